@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // evictAll evicts all transactions of a map with the options of hasty that have not been, and
@@ -226,9 +227,9 @@ func TestEvictionAtAnyTime(t *testing.T) {
 			runtime.Gosched()
 		}
 	}))
-	c := newCrew(t)
+	c := stage.NewCrew(t)
 	var tooOld, sums atomic.Int64
-	c.loop(2, func(_, round int) error { // all keys have the same value
+	c.Loop(2, func(_, round int) error { // all keys have the same value
 		err := m.Update(bg, nil, func(tx Tx[int, int]) error {
 			for key := range n {
 				tx.Set(key, round)
@@ -240,7 +241,7 @@ func TestEvictionAtAnyTime(t *testing.T) {
 		}
 		return err
 	})
-	c.loop(2, func(_, round int) error {
+	c.Loop(2, func(_, round int) error {
 		err := m.View(func(s Snapshot[int, int]) error {
 			first, ok := s.Get(0)
 			if !ok {
@@ -260,7 +261,7 @@ func TestEvictionAtAnyTime(t *testing.T) {
 		sums.Add(1)
 		return err
 	})
-	c.loop(1, func(_, round int) error {
+	c.Loop(1, func(_, round int) error {
 		err := m.Update(bg, nil, func(tx Tx[int, int]) error {
 			first, _ := tx.Get(0)
 			last, _ := tx.Get(n - 1)
@@ -272,8 +273,8 @@ func TestEvictionAtAnyTime(t *testing.T) {
 		}
 		return err
 	})
-	eventually(t, func() bool { return tooOld.Load() > 20 && sums.Load() > 20 }, "no progress")
-	c.finish(t)
+	stage.Eventually(t, func() bool { return tooOld.Load() > 20 && sums.Load() > 20 }, "no progress")
+	c.Finish(t)
 	if v, ok := m.Load(n); ok {
 		require.Zero(t, v)
 	}
@@ -298,7 +299,7 @@ func TestBoundedWithStuckWorker(t *testing.T) {
 	}))
 	m.Store(0, 1)
 	<-stuck
-	for i := range sizes(200_000, 20_000) {
+	for i := range stage.Sizes(200_000, 20_000) {
 		m.Store(i%n, i)
 		if key := n + i; i%10 == 0 {
 			m.Store(key, 0)
@@ -312,7 +313,7 @@ func TestBoundedWithStuckWorker(t *testing.T) {
 	c.peak = gauge{heap(), s.Versions, len(heads(m))}
 	require.Less(t, c.peak.entries, n+1024)
 	release()
-	eventually(t, func() bool {
+	stage.Eventually(t, func() bool {
 		return m.Stats().QueueDepth == 0 && longest(m) == 1
 	}, "the worker does not go on")
 	ended(c, m, 4<<20) // the index keeps its buckets

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // aging returns options with which transactions older than a minute are evicted,
@@ -47,13 +49,13 @@ func TestEviction(t *testing.T) {
 		synctest.Wait()
 		requireValue(t, 1)(s.Get("k")) // not yet
 		require.Zero(t, m.Stats().Evicted)
-		require.Len(t, chain(m, "k"), 3)
+		require.Len(t, chainOf(m, "k"), 3)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 
 		require.EqualValues(t, 1+len(txs), m.Stats().Evicted)
 		require.Equal(t, 1, m.Stats().LiveTx)
-		require.Len(t, chain(m, "k"), 2, "only the young one keeps a version")
+		require.Len(t, chainOf(m, "k"), 2, "only the young one keeps a version")
 		requireValue(t, 2)(young.Get("k"))
 
 		tooOld := func(f func()) { t.Helper(); require.PanicsWithError(t, ErrTxTooOld.Error(), f) }
@@ -90,13 +92,13 @@ func TestEviction(t *testing.T) {
 		// Their slots go, and others have slots of their own.
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.Equal(t, 1, coreOf(m).slots.Owned())
+		require.Equal(t, 1, coreOf(m).Slots.Owned())
 		for range txs {
 			tx := m.Begin(nil)
 			defer tx.Rollback()
 			requireValue(t, 3)(tx.Get("k"))
 		}
-		require.Equal(t, 1+len(txs), coreOf(m).slots.Owned())
+		require.Equal(t, 1+len(txs), coreOf(m).Slots.Owned())
 		require.Equal(t, 1+len(txs), m.Stats().LiveTx)
 		young.Close()
 	})
@@ -257,7 +259,7 @@ func TestReclaimStops(t *testing.T) {
 	const n = 5000
 	overwrite(m, n, 0, 2*n, func() {})
 	depth := m.Stats().QueueDepth
-	require.GreaterOrEqual(t, depth, n/bucketCells)
+	require.GreaterOrEqual(t, depth, n/index.BucketCells)
 	require.LessOrEqual(t, depth, n)
 	ctx, cancel := context.WithCancel(bg)
 	cancel()
@@ -273,7 +275,7 @@ func TestReclaimStops(t *testing.T) {
 	require.Equal(t, n, m.Stats().Aside)
 	s.Close()
 	require.ErrorIs(t, m.Reclaim(ctx), context.Canceled)
-	require.GreaterOrEqual(t, m.Stats().QueueDepth, n/bucketCells)
+	require.GreaterOrEqual(t, m.Stats().QueueDepth, n/index.BucketCells)
 	require.NoError(t, m.Reclaim(bg))
 	require.Equal(t, 1, longest(m))
 
@@ -293,7 +295,7 @@ func TestManualEviction(t *testing.T) {
 		time.Sleep(time.Minute)
 		requireValue(t, 1)(s.Get("k"))
 		require.NoError(t, m.Reclaim(bg))
-		require.Len(t, chain(m, "k"), 1)
+		require.Len(t, chainOf(m, "k"), 1)
 		require.PanicsWithError(t, ErrTxTooOld.Error(), func() { s.Get("k") })
 		s.Close()
 		// The bubble would not end with a goroutine left.

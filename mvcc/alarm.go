@@ -4,9 +4,11 @@ import (
 	"slices"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // An alarm tells a validation that takes long whether anybody else may have committed
@@ -26,7 +28,7 @@ import (
 // it found the alarm clean.
 type alarm struct {
 	keys   *favour.Keys
-	record *record // of the transaction whose alarm it is
+	record *chain.Record // of the transaction whose alarm it is
 	// dirty is 1 if there may have been a commit on one of the keys.
 	dirty atomic.Uint64
 }
@@ -68,15 +70,15 @@ func (l *alarms) remove(w *alarm) {
 // tell raises the alarms on the key of v, which is installed, except for that of the
 // transaction whose record is r, v's own; and notes the key, if the map is watched, or if
 // records of it expire. No epoch is drawn for it yet.
-func (m *core) tell(v *node, r *record) {
+func (m *core) tell(v *chain.Node, r *chain.Record) {
 	if f := m.feedAt.Load(); f != nil { // N1
-		f.note(v, m.index.hash.sum(v.key()), nil)
+		f.note(v, m.index.Hash.Sum(v.Key()), nil)
 	}
 	if x := m.expiryAt.Load(); x != nil { // E1
-		x.note(v, m.index.hash.sum(v.key()))
+		x.note(v, m.index.Hash.Sum(v.Key()))
 	}
 	if list := m.alarms.list.Load(); list != nil {
-		raise(*list, m.claimHash(m.index.hash.sum(v.key())), r)
+		raise(*list, m.claimHash(m.index.Hash.Sum(v.Key())), r)
 	}
 }
 
@@ -85,7 +87,7 @@ func (m *core) hasListeners() bool {
 	return m.feedAt.Load() != nil || m.expiryAt.Load() != nil || m.alarms.list.Load() != nil
 }
 
-func raise(list []*alarm, hash uint64, r *record) {
+func raise(list []*alarm, hash uint64, r *chain.Record) {
 	for _, w := range list {
 		if w.record != r && w.keys.Has(hash) && w.dirty.Load() == 0 {
 			w.dirty.Store(1)
@@ -128,37 +130,37 @@ func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 		own.dirty.Store(0)
 	}
 	hooks.At(hooks.Watching)
-	c := m.slots.Now()
-	_, r := st.validated(gen, load(st.record()), c+1)
+	c := m.Slots.Now()
+	_, r := st.validated(gen, chain.Load(st.record()), c+1)
 	hooks.At(hooks.Validated)
 	for {
 		// The record comes before the alarm: its epoch was drawn by then.
-		switch w := load(st.record()); w.tag() {
-		case tagAnnounced:
-			if !advance(st.record(), w, w.drawn(m.slots.Next())) {
-				m.counters.wasted.Add(1)
+		switch w := chain.Load(st.record()); w.Tag() {
+		case chain.TagAnnounced:
+			if !chain.Advance(st.record(), w, w.Drawn(m.Slots.Next())) {
+				m.counters.Wasted.Add(1)
 			}
-		case tagTentative:
+		case chain.TagTentative:
 			if r != resultOK {
-				if advance(st.record(), w, w.aborted()) {
-					m.counters.wasted.Add(1)
+				if chain.Advance(st.record(), w, w.Aborted()) {
+					m.counters.Wasted.Add(1)
 					return 0, r
 				}
 				continue
 			}
-			if e := w.epoch(); e > c && own.dirty.Load() != 0 {
+			if e := w.Epoch(); e > c && own.dirty.Load() != 0 {
 				// A writer that raises it need not commit. If that goes on, the
 				// transaction is installed again, with a claim on what it has
 				// read: such writers give way then.
-				if st.rare().dirtied++; st.dirtied >= maxDirty && advance(st.record(), w, w.aborted()) {
-					m.counters.wasted.Add(1)
+				if st.rare().dirtied++; st.dirtied >= maxDirty && chain.Advance(st.record(), w, w.Aborted()) {
+					m.counters.Wasted.Add(1)
 				}
 				return 0, resultAborted
 			}
 			hooks.At(hooks.WatchClean)
 			// Linearization point of a transaction that validates.
-			if advance(st.record(), w, w.at(w.epoch())) {
-				return w.epoch(), resultOK
+			if chain.Advance(st.record(), w, w.At(w.Epoch())) {
+				return w.Epoch(), resultOK
 			}
 		default:
 			st.takeConflict()
@@ -169,15 +171,15 @@ func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 
 // decidedHead returns the newest committed version of the key whose head at p was v, or nil:
 // at a moment when no undecided writer was on top.
-func (m *core) decidedHead(p place, v *node) *node {
+func (m *core) decidedHead(p index.Place, v *chain.Node) *chain.Node {
 	for v != nil {
-		if w, _ := m.resolve(v); !w.committed() {
+		if w, _ := m.Resolve(v); !w.Committed() {
 			hooks.At(hooks.HeadSkipped)
 		}
 		if base, ok := m.decidedBase(v); ok {
 			return base
 		}
-		p, v = m.index.again(p, m.index.hash.sum(v.key()), v.key())
+		p, v = m.index.Again(p, m.index.Hash.Sum(v.Key()), v.Key())
 	}
 	return nil
 }

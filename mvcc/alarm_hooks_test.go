@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // Validations with an alarm: what they may commit beside, and what not. In each test a
@@ -17,16 +19,16 @@ import (
 
 // A watcher is a transaction that validates, and has an alarm.
 type watcher struct {
-	*actor
+	*stage.Actor
 	tx  Tx[string, int]
 	err error
 }
 
 // watching makes an actor that reads some keys, or all if there is none, and writes 1
 // to key, as if readers had taken its epoch away often enough.
-func watching(s *stage, m *Map[string, int], key string, reads ...string) *watcher {
+func watching(s *stage.Stage, m *Map[string, int], key string, reads ...string) *watcher {
 	h := new(watcher)
-	h.actor = s.actor("watcher", func() {
+	h.Actor = s.Actor("watcher", func() {
 		h.tx = m.Begin(nil)
 		stateOf(h.tx.st).rare().revoked = maxRevocations
 		for _, k := range reads {
@@ -45,28 +47,28 @@ func watching(s *stage, m *Map[string, int], key string, reads ...string) *watch
 
 // again lets the watcher go on until it has validated once more, which it must.
 func (h *watcher) again() *watcher {
-	h.to(hooks.Validated)
+	h.To(hooks.Validated)
 	return h
 }
 
 // commits lets the watcher go on: it must commit without validating any more.
 func (h *watcher) commits(why string) {
-	t := h.stage.t
+	t := h.Stage.T
 	t.Helper()
-	_, more := h.step(1 << hooks.Validated)
+	_, more := h.Step(1 << hooks.Validated)
 	require.False(t, more, "validates again: %s", why)
-	require.Nil(t, h.result)
+	require.Nil(t, h.Result)
 	require.NoError(t, h.err)
 }
 
 // tentative requires that the record of the watcher has an epoch that is not
 // validated.
 func (h *watcher) tentative() epoch.Epoch {
-	t := h.stage.t
+	t := h.Stage.T
 	t.Helper()
-	w := load(stateOf(h.tx.st).record())
-	require.EqualValues(t, tagTentative, w.tag(), "word %v", w)
-	return w.epoch()
+	w := chain.Load(stateOf(h.tx.st).record())
+	require.EqualValues(t, chain.TagTentative, w.Tag(), "word %v", w)
+	return w.Epoch()
 }
 
 // push lets a reader of key take the epoch of its writer away and draw another.
@@ -97,12 +99,12 @@ func TestPushedWatcherValidatesOnce(t *testing.T) {
 			for _, left := range []bool{false, true} {
 				for _, own := range []bool{false, true} {
 					m := watchMap(t)
-					s := newStage(t)
+					s := stage.New(t)
 					reads := []string{"x"}
 					if own {
 						reads = []string{"y", "x"}
 					}
-					blocker := s.actor("blocker", func() {
+					blocker := s.Actor("blocker", func() {
 						tx := m.Begin(nil)
 						tx.Set("x", 2)
 						tx.Set("y2", 2)
@@ -110,29 +112,29 @@ func TestPushedWatcherValidatesOnce(t *testing.T) {
 					})
 					h := watching(s, m, "y", reads...)
 					if p == hooks.HeadSkipped {
-						h.to(hooks.CommitEntries)
-						blocker.to(hooks.InstalledAll)
+						h.To(hooks.CommitEntries)
+						blocker.To(hooks.InstalledAll)
 					}
-					h.to(p)
+					h.To(p)
 					first := h.tentative()
 					for range pushes {
 						push(t, m, "y")
 					}
-					var reader *actor
+					var reader *stage.Actor
 					if left {
-						reader = s.actor("reader", func() { m.Load("y") }).to(hooks.Revoked)
+						reader = s.Actor("reader", func() { m.Load("y") }).To(hooks.Revoked)
 					}
 					if p != hooks.Validated {
 						h.again()
 					}
 					h.commits("nobody has committed meanwhile")
 					if pushes > 0 || left {
-						require.Greater(t, chain(m, "y")[0].Epoch, first)
+						require.Greater(t, chainOf(m, "y")[0].Epoch, first)
 					}
 					if reader != nil {
-						reader.finish()
+						reader.Finish()
 					}
-					blocker.finish()
+					blocker.Finish()
 					checkQuiet(t, m)
 				}
 			}
@@ -175,15 +177,15 @@ func TestCommitAfterValidation(t *testing.T) {
 				for _, p := range []hooks.Point{hooks.Validated, hooks.WatchClean} {
 					for _, before := range []bool{false, true} { // it is pushed before, too
 						m := watchMap(t)
-						h := watching(newStage(t), m, "y", reads...)
-						h.to(p)
+						h := watching(stage.New(t), m, "y", reads...)
+						h.To(p)
 						if before {
 							push(t, m, "y")
 						}
 						require.NoError(t, commit(m))
 						between := m.Snapshot()
 						push(t, m, "y")
-						h.finish()
+						h.Finish()
 						require.ErrorIs(t, h.err, ErrConflict)
 						requireAbsent[int](t)(between.Get("y"))
 						between.Close()
@@ -198,19 +200,19 @@ func TestCommitAfterValidation(t *testing.T) {
 // The same, but the watcher is not pushed: it comes first.
 func TestCommitAboveWatcher(t *testing.T) {
 	m := watchMap(t)
-	h := watching(newStage(t), m, "y", "x")
-	h.to(hooks.Validated)
+	h := watching(stage.New(t), m, "y", "x")
+	h.To(hooks.Validated)
 	m.Store("x", 2)
 	h.commits("its epoch is from before it validated")
-	require.Less(t, chain(m, "y")[0].Epoch, chain(m, "x")[0].Epoch)
+	require.Less(t, chainOf(m, "y")[0].Epoch, chainOf(m, "x")[0].Epoch)
 	checkQuiet(t, m)
 }
 
 // Who commits elsewhere is none of the watcher's concern.
 func TestStrangersDoNotDisturbWatcher(t *testing.T) {
 	m := watchMap(t)
-	h := watching(newStage(t), m, "y", "x")
-	h.to(hooks.Validated)
+	h := watching(stage.New(t), m, "y", "x")
+	h.To(hooks.Validated)
 	for range 3 {
 		m.Store("z", 2)
 		mustUpdate(t, m, nil, func(tx Tx[string, int]) {
@@ -239,8 +241,8 @@ func markInVain(t testing.TB, m *Map[string, int]) {
 // more, and not again and again.
 func TestWatchIsSetBack(t *testing.T) {
 	m := watchMap(t)
-	h := watching(newStage(t), m, "y", "x")
-	h.to(hooks.Validated)
+	h := watching(stage.New(t), m, "y", "x")
+	h.To(hooks.Validated)
 	markInVain(t, m)
 	push(t, m, "y")
 	h.again()
@@ -252,10 +254,10 @@ func TestWatchIsSetBack(t *testing.T) {
 // Two with alarms at a time, each pushed beyond the other, both commit.
 func TestTwoWatchers(t *testing.T) {
 	m := watchMap(t)
-	s := newStage(t)
+	s := stage.New(t)
 	a, b := watching(s, m, "y", "x"), watching(s, m, "y2", "z")
-	a.to(hooks.Validated)
-	b.to(hooks.Validated)
+	a.To(hooks.Validated)
+	b.To(hooks.Validated)
 	for range 3 {
 		push(t, m, "y")
 		push(t, m, "y2")
@@ -296,18 +298,18 @@ func TestWriterBesideWatcher(t *testing.T) {
 			for _, from := range []hooks.Point{hooks.Tentative, hooks.Watching, hooks.Validated} {
 				for _, helped := range []bool{false, true} { // by a reader of x, when the watcher has validated
 					m := watchMap(t)
-					s := newStage(t)
+					s := stage.New(t)
 					h := watching(s, m, "y", "x")
-					h.to(from)
+					h.To(from)
 					var err error
-					w := s.actor("writer", func() { err = write(m) })
-					if _, ok := w.step(1 << p); !ok {
-						h.finish()
+					w := s.Actor("writer", func() { err = write(m) })
+					if _, ok := w.Step(1 << p); !ok {
+						h.Finish()
 						continue // it does not pass there
 					}
 					if from != hooks.Validated {
-						if _, ok := h.step(1 << hooks.Validated); !ok {
-							w.finish()
+						if _, ok := h.Step(1 << hooks.Validated); !ok {
+							w.Finish()
 							continue
 						}
 					}
@@ -318,15 +320,15 @@ func TestWriterBesideWatcher(t *testing.T) {
 					between := m.Snapshot()
 					before, _ := between.Get("x")
 					push(t, m, "y")
-					w.finish()
+					w.Finish()
 					m.Load("y") // and beyond the epoch of the writer
-					h.finish()
+					h.Finish()
 					x, _ := between.Get("x")
 					require.Equal(t, before, x)
 					require.True(t, err == nil || h.err == nil, "%s at %v, from %v: neither has committed", name,
 						p, from)
 					if h.err == nil && err == nil {
-						require.Less(t, chain(m, "y")[0].Epoch, chain(m, "x")[0].Epoch,
+						require.Less(t, chainOf(m, "y")[0].Epoch, chainOf(m, "x")[0].Epoch,
 							"%s at %v, from %v: the watcher has not read what is there at its epoch", name, p, from)
 					}
 					between.Close()
@@ -341,14 +343,14 @@ func TestWriterBesideWatcher(t *testing.T) {
 // claim on the key that it writes, and does not move: it commits all the same.
 func TestRevokedBesideClaim(t *testing.T) {
 	m := watchMap(t)
-	h := watching(newStage(t), m, "y", "x")
+	h := watching(stage.New(t), m, "y", "x")
 	require.False(t, coreOf(m).favour.Any())
-	h.to(hooks.Announced) // past giving way
+	h.To(hooks.Announced) // past giving way
 	stateOf(h.tx.st).rare().revoked = 0
 	claim := coreOf(m).favour.Enter(favour.All(), 1<<40)
 	validations := 0
 	for {
-		if _, more := h.step(1 << hooks.Validated); !more {
+		if _, more := h.Step(1 << hooks.Validated); !more {
 			break
 		}
 		validations++

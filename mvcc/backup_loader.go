@@ -3,6 +3,8 @@ package mvcc
 import (
 	"fmt"
 	"reflect"
+
+	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
 // A tableLoader is the loader of a map.
@@ -34,7 +36,7 @@ func (l *tableLoader[K, V]) add(dec decoder, once bool) error {
 		return fmt.Errorf("the key %s (%T) cannot be compared", keyText(r.K), r.K)
 	}
 	if l.m.badKey(useTx, r.K) {
-		return fmt.Errorf("the key %v (%s) is not equal to itself", r.K, typeOf((*K)(nil)))
+		return fmt.Errorf("the key %v (%s) is not equal to itself", r.K, hasher.TypeOf((*K)(nil)))
 	}
 	if l.all {
 		l.list = append(l.list, r)

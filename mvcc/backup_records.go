@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
@@ -33,7 +34,7 @@ type recordSaver struct {
 
 // A toSave is a record, or the deletion of one, and the epoch of the state that it is from.
 type toSave struct {
-	v       *node // it has the key, and the value if the record is not deleted
+	v       *chain.Node // it has the key, and the value if the record is not deleted
 	deleted bool
 	epoch   uint64
 	bare    bool // without a value
@@ -46,7 +47,7 @@ type boxes struct {
 	record, key, back any            // a saved, a savedKey, and another one to decode into
 	backKey           unsafe.Pointer // the key of that
 	// fill makes record and key those of a version, or of the deletion of its key, and back empty.
-	fill func(v *node, deleted bool)
+	fill func(v *chain.Node, deleted bool)
 }
 
 func boxesFor[K comparable, V any]() *boxes {
@@ -54,10 +55,10 @@ func boxesFor[K comparable, V any]() *boxes {
 		record    saved[K, V]
 		key, back savedKey[K]
 	})
-	fill := func(v *node, deleted bool) {
-		x.record = saved[K, V]{K: keyOf[K](v), D: deleted}
+	fill := func(v *chain.Node, deleted bool) {
+		x.record = saved[K, V]{K: chain.KeyOf[K](v), D: deleted}
 		if !deleted {
-			x.record.V = valueOf[K, V](v)
+			x.record.V = chain.ValueOf[K, V](v)
 		}
 		x.key, x.back = savedKey[K]{x.record.K, deleted}, savedKey[K]{}
 	}
@@ -78,7 +79,7 @@ func (c *core) save(s *saving) (saved, refused int, counts []byte, err error) {
 
 func (r *recordSaver) all() error {
 	var failed error
-	put := func(v *node, deleted bool, epoch uint64) bool {
+	put := func(v *chain.Node, deleted bool, epoch uint64) bool {
 		r.batch = append(r.batch, toSave{v: v, deleted: deleted, epoch: epoch, bare: r.bare})
 		if len(r.batch) == batchSize {
 			failed = r.drain()
@@ -105,8 +106,8 @@ func (r *recordSaver) all() error {
 			return true
 		})
 	default:
-		of(r.s.of).diff(of(*r.s.since), func(v, _, is *node) bool {
-			return put(v, !is.there(), r.s.Epoch)
+		of(r.s.of).diff(of(*r.s.since), func(v, _, is *chain.Node) bool {
+			return put(v, !is.There(), r.s.Epoch)
 		})
 	}
 	if failed != nil {
@@ -187,7 +188,7 @@ func (r *recordSaver) some() error {
 	for ; r.at < len(r.batch) && len(r.s.data) < disk.MaxPayload; r.at++ {
 		x := &r.batch[r.at]
 		r.mark, r.begun = len(r.s.data), false
-		if err := r.keys.check(r.s.codec, r.x, x.v, &r.of.index.hash); err != nil {
+		if err := r.keys.check(r.s.codec, r.x, x.v, &r.of.index.Hash); err != nil {
 			if x.deleted && errors.As(err, new(*changedKeyError)) {
 				continue // nothing is saved under it, and what it becomes is another key
 			}
@@ -250,8 +251,8 @@ func (r *recordSaver) refuse(cause error) error {
 
 // codecError is the error of a record of a table.
 func codecError(c *core, codec Codec, x *toSave, cause error) *CodecError {
-	key, epoch, deleted := x.v.key(), x.epoch, x.deleted
-	return &CodecError{Table: c.counters.name, Key: c.index.hash.boxed(key), Codec: codec.Name,
+	key, epoch, deleted := x.v.Key(), x.epoch, x.deleted
+	return &CodecError{Table: c.counters.name, Key: c.index.Hash.Boxed(key), Codec: codec.Name,
 		Epoch: epoch, Err: cause,
 		current: func() bool { return c.unchanged(key, epoch, deleted) }}
 }
@@ -262,10 +263,10 @@ func (c *core) unchanged(key unsafe.Pointer, since uint64, deleted bool) bool {
 	if c.closed.Load() {
 		return false
 	}
-	_, _, head := c.index.seek(key)
-	v := c.newest(head)
+	_, _, head := c.index.Seek(key)
+	v := c.Newest(head)
 	if v == nil {
 		return deleted
 	}
-	return uint64(c.decide(v, c.slots.Now())) <= since
+	return uint64(c.Decide(v, c.Slots.Now())) <= since
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // Large transactions beside hot writers: each must commit, by Update's own
@@ -15,9 +17,9 @@ import (
 // hotWriters starts 4 goroutines that overwrite the keys below n, by Store, by a
 // put-only transaction of two keys, and by increments, until the crew ends. It
 // returns how many operations they have done so far.
-func hotWriters(c *crew, m *Map[int, int], n int) *[4]atomic.Int64 {
+func hotWriters(c *stage.Crew, m *Map[int, int], n int) *[4]atomic.Int64 {
 	var ops [4]atomic.Int64
-	c.loop(4, func(who, round int) error {
+	c.Loop(4, func(who, round int) error {
 		r := rand.New(rand.NewPCG(uint64(who), uint64(round)))
 		for range 64 {
 			a, b := r.IntN(n), r.IntN(n)
@@ -40,7 +42,7 @@ func hotWriters(c *crew, m *Map[int, int], n int) *[4]atomic.Int64 {
 				}
 			}
 			ops[who].Add(1)
-			if c.ended() {
+			if c.Ended() {
 				break
 			}
 		}
@@ -57,7 +59,7 @@ func crowded(t *testing.T, n, hot int, big func(m *Map[int, int]) error) *Map[in
 	for i := range n {
 		m.Store(i, 0)
 	}
-	c := newCrew(t)
+	c := stage.NewCrew(t)
 	ops := hotWriters(c, m, hot)
 	moving := func() {
 		t.Helper()
@@ -66,8 +68,8 @@ func crowded(t *testing.T, n, hot int, big func(m *Map[int, int]) error) *Map[in
 			start[who] = ops[who].Load()
 		}
 		for who := range ops {
-			eventually(t, func() bool {
-				return ops[who].Load() > start[who]+10 || c.ended()
+			stage.Eventually(t, func() bool {
+				return ops[who].Load() > start[who]+10 || c.Ended()
 			}, "writer %d stands still", who)
 		}
 	}
@@ -75,14 +77,14 @@ func crowded(t *testing.T, n, hot int, big func(m *Map[int, int]) error) *Map[in
 	done := make(chan error, 1)
 	begun := time.Now()
 	go func() { done <- big(m) }()
-	err := await(t, done, "the large transaction does not commit")
+	err := stage.Await(t, done, "the large transaction does not commit")
 	took := time.Since(begun)
 	moving()
 	total := int64(0)
 	for who := range ops {
 		total += ops[who].Load()
 	}
-	c.finish(t)
+	c.Finish(t)
 	require.NoError(t, err)
 	t.Logf("committed after %v; writers made %d operations; %+v", took, total, m.Stats())
 	checkQuiet(t, m)
@@ -90,7 +92,7 @@ func crowded(t *testing.T, n, hot int, big func(m *Map[int, int]) error) *Map[in
 }
 
 func TestLargeBatchBesideHotWriters(t *testing.T) {
-	n := sizes(10_000, 2_000)
+	n := stage.Sizes(10_000, 2_000)
 	for _, opts := range levels {
 		t.Run(opts.Isolation.String(), func(t *testing.T) {
 			const mark = -7
@@ -113,7 +115,7 @@ func TestLargeBatchBesideHotWriters(t *testing.T) {
 }
 
 func TestFullScanUpdateBesideHotWriters(t *testing.T) {
-	n := sizes(10_000, 2_000)
+	n := stage.Sizes(10_000, 2_000)
 	for name, read := range map[string]func(tx Tx[int, int]) (met int){
 		"All": func(tx Tx[int, int]) (met int) {
 			for range tx.All() {
@@ -148,7 +150,7 @@ func TestFullScanUpdateBesideHotWriters(t *testing.T) {
 func TestStarvingReadModifyWriteBesideHotWriters(t *testing.T) {
 	const keys = 100
 	crowded(t, keys, keys, func(m *Map[int, int]) error {
-		for range sizes(5, 1) {
+		for range stage.Sizes(5, 1) {
 			err := m.Update(bg, nil, func(tx Tx[int, int]) error {
 				for i := range keys {
 					value, _ := tx.Get(i)

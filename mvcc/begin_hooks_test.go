@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A snapshot that stays open across a deletion keeps the entry, whatever is
@@ -65,21 +66,21 @@ func TestSnapshotAcrossDeletion(t *testing.T) {
 func TestSleepingRefresher(t *testing.T) {
 	for _, p := range []hooks.Point{hooks.BoundLoaded, hooks.BoundStored, hooks.SlotsScanned} {
 		m := newMap[string, int](t, &Options{ReclaimInterval: time.Hour})
-		r := newStage(t).actor("refresher", coreOf(m).gc.Refresh).to(p)
+		r := stage.New(t).Actor("refresher", coreOf(m).gc.Refresh).To(p)
 		s := m.Snapshot()
 		for i := range 10_000 {
 			m.Store("k", i)
 			if i%1000 == 0 {
-				require.LessOrEqual(t, len(chain(m, "k")), 1+2+slack, "after %d stores, at %v", i, p)
+				require.LessOrEqual(t, len(chainOf(m, "k")), 1+2+slack, "after %d stores, at %v", i, p)
 			}
 		}
 		bound := coreOf(m).gc.View().Bound
-		r.finish()
+		r.Finish()
 		require.GreaterOrEqual(t, coreOf(m).gc.View().Bound, bound)
 		requireAbsent[int](t)(s.Get("k"))
 		s.Close()
 		prune(m)
-		require.Len(t, chain(m, "k"), 1)
+		require.Len(t, chainOf(m, "k"), 1)
 		checkQuiet(t, m)
 	}
 }

@@ -143,7 +143,7 @@ func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 func (st *txState) yield(kind ConflictKind, hash uint64) conflict {
 	for i := range st.writes {
 		if w := &st.writes[i]; st.claimHash(w) == hash {
-			st.parts[w.of].conflictOn(w.v.key(), kind, nil)
+			st.parts[w.of].conflictOn(w.v.Key(), kind, nil)
 			break
 		}
 	}
@@ -218,7 +218,7 @@ func (st *txState) keySet(written bool) *favour.Keys {
 	for i := range st.reads {
 		r := &st.reads[i]
 		if p := st.parts[r.of]; !p.isWhole() {
-			keys.Add(p.m.claimHash(p.index.hash.sum(r.seen.key())))
+			keys.Add(p.m.claimHash(p.index.Hash.Sum(r.seen.Key())))
 		}
 	}
 	for i := range st.writes {
@@ -238,7 +238,7 @@ func (st *txState) concerned() int {
 	n := len(st.reads) + st.absences() + len(st.writes)
 	for _, p := range st.parts {
 		if p.isWhole() {
-			n += p.index.len()
+			n += p.index.Len()
 		}
 	}
 	return n

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A batch that others abort again and again claims what it writes: a large one at
@@ -27,7 +28,7 @@ func TestAbortedBatchMakesClaim(t *testing.T) {
 			defer m.Close()
 			m.Store(0, 0)
 			var err error
-			w := newStage(t).actor("batch", func() {
+			w := stage.New(t).Actor("batch", func() {
 				batch := func(tx Tx[int, int]) error {
 					for i := range c.n {
 						tx.Set(i, 1)
@@ -43,16 +44,16 @@ func TestAbortedBatchMakesClaim(t *testing.T) {
 				err = tx.Commit()
 			})
 			for range c.aborts {
-				w.to(hooks.InstalledAll)
+				w.To(hooks.InstalledAll)
 				require.False(t, coreOf(m).favour.Any())
 				m.Store(0, 2)
 			}
-			w.to(hooks.InstalledAll)
+			w.To(hooks.InstalledAll)
 			for i := range c.n {
 				require.True(t, coreOf(m).favour.Claimed(m.hash(i)))
 			}
 			require.False(t, coreOf(m).favour.Claimed(m.hash(-1)))
-			w.finish()
+			w.Finish()
 			require.NoError(t, err)
 			requireValue(t, 1)(m.Load(0))
 			checkQuiet(t, m)
@@ -74,7 +75,7 @@ func abortedBatchAndContext(t *testing.T, attempts int) {
 	m.Store(0, 0)
 	ctx, cancel := context.WithCancel(bg)
 	var err error
-	w := newStage(t).actor("batch", func() {
+	w := stage.New(t).Actor("batch", func() {
 		err = m.Update(ctx, &TxOptions{MaxAttempts: attempts}, func(tx Tx[int, int]) error {
 			tx.Set(0, 1)
 			tx.Set(1, 1)
@@ -82,12 +83,12 @@ func abortedBatchAndContext(t *testing.T, attempts int) {
 		})
 	})
 	for range bidAborts {
-		w.to(hooks.InstalledAll)
+		w.To(hooks.InstalledAll)
 		m.Store(0, 2)
 	}
 	claim := coreOf(m).favour.Enter(favour.All(), time.Hour)
 	cancel()
-	w.finish()
+	w.Finish()
 	require.ErrorIs(t, err, context.Canceled)
 	claim.End()
 	requireValue(t, 2)(m.Load(0))
@@ -106,14 +107,14 @@ func TestMarkedForNothing(t *testing.T) {
 		for _, key := range []string{"x", "z", "q"} {
 			m.Store(key, 0)
 		}
-		h := watching(newStage(t), m, "y", "x")
+		h := watching(stage.New(t), m, "y", "x")
 		for range maxDirty {
-			h.to(hooks.Validated)
+			h.To(hooks.Validated)
 			require.False(t, coreOf(m).favour.Any())
 			markInVain(t, m)
 			push(t, m, "y")
 		}
-		h.to(hooks.Validated)
+		h.To(hooks.Validated)
 		require.True(t, coreOf(m).favour.Claimed(m.hash("x")))
 		require.False(t, coreOf(m).favour.Claimed(m.hash("z")))
 		h.commits("nobody has marked it since")

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // What a map takes follows what is live, never what has happened. Each pattern of patterns_test.go
@@ -35,7 +37,7 @@ func heap() int64 {
 func longest[K comparable, V any](m *Map[K, V]) (n int) {
 	for _, e := range heads(m) {
 		length := 0
-		for v := e.head; v != nil; v = v.next.Load() {
+		for v := e.head; v != nil; v = v.Next.Load() {
 			length++
 		}
 		n = max(n, length)
@@ -73,7 +75,7 @@ func measureAsIs[K comparable, V any](m *Map[K, V]) gauge {
 	g := gauge{heap: heap()}
 	for _, e := range heads(m) {
 		g.entries++
-		for v := e.head; v != nil; v = v.next.Load() {
+		for v := e.head; v != nil; v = v.Next.Load() {
 			g.versions++
 		}
 	}
@@ -116,7 +118,7 @@ func ended[K comparable, V any](c *course, m *Map[K, V], room int64) {
 			c.t.Logf("start %+v, end %+v; %+v", c.start, c.end, m.Stats())
 		}
 	}()
-	eventually(c.t, func() bool {
+	stage.Eventually(c.t, func() bool {
 		c.end = measure(c.t, m)
 		return c.end.versions == c.start.versions && c.end.entries == c.start.entries &&
 			c.end.heap-c.start.heap < room
@@ -150,12 +152,12 @@ func TestTickPrunes(t *testing.T) {
 		old := m.Snapshot()
 		overwrite(m, n, n, 5*n, func() {})
 		m.Store(-1, 0)
-		eventually(t, func() bool {
+		stage.Eventually(t, func() bool {
 			return longest(m) <= 1+2
 		}, "chains stay longer than what is read, with %d workers", workers)
 		requireValue(t, 7)(old.Get(7))
 		old.Close()
-		eventually(t, func() bool {
+		stage.Eventually(t, func() bool {
 			return longest(m) == 1
 		}, "old versions stay after their reader has gone")
 		require.Len(t, contents(t, m), n+1)
@@ -185,7 +187,7 @@ func TestCommittersPrune(t *testing.T) {
 			}
 			require.Empty(t, contents(t, m))
 			require.Less(t, len(heads(m)), 500, "deleted keys stay in the index")
-			n := sizes(100_000, 10_000)
+			n := stage.Sizes(100_000, 10_000)
 			for i := range n {
 				m.Store(1000+i, i)
 				m.Delete(1000 + i)
@@ -216,5 +218,5 @@ func TestDeletedKeysLeaveAfterReader(t *testing.T) {
 	late.Close()
 	requireValue(t, 499)(s.Get(499))
 	s.Close()
-	eventually(t, func() bool { return len(heads(m)) == 0 }, "deleted keys stay in the index")
+	stage.Eventually(t, func() bool { return len(heads(m)) == 0 }, "deleted keys stay in the index")
 }

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // errTrip is what a function of the user panics with when the trap goes off.
@@ -297,7 +300,7 @@ func TestCalled(t *testing.T) {
 }
 
 func (f *trapped) testCalls(t *testing.T, sprang map[string]bool) {
-	owned := coreOf(f.a).slots.Owned()
+	owned := coreOf(f.a).Slots.Owned()
 	for name, call := range trappedCalls {
 		f.reset(t)
 		before := f.look(t)
@@ -354,9 +357,9 @@ func (f *trapped) testCalls(t *testing.T, sprang map[string]bool) {
 	}
 	// Each goroutine may leave one in another shard of the pool, which keeps 16; each call that
 	// loses one loses one in nearly all of its cases.
-	if !raceEnabled { // pools forget at random there
+	if !stage.Race { // pools forget at random there
 		most := owned + 16*(shardsPerP*runtime.GOMAXPROCS(0)+1)
-		require.LessOrEqual(t, coreOf(f.a).slots.Owned(), most, "slots are not given back")
+		require.LessOrEqual(t, coreOf(f.a).Slots.Owned(), most, "slots are not given back")
 	}
 	checkQuiet(t, f.a)
 	checkQuiet(t, f.b)
@@ -426,10 +429,10 @@ func TestLeftWhenDecided(t *testing.T) {
 				}
 				prune(m)
 				told = 0
-				visit := m.index.visit
-				m.index.visit = func(*bucket) { exit() }
+				visit := m.index.Visit
+				m.index.Visit = func(*index.Bucket) { exit() }
 				returned, _ := run(func() { call(m) })
-				m.index.visit = visit
+				m.index.Visit = visit
 				require.False(t, returned)
 				require.False(t, m.Has(1))
 				require.Len(t, contents(t, m), m.Len())

@@ -10,6 +10,8 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // What is done to one chain at a time: by the functions themselves, where no
@@ -20,23 +22,23 @@ func TestInstallComparesHead(t *testing.T) {
 	m.Store("k", 1)
 	was := m.lookup("k")
 	m.Store("k", 2)
-	v := newNode("k", 3)
-	setWord(&v.state, word(0).announced(0, 0))
+	v := chain.New("k", 3)
+	chain.SetWord(&v.State, chain.Word(0).Announced(0, 0))
 	require.False(t, coreOf(m).putOnTop(was.at, was.head, was.head, v))
 	requireValue(t, 2)(m.Load("k"))
-	require.Len(t, chain(m, "k"), 2)
+	require.Len(t, chainOf(m, "k"), 2)
 }
 
 // abort puts an aborted version on top of key, as a writer leaves it that was
 // aborted and has not got round to taking it off.
-func abort(t *testing.T, m *Map[string, int], key string) place {
+func abort(t *testing.T, m *Map[string, int], key string) index.Place {
 	t.Helper()
 	was := m.lookup(key)
-	v := newNode(key, -1)
-	setWord(&v.state, word(0).announced(0, checkBit))
+	v := chain.New(key, -1)
+	chain.SetWord(&v.State, chain.Word(0).Announced(0, chain.CheckBit))
 	base, ok := coreOf(m).decidedBase(was.head)
 	require.True(t, ok && coreOf(m).putOnTop(was.at, was.head, base, v))
-	require.True(t, advance(&v.state, load(&v.state), load(&v.state).aborted()))
+	require.True(t, chain.Advance(&v.State, chain.Load(&v.State), chain.Load(&v.State).Aborted()))
 	return was.at
 }
 
@@ -47,22 +49,22 @@ func TestPruneTakesAbortedHeadOff(t *testing.T) {
 	m.Store("k", 2)
 	p := abort(t, m, "k")
 	prune(m)
-	w, _ := coreOf(m).resolve(p.load())
-	require.True(t, w.committed())
-	require.Len(t, chain(m, "k"), 1)
+	w, _ := coreOf(m).Resolve(p.Load())
+	require.True(t, w.Committed())
+	require.Len(t, chainOf(m, "k"), 1)
 	requireValue(t, 2)(m.Load("k"))
 }
 
 // What is left of a key after pruning with a view, and what the pruner says.
 func TestPruneOutcomes(t *testing.T) {
 	at := func(m *Map[string, int]) (epochs []epoch.Epoch) {
-		for _, l := range chain(m, "k") {
+		for _, l := range chainOf(m, "k") {
 			epochs = append(epochs, epoch.Epoch(l.Epoch))
 		}
 		slices.Reverse(epochs)
 		return epochs
 	}
-	fill := func(t *testing.T, stores int) (*Map[string, int], place, []epoch.Epoch) {
+	fill := func(t *testing.T, stores int) (*Map[string, int], index.Place, []epoch.Epoch) {
 		m := newMap[string, int](t, still())
 		for i := range stores {
 			m.Store("k", i)
@@ -76,13 +78,13 @@ func TestPruneOutcomes(t *testing.T) {
 		left  left
 		waits [][2]epoch.Epoch
 	}
-	see := func(m *Map[string, int], p place, view gc.View, alone bool) (o outcome) {
+	see := func(m *Map[string, int], p index.Place, view gc.View, alone bool) (o outcome) {
 		f := found{Alone: alone}
-		o.left = coreOf(m).prune(p, p.load(), &view, math.MaxInt, &f)
+		o.left = coreOf(m).prune(p, p.Load(), &view, math.MaxInt, &f)
 		for _, w := range f.Waits {
 			wait := [2]epoch.Epoch{w.Epoch}
 			if !w.What.of.last {
-				wait[1] = coreOf(m).commitEpoch((*node)(w.What.v))
+				wait[1] = coreOf(m).CommitEpoch((*chain.Node)(w.What.v))
 			}
 			o.waits = append(o.waits, wait)
 		}
@@ -91,7 +93,7 @@ func TestPruneOutcomes(t *testing.T) {
 	view := func(bound, writers epoch.Epoch, young, old []epoch.Epoch) gc.View {
 		return gc.View{View: epoch.ViewOf(bound, writers, young, old)}
 	}
-	prune := func(m *Map[string, int], p place, bound epoch.Epoch,
+	prune := func(m *Map[string, int], p index.Place, bound epoch.Epoch,
 		old ...epoch.Epoch) outcome {
 		return see(m, p, view(bound, bound, nil, old), false)
 	}
@@ -113,8 +115,8 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, epochs[1:], at(m))
 	require.Equal(t, done, prune(m, p, epochs[2], epochs[1]), "it waits already")
 	require.Equal(t, done, see(m, p, young, false), "it waits already")
-	m.index.list(p, m.hash("k"), keyAt("k"))
-	require.Empty(t, coreOf(m).due(coreOf(m).waiting(p.load().next.Load(), false), nil), "it will be visited")
+	m.index.List(p, m.hash("k"), keyAt("k"))
+	require.Empty(t, coreOf(m).due(coreOf(m).waiting(p.Load().Next.Load(), false), nil), "it will be visited")
 	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, p, epochs[2], epochs[1]),
 		"its wait is over, and it waits again")
 	require.Equal(t, done, prune(m, p, epochs[2]))
@@ -124,11 +126,11 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, outcome{left: leftAbove}, prune(m, p, epochs[0]-1), "all are above the bound")
 	require.Equal(t, epochs, at(m))
 	m.Store("other", 1)
-	between := coreOf(m).slots.Now()
+	between := coreOf(m).Slots.Now()
 	m.Store("k", 9)
-	require.Equal(t, waits(between, epochs[1]), prune(m, p, coreOf(m).slots.Now(), epochs[1], between),
+	require.Equal(t, waits(between, epochs[1]), prune(m, p, coreOf(m).Slots.Now(), epochs[1], between),
 		"the newest epoch that needs it")
-	require.Equal(t, es{epochs[1], coreOf(m).slots.Now()}, at(m))
+	require.Equal(t, es{epochs[1], coreOf(m).Slots.Now()}, at(m))
 
 	m, p, epochs = fill(t, 1)
 	require.Equal(t, done, prune(m, p, epochs[0]-1), "one version is none too many")
@@ -141,8 +143,8 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, waits(before, 0), see(m, p, writer, false),
 		"somebody reads from before it who may write")
 	require.Equal(t, done, see(m, p, writer, false), "a tombstone waits once")
-	m.index.asked(p.b, new([visited]*node))
-	require.Len(t, coreOf(m).due(coreOf(m).waiting(p.load(), true), nil), 1)
+	m.index.Asked(p.Bucket, new([index.MaxVisits]*chain.Node))
+	require.Len(t, coreOf(m).due(coreOf(m).waiting(p.Load(), true), nil), 1)
 	require.True(t, m.visitAsked("k"))
 	require.Equal(t, waits(before, 0), see(m, p, writer, false))
 	require.Equal(t, outcome{left: leftYoung},
@@ -191,10 +193,10 @@ func TestWritersTrim(t *testing.T) {
 	for i := range 5 {
 		m.Store(1, i)
 	}
-	require.Len(t, chain(m, 1), 5)
+	require.Len(t, chainOf(m, 1), 5)
 	coreOf(m).gc.Refresh()
 	m.Store(1, 5)
-	require.Len(t, chain(m, 1), 2)
+	require.Len(t, chainOf(m, 1), 2)
 	s := m.Snapshot()
 	m.Store(1, 6)
 	coreOf(m).gc.Refresh()
@@ -207,5 +209,5 @@ func TestWritersTrim(t *testing.T) {
 		tx.Set(1, 9)
 		tx.Set(2, 9)
 	})
-	require.Len(t, chain(m, 1), 2)
+	require.Len(t, chainOf(m, 1), 2)
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // Changed returns a channel that is closed when key has been written by a commit that the snapshot
@@ -24,8 +27,8 @@ func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	}
 	return moment(s).alert(ctx,
 		anyOf(func(c *Change[K, V]) bool { return c.Key == key }),
-		func(_ moment, yield func(head *node) bool) {
-			if _, _, head := lookup(s.st.index, key); head != nil {
+		func(_ moment, yield func(head *chain.Node) bool) {
+			if _, _, head := index.Lookup(s.st.index, key); head != nil {
 				yield(head)
 			}
 		})
@@ -40,7 +43,7 @@ func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan 
 	in := spanOf(&keys)
 	return moment(s).alert(ctx,
 		anyOf(func(c *Change[K, V]) bool { return e.within(&in, unsafe.Pointer(&c.Key)) }),
-		func(_ moment, yield func(head *node) bool) {
+		func(_ moment, yield func(head *chain.Node) bool) {
 			e.heads(&in, yield)
 		})
 }
@@ -90,10 +93,10 @@ func (ix *Index[I, K, V]) alert(
 			return c.Had && slices.ContainsFunc(ix.keys(c.Key, c.Old), has) ||
 				c.Has && slices.ContainsFunc(ix.keys(c.Key, c.New), has)
 		}),
-		func(now moment, yield func(head *node) bool) {
+		func(now moment, yield func(head *chain.Node) bool) {
 			for _, in := range []Snapshot[K, V]{s, Snapshot[K, V](now)} {
 				for key := range ix.records(in, of) {
-					if _, _, head := lookup(s.st.index, key); head != nil && !yield(head) {
+					if _, _, head := index.Lookup(s.st.index, key); head != nil && !yield(head) {
 						return
 					}
 				}
@@ -108,7 +111,7 @@ func (ix *Index[I, K, V]) alert(
 //go:noinline
 func (s moment) alert(
 	ctx context.Context, matches func(changes any) bool,
-	find func(now moment, yield func(head *node) bool),
+	find func(now moment, yield func(head *chain.Node) bool),
 ) <-chan struct{} {
 	m := partOf(s.st).m
 	checkContext("Changed", ctx)
@@ -128,9 +131,9 @@ func (s moment) alert(
 	from, to := stateOf(s.st).epoch(), stateOf(now.st).epoch()
 	s.check()
 	if from != to {
-		find(now, func(head *node) bool {
+		find(now, func(head *chain.Node) bool {
 			// A tombstone tells of what was written and deleted between the two.
-			if m.visible(head, from) != m.visible(head, to) {
+			if m.Visible(head, from) != m.Visible(head, to) {
 				a.lose()
 			}
 			return !a.fired.Load()

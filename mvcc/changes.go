@@ -5,6 +5,9 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // A Change is what became of a key between two states of a map: its old and its new value, as
@@ -84,10 +87,10 @@ func (c *DBCommit) of(m *engine) any {
 func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
 	moment(s).checkDiff(moment(older))
 	return func(yield func(Change[K, V]) bool) {
-		moment(s).diff(moment(older), func(v, was, is *node) bool {
-			c := Change[K, V]{Key: keyOf[K](v)}
-			c.Old, c.Had = present[K, V](was)
-			c.New, c.Has = present[K, V](is)
+		moment(s).diff(moment(older), func(v, was, is *chain.Node) bool {
+			c := Change[K, V]{Key: chain.KeyOf[K](v)}
+			c.Old, c.Had = chain.Present[K, V](was)
+			c.New, c.Has = chain.Present[K, V](is)
 			return yield(c)
 		})
 	}
@@ -105,17 +108,17 @@ func (s moment) checkDiff(older moment) {
 // diff is [Snapshot.Diff]: v has the key as it was written last, of what is seen.
 //
 //go:noinline
-func (s moment) diff(older moment, visit func(v, was, is *node) bool) {
+func (s moment) diff(older moment, visit func(v, was, is *chain.Node) bool) {
 	m, from, to := partOf(s.st).m, stateOf(older.st).epoch(), stateOf(s.st).epoch()
 	newest := max(from, to)
 	s.check()
 	older.check()
-	all := m.index.scan(func(_ place, head *node) bool {
-		if e := load(&head.state); e.committed() && e.epoch() <= min(from, to) {
+	all := m.index.Scan(func(_ index.Place, head *chain.Node) bool {
+		if e := chain.Load(&head.State); e.Committed() && e.Epoch() <= min(from, to) {
 			return true
 		}
-		top := m.visible(head, newest)
-		was, is := m.visible(top, from), m.visible(top, to)
+		top := m.Visible(head, newest)
+		was, is := m.Visible(top, from), m.Visible(top, to)
 		if was == is {
 			return true
 		}
@@ -125,7 +128,7 @@ func (s moment) diff(older moment, visit func(v, was, is *node) bool) {
 		}
 		s.check()
 		older.check()
-		return !was.there() && !is.there() || visit(v, was, is)
+		return !was.There() && !is.There() || visit(v, was, is)
 	})
 	if all {
 		s.check() // else a key may have gone
@@ -162,9 +165,9 @@ func (c *core) diff(newer, older DBSnapshot) tableChanges {
 }
 
 // changedTo is [recordType.changed].
-func changedTo[K comparable, V any](changes any, i int) (v *node, has bool) {
+func changedTo[K comparable, V any](changes any, i int) (v *chain.Node, has bool) {
 	c := &changes.([]Change[K, V])[i]
-	return newNode(c.Key, c.New), c.Has
+	return chain.New(c.Key, c.New), c.Has
 }
 
 func diff[K comparable, V any](newer, older moment) (changes any, n int) {

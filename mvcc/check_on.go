@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
@@ -15,18 +16,18 @@ import (
 // checkRead: v, or nothing, is what the transaction gen sees of key. It must be what
 // a second walk finds, and nothing that the transaction may see may have been
 // dropped. A snapshot may be closed meanwhile: then nothing is said.
-func (p *part) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {
+func (p *part) checkRead(gen epoch.Gen, key unsafe.Pointer, v *chain.Node) {
 	st := p.st
 	_, at := st.slot.Peek()
-	var cut, found *node
-	for u := p.index.peekHead(key); u != nil; {
-		if w := p.m.peek(u); w.committed() && w.epoch() <= at {
+	var cut, found *chain.Node
+	for u := p.index.PeekHead(key); u != nil; {
+		if w := p.m.Peek(u); w.Committed() && w.Epoch() <= at {
 			found = u
 			break
 		}
-		p.m.checkLink(u)
-		n := u.peekNext() // before what was dropped: a pruner notes it first
-		if lost := u.lost.Load(); lost != 0 && epoch.Epoch(lost) <= at {
+		p.m.CheckLink(u)
+		n := u.PeekNext() // before what was dropped: a pruner notes it first
+		if lost := u.Lost.Load(); lost != 0 && epoch.Epoch(lost) <= at {
 			cut = u
 		}
 		u = n
@@ -39,19 +40,19 @@ func (p *part) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {
 	case cut != nil:
 		invariant.Violated("I1: key %v: a version of epoch %d was dropped from below %v, and a "+
 			"transaction reads at %d",
-			p.index.hash.boxed(key), cut.lost.Load(), p.m.peek(cut), at)
-	case found != v && !(found == nil && v.peekState().tomb()): // it may have left the index
-		invariant.Violated("key %v as of %d: read once %s, read twice %s", p.index.hash.boxed(key), at, p.m.describe(v),
-			p.m.describe(found))
+			p.index.Hash.Boxed(key), cut.Lost.Load(), p.m.Peek(cut), at)
+	case found != v && !(found == nil && v.PeekState().Tomb()): // it may have left the index
+		invariant.Violated("key %v as of %d: read once %s, read twice %s", p.index.Hash.Boxed(key), at, p.m.Describe(v),
+			p.m.Describe(found))
 	}
 }
 
-func (t *txn) checkRead(gen epoch.Gen, key unsafe.Pointer, v *node) {
+func (t *txn) checkRead(gen epoch.Gen, key unsafe.Pointer, v *chain.Node) {
 	partOf(t).checkRead(gen, key, v)
 }
 
 // checkGet is checkRead for the goroutine that uses the transaction.
-func (p *part) checkGet(key unsafe.Pointer, v *node) {
+func (p *part) checkGet(key unsafe.Pointer, v *chain.Node) {
 	gen, _ := p.st.slot.Peek()
 	if p.st.slot.PeekEvicted() {
 		return // meanwhile: nothing is said
@@ -64,20 +65,20 @@ func (p *part) checkGet(key unsafe.Pointer, v *node) {
 func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 	st.slot.CheckLive(gen)
 	_, at := st.slot.Peek()
-	if now := st.m.slots.PeekNow(); e <= at || e > now {
+	if now := st.m.Slots.PeekNow(); e <= at || e > now {
 		invariant.Violated("a transaction that reads at %d commits at %d; the clock stands at %d", at, e,
 			now)
 	}
 	for i := range st.writes {
 		v, m := st.writes[i].v, st.parts[st.writes[i].of].m
-		if w := m.peek(v); !w.committed() || w.epoch() != e {
-			invariant.Violated("key %v: a transaction commits at %d, its version says %v", m.keyOf(v), e, w)
+		if w := m.Peek(v); !w.Committed() || w.Epoch() != e {
+			invariant.Violated("key %v: a transaction commits at %d, its version says %v", m.KeyOf(v), e, w)
 		}
-		m.checkLink(v)
-		if base := v.peekNext(); st.hasRead && st.level == LevelSnapshot && st.writes[i].merge == nil &&
-			base != nil && m.peek(base).epoch() > at {
-			invariant.Violated("key %v: lost update: as of %d, committed at %d, over %s", m.keyOf(v), at, e,
-				m.describe(base))
+		m.CheckLink(v)
+		if base := v.PeekNext(); st.hasRead && st.level == LevelSnapshot && st.writes[i].merge == nil &&
+			base != nil && m.Peek(base).Epoch() > at {
+			invariant.Violated("key %v: lost update: as of %d, committed at %d, over %s", m.KeyOf(v), at, e,
+				m.Describe(base))
 		}
 	}
 	if st.mustValidate() {
@@ -91,10 +92,10 @@ func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 func (st *txState) checkReads(at, e epoch.Epoch) {
 	for i := range st.reads {
 		seen, p := st.reads[i].seen, st.parts[st.reads[i].of]
-		if !seen.peekState().tomb() {
-			p.checkUnchanged(p.index.peekHead(seen.key()), p.m.peek(seen).epoch(), e)
+		if !seen.PeekState().Tomb() {
+			p.checkUnchanged(p.index.PeekHead(seen.Key()), p.m.Peek(seen).Epoch(), e)
 		} else {
-			p.checkAbsent(seen.key(), e)
+			p.checkAbsent(seen.Key(), e)
 		}
 	}
 	for _, p := range st.parts {
@@ -103,12 +104,12 @@ func (st *txState) checkReads(at, e epoch.Epoch) {
 			p.checkAbsent(key, e)
 		}
 		if p.scanned && st.level == LevelSerializable {
-			p.index.peekAll(func(h *node) { p.checkUnchanged(h, at, e) })
+			p.index.PeekAll(func(h *chain.Node) { p.checkUnchanged(h, at, e) })
 		}
 		for i := range p.ranges {
 			r := &p.ranges[i]
-			p.index.peekAll(func(h *node) {
-				if p.m.order.Side(r, h.key()) == 0 {
+			p.index.PeekAll(func(h *chain.Node) {
+				if p.m.order.Side(r, h.Key()) == 0 {
 					p.checkUnchanged(h, at, e)
 				}
 			})
@@ -117,19 +118,19 @@ func (st *txState) checkReads(at, e epoch.Epoch) {
 }
 
 // checkUnchanged: nobody has committed in the chain from h after epoch from and before e.
-func (p *part) checkUnchanged(h *node, from, e epoch.Epoch) {
-	for u := h; u != nil; u = u.peekNext() {
-		w := p.m.peek(u)
-		if !w.committed() {
+func (p *part) checkUnchanged(h *chain.Node, from, e epoch.Epoch) {
+	for u := h; u != nil; u = u.PeekNext() {
+		w := p.m.Peek(u)
+		if !w.Committed() {
 			continue
 		}
-		if w.epoch() <= from {
+		if w.Epoch() <= from {
 			return
 		}
-		if w.epoch() < e {
+		if w.Epoch() < e {
 			invariant.Violated("key %v: a transaction that read it as of %d commits at %d, and %v came "+
 				"between",
-				p.m.keyOf(u), from, e, w)
+				p.m.KeyOf(u), from, e, w)
 		}
 	}
 }
@@ -137,16 +138,16 @@ func (p *part) checkUnchanged(h *node, from, e epoch.Epoch) {
 // checkAbsent: as of e, not counting what commits at e, key is absent, for all
 // that pruners have left to be known.
 func (p *part) checkAbsent(key unsafe.Pointer, e epoch.Epoch) {
-	for u := p.index.peekHead(key); u != nil; {
-		if w := p.m.peek(u); w.committed() && w.epoch() < e {
-			if !u.peekState().tomb() {
+	for u := p.index.PeekHead(key); u != nil; {
+		if w := p.m.Peek(u); w.Committed() && w.Epoch() < e {
+			if !u.PeekState().Tomb() {
 				invariant.Violated("key %v: a transaction that found it absent commits at %d, and %v is there",
-					p.index.hash.boxed(key), e, w)
+					p.index.Hash.Boxed(key), e, w)
 			}
 			return
 		}
-		n := u.peekNext()
-		if lost := u.lost.Load(); lost != 0 && epoch.Epoch(lost) < e {
+		n := u.PeekNext()
+		if lost := u.Lost.Load(); lost != 0 && epoch.Epoch(lost) < e {
 			return
 		}
 		u = n

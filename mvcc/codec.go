@@ -7,6 +7,9 @@ import (
 	"reflect"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
 // A Codec turns keys and values into bytes and back, for [DB.Save] and [DB.Load]. Package
@@ -97,7 +100,7 @@ type keyCheck struct {
 }
 
 // check checks the key of v, and uses x.
-func (c *keyCheck) check(codec Codec, x *boxes, v *node, h *hasher) error {
+func (c *keyCheck) check(codec Codec, x *boxes, v *chain.Node, h *hasher.Hasher) error {
 	if c.whole {
 		return nil
 	}
@@ -114,8 +117,8 @@ func (c *keyCheck) check(codec Codec, x *boxes, v *node, h *hasher) error {
 		if err == nil {
 			err = c.dec.Decode(x.back)
 		}
-		if err == nil && !h.equal(v.key(), x.backKey) {
-			err = &changedKeyError{keyText(h.boxed(x.backKey))}
+		if err == nil && !h.Equal(v.Key(), x.backKey) {
+			err = &changedKeyError{keyText(h.Boxed(x.backKey))}
 		}
 		if err == nil {
 			c.enc = enc

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
@@ -35,19 +36,19 @@ func (e entry[I, K]) indexKey() any { return e.index }
 // keys the other way round.)
 type collation struct {
 	index, key             *order // of the index keys, and of the keys of the records, or nil
-	indexes                [2]hasher
-	stable                 stableHash // of the keys of the records, if they have no order
-	others                 hasher     // of them
-	indexAt, keyAt, edgeAt uintptr    // by and of come first
+	indexes                [2]hasher.Hasher
+	stable                 stableHash    // of the keys of the records, if they have no order
+	others                 hasher.Hasher // of them
+	indexAt, keyAt, edgeAt uintptr       // by and of come first
 }
 
 // newCollation returns the order of entries of an index.
 func newCollation[I, K comparable](index, key *order) *collation {
 	var e entry[I, K]
-	c := &collation{index: index, indexes: [2]hasher{newHasher[I](), newHasher[I]()},
-		others: newHasher[K](), indexAt: unsafe.Offsetof(e.index), keyAt: unsafe.Offsetof(e.key),
+	c := &collation{index: index, indexes: [2]hasher.Hasher{hasher.New[I](), hasher.New[I]()},
+		others: hasher.New[K](), indexAt: unsafe.Offsetof(e.index), keyAt: unsafe.Offsetof(e.key),
 		edgeAt: unsafe.Offsetof(e.edge)}
-	c.setKey(typeOf((*K)(nil)), key)
+	c.setKey(hasher.TypeOf((*K)(nil)), key)
 	return c
 }
 
@@ -100,7 +101,7 @@ func (c *collation) hashIndex(index unsafe.Pointer) uint64 {
 	if c.index != nil {
 		return 0
 	}
-	return c.indexes[0].sum(index)
+	return c.indexes[0].Sum(index)
 }
 
 //go:noinline
@@ -131,29 +132,29 @@ func (c *collation) compare(a, b unsafe.Pointer) int {
 	if c.edge(a)|c.edge(b) != 0 {
 		return cmp.Compare(c.edge(a), c.edge(b))
 	}
-	if h := &c.indexes[0]; !h.equal(x, y) { // one of them would be missed
+	if h := &c.indexes[0]; !h.Equal(x, y) { // one of them would be missed
 		panic(fmt.Sprintf("mvcc: the order's compare returns 0 for %v and %v, which are not equal",
-			h.boxed(x), h.boxed(y)))
+			h.Boxed(x), h.Boxed(y)))
 	}
 	return collate(c.key, &c.others, c.of(a), c.of(b), c.keyOf(a), c.keyOf(b))
 }
 
 // collate compares the keys at x and y by their order, or by their hashes, and by another hash.
-func collate(by *order, other *hasher, hashX, hashY uint64, x, y unsafe.Pointer) int {
+func collate(by *order, other *hasher.Hasher, hashX, hashY uint64, x, y unsafe.Pointer) int {
 	switch {
 	case by != nil:
 		return by.Compare(x, y)
 	case hashX != hashY:
 		return cmp.Compare(hashX, hashY)
-	case other.equal(x, y):
+	case other.Equal(x, y):
 		return 0
 	}
-	if n := cmp.Compare(other.sum(x), other.sum(y)); n != 0 {
+	if n := cmp.Compare(other.Sum(x), other.Sum(y)); n != 0 {
 		return n
 	}
 	// Keys in interfaces are hashed as their values are, whatever their types.
 	types := func(key any) []byte { return typesIn(nil, reflect.ValueOf(&key).Elem()) }
-	return bytes.Compare(types(other.boxed(x)), types(other.boxed(y)))
+	return bytes.Compare(types(other.Boxed(x)), types(other.Boxed(y)))
 }
 
 // typesIn appends the names of the types of what the interfaces in v hold.

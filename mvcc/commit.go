@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -90,9 +91,9 @@ func (st *txState) commitWrites(
 	if turns && !st.giveWay(gen, c, b) {
 		return 0, resultConflict // giveWay has ended the transaction
 	}
-	check := word(0)
+	check := chain.Word(0)
 	if st.mustValidate() && !st.written() {
-		check = checkBit
+		check = chain.CheckBit
 	}
 	e, r = st.try(gen, check, st.epoch())
 	if r == resultAborted {
@@ -121,7 +122,7 @@ func (st *txState) commitBlind(gen epoch.Gen, c *conflict) (e epoch.Epoch, r res
 	w, at, touches := &st.writes[0], st.epoch(), false
 	p := st.parts[w.of]
 	if w.merge != nil {
-		p.m.write(w.at(), w.hash, w.v, func(base *node) bool {
+		p.m.write(w.at(), w.hash, w.v, func(base *chain.Node) bool {
 			w.merge.mergeInto(w.v, base)
 			return true
 		}, &touches)
@@ -131,14 +132,14 @@ func (st *txState) commitBlind(gen epoch.Gen, c *conflict) (e epoch.Epoch, r res
 		p.m.write(w.at(), w.hash, w.v, nil, &touches)
 	}
 	if touches { // the table has got an index
-		p.conflictOn(w.v.key(), ConflictRead, nil)
+		p.conflictOn(w.v.Key(), ConflictRead, nil)
 		*c = st.takeConflict()
 		c.readEpoch = at
 		c.of.conflicts[c.kind].Add(1)
 		st.recycle(gen)
 		return 0, resultConflict
 	}
-	e = p.m.commitEpoch(w.v)
+	e = p.m.CommitEpoch(w.v)
 	st.recycle(gen)
 	return e, resultOK
 }
@@ -146,7 +147,7 @@ func (st *txState) commitBlind(gen epoch.Gen, c *conflict) (e epoch.Epoch, r res
 // tryAgain repeats try while rivals abort the attempt, as happened to the first one. If that
 // goes on, it makes a claim for b, unless b is nil.
 func (st *txState) tryAgain(
-	gen epoch.Gen, check word, b *bid,
+	gen epoch.Gen, check chain.Word, b *bid,
 ) (e epoch.Epoch, r result) {
 	m := st.m
 	own := bid{ctx: background}
@@ -176,9 +177,9 @@ func (st *txState) tryAgain(
 			backoff(attempt)
 		}
 		if attempt < bidAborts {
-			e, r = st.try(gen, check, m.slots.Now())
+			e, r = st.try(gen, check, m.Slots.Now())
 		} else {
-			e, r = st.trySuspect(gen, check, m.slots.Now())
+			e, r = st.trySuspect(gen, check, m.Slots.Now())
 		}
 	}
 	if own.claim != nil {
@@ -190,7 +191,7 @@ func (st *txState) tryAgain(
 // trySuspect is try for a transaction that has been aborted again and again. It panics if
 // that was by a function of its own, given to Merge.
 func (st *txState) trySuspect(
-	gen epoch.Gen, check word, floor epoch.Epoch,
+	gen epoch.Gen, check chain.Word, floor epoch.Epoch,
 ) (epoch.Epoch, result) {
 	self := st.m.favour.Suspect()
 	defer self.End()
@@ -215,7 +216,7 @@ func (st *txState) trySuspect(
 // that was drawn before. That record had a lower floor: if it was committed, its epoch was drawn
 // after it was announced; if it was aborted after that, another epoch was drawn for the abort (see
 // abortRival, abortLeft).
-func (st *txState) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoch, result) {
+func (st *txState) try(gen epoch.Gen, check chain.Word, floor epoch.Epoch) (epoch.Epoch, result) {
 	hooks.At(hooks.CommitEntries)
 	e := epoch.Epoch(0)
 	st.prepare(check)
@@ -244,11 +245,11 @@ func (st *txState) try(gen epoch.Gen, check word, floor epoch.Epoch) (epoch.Epoc
 
 // record returns the record of the commit under way: of a single key the state of its
 // version, else that of the slot.
-func (st *txState) record() *record {
+func (st *txState) record() *chain.Record {
 	if st.multi() {
 		return st.slot.Record()
 	}
-	return &st.writes[0].v.state
+	return &st.writes[0].v.State
 }
 
 // multi reports whether the commit's record is that of the slot.
@@ -256,19 +257,19 @@ func (st *txState) multi() bool { return len(st.writes) > 1 }
 
 // prepare makes the versions those of a new record, and sorts them. A single one has its record in
 // itself, and is announced.
-func (st *txState) prepare(check word) {
+func (st *txState) prepare(check chain.Word) {
 	st.installed, st.checks = 0, 0
 	if !st.multi() {
 		record := st.record()
-		setWord(record, load(record).announced(0, check))
+		chain.SetWord(record, chain.Load(record).Announced(0, check))
 		return
 	}
-	st.slot.Open(uint64(special(kindActive)))
+	st.slot.Open(uint64(chain.Special(chain.KindActive)))
 	st.sortWrites()
-	says := indirect(st.slot.Number())
+	says := chain.Indirect(st.slot.Number())
 	for i := range st.writes {
 		v := st.writes[i].v
-		setWord(&v.state, word(v.state.Load())&keepMask|says)
+		chain.SetWord(&v.State, chain.Word(v.State.Load())&chain.KeepMask|says)
 	}
 }
 
@@ -286,14 +287,14 @@ func (st *txState) installAll(gen epoch.Gen) result {
 }
 
 // announce announces the record. It returns resultAborted if a rival has aborted it.
-func (st *txState) announce(floor epoch.Epoch, check word) result {
+func (st *txState) announce(floor epoch.Epoch, check chain.Word) result {
 	if !st.multi() {
 		return resultOK // it was installed announced
 	}
 	st.tellAll() // must precede: from here on others may commit it
 	hooks.At(hooks.Marked)
 	r := st.record()
-	if w := load(r); !w.is(kindActive) || !advance(r, w, w.announced(floor, check)) {
+	if w := chain.Load(r); !w.Is(chain.KindActive) || !chain.Advance(r, w, w.Announced(floor, check)) {
 		return resultAborted
 	}
 	hooks.At(hooks.JustAnnounced)
@@ -309,8 +310,8 @@ func (st *txState) finalize(e epoch.Epoch) {
 	}
 	if st.multi() {
 		for i := range st.writes {
-			st.parts[st.writes[i].of].m.checkCopy(st.writes[i].v, e)
-			st.writes[i].v.putOutcome(word(0).at(e))
+			st.parts[st.writes[i].of].m.CheckCopy(st.writes[i].v, e)
+			st.writes[i].v.PutOutcome(chain.Word(0).At(e))
 		}
 		st.slot.Settle(uint64(len(st.writes) - 1)) // the epoch counts one version
 	}
@@ -332,13 +333,13 @@ func (p *part) countKeys() {
 func (st *txState) decide(gen epoch.Gen) (epoch.Epoch, result) {
 	m, record := st.m, st.record()
 	for {
-		w := load(record)
-		switch w.tag() {
-		case tagCommitted: // a helper was faster
-			return w.epoch(), resultOK
-		case tagSpecial: // aborted
+		w := chain.Load(record)
+		switch w.Tag() {
+		case chain.TagCommitted: // a helper was faster
+			return w.Epoch(), resultOK
+		case chain.TagSpecial: // aborted
 			return 0, resultAborted
-		case tagAnnounced:
+		case chain.TagAnnounced:
 			hooks.At(hooks.Announced)
 			if !st.multi() {
 				if m := st.parts[st.writes[0].of].m; m.hasListeners() {
@@ -348,16 +349,16 @@ func (st *txState) decide(gen epoch.Gen) (epoch.Epoch, result) {
 			}
 			// Must follow the load of w: its floor makes sure that an epoch
 			// drawn before a revocation is not put in after it.
-			d := w.drawn(m.slots.Next())
+			d := w.Drawn(m.Slots.Next())
 			hooks.At(hooks.Drawn)
 			// Linearization point of a transaction that does not validate,
 			// unless a helper's CAS was.
-			if !advance(record, w, d) {
-				m.counters.wasted.Add(1)
-			} else if d.committed() {
-				return d.epoch(), resultOK
+			if !chain.Advance(record, w, d) {
+				m.counters.Wasted.Add(1)
+			} else if d.Committed() {
+				return d.Epoch(), resultOK
 			}
-		case tagTentative:
+		case chain.TagTentative:
 			hooks.At(hooks.Tentative)
 			if st.revoked >= maxRevocations {
 				if e, r := st.decideAlarmed(gen); r != resultAborted {
@@ -365,10 +366,10 @@ func (st *txState) decide(gen epoch.Gen) (epoch.Epoch, result) {
 				}
 				continue
 			}
-			w, r := st.validated(gen, w, w.epoch())
+			w, r := st.validated(gen, w, w.Epoch())
 			if r != resultOK {
-				if advance(record, w, w.aborted()) {
-					m.counters.wasted.Add(1)
+				if chain.Advance(record, w, w.Aborted()) {
+					m.counters.Wasted.Add(1)
 					return 0, r
 				}
 				st.takeConflict()
@@ -376,8 +377,8 @@ func (st *txState) decide(gen epoch.Gen) (epoch.Epoch, result) {
 			}
 			hooks.At(hooks.Validated)
 			// Linearization point of a transaction that validates.
-			if advance(record, w, w.at(w.epoch())) {
-				return w.epoch(), resultOK
+			if chain.Advance(record, w, w.At(w.Epoch())) {
+				return w.Epoch(), resultOK
 			}
 			st.rare().revoked++
 		}

@@ -2,6 +2,9 @@ package mvcc
 
 import (
 	"fmt"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // A ComputeOp says what [Map.Compute] is to do with a key. The operations have the names
@@ -64,17 +67,17 @@ func (m *Map[K, V]) compute(
 	key K, fn func(old V, loaded bool) (value V, op ComputeOp),
 ) (actual V, ok bool) {
 	m.checkKey(useWrite, key)
-	h, p, _ := lookup(m.index, key)
-	v := bareNode[K, V](key)
-	base, written := m.at.write(p, h, v, func(base *node) bool {
-		old, loaded := present[K, V](base)
+	h, p, _ := index.Lookup(m.index, key)
+	v := chain.Bare[K, V](key)
+	base, written := m.at.write(p, h, v, func(base *chain.Node) bool {
+		old, loaded := chain.Present[K, V](base)
 		value, op := fn(old, loaded)
 		switch {
 		case op == UpdateOp:
 			become[K](v, value, 0)
 		case op == DeleteOp && loaded:
 			var none V
-			become[K](v, none, tombBit)
+			become[K](v, none, chain.TombBit)
 		case op == DeleteOp || op == CancelOp:
 			return false
 		default:
@@ -82,17 +85,17 @@ func (m *Map[K, V]) compute(
 		}
 		return true
 	}, nil)
-	if written && !v.tombstone() {
-		return valueOf[K, V](v), true
+	if written && !v.Tombstone() {
+		return chain.ValueOf[K, V](v), true
 	}
-	actual, ok = present[K, V](base)
+	actual, ok = chain.Present[K, V](base)
 	return actual, ok && !written
 }
 
 // become makes v, which is private and announced, say value, or "deleted".
-func become[K comparable, V any](v *node, value V, tomb word) {
-	full[K, V](v).value = value
-	setWord(&v.state, word(0).announced(0, 0)|tomb)
+func become[K comparable, V any](v *chain.Node, value V, tomb chain.Word) {
+	chain.VersionOf[K, V](v).Value = value
+	chain.SetWord(&v.State, chain.Word(0).Announced(0, 0)|tomb)
 }
 
 // LoadOrCompute returns the value of key if there is one. Otherwise it calls fn, once, and stores
@@ -122,21 +125,21 @@ func CompareAndDelete[K, V comparable](m *Map[K, V], key K, old V) (deleted bool
 	if m.badKey(useWrite, key) {
 		return false
 	}
-	h, p, head := lookup(m.index, key)
-	if value, ok := present[K, V](m.at.newest(head)); !ok || value != old {
+	h, p, head := index.Lookup(m.index, key)
+	if value, ok := chain.Present[K, V](m.at.newest(head)); !ok || value != old {
 		return false
 	}
-	_, deleted = m.at.write(p, h, tombstoneOf[K, V](key), func(base *node) bool {
-		value, ok := present[K, V](base)
+	_, deleted = m.at.write(p, h, tombstoneOf[K, V](key), func(base *chain.Node) bool {
+		value, ok := chain.Present[K, V](base)
 		return ok && value == old
 	}, nil)
 	return deleted
 }
 
 // tombstoneOf returns a private version of key that says "deleted".
-func tombstoneOf[K comparable, V any](key K) *node {
-	v := bareNode[K, V](key)
-	setWord(&v.state, tombBit)
+func tombstoneOf[K comparable, V any](key K) *chain.Node {
+	v := chain.Bare[K, V](key)
+	chain.SetWord(&v.State, chain.TombBit)
 	return v
 }
 
@@ -152,27 +155,27 @@ func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 	if del == nil {
 		panic("mvcc: DeleteFunc: del is nil")
 	}
-	return m.at.deleteFunc(func(v *node) bool { return del(keyOf[K](v), valueOf[K, V](v)) })
+	return m.at.deleteFunc(func(v *chain.Node) bool { return del(chain.KeyOf[K](v), chain.ValueOf[K, V](v)) })
 }
 
 // deleteFunc is [Map.DeleteFunc].
-func (c *core) deleteFunc(del func(v *node) bool) (deleted int) {
+func (c *core) deleteFunc(del func(v *chain.Node) bool) (deleted int) {
 	if c.strict {
 		c.beside(useWrite)
 		of := del
-		del = func(v *node) bool {
+		del = func(v *chain.Node) bool {
 			of(v)
 			return of(v)
 		}
 	}
-	c.index.scan(func(p place, head *node) bool {
-		h := c.index.hash.sum(head.key())
-		head = c.newest(head)
-		if !head.there() || !del(head) {
+	c.index.Scan(func(p index.Place, head *chain.Node) bool {
+		h := c.index.Hash.Sum(head.Key())
+		head = c.Newest(head)
+		if !head.There() || !del(head) {
 			return true
 		}
-		_, ok := c.write(p, h, c.types.tombstone(head.key()), func(base *node) bool {
-			return base.there() && (base == head || del(base))
+		_, ok := c.write(p, h, c.types.tombstone(head.Key()), func(base *chain.Node) bool {
+			return base.There() && (base == head || del(base))
 		}, nil)
 		if ok {
 			deleted++
@@ -219,7 +222,7 @@ func (tx DBTx) deleteRange(r span, prefix bool) (deleted int) {
 	m.checkOrdered(prefix)
 	tx.ranged(&r, false, func(c *chunk) bool {
 		for _, v := range c.found[:c.n] {
-			tx.write(m.types.tombstone(v.key()))
+			tx.write(m.types.tombstone(v.Key()))
 			deleted++
 		}
 		return true
@@ -242,9 +245,9 @@ func (tx DBTx) clear() {
 	defer st.leave()
 	st.hasRead = true
 	p.rare().scanned = true
-	p.index.scan(func(at place, head *node) bool {
-		if p.m.visible(head, read).there() {
-			p.note(p.m.types.tombstone(head.key()), p.index.hash.sum(head.key()), at)
+	p.index.Scan(func(at index.Place, head *chain.Node) bool {
+		if p.m.Visible(head, read).There() {
+			p.note(p.m.types.tombstone(head.Key()), p.index.Hash.Sum(head.Key()), at)
 		}
 		return st.gen() == tx.gen
 	})

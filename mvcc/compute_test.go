@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/favour"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // What fn returns is what happens; a key that is left as it is draws no epoch.
@@ -194,14 +195,14 @@ func TestClear(t *testing.T) {
 	require.Equal(t, map[int]int{1: 1}, contents(t, m))
 
 	// A key that is stored meanwhile is cleared as well, or stored afterwards.
-	c := newCrew(t)
-	c.run(2, func(i int) error {
+	c := stage.NewCrew(t)
+	c.Run(2, func(i int) error {
 		for n := range 2000 {
 			m.Store(n%50*2+i, n)
 		}
 		return nil
 	})
-	c.run(1, func(int) error {
+	c.Run(1, func(int) error {
 		for range 50 {
 			before := m.Epoch()
 			m.Clear()
@@ -221,7 +222,7 @@ func TestClear(t *testing.T) {
 		m.Delete(200)
 		return nil
 	})
-	c.wait(t)
+	c.Wait(t)
 	checkQuiet(t, m)
 }
 
@@ -256,22 +257,22 @@ func TestDeleteFunc(t *testing.T) {
 // Each of many that count at once counts.
 func TestComputeBesideOthers(t *testing.T) {
 	m := newMap[string, int](t, nil)
-	c := newCrew(t)
+	c := stage.NewCrew(t)
 	const each = 2000
-	c.run(2, func(int) error {
+	c.Run(2, func(int) error {
 		for range each {
 			m.Compute("k", func(old int, _ bool) (int, ComputeOp) { return old + 1, UpdateOp })
 		}
 		return nil
 	})
-	c.run(2, func(int) error {
+	c.Run(2, func(int) error {
 		for range each {
 			m.Merge("k", func(old int, _ bool) int { return old + 1 })
 		}
 		return nil
 	})
 	for _, opts := range levels {
-		c.run(2, func(int) error {
+		c.Run(2, func(int) error {
 			for range each {
 				err := m.Update(bg, opts, func(tx Tx[string, int]) error {
 					tx.Merge("k", func(old int, _ bool) int { return old + 1 })
@@ -285,7 +286,7 @@ func TestComputeBesideOthers(t *testing.T) {
 			return nil
 		})
 	}
-	c.wait(t)
+	c.Wait(t)
 	requireValue(t, 8*each)(m.Load("k"))
 	requireValue(t, 4*each)(m.Load("l"))
 	require.Zero(t, m.Stats().Conflicts, "merges conflict with nobody")

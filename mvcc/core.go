@@ -14,8 +14,11 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/favour"
+	"github.com/mvccmap/mvccmap/internal/hasher"
 	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // A core is a [Map] without its types, or the root of a database, which begins its transactions and
@@ -25,7 +28,7 @@ type core struct {
 	// made, and never change, except for what they point to.
 
 	chains
-	decider
+	chain.Decider
 	plain  bool // k == k for every key, and not strict
 	strict bool // see Options.Strict: shared.strict is there
 	apart  bool // an Update is strict, or observed
@@ -67,20 +70,20 @@ type recordType struct {
 	key, value reflect.Type
 	plain      bool   // k == k for every key
 	size       uint64 // of a version, as it is allocated
-	index      func(capacity int) *index
+	index      func(capacity int) *index.Index
 	// clone returns a private version with the key and value of v, and tombstone one that deletes the
 	// key at key.
-	clone     func(v *node) *node
-	tombstone func(key unsafe.Pointer) *node
+	clone     func(v *chain.Node) *chain.Node
+	tombstone func(key unsafe.Pointer) *chain.Node
 	// keep returns a copy of the key at key with strings of its own.
 	keep     func(key unsafe.Pointer) unsafe.Pointer
 	absences func() keyList
 	// What follows is nil for a table of an index. typed returns a new Map.
-	typed   func(e *engine, x *index, plain, unguarded bool) any
+	typed   func(e *engine, x *index.Index, plain, unguarded bool) any
 	changes func(list []dated[succession]) (part func(from, to int) any)
 	// changed returns a version with the key, and the new value, of number i of a []Change, and
 	// whether there is one.
-	changed func(changes any, i int) (v *node, has bool)
+	changed func(changes any, i int) (v *chain.Node, has bool)
 	diff    func(newer, older moment) (changes any, n int)
 	boxes   func() *boxes
 	loader  func(of *engine) loader
@@ -88,7 +91,7 @@ type recordType struct {
 
 func recordTypeOf[K comparable, V any]() *recordType {
 	t := innerTypeOf[K, V]()
-	t.typed = func(e *engine, x *index, plain, unguarded bool) any {
+	t.typed = func(e *engine, x *index.Index, plain, unguarded bool) any {
 		return &Map[K, V]{index: x, plain: plain, unguarded: unguarded, at: e}
 	}
 	t.changes, t.diff, t.loader = changesOf[K, V], diff[K, V], newLoader[K, V]
@@ -100,13 +103,13 @@ func recordTypeOf[K comparable, V any]() *recordType {
 func innerTypeOf[K comparable, V any]() *recordType {
 	owner := newOwner[K]()
 	return &recordType{
-		key:       typeOf((*K)(nil)),
-		value:     typeOf((*V)(nil)),
-		plain:     reflexive(typeOf((*K)(nil))),
-		size:      allocated(unsafe.Sizeof(version[K, V]{})),
-		index:     indexFor[K, V],
-		clone:     func(v *node) *node { return newNode(keyOf[K](v), valueOf[K, V](v)) },
-		tombstone: func(key unsafe.Pointer) *node { return tombstoneOf[K, V](*(*K)(key)) },
+		key:       hasher.TypeOf((*K)(nil)),
+		value:     hasher.TypeOf((*V)(nil)),
+		plain:     reflexive(hasher.TypeOf((*K)(nil))),
+		size:      allocated(unsafe.Sizeof(chain.Version[K, V]{})),
+		index:     index.For[K, V],
+		clone:     func(v *chain.Node) *chain.Node { return chain.New(chain.KeyOf[K](v), chain.ValueOf[K, V](v)) },
+		tombstone: func(key unsafe.Pointer) *chain.Node { return tombstoneOf[K, V](*(*K)(key)) },
 		keep: func(key unsafe.Pointer) unsafe.Pointer {
 			own := owner.own(*(*K)(key))
 			return unsafe.Pointer(&own)
@@ -128,12 +131,12 @@ func newAlone(opts *Options, by *order, types *recordType) any {
 }
 
 // newCore returns a map that is a member of s; x and types are nil if there are no keys.
-func newCore(s *shared, o *Options, name string, x *index, by *order, types *recordType) *core {
+func newCore(s *shared, o *Options, name string, x *index.Index, by *order, types *recordType) *core {
 	if by != nil {
 		if o.Strict {
-			by = by.strictly(s.strict, &x.hash)
+			by = by.strictly(s.strict, &x.Hash)
 		}
-		x.inOrder(by.Order, types.size, types.keep)
+		x.InOrder(by.Order, types.size, types.keep)
 	}
 	c := &core{types: types, order: by, level: o.Isolation, strict: o.Strict,
 		apart: o.Strict || o.Observe != nil, tracePins: o.TracePins,
@@ -141,21 +144,21 @@ func newCore(s *shared, o *Options, name string, x *index, by *order, types *rec
 		gc: s.gc, views: s.gc.Views(), shared: s, favour: &s.favour,
 		alarms: &s.alarms}
 	c.pool.Store(&statePool{})
-	own := &chains{index: x, resolver: resolver{slots: s.slots}, member: &member{of: weak.Make(c)},
+	own := &chains{index: x, Resolver: chain.Resolver{Slots: s.slots}, member: &member{of: weak.Make(c)},
 		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()}}
 	if x != nil {
-		own.keys = &x.hash
+		own.Keys = &x.Hash
 	}
 	if types != nil {
 		own.perVersion, c.plain = types.size, types.plain && !o.Strict
 		if types.typed != nil {
 			c.typed = types.typed(hide(c), x, c.plain, !c.guarded)
 		}
-		x.visit = func(b *bucket) { s.gc.Offer(own.item(b)) }
-		x.spawn, x.wake = s.gc.Go, s.gc.Wake
+		x.Visit = func(b *index.Bucket) { s.gc.Offer(own.item(b)) }
+		x.Spawn, x.Wake = s.gc.Go, s.gc.Wake
 	}
 	c.chains = *own
-	c.decider = decider{of: &c.resolver, counts: &s.counters.counts, tell: c.tell}
+	c.Decider = chain.Decider{Of: &c.Resolver, Counts: &s.counters.Counts, Tell: c.tell}
 	m := own.member
 	m.chains, m.old, m.last = own, waiter{m, false}, waiter{m, true}
 	s.add(m)

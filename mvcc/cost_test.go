@@ -66,7 +66,7 @@ func BenchmarkHotKey(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			m.Store(1, i)
 			if i%1024 == 0 {
-				longest = max(longest, len(chain(m, 1)))
+				longest = max(longest, len(chainOf(m, 1)))
 			}
 		}
 		b.ReportMetric(float64(longest), "versions")

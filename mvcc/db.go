@@ -115,7 +115,7 @@ func addTable(
 	runtime.AddCleanup(m, shared.drop, m.member)
 	of.made++
 	m.db, m.ordinal, m.tagged, m.inner = db, of.made, true, inner
-	m.since = m.slots.Now()
+	m.since = m.Slots.Now()
 	of.tables[name] = m
 	if !inner {
 		m.shared.hub.adopt(m)
@@ -156,7 +156,7 @@ func (m *core) drop() {
 func (c *core) renewPool() {
 	idle := c.pool.Swap(&statePool{})
 	for st := idle.Get(); st != nil; st = idle.Get() {
-		c.slots.Release(st.slot)
+		c.Slots.Release(st.slot)
 	}
 }
 
@@ -216,7 +216,7 @@ func (db *DB) Close() {
 func (db *DB) Reclaim(ctx context.Context) error { return dbAt(db).root.reclaim(ctx) }
 
 // Epoch returns the newest epoch that was drawn, see [Map.Epoch].
-func (db *DB) Epoch() uint64 { return uint64(dbAt(db).root.slots.Now()) }
+func (db *DB) Epoch() uint64 { return uint64(dbAt(db).root.Slots.Now()) }
 
 // String names the tables and the newest epoch.
 func (db *DB) String() string {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // Transfers between tables, beside readers of both, of each by itself and of several maps'
@@ -31,8 +33,8 @@ func TestDBStress(t *testing.T) {
 				}
 				return n
 			}
-			writers := newCrew(t)
-			writers.run(4, func(g int) error {
+			writers := stage.NewCrew(t)
+			writers.Run(4, func(g int) error {
 				for n := range 400 {
 					from, to, a, b := (g+n)%tables, n%tables, n%keys, (n*7+g)%keys
 					err := db.Update(bg, nil, func(tx DBTx) error {
@@ -52,7 +54,7 @@ func TestDBStress(t *testing.T) {
 				}
 				return nil
 			})
-			writers.run(4, func(int) error {
+			writers.Run(4, func(int) error {
 				for range 100 {
 					if err := db.View(func(s DBSnapshot) error {
 						got := sum(func(i int) iter.Seq[int] { return maps[i].At(s).Values() })
@@ -69,7 +71,7 @@ func TestDBStress(t *testing.T) {
 				}
 				return nil
 			})
-			writers.wait(t)
+			writers.Wait(t)
 			got := sum(func(i int) iter.Seq[int] { return maps[i].Values() })
 			require.Equal(t, tables*keys*each, got)
 			require.NoError(t, db.Reclaim(bg))

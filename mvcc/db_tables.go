@@ -86,7 +86,7 @@ func (m *core) noteClosed() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	e := h.slots.Next()
-	m.counters.wasted.Add(1)
+	m.counters.Wasted.Add(1)
 	m.until.Store(uint64(e))
 	if f := m.feed(); f != nil && f.inAll {
 		h.closing = append(h.closing, dated[*core]{e, m})

@@ -8,28 +8,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A snapshot begins while a table is closed and another one is made: it has the tables of its
 // epoch, whichever that is.
 func TestSnapshotMeetsNewTable(t *testing.T) {
-	stage := newStage(t)
+	stage := stage.New(t)
 	for _, again := range []bool{false, true} {
 		db := NewDB(still())
 		a := NewTable[int, int](db, "a", nil)
 		a.Store(1, 1)
 		var s DBSnapshot
-		actor := stage.actor("snapshot", func() { s = db.Snapshot() })
-		actor.step(1 << hooks.BeginLoaded) // the list is loaded, and the clock
+		actor := stage.Actor("snapshot", func() { s = db.Snapshot() })
+		actor.Step(1 << hooks.BeginLoaded) // the list is loaded, and the clock
 		a.Close()
 		b := NewTable[int, int](db, "b", nil)
 		b.Store(1, 1)
 		if again { // the snapshot has to take a newer epoch
 			dbAt(db).shared.gc.Refresh()
 		}
-		for _, more := actor.step(0); more; _, more = actor.step(0) {
+		for _, more := actor.Step(0); more; _, more = actor.Step(0) {
 		}
-		require.Nil(t, actor.result)
+		require.Nil(t, actor.Result)
 		var names []string
 		for _, table := range seenIn(s) {
 			names = append(names, table.described().Name)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/favour"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 type shop struct {
@@ -270,7 +271,7 @@ func TestDBTables(t *testing.T) {
 		runtime.GC()
 		_ = s.db.Reclaim(bg) // what was to be visited
 		return len(*dbAt(s.db).shared.members.Load()) == members-2
-	}, patience, 10*time.Millisecond)
+	}, stage.Patience, 10*time.Millisecond)
 	require.EqualValues(t, 1, s.db.Stats().ReadConflicts, "counters grow")
 	require.Equal(t, pruned, s.db.Stats().Pruned)
 	require.Equal(t, 1, s.db.Stats().Keys)
@@ -419,9 +420,9 @@ func TestDBTablesComeAndGo(t *testing.T) {
 			return nil
 		}))
 		m.Close()
-		most = max(most, dbAt(s.db).root.slots.Owned())
+		most = max(most, dbAt(s.db).root.Slots.Owned())
 	}
-	if !raceEnabled { // pools forget at random there
+	if !stage.Race { // pools forget at random there
 		require.Less(t, most, 200)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // DeleteRange deletes what it says, at once, whatever else the map has: indexes that follow, a watch
@@ -122,9 +124,9 @@ func TestDeleteRangeBesideWriters(t *testing.T) {
 	for i := range 30 {
 		m.Store(i/10*100+i%10, 0)
 	}
-	writers := newCrew(t)
-	writers.run(3, func(w int) error {
-		for n := 0; !writers.ended(); n++ {
+	writers := stage.NewCrew(t)
+	writers.Run(3, func(w int) error {
+		for n := 0; !writers.Ended(); n++ {
 			err := m.Update(bg, &TxOptions{MaxAttempts: 1 << 30}, func(tx Tx[int, int]) error {
 				for i := range 10 {
 					tx.Set(w*100+i, n)
@@ -150,7 +152,7 @@ func TestDeleteRangeBesideWriters(t *testing.T) {
 		}
 		s.Close()
 	}
-	writers.finish(t)
+	writers.Finish(t)
 	require.Equal(t, 20, CountRange(m, Before(100))+CountRange(m, From(200)))
 }
 

@@ -4,6 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A tombstone waits for an old transaction that may write. It is written over, kept for a
@@ -11,24 +14,24 @@ import (
 func TestTombstoneThatWaitsIsWrittenOver(t *testing.T) {
 	for name, passes := range map[string]int{"young": 1, "old": 4} {
 		t.Run(name, func(t *testing.T) {
-			m := newMap[int, int](t, &Options{ManualReclaim: true, PruneThreshold: countMax})
+			m := newMap[int, int](t, &Options{ManualReclaim: true, PruneThreshold: chain.CountMax})
 			m.Store(2, 2)
 			w := m.Begin(nil)
 			reclaim(t, m, 4)
 			m.Store(1, 1)
 			m.Delete(1)
 			reclaim(t, m, 1)
-			require.Len(t, chain(m, 1), 1, "the tombstone")
+			require.Len(t, chainOf(m, 1), 1, "the tombstone")
 			r := m.Snapshot()
 			m.Store(1, 2)
 			reclaim(t, m, passes)
-			require.Len(t, chain(m, 1), 2, "r sees that there is nothing")
+			require.Len(t, chainOf(m, 1), 2, "r sees that there is nothing")
 			require.Equal(t, 3, m.Stats().Versions)
 			_, there := r.Get(1)
 			require.False(t, there)
 			r.Close()
 			reclaim(t, m, 3)
-			require.Len(t, chain(m, 1), 1)
+			require.Len(t, chainOf(m, 1), 1)
 			require.Equal(t, 2, m.Stats().Versions)
 			w.Rollback()
 			reclaim(t, m, 1)
@@ -57,7 +60,7 @@ func TestDeletedAgainAndAgain(t *testing.T) {
 	w = m.Begin(nil)
 	reclaim(t, m, 4)
 	most := 0
-	for round := range sizes(1000, 500) {
+	for round := range stage.Sizes(1000, 500) {
 		for key := range keys {
 			m.Store(key, round)
 			m.Delete(key)

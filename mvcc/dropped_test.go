@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // whenCollected waits until done reports true, and collects garbage again and again.
 func whenCollected(t *testing.T, done func() bool, what string) {
 	t.Helper()
-	eventually(t, func() bool {
+	stage.Eventually(t, func() bool {
 		runtime.GC()
 		return done()
 	}, "%s", what)
@@ -38,7 +40,7 @@ func TestDropped(t *testing.T) {
 				<-s.RangeChanged(ctx, From(1).UpTo(2))
 				close(waited)
 			}()
-			eventually(t, func() bool { return h.listening.Load() == 2 }, "they have not begun")
+			stage.Eventually(t, func() bool { return h.listening.Load() == 2 }, "they have not begun")
 			watch := m.Watch(ctx, nil)
 			db.Watch(ctx, &DBWatchOptions{Progress: true})
 			for range 100 {
@@ -52,8 +54,8 @@ func TestDropped(t *testing.T) {
 				return h.listening.Load() == 3 && h.waiting.Load() == 1
 			}, "what was dropped is not given back")
 			m.Store(1, 2)
-			await(t, kept, "the channel is not closed")
-			await(t, waited, "the channel is not closed")
+			stage.Await(t, kept, "the channel is not closed")
+			stage.Await(t, waited, "the channel is not closed")
 			n := 0
 			for c, err := range watch {
 				require.NoError(t, err)
@@ -64,7 +66,7 @@ func TestDropped(t *testing.T) {
 				}
 			}
 			s.Close()
-			eventually(t, func() bool { return coreOf(m).feed() == nil }, "the map is still watched")
+			stage.Eventually(t, func() bool { return coreOf(m).feed() == nil }, "the map is still watched")
 		})
 	}
 }
@@ -79,8 +81,8 @@ func TestWatchesKeepNoSnapshot(t *testing.T) {
 	inRange := m.Snapshot().RangeChanged(bg, From(1))
 	whenCollected(t, func() bool { return m.Stats().LiveTx == 0 }, "a snapshot stays")
 	m.Store(1, 2)
-	await(t, changed, "the channel is not closed")
-	await(t, inRange, "the channel is not closed")
+	stage.Await(t, changed, "the channel is not closed")
+	stage.Await(t, inRange, "the channel is not closed")
 	for _, err := range watch {
 		require.NoError(t, err)
 		break
@@ -118,8 +120,8 @@ func TestChangedOfDeleted(t *testing.T) {
 	defer s.Close()
 	m.Store(2, 2)
 	m.Delete(2)
-	await(t, s.Changed(bg, 2), "the channel is not closed")
-	await(t, s.RangeChanged(bg, From(2)), "the channel is not closed")
+	stage.Await(t, s.Changed(bg, 2), "the channel is not closed")
+	stage.Await(t, s.RangeChanged(bg, From(2)), "the channel is not closed")
 }
 
 // What waits for a watch that has missed something is given back when nobody can reach the watch,

@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // An engine is what the methods of a [Map] see of its [core], see txn.
@@ -20,7 +23,7 @@ func (e *engine) typed() any { return coreAt(e).typed }
 func (e *engine) name() string { return coreAt(e).counters.name }
 
 //go:noinline
-func (e *engine) epoch() uint64 { return uint64(coreAt(e).slots.Now()) }
+func (e *engine) epoch() uint64 { return uint64(coreAt(e).Slots.Now()) }
 
 //go:noinline
 func (e *engine) len() int {
@@ -77,23 +80,23 @@ func (e *engine) within(s *span, key unsafe.Pointer) bool {
 func (e *engine) checkOrdered(prefix bool) { coreAt(e).checkOrdered(prefix) }
 
 //go:noinline
-func (e *engine) newest(v *node) *node { return coreAt(e).newest(v) }
+func (e *engine) newest(v *chain.Node) *chain.Node { return coreAt(e).Newest(v) }
 
 //go:noinline
 func (e *engine) write(
-	p place, h uint64, v *node, cond condition, touches *bool,
-) (base *node, written bool) {
+	p index.Place, h uint64, v *chain.Node, cond condition, touches *bool,
+) (base *chain.Node, written bool) {
 	return coreAt(e).write(p, h, v, cond, touches)
 }
 
 //go:noinline
-func (e *engine) writeIndexed(v *node, cond condition) error {
+func (e *engine) writeIndexed(v *chain.Node, cond condition) error {
 	_, _, err := coreAt(e).writeIndexed(v, cond)
 	return err
 }
 
 //go:noinline
-func (e *engine) deleteFunc(del func(v *node) bool) (deleted int) {
+func (e *engine) deleteFunc(del func(v *chain.Node) bool) (deleted int) {
 	return coreAt(e).deleteFunc(del)
 }
 
@@ -134,7 +137,7 @@ func (e *engine) viewContext(ctx context.Context, fn func(s moment) error) error
 }
 
 //go:noinline
-func (e *engine) end(last bool) *node { return coreAt(e).end(last) }
+func (e *engine) end(last bool) *chain.Node { return coreAt(e).end(last) }
 
 // in is [Map.In], inside is that for a table that may have been closed, and at is [Map.At].
 //
@@ -159,10 +162,10 @@ func (e *engine) at(s DBSnapshot) moment {
 }
 
 //go:noinline
-func (e *engine) expire(until func(v *node) time.Time) { coreAt(e).expire(until) }
+func (e *engine) expire(until func(v *chain.Node) time.Time) { coreAt(e).expire(until) }
 
 //go:noinline
-func (e *engine) onExpire(fn func(tx DBTx, v *node) error) { coreAt(e).setOnExpire(fn) }
+func (e *engine) onExpire(fn func(tx DBTx, v *chain.Node) error) { coreAt(e).setOnExpire(fn) }
 
 // seen returns what a snapshot of the database sees of the table, which may have been closed.
 //
@@ -211,8 +214,8 @@ func (e *engine) watch(
 // heads visits the heads of the keys of r.
 //
 //go:noinline
-func (e *engine) heads(r *span, visit func(head *node) bool) {
-	coreAt(e).index.span(r, false, func(_ place, head *node) bool { return visit(head) })
+func (e *engine) heads(r *span, visit func(head *chain.Node) bool) {
+	coreAt(e).index.Span(r, false, func(_ index.Place, head *chain.Node) bool { return visit(head) })
 }
 
 // along visits what is seen of the keys of r through the slot of a snapshot, or as part of a
@@ -235,7 +238,7 @@ func (e *engine) along(s moment, tx bool, r *span, down bool, visit func(c *chun
 // none.
 //
 //go:noinline
-func (e *engine) endOf(s moment, tx bool, r *span, last bool) *node {
+func (e *engine) endOf(s moment, tx bool, r *span, last bool) *chain.Node {
 	if tx {
 		return coreAt(e).inside(DBTx(s)).endOf(r, last)
 	}

@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 var (
@@ -61,7 +63,7 @@ const errPrefix = "mvcc: Prefix is for the order of Go's operators, and this is 
 
 // What methods of zero values panic with.
 const (
-	errZeroMap      = zeroMap
+	errZeroMap      = index.ZeroMap
 	errZeroTx       = "mvcc: the transaction is a zero value: get one from Update or Begin"
 	errZeroSnapshot = "mvcc: the snapshot is a zero value: get one from View or Snapshot"
 	errZeroDB       = "mvcc: the DB is nil or a zero value: make one with mvcc.NewDB"
@@ -203,12 +205,12 @@ func (c conflict) err(attempts int) error {
 
 // conflictOn notes that the transaction conflicts over the key at key, whose newest
 // committed version is v or nil.
-func (p *part) conflictOn(key unsafe.Pointer, kind ConflictKind, v *node) result {
-	c := conflict{key: p.index.hash.boxed(key), of: p.m.counters,
-		hash: p.m.claimHash(p.index.hash.sum(key)), kind: kind, readEpoch: p.st.epoch()}
+func (p *part) conflictOn(key unsafe.Pointer, kind ConflictKind, v *chain.Node) result {
+	c := conflict{key: p.index.Hash.Boxed(key), of: p.m.counters,
+		hash: p.m.claimHash(p.index.Hash.Sum(key)), kind: kind, readEpoch: p.st.epoch()}
 	if v != nil {
-		if w, _ := p.m.resolve(v); w.committed() {
-			c.epoch = w.epoch()
+		if w, _ := p.m.Resolve(v); w.Committed() {
+			c.epoch = w.Epoch()
 		}
 	}
 	p.st.conflict = c

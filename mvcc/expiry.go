@@ -6,7 +6,10 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // Expire makes the records of the map expire: each is deleted when its time has come, which until
@@ -38,11 +41,11 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	if until == nil {
 		panic("mvcc: Expire: until is nil")
 	}
-	m.at.expire(func(v *node) time.Time { return until(keyOf[K](v), valueOf[K, V](v)) })
+	m.at.expire(func(v *chain.Node) time.Time { return until(chain.KeyOf[K](v), chain.ValueOf[K, V](v)) })
 }
 
 // expire is [Map.Expire].
-func (c *core) expire(until func(v *node) time.Time) {
+func (c *core) expire(until func(v *chain.Node) time.Time) {
 	if c.gc.Closed() || c.closed.Load() {
 		panic("mvcc: Expire: the map was closed: nothing would expire")
 	}
@@ -60,13 +63,13 @@ func (c *core) expire(until func(v *node) time.Time) {
 	if c.gc.Closed() || c.closed.Load() { // meanwhile: must follow
 		return
 	}
-	c.index.scan(func(_ place, head *node) bool { // E2
-		w, _ := c.resolve(head)
-		for v := head; v != nil; v = v.next.Load() {
+	c.index.Scan(func(_ index.Place, head *chain.Node) bool { // E2
+		w, _ := c.Resolve(head)
+		for v := head; v != nil; v = v.Next.Load() {
 			if at, ok := x.when(v); ok {
-				x.push(v.key(), c.index.hash.sum(v.key()), at)
+				x.push(v.Key(), c.index.Hash.Sum(v.Key()), at)
 			}
-			if v != head || w.committed() {
+			if v != head || w.Committed() {
 				break
 			}
 		}
@@ -98,7 +101,7 @@ func (c *core) expire(until func(v *node) time.Time) {
 // committed later on top of what was found is noted, or relies on the note that took the place.
 type expiry struct {
 	m     *core
-	until func(v *node) time.Time
+	until func(v *chain.Node) time.Time
 	lists [feedLists]dueList
 	// awake is 1 if the ticker looks at the notes. A goroutine that has noted a key looks at it
 	// afterwards, and wakes the ticker if it is 0; waits, which lets the ticker rest, makes it 0
@@ -142,8 +145,8 @@ const longDue = 1024
 
 // when returns when a version expires, in milliseconds, rounded up; ok is false if it does not.
 // If until panics that is now: then the background work calls it.
-func (x *expiry) when(v *node) (at int64, ok bool) {
-	if !v.there() {
+func (x *expiry) when(v *chain.Node) (at int64, ok bool) {
+	if !v.There() {
 		return 0, false
 	}
 	defer func() {
@@ -157,9 +160,9 @@ func (x *expiry) when(v *node) (at int64, ok bool) {
 // steady returns until. The first calls ask it twice: if it gives two times for one record the call
 // panics, and so do all that follow, so that the background work does.
 // With s all calls ask twice.
-func steady(s *strict, until func(v *node) time.Time) func(v *node) time.Time {
+func steady(s *strict, until func(v *chain.Node) time.Time) func(v *chain.Node) time.Time {
 	if of := until; s != nil {
-		until = func(v *node) (at time.Time) {
+		until = func(v *chain.Node) (at time.Time) {
 			s.run(scope{what: "the function of Expire"}, func() { at = of(v) })
 			return at
 		}
@@ -167,7 +170,7 @@ func steady(s *strict, until func(v *node) time.Time) func(v *node) time.Time {
 	const probes = 64
 	var asked stdatomic.Int64
 	var wavers stdatomic.Bool
-	return func(v *node) time.Time {
+	return func(v *chain.Node) time.Time {
 		at := until(v)
 		probe := s != nil || asked.Load() < probes && asked.Add(1) <= probes
 		if probe && !until(v).Equal(at) && !s.reports(errUntil) {
@@ -188,13 +191,13 @@ func millis(t time.Time) (at int64, ok bool) {
 }
 
 // note notes the key of v, which is installed, if E1 says so. No epoch is drawn for v.
-func (x *expiry) note(v *node, hash uint64) {
+func (x *expiry) note(v *chain.Node, hash uint64) {
 	at, ok := x.when(v)
 	if !ok {
 		return
 	}
-	if was, ok := x.when(v.next.Load()); !ok || was > at || x.overdue.Load() > 0 {
-		x.push(v.key(), hash, at)
+	if was, ok := x.when(v.Next.Load()); !ok || was > at || x.overdue.Load() > 0 {
+		x.push(v.Key(), hash, at)
 	}
 }
 
@@ -205,7 +208,7 @@ func (x *expiry) push(key unsafe.Pointer, hash uint64, at int64) {
 	var n *due
 	for {
 		next := list.head.Load()
-		if next != nil && next.at <= at && x.m.index.hash.equal(next.key, key) {
+		if next != nil && next.at <= at && x.m.index.Hash.Equal(next.key, key) {
 			return
 		}
 		if n == nil {
@@ -234,7 +237,7 @@ func (x *expiry) shorten(list *dueList) {
 		all = append(all, noteOf{n.at, n.key})
 	}
 	defer func() { list.giveBack(x, all) }() // as it was, if until ends the goroutine
-	var met keySet
+	var met hasher.Set
 	all = x.ofUse(all, &met)
 }
 
@@ -262,10 +265,10 @@ func (list *dueList) giveBack(x *expiry, rest []noteOf) {
 }
 
 // ofUse returns the notes that are of use: one of each key that was not met before, see E3.
-func (x *expiry) ofUse(list []noteOf, met *keySet) (rest []noteOf) {
+func (x *expiry) ofUse(list []noteOf, met *hasher.Set) (rest []noteOf) {
 	soon := x.wallClock() + 1
 	for _, one := range list {
-		if !met.add(&x.m.index.hash, one.what) {
+		if !met.Add(&x.m.index.Hash, one.what) {
 			continue
 		}
 		if at, ok := x.nextLook(one.what, soon); ok {
@@ -288,12 +291,12 @@ func (x *expiry) rouse() {
 // nextLook returns at what time a note of the key must be looked at, at the latest; ok is false
 // if there need be none. See E3.
 func (x *expiry) nextLook(key unsafe.Pointer, soon int64) (at int64, ok bool) {
-	_, _, head := x.m.index.seek(key)
-	for ; head != nil; head = head.next.Load() {
-		switch w, _ := x.m.resolve(head); {
-		case w.committed():
+	_, _, head := x.m.index.Seek(key)
+	for ; head != nil; head = head.Next.Load() {
+		switch w, _ := x.m.Resolve(head); {
+		case w.Committed():
 			return x.when(head)
-		case !w.is(kindAborted):
+		case !w.Is(chain.KindAborted):
 			return soon, true
 		}
 	}

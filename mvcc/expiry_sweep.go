@@ -8,6 +8,7 @@ import (
 	"unsafe"
 	"weak"
 
+	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -183,7 +184,7 @@ func (x *expiry) sweep(ctx context.Context) error {
 func (x *expiry) thin(ctx context.Context) {
 	list := x.take(true)
 	defer func() { x.put(list) }() // what is left, even if until ends the goroutine
-	var met keySet
+	var met hasher.Set
 	for len(list) > 0 && ctx.Err() == nil && x.m.expiry() == x {
 		n := min(len(list), crowd)
 		rest := x.ofUse(list[:n], &met)
@@ -252,7 +253,7 @@ func (x *expiry) deleteDue(
 ) (later []noteOf, err error) {
 	m := x.m
 	for _, key := range keys {
-		if m.favour.Any() && m.favour.Claimed(m.claimHash(m.index.hash.sum(key))) {
+		if m.favour.Any() && m.favour.Claimed(m.claimHash(m.index.Hash.Sum(key))) {
 			return nil, ErrConflict // it would have to wait, with the lock
 		}
 	}
@@ -270,7 +271,7 @@ func (x *expiry) deleteDue(
 		now := x.wallClock()
 		for _, key := range keys {
 			v := tx.read(key)
-			if !v.there() {
+			if !v.There() {
 				continue
 			}
 			switch at, ok := millis(x.until(v)); {

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A session is a record that expires, if it has a time.
@@ -201,9 +204,9 @@ func TestExpiryGoesByTheWallClock(t *testing.T) {
 	x.wheel.advance(time.Now().Add(time.Hour).UnixMilli()) // it was set back since
 	x.mu.Unlock()
 	calls := 0
-	x.until = func(v *node) time.Time {
+	x.until = func(v *chain.Node) time.Time {
 		calls++
-		return valueOf[int, session](v).until
+		return chain.ValueOf[int, session](v).until
 	}
 	require.NoError(t, x.sweep(bg))
 	require.NoError(t, m.Reclaim(bg))
@@ -311,7 +314,7 @@ func TestExpireBesideWriters(t *testing.T) {
 	t.Parallel()
 	m := New[int, session](&Options{ReclaimInterval: time.Millisecond})
 	defer m.Close()
-	rounds := sizes(20000, 2000)
+	rounds := stage.Sizes(20000, 2000)
 	var writers sync.WaitGroup
 	for w := range 4 {
 		writers.Go(func() {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // Random schedules of small random programs, one access of one actor at a time.
@@ -60,7 +62,7 @@ func TestRandomSchedules(t *testing.T) {
 	oneProcessor(t)
 	n := *schedules
 	if n == 0 {
-		n = sizes(5000, 500)
+		n = stage.Sizes(5000, 500)
 	}
 	start, steps := time.Now(), 0
 	for i := range n {

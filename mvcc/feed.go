@@ -5,8 +5,11 @@ import (
 	stdatomic "sync/atomic"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // A feed collects the keys of a watched map on which a commit is about to be made. The
@@ -33,15 +36,15 @@ type feed struct {
 	lost stdatomic.Bool
 
 	// Guarded by hub.mu.
-	pending []*node             // versions of the keys that were noted, and are not decided for good
-	among   keySet              // these keys
+	pending []*chain.Node       // versions of the keys that were noted, and are not decided for good
+	among   hasher.Set          // these keys
 	own     int                 // the listeners of this map alone
 	inAll   bool                // watches of all tables watch it too
 	fresh   []dated[succession] // what the round under way has found
 }
 
 // A succession is a committed version, and the one before, or nil.
-type succession struct{ v, older *node }
+type succession struct{ v, older *chain.Node }
 
 // feed returns the feed of the watches, or nil.
 func (c *core) feed() *feed { return c.feedAt.Load() }
@@ -63,8 +66,8 @@ type feedList struct {
 // A noted is a version whose key was noted, or several of one transaction. The hub lets go of it
 // soon.
 type noted struct {
-	v     *node
-	more  []*node
+	v     *chain.Node
+	more  []*chain.Node
 	next  *noted
 	depth int
 }
@@ -80,8 +83,8 @@ type dated[C any] struct {
 //
 // If the key was noted last nothing is to be done: the hub looks at its chain after it has
 // taken that note, and finds the version that was installed before.
-func (f *feed) note(v *node, hash uint64, others []write) {
-	var more []*node
+func (f *feed) note(v *chain.Node, hash uint64, others []write) {
+	var more []*chain.Node
 	for i := range others {
 		more = append(more, others[i].v)
 	}
@@ -92,7 +95,7 @@ func (f *feed) note(v *node, hash uint64, others []write) {
 			depth += last.depth + len(more)/longList
 		}
 		switch {
-		case f.lost.Load() || last != nil && more == nil && f.m.index.hash.equal(last.v.key(), v.key()):
+		case f.lost.Load() || last != nil && more == nil && f.m.index.Hash.Equal(last.v.Key(), v.Key()):
 			return
 		case depth >= longestList:
 			f.lost.Store(true)
@@ -155,8 +158,8 @@ func takeAll[T any](head *atomic.Pointer[T]) *T {
 }
 
 // add makes the key of v pending.
-func (f *feed) add(v *node) {
-	if f.among.add(&f.m.index.hash, v.key()) {
+func (f *feed) add(v *chain.Node) {
+	if f.among.Add(&f.m.index.Hash, v.Key()) {
 		f.pending = append(f.pending, v)
 	}
 }
@@ -172,8 +175,8 @@ func (f *feed) empty() bool {
 
 // seed makes the keys pending whose head is undecided, or above at: see N2.
 func (f *feed) seed(at epoch.Epoch) {
-	f.m.index.scan(func(_ place, head *node) bool {
-		if w, _ := f.m.resolve(head); !w.committed() || w.epoch() > at {
+	f.m.index.Scan(func(_ index.Place, head *chain.Node) bool {
+		if w, _ := f.m.Resolve(head); !w.Committed() || w.Epoch() > at {
 			f.add(head)
 		}
 		return true
@@ -191,25 +194,25 @@ func (f *feed) find(from, to epoch.Epoch, deep *int) {
 		if f.lost.Load() || *deep > deepest {
 			return // the hub gives up
 		}
-		_, _, head := f.m.index.seek(noted.key())
-		v := f.m.visible(head, to)
+		_, _, head := f.m.index.Seek(noted.Key())
+		v := f.m.Visible(head, to)
 		// An undecided head, or one above, is for a later round.
 		if v == head {
-			f.among.remove(&f.m.index.hash, noted.key())
+			f.among.Remove(&f.m.index.Hash, noted.Key())
 		} else {
 			f.pending[left] = noted
 			left++
 		}
 		for n := 0; v != nil && *deep <= deepest; n++ {
-			e := f.m.commitEpoch(v)
+			e := f.m.CommitEpoch(v)
 			if e <= from {
 				break
 			}
 			if n > 0 {
 				*deep++
 			}
-			older := v.next.Load()
-			if v.there() || older.there() {
+			older := v.Next.Load()
+			if v.There() || older.There() {
 				f.fresh = append(f.fresh, dated[succession]{e, succession{v, older}})
 			}
 			v = older
@@ -218,7 +221,7 @@ func (f *feed) find(from, to epoch.Epoch, deep *int) {
 	clear(f.pending[left:])
 	f.pending = f.pending[:left]
 	if left == 0 && cap(f.pending) > longestList {
-		f.pending, f.among = nil, keySet{}
+		f.pending, f.among = nil, hasher.Set{}
 	}
 }
 
@@ -247,9 +250,9 @@ func changesOf[K comparable, V any](list []dated[succession]) (part func(from, t
 	changes := make([]Change[K, V], len(list))
 	for i, one := range list {
 		c, v := &changes[i], one.change
-		c.Key = keyOf[K](v.v)
-		c.Old, c.Had = present[K, V](v.older)
-		c.New, c.Has = present[K, V](v.v)
+		c.Key = chain.KeyOf[K](v.v)
+		c.Old, c.Had = chain.Present[K, V](v.older)
+		c.New, c.Has = chain.Present[K, V](v.v)
 	}
 	return func(from, to int) any { return changes[from:to:to] }
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A writer has drawn an epoch and is stopped. One reader pushes it, another one
@@ -15,17 +16,17 @@ import (
 // the first reader would see half of it.
 func TestStaleDrawAfterRevocation(t *testing.T) {
 	m := pair(t)
-	stage := newStage(t)
-	w := stage.actor("writer", batch(t, m, true)).to(hooks.Drawn)
+	stage := stage.New(t)
+	w := stage.Actor("writer", batch(t, m, true)).To(hooks.Drawn)
 	first := m.Snapshot()
 	requireValue(t, oldValue)(first.Get("x")) // pushes
 	second := m.Snapshot()
-	r := stage.actor("reader", func() { second.Get("x") }).to(hooks.Revoked)
-	w.finish()
-	r.finish()
+	r := stage.Actor("reader", func() { second.Get("x") }).To(hooks.Revoked)
+	w.Finish()
+	r.Finish()
 	both(t, first, oldValue)
 	both(t, second, oldValue)
-	require.Greater(t, chain(m, "x")[0].Epoch, second.Epoch())
+	require.Greater(t, chainOf(m, "x")[0].Epoch, second.Epoch())
 	first.Close()
 	second.Close()
 	checkQuiet(t, m)
@@ -41,17 +42,17 @@ func TestDeletedAboveCommitEpoch(t *testing.T) {
 			m.Delete("k")
 		}
 		var err error
-		w := newStage(t).actor("writer", func() {
+		w := stage.New(t).Actor("writer", func() {
 			tx := m.Begin(nil)
 			if _, ok := tx.Get("k"); !ok {
 				tx.Set("absent", 1)
 			}
 			err = tx.Commit()
-		}).to(hooks.CommitEntries)
+		}).To(hooks.CommitEntries)
 		m.Store("k", 2)
-		w.to(hooks.Tentative)
+		w.To(hooks.Tentative)
 		m.Delete("k")
-		w.finish()
+		w.Finish()
 		requireConflict(t, err, "k", ConflictRead)
 		requireAbsent[int](t)(m.Load("absent"))
 		checkQuiet(t, m)
@@ -65,18 +66,18 @@ func TestVersionPrunedBehindValidator(t *testing.T) {
 	m := newMap[string, int](t, still())
 	m.Store("k", 1)
 	var err error
-	w := newStage(t).actor("writer", func() {
+	w := stage.New(t).Actor("writer", func() {
 		tx := m.Begin(nil)
 		tx.Get("k")
 		tx.Set("x", 1)
 		err = tx.Commit()
-	}).to(hooks.CommitEntries)
+	}).To(hooks.CommitEntries)
 	m.Store("k", 2)
-	w.to(hooks.Tentative)
+	w.To(hooks.Tentative)
 	m.Store("k", 3)
 	prune(m)
-	require.Len(t, chain(m, "k"), 2, "the newest, and the one the writer reads")
-	w.finish()
+	require.Len(t, chainOf(m, "k"), 2, "the newest, and the one the writer reads")
+	w.Finish()
 	requireConflict(t, err, "k", ConflictRead)
 	requireAbsent[int](t)(m.Load("x"))
 	checkQuiet(t, m)

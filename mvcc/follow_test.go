@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A derived is what a follower keeps: a copy of two tables, and the epoch that it has got to. It
@@ -499,8 +501,8 @@ func TestFollowBesideWriters(t *testing.T) {
 	t.Parallel()
 	for _, retain := range []time.Duration{0, time.Minute} {
 		d := newDerived(t, &Options{Retain: retain})
-		crew := newCrew(t)
-		crew.loop(3, func(_, round int) error {
+		crew := stage.NewCrew(t)
+		crew.Loop(3, func(_, round int) error {
 			switch key := rand.IntN(20); rand.IntN(3) {
 			case 0:
 				d.a.Store(key, rand.Int())
@@ -521,10 +523,10 @@ func TestFollowBesideWriters(t *testing.T) {
 			}
 			return nil
 		}
-		for range sizes(30, 5) {
+		for range stage.Sizes(30, 5) {
 			require.ErrorIs(t, d.follow(bg, FollowOptions{Buffer: 64}), errEnough)
 		}
-		crew.finish(t)
+		crew.Finish(t)
 		d.a.Store(100, 2)
 		last := d.db.Epoch()
 		ctx, cancel := context.WithCancel(bg)

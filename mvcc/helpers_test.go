@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 var bg = context.Background()
@@ -35,7 +37,7 @@ func newMap[K comparable, V any](t testing.TB, opts *Options) *Map[K, V] {
 
 // still returns options with which nothing is pruned unless the test says so.
 func still() *Options {
-	return &Options{ReclaimInterval: time.Hour, PruneThreshold: countMax}
+	return &Options{ReclaimInterval: time.Hour, PruneThreshold: chain.CountMax}
 }
 
 // brisk returns options with which the background work runs all the time.
@@ -78,15 +80,15 @@ func mustUpdate[K comparable, V any](t testing.TB, m *Map[K, V], opts *TxOptions
 
 // A spotted is a key: its place, and the head that it had there.
 type spotted struct {
-	at   place
-	head *node
+	at   index.Place
+	head *chain.Node
 }
 
 // heads returns what is in the index.
 func heads[K comparable, V any](m *Map[K, V]) []spotted { return headsOf(coreOf(m)) }
 
 func headsOf(c *core) (all []spotted) {
-	c.index.scan(func(p place, h *node) bool {
+	c.index.Scan(func(p index.Place, h *chain.Node) bool {
 		all = append(all, spotted{p, h})
 		return true
 	})
@@ -94,14 +96,14 @@ func headsOf(c *core) (all []spotted) {
 }
 
 // hash returns the hash of key.
-func (m *Map[K, V]) hash(key K) uint64 { return m.index.hash.sum(unsafe.Pointer(&key)) }
+func (m *Map[K, V]) hash(key K) uint64 { return m.index.Hash.Sum(unsafe.Pointer(&key)) }
 
 // keyAt returns where a copy of key is.
 func keyAt[K any](key K) unsafe.Pointer { return unsafe.Pointer(&key) }
 
 // lookup returns where key is, with its head, or nowhere and nil.
 func (m *Map[K, V]) lookup(key K) spotted {
-	_, p, h := m.index.seek(unsafe.Pointer(&key))
+	_, p, h := m.index.Seek(unsafe.Pointer(&key))
 	return spotted{p, h}
 }
 
@@ -111,7 +113,7 @@ func (m *Map[K, V]) has(key K) bool { return m.lookup(key).head != nil }
 // visitAsked reports whether a visit of key is asked for.
 func (m *Map[K, V]) visitAsked(key K) bool {
 	p := m.lookup(key).at
-	return !p.nowhere() && m.index.waiting(p.b)&(1<<p.i) != 0
+	return !p.Nowhere() && m.index.Waiting(p.Bucket)&(1<<p.I) != 0
 }
 
 // A link is one version of a chain.
@@ -121,12 +123,12 @@ type link[V any] struct {
 	Tomb  bool
 }
 
-// chain returns the committed versions of key, newest first, or nil if there is
+// chainOf returns the committed versions of key, newest first, or nil if there is
 // no entry. Nobody may be writing.
-func chain[K comparable, V any](m *Map[K, V], key K) (links []link[V]) {
-	for v := m.lookup(key).head; v != nil; v = v.next.Load() {
-		if w, _ := coreOf(m).resolve(v); w.committed() {
-			links = append(links, link[V]{uint64(w.epoch()), valueOf[K, V](v), v.tombstone()})
+func chainOf[K comparable, V any](m *Map[K, V], key K) (links []link[V]) {
+	for v := m.lookup(key).head; v != nil; v = v.Next.Load() {
+		if w, _ := coreOf(m).Resolve(v); w.Committed() {
+			links = append(links, link[V]{uint64(w.Epoch()), chain.ValueOf[K, V](v), v.Tombstone()})
 		}
 	}
 	return links
@@ -147,17 +149,17 @@ func checkQuietCore[K comparable](t testing.TB, c *core) {
 	require.Nil(t, c.alarms.list.Load(), "somebody watches")
 	for _, h := range headsOf(c) {
 		last := ^epoch.Epoch(0)
-		for v := h.head; v != nil; v = v.next.Load() {
-			w, _ := c.resolve(v)
+		for v := h.head; v != nil; v = v.Next.Load() {
+			w, _ := c.Resolve(v)
 			switch {
-			case w.committed():
-				require.Less(t, w.epoch(), last, "key %v: epochs do not descend", keyOf[K](v))
-				last = w.epoch()
-			case v == h.head && w.is(kindAborted):
+			case w.Committed():
+				require.Less(t, w.Epoch(), last, "key %v: epochs do not descend", chain.KeyOf[K](v))
+				last = w.Epoch()
+			case v == h.head && w.Is(chain.KindAborted):
 			default:
-				require.Fail(t, "undecided or below the head", "key %v: %v", keyOf[K](v), w)
+				require.Fail(t, "undecided or below the head", "key %v: %v", chain.KeyOf[K](v), w)
 			}
-			require.Equal(t, keyOf[K](h.head), keyOf[K](v))
+			require.Equal(t, chain.KeyOf[K](h.head), chain.KeyOf[K](v))
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestWatchBeginsAtTheEndOfAnother(t *testing.T) {
 		m.Store(1, 2)
 		all := m.Watch(t.Context(), nil)
 		<-changed
-		require.True(t, coreOf(m).slots.Holds())
+		require.True(t, coreOf(m).Slots.Holds())
 		for i := range 5 {
 			m.Store(2, i+1)
 		}
@@ -36,7 +36,7 @@ func TestWatchBeginsAtTheEndOfAnother(t *testing.T) {
 				break
 			}
 		}
-		require.False(t, coreOf(m).slots.Holds())
+		require.False(t, coreOf(m).Slots.Holds())
 	})
 	synctest.Test(t, func(t *testing.T) { // the same for a database, whose first watch is too slow
 		db := NewDB(nil)

@@ -5,7 +5,9 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // install puts the pending version of write i on top of its chain, or makes it the head
@@ -20,15 +22,15 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 	}
 	for lost := 0; ; {
 		p, ok := w.at(), true
-		var h, base *node
+		var h, base *chain.Node
 		if h = st.atHead(w, p); h != nil {
 			if base = h; st.gen() != gen { // as mayCover, which would find no conflict
 				return resultEvicted
 			}
 		} else {
-			p, h = m.index.again(p, w.hash, w.v.key())
+			p, h = m.index.Again(p, w.hash, w.v.Key())
 			if base, ok = m.decidedBase(h); !ok {
-				if w := load(&h.state); w == indirect(st.slot.Number())|w&keepMask {
+				if w := chain.Load(&h.State); w == chain.Indirect(st.slot.Number())|w&chain.KeepMask {
 					panic(errConcurrentUse) // it is our own: there are two writes of the key
 				}
 				continue
@@ -38,7 +40,7 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 			}
 		}
 		if m.schemaNow() != of.schema { // must follow the load of the head: X2
-			return of.conflictOn(w.v.key(), ConflictRead, nil)
+			return of.conflictOn(w.v.Key(), ConflictRead, nil)
 		}
 		if w.merge != nil {
 			w.merge.mergeInto(w.v, base)
@@ -49,10 +51,10 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 		} else {
 			p, ok = m.insert(w.hash, w.v, of.schema)
 		}
-		if w.b != p.b { // a pointer that is written costs more while the garbage collector marks
-			w.b = p.b
+		if w.b != p.Bucket { // a pointer that is written costs more while the garbage collector marks
+			w.b = p.Bucket
 		}
-		w.i = p.i
+		w.i = p.I
 		if !ok {
 			// A merge may take its time: then the commit begins anew, and gets its turn.
 			if lost++; w.merge != nil && lost >= bidLosses {
@@ -67,9 +69,9 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 
 // atHead returns the version that was read of the key of w, if that is the head of the chain at p: it
 // is committed, and no key need be compared. Otherwise, or if it was not read, it returns nil.
-func (st *txState) atHead(w *write, p place) *node {
-	if w.read > 0 && !p.nowhere() {
-		if seen := st.reads[w.read-1].seen; p.load() == seen {
+func (st *txState) atHead(w *write, p index.Place) *chain.Node {
+	if w.read > 0 && !p.Nowhere() {
+		if seen := st.reads[w.read-1].seen; p.Load() == seen {
 			return seen
 		}
 	}
@@ -80,24 +82,24 @@ func (st *txState) atHead(w *write, p place) *node {
 // rival may have aborted it.
 func (st *txState) goesOn() bool {
 	r := st.record()
-	w := load(r)
-	return w.is(kindActive) && advance(r, w, w+installStep)
+	w := chain.Load(r)
+	return w.Is(chain.KindActive) && chain.Advance(r, w, w+chain.InstallStep)
 }
 
 // mayCover reports whether the transaction may commit write w on top of base, the
 // newest committed version, or nil: resultOK, or why not.
-func (p *part) mayCover(gen epoch.Gen, w *write, base *node) result {
+func (p *part) mayCover(gen epoch.Gen, w *write, base *chain.Node) result {
 	st := p.st
 	switch {
 	case st.level == LevelSnapshot && st.hasRead && w.merge == nil:
-		if base != nil && p.m.commitEpoch(base) > st.epoch() {
-			return p.conflictOn(w.v.key(), ConflictWrite, base)
+		if base != nil && p.m.CommitEpoch(base) > st.epoch() {
+			return p.conflictOn(w.v.Key(), ConflictWrite, base)
 		}
 	case w.read != 0:
 		was := st.seen(w)
-		there := base.there()
-		if seen := was.there(); seen && base != was || there && !seen {
-			return p.conflictOn(w.v.key(), ConflictRead, base)
+		there := base.There()
+		if seen := was.There(); seen && base != was || there && !seen {
+			return p.conflictOn(w.v.Key(), ConflictRead, base)
 		}
 	default:
 		return resultOK
@@ -122,23 +124,23 @@ const installStride = 8
 // It decides for an undecided writer: one that is announced and does not validate is
 // helped to commit; any other is given a moment and, if it stands still, aborted. So it
 // waits for no particular goroutine.
-func (m *core) decidedBase(h *node) (base *node, ok bool) {
-	if h == nil || load(&h.state).committed() { // nearly always
+func (m *core) decidedBase(h *chain.Node) (base *chain.Node, ok bool) {
+	if h == nil || chain.Load(&h.State).Committed() { // nearly always
 		return h, true
 	}
 	return m.decideHead(h)
 }
 
 // decideHead is decidedBase for a head that does not say by itself that it is committed.
-func (m *core) decideHead(h *node) (base *node, ok bool) {
-	w, r := m.resolve(h)
+func (m *core) decideHead(h *chain.Node) (base *chain.Node, ok bool) {
+	w, r := m.Resolve(h)
 	switch {
-	case w.committed():
+	case w.Committed():
 		return h, true
-	case w.is(kindAborted):
-		return h.next.Load(), true
-	case w.tag() == tagAnnounced && w&checkBit == 0:
-		m.help(h, r, w)
+	case w.Is(chain.KindAborted):
+		return h.Next.Load(), true
+	case w.Tag() == chain.TagAnnounced && w&chain.CheckBit == 0:
+		m.Help(h, r, w)
 	default:
 		if w, still := standsStill(r, w); still {
 			m.abortRival(r, w)
@@ -152,15 +154,15 @@ func (m *core) decideHead(h *node) (base *node, ok bool) {
 // An announced record is aborted with a draw: the next record that is announced in the
 // same slot has a later floor then, so that a goroutine that has loaded this one cannot
 // take that one for it.
-func (m *core) abortRival(r *record, w word) {
-	if w.tag() == tagAnnounced {
-		m.slots.Next()
-		m.counters.wasted.Add(1)
+func (m *core) abortRival(r *chain.Record, w chain.Word) {
+	if w.Tag() == chain.TagAnnounced {
+		m.Slots.Next()
+		m.counters.Wasted.Add(1)
 	}
-	if advance(r, w, w.aborted()) {
+	if chain.Advance(r, w, w.Aborted()) {
 		m.counters.rivals.Add(1)
-		if w.tag() == tagTentative {
-			m.counters.wasted.Add(1)
+		if w.Tag() == chain.TagTentative {
+			m.counters.Wasted.Add(1)
 		}
 	}
 }
@@ -168,36 +170,36 @@ func (m *core) abortRival(r *record, w word) {
 // insert makes v, which is private, the head of its key, if that has none and the schema is s. It
 // returns the place of the key, and whether it did. A function of the user that compares keys may
 // panic, or end the goroutine, before it is inserted.
-func (m *core) insert(hash uint64, v *node, s *schema) (place, bool) {
-	setLink(&v.next, nil)
-	return m.index.insert(hash, v,
-		gate{At: (*unsafe.Pointer)(unsafe.Pointer(&m.schema)), Saw: unsafe.Pointer(s)})
+func (m *core) insert(hash uint64, v *chain.Node, s *schema) (index.Place, bool) {
+	chain.SetLink(&v.Next, nil)
+	return m.index.Insert(hash, v,
+		index.Gate{At: (*unsafe.Pointer)(unsafe.Pointer(&m.schema)), Saw: unsafe.Pointer(s)})
 }
 
 // putOnTop makes v, which is private, the head at p on top of base, if the head is
 // still h. It reports whether it did. What nobody sees any more below base goes: so
 // chains stay short where writers never rest, for a store into a line that has just been
 // read.
-func (m *core) putOnTop(p place, h, base, v *node) bool {
-	count := word(1)
+func (m *core) putOnTop(p index.Place, h, base, v *chain.Node) bool {
+	count := chain.Word(1)
 	if base != nil {
 		// By its commit epoch, not by its own word, which may not have it yet.
-		if view := m.views.Load(); m.commitEpoch(base) <= view.Min {
+		if view := m.views.Load(); m.CommitEpoch(base) <= view.Min {
 			m.trim(base, view)
 		} else {
-			count = min(load(&base.state).count()+1, countMax)
+			count = min(chain.Load(&base.State).Count()+1, chain.CountMax)
 		}
 	}
-	setWord(&v.state, word(v.state.Load())&^countMask|count<<countShift)
-	setLink(&v.next, base)
-	m.checkOnTop(h, base, v)
-	return p.swap(h, v)
+	chain.SetWord(&v.State, chain.Word(v.State.Load())&^chain.CountMask|count<<chain.CountShift)
+	chain.SetLink(&v.Next, base)
+	m.CheckOnTop(h, base, v)
+	return p.Swap(h, v)
 }
 
 // growth returns by how much the number of keys grows when v is committed on top of
 // base: 1, 0 or -1.
-func growth(base, v *node) int {
-	was, is := base != nil && !base.tombstone(), !v.tombstone()
+func growth(base, v *chain.Node) int {
+	was, is := base != nil && !base.Tombstone(), !v.Tombstone()
 	switch {
 	case was == is:
 		return 0
@@ -217,9 +219,9 @@ const (
 
 // standsStill watches the record of a rival that says w for a while, and reports
 // what it says in the end and whether its owner stands still.
-func standsStill(r *record, w word) (word, bool) {
+func standsStill(r *chain.Record, w chain.Word) (chain.Word, bool) {
 	for range hooks.Looks(installSpins) {
-		now := load(r)
+		now := chain.Load(r)
 		if movedOn(w, now) {
 			return now, false
 		}
@@ -227,7 +229,7 @@ func standsStill(r *record, w word) (word, bool) {
 	}
 	for range hooks.Looks(installYields) {
 		runtime.Gosched()
-		now := load(r)
+		now := chain.Load(r)
 		if movedOn(w, now) {
 			return now, false
 		}
@@ -240,15 +242,15 @@ func standsStill(r *record, w word) (word, bool) {
 // movedOn reports whether an undecided record that said w has been decided, or been
 // moved on by its owner, now that it says now. That readers revoke and push it
 // is no sign of its owner's life, else they would shield one that sleeps.
-func movedOn(w, now word) bool {
+func movedOn(w, now chain.Word) bool {
 	if now == w {
 		return false
 	}
-	undecided := now.tag() == tagAnnounced || now.tag() == tagTentative
-	if w.tag() == tagSpecial || !undecided {
+	undecided := now.Tag() == chain.TagAnnounced || now.Tag() == chain.TagTentative
+	if w.Tag() == chain.TagSpecial || !undecided {
 		return true
 	}
-	return w.tag() == tagTentative && now == w^checkBit
+	return w.Tag() == chain.TagTentative && now == w^chain.CheckBit
 }
 
 // settledRun is after how many versions in a row of which each had to be kept a
@@ -265,27 +267,27 @@ const shortRun = 2
 // drops what has become superfluous, now and then, and asks the background work for a
 // visit, which drops the rest when the key is not written any more. h is the hash of the
 // key.
-func (m *core) tidyKey(p place, h uint64, v *node) {
-	m.checkNewest(v)
-	w := load(&v.state)
-	base := v.next.Load()
-	if base == nil && !w.tomb() {
+func (m *core) tidyKey(p index.Place, h uint64, v *chain.Node) {
+	m.CheckNewest(v)
+	w := chain.Load(&v.State)
+	base := v.Next.Load()
+	if base == nil && !w.Tomb() {
 		return // a new key: nothing to drop
 	}
-	if n := uint64(w.count()); base != nil && (n >= m.threshold || n%shortRun == 0) {
+	if n := uint64(w.Count()); base != nil && (n >= m.threshold || n%shortRun == 0) {
 		view, run := m.views.Load(), shortRun
 		if n >= m.threshold {
 			// A newer view helps if it is the view that is old, and not the
 			// readers.
-			if run = settledRun; m.commitEpoch(base) > view.Bound {
-				view = m.gc.RefreshPast(w.epoch(), max(m.threshold/4, 1))
+			if run = settledRun; m.CommitEpoch(base) > view.Bound {
+				view = m.gc.RefreshPast(w.Epoch(), max(m.threshold/4, 1))
 			}
 		}
-		m.prune(p, p.load(), view, run, nil)
+		m.prune(p, p.Load(), view, run, nil)
 		if n >= m.threshold {
 			// Must follow: if we sleep before, the next committer prunes.
-			v.state.And(^uint64(countMask))
+			v.State.And(^uint64(chain.CountMask))
 		}
 	}
-	m.index.ask(p, h, v.key())
+	m.index.Ask(p, h, v.Key())
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
@@ -31,58 +33,58 @@ func breakable(t *testing.T) *Map[string, int] {
 	m := newMap[string, int](t, still())
 	t.Cleanup(func() {
 		for _, h := range heads(m) {
-			h.at.cell().Store(nil)
+			h.at.Cell().Store(nil)
 		}
 	})
 	return m
 }
 
 // two returns a map with a key of two versions, and these.
-func two(t *testing.T) (m *Map[string, int], p place, newer,
-	older *node) {
+func two(t *testing.T) (m *Map[string, int], p index.Place, newer,
+	older *chain.Node) {
 	t.Helper()
 	m = breakable(t)
 	m.Store("k", 1)
 	m.Store("k", 2)
 	k := m.lookup("k")
-	return m, k.at, k.head, k.head.next.Load()
+	return m, k.at, k.head, k.head.Next.Load()
 }
 
 func TestInvariantOfChains(t *testing.T) {
-	set := func(v *node, w word) { v.state.Store(uint64(w)) }
+	set := func(v *chain.Node, w chain.Word) { v.State.Store(uint64(w)) }
 	m, _, newer, older := two(t)
-	coreOf(m).checkLink(newer)
-	set(older, load(&newer.state))
-	requireViolation(t, "I5", func() { coreOf(m).checkLink(newer) })
-	set(older, word(0).at(1000))
-	requireViolation(t, "I5", func() { coreOf(m).checkLink(newer) })
-	set(older, word(0).announced(0, 0))
-	requireViolation(t, "I5", func() { coreOf(m).checkLink(newer) })
-	requireViolation(t, "I5", func() { coreOf(m).checkOnTop(older, older, bareNode[string, int]("k")) })
+	coreOf(m).CheckLink(newer)
+	set(older, chain.Load(&newer.State))
+	requireViolation(t, "I5", func() { coreOf(m).CheckLink(newer) })
+	set(older, chain.Word(0).At(1000))
+	requireViolation(t, "I5", func() { coreOf(m).CheckLink(newer) })
+	set(older, chain.Word(0).Announced(0, 0))
+	requireViolation(t, "I5", func() { coreOf(m).CheckLink(newer) })
+	requireViolation(t, "I5", func() { coreOf(m).CheckOnTop(older, older, chain.Bare[string, int]("k")) })
 
 	m, _, newer, _ = two(t)
-	private := func(key string) *node {
-		v := bareNode[string, int](key)
-		set(v, word(0).announced(0, 0))
+	private := func(key string) *chain.Node {
+		v := chain.Bare[string, int](key)
+		set(v, chain.Word(0).Announced(0, 0))
 		return v
 	}
-	coreOf(m).checkOnTop(newer, newer, private("k"))
-	requireViolation(t, "I5", func() { coreOf(m).checkOnTop(newer, nil, private("k")) })
-	requireViolation(t, "I5", func() { coreOf(m).checkOnTop(newer, newer, private("l")) })
-	requireViolation(t, "I5", func() { coreOf(m).checkOnTop(m.index.moved, nil, private("k")) })
-	requireViolation(t, "I5", func() { coreOf(m).checkOnTop(newer, newer, newer) })
+	coreOf(m).CheckOnTop(newer, newer, private("k"))
+	requireViolation(t, "I5", func() { coreOf(m).CheckOnTop(newer, nil, private("k")) })
+	requireViolation(t, "I5", func() { coreOf(m).CheckOnTop(newer, newer, private("l")) })
+	requireViolation(t, "I5", func() { coreOf(m).CheckOnTop(m.index.Moved, nil, private("k")) })
+	requireViolation(t, "I5", func() { coreOf(m).CheckOnTop(newer, newer, newer) })
 
 	v := private("k")
-	requireViolation(t, "has been committed", func() { coreOf(m).checkNewest(v) })
-	set(v, word(0).at(1000))
-	requireViolation(t, "clock stands at", func() { coreOf(m).checkNewest(v) })
+	requireViolation(t, "has been committed", func() { coreOf(m).CheckNewest(v) })
+	set(v, chain.Word(0).At(1000))
+	requireViolation(t, "clock stands at", func() { coreOf(m).CheckNewest(v) })
 
-	slot := coreOf(m).slots.Acquire()
-	slot.Record().Store(uint64(load(&newer.state)))
-	set(v, indirect(slot.Number()))
-	coreOf(m).checkCopy(v, load(&newer.state).epoch())
-	requireViolation(t, "copied", func() { coreOf(m).checkCopy(v, 1000) })
-	coreOf(m).slots.Release(slot)
+	slot := coreOf(m).Slots.Acquire()
+	slot.Record().Store(uint64(chain.Load(&newer.State)))
+	set(v, chain.Indirect(slot.Number()))
+	coreOf(m).CheckCopy(v, chain.Load(&newer.State).Epoch())
+	requireViolation(t, "copied", func() { coreOf(m).CheckCopy(v, 1000) })
+	coreOf(m).Slots.Release(slot)
 }
 
 // viewAt returns a view of read-only transactions, made by hand.
@@ -92,9 +94,9 @@ func viewAt(bound epoch.Epoch, live ...epoch.Epoch) *gc.View {
 
 func TestInvariantOfPruning(t *testing.T) {
 	m, p, newer, older := two(t)
-	at, bound := load(&older.state).epoch(), load(&newer.state).epoch()
-	requireViolation(t, "is dropped", func() { coreOf(m).checkCut(newer, older, nil, viewAt(bound, at)) })
-	requireViolation(t, "is dropped", func() { coreOf(m).checkCut(newer, older, nil, viewAt(at)) })
+	at, bound := chain.Load(&older.State).Epoch(), chain.Load(&newer.State).Epoch()
+	requireViolation(t, "is dropped", func() { coreOf(m).CheckCut(newer, older, nil, viewAt(bound, at)) })
+	requireViolation(t, "is dropped", func() { coreOf(m).CheckCut(newer, older, nil, viewAt(at)) })
 
 	// A pruner whose view does not know of a reader.
 	tx := m.Begin(nil) // one that may write
@@ -103,7 +105,7 @@ func TestInvariantOfPruning(t *testing.T) {
 	defer s.Close()
 	m.Store("k", 3)
 	requireViolation(t, "I1", func() {
-		coreOf(m).prune(p, p.load(), viewAt(coreOf(m).slots.Now()), math.MaxInt, nil)
+		coreOf(m).prune(p, p.Load(), viewAt(coreOf(m).Slots.Now()), math.MaxInt, nil)
 		s.Get("k")
 	})
 	requireViolation(t, "I1", func() {
@@ -111,13 +113,13 @@ func TestInvariantOfPruning(t *testing.T) {
 		}
 	})
 
-	requireViolation(t, "with more below", func() { coreOf(m).checkRemove(newer) })
+	requireViolation(t, "with more below", func() { coreOf(m).CheckRemove(newer) })
 	m.Delete("l")
 	m.Store("l", 1)
 	m.Delete("l")
 	l := m.lookup("l").head
-	l.next.Store(nil)
-	requireViolation(t, "leaves the index", func() { coreOf(m).checkRemove(l) })
+	l.Next.Store(nil)
+	requireViolation(t, "leaves the index", func() { coreOf(m).CheckRemove(l) })
 }
 
 // What was dropped from below a version counts as dropped from below the one that
@@ -125,17 +127,17 @@ func TestInvariantOfPruning(t *testing.T) {
 func TestDroppedInTwoSteps(t *testing.T) {
 	m := newMap[string, int](t, still())
 	m.Store("k", 1)
-	first := coreOf(m).slots.Now()
+	first := coreOf(m).Slots.Now()
 	m.Delete("k")
-	tombstone := coreOf(m).slots.Now()
+	tombstone := coreOf(m).Slots.Now()
 	for range 2 {
 		m.Store("k", 2)
 		k := m.lookup("k")
-		coreOf(m).prune(k.at, k.head, viewAt(coreOf(m).slots.Now(), first), math.MaxInt, nil)
+		coreOf(m).prune(k.at, k.head, viewAt(coreOf(m).Slots.Now(), first), math.MaxInt, nil)
 	}
 	h := m.lookup("k").head
-	require.EqualValues(t, tombstone, h.lost.Load())
-	require.Equal(t, first, coreOf(m).commitEpoch(h.next.Load()))
+	require.EqualValues(t, tombstone, h.Lost.Load())
+	require.Equal(t, first, coreOf(m).CommitEpoch(h.Next.Load()))
 	st := coreOf(m).newState()
 	st.own.checkAbsent(keyAt("k"), tombstone+1)
 }
@@ -150,13 +152,13 @@ func TestInvariantOfReads(t *testing.T) {
 
 	// A slot-less load that falls through.
 	abort(t, m, "k")
-	top := p.load()
-	before := coreOf(m).checkNewestBegin(top)
+	top := p.Load()
+	before := coreOf(m).CheckNewestBegin(top)
 	require.Same(t, newer, before)
-	coreOf(m).checkNewestEnd(before, newer)
-	requireViolation(t, "is read", func() { coreOf(m).checkNewestEnd(before, older) })
-	requireViolation(t, "is read", func() { coreOf(m).checkNewestEnd(before, nil) })
-	require.Nil(t, coreOf(m).checkNewestBegin(newer),
+	coreOf(m).CheckNewestEnd(before, newer)
+	requireViolation(t, "is read", func() { coreOf(m).CheckNewestEnd(before, older) })
+	requireViolation(t, "is read", func() { coreOf(m).CheckNewestEnd(before, nil) })
+	require.Nil(t, coreOf(m).CheckNewestBegin(newer),
 		"what is below a committed version may have been cut off")
 }
 
@@ -169,15 +171,15 @@ func TestInvariantOfCommits(t *testing.T) {
 	// publish is what a commit does that validates nothing.
 	publish := func(m *Map[string, int], tx Tx[string, int]) func() {
 		return func() {
-			e := coreOf(m).slots.Next()
+			e := coreOf(m).Slots.Next()
 			for i := range stateOf(tx.st).writes {
 				w := &stateOf(tx.st).writes[i]
-				w.v.state.Store(uint64(load(&w.v.state).at(e)))
-				if p, h := m.index.find(w.hash, w.v.key()); h != nil {
-					w.v.next.Store(h)
-					p.swap(h, w.v)
+				w.v.State.Store(uint64(chain.Load(&w.v.State).At(e)))
+				if p, h := m.index.Find(w.hash, w.v.Key()); h != nil {
+					w.v.Next.Store(h)
+					p.Swap(h, w.v)
 				} else {
-					m.index.insert(w.hash, w.v, gate{})
+					m.index.Insert(w.hash, w.v, index.Gate{})
 				}
 			}
 			stateOf(tx.st).checkCommit(tx.gen, e)
@@ -226,7 +228,7 @@ func TestInvariantOfStates(t *testing.T) {
 	requireViolation(t, "there already", func() { stateOf(tx.st).checkGiven() })
 	requireViolation(t, "not begun", func() { stateOf(tx.st).end(stateOf(tx.st).gen()) })
 
-	coreOf(m).counters.wasted.Store(100)
+	coreOf(m).counters.Wasted.Store(100)
 	requireViolation(t, "wasted", func() { m.Stats() })
-	coreOf(m).counters.wasted.Store(0)
+	coreOf(m).counters.Wasted.Store(0)
 }

@@ -78,7 +78,7 @@ func (db *DB) SkipTo(to uint64) {
 
 // skipTo is SkipTo; if through is set to was passed over too.
 func (db *database) skipTo(to uint64, through bool) {
-	db.root.counters.wasted.Add(db.shared.skipTo(epoch.Epoch(to), through))
+	db.root.counters.Wasted.Add(db.shared.skipTo(epoch.Epoch(to), through))
 }
 
 // highestEpoch is the highest one that comes from outside: there are twice as many.

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hasher"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // Keys that a Go map could not find again, or could not hash.
@@ -159,9 +162,9 @@ func TestNegativeZero(t *testing.T) {
 // race detector this would show an index that compares them while it moves them.
 func TestNaNKeysWhileIndexGrows(t *testing.T) {
 	m := newMap[float64, int](t, brisk())
-	n := sizes(20_000, 3_000)
-	c := newCrew(t)
-	c.loop(2, func(who, round int) error {
+	n := stage.Sizes(20_000, 3_000)
+	c := stage.NewCrew(t)
+	c.Loop(2, func(who, round int) error {
 		use := keyUses[float64]()[round%11]
 		p := panicOf(func() { use.do(m, math.NaN()) })
 		if use.write {
@@ -177,7 +180,7 @@ func TestNaNKeysWhileIndexGrows(t *testing.T) {
 			m.Delete(float64(i))
 		}
 	}
-	c.finish(t)
+	c.Finish(t)
 	require.Empty(t, contents(t, m))
 }
 
@@ -227,14 +230,14 @@ func TestUnhashableKeys(t *testing.T) {
 // inserts look through the chain before they lock it.
 func TestKeysThatHashAlike(t *testing.T) {
 	m := newMap[int, int](t, brisk())
-	m.index.hash = givenHasher(func(int) uint64 { return 7 << 60 })
+	m.index.Hash = hasher.Given(func(int) uint64 { return 7 << 60 })
 	const stay = 100
-	n := sizes(300, 100)
+	n := stage.Sizes(300, 100)
 	for i := range stay {
 		m.Store(i, i)
 	}
-	c := newCrew(t)
-	c.run(2, func(w int) error {
+	c := stage.NewCrew(t)
+	c.Run(2, func(w int) error {
 		for round := range 3 {
 			for i := range n {
 				key := stay + w*n + i
@@ -256,13 +259,13 @@ func TestKeysThatHashAlike(t *testing.T) {
 		}
 		return nil
 	})
-	c.wait(t)
+	c.Wait(t)
 	all := contents(t, m)
 	require.Len(t, all, stay)
 	for i := range 2 {
 		require.Equal(t, i+3*n, all[i])
 	}
-	eventually(t, func() bool { return len(heads(m)) == stay }, "deleted keys stay in the index")
+	stage.Eventually(t, func() bool { return len(heads(m)) == stay }, "deleted keys stay in the index")
 }
 
 // Keys of an interface type: equal ones of different types are different keys.

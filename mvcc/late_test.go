@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // comparing returns a map whose compare calls a function once, when it is set, in the call given
@@ -45,7 +47,7 @@ func TestEndedWhileComparing(t *testing.T) {
 			*in = func() {
 				tx.Rollback()
 				stranger = m.Begin(nil)
-				require.True(t, raceEnabled || stateOf(tx.st) == stateOf(stranger.st))
+				require.True(t, stage.Race || stateOf(tx.st) == stateOf(stranger.st))
 			}
 			require.Equal(t, ErrTxDone, panicOf(func() { call(tx) }))
 			require.Empty(t, stateOf(stranger.st).writes)
@@ -302,7 +304,7 @@ func TestCompareLeavesWhileLeavesSplit(t *testing.T) {
 			}
 			require.Equal(t, errTrip, panicked)
 			require.Equal(t, size+1, m.Len())
-			_, _, head := coreOf(m).index.seek(keyAt(10*size/2 + 1))
+			_, _, head := coreOf(m).index.Seek(keyAt(10*size/2 + 1))
 			require.Nil(t, head, "of size %d, call %d", size, n)
 		}
 		for k := range 3 {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/leak"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // What happens to handles and maps that nobody ends.
@@ -19,7 +20,7 @@ func TestMain(m *testing.M) {
 // collect runs the garbage collector until cond holds.
 func collect(t *testing.T, cond func() bool, what string) {
 	t.Helper()
-	eventually(t, func() bool { runtime.GC(); return cond() }, "%s", what)
+	stage.Eventually(t, func() bool { runtime.GC(); return cond() }, "%s", what)
 }
 
 func TestLeakedHandlesAreReclaimed(t *testing.T) {
@@ -43,12 +44,12 @@ func TestLeakedHandlesAreReclaimed(t *testing.T) {
 	require.Equal(t, 1, m.Stats().LiveTx)
 	requireValue(t, 0)(kept.Get(1))
 	kept.Close()
-	eventually(t, func() bool {
-		return len(chain(m, 1)) == 1
+	stage.Eventually(t, func() bool {
+		return len(chainOf(m, 1)) == 1
 	}, "versions stay that only leaked handles saw")
 	require.NotContains(t, contents(t, m), 2)
 	// So are their slots.
-	eventually(t, func() bool { return coreOf(m).slots.Owned() < 10 }, "slots of leaked handles stay")
+	stage.Eventually(t, func() bool { return coreOf(m).Slots.Owned() < 10 }, "slots of leaked handles stay")
 	require.EqualValues(t, 2*n, m.Stats().Leaked)
 }
 
@@ -131,9 +132,9 @@ func TestCloseEndsGoroutines(t *testing.T) {
 		m := New[int, int](&Options{ReclaimWorkers: workers})
 		m.Store(1, 1)
 		s := m.Snapshot()
-		c := newCrew(t)
-		c.run(4, func(int) error { m.Close(); return nil })
-		c.wait(t)
+		c := stage.NewCrew(t)
+		c.Run(4, func(int) error { m.Close(); return nil })
+		c.Wait(t)
 		// The map is as usable as before.
 		m.Store(1, 2)
 		m.Store(2, 2)
@@ -148,15 +149,15 @@ func TestCloseEndsGoroutines(t *testing.T) {
 func TestCloseWhileInUse(t *testing.T) {
 	for range 20 {
 		m := New[int, int](brisk())
-		c := newCrew(t)
-		c.loop(3, func(who, round int) error {
+		c := stage.NewCrew(t)
+		c.Loop(3, func(who, round int) error {
 			m.Store(round%100, who)
 			m.Delete((round + 50) % 100)
 			return m.View(func(s Snapshot[int, int]) error { s.Get(round); return nil })
 		})
-		eventually(t, func() bool { return m.Stats().Commits > 1000 }, "no progress")
+		stage.Eventually(t, func() bool { return m.Stats().Commits > 1000 }, "no progress")
 		m.Close()
-		c.finish(t)
+		c.Finish(t)
 		checkQuiet(t, m)
 	}
 }
@@ -168,7 +169,7 @@ func TestIdleMapParks(t *testing.T) {
 		m.Store(1, 1)
 		m.Store(1, 2)
 		m.Delete(1)
-		eventually(t, func() bool { return len(heads(m)) == 0 }, "a parked reclaimer is not woken")
-		eventually(t, func() bool { return coreOf(m).gc.Stats().Parks > 0 }, "the reclaimer does not park")
+		stage.Eventually(t, func() bool { return len(heads(m)) == 0 }, "a parked reclaimer is not woken")
+		stage.Eventually(t, func() bool { return coreOf(m).gc.Stats().Parks > 0 }, "the reclaimer does not park")
 	}
 }

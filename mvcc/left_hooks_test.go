@@ -16,6 +16,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/goid"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // stops are the points at which nobody holds what others may wait for.
@@ -38,7 +39,7 @@ func stops() (points uint64) {
 func TestLeftSchedules(t *testing.T) {
 	oneProcessor(t)
 	sprung := map[string]int{}
-	for n := range sizes(2000, 300) {
+	for n := range stage.Sizes(2000, 300) {
 		// In a bubble turns take no time.
 		synctest.Test(t, func(t *testing.T) { leftSchedule(t, *scheduleSeed+uint64(n), sprung) })
 	}
@@ -53,7 +54,7 @@ var leftKinds = []string{"fn", "compare", "compare index", "keys", "merge", "unt
 
 func leftSchedule(t *testing.T, seed uint64, sprung map[string]int) {
 	r := rand.New(rand.NewPCG(seed, 11))
-	actors, points := newStage(t), stops()
+	actors, points := stage.New(t), stops()
 	w := newLeaving(t, -r.IntN(2))
 	defer w.db.Close()
 	if r.IntN(4) == 0 {
@@ -69,13 +70,13 @@ func leftSchedule(t *testing.T, seed uint64, sprung map[string]int) {
 	case r.IntN(2) == 0:
 		names[1] = pick(r, leavers)
 	}
-	var live []*actor
+	var live []*stage.Actor
 	for i, name := range names {
 		f := func() { w.ended[i] = leavers[name](w, i) }
 		if other := others[name]; other != nil {
 			f = func() { other(w) }
 		}
-		live = append(live, actors.actor(name, f))
+		live = append(live, actors.Actor(name, f))
 	}
 	all := slices.Clone(live)
 	w.again = max(0, r.IntN(12)-4)
@@ -96,7 +97,7 @@ func leftSchedule(t *testing.T, seed uint64, sprung map[string]int) {
 		if left == 0 {
 			points = 0
 		}
-		if _, more := live[at].step(points); !more {
+		if _, more := live[at].Step(points); !more {
 			live = slices.Delete(live, at, at+1)
 		}
 	}
@@ -118,8 +119,8 @@ func leftSchedule(t *testing.T, seed uint64, sprung map[string]int) {
 		want = []any{errAgain}
 	}
 	for _, a := range all {
-		if a.result != nil {
-			got = append(got, a.result)
+		if a.Result != nil {
+			got = append(got, a.Result)
 		}
 	}
 	require.Equal(t, want, got, where)
@@ -152,7 +153,7 @@ func TestHelperLeft(t *testing.T) {
 				}
 				return time.Time{}
 			})
-			w := newStage(t).actor("writer", func() { m.Store(1, 2) }).to(hooks.StoreInstalled)
+			w := stage.New(t).Actor("writer", func() { m.Store(1, 2) }).To(hooks.StoreInstalled)
 			leaves = true
 			returned, panicked := run(func() {
 				_ = m.Update(bg, nil, func(tx Tx[int, int]) error { read(tx); return nil })
@@ -160,7 +161,7 @@ func TestHelperLeft(t *testing.T) {
 			leaves = false
 			require.False(t, returned)
 			require.Nil(t, panicked)
-			w.finish()
+			w.Finish()
 			requireValue(t, 2)(m.Load(1))
 			checkQuiet(t, m)
 		})
@@ -182,13 +183,13 @@ func TestHubLeft(t *testing.T) {
 		return time.Time{}
 	})
 	all := m.Watch(t.Context(), nil)
-	w := newStage(t).actor("writer", func() {
+	w := stage.New(t).Actor("writer", func() {
 		writer = goid.Get()
 		leaves.Store(true)
 		m.Store(1, 2)
-	}).to(hooks.Marked)
-	eventually(t, func() bool { return !leaves.Load() }, "nobody helps")
-	w.finish()
+	}).To(hooks.Marked)
+	stage.Eventually(t, func() bool { return !leaves.Load() }, "nobody helps")
+	w.Finish()
 	told := make(chan error, 1)
 	go func() {
 		for _, err := range all {
@@ -196,6 +197,6 @@ func TestHubLeft(t *testing.T) {
 			break
 		}
 	}()
-	require.ErrorIs(t, await(t, told, "the watch is told nothing"), ErrGap)
+	require.ErrorIs(t, stage.Await(t, told, "the watch is told nothing"), ErrGap)
 	checkQuiet(t, m)
 }

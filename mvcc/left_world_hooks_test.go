@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/goid"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // errAgain is what a second function panics with.
@@ -75,9 +76,9 @@ func newLeaving(t *testing.T, workers int) *leaving {
 	w.b = NewTable[any, int](w.db, "b", nil)
 	w.c = NewOrderedTableFunc[int, int](w.db, "c", compare, nil)
 	w.tags = w.newIndex("tags")
-	for _, x := range []*index{w.a.index, w.c.index} {
-		visit := x.visit
-		x.visit = func(b *bucket) { visit(b); w.call("visit") } // as if it compared keys
+	for _, x := range []*index.Index{w.a.index, w.c.index} {
+		visit := x.Visit
+		x.Visit = func(b *index.Bucket) { visit(b); w.call("visit") } // as if it compared keys
 	}
 	born := time.Now()
 	w.c.Expire(func(_, v int) time.Time {

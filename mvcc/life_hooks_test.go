@@ -7,14 +7,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // recordOf returns what the record of the undecided head of key says.
-func recordOf[K comparable, V any](t *testing.T, m *Map[K, V], key K) word {
+func recordOf[K comparable, V any](t *testing.T, m *Map[K, V], key K) chain.Word {
 	t.Helper()
-	w, _ := coreOf(m).resolve(m.lookup(key).head)
-	require.False(t, w.committed())
+	w, _ := coreOf(m).Resolve(m.lookup(key).head)
+	require.False(t, w.Committed())
 	return w
 }
 
@@ -27,21 +29,21 @@ func TestInstallerShowsLife(t *testing.T) {
 	for i := range 2 * installStride {
 		tx.Set(i, 1)
 	}
-	a := newStage(t).actor("batch", func() { require.NoError(t, tx.Commit()) })
-	a.to(hooks.CommitEntries)
-	var says []word
+	a := stage.New(t).Actor("batch", func() { require.NoError(t, tx.Commit()) })
+	a.To(hooks.CommitEntries)
+	var says []chain.Word
 	for range 2 * installStride {
-		a.to(hooks.Installed)
+		a.To(hooks.Installed)
 		for i := range 2 * installStride {
-			if w, _ := coreOf(m).resolve(m.lookup(i).head); !w.committed() {
+			if w, _ := coreOf(m).Resolve(m.lookup(i).head); !w.Committed() {
 				says = append(says, w)
 				break
 			}
 		}
 	}
-	require.Equal(t, says[0]+installStep, says[installStride])
-	require.Equal(t, says[0]+2*installStep, says[2*installStride-1])
-	a.finish()
+	require.Equal(t, says[0]+chain.InstallStep, says[installStride])
+	require.Equal(t, says[0]+2*chain.InstallStep, says[2*installStride-1])
+	a.Finish()
 	checkQuiet(t, m)
 }
 
@@ -52,12 +54,12 @@ func TestValidatorShowsLife(t *testing.T) {
 		tx.Get(i)
 	}
 	tx.Set(-1, 1)
-	a := newStage(t).actor("validator", func() { require.NoError(t, tx.Commit()) })
-	a.to(hooks.Tentative)
+	a := stage.New(t).Actor("validator", func() { require.NoError(t, tx.Commit()) })
+	a.To(hooks.Tentative)
 	before := recordOf(t, m, -1)
-	a.to(hooks.Validated)
-	require.Equal(t, before^checkBit, recordOf(t, m, -1))
-	a.finish()
+	a.To(hooks.Validated)
+	require.Equal(t, before^chain.CheckBit, recordOf(t, m, -1))
+	a.Finish()
 }
 
 // A snapshot begins at the very epoch of a tentative writer.
@@ -70,13 +72,13 @@ func TestReaderAtTentativeEpoch(t *testing.T) {
 	tx.Get("never written")
 	tx.Set("a", 2)
 	tx.Set("b", 2)
-	a := newStage(t).actor("writer", func() { require.NoError(t, tx.Commit()) })
-	a.to(hooks.Tentative)
+	a := stage.New(t).Actor("writer", func() { require.NoError(t, tx.Commit()) })
+	a.To(hooks.Tentative)
 	s := m.Snapshot()
 	defer s.Close()
-	require.Equal(t, recordOf(t, m, "a").epoch(), stateOf(s.st).epoch())
+	require.Equal(t, recordOf(t, m, "a").Epoch(), stateOf(s.st).epoch())
 	requireValue(t, 1)(s.Get("a"))
-	a.finish()
+	a.Finish()
 	requireValue(t, 1)(s.Get("b"))
 	requireValue(t, 1)(s.Get("a"))
 }
@@ -90,13 +92,13 @@ func TestWithdrawKeepsWhatIsAbove(t *testing.T) {
 	tx := m.Begin(nil)
 	tx.Set("a", 2)
 	tx.Set("b", 2)
-	a := newStage(t).actor("batch", func() { require.NoError(t, tx.Commit()) })
-	a.to(hooks.InstalledAll)
+	a := stage.New(t).Actor("batch", func() { require.NoError(t, tx.Commit()) })
+	a.To(hooks.InstalledAll)
 	m.Store("a", 3)
 	s := m.Snapshot()
 	defer s.Close()
 	requireValue(t, 3)(s.Get("a"))
-	a.finish()
+	a.Finish()
 	requireValue(t, 3)(s.Get("a"))
 	requireValue(t, 1)(s.Get("b"))
 	require.Equal(t, map[string]int{"a": 2, "b": 2}, contents(t, m))

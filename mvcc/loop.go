@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
@@ -72,7 +74,7 @@ func records[K comparable, V any](l looping) iter.Seq2[K, V] {
 type chunk struct {
 	moment // which is checked after each step
 	n      int
-	found  [leafful]*node
+	found  [leafful]*chain.Node
 	// Who leaves a loop upwards over a range may say where it is to go on: in a part of the rest of
 	// the range. A transaction keeps that.
 	jump *span
@@ -95,7 +97,7 @@ func (c *chunk) passing() *chunk {
 }
 
 // of returns c with v alone.
-func (c *chunk) of(v *node) *chunk {
+func (c *chunk) of(v *chain.Node) *chunk {
 	c.n, c.found[0] = 1, v
 	return c.passing()
 }
@@ -105,7 +107,7 @@ func (c *chunk) of(v *node) *chunk {
 //go:noinline
 func give[K comparable, V any](c *chunk, yield func(K, V) bool) (goOn bool) {
 	for _, v := range c.found[:c.n] {
-		if !yield(keyOf[K](v), valueOf[K, V](v)) {
+		if !yield(chain.KeyOf[K](v), chain.ValueOf[K, V](v)) {
 			return false
 		}
 		c.check()
@@ -114,11 +116,11 @@ func give[K comparable, V any](c *chunk, yield func(K, V) bool) (goOn bool) {
 }
 
 // recordIn returns the key and value of v, if that is not nil.
-func recordIn[K comparable, V any](v *node) (key K, value V, ok bool) {
+func recordIn[K comparable, V any](v *chain.Node) (key K, value V, ok bool) {
 	if v == nil {
 		return key, value, false
 	}
-	return keyOf[K](v), valueOf[K, V](v), true
+	return chain.KeyOf[K](v), chain.ValueOf[K, V](v), true
 }
 
 // all is [Snapshot.All].
@@ -144,9 +146,9 @@ func (s moment) each(r *span, down bool, most int, visit func(c *chunk) bool) {
 	l := snapshotLoop{chunk: chunk{moment: s}, p: p, at: p.st.epoch(), most: most}
 	s.check()
 	goOn := true
-	if p.index.ordered() {
+	if p.index.Ordered() {
 		for again := true; again; {
-			for c := cursorIn(p.index, r, down); goOn && c.Next(); {
+			for c := index.CursorIn(p.index, r, down); goOn && c.Next(); {
 				l.fill(&c)
 				goOn = l.give(visit)
 			}
@@ -155,7 +157,7 @@ func (s moment) each(r *span, down bool, most int, visit func(c *chunk) bool) {
 			}
 		}
 	} else {
-		p.index.scan(func(_ place, head *node) bool {
+		p.index.Scan(func(_ index.Place, head *chain.Node) bool {
 			if l.add(head); l.n == l.most {
 				goOn = l.give(visit)
 			}
@@ -184,12 +186,12 @@ const leafful = tree.Cap
 
 // fill adds what is visible of the keys of a leaf.
 func (l *snapshotLoop) fill(c *tree.Cursor) {
-	var met *node
-	n, moved := 0, l.p.index.moved
+	var met *chain.Node
+	n, moved := 0, l.p.index.Moved
 	for rest := c.Rest(); n < rest && l.n < l.most; n++ {
-		v := nodeOf(c.At(n))
-		if v.plain(l.at) {
-			l.p.checkRead(l.gen, v.key(), v)
+		v := index.NodeOf(c.At(n))
+		if v.Plain(l.at) {
+			l.p.checkRead(l.gen, v.Key(), v)
 			l.found[l.n], met = v, v
 			l.n++
 			continue
@@ -202,24 +204,24 @@ func (l *snapshotLoop) fill(c *tree.Cursor) {
 			met = v
 		}
 	}
-	c.Met(n, headOf(met))
+	c.Met(n, index.HeadOf(met))
 	for l.n < l.most {
 		h, _ := c.Head()
 		if h == nil {
 			return
 		}
-		l.add(nodeOf(h))
+		l.add(index.NodeOf(h))
 	}
 }
 
 // add adds what is visible of the key whose head is v.
-func (l *snapshotLoop) add(v *node) {
-	key := v.key() // of the newest
-	if !v.plain(l.at) {
-		v = l.p.m.visible(v, l.at)
+func (l *snapshotLoop) add(v *chain.Node) {
+	key := v.Key() // of the newest
+	if !v.Plain(l.at) {
+		v = l.p.m.Visible(v, l.at)
 	}
 	l.p.checkRead(l.gen, key, v)
-	if v.there() {
+	if v.There() {
 		l.found[l.n] = v
 		l.n++
 	}
@@ -247,20 +249,20 @@ func (s moment) len() (n int) {
 // end is [Snapshot.Min], or [Snapshot.Max] if last is set: nil if there are no keys.
 //
 //go:noinline
-func (s moment) end(last bool) (found *node) {
+func (s moment) end(last bool) (found *chain.Node) {
 	s.check()
 	partOf(s.st).m.checkOrdered(false)
 	return s.endOf(nil, last)
 }
 
 // endOf is end for the keys of r.
-func (s moment) endOf(r *span, last bool) (found *node) {
+func (s moment) endOf(r *span, last bool) (found *chain.Node) {
 	s.each(r, last, 1, func(c *chunk) bool { return c.first(&found) })
 	return found
 }
 
 // first notes the first version of c, unless there is none.
-func (c *chunk) first(found **node) (goOn bool) {
+func (c *chunk) first(found **chain.Node) (goOn bool) {
 	if c.n > 0 {
 		*found = c.found[0]
 	}
@@ -282,7 +284,7 @@ func (c *core) ranged(r *span, down bool, visit func(c *chunk) bool) {
 }
 
 // end is [Map.Min], or [Map.Max].
-func (c *core) end(last bool) *node {
+func (c *core) end(last bool) *chain.Node {
 	c.checkOrdered(false)
 	s := c.snapshot()
 	defer s.Close()

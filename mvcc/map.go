@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // A Map is a map from K to V that any number of goroutines may use at once, one
@@ -15,9 +17,9 @@ import (
 type Map[K comparable, V any] struct {
 	_ noCopy
 
-	index     *index // that of the core: a read is there one load sooner
-	plain     bool   // see core
-	unguarded bool   // not guarded, see core
+	index     *index.Index // that of the core: a read is there one load sooner
+	plain     bool         // see core
+	unguarded bool         // not guarded, see core
 	at        *engine
 }
 

@@ -4,13 +4,15 @@ import (
 	"weak"
 
 	"github.com/mvccmap/mvccmap/gc"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // A chains is what the background work, and statistics, need of a map. The core of the map has one,
 // and its member a copy, which does not keep the map reachable.
 type chains struct {
-	resolver
-	index      *index
+	chain.Resolver
+	index      *index.Index
 	counters   *counters
 	member     *member
 	perVersion uint64 // the bytes of a version
@@ -28,7 +30,7 @@ type member struct {
 // there are more.
 func (m *member) trim() bool {
 	c := m.of.Value()
-	return c != nil && c.pool.Load().Trim(func(st *txState) { c.slots.Release(st.slot) })
+	return c != nil && c.pool.Load().Trim(func(st *txState) { c.Slots.Release(st.slot) })
 }
 
 // expiring returns the map if records of it expire, and it is reachable.
@@ -47,7 +49,7 @@ type waiter struct {
 // An item is a bucket of a map, that the background work is to visit.
 type item struct {
 	of *member
-	b  *bucket
+	b  *index.Bucket
 }
 
 // waiting is an old version that is kept for an old read epoch; or, with waiter.last, a
@@ -55,15 +57,15 @@ type item struct {
 // reads below.
 type waiting struct {
 	of *waiter
-	v  *node
+	v  *chain.Node
 }
 
 // found is what the background work finds out.
 type found = gc.Found[item, waiting]
 
-func (c *chains) item(b *bucket) item { return item{c.member, b} }
+func (c *chains) item(b *index.Bucket) item { return item{c.member, b} }
 
-func (c *chains) waiting(v *node, last bool) waiting {
+func (c *chains) waiting(v *chain.Node, last bool) waiting {
 	of := &c.member.old
 	if last {
 		of = &c.member.last
@@ -75,12 +77,12 @@ func (c *chains) waiting(v *node, last bool) waiting {
 // transactions which may write can be written over, and then be kept for a reader as well.
 func (w waiting) mark() uint64 {
 	if w.of.last {
-		return lastBit
+		return chain.LastBit
 	}
-	return waitBit
+	return chain.WaitBit
 }
 
-func (c *chains) tend() (more bool) { return c.index != nil && c.index.tend() }
+func (c *chains) tend() (more bool) { return c.index != nil && c.index.Tend() }
 
 // visitBatch is up to how many buckets are visited together: see visit.
 const visitBatch = 64
@@ -118,7 +120,7 @@ func (c *chains) sizes() (s mapSizes) {
 		s.conflicts[kind] = c.counters.conflicts[kind].Load()
 	}
 	if c.index != nil {
-		s.entries, s.index = c.index.len(), c.index.bytes()
+		s.entries, s.index = c.index.Len(), c.index.Bytes()
 	}
 	return s
 }

@@ -4,10 +4,11 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 )
 
 // A merger says what becomes of the value that base has, or of none, and sets that of v.
-type merger interface{ mergeInto(v, base *node) }
+type merger interface{ mergeInto(v, base *chain.Node) }
 
 // A merging is what a transaction makes of a value that it need not have read: fn, applied
 // to what the ones before have made of it. It is immutable.
@@ -16,8 +17,8 @@ type merging[K comparable, V any] struct {
 	before *merging[K, V]
 }
 
-func (m *merging[K, V]) mergeInto(v, base *node) {
-	full[K, V](v).value = m.apply(present[K, V](base))
+func (m *merging[K, V]) mergeInto(v, base *chain.Node) {
+	chain.VersionOf[K, V](v).Value = m.apply(chain.Present[K, V](base))
 }
 
 // apply returns what becomes of a value, or of no value.
@@ -73,21 +74,21 @@ func (tx Tx[K, V]) merge(key K, fn func(old V, ok bool) V) {
 	}
 	switch own, merge := st.toMerge(unsafe.Pointer(&key)); {
 	case own != nil:
-		value := fn(present[K, V](own))
+		value := fn(chain.Present[K, V](own))
 		tx.check() // fn must not have ended it: the state may be that of another one
 		setIn(DBTx(tx), key, value, 0)
 	case merge != nil:
-		st.mergeMore(tx.gen, bareNode[K, V](key), &merging[K, V]{fn, merge.(*merging[K, V])}, true)
+		st.mergeMore(tx.gen, chain.Bare[K, V](key), &merging[K, V]{fn, merge.(*merging[K, V])}, true)
 	default:
-		st.mergeMore(tx.gen, bareNode[K, V](key), &merging[K, V]{fn: fn}, false)
+		st.mergeMore(tx.gen, chain.Bare[K, V](key), &merging[K, V]{fn: fn}, false)
 	}
 }
 
 // merged returns a version with what merge, of the key of own, makes of the value at epoch at.
-func (tx DBTx) merged(own *node, merge merger, at epoch.Epoch) *node {
+func (tx DBTx) merged(own *chain.Node, merge merger, at epoch.Epoch) *chain.Node {
 	m := partOf(tx.st).m
-	_, _, v := m.index.seek(own.key())
-	v = m.visible(v, at)
+	_, _, v := m.index.Seek(own.Key())
+	v = m.Visible(v, at)
 	tx.check() // it may have been evicted, and the value dropped
 	made := m.types.clone(own)
 	merge.mergeInto(made, v)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
 // A Migration makes new records of those that were saved of a table, when its types have changed
@@ -118,8 +120,8 @@ func (m *migration) moves() bool { return m.step == nil }
 
 func migrationOf[K comparable, Old any, K2 comparable, New any](from, to string) *migration {
 	return &migration{from: from, to: to,
-		key: typeOf((*K)(nil)), old: typeOf((*Old)(nil)),
-		toKey: typeOf((*K2)(nil)), made: typeOf((*New)(nil)),
+		key: hasher.TypeOf((*K)(nil)), old: hasher.TypeOf((*Old)(nil)),
+		toKey: hasher.TypeOf((*K2)(nil)), made: hasher.TypeOf((*New)(nil)),
 		stay: func() *migration {
 			return moveOf(to, to, func(key K2, v New) (K2, New, error) { return key, v, nil })
 		}}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A Tx is used by two goroutines: while one is in a method, the other one's panic says
@@ -22,7 +23,7 @@ func TestTxUsedByTwoGoroutines(t *testing.T) {
 		tx.Set("b", 2)
 		tx.Set("c", 3)
 		var err error
-		commit := newStage(t).actor("commit", func() { err = tx.Commit() }).to(p)
+		commit := stage.New(t).Actor("commit", func() { err = tx.Commit() }).To(p)
 		for name, misuse := range map[string]func(){
 			"Get":      func() { tx.Get("a") },
 			"Get own":  func() { tx.Get("b") },
@@ -38,7 +39,7 @@ func TestTxUsedByTwoGoroutines(t *testing.T) {
 		} {
 			require.Equal(t, any(errConcurrentUse), panicOf(misuse), "%s at %v", name, p)
 		}
-		commit.finish()
+		commit.Finish()
 		require.NoError(t, err)
 		tx.Rollback() // late, and harmless
 		require.Equal(t, map[string]int{"a": 1, "b": 2, "c": 3}, contents(t, m))

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 )
 
 // A moment is a [Snapshot] without the types of its map, or a [DBSnapshot] without its tables.
@@ -24,7 +25,7 @@ func (c *core) snapshot() moment {
 
 // snapshotAt is [Map.SnapshotAt].
 func (c *core) snapshotAt(at uint64) (moment, error) {
-	if now := c.slots.Now(); epoch.Epoch(at) > now {
+	if now := c.Slots.Now(); epoch.Epoch(at) > now {
 		return moment{}, fmt.Errorf("%w: epoch %d has not come yet, the newest is %d",
 			ErrEpochGone, at, now)
 	}
@@ -38,10 +39,10 @@ func (c *core) snapshotAt(at uint64) (moment, error) {
 // openAt is snapshotAt for an epoch that has come, and was not passed over.
 func (c *core) openAt(at uint64) (moment, error) {
 	st, gen := c.take()
-	if !c.slots.BeginAt(st.slot, epoch.Epoch(at)) {
+	if !c.Slots.BeginAt(st.slot, epoch.Epoch(at)) {
 		c.give(st, gen)
 		return moment{}, fmt.Errorf("%w: epoch %d is before %d, the oldest that is complete",
-			ErrEpochGone, at, c.slots.Bound())
+			ErrEpochGone, at, c.Slots.Bound())
 	}
 	st.trace(gen)
 	return moment{&st.own.txn, gen}, nil
@@ -57,9 +58,9 @@ func (s moment) check() {
 // seenOf returns what the snapshot sees of the key at key, whose chain begins with head.
 //
 //go:noinline
-func (s moment) seenOf(head *node, key unsafe.Pointer) *node {
+func (s moment) seenOf(head *chain.Node, key unsafe.Pointer) *chain.Node {
 	v := head
-	if at := s.st.head.Epoch(); !v.plain(at) {
+	if at := s.st.head.Epoch(); !v.Plain(at) {
 		v = s.st.visible(v, at)
 	}
 	s.st.checkRead(s.gen, key, v)

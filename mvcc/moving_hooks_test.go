@@ -7,26 +7,29 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // moving returns a map of n keys, those from 8 on in the second of two buckets, and
 // a goroutine that stands at p while it moves the first one to a table of four.
-func moving(t *testing.T, n int, p hooks.Point) (m *Map[int, int], mover *actor) {
+func moving(t *testing.T, n int, p hooks.Point) (m *Map[int, int], mover *stage.Actor) {
 	m = newMap[int, int](t, still())
 	x := m.index
-	x.unattended(2)
-	x.remake(2)
-	x.hash = givenHasher(func(key int) uint64 {
+	x.Unattended(2)
+	x.Remake(2)
+	x.Hash = hasher.Given(func(key int) uint64 {
 		return uint64(min(key/8, 1))<<63 | uint64(key%2)<<62 | uint64(key)
 	})
 	for key := range n {
 		m.Store(key, key)
 	}
-	mover = newStage(t).actor("mover", func() {
-		x.resizeTo(4)
-		x.moveFirst()
-	}).to(p)
+	mover = stage.New(t).Actor("mover", func() {
+		x.ResizeTo(4)
+		x.MoveFirst()
+	}).To(p)
 	return m, mover
 }
 
@@ -50,7 +53,7 @@ func TestSleepingMover(t *testing.T) {
 		m.Store(101, 1) // into the other bucket
 		m.Delete(101)
 		m.Delete(2) // with a tombstone
-		mover.finish()
+		mover.Finish()
 		prune(m)
 		require.Len(t, heads(m), n-1)
 		require.Len(t, contents(t, m), n-1)
@@ -74,7 +77,7 @@ func TestCellChangesWhileItMoves(t *testing.T) {
 			defer s.Close()
 			change(m)
 			requireValue(t, 7)(m.Load(0))
-			mover.finish()
+			mover.Finish()
 			requireValue(t, 7)(m.Load(0))
 			requireValue(t, 0)(s.Get(0))
 			require.Equal(t, 5, s.Len())
@@ -90,12 +93,12 @@ func TestKeyLeavesWhileItMoves(t *testing.T) {
 	m, mover := moving(t, 5, hooks.CellFilled)
 	h := m.lookup(0).head
 	gone := make(chan bool)
-	go func() { gone <- m.index.remove(place{}, h) }()
+	go func() { gone <- m.index.Remove(index.Place{}, h) }()
 	for range 1000 { // it waits for the bucket
 		require.True(t, m.has(0))
 	}
-	mover.finish()
-	require.True(t, await(t, gone, "remove waits for ever"))
+	mover.Finish()
+	require.True(t, stage.Await(t, gone, "remove waits for ever"))
 	require.False(t, m.has(0))
 	m.Store(0, 9)
 	requireValue(t, 9)(m.Load(0))
@@ -110,7 +113,7 @@ func TestVisitIsAskedForWhileBucketMoves(t *testing.T) {
 		for key := range 5 {
 			m.Store(key, 2)
 		}
-		mover.finish()
+		mover.Finish()
 		require.NoError(t, m.Reclaim(bg))
 		require.Equal(t, 1, longest(m))
 		for key := range 5 {
@@ -126,14 +129,14 @@ func TestKeyIsThereForAll(t *testing.T) {
 	x := m.index
 	m.Store(1, 1)
 	h := m.hash(1)
-	p, v := x.find(h, keyAt(1))
-	require.True(t, x.remove(place{}, v))
-	w := newStage(t).actor("writer", func() { m.Store(1, 2) }).to(hooks.CellTagged)
-	_, back := x.again(p, h, keyAt(1))
-	_, found := x.find(h, keyAt(1))
+	p, v := x.Find(h, keyAt(1))
+	require.True(t, x.Remove(index.Place{}, v))
+	w := stage.New(t).Actor("writer", func() { m.Store(1, 2) }).To(hooks.CellTagged)
+	_, back := x.Again(p, h, keyAt(1))
+	_, found := x.Find(h, keyAt(1))
 	require.Same(t, found, back)
-	w.finish()
-	now, head := x.again(p, h, keyAt(1))
+	w.Finish()
+	now, head := x.Again(p, h, keyAt(1))
 	require.Equal(t, p, now)
 	require.NotNil(t, head)
 }

@@ -3,8 +3,10 @@ package mvcc
 import (
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // The one-key operations have the names and the meaning of those of [sync.Map].
@@ -19,11 +21,11 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	if m.badKey(useRead, key) {
 		return value, false
 	}
-	_, _, v := lookup(m.index, key)
-	if v != nil && load(&v.state)&(tagMask|tombBit) == tagCommitted { // nearly always
-		return valueOf[K, V](v), true
+	_, _, v := index.Lookup(m.index, key)
+	if v != nil && chain.Load(&v.State)&(chain.TagMask|chain.TombBit) == chain.TagCommitted { // nearly always
+		return chain.ValueOf[K, V](v), true
 	}
-	return present[K, V](m.at.newest(v))
+	return chain.Present[K, V](m.at.newest(v))
 }
 
 // Store sets the value of key, in a transaction of its own that never conflicts. The value is
@@ -34,8 +36,8 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 // equal to itself.
 func (m *Map[K, V]) Store(key K, value V) {
 	m.checkKey(useWrite, key)
-	h, p, _ := lookup(m.index, key)
-	m.at.write(p, h, newNode(key, value), nil, nil)
+	h, p, _ := index.Lookup(m.index, key)
+	m.at.write(p, h, chain.New(key, value), nil, nil)
 }
 
 // Put is [Map.Store] with an error, for a table with indexes: a [*UniqueError] if a unique index
@@ -44,8 +46,8 @@ func (m *Map[K, V]) Store(key K, value V) {
 // errors. Its cost is that of Store.
 func (m *Map[K, V]) Put(key K, value V) error {
 	m.checkKey(useWrite, key)
-	h, p, _ := lookup(m.index, key)
-	v, touches := newNode(key, value), false
+	h, p, _ := index.Lookup(m.index, key)
+	v, touches := chain.New(key, value), false
 	if m.at.write(p, h, v, nil, &touches); !touches {
 		return nil
 	}
@@ -56,9 +58,9 @@ func (m *Map[K, V]) Put(key K, value V) error {
 // one. Its cost is that of Store.
 func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	m.checkKey(useWrite, key)
-	h, p, _ := lookup(m.index, key)
-	base, _ := m.at.write(p, h, newNode(key, value), nil, nil)
-	return present[K, V](base)
+	h, p, _ := index.Lookup(m.index, key)
+	base, _ := m.at.write(p, h, chain.New(key, value), nil, nil)
+	return chain.Present[K, V](base)
 }
 
 // LoadOrStore returns the value of key if there is one. Otherwise it stores the
@@ -66,13 +68,13 @@ func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 // that of Store.
 func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	m.checkKey(useWrite, key)
-	h, p, v := lookup(m.index, key)
-	if actual, loaded = present[K, V](m.at.newest(v)); loaded {
+	h, p, v := index.Lookup(m.index, key)
+	if actual, loaded = chain.Present[K, V](m.at.newest(v)); loaded {
 		return actual, true
 	}
-	if base, written := m.at.write(p, h, newNode(key, value),
+	if base, written := m.at.write(p, h, chain.New(key, value),
 		ifAbsent, nil); !written {
-		return valueOf[K, V](base), true
+		return chain.ValueOf[K, V](base), true
 	}
 	return value, false
 }
@@ -83,12 +85,12 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 	if m.badKey(useWrite, key) {
 		return value, false
 	}
-	h, p, v := lookup(m.index, key)
-	if ok := m.at.newest(v).there(); !ok {
+	h, p, v := index.Lookup(m.index, key)
+	if ok := m.at.newest(v).There(); !ok {
 		return value, false
 	}
 	base, _ := m.at.write(p, h, tombstoneOf[K, V](key), ifPresent, nil)
-	return present[K, V](base)
+	return chain.Present[K, V](base)
 }
 
 // Delete deletes key. If it is absent nothing is written. Its cost is that of
@@ -117,13 +119,13 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 	if m.badKey(useWrite, key) {
 		return false
 	}
-	h, p, head := lookup(m.index, key)
-	if value, ok := present[K, V](m.at.newest(head)); !ok || value != old {
+	h, p, head := index.Lookup(m.index, key)
+	if value, ok := chain.Present[K, V](m.at.newest(head)); !ok || value != old {
 		return false
 	}
-	v := newNode(key, new)
-	_, swapped = m.at.write(p, h, v, func(base *node) bool {
-		value, ok := present[K, V](base)
+	v := chain.New(key, new)
+	_, swapped = m.at.write(p, h, v, func(base *chain.Node) bool {
+		value, ok := chain.Present[K, V](base)
 		return ok && value == old
 	}, nil)
 	return swapped
@@ -131,11 +133,11 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 
 // A condition reports whether a one-key write goes on, on top of the newest version, or nil. It may
 // give the version that is to be written its value.
-type condition func(base *node) bool
+type condition func(base *chain.Node) bool
 
-func ifPresent(base *node) bool { return base.there() }
+func ifPresent(base *chain.Node) bool { return base.There() }
 
-func ifAbsent(base *node) bool { return !ifPresent(base) }
+func ifAbsent(base *chain.Node) bool { return !ifPresent(base) }
 
 // write installs v, whose state is that of a tombstone or zero, as the newest
 // version of its key and commits it, if cond holds, or is nil. p is where the key was
@@ -148,17 +150,17 @@ func ifAbsent(base *node) bool { return !ifPresent(base) }
 // cond may change the value of v, and whether it is a tombstone. It may take its time: so
 // it is given a turn when it has been in vain too often.
 func (m *core) write(
-	p place, h uint64, v *node, cond condition, touches *bool,
-) (base *node, written bool) {
+	p index.Place, h uint64, v *chain.Node, cond condition, touches *bool,
+) (base *chain.Node, written bool) {
 	turns := m.favour.Any()
 	if turns {
 		m.giveWay(h)
 	}
-	setWord(&v.state, word(v.state.Load()).announced(0, 0))
+	chain.SetWord(&v.State, chain.Word(v.State.Load()).Announced(0, 0))
 	var claim *favour.Claim
 	var began time.Time // when cond was asked whose duration says how long a turn it needs
 	for lost := 0; ; {
-		at, head := m.index.again(p, h, v.key())
+		at, head := m.index.Again(p, h, v.Key())
 		p = at
 		base, ok := m.decidedBase(head)
 		if !ok {
@@ -220,7 +222,7 @@ func (m *core) write(
 const selfLosses = 2 * bidLosses
 
 // suspect returns what cond says. It panics if cond has written the key, whose hash is h.
-func (m *core) suspect(h uint64, cond condition, base *node) bool {
+func (m *core) suspect(h uint64, cond condition, base *chain.Node) bool {
 	self := m.favour.Suspect()
 	defer self.End()
 	holds := cond(base)
@@ -246,58 +248,58 @@ func (m *core) turn(h uint64, took time.Duration) *favour.Claim {
 
 // publish commits the announced one-key version v at p, on top of base; h is the hash of its
 // key. If a function of the user panics in what follows, all that must be done has been done.
-func (m *core) publish(p place, h uint64, base, v *node) {
+func (m *core) publish(p index.Place, h uint64, base, v *chain.Node) {
 	hooks.At(hooks.StoreInstalled)
 	m.decideOne(p, h, base, v)
-	if base == nil || base.tombstone() || v.tombstone() {
+	if base == nil || base.Tombstone() || v.Tombstone() {
 		m.countOne(base, v)
 	}
 	m.tidyKey(p, h, v)
-	if e := load(&v.state).epoch(); m.views.Load().Due(e) {
+	if e := chain.Load(&v.State).Epoch(); m.views.Load().Due(e) {
 		m.gc.RefreshPast(e, 0)
 	}
 }
 
 // tellGuarded is tell, which may ask when v expires. If that ends the goroutine, v is withdrawn.
-func (m *core) tellGuarded(p place, h uint64, base, v *node) {
+func (m *core) tellGuarded(p index.Place, h uint64, base, v *chain.Node) {
 	done := false
 	defer func() {
 		if done {
 			return
 		}
-		if w := m.abortLeft(&v.state); w.committed() {
+		if w := m.abortLeft(&v.State); w.Committed() {
 			m.countOne(base, v)
-			quietly(func() { m.index.ask(p, h, v.key()) })
+			quietly(func() { m.index.Ask(p, h, v.Key()) })
 		} else {
 			quietly(func() { m.takeOff(p, h, v) })
 		}
 	}()
-	m.tell(v, &v.state)
+	m.tell(v, &v.State)
 	done = true
 }
 
 // countOne counts by how much v, which is committed on top of base, makes the number of keys
 // grow.
-func (m *core) countOne(base, v *node) {
+func (m *core) countOne(base, v *chain.Node) {
 	if n := growth(base, v); n != 0 {
 		m.counters.keys.Add(int64(n))
 	}
 }
 
 // decideOne commits the announced one-key version v, unless a helper has.
-func (m *core) decideOne(p place, h uint64, base, v *node) {
+func (m *core) decideOne(p index.Place, h uint64, base, v *chain.Node) {
 	// The word is announced with floor 0 and no check: nobody revokes it, so
 	// any goroutine that draws for it commits it.
-	if w := load(&v.state); !w.committed() {
+	if w := chain.Load(&v.State); !w.Committed() {
 		if m.hasListeners() {
 			m.tellGuarded(p, h, base, v)
 		}
 		hooks.At(hooks.Marked)
-		d := w.drawn(m.slots.Next())
+		d := w.Drawn(m.Slots.Next())
 		hooks.At(hooks.StoreDrawn)
 		// Linearization point, unless a helper's CAS was.
-		if !advance(&v.state, w, d) {
-			m.counters.wasted.Add(1)
+		if !chain.Advance(&v.State, w, d) {
+			m.counters.Wasted.Add(1)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 func TestOneKey(t *testing.T) {
@@ -72,12 +74,12 @@ func TestCompareAndSwapOfUncomparable(t *testing.T) {
 // Exactly one of many goroutines gets each step.
 func TestOneKeyOperationsAreAtomic(t *testing.T) {
 	const workers = 8
-	rounds := sizes(20_000, 2_000)
+	rounds := stage.Sizes(20_000, 2_000)
 	m := newMap[string, int](t, nil)
 	m.Store("cas", 0)
 	won, stored, deleted := make([]int, workers), make([]int, workers), make([]int, workers)
-	c := newCrew(t)
-	c.run(workers, func(who int) error {
+	c := stage.NewCrew(t)
+	c.Run(workers, func(who int) error {
 		for i := range rounds {
 			if CompareAndSwap(m, "cas", i, i+1) {
 				won[who]++
@@ -97,7 +99,7 @@ func TestOneKeyOperationsAreAtomic(t *testing.T) {
 		}
 		return nil
 	})
-	c.wait(t)
+	c.Wait(t)
 	sum := func(n []int) (s int) {
 		for _, v := range n {
 			s += v
@@ -114,11 +116,11 @@ func TestOneKeyOperationsAreAtomic(t *testing.T) {
 // Swap hands every value to exactly one caller.
 func TestSwapLosesNothing(t *testing.T) {
 	const workers = 8
-	rounds := sizes(20_000, 2_000)
+	rounds := stage.Sizes(20_000, 2_000)
 	m := newMap[int, int](t, nil)
 	seen := make([][]int, workers)
-	c := newCrew(t)
-	c.run(workers, func(who int) error {
+	c := stage.NewCrew(t)
+	c.Run(workers, func(who int) error {
 		for i := range rounds {
 			id := who*rounds + i
 			previous, loaded := m.Swap(0, id)
@@ -132,7 +134,7 @@ func TestSwapLosesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	c.wait(t)
+	c.Wait(t)
 	count := make([]int, workers*rounds)
 	if last, ok := m.LoadAndDelete(0); ok {
 		count[last]++

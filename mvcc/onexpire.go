@@ -9,6 +9,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
@@ -46,16 +47,18 @@ func (m *Map[K, V]) OnExpire(fn func(tx DBTx, key K, value V) error) {
 	if fn == nil {
 		panic("mvcc: OnExpire: fn is nil")
 	}
-	m.at.onExpire(func(tx DBTx, v *node) error { return fn(tx, keyOf[K](v), valueOf[K, V](v)) })
+	m.at.onExpire(func(tx DBTx, v *chain.Node) error { return fn(tx, chain.KeyOf[K](v), chain.ValueOf[K, V](v)) })
 }
 
 // An onExpire is the function of OnExpire.
-type onExpire struct{ call func(tx DBTx, v *node) error }
+type onExpire struct {
+	call func(tx DBTx, v *chain.Node) error
+}
 
-func (c *core) setOnExpire(fn func(tx DBTx, v *node) error) {
+func (c *core) setOnExpire(fn func(tx DBTx, v *chain.Node) error) {
 	if s := c.shared.strict; c.strict {
 		of := fn
-		fn = func(tx DBTx, v *node) (err error) {
+		fn = func(tx DBTx, v *chain.Node) (err error) {
 			s.run(scope{what: "the function of OnExpire", beside: "transaction"},
 				func() { err = of(tx, v) })
 			return err
@@ -180,7 +183,7 @@ func (d *deletion) delete(tx DBTx) error {
 			continue
 		}
 		v := in.read(key)
-		if !v.there() {
+		if !v.There() {
 			continue
 		}
 		d.asking = true
@@ -200,7 +203,7 @@ func (d *deletion) delete(tx DBTx) error {
 		deleted = append(deleted, key)
 	}
 	for _, key := range deleted {
-		if own, merge := in.st.toRead(key); merge == nil && !own.there() {
+		if own, merge := in.st.toRead(key); merge == nil && !own.There() {
 			d.gone++
 		} else { // on has set it again: E3
 			d.later = append(d.later, noteOf{now, key})
@@ -214,7 +217,7 @@ func (x *expiry) inTime(key unsafe.Pointer) {
 	if x.overdue.Load() == 0 {
 		return
 	}
-	hash := x.m.index.hash.sum(key)
+	hash := x.m.index.Hash.Sum(key)
 	x.mu.Lock()
 	_, was := x.tries[hash]
 	delete(x.tries, hash)
@@ -248,7 +251,7 @@ const (
 // refused notes that a record is not deleted, and returns when it is looked at again. now is when
 // it was found to be due.
 func (x *expiry) refused(key unsafe.Pointer, err error, now, soon int64) (later []noteOf) {
-	hash := x.m.index.hash.sum(key)
+	hash := x.m.index.Hash.Sum(key)
 	x.mu.Lock()
 	if x.tries == nil {
 		x.tries = map[uint64]int{}
@@ -256,7 +259,7 @@ func (x *expiry) refused(key unsafe.Pointer, err error, now, soon int64) (later 
 	x.tries[hash]++
 	tries := x.tries[hash]
 	if len(x.untold.list) < toldAtOnce {
-		x.untold.list = append(x.untold.list, refused{x.m.index.hash.boxed(key), err, tries})
+		x.untold.list = append(x.untold.list, refused{x.m.index.Hash.Boxed(key), err, tries})
 	} else {
 		x.untold.more++
 	}

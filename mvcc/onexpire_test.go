@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A yard has jobs, each of which is in the queue or leased.
@@ -402,10 +404,10 @@ func TestOnExpireBesideWriters(t *testing.T) {
 	for job := range jobs {
 		y.queue.Store(job, "new")
 	}
-	crew := newCrew(t)
-	crew.run(4, func(worker int) error {
+	crew := stage.NewCrew(t)
+	crew.Run(4, func(worker int) error {
 		random := rand.New(rand.NewPCG(3, uint64(worker)))
-		for range sizes(10000, 1000) {
+		for range stage.Sizes(10000, 1000) {
 			job, life := random.IntN(jobs), time.Duration(random.IntN(3000))*time.Microsecond
 			if err := y.db.Update(bg, nil, func(tx DBTx) error {
 				lease, leased := y.leases.In(tx).Get(job)
@@ -430,7 +432,7 @@ func TestOnExpireBesideWriters(t *testing.T) {
 		}
 		return nil
 	})
-	crew.loop(1, func(int, int) error {
+	crew.Loop(1, func(int, int) error {
 		return y.db.View(func(s DBSnapshot) error {
 			for job := range jobs {
 				_, leased := y.leases.At(s).Get(job)
@@ -441,9 +443,9 @@ func TestOnExpireBesideWriters(t *testing.T) {
 			return nil
 		})
 	})
-	eventually(t, func() bool { return y.db.Stats().Expired > 0 }, "nothing has expired")
-	crew.finish(t)
-	eventually(t, func() bool { return y.leases.Len() == 0 }, "a lease stays")
+	stage.Eventually(t, func() bool { return y.db.Stats().Expired > 0 }, "nothing has expired")
+	crew.Finish(t)
+	stage.Eventually(t, func() bool { return y.leases.Len() == 0 }, "a lease stays")
 	require.Equal(t, jobs, y.queue.Len())
 	require.Zero(t, y.db.Stats().ExpireFailures)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/gc"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/trial"
 )
 
@@ -186,8 +187,8 @@ func (o *Options) withDefaults() Options {
 	if d.ReclaimQueue == 0 {
 		d.ReclaimQueue = DefaultReclaimQueue
 	}
-	if d.PruneThreshold < 0 || d.PruneThreshold > countMax {
-		panic(fmt.Sprintf("mvcc: Options.PruneThreshold is %d, want 0 to %d", d.PruneThreshold, countMax))
+	if d.PruneThreshold < 0 || d.PruneThreshold > chain.CountMax {
+		panic(fmt.Sprintf("mvcc: Options.PruneThreshold is %d, want 0 to %d", d.PruneThreshold, chain.CountMax))
 	}
 	if d.PruneThreshold == 0 {
 		d.PruneThreshold = DefaultPruneThreshold

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
@@ -27,7 +29,7 @@ func orderBy[K any](compare func(a, b K) int) *order {
 }
 
 // strictly returns the same order, for Options.Strict: keys are told apart, and described, by h.
-func (o *order) strictly(s *strict, h *hasher) *order {
+func (o *order) strictly(s *strict, h *hasher.Hasher) *order {
 	if o.natural {
 		return o
 	}
@@ -35,16 +37,16 @@ func (o *order) strictly(s *strict, h *hasher) *order {
 	return &order{Order: tree.OrderBy(func(a, b unsafe.Pointer) int {
 		ahead := twice(s, "compare", func() int { return cmp.Compare(compare(a, b), 0) })
 		back := twice(s, "compare", func() int { return cmp.Compare(compare(b, a), 0) })
-		if ahead != -back || h.equal(a, a) && h.equal(b, b) && (ahead == 0) != h.equal(a, b) {
+		if ahead != -back || h.Equal(a, a) && h.Equal(b, b) && (ahead == 0) != h.Equal(a, b) {
 			s.fail(fmt.Sprintf("compare is no order: it returns %d for %v and %v, and %d for "+
-				"these the other way round", ahead, h.boxed(a), h.boxed(b), back))
+				"these the other way round", ahead, h.Boxed(a), h.Boxed(b), back))
 		}
 		return ahead
 	})}
 }
 
 // compareNodes compares the keys of two versions.
-func (o *order) compareNodes(a, b *node) int { return o.Compare(a.key(), b.key()) }
+func (o *order) compareNodes(a, b *chain.Node) int { return o.Compare(a.Key(), b.Key()) }
 
 // A span is a [Range] without its type.
 type span = tree.Span

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // Readers, and writers of keys that are there, do not wait for a leaf that an insert has locked, nor
@@ -23,7 +24,7 @@ func TestOrderedReadersDoNotWait(t *testing.T) {
 			m = newOrdered[int](t, &Options{ManualReclaim: true})
 			m.Store(10, 10)
 		}
-		inserter := newStage(t).actor("inserter", func() { m.Store(2, 2) }).to(at)
+		inserter := stage.New(t).Actor("inserter", func() { m.Store(2, 2) }).To(at)
 		_, ok := m.Load(2)
 		require.False(t, ok)
 		m.Store(10, 3)
@@ -34,7 +35,7 @@ func TestOrderedReadersDoNotWait(t *testing.T) {
 			tx.Get(2)
 			tx.Set(10, 4)
 		})
-		inserter.finish()
+		inserter.Finish()
 		require.True(t, m.Has(2))
 		requireValue(t, 4)(m.Load(10))
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A commit with many new keys gets through beside one that writes one of them, and what was not
@@ -16,8 +18,8 @@ func TestOrderedLargeCommit(t *testing.T) {
 	if testing.Short() {
 		n = 3000
 	}
-	c := newCrew(t)
-	c.loop(1, func(int, int) error {
+	c := stage.NewCrew(t)
+	c.Loop(1, func(int, int) error {
 		time.Sleep(200 * time.Microsecond)
 		m.Store(0, 1)
 		return nil
@@ -27,9 +29,9 @@ func TestOrderedLargeCommit(t *testing.T) {
 			tx.Set(k, k)
 		}
 	})
-	c.finish(t)
+	c.Finish(t)
 	require.Equal(t, n, len(pairs(m.Ascend(Range[int]{}))))
-	before := m.index.bytes()
+	before := m.index.Bytes()
 
 	tx := m.Begin(nil)
 	tx.Get(1)
@@ -39,7 +41,7 @@ func TestOrderedLargeCommit(t *testing.T) {
 	m.Store(1, 0)
 	require.ErrorIs(t, tx.Commit(), ErrConflict)
 	require.Equal(t, n, len(heads(m)))
-	require.Less(t, m.index.bytes(), before+before/8, "leaves that are empty go")
+	require.Less(t, m.index.Bytes(), before+before/8, "leaves that are empty go")
 }
 
 // A structKey has fields with gaps between them, and a method that the tree must not call.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+
+	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
 // NewOrdered returns an empty map whose keys have the order of Go's operators: beside all that a
@@ -13,7 +15,7 @@ import (
 // are there do not wait for writers; inserting a key that is new to the map locks a leaf of the
 // tree, which is for some ten nanoseconds, or a microsecond if the leaf has to be replaced.
 func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
-	return newAlone(opts, naturalOrder(typeOf((*K)(nil))), recordTypeOf[K, V]()).(*Map[K, V])
+	return newAlone(opts, naturalOrder(hasher.TypeOf((*K)(nil))), recordTypeOf[K, V]()).(*Map[K, V])
 }
 
 // NewOrderedFunc is [NewOrdered] with an order of one's own: compare returns a negative number if a
@@ -31,7 +33,7 @@ func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options
 
 // NewOrderedTable is [NewTable] for a table whose keys have an order, see [NewOrdered].
 func NewOrderedTable[K cmp.Ordered, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
-	return mapOf[K, V](addTable(db, name, opts, naturalOrder(typeOf((*K)(nil))), recordTypeOf[K, V](), false))
+	return mapOf[K, V](addTable(db, name, opts, naturalOrder(hasher.TypeOf((*K)(nil))), recordTypeOf[K, V](), false))
 }
 
 // NewOrderedTableFunc is [NewTable] for a table with an order of one's own, see

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 func newOrdered[V any](t testing.TB, opts *Options) *Map[int, V] {
@@ -122,7 +124,7 @@ func TestOrdered(t *testing.T) {
 		require.NoError(t, m.Reclaim(bg))
 		require.NoError(t, m.Reclaim(bg))
 		require.Empty(t, heads(m), "keys that are gone")
-		require.LessOrEqual(t, m.index.bytes(), uint64(4096))
+		require.LessOrEqual(t, m.index.Bytes(), uint64(4096))
 	})
 }
 
@@ -144,12 +146,12 @@ func TestOrderedStress(t *testing.T) {
 				}
 			}
 			const keys = 300
-			writers, readers := newCrew(t), newCrew(t)
+			writers, readers := stage.NewCrew(t), stage.NewCrew(t)
 			rounds := 3000
 			if testing.Short() {
 				rounds = 500
 			}
-			writers.run(3, func(g int) error {
+			writers.Run(3, func(g int) error {
 				r := rand.New(rand.NewPCG(1, uint64(g)))
 				for range rounds {
 					switch k := r.IntN(keys); r.IntN(6) {
@@ -171,9 +173,9 @@ func TestOrderedStress(t *testing.T) {
 				}
 				return nil
 			})
-			readers.run(2, func(int) error {
+			readers.Run(2, func(int) error {
 				r := rand.New(rand.NewPCG(2, 2))
-				for !readers.ended() {
+				for !readers.Ended() {
 					low := r.IntN(keys)
 					span, down := From(low).Before(low+r.IntN(100)), r.IntN(2) == 0
 					if err := m.View(func(s Snapshot[int, int]) error {
@@ -195,8 +197,8 @@ func TestOrderedStress(t *testing.T) {
 				}
 				return nil
 			})
-			writers.wait(t)
-			readers.finish(t)
+			writers.Wait(t)
+			readers.Finish(t)
 			reclaim(t, m, 2)
 			checkQuiet(t, m)
 		})

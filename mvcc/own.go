@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
 // An owner copies what strings a key has, so that it can be kept for longer than the version
@@ -13,7 +15,7 @@ import (
 type owner[K any] func(key *K)
 
 func newOwner[K any]() owner[K] {
-	f := ownStrings(typeOf((*K)(nil)))
+	f := ownStrings(hasher.TypeOf((*K)(nil)))
 	if f == nil {
 		return nil
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
 // A transaction finds what it has written, also where keys have the same hash, or hashes next to
@@ -18,7 +20,7 @@ func TestOwnWritesFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMap[int, int](t, nil)
-			m.index.hash = givenHasher(hash)
+			m.index.Hash = hasher.Given(hash)
 			const keys = 60
 			tx := m.Begin(nil)
 			defer tx.Rollback()

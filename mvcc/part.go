@@ -4,6 +4,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
@@ -201,7 +202,7 @@ func (p *part) noteAbsent(key unsafe.Pointer, h uint64) {
 	if p.absent == nil {
 		p.absent = p.m.types.absences()
 	}
-	p.absent.add(unkept(key), h)
+	p.absent.add(hasher.Unkept(key), h)
 	if p.absent.len() >= p.fullAbsent {
 		p.absent.compact()
 		p.fullAbsent = max(compactReads, compactFactor*p.absent.len())

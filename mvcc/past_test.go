@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // With Retain each state of that time can be read, however often its keys were written
@@ -97,7 +100,7 @@ func TestSnapshotAt(t *testing.T) {
 				pass(2 * time.Minute)
 				require.NoError(t, m.Reclaim(bg))
 				for _, h := range heads(m) {
-					require.Len(t, chain(m, keyOf[int](h.head)), 1)
+					require.Len(t, chainOf(m, chain.KeyOf[int](h.head)), 1)
 				}
 				require.Equal(t, len(contents(t, m)), int(m.Stats().Entries))
 				require.Equal(t, contents(t, m), states[last])
@@ -182,7 +185,7 @@ func TestSnapshotsOfThePastGrowOld(t *testing.T) {
 			s.Close()
 		}
 		reclaim(t, m, 4)
-		require.Len(t, chain(m, 0), 1)
+		require.Len(t, chainOf(m, 0), 1)
 		checkQuiet(t, m)
 	})
 }
@@ -190,7 +193,7 @@ func TestSnapshotsOfThePastGrowOld(t *testing.T) {
 // versions returns how many versions there are. Nobody may be writing.
 func versions[K comparable, V any](m *Map[K, V]) (n int) {
 	for _, h := range heads(m) {
-		n += len(chain(m, keyOf[K](h.head)))
+		n += len(chainOf(m, chain.KeyOf[K](h.head)))
 	}
 	return n
 }
@@ -310,7 +313,7 @@ func TestViewContext(t *testing.T) {
 			err := m.ViewContext(ctx, func(s Snapshot[int, int]) error {
 				return c.fn(s, func() {
 					cancel(cause)
-					eventually(t, func() bool { return stateOf(s.st).gen() != s.gen }, "it is not evicted")
+					stage.Eventually(t, func() bool { return stateOf(s.st).gen() != s.gen }, "it is not evicted")
 				})
 			})
 			cancel(nil)
@@ -344,7 +347,7 @@ func TestViewContextLetsGo(t *testing.T) {
 		}
 		require.Equal(t, 2, versions(m))
 		cancel()
-		eventually(t, func() bool { return stateOf(s.st).gen() != s.gen }, "it is not evicted")
+		stage.Eventually(t, func() bool { return stateOf(s.st).gen() != s.gen }, "it is not evicted")
 		reclaim(t, m, 3)
 		require.Equal(t, 1, versions(m))
 		require.Zero(t, m.Stats().OldestPin)

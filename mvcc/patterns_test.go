@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A pattern is what is done with a map, and a number of keys that are there first.
@@ -20,7 +22,7 @@ type pattern struct {
 func patterns() []pattern {
 	hour := time.Hour
 	return []pattern{
-		{"one reader", sizes(100_000, 5_000), nil, 1 << 20, oneReader},
+		{"one reader", stage.Sizes(100_000, 5_000), nil, 1 << 20, oneReader},
 		{"snapshots", 100, nil, 1 << 20, manySnapshots},
 		{"very many snapshots", 1000, nil, 1 << 20, veryManySnapshots},
 		{"churn", 1000, nil, 4 << 20, func(m *Map[int, int], c *course) { churn(m, c, false) }},
@@ -53,7 +55,7 @@ func TestBounded(t *testing.T) {
 // A reader stays open for the whole run, beside keys that are overwritten all the
 // time, now and then, and once each. It keeps one old version of each.
 func oneReader(m *Map[int, int], c *course) {
-	t, hot, all, rounds := c.t, 100, c.start.entries, sizes(200_000, 20_000)
+	t, hot, all, rounds := c.t, 100, c.start.entries, stage.Sizes(200_000, 20_000)
 	s := m.Snapshot()
 	for i := range rounds {
 		m.Store(i%hot, i)               // hot
@@ -81,7 +83,7 @@ func oneReader(m *Map[int, int], c *course) {
 // closed, in any order.
 func manySnapshots(m *Map[int, int], c *course) {
 	const n = 100
-	t, readers, r := c.t, sizes(1000, 100), rand.New(rand.NewPCG(1, 1))
+	t, readers, r := c.t, stage.Sizes(1000, 100), rand.New(rand.NewPCG(1, 1))
 	var open []Snapshot[int, int]
 	at := map[Snapshot[int, int]]int{}
 	for round := range readers {
@@ -113,7 +115,7 @@ func manySnapshots(m *Map[int, int], c *course) {
 // 10^5 snapshots are open at once. They cost a slot and a state each, and leave nothing
 // behind.
 func veryManySnapshots(m *Map[int, int], c *course) {
-	t, n := c.t, sizes(100_000, 5_000)
+	t, n := c.t, stage.Sizes(100_000, 5_000)
 	open := make([]Snapshot[int, int], n)
 	for round := range 2 {
 		for i := range open {
@@ -131,15 +133,15 @@ func veryManySnapshots(m *Map[int, int], c *course) {
 		}
 		require.NoError(t, m.Reclaim(bg)) // slots of old ones are free again after a tick
 	}
-	eventually(t, func() bool {
+	stage.Eventually(t, func() bool {
 		reclaim(t, m, 1)
-		return coreOf(m).slots.Owned() < n/10
+		return coreOf(m).Slots.Owned() < n/10
 	}, "slots are kept")
 }
 
 // Keys are deleted, and new ones come, for ever; with a reader as of the start, and without.
 func churn(m *Map[int, int], c *course, reader bool) {
-	t, n := c.t, sizes(300_000, 20_000)
+	t, n := c.t, stage.Sizes(300_000, 20_000)
 	s := m.Snapshot()
 	if !reader {
 		s.Close()
@@ -167,7 +169,7 @@ func churn(m *Map[int, int], c *course, reader bool) {
 
 // Keys that are only looked for get no entry, and leave nothing.
 func probes(m *Map[int, int], c *course) {
-	t, n := c.t, sizes(100_000, 10_000)
+	t, n := c.t, stage.Sizes(100_000, 10_000)
 	for i := range n {
 		key := 1000 + i
 		requireAbsent[int](t)(m.Load(key))
@@ -204,7 +206,7 @@ func probes(m *Map[int, int], c *course) {
 
 // Writers that are rolled back, that conflict and try again, or give up.
 func aborts(m *Map[int, int], c *course) {
-	t, n := c.t, sizes(50_000, 3_000)
+	t, n := c.t, stage.Sizes(50_000, 3_000)
 	for i := range n {
 		tx := m.Begin(nil)
 		tx.Get(i % 1000)
@@ -235,7 +237,7 @@ func aborts(m *Map[int, int], c *course) {
 // Transactions and snapshots that nobody ends hold nothing back once they are
 // unreachable.
 func leaks(m *Map[int, int], c *course) {
-	t, n := c.t, sizes(2000, 200)
+	t, n := c.t, stage.Sizes(2000, 200)
 	for i := range n {
 		m.Snapshot()
 		tx := m.Begin(nil)
@@ -255,7 +257,7 @@ func leaks(m *Map[int, int], c *course) {
 
 // A million versions of one key between two ticks: its writers prune it.
 func betweenTicks(m *Map[int, int], c *course) {
-	for i := range sizes(1_000_000, 100_000) {
+	for i := range stage.Sizes(1_000_000, 100_000) {
 		m.Store(0, i)
 		if i < 2000 || i%1000 == 999 {
 			c.peak.versions = max(c.peak.versions, longest(m))
@@ -268,7 +270,7 @@ func betweenTicks(m *Map[int, int], c *course) {
 // The queue is too short for what is written between two ticks: committers prune.
 func shortQueue(m *Map[int, int], c *course) {
 	n := c.start.entries
-	for i := range sizes(500_000, 50_000) {
+	for i := range stage.Sizes(500_000, 50_000) {
 		m.Store(i%n, i)
 		if i%16 == 0 {
 			m.Store(n+i, i)
@@ -283,7 +285,7 @@ func shortQueue(m *Map[int, int], c *course) {
 // Nobody works in the background, and somebody calls Reclaim now and then.
 func byHand(m *Map[int, int], c *course) {
 	t, n := c.t, c.start.entries
-	for round := range sizes(300, 30) {
+	for round := range stage.Sizes(300, 30) {
 		s := m.Snapshot()
 		for i := range n {
 			m.Store(i, i)

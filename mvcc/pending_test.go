@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // What is left for later is done, whatever else happens meanwhile.
@@ -61,13 +63,13 @@ func TestChurnBesideTicks(t *testing.T) {
 	}
 	wg.Wait()
 	worst = m.Stats().Entries
-	eventually(t, func() bool { return m.Stats().Entries == 0 }, "%d keys stay", worst)
+	stage.Eventually(t, func() bool { return m.Stats().Entries == 0 }, "%d keys stay", worst)
 }
 
 // After Close committers do what is left to do: also what readers leave that end later,
 // and what is kept for transactions that are not open any more.
 func TestClosedMapForgets(t *testing.T) {
-	n := sizes(20_000, 2_000)
+	n := stage.Sizes(20_000, 2_000)
 	m := newMap[int, int](t, nil)
 	for i := range n {
 		m.Store(i, 1)
@@ -84,11 +86,11 @@ func TestClosedMapForgets(t *testing.T) {
 	}
 	closeAll(burst(m, n))
 	s.Close()
-	eventually(t, func() bool {
+	stage.Eventually(t, func() bool {
 		for i := range 1000 {
 			m.Store(i, 3)
 			m.Store(-1, i)
 		}
-		return coreOf(m).slots.Owned() < n/4 && m.Stats().Aside == 0 && len(heads(m)) <= 1001
+		return coreOf(m).Slots.Owned() < n/4 && m.Stats().Aside == 0 && len(heads(m)) <= 1001
 	}, "a closed map keeps what is over")
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // Promises of docs/guarantees.md that belong to no anomaly.
@@ -62,21 +64,21 @@ func TestCommitSynchronizesBeforeRead(t *testing.T) {
 		} {
 			t.Run(write.name+"/"+read.name, func(t *testing.T) {
 				m := newMap[int, *int](t, nil)
-				c := newCrew(t)
-				c.run(1, func(int) error {
+				c := stage.NewCrew(t)
+				c.Run(1, func(int) error {
 					p := new(int)
 					*p = 42
 					return write.commit(m, p)
 				})
 				seen := 0
-				eventually(t, func() bool {
+				stage.Eventually(t, func() bool {
 					p := read.see(m)
 					if p != nil {
 						seen = *p
 					}
 					return p != nil
 				}, "a commit is not seen")
-				c.wait(t)
+				c.Wait(t)
 				require.Equal(t, 42, seen)
 			})
 		}

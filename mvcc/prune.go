@@ -6,8 +6,10 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/gc"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // visit prunes keys for the background work, see [gc.Config]: those of the buckets for
@@ -15,27 +17,27 @@ import (
 func (c *chains) visit(items []item, view *gc.View, f *found) {
 	// In loops of loads that do not depend on each other, for the cache: see scan.
 	for _, i := range items {
-		c.index.touch(i.b)
+		c.index.Touch(i.b)
 	}
 	for _, i := range items {
-		c.index.prefetch(i.b)
+		c.index.Prefetch(i.b)
 	}
 	for _, i := range items {
 		c.visitBucket(i.b, view, f)
 	}
 }
 
-func (c *chains) visitBucket(b *bucket, view *gc.View, f *found) {
+func (c *chains) visitBucket(b *index.Bucket, view *gc.View, f *found) {
 	// Must precede the prunes: a committer that finds that a visit is asked for
 	// relies on a prune that sees its version.
-	var heads [visited]*node
-	visits := c.index.asked(b, &heads)
+	var heads [index.MaxVisits]*chain.Node
+	visits := c.index.Asked(b, &heads)
 	hooks.At(hooks.Dequeued)
 	done, gone, at := 0, 0, 0
 	defer func() { // what is left, if compare leaves
 		for ; at < len(heads); at++ {
-			if was := heads[at]; visits&(1<<at) != 0 && c.index.head(was) {
-				c.listAgain(place{b, uint8(at)}, was.key(), &f.Again)
+			if was := heads[at]; visits&(1<<at) != 0 && c.index.IsHead(was) {
+				c.listAgain(index.Place{Bucket: b, I: uint8(at)}, was.Key(), &f.Again)
 			}
 		}
 	}()
@@ -44,16 +46,16 @@ func (c *chains) visitBucket(b *bucket, view *gc.View, f *found) {
 		if visits&(1<<i) == 0 {
 			continue
 		}
-		p := place{b, uint8(i)}
-		h := p.load()
-		if h == c.index.moved && c.index.head(was) {
-			_, p, h = c.index.seek(was.key())
+		p := index.Place{Bucket: b, I: uint8(i)}
+		h := p.Load()
+		if h == c.index.Moved && c.index.IsHead(was) {
+			_, p, h = c.index.Seek(was.Key())
 		}
-		if !c.index.head(h) {
+		if !c.index.IsHead(h) {
 			continue
 		}
 		done++
-		key := h.key()
+		key := h.Key()
 		var list *[]item
 		switch c.prune(p, h, view, math.MaxInt, f) {
 		case leftNoKey:
@@ -74,8 +76,8 @@ func (c *chains) visitBucket(b *bucket, view *gc.View, f *found) {
 }
 
 // listAgain asks for a visit of the key at key, which was found at p, by list.
-func (c *chains) listAgain(p place, key unsafe.Pointer, list *[]item) {
-	if b := c.index.list(p, c.index.hash.sum(key), key); b != nil {
+func (c *chains) listAgain(p index.Place, key unsafe.Pointer, list *[]item) {
+	if b := c.index.List(p, c.index.Hash.Sum(key), key); b != nil {
 		*list = append(*list, c.item(b))
 	}
 }
@@ -86,12 +88,12 @@ func (c *chains) listAgain(p place, key unsafe.Pointer, list *[]item) {
 // find the mark.
 func (c *chains) due(w waiting, items []item) []item {
 	v := w.v
-	v.state.And(^w.mark())
+	v.State.And(^w.mark())
 	if w.of.last {
 		c.counters.tombstones.Add(-1)
 	}
-	h, p, _ := c.index.seek(v.key())
-	if b := c.index.list(p, h, v.key()); b != nil {
+	h, p, _ := c.index.Seek(v.Key())
+	if b := c.index.List(p, h, v.Key()); b != nil {
 		items = append(items, c.item(b))
 	}
 	return items
@@ -103,8 +105,8 @@ func (c *chains) due(w waiting, items []item) []item {
 // open, would leave a wait each time.
 func (c *chains) stale(w waiting) bool {
 	v := w.v
-	v.state.And(^w.mark()) // must precede: a writer that brings v to light again asks for a visit
-	if _, _, h := c.index.seek(v.key()); h == v && !marked(v, w.mark()) {
+	v.State.And(^w.mark()) // must precede: a writer that brings v to light again asks for a visit
+	if _, _, h := c.index.Seek(v.Key()); h == v && !marked(v, w.mark()) {
 		return false
 	}
 	c.counters.tombstones.Add(-1)
@@ -114,13 +116,13 @@ func (c *chains) stale(w waiting) bool {
 // surplus returns how many versions the keys of b that are to be visited have beyond the
 // newest one and those that wait.
 func (c *chains) surplus(i item) (n int) {
-	for m := c.index.waiting(i.b); m != 0; m &= m - 1 {
-		h := (place{i.b, uint8(bits.TrailingZeros32(m))}).load()
-		if !c.index.head(h) {
+	for m := c.index.Waiting(i.b); m != 0; m &= m - 1 {
+		h := (index.Place{Bucket: i.b, I: uint8(bits.TrailingZeros32(m))}).Load()
+		if !c.index.IsHead(h) {
 			continue
 		}
-		for v := h.next.Load(); v != nil; v = v.next.Load() {
-			if w := load(&v.state); w&waitBit == 0 || !w.committed() {
+		for v := h.Next.Load(); v != nil; v = v.Next.Load() {
+			if w := chain.Load(&v.State); w&chain.WaitBit == 0 || !w.Committed() {
 				n++
 			}
 		}
@@ -154,50 +156,50 @@ const (
 // the old versions that have to be kept for old epochs, once each: a version is marked
 // as waiting when its wait begins. If f is nil it does not look far for the bound.
 func (c *chains) prune(
-	p place, h *node, view *gc.View, run int, f *found,
+	p index.Place, h *chain.Node, view *gc.View, run int, f *found,
 ) (l left) {
 	for {
 		switch h {
 		case nil:
 			return leftNothing
-		case c.index.moved:
+		case c.index.Moved:
 			return leftAbove // to be visited where it is now
 		}
-		if w, _ := c.resolve(h); !w.is(kindAborted) {
+		if w, _ := c.Resolve(h); !w.Is(chain.KindAborted) {
 			break
 		}
-		base := h.next.Load()
+		base := h.Next.Load()
 		if base == nil {
-			if c.index.remove(p, h) {
+			if c.index.Remove(p, h) {
 				return leftNoKey
 			}
 			return leftNothing // the goroutine that put something in its place asks for a visit
 		}
-		p.swap(h, base)
-		h = p.load()
+		p.Swap(h, base)
+		h = p.Load()
 	}
 
 	// v: the newest committed version at or below the bound.
 	v, above := h, 0
 	for {
-		w, _ := c.resolve(v)
-		if w.committed() && w.epoch() <= view.Bound {
+		w, _ := c.Resolve(v)
+		if w.Committed() && w.Epoch() <= view.Bound {
 			break
 		}
 		// An undecided head is left to its committer, which asks for a visit
 		// after it has published.
-		if w.committed() {
+		if w.Committed() {
 			above++
 		}
 		if f == nil && above > run*nearRuns {
 			return leftAbove // the view is too old, and the next one does this
 		}
-		if v = v.next.Load(); v == nil {
+		if v = v.Next.Load(); v == nil {
 			break
 		}
 	}
 	if v == nil {
-		if above > 1 || above == 1 && h.tombstone() {
+		if above > 1 || above == 1 && h.Tombstone() {
 			l = leftAbove
 		}
 		return l
@@ -210,12 +212,12 @@ func (c *chains) prune(
 	if young {
 		l = max(l, leftYoung)
 	}
-	if kept || v != h || !h.tombstone() {
+	if kept || v != h || !h.Tombstone() {
 		return l
 	}
-	if c.commitEpoch(h) <= view.Writers {
-		c.checkRemove(h)
-		if c.index.remove(p, h) {
+	if c.CommitEpoch(h) <= view.Writers {
+		c.CheckRemove(h)
+		if c.index.Remove(p, h) {
 			return leftNoKey
 		}
 		return l
@@ -225,11 +227,11 @@ func (c *chains) prune(
 	if f == nil {
 		return l
 	}
-	if !view.OldWriter || f.Alone || load(&h.state).is(kindIndirect) { // see putOutcome
+	if !view.OldWriter || f.Alone || chain.Load(&h.State).Is(chain.KindIndirect) { // see putOutcome
 		return max(l, leftYoung)
 	}
 	// If it waits already, then for the same one, or the wait is about to end.
-	if !marked(h, lastBit) {
+	if !marked(h, chain.LastBit) {
 		c.counters.tombstones.Add(1)
 		f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: view.Writers, Writers: true,
 			What: c.waiting(h, true)})
@@ -242,33 +244,33 @@ func (c *chains) prune(
 const nearRuns = 4
 
 // marked marks v as waiting, and reports whether it was.
-func marked(v *node, mark uint64) bool {
-	return v.state.Load()&mark != 0 || v.state.Or(mark)&mark != 0
+func marked(v *chain.Node, mark uint64) bool {
+	return v.State.Load()&mark != 0 || v.State.Or(mark)&mark != 0
 }
 
 // pruneBelow drops what view allows to drop below v, which is the newest version
 // at or below the bound, and reports whether anything is left there, and whether for
 // an epoch that is not old.
 func (c *chains) pruneBelow(
-	v *node, view *gc.View, run int, f *found,
+	v *chain.Node, view *gc.View, run int, f *found,
 ) (kept, young bool) {
 	inARow := 0
 	for cur := v; inARow < run; {
 		// What is above at below cur is dropped.
-		at, old := view.Below(c.commitEpoch(cur))
-		first := cur.next.Load()
+		at, old := view.Below(c.CommitEpoch(cur))
+		first := cur.Next.Load()
 		n := first
-		for n != nil && (at == 0 || c.commitEpoch(n) > at) {
-			n = n.next.Load()
+		for n != nil && (at == 0 || c.CommitEpoch(n) > at) {
+			n = n.Next.Load()
 		}
 		if n == first {
 			inARow++
 		} else {
-			c.checkCut(cur, first, n, view)
+			c.CheckCut(cur, first, n, view)
 			hooks.At(hooks.PruneWalked)
 			// Compared: if another pruner has cut here meanwhile, n may be what
 			// it has dropped, and must not be linked in again.
-			if !cur.next.CompareAndSwap(first, n) {
+			if !cur.Next.CompareAndSwap(first, n) {
 				continue
 			}
 			inARow = 0
@@ -279,12 +281,12 @@ func (c *chains) pruneBelow(
 		kept = true
 		cur = n
 		// Must follow the link: see due.
-		if f == nil || n.state.Load()&waitBit != 0 {
+		if f == nil || n.State.Load()&chain.WaitBit != 0 {
 			continue
 		}
-		if !old || f.Alone || load(&n.state).is(kindIndirect) { // see putOutcome
+		if !old || f.Alone || chain.Load(&n.State).Is(chain.KindIndirect) { // see putOutcome
 			young = true
-		} else if !marked(n, waitBit) {
+		} else if !marked(n, chain.WaitBit) {
 			f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: at, What: c.waiting(n, false)})
 		}
 	}
@@ -294,9 +296,9 @@ func (c *chains) pruneBelow(
 // trim drops all that is below base, a committed version that the caller is about
 // to cover, and that is at or below the min visible epoch of view: nobody sees what is
 // older. It is what keeps chains short where writers never rest.
-func (c *chains) trim(base *node, view *gc.View) {
-	if first := base.next.Load(); first != nil {
-		c.checkCut(base, first, nil, view)
-		atomic.Clear(&base.next)
+func (c *chains) trim(base *chain.Node, view *gc.View) {
+	if first := base.Next.Load(); first != nil {
+		c.CheckCut(base, first, nil, view)
+		atomic.Clear(&base.Next)
 	}
 }

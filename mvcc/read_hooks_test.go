@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // What readers do when they meet a writer that has not decided yet.
@@ -67,10 +68,10 @@ func TestReadersDecideForStandingWriter(t *testing.T) {
 				t.Run(map[bool]string{false: "put-only", true: "reads"}[reads]+"/"+p.String()+"/"+first,
 					func(t *testing.T) {
 						m := pair(t)
-						s := newStage(t)
+						s := stage.New(t)
 						before := m.Snapshot()
 						defer before.Close()
-						w := s.actor("writer", batch(t, m, reads)).to(p)
+						w := s.Actor("writer", batch(t, m, reads)).To(p)
 						published := p == hooks.Published || p == hooks.Finalized
 						now := oldValue
 						if published {
@@ -92,7 +93,7 @@ func TestReadersDecideForStandingWriter(t *testing.T) {
 						requireValue(t, seen)(m.Load("x"))
 						requireValue(t, seen)(m.Load("y"))
 
-						w.finish()
+						w.Finish()
 						both(t, before, oldValue)
 						both(t, during, now)
 						both(t, after, seen)
@@ -142,12 +143,12 @@ func TestStalledStoreIsFinishedByOthers(t *testing.T) {
 				m := pair(t)
 				before := m.Snapshot()
 				defer before.Close()
-				w := newStage(t).actor("Store", func() { m.Store("x", newValue) }).to(p)
+				w := stage.New(t).Actor("Store", func() { m.Store("x", newValue) }).To(p)
 				help(t, m)
 				value, ok := m.Load("x")
 				during := m.Snapshot()
 				defer during.Close()
-				w.finish()
+				w.Finish()
 				got, still := m.Load("x")
 				require.Equal(t, ok, still)
 				require.Equal(t, value, got, "the one that went on overwrote who finished it")
@@ -155,7 +156,7 @@ func TestStalledStoreIsFinishedByOthers(t *testing.T) {
 				require.Equal(t, ok, still)
 				require.Equal(t, value, got)
 				both(t, before, oldValue)
-				links := chain(m, "x")
+				links := chainOf(m, "x")
 				for i := range links[1:] {
 					require.Greater(t, links[i].Epoch, links[i+1].Epoch)
 				}
@@ -170,14 +171,14 @@ func TestStalledStoreIsFinishedByOthers(t *testing.T) {
 func TestDrawnEpochIsNotPutInBelowReader(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		m := pair(t)
-		stage := newStage(t)
-		w := stage.actor("writer", batch(t, m, reads)).to(hooks.Drawn)
+		stage := stage.New(t)
+		w := stage.Actor("writer", batch(t, m, reads)).To(hooks.Drawn)
 		s := m.Snapshot()
 		requireValue(t, oldValue)(s.Get("x"))
-		w.finish()
+		w.Finish()
 		both(t, s, oldValue)
-		require.Greater(t, chain(m, "x")[0].Epoch, s.Epoch())
-		require.Equal(t, chain(m, "x")[0].Epoch, chain(m, "y")[0].Epoch)
+		require.Greater(t, chainOf(m, "x")[0].Epoch, s.Epoch())
+		require.Equal(t, chainOf(m, "x")[0].Epoch, chainOf(m, "y")[0].Epoch)
 		s.Close()
 	}
 }
@@ -185,10 +186,10 @@ func TestDrawnEpochIsNotPutInBelowReader(t *testing.T) {
 // A reader that draws again and again delays a writer, and does not stop it.
 func TestWriterThatIsRevokedAgainAndAgainCommits(t *testing.T) {
 	m := pair(t)
-	w := newStage(t).actor("writer", batch(t, m, true))
+	w := stage.New(t).Actor("writer", batch(t, m, true))
 	revocations := 0
 	for {
-		if _, ok := w.step(1 << hooks.Validated); !ok {
+		if _, ok := w.Step(1 << hooks.Validated); !ok {
 			break
 		}
 		revocations++
@@ -199,7 +200,7 @@ func TestWriterThatIsRevokedAgainAndAgainCommits(t *testing.T) {
 			s.Close()
 		}
 	}
-	require.Nil(t, w.result)
+	require.Nil(t, w.Result)
 	requireValue(t, newValue)(m.Load("x"))
 	require.Greater(t, revocations, 1)
 	require.NotZero(t, m.Stats().Revoked)
@@ -212,16 +213,16 @@ func TestWriterThatIsRevokedAgainAndAgainCommits(t *testing.T) {
 func TestLoadPushesTentativeWriter(t *testing.T) {
 	for _, p := range []hooks.Point{hooks.Drawn, hooks.Tentative, hooks.Validated} {
 		m := pair(t)
-		w := newStage(t).actor("writer", batch(t, m, true)).to(p)
+		w := stage.New(t).Actor("writer", batch(t, m, true)).To(p)
 		between := m.Snapshot()
 		m.Store("z", newerValue)
 		requireValue(t, newerValue)(m.Load("z"))
 		x, _ := m.Load("x")
 		require.Equal(t, oldValue, x)
-		w.finish()
+		w.Finish()
 		both(t, between, oldValue) // else it sees the writer, but not z, which came first
 		requireAbsent[int](t)(between.Get("z"))
-		require.Greater(t, chain(m, "x")[0].Epoch, chain(m, "z")[0].Epoch)
+		require.Greater(t, chainOf(m, "x")[0].Epoch, chainOf(m, "z")[0].Epoch)
 		between.Close()
 	}
 }
@@ -231,19 +232,19 @@ func TestLoadPushesTentativeWriter(t *testing.T) {
 func TestLoadDoesNotFallThroughCommittedHead(t *testing.T) {
 	for _, p := range []hooks.Point{hooks.Installed, hooks.InstalledAll} {
 		m := pair(t)
-		stage := newStage(t)
-		w := stage.actor("writer", batch(t, m, false))
-		w.to(p)
+		stage := stage.New(t)
+		w := stage.Actor("writer", batch(t, m, false))
+		w.To(p)
 		if p == hooks.Installed {
-			w.to(p) // both
+			w.To(p) // both
 		}
 		var got int
 		var ok bool
-		r := stage.actor("reader", func() { got, ok = m.Load("x") }).to(hooks.HeadSkipped)
-		w.finish()
+		r := stage.Actor("reader", func() { got, ok = m.Load("x") }).To(hooks.HeadSkipped)
+		w.Finish()
 		prune(m)
-		require.Len(t, chain(m, "x"), 1)
-		r.finish()
+		require.Len(t, chainOf(m, "x"), 1)
+		r.Finish()
 		require.True(t, ok, "absent, between an old and a new value")
 		require.Equal(t, newValue, got)
 	}
@@ -255,7 +256,7 @@ func TestSnapshotClosedDuringGet(t *testing.T) {
 	for _, reused := range []bool{false, true} {
 		m := pair(t)
 		s := m.Snapshot()
-		r := newStage(t).actor("reader", func() { s.Get("x") }).to(hooks.GetWalked)
+		r := stage.New(t).Actor("reader", func() { s.Get("x") }).To(hooks.GetWalked)
 		s.Close()
 		m.Delete("x")
 		prune(m)
@@ -263,8 +264,8 @@ func TestSnapshotClosedDuringGet(t *testing.T) {
 			tx := m.Begin(nil)
 			defer tx.Rollback()
 		}
-		_, ok := r.step(0)
+		_, ok := r.Step(0)
 		require.False(t, ok)
-		require.Equal(t, any(ErrTxDone), r.result)
+		require.Equal(t, any(ErrTxDone), r.Result)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"reflect"
 	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
 )
 
 // Records returns an iterator over the records of a table that the snapshot sees, keys and values
@@ -46,9 +48,9 @@ func (s DBSnapshot) Records(table string, from any) iter.Seq2[any, any] {
 func (s DBSnapshot) Record(table string, key any) (value any, ok bool) {
 	c := tableIn(s, "Record", table)
 	at := c.keyAt("Record", key)
-	_, _, head := c.index.seek(at)
+	_, _, head := c.index.Seek(at)
 	v := hide(c).seen(s).seenOf(head, at)
-	if !v.there() {
+	if !v.There() {
 		return nil, false
 	}
 	_, value = c.types.boxed(v)
@@ -82,10 +84,10 @@ func (c *core) keyAt(call string, key any) unsafe.Pointer {
 
 // boxed returns the key and the value of v, a version of such a record. The compiler lays them out
 // one after the other, see version; TestRecords compares.
-func (t *recordType) boxed(v *node) (key, value any) {
-	after := unsafe.Sizeof(node{}) + t.key.Size()
+func (t *recordType) boxed(v *chain.Node) (key, value any) {
+	after := unsafe.Sizeof(chain.Node{}) + t.key.Size()
 	align := uintptr(t.value.FieldAlign())
 	at := unsafe.Add(unsafe.Pointer(v), (after+align-1)/align*align)
-	return reflect.NewAt(t.key, v.key()).Elem().Interface(),
+	return reflect.NewAt(t.key, v.Key()).Elem().Interface(),
 		reflect.NewAt(t.value, at).Elem().Interface()
 }

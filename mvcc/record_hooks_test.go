@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // The record in the slot: what others do while it is being used, and used again.
@@ -22,11 +23,11 @@ func TestTrimAsksTheRecord(t *testing.T) {
 	}
 	s := m.Snapshot()
 	defer s.Close()
-	w := newStage(t).actor("writer", batch(t, m, false)).to(hooks.Published)
+	w := stage.New(t).Actor("writer", batch(t, m, false)).To(hooks.Published)
 	coreOf(m).gc.Refresh()
 	m.Store("x", newerValue)
 	requireValue(t, oldValue)(s.Get("x"))
-	w.finish()
+	w.Finish()
 	both(t, s, oldValue)
 }
 
@@ -39,8 +40,8 @@ func TestHelperOfAbortedAttempt(t *testing.T) {
 	for later := 1; later <= 2; later++ {
 		t.Run(fmt.Sprint(later), func(t *testing.T) {
 			m := pair(t)
-			stage := newStage(t)
-			w := stage.actor("writer", func() {
+			stage := stage.New(t)
+			w := stage.Actor("writer", func() {
 				tx := m.Begin(nil)
 				defer tx.Rollback()
 				tx.Get("never written")
@@ -49,19 +50,19 @@ func TestHelperOfAbortedAttempt(t *testing.T) {
 				if err := tx.Commit(); err != nil {
 					panic(err)
 				}
-			}).to(hooks.JustAnnounced)
-			h := stage.actor("helper", func() { m.Load("x") }).to(hooks.HelpMarked)
+			}).To(hooks.JustAnnounced)
+			h := stage.Actor("helper", func() { m.Load("x") }).To(hooks.HelpMarked)
 			for range later {
 				m.Compute("x", cancel) // a rival, which draws nothing itself
-				w.to(hooks.InstalledAll)
+				w.To(hooks.InstalledAll)
 			}
 			require.EqualValues(t, later, m.Stats().Reinstalled)
-			h.to(hooks.HelpDrawn)
+			h.To(hooks.HelpDrawn)
 			s := m.Snapshot()
 			x, _ := s.Get("x")
-			w.to(hooks.JustAnnounced)
-			h.finish()
-			w.finish()
+			w.To(hooks.JustAnnounced)
+			h.Finish()
+			w.Finish()
 			both(t, s, x)
 			require.Equal(t, oldValue, x)
 			s.Close()
@@ -75,17 +76,17 @@ func TestHelperOfAbortedAttempt(t *testing.T) {
 func TestRecordServesAnother(t *testing.T) {
 	oneProcessor(t) // the pool gives the state back that was used last
 	m := pair(t)
-	stage := newStage(t)
+	stage := stage.New(t)
 	first := m.Begin(nil)
 	state := first.st
 	first.Set("x", newValue)
 	first.Set("y", newValue)
-	w := stage.actor("first", func() { _ = first.Commit() }).to(hooks.Published)
+	w := stage.Actor("first", func() { _ = first.Commit() }).To(hooks.Published)
 	s := m.Snapshot()
 	defer s.Close()
 	var x int
-	r := stage.actor("reader", func() { x, _ = s.Get("x") }).to(hooks.StateLoaded)
-	w.finish()
+	r := stage.Actor("reader", func() { x, _ = s.Get("x") }).To(hooks.StateLoaded)
+	w.Finish()
 	second := m.Begin(nil)
 	for second.st != state { // under the race detector it is one of the first few
 		defer second.Rollback()
@@ -93,10 +94,10 @@ func TestRecordServesAnother(t *testing.T) {
 	}
 	second.Set("a", newerValue)
 	second.Set("b", newerValue)
-	another := stage.actor("second", func() { _ = second.Commit() }).to(hooks.InstalledAll)
-	r.finish()
+	another := stage.Actor("second", func() { _ = second.Commit() }).To(hooks.InstalledAll)
+	r.Finish()
 	require.Equal(t, newValue, x)
-	another.finish()
+	another.Finish()
 	both(t, s, newValue)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // How keys leave the index while somebody wants to use them.
@@ -61,9 +62,9 @@ func TestPrunerLosesAgainstWrite(t *testing.T) {
 	for name, write := range writers {
 		t.Run(name, func(t *testing.T) {
 			m := deleted(t)
-			p := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.PruneFound)
+			p := stage.New(t).Actor("pruner", func() { prune(m) }).To(hooks.PruneFound)
 			require.NoError(t, write(m, "x"))
-			p.finish()
+			p.Finish()
 			requireValue(t, newValue)(m.Load("x"))
 			require.Equal(t, newValue, contents(t, m)["x"])
 			prune(m)
@@ -80,12 +81,12 @@ func TestPrunerDoesNotLinkDroppedVersions(t *testing.T) {
 	s := m.Snapshot()
 	m.Store("k", 2)
 	m.Store("k", 3)
-	slow := newStage(t).actor("pruner", func() { prune(m) }).to(hooks.PruneWalked) // drops 2, keeps 1
+	slow := stage.New(t).Actor("pruner", func() { prune(m) }).To(hooks.PruneWalked) // drops 2, keeps 1
 	s.Close()
 	prune(m) // drops both
-	require.Len(t, chain(m, "k"), 1)
-	slow.finish()
-	require.Len(t, chain(m, "k"), 1)
+	require.Len(t, chainOf(m, "k"), 1)
+	slow.Finish()
+	require.Len(t, chainOf(m, "k"), 1)
 	require.EqualValues(t, 2, m.Stats().Pruned, "each is counted once")
 	checkQuiet(t, m)
 }
@@ -100,19 +101,19 @@ func TestMarkedVersionIsNotForgotten(t *testing.T) {
 	reclaim(t, m, 4)
 	require.Equal(t, 1, m.Stats().Aside, "version 1 waits for r")
 	older, k := coreOf(m).gc.View(), m.lookup("k").at
-	stage := newStage(t)
+	stage := stage.New(t)
 	// on top, undecided
-	deleter := stage.actor("deleter", func() { m.Delete("k") }).to(hooks.StoreDrawn)
-	second := stage.actor("second pruner", func() {
-		m.index.list(k, m.hash("k"), keyAt("k"))
-		coreOf(m).visit([]item{coreOf(m).item(k.b)}, older, &found{Alone: true})
-	}).to(hooks.Dequeued)
+	deleter := stage.Actor("deleter", func() { m.Delete("k") }).To(hooks.StoreDrawn)
+	second := stage.Actor("second pruner", func() {
+		m.index.List(k, m.hash("k"), keyAt("k"))
+		coreOf(m).visit([]item{coreOf(m).item(k.Bucket)}, older, &found{Alone: true})
+	}).To(hooks.Dequeued)
 	r.Close()
 	// from below the top
-	first := stage.actor("first pruner", func() { _ = m.Reclaim(bg) }).to(hooks.PruneWalked)
-	deleter.finish()
-	second.finish() // prunes k from the top, keeps version 1
-	first.finish()
+	first := stage.Actor("first pruner", func() { _ = m.Reclaim(bg) }).To(hooks.PruneWalked)
+	deleter.Finish()
+	second.Finish() // prunes k from the top, keeps version 1
+	first.Finish()
 	reclaim(t, m, 3)
 	require.Empty(t, heads(m))
 	checkQuiet(t, m)
@@ -124,19 +125,19 @@ func TestNoMarkBeforeCopy(t *testing.T) {
 	m := newMap[string, int](t, &Options{ManualReclaim: true})
 	m.Store("x", 0)
 	m.Store("y", 0)
-	owner := newStage(t).actor("owner", func() {
+	owner := stage.New(t).Actor("owner", func() {
 		_ = m.Update(bg, nil, func(tx Tx[string, int]) error {
 			tx.Set("x", 1)
 			tx.Set("y", 1)
 			return nil
 		})
-	}).to(hooks.Published)
+	}).To(hooks.Published)
 	r := m.Snapshot()
 	m.Store("x", 2)
 	m.Store("y", 2)
 	reclaim(t, m, 4)
 	require.Equal(t, 2, m.Stats().Aside, "those before, for the owner's transaction, which is live")
-	owner.finish()
+	owner.Finish()
 	m.Store("x", 3)
 	m.Store("y", 3)
 	require.NoError(t, m.Reclaim(bg))

@@ -4,30 +4,33 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // The index of a map has a size for its keys, whatever they do.
 
 // However fast keys come, the index is large enough in the end.
 func TestIndexGrowsToFit(t *testing.T) {
-	n := sizes(400_000, 40_000)
+	n := stage.Sizes(400_000, 40_000)
 	m := newMap[int, int](t, nil)
-	c := newCrew(t)
+	c := stage.NewCrew(t)
 	const writers = 64
-	c.run(writers, func(w int) error {
+	c.Run(writers, func(w int) error {
 		for i := w; i < n; i += writers {
 			m.Store(i, i)
 		}
 		return nil
 	})
-	c.wait(t)
-	eventually(t, m.index.fits, "the index is too small for its keys")
+	c.Wait(t)
+	stage.Eventually(t, m.index.Fits, "the index is too small for its keys")
 	require.Len(t, contents(t, m), n)
 }
 
 // When most keys are gone the index shrinks, even if nothing happens any more.
 func TestIndexShrinksAtRest(t *testing.T) {
-	n := sizes(200_000, 20_000)
+	n := stage.Sizes(200_000, 20_000)
 	for _, manual := range []bool{false, true} {
 		m := newMap[int, int](t, &Options{ManualReclaim: manual, ReclaimQueue: n})
 		for i := range n {
@@ -39,17 +42,17 @@ func TestIndexShrinksAtRest(t *testing.T) {
 		if manual {
 			require.NoError(t, m.Reclaim(bg))
 		}
-		small := func() bool { return m.index.size() == minBuckets && m.index.fits() }
-		eventually(t, small, "the index stays large")
+		small := func() bool { return m.index.Size() == index.MinBuckets && m.index.Fits() }
+		stage.Eventually(t, small, "the index stays large")
 	}
 }
 
 // A commit of very many new keys that ends in a conflict does not leave a large index.
 func TestWithdrawnKeysLeaveNothing(t *testing.T) {
 	m := newMap[int, int](t, nil)
-	n := sizes(20_000, 5_000)
+	n := stage.Sizes(20_000, 5_000)
 	m.Begin(nil).Rollback() // a state is at hand: to begin wakes nobody
-	eventually(t, func() bool { return m.Stats().Parks > 0 }, "the ticker does not rest")
+	stage.Eventually(t, func() bool { return m.Stats().Parks > 0 }, "the ticker does not rest")
 	tx := m.Begin(nil)
 	tx.Get(-1) // absent
 	for i := range n {
@@ -57,7 +60,7 @@ func TestWithdrawnKeysLeaveNothing(t *testing.T) {
 	}
 	m.Store(-1, 1)
 	require.ErrorIs(t, tx.Commit(), ErrConflict)
-	eventually(t, m.index.fits, "the index stays large")
+	stage.Eventually(t, m.index.Fits, "the index stays large")
 }
 
 // The same through the map: scans and their validation.
@@ -67,9 +70,9 @@ func TestScansWhileIndexResizes(t *testing.T) {
 	for i := range stay {
 		m.Store(i, i)
 	}
-	churn, passes := sizes(5_000, 1_000), sizes(100, 20)
-	writers, readers := newCrew(t), newCrew(t)
-	writers.loop(1, func(int, int) error {
+	churn, passes := stage.Sizes(5_000, 1_000), stage.Sizes(100, 20)
+	writers, readers := stage.NewCrew(t), stage.NewCrew(t)
+	writers.Loop(1, func(int, int) error {
 		for i := stay; i < stay+churn; i++ {
 			m.Store(i, i)
 		}
@@ -94,7 +97,7 @@ func TestScansWhileIndexResizes(t *testing.T) {
 		}
 		return expect("keys that stay", stay, low)
 	}
-	readers.run(2, func(who int) error {
+	readers.Run(2, func(who int) error {
 		for range passes {
 			if err := m.View(func(s Snapshot[int, int]) error { return scan(s) }); err != nil {
 				return err
@@ -108,7 +111,7 @@ func TestScansWhileIndexResizes(t *testing.T) {
 		}
 		return nil
 	})
-	readers.wait(t)
-	writers.finish(t)
+	readers.Wait(t)
+	writers.Finish(t)
 	checkQuiet(t, m)
 }

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // All schedules of small programs. To look at one that failed:
@@ -82,7 +84,7 @@ func TestSchedules(t *testing.T) {
 			c.explore(text, 3, 100_000)
 			c.explore(strings.Replace(text, "|", " patience=0|", 1), -1, 300_000)
 		}
-	case raceEnabled: // one actor moves at a time: the race detector is only slow
+	case stage.Race: // one actor moves at a time: the race detector is only slow
 		for i, initial := range initials {
 			c.pairs(initial+" patience=0", 216, 72*i, 0)
 		}
@@ -252,7 +254,7 @@ func TestReductionMissesNothing(t *testing.T) {
 		{"a b|update ra wb|load b", 2},
 		{"a|store a|load a|load a", 2},
 	} {
-		if testing.Short() || raceEnabled {
+		if testing.Short() || stage.Race {
 			c.most = 1
 		}
 		sc, err := parseScenario(c.text)

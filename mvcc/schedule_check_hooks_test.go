@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
 )
 
 // verdict returns what is wrong with the results of an execution, or nil. One
@@ -143,7 +145,7 @@ func (x *execution) inspect() {
 	look()
 	for _, m := range x.w.maps {
 		for _, h := range heads(m) {
-			require.LessOrEqual(t, len(chain(m, keyOf[int](h.head))), 1, "versions are left that nobody needs")
+			require.LessOrEqual(t, len(chainOf(m, chain.KeyOf[int](h.head))), 1, "versions are left that nobody needs")
 		}
 	}
 }

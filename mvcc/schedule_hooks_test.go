@@ -14,6 +14,7 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // A scheduler runs actors one at a time, and asks before each access to shared
@@ -27,7 +28,7 @@ type scheduler struct {
 	failed  bool                   // the access of this step was a write that changed nothing
 	clock   int                    // real time: it moves on when operations start and end
 	sites   bool                   // note where accesses are made
-	moves   *tables
+	moves   *index.Tables
 	// patience is how often an actor may give up waiting for another; then it
 	// is stuck. Otherwise two could undo each other's work for ever.
 	patience int
@@ -145,7 +146,7 @@ func (s *scheduler) Before(kind hooks.Access, object unsafe.Pointer) {
 		n = len(s.objects) // the map keeps the object: its address stays its own
 		s.objects[object] = n
 	}
-	s.stopAt(event{kind: kind, object: n, slot: s.moves != nil && s.moves.has(object)})
+	s.stopAt(event{kind: kind, object: n, slot: s.moves != nil && s.moves.Has(object)})
 }
 
 // Failed implements [hooks.Scheduler].
@@ -232,8 +233,8 @@ func executeStepwise(
 	}
 	defer hooks.Schedule(s)()
 	if sc.moves {
-		s.moves = tablesOf(x.w.maps[0].index)
-		s.moves.look()
+		s.moves = index.TablesOf(x.w.maps[0].index)
+		s.moves.Look()
 		defer hooks.Set(s.atMove)()
 	}
 	for i, program := range sc.programs {

@@ -7,7 +7,7 @@ import "github.com/mvccmap/mvccmap/internal/hooks"
 // resize moves the keys to a table of so many times as many buckets, and at least two.
 func (w *world) resize(times, of int) {
 	x := w.maps[0].index
-	x.resizeTo(max(2, x.size()*times/of))
+	x.ResizeTo(max(2, x.Size()*times/of))
 }
 
 // atMove stops one that moves buckets before its next step: what it does to slots is announced
@@ -16,7 +16,7 @@ func (s *scheduler) atMove(p hooks.Point) {
 	switch p {
 	case hooks.CellFilled, hooks.CellsMoved, hooks.BucketMoved, hooks.TableReplaced:
 		if s.Owns() {
-			s.moves.look()
+			s.moves.Look()
 			s.stop(move, noObject)
 		}
 	}

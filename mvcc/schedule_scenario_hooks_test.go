@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mvccmap/mvccmap/internal/hasher"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // A scenario is what is executed: a map, and a program for each actor.
@@ -90,7 +93,7 @@ func (sc *scenario) newWorld() (*world, state) {
 		slices.Contains(words, "indexable"),
 		slices.Contains(words, "ordered"))
 	if slices.Contains(words, "wide") {
-		w.maps[0].index.remake(4)
+		w.maps[0].index.Remake(4)
 	}
 	if indexed {
 		w.buildIndex()
@@ -120,12 +123,12 @@ func (sc *scenario) newWorld() (*world, state) {
 // orderlyHash returns a way to hash, the same every time, that tells the keys apart by
 // their tags: so what is done to a map depends on nothing but the schedule. A hasher
 // has a seed of its own: so it takes some tries.
-var orderlyHash = sync.OnceValue(func() hasher {
+var orderlyHash = sync.OnceValue(func() hasher.Hasher {
 	for {
-		h := newHasher[int]()
+		h := hasher.New[int]()
 		tags := map[uint64]bool{}
 		for key := range programKeys {
-			tags[tagOf(h.sum(keyAt(key)))] = true
+			tags[index.TagOf(h.Sum(keyAt(key)))] = true
 		}
 		if len(tags) == len(programKeys) {
 			return h

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+
+	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
 // A world is what the programs of a scenario run on: a map, or the tables of a database.
@@ -46,8 +48,8 @@ func newWorld(opts *Options, tables, single, ordered bool) *world {
 			w.of[i] = newAlone(opts, by(), recordTypeOf[int, int]()).(*Map[int, int])
 		}
 		m := w.of[i]
-		m.index.hash = orderlyHash()
-		m.index.remake(2) // a scan has fewer steps
+		m.index.Hash = orderlyHash()
+		m.index.Remake(2) // a scan has fewer steps
 		w.maps = append(w.maps, m)
 	}
 	if single {
@@ -62,7 +64,7 @@ func (w *world) makeIndex() {
 	w.ix = makeIndex(w.maps[0], "test", "values", naturalOrder(reflect.TypeFor[int]()), values, nil)
 	w.ix.collation.key = w.ix.order
 	x := coreAt(w.ix.table).index
-	x.hash = givenHasher(func(e entry[int, int]) uint64 {
+	x.Hash = hasher.Given(func(e entry[int, int]) uint64 {
 		return uint64(e.index<<8|e.key) * 0x9e3779b97f4a7c15
 	})
 }

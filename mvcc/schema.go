@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -40,9 +41,9 @@ type schema struct {
 	indexes []keptIndex
 	// put buffers a write of v in a transaction of the table, which has the schema, and what follows
 	// from it in the indexes. v is not installed yet.
-	put func(tx DBTx, s *schema, v *node)
+	put func(tx DBTx, s *schema, v *chain.Node)
 	// alters reports whether an index has to change when v takes the place of base.
-	alters func(s *schema, base, v *node) bool
+	alters func(s *schema, base, v *chain.Node) bool
 }
 
 // A keptIndex is an index, for the table.
@@ -90,7 +91,7 @@ func (p *part) schemaFor() *schema {
 func asWritten[K comparable](st *txn, key K, own bool) K {
 	if !st.plain {
 		if v := st.written(unsafe.Pointer(&key), own); v != nil {
-			return keyOf[K](v)
+			return chain.KeyOf[K](v)
 		}
 	}
 	return key
@@ -107,7 +108,7 @@ func (c *core) inside(tx DBTx) DBTx {
 func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] { return Tx[K, V](m.at.inside(tx)) }
 
 // read returns what the transaction, of a table, sees of the key at key, which it has not written.
-func (tx DBTx) read(key unsafe.Pointer) *node {
+func (tx DBTx) read(key unsafe.Pointer) *chain.Node {
 	tx.check()
 	p := partOf(tx.st)
 	p.st.enter()
@@ -119,7 +120,7 @@ func (tx DBTx) read(key unsafe.Pointer) *node {
 }
 
 // write buffers a write of v, which is private, in a transaction of a table.
-func (tx DBTx) write(v *node) {
+func (tx DBTx) write(v *chain.Node) {
 	tx.check()
 	if s := partOf(tx.st).schemaFor(); s != nil {
 		s.put(tx, s, v)
@@ -131,12 +132,12 @@ func (tx DBTx) write(v *node) {
 // put buffers a write of v, in a table of which indexes are written otherwise.
 //
 //go:noinline
-func (tx DBTx) put(v *node) { partOf(tx.st).put(tx.gen, v) }
+func (tx DBTx) put(v *chain.Node) { partOf(tx.st).put(tx.gen, v) }
 
 // putIndexed is the put of a schema.
-func putIndexed[K comparable, V any](of DBTx, s *schema, v *node) {
-	tx, key := Tx[K, V](of), keyOf[K](v)
-	value, has := present[K, V](v)
+func putIndexed[K comparable, V any](of DBTx, s *schema, v *chain.Node) {
+	tx, key := Tx[K, V](of), chain.KeyOf[K](v)
+	value, has := chain.Present[K, V](v)
 	old, had := getIn[K, V](of, key, false)
 	was := asWritten(tx.st, key, true)
 	var few [4]func(DBTx)
@@ -156,15 +157,15 @@ func putIndexed[K comparable, V any](of DBTx, s *schema, v *node) {
 }
 
 // altersIndexed is the alters of a schema.
-func altersIndexed[K comparable, V any](s *schema, base, v *node) bool {
-	was := keyOf[K](v)
+func altersIndexed[K comparable, V any](s *schema, base, v *chain.Node) bool {
+	was := chain.KeyOf[K](v)
 	if base != nil {
-		was = keyOf[K](base)
+		was = chain.KeyOf[K](base)
 	}
-	old, had := present[K, V](base)
-	value, has := present[K, V](v)
+	old, had := chain.Present[K, V](base)
+	value, has := chain.Present[K, V](v)
 	for _, ix := range s.indexes {
-		if ix.(writtenIndex[K, V]).change(was, old, had, keyOf[K](v), value, has) != nil {
+		if ix.(writtenIndex[K, V]).change(was, old, had, chain.KeyOf[K](v), value, has) != nil {
 			return true
 		}
 	}
@@ -174,18 +175,18 @@ func altersIndexed[K comparable, V any](s *schema, base, v *node) bool {
 // writeIndexed is write for a table with indexes that have to change: in a transaction. It
 // returns a *UniqueError if a unique index does not allow it, and ErrTxTooOld.
 func (m *core) writeIndexed(
-	v *node, cond condition,
-) (base *node, written bool, err error) {
+	v *chain.Node, cond condition,
+) (base *chain.Node, written bool, err error) {
 	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
 	err = m.db.Update(background, opts, func(tx DBTx) error {
 		own := m.inside(tx)
-		base = own.read(v.key())
+		base = own.read(v.Key())
 		if written = cond == nil || cond(base); !written {
 			return nil
 		}
-		tomb := load(&v.state) & tombBit // cond may have changed it
-		mine := m.types.clone(v)         // in each attempt another one
-		setWord(&mine.state, tomb)
+		tomb := chain.Load(&v.State) & chain.TombBit // cond may have changed it
+		mine := m.types.clone(v)                     // in each attempt another one
+		chain.SetWord(&mine.State, tomb)
 		own.write(mine)
 		return nil
 	})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
 // An Index finds the records of a table by something that is in them: by index keys of type
@@ -82,7 +84,7 @@ func NewIndex[I, K comparable, V any](
 func NewOrderedIndex[I cmp.Ordered, K comparable, V any](
 	m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions,
 ) (*Index[I, K, V], error) {
-	return newIndexOf(m, "NewOrderedIndex", name, naturalOrder(typeOf((*I)(nil))), keys, opts)
+	return newIndexOf(m, "NewOrderedIndex", name, naturalOrder(hasher.TypeOf((*I)(nil))), keys, opts)
 }
 
 // NewOrderedIndexFunc is [NewOrderedIndex] with an order of one's own, see [NewOrderedFunc] for

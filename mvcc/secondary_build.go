@@ -8,7 +8,10 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, by *order,
@@ -37,7 +40,7 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, by *orde
 	}
 	if s := e.strict(); s != nil {
 		if by != nil {
-			h := newHasher[I]()
+			h := hasher.New[I]()
 			by = by.strictly(s, &h)
 		}
 		of := keys
@@ -114,8 +117,8 @@ func (e *engine) addInner(name string, by *order, types *recordType) *engine {
 //go:noinline
 func (e *engine) draw() uint64 {
 	m := coreAt(e)
-	m.counters.wasted.Add(1)
-	return uint64(m.slots.Next())
+	m.counters.Wasted.Add(1)
+	return uint64(m.Slots.Next())
 }
 
 // updateAll is [DB.Update].
@@ -143,10 +146,10 @@ func (ix *Index[I, K, V]) build() (err error) {
 	x := ix.m.index
 	ix.alter(func(list []keptIndex) []keptIndex { return append(list, ix) })
 	hooks.At(hooks.SchemaAnnounced)
-	x.passLocks()
+	x.PassLocks()
 	batch := make([]K, 0, buildBatch)
-	x.scan(func(_ place, head *node) bool {
-		if batch = append(batch, keyOf[K](head)); len(batch) == cap(batch) {
+	x.Scan(func(_ index.Place, head *chain.Node) bool {
+		if batch = append(batch, chain.KeyOf[K](head)); len(batch) == cap(batch) {
 			err = ix.write(batch)
 			batch = batch[:0]
 		}
@@ -177,7 +180,7 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 			value, has := getIn[K, V](DBTx(tx), key, false)
 			key = asWritten(tx.st, key, true)
 			change := ix.change(key, no, false, key, value, has)
-			v := newNode(key, value)
+			v := chain.New(key, value)
 			if !has {
 				v = tombstoneOf[K, V](key)
 			}
@@ -225,8 +228,8 @@ func (t inner[K, V]) get(in moment, tx bool, key K) (value V, ok bool) {
 		return getIn[K, V](t.at.inside(DBTx(in)), key, false)
 	}
 	s := t.at.through(in)
-	_, _, head := lookup(s.st.index, key)
-	return present[K, V](s.seenOf(head, unsafe.Pointer(&key)))
+	_, _, head := index.Lookup(s.st.index, key)
+	return chain.Present[K, V](s.seenOf(head, unsafe.Pointer(&key)))
 }
 
 // set and remove are writes in a transaction.
@@ -236,5 +239,5 @@ func (t inner[K, V]) set(tx DBTx, key K, value V) {
 
 func (t inner[K, V]) remove(tx DBTx, key K) {
 	var zero V
-	setIn(t.at.inside(tx), key, zero, tombBit)
+	setIn(t.at.inside(tx), key, zero, chain.TombBit)
 }

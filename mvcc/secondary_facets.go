@@ -95,7 +95,7 @@ func (ix *Index[I, K, V]) Keys(r Reader[K, V], keys Range[I]) iter.Seq[I] {
 		within := spanOf(&part)
 		ix.entries.at.along(in.moment, in.tx, &within, false, func(c *chunk) bool {
 			for _, v := range c.found[:c.n] {
-				switch index := (*entry[I, K])(v.key()).index; {
+				switch index := (*entry[I, K])(v.Key()).index; {
 				case isNew(index):
 					if !yield(index) {
 						return false

@@ -10,14 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // Somebody has locked a bucket to insert a key, and found that the table has no indexes.
 // NewIndex waits for it.
 func TestIndexWaitsForInsert(t *testing.T) {
 	x := newIndexing(t, false)
-	s := newStage(t)
-	inserter := s.actor("inserter", func() { x.m.Store(1, 8) }).to(hooks.InsertLocked)
+	s := stage.New(t)
+	inserter := s.Actor("inserter", func() { x.m.Store(1, 8) }).To(hooks.InsertLocked)
 	var built atomic.Bool
 	done := make(chan struct{})
 	go func() {
@@ -26,10 +27,10 @@ func TestIndexWaitsForInsert(t *testing.T) {
 		built.Store(true)
 	}()
 	require.Eventually(t, func() bool {
-		return built.Load() || standing("passLocks")
-	}, patience, time.Millisecond)
+		return built.Load() || stage.Standing("passLocks")
+	}, stage.Patience, time.Millisecond)
 	require.False(t, built.Load())
-	inserter.finish()
+	inserter.Finish()
 	<-done
 	x.check(t, x.m)
 }
@@ -40,8 +41,8 @@ func TestIndexMeetsWhatIsInstalled(t *testing.T) {
 	for _, multi := range []bool{false, true} {
 		x := newIndexing(t, false)
 		x.m.Store(1, 8)
-		s := newStage(t)
-		writer := s.actor("writer", func() {
+		s := stage.New(t)
+		writer := s.Actor("writer", func() {
 			if !multi {
 				x.m.Store(1, 16)
 				return
@@ -53,13 +54,13 @@ func TestIndexMeetsWhatIsInstalled(t *testing.T) {
 			}))
 		})
 		if multi {
-			writer.to(hooks.InstalledAll)
+			writer.To(hooks.InstalledAll)
 		} else {
-			writer.to(hooks.StoreInstalled)
+			writer.To(hooks.StoreInstalled)
 		}
 		x.build(t)
 		x.check(t, x.m)
-		writer.finish()
+		writer.Finish()
 		x.check(t, x.m)
 		require.Equal(t, 16, must(x.m.Load(1)))
 	}

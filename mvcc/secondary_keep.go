@@ -3,12 +3,14 @@ package mvcc
 import (
 	"reflect"
 	"slices"
+
+	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
 func (ix *Index[I, K, V]) named() string { return ix.name }
 
 func (ix *Index[I, K, V]) describe() (key reflect.Type, table *engine, unique, ordered bool) {
-	return typeOf((*I)(nil)), ix.table, ix.unique.at != nil, ix.order != nil
+	return hasher.TypeOf((*I)(nil)), ix.table, ix.unique.at != nil, ix.order != nil
 }
 
 func (ix *Index[I, K, V]) distinct(most int) (n int) {

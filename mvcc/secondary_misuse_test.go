@@ -8,6 +8,8 @@ import (
 	"weak"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A wrapped is a reader of another type.
@@ -105,7 +107,7 @@ func TestIndexesAreCollected(t *testing.T) {
 		x.drop()
 	}()
 	x.tags, x.sizes, x.single, x.ranks = nil, nil, nil, nil
-	eventually(t, func() bool {
+	stage.Eventually(t, func() bool {
 		_ = db.Reclaim(bg)
 		runtime.GC()
 		return !slices.ContainsFunc(gone, func(gone func() bool) bool { return !gone() })

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // The records of these tests are small numbers in which their index keys are: bits 0 to 2
@@ -296,10 +298,10 @@ func TestIndexesBesideWriters(t *testing.T) {
 			if testing.Short() {
 				rounds = 8
 			}
-			writers := newCrew(t)
-			writers.run(4, func(w int) error {
+			writers := stage.NewCrew(t)
+			writers.Run(4, func(w int) error {
 				rng := rand.New(rand.NewPCG(uint64(w), 1))
-				for !writers.ended() {
+				for !writers.Ended() {
 					k := rng.IntN(keys)
 					v := (k+1)*rng.IntN(2)<<3 | rng.IntN(8)
 					switch rng.IntN(6) {
@@ -345,7 +347,7 @@ func TestIndexesBesideWriters(t *testing.T) {
 				}
 				x.drop()
 			}
-			writers.finish(t)
+			writers.Finish(t)
 			x.build(t)
 			x.check(t, x.m)
 			x.m.Clear()

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"sort"
 	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
 )
 
 // How what is read by an index is found.
@@ -92,7 +94,7 @@ func (ix *Index[I, K, V]) walk(
 		within := spanOf(&part)
 		ix.unique.at.along(in.moment, in.tx, &within, of.down, func(c *chunk) bool {
 			for _, v := range c.found[:c.n] {
-				if !ix.owners(in, of, keyOf[I](v), valueOf[I, K](v), visit) {
+				if !ix.owners(in, of, chain.KeyOf[I](v), chain.ValueOf[I, K](v), visit) {
 					return false
 				}
 			}
@@ -103,7 +105,7 @@ func (ix *Index[I, K, V]) walk(
 		within := spanOf(&part)
 		ix.entries.at.along(in.moment, in.tx, &within, of.down, func(c *chunk) bool {
 			for _, v := range c.found[:c.n] {
-				if e := (*entry[I, K])(v.key()); !visit(e.index, e.key) {
+				if e := (*entry[I, K])(v.Key()); !visit(e.index, e.key) {
 					return false
 				}
 			}
@@ -135,14 +137,14 @@ func (ix *Index[I, K, V]) endIn(in window[K], of *stretch[I, K]) (first Entry[I,
 		part := ix.entryRange(of)
 		within := spanOf(&part)
 		if v := ix.entries.at.endOf(in.moment, in.tx, &within, of.down); v != nil {
-			e := (*entry[I, K])(v.key())
+			e := (*entry[I, K])(v.Key())
 			found(e.index, e.key)
 		}
 	case ix.unique.at != nil && !of.one:
 		part := ix.indexRange(of)
 		within := spanOf(&part)
 		if v := ix.unique.at.endOf(in.moment, in.tx, &within, of.down); v != nil {
-			ix.owners(in, of, keyOf[I](v), valueOf[I, K](v), found)
+			ix.owners(in, of, chain.KeyOf[I](v), chain.ValueOf[I, K](v), found)
 		}
 	default:
 		ix.walk(in, of, found)

@@ -10,7 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // The sleeper within a bucket's lock. Ordinary builds pin the one that holds it to its
@@ -68,8 +71,8 @@ func sleeperHash(key int) uint64 {
 
 // moveFirst moves bucket 0 to a table of n.
 func moveFirst(m *Map[int, int], n int) {
-	m.index.resizeTo(n)
-	m.index.moveFirst()
+	m.index.ResizeTo(n)
+	m.index.MoveFirst()
 }
 
 // Somebody is held within each step of an insert, of a removal and of a move. In the same
@@ -87,9 +90,9 @@ func TestSleeperWithinBucket(t *testing.T) {
 func (s *bucketSleeper) hold(t *testing.T, p hooks.Point) {
 	m := newMap[int, int](t, still())
 	x := m.index
-	x.unattended(minBuckets)
-	x.remake(sleeperBuckets)
-	x.hash = givenHasher(sleeperHash)
+	x.Unattended(index.MinBuckets)
+	x.Remake(sleeperBuckets)
+	x.Hash = hasher.Given(sleeperHash)
 	want := map[int]int{}
 	for _, key := range []int{0, 1, 2, 3, 4, 5, 6, 7, 60, 100, 101} { // bucket 0 has an overflow
 		m.Store(key, 0)
@@ -99,9 +102,9 @@ func (s *bucketSleeper) hold(t *testing.T, p hooks.Point) {
 	delete(want, 7)
 	before, old := m.Snapshot(), maps.Clone(want)
 
-	w := newStage(t).actor("sleeper", func() { s.do(m) }).to(p)
+	w := stage.New(t).Actor("sleeper", func() { s.do(m) }).To(p)
 	if p == hooks.CellFilled {
-		w.to(p).to(p) // two are marked, the third is there twice
+		w.To(p).To(p) // two are marked, the third is there twice
 	}
 	waiting := map[int]chan struct{}{21: make(chan struct{})}
 	if s.shares {
@@ -126,10 +129,10 @@ func (s *bucketSleeper) hold(t *testing.T, p hooks.Point) {
 			}
 		}
 	}
-	require.True(t, w.held)
-	w.finish()
+	require.True(t, w.Held)
+	w.Finish()
 	for key, inserted := range waiting {
-		await(t, inserted, "the insert of %d waits for ever", key)
+		stage.Await(t, inserted, "the insert of %d waits for ever", key)
 		want[key] = 1
 	}
 	maps.Copy(want, s.effect)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // The sleeping committer. One goroutine is held at each step of its commit, for
@@ -134,7 +135,7 @@ func (s *stalls) timed(worst *atomic.Int64, op func() error) error {
 
 func TestSleepingCommitter(t *testing.T) {
 	hold := *sleepFor
-	if testing.Short() || raceEnabled {
+	if testing.Short() || stage.Race {
 		hold = min(hold, 10*time.Millisecond)
 	}
 	table := fmt.Sprintf("%-36s %-15s %12s %12s %12s %10s", "sleeper", "held at", "reads",
@@ -156,13 +157,13 @@ func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) string {
 		m.Store(key, 0)
 	}
 	var err error
-	w := newStage(t).actor("sleeper", func() { err = s.commit(m) }).to(p)
+	w := stage.New(t).Actor("sleeper", func() { err = s.commit(m) }).To(p)
 
 	var worst stalls
 	var done [8]atomic.Int64
-	workers := newCrew(t)
+	workers := stage.NewCrew(t)
 	worker := func(first, n int, slowest *atomic.Int64, op func(who, round int) error) {
-		workers.loop(n, func(i, round int) error {
+		workers.Loop(n, func(i, round int) error {
 			if err := worst.timed(slowest, func() error { return op(i, round) }); err != nil {
 				return err
 			}
@@ -208,10 +209,10 @@ func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) string {
 	})
 
 	start := time.Now()
-	eventually(t, func() bool {
+	stage.Eventually(t, func() bool {
 		for i := range done {
 			if done[i].Load() < awakeOps {
-				return workers.ended()
+				return workers.Ended()
 			}
 		}
 		return time.Since(start) >= hold
@@ -220,13 +221,13 @@ func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) string {
 	for i := range done {
 		total += done[i].Load()
 	}
-	require.True(t, w.held)
-	workers.finish(t)
+	require.True(t, w.Held)
+	workers.Finish(t)
 	frozen := contents(t, m)
 	before := m.Snapshot()
 	defer before.Close()
 
-	w.finish()
+	w.Finish()
 	if s.blind {
 		require.NoError(t, err, "what has read nothing must commit")
 	} else if err != nil {
@@ -263,20 +264,20 @@ func TestReadersDoNotShieldSleeper(t *testing.T) {
 				m.Store("a", 0)
 				m.Store("b", 0)
 				var err error
-				w := newStage(t).actor("sleeper", func() { err = sleepers[0].commit(m) }).to(p)
+				w := stage.New(t).Actor("sleeper", func() { err = sleepers[0].commit(m) }).To(p)
 				procs := runtime.GOMAXPROCS(1)
 				defer runtime.GOMAXPROCS(procs)
-				readers := newCrew(t)
-				readers.loop(2, func(int, int) error {
+				readers := stage.NewCrew(t)
+				readers.Loop(2, func(int, int) error {
 					return m.View(func(s Snapshot[string, int]) error { s.Get("a"); return nil })
 				})
 				writer := make(chan error, 1)
 				go func() { writer <- overwrite(m) }()
-				require.NoError(t, await(t, writer, "the overwriter waits for the sleeper"))
-				readers.finish(t)
+				require.NoError(t, stage.Await(t, writer, "the overwriter waits for the sleeper"))
+				readers.Finish(t)
 				value, _ := m.Load("a")
 				require.Equal(t, -1, value)
-				w.finish()
+				w.Finish()
 				require.ErrorIs(t, err, ErrConflict)
 				checkQuiet(t, m)
 			})

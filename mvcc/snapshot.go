@@ -6,7 +6,9 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // A Snapshot reads a map as of one moment. Its reads wait for no particular
@@ -70,12 +72,12 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 	// Whether epoch and version were this snapshot's is checked at the end; a
 	// walk as of a stranger's epoch does no harm.
 	at := s.st.head.Epoch()
-	_, _, v := lookup(s.st.index, key)
-	if v.plain(at) {
-		value, ok = valueOf[K, V](v), true
+	_, _, v := index.Lookup(s.st.index, key)
+	if v.Plain(at) {
+		value, ok = chain.ValueOf[K, V](v), true
 	} else {
 		v = s.st.visible(v, at)
-		value, ok = present[K, V](v)
+		value, ok = chain.Present[K, V](v)
 	}
 	s.st.checkRead(s.gen, unsafe.Pointer(&key), v)
 	hooks.At(hooks.GetWalked)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 func TestSnapshotStaysAsItWas(t *testing.T) {
@@ -117,13 +119,13 @@ func TestSnapshotClosedWithinAll(t *testing.T) {
 func TestSnapshotClosedByAnotherGoroutine(t *testing.T) {
 	const n = 64
 	m := newMap[int, int](t, brisk())
-	for round := range sizes(60, 20) {
+	for round := range stage.Sizes(60, 20) {
 		for i := range n {
 			m.Store(i, round)
 		}
 		s := m.Snapshot()
-		c := newCrew(t)
-		c.run(3, func(who int) (err error) {
+		c := stage.NewCrew(t)
+		c.Run(3, func(who int) (err error) {
 			for i := 0; ; i++ {
 				done := panicOf(func() {
 					if who == 0 {
@@ -152,7 +154,7 @@ func TestSnapshotClosedByAnotherGoroutine(t *testing.T) {
 				}
 			}
 		})
-		c.run(1, func(int) error { // it deletes all, closes and takes the slot again
+		c.Run(1, func(int) error { // it deletes all, closes and takes the slot again
 			for i := range n {
 				m.Delete(i)
 			}
@@ -164,7 +166,7 @@ func TestSnapshotClosedByAnotherGoroutine(t *testing.T) {
 			}
 			return nil
 		})
-		c.wait(t)
+		c.Wait(t)
 	}
 	checkQuiet(t, m)
 }

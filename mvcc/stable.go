@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"sync"
 	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
 // A stableHash hashes keys of one type, given by their addresses, in the same way in every process:
@@ -18,7 +20,7 @@ type stableHash func(key unsafe.Pointer) uint64
 
 func newStableHash(t reflect.Type) stableHash {
 	f := stepOf(t)
-	return func(key unsafe.Pointer) uint64 { return f(0, unkept(key)) }
+	return func(key unsafe.Pointer) uint64 { return f(0, hasher.Unkept(key)) }
 }
 
 // A stableStep adds the value at an address to a hash.
@@ -138,7 +140,7 @@ func addText(h uint64, s string) uint64 {
 	return stir(h, rest)
 }
 
-// stir adds x to a hash, see [hasher.mix].
+// stir adds x to a hash, see [hasher.Hasher.Mix].
 func stir(h, x uint64) uint64 {
 	hi, lo := bits.Mul64(h^x^0xa0761d6478bd642f, 0x9e3779b97f4a7c15)
 	hi, lo = bits.Mul64(hi^lo^0xe7037ed1a0b428db, 0xd1b54a32d192ed03)

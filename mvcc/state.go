@@ -8,6 +8,7 @@ import (
 	stdatomic "sync/atomic"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
@@ -46,7 +47,7 @@ func (m *core) open(writer uint64) (st *txState, gen epoch.Gen) {
 	}
 	for {
 		st, gen = m.take()
-		if m.slots.Begin(st.slot, writer) != 0 {
+		if m.Slots.Begin(st.slot, writer) != 0 {
 			if writer != 0 && st.txWork == nil {
 				st.txWork = newWork(st)
 			}
@@ -151,7 +152,7 @@ func (m *core) give(st *txState, gen epoch.Gen) {
 }
 
 func (m *core) newState() *txState {
-	st := &txState{slot: m.slots.Acquire(), m: m}
+	st := &txState{slot: m.Slots.Acquire(), m: m}
 	st.own.init(st, m)
 	// A handle that is dropped without being ended makes its state
 	// unreachable: idle states are held by the pool, busy ones only by their
@@ -173,7 +174,7 @@ func (m *core) newState() *txState {
 // ever, since [epoch.Slots.Release] keeps the number of such a slot.
 func abandon(slot *epoch.Slot) {
 	if !slot.Settled() {
-		abortRecord(slot.Record())
+		chain.AbortRecord(slot.Record())
 	}
 	epoch.Abandon(slot)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
@@ -242,7 +243,7 @@ type counters struct {
 // commonCounters counts what happens to all maps of a database.
 type commonCounters struct {
 	_ [128]byte
-	counts
+	chain.Counts
 	rivals      atomic.Uint64
 	reinstalled atomic.Uint64
 	retries     atomic.Uint64
@@ -269,7 +270,7 @@ func (m *core) stats() Stats {
 		return m.shared.stats()
 	}
 	own := m.sizes()
-	s := Stats{Epoch: uint64(m.slots.Now()), Keys: own.keys, Entries: own.entries,
+	s := Stats{Epoch: uint64(m.Slots.Now()), Keys: own.keys, Entries: own.entries,
 		Bytes: own.index + uint64(own.entries)*own.perVersion}
 	s.setConflicts(own.conflicts)
 	return s
@@ -337,7 +338,7 @@ func (x *shared) stats() Stats {
 	})
 	x.gone.Unlock()
 	c := &x.counters
-	wasted := c.wasted.Load()
+	wasted := c.Wasted.Load()
 	now := x.slots.Now()
 	drawn := uint64(now - epoch.First)
 	if invariant.Enabled && wasted > drawn {
@@ -358,9 +359,9 @@ func (x *shared) stats() Stats {
 		Commits:       drawn - wasted,
 		Ended:         ended,
 		Retries:       c.retries.Load(),
-		Helped:        c.helped.Load(),
-		Pushed:        c.pushed.Load(),
-		Revoked:       c.revoked.Load(),
+		Helped:        c.Helped.Load(),
+		Pushed:        c.Pushed.Load(),
+		Revoked:       c.Revoked.Load(),
 		Rivals:        c.rivals.Load(),
 		Reinstalled:   c.reinstalled.Load(),
 		Claims:        f.Granted,

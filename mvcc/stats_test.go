@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // counted checks that the gauges say what there is, when nothing is going on.
@@ -33,7 +36,7 @@ func TestStatsCount(t *testing.T) {
 	m := newMap[int, int](t, &Options{ManualReclaim: true, ReclaimQueue: 7})
 	r := rand.New(rand.NewPCG(1, 2))
 	var open []Snapshot[int, int]
-	for range sizes(20_000, 3_000) {
+	for range stage.Sizes(20_000, 3_000) {
 		key := r.IntN(50)
 		switch r.IntN(12) {
 		case 0:
@@ -91,7 +94,7 @@ func TestStatsCount(t *testing.T) {
 // Between two ticks the versions of large transactions are counted too.
 func TestStatsCountLargeTransactions(t *testing.T) {
 	m := newMap[int, int](t, &Options{ManualReclaim: true, ReclaimQueue: 1000,
-		PruneThreshold: countMax})
+		PruneThreshold: chain.CountMax})
 	s := m.Snapshot()
 	defer s.Close()
 	for round := range 50 {
@@ -109,10 +112,10 @@ func TestStatsDoNotDrift(t *testing.T) {
 	for _, opts := range []*Options{nil, brisk(), {ReclaimWorkers: 3, ReclaimQueue: 4,
 		ReclaimInterval: time.Millisecond}, {ReclaimWorkers: -1}} {
 		m := newMap[int, int](t, opts)
-		c := newCrew(t)
-		c.run(4, func(who int) error {
+		c := stage.NewCrew(t)
+		c.Run(4, func(who int) error {
 			r := rand.New(rand.NewPCG(uint64(who), 3))
-			for range sizes(20_000, 2_000) {
+			for range stage.Sizes(20_000, 2_000) {
 				key := r.IntN(8)
 				switch r.IntN(8) {
 				case 0:
@@ -135,9 +138,9 @@ func TestStatsDoNotDrift(t *testing.T) {
 			}
 			return nil
 		})
-		c.wait(t)
+		c.Wait(t)
 		// Reclaim may find a key in the hands of a worker.
-		eventually(t, func() bool {
+		stage.Eventually(t, func() bool {
 			require.NoError(t, m.Reclaim(bg))
 			s := m.Stats()
 			return s.Versions == s.Entries && s.Entries == s.Keys
@@ -150,7 +153,7 @@ func TestStatsDoNotDrift(t *testing.T) {
 // with keys that wait to be pruned, with a reader for which as many versions are kept,
 // with very many snapshots, and when all is over.
 func TestStatsBytes(t *testing.T) {
-	for _, n := range []int{50_000, 130_000, 200_000}[:sizes(3, 1)] {
+	for _, n := range []int{50_000, 130_000, 200_000}[:stage.Sizes(3, 1)] {
 		m := newMap[int, int](t, &Options{ManualReclaim: true})
 		before := heap()
 		for range 5 { // until what tests before have left is gone
@@ -160,7 +163,7 @@ func TestStatsBytes(t *testing.T) {
 		check := func(what string) {
 			t.Helper()
 			var s Stats
-			eventually(t, func() bool {
+			stage.Eventually(t, func() bool {
 				got := heap() - before
 				s = m.Stats()
 				return float64(got) < 1.25*float64(s.Bytes) && float64(got) > 0.75*float64(s.Bytes)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // Everything at once, in numbers. What each test checks does not depend on which
@@ -70,13 +72,13 @@ func audit(r Reader[int, int], accounts int, byGet bool) error {
 func TestTransfersAndAudits(t *testing.T) {
 	atProcs(t, func(t *testing.T) {
 		const accounts = 20
-		rounds := sizes(12_000, 400)
+		rounds := stage.Sizes(12_000, 400)
 		m := newMap[int, int](t, &Options{PruneThreshold: 3, ReclaimInterval: brisk().ReclaimInterval})
 		for i := range accounts {
 			m.Store(i, 100)
 		}
-		workers, auditors := newCrew(t), newCrew(t)
-		workers.run(4, func(who int) error {
+		workers, auditors := stage.NewCrew(t), stage.NewCrew(t)
+		workers.Run(4, func(who int) error {
 			r := rand.New(rand.NewPCG(1, uint64(who)))
 			for range rounds {
 				if err := transfer(m, r, accounts); err != nil {
@@ -85,7 +87,7 @@ func TestTransfersAndAudits(t *testing.T) {
 			}
 			return nil
 		})
-		workers.run(1, func(int) error { // audits that write can only commit if they are right
+		workers.Run(1, func(int) error { // audits that write can only commit if they are right
 			for i := range rounds / 40 {
 				err := m.Update(bg, persist, func(tx Tx[int, int]) error {
 					if err := audit(tx, accounts, i%2 == 0); err != nil {
@@ -100,7 +102,7 @@ func TestTransfersAndAudits(t *testing.T) {
 			}
 			return nil
 		})
-		auditors.loop(2, func(who, round int) error {
+		auditors.Loop(2, func(who, round int) error {
 			return m.View(func(s Snapshot[int, int]) error {
 				if err := audit(s, accounts, round%2 == 0); err != nil {
 					return err
@@ -109,8 +111,8 @@ func TestTransfersAndAudits(t *testing.T) {
 				return audit(s, accounts, round%2 == 1)
 			})
 		})
-		workers.wait(t)
-		auditors.finish(t)
+		workers.Wait(t)
+		auditors.Finish(t)
 		s := m.Snapshot()
 		require.NoError(t, audit(s, accounts, true))
 		s.Close()
@@ -121,11 +123,11 @@ func TestTransfersAndAudits(t *testing.T) {
 func TestCounters(t *testing.T) {
 	atProcs(t, func(t *testing.T) {
 		const workers = 6
-		rounds := sizes(10_000, 300)
+		rounds := stage.Sizes(10_000, 300)
 		m := newMap[int, int](t, nil)
 		m.Store(2, 0)
-		c := newCrew(t)
-		c.run(workers, func(who int) error {
+		c := stage.NewCrew(t)
+		c.Run(workers, func(who int) error {
 			for i := range rounds {
 				opts := &TxOptions{MaxAttempts: 1 << 30, Isolation: []Level{LevelSerializable,
 					LevelSnapshot}[i%2]}
@@ -147,7 +149,7 @@ func TestCounters(t *testing.T) {
 			}
 			return nil
 		})
-		c.wait(t)
+		c.Wait(t)
 		n := workers * rounds
 		require.Equal(t, map[int]int{0: n, 1: n, 2: n}, contents(t, m))
 		require.EqualValues(t, 2*n+1, m.Stats().Commits)
@@ -159,10 +161,10 @@ func TestCounters(t *testing.T) {
 func TestChurn(t *testing.T) {
 	atProcs(t, func(t *testing.T) {
 		const pairs = 50
-		rounds := sizes(12_000, 400)
+		rounds := stage.Sizes(12_000, 400)
 		m := newMap[int, int](t, brisk())
-		workers, readers := newCrew(t), newCrew(t)
-		workers.run(4, func(who int) error {
+		workers, readers := stage.NewCrew(t), stage.NewCrew(t)
+		workers.Run(4, func(who int) error {
 			r := rand.New(rand.NewPCG(2, uint64(who)))
 			for i := range rounds {
 				key, value := r.IntN(pairs), who*rounds+i
@@ -187,7 +189,7 @@ func TestChurn(t *testing.T) {
 			}
 			return nil
 		})
-		readers.loop(2, func(who, round int) error {
+		readers.Loop(2, func(who, round int) error {
 			return m.View(func(s Snapshot[int, int]) error {
 				met := map[int]int{}
 				for key, value := range s.All() {
@@ -207,10 +209,10 @@ func TestChurn(t *testing.T) {
 				return nil
 			})
 		})
-		workers.wait(t)
-		readers.finish(t)
+		workers.Wait(t)
+		readers.Finish(t)
 		left := len(contents(t, m))
-		eventually(t, func() bool { return len(heads(m)) == left }, "deleted keys stay in the index")
+		stage.Eventually(t, func() bool { return len(heads(m)) == left }, "deleted keys stay in the index")
 		checkQuiet(t, m)
 	})
 }
@@ -218,12 +220,12 @@ func TestChurn(t *testing.T) {
 // One goroutine writes a rising number to two keys, by turns by a batch and by a
 // Store for each; nobody ever sees it fall, nor the second ahead of the first.
 func TestMonotonicReads(t *testing.T) {
-	rounds := sizes(30_000, 3_000)
+	rounds := stage.Sizes(30_000, 3_000)
 	m := newMap[string, int](t, nil)
 	m.Store("first", 0)
 	m.Store("second", 0)
-	w, readers := newCrew(t), newCrew(t)
-	w.run(1, func(int) error {
+	w, readers := stage.NewCrew(t), stage.NewCrew(t)
+	w.Run(1, func(int) error {
 		for i := 1; i <= rounds; i++ {
 			if i%2 == 0 {
 				m.Store("first", i)
@@ -244,8 +246,8 @@ func TestMonotonicReads(t *testing.T) {
 		return nil
 	})
 	// makes it validate in vain
-	w.loop(1, func(_, round int) error { m.Store("third", round); return nil })
-	readers.loop(3, func(who, round int) error {
+	w.Loop(1, func(_, round int) error { m.Store("third", round); return nil })
+	readers.Loop(3, func(who, round int) error {
 		load := m.Load
 		if who == 0 {
 			s := m.Snapshot()
@@ -263,12 +265,12 @@ func TestMonotonicReads(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, func() bool {
+	stage.Eventually(t, func() bool {
 		v, _ := m.Load("second")
-		return v == rounds || w.ended()
+		return v == rounds || w.Ended()
 	}, "the writer stands still")
-	w.finish(t)
-	readers.finish(t)
+	w.Finish(t)
+	readers.Finish(t)
 	checkQuiet(t, m)
 }
 
@@ -282,8 +284,8 @@ func TestGrowingGOMAXPROCS(t *testing.T) {
 		m.Store(i, 100)
 	}
 	var ops atomic.Int64
-	c := newCrew(t)
-	c.loop(8, func(who, round int) error {
+	c := stage.NewCrew(t)
+	c.Loop(8, func(who, round int) error {
 		ops.Add(1)
 		if who < 2 {
 			return m.View(func(s Snapshot[int, int]) error { return audit(s, accounts, round%2 == 0) })
@@ -293,7 +295,7 @@ func TestGrowingGOMAXPROCS(t *testing.T) {
 	for _, procs := range []int{1, 2, 3, 8, 32, 4, 1, 64, 2} {
 		runtime.GOMAXPROCS(procs)
 		start := ops.Load()
-		eventually(t, func() bool { return ops.Load() > start+500 || c.ended() }, "no progress")
+		stage.Eventually(t, func() bool { return ops.Load() > start+500 || c.Ended() }, "no progress")
 		handles := make([]Snapshot[int, int], 100)
 		for i := range handles {
 			handles[i] = m.Snapshot()
@@ -302,21 +304,21 @@ func TestGrowingGOMAXPROCS(t *testing.T) {
 			s.Close()
 		}
 	}
-	c.finish(t)
+	c.Finish(t)
 	require.Zero(t, m.Stats().Leaked)
-	require.Less(t, coreOf(m).slots.Owned(), 1024, "slots are lost with Ps")
+	require.Less(t, coreOf(m).Slots.Owned(), 1024, "slots are lost with Ps")
 	checkQuiet(t, m)
 }
 
 // Thousands of goroutines, each with a transaction and a snapshot open.
 func TestThousandsOfGoroutines(t *testing.T) {
-	n := sizes(5_000, 500)
+	n := stage.Sizes(5_000, 500)
 	m := newMap[int, int](t, nil)
 	for i := range 100 {
 		m.Store(i, 100)
 	}
-	all, begun, release := newCrew(t), atomic.Int64{}, make(chan struct{})
-	all.run(n, func(who int) error {
+	all, begun, release := stage.NewCrew(t), atomic.Int64{}, make(chan struct{})
+	all.Run(n, func(who int) error {
 		tx := m.Begin(nil)
 		defer tx.Rollback()
 		s := m.Snapshot()
@@ -338,10 +340,10 @@ func TestThousandsOfGoroutines(t *testing.T) {
 		}
 		return nil
 	})
-	eventually(t, func() bool { return begun.Load() == int64(n) }, "goroutines do not begin")
+	stage.Eventually(t, func() bool { return begun.Load() == int64(n) }, "goroutines do not begin")
 	require.Equal(t, 2*n, m.Stats().LiveTx)
 	close(release)
-	all.wait(t)
+	all.Wait(t)
 	s := m.Snapshot()
 	defer s.Close()
 	for who := range n {

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // All commits come, whole and in order, whoever makes them.
@@ -193,7 +196,7 @@ func TestWatchGap(t *testing.T) {
 		lost := m.Watch(t.Context(), nil)
 		coreOf(m).shared.hub.mu.Lock()
 		for i := range longestList {
-			coreOf(m).feed().note(newNode(i, i), 1, nil)
+			coreOf(m).feed().note(chain.New(i, i), 1, nil)
 		}
 		coreOf(m).shared.hub.mu.Unlock()
 		for _, err := range lost {
@@ -269,7 +272,7 @@ func TestWatchStats(t *testing.T) {
 	m.Store(3, 3)
 	require.Equal(t, figures{2, 0, 3, 0}, now())
 	coreOf(m).shared.hub.mu.Unlock()
-	eventually(t, func() bool { return now() == figures{1, 5, 0, 1} }, "it is not told")
+	stage.Eventually(t, func() bool { return now() == figures{1, 5, 0, 1} }, "it is not told")
 	for _, err := range narrow {
 		if err != nil {
 			require.ErrorIs(t, err, ErrGap)
@@ -298,7 +301,7 @@ func TestWatchBesideWriters(t *testing.T) {
 			b.Store(i, opening)
 		}
 		var writers, watchers sync.WaitGroup
-		ctx, cancel := context.WithTimeout(t.Context(), sizes(2*time.Second, 300*time.Millisecond))
+		ctx, cancel := context.WithTimeout(t.Context(), stage.Sizes(2*time.Second, 300*time.Millisecond))
 		for w := range 4 {
 			writers.Go(func() {
 				r := rand.New(rand.NewPCG(uint64(w), 1))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/favour"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // Which writer waits for which, when several want the same key.
@@ -220,7 +221,7 @@ func TestUpdateWithinUpdate(t *testing.T) {
 // Many goroutines and one key, with a pause in which all others run: nobody is left
 // behind, and nothing is lost.
 func TestManyUpdatesOfOneKey(t *testing.T) {
-	workers, rounds := sizes(1000, 100), 5
+	workers, rounds := stage.Sizes(1000, 100), 5
 	m := newMap[string, int](t, nil)
 	var wg sync.WaitGroup
 	errs := make(chan error, workers)

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // A Tx is a transaction that may read and write. It reads as of the moment it
@@ -76,13 +78,13 @@ func getIn[K comparable, V any](tx DBTx, key K, update bool) (value V, ok bool) 
 	}
 	var merge merger
 	if st.hasWritten {
-		var own *node
+		var own *chain.Node
 		if own, merge = st.toRead(unsafe.Pointer(&key)); own != nil {
-			return present[K, V](own)
+			return chain.Present[K, V](own)
 		}
 	}
-	h, p, v := lookup(st.index, key)
-	value, ok = present[K, V](st.read(tx.gen, unsafe.Pointer(&key), h, p, v, update))
+	h, p, v := index.Lookup(st.index, key)
+	value, ok = chain.Present[K, V](st.read(tx.gen, unsafe.Pointer(&key), h, p, v, update))
 	if st.head.Gen() != tx.gen {
 		tx.refuse()
 	}
@@ -107,23 +109,23 @@ func (tx Tx[K, V]) Set(key K, value V) {
 }
 
 // setIn buffers a write.
-func setIn[K comparable, V any](tx DBTx, key K, value V, tomb word) {
+func setIn[K comparable, V any](tx DBTx, key K, value V, tomb chain.Word) {
 	st := tx.st
 	how, v := st.toWrite(unsafe.Pointer(&key))
 	if how == inPlace {
-		own := full[K, V](v)
-		own.key, own.value = key, value
-		setWord(&v.state, tomb)
+		own := chain.VersionOf[K, V](v)
+		own.Key, own.Value = key, value
+		chain.SetWord(&v.State, tomb)
 		st.wrote()
 		return
 	}
 	var h uint64
-	var p place
+	var p index.Place
 	if how == toBeFound { // before the version is made: so the memory of the key is waited for meanwhile
-		h, p, _ = lookup(st.index, key)
+		h, p, _ = index.Lookup(st.index, key)
 	}
-	v = newNode(key, value)
-	setWord(&v.state, tomb)
+	v = chain.New(key, value)
+	chain.SetWord(&v.State, tomb)
 	switch how {
 	case toBeFound:
 		st.writeAt(tx.gen, v, h, p)
@@ -150,7 +152,7 @@ func (tx Tx[K, V]) Delete(key K) {
 		return
 	}
 	var zero V
-	setIn(DBTx(tx), key, zero, tombBit)
+	setIn(DBTx(tx), key, zero, chain.TombBit)
 }
 
 // All returns an iterator over all keys and values, in no particular order: the

@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
@@ -29,21 +31,21 @@ func (tx DBTx) all(visit func(c *chunk) bool) {
 		if w.merge != nil {
 			v = tx.merged(w.v, w.merge, at)
 		}
-		if v.there() && !visit(c.of(v)) {
+		if v.There() && !visit(c.of(v)) {
 			return
 		}
 		tx.check()
 	}
 	left := false
-	p.index.scan(func(_ place, head *node) bool {
-		v := p.m.visible(head, at)
-		p.checkRead(tx.gen, head.key(), v)
+	p.index.Scan(func(_ index.Place, head *chain.Node) bool {
+		v := p.m.Visible(head, at)
+		p.checkRead(tx.gen, head.Key(), v)
 		tx.check()
-		if !v.there() {
+		if !v.There() {
 			return true
 		}
 		if len(mine) > 0 {
-			if i := p.find(head.key()); i >= 0 && i < own {
+			if i := p.find(head.Key()); i >= 0 && i < own {
 				return true
 			}
 		}
@@ -66,11 +68,11 @@ func (tx DBTx) ranged(r *span, down bool, visit func(c *chunk) bool) {
 		chunk: chunk{moment: moment(tx)}}
 	l.begin()
 	for again := true; again; again = l.goOn() {
-		c, left := cursorIn(p.index, l.r, down), false
+		c, left := index.CursorIn(p.index, l.r, down), false
 		for !left && c.Next() {
 			l.note(&c)
 			for h, at := c.Head(); h != nil && !left; h, at = c.Head() {
-				left = !l.visit(at, nodeOf(h))
+				left = !l.visit(at, index.NodeOf(h))
 			}
 		}
 		if !left && l.before(nil) {
@@ -89,7 +91,7 @@ func (l *txLoop) goOn() bool {
 		return false
 	}
 	l.r, l.jump, l.noted = l.jump, nil, -1
-	for w := l.own.first(); w != nil && l.order.Side(l.r, w.v.key()) < 0; w = l.own.first() {
+	for w := l.own.first(); w != nil && l.order.Side(l.r, w.v.Key()) < 0; w = l.own.first() {
 		l.own.pop()
 	}
 	return true
@@ -98,14 +100,14 @@ func (l *txLoop) goOn() bool {
 // end is [Tx.Min], or [Tx.Max] if last is set: nil if there are no keys.
 //
 //go:noinline
-func (tx DBTx) end(last bool) (found *node) {
+func (tx DBTx) end(last bool) (found *chain.Node) {
 	tx.check()
 	partOf(tx.st).m.checkOrdered(false)
 	return tx.endOf(nil, last)
 }
 
 // endOf is end for the keys of r.
-func (tx DBTx) endOf(r *span, last bool) (found *node) {
+func (tx DBTx) endOf(r *span, last bool) (found *chain.Node) {
 	tx.ranged(r, last, func(c *chunk) bool { return c.first(&found) })
 	return found
 }
@@ -135,23 +137,23 @@ func (l *txLoop) begin() {
 }
 
 // visit visits a key of the map, and before it the own writes that come before it.
-func (l *txLoop) visit(at tree.Place, head *node) bool {
+func (l *txLoop) visit(at tree.Place, head *chain.Node) bool {
 	p := partOf(l.tx.st)
-	if w := load(&head.state); !w.committed() || w.epoch() > l.at {
+	if w := chain.Load(&head.State); !w.Committed() || w.Epoch() > l.at {
 		p.rare().again = true
 	} else if l.leaf < len(p.notes) {
-		p.notes[l.leaf].Add(at, headOf(head))
+		p.notes[l.leaf].Add(at, index.HeadOf(head))
 	}
-	v := p.m.visible(head, l.at)
-	p.checkRead(l.tx.gen, head.key(), v)
+	v := p.m.Visible(head, l.at)
+	p.checkRead(l.tx.gen, head.Key(), v)
 	l.tx.check()
 	if !l.before(head) {
 		return false
 	}
-	if w := l.own.first(); w != nil && p.index.hash.equal(w.v.key(), head.key()) {
+	if w := l.own.first(); w != nil && p.index.Hash.Equal(w.v.Key(), head.Key()) {
 		return l.one(l.own.pop())
 	}
-	return !v.there() || l.give(v)
+	return !v.There() || l.give(v)
 }
 
 // note begins a note of the leaf that the loop has come to.
@@ -177,7 +179,7 @@ func (l *txLoop) note(c *tree.Cursor) {
 const maxNotes = 1 << 16
 
 // before visits the own writes that come before the key of head, or all if that is nil.
-func (l *txLoop) before(head *node) bool {
+func (l *txLoop) before(head *chain.Node) bool {
 	for w := l.own.first(); w != nil; w = l.own.first() {
 		if head != nil {
 			if c := l.order.compareNodes(w.v, head); c == 0 || (c > 0) != l.down {
@@ -198,10 +200,10 @@ func (l *txLoop) one(w ownRecord) bool {
 		l.noteTo(v) // it is a read, even if it panics
 		v = l.tx.merged(w.v, w.merge, l.at)
 	}
-	return !v.there() || l.give(v)
+	return !v.There() || l.give(v)
 }
 
-func (l *txLoop) give(v *node) bool {
+func (l *txLoop) give(v *chain.Node) bool {
 	l.noteTo(v)
 	if !l.yield(l.of(v)) {
 		return false
@@ -211,7 +213,7 @@ func (l *txLoop) give(v *node) bool {
 }
 
 // noteTo notes that the loop has gone through all up to the key of v, or all if that is nil.
-func (l *txLoop) noteTo(v *node) {
+func (l *txLoop) noteTo(v *chain.Node) {
 	p := partOf(l.tx.st)
 	st := p.st
 	if st.level != LevelSerializable {
@@ -221,7 +223,7 @@ func (l *txLoop) noteTo(v *node) {
 	defer st.leave() // compare may panic
 	var to unsafe.Pointer
 	if v != nil {
-		to = v.key()
+		to = v.Key()
 	}
 	ranges, noted := l.order.gone(p.ranges, l.noted, l.r, to, l.down)
 	l.noted = noted

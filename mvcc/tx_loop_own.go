@@ -3,11 +3,13 @@ package mvcc
 import (
 	"slices"
 	"sort"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
 )
 
 // An ownRecord is what a loop has to know of a write.
 type ownRecord struct {
-	v     *node
+	v     *chain.Node
 	merge merger
 }
 
@@ -104,7 +106,7 @@ func (p *part) ownWrites(r *span, down bool) *ownRest {
 	}
 	p.putInOrder()
 	writes := p.st.writes
-	side := func(i int) int { return p.m.order.Side(r, writes[p.inOrder[i]].v.key()) }
+	side := func(i int) int { return p.m.order.Side(r, writes[p.inOrder[i]].v.Key()) }
 	n := len(p.inOrder)
 	low := sort.Search(n, func(i int) bool { return side(i) >= 0 })
 	high := low + sort.Search(n-low, func(i int) bool { return side(low+i) > 0 })

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
 )
 
 // A loop over a range that is left at once does not copy all that the transaction has written.
@@ -141,7 +143,7 @@ func TestLoopGoesOnFurtherOn(t *testing.T) {
 	var got []int
 	DBTx(tx).ranged(nil, false, func(c *chunk) bool {
 		for _, v := range c.found[:c.n] {
-			if got = append(got, keyOf[int](v)); got[len(got)-1] == 10 {
+			if got = append(got, chain.KeyOf[int](v)); got[len(got)-1] == 10 {
 				further := From(50)
 				rest := spanOf(&further)
 				c.jump = &rest

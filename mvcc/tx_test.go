@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 func TestReadYourWrites(t *testing.T) {
@@ -240,7 +242,7 @@ func TestErrAfterRefresh(t *testing.T) {
 // Many transactions of one goroutine at once, ended in any order.
 func TestManyOpenTransactions(t *testing.T) {
 	m := newMap[int, int](t, nil)
-	n := sizes(20_000, 2_000)
+	n := stage.Sizes(20_000, 2_000)
 	first := m.Snapshot()
 	defer first.Close()
 	txs := make([]Tx[int, int], n)

@@ -4,6 +4,8 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // Code that has the types of a map is compiled in each package that uses one, and so is all of
@@ -14,9 +16,9 @@ import (
 
 // A txn is what the methods of a [Tx] and a [Snapshot] see of a [part].
 type txn struct {
-	head  *epoch.Head // of the slot
-	index *index      // of the map: a read is there one load sooner
-	plain bool        // see core
+	head  *epoch.Head  // of the slot
+	index *index.Index // of the map: a read is there one load sooner
+	plain bool         // see core
 	// hasWritten says that there are writes to the map.
 	hasWritten bool
 }
@@ -27,13 +29,13 @@ func stateOf(t *txn) *txState { return partOf(t).st }
 // visible returns what is seen at an epoch of the key whose head is v.
 //
 //go:noinline
-func (t *txn) visible(v *node, at epoch.Epoch) *node { return partOf(t).m.visible(v, at) }
+func (t *txn) visible(v *chain.Node, at epoch.Epoch) *chain.Node { return partOf(t).m.Visible(v, at) }
 
 // toRead begins a read of the key at key, which ends here if it has a version that the transaction
 // has written. If merge is not nil it applies to what is read.
 //
 //go:noinline
-func (t *txn) toRead(key unsafe.Pointer) (own *node, merge merger) {
+func (t *txn) toRead(key unsafe.Pointer) (own *chain.Node, merge merger) {
 	p := partOf(t)
 	st := p.st
 	st.enter()
@@ -54,12 +56,12 @@ func (t *txn) toRead(key unsafe.Pointer) (own *node, merge merger) {
 //
 //go:noinline
 func (t *txn) read(
-	gen epoch.Gen, key unsafe.Pointer, h uint64, at place, v *node, update bool,
-) *node {
+	gen epoch.Gen, key unsafe.Pointer, h uint64, at index.Place, v *chain.Node, update bool,
+) *chain.Node {
 	p := partOf(t)
 	st := p.st
 	st.enterAgain(gen)
-	if !v.plain(st.epoch()) {
+	if !v.Plain(st.epoch()) {
 		v = p.visible(gen, v)
 	}
 	if n := len(st.reads); v != nil && n < cap(st.reads) && n+1 < st.full &&
@@ -90,7 +92,7 @@ const (
 // toWrite begins a write of the key at key. write, or wrote if it is in place, must follow.
 //
 //go:noinline
-func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *node) {
+func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *chain.Node) {
 	p := partOf(t)
 	st := p.st
 	if p.schemaFor() != nil {
@@ -113,7 +115,7 @@ func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *node) {
 		read = p.known(key)
 	}
 	if read > 0 {
-		st.begun = begun{i: -1, read: read, h: p.index.hash.sum(key)}
+		st.begun = begun{i: -1, read: read, h: p.index.Hash.Sum(key)}
 		return placed, nil
 	}
 	st.leave() // a function of the user may panic that compares keys
@@ -136,7 +138,7 @@ func (t *txn) wrote() { stateOf(t).leave() }
 // write ends a write of v, where toWrite has found.
 //
 //go:noinline
-func (t *txn) write(v *node) {
+func (t *txn) write(v *chain.Node) {
 	p := partOf(t)
 	st := p.st
 	if b := &st.begun; b.i >= 0 {
@@ -151,7 +153,7 @@ func (t *txn) write(v *node) {
 // writeAt ends a write of v, whose key has hash h and is at a place.
 //
 //go:noinline
-func (t *txn) writeAt(gen epoch.Gen, v *node, h uint64, at place) {
+func (t *txn) writeAt(gen epoch.Gen, v *chain.Node, h uint64, at index.Place) {
 	p := partOf(t)
 	p.st.enterAgain(gen)
 	p.note(v, h, at)
@@ -162,7 +164,7 @@ func (t *txn) writeAt(gen epoch.Gen, v *node, h uint64, at place) {
 // what it has merged. mergeMore, or toWrite if own is not nil, must follow.
 //
 //go:noinline
-func (t *txn) toMerge(key unsafe.Pointer) (own *node, merge merger) {
+func (t *txn) toMerge(key unsafe.Pointer) (own *chain.Node, merge merger) {
 	p := partOf(t)
 	st := p.st
 	st.enter()
@@ -179,16 +181,16 @@ func (t *txn) toMerge(key unsafe.Pointer) (own *node, merge merger) {
 // whose key is the other zero, or has other memory.
 //
 //go:noinline
-func (t *txn) mergeMore(gen epoch.Gen, v *node, merge merger, more bool) {
+func (t *txn) mergeMore(gen epoch.Gen, v *chain.Node, merge merger, more bool) {
 	p := partOf(t)
 	st := p.st
 	if more {
 		st.enterAgain(gen)
-		i := p.find(v.key())
+		i := p.find(v.Key())
 		st.replace(i, v)
 		st.writes[i].merge = merge
 	} else {
-		h, at := p.locate(v.key()) // which may call a function of the user that compares keys
+		h, at := p.locate(v.Key()) // which may call a function of the user that compares keys
 		st.enterAgain(gen)
 		p.note(v, h, at)
 		st.writes[len(st.writes)-1].merge = merge
@@ -221,7 +223,7 @@ func (t *txn) engine() *engine { return hide(partOf(t).m) }
 // not for snapshots to look at: it may serve somebody else by now.
 //
 //go:noinline
-func (t *txn) written(key unsafe.Pointer, own bool) *node {
+func (t *txn) written(key unsafe.Pointer, own bool) *chain.Node {
 	p := partOf(t)
 	st := p.st
 	if own {
@@ -229,6 +231,6 @@ func (t *txn) written(key unsafe.Pointer, own bool) *node {
 			return st.writes[i].v
 		}
 	}
-	_, _, head := p.index.seek(key)
-	return p.m.visible(head, st.epoch())
+	_, _, head := p.index.Seek(key)
+	return p.m.Visible(head, st.epoch())
 }

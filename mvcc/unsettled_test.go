@@ -8,11 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 )
 
 // leftInstalled begins a transaction that installs two keys, and is left there, as by a fault in a
 // commit. Its record is said to be what is given.
-func leftInstalled(t *testing.T, m *Map[int, int], record func(w word) word) *txState {
+func leftInstalled(t *testing.T, m *Map[int, int], record func(w chain.Word) chain.Word) *txState {
 	t.Helper()
 	tx := m.Begin(nil)
 	tx.Set(1, -1)
@@ -20,23 +21,23 @@ func leftInstalled(t *testing.T, m *Map[int, int], record func(w word) word) *tx
 	st := stateOf(tx.st)
 	st.prepare(0)
 	require.Equal(t, resultOK, st.installAll(tx.gen))
-	w := load(st.record())
+	w := chain.Load(st.record())
 	st.record().Store(uint64(record(w)))
 	return st
 }
 
-var leftRecords = map[string]func(w word) word{
-	"active":    func(w word) word { return w },
-	"goes on":   func(w word) word { return w + installStep },
-	"tentative": func(w word) word { return w.announced(1, checkBit).drawn(2) },
-	"aborted":   func(w word) word { return w.aborted() },
+var leftRecords = map[string]func(w chain.Word) chain.Word{
+	"active":    func(w chain.Word) chain.Word { return w },
+	"goes on":   func(w chain.Word) chain.Word { return w + chain.InstallStep },
+	"tentative": func(w chain.Word) chain.Word { return w.Announced(1, chain.CheckBit).Drawn(2) },
+	"aborted":   func(w chain.Word) chain.Word { return w.Aborted() },
 }
 
 // collect has the garbage collector find a state that nobody has any more.
 func collectSlots(m *Map[int, int], owned int) (found bool) {
 	for range 200 {
 		runtime.GC()
-		if coreOf(m).slots.Leaked() > 0 && coreOf(m).slots.Owned() <= owned {
+		if coreOf(m).Slots.Leaked() > 0 && coreOf(m).Slots.Owned() <= owned {
 			return true
 		}
 		time.Sleep(time.Millisecond)
@@ -92,19 +93,19 @@ func TestLeftCommitStaysAborted(t *testing.T) {
 // A version whose slot is gone says aborted from then on, whoever gets the number.
 func TestSlotGone(t *testing.T) {
 	m := newMap[int, int](t, still())
-	st := leftInstalled(t, m, func(w word) word { return w })
+	st := leftInstalled(t, m, func(w chain.Word) chain.Word { return w })
 	gen := st.gen()
 	v := st.writes[0].v
 	st.slot.Settle(0) // which is not so
 	require.True(t, st.end(gen))
 	number := st.slot.Number()
-	coreOf(m).slots.Release(st.slot)
+	coreOf(m).Slots.Release(st.slot)
 	require.False(t, m.Has(1))
 	require.False(t, m.Has(2)) // either is the first that was installed
-	require.True(t, load(&v.state).is(kindAborted))
-	s := coreOf(m).slots.Acquire()
+	require.True(t, chain.Load(&v.State).Is(chain.KindAborted))
+	s := coreOf(m).Slots.Acquire()
 	require.Equal(t, number, s.Number())
-	s.Record().Store(uint64(word(0).at(epoch.First)))
+	s.Record().Store(uint64(chain.Word(0).At(epoch.First)))
 	require.False(t, m.Has(1))
-	require.Nil(t, coreOf(m).newest(v))
+	require.Nil(t, coreOf(m).Newest(v))
 }

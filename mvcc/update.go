@@ -229,7 +229,7 @@ func (m *core) attempt(
 	}
 	ended := epoch.Epoch(0)
 	if b.suspects { // it is the clock, which others write all the time
-		ended = m.slots.Now()
+		ended = m.Slots.Now()
 	}
 	st.enter() // until the state is used again
 	after := st.after

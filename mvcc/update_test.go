@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 func TestUpdateReturnsErrorUnchanged(t *testing.T) {
@@ -188,7 +190,7 @@ func leave(t *testing.T, f func()) {
 		f()
 		returned = true
 	}()
-	require.False(t, await(t, done, "a callback that is left hangs"),
+	require.False(t, stage.Await(t, done, "a callback that is left hangs"),
 		"the panic or Goexit was swallowed")
 }
 

@@ -2,6 +2,8 @@ package mvcc
 
 import (
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // Validation asks whether everything the transaction read is what it would read
@@ -32,12 +34,12 @@ const validateStride = 64
 // commit epoch from that of w up to e. It returns the record as it left it. It
 // gives up early, with ok, if the record has changed, since the caller's CAS
 // will fail then; if it has an alarm, only if the record is decided.
-func (st *txState) validate(w word, e epoch.Epoch) (now word, ok bool) {
-	least := w.epoch()
+func (st *txState) validate(w chain.Word, e epoch.Epoch) (now chain.Word, ok bool) {
+	least := w.Epoch()
 	st.says = w
 	for i := range st.reads {
 		r := &st.reads[i]
-		if r.at().load() != r.seen && !st.parts[r.of].valid(r, least, e) { // nearly never
+		if r.at().Load() != r.seen && !st.parts[r.of].valid(r, least, e) { // nearly never
 			return st.says, false
 		}
 		if !st.goesOnValidating() {
@@ -61,15 +63,15 @@ func (st *txState) goesOnValidating() bool {
 	// Only a tentative record has the bit to flip. In an announced one it
 	// says that there is something to validate.
 	w := st.says
-	if w.tag() == tagTentative && advance(st.record(), w, w^checkBit) {
-		st.says = w ^ checkBit
+	if w.Tag() == chain.TagTentative && chain.Advance(st.record(), w, w^chain.CheckBit) {
+		st.says = w ^ chain.CheckBit
 		return true
 	}
 	if st.alarm == nil {
 		return false
 	}
-	st.says = load(st.record())
-	return st.says.tag() == tagTentative || st.says.tag() == tagAnnounced
+	st.says = chain.Load(st.record())
+	return st.says.Tag() == chain.TagTentative || st.says.Tag() == chain.TagAnnounced
 }
 
 // validate is that for the keys of the part that were absent, and for ranges. goOn is false if
@@ -77,12 +79,12 @@ func (st *txState) goesOnValidating() bool {
 func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 	// This must follow the draw of e. Nobody writes the table of an index that was dropped.
 	if p.m.inner && p.m.dropped.Load() && p.st.level == LevelSerializable {
-		p.conflictOn(p.index.moved.key(), ConflictScan, nil) // of no key
+		p.conflictOn(p.index.Moved.Key(), ConflictScan, nil) // of no key
 		return false, false
 	}
 	for i := range p.absences() {
 		key, hash := p.absent.at(i)
-		at, h := p.index.find(hash, key)
+		at, h := p.index.Find(hash, key)
 		if v := p.settled(at, h, e); !absentSince(p.m, v, least) {
 			p.conflictOn(key, ConflictRead, v)
 			return false, false
@@ -99,9 +101,9 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 	// is inserted behind our back draws an epoch above e.
 	from := p.st.epoch()
 	ok, goOn = true, true
-	unchanged := func(at place, head *node) bool {
-		if v := p.settled(at, head, e); v != nil && p.m.commitEpoch(v) > from {
-			p.conflictOn(v.key(), ConflictScan, v)
+	unchanged := func(at index.Place, head *chain.Node) bool {
+		if v := p.settled(at, head, e); v != nil && p.m.CommitEpoch(v) > from {
+			p.conflictOn(v.Key(), ConflictScan, v)
 			ok = false
 			return false
 		}
@@ -109,7 +111,7 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 		return goOn
 	}
 	if p.scanned && p.st.level == LevelSerializable { // DeleteFunc scans at every level
-		p.index.scan(unchanged)
+		p.index.Scan(unchanged)
 		return ok, goOn
 	}
 	if !p.again {
@@ -127,7 +129,7 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 		}
 	}
 	for i := range p.ranges {
-		if !p.index.span(&p.ranges[i], false, unchanged) {
+		if !p.index.Span(&p.ranges[i], false, unchanged) {
 			break
 		}
 	}
@@ -137,7 +139,7 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 // validated is validate, but with a result: a transaction that has been evicted
 // meanwhile cannot tell, since what it would conflict with may have been taken out
 // of the index.
-func (st *txState) validated(gen epoch.Gen, w word, e epoch.Epoch) (now word, r result) {
+func (st *txState) validated(gen epoch.Gen, w chain.Word, e epoch.Epoch) (now chain.Word, r result) {
 	now, ok := st.validate(w, e)
 	switch {
 	case !ok:
@@ -152,44 +154,44 @@ func (st *txState) validated(gen epoch.Gen, w word, e epoch.Epoch) (now word, r 
 // least to e. Otherwise it notes a conflict.
 func (p *part) valid(r *readRecord, least, e epoch.Epoch) bool {
 	at := r.at()
-	h := at.load()
+	h := at.Load()
 	if h == r.seen {
 		return true
 	}
-	if !p.index.head(h) || !p.index.hash.equal(h.key(), r.seen.key()) {
+	if !p.index.IsHead(h) || !p.index.Hash.Equal(h.Key(), r.seen.Key()) {
 		// The cell has moved, or the key has left the index since: then what was
 		// seen was a tombstone, or our cell would have kept it.
-		_, at, h = p.index.seek(r.seen.key())
+		_, at, h = p.index.Seek(r.seen.Key())
 	}
 	v := p.settled(at, h, e)
-	if v == r.seen || !r.seen.there() && absentSince(p.m, v, least) {
+	if v == r.seen || !r.seen.There() && absentSince(p.m, v, least) {
 		return true
 	}
-	p.conflictOn(r.seen.key(), ConflictRead, v)
+	p.conflictOn(r.seen.Key(), ConflictRead, v)
 	return false
 }
 
 // absentSince reports whether v, the newest committed version of a key, says that
 // the key is absent from epoch e on. A tombstone above e does not: what it
 // deleted may have been there at e.
-func absentSince(m *core, v *node, e epoch.Epoch) bool {
-	return v == nil || v.tombstone() && m.commitEpoch(v) < e
+func absentSince(m *core, v *chain.Node, e epoch.Epoch) bool {
+	return v == nil || v.Tombstone() && m.CommitEpoch(v) < e
 }
 
 // settled returns the newest committed version of the key whose head at a place was v, not
 // counting those of the transaction itself, which validates as of epoch e; nil if there
 // is none. An undecided writer with an epoch below e is given a moment and then pushed
 // above e: only the later waits for the earlier.
-func (p *part) settled(at place, v *node, e epoch.Epoch) *node {
+func (p *part) settled(at index.Place, v *chain.Node, e epoch.Epoch) *chain.Node {
 	if v != nil {
-		if _, r := p.m.resolve(v); r == p.st.record() {
-			return v.next.Load() // decided, and the newest below v for as long as v is undecided
+		if _, r := p.m.Resolve(v); r == p.st.record() {
+			return v.Next.Load() // decided, and the newest below v for as long as v is undecided
 		}
 	}
 	if p.st.alarm != nil {
 		return p.m.decidedHead(at, v)
 	}
-	return p.m.newestAt(v, e-1)
+	return p.m.NewestAt(v, e-1)
 }
 
 // doomed reports whether a transaction that writes is certain to conflict: a value it read
@@ -197,16 +199,16 @@ func (p *part) settled(at place, v *node, e epoch.Epoch) *node {
 func (st *txState) doomed() bool {
 	for i := range st.reads {
 		r := &st.reads[i]
-		if ok := r.seen.there(); !ok {
+		if ok := r.seen.There(); !ok {
 			continue
 		}
-		if r.at().load() == r.seen {
+		if r.at().Load() == r.seen {
 			continue
 		}
 		p := st.parts[r.of]
-		_, h := p.index.again(r.at(), p.index.hash.sum(r.seen.key()), r.seen.key())
-		if v := p.m.newest(h); v != r.seen {
-			p.conflictOn(r.seen.key(), ConflictRead, v)
+		_, h := p.index.Again(r.at(), p.index.Hash.Sum(r.seen.Key()), r.seen.Key())
+		if v := p.m.Newest(h); v != r.seen {
+			p.conflictOn(r.seen.Key(), ConflictRead, v)
 			return true
 		}
 	}
@@ -246,7 +248,7 @@ func (st *txState) written() bool {
 	}
 	for i := range st.reads {
 		r := &st.reads[i]
-		j := st.parts[r.of].find(r.seen.key())
+		j := st.parts[r.of].find(r.seen.Key())
 		if j < 0 {
 			return false
 		}
@@ -277,7 +279,7 @@ func (st *txState) known() (n int) {
 
 // seen returns what was read of the key of w, which is read and written: its version,
 // or nil.
-func (st *txState) seen(w *write) *node {
+func (st *txState) seen(w *write) *chain.Node {
 	if w.read == readAbsent {
 		return nil
 	}

@@ -8,7 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // What validation must not miss, and whom writers may abort.
@@ -19,31 +22,31 @@ import (
 func TestValidatorDoesNotFallThroughCommittedHead(t *testing.T) {
 	m := newMap[string, int](t, still())
 	m.Store("x", 1)
-	stage := newStage(t)
+	stage := stage.New(t)
 	var err error
-	v := stage.actor("validator", func() {
+	v := stage.Actor("validator", func() {
 		tx := m.Begin(nil)
 		tx.Get("x")
 		tx.Set("y", 1)
 		err = tx.Commit()
-	}).to(hooks.CommitEntries)
+	}).To(hooks.CommitEntries)
 	m.Store("x", 2)
-	w := stage.actor("writer", func() {
+	w := stage.Actor("writer", func() {
 		tx := m.Begin(nil)
 		tx.Set("x", 3)
 		tx.Set("z", 3)
 		if err := tx.Commit(); err != nil {
 			panic(err)
 		}
-	}).to(hooks.InstalledAll)
-	v.to(hooks.HeadSkipped)
-	w.finish()
+	}).To(hooks.InstalledAll)
+	v.To(hooks.HeadSkipped)
+	w.Finish()
 	prune(m)
-	links := chain(m, "x")
+	links := chainOf(m, "x")
 	require.Len(t, links, 2, "the test needs the version 2 to be dropped")
 	require.Equal(t, 3, links[0].Value)
 	require.Equal(t, 1, links[1].Value)
-	v.finish()
+	v.Finish()
 	requireConflict(t, err, "x", ConflictRead)
 	checkQuiet(t, m)
 }
@@ -55,24 +58,24 @@ func TestSlotIsHeldUntilValidated(t *testing.T) {
 		m := newMap[string, int](t, still())
 		m.Store("x", 1)
 		m.Store("gone", 1)
-		stage := newStage(t)
+		stage := stage.New(t)
 		var at epoch.Epoch
-		w := stage.actor("writer", func() {
+		w := stage.Actor("writer", func() {
 			tx := m.Begin(nil)
 			at = stateOf(tx.st).epoch()
 			tx.Get("x")
 			tx.Set("y", 1)
 			_ = tx.Commit()
-		}).to(p)
+		}).To(p)
 		m.Store("x", 2)
 		m.Store("x", 3)
 		m.Delete("gone")
 		prune(m)
 		require.Equal(t, 1, m.Stats().LiveTx, "%v: the slot was released", p)
 		require.Contains(t, coreOf(m).gc.View().Live(), at)
-		require.Len(t, chain(m, "x"), 2, "what was read is dropped")
-		require.Len(t, chain(m, "gone"), 2)
-		w.finish()
+		require.Len(t, chainOf(m, "x"), 2, "what was read is dropped")
+		require.Len(t, chainOf(m, "gone"), 2)
+		w.Finish()
 		checkQuiet(t, m)
 	}
 }
@@ -96,22 +99,22 @@ func TestValidatorMeetsReplacedKey(t *testing.T) {
 			t.Run(name+"/"+p.String(), func(t *testing.T) {
 				m := newMap[string, int](t, still())
 				// one bucket
-				m.index.hash = givenHasher(func(string) uint64 { return 0 })
+				m.index.Hash = hasher.Given(func(string) uint64 { return 0 })
 				m.Store("gone", 1)
 				m.Delete("gone")
 				var err error
-				w := newStage(t).actor("writer", func() {
+				w := stage.New(t).Actor("writer", func() {
 					tx := m.Begin(nil)
 					if _, ok := tx.Get("gone"); ok {
 						panic("not gone")
 					}
 					tx.Set("y", 1)
 					err = tx.Commit()
-				}).to(p)
+				}).To(p)
 				prune(m)
 				require.False(t, m.has("gone"), "the key that was read is to leave the index")
 				change.do(m)
-				w.finish()
+				w.Finish()
 				if change.conflict {
 					requireConflict(t, err, "gone", ConflictRead)
 				} else {
@@ -145,9 +148,9 @@ func TestValidatorMeetsMovedKey(t *testing.T) {
 			requireAbsent[int](t)(tx.Get("gone"))
 			requireAbsent[int](t)(tx.Get("never there"))
 			tx.Set("y", 1)
-			now := m.index.size()
-			m.index.resizeTo(2 * now)
-			require.NotEqual(t, now, m.index.size(), "the test needs another table")
+			now := m.index.Size()
+			m.index.ResizeTo(2 * now)
+			require.NotEqual(t, now, m.index.Size(), "the test needs another table")
 			key := change(m)
 			if err := tx.Commit(); key != nil {
 				requireConflict(t, err, key, ConflictRead)
@@ -168,7 +171,7 @@ func TestPhantomWhileCommitting(t *testing.T) {
 			hooks.Tentative, hooks.Validated} {
 			m := newMap[string, int](t, still())
 			var err error
-			w := newStage(t).actor("counter", func() {
+			w := stage.New(t).Actor("counter", func() {
 				tx := m.Begin(nil)
 				if scan {
 					for range tx.All() {
@@ -178,16 +181,16 @@ func TestPhantomWhileCommitting(t *testing.T) {
 				}
 				tx.Set("count", 0)
 				err = tx.Commit()
-			}).to(p)
+			}).To(p)
 			m.Store("p", 1)
 			between := m.Snapshot()
 			requireValue(t, 1)(between.Get("p"))
-			w.finish()
+			w.Finish()
 			if p == hooks.InstalledAll {
 				require.ErrorIs(t, err, ErrConflict, "p has the earlier epoch")
 			}
 			if err == nil {
-				require.Less(t, chain(m, "count")[0].Epoch, chain(m, "p")[0].Epoch)
+				require.Less(t, chainOf(m, "count")[0].Epoch, chainOf(m, "p")[0].Epoch)
 				requireValue(t, 0)(between.Get("count"))
 			} else {
 				requireAbsent[int](t)(between.Get("count"))
@@ -223,14 +226,14 @@ func TestWriteSkewWhileCommitting(t *testing.T) {
 				}
 			}
 			var a, b error
-			stage := newStage(t)
-			second := stage.actor("second", withdraw("y", &b))
+			stage := stage.New(t)
+			second := stage.Actor("second", withdraw("y", &b))
 			if early {
-				second.to(hooks.CommitEntries)
+				second.To(hooks.CommitEntries)
 			}
-			first := stage.actor("first", withdraw("x", &a)).to(p)
-			second.finish()
-			first.finish()
+			first := stage.Actor("first", withdraw("x", &a)).To(p)
+			second.Finish()
+			first.Finish()
 			require.False(t, a == nil && b == nil, "both commit, at %v", p)
 			require.False(t, a != nil && b != nil, "neither commits, at %v", p)
 			x, _ := m.Load("x")
@@ -251,16 +254,16 @@ func TestAbortedBatchInstallsAgain(t *testing.T) {
 				m.Store("x", 0)
 				m.Store("y", 0)
 				var err error
-				w := newStage(t).actor("batch", func() {
+				w := stage.New(t).Actor("batch", func() {
 					tx := m.Begin(opts)
 					for _, key := range []string{"x", "y", "new"} {
 						tx.Set(key, 1)
 					}
 					tx.Delete("absent")
 					err = tx.Commit()
-				}).to(p)
+				}).To(p)
 				if p == hooks.Installed {
-					w.to(p).to(p)
+					w.To(p).To(p)
 				}
 				if rival == "both" {
 					mustUpdate(t, m, opts, func(tx Tx[string, int]) {
@@ -272,7 +275,7 @@ func TestAbortedBatchInstallsAgain(t *testing.T) {
 					m.Store(rival, 2)
 				}
 				prune(m)
-				w.finish()
+				w.Finish()
 				require.NoError(t, err)
 				require.Equal(t, map[string]int{"x": 1, "y": 1, "new": 1}, contents(t, m))
 				if p == hooks.InstalledAll {
@@ -294,22 +297,22 @@ func TestTombstoneBelowAbortedWriteIsReclaimed(t *testing.T) {
 		hold := m.Snapshot() // or else x leaves the index before it is installed on
 		m.Delete("x")
 		var err error
-		w := newStage(t).actor("writer", func() {
+		w := stage.New(t).Actor("writer", func() {
 			tx := m.Begin(nil)
 			tx.Get("read")
 			tx.Set("x", 2)
 			tx.Set("y", 2)
 			err = tx.Commit()
-		}).to(p)
+		}).To(p)
 		m.Store("read", 2)
 		hold.Close()
 		passes(t, m, 3)
-		w.finish()
+		w.Finish()
 		requireConflict(t, err, "read", ConflictRead)
-		eventually(t, func() bool {
+		stage.Eventually(t, func() bool {
 			return !m.has("y")
 		}, "%v: y, which was never there, stays in the index", p)
-		eventually(t, func() bool {
+		stage.Eventually(t, func() bool {
 			return !m.has("x")
 		}, "%v: x, which was deleted, stays in the index", p)
 	}
@@ -319,7 +322,7 @@ func TestTombstoneBelowAbortedWriteIsReclaimed(t *testing.T) {
 func passes(t testing.TB, m *Map[string, int], n uint64) {
 	t.Helper()
 	start := m.Stats().TickRefreshes
-	eventually(t, func() bool {
+	stage.Eventually(t, func() bool {
 		return m.Stats().TickRefreshes > start+n
 	}, "the background work stands still")
 }
@@ -334,8 +337,8 @@ func TestSignOfLifeKeepsValidation(t *testing.T) {
 		for i := range n + 1 {
 			m.Store(i, 0)
 		}
-		stage := newStage(t)
-		blocker := stage.actor("blocker", func() {
+		stage := stage.New(t)
+		blocker := stage.Actor("blocker", func() {
 			tx := m.Begin(nil)
 			tx.Set(5, 1)
 			tx.Set(-5, 1)
@@ -343,7 +346,7 @@ func TestSignOfLifeKeepsValidation(t *testing.T) {
 		})
 		var tx Tx[int, int]
 		var err error
-		w := stage.actor("validator", func() {
+		w := stage.Actor("validator", func() {
 			tx = m.Begin(nil)
 			stateOf(tx.st).rare().revoked = maxRevocations // so it watches
 			for i := range n + 1 {
@@ -351,17 +354,17 @@ func TestSignOfLifeKeepsValidation(t *testing.T) {
 			}
 			tx.Set(-1, 1)
 			err = tx.Commit()
-		}).to(hooks.CommitEntries)
+		}).To(hooks.CommitEntries)
 		m.Store(n, 1)
-		blocker.to(hooks.InstalledAll)
-		w.to(hooks.HeadSkipped)
+		blocker.To(hooks.InstalledAll)
+		w.To(hooks.HeadSkipped)
 		record := stateOf(tx.st).record()
-		coreOf(m).revoke(record, load(record))
-		require.EqualValues(t, tagAnnounced, load(record).tag())
-		w.finish()
+		coreOf(m).Revoke(record, chain.Load(record))
+		require.EqualValues(t, chain.TagAnnounced, chain.Load(record).Tag())
+		w.Finish()
 		requireConflict(t, err, n, ConflictRead)
 		requireAbsent[int](t)(m.Load(-1))
-		blocker.finish()
+		blocker.Finish()
 		checkQuiet(t, m)
 	}
 }

@@ -1,11 +1,15 @@
 package mvcc
 
-import "github.com/mvccmap/mvccmap/epoch"
+import (
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
+)
 
 // withdraw takes the versions that were installed off their chains, as far as nobody else has. The
 // record is aborted already, or it is aborted here: nobody else can announce it.
 func (st *txState) withdraw() {
-	abortRecord(st.record())
+	chain.AbortRecord(st.record())
 	st.retreat()
 	if st.multi() {
 		st.slot.Settle(0)
@@ -21,7 +25,7 @@ func (st *txState) retreat() {
 	for i := range st.writes[:st.installed] {
 		w := &st.writes[i]
 		if multi {
-			w.v.putOutcome(word(0).aborted())
+			w.v.PutOutcome(chain.Word(0).Aborted())
 		}
 		st.parts[w.of].m.takeOff(w.at(), w.hash, w.v)
 	}
@@ -36,11 +40,11 @@ func (st *txState) retreat() {
 
 // abortLeft aborts the record of a commit that a function of the user has left, unless it is
 // decided, and returns what it said before. Epochs that were drawn for it are no commit's.
-func (m *core) abortLeft(r *record) (was word) {
-	m.slots.Next() // it may be announced, see abortRival
-	m.counters.wasted.Add(1)
-	if was = abortRecord(r); was.tag() == tagTentative {
-		m.counters.wasted.Add(1)
+func (m *core) abortLeft(r *chain.Record) (was chain.Word) {
+	m.Slots.Next() // it may be announced, see abortRival
+	m.counters.Wasted.Add(1)
+	if was = chain.AbortRecord(r); was.Tag() == chain.TagTentative {
+		m.counters.Wasted.Add(1)
 	}
 	return was
 }
@@ -55,14 +59,14 @@ func (st *txState) unwind(gen epoch.Gen) {
 	st.claim.End()
 	st.endAlarm()
 	installed := st.installed > 0
-	multi, after, outcome := st.multi(), st.after, word(0).aborted()
-	if w := load(st.record()); !multi && w.committed() && w.epoch() != 0 {
+	multi, after, outcome := st.multi(), st.after, chain.Word(0).Aborted()
+	if w := chain.Load(st.record()); !multi && w.Committed() && w.Epoch() != 0 {
 		installed = true // as a Store is
 	}
 	if installed || multi && !st.slot.Settled() {
 		total := uint64(0)
-		if w := st.m.abortLeft(st.record()); w.committed() {
-			outcome, total = word(0).at(w.epoch()), uint64(len(st.writes)-1)
+		if w := st.m.abortLeft(st.record()); w.Committed() {
+			outcome, total = chain.Word(0).At(w.Epoch()), uint64(len(st.writes)-1)
 		}
 		st.putOutcomes(outcome)
 		if multi && !st.slot.Settled() {
@@ -72,8 +76,8 @@ func (st *txState) unwind(gen epoch.Gen) {
 	st.end(gen)
 	defer func() { // even if what follows calls Goexit once more
 		st.recycle(gen)
-		if outcome.committed() {
-			quietly(func() { committed(after, outcome.epoch()) })
+		if outcome.Committed() {
+			quietly(func() { committed(after, outcome.Epoch()) })
 		}
 	}()
 	quietly(func() { st.tidyAfter(outcome) })
@@ -88,13 +92,13 @@ func quietly(f func()) {
 
 // putOutcomes puts the outcome into the versions of the slot's record, as far as they do not have
 // it, and counts keys.
-func (st *txState) putOutcomes(outcome word) {
+func (st *txState) putOutcomes(outcome chain.Word) {
 	for i := range st.writes {
-		if v := st.writes[i].v; load(&v.state).is(kindIndirect) {
-			v.putOutcome(outcome)
+		if v := st.writes[i].v; chain.Load(&v.State).Is(chain.KindIndirect) {
+			v.PutOutcome(outcome)
 		}
 	}
-	if outcome.committed() {
+	if outcome.Committed() {
 		for _, p := range st.parts {
 			p.countKeys()
 		}
@@ -102,11 +106,11 @@ func (st *txState) putOutcomes(outcome word) {
 }
 
 // tidyAfter does what is left to be done when a commit was left with the outcome.
-func (st *txState) tidyAfter(outcome word) {
-	if outcome.committed() {
+func (st *txState) tidyAfter(outcome chain.Word) {
+	if outcome.Committed() {
 		for i := range st.writes[:st.installed] {
 			w := &st.writes[i]
-			st.parts[w.of].m.index.ask(w.at(), w.hash, w.v.key())
+			st.parts[w.of].m.index.Ask(w.at(), w.hash, w.v.Key())
 		}
 	} else {
 		st.retreat()
@@ -114,17 +118,17 @@ func (st *txState) tidyAfter(outcome word) {
 }
 
 // takeOff takes an aborted version off its chain, if it is the head of one.
-func (m *core) takeOff(p place, h uint64, v *node) {
-	base := v.next.Load()
+func (m *core) takeOff(p index.Place, h uint64, v *chain.Node) {
+	base := v.Next.Load()
 	if base == nil {
-		m.index.remove(p, v)
+		m.index.Remove(p, v)
 		return
 	}
-	for head := v; head == v; p, head = m.index.again(p, h, v.key()) {
-		if p.swap(v, base) {
+	for head := v; head == v; p, head = m.index.Again(p, h, v.Key()) {
+		if p.Swap(v, base) {
 			// A pruner may have found a tombstone covered, and left it.
-			if base.tombstone() {
-				m.index.ask(p, h, v.key())
+			if base.Tombstone() {
+				m.index.Ask(p, h, v.Key())
 			}
 			return
 		}
@@ -136,7 +140,7 @@ func (st *txState) renew() {
 	for i := range st.writes {
 		w := &st.writes[i]
 		v := st.parts[w.of].m.types.clone(w.v)
-		setWord(&v.state, load(&w.v.state)&tombBit)
+		chain.SetWord(&v.State, chain.Load(&w.v.State)&chain.TombBit)
 		w.v = v
 	}
 }

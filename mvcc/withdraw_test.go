@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
 )
 
 // What a commit leaves behind: in chains, in its state, in its slot.
@@ -17,7 +19,7 @@ func TestWithdrawTakesVersionsOff(t *testing.T) {
 	for _, key := range keys { // the last in the order of installs is among them
 		tx := m.Begin(snapshot)
 		tx.Get("a")
-		var vs []*node
+		var vs []*chain.Node
 		for _, k := range keys {
 			tx.Set(k, 2)
 		}
@@ -27,12 +29,12 @@ func TestWithdrawTakesVersionsOff(t *testing.T) {
 		m.Store(key, 3)
 		requireConflict(t, tx.Commit(), key, ConflictWrite)
 		for _, v := range vs {
-			w, _ := coreOf(m).resolve(v)
-			require.True(t, w.is(kindAborted), "it says %v", w)
+			w, _ := coreOf(m).Resolve(v)
+			require.True(t, w.Is(chain.KindAborted), "it says %v", w)
 		}
 		for _, k := range keys {
-			w, _ := coreOf(m).resolve(m.lookup(k).head)
-			require.True(t, w.committed(), "key %s: the head says %v", k, w)
+			w, _ := coreOf(m).Resolve(m.lookup(k).head)
+			require.True(t, w.Committed(), "key %s: the head says %v", k, w)
 		}
 	}
 	checkQuiet(t, m)
@@ -67,11 +69,11 @@ func TestStateForgets(t *testing.T) {
 			require.Nil(t, stateOf(st).byHash)
 			for _, r := range stateOf(st).reads[:cap(stateOf(st).reads)] {
 				require.Nil(t, r.seen)
-				require.True(t, r.at().nowhere())
+				require.True(t, r.at().Nowhere())
 			}
 			for _, w := range stateOf(st).writes[:cap(stateOf(st).writes)] {
 				require.Nil(t, w.v)
-				require.True(t, w.at().nowhere())
+				require.True(t, w.at().Nowhere())
 				require.Zero(t, w.read)
 			}
 		}

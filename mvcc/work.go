@@ -5,7 +5,9 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/favour"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // A txWork is what a transaction has read and is to write.
@@ -29,11 +31,11 @@ type txWork struct {
 	begun  begun // of the write that is under way, see txn
 
 	// Of the attempt to commit that is under way:
-	installed int      // how many writes are installed
-	checks    int      // how many looks validation has taken
-	says      word     // what the record said at the last one
-	alarm     *alarm   // on what is validated, if readers have pushed the commit too often
-	conflict  conflict // why it failed
+	installed int        // how many writes are installed
+	checks    int        // how many looks validation has taken
+	says      chain.Word // what the record said at the last one
+	alarm     *alarm     // on what is validated, if readers have pushed the commit too often
+	conflict  conflict   // why it failed
 
 	rareWork
 }
@@ -63,25 +65,25 @@ func (st *txState) rare() *rareWork {
 // A readRecord says that seen, which may be a tombstone, was the version of its key, found
 // at a place of a part, at the read epoch.
 type readRecord struct {
-	seen *node
-	b    *bucket
+	seen *chain.Node
+	b    *index.Bucket
 	i    uint8
 	of   uint32
 }
 
 // note fills in a record that recycle has left.
-func (r *readRecord) note(seen *node, at place, of uint32) {
-	r.seen, r.b, r.i, r.of = seen, at.b, at.i, of
+func (r *readRecord) note(seen *chain.Node, at index.Place, of uint32) {
+	r.seen, r.b, r.i, r.of = seen, at.Bucket, at.I, of
 }
 
-func (r *readRecord) at() place { return place{r.b, r.i} }
+func (r *readRecord) at() index.Place { return index.Place{Bucket: r.b, I: r.i} }
 
 // A write is one buffered write. Its version is private until it is installed.
 type write struct {
-	v    *node
+	v    *chain.Node
 	hash uint64
 	// b and i are the place where the key was found last; nowhere if it had no version.
-	b  *bucket
+	b  *index.Bucket
 	i  uint8
 	of uint32 // the number of the part
 	// read is what was read of this key, as far as [part.known] and [txState.written] have noted it:
@@ -94,7 +96,7 @@ type write struct {
 	merge merger
 }
 
-func (w *write) at() place { return place{w.b, w.i} }
+func (w *write) at() index.Place { return index.Place{Bucket: w.b, I: w.i} }
 
 const readAbsent = -1
 
@@ -122,18 +124,18 @@ func (p *part) find(key unsafe.Pointer) int {
 		st.listKeys()
 	}
 	if st.byHash != nil {
-		h, mask := p.index.hash.sum(key), uint64(len(st.byHash)-1)
+		h, mask := p.index.Hash.Sum(key), uint64(len(st.byHash)-1)
 		for at := h & mask; st.byHash[at] != 0; at = (at + 1) & mask {
 			i := int(st.byHash[at]) - 1
 			w := &st.writes[i]
-			if w.hash == h && w.of == p.number && p.index.hash.equal(w.v.key(), key) {
+			if w.hash == h && w.of == p.number && p.index.Hash.Equal(w.v.Key(), key) {
 				return i
 			}
 		}
 		return -1
 	}
 	for i := range st.writes {
-		if w := &st.writes[i]; w.of == p.number && p.index.hash.equal(w.v.key(), key) {
+		if w := &st.writes[i]; w.of == p.number && p.index.Hash.Equal(w.v.Key(), key) {
 			return i
 		}
 	}
@@ -142,7 +144,7 @@ func (p *part) find(key unsafe.Pointer) int {
 
 // rewritten returns the version of write i if it may be changed: it is written anew. It returns nil
 // if a loop may still have it before it, or a savepoint.
-func (st *txState) rewritten(i int) *node {
+func (st *txState) rewritten(i int) *chain.Node {
 	st.save(i)
 	if st.looped || st.since != 0 {
 		return nil
@@ -154,13 +156,13 @@ func (st *txState) rewritten(i int) *node {
 
 // put buffers a write of v, whose state says whether it deletes the key, for a transaction that is
 // not in use otherwise.
-func (p *part) put(gen epoch.Gen, v *node) {
+func (p *part) put(gen epoch.Gen, v *chain.Node) {
 	p.st.enterAgain(gen)
-	if i := p.find(v.key()); i >= 0 {
+	if i := p.find(v.Key()); i >= 0 {
 		p.st.replace(i, v)
 	} else {
 		p.st.leave() // a function of the user may panic that compares keys
-		h, at := p.locate(v.key())
+		h, at := p.locate(v.Key())
 		p.st.enterAgain(gen)
 		p.note(v, h, at)
 	}
@@ -168,7 +170,7 @@ func (p *part) put(gen epoch.Gen, v *node) {
 }
 
 // replace makes v the version of write i.
-func (st *txState) replace(i int, v *node) {
+func (st *txState) replace(i int, v *chain.Node) {
 	st.save(i)
 	if len(st.loops) > 0 {
 		st.copyOwn()
@@ -179,20 +181,20 @@ func (st *txState) replace(i int, v *node) {
 
 // locate returns the hash of a key and its place, for a write that it does not have yet. It is
 // looked up here, so hashed here: a key that cannot be hashed panics now, when nothing is held.
-func (p *part) locate(key unsafe.Pointer) (h uint64, at place) {
+func (p *part) locate(key unsafe.Pointer) (h uint64, at index.Place) {
 	if read := p.known(key); read > 0 {
-		return p.index.hash.sum(key), p.st.reads[read-1].at()
+		return p.index.Hash.Sum(key), p.st.reads[read-1].at()
 	}
-	h, at, _ = p.index.seek(key)
+	h, at, _ = p.index.Seek(key)
 	return h, at
 }
 
 // note adds v to the writes. Its key has hash h and is at a place, and has no write yet.
-func (p *part) note(v *node, h uint64, at place) {
+func (p *part) note(v *chain.Node, h uint64, at index.Place) {
 	st := p.st
 	st.writes = extended(st.writes)
 	w := &st.writes[len(st.writes)-1]
-	w.v, w.hash, w.b, w.i, w.of = v, h, at.b, at.i, p.number
+	w.v, w.hash, w.b, w.i, w.of = v, h, at.Bucket, at.I, p.number
 	p.hasWritten = true
 	if st.byHash != nil {
 		st.list(len(st.writes) - 1)
@@ -239,7 +241,7 @@ func (st *txState) listed(i int, what int32) *int32 {
 func (p *part) known(key unsafe.Pointer) (read int) {
 	reads := p.st.reads
 	for i := range min(len(reads), fewRecords) {
-		if r := &reads[i]; r.of == p.number && p.index.hash.equal(r.seen.key(), key) {
+		if r := &reads[i]; r.of == p.number && p.index.Hash.Equal(r.seen.Key(), key) {
 			return 1 + i
 		}
 	}
@@ -247,9 +249,9 @@ func (p *part) known(key unsafe.Pointer) (read int) {
 }
 
 // get reads a key from the map, not from the own writes, and records the read.
-func (p *part) get(gen epoch.Gen, key unsafe.Pointer) *node {
+func (p *part) get(gen epoch.Gen, key unsafe.Pointer) *chain.Node {
 	p.st.leave() // see visible: it may compare keys
-	h, at, v := p.index.seek(key)
+	h, at, v := p.index.Seek(key)
 	p.st.enterAgain(gen)
 	v = p.visible(gen, v)
 	p.st.leave()
@@ -261,7 +263,7 @@ func (p *part) get(gen epoch.Gen, key unsafe.Pointer) *node {
 
 // noteRead records that v was read of the key, which has hash h and is at a place, at level snapshot
 // if that is for an update.
-func (p *part) noteRead(key unsafe.Pointer, h uint64, at place, v *node, update bool) {
+func (p *part) noteRead(key unsafe.Pointer, h uint64, at index.Place, v *chain.Node, update bool) {
 	st := p.st
 	st.hasRead = true
 	if st.level == LevelSerializable {
@@ -284,12 +286,12 @@ func (p *part) noteRead(key unsafe.Pointer, h uint64, at place, v *node, update 
 
 // visible returns what the transaction sees of the key whose head is v. If it has to help a writer
 // it is not in use meanwhile: that may call a function of the user, which may end the goroutine.
-func (p *part) visible(gen epoch.Gen, v *node) *node {
-	if v == nil || load(&v.state).committed() {
-		return p.m.visible(v, p.st.epoch())
+func (p *part) visible(gen epoch.Gen, v *chain.Node) *chain.Node {
+	if v == nil || chain.Load(&v.State).Committed() {
+		return p.m.Visible(v, p.st.epoch())
 	}
 	p.st.leave()
-	v = p.m.visible(v, p.st.epoch())
+	v = p.m.Visible(v, p.st.epoch())
 	p.st.enterAgain(gen)
 	return v
 }
@@ -306,7 +308,7 @@ const (
 // compact drops the records of keys that were read before. Of one key all reads saw the
 // same version.
 func (st *txState) compact() {
-	seen := make(map[*node]struct{})
+	seen := make(map[*chain.Node]struct{})
 	st.reads = slices.DeleteFunc(st.reads, func(r readRecord) bool {
 		return repeated(seen, r.seen)
 	})

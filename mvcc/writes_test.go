@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 func TestBlindWritesNeverConflict(t *testing.T) {
@@ -117,7 +119,7 @@ func TestConflictLeavesNothing(t *testing.T) {
 		requireConflict(t, tx.Commit(), "x", ConflictRead, ConflictWrite)
 		require.Equal(t, map[string]int{"x": 12, "y": 10}, contents(t, m))
 		// What the commit inserted into the index leaves it again.
-		eventually(t, func() bool { return len(heads(m)) == before },
+		stage.Eventually(t, func() bool { return len(heads(m)) == before },
 			"%d entries stay in the index", len(heads(m))-before)
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A misuse that Go can name ends in one sentence that does.
@@ -94,7 +96,7 @@ func TestMisuse(t *testing.T) {
 	s.Close()
 	tx.Rollback()
 	runtime.GC() // the snapshot of Try
-	eventually(t, func() bool { runtime.GC(); return m.Stats().LiveTx == 0 }, "a snapshot is left")
+	stage.Eventually(t, func() bool { runtime.GC(); return m.Stats().LiveTx == 0 }, "a snapshot is left")
 	checkQuiet(t, m)
 }
 
@@ -125,7 +127,7 @@ func TestReaders(t *testing.T) {
 	bump(tx, "b")
 	require.Equal(t, 2, sumOf(m))
 	require.Equal(t, 1, sumOf(tx))
-	if !raceEnabled {
+	if !stage.Race {
 		require.Zero(t, testing.AllocsPerRun(100, func() { sumOf(s) }))
 		require.Zero(t, testing.AllocsPerRun(100, func() { sumOf(m) }))
 		require.Zero(t, testing.AllocsPerRun(100, func() { sumOf(tx) }))

@@ -1,6 +1,6 @@
 //go:build mvcccheck
 
-package mvcc
+package stage
 
 import (
 	"sync"
@@ -14,37 +14,37 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// A stage runs actors: goroutines that stop at the yield points of the protocol
+// A Stage runs actors: goroutines that stop at the yield points of the protocol
 // when the test wants them to. At most one stage is up at a time.
-type stage struct {
-	t      testing.TB
+type Stage struct {
+	T      testing.TB
 	mu     sync.Mutex
-	actors map[goid.ID]*actor // by goroutine
+	actors map[goid.ID]*Actor // by goroutine
 	busy   atomic.Int32       // how many actors there are, for the others' sake
 }
 
-// An actor is a goroutine that goes from point to point.
-type actor struct {
-	stage  *stage
+// An Actor is a goroutine that goes from point to point.
+type Actor struct {
+	Stage  *Stage
 	name   string
 	wanted atomic.Uint64    // the points to stop at, one bit each
 	at     chan hooks.Point // it has stopped
 	resume chan struct{}    // it may go on
 	done   chan struct{}    // it has ended
-	result any              // what its function panicked with
-	held   bool             // it stands at a point; the test's goroutine only
+	Result any              // what its function panicked with
+	Held   bool             // it stands at a point; the test's goroutine only
 }
 
-// newStage installs the hook until the test ends. Actors that still stand
+// New installs the hook until the test ends. Actors that still stand
 // somewhere are let go then.
-func newStage(t testing.TB) *stage {
+func New(t testing.TB) *Stage {
 	t.Helper()
-	s := &stage{t: t, actors: map[goid.ID]*actor{}}
+	s := &Stage{T: t, actors: map[goid.ID]*Actor{}}
 	remove := hooks.Set(s.point)
 	t.Cleanup(func() {
 		remove()
 		s.mu.Lock()
-		left := make([]*actor, 0, len(s.actors))
+		left := make([]*Actor, 0, len(s.actors))
 		for _, a := range s.actors {
 			left = append(left, a)
 		}
@@ -61,7 +61,7 @@ func newStage(t testing.TB) *stage {
 	return s
 }
 
-func (s *stage) point(p hooks.Point) {
+func (s *Stage) point(p hooks.Point) {
 	if s.busy.Load() == 0 {
 		return
 	}
@@ -79,10 +79,10 @@ func (s *stage) point(p hooks.Point) {
 	<-a.resume
 }
 
-// actor makes an actor that will run f. It does not move yet.
-func (s *stage) actor(name string, f func()) *actor {
-	a := &actor{
-		stage: s, name: name, held: true,
+// Actor makes an actor that will run f. It does not move yet.
+func (s *Stage) Actor(name string, f func()) *Actor {
+	a := &Actor{
+		Stage: s, name: name, Held: true,
 		at: make(chan hooks.Point), resume: make(chan struct{}), done: make(chan struct{}),
 	}
 	started := make(chan struct{})
@@ -95,7 +95,7 @@ func (s *stage) actor(name string, f func()) *actor {
 		close(started)
 		defer close(a.done)
 		defer func() {
-			a.result = recover()
+			a.Result = recover()
 			s.mu.Lock()
 			delete(s.actors, id)
 			s.mu.Unlock()
@@ -108,10 +108,10 @@ func (s *stage) actor(name string, f func()) *actor {
 	return a
 }
 
-// step lets the actor go on to the next of the wanted points. It returns false
+// Step lets the actor go on to the next of the wanted points. It returns false
 // if the actor ended instead.
-func (a *actor) step(wanted uint64) (hooks.Point, bool) {
-	a.stage.t.Helper()
+func (a *Actor) Step(wanted uint64) (hooks.Point, bool) {
+	a.Stage.T.Helper()
 	a.wanted.Store(wanted)
 	select {
 	case <-a.done:
@@ -119,31 +119,31 @@ func (a *actor) step(wanted uint64) (hooks.Point, bool) {
 	default:
 	}
 	a.resume <- struct{}{}
-	a.held = false
+	a.Held = false
 	select {
 	case p := <-a.at:
-		a.held = true
+		a.Held = true
 		return p, true
 	case <-a.done:
 		return 0, false
-	case <-time.After(patience):
-		dump(a.stage.t, a.name+" moves no more")
+	case <-time.After(Patience):
+		dump(a.Stage.T, a.name+" moves no more")
 		panic("unreachable")
 	}
 }
 
-// to lets the actor go on until it stands at p.
-func (a *actor) to(p hooks.Point) *actor {
-	a.stage.t.Helper()
-	_, ok := a.step(1 << p)
-	require.True(a.stage.t, ok, "%s ended without passing %v (%v)", a.name, p, a.result)
+// To lets the actor go on until it stands at p.
+func (a *Actor) To(p hooks.Point) *Actor {
+	a.Stage.T.Helper()
+	_, ok := a.Step(1 << p)
+	require.True(a.Stage.T, ok, "%s ended without passing %v (%v)", a.name, p, a.Result)
 	return a
 }
 
-// finish lets the actor go on to its end.
-func (a *actor) finish() {
-	a.stage.t.Helper()
-	_, ok := a.step(0)
-	require.False(a.stage.t, ok)
-	require.Nil(a.stage.t, a.result, "%s panicked", a.name)
+// Finish lets the actor go on to its end.
+func (a *Actor) Finish() {
+	a.Stage.T.Helper()
+	_, ok := a.Step(0)
+	require.False(a.Stage.T, ok)
+	require.Nil(a.Stage.T, a.Result, "%s panicked", a.name)
 }

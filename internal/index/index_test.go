@@ -1,4 +1,4 @@
-package mvcc
+package index
 
 import (
 	"fmt"
@@ -9,24 +9,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/hasher"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // The index by itself: versions are what it keeps, and it does not look at their states.
 
 // hashIn returns the hash of key in x.
-func hashIn[K comparable](x *index, key K) uint64 { return x.hash.sum(unsafe.Pointer(&key)) }
+func hashIn[K comparable](x *Index, key K) uint64 { return x.Hash.Sum(unsafe.Pointer(&key)) }
 
 // addressOf returns where a copy of key is.
 func addressOf[K any](key K) unsafe.Pointer { return unsafe.Pointer(&key) }
 
 // findIn is index.find of key.
-func findIn[K comparable](x *index, h uint64, key K) (place, *node) {
-	return x.find(h, unsafe.Pointer(&key))
+func findIn[K comparable](x *Index, h uint64, key K) (Place, *chain.Node) {
+	return x.Find(h, unsafe.Pointer(&key))
 }
 
 // askedIn is index.asked with a bool for each cell.
-func askedIn(x *index, b *bucket) (visits [visited]bool, heads [visited]*node) {
-	asked := x.asked(b, &heads)
+func askedIn(x *Index, b *Bucket) (visits [MaxVisits]bool, heads [MaxVisits]*chain.Node) {
+	asked := x.Asked(b, &heads)
 	for i := range visits {
 		visits[i] = asked&(1<<i) != 0
 	}
@@ -35,25 +39,25 @@ func askedIn(x *index, b *bucket) (visits [visited]bool, heads [visited]*node) {
 
 // newTestIndex returns an index of two buckets whose keys have the hashes that spread
 // says, or those of any index.
-func newTestIndex(spread func(key int) uint64) *index {
-	x := indexFor[int, int](0)
+func newTestIndex(spread func(key int) uint64) *Index {
+	x := For[int, int](0)
 	x.min, x.small = 2, 0 // a resize takes its time
 	x.table.Store(newHashTable(2))
 	if spread != nil {
-		x.hash = givenHasher(spread)
+		x.Hash = hasher.Given(spread)
 	}
 	return x
 }
 
 // put makes v the head of key, whatever was, and returns that.
-func (x *index) put(v *node) *node {
-	h := hashIn(x, keyOf[int](v))
+func (x *Index) put(v *chain.Node) *chain.Node {
+	h := hashIn(x, chain.KeyOf[int](v))
 	for {
-		if p, was := findIn(x, h, keyOf[int](v)); was != nil {
-			if p.swap(was, v) {
+		if p, was := findIn(x, h, chain.KeyOf[int](v)); was != nil {
+			if p.Swap(was, v) {
 				return was
 			}
-		} else if _, ok := x.insert(h, v, gate{}); ok {
+		} else if _, ok := x.Insert(h, v, Gate{}); ok {
 			return nil
 		}
 	}
@@ -77,50 +81,50 @@ func TestIndexModel(t *testing.T) {
 	}
 }
 
-func modelIndex(t *rapid.T, x *index) {
-	model := map[int]*node{}
+func modelIndex(t *rapid.T, x *Index) {
+	model := map[int]*chain.Node{}
 	asked := map[int]bool{}
-	queue := map[*bucket]bool{}
-	x.visit = func(b *bucket) {
+	queue := map[*Bucket]bool{}
+	x.Visit = func(b *Bucket) {
 		require.False(t, queue[b], "a bucket is handed over twice")
 		queue[b] = true
 	}
 	keys := rapid.IntRange(0, 80)
-	remembered := map[int]place{}
+	remembered := map[int]Place{}
 	t.Repeat(map[string]func(*rapid.T){
 		"put": func(t *rapid.T) {
-			v := newNode(keys.Draw(t, "key"), 0)
-			require.Same(t, model[keyOf[int](v)], x.put(v))
-			model[keyOf[int](v)] = v
+			v := chain.New(keys.Draw(t, "key"), 0)
+			require.Same(t, model[chain.KeyOf[int](v)], x.put(v))
+			model[chain.KeyOf[int](v)] = v
 		},
 		"insert": func(t *rapid.T) {
-			v := newNode(keys.Draw(t, "key"), 0)
-			p, ok := x.insert(hashIn(x, keyOf[int](v)), v, gate{})
-			require.Equal(t, model[keyOf[int](v)] == nil, ok)
+			v := chain.New(keys.Draw(t, "key"), 0)
+			p, ok := x.Insert(hashIn(x, chain.KeyOf[int](v)), v, Gate{})
+			require.Equal(t, model[chain.KeyOf[int](v)] == nil, ok)
 			if ok {
-				model[keyOf[int](v)] = v
+				model[chain.KeyOf[int](v)] = v
 			}
-			if now := p.load(); now != x.moved { // by the insert itself
-				require.Same(t, model[keyOf[int](v)], now)
+			if now := p.Load(); now != x.Moved { // by the insert itself
+				require.Same(t, model[chain.KeyOf[int](v)], now)
 			}
-			remembered[keyOf[int](v)] = p
+			remembered[chain.KeyOf[int](v)] = p
 		},
 		"remove": func(t *rapid.T) {
 			key := keys.Draw(t, "key")
 			v := model[key]
 			if v == nil {
-				v = newNode(key, 0)
+				v = chain.New(key, 0)
 			}
-			require.Equal(t, model[key] != nil, x.remove(place{}, v))
+			require.Equal(t, model[key] != nil, x.Remove(Place{}, v))
 			delete(model, key)
 			delete(asked, key)
 		},
 		"ask": func(t *rapid.T) {
 			key := keys.Draw(t, "key")
-			p, v := x.again(remembered[key], hashIn(x, key), addressOf(key))
+			p, v := x.Again(remembered[key], hashIn(x, key), addressOf(key))
 			require.Same(t, model[key], v)
 			if v != nil {
-				x.ask(p, hashIn(x, key), addressOf(key))
+				x.Ask(p, hashIn(x, key), addressOf(key))
 				asked[key] = true
 			}
 		},
@@ -129,8 +133,8 @@ func modelIndex(t *rapid.T, x *index) {
 				delete(queue, b)
 				visits, heads := askedIn(x, b)
 				for i, v := range heads {
-					if visits[i] && x.head(v) {
-						delete(asked, keyOf[int](v))
+					if visits[i] && x.IsHead(v) {
+						delete(asked, chain.KeyOf[int](v))
 					}
 				}
 			}
@@ -150,13 +154,13 @@ func modelIndex(t *rapid.T, x *index) {
 				x.move(now, rapid.IntRange(0, len(now.buckets)-1).Draw(t, "bucket"), true)
 			}
 		},
-		"tend": func(*rapid.T) { x.tend() },
+		"tend": func(*rapid.T) { x.Tend() },
 		"": func(t *rapid.T) {
-			met := map[int]*node{}
-			x.scan(func(p place, v *node) bool {
-				require.Nil(t, met[keyOf[int](v)], "key %d is met twice", keyOf[int](v))
-				met[keyOf[int](v)] = v
-				require.Same(t, v, p.load())
+			met := map[int]*chain.Node{}
+			x.Scan(func(p Place, v *chain.Node) bool {
+				require.Nil(t, met[chain.KeyOf[int](v)], "key %d is met twice", chain.KeyOf[int](v))
+				met[chain.KeyOf[int](v)] = v
+				require.Same(t, v, p.Load())
 				return true
 			})
 			require.True(t, maps.Equal(model, met), "want %v, scanned %v", model, met)
@@ -172,8 +176,8 @@ func modelIndex(t *rapid.T, x *index) {
 			delete(queue, b)
 			visits, heads := askedIn(x, b)
 			for i, v := range heads {
-				if visits[i] && x.head(v) {
-					delete(asked, keyOf[int](v))
+				if visits[i] && x.IsHead(v) {
+					delete(asked, chain.KeyOf[int](v))
 				}
 			}
 		}
@@ -189,11 +193,11 @@ func TestIndexUnderLoad(t *testing.T) {
 		if name == "alike" {
 			continue // it takes very long
 		}
-		t.Run(name, func(t *testing.T) { loadIndex(t, newTestIndex(spread), sizes(200, 20)) })
+		t.Run(name, func(t *testing.T) { loadIndex(t, newTestIndex(spread), stage.Sizes(200, 20)) })
 	}
 }
 
-func loadIndex(t *testing.T, x *index, rounds int) {
+func loadIndex(t *testing.T, x *Index, rounds int) {
 	const (
 		writers = 4
 		shared  = 10  // keys 0 to 9 count how often they were overwritten
@@ -201,11 +205,11 @@ func loadIndex(t *testing.T, x *index, rounds int) {
 	)
 	visits := visitAtRandom(x, shared+writers*own)
 	for key := range shared {
-		x.put(newNode(key, 0))
+		x.put(chain.New(key, 0))
 	}
-	c, others := newCrew(t), newCrew(t)
-	c.run(writers, func(w int) error {
-		mine := map[int]*node{}
+	c, others := stage.NewCrew(t), stage.NewCrew(t)
+	c.Run(writers, func(w int) error {
+		mine := map[int]*chain.Node{}
 		for round := range rounds {
 			for i := range own {
 				key := shared + w*own + i
@@ -214,21 +218,21 @@ func loadIndex(t *testing.T, x *index, rounds int) {
 				if v != mine[key] {
 					return fmt.Errorf("round %d: key %d: found %p, want %p", round, key, v, mine[key])
 				}
-				next := newNode(key, round)
+				next := chain.New(key, round)
 				switch op := rand.IntN(4); {
 				case v == nil:
-					if _, ok := x.insert(h, next, gate{}); !ok {
+					if _, ok := x.Insert(h, next, Gate{}); !ok {
 						return fmt.Errorf("key %d is there already", key)
 					}
 					mine[key] = next
 				case op == 0:
-					if !x.remove(place{}, v) {
+					if !x.Remove(Place{}, v) {
 						return fmt.Errorf("key %d is not removed", key)
 					}
 					delete(mine, key)
 				case op == 1:
 					visits.asked[key].Add(1)
-					x.ask(p, h, addressOf(key))
+					x.Ask(p, h, addressOf(key))
 				default:
 					if was := x.put(next); was != v {
 						return fmt.Errorf("key %d: overwritten %p, want %p", key, was, v)
@@ -240,20 +244,20 @@ func loadIndex(t *testing.T, x *index, rounds int) {
 					if v == nil {
 						return fmt.Errorf("shared key %d is not found", key)
 					}
-					if p.swap(v, newNode(key, valueOf[int, int](v)+1)) {
+					if p.Swap(v, chain.New(key, chain.ValueOf[int, int](v)+1)) {
 						break
 					}
 				}
 			}
 		}
 		for _, v := range mine {
-			if !x.remove(place{}, v) {
-				return fmt.Errorf("key %d is not removed in the end", keyOf[int](v))
+			if !x.Remove(Place{}, v) {
+				return fmt.Errorf("key %d is not removed in the end", chain.KeyOf[int](v))
 			}
 		}
 		return nil
 	})
-	others.loop(1, func(int, int) error { // no bucket too many, and soon again
+	others.Loop(1, func(int, int) error { // no bucket too many, and soon again
 		now := x.table.Load()
 		if now.next.Load() == nil {
 			n := len(now.buckets) * 2
@@ -268,11 +272,11 @@ func loadIndex(t *testing.T, x *index, rounds int) {
 		}
 		return nil
 	})
-	others.loop(1, func(int, int) error {
+	others.Loop(1, func(int, int) error {
 		met := [shared]int{}
-		x.scan(func(_ place, v *node) bool {
-			if keyOf[int](v) < shared {
-				met[keyOf[int](v)]++
+		x.Scan(func(_ Place, v *chain.Node) bool {
+			if chain.KeyOf[int](v) < shared {
+				met[chain.KeyOf[int](v)]++
 			}
 			return true
 		})
@@ -283,20 +287,20 @@ func loadIndex(t *testing.T, x *index, rounds int) {
 		}
 		return nil
 	})
-	others.loop(1, func(int, int) error { visits.one(x); return nil })
-	c.wait(t)
-	others.finish(t)
+	others.Loop(1, func(int, int) error { visits.one(x); return nil })
+	c.Wait(t)
+	others.Finish(t)
 	for visits.one(x) {
 	}
 	sum := 0
 	for key := range shared {
 		_, v := findIn(x, hashIn(x, key), key)
 		require.NotNil(t, v)
-		sum += valueOf[int, int](v)
+		sum += chain.ValueOf[int, int](v)
 	}
 	require.Equal(t, writers*rounds*own, sum, "overwrites are lost")
 	require.EqualValues(t, shared, x.entries.Value())
 	n := 0
-	x.scan(func(place, *node) bool { n++; return true })
+	x.Scan(func(Place, *chain.Node) bool { n++; return true })
 	require.Equal(t, shared, n)
 }

@@ -1,4 +1,4 @@
-package mvcc
+package index
 
 import (
 	"math"
@@ -7,10 +7,12 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
 )
 
 // requireKeys checks that the keys below n are found.
-func requireKeys(t *testing.T, x *index, n int) {
+func requireKeys(t *testing.T, x *Index, n int) {
 	t.Helper()
 	for key := range n {
 		_, head := findIn(x, hashIn(x, key), key)
@@ -24,20 +26,20 @@ func TestOldTableKeepsNothing(t *testing.T) {
 	x := newTestIndex(nil)
 	old := x.table.Load()
 	for range 3 {
-		var heads []*node
+		var heads []*chain.Node
 		for i := range 10_000 {
-			heads = append(heads, newNode(i, 0))
+			heads = append(heads, chain.New(i, 0))
 			x.put(heads[i])
 		}
-		for x.tend() {
+		for x.Tend() {
 		}
 		require.NotSame(t, old, x.table.Load())
 		require.True(t, old.next.Load() == nil)
 		old = x.table.Load()
 		for _, head := range heads {
-			require.True(t, x.remove(place{}, head))
+			require.True(t, x.Remove(Place{}, head))
 		}
-		for x.tend() {
+		for x.Tend() {
 		}
 		require.NotSame(t, old, x.table.Load())
 		require.True(t, old.next.Load() == nil)
@@ -50,11 +52,11 @@ func TestOldTableKeepsNothing(t *testing.T) {
 func TestSkippedBucketMoves(t *testing.T) {
 	x := newTestIndex(nil)
 	woken := 0
-	x.spawn, x.wake = func(f func()) bool { f(); return true }, func() { woken++ }
+	x.Spawn, x.Wake = func(f func()) bool { f(); return true }, func() { woken++ }
 	for _, n := range []int{1 << 10, 1 << 11} { // then to 2^11, and back
 		x.table.Store(newHashTable(n))
 		for i := range 100 {
-			x.put(newNode(i, 0))
+			x.put(chain.New(i, 0))
 		}
 		old := x.table.Load()
 		b := &old.buckets[n-1]
@@ -63,9 +65,9 @@ func TestSkippedBucketMoves(t *testing.T) {
 		x.resize(old, 3<<10-n)
 		require.Same(t, old, x.table.Load())
 		require.Equal(t, 1, woken)
-		require.True(t, x.tend(), "the bucket is still locked")
+		require.True(t, x.Tend(), "the bucket is still locked")
 		b.meta.And(^uint64(bucketLocked))
-		x.tend()
+		x.Tend()
 		require.NotSame(t, old, x.table.Load())
 		requireKeys(t, x, 100)
 	}
@@ -76,9 +78,9 @@ func TestLargeTableShrinks(t *testing.T) {
 	x := newTestIndex(nil)
 	x.table.Store(newHashTable(1 << 17))
 	for i := range 1000 {
-		x.put(newNode(i, 0))
+		x.put(chain.New(i, 0))
 	}
-	for x.tend() {
+	for x.Tend() {
 	}
 	require.LessOrEqual(t, len(x.table.Load().buckets), 1<<10)
 	requireKeys(t, x, 1000)
@@ -86,22 +88,22 @@ func TestLargeTableShrinks(t *testing.T) {
 
 // Keys that come and go at a constant number leave no overflows behind for good.
 func TestOverflowsGo(t *testing.T) {
-	x := indexFor[int, int](0)
+	x := For[int, int](0)
 	const n = 2000 // of the 2304 that 512 buckets hold
-	var versions []*node
+	var versions []*chain.Node
 	for key := range 100 * n {
-		v := newNode(key, 0)
+		v := chain.New(key, 0)
 		x.put(v)
 		if versions = append(versions, v); len(versions) > n {
-			require.True(t, x.remove(place{}, versions[0]))
+			require.True(t, x.Remove(Place{}, versions[0]))
 			versions = versions[1:]
 		}
 		if key%n == 0 {
-			for x.tend() {
+			for x.Tend() {
 			}
 		}
 	}
-	for x.tend() {
+	for x.Tend() {
 	}
 	table, overflows := x.table.Load(), 0
 	for i := range table.buckets {
@@ -110,22 +112,22 @@ func TestOverflowsGo(t *testing.T) {
 	require.Len(t, table.buckets, 512)
 	require.LessOrEqual(t, overflows, 512)
 	bucketSize, overflowSize := unsafe.Sizeof(table.buckets[0]), unsafe.Sizeof(overflow{})
-	require.Equal(t, uint64(512*bucketSize+uintptr(overflows)*overflowSize), x.bytes())
+	require.Equal(t, uint64(512*bucketSize+uintptr(overflows)*overflowSize), x.Bytes())
 }
 
 // A table that is not large is announced at once, though the background takes its time.
 func TestTableIsAnnouncedAtOnce(t *testing.T) {
-	x := indexFor[int, int](0)
+	x := For[int, int](0)
 	var all []func()
-	x.spawn = func(f func()) bool { all = append(all, f); return true }
+	x.Spawn = func(f func()) bool { all = append(all, f); return true }
 	i := 0
 	for ; len(all) == 0; i++ {
-		x.put(newNode(i, 0))
+		x.put(chain.New(i, 0))
 	}
 	old := x.table.Load()
 	require.NotNil(t, old.next.Load())
 	for ; len(all) == 1; i++ { // those that insert move all of it
-		x.put(newNode(i, 0))
+		x.put(chain.New(i, 0))
 	}
 	require.NotSame(t, old, x.table.Load())
 	all[0]() // comes too late
@@ -137,20 +139,20 @@ func TestTableIsAnnouncedAtOnce(t *testing.T) {
 func TestTableGrowsAgain(t *testing.T) {
 	x := newTestIndex(nil)
 	var all []func()
-	x.spawn = func(f func()) bool { all = append(all, f); return true }
+	x.Spawn = func(f func()) bool { all = append(all, f); return true }
 	for i := range 100 {
-		x.put(newNode(i, 0))
+		x.put(chain.New(i, 0))
 	}
 	for len(all) > 0 {
 		all[0]()
 		all = all[1:]
 	}
-	require.True(t, x.fits())
+	require.True(t, x.Fits())
 }
 
 func TestAbsurdCapacity(t *testing.T) {
 	if bits.UintSize == 32 {
 		t.Skip("there may be memory for as many")
 	}
-	require.Panics(t, func() { indexFor[int, int](math.MaxInt) })
+	require.Panics(t, func() { For[int, int](math.MaxInt) })
 }

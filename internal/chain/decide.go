@@ -1,4 +1,4 @@
-package mvcc
+package chain
 
 import (
 	"sync/atomic"
@@ -36,39 +36,39 @@ import (
 // Main-Memory Databases", PVLDB 5(4) 2011, section 2); pushing a
 // writer's timestamp is how CockroachDB resolves a read against an intent.
 
-// A decider reads the versions of a map, and decides about those that are undecided.
-type decider struct {
-	of     *resolver
-	counts *counts
-	// tell is told of a version, which is installed, before an epoch is drawn for its record.
-	tell func(v *node, r *record)
+// A Decider reads the versions of a map, and decides about those that are undecided.
+type Decider struct {
+	Of     *Resolver
+	Counts *Counts
+	// Tell is told of a version, which is installed, before an epoch is drawn for its record.
+	Tell func(v *Node, r *Record)
 }
 
-// counts counts what deciders have done.
-type counts struct {
-	wasted  atomic.Uint64 // epochs drawn that are no transaction's commit epoch
-	helped  atomic.Uint64 // commits
-	pushed  atomic.Uint64 // writers for which an epoch was drawn
-	revoked atomic.Uint64 // epochs
+// Counts counts what deciders have done.
+type Counts struct {
+	Wasted  atomic.Uint64 // epochs drawn that are no transaction's commit epoch
+	Helped  atomic.Uint64 // commits
+	Pushed  atomic.Uint64 // writers for which an epoch was drawn
+	Revoked atomic.Uint64 // epochs
 }
 
-// decide makes sure that v is committed or may be passed over as of s, and returns its
+// Decide makes sure that v is committed or may be passed over as of s, and returns its
 // commit epoch, or 0 if it may be passed over. It never waits for a particular
 // goroutine.
-func (d *decider) decide(v *node, s epoch.Epoch) epoch.Epoch {
+func (d *Decider) Decide(v *Node, s epoch.Epoch) epoch.Epoch {
 	for {
-		w, r := d.of.resolve(v)
-		switch w.tag() {
-		case tagCommitted:
-			return w.epoch()
-		case tagAnnounced:
-			d.help(v, r, w)
-		case tagTentative:
-			if w.epoch() > s {
+		w, r := d.Of.Resolve(v)
+		switch w.Tag() {
+		case TagCommitted:
+			return w.Epoch()
+		case TagAnnounced:
+			d.Help(v, r, w)
+		case TagTentative:
+			if w.Epoch() > s {
 				return 0
 			}
 			if d.lingers(r, w) {
-				d.revoke(r, w)
+				d.Revoke(r, w)
 			}
 		default:
 			return 0
@@ -76,90 +76,90 @@ func (d *decider) decide(v *node, s epoch.Epoch) epoch.Epoch {
 	}
 }
 
-// visible returns the version of a chain that a transaction reading as of epoch s sees:
+// Visible returns the version of a chain that a transaction reading as of epoch s sees:
 // nil, or a committed version, which may be a tombstone. v is or was the head of the
 // chain.
-func (d *decider) visible(v *node, s epoch.Epoch) *node {
+func (d *Decider) Visible(v *Node, s epoch.Epoch) *Node {
 	for v != nil {
-		w := load(&v.state)
-		e := w.epoch()
-		if !w.committed() {
-			e = d.decide(v, s)
+		w := Load(&v.State)
+		e := w.Epoch()
+		if !w.Committed() {
+			e = d.Decide(v, s)
 		}
 		if e != 0 && e <= s {
 			return v
 		}
-		v = v.next.Load()
+		v = v.Next.Load()
 	}
 	return nil
 }
 
-// newest returns the newest committed version of a key as of some moment during the
+// Newest returns the newest committed version of a key as of some moment during the
 // call, for an operation that has published no read epoch: nil, or a version
 // that may be a tombstone. v, which may be nil, was the head of the key during the call.
 //
 // Passing over a tentative head because "it is not committed" would be wrong:
 // its epoch may be older than that of a write that a reader has already seen.
 // So its epoch is pushed above the clock first; then it may be passed over.
-func (d *decider) newest(v *node) *node {
-	if v == nil || load(&v.state).committed() {
+func (d *Decider) Newest(v *Node) *Node {
+	if v == nil || Load(&v.State).Committed() {
 		return v
 	}
 	return d.newestSlow(v)
 }
 
-func (d *decider) newestSlow(v *node) *node {
-	checked := d.of.checkNewestBegin(v)
+func (d *Decider) newestSlow(v *Node) *Node {
+	checked := d.Of.CheckNewestBegin(v)
 	// Nothing that commits from here on is at or below the clock, and nothing that had
 	// committed when the call began is above it.
-	v = d.newestAt(v, d.of.slots.Now())
-	d.of.checkNewestEnd(checked, v)
+	v = d.NewestAt(v, d.Of.Slots.Now())
+	d.Of.CheckNewestEnd(checked, v)
 	return v
 }
 
-// newestAt returns the newest committed version of the key whose head is v, or nil: at a
+// NewestAt returns the newest committed version of the key whose head is v, or nil: at a
 // moment when v was the head. If v is passed over it commits above s, or never.
-func (d *decider) newestAt(v *node, s epoch.Epoch) *node {
-	if v == nil || d.decide(v, s) != 0 {
+func (d *Decider) NewestAt(v *Node, s epoch.Epoch) *Node {
+	if v == nil || d.Decide(v, s) != 0 {
 		return v
 	}
 	hooks.At(hooks.HeadSkipped)
 	// Nothing protects what is below v once v is committed: a pruner may cut there. So v
 	// must still be undecided, or aborted, after its link was loaded. Otherwise it is the
 	// newest itself: nobody installs on top of an undecided version.
-	n := v.next.Load()
-	if w, _ := d.of.resolve(v); w.committed() {
+	n := v.Next.Load()
+	if w, _ := d.Of.Resolve(v); w.Committed() {
 		return v
 	}
 	return n
 }
 
-// help draws an epoch for the announced record r of version v, which says w. A
+// Help draws an epoch for the announced record r of version v, which says w. A
 // transaction with several keys has raised the alarms before it was announced; for one
 // with one key the helper has to.
-func (d *decider) help(v *node, r *record, w word) {
-	d.tell(v, r)
+func (d *Decider) Help(v *Node, r *Record, w Word) {
+	d.Tell(v, r)
 	hooks.At(hooks.HelpMarked)
 	// Must follow the load of w: an epoch drawn before could be below one
 	// that was revoked.
-	e := d.of.slots.Next()
+	e := d.Of.Slots.Next()
 	hooks.At(hooks.HelpDrawn)
-	drawn := w.drawn(e)
+	drawn := w.Drawn(e)
 	switch {
-	case !advance(r, w, drawn):
-		d.counts.wasted.Add(1)
-	case drawn.committed():
-		d.counts.helped.Add(1)
+	case !Advance(r, w, drawn):
+		d.Counts.Wasted.Add(1)
+	case drawn.Committed():
+		d.Counts.Helped.Add(1)
 	default:
-		d.counts.pushed.Add(1)
+		d.Counts.Pushed.Add(1)
 	}
 }
 
-// revoke takes the epoch away from the tentative record r, which says w.
-func (d *decider) revoke(r *record, w word) {
-	if advance(r, w, w.announced(w.epoch(), checkBit)) {
-		d.counts.revoked.Add(1)
-		d.counts.wasted.Add(1)
+// Revoke takes the epoch away from the tentative record r, which says w.
+func (d *Decider) Revoke(r *Record, w Word) {
+	if Advance(r, w, w.Announced(w.Epoch(), CheckBit)) {
+		d.Counts.Revoked.Add(1)
+		d.Counts.Wasted.Add(1)
 		hooks.At(hooks.Revoked)
 	}
 }
@@ -171,9 +171,9 @@ const readerSpins = 128
 
 // lingers watches a tentative record that says w for a moment, and reports
 // whether it stands still.
-func (d *decider) lingers(r *record, w word) bool {
+func (d *Decider) lingers(r *Record, w Word) bool {
 	for range hooks.Looks(readerSpins) {
-		if load(r) != w {
+		if Load(r) != w {
 			return false
 		}
 	}

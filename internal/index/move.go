@@ -1,4 +1,4 @@
-package mvcc
+package index
 
 import (
 	"math/bits"
@@ -6,6 +6,7 @@ import (
 	stdatomic "sync/atomic"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
@@ -16,14 +17,14 @@ const moveBatch = 2
 
 // wanted returns how many buckets a table in place of t should have, or 0 if t is good.
 // One of the same size has no more overflows than its keys need.
-func (x *index) wanted(t *hashTable) int {
+func (x *Index) wanted(t *hashTable) int {
 	n, entries := len(t.buckets), x.entries.Value()
 	switch {
 	case entries > int64(n)*fill/4:
 		return 2 * n
 	case n > x.min && entries < int64(n)*fill/4/8:
 		return n / 2
-	case t.crowded.Load() > max(int64(n)/2, minBuckets):
+	case t.crowded.Load() > max(int64(n)/2, MinBuckets):
 		return n
 	}
 	return 0
@@ -31,18 +32,18 @@ func (x *index) wanted(t *hashTable) int {
 
 // overflowed is called when an insert has given t, which is or was the newest table, an
 // overflow: there may be too many keys for t, or too many overflows.
-func (x *index) overflowed(t *hashTable) {
+func (x *Index) overflowed(t *hashTable) {
 	t.crowded.Add(1)
 	if n := x.wanted(t); n >= len(t.buckets) {
 		x.resize(t, n)
 	}
 }
 
-// tend does a part of what there is to do: it begins to move to a table of another size
+// Tend does a part of what there is to do: it begins to move to a table of another size
 // if the present one has too many or far too few keys, and moves some buckets of one that
 // is being replaced. It reports whether there is more. Keys that go are counted nowhere
 // else: it is called now and then.
-func (x *index) tend() (more bool) {
+func (x *Index) Tend() (more bool) {
 	if x.tree != nil {
 		return false // it grows and shrinks by itself
 	}
@@ -76,7 +77,7 @@ const tendBatch = 1 << 13
 // not large is announced at once, so that inserters need not fill the old one until the
 // background gets its turn; the background moves to it, and so do inserters. Without a
 // background they move a few buckets each.
-func (x *index) resize(t *hashTable, n int) {
+func (x *Index) resize(t *hashTable, n int) {
 	if x.table.Load() != t || t.resizing.Swap(true) {
 		return
 	}
@@ -99,11 +100,11 @@ func (x *index) resize(t *hashTable, n int) {
 	case n <= x.small:
 		all()
 		return
-	case !x.spawn(all) && !atOnce:
+	case !x.Spawn(all) && !atOnce:
 		announce()
 	}
 	// tend moves as well: inserters may stop, and some buckets may be locked both times.
-	x.wake()
+	x.Wake()
 }
 
 // moveYields is after how many batches the background lets others go first. Inserters
@@ -116,14 +117,14 @@ const moveYields = 256
 const largeTable = 128
 
 // help moves the bucket of hash h from t to the next table, and some others.
-func (x *index) help(t *hashTable, h uint64) {
+func (x *Index) help(t *hashTable, h uint64) {
 	x.move(t, int(h>>(t.shift&63)), true)
 	x.moveSome(t)
 }
 
 // moveSome moves some buckets of t that it is the turn of, but those that are locked. It
 // reports whether to go on: a mover that does goes round twice.
-func (x *index) moveSome(t *hashTable) bool {
+func (x *Index) moveSome(t *hashTable) bool {
 	n := int64(len(t.buckets))
 	last := t.turn.Add(moveBatch)
 	for i := last - moveBatch; i < last; i++ {
@@ -135,7 +136,7 @@ func (x *index) moveSome(t *hashTable) bool {
 // after returns where to go on with a key whose bucket of t has moved. A table that has
 // moved as a whole does not know its next one any more, which may be gone as well: a
 // long scan that still looks at it keeps nothing else.
-func (x *index) after(t *hashTable) *hashTable {
+func (x *Index) after(t *hashTable) *hashTable {
 	if next := t.next.Load(); next != nil {
 		return next
 	}
@@ -145,19 +146,19 @@ func (x *index) after(t *hashTable) *hashTable {
 // move moves bucket i of t to the next table, unless it has moved, or is locked and the
 // caller does not wait. The goroutine that moves the last one puts the next table in
 // the place of t.
-func (x *index) move(t *hashTable, i int, wait bool) {
+func (x *Index) move(t *hashTable, i int, wait bool) {
 	next := t.next.Load()
 	b := &t.buckets[i]
 	if meta := b.meta.Load(); next == nil || meta&bucketMoved != 0 || meta&bucketLocked != 0 && !wait {
 		return
 	}
-	var room [bucketCells]moved
-	m := mover{index: x, t: next, done: room[:0]}
+	var room [BucketCells]moved
+	m := mover{Index: x, t: next, done: room[:0]}
 	for {
 		// No memory is allocated under the lock: enough of it before.
 		length := b.length()
-		if length > 1 && cap(m.done) < length*bucketCells {
-			m.done = make([]moved, 0, length*bucketCells)
+		if length > 1 && cap(m.done) < length*BucketCells {
+			m.done = make([]moved, 0, length*BucketCells)
 		}
 		for len(m.spare) < length && (length > 1 || len(next.buckets) < len(t.buckets)) {
 			m.spare = append(m.spare, new(overflow))
@@ -185,7 +186,7 @@ func (x *index) move(t *hashTable, i int, wait bool) {
 	}
 	for at := b; at != nil; at = at.after() {
 		for i := range at.cells {
-			m.moveCell(place{at, uint8(i)})
+			m.moveCell(Place{at, uint8(i)})
 		}
 	}
 	hooks.At(hooks.CellsMoved)
@@ -196,7 +197,7 @@ func (x *index) move(t *hashTable, i int, wait bool) {
 	// The first bucket says last that it has moved: it says so for the chain. What is
 	// asked for later is asked for in the next table.
 	rest := m.done
-	for len(rest) > 0 && rest[0].from.b == b {
+	for len(rest) > 0 && rest[0].from.Bucket == b {
 		rest = rest[1:]
 	}
 	for at := b.after(); at != nil; at = at.after() {
@@ -215,13 +216,13 @@ func (x *index) move(t *hashTable, i int, wait bool) {
 	hooks.At(hooks.BucketMoved)
 	for _, d := range m.done {
 		if d.asked {
-			x.ask(d.to, d.hash, d.head.key())
+			x.Ask(d.to, d.hash, d.head.Key())
 		}
 	}
 }
 
 // length returns the number of buckets of the chain.
-func (b *bucket) length() (n int) {
+func (b *Bucket) length() (n int) {
 	for ; b != nil; b = b.after() {
 		n++
 	}
@@ -229,7 +230,7 @@ func (b *bucket) length() (n int) {
 }
 
 // after returns the next bucket of the chain, or nil.
-func (b *bucket) after() *bucket {
+func (b *Bucket) after() *Bucket {
 	if o := b.over.Load(); o != nil {
 		return &o.bucket
 	}
@@ -238,14 +239,14 @@ func (b *bucket) after() *bucket {
 
 // takeOver says that b has moved, and notes which visits were asked for. done begins with
 // what has moved out of b; it returns the rest.
-func takeOver(b *bucket, done []moved) []moved {
+func takeOver(b *Bucket, done []moved) []moved {
 	asked := b.meta.Or(bucketMoved)
 	for i := range done {
 		d := &done[i]
-		if d.from.b != b {
+		if d.from.Bucket != b {
 			return done[i:]
 		}
-		d.asked = asked&(firstVisit<<d.from.i) != 0
+		d.asked = asked&(firstVisit<<d.from.I) != 0
 	}
 	return nil
 }
@@ -253,9 +254,9 @@ func takeOver(b *bucket, done []moved) []moved {
 // A mover moves the cells of one bucket, which is locked, to table t: if that is smaller,
 // all of them to one bucket, to, which is locked too.
 type mover struct {
-	*index
+	*Index
 	t     *hashTable
-	to    *bucket
+	to    *Bucket
 	spare []*overflow
 	done  []moved
 }
@@ -263,30 +264,30 @@ type mover struct {
 // moved is a key that has moved, with a head that it had, and whether a visit was asked
 // for.
 type moved struct {
-	from, to place
+	from, to Place
 	hash     uint64
-	head     *node
+	head     *chain.Node
 	asked    bool
 }
 
 // moveCell moves what is in the cell at p. It fills a cell of the new table first, where
 // only goroutines look that have found the old one marked; then it marks that, again if
 // the head has changed meanwhile.
-func (m *mover) moveCell(p place) {
-	s := p.cell()
+func (m *mover) moveCell(p Place) {
+	s := p.Cell()
 	v := rawLoad(s)
-	if !m.head(v) {
+	if !m.IsHead(v) {
 		return // free, and nobody puts anything into it but under the lock
 	}
-	h := m.hash.sum(v.key())
-	d := moved{to: m.fill(m.t.bucket(h), tagOf(h), v), hash: h, head: v, from: p}
+	h := m.Hash.Sum(v.Key())
+	d := moved{to: m.fill(m.t.bucket(h), TagOf(h), v), hash: h, head: v, from: p}
 	for {
 		hooks.At(hooks.CellFilled)
-		if stdatomic.CompareAndSwapPointer(raw(s), unsafe.Pointer(v), unsafe.Pointer(m.moved)) {
+		if stdatomic.CompareAndSwapPointer(raw(s), unsafe.Pointer(v), unsafe.Pointer(m.Moved)) {
 			break
 		}
 		v = rawLoad(s) // overwritten; nobody takes the key out now
-		rawStore(d.to.cell(), v)
+		rawStore(d.to.Cell(), v)
 	}
 	m.done = append(m.done, d)
 }
@@ -294,7 +295,7 @@ func (m *mover) moveCell(p place) {
 // tryLock locks b, the first bucket of a chain, for a goroutine that is pinned already,
 // if nobody has it. It has not moved: the table after the next one is announced when
 // this one is complete.
-func (b *bucket) tryLock() bool {
+func (b *Bucket) tryLock() bool {
 	for {
 		meta := b.meta.Load()
 		if meta&bucketLocked != 0 {
@@ -307,11 +308,11 @@ func (b *bucket) tryLock() bool {
 }
 
 // fill puts v into a free cell of the chain that begins at b, which nobody else changes.
-func (m *mover) fill(b *bucket, tag uint64, v *node) place {
+func (m *mover) fill(b *Bucket, tag uint64, v *chain.Node) Place {
 	for {
 		if free := matching(b.meta.Load(), 0); free != 0 {
-			p := place{b, uint8(bits.TrailingZeros64(free) / 8)}
-			rawStore(p.cell(), v)
+			p := Place{b, uint8(bits.TrailingZeros64(free) / 8)}
+			rawStore(p.Cell(), v)
 			p.setTag(tag)
 			return p
 		}

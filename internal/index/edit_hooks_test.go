@@ -1,6 +1,6 @@
 //go:build mvcccheck
 
-package mvcc
+package index
 
 import (
 	"fmt"
@@ -10,19 +10,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // oneHash gives all keys the same hash: they are in one chain, with the same tag.
 func oneHash(int) uint64 { return 1 << 60 }
 
 // requireIndex checks that x has the heads of want, each once, and no others.
-func requireIndex(t *testing.T, want map[int]*node, x *index) {
+func requireIndex(t *testing.T, want map[int]*chain.Node, x *Index) {
 	t.Helper()
-	met := map[int]*node{}
-	x.scan(func(_ place, v *node) bool {
-		require.NotContains(t, met, keyOf[int](v), "met twice")
-		met[keyOf[int](v)] = v
+	met := map[int]*chain.Node{}
+	x.Scan(func(_ Place, v *chain.Node) bool {
+		require.NotContains(t, met, chain.KeyOf[int](v), "met twice")
+		met[chain.KeyOf[int](v)] = v
 		return true
 	})
 	require.Len(t, met, len(want))
@@ -39,23 +41,23 @@ func requireIndex(t *testing.T, want map[int]*node, x *index) {
 // key has one cell, and a cell one key.
 func TestInsertLooksAgain(t *testing.T) {
 	const key = 100
-	for name, meanwhile := range map[string]func(x *index, want map[int]*node){
-		"same key":    func(x *index, want map[int]*node) { insertInto(x, want, key) },
-		"another key": func(x *index, want map[int]*node) { insertInto(x, want, 101) },
-		"comes, leaves": func(x *index, want map[int]*node) {
+	for name, meanwhile := range map[string]func(x *Index, want map[int]*chain.Node){
+		"same key":    func(x *Index, want map[int]*chain.Node) { insertInto(x, want, key) },
+		"another key": func(x *Index, want map[int]*chain.Node) { insertInto(x, want, 101) },
+		"comes, leaves": func(x *Index, want map[int]*chain.Node) {
 			insertInto(x, want, key)
 			removeFrom(x, want, key)
 		},
-		"one leaves, another comes": func(x *index, want map[int]*node) {
+		"one leaves, another comes": func(x *Index, want map[int]*chain.Node) {
 			removeFrom(x, want, 0)
 			insertInto(x, want, 101)
 		},
-		"many": func(x *index, want map[int]*node) {
+		"many": func(x *Index, want map[int]*chain.Node) {
 			for key := 101; key < 110; key++ {
 				insertInto(x, want, key)
 			}
 		},
-		"moved": func(x *index, want map[int]*node) {
+		"moved": func(x *Index, want map[int]*chain.Node) {
 			now := x.table.Load()
 			x.resize(now, 4)
 			for x.moveSome(now) {
@@ -64,26 +66,26 @@ func TestInsertLooksAgain(t *testing.T) {
 		},
 	} {
 		// A bucket with room, a full one, a chain with room, a full one.
-		for _, n := range []int{3, bucketCells, bucketCells + 1, 2 * bucketCells} {
+		for _, n := range []int{3, BucketCells, BucketCells + 1, 2 * BucketCells} {
 			t.Run(fmt.Sprint(name, "/", n), func(t *testing.T) {
 				x := newTestIndex(oneHash)
-				want := map[int]*node{}
+				want := map[int]*chain.Node{}
 				for key := range n {
 					insertInto(x, want, key)
 				}
-				v := newNode(key, 0)
+				v := chain.New(key, 0)
 				var inserted bool
-				var p place
-				a := newStage(t).actor("inserter", func() {
-					p, inserted = x.insert(hashIn(x, key), v, gate{})
-				}).to(hooks.InsertLooked)
+				var p Place
+				a := stage.New(t).Actor("inserter", func() {
+					p, inserted = x.Insert(hashIn(x, key), v, Gate{})
+				}).To(hooks.InsertLooked)
 				meanwhile(x, want)
-				a.finish()
+				a.Finish()
 				require.Equal(t, want[key] == nil, inserted)
 				if inserted {
 					want[key] = v
 				}
-				require.Same(t, want[key], p.load())
+				require.Same(t, want[key], p.Load())
 				requireIndex(t, want, x)
 			})
 		}
@@ -95,8 +97,8 @@ func TestInsertBesideMerge(t *testing.T) {
 	// Even keys are in bucket 0 of four, odd ones in bucket 1; of two all are in bucket 0.
 	x := newTestIndex(func(key int) uint64 { return uint64(key%2)<<62 | uint64(key) })
 	x.table.Store(newHashTable(4))
-	want := map[int]*node{}
-	for key := range bucketCells + 1 {
+	want := map[int]*chain.Node{}
+	for key := range BucketCells + 1 {
 		insertInto(x, want, 2*key)
 		insertInto(x, want, 2*key+1)
 	}
@@ -105,40 +107,40 @@ func TestInsertBesideMerge(t *testing.T) {
 	x.move(now, 0, true)
 	now.turn.Store(2) // the inserter helps elsewhere
 	const key = 100
-	want[key] = newNode(key, 0)
-	a := newStage(t).actor("inserter", func() { x.insert(hashIn(x, key), want[key], gate{}) }).
-		to(hooks.InsertLooked). // in the old table, where its bucket has moved
-		to(hooks.InsertLooked)
+	want[key] = chain.New(key, 0)
+	a := stage.New(t).Actor("inserter", func() { x.Insert(hashIn(x, key), want[key], Gate{}) }).
+		To(hooks.InsertLooked). // in the old table, where its bucket has moved
+		To(hooks.InsertLooked)
 	x.move(now, 1, true)
-	a.finish()
+	a.Finish()
 	requireIndex(t, want, x)
 }
 
 // A key is overwritten when a goroutine that takes it out has locked the bucket. It stays.
 func TestRemoveAgainstOverwrite(t *testing.T) {
 	x := newTestIndex(oneHash)
-	want := map[int]*node{}
+	want := map[int]*chain.Node{}
 	for key := range 3 {
 		insertInto(x, want, key)
 	}
 	removed := true
-	a := newStage(t).actor("remover", func() { removed = x.remove(place{}, want[1]) }).to(hooks.RemoveLocked)
+	a := stage.New(t).Actor("remover", func() { removed = x.Remove(Place{}, want[1]) }).To(hooks.RemoveLocked)
 	p, was := findIn(x, hashIn(x, 1), 1)
-	v := newNode(1, 0)
-	require.True(t, p.swap(was, v))
-	a.finish()
+	v := chain.New(1, 0)
+	require.True(t, p.Swap(was, v))
+	a.Finish()
 	require.False(t, removed)
 	want[1] = v
 	requireIndex(t, want, x)
 }
 
-func insertInto(x *index, want map[int]*node, key int) {
-	want[key] = newNode(key, 0)
-	x.insert(hashIn(x, key), want[key], gate{})
+func insertInto(x *Index, want map[int]*chain.Node, key int) {
+	want[key] = chain.New(key, 0)
+	x.Insert(hashIn(x, key), want[key], Gate{})
 }
 
-func removeFrom(x *index, want map[int]*node, key int) {
-	x.remove(place{}, want[key])
+func removeFrom(x *Index, want map[int]*chain.Node, key int) {
+	x.Remove(Place{}, want[key])
 	delete(want, key)
 }
 
@@ -148,34 +150,34 @@ func removeFrom(x *index, want map[int]*node, key int) {
 func TestLookupMeetsMark(t *testing.T) {
 	const key = 100
 	x := newTestIndex(oneHash)
-	want := map[int]*node{}
-	for key := range bucketCells + 1 {
+	want := map[int]*chain.Node{}
+	for key := range BucketCells + 1 {
 		insertInto(x, want, key)
 	}
 	removeFrom(x, want, 1) // the second cell is free
-	stage := newStage(t)
-	var p place
-	var found *node
-	f := stage.actor("lookup", func() { p, found = findIn(x, hashIn(x, key), key) }).to(hooks.TagsLoaded)
+	stage := stage.New(t)
+	var p Place
+	var found *chain.Node
+	f := stage.Actor("lookup", func() { p, found = findIn(x, hashIn(x, key), key) }).To(hooks.TagsLoaded)
 	insertInto(x, want, key)
 	now := x.table.Load()
-	m := stage.actor("mover", func() {
+	m := stage.Actor("mover", func() {
 		x.resize(now, 4)
 		x.move(now, 0, true)
-	}).to(hooks.CellFilled) // the first
-	m.to(hooks.CellFilled) // the first is marked, the second is there twice
-	f.finish()
+	}).To(hooks.CellFilled) // the first
+	m.To(hooks.CellFilled) // the first is marked, the second is there twice
+	f.Finish()
 	require.Same(t, want[key], found)
-	overwrite := func(p place, was *node) {
+	overwrite := func(p Place, was *chain.Node) {
 		t.Helper()
-		want[key] = newNode(key, 0)
-		require.True(t, p.swap(was, want[key]))
+		want[key] = chain.New(key, 0)
+		require.True(t, p.Swap(was, want[key]))
 	}
 	overwrite(p, found)
 	_, found = findIn(x, hashIn(x, key), key)
 	require.Same(t, want[key], found, "what was written is not found")
 	overwrite(p, found)
-	m.finish()
+	m.Finish()
 	requireIndex(t, want, x)
 }
 
@@ -183,26 +185,26 @@ func TestLookupMeetsMark(t *testing.T) {
 // bucket relies on it.
 func TestVisitIsAskedForBesideVisitor(t *testing.T) {
 	x := newTestIndex(oneHash)
-	var queue []*bucket
-	x.visit = func(b *bucket) { queue = append(queue, b) }
-	want := map[int]*node{}
+	var queue []*Bucket
+	x.Visit = func(b *Bucket) { queue = append(queue, b) }
+	want := map[int]*chain.Node{}
 	ask := func(key int) {
 		p, _ := findIn(x, hashIn(x, key), key)
-		x.ask(p, hashIn(x, key), addressOf(key))
+		x.Ask(p, hashIn(x, key), addressOf(key))
 	}
 	for key := range 3 {
 		insertInto(x, want, key)
 	}
 	ask(0)
 	require.Len(t, queue, 1)
-	var visits [visited]bool
-	var heads [visited]*node
-	v := newStage(t).actor("visitor", func() {
+	var visits [MaxVisits]bool
+	var heads [MaxVisits]*chain.Node
+	v := stage.New(t).Actor("visitor", func() {
 		visits, heads = askedIn(x, queue[0])
-	}).to(hooks.VisitsLoaded)
+	}).To(hooks.VisitsLoaded)
 	ask(1)
 	require.Len(t, queue, 1, "the bucket is handed over already")
-	v.finish()
+	v.Finish()
 	for key := range 2 {
 		require.True(t, visits[key], "key %d is not visited", key)
 		require.Same(t, want[key], heads[key])
@@ -224,10 +226,10 @@ func TestPassLocksOfTheNextTable(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		x.passLocks()
+		x.PassLocks()
 		passed.Store(true)
 	}()
-	require.Eventually(t, func() bool { return standing("passLocks") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return stage.Standing("passLocks") }, stage.Patience, time.Millisecond)
 	x.table.Store(next)
 	old.next.Store(nil)
 	mover.meta.Or(bucketMoved)

@@ -1,4 +1,4 @@
-package mvcc
+package index
 
 import (
 	"math/rand/v2"
@@ -8,18 +8,21 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A visitor visits, in any order, the buckets of an index in which somebody asked for it.
 type visitor struct {
 	mu          sync.Mutex
-	queue       []*bucket
+	queue       []*Bucket
 	asked, seen []atomic.Int64 // by key: how often, and how often of these it was visited since
 }
 
-func visitAtRandom(x *index, keys int) *visitor {
+func visitAtRandom(x *Index, keys int) *visitor {
 	v := &visitor{asked: make([]atomic.Int64, keys), seen: make([]atomic.Int64, keys)}
-	x.visit = func(b *bucket) {
+	x.Visit = func(b *Bucket) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.queue = append(v.queue, b)
@@ -28,7 +31,7 @@ func visitAtRandom(x *index, keys int) *visitor {
 }
 
 // one visits a bucket, if there is one.
-func (v *visitor) one(x *index) bool {
+func (v *visitor) one(x *Index) bool {
 	v.mu.Lock()
 	if len(v.queue) == 0 {
 		v.mu.Unlock()
@@ -40,8 +43,8 @@ func (v *visitor) one(x *index) bool {
 	v.mu.Unlock()
 	visits, heads := askedIn(x, b)
 	for i, head := range heads {
-		if visits[i] && x.head(head) {
-			v.seen[keyOf[int](head)].Store(v.asked[keyOf[int](head)].Load())
+		if visits[i] && x.IsHead(head) {
+			v.seen[chain.KeyOf[int](head)].Store(v.asked[chain.KeyOf[int](head)].Load())
 		}
 	}
 	return true
@@ -53,20 +56,20 @@ func TestVisitsAreNotForgotten(t *testing.T) {
 	x := newTestIndex(nil)
 	visits := visitAtRandom(x, n)
 	for key := range n {
-		x.put(newNode(key, 0))
+		x.put(chain.New(key, 0))
 	}
-	askers, others := newCrew(t), newCrew(t)
-	askers.run(2, func(w int) error {
-		for range sizes(200_000, 20_000) {
+	askers, others := stage.NewCrew(t), stage.NewCrew(t)
+	askers.Run(2, func(w int) error {
+		for range stage.Sizes(200_000, 20_000) {
 			key := w*n/2 + rand.IntN(n/2)
 			visits.asked[key].Add(1)
 			h := hashIn(x, key)
 			p, _ := findIn(x, h, key)
-			x.ask(p, h, addressOf(key))
+			x.Ask(p, h, addressOf(key))
 		}
 		return nil
 	})
-	others.loop(1, func(int, int) error {
+	others.Loop(1, func(int, int) error {
 		now := x.table.Load()
 		if now.next.Load() == nil {
 			x.resize(now, []int{2, 4, 8, 16}[rand.IntN(4)])
@@ -74,9 +77,9 @@ func TestVisitsAreNotForgotten(t *testing.T) {
 		x.moveSome(now)
 		return nil
 	})
-	others.loop(1, func(int, int) error { visits.one(x); return nil })
-	askers.wait(t)
-	others.finish(t)
+	others.Loop(1, func(int, int) error { visits.one(x); return nil })
+	askers.Wait(t)
+	others.Finish(t)
 	for visits.one(x) {
 	}
 	for key := range n {

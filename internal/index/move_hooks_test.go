@@ -1,34 +1,36 @@
 //go:build mvcccheck
 
-package mvcc
+package index
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A visit that is asked for by a goroutine that has found the key before its bucket moved.
 func TestVisitOfMovedPlace(t *testing.T) {
 	x := newTestIndex(nil)
-	var queue []*bucket
-	x.visit = func(b *bucket) { queue = append(queue, b) }
-	v := newNode(1, 0)
+	var queue []*Bucket
+	x.Visit = func(b *Bucket) { queue = append(queue, b) }
+	v := chain.New(1, 0)
 	h := hashIn(x, 1)
-	p, _ := x.insert(h, v, gate{})
+	p, _ := x.Insert(h, v, Gate{})
 	now := x.table.Load()
 	x.resize(now, 4)
 	for i := range now.buckets {
 		x.move(now, i, true)
 	}
-	x.ask(p, h, addressOf(1))
+	x.Ask(p, h, addressOf(1))
 	seen := false
 	for _, b := range queue {
 		visits, heads := askedIn(x, b)
 		for i, v := range heads {
-			seen = seen || visits[i] && keyOf[int](v) == 1
+			seen = seen || visits[i] && chain.KeyOf[int](v) == 1
 		}
 	}
 	require.True(t, seen)
@@ -37,13 +39,13 @@ func TestVisitOfMovedPlace(t *testing.T) {
 // Who comes back to a cell that belongs to another key by now looks its own up again.
 func TestPlaceOfAnotherKey(t *testing.T) {
 	x := newTestIndex(func(int) uint64 { return 1 << 60 })
-	one := newNode(1, 0)
+	one := chain.New(1, 0)
 	h := hashIn(x, 1)
-	p, _ := x.insert(h, one, gate{})
-	require.True(t, x.remove(place{}, one))
-	q, _ := x.insert(h, newNode(2, 0), gate{})
+	p, _ := x.Insert(h, one, Gate{})
+	require.True(t, x.Remove(Place{}, one))
+	q, _ := x.Insert(h, chain.New(2, 0), Gate{})
 	require.Equal(t, p, q)
-	_, found := x.again(p, h, addressOf(1))
+	_, found := x.Again(p, h, addressOf(1))
 	require.Nil(t, found)
 }
 
@@ -52,18 +54,18 @@ func TestSleepingReplacer(t *testing.T) {
 	x := newTestIndex(nil)
 	const n = 20
 	for key := range n {
-		x.put(newNode(key, 0))
+		x.put(chain.New(key, 0))
 	}
 	old := x.table.Load()
-	mover := newStage(t).actor("mover", func() {
+	mover := stage.New(t).Actor("mover", func() {
 		x.resize(old, 4)
 		for i := range old.buckets {
 			x.move(old, i, true)
 		}
-	}).to(hooks.TableReplaced)
+	}).To(hooks.TableReplaced)
 	for range 2 {
 		requireKeys(t, x, n)
-		mover.finish()
+		mover.Finish()
 	}
 	require.NotSame(t, old, x.table.Load())
 }
@@ -72,7 +74,7 @@ func TestSleepingReplacer(t *testing.T) {
 // overwritten then.
 func TestKeysWhileTheirCellsMove(t *testing.T) {
 	x := newTestIndex(oneHash)
-	want := map[int]*node{}
+	want := map[int]*chain.Node{}
 	insertInto(x, want, 0)
 	insertInto(x, want, 1)
 	check := func() {
@@ -84,20 +86,20 @@ func TestKeysWhileTheirCellsMove(t *testing.T) {
 	}
 	now := x.table.Load()
 	x.resize(now, 2*len(now.buckets))
-	mover := newStage(t).actor("mover", func() {
+	mover := stage.New(t).Actor("mover", func() {
 		for i := range now.buckets {
 			x.move(now, i, true)
 		}
-	}).to(hooks.CellFilled)
+	}).To(hooks.CellFilled)
 	check()
 	p, was := findIn(x, hashIn(x, 0), 0)
-	want[0] = newNode(0, 1)
-	require.True(t, p.swap(was, want[0]))
+	want[0] = chain.New(0, 1)
+	require.True(t, p.Swap(was, want[0]))
 	check()
-	mover.to(hooks.CellFilled) // again
+	mover.To(hooks.CellFilled) // again
 	check()
-	mover.to(hooks.CellFilled) // of the other key
+	mover.To(hooks.CellFilled) // of the other key
 	check()
-	mover.finish()
+	mover.Finish()
 	requireIndex(t, want, x)
 }

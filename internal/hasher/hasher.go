@@ -1,4 +1,4 @@
-package mvcc
+package hasher
 
 import (
 	"hash/maphash"
@@ -8,10 +8,10 @@ import (
 	"unsafe"
 )
 
-// A hasher hashes keys of one type, and compares them. Every map has its own, with its own
+// A Hasher hashes keys of one type, and compares them. Every map has its own, with its own
 // seeds: a caller that chooses the keys cannot choose where they go.
-type hasher struct {
-	kind  hashKind
+type Hasher struct {
+	Kind  hashKind
 	seeds [2]uint64
 	seed  maphash.Seed
 	given func(key any) uint64 // for hashGiven
@@ -45,106 +45,106 @@ const (
 	hash8
 	hash16
 	hash32
-	hash64
+	Uint64
 	hashGiven // by tests
 )
 
-func newHasher[K comparable]() hasher {
-	return hasherOf(typeOf((*K)(nil)), keyType{hashKey[K], equalKeys[K], boxedKey[K]})
+func New[K comparable]() Hasher {
+	return hasherOf(TypeOf((*K)(nil)), keyType{hashKey[K], equalKeys[K], boxedKey[K]})
 }
 
-// givenHasher returns a hasher that hashes by f: tests say by it which keys meet.
-func givenHasher[K comparable](f func(key K) uint64) hasher {
-	h := newHasher[K]()
-	h.kind, h.given = hashGiven, func(key any) uint64 { return f(key.(K)) }
+// Given returns a hasher that hashes by f: tests say by it which keys meet.
+func Given[K comparable](f func(key K) uint64) Hasher {
+	h := New[K]()
+	h.Kind, h.given = hashGiven, func(key any) uint64 { return f(key.(K)) }
 	return h
 }
 
-// typeOf returns the type that p, a nil pointer, points to. It is for code that is compiled for each
+// TypeOf returns the type that p, a nil pointer, points to. It is for code that is compiled for each
 // type: [reflect.TypeFor] brings dozens of functions with it.
 //
 //go:noinline
-func typeOf(p any) reflect.Type { return reflect.TypeOf(p).Elem() }
+func TypeOf(p any) reflect.Type { return reflect.TypeOf(p).Elem() }
 
-func hasherOf(t reflect.Type, types keyType) hasher {
-	h := hasher{types: types, seed: maphash.MakeSeed()}
+func hasherOf(t reflect.Type, types keyType) Hasher {
+	h := Hasher{types: types, seed: maphash.MakeSeed()}
 	for i := range h.seeds {
 		h.seeds[i] = maphash.Comparable(h.seed, i) | 1
 	}
 	switch t.Kind() {
 	case reflect.String:
-		h.kind = hashString
+		h.Kind = hashString
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		h.kind = hash8 + hashKind(bits.TrailingZeros(uint(t.Size())))
+		h.Kind = hash8 + hashKind(bits.TrailingZeros(uint(t.Size())))
 	}
 	return h
 }
 
-// sum returns the hash of the key at key. It panics with a runtime error if that cannot be hashed.
-func (h *hasher) sum(key unsafe.Pointer) uint64 {
-	switch h.kind {
-	case hash64:
-		return h.mix(*(*uint64)(key))
+// Sum returns the hash of the key at key. It panics with a runtime error if that cannot be hashed.
+func (h *Hasher) Sum(key unsafe.Pointer) uint64 {
+	switch h.Kind {
+	case Uint64:
+		return h.Mix(*(*uint64)(key))
 	case hashString:
 		return maphash.String(h.seed, *(*string)(key))
 	case hash32:
-		return h.mix(uint64(*(*uint32)(key)))
+		return h.Mix(uint64(*(*uint32)(key)))
 	case hash16:
-		return h.mix(uint64(*(*uint16)(key)))
+		return h.Mix(uint64(*(*uint16)(key)))
 	case hash8:
-		return h.mix(uint64(*(*uint8)(key)))
+		return h.Mix(uint64(*(*uint8)(key)))
 	case hashGiven:
-		return h.given(h.types.boxed(unkept(key)))
+		return h.given(h.types.boxed(Unkept(key)))
 	}
-	return h.types.hash(h.seed, unkept(key))
+	return h.types.hash(h.seed, Unkept(key))
 }
 
-// equal reports whether the keys at a and b are equal.
-func (h *hasher) equal(a, b unsafe.Pointer) bool {
-	if h.kind == hash64 {
+// Equal reports whether the keys at a and b are equal.
+func (h *Hasher) Equal(a, b unsafe.Pointer) bool {
+	if h.Kind == Uint64 {
 		return *(*uint64)(a) == *(*uint64)(b)
 	}
 	return h.equalOther(a, b)
 }
 
-func (h *hasher) equalOther(a, b unsafe.Pointer) bool {
-	if h.kind == hashString {
+func (h *Hasher) equalOther(a, b unsafe.Pointer) bool {
+	if h.Kind == hashString {
 		return *(*string)(a) == *(*string)(b)
 	}
-	return h.types.equal(unkept(a), unkept(b))
+	return h.types.equal(Unkept(a), Unkept(b))
 }
 
-// boxed returns the key at key, for what is to be read by people, and for schedules.
-func (h *hasher) boxed(key unsafe.Pointer) any { return h.types.boxed(unkept(key)) }
+// Boxed returns the key at key, for what is to be read by people, and for schedules.
+func (h *Hasher) Boxed(key unsafe.Pointer) any { return h.types.boxed(Unkept(key)) }
 
-// unkept hides from the compiler that a function of a keyType is given p: it would take it for
+// Unkept hides from the compiler that a function of a keyType is given p: it would take it for
 // kept, and so would allocate each key that is looked up. (A check of pointers, as -race has them,
 // would be a call between the two lines, which may move the stack that p points to.)
 //
 //go:nocheckptr
-func unkept(p unsafe.Pointer) unsafe.Pointer {
+func Unkept(p unsafe.Pointer) unsafe.Pointer {
 	x := uintptr(p)
 	return *(*unsafe.Pointer)(unsafe.Pointer(&x))
 }
 
-// mix hashes an integer: two rounds of a multiplication whose halves are folded, each
+// Mix hashes an integer: two rounds of a multiplication whose halves are folded, each
 // with a seed (as in Wang Yi's wyhash).
-func (h *hasher) mix(x uint64) uint64 {
+func (h *Hasher) Mix(x uint64) uint64 {
 	hi, lo := bits.Mul64(x^h.seeds[0], 0x9e3779b97f4a7c15)
 	hi, lo = bits.Mul64(hi^lo^h.seeds[1], 0xd1b54a32d192ed03)
 	return hi ^ lo
 }
 
-// A keySet is a set of keys, which are given by where they are, and kept there.
-type keySet struct {
+// A Set is a set of keys, which are given by where they are, and kept there.
+type Set struct {
 	by   map[uint64]unsafe.Pointer // by their hashes
 	more []unsafe.Pointer          // whose hashes others had before
 }
 
-// add adds the key at key, and reports whether it was not there.
-func (s *keySet) add(h *hasher, key unsafe.Pointer) bool {
-	hash := h.sum(key)
+// Add adds the key at key, and reports whether it was not there.
+func (s *Set) Add(h *Hasher, key unsafe.Pointer) bool {
+	hash := h.Sum(key)
 	first, taken := s.by[hash]
 	switch {
 	case !taken && s.amongMore(h, key) < 0:
@@ -153,23 +153,23 @@ func (s *keySet) add(h *hasher, key unsafe.Pointer) bool {
 		}
 		s.by[hash] = key
 		return true
-	case !taken || h.equal(first, key) || s.amongMore(h, key) >= 0:
+	case !taken || h.Equal(first, key) || s.amongMore(h, key) >= 0:
 		return false
 	}
 	s.more = append(s.more, key)
 	return true
 }
 
-// remove takes the key out that is equal to that at key.
-func (s *keySet) remove(h *hasher, key unsafe.Pointer) {
-	hash := h.sum(key)
-	if first, there := s.by[hash]; there && h.equal(first, key) {
+// Remove takes the key out that is equal to that at key.
+func (s *Set) Remove(h *Hasher, key unsafe.Pointer) {
+	hash := h.Sum(key)
+	if first, there := s.by[hash]; there && h.Equal(first, key) {
 		delete(s.by, hash)
 	} else if i := s.amongMore(h, key); i >= 0 {
 		s.more = slices.Delete(s.more, i, i+1)
 	}
 }
 
-func (s *keySet) amongMore(h *hasher, key unsafe.Pointer) int {
-	return slices.IndexFunc(s.more, func(o unsafe.Pointer) bool { return h.equal(o, key) })
+func (s *Set) amongMore(h *Hasher, key unsafe.Pointer) int {
+	return slices.IndexFunc(s.more, func(o unsafe.Pointer) bool { return h.Equal(o, key) })
 }

@@ -1,4 +1,4 @@
-package mvcc
+package index
 
 import (
 	"math/bits"
@@ -7,11 +7,13 @@ import (
 
 	"github.com/puzpuzpuz/xsync/v4"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
-// The index: a concurrent hash table from keys to version chains; where keys have an order it is a
+// The Index: a concurrent hash table from keys to version chains; where keys have an order it is a
 // tree instead, see index_tree.go. It knows nothing of transactions. What it stores for a key is a
 // pointer to a version, the head of the key's chain, and the key is in the version: so a lookup is
 // a bucket and a version, two cache misses.
@@ -51,19 +53,19 @@ import (
 //
 // A bucket has a bit for each cell for which a visit was asked, and one that says
 // that the bucket has been handed over for that. The bits move with the cells.
-type index struct {
+type Index struct {
 	table stdatomic.Pointer[hashTable]
-	hash  hasher
-	moved *node // the mark
+	Hash  hasher.Hasher
+	Moved *chain.Node // the mark
 	// min is the least number of buckets. A table of up to small buckets is made, and moved to, by
 	// one insert alone: that takes some microseconds.
 	min, small int
-	// spawn runs a function in a goroutine of the background, or returns false; wake sees
+	// Spawn runs a function in a goroutine of the background, or returns false; wake sees
 	// to it that tend is called, if there is a background.
-	spawn func(f func()) bool
-	wake  func()
-	// visit is told of every bucket that is to be visited, once until it is.
-	visit func(b *bucket)
+	Spawn func(f func()) bool
+	Wake  func()
+	// Visit is told of every bucket that is to be visited, once until it is.
+	Visit func(b *Bucket)
 	// entries counts the keys that have a cell.
 	entries *xsync.Counter
 	// tree is the index if keys have an order, else nil: a *tree.Tree, see treeOf. There is no
@@ -74,19 +76,19 @@ type index struct {
 const cacheLine = 128
 
 // A cell is where the head of one key's chain stands.
-type cell = atomic.Pointer[node]
+type cell = atomic.Pointer[chain.Node]
 
-// bucketCells is how many cells a bucket has: so it is a cache line of 64 bytes.
-const bucketCells = 6
+// BucketCells is how many cells a bucket has: so it is a cache line of 64 bytes.
+const BucketCells = 6
 
-// A bucket has some cells, and for each a byte of the hash of the key that it belongs
+// A Bucket has some cells, and for each a byte of the hash of the key that it belongs
 // to. The tags let a lookup pass over nearly all cells of other keys.
-type bucket struct {
+type Bucket struct {
 	// meta has a tag for each cell, 0 if it is free, and some flags. Tags are written
 	// under the lock: a tag is set before its cell is filled, and cleared after the cell
 	// was emptied.
 	meta  stdatomic.Uint64
-	cells [bucketCells]cell
+	cells [BucketCells]cell
 	// over has more cells. It is set once, under the lock of the first bucket of the
 	// chain.
 	over stdatomic.Pointer[overflow]
@@ -94,7 +96,7 @@ type bucket struct {
 
 // An overflow is a further bucket of a chain. The lock is that of the first one.
 type overflow struct {
-	bucket bucket // not embedded: its methods would be compiled for each type of map
+	bucket Bucket // not embedded: its methods would be compiled for each type of map
 	// edits counts, in the first overflow of a chain, how often keys were put into the
 	// chain or taken out of it.
 	edits stdatomic.Uint64
@@ -102,40 +104,40 @@ type overflow struct {
 
 // The parts of a bucket's word, above the tags.
 const (
-	tagBits      = 8 * bucketCells
+	tagBits      = 8 * BucketCells
 	bucketLocked = 1 << (tagBits + iota)
 	bucketMoved
 	bucketListed // it has been handed over for visits
 	firstVisit   // the bit for cell 0
-	allVisits    = firstVisit * (1<<bucketCells - 1)
+	allVisits    = firstVisit * (1<<BucketCells - 1)
 
 	lowBits  = 0x0000010101010101
 	highBits = 0x0000808080808080
 )
 
-// A place is a cell, as it is found: number i of bucket b, or nowhere.
-type place struct {
-	b *bucket
-	i uint8
+// A Place is a cell, as it is found: number i of bucket b, or nowhere.
+type Place struct {
+	Bucket *Bucket
+	I      uint8
 }
 
-func (p place) nowhere() bool { return p.b == nil }
+func (p Place) Nowhere() bool { return p.Bucket == nil }
 
-// cell returns the cell: a leaf of a tree has its cells where a bucket has them.
-func (p place) cell() *cell {
-	return (*cell)(unsafe.Add(unsafe.Pointer(p.b), cellsAt+uintptr(p.i)*unsafe.Sizeof(cell{})))
+// Cell returns the cell: a leaf of a tree has its cells where a bucket has them.
+func (p Place) Cell() *cell {
+	return (*cell)(unsafe.Add(unsafe.Pointer(p.Bucket), cellsAt+uintptr(p.I)*unsafe.Sizeof(cell{})))
 }
 
-func (p place) load() *node { return p.cell().Load() }
+func (p Place) Load() *chain.Node { return p.Cell().Load() }
 
-// swap makes v the head in the cell, if that is still h.
-func (p place) swap(h, v *node) bool { return p.cell().CompareAndSwap(h, v) }
+// Swap makes v the head in the cell, if that is still h.
+func (p Place) Swap(h, v *chain.Node) bool { return p.Cell().CompareAndSwap(h, v) }
 
-const cellsAt = unsafe.Offsetof(bucket{}.cells)
+const cellsAt = unsafe.Offsetof(Bucket{}.cells)
 
-// tagOf returns the tag of a key with hash h: never 0, and of bits that do not choose
+// TagOf returns the tag of a key with hash h: never 0, and of bits that do not choose
 // the bucket.
-func tagOf(h uint64) uint64 { return h&0x7f | 0x80 }
+func TagOf(h uint64) uint64 { return h&0x7f | 0x80 }
 
 // matching returns a word with the highest bit set in each byte of meta that is tag. A
 // few others may be set too; the lookup compares the key.
@@ -146,7 +148,7 @@ func matching(meta, tag uint64) uint64 {
 
 // A table is one table of buckets.
 type hashTable struct {
-	buckets []bucket
+	buckets []Bucket
 	shift   uint8 // the number of bits of a hash that do not choose the bucket
 	// next is the table that buckets move to, from when it is announced until all have
 	// moved; see after.
@@ -166,46 +168,46 @@ type hashTable struct {
 
 func newHashTable(buckets int) *hashTable {
 	return &hashTable{
-		buckets: make([]bucket, buckets),
+		buckets: make([]Bucket, buckets),
 		shift:   uint8(64 - bits.TrailingZeros(uint(buckets))),
 	}
 }
 
 // bucket returns the first bucket of the chain for hash h. A table has at least two.
-func (t *hashTable) bucket(h uint64) *bucket {
-	return (*bucket)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.buckets)),
-		uintptr(h>>(t.shift&63))*unsafe.Sizeof(bucket{})))
+func (t *hashTable) bucket(h uint64) *Bucket {
+	return (*Bucket)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.buckets)),
+		uintptr(h>>(t.shift&63))*unsafe.Sizeof(Bucket{})))
 }
 
-// minBuckets is how many buckets an empty index has, and fill how many keys a bucket
+// MinBuckets is how many buckets an empty index has, and fill how many keys a bucket
 // has on average when the table grows, in quarters.
 const (
-	minBuckets = 8
+	MinBuckets = 8
 	maxBuckets = 1 << (bits.UintSize - 8) // more than there is memory for
 	smallTable = 128
 	fill       = 18
 )
 
-// indexFor returns an index of a map from K to V with room for capacity keys.
-func indexFor[K comparable, V any](capacity int) *index {
+// For returns an index of a map from K to V with room for capacity keys.
+func For[K comparable, V any](capacity int) *Index {
 	var zero K
-	return newIndex(newHasher[K](), bareNode[K, V](zero), capacity)
+	return New(hasher.New[K](), chain.Bare[K, V](zero), capacity)
 }
 
-// newIndex returns an index with room for capacity keys, that hash hashes. The mark is a version of
+// New returns an index with room for capacity keys, that hash hashes. The mark is a version of
 // no key.
-func newIndex(hash hasher, mark *node, capacity int) *index {
-	x := &index{
-		hash:    hash,
-		moved:   mark,
-		min:     minBuckets,
+func New(hash hasher.Hasher, mark *chain.Node, capacity int) *Index {
+	x := &Index{
+		Hash:    hash,
+		Moved:   mark,
+		min:     MinBuckets,
 		small:   smallTable,
-		spawn:   func(func()) bool { return false },
-		wake:    func() {},
-		visit:   func(*bucket) {},
+		Spawn:   func(func()) bool { return false },
+		Wake:    func() {},
+		Visit:   func(*Bucket) {},
 		entries: xsync.NewCounter(),
 	}
-	x.moved.state.Store(uint64(special(kindMark)))
+	x.Moved.State.Store(uint64(chain.Special(chain.KindMark)))
 	for x.min < maxBuckets && x.min*fill/4 < capacity {
 		x.min *= 2
 	}
@@ -213,77 +215,77 @@ func newIndex(hash hasher, mark *node, capacity int) *index {
 	return x
 }
 
-// len returns how many keys have a cell: about as many, while there are inserts and removals.
-func (x *index) len() int { return max(int(x.entries.Value()), 0) }
+// Len returns how many keys have a cell: about as many, while there are inserts and removals.
+func (x *Index) Len() int { return max(int(x.entries.Value()), 0) }
 
-// ordered reports whether keys are in an order, see inOrder.
-func (x *index) ordered() bool { return x.tree != nil }
+// Ordered reports whether keys are in an order, see inOrder.
+func (x *Index) Ordered() bool { return x.tree != nil }
 
-// head reports whether v, which was loaded from a cell, is the head of a key.
-func (x *index) head(v *node) bool { return v != nil && v != x.moved }
+// IsHead reports whether v, which was loaded from a cell, is the head of a key.
+func (x *Index) IsHead(v *chain.Node) bool { return v != nil && v != x.Moved }
 
-// zeroMap is what the use of a map panics with that has no index: it is a zero value.
-const zeroMap = "mvcc: the Map is a zero value: make one with mvcc.New"
+// ZeroMap is what the use of a map panics with that has no index: it is a zero value.
+const ZeroMap = "mvcc: the Map is a zero value: make one with mvcc.New"
 
-// lookup returns the hash of key, and what [index.find] does. It hashes by itself what is
+// Lookup returns the hash of key, and what [Index.Find] does. It hashes by itself what is
 // hashed most often and looks only where nearly every key is, in the first bucket of its
 // chain: a processor looks up several keys at a time if all their instructions fit into
 // its window, and there most of the time of a lookup in a large map can be won. It panics
 // with a runtime error if key cannot be hashed. It is what is compiled of the index for each
 // type of keys.
-func lookup[K comparable](x *index, key K) (h uint64, p place, head *node) {
+func Lookup[K comparable](x *Index, key K) (h uint64, p Place, head *chain.Node) {
 	hooks.Index(hooks.Read, key)
 	if x == nil {
-		panic(zeroMap)
+		panic(ZeroMap)
 	}
 	if x.tree != nil {
 		return x.lookupInTree(unsafe.Pointer(&key))
 	}
-	if x.hash.kind == hash64 {
-		h = x.hash.mix(*(*uint64)(unsafe.Pointer(&key)))
+	if x.Hash.Kind == hasher.Uint64 {
+		h = x.Hash.Mix(*(*uint64)(unsafe.Pointer(&key)))
 	} else {
-		h = x.hash.sum(unsafe.Pointer(&key))
+		h = x.Hash.Sum(unsafe.Pointer(&key))
 	}
 	b := x.table.Load().bucket(h)
 	meta := b.meta.Load()
 	slow := meta & bucketMoved
-	for m := matching(meta, tagOf(h)); m != 0; m &= m - 1 {
+	for m := matching(meta, TagOf(h)); m != 0; m &= m - 1 {
 		i := uint8(bits.TrailingZeros64(m) / 8)
 		switch v := b.cells[i].Load(); {
 		case v == nil:
-		case v == x.moved:
+		case v == x.Moved:
 			slow = 1
-		case *(*K)(v.key()) == key:
-			return h, place{b, i}, v
+		case *(*K)(v.Key()) == key:
+			return h, Place{b, i}, v
 		}
 	}
 	if slow == 0 && b.over.Load() == nil {
 		return h, p, nil
 	}
-	p, head = x.find(h, unsafe.Pointer(&key))
+	p, head = x.Find(h, unsafe.Pointer(&key))
 	return h, p, head
 }
 
-// seek is lookup for the key at key.
-func (x *index) seek(key unsafe.Pointer) (h uint64, p place, head *node) {
-	h = x.hash.sum(key)
-	p, head = x.find(h, key)
+// Seek is lookup for the key at key.
+func (x *Index) Seek(key unsafe.Pointer) (h uint64, p Place, head *chain.Node) {
+	h = x.Hash.Sum(key)
+	p, head = x.Find(h, key)
 	return h, p, head
 }
 
 // step announces an access to the index to the scheduler of tests.
-func (x *index) step(kind hooks.Access, key unsafe.Pointer) {
+func (x *Index) step(kind hooks.Access, key unsafe.Pointer) {
 	if hooks.Enabled {
-		hooks.Index(kind, x.hash.boxed(key))
+		hooks.Index(kind, x.Hash.Boxed(key))
 	}
 }
 
-// find returns the place of the key at key, whose hash is h, and the head that its cell held, or
+// Find returns the place of the key at key, whose hash is h, and the head that its cell held, or
 // nil if the key has no cell. It never waits.
 //
 // That a key has no cell is true at the moment when its bucket's word was loaded, or
 // when a cell was found empty whose tag had been the key's.
-func (x *index) find(h uint64, key unsafe.Pointer) (place, *node) {
+func (x *Index) Find(h uint64, key unsafe.Pointer) (Place, *chain.Node) {
 	x.step(hooks.Read, key)
 	if x.tree != nil {
 		return x.findInTree(key)
@@ -294,7 +296,7 @@ func (x *index) find(h uint64, key unsafe.Pointer) (place, *node) {
 		meta := first.meta.Load()
 		hooks.At(hooks.TagsLoaded)
 		if meta&bucketMoved == 0 {
-			p, head, mark := x.findIn(first, meta, tagOf(h), key)
+			p, head, mark := x.findIn(first, meta, TagOf(h), key)
 			if !mark {
 				return p, head
 			}
@@ -313,17 +315,17 @@ func (x *index) find(h uint64, key unsafe.Pointer) (place, *node) {
 
 // findIn is find in the chain that begins at b, whose word is meta. marked says that the
 // key was not found, and that it may have moved.
-func (x *index) findIn(
-	b *bucket, meta, tag uint64, key unsafe.Pointer,
-) (p place, head *node, marked bool) {
+func (x *Index) findIn(
+	b *Bucket, meta, tag uint64, key unsafe.Pointer,
+) (p Place, head *chain.Node, marked bool) {
 	for {
 		for m := matching(meta, tag); m != 0; m &= m - 1 {
 			i := uint8(bits.TrailingZeros64(m) / 8)
 			switch v := b.cells[i].Load(); {
-			case v == x.moved:
+			case v == x.Moved:
 				marked = true
-			case v != nil && x.hash.equal(v.key(), key):
-				return place{b, i}, v, false
+			case v != nil && x.Hash.Equal(v.Key(), key):
+				return Place{b, i}, v, false
 			}
 		}
 		if b = b.after(); b == nil {
@@ -333,12 +335,12 @@ func (x *index) findIn(
 	}
 }
 
-// again is find for a caller that has found p before, which may be nowhere.
-func (x *index) again(p place, h uint64, key unsafe.Pointer) (place, *node) {
-	if !p.nowhere() {
-		if v := p.load(); x.head(v) && x.hash.equal(v.key(), key) {
+// Again is find for a caller that has found p before, which may be nowhere.
+func (x *Index) Again(p Place, h uint64, key unsafe.Pointer) (Place, *chain.Node) {
+	if !p.Nowhere() {
+		if v := p.Load(); x.IsHead(v) && x.Hash.Equal(v.Key(), key) {
 			return p, v
 		}
 	}
-	return x.find(h, key)
+	return x.Find(h, key)
 }

@@ -1,9 +1,10 @@
-package mvcc
+package index
 
 import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
@@ -15,11 +16,11 @@ const scanBatch = 64
 
 // A held is a place with the head that it held.
 type held struct {
-	at   place
-	head *node
+	at   Place
+	head *chain.Node
 }
 
-// scan calls visit for the place of every key, with its head. It locks nothing and
+// Scan calls visit for the place of every key, with its head. It locks nothing and
 // allocates nothing that outlives the call. visit returns false to stop; scan reports
 // whether it did not.
 //
@@ -27,12 +28,12 @@ type held struct {
 // meanwhile; one that is inserted or removed meanwhile may be met or not, and twice if
 // it is removed and inserted again. A head may have been loaded a while before visit
 // gets it.
-func (x *index) scan(visit func(p place, head *node) bool) (all bool) {
+func (x *Index) Scan(visit func(p Place, head *chain.Node) bool) (all bool) {
 	if x.tree != nil {
-		return x.span(nil, false, visit)
+		return x.Span(nil, false, visit)
 	}
 	t := x.table.Load()
-	var room [scanBatch + 4*bucketCells]held
+	var room [scanBatch + 4*BucketCells]held
 	batch := room[:0]
 	for i := range t.buckets {
 		batch = x.gather(t, uint64(i), t.shift, batch)
@@ -40,7 +41,7 @@ func (x *index) scan(visit func(p place, head *node) bool) (all bool) {
 			continue
 		}
 		for _, h := range batch {
-			h.head.state.Load() // for the cache: loads that do not depend on each other
+			h.head.State.Load() // for the cache: loads that do not depend on each other
 		}
 		for _, h := range batch {
 			if !visit(h.at, h.head) {
@@ -54,7 +55,7 @@ func (x *index) scan(visit func(p place, head *node) bool) (all bool) {
 
 // gather appends what t, and the tables that it moves to, have of the keys whose hashes
 // are prefix when shifted by shift.
-func (x *index) gather(
+func (x *Index) gather(
 	t *hashTable, prefix uint64, shift uint8, batch []held,
 ) []held {
 	if t.shift > shift {
@@ -72,7 +73,7 @@ func (x *index) gather(
 // While the bucket is being moved some of its cells are marked, and the next table has
 // those. A key that moves while we look may be met in both, but in one of them at least:
 // it is in the next table before it is marked here, and we look here first.
-func (x *index) gatherBucket(
+func (x *Index) gatherBucket(
 	t *hashTable, i, prefix uint64, shift uint8, batch []held,
 ) []held {
 	hooks.Walking()
@@ -86,11 +87,11 @@ func (x *index) gatherBucket(
 		for m := meta & highBits; m != 0; m &= m - 1 {
 			j := uint8(bits.TrailingZeros64(m) / 8)
 			switch v := b.cells[j].Load(); {
-			case v == x.moved:
+			case v == x.Moved:
 				moving = true
 			case v == nil:
-			case shift == t.shift || x.hash.sum(v.key())>>shift == prefix:
-				batch = append(batch, held{place{b, j}, v})
+			case shift == t.shift || x.Hash.Sum(v.Key())>>shift == prefix:
+				batch = append(batch, held{Place{b, j}, v})
 			}
 		}
 		if b = b.after(); b == nil {
@@ -112,56 +113,56 @@ func (x *index) gatherBucket(
 	return all
 }
 
-func (x *index) hasKey(batch []held, v *node) bool {
+func (x *Index) hasKey(batch []held, v *chain.Node) bool {
 	for _, h := range batch {
-		if x.hash.equal(h.head.key(), v.key()) {
+		if x.Hash.Equal(h.head.Key(), v.Key()) {
 			return true
 		}
 	}
 	return false
 }
 
-// bytes returns about what the buckets take.
-func (x *index) bytes() (n uint64) {
+// Bytes returns about what the buckets take.
+func (x *Index) Bytes() (n uint64) {
 	if x.tree != nil {
 		return treeOf(x).Bytes()
 	}
 	for t := x.table.Load(); t != nil; t = t.next.Load() {
-		n += uint64(len(t.buckets)) * uint64(unsafe.Sizeof(bucket{}))
+		n += uint64(len(t.buckets)) * uint64(unsafe.Sizeof(Bucket{}))
 		n += uint64(t.needed.Load()+t.crowded.Load()) * uint64(unsafe.Sizeof(overflow{}))
 	}
 	return n
 }
 
-// ask asks for a visit of p, where key was found, whose hash is h. It is one load if that
+// Ask asks for a visit of p, where key was found, whose hash is h. It is one load if that
 // is asked for already. Where the bucket is listed it is not handed over again.
-func (x *index) ask(p place, h uint64, key unsafe.Pointer) {
-	if x.tree == nil && !p.nowhere() &&
-		p.b.meta.Load()&(firstVisit<<p.i|bucketMoved) == firstVisit<<p.i {
+func (x *Index) Ask(p Place, h uint64, key unsafe.Pointer) {
+	if x.tree == nil && !p.Nowhere() &&
+		p.Bucket.meta.Load()&(firstVisit<<p.I|bucketMoved) == firstVisit<<p.I {
 		return
 	}
-	if b := x.list(p, h, key); b != nil {
-		x.visit(b)
+	if b := x.List(p, h, key); b != nil {
+		x.Visit(b)
 	}
 }
 
-// list is ask for a caller that hands over the bucket that it returns, if any.
-func (x *index) list(p place, h uint64, key unsafe.Pointer) *bucket {
+// List is ask for a caller that hands over the bucket that it returns, if any.
+func (x *Index) List(p Place, h uint64, key unsafe.Pointer) *Bucket {
 	if x.tree != nil {
 		return x.listInTree(p, key)
 	}
-	for !p.nowhere() {
+	for !p.Nowhere() {
 		// The mover that says that the bucket has moved takes over what is
 		// asked for until then.
-		meta := p.b.meta.Load()
-		if meta&(firstVisit<<p.i|bucketMoved) != firstVisit<<p.i {
-			meta = p.b.meta.Or(firstVisit<<p.i | bucketListed)
+		meta := p.Bucket.meta.Load()
+		if meta&(firstVisit<<p.I|bucketMoved) != firstVisit<<p.I {
+			meta = p.Bucket.meta.Or(firstVisit<<p.I | bucketListed)
 		}
 		switch {
 		case meta&bucketMoved != 0:
-			p, _ = x.find(h, key)
+			p, _ = x.Find(h, key)
 		case meta&bucketListed == 0:
-			return p.b
+			return p.Bucket
 		default:
 			return nil
 		}
@@ -169,16 +170,16 @@ func (x *index) list(p place, h uint64, key unsafe.Pointer) *bucket {
 	return nil
 }
 
-// visited is how many cells what is handed over for visits has at most.
-const visited = tree.Cap
+// MaxVisits is how many cells what is handed over for visits has at most.
+const MaxVisits = tree.Cap
 
-// asked takes what is asked for off b. It returns a bit for each cell that is to be
+// Asked takes what is asked for off b. It returns a bit for each cell that is to be
 // visited, and puts the heads that these had into heads: a key stands there when its cell has moved
 // meanwhile. There is nothing to do if b is being moved: its mover asks for the same
 // elsewhere.
-func (x *index) asked(b *bucket, heads *[visited]*node) (visits uint32) {
+func (x *Index) Asked(b *Bucket, heads *[MaxVisits]*chain.Node) (visits uint32) {
 	if x.tree != nil {
-		return treeOf(x).Asked(leafAt(b), (*[visited]*tree.Head)(unsafe.Pointer(heads)))
+		return treeOf(x).Asked(leafAt(b), (*[MaxVisits]*tree.Head)(unsafe.Pointer(heads)))
 	}
 	for {
 		meta := b.meta.Load()
@@ -187,7 +188,7 @@ func (x *index) asked(b *bucket, heads *[visited]*node) (visits uint32) {
 		for m := visits; m != 0; m &= m - 1 {
 			i := bits.TrailingZeros32(m)
 			heads[i] = b.cells[i].Load()
-			moving = moving || heads[i] == x.moved
+			moving = moving || heads[i] == x.Moved
 		}
 		if moving {
 			return 0
@@ -199,22 +200,22 @@ func (x *index) asked(b *bucket, heads *[visited]*node) (visits uint32) {
 	}
 }
 
-// waiting returns a bit for each cell of b for which a visit is asked.
-func (x *index) waiting(b *bucket) uint32 {
+// Waiting returns a bit for each cell of b for which a visit is asked.
+func (x *Index) Waiting(b *Bucket) uint32 {
 	if x.tree != nil {
 		return leafAt(b).Waiting()
 	}
 	return uint32(b.meta.Load() & allVisits / firstVisit)
 }
 
-// touch loads the word of b, for the cache.
-func (x *index) touch(b *bucket) { b.meta.Load() }
+// Touch loads the word of b, for the cache.
+func (x *Index) Touch(b *Bucket) { b.meta.Load() }
 
-// prefetch loads what a visit of b will need first.
-func (x *index) prefetch(b *bucket) {
-	for m := x.waiting(b); m != 0; m &= m - 1 {
-		if v := (place{b, uint8(bits.TrailingZeros32(m))}).load(); v != nil {
-			v.state.Load()
+// Prefetch loads what a visit of b will need first.
+func (x *Index) Prefetch(b *Bucket) {
+	for m := x.Waiting(b); m != 0; m &= m - 1 {
+		if v := (Place{b, uint8(bits.TrailingZeros32(m))}).Load(); v != nil {
+			v.State.Load()
 		}
 	}
 }

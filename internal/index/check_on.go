@@ -1,19 +1,20 @@
 //go:build mvcccheck
 
-package mvcc
+package index
 
 import (
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
-// peekHead returns the head of key, if it has one, without a yield point: see find.
-func (x *index) peekHead(key unsafe.Pointer) *node {
+// PeekHead returns the head of key, if it has one, without a yield point: see find.
+func (x *Index) PeekHead(key unsafe.Pointer) *chain.Node {
 	if x.tree != nil {
-		return nodeOf(treeOf(x).Peek(key))
+		return NodeOf(treeOf(x).Peek(key))
 	}
-	h := x.hash.sum(key)
+	h := x.Hash.Sum(key)
 	t := x.table.Load()
 	for marked := false; ; {
 		first := t.bucket(h)
@@ -31,13 +32,13 @@ func (x *index) peekHead(key unsafe.Pointer) *node {
 	}
 }
 
-func (x *index) peekIn(b *bucket, key unsafe.Pointer) (head *node, marked bool) {
+func (x *Index) peekIn(b *Bucket, key unsafe.Pointer) (head *chain.Node, marked bool) {
 	for ; b != nil; b = b.after() {
 		for i := range b.cells {
 			switch v := rawLoad(&b.cells[i]); {
-			case v == x.moved:
+			case v == x.Moved:
 				marked = true
-			case v != nil && x.hash.equal(v.key(), key):
+			case v != nil && x.Hash.Equal(v.Key(), key):
 				return v, false
 			}
 		}
@@ -45,18 +46,18 @@ func (x *index) peekIn(b *bucket, key unsafe.Pointer) (head *node, marked bool) 
 	return nil, marked
 }
 
-// peekAll calls f for heads in the index, without a yield point: for all, unless the
+// PeekAll calls f for heads in the index, without a yield point: for all, unless the
 // table is being resized.
-func (x *index) peekAll(f func(h *node)) {
+func (x *Index) PeekAll(f func(h *chain.Node)) {
 	if x.tree != nil {
-		treeOf(x).PeekAll(func(h *tree.Head) { f(nodeOf(h)) })
+		treeOf(x).PeekAll(func(h *tree.Head) { f(NodeOf(h)) })
 		return
 	}
 	for t := x.table.Load(); t != nil; t = t.next.Load() {
 		for i := range t.buckets {
 			for b := &t.buckets[i]; b != nil; b = b.after() {
 				for j := range b.cells {
-					if v := rawLoad(&b.cells[j]); x.head(v) {
+					if v := rawLoad(&b.cells[j]); x.IsHead(v) {
 						f(v)
 					}
 				}

@@ -1,4 +1,4 @@
-package mvcc
+package stage
 
 import (
 	"cmp"
@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// patience is after how long a test that makes no progress is taken for hung.
+// Patience is after how long a test that makes no progress is taken for hung.
 // Nothing is asserted about times below it.
-const patience = 2 * time.Minute
+const Patience = 2 * time.Minute
 
-// eventually polls until cond holds.
-func eventually(t testing.TB, cond func() bool, format string, args ...any) {
+// Eventually polls until cond holds.
+func Eventually(t testing.TB, cond func() bool, format string, args ...any) {
 	t.Helper()
-	for end := time.Now().Add(patience); !cond(); {
+	for end := time.Now().Add(Patience); !cond(); {
 		if time.Now().After(end) {
 			dump(t, fmt.Sprintf(format, args...))
 		}
@@ -24,13 +24,13 @@ func eventually(t testing.TB, cond func() bool, format string, args ...any) {
 	}
 }
 
-// await waits until c is closed or has a value.
-func await[T any](t testing.TB, c <-chan T, format string, args ...any) T {
+// Await waits until c is closed or has a value.
+func Await[T any](t testing.TB, c <-chan T, format string, args ...any) T {
 	t.Helper()
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		dump(t, fmt.Sprintf(format, args...))
 		panic("unreachable")
 	}
@@ -44,15 +44,15 @@ func dump(t testing.TB, what string) {
 	t.Fatalf("no progress: %s\n\n%s", what, buf)
 }
 
-// standing reports whether a goroutine is in the function.
-func standing(function string) bool {
+// Standing reports whether a goroutine is in the function.
+func Standing(function string) bool {
 	stacks := make([]byte, 1<<20)
 	return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), function)
 }
 
-// sizes returns full, or less under -short or the race detector.
-func sizes[T cmp.Ordered](full, less T) T {
-	if testing.Short() || raceEnabled {
+// Sizes returns full, or less under -short or the race detector.
+func Sizes[T cmp.Ordered](full, less T) T {
+	if testing.Short() || Race {
 		return less
 	}
 	return full

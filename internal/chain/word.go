@@ -1,4 +1,4 @@
-package mvcc
+package chain
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// A word is a version's state, or the record that decides about a transaction. 0, or only the bit
+// A Word is a version's state, or the record that decides about a transaction. 0, or only the bit
 // of the tombstone, is that of a version which is not in a commit yet: it reads as committed at
 // epoch 0, which is nobody's.
 //
@@ -38,111 +38,111 @@ import (
 //	active, announced, tentative -> aborted
 //	indirect -> committed, aborted            as the record says; by the owner,
 //	                                          or by anybody once its slot is gone
-type word uint64
+type Word uint64
 
 const (
-	tagCommitted = iota
-	tagAnnounced
-	tagTentative
-	tagSpecial
-	tagMask = 3
+	TagCommitted = iota
+	TagAnnounced
+	TagTentative
+	TagSpecial
+	TagMask = 3
 
-	tombBit    = 1 << 2
-	checkBit   = 1 << 3
-	waitBit    = checkBit
-	lastBit    = 1 << 4
-	countShift = 5
-	countMax   = 63
-	countMask  = countMax << countShift
+	TombBit    = 1 << 2
+	CheckBit   = 1 << 3
+	WaitBit    = CheckBit
+	LastBit    = 1 << 4
+	CountShift = 5
+	CountMax   = 63
+	CountMask  = CountMax << CountShift
 	epochShift = 11
 
-	// keepMask are the bits of a version's own state that its decision keeps.
-	keepMask = tombBit | countMask
+	// KeepMask are the bits of a version's own state that its decision keeps.
+	KeepMask = TombBit | CountMask
 )
 
 // A kind is what a word with the special tag says, in the lowest bits of its epoch.
 type kind uint64
 
 const (
-	kindActive kind = iota
-	kindAborted
-	kindIndirect
-	kindMark // of the marks of the index: no version of any key
+	KindActive kind = iota
+	KindAborted
+	KindIndirect
+	KindMark // of the marks of the index: no version of any key
 	kindBits = 2
 	kindMask = 1<<kindBits - 1
 )
 
-func special(k kind) word { return word(k)<<epochShift | tagSpecial }
+func Special(k kind) Word { return Word(k)<<epochShift | TagSpecial }
 
-// indirect is the state of a version whose transaction has its record in slot number.
-func indirect(number uint64) word {
-	return word(number)<<(epochShift+kindBits) | special(kindIndirect)
+// Indirect is the state of a version whose transaction has its record in slot number.
+func Indirect(number uint64) Word {
+	return Word(number)<<(epochShift+kindBits) | Special(KindIndirect)
 }
 
-// installStep is what an owner adds to its active record to show that it goes on.
-const installStep = 1 << (epochShift + kindBits)
+// InstallStep is what an owner adds to its active record to show that it goes on.
+const InstallStep = 1 << (epochShift + kindBits)
 
-func (w word) tag() uint64        { return uint64(w) & tagMask }
-func (w word) epoch() epoch.Epoch { return epoch.Epoch(w >> epochShift) }
-func (w word) committed() bool    { return w&tagMask == tagCommitted }
-func (w word) tomb() bool         { return w&tombBit != 0 }
-func (w word) count() word        { return w & countMask >> countShift }
-func (w word) is(k kind) bool {
-	return w&tagMask == tagSpecial && kind(w>>epochShift)&kindMask == k
+func (w Word) Tag() uint64        { return uint64(w) & TagMask }
+func (w Word) Epoch() epoch.Epoch { return epoch.Epoch(w >> epochShift) }
+func (w Word) Committed() bool    { return w&TagMask == TagCommitted }
+func (w Word) Tomb() bool         { return w&TombBit != 0 }
+func (w Word) Count() Word        { return w & CountMask >> CountShift }
+func (w Word) Is(k kind) bool {
+	return w&TagMask == TagSpecial && kind(w>>epochShift)&kindMask == k
 }
 
 // recordNumber returns the number of the epoch slot that an indirect state names.
-func (w word) recordNumber() uint64 { return uint64(w) >> (epochShift + kindBits) }
+func (w Word) recordNumber() uint64 { return uint64(w) >> (epochShift + kindBits) }
 
-// announced is the announced form of w, and check is checkBit if there is something to
+// Announced is the announced form of w, and check is checkBit if there is something to
 // validate. The floor is an epoch: the announced words that stand in one place all have
 // different ones, so that an epoch drawn before one of them was announced cannot be put
 // into it; see [txState.try] and [Map.revoke].
-func (w word) announced(floor epoch.Epoch, check word) word {
-	return word(floor)<<epochShift | w&keepMask | check | tagAnnounced
+func (w Word) Announced(floor epoch.Epoch, check Word) Word {
+	return Word(floor)<<epochShift | w&KeepMask | check | TagAnnounced
 }
 
 // decided is what an announced word becomes when epoch e is drawn for it.
-func (w word) drawn(e epoch.Epoch) word {
-	t := word(tagCommitted)
-	if w&checkBit != 0 {
-		t = tagTentative
+func (w Word) Drawn(e epoch.Epoch) Word {
+	t := Word(TagCommitted)
+	if w&CheckBit != 0 {
+		t = TagTentative
 	}
-	return word(e)<<epochShift | w&keepMask | t
+	return Word(e)<<epochShift | w&KeepMask | t
 }
 
-// at is w committed at epoch e. The tag of committed is zero.
-func (w word) at(e epoch.Epoch) word { return word(e)<<epochShift | w&keepMask }
+// At is w committed at epoch e. The tag of committed is zero.
+func (w Word) At(e epoch.Epoch) Word { return Word(e)<<epochShift | w&KeepMask }
 
-func (w word) aborted() word { return w&keepMask | special(kindAborted) }
+func (w Word) Aborted() Word { return w&KeepMask | Special(KindAborted) }
 
 // String returns the word in readable form.
-func (w word) String() string {
+func (w Word) String() string {
 	var text string
-	switch w.tag() {
-	case tagCommitted:
-		text = fmt.Sprintf("committed(%d)", w.epoch())
-	case tagAnnounced:
-		text = fmt.Sprintf("announced(%d)", w.epoch())
-	case tagTentative:
-		text = fmt.Sprintf("tentative(%d)", w.epoch())
+	switch w.Tag() {
+	case TagCommitted:
+		text = fmt.Sprintf("committed(%d)", w.Epoch())
+	case TagAnnounced:
+		text = fmt.Sprintf("announced(%d)", w.Epoch())
+	case TagTentative:
+		text = fmt.Sprintf("tentative(%d)", w.Epoch())
 	default:
-		text = [...]string{"active", "aborted", "indirect", "mark"}[w.epoch()&kindMask]
-		if n := w.recordNumber(); n > 0 || w.is(kindIndirect) {
+		text = [...]string{"active", "aborted", "indirect", "mark"}[w.Epoch()&kindMask]
+		if n := w.recordNumber(); n > 0 || w.Is(KindIndirect) {
 			text += fmt.Sprintf("(%d)", n)
 		}
 	}
-	if w&checkBit != 0 {
+	if w&CheckBit != 0 {
 		text += "+check"
 	}
-	if w.tomb() {
+	if w.Tomb() {
 		text += "+tombstone"
 	}
-	if n := w.count(); n > 0 {
+	if n := w.Count(); n > 0 {
 		text += fmt.Sprintf("+count=%d", n)
 	}
 	return text
 }
 
 // The bit of a slot's record that its decision must keep.
-var _ [epoch.RecordBit]byte = [tombBit]byte{}
+var _ [epoch.RecordBit]byte = [TombBit]byte{}

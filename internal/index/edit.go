@@ -1,4 +1,4 @@
-package mvcc
+package index
 
 import (
 	"math/bits"
@@ -6,6 +6,7 @@ import (
 	stdatomic "sync/atomic"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/pin"
 	"github.com/mvccmap/mvccmap/internal/tree"
@@ -14,7 +15,7 @@ import (
 // A spot is where a key may be put into a chain of buckets: a free cell, or if there
 // is none the last bucket.
 type spot struct {
-	b     *bucket
+	b     *Bucket
 	free  int    // the cell, or -1
 	edits uint64 // of the chain, before it was looked through
 }
@@ -23,19 +24,19 @@ type spot struct {
 // may be put. It takes no lock: the spot is good if the chain's edits are the same
 // once it is locked. marked says that a cell has moved, and so that the bucket is being
 // moved.
-func (x *index) look(
-	b *bucket, tag uint64, key unsafe.Pointer,
-) (p place, s spot, marked bool) {
+func (x *Index) look(
+	b *Bucket, tag uint64, key unsafe.Pointer,
+) (p Place, s spot, marked bool) {
 	s = spot{free: -1, edits: b.edits()}
 	for {
 		meta := b.meta.Load()
 		for m := matching(meta, tag); m != 0; m &= m - 1 {
 			i := uint8(bits.TrailingZeros64(m) / 8)
 			switch v := rawLoad(&b.cells[i]); {
-			case v == x.moved:
+			case v == x.Moved:
 				marked = true
-			case v != nil && x.hash.equal(v.key(), key):
-				return place{b, i}, s, false
+			case v != nil && x.Hash.Equal(v.Key(), key):
+				return Place{b, i}, s, false
 			}
 		}
 		if free := matching(meta, 0); s.free < 0 && free != 0 {
@@ -55,7 +56,7 @@ func (x *index) look(
 
 // edits returns how often keys were put into the chain or taken out of it, if it has
 // more than one bucket.
-func (b *bucket) edits() uint64 {
+func (b *Bucket) edits() uint64 {
 	if o := b.over.Load(); o != nil {
 		return o.edits.Load()
 	}
@@ -63,38 +64,38 @@ func (b *bucket) edits() uint64 {
 }
 
 // edited counts an edit. b, the first bucket of the chain, is locked.
-func (b *bucket) edited() {
+func (b *Bucket) edited() {
 	if o := b.over.Load(); o != nil {
 		o.edits.Add(1)
 	}
 }
 
-// A gate is a pointer that an insert looks at under the lock.
-type gate = tree.Gate
+// A Gate is a pointer that an insert looks at under the lock.
+type Gate = tree.Gate
 
-// insert gives v's key, whose hash is h, a cell with v as its head, if the key has none.
+// Insert gives v's key, whose hash is h, a cell with v as its head, if the key has none.
 // Otherwise it returns the place that it has; or nowhere, if the gate is shut. It may wait for a
 // goroutine that holds the lock of the bucket, which is pinned, and moves a few buckets if the
 // table is being resized.
 //
 // Of two that insert the same key only one does: both look for it while they hold the
 // lock, or find that nobody has held it since they looked.
-func (x *index) insert(
-	h uint64, v *node, g gate,
-) (p place, inserted bool) {
-	x.step(hooks.Write, v.key())
+func (x *Index) Insert(
+	h uint64, v *chain.Node, g Gate,
+) (p Place, inserted bool) {
+	x.step(hooks.Write, v.Key())
 	if x.tree != nil {
 		return x.insertInTree(v, g)
 	}
-	tag := tagOf(h)
+	tag := TagOf(h)
 	var spare *overflow
 	for t := x.table.Load(); ; {
 		if t.next.Load() != nil {
 			x.help(t, h)
 		}
 		b := t.bucket(h)
-		p, to, marked := x.look(b, tag, v.key())
-		if !p.nowhere() {
+		p, to, marked := x.look(b, tag, v.Key())
+		if !p.Nowhere() {
 			return p, false
 		}
 		if to.free < 0 && spare == nil {
@@ -106,28 +107,28 @@ func (x *index) insert(
 			continue
 		}
 		if b.over.Load() == nil {
-			p, to, marked = x.look(b, tag, v.key()) // six cells at most
+			p, to, marked = x.look(b, tag, v.Key()) // six cells at most
 		} else {
 			marked = marked || to.edits != b.edits()
 		}
 		switch {
-		case !p.nowhere() || g.Shut():
+		case !p.Nowhere() || g.Shut():
 			b.unlock()
 			return p, false
 		case marked || to.free < 0 && (spare == nil || to.b.over.Load() != nil):
 			b.unlock()
 			continue
 		case to.free >= 0:
-			p = place{to.b, uint8(to.free)}
+			p = Place{to.b, uint8(to.free)}
 		default:
-			p = place{&spare.bucket, 0}
+			p = Place{&spare.bucket, 0}
 		}
 		hooks.At(hooks.InsertLocked)
 		p.setTag(tag)
 		hooks.At(hooks.CellTagged)
 		// Must follow: a goroutine that knows the cell because it was the key's before
 		// looks at it without the tag, and others must not miss what it finds there.
-		rawStore(p.cell(), v)
+		rawStore(p.Cell(), v)
 		if to.free < 0 {
 			to.b.over.Store(spare)
 		}
@@ -142,32 +143,32 @@ func (x *index) insert(
 }
 
 // setTag sets the tag of a cell that was free. The lock of the chain is held.
-func (p place) setTag(tag uint64) { p.b.meta.Or(tag << (8 * p.i)) }
+func (p Place) setTag(tag uint64) { p.Bucket.meta.Or(tag << (8 * p.I)) }
 
-// remove takes the key whose head is v out of the index, if v still is its head, and
+// Remove takes the key whose head is v out of the index, if v still is its head, and
 // reports whether it did. It holds the lock of the bucket meanwhile: so a key that leaves
 // does not move, and what moves does not leave.
 //
 // The compare-and-swap decides against a goroutine that puts another head on
 // top of v. p is a place of the key, or nowhere.
-func (x *index) remove(p place, v *node) bool {
-	x.step(hooks.Write, v.key())
+func (x *Index) Remove(p Place, v *chain.Node) bool {
+	x.step(hooks.Write, v.Key())
 	if x.tree != nil {
 		return x.removeFromTree(p, v)
 	}
-	h := x.hash.sum(v.key())
+	h := x.Hash.Sum(v.Key())
 	for t := x.table.Load(); ; t = x.after(t) {
 		first := t.bucket(h)
-		p, head, _ := x.findIn(first, first.meta.Load(), tagOf(h), v.key())
+		p, head, _ := x.findIn(first, first.meta.Load(), TagOf(h), v.Key())
 		if head == v {
-			hooks.Before(hooks.Write, unsafe.Pointer(p.cell()))
+			hooks.Before(hooks.Write, unsafe.Pointer(p.Cell()))
 		}
 		if !first.lock() {
 			continue
 		}
 		hooks.At(hooks.RemoveLocked)
 		// It is here, or has been replaced: nothing has moved.
-		removed := head == v && stdatomic.CompareAndSwapPointer(raw(p.cell()), unsafe.Pointer(v), nil)
+		removed := head == v && stdatomic.CompareAndSwapPointer(raw(p.Cell()), unsafe.Pointer(v), nil)
 		if removed {
 			hooks.At(hooks.RemoveEmptied)
 			p.free()
@@ -184,14 +185,14 @@ func (x *index) remove(p place, v *node) bool {
 
 // free takes off the tag of a cell that is empty, and what is asked for. The lock of the
 // chain is held.
-func (p place) free() {
-	p.b.meta.And(^(0xff<<(8*p.i) | firstVisit<<p.i)) // after the cell was emptied: see find
+func (p Place) free() {
+	p.Bucket.meta.And(^(0xff<<(8*p.I) | firstVisit<<p.I)) // after the cell was emptied: see find
 }
 
 // lock locks b, the first bucket of a chain, and pins the goroutine; unlock undoes
 // both. lock returns false, having done neither, if the bucket has moved. It yields to
 // the holder of the lock.
-func (b *bucket) lock() bool {
+func (b *Bucket) lock() bool {
 	for n := 1; ; n++ {
 		meta := b.meta.Load()
 		switch {
@@ -211,14 +212,14 @@ func (b *bucket) lock() bool {
 	}
 }
 
-func (b *bucket) unlock() {
+func (b *Bucket) unlock() {
 	b.meta.And(^uint64(bucketLocked))
 	unpinLocker()
 }
 
-// passLocks returns when nobody holds the lock of a bucket any more that had it when
+// PassLocks returns when nobody holds the lock of a bucket any more that had it when
 // passLocks was called.
-func (x *index) passLocks() {
+func (x *Index) PassLocks() {
 	if x.tree != nil {
 		treeOf(x).PassLocks()
 		return
@@ -260,10 +261,10 @@ func raw(s *cell) *unsafe.Pointer {
 	return (*unsafe.Pointer)(unsafe.Pointer(s))
 }
 
-func rawLoad(s *cell) *node {
-	return (*node)(stdatomic.LoadPointer(raw(s)))
+func rawLoad(s *cell) *chain.Node {
+	return (*chain.Node)(stdatomic.LoadPointer(raw(s)))
 }
 
-func rawStore(s *cell, v *node) {
+func rawStore(s *cell, v *chain.Node) {
 	stdatomic.StorePointer(raw(s), unsafe.Pointer(v))
 }

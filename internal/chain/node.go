@@ -1,0 +1,69 @@
+package chain
+
+import (
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/invariant"
+)
+
+// A Node is a version without its types. All that a chain is, and what becomes of it, is
+// said by nodes: that code is compiled once, and not for each type of map.
+type Node struct {
+	// Lost is the lowest epoch that was dropped from below, if any.
+	Lost invariant.Ghost
+
+	// State is the state word, see below. Once the version is installed it is written by
+	// compare-and-swap by anybody while it is announced or tentative; by a store of its owner
+	// alone while it is indirect (or by anybody, once the owner's slot is gone); after that the
+	// marks come and go by the background work.
+	State atomic.Uint64
+	// Next is the next older version. It is set before the version is
+	// installed, and only pruners and writers that install on top of it change
+	// it afterwards, and only when the version is committed.
+	Next atomic.Pointer[Node]
+}
+
+// Key returns where the key of the version is. It follows the node without padding, since the size
+// of a node is a multiple of every alignment that a key may have.
+func (v *Node) Key() unsafe.Pointer { return unsafe.Add(unsafe.Pointer(v), unsafe.Sizeof(Node{})) }
+
+// Plain reports whether v is a value that was committed at or before epoch e, and
+// says so by itself: the case that a reader nearly always meets first.
+func (v *Node) Plain(e epoch.Epoch) bool {
+	if v == nil {
+		return false
+	}
+	w := Load(&v.State)
+	return w&(TagMask|TombBit) == TagCommitted && w.Epoch() <= e
+}
+
+// Tombstone reports whether v says "deleted". The bit never changes.
+func (v *Node) Tombstone() bool { return Load(&v.State).Tomb() }
+
+// There reports whether v is a value: neither no version at all nor a tombstone.
+func (v *Node) There() bool { return v != nil && !v.Tombstone() }
+
+// PutOutcome puts the outcome of its transaction into an indirect version. Nobody else writes such a
+// state: whoever marks versions as waiting leaves it alone, and looks again later.
+func (v *Node) PutOutcome(outcome Word) {
+	atomic.Release(&v.State, uint64(outcome|Load(&v.State)&KeepMask))
+}
+
+// A version is private until it is installed, by a compare-and-swap that orders
+// everything before it. Filling in its fields by atomic stores would cost a bus
+// lock each, a tenth of a Store. These write them like ordinary variables.
+
+// SetWord sets a word that no other goroutine can reach yet.
+func SetWord(r *Record, w Word) { *(*Word)(unsafe.Pointer(r)) = w }
+
+// SetLink sets a pointer that no other goroutine can reach yet.
+func SetLink(l *atomic.Pointer[Node], v *Node) { *(**Node)(unsafe.Pointer(l)) = v }
+
+// The casts rely on an atomic.Uint64 and an atomic.Pointer being no more than
+// what they hold.
+var (
+	_ [8]byte                         = [unsafe.Sizeof(atomic.Uint64{})]byte{}
+	_ [unsafe.Sizeof(uintptr(0))]byte = [unsafe.Sizeof(atomic.Pointer[Node]{})]byte{}
+)

@@ -1,0 +1,61 @@
+package index
+
+import (
+	"slices"
+	"unsafe"
+)
+
+// This file is for the tests of what uses an index: they choose its size, and resize it step by step.
+
+// Remake gives x, which is empty, a table of so many buckets.
+func (x *Index) Remake(buckets int) { x.table.Store(newHashTable(buckets)) }
+
+// Unattended has x, which had so many buckets at least, resized by inserts and by resizeTo alone,
+// and none of them moves all buckets at once.
+func (x *Index) Unattended(buckets int) {
+	x.min, x.small = buckets, 0
+	x.Spawn, x.Wake = func(func()) bool { return false }, func() {}
+}
+
+// Size returns the number of buckets of the present table.
+func (x *Index) Size() int { return len(x.table.Load().buckets) }
+
+// Fits reports whether the index has no resize before it, and is of a size for its keys.
+func (x *Index) Fits() bool {
+	t := x.table.Load()
+	return !t.resizing.Load() && x.wanted(t) == 0
+}
+
+// ResizeTo begins to move to a table of so many buckets, unless the table is being resized.
+func (x *Index) ResizeTo(buckets int) { x.resize(x.table.Load(), buckets) }
+
+// MoveFirst moves the first bucket of the present table.
+func (x *Index) MoveFirst() { x.move(x.table.Load(), 0, true) }
+
+// A Tables knows the tables of an index whose buckets move.
+type Tables struct {
+	of   *Index
+	seen []*hashTable
+}
+
+func TablesOf(x *Index) *Tables { return &Tables{of: x} }
+
+// Look notes the tables that there are.
+func (s *Tables) Look() {
+	for t := s.of.table.Load(); t != nil; t = t.next.Load() {
+		if !slices.Contains(s.seen, t) {
+			s.seen = append(s.seen, t)
+		}
+	}
+}
+
+// Has reports whether p is in one of them.
+func (s *Tables) Has(p unsafe.Pointer) bool {
+	for _, t := range s.seen {
+		at := uintptr(p) - uintptr(unsafe.Pointer(unsafe.SliceData(t.buckets)))
+		if at < uintptr(len(t.buckets))*unsafe.Sizeof(Bucket{}) {
+			return true
+		}
+	}
+	return false
+}

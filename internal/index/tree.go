@@ -1,0 +1,126 @@
+package index
+
+import (
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/tree"
+)
+
+// The index of a map whose keys have an order is a tree, and there is no table: what the engine
+// asks of an index is answered by one or the other. A leaf has its cells where a bucket has them,
+// so a place is the same to both.
+
+// InOrder makes x, which is new, the index of keys that are in an order. size is that of a version,
+// and own copies a key.
+func (x *Index) InOrder(by tree.Order, size uint64, own func(key unsafe.Pointer) unsafe.Pointer) {
+	x.table.Store(nil)
+	x.tree = unsafe.Pointer(tree.New(tree.Config{
+		Order: by,
+		KeyAt: unsafe.Sizeof(chain.Node{}),
+		Size:  uintptr(size),
+		Equal: x.Hash.Equal,
+		Own:   own,
+		Moved: HeadOf(x.Moved),
+		Visit: func(l *tree.Leaf) { x.Visit((*Bucket)(unsafe.Pointer(l))) },
+		Name:  x.Hash.Boxed,
+	}))
+}
+
+// treeOf returns the tree of an index that is one. It is no method, nor is what else has types of
+// the tree: the compiler would find them by the index, and compile some of them for each type of
+// map.
+func treeOf(x *Index) *tree.Tree { return (*tree.Tree)(x.tree) }
+
+var _ [cellsAt]byte = [tree.CellsAt]byte{}
+
+func HeadOf(v *chain.Node) *tree.Head { return (*tree.Head)(unsafe.Pointer(v)) }
+
+func NodeOf(h *tree.Head) *chain.Node { return (*chain.Node)(unsafe.Pointer(h)) }
+
+// placeOf and inLeaf turn a place of a tree into one of an index, and back.
+func placeOf(p tree.Place) Place { return Place{(*Bucket)(unsafe.Pointer(p.Leaf)), p.I} }
+
+func inLeaf(p Place) tree.Place { return tree.Place{Leaf: leafAt(p.Bucket), I: p.I} }
+
+func leafAt(b *Bucket) *tree.Leaf { return (*tree.Leaf)(unsafe.Pointer(b)) }
+
+// findInTree is find.
+func (x *Index) findInTree(key unsafe.Pointer) (Place, *chain.Node) {
+	p, h := treeOf(x).Find(key)
+	return placeOf(p), NodeOf(h)
+}
+
+// lookupInTree is lookup.
+func (x *Index) lookupInTree(key unsafe.Pointer) (h uint64, p Place, head *chain.Node) {
+	h = x.Hash.Sum(key)
+	p, head = x.findInTree(key)
+	return h, p, head
+}
+
+// insertInTree is insert.
+func (x *Index) insertInTree(v *chain.Node, g Gate) (p Place, inserted bool) {
+	at, inserted := treeOf(x).Insert(HeadOf(v), g)
+	if inserted {
+		x.entries.Inc()
+	}
+	return placeOf(at), inserted
+}
+
+// removeFromTree is remove.
+func (x *Index) removeFromTree(p Place, v *chain.Node) bool {
+	removed, tidy := treeOf(x).Remove(inLeaf(p), HeadOf(v))
+	if removed {
+		x.entries.Dec()
+		if tidy {
+			x.tidy(v.Key())
+		}
+		hooks.At(hooks.Gone)
+	}
+	return removed
+}
+
+// tidy gives the leaf of a key that is gone back, or a part of it. A function of the program may
+// panic that compares keys: then the leaf stays as it is.
+func (x *Index) tidy(key unsafe.Pointer) {
+	defer func() { _ = recover() }()
+	treeOf(x).Tidy(key)
+}
+
+// listInTree is list.
+func (x *Index) listInTree(p Place, key unsafe.Pointer) *Bucket {
+	for !p.Nowhere() {
+		list, gone := leafAt(p.Bucket).Ask(p.I)
+		switch {
+		case gone:
+			p, _ = x.findInTree(key)
+		case list:
+			return p.Bucket
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// CursorIn returns what goes over the keys of s, or all if it is nil.
+func CursorIn(x *Index, s *tree.Span, down bool) tree.Cursor {
+	if s == nil {
+		return treeOf(x).Scan(tree.Span{}, down)
+	}
+	return treeOf(x).Scan(*s, down)
+}
+
+// Span visits the keys of s, or all if it is nil, ascending or descending: see scan.
+func (x *Index) Span(s *tree.Span, down bool, visit func(p Place, head *chain.Node) bool) (all bool) {
+	c := CursorIn(x, s, down)
+	for c.Next() {
+		for h, at := c.Head(); h != nil; h, at = c.Head() {
+			if !visit(placeOf(at), NodeOf(h)) {
+				return false
+			}
+		}
+	}
+	return true
+}
