@@ -116,7 +116,8 @@ func TestPruneOutcomes(t *testing.T) {
 	require.Equal(t, done, prune(m, p, epochs[2], epochs[1]), "it waits already")
 	require.Equal(t, done, see(m, p, young, false), "it waits already")
 	m.index.List(p, m.hash("k"), keyAt("k"))
-	require.Empty(t, coreOf(m).due(coreOf(m).waiting(p.Load().Next.Load(), false), nil), "it will be visited")
+	old := p.Load().Next.Load()
+	require.Empty(t, coreOf(m).due(coreOf(m).waiting(old, false), nil), "it will be visited")
 	require.Equal(t, waits(epochs[1], epochs[1]), prune(m, p, epochs[2], epochs[1]),
 		"its wait is over, and it waits again")
 	require.Equal(t, done, prune(m, p, epochs[2]))

@@ -42,8 +42,8 @@ func (p *part) checkRead(gen epoch.Gen, key unsafe.Pointer, v *chain.Node) {
 			"transaction reads at %d",
 			p.index.Hash.Boxed(key), cut.Lost.Load(), p.m.Peek(cut), at)
 	case found != v && !(found == nil && v.PeekState().Tomb()): // it may have left the index
-		invariant.Violated("key %v as of %d: read once %s, read twice %s", p.index.Hash.Boxed(key), at, p.m.Describe(v),
-			p.m.Describe(found))
+		invariant.Violated("key %v as of %d: read once %s, read twice %s", p.index.Hash.Boxed(key), at,
+			p.m.Describe(v), p.m.Describe(found))
 	}
 }
 

@@ -36,14 +36,14 @@ import (
 //     reader that begins in between sees half of it.
 //   - I3: nothing is shared before the first install. An abort before that only forgets.
 //   - I4: nobody waits for a sleeper. From that install on every goroutine that meets
-//     the transaction can decide for it, see read.go and install.go.
+//     the transaction can decide for it, see [chain.Decider] and install.go.
 //   - The epoch is drawn before validation. Drawn afterwards, a transaction that
 //     read what another overwrote could be given the later epoch of the two, and
 //     snapshots in between would see the other one without it.
 //   - The slot stays live until validation has ended: it keeps what was read
 //     from being taken out of the index and made anew.
 //   - The outcome is in every version before the slot's record serves another
-//     attempt: see resolve.
+//     attempt: see [chain.Resolver.Resolve].
 
 // result says how an attempt to commit went.
 type result uint8
@@ -208,7 +208,7 @@ func (st *txState) trySuspect(
 }
 
 // try makes one attempt. If it commits, the transaction has ended, and it returns the epoch.
-// check is checkBit if it has to validate. floor is an epoch that the clock had reached after
+// check is CheckBit if it has to validate. floor is an epoch that the clock had reached after
 // the last record that the slot has announced was decided or aborted, or when there was none.
 //
 // A helper of an earlier record may have loaded it when it was announced, and sleep. An

@@ -155,7 +155,9 @@ func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 	if del == nil {
 		panic("mvcc: DeleteFunc: del is nil")
 	}
-	return m.at.deleteFunc(func(v *chain.Node) bool { return del(chain.KeyOf[K](v), chain.ValueOf[K, V](v)) })
+	return m.at.deleteFunc(func(v *chain.Node) bool {
+		return del(chain.KeyOf[K](v), chain.ValueOf[K, V](v))
+	})
 }
 
 // deleteFunc is [Map.DeleteFunc].

@@ -108,7 +108,7 @@ func innerTypeOf[K comparable, V any]() *recordType {
 		plain:     reflexive(hasher.TypeOf((*K)(nil))),
 		size:      allocated(unsafe.Sizeof(chain.Version[K, V]{})),
 		index:     index.For[K, V],
-		clone:     func(v *chain.Node) *chain.Node { return chain.New(chain.KeyOf[K](v), chain.ValueOf[K, V](v)) },
+		clone:     chain.Clone[K, V],
 		tombstone: func(key unsafe.Pointer) *chain.Node { return tombstoneOf[K, V](*(*K)(key)) },
 		keep: func(key unsafe.Pointer) unsafe.Pointer {
 			own := owner.own(*(*K)(key))
@@ -131,7 +131,9 @@ func newAlone(opts *Options, by *order, types *recordType) any {
 }
 
 // newCore returns a map that is a member of s; x and types are nil if there are no keys.
-func newCore(s *shared, o *Options, name string, x *index.Index, by *order, types *recordType) *core {
+func newCore(
+	s *shared, o *Options, name string, x *index.Index, by *order, types *recordType,
+) *core {
 	if by != nil {
 		if o.Strict {
 			by = by.strictly(s.strict, &x.Hash)
@@ -144,7 +146,8 @@ func newCore(s *shared, o *Options, name string, x *index.Index, by *order, type
 		gc: s.gc, views: s.gc.Views(), shared: s, favour: &s.favour,
 		alarms: &s.alarms}
 	c.pool.Store(&statePool{})
-	own := &chains{index: x, Resolver: chain.Resolver{Slots: s.slots}, member: &member{of: weak.Make(c)},
+	own := &chains{index: x, Resolver: chain.Resolver{Slots: s.slots},
+		member:   &member{of: weak.Make(c)},
 		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()}}
 	if x != nil {
 		own.Keys = &x.Hash

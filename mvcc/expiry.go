@@ -41,7 +41,9 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	if until == nil {
 		panic("mvcc: Expire: until is nil")
 	}
-	m.at.expire(func(v *chain.Node) time.Time { return until(chain.KeyOf[K](v), chain.ValueOf[K, V](v)) })
+	m.at.expire(func(v *chain.Node) time.Time {
+		return until(chain.KeyOf[K](v), chain.ValueOf[K, V](v))
+	})
 }
 
 // expire is [Map.Expire].

@@ -60,7 +60,8 @@ func TestInvariantOfChains(t *testing.T) {
 	requireViolation(t, "I5", func() { coreOf(m).CheckLink(newer) })
 	set(older, chain.Word(0).Announced(0, 0))
 	requireViolation(t, "I5", func() { coreOf(m).CheckLink(newer) })
-	requireViolation(t, "I5", func() { coreOf(m).CheckOnTop(older, older, chain.Bare[string, int]("k")) })
+	bare := chain.Bare[string, int]("k")
+	requireViolation(t, "I5", func() { coreOf(m).CheckOnTop(older, older, bare) })
 
 	m, _, newer, _ = two(t)
 	private := func(key string) *chain.Node {
@@ -95,7 +96,9 @@ func viewAt(bound epoch.Epoch, live ...epoch.Epoch) *gc.View {
 func TestInvariantOfPruning(t *testing.T) {
 	m, p, newer, older := two(t)
 	at, bound := chain.Load(&older.State).Epoch(), chain.Load(&newer.State).Epoch()
-	requireViolation(t, "is dropped", func() { coreOf(m).CheckCut(newer, older, nil, viewAt(bound, at)) })
+	requireViolation(t, "is dropped", func() {
+		coreOf(m).CheckCut(newer, older, nil, viewAt(bound, at))
+	})
 	requireViolation(t, "is dropped", func() { coreOf(m).CheckCut(newer, older, nil, viewAt(at)) })
 
 	// A pruner whose view does not know of a reader.

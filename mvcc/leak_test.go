@@ -49,7 +49,8 @@ func TestLeakedHandlesAreReclaimed(t *testing.T) {
 	}, "versions stay that only leaked handles saw")
 	require.NotContains(t, contents(t, m), 2)
 	// So are their slots.
-	stage.Eventually(t, func() bool { return coreOf(m).Slots.Owned() < 10 }, "slots of leaked handles stay")
+	few := func() bool { return coreOf(m).Slots.Owned() < 10 }
+	stage.Eventually(t, few, "slots of leaked handles stay")
 	require.EqualValues(t, 2*n, m.Stats().Leaked)
 }
 
@@ -170,6 +171,7 @@ func TestIdleMapParks(t *testing.T) {
 		m.Store(1, 2)
 		m.Delete(1)
 		stage.Eventually(t, func() bool { return len(heads(m)) == 0 }, "a parked reclaimer is not woken")
-		stage.Eventually(t, func() bool { return coreOf(m).gc.Stats().Parks > 0 }, "the reclaimer does not park")
+		parked := func() bool { return coreOf(m).gc.Stats().Parks > 0 }
+		stage.Eventually(t, parked, "the reclaimer does not park")
 	}
 }

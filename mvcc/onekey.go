@@ -22,7 +22,8 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 		return value, false
 	}
 	_, _, v := index.Lookup(m.index, key)
-	if v != nil && chain.Load(&v.State)&(chain.TagMask|chain.TombBit) == chain.TagCommitted { // nearly always
+	// Nearly always it is a value that was committed.
+	if v != nil && chain.Load(&v.State)&(chain.TagMask|chain.TombBit) == chain.TagCommitted {
 		return chain.ValueOf[K, V](v), true
 	}
 	return chain.Present[K, V](m.at.newest(v))

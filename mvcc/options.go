@@ -188,7 +188,8 @@ func (o *Options) withDefaults() Options {
 		d.ReclaimQueue = DefaultReclaimQueue
 	}
 	if d.PruneThreshold < 0 || d.PruneThreshold > chain.CountMax {
-		panic(fmt.Sprintf("mvcc: Options.PruneThreshold is %d, want 0 to %d", d.PruneThreshold, chain.CountMax))
+		panic(fmt.Sprintf("mvcc: Options.PruneThreshold is %d, want 0 to %d", d.PruneThreshold,
+			chain.CountMax))
 	}
 	if d.PruneThreshold == 0 {
 		d.PruneThreshold = DefaultPruneThreshold

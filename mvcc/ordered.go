@@ -33,7 +33,8 @@ func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options
 
 // NewOrderedTable is [NewTable] for a table whose keys have an order, see [NewOrdered].
 func NewOrderedTable[K cmp.Ordered, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
-	return mapOf[K, V](addTable(db, name, opts, naturalOrder(hasher.TypeOf((*K)(nil))), recordTypeOf[K, V](), false))
+	by := naturalOrder(hasher.TypeOf((*K)(nil)))
+	return mapOf[K, V](addTable(db, name, opts, by, recordTypeOf[K, V](), false))
 }
 
 // NewOrderedTableFunc is [NewTable] for a table with an order of one's own, see

@@ -15,7 +15,7 @@ import (
 // visit prunes keys for the background work, see [gc.Config]: those of the buckets for
 // which that was asked. The items are all of this map.
 func (c *chains) visit(items []item, view *gc.View, f *found) {
-	// In loops of loads that do not depend on each other, for the cache: see scan.
+	// In loops of loads that do not depend on each other, for the cache: see [index.Index.Scan].
 	for _, i := range items {
 		c.index.Touch(i.b)
 	}
@@ -227,7 +227,7 @@ func (c *chains) prune(
 	if f == nil {
 		return l
 	}
-	if !view.OldWriter || f.Alone || chain.Load(&h.State).Is(chain.KindIndirect) { // see putOutcome
+	if !view.OldWriter || f.Alone || chain.Load(&h.State).Is(chain.KindIndirect) { // see PutOutcome
 		return max(l, leftYoung)
 	}
 	// If it waits already, then for the same one, or the wait is about to end.
@@ -284,7 +284,7 @@ func (c *chains) pruneBelow(
 		if f == nil || n.State.Load()&chain.WaitBit != 0 {
 			continue
 		}
-		if !old || f.Alone || chain.Load(&n.State).Is(chain.KindIndirect) { // see putOutcome
+		if !old || f.Alone || chain.Load(&n.State).Is(chain.KindIndirect) { // see PutOutcome
 			young = true
 		} else if !marked(n, chain.WaitBit) {
 			f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: at, What: c.waiting(n, false)})

@@ -145,7 +145,8 @@ func (x *execution) inspect() {
 	look()
 	for _, m := range x.w.maps {
 		for _, h := range heads(m) {
-			require.LessOrEqual(t, len(chainOf(m, chain.KeyOf[int](h.head))), 1, "versions are left that nobody needs")
+			links := chainOf(m, chain.KeyOf[int](h.head))
+			require.LessOrEqual(t, len(links), 1, "versions are left that nobody needs")
 		}
 	}
 }

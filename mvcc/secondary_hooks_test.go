@@ -27,7 +27,7 @@ func TestIndexWaitsForInsert(t *testing.T) {
 		built.Store(true)
 	}()
 	require.Eventually(t, func() bool {
-		return built.Load() || stage.Standing("passLocks")
+		return built.Load() || stage.Standing("PassLocks")
 	}, stage.Patience, time.Millisecond)
 	require.False(t, built.Load())
 	inserter.Finish()

@@ -212,7 +212,8 @@ func TestChurn(t *testing.T) {
 		workers.Wait(t)
 		readers.Finish(t)
 		left := len(contents(t, m))
-		stage.Eventually(t, func() bool { return len(heads(m)) == left }, "deleted keys stay in the index")
+		gone := func() bool { return len(heads(m)) == left }
+		stage.Eventually(t, gone, "deleted keys stay in the index")
 		checkQuiet(t, m)
 	})
 }

@@ -29,7 +29,9 @@ func stateOf(t *txn) *txState { return partOf(t).st }
 // visible returns what is seen at an epoch of the key whose head is v.
 //
 //go:noinline
-func (t *txn) visible(v *chain.Node, at epoch.Epoch) *chain.Node { return partOf(t).m.Visible(v, at) }
+func (t *txn) visible(v *chain.Node, at epoch.Epoch) *chain.Node {
+	return partOf(t).m.Visible(v, at)
+}
 
 // toRead begins a read of the key at key, which ends here if it has a version that the transaction
 // has written. If merge is not nil it applies to what is read.

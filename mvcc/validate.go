@@ -9,7 +9,7 @@ import (
 // Validation asks whether everything the transaction read is what it would read
 // at its commit epoch e: for each key read, the newest committed version must be
 // the one that was seen (Kung and Robinson's backward validation, in the form
-// that Hekaton gave it: section 3.2 of the paper named in read.go).
+// that Hekaton gave it: section 3.2 of the paper named in decide.go of package chain).
 //
 // The newest version is compared even if its epoch is above e, which a check as
 // of e could let pass. It has to be: a pruner may have dropped a version between
@@ -139,7 +139,9 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 // validated is validate, but with a result: a transaction that has been evicted
 // meanwhile cannot tell, since what it would conflict with may have been taken out
 // of the index.
-func (st *txState) validated(gen epoch.Gen, w chain.Word, e epoch.Epoch) (now chain.Word, r result) {
+func (st *txState) validated(
+	gen epoch.Gen, w chain.Word, e epoch.Epoch,
+) (now chain.Word, r result) {
 	now, ok := st.validate(w, e)
 	switch {
 	case !ok:

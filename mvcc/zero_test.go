@@ -96,7 +96,8 @@ func TestMisuse(t *testing.T) {
 	s.Close()
 	tx.Rollback()
 	runtime.GC() // the snapshot of Try
-	stage.Eventually(t, func() bool { runtime.GC(); return m.Stats().LiveTx == 0 }, "a snapshot is left")
+	ended := func() bool { runtime.GC(); return m.Stats().LiveTx == 0 }
+	stage.Eventually(t, ended, "a snapshot is left")
 	checkQuiet(t, m)
 }
 

@@ -7,14 +7,27 @@ import (
 	"github.com/mvccmap/mvccmap/gc"
 )
 
-// In ordinary builds nothing is checked; see check_chain_on.go.
+// In ordinary builds nothing is checked; see check_on.go.
 
 func checkStep(w, t Word) {}
 
-func (c *Resolver) CheckCopy(v *Node, e epoch.Epoch)            {}
-func (c *Resolver) CheckOnTop(h, base, v *Node)                 {}
-func (c *Resolver) CheckNewest(v *Node)                         {}
+// CheckCopy: e may be copied into v.
+func (c *Resolver) CheckCopy(v *Node, e epoch.Epoch) {}
+
+// CheckOnTop: v may be put on h.
+func (c *Resolver) CheckOnTop(h, base, v *Node) {}
+
+// CheckNewest: v was committed.
+func (c *Resolver) CheckNewest(v *Node) {}
+
+// CheckCut: what is from first to n may be dropped from below cur.
 func (c *Resolver) CheckCut(cur, first, n *Node, view *gc.View) {}
-func (c *Resolver) CheckRemove(h *Node)                         {}
-func (c *Resolver) CheckNewestBegin(h *Node) (before *Node)     { return nil }
-func (c *Resolver) CheckNewestEnd(before, v *Node)              {}
+
+// CheckRemove: the key of h may leave the index.
+func (c *Resolver) CheckRemove(h *Node) {}
+
+// CheckNewestBegin returns what CheckNewestEnd is to be told.
+func (c *Resolver) CheckNewestBegin(h *Node) (before *Node) { return nil }
+
+// CheckNewestEnd: v is not older than before.
+func (c *Resolver) CheckNewestEnd(before, v *Node) {}

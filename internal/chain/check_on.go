@@ -18,8 +18,10 @@ import (
 // for its count; an undecided one is looked at after what is compared with it, and
 // changes only in ways that make the comparison safer; the clock only grows.
 
+// PeekState returns what v says, without a yield point.
 func (v *Node) PeekState() Word { return Word(invariant.Peek(unsafe.Pointer(&v.State))) }
 
+// PeekNext returns what is below v, without a yield point.
 func (v *Node) PeekNext() *Node {
 	return invariant.PeekPointer[Node](unsafe.Pointer(&v.Next))
 }
@@ -82,7 +84,8 @@ func (c *Resolver) CheckLink(v *Node) {
 	// Below first: what v says now it says of the time since it was installed.
 	below, above := c.Peek(n), c.Peek(v)
 	e := below.Epoch()
-	ok := below.Committed() && e > epoch.First && e <= c.Slots.PeekNow() && c.Keys.Equal(n.Key(), v.Key())
+	ok := below.Committed() && e > epoch.First && e <= c.Slots.PeekNow() &&
+		c.Keys.Equal(n.Key(), v.Key())
 	switch above.Tag() {
 	case TagCommitted, TagTentative:
 		ok = ok && e < above.Epoch()
@@ -184,7 +187,7 @@ func (c *Resolver) CheckNewestEnd(before, v *Node) {
 		return
 	}
 	if v == nil || c.Peek(v).Epoch() < c.Peek(before).Epoch() {
-		invariant.Violated("key %v: %s is read, when the newest had been %s", c.KeyOf(before), c.Describe(v),
-			c.Describe(before))
+		invariant.Violated("key %v: %s is read, when the newest had been %s", c.KeyOf(before),
+			c.Describe(v), c.Describe(before))
 	}
 }

@@ -38,8 +38,8 @@ import (
 
 // A Decider reads the versions of a map, and decides about those that are undecided.
 type Decider struct {
-	Of     *Resolver
-	Counts *Counts
+	Of     *Resolver // of the same map
+	Counts *Counts   // of all maps of a database
 	// Tell is told of a version, which is installed, before an epoch is drawn for its record.
 	Tell func(v *Node, r *Record)
 }
@@ -136,7 +136,7 @@ func (d *Decider) NewestAt(v *Node, s epoch.Epoch) *Node {
 
 // Help draws an epoch for the announced record r of version v, which says w. A
 // transaction with several keys has raised the alarms before it was announced; for one
-// with one key the helper has to.
+// with one key the helper has to, by Tell.
 func (d *Decider) Help(v *Node, r *Record, w Word) {
 	d.Tell(v, r)
 	hooks.At(hooks.HelpMarked)

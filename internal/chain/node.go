@@ -14,7 +14,7 @@ type Node struct {
 	// Lost is the lowest epoch that was dropped from below, if any.
 	Lost invariant.Ghost
 
-	// State is the state word, see below. Once the version is installed it is written by
+	// State is the state word, see [Word]. Once the version is installed it is written by
 	// compare-and-swap by anybody while it is announced or tentative; by a store of its owner
 	// alone while it is indirect (or by anybody, once the owner's slot is gone); after that the
 	// marks come and go by the background work.
@@ -45,8 +45,8 @@ func (v *Node) Tombstone() bool { return Load(&v.State).Tomb() }
 // There reports whether v is a value: neither no version at all nor a tombstone.
 func (v *Node) There() bool { return v != nil && !v.Tombstone() }
 
-// PutOutcome puts the outcome of its transaction into an indirect version. Nobody else writes such a
-// state: whoever marks versions as waiting leaves it alone, and looks again later.
+// PutOutcome puts the outcome of its transaction into an indirect version. Nobody else writes such
+// a state: whoever marks versions as waiting leaves it alone, and looks again later.
 func (v *Node) PutOutcome(outcome Word) {
 	atomic.Release(&v.State, uint64(outcome|Load(&v.State)&KeepMask))
 }

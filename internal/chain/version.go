@@ -2,18 +2,7 @@ package chain
 
 import "unsafe"
 
-// A Version is one value of a key: committed, or pending in a commit that is
-// under way. The versions of a key form a chain, newest first.
-//
-//	cell -> pending? -> committed, e=9 -> committed, e=4 -> nil
-//
-// I5: commit epochs strictly descend along a chain, and only its head may be
-// undecided or aborted: a writer installs on top of a decided head only, and
-// links past an aborted one.
-//
-// A version is never reused. A helper that was stopped between loading a state
-// word and its compare-and-swap may wake up years later; if the word had become
-// another transaction's, that transaction could be committed by a stranger.
+// A Version is one value of a key: committed, or pending in a commit that is under way.
 type Version[K comparable, V any] struct {
 	node Node // first: what the engine knows of it
 	// Key and value are immutable once the version is installed.
@@ -39,6 +28,9 @@ func Bare[K comparable, V any](key K) *Node { return &(&Version[K, V]{Key: key})
 func New[K comparable, V any](key K, value V) *Node {
 	return &(&Version[K, V]{Key: key, Value: value}).node
 }
+
+// Clone returns a version with the key and the value of v, that says nothing yet.
+func Clone[K comparable, V any](v *Node) *Node { return New(KeyOf[K](v), ValueOf[K, V](v)) }
 
 // Present returns v's value, or false for no version at all and for a tombstone.
 func Present[K comparable, V any](v *Node) (value V, ok bool) {

@@ -29,8 +29,8 @@ import (
 //	        there were, or if indirect the number of a slot
 //
 // Tombstone and count of a version are those of its own state, never those
-// of its record, in which the bit of the tombstone belongs to package epoch. At ten million commits a
-// second 53 bits last for 28 years.
+// of its record, in which the bit of the tombstone belongs to package epoch. At ten million commits
+// a second 53 bits last for 28 years.
 //
 //	active -> announced -> committed          nothing to validate
 //	active -> announced -> tentative -> committed         validates its reads
@@ -40,6 +40,7 @@ import (
 //	                                          or by anybody once its slot is gone
 type Word uint64
 
+// The parts of a word, see [Word].
 const (
 	TagCommitted = iota
 	TagAnnounced
@@ -60,11 +61,12 @@ const (
 	KeepMask = TombBit | CountMask
 )
 
-// A kind is what a word with the special tag says, in the lowest bits of its epoch.
-type kind uint64
+// A Kind is what a word with the special tag says, in the lowest bits of its epoch.
+type Kind uint64
 
+// The kinds.
 const (
-	KindActive kind = iota
+	KindActive Kind = iota
 	KindAborted
 	KindIndirect
 	KindMark // of the marks of the index: no version of any key
@@ -72,7 +74,8 @@ const (
 	kindMask = 1<<kindBits - 1
 )
 
-func Special(k kind) Word { return Word(k)<<epochShift | TagSpecial }
+// Special is a word with the special tag.
+func Special(k Kind) Word { return Word(k)<<epochShift | TagSpecial }
 
 // Indirect is the state of a version whose transaction has its record in slot number.
 func Indirect(number uint64) Word {
@@ -82,27 +85,38 @@ func Indirect(number uint64) Word {
 // InstallStep is what an owner adds to its active record to show that it goes on.
 const InstallStep = 1 << (epochShift + kindBits)
 
-func (w Word) Tag() uint64        { return uint64(w) & TagMask }
+// Tag returns the tag.
+func (w Word) Tag() uint64 { return uint64(w) & TagMask }
+
+// Epoch returns the epoch, or the floor.
 func (w Word) Epoch() epoch.Epoch { return epoch.Epoch(w >> epochShift) }
-func (w Word) Committed() bool    { return w&TagMask == TagCommitted }
-func (w Word) Tomb() bool         { return w&TombBit != 0 }
-func (w Word) Count() Word        { return w & CountMask >> CountShift }
-func (w Word) Is(k kind) bool {
-	return w&TagMask == TagSpecial && kind(w>>epochShift)&kindMask == k
+
+// Committed reports whether the word has that tag.
+func (w Word) Committed() bool { return w&TagMask == TagCommitted }
+
+// Tomb reports whether the version says "deleted".
+func (w Word) Tomb() bool { return w&TombBit != 0 }
+
+// Count returns the count.
+func (w Word) Count() Word { return w & CountMask >> CountShift }
+
+// Is reports whether the word has the special tag and is of kind k.
+func (w Word) Is(k Kind) bool {
+	return w&TagMask == TagSpecial && Kind(w>>epochShift)&kindMask == k
 }
 
 // recordNumber returns the number of the epoch slot that an indirect state names.
 func (w Word) recordNumber() uint64 { return uint64(w) >> (epochShift + kindBits) }
 
-// Announced is the announced form of w, and check is checkBit if there is something to
+// Announced is the announced form of w, and check is CheckBit if there is something to
 // validate. The floor is an epoch: the announced words that stand in one place all have
 // different ones, so that an epoch drawn before one of them was announced cannot be put
-// into it; see [txState.try] and [Map.revoke].
+// into it; see [Decider.Revoke], and txState.try of package mvcc.
 func (w Word) Announced(floor epoch.Epoch, check Word) Word {
 	return Word(floor)<<epochShift | w&KeepMask | check | TagAnnounced
 }
 
-// decided is what an announced word becomes when epoch e is drawn for it.
+// Drawn is what an announced word becomes when epoch e is drawn for it.
 func (w Word) Drawn(e epoch.Epoch) Word {
 	t := Word(TagCommitted)
 	if w&CheckBit != 0 {
@@ -114,6 +128,7 @@ func (w Word) Drawn(e epoch.Epoch) Word {
 // At is w committed at epoch e. The tag of committed is zero.
 func (w Word) At(e epoch.Epoch) Word { return Word(e)<<epochShift | w&KeepMask }
 
+// Aborted is w aborted.
 func (w Word) Aborted() Word { return w&KeepMask | Special(KindAborted) }
 
 // String returns the word in readable form.

@@ -1,3 +1,6 @@
+// Package hasher hashes and compares keys of which it knows the address alone: so what uses it is
+// compiled once, for all types of keys. What has to be compiled for a type are three functions of
+// one line, see [New].
 package hasher
 
 import (
@@ -11,7 +14,7 @@ import (
 // A Hasher hashes keys of one type, and compares them. Every map has its own, with its own
 // seeds: a caller that chooses the keys cannot choose where they go.
 type Hasher struct {
-	Kind  hashKind
+	Kind  Kind // of the keys
 	seeds [2]uint64
 	seed  maphash.Seed
 	given func(key any) uint64 // for hashGiven
@@ -35,20 +38,22 @@ func equalKeys[K comparable](a, b unsafe.Pointer) bool { return *(*K)(a) == *(*K
 
 func boxedKey[K comparable](key unsafe.Pointer) any { return *(*K)(key) }
 
-// A hashKind says how keys are hashed and compared: [maphash.Comparable] takes any, and twice
+// A Kind says how keys are hashed and compared: [maphash.Comparable] takes any, and twice
 // as long as needed for integers and strings.
-type hashKind uint8
+type Kind uint8
 
+// The kinds.
 const (
-	hashAny hashKind = iota
+	hashAny Kind = iota
 	hashString
 	hash8
 	hash16
 	hash32
-	Uint64
+	Hash64    // eight bytes of an integer
 	hashGiven // by tests
 )
 
+// New returns a hasher of keys of type K.
 func New[K comparable]() Hasher {
 	return hasherOf(TypeOf((*K)(nil)), keyType{hashKey[K], equalKeys[K], boxedKey[K]})
 }
@@ -60,8 +65,8 @@ func Given[K comparable](f func(key K) uint64) Hasher {
 	return h
 }
 
-// TypeOf returns the type that p, a nil pointer, points to. It is for code that is compiled for each
-// type: [reflect.TypeFor] brings dozens of functions with it.
+// TypeOf returns the type that p, a nil pointer, points to. It is for code that is compiled for
+// each type: [reflect.TypeFor] brings dozens of functions with it.
 //
 //go:noinline
 func TypeOf(p any) reflect.Type { return reflect.TypeOf(p).Elem() }
@@ -76,7 +81,7 @@ func hasherOf(t reflect.Type, types keyType) Hasher {
 		h.Kind = hashString
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		h.Kind = hash8 + hashKind(bits.TrailingZeros(uint(t.Size())))
+		h.Kind = hash8 + Kind(bits.TrailingZeros(uint(t.Size())))
 	}
 	return h
 }
@@ -84,7 +89,7 @@ func hasherOf(t reflect.Type, types keyType) Hasher {
 // Sum returns the hash of the key at key. It panics with a runtime error if that cannot be hashed.
 func (h *Hasher) Sum(key unsafe.Pointer) uint64 {
 	switch h.Kind {
-	case Uint64:
+	case Hash64:
 		return h.Mix(*(*uint64)(key))
 	case hashString:
 		return maphash.String(h.seed, *(*string)(key))
@@ -102,7 +107,7 @@ func (h *Hasher) Sum(key unsafe.Pointer) uint64 {
 
 // Equal reports whether the keys at a and b are equal.
 func (h *Hasher) Equal(a, b unsafe.Pointer) bool {
-	if h.Kind == Uint64 {
+	if h.Kind == Hash64 {
 		return *(*uint64)(a) == *(*uint64)(b)
 	}
 	return h.equalOther(a, b)

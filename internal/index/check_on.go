@@ -9,7 +9,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
-// PeekHead returns the head of key, if it has one, without a yield point: see find.
+// PeekHead returns the head of key, if it has one, without a yield point: see Find.
 func (x *Index) PeekHead(key unsafe.Pointer) *chain.Node {
 	if x.tree != nil {
 		return NodeOf(treeOf(x).Peek(key))

@@ -186,7 +186,7 @@ func (x *Index) Remove(p Place, v *chain.Node) bool {
 // free takes off the tag of a cell that is empty, and what is asked for. The lock of the
 // chain is held.
 func (p Place) free() {
-	p.Bucket.meta.And(^(0xff<<(8*p.I) | firstVisit<<p.I)) // after the cell was emptied: see find
+	p.Bucket.meta.And(^(0xff<<(8*p.I) | firstVisit<<p.I)) // after the cell was emptied: see Find
 }
 
 // lock locks b, the first bucket of a chain, and pins the goroutine; unlock undoes
@@ -218,7 +218,7 @@ func (b *Bucket) unlock() {
 }
 
 // PassLocks returns when nobody holds the lock of a bucket any more that had it when
-// passLocks was called.
+// PassLocks was called.
 func (x *Index) PassLocks() {
 	if x.tree != nil {
 		treeOf(x).PassLocks()
@@ -257,14 +257,14 @@ func unpinLocker() {
 
 // raw returns the word of a cell for the holder of the lock of its bucket, whose
 // accesses are no yield points.
-func raw(s *cell) *unsafe.Pointer {
+func raw(s *Cell) *unsafe.Pointer {
 	return (*unsafe.Pointer)(unsafe.Pointer(s))
 }
 
-func rawLoad(s *cell) *chain.Node {
+func rawLoad(s *Cell) *chain.Node {
 	return (*chain.Node)(stdatomic.LoadPointer(raw(s)))
 }
 
-func rawStore(s *cell, v *chain.Node) {
+func rawStore(s *Cell, v *chain.Node) {
 	stdatomic.StorePointer(raw(s), unsafe.Pointer(v))
 }

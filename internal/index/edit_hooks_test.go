@@ -124,7 +124,8 @@ func TestRemoveAgainstOverwrite(t *testing.T) {
 		insertInto(x, want, key)
 	}
 	removed := true
-	a := stage.New(t).Actor("remover", func() { removed = x.Remove(Place{}, want[1]) }).To(hooks.RemoveLocked)
+	a := stage.New(t).Actor("remover", func() { removed = x.Remove(Place{}, want[1]) })
+	a.To(hooks.RemoveLocked)
 	p, was := findIn(x, hashIn(x, 1), 1)
 	v := chain.New(1, 0)
 	require.True(t, p.Swap(was, v))
@@ -158,7 +159,8 @@ func TestLookupMeetsMark(t *testing.T) {
 	stage := stage.New(t)
 	var p Place
 	var found *chain.Node
-	f := stage.Actor("lookup", func() { p, found = findIn(x, hashIn(x, key), key) }).To(hooks.TagsLoaded)
+	f := stage.Actor("lookup", func() { p, found = findIn(x, hashIn(x, key), key) })
+	f.To(hooks.TagsLoaded)
 	insertInto(x, want, key)
 	now := x.table.Load()
 	m := stage.Actor("mover", func() {
@@ -229,7 +231,7 @@ func TestPassLocksOfTheNextTable(t *testing.T) {
 		x.PassLocks()
 		passed.Store(true)
 	}()
-	require.Eventually(t, func() bool { return stage.Standing("passLocks") }, stage.Patience, time.Millisecond)
+	stage.Eventually(t, func() bool { return stage.Standing("PassLocks") }, "nobody passes locks")
 	x.table.Store(next)
 	old.next.Store(nil)
 	mover.meta.Or(bucketMoved)

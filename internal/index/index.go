@@ -13,57 +13,18 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
-// The Index: a concurrent hash table from keys to version chains; where keys have an order it is a
-// tree instead, see index_tree.go. It knows nothing of transactions. What it stores for a key is a
-// pointer to a version, the head of the key's chain, and the key is in the version: so a lookup is
-// a bucket and a version, two cache misses.
-//
-//	table                bucket, 64 bytes                 version: state | next | key | value
-//	top bits of the hash --> [meta | s0 .. s5 | over] --s_i--> newest --> next older --> ...
-//
-// A cell belongs to one key from the moment at which a head is put into it until the
-// head is taken out. To change the head of a key, swap the cell from the old head to the
-// new one, by compare-and-swap and without a lock ([cell] is an atomic pointer). A head
-// that was put on top of another may be taken off again; one that has left its cell
-// otherwise never comes back. So the swap fails if the cell has changed hands or moved: that is how
-// a goroutine that remembers a cell notices.
-//
-// A mark, moved, stands in a cell instead of a head when the cell has moved to the next
-// table.
-//
-// Only inserts, removals and moves of buckets lock a bucket, by a bit of its first word (insert and
-// remove are in index_edit.go, moves in index_move.go, loops in index_scan.go). The lock is held by a goroutine that is pinned to its processor, for as long as it takes to hash
-// the bucket's keys and to move them.
-//
-// # Growing and shrinking
-//
-// When there are too many or too few keys, or too many overflows, another table is
-// announced as the next one, and buckets are moved to it one after the other, by a
-// background goroutine and by inserters of keys. Each cell is filled in the new table
-// first and then marked as moved in the old one, again if its head has changed in
-// between. A bucket that has moved as a whole says so. Nobody waits: a lookup that meets
-// a mark goes on in the next table. When all have moved, the next table takes the place
-// of the old one.
-//
-// A bucket has the keys whose hashes begin with its number. So bucket i splits into 2i
-// and 2i+1, and a scan that meets a moved bucket visits what it has become: each key
-// once, through any number of resizes.
-//
-// # Visits
-//
-// A bucket has a bit for each cell for which a visit was asked, and one that says
-// that the bucket has been handed over for that. The bits move with the cells.
+// An Index finds the cells of keys. Its user sets Spawn, Wake and Visit before others see it.
 type Index struct {
 	table stdatomic.Pointer[hashTable]
-	Hash  hasher.Hasher
-	Moved *chain.Node // the mark
+	Hash  hasher.Hasher // hashes and compares keys
+	Moved *chain.Node   // the mark
 	// min is the least number of buckets. A table of up to small buckets is made, and moved to, by
 	// one insert alone: that takes some microseconds.
 	min, small int
-	// Spawn runs a function in a goroutine of the background, or returns false; wake sees
-	// to it that tend is called, if there is a background.
+	// Spawn runs a function in a goroutine of the background, or returns false.
 	Spawn func(f func()) bool
-	Wake  func()
+	// Wake sees to it that Tend is called, if there is a background.
+	Wake func()
 	// Visit is told of every bucket that is to be visited, once until it is.
 	Visit func(b *Bucket)
 	// entries counts the keys that have a cell.
@@ -75,8 +36,8 @@ type Index struct {
 
 const cacheLine = 128
 
-// A cell is where the head of one key's chain stands.
-type cell = atomic.Pointer[chain.Node]
+// A Cell is where the head of one key's chain stands.
+type Cell = atomic.Pointer[chain.Node]
 
 // BucketCells is how many cells a bucket has: so it is a cache line of 64 bytes.
 const BucketCells = 6
@@ -88,7 +49,7 @@ type Bucket struct {
 	// under the lock: a tag is set before its cell is filled, and cleared after the cell
 	// was emptied.
 	meta  stdatomic.Uint64
-	cells [BucketCells]cell
+	cells [BucketCells]Cell
 	// over has more cells. It is set once, under the lock of the first bucket of the
 	// chain.
 	over stdatomic.Pointer[overflow]
@@ -115,19 +76,21 @@ const (
 	highBits = 0x0000808080808080
 )
 
-// A Place is a cell, as it is found: number i of bucket b, or nowhere.
+// A Place is a cell, as it is found: number I of a bucket, or of a leaf, or nowhere.
 type Place struct {
-	Bucket *Bucket
-	I      uint8
+	Bucket *Bucket // nil if it is nowhere
+	I      uint8   // the number of the cell
 }
 
+// Nowhere reports whether there is no cell.
 func (p Place) Nowhere() bool { return p.Bucket == nil }
 
 // Cell returns the cell: a leaf of a tree has its cells where a bucket has them.
-func (p Place) Cell() *cell {
-	return (*cell)(unsafe.Add(unsafe.Pointer(p.Bucket), cellsAt+uintptr(p.I)*unsafe.Sizeof(cell{})))
+func (p Place) Cell() *Cell {
+	return (*Cell)(unsafe.Add(unsafe.Pointer(p.Bucket), cellsAt+uintptr(p.I)*unsafe.Sizeof(Cell{})))
 }
 
+// Load returns what the cell holds.
 func (p Place) Load() *chain.Node { return p.Cell().Load() }
 
 // Swap makes v the head in the cell, if that is still h.
@@ -146,7 +109,7 @@ func matching(meta, tag uint64) uint64 {
 	return (x - lowBits) &^ x & highBits
 }
 
-// A table is one table of buckets.
+// A hashTable is one table of buckets.
 type hashTable struct {
 	buckets []Bucket
 	shift   uint8 // the number of bits of a hash that do not choose the bucket
@@ -218,7 +181,7 @@ func New(hash hasher.Hasher, mark *chain.Node, capacity int) *Index {
 // Len returns how many keys have a cell: about as many, while there are inserts and removals.
 func (x *Index) Len() int { return max(int(x.entries.Value()), 0) }
 
-// Ordered reports whether keys are in an order, see inOrder.
+// Ordered reports whether keys are in an order, see InOrder.
 func (x *Index) Ordered() bool { return x.tree != nil }
 
 // IsHead reports whether v, which was loaded from a cell, is the head of a key.
@@ -241,7 +204,7 @@ func Lookup[K comparable](x *Index, key K) (h uint64, p Place, head *chain.Node)
 	if x.tree != nil {
 		return x.lookupInTree(unsafe.Pointer(&key))
 	}
-	if x.Hash.Kind == hasher.Uint64 {
+	if x.Hash.Kind == hasher.Hash64 {
 		h = x.Hash.Mix(*(*uint64)(unsafe.Pointer(&key)))
 	} else {
 		h = x.Hash.Sum(unsafe.Pointer(&key))
@@ -266,7 +229,7 @@ func Lookup[K comparable](x *Index, key K) (h uint64, p Place, head *chain.Node)
 	return h, p, head
 }
 
-// Seek is lookup for the key at key.
+// Seek is [Lookup] for the key at key.
 func (x *Index) Seek(key unsafe.Pointer) (h uint64, p Place, head *chain.Node) {
 	h = x.Hash.Sum(key)
 	p, head = x.Find(h, key)
@@ -313,7 +276,7 @@ func (x *Index) Find(h uint64, key unsafe.Pointer) (Place, *chain.Node) {
 	}
 }
 
-// findIn is find in the chain that begins at b, whose word is meta. marked says that the
+// findIn is Find in the chain that begins at b, whose word is meta. marked says that the
 // key was not found, and that it may have moved.
 func (x *Index) findIn(
 	b *Bucket, meta, tag uint64, key unsafe.Pointer,
@@ -335,7 +298,7 @@ func (x *Index) findIn(
 	}
 }
 
-// Again is find for a caller that has found p before, which may be nowhere.
+// Again is Find for a caller that has found p before, which may be nowhere.
 func (x *Index) Again(p Place, h uint64, key unsafe.Pointer) (Place, *chain.Node) {
 	if !p.Nowhere() {
 		if v := p.Load(); x.IsHead(v) && x.Hash.Equal(v.Key(), key) {

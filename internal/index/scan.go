@@ -146,7 +146,7 @@ func (x *Index) Ask(p Place, h uint64, key unsafe.Pointer) {
 	}
 }
 
-// List is ask for a caller that hands over the bucket that it returns, if any.
+// List is Ask for a caller that hands over the bucket that it returns, if any.
 func (x *Index) List(p Place, h uint64, key unsafe.Pointer) *Bucket {
 	if x.tree != nil {
 		return x.listInTree(p, key)

@@ -5,12 +5,13 @@ import (
 	"unsafe"
 )
 
-// This file is for the tests of what uses an index: they choose its size, and resize it step by step.
+// This file is for the tests of what uses an index: they choose its size, and resize it step by
+// step.
 
 // Remake gives x, which is empty, a table of so many buckets.
 func (x *Index) Remake(buckets int) { x.table.Store(newHashTable(buckets)) }
 
-// Unattended has x, which had so many buckets at least, resized by inserts and by resizeTo alone,
+// Unattended has x, which had so many buckets at least, resized by inserts and by ResizeTo alone,
 // and none of them moves all buckets at once.
 func (x *Index) Unattended(buckets int) {
 	x.min, x.small = buckets, 0
@@ -38,6 +39,7 @@ type Tables struct {
 	seen []*hashTable
 }
 
+// TablesOf returns a Tables that has seen none yet.
 func TablesOf(x *Index) *Tables { return &Tables{of: x} }
 
 // Look notes the tables that there are.

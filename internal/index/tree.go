@@ -35,8 +35,10 @@ func treeOf(x *Index) *tree.Tree { return (*tree.Tree)(x.tree) }
 
 var _ [cellsAt]byte = [tree.CellsAt]byte{}
 
+// HeadOf returns the node as a tree sees it.
 func HeadOf(v *chain.Node) *tree.Head { return (*tree.Head)(unsafe.Pointer(v)) }
 
+// NodeOf returns the node that a tree sees as h.
 func NodeOf(h *tree.Head) *chain.Node { return (*chain.Node)(unsafe.Pointer(h)) }
 
 // placeOf and inLeaf turn a place of a tree into one of an index, and back.
@@ -46,20 +48,20 @@ func inLeaf(p Place) tree.Place { return tree.Place{Leaf: leafAt(p.Bucket), I: p
 
 func leafAt(b *Bucket) *tree.Leaf { return (*tree.Leaf)(unsafe.Pointer(b)) }
 
-// findInTree is find.
+// findInTree is Find.
 func (x *Index) findInTree(key unsafe.Pointer) (Place, *chain.Node) {
 	p, h := treeOf(x).Find(key)
 	return placeOf(p), NodeOf(h)
 }
 
-// lookupInTree is lookup.
+// lookupInTree is [Lookup].
 func (x *Index) lookupInTree(key unsafe.Pointer) (h uint64, p Place, head *chain.Node) {
 	h = x.Hash.Sum(key)
 	p, head = x.findInTree(key)
 	return h, p, head
 }
 
-// insertInTree is insert.
+// insertInTree is Insert.
 func (x *Index) insertInTree(v *chain.Node, g Gate) (p Place, inserted bool) {
 	at, inserted := treeOf(x).Insert(HeadOf(v), g)
 	if inserted {
@@ -68,7 +70,7 @@ func (x *Index) insertInTree(v *chain.Node, g Gate) (p Place, inserted bool) {
 	return placeOf(at), inserted
 }
 
-// removeFromTree is remove.
+// removeFromTree is Remove.
 func (x *Index) removeFromTree(p Place, v *chain.Node) bool {
 	removed, tidy := treeOf(x).Remove(inLeaf(p), HeadOf(v))
 	if removed {
@@ -88,7 +90,7 @@ func (x *Index) tidy(key unsafe.Pointer) {
 	treeOf(x).Tidy(key)
 }
 
-// listInTree is list.
+// listInTree is List.
 func (x *Index) listInTree(p Place, key unsafe.Pointer) *Bucket {
 	for !p.Nowhere() {
 		list, gone := leafAt(p.Bucket).Ask(p.I)
@@ -112,8 +114,10 @@ func CursorIn(x *Index, s *tree.Span, down bool) tree.Cursor {
 	return treeOf(x).Scan(*s, down)
 }
 
-// Span visits the keys of s, or all if it is nil, ascending or descending: see scan.
-func (x *Index) Span(s *tree.Span, down bool, visit func(p Place, head *chain.Node) bool) (all bool) {
+// Span visits the keys of s, or all if it is nil, ascending or descending: see Scan.
+func (x *Index) Span(
+	s *tree.Span, down bool, visit func(p Place, head *chain.Node) bool,
+) (all bool) {
 	c := CursorIn(x, s, down)
 	for c.Next() {
 		for h, at := c.Head(); h != nil; h, at = c.Head() {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Crew runs goroutines that report what is wrong instead of failing the test
+// A Crew runs goroutines that report what is wrong instead of failing the test
 // from where they must not.
 type Crew struct {
 	wg   sync.WaitGroup
@@ -51,6 +51,7 @@ func (c *Crew) Loop(n int, f func(worker, round int) error) {
 	})
 }
 
+// Ended reports whether the crew is to end.
 func (c *Crew) Ended() bool {
 	select {
 	case <-c.stop:

@@ -2,4 +2,5 @@
 
 package stage
 
+// Race reports whether the race detector is compiled in.
 const Race = true

@@ -17,7 +17,7 @@ import (
 // A Stage runs actors: goroutines that stop at the yield points of the protocol
 // when the test wants them to. At most one stage is up at a time.
 type Stage struct {
-	T      testing.TB
+	T      testing.TB // the test that has made it
 	mu     sync.Mutex
 	actors map[goid.ID]*Actor // by goroutine
 	busy   atomic.Int32       // how many actors there are, for the others' sake
@@ -25,7 +25,7 @@ type Stage struct {
 
 // An Actor is a goroutine that goes from point to point.
 type Actor struct {
-	Stage  *Stage
+	Stage  *Stage // on which it is
 	name   string
 	wanted atomic.Uint64    // the points to stop at, one bit each
 	at     chan hooks.Point // it has stopped
