@@ -8,12 +8,14 @@ MAKEFLAGS   += --no-builtin-rules --no-print-directory
 .DEFAULT_GOAL := help
 
 # The packages a user of the library compiles.
-CORE := ./mvcc/... ./epoch/... ./gc/...
+CORE := ./mvcc/... ./epoch/... ./gc/... \
+	./internal/chain ./internal/hasher ./internal/index ./internal/tree
 # What is tested as another program, or on other machines: that, and programs over it.
 TESTED := $(CORE) ./internal/oracle
 # Those that have files with build tags: mvcccheck compiles yield points and checks of
 # invariants in, nolinkname is the fallback of package epoch.
-TAGGED := $(CORE) ./internal/hooks/... ./internal/invariant ./internal/pin ./internal/soak
+TAGGED := $(CORE) ./internal/hooks/... ./internal/invariant ./internal/pin ./internal/soak \
+	./internal/stage
 
 # Tools run by version, so that go.mod does not grow by what they need.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2

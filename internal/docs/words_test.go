@@ -14,16 +14,17 @@ import (
 var oldWords = []struct {
 	files, word, say string
 }{
-	{"mvcc/index*.go", `\b[sS]lots?\b`, "cell: a slot is where a transaction publishes its epoch"},
+	{"internal/index/*.go", `\b[sS]lots?\b`, "cell: a slot is where a transaction publishes its epoch"},
 	{"internal/tree/*.go", `\b[sS]lots?\b`, "cell: a slot is where a transaction publishes its epoch"},
-	{"mvcc/*.go", `\bbucketSlots\b|\btype slot\b`, "cell"},
-	{"mvcc/*.go", `\btype table struct|\*table\b|\bnewTable\(`, "hashTable: a table is one of a database"},
+	{"internal/index/*.go", `\bbucketSlots\b|\btype slot\b`, "cell"},
+	{"internal/index/*.go", `\btype table struct|\*table\b|\bnewTable\(`, "hashTable: a table is one of a database"},
 	{"mvcc/*.go", `\btype watch(es)? struct|\*watch\b|\bendWatch\b|\bdecideWatched\b`,
 		"alarm: a watch is what follows commits"},
 	{"mvcc/*.go", `func \(st \*txState\) order\(`, "sortWrites: an order is that of keys"},
-	{"mvcc/*.go", `func \((m \*core|v \*node)\) settle\(`,
+	{"mvcc/*.go", `func \(m \*core\) settle\(`,
 		"decidedBase, putOutcome: a slot's record is settled"},
-	{"mvcc/*.go", `func \(w word\) (decided|slot)\(`, "drawn, recordNumber"},
+	{"internal/chain/*.go", `func \(w Word\) ([dD]ecided|[sS]lot)\(|\) [sS]ettle\(`,
+		"Drawn, recordNumber, PutOutcome: a slot's record is settled"},
 	{"mvcc/*.go", `func \(m \*core\) (push|installed|mark)\(`, "putOnTop, tidyKey, tell"},
 	{"mvcc/*.go", `\btype (part|root|leader|none|keeper) interface`, "one transaction over tables"},
 }

@@ -13,17 +13,17 @@
 //	                             announced -> committed(e), or tentative(e) if it validates
 //	                             tentative(e) -> committed(e), or aborted
 //	withdraw                     -> aborted
-//	(*node).settle               version = the outcome; then the slot serves the next one
+//	chain.(*Node).PutOutcome     version = the outcome; then the slot serves the next one
 //
-//	mvcc.(*chains).resolve       load the version: indirect; load the record; load the
+//	chain.(*Resolver).Resolve    load the version: indirect; load the record; load the
 //	                             version again: if it has changed, from the beginning
-//	(*core).decide, a reader at S
+//	(*Decider).Decide, a reader at S
 //	                             committed(e) or tentative(e), e > S; active, aborted: go on
 //	                             announced: help; tentative(e), e <= S: revoke; look again
-//	(*core).help                 draw e; announced -> committed(e), or tentative(e)
-//	(*core).revoke               tentative(e) -> announced(e)
-//	(*core).settle, a rival      announced without validation: help; else abortRival
-//	(*core).abortRival           announced: draw; then -> aborted
+//	(*Decider).Help              draw e; announced -> committed(e), or tentative(e)
+//	(*Decider).Revoke            tentative(e) -> announced(e)
+//	mvcc.(*core).decidedBase     announced without validation: help; else abortRival
+//	mvcc.(*core).abortRival      announced: draw; then -> aborted
 //
 // Readers and rivals may sleep between any two steps, for several transactions. One
 // version stands for all that a transaction has: a reader's answer about it is compared
