@@ -176,7 +176,7 @@ func (m *core) decidedHead(p index.Place, v *chain.Node) *chain.Node {
 		if w, _ := m.Resolve(v); !w.Committed() {
 			hooks.At(hooks.HeadSkipped)
 		}
-		if base, ok := m.decidedBase(v); ok {
+		if base, ok := m.DecidedBase(v); ok {
 			return base
 		}
 		p, v = m.index.Again(p, m.index.Hash.Sum(v.Key()), v.Key())

@@ -36,7 +36,7 @@ func abort(t *testing.T, m *Map[string, int], key string) index.Place {
 	was := m.lookup(key)
 	v := chain.New(key, -1)
 	chain.SetWord(&v.State, chain.Word(0).Announced(0, chain.CheckBit))
-	base, ok := coreOf(m).decidedBase(was.head)
+	base, ok := coreOf(m).DecidedBase(was.head)
 	require.True(t, ok && coreOf(m).putOnTop(was.at, was.head, base, v))
 	require.True(t, chain.Advance(&v.State, chain.Load(&v.State), chain.Load(&v.State).Aborted()))
 	return was.at

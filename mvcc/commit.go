@@ -215,7 +215,7 @@ func (st *txState) trySuspect(
 // announced word of ours must not be the same, or the helper would put an epoch into it
 // that was drawn before. That record had a lower floor: if it was committed, its epoch was drawn
 // after it was announced; if it was aborted after that, another epoch was drawn for the abort (see
-// abortRival, abortLeft).
+// rival.go of package chain).
 func (st *txState) try(gen epoch.Gen, check chain.Word, floor epoch.Epoch) (epoch.Epoch, result) {
 	hooks.At(hooks.CommitEntries)
 	e := epoch.Epoch(0)

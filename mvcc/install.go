@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"runtime"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
@@ -29,7 +28,7 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 			}
 		} else {
 			p, h = m.index.Again(p, w.hash, w.v.Key())
-			if base, ok = m.decidedBase(h); !ok {
+			if base, ok = m.DecidedBase(h); !ok {
 				if w := chain.Load(&h.State); w == chain.Indirect(st.slot.Number())|w&chain.KeepMask {
 					panic(errConcurrentUse) // it is our own: there are two writes of the key
 				}
@@ -62,7 +61,7 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 			}
 			continue
 		}
-		of.grows += growth(base, w.v)
+		of.grows += chain.Growth(base, w.v)
 		return resultOK
 	}
 }
@@ -117,56 +116,6 @@ func (p *part) mayCover(gen epoch.Gen, w *write, base *chain.Node) result {
 // CAS of its record. Others look for microseconds before they abort it.
 const installStride = 8
 
-// decidedBase returns the newest committed version of the key whose head is or was h, which
-// may both be nil, at a moment when no undecided writer was on top. ok is false if there
-// was one: look the key up again.
-//
-// It decides for an undecided writer: one that is announced and does not validate is
-// helped to commit; any other is given a moment and, if it stands still, aborted. So it
-// waits for no particular goroutine.
-func (m *core) decidedBase(h *chain.Node) (base *chain.Node, ok bool) {
-	if h == nil || chain.Load(&h.State).Committed() { // nearly always
-		return h, true
-	}
-	return m.decideHead(h)
-}
-
-// decideHead is decidedBase for a head that does not say by itself that it is committed.
-func (m *core) decideHead(h *chain.Node) (base *chain.Node, ok bool) {
-	w, r := m.Resolve(h)
-	switch {
-	case w.Committed():
-		return h, true
-	case w.Is(chain.KindAborted):
-		return h.Next.Load(), true
-	case w.Tag() == chain.TagAnnounced && w&chain.CheckBit == 0:
-		m.Help(h, r, w)
-	default:
-		if w, still := standsStill(r, w); still {
-			m.abortRival(r, w)
-		}
-	}
-	return nil, false
-}
-
-// abortRival aborts the transaction whose record r says w, if it still does.
-//
-// An announced record is aborted with a draw: the next record that is announced in the
-// same slot has a later floor then, so that a goroutine that has loaded this one cannot
-// take that one for it.
-func (m *core) abortRival(r *chain.Record, w chain.Word) {
-	if w.Tag() == chain.TagAnnounced {
-		m.Slots.Next()
-		m.counters.Wasted.Add(1)
-	}
-	if chain.Advance(r, w, w.Aborted()) {
-		m.counters.rivals.Add(1)
-		if w.Tag() == chain.TagTentative {
-			m.counters.Wasted.Add(1)
-		}
-	}
-}
-
 // insert makes v, which is private, the head of its key, if that has none and the schema is s. It
 // returns the place of the key, and whether it did. A function of the user that compares keys may
 // panic, or end the goroutine, before it is inserted.
@@ -185,7 +134,7 @@ func (m *core) putOnTop(p index.Place, h, base, v *chain.Node) bool {
 	if base != nil {
 		// By its commit epoch, not by its own word, which may not have it yet.
 		if view := m.views.Load(); m.CommitEpoch(base) <= view.Min {
-			m.trim(base, view)
+			m.Trim(base, view)
 		} else {
 			count = min(chain.Load(&base.State).Count()+1, chain.CountMax)
 		}
@@ -194,63 +143,6 @@ func (m *core) putOnTop(p index.Place, h, base, v *chain.Node) bool {
 	chain.SetLink(&v.Next, base)
 	m.CheckOnTop(h, base, v)
 	return p.Swap(h, v)
-}
-
-// growth returns by how much the number of keys grows when v is committed on top of
-// base: 1, 0 or -1.
-func growth(base, v *chain.Node) int {
-	was, is := base != nil && !base.Tombstone(), !v.Tombstone()
-	switch {
-	case was == is:
-		return 0
-	case is:
-		return 1
-	}
-	return -1
-}
-
-// How long an installer gives an undecided rival, in looks at its record: first
-// spinning, then yielding. The rival makes eight installs, or validates 64 reads,
-// between two signs of life; yielding lets it run if it has lost its processor.
-const (
-	installSpins  = 256
-	installYields = 4
-)
-
-// standsStill watches the record of a rival that says w for a while, and reports
-// what it says in the end and whether its owner stands still.
-func standsStill(r *chain.Record, w chain.Word) (chain.Word, bool) {
-	for range hooks.Looks(installSpins) {
-		now := chain.Load(r)
-		if movedOn(w, now) {
-			return now, false
-		}
-		w = now
-	}
-	for range hooks.Looks(installYields) {
-		runtime.Gosched()
-		now := chain.Load(r)
-		if movedOn(w, now) {
-			return now, false
-		}
-		w = now
-	}
-	hooks.GaveUp()
-	return w, true
-}
-
-// movedOn reports whether an undecided record that said w has been decided, or been
-// moved on by its owner, now that it says now. That readers revoke and push it
-// is no sign of its owner's life, else they would shield one that sleeps.
-func movedOn(w, now chain.Word) bool {
-	if now == w {
-		return false
-	}
-	undecided := now.Tag() == chain.TagAnnounced || now.Tag() == chain.TagTentative
-	if w.Tag() == chain.TagSpecial || !undecided {
-		return true
-	}
-	return w.Tag() == chain.TagTentative && now == w^chain.CheckBit
 }
 
 // settledRun is after how many versions in a row of which each had to be kept a

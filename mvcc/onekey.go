@@ -163,7 +163,7 @@ func (m *core) write(
 	for lost := 0; ; {
 		at, head := m.index.Again(p, h, v.Key())
 		p = at
-		base, ok := m.decidedBase(head)
+		base, ok := m.DecidedBase(head)
 		if !ok {
 			continue
 		}
@@ -268,7 +268,7 @@ func (m *core) tellGuarded(p index.Place, h uint64, base, v *chain.Node) {
 		if done {
 			return
 		}
-		if w := m.abortLeft(&v.State); w.Committed() {
+		if w := m.AbortLeft(&v.State); w.Committed() {
 			m.countOne(base, v)
 			quietly(func() { m.index.Ask(p, h, v.Key()) })
 		} else {
@@ -282,7 +282,7 @@ func (m *core) tellGuarded(p index.Place, h uint64, base, v *chain.Node) {
 // countOne counts by how much v, which is committed on top of base, makes the number of keys
 // grow.
 func (m *core) countOne(base, v *chain.Node) {
-	if n := growth(base, v); n != 0 {
+	if n := chain.Growth(base, v); n != 0 {
 		m.counters.keys.Add(int64(n))
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
@@ -106,7 +105,7 @@ func (c *chains) due(w waiting, items []item) []item {
 func (c *chains) stale(w waiting) bool {
 	v := w.v
 	v.State.And(^w.mark()) // must precede: a writer that brings v to light again asks for a visit
-	if _, _, h := c.index.Seek(v.Key()); h == v && !marked(v, w.mark()) {
+	if _, _, h := c.index.Seek(v.Key()); h == v && !v.Mark(w.mark()) {
 		return false
 	}
 	c.counters.tombstones.Add(-1)
@@ -231,7 +230,7 @@ func (c *chains) prune(
 		return max(l, leftYoung)
 	}
 	// If it waits already, then for the same one, or the wait is about to end.
-	if !marked(h, chain.LastBit) {
+	if !h.Mark(chain.LastBit) {
 		c.counters.tombstones.Add(1)
 		f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: view.Writers, Writers: true,
 			What: c.waiting(h, true)})
@@ -242,11 +241,6 @@ func (c *chains) prune(
 // nearRuns is within how many times run a committer looks for the bound. The next
 // writer after the view was renewed finds it at once.
 const nearRuns = 4
-
-// marked marks v as waiting, and reports whether it was.
-func marked(v *chain.Node, mark uint64) bool {
-	return v.State.Load()&mark != 0 || v.State.Or(mark)&mark != 0
-}
 
 // pruneBelow drops what view allows to drop below v, which is the newest version
 // at or below the bound, and reports whether anything is left there, and whether for
@@ -286,19 +280,9 @@ func (c *chains) pruneBelow(
 		}
 		if !old || f.Alone || chain.Load(&n.State).Is(chain.KindIndirect) { // see PutOutcome
 			young = true
-		} else if !marked(n, chain.WaitBit) {
+		} else if !n.Mark(chain.WaitBit) {
 			f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: at, What: c.waiting(n, false)})
 		}
 	}
 	return kept, young
-}
-
-// trim drops all that is below base, a committed version that the caller is about
-// to cover, and that is at or below the min visible epoch of view: nobody sees what is
-// older. It is what keeps chains short where writers never rest.
-func (c *chains) trim(base *chain.Node, view *gc.View) {
-	if first := base.Next.Load(); first != nil {
-		c.CheckCut(base, first, nil, view)
-		atomic.Clear(&base.Next)
-	}
 }

@@ -123,7 +123,7 @@ func TestWrittenReadsInstallAgain(t *testing.T) {
 					done := make(chan bool)
 					go func() { // as one that then finds that it has nothing to write
 						for ok := false; !ok; {
-							_, ok = coreOf(m).decidedBase(m.lookup(0).head)
+							_, ok = coreOf(m).DecidedBase(m.lookup(0).head)
 						}
 						done <- true
 					}()

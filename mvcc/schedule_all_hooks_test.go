@@ -298,7 +298,7 @@ func TestReplay(t *testing.T) {
 	again := replay(t, text, x.schedule())
 	require.Equal(t, x.schedule(), again.schedule())
 	require.Equal(t, outcome(x), outcome(again))
-	require.Contains(t, again.report(), "decidedBase (install.go:")
+	require.Contains(t, again.report(), "DecidedBase (rival.go:")
 
 	for _, bad := range []string{"a", "5", "a5b", "a5 b3", "A5"} {
 		_, err := follow(bad)

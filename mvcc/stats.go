@@ -244,7 +244,6 @@ type counters struct {
 type commonCounters struct {
 	_ [128]byte
 	chain.Counts
-	rivals      atomic.Uint64
 	reinstalled atomic.Uint64
 	retries     atomic.Uint64
 	expired     atomic.Uint64 // records
@@ -362,7 +361,7 @@ func (x *shared) stats() Stats {
 		Helped:        c.Helped.Load(),
 		Pushed:        c.Pushed.Load(),
 		Revoked:       c.Revoked.Load(),
-		Rivals:        c.rivals.Load(),
+		Rivals:        c.Rivals.Load(),
 		Reinstalled:   c.reinstalled.Load(),
 		Claims:        f.Granted,
 		ExpiredClaims: f.Expired,

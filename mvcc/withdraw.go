@@ -38,17 +38,6 @@ func (st *txState) retreat() {
 	}
 }
 
-// abortLeft aborts the record of a commit that a function of the user has left, unless it is
-// decided, and returns what it said before. Epochs that were drawn for it are no commit's.
-func (m *core) abortLeft(r *chain.Record) (was chain.Word) {
-	m.Slots.Next() // it may be announced, see abortRival
-	m.counters.Wasted.Add(1)
-	if was = chain.AbortRecord(r); was.Tag() == chain.TagTentative {
-		m.counters.Wasted.Add(1)
-	}
-	return was
-}
-
 // unwind ends the transaction gen, whose commit a function of the user has left, by a panic or
 // by runtime.Goexit, which goes on. Nothing of it is seen, unless it has committed by then: a
 // function may be called by what is left to be done. Then what was given to OnCommit is called.
@@ -65,7 +54,7 @@ func (st *txState) unwind(gen epoch.Gen) {
 	}
 	if installed || multi && !st.slot.Settled() {
 		total := uint64(0)
-		if w := st.m.abortLeft(st.record()); w.Committed() {
+		if w := st.m.AbortLeft(st.record()); w.Committed() {
 			outcome, total = chain.Word(0).At(w.Epoch()), uint64(len(st.writes)-1)
 		}
 		st.putOutcomes(outcome)

@@ -50,6 +50,7 @@ type Counts struct {
 	Helped  atomic.Uint64 // commits
 	Pushed  atomic.Uint64 // writers for which an epoch was drawn
 	Revoked atomic.Uint64 // epochs
+	Rivals  atomic.Uint64 // writers that were aborted because they stood still
 }
 
 // Decide makes sure that v is committed or may be passed over as of s, and returns its

@@ -51,6 +51,24 @@ func (v *Node) PutOutcome(outcome Word) {
 	atomic.Release(&v.State, uint64(outcome|Load(&v.State)&KeepMask))
 }
 
+// Mark marks v as waiting, by WaitBit or LastBit, and reports whether it was.
+func (v *Node) Mark(bit uint64) (was bool) {
+	return v.State.Load()&bit != 0 || v.State.Or(bit)&bit != 0
+}
+
+// Growth returns by how much the number of keys grows when v is committed on top of
+// base: 1, 0 or -1.
+func Growth(base, v *Node) int {
+	was, is := base != nil && !base.Tombstone(), !v.Tombstone()
+	switch {
+	case was == is:
+		return 0
+	case is:
+		return 1
+	}
+	return -1
+}
+
 // A version is private until it is installed, by a compare-and-swap that orders
 // everything before it. Filling in its fields by atomic stores would cost a bus
 // lock each, a tenth of a Store. These write them like ordinary variables.
@@ -67,3 +85,41 @@ var (
 	_ [8]byte                         = [unsafe.Sizeof(atomic.Uint64{})]byte{}
 	_ [unsafe.Sizeof(uintptr(0))]byte = [unsafe.Sizeof(atomic.Pointer[Node]{})]byte{}
 )
+
+// A Version is one value of a key: committed, or pending in a commit that is under way.
+type Version[K comparable, V any] struct {
+	node Node // first: what the engine knows of it
+	// Key and value are immutable once the version is installed.
+	Key   K
+	Value V
+}
+
+// KeyOf returns the key of a version of a map with keys of type K.
+func KeyOf[K any](v *Node) K { return *(*K)(v.Key()) }
+
+// VersionOf returns the version of a map from K to V that v is.
+func VersionOf[K comparable, V any](v *Node) *Version[K, V] {
+	return (*Version[K, V])(unsafe.Pointer(v))
+}
+
+// ValueOf returns the value of a version of a map from K to V.
+func ValueOf[K comparable, V any](v *Node) V { return VersionOf[K, V](v).Value }
+
+// Bare returns a version of key without a value, that says nothing yet.
+func Bare[K comparable, V any](key K) *Node { return &(&Version[K, V]{Key: key}).node }
+
+// New returns a version of key that has a value, and says nothing yet.
+func New[K comparable, V any](key K, value V) *Node {
+	return &(&Version[K, V]{Key: key, Value: value}).node
+}
+
+// Clone returns a version with the key and the value of v, that says nothing yet.
+func Clone[K comparable, V any](v *Node) *Node { return New(KeyOf[K](v), ValueOf[K, V](v)) }
+
+// Present returns v's value, or false for no version at all and for a tombstone.
+func Present[K comparable, V any](v *Node) (value V, ok bool) {
+	if !v.There() {
+		return value, false
+	}
+	return ValueOf[K, V](v), true
+}

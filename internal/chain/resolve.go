@@ -2,6 +2,7 @@ package chain
 
 import (
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
@@ -77,4 +78,14 @@ func (c *Resolver) CommitEpoch(v *Node) epoch.Epoch {
 func (c *Resolver) outcome(v *Node) Word {
 	w, _ := c.Resolve(v)
 	return w
+}
+
+// Trim drops all that is below base, a committed version that the caller is about
+// to cover, and that is at or below the min visible epoch of view: nobody sees what is
+// older. It is what keeps chains short where writers never rest.
+func (c *Resolver) Trim(base *Node, view *gc.View) {
+	if first := base.Next.Load(); first != nil {
+		c.CheckCut(base, first, nil, view)
+		atomic.Clear(&base.Next)
+	}
 }

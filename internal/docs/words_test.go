@@ -22,7 +22,7 @@ var oldWords = []struct {
 		"alarm: a watch is what follows commits"},
 	{"mvcc/*.go", `func \(st \*txState\) order\(`, "sortWrites: an order is that of keys"},
 	{"mvcc/*.go", `func \(m \*core\) settle\(`,
-		"decidedBase, putOutcome: a slot's record is settled"},
+		"DecidedBase: a slot's record is settled"},
 	{"internal/chain/*.go", `func \(w Word\) ([dD]ecided|[sS]lot)\(|\) [sS]ettle\(`,
 		"Drawn, recordNumber, PutOutcome: a slot's record is settled"},
 	{"mvcc/*.go", `func \(m \*core\) (push|installed|mark)\(`, "putOnTop, tidyKey, tell"},

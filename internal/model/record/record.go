@@ -22,8 +22,8 @@
 //	                             announced: help; tentative(e), e <= S: revoke; look again
 //	(*Decider).Help              draw e; announced -> committed(e), or tentative(e)
 //	(*Decider).Revoke            tentative(e) -> announced(e)
-//	mvcc.(*core).decidedBase     announced without validation: help; else abortRival
-//	mvcc.(*core).abortRival      announced: draw; then -> aborted
+//	(*Decider).DecidedBase       announced without validation: help; else abortRival
+//	(*Decider).abortRival        announced: draw; then -> aborted
 //
 // Readers and rivals may sleep between any two steps, for several transactions. One
 // version stands for all that a transaction has: a reader's answer about it is compared
