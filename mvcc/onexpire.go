@@ -47,7 +47,9 @@ func (m *Map[K, V]) OnExpire(fn func(tx DBTx, key K, value V) error) {
 	if fn == nil {
 		panic("mvcc: OnExpire: fn is nil")
 	}
-	m.at.onExpire(func(tx DBTx, v *chain.Node) error { return fn(tx, chain.KeyOf[K](v), chain.ValueOf[K, V](v)) })
+	m.at.onExpire(func(tx DBTx, v *chain.Node) error {
+		return fn(tx, chain.KeyOf[K](v), chain.ValueOf[K, V](v))
+	})
 }
 
 // An onExpire is the function of OnExpire.

@@ -11,8 +11,8 @@ import (
 
 func at[K any](key K) unsafe.Pointer { return unsafe.Pointer(&key) }
 
-// agree checks that a hasher tells all keys apart, and that an equal one has the same hash. Keys are
-// few: two with the same hash would be a fault.
+// agree checks that a hasher tells all keys apart, and hashes each the same way every time. Keys
+// are few: two with the same hash would be a fault.
 func agree[K comparable](t *testing.T, keys ...K) {
 	t.Helper()
 	h, other := New[K](), New[K]()
