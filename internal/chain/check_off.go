@@ -11,23 +11,23 @@ import (
 
 func checkStep(w, t Word) {}
 
-// CheckCopy: e may be copied into v.
+// CheckCopy checks: e may be copied into v.
 func (c *Resolver) CheckCopy(v *Node, e epoch.Epoch) {}
 
-// CheckOnTop: v may be put on h.
+// CheckOnTop checks: v may be put on h.
 func (c *Resolver) CheckOnTop(h, base, v *Node) {}
 
-// CheckNewest: v was committed.
+// CheckNewest checks: v was committed.
 func (c *Resolver) CheckNewest(v *Node) {}
 
-// CheckCut: what is from first to n may be dropped from below cur.
+// CheckCut checks: what is from first to n may be dropped from below cur.
 func (c *Resolver) CheckCut(cur, first, n *Node, view *gc.View) {}
 
-// CheckRemove: the key of h may leave the index.
+// CheckRemove checks: the key of h may leave the index.
 func (c *Resolver) CheckRemove(h *Node) {}
 
 // CheckNewestBegin returns what CheckNewestEnd is to be told.
 func (c *Resolver) CheckNewestBegin(h *Node) (before *Node) { return nil }
 
-// CheckNewestEnd: v is not older than before.
+// CheckNewestEnd checks: v is not older than before.
 func (c *Resolver) CheckNewestEnd(before, v *Node) {}

@@ -66,7 +66,7 @@ func checkStep(w, t Word) {
 	}
 }
 
-// CheckCopy: e, which is to be copied into v, is the commit epoch of its record.
+// CheckCopy checks: e, which is to be copied into v, is the commit epoch of its record.
 func (c *Resolver) CheckCopy(v *Node, e epoch.Epoch) {
 	w := v.PeekState()
 	checkStep(w, w.At(e))
@@ -75,7 +75,7 @@ func (c *Resolver) CheckCopy(v *Node, e epoch.Epoch) {
 	}
 }
 
-// CheckLink: I5, the version below v is committed, and older than v.
+// CheckLink checks: I5, the version below v is committed, and older than v.
 func (c *Resolver) CheckLink(v *Node) {
 	n := v.PeekNext()
 	if n == nil {
@@ -99,7 +99,7 @@ func (c *Resolver) CheckLink(v *Node) {
 	}
 }
 
-// CheckOnTop: v is to be put on h, a decided head, with base below
+// CheckOnTop checks: v is to be put on h, a decided head, with base below
 // it, the newest committed version.
 func (c *Resolver) CheckOnTop(h, base, v *Node) {
 	w := c.Peek(h)
@@ -110,7 +110,7 @@ func (c *Resolver) CheckOnTop(h, base, v *Node) {
 	}
 }
 
-// CheckNewest: v was committed, and says so itself.
+// CheckNewest checks: v was committed, and says so itself.
 func (c *Resolver) CheckNewest(v *Node) {
 	w := v.PeekState()
 	if now := c.Slots.PeekNow(); !w.Committed() || w.Epoch() <= epoch.First || w.Epoch() > now {
@@ -119,7 +119,7 @@ func (c *Resolver) CheckNewest(v *Node) {
 	c.CheckLink(v)
 }
 
-// CheckCut: the versions from first down to n, exclusively, may be dropped from
+// CheckCut checks: the versions from first down to n, exclusively, may be dropped from
 // below cur: no live epoch of view, none at or above its bound, sees any of them.
 // What is dropped is noted in cur.
 func (c *Resolver) CheckCut(cur, first, n *Node, view *gc.View) {
@@ -151,7 +151,7 @@ func (c *Resolver) CheckCut(cur, first, n *Node, view *gc.View) {
 	}
 }
 
-// CheckRemove: nobody sees anything of a key any more: h, its head, is a committed
+// CheckRemove checks: nobody sees anything of a key any more: h, its head, is a committed
 // tombstone with nothing below, that every transaction sees which may write.
 func (c *Resolver) CheckRemove(h *Node) {
 	w := c.Peek(h)
@@ -181,7 +181,7 @@ func (c *Resolver) CheckNewestBegin(h *Node) (before *Node) {
 	return before
 }
 
-// CheckNewestEnd: v is not older than before.
+// CheckNewestEnd checks: v is not older than before.
 func (c *Resolver) CheckNewestEnd(before, v *Node) {
 	if before == nil || v == nil && before.PeekState().Tomb() {
 		return
