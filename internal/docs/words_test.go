@@ -14,10 +14,12 @@ import (
 var oldWords = []struct {
 	files, word, say string
 }{
-	{"internal/index/*.go", `\b[sS]lots?\b`, "cell: a slot is where a transaction publishes its epoch"},
+	{"internal/index/*.go", `\b[sS]lots?\b`,
+		"cell: a slot is where a transaction publishes its epoch"},
 	{"internal/tree/*.go", `\b[sS]lots?\b`, "cell: a slot is where a transaction publishes its epoch"},
 	{"internal/index/*.go", `\bbucketSlots\b|\btype slot\b`, "cell"},
-	{"internal/index/*.go", `\btype table struct|\*table\b|\bnewTable\(`, "hashTable: a table is one of a database"},
+	{"internal/index/*.go", `\btype table struct|\*table\b|\bnewTable\(`,
+		"hashTable: a table is one of a database"},
 	{"mvcc/*.go", `\btype watch(es)? struct|\*watch\b|\bendWatch\b|\bdecideWatched\b`,
 		"alarm: a watch is what follows commits"},
 	{"mvcc/*.go", `func \(st \*txState\) order\(`, "sortWrites: an order is that of keys"},
