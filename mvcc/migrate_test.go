@@ -324,6 +324,53 @@ func TestMigrateGoesOn(t *testing.T) {
 	require.Equal(t, map[string]person{"a": {"ada", "1"}, "b": {"alan", "2"}}, maps.Collect(people.All()))
 	_, err = to.LoadCommits(t.Context(), bytes.NewReader(since.Bytes()), codecs[0], loaded, opts)
 	require.ErrorContains(t, err, "Load them again")
+
+	// Where the notes are changed already, and the records that follow from them were refused.
+	to, _, loaded = load()
+	require.NoError(t, p.db.Update(t.Context(), nil, func(tx mvcc.DBTx) error {
+		p.users.In(tx).Set(3, userBefore{Name: "eve", Mail: "a"})
+		return nil
+	}))
+	more.Reset()
+	_, err = p.db.Save(t.Context(), &more, codecs[0], &mvcc.SaveOptions{Since: s, Of: snapshotOf(t, p.db)})
+	require.NoError(t, err)
+	_, err = to.LoadCommits(t.Context(), bytes.NewReader(more.Bytes()), codecs[0], loaded, opts)
+	require.ErrorAs(t, err, new(*mvcc.MigrationError))
+	_, err = to.LoadCommits(t.Context(), bytes.NewReader(since.Bytes()), codecs[0], loaded, opts)
+	require.ErrorContains(t, err, "Load them again")
+}
+
+func snapshotOf(t *testing.T, db *mvcc.DB) mvcc.DBSnapshot {
+	s := db.Snapshot()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// A codec may read more than it needs for a record. The error of a migration is told all the same,
+// even if it is what says that there are no more records.
+func TestMigrateEndsWithEOF(t *testing.T) {
+	eager := codecs[0]
+	eager.NewDecoder = func(r io.Reader) interface{ Decode(v any) error } {
+		all, err := io.ReadAll(r)
+		require.NoError(t, err)
+		return codecs[0].NewDecoder(bytes.NewReader(all))
+	}
+	type before struct{ A string }
+	type now struct{ B string }
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	mvcc.NewTable[int, now](db, "t", nil)
+	left := 2
+	saved := savedTable(t, codecs[0], "t", map[int]before{1: {"a"}, 2: {"b"}}, nil)
+	_, err := db.Load(t.Context(), bytes.NewReader(saved), eager, &mvcc.LoadOptions{
+		Migrate: []mvcc.Migration{mvcc.Migrate("t", func(int, before) (now, error) {
+			if left--; left == 0 {
+				return now{}, io.EOF
+			}
+			return now{}, nil
+		})}})
+	require.ErrorAs(t, err, new(*mvcc.MigrationError))
+	require.ErrorIs(t, err, io.EOF)
 }
 
 // What cannot be right is refused, and nothing is loaded.

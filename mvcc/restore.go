@@ -58,7 +58,9 @@ type LoadOptions struct {
 	// Resume are epochs from which [DB.Follow] is to go on, each as often as it does: the state of
 	// each of them that is met while the backup is loaded is kept, see [DB.KeepState]. Those of the
 	// backup and of all differences are, and of differences by [DB.SaveCommits] those of each commit;
-	// not where a table was closed among these, or is migrated by [MigrateTo].
+	// not where a table was closed among these, or is migrated by [MigrateTo]. There is one
+	// transaction for each state that is kept, so others see these one after the other; if one of the
+	// transactions fails those before it stay.
 	Resume []uint64
 	// Progress is called now and then, with how many records and bytes were read so far.
 	Progress func(records int, bytes int64)
