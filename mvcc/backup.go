@@ -19,7 +19,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
-// A backup is a stream of frames, see package frames, which begins with backupMagic. The first one
+// A backup is a stream of frames, see package frames, which begins with [disk.BackupMagic]. The first one
 // has the header, a Backup in JSON. Then comes, for each table, what the codec writes, in frames of
 // kind frameData, and one of kind frameTable with the number of records, and that of the refused
 // ones if there are any, or of the commits that the records are of, see commitCounts; and at last
@@ -27,19 +27,12 @@ import (
 // another encoder, see recordSaver. Numbers are in the form of [binary.AppendUvarint].
 //
 // A header that is longer than a frame goes on in the next one.
-//
-// The last byte of the magic is the version of the format. The one before had no shapes.
-var (
-	backupMagic = disk.Magic([]byte("mvccmap\x02"))
-	magicBefore = disk.Magic([]byte("mvccmap\x01"))
-)
-
 const (
-	frameHeader = 'h'
-	frameData   = 'd'
-	frameAnew   = 'n'
-	frameTable  = 't'
-	frameEnd    = 'e'
+	frameHeader = disk.BackupHeader
+	frameData   = disk.BackupData
+	frameAnew   = disk.BackupAnew
+	frameTable  = disk.BackupTable
+	frameEnd    = disk.BackupEnd
 )
 
 // A Backup says what is in a backup.
@@ -212,7 +205,7 @@ func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *Sav
 		panic("mvcc: Save: w is nil")
 	}
 	dbAt(db) // panics for a zero DB
-	s := &saving{ctx: ctx, codec: codec, to: disk.NewWriter(w, backupMagic)}
+	s := &saving{ctx: ctx, codec: codec, to: disk.NewWriter(w, disk.BackupMagic)}
 	if opts != nil {
 		s.opts = *opts
 	}

@@ -119,3 +119,14 @@ func ExampleDBSnapshot_Record() {
 	fmt.Println(s.Record("books", "Emma"))
 	// Output: Austen true
 }
+
+func ExampleDBSnapshot_Tables() {
+	db, books := library()
+	defer db.Close()
+	s := db.Snapshot()
+	defer s.Close()
+	books.Close()
+
+	fmt.Println(s.Tables(), db.Tables())
+	// Output: [books loans] [loans]
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/chain"
@@ -55,6 +56,17 @@ func (s DBSnapshot) Record(table string, key any) (value any, ok bool) {
 	}
 	_, value = c.types.boxed(v)
 	return value, true
+}
+
+// Tables returns the names of the tables that the snapshot has, sorted: those of [DB.Tables] when
+// it began. It waits for nobody, and allocates the list.
+func (s DBSnapshot) Tables() (names []string) {
+	s.check()
+	for _, c := range seenIn(s) {
+		names = append(names, c.counters.name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // tableIn returns the table of that name that the snapshot has. (It is no method: see engine.)

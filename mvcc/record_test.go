@@ -88,5 +88,10 @@ func TestRecordsMisuse(t *testing.T) {
 	}
 	made := mvcc.NewTable[int, int](db, "later", nil)
 	made.Store(1, 1)
+	require.Equal(t, []string{"t"}, s.Tables())
+	made.Close()
+	again := db.Snapshot()
+	defer again.Close()
+	require.Equal(t, []string{"t"}, again.Tables())
 	require.Panics(t, func() { s.Record("later", 1) }, "the snapshot is older")
 }

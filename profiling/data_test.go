@@ -3,6 +3,7 @@ package profiling_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,7 +20,7 @@ import (
 // shop is a database with two tables, an index, a reader and a watch.
 func shop(t *testing.T) (db *mvcc.DB, stock *mvcc.Map[string, int]) {
 	t.Helper()
-	db = mvcc.NewDB(&mvcc.Options{TracePins: true})
+	db = mvcc.NewDB(&mvcc.Options{TracePins: true, Retain: time.Hour})
 	t.Cleanup(db.Close)
 	stock = mvcc.NewOrderedTable[string, int](db, "stock", nil)
 	orders := mvcc.NewTable[time.Time, []string](db, "orders", nil)
@@ -165,13 +166,23 @@ func TestRecordsPage(t *testing.T) {
 	require.True(t, first.More)
 	require.Equal(t, "apricot", first.Next)
 	stock.Store("apricot", 0)
+	then := fmt.Sprintf("table=stock&limit=1&from=%s&epoch=%d", first.Next, first.Epoch)
+	_, keys = get(then)
+	require.Equal(t, "apricot=14", keys)
+	_, keys = get("table=stock&key=apricot")
+	require.Equal(t, "apricot=0", keys)
 	_, html := ask("table=stock&limit=2")
 	require.Contains(t, html, "&lt;b&gt;")
 	require.NotContains(t, html, "<b>=")
 	require.Contains(t, html, `id="next"`)
 	hold.Close()
 
+	// A link to a moment at which the table was not there.
+	old := db.Snapshot()
+	defer old.Close()
+	mvcc.NewTable[int, int](db, "made later", nil).Store(1, 1)
 	for query, status := range map[string]int{
+		fmt.Sprintf("table=made+later&epoch=%d", old.Epoch()): http.StatusNotFound,
 		"table=nothing":                  http.StatusNotFound,
 		"table=stock&limit=0":            http.StatusBadRequest,
 		"table=stock&limit=x":            http.StatusBadRequest,
@@ -184,6 +195,6 @@ func TestRecordsPage(t *testing.T) {
 		got, body := ask(query)
 		require.Equal(t, status, got, "%s: %s", query, body)
 	}
-	require.Zero(t, db.Stats().LiveTx, "a snapshot was left open")
+	require.Equal(t, 1, db.Stats().LiveTx, "a snapshot was left open")
 	require.Empty(t, cmp.Diff(4, stock.Len()))
 }

@@ -79,8 +79,13 @@ func (s *Service) records(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer snapshot.Close()
 	page.Epoch = snapshot.Epoch()
-	// The snapshot may be evicted, or be older than the table.
-	err = snapshot.Try(func() error { return page.fill(snapshot, query) })
+	// The snapshot may be evicted, or be older than the table, or than its end.
+	err = snapshot.Try(func() error {
+		if !slices.Contains(snapshot.Tables(), page.Table) {
+			return web.NotFound("at epoch %d there was no table %q", page.Epoch, page.Table)
+		}
+		return page.fill(snapshot, query)
+	})
 	if errors.Is(err, mvcc.ErrTxTooOld) {
 		return web.Refuse(http.StatusServiceUnavailable,
 			"it took longer than Options.MaxTxAge: ask for fewer records")

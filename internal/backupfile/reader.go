@@ -14,21 +14,6 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Magic begins a backup, and MagicBefore one of the format before, which has no shapes.
-var (
-	Magic       = disk.Magic([]byte("mvccmap\x02"))
-	MagicBefore = disk.Magic([]byte("mvccmap\x01"))
-)
-
-// The kinds of frames.
-const (
-	frameHeader = 'h'
-	frameData   = 'd'
-	frameAnew   = 'n'
-	frameTable  = 't'
-	frameEnd    = 'e'
-)
-
 // A Reader reads a backup. Its errors are [*disk.DamageError], or of what it reads.
 type Reader struct {
 	// Backup is what the header says. Records of it, and Records and Refused of its tables, are set
@@ -43,16 +28,16 @@ type Reader struct {
 
 // NewReader reads the header of a backup. It reads no more of r than it is asked for.
 func NewReader(r io.Reader) (*Reader, error) {
-	b := &Reader{from: disk.NewReader(r, Magic, MagicBefore)}
+	b := &Reader{from: disk.NewReader(r, disk.BackupMagic, disk.BackupMagicBefore)}
 	// The header is read by the package that writes it, once its frames were checked.
 	var raw bytes.Buffer
-	w := disk.NewWriter(&raw, Magic)
+	w := disk.NewWriter(&raw, disk.BackupMagic)
 	for more := true; more; {
 		kind, payload, err := b.from.Frame()
 		switch {
 		case err != nil:
 			return nil, err
-		case kind != frameHeader:
+		case kind != disk.BackupHeader:
 			return nil, b.from.Damage("there is no header")
 		}
 		if err := w.Frame(kind, payload); err != nil {
@@ -92,7 +77,7 @@ func (b *Reader) Next() (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n, _ := binary.Uvarint(payload); kind != frameEnd || n != uint64(b.Records) {
+	if n, _ := binary.Uvarint(payload); kind != disk.BackupEnd || n != uint64(b.Records) {
 		return nil, b.from.Damage("there is no end, or it does not count the records that there are")
 	}
 	b.Bytes = b.from.Read()
@@ -197,11 +182,11 @@ func (t *Table) frame() error {
 		return err
 	}
 	switch kind {
-	case frameData:
+	case disk.BackupData:
 		t.data = payload
-	case frameAnew:
+	case disk.BackupAnew:
 		t.anew = true
-	case frameTable:
+	case disk.BackupTable:
 		n, k := binary.Uvarint(payload)
 		refused, _ := binary.Uvarint(payload[max(k, 0):])
 		if n > 1<<62 || refused > 1<<62 {

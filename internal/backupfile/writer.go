@@ -34,10 +34,10 @@ func NewWriter(w io.Writer, b mvcc.Backup) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	to := &Writer{to: disk.NewWriter(w, Magic)}
+	to := &Writer{to: disk.NewWriter(w, disk.BackupMagic)}
 	for more := true; more; {
 		n := min(len(text), disk.MaxPayload)
-		if err := to.to.Frame(frameHeader, text[:n]); err != nil {
+		if err := to.to.Frame(disk.BackupHeader, text[:n]); err != nil {
 			return nil, err
 		}
 		text, more = text[n:], n == disk.MaxPayload
@@ -49,7 +49,7 @@ func NewWriter(w io.Writer, b mvcc.Backup) (*Writer, error) {
 func (w *Writer) Write(p []byte) (int, error) {
 	w.data = append(w.data, p...)
 	for len(w.data) >= disk.MaxPayload {
-		if err := w.to.Frame(frameData, w.data[:disk.MaxPayload]); err != nil {
+		if err := w.to.Frame(disk.BackupData, w.data[:disk.MaxPayload]); err != nil {
 			return 0, err
 		}
 		w.data = append(w.data[:0], w.data[disk.MaxPayload:]...)
@@ -63,7 +63,7 @@ func (w *Writer) flush() error {
 	}
 	data := w.data
 	w.data = w.data[:0]
-	return w.to.Frame(frameData, data)
+	return w.to.Frame(disk.BackupData, data)
 }
 
 // Anew says that what follows is of another encoder.
@@ -71,7 +71,7 @@ func (w *Writer) Anew() error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	return w.to.Frame(frameAnew, nil)
+	return w.to.Frame(disk.BackupAnew, nil)
 }
 
 // EndTable ends a table of so many records.
@@ -80,10 +80,10 @@ func (w *Writer) EndTable(records int) error {
 		return err
 	}
 	w.records += records
-	return w.to.Frame(frameTable, binary.AppendUvarint(nil, uint64(records)))
+	return w.to.Frame(disk.BackupTable, binary.AppendUvarint(nil, uint64(records)))
 }
 
 // End ends the backup.
 func (w *Writer) End() error {
-	return w.to.Frame(frameEnd, binary.AppendUvarint(nil, uint64(w.records)))
+	return w.to.Frame(disk.BackupEnd, binary.AppendUvarint(nil, uint64(w.records)))
 }
