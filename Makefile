@@ -30,8 +30,10 @@ EMULATED ?= arm64 s390x
 
 ARGS        ?=
 TESTFLAGS   ?=
-RACED       ?= $(CORE) ./journal ./internal/favour ./internal/oracle
-AROUND      ?= ./internal/history ./internal/machine ./internal/results ./internal/soak
+# The tree, under the race detector, takes as long as half of the rest: it is a slice of NIGHTLY.
+RACED       ?= $(filter-out ./internal/tree,$(CORE)) ./journal ./internal/favour ./internal/oracle
+AROUND      ?= ./internal/history ./internal/machine ./internal/results ./internal/soak ./mvcctest \
+	./internal/dump
 MUTANTFLAGS ?=
 SHORT       ?= -short
 SOAK        ?= 10m
@@ -148,7 +150,7 @@ check: ## before each commit, in a minute: build, the core's tests, lint of what
 # What is too long for every change. .ci/run runs another one of them for each commit.
 NIGHTLY := schedules procs,PROCS=1 race,RACED=./profiling/... procs,PROCS=4 nolinkname \
 	race,RACED=./bench/... procs,PROCS=16 lint-all race,RACED=./internal/cli/... race-around \
-	journey-race test-386 \
+	journey-race test-386 race,RACED=./internal/tree \
 	$(foreach release,$(GO_RELEASES),test-releases,GO_RELEASES=$(release))
 
 .PHONY: nightly
