@@ -288,9 +288,10 @@ func (x *expiry) tell() {
 		return
 	}
 	say := func() {
-		defer x.telling.Store(false) // the logger may end the goroutine
-		for x.hasUntold() {
-			x.say()
+		// What is noted after the last look, by somebody who finds that the logger is being told, is
+		// told by the look after telling is false.
+		for again := true; again; again = x.hasUntold() && x.telling.CompareAndSwap(false, true) {
+			x.sayAll()
 		}
 	}
 	if x.m.gc.Go(say) {
@@ -308,6 +309,14 @@ func (x *expiry) hasUntold() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.untold.list) > 0
+}
+
+// sayAll tells the logger until there is nothing more to tell.
+func (x *expiry) sayAll() {
+	defer x.telling.Store(false) // the logger may end the goroutine
+	for x.hasUntold() {
+		x.say()
+	}
 }
 
 // say tells the logger of the refusals that there are.
