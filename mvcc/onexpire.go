@@ -275,6 +275,7 @@ func (x *expiry) refused(key unsafe.Pointer, err error, now, soon int64) (later 
 	case !ok: // it has gone meanwhile
 		x.inTime(key)
 		return nil
+	case at == soon: // a writer is on top that has not decided: nobody knows yet
 	case at <= now:
 		at = now + min(int64(firstDelay)<<min(tries-1, 10), longestDelay)
 	}

@@ -272,8 +272,9 @@ func TestOverdueIsRenewed(t *testing.T) {
 		y.leases.Store(1, in(time.Second))
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		for y.db.Stats().ExpireFailures%2 == 0 { // just now
+		for n := y.db.Stats().ExpireFailures; y.db.Stats().ExpireFailures == n; { // up to just now
 			time.Sleep(time.Second)
+			synctest.Wait()
 		}
 		time.Sleep(time.Second)
 		broken.Store(false)

@@ -9,16 +9,17 @@ import (
 	"time"
 )
 
-// lifeOf is when a value expires: some never, and what is written later sooner or later.
+// lifeOf is when a value expires: some never, and what is written later sooner or later, by less than
+// what is refused is put off.
 func lifeOf(_, value int) time.Time {
 	far := time.Unix(1<<40, 0)
 	switch value % 8 {
 	case 0:
 		return time.Time{}
 	case 1, 5:
-		return far.Add(time.Duration(value) * time.Second)
+		return far.Add(time.Duration(value) * time.Millisecond)
 	}
-	return far.Add(-time.Duration(value) * time.Second)
+	return far.Add(-time.Duration(value) * time.Millisecond)
 }
 
 // expire makes records expire, in a time that does not come.
