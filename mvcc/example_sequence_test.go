@@ -3,9 +3,58 @@ package mvcc_test
 import (
 	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
+
+// A program that has numbers already begins above them.
+func ExampleNewSequence() {
+	m := mvcc.New[string, uint64](nil)
+	defer m.Close()
+	m.LoadOrStore("invoices", 20_000) // the first time
+	invoices := mvcc.NewSequence(m, "invoices", 0)
+	fmt.Println(invoices.Next())
+	// Output: 20001 <nil>
+}
+
+// Numbers of several goroutines are different.
+func ExampleSequence_Next() {
+	m := mvcc.New[string, uint64](nil)
+	defer m.Close()
+	numbers := mvcc.NewSequence(m, "numbers", 10)
+	var sum atomic.Uint64
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			n, err := numbers.Next()
+			if err != nil {
+				fmt.Println(err)
+			}
+			sum.Add(n)
+		})
+	}
+	wg.Wait()
+	fmt.Println(sum.Load()) // 1 + 2 + 3 + 4
+	// Output: 10
+}
+
+// A process that ends gives back what it has not used.
+func ExampleSequence_Release() {
+	m := mvcc.New[string, uint64](nil)
+	defer m.Close()
+	numbers := mvcc.NewSequence(m, "numbers", 10)
+	fmt.Println(numbers.Next())
+	fmt.Println(m.Load("numbers"))
+	fmt.Println(numbers.Release())
+	fmt.Println(m.Load("numbers"))
+	// Output:
+	// 1 <nil>
+	// 10 true
+	// <nil>
+	// 1 true
+}
 
 // Orders are numbered. Transactions that make some do not conflict over the next number, which they
 // would if each read and wrote it.
