@@ -90,6 +90,7 @@ func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V])
 	defer s.Close()
 	_, _, head := index.Lookup(m.index, key)
 	list, epochs, times := s.history(head)
+	revisions = slices.Grow(revisions, len(list))
 	for i, v := range list {
 		r := Revision[V]{Epoch: uint64(epochs[i]), Deleted: v.Tombstone(), Time: times[i]}
 		r.Value = chain.ValueOf[K, V](v)
@@ -106,6 +107,8 @@ func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V])
 //
 //go:noinline
 func (s moment) history(head *chain.Node) (list []*chain.Node, epochs []epoch.Epoch, times []time.Time) {
+	const few = 8
+	list, epochs = make([]*chain.Node, 0, few), make([]epoch.Epoch, 0, few)
 	c, at := stateOf(s.st).m, s.st.head.Epoch()
 	for v := s.st.visible(head, at); v != nil; v = s.st.visible(v.Next.Load(), at) {
 		list, epochs = append(list, v), append(epochs, c.CommitEpoch(v))
