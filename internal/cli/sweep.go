@@ -14,9 +14,20 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
+// sweep returns what the flags ask for, and checks those that are no part of it, too.
+func (c *runCmd) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
+	flags := c.sweepFlags
+	flags.LatencySample = c.slowFlags.latencySample(c.LatencySample)
+	s, err := flags.sweep(engines)
+	if err != nil {
+		return s, err
+	}
+	return s, c.check()
+}
+
 // sweep returns what the flags ask for. An error names the flag that is wrong
 // and says what would be right.
-func (c *runCmd) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
+func (c *sweepFlags) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
 	s := bench.Sweep{
 		Threads:       c.Threads,
 		Rates:         c.Rate,
@@ -79,7 +90,7 @@ func checkMemory(steps []bench.Step, memory float64) error {
 }
 
 // workloads returns every variant of every workload that was named.
-func (c *runCmd) workloads() ([]bench.Workload, error) {
+func (c *sweepFlags) workloads() ([]bench.Workload, error) {
 	if err := CheckNames("--workload", "workload", c.Workload, workloadNames()); err != nil {
 		return nil, err
 	}
@@ -126,7 +137,7 @@ type param struct {
 	sets []bench.Params // each has one value, the rest is unset
 }
 
-func (c *runCmd) params() ([]param, error) {
+func (c *sweepFlags) params() ([]param, error) {
 	sizes, err := parseSizes(c.ValueSize)
 	if err != nil {
 		return nil, err
@@ -205,7 +216,7 @@ func namedEngines(
 	return list, nil
 }
 
-func (c *runCmd) isolations() ([]bench.Isolation, error) {
+func (c *sweepFlags) isolations() ([]bench.Isolation, error) {
 	if err := CheckNames("--isolation", "level", c.Isolation, []string{string(bench.Serializable),
 		string(bench.Snapshot)}); err != nil {
 		return nil, err
@@ -220,9 +231,9 @@ func (c *runCmd) isolations() ([]bench.Isolation, error) {
 // autoSample is the value of --latency-sample that leaves the choice to bench.
 const autoSample = "auto"
 
-func (c *runCmd) latencySamples() ([]int, error) {
+func (c *sweepFlags) latencySamples() ([]int, error) {
 	var list []int
-	for _, text := range c.slowFlags.latencySample(c.LatencySample) {
+	for _, text := range c.LatencySample {
 		n, err := strconv.Atoi(text)
 		switch {
 		case text == autoSample:
@@ -245,7 +256,7 @@ func (c *runCmd) latencySamples() ([]int, error) {
 }
 
 // maps returns how the map is to reclaim; nothing if no flag says so.
-func (c *runCmd) maps(engines []bench.EngineSpec) ([]bench.MapOptions, error) {
+func (c *sweepFlags) maps(engines []bench.EngineSpec) ([]bench.MapOptions, error) {
 	first := ""
 	for _, f := range []struct {
 		flag  string
@@ -303,12 +314,12 @@ func checkRate(s bench.Sweep) error {
 }
 
 // checkNumbers checks what can be said of each flag by itself.
-func (c *runCmd) checkNumbers() error {
+func (c *sweepFlags) checkNumbers() error {
 	const (
 		positive, some      = "a number of 1 or more", "a number of 0 or more"
 		aboveZero, fromZero = "a time above 0, such as ", "a time of 0 or more, such as "
 	)
-	err := cmp.Or(
+	return cmp.Or(
 		numbers("--threads", c.Threads, fmt.Sprintf("numbers from 1 to %d", bench.MaxThreads),
 			within(1, bench.MaxThreads)),
 		numbers("--rate", c.Rate, fmt.Sprintf("operations per second up to %d", int(bench.MaxRate)),
@@ -328,11 +339,14 @@ func (c *runCmd) checkNumbers() error {
 		numbers("--gc-queue", listOf(c.GCQueue), positive, within(1, math.MaxInt)),
 		numbers("--gc-threshold", listOf(c.GCThreshold),
 			fmt.Sprintf("a number from 1 to %d", bench.MaxThreshold), within(1, bench.MaxThreshold)),
-		numbers("--interval", listOf(c.Interval), aboveZero+"1s", within(1, forever)),
 	)
+}
+
+// check checks the flags that are no part of the sweep.
+func (c *runCmd) check() error {
 	switch {
-	case err != nil:
-		return err
+	case c.Interval != nil && *c.Interval <= 0:
+		return usagef("--interval: expected a time above 0, such as 1s, not %v", *c.Interval)
 	case c.Slow != "" && !serves(c.HTTP):
 		return usagef("--slow: expected an address in --http: it is there that slow operations are " +
 			"explained")
