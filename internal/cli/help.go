@@ -64,6 +64,13 @@ var examples = map[string][]Example{
 		{"As a soak", "verify --duration 10m"},
 		{"The parameters of one round, over and over", "verify --seed 7 --repeat --duration 1m"},
 	},
+	"ab": {
+		{"The work tree, with your change, and the commit before it", "ab HEAD ."},
+		{"One workload, why it is slower, and a page of it all",
+			"ab main . --workload transfer --threads 2 --count 20 --profile --report ab.html"},
+		{"Two programs that were built before; in CI: fail if it is slower",
+			"ab ./old ./new --gate --gate-pct 5"},
+	},
 	"compare": {
 		{"Two files of results, or of Go benchmarks", "compare old.txt new.txt"},
 		{"Two saved runs", "run --save before"},

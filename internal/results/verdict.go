@@ -87,7 +87,11 @@ func (r *Row) most(better string, alpha float64) float64 {
 
 // String says in a line what the verdict is.
 func (v *Verdict) String() string {
-	of := fmt.Sprintf("of %d comparisons of %s", v.Rows, strings.Join(v.Units, ", "))
+	word := "comparisons"
+	if v.Rows == 1 {
+		word = "comparison"
+	}
+	of := fmt.Sprintf("of %d %s of %s", v.Rows, word, strings.Join(v.Units, ", "))
 	var what []string
 	if n := len(v.Worse); n > 0 {
 		what = append(what, fmt.Sprintf("%d worse", n))
