@@ -69,6 +69,12 @@ func WriteComparison(name string, s Sides) error {
 	return os.WriteFile(name, b, 0o666)
 }
 
+// Open reports whether a table is to be seen at once: it was judged, or something in it has changed.
+func (s Sides) Open(t *results.Table) bool {
+	n := t.Tally()
+	return slices.Contains(s.Verdict.Units, t.Unit) || n.Improved+n.Worse > 0
+}
+
 // both returns the samples of both sides as one run: each engine is two, the old one and the new.
 func (s Sides) both() *results.Run {
 	r := &results.Run{Header: s.New.Header, Outcome: s.New.Outcome}
