@@ -19,6 +19,7 @@ type abCmd struct {
 	Old string `arg:"" help:"What to compare with: this program built before the change, or a revision of git that it is built from, or . for the work tree as it is. The module is that of the current folder."`
 	New string `arg:"" help:"What has changed: likewise."`
 
+	//lint:ignore SA5008 kong takes each set
 	sweepFlags `embed:"" set:"engines=mvcc" set:"count=10" set:"count_help=each is a pair of old and new, taken one after the other, the first of them by lot"`
 
 	comparisonFlags `embed:""`

@@ -12,6 +12,7 @@ import (
 
 // runCmd is "mvccbench run". The fields are the flags.
 type runCmd struct {
+	//lint:ignore SA5008 kong takes each set
 	sweepFlags `embed:"" set:"engines=mvcc,rwmutex" set:"count=7" set:"count_help=benchstat wants at least 6, and compare --gate 7 if there are many"`
 
 	Interval *time.Duration `help:"While a sample runs, print a line of its figures once in TIME: throughput, response times, aborts, errors, context switches." placeholder:"TIME" group:"Measuring"`
