@@ -57,9 +57,11 @@ func (a *ab) arguments(step bench.Step, profiles string) []string {
 	// Each pair has another seed, or all samples would be of the same random choices.
 	args = append(args, fmt.Sprint("--seed=", a.sweep.Seed+uint64(c.Sample)), "--count=1",
 		"--warmup="+a.sweep.Warmup.String())
-	if a.sweep.Ops > 0 {
+	switch {
+	case len(a.sweep.Stages) > 0: // they have a length
+	case a.sweep.Ops > 0:
 		args = append(args, fmt.Sprint("--ops=", a.sweep.Ops))
-	} else {
+	default:
 		args = append(args, "--duration="+a.sweep.Duration.String())
 	}
 	if a.sweep.SkipVerify {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
@@ -60,6 +61,13 @@ func TestArgumentsOfASide(t *testing.T) {
 		"--gc-workers=0 --latency-sample=auto --engine=mvcc --threads=2 --seed=8 --count=1 "+
 		"--warmup=50ms --duration=200ms --no-verify --profile=p --http=off --quiet --format=json"),
 		a.arguments(steps[3], "p"))
+
+	staged := steps[3]
+	staged.Config.Stages = bench.Stages{{For: time.Second, From: 1, To: 2}}
+	a.sweep.Stages = staged.Config.Stages
+	require.Contains(t, a.arguments(staged, ""), "--stages=1s:1-2")
+	require.NotContains(t, strings.Join(a.arguments(staged, ""), " "), "--duration")
+	a.sweep.Stages = nil
 
 	e.args = a.arguments(steps[3], "p")
 	ctx, err = e.parse()

@@ -23,6 +23,7 @@ const (
 	ExitUsage       = 2   // an argument is wrong; nothing was done
 	ExitViolated    = 3   // an engine, or the map, did not pass verification
 	ExitCannotTell  = 4   // too little was measured, or checked, to say that all is well
+	ExitMissed      = 5   // a limit of --threshold was not kept, or no rate of --find-rate
 	ExitInterrupted = 130 // by Ctrl-C; what had been measured was printed
 	ExitTerminated  = 143 // likewise, by SIGTERM
 )
@@ -163,6 +164,8 @@ func exitCode(err error) int {
 		return ExitViolated
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
+	case errors.Is(err, errMissed):
+		return ExitMissed
 	case errors.Is(err, errCannotTell):
 		return ExitCannotTell
 	}
@@ -190,6 +193,7 @@ func (e *Env) parse() (*kong.Context, error) {
 		kong.Help(e.printHelp),
 		vars(e.Program),
 	}
+	options = append(options, numberFlags()...)
 	for _, c := range e.Commands {
 		options = append(options, kong.DynamicCommand(c.Name, c.Help, "", c.Args))
 	}

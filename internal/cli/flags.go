@@ -24,7 +24,8 @@ type runCmd struct {
 
 	Config configFlag `help:"Take flags from FILE, a JSON object such as {\"threads\": [1, 8], \"count\": 10}; those on the command line win." placeholder:"FILE" group:"Output"`
 
-	slowFlags `embed:""`
+	limitFlags `embed:""`
+	slowFlags  `embed:""`
 
 	HTTP string `name:"http" help:"Serve profiles of the running program on ADDR; auto is ${http_addr}, or a free port if that is taken; \"off\" or an empty address for none." default:"auto" placeholder:"ADDR" group:"Profiles in the browser"`
 	Hold bool   `help:"When all is measured, keep serving until Ctrl-C." group:"Profiles in the browser"`
@@ -41,7 +42,8 @@ type sweepFlags struct {
 	Ops      *uint64        `help:"Operations of a sample, of all goroutines together, instead of a length." placeholder:"N" xor:"length" group:"How long"`
 	Warmup   time.Duration  `help:"Length of the warm-up before each sample." default:"50ms" placeholder:"TIME" group:"How long"`
 
-	Rate    []float64 `help:"Operations to start in a second, by all goroutines together, each when it is due (open loop): response times count from then. 0 or nothing: each goroutine starts the next when the last has ended (closed loop), unless the workload is meant otherwise." placeholder:"OPS/S" group:"Load"`
+	Rate    []float64 `help:"Operations to start in a second, by all goroutines together, each when it is due (open loop): response times count from then. 0 or nothing: each goroutine starts the next when the last has ended (closed loop), unless the workload is meant otherwise." placeholder:"OPS/S" xor:"load" group:"Load"`
+	Stages  []string  `help:"Rates that change within a sample, instead of --rate and --duration: 10s:1k,30s:1k-10k is ten seconds at 1,000 operations per second, and then thirty in which the rate grows evenly to 10,000. The warm-up is at the mean rate. Figures are of all stages together; --interval shows them as they go." placeholder:"TIME:OPS/S" xor:"load,length" group:"Load"`
 	Arrival string    `help:"With --rate: operations come at fixed distances, or at random like requests of many users: fixed or poisson." enum:"fixed,poisson" default:"fixed" placeholder:"KIND" group:"Load"`
 	Retries *int      `help:"Retry an operation that does not commit so many times at most, then give it up and count an error (err/s). Without the flag it is retried until it commits." placeholder:"N" group:"Load"`
 

@@ -114,7 +114,7 @@ func TestExamplesAreRight(t *testing.T) {
 				continue
 			}
 			e := &Env{Program: mvccbench(), ctx: t.Context(), stdout: io.Discard, stderr: io.Discard,
-				args: strings.Fields(x.Args)}
+				args: strings.Fields(strings.ReplaceAll(x.Args, "'", ""))}
 			ctx, err := e.parse()
 			require.NoError(t, err, x.Args)
 			switch cmd := ctx.Selected().Target.Addr().Interface().(type) {

@@ -195,6 +195,14 @@ func (o *output) instrument(how string) {
 	}
 }
 
+// found takes the outcome of a search for a rate.
+func (o *output) found(f results.FoundRate) {
+	o.run.Found = append(o.run.Found, f)
+	if o.stream != nil {
+		o.stream.Comment("%s", f)
+	}
+}
+
 // sample takes a sample that has been verified.
 func (o *output) sample(c bench.Config, m bench.Measurement) error {
 	s := results.NewSample(c, m)

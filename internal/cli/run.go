@@ -20,6 +20,19 @@ func (c *runCmd) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
+	thresholds, err := c.thresholds(sweep)
+	if err != nil {
+		return err
+	}
+	finding, err := limits("--find-rate", c.FindRate, true)
+	if err != nil {
+		return err
+	}
+	if len(finding) > 0 && !slices.ContainsFunc(finding, func(l results.Limit) bool {
+		return l.Unit == results.KeptUp().Unit
+	}) {
+		finding = append(finding, results.KeptUp())
+	}
 	slow, err := c.slowFlags.config()
 	if err != nil {
 		return err
@@ -42,7 +55,8 @@ func (c *runCmd) Run(e *Env) error {
 		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())
 	}
 	out.subject = subject(sweep.Engines)
-	r := &runner{cmd: c, env: e, sweep: sweep, profiles: profiles, kept: samples, out: out}
+	r := &runner{cmd: c, env: e, sweep: sweep, profiles: profiles, kept: samples, out: out,
+		thresholds: thresholds, finding: finding}
 	err = r.run()
 	if err == nil && c.Hold {
 		fmt.Fprintf(e.stderr, "still serving profiles at %s; end with Ctrl-C\n", profiles.url())
@@ -62,6 +76,8 @@ type runner struct {
 	kept     *sampleProfiles
 	out      *output
 	progress *progress
+
+	thresholds, finding []results.Limit // of --threshold and --find-rate
 
 	observers []bench.Observer // others that are told
 }
@@ -91,16 +107,30 @@ func (r *runner) run() error {
 	if r.cmd.Count < 6 {
 		r.progress.note("note: with fewer than 6 samples benchstat gives no confidence intervals")
 	}
-	err := r.sweep.Run(r.env.ctx, r)
+	var err error
+	of := len(steps)
+	if len(r.finding) > 0 {
+		err = r.findRates()
+		of = len(r.out.run.Samples)
+	} else {
+		err = r.sweep.Run(r.env.ctx, r)
+	}
 	r.progress.close()
 
-	outcome := outcomeOf(err, len(r.out.run.Samples), len(steps))
+	missed := errors.Is(err, errMissed) // which is no failure of the run
+	outcome := outcomeOf(err, len(r.out.run.Samples), of)
+	if missed {
+		outcome = outcomeOf(nil, outcome.Done, outcome.Of)
+	}
 	if outcome.Kind == results.Interrupted {
 		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n", outcome.Done, outcome.Of)
 	}
 	note, profileErr := r.kept.finish(r.out)
 	notes, outErr := r.out.end(outcome)
 	err = cmp.Or(err, profileErr, outErr)
+	if err == nil || missed {
+		err = cmp.Or(err, r.judge(r.out.run.Cells()))
+	}
 	if r.cmd.Quiet {
 		return err
 	}
@@ -180,8 +210,11 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 	}
 	if rates := slices.DeleteFunc(slices.Clone(r.sweep.Rates), func(rate float64) bool {
 		return rate == 0
-	}); len(rates) > 0 {
-		h.Rates, h.Loop = rates, string(cmp.Or(r.sweep.Arrival, bench.FixedArrivals))
+	}); len(rates) > 0 || len(r.sweep.Stages) > 0 {
+		h.Loop = string(cmp.Or(r.sweep.Arrival, bench.FixedArrivals))
+		if len(r.finding) == 0 {
+			h.Rates = rates
+		}
 	}
 	for _, level := range r.sweep.Isolations {
 		h.Isolation = append(h.Isolation, string(level))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/brief"
@@ -18,12 +19,18 @@ import (
 func (c *runCmd) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
 	flags := c.sweepFlags
 	flags.LatencySample = c.slowFlags.latencySample(c.LatencySample)
+	if len(c.FindRate) > 0 {
+		flags.Rate = []float64{findsRate}
+	}
 	s, err := flags.sweep(engines)
 	if err != nil {
 		return s, err
 	}
 	return s, c.check()
 }
+
+// findsRate stands for the rates that --find-rate tries.
+const findsRate = 1e6
 
 // sweep returns what the flags ask for. An error names the flag that is wrong
 // and says what would be right.
@@ -49,6 +56,12 @@ func (c *sweepFlags) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
 		return s, err
 	}
 	var err error
+	if s.Stages, err = stages(c.Stages); err != nil {
+		return s, err
+	}
+	if len(s.Stages) > 0 {
+		s.Duration = s.Stages.Duration()
+	}
 	if s.Workloads, err = c.workloads(); err != nil {
 		return s, err
 	}
@@ -294,9 +307,40 @@ func (c *sweepFlags) maps(engines []bench.EngineSpec) ([]bench.MapOptions, error
 	return list, nil
 }
 
+// stages reads the stages of --stages.
+func stages(texts []string) (bench.Stages, error) {
+	var list bench.Stages
+	for _, text := range texts {
+		wrong := func() error {
+			return usagef("--stages: expected a time above 0 and operations per second up to %d, such as "+
+				"10s:1k, or 30s:1k-10k for a ramp, not %q", int(bench.MaxRate), text)
+		}
+		length, rates, ok := strings.Cut(text, ":")
+		from, to, ramp := strings.Cut(rates, "-")
+		if !ramp {
+			to = from
+		}
+		g := bench.Stage{}
+		var errs [3]error
+		g.For, errs[0] = time.ParseDuration(length)
+		g.From, errs[1] = parseNumber(from)
+		g.To, errs[2] = parseNumber(to)
+		fine := within(0, bench.MaxRate)
+		if !ok || errors.Join(errs[:]...) != nil || g.For <= 0 || !fine(g.From) || !fine(g.To) {
+			return nil, wrong()
+		}
+		list = append(list, g)
+	}
+	if len(list) > 0 && list.Ops() < 1 {
+		return nil, usagef("--stages: less than one operation comes in all of them; expected higher " +
+			"rates, or longer stages")
+	}
+	return list, nil
+}
+
 // checkRate checks that the rates make sense with the rest of s.
 func checkRate(s bench.Sweep) error {
-	open := false
+	open := len(s.Stages) > 0
 	for _, rate := range s.Rates {
 		open = open || rate > 0
 		if rate > 0 && s.Ops == 0 && rate*s.Duration.Seconds() < 1 {
@@ -308,7 +352,7 @@ func checkRate(s bench.Sweep) error {
 		open = open || len(s.Rates) == 0 && w.Rate() > 0
 	}
 	if !open && s.Arrival != bench.FixedArrivals {
-		return usagef("--arrival: nothing arrives in a closed loop; expected --rate with it")
+		return usagef("--arrival: nothing arrives in a closed loop; expected --rate or --stages with it")
 	}
 	return nil
 }
@@ -347,6 +391,8 @@ func (c *runCmd) check() error {
 	switch {
 	case c.Interval != nil && *c.Interval <= 0:
 		return usagef("--interval: expected a time above 0, such as 1s, not %v", *c.Interval)
+	case len(c.FindRate) > 0 && !(c.Resolution >= 1 && c.Resolution <= 100):
+		return usagef("--resolution: expected a percentage from 1 to 100, not %v", c.Resolution)
 	case c.Slow != "" && !serves(c.HTTP):
 		return usagef("--slow: expected an address in --http: it is there that slow operations are " +
 			"explained")
