@@ -104,6 +104,7 @@ func (r *runner) findRates() error {
 			return err
 		}
 		r.out.found(found)
+		r.logged.write(event{Event: "found", Found: &found})
 		r.progress.note("%s", found)
 		if found.Rate == 0 {
 			none = append(none, found.Of)
@@ -252,7 +253,9 @@ func (t *tries) try(f *results.FoundRate, rate float64, n int) (tried, error) {
 		what = strings.Join(texts, ", ")
 	}
 	word := map[tried]string{kept: "kept", notKept: "missed", notKnown: "cannot tell"}[got]
-	f.Tries = append(f.Tries, results.RateTry{Rate: rate, Kept: got == kept, What: what})
+	this := results.RateTry{Rate: rate, Kept: got == kept, What: what}
+	f.Tries = append(f.Tries, this)
+	t.logged.write(event{Event: "try", Name: f.Of, Try: &this})
 	of := ""
 	if n > 1 {
 		of = fmt.Sprintf(", median of %d samples", n)

@@ -15,12 +15,12 @@ type runCmd struct {
 	//lint:ignore SA5008 kong takes each set
 	sweepFlags `embed:"" set:"engines=mvcc,rwmutex" set:"count=7" set:"count_help=benchstat wants at least 6, and compare --gate 7 if there are many"`
 
-	Interval *time.Duration `help:"While a sample runs, print a line of its figures once in TIME: throughput, response times, aborts, errors, context switches." placeholder:"TIME" group:"Measuring"`
-	Summary  bool           `help:"Sum up the results at the end, on standard error." default:"true" negatable:"" group:"Measuring"`
-	Quiet    bool           `help:"Report no progress and no summary." short:"q" group:"Measuring"`
+	Summary bool `help:"Sum up the results at the end, on standard error." default:"true" negatable:"" group:"Measuring"`
+	Quiet   bool `help:"Report no progress and no summary." short:"q" group:"Measuring"`
 
-	outputFlags  `embed:""`
-	profileFlags `embed:""`
+	intervalFlags `embed:""`
+	outputFlags   `embed:""`
+	profileFlags  `embed:""`
 
 	Config configFlag `help:"Take flags from FILE, a JSON object such as {\"threads\": [1, 8], \"count\": 10}; those on the command line win." placeholder:"FILE" group:"Output"`
 

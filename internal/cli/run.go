@@ -47,7 +47,14 @@ func (c *runCmd) Run(e *Env) error {
 		return err
 	}
 	defer profiles.close()
+	if err := c.checkLogs(c.Overwrite); err != nil {
+		return err
+	}
 	out, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	logged, err := c.openLogs()
 	if err != nil {
 		return err
 	}
@@ -56,7 +63,7 @@ func (c *runCmd) Run(e *Env) error {
 	}
 	out.subject = subject(sweep.Engines)
 	r := &runner{cmd: c, env: e, sweep: sweep, profiles: profiles, kept: samples, out: out,
-		thresholds: thresholds, finding: finding}
+		thresholds: thresholds, finding: finding, logged: logged}
 	err = r.run()
 	if err == nil && c.Hold {
 		fmt.Fprintf(e.stderr, "still serving profiles at %s; end with Ctrl-C\n", profiles.url())
@@ -76,6 +83,7 @@ type runner struct {
 	kept     *sampleProfiles
 	out      *output
 	progress *progress
+	logged   *intervalLog // nil if nothing is
 
 	thresholds, finding []results.Limit // of --threshold and --find-rate
 
@@ -84,9 +92,14 @@ type runner struct {
 
 func (r *runner) run() error {
 	steps, skips := r.sweep.Steps()
-	if err := r.out.begin(r.header(skips)); err != nil {
+	h := r.header(skips)
+	if err := r.out.begin(h); err != nil {
 		return err
 	}
+	several := slices.ContainsFunc(steps, func(s bench.Step) bool {
+		return s.Config.Name() != steps[0].Config.Name()
+	})
+	r.logged.begin(h, len(steps), several || len(r.finding) > 0, given(r.cmd.Interval, time.Second))
 	var perStep time.Duration
 	if r.sweep.Ops == 0 {
 		perStep = r.sweep.Warmup + r.sweep.Duration
@@ -100,6 +113,9 @@ func (r *runner) run() error {
 	r.observers = []bench.Observer{r.progress}
 	if r.profiles != nil {
 		r.observers = append(r.observers, r.profiles)
+	}
+	if r.logged != nil {
+		r.observers = append(r.observers, r.logged)
 	}
 	for _, s := range skips {
 		r.progress.note("skipping %s on %s: %s", s.Workload, s.Engine, s.Why)
@@ -131,6 +147,7 @@ func (r *runner) run() error {
 	if err == nil || missed {
 		err = cmp.Or(err, r.judge(r.out.run.Cells()))
 	}
+	err = cmp.Or(r.logged.end(outcome), err)
 	if r.cmd.Quiet {
 		return err
 	}
@@ -273,5 +290,7 @@ func (r *runner) Done(step bench.Step, m bench.Measurement) error {
 	if err := r.progress.locked(func() error { return r.out.sample(step.Config, m) }); err != nil {
 		return err
 	}
-	return r.kept.sample(&r.out.run.Samples[len(r.out.run.Samples)-1])
+	taken := &r.out.run.Samples[len(r.out.run.Samples)-1]
+	r.logged.sample(*taken)
+	return r.kept.sample(taken)
 }

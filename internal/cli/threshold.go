@@ -59,6 +59,7 @@ func (r *runner) judge(cells []*results.Cell) error {
 	for _, cell := range cells {
 		for _, check := range cell.Check(r.thresholds) {
 			all++
+			r.logged.threshold(check)
 			switch {
 			case !check.Known:
 				open++
