@@ -134,6 +134,21 @@ func TestABInterrupted(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// Nobody reads what is printed: nothing is left behind all the same.
+func TestABIntoAClosedPipe(t *testing.T) {
+	temp := t.TempDir()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	cmd := exec.CommandContext(t.Context(), binary, "ab", binary, binary, "--workload=begin",
+		"--threads=1", "--count=1", "--ops=50", "--warmup=0", "--quiet")
+	cmd.Stdout, cmd.Env = w, append(os.Environ(), "TMPDIR="+temp)
+	require.Error(t, cmd.Run())
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 // Revisions are built in work trees that are gone afterwards, also if they cannot be built.
 func TestABOfRevisions(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {

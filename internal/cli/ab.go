@@ -65,6 +65,8 @@ func (c *abCmd) Run(e *Env) (err error) {
 	}
 	err = a.measure()
 	end()
+	// Before anything is printed: who reads that may have gone, and then the process ends there.
+	err = cmp.Or(err, os.RemoveAll(temp))
 	return a.finish(err)
 }
 
