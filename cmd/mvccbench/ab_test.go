@@ -68,6 +68,7 @@ func TestAB(t *testing.T) {
 	var c results.Comparison
 	require.NoError(t, json.Unmarshal([]byte(stdout), &c))
 	require.True(t, c.Turns)
+	require.Equal(t, results.GotWorse, c.Verdict.Outcome)
 	i := slices.IndexFunc(c.Tables, func(t results.Table) bool { return t.Unit == "ops/s" })
 	require.Len(t, c.Tables[i].Rows, 2)
 	for _, row := range c.Tables[i].Rows {

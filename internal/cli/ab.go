@@ -225,7 +225,8 @@ func (a *ab) finish(err error) error {
 	if why != nil {
 		return cmp.Or(err, why)
 	}
-	verdict := comparison.Verdict(len(a.cmd.Unit) > 0)
+	verdict := comparison.Decide(len(a.cmd.Unit) > 0)
+	comparison.Verdict = verdict
 	changes, why := a.profiles()
 	err = cmp.Or(err, why)
 	told := a.cmd.tell(a.env, comparison, false, func(w io.Writer) error {
@@ -236,13 +237,11 @@ func (a *ab) finish(err error) error {
 		fmt.Fprintln(w)
 		return compareText(w, comparison, verdict.Units, a.cmd.Output == "" && hasColour(w))
 	})
-	return cmp.Or(err, a.keep(comparison, verdict, changes), told)
+	return cmp.Or(err, a.keep(comparison, changes), told)
 }
 
 // keep saves the runs and writes the page, if that is asked for.
-func (a *ab) keep(
-	c *results.Comparison, v *results.Verdict, changes []report.Change,
-) error {
+func (a *ab) keep(c *results.Comparison, changes []report.Change) error {
 	if a.cmd.Save != "" {
 		for i, s := range a.sides {
 			name := a.cmd.Save + "-" + sideNames[i]
@@ -256,7 +255,7 @@ func (a *ab) keep(
 		return nil
 	}
 	err := report.WriteComparison(a.cmd.Report, report.Sides{
-		Old: &a.sides[0].run, New: &a.sides[1].run, Comparison: c, Verdict: v, Changes: changes,
+		Old: &a.sides[0].run, New: &a.sides[1].run, Comparison: c, Changes: changes,
 	})
 	if err != nil {
 		return fmt.Errorf("drawing the charts: %w", err)

@@ -119,7 +119,9 @@ func TestFindRate(t *testing.T) {
 		require.True(t, i == 0 || try.Rate > tries[i-1].Rate || i == len(tries)-1)
 	}
 
-	code, _, stderr := call(t, append(args, "--duration=2ms", "--find-rate=ops/s>1e15")...)
+	code, stdout, stderr := call(t, append(args[:6:6], "--format=table", "--duration=2ms",
+		"--find-rate=ops/s>1e15")...)
+	require.Contains(t, stdout, "\nno rate found at which Begin/engine=mvcc/threads=1 keeps ")
 	require.Equal(t, ExitMissed, code, stderr)
 	require.Contains(t, stderr, "no rate found at which Begin/engine=mvcc/threads=1 keeps ops/s > ")
 	require.Contains(t, stderr, "--find-rate: missed: no rate found of Begin/")

@@ -281,6 +281,10 @@ func (o *output) standings() error {
 	if err := writeStandings(o.w, &o.run, o.subject, width, hasColour(o.screen)); err != nil {
 		return err
 	}
+	for _, f := range o.run.Found {
+		fmt.Fprintln(o.w)
+		(&textWriter{w: o.w, width: width}).wrap("", "  ", f.String())
+	}
 	if mark := o.run.Mark(); mark != "" {
 		fmt.Fprintf(o.w, "\nNOTE: %s\n", mark)
 	}

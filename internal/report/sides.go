@@ -15,9 +15,8 @@ import (
 // Sides are the two runs of a comparison.
 type Sides struct {
 	Old, New   *results.Run
-	Comparison *results.Comparison
-	Verdict    *results.Verdict
-	Changes    []Change // of profiles; none if they were not taken
+	Comparison *results.Comparison // with its verdict
+	Changes    []Change            // of profiles; none if they were not taken
 }
 
 // A Change is how the profiles of processor time of one combination differ.
@@ -72,7 +71,7 @@ func WriteComparison(name string, s Sides) error {
 // Open reports whether a table is to be seen at once: it was judged, or something in it has changed.
 func (s Sides) Open(t *results.Table) bool {
 	n := t.Tally()
-	return slices.Contains(s.Verdict.Units, t.Unit) || n.Improved+n.Worse > 0
+	return slices.Contains(s.Comparison.Verdict.Units, t.Unit) || n.Improved+n.Worse > 0
 }
 
 // both returns the samples of both sides as one run: each engine is two, the old one and the new.

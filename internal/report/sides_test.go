@@ -29,9 +29,9 @@ func TestPageOfAComparison(t *testing.T) {
 	require.NoError(t, err)
 	c, err := results.Compare(x, y, results.Options{Alpha: 0.05, Turns: true})
 	require.NoError(t, err)
+	c.Verdict = c.Decide(false)
 	name := filepath.Join(t.TempDir(), "ab.html")
 	require.NoError(t, WriteComparison(name, Sides{Old: old, New: now, Comparison: c,
-		Verdict: c.Verdict(false),
 		Changes: []Change{{"Transfer/threads=2", []Function{{"spin<T>", 1.25, 13.75}}}}}))
 	b, err := os.ReadFile(name)
 	require.NoError(t, err)
@@ -51,5 +51,5 @@ func TestPageOfAComparison(t *testing.T) {
 	require.True(t, strings.Contains(string(b), "<h1>main&lt;1&gt;"), "escaped")
 
 	require.ErrorIs(t, WriteComparison(name, Sides{Old: new(results.Run), New: new(results.Run),
-		Comparison: c, Verdict: c.Verdict(false)}), ErrEmpty)
+		Comparison: c}), ErrEmpty)
 }

@@ -43,6 +43,8 @@ type Comparison struct {
 	NoisyNew int `json:"noisy_new,omitempty"`
 	// Gate says whether something has become worse, if that was asked for.
 	Gate *Judgement `json:"gate,omitempty"`
+	// Verdict says which way the comparison went, if that was asked for.
+	Verdict *Verdict `json:"verdict,omitempty"`
 
 	onlyOldUnits []string
 }

@@ -138,7 +138,7 @@ func TestVerdict(t *testing.T) {
 		c, err := Compare(sides[0], sides[1], Options{Alpha: 0.05, Turns: true})
 		require.NoError(t, err)
 		require.Contains(t, c.Method(), "signed-rank")
-		return c.Verdict(false)
+		return c.Decide(false)
 	}
 	v := verdict(20, 0, 10, 0)
 	require.Equal(t, GotWorse, v.Outcome)

@@ -28,8 +28,8 @@ type Verdict struct {
 	MostPct *float64 `json:"most_pct"`
 }
 
-// Verdict returns what c has found: in all units or, as [Comparison.Judge], in those that say most.
-func (c *Comparison) Verdict(all bool) *Verdict {
+// Decide returns what c has found: in all units or, as [Comparison.Judge], in those that say most.
+func (c *Comparison) Decide(all bool) *Verdict {
 	v := &Verdict{Alpha: c.Alpha}
 	tables := c.judged(all)
 	var chances []float64
