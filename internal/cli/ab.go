@@ -234,6 +234,7 @@ func (a *ab) finish(err error) error {
 		for _, r := range slices.Concat(verdict.Worse, verdict.Better) {
 			fmt.Fprintf(w, "  %s: %s\n", r.Verdict, r)
 		}
+		writeChanges(w, changes)
 		fmt.Fprintln(w)
 		return compareText(w, comparison, verdict.Units, a.cmd.Output == "" && hasColour(w))
 	})

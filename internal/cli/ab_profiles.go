@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
+	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/report"
 	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/profiling"
@@ -166,7 +168,7 @@ func functions(d *profile.Profile, ops float64) []report.Function {
 		if len(s.Location) == 0 || len(s.Location[0].Line) == 0 {
 			continue
 		}
-		name := s.Location[0].Line[0].Function.Name
+		name := brief.Func(s.Location[0].Line[0].Function.Name)
 		f := sums[name]
 		if f == nil {
 			f = &report.Function{Name: name}
@@ -188,6 +190,22 @@ func functions(d *profile.Profile, ops float64) []report.Function {
 		most = append(most, *f)
 	}
 	return most
+}
+
+// fewFunctions is how many functions are printed for each combination.
+const fewFunctions = 3
+
+// writeChanges writes the functions with the largest differences.
+func writeChanges(w io.Writer, changes []report.Change) {
+	for i, c := range changes {
+		if i == 0 {
+			fmt.Fprint(w, "\nfunctions that take more or less, ns of each operation:\n")
+		}
+		for _, f := range c.Functions[:min(len(c.Functions), fewFunctions)] {
+			cells := f.Cells()
+			fmt.Fprintf(w, "  %s: %s: %s (%s to %s)\n", c.Of, f.Name, cells[2], cells[0], cells[1])
+		}
+	}
 }
 
 // writeProfiles writes the profiles of both sides, and their differences, to the folder of

@@ -129,6 +129,12 @@ func TestProfilesAreSubtractedForEachOperation(t *testing.T) {
 		{Name: "store", Old: 10, New: 15}, {Name: "spin", Old: 0, New: 1}, {Name: "load", Old: 5, New: 5},
 	}}, changes[0])
 
+	var text strings.Builder
+	writeChanges(&text, changes)
+	require.Equal(t, "\nfunctions that take more or less, ns of each operation:\n"+
+		"  X/threads=1: store: +5.0 (10.0 to 15.0)\n  X/threads=1: spin: +1.0 (0.0 to 1.0)\n"+
+		"  X/threads=1: load: +0.0 (5.0 to 5.0)\n", text.String())
+
 	require.NoFileExists(t, left)
 	for _, folder := range []string{"old", "new", "diff"} {
 		require.FileExists(t, filepath.Join(dir, folder, "x.cpu.pb.gz"))
