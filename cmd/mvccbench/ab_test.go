@@ -108,7 +108,9 @@ func TestABOfASideThatFails(t *testing.T) {
 	require.NoError(t, err)
 	for how, want := range map[string]int{"fails": 1, "violates": 3} {
 		t.Setenv(sideVariable, how)
-		_, stderr, code := ab(t, binary, self)
+		samples := filepath.Join(t.TempDir(), "samples")
+		_, stderr, code := ab(t, binary, self, "--samples="+samples)
+		require.NoDirExists(t, samples, "there is no pair")
 		require.Equal(t, want, code)
 		require.Contains(t, stderr, "new ("+self+") failed with exit code ")
 		require.Contains(t, stderr, "--workload=begin")

@@ -155,9 +155,6 @@ func (a *ab) prepare() error {
 		if err := s.build(a.env.ctx, a.progress); err != nil {
 			return err
 		}
-		if err := s.openSamples(a.cmd.Samples); err != nil {
-			return err
-		}
 	}
 	if old, now := a.sides[0], a.sides[1]; old.label == now.label {
 		old.label, now.label = old.label+"#0", now.label+"#1"
@@ -182,7 +179,7 @@ func (a *ab) measure() error {
 			pair[side] = s
 		}
 		for k, side := range a.sides { // both or neither: what was interrupted has nothing beside it
-			if err := side.keep(pair[k]); err != nil {
+			if err := side.keep(pair[k], a.cmd.Samples); err != nil {
 				return err
 			}
 		}

@@ -148,27 +148,23 @@ func (s *abSide) build(ctx context.Context, p *abProgress) (err error) {
 // samplesFile returns the name of the file of a side.
 func samplesFile(dir, side string) string { return filepath.Join(dir, side+".txt") }
 
-// openSamples creates the file of --samples, unless dir is empty.
-func (s *abSide) openSamples(dir string) (err error) {
-	if dir == "" {
-		return nil
-	}
-	if err = os.MkdirAll(dir, 0o777); err == nil {
-		s.file, err = os.Create(samplesFile(dir, s.side))
-	}
-	return writing("samples", err)
-}
-
-// keep takes a sample of the side.
-func (s *abSide) keep(sample results.Sample) error {
+// keep takes a sample of the side, and writes it to its file in the folder of --samples, unless that
+// is empty.
+func (s *abSide) keep(sample results.Sample, dir string) (err error) {
 	if err := s.mergeProfiles(&sample); err != nil {
 		return err
 	}
 	s.run.Samples = append(s.run.Samples, sample)
-	if s.file == nil {
+	if dir == "" {
 		return nil
 	}
-	if s.lines == nil {
+	if s.lines == nil { // the first one: before, there is nothing to be written
+		if err = os.MkdirAll(dir, 0o777); err == nil {
+			s.file, err = os.Create(samplesFile(dir, s.side))
+		}
+		if err != nil {
+			return writing("samples", err)
+		}
 		s.lines = results.NewBenchWriter(s.file, s.run.Header)
 	}
 	s.lines.Sample(&sample)
@@ -177,13 +173,9 @@ func (s *abSide) keep(sample results.Sample) error {
 
 // closeSamples ends the file of --samples, if there is one.
 func (s *abSide) closeSamples() error {
-	var err error
-	if s.lines != nil {
-		s.lines.Outcome(s.run.Outcome)
-		err = s.lines.Flush()
+	if s.lines == nil {
+		return nil
 	}
-	if s.file != nil {
-		err = errors.Join(err, s.file.Close())
-	}
-	return writing("samples", err)
+	s.lines.Outcome(s.run.Outcome)
+	return writing("samples", errors.Join(s.lines.Flush(), s.file.Close()))
 }
