@@ -44,7 +44,7 @@ type sweepFlags struct {
 
 	Rate    []float64 `help:"Operations to start in a second, by all goroutines together, each when it is due (open loop): response times count from then. 0 or nothing: each goroutine starts the next when the last has ended (closed loop), unless the workload is meant otherwise." placeholder:"OPS/S" xor:"load" group:"Load"`
 	Stages  []string  `help:"Rates that change within a sample, instead of --rate and --duration: 10s:1k,30s:1k-10k is ten seconds at 1,000 operations per second, and then thirty in which the rate grows evenly to 10,000. The warm-up is at the mean rate. Figures are of all stages together; --interval shows them as they go." placeholder:"TIME:OPS/S" xor:"load,length" group:"Load"`
-	Arrival string    `help:"With --rate: operations come at fixed distances, or at random like requests of many users: fixed or poisson." enum:"fixed,poisson" default:"fixed" placeholder:"KIND" group:"Load"`
+	Arrival string    `help:"With --rate, --stages or --find-rate: operations come at fixed distances, or at random like requests of many users: fixed or poisson." enum:"fixed,poisson" default:"fixed" placeholder:"KIND" group:"Load"`
 	Retries *int      `help:"Retry an operation that does not commit so many times at most, then give it up and count an error (err/s). Without the flag it is retried until it commits." placeholder:"N" group:"Load"`
 
 	AuditInterval time.Duration `help:"Time from one audit to the next; 0 for no pause between them." default:"${audit_interval}" placeholder:"TIME" group:"Load"`
