@@ -224,6 +224,10 @@ func (a *ab) finish(err error) error {
 	}
 	verdict := comparison.Decide(len(a.cmd.Unit) > 0)
 	comparison.Verdict = verdict
+	if noisy := comparison.NoisyOld + comparison.NoisyNew; noisy > outcome.Done && len(a.cmd.Unit) == 0 {
+		comparison.Warnings = append(comparison.Warnings, "most samples are noisy: on a busy machine "+
+			"the middle of the latencies says more than throughput: --unit p50-ns, or cpu-ns/op")
+	}
 	changes, why := a.profiles()
 	err = cmp.Or(err, why)
 	told := a.cmd.tell(a.env, comparison, false, func(w io.Writer) error {
