@@ -43,7 +43,11 @@ func (c Config) Labels() []Label {
 			add(p.key, value, value != other)
 		}
 	}
-	add("rate", strconv.FormatFloat(c.Rate, 'f', -1, 64), c.Rate > 0)
+	if len(c.Stages) > 0 {
+		add("stages", c.Stages.String(), true)
+	} else {
+		add("rate", rateText(c.Rate), c.Rate > 0)
+	}
 	add("arrival", string(c.Arrival), c.Rate > 0 && c.Arrival == PoissonArrivals)
 	add("retries", strconv.Itoa(c.Attempts-1), c.Attempts > 0)
 	level := cmp.Or(c.Isolation, Serializable)

@@ -20,6 +20,7 @@ type Sweep struct {
 	Threads   []int // empty: as many as a workload is meant for, or DefaultThreads
 
 	Rates          []float64    // empty: what a workload is meant to be offered
+	Stages         Stages       // instead of rates; Duration is theirs then
 	Isolations     []Isolation  // for the engines that have a choice
 	Maps           []MapOptions // for the engines that are the transactional map
 	LatencySamples []int
@@ -113,7 +114,9 @@ func (s Sweep) configs(variants []Workload) []Config {
 	swept := s.swept(variants)
 	for _, w := range variants {
 		rates := s.Rates
-		if len(rates) == 0 {
+		if len(s.Stages) > 0 {
+			rates = []float64{s.Stages.Rate()}
+		} else if len(rates) == 0 {
 			rates = []float64{w.Rate()}
 		}
 		for _, rate := range rates {
@@ -130,6 +133,7 @@ func (s Sweep) configs(variants []Workload) []Config {
 								Isolation:     isolation,
 								Map:           options,
 								Rate:          rate,
+								Stages:        s.Stages,
 								Arrival:       s.Arrival,
 								Attempts:      s.Attempts,
 								Seed:          s.Seed,

@@ -56,7 +56,7 @@ func newWorker(t *Trial, i int, s aborter, task task) *worker {
 			arrivals := t.streamFor(i, forArrivals)
 			poisson = &arrivals
 		}
-		w.pace = newPacer(t.config.Rate, t.config.Threads, i, poisson, &t.started)
+		w.pace = newPacer(t.config, i, poisson, &t.started)
 	}
 	return w
 }
@@ -71,7 +71,7 @@ func (w *worker) reset(limit uint64, every int, timed bool) {
 	w.live.aborts.Store(0)
 	w.live.gaveUp.Store(0)
 	if w.pace != nil {
-		w.pace.reset()
+		w.pace.reset(timed)
 	}
 }
 

@@ -39,22 +39,24 @@ func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 		return bench.Config{}, usagef("--row: expected a time above 0, such as 10s, not %v", c.Row)
 	}
 	run := runCmd{
-		Workload:      []string{c.Workload},
-		Engine:        []string{c.Engine},
-		Threads:       []int{c.Threads},
-		Count:         1,
-		Arrival:       string(bench.FixedArrivals),
-		AuditInterval: bench.DefaultAuditInterval,
-		Seed:          c.Seed,
-		Keys:          listOf(c.Keys),
-		Theta:         listOf(c.Theta),
-		ReadPct:       listOf(c.ReadPct),
-		Rate:          listOf(c.Rate),
-		Isolation:     []string{c.Isolation},
-		LatencySample: []string{autoSample},
-		slowFlags:     c.slowFlags,
-		Verify:        true,
-		HTTP:          c.HTTP,
+		sweepFlags: sweepFlags{
+			Workload:      []string{c.Workload},
+			Engine:        []string{c.Engine},
+			Threads:       []int{c.Threads},
+			Count:         1,
+			Arrival:       string(bench.FixedArrivals),
+			AuditInterval: bench.DefaultAuditInterval,
+			Seed:          c.Seed,
+			Keys:          listOf(c.Keys),
+			Theta:         listOf(c.Theta),
+			ReadPct:       listOf(c.ReadPct),
+			Rate:          listOf(c.Rate),
+			Isolation:     []string{c.Isolation},
+			LatencySample: []string{autoSample},
+			Verify:        true,
+		},
+		slowFlags: c.slowFlags,
+		HTTP:      c.HTTP,
 	}
 	sweep, err := run.sweep(engines)
 	if err != nil {

@@ -22,6 +22,9 @@ func writeRunTable(w io.Writer, r *results.Run) error {
 	if err := writeMedians(&b, r, anyWidth); err != nil {
 		return err
 	}
+	for _, f := range r.Found {
+		fmt.Fprintf(&b, "\n%s\n", f)
+	}
 	if mark := r.Mark(); mark != "" {
 		fmt.Fprintf(&b, "\nNOTE: %s\n", mark)
 	}

@@ -35,14 +35,19 @@ func NewSample(c bench.Config, m bench.Measurement) Sample {
 }
 
 func (s *Sample) addLatency(kind string, d bench.Distribution) {
+	if h := histogram(d); h.Count() > 0 {
+		s.Latency = append(s.Latency, NewLatency(kind, h))
+	}
+}
+
+// histogram returns a distribution as it is encoded.
+func histogram(d bench.Distribution) *hist.Hist {
 	h := new(hist.Hist)
 	for t, n := range d.All() {
 		h.Add(int64(t), n)
 	}
 	h.Add(int64(d.Max()), 0)
-	if h.Count() > 0 {
-		s.Latency = append(s.Latency, NewLatency(kind, h))
-	}
+	return h
 }
 
 // figures returns the figures of a measurement by unit; [Metrics] describes each.
