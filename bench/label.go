@@ -34,7 +34,11 @@ func (c Config) Labels() []Label {
 		}
 	}
 	usual, ok := WorkloadByName(c.Workload.Name)
-	if !ok {
+	switch {
+	case c.Workload.file != nil:
+		usual.Params = c.Workload.usual
+		usual.Params.TxnSize = 0 // results of before files were of 4
+	case !ok:
 		usual = c.Workload
 	}
 	for _, p := range params {
@@ -43,6 +47,7 @@ func (c Config) Labels() []Label {
 			add(p.key, value, value != other)
 		}
 	}
+	add("file", c.Workload.sum, c.Workload.sum != "")
 	add("rate", strconv.FormatFloat(c.Rate, 'f', -1, 64), c.Rate > 0)
 	add("arrival", string(c.Arrival), c.Rate > 0 && c.Arrival == PoissonArrivals)
 	add("retries", strconv.Itoa(c.Attempts-1), c.Attempts > 0)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mvccmap/mvccmap/internal/workfile"
 )
 
 // Unset is the value of a number in [Params] that a workload does not have.
@@ -118,6 +120,21 @@ type Workload struct {
 	operation        string  // what all its operations are, "" if they are gets and puts
 	threads          int     // what Threads returns
 	rate             float64 // what Rate returns
+
+	file      *workfile.File // what describes it; nil if it is written in Go
+	sum       string         // tells files apart that the program does not have within it
+	usual     Params         // of a file: its defaults
+	isolation Isolation      // what the file says, or ""
+	trace     *trace         // what is repeated; nil if none is
+}
+
+// operationNames returns the names of the operations that are measured apart, of a workload that
+// has several.
+func (w Workload) operationNames() []string {
+	if w.file == nil || w.trace != nil || w.Params.TxnSize > 1 || len(w.file.Operations) < 2 {
+		return nil
+	}
+	return namesOf(w.file)
 }
 
 // Threads returns the number of goroutines that w is meant for, or 0 if it is
@@ -133,10 +150,13 @@ func (w Workload) HasAudits() bool { return w.audits }
 
 // Tables returns the names of the tables of a workload that has several.
 func (w Workload) Tables() []string {
-	if w.kind != orders {
-		return nil
+	switch w.kind {
+	case orders:
+		return []string{"customers", "items", "orders"}
+	case script:
+		return tableNames(w.file)
 	}
-	return []string{"customers", "items", "orders"}
+	return nil
 }
 
 // ReportsMemory reports whether the workload's measurements have a [Memory].
@@ -201,6 +221,16 @@ func (w Workload) Title() string {
 
 // keyCount returns the number of keys the map holds for a number of goroutines.
 func (w Workload) keyCount(threads int) int {
+	switch w.kind {
+	case plain, script:
+		l, err := newLayout(w)
+		if err != nil {
+			return 0
+		}
+		return l.total
+	case replay:
+		return len(w.trace.keys)
+	}
 	if w.owned {
 		return threads * w.ownKeys()
 	}
@@ -210,6 +240,9 @@ func (w Workload) keyCount(threads int) int {
 // Bytes returns how many bytes the keys and values of the run's map have at least. To hold them
 // takes more.
 func (c Config) Bytes() float64 {
+	if c.Workload.kind == script {
+		return c.Workload.scriptBytes()
+	}
 	size := c.Workload.valueSize()
 	return float64(c.Workload.keyCount(c.Threads)) * (WordSize + float64(size.Min+size.Max)/2)
 }
@@ -222,6 +255,12 @@ func (w Workload) ownKeys() int {
 
 // valueSize returns the size of the values.
 func (w Workload) valueSize() ValueSize {
+	if w.kind == plain {
+		return w.plainSize()
+	}
+	if w.kind == replay {
+		return w.trace.size(w)
+	}
 	if w.Params.ValueSize == (ValueSize{}) {
 		return words
 	}

@@ -12,7 +12,7 @@ import (
 
 // runCmd is "mvccbench run". The fields are the flags.
 type runCmd struct {
-	Workload []string `help:"Workloads to run: ${enum_workloads}." default:"read-heavy,transfer,audited" placeholder:"NAME" group:"What to run"`
+	Workload []string `help:"Workloads to run: ${enum_workloads}; or files that describe one (FILE.json, see docs/workloads.md) or are a trace of operations to repeat (FILE.trace, FILE.csv)." default:"read-heavy,transfer,audited" placeholder:"NAME" group:"What to run"`
 	Engine   []string `help:"Maps to run them on: ${enum_engines}. Their samples alternate." default:"mvcc,rwmutex" placeholder:"NAME" group:"What to run"`
 	Threads  []int    `help:"Numbers of goroutines, each of which is measured. Default: 1,2,4,8, or what a workload is meant for." placeholder:"N" group:"What to run"`
 

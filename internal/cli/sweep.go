@@ -80,7 +80,8 @@ func checkMemory(steps []bench.Step, memory float64) error {
 
 // workloads returns every variant of every workload that was named.
 func (c *runCmd) workloads() ([]bench.Workload, error) {
-	if err := CheckNames("--workload", "workload", c.Workload, workloadNames()); err != nil {
+	named, err := namedWorkloads(c.Workload)
+	if err != nil {
 		return nil, err
 	}
 	params, err := c.params()
@@ -89,8 +90,7 @@ func (c *runCmd) workloads() ([]bench.Workload, error) {
 	}
 	used := make([]bool, len(params))
 	var list []bench.Workload
-	for _, name := range c.Workload {
-		w, _ := bench.WorkloadByName(name)
+	for _, w := range named {
 		variants := []bench.Workload{w}
 		for i, p := range params {
 			if !w.Takes(p.sets[0]) {
