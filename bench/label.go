@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,7 +50,7 @@ func (c Config) Labels() []Label {
 	add("rate", strconv.FormatFloat(c.Rate, 'f', -1, 64), c.Rate > 0)
 	add("arrival", string(c.Arrival), c.Rate > 0 && c.Arrival == PoissonArrivals)
 	add("retries", strconv.Itoa(c.Attempts-1), c.Attempts > 0)
-	level := cmp.Or(c.Isolation, Serializable)
+	level := c.Level()
 	if len(c.Engine.Levels) > 0 || !slices.Contains(c.Swept, "isolation") {
 		add("isolation", string(level), level != Serializable)
 	}

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"runtime/pprof"
@@ -155,9 +154,7 @@ func New(config Config) (*Trial, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	if config.Isolation == "" {
-		config.Isolation = cmp.Or(config.Workload.isolation, Serializable)
-	}
+	config.Isolation = config.Level()
 	t := &Trial{config: config, every: config.LatencySample, grace: defaultGrace}
 	switch {
 	case t.every == 0 && config.Rate > 0:

@@ -183,6 +183,9 @@ func newLayout(w Workload) (l layout, err error) {
 		if d.By == workfile.Zipf {
 			most = manyKeys
 		}
+		if d.By == workfile.NURand && from < 0 {
+			return l, fmt.Errorf("draw %s: from: expected 0 or more by nurand, not %d", d.Name, from)
+		}
 		if to < from || uint64(to)-uint64(from) >= uint64(most) {
 			return l, fmt.Errorf("draw %s: expected from %d up to at most %d numbers, not to %d", d.Name,
 				from, most, to)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -109,7 +110,6 @@ type Workload struct {
 	kind             kind
 	like             string  // an engine that lacks the workload of this name lacks this one too
 	minKeys, maxKeys int     // bounds of Params.Keys if it applies
-	modifies         bool    // its writes are read-modify-writes
 	owned            bool    // each goroutine has keys of its own
 	multiKey         bool    // its operations are transactions over several keys
 	ordered          bool    // it reads ranges of keys, in their order
@@ -127,6 +127,13 @@ type Workload struct {
 	isolation Isolation      // what the file says, or ""
 	trace     *trace         // what is repeated; nil if none is
 }
+
+// level returns the level of isolation of read-write transactions, which is asked for unless asked is
+// empty.
+func (w Workload) level(asked Isolation) Isolation { return cmp.Or(asked, w.isolation, Serializable) }
+
+// Level returns the level of isolation of read-write transactions.
+func (c Config) Level() Isolation { return c.Workload.level(c.Isolation) }
 
 // operationNames returns the names of the operations that are measured apart, of a workload that
 // has several.

@@ -33,7 +33,7 @@ type runCmd struct {
 	ReadPct   []int     `help:"Percentages of operations that read." placeholder:"PCT" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 	TxnSize   []int     `help:"Numbers of reads and writes in a transaction." placeholder:"N" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 	ValueSize []string  `help:"Bytes of a value, such as 100, or 16-1024 for sizes at random between the two." placeholder:"BYTES" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
-	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot." default:"serializable" placeholder:"LEVEL" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
+	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot. Default: what the file of the workload says, else serializable." placeholder:"LEVEL" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 
 	GCInterval  *time.Duration `name:"gc-interval" help:"Time between two looks at which epochs are being read." placeholder:"TIME" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
 	GCWorkers   []int          `name:"gc-workers" help:"Numbers of goroutines that prune, each of which is measured; 0 leaves it to the committers." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`

@@ -270,6 +270,7 @@ func (o *output) flush() error { return writing("results", o.w.Flush()) }
 func (o *output) summary(w io.Writer) {
 	if o.flags.Format != "table" || o.file != nil {
 		_ = writeMedians(w, &o.run, terminalWidth(w)) // w is where an error would be reported
+		_ = writeOperations(w, &o.run, terminalWidth(w))
 	}
 }
 

@@ -183,7 +183,7 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 	}); len(rates) > 0 {
 		h.Rates, h.Loop = rates, string(cmp.Or(r.sweep.Arrival, bench.FixedArrivals))
 	}
-	for _, level := range r.sweep.Isolations {
+	for _, level := range r.sweep.Levels() {
 		h.Isolation = append(h.Isolation, string(level))
 	}
 	for _, w := range r.sweep.Workloads {

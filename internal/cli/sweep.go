@@ -206,6 +206,9 @@ func namedEngines(
 }
 
 func (c *runCmd) isolations() ([]bench.Isolation, error) {
+	if len(c.Isolation) == 0 {
+		return nil, nil
+	}
 	if err := CheckNames("--isolation", "level", c.Isolation, []string{string(bench.Serializable),
 		string(bench.Snapshot)}); err != nil {
 		return nil, err

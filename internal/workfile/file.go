@@ -105,9 +105,10 @@ type Var struct {
 	Not  int   // the slot of a variable that has another value; -1: none
 }
 
-// The kinds of [Step].
+// A Kind is what a [Step] does.
 type Kind string
 
+// The kinds.
 const (
 	Get    Kind = "get"
 	Put    Kind = "put"
