@@ -66,7 +66,8 @@ const bankFile = `{
 		{"sum": "accounts"},
 		{"sum": "reserve", "equals": 3000},
 		{"count": ["accounts", "reserve"], "equals": "keys + 3"},
-		{"sum": "accounts", "equals": {"sum": "accounts"}}
+		{"sum": "accounts", "equals": {"sum": "accounts"}},
+		{"count": "accounts", "equals": 30, "at": "end"}
 	]
 }`
 
@@ -269,6 +270,20 @@ func TestInvariantWhileItRuns(t *testing.T) {
 	_, err := tr.RunFor(t.Context(), 5*time.Second, true)
 	require.ErrorAs(t, err, &v)
 	require.Contains(t, v.Detail, "invariant: the sum of accounts is what it was at first: ")
+}
+
+// An invariant of the end is not audited, and is found then.
+func TestInvariantAtTheEnd(t *testing.T) {
+	w := fileWorkload(t, `{"name": "grows", "tables": {"a": {"records": 2, "number": 1}},
+		"operations": {"o": {"steps": [{"insert": "a", "key": "new", "value": 1}]}},
+		"invariants": [{"count": "a", "equals": 2, "at": "end"}]}`)
+	require.False(t, w.HasAudits())
+	_, e := named(t, "transfer", "mvcc")
+	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 1, AuditInterval: time.Microsecond})
+	require.Zero(t, runOps(t, tr, 10).Audits)
+	var v *Violation
+	require.ErrorAs(t, tr.Verify(), &v)
+	require.Equal(t, "invariant: the count of a equals 2: 12 is not 2", v.Detail)
 }
 
 // lagging shows auditors, which look at all of a table, one record less.

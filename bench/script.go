@@ -137,7 +137,7 @@ func (r *scriptRig) start() error {
 		r.tasks = append(r.tasks, t)
 		r.workers = append(r.workers, newWorker(r.Trial, i, s, t))
 	}
-	if len(r.file.Invariants) > 0 {
+	if r.file.Audited() {
 		a := &invariantAuditor{rig: r, session: r.engine.Session(r.config.Threads)}
 		r.audits = &auditWorker{auditor: a, interval: r.config.AuditInterval}
 	}
@@ -162,7 +162,7 @@ func (r *scriptRig) verify() error {
 	if r.first == nil { // it has just been filled
 		return nil
 	}
-	return (&invariantAuditor{rig: r, session: r.runner}).do()
+	return (&invariantAuditor{rig: r, session: r.runner, all: true}).do()
 }
 
 func (r *scriptRig) verifyTable(table int) error {
@@ -224,8 +224,10 @@ func (r *scriptRig) verifyTable(table int) error {
 			case !lost[k] && !s.Deletes:
 				return wrong(s.name(k), "is absent at the end, but was inserted")
 			}
-			if v := values.stamp(got.Bytes); ok && s.size.Max > 0 &&
-				(v == 0 || !keyMatches(v, int(k))) {
+			if !ok || s.size.Max == 0 {
+				continue
+			}
+			if v := values.stamp(got.Bytes); stampWriter(v) == 0 || !keyMatches(v, int(k)) {
 				return wrongValue(s.name(k), &values, got.Bytes, true,
 					fmt.Errorf("holds %s at the end, which was not put there", describe(v)))
 			}

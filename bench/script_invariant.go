@@ -19,7 +19,7 @@ func (r *scriptRig) beginInvariants() error {
 		return err
 	}
 	r.first = first
-	err = (&invariantAuditor{rig: r, session: r.runner}).do()
+	err = (&invariantAuditor{rig: r, session: r.runner, all: true}).do()
 	if v, ok := err.(*violation); ok {
 		return fmt.Errorf("%s at first, as the file has it: %s", "an invariant is not true", v.detail)
 	}
@@ -30,12 +30,16 @@ func (r *scriptRig) beginInvariants() error {
 type invariantAuditor struct {
 	rig     *scriptRig
 	session TablesSession
+	all     bool // those that are looked at when all is over, too
 }
 
 func (a *invariantAuditor) do() error {
 	return a.session.Do(true, func(tx TablesTx) error {
 		for i := range a.rig.file.Invariants {
 			v := &a.rig.file.Invariants[i]
+			if v.AtEnd && !a.all {
+				continue
+			}
 			left, right := a.rig.aggregate(tx, v.Left), a.rig.first[i]
 			switch {
 			case v.Right != nil:

@@ -84,7 +84,7 @@ func workloadOf(f *workfile.File) Workload {
 	case f.Plain():
 		w.kind, w.ordered = plain, f.Tables[0].Ordered
 	default:
-		w.audits = len(f.Invariants) > 0
+		w.audits = f.Audited()
 	}
 	w.usual = w.Params
 	return w
@@ -98,7 +98,8 @@ func (w Workload) verified() string {
 	s := "Verified: values as those of gets and puts; each number is what the committed operations " +
 		"make of it, and each record there or not"
 	for i := range w.file.Invariants {
-		s += fmt.Sprintf("; in each snapshot %s", w.file.Invariants[i].Text)
+		v := &w.file.Invariants[i]
+		s += fmt.Sprintf("; %s %s", map[bool]string{false: "in each snapshot", true: "at the end"}[v.AtEnd], v.Text)
 	}
 	return s + "."
 }

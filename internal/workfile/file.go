@@ -151,6 +151,7 @@ type Aggregate struct {
 // An Invariant is true in every snapshot.
 type Invariant struct {
 	Text   string
+	AtEnd  bool // it is looked at when all is over, and not meanwhile
 	Left   Aggregate
 	Equals *Expr      // what Left is; nil: Right
 	Right  *Aggregate // nil: if Equals is nil too, what Left was at first
@@ -160,6 +161,16 @@ type Invariant struct {
 type Trace struct {
 	File  string
 	Order bool // goroutines take operations in their order, else those of their keys
+}
+
+// Audited reports whether an invariant is looked at while the workload runs.
+func (f *File) Audited() bool {
+	for i := range f.Invariants {
+		if !f.Invariants[i].AtEnd {
+			return true
+		}
+	}
+	return false
 }
 
 // Plain reports whether f needs no more of an engine than what has keys that are strings and

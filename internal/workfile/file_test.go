@@ -131,6 +131,7 @@ func TestMistakes(t *testing.T) {
 		{`"let": "w"`, `"let": "x"`, `mine.json:18: operation op, step 3: let: expected another name than "x"`},
 		{`{"sum": "a"}`, `{"sum": "b"}`, `mine.json:22: invariant 1: sum: expected a table whose records have a "number"`},
 		{`{"sum": "a"}`, `{"sum": "a", "count": "a"}`, `mine.json:22: invariant 1: expected one of "sum" and "count"`},
+		{`{"sum": "a"}`, `{"sum": "a", "at": "once"}`, `mine.json:22: invariant 1: at: expected "always", or "end", not "once"`},
 		{`{"sum": "a"}`, `{}`, `mine.json:22: invariant 1: expected "sum" or "count"`},
 		{`"op": {`, `"op": {"weight": 0,`, `expected a weight above 0`},
 		{`"op": {`, `"op": {"wait": 0,`, `mine.json:13: operation op: unknown field "wait"`},

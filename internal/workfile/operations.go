@@ -260,8 +260,17 @@ func (o *opReader) valueOf(what string, n *node, s *Step) *Expr {
 func (r *reader) invariants(n *node) {
 	for i, item := range n.items("invariants") {
 		what := fmt.Sprintf("invariant %d", i+1)
-		item.object(what, "sum", "count", "equals")
+		item.object(what, "sum", "count", "equals", "at")
 		var v Invariant
+		if n := item.get("at"); n != nil {
+			switch n.text(what + ": at") {
+			case "always":
+			case "end":
+				v.AtEnd = true
+			default:
+				fail(n.line, `%s: at: expected "always", or "end", not %v`, what, n)
+			}
+		}
 		v.Left = r.aggregate(what, item)
 		v.Text = r.describe(v.Left)
 		equals := item.get("equals")
