@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -18,12 +19,13 @@ import (
 type trace struct {
 	keys   []string
 	ops    []tracedOp
-	writes bool   // some operations write
-	sizes  bool   // some say how large a value is
-	least  int    // of these
-	most   int    // likewise
-	order  bool   // goroutines take them in their order, else those of their keys
-	sum    string // tells traces apart
+	kinds  []string // of operations that there are
+	writes bool     // some operations write
+	sizes  bool     // some say how large a value is
+	least  int      // of these
+	most   int      // likewise
+	order  bool     // goroutines take them in their order, else those of their keys
+	sum    string   // tells traces apart
 }
 
 type tracedOp struct {
@@ -39,6 +41,9 @@ var traceWords = map[string]OpKind{
 	"replace": OpPut, "update": OpPut,
 	"delete": OpDelete, "del": OpDelete, "remove": OpDelete, "d": OpDelete,
 }
+
+// traceKinds are the names of the kinds of operations.
+var traceKinds = map[OpKind]string{OpGet: "get", OpPut: "put", OpDelete: "delete"}
 
 const (
 	maxTraceOps = 100_000_000
@@ -136,6 +141,9 @@ func parseTrace(name string, from io.Reader) (*trace, error) {
 			t.least, t.most = min(t.least, bytes), max(t.most, bytes)
 		}
 		t.writes = t.writes || kind != OpGet
+		if name := traceKinds[kind]; !slices.Contains(t.kinds, name) {
+			t.kinds = append(t.kinds, name)
+		}
 		t.ops = append(t.ops, op)
 	}
 	n++
@@ -230,6 +238,10 @@ func (j *replayJob[V]) task(i int, s Session[V]) task {
 			}
 		}
 	}
+	t.counts.done = make([]uint64, len(j.rig.config.Workload.operationNames()))
+	for kind, name := range traceKinds {
+		t.kinds[kind] = max(slices.Index(j.trace.kinds, name), 0)
+	}
 	t.batcher, _ = s.(Batcher[V])
 	t.deleter, _ = s.(Deleter)
 	if deletes && t.batcher == nil && t.deleter == nil {
@@ -254,11 +266,24 @@ type replayTask[V any] struct {
 	latest  []uint64 // by writer: the last write that was seen
 	ops     [1]Op[V]
 	label   labeller
+	counts  operationCounts
+	kinds   [OpDelete + 1]int // the index of a kind among those that are counted
 }
 
 func (t *replayTask[V]) labels() *labeller { return &t.label }
 
+func (t *replayTask[V]) operations() *operationCounts { return &t.counts }
+
 func (t *replayTask[V]) do() error {
+	err := t.next()
+	if err == nil {
+		t.counts.count()
+	}
+	return err
+}
+
+// next does the next operation.
+func (t *replayTask[V]) next() error {
 	all := t.job.trace
 	var op tracedOp
 	switch {
@@ -272,6 +297,7 @@ func (t *replayTask[V]) do() error {
 	}
 	k := int(op.key)
 	key := all.keys[k]
+	t.counts.now = t.kinds[op.kind]
 	switch op.kind {
 	case OpGet:
 		t.label.gets()

@@ -50,6 +50,9 @@ func TestReplay(t *testing.T) {
 				tr := newTrial(t, Config{Workload: w, Engine: e, Threads: threads, Seed: 1})
 				m := runOps(t, tr, 3_000)
 				require.EqualValues(t, 3_000, m.Ops)
+				require.Len(t, m.Operations, 3)
+				require.Equal(t, "put", m.Operations[0].Name)
+				require.InDelta(t, 900, m.Operations[0].Ops, 10)
 				require.NoError(t, tr.Verify(), e.Name)
 			}
 		}

@@ -138,10 +138,17 @@ func (c Config) Level() Isolation { return c.Workload.level(c.Isolation) }
 // operationNames returns the names of the operations that are measured apart, of a workload that
 // has several.
 func (w Workload) operationNames() []string {
-	if w.file == nil || w.trace != nil || w.Params.TxnSize > 1 || len(w.file.Operations) < 2 {
+	var names []string
+	switch {
+	case w.trace != nil:
+		names = w.trace.kinds
+	case w.file != nil && w.Params.TxnSize <= 1:
+		names = namesOf(w.file)
+	}
+	if len(names) < 2 {
 		return nil
 	}
-	return namesOf(w.file)
+	return names
 }
 
 // Threads returns the number of goroutines that w is meant for, or 0 if it is

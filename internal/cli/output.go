@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -253,7 +254,8 @@ func (o *output) standings() error {
 		(&textWriter{w: o.w, width: width}).wrap("", "  ", line)
 	}
 	fmt.Fprintln(o.w)
-	if err := writeStandings(o.w, &o.run, o.subject, width, hasColour(o.screen)); err != nil {
+	if err := cmp.Or(writeStandings(o.w, &o.run, o.subject, width, hasColour(o.screen)),
+		writeOperations(o.w, &o.run, width)); err != nil {
 		return err
 	}
 	if mark := o.run.Mark(); mark != "" {
