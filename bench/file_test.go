@@ -356,7 +356,10 @@ func TestFaultsOfNewKeys(t *testing.T) {
 		require.True(t, ok)
 		w.Params.Keys, w.Params.ValueSize = 50, words
 		if c.workload == "ycsb-d" && c.fault != "makes values up" {
-			w.file.Operations[0].Weight = 5
+			file := *w.file
+			file.Operations = slices.Clone(file.Operations)
+			file.Operations[0].Weight = 5
+			w.file = &file
 		}
 		requireCaught(t, c.fault, Config{Workload: w, Engine: faulty(c.with), Threads: c.threads, Seed: 1})
 	}

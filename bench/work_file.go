@@ -6,20 +6,20 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/mvccmap/mvccmap/internal/workfile"
 )
 
-// fileWorkloads are those that are shipped as files.
-func fileWorkloads() []Workload {
-	var list []Workload
+// fileWorkloads are those that are shipped as files, which are read once.
+var fileWorkloads = sync.OnceValue(func() (list []Workload) {
 	for _, f := range workfile.Shipped() {
 		w := workloadOf(f)
 		w.Doc += " " + w.verified() + " Source: " + f.Source + "."
 		list = append(list, w)
 	}
 	return list
-}
+})
 
 // ReadWorkload reads a workload from a file, in the format that docs/workloads.md describes, and
 // the trace that it names, if it does; or, if its name does not end in .json, from a trace. An error
