@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +33,11 @@ func (c Config) Labels() []Label {
 		}
 	}
 	usual, ok := WorkloadByName(c.Workload.Name)
-	if !ok {
+	switch {
+	case c.Workload.file != nil:
+		usual.Params = c.Workload.usual
+		usual.Params.TxnSize = 0 // results of before files were of 4
+	case !ok:
 		usual = c.Workload
 	}
 	for _, p := range params {
@@ -43,6 +46,7 @@ func (c Config) Labels() []Label {
 			add(p.key, value, value != other)
 		}
 	}
+	add("file", c.Workload.sum, c.Workload.sum != "")
 	if len(c.Stages) > 0 {
 		add("stages", c.Stages.String(), true)
 	} else {
@@ -50,7 +54,7 @@ func (c Config) Labels() []Label {
 	}
 	add("arrival", string(c.Arrival), c.Rate > 0 && c.Arrival == PoissonArrivals)
 	add("retries", strconv.Itoa(c.Attempts-1), c.Attempts > 0)
-	level := cmp.Or(c.Isolation, Serializable)
+	level := c.Level()
 	if len(c.Engine.Levels) > 0 || !slices.Contains(c.Swept, "isolation") {
 		add("isolation", string(level), level != Serializable)
 	}

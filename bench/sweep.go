@@ -21,7 +21,7 @@ type Sweep struct {
 
 	Rates          []float64    // empty: what a workload is meant to be offered
 	Stages         Stages       // instead of rates; Duration is theirs then
-	Isolations     []Isolation  // for the engines that have a choice
+	Isolations     []Isolation  // empty: what a workload is meant for; for the engines that have a choice
 	Maps           []MapOptions // for the engines that are the transactional map
 	LatencySamples []int
 
@@ -88,6 +88,19 @@ func (s Sweep) Steps() (steps []Step, skips []Skip) {
 		steps[i].Of = len(steps)
 	}
 	return steps, skips
+}
+
+// Levels returns the levels of isolation that are measured.
+func (s Sweep) Levels() (levels []Isolation) {
+	if len(s.Isolations) > 0 {
+		return s.Isolations
+	}
+	for _, w := range s.Workloads {
+		if level := w.level(""); !slices.Contains(levels, level) {
+			levels = append(levels, level)
+		}
+	}
+	return levels
 }
 
 // sameName returns the runs of workloads that have the same name.

@@ -14,7 +14,7 @@ type Config struct {
 	Workload  Workload
 	Engine    EngineSpec
 	Threads   int       // goroutines, from 1 to MaxThreads; an auditor comes on top
-	Isolation Isolation // empty means Serializable
+	Isolation Isolation // empty means what the workload says, or Serializable
 
 	// Swept are the keys of [Config.Labels] that are to be given even if the
 	// value is the default, because other samples have others. Optional.
@@ -96,6 +96,15 @@ func (c Config) validate() error {
 		return fmt.Errorf("bench: %s with %d threads has %d keys; expected at most %d", c.Workload.Name,
 			c.Threads, n, manyKeys)
 	}
+	if t := c.Workload.trace; t != nil && !t.order && c.Threads > len(t.keys) {
+		return fmt.Errorf("bench: %s has %d keys, each of which one goroutine has; expected at most as "+
+			"many threads, not %d", c.Workload.Name, len(t.keys), c.Threads)
+	}
+	if c.Workload.file != nil && c.Workload.trace == nil {
+		if _, err := newLayout(c.Workload); err != nil {
+			return fmt.Errorf("bench: %s: %w", c.Workload.Name, err)
+		}
+	}
 	if why, ok := c.Engine.Runs(c.Workload); !ok {
 		return fmt.Errorf("bench: engine %s cannot run %s: %s", c.Engine.Name, c.Workload.Name, why)
 	}
@@ -124,6 +133,7 @@ type Trial struct {
 	around    func() func()       // see Around; may be nil
 	watch     func(time.Duration) // see Watch; may be nil
 	labelling labelling           // of operations
+	skews     map[ranksKey]*zipf  // of sizes, made once
 }
 
 // defaultGrace is so long that only an engine that hangs exceeds it.
@@ -150,9 +160,7 @@ func New(config Config) (*Trial, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	if config.Isolation == "" {
-		config.Isolation = Serializable
-	}
+	config.Isolation = config.Level()
 	t := &Trial{config: config, every: config.LatencySample, grace: defaultGrace}
 	switch {
 	case t.every == 0 && config.Rate > 0:
@@ -160,7 +168,7 @@ func New(config Config) (*Trial, error) {
 	case t.every == 0:
 		t.every = firstSample
 	}
-	t.times = newRecorders(config.Threads, config.Rate > 0)
+	t.times = newRecorders(config.Threads, config.Rate > 0, len(config.Workload.operationNames()))
 	t.labels = pprof.Labels(
 		"workload", config.Workload.Name, "engine", config.Engine.Name, "threads",
 		strconv.Itoa(config.Threads))

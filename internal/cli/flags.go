@@ -33,7 +33,7 @@ type runCmd struct {
 
 // sweepFlags say what is measured, and how long.
 type sweepFlags struct {
-	Workload []string `help:"Workloads to run: ${enum_workloads}." default:"read-heavy,transfer,audited" placeholder:"NAME" group:"What to run"`
+	Workload []string `help:"Workloads to run: ${enum_workloads}; or files that describe one (FILE.json, see docs/workloads.md) or are a trace of operations to repeat (FILE.trace, FILE.csv)." default:"read-heavy,transfer,audited" placeholder:"NAME" group:"What to run"`
 	Engine   []string `help:"Maps to run them on: ${enum_engines}. Their samples alternate." default:"${engines}" placeholder:"NAME" group:"What to run"`
 	Threads  []int    `help:"Numbers of goroutines, each of which is measured. Default: 1,2,4,8, or what a workload is meant for." placeholder:"N" group:"What to run"`
 
@@ -55,7 +55,7 @@ type sweepFlags struct {
 	ReadPct   []int     `help:"Percentages of operations that read." placeholder:"PCT" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 	TxnSize   []int     `help:"Numbers of reads and writes in a transaction." placeholder:"N" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 	ValueSize []string  `help:"Bytes of a value, such as 100, or 16-1024 for sizes at random between the two." placeholder:"BYTES" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
-	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot." default:"serializable" placeholder:"LEVEL" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
+	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot. Default: what the file of the workload says, else serializable." placeholder:"LEVEL" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 
 	GCInterval  *time.Duration `name:"gc-interval" help:"Time between two looks at which epochs are being read." placeholder:"TIME" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
 	GCWorkers   []int          `name:"gc-workers" help:"Numbers of goroutines that prune, each of which is measured; 0 leaves it to the committers." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`

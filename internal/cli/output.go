@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -278,7 +279,8 @@ func (o *output) standings() error {
 		(&textWriter{w: o.w, width: width}).wrap("", "  ", line)
 	}
 	fmt.Fprintln(o.w)
-	if err := writeStandings(o.w, &o.run, o.subject, width, hasColour(o.screen)); err != nil {
+	if err := cmp.Or(writeStandings(o.w, &o.run, o.subject, width, hasColour(o.screen)),
+		writeOperations(o.w, &o.run, width)); err != nil {
 		return err
 	}
 	for _, f := range o.run.Found {
@@ -299,6 +301,7 @@ func (o *output) flush() error { return writing("results", o.w.Flush()) }
 func (o *output) summary(w io.Writer) {
 	if o.flags.Format != "table" || o.file != nil {
 		_ = writeMedians(w, &o.run, terminalWidth(w)) // w is where an error would be reported
+		_ = writeOperations(w, &o.run, terminalWidth(w))
 	}
 }
 

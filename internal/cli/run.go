@@ -233,7 +233,7 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 			h.Rates = rates
 		}
 	}
-	for _, level := range r.sweep.Isolations {
+	for _, level := range r.sweep.Levels() {
 		h.Isolation = append(h.Isolation, string(level))
 	}
 	for _, w := range r.sweep.Workloads {

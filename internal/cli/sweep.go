@@ -103,7 +103,8 @@ func checkMemory(steps []bench.Step, memory float64) error {
 
 // workloads returns every variant of every workload that was named.
 func (c *sweepFlags) workloads() ([]bench.Workload, error) {
-	if err := CheckNames("--workload", "workload", c.Workload, workloadNames()); err != nil {
+	named, err := namedWorkloads(c.Workload)
+	if err != nil {
 		return nil, err
 	}
 	params, err := c.params()
@@ -112,8 +113,7 @@ func (c *sweepFlags) workloads() ([]bench.Workload, error) {
 	}
 	used := make([]bool, len(params))
 	var list []bench.Workload
-	for _, name := range c.Workload {
-		w, _ := bench.WorkloadByName(name)
+	for _, w := range named {
 		variants := []bench.Workload{w}
 		for i, p := range params {
 			if !w.Takes(p.sets[0]) {
@@ -229,6 +229,9 @@ func namedEngines(
 }
 
 func (c *sweepFlags) isolations() ([]bench.Isolation, error) {
+	if len(c.Isolation) == 0 {
+		return nil, nil
+	}
 	if err := CheckNames("--isolation", "level", c.Isolation, []string{string(bench.Serializable),
 		string(bench.Snapshot)}); err != nil {
 		return nil, err

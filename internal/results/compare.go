@@ -233,7 +233,7 @@ func wanted(asked, x, y []string) ([]string, error) {
 	place := func(unit string) uint { return uint(slices.Index(order, unit)) } // others come last
 	slices.SortStableFunc(both, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
 	if len(asked) == 0 {
-		return both, nil
+		return slices.DeleteFunc(both, OfOperation), nil
 	}
 	var list []string
 	for _, unit := range asked {

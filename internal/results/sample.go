@@ -1,7 +1,7 @@
 package results
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,7 +17,7 @@ func NewSample(c bench.Config, m bench.Measurement) Sample {
 		Title:         title,
 		Params:        Parameters(c),
 		Engine:        c.Engine.Name,
-		Level:         string(cmp.Or(c.Isolation, bench.Serializable)),
+		Level:         string(c.Level()),
 		Threads:       c.Threads,
 		Index:         c.Sample,
 		Ops:           m.Ops,
@@ -101,6 +101,7 @@ func figures(c bench.Config, m bench.Measurement) map[string]float64 {
 		set("versions-end", float64(mem.VersionsEnd), counted)
 	}
 	set("audits/s", m.AuditsPerSecond(), c.Workload.HasAudits())
+	maps.Copy(f, operationFigures(m))
 	return f
 }
 
