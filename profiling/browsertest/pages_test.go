@@ -94,8 +94,9 @@ func everything(t *testing.T, b *tab) []view {
 
 	at := srv.URL() + "/debug/pprof/"
 	b.visit(at + "slow/")
-	b.await(`document.querySelector(".card.slow .verdict") !== null`)
-	line := eval[string](b, `document.querySelector(".verdict a").href`)
+	b.await(`document.querySelector(".card.slow:not(.tail) .verdict a") !== null &&
+		document.querySelector(".tail .verdict") !== null`)
+	line := eval[string](b, `document.querySelector(".card.slow:not(.tail) .verdict a").href`)
 	srv.StopSlow()
 	take := func(path string) (page string) {
 		b.visit(at + path + "&label=" + longLabel)
@@ -127,6 +128,7 @@ func everything(t *testing.T, b *tab) []view {
 		{"contention-cheap", cheap, ""},
 		{"slow", at + "slow/", ""},
 		{"slow-source", line, ""},
+		{"slow-flamegraph", at + "slow/all/flamegraph", flame},
 		{"data", at + "data/", `document.querySelectorAll(".data tbody tr").length > 3`},
 		{"records", records, ""},
 		{"runs", at + "runs/", ""},

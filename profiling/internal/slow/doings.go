@@ -45,6 +45,9 @@ func (l doings) add(key doing, id trace.GoID, at contention.Frame, d time.Durati
 	}
 	e.who[id] = struct{}{}
 	e.activity.Total += d
+	if key.kind == Running {
+		e.activity.Unbroken = max(e.activity.Unbroken, d)
+	}
 	e.activity.Goroutine = min(e.activity.Goroutine, int64(id))
 }
 
