@@ -1,6 +1,7 @@
 package profiling
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -138,9 +139,9 @@ func labelOf(query url.Values) string {
 // where that is. A client that leaves ends it.
 func (s *Service) uiNew(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	name, fallback := query.Get("type"), time.Duration(0)
-	if name == "" || name == capture.CPU {
-		name, fallback = capture.CPU, capture.DefaultWindow
+	name, fallback := cmp.Or(query.Get("type"), capture.CPU), time.Duration(0)
+	if capture.IsTimed(name) {
+		fallback = capture.DefaultWindow
 	}
 	d, err := s.captures.Seconds(query, fallback)
 	if err != nil {
@@ -242,6 +243,11 @@ func (s *Service) uiView(w http.ResponseWriter, r *http.Request) error {
 	return pprofui.Show(w, r, view, s.pageOf(sub, view), sub.profiles)
 }
 
+// hideIdle has pprof leave the states out in which goroutines are that have nothing to do.
+var hideIdle = url.Values{
+	"ti": {"state=^(chan receive|select|network|sleep|forever|cond|waitgroup)$"},
+}.Encode()
+
 // pageOf says what is on pprof's pages of sub, and what else there is to see of it.
 func (s *Service) pageOf(sub subject, view string) pprofui.Page {
 	of := rowOf(sub.of)
@@ -253,6 +259,12 @@ func (s *Service) pageOf(sub subject, view string) pprofui.Page {
 		page := pprofui.Page{Frame: s.frame(name, "profiles", ""), About: of.about()}
 		if of.Report != nil {
 			page.Links = []pprofui.Link{link("table", "../contention/%d", of.ID)}
+		}
+		if of.Kind == capture.Wall {
+			page.Links = []pprofui.Link{
+				link("all", "%d/%s", of.ID, view),
+				link("hide who waits for work", "%d/%s?%s", of.ID, view, hideIdle),
+			}
 		}
 		return page
 	}

@@ -287,6 +287,13 @@ func (s *Service) sendCapture(
 // text with debug, or its change during a window with seconds.
 func (s *Service) named(w http.ResponseWriter, r *http.Request) error {
 	name, query := r.PathValue("name"), r.URL.Query()
+	if capture.IsTimed(name) {
+		d, err := s.captures.Seconds(query, capture.DefaultWindow)
+		if err != nil {
+			return err
+		}
+		return s.sendCapture(w, r, name, d, name)
+	}
 	p, err := capture.Lookup(name)
 	if err != nil {
 		return err

@@ -47,7 +47,8 @@ func tailRowOf(t *slow.Tail) tailRow {
 		{Name: "in system calls", Class: "k2", Of: byKind[contention.Syscall]},
 		{Name: "not in the trace", Class: "none", Of: byKind[slow.NotKnown]},
 	}, t.Took)
-	row.View = allSlow + "/flamegraph?" + url.Values{"tf": {"operation=^" + regexp.QuoteMeta(t.Op) + "$"}}.Encode()
+	only := url.Values{"tf": {"operation=^" + regexp.QuoteMeta(t.Op) + "$"}}
+	row.View = allSlow + "/flamegraph?" + only.Encode()
 	return row
 }
 

@@ -18,7 +18,7 @@
   // How many seconds the server takes for what is asked for, 0 for what there is now.
   function seconds(query) {
     const n = Number(query.get("seconds")) ||
-      (query.get("type") === "cpu" ? Number(form.dataset.cpu) : 0);
+      (["cpu", "wall"].includes(query.get("type")) ? Number(form.dataset.cpu) : 0);
     return Math.min(n, Number(form.dataset.longest));
   }
 

@@ -104,6 +104,7 @@ func everything(t *testing.T, b *tab) []view {
 	}
 	traced := take("contention/new?mode=trace&seconds=1")
 	cheap := take("contention/new?since=start")
+	wall := take("ui/new?type=wall&seconds=0.5")
 	first := strings.TrimSuffix(take("ui/new?type=goroutine"), "flamegraph")
 	second := strings.TrimSuffix(take("ui/new?type=goroutine"), "/flamegraph")
 	diff := second + "-" + strings.TrimPrefix(first, at+"ui/")
@@ -119,6 +120,7 @@ func everything(t *testing.T, b *tab) []view {
 			document.querySelectorAll("#operations tbody tr").length > 2`},
 		{"profiles", at, ""},
 		{"flamegraph", first + "flamegraph", flame},
+		{"wall", wall, flame},
 		{"top", first + "top", `document.querySelector("#rows tr") !== null`},
 		{"peek", first + "peek?f=transfer", ""},
 		{"source", first + "source?f=Serve", ""},

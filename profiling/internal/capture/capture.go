@@ -17,6 +17,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+	"github.com/mvccmap/mvccmap/profiling/internal/wall"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
@@ -63,16 +64,25 @@ type Kind struct {
 	// Change tells that the profile counts events since the program started,
 	// so that its growth during a window is of interest.
 	Change bool
+	// Timed tells that it takes a window: there is none as of now.
+	Timed bool
 }
 
-// CPU is the one kind that is not a [pprof.Profile] of the runtime.
-const CPU = "cpu"
+// The kinds that are no [pprof.Profile] of the runtime. Both take the one CPU profiler.
+const (
+	CPU  = "cpu"
+	Wall = "wall"
+)
+
+// IsTimed reports whether a capture of that kind takes a window.
+func IsTimed(kind string) bool { return kind == CPU || kind == Wall }
 
 // Kinds returns the profiles of this program: the runtime's in the order of
 // their use, then those that the program or a newer runtime adds.
 func Kinds() []Kind {
 	list := []Kind{
-		{Name: CPU, About: "where processor time goes"},
+		{Name: CPU, About: "where processor time goes", Timed: true},
+		{Name: Wall, About: "what all goroutines do, on a processor and off it", Timed: true},
 		{Name: "heap", About: "live objects as of the last garbage collection"},
 		{Name: "allocs", About: "everything allocated since the start", Change: true},
 		{Name: "mutex", About: "who holds locks that others wait for", Change: true},
@@ -117,7 +127,9 @@ func (s *Captures) Take(
 	var err error
 	switch {
 	case name == CPU:
-		p, err = takeCPU(ctx, d, s.Capturing)
+		p, err = takeCPU(ctx, d, s.Capturing, sleep)
+	case name == Wall:
+		p, err = takeWall(ctx, d, s.Capturing)
 	case d > 0:
 		p, err = takeChange(ctx, name, d)
 	default:
@@ -208,10 +220,11 @@ func IsEmpty(p *profile.Profile) bool {
 	return !slices.ContainsFunc(p.Sample, seen)
 }
 
-// takeCPU profiles the processor during d, and calls capturing before and after
-// that.
+// takeCPU profiles the processor while wait lasts, which is for d, and calls capturing before and
+// after that.
 func takeCPU(
 	ctx context.Context, d time.Duration, capturing func(bool),
+	wait func(context.Context, time.Duration) error,
 ) (*profile.Profile, error) {
 	leave, err := cpuGate.enter(d)
 	if err != nil {
@@ -227,12 +240,33 @@ func takeCPU(
 		return nil, web.Refuse(http.StatusConflict,
 			"the program itself is taking a CPU profile: %v", err)
 	}
-	err = sleep(ctx, d)
+	err = wait(ctx, d)
 	pprof.StopCPUProfile()
 	if err != nil {
 		return nil, err
 	}
 	return profile.ParseData(buf.Bytes())
+}
+
+// takeWall profiles what all goroutines do during d.
+func takeWall(
+	ctx context.Context, d time.Duration, capturing func(bool),
+) (*profile.Profile, error) {
+	var s wall.Sampler
+	var start time.Time
+	var took time.Duration
+	cpu, err := takeCPU(ctx, d, capturing, func(ctx context.Context, d time.Duration) error {
+		start = time.Now()
+		defer func() { took = time.Since(start) }()
+		if err := s.Run(ctx, d); err != nil {
+			return cancelled(err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Profile(cpu, start, took), nil
 }
 
 // takeChange returns what the named profile gained during d. Entries that did
@@ -301,7 +335,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return web.Refuse(http.StatusServiceUnavailable,
-			"capture cancelled: %v", context.Cause(ctx))
+		return cancelled(context.Cause(ctx))
 	}
+}
+
+func cancelled(cause error) error {
+	return web.Refuse(http.StatusServiceUnavailable, "capture cancelled: %v", cause)
 }
