@@ -85,8 +85,8 @@
 //
 // # What it costs
 //
-// Once a second the charts read some metrics of the runtime, the statistics of each map and the
-// workload: some microseconds, and what the workload's source takes. [Start] sets profile rates,
+// Once a second the charts read some metrics of the runtime and the machine, the statistics of each
+// map and the workload: some tens of microseconds, and what the workload's source takes. [Start] sets profile rates,
 // which cost something where goroutines wait (see [Config.MutexFraction] and [Config.BlockRate]). A
 // CPU profile interrupts each running thread 100 times per second. A wall-clock profile has a CPU
 // profile in it, and takes the stacks of all goroutines, at most 100 times per second: that stops

@@ -48,6 +48,8 @@ func Handler(cfg Config) *Service {
 		s.workload = &charts.Source[Workload]{Read: cfg.Workload}
 		groups = append(groups, workloadCharts(s.workload))
 	}
+	s.operations.slow = &s.slow
+	groups = append(groups, s.operations.group(), charts.Machine(), charts.Runtime())
 	for _, name := range slices.Sorted(maps.Keys(cfg.Maps)) {
 		s.maps = append(s.maps, capture.Map{Name: name, Stats: cfg.Maps[name]})
 		draw := charts.Map
@@ -56,8 +58,6 @@ func Handler(cfg Config) *Service {
 		}
 		groups = append(groups, draw(name, cfg.Maps[name]))
 	}
-	s.operations.slow = &s.slow
-	groups = append(groups, charts.Machine(), charts.Runtime(), s.operations.group())
 	s.sampler = charts.New(groups)
 	if cfg.Metrics == nil {
 		s.cfg.Metrics = prom.Handler(cfg.Maps, s.operations.exported)
