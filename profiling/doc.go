@@ -34,7 +34,8 @@
 //	/debug/pprof/ui/<id>/flamegraph, top, peek, source, graph, download
 //	                                    pages of a capture
 //	/debug/pprof/ui/<id>-<base>/flamegraph, top, peek, source, graph
-//	                                    what a capture has more than another
+//	                                    what a capture has more than another, per
+//	                                    operation if those are known
 //	/debug/pprof/contention/            reports on contention
 //	/debug/pprof/contention/new?mode=profiles&seconds=5, or since=start or last
 //	                                    report by the block and mutex profiles
@@ -64,7 +65,8 @@
 //	                                    pages of a profile
 //	/debug/pprof/runs/<run>/<file>/minus/<run>/<file>/flamegraph, ...
 //	                                    what a profile has more than another;
-//	                                    minus-share with equal totals
+//	                                    minus-measured as measured, minus-share
+//	                                    with equal totals
 //	/debug/vars                         variables of package expvar, without the
 //	                                    command line, and statistics of the maps
 //	/metrics                            for Prometheus

@@ -65,7 +65,8 @@ func Handler(cfg Config) *Service {
 	phase := func() string { return s.phase().Label }
 	s.captures = capture.Captures{
 		Phase: phase, Capturing: cfg.Capturing, Limit: cfg.History, Maps: s.maps,
-		Started: s.started, Longest: time.Duration(cfg.MaxSeconds) * time.Second,
+		Operations: s.opsDone,
+		Started:    s.started, Longest: time.Duration(cfg.MaxSeconds) * time.Second,
 	}
 	s.auto.Captures, s.auto.Slowest = &s.captures, s.slowest
 	var rules []capture.Rule
@@ -176,6 +177,20 @@ func (s *Service) phase() phase {
 		label = s.cfg.Phase()
 	}
 	return phase{Label: cmp.Or(label, s.now().Name)}
+}
+
+// opsDone returns how many operations the program has done: those of the workload or, if there is
+// none, those of all Ops.
+func (s *Service) opsDone() (n uint64) {
+	if s.workload != nil {
+		return s.workload.Now(func(w Workload) uint64 { return w.Ops })
+	}
+	for _, op := range s.slow.Ops() {
+		if all, _, ok := op.Totals(); ok {
+			n += all.Count()
+		}
+	}
+	return n
 }
 
 // now returns the newest state of the workload, nothing if there is no source.

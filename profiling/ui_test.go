@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/pprof/profile"
@@ -329,7 +330,7 @@ func TestPprofPagesBelongToTheSite(t *testing.T) {
 	}
 	for id, name := range map[string]string{
 		"2": "goroutine, capture 2", "2-1": "goroutine, capture 2 minus 1",
-		"2-1-share": "goroutine, capture 2 minus 1, of equal totals",
+		"2-1-share": "goroutine, capture 2 minus 1",
 	} {
 		views := []string{"flamegraph", "top", "peek", "source"}
 		if id != "2" { // where nothing has changed, there is no line to show
@@ -360,6 +361,42 @@ func TestPprofPagesBelongToTheSite(t *testing.T) {
 	a := get(t, srv.URL+"/deep/debug/pprof/ui/1/peek?f=%28", header("Accept", "text/html"))
 	require.Equal(t, http.StatusBadRequest, a.status)
 	require.Contains(t, a.body, "<nav>", "errors are pages of the site, too")
+}
+
+// A difference is per operation where those are known, says so, and names its sides.
+func TestDifferencePerOperation(t *testing.T) {
+	h := handler(t, profiling.Config{})
+	op := h.Op("checkout")
+	for range 2 {
+		for range 10 {
+			op.Done(time.Millisecond)
+		}
+		w := request(h, "/debug/pprof/ui/new?type=allocs")
+		require.Equal(t, http.StatusSeeOther, w.Code, w.Body)
+	}
+	page := func(path string) string {
+		w := request(h, "/debug/pprof/ui/"+path)
+		require.Equal(t, http.StatusOK, w.Code, w.Body)
+		return w.Body.String()
+	}
+	diff := page("2-1/flamegraph")
+	require.Contains(t, diff, "per operation: capture 2 had 20 operations and capture 1 10, so what "+
+		"was in it counts 2 times")
+	require.Contains(t, diff, `<i class="positive"></i> more in <b>capture 2</b>`)
+	require.Contains(t, diff, `href="../2-1-measured/flamegraph">as measured<`)
+	require.Contains(t, diff, `href="../1-2/flamegraph">the other way round<`)
+	require.Contains(t, page("2-1-measured/top"), `href="../2-1/top">per operation<`)
+	require.Contains(t, page("2-1-share/top"), "of equal totals")
+	require.NotContains(t, page("2/flamegraph"), "another build")
+	w := request(h, "/debug/pprof/ui/diff?of=2&base=1&scale=measured")
+	require.Equal(t, "./2-1-measured/flamegraph", w.Header().Get("Location"))
+	require.Equal(t, http.StatusBadRequest, request(h, "/debug/pprof/ui/diff?of=2&base=1&scale=x").Code)
+
+	// Of what is as it was, operations say nothing.
+	for range 2 {
+		request(h, "/debug/pprof/ui/new?type=goroutine")
+	}
+	require.Contains(t, page("4-3/flamegraph"), "it is not known how many operations there were")
 }
 
 // The lines in a report on contention lead to their source.

@@ -33,6 +33,9 @@ type Capture struct {
 	// Unasked tells that a rule had it taken, and Label says why.
 	Unasked bool
 	Data    []byte // gzipped profile
+	// Ops is how many operations the program did in the time that it covers, 0 if that is not known
+	// or it does not cover a time.
+	Ops uint64
 
 	Report *contention.Report // what Data was made from, if it is about contention
 }
@@ -46,6 +49,8 @@ type Captures struct {
 	Limit     int           // of what is kept
 	Maps      []Map         // reports have their counters
 	Started   time.Time
+	// Operations returns how many operations the program has done so far, may be nil.
+	Operations func() uint64
 
 	Kept  History[*Capture]
 	waits atomic.Pointer[waitState] // as of the last report from profiles
@@ -98,6 +103,16 @@ func Kinds() []Kind {
 	return list
 }
 
+// kindNamed returns the kind of that name, without more if there is none.
+func kindNamed(name string) Kind {
+	for _, k := range Kinds() {
+		if k.Name == name {
+			return k
+		}
+	}
+	return Kind{Name: name}
+}
+
 // Seconds returns the length of the capture that query asks for: its parameter
 // seconds, or fallback without one, and at most the bound. Zero means a snapshot.
 func (s *Captures) Seconds(query url.Values, fallback time.Duration) (time.Duration, error) {
@@ -123,6 +138,7 @@ func (s *Captures) Take(
 	ctx context.Context, name string, d time.Duration, gc bool, label string,
 ) (*Capture, error) {
 	c := &Capture{Kind: name, Phase: s.Phase(), Label: label, Start: time.Now(), Window: d}
+	before := s.done()
 	var p *profile.Profile
 	var err error
 	switch {
@@ -138,7 +154,21 @@ func (s *Captures) Take(
 		}
 		p, err = takeSnapshot(name)
 	}
+	switch of := kindNamed(name); {
+	case d > 0:
+		c.Ops = s.done() - before
+	case of.Change:
+		c.Ops = s.done()
+	}
 	return s.finish(c, p, err)
+}
+
+// done returns how many operations the program has done, 0 if that is not known.
+func (s *Captures) done() uint64 {
+	if s.Operations == nil {
+		return 0
+	}
+	return s.Operations()
 }
 
 // finish stores p in c, whose Phase is that of the start, unless there is an error.

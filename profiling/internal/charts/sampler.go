@@ -101,6 +101,18 @@ func (s *Source[T]) Last() T {
 	return s.cur
 }
 
+// Now returns a counter as it is now, most likely: it has gone on to grow as between the last two
+// readings.
+func (s *Source[T]) Now(of func(T) uint64) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	prev, cur := of(s.prev), of(s.cur)
+	if prev == 0 || cur < prev || !(s.seconds > 0) {
+		return cur
+	}
+	return cur + uint64(float64(cur-prev)*min(time.Since(s.at).Seconds()/s.seconds, 1))
+}
+
 // Gauge makes a value of the last reading.
 func (s *Source[T]) Gauge(name string, of func(T) float64) Series {
 	return Series{Name: name, Value: func() float64 { return of(s.cur) }}
