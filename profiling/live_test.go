@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -213,6 +214,28 @@ func TestOrderOfTheDashboard(t *testing.T) {
 		require.NotNil(t, c[len(c)-1])
 		require.InDelta(t, 1, *c[len(c)-1], .01)
 	})
+}
+
+// A dashboard that is looked at is told when the program has finished, and nobody else is waited
+// for.
+func TestFarewell(t *testing.T) {
+	profiling.LimitFarewell(watchdog)
+	defer profiling.LimitFarewell(2 * charts.Interval)
+	srv, err := profiling.Start(profiling.Config{Addr: "127.0.0.1:0"})
+	require.NoError(t, err)
+	closed := make(chan error, 1)
+	for _, name := range []string{"a", "b"} {
+		require.NotContains(t, get(t, srv.URL()+"/debug/pprof/live.json?page="+name).body, `"finished"`)
+	}
+	get(t, srv.URL()+"/debug/pprof/live.json")
+	go func() { closed <- srv.Close() }()
+	for _, name := range []string{"a", "b"} {
+		require.Eventually(t, func() bool {
+			return strings.Contains(get(t, srv.URL()+"/debug/pprof/live.json?page="+name).body,
+				`"finished":true`)
+		}, watchdog, time.Millisecond)
+	}
+	require.NoError(t, <-closed)
 }
 
 // A map that gives way to another leaves a gap, not a negative rate.

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,7 @@ import (
 //	maps := map[string]func() mvcc.Stats{"accounts": accounts.Stats}
 //	h := profiling.Handler(profiling.Config{Maps: maps})
 //	defer h.Close()
-//	mux.Handle("/debug/pprof/", h)
+//	mux.Handle("/debug/pprof/", h) // or "/admin/debug/pprof/"
 //
 // likewise /debug/vars, /metrics and /healthz, if wanted; or, with everything and
 // the dashboard at the top, under any prefix:
@@ -105,12 +106,32 @@ type Service struct {
 	slow       flight.Recording
 	operations operations
 	health     health
+	farewell   farewell
 }
 
 // ServeHTTP implements [http.Handler].
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	uncount(w)
-	s.guard.ServeHTTP(w, r)
+	s.guard.ServeHTTP(w, withoutPrefix(r))
+}
+
+// pprofPath is below which all pages but the dashboard at the top are.
+const pprofPath = "/debug/pprof"
+
+// withoutPrefix takes what is before /debug/pprof out of the path, if there is something.
+func withoutPrefix(r *http.Request) *http.Request {
+	cut := func(path string) string {
+		i := strings.Index(path+"/", pprofPath+"/")
+		return path[max(i, 0):]
+	}
+	if path := cut(r.URL.Path); path != r.URL.Path {
+		to := *r.URL
+		to.Path, to.RawPath = path, cut(r.URL.RawPath)
+		short := *r
+		short.URL = &to
+		return &short
+	}
+	return r
 }
 
 // SetPhase says what the program does from now on, for instance the name of a
@@ -210,7 +231,7 @@ func (s *Service) frame(page, here, base string) web.Frame {
 
 // routes returns the service's own mux.
 func (s *Service) routes() http.Handler {
-	const at = "/debug/pprof"
+	const at = pprofPath
 	mux := http.NewServeMux()
 	for pattern, h := range map[string]web.Handler{
 		"/{$}":                   s.dashboard,
@@ -255,8 +276,8 @@ func (s *Service) routes() http.Handler {
 		},
 		"/": func(_ http.ResponseWriter, r *http.Request) error {
 			return web.NotFound(
-				"nothing at %s; the dashboard is at /, the profiles are at /debug/pprof/",
-				r.URL.Path)
+				"nothing at %s; the dashboard is at the top of this service, or at %s/live, and the "+
+					"profiles are at %s/", r.URL.Path, pprofPath, pprofPath)
 		},
 	} {
 		mux.Handle(pattern, h)

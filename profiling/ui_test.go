@@ -255,6 +255,34 @@ func TestRedirectsAreRelative(t *testing.T) {
 	}
 }
 
+// Below a prefix that nobody strips the pages work, too, and so does a path that ends there.
+func TestPrefixThatStays(t *testing.T) {
+	h := handler(t, profiling.Config{})
+	mux := http.NewServeMux()
+	mux.Handle("/admin/debug/pprof/", h)
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	page := get(t, srv.URL+"/admin/debug/pprof/")
+	require.Equal(t, http.StatusOK, page.status)
+	require.Contains(t, page.body, srv.URL[len("http://"):]+"/admin/debug/pprof/heap", "the command to copy")
+	at := srv.URL + "/admin/debug/pprof/"
+	for path, status := range map[string]int{
+		"live": 200, "live.json": 200, "slow/": 200, "heap": 200, "ui/new?type=goroutine": 303,
+		"ui/1/top": 200, "assets/style.css": 200, "nosuch": 404,
+	} {
+		if path != "ui/1/top" {
+			require.Equal(t, status, get(t, at+path).status, path)
+		}
+	}
+	require.Equal(t, http.StatusOK, get(t, at+"ui/1/top").status)
+	require.Equal(t, http.StatusSeeOther, request(h, "/a/b/debug/pprof").Code)
+	require.Equal(t, http.StatusOK, request(h, "/a%2fb/debug/pprof/ui/1/top?x=%2Fdebug").Code)
+	require.Equal(t, http.StatusNotFound, request(h, "/a/debug/pprofile").Code)
+	require.Equal(t, http.StatusForbidden, request(h, "/healthz/debug/pprof/", func(r *http.Request) {
+		r.RemoteAddr = "203.0.113.7:9"
+	}).Code, "it is guarded as ever")
+}
+
 // Pages are rendered while captures are taken: the driver's package variables
 // are the danger here, for the race detector to see.
 func TestPagesAndCapturesAtOnce(t *testing.T) {

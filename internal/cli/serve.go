@@ -121,7 +121,11 @@ func (c *serveCmd) Run(e *Env) error {
 	}
 	name := fmt.Sprintf("%s, %s, %s", config.Workload.Name, config.Engine.Name,
 		threads(config.Threads))
-	fmt.Fprintf(e.stderr, "dashboard: %s\n%s; end with Ctrl-C\n", profiles.url(), name)
+	fmt.Fprintf(e.stderr, "dashboard: %s\n", profiles.url())
+	for _, url := range profiles.server.URLs()[1:] {
+		fmt.Fprintf(e.stderr, "from other machines: %s\n", url)
+	}
+	fmt.Fprintf(e.stderr, "%s; end with Ctrl-C\n", name)
 	return c.serve(ctx, e, profiles, config, name)
 }
 

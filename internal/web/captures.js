@@ -67,6 +67,14 @@
     ready.textContent = li.textContent;
   }
 
+  // The commands to copy have the address of this page: a proxy may have shortened it for the server.
+  const commands = document.getElementById("commands"), { at, plain, token } = commands.dataset;
+  const here = location.host + location.pathname.replace(/\/debug\/pprof\/$/, "");
+  const own = [`${location.protocol}//${token}${here}`, `${location.protocol}//${here}`];
+  const code = commands.querySelector("code");
+  code.textContent = code.textContent.replaceAll(`${at}/debug`, `${own[0]}/debug`)
+    .replaceAll(`${plain}/debug`, `${own[1]}/debug`);
+
   form.addEventListener("submit", e => {
     e.preventDefault();
     const url = new URL(form.action);

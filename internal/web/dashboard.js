@@ -10,10 +10,11 @@
 
   const every = 1000;             // milliseconds between two questions
   let boot = "", seq = 0, length = 600, interval = 1;
+  const me = Math.random().toString(36).slice(2); // tells dashboards apart
   let times = [], columns = [];   // all points; columns in the order of the series
   let charts = [];                // {card, plot, spec, part, quiet, visible, drawn, values}
   let parts = [];                 // {grid, fold, summary, folded, names}, one for each group
-  let paused = false, timer = 0, asking = false;
+  let paused = false, timer = 0, asking = false, finished = false;
 
   const left = s => s >= 3600 ? `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`
     : s >= 60 ? `${Math.floor(s / 60)} min ${Math.floor(s % 60)} s` : `${Math.ceil(s)} s`;
@@ -198,7 +199,8 @@
   function show(now) {
     const box = $("now");
     box.classList.remove("lost");
-    $("state").textContent = paused ? "Paused" : now.ended ? "Has ended; its results are below" : now.captures ? "Running now · being captured: " + now.captures : "Running now";
+    finished = now.finished === true;
+    $("state").textContent = finished ? `Finished at ${clock.format(Date.now())}; what is shown stays` : paused ? "Paused" : now.ended ? "Has ended; its results are below" : now.captures ? "Running now · being captured: " + now.captures : "Running now";
     $("phase").textContent = now.phase || "The program does not say what runs now.";
     $("age").textContent = now.phase_age_s ? "for " + left(now.phase_age_s) : "";
     $("progress").hidden = !now.of;
@@ -254,7 +256,7 @@
   // ---- polling
 
   async function ask() {
-    const res = await fetch(`${base}live.json?after=${seq}&span=${span()}&boot=${encodeURIComponent(boot)}`, {
+    const res = await fetch(`${base}live.json?page=${me}&after=${seq}&span=${span()}&boot=${encodeURIComponent(boot)}`, {
       signal: AbortSignal.timeout(15000), cache: "no-store", credentials: "same-origin",
     });
     if (!res.ok) throw new Error((await res.text()).trim() || res.statusText);
@@ -287,13 +289,18 @@
     try {
       await ask();
     } catch (e) {
-      $("now").classList.add("lost");
-      const why = e.name === "TimeoutError" ? "it takes too long" : e.name === "TypeError" ? "the program has ended, or cannot be reached" : e.message;
-      const last = times.length ? " What is shown is from " + clock.format(times[times.length - 1] * 1000) + "." : "";
-      $("state").textContent = `No answer, asking again: ${why}.${last}`;
+      if (!finished) lost(e);
     }
     asking = false;
-    if (!paused && !document.hidden) timer = setTimeout(poll, every);
+    // What has finished may begin anew at the same address.
+    if (!paused && !document.hidden) timer = setTimeout(poll, finished ? 5 * every : every);
+  }
+
+  function lost(e) {
+    $("now").classList.add("lost");
+    const why = e.name === "TimeoutError" ? "it takes too long" : e.name === "TypeError" ? "the program has ended, or cannot be reached" : e.message;
+    const last = times.length ? " What is shown is from " + clock.format(times[times.length - 1] * 1000) + "." : "";
+    $("state").textContent = `No answer, asking again: ${why}.${last}`;
   }
 
   document.addEventListener("visibilitychange", poll);

@@ -172,3 +172,17 @@ func TestChartsPause(t *testing.T) {
 	b.await(`window.asked > 0 && document.querySelector("#state").textContent === "Running now"`)
 	b.clean()
 }
+
+// A dashboard says that the program has finished, and does not guess why there is no answer.
+func TestDashboardSaysFinished(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	srv, err := profiling.Start(profiling.Config{Addr: "127.0.0.1:0"})
+	require.NoError(t, err)
+	b.visit(srv.URL())
+	b.await(`document.querySelectorAll(".chart canvas").length > 10`)
+	require.NoError(t, srv.Close())
+	b.await(`/^Finished at \d\d:\d\d:\d\d; what is shown stays$/.test(document.querySelector("#state").textContent)`)
+	require.False(t, eval[bool](b, `document.querySelector("#now").classList.contains("lost")`))
+	b.shoot("finished")
+}
