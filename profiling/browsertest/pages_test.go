@@ -37,7 +37,7 @@ func report(t *testing.T, threads string) string {
 	file := filepath.Join(t.TempDir(), "charts.html")
 	var said bytes.Buffer
 	require.Zero(t, cli.Run(t.Context(), []string{
-		"--workload", "counter,zipf-read", "--theta", "0,0.9", "--threads", threads,
+		"--workload", "counter,zipf-read", "--theta", "0,0.5,0.9", "--threads", threads,
 		"--engine", "mvcc,mvcc-direct,rwmutex,mutex,sync.Map,xsync", "--count", "2",
 		"--duration", "10ms", "--warmup", "0", "--http", "off", "-q", "--report", file,
 	}, &said, &said), &said)
@@ -213,6 +213,9 @@ func TestEveryPage(t *testing.T) {
 			if strings.HasPrefix(p.name, "report") {
 				b.hasAllCharts()
 			}
+			if p.name == "report" {
+				b.unfolds()
+			}
 			if p.name != "error" && p.name != "compare-nothing" { // browsers tell of their statuses
 				b.clean()
 			}
@@ -245,6 +248,18 @@ func (b *tab) hasAllCharts() {
 		.filter(card => card.querySelector(".legend").innerText.includes("undefined")
 			|| card.querySelectorAll(".legend svg").length === 0).length`))
 	require.Equal(b, 2, eval[int](b, `document.querySelectorAll("details table").length`))
+}
+
+// unfolds fails the test unless the charts of a sweep with many stand below a heat map, and are drawn
+// as wide as others once they are unfolded.
+func (b *tab) unfolds() {
+	b.Helper()
+	b.screen(1280, "light")
+	const folded = `document.querySelector("details.charts")`
+	require.Greater(b, eval[int](b, `document.querySelectorAll("table.heat td.heat8").length`), 0)
+	require.False(b, eval[bool](b, folded+`.open`))
+	width := `document.querySelector(".grid .chart:not(details *) canvas").clientWidth`
+	b.await(folded + `.open = true, Math.abs(` + folded + `.querySelector("canvas").clientWidth - ` + width + `) < 3`)
 }
 
 // contrast is the ratio of the luminances of text and background, as the Web
