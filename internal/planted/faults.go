@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -32,13 +33,8 @@ func Leaked(never <-chan struct{}) { <-never }
 // Spin uses a processor until it is told to stop.
 //
 //go:noinline
-func Spin(stop <-chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		default:
-		}
+func Spin(stop *atomic.Bool) {
+	for !stop.Load() {
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,11 +41,11 @@ func total(p *profile.Profile, state contention.Kind, function string) (d time.D
 
 // What could run and is not in the CPU profile had no processor, and what is in it had one.
 func TestWithoutProcessor(t *testing.T) {
-	stop := make(chan struct{})
+	var stop atomic.Bool
 	var wg sync.WaitGroup
-	wg.Go(func() { planted.Spin(stop) })
+	wg.Go(func() { planted.Spin(&stop) })
 	defer wg.Wait()
-	defer close(stop)
+	defer stop.Store(true)
 	const window = time.Second
 	work := func(d time.Duration) *profile.Profile {
 		p := contention.NewProfile(time.Time{}, window)
