@@ -189,7 +189,8 @@ func TestSlowAreSummedUp(t *testing.T) {
 	var tails []*slow.Tail
 	require.Eventually(t, func() bool {
 		tails = slowly(t, url).Tails
-		return len(tails) == 2 && tails[1].Count > 2 && tails[1].Parts[0].Kind == contention.Mutex
+		return len(tails) == 2 && tails[1].Count > 2 && tails[1].Parts[0].Kind == contention.Mutex &&
+			strings.HasPrefix(tails[1].Parts[0].Why(), "while others were mostly sleeping at planted.go:")
 	}, watchdog, 5*time.Millisecond)
 	require.Equal(t, "harmless", tails[0].Op)
 	require.Equal(t, "GET /a,{b}", tails[1].Op)
@@ -199,6 +200,7 @@ func TestSlowAreSummedUp(t *testing.T) {
 	page := get(t, url+"/debug/pprof/slow/").body
 	require.Regexp(t, says, strings.ReplaceAll(page, "\u202f", ""))
 	require.Contains(t, page, "harmless: ")
+	require.Contains(t, page, `while others were mostly sleeping at <a href="all/source`)
 	view := get(t, url+"/debug/pprof/slow/all/top?tf=operation%3D%5EGET+%2Fa%2C%5C%7Bb%5C%7D%24")
 	require.Equal(t, http.StatusOK, view.status, view.body)
 	require.Contains(t, view.body, "TakeLock")

@@ -30,11 +30,13 @@ type tailRow struct {
 
 // tailRowOf describes a sum for the page.
 func tailRowOf(t *slow.Tail) tailRow {
-	refs := map[string]string{}
+	refs := lineRefs{}
 	byKind := map[contention.Kind]time.Duration{}
 	for _, p := range t.Parts {
-		at := fmt.Sprintf("%s:%d", path.Base(p.Site.File), p.Site.Line)
-		refs[at] = allSlow + "/" + web.SourceRef(p.Site.Func, p.Site.Line)
+		refs.add(p.Site)
+		for _, c := range p.Because {
+			refs.add(c.Site)
+		}
 		byKind[barOf(p.Kind)] += p.Total
 	}
 	row := tailRow{Tail: t, Says: linkLines(t.String(), refs)}
@@ -50,6 +52,14 @@ func tailRowOf(t *slow.Tail) tailRow {
 	only := url.Values{"tf": {"operation=^" + regexp.QuoteMeta(t.Op) + "$"}}
 	row.View = allSlow + "/flamegraph?" + only.Encode()
 	return row
+}
+
+// lineRefs has where lines of code in a sentence lead.
+type lineRefs map[string]string
+
+func (refs lineRefs) add(at contention.Frame) {
+	line := fmt.Sprintf("%s:%d", path.Base(at.File), at.Line)
+	refs[line] = allSlow + "/" + web.SourceRef(at.Func, at.Line)
 }
 
 // barOf returns the kind that a bar shows time of this kind as: most waits are alike there.

@@ -137,7 +137,6 @@ func (b *tab) shop() {
 		return eval[bool](b, `document.querySelector(".card.slow:not(.tail) .verdict") !== null`)
 	}, watchdog, time.Second)
 	b.picture("slow", ".card.slow:not(.tail)", 420)
-	b.picture("tail", "#tails", 360)
 	p.stop()
 
 	p = serving(b.T, nil, program, "-http", "127.0.0.1:0", "-fix", "lock")

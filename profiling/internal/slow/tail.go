@@ -2,8 +2,6 @@ package slow
 
 import (
 	"cmp"
-	"fmt"
-	"path"
 	"slices"
 	"time"
 
@@ -40,9 +38,23 @@ type Part struct {
 	Ops   int                `json:"ops"` // how many did it
 	Total time.Duration      `json:"total_ns"`
 	Stack []contention.Frame `json:"stack,omitempty"` // of the longest, leaf first
+	// Because is what those did that let the operations wait, in the end, the longest first: of some
+	// waits only.
+	Because []Cause `json:"because,omitempty"`
 
 	longest time.Duration
 }
+
+// A Cause is what others did, for so long of the time in which operations waited.
+type Cause struct {
+	Kind  contention.Kind  `json:"kind"` // "" if they ran
+	Site  contention.Frame `json:"site"`
+	Total time.Duration    `json:"total_ns"`
+}
+
+// mostCauses bounds the operations of a trace of which it is found out who let them wait, since that
+// takes as long as there are goroutines.
+const mostCauses = 200
 
 // tailOf returns the tail that the operation alone is which goroutine id ended ago before now.
 func (f *follower) tailOf(op string, took time.Duration, id trace.GoID, ago time.Duration) *Tail {
@@ -86,7 +98,77 @@ func (f *follower) tailOf(op string, took time.Duration, id trace.GoID, ago time
 	for i := range t.Parts {
 		t.Parts[i].Ops = 1
 	}
+	if f.causes < mostCauses {
+		f.causes++
+		f.findCauses(t, id, w)
+	}
 	return t
+}
+
+// findCauses finds out who let the operation wait that t is, for as long as matters.
+func (f *follower) findCauses(t *Tail, id trace.GoID, w window) {
+	g := f.goroutines[id]
+	if g == nil {
+		return
+	}
+	waits := slices.Clone(g.spans[endsFrom(g.spans, w.start):])
+	defer f.endAll()()
+	for _, s := range waits {
+		d := w.overlap(s.Start, s.End)
+		if s.State != trace.GoWaiting || !handed[s.Kind] || d < t.Took/10 {
+			continue
+		}
+		wait := Wait{Kind: s.Kind, Site: s.At.Site(), Total: d, Max: d}
+		wait.during = window{max(s.Start, w.start), min(s.End, w.end)}
+		f.blame(&wait, s, maxDepth)
+		root := wait.Root()
+		if wait.Turns == nil || root.Kind == s.Kind && root.Site == wait.Site {
+			continue
+		}
+		t.add(Part{Kind: s.Kind, Site: wait.Site, Because: []Cause{{root.Kind, root.Site, d}}})
+	}
+}
+
+// because adds causes to those of the same kind and line.
+func (p *Part) because(list []Cause) {
+	for _, c := range list {
+		i := slices.IndexFunc(p.Because, func(q Cause) bool {
+			return q.Kind == c.Kind && q.Site.Func == c.Site.Func && q.Site.Line == c.Site.Line
+		})
+		if i < 0 {
+			p.Because = append(p.Because, c)
+		} else {
+			p.Because[i].Total += c.Total
+		}
+	}
+	slices.SortFunc(p.Because, func(a, b Cause) int {
+		return cmp.Or(cmp.Compare(b.Total, a.Total), bySite(a.Kind, b.Kind, a.Site, b.Site))
+	})
+}
+
+// cause returns what others mostly did while the operations waited, nil if that is not known.
+func (p *Part) cause() *Cause {
+	var known time.Duration
+	for _, c := range p.Because {
+		known += c.Total
+	}
+	if len(p.Because) == 0 || 2*p.Because[0].Total <= known {
+		return nil
+	}
+	return &p.Because[0]
+}
+
+// Why says what others mostly did while the operations waited, "" if that is not known.
+func (p Part) Why() string {
+	c := p.cause()
+	if c == nil {
+		return ""
+	}
+	text := "while others were mostly " + kindWords(c.Kind)
+	if c.Site.Func != "" && c.Kind != "" && c.Kind != contention.Scheduler {
+		text += " at " + place(c.Site)
+	}
+	return text
 }
 
 // assisted returns for how long a goroutine worked for the collector.
@@ -114,11 +196,13 @@ func (t *Tail) add(p Part) {
 		}
 		q.Total += p.Total
 		q.Ops += p.Ops
+		q.because(p.Because)
 		if p.longest > q.longest {
 			q.longest, q.Stack = p.longest, p.Stack
 		}
 		return
 	}
+	p.Because = slices.Clone(p.Because) // which must not be changed
 	t.Parts = append(t.Parts, p)
 }
 
@@ -176,8 +260,10 @@ func (t *Tail) String() string {
 		}
 		text += brief.Percent(t.Share(p)) + " " + p.Words()
 		if p.Site.Func != "" {
-			text += fmt.Sprintf(" at %s:%d (%s)", path.Base(p.Site.File), p.Site.Line,
-				brief.Func(p.Site.Func))
+			text += " at " + place(p.Site)
+		}
+		if why := p.Why(); why != "" {
+			text += ", " + why
 		}
 	}
 	return text
@@ -200,6 +286,10 @@ func TailProfile(list []*Tail, end time.Time) *profile.Profile {
 			kind := cmp.Or(part.Kind, "running")
 			sample := p.Add(kind, part.Stack, int64(part.Ops), part.Total)
 			sample.Label["operation"] = []string{t.Op}
+			if c := part.cause(); c != nil && c.Site.Func != "" {
+				others := p.Add(cmp.Or(c.Kind, "running")+" of others", []contention.Frame{c.Site}, 1, c.Total)
+				others.Label["operation"] = []string{t.Op}
+			}
 		}
 	}
 	return p.Profile

@@ -154,6 +154,7 @@ type follower struct {
 	forgot     trace.Time // when what was done before that was forgotten
 	goroutines map[trace.GoID]*goroutine
 	ranges     []contention.Range // that have ended
+	causes     int                // of how many operations causes were looked for
 }
 
 // A goroutine has what a goroutine has done.
