@@ -42,8 +42,8 @@ const shades = 9
 // heated are the figures that have heat maps, if there are any such.
 var heated = []string{results.ResponsePrefix + "p99-ns", "ops/s", "p99-ns"}
 
-// heatMaps returns the maps of the cells of a workload: the numbers of goroutines across or, if there
-// is but one, the parameter with most values.
+// heatMaps returns the maps of the cells of a workload: the numbers of goroutines across or, if
+// there is but one, the parameter with most values.
 func heatMaps(cells []*results.Cell) (list []heatMap) {
 	label, column := "goroutines", func(c *results.Cell) string { return strconv.Itoa(c.Threads) }
 	setting := func(title string) string {

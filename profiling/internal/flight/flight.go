@@ -193,11 +193,12 @@ func (f *flight) keep(c *Slow) {
 		c.Report = report
 		f.setFresh(min(report.End+time.Since(c.End), f.cfg.MinAge) / 2)
 	}
+	kept := *c // who offers others may still compare with c
 	if c.turns != nil {
 		c.turns.Add(1)
-		c.turns = nil // it holds much
+		kept.turns = nil // it holds much
 	}
-	Keep(f.kept, c, f.cfg.Keep, f.cfg.Keep*f.cfg.MaxBytes)
+	Keep(f.kept, &kept, f.cfg.Keep, f.cfg.Keep*f.cfg.MaxBytes)
 }
 
 // setFresh sets how long after its end an operation is still kept: half of what

@@ -79,8 +79,16 @@ func explainOnce(t *testing.T, plant func() (op func(), done func())) *slow.Repo
 		wg.Wait()
 		done()
 	})
+	data := buf.Bytes()
 	r, err := slow.FromTrace(buf, 7, took, machine.Usage{})
 	require.NoError(t, err)
+	_, tails, _, err := slow.WithTail(bytes.NewReader(data), 7, took, machine.Usage{}, slow.Others{})
+	require.NoError(t, err)
+	require.Len(t, tails, 1)
+	require.Equal(t, took, total(tails[0]))
+	if off, _ := r.Off(); off > took/2 {
+		require.Equal(t, slow.Off, tails[0].Parts[0].Kind)
+	}
 	require.Equal(t, r.Seen, r.Running+r.Assist+r.Runnable+r.Waiting+r.Syscall+r.Unknown)
 	for _, d := range []time.Duration{r.Running, r.Assist, r.Runnable, r.Waiting,
 		r.Syscall, r.Unknown} {

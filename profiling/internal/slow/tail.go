@@ -52,8 +52,8 @@ type Cause struct {
 	Total time.Duration    `json:"total_ns"`
 }
 
-// mostCauses bounds the operations of a trace of which it is found out who let them wait, since that
-// takes as long as there are goroutines.
+// mostCauses bounds the operations of a trace of which it is found out who let them wait: that takes
+// longer the more goroutines there are.
 const mostCauses = 200
 
 // tailOf returns the tail that the operation alone is which goroutine id ended ago before now.

@@ -87,7 +87,9 @@ func (s *Sampler) sample() time.Duration {
 // values samples/count and wall/nanoseconds. The root of every stack is what the goroutine did,
 // in brackets; samples have it as the label "state", beside the labels of the CPU profile. What
 // the profiler did itself is left out.
-func (s *Sampler) Profile(cpu *profile.Profile, start time.Time, window time.Duration) *profile.Profile {
+func (s *Sampler) Profile(
+	cpu *profile.Profile, start time.Time, window time.Duration,
+) *profile.Profile {
 	p := contention.NewProfile(start, window)
 	p.SampleType = []*profile.ValueType{
 		{Type: "samples", Unit: "count"}, {Type: "wall", Unit: "nanoseconds"},
@@ -95,7 +97,9 @@ func (s *Sampler) Profile(cpu *profile.Profile, start time.Time, window time.Dur
 	p.DefaultSampleType = "wall"
 	p.PeriodType = &profile.ValueType{Type: "wall", Unit: "nanoseconds"}
 	p.Period = int64(window) / int64(max(s.samples, 1))
-	add := func(kind contention.Kind, frames []contention.Frame, n int64, d time.Duration) *profile.Sample {
+	add := func(
+		kind contention.Kind, frames []contention.Frame, n int64, d time.Duration,
+	) *profile.Sample {
 		sample := p.Add(kind, frames, n, d)
 		sample.Label = map[string][]string{"state": {string(kind)}}
 		return sample
