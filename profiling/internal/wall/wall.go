@@ -218,7 +218,7 @@ func framesOf(pcs stack) (frames []contention.Frame) {
 	for more := true; more; {
 		var f runtime.Frame
 		f, more = list.Next()
-		if f.Function != "runtime.goexit" {
+		if f.Function != "runtime.goexit" && !strings.HasPrefix(f.Function, "runtime.asyncPreempt") {
 			at := contention.Frame{Func: f.Function, File: f.File, Line: f.Line, PC: uint64(f.PC)}
 			frames = append(frames, at)
 		}
