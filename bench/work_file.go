@@ -25,6 +25,12 @@ var fileWorkloads = sync.OnceValue(func() (list []Workload) {
 // the trace that it names, if it does; or, if its name does not end in .json, from a trace. An error
 // says in which line something is wrong, and what was expected.
 func ReadWorkload(name string) (Workload, error) {
+	w, err := readWorkload(name)
+	w.Path = name
+	return w, err
+}
+
+func readWorkload(name string) (Workload, error) {
 	if !strings.HasSuffix(name, ".json") {
 		return traceWorkload(name)
 	}

@@ -106,6 +106,7 @@ type Workload struct {
 	Name   string // as in --workload
 	Doc    string // a few sentences: keys, operation, what is verified
 	Params Params // with Unset, or zero, for those that do not apply
+	Path   string // of the file that it was read from; "" if it is one of the program's own
 
 	kind             kind
 	like             string  // an engine that lacks the workload of this name lacks this one too

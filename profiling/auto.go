@@ -12,7 +12,7 @@ import (
 // with the reason, and at most half of [Config.History] are of this sort. Only one is taken at a
 // time, and none while another capture is taken: it waits until that has ended.
 type AutoCapture struct {
-	// Kinds are what is captured, one after the other: "cpu", another profile of the program
+	// Kinds are what is captured, one after the other: "cpu", "wall", another profile of the program
 	// such as "heap", or "contention", a complete report from an execution trace. The default is
 	// "cpu".
 	Kinds []string

@@ -24,6 +24,7 @@
 //	                                    those after row N
 //	/debug/pprof/                       profiles: links, captures
 //	/debug/pprof/profile?seconds=30     CPU profile
+//	/debug/pprof/wall?seconds=5         what all goroutines do, on a processor and off it
 //	/debug/pprof/heap, allocs, mutex, block, goroutine, threadcreate, ...
 //	                                    ?seconds=5 for the change during 5 s,
 //	                                    ?debug=1 or 2 for text, heap?gc=1
@@ -33,7 +34,8 @@
 //	/debug/pprof/ui/<id>/flamegraph, top, peek, source, graph, download
 //	                                    pages of a capture
 //	/debug/pprof/ui/<id>-<base>/flamegraph, top, peek, source, graph
-//	                                    what a capture has more than another
+//	                                    what a capture has more than another, per
+//	                                    operation if those are known
 //	/debug/pprof/contention/            reports on contention
 //	/debug/pprof/contention/new?mode=profiles&seconds=5, or since=start or last
 //	                                    report by the block and mutex profiles
@@ -42,9 +44,12 @@
 //	                                    answers with it
 //	/debug/pprof/contention/<id>, <id>.json
 //	                                    a report
-//	/debug/pprof/slow/                  why operations were slow; ?format=json
-//	/debug/pprof/slow/start?percentile=99.9 or above=5ms, slow/stop
+//	/debug/pprof/slow/                  why operations were slow; ?format=json,
+//	                                    ?op=NAME for those of one name
+//	/debug/pprof/slow/start?percentile=99.9 or above=5ms, &op=NAME, slow/stop
 //	                                    record slow operations, or end that
+//	/debug/pprof/slow/all/flamegraph, top, peek, source, graph
+//	                                    what all slow ones of late did
 //	/debug/pprof/slow/<id>.trace, <id>.json
 //	                                    trace of one for "go tool trace", and
 //	                                    what is known of it
@@ -60,7 +65,8 @@
 //	                                    pages of a profile
 //	/debug/pprof/runs/<run>/<file>/minus/<run>/<file>/flamegraph, ...
 //	                                    what a profile has more than another;
-//	                                    minus-share with equal totals
+//	                                    minus-measured as measured, minus-share
+//	                                    with equal totals
 //	/debug/vars                         variables of package expvar, without the
 //	                                    command line, and statistics of the maps
 //	/metrics                            for Prometheus
@@ -81,12 +87,15 @@
 //
 // # What it costs
 //
-// Once a second the charts read some metrics of the runtime, the statistics of each map and the
-// workload: some microseconds, and what the workload's source takes. [Start] sets profile rates,
+// Once a second the charts read some metrics of the runtime and the machine, the statistics of each
+// map and the workload: some tens of microseconds, and what the workload's source takes. [Start] sets profile rates,
 // which cost something where goroutines wait (see [Config.MutexFraction] and [Config.BlockRate]). A
-// CPU profile interrupts each running thread 100 times per second.
+// CPU profile interrupts each running thread 100 times per second. A wall-clock profile has a CPU
+// profile in it, and takes the stacks of all goroutines, at most 100 times per second: that stops
+// the program for a moment, then takes about a microsecond for each goroutine, and never more than
+// a tenth of one processor. It has 32 frames of a stack that is not on a processor.
 //
-// Captures are bounded: one CPU profile and one execution trace at a time in the whole process,
+// Captures are bounded: one CPU or wall-clock profile and one execution trace at a time in the whole process,
 // four windows of other profiles, each for at most [Config.MaxSeconds], an execution trace for a
 // report on contention for at most ten. [Service.Instrumented] says what such a trace costs;
 // recording slow operations costs the same for as long as it is on, see [SlowConfig]. At most

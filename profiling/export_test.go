@@ -9,6 +9,9 @@ import (
 // LimitClose sets how long Close of a server waits for its clients.
 func LimitClose(d time.Duration) { closeTimeout = d }
 
+// LimitFarewell sets how long Close of a server waits for dashboards.
+func LimitFarewell(d time.Duration) { patience = d }
+
 // Fresh returns on how many connections of s nothing was received yet, and whether all of
 // them are closed, and those that come.
 func Fresh(s *Server) (n int, closed bool) {

@@ -1,6 +1,7 @@
 package profiling
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -138,9 +139,9 @@ func labelOf(query url.Values) string {
 // where that is. A client that leaves ends it.
 func (s *Service) uiNew(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	name, fallback := query.Get("type"), time.Duration(0)
-	if name == "" || name == capture.CPU {
-		name, fallback = capture.CPU, capture.DefaultWindow
+	name, fallback := cmp.Or(query.Get("type"), capture.CPU), time.Duration(0)
+	if capture.IsTimed(name) {
+		fallback = capture.DefaultWindow
 	}
 	d, err := s.captures.Seconds(query, fallback)
 	if err != nil {
@@ -161,11 +162,11 @@ func (s *Service) uiNew(w http.ResponseWriter, r *http.Request) error {
 }
 
 // A subject is what pprof's pages show: a capture, or what it has more than
-// another. Its name is the part of their path that says which: "7", "7-3", or
-// "7-3-share" where both are scaled to the same total.
+// another. Its name is the part of their path that says which: "7", or "7-3" with what
+// says how the other is scaled.
 type subject struct {
 	of, base *capture.Capture // base is nil without a comparison
-	share    bool
+	scale    pprofui.Scale
 }
 
 // subject finds the captures that a path names, and checks that they can be compared.
@@ -174,7 +175,11 @@ func (s *Service) subject(name string) (sub subject, err error) {
 	if sub.of, err = s.captures.Get(of); err != nil || !compared {
 		return sub, err
 	}
-	base, sub.share = strings.CutSuffix(base, "-share")
+	for _, scale := range []pprofui.Scale{pprofui.AsMeasured, pprofui.EqualTotals} {
+		if id, ok := strings.CutSuffix(base, string(scale)); ok {
+			base, sub.scale = id, scale
+		}
+	}
 	if sub.base, err = s.captures.Get(base); err != nil {
 		return sub, err
 	}
@@ -191,6 +196,16 @@ func (s *Service) subject(name string) (sub subject, err error) {
 	return sub, err
 }
 
+// diffName returns the part of a path that names a difference.
+func diffName(of, base int, scale pprofui.Scale) string {
+	return fmt.Sprintf("%d-%d%s", of, base, scale)
+}
+
+// sideOf describes a capture that is compared.
+func sideOf(c *capture.Capture) pprofui.Side {
+	return pprofui.Side{Name: fmt.Sprintf("capture %d", c.ID), Ops: c.Ops}
+}
+
 // profiles returns the profile to show, and what to take from it, or nil.
 func (sub subject) profiles() (p, base *profile.Profile, err error) {
 	if p, err = profile.ParseData(sub.of.Data); err != nil || sub.base == nil {
@@ -199,9 +214,7 @@ func (sub subject) profiles() (p, base *profile.Profile, err error) {
 	if base, err = profile.ParseData(sub.base.Data); err != nil {
 		return nil, nil, err
 	}
-	if sub.share {
-		pprofui.ScaleTo(base, p)
-	}
+	sub.scale.Apply(p, base, sideOf(sub.of), sideOf(sub.base))
 	p.Comments = append(p.Comments,
 		fmt.Sprintf("Difference: capture %d minus capture %d", sub.of.ID, sub.base.ID))
 	return p, base, nil
@@ -211,14 +224,13 @@ func (sub subject) profiles() (p, base *profile.Profile, err error) {
 func (s *Service) uiDiff(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	sub, err := s.subject(query.Get("of") + "-" + query.Get("base"))
+	if err == nil && query.Get("scale") != "" {
+		sub.scale, err = pprofui.ScaleOf(query.Get("scale"))
+	}
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("%d-%d", sub.of.ID, sub.base.ID)
-	if sub.share || query.Get("scale") == "share" {
-		name += "-share"
-	}
-	return web.Redirect(w, "./"+name+"/flamegraph")
+	return web.Redirect(w, "./"+diffName(sub.of.ID, sub.base.ID, sub.scale)+"/flamegraph")
 }
 
 // uiView shows a page of a capture, or of the difference of two.
@@ -242,6 +254,11 @@ func (s *Service) uiView(w http.ResponseWriter, r *http.Request) error {
 	return pprofui.Show(w, r, view, s.pageOf(sub, view), sub.profiles)
 }
 
+// hideIdle has pprof leave the states out in which goroutines are that have nothing to do.
+var hideIdle = url.Values{
+	"ti": {"state=^(chan receive|select|network|sleep|forever|cond|waitgroup)$"},
+}.Encode()
+
 // pageOf says what is on pprof's pages of sub, and what else there is to see of it.
 func (s *Service) pageOf(sub subject, view string) pprofui.Page {
 	of := rowOf(sub.of)
@@ -254,24 +271,31 @@ func (s *Service) pageOf(sub subject, view string) pprofui.Page {
 		if of.Report != nil {
 			page.Links = []pprofui.Link{link("table", "../contention/%d", of.ID)}
 		}
+		if of.Kind == capture.Wall {
+			page.Links = []pprofui.Link{
+				link("all", "%d/%s", of.ID, view),
+				link("hide who waits for work", "%d/%s?%s", of.ID, view, hideIdle),
+			}
+		}
 		return page
 	}
 	base := rowOf(sub.base)
-	name := fmt.Sprintf("%s, capture %d minus %d", of.Kind, of.ID, base.ID)
-	suffix, other, text := "", "-share", "scale to equal totals"
-	if sub.share {
-		suffix, other, text = "-share", "", "as measured"
-		name += ", of equal totals"
-	}
-	return pprofui.Page{
-		Frame:      s.frame(name, "profiles", ""),
-		About:      fmt.Sprintf("%d: %s; %d: %s", of.ID, of.about(), base.ID, base.about()),
-		Difference: true,
+	more, less := sideOf(sub.of), sideOf(sub.base)
+	page := pprofui.Page{
+		Frame: s.frame(fmt.Sprintf("%s, capture %d minus %d", of.Kind, of.ID, base.ID),
+			"profiles", ""),
+		About: fmt.Sprintf("%d: %s; %d: %s; %s", of.ID, of.about(), base.ID, base.about(),
+			sub.scale.About(more, less)),
+		Difference: true, More: more.Name, Less: less.Name,
 		Links: []pprofui.Link{
-			link("the other way round", "%d-%d%s/%s", base.ID, of.ID, suffix, view),
-			link(text, "%d-%d%s/%s", of.ID, base.ID, other, view),
+			link("the other way round", "%s/%s", diffName(base.ID, of.ID, sub.scale), view),
 		},
 	}
+	for _, o := range sub.scale.Others(more, less) {
+		name := diffName(of.ID, base.ID, pprofui.Scale(o.Ref))
+		page.Links = append(page.Links, link(o.Text, "%s/%s", name, view))
+	}
+	return page
 }
 
 // about says in a line when a capture was taken, for how long, and what ran.

@@ -39,6 +39,7 @@ type liveNow struct {
 	Of         int     `json:"of"`
 	Left       float64 `json:"left_s,omitempty"`
 	Ended      bool    `json:"ended,omitempty"`
+	Finished   bool    `json:"finished,omitempty"` // this is the last answer
 	Results    *Table  `json:"results,omitempty"`
 	Operations []opNow `json:"operations,omitempty"`
 	Captures   string  `json:"captures,omitempty"` // being taken
@@ -66,7 +67,11 @@ func (s *Service) live(w http.ResponseWriter, r *http.Request) error {
 		span = time.Duration(n) * time.Second
 	}
 	a := s.sampler.Answer(after, query.Get("boot"), span)
-	a.Now = s.liveNow()
+	now := s.liveNow()
+	if name := query.Get("page"); name != "" { // a dashboard, which will ask again
+		now.Finished = s.farewell.note(name)
+	}
+	a.Now = now
 	text, err := json.Marshal(a)
 	if err != nil {
 		return fmt.Errorf("the charts: %w", err)

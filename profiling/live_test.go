@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -29,11 +30,13 @@ type liveAnswer struct {
 		Title  string
 		Charts []struct {
 			Title  string
+			First  int
 			Series []struct{ Name string }
 		}
 	}
 	Times   []float64
 	Columns [][]*float64
+	Had     string
 }
 
 // live asks h for its charts.
@@ -49,14 +52,12 @@ func live(t *testing.T, h http.Handler, query string) liveAnswer {
 // column returns the values of a series, as "group/chart/series".
 func (a liveAnswer) column(t *testing.T, name string) []*float64 {
 	t.Helper()
-	i := 0
 	for _, g := range a.Groups {
 		for _, c := range g.Charts {
-			for _, s := range c.Series {
+			for i, s := range c.Series {
 				if g.Title+"/"+c.Title+"/"+s.Name == name {
-					return a.Columns[i]
+					return a.Columns[c.First+i]
 				}
-				i++
 			}
 		}
 	}
@@ -167,6 +168,74 @@ func TestLiveHistoryIsBounded(t *testing.T) {
 			require.InDelta(t, want.step, a.Times[want.rows-1]-a.Times[want.rows-2], 1e-3)
 		}
 	})
+}
+
+// The dashboard begins with the workload and the operations, which come when they are counted; then
+// the machine and the runtime; maps come after. It is told which series never had a value.
+func TestOrderOfTheDashboard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := profiling.Handler(profiling.Config{
+			Workload: func() profiling.Workload { return profiling.Workload{} },
+			Maps: map[string]func() mvcc.Stats{"m": func() mvcc.Stats {
+				return mvcc.Stats{Epoch: 3, MinVisible: 1, Versions: 7}
+			}},
+		})
+		defer h.Close()
+		titles := func() (list []string) {
+			for _, g := range live(t, h, "").Groups {
+				list = append(list, g.Title)
+			}
+			return list
+		}
+		synctest.Wait()
+		require.Equal(t, []string{"Workload", "Machine", "Go runtime", "Map m"}, titles())
+		for range 2 {
+			h.Op("checkout").Done(time.Second)
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		require.Equal(t, []string{"Workload", "Operations", "Machine", "Go runtime", "Map m"}, titles())
+		a := live(t, h, "")
+		require.Len(t, a.Had, len(a.Columns))
+		had := map[string]bool{}
+		for _, g := range a.Groups {
+			for _, c := range g.Charts {
+				for i, s := range c.Series {
+					had[g.Title+"/"+c.Title+"/"+s.Name] = a.Had[c.First+i] == '1'
+				}
+			}
+		}
+		require.True(t, had["Operations/checkout/operations"])
+		require.False(t, had["Operations/checkout/errors"])
+		require.True(t, had["Map m/Live versions/versions"])
+		require.False(t, had["Map m/Claims/waiting"])
+		require.False(t, had["Workload/Throughput/ops"])
+		c := a.column(t, "Operations/checkout, latency/max")
+		require.NotNil(t, c[len(c)-1])
+		require.InDelta(t, 1, *c[len(c)-1], .01)
+	})
+}
+
+// A dashboard that is looked at is told when the program has finished, and nobody else is waited
+// for.
+func TestFarewell(t *testing.T) {
+	profiling.LimitFarewell(watchdog)
+	defer profiling.LimitFarewell(2 * charts.Interval)
+	srv, err := profiling.Start(profiling.Config{Addr: "127.0.0.1:0"})
+	require.NoError(t, err)
+	closed := make(chan error, 1)
+	for _, name := range []string{"a", "b"} {
+		require.NotContains(t, get(t, srv.URL()+"/debug/pprof/live.json?page="+name).body, `"finished"`)
+	}
+	get(t, srv.URL()+"/debug/pprof/live.json")
+	go func() { closed <- srv.Close() }()
+	for _, name := range []string{"a", "b"} {
+		require.Eventually(t, func() bool {
+			return strings.Contains(get(t, srv.URL()+"/debug/pprof/live.json?page="+name).body,
+				`"finished":true`)
+		}, watchdog, time.Millisecond)
+	}
+	require.NoError(t, <-closed)
 }
 
 // A map that gives way to another leaves a gap, not a negative rate.

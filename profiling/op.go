@@ -57,6 +57,9 @@ func (o *Op) Watch(d time.Duration) {
 // operation waited for. Nothing is recorded unless [Config.Slow],
 // [Service.StartSlow] or a visitor of that page turns it on.
 //
+// All slow operations leave a mark in the trace, at most a thousand a second beside those that are
+// kept. The page sums up what they did, by name, in the last five minutes.
+//
 // The trace costs a program that does nothing but wake goroutines more than half
 // of its speed, one with goroutines that fight for a lock a fifth, and one that seldom
 // waits hardly anything; see [Service.Instrumented]. It takes about MaxBytes of
@@ -86,14 +89,17 @@ type SlowConfig struct {
 	MaxBytes int
 
 	// Every is the shortest time between two traces kept. Of the slow
-	// operations meanwhile the one that exceeded its threshold by the largest
-	// factor is chosen. The default is 3 s.
+	// operations meanwhile one is chosen of the Op of which the fewest were kept; of
+	// these, the one that exceeded its threshold by the largest factor. The default is 3 s.
 	Every time.Duration
 
-	// Keep is how many traces are kept. The half that exceeded their
-	// thresholds most stay, the others make room for newer ones. Together they
+	// Keep is how many traces are kept. Those of the Op that has most make room for newer ones;
+	// the half of them that exceeded their thresholds most stay. Together they
 	// are not larger than Keep times MaxBytes. The default is 8.
 	Keep int
+
+	// Op, if not empty, is the name of the one Op of which slow operations are recorded.
+	Op string
 
 	_ struct{}
 }
@@ -101,7 +107,7 @@ type SlowConfig struct {
 func (c SlowConfig) flight() flight.Config {
 	return flight.Config{
 		Percentile: c.Percentile, Above: c.Above, MinAge: c.MinAge, MaxBytes: c.MaxBytes,
-		Every: c.Every, Keep: c.Keep,
+		Every: c.Every, Keep: c.Keep, Op: c.Op,
 	}
 }
 

@@ -57,6 +57,7 @@ var closeTimeout = 2 * time.Second
 type Server struct {
 	*Service
 	http    *http.Server
+	addr    *net.TCPAddr
 	url     string
 	cancel  context.CancelCauseFunc // ends every running capture
 	release func()                  // gives the profile rates back
@@ -86,6 +87,7 @@ func Start(cfg Config) (*Server, error) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	s := &Server{
 		Service: Handler(cfg),
+		addr:    ln.Addr().(*net.TCPAddr),
 		url:     urlOf(ln.Addr()),
 		cancel:  cancel,
 		release: capture.AcquireRates(cfg.MutexFraction, cfg.BlockRate),
@@ -121,17 +123,19 @@ func Start(cfg Config) (*Server, error) {
 }
 
 // URL returns the address of the dashboard, such as http://127.0.0.1:6060,
-// without a slash at the end and without the token.
+// without a slash at the end and without the token. If the server listens on all addresses of the
+// machine it is one of localhost: see [Server.URLs].
 func (s *Server) URL() string { return s.url }
 
 // Close ends running captures, which answer that the server is closing, closes
 // the listener and all connections, turns the mutex and block profiles back and
 // ends the sampling of the charts. It waits until that is done: the time it takes to
-// stop a capture, and at most two seconds for clients that do not read their
-// answers. Further calls return the result of the first.
+// stop a capture, at most two seconds for clients that do not read their
+// answers, and two seconds for dashboards, which are told. Further calls return the result of the first.
 func (s *Server) Close() error {
 	s.closeOnce.Do(func() {
 		s.cancel(errClosing)
+		s.farewell.say()
 		s.fresh.close()
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
@@ -178,6 +182,24 @@ func listen(addr string, anyPort, anywhere bool) (net.Listener, error) {
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}
+
+// URLs returns [Server.URL] and, if the server listens on all addresses of the machine, those under
+// which others may reach it.
+func (s *Server) URLs() []string {
+	list := []string{s.url}
+	if !s.addr.IP.IsUnspecified() {
+		return list
+	}
+	addrs, _ := net.InterfaceAddrs()
+	for _, a := range addrs {
+		ip, ok := a.(*net.IPNet)
+		if !ok || !ip.IP.IsGlobalUnicast() || s.addr.IP.To4() != nil && ip.IP.To4() == nil {
+			continue
+		}
+		list = append(list, urlOf(&net.TCPAddr{IP: ip.IP, Port: s.addr.Port}))
+	}
+	return list
 }
 
 // urlOf returns the URL under which a listener on a is reached from here.

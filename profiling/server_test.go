@@ -203,3 +203,19 @@ func blockProfileOn(t *testing.T) bool {
 	waitLong(t)
 	return count() > before
 }
+
+// A server that listens everywhere says under which addresses others reach it, and answers there.
+func TestURLs(t *testing.T) {
+	const token = "0123456789abcdef"
+	srv := start(t, profiling.Config{})
+	require.Equal(t, []string{srv.URL()}, srv.URLs())
+
+	open := start(t, profiling.Config{Addr: "0.0.0.0:0", Token: token})
+	require.Contains(t, open.URL(), "http://localhost:")
+	urls := open.URLs()
+	require.Equal(t, open.URL(), urls[0])
+	for _, url := range urls {
+		require.Equal(t, http.StatusOK, get(t, url+"/debug/pprof/?token="+token).status, url)
+		require.Equal(t, http.StatusUnauthorized, get(t, url+"/debug/pprof/").status, url)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +26,7 @@ import (
 //	maps := map[string]func() mvcc.Stats{"accounts": accounts.Stats}
 //	h := profiling.Handler(profiling.Config{Maps: maps})
 //	defer h.Close()
-//	mux.Handle("/debug/pprof/", h)
+//	mux.Handle("/debug/pprof/", h) // or "/admin/debug/pprof/"
 //
 // likewise /debug/vars, /metrics and /healthz, if wanted; or, with everything and
 // the dashboard at the top, under any prefix:
@@ -48,6 +49,8 @@ func Handler(cfg Config) *Service {
 		s.workload = &charts.Source[Workload]{Read: cfg.Workload}
 		groups = append(groups, workloadCharts(s.workload))
 	}
+	s.operations.slow = &s.slow
+	groups = append(groups, s.operations.group(), charts.Machine(), charts.Runtime())
 	for _, name := range slices.Sorted(maps.Keys(cfg.Maps)) {
 		s.maps = append(s.maps, capture.Map{Name: name, Stats: cfg.Maps[name]})
 		draw := charts.Map
@@ -56,8 +59,6 @@ func Handler(cfg Config) *Service {
 		}
 		groups = append(groups, draw(name, cfg.Maps[name]))
 	}
-	s.operations.slow = &s.slow
-	groups = append(groups, charts.Machine(), charts.Runtime(), s.operations.group())
 	s.sampler = charts.New(groups)
 	if cfg.Metrics == nil {
 		s.cfg.Metrics = prom.Handler(cfg.Maps, s.operations.exported)
@@ -65,7 +66,8 @@ func Handler(cfg Config) *Service {
 	phase := func() string { return s.phase().Label }
 	s.captures = capture.Captures{
 		Phase: phase, Capturing: cfg.Capturing, Limit: cfg.History, Maps: s.maps,
-		Started: s.started, Longest: time.Duration(cfg.MaxSeconds) * time.Second,
+		Operations: s.opsDone,
+		Started:    s.started, Longest: time.Duration(cfg.MaxSeconds) * time.Second,
 	}
 	s.auto.Captures, s.auto.Slowest = &s.captures, s.slowest
 	var rules []capture.Rule
@@ -104,12 +106,32 @@ type Service struct {
 	slow       flight.Recording
 	operations operations
 	health     health
+	farewell   farewell
 }
 
 // ServeHTTP implements [http.Handler].
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	uncount(w)
-	s.guard.ServeHTTP(w, r)
+	s.guard.ServeHTTP(w, withoutPrefix(r))
+}
+
+// pprofPath is below which all pages but the dashboard at the top are.
+const pprofPath = "/debug/pprof"
+
+// withoutPrefix takes what is before /debug/pprof out of the path, if there is something.
+func withoutPrefix(r *http.Request) *http.Request {
+	cut := func(path string) string {
+		i := strings.Index(path+"/", pprofPath+"/")
+		return path[max(i, 0):]
+	}
+	if path := cut(r.URL.Path); path != r.URL.Path {
+		to := *r.URL
+		to.Path, to.RawPath = path, cut(r.URL.RawPath)
+		short := *r
+		short.URL = &to
+		return &short
+	}
+	return r
 }
 
 // SetPhase says what the program does from now on, for instance the name of a
@@ -178,6 +200,20 @@ func (s *Service) phase() phase {
 	return phase{Label: cmp.Or(label, s.now().Name)}
 }
 
+// opsDone returns how many operations the program has done: those of the workload or, if there is
+// none, those of all Ops.
+func (s *Service) opsDone() (n uint64) {
+	if s.workload != nil {
+		return s.workload.Now(func(w Workload) uint64 { return w.Ops })
+	}
+	for _, op := range s.slow.Ops() {
+		if all, _, ok := op.Totals(); ok {
+			n += all.Count()
+		}
+	}
+	return n
+}
+
 // now returns the newest state of the workload, nothing if there is no source.
 func (s *Service) now() (w Workload) {
 	if s.workload != nil {
@@ -195,7 +231,7 @@ func (s *Service) frame(page, here, base string) web.Frame {
 
 // routes returns the service's own mux.
 func (s *Service) routes() http.Handler {
-	const at = "/debug/pprof"
+	const at = pprofPath
 	mux := http.NewServeMux()
 	for pattern, h := range map[string]web.Handler{
 		"/{$}":                   s.dashboard,
@@ -240,8 +276,8 @@ func (s *Service) routes() http.Handler {
 		},
 		"/": func(_ http.ResponseWriter, r *http.Request) error {
 			return web.NotFound(
-				"nothing at %s; the dashboard is at /, the profiles are at /debug/pprof/",
-				r.URL.Path)
+				"nothing at %s; the dashboard is at the top of this service, or at %s/live, and the "+
+					"profiles are at %s/", r.URL.Path, pprofPath, pprofPath)
 		},
 	} {
 		mux.Handle(pattern, h)
@@ -287,6 +323,13 @@ func (s *Service) sendCapture(
 // text with debug, or its change during a window with seconds.
 func (s *Service) named(w http.ResponseWriter, r *http.Request) error {
 	name, query := r.PathValue("name"), r.URL.Query()
+	if capture.IsTimed(name) {
+		d, err := s.captures.Seconds(query, capture.DefaultWindow)
+		if err != nil {
+			return err
+		}
+		return s.sendCapture(w, r, name, d, name)
+	}
 	p, err := capture.Lookup(name)
 	if err != nil {
 		return err

@@ -36,7 +36,8 @@ type slowPage struct {
 		Slow      int
 		Threshold time.Duration `json:"threshold_ns"`
 	}
-	Kept []slowEntry
+	Kept  []slowEntry
+	Tails []*slow.Tail
 }
 
 type slowEntry struct {
@@ -171,6 +172,56 @@ func TestSlowByPercentile(t *testing.T) {
 	require.Len(t, slowly(t, url).Kept, 1)
 }
 
+// The slow operations are summed up by name, each with its lines, and one name can be chosen: to be
+// shown, and to be recorded. The harmless one does not take all the room.
+func TestSlowAreSummedUp(t *testing.T) {
+	h := handler(t, profiling.Config{})
+	url := httpServer(t, h)
+	planted.Slow(t, h.Op("GET /a,{b}").Done, time.Millisecond, 20*time.Millisecond)
+	harmless := h.Op("harmless")
+	planted.Again(t, func() {
+		time.Sleep(time.Millisecond)
+		harmless.Done(time.Hour) // as if it were far slower for its kind
+	})
+	require.NoError(t, h.StartSlow(profiling.SlowConfig{Above: 10 * time.Millisecond,
+		Every: time.Millisecond, Keep: 4}))
+	awaitSlow(t, url) // in spite of the harmless ones
+	var tails []*slow.Tail
+	require.Eventually(t, func() bool {
+		tails = slowly(t, url).Tails
+		return len(tails) == 2 && tails[1].Count > 2 && tails[1].Parts[0].Kind == contention.Mutex &&
+			strings.HasPrefix(tails[1].Parts[0].Why(), "while others were mostly sleeping at planted.go:")
+	}, watchdog, 5*time.Millisecond)
+	require.Equal(t, "harmless", tails[0].Op)
+	require.Equal(t, "GET /a,{b}", tails[1].Op)
+	h.StopSlow()
+	const says = `GET /a,{b}: \d+ operations, .* in all</h3>\n<p class="verdict">\d+ %.* ` +
+		`waiting for a sync\.Mutex at <a href="all/source`
+	page := get(t, url+"/debug/pprof/slow/").body
+	require.Regexp(t, says, strings.ReplaceAll(page, "\u202f", ""))
+	require.Contains(t, page, "harmless: ")
+	require.Contains(t, page, `while others were mostly sleeping at <a href="all/source`)
+	view := get(t, url+"/debug/pprof/slow/all/top?tf=operation%3D%5EGET+%2Fa%2C%5C%7Bb%5C%7D%24")
+	require.Equal(t, http.StatusOK, view.status, view.body)
+	require.Contains(t, view.body, "TakeLock")
+	require.NotContains(t, get(t, url+"/debug/pprof/slow/all/top?tf=operation%3Dharmless").body,
+		"TakeLock")
+
+	only := get(t, url+"/debug/pprof/slow/?op=GET+%2Fa%2C%7Bb%7D").body
+	require.Regexp(t, says, strings.ReplaceAll(only, "\u202f", ""))
+	require.NotContains(t, only, "harmless: ")
+	require.NotContains(t, only, "harmless took")
+	require.Equal(t, http.StatusNotFound, get(t, url+"/debug/pprof/slow/?op=nosuch").status)
+
+	require.NoError(t, h.StartSlow(profiling.SlowConfig{Above: 10 * time.Millisecond,
+		Every: time.Millisecond, Op: "GET /a,{b}"}))
+	require.Equal(t, "above 10ms, GET /a,{b} alone", slowly(t, url).Rule)
+	require.Eventually(t, func() bool { return len(slowly(t, url).Tails) > 0 }, watchdog,
+		5*time.Millisecond)
+	require.Equal(t, "GET /a,{b}", slowly(t, url).Tails[0].Op)
+	require.Len(t, slowly(t, url).Tails, 1)
+}
+
 // A visitor turns the recording on and off; pages of other sites do not.
 func TestSlowInTheBrowser(t *testing.T) {
 	h := handler(t, profiling.Config{Slow: &profiling.SlowConfig{Above: time.Hour}})
@@ -186,6 +237,7 @@ func TestSlowInTheBrowser(t *testing.T) {
 	for _, step := range []struct{ path, state string }{
 		{"stop", "Not recording"}, {"stop", "Not recording"},
 		{"start?percentile=99.5&above=", "Recording</strong> operations beyond p99.5 of the last minute"},
+		{"start?percentile=99.5&op=a+b", "beyond p99.5 of the last minute, a b alone"},
 		{"start?percentile=99.9&above=+7ms", "Recording</strong> operations above 7ms"},
 		{"start", "Recording</strong> operations above 1h0m0s"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,8 +22,15 @@ import (
 // slowIndex shows what slow operations waited for, and the state of the
 // recording.
 func (s *Service) slowIndex(w http.ResponseWriter, r *http.Request) error {
-	st := s.slow.State()
-	switch query := r.URL.Query(); {
+	st, query := s.slow.State(), r.URL.Query()
+	only := query.Get("op")
+	if only != "" {
+		if !slices.ContainsFunc(st.Ops, func(o flight.OpState) bool { return o.Name == only }) {
+			return web.NotFound("there is no operation %q", only)
+		}
+		st.Of(only)
+	}
+	switch {
 	case query.Get("format") == "json":
 		return web.JSON(w, st)
 	case query.Has("format"):
@@ -40,10 +48,15 @@ func (s *Service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 	for _, c := range st.Kept {
 		rows = append(rows, slowRowOf(c))
 	}
+	var tails []tailRow
+	for _, t := range st.Tails {
+		tails = append(tails, tailRowOf(t))
+	}
 	frame := s.frame("Slow operations", "slow", "../")
 	return web.Page(w, http.StatusOK, "slow.html", frame, web.Data{
 		"On": st.On, "Failed": st.Failed, "Rule": st.Rule, "Ops": st.Ops,
 		"Lost": st.Lost, "Problem": st.Problem, "Rows": rows,
+		"Only": only, "Tails": tails, "Within": flight.TailReach.Minutes(), "Recorded": cfg.Op,
 		"Percentile": cfg.Percentile, "Above": above, "Keep": cfg.Keep,
 		"Size": brief.Bytes(int64(cfg.MaxBytes)), "Reach": cfg.MinAge,
 	})
@@ -96,25 +109,33 @@ func slowRowOf(c *flight.Slow) slowRow {
 
 // partsOf returns what a report's time was spent on, as a bar has it.
 func partsOf(r *slow.Report) []slowPart {
-	running := "running"
-	if off, _ := r.Off(); off > 0 {
-		running = "running for Go's scheduler, but not all of it on a processor"
+	off, sure := r.Off()
+	off = min(off, r.Running)
+	without := "not on a processor, most likely"
+	if sure {
+		without = "not on a processor"
 	}
 	parts := []slowPart{
-		{Name: running, Class: "k0", Of: r.Running},
+		{Name: without, Class: "k3", Of: off},
+		{Name: "running", Class: "k0", Of: r.Running - off},
 		{Name: "helping the collector", Class: "k5", Of: r.Assist},
 		{Name: "waiting for a processor", Class: "k4", Of: r.Runnable},
 		{Name: "waiting", Class: "k1", Of: r.Waiting},
 		{Name: "in system calls", Class: "k2", Of: r.Syscall},
 		{Name: "not in the trace", Class: "none", Of: r.Unknown + r.Took - r.Seen},
 	}
+	return drawn(parts, r.Took)
+}
+
+// drawn returns the parts that took time, with their places in a bar of all of it.
+func drawn(parts []slowPart, all time.Duration) []slowPart {
 	list := parts[:0]
 	x := 0.0
 	for _, p := range parts {
 		if p.Of <= 0 {
 			continue
 		}
-		p.X, p.Width = x, 1000*float64(p.Of)/float64(max(r.Took, 1))
+		p.X, p.Width = x, 1000*float64(p.Of)/float64(max(all, 1))
 		x += p.Width
 		list = append(list, p)
 	}
@@ -134,7 +155,11 @@ func linked(c *flight.Slow) (list []pprofui.Link) {
 			refs[at] = fmt.Sprint(c.ID, "/", web.SourceRef(line.Function.Name, int(line.Line)))
 		}
 	}
-	rest := c.Report.Verdict
+	return linkLines(c.Report.Verdict, refs)
+}
+
+// linkLines makes links of the lines of code in a sentence to where refs says.
+func linkLines(rest string, refs map[string]string) (list []pprofui.Link) {
 	for _, text := range atLine.FindAllString(rest, -1) {
 		before, after, _ := strings.Cut(rest, text)
 		list = append(list, pprofui.Link{Text: before}, pprofui.Link{Ref: refs[text], Text: text})
@@ -161,6 +186,9 @@ func (s *Service) slowStart(w http.ResponseWriter, r *http.Request) error {
 	cfg := s.slowConfig()
 	percentile := strings.TrimSpace(query.Get("percentile"))
 	above := strings.TrimSpace(query.Get("above"))
+	if query.Has("op") {
+		cfg.Op = query.Get("op")
+	}
 	switch {
 	case above != "":
 		d, err := time.ParseDuration(above)
@@ -221,8 +249,11 @@ func (s *Service) slowOf(id int) (*flight.Slow, error) {
 	return c, nil
 }
 
-// slowView shows the waits of an operation on a page of pprof: above all the source of their lines.
+// slowView shows the waits of an operation, or of the slow ones all together, on a page of pprof.
 func (s *Service) slowView(w http.ResponseWriter, r *http.Request) error {
+	if r.PathValue("id") == allSlow {
+		return s.tailView(w, r)
+	}
 	id, err := strconv.Atoi(r.PathValue("id"))
 	if err != nil {
 		return web.NotFound("a slow operation has a number, not %q", r.PathValue("id"))

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/pprof/profile"
@@ -254,6 +255,34 @@ func TestRedirectsAreRelative(t *testing.T) {
 	}
 }
 
+// Below a prefix that nobody strips the pages work, too, and so does a path that ends there.
+func TestPrefixThatStays(t *testing.T) {
+	h := handler(t, profiling.Config{})
+	mux := http.NewServeMux()
+	mux.Handle("/admin/debug/pprof/", h)
+	srv := httptest.NewServer(mux)
+	defer srv.Close()
+	page := get(t, srv.URL+"/admin/debug/pprof/")
+	require.Equal(t, http.StatusOK, page.status)
+	require.Contains(t, page.body, srv.URL[len("http://"):]+"/admin/debug/pprof/heap", "the command to copy")
+	at := srv.URL + "/admin/debug/pprof/"
+	for path, status := range map[string]int{
+		"live": 200, "live.json": 200, "slow/": 200, "heap": 200, "ui/new?type=goroutine": 303,
+		"ui/1/top": 200, "assets/style.css": 200, "nosuch": 404,
+	} {
+		if path != "ui/1/top" {
+			require.Equal(t, status, get(t, at+path).status, path)
+		}
+	}
+	require.Equal(t, http.StatusOK, get(t, at+"ui/1/top").status)
+	require.Equal(t, http.StatusSeeOther, request(h, "/a/b/debug/pprof").Code)
+	require.Equal(t, http.StatusOK, request(h, "/a%2fb/debug/pprof/ui/1/top?x=%2Fdebug").Code)
+	require.Equal(t, http.StatusNotFound, request(h, "/a/debug/pprofile").Code)
+	require.Equal(t, http.StatusForbidden, request(h, "/healthz/debug/pprof/", func(r *http.Request) {
+		r.RemoteAddr = "203.0.113.7:9"
+	}).Code, "it is guarded as ever")
+}
+
 // Pages are rendered while captures are taken: the driver's package variables
 // are the danger here, for the race detector to see.
 func TestPagesAndCapturesAtOnce(t *testing.T) {
@@ -329,7 +358,7 @@ func TestPprofPagesBelongToTheSite(t *testing.T) {
 	}
 	for id, name := range map[string]string{
 		"2": "goroutine, capture 2", "2-1": "goroutine, capture 2 minus 1",
-		"2-1-share": "goroutine, capture 2 minus 1, of equal totals",
+		"2-1-share": "goroutine, capture 2 minus 1",
 	} {
 		views := []string{"flamegraph", "top", "peek", "source"}
 		if id != "2" { // where nothing has changed, there is no line to show
@@ -360,6 +389,42 @@ func TestPprofPagesBelongToTheSite(t *testing.T) {
 	a := get(t, srv.URL+"/deep/debug/pprof/ui/1/peek?f=%28", header("Accept", "text/html"))
 	require.Equal(t, http.StatusBadRequest, a.status)
 	require.Contains(t, a.body, "<nav>", "errors are pages of the site, too")
+}
+
+// A difference is per operation where those are known, says so, and names its sides.
+func TestDifferencePerOperation(t *testing.T) {
+	h := handler(t, profiling.Config{})
+	op := h.Op("checkout")
+	for range 2 {
+		for range 10 {
+			op.Done(time.Millisecond)
+		}
+		w := request(h, "/debug/pprof/ui/new?type=allocs")
+		require.Equal(t, http.StatusSeeOther, w.Code, w.Body)
+	}
+	page := func(path string) string {
+		w := request(h, "/debug/pprof/ui/"+path)
+		require.Equal(t, http.StatusOK, w.Code, w.Body)
+		return w.Body.String()
+	}
+	diff := page("2-1/flamegraph")
+	require.Contains(t, diff, "per operation: capture 2 had 20 operations and capture 1 10, so what "+
+		"was in it counts 2 times")
+	require.Contains(t, diff, `<i class="positive"></i> more in <b>capture 2</b>`)
+	require.Contains(t, diff, `href="../2-1-measured/flamegraph">as measured<`)
+	require.Contains(t, diff, `href="../1-2/flamegraph">the other way round<`)
+	require.Contains(t, page("2-1-measured/top"), `href="../2-1/top">per operation<`)
+	require.Contains(t, page("2-1-share/top"), "of equal totals")
+	require.NotContains(t, page("2/flamegraph"), "another build")
+	w := request(h, "/debug/pprof/ui/diff?of=2&base=1&scale=measured")
+	require.Equal(t, "./2-1-measured/flamegraph", w.Header().Get("Location"))
+	require.Equal(t, http.StatusBadRequest, request(h, "/debug/pprof/ui/diff?of=2&base=1&scale=x").Code)
+
+	// Of what is as it was, operations say nothing.
+	for range 2 {
+		request(h, "/debug/pprof/ui/new?type=goroutine")
+	}
+	require.Contains(t, page("4-3/flamegraph"), "it is not known how many operations there were")
 }
 
 // The lines in a report on contention lead to their source.

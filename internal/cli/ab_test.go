@@ -69,6 +69,15 @@ func TestArgumentsOfASide(t *testing.T) {
 	require.NotContains(t, strings.Join(a.arguments(staged, ""), " "), "--duration")
 	a.sweep.Stages = nil
 
+	file := filepath.Join(t.TempDir(), "own.json")
+	require.NoError(t, os.WriteFile(file, []byte(ownWorkload), 0o600))
+	described := steps[3]
+	described.Config.Workload, err = bench.ReadWorkload(file)
+	require.NoError(t, err)
+	args := a.arguments(described, "")
+	require.Equal(t, "--workload="+file, args[1])
+	require.NotContains(t, strings.Join(args, " "), "--file=")
+
 	e.args = a.arguments(steps[3], "p")
 	ctx, err = e.parse()
 	require.NoError(t, err)
@@ -180,3 +189,8 @@ func TestWrongArgumentsOfAB(t *testing.T) {
 		refused(t, append([]string{"ab"}, strings.Fields(c.args)...), c.want...)
 	}
 }
+
+const ownWorkload = `{"name": "own", "doc": "Reads.", "params": {"keys": 10},
+	"tables": {"t": {"records": "keys", "number": 1}},
+	"draws": {"any": {"table": "t", "by": "uniform"}},
+	"operations": {"look": {"weight": 1, "steps": [{"get": "t", "key": "any"}]}}}`

@@ -96,7 +96,7 @@ func startProfiler(
 		Maps:     p.sources(name, tables),
 		Workload: p.workload,
 		Runs:     runPages(program),
-		Metrics:  prom.Handler(p.sources(exportedName, tables), nil),
+		Metrics:  prom.Handler(p.sources(exportedName, tables), p.totals.exported),
 		Slow:     slow,
 		Auto:     rules,
 
@@ -138,6 +138,7 @@ func (p *profiler) Running(step bench.Step, t *bench.Trial) { p.running(t, step.
 
 // Done implements [bench.Observer].
 func (p *profiler) Done(step bench.Step, m bench.Measurement) error {
+	p.settle()
 	p.stopped()
 	name := stepName(step)
 	if m.Interrupted {
@@ -150,11 +151,11 @@ func (p *profiler) Done(step bench.Step, m bench.Measurement) error {
 // running says that the map for c has been filled, and that t knows its figures.
 func (p *profiler) running(t *bench.Trial, c bench.Config) {
 	p.watch(t, c)
-	p.runs(t)
+	p.runs(t, operationName(c))
 }
 
 // stopped says that there is no map any more.
-func (p *profiler) stopped() { p.runs(nil) }
+func (p *profiler) stopped() { p.runs(nil, "") }
 
 // instrumented reports whether something was looked at since then in a way that
 // makes results worthless.
@@ -176,13 +177,12 @@ type board struct {
 	step    bench.Step
 	next    *bench.Step
 	trial   *bench.Trial // nil between the samples
+	doing   string       // the name of its operations
 	labels  bool         // a CPU profile is being taken
 	results [][]string
 	ended   bool
 
-	// Of the goroutine that calls workload alone.
-	live              recent
-	ops, aborts, errs uint64 // of all runs so far
+	totals totals
 }
 
 func (b *board) start(step bench.Step, next *bench.Step) {
@@ -201,11 +201,11 @@ func (b *board) end() {
 	b.ended, b.next = true, nil
 }
 
-// runs says what trial there is, if any.
-func (b *board) runs(t *bench.Trial) {
+// runs says what trial there is, if any, and the name of its operations.
+func (b *board) runs(t *bench.Trial, doing string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.trial = t
+	b.trial, b.doing = t, doing
 	if t != nil {
 		t.LabelOperations(b.labels)
 	}
@@ -286,7 +286,7 @@ func (b *board) stats(table string) mvcc.Stats {
 // workload says what is running and how far it is.
 func (b *board) workload() profiling.Workload {
 	b.mu.Lock()
-	t, step, next, begun := b.trial, b.step, b.next, b.begun
+	step, next, begun := b.step, b.next, b.begun
 	w := profiling.Workload{
 		Done:    step.Index,
 		Of:      step.Of,
@@ -304,34 +304,18 @@ func (b *board) workload() profiling.Workload {
 		passed := time.Since(begun)
 		w.Left = passed / time.Duration(step.Index) * time.Duration(step.Of-step.Index)
 	}
-	if t != nil {
-		w.Latency = b.read(t)
-	}
-	w.Ops, w.Aborts, w.Errors = b.ops, b.aborts, b.errs
+	b.settle()
+	w.Ops, w.Aborts, w.Errors, w.Latency = b.totals.shown()
 	return w
 }
 
-// read adds what t has done since it was last read, and returns the latencies
-// of that.
-func (b *board) read(t *bench.Trial) profiling.Latency {
-	if !b.live.read(t) {
-		return profiling.Latency{}
-	}
-	now, before := &b.live.now, &b.live.before
-	grown := func(now, before uint64) uint64 { return max(now, before) - before }
-	b.ops += grown(now.Ops, before.Ops)
-	b.aborts += grown(now.Aborts, before.Aborts)
-	b.errs += grown(now.Errors, before.Errors)
-	d := now.Response.Since(before.Response)
-	if d.Count() == 0 {
-		return profiling.Latency{}
-	}
-	quantile := func(q float64) time.Duration {
-		v, _ := d.Quantile(q)
-		return v
-	}
-	return profiling.Latency{
-		P50: quantile(.5), P90: quantile(.9), P99: quantile(.99),
-		P999: quantile(.999), P9999: quantile(.9999), Max: d.Max(),
+// settle counts what the trial has done so far, if there is one. Once a run has ended it is all of
+// it.
+func (b *board) settle() {
+	b.mu.Lock()
+	t, doing := b.trial, b.doing
+	b.mu.Unlock()
+	if t != nil {
+		b.totals.read(t, doing)
 	}
 }

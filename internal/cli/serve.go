@@ -12,18 +12,36 @@ import (
 // serveCmd is "mvccbench serve". The fields are the flags; those of a run mean
 // the same.
 type serveCmd struct {
-	Workload  string        `help:"Workload to run: ${enum_workloads}; or a file, as in run." default:"transfer" placeholder:"NAME"`
-	Engine    string        `help:"Map to run it on: ${enum_engines}." default:"mvcc" placeholder:"NAME"`
-	Threads   int           `help:"Number of goroutines." default:"4" placeholder:"N"`
-	Duration  time.Duration `help:"Time after which to end; 0 for never." default:"0s" placeholder:"TIME"`
-	Row       time.Duration `help:"Time that each row of the results covers." default:"10s" placeholder:"TIME"`
-	Rate      *float64      `help:"Operations to start in a second, by all goroutines together, instead of as many as possible." placeholder:"OPS/S"`
-	Keys      *int          `help:"Number of keys." placeholder:"N"`
-	Theta     *float64      `help:"Skew of the Zipf distribution, from 0 (uniform) up." placeholder:"X"`
-	ReadPct   *int          `help:"Percentage of operations that read." placeholder:"PCT"`
-	Isolation *string       `help:"Level of read-write transactions: serializable or snapshot. Default: what the file of the workload says, else serializable." placeholder:"LEVEL"`
-	Seed      uint64        `help:"Seed of all random choices." default:"1" placeholder:"N"`
-	HTTP      string        `name:"http" help:"Serve the dashboard on ADDR; auto is ${http_addr}, or a free port if that is taken. An address that other machines can reach needs a token in the environment variable MVCCBENCH_TOKEN." default:"auto" placeholder:"ADDR"`
+	Workload string        `help:"Workload to run: ${enum_workloads}; or a file, as in run." default:"transfer" placeholder:"NAME" group:"What to run"`
+	Engine   string        `help:"Map to run it on: ${enum_engines}." default:"mvcc" placeholder:"NAME" group:"What to run"`
+	Threads  int           `help:"Number of goroutines." default:"4" placeholder:"N" group:"What to run"`
+	Duration time.Duration `help:"Time after which to end; 0 for never." default:"0s" placeholder:"TIME" group:"What to run"`
+	Row      time.Duration `help:"Time that each row of the results covers." default:"10s" placeholder:"TIME" group:"What to run"`
+
+	Rate          *float64      `help:"Operations to start in a second, by all goroutines together, instead of as many as possible." placeholder:"OPS/S" group:"Load"`
+	Arrival       string        `help:"With --rate: operations come at fixed distances, or at random like requests of many users: fixed or poisson." enum:"fixed,poisson" default:"fixed" placeholder:"KIND" group:"Load"`
+	Retries       *int          `help:"Retry an operation that does not commit so many times at most, then give it up and count an error. Without the flag it is retried until it commits." placeholder:"N" group:"Load"`
+	AuditInterval time.Duration `help:"Time from one audit to the next; 0 for no pause between them." default:"${audit_interval}" placeholder:"TIME" group:"Load"`
+	Seed          uint64        `help:"Seed of all random choices." default:"1" placeholder:"N" group:"Load"`
+
+	Keys      *int     `help:"Number of keys." placeholder:"N" group:"Parameters of the workload (defaults: see list)"`
+	Theta     *float64 `help:"Skew of the Zipf distribution, from 0 (uniform) up." placeholder:"X" group:"Parameters of the workload (defaults: see list)"`
+	ReadPct   *int     `help:"Percentage of operations that read." placeholder:"PCT" group:"Parameters of the workload (defaults: see list)"`
+	TxnSize   *int     `help:"Number of reads and writes in a transaction." placeholder:"N" group:"Parameters of the workload (defaults: see list)"`
+	ValueSize *string  `help:"Bytes of a value, such as 100, or 16-1024 for sizes at random between the two." placeholder:"BYTES" group:"Parameters of the workload (defaults: see list)"`
+	Isolation *string  `help:"Level of read-write transactions: serializable or snapshot. Default: what the file of the workload says, else serializable." placeholder:"LEVEL" group:"Parameters of the workload (defaults: see list)"`
+
+	GCInterval  *time.Duration `name:"gc-interval" help:"Time between two looks at which epochs are being read." placeholder:"TIME" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
+	GCWorkers   *int           `name:"gc-workers" help:"Number of goroutines that prune; 0 leaves it to the committers." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
+	GCQueue     *int           `name:"gc-queue" help:"Buckets of the index, of a few keys each, that may wait to be pruned." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
+	GCThreshold *int           `name:"gc-threshold" help:"New versions of a key after which its committer prunes it." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
+
+	LatencySample string `help:"Time one operation in N, at random distances; auto chooses N so that reading the clock takes less than 1 % of the time, off times none: then /metrics has no operations." default:"auto" placeholder:"N" group:"Measuring"`
+	Verify        bool   `help:"Check at the end that the map holds what it must. What is read is checked as it is read in any case." default:"true" negatable:"" group:"Measuring"`
+
+	Config configFlag `help:"Take flags from FILE, a JSON object such as {\"threads\": 8, \"rate\": 1000}; those on the command line win." placeholder:"FILE" group:"Measuring"`
+
+	HTTP string `name:"http" help:"Serve the dashboard on ADDR; auto is ${http_addr}, or a free port if that is taken. An address that other machines can reach needs a token in the environment variable MVCCBENCH_TOKEN." default:"auto" placeholder:"ADDR" group:"Profiles in the browser"`
 
 	slowFlags `embed:""`
 	autoFlags `embed:""`
@@ -44,16 +62,23 @@ func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 			Engine:        []string{c.Engine},
 			Threads:       []int{c.Threads},
 			Count:         1,
-			Arrival:       string(bench.FixedArrivals),
-			AuditInterval: bench.DefaultAuditInterval,
+			Arrival:       c.Arrival,
+			Retries:       c.Retries,
+			AuditInterval: c.AuditInterval,
 			Seed:          c.Seed,
 			Keys:          listOf(c.Keys),
 			Theta:         listOf(c.Theta),
 			ReadPct:       listOf(c.ReadPct),
+			TxnSize:       listOf(c.TxnSize),
+			ValueSize:     listOf(c.ValueSize),
 			Rate:          listOf(c.Rate),
 			Isolation:     listOf(c.Isolation),
-			LatencySample: []string{autoSample},
-			Verify:        true,
+			GCInterval:    c.GCInterval,
+			GCWorkers:     listOf(c.GCWorkers),
+			GCQueue:       c.GCQueue,
+			GCThreshold:   c.GCThreshold,
+			LatencySample: []string{c.LatencySample},
+			Verify:        c.Verify,
 		},
 		slowFlags: c.slowFlags,
 		HTTP:      c.HTTP,
@@ -98,15 +123,18 @@ func (c *serveCmd) Run(e *Env) error {
 	}
 	name := fmt.Sprintf("%s, %s, %s", config.Workload.Name, config.Engine.Name,
 		threads(config.Threads))
-	fmt.Fprintf(e.stderr, "dashboard: %s\n%s; end with Ctrl-C\n", profiles.url(), name)
-	return serve(ctx, e, profiles, config, name, c.Row)
+	fmt.Fprintf(e.stderr, "dashboard: %s\n", profiles.url())
+	for _, url := range profiles.server.URLs()[1:] {
+		fmt.Fprintf(e.stderr, "from other machines: %s\n", url)
+	}
+	fmt.Fprintf(e.stderr, "%s; end with Ctrl-C\n", name)
+	return c.serve(ctx, e, profiles, config, name)
 }
 
 // serve runs one workload, and a row of results for each stretch of time, until
 // ctx ends.
-func serve(
+func (c *serveCmd) serve(
 	ctx context.Context, e *Env, profiles *profiler, config bench.Config, name string,
-	row time.Duration,
 ) error {
 	profiles.phase("filling the map for " + name)
 	trial, err := bench.New(config)
@@ -120,20 +148,25 @@ func serve(
 	var ops uint64
 	var took time.Duration
 	for ctx.Err() == nil {
-		m, err := trial.RunFor(ctx, row, true)
+		m, err := trial.RunFor(ctx, c.Row, true)
 		if err != nil && !(ctx.Err() != nil && errors.Is(err, context.Cause(ctx))) {
 			return err
 		}
+		profiles.settle()
 		ops += m.Ops
 		took += m.Wall
 		if m.Ops > 0 {
 			profiles.row(time.Now().Format(time.TimeOnly), m)
 		}
 	}
-	if err := trial.Verify(); err != nil {
-		return err
+	verified := ""
+	if c.Verify {
+		if err := trial.Verify(); err != nil {
+			return err
+		}
+		verified = ", verified"
 	}
-	fmt.Fprintf(e.stdout, "%s: %d operations in %v, verified\n", name, ops,
-		took.Round(time.Millisecond))
+	fmt.Fprintf(e.stdout, "%s: %d operations in %v%s\n", name, ops, took.Round(time.Millisecond),
+		verified)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -86,6 +87,7 @@ type drawn struct {
 		Title  string
 		Charts []struct {
 			Title  string
+			First  int
 			Series []struct{ Name string }
 		}
 	}
@@ -103,14 +105,12 @@ func draw(url string) (d drawn) {
 	if json.Unmarshal([]byte(fetch(url+"/debug/pprof/live.json")), &d) != nil {
 		return d
 	}
-	i := 0
 	for _, g := range d.Groups {
 		for _, c := range g.Charts {
-			for _, s := range c.Series {
-				if slices.ContainsFunc(d.Columns[i], func(v *float64) bool { return v != nil && *v > 0 }) {
+			for i, s := range c.Series {
+				if slices.ContainsFunc(d.Columns[c.First+i], func(v *float64) bool { return v != nil && *v > 0 }) {
 					d.positive[g.Title+"/"+c.Title+"/"+s.Name] = true
 				}
-				i++
 			}
 		}
 	}
@@ -169,17 +169,22 @@ func TestServeTakesCapturesByItself(t *testing.T) {
 
 func TestServeRefusesBadArguments(t *testing.T) {
 	for arg, want := range map[string]string{
-		"--http=off":          "--http: expected an address",
-		"--http=0.0.0.0:0":    tokenVariable,
-		"--workload=nonsense": "--workload: unknown workload",
-		"--engine=nonsense":   "--engine: unknown engine",
-		"--threads=0":         "--threads: expected",
-		"--row=0s":            "--row: expected",
-		"--duration=-1s":      "--duration: expected",
-		"--keys=0":            "--keys: expected",
-		"--isolation=none":    "isolation",
-		"--capture-every=1s":  "--capture-every: expected a time of at least 10s",
-		"--capture-above=-1s": "--capture-above: expected a time above 0",
+		"--http=off":           "--http: expected an address",
+		"--http=0.0.0.0:0":     tokenVariable,
+		"--workload=nonsense":  "--workload: unknown workload",
+		"--engine=nonsense":    "--engine: unknown engine",
+		"--threads=0":          "--threads: expected",
+		"--row=0s":             "--row: expected",
+		"--duration=-1s":       "--duration: expected",
+		"--keys=0":             "--keys: expected",
+		"--isolation=none":     "isolation",
+		"--retries=-1":         "--retries: expected",
+		"--value-size=x":       "--value-size: expected",
+		"--latency-sample=x":   "--latency-sample: expected",
+		"--audit-interval=-1s": "--audit-interval: expected",
+		"--config=/no/such":    "--config: expected",
+		"--capture-every=1s":   "--capture-every: expected a time of at least 10s",
+		"--capture-above=-1s":  "--capture-above: expected a time above 0",
 	} {
 		refused(t, []string{"serve", arg}, want)
 	}
@@ -191,4 +196,61 @@ func TestServeEndsAfterItsTime(t *testing.T) {
 	require.Contains(t, stdout, "verified")
 	require.NotContains(t, stderr, "0123456789abcdef")
 	require.True(t, strings.HasPrefix(stderr, "dashboard: http://"))
+}
+
+// What a run may be told of a load, serve may be told too. A flag that makes no sense for it is
+// named here, with the reason.
+func TestServeHasTheFlagsOfRun(t *testing.T) {
+	senseless := map[string]string{
+		"count": "there are no samples", "ops": "it goes on", "warmup": "it is looked at meanwhile",
+		"interval": "the dashboard has charts", "summary": "there is none", "quiet": "it says one line",
+		"hold": "it does", "profile": "the pages take profiles",
+		"format": "it writes no results", "output": "likewise", "json": "likewise", "csv": "likewise",
+		"hgrm": "likewise", "hlog": "likewise", "events": "likewise",
+		"threshold": "it goes on, and judges nothing", "find-rate": "likewise", "resolution": "likewise",
+		"stages": "they have an end", "overwrite": "likewise", "report": "likewise", "save": "likewise",
+	}
+	flags := func(command string) (list []string) {
+		stdout, _ := succeed(t, command, "--help")
+		for _, m := range regexp.MustCompile(`(?m)^ +(?:-\w, +)?--(?:\[no-\])?([a-z-]+)`).
+			FindAllStringSubmatch(stdout, -1) {
+			list = append(list, m[1])
+		}
+		return list
+	}
+	serve := flags("serve")
+	require.Contains(t, serve, "gc-workers")
+	for _, name := range flags("run") {
+		if senseless[name] == "" {
+			require.Contains(t, serve, name)
+		} else {
+			require.NotContains(t, serve, name, senseless[name])
+		}
+	}
+}
+
+// Operations are at /metrics, under the names that the dashboard for Grafana asks for; every flag
+// of the load has its effect.
+func TestServeExportsOperations(t *testing.T) {
+	s := start(t, "serve", "--workload=ycsb-a", "--http=127.0.0.1:0", "--keys=100", "--threads=2",
+		"--rate=500", "--arrival=poisson", "--retries=3", "--txn-size=2", "--value-size=10-20",
+		"--gc-workers=1", "--gc-interval=5ms", "--latency-sample=1", "--no-verify")
+	url := s.stderr.await(t, `dashboard: (http://\S+)`)
+	count := regexp.MustCompile(
+		`(?m)^operation_duration_seconds_count\{operation="ycsb-a on mvcc"\} [1-9]\d*$`)
+	require.Eventually(t, func() bool {
+		return count.MatchString(fetch(url + "/metrics"))
+	}, watchdog, 50*time.Millisecond)
+	require.Contains(t, fetch(url+"/metrics"), `operation_errors_total{operation="ycsb-a on mvcc"} `)
+	dashboard, err := os.ReadFile("../../profiling/prom/dashboard.json")
+	require.NoError(t, err)
+	metrics := fetch(url + "/metrics")
+	asked := regexp.MustCompile(`(operation|mvccmap|process|go)_[a-z_]+\{`).FindAllString(string(dashboard), -1)
+	require.Greater(t, len(asked), 10)
+	for _, name := range asked {
+		name = strings.TrimSuffix(name, "{")
+		require.Regexp(t, `(?m)^`+name+`[{ ]`, metrics, "what the dashboard for Grafana asks for")
+	}
+	s.stop(t, ExitOK)
+	require.NotContains(t, s.stdout.String(), "verified")
 }

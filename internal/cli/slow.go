@@ -42,5 +42,5 @@ func (f slowFlags) latencySample(flag []string) []string {
 // watch has the service know what the operations of t take, so that it can explain
 // the slow ones if that is wanted, now or later.
 func (p *profiler) watch(t *bench.Trial, c bench.Config) {
-	t.Watch(p.server.Op(c.Workload.Name + " on " + c.Engine.Name).Watch)
+	t.Watch(p.server.Op(operationName(c)).Watch)
 }

@@ -20,6 +20,8 @@ var areas = []struct{ prefix, title string }{
 	{"gobtext-", "Package gobtext: what gob has written, without the types"},
 	{"profiling-", "Package profiling: reports on waits"},
 	{"slow-", "Package slow of profiling: what slow operations waited for"},
+	{"wall-", "Package wall of profiling: what all goroutines do"},
+	{"pprofui-", "Package pprofui of profiling: pages of profiles"},
 	{"flight-", "Package flight of profiling: the recording"},
 	{"prom-", "Package prom of profiling: metrics"},
 	{"machine-", "Package machine: what else the machine does"},

@@ -4,6 +4,7 @@ package report
 type section struct {
 	Workload string     `json:"-"`
 	Rows     [][]string `json:"-"` // of the table of medians
+	Heat     []heatMap  `json:"-"` // if there are too many charts
 	Charts   []chart    `json:"charts"`
 }
 

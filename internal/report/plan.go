@@ -52,6 +52,9 @@ func plan(r *results.Run) []section {
 			}
 			s.Charts = append(s.Charts, p.againstThreads(same)...)
 		}
+		if len(s.Charts) > manyCharts {
+			s.Heat = heatMaps(of)
+		}
 		sections = append(sections, s)
 	}
 	return sections

@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { format, element, frame, resolved, axis, yAxis, newPlot, onScheme, fit } = drawing;
+  const { format, element, frame, svg, sample, resolved, axis, yAxis, newPlot, onScheme, fit } = drawing;
   const hues = 6;
 
   // A series differs from others by colour and mark: the number of corners, and where the first is.
@@ -19,17 +19,8 @@
   }
 
   function swatch(li, place) {
-    const svg = (tag, parent, attributes) => {
-      const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
-      for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
-      parent.append(e);
-      return e;
-    };
     const stroke = `var(--c${place % hues})`;
-    const box = svg("svg", li, { viewBox: "-16 -7 32 14", "aria-hidden": true });
-    const line = { x1: -16, x2: 16, "stroke-width": 2, "stroke-dasharray": dash(place).join(" ") };
-    svg("line", box, { stroke, ...line });
-    svg("polygon", box, { fill: stroke, points: outline(place, 5).join(" ") });
+    svg("polygon", sample(li, stroke, dash(place)), { fill: stroke, points: outline(place, 5).join(" ") });
   }
 
   // Returns the points of a chart by x. If there is only one x, each series gets its own, side by

@@ -18,7 +18,7 @@
   // How many seconds the server takes for what is asked for, 0 for what there is now.
   function seconds(query) {
     const n = Number(query.get("seconds")) ||
-      (query.get("type") === "cpu" ? Number(form.dataset.cpu) : 0);
+      (["cpu", "wall"].includes(query.get("type")) ? Number(form.dataset.cpu) : 0);
     return Math.min(n, Number(form.dataset.longest));
   }
 
@@ -66,6 +66,14 @@
     button.remove();
     ready.textContent = li.textContent;
   }
+
+  // The commands to copy have the address of this page: a proxy may have shortened it for the server.
+  const commands = document.getElementById("commands"), { at, plain, token } = commands.dataset;
+  const here = location.host + location.pathname.replace(/\/debug\/pprof\/$/, "");
+  const own = [`${location.protocol}//${token}${here}`, `${location.protocol}//${here}`];
+  const code = commands.querySelector("code");
+  code.textContent = code.textContent.replaceAll(`${at}/debug`, `${own[0]}/debug`)
+    .replaceAll(`${plain}/debug`, `${own[1]}/debug`);
 
   form.addEventListener("submit", e => {
     e.preventDefault();

@@ -52,9 +52,7 @@ const drawing = (() => {
     const when = element("time", card, "");
     element("p", card, "", spec.about);
     const holder = element("div", card, "plot");
-    holder.setAttribute("role", "img");
-    holder.setAttribute("aria-label",
-      [spec.title, spec.about, "the figures are in the list that follows"].filter(Boolean).join(": "));
+    holder.dataset.name = [spec.title, spec.about].filter(Boolean).join(": ");
     const legend = element("ul", card, "legend");
     const values = spec.series.map((s, i) => {
       const li = element("li", legend);
@@ -63,6 +61,20 @@ const drawing = (() => {
       return element("b", li, "", "–");
     });
     return { card, when, holder, legend, values };
+  }
+
+  function svg(tag, parent, attributes) {
+    const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
+    parent.append(e);
+    return e;
+  }
+
+  // Draws what a line looks like into a legend, and returns the drawing.
+  function sample(li, stroke, dash) {
+    const box = svg("svg", li, { viewBox: "-16 -7 32 14", "aria-hidden": true });
+    svg("line", box, { stroke, x1: -16, x2: 16, "stroke-width": 2, "stroke-dasharray": dash.join(" ") });
+    return box;
   }
 
   // The colour that a variable of the style sheet has in this scheme: a canvas does
@@ -102,14 +114,21 @@ const drawing = (() => {
     return y;
   }
 
-  // A plot of a chart, as high as its place, that has nothing but what opts adds.
-  const newPlot = (holder, opts, data) => new uPlot({
-    width: Math.max(Math.floor(holder.clientWidth), 200),
-    height: holder.clientHeight,
-    legend: { show: false },
-    ...opts,
-    cursor: { drag: { x: false, y: false }, points: { size: 6 }, y: false, ...opts.cursor },
-  }, data, holder);
+  // A plot of a chart, as high as its place, that has nothing but what opts adds. Its picture has
+  // the name of the chart.
+  function newPlot(holder, opts, data) {
+    const plot = new uPlot({
+      width: Math.max(Math.floor(holder.clientWidth), 200),
+      height: holder.clientHeight || 150, // it may be folded away
+      legend: { show: false },
+      ...opts,
+      cursor: { drag: { x: false, y: false }, points: { size: 6 }, y: false, ...opts.cursor },
+    }, data, holder);
+    const picture = holder.querySelector("canvas");
+    picture.setAttribute("role", "img");
+    picture.setAttribute("aria-label", holder.dataset.name);
+    return plot;
+  }
 
   // Calls redraw when the colours have changed.
   const onScheme = redraw =>
@@ -124,5 +143,5 @@ const drawing = (() => {
     }
   });
 
-  return { format, element, frame, resolved, axis, yAxis, newPlot, onScheme, fit };
+  return { format, element, frame, svg, sample, resolved, axis, yAxis, newPlot, onScheme, fit };
 })();

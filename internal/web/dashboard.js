@@ -6,13 +6,15 @@
 (() => {
   const base = document.body.dataset.base;
   const $ = id => document.getElementById(id);
-  const { format, element, frame, resolved, axis, yAxis, newPlot, onScheme, fit } = drawing;
+  const { format, element, frame, sample, resolved, axis, yAxis, newPlot, onScheme, fit } = drawing;
 
   const every = 1000;             // milliseconds between two questions
   let boot = "", seq = 0, length = 600, interval = 1;
+  const me = Math.random().toString(36).slice(2); // tells dashboards apart
   let times = [], columns = [];   // all points; columns in the order of the series
-  let charts = [];                // {card, plot, spec, first, visible, drawn, values}
-  let paused = false, timer = 0, asking = false;
+  let charts = [];                // {card, plot, spec, part, quiet, visible, drawn, values}
+  let parts = [];                 // {grid, fold, summary, folded, names}, one for each group
+  let paused = false, timer = 0, asking = false, finished = false;
 
   const left = s => s >= 3600 ? `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`
     : s >= 60 ? `${Math.floor(s / 60)} min ${Math.floor(s % 60)} s` : `${Math.ceil(s)} s`;
@@ -38,23 +40,84 @@
       if (c.plot) c.plot.destroy();
     }
     charts = [];
+    parts = [];
     const main = $("charts"), results = $("results"), ops = $("operations");
     main.replaceChildren(ops, results);
-    let first = 0;
     for (const g of groups) {
       element("h2", main, "", g.title);
-      const grid = element("div", main, "grid");
+      const part = { grid: element("div", main, "grid"), fold: element("details", main, "quiet") };
+      part.summary = element("summary", part.fold);
+      part.folded = element("div", part.fold, "grid");
+      parts.push(part);
       for (const spec of g.charts) {
-        const parts = frame(grid, spec, (li, i) => element("i", li, "k" + i % 6));
-        parts.card.dataset.chart = g.title + "/" + spec.title;
-        const c = { ...parts, spec, first, visible: false, plot: null };
+        const made = frame(part.folded, spec, (li, i) => sample(li, `var(--c${i % hues})`, dash(i)));
+        made.card.dataset.chart = g.title + "/" + spec.title;
+        const c = { ...made, spec, part, first: spec.first, quiet: true, visible: false, plot: null };
+        addFigures(c);
         charts.push(c);
-        first += spec.series.length;
         c.plot = plot(c);
         seen.observe(c.card);
         sized.observe(c.holder);
       }
       if (g === groups[0]) main.append(results);
+    }
+  }
+
+  // Lines differ by colour and by how they are broken.
+  const hues = 6, dashes = [[], [7, 3], [2, 3], [10, 3, 2, 3], [4, 2], [14, 4]];
+  const dash = i => dashes[(i + Math.floor(i / hues)) % dashes.length];
+
+  // Folds the charts away that never had a value, and takes out those that have.
+  function fold(had) {
+    for (const part of parts) {
+      const list = charts.filter(c => c.part === part);
+      for (const c of list) {
+        c.quiet = !c.spec.series.some((s, i) => had[c.first + i] === "1");
+        const place = c.quiet ? part.folded : part.grid;
+        if (c.card.parentNode === place) continue;
+        // Behind those before it that are in the same place.
+        const before = list.slice(0, list.indexOf(c)).findLast(d => d.quiet === c.quiet);
+        if (before) before.card.after(c.card); else place.prepend(c.card);
+      }
+      const quiet = list.filter(c => c.quiet);
+      part.fold.hidden = !quiet.length;
+      const text = quiet.map(c => c.spec.title).join(", ");
+      if (part.names === text) continue;
+      part.names = text;
+      part.summary.replaceChildren();
+      element("b", part.summary, "", quiet.length === 1 ? "1 chart" : `${quiet.length} charts`);
+      part.summary.append(" without a value so far, or always zero: " + text);
+    }
+  }
+
+  // Adds the table of a chart, for those who do not see the picture.
+  function addFigures(c) {
+    const box = element("details", c.card, "figures");
+    element("span", element("summary", box, "", "Table"), "sr", " of " + c.spec.title);
+    const scroll = element("div", box, "scroll");
+    scroll.tabIndex = 0;
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-label", c.spec.title);
+    c.table = element("table", scroll);
+    c.figures = box;
+    box.addEventListener("toggle", () => tabulate(c));
+  }
+
+  // Fills the table of a chart: the newest row first, at most a dozen over what is shown.
+  const mostRows = 12;
+  function tabulate(c) {
+    if (!c.figures.open) return;
+    const [at, ...lines] = c.plot.data;
+    const step = Math.max(Math.ceil(at.length / mostRows), 1);
+    c.table.replaceChildren();
+    const row = (parent, tag, cells) => {
+      const tr = element("tr", parent);
+      for (const cell of cells) element(tag, tr, "", cell);
+    };
+    row(element("thead", c.table), "th", ["Time", ...c.spec.series.map(s => s.name)]);
+    const body = element("tbody", c.table);
+    for (let i = at.length - 1; i >= 0; i -= step) {
+      row(body, "td", [clock.format(at[i] * 1000), ...lines.map(l => format(l[i], c.spec.unit))]);
     }
   }
 
@@ -76,7 +139,7 @@
       scales: { x: { time: true, range: extent }, y: { distr: log ? 3 : 1, range } },
       axes: [{ ...axis(), size: 24, space: 70, values: clocks }, yAxis(spec.unit, log)],
       series: [{}, ...spec.series.map((s, i) => ({
-        label: s.name, stroke: resolved("--c" + i % 6), width: 1.5, spanGaps: false, points: { show: false },
+        label: s.name, stroke: resolved("--c" + i % hues), dash: dash(i), width: 1.5, spanGaps: false, points: { show: false },
       }))],
       hooks: { setCursor: [() => legend(c)] },
     }, [[], ...spec.series.map(() => [])]);
@@ -106,6 +169,7 @@
     c.plot.setData(data);
     c.drawn = times.length > 1;
     legend(c);
+    tabulate(c);
   }
 
   // Shows the values under the cursor, or else the newest.
@@ -135,7 +199,8 @@
   function show(now) {
     const box = $("now");
     box.classList.remove("lost");
-    $("state").textContent = paused ? "Paused" : now.ended ? "Has ended; its results are below" : now.captures ? "Running now · being captured: " + now.captures : "Running now";
+    finished = now.finished === true;
+    $("state").textContent = finished ? `Finished at ${clock.format(Date.now())}; what is shown stays` : paused ? "Paused" : now.ended ? "Has ended; its results are below" : now.captures ? "Running now · being captured: " + now.captures : "Running now";
     $("phase").textContent = now.phase || "The program does not say what runs now.";
     $("age").textContent = now.phase_age_s ? "for " + left(now.phase_age_s) : "";
     $("progress").hidden = !now.of;
@@ -191,7 +256,7 @@
   // ---- polling
 
   async function ask() {
-    const res = await fetch(`${base}live.json?after=${seq}&span=${span()}&boot=${encodeURIComponent(boot)}`, {
+    const res = await fetch(`${base}live.json?page=${me}&after=${seq}&span=${span()}&boot=${encodeURIComponent(boot)}`, {
       signal: AbortSignal.timeout(15000), cache: "no-store", credentials: "same-origin",
     });
     if (!res.ok) throw new Error((await res.text()).trim() || res.statusText);
@@ -213,6 +278,7 @@
       for (const c of columns) c.splice(0, surplus);
     }
     show(a.now);
+    fold(a.had);
     if (a.times.length || a.groups) drawAll();
   }
 
@@ -223,13 +289,18 @@
     try {
       await ask();
     } catch (e) {
-      $("now").classList.add("lost");
-      const why = e.name === "TimeoutError" ? "it takes too long" : e.name === "TypeError" ? "the program has ended, or cannot be reached" : e.message;
-      const last = times.length ? " What is shown is from " + clock.format(times[times.length - 1] * 1000) + "." : "";
-      $("state").textContent = `No answer, asking again: ${why}.${last}`;
+      if (!finished) lost(e);
     }
     asking = false;
-    if (!paused && !document.hidden) timer = setTimeout(poll, every);
+    // What has finished may begin anew at the same address.
+    if (!paused && !document.hidden) timer = setTimeout(poll, finished ? 5 * every : every);
+  }
+
+  function lost(e) {
+    $("now").classList.add("lost");
+    const why = e.name === "TimeoutError" ? "it takes too long" : e.name === "TypeError" ? "the program has ended, or cannot be reached" : e.message;
+    const last = times.length ? " What is shown is from " + clock.format(times[times.length - 1] * 1000) + "." : "";
+    $("state").textContent = `No answer, asking again: ${why}.${last}`;
   }
 
   document.addEventListener("visibilitychange", poll);

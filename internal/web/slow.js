@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const parts = ["state", "ops", "kept"];
+  const parts = ["state", "ops", "tails", "kept"];
   const text = page => parts.map(id => page.getElementById(id).innerHTML);
   let shown = text(document);
 

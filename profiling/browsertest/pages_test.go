@@ -37,7 +37,7 @@ func report(t *testing.T, threads string) string {
 	file := filepath.Join(t.TempDir(), "charts.html")
 	var said bytes.Buffer
 	require.Zero(t, cli.Run(t.Context(), []string{
-		"--workload", "counter,zipf-read", "--theta", "0,0.9", "--threads", threads,
+		"--workload", "counter,zipf-read", "--theta", "0,0.5,0.9", "--threads", threads,
 		"--engine", "mvcc,mvcc-direct,rwmutex,mutex,sync.Map,xsync", "--count", "2",
 		"--duration", "10ms", "--warmup", "0", "--http", "off", "-q", "--report", file,
 	}, &said, &said), &said)
@@ -94,8 +94,9 @@ func everything(t *testing.T, b *tab) []view {
 
 	at := srv.URL() + "/debug/pprof/"
 	b.visit(at + "slow/")
-	b.await(`document.querySelector(".card.slow .verdict") !== null`)
-	line := eval[string](b, `document.querySelector(".verdict a").href`)
+	b.await(`document.querySelector(".card.slow:not(.tail) .verdict a") !== null &&
+		document.querySelector(".tail .verdict") !== null`)
+	line := eval[string](b, `document.querySelector(".card.slow:not(.tail) .verdict a").href`)
 	srv.StopSlow()
 	take := func(path string) (page string) {
 		b.visit(at + path + "&label=" + longLabel)
@@ -103,6 +104,7 @@ func everything(t *testing.T, b *tab) []view {
 	}
 	traced := take("contention/new?mode=trace&seconds=1")
 	cheap := take("contention/new?since=start")
+	wall := take("ui/new?type=wall&seconds=0.5")
 	first := strings.TrimSuffix(take("ui/new?type=goroutine"), "flamegraph")
 	second := strings.TrimSuffix(take("ui/new?type=goroutine"), "/flamegraph")
 	diff := second + "-" + strings.TrimPrefix(first, at+"ui/")
@@ -118,6 +120,7 @@ func everything(t *testing.T, b *tab) []view {
 			document.querySelectorAll("#operations tbody tr").length > 2`},
 		{"profiles", at, ""},
 		{"flamegraph", first + "flamegraph", flame},
+		{"wall", wall, flame},
 		{"top", first + "top", `document.querySelector("#rows tr") !== null`},
 		{"peek", first + "peek?f=transfer", ""},
 		{"source", first + "source?f=Serve", ""},
@@ -127,6 +130,7 @@ func everything(t *testing.T, b *tab) []view {
 		{"contention-cheap", cheap, ""},
 		{"slow", at + "slow/", ""},
 		{"slow-source", line, ""},
+		{"slow-flamegraph", at + "slow/all/flamegraph", flame},
 		{"data", at + "data/", `document.querySelectorAll(".data tbody tr").length > 3`},
 		{"records", records, ""},
 		{"runs", at + "runs/", ""},
@@ -209,6 +213,9 @@ func TestEveryPage(t *testing.T) {
 			if strings.HasPrefix(p.name, "report") {
 				b.hasAllCharts()
 			}
+			if p.name == "report" {
+				b.unfolds()
+			}
 			if p.name != "error" && p.name != "compare-nothing" { // browsers tell of their statuses
 				b.clean()
 			}
@@ -241,6 +248,18 @@ func (b *tab) hasAllCharts() {
 		.filter(card => card.querySelector(".legend").innerText.includes("undefined")
 			|| card.querySelectorAll(".legend svg").length === 0).length`))
 	require.Equal(b, 2, eval[int](b, `document.querySelectorAll("details table").length`))
+}
+
+// unfolds fails the test unless the charts of a sweep with many stand below a heat map, and are drawn
+// as wide as others once they are unfolded.
+func (b *tab) unfolds() {
+	b.Helper()
+	b.screen(1280, "light")
+	const folded = `document.querySelector("details.charts")`
+	require.Greater(b, eval[int](b, `document.querySelectorAll("table.heat td.heat8").length`), 0)
+	require.False(b, eval[bool](b, folded+`.open`))
+	width := `document.querySelector(".grid .chart:not(details *) canvas").clientWidth`
+	b.await(folded + `.open = true, Math.abs(` + folded + `.querySelector("canvas").clientWidth - ` + width + `) < 3`)
 }
 
 // contrast is the ratio of the luminances of text and background, as the Web

@@ -134,9 +134,9 @@ func (b *tab) shop() {
 	require.Equal(b, http.StatusOK, b.click("#start button"))
 	require.Eventually(b, func() bool {
 		require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/slow/"))
-		return eval[bool](b, `document.querySelector(".card.slow .verdict") !== null`)
+		return eval[bool](b, `document.querySelector(".card.slow:not(.tail) .verdict") !== null`)
 	}, watchdog, time.Second)
-	b.picture("slow", ".card.slow", 420)
+	b.picture("slow", ".card.slow:not(.tail)", 420)
 	p.stop()
 
 	p = serving(b.T, nil, program, "-http", "127.0.0.1:0", "-fix", "lock")

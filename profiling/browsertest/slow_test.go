@@ -42,10 +42,10 @@ func TestSlowOperationIsNamed(t *testing.T) {
 	require.Equal(t, srv.URL()+"/debug/pprof/slow/", b.address())
 	require.Contains(t, b.text(), "Recording operations above 15ms")
 
-	card := `[...document.querySelectorAll(".card.slow")].find(c => /^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at planted\.go:\d+ \(planted\.TakeLock\)/.test(c.querySelector(".verdict").textContent))`
+	card := `[...document.querySelectorAll(".card.slow:not(.tail)")].find(c => /^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at planted\.go:\d+ \(planted\.TakeLock\)/.test(c.querySelector(".verdict").textContent))`
 	// The page updates itself, around what is being typed.
 	eval[bool](b, `(document.querySelector("#start input[name=percentile]").value = "97", true)`)
-	b.await(card + ` !== undefined && document.querySelectorAll(".card.slow").length > 2`)
+	b.await(card + ` !== undefined && document.querySelectorAll(".card.slow:not(.tail)").length > 2`)
 	require.Equal(t, "97", eval[string](b,
 		`document.querySelector("#start input[name=percentile]").value`))
 	text := eval[string](b, card+`.innerText`)
@@ -61,6 +61,17 @@ func TestSlowOperationIsNamed(t *testing.T) {
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))
 	require.Equal(t, 0, eval[int](b,
 		`document.querySelectorAll(".card.slow small.at:not(:has(a))").length`))
+	// All slow ones together; one kind alone, which stays while the page updates itself.
+	const tail = `[...document.querySelectorAll(".tail")].find(c => c.innerText.startsWith("checkout: "))`
+	b.await(tail + `?.querySelector(".verdict").textContent.includes("waiting for a sync.Mutex at planted.go:")`)
+	require.Equal(t, http.StatusOK, b.click(`#ops a[href="?op=checkout"]`))
+	require.Contains(t, b.text(), "Only checkout is shown below.")
+	b.await(`document.querySelectorAll(".card.slow:not(.tail)").length > 1`)
+	require.Zero(t, eval[int](b, `[...document.querySelectorAll(".card.slow h3")].filter(h => !h.textContent.startsWith("checkout")).length`))
+	b.shoot("slow-only")
+	require.Equal(t, http.StatusOK, b.click(`.tail .links a`))
+	b.await(flame)
+	require.True(t, eval[bool](b, hasBox("TakeLock")))
 	srv.StopSlow() // now nothing makes room
 
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/slow/"))

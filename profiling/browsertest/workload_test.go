@@ -116,7 +116,23 @@ func TestChartsMove(t *testing.T) {
 	pin := `document.querySelector('[data-chart="Map accounts/Age of oldest pin"] .legend b')?.textContent`
 	b.await(`parseFloat(` + pin + `) > 0`)
 
-	require.Zero(t, eval[int](b, `document.querySelectorAll(".plot:not([role=img][aria-label])").length`), "text for screen readers")
+	require.Zero(t, eval[int](b, `document.querySelectorAll("canvas:not([role=img][aria-label])").length`), "text for screen readers")
+
+	// The table of a chart has the figures.
+	table := `document.querySelector('[data-chart="Workload/Throughput"] .figures')`
+	b.await(`(` + table + `.open = true, ` + table + `.querySelectorAll("tbody tr").length > 1)`)
+	require.Regexp(t, `^\d\d:\d\d:\d\d$`, eval[string](b, table+`.querySelector("td").textContent`))
+	b.await(`/^[\d.]+k?\/s$/.test(` + table + `.querySelector("td + td").textContent)`)
+	// The operations, the machine and the runtime come first, and what never had a value is folded.
+	require.Equal(t, "Workload Machine Go runtime Map accounts", eval[string](b,
+		`[...document.querySelectorAll("#charts > h2")].map(h => h.textContent).join(" ")`))
+	folded := `document.querySelector('[data-chart="Map accounts/Claims"]').closest("details.quiet")`
+	require.Contains(t, eval[string](b, folded+`.querySelector("summary").textContent`), "Claims")
+	require.False(t, eval[bool](b, folded+`.open`))
+	require.Zero(t, eval[int](b, `document.querySelectorAll('details.quiet [data-chart$="/Heap"]').length`))
+	// Lines that differ in colour differ without colours, too.
+	require.Equal(t, 6, eval[int](b, `new Set([...document.querySelectorAll('[data-chart="Workload/Latency"] .legend line')]
+		.map(l => l.getAttribute("stroke-dasharray"))).size`))
 
 	// Under the cursor there is a time, and without one there is none.
 	at := `document.querySelector('[data-chart="Workload/Throughput"] time').textContent`
@@ -155,4 +171,18 @@ func TestChartsPause(t *testing.T) {
 	eval[bool](b, `(document.querySelector("#pause").click(), true)`)
 	b.await(`window.asked > 0 && document.querySelector("#state").textContent === "Running now"`)
 	b.clean()
+}
+
+// A dashboard says that the program has finished, and does not guess why there is no answer.
+func TestDashboardSaysFinished(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	srv, err := profiling.Start(profiling.Config{Addr: "127.0.0.1:0"})
+	require.NoError(t, err)
+	b.visit(srv.URL())
+	b.await(`document.querySelectorAll(".chart canvas").length > 10`)
+	require.NoError(t, srv.Close())
+	b.await(`/^Finished at \d\d:\d\d:\d\d; what is shown stays$/.test(document.querySelector("#state").textContent)`)
+	require.False(t, eval[bool](b, `document.querySelector("#now").classList.contains("lost")`))
+	b.shoot("finished")
 }

@@ -15,12 +15,8 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// What stands in the path of a difference. With minusShare its base is scaled to the
-// same total.
-const (
-	plainMinus = "minus"
-	minusShare = "minus-share"
-)
+// minus stands in the path of a difference, and then how its base is scaled.
+const minus = "minus"
 
 // A savedProfile is a profile of a run.
 type savedProfile struct{ run, file string }
@@ -59,11 +55,13 @@ func (p *pages) read(r *http.Request, of savedProfile) (*profile.Profile, error)
 func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 	of := savedProfile{r.PathValue("run"), r.PathValue("file")}
 	base := savedProfile{r.PathValue("base"), r.PathValue("basefile")}
-	view, minus := r.PathValue("view"), r.PathValue("minus")
+	view := r.PathValue("view")
+	by, compared := strings.CutPrefix(r.PathValue("minus"), minus)
+	scale, err := pprofui.ScaleOf(strings.TrimPrefix(by, "-"))
 	switch {
-	case minus != "" && minus != plainMinus && minus != minusShare:
+	case r.PathValue("minus") != "" && (!compared || err != nil):
 		return p.nothing(w, r)
-	case view == "download" && minus != "":
+	case view == "download" && compared:
 		return web.Refuse(http.StatusNotImplemented, "a difference is not stored: "+
 			"download both profiles and run go tool pprof -diff_base")
 	case of == base:
@@ -79,20 +77,26 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := pprofui.Page{Frame: p.frame(of.file, ""), About: "of run " + of.run}
 	page.Links = []pprofui.Link{{Ref: "./", Text: "the run"}}
-	if minus != "" {
+	var more, less pprofui.Side
+	if compared {
+		if more, less, err = p.sides(r, of, base); err != nil {
+			return err
+		}
 		page.Difference = true
+		page.More, page.Less = more.Name, less.Name
 		page.Page = of.file + " minus " + base.file
-		page.About = "run " + of.run + " minus run " + base.run
+		page.About = "run " + of.run + " minus run " + base.run + ", " + scale.About(more, less)
 		page.Links[0].Text = "the comparison"
-	}
-	if minus == minusShare {
-		page.About += ", of equal totals"
+		for _, o := range scale.Others(more, less) {
+			ref := "../../../" + web.Path(minus+o.Ref, base.run, base.file, view)
+			page.Links = append(page.Links, pprofui.Link{Ref: ref, Text: o.Text})
+		}
 	}
 	return pprofui.Show(w, r, view, page, func() (x, y *profile.Profile, err error) {
 		if x, err = p.read(r, of); err != nil {
 			return nil, nil, err
 		}
-		if minus == "" {
+		if !compared {
 			if capture.IsEmpty(x) {
 				err = web.NotFound("nothing was sampled in profile %s of run %s", of.file, of.run)
 			}
@@ -104,13 +108,48 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 		if err := comparable(x, y); err != nil {
 			return nil, nil, err
 		}
-		if minus == minusShare {
-			pprofui.ScaleTo(y, x)
-		}
+		scale.Apply(x, y, more, less)
 		x.Comments = append(x.Comments,
 			fmt.Sprintf("Difference: run %s minus run %s", of.run, base.run))
 		return x, y, nil
 	})
+}
+
+// sides describes two profiles that are compared.
+func (p *pages) sides(r *http.Request, of, base savedProfile) (more, less pprofui.Side, err error) {
+	more, less = pprofui.Side{Name: of.run}, pprofui.Side{Name: base.run}
+	if of.run == base.run {
+		more.Name, less.Name = of.file, base.file
+	}
+	err = p.ask(r, func() error {
+		for _, side := range []struct {
+			savedProfile
+			ops *uint64
+		}{{of, &more.Ops}, {base, &less.Ops}} {
+			run, err := p.get(side.run)
+			if err != nil {
+				return err
+			}
+			*side.ops = operations(run.Run, side.file)
+		}
+		return nil
+	})
+	return more, less, err
+}
+
+// operations returns how many operations were done while a profile of the run was taken, 0 if that
+// is not known.
+func operations(run *results.Run, file string) (n uint64) {
+	of := strings.TrimSuffix(file, results.ProfileExtension)
+	if i := strings.LastIndexByte(of, '.'); i >= 0 {
+		of = of[:i] // without the kind
+	}
+	for i := range run.Samples {
+		if s := &run.Samples[i]; of == results.WholeRun || s.FileName() == of {
+			n += s.Ops
+		}
+	}
+	return n
 }
 
 // comparable returns an error if one profile cannot be subtracted from the other.
@@ -132,10 +171,10 @@ func (p *pages) diff(w http.ResponseWriter, r *http.Request) error {
 	if strings.Count(of, "/") != 1 || strings.Count(base, "/") != 1 {
 		return web.Bad("expected of=RUN/FILE and base=RUN/FILE, not %q and %q", of, base)
 	}
-	minus := plainMinus
-	if r.FormValue("scale") == "share" {
-		minus = minusShare
+	scale, err := pprofui.ScaleOf(r.FormValue("scale"))
+	if err != nil {
+		return err
 	}
-	names := strings.Split(path.Join(of, minus, base, "flamegraph"), "/")
+	names := strings.Split(path.Join(of, minus+string(scale), base, "flamegraph"), "/")
 	return web.Redirect(w, web.Path(names...))
 }

@@ -275,19 +275,30 @@ func TestRunsAreCompared(t *testing.T) {
 
 func TestProfilesOfRuns(t *testing.T) {
 	s := newShelf(t)
-	for _, view := range []string{"flamegraph", "top", "peek", "source"} {
-		s.shows("old/"+file+"/"+view, "main.work")
+	const foreign = "This is a profile of another build than the program that serves this page"
+	for _, view := range []string{"flamegraph", "top", "peek"} {
+		s.shows("old/"+file+"/"+view, "main.work", foreign, "nosource")
 	}
+	s.answers(map[string]answer{"old/" + file + "/source": {404, foreign}})
 	w := s.get("old/" + file + "/download")
 	require.Equal(t, `attachment; filename="old-`+file+`"`, w.Header().Get("Content-Disposition"))
 	require.Equal(t, crafted(t, "main.work", "main.go", 0, 10), w.Body.Bytes())
 
-	// What has grown, as measured and as a share.
+	// What has grown: per operation, of which there were half as many, as measured, and as a share.
 	diff := "new/" + file + "/minus/old/" + file + "/"
-	s.shows(diff+"top", `"Name":"main.work","InlineLabel":"","Flat":25,`)
-	s.shows(diff+"flamegraph", "main.work")
-	require.NotContains(t, s.shows(strings.Replace(diff, "minus", "minus-share", 1)+"top"),
-		`"Flat":25`)
+	const flat = `"Name":"main.work","InlineLabel":"","Flat":`
+	s.shows(diff+"top", flat+"30,", "Figures above zero: more in <b>new</b>; below zero: more in <b>old</b>",
+		"per operation: new had 6.15M operations and old 12.3M, so what was in it counts 0.5 times")
+	s.shows(diff+"flamegraph", "main.work", `<i class="positive"></i> more in <b>new</b>`,
+		`<i class="negative"></i> more in <b>old</b>`,
+		`href="../../.././minus-measured/old/`+file+`/flamegraph">as measured<`,
+		`href="../../.././minus-share/old/`+file+`/flamegraph">scale to equal totals<`)
+	measured := s.shows(strings.Replace(diff, "minus", "minus-measured", 1)+"top", flat+"25,",
+		"as measured")
+	require.Contains(t, measured, `href="../../.././minus/old/`+file+`/top">per operation<`)
+	share := s.shows(strings.Replace(diff, "minus", "minus-share", 1)+"top", "of equal totals")
+	require.NotContains(t, share, flat+"25")
+	require.NotContains(t, share, flat+"30")
 
 	list := map[string]answer{
 		"diff?of=new&base=old/" + file:                {400, "RUN/FILE"},
@@ -306,6 +317,7 @@ func TestProfilesOfRuns(t *testing.T) {
 		"FILE/minus/old/" + odd + "/top": {400, "different kinds"},
 		"FILE/minus/new/FILE/top":        {400, "choose two"},
 		"FILE/plus/old/FILE/top":         {404, "nothing at"},
+		"FILE/minus-x/old/FILE/top":      {404, "nothing at"},
 		"FILE/minus/old/FILE/download":   {501, "-diff_base"},
 	} {
 		list["new/"+strings.ReplaceAll(path, "FILE", file)] = want
@@ -320,7 +332,8 @@ func TestProfilesOfRuns(t *testing.T) {
 		"old/x.cpu.pb.gz/":                     "old/",
 		diff:                                   "compare?new=new&old=old",
 		"diff?of=new/a.pb.gz&base=old/b.pb.gz": "new/a.pb.gz/minus/old/b.pb.gz/flamegraph",
-		"diff?of=new/a.pb.gz&base=old/b.pb.gz&scale=share": "new/a.pb.gz/minus-share/old/b.pb.gz/flamegraph",
+		"diff?of=new/a.pb.gz&base=old/b.pb.gz&scale=share":    "new/a.pb.gz/minus-share/old/b.pb.gz/flamegraph",
+		"diff?of=new/a.pb.gz&base=old/b.pb.gz&scale=measured": "new/a.pb.gz/minus-measured/old/b.pb.gz/flamegraph",
 	} {
 		base, err := url.Parse(at)
 		require.NoError(t, err)

@@ -38,7 +38,7 @@ func (r Rule) withDefaults() (Rule, error) {
 	r.Every = cmp.Or(r.Every, every)
 	r.Percentile = cmp.Or(r.Percentile, 99)
 	for _, kind := range r.Kinds {
-		if kind != CPU && kind != contentionKind && pprof.Lookup(kind) == nil {
+		if !IsTimed(kind) && kind != contentionKind && pprof.Lookup(kind) == nil {
 			return r, fmt.Errorf("this program has no profile named %q", kind)
 		}
 	}
@@ -71,7 +71,7 @@ func (r Rule) window(kind string) time.Duration {
 		return min(r.Window, MaxTrace)
 	case kind == contentionKind:
 		return time.Second
-	case kind == CPU && r.Window == 0:
+	case IsTimed(kind) && r.Window == 0:
 		return DefaultWindow
 	}
 	return r.Window

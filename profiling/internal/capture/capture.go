@@ -17,6 +17,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+	"github.com/mvccmap/mvccmap/profiling/internal/wall"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
@@ -32,6 +33,9 @@ type Capture struct {
 	// Unasked tells that a rule had it taken, and Label says why.
 	Unasked bool
 	Data    []byte // gzipped profile
+	// Ops is how many operations the program did in the time that it covers, 0 if that is not known
+	// or it does not cover a time.
+	Ops uint64
 
 	Report *contention.Report // what Data was made from, if it is about contention
 }
@@ -45,6 +49,8 @@ type Captures struct {
 	Limit     int           // of what is kept
 	Maps      []Map         // reports have their counters
 	Started   time.Time
+	// Operations returns how many operations the program has done so far, may be nil.
+	Operations func() uint64
 
 	Kept  History[*Capture]
 	waits atomic.Pointer[waitState] // as of the last report from profiles
@@ -63,16 +69,25 @@ type Kind struct {
 	// Change tells that the profile counts events since the program started,
 	// so that its growth during a window is of interest.
 	Change bool
+	// Timed tells that it takes a window: there is none as of now.
+	Timed bool
 }
 
-// CPU is the one kind that is not a [pprof.Profile] of the runtime.
-const CPU = "cpu"
+// The kinds that are no [pprof.Profile] of the runtime. Both take the one CPU profiler.
+const (
+	CPU  = "cpu"
+	Wall = "wall"
+)
+
+// IsTimed reports whether a capture of that kind takes a window.
+func IsTimed(kind string) bool { return kind == CPU || kind == Wall }
 
 // Kinds returns the profiles of this program: the runtime's in the order of
 // their use, then those that the program or a newer runtime adds.
 func Kinds() []Kind {
 	list := []Kind{
-		{Name: CPU, About: "where processor time goes"},
+		{Name: CPU, About: "where processor time goes", Timed: true},
+		{Name: Wall, About: "what all goroutines do, on a processor and off it", Timed: true},
 		{Name: "heap", About: "live objects as of the last garbage collection"},
 		{Name: "allocs", About: "everything allocated since the start", Change: true},
 		{Name: "mutex", About: "who holds locks that others wait for", Change: true},
@@ -86,6 +101,16 @@ func Kinds() []Kind {
 		}
 	}
 	return list
+}
+
+// kindNamed returns the kind of that name, without more if there is none.
+func kindNamed(name string) Kind {
+	for _, k := range Kinds() {
+		if k.Name == name {
+			return k
+		}
+	}
+	return Kind{Name: name}
 }
 
 // Seconds returns the length of the capture that query asks for: its parameter
@@ -113,11 +138,14 @@ func (s *Captures) Take(
 	ctx context.Context, name string, d time.Duration, gc bool, label string,
 ) (*Capture, error) {
 	c := &Capture{Kind: name, Phase: s.Phase(), Label: label, Start: time.Now(), Window: d}
+	before := s.done()
 	var p *profile.Profile
 	var err error
 	switch {
 	case name == CPU:
-		p, err = takeCPU(ctx, d, s.Capturing)
+		p, err = takeCPU(ctx, d, s.Capturing, sleep)
+	case name == Wall:
+		p, err = takeWall(ctx, d, s.Capturing)
 	case d > 0:
 		p, err = takeChange(ctx, name, d)
 	default:
@@ -126,7 +154,21 @@ func (s *Captures) Take(
 		}
 		p, err = takeSnapshot(name)
 	}
+	switch of := kindNamed(name); {
+	case d > 0:
+		c.Ops = s.done() - before
+	case of.Change:
+		c.Ops = s.done()
+	}
 	return s.finish(c, p, err)
+}
+
+// done returns how many operations the program has done, 0 if that is not known.
+func (s *Captures) done() uint64 {
+	if s.Operations == nil {
+		return 0
+	}
+	return s.Operations()
 }
 
 // finish stores p in c, whose Phase is that of the start, unless there is an error.
@@ -208,10 +250,11 @@ func IsEmpty(p *profile.Profile) bool {
 	return !slices.ContainsFunc(p.Sample, seen)
 }
 
-// takeCPU profiles the processor during d, and calls capturing before and after
-// that.
+// takeCPU profiles the processor while wait lasts, which is for d, and calls capturing before and
+// after that.
 func takeCPU(
 	ctx context.Context, d time.Duration, capturing func(bool),
+	wait func(context.Context, time.Duration) error,
 ) (*profile.Profile, error) {
 	leave, err := cpuGate.enter(d)
 	if err != nil {
@@ -227,12 +270,33 @@ func takeCPU(
 		return nil, web.Refuse(http.StatusConflict,
 			"the program itself is taking a CPU profile: %v", err)
 	}
-	err = sleep(ctx, d)
+	err = wait(ctx, d)
 	pprof.StopCPUProfile()
 	if err != nil {
 		return nil, err
 	}
 	return profile.ParseData(buf.Bytes())
+}
+
+// takeWall profiles what all goroutines do during d.
+func takeWall(
+	ctx context.Context, d time.Duration, capturing func(bool),
+) (*profile.Profile, error) {
+	var s wall.Sampler
+	var start time.Time
+	var took time.Duration
+	cpu, err := takeCPU(ctx, d, capturing, func(ctx context.Context, d time.Duration) error {
+		start = time.Now()
+		defer func() { took = time.Since(start) }()
+		if err := s.Run(ctx, d); err != nil {
+			return cancelled(err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.Profile(cpu, start, took), nil
 }
 
 // takeChange returns what the named profile gained during d. Entries that did
@@ -301,7 +365,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return web.Refuse(http.StatusServiceUnavailable,
-			"capture cancelled: %v", context.Cause(ctx))
+		return cancelled(context.Cause(ctx))
 	}
+}
+
+func cancelled(cause error) error {
+	return web.Refuse(http.StatusServiceUnavailable, "capture cancelled: %v", cause)
 }

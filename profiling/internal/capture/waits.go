@@ -67,6 +67,7 @@ func (s *Captures) Waits(ctx context.Context, m Mode, label string) (*Capture, e
 	c := &Capture{
 		Kind: contentionKind, Phase: s.Phase(), Label: label, Start: time.Now(), Window: m.Window,
 	}
+	before := s.done()
 	var err error
 	if m.Traced {
 		c.Report, err = s.tracedWaits(ctx, m.Window)
@@ -75,6 +76,9 @@ func (s *Captures) Waits(ctx context.Context, m Mode, label string) (*Capture, e
 	}
 	if err != nil {
 		return nil, err
+	}
+	if m.Window > 0 {
+		c.Ops = s.done() - before
 	}
 	return s.finish(c, c.Report.Profile(), nil)
 }

@@ -47,9 +47,9 @@ func Map(name string, stats func() mvcc.Stats) Group {
 		m.chart("Pruned versions", "old versions dropped", FromZero, "pruned", "Pruned"),
 		m.chart("Epochs", "the newest epoch, and the oldest that is visible to somebody",
 			CloseUp, "newest", "Epoch", "min visible", "MinVisible"),
-		{"Lag of min visible epoch",
-			"epochs from the min visible one to the newest: what cannot be dropped yet",
-			Count, FromZero, []Series{m.source.Gauge("lag", func(s mvcc.Stats) float64 {
+		{Title: "Lag of min visible epoch",
+			About: "epochs from the min visible one to the newest: what cannot be dropped yet",
+			Series: []Series{m.source.Gauge("lag", func(s mvcc.Stats) float64 {
 				return max(float64(s.Epoch)-present(figure("MinVisible"))(s), 0)
 			})}},
 		m.chart("Age of oldest pin", "for how long the oldest read epoch has been read",
@@ -65,7 +65,7 @@ func Map(name string, stats func() mvcc.Stats) Group {
 		m.chart("View refreshes", "new views of what is being read, by what asked for them", FromZero,
 			"ticker", "TickRefreshes", "committers", "CommitRefreshes",
 			"by hand", "ManualRefreshes"),
-		{"Time of a refresh", "average of each second", Seconds, FromZero, []Series{
+		{Title: "Time of a refresh", About: "average of each second", Unit: Seconds, Series: []Series{
 			m.average("ticker", "TickRefreshTime", "TickRefreshes"),
 			m.average("committers", "CommitRefreshTime", "CommitRefreshes"),
 		}},

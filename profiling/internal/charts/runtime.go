@@ -23,11 +23,13 @@ const (
 	runnable       = "/sched/goroutines/runnable:goroutines"
 	running        = "/sched/goroutines/running:goroutines"
 	waiting        = "/sched/goroutines/waiting:goroutines"
+	notInGo        = "/sched/goroutines/not-in-go:goroutines"
 )
 
 var metricNames = []string{
 	heapLive, heapGoal, heapObjects, memoryTotal, allocBytes, gcCycles, gcCPU, assistCPU,
 	totalCPU, gcPauses, schedLatencies, mutexWait, goroutines, runnable, running, waiting,
+	notInGo,
 }
 
 // Runtime returns the charts of the Go runtime. To read its metrics takes about two
@@ -52,34 +54,41 @@ func Runtime() Group {
 		})
 	}
 	return Group{Title: "Go runtime", Charts: []Chart{
-		{"Heap",
-			"live as of the last collection, in use now, and where the next collection starts",
-			Bytes, FromZero, []Series{
+		{Title: "Heap", Unit: Bytes,
+			About: "live as of the last collection, in use now, and where the next collection starts",
+			Series: []Series{
 				gauge("live", heapLive), gauge("in use", heapObjects),
 				gauge("goal", heapGoal), gauge("all memory", memoryTotal),
 			}},
-		{"Allocation", "bytes allocated", BytesPerSecond, FromZero,
-			[]Series{rate("bytes", allocBytes)}},
-		{"Garbage collections", "collections started", PerSecond, FromZero,
-			[]Series{rate("cycles", gcCycles)}},
-		{"Processor time of the collector",
-			"share of all processors, known after each collection", Percent, FromZero, []Series{
+		{Title: "Allocation", About: "bytes allocated", Unit: BytesPerSecond,
+			Series: []Series{rate("bytes", allocBytes)}},
+		{Title: "Garbage collections", About: "collections started", Unit: PerSecond,
+			Series: []Series{rate("cycles", gcCycles)}},
+		{Title: "Processor time of the collector", Unit: Percent,
+			About: "share of all processors, known after each collection",
+			Series: []Series{
 				s.Ratio("collector", number(gcCPU), number(totalCPU), 100),
 				s.Ratio("assists", number(assistCPU), number(totalCPU), 100),
 			}},
-		{"Pauses of the collector", "while which no goroutine runs", Seconds, Logarithmic,
-			[]Series{quantile("p50", gcPauses, .5), quantile("max", gcPauses, 1)}},
-		{"Scheduler latency", "from runnable to running", Seconds, Logarithmic, []Series{
-			quantile("p50", schedLatencies, .5), quantile("p99", schedLatencies, .99),
-			quantile("max", schedLatencies, 1),
-		}},
-		{"Mutex wait",
-			"time that goroutines waited for locks, per second of all goroutines together",
-			Seconds, FromZero, []Series{rate("wait", mutexWait)}},
-		{"Goroutines", "by state", Count, FromZero, []Series{
-			gauge("all", goroutines), gauge("running", running),
-			gauge("runnable", runnable), gauge("waiting", waiting),
-		}},
+		{Title: "Pauses of the collector", Unit: Seconds, Scale: Logarithmic,
+			About:  "while which no goroutine runs",
+			Series: []Series{quantile("p50", gcPauses, .5), quantile("max", gcPauses, 1)}},
+		{Title: "Scheduler latency", Unit: Seconds, Scale: Logarithmic,
+			About: "from runnable to running",
+			Series: []Series{
+				quantile("p50", schedLatencies, .5), quantile("p99", schedLatencies, .99),
+				quantile("max", schedLatencies, 1),
+			}},
+		{Title: "Mutex wait", Unit: Seconds,
+			About:  "time that goroutines waited for locks, per second of all goroutines together",
+			Series: []Series{rate("wait", mutexWait)}},
+		{Title: "Goroutines", Unit: Count,
+			About: "by state; many in system calls wait for a disk, or for C",
+			Series: []Series{
+				gauge("all", goroutines), gauge("running", running),
+				gauge("runnable", runnable), gauge("waiting", waiting),
+				gauge("in system calls", notInGo),
+			}},
 	}, Source: s}
 }
 

@@ -23,8 +23,8 @@ type Group struct {
 	Source interface{ sample(time.Time) } `json:"-"`
 	// Run, if not nil, is called in a goroutine of its own until ctx ends.
 	Run func(ctx context.Context) `json:"-"`
-	// More, if not nil, returns further charts after the source was read. Only the last
-	// group may have it. One that has no charts yet is not shown.
+	// More, if not nil, returns further charts after the source was read. A group that has no
+	// charts yet is not shown.
 	More func() []Chart `json:"-"`
 }
 
@@ -35,6 +35,8 @@ type Chart struct {
 	Unit   Unit     `json:"unit"`
 	Scale  Scale    `json:"scale,omitempty"`
 	Series []Series `json:"series"`
+	// First is the number of the column of the first series; the sampler sets it.
+	First int `json:"first"`
 }
 
 // A Unit is one that the page knows how to write.
@@ -99,6 +101,18 @@ func (s *Source[T]) Last() T {
 	return s.cur
 }
 
+// Now returns a counter as it is now, most likely: it has gone on to grow as between the last two
+// readings.
+func (s *Source[T]) Now(of func(T) uint64) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	prev, cur := of(s.prev), of(s.cur)
+	if prev == 0 || cur < prev || !(s.seconds > 0) {
+		return cur
+	}
+	return cur + uint64(float64(cur-prev)*min(time.Since(s.at).Seconds()/s.seconds, 1))
+}
+
 // Gauge makes a value of the last reading.
 func (s *Source[T]) Gauge(name string, of func(T) float64) Series {
 	return Series{Name: name, Value: func() float64 { return of(s.cur) }}
@@ -139,7 +153,8 @@ type Sampler struct {
 
 	mu     sync.Mutex
 	groups []Group
-	series []Series  // of all charts, in their order; they only become more
+	series []Series  // of all charts, in the order in which they came; they only become more
+	had    []byte    // for each series '1' once it had a value other than zero, else '0'
 	newest time.Time // when the sources were last read
 	levels []*level  // the finest first
 
@@ -213,8 +228,12 @@ func (s *Sampler) run(ctx context.Context) {
 
 // add takes the series of further charts.
 func (s *Sampler) add(list []Chart) {
-	for _, c := range list {
-		s.series = append(s.series, c.Series...)
+	for i := range list {
+		list[i].First = len(s.series)
+		s.series = append(s.series, list[i].Series...)
+	}
+	for len(s.had) < len(s.series) {
+		s.had = append(s.had, '0')
 	}
 }
 
@@ -227,10 +246,14 @@ func (s *Sampler) sample(now time.Time) {
 	defer s.mu.Unlock()
 	first := s.newest.IsZero()
 	s.newest = now
-	if last := &s.groups[len(s.groups)-1]; last.More != nil {
-		if list := last.More(); len(list) > 0 {
-			last.Charts = slices.Concat(last.Charts, list) // answers may be using the other
+	for i := range s.groups {
+		g := &s.groups[i]
+		if g.More == nil {
+			continue
+		}
+		if list := g.More(); len(list) > 0 {
 			s.add(list)
+			g.Charts = slices.Concat(g.Charts, list) // answers may be using the other
 		}
 	}
 	if first {
@@ -239,6 +262,9 @@ func (s *Sampler) sample(now time.Time) {
 	row := make([]float64, len(s.series))
 	for i, line := range s.series {
 		row[i] = line.Value()
+		if row[i] != 0 && !math.IsNaN(row[i]) {
+			s.had[i] = '1'
+		}
 	}
 	for _, l := range s.levels {
 		l.add(now, row, s.series)
@@ -254,7 +280,9 @@ type Answer struct {
 	Now      any       `json:"now"`
 	Groups   []Group   `json:"groups,omitempty"` // in the first answer
 	Times    []float64 `json:"times"`            // Unix time of each row, in seconds
-	Columns  []column  `json:"columns"`          // of each series, in the order of the groups
+	Columns  []column  `json:"columns"`          // of each series, see Chart.First
+	// Had has a digit for each column, 1 if it ever had a value other than zero.
+	Had string `json:"had"`
 }
 
 // Answer returns the rows after the given one, of the finest level that has all of span. It
@@ -271,7 +299,7 @@ func (s *Sampler) Answer(after int, boot string, span time.Duration) Answer {
 	a := Answer{
 		Boot: fmt.Sprintf("%s-%d-%d", s.boot, i, len(s.series)),
 		Seq:  l.seq, Length: len(l.rows), Interval: l.step().Seconds(),
-		Times: []float64{}, Columns: make([]column, len(s.series)),
+		Times: []float64{}, Columns: make([]column, len(s.series)), Had: string(s.had),
 	}
 	if boot != a.Boot || after > l.seq {
 		after = 0

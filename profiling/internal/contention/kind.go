@@ -57,6 +57,9 @@ func kindOf(reason string, frames []Frame) Kind {
 	return k
 }
 
+// KindOf returns the kind of a wait with such a stack, leaf first.
+func KindOf(frames []Frame) Kind { return kindOfStack(frames) }
+
 // waiters has the functions at the leaf of a waiting stack, by prefix.
 var waiters = []struct {
 	prefix string
@@ -80,6 +83,7 @@ var waiters = []struct {
 	{"internal/poll.(*pollDesc).", Network},
 	{"runtime.unlock", RuntimeLock},
 	{"runtime.gcStart", GCWait},
+	{"runtime.gcWaitOnMark", GCWait},
 	{"runtime.gcMarkDone", GCWait},
 	{"runtime.gcAssistAlloc", GCAssist},
 }

@@ -81,8 +81,9 @@ func split(stacks []*Place) (kept []*Place, list []LeftOut) {
 // that is of the profiler or of the program tells: so what a handler or a callback of the program
 // waits for is the program's, whichever function of the profiler called it.
 func ownerOf(frames []Frame) owner {
-	if packageOf(siteOf(frames).Func) == "runtime/trace" {
-		return profiler // the tracer, whoever has it trace
+	switch packageOf(siteOf(frames).Func) {
+	case "runtime/trace", "runtime/pprof": // the tracer and the CPU profiler, whoever uses them
+		return profiler
 	}
 	for _, f := range frames {
 		switch pkg := packageOf(f.Func); {
@@ -96,7 +97,7 @@ func ownerOf(frames []Frame) owner {
 	switch {
 	case len(frames) == 0:
 		return unknown
-	case isRuntime(frames):
+	case IsRuntime(frames):
 		return runtimes
 	}
 	return program
@@ -150,8 +151,17 @@ var standard = func() map[string]bool {
 	return set
 }()
 
-// isRuntime reports whether a stack has nothing but functions of the runtime.
-func isRuntime(frames []Frame) bool {
+// OfCollector reports whether only goroutines of the collector have the frame.
+func (f Frame) OfCollector() bool {
+	return strings.HasPrefix(f.Func, "runtime.gcBgMarkWorker") ||
+		strings.HasPrefix(f.Func, "runtime.bgsweep")
+}
+
+// IsProfiler reports whether a stack, leaf first, is of the profiler itself.
+func IsProfiler(frames []Frame) bool { return ownerOf(frames) == profiler }
+
+// IsRuntime reports whether a stack has nothing but functions of the runtime.
+func IsRuntime(frames []Frame) bool {
 	for _, f := range frames {
 		p := packageOf(f.Func)
 		if p != "runtime" && !strings.HasPrefix(p, "runtime/") &&

@@ -43,7 +43,7 @@ func stacksOf(p *profile.Profile) []*Place {
 		if len(sample.Value) < 2 || sample.Value[0] <= 0 && sample.Value[1] <= 0 {
 			continue
 		}
-		frames := framesOf(sample)
+		frames := FramesOf(sample)
 		s := newPlace(frames)
 		t := s.tally(wait{kind: kindOfStack(frames)})
 		t.count = max(sample.Value[0], 0)
@@ -53,7 +53,8 @@ func stacksOf(p *profile.Profile) []*Place {
 	return list
 }
 
-func framesOf(sample *profile.Sample) []Frame {
+// FramesOf returns the stack of a sample, leaf first.
+func FramesOf(sample *profile.Sample) []Frame {
 	var frames []Frame
 	for _, loc := range sample.Location {
 		for _, line := range loc.Line {

@@ -31,20 +31,23 @@ type flight struct {
 
 	best  atomic.Pointer[Slow] // to be kept next
 	fresh atomic.Int64         // how old best may become, in nanoseconds
-	wake  chan struct{}        // has a value when there is a best
+	sums  slow.Others          // of the flight's goroutine: what was not summed up yet
+	marks marks
+	wake  chan struct{} // has a value when there is a best
 
 	mu      sync.Mutex // protects what follows, and record.recent
 	records []*record
-	losses
+	outcome
 
 	stop    context.CancelFunc
 	stopped chan struct{}
 }
 
-// losses has what was not kept.
-type losses struct {
-	lost    int    // traces
+// An outcome is what a recording leaves, beside the operations that are kept.
+type outcome struct {
+	lost    int    // traces that were not kept
 	problem string // with the last of them
+	tails   tails
 }
 
 // newFlight starts the flight recorder and the goroutine that looks after it.
@@ -67,6 +70,8 @@ func newFlight(cfg Config, kept *capture.History[*Slow], phase func() string) (*
 		stopped: make(chan struct{}),
 	}
 	f.fresh.Store(int64(cfg.MinAge / 2))
+	f.sums.After = lastMark.Load()
+	f.marks.left.Store(marksASecond)
 	if err := f.rec.Start(); err != nil {
 		leave()
 		return nil, web.Refuse(http.StatusConflict,
@@ -96,6 +101,9 @@ func (f *flight) close() {
 
 // record records o from now on.
 func (f *flight) record(o *Op) {
+	if f.cfg.Op != "" && f.cfg.Op != o.name {
+		return
+	}
 	r := newRecord(o, f, time.Now())
 	f.mu.Lock()
 	f.records = append(f.records, r)
@@ -147,6 +155,7 @@ func (f *flight) run(ctx context.Context) {
 func (f *flight) tick(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.marks.left.Store(marksASecond)
 	for _, r := range f.records {
 		r.tick(now, f.cfg)
 	}
@@ -165,7 +174,13 @@ func (f *flight) keep(c *Slow) {
 		return
 	}
 	c.Data = bytes.Clone(buf.Bytes())
-	report, err := slow.FromTrace(bytes.NewReader(c.Data), c.mark, c.Took, meanwhile)
+	f.sums.Longest = min(f.marks.longest(), f.cfg.MinAge)
+	report, tails, last, err := slow.WithTail(bytes.NewReader(c.Data), c.mark, c.Took, meanwhile,
+		f.sums)
+	f.sums.After = last
+	f.mu.Lock()
+	f.tails.add(time.Now(), tails)
+	f.mu.Unlock()
 	switch {
 	case errors.Is(err, slow.ErrNoMark):
 		f.setFresh(time.Duration(f.fresh.Load()) / 2)
@@ -178,7 +193,12 @@ func (f *flight) keep(c *Slow) {
 		c.Report = report
 		f.setFresh(min(report.End+time.Since(c.End), f.cfg.MinAge) / 2)
 	}
-	Keep(f.kept, c, f.cfg.Keep, f.cfg.Keep*f.cfg.MaxBytes)
+	kept := *c // who offers others may still compare with c
+	if c.turns != nil {
+		c.turns.Add(1)
+		kept.turns = nil // it holds much
+	}
+	Keep(f.kept, &kept, f.cfg.Keep, f.cfg.Keep*f.cfg.MaxBytes)
 }
 
 // setFresh sets how long after its end an operation is still kept: half of what
@@ -208,18 +228,23 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// offer says that an operation was slow. It leaves a mark for it in the trace,
-// unless a slower one is already waiting to be kept.
-func (f *flight) offer(op string, d, threshold time.Duration) {
-	this := Slow{Op: op, Took: d, Threshold: threshold, End: time.Now()}
+// offer says that an operation was slow. It leaves a mark for it in the trace, and has it kept
+// unless another that is rather to be kept is waiting.
+func (f *flight) offer(r *record, d, threshold time.Duration) {
+	this := Slow{Op: r.op.name, Took: d, Threshold: threshold, End: time.Now(), turns: &r.turns}
 	best := f.best.Load()
-	if this.losesTo(best, f.fresh.Load()) {
+	loses := this.losesTo(best, f.fresh.Load())
+	if loses && !f.marks.may() {
+		return
+	}
+	f.marks.note(d)
+	this.mark = lastMark.Add(1)
+	slow.Mark(this.mark, this.Op, d, this.End) // before it can be found
+	if loses {
 		return
 	}
 	c := new(Slow)
 	*c = this
-	c.mark = lastMark.Add(1)
-	slow.Mark(c.mark, c.End) // before it can be found
 	for !f.best.CompareAndSwap(best, c) {
 		if best = f.best.Load(); c.losesTo(best, f.fresh.Load()) {
 			return

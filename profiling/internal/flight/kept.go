@@ -3,6 +3,7 @@ package flight
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
@@ -24,22 +25,34 @@ type Slow struct {
 	Report  *slow.Report `json:"report,omitempty"`
 	Problem string       `json:"problem,omitempty"`
 
-	mark uint64
-	Data []byte `json:"-"` // the trace
+	mark  uint64
+	turns *atomic.Int64 // how many of its kind were kept in this recording, nil if not known
+	Data  []byte        `json:"-"` // the trace
 }
 
 // excess says how slow it was for its kind.
 func (c *Slow) excess() float64 { return float64(c.Took) / float64(max(c.Threshold, 1)) }
 
-// losesTo reports whether b, which may be nil, is rather to be kept than c: it
-// is slower, and not as old as fresh, in nanoseconds.
+// kept returns how many of its kind were kept already.
+func (c *Slow) kept() int64 {
+	if c.turns == nil {
+		return 0
+	}
+	return c.turns.Load()
+}
+
+// losesTo reports whether b, which may be nil, is rather to be kept than c: fewer of its kind were,
+// or else it is slower; and it is not as old as fresh, in nanoseconds.
 func (c *Slow) losesTo(b *Slow, fresh int64) bool {
-	return b != nil && b.excess() >= c.excess() && int64(c.End.Sub(b.End)) < fresh
+	if b == nil || int64(c.End.Sub(b.End)) >= fresh {
+		return false
+	}
+	return cmp.Or(cmp.Compare(c.kept(), b.kept()), cmp.Compare(b.excess(), c.excess())) >= 0
 }
 
 // Keep stores c, which gets a number. If there are then more than limit, or they are larger than
-// maxBytes together, the oldest make room: not c, nor those of the half that was the slowest for
-// its kind.
+// maxBytes together, those of the operation make room that has most: the oldest, but not c, nor
+// the half of them that was the slowest.
 func Keep(kept *capture.History[*Slow], c *Slow, limit, maxBytes int) {
 	kept.Add(func(id int) *Slow {
 		c.ID = id
@@ -52,11 +65,18 @@ func Keep(kept *capture.History[*Slow], c *Slow, limit, maxBytes int) {
 		if len(list) == 1 || len(list) <= limit && size <= maxBytes {
 			return -1
 		}
-		old := slices.Clone(list[:len(list)-1])
+		of, most := map[string]int{}, 0
+		for _, c := range list {
+			of[c.Op]++
+			most = max(most, of[c.Op])
+		}
+		old := slices.DeleteFunc(slices.Clone(list[:len(list)-1]), func(c *Slow) bool {
+			return of[c.Op] < most
+		})
 		slices.SortFunc(old, func(a, b *Slow) int {
 			return cmp.Or(cmp.Compare(b.excess(), a.excess()), cmp.Compare(b.ID, a.ID))
 		})
-		old = old[min(limit/2, len(old)-1):]
+		old = old[min((len(old)+1)/2, len(old)-1):]
 		oldest := slices.MinFunc(old, func(a, b *Slow) int { return cmp.Compare(a.ID, b.ID) })
 		return slices.Index(list, oldest)
 	})

@@ -116,6 +116,7 @@ type record struct {
 	flight    *flight
 	threshold atomic.Int64  // in nanoseconds; longer operations are slow
 	slow      atomic.Uint64 // how many were
+	turns     atomic.Int64  // how many of them were kept
 
 	// Of the flight's goroutine, and under its lock.
 	last    recent
@@ -154,7 +155,7 @@ func (r *record) setThreshold(d time.Duration) {
 func (r *record) judge(d time.Duration) {
 	if t := r.threshold.Load(); int64(d) > t {
 		r.slow.Add(1)
-		r.flight.offer(r.op.name, d, time.Duration(t))
+		r.flight.offer(r, d, time.Duration(t))
 	}
 }
 

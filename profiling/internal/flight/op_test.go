@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
 
 // loneFlight is a flight without a recorder or a goroutine.
@@ -88,9 +89,10 @@ func TestThreshold(t *testing.T) {
 // old.
 func TestSlowestIsChosen(t *testing.T) {
 	f := loneFlight(t, Config{})
-	long, short := &Op{name: "long"}, &Op{name: "short"}
-	offer := func(o *Op, d, threshold time.Duration) time.Duration {
-		f.offer(o.name, d, threshold)
+	long := newRecord(&Op{name: "long"}, f, time.Now())
+	short := newRecord(&Op{name: "short"}, f, time.Now())
+	offer := func(r *record, d, threshold time.Duration) time.Duration {
+		f.offer(r, d, threshold)
 		require.Len(t, f.wake, 1)
 		return f.best.Load().Took
 	}
@@ -100,8 +102,64 @@ func TestSlowestIsChosen(t *testing.T) {
 	require.EqualValues(t, 30, offer(short, 2, 1))
 	require.EqualValues(t, 4, offer(short, 4, 1), "four times as long as usual")
 	require.EqualValues(t, 4, offer(long, 39, 10))
+	short.turns.Add(1)
+	require.EqualValues(t, 11, offer(long, 11, 10), "one of the other kind was kept already")
+	require.EqualValues(t, 11, offer(short, 90, 1))
 	f.fresh.Store(0)
-	require.EqualValues(t, 11, offer(long, 11, 10), "the other is too old")
+	require.EqualValues(t, 2, offer(short, 2, 1), "the other is too old")
+}
+
+// Of the operation that has most, some make room: those of another stay.
+func TestKeptOpsOfSeveralKinds(t *testing.T) {
+	var k capture.History[*Slow]
+	add := func(op string, took time.Duration) {
+		Keep(&k, &Slow{Op: op, Took: took, Threshold: 1}, 4, 100)
+	}
+	add("rare", 2)
+	for i := range 8 {
+		add("often", time.Duration(100-i))
+	}
+	var ops []string
+	for _, c := range k.NewestFirst() {
+		ops = append(ops, c.Op)
+	}
+	require.Equal(t, []string{"often", "often", "often", "rare"}, ops)
+}
+
+// Slow operations that are not to be kept leave so many marks a second and no more.
+func TestMarksAreBounded(t *testing.T) {
+	var m marks
+	require.False(t, m.may())
+	m.left.Store(marksASecond)
+	n := 0
+	for range 2 * marksASecond {
+		if m.may() {
+			n++
+		}
+	}
+	require.Equal(t, marksASecond, n)
+	m.note(3)
+	m.note(2)
+	require.EqualValues(t, 3, m.longest())
+	m.note(1)
+	require.EqualValues(t, 3, m.longest(), "it may be in this trace too")
+	require.EqualValues(t, 1, m.longest())
+	require.Zero(t, m.longest())
+}
+
+// Sums go back as far as they say.
+func TestTailsGrowOld(t *testing.T) {
+	var l tails
+	tail := func(d time.Duration) []*slow.Tail {
+		return []*slow.Tail{{Op: "op", Count: 1, Took: d, Parts: []slow.Part{{Ops: 1, Total: d}}}}
+	}
+	now := time.Now()
+	l.add(now, tail(1))
+	l.add(now.Add(TailReach), tail(2))
+	require.EqualValues(t, 3, l.sum()[0].Took)
+	require.Len(t, l.sum()[0].Parts, 1)
+	l.add(now.Add(TailReach+1), nil)
+	require.EqualValues(t, 2, l.sum()[0].Took)
 }
 
 func TestKeptOps(t *testing.T) {

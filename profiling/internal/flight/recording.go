@@ -12,6 +12,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
@@ -22,6 +23,7 @@ type Config struct {
 	MaxBytes      int
 	Every         time.Duration
 	Keep          int
+	Op            string // if not empty, no others are recorded
 }
 
 // maxBytes is the largest size of a trace.
@@ -69,7 +71,7 @@ type Recording struct {
 	cfg    Config
 	flight *flight // nil while nothing is recorded
 	failed error   // why the last start was none
-	lost   losses  // of the last recording that has ended
+	last   outcome // of the last recording that has ended
 }
 
 // maxOps bounds the memory of Ops in a program with names from outside: each takes up to half a
@@ -174,7 +176,7 @@ func (s *Recording) halt() {
 	if f != nil {
 		f.close()
 		s.mu.Lock()
-		s.lost = f.losses
+		s.last = f.outcome
 		s.mu.Unlock()
 	}
 }
@@ -188,6 +190,8 @@ type State struct {
 	Lost    int       `json:"lost"` // traces that were not kept, of this or the last recording
 	Problem string    `json:"problem,omitempty"`
 	Kept    []*Slow   `json:"kept"` // the newest first
+	// Tails sum up slow operations by name, of the last five minutes of this or the last recording.
+	Tails []*slow.Tail `json:"tails"`
 
 	Config Config `json:"-"`
 }
@@ -211,9 +215,10 @@ func (s *Recording) State() State {
 		st.Rule = s.cfg.rule()
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		st.Lost, st.Problem = f.lost, f.problem
+		f.tails.add(time.Now(), nil)
+		st.outcome(f.outcome)
 	} else {
-		st.Lost, st.Problem = s.lost.lost, s.lost.problem
+		st.outcome(s.last)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.ops)) {
 		o := OpState{Name: s.ops[name].name}
@@ -225,10 +230,24 @@ func (s *Recording) State() State {
 	return st
 }
 
+func (st *State) outcome(o outcome) {
+	st.Lost, st.Problem, st.Tails = o.lost, o.problem, o.tails.sum()
+}
+
+// Of drops from st what is not of the operation of that name.
+func (st *State) Of(op string) {
+	st.Kept = slices.DeleteFunc(st.Kept, func(c *Slow) bool { return c.Op != op })
+	st.Tails = slices.DeleteFunc(st.Tails, func(t *slow.Tail) bool { return t.Op != op })
+}
+
 // rule says in words which operations are slow.
 func (c Config) rule() string {
-	if c.Above > 0 {
-		return "above " + c.Above.String()
+	only := ""
+	if c.Op != "" {
+		only = ", " + c.Op + " alone"
 	}
-	return fmt.Sprintf("beyond p%v of the last minute", c.Percentile)
+	if c.Above > 0 {
+		return "above " + c.Above.String() + only
+	}
+	return fmt.Sprintf("beyond p%v of the last minute", c.Percentile) + only
 }

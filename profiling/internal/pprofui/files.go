@@ -14,9 +14,9 @@ import (
 // program. The source page opens the files that a profile names, so what a
 // profile says must not be enough. A name stays only if the symbol table of the
 // running program has it for the same address, it is that of a Go file, and
-// there is a regular file under it.
-func keepOwnFiles(p *profile.Profile) {
-	own := map[*profile.Function]bool{}
+// there is a regular file under it. It returns why most names did not stay, "" if they did.
+func keepOwnFiles(p *profile.Profile) (why string) {
+	own, named, ours := map[*profile.Function]bool{}, 0, map[*profile.Function]bool{}
 	for _, loc := range p.Location {
 		var known map[string]bool
 		for _, line := range loc.Line {
@@ -24,15 +24,33 @@ func keepOwnFiles(p *profile.Profile) {
 				if known == nil {
 					known = filesAt(uintptr(loc.Address))
 				}
+				ours[f] = ours[f] || known[f.Filename]
 				own[f] = known[f.Filename] && isSource(f.Filename)
 			}
 		}
 	}
+	lost, foreign := 0, 0
 	for _, f := range p.Function {
+		if f.Filename == "" {
+			continue
+		}
+		named++
 		if !own[f] {
 			f.Filename = ""
+			lost++
+			if !ours[f] {
+				foreign++
+			}
 		}
 	}
+	switch {
+	case 2*foreign > named:
+		return "This is a profile of another build than the program that serves this page, " +
+			"which can show the source of its own build only."
+	case 2*lost > named:
+		return "The source files of the program are not on this machine."
+	}
+	return ""
 }
 
 // filesAt returns the files that the program itself has for the code at and

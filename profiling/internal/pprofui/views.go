@@ -55,11 +55,18 @@ func Show(
 		return err
 	}
 	for _, q := range []*profile.Profile{p, base} {
-		if q != nil {
-			keepOwnFiles(q)
-			makePlain(q)
-			shortenGenerics(q)
+		if q == nil {
+			continue
 		}
+		why := keepOwnFiles(q)
+		if q == p {
+			page.Note = why
+		}
+		makePlain(q)
+		shortenGenerics(q)
+	}
+	if page.Note != "" && view == "source" {
+		return web.NotFound("%s", page.Note+" The other pages of the profile work.")
 	}
 	if base != nil {
 		dropUnshared(p, base)
@@ -81,7 +88,7 @@ func Show(
 	}
 	a := new(web.Memory)
 	h.ServeHTTP(a, r)
-	return send(w, r, a, page)
+	return send(w, r, a, page, view)
 }
 
 // HaveDot reports whether pprof will find the program that lays out graphs.

@@ -20,6 +20,9 @@ type Page struct {
 	Links     []Link
 	// Difference tells that there is no file to download.
 	Difference bool
+	// More and Less name the sides of a difference of two profiles: what is more in each of them.
+	More, Less string
+	Note       string // what is missing, and why; set by Show
 }
 
 // A Link leads to another view, from a page of pprof.
@@ -28,13 +31,14 @@ type Link struct{ Ref, Text string }
 // send answers with the page of pprof in a, made one of this site: with its navigation, style and
 // title, and a script for the keyboard. If the page is not as expected, such as in another version
 // of pprof, it stays as it is.
-func send(w http.ResponseWriter, r *http.Request, a *web.Memory, p Page) error {
+func send(w http.ResponseWriter, r *http.Request, a *web.Memory, p Page, view string) error {
 	if a.Status >= http.StatusBadRequest {
 		return web.Refuse(a.Status, "%s", strings.TrimSpace(a.String()))
 	}
 	p.Base = web.Base(r.URL.Path)
 	data := web.Data{
 		"About": p.About, "Links": p.Links, "Dot": HaveDot(), "Difference": p.Difference,
+		"More": p.More, "Less": p.Less, "Note": p.Note, "View": view,
 	}
 	head, err := web.Part("pprofhead", p.Frame, data)
 	if err != nil {

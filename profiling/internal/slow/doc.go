@@ -5,7 +5,7 @@
 // The goroutine that ended the operation says so in the trace with [Mark]. Then
 // [FromTrace] looks at the time before the mark:
 //
-//	slow.Mark(7, time.Now())                     // in the program, which is being traced
+//	slow.Mark(7, "checkout", took, time.Now()) // in the program, which is being traced
 //	report, err := slow.FromTrace(file, 7, took, machine.Usage{}) // from the trace
 //	fmt.Println(report.Verdict)
 package slow

@@ -3,7 +3,6 @@ package slow
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/exp/trace"
@@ -45,6 +44,9 @@ func (l doings) add(key doing, id trace.GoID, at contention.Frame, d time.Durati
 	}
 	e.who[id] = struct{}{}
 	e.activity.Total += d
+	if key.kind == Running {
+		e.activity.Unbroken = max(e.activity.Unbroken, d)
+	}
 	e.activity.Goroutine = min(e.activity.Goroutine, int64(id))
 }
 
@@ -82,7 +84,7 @@ func (f *follower) processors(during window) *Processors {
 				continue
 			}
 			used += d
-			if slices.ContainsFunc(g.stopped(i).Frames(), isCollector) {
+			if slices.ContainsFunc(g.stopped(i).Frames(), contention.Frame.OfCollector) {
 				collector += d
 			}
 		}
@@ -90,10 +92,4 @@ func (f *follower) processors(during window) *Processors {
 	all := float64(during.end.Sub(during.start))
 	p.Wanted, p.Used, p.Collector = float64(wanted)/all, float64(used)/all, float64(collector)/all
 	return p
-}
-
-// isCollector reports whether only goroutines of the collector have the frame.
-func isCollector(f contention.Frame) bool {
-	return strings.HasPrefix(f.Func, "runtime.gcBgMarkWorker") ||
-		strings.HasPrefix(f.Func, "runtime.bgsweep")
 }

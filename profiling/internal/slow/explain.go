@@ -27,14 +27,7 @@ const (
 
 // report explains the operation that goroutine id ended ago before now.
 func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
-	for id, s := range f.Open {
-		s.End = f.Now
-		f.done(id, s)
-	}
-	for _, s := range f.Ranges {
-		s.End = f.Now
-		f.ranges = append(f.ranges, s)
-	}
+	defer f.endAll()()
 	end := max(f.Now-trace.Time(ago), f.First)
 	w := window{end - trace.Time(f.took), end}
 	r := &Report{
@@ -83,6 +76,34 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	}
 	r.Verdict = r.verdict()
 	return r
+}
+
+// endAll ends what lasts, as of now. The returned function takes that back, so that more of the
+// trace can be read.
+func (f *follower) endAll() (undo func()) {
+	ranges, known := f.ranges, map[*goroutine]int{}
+	for id, s := range f.Open {
+		if g := f.goroutines[id]; g != nil {
+			known[g] = len(g.spans)
+		}
+		s.End = f.Now
+		f.add(id, s)
+	}
+	for _, s := range f.Ranges {
+		s.End = f.Now
+		f.ranges = append(f.ranges, s)
+	}
+	return func() {
+		f.ranges = ranges
+		for id := range f.Open {
+			g := f.goroutines[id]
+			if n, ok := known[g]; ok {
+				g.spans = g.spans[:n]
+			} else {
+				delete(f.goroutines, id)
+			}
+		}
+	}
 }
 
 // running returns for how long a goroutine ran. An assist counts only while it runs.

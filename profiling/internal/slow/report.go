@@ -121,6 +121,14 @@ type Activity struct {
 	Kind       contention.Kind  `json:"kind,omitempty"` // "" if it ran
 	Site       contention.Frame `json:"site"`           // where it waited or stopped, if known
 	Total      time.Duration    `json:"total_ns"`
+	// Unbroken is the longest time for which one ran without an interruption, if they ran.
+	Unbroken time.Duration `json:"unbroken_ns,omitempty"`
+}
+
+// off reports whether most of a is time without a processor, most likely, although the goroutine
+// ran for Go's scheduler.
+func (a *Activity) off() bool {
+	return a.Kind == "" && a.Unbroken > due && a.Unbroken > a.Total/2
 }
 
 // Complete reports whether the trace reaches back to the start of the operation.

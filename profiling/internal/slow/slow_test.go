@@ -74,13 +74,21 @@ func explainOnce(t *testing.T, plant func() (op func(), done func())) *slow.Repo
 			start := time.Now()
 			op()
 			took = time.Since(start)
-			slow.Mark(7, time.Now())
+			slow.Mark(7, "op", took, time.Now())
 		})
 		wg.Wait()
 		done()
 	})
+	data := buf.Bytes()
 	r, err := slow.FromTrace(buf, 7, took, machine.Usage{})
 	require.NoError(t, err)
+	_, tails, _, err := slow.WithTail(bytes.NewReader(data), 7, took, machine.Usage{}, slow.Others{})
+	require.NoError(t, err)
+	require.Len(t, tails, 1)
+	require.Equal(t, took, total(tails[0]))
+	if off, _ := r.Off(); off > took/2 {
+		require.Equal(t, slow.Off, tails[0].Parts[0].Kind)
+	}
 	require.Equal(t, r.Seen, r.Running+r.Assist+r.Runnable+r.Waiting+r.Syscall+r.Unknown)
 	for _, d := range []time.Duration{r.Running, r.Assist, r.Runnable, r.Waiting,
 		r.Syscall, r.Unknown} {
@@ -269,7 +277,7 @@ func TestAssist(t *testing.T) {
 func TestTraceTooShort(t *testing.T) {
 	buf := traced(t, func() {
 		plantedSleep()
-		slow.Mark(3, time.Now())
+		slow.Mark(3, "op", time.Hour, time.Now())
 	})
 	r, err := slow.FromTrace(buf, 3, time.Hour, machine.Usage{})
 	require.NoError(t, err)
@@ -295,7 +303,7 @@ func TestOnlyTheOperation(t *testing.T) {
 			start := time.Now()
 			runtime.Gosched()
 			took = time.Since(start)
-			slow.Mark(1, time.Now())
+			slow.Mark(1, "op", took, time.Now())
 			plantedSleep()
 		})
 		wg.Wait()
@@ -309,8 +317,8 @@ func TestOnlyTheOperation(t *testing.T) {
 }
 
 func TestNoMark(t *testing.T) {
-	slow.Mark(8, time.Now()) // there is no trace
-	buf := traced(t, func() { slow.Mark(1, time.Now()) })
+	slow.Mark(8, "op", 0, time.Now()) // there is no trace
+	buf := traced(t, func() { slow.Mark(1, "op", 0, time.Now()) })
 	_, err := slow.FromTrace(bytes.NewReader(buf.Bytes()), 2, time.Second, machine.Usage{})
 	require.ErrorIs(t, err, slow.ErrNoMark)
 	_, err = slow.FromTrace(strings.NewReader("nonsense"), 2, time.Second, machine.Usage{})
@@ -336,7 +344,7 @@ func TestLateMark(t *testing.T) {
 			end := time.Now()
 			took = end.Sub(start)
 			plantedSleep()
-			slow.Mark(1, end)
+			slow.Mark(1, "op", took, end)
 			wg.Wait()
 		})
 		r, err := slow.FromTrace(buf, 1, took, machine.Usage{})

@@ -21,22 +21,38 @@ import (
 const markCategory = "slow operation"
 
 // Mark says in the execution trace, if one is being taken, that the calling
-// goroutine ended the operation with this number at that time, which is just now.
-// It costs less than a microsecond, next to nothing if there is no trace, and
+// goroutine ended the operation with this number and name at that time, which is just now, and
+// how long it took. It costs less than a microsecond, next to nothing if there is no trace, and
 // never blocks.
-func Mark(id uint64, end time.Time) {
+func Mark(id uint64, op string, took time.Duration, end time.Time) {
 	if rtrace.IsEnabled() {
-		rtrace.Log(context.Background(), markCategory, fmt.Sprint(id, " ", int64(time.Since(end))))
+		rtrace.Log(context.Background(), markCategory,
+			fmt.Sprint(id, " ", int64(time.Since(end)), " ", int64(took), " ", op))
 	}
 }
 
-// parseMark returns what [Mark] wrote: the number, and for how long the operation
-// had ended.
-func parseMark(message string) (id uint64, ago time.Duration, ok bool) {
-	number, since, _ := strings.Cut(message, " ")
-	id, err := strconv.ParseUint(number, 10, 64)
-	ns, err2 := strconv.ParseInt(since, 10, 64)
-	return id, time.Duration(max(ns, 0)), err == nil && err2 == nil
+// A mark is what [Mark] wrote.
+type mark struct {
+	id        uint64
+	ago, took time.Duration // for how long the operation had ended, and what it took
+	op        string
+}
+
+func parseMark(message string) (m mark, ok bool) {
+	fields := strings.SplitN(message, " ", 4)
+	if len(fields) < 4 {
+		return m, false
+	}
+	var list [3]int64
+	for i := range list {
+		n, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil {
+			return m, false
+		}
+		list[i] = max(n, 0)
+	}
+	ago, took := time.Duration(list[1]), time.Duration(list[2])
+	return mark{uint64(list[0]), ago, took, fields[3]}, true
 }
 
 // slack is how much more than the length of the operation is remembered, because
@@ -53,10 +69,40 @@ var ErrNoMark = errors.New("slow: the trace does not have the end of the operati
 // operation. m is what the machine did around the end. The error is [ErrNoMark], or
 // says why the trace cannot be read.
 func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage) (*Report, error) {
+	return read(r, id, took, m, 0, nil)
+}
+
+// Others says which operations are summed up beside the one that is reported on: those with a mark
+// above After, in full if they took no more than Longest.
+type Others struct {
+	After   uint64
+	Longest time.Duration
+}
+
+// WithTail is [FromTrace], and sums up others as well, and the operation itself, by name. It reads
+// the whole trace. last is the highest of their marks. The sums are whole if the error is ErrNoMark.
+func WithTail(r io.Reader, id uint64, took time.Duration, m machine.Usage, others Others) (
+	report *Report, tails []*Tail, last uint64, err error,
+) {
+	last = others.After
+	var list []*Tail
+	report, err = read(r, id, took, m, others.Longest, func(m mark, of trace.GoID, f *follower) {
+		if m.id > others.After {
+			list = append(list, f.tailOf(m.op, m.took, of, m.ago))
+			last = max(last, m.id)
+		}
+	})
+	return report, Merge(list), last, err
+}
+
+func read(
+	r io.Reader, id uint64, took time.Duration, m machine.Usage, longest time.Duration,
+	each func(m mark, of trace.GoID, f *follower), // nil: read no further than the mark
+) (*Report, error) {
 	f := follower{
 		machine:    m,
 		took:       max(took, 1),
-		memory:     trace.Time(max(took, 1) + slack),
+		memory:     trace.Time(max(took, longest, 1) + slack),
 		goroutines: map[trace.GoID]*goroutine{},
 	}
 	f.Done, f.Gone, f.Passed = f.done, f.gone, f.passed
@@ -65,9 +111,19 @@ func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage) (*Re
 		switch e.Kind() {
 		case trace.EventLog:
 			l := e.Log()
-			if n, ago, ok := parseMark(l.Message); ok && n == id && l.Category == markCategory {
-				report = f.report(e.Goroutine(), ago)
-				return false
+			if l.Category != markCategory {
+				break
+			}
+			m, ok := parseMark(l.Message)
+			if !ok {
+				break
+			}
+			if each != nil {
+				each(m, e.Goroutine(), &f)
+			}
+			if m.id == id {
+				report = f.report(e.Goroutine(), m.ago)
+				return each != nil
 			}
 		case trace.EventMetric:
 			if m := e.Metric(); m.Name == "/sched/gomaxprocs:threads" {
@@ -77,7 +133,10 @@ func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage) (*Re
 		return true
 	})
 	if errors.Is(err, io.EOF) {
-		err = ErrNoMark
+		err = nil
+		if report == nil {
+			err = ErrNoMark
+		}
 	}
 	return report, err
 }
@@ -95,6 +154,7 @@ type follower struct {
 	forgot     trace.Time // when what was done before that was forgotten
 	goroutines map[trace.GoID]*goroutine
 	ranges     []contention.Range // that have ended
+	causes     int                // of how many operations causes were looked for
 }
 
 // A goroutine has what a goroutine has done.
@@ -107,6 +167,10 @@ type goroutine struct {
 // done remembers what a goroutine has done.
 func (f *follower) done(id trace.GoID, s span) {
 	f.forget()
+	f.add(id, s)
+}
+
+func (f *follower) add(id trace.GoID, s span) {
 	g := f.goroutines[id]
 	if g == nil {
 		g = new(goroutine)

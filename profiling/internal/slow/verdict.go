@@ -24,11 +24,15 @@ func (r *Report) verdict() string {
 		top = r.Waits[0]
 	}
 	said, most := "", time.Duration(0) // next does not repeat it
+	off, _ := r.Off()
 	switch {
 	case r.Seen == 0:
 		b.WriteString("Nothing is known of it.")
 	case r.Unknown > r.Seen/2:
 		b.WriteString(brief.Time(r.Unknown) + of + "are not in the trace.")
+	case off > r.Running/2 && off >= r.Seen/4: // whatever took longer: all does without a processor
+		b.WriteString(r.runningWords(of))
+		said, most = kindWords(""), r.Running
 	case r.Assist > r.Seen/2 || r.Assist > r.Running && r.Assist >= top.Total:
 		b.WriteString(brief.Time(r.Assist) + of + marking + ", in return for what it allocated.")
 		said, most = marking, r.Assist
@@ -36,6 +40,10 @@ func (r *Report) verdict() string {
 		b.WriteString(r.runningWords(of))
 		said, most = kindWords(""), r.Running
 	default:
+		if root := top.Root(); root.off() {
+			fmt.Fprintf(&b, "Most likely %s was not on a processor for %s: it was not interrupted for "+
+				"so long, which is due after 10 ms. ", root.who(), brief.Time(root.Unbroken))
+		}
 		b.WriteString(brief.Time(top.Total) + of + top.words(r.Processors))
 		said, most = topWait, top.Total
 	}

@@ -44,6 +44,37 @@ func TestVerdictOnRunning(t *testing.T) {
 	require.Equal(t, "151 ms of 151 ms "+ran, short.verdict(), "the accounts are of a part only")
 }
 
+// Lost processors are named first, whatever took longer: those of the operation itself, and those
+// of a goroutine that let it wait.
+func TestVerdictNamesLostProcessorsFirst(t *testing.T) {
+	const took = 200 * time.Millisecond
+	wait := Wait{Kind: contention.Mutex, Count: 1, Total: 140 * time.Millisecond}
+	own := Report{Seen: took, Took: took, Running: 60 * time.Millisecond, Waiting: wait.Total,
+		Unbroken: 55 * time.Millisecond, Waits: []Wait{wait}}
+	require.Equal(t, "55.0 ms of 200 ms not on a processor, most likely: Go interrupts after 10 ms what "+
+		"runs, and did not for so long. So the system had stopped the thread, or it was in code that "+
+		"cannot be interrupted. Next: 140 ms waiting for a sync.Mutex.", own.verdict())
+	own.Unbroken = 30 * time.Millisecond
+	require.Contains(t, own.verdict(), "140 ms of 200 ms waiting for a sync.Mutex")
+
+	held := func(unbroken time.Duration) string {
+		w := wait
+		w.Total = took
+		w.Waker = &Waker{Goroutine: 2, Site: contention.Frame{Func: "p.f", File: "f.go", Line: 3}}
+		w.Turns = &Turns{Count: 1, Total: took, Doing: []Activity{
+			{Total: took, Goroutine: 2, Goroutines: 1, Unbroken: unbroken}}}
+		r := Report{Seen: took, Took: took, Waiting: took, Waits: []Wait{w}}
+		return r.verdict()
+	}
+	const first = "Most likely goroutine 2 was not on a processor for 190 ms: it was not interrupted " +
+		"for so long, which is due after 10 ms. "
+	const lock = "200 ms of 200 ms waiting for a sync.Mutex; it was held by goroutine 2, which " +
+		"released it at f.go:3 (p.f) and meanwhile was 200 ms running."
+	require.Equal(t, first+lock, held(190*time.Millisecond))
+	require.Equal(t, lock, held(35*time.Millisecond))
+	require.Equal(t, lock, held(90*time.Millisecond), "it is not most of it")
+}
+
 // Where nothing took half of the time, the verdict names the two longest parts, and
 // none of them twice.
 func TestVerdictNamesTheNext(t *testing.T) {

@@ -22,6 +22,7 @@ var pageFiles embed.FS
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"duration": brief.Time,
 	"count":    spaced,
+	"percent":  brief.Percent,
 	"function": brief.Func,
 	"base":     path.Base,
 	"source":   SourceRef,

@@ -1,0 +1,90 @@
+package planted
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Leak has goroutines wait for what never comes, until the test ends.
+func Leak(t *testing.T, n int) {
+	t.Helper()
+	never := make(chan struct{})
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() { Leaked(never) })
+	}
+	t.Cleanup(func() {
+		close(never)
+		wg.Wait()
+	})
+}
+
+// Leaked waits for a channel.
+//
+//go:noinline
+func Leaked(never <-chan struct{}) { <-never }
+
+// Spin uses a processor until it is told to stop.
+//
+//go:noinline
+func Spin(stop *atomic.Bool) {
+	for !stop.Load() {
+	}
+}
+
+// Allocate allocates until the test ends.
+func Allocate(t *testing.T) {
+	t.Helper()
+	Again(t, func() { Garbage(make([][]byte, 64)) })
+}
+
+// Garbage fills a list with what nobody needs.
+//
+//go:noinline
+func Garbage(list [][]byte) {
+	for i := range list {
+		list[i] = make([]byte, 16<<10)
+	}
+	runtime.KeepAlive(list)
+}
+
+// A link is what the collector has to follow.
+type link struct{ next, other *link }
+
+// Collect has the collector mark many small objects, again and again, until the test ends.
+func Collect(t *testing.T) {
+	t.Helper()
+	var first *link
+	for range 200_000 {
+		first = &link{first, first}
+	}
+	Again(t, runtime.GC)
+	t.Cleanup(func() { runtime.KeepAlive(first) })
+}
+
+// Sync has a file written to disk, again and again, until the test ends.
+func Sync(t *testing.T) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "synced"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	Again(t, func() { SyncFile(t, f) })
+}
+
+// SyncFile writes something to a file, and waits until it is on disk.
+//
+//go:noinline
+func SyncFile(t *testing.T, f *os.File) {
+	if _, err := f.WriteAt([]byte("on disk"), 0); err != nil {
+		t.Error(err)
+	}
+	if err := f.Sync(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,230 @@
+// Package wall samples what all goroutines do, on a processor and off it, and makes one profile
+// of it: of each second, each goroutine has one.
+//
+// What is off the processor comes from samples of the stacks of all goroutines, by which a
+// goroutine waits where the runtime parked it, or is in a system call. What is on the processor
+// comes from a CPU profile of the same time, which knows the collector too. A goroutine that
+// neither waits nor is in the CPU profile had no processor.
+package wall
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+)
+
+// What goroutines do beside waits of the kinds of package contention.
+const (
+	Running     contention.Kind = "running"
+	NoProcessor contention.Kind = "no processor" // could run
+	Collector   contention.Kind = "collector"    // goroutines of the garbage collector
+	Runtime     contention.Kind = "runtime"      // the scheduler, above all
+	Forever     contention.Kind = "forever"      // a select without cases
+)
+
+// How often stacks are taken: at most a hundred times a second, and so that it takes at most a
+// tenth of one processor.
+const (
+	every = 10 * time.Millisecond
+	share = 10
+)
+
+// A Sampler takes the stacks of all goroutines. Its methods are of one goroutine.
+type Sampler struct {
+	stacks  map[stack]int // how often each was seen
+	samples int
+	records []runtime.StackRecord
+}
+
+// A stack is as the runtime has it: the innermost callers, and zeros.
+type stack = [len(runtime.StackRecord{}.Stack0)]uintptr
+
+// Run takes stacks for that long. It stops the program each time, for some ten microseconds, and
+// takes about one more for each goroutine. It returns the cause when ctx ends before.
+func (s *Sampler) Run(ctx context.Context, d time.Duration) error {
+	s.stacks = map[stack]int{}
+	end := time.NewTimer(d)
+	defer end.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-end.C:
+			if s.samples == 0 { // d was too short, or the machine is too busy
+				s.sample()
+			}
+			return nil
+		case <-next.C:
+			next.Reset(max(every, (share-1)*s.sample()))
+		}
+	}
+}
+
+// sample takes the stacks once, and returns how long that took.
+func (s *Sampler) sample() time.Duration {
+	start := time.Now()
+	n, ok := runtime.GoroutineProfile(s.records)
+	for !ok {
+		s.records = make([]runtime.StackRecord, n+n/4+16)
+		n, ok = runtime.GoroutineProfile(s.records)
+	}
+	for i := range s.records[:n] {
+		s.stacks[s.records[i].Stack0]++
+	}
+	s.samples++
+	return time.Since(start)
+}
+
+// Profile returns what was sampled, and the CPU profile of the same time, as a profile with the
+// values samples/count and wall/nanoseconds. The root of every stack is what the goroutine did,
+// in brackets; samples have it as the label "state", beside the labels of the CPU profile. What
+// the profiler did itself is left out.
+func (s *Sampler) Profile(
+	cpu *profile.Profile, start time.Time, window time.Duration,
+) *profile.Profile {
+	p := contention.NewProfile(start, window)
+	p.SampleType = []*profile.ValueType{
+		{Type: "samples", Unit: "count"}, {Type: "wall", Unit: "nanoseconds"},
+	}
+	p.DefaultSampleType = "wall"
+	p.PeriodType = &profile.ValueType{Type: "wall", Unit: "nanoseconds"}
+	p.Period = int64(window) / int64(max(s.samples, 1))
+	add := func(
+		kind contention.Kind, frames []contention.Frame, n int64, d time.Duration,
+	) *profile.Sample {
+		sample := p.Add(kind, frames, n, d)
+		sample.Label = map[string][]string{"state": {string(kind)}}
+		return sample
+	}
+
+	var ran time.Duration // of goroutines that may be among the samples
+	for _, sample := range cpu.Sample {
+		frames := contention.FramesOf(sample)
+		kind := kindOfWork(frames)
+		if kind == "" {
+			continue
+		}
+		d := time.Duration(sample.Value[len(sample.Value)-1])
+		if kind != Collector && kind != Runtime {
+			ran += d
+		}
+		added := add(kind, frames, sample.Value[0], d)
+		for name, values := range sample.Label {
+			added.Label[name] = values
+		}
+	}
+
+	type seen struct {
+		frames []contention.Frame
+		n      int
+	}
+	var ready []seen
+	var could time.Duration // run, by the samples
+	each := window / time.Duration(max(s.samples, 1))
+	for pcs, n := range s.stacks {
+		frames := framesOf(pcs)
+		kind := kindOfStack(frames)
+		switch {
+		case kind == "":
+		case kind == NoProcessor:
+			ready = append(ready, seen{frames, n})
+			could += each * time.Duration(n)
+		default:
+			add(kind, frames, int64(n), each*time.Duration(n))
+		}
+	}
+	// Of what could run, some ran: the CPU profile knows better where.
+	if rest := could - ran; rest > could/20 {
+		for _, r := range ready {
+			d := time.Duration(float64(each) * float64(r.n) * float64(rest) / float64(could))
+			add(NoProcessor, r.frames, int64(r.n), d)
+		}
+	}
+	return p.Profile
+}
+
+// kindOfWork says what a goroutine did that has such a sample in a CPU profile, "" if that is not
+// of interest: it is the profiler, or in a system call, which the samples of stacks have in full.
+func kindOfWork(frames []contention.Frame) contention.Kind {
+	switch {
+	case slices.ContainsFunc(frames, contention.Frame.OfCollector):
+		return Collector
+	case contention.IsProfiler(frames):
+		return ""
+	case contention.IsRuntime(frames):
+		return Runtime
+	case inSyscall(frames):
+		return ""
+	case slices.ContainsFunc(frames, func(f contention.Frame) bool {
+		return strings.HasPrefix(f.Func, "runtime.gcAssistAlloc")
+	}):
+		return contention.GCAssist
+	}
+	return Running
+}
+
+// kindOfStack says what a goroutine does that has such a stack, "" if it is the profiler.
+// NoProcessor stands for all that could run.
+func kindOfStack(frames []contention.Frame) contention.Kind {
+	switch {
+	case contention.IsProfiler(frames):
+		return ""
+	case inSyscall(frames):
+		return contention.Syscall
+	case len(frames) > 1 && frames[0].Func == "runtime.gopark" && frames[1].Func == "runtime.block":
+		return Forever
+	case len(frames) > 0 && frames[0].Func == "runtime.gopark":
+		return contention.KindOf(frames)
+	}
+	return NoProcessor
+}
+
+// inSyscall reports whether the innermost function is a system call, or one of C.
+func inSyscall(frames []contention.Frame) bool {
+	if len(frames) == 0 {
+		return false
+	}
+	leaf := frames[0].Func
+	for _, prefix := range []string{
+		"syscall.", "internal/runtime/syscall.", "runtime.cgocall", "runtime.notetsleepg",
+	} {
+		if strings.HasPrefix(leaf, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// framesOf returns the functions of a stack, leaf first, in the form of package contention. The
+// runtime knows the innermost callers only: a frame says where it cut a stack off.
+func framesOf(pcs stack) (frames []contention.Frame) {
+	n := slices.Index(pcs[:], 0)
+	whole := n >= 0
+	if !whole {
+		n = len(pcs)
+	}
+	if n == 0 {
+		return nil
+	}
+	list := runtime.CallersFrames(pcs[:n])
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = list.Next()
+		if f.Function != "runtime.goexit" && !strings.HasPrefix(f.Function, "runtime.asyncPreempt") {
+			at := contention.Frame{Func: f.Function, File: f.File, Line: f.Line, PC: uint64(f.PC)}
+			frames = append(frames, at)
+		}
+	}
+	if !whole {
+		frames = append(frames, contention.Frame{Func: "[outer callers are not known]"})
+	}
+	return frames
+}
