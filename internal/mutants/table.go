@@ -24,6 +24,8 @@ var areas = []struct{ prefix, title string }{
 	{"prom-", "Package prom of profiling: metrics"},
 	{"machine-", "Package machine: what else the machine does"},
 	{"results-", "Package results: the gate, and runs that are not whole"},
+	{"bench-", "Package bench: workloads, and what is verified of them"},
+	{"workfile-", "Package workfile: the files that describe workloads"},
 }
 
 // printMarkdown prints which test finds which fault, as docs/mutants.md.
