@@ -481,3 +481,17 @@ func mustFile(t *testing.T, name string) Workload {
 	require.True(t, ok)
 	return w
 }
+
+// The text of a new key is made once.
+func TestNamesOfNewKeys(t *testing.T) {
+	for _, n := range []*keyNames{{first: 10}, {first: 10, ordered: true}, {first: 10, hashed: true}} {
+		for _, k := range []int{10, 11, 1 << 14, 10 + 1<<14, 1 << 28} {
+			want := newKey(k, n.ordered, n.hashed)
+			require.Equal(t, want, n.of(k))
+			back, ok := numberOf(n.of(k), n.hashed)
+			require.True(t, ok)
+			require.Equal(t, k, back)
+		}
+		require.Zero(t, testing.AllocsPerRun(100, func() { n.of(11) }))
+	}
+}

@@ -25,6 +25,7 @@ type scriptTable struct {
 	*workfile.Table
 	n      int           // keys that there are at first, if they are present
 	texts  []string      // of these keys, if they are strings
+	names  *keyNames     // of new keys, likewise
 	next   *atomic.Int64 // the number of the next new key
 	size   ValueSize
 	filler filler // without a stream
@@ -50,6 +51,7 @@ func newScriptRig(t *Trial) *scriptRig {
 		}
 		s.filler = filler{size: s.size, skew: t.skewOf(spec.Size)}
 		if spec.Strings {
+			s.names = &keyNames{first: n, ordered: spec.Ordered, hashed: spec.Hashed}
 			s.texts = make([]string, n)
 			for k := range s.texts {
 				s.texts[k] = newKey(k, spec.Ordered, spec.Hashed)
@@ -72,7 +74,7 @@ func (s *scriptTable) key(k int64) RecordKey {
 	case k < int64(s.n):
 		return RecordKey{k, s.texts[k]}
 	}
-	return RecordKey{k, newKey(int(k), s.Ordered, s.Hashed)}
+	return RecordKey{k, s.names.of(int(k))}
 }
 
 // name returns the key with number k, as messages have it.

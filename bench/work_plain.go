@@ -19,6 +19,7 @@ type plainJob[V any] struct {
 	next   *atomic.Int64
 	tasks  []*plainTask[V]
 	hashed bool
+	names  *keyNames
 }
 
 func newPlain[V any](r *rigOf[V]) *plainJob[V] {
@@ -31,7 +32,8 @@ func newPlain[V any](r *rigOf[V]) *plainJob[V] {
 	n := len(r.list)
 	next.Store(int64(n))
 	j := &plainJob[V]{observed: observed[V]{rig: r}, file: w.file, next: &next.Int64,
-		hashed: w.file.Tables[0].Hashed}
+		hashed: w.file.Tables[0].Hashed,
+		names:  &keyNames{first: n, ordered: w.ordered, hashed: w.file.Tables[0].Hashed}}
 	d := &drawings{workload: w, seed: r.config.Seed, newest: []*atomic.Int64{j.next}, records: []int{n},
 		made: map[ranksKey]*zipf{}}
 	for i := range w.file.Draws {
@@ -452,7 +454,7 @@ func (t *plainTask[V]) name(k int) string {
 	if k < len(t.keys) {
 		return t.keys[k]
 	}
-	return newKey(k, t.job.rig.config.Workload.ordered, t.job.hashed)
+	return t.job.names.of(k)
 }
 
 // newKey returns the key with a number that is not below those of the first.

@@ -27,6 +27,8 @@ var areas = []struct{ prefix, title string }{
 	{"machine-", "Package machine: what else the machine does"},
 	{"results-", "Package results: the gate, and runs that are not whole"},
 	{"cli-", "Package cli: the command mvccbench"},
+	{"bench-", "Package bench: workloads, and what is verified of them"},
+	{"workfile-", "Package workfile: the files that describe workloads"},
 }
 
 // printMarkdown prints which test finds which fault, as docs/mutants.md.
