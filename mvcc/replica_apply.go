@@ -43,11 +43,14 @@ func (r replicated) Apply(at uint64, fn any) (err error) {
 	if err := st.extra.notUnique(tx); err != nil {
 		return err
 	}
+	passed := at - uint64(r.root.Slots.Now()) // epochs that are no commit's
 	if len(st.writes) == 0 {
+		r.root.counters.Wasted.Add(passed)
+		r.root.Slots.SkipTo(epoch.Epoch(at))
 		return nil
 	}
-	r.root.counters.Wasted.Add(at - 1 - uint64(r.root.Slots.Now())) // what is passed over
-	st.enter()                                                      // until the state is used again
+	r.root.counters.Wasted.Add(passed - 1)
+	st.enter() // until the state is used again
 	return st.commitAt(gen, epoch.Epoch(at))
 }
 

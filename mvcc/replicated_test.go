@@ -178,8 +178,9 @@ func TestReplicaApply(t *testing.T) {
 	apply(t, r, 100, func(tx DBTx) { a.In(tx).Set("x", 1) })
 	apply(t, r, 101, func(tx DBTx) { a.In(tx).Set("x", 2); b.In(tx).Set("y", 31) })
 	apply(t, r, 500, func(tx DBTx) { a.In(tx).Delete("x") })
-	require.NoError(t, r.Apply(600, func(DBTx) error { return nil }))
 	require.EqualValues(t, 500, db.Epoch())
+	require.NoError(t, r.Apply(600, func(DBTx) error { return nil }))
+	require.EqualValues(t, 600, db.Epoch())
 	require.EqualValues(t, 3, db.Stats().Commits)
 	for at, want := range map[uint64]int{100: 1, 101: 2, 400: 2} {
 		s, err := db.SnapshotAt(at)
@@ -199,16 +200,16 @@ func TestReplicaApply(t *testing.T) {
 		}
 	}
 	require.Equal(t, []uint64{100, 101, 500}, told)
-	require.ErrorContains(t, r.Apply(500, func(DBTx) error { return nil }), "its clock stands at 500")
+	require.ErrorContains(t, r.Apply(600, func(DBTx) error { return nil }), "its clock stands at 600")
 	mine := errors.New("mine")
-	require.ErrorIs(t, r.Apply(501, func(tx DBTx) error {
+	require.ErrorIs(t, r.Apply(601, func(tx DBTx) error {
 		a.In(tx).Set("x", 3)
 		return mine
 	}), mine)
 	requireAbsent[int](t)(a.Load("x"))
-	require.EqualValues(t, 500, db.Epoch())
+	require.EqualValues(t, 600, db.Epoch())
 	a.Store("x", 1) // by somebody else: it is noticed
-	require.ErrorContains(t, r.Apply(501, func(DBTx) error { return nil }), "somebody else has committed")
+	require.ErrorContains(t, r.Apply(601, func(DBTx) error { return nil }), "somebody else has committed")
 }
 
 // Readers see all of a commit, or nothing, and go forward; the epoch is the one that was given even
