@@ -84,6 +84,25 @@ var adders = map[string]func(p *process) func(tx mvcc.DBTx) error{
 	},
 }
 
+// A request that comes late does nothing, not even if it compares nothing that was read.
+func TestLateBlindWrite(t *testing.T) {
+	t.Parallel()
+	p := open(t, shared(t), newPrefix(), nil)
+	p.set(t, p.a, "x", 0)
+	late := make(chan func(context.Context) error, 1)
+	p.wire.once(func(_ context.Context, send func(context.Context) error) error {
+		late <- send
+		return errBroken
+	})
+	p.set(t, p.a, "x", 1)
+	p.set(t, p.a, "x", 2)
+	require.NoError(t, (<-late)(within(t)))
+	_, err := p.Sync(within(t))
+	require.NoError(t, err)
+	v, _ := p.a.Load("x")
+	require.Equal(t, 2, v)
+}
+
 // If nobody can be asked, Update says that the outcome is not known. What was sent may come later, and
 // the process goes on to work.
 func TestOutcomeUnknown(t *testing.T) {
