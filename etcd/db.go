@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 
@@ -155,6 +156,14 @@ func (db *DB) Follow(
 
 // Diff returns what differs between two snapshots, see [mvcc.DB.Diff].
 func (db *DB) Diff(newer, older mvcc.DBSnapshot) mvcc.DBCommit { return db.local.Diff(newer, older) }
+
+// Save writes the tables as of one revision as a backup, see [mvcc.DB.Save]: for other programs. A
+// replica is not loaded from it.
+func (db *DB) Save(
+	ctx context.Context, w io.Writer, codec mvcc.Codec, opts *mvcc.SaveOptions,
+) (mvcc.Backup, error) {
+	return db.local.Save(ctx, w, codec, opts)
+}
 
 // Epoch returns the newest revision that this process has applied.
 func (db *DB) Epoch() uint64 { return db.local.Epoch() }

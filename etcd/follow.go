@@ -106,7 +106,10 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 	guarded, records := map[string]guard{}, 0
 	for _, e := range events {
 		if table, ok := db.keys.guarded(string(e.Kv.Key)); ok {
-			guarded[table] = guard{rev, string(e.Kv.Value)}
+			guarded[table] = guardOf(e.Kv)
+			if err := db.history.follows(table, guarded[table]); err != nil {
+				return err
+			}
 		}
 	}
 	for _, e := range events {
@@ -140,9 +143,7 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 	for _, e := range events {
 		db.exact.forget(string(e.Kv.Key))
 	}
-	for table, g := range guarded {
-		db.history.put(table, g)
-	}
+	db.history.put(guarded)
 	db.figures.applied.Add(uint64(records))
 	db.applied.set(rev)
 	return nil

@@ -14,10 +14,16 @@ import (
 )
 
 // A guard is that of a table as of some revision: when it was put, and by which commit, which is a
-// name that no other one has.
+// name that no other one has; and how often it was put, which is how many commits have written to the
+// table.
 type guard struct {
-	rev uint64
-	by  string
+	rev     uint64
+	by      string
+	version int64
+}
+
+func guardOf(kv *mvccpb.KeyValue) guard {
+	return guard{uint64(kv.ModRevision), string(kv.Value), kv.Version}
 }
 
 // A history is what the replica knows of what was committed, to notice if the cluster has another
@@ -43,10 +49,22 @@ func (h *history) loaded(l *loaded) {
 	h.guards = maps.Clone(l.guards)
 }
 
-func (h *history) put(table string, g guard) {
+// follows returns why a guard is not the one that comes next: then commits are missing in between,
+// or they are those of another history.
+func (h *history) follows(table string, g guard) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.guards[table] = g
+	if known := h.guards[table]; g.version != known.version+1 {
+		return fmt.Errorf("%w: at revision %d table %q was written for the %dth time, and here %d times, "+
+			"the last one at %d", ErrHistoryLost, g.rev, table, g.version, known.version, known.rev)
+	}
+	return nil
+}
+
+func (h *history) put(guards map[string]guard) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.Copy(h.guards, guards)
 }
 
 func (h *history) now() map[string]guard {
@@ -62,7 +80,7 @@ func (h *history) agrees(l *loaded, here uint64) error {
 	}
 	for table, known := range h.now() {
 		now := l.guards[table]
-		if now.rev < known.rev || now.rev == known.rev && now.by != known.by ||
+		if now.version < known.version || now.rev < known.rev || now.rev == known.rev && now.by != known.by ||
 			now.rev > known.rev && now.rev <= here {
 			return fmt.Errorf("%w: table %q was written last at %d by %q, and here at %d by %q",
 				ErrHistoryLost, table, now.rev, now.by, known.rev, known.by)

@@ -107,7 +107,7 @@ func (db *DB) loadOnce(ctx context.Context) (*loaded, error) {
 	}
 	for _, kv := range resp.Kvs {
 		if table, ok := db.keys.guarded(string(kv.Key)); ok {
-			l.guards[table] = guard{uint64(kv.ModRevision), string(kv.Value)}
+			l.guards[table] = guardOf(kv)
 		}
 	}
 	return l, nil

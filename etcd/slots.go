@@ -23,7 +23,8 @@ import (
 //     knows. So all requests that were sent for one state of it exclude each other.
 //   - O2: its owner sends nothing else before it knows the outcome.
 //   - O3: a slot is deleted when its process closes, and never made anew: a request that comes later
-//     finds nothing, which is no state that it compares with.
+//     finds nothing, which is no state that it compares with. An owner that finds its slot gone, or
+//     older than it was, knows that the cluster has lost commits.
 type slot struct {
 	name string
 	last int64 // the revision at which it was put last
@@ -172,13 +173,13 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 		s.last = resp.Header.Revision
 		return outcome{committed: true, rev: uint64(resp.Header.Revision)}, nil
 	case err == nil:
-		o, known := s.read(resp.Responses[0].GetResponseRange())
-		if !known { // it is as it was, so it was something else
-			o.conflict = true
-		}
-		if s.last == 0 {
+		o, known, err := s.read(resp.Responses[0].GetResponseRange())
+		if err != nil {
+			db.fail(err)
 			*at = nil
+			return outcome{}, err
 		}
+		o.conflict = !known // the slot is as it was, so it was something else
 		if !o.committed {
 			o.rev = guardedAt(resp.Responses[1].GetResponseRange().Kvs)
 		}
@@ -193,21 +194,21 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 }
 
 // read returns what a slot, as it was read, says about the present commit. It is not known if the slot
-// is as it was before that.
-func (s *slot) read(resp *etcdserverpb.RangeResponse) (o outcome, known bool) {
-	if len(resp.Kvs) == 0 { // see O3
-		s.last = 0
-		return outcome{}, true
+// is as it was before that. The error is an ErrHistoryLost.
+func (s *slot) read(resp *etcdserverpb.RangeResponse) (o outcome, known bool, err error) {
+	if len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision < s.last {
+		return outcome{}, false, fmt.Errorf("%w: %s, which was put at revision %d, is %v", ErrHistoryLost,
+			s.name, s.last, resp.Kvs)
 	}
 	kv := resp.Kvs[0]
 	if kv.ModRevision == s.last {
-		return outcome{}, false
+		return outcome{}, false, nil
 	}
 	s.last = kv.ModRevision
 	if string(kv.Value) == s.says() {
-		return outcome{committed: true, rev: uint64(kv.ModRevision)}, true
+		return outcome{committed: true, rev: uint64(kv.ModRevision)}, true, nil
 	}
-	return outcome{}, true
+	return outcome{}, true, nil
 }
 
 // resolve finds out what has become of a request that was not answered; or answered that there is no
@@ -226,12 +227,11 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 			s.last = resp.Header.Revision
 			return outcome{}, nil
 		case err == nil:
-			if o, known := s.read(resp.Responses[0].GetResponseRange()); known {
-				if s.last == 0 { // it was deleted, though we live
-					*at = nil
-					db.figures.unknown.Add(1)
-					return o, ErrOutcomeUnknown
-				}
+			o, known, err := s.read(resp.Responses[0].GetResponseRange())
+			switch {
+			case err != nil:
+				return db.lost(at, err)
+			case known:
 				return o, nil
 			}
 		case isRPC(err, rpctypes.ErrNoSpace):
@@ -240,11 +240,13 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 			if err != nil {
 				break
 			}
-			o, known := s.read((*etcdserverpb.RangeResponse)(got))
+			o, known, err := s.read((*etcdserverpb.RangeResponse)(got))
 			switch {
-			case known && s.last != 0:
+			case err != nil:
+				return db.lost(at, err)
+			case known:
 				return o, nil
-			case !known && full:
+			case full:
 				return outcome{}, ErrNoSpace
 			}
 		}
@@ -256,6 +258,15 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 	*at = nil // what was sent may still come
 	db.figures.unknown.Add(1)
 	return outcome{}, ErrOutcomeUnknown
+}
+
+// lost ends the replica, amid a request: whether the cluster that there was has applied it is not
+// known.
+func (db *DB) lost(at **slot, why error) (outcome, error) {
+	db.fail(why)
+	*at = nil
+	db.figures.unknown.Add(1)
+	return outcome{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, why)
 }
 
 // guardedAt returns the revision of the newest of some guards.

@@ -15,8 +15,8 @@ import (
 // otherwise it waits until this process has applied that, and calls fn again, up to
 // [Config.MaxAttempts] times. So transactions that write are strictly serializable over all processes,
 // however far behind the process is. One that writes nothing promises what [DB.View] does, and asks
-// nobody; and so does one whose function returns an error, which Update returns unchanged: call
-// [DB.Sync] before, if it matters that it has read what is there now.
+// nobody; and so does one whose function returns an error, which Update returns unchanged, or that a
+// unique index does not allow: call [DB.Sync] before, if it matters that it has read what is there now.
 //
 // When Update returns nil, this process has applied the commit: what is read afterwards includes it;
 // unless ctx ended, or the replica failed, after the commit. What was given to OnCommit is called

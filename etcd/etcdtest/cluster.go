@@ -152,6 +152,16 @@ func (c *Cluster) Endpoints() (list []string) {
 // Dir returns the folder of a member's data.
 func (c *Cluster) Dir(i int) string { return c.specs[i].Dir }
 
+// Pid returns the process ID of a member, 0 if it was killed by [Cluster.Kill].
+func (c *Cluster) Pid(i int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.runs[i] == nil {
+		return 0
+	}
+	return c.runs[i].Process.Pid
+}
+
 // Client returns a client of the cluster, which the caller closes.
 func (c *Cluster) Client() (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Logger: zap.NewNop()})

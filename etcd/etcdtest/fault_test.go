@@ -252,7 +252,7 @@ func TestHistoryLost(t *testing.T) {
 		p.gate.set(false)
 		select {
 		case <-p.Failed():
-		case <-time.After(patience):
+		case <-time.After(patience / 2):
 			require.Fail(t, "it was not noticed")
 		}
 		require.ErrorIs(t, p.Err(), etcd.ErrHistoryLost)
