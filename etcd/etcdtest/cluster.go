@@ -49,7 +49,7 @@ func run(text string) error {
 		os.Exit(0)
 	}()
 	cfg := embed.NewConfig()
-	cfg.Name, cfg.Dir, cfg.LogLevel, cfg.UnsafeNoFsync = s.Name, s.Dir, "error", true
+	cfg.Name, cfg.Dir, cfg.LogLevel, cfg.UnsafeNoFsync = s.Name, s.Dir, "panic", true
 	cfg.QuotaBackendBytes = s.Quota
 	client, err := url.Parse(s.Client)
 	if err != nil {

@@ -150,6 +150,11 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 			})
 		}
 	}
+	fmt.Fprint(out, "each second, of each replica:\n     ")
+	for range banks {
+		fmt.Fprint(out, "  |revision transfers failed   total")
+	}
+	fmt.Fprintln(out)
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -161,8 +166,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		fmt.Fprintf(out, "%4.0fs", time.Since(began).Seconds())
 		for i, b := range banks {
 			sum, revision := b.total()
-			fmt.Fprintf(out, "   replica %d: revision %d, %d transfers, %d failed, total %d", i, revision,
-				b.transfers.Swap(0), b.failures.Swap(0), sum)
+			fmt.Fprintf(out, "  |%8d%10d%7d%8d", revision, b.transfers.Swap(0), b.failures.Swap(0), sum)
 			if sum != 0 && sum != accounts*balance {
 				return fmt.Errorf("replica %d has %d in all accounts, want %d", i, sum, accounts*balance)
 			}

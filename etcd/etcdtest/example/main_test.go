@@ -19,5 +19,5 @@ func TestRun(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, run(t.Context(), &out, options{duration: 10 * time.Second, kill: 2 * time.Second}))
 	require.Contains(t, out.String(), "is killed")
-	require.Contains(t, out.String(), "total 100000")
+	require.Contains(t, out.String(), "  100000")
 }
