@@ -13,6 +13,8 @@ type keyCodec[K comparable] struct {
 	name   string
 	encode func(K) ([]byte, error)
 	decode func([]byte) (K, error)
+	// ordered says that the bytes have the order that Go's operators give the keys.
+	ordered bool
 }
 
 // keyCodecFor returns the codec of keys that are strings or integers: strings as they are, integers in
@@ -26,7 +28,7 @@ func keyCodecFor[K comparable]() (c keyCodec[K], ok bool) {
 			func(b []byte) (k K, err error) {
 				*(*string)(unsafe.Pointer(&k)) = string(b)
 				return k, nil
-			}}, true
+			}, true}, true
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return keyCodec[K]{"int",
 			func(k K) ([]byte, error) {
@@ -42,7 +44,7 @@ func keyCodecFor[K comparable]() (c keyCodec[K], ok bool) {
 				}
 				v.SetInt(n)
 				return k, nil
-			}}, true
+			}, true}, true
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return keyCodec[K]{"uint",
 			func(k K) ([]byte, error) {
@@ -58,7 +60,7 @@ func keyCodecFor[K comparable]() (c keyCodec[K], ok bool) {
 				}
 				v.SetUint(n)
 				return k, nil
-			}}, true
+			}, true}, true
 	}
 	return c, false
 }

@@ -50,6 +50,68 @@ func TestRequest(t *testing.T) {
 	require.ErrorContains(t, err, "--max-request-bytes")
 }
 
+// Ranges are compared from where to where they go, and not if they can have no keys; beyond so many
+// keys, and where the bytes have another order, the whole table is.
+func TestRanges(t *testing.T) {
+	s := NewSchema(nil)
+	b := NewOrderedTable[string, int](s, "b", nil)
+	ints := NewOrderedTable[int, int](s, "ints", nil)
+	mine := NewOrderedTable(s, "mine", &TableOptions[int, int]{Codec: "decimal",
+		EncodeKey: func(k int) ([]byte, error) { return []byte(strconv.Itoa(k)), nil },
+		DecodeKey: func(b []byte) (int, error) { return strconv.Atoi(string(b)) }})
+	db := &DB{cfg: Config{MaxTxnOps: 128, MaxRequestBytes: 1 << 20}, keys: keys{"p/"}, schema: s, local: s.db,
+		hooks: replicate.Of(s.db)}
+	defer s.db.Close()
+	require.NoError(t, db.hooks.Apply(10, func(tx mvcc.DBTx) error {
+		for i := range 300 {
+			ints.In(tx).Set(i, i)
+		}
+		return nil
+	}))
+	all := func(seq iter.Seq2[int, int]) {
+		for range seq {
+		}
+	}
+	for name, run := range map[string]struct {
+		reads func(tx mvcc.DBTx)
+		want  [][2]string // from and to, "" for one key
+	}{
+		"both ends": {func(tx mvcc.DBTx) { mvcc.CountRange(b.In(tx), mvcc.From("c").UpTo("d")) },
+			[][2]string{{"p/t/b/c", "p/t/b/d\x00"}, {"p/d/b"}}},
+		"without the ends": {func(tx mvcc.DBTx) { mvcc.CountRange(b.In(tx), mvcc.After("c").Before("d")) },
+			[][2]string{{"p/t/b/c\x00", "p/t/b/d"}, {"p/d/b"}}},
+		"no ends": {func(tx mvcc.DBTx) { b.In(tx).Min() }, [][2]string{{"p/t/b/", "p/t/b0"}, {"p/d/b"}}},
+		"nothing": {func(tx mvcc.DBTx) { mvcc.CountRange(b.In(tx), mvcc.Before("")) }, [][2]string{{"p/d/b"}}},
+		"with a key": {func(tx mvcc.DBTx) {
+			b.In(tx).Has("x")
+			mvcc.CountRange(b.In(tx), mvcc.Prefix("y"))
+		}, [][2]string{{"p/t/b/x"}, {"p/t/b/y", "p/t/b/z"}, {"p/d/b"}}},
+		"integers": {func(tx mvcc.DBTx) { all(ints.In(tx).Ascend(mvcc.From(-1).Before(256))) },
+			[][2]string{{"p/t/ints/\x7f\xff\xff\xff\xff\xff\xff\xff", "p/t/ints/\x80\x00\x00\x00\x00\x00\x01\x00"},
+				{"p/d/ints"}}},
+		"many":          {func(tx mvcc.DBTx) { all(ints.In(tx).Ascend(mvcc.From(-1).UpTo(256))) }, [][2]string{{"p/g/ints"}}},
+		"everything":    {func(tx mvcc.DBTx) { all(ints.In(tx).All()) }, [][2]string{{"p/g/ints"}}},
+		"another order": {func(tx mvcc.DBTx) { mine.In(tx).Min() }, [][2]string{{"p/g/mine"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := db.hooks.Attempt(func(tx mvcc.DBTx) error {
+				run.reads(tx)
+				b.In(tx).Set("written", 1)
+				return nil
+			})
+			require.NoError(t, err)
+			r, err := db.request(w)
+			require.NoError(t, err)
+			var got [][2]string
+			for _, c := range r.cmps {
+				compare := (*etcdserverpb.Compare)(c)
+				got = append(got, [2]string{string(compare.Key), string(compare.RangeEnd)})
+			}
+			require.Equal(t, run.want, got)
+		})
+	}
+}
+
 // Keys come back as they were, and integers are in their order.
 func TestKeyCodecs(t *testing.T) {
 	type name string
@@ -90,8 +152,8 @@ func TestKeyCodecs(t *testing.T) {
 	require.EqualValues(t, math.MaxUint16, back)
 	_, ok = keyCodecFor[float64]()
 	require.False(t, ok)
-	lossy := keyCodec[int]{"lossy", func(int) ([]byte, error) { return []byte("x"), nil },
-		func([]byte) (int, error) { return 1, nil }}.checked()
+	lossy := keyCodec[int]{name: "lossy", encode: func(int) ([]byte, error) { return []byte("x"), nil },
+		decode: func([]byte) (int, error) { return 1, nil }}.checked()
 	_, err = lossy.encode(1)
 	require.NoError(t, err)
 	_, err = lossy.encode(2)

@@ -119,7 +119,7 @@ func newTable[K comparable, V any](
 		panic("etcd: " + call + ": TableOptions.Codec names the functions that are given, want both or none")
 	}
 	if o.EncodeKey != nil {
-		t.key = keyCodec[K]{o.Codec, o.EncodeKey, o.DecodeKey}.checked()
+		t.key = keyCodec[K]{name: o.Codec, encode: o.EncodeKey, decode: o.DecodeKey}.checked()
 	} else {
 		var ok bool
 		if t.key, ok = keyCodecFor[K](); !ok {
@@ -191,6 +191,9 @@ type table interface {
 	codec() string
 	// reads calls visit with the encoded keys of a []mvcc.Change.
 	reads(changes any, visit func(i int, key []byte)) error
+	// span returns from where to where the encoded keys of a range are, the latter not included, and
+	// whether that is known: an empty high means that there is no end.
+	span(r replicate.Range) (low, high []byte, ok bool)
 	// writes calls visit with the records of a []mvcc.Change; value is nil where one is deleted.
 	writes(changes any, visit func(key, value []byte, deleted bool)) error
 	// apply writes a record that etcd has.
@@ -217,6 +220,23 @@ func (t *Table[K, V]) reads(changes any, visit func(i int, key []byte)) error {
 		visit(i, key)
 	}
 	return nil
+}
+
+func (t *Table[K, V]) span(r replicate.Range) (low, high []byte, ok bool) {
+	end := func(key any, next bool) []byte {
+		if key == nil {
+			return nil
+		}
+		b, err := t.key.encode(key.(K))
+		ok = ok && err == nil
+		if next {
+			b = append(b, 0) // what comes right after it
+		}
+		return b
+	}
+	ok = t.key.ordered
+	low, high = end(r.Low, r.LowExclusive), end(r.High, !r.HighExclusive)
+	return low, high, ok
 }
 
 func (t *Table[K, V]) writes(changes any, visit func(key, value []byte, deleted bool)) error {

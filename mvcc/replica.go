@@ -7,6 +7,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
 	"github.com/mvccmap/mvccmap/internal/replicate"
 )
 
@@ -109,8 +110,9 @@ func (b *workBuilder) read(p *part) {
 	if p.m.types == nil {
 		return // the root has no keys
 	}
-	st, all := p.st, p.scanned || len(p.ranges) > 0
+	st, all := p.st, p.scanned
 	if p.m.inner {
+		all = all || len(p.ranges) > 0
 		for i := range st.reads {
 			all = all || st.reads[i].of == p.number
 		}
@@ -119,8 +121,10 @@ func (b *workBuilder) read(p *part) {
 		}
 		return
 	}
-	if all {
+	if all || len(p.ranges) > 0 && !p.m.order.natural {
 		b.w.Tables[b.table(p.m)].All = true
+	} else if len(p.ranges) > 0 {
+		b.ranges(p)
 	}
 	for i := range st.reads {
 		if r := &st.reads[i]; r.of == p.number {
@@ -130,6 +134,27 @@ func (b *workBuilder) read(p *part) {
 	for i := range p.absences() {
 		key, _ := p.absent.at(i)
 		b.saw(p.m, p.m.types.tombstone(key))
+	}
+}
+
+// ranges adds the ranges that were read in a part.
+func (b *workBuilder) ranges(p *part) {
+	boxed := func(key unsafe.Pointer) any {
+		if key == nil {
+			return nil
+		}
+		return p.index.Hash.Boxed(key)
+	}
+	t := &b.w.Tables[b.table(p.m)]
+	for i := range p.ranges {
+		s := &p.ranges[i]
+		r := replicate.Range{Low: boxed(s.Low), High: boxed(s.High), LowExclusive: s.LowExclusive,
+			HighExclusive: s.HighExclusive}
+		p.index.Span(s, false, func(index.Place, *chain.Node) bool {
+			r.Keys++
+			return r.Keys <= replicate.MostKeys
+		})
+		t.Ranges = append(t.Ranges, r)
 	}
 }
 

@@ -75,8 +75,13 @@ func TestReplicaAttempt(t *testing.T) {
 		}, []replicate.Table{{Name: "a", Reads: []Change[string, int]{{Key: "z", New: 3, Has: true}, {Key: "new"}},
 			Epochs: []uint64{200, 0}, Written: 2,
 			Writes: []Change[string, int]{{Key: "z", New: 5, Has: true}, {Key: "new", New: 7, Has: true}}}}, true},
-		"all":   {func(tx DBTx) error { return all(a.In(tx).All()) }, []replicate.Table{{Name: "a", All: true}}, false},
-		"range": {func(tx DBTx) error { return all(b.In(tx).Ascend(From("q"))) }, []replicate.Table{{Name: "b", All: true}}, false},
+		"all": {func(tx DBTx) error { return all(a.In(tx).All()) }, []replicate.Table{{Name: "a", All: true}}, false},
+		"range": {func(tx DBTx) error { return all(b.In(tx).Ascend(After("q").UpTo("z"))) },
+			[]replicate.Table{{Name: "b", Ranges: []replicate.Range{{Low: "q", High: "z", LowExclusive: true, Keys: 1}}}}, false},
+		"the first": {func(tx DBTx) error {
+			b.In(tx).Min()
+			return nil
+		}, []replicate.Table{{Name: "b", Ranges: []replicate.Range{{High: "y", Keys: 1}}}}, false},
 		"index": {func(tx DBTx) error { return all(byTen.Get(b.In(tx), 7)) }, []replicate.Table{{Name: "b", All: true}}, false},
 		"indexed": {func(tx DBTx) error {
 			b.In(tx).Set("y", 12) // its index keys stay

@@ -49,9 +49,23 @@ type Table struct {
 	// the version that was seen in Epochs, 0 if there was no value.
 	Reads  any
 	Epochs []uint64
-	// All says that more was read than these keys: a range, everything, or an index.
+	// All says that more was read than these keys and the Ranges: everything, or an index.
 	All bool
+	// Ranges are of which all was read, of a table whose keys have the order of Go's operators.
+	Ranges []Range
 	// Writes is a []mvcc.Change of the table, or nil: Has is not set where a record is deleted.
 	Writes  any
 	Written int // the length of Writes
 }
+
+// A Range is a range of keys, by boxed keys, which are nil where it has no end.
+type Range struct {
+	Low, High                   any
+	LowExclusive, HighExclusive bool
+	// Keys is how many there are in the range about now, those included that were deleted lately; of
+	// more than [MostKeys] no more is known.
+	Keys int
+}
+
+// MostKeys is up to how many keys of a range are counted.
+const MostKeys = 256
