@@ -2,12 +2,15 @@ package etcd
 
 import (
 	"fmt"
+	"iter"
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
+	"github.com/mvccmap/mvccmap/internal/replicate"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -104,7 +107,7 @@ func TestRanges(t *testing.T) {
 			require.NoError(t, err)
 			var got [][2]string
 			for _, c := range r.cmps {
-				compare := (*etcdserverpb.Compare)(c)
+				compare := c.GetCompare()
 				got = append(got, [2]string{string(compare.Key), string(compare.RangeEnd)})
 			}
 			require.Equal(t, run.want, got)
