@@ -120,6 +120,8 @@ func (c *combiner) together(db *DB, jobs []*job) {
 			for _, j := range jobs {
 				j.end(o, err)
 			}
+			// What comes next reads what this has written.
+			_ = db.applied.wait(db.ctx, o.rev)
 			return
 		}
 		if err := db.pause(db.ctx, attempt, o); err != nil {

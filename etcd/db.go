@@ -38,6 +38,7 @@ type DB struct {
 	exact   exact
 	slots   slots
 	blind   combiner
+	turns   chan struct{} // has an element while an Update has its turn
 	barrier barrier
 	figures figures
 }
@@ -66,7 +67,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
 	db := &DB{cfg: cfg, keys: keys{cfg.Prefix}, client: client, schema: cfg.Schema, local: cfg.Schema.db,
-		hooks: replicate.Of(cfg.Schema.db), self: hex.EncodeToString(id[:]), applied: newApplied()}
+		hooks: replicate.Of(cfg.Schema.db), self: hex.EncodeToString(id[:]), applied: newApplied(),
+		turns: make(chan struct{}, 1)}
 	db.ctx, db.stop = context.WithCancel(context.Background())
 	db.slots.init(db)
 	if err := db.begin(ctx); err != nil {

@@ -36,10 +36,18 @@ func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 	if fn == nil {
 		panic("etcd: Update: fn is nil")
 	}
-	newest := uint64(0)
+	newest, turn := uint64(0), false
+	defer func() {
+		if turn {
+			<-db.turns
+		}
+	}()
 	for attempt := range db.cfg.MaxAttempts {
 		if err := db.goOn(ctx); err != nil {
 			return err
+		}
+		if attempt >= turnAfter && !turn {
+			turn = db.turn(ctx)
 		}
 		w, err := db.hooks.Attempt(fn)
 		if err != nil {
@@ -59,6 +67,10 @@ func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 			return err
 		}
 		if o.committed {
+			if turn {
+				<-db.turns // before what OnCommit may wait for
+				turn = false
+			}
 			db.figures.commits.Add(1)
 			_ = db.applied.wait(ctx, o.rev) // the commit stands
 			committed(w.OnCommit, o.rev)
@@ -70,6 +82,27 @@ func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 		}
 	}
 	return &ConflictError{Attempts: db.cfg.MaxAttempts, Revision: newest}
+}
+
+// After turnAfter conflicts an Update waits until no other one of its process goes on that has lost
+// as often, but no longer than longestTurn: such a one may wait for it.
+const (
+	turnAfter   = 3
+	longestTurn = time.Second
+)
+
+// turn reports whether the caller has got its turn, which it ends by taking an element of turns.
+func (db *DB) turn(ctx context.Context) bool {
+	late := time.NewTimer(longestTurn)
+	defer late.Stop()
+	select {
+	case db.turns <- struct{}{}:
+		return true
+	case <-late.C:
+	case <-ctx.Done():
+	case <-db.applied.endedAt:
+	}
+	return false
 }
 
 // goOn returns why nothing can be tried.

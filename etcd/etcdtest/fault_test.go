@@ -173,12 +173,11 @@ func TestCutOff(t *testing.T) {
 		require.NoError(t, err)
 		before := p.Snapshot()
 		p.gate.set(true)
-		last := uint64(0)
 		for i := range 5 {
-			last = q.set(t, q.a, "x", 2+i)
+			q.set(t, q.a, "x", 2+i)
 		}
 		q.delete(t, q.a, "gone")
-		last = q.set(t, q.b, "new", 3)
+		last := q.set(t, q.b, "new", 3)
 		if compacted {
 			client, err := c.Client()
 			require.NoError(t, err)
@@ -330,6 +329,69 @@ func TestTogether(t *testing.T) {
 	v, _ := p.a.Load("x")
 	require.Equal(t, 2*each*goroutines, v)
 	require.EqualValues(t, each*goroutines, p.Stats().Commits)
+}
+
+// Goroutines of several processes that read and write the same record all get through: those that lose
+// again and again take turns.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	const each, goroutines = 5, 24
+	var all sync.WaitGroup
+	processes := []*process{open(t, c, prefix, nil), open(t, c, prefix, nil)}
+	for _, p := range processes {
+		for range goroutines {
+			all.Go(func() {
+				for range each {
+					if err := p.Update(within(t), adders["read and written"](p)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	_, err := processes[0].Sync(within(t))
+	require.NoError(t, err)
+	v, _ := processes[0].a.Load("x")
+	require.Equal(t, 2*each*goroutines, v)
+	t.Logf("%+v", processes[0].Stats())
+}
+
+// Close waits for what is under way, and leaves nothing of the process behind.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	p := open(t, c, prefix, nil)
+	p.set(t, p.a, "x", 1)
+	sent, answer := make(chan bool), make(chan bool)
+	p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
+		err := send(ctx)
+		close(sent)
+		<-answer
+		return err
+	})
+	done := make(chan error, 1)
+	go func() {
+		done <- p.Update(within(t), adders["read and written"](p))
+	}()
+	<-sent
+	closed := make(chan error, 1)
+	go func() { closed <- p.Close() }()
+	<-p.Failed()
+	require.Empty(t, closed)
+	close(answer)
+	require.NoError(t, <-closed)
+	require.NoError(t, <-done)
+	v, _ := open(t, c, prefix, nil).a.Load("x")
+	require.Equal(t, 2, v)
+	client, err := c.Client()
+	require.NoError(t, err)
+	defer client.Close()
+	got, err := client.Get(within(t), prefix+"s/", clientv3.WithPrefix())
+	require.NoError(t, err)
+	require.Empty(t, got.Kvs)
+	require.NoError(t, p.Close()) // once more
 }
 
 // A function given to Merge that panics does so in its own goroutine, and no other is concerned.
