@@ -105,7 +105,7 @@ func (c *combiner) together(db *DB, jobs []*job) {
 		if jobs = rest; len(jobs) == 0 {
 			return
 		}
-		o, err := c.once(db, jobs)
+		o, w, err := c.once(db, jobs)
 		var tooLarge *TooLargeError
 		switch {
 		case err != nil && len(jobs) > 1 && !unresolved(err):
@@ -132,14 +132,14 @@ func (c *combiner) together(db *DB, jobs []*job) {
 		}
 		if attempt == db.cfg.MaxAttempts-1 {
 			for _, j := range jobs {
-				j.end(outcome{}, &ConflictError{Attempts: db.cfg.MaxAttempts, Revision: o.rev})
+				j.end(outcome{}, db.conflict(w, o.rev))
 			}
 		}
 	}
 }
 
 // once is one attempt.
-func (c *combiner) once(db *DB, jobs []*job) (outcome, error) {
+func (c *combiner) once(db *DB, jobs []*job) (outcome, *replicate.Work, error) {
 	works := make([]*replicate.Work, len(jobs))
 	for i, j := range jobs {
 		works[i] = j.work
@@ -150,14 +150,15 @@ func (c *combiner) once(db *DB, jobs []*job) (outcome, error) {
 		jobs[0].panicked = panicked.value
 	}
 	if err != nil {
-		return outcome{}, err
+		return outcome{}, nil, err
 	}
 	db.figures.batches.Add(1)
 	ctx := db.ctx
 	if len(jobs) == 1 {
 		ctx = jobs[0].ctx
 	}
-	return db.commitOne(ctx, w)
+	o, err := db.commitOne(ctx, w)
+	return o, w, err
 }
 
 // A mergePanic says that a function given to Merge has panicked, or called runtime.Goexit.

@@ -36,11 +36,22 @@ type ConflictError struct {
 	Attempts int
 	// Revision is that of the newest commit when the last attempt failed.
 	Revision uint64
-	_        struct{}
+	// Table and Key are what the last attempt has read and was written since, as far as that is known
+	// here: Key is nil if it is not, or was in a range, and Table then is one that was read.
+	Table string
+	Key   any
+	_     struct{}
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("etcd: %v: %d attempts, the last one against revision %d", mvcc.ErrConflict,
+	where := ""
+	if e.Table != "" {
+		where = fmt.Sprintf(" over table %q", e.Table)
+	}
+	if e.Key != nil {
+		where += fmt.Sprintf(", key %v", e.Key)
+	}
+	return fmt.Sprintf("etcd: %v%s: %d attempts, the last one against revision %d", mvcc.ErrConflict, where,
 		e.Attempts, e.Revision)
 }
 

@@ -196,6 +196,9 @@ type table interface {
 	span(r replicate.Range) (low, high []byte, ok bool)
 	// writes calls visit with the records of a []mvcc.Change; value is nil where one is deleted.
 	writes(changes any, visit func(key, value []byte, deleted bool)) error
+	// changed returns the first of some keys that were read, as reads has them, whose version has
+	// another epoch now.
+	changed(r replicate.DB, changes any, epochs []uint64) (key any)
 	// apply writes a record that etcd has.
 	apply(tx mvcc.DBTx, key, value []byte, deleted bool) error
 	// versions returns the epochs of the versions of all records, by their encoded keys.
@@ -218,6 +221,20 @@ func (t *Table[K, V]) reads(changes any, visit func(i int, key []byte)) error {
 			return t.failed(c.Key, err)
 		}
 		visit(i, key)
+	}
+	return nil
+}
+
+func (t *Table[K, V]) changed(r replicate.DB, changes any, epochs []uint64) (key any) {
+	reads, _ := changes.([]mvcc.Change[K, V])
+	for i, c := range reads {
+		w, err := r.Attempt(func(tx mvcc.DBTx) error {
+			t.m.In(tx).Has(c.Key)
+			return nil
+		})
+		if err == nil && w.Tables[0].Epochs[0] != epochs[i] {
+			return c.Key
+		}
 	}
 	return nil
 }

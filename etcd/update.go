@@ -37,6 +37,7 @@ func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 		panic("etcd: Update: fn is nil")
 	}
 	newest, turn := uint64(0), false
+	var last *replicate.Work
 	defer func() {
 		if turn {
 			<-db.turns
@@ -76,12 +77,28 @@ func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 			committed(w.OnCommit, o.rev)
 			return nil
 		}
-		newest = max(newest, o.rev)
+		newest, last = max(newest, o.rev), w
 		if err := db.pause(ctx, attempt, o); err != nil {
 			return err
 		}
 	}
-	return &ConflictError{Attempts: db.cfg.MaxAttempts, Revision: newest}
+	return db.conflict(last, newest)
+}
+
+// conflict returns the error of a transaction that is given up.
+func (db *DB) conflict(w *replicate.Work, newest uint64) error {
+	e := &ConflictError{Attempts: db.cfg.MaxAttempts, Revision: newest}
+	for i := range w.Tables {
+		t := &w.Tables[i]
+		if key := db.schema.tables[t.Name].changed(db.hooks, t.Reads, t.Epochs); key != nil {
+			e.Table, e.Key = t.Name, key
+			return e
+		}
+		if t.All || len(t.Ranges) > 0 {
+			e.Table = t.Name
+		}
+	}
+	return e
 }
 
 // After turnAfter conflicts an Update waits until no other one of its process goes on that has lost

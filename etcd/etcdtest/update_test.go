@@ -278,6 +278,7 @@ func TestRefused(t *testing.T) {
 		return nil
 	})
 	require.ErrorIs(t, err, mvcc.ErrConflict)
+	require.ErrorContains(t, err, `over table "a", key x: 3 attempts`)
 	require.Equal(t, 3, runs)
 	require.NoError(t, p.Close())
 	require.ErrorIs(t, p.Update(within(t), func(mvcc.DBTx) error { return nil }), etcd.ErrClosed)
