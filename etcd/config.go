@@ -22,7 +22,7 @@ type Config struct {
 	// write there.
 	Prefix string
 
-	// Schema has the tables. It can be opened once.
+	// Schema has the tables. It can be opened by one DB.
 	Schema *Schema
 
 	// MaxAttempts is how often the function of an Update may run. Default: 100.

@@ -47,7 +47,8 @@ type DB struct {
 // there by any process, until [DB.Close], or until the replica fails, see [DB.Err]. It waits for all
 // that, at most until ctx ends.
 //
-// It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError], if the
+// If it fails it may be called again, with the same schema, unless what it has loaded could not be
+// decoded. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError], if the
 // tables of the schema are kept in another encoding. Tables that are new are added.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if ctx == nil {
@@ -60,8 +61,10 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err := cfg.Schema.open(); err != nil {
 		return nil, err
 	}
+	empty := cfg.Schema.db.Epoch()
 	client, err := clientv3.New(cfg.Client)
 	if err != nil {
+		cfg.Schema.reopen()
 		return nil, fmt.Errorf("etcd: Open: %w", err)
 	}
 	var id [8]byte
@@ -73,6 +76,9 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	db.slots.init(db)
 	if err := db.begin(ctx); err != nil {
 		db.stop()
+		if db.local.Epoch() == empty {
+			cfg.Schema.reopen()
+		}
 		return nil, errors.Join(fmt.Errorf("etcd: Open: %w", err), client.Close())
 	}
 	db.workers.Go(db.follow)

@@ -58,8 +58,12 @@ type loaded struct {
 	guards  map[string]guard   // by their tables
 }
 
-// pageSize is how many records are asked for at a time.
-const pageSize = 2000
+// How many records are asked for at a time: so many that an answer has about pageBytes.
+const (
+	firstPage = 100
+	mostPage  = 10_000
+	pageBytes = 4 << 20
+)
 
 // load reads everything as of one revision, which is at least that of the newest commit when it was
 // called.
@@ -76,8 +80,9 @@ func (db *DB) load(ctx context.Context) (*loaded, error) {
 func (db *DB) loadOnce(ctx context.Context) (*loaded, error) {
 	l := &loaded{guards: map[string]guard{}}
 	end := clientv3.GetPrefixRangeEnd(db.keys.records())
+	page := firstPage
 	for from, more := db.keys.records(), true; more; {
-		opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(pageSize)}
+		opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(int64(page))}
 		if l.rev > 0 {
 			opts = append(opts, clientv3.WithRev(int64(l.rev)))
 		}
@@ -92,12 +97,15 @@ func (db *DB) loadOnce(ctx context.Context) (*loaded, error) {
 					resp.Header.ClusterId, db.cluster)
 			}
 		}
+		size := 1
 		for _, kv := range resp.Kvs {
+			size += len(kv.Key) + len(kv.Value)
 			if table, _, ok := db.keys.record(string(kv.Key)); ok && db.schema.tables[table] != nil {
 				l.records = append(l.records, kv)
 			}
 		}
 		if more = resp.More; more {
+			page = min(max(len(resp.Kvs)*pageBytes/size, 1), 4*page, mostPage)
 			from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
 		}
 	}

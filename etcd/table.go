@@ -45,6 +45,13 @@ func (s *Schema) open() error {
 	return nil
 }
 
+// reopen says that the schema may be opened after all: nothing was loaded.
+func (s *Schema) reopen() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened = false
+}
+
 // declare calls f, which adds to the schema.
 func (s *Schema) declare(call string, f func()) {
 	s.mu.Lock()

@@ -23,6 +23,10 @@ import (
 
 func TestMain(m *testing.M) {
 	Main()
+	if where := os.Getenv(counting); where != "" {
+		fmt.Fprintln(os.Stderr, count(where))
+		os.Exit(1)
+	}
 	code := m.Run()
 	if one.cluster != nil {
 		_ = one.cluster.Stop()

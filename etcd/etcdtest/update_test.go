@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -299,10 +300,53 @@ func TestOpenRefuses(t *testing.T) {
 	var schema *etcd.SchemaError
 	require.ErrorAs(t, err, &schema)
 	require.Equal(t, "a", schema.Table)
+	s = etcd.NewSchema(nil)
+	etcd.NewTable[string, int](s, "a", nil)
+	nobody, err := freePort()
+	require.NoError(t, err)
+	_, err = tryOpen(t, c, prefix, func(cfg *etcd.Config) {
+		cfg.Schema, cfg.Client.Endpoints, cfg.RequestTimeout = s, []string{nobody}, 100*time.Millisecond
+	})
+	require.ErrorContains(t, err, "no server answers")
+	again, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
+	require.NoError(t, err)
+	require.NoError(t, again.Close())
 	_, err = tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
 	require.ErrorContains(t, err, "was opened before")
 	_, err = tryOpen(t, c, "no slash", nil)
 	require.ErrorContains(t, err, "ends with a slash")
 	require.Panics(t, func() { etcd.NewTable[string, int](s, "late", nil) })
 	require.Panics(t, func() { etcd.NewTable[float64, int](etcd.NewSchema(nil), "floats", nil) })
+}
+
+// Many records, and large ones, are loaded whole, page by page.
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	p := open(t, c, prefix, nil)
+	for i := range 30 {
+		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+			for j := range 100 {
+				p.a.In(tx).Set(fmt.Sprint(i*100+j), i)
+			}
+			return nil
+		}))
+	}
+	q := open(t, c, prefix, nil)
+	require.Equal(t, 3000, q.a.Len())
+	for key, v := range p.a.All() {
+		w, _ := q.a.Load(key)
+		require.Equal(t, v, w)
+	}
+	runs := 0
+	require.NoError(t, q.Update(within(t), func(tx mvcc.DBTx) error { // records of several revisions
+		runs++
+		for i := range 30 {
+			key := fmt.Sprint(i * 100)
+			v, _ := q.a.In(tx).Get(key)
+			q.a.In(tx).Set(key, v+1)
+		}
+		return nil
+	}))
+	require.Equal(t, 1, runs)
 }
