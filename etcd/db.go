@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"sync"
 	"sync/atomic"
 
@@ -48,8 +49,8 @@ type DB struct {
 // that, at most until ctx ends.
 //
 // If it fails it may be called again, with the same schema, unless what it has loaded could not be
-// decoded. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError], if the
-// tables of the schema are kept in another encoding. Tables that are new are added.
+// decoded. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError],
+// if the tables of the schema are kept in another encoding. Tables that are new are added.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if ctx == nil {
 		panic("etcd: Open: ctx is nil, want context.Background() or another one")
@@ -150,7 +151,9 @@ func (db *DB) SnapshotAt(revision uint64) (mvcc.DBSnapshot, error) {
 
 // Watch watches all tables, see [mvcc.DB.Watch]. The epochs of the commits are revisions. When
 // everything was loaded anew, what has changed comes as one commit.
-func (db *DB) Watch(ctx context.Context, opts *mvcc.DBWatchOptions) func(yield func(mvcc.DBCommit, error) bool) {
+func (db *DB) Watch(
+	ctx context.Context, opts *mvcc.DBWatchOptions,
+) iter.Seq2[mvcc.DBCommit, error] {
 	return db.local.Watch(ctx, opts)
 }
 
@@ -176,5 +179,6 @@ func (db *DB) Save(
 // Epoch returns the newest revision that this process has applied.
 func (db *DB) Epoch() uint64 { return db.local.Epoch() }
 
-// LocalStats returns the figures of the local tables.
-func (db *DB) LocalStats() mvcc.Stats { return db.local.Stats() }
+// Sources returns the figures of the local tables, for package profiling and module otel, see
+// [mvcc.DB.Sources].
+func (db *DB) Sources(name string) map[string]func() mvcc.Stats { return db.local.Sources(name) }

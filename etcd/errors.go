@@ -128,9 +128,9 @@ func (e *CodecError) Unwrap() error { return e.Err }
 // definite reports whether an error of a request says that it has not been applied, and never will
 // be. [rpctypes.ErrNoSpace] is none: the request that fills the cluster is applied, and fails.
 func definite(err error) bool {
-	for _, e := range []error{rpctypes.ErrTooManyOps, rpctypes.ErrRequestTooLarge, rpctypes.ErrTooManyRequests,
-		rpctypes.ErrDuplicateKey, rpctypes.ErrEmptyKey, rpctypes.ErrPermissionDenied, rpctypes.ErrUserEmpty,
-		rpctypes.ErrInvalidAuthToken} {
+	for _, e := range []error{rpctypes.ErrTooManyOps, rpctypes.ErrRequestTooLarge,
+		rpctypes.ErrTooManyRequests, rpctypes.ErrDuplicateKey, rpctypes.ErrEmptyKey,
+		rpctypes.ErrPermissionDenied, rpctypes.ErrUserEmpty, rpctypes.ErrInvalidAuthToken} {
 		if isRPC(err, e) {
 			return true
 		}

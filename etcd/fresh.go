@@ -47,8 +47,8 @@ func (db *DB) newest(ctx context.Context) (uint64, error) {
 }
 
 // newestGuard is how the guard that was put last is asked for.
-var newestGuard = []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(1),
-	clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend)}
+var newestGuard = []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithKeysOnly(),
+	clientv3.WithLimit(1), clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend)}
 
 // A barrier asks for the newest commit, once for all that wait: each of them is told of a request
 // that was sent after it had come.

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,7 +124,9 @@ func (db *DB) loadOnce(ctx context.Context) (*loaded, error) {
 
 // replay makes the local tables, which are empty, what was loaded.
 func (db *DB) replay(l *loaded) error {
-	slices.SortFunc(l.records, func(a, b *mvccpb.KeyValue) int { return int(a.ModRevision - b.ModRevision) })
+	slices.SortFunc(l.records, func(a, b *mvccpb.KeyValue) int {
+		return cmp.Compare(a.ModRevision, b.ModRevision)
+	})
 	first := db.local.Epoch() + 1 // at which what the clock has passed is committed
 	for len(l.records) > 0 {
 		at := max(uint64(l.records[0].ModRevision), first)

@@ -123,7 +123,8 @@ func (db *DB) ranges(t *replicate.Table, since uint64) (cmps []clientv3.Cmp, ok 
 		}
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(from), "<", int64(since)+1).WithRange(to))
 	}
-	return append(cmps, clientv3.Compare(clientv3.ModRevision(db.keys.deletes(t.Name)), "<", int64(since)+1)), true
+	deletes := clientv3.ModRevision(db.keys.deletes(t.Name))
+	return append(cmps, clientv3.Compare(deletes, "<", int64(since)+1)), true
 }
 
 // unwritten compares that nobody has written to a table since a revision.

@@ -7,10 +7,12 @@ import (
 
 // figures are what is counted.
 type figures struct {
-	commits, batches, conflicts, unclear, unknown, resyncs, restarts, applied atomic.Uint64
-	inFlight                                                                  atomic.Int64
-	behind                                                                    atomic.Uint64 // that the last heartbeat has found
-	rewatch                                                                   atomic.Pointer[context.CancelFunc]
+	commits, batches, conflicts, unclear, unknown atomic.Uint64
+	resyncs, restarts, applied                    atomic.Uint64
+	inFlight                                      atomic.Int64
+
+	behind  atomic.Uint64                      // that the last heartbeat has found
+	rewatch atomic.Pointer[context.CancelFunc] // ends the watch
 }
 
 // Stats are figures of a replica.

@@ -101,7 +101,9 @@ func NewTable[K comparable, V any](s *Schema, name string, opts *TableOptions[K,
 }
 
 // NewOrderedTable is [NewTable] for keys with an order, see [mvcc.NewOrderedTable].
-func NewOrderedTable[K cmp.Ordered, V any](s *Schema, name string, opts *TableOptions[K, V]) *Table[K, V] {
+func NewOrderedTable[K cmp.Ordered, V any](
+	s *Schema, name string, opts *TableOptions[K, V],
+) *Table[K, V] {
 	return newTable(s, "NewOrderedTable", name, opts, mvcc.NewOrderedTable[K, V])
 }
 

@@ -12,7 +12,9 @@ import (
 
 // newReplicated returns a database with two tables, of which the second has an index of remainders
 // and a unique one.
-func newReplicated(t testing.TB, opts *Options) (db *DB, r replicate.DB, a, b *Map[string, int], byTen *Index[int, string, int]) {
+func newReplicated(t testing.TB, opts *Options) (
+	db *DB, r replicate.DB, a, b *Map[string, int], byTen *Index[int, string, int],
+) {
 	db = NewDB(opts)
 	t.Cleanup(db.Close)
 	a, b = NewTable[string, int](db, "a", nil), NewOrderedTable[string, int](db, "b", nil)

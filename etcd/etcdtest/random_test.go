@@ -48,7 +48,8 @@ func (c *crew) run(seed uint64, f func(r *rand.Rand)) {
 }
 
 // nemesis makes faults: the leader is killed and comes back, connections of a process break, the
-// history is compacted, a member stands still for a while. After each it waits until commits go through again.
+// history is compacted, a member stands still for a while. After each it waits until commits go
+// through again.
 func nemesis(t *testing.T, c *Cluster, all []*process, r *rand.Rand, commits func() uint64) {
 	for round := range *rounds {
 		switch round % faults {

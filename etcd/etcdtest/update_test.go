@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,6 +85,8 @@ func TestUpdateWaits(t *testing.T) {
 	p, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
 	require.NoError(t, err)
 	defer p.Close()
+	release := sync.OnceFunc(func() { close(goOn) })
+	defer release()
 	done := make(chan error, 1)
 	go func() {
 		done <- p.Update(within(t), func(tx mvcc.DBTx) error {
@@ -98,7 +101,7 @@ func TestUpdateWaits(t *testing.T) {
 	}
 	require.Empty(t, done)
 	require.Zero(t, slow.Len())
-	goOn <- true
+	release()
 	require.NoError(t, <-done)
 	require.Equal(t, 1, slow.Len())
 }

@@ -14,7 +14,8 @@ type DB interface {
 	// the functions of their Merges make of the newest values. It panics if one has read.
 	Renew(works []*Work) (*Work, error)
 	// Apply commits what fn, a func(mvcc.DBTx) error, does, at an epoch that must be above the
-	// newest one, and makes that the newest one, even if fn writes nothing. One goroutine at a time may call it, and nobody else may commit.
+	// newest one, and makes that the newest one, even if fn writes nothing. One goroutine at a time
+	// may call it, and nobody else may commit.
 	Apply(epoch uint64, fn any) error
 }
 
