@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +17,10 @@ import (
 func offline(t *testing.T) (*DB, *Table[string, int]) {
 	s := NewSchema(&mvcc.Options{Retain: 1 << 40})
 	a := NewTable[string, int](s, "a", nil)
+	return replay(t, s), a
+}
+
+func replay(t *testing.T, s *Schema) *DB {
 	cfg, err := Config{Prefix: "p/", Schema: s,
 		Client: clientv3.Config{Endpoints: []string{"nobody"}}}.withDefaults()
 	require.NoError(t, err)
@@ -24,7 +29,7 @@ func offline(t *testing.T) (*DB, *Table[string, int]) {
 	t.Cleanup(s.db.Close)
 	require.NoError(t, db.replay(&loaded{rev: 50, guards: map[string]guard{"a": {40, "x", 7}},
 		records: []*mvccpb.KeyValue{record("a/k", "3", 30), record("a/old", "1", 1), record("a/l", "2", 20)}}))
-	return db, a
+	return db
 }
 
 func record(name, value string, rev int64) *mvccpb.KeyValue {
@@ -76,6 +81,38 @@ func TestEvents(t *testing.T) {
 		}
 		s.Close()
 		require.Equal(t, want, got)
+	}
+}
+
+// A function of the program that fails on what others have written ends the replica, and nothing else.
+func TestApplyPanics(t *testing.T) {
+	for name, fail := range map[string]func(){
+		"panics": func() { panic("mine") }, "exits": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := NewSchema(nil)
+			a := NewTable[string, int](s, "a", nil)
+			_, err := NewIndex(a, "fails", func(_ string, v int) []int {
+				if v == 4 {
+					fail()
+				}
+				return nil
+			}, nil)
+			require.NoError(t, err)
+			db := replay(t, s)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				if err := db.events([]*clientv3.Event{put("a/k", "4", 60), guardEvent("a", 60, 8)}); err != nil {
+					db.fail(err)
+				}
+			}()
+			<-done
+			require.ErrorIs(t, db.Err(), errApply)
+			v, _ := a.Load("k")
+			require.Equal(t, 3, v)
+			require.EqualValues(t, 50, db.Epoch())
+		})
 	}
 }
 

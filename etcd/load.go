@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -168,9 +169,23 @@ func (db *DB) put(at uint64, records []*mvccpb.KeyValue, gone []string) error {
 // errApply says that what was committed could not be applied here.
 var errApply = errors.New("etcd: a commit could not be applied")
 
-// apply commits what fn does at a revision. Its error is a *CodecError or an errApply.
-func (db *DB) apply(rev uint64, fn func(tx mvcc.DBTx) error) error {
-	err := db.hooks.Apply(rev, fn)
+// apply commits what fn does at a revision. Its error is a *CodecError or an errApply, also if a
+// function of the program panics, which decodes, or is that of an index. If one calls runtime.Goexit
+// the replica fails.
+func (db *DB) apply(rev uint64, fn func(tx mvcc.DBTx) error) (err error) {
+	done := false
+	defer func() {
+		if done {
+			return
+		}
+		p := recover()
+		err = fmt.Errorf("%w: revision %d: a function of the program has panicked: %v", errApply, rev, p)
+		if db.cfg.Logger.Error(err.Error(), "stack", string(debug.Stack())); p == nil {
+			db.fail(err)
+		}
+	}()
+	err = db.hooks.Apply(rev, fn)
+	done = true
 	var codec *CodecError
 	if err == nil || errors.As(err, &codec) {
 		return err
