@@ -25,7 +25,7 @@ type Schema struct {
 
 // NewSchema returns a schema without tables. opts may be nil; they are those of the local tables, of
 // which Capacity, the Reclaim fields, MaxTxAge, Retain, Logger, PinWarnAge and TracePins have a
-// meaning. Transactions are serializable, and Observe is not told of them. It panics if Strict is
+// meaning. Transactions are serializable; Observe and Around are not called. It panics if Strict is
 // set, which is for databases that commit by themselves.
 func NewSchema(opts *mvcc.Options) *Schema {
 	if opts != nil && opts.Strict {

@@ -65,3 +65,9 @@ func (s *Shelf) Sift(stale func(what epoch.Epoch) bool) { s.s.sift(stale) }
 
 // Waiting returns how much waits.
 func (s *Shelf) Waiting() int { return int(s.s.waits.Load()) }
+
+// NoteParts is how many times in the time that is retained the clock is noted, at least.
+const NoteParts = noteParts
+
+// Notes returns how many notes of the clock there are.
+func (r *Reclaimer[E, W]) Notes() int { return len(r.history.notes) }

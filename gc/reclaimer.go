@@ -51,7 +51,7 @@ type Reclaimer[E, W any] struct {
 }
 
 // NewReclaimer returns a reclaimer. Its goroutine is started when there is something
-// to do, and ends when there is not. Close ends it for good.
+// to do, and ends when there is not; with Retain there always is. Close ends it for good.
 func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
 	if cfg.Interval <= 0 {
 		cfg.Interval = DefaultInterval
@@ -83,6 +83,9 @@ func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
 	r.running.Store(r.cfg.Manual) // then nobody starts one
 	r.history.begin(cfg.Retain, cfg.Slots)
 	r.refresh()
+	if cfg.Retain > 0 {
+		r.start() // the time of each epoch is noted
+	}
 	return r
 }
 
@@ -111,7 +114,7 @@ func (r *Reclaimer[E, W]) run() {
 		select {
 		case <-t.C:
 			r.tick()
-			if r.idle() {
+			if r.idle() && r.cfg.Retain == 0 {
 				r.rest()
 				return
 			}
@@ -187,6 +190,9 @@ func (r *Reclaimer[E, W]) Stop() {
 
 // Closed reports whether Stop or Close was called.
 func (r *Reclaimer[E, W]) Closed() bool { return r.closed.Load() }
+
+// Retain is that of the [Config].
+func (r *Reclaimer[E, W]) Retain() time.Duration { return r.cfg.Retain }
 
 // Manual reports whether there is no goroutine, and [Reclaimer.Reclaim] does it all.
 func (r *Reclaimer[E, W]) Manual() bool { return r.cfg.Manual }

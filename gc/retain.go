@@ -1,6 +1,7 @@
 package gc
 
 import (
+	"sort"
 	"sync/atomic"
 	"time"
 
@@ -9,16 +10,20 @@ import (
 
 // A retention keeps the bound of views from passing what the clock was a given time ago, so
 // that nothing is dropped which was the newest since. It notes what the clock is now and
-// then. What has versions above the bound is parked until the bound has passed them, and
-// not visited at each tick.
+// then, and so tells which epoch was the newest at a time. What has versions above the bound is
+// parked until the bound has passed them, and not visited at each tick.
 //
-// All of it is guarded by Reclaimer.refreshing.
+// All of it is guarded by Reclaimer.refreshing, except for what is atomic.
 type retention struct {
-	keep  time.Duration // 0: nothing is retained
-	notes []note        // in the order of time; the first is what the bound may be
-	// What others read: how many notes were taken, and where the bound will be, if it moves, a
-	// part of the time later, or 0.
-	taken, next atomic.Uint64
+	keep time.Duration // 0: nothing is retained
+	// notes are in the order of time, and of clocks; the clock of the first is what the bound may
+	// be. None is taken while the clock stands still, and of three that follow each other the last
+	// is at least keep/noteParts younger than the first.
+	notes []note
+	began time.Duration // when the first lot was begun of those into which items go now
+	// What others read: how many lots were begun before, and where the bound will be, if it moves,
+	// a part of the time later, or 0.
+	lots, next atomic.Uint64
 }
 
 // A note says what the clock was at a time.
@@ -27,12 +32,13 @@ type note struct {
 	clock epoch.Epoch
 }
 
-// retainParts is how many notes there are in the time that is kept, and parkParts how many
-// times what is retained is visited in that time. So something is kept for up to a part of
-// either longer.
+// noteParts bounds the notes: there are at most twice as many and some in the time that is kept.
+// parkParts is how many times what is retained is visited in that time, and lotParts in how many
+// lots it is. So something is kept for up to a part of the latter two longer.
 const (
-	retainParts = 64
-	parkParts   = 8
+	noteParts = 4096
+	lotParts  = 64
+	parkParts = 8
 )
 
 // begin is called once, before the first view is made.
@@ -53,30 +59,71 @@ func (h *retention) advance(now func() time.Duration, slots *epoch.Slots) {
 }
 
 func (h *retention) note(now time.Duration, clock epoch.Epoch, slots *epoch.Slots) {
-	if now-h.notes[len(h.notes)-1].at >= h.keep/retainParts {
+	if n := len(h.notes); clock > h.notes[n-1].clock {
+		if n > 1 && now-h.notes[n-2].at < h.keep/noteParts {
+			h.notes = h.notes[:n-1]
+		}
 		h.notes = append(h.notes, note{now, clock})
-		h.taken.Add(1)
 	}
-	first := 0
-	for first+1 < len(h.notes) && now-h.notes[first+1].at >= h.keep {
-		first++
+	if now-h.began >= h.keep/lotParts {
+		h.began = now
+		h.lots.Add(1)
 	}
-	h.notes = h.notes[:copy(h.notes, h.notes[first:])]
+	if first := h.last(now - h.keep); first > 0 {
+		h.notes = h.notes[:copy(h.notes, h.notes[first:])]
+	}
 	slots.Keep(h.notes[0].clock)
 	next := epoch.Epoch(0)
-	for i := retainParts / parkParts; i < len(h.notes) && next == 0; i++ {
-		if h.notes[i].clock > h.notes[0].clock {
-			next = h.notes[i].clock
-		}
+	if i := max(h.last(now-h.keep+h.keep/parkParts), 1); i < len(h.notes) {
+		next = h.notes[i].clock
 	}
 	h.next.Store(uint64(next))
 }
 
+// last returns which is the last note that was taken at a time or before, or -1.
+func (h *retention) last(at time.Duration) int {
+	return sort.Search(len(h.notes), func(i int) bool { return h.notes[i].at > at }) - 1
+}
+
+// EpochAt returns an epoch that was the newest at time t, or a little before: by the longer one of
+// the time between two rounds and keep/4096. It returns false if t is longer ago than what is
+// retained reaches back; what has not come yet is as now. A time without a monotonic reading is as
+// long ago as the clock on the wall says now. It waits for a refresh under way, not for long.
+func (r *Reclaimer[E, W]) EpochAt(t time.Time) (at epoch.Epoch, ok bool) {
+	r.refreshing.Lock()
+	defer r.refreshing.Unlock()
+	if i := r.history.last(r.now() - time.Since(t)); i >= 0 {
+		return r.history.notes[i].clock, true
+	}
+	return 0, false
+}
+
+// TimesOf returns for each epoch, all of which have come, a time at which it was over, or a little
+// after, as [Reclaimer.EpochAt] says. The time is zero if that is longer ago than what is retained
+// reaches back.
+func (r *Reclaimer[E, W]) TimesOf(epochs []epoch.Epoch) []time.Time {
+	times := make([]time.Time, len(epochs))
+	r.refreshing.Lock()
+	defer r.refreshing.Unlock()
+	notes := r.history.notes // none if nothing is retained
+	for at, e := range epochs {
+		i := sort.Search(len(notes), func(i int) bool { return notes[i].clock >= e })
+		switch {
+		case len(notes) == 0 || i == 0:
+		case i == len(notes):
+			times[at] = time.Now()
+		default:
+			times[at] = r.born.Add(notes[i].at)
+		}
+	}
+	return times
+}
+
 // A lot is where items are parked: until the bound has reached an epoch, with those that
-// were parked since the same note was taken. The zero lot is none.
+// were parked in the same part of the time. The zero lot is none.
 type lot struct {
-	until epoch.Epoch
-	note  uint64
+	until  epoch.Epoch
+	number uint64
 }
 
 // lot returns where items are parked now, if they are: until the bound has moved on.
@@ -88,7 +135,7 @@ func (h *retention) lot(slots *epoch.Slots) lot {
 	if until == 0 { // the bound is to pass all that there is
 		until = slots.Now()
 	}
-	return lot{until, h.taken.Load()}
+	return lot{until, h.lots.Load()}
 }
 
 // A parked list has the items of a lot.
@@ -102,7 +149,7 @@ func (s *stock[E, W]) park(items []E, at lot) {
 	if len(items) == 0 {
 		return
 	}
-	if n := len(s.parked); n == 0 || s.parked[n-1].note < at.note {
+	if n := len(s.parked); n == 0 || s.parked[n-1].number < at.number {
 		s.parked = append(s.parked, parked[E]{lot: at})
 	}
 	last := &s.parked[len(s.parked)-1]

@@ -1,10 +1,15 @@
 package gc_test
 
 import (
+	"math/rand/v2"
+	"sort"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/gc"
 )
 
 // What is retained is visited some times until its time has come, not at each tick; whoever
@@ -84,6 +89,76 @@ func TestBoundFollowsRetain(t *testing.T) {
 			}
 		}
 		require.GreaterOrEqual(t, uint64(last), uint64(f.slots.Now())-660-20, "it is kept much too long")
-		require.Less(t, len(k.chain()), 720)
+		require.LessOrEqual(t, len(k.chain()), 721) // 64 s, and an eighth
 	})
+}
+
+// What the clock was at a time of what is retained is known to within an interval, or a part of the
+// time, also if nobody hands anything over and the clock jumps; and the notes do not grow.
+func TestEpochAt(t *testing.T) {
+	for _, retain := range []time.Duration{time.Minute, time.Hour} {
+		bubble(t, config{Workers: 1, Retain: retain}, func(t *testing.T, f *fixture) {
+			most := max(gc.DefaultInterval, retain/gc.NoteParts)
+			type past struct {
+				at    time.Time
+				clock epoch.Epoch
+			}
+			clocks := []past{{time.Now(), f.slots.Now()}}
+			random := rand.New(rand.NewPCG(1, 2))
+			for range 1500 {
+				time.Sleep(time.Duration(random.Int64N(int64(retain / 500))))
+				if random.IntN(10) == 0 {
+					time.Sleep(retain / 50)
+				}
+				for range random.IntN(3) {
+					f.slots.Next()
+				}
+				clocks = append(clocks, past{time.Now(), f.slots.Now()})
+			}
+			newest := func(at time.Time) epoch.Epoch {
+				i := sort.Search(len(clocks), func(i int) bool { return clocks[i].at.After(at) })
+				return clocks[max(i-1, 0)].clock
+			}
+			for age := time.Duration(0); age < retain-most; age += retain / 1000 {
+				at := time.Now().Add(-age)
+				e, ok := f.EpochAt(at)
+				require.True(t, ok)
+				require.LessOrEqual(t, e, newest(at))
+				require.GreaterOrEqual(t, e, newest(at.Add(-most)))
+				if wall, _ := f.EpochAt(at.Round(0)); wall != e {
+					require.Equal(t, e, wall)
+				}
+			}
+			last := clocks[len(clocks)-1].clock
+			for e := last; ; e-- {
+				over := f.TimesOf([]epoch.Epoch{e})[0]
+				if over.IsZero() {
+					require.Less(t, newest(time.Now().Add(-retain)), e+2)
+					break
+				}
+				require.GreaterOrEqual(t, newest(over), e)
+				require.Less(t, newest(over.Add(-2*most)), e)
+			}
+			_, ok := f.EpochAt(time.Now().Add(-2 * retain))
+			require.False(t, ok)
+			require.LessOrEqual(t, f.Notes(), 2*gc.NoteParts+2)
+		})
+	}
+	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
+		_, ok := f.EpochAt(time.Now())
+		require.False(t, ok)
+		require.Zero(t, f.TimesOf([]epoch.Epoch{f.slots.Now()})[0])
+	})
+}
+
+// The notes of clocks that never stand still stay bounded.
+func TestNotesAreBounded(t *testing.T) {
+	bubble(t, config{Interval: time.Millisecond, Workers: 1, Retain: 20 * time.Second},
+		func(t *testing.T, f *fixture) {
+			for range 50_000 {
+				f.slots.Next()
+				time.Sleep(time.Millisecond)
+			}
+			require.InDelta(t, 1.5*gc.NoteParts, f.Notes(), 0.6*gc.NoteParts)
+		})
 }

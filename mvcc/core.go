@@ -31,7 +31,7 @@ type core struct {
 	chain.Decider
 	plain  bool // k == k for every key, and not strict
 	strict bool // see Options.Strict: shared.strict is there
-	apart  bool // an Update is strict, or observed
+	apart  bool // an Update is strict, observed, or in an Around
 
 	types *recordType
 	typed any    // the *Map
@@ -141,7 +141,7 @@ func newCore(
 		x.InOrder(by.Order, types.size, types.keep)
 	}
 	c := &core{types: types, order: by, level: o.Isolation, strict: o.Strict,
-		apart: o.Strict || o.Observe != nil, tracePins: o.TracePins,
+		apart: o.Strict || o.Observe != nil || o.Around != nil, tracePins: o.TracePins,
 		guarded: o.TracePins || o.MaxTxAge > 0 || o.Strict, threshold: uint64(o.PruneThreshold),
 		gc: s.gc, views: s.gc.Views(), shared: s, favour: &s.favour,
 		alarms: &s.alarms}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/pprof"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -41,5 +42,32 @@ func ExampleAttempt() {
 	// Output:
 	// sell 1 read conflict over apples
 	// sell 2 committed at 3
+	// <nil>
+}
+
+// The function of Around is where a lock, a span of a trace or the labels of a profile go round each
+// Update: package profiling has LabelUpdate for these.
+func ExampleOptions_around() {
+	around := func(ctx context.Context, tx, table string, run func(ctx context.Context)) {
+		pprof.Do(ctx, pprof.Labels("mvcc_tx", tx), func(ctx context.Context) {
+			fmt.Println("begin", tx)
+			run(ctx)
+			fmt.Println("end", tx)
+		})
+	}
+	stock := mvcc.New[string, int](&mvcc.Options{Around: around})
+	defer stock.Close()
+
+	opts := &mvcc.TxOptions{Name: "fill up"}
+	err := stock.Update(context.Background(), opts, func(tx mvcc.Tx[string, int]) error {
+		fmt.Println("set")
+		tx.Set("apples", 10)
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// begin fill up
+	// set
+	// end fill up
 	// <nil>
 }

@@ -125,6 +125,92 @@ func ExampleMap_SnapshotAt() {
 	// true
 }
 
+// With Options.Retain the map can be read as it was at a time of the last hour, say when something
+// went wrong.
+func ExampleMap_SnapshotAtTime() {
+	m := mvcc.New[string, int](&mvcc.Options{Retain: time.Hour})
+	defer m.Close()
+	m.Store("price", 10)
+	time.Sleep(200 * time.Millisecond) // the time is known to some tenths of a second
+	then := time.Now()
+	time.Sleep(200 * time.Millisecond)
+	m.Store("price", 0)
+
+	s, err := m.SnapshotAtTime(then)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer s.Close()
+	fmt.Println(s.Get("price"))
+
+	_, err = m.SnapshotAtTime(then.Add(-2 * time.Hour))
+	fmt.Println(errors.Is(err, mvcc.ErrEpochGone))
+	// Output:
+	// 10 true
+	// true
+}
+
+// All tables of a database as they were at one time.
+func ExampleDB_SnapshotAtTime() {
+	db := mvcc.NewDB(&mvcc.Options{Retain: time.Hour})
+	defer db.Close()
+	prices := mvcc.NewTable[string, int](db, "prices", nil)
+	stock := mvcc.NewTable[string, int](db, "stock", nil)
+	prices.Store("apples", 3)
+	stock.Store("apples", 100)
+	time.Sleep(200 * time.Millisecond) // the time is known to some tenths of a second
+	then := time.Now()
+	time.Sleep(200 * time.Millisecond)
+	stock.Store("apples", 0)
+
+	s, err := db.SnapshotAtTime(then)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer s.Close()
+	fmt.Println(prices.At(s).Get("apples"))
+	fmt.Println(stock.At(s).Get("apples"))
+	// Output:
+	// 3 true
+	// 100 true
+}
+
+// Since when has the price been what it is?
+func ExampleRevision() {
+	m := mvcc.New[string, int](&mvcc.Options{Retain: time.Hour})
+	defer m.Close()
+	m.Store("price", 3)
+	m.Store("price", 4)
+	newest := mvcc.History(m, "price")[0]
+	fmt.Println(newest.Value, "since epoch", newest.Epoch, time.Since(newest.Time) < time.Minute)
+	// Output: 4 since epoch 3 true
+}
+
+// Who has written what, and when? A value that says who has written it tells the rest.
+func ExampleHistory() {
+	m := mvcc.New[string, string](&mvcc.Options{Retain: time.Hour})
+	defer m.Close()
+	m.Store("title", "draft")
+	m.Store("title", "first edition")
+	m.Delete("title")
+	m.Store("title", "second edition")
+
+	for _, r := range mvcc.History(m, "title") {
+		if r.Deleted {
+			fmt.Println(r.Epoch, "deleted", time.Since(r.Time) < time.Minute)
+		} else {
+			fmt.Println(r.Epoch, r.Value)
+		}
+	}
+	// Output:
+	// 5 second edition
+	// 4 deleted true
+	// 3 first edition
+	// 2 draft
+}
+
 // Helpers take a Snapshot by value, and read several things that agree with each other.
 func ExampleSnapshot() {
 	type Snapshot = mvcc.Snapshot[string, string]

@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 )
 
@@ -58,6 +59,32 @@ func (m *core) observed(ctx context.Context, opts *TxOptions, fn func(tx DBTx) e
 		return fn(tx)
 	})
 	o.end(err, true)
+	return err
+}
+
+// around is update, in a call of Options.Around.
+func (m *core) around(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) (err error) {
+	var own TxOptions
+	if opts != nil {
+		own = *opts
+	}
+	own.inside, own.own = true, m.shared.observe == nil && !m.strict // see observed
+	const running, done, over = 1, 2, 3
+	var state atomic.Int32
+	m.shared.around(ctx, own.Name, m.counters.name, func(ctx context.Context) {
+		if !state.CompareAndSwap(0, running) {
+			panic("mvcc: Options.Around: run is called twice, or after Around has returned")
+		}
+		checkContext("Options.Around: run", ctx)
+		err = m.update(ctx, &own, fn)
+		state.Store(done)
+	})
+	switch state.Swap(over) {
+	case 0:
+		panic("mvcc: Options.Around has returned, and has not called run")
+	case running:
+		panic("mvcc: Options.Around has returned before run has, or has recovered its panic")
+	}
 	return err
 }
 

@@ -22,8 +22,12 @@ func TestObserve(t *testing.T) {
 
 func testObserve(t *testing.T, strict bool) {
 	var told []mvcc.Attempt
+	var around []string
 	db := mvcc.NewDB(&mvcc.Options{Strict: strict, Observe: func(a mvcc.Attempt) {
 		told = append(told, a)
+	}, Around: func(ctx context.Context, tx, table string, run func(context.Context)) {
+		around = append(around, tx+" in "+table)
+		run(ctx)
 	}})
 	defer db.Close()
 	users := mvcc.NewTable[string, int](db, "users", nil)
@@ -51,6 +55,7 @@ func testObserve(t *testing.T, strict bool) {
 	require.Len(t, told, 1)
 	a := last()
 	require.Equal(t, "move", a.Name)
+	require.Equal(t, []string{"move in "}, around)
 	require.Equal(t, t.Context(), a.Context)
 	require.Equal(t, 1, a.Number)
 	require.Equal(t, db.Epoch(), a.Epoch)
@@ -61,6 +66,8 @@ func testObserve(t *testing.T, strict bool) {
 	}))
 	require.Len(t, told, 1)
 	require.Equal(t, db.Epoch(), last().Epoch)
+
+	require.Equal(t, []string{"move in ", " in users"}, around)
 
 	// One that conflicts once.
 	runs := 0
@@ -165,4 +172,53 @@ func TestObserveGivesUp(t *testing.T) {
 	require.Equal(t, err, told[1].Err)
 	require.False(t, told[0].Last)
 	require.True(t, told[1].Last)
+}
+
+// What is done in an Update is done in the call of Around, by itself, beside Observe and Strict, and
+// an Around that does not do what it must is told so.
+func TestAround(t *testing.T) {
+	for _, opts := range []mvcc.Options{{}, {Strict: true}, {Observe: func(mvcc.Attempt) {}}} {
+		type place struct{}
+		misbehave := func(run func()) { run() }
+		opts.Around = func(ctx context.Context, tx, table string, run func(context.Context)) {
+			require.Equal(t, "name", tx)
+			require.Empty(t, table)
+			misbehave(func() { run(context.WithValue(ctx, place{}, true)) })
+		}
+		m := mvcc.New[int, int](&opts)
+		defer m.Close()
+		set := func() error {
+			return m.Update(t.Context(), &mvcc.TxOptions{Name: "name"}, func(tx mvcc.Tx[int, int]) error {
+				n, _ := tx.Get(1)
+				tx.Set(1, n+1)
+				return nil
+			})
+		}
+		require.NoError(t, set())
+		require.Equal(t, 1, m.Len())
+
+		misbehave = func(func()) {}
+		require.PanicsWithValue(t, "mvcc: Options.Around has returned, and has not called run",
+			func() { _ = set() })
+		misbehave = func(run func()) { run(); run() }
+		require.PanicsWithValue(t,
+			"mvcc: Options.Around: run is called twice, or after Around has returned",
+			func() { _ = set() })
+		n, _ := m.Load(1)
+		require.Equal(t, 2, n, "it was committed before")
+
+		misbehave = func(run func()) {
+			defer func() { _ = recover() }()
+			run()
+		}
+		require.PanicsWithValue(t,
+			"mvcc: Options.Around has returned before run has, or has recovered its panic", func() {
+				_ = m.Update(t.Context(), &mvcc.TxOptions{Name: "name"}, func(mvcc.Tx[int, int]) error {
+					panic("oh")
+				})
+			})
+		misbehave = func(func()) { panic("around") }
+		require.PanicsWithValue(t, "around", func() { _ = set() })
+		require.Zero(t, m.Stats().LiveTx)
+	}
 }

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math/bits"
@@ -102,9 +103,9 @@ type Options struct {
 	MaxTxAge time.Duration
 
 	// Retain is for how long the map keeps its history: what was the newest state at any
-	// moment of that time can be read by [Map.SnapshotAt]. It is kept for up to a sixth
-	// and some ReclaimIntervals longer; while the background work is at rest, time
-	// may stand still. Every version that is written takes its memory for so long, and a
+	// moment of that time can be read by [Map.SnapshotAt] and [Map.SnapshotAtTime], and is in the
+	// [History] of a key. It is kept for up to an eighth and some ReclaimIntervals longer. The
+	// background work looks at the clock each ReclaimInterval, also if nothing is written. Every version that is written takes its memory for so long, and a
 	// read as of an old epoch walks over the versions that its key has got since. Default:
 	// 0, nothing is kept for later.
 	Retain time.Duration
@@ -128,6 +129,14 @@ type Options struct {
 	// Not observed are transactions by Begin, views, one-key operations, and an Update whose context
 	// had ended before. Default: nil.
 	Observe func(Attempt)
+
+	// Around is called for each [Map.Update], [UpdateValue] and [DB.Update], and must call run, once,
+	// in the same goroutine, before it returns: all that the Update does happens in that call. tx is
+	// TxOptions.Name, and table the table, "" for the whole database or a map by itself. run takes
+	// ctx, or one derived from it. So profiles can be labelled: see LabelUpdate of package
+	// [github.com/mvccmap/mvccmap/profiling]. If Around panics so does Update. It costs the call and
+	// some allocations an Update, and nothing if it is nil. Default: nil.
+	Around func(ctx context.Context, tx, table string, run func(ctx context.Context))
 
 	// Strict is for tests: it makes mistakes show that are not noticed otherwise, at a cost. What
 	// the program gives the library runs twice: the function of [Map.Update] in a transaction that
@@ -243,11 +252,13 @@ type TxOptions struct {
 	// transaction which had its turn counts as well. Default: 100. Begin ignores it.
 	MaxAttempts int
 
-	// Name is what [Options.Observe] is told of the transaction. Default: none.
+	// Name is what [Options.Observe] and [Options.Around] are told of the transaction. Default:
+	// none.
 	Name string
 
-	own  bool         // it is an Update of the library's own
-	seen *observation // of an Update that is observed
+	own    bool         // it is an Update of the library's own
+	inside bool         // an Around
+	seen   *observation // of an Update that is observed
 }
 
 func (o *TxOptions) level(def Level) Level {

@@ -30,6 +30,7 @@ type shared struct {
 	strict   *strict      // or nil
 	logger   *slog.Logger // see Options.Logger
 	observe  func(Attempt)
+	around   func(ctx context.Context, tx, table string, run func(ctx context.Context))
 	// members are the maps there are; the list is never changed.
 	members atomic.Pointer[[]*member]
 	// gone is what tables that are gone have counted, and how many keys they had.
@@ -41,7 +42,8 @@ type shared struct {
 }
 
 func newShared(o *Options) *shared {
-	s := &shared{slots: epoch.NewSlots(), strict: newStrict(o), logger: o.Logger, observe: o.Observe}
+	s := &shared{slots: epoch.NewSlots(), strict: newStrict(o), logger: o.Logger, observe: o.Observe,
+		around: o.Around}
 	s.members.Store(new([]*member))
 	s.hub.slots, s.hub.strict = s.slots, s.strict
 	s.gc = gc.NewReclaimer(gc.Config[item, waiting]{

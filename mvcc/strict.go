@@ -75,6 +75,23 @@ func (s *strict) run(of scope, f func()) {
 	f()
 }
 
+// beyond calls f, a part of the library that is no part of the function that calls it.
+func (s *strict) beyond(f func()) {
+	id := goid.Get()
+	s.mu.Lock()
+	outer := s.within[id]
+	delete(s.within, id)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(outer) > 0 {
+			s.within[id] = outer
+		}
+	}()
+	f()
+}
+
 // fail says what is wrong.
 func (s *strict) fail(mistake string) {
 	if !s.reports(mistake) {

@@ -85,6 +85,9 @@ func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 		return endOf(ctx)
 	}
 	if m.apart && !(opts != nil && opts.own) {
+		if m.shared.around != nil && (opts == nil || !opts.inside) {
+			return m.around(ctx, opts, fn)
+		}
 		if m.shared.observe != nil && (opts == nil || opts.seen == nil) {
 			return m.observed(ctx, opts, fn)
 		}

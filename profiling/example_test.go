@@ -1,6 +1,7 @@
 package profiling_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -113,6 +114,20 @@ func ExampleService_Op() {
 	}
 	fmt.Println(checkout.Name())
 	// Output: checkout
+}
+
+// The samples of each Update say which transaction they belong to: "go tool pprof -tagfocus
+// mvcc_tx=checkout" shows what the checkouts do.
+func ExampleLabelUpdate() {
+	m := mvcc.New[string, int](&mvcc.Options{Around: profiling.LabelUpdate})
+	defer m.Close()
+	opts := &mvcc.TxOptions{Name: "checkout"}
+	err := m.Update(context.Background(), opts, func(tx mvcc.Tx[string, int]) error {
+		tx.Set("apples", 10)
+		return nil
+	})
+	fmt.Println(m.Len(), err)
+	// Output: 1 <nil>
 }
 
 // Labels made in advance tell operations apart in CPU profiles at a cost of

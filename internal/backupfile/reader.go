@@ -111,10 +111,19 @@ func (b *Reader) End() error { return b.from.End() }
 // Offset returns where the frame begins that was read last.
 func (b *Reader) Offset() int64 { return b.from.Offset() }
 
+// A Commit says how many of the records of a table of a group are those of one commit.
+type Commit struct {
+	Epoch   uint64
+	Records int
+}
+
 // A Table is a table of a backup. It is an [io.Reader] of what one encoder has written: see Anew.
 type Table struct {
 	*mvcc.BackupTable     // Records and Refused of it are set when it was read to its end
 	At                int // its place in [mvcc.Backup.Tables]
+	// Commits are those of a group that have records here, in their order, which is that of the
+	// records: nil if the file does not say so. They are set when the table was read to its end.
+	Commits []Commit
 
 	b    *Reader
 	data []byte // of the frame that was read last
@@ -188,16 +197,38 @@ func (t *Table) frame() error {
 		t.anew = true
 	case disk.BackupTable:
 		n, k := binary.Uvarint(payload)
-		refused, _ := binary.Uvarint(payload[max(k, 0):])
+		refused, m := binary.Uvarint(payload[max(k, 0):])
 		if n > 1<<62 || refused > 1<<62 {
 			return t.b.from.Damage(fmt.Sprintf("the records of table %q are not counted right", t.Name))
 		}
 		t.over, t.Records, t.Refused = true, int(n), int(refused)
 		t.b.Records += t.Records
+		if !t.setCommits(payload[max(k, 0)+max(m, 0):]) {
+			return t.b.from.Damage(fmt.Sprintf("the commits of table %q are not counted right", t.Name))
+		}
 	default:
 		return t.b.from.Damage("a frame is not of the kind that it should be")
 	}
 	return nil
+}
+
+// setCommits reports whether list says which commits the records are of, or is empty.
+func (t *Table) setCommits(list []byte) bool {
+	t.Commits = nil
+	if len(list) == 0 {
+		return true
+	}
+	epoch, n := t.b.Since, 0
+	for len(list) > 0 {
+		more, k := binary.Uvarint(list)
+		records, m := binary.Uvarint(list[max(k, 0):])
+		if k <= 0 || m <= 0 || more > t.b.Epoch-epoch || records > uint64(t.Records-n) {
+			return false
+		}
+		epoch, n, list = epoch+more, n+int(records), list[k+m:]
+		t.Commits = append(t.Commits, Commit{epoch, int(records)})
+	}
+	return n == t.Records
 }
 
 // Damage returns a [*disk.DamageError] for the frame that was read last.

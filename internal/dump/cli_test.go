@@ -1,8 +1,10 @@
 package dump
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -197,6 +199,71 @@ func TestLog(t *testing.T) {
 	_, stderr, _ := call(t, "log", dir)
 	require.Contains(t, stderr, "backup-00000001 has the state as of epoch "+itoa(first))
 	require.Greater(t, three, two)
+}
+
+// The commits of a group come one by one, in their order over the tables, each with its epoch; also
+// after one in the midst of a group.
+func TestLogOfCommits(t *testing.T) {
+	db, m := fourRecords(t)
+	other := mvcc.NewTable[string, int](db, "other", nil)
+	dir := t.TempDir()
+	j, err := journal.Open(t.Context(), dir, db, codec.JSON, nil)
+	require.NoError(t, err)
+	var all []string
+	var since []uint64
+	add := func(format string, args ...any) {
+		all = append(all, fmt.Sprint(db.Epoch())+" "+fmt.Sprintf(format, args...))
+		since = append(since, db.Epoch())
+	}
+	for i := range 500 { // many of which are in one group
+		switch i % 3 {
+		case 0:
+			m.Store(i, "x")
+			add("t set %d", i)
+		case 1:
+			other.Store("k", i)
+			add(`other set "k"`)
+		case 2:
+			require.NoError(t, db.Update(t.Context(), nil, func(tx mvcc.DBTx) error {
+				m.In(tx).Delete(i - 2)
+				other.In(tx).Set("l", i)
+				return nil
+			}))
+			add("t deleted %d", i-2)
+			add(`other set "l"`)
+		}
+	}
+	require.NoError(t, j.Close())
+	words := func(args ...string) (list []string) {
+		for _, line := range lines(t, append([]string{"log", dir}, args...)...) {
+			list = append(list, strings.Join(strings.Fields(line), " "))
+		}
+		return list
+	}
+	byEpoch := func(list []string) map[string][]string {
+		of := map[string][]string{}
+		for i, line := range list {
+			epoch, change, _ := strings.Cut(line, " ")
+			require.True(t, i == 0 || atoi(t, strings.Fields(list[i-1])[0]) <= atoi(t, epoch), "%s", line)
+			of[epoch] = append(of[epoch], change)
+			slices.Sort(of[epoch])
+		}
+		return of
+	}
+	require.Equal(t, byEpoch(all), byEpoch(words()))
+	for _, i := range []int{0, 100, 331, len(all) - 2} {
+		first := i + 1
+		for first < len(all) && since[first] == since[i] {
+			first++
+		}
+		require.Equal(t, byEpoch(all[first:]), byEpoch(words("--since", itoa(since[i]))))
+	}
+}
+
+func atoi(t *testing.T, text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	require.NoError(t, err)
+	return n
 }
 
 func itoa(n uint64) string { return strconv.FormatUint(n, 10) }

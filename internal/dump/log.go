@@ -2,6 +2,7 @@ package dump
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,9 +27,9 @@ type logCmd struct {
 
 // Help is what --help says beside the flags.
 func (*logCmd) Help() string {
-	return "A journal has groups of commits: what is printed as 7-9 was changed by the commits of " +
-		"the epochs 7 to 9, table by table; which change is of which of them is not in the file. What came " +
-		"before the last backup is not there any more."
+	return "Commits come in their order, each with the epoch at which it became visible. Where the " +
+		"journal does not say which of several commits has changed something, because they were very many, or " +
+		"closed a table, 7-9 stands for the epochs 7 to 9. What came before the last backup is not there any more."
 }
 
 // Run prints the changes.
@@ -71,6 +72,15 @@ type logging struct {
 	seen map[string]bool // the names of tables
 	file string
 	b    *mvcc.Backup // the group
+	// of the group: what is printed when all of it was read
+	lines   []logLine
+	commits []backupfile.Commit // of the table that is being read, what is left
+}
+
+// A logLine is what is printed of one change.
+type logLine struct {
+	epoch uint64
+	text  []byte
 }
 
 func (l *logging) run() error {
@@ -94,18 +104,63 @@ func (l *logging) run() error {
 			l.note("%s has the state as of epoch %d; what was committed before is not there", l.file,
 				b.Epoch)
 		}
-		if err := l.group(b, i > 0 && b.Epoch > l.cmd.Since); err != nil {
+		wanted := i > 0 && b.Epoch > l.cmd.Since
+		var commits map[int][]backupfile.Commit
+		if wanted {
+			if commits, err = l.commitsOf(i); err != nil {
+				return l.st.at(i, err)
+			}
+		}
+		err = l.group(b, wanted, commits)
+		if err = errors.Join(err, l.print()); err != nil { // what there is, with --partial
 			return l.st.at(i, err)
 		}
 	}
 	return nil
 }
 
-// group prints a group, if it is wanted.
-func (l *logging) group(b *backupfile.Reader, wanted bool) error {
+// commitsOf returns the commits of the tables of a group: they stand behind the records.
+func (l *logging) commitsOf(part int) (map[int][]backupfile.Commit, error) {
+	b, err := l.st.reader(part)
+	if err != nil {
+		return nil, err
+	}
+	commits := map[int][]backupfile.Commit{}
+	for {
+		t, err := b.Next()
+		if errors.Is(err, io.EOF) {
+			return commits, nil
+		}
+		if err == nil {
+			err = t.Skip()
+		}
+		if err != nil {
+			return nil, err
+		}
+		commits[t.At] = t.Commits
+	}
+}
+
+// print prints the changes of a group in the order of the commits.
+func (l *logging) print() error {
+	slices.SortStableFunc(l.lines, func(a, b logLine) int { return cmp.Compare(a.epoch, b.epoch) })
+	for _, line := range l.lines {
+		if _, err := l.out.Write(line.text); err != nil {
+			return err
+		}
+	}
+	l.lines = nil
+	return nil
+}
+
+// group notes the changes of a group, if it is wanted.
+func (l *logging) group(
+	b *backupfile.Reader, wanted bool, commits map[int][]backupfile.Commit,
+) error {
 	for at := range b.Tables {
 		t := &b.Tables[at]
 		l.seen[t.Name] = true
+		l.commits = commits[at]
 		wanted := wanted && (len(l.cmd.Table) == 0 || slices.Contains(l.cmd.Table, t.Name))
 		if t.Closed {
 			l.st.leave(t)
@@ -125,6 +180,7 @@ func (l *logging) group(b *backupfile.Reader, wanted bool) error {
 			return err
 		}
 		if !known(l.st.codec) {
+			l.commits = nil
 			if err = from.Skip(); err == nil {
 				err = l.line(t.Name, "changed", fmt.Appendf(nil, "%d", from.Records), nil)
 			}
@@ -151,6 +207,15 @@ func parsed(text []byte) (v any, err error) {
 }
 
 func (l *logging) record(table string, r *record) error {
+	for len(l.commits) > 0 && l.commits[0].Records == 0 {
+		l.commits = l.commits[1:]
+	}
+	if len(l.commits) > 0 {
+		defer func() { l.commits[0].Records-- }()
+		if l.commits[0].Epoch <= l.cmd.Since {
+			return nil
+		}
+	}
 	if len(l.keys) > 0 {
 		key, err := parsed(r.key)
 		if err != nil {
@@ -166,18 +231,23 @@ func (l *logging) record(table string, r *record) error {
 	return l.line(table, "set", r.key, r.value)
 }
 
-// line prints a change.
+// line notes a change.
 func (l *logging) line(table, change string, key, value []byte) error {
-	epochs := fmt.Sprint(l.b.Epoch)
-	if first := l.b.Since + 1; first < l.b.Epoch {
-		epochs = fmt.Sprintf("%d-%d", first, l.b.Epoch)
+	since, epoch := l.b.Since, l.b.Epoch
+	if len(l.commits) > 0 {
+		epoch = l.commits[0].Epoch
+		since = epoch - 1
+	}
+	epochs := fmt.Sprint(epoch)
+	if since+1 < epoch {
+		epochs = fmt.Sprintf("%d-%d", since+1, epoch)
 	}
 	if l.cmd.Format == "text" {
-		_, err := fmt.Fprintf(l.out, "%-12s %-16s %-7s %s\n", epochs, tableName(table), change, key)
-		return err
+		l.lines = append(l.lines, logLine{epoch, fmt.Appendf(nil, "%-12s %-16s %-7s %s\n", epochs,
+			tableName(table), change, key)})
+		return nil
 	}
-	text := fmt.Appendf(nil, `{"since":%d,"epoch":%d,"file":"%s","table":`, l.b.Since, l.b.Epoch,
-		l.file)
+	text := fmt.Appendf(nil, `{"since":%d,"epoch":%d,"file":"%s","table":`, since, epoch, l.file)
 	text = gobtext.AppendText(text, table)
 	text = fmt.Appendf(text, `,"change":"%s"`, change)
 	if key != nil {
@@ -186,6 +256,6 @@ func (l *logging) line(table, change string, key, value []byte) error {
 	if value != nil {
 		text = append(append(text, `,"value":`...), value...)
 	}
-	_, err := l.out.Write(append(text, "}\n"...))
-	return err
+	l.lines = append(l.lines, logLine{epoch, append(text, "}\n"...)})
+	return nil
 }

@@ -66,6 +66,8 @@ const (
 	// GetWalked: a transactional read has its result, and has not yet
 	// checked its generation again.
 	GetWalked
+	// HistoryStep: History has found one revision, and looks for the one before.
+	HistoryStep
 	// BoundLoaded: a refresh has read the clock, the bound is not stored.
 	BoundLoaded
 	// BoundStored: a refresh has stored the bound, no slot was scanned.
@@ -134,7 +136,7 @@ var names = [Points]string{
 	"Announced", "Drawn",
 	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn",
 	"Revoked", "Marked", "SchemaAnnounced", "HelpMarked", "HelpDrawn", "Watching",
-	"WatchClean", "HeadSkipped", "GetWalked",
+	"WatchClean", "HeadSkipped", "GetWalked", "HistoryStep",
 	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound",
 	"PruneWalked", "StateLoaded",
 	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "CellTagged",

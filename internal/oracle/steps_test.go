@@ -63,11 +63,32 @@ func (p *program[K, V]) newest() {
 	p.found("Load", value, ok)(got, there)
 	p.same("Map.Has", ok, t.m.Has(key))
 	p.same("Map.Len", len(want), t.m.Len())
+	p.history(t, key)
 	if t.ordered && p.choose(2, "range") == 1 {
 		p.rangeOf(nil, t, t.m, want)
 		p.ended = p.engine.Stats().Ended // with some of what it calls
 	} else {
 		p.lookupOf(nil, t, t.m, want)
+	}
+}
+
+// history looks at what is left of the history of a key: how much that is depends on what has been
+// pruned. Each revision must be what the key was from its epoch to that of the next one.
+func (p *program[K, V]) history(t *table[K, V], key K) {
+	revisions, n := mvcc.History(t.m, key), p.o.now()
+	p.ended++ // its snapshot
+	value, ok := p.o.newest(t)[key]
+	p.check(!ok || len(revisions) > 0, "History", "none of %v, which is %v", key, value)
+	for i, r := range revisions {
+		p.check(i == 0 || r.Epoch < revisions[i-1].Epoch, "History", "%v: not the newest first", revisions)
+		p.check(r.Time.IsZero(), "History", "a time, without Options.Retain")
+		for ; p.o.epochs[n] >= r.Epoch; n-- {
+			value, ok := p.o.in(t, n)[key]
+			p.found("History", value, ok)(r.Value, !r.Deleted)
+			if n == 0 {
+				return
+			}
+		}
 	}
 }
 

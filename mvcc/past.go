@@ -1,0 +1,128 @@
+package mvcc
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/index"
+)
+
+// SnapshotAtTime opens a snapshot of the map as it was at time t, or a little before: by the longer
+// one of Options.ReclaimInterval and 1/4096 of Options.Retain, which must be set, and by what the
+// background work comes late. So it sees no transaction that began to commit after t. With
+// Options.ManualReclaim the map looks at the time at each [Map.Reclaim] only.
+//
+// It returns an error that wraps [ErrEpochGone] if t is longer ago than Options.Retain reaches, or
+// lies ahead. A time without a monotonic reading, such as one that was parsed, is as long ago as
+// the clock on the wall says at the call. The snapshot is that of [Map.SnapshotAt]. It waits for a
+// refresh of the view, which takes microseconds, and costs a binary search more.
+func (m *Map[K, V]) SnapshotAtTime(t time.Time) (Snapshot[K, V], error) {
+	s, err := m.engine().snapshotAtTime(t)
+	return Snapshot[K, V](s), err
+}
+
+// SnapshotAtTime opens a snapshot of the tables as they were at time t, see [Map.SnapshotAtTime].
+func (db *DB) SnapshotAtTime(t time.Time) (DBSnapshot, error) {
+	return dbAt(db).atTime(dbAt(db).root.momentAt(t))
+}
+
+func (db *database) atTime(s moment, err error) (DBSnapshot, error) {
+	if err != nil {
+		return DBSnapshot{}, err
+	}
+	return DBSnapshot{s.st, s.gen, hideList(db.at(stateOf(s.st).epoch()))}, nil
+}
+
+//go:noinline
+func (e *engine) snapshotAtTime(t time.Time) (moment, error) {
+	e.use(useRead)
+	return coreAt(e).momentAt(t)
+}
+
+// momentAt is [Map.SnapshotAtTime].
+func (c *core) momentAt(t time.Time) (moment, error) {
+	at, ok := c.gc.EpochAt(t)
+	switch {
+	case c.gc.Retain() == 0:
+		return moment{}, fmt.Errorf("%w: of no time, as Options.Retain is not set", ErrEpochGone)
+	case time.Until(t) > 0:
+		return moment{}, fmt.Errorf("%w: %s has not come yet", ErrEpochGone, t.Format(time.RFC3339Nano))
+	case ok:
+		s, err := c.openAt(uint64(at)) // not snapshotAt: what this life has passed over has a state
+		if err != nil {
+			err = fmt.Errorf("as of %s: %w", t.Format(time.RFC3339Nano), err)
+		}
+		return s, err
+	}
+	return moment{}, fmt.Errorf("%w: %s is longer ago than what is retained (Options.Retain is %v)",
+		ErrEpochGone, t.Format(time.RFC3339Nano), c.gc.Retain())
+}
+
+// A Revision is what a key's value was from one commit on, up to that of the next revision. See
+// [History].
+type Revision[V any] struct {
+	Epoch   uint64 // of the commit
+	Value   V
+	Deleted bool // the key had no value from then on
+	// Time is when it committed, or a little after: by as much as [Map.SnapshotAtTime] says. It is
+	// zero where that was longer ago than Options.Retain reaches.
+	Time time.Time
+}
+
+// History returns what the values of a key of m have been in the time of Options.Retain, the newest first:
+// all revisions of that time, and the one before, which was the value when it began. Without Retain
+// it has the newest revision, and what of those before is there by chance. A key that has no value,
+// and had none in that time, has no history. A record that a Load has restored was written then.
+//
+// It waits as a snapshot does, sees what had committed when it was called, and costs a snapshot, a
+// [Map.Load], and for each revision a step, a binary search, and its place in the slice. If the call
+// takes longer than Options.MaxTxAge it panics with [ErrTxTooOld].
+func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V]) {
+	if m.badKey(useRead, key) {
+		return nil
+	}
+	s := moment(m.Snapshot()) // before the lookup: what it sees is kept
+	defer s.Close()
+	_, _, head := index.Lookup(m.index, key)
+	list, epochs, times := s.history(head)
+	revisions = slices.Grow(revisions, len(list))
+	for i, v := range list {
+		r := Revision[V]{Epoch: uint64(epochs[i]), Deleted: v.Tombstone(), Time: times[i]}
+		r.Value = chain.ValueOf[K, V](v)
+		revisions = append(revisions, r)
+	}
+	return revisions
+}
+
+// history returns the versions that have been the newest of the key with this head, since the bound,
+// the newest first.
+//
+// The snapshot keeps the newest version that it sees. All that is above the bound, and the newest
+// one below, is kept because no view has a greater bound: so what counts is the bound after the walk.
+//
+//go:noinline
+func (s moment) history(head *chain.Node) (list []*chain.Node, epochs []epoch.Epoch, times []time.Time) {
+	const few = 8
+	list, epochs = make([]*chain.Node, 0, few), make([]epoch.Epoch, 0, few)
+	c, at := stateOf(s.st).m, s.st.head.Epoch()
+	for v := s.st.visible(head, at); v != nil; v = s.st.visible(v.Next.Load(), at) {
+		list, epochs = append(list, v), append(epochs, c.CommitEpoch(v))
+		hooks.At(hooks.HistoryStep)
+	}
+	bound := c.Slots.Bound()
+	s.check()
+	if i := slices.IndexFunc(epochs, func(e epoch.Epoch) bool { return e <= bound }); i >= 0 {
+		if !list[i].Tombstone() { // else there was none when the history begins
+			i++
+		}
+		list, epochs = list[:i], epochs[:i]
+	}
+	times = c.gc.TimesOf(epochs)
+	runtime.KeepAlive(s.st)
+	return list, epochs, times
+}

@@ -1,0 +1,265 @@
+package mvcc
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// With Retain a key's history has all that the key was in that time, and when; and the map can be
+// read as of a time, wherever the background work is.
+func TestHistoryOfKeys(t *testing.T) {
+	for name, opts := range map[string]*Options{
+		"ticker": {}, "by hand": {ManualReclaim: true}, "committers": {ReclaimWorkers: -1,
+			ReclaimQueue: 1, PruneThreshold: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testHistory(t, opts) })
+		})
+	}
+}
+
+func testHistory(t *testing.T, opts *Options) {
+	late := 100 * time.Millisecond
+	if opts.ManualReclaim {
+		late += time.Second
+	}
+	opts.Retain = time.Minute
+	db := NewDB(opts)
+	defer db.Close()
+	m := NewTable[int, int](db, "m", nil)
+	all := map[int][]Revision[int]{} // the oldest first
+	type state struct {
+		at   time.Time
+		is   map[int]int
+		then uint64
+	}
+	var states []state
+	note := func() { states = append(states, state{time.Now(), contents(t, m), m.Epoch()}) }
+	note()
+	random := rand.New(rand.NewPCG(1, 1))
+	write := func() {
+		key, value := random.IntN(10), random.Int()
+		r := Revision[int]{Value: value, Time: time.Now()}
+		if random.IntN(4) == 0 {
+			if !m.Has(key) {
+				return
+			}
+			r.Deleted, r.Value = true, 0
+			m.Delete(key)
+		} else {
+			m.Store(key, value)
+		}
+		r.Epoch = m.Epoch()
+		all[key] = append(all[key], r)
+		note()
+	}
+	check := func() {
+		began := time.Now().Add(-opts.Retain)
+		for key := range 11 {
+			got, want := History(m, key), all[key]
+			need := len(want) - sort.Search(len(want), func(i int) bool { return want[i].Time.After(began) })
+			if last := len(want) - need - 1; last >= 0 && !want[last].Deleted {
+				need++ // what it was when that time began
+			}
+			require.GreaterOrEqual(t, len(got), need)
+			for i, r := range got {
+				want := want[len(want)-1-i]
+				if known := want.Time; known.After(began) || !r.Time.IsZero() {
+					require.False(t, r.Time.Before(known))
+					require.LessOrEqual(t, r.Time.Sub(known), late)
+				}
+				r.Time = want.Time
+				require.Equal(t, want, r)
+			}
+		}
+		for range 20 {
+			at := time.Now().Add(-time.Duration(random.Int64N(int64(opts.Retain - late))))
+			s, err := db.SnapshotAtTime(at)
+			if at.Before(states[0].at) {
+				require.ErrorIs(t, err, ErrEpochGone)
+				continue
+			}
+			require.NoError(t, err)
+			newest := func(at time.Time) state {
+				i := sort.Search(len(states), func(i int) bool { return states[i].at.After(at) })
+				return states[max(i-1, 0)]
+			}
+			require.LessOrEqual(t, s.Epoch(), newest(at).then)
+			require.GreaterOrEqual(t, s.Epoch(), newest(at.Add(-late)).then)
+			got := map[int]int{}
+			for key, value := range m.At(s).All() {
+				got[key] = value
+			}
+			i := sort.Search(len(states), func(i int) bool { return states[i].then > s.Epoch() })
+			require.Equal(t, states[i-1].is, got)
+			s.Close()
+		}
+	}
+	for range 300 {
+		write()
+		time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
+		if opts.ManualReclaim {
+			require.NoError(t, db.Reclaim(bg))
+		}
+		synctest.Wait()
+		if random.IntN(10) == 0 {
+			time.Sleep(late)
+			check()
+		}
+	}
+	open := db.Snapshot()
+	time.Sleep(2 * opts.Retain)
+	require.NoError(t, db.Reclaim(bg))
+	check()
+	for key := range 10 {
+		if got := History(m, key); m.Has(key) {
+			require.Len(t, got, 1)
+			require.Zero(t, got[0].Time)
+		} else {
+			require.Empty(t, got)
+		}
+	}
+	open.Close()
+	checkQuiet(t, m)
+}
+
+// A history has no gaps beside writers and what prunes, and begins with what the key was when it was
+// asked for, or later.
+func TestHistoryOfKeysBesideWriters(t *testing.T) {
+	for _, retain := range []time.Duration{0, time.Millisecond, time.Hour} {
+		t.Run(fmt.Sprint(retain), func(t *testing.T) {
+			m := New[int, int](&Options{Retain: retain, ReclaimInterval: time.Millisecond})
+			defer m.Close()
+			const keys = 3
+			var newest [keys]atomic.Int64
+			var wg sync.WaitGroup
+			done := make(chan struct{})
+			for key := range keys {
+				wg.Go(func() {
+					for i := 1; ; i++ {
+						select {
+						case <-done:
+							return
+						default:
+						}
+						m.Store(key, i)
+						newest[key].Store(int64(i))
+						if i%4 == 0 {
+							runtime.Gosched()
+						}
+						if i == 500 && retain == time.Hour {
+							return // the list is long enough
+						}
+					}
+				})
+			}
+			var old Snapshot[int, int] // keeps one version below the bound
+			defer func() { old.Close() }()
+			for i := range 500 {
+				key := i % keys
+				if i%16 == 0 {
+					old.Close()
+					old = m.Snapshot()
+				}
+				before := newest[key].Load()
+				got := History(m, key)
+				if before > 0 {
+					require.NotEmpty(t, got)
+					require.GreaterOrEqual(t, int64(got[0].Value), before)
+				}
+				for j := 1; j < len(got); j++ {
+					if got[j].Value != got[j-1].Value-1 || got[j].Epoch >= got[j-1].Epoch {
+						require.Fail(t, "a gap", "%+v is followed by %+v", got[j-1], got[j])
+					}
+				}
+				if n := len(got); retain == time.Hour && n > 0 {
+					require.Equal(t, 1, got[n-1].Value)
+				}
+				if i%64 == 0 {
+					runtime.Gosched()
+				}
+			}
+			close(done)
+			wg.Wait()
+		})
+	}
+}
+
+// A time that is not to be had is refused, and why.
+func TestSnapshotAtTimeRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[string, int](nil)
+		defer m.Close()
+		_, err := m.SnapshotAtTime(time.Now())
+		require.ErrorIs(t, err, ErrEpochGone)
+		require.ErrorContains(t, err, "Options.Retain is not set")
+
+		m = New[string, int](&Options{Retain: time.Minute})
+		defer m.Close()
+		born := time.Now()
+		time.Sleep(time.Second)
+		m.Store("k", 1)
+		for at, why := range map[time.Time]string{
+			time.Now().Add(time.Second): "has not come yet",
+			born.Add(-time.Second):      "longer ago than what is retained (Options.Retain is 1m0s)",
+		} {
+			_, err = m.SnapshotAtTime(at)
+			require.ErrorIs(t, err, ErrEpochGone)
+			require.ErrorContains(t, err, why)
+			require.ErrorContains(t, err, at.Format(time.RFC3339Nano))
+		}
+		time.Sleep(time.Second)
+		then := time.Now().Round(0) // as it was parsed
+		time.Sleep(time.Second)
+		m.Store("k", 2)
+		s, err := m.SnapshotAtTime(then)
+		require.NoError(t, err)
+		requireValue(t, 1)(s.Get("k"))
+		s.Close()
+		time.Sleep(2 * time.Minute)
+		_, err = m.SnapshotAtTime(then)
+		require.ErrorIs(t, err, ErrEpochGone)
+	})
+}
+
+// An epoch that a load or SkipTo has passed over is not the state of any time.
+func TestSnapshotAtTimeBesideSkipTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := NewDB(&Options{Retain: time.Minute})
+		defer db.Close()
+		m := NewTable[string, int](db, "m", nil)
+		m.Store("k", 1)
+		before := m.Epoch()
+		time.Sleep(time.Second)
+		db.SkipTo(1000)
+		for range 10 {
+			time.Sleep(time.Second)
+		}
+		m.Store("k", 2)
+		time.Sleep(time.Second)
+		for age := range 12 {
+			s, err := db.SnapshotAtTime(time.Now().Add(-time.Duration(age) * time.Second))
+			require.NoError(t, err, "%d s ago", age)
+			switch {
+			case s.Epoch() > 1000:
+				requireValue(t, 2)(m.At(s).Get("k"))
+				require.LessOrEqual(t, age, 1)
+			case s.Epoch() <= before:
+				require.GreaterOrEqual(t, age, 11)
+				requireValue(t, 1)(m.At(s).Get("k"))
+			default:
+				requireValue(t, 1)(m.At(s).Get("k"))
+			}
+			s.Close()
+		}
+	})
+}

@@ -1,0 +1,39 @@
+//go:build mvcccheck
+
+package mvcc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
+)
+
+// What is pruned while History walks leaves no gap in it, though an old reader keeps a version
+// beyond what is pruned.
+func TestHistoryBesidePruning(t *testing.T) {
+	for steps := range 4 {
+		m := newMap[string, int](t, still())
+		var old Snapshot[string, int]
+		for i := range 10 {
+			if m.Store("k", i); i == 5 {
+				old = m.Snapshot()
+			}
+		}
+		var got []Revision[int]
+		a := stage.New(t).Actor("history", func() { got = History(m, "k") })
+		for range steps {
+			a.To(hooks.HistoryStep)
+		}
+		m.Store("k", 10)
+		prune(m)
+		a.Finish()
+		require.GreaterOrEqual(t, got[0].Value, 9)
+		for i, r := range got {
+			require.Equal(t, got[0].Value-i, r.Value, "%+v", got)
+		}
+		old.Close()
+	}
+}
