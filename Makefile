@@ -126,6 +126,8 @@ fuzz: ## run each fuzz test for FUZZTIME; what fails goes to testdata/fuzz of it
 	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./internal/oracle
 	go test -run '^$$' -fuzz '^FuzzSchedule$$' -fuzztime $(FUZZTIME) -tags mvcccheck ./mvcc
 	go test -run '^$$' -fuzz '^FuzzForged$$' -fuzztime $(FUZZTIME) ./internal/gobtext
+	go test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME) ./internal/workfile
+	go test -run '^$$' -fuzz '^FuzzTrace$$' -fuzztime $(FUZZTIME) ./bench
 
 .PHONY: soak
 soak: ## check the map under random load for SOAK; SOAKTAGS=mvcccheck stops goroutines in the races

@@ -67,24 +67,31 @@ func (d Distribution) Since(old Distribution) Distribution {
 type recorders struct {
 	service  hist.Recorder
 	response *hist.Recorder // nil in a closed loop
+	each     []*recorders   // by operation; nil if all are of one kind
 }
 
 // maxRecorders bounds the recorders of a trial. Up to so many goroutines have one
 // each; with more of them, they share: most are waiting anyway.
 const maxRecorders = 256
 
-func newRecorders(threads int, paced bool) []*recorders {
+func newRecorders(threads int, paced bool, operations int) []*recorders {
 	list := make([]*recorders, min(threads, maxRecorders))
 	for i := range list {
 		list[i] = new(recorders)
 		if paced {
 			list[i].response = new(hist.Recorder)
 		}
+		if operations > 0 {
+			list[i].each = newRecorders(operations, paced, 0)
+		}
 	}
 	return list
 }
 
 func (r *recorders) reset() {
+	for _, one := range r.each {
+		one.reset()
+	}
 	r.service.Reset()
 	if r.response != nil {
 		r.response.Reset()

@@ -3,7 +3,7 @@ package bench
 import "errors"
 
 // An Engine is a map under test with string keys and values of type V, which is uint64 or
-// []byte, already filled. It need not support deletion or new keys. It may be a [Versioner], too.
+// []byte, already filled. It need not support deletion or new keys, see [EngineSpec]. It may be a [Versioner], too.
 type Engine[V any] interface {
 	// Session returns what goroutine number worker works with; it is called before
 	// the goroutines start, and -1 asks for one for the runner itself.
@@ -99,6 +99,18 @@ type Ranger[V any] interface {
 	// Range calls visit for the n lowest keys that are not below low, or as many as there are, from
 	// the lowest to the highest, with their values as of one moment. It visits no key twice.
 	Range(low string, n int, visit func(key string, value V)) error
+}
+
+// A Swapper is a [Session] that can write one key and say what was there.
+type Swapper[V any] interface {
+	// Swap writes one key, there or not, and returns what it had.
+	Swap(key string, value V) (old V, ok bool, err error)
+}
+
+// A Deleter is a [Session] that can delete one key by itself.
+type Deleter interface {
+	// Delete deletes one key, there or not.
+	Delete(key string) error
 }
 
 // A Pinner is a [Session] that can keep a snapshot open.

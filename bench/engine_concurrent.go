@@ -43,6 +43,21 @@ func (s *syncMapSession[V]) Put(key string, value V) error {
 	return nil
 }
 
+// Delete implements [Deleter].
+func (s *syncMapSession[V]) Delete(key string) error {
+	s.engine.m.Delete(key)
+	return nil
+}
+
+// Swap implements [Swapper].
+func (s *syncMapSession[V]) Swap(key string, value V) (old V, ok bool, err error) {
+	v, ok := s.engine.m.Swap(key, value)
+	if !ok {
+		return old, false, nil
+	}
+	return v.(V), true, nil
+}
+
 func (s *syncMapSession[V]) Add(key string, delta uint64) (uint64, error) {
 	for n := 1; ; n++ {
 		s.Tries++
@@ -85,6 +100,18 @@ func (e *xsyncMap[V]) Get(key string) (V, bool, error) {
 func (e *xsyncMap[V]) Put(key string, value V) error {
 	e.m.Store(key, value)
 	return nil
+}
+
+// Delete implements [Deleter].
+func (e *xsyncMap[V]) Delete(key string) error {
+	e.m.Delete(key)
+	return nil
+}
+
+// Swap implements [Swapper].
+func (e *xsyncMap[V]) Swap(key string, value V) (V, bool, error) {
+	old, ok := e.m.LoadAndStore(key, value)
+	return old, ok, nil
 }
 
 func (e *xsyncMap[V]) Add(key string, delta uint64) (uint64, error) {

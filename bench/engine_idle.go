@@ -12,8 +12,11 @@ import (
 // It is measured now, in a few milliseconds, with an engine that does nothing but
 // remember what it was given; with many keys it is an underestimate, because
 // memory is slower than caches. There is none for orders, where that engine would have to
-// keep tables and indexes.
+// keep tables and indexes, and none for files with several tables, new keys or hashed ones.
 func HarnessCost(w Workload) (ns float64, err error) {
+	if w.kind == script || w.kind == replay || w.kind == plain && w.unharnessed() {
+		return 0, errNoHarness
+	}
 	w.Params.Keys = min(w.Params.Keys, 10_000)
 	t, err := New(Config{
 		Workload: w, Engine: idleSpec(), Threads: 1, LatencySample: maxSample, AuditInterval: time.Hour,

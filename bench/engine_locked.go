@@ -10,7 +10,7 @@ import (
 // aborts, so it has no state.
 type locked[V any, L lock] struct {
 	NoAborts
-	mu      L
+	latch[L]
 	m       map[string]V
 	numbers map[string]uint64 // m, if values are numbers
 }
@@ -102,43 +102,6 @@ func (e *locked[V, L]) Transfer(from, to string, amount uint64) error {
 		mu.Unlock()
 	}
 	return nil
-}
-
-func (e *locked[V, L]) lock() {
-	switch mu := any(&e.mu).(type) {
-	case *sync.RWMutex:
-		mu.Lock()
-	case *sync.Mutex:
-		mu.Lock()
-	}
-}
-
-func (e *locked[V, L]) unlock() {
-	switch mu := any(&e.mu).(type) {
-	case *sync.RWMutex:
-		mu.Unlock()
-	case *sync.Mutex:
-		mu.Unlock()
-	}
-}
-
-// rlock is lock, for reading.
-func (e *locked[V, L]) rlock() {
-	switch mu := any(&e.mu).(type) {
-	case *sync.RWMutex:
-		mu.RLock()
-	case *sync.Mutex:
-		mu.Lock()
-	}
-}
-
-func (e *locked[V, L]) runlock() {
-	switch mu := any(&e.mu).(type) {
-	case *sync.RWMutex:
-		mu.RUnlock()
-	case *sync.Mutex:
-		mu.Unlock()
-	}
 }
 
 func (e *locked[V, L]) Batch(ops []Op[V], readOnly bool) error {

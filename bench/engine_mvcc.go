@@ -260,6 +260,18 @@ func (s *mvccDirectSession[V]) Put(key string, value V) error {
 	return nil
 }
 
+// Delete implements [Deleter].
+func (s *mvccDirectSession[V]) Delete(key string) error {
+	s.m.Delete(key)
+	return nil
+}
+
+// Swap implements [Swapper].
+func (s *mvccDirectSession[V]) Swap(key string, value V) (V, bool, error) {
+	old, ok := s.m.Swap(key, value)
+	return old, ok, nil
+}
+
 func (s *mvccDirectSession[V]) Add(key string, delta uint64) (uint64, error) {
 	for n := 1; ; n++ {
 		s.Tries++

@@ -25,6 +25,13 @@ type EngineSpec struct {
 	New      func(setup Setup[uint64]) (Engine[uint64], error)
 	NewBytes func(setup Setup[[]byte]) (Engine[[]byte], error)
 
+	// OneKey says that its sessions are about single keys: each can put new ones, and is a
+	// [Swapper] and a [Deleter].
+	OneKey bool
+
+	// NewTables makes one for workloads over tables that files describe, and may be nil.
+	NewTables func(setup TablesSetup) (Tables, error)
+
 	// NewShop makes one for the workload orders, and may be nil.
 	NewShop func(setup ShopSetup) (Shop, error)
 }
@@ -37,8 +44,17 @@ func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
 			return why, false
 		}
 	}
-	if w.kind == orders && e.NewShop == nil {
+	switch {
+	case w.kind == orders && e.NewShop == nil:
 		return noTables, false
+	case w.kind == script && e.NewTables == nil:
+		return noFileTables, false
+	case w.kind == script:
+		return "", true
+	case w.kind == plain || w.kind == replay:
+		if why, ok := e.runsPlain(w); !ok {
+			return why, false
+		}
 	}
 	if !w.valueSize().Words() && e.NewBytes == nil {
 		return fmt.Sprintf("it is not made for values of %v bytes", w.valueSize()), false
@@ -70,16 +86,17 @@ func (w wrapped) Session(worker int) Session[uint64] {
 
 // Why an engine lacks a workload.
 const (
-	noTx       = "it has no transactions"
-	noOrder    = "its keys have no order"
-	noWatch    = "what is committed cannot be followed"
-	noJournal  = "what is committed is not kept on disk"
-	noExpiry   = "its records do not expire"
-	noTables   = "it is not made for several tables with indexes"
-	noMultiTx  = "it has no transactions over several keys"
-	noSnapshot = "it has no snapshots"
-	oneKey     = "one-key operations are no transactions over several keys"
-	oneKeyOnly = "one-key operations begin no transaction"
+	noTx         = "it has no transactions"
+	noOrder      = "its keys have no order"
+	noWatch      = "what is committed cannot be followed"
+	noJournal    = "what is committed is not kept on disk"
+	noExpiry     = "its records do not expire"
+	noTables     = "it is not made for several tables with indexes"
+	noFileTables = "it has no transactions over tables"
+	noMultiTx    = "it has no transactions over several keys"
+	noSnapshot   = "it has no snapshots"
+	oneKey       = "one-key operations are no transactions over several keys"
+	oneKeyOnly   = "one-key operations begin no transaction"
 )
 
 // lacking returns a Lacks with the reasons of more, and with why for every workload over several
@@ -94,11 +111,9 @@ func lacking(why string, more map[string]string) map[string]string {
 	return lacks
 }
 
-// unordered returns the Lacks of an engine that has transactions, but no order, watches, journal or
-// expiry.
-func unordered() map[string]string {
-	return map[string]string{"watched": noWatch, "journaled": noJournal, "expiring": noExpiry,
-		"range-read": noOrder}
+// locks returns the Lacks of an engine that has transactions, but no watches, journal or expiry.
+func locks() map[string]string {
+	return map[string]string{"watched": noWatch, "journaled": noJournal, "expiring": noExpiry}
 }
 
 // Engines returns the built-in engines, in the order in which they are listed.
@@ -112,39 +127,40 @@ func Engines() []EngineSpec {
 			New:  newMVCC[uint64], NewBytes: newMVCC[[]byte],
 			Doc: "The transactional map, through View and Update, at serializable level or, " +
 				"with --isolation, at snapshot level",
-			Levels: levels, Reclaims: true, NewShop: newMVCCShop,
+			Levels: levels, Reclaims: true, NewShop: newMVCCShop, NewTables: newMVCCTables,
 		},
 		{
 			Name: "mvcc-direct",
 			New:  newMVCCDirect[uint64], NewBytes: newMVCCDirect[[]byte],
 			Doc:    "The transactional map, through its one-key operations: Load, Store, CompareAndSwap",
 			Lacks:  lacking(oneKey, map[string]string{"begin": oneKeyOnly}),
-			Levels: levels, Reclaims: true,
+			Levels: levels, Reclaims: true, OneKey: true,
 		},
 		{
 			Name: "rwmutex",
-			New:  newLocked[uint64, sync.RWMutex], NewBytes: newLocked[[]byte, sync.RWMutex],
-			Doc: "A Go map under a sync.RWMutex, held once for each transaction; its snapshots are " +
-				"copies, its indexes B-trees",
-			Lacks: unordered(), NewShop: newLockedShop,
+			New:  newLockedMap[uint64, sync.RWMutex], NewBytes: newLockedMap[[]byte, sync.RWMutex],
+			Doc: "A Go map under a sync.RWMutex, held once for each transaction, or a B-tree where " +
+				"ranges are read; its snapshots are copies, its indexes B-trees",
+			Lacks: locks(), NewShop: newLockedShop, NewTables: newLockedTables[sync.RWMutex],
 		},
 		{
 			Name: "mutex",
-			New:  newLocked[uint64, sync.Mutex], NewBytes: newLocked[[]byte, sync.Mutex],
-			Doc:   "A Go map under a sync.Mutex, held once for each transaction; its snapshots are copies",
-			Lacks: unordered(),
+			New:  newLockedMap[uint64, sync.Mutex], NewBytes: newLockedMap[[]byte, sync.Mutex],
+			Doc: "A Go map under a sync.Mutex, held once for each transaction, or a B-tree where " +
+				"ranges are read; its snapshots are copies",
+			Lacks: locks(), NewTables: newLockedTables[sync.Mutex],
 		},
 		{
 			Name: "sync.Map",
 			New:  newSyncMap[uint64], NewBytes: newSyncMap[[]byte],
 			Doc:   "The standard library's concurrent map",
-			Lacks: alone,
+			Lacks: alone, OneKey: true,
 		},
 		{
 			Name: "xsync",
 			New:  newXsync[uint64], NewBytes: newXsync[[]byte],
 			Doc:   "The concurrent map of the xsync module",
-			Lacks: alone,
+			Lacks: alone, OneKey: true,
 		},
 	}
 }

@@ -305,7 +305,7 @@ func TestFaultyEnginesAreCaught(t *testing.T) {
 				require.True(t, ok, name)
 				w = small(w)
 				switch { // few keys that matter
-				case w.kind == ycsb:
+				case w.kind == plain:
 					w.Params.Keys, w.Params.TxnSize, w.Params.ValueSize = 20, 6, words
 				case w.kind == rangeRead:
 					w.Params.Keys, w.Params.TxnSize, w.Params.ValueSize = 20, 6, words

@@ -163,7 +163,7 @@ func smallNumbers() []Workload {
 
 // special reports whether few engines can do w.
 func (w Workload) special() bool {
-	return w.kind == orders || w.kind == watched || w.kind == journaled || w.kind == expiring
+	return w.kind == orders || w.kind == script || w.kind == watched || w.kind == journaled || w.kind == expiring
 }
 
 // every returns what is true once in n times.

@@ -2,8 +2,11 @@ package bench
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mvccmap/mvccmap/internal/workfile"
 )
 
 // keyPrefix is followed by the index of the key.
@@ -17,6 +20,19 @@ func makeKeys(n int, ordered bool) []string {
 			keys[i] = fmt.Sprintf("%s%09d", keyPrefix, i)
 		}
 	}
+	return keys
+}
+
+// hashedKey returns a key whose place among others is that of a hash of k; no two have the same.
+func hashedKey(k int) string { return fmt.Sprintf("%s%016x", keyPrefix, workfile.Hash(uint64(k))) }
+
+// hashedKeys returns n of them, in their order.
+func hashedKeys(n int) []string {
+	keys := make([]string, n)
+	for k := range keys {
+		keys[k] = hashedKey(k)
+	}
+	slices.Sort(keys)
 	return keys
 }
 

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +33,11 @@ func (c Config) Labels() []Label {
 		}
 	}
 	usual, ok := WorkloadByName(c.Workload.Name)
-	if !ok {
+	switch {
+	case c.Workload.file != nil:
+		usual.Params = c.Workload.usual
+		usual.Params.TxnSize = 0 // results of before files were of 4
+	case !ok:
 		usual = c.Workload
 	}
 	for _, p := range params {
@@ -43,10 +46,15 @@ func (c Config) Labels() []Label {
 			add(p.key, value, value != other)
 		}
 	}
-	add("rate", strconv.FormatFloat(c.Rate, 'f', -1, 64), c.Rate > 0)
+	add("file", c.Workload.sum, c.Workload.sum != "")
+	if len(c.Stages) > 0 {
+		add("stages", c.Stages.String(), true)
+	} else {
+		add("rate", rateText(c.Rate), c.Rate > 0)
+	}
 	add("arrival", string(c.Arrival), c.Rate > 0 && c.Arrival == PoissonArrivals)
 	add("retries", strconv.Itoa(c.Attempts-1), c.Attempts > 0)
-	level := cmp.Or(c.Isolation, Serializable)
+	level := c.Level()
 	if len(c.Engine.Levels) > 0 || !slices.Contains(c.Swept, "isolation") {
 		add("isolation", string(level), level != Serializable)
 	}

@@ -57,6 +57,10 @@ type Measurement struct {
 	// closed loop nothing is ever due, and both are the same.
 	Service, Response Distribution
 
+	// Operations has what each kind of operation took, of a workload that has several and does one
+	// of them in a transaction.
+	Operations []OperationMeasurement
+
 	threads int
 	known   bool // processor time and switches are
 }

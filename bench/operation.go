@@ -38,11 +38,13 @@ type labelling struct {
 
 // A labeller gives its goroutine the labels of what it does.
 type labeller struct {
-	on   *labelling
-	now  *context.Context // of those below, what the goroutine has; nil: none of them
-	none context.Context  // the labels of a goroutine that does not say what it does
-	get  context.Context
-	put  context.Context
+	on    *labelling
+	names []string          // of operations beside get and put
+	each  []context.Context // by their index
+	now   *context.Context  // of those below, what the goroutine has; nil: none of them
+	none  context.Context   // the labels of a goroutine that does not say what it does
+	get   context.Context
+	put   context.Context
 }
 
 // begin prepares l for a run whose goroutines have the labels of ctx. The goroutine
@@ -51,6 +53,22 @@ func (l *labeller) begin(ctx context.Context) {
 	l.now, l.none = nil, ctx
 	l.get = pprof.WithLabels(ctx, pprof.Labels(operationLabel, getOperation))
 	l.put = pprof.WithLabels(ctx, pprof.Labels(operationLabel, putOperation))
+	l.each = l.each[:0]
+	for _, name := range l.names {
+		l.each = append(l.each, pprof.WithLabels(ctx, pprof.Labels(operationLabel, name)))
+	}
+}
+
+// newLabeller returns one for operations of the given names.
+func newLabeller(on *labelling, names []string) labeller {
+	return labeller{on: on, names: names, each: make([]context.Context, 0, len(names))}
+}
+
+// at says that the operation with that index is next.
+func (l *labeller) at(i int) {
+	if l.on.Load() || l.now != nil {
+		l.set(&l.each[i])
+	}
 }
 
 // gets says that a get is next, and puts that a put is.
@@ -79,5 +97,5 @@ func (l *labeller) set(ctx *context.Context) {
 	}
 }
 
-// labelled is a task that does both, and says which.
+// labelled is a task that does several things, and says which.
 type labelled interface{ labels() *labeller }

@@ -199,7 +199,7 @@ func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var started instant
 		started.store(clock())
-		p := newPacer(1, 1, 0, nil, &started)
+		p := newPacer(Config{Rate: 1, Threads: 1}, 0, nil, &started)
 		require.Equal(t, maxSpin, p.spin)
 		yields := 0
 		p.yield = func() {
@@ -246,7 +246,7 @@ func TestManyGoroutinesYieldLess(t *testing.T) {
 		rate    float64
 		threads int
 	}{{1_000_000, 10_000}, {100_000, 5_000}, {10, 1_000}, {10, 1}} {
-		p := newPacer(c.rate, c.threads, 0, nil, &started)
+		p := newPacer(Config{Rate: c.rate, Threads: c.threads}, 0, nil, &started)
 		require.LessOrEqual(t, p.spin, maxSpin)
 		// Each goroutine yields for the part spin/period of its time.
 		yielding := min(float64(p.spin)/p.period, 1) * float64(c.threads)

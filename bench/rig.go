@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 
+	"github.com/mvccmap/mvccmap/internal/workfile"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -26,8 +27,11 @@ type aborter interface{ Aborts() uint64 }
 
 // newRig returns the rig for the values that t has.
 func newRig(t *Trial) rig {
-	if t.config.Workload.kind == orders {
+	switch t.config.Workload.kind {
+	case orders:
 		return &shopRig{Trial: t}
+	case script:
+		return newScriptRig(t)
 	}
 	if t.config.Workload.valueSize().Words() {
 		r := newRigOf[uint64](t)
@@ -55,8 +59,15 @@ type rigOf[V any] struct {
 
 func newRigOf[V any](t *Trial) *rigOf[V] {
 	n := t.config.Workload.keyCount(t.config.Threads)
-	r := &rigOf[V]{Trial: t, list: makeKeys(n, t.config.Workload.ordered),
-		values: newValues[V](t, -1)}
+	r := &rigOf[V]{Trial: t, values: newValues[V](t, -1)}
+	switch w := t.config.Workload; {
+	case w.kind == replay:
+		r.list = nil // its keys come as they are put
+	case w.kind == plain && w.file.Tables[0].Hashed:
+		r.list = hashedKeys(n)
+	default:
+		r.list = makeKeys(n, w.ordered)
+	}
 	r.job = newJob(r)
 	return r
 }
@@ -72,7 +83,28 @@ func open[V any](e EngineSpec, setup Setup[V]) (Engine[V], error) {
 // newValues returns what goroutine worker, or the runner if it is -1, makes
 // values with.
 func newValues[V any](t *Trial, worker int) values[V] {
-	return values[V]{filler{t.config.Workload.valueSize(), t.streamFor(worker, forSizes)}}
+	f := filler{size: t.config.Workload.valueSize(), sizes: t.streamFor(worker, forSizes)}
+	if w := t.config.Workload; w.kind == plain {
+		f.skew = t.skewOf(w.file.Tables[0].Size)
+	}
+	return values[V]{f}
+}
+
+// skewOf returns the distribution of the sizes of values by their distance from the least, nil if it
+// is uniform.
+func (t *Trial) skewOf(size workfile.Size) *zipf {
+	theta := t.config.Workload.sizeTheta(size)
+	if theta == 0 || size.Max == size.Min {
+		return nil
+	}
+	key := ranksKey{n: size.Max - size.Min + 1, theta: theta}
+	if t.skews[key] == nil {
+		if t.skews == nil {
+			t.skews = map[ranksKey]*zipf{}
+		}
+		t.skews[key] = newZipf(key.n, theta)
+	}
+	return t.skews[key]
 }
 
 func (r *rigOf[V]) fill() error {

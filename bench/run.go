@@ -205,6 +205,20 @@ func (t *Trial) measurement(before, after *usage, measure bool) Measurement {
 	if measure && t.every != NoLatency {
 		collect(t.times, &m.Service, &m.Response)
 	}
+	for i, name := range t.config.Workload.operationNames() {
+		o := OperationMeasurement{Name: name}
+		for _, w := range t.workers {
+			o.Ops += w.counts.done[i]
+		}
+		if measure && t.every != NoLatency {
+			var times []*recorders
+			for _, r := range t.times {
+				times = append(times, r.each[i])
+			}
+			collect(times, &o.Service, &o.Response)
+		}
+		m.Operations = append(m.Operations, o)
+	}
 	return m
 }
 

@@ -20,7 +20,8 @@ type Sweep struct {
 	Threads   []int // empty: as many as a workload is meant for, or DefaultThreads
 
 	Rates          []float64    // empty: what a workload is meant to be offered
-	Isolations     []Isolation  // for the engines that have a choice
+	Stages         Stages       // instead of rates; Duration is theirs then
+	Isolations     []Isolation  // empty: what a workload is meant for; for the engines that have a choice
 	Maps           []MapOptions // for the engines that are the transactional map
 	LatencySamples []int
 
@@ -89,6 +90,19 @@ func (s Sweep) Steps() (steps []Step, skips []Skip) {
 	return steps, skips
 }
 
+// Levels returns the levels of isolation that are measured.
+func (s Sweep) Levels() (levels []Isolation) {
+	if len(s.Isolations) > 0 {
+		return s.Isolations
+	}
+	for _, w := range s.Workloads {
+		if level := w.level(""); !slices.Contains(levels, level) {
+			levels = append(levels, level)
+		}
+	}
+	return levels
+}
+
 // sameName returns the runs of workloads that have the same name.
 func sameName(list []Workload) iter.Seq[[]Workload] {
 	return func(yield func([]Workload) bool) {
@@ -113,7 +127,9 @@ func (s Sweep) configs(variants []Workload) []Config {
 	swept := s.swept(variants)
 	for _, w := range variants {
 		rates := s.Rates
-		if len(rates) == 0 {
+		if len(s.Stages) > 0 {
+			rates = []float64{s.Stages.Rate()}
+		} else if len(rates) == 0 {
 			rates = []float64{w.Rate()}
 		}
 		for _, rate := range rates {
@@ -130,6 +146,7 @@ func (s Sweep) configs(variants []Workload) []Config {
 								Isolation:     isolation,
 								Map:           options,
 								Rate:          rate,
+								Stages:        s.Stages,
 								Arrival:       s.Arrival,
 								Attempts:      s.Attempts,
 								Seed:          s.Seed,

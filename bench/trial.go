@@ -14,7 +14,7 @@ type Config struct {
 	Workload  Workload
 	Engine    EngineSpec
 	Threads   int       // goroutines, from 1 to MaxThreads; an auditor comes on top
-	Isolation Isolation // empty means Serializable
+	Isolation Isolation // empty means what the workload says, or Serializable
 
 	// Swept are the keys of [Config.Labels] that are to be given even if the
 	// value is the default, because other samples have others. Optional.
@@ -35,6 +35,10 @@ type Config struct {
 	// together, each when it is due: an open loop. Zero is a closed loop, in
 	// which each goroutine starts its next operation when the last has ended.
 	Rate float64
+
+	// Stages say how the rate changes while the trial is measured; none: it does not. With stages Rate
+	// is their mean, [Stages.Rate].
+	Stages Stages
 
 	// Arrival says how the operations of an open loop follow each other. Empty
 	// means [FixedArrivals].
@@ -80,15 +84,26 @@ func (c Config) validate() error {
 	case c.Arrival != "" && c.Arrival != FixedArrivals && c.Arrival != PoissonArrivals:
 		return fmt.Errorf("bench: unknown arrivals %q; expected %s or %s", c.Arrival,
 			FixedArrivals, PoissonArrivals)
+	case len(c.Stages) > 0 && c.Rate != c.Stages.Rate():
+		return fmt.Errorf("bench: a rate of %v with stages whose mean is %v", c.Rate, c.Stages.Rate())
 	case c.Attempts < 0:
 		return fmt.Errorf("bench: negative number of attempts %d", c.Attempts)
 	}
-	if err := c.Map.Validate(); err != nil {
+	if err := errors.Join(c.Map.Validate(), c.Stages.validate()); err != nil {
 		return err
 	}
 	if n := c.Workload.keyCount(c.Threads); n > manyKeys {
 		return fmt.Errorf("bench: %s with %d threads has %d keys; expected at most %d", c.Workload.Name,
 			c.Threads, n, manyKeys)
+	}
+	if t := c.Workload.trace; t != nil && !t.order && c.Threads > len(t.keys) {
+		return fmt.Errorf("bench: %s has %d keys, each of which one goroutine has; expected at most as "+
+			"many threads, not %d", c.Workload.Name, len(t.keys), c.Threads)
+	}
+	if c.Workload.file != nil && c.Workload.trace == nil {
+		if _, err := newLayout(c.Workload); err != nil {
+			return fmt.Errorf("bench: %s: %w", c.Workload.Name, err)
+		}
 	}
 	if why, ok := c.Engine.Runs(c.Workload); !ok {
 		return fmt.Errorf("bench: engine %s cannot run %s: %s", c.Engine.Name, c.Workload.Name, why)
@@ -118,6 +133,7 @@ type Trial struct {
 	around    func() func()       // see Around; may be nil
 	watch     func(time.Duration) // see Watch; may be nil
 	labelling labelling           // of operations
+	skews     map[ranksKey]*zipf  // of sizes, made once
 }
 
 // defaultGrace is so long that only an engine that hangs exceeds it.
@@ -144,9 +160,7 @@ func New(config Config) (*Trial, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
-	if config.Isolation == "" {
-		config.Isolation = Serializable
-	}
+	config.Isolation = config.Level()
 	t := &Trial{config: config, every: config.LatencySample, grace: defaultGrace}
 	switch {
 	case t.every == 0 && config.Rate > 0:
@@ -154,7 +168,7 @@ func New(config Config) (*Trial, error) {
 	case t.every == 0:
 		t.every = firstSample
 	}
-	t.times = newRecorders(config.Threads, config.Rate > 0)
+	t.times = newRecorders(config.Threads, config.Rate > 0, len(config.Workload.operationNames()))
 	t.labels = pprof.Labels(
 		"workload", config.Workload.Name, "engine", config.Engine.Name, "threads",
 		strconv.Itoa(config.Threads))

@@ -38,6 +38,7 @@ type values[V any] struct{ filler }
 type filler struct {
 	size  ValueSize
 	sizes stream // picks the size
+	skew  *zipf  // over the sizes; nil: uniform
 }
 
 // make returns a value that carries s. A slice is new: the map may keep it.
@@ -59,9 +60,18 @@ func (c *values[V]) set(to *V, s stamp) {
 // bytes sets *to, which is a byte slice, to one that carries s.
 func (c *filler) bytes(s stamp, to any) {
 	n := c.size.Min
-	if c.size.Max > n {
+	switch {
+	case c.size.Max == n:
+	case c.skew != nil:
+		n += c.skew.draw(&c.sizes)
+	default:
 		n += c.sizes.below(c.size.Max - n + 1)
 	}
+	c.filled(s, n, to)
+}
+
+// filled sets *to, which is a byte slice, to one of n bytes that carries s.
+func (c *filler) filled(s stamp, n int, to any) {
 	b := make([]byte, n)
 	binary.LittleEndian.PutUint64(b, s)
 	fill := filling(s, n)

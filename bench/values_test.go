@@ -8,7 +8,7 @@ import (
 )
 
 func bytesOf(size ValueSize) *values[[]byte] {
-	return &values[[]byte]{filler{size, newStream(1)}}
+	return &values[[]byte]{filler{size: size, sizes: newStream(1)}}
 }
 
 // A slice carries its stamp whatever its size, and costs one allocation.

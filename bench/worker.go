@@ -35,6 +35,7 @@ type worker struct {
 	every   int                 // NoLatency: none is timed
 	told    time.Duration       // when tellNow last did something
 	watched func(time.Duration) // see Trial.Watch; may be nil
+	counts  *operationCounts    // nil if all operations are of one kind
 
 	_    [128]byte // read by others from here on
 	live struct{ ops, aborts, gaveUp atomic.Uint64 }
@@ -50,13 +51,16 @@ func newWorker(t *Trial, i int, s aborter, task task) *worker {
 		times:   t.times[i%len(t.times)],
 		gaps:    t.streamFor(i, forGaps),
 	}
+	if a, ok := task.(assorted); ok && len(a.operations().done) > 0 {
+		w.counts = a.operations()
+	}
 	if t.config.Rate > 0 {
 		var poisson *stream
 		if t.config.Arrival == PoissonArrivals {
 			arrivals := t.streamFor(i, forArrivals)
 			poisson = &arrivals
 		}
-		w.pace = newPacer(t.config.Rate, t.config.Threads, i, poisson, &t.started)
+		w.pace = newPacer(t.config, i, poisson, &t.started)
 	}
 	return w
 }
@@ -67,11 +71,14 @@ func (w *worker) reset(limit uint64, every int, timed bool) {
 	w.backlog, w.err, w.told = 0, nil, longAgo
 	w.aborted = w.session.Aborts()
 	w.every, w.timed = every, timed
+	if w.counts != nil {
+		clear(w.counts.done)
+	}
 	w.live.ops.Store(0)
 	w.live.aborts.Store(0)
 	w.live.gaveUp.Store(0)
 	if w.pace != nil {
-		w.pace.reset()
+		w.pace.reset(timed)
 	}
 }
 
@@ -166,7 +173,7 @@ func (w *worker) runTimed() {
 		}
 		w.ops++
 		to := clock()
-		w.times.service.Record(int64(to - from))
+		w.served(to - from)
 		w.tellNow(to)
 		if w.watched != nil {
 			w.watched(to - from)
@@ -203,7 +210,7 @@ func (w *worker) runSampled() {
 		to := clock()
 		w.ops++
 		if w.timed {
-			w.times.service.Record(int64(to - from))
+			w.served(to - from)
 		}
 		w.tellNow(to)
 		if w.watched != nil {
@@ -235,14 +242,25 @@ func (w *worker) runPaced() {
 		if gap--; gap == 0 {
 			gap = w.gap()
 			if w.timed {
-				w.times.service.Record(int64(to - from))
+				w.served(to - from)
 				w.times.response.Record(int64(to - due))
+				if w.counts != nil {
+					w.times.each[w.counts.now].response.Record(int64(to - due))
+				}
 			}
 			if w.watched != nil {
 				w.watched(to - from)
 			}
 		}
 		w.tellNow(to)
+	}
+}
+
+// served keeps how long an operation took.
+func (w *worker) served(took time.Duration) {
+	w.times.service.Record(int64(took))
+	if w.counts != nil {
+		w.times.each[w.counts.now].service.Record(int64(took))
 	}
 }
 

@@ -1,10 +1,13 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mvccmap/mvccmap/internal/workfile"
 )
 
 // Unset is the value of a number in [Params] that a workload does not have.
@@ -107,7 +110,6 @@ type Workload struct {
 	kind             kind
 	like             string  // an engine that lacks the workload of this name lacks this one too
 	minKeys, maxKeys int     // bounds of Params.Keys if it applies
-	modifies         bool    // its writes are read-modify-writes
 	owned            bool    // each goroutine has keys of its own
 	multiKey         bool    // its operations are transactions over several keys
 	ordered          bool    // it reads ranges of keys, in their order
@@ -118,6 +120,35 @@ type Workload struct {
 	operation        string  // what all its operations are, "" if they are gets and puts
 	threads          int     // what Threads returns
 	rate             float64 // what Rate returns
+
+	file      *workfile.File // what describes it; nil if it is written in Go
+	sum       string         // tells files apart that the program does not have within it
+	usual     Params         // of a file: its defaults
+	isolation Isolation      // what the file says, or ""
+	trace     *trace         // what is repeated; nil if none is
+}
+
+// level returns the level of isolation of read-write transactions, which is asked for unless asked is
+// empty.
+func (w Workload) level(asked Isolation) Isolation { return cmp.Or(asked, w.isolation, Serializable) }
+
+// Level returns the level of isolation of read-write transactions.
+func (c Config) Level() Isolation { return c.Workload.level(c.Isolation) }
+
+// operationNames returns the names of the operations that are measured apart, of a workload that
+// has several.
+func (w Workload) operationNames() []string {
+	var names []string
+	switch {
+	case w.trace != nil:
+		names = w.trace.kinds
+	case w.file != nil && w.Params.TxnSize <= 1:
+		names = namesOf(w.file)
+	}
+	if len(names) < 2 {
+		return nil
+	}
+	return names
 }
 
 // Threads returns the number of goroutines that w is meant for, or 0 if it is
@@ -133,10 +164,13 @@ func (w Workload) HasAudits() bool { return w.audits }
 
 // Tables returns the names of the tables of a workload that has several.
 func (w Workload) Tables() []string {
-	if w.kind != orders {
-		return nil
+	switch w.kind {
+	case orders:
+		return []string{"customers", "items", "orders"}
+	case script:
+		return tableNames(w.file)
 	}
-	return []string{"customers", "items", "orders"}
+	return nil
 }
 
 // ReportsMemory reports whether the workload's measurements have a [Memory].
@@ -201,6 +235,16 @@ func (w Workload) Title() string {
 
 // keyCount returns the number of keys the map holds for a number of goroutines.
 func (w Workload) keyCount(threads int) int {
+	switch w.kind {
+	case plain, script:
+		l, err := newLayout(w)
+		if err != nil {
+			return 0
+		}
+		return l.total
+	case replay:
+		return len(w.trace.keys)
+	}
 	if w.owned {
 		return threads * w.ownKeys()
 	}
@@ -210,6 +254,9 @@ func (w Workload) keyCount(threads int) int {
 // Bytes returns how many bytes the keys and values of the run's map have at least. To hold them
 // takes more.
 func (c Config) Bytes() float64 {
+	if c.Workload.kind == script {
+		return c.Workload.scriptBytes()
+	}
 	size := c.Workload.valueSize()
 	return float64(c.Workload.keyCount(c.Threads)) * (WordSize + float64(size.Min+size.Max)/2)
 }
@@ -222,6 +269,12 @@ func (w Workload) ownKeys() int {
 
 // valueSize returns the size of the values.
 func (w Workload) valueSize() ValueSize {
+	if w.kind == plain {
+		return w.plainSize()
+	}
+	if w.kind == replay {
+		return w.trace.size(w)
+	}
 	if w.Params.ValueSize == (ValueSize{}) {
 		return words
 	}

@@ -13,7 +13,6 @@ type kind int
 
 const (
 	getPut kind = iota
-	ycsb
 	disjoint
 	disjointBatch
 	freeBatch
@@ -26,6 +25,9 @@ const (
 	rangeRead
 	rangeAudit
 	orders
+	plain  // of a file: one table
+	script // of a file
+	replay // of a trace
 	watched
 	journaled
 	expiring
@@ -36,8 +38,10 @@ func newJob[V any](r *rigOf[V]) job[V] {
 	switch r.config.Workload.kind {
 	case getPut:
 		return &getPutJob[V]{newObserved(r)}
-	case ycsb:
-		return &ycsbJob[V]{newObserved(r)}
+	case plain:
+		return newPlain(r)
+	case replay:
+		return newReplay(r)
 	case disjoint:
 		return &disjointJob[V]{owned[V]{rig: r}}
 	case disjointBatch:
@@ -78,9 +82,9 @@ func newNumberJob(r *rigOf[uint64]) job[uint64] {
 // Workloads returns the built-in workloads, in the order in which they are
 // listed.
 func Workloads() []Workload {
-	return slices.Concat(getPutWorkloads(), ycsbWorkloads(), ownKeyWorkloads(), freeBatchWorkloads(),
+	return slices.Concat(getPutWorkloads(), ownKeyWorkloads(), freeBatchWorkloads(),
 		transferWorkloads(), watchedWorkloads(), journaledWorkloads(), expiringWorkloads(),
-		rangeWorkloads(), orderWorkloads(), counterWorkloads(), beginWorkloads(), memoryWorkloads())
+		rangeWorkloads(), orderWorkloads(), counterWorkloads(), beginWorkloads(), memoryWorkloads(), fileWorkloads())
 }
 
 // WorkloadByName returns the built-in workload called name.

@@ -27,6 +27,9 @@ func TestTransactionsAreAsDocumented(t *testing.T) {
 		require.True(t, ok)
 		w = small(w)
 		w.Params.ValueSize = words
+		if w.kind == plain {
+			w.Params.TxnSize = 4
+		}
 		log := batchLog{kinds: map[OpKind]int{}}
 		tr := newTrial(t, Config{Workload: w, Threads: 1, Seed: 5, Engine: faulty(func(s *numberSession) {
 			s.batch = func(ops []numberOp, readOnly bool) error {
@@ -208,8 +211,8 @@ func TestParameters(t *testing.T) {
 		{"transfer", Params{Keys: 2, ReadPct: Unset, Theta: Unset}, true, "Transfer/keys=2"},
 		{"disjoint", Params{Keys: 16, ReadPct: 50, Theta: 0.5}, false, "Disjoint"},
 		{"ycsb-a", types(16, ValueSize{16, 64}), true, "YcsbA/txn-size=16/value-size=16-64"},
-		{"ycsb-a", types(4, ValueSize{100, 100}), true, "YcsbA"},
-		{"ycsb-a", types(4, ValueSize{}), true, "YcsbA"},
+		{"ycsb-a", types(4, ValueSize{100, 100}), true, "YcsbA/txn-size=4"},
+		{"ycsb-a", types(1, ValueSize{}), true, "YcsbA/txn-size=1"},
 		{"balanced", types(16, ValueSize{100, 100}), true, "Balanced/value-size=100"},
 		{"counter", types(16, ValueSize{100, 100}), false, "Counter"},
 		{"counter", Params{Keys: 5, ReadPct: Unset, Theta: Unset}, true, "takes from 1 to 4 keys, not 5"},

@@ -32,6 +32,12 @@ func newZipf(n int, theta float64) *zipf {
 		weights[i] = math.Pow(float64(i+1), -theta)
 		sum += weights[i]
 	}
+	return aliasTable(weights, sum)
+}
+
+// aliasTable returns the distribution in proportion to weights, which add up to sum. It uses weights.
+func aliasTable(weights []float64, sum float64) *zipf {
+	n := len(weights)
 	z := &zipf{cells: make([]aliasCell, n)}
 	var poor, rich []int
 	for i := range weights {

@@ -20,6 +20,9 @@ import (
 var binary string
 
 func TestMain(m *testing.M) {
+	if how := os.Getenv(sideVariable); how != "" {
+		os.Exit(beSide(how))
+	}
 	dir, err := os.MkdirTemp("", "mvccbench")
 	if err != nil {
 		panic(err)

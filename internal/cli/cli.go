@@ -23,6 +23,7 @@ const (
 	ExitUsage       = 2   // an argument is wrong; nothing was done
 	ExitViolated    = 3   // an engine, or the map, did not pass verification
 	ExitCannotTell  = 4   // too little was measured, or checked, to say that all is well
+	ExitMissed      = 5   // a limit of --threshold was not kept, or no rate of --find-rate
 	ExitInterrupted = 130 // by Ctrl-C; what had been measured was printed
 	ExitTerminated  = 143 // likewise, by SIGTERM
 )
@@ -32,6 +33,7 @@ type root struct {
 	Run     runCmd     `cmd:"" default:"withargs" help:"Run workloads on engines and print the results. This is the default."`
 	Serve   serveCmd   `cmd:"" help:"Run one workload until Ctrl-C, to be looked at in the browser."`
 	Verify  verifyCmd  `cmd:"" help:"Check isolation, linearizability and invariants of the map under random load."`
+	AB      abCmd      `cmd:"" name:"ab" help:"Is my change slower? Measure two builds of this program in turns, and say which way it went."`
 	Compare compareCmd `cmd:"" help:"Compare two runs, with the statistics of benchstat."`
 	Runs    runsCmd    `cmd:"" help:"List the runs that were kept with --save, show them in the browser, and delete them."`
 	Report  reportCmd  `cmd:"" help:"Draw charts of a file of results, or of a saved run."`
@@ -151,15 +153,19 @@ func exitCode(err error) int {
 	var parse *kong.ParseError
 	var violated *bench.Violation
 	var unsound *soak.Error
+	var side *sideError
 	switch {
 	case err == nil:
 		return ExitOK
 	case errors.As(err, &usage), errors.As(err, &parse):
 		return ExitUsage
-	case errors.As(err, &violated), errors.As(err, &unsound):
+	case errors.As(err, &violated), errors.As(err, &unsound),
+		errors.As(err, &side) && side.code == ExitViolated:
 		return ExitViolated
 	case errors.Is(err, context.Canceled):
 		return ExitInterrupted
+	case errors.Is(err, errMissed):
+		return ExitMissed
 	case errors.Is(err, errCannotTell):
 		return ExitCannotTell
 	}
@@ -187,6 +193,7 @@ func (e *Env) parse() (*kong.Context, error) {
 		kong.Help(e.printHelp),
 		vars(e.Program),
 	}
+	options = append(options, numberFlags()...)
 	for _, c := range e.Commands {
 		options = append(options, kong.DynamicCommand(c.Name, c.Help, "", c.Args))
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,9 +19,15 @@ type compareCmd struct {
 	Old string `arg:"" help:"The results to compare with: a file in the Go benchmark format or in JSON, - for standard input, or the name of a saved run."`
 	New string `arg:"" help:"The results to compare: likewise."`
 
+	comparisonFlags `embed:""`
+
+	Force bool `help:"Compare a run that was slowed down by instruments with one that was not." group:"What to compare"`
+}
+
+// comparisonFlags say what is compared, how it is judged and where that goes.
+type comparisonFlags struct {
 	Unit      []string `help:"Compare these figures only, such as ops/s or p99-ns." placeholder:"UNIT" group:"What to compare"`
 	Alpha     float64  `help:"A difference is significant if one as large would turn up by chance with at most this probability." default:"0.05" placeholder:"P" group:"What to compare"`
-	Force     bool     `help:"Compare a run that was slowed down by instruments with one that was not." group:"What to compare"`
 	Format    string   `help:"Format: text, csv or json." enum:"text,csv,json" default:"text" placeholder:"FORMAT" group:"Output"`
 	Output    string   `help:"Write the comparison to FILE, which there is not yet, instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
 	Overwrite bool     `help:"Let --output replace a file." group:"Output"`
@@ -64,15 +71,11 @@ func (e *Env) load(name, expected string, use func(*results.Input) error) error 
 
 // Run compares; the parser calls it.
 func (c *compareCmd) Run(e *Env) error {
-	switch {
-	case !(c.Alpha > 0 && c.Alpha < 1):
-		return usagef("--alpha: expected a probability between 0 and 1, such as 0.05, not %v", c.Alpha)
-	case c.Old == stdinName && c.New == stdinName:
+	if err := c.check(); err != nil {
+		return err
+	}
+	if c.Old == stdinName && c.New == stdinName {
 		return usagef("-: expected standard input on one side only")
-	case c.GatePct != nil && !c.Gate:
-		return usagef("--gate-pct: expected --gate with it")
-	case !(c.gatePct() >= 0) || math.IsInf(c.gatePct(), 0):
-		return usagef("--gate-pct: expected a percentage of 0 or more, not %v", c.gatePct())
 	}
 	var sides [2]*results.Source
 	for i, name := range []string{c.Old, c.New} {
@@ -87,20 +90,56 @@ func (c *compareCmd) Run(e *Env) error {
 	if c.Old == c.New {
 		sides[0].Label, sides[1].Label = c.Old+"#0", c.New+"#1"
 	}
-	cmp, err := results.Compare(sides[0], sides[1], results.Options{Alpha: c.Alpha,
-		Units: c.Unit, Force: c.Force})
+	cmp, err := c.compare(sides, results.Options{Force: c.Force})
+	if err != nil {
+		return err
+	}
+	once := sides[0].Runs == 1 || sides[1].Runs == 1
+	return c.tell(e, cmp, once, func(w io.Writer) error {
+		return compareText(w, cmp, nil, c.Output == "" && hasColour(w))
+	})
+}
+
+// check checks the flags.
+func (c *comparisonFlags) check() error {
+	switch {
+	case !(c.Alpha > 0 && c.Alpha < 1):
+		return usagef("--alpha: expected a probability between 0 and 1, such as 0.05, not %v", c.Alpha)
+	case c.GatePct != nil && !c.Gate:
+		return usagef("--gate-pct: expected --gate with it")
+	case !(c.gatePct() >= 0) || math.IsInf(c.gatePct(), 0):
+		return usagef("--gate-pct: expected a percentage of 0 or more, not %v", c.gatePct())
+	}
+	return nil
+}
+
+// compare compares the sides as the flags say.
+func (c *comparisonFlags) compare(
+	sides [2]*results.Source, o results.Options,
+) (*results.Comparison, error) {
+	o.Alpha, o.Units = c.Alpha, c.Unit
+	cmp, err := results.Compare(sides[0], sides[1], o)
 	switch {
 	case errors.Is(err, results.ErrUnit):
-		return usagef("--unit: %w", err)
+		return nil, usagef("--unit: %w", err)
 	case errors.Is(err, results.ErrInstrumented):
-		return usagef("%w; --force compares them all the same", err)
+		return nil, usagef("%w; --force compares them all the same", err)
 	case err != nil:
-		return usagef("%w", err)
+		return nil, usagef("%w", err)
 	}
 	if c.Gate {
 		cmp.Gate = cmp.Judge(c.gatePct(), len(c.Unit) > 0)
 	}
-	err = writeTo(c.Output, c.Overwrite, e.stdout, func(w io.Writer) error {
+	return cmp, nil
+}
+
+// tell writes a comparison, in the format text by that function, and what must be said about it. If
+// it does not pass the gate it returns an error. At least one side may be of samples that were taken
+// at once.
+func (c *comparisonFlags) tell(
+	e *Env, cmp *results.Comparison, once bool, text func(w io.Writer) error,
+) error {
+	err := writeTo(c.Output, c.Overwrite, e.stdout, func(w io.Writer) error {
 		switch c.Format {
 		case "csv":
 			return compareCSV(w, cmp)
@@ -110,7 +149,7 @@ func (c *compareCmd) Run(e *Env) error {
 		if c.Gate {
 			fmt.Fprintf(w, "%s\n\n", cmp.Gate)
 		}
-		return compareText(w, cmp, c.Output == "" && hasColour(w))
+		return text(w)
 	})
 	if err != nil {
 		return err
@@ -121,14 +160,14 @@ func (c *compareCmd) Run(e *Env) error {
 	if !c.Gate {
 		return nil
 	}
-	return c.judge(e, cmp.Gate, sides)
+	return c.judge(e, cmp.Gate, once)
 }
 
 // gatePct returns by how many percent something may become worse.
-func (c *compareCmd) gatePct() float64 { return given(c.GatePct, 10) }
+func (c *comparisonFlags) gatePct() float64 { return given(c.GatePct, 10) }
 
 // judge says what has become worse, or may have.
-func (c *compareCmd) judge(e *Env, j *results.Judgement, sides [2]*results.Source) error {
+func (c *comparisonFlags) judge(e *Env, j *results.Judgement, once bool) error {
 	for _, r := range j.Worse {
 		remark(e.stderr, "worse: %s", r)
 	}
@@ -138,10 +177,9 @@ func (c *compareCmd) judge(e *Env, j *results.Judgement, sides [2]*results.Sourc
 	for _, why := range j.Doubts {
 		remark(e.stderr, "cannot tell: %s", why)
 	}
-	once := sides[0].Runs == 1 || sides[1].Runs == 1
 	if once && j.Outcome == results.GateFailed {
 		remark(e.stderr, "note: what differs from one run to the next is not in the samples of one: "+
-			"to be sure let both programs take turns, appending to two files (see docs/gate.md)")
+			"to be sure let both programs take turns (%s ab, see docs/gate.md)", e.Name)
 	}
 	switch j.Outcome {
 	case results.GateFailed:
@@ -165,15 +203,27 @@ func tally(t *results.Table) string {
 		n.Rows-n.Improved-n.Worse)
 }
 
-// compareText writes what has changed in short, and then a table for each unit.
-func compareText(w io.Writer, c *results.Comparison, colour bool) error {
+// compareText writes what has changed in short, and then a table for each unit or, unless units is
+// nil, for each of those.
+func compareText(w io.Writer, c *results.Comparison, units []string, colour bool) error {
 	var b strings.Builder
+	var same []string
 	for _, t := range c.Changed() {
-		if t.Better != "" {
+		switch n := t.Tally(); {
+		case t.Better == "":
+		case units != nil && n.Improved+n.Worse == 0:
+			same = append(same, t.Unit)
+		default:
 			fmt.Fprintf(&b, "%s: %s\n", t.Unit, tally(t))
 		}
 	}
+	if len(same) > 0 {
+		fmt.Fprintf(&b, "no significant difference: %s\n", strings.Join(same, ", "))
+	}
 	for _, t := range c.Changed() {
+		if units != nil && !slices.Contains(units, t.Unit) {
+			continue
+		}
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}

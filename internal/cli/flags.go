@@ -12,17 +12,39 @@ import (
 
 // runCmd is "mvccbench run". The fields are the flags.
 type runCmd struct {
-	Workload []string `help:"Workloads to run: ${enum_workloads}." default:"read-heavy,transfer,audited" placeholder:"NAME" group:"What to run"`
-	Engine   []string `help:"Maps to run them on: ${enum_engines}. Their samples alternate." default:"mvcc,rwmutex" placeholder:"NAME" group:"What to run"`
+	//lint:ignore SA5008 kong takes each set
+	sweepFlags `embed:"" set:"engines=mvcc,rwmutex" set:"count=7" set:"count_help=benchstat wants at least 6, and compare --gate 7 if there are many"`
+
+	Summary bool `help:"Sum up the results at the end, on standard error." default:"true" negatable:"" group:"Measuring"`
+	Quiet   bool `help:"Report no progress and no summary." short:"q" group:"Measuring"`
+
+	intervalFlags `embed:""`
+	outputFlags   `embed:""`
+	profileFlags  `embed:""`
+
+	Config configFlag `help:"Take flags from FILE, a JSON object such as {\"threads\": [1, 8], \"count\": 10}; those on the command line win." placeholder:"FILE" group:"Output"`
+
+	limitFlags `embed:""`
+	slowFlags  `embed:""`
+
+	HTTP string `name:"http" help:"Serve profiles of the running program on ADDR; auto is ${http_addr}, or a free port if that is taken; \"off\" or an empty address for none." default:"auto" placeholder:"ADDR" group:"Profiles in the browser"`
+	Hold bool   `help:"When all is measured, keep serving until Ctrl-C." group:"Profiles in the browser"`
+}
+
+// sweepFlags say what is measured, and how long.
+type sweepFlags struct {
+	Workload []string `help:"Workloads to run: ${enum_workloads}; or files that describe one (FILE.json, see docs/workloads.md) or are a trace of operations to repeat (FILE.trace, FILE.csv)." default:"read-heavy,transfer,audited" placeholder:"NAME" group:"What to run"`
+	Engine   []string `help:"Maps to run them on: ${enum_engines}. Their samples alternate." default:"${engines}" placeholder:"NAME" group:"What to run"`
 	Threads  []int    `help:"Numbers of goroutines, each of which is measured. Default: 1,2,4,8, or what a workload is meant for." placeholder:"N" group:"What to run"`
 
-	Count    int            `help:"Samples of each combination; benchstat wants at least 6, and compare --gate 7 if there are many." default:"7" placeholder:"N" group:"How long"`
+	Count    int            `help:"Samples of each combination; ${count_help}." default:"${count}" placeholder:"N" group:"How long"`
 	Duration *time.Duration `help:"Length of a sample. Default: ${duration}." placeholder:"TIME" xor:"length" group:"How long"`
 	Ops      *uint64        `help:"Operations of a sample, of all goroutines together, instead of a length." placeholder:"N" xor:"length" group:"How long"`
 	Warmup   time.Duration  `help:"Length of the warm-up before each sample." default:"50ms" placeholder:"TIME" group:"How long"`
 
-	Rate    []float64 `help:"Operations to start in a second, by all goroutines together, each when it is due (open loop): response times count from then. 0 or nothing: each goroutine starts the next when the last has ended (closed loop), unless the workload is meant otherwise." placeholder:"OPS/S" group:"Load"`
-	Arrival string    `help:"With --rate: operations come at fixed distances, or at random like requests of many users: fixed or poisson." enum:"fixed,poisson" default:"fixed" placeholder:"KIND" group:"Load"`
+	Rate    []float64 `help:"Operations to start in a second, by all goroutines together, each when it is due (open loop): response times count from then. 0 or nothing: each goroutine starts the next when the last has ended (closed loop), unless the workload is meant otherwise." placeholder:"OPS/S" xor:"load" group:"Load"`
+	Stages  []string  `help:"Rates that change within a sample, instead of --rate and --duration: 10s:1k,30s:1k-10k is ten seconds at 1,000 operations per second, and then thirty in which the rate grows evenly to 10,000. The warm-up is at the mean rate. Figures are of all stages together; --interval shows them as they go." placeholder:"TIME:OPS/S" xor:"load,length" group:"Load"`
+	Arrival string    `help:"With --rate, --stages or --find-rate: operations come at fixed distances, or at random like requests of many users: fixed or poisson." enum:"fixed,poisson" default:"fixed" placeholder:"KIND" group:"Load"`
 	Retries *int      `help:"Retry an operation that does not commit so many times at most, then give it up and count an error (err/s). Without the flag it is retried until it commits." placeholder:"N" group:"Load"`
 
 	AuditInterval time.Duration `help:"Time from one audit to the next; 0 for no pause between them." default:"${audit_interval}" placeholder:"TIME" group:"Load"`
@@ -33,28 +55,15 @@ type runCmd struct {
 	ReadPct   []int     `help:"Percentages of operations that read." placeholder:"PCT" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 	TxnSize   []int     `help:"Numbers of reads and writes in a transaction." placeholder:"N" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 	ValueSize []string  `help:"Bytes of a value, such as 100, or 16-1024 for sizes at random between the two." placeholder:"BYTES" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
-	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot." default:"serializable" placeholder:"LEVEL" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
+	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot. Default: what the file of the workload says, else serializable." placeholder:"LEVEL" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 
 	GCInterval  *time.Duration `name:"gc-interval" help:"Time between two looks at which epochs are being read." placeholder:"TIME" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
 	GCWorkers   []int          `name:"gc-workers" help:"Numbers of goroutines that prune, each of which is measured; 0 leaves it to the committers." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
 	GCQueue     *int           `name:"gc-queue" help:"Buckets of the index, of a few keys each, that may wait to be pruned." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
 	GCThreshold *int           `name:"gc-threshold" help:"New versions of a key after which its committer prunes it." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
 
-	LatencySample []string       `help:"Time one operation in N, at random distances; auto chooses N so that reading the clock takes less than 1 % of the time, off times none. off,1 shows what timing costs." default:"auto" placeholder:"N" group:"Measuring"`
-	Interval      *time.Duration `help:"While a sample runs, print a line of its figures once in TIME: throughput, response times, aborts, errors, context switches." placeholder:"TIME" group:"Measuring"`
-	Verify        bool           `help:"Check at the end of each sample that the map holds what it must. What is read is checked as it is read in any case." default:"true" negatable:"" group:"Measuring"`
-	Summary       bool           `help:"Sum up the results at the end, on standard error." default:"true" negatable:"" group:"Measuring"`
-	Quiet         bool           `help:"Report no progress and no summary." short:"q" group:"Measuring"`
-
-	outputFlags  `embed:""`
-	profileFlags `embed:""`
-
-	Config configFlag `help:"Take flags from FILE, a JSON object such as {\"threads\": [1, 8], \"count\": 10}; those on the command line win." placeholder:"FILE" group:"Output"`
-
-	slowFlags `embed:""`
-
-	HTTP string `name:"http" help:"Serve profiles of the running program on ADDR; auto is ${http_addr}, or a free port if that is taken; \"off\" or an empty address for none." default:"auto" placeholder:"ADDR" group:"Profiles in the browser"`
-	Hold bool   `help:"When all is measured, keep serving until Ctrl-C." group:"Profiles in the browser"`
+	LatencySample []string `help:"Time one operation in N, at random distances; auto chooses N so that reading the clock takes less than 1 % of the time, off times none. off,1 shows what timing costs." default:"auto" placeholder:"N" group:"Measuring"`
+	Verify        bool     `help:"Check at the end of each sample that the map holds what it must. What is read is checked as it is read in any case." default:"true" negatable:"" group:"Measuring"`
 }
 
 // vars are the names in the tags of the flags that come from elsewhere.

@@ -23,6 +23,7 @@ const exitCodes = `
 Exit codes: 0 all went well, 1 the run failed, or --gate found something worse,
 2 an argument is wrong and nothing was done, 3 verification was violated,
 4 cannot tell: --gate has too little to judge by, or nothing was verified,
+5 a limit was missed: of --threshold, or --find-rate has found no rate,
 130 interrupted by Ctrl-C (143 by SIGTERM): what had been measured was printed.
 A second Ctrl-C ends at once. For "serve" Ctrl-C is the normal end: 0 or 3.
 `
@@ -41,8 +42,14 @@ var examples = map[string][]Example{
 			"--workload zipf-read --engine mvcc,mvcc-direct,xsync --threads 2"},
 		{"A sweep over two parameters", "--workload zipf-read --theta 0.5,0.9 --value-size 8,16-1024"},
 		{"Response times at a given load, a line of figures each second",
-			"--workload transfer --rate 50000 --arrival poisson --duration 10s --interval 1s --count 1 " +
+			"--workload transfer --rate 50k --arrival poisson --duration 10s --interval 1s --count 1 " +
 				"--threads 2"},
+		{"In CI: fail unless response times are kept at a given load", "--workload transfer --threads 2 " +
+			"--rate 50k --duration 2s --threshold 'response-p99<1ms,achieved>=99'"},
+		{"The highest rate at which they are", "--workload transfer --engine mvcc --threads 2 " +
+			"--duration 1s --find-rate 'response-p99<1ms'"},
+		{"For other programs: a line of JSON for each event, a histogram for each second",
+			"--workload transfer --duration 10s --events events.ndjson --hlog transfer.hlog"},
 		{"What timing each operation costs", "--workload begin --threads 1 --latency-sample off,1"},
 		{"Charts, and a record for later comparisons", "--save before --report charts.html"},
 		{"Profiles of each combination, for go tool pprof", "--workload transfer --profile=profiles"},
@@ -63,6 +70,13 @@ var examples = map[string][]Example{
 	"verify": {
 		{"As a soak", "verify --duration 10m"},
 		{"The parameters of one round, over and over", "verify --seed 7 --repeat --duration 1m"},
+	},
+	"ab": {
+		{"The work tree, with your change, and the commit before it", "ab HEAD ."},
+		{"One workload, why it is slower, and a page of it all",
+			"ab main . --workload transfer --threads 2 --count 20 --profile --report ab.html"},
+		{"Two programs that were built before; in CI: fail if it is slower",
+			"ab ./old ./new --gate --gate-pct 5"},
 	},
 	"compare": {
 		{"Two files of results, or of Go benchmarks", "compare old.txt new.txt"},

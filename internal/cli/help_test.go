@@ -93,7 +93,7 @@ func TestOtherProgram(t *testing.T) {
 // Every command shows examples and the exit codes in its help, in 80 columns.
 func TestHelpOfEachCommand(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
-	for _, args := range []string{"", "run", "serve", "verify", "compare", "runs", "runs rm",
+	for _, args := range []string{"", "run", "serve", "verify", "ab", "compare", "runs", "runs rm",
 		"report", "table", "table ravendb", "table free-batch", "table goroutines", "list"} {
 		stdout, _ := succeed(t, append(strings.Fields(args), "--help")...)
 		require.Contains(t, stdout, "\nExamples:\n", args)
@@ -114,12 +114,16 @@ func TestExamplesAreRight(t *testing.T) {
 				continue
 			}
 			e := &Env{Program: mvccbench(), ctx: t.Context(), stdout: io.Discard, stderr: io.Discard,
-				args: strings.Fields(x.Args)}
+				args: strings.Fields(strings.ReplaceAll(x.Args, "'", ""))}
 			ctx, err := e.parse()
 			require.NoError(t, err, x.Args)
 			switch cmd := ctx.Selected().Target.Addr().Interface().(type) {
 			case *runCmd:
 				_, err = cmd.sweep(e.Engines)
+			case *abCmd:
+				if _, err = cmd.sweep(e.Engines); err == nil {
+					err = cmd.check()
+				}
 			case *serveCmd:
 				_, err = cmd.config(e.Engines)
 			case *verifyCmd:

@@ -10,7 +10,7 @@ import (
 )
 
 // intervals makes the lines of --interval: how a sample goes on, each with what
-// happened since the line before and on average since the sample began.
+// happened since the line before.
 type intervals struct {
 	recent
 	rows int  // of the sample
@@ -38,22 +38,62 @@ func (r *recent) read(t *bench.Trial) bool {
 	return ok
 }
 
-// intervalQuantiles are the columns of quantiles: of the whole sample so far, so
-// that there is something beyond them.
-var intervalQuantiles = []float64{0.999, 0.9999, 0.99999}
+// An interval is what a trial has done since it was last read.
+type interval struct {
+	now    *bench.Live
+	before *bench.Live
+	from   time.Time // when it began, if a watcher says so
+	span   time.Duration
+	lately bench.Distribution // response times of the interval
+}
+
+// next returns what t has done since the last one; ok is false if there is nothing to be said, as
+// during the warm-up. The run has taken so long, or, if took is zero, is still running.
+func (r *recent) next(t *bench.Trial, took time.Duration) (i interval, ok bool) {
+	if !r.read(t) || !r.now.Measured {
+		return i, false
+	}
+	if took > 0 {
+		r.now.Elapsed = took
+	}
+	i = interval{now: &r.now, before: &r.before, span: r.now.Elapsed - r.before.Elapsed}
+	if i.span <= 0 {
+		return i, false
+	}
+	i.lately = r.now.Response.Since(r.before.Response)
+	return i, true
+}
+
+// perSecond returns how fast a count has grown.
+func (i interval) perSecond(count func(*bench.Live) uint64) float64 {
+	now, before := count(i.now), count(i.before)
+	if now <= before {
+		return 0
+	}
+	return float64(now-before) / i.span.Seconds()
+}
+
+func liveOps(l *bench.Live) uint64      { return l.Ops }
+func liveAborts(l *bench.Live) uint64   { return l.Aborts }
+func liveErrors(l *bench.Live) uint64   { return l.Errors }
+func liveSwitches(l *bench.Live) uint64 { return l.Switches }
+
+// intervalQuantiles are the columns of quantiles, of the interval.
+var intervalQuantiles = []float64{0.5, 0.9, 0.99, 0.999}
 
 // columns are the widths of the table, which fits into 80 columns.
-var columns = []int{5, 7, 6, 7, 6, 6, 6, 7, 6, 7, 6, 6}
+var columns = []int{5, 7, 6, 8, 7, 7, 7, 7, 7, 6, 6}
 
 // header returns the two lines above the first row of a sample.
 func (t *intervals) header(open bool) string {
-	kind := "service time "
+	kind := "service time of the interval "
 	if open {
-		kind = "response time "
+		kind = "response time of the interval "
 	}
-	kind += strings.Repeat("-", 36-len(kind)) // above six columns
-	return "       ops/s -----  " + kind + "  per second ------\n" +
-		" time recent   avg recent   avg  99.9 99.99 99.999   max aborts  errs ctxsw"
+	kind += strings.Repeat("-", 35-len(kind)) // above five columns
+	return "       ops/s -----   " + kind + "  per second -----\n" +
+		row([]string{"time", "recent", "avg", "p50", "p90", "p99", "p99.9", "max", "aborts", "errs",
+			"ctxsw"})
 }
 
 // row returns one line of the table.
@@ -65,55 +105,35 @@ func row(cells []string) string {
 	return b.String()
 }
 
-// next returns the line of what t has done since the last one; ok is false if
-// there is nothing to be said, as during the warm-up. The sample has run for
-// elapsed, or, if it is zero, is still running.
-func (t *intervals) next(trial *bench.Trial, elapsed time.Duration) (line string, ok bool) {
-	if !t.read(trial) || !t.now.Measured {
+// line returns the line of what t has done since the last one; see [recent.next].
+func (t *intervals) line(trial *bench.Trial, took time.Duration) (line string, ok bool) {
+	i, ok := t.next(trial, took)
+	if !ok {
 		return "", false
 	}
-	if elapsed > 0 {
-		t.now.Elapsed = elapsed
-	}
-	now, before := &t.now, &t.before
-	span := (now.Elapsed - before.Elapsed).Seconds()
-	if span <= 0 {
-		return "", false
-	}
-	lately := now.Response.Since(before.Response)
-	perSecond := func(now, before uint64) string {
-		if now <= before {
-			return "0"
+	perSecond := func(count func(*bench.Live) uint64) string {
+		if v := i.perSecond(count); v > 0 {
+			return brief.Number(v)
 		}
-		return brief.Number(float64(now-before) / span)
+		return "0"
 	}
-	mean := func(d bench.Distribution) string {
-		if d.Count() == 0 {
-			return "-"
-		}
-		return tiny(d.Mean())
-	}
-	cells := []string{
-		seconds(now.Elapsed, t.fine),
-		perSecond(now.Ops, before.Ops), brief.Number(float64(now.Ops) / now.Elapsed.Seconds()),
-		mean(lately), mean(now.Response),
-	}
+	cells := []string{seconds(i.now.Elapsed, t.fine), perSecond(liveOps),
+		brief.Number(float64(i.now.Ops) / i.now.Elapsed.Seconds())}
 	for _, q := range intervalQuantiles {
 		text := "-"
-		if v, ok := now.Response.Quantile(q); ok {
+		if v, ok := i.lately.Quantile(q); ok {
 			text = tiny(v)
 		}
 		cells = append(cells, text)
 	}
 	longest, switches := "-", "-"
-	if now.Response.Count() > 0 {
-		longest = tiny(now.Response.Max())
+	if i.lately.Count() > 0 {
+		longest = tiny(i.lately.Max())
 	}
-	if now.Switches > 0 {
-		switches = perSecond(now.Switches, before.Switches)
+	if i.now.Switches > 0 {
+		switches = perSecond(liveSwitches)
 	}
-	cells = append(cells, longest, perSecond(now.Aborts, before.Aborts),
-		perSecond(now.Errors, before.Errors), switches)
+	cells = append(cells, longest, perSecond(liveAborts), perSecond(liveErrors), switches)
 	t.rows++
 	return row(cells), true
 }

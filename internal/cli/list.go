@@ -11,6 +11,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/results"
+	"github.com/mvccmap/mvccmap/internal/workfile"
 )
 
 // listCmd is "mvccbench list".
@@ -62,8 +63,21 @@ func listWorkloads(w *textWriter, _ *Env) {
 		}
 	}
 	w.line("")
+	w.line("A file is a workload, too (--workload FILE.json): one JSON object with tables (the kind of " +
+		"their keys, how many records, the sizes of values), draws (keys and numbers by distribution: " +
+		"uniform, zipf, latest, hot, nurand), operations (a weight, variables, and steps: get, put, " +
+		"insert, modify, add, delete, range, let, end), and invariants (a sum or a count). FILE.trace " +
+		"or FILE.csv is a list of operations to repeat: get KEY, put KEY SIZE, delete KEY; or " +
+		"timestamp,key,size,op. docs/workloads.md describes both in full.")
+	w.line("Shipped as such files, in internal/workfile/files: " + strings.Join(fileNames(), ", ") + ".")
+	w.line("")
 	w.line("Every sample has a new map and is verified before its figures are printed: final " +
 		"values, reads that never go back, sums. An engine that fails ends the run with exit code 3.")
+}
+
+// fileNames returns the names of the workloads that are shipped as files.
+func fileNames() []string {
+	return namesOf(workfile.Shipped(), func(f *workfile.File) string { return f.Name })
 }
 
 func listEngines(w *textWriter, e *Env) {
@@ -108,6 +122,10 @@ func listMetrics(w *textWriter, _ *Env) {
 		"engine, threads and whatever parameter is not the default, and the number of operations. In " +
 		"the other formats the names are the same. benchstat and compare show seconds for nanoseconds. " +
 		"Where nothing is said of how a figure is measured, it is as the one above it.")
+	w.line("")
+	w.line("Where a workload of a file has several operations, each has ops/s, p50-ns, p99-ns and " +
+		"p99.9-ns, and with --rate response times, of its own: read:p99-ns. Compare shows them if " +
+		"--unit names them.")
 	before := ""
 	for _, m := range results.Metrics() {
 		doc := fmt.Sprintf("%s; %s is better.", sentence(m.Doc), m.Better)

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -71,20 +72,9 @@ type output struct {
 func (f outputFlags) open(e *Env) (*output, error) {
 	o := &output{flags: f}
 	if f.Save != "" {
-		if err := results.CheckName(f.Save); err != nil {
-			return nil, usagef("--save: %w", err)
-		}
 		var err error
-		if o.store, err = results.OpenStore(); err != nil {
-			return nil, usagef("--save: %w", err)
-		}
-		if o.store.Has(f.Save) {
-			return nil, usagef("--save: there is a run called %s already; expected another name, or first "+
-				"%s runs rm %s", f.Save, e.Name, f.Save)
-		}
-		if err := o.store.Ready(); err != nil {
-			return nil, usagef("--save: expected a folder that can be written, %s, or another in %s: %w",
-				o.store.Dir(), results.DirEnv, err)
+		if o.store, err = openStore(e.Name, f.Save); err != nil {
+			return nil, err
 		}
 	}
 	for _, file := range []struct{ flag, name string }{{"--hgrm", f.HGRM}, {"--report", f.Report}} {
@@ -110,12 +100,40 @@ func (f outputFlags) open(e *Env) (*output, error) {
 	return o, nil
 }
 
-// createOutput creates the file of --output. What an existing file holds took time to measure, and
-// is overwritten only if that is asked for.
-func createOutput(name string, overwrite bool) (*os.File, error) {
+// openStore returns the store for a run of that name, which --save has asked for. An error names the
+// flag.
+func openStore(program, name string) (*results.Store, error) {
+	if err := results.CheckName(name); err != nil {
+		return nil, usagef("--save: %w", err)
+	}
+	store, err := results.OpenStore()
+	if err != nil {
+		return nil, usagef("--save: %w", err)
+	}
+	if store.Has(name) {
+		return nil, usagef("--save: there is a run called %s already; expected another name, or first "+
+			"%s runs rm %s", name, program, name)
+	}
+	if err := store.Ready(); err != nil {
+		return nil, usagef("--save: expected a folder that can be written, %s, or another in %s: %w",
+			store.Dir(), results.DirEnv, err)
+	}
+	return store, nil
+}
+
+// isNew returns an error, which names the flag, if there is a file of that name with something in
+// it. What it holds took time to measure, and is overwritten only if that is asked for.
+func isNew(flag, name string, overwrite bool) error {
 	if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() && fi.Size() > 0 && !overwrite {
-		return nil, usagef("--output: there is a file %s already; expected another name, or --overwrite",
-			name)
+		return usagef("%s: there is a file %s already; expected another name, or --overwrite", flag, name)
+	}
+	return nil
+}
+
+// createOutput creates the file of --output.
+func createOutput(name string, overwrite bool) (*os.File, error) {
+	if err := isNew("--output", name, overwrite); err != nil {
+		return nil, err
 	}
 	f, err := os.Create(name)
 	if err != nil {
@@ -175,6 +193,14 @@ func (o *output) instrument(how string) {
 	o.run.Header.Instrumented = how
 	if o.stream != nil {
 		o.stream.Instrument(how)
+	}
+}
+
+// found takes the outcome of a search for a rate.
+func (o *output) found(f results.FoundRate) {
+	o.run.Found = append(o.run.Found, f)
+	if o.stream != nil {
+		o.stream.Comment("%s", f)
 	}
 }
 
@@ -253,8 +279,13 @@ func (o *output) standings() error {
 		(&textWriter{w: o.w, width: width}).wrap("", "  ", line)
 	}
 	fmt.Fprintln(o.w)
-	if err := writeStandings(o.w, &o.run, o.subject, width, hasColour(o.screen)); err != nil {
+	if err := cmp.Or(writeStandings(o.w, &o.run, o.subject, width, hasColour(o.screen)),
+		writeOperations(o.w, &o.run, width)); err != nil {
 		return err
+	}
+	for _, f := range o.run.Found {
+		fmt.Fprintln(o.w)
+		(&textWriter{w: o.w, width: width}).wrap("", "  ", f.String())
 	}
 	if mark := o.run.Mark(); mark != "" {
 		fmt.Fprintf(o.w, "\nNOTE: %s\n", mark)
@@ -270,6 +301,7 @@ func (o *output) flush() error { return writing("results", o.w.Flush()) }
 func (o *output) summary(w io.Writer) {
 	if o.flags.Format != "table" || o.file != nil {
 		_ = writeMedians(w, &o.run, terminalWidth(w)) // w is where an error would be reported
+		_ = writeOperations(w, &o.run, terminalWidth(w))
 	}
 }
 

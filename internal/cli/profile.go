@@ -27,8 +27,8 @@ const autoHTTP = "auto"
 // machines in. It is no flag, since every user of a machine sees those.
 const tokenVariable = "MVCCBENCH_TOKEN"
 
-// shopName is the name on the dashboard of a database under test. A map has none.
-const shopName = "shop"
+// databaseName is the name on the dashboard of a database under test. A map has none.
+const databaseName = "database"
 
 // exportedName is what it is called at /metrics.
 const exportedName = "benchmark"
@@ -84,7 +84,7 @@ func startProfiler(
 	p := new(profiler)
 	name := ""
 	if len(tables) > 0 {
-		name = shopName
+		name = databaseName
 	}
 	if addr == autoHTTP {
 		addr = ""

@@ -97,7 +97,7 @@ func (p *progress) row(elapsed time.Duration) {
 	if p.table == nil || p.trial == nil {
 		return
 	}
-	line, ok := p.table.next(p.trial, elapsed)
+	line, ok := p.table.line(p.trial, elapsed)
 	if !ok {
 		return
 	}

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"os"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -105,17 +108,17 @@ func TestIntervalTable(t *testing.T) {
 			require.NotContains(t, line, "\x1b")
 		}
 		require.Contains(t, lines[1], "service time")
-		require.Equal(t, []string{"time", "recent", "avg", "recent", "avg", "99.9", "99.99", "99.999",
-			"max", "aborts", "errs", "ctxsw"}, strings.Fields(lines[2]))
+		require.Equal(t, []string{"time", "recent", "avg", "p50", "p90", "p99", "p99.9", "max", "aborts",
+			"errs", "ctxsw"}, strings.Fields(lines[2]))
 		for i, at := range []string{"0.8s", "1.8s", "2.7s"} {
 			cells := strings.Fields(lines[3+i])
-			require.Len(t, cells, 12)
+			require.Len(t, cells, 11)
 			require.Equal(t, at, cells[0], out.String())
 			require.Regexp(t, `^(1.00k|99\d)$`, cells[1], "recent")
 			require.Regexp(t, `^(1.00k|99\d)$`, cells[2], "average")
 			require.Equal(t, []string{"1.00m", "1.00m"}, cells[3:5])
-			require.Equal(t, []string{"-", "-", "-"}, cells[5:8], "too few operations for these")
-			require.Equal(t, []string{"1.00m", "0", "0"}, cells[8:11])
+			require.Equal(t, "-", cells[6], "too few operations for this")
+			require.Equal(t, []string{"1.00m", "0", "0"}, cells[7:10])
 		}
 	})
 }
@@ -136,6 +139,98 @@ func TestProgressRedraws(t *testing.T) {
 		require.Contains(t, text, "\r\x1b[Ka note\n")
 		require.True(t, strings.HasSuffix(text, "\r\x1b[K"))
 		require.Equal(t, colour, strings.Contains(text, "\x1b[2m"))
+	}
+}
+
+// A screen is a terminal that wraps its lines anew when it becomes narrower, as most do: it knows
+// what a status line writes.
+type screen struct {
+	t       *testing.T
+	columns int
+	lines   []string // each may take several rows
+	at      int      // the row in which the cursor is
+	raw     bool     // lines are cut off
+}
+
+// narrow makes the screen narrower. The cursor stays in the last line.
+func (s *screen) narrow(columns int) {
+	s.columns = columns
+	s.at = len(s.rows()) - 1
+}
+
+// rows returns what is in the rows.
+func (s *screen) rows() (rows []string) {
+	for _, line := range s.lines {
+		for len(line) > s.columns {
+			rows, line = append(rows, line[:s.columns]), line[s.columns:]
+		}
+		rows = append(rows, line)
+	}
+	return rows
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	text := string(p)
+	s.lines = s.rows() // what is written from now on ends at the edge
+	up := regexp.MustCompile("^\x1b\\[([0-9]+)A")
+	for text != "" {
+		if s.at == len(s.lines) {
+			s.lines = append(s.lines, "")
+		}
+		if m := up.FindStringSubmatch(text); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			require.LessOrEqual(s.t, n, s.at, "above the screen")
+			s.at, text = s.at-n, text[len(m[0]):]
+			continue
+		}
+		cut := false
+		for prefix, do := range map[string]func(){
+			"\r":       func() {},
+			"\n":       func() { s.at++ },
+			"\x1b[K":   func() { s.lines[s.at] = "" },
+			"\x1b[J":   func() { s.lines = s.lines[:s.at+1] },
+			"\x1b[?7l": func() { s.raw = true },
+			"\x1b[?7h": func() { s.raw = false },
+		} {
+			if strings.HasPrefix(text, prefix) && !cut {
+				do()
+				text, cut = text[len(prefix):], true
+			}
+		}
+		if !cut {
+			if len(s.lines[s.at]) < s.columns || !s.raw {
+				s.lines[s.at] += text[:1]
+			}
+			text = text[1:]
+		}
+	}
+	return len(p), nil
+}
+
+// After the terminal has become narrower nothing of the old lines is left above the new ones, and
+// nothing else is gone.
+func TestNarrowedTerminal(t *testing.T) {
+	for _, table := range [][]string{nil, {"a table of", strings.Repeat("x", 70), "and more"}} {
+		screen := &screen{t: t, columns: 80}
+		s := newStatusLine(screen)
+		s.terminal, s.columns, s.reflows = true, func() int { return screen.columns }, true
+		s.note("before")
+		s.mu.Lock()
+		s.show("[1/2] "+strings.Repeat("first ", 30), table...)
+		s.show("[1/2] "+strings.Repeat("again ", 12), table...)
+		screen.narrow(33)
+		s.show("[1/2] narrow", table...)
+		want := []string{"before"}
+		for _, line := range table {
+			want = append(want, line[:min(len(line), 33)])
+		}
+		require.Equal(t, append(want, "[1/2] narrow"), screen.rows())
+		s.show("[2/2] "+strings.Repeat("last ", 12), table...)
+		screen.narrow(20)
+		s.mu.Unlock()
+		s.note("after")
+		require.Equal(t, []string{"before", "after"}, slices.DeleteFunc(screen.rows(),
+			func(row string) bool { return row == "" }))
 	}
 }
 

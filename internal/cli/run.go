@@ -20,6 +20,19 @@ func (c *runCmd) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
+	thresholds, err := c.thresholds(sweep)
+	if err != nil {
+		return err
+	}
+	finding, err := limits("--find-rate", c.FindRate, true)
+	if err != nil {
+		return err
+	}
+	if len(finding) > 0 && !slices.ContainsFunc(finding, func(l results.Limit) bool {
+		return l.Unit == results.KeptUp().Unit
+	}) {
+		finding = append(finding, results.KeptUp())
+	}
 	slow, err := c.slowFlags.config()
 	if err != nil {
 		return err
@@ -34,7 +47,14 @@ func (c *runCmd) Run(e *Env) error {
 		return err
 	}
 	defer profiles.close()
+	if err := c.checkLogs(c.Overwrite); err != nil {
+		return err
+	}
 	out, err := c.open(e)
+	if err != nil {
+		return err
+	}
+	logged, err := c.openLogs()
 	if err != nil {
 		return err
 	}
@@ -42,7 +62,8 @@ func (c *runCmd) Run(e *Env) error {
 		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())
 	}
 	out.subject = subject(sweep.Engines)
-	r := &runner{cmd: c, env: e, sweep: sweep, profiles: profiles, kept: samples, out: out}
+	r := &runner{cmd: c, env: e, sweep: sweep, profiles: profiles, kept: samples, out: out,
+		thresholds: thresholds, finding: finding, logged: logged}
 	err = r.run()
 	if err == nil && c.Hold {
 		fmt.Fprintf(e.stderr, "still serving profiles at %s; end with Ctrl-C\n", profiles.url())
@@ -62,15 +83,23 @@ type runner struct {
 	kept     *sampleProfiles
 	out      *output
 	progress *progress
+	logged   *intervalLog // nil if nothing is
+
+	thresholds, finding []results.Limit // of --threshold and --find-rate
 
 	observers []bench.Observer // others that are told
 }
 
 func (r *runner) run() error {
 	steps, skips := r.sweep.Steps()
-	if err := r.out.begin(r.header(skips)); err != nil {
+	h := r.header(skips)
+	if err := r.out.begin(h); err != nil {
 		return err
 	}
+	several := slices.ContainsFunc(steps, func(s bench.Step) bool {
+		return s.Config.Name() != steps[0].Config.Name()
+	})
+	r.logged.begin(h, len(steps), several || len(r.finding) > 0, given(r.cmd.Interval, time.Second))
 	var perStep time.Duration
 	if r.sweep.Ops == 0 {
 		perStep = r.sweep.Warmup + r.sweep.Duration
@@ -85,22 +114,40 @@ func (r *runner) run() error {
 	if r.profiles != nil {
 		r.observers = append(r.observers, r.profiles)
 	}
+	if r.logged != nil {
+		r.observers = append(r.observers, r.logged)
+	}
 	for _, s := range skips {
 		r.progress.note("skipping %s on %s: %s", s.Workload, s.Engine, s.Why)
 	}
 	if r.cmd.Count < 6 {
 		r.progress.note("note: with fewer than 6 samples benchstat gives no confidence intervals")
 	}
-	err := r.sweep.Run(r.env.ctx, r)
+	var err error
+	of := len(steps)
+	if len(r.finding) > 0 {
+		err = r.findRates()
+		of = len(r.out.run.Samples)
+	} else {
+		err = r.sweep.Run(r.env.ctx, r)
+	}
 	r.progress.close()
 
-	outcome := outcomeOf(err, len(r.out.run.Samples), len(steps))
+	missed := errors.Is(err, errMissed) // which is no failure of the run
+	outcome := outcomeOf(err, len(r.out.run.Samples), of)
+	if missed {
+		outcome = outcomeOf(nil, outcome.Done, outcome.Of)
+	}
 	if outcome.Kind == results.Interrupted {
 		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n", outcome.Done, outcome.Of)
 	}
 	note, profileErr := r.kept.finish(r.out)
 	notes, outErr := r.out.end(outcome)
 	err = cmp.Or(err, profileErr, outErr)
+	if err == nil || missed {
+		err = cmp.Or(err, r.judge(r.out.run.Cells()))
+	}
+	err = cmp.Or(r.logged.end(outcome), err)
 	if r.cmd.Quiet {
 		return err
 	}
@@ -180,10 +227,13 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 	}
 	if rates := slices.DeleteFunc(slices.Clone(r.sweep.Rates), func(rate float64) bool {
 		return rate == 0
-	}); len(rates) > 0 {
-		h.Rates, h.Loop = rates, string(cmp.Or(r.sweep.Arrival, bench.FixedArrivals))
+	}); len(rates) > 0 || len(r.sweep.Stages) > 0 {
+		h.Loop = string(cmp.Or(r.sweep.Arrival, bench.FixedArrivals))
+		if len(r.finding) == 0 {
+			h.Rates = rates
+		}
 	}
-	for _, level := range r.sweep.Isolations {
+	for _, level := range r.sweep.Levels() {
 		h.Isolation = append(h.Isolation, string(level))
 	}
 	for _, w := range r.sweep.Workloads {
@@ -240,5 +290,7 @@ func (r *runner) Done(step bench.Step, m bench.Measurement) error {
 	if err := r.progress.locked(func() error { return r.out.sample(step.Config, m) }); err != nil {
 		return err
 	}
-	return r.kept.sample(&r.out.run.Samples[len(r.out.run.Samples)-1])
+	taken := &r.out.run.Samples[len(r.out.run.Samples)-1]
+	r.logged.sample(*taken)
+	return r.kept.sample(taken)
 }

@@ -12,7 +12,7 @@ import (
 // serveCmd is "mvccbench serve". The fields are the flags; those of a run mean
 // the same.
 type serveCmd struct {
-	Workload  string        `help:"Workload to run: ${enum_workloads}." default:"transfer" placeholder:"NAME"`
+	Workload  string        `help:"Workload to run: ${enum_workloads}; or a file, as in run." default:"transfer" placeholder:"NAME"`
 	Engine    string        `help:"Map to run it on: ${enum_engines}." default:"mvcc" placeholder:"NAME"`
 	Threads   int           `help:"Number of goroutines." default:"4" placeholder:"N"`
 	Duration  time.Duration `help:"Time after which to end; 0 for never." default:"0s" placeholder:"TIME"`
@@ -21,7 +21,7 @@ type serveCmd struct {
 	Keys      *int          `help:"Number of keys." placeholder:"N"`
 	Theta     *float64      `help:"Skew of the Zipf distribution, from 0 (uniform) up." placeholder:"X"`
 	ReadPct   *int          `help:"Percentage of operations that read." placeholder:"PCT"`
-	Isolation string        `help:"Level of read-write transactions: serializable or snapshot." default:"serializable" placeholder:"LEVEL"`
+	Isolation *string       `help:"Level of read-write transactions: serializable or snapshot. Default: what the file of the workload says, else serializable." placeholder:"LEVEL"`
 	Seed      uint64        `help:"Seed of all random choices." default:"1" placeholder:"N"`
 	HTTP      string        `name:"http" help:"Serve the dashboard on ADDR; auto is ${http_addr}, or a free port if that is taken. An address that other machines can reach needs a token in the environment variable MVCCBENCH_TOKEN." default:"auto" placeholder:"ADDR"`
 
@@ -39,22 +39,24 @@ func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 		return bench.Config{}, usagef("--row: expected a time above 0, such as 10s, not %v", c.Row)
 	}
 	run := runCmd{
-		Workload:      []string{c.Workload},
-		Engine:        []string{c.Engine},
-		Threads:       []int{c.Threads},
-		Count:         1,
-		Arrival:       string(bench.FixedArrivals),
-		AuditInterval: bench.DefaultAuditInterval,
-		Seed:          c.Seed,
-		Keys:          listOf(c.Keys),
-		Theta:         listOf(c.Theta),
-		ReadPct:       listOf(c.ReadPct),
-		Rate:          listOf(c.Rate),
-		Isolation:     []string{c.Isolation},
-		LatencySample: []string{autoSample},
-		slowFlags:     c.slowFlags,
-		Verify:        true,
-		HTTP:          c.HTTP,
+		sweepFlags: sweepFlags{
+			Workload:      []string{c.Workload},
+			Engine:        []string{c.Engine},
+			Threads:       []int{c.Threads},
+			Count:         1,
+			Arrival:       string(bench.FixedArrivals),
+			AuditInterval: bench.DefaultAuditInterval,
+			Seed:          c.Seed,
+			Keys:          listOf(c.Keys),
+			Theta:         listOf(c.Theta),
+			ReadPct:       listOf(c.ReadPct),
+			Rate:          listOf(c.Rate),
+			Isolation:     listOf(c.Isolation),
+			LatencySample: []string{autoSample},
+			Verify:        true,
+		},
+		slowFlags: c.slowFlags,
+		HTTP:      c.HTTP,
 	}
 	sweep, err := run.sweep(engines)
 	if err != nil {

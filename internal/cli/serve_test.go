@@ -121,8 +121,10 @@ func draw(url string) (d drawn) {
 func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 	for workload, want := range map[string][]string{
 		"transfer": {"Map/Transactions/commits", "Map/Live versions/keys"},
-		"orders": {"Map shop/Transactions/commits", "Table shop/customers/Keys/keys",
-			"Table shop/items/Keys/keys", "Table shop/orders/Keys/keys"},
+		"orders": {"Map database/Transactions/commits", "Table database/customers/Keys/keys",
+			"Table database/items/Keys/keys", "Table database/orders/Keys/keys"},
+		"smallbank": {"Map database/Transactions/commits", "Table database/savings/Keys/keys",
+			"Table database/checking/Keys/keys"},
 	} {
 		t.Run(workload, func(t *testing.T) {
 			// At a rate each operation is timed, so that there are latencies on a slow machine too.

@@ -3,10 +3,13 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 )
 
 // statusLine tells on standard error how far a command is: on a terminal in one line that is
@@ -17,8 +20,12 @@ type statusLine struct {
 	colour   bool
 	started  time.Time
 
+	columns func() int // of the terminal, anyWidth if it does not tell
+	reflows bool       // it wraps lines anew when it becomes narrower
+
 	mu    sync.Mutex
-	drawn int // so many lines are to be redrawn
+	drawn []int // the lines that are to be redrawn: how wide each was drawn
+	width int   // columns of the terminal then
 
 	stop chan struct{}
 	done sync.WaitGroup
@@ -31,6 +38,8 @@ var onScreen atomic.Pointer[statusLine]
 func newStatusLine(w io.Writer) *statusLine {
 	return &statusLine{
 		w: w, terminal: isTerminal(w), colour: hasColour(w),
+		columns: func() int { return terminalWidth(w) },
+		reflows: os.Getenv("XTERM_VERSION") == "", // of the common ones xterm alone cuts lines off
 		started: time.Now(), stop: make(chan struct{}),
 	}
 }
@@ -84,33 +93,56 @@ func (s *statusLine) show(line string, table ...string) {
 	// At once and each line over the old one, so that nothing flickers; without wrapping, since a
 	// second row would not be taken away again.
 	var b strings.Builder
-	b.WriteString(s.top() + "\x1b[K\x1b[?7l")
+	rows := s.rows()
+	b.WriteString(top(rows) + "\x1b[K\x1b[?7l")
 	for _, row := range table {
 		b.WriteString(row + "\r\n\x1b[K")
 	}
 	b.WriteString(line + "\x1b[?7h")
-	if s.drawn > len(table)+1 {
+	if rows > len(table)+1 {
 		b.WriteString("\x1b[J")
 	}
 	_, _ = io.WriteString(s.w, b.String())
-	s.drawn = len(table) + 1
+	s.drawn, s.width = s.drawn[:0], s.columns()
+	for _, row := range append(table[:len(table):len(table)], line) {
+		n := utf8.RuneCountInString(styles.ReplaceAllString(row, ""))
+		if s.width != anyWidth {
+			n = min(n, s.width)
+		}
+		s.drawn = append(s.drawn, n)
+	}
 }
 
-// top returns what leads to the beginning of the redrawn lines. s.mu is held.
-func (s *statusLine) top() string {
-	if s.drawn > 1 {
-		return fmt.Sprintf("\r\x1b[%dA", s.drawn-1)
+// styles are what is in a line beside its characters.
+var styles = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// rows returns how many rows of the terminal the redrawn lines take: one each, or more if it has
+// become narrower since, and has wrapped them. s.mu is held.
+func (s *statusLine) rows() (n int) {
+	columns := s.columns()
+	for _, width := range s.drawn {
+		if n++; s.reflows && columns != anyWidth && columns < s.width {
+			n += max(width-1, 0) / columns
+		}
+	}
+	return n
+}
+
+// top returns what leads to the beginning of so many rows from the end of the last one.
+func top(rows int) string {
+	if rows > 1 {
+		return fmt.Sprintf("\r\x1b[%dA", rows-1)
 	}
 	return "\r"
 }
 
 // clear takes the redrawn lines away. s.mu is held.
 func (s *statusLine) clear() {
-	if s.drawn > 0 {
+	if rows := s.rows(); rows > 0 {
 		// Line by line: terminals keep what is erased as a whole.
-		text := s.top() + "\x1b[K" + strings.Repeat("\r\n\x1b[K", s.drawn-1) + s.top()
+		text := top(rows) + "\x1b[K" + strings.Repeat("\r\n\x1b[K", rows-1) + top(rows)
 		_, _ = io.WriteString(s.w, strings.TrimSuffix(text, "\r"))
-		s.drawn = 0
+		s.drawn = s.drawn[:0]
 	}
 }
 

@@ -19,12 +19,37 @@ func writeRunTable(w io.Writer, r *results.Run) error {
 	}
 	h := r.Header
 	fmt.Fprintf(&b, "%s/%s %s\n", h.GOOS, h.GOARCH, h.CPU)
-	if err := writeMedians(&b, r, anyWidth); err != nil {
+	if err := cmp.Or(writeMedians(&b, r, anyWidth), writeOperations(&b, r, anyWidth)); err != nil {
 		return err
+	}
+	for _, f := range r.Found {
+		fmt.Fprintf(&b, "\n%s\n", f)
 	}
 	if mark := r.Mark(); mark != "" {
 		fmt.Fprintf(&b, "\nNOTE: %s\n", mark)
 	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// writeOperations writes the medians of each kind of operation, where workloads have several.
+func writeOperations(w io.Writer, r *results.Run, width int) error {
+	rows := results.OperationRows(r.Cells())
+	if rows == nil {
+		return nil
+	}
+	var b strings.Builder
+	text := &textWriter{w: &b, width: width}
+	text.line("")
+	text.line("Operations, medians:")
+	if width != anyWidth && results.Width(rows) > width {
+		for i := range rows { // the medians above have the workload, too
+			rows[i] = append(rows[i][:1:1], rows[i][2:]...)
+		}
+	}
+	_ = results.Plain.Write(&b, rows, func(column int) bool {
+		return slices.Contains([]string{"operation", "workload", "engine"}, rows[0][column])
+	})
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -14,9 +14,26 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
+// sweep returns what the flags ask for, and checks those that are no part of it, too.
+func (c *runCmd) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
+	flags := c.sweepFlags
+	flags.LatencySample = c.slowFlags.latencySample(c.LatencySample)
+	if len(c.FindRate) > 0 {
+		flags.Rate = []float64{findsRate}
+	}
+	s, err := flags.sweep(engines)
+	if err != nil {
+		return s, err
+	}
+	return s, c.check()
+}
+
+// findsRate stands for the rates that --find-rate tries.
+const findsRate = 1e6
+
 // sweep returns what the flags ask for. An error names the flag that is wrong
 // and says what would be right.
-func (c *runCmd) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
+func (c *sweepFlags) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
 	s := bench.Sweep{
 		Threads:       c.Threads,
 		Rates:         c.Rate,
@@ -38,6 +55,12 @@ func (c *runCmd) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
 		return s, err
 	}
 	var err error
+	if s.Stages, err = stages(c.Stages); err != nil {
+		return s, err
+	}
+	if len(s.Stages) > 0 {
+		s.Duration = s.Stages.Duration()
+	}
 	if s.Workloads, err = c.workloads(); err != nil {
 		return s, err
 	}
@@ -79,8 +102,9 @@ func checkMemory(steps []bench.Step, memory float64) error {
 }
 
 // workloads returns every variant of every workload that was named.
-func (c *runCmd) workloads() ([]bench.Workload, error) {
-	if err := CheckNames("--workload", "workload", c.Workload, workloadNames()); err != nil {
+func (c *sweepFlags) workloads() ([]bench.Workload, error) {
+	named, err := namedWorkloads(c.Workload)
+	if err != nil {
 		return nil, err
 	}
 	params, err := c.params()
@@ -89,8 +113,7 @@ func (c *runCmd) workloads() ([]bench.Workload, error) {
 	}
 	used := make([]bool, len(params))
 	var list []bench.Workload
-	for _, name := range c.Workload {
-		w, _ := bench.WorkloadByName(name)
+	for _, w := range named {
 		variants := []bench.Workload{w}
 		for i, p := range params {
 			if !w.Takes(p.sets[0]) {
@@ -126,7 +149,7 @@ type param struct {
 	sets []bench.Params // each has one value, the rest is unset
 }
 
-func (c *runCmd) params() ([]param, error) {
+func (c *sweepFlags) params() ([]param, error) {
 	sizes, err := parseSizes(c.ValueSize)
 	if err != nil {
 		return nil, err
@@ -205,7 +228,10 @@ func namedEngines(
 	return list, nil
 }
 
-func (c *runCmd) isolations() ([]bench.Isolation, error) {
+func (c *sweepFlags) isolations() ([]bench.Isolation, error) {
+	if len(c.Isolation) == 0 {
+		return nil, nil
+	}
 	if err := CheckNames("--isolation", "level", c.Isolation, []string{string(bench.Serializable),
 		string(bench.Snapshot)}); err != nil {
 		return nil, err
@@ -220,9 +246,9 @@ func (c *runCmd) isolations() ([]bench.Isolation, error) {
 // autoSample is the value of --latency-sample that leaves the choice to bench.
 const autoSample = "auto"
 
-func (c *runCmd) latencySamples() ([]int, error) {
+func (c *sweepFlags) latencySamples() ([]int, error) {
 	var list []int
-	for _, text := range c.slowFlags.latencySample(c.LatencySample) {
+	for _, text := range c.LatencySample {
 		n, err := strconv.Atoi(text)
 		switch {
 		case text == autoSample:
@@ -245,7 +271,7 @@ func (c *runCmd) latencySamples() ([]int, error) {
 }
 
 // maps returns how the map is to reclaim; nothing if no flag says so.
-func (c *runCmd) maps(engines []bench.EngineSpec) ([]bench.MapOptions, error) {
+func (c *sweepFlags) maps(engines []bench.EngineSpec) ([]bench.MapOptions, error) {
 	first := ""
 	for _, f := range []struct {
 		flag  string
@@ -285,7 +311,7 @@ func (c *runCmd) maps(engines []bench.EngineSpec) ([]bench.MapOptions, error) {
 
 // checkRate checks that the rates make sense with the rest of s.
 func checkRate(s bench.Sweep) error {
-	open := false
+	open := len(s.Stages) > 0
 	for _, rate := range s.Rates {
 		open = open || rate > 0
 		if rate > 0 && s.Ops == 0 && rate*s.Duration.Seconds() < 1 {
@@ -297,18 +323,18 @@ func checkRate(s bench.Sweep) error {
 		open = open || len(s.Rates) == 0 && w.Rate() > 0
 	}
 	if !open && s.Arrival != bench.FixedArrivals {
-		return usagef("--arrival: nothing arrives in a closed loop; expected --rate with it")
+		return usagef("--arrival: nothing arrives in a closed loop; expected --rate or --stages with it")
 	}
 	return nil
 }
 
 // checkNumbers checks what can be said of each flag by itself.
-func (c *runCmd) checkNumbers() error {
+func (c *sweepFlags) checkNumbers() error {
 	const (
 		positive, some      = "a number of 1 or more", "a number of 0 or more"
 		aboveZero, fromZero = "a time above 0, such as ", "a time of 0 or more, such as "
 	)
-	err := cmp.Or(
+	return cmp.Or(
 		numbers("--threads", c.Threads, fmt.Sprintf("numbers from 1 to %d", bench.MaxThreads),
 			within(1, bench.MaxThreads)),
 		numbers("--rate", c.Rate, fmt.Sprintf("operations per second up to %d", int(bench.MaxRate)),
@@ -328,11 +354,16 @@ func (c *runCmd) checkNumbers() error {
 		numbers("--gc-queue", listOf(c.GCQueue), positive, within(1, math.MaxInt)),
 		numbers("--gc-threshold", listOf(c.GCThreshold),
 			fmt.Sprintf("a number from 1 to %d", bench.MaxThreshold), within(1, bench.MaxThreshold)),
-		numbers("--interval", listOf(c.Interval), aboveZero+"1s", within(1, forever)),
 	)
+}
+
+// check checks the flags that are no part of the sweep.
+func (c *runCmd) check() error {
 	switch {
-	case err != nil:
-		return err
+	case c.Interval != nil && *c.Interval <= 0:
+		return usagef("--interval: expected a time above 0, such as 1s, not %v", *c.Interval)
+	case len(c.FindRate) > 0 && !(c.Resolution >= 1 && c.Resolution <= 100):
+		return usagef("--resolution: expected a percentage from 1 to 100, not %v", c.Resolution)
 	case c.Slow != "" && !serves(c.HTTP):
 		return usagef("--slow: expected an address in --http: it is there that slow operations are " +
 			"explained")

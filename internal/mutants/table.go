@@ -25,6 +25,7 @@ var areas = []struct{ prefix, title string }{
 	{"prom-", "Package prom of profiling: metrics"},
 	{"machine-", "Package machine: what else the machine does"},
 	{"results-", "Package results: the gate, and runs that are not whole"},
+	{"cli-", "Package cli: the command mvccbench"},
 }
 
 // printMarkdown prints which test finds which fault, as docs/mutants.md.

@@ -72,7 +72,7 @@ func compete(groups [][]*Cell, engines []string, unit string) Contest {
 		for i, v := range values[1:] {
 			if len(v) > 0 && len(values[0]) > 0 && Median(v) > 0 && Median(values[0]) > 0 {
 				name := fmt.Sprintf("%s/engine=%s/threads=%d", r.Title, engines[i+1], r.Threads)
-				pairs, at = append(pairs, pair{name, v, values[0]}), append(at, &r.Beside[i+1])
+				pairs, at = append(pairs, pair{name: name, before: v, after: values[0]}), append(at, &r.Beside[i+1])
 			}
 		}
 		c.Rounds = append(c.Rounds, r)

@@ -16,6 +16,10 @@ type Options struct {
 	Alpha float64  // the level of significance, such as 0.05
 	Units []string // those to compare, as printed in results or as benchstat has them; empty for all
 	Force bool     // compare instrumented results with others, too
+	// Turns says that the samples were taken in turns: of each benchmark the first of one side beside
+	// the first of the other, and so on. They are compared pair by pair then, by Wilcoxon's
+	// signed-rank test, and what the machine does to both samples of a pair does not count.
+	Turns bool
 }
 
 // A Comparison is what has changed from one set of results to another, by the
@@ -26,6 +30,7 @@ type Comparison struct {
 	Old      string   `json:"old"`
 	New      string   `json:"new"`
 	Alpha    float64  `json:"alpha"`
+	Turns    bool     `json:"turns,omitempty"` // the samples were taken in turns, and compared so
 	Tables   []Table  `json:"tables"`
 	OnlyOld  []string `json:"only_old,omitempty"` // benchmarks that the other side does not have
 	OnlyNew  []string `json:"only_new,omitempty"`
@@ -38,6 +43,8 @@ type Comparison struct {
 	NoisyNew int `json:"noisy_new,omitempty"`
 	// Gate says whether something has become worse, if that was asked for.
 	Gate *Judgement `json:"gate,omitempty"`
+	// Verdict says which way the comparison went, if that was asked for.
+	Verdict *Verdict `json:"verdict,omitempty"`
 
 	onlyOldUnits []string
 }
@@ -51,7 +58,7 @@ var (
 
 // Compare compares two sets of results.
 func Compare(before, after *Source, o Options) (*Comparison, error) {
-	c := &Comparison{Old: before.Label, New: after.Label, Alpha: o.Alpha}
+	c := &Comparison{Old: before.Label, New: after.Label, Alpha: o.Alpha, Turns: o.Turns}
 	if before.Instrumented != after.Instrumented {
 		text := fmt.Sprintf("%s is %s, %s is %s", before.Label, instrumentation(before), after.Label,
 			instrumentation(after))
@@ -95,7 +102,7 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 	for _, unit := range units {
 		var pairs []pair
 		for _, name := range x.names {
-			pairs = append(pairs, pair{name, x.values[name][unit], y.values[name][unit]})
+			pairs = append(pairs, pairOf(name, x.values[name][unit], y.values[name][unit], o.Turns))
 		}
 		t := tableOf(unit, meta.GetBetter(unit), meta.GetAssumption(unit), o.Alpha, pairs)
 		if len(t.Rows) > 0 {
@@ -103,9 +110,7 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 		}
 		all, most = all+len(t.Rows), max(most, len(t.Rows))
 		for i := range t.Rows {
-			r := &t.Rows[i]
-			r.setShift(x.values[r.Name][unit], y.values[r.Name][unit], t.Better == "higher")
-			if r.Undecidable {
+			if t.Rows[i].Undecidable {
 				few++
 			}
 		}
@@ -115,9 +120,13 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 			strings.Join(units, ", "))
 	}
 	if few > 0 {
+		enough := SamplesFor
+		if o.Turns {
+			enough = PairsFor
+		}
 		c.Warnings = append(c.Warnings, fmt.Sprintf("%d of %d comparisons have too few samples for "+
 			"any difference to be significant; %d on each side are enough", few, all,
-			SamplesFor(o.Alpha/float64(most))))
+			enough(o.Alpha/float64(most))))
 	}
 	return c, nil
 }
@@ -150,12 +159,35 @@ func some(names []string) string {
 // collected are the figures of a [Source] by benchmark and unit.
 type collected struct {
 	names, units []string // in the order in which they first occur
-	values       map[string]map[string][]float64
+	values       map[string]map[string]figuresOf
+}
+
+// figuresOf are the figures of one benchmark in one unit, and which of its results have them.
+type figuresOf struct {
+	values []float64
+	at     []int
+}
+
+// pairOf returns the figures of both sides. If the samples were taken in turns it leaves out those
+// without a figure beside them.
+func pairOf(name string, x, y figuresOf, turns bool) pair {
+	p := pair{name, x.values, y.values, turns}
+	if !turns || slices.Equal(x.at, y.at) {
+		return p
+	}
+	p.before, p.after = nil, nil
+	for i, at := range x.at {
+		if k := slices.Index(y.at, at); k >= 0 {
+			p.before, p.after = append(p.before, x.values[i]), append(p.after, y.values[k])
+		}
+	}
+	return p
 }
 
 // collect collects the figures of s, by names without some labels.
 func collect(s *Source, but []label) *collected {
-	c := &collected{values: map[string]map[string][]float64{}}
+	c := &collected{values: map[string]map[string]figuresOf{}}
+	count := map[string]int{}
 	severalPkgs := strings.Contains(s.config("pkg"), ", ")
 	for _, r := range s.Results {
 		name := without(but, r.Name.String())
@@ -163,7 +195,7 @@ func collect(s *Source, but []label) *collected {
 			name = r.GetConfig("pkg") + "." + name
 		}
 		if c.values[name] == nil {
-			c.values[name] = map[string][]float64{}
+			c.values[name] = map[string]figuresOf{}
 			c.names = append(c.names, name)
 		}
 		for _, v := range r.Values {
@@ -172,8 +204,11 @@ func collect(s *Source, but []label) *collected {
 			if !slices.Contains(c.units, unit) {
 				c.units = append(c.units, unit)
 			}
-			c.values[name][unit] = append(c.values[name][unit], v.Value)
+			f := c.values[name][unit]
+			f.values, f.at = append(f.values, v.Value), append(f.at, count[name])
+			c.values[name][unit] = f
 		}
+		count[name]++
 	}
 	return c
 }
@@ -198,7 +233,7 @@ func wanted(asked, x, y []string) ([]string, error) {
 	place := func(unit string) uint { return uint(slices.Index(order, unit)) } // others come last
 	slices.SortStableFunc(both, func(a, b string) int { return cmp.Compare(place(a), place(b)) })
 	if len(asked) == 0 {
-		return both, nil
+		return slices.DeleteFunc(both, OfOperation), nil
 	}
 	var list []string
 	for _, unit := range asked {

@@ -23,7 +23,7 @@ func rowsOf(higherIsBetter bool, pairs ...[2][]float64) *Comparison {
 	}
 	for i, p := range pairs {
 		r := Row{Name: strconv.Itoa(i), Old: Side{N: len(p[0])}, New: Side{N: len(p[1])}}
-		r.setShift(p[0], p[1], higherIsBetter)
+		r.setShift(pair{before: p[0], after: p[1]}, higherIsBetter)
 		t.Rows = append(t.Rows, r)
 	}
 	return &Comparison{Alpha: 0.05, Tables: []Table{t}}

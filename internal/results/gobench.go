@@ -147,6 +147,9 @@ func WriteBench(w io.Writer, r *Run) error {
 	for i := range r.Samples {
 		b.Sample(&r.Samples[i])
 	}
+	for _, f := range r.Found {
+		b.Comment("%s", f)
+	}
 	b.Outcome(r.Outcome)
 	return b.Flush()
 }
@@ -190,7 +193,7 @@ func Describe(h Header) []string {
 		}
 		add("the harness takes of each operation about %s", strings.Join(costs, ", "))
 	}
-	if len(h.Rates) > 0 {
+	if h.Loop != "closed" {
 		add("open loop, %s arrivals: response times count from when an operation was due; latencies "+
 			"include one reading of the clock, %v", h.Loop, h.ClockCost)
 	} else {

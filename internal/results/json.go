@@ -36,7 +36,13 @@ var errFormat = errors.New("not a record of results that this program can read")
 
 // Read reads a run that [Write] has written. It is strict: what it does not know,
 // or what makes no sense, is an error, which says where.
-func Read(r io.Reader) (*Run, error) {
+func Read(r io.Reader) (*Run, error) { return read(r, true) }
+
+// ReadNewer is [Read] of what a newer program may have written: it passes over what it does not
+// know.
+func ReadNewer(r io.Reader) (*Run, error) { return read(r, false) }
+
+func read(r io.Reader, strict bool) (*Run, error) {
 	b, err := io.ReadAll(r)
 	if err == nil {
 		b, err = plain(b)
@@ -62,7 +68,9 @@ func Read(r io.Reader) (*Run, error) {
 	}
 	var d document
 	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields()
+	if strict {
+		dec.DisallowUnknownFields()
+	}
 	if err := dec.Decode(&d); err != nil {
 		return nil, wrong("%s", syntax(b, err))
 	}

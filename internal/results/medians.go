@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/perf/benchmath"
+
 	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
@@ -17,7 +19,8 @@ type MedianColumn struct {
 }
 
 // MediansCaption says what the table of medians has.
-const MediansCaption = "Medians; ± is half the distance between the smallest and the largest sample"
+const MediansCaption = "Medians; ± is their 95 % confidence interval, as in comparisons and in " +
+	"benchstat (∞: it takes six samples)"
 
 var medianColumns = []MedianColumn{
 	{"ns/op", "ns/op", 2},
@@ -119,13 +122,13 @@ func noisyOf(c *Cell) string {
 	return fmt.Sprintf("%d of %d", c.Noisy(), len(c.Samples))
 }
 
-// spread returns half the distance between the extremes, relative to the median.
+// spread returns the confidence interval of the median, relative to it, as comparisons have it.
 func spread(v []float64) string {
-	m := Median(v)
-	if len(v) < 2 || m == 0 {
+	if len(v) < 2 || Median(v) == 0 {
 		return "-"
 	}
-	return brief.Percent((slices.Max(v) - slices.Min(v)) / 2 / m)
+	sample := benchmath.NewSample(slices.Clone(v), &benchmath.DefaultThresholds)
+	return benchmath.AssumeNothing.Summary(sample, confidence).PctRangeString()
 }
 
 // Median returns the median of v, which must not be empty.

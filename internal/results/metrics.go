@@ -140,9 +140,16 @@ var byUnit = func() map[string]Metric {
 	return m
 }()
 
-// MetricByUnit returns the metric with the given unit.
+// MetricByUnit returns the metric with the given unit, which may be of one kind of operation.
 func MetricByUnit(unit string) (Metric, bool) {
-	m, ok := byUnit[unit]
+	name, of, apart := strings.Cut(unit, ofOperation)
+	if !apart {
+		of = unit
+	}
+	m, ok := byUnit[of]
+	if apart {
+		m.Unit, m.Doc = unit, m.Doc+", of "+name
+	}
 	return m, ok
 }
 

@@ -104,8 +104,8 @@ func TestNoisySamplesAreMarked(t *testing.T) {
 func TestNoisySamplesInTables(t *testing.T) {
 	r := noisyRun(t)
 	rows := MedianRows(r.Cells(), nil)
-	require.Equal(t, []string{"Balanced/keys=10", "1", "mvcc", "1.02M", "2 %", "", "1 of 6"}, rows[1])
-	require.Equal(t, []string{"", "2", "mvcc", "1.02M", "2 %", "", ""}, rows[3])
+	require.Equal(t, []string{"Balanced/keys=10", "1", "mvcc", "1.02M", "2%", "", "1 of 6"}, rows[1])
+	require.Equal(t, []string{"", "2", "mvcc", "1.02M", "2%", "", ""}, rows[3])
 	contest := Compete(r.Cells(), "mvcc", "ops/s")[0].Rows()
 	require.Equal(t, []string{"Balanced/keys=10", "1", "1.02M!", "2.05M!"}, contest[1][:4])
 	require.Equal(t, []string{"", "2", "1.02M", "2.05M"}, contest[2][:4])

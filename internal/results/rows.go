@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -34,7 +35,8 @@ type Row struct {
 	Name string `json:"name"`
 	Old  Side   `json:"old"`
 	New  Side   `json:"new"`
-	// DeltaPct is the change of the median in percent; nil if it has grown from zero.
+	// DeltaPct is the change of the median in percent or, if the samples were taken in turns, what
+	// the pairs say it is; nil if it has grown from zero.
 	DeltaPct *float64 `json:"delta_pct"`
 	// Lo and Hi are a confidence interval of the change in percent, by the pairs of samples; nil if
 	// it has no end there.
@@ -68,6 +70,7 @@ type Side struct {
 type pair struct {
 	name          string
 	before, after []float64
+	turns         bool // the first of one side was taken beside the first of the other, and so on
 }
 
 // tableOf compares pairs, all of which are figures of one unit: of a lower (-1) or a higher one (1)
@@ -87,10 +90,13 @@ func tableOf(
 		if len(p.before) == 0 || len(p.after) == 0 {
 			continue
 		}
-		a, b := benchmath.NewSample(p.before, limits), benchmath.NewSample(p.after, limits)
+		// clones, which are sorted: the order of samples in turns is which are beside each other
+		a := benchmath.NewSample(slices.Clone(p.before), limits)
+		b := benchmath.NewSample(slices.Clone(p.after), limits)
 		r := Row{Name: p.name, Old: side(a, assume), New: side(b, assume), P: assume.Compare(a, b).P,
 			exact: assume == benchmath.AssumeExact}
 		r.setDelta()
+		r.setShift(p, better > 0)
 		t.Rows = append(t.Rows, r)
 		chances = append(chances, r.P)
 		if r.Old.Center > 0 && r.New.Center > 0 {
@@ -114,11 +120,15 @@ func tableOf(
 // decide says whether r has changed and which way. So small a p-value it takes if all rows are as
 // likely.
 func (r *Row) decide(significant bool, better string, alpha float64) {
-	r.Undecidable = !r.exact && SmallestP(r.Old.N, r.New.N) > alpha
-	r.Significant = significant && r.Old.Center != r.New.Center
+	r.Undecidable = !r.exact && r.smallestP() > alpha
+	grown := cmp.Compare(r.New.Center, r.Old.Center)
+	if r.DeltaPct != nil {
+		grown = cmp.Compare(*r.DeltaPct, 0)
+	}
+	r.Significant = significant && grown != 0
 	switch {
 	case !r.Significant || better == "":
-	case (r.New.Center > r.Old.Center) == (better == "higher"):
+	case (grown > 0) == (better == "higher"):
 		r.Verdict = Improved
 	default:
 		r.Verdict = Worsened
@@ -147,13 +157,29 @@ func (r *Row) setDelta() {
 	}
 }
 
-// setShift sets by what factor the samples differ, and the interval of the change.
-func (r *Row) setShift(before, after []float64, higherIsBetter bool) {
-	s, ok := shiftOf(before, after, higherIsBetter)
+// setShift sets by what factor the samples differ, and the interval of the change. Of samples that
+// were taken in turns it sets the change and its p-value, too.
+func (r *Row) setShift(p pair, higherIsBetter bool) {
+	of := shiftOf
+	if p.turns {
+		of = turnsShiftOf
+	}
+	s, ok := of(p.before, p.after, higherIsBetter)
 	if !ok {
 		return
 	}
 	r.shift = s
+	if s.turns && !r.exact {
+		change := s.estimate()
+		if higherIsBetter {
+			change = 1 / change
+		}
+		r.P, r.DeltaPct = s.chanceOfEither(), nil
+		if !math.IsInf(change, 0) {
+			pct := 100 * (change - 1)
+			r.DeltaPct = &pct
+		}
+	}
 	lo, hi := s.bounds((1 - confidence) / 2)
 	if higherIsBetter {
 		lo, hi = 1/hi, 1/lo

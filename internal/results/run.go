@@ -19,6 +19,8 @@ type Run struct {
 	Header  Header   `json:"header"`
 	Outcome Outcome  `json:"outcome"`
 	Samples []Sample `json:"samples"`
+
+	Found []FoundRate `json:"found_rates,omitempty"` // what was searched for, if rates were
 }
 
 // Header says what was asked for and on what it was measured.

@@ -1,7 +1,7 @@
 package results
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,7 +17,7 @@ func NewSample(c bench.Config, m bench.Measurement) Sample {
 		Title:         title,
 		Params:        Parameters(c),
 		Engine:        c.Engine.Name,
-		Level:         string(cmp.Or(c.Isolation, bench.Serializable)),
+		Level:         string(c.Level()),
 		Threads:       c.Threads,
 		Index:         c.Sample,
 		Ops:           m.Ops,
@@ -35,14 +35,19 @@ func NewSample(c bench.Config, m bench.Measurement) Sample {
 }
 
 func (s *Sample) addLatency(kind string, d bench.Distribution) {
+	if h := histogram(d); h.Count() > 0 {
+		s.Latency = append(s.Latency, NewLatency(kind, h))
+	}
+}
+
+// histogram returns a distribution as it is encoded.
+func histogram(d bench.Distribution) *hist.Hist {
 	h := new(hist.Hist)
 	for t, n := range d.All() {
 		h.Add(int64(t), n)
 	}
 	h.Add(int64(d.Max()), 0)
-	if h.Count() > 0 {
-		s.Latency = append(s.Latency, NewLatency(kind, h))
-	}
+	return h
 }
 
 // figures returns the figures of a measurement by unit; [Metrics] describes each.
@@ -96,6 +101,7 @@ func figures(c bench.Config, m bench.Measurement) map[string]float64 {
 		set("versions-end", float64(mem.VersionsEnd), counted)
 	}
 	set("audits/s", m.AuditsPerSecond(), c.Workload.HasAudits())
+	maps.Copy(f, operationFigures(m))
 	return f
 }
 

@@ -15,6 +15,7 @@ import (
 type shift struct {
 	factors []float64 // of each pair of samples, ascending
 	n1, n2  int
+	turns   bool // see [turnsShiftOf]
 }
 
 // shiftOf returns the shift from before to after. It returns false if there is none: without
@@ -53,15 +54,21 @@ func (s shift) estimate() float64 {
 // chance returns the probability of samples that look so much worse, or more so, if the real factor
 // is limit or less. A pair that is exactly at the limit speaks for it.
 func (s shift) chance(limit float64) float64 {
-	return chanceOfU(s.n1, s.n2, sort.Search(len(s.factors), func(i int) bool {
-		return s.factors[i] > limit
-	}))
+	return s.tail(sort.Search(len(s.factors), func(i int) bool { return s.factors[i] > limit }))
+}
+
+// tail returns the probability that at most u of the factors are on a certain side of the real one.
+func (s shift) tail(u int) float64 {
+	if s.turns {
+		return chanceOfRanks(s.n1, u)
+	}
+	return chanceOfU(s.n1, s.n2, u)
 }
 
 // bounds returns bounds of the real factor. Each is wrong with a probability of at most alpha. With
 // too few samples for that they are zero and infinite.
 func (s shift) bounds(alpha float64) (lo, hi float64) {
-	n := sort.Search(len(s.factors), func(u int) bool { return chanceOfU(s.n1, s.n2, u) > alpha })
+	n := sort.Search(len(s.factors), func(u int) bool { return s.tail(u) > alpha })
 	if n == 0 {
 		return 0, math.Inf(1)
 	}

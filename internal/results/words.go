@@ -12,9 +12,13 @@ import (
 
 // Method says by which statistics c was made.
 func (c *Comparison) Method() string {
+	test := "the Mann-Whitney U test"
+	if c.Turns {
+		test = "Wilcoxon's signed-rank test of the pairs"
+	}
 	return fmt.Sprintf("medians with %v %% confidence intervals; a change is significant "+
-		"if p ≤ %v in the Mann-Whitney U test, considering all benchmarks of its unit (Holm)",
-		100*confidence, c.Alpha)
+		"if p ≤ %v in %s, considering all benchmarks of its unit (Holm)",
+		100*confidence, c.Alpha, test)
 }
 
 // zero reports whether all figures on both sides are zero.
@@ -171,6 +175,14 @@ func (r *Row) Chances() string {
 // SmallestP returns the smallest p-value that the two-sided U test can give with that
 // many samples: if all samples of one side are above all of the other.
 func SmallestP(n1, n2 int) float64 { return min(2*chanceOfU(n1, n2, 0), 1) }
+
+// smallestP returns the smallest p-value that r can have with its samples.
+func (r *Row) smallestP() float64 {
+	if r.shift.turns {
+		return SmallestPOfTurns(r.Old.N)
+	}
+	return SmallestP(r.Old.N, r.New.N)
+}
 
 // SamplesFor returns how many samples on each side it takes for a difference to be
 // significant.

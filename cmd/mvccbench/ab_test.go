@@ -1,0 +1,223 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/results"
+)
+
+// sideVariable has this test program be one side of a comparison: one that says that it is
+// slow, or one that fails.
+const sideVariable = "MVCCBENCH_TEST_SIDE"
+
+// beSide is that side, and returns its exit code.
+func beSide(how string) int {
+	if code, ok := map[string]int{"fails": 7, "violates": 3}[how]; ok {
+		os.Stderr.WriteString("it has its reasons\n")
+		return code
+	}
+	cmd := exec.Command(how, os.Args[1:]...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	var r *results.Run
+	if err == nil {
+		r, err = results.Read(bytes.NewReader(out))
+	}
+	if err != nil {
+		os.Stderr.WriteString(err.Error())
+		return 1
+	}
+	r.Samples[0].Metrics["ops/s"] = 1 // slower than the command, however busy the machine is
+	_ = results.Write(os.Stdout, r)
+	return 0
+}
+
+// ab runs a comparison of two programs, by few short samples.
+func ab(t *testing.T, old, now string, more ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir())
+	stdout, stderr, code = call(t, append([]string{"ab", old, now, "--workload=begin", "--threads=1,2",
+		"--count=8", "--ops=50", "--warmup=0"}, more...)...)
+	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	require.NoError(t, err)
+	require.Empty(t, left, "temporary files")
+	return stdout, stderr, code
+}
+
+// The same program on both sides, and one that is slower: what is kept of both.
+func TestAB(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(results.DirEnv, filepath.Join(dir, "runs"))
+	t.Setenv(sideVariable, binary)
+	self, err := os.Executable()
+	require.NoError(t, err)
+
+	stdout, stderr, code := ab(t, binary, self, "--format=json", "--samples="+filepath.Join(dir, "s"),
+		"--save=x", "--report="+filepath.Join(dir, "ab.html"))
+	require.Equal(t, 0, code, stderr)
+	var c results.Comparison
+	require.NoError(t, json.Unmarshal([]byte(stdout), &c))
+	require.True(t, c.Turns)
+	require.Equal(t, results.GotWorse, c.Verdict.Outcome)
+	i := slices.IndexFunc(c.Tables, func(t results.Table) bool { return t.Unit == "ops/s" })
+	require.Len(t, c.Tables[i].Rows, 2)
+	for _, row := range c.Tables[i].Rows {
+		require.Equal(t, 8, row.New.N)
+		require.Equal(t, results.Worsened, row.Verdict)
+	}
+	store, err := results.OpenStore()
+	require.NoError(t, err)
+	for _, side := range []string{"old", "new"} {
+		r, err := store.Load("x-" + side)
+		require.NoError(t, err)
+		require.Equal(t, results.Outcome{Kind: results.Complete, Done: 16, Of: 16}, r.Outcome)
+		require.Contains(t, r.Header.Args, "ab")
+		text, err := os.ReadFile(filepath.Join(dir, "s", side+".txt"))
+		require.NoError(t, err)
+		require.Equal(t, 16, strings.Count(string(text), "\nBenchmarkBegin/engine=mvcc/threads="))
+		require.Contains(t, string(text), "# complete: 16 of 16 samples\n")
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "ab.html"))
+	require.NoError(t, err)
+	require.Contains(t, string(page), "verdict: WORSE: of 2 comparisons of ops/s 2 worse")
+
+	stdout, stderr, code = ab(t, binary, self, "--gate", "--quiet")
+	require.Equal(t, 1, code, "the gate")
+	require.Contains(t, stdout, "gate: FAILED: 2 of 2 comparisons of ops/s")
+	require.Contains(t, stderr, "gate: something is worse")
+	require.NotContains(t, stderr, "[1/")
+
+	_, stderr, code = ab(t, binary, binary, "--samples="+filepath.Join(dir, "s"))
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "old.txt already")
+}
+
+// A side that fails is told, with what it says; nothing is measured after it.
+func TestABOfASideThatFails(t *testing.T) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	for how, want := range map[string]int{"fails": 1, "violates": 3} {
+		t.Setenv(sideVariable, how)
+		samples := filepath.Join(t.TempDir(), "samples")
+		_, stderr, code := ab(t, binary, self, "--samples="+samples)
+		require.NoDirExists(t, samples, "there is no pair")
+		require.Equal(t, want, code)
+		require.Contains(t, stderr, "new ("+self+") failed with exit code ")
+		require.Contains(t, stderr, "--workload=begin")
+		require.Contains(t, stderr, "it has its reasons")
+	}
+}
+
+// Ctrl-C within a sample of either side: both stop, nothing is left behind, and the exit code says
+// so.
+func TestABInterrupted(t *testing.T) {
+	temp := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), binary, "ab", binary, binary, "--workload=begin",
+		"--threads=1", "--duration=1h")
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	lines := say(t, cmd)
+	waitFor(t, lines, "[ 1/20] begin, mvcc, 1 thread, sample 1, ")
+	begun := time.Now()
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	waitFor(t, lines, "interrupted after 0 of 10 pairs of samples")
+	require.Equal(t, 130, exitCode(t, cmd.Wait()))
+	require.Less(t, time.Since(begun), 30*time.Minute, "the sample was to take an hour")
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// Nobody reads what is printed: nothing is left behind all the same.
+func TestABIntoAClosedPipe(t *testing.T) {
+	temp := t.TempDir()
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	cmd := exec.CommandContext(t.Context(), binary, "ab", binary, binary, "--workload=begin",
+		"--threads=1", "--count=1", "--ops=50", "--warmup=0", "--quiet")
+	cmd.Stdout, cmd.Env = w, append(os.Environ(), "TMPDIR="+temp)
+	require.Error(t, cmd.Run())
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// Revisions are built in work trees that are gone afterwards, also if they cannot be built.
+func TestABOfRevisions(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("SKIPPED: no git here")
+	}
+	repo := t.TempDir()
+	git := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", repo, "-c", "user.name=a",
+			"-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"}, args...)...)
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		return string(out)
+	}
+	write := func(name, text string) {
+		file := filepath.Join(repo, filepath.FromSlash(name))
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o777))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o666))
+	}
+	const program = `package main
+
+import (
+	"os"
+	"os/exec"
+)
+
+func main() {
+	cmd := exec.Command(os.Getenv("MVCCBENCH_TEST_REAL"), os.Args[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if cmd.Run() != nil {
+		os.Exit(1)
+	}
+}
+`
+	git("init", "--quiet", "--initial-branch=main")
+	write("m/go.mod", "module example.com/m\n\ngo 1.24\n")
+	write("m/cmd/mvccbench/main.go", "package main\n\nfunc main() { doesNotCompile() }\n")
+	git("add", ".")
+	git("commit", "--quiet", "-m", "broken")
+	write("m/cmd/mvccbench/main.go", program)
+	git("commit", "--quiet", "-am", "works")
+	t.Setenv("MVCCBENCH_TEST_REAL", binary)
+	t.Setenv("GOFLAGS", "-mod=mod")
+	ab := func(args ...string) (string, int) {
+		temp := t.TempDir()
+		cmd := exec.CommandContext(t.Context(), binary, append([]string{"ab"}, args...)...)
+		cmd.Dir, cmd.Env = filepath.Join(repo, "m"), append(os.Environ(), "TMPDIR="+temp)
+		out, err := cmd.CombinedOutput()
+		left, readErr := os.ReadDir(temp)
+		require.NoError(t, readErr)
+		require.Empty(t, left)
+		require.Equal(t, 1, strings.Count(git("worktree", "list"), "\n"))
+		return string(out), exitCode(t, err)
+	}
+	quick := []string{"--workload=begin", "--threads=1", "--count=1", "--ops=50", "--warmup=0"}
+	out, code := ab(append(quick, "HEAD", ".")...)
+	require.Equal(t, 0, code, out)
+	require.Contains(t, out, "building old: HEAD (")
+	require.Contains(t, out, "building new: the work tree in ")
+	require.Contains(t, out, "of 1 comparison of ops/s")
+
+	out, code = ab(append(quick, ".", "HEAD~1")...)
+	require.Equal(t, 1, code, out)
+	require.Contains(t, out, "doesNotCompile")
+	require.Contains(t, out, "new (HEAD~1)")
+
+	out, code = ab(append(quick, ".", "HEAD~7")...)
+	require.Equal(t, 2, code, out)
+	require.Contains(t, out, "no such revision")
+}

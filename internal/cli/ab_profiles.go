@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/report"
+	"github.com/mvccmap/mvccmap/internal/results"
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// An abProfile is the merged profiles of a side's samples of one combination.
+type abProfile struct {
+	combinationProfiles
+	of  string // the name of the combination's benchmark
+	ops uint64
+}
+
+// readProfiles reads the profiles of a sample from a folder; none if dir is empty.
+func (s *abSide) readProfiles(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // there is no folder if nothing was sampled
+		return err
+	}
+	list := profiling.Profiles{}
+	for _, f := range files {
+		name, ok := strings.CutSuffix(f.Name(), results.ProfileExtension)
+		if !ok || strings.HasPrefix(name, results.WholeRun+".") {
+			continue
+		}
+		kind := name[strings.LastIndexByte(name, '.')+1:]
+		if list[kind], err = readUncommented(filepath.Join(dir, f.Name())); err != nil {
+			return err
+		}
+	}
+	s.last = list
+	return nil
+}
+
+// readUncommented reads a profile without what it says of the one sample that it is of.
+func readUncommented(file string) ([]byte, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	p, err := profile.ParseData(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(file), err)
+	}
+	p.Comments = nil
+	var b bytes.Buffer
+	err = p.Write(&b)
+	return b.Bytes(), err
+}
+
+// mergeProfiles adds the profiles of the sample that was taken last to those of its combination.
+func (s *abSide) mergeProfiles(sample *results.Sample) error {
+	if s.last == nil {
+		return nil
+	}
+	name := sample.FileName()
+	p := s.profile[name]
+	if p == nil {
+		p = &abProfile{of: sample.Name(1)}
+		s.profile[name] = p
+	}
+	var err error
+	p.Profiles, err = p.Merge(s.last)
+	p.ops += sample.Ops
+	p.samples++
+	p.wall += sample.Wall
+	s.last = nil
+	return err
+}
+
+// profiles hands the profiles of both sides to those that keep them, writes them and their
+// differences to the folder of --profile, and returns what the differences are.
+func (a *ab) profiles() (changes []report.Change, err error) {
+	if !a.cmd.Profile.on {
+		return nil, nil
+	}
+	diff := map[string][]byte{}
+	for _, s := range a.sides {
+		s.files = map[string][]byte{}
+		for name, p := range s.profile {
+			list, err := p.Comment(fmt.Sprintf("%s, %s: %d samples, %d operations, %v in total, without "+
+				"warm-up", name, s.label, p.samples, p.ops, p.wall.Round(time.Millisecond)))
+			if err != nil {
+				return nil, err
+			}
+			for kind, data := range list {
+				s.files[name+"."+kind+results.ProfileExtension] = data
+			}
+		}
+	}
+	old, now := a.sides[0], a.sides[1]
+	for _, name := range slices.Sorted(maps.Keys(now.profile)) {
+		x, y := old.profile[name], now.profile[name]
+		if x == nil {
+			continue
+		}
+		for _, kind := range y.Kinds() {
+			if x.Profiles[kind] == nil {
+				continue
+			}
+			d, err := minus(x, y, kind)
+			if err != nil {
+				return nil, fmt.Errorf("subtracting profiles: %s, %s: %w", name, kind, err)
+			}
+			d.Comments = append(d.Comments, fmt.Sprintf("%s: %s minus %s, which is scaled to as many "+
+				"operations", name, now.label, old.label))
+			var b bytes.Buffer
+			if err := d.Write(&b); err != nil {
+				return nil, err
+			}
+			diff[name+"."+kind+results.ProfileExtension] = b.Bytes()
+			if kind == "cpu" {
+				changes = append(changes, report.Change{Of: y.of, Functions: functions(d, float64(y.ops))})
+			}
+		}
+	}
+	return changes, a.writeProfiles(diff)
+}
+
+// baseLabel is how go tool pprof marks what was subtracted: percentages are of that.
+const baseLabel = "pprof::base"
+
+// minus returns what the new side has more than the old one has for as many operations.
+func minus(old, now *abProfile, kind string) (*profile.Profile, error) {
+	x, err := profile.ParseData(old.Profiles[kind])
+	if err != nil {
+		return nil, err
+	}
+	y, err := profile.ParseData(now.Profiles[kind])
+	if err != nil {
+		return nil, err
+	}
+	x.Scale(-float64(now.ops) / float64(old.ops))
+	x.SetLabel(baseLabel, []string{"true"})
+	return profile.Merge([]*profile.Profile{y, x})
+}
+
+// mostFunctions is how many functions of a difference are listed.
+const mostFunctions = 12
+
+// functions returns the functions that themselves take more or less, the largest difference first,
+// in nanoseconds of each of so many operations.
+func functions(d *profile.Profile, ops float64) []report.Function {
+	sums := map[string]*report.Function{}
+	value := len(d.SampleType) - 1
+	for _, s := range d.Sample {
+		if len(s.Location) == 0 || len(s.Location[0].Line) == 0 {
+			continue
+		}
+		name := brief.Func(s.Location[0].Line[0].Function.Name)
+		f := sums[name]
+		if f == nil {
+			f = &report.Function{Name: name}
+			sums[name] = f
+		}
+		if v := float64(s.Value[value]) / ops; s.HasLabel(baseLabel, "true") {
+			f.Old -= v
+		} else {
+			f.New += v
+		}
+	}
+	list := slices.Collect(maps.Values(sums))
+	slices.SortFunc(list, func(f, g *report.Function) int {
+		return cmp.Or(cmp.Compare(math.Abs(g.New-g.Old), math.Abs(f.New-f.Old)),
+			cmp.Compare(f.Name, g.Name))
+	})
+	var most []report.Function
+	for _, f := range list[:min(len(list), mostFunctions)] {
+		most = append(most, *f)
+	}
+	return most
+}
+
+// fewFunctions is how many functions are printed for each combination.
+const fewFunctions = 3
+
+// writeChanges writes the functions with the largest differences.
+func writeChanges(w io.Writer, changes []report.Change) {
+	for i, c := range changes {
+		if i == 0 {
+			fmt.Fprint(w, "\nfunctions that take more or less, ns of each operation:\n")
+		}
+		for _, f := range c.Functions[:min(len(c.Functions), fewFunctions)] {
+			cells := f.Cells()
+			fmt.Fprintf(w, "  %s: %s: %s (%s to %s)\n", c.Of, f.Name, cells[2], cells[0], cells[1])
+		}
+	}
+}
+
+// writeProfiles writes the profiles of both sides, and their differences, to the folder of
+// --profile, if there is one. Those that an earlier comparison left there go.
+func (a *ab) writeProfiles(diff map[string][]byte) error {
+	dir := a.cmd.Profile.dir
+	if dir == "" {
+		return nil
+	}
+	for folder, files := range map[string]map[string][]byte{
+		sideNames[0]: a.sides[0].files, sideNames[1]: a.sides[1].files, "diff": diff,
+	} {
+		folder = filepath.Join(dir, folder)
+		if err := os.MkdirAll(folder, 0o777); err != nil {
+			return err
+		}
+		old, err := filepath.Glob(filepath.Join(folder, "*"+results.ProfileExtension))
+		if err != nil {
+			return err
+		}
+		for _, file := range old {
+			if _, again := files[filepath.Base(file)]; !again {
+				err = errors.Join(err, os.Remove(file))
+			}
+		}
+		for name, data := range files {
+			err = errors.Join(err, replaceFile(filepath.Join(folder, name), data))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	remark(a.env.said(a.cmd.Quiet), "profiles: %d of old, %d of new and %d differences in %s",
+		len(a.sides[0].files), len(a.sides[1].files), len(diff), dir)
+	return nil
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/results"
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// An abSide is one of the two programs of a comparison.
+type abSide struct {
+	side    string // old or new
+	label   string // as it was named
+	program string // an executable file; it is there after build
+	module  string // the folder of the module that it is built in; "" if it is there already
+	commit  string // that is built; "" for the work tree as it is
+	temp    string
+	name    string // of the program
+
+	run     results.Run
+	lines   *results.BenchWriter // of --samples; nil if there is no file
+	file    *os.File
+	profile map[string]*abProfile // by the names of the combinations' files
+	last    profiling.Profiles    // of the sample that was taken last
+	files   map[string][]byte     // of the profiles, by name
+}
+
+// find says what a side is: an executable, the work tree, or a revision.
+func (a *ab) find(side, named string) (*abSide, error) {
+	s := &abSide{side: side, label: named, temp: a.temp, name: a.env.Name,
+		profile: map[string]*abProfile{}}
+	wrong := func(why string) error {
+		return usagef("%s: %s; expected an executable file of %s, a revision of git, or . for the work "+
+			"tree", named, why, s.name)
+	}
+	if info, err := os.Stat(named); err == nil && info.Mode().IsRegular() {
+		if runtime.GOOS != "windows" && info.Mode()&0o111 == 0 {
+			return nil, wrong("the file cannot be executed")
+		}
+		s.program, err = filepath.Abs(named)
+		return s, err
+	} else if err == nil && filepath.Clean(named) != "." && strings.ContainsRune(named, filepath.Separator) {
+		return nil, wrong("it is a folder")
+	}
+	mod, err := s.output(a.env.ctx, ".", "go", "env", "GOMOD")
+	switch {
+	case err != nil:
+		return nil, err
+	case mod == "" || mod == os.DevNull:
+		return nil, wrong("there is no such file, and the current folder is in no module to build")
+	}
+	s.module = filepath.Dir(mod)
+	if named == "." {
+		return s, nil
+	}
+	s.commit, err = s.output(a.env.ctx, s.module, "git", "rev-parse", "--verify", "--quiet",
+		"--end-of-options", named+"^{commit}")
+	if err != nil && a.env.ctx.Err() == nil {
+		return nil, wrong("there is no such file, and no such revision in " + s.module)
+	}
+	return s, err
+}
+
+// output runs a program in a folder and returns what it prints. An error has what it prints on
+// standard error.
+func (s *abSide) output(ctx context.Context, dir, program string, args ...string) (string, error) {
+	var stdout, stderr bytes.Buffer
+	c := command(ctx, program, args...)
+	c.Dir, c.Stdout, c.Stderr = dir, &stdout, &stderr
+	err := c.Run()
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		return "", fmt.Errorf("%s (%s): %s %s: %w\n%s", s.side, s.label, program,
+			strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return strings.TrimSpace(stdout.String()), nil
+}
+
+// endsWithin is how long a program that was told to end may take.
+const endsWithin = 10 * time.Second
+
+// command returns a command that is told to end, as by Ctrl-C, when ctx does. The Ctrl-C of a
+// terminal does not reach it.
+func command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, program, args...)
+	c.Cancel = func() error {
+		if runtime.GOOS == "windows" { // it knows no such signal
+			return c.Process.Kill()
+		}
+		return c.Process.Signal(os.Interrupt)
+	}
+	c.WaitDelay = endsWithin
+	ownGroup(c)
+	return c
+}
+
+// build builds the program, unless it is there already. A revision is built in a git worktree, which
+// is gone when build returns.
+func (s *abSide) build(ctx context.Context, p *abProgress) (err error) {
+	if s.program != "" {
+		return nil
+	}
+	p.building(s)
+	dir := s.module
+	if s.commit != "" {
+		prefix, err := s.output(ctx, s.module, "git", "rev-parse", "--show-prefix")
+		if err != nil {
+			return err
+		}
+		tree := filepath.Join(s.temp, s.side+"-tree")
+		defer func() {
+			always := context.WithoutCancel(ctx)
+			_, why := s.output(always, s.module, "git", "worktree", "remove", "--force", "--force", tree)
+			if _, none := os.Stat(tree); why != nil && errors.Is(none, os.ErrNotExist) {
+				_, why = s.output(always, s.module, "git", "worktree", "prune") // it was not made
+			}
+			err = errors.Join(err, why)
+		}()
+		if _, err := s.output(ctx, s.module, "git", "worktree", "add", "--quiet", "--detach", tree,
+			s.commit); err != nil {
+			return err
+		}
+		dir = filepath.Join(tree, filepath.FromSlash(prefix))
+	}
+	program := filepath.Join(s.temp, s.side)
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	// -trimpath, so that the profiles of both have the same names of files
+	_, err = s.output(ctx, dir, "go", "build", "-trimpath", "-o", program, "./cmd/"+s.name)
+	if err == nil {
+		s.program = program
+	}
+	return err
+}
+
+// samplesFile returns the name of the file of a side.
+func samplesFile(dir, side string) string { return filepath.Join(dir, side+".txt") }
+
+// keep takes a sample of the side, and writes it to its file in the folder of --samples, unless that
+// is empty.
+func (s *abSide) keep(sample results.Sample, dir string) (err error) {
+	if err := s.mergeProfiles(&sample); err != nil {
+		return err
+	}
+	s.run.Samples = append(s.run.Samples, sample)
+	if dir == "" {
+		return nil
+	}
+	if s.lines == nil { // the first one: before, there is nothing to be written
+		if err = os.MkdirAll(dir, 0o777); err == nil {
+			s.file, err = os.Create(samplesFile(dir, s.side))
+		}
+		if err != nil {
+			return writing("samples", err)
+		}
+		s.lines = results.NewBenchWriter(s.file, s.run.Header)
+	}
+	s.lines.Sample(&sample)
+	return writing("samples", s.lines.Flush())
+}
+
+// closeSamples ends the file of --samples, if there is one.
+func (s *abSide) closeSamples() error {
+	if s.lines == nil {
+		return nil
+	}
+	s.lines.Outcome(s.run.Outcome)
+	return writing("samples", errors.Join(s.lines.Flush(), s.file.Close()))
+}

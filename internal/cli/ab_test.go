@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/report"
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// Each side of a combination is the first of a pair as often as the other, by lot and by the seed.
+func TestLotIsFair(t *testing.T) {
+	steps := twoSteps(t)
+	orders := func(seed uint64) (first []int) {
+		l := newLot(seed)
+		for range 40 {
+			for _, step := range steps {
+				order := l.order(step)
+				require.Equal(t, 1, order[0]+order[1])
+				first = append(first, order[0])
+			}
+		}
+		return first
+	}
+	first := orders(1)
+	var began [2]int // of every two pairs: the side that was the first of the first
+	for i := 0; i < len(first); i += 4 {
+		for k := range steps {
+			require.Equal(t, 1, first[i+k]+first[i+k+2], "each once")
+			began[first[i+k]]++
+		}
+	}
+	require.Greater(t, min(began[0], began[1]), 5, "by lot")
+	require.Equal(t, first, orders(1))
+	require.NotEqual(t, first, orders(2))
+}
+
+// A side is told all that its own defaults might have otherwise.
+func TestArgumentsOfASide(t *testing.T) {
+	e := &Env{Program: mvccbench(), args: strings.Fields("ab old new --workload=zipf-read --threads=2 " +
+		"--theta=0.5,0.9 --rate=1000 --arrival=poisson --retries=3 --gc-workers=0 --no-verify --seed=7")}
+	ctx, err := e.parse()
+	require.NoError(t, err)
+	cmd := ctx.Selected().Target.Addr().Interface().(*abCmd)
+	a := &ab{cmd: cmd, env: e}
+	a.sweep, err = cmd.sweep(e.Engines)
+	require.NoError(t, err)
+	steps, _ := a.sweep.Steps()
+	require.Len(t, steps, 20)
+	require.Equal(t, strings.Fields("run --workload=zipf-read --keys=1000 --read-pct=90 --theta=0.9 "+
+		"--value-size=8 --rate=1000 --arrival=poisson --retries=3 --isolation=serializable "+
+		"--gc-workers=0 --latency-sample=auto --engine=mvcc --threads=2 --seed=8 --count=1 "+
+		"--warmup=50ms --duration=200ms --no-verify --profile=p --http=off --quiet --format=json"),
+		a.arguments(steps[3], "p"))
+
+	staged := steps[3]
+	staged.Config.Stages = bench.Stages{{For: time.Second, From: 1, To: 2}}
+	a.sweep.Stages = staged.Config.Stages
+	require.Contains(t, a.arguments(staged, ""), "--stages=1s:1-2")
+	require.NotContains(t, strings.Join(a.arguments(staged, ""), " "), "--duration")
+	a.sweep.Stages = nil
+
+	e.args = a.arguments(steps[3], "p")
+	ctx, err = e.parse()
+	require.NoError(t, err)
+	run := ctx.Selected().Target.Addr().Interface().(*runCmd)
+	sweep, err := run.sweep(e.Engines)
+	require.NoError(t, err)
+	again, _ := sweep.Steps()
+	require.Len(t, again, 1)
+	got, want := again[0].Config, steps[3].Config
+	got.Sample, got.Seed, got.Swept = want.Sample, want.Seed, want.Swept
+	require.Equal(t, want.Name(), got.Name())
+	require.Equal(t, bench.NoWorkers, got.Map.Workers)
+}
+
+// profileOf returns a profile in which functions, called by main, took so much themselves.
+func profileOf(t *testing.T, took map[string]int64) profiling.Profiles {
+	t.Helper()
+	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"},
+		{Type: "cpu", Unit: "nanoseconds"}}}
+	at := func(name string) *profile.Location {
+		f := &profile.Function{ID: uint64(len(p.Function) + 1), Name: name, Filename: name + ".go"}
+		l := &profile.Location{ID: uint64(len(p.Location) + 1), Address: uint64(len(p.Location) + 1),
+			Line: []profile.Line{{Function: f, Line: 1}}}
+		p.Function, p.Location = append(p.Function, f), append(p.Location, l)
+		return l
+	}
+	root := at("main")
+	for name, ns := range took {
+		p.Sample = append(p.Sample, &profile.Sample{Location: []*profile.Location{at(name), root},
+			Value: []int64{ns / 10, ns}})
+	}
+	var b bytes.Buffer
+	require.NoError(t, p.Write(&b))
+	return profiling.Profiles{"cpu": b.Bytes()}
+}
+
+// What is subtracted is of as many operations, and said to be so to pprof.
+func TestProfilesAreSubtractedForEachOperation(t *testing.T) {
+	side := func(name string, ops uint64, took map[string]int64) *abSide {
+		return &abSide{side: name, label: name, profile: map[string]*abProfile{"x": {
+			of: "X/threads=1", ops: ops,
+			combinationProfiles: combinationProfiles{Profiles: profileOf(t, took), samples: 2},
+		}}}
+	}
+	dir := t.TempDir()
+	left := filepath.Join(dir, "diff", "gone.cpu.pb.gz")
+	require.NoError(t, os.MkdirAll(filepath.Dir(left), 0o777))
+	require.NoError(t, os.WriteFile(left, nil, 0o666))
+	a := &ab{cmd: &abCmd{Quiet: true, Profile: profileFlag{on: true, dir: dir}},
+		env: &Env{stderr: os.Stderr}, sides: [2]*abSide{
+			side("old", 2000, map[string]int64{"store": 20_000, "load": 10_000}),
+			side("new", 1000, map[string]int64{"store": 15_000, "load": 5_000, "spin": 1_000}),
+		}}
+	changes, err := a.profiles()
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+	require.Equal(t, report.Change{Of: "X/threads=1", Functions: []report.Function{
+		{Name: "store", Old: 10, New: 15}, {Name: "spin", Old: 0, New: 1}, {Name: "load", Old: 5, New: 5},
+	}}, changes[0])
+
+	var text strings.Builder
+	writeChanges(&text, changes)
+	require.Equal(t, "\nfunctions that take more or less, ns of each operation:\n"+
+		"  X/threads=1: store: +5.0 (10.0 to 15.0)\n  X/threads=1: spin: +1.0 (0.0 to 1.0)\n"+
+		"  X/threads=1: load: +0.0 (5.0 to 5.0)\n", text.String())
+
+	require.NoFileExists(t, left)
+	for _, folder := range []string{"old", "new", "diff"} {
+		require.FileExists(t, filepath.Join(dir, folder, "x.cpu.pb.gz"))
+	}
+	b, err := os.ReadFile(filepath.Join(dir, "diff", "x.cpu.pb.gz"))
+	require.NoError(t, err)
+	d, err := profile.ParseData(b)
+	require.NoError(t, err)
+	sum, base := 0.0, 0.0
+	for _, s := range d.Sample {
+		sum += float64(s.Value[1])
+		if s.HasLabel("pprof::base", "true") {
+			base += float64(s.Value[1])
+		}
+	}
+	require.Equal(t, -15_000.0, base, "half of the old side, which had twice as many operations")
+	require.Equal(t, 6_000.0, sum)
+	require.Contains(t, strings.Join(d.Comments, "\n"), "x: new minus old, which is scaled")
+	require.False(t, math.Signbit(changes[0].Functions[1].Old))
+}
+
+func TestWrongArgumentsOfAB(t *testing.T) {
+	program, err := os.Executable()
+	require.NoError(t, err)
+	plain := writeFile(t, "plain", func(b *bytes.Buffer) error { return nil })
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{program, []string{"<new>"}},
+		{program + " no-such-revision", []string{"no-such-revision", "a revision of git"}},
+		{program + " " + plain, []string{"plain", "cannot be executed", "an executable file of mvccbench"}},
+		{program + " " + t.TempDir(), []string{"it is a folder"}},
+		{program + " " + program + " --profile", []string{"--profile", "--save", "--report"}},
+		{program + " " + program + " --engine=no", []string{"--engine", "mvcc, mvcc-direct"}},
+		{program + " " + program + " --gate-pct=5", []string{"--gate-pct", "--gate"}},
+		{program + " " + program + " --alpha=2", []string{"--alpha", "0.05"}},
+		{program + " " + program + " --save=a/b", []string{"--save"}},
+		{program + " " + program + " --output=" + program, []string{"--output", "already"}},
+		{program + " " + program + " --report=" + program, []string{"--report"}},
+		{program + " " + program + " --samples=" + program, []string{"--samples", "folder"}},
+	} {
+		refused(t, append([]string{"ab"}, strings.Fields(c.args)...), c.want...)
+	}
+}
