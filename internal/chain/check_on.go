@@ -51,9 +51,11 @@ func checkStep(w, t Word) {
 	ok := false
 	switch {
 	case w.Is(KindActive):
-		ok = t == w+InstallStep || t == w.Announced(t.Epoch(), t&CheckBit) || t == w.Aborted()
+		ok = t == w+InstallStep || t == w.Announced(t.Epoch(), t&CheckBit) || t.Fixed() || t == w.Aborted()
 	case w.Is(KindIndirect):
 		ok = t == w.At(t.Epoch())
+	case w.Fixed():
+		ok = t == w.At(w.Epoch()) || t == w.Aborted()
 	case w.Tag() == TagAnnounced:
 		// The epoch is drawn after the one that was revoked last.
 		ok = t == w.Drawn(t.Epoch()) && t.Epoch() > w.Epoch() || t == w.Aborted()

@@ -143,17 +143,29 @@ func (d *Decider) Help(v *Node, r *Record, w Word) {
 	hooks.At(hooks.HelpMarked)
 	// Must follow the load of w: an epoch drawn before could be below one
 	// that was revoked.
-	e := d.Of.Slots.Next()
+	e := d.draw(w)
 	hooks.At(hooks.HelpDrawn)
 	drawn := w.Drawn(e)
 	switch {
 	case !Advance(r, w, drawn):
-		d.Counts.Wasted.Add(1)
+		if !w.Fixed() {
+			d.Counts.Wasted.Add(1)
+		}
 	case drawn.Committed():
 		d.Counts.Helped.Add(1)
 	default:
 		d.Counts.Pushed.Add(1)
 	}
+}
+
+// draw draws an epoch for an announced record that says w, unless that is fixed: then the clock goes
+// on to it, and no further.
+func (d *Decider) draw(w Word) epoch.Epoch {
+	if !w.Fixed() {
+		return d.Of.Slots.Next()
+	}
+	d.Of.Slots.SkipTo(w.Epoch())
+	return w.Epoch()
 }
 
 // Revoke takes the epoch away from the tentative record r, which says w.

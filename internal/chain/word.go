@@ -21,7 +21,8 @@ import (
 //	        committed, wait: the version is old, and the background work knows
 //	        for which read epoch it is kept
 //	1 bit   last: the version is a tombstone that was all that is left of its key,
-//	        and the background work knows for which transactions that may write
+//	        and the background work knows for which transactions that may write;
+//	        announced, fixed: the floor is the epoch at which it commits
 //	6 bits  count: versions added to the chain since it was pruned last; passed
 //	        on from version to version, and set back by pruners
 //	53 bits epoch: the commit epoch (committed, tentative), the floor (announced),
@@ -52,6 +53,7 @@ const (
 	CheckBit   = 1 << 3
 	WaitBit    = CheckBit
 	LastBit    = 1 << 4
+	FixedBit   = LastBit
 	CountShift = 5
 	CountMax   = 63
 	CountMask  = CountMax << CountShift
@@ -90,6 +92,10 @@ func (w Word) Tag() uint64 { return uint64(w) & TagMask }
 
 // Epoch returns the epoch, or the floor.
 func (w Word) Epoch() epoch.Epoch { return epoch.Epoch(w >> epochShift) }
+
+// Fixed reports whether the word is announced, to be committed at the epoch that it has as its floor:
+// none is drawn for it.
+func (w Word) Fixed() bool { return w&(TagMask|FixedBit) == TagAnnounced|FixedBit }
 
 // Committed reports whether the word has that tag.
 func (w Word) Committed() bool { return w&TagMask == TagCommitted }
@@ -149,6 +155,9 @@ func (w Word) String() string {
 	}
 	if w&CheckBit != 0 {
 		text += "+check"
+	}
+	if w.Fixed() {
+		text += "+fixed"
 	}
 	if w.Tomb() {
 		text += "+tombstone"

@@ -191,6 +191,12 @@ func TestParseMutant(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, m.timeoutOK)
 
+	m, err = parseMutant([]byte("# title: x\n# why: y\n# test: go test -C in/a -timeout 1s -run 'X$' .\n"))
+	require.NoError(t, err)
+	test, pkg = m.named()
+	require.Equal(t, []string{"X$", "./in/a"}, []string{test, pkg})
+	require.Equal(t, "go test -C in/a -run '^(Test|Fuzz)' .", m.wholePackage())
+
 	for _, c := range []struct{ text, wrong string }{
 		{"", `"title" is missing`},
 		{"# title: x\n# test: go test -run X .\n", `"why" is missing`},

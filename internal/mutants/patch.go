@@ -28,8 +28,14 @@ var testCommand = regexp.MustCompile(`^(?:\w+=\S* )*go test .*-run[ =](?:'([^']*
 // named returns the name of the test, as a pattern, and its package.
 func (m *mutant) named() (test, pkg string) {
 	words := testCommand.FindStringSubmatch(m.test)
+	if in := nested.FindStringSubmatch(m.test); in != nil {
+		return words[1] + words[2], "./" + in[1]
+	}
 	return words[1] + words[2], words[3]
 }
+
+// nested is what the command for a test of a module within this one has: go wants it first.
+var nested = regexp.MustCompile(`go test -C (\S+)`)
 
 // oneTest are the arguments of a test command that fit the one test only.
 var oneTest = regexp.MustCompile(` -(?:run|timeout|skip)[ =](?:'[^']*'|\S+)`)
@@ -37,8 +43,10 @@ var oneTest = regexp.MustCompile(` -(?:run|timeout|skip)[ =](?:'[^']*'|\S+)`)
 // wholePackage returns the command for all tests of the package. Examples witness what docs say.
 func (m *mutant) wholePackage() string {
 	all := oneTest.ReplaceAllString(m.test, "")
-	return strings.Replace(all, "go test", "go test -run '^(Test|Fuzz)'", 1)
+	return goTest.ReplaceAllString(all, "$0 -run '^(Test|Fuzz)'")
 }
+
+var goTest = regexp.MustCompile(`go test(?: -C \S+)?`)
 
 // readMutants reads every *.patch file of dir, sorted by name. One bad header
 // fails the whole call: a mutant that cannot be read must not go unnoticed.

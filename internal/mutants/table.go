@@ -15,6 +15,7 @@ var areas = []struct{ prefix, title string }{
 	{"mvcctest-", "Package mvcctest: tests of programs, and its part of a map"},
 	{"tree-", "Package tree: the index of keys in order"},
 	{"journal-", "Package journal: commits on disk"},
+	{"etcd-", "Package etcd: tables that several processes have"},
 	{"codec-", "Package codec: records in bytes"},
 	{"dump-", "Package dump: the command mvccdump"},
 	{"gobtext-", "Package gobtext: what gob has written, without the types"},

@@ -1,0 +1,100 @@
+package etcd
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"unsafe"
+)
+
+// A keyCodec makes bytes of keys, of different keys different ones, and back.
+type keyCodec[K comparable] struct {
+	name   string
+	encode func(K) ([]byte, error)
+	decode func([]byte) (K, error)
+	// ordered says that the bytes have the order that Go's operators give the keys.
+	ordered bool
+}
+
+// keyCodecFor returns the codec of keys that are strings or integers: strings as they are, integers in
+// eight bytes whose order is theirs.
+func keyCodecFor[K comparable]() (c keyCodec[K], ok bool) {
+	t := reflect.TypeFor[K]()
+	switch t.Kind() {
+	case reflect.String:
+		return keyCodec[K]{"string",
+			func(k K) ([]byte, error) { return []byte(*(*string)(unsafe.Pointer(&k))), nil },
+			func(b []byte) (k K, err error) {
+				*(*string)(unsafe.Pointer(&k)) = string(b)
+				return k, nil
+			}, true}, true
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return keyCodec[K]{"int",
+			func(k K) ([]byte, error) {
+				return binary.BigEndian.AppendUint64(nil, uint64(reflect.ValueOf(k).Int())^1<<63), nil
+			},
+			func(b []byte) (k K, err error) {
+				if len(b) != 8 {
+					return k, fmt.Errorf("the key has %d bytes, want 8", len(b))
+				}
+				n, v := int64(binary.BigEndian.Uint64(b)^1<<63), reflect.ValueOf(&k).Elem()
+				if v.OverflowInt(n) {
+					return k, fmt.Errorf("the key is %d, which is no %v", n, t)
+				}
+				v.SetInt(n)
+				return k, nil
+			}, true}, true
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return keyCodec[K]{"uint",
+			func(k K) ([]byte, error) {
+				return binary.BigEndian.AppendUint64(nil, reflect.ValueOf(k).Uint()), nil
+			},
+			func(b []byte) (k K, err error) {
+				if len(b) != 8 {
+					return k, fmt.Errorf("the key has %d bytes, want 8", len(b))
+				}
+				n, v := binary.BigEndian.Uint64(b), reflect.ValueOf(&k).Elem()
+				if v.OverflowUint(n) {
+					return k, fmt.Errorf("the key is %d, which is no %v", n, t)
+				}
+				v.SetUint(n)
+				return k, nil
+			}, true}, true
+	}
+	return c, false
+}
+
+// checked is a codec that decodes what it has encoded, and compares: two keys with the same bytes
+// would be one record in etcd.
+func (c keyCodec[K]) checked() keyCodec[K] {
+	encode := c.encode
+	c.encode = func(k K) ([]byte, error) {
+		b, err := encode(k)
+		if err != nil {
+			return nil, err
+		}
+		if back, err := c.decode(b); err != nil || back != k {
+			return nil, fmt.Errorf("key %v is encoded as %q, and that is decoded as %v (%v): "+
+				"DecodeKey must be the way back of EncodeKey", k, b, back, err)
+		}
+		return b, nil
+	}
+	return c
+}
+
+// A valueCodec makes bytes of values, and back.
+type valueCodec[V any] struct {
+	name   string
+	encode func(V) ([]byte, error)
+	decode func([]byte) (V, error)
+}
+
+func jsonCodec[V any]() valueCodec[V] {
+	return valueCodec[V]{"json",
+		func(v V) ([]byte, error) { return json.Marshal(v) },
+		func(b []byte) (v V, err error) {
+			err = json.Unmarshal(b, &v)
+			return v, err
+		}}
+}

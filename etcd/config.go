@@ -1,0 +1,108 @@
+package etcd
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// Config configures [Open]. Every field that is zero means the default, but for Schema, Prefix and
+// the endpoints of Client, which must be given.
+type Config struct {
+	// Client says where etcd is, and by which certificates and user: see [clientv3.Config]. Where it
+	// does not say otherwise the connection is probed every 10 seconds, and the client logs nothing:
+	// what it would log are errors that it returns, or tries again.
+	Client clientv3.Config
+
+	// Prefix is what the names of all keys in etcd begin with. It ends with a slash. Nobody else may
+	// write there.
+	Prefix string
+
+	// Schema has the tables. It can be opened by one DB.
+	Schema *Schema
+
+	// MaxAttempts is how often the function of an Update may run. Default: 100.
+	MaxAttempts int
+
+	// MaxInFlight is how many commits may be on their way at a time; further ones wait. Default: 64.
+	MaxInFlight int
+
+	// MaxTxnOps and MaxRequestBytes are what the servers allow, by --max-txn-ops and
+	// --max-request-bytes. Default: 128 and 1.5 MiB, as theirs.
+	MaxTxnOps       int
+	MaxRequestBytes int
+
+	// RequestTimeout is how long to wait for the answer to one request, and ResolveTimeout how long
+	// Update tries to find out what has become of one that was not answered, before it returns
+	// [ErrOutcomeUnknown]. Default: 5 seconds, and 15 seconds.
+	RequestTimeout time.Duration
+	ResolveTimeout time.Duration
+
+	// Heartbeat is how often the replica looks whether its watch goes on, and whether the cluster
+	// still has the history that it had. Default: 5 seconds.
+	Heartbeat time.Duration
+
+	// Logger is told, at level Warn, when the watch begins anew or everything is loaded anew, and at
+	// level Error when the replica fails. Default: nobody is told.
+	Logger *slog.Logger
+
+	_ struct{}
+}
+
+// withDefaults returns a copy with the defaults put in, or what is wrong.
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.Schema == nil:
+		return c, fmt.Errorf("etcd: Open: Config.Schema is nil, want one by etcd.NewSchema")
+	case c.Prefix == "" || !strings.HasSuffix(c.Prefix, "/"):
+		return c, fmt.Errorf("etcd: Open: Config.Prefix is %q, want one that ends with a slash", c.Prefix)
+	case len(c.Client.Endpoints) == 0:
+		return c, fmt.Errorf("etcd: Open: Config.Client.Endpoints is empty, want the addresses of members")
+	}
+	for _, f := range []struct {
+		name string
+		at   *int
+		def  int
+	}{
+		{"MaxAttempts", &c.MaxAttempts, 100},
+		{"MaxInFlight", &c.MaxInFlight, 64},
+		{"MaxTxnOps", &c.MaxTxnOps, 128},
+		{"MaxRequestBytes", &c.MaxRequestBytes, 3 << 19},
+	} {
+		if *f.at < 0 {
+			return c, fmt.Errorf("etcd: Open: Config.%s is %d, want 0 or more", f.name, *f.at)
+		}
+		if *f.at == 0 {
+			*f.at = f.def
+		}
+	}
+	for _, f := range []struct {
+		name string
+		at   *time.Duration
+		def  time.Duration
+	}{
+		{"RequestTimeout", &c.RequestTimeout, 5 * time.Second},
+		{"ResolveTimeout", &c.ResolveTimeout, 15 * time.Second},
+		{"Heartbeat", &c.Heartbeat, 5 * time.Second},
+		{"Client.DialKeepAliveTime", &c.Client.DialKeepAliveTime, 10 * time.Second},
+		{"Client.DialKeepAliveTimeout", &c.Client.DialKeepAliveTimeout, 5 * time.Second},
+	} {
+		if *f.at < 0 {
+			return c, fmt.Errorf("etcd: Open: Config.%s is %v, want 0 or more", f.name, *f.at)
+		}
+		if *f.at == 0 {
+			*f.at = f.def
+		}
+	}
+	if c.Client.Logger == nil {
+		c.Client.Logger = zap.NewNop()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}

@@ -1,0 +1,184 @@
+package etcd
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"sync"
+	"sync/atomic"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/mvccmap/mvccmap/internal/replicate"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A DB is a replica: the tables of a [Schema], as they are kept in etcd for all processes that have
+// opened them. Use [Open]. Methods may be called by any number of goroutines.
+type DB struct {
+	cfg    Config
+	keys   keys
+	client *clientv3.Client
+	schema *Schema
+	local  *mvcc.DB
+	hooks  replicate.DB
+	self   string // names the process in slots and guards
+
+	ctx     context.Context // ends with Close
+	stop    context.CancelFunc
+	workers sync.WaitGroup
+	closing atomic.Bool
+	applied *applied
+
+	cluster uint64 // the ID
+	history history
+	exact   exact
+	slots   slots
+	blind   combiner
+	turns   chan struct{} // has an element while an Update has its turn
+	barrier barrier
+	figures figures
+}
+
+// Open connects to etcd, loads all records under the prefix, and goes on to follow what is committed
+// there by any process, until [DB.Close], or until the replica fails, see [DB.Err]. It waits for all
+// that, at most until ctx ends.
+//
+// If it fails it may be called again, with the same schema, unless what it has loaded could not be
+// decoded. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError],
+// if the tables of the schema are kept in another encoding. Tables that are new are added.
+func Open(ctx context.Context, cfg Config) (*DB, error) {
+	if ctx == nil {
+		panic("etcd: Open: ctx is nil, want context.Background() or another one")
+	}
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.Schema.open(); err != nil {
+		return nil, err
+	}
+	empty := cfg.Schema.db.Epoch()
+	client, err := clientv3.New(cfg.Client)
+	if err != nil {
+		cfg.Schema.reopen()
+		return nil, fmt.Errorf("etcd: Open: %w", err)
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails
+	db := &DB{cfg: cfg, keys: keys{cfg.Prefix}, client: client, schema: cfg.Schema, local: cfg.Schema.db,
+		hooks: replicate.Of(cfg.Schema.db), self: hex.EncodeToString(id[:]), applied: newApplied(),
+		turns: make(chan struct{}, 1)}
+	db.ctx, db.stop = context.WithCancel(context.Background())
+	db.slots.init(db)
+	if err := db.begin(ctx); err != nil {
+		db.stop()
+		if db.local.Epoch() == empty {
+			cfg.Schema.reopen()
+		}
+		return nil, errors.Join(fmt.Errorf("etcd: Open: %w", err), client.Close())
+	}
+	db.workers.Go(db.follow)
+	db.workers.Go(db.beat)
+	return db, nil
+}
+
+// begin does what Open has to wait for.
+func (db *DB) begin(ctx context.Context) error {
+	if err := db.checkServers(ctx); err != nil {
+		return err
+	}
+	if err := db.agree(ctx); err != nil {
+		return err
+	}
+	l, err := db.load(ctx)
+	if err != nil {
+		return err
+	}
+	return db.replay(l)
+}
+
+// Close ends the replica: Updates that are under way find out what has become of them, for up to
+// [Config.ResolveTimeout], and others return [ErrClosed]. The local tables stay, and can be read.
+func (db *DB) Close() error {
+	if db.closing.Swap(true) {
+		return nil
+	}
+	db.applied.end(ErrClosed)
+	db.slots.drain()
+	db.stop()
+	db.workers.Wait()
+	err := db.client.Close()
+	db.local.Close()
+	if errors.Is(err, context.Canceled) {
+		err = nil // as of a connection that is given up
+	}
+	return err
+}
+
+// Err returns why the replica has failed or was closed, nil if it goes on. One that has failed can be
+// read: it stays as it is. Every Update and Sync returns the same error. The program opens another
+// one, with another Schema, or ends.
+func (db *DB) Err() error { return db.applied.err() }
+
+// Failed is closed when the replica has failed or was closed.
+func (db *DB) Failed() <-chan struct{} { return db.applied.endedAt }
+
+// fail ends the replica.
+func (db *DB) fail(why error) {
+	if db.applied.end(why) {
+		db.cfg.Logger.Error("etcd: the replica has failed", "prefix", db.cfg.Prefix, "error", why)
+	}
+}
+
+// View calls fn with a snapshot of the tables as of one revision: the newest that this process has
+// applied, which may be behind what others have committed. It never waits for the network, and works
+// while etcd does not. It is [mvcc.DB.View] in every respect.
+func (db *DB) View(fn func(s mvcc.DBSnapshot) error) error { return db.local.View(fn) }
+
+// Snapshot opens a snapshot, which the caller closes, see [mvcc.DB.Snapshot].
+func (db *DB) Snapshot() mvcc.DBSnapshot { return db.local.Snapshot() }
+
+// SnapshotAt opens a snapshot as of a revision that this process still has, see [mvcc.DB.SnapshotAt]
+// and [mvcc.Options.Retain].
+func (db *DB) SnapshotAt(revision uint64) (mvcc.DBSnapshot, error) {
+	return db.local.SnapshotAt(revision)
+}
+
+// Watch watches all tables, see [mvcc.DB.Watch]. The epochs of the commits are revisions. When
+// everything was loaded anew, what has changed comes as one commit.
+func (db *DB) Watch(
+	ctx context.Context, opts *mvcc.DBWatchOptions,
+) iter.Seq2[mvcc.DBCommit, error] {
+	return db.local.Watch(ctx, opts)
+}
+
+// Follow keeps something that is derived from the tables in step, see [mvcc.DB.Follow].
+func (db *DB) Follow(
+	ctx context.Context, opts *mvcc.FollowOptions,
+	begin func(s mvcc.DBSnapshot) error, apply func(c mvcc.DBCommit) error,
+) error {
+	return db.local.Follow(ctx, opts, begin, apply)
+}
+
+// Diff returns what differs between two snapshots, see [mvcc.DB.Diff].
+func (db *DB) Diff(newer, older mvcc.DBSnapshot) mvcc.DBCommit { return db.local.Diff(newer, older) }
+
+// Save writes the tables as of one revision as a backup, see [mvcc.DB.Save]: for other programs. A
+// replica is not loaded from it.
+func (db *DB) Save(
+	ctx context.Context, w io.Writer, codec mvcc.Codec, opts *mvcc.SaveOptions,
+) (mvcc.Backup, error) {
+	return db.local.Save(ctx, w, codec, opts)
+}
+
+// Epoch returns the newest revision that this process has applied.
+func (db *DB) Epoch() uint64 { return db.local.Epoch() }
+
+// Sources returns the figures of the local tables, for package profiling and module otel, see
+// [mvcc.DB.Sources].
+func (db *DB) Sources(name string) map[string]func() mvcc.Stats { return db.local.Sources(name) }

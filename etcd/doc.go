@@ -1,0 +1,35 @@
+// Package etcd keeps the tables of a database in an etcd cluster, for several processes: each of them
+// has all tables in its memory, as an [mvcc.DB] that follows what is committed in the cluster. A
+// transaction reads there at the speed of memory, as of one moment, and is committed in etcd, in one
+// request, if nothing that it has read was written meanwhile by any process.
+//
+//	schema := etcd.NewSchema(nil)
+//	accounts := etcd.NewTable[string, Account](schema, "accounts", nil)
+//	db, err := etcd.Open(ctx, etcd.Config{
+//		Client: clientv3.Config{Endpoints: []string{"10.0.0.1:2379", "10.0.0.2:2379", "10.0.0.3:2379"}},
+//		Prefix: "bank/",
+//		Schema: schema,
+//	})
+//	...
+//	err = db.Update(ctx, func(tx mvcc.DBTx) error {
+//		in := accounts.In(tx)
+//		from, _ := in.Get("alice")
+//		...
+//		in.Set("alice", from)
+//		return nil
+//	})
+//
+// What it promises:
+//
+//   - Transactions that write are strictly serializable over all processes, whatever a process has
+//     read from: see [DB.Update].
+//   - A [DB.View] sees the state after some commit, all of it, and never goes back. It may be behind
+//     other processes; [DB.Sync] and [DB.WaitFor] wait until it is not. It works without etcd.
+//   - After Update the process sees what it has written.
+//   - Update says what has become of a transaction, also if a connection breaks, once; or
+//     [ErrOutcomeUnknown], if etcd cannot be asked for a long time.
+//   - Epochs are revisions of etcd.
+//
+// Records do not expire, and there are no migrations. docs/scale-out.md says when to use it, how to
+// run the servers, and what failures look like.
+package etcd

@@ -1,0 +1,144 @@
+package etcd
+
+import (
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+var (
+	// ErrOutcomeUnknown is what [DB.Update] returns if etcd could not be asked, for
+	// [Config.ResolveTimeout], whether a transaction was committed: it was, or it will never be. No
+	// other error of Update leaves that open.
+	ErrOutcomeUnknown = errors.New("etcd: it is not known whether the transaction was committed")
+
+	// ErrHistoryLost says that the cluster no longer has what this replica has seen committed: it was
+	// restored from a backup, say, or is another one. The replica has failed, see [DB.Err].
+	ErrHistoryLost = errors.New("etcd: the cluster has lost commits that this replica has seen")
+
+	// ErrForeignWriter says that somebody else than this module has written a record. The replica has
+	// failed, see [DB.Err].
+	ErrForeignWriter = errors.New("etcd: a record was written by somebody else than this module")
+
+	// ErrClosed is what methods return after [DB.Close].
+	ErrClosed = errors.New("etcd: the database is closed")
+
+	// ErrNoSpace says that the cluster is full, see --quota-backend-bytes: nothing was committed.
+	ErrNoSpace = errors.New("etcd: the cluster is out of space, see --quota-backend-bytes")
+)
+
+// A ConflictError says that a transaction has run [Config.MaxAttempts] times, and that something that
+// it had read was written by others each time: nothing was committed. It wraps [mvcc.ErrConflict].
+type ConflictError struct {
+	Attempts int
+	// Revision is that of the newest commit when the last attempt failed.
+	Revision uint64
+	// Table and Key are what the last attempt has read and was written since, as far as that is known
+	// here: Key is nil if it is not, or was in a range, and Table then is one that was read.
+	Table string
+	Key   any
+	_     struct{}
+}
+
+func (e *ConflictError) Error() string {
+	where := ""
+	if e.Table != "" {
+		where = fmt.Sprintf(" over table %q", e.Table)
+	}
+	if e.Key != nil {
+		where += fmt.Sprintf(", key %v", e.Key)
+	}
+	return fmt.Sprintf("etcd: %v%s: %d attempts, the last one against revision %d", mvcc.ErrConflict, where,
+		e.Attempts, e.Revision)
+}
+
+// Unwrap returns [mvcc.ErrConflict].
+func (e *ConflictError) Unwrap() error { return mvcc.ErrConflict }
+
+// A TooLargeError says that a transaction is larger than the servers allow. It was not sent: nothing
+// was committed.
+type TooLargeError struct {
+	// Ops is how many records it writes, with one for each table and one for the outcome, and Bytes
+	// about how long the request would be.
+	Ops, Bytes int
+	// MaxOps and MaxBytes are [Config.MaxTxnOps] and [Config.MaxRequestBytes].
+	MaxOps, MaxBytes int
+	_                struct{}
+}
+
+func (e *TooLargeError) Error() string {
+	if e.Ops > e.MaxOps {
+		return fmt.Sprintf("etcd: the transaction has %d operations, and --max-txn-ops of the servers "+
+			"(Config.MaxTxnOps) is %d", e.Ops, e.MaxOps)
+	}
+	return fmt.Sprintf("etcd: the transaction has about %d bytes, and --max-request-bytes of the servers "+
+		"(Config.MaxRequestBytes) is %d", e.Bytes, e.MaxBytes)
+}
+
+// A VersionError says that a server loses data in ways that later versions do not: Open refuses it.
+type VersionError struct {
+	Endpoint, Version string
+	// Want are the oldest versions that will do.
+	Want string
+	// Why names the faults.
+	Why string
+	_   struct{}
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("etcd: the server at %s has version %s, want %s or newer: %s", e.Endpoint,
+		e.Version, e.Want, e.Why)
+}
+
+// A SchemaError says that what is kept under the prefix is not what the schema says.
+type SchemaError struct {
+	Table string // "" if it is about all of it
+	// Kept is what is there, and Want what the schema has.
+	Kept, Want string
+	_          struct{}
+}
+
+func (e *SchemaError) Error() string {
+	if e.Table == "" {
+		return fmt.Sprintf("etcd: what is kept under the prefix has format %s, want %s", e.Kept, e.Want)
+	}
+	return fmt.Sprintf("etcd: table %q is kept as %s, and the schema has %s", e.Table, e.Kept, e.Want)
+}
+
+// A CodecError says that a record could not be encoded, so that nothing was committed; or that what
+// is kept could not be decoded, so that the replica has failed, see [DB.Err].
+type CodecError struct {
+	Table string
+	// Name is the key in etcd, without the prefix and the table.
+	Name string
+	Err  error
+	_    struct{}
+}
+
+func (e *CodecError) Error() string {
+	return fmt.Sprintf("etcd: table %q, key %q: %v", e.Table, e.Name, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *CodecError) Unwrap() error { return e.Err }
+
+// definite reports whether an error of a request says that it has not been applied, and never will
+// be. [rpctypes.ErrNoSpace] is none: the request that fills the cluster is applied, and fails.
+func definite(err error) bool {
+	for _, e := range []error{rpctypes.ErrTooManyOps, rpctypes.ErrRequestTooLarge,
+		rpctypes.ErrTooManyRequests, rpctypes.ErrDuplicateKey, rpctypes.ErrEmptyKey,
+		rpctypes.ErrPermissionDenied, rpctypes.ErrUserEmpty, rpctypes.ErrInvalidAuthToken} {
+		if isRPC(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRPC reports whether an error of the client is one of the server's.
+func isRPC(err, want error) bool {
+	return err != nil && rpctypes.Error(err) == want
+}

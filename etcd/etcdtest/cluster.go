@@ -1,0 +1,233 @@
+package etcdtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+)
+
+// A spec is what a member has to know. It is given to the process in its environment.
+type spec struct {
+	Name, Dir, Client, Peer, Cluster string
+	Quota                            int64
+}
+
+const environment = "MVCCMAP_ETCDTEST_MEMBER"
+
+// Main runs a member, and does not return, if the process was started for that. A program that calls
+// [Start] calls it first of all.
+func Main() {
+	text := os.Getenv(environment)
+	if text == "" {
+		return
+	}
+	err := run(text)
+	fmt.Fprintln(os.Stderr, "etcdtest: a member has ended:", err)
+	os.Exit(1)
+}
+
+func run(text string) error {
+	var s spec
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return err
+	}
+	go func() { // it does not survive the program that has started it
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		os.Exit(0)
+	}()
+	cfg := embed.NewConfig()
+	cfg.Name, cfg.Dir, cfg.LogLevel, cfg.UnsafeNoFsync = s.Name, s.Dir, "panic", true
+	cfg.QuotaBackendBytes = s.Quota
+	client, err := url.Parse(s.Client)
+	if err != nil {
+		return err
+	}
+	peer, err := url.Parse(s.Peer)
+	if err != nil {
+		return err
+	}
+	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{*peer}, []url.URL{*peer}
+	cfg.InitialCluster = s.Cluster
+	e, err := embed.StartEtcd(cfg)
+	if err != nil {
+		return err
+	}
+	return <-e.Err()
+}
+
+// A Cluster is members that run on this machine, without fsync: it is for processes that are killed,
+// and not for machines that lose power.
+type Cluster struct {
+	specs []spec
+	mu    sync.Mutex
+	runs  []*exec.Cmd // nil where a member was killed
+}
+
+// Start starts a cluster of n members, with their data in folders of dir, and waits until it
+// answers. quota is --quota-backend-bytes, 0 for the default.
+func Start(ctx context.Context, n int, dir string, quota int64) (*Cluster, error) {
+	c := &Cluster{runs: make([]*exec.Cmd, n)}
+	var all []string
+	for i := range n {
+		client, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		peer, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		name := fmt.Sprint("m", i)
+		all = append(all, name+"="+peer)
+		c.specs = append(c.specs, spec{Name: name, Dir: filepath.Join(dir, name), Client: client, Peer: peer,
+			Quota: quota})
+	}
+	for i := range c.specs {
+		c.specs[i].Cluster = strings.Join(all, ",")
+		if err := c.Run(i); err != nil {
+			return nil, errors.Join(err, c.Stop())
+		}
+	}
+	if err := c.wait(ctx); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return "http://" + l.Addr().String(), nil
+}
+
+// wait waits until all members answer.
+func (c *Cluster) wait(ctx context.Context) error {
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for _, s := range c.specs {
+		for {
+			ask, cancel := context.WithTimeout(ctx, time.Second)
+			status, err := client.Status(ask, s.Client)
+			cancel()
+			if err == nil && status.Leader != 0 {
+				break
+			}
+			if ctx.Err() != nil {
+				return fmt.Errorf("etcdtest: member %s does not answer: %w", s.Name, errors.Join(ctx.Err(), err))
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	return nil
+}
+
+// Endpoints returns the addresses of the members.
+func (c *Cluster) Endpoints() (list []string) {
+	for _, s := range c.specs {
+		list = append(list, s.Client)
+	}
+	return list
+}
+
+// Dir returns the folder of a member's data.
+func (c *Cluster) Dir(i int) string { return c.specs[i].Dir }
+
+// Pid returns the process ID of a member, 0 if it was killed by [Cluster.Kill].
+func (c *Cluster) Pid(i int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.runs[i] == nil {
+		return 0
+	}
+	return c.runs[i].Process.Pid
+}
+
+// Client returns a client of the cluster, which the caller closes.
+func (c *Cluster) Client() (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Logger: zap.NewNop()})
+}
+
+// Run runs a member, which must not be running.
+func (c *Cluster) Run(i int) error {
+	text, err := json.Marshal(c.specs[i])
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), environment+"="+string(text))
+	cmd.Stderr = os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil { // which ends with this program
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.runs[i] = cmd
+	return nil
+}
+
+// Kill kills a member, by SIGKILL where there are signals. A second call does nothing.
+func (c *Cluster) Kill(i int) error {
+	c.mu.Lock()
+	cmd := c.runs[i]
+	c.runs[i] = nil
+	c.mu.Unlock()
+	if cmd == nil {
+		return nil
+	}
+	err := cmd.Process.Kill()
+	_ = cmd.Wait() // says that it was killed
+	return err
+}
+
+// Leader returns the number of the member that leads.
+func (c *Cluster) Leader(ctx context.Context) (int, error) {
+	client, err := c.Client()
+	if err != nil {
+		return 0, err
+	}
+	defer client.Close()
+	for i, s := range c.specs {
+		ask, cancel := context.WithTimeout(ctx, time.Second)
+		status, err := client.Status(ask, s.Client)
+		cancel()
+		if err == nil && status.Leader == status.Header.MemberId {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("etcdtest: no member says that it leads")
+}
+
+// Stop kills all members.
+func (c *Cluster) Stop() (err error) {
+	for i := range c.runs {
+		err = errors.Join(err, c.Kill(i))
+	}
+	return err
+}

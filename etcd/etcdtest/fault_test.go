@@ -1,0 +1,414 @@
+package etcdtest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// The outcome of each Update is known, and its effect is there once or not at all, whatever becomes of
+// the request and its answer: also if the request arrives after Update has tried again.
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fault{
+		"the answer is lost": func(ctx context.Context, send func(context.Context) error) error {
+			_ = send(ctx)
+			return errBroken
+		},
+		"the request is lost": func(context.Context, func(context.Context) error) error { return errBroken },
+		"the context ends while the answer comes": func(ctx context.Context, send func(context.Context) error) error {
+			_ = send(ctx)
+			return context.DeadlineExceeded
+		},
+	} {
+		for kind, add := range adders {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				t.Parallel()
+				p := open(t, shared(t), newPrefix(), nil)
+				p.set(t, p.a, "x", 10)
+				for i := range 3 {
+					p.wire.once(f)
+					require.NoError(t, p.Update(within(t), add(p)))
+					v, _ := p.a.Load("x")
+					require.Equal(t, 11+i, v)
+				}
+				require.EqualValues(t, 3, p.Stats().Unclear)
+			})
+		}
+	}
+	for kind, add := range adders {
+		t.Run("the request comes late, "+kind, func(t *testing.T) {
+			t.Parallel()
+			p := open(t, shared(t), newPrefix(), nil)
+			p.set(t, p.a, "x", 10)
+			for i := range 3 {
+				late := make(chan func(context.Context) error, 1)
+				p.wire.once(func(_ context.Context, send func(context.Context) error) error {
+					late <- send
+					return errBroken
+				})
+				require.NoError(t, p.Update(within(t), add(p)))
+				require.NoError(t, (<-late)(within(t)))
+				_, err := p.Sync(within(t))
+				require.NoError(t, err)
+				v, _ := p.a.Load("x")
+				require.Equal(t, 11+i, v)
+			}
+		})
+	}
+}
+
+// adders are ways to add 1 to x.
+var adders = map[string]func(p *process) func(tx mvcc.DBTx) error{
+	"read and written": func(p *process) func(tx mvcc.DBTx) error {
+		return func(tx mvcc.DBTx) error {
+			v, _ := p.a.In(tx).Get("x")
+			p.a.In(tx).Set("x", v+1)
+			return nil
+		}
+	},
+	"merged": func(p *process) func(tx mvcc.DBTx) error {
+		return func(tx mvcc.DBTx) error {
+			p.a.In(tx).Merge("x", func(old int, _ bool) int { return old + 1 })
+			return nil
+		}
+	},
+}
+
+// A request that comes late does nothing, not even if it compares nothing that was read.
+func TestLateBlindWrite(t *testing.T) {
+	t.Parallel()
+	p := open(t, shared(t), newPrefix(), nil)
+	p.set(t, p.a, "x", 0)
+	late := make(chan func(context.Context) error, 1)
+	p.wire.once(func(_ context.Context, send func(context.Context) error) error {
+		late <- send
+		return errBroken
+	})
+	p.set(t, p.a, "x", 1)
+	p.set(t, p.a, "x", 2)
+	require.NoError(t, (<-late)(within(t)))
+	_, err := p.Sync(within(t))
+	require.NoError(t, err)
+	v, _ := p.a.Load("x")
+	require.Equal(t, 2, v)
+}
+
+// If nobody can be asked, Update says that the outcome is not known. What was sent may come later, and
+// the process goes on to work.
+func TestOutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) { cfg.ResolveTimeout = 100 * time.Millisecond })
+	p.set(t, p.a, "x", 10)
+	sends := make(chan func(context.Context) error, 100)
+	f := fault(func(_ context.Context, send func(context.Context) error) error {
+		select {
+		case sends <- send:
+		default:
+		}
+		return errBroken
+	})
+	p.wire.fault.Store(&f)
+	require.ErrorIs(t, p.Update(within(t), adders["read and written"](p)), etcd.ErrOutcomeUnknown)
+	p.wire.fault.Store(nil)
+	require.NoError(t, (<-sends)(within(t)))
+	_, err := p.Sync(within(t))
+	require.NoError(t, err)
+	require.NoError(t, p.Update(within(t), adders["read and written"](p)))
+	v, _ := p.a.Load("x")
+	require.Equal(t, 12, v)
+	require.EqualValues(t, 1, p.Stats().Unknown)
+}
+
+// A context that ends while a commit is under way: either it was committed, and Update says nil, or
+// not, and it never will be.
+func TestContextEnds(t *testing.T) {
+	t.Parallel()
+	p := open(t, shared(t), newPrefix(), nil)
+	p.set(t, p.a, "x", 0)
+	mine := errors.New("mine")
+	for _, applied := range []bool{true, false} {
+		ctx, cancel := context.WithCancelCause(within(t))
+		p.wire.once(func(inner context.Context, send func(context.Context) error) error {
+			if applied {
+				_ = send(inner)
+			}
+			cancel(mine)
+			return inner.Err()
+		})
+		err := p.Update(ctx, adders["read and written"](p))
+		if applied {
+			require.NoError(t, err)
+		} else {
+			require.ErrorIs(t, err, mine)
+		}
+		_, err = p.Sync(within(t))
+		require.NoError(t, err)
+		v, _ := p.a.Load("x")
+		require.Equal(t, 1, v)
+	}
+}
+
+// A process without a connection goes on to read; its updates fail or wait; and when it is back it
+// has what others have done meanwhile, also if the revisions in between are compacted: then in one
+// commit, while snapshots stay what they are.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	for _, compacted := range []bool{false, true} {
+		c, prefix := start(t, 1, 0), newPrefix() // one of its own: it is compacted
+		p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
+		q.set(t, q.a, "x", 1)
+		q.set(t, q.a, "gone", 1)
+		q.set(t, q.a, "kept", 1)
+		_, err := p.Sync(within(t))
+		require.NoError(t, err)
+		before := p.Snapshot()
+		p.gate.set(true)
+		for i := range 5 {
+			q.set(t, q.a, "x", 2+i)
+		}
+		q.delete(t, q.a, "gone")
+		last := q.set(t, q.b, "new", 3)
+		if compacted {
+			client, err := c.Client()
+			require.NoError(t, err)
+			_, err = client.Compact(within(t), int64(last))
+			require.NoError(t, err)
+			require.NoError(t, client.Close())
+		}
+		v, _ := p.a.Load("x")
+		require.Equal(t, 1, v)
+		short, cancel := context.WithTimeout(within(t), 100*time.Millisecond)
+		_, err = p.Sync(short)
+		require.Error(t, err)
+		cancel()
+		p.gate.set(false)
+		require.NoError(t, p.WaitFor(within(t), last))
+		require.NoError(t, p.View(func(s mvcc.DBSnapshot) error {
+			v, _ := p.a.At(s).Get("x")
+			require.Equal(t, 6, v)
+			require.False(t, p.a.At(s).Has("gone"))
+			key, _, _ := p.byTen.First(p.b.At(s), 3)
+			require.Equal(t, "new", key)
+			return nil
+		}))
+		v, _ = p.a.At(before).Get("x")
+		require.Equal(t, 1, v)
+		require.True(t, p.a.At(before).Has("gone"))
+		before.Close()
+		want := uint64(0)
+		if compacted {
+			want = 1
+		}
+		require.Equal(t, want, p.Stats().Resyncs)
+		for _, key := range []string{"x", "kept"} { // what has changed, and what has not
+			runs := 0
+			require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+				runs++
+				v, _ := p.a.In(tx).Get(key)
+				p.a.In(tx).Set(key, v+1)
+				return nil
+			}))
+			require.Equal(t, 1, runs)
+		}
+		require.NoError(t, p.Err())
+	}
+}
+
+// A replica notices that the cluster has lost what it has seen, and fails: it can be read, and nothing
+// can be written.
+func TestHistoryLost(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []bool{false, true} { // the cluster has got further since
+		c, prefix := start(t, 1, 0), newPrefix()
+		p := open(t, c, prefix, nil)
+		p.set(t, p.a, "x", 1)
+		require.NoError(t, c.Kill(0))
+		backup := t.TempDir()
+		require.NoError(t, os.CopyFS(backup, os.DirFS(c.Dir(0))))
+		require.NoError(t, c.Run(0))
+		p.set(t, p.a, "x", 2)
+		p.gate.set(true)
+		require.NoError(t, c.Kill(0))
+		require.NoError(t, os.RemoveAll(c.Dir(0)))
+		require.NoError(t, os.CopyFS(c.Dir(0), os.DirFS(backup)))
+		require.NoError(t, c.Run(0))
+		if ahead {
+			q := open(t, c, prefix, nil)
+			for i := range 10 {
+				q.set(t, q.a, "other", i)
+			}
+		}
+		p.gate.set(false)
+		select {
+		case <-p.Failed():
+		case <-time.After(patience / 2):
+			require.Fail(t, "it was not noticed")
+		}
+		require.ErrorIs(t, p.Err(), etcd.ErrHistoryLost)
+		require.ErrorIs(t, p.Update(within(t), adders["merged"](p)), etcd.ErrHistoryLost)
+		v, _ := p.a.Load("x")
+		require.Equal(t, 2, v)
+	}
+}
+
+// A record that is written without the guard of its table is noticed.
+func TestForeignWriter(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	p := open(t, c, prefix, nil)
+	client, err := c.Client()
+	require.NoError(t, err)
+	defer client.Close()
+	_, err = client.Put(within(t), prefix+"t/a/x", "1")
+	require.NoError(t, err)
+	<-p.Failed()
+	require.ErrorIs(t, p.Err(), etcd.ErrForeignWriter)
+}
+
+// A cluster without space refuses, and says so for what was not committed only.
+func TestNoSpace(t *testing.T) {
+	t.Parallel()
+	c := start(t, 1, 400_000)
+	s := etcd.NewSchema(nil)
+	texts := etcd.NewTable[int, []byte](s, "texts", nil)
+	prefix := newPrefix()
+	p, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
+	require.NoError(t, err)
+	defer p.Close()
+	for i := 0; ; i++ {
+		err := p.Update(within(t), func(tx mvcc.DBTx) error {
+			texts.In(tx).Has(i) // not blind
+			texts.In(tx).Set(i, make([]byte, 40_000))
+			return nil
+		})
+		client, dialed := c.Client()
+		require.NoError(t, dialed)
+		got, asked := client.Get(within(t), prefix+"t/texts/", clientv3.WithPrefix())
+		require.NoError(t, asked)
+		require.NoError(t, client.Close())
+		if err != nil {
+			require.ErrorIs(t, err, etcd.ErrNoSpace)
+			require.Len(t, got.Kvs, i, "what was refused is there")
+			break
+		}
+		require.Len(t, got.Kvs, i+1, "what was committed is not there")
+	}
+}
+
+// Several goroutines that increment a counter by Merge go together.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
+	var all sync.WaitGroup
+	const each, goroutines = 20, 8
+	for _, p := range []*process{p, q} {
+		for range goroutines {
+			all.Go(func() {
+				for range each {
+					if err := p.Update(within(t), adders["merged"](p)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	_, err := p.Sync(within(t))
+	require.NoError(t, err)
+	v, _ := p.a.Load("x")
+	require.Equal(t, 2*each*goroutines, v)
+	require.EqualValues(t, each*goroutines, p.Stats().Commits)
+}
+
+// Goroutines of several processes that read and write the same record all get through: those that lose
+// again and again take turns.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	const each, goroutines = 5, 24
+	var all sync.WaitGroup
+	processes := []*process{open(t, c, prefix, nil), open(t, c, prefix, nil)}
+	for _, p := range processes {
+		for range goroutines {
+			all.Go(func() {
+				for range each {
+					if err := p.Update(within(t), adders["read and written"](p)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	_, err := processes[0].Sync(within(t))
+	require.NoError(t, err)
+	v, _ := processes[0].a.Load("x")
+	require.Equal(t, 2*each*goroutines, v)
+	t.Logf("%+v", processes[0].Stats())
+}
+
+// Close waits for what is under way, and leaves nothing of the process behind.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	p := open(t, c, prefix, nil)
+	p.set(t, p.a, "x", 1)
+	sent, answer := make(chan bool), make(chan bool)
+	p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
+		err := send(ctx)
+		close(sent)
+		<-answer
+		return err
+	})
+	done := make(chan error, 1)
+	go func() {
+		done <- p.Update(within(t), adders["read and written"](p))
+	}()
+	<-sent
+	closed := make(chan error, 1)
+	go func() { closed <- p.Close() }()
+	<-p.Failed()
+	require.Empty(t, closed)
+	close(answer)
+	require.NoError(t, <-closed)
+	require.NoError(t, <-done)
+	v, _ := open(t, c, prefix, nil).a.Load("x")
+	require.Equal(t, 2, v)
+	client, err := c.Client()
+	require.NoError(t, err)
+	defer client.Close()
+	got, err := client.Get(within(t), prefix+"s/", clientv3.WithPrefix())
+	require.NoError(t, err)
+	require.Empty(t, got.Kvs)
+	require.NoError(t, p.Close()) // once more
+}
+
+// A function given to Merge that panics does so in its own goroutine, and no other is concerned.
+func TestMergePanics(t *testing.T) {
+	t.Parallel()
+	p := open(t, shared(t), newPrefix(), nil)
+	calls := 0
+	require.PanicsWithValue(t, "mine", func() {
+		_ = p.Update(within(t), func(tx mvcc.DBTx) error {
+			p.a.In(tx).Merge("x", func(int, bool) int {
+				if calls++; calls > 1 {
+					panic("mine")
+				}
+				return 1
+			})
+			return nil
+		})
+	})
+	require.NoError(t, p.Update(within(t), adders["merged"](p)))
+}

@@ -1,0 +1,195 @@
+package etcdtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+func TestMain(m *testing.M) {
+	Main()
+	if where := os.Getenv(counting); where != "" {
+		fmt.Fprintln(os.Stderr, count(where))
+		os.Exit(1)
+	}
+	code := m.Run()
+	if one.cluster != nil {
+		_ = one.cluster.Stop()
+		_ = os.RemoveAll(one.dir)
+	}
+	os.Exit(code)
+}
+
+// patience is far more than anything takes.
+const patience = 2 * time.Minute
+
+func within(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// one is a cluster of one member that tests share, each with a prefix of its own.
+var one struct {
+	sync.Once
+	cluster *Cluster
+	dir     string
+	err     error
+	number  atomic.Int64
+}
+
+func shared(t testing.TB) *Cluster {
+	t.Helper()
+	one.Do(func() {
+		if one.dir, one.err = os.MkdirTemp("", "etcdtest"); one.err == nil {
+			one.cluster, one.err = Start(within(t), 1, one.dir, 0)
+		}
+	})
+	require.NoError(t, one.err)
+	return one.cluster
+}
+
+// start starts a cluster that ends with the test.
+func start(t testing.TB, n int, quota int64) *Cluster {
+	t.Helper()
+	c, err := Start(within(t), n, t.TempDir(), quota)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Stop() })
+	return c
+}
+
+func newPrefix() string { return fmt.Sprintf("test%d/", one.number.Add(1)) }
+
+// A process is what one process has: a replica of its own with its own connections, which a test can
+// break.
+type process struct {
+	*etcd.DB
+	a, b  *etcd.Table[string, int]
+	byTen *mvcc.Index[int, string, int]
+	gate  *gate
+	wire  *wire
+}
+
+// open opens a replica.
+func open(t testing.TB, c *Cluster, prefix string, change func(*etcd.Config)) *process {
+	t.Helper()
+	p, err := tryOpen(t, c, prefix, change)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+func tryOpen(t testing.TB, c *Cluster, prefix string, change func(*etcd.Config)) (*process, error) {
+	t.Helper()
+	s := etcd.NewSchema(&mvcc.Options{Retain: time.Hour})
+	p := &process{a: etcd.NewTable[string, int](s, "a", nil), b: etcd.NewOrderedTable[string, int](s, "b", nil),
+		gate: &gate{conns: map[net.Conn]bool{}}, wire: &wire{}}
+	var err error
+	p.byTen, err = etcd.NewIndex(p.b, "by ten", func(_ string, v int) []int { return []int{v % 10} }, nil)
+	require.NoError(t, err)
+	cfg := etcd.Config{Prefix: prefix, Schema: s, RequestTimeout: 3 * time.Second, Heartbeat: time.Second,
+		Client: clientv3.Config{Endpoints: c.Endpoints(), DialOptions: []grpc.DialOption{
+			grpc.WithContextDialer(p.gate.dial), grpc.WithChainUnaryInterceptor(p.wire.intercept)}}}
+	if change != nil {
+		change(&cfg)
+	}
+	p.DB, err = etcd.Open(within(t), cfg)
+	return p, err
+}
+
+// set commits a value.
+func (p *process) set(t testing.TB, table *etcd.Table[string, int], key string, value int) (rev uint64) {
+	t.Helper()
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		table.In(tx).Set(key, value)
+		tx.OnCommit(func(at uint64) { rev = at })
+		return nil
+	}))
+	return rev
+}
+
+func (p *process) delete(t testing.TB, table *etcd.Table[string, int], key string) {
+	t.Helper()
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		table.In(tx).Delete(key)
+		return nil
+	}))
+}
+
+// A gate is what all connections of a process go through.
+type gate struct {
+	mu    sync.Mutex
+	shut  bool
+	conns map[net.Conn]bool
+}
+
+func (g *gate) dial(ctx context.Context, addr string) (net.Conn, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut {
+		return nil, errors.New("the gate is shut")
+	}
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)
+	if err == nil {
+		g.conns[conn] = true
+	}
+	return conn, err
+}
+
+// set shuts the gate, which breaks all connections, or opens it.
+func (g *gate) set(shut bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut = shut; shut {
+		for conn := range g.conns {
+			_ = conn.Close()
+		}
+		g.conns = map[net.Conn]bool{}
+	}
+}
+
+// A wire can do something else with the requests to commit than to send them.
+type wire struct{ fault atomic.Pointer[fault] }
+
+// A fault is given a function that sends the request, and returns what the client is to see.
+type fault func(ctx context.Context, send func(ctx context.Context) error) error
+
+func (w *wire) intercept(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
+	send := func(ctx context.Context) error { return invoke(ctx, method, req, reply, cc, opts...) }
+	if f := w.fault.Load(); f != nil && method == "/etcdserverpb.KV/Txn" {
+		return (*f)(ctx, send)
+	}
+	return send(ctx)
+}
+
+// once has the next request to commit go through f.
+func (w *wire) once(f fault) {
+	var done atomic.Bool
+	g := fault(func(ctx context.Context, send func(ctx context.Context) error) error {
+		if done.Swap(true) {
+			return send(ctx)
+		}
+		return f(ctx, send)
+	})
+	w.fault.Store(&g)
+}
+
+var errBroken = status.Error(codes.Unavailable, "the connection is broken")

@@ -1,0 +1,355 @@
+package etcdtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// What one process commits all have: the writer when Update returns, others after Sync or WaitFor; and
+// one that opens later. Epochs are revisions everywhere.
+func TestReplicated(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
+	rev := p.set(t, p.a, "x", 1)
+	v, ok := p.a.Load("x")
+	require.True(t, ok)
+	require.Equal(t, 1, v)
+	require.Equal(t, rev, p.Epoch())
+	at, err := q.Sync(within(t))
+	require.NoError(t, err)
+	require.Equal(t, rev, at)
+	v, _ = q.a.Load("x")
+	require.Equal(t, 1, v)
+	second := q.set(t, q.b, "y", 27)
+	require.Greater(t, second, rev)
+	require.NoError(t, p.WaitFor(within(t), second))
+	s, err := p.SnapshotAt(rev)
+	require.NoError(t, err)
+	require.False(t, p.b.At(s).Has("y"))
+	s.Close()
+	require.NoError(t, p.ViewFresh(within(t), func(s mvcc.DBSnapshot) error {
+		key, v, ok := p.byTen.First(p.b.At(s), 7)
+		require.Equal(t, []any{"y", 27, true}, []any{key, v, ok})
+		return nil
+	}))
+	p.delete(t, p.a, "x")
+	r := open(t, c, prefix, nil)
+	require.Zero(t, r.a.Len())
+	require.Equal(t, 1, r.b.Len())
+	require.GreaterOrEqual(t, r.Epoch(), p.Epoch()) // others write to the cluster
+	require.EqualValues(t, 2, p.Stats().Commits)
+	third := r.set(t, r.b, "y", 28) // it was loaded
+	require.NoError(t, r.Update(within(t), func(tx mvcc.DBTx) error {
+		v, _ := r.b.In(tx).Get("y")
+		r.b.In(tx).Set("y", v+1)
+		return nil
+	}))
+	var told []uint64
+	since, err := q.SnapshotAt(second)
+	require.NoError(t, err)
+	defer since.Close()
+	_, err = q.Sync(within(t))
+	require.NoError(t, err)
+	for commit, err := range q.Watch(within(t), &mvcc.DBWatchOptions{Since: since}) {
+		require.NoError(t, err)
+		told = append(told, commit.Epoch)
+		break
+	}
+	require.Len(t, told, 1)
+	require.GreaterOrEqual(t, told[0], third)
+}
+
+// Update does not return before the process has applied its commit: here that is held up.
+func TestUpdateWaits(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	s := etcd.NewSchema(nil)
+	decoding, goOn := make(chan bool), make(chan bool)
+	slow := etcd.NewTable(s, "slow", &etcd.TableOptions[string, int]{Codec: "slow",
+		Encode: func(int) ([]byte, error) { return nil, nil },
+		Decode: func([]byte) (int, error) {
+			decoding <- true
+			<-goOn
+			return 1, nil
+		}})
+	p, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
+	require.NoError(t, err)
+	defer p.Close()
+	release := sync.OnceFunc(func() { close(goOn) })
+	defer release()
+	done := make(chan error, 1)
+	go func() {
+		done <- p.Update(within(t), func(tx mvcc.DBTx) error {
+			slow.In(tx).Set("x", 1)
+			return nil
+		})
+	}()
+	<-decoding
+	q := open(t, c, newPrefix(), nil)
+	for i := range 20 { // the answer has come long since
+		q.set(t, q.a, "x", i)
+	}
+	require.Empty(t, done)
+	require.Zero(t, slow.Len())
+	release()
+	require.NoError(t, <-done)
+	require.Equal(t, 1, slow.Len())
+}
+
+// A transaction runs again if something that it has read is written meanwhile by another process, in
+// whatever way it has read it, and however it is written; and not otherwise.
+func TestConflicts(t *testing.T) {
+	t.Parallel()
+	many := func(n int) func(p *process, tx mvcc.DBTx) {
+		return func(p *process, tx mvcc.DBTx) {
+			for i := range n {
+				p.a.In(tx).Get(fmt.Sprint("many", i))
+			}
+		}
+	}
+	all := func(seq func(func(string, int) bool)) { seq(func(string, int) bool { return true }) }
+	key := func(p *process, tx mvcc.DBTx) { p.a.In(tx).Get("x") }
+	absent := func(p *process, tx mvcc.DBTx) { p.a.In(tx).Has("new") }
+	between := func(p *process, tx mvcc.DBTx) { all(p.b.In(tx).Ascend(mvcc.From("c").Before("f"))) }
+	everything := func(p *process, tx mvcc.DBTx) { all(p.a.In(tx).All()) }
+	index := func(p *process, tx mvcc.DBTx) { all(p.byTen.Get(p.b.In(tx), 7)) }
+	merge := func(p *process, tx mvcc.DBTx) {
+		p.a.In(tx).Merge("x", func(old int, _ bool) int { return old + 1 })
+	}
+	setA := func(key string) func(t *testing.T, q *process) {
+		return func(t *testing.T, q *process) { q.set(t, q.a, key, 5) }
+	}
+	setB := func(key string) func(t *testing.T, q *process) {
+		return func(t *testing.T, q *process) { q.set(t, q.b, key, 7) }
+	}
+	for name, run := range map[string]struct {
+		reads  func(p *process, tx mvcc.DBTx)
+		writes func(t *testing.T, q *process) // meanwhile
+		runs   int
+	}{
+		"key overwritten":      {key, setA("x"), 2},
+		"key deleted":          {key, func(t *testing.T, q *process) { q.delete(t, q.a, "x") }, 2},
+		"key deleted and back": {key, func(t *testing.T, q *process) { q.delete(t, q.a, "x"); q.set(t, q.a, "x", 1) }, 2},
+		"another key":          {key, setA("other"), 1},
+		"absent key made":      {absent, setA("new"), 2},
+		"absent key made and gone": {absent, func(t *testing.T, q *process) {
+			q.set(t, q.a, "new", 5)
+			q.delete(t, q.a, "new")
+		}, 1},
+		"range, inserted":      {between, setB("d2"), 2},
+		"range, overwritten":   {between, setB("d"), 2},
+		"range, deleted":       {between, func(t *testing.T, q *process) { q.delete(t, q.b, "d") }, 2},
+		"range, another table": {between, setA("d"), 1},
+		"range, outside":       {between, setB("f"), 1},
+		"range, lower":         {between, setB("bb"), 1},
+		"range, its first":     {between, setB("c"), 2},
+		"range, deleted outside": {func(p *process, tx mvcc.DBTx) { all(p.b.In(tx).Ascend(mvcc.From("e"))) },
+			func(t *testing.T, q *process) { q.delete(t, q.b, "d") }, 2}, // it might have been inside
+		"range, open":          {func(p *process, tx mvcc.DBTx) { all(p.b.In(tx).Ascend(mvcc.After("d"))) }, setB("zz"), 2},
+		"range, after":         {func(p *process, tx mvcc.DBTx) { all(p.b.In(tx).Ascend(mvcc.After("d"))) }, setB("d"), 1},
+		"range, up to":         {func(p *process, tx mvcc.DBTx) { all(p.b.In(tx).Descend(mvcc.UpTo("d"))) }, setB("d"), 2},
+		"the first, before it": {func(p *process, tx mvcc.DBTx) { p.b.In(tx).Min() }, setB("a"), 2},
+		"the first, after it":  {func(p *process, tx mvcc.DBTx) { p.b.In(tx).Min() }, setB("e"), 1},
+		"all, inserted":        {everything, setA("new"), 2},
+		"all, deleted":         {everything, func(t *testing.T, q *process) { q.delete(t, q.a, "x") }, 2},
+		"index, entered":       {index, setB("new"), 2},
+		"index, left":          {index, func(t *testing.T, q *process) { q.set(t, q.b, "d", 11) }, 2},
+		"many keys":            {many(100), setA("many99"), 2},
+		"more keys than fit":   {many(300), setA("many299"), 2},
+		"more, another table":  {many(300), setB("d"), 1},
+		"merge":                {merge, setA("x"), 1},
+		"nothing read":         {func(p *process, tx mvcc.DBTx) { p.a.In(tx).Set("x", 8) }, setA("x"), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, prefix := shared(t), newPrefix()
+			p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
+			q.set(t, q.a, "x", 1)
+			q.set(t, q.b, "d", 7)
+			_, err := p.Sync(within(t))
+			require.NoError(t, err)
+			runs := 0
+			require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+				runs++
+				run.reads(p, tx)
+				p.a.In(tx).Set("result", runs)
+				if runs == 1 {
+					_, err := q.Sync(within(t))
+					require.NoError(t, err)
+					run.writes(t, q)
+				}
+				return nil
+			}))
+			require.Equal(t, run.runs, runs)
+			if name == "merge" {
+				v, _ := p.a.Load("x")
+				require.Equal(t, 6, v, "the increment is lost, or the write that came between")
+			}
+		})
+	}
+}
+
+// Two records of different processes cannot get the same index key of a unique index.
+func TestUnique(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	type proc struct {
+		db    *etcd.DB
+		users *etcd.Table[int, string]
+	}
+	openUsers := func() proc {
+		s := etcd.NewSchema(nil)
+		users := etcd.NewTable[int, string](s, "users", nil)
+		_, err := etcd.NewIndex(users, "names", func(_ int, name string) []string { return []string{name} },
+			&mvcc.IndexOptions{Unique: true})
+		require.NoError(t, err)
+		p, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = p.Close() })
+		return proc{p.DB, users}
+	}
+	p, q := openUsers(), openUsers()
+	add := func(p proc, id int, meanwhile func()) error {
+		return p.db.Update(within(t), func(tx mvcc.DBTx) error {
+			p.users.In(tx).Set(id, "ann")
+			if meanwhile != nil {
+				meanwhile()
+				meanwhile = nil
+			}
+			return nil
+		})
+	}
+	err := add(p, 1, func() { require.NoError(t, add(q, -2, nil)) })
+	var unique *mvcc.UniqueError
+	require.ErrorAs(t, err, &unique)
+	require.Equal(t, 1, p.users.Len())
+	v, _ := p.users.Load(-2)
+	require.Equal(t, "ann", v)
+}
+
+// What Update refuses, and when, and that nothing of it was committed.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	p := open(t, c, prefix, nil)
+	rev := p.set(t, p.a, "x", 1)
+	mine := errors.New("mine")
+	require.ErrorIs(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		p.a.In(tx).Set("x", 2)
+		return mine
+	}), mine)
+	var large *etcd.TooLargeError
+	require.ErrorAs(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		for i := range 127 {
+			p.a.In(tx).Set(fmt.Sprint(i), 2)
+		}
+		return nil
+	}), &large)
+	require.Equal(t, 129, large.Ops)
+	require.ErrorIs(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		p.a.In(tx).Set("x", 2)
+		require.Error(t, tx.Commit())
+		return nil
+	}), mvcc.ErrTxDone)
+	ended, cancel := context.WithCancelCause(within(t))
+	cancel(mine)
+	require.ErrorIs(t, p.Update(ended, func(mvcc.DBTx) error { return nil }), mine)
+	require.Equal(t, rev, p.Epoch())
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error { // as many as fit
+		for i := range 126 {
+			p.a.In(tx).Set(fmt.Sprint(i), 2)
+		}
+		return nil
+	}))
+	require.Equal(t, 127, p.a.Len())
+	runs := 0
+	q := open(t, c, prefix, func(cfg *etcd.Config) { cfg.MaxAttempts = 3 })
+	err := q.Update(within(t), func(tx mvcc.DBTx) error {
+		runs++
+		q.a.In(tx).Get("x")
+		q.a.In(tx).Set("y", 1)
+		p.set(t, p.a, "x", runs)
+		return nil
+	})
+	require.ErrorIs(t, err, mvcc.ErrConflict)
+	require.ErrorContains(t, err, `over table "a", key x: 3 attempts`)
+	require.Equal(t, 3, runs)
+	require.NoError(t, p.Close())
+	require.ErrorIs(t, p.Update(within(t), func(mvcc.DBTx) error { return nil }), etcd.ErrClosed)
+	v, _ := p.a.Load("x")
+	require.Equal(t, 3, v, "what was there can be read")
+}
+
+// Open refuses what does not fit, and says what.
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	open(t, c, prefix, nil)
+	s := etcd.NewSchema(nil)
+	etcd.NewTable(s, "a", &etcd.TableOptions[string, int]{Codec: "mine",
+		Encode: func(int) ([]byte, error) { return nil, nil },
+		Decode: func([]byte) (int, error) { return 0, nil }})
+	_, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
+	var schema *etcd.SchemaError
+	require.ErrorAs(t, err, &schema)
+	require.Equal(t, "a", schema.Table)
+	s = etcd.NewSchema(nil)
+	etcd.NewTable[string, int](s, "a", nil)
+	nobody, err := freePort()
+	require.NoError(t, err)
+	_, err = tryOpen(t, c, prefix, func(cfg *etcd.Config) {
+		cfg.Schema, cfg.Client.Endpoints, cfg.RequestTimeout = s, []string{nobody}, 100*time.Millisecond
+	})
+	require.ErrorContains(t, err, "no server answers")
+	again, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
+	require.NoError(t, err)
+	require.NoError(t, again.Close())
+	_, err = tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
+	require.ErrorContains(t, err, "was opened before")
+	_, err = tryOpen(t, c, "no slash", nil)
+	require.ErrorContains(t, err, "ends with a slash")
+	require.Panics(t, func() { etcd.NewTable[string, int](s, "late", nil) })
+	require.Panics(t, func() { etcd.NewTable[float64, int](etcd.NewSchema(nil), "floats", nil) })
+}
+
+// Many records, and large ones, are loaded whole, page by page.
+func TestLoad(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	p := open(t, c, prefix, nil)
+	for i := range 30 {
+		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+			for j := range 100 {
+				p.a.In(tx).Set(fmt.Sprint(i*100+j), i)
+			}
+			return nil
+		}))
+	}
+	q := open(t, c, prefix, nil)
+	require.Equal(t, 3000, q.a.Len())
+	for key, v := range p.a.All() {
+		w, _ := q.a.Load(key)
+		require.Equal(t, v, w)
+	}
+	runs := 0
+	require.NoError(t, q.Update(within(t), func(tx mvcc.DBTx) error { // records of several revisions
+		runs++
+		for i := range 30 {
+			key := fmt.Sprint(i * 100)
+			v, _ := q.a.In(tx).Get(key)
+			q.a.In(tx).Set(key, v+1)
+		}
+		return nil
+	}))
+	require.Equal(t, 1, runs)
+}

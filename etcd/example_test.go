@@ -1,0 +1,70 @@
+package etcd_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Seats of a train are sold by several processes, and none of them twice.
+func Example() {
+	schema := etcd.NewSchema(nil)
+	seats := etcd.NewOrderedTable[int, string](schema, "seats", nil) // who has which one
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	db, err := etcd.Open(ctx, etcd.Config{
+		Client: clientv3.Config{Endpoints: []string{"http://127.0.0.1:2379"}},
+		Prefix: "train/",
+		Schema: schema,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close()
+
+	full := errors.New("the train is full")
+	err = db.Update(ctx, func(tx mvcc.DBTx) error {
+		in := seats.In(tx)
+		for seat := 1; seat <= 100; seat++ {
+			if !in.Has(seat) {
+				in.Set(seat, "ann")
+				return nil
+			}
+		}
+		return full
+	})
+	switch {
+	case errors.Is(err, etcd.ErrOutcomeUnknown):
+		fmt.Println("look whether ann has a seat, before you try again")
+	case err != nil:
+		fmt.Println("nothing was sold:", err)
+	}
+
+	// A view never waits for the network. It sees one revision.
+	_ = db.View(func(s mvcc.DBSnapshot) error {
+		for seat, who := range seats.At(s).Ascend(mvcc.From(1)) {
+			fmt.Println(seat, who)
+		}
+		return nil
+	})
+}
+
+// Another process is to see what this one has committed: it is told the revision.
+func ExampleDB_WaitFor() {
+	var db *etcd.DB // of the other process
+	var revision uint64
+	// Here: tx.OnCommit(func(at uint64) { revision = at }), and then, say, a header of a request.
+	ctx := context.Background()
+	if err := db.WaitFor(ctx, revision); err != nil {
+		log.Fatal(err)
+	}
+	_ = db.View(func(mvcc.DBSnapshot) error { return nil })
+}

@@ -1,0 +1,155 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// follow applies what is committed, until the replica ends.
+func (db *DB) follow() {
+	for pause := minPause; db.ctx.Err() == nil && db.applied.err() == nil; pause = min(2*pause, maxPause) {
+		before := db.applied.now()
+		err := db.watchOnce()
+		if isRPC(err, rpctypes.ErrCompacted) {
+			err = db.reload(db.ctx)
+		}
+		var codec *CodecError
+		switch {
+		case db.ctx.Err() != nil || db.applied.err() != nil:
+			return
+		case errors.Is(err, ErrHistoryLost), errors.Is(err, ErrForeignWriter), errors.Is(err, errApply),
+			errors.As(err, &codec):
+			db.fail(err)
+			return
+		case err != nil:
+			db.cfg.Logger.Warn("etcd: the watch has ended, it begins anew", "revision", db.applied.now(),
+				"error", err)
+		}
+		if db.applied.now() > before {
+			pause = minPause
+		}
+		select {
+		case <-time.After(pause):
+		case <-db.ctx.Done():
+		}
+	}
+}
+
+// How long to wait before something is tried again.
+const (
+	minPause = 10 * time.Millisecond
+	maxPause = time.Second
+)
+
+// watchOnce watches from the newest revision that is applied on, until the watch ends.
+func (db *DB) watchOnce() error {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(db.ctx))
+	defer cancel()
+	db.figures.rewatch.Store(&cancel)
+	watch := db.client.Watch(ctx, db.cfg.Prefix, clientv3.WithPrefix(),
+		clientv3.WithRev(int64(db.applied.now())+1), clientv3.WithFragment())
+	for {
+		select {
+		case resp, open := <-watch:
+			switch {
+			case !open:
+				return nil
+			case resp.CompactRevision != 0:
+				return rpctypes.ErrCompacted
+			case resp.Err() != nil:
+				return resp.Err()
+			}
+			if err := db.events(resp.Events); err != nil {
+				return err
+			}
+		case <-db.applied.endedAt:
+			return nil
+		}
+	}
+}
+
+// rewatch has the watch begin anew.
+func (db *DB) rewatch() {
+	if cancel := db.figures.rewatch.Load(); cancel != nil {
+		(*cancel)()
+	}
+}
+
+// events applies what a watch has told of: whole revisions, in their order, by what each event says of
+// its revision. (That of the response may be above them.) What is applied already comes again where a
+// member was behind.
+func (db *DB) events(list []*clientv3.Event) error {
+	for len(list) > 0 {
+		rev, n := list[0].Kv.ModRevision, 1
+		for n < len(list) && list[n].Kv.ModRevision == rev {
+			n++
+		}
+		if uint64(rev) > db.applied.now() {
+			if err := db.revision(uint64(rev), list[:n]); err != nil {
+				return err
+			}
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// revision applies the events of one revision.
+func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
+	guarded, records := map[string]guard{}, 0
+	for _, e := range events {
+		if table, ok := db.keys.guarded(string(e.Kv.Key)); ok {
+			guarded[table] = guardOf(e.Kv)
+			if err := db.history.follows(table, guarded[table]); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range events {
+		table, _, ok := db.keys.record(string(e.Kv.Key))
+		if !ok {
+			continue
+		}
+		if _, ok := guarded[table]; !ok {
+			return fmt.Errorf("%w: %s, at revision %d", ErrForeignWriter, e.Kv.Key, rev)
+		}
+		records++
+	}
+	if len(guarded) == 0 {
+		return nil // slots, or what is kept
+	}
+	err := db.apply(rev, func(tx mvcc.DBTx) error {
+		for _, e := range events {
+			deleted := e.Type == clientv3.EventTypeDelete
+			if _, _, ok := db.keys.record(string(e.Kv.Key)); !ok {
+				continue
+			}
+			if err := db.putOne(tx, string(e.Kv.Key), e.Kv.Value, deleted); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range events {
+		db.exact.forget(string(e.Kv.Key))
+	}
+	db.history.put(guarded)
+	db.figures.applied.Add(uint64(records))
+	db.applied.set(rev)
+	return nil
+}
+
+func isVersion(err error) bool {
+	var v *VersionError
+	return errors.As(err, &v)
+}

@@ -1,0 +1,101 @@
+package etcd
+
+import (
+	"context"
+	"sync"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Sync waits until this process has applied all that had been committed, by any process, when Sync
+// was called. It returns the revision of the newest of these commits. It asks etcd once, for all
+// goroutines that wait, and returns the error of ctx, or of that request. So a View after Sync sees
+// what another process has committed before, and Sync before an Update spares that an attempt.
+func (db *DB) Sync(ctx context.Context) (revision uint64, err error) {
+	if err := db.applied.err(); err != nil {
+		return 0, err
+	}
+	if revision, err = db.barrier.pass(ctx, db); err != nil {
+		return 0, err
+	}
+	return revision, db.applied.wait(ctx, revision)
+}
+
+// WaitFor waits until this process has applied a revision: one that [mvcc.DBTx.OnCommit], Sync or
+// Epoch has told of, here or in another process. It returns at once if it has.
+func (db *DB) WaitFor(ctx context.Context, revision uint64) error {
+	return db.applied.wait(ctx, revision)
+}
+
+// ViewFresh is [DB.Sync], and then [DB.View].
+func (db *DB) ViewFresh(ctx context.Context, fn func(s mvcc.DBSnapshot) error) error {
+	if _, err := db.Sync(ctx); err != nil {
+		return err
+	}
+	return db.View(fn)
+}
+
+// newest asks for the revision of the newest commit there is, of any process.
+func (db *DB) newest(ctx context.Context) (uint64, error) {
+	resp, err := db.client.Get(ctx, db.keys.guards(), newestGuard...) // linearizable
+	if err != nil {
+		return 0, err
+	}
+	return guardedAt(resp.Kvs), nil
+}
+
+// newestGuard is how the guard that was put last is asked for.
+var newestGuard = []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithKeysOnly(),
+	clientv3.WithLimit(1), clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend)}
+
+// A barrier asks for the newest commit, once for all that wait: each of them is told of a request
+// that was sent after it had come.
+type barrier struct {
+	mu   sync.Mutex
+	next *asked // that has not been sent, or nil
+	busy bool   // one is on its way
+}
+
+type asked struct {
+	done chan struct{}
+	rev  uint64
+	err  error
+}
+
+func (b *barrier) pass(ctx context.Context, db *DB) (uint64, error) {
+	b.mu.Lock()
+	if b.next == nil {
+		b.next = &asked{done: make(chan struct{})}
+	}
+	mine := b.next
+	if !b.busy {
+		b.busy = true
+		go b.run(db) // it ends soon after the database
+	}
+	b.mu.Unlock()
+	select {
+	case <-mine.done:
+		return mine.rev, mine.err
+	case <-ctx.Done():
+		return 0, ended(ctx)
+	}
+}
+
+// run sends requests as long as anybody waits.
+func (b *barrier) run(db *DB) {
+	for {
+		b.mu.Lock()
+		now := b.next
+		b.next, b.busy = nil, now != nil
+		b.mu.Unlock()
+		if now == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
+		now.rev, now.err = db.newest(ctx)
+		cancel()
+		close(now.done)
+	}
+}

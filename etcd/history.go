@@ -1,0 +1,171 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// A guard is that of a table as of some revision: when it was put, and by which commit, which is a
+// name that no other one has; and how often it was put, which is how many commits have written to the
+// table.
+type guard struct {
+	rev     uint64
+	by      string
+	version int64
+}
+
+func guardOf(kv *mvccpb.KeyValue) guard {
+	return guard{uint64(kv.ModRevision), string(kv.Value), kv.Version}
+}
+
+// A history is what the replica knows of what was committed, to notice if the cluster has another
+// one.
+type history struct {
+	mu      sync.Mutex
+	guards  map[string]guard // of all tables, as of the newest revision that is applied
+	checked map[string]bool  // endpoints whose version will do
+}
+
+func (h *history) verified(endpoint string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.checked == nil {
+		h.checked = map[string]bool{}
+	}
+	h.checked[endpoint] = true
+}
+
+func (h *history) loaded(l *loaded) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.guards = maps.Clone(l.guards)
+}
+
+// follows returns why a guard is not the one that comes next: then commits are missing in between,
+// or they are those of another history.
+func (h *history) follows(table string, g guard) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if known := h.guards[table]; g.version != known.version+1 {
+		return fmt.Errorf("%w: at revision %d table %q was written for the %dth time, and here %d times, "+
+			"the last one at %d", ErrHistoryLost, g.rev, table, g.version, known.version, known.rev)
+	}
+	return nil
+}
+
+func (h *history) put(guards map[string]guard) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	maps.Copy(h.guards, guards)
+}
+
+func (h *history) now() map[string]guard {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.guards)
+}
+
+// agrees returns what in l contradicts what was applied up to here.
+func (h *history) agrees(l *loaded, here uint64) error {
+	if l.rev < here {
+		return fmt.Errorf("%w: it is at revision %d, and this replica at %d", ErrHistoryLost, l.rev, here)
+	}
+	for table, known := range h.now() {
+		now := l.guards[table]
+		if now.version < known.version || now.rev < known.rev || now.rev == known.rev && now.by != known.by ||
+			now.rev > known.rev && now.rev <= here {
+			return fmt.Errorf("%w: table %q was written last at %d by %q, and here at %d by %q",
+				ErrHistoryLost, table, now.rev, now.by, known.rev, known.by)
+		}
+	}
+	return nil
+}
+
+// beat looks now and then whether the cluster has the history that it had, and whether the watch goes
+// on.
+func (db *DB) beat() {
+	tick := time.NewTicker(db.cfg.Heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-db.ctx.Done():
+			return
+		case <-db.applied.endedAt:
+			return
+		case <-tick.C:
+			db.beatOnce()
+		}
+	}
+}
+
+// beatOnce is one heartbeat. What cannot be asked is asked the next time.
+func (db *DB) beatOnce() {
+	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
+	defer cancel()
+	if err := db.checkServers(ctx); isVersion(err) || errors.Is(err, ErrHistoryLost) {
+		db.fail(err)
+		return
+	}
+	before := db.applied.now()
+	newest, err := db.newest(ctx)
+	if err != nil {
+		return
+	}
+	if err := db.checkPast(ctx); err != nil {
+		db.fail(err)
+		return
+	}
+	// By the next beat the watch should have come so far.
+	if newest > before && db.figures.behind.Swap(newest) > before {
+		db.figures.restarts.Add(1)
+		db.cfg.Logger.Warn("etcd: the watch stands still, it begins anew", "applied", before,
+			"newest", newest)
+		db.rewatch()
+	}
+}
+
+// checkPast compares the guards as of the newest revision that is applied.
+func (db *DB) checkPast(ctx context.Context) error {
+	var here uint64
+	var known map[string]guard
+	for { // both as of one moment
+		here, known = db.applied.now(), db.history.now()
+		if db.applied.now() == here {
+			break
+		}
+	}
+	resp, err := db.client.Get(ctx, db.keys.guards(), clientv3.WithPrefix(), clientv3.WithRev(int64(here)))
+	switch {
+	case isRPC(err, rpctypes.ErrFutureRev):
+		return fmt.Errorf("%w: it has not come to revision %d, which is applied here", ErrHistoryLost, here)
+	case err != nil:
+		return nil // it is asked again, or compacted: then reload compares
+	case resp.Header.ClusterId != db.cluster:
+		return fmt.Errorf("%w: the cluster has ID %x, and had %x", ErrHistoryLost, resp.Header.ClusterId,
+			db.cluster)
+	}
+	then := map[string]*mvccpb.KeyValue{}
+	for _, kv := range resp.Kvs {
+		if table, ok := db.keys.guarded(string(kv.Key)); ok {
+			then[table] = kv
+		}
+	}
+	for table, g := range known {
+		if g.rev > here {
+			continue // the revision that is being applied
+		}
+		if kv := then[table]; kv == nil || uint64(kv.ModRevision) != g.rev || string(kv.Value) != g.by {
+			return fmt.Errorf("%w: as of revision %d table %q was written last by %v, and here at %d by %q",
+				ErrHistoryLost, here, table, kv, g.rev, g.by)
+		}
+	}
+	return nil
+}

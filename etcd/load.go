@@ -1,0 +1,278 @@
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A version of a table has the revision of its record as its epoch, so that a commit can compare it.
+// Records that are loaded are committed here one revision after the other for that. There are two
+// exceptions, which exact has: those loaded with a revision that the clock had passed when the tables
+// were empty; and those that have changed when everything is loaded anew, which become visible at
+// once, as one commit.
+type exact struct {
+	mu  sync.RWMutex
+	rev map[string]exactly // by the names of the records
+}
+
+type exactly struct{ epoch, rev uint64 }
+
+// of returns the revision of the record name, whose version has an epoch.
+func (x *exact) of(name string, epoch uint64) uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if e, there := x.rev[name]; there && e.epoch == epoch {
+		return e.rev
+	}
+	return epoch
+}
+
+func (x *exact) set(name string, epoch, rev uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.rev == nil {
+		x.rev = map[string]exactly{}
+	}
+	x.rev[name] = exactly{epoch, rev}
+}
+
+func (x *exact) forget(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.rev, name)
+}
+
+// A loaded is all that is kept, as of a revision.
+type loaded struct {
+	rev     uint64
+	records []*mvccpb.KeyValue // of tables of the schema
+	guards  map[string]guard   // by their tables
+}
+
+// How many records are asked for at a time: so many that an answer has about pageBytes.
+const (
+	firstPage = 100
+	mostPage  = 10_000
+	pageBytes = 4 << 20
+)
+
+// load reads everything as of one revision, which is at least that of the newest commit when it was
+// called.
+func (db *DB) load(ctx context.Context) (*loaded, error) {
+	for {
+		l, err := db.loadOnce(ctx)
+		if isRPC(err, rpctypes.ErrCompacted) && ctx.Err() == nil {
+			continue // it took too long
+		}
+		return l, err
+	}
+}
+
+func (db *DB) loadOnce(ctx context.Context) (*loaded, error) {
+	l := &loaded{guards: map[string]guard{}}
+	end := clientv3.GetPrefixRangeEnd(db.keys.records())
+	page := firstPage
+	for from, more := db.keys.records(), true; more; {
+		opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(int64(page))}
+		if l.rev > 0 {
+			opts = append(opts, clientv3.WithRev(int64(l.rev)))
+		}
+		resp, err := db.client.Get(ctx, from, opts...) // linearizable
+		if err != nil {
+			return nil, err
+		}
+		if l.rev == 0 {
+			l.rev = uint64(resp.Header.Revision)
+			if resp.Header.ClusterId != db.cluster {
+				return nil, fmt.Errorf("%w: the cluster has ID %x, and had %x", ErrHistoryLost,
+					resp.Header.ClusterId, db.cluster)
+			}
+		}
+		size := 1
+		for _, kv := range resp.Kvs {
+			size += len(kv.Key) + len(kv.Value)
+			if table, _, ok := db.keys.record(string(kv.Key)); ok && db.schema.tables[table] != nil {
+				l.records = append(l.records, kv)
+			}
+		}
+		if more = resp.More; more {
+			page = min(max(len(resp.Kvs)*pageBytes/size, 1), 4*page, mostPage)
+			from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
+		}
+	}
+	resp, err := db.client.Get(ctx, db.keys.guards(), clientv3.WithPrefix(), clientv3.WithRev(int64(l.rev)))
+	if err != nil {
+		return nil, err
+	}
+	for _, kv := range resp.Kvs {
+		if table, ok := db.keys.guarded(string(kv.Key)); ok {
+			l.guards[table] = guardOf(kv)
+		}
+	}
+	return l, nil
+}
+
+// replay makes the local tables, which are empty, what was loaded.
+func (db *DB) replay(l *loaded) error {
+	slices.SortFunc(l.records, func(a, b *mvccpb.KeyValue) int {
+		return cmp.Compare(a.ModRevision, b.ModRevision)
+	})
+	first := db.local.Epoch() + 1 // at which what the clock has passed is committed
+	for len(l.records) > 0 {
+		at := max(uint64(l.records[0].ModRevision), first)
+		n := 1
+		for n < len(l.records) && max(uint64(l.records[n].ModRevision), first) == at {
+			n++
+		}
+		for _, kv := range l.records[:n] {
+			if uint64(kv.ModRevision) != at {
+				db.exact.set(string(kv.Key), at, uint64(kv.ModRevision))
+			}
+		}
+		if err := db.put(at, l.records[:n], nil); err != nil {
+			return err
+		}
+		l.records = l.records[n:]
+	}
+	db.history.loaded(l)
+	return db.arrive(l.rev)
+}
+
+// put commits records, and the end of others, at a revision.
+func (db *DB) put(at uint64, records []*mvccpb.KeyValue, gone []string) error {
+	return db.apply(at, func(tx mvcc.DBTx) error {
+		for _, kv := range records {
+			if err := db.putOne(tx, string(kv.Key), kv.Value, false); err != nil {
+				return err
+			}
+		}
+		for _, name := range gone {
+			if err := db.putOne(tx, name, nil, true); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// errApply says that what was committed could not be applied here.
+var errApply = errors.New("etcd: a commit could not be applied")
+
+// apply commits what fn does at a revision. Its error is a *CodecError or an errApply, also if a
+// function of the program panics, which decodes, or is that of an index. If one calls runtime.Goexit
+// the replica fails.
+func (db *DB) apply(rev uint64, fn func(tx mvcc.DBTx) error) (err error) {
+	done := false
+	defer func() {
+		if done {
+			return
+		}
+		p := recover()
+		err = fmt.Errorf("%w: revision %d: a function of the program has panicked: %v", errApply, rev, p)
+		if db.cfg.Logger.Error(err.Error(), "stack", string(debug.Stack())); p == nil {
+			db.fail(err)
+		}
+	}()
+	err = db.hooks.Apply(rev, fn)
+	done = true
+	var codec *CodecError
+	if err == nil || errors.As(err, &codec) {
+		return err
+	}
+	return fmt.Errorf("%w: revision %d: %w", errApply, rev, err)
+}
+
+func (db *DB) putOne(tx mvcc.DBTx, name string, value []byte, deleted bool) error {
+	table, key, _ := db.keys.record(name)
+	t := db.schema.tables[table]
+	if t == nil {
+		return nil // of a newer version of the program, say
+	}
+	return t.apply(tx, []byte(key), value, deleted)
+}
+
+// arrive makes the clock be at a revision, at which nothing was committed that is not applied.
+func (db *DB) arrive(rev uint64) error {
+	if rev > db.local.Epoch() {
+		if err := db.apply(rev, func(mvcc.DBTx) error { return nil }); err != nil {
+			return err
+		}
+	}
+	db.applied.set(rev)
+	return nil
+}
+
+// reload makes the local tables what is kept now, in one commit, because the revisions in between were
+// compacted. Snapshots that are open stay what they are.
+//
+// What the cluster says must agree with what was applied: a record that has not changed since must be
+// there with the revision that it has here, and one that is gone must have gone after it. Otherwise
+// the cluster has another history.
+func (db *DB) reload(ctx context.Context) error {
+	l, err := db.load(ctx)
+	if err != nil {
+		return err
+	}
+	here := db.applied.now()
+	if err := db.history.agrees(l, here); err != nil {
+		return err
+	}
+	if l.rev == here {
+		return nil
+	}
+	was := map[string]uint64{} // the revisions of the records that are here, by their names
+	for name, t := range db.schema.tables {
+		versions, err := t.versions(db.hooks)
+		if err != nil {
+			return err
+		}
+		for key, epoch := range versions {
+			record := db.keys.table(name) + key
+			was[record] = db.exact.of(record, epoch)
+		}
+	}
+	var changed []*mvccpb.KeyValue
+	for _, kv := range l.records {
+		name, rev := string(kv.Key), uint64(kv.ModRevision)
+		switch old := was[name]; {
+		case old == rev:
+		case rev <= here:
+			return fmt.Errorf("%w: %s has revision %d, and here %d", ErrHistoryLost, name, rev, old)
+		default:
+			changed = append(changed, kv)
+		}
+		delete(was, name)
+	}
+	var gone []string
+	for name := range was {
+		if table, _, _ := db.keys.record(name); l.guards[table].rev <= here {
+			return fmt.Errorf("%w: %s is gone, and nothing was written to its table", ErrHistoryLost, name)
+		}
+		gone = append(gone, name)
+	}
+	for _, kv := range changed {
+		db.exact.set(string(kv.Key), l.rev, uint64(kv.ModRevision))
+	}
+	if err := db.put(l.rev, changed, gone); err != nil {
+		return err
+	}
+	for _, name := range gone {
+		db.exact.forget(name)
+	}
+	db.history.loaded(l)
+	db.figures.resyncs.Add(1)
+	db.cfg.Logger.Warn("etcd: everything was loaded anew", "prefix", db.cfg.Prefix, "after", here,
+		"revision", l.rev, "changed", len(changed), "deleted", len(gone))
+	return db.arrive(l.rev)
+}

@@ -1,0 +1,49 @@
+package etcd
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// figures are what is counted.
+type figures struct {
+	commits, batches, conflicts, unclear, unknown atomic.Uint64
+	resyncs, restarts, applied                    atomic.Uint64
+	inFlight                                      atomic.Int64
+
+	behind  atomic.Uint64                      // that the last heartbeat has found
+	rewatch atomic.Pointer[context.CancelFunc] // ends the watch
+}
+
+// Stats are figures of a replica.
+type Stats struct {
+	// Revision is the newest one that is applied, and Newest the newest commit that is known of: what
+	// is between them has still to come.
+	Revision, Newest uint64
+	// Commits counts the Updates of this process that were committed, and Batches the requests of
+	// those that have read nothing, which go together.
+	Commits, Batches uint64
+	// Conflicts counts attempts that others were in the way of.
+	Conflicts uint64
+	// InFlight is how many requests to commit are under way.
+	InFlight int
+	// Unclear counts requests to commit that were not answered, and Unknown those of which that stayed
+	// so, see [ErrOutcomeUnknown].
+	Unclear, Unknown uint64
+	// Resyncs counts how often everything was loaded anew, and Restarts how often the watch stood
+	// still.
+	Resyncs, Restarts uint64
+	// Applied counts the records that were applied.
+	Applied uint64
+	_       struct{}
+}
+
+// Stats returns the figures of the replica. It costs some loads.
+func (db *DB) Stats() Stats {
+	f := &db.figures
+	rev := db.applied.now()
+	return Stats{Revision: rev, Newest: max(rev, f.behind.Load()), Commits: f.commits.Load(),
+		Batches: f.batches.Load(), Conflicts: f.conflicts.Load(), InFlight: int(f.inFlight.Load()),
+		Unclear: f.unclear.Load(), Unknown: f.unknown.Load(), Resyncs: f.resyncs.Load(),
+		Restarts: f.restarts.Load(), Applied: f.applied.Load()}
+}

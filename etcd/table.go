@@ -1,0 +1,321 @@
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mvccmap/mvccmap/internal/replicate"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A Schema is the tables and indexes of a database, which are declared before it is opened. Use
+// [NewSchema].
+type Schema struct {
+	db *mvcc.DB
+
+	mu     sync.Mutex
+	opened bool
+	tables map[string]table
+}
+
+// NewSchema returns a schema without tables. opts may be nil; they are those of the local tables, of
+// which Capacity, the Reclaim fields, MaxTxAge, Retain, Logger, PinWarnAge and TracePins have a
+// meaning. Transactions are serializable; Observe and Around are not called. It panics if Strict is
+// set, which is for databases that commit by themselves.
+func NewSchema(opts *mvcc.Options) *Schema {
+	if opts != nil && opts.Strict {
+		panic("etcd: NewSchema: Options.Strict is set, and transactions are committed by etcd")
+	}
+	return &Schema{db: mvcc.NewDB(opts), tables: map[string]table{}}
+}
+
+// open says that the schema is complete.
+func (s *Schema) open() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opened {
+		return fmt.Errorf("etcd: Open: the schema was opened before: make another one")
+	}
+	s.opened = true
+	return nil
+}
+
+// reopen says that the schema may be opened after all: nothing was loaded.
+func (s *Schema) reopen() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened = false
+}
+
+// declare calls f, which adds to the schema.
+func (s *Schema) declare(call string, f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opened {
+		panic("etcd: " + call + ": the schema is open: declare tables and indexes before Open")
+	}
+	f()
+}
+
+// TableOptions configures a table. A nil *TableOptions, and every field that is zero, means the
+// default.
+type TableOptions[K comparable, V any] struct {
+	// EncodeKey and DecodeKey make bytes of a key, and back; both are given or none. Different keys
+	// must have different bytes, in every process and version of the program. Default: for types that
+	// are strings or integers; others have none.
+	EncodeKey func(key K) ([]byte, error)
+	DecodeKey func(b []byte) (K, error)
+	// Encode and Decode make bytes of a value, and back; both are given or none. What Encode leaves
+	// out is not there in the other processes, nor in this one once it has committed. Default: JSON.
+	Encode func(value V) ([]byte, error)
+	Decode func(b []byte) (V, error)
+	// Codec names the functions that are given. It must be the same in all processes, or Open refuses
+	// to go on with what is kept by another one. It must be given with them.
+	Codec string
+	// Capacity presizes the local index, see [mvcc.TableOptions].
+	Capacity int
+
+	_ struct{}
+}
+
+// A Table is a table of a replicated database: an [mvcc.Map] without what cannot be done by one
+// process alone. Reads are those of the map, and cost what they cost there. Writes are made in the
+// function of [DB.Update], through [Table.In]. Use [NewTable] or [NewOrderedTable]. Methods of a
+// Table may be called by any number of goroutines, also before Open, when it is empty.
+type Table[K comparable, V any] struct {
+	m      *mvcc.Map[K, V]
+	schema *Schema
+	key    keyCodec[K]
+	value  valueCodec[V]
+}
+
+// NewTable declares a table. opts may be nil. It panics if the schema was opened, if the name is
+// empty, has a slash, or is taken, or if there is no way to encode the keys.
+func NewTable[K comparable, V any](s *Schema, name string, opts *TableOptions[K, V]) *Table[K, V] {
+	return newTable(s, "NewTable", name, opts, mvcc.NewTable[K, V])
+}
+
+// NewOrderedTable is [NewTable] for keys with an order, see [mvcc.NewOrderedTable].
+func NewOrderedTable[K cmp.Ordered, V any](
+	s *Schema, name string, opts *TableOptions[K, V],
+) *Table[K, V] {
+	return newTable(s, "NewOrderedTable", name, opts, mvcc.NewOrderedTable[K, V])
+}
+
+func newTable[K comparable, V any](
+	s *Schema, call, name string, opts *TableOptions[K, V],
+	local func(*mvcc.DB, string, *mvcc.TableOptions) *mvcc.Map[K, V],
+) *Table[K, V] {
+	var o TableOptions[K, V]
+	if opts != nil {
+		o = *opts
+	}
+	t := &Table[K, V]{schema: s, value: jsonCodec[V]()}
+	own := o.EncodeKey != nil || o.Encode != nil
+	switch {
+	case strings.Contains(name, "/"):
+		panic(fmt.Sprintf("etcd: %s: the name %q has a slash", call, name))
+	case (o.EncodeKey == nil) != (o.DecodeKey == nil):
+		panic("etcd: " + call + ": one of TableOptions.EncodeKey and DecodeKey is nil, want both or none")
+	case (o.Encode == nil) != (o.Decode == nil):
+		panic("etcd: " + call + ": one of TableOptions.Encode and Decode is nil, want both or none")
+	case own != (o.Codec != ""):
+		panic("etcd: " + call + ": TableOptions.Codec names the functions that are given, want both or none")
+	}
+	if o.EncodeKey != nil {
+		t.key = keyCodec[K]{name: o.Codec, encode: o.EncodeKey, decode: o.DecodeKey}.checked()
+	} else {
+		var ok bool
+		if t.key, ok = keyCodecFor[K](); !ok {
+			var k K
+			panic(fmt.Sprintf("etcd: %s: keys of type %T are no strings or integers: give "+
+				"TableOptions.EncodeKey and DecodeKey", call, k))
+		}
+	}
+	if o.Encode != nil {
+		t.value = valueCodec[V]{o.Codec, o.Encode, o.Decode}
+	}
+	s.declare(call, func() {
+		t.m = local(s.db, name, &mvcc.TableOptions{Capacity: o.Capacity})
+		s.tables[name] = t
+	})
+	return t
+}
+
+// NewIndex declares an index of a table, see [mvcc.NewIndex]. Each process makes it for itself. It is
+// read with [Table.In] or [Table.At]. A transaction that reads it, and every one that gives a record
+// an index key of a unique index, conflicts with all that write to the table meanwhile. Drop must not
+// be called.
+func NewIndex[I, K comparable, V any](
+	t *Table[K, V], name string, keys func(key K, value V) []I, opts *mvcc.IndexOptions,
+) (ix *mvcc.Index[I, K, V], err error) {
+	t.schema.declare("NewIndex", func() { ix, err = mvcc.NewIndex(t.m, name, keys, opts) })
+	return ix, err
+}
+
+// NewOrderedIndex is [NewIndex] for an index with an order, see [mvcc.NewOrderedIndex].
+func NewOrderedIndex[I cmp.Ordered, K comparable, V any](
+	t *Table[K, V], name string, keys func(key K, value V) []I, opts *mvcc.IndexOptions,
+) (ix *mvcc.Index[I, K, V], err error) {
+	t.schema.declare("NewOrderedIndex", func() { ix, err = mvcc.NewOrderedIndex(t.m, name, keys, opts) })
+	return ix, err
+}
+
+// Name returns the name of the table.
+func (t *Table[K, V]) Name() string { return t.m.Name() }
+
+// In returns the transaction tx for the table, see [mvcc.Map.In].
+func (t *Table[K, V]) In(tx mvcc.DBTx) mvcc.Tx[K, V] { return t.m.In(tx) }
+
+// At returns the snapshot s for the table, see [mvcc.Map.At].
+func (t *Table[K, V]) At(s mvcc.DBSnapshot) mvcc.Snapshot[K, V] { return t.m.At(s) }
+
+// Load returns the newest value of key that this process knows, see [mvcc.Map.Load].
+func (t *Table[K, V]) Load(key K) (value V, ok bool) { return t.m.Load(key) }
+
+// All returns an iterator over all records, as of one moment, see [mvcc.Map.All].
+func (t *Table[K, V]) All() iter.Seq2[K, V] { return t.m.All() }
+
+// Len returns the number of records that this process knows.
+func (t *Table[K, V]) Len() int { return t.m.Len() }
+
+// Watch watches the table, see [mvcc.Map.Watch]. The epochs of the commits are revisions.
+func (t *Table[K, V]) Watch(
+	ctx context.Context, opts *mvcc.WatchOptions[K, V],
+) iter.Seq2[mvcc.Commit[K, V], error] {
+	return t.m.Watch(ctx, opts)
+}
+
+// Changes returns what a commit has changed in the table, see [mvcc.Map.Changes].
+func (t *Table[K, V]) Changes(c mvcc.DBCommit) []mvcc.Change[K, V] { return t.m.Changes(c) }
+
+// A table is a [Table] without its types.
+type table interface {
+	// codec names how records are encoded.
+	codec() string
+	// reads calls visit with the encoded keys of a []mvcc.Change.
+	reads(changes any, visit func(i int, key []byte)) error
+	// span returns from where to where the encoded keys of a range are, the latter not included, and
+	// whether that is known: an empty high means that there is no end.
+	span(r replicate.Range) (low, high []byte, ok bool)
+	// writes calls visit with the records of a []mvcc.Change; value is nil where one is deleted.
+	writes(changes any, visit func(key, value []byte, deleted bool)) error
+	// changed returns the first of some keys that were read, as reads has them, whose version has
+	// another epoch now.
+	changed(r replicate.DB, changes any, epochs []uint64) (key any)
+	// apply writes a record that etcd has.
+	apply(tx mvcc.DBTx, key, value []byte, deleted bool) error
+	// versions returns the epochs of the versions of all records, by their encoded keys.
+	versions(r replicate.DB) (map[string]uint64, error)
+}
+
+func (t *Table[K, V]) codec() string { return "keys: " + t.key.name + ", values: " + t.value.name }
+
+func (t *Table[K, V]) failed(key any, err error) error {
+	return &CodecError{Table: t.Name(), Name: fmt.Sprint(key), Err: err}
+}
+
+func (t *Table[K, V]) reads(changes any, visit func(i int, key []byte)) error {
+	if changes == nil {
+		return nil
+	}
+	for i, c := range changes.([]mvcc.Change[K, V]) {
+		key, err := t.key.encode(c.Key)
+		if err != nil {
+			return t.failed(c.Key, err)
+		}
+		visit(i, key)
+	}
+	return nil
+}
+
+func (t *Table[K, V]) changed(r replicate.DB, changes any, epochs []uint64) (key any) {
+	reads, _ := changes.([]mvcc.Change[K, V])
+	for i, c := range reads {
+		w, err := r.Attempt(func(tx mvcc.DBTx) error {
+			t.m.In(tx).Has(c.Key)
+			return nil
+		})
+		if err == nil && w.Tables[0].Epochs[0] != epochs[i] {
+			return c.Key
+		}
+	}
+	return nil
+}
+
+func (t *Table[K, V]) span(r replicate.Range) (low, high []byte, ok bool) {
+	end := func(key any, next bool) []byte {
+		if key == nil {
+			return nil
+		}
+		b, err := t.key.encode(key.(K))
+		ok = ok && err == nil
+		if next {
+			b = append(b, 0) // what comes right after it
+		}
+		return b
+	}
+	ok = t.key.ordered
+	low, high = end(r.Low, r.LowExclusive), end(r.High, !r.HighExclusive)
+	return low, high, ok
+}
+
+func (t *Table[K, V]) writes(changes any, visit func(key, value []byte, deleted bool)) error {
+	if changes == nil {
+		return nil
+	}
+	for _, c := range changes.([]mvcc.Change[K, V]) {
+		key, err := t.key.encode(c.Key)
+		if err != nil {
+			return t.failed(c.Key, err)
+		}
+		var value []byte
+		if c.Has {
+			if value, err = t.value.encode(c.New); err != nil {
+				return t.failed(c.Key, err)
+			}
+		}
+		visit(key, value, !c.Has)
+	}
+	return nil
+}
+
+func (t *Table[K, V]) apply(tx mvcc.DBTx, name, value []byte, deleted bool) error {
+	key, err := t.key.decode(name)
+	if err != nil {
+		return t.failed(string(name), err)
+	}
+	if deleted {
+		t.m.In(tx).Delete(key)
+		return nil
+	}
+	v, err := t.value.decode(value)
+	if err != nil {
+		return t.failed(string(name), err)
+	}
+	t.m.In(tx).Set(key, v)
+	return nil
+}
+
+func (t *Table[K, V]) versions(r replicate.DB) (map[string]uint64, error) {
+	list := slices.Collect(t.m.Keys())
+	w, err := r.Attempt(func(tx mvcc.DBTx) error {
+		in := t.m.In(tx)
+		for _, key := range list {
+			in.Has(key)
+		}
+		return nil
+	})
+	all := map[string]uint64{}
+	if err != nil || len(w.Tables) == 0 {
+		return all, err
+	}
+	of := w.Tables[0]
+	err = t.reads(of.Reads, func(i int, key []byte) { all[string(key)] = of.Epochs[i] })
+	return all, err
+}

@@ -1,0 +1,179 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/replicate"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Update calls fn with a transaction over the tables, which reads what this process has applied, and
+// commits in etcd what it writes, if nothing that it has read was written meanwhile by any process;
+// otherwise it waits until this process has applied that, and calls fn again, up to
+// [Config.MaxAttempts] times. So transactions that write are strictly serializable over all processes,
+// however far behind the process is. One that writes nothing promises what [DB.View] does, and asks
+// nobody; and so does one whose function returns an error, which Update returns unchanged, or that a
+// unique index does not allow: call [DB.Sync] before, if it matters that it has read what is there now.
+//
+// When Update returns nil, this process has applied the commit: what is read afterwards includes it;
+// unless ctx ended, or the replica failed, after the commit. What was given to OnCommit is called
+// with the revision. fn uses tables through [Table.In], and must not commit or roll back. Merge is not
+// a read: if that was all that fn did but blind writes, it runs once, and such transactions of a
+// process go to etcd together.
+//
+// Every other error but [ErrOutcomeUnknown] says that nothing was committed, now or later: a
+// [*ConflictError]; a [*TooLargeError] or [*CodecError], before anything is sent; a
+// [*mvcc.UniqueError]; that of ctx, its cause; [mvcc.ErrTxTooOld]; [ErrNoSpace], and what etcd says
+// to requests that are not allowed; and that of [DB.Err]. After ctx has ended Update goes on for up
+// to [Config.ResolveTimeout] if it has to find out what has become of a request.
+func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
+	if ctx == nil {
+		panic("etcd: Update: ctx is nil, want context.Background() or another one")
+	}
+	if fn == nil {
+		panic("etcd: Update: fn is nil")
+	}
+	newest, turn := uint64(0), false
+	var last *replicate.Work
+	defer func() {
+		if turn {
+			<-db.turns
+		}
+	}()
+	for attempt := range db.cfg.MaxAttempts {
+		if err := db.goOn(ctx); err != nil {
+			return err
+		}
+		if attempt >= turnAfter && !turn {
+			turn = db.turn(ctx)
+		}
+		w, err := db.hooks.Attempt(fn)
+		if err != nil {
+			return err
+		}
+		if w.Writes() == 0 {
+			committed(w.OnCommit, w.Epoch)
+			return nil
+		}
+		var o outcome
+		if w.Blind {
+			o, err = db.blind.commit(ctx, db, w)
+		} else {
+			o, err = db.commitOne(ctx, w)
+		}
+		if err != nil {
+			return err
+		}
+		if o.committed {
+			if turn {
+				<-db.turns // before what OnCommit may wait for
+				turn = false
+			}
+			db.figures.commits.Add(1)
+			_ = db.applied.wait(ctx, o.rev) // the commit stands
+			committed(w.OnCommit, o.rev)
+			return nil
+		}
+		newest, last = max(newest, o.rev), w
+		if err := db.pause(ctx, attempt, o); err != nil {
+			return err
+		}
+	}
+	return db.conflict(last, newest)
+}
+
+// conflict returns the error of a transaction that is given up.
+func (db *DB) conflict(w *replicate.Work, newest uint64) error {
+	e := &ConflictError{Attempts: db.cfg.MaxAttempts, Revision: newest}
+	for i := range w.Tables {
+		t := &w.Tables[i]
+		if key := db.schema.tables[t.Name].changed(db.hooks, t.Reads, t.Epochs); key != nil {
+			e.Table, e.Key = t.Name, key
+			return e
+		}
+		if t.All || len(t.Ranges) > 0 {
+			e.Table = t.Name
+		}
+	}
+	return e
+}
+
+// After turnAfter conflicts an Update waits until no other one of its process goes on that has lost
+// as often, but no longer than longestTurn: such a one may wait for it.
+const (
+	turnAfter   = 3
+	longestTurn = time.Second
+)
+
+// turn reports whether the caller has got its turn, which it ends by taking an element of turns.
+func (db *DB) turn(ctx context.Context) bool {
+	late := time.NewTimer(longestTurn)
+	defer late.Stop()
+	select {
+	case db.turns <- struct{}{}:
+		return true
+	case <-late.C:
+	case <-ctx.Done():
+	case <-db.applied.endedAt:
+	}
+	return false
+}
+
+// goOn returns why nothing can be tried.
+func (db *DB) goOn(ctx context.Context) error {
+	if err := db.applied.err(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ended(ctx)
+	}
+	return nil
+}
+
+// pause waits before the next attempt: until what was in the way is applied, since a transaction that
+// reads the same again conflicts again; and, after several conflicts, for a random time.
+func (db *DB) pause(ctx context.Context, attempt int, o outcome) error {
+	if o.conflict {
+		db.figures.conflicts.Add(1)
+	}
+	if err := db.applied.wait(ctx, o.rev); err != nil {
+		return err
+	}
+	if attempt < 2 {
+		return nil
+	}
+	longest := min(time.Millisecond<<min(attempt, 7), 100*time.Millisecond)
+	select {
+	case <-time.After(rand.N(longest)):
+		return nil
+	case <-ctx.Done():
+		return ended(ctx)
+	}
+}
+
+// commitOne commits one transaction.
+func (db *DB) commitOne(ctx context.Context, w *replicate.Work) (outcome, error) {
+	r, err := db.request(w)
+	if err != nil {
+		return outcome{}, err
+	}
+	s, err := db.slots.take(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer func() { db.slots.give(s) }()
+	return db.commit(ctx, &s, r)
+}
+
+// committed calls what is to be called after a commit.
+func committed(after []func(uint64), rev uint64) {
+	for _, f := range after {
+		f(rev)
+	}
+}
+
+// unresolved reports whether an error leaves open what has become of a commit.
+func unresolved(err error) bool { return errors.Is(err, ErrOutcomeUnknown) }

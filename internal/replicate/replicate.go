@@ -1,0 +1,72 @@
+// Package replicate is what a copy of tables that are kept elsewhere, see module etcd, and a database
+// have to do with each other: transactions that somebody else commits, and commits at epochs that
+// somebody else has drawn. Keys and values stand in slices of [mvcc.Change], so this package need
+// not know their types.
+package replicate
+
+// A DB is a database whose commits come from elsewhere. Its functions may be called by any number of
+// goroutines, unless they say otherwise. A transaction is an [mvcc.DBTx].
+type DB interface {
+	// Attempt calls fn, a func(mvcc.DBTx) error, in a serializable transaction, which it rolls back.
+	// It returns what that has done, or the error of fn, or why a unique index does not allow it.
+	Attempt(fn any) (*Work, error)
+	// Renew returns the work as of now of several that have read nothing, one after the other: what
+	// the functions of their Merges make of the newest values. It panics if one has read.
+	Renew(works []*Work) (*Work, error)
+	// Apply commits what fn, a func(mvcc.DBTx) error, does, at an epoch that must be above the
+	// newest one, and makes that the newest one, even if fn writes nothing. One goroutine at a time
+	// may call it, and nobody else may commit.
+	Apply(epoch uint64, fn any) error
+}
+
+// Of returns the database db, an *mvcc.DB, as a replica. Package mvcc sets it.
+var Of func(db any) DB
+
+// A Work is what a transaction has done.
+type Work struct {
+	Epoch  uint64  // as of which it has read
+	Tables []Table // that it has used
+	// Blind says that its function has read nothing but what Merge gives: so it need not run again
+	// if a value has changed, see [DB.Renew].
+	Blind bool
+	// OnCommit are the functions that were given to OnCommit.
+	OnCommit []func(epoch uint64)
+	// Kept is for Renew.
+	Kept any
+}
+
+// Writes returns how many records the transaction writes.
+func (w *Work) Writes() (n int) {
+	for i := range w.Tables {
+		n += w.Tables[i].Written
+	}
+	return n
+}
+
+// A Table is what a transaction has done in one table.
+type Table struct {
+	Name string
+	// Reads is a []mvcc.Change of the table, or nil: the keys that were read, each with the epoch of
+	// the version that was seen in Epochs, 0 if there was no value.
+	Reads  any
+	Epochs []uint64
+	// All says that more was read than these keys and the Ranges: everything, or an index.
+	All bool
+	// Ranges are of which all was read, of a table whose keys have the order of Go's operators.
+	Ranges []Range
+	// Writes is a []mvcc.Change of the table, or nil: Has is not set where a record is deleted.
+	Writes  any
+	Written int // the length of Writes
+}
+
+// A Range is a range of keys, by boxed keys, which are nil where it has no end.
+type Range struct {
+	Low, High                   any
+	LowExclusive, HighExclusive bool
+	// Keys is how many there are in the range about now, those included that were deleted lately; of
+	// more than [MostKeys] no more is known.
+	Keys int
+}
+
+// MostKeys is up to how many keys of a range are counted.
+const MostKeys = 256

@@ -1,0 +1,301 @@
+package mvcc
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/replicate"
+)
+
+// A database may be a replica of what is kept elsewhere, see package internal/replicate and module
+// etcd: then whoever keeps it draws the epochs, validates what transactions have read, and commits.
+// Nothing here is on the way of others: a transaction of a replica is one that is rolled back, once
+// it has said what it has read and written.
+
+func init() {
+	replicate.Of = func(db any) replicate.DB { return replicated{dbAt(db.(*DB)).root} }
+}
+
+// A replicated is the root of a database that is a replica.
+type replicated struct{ root *core }
+
+// Attempt calls fn, and returns what it has done.
+func (r replicated) Attempt(fn any) (w *replicate.Work, err error) {
+	st, gen := r.root.begin(LevelSerializable)
+	st.trace(gen)
+	tx := DBTx{&st.own.txn, gen}
+	defer tx.Rollback()
+	if r.root.guarded {
+		defer st.tooOld(gen, &err)
+	}
+	tx.extras().add(notByHand, nil)
+	if err := fn.(func(DBTx) error)(tx); err != nil {
+		return nil, err
+	}
+	if st.gen() != gen {
+		return nil, st.over(gen)
+	}
+	st.extra.remove(notByHand, nil)
+	if err := st.extra.notUnique(tx); err != nil {
+		return nil, err
+	}
+	return st.work(tx), nil
+}
+
+// notByHand keeps a transaction from being committed by hand: it stands among the records that are
+// in the way of a unique index.
+var notByHand = extraKey{ix: mustNot{}}
+
+type mustNot struct{}
+
+func (mustNot) named() string         { return "" } // comes first
+func (mustNot) dropped() *atomic.Bool { return new(atomic.Bool) }
+
+func (mustNot) notUnique(DBTx, any, any) error { return errByHand }
+
+// work returns what the transaction has done.
+func (st *txState) work(tx DBTx) *replicate.Work {
+	w := &replicate.Work{Epoch: uint64(st.epoch()), Blind: !st.hasRead, OnCommit: st.after}
+	kept := make([]write, len(st.writes))
+	cores := make([]*core, len(st.writes))
+	for i := range st.writes {
+		kept[i], cores[i] = st.writes[i], st.parts[st.writes[i].of].m
+	}
+	w.Kept = keptWrites{kept, cores}
+	b := workBuilder{w: w, at: map[*core]int{}}
+	for _, p := range st.parts {
+		b.read(p)
+	}
+	for i := range st.writes {
+		b.write(tx, &st.writes[i], st.parts[st.writes[i].of])
+	}
+	b.done()
+	return w
+}
+
+// keptWrites are the writes of a transaction, and their maps.
+type keptWrites struct {
+	list []write
+	of   []*core
+}
+
+// A workBuilder puts together what was done in each table.
+type workBuilder struct {
+	w      *replicate.Work
+	at     map[*core]int // of the tables
+	cores  []*core
+	reads  [][]dated[succession]
+	writes [][]dated[succession]
+}
+
+// table returns the number of a table, which must have types.
+func (b *workBuilder) table(m *core) int {
+	i, there := b.at[m]
+	if !there {
+		i = len(b.cores)
+		b.at[m] = i
+		b.cores = append(b.cores, m)
+		b.w.Tables = append(b.w.Tables, replicate.Table{Name: m.counters.name})
+		b.reads, b.writes = append(b.reads, nil), append(b.writes, nil)
+	}
+	return i
+}
+
+// read adds what was read in a part.
+func (b *workBuilder) read(p *part) {
+	if p.m.types == nil {
+		return // the root has no keys
+	}
+	st, all := p.st, p.scanned
+	if p.m.inner {
+		all = all || len(p.ranges) > 0
+		for i := range st.reads {
+			all = all || st.reads[i].of == p.number
+		}
+		if all || p.absences() > 0 {
+			b.w.Tables[b.table(p.m.indexOf())].All = true
+		}
+		return
+	}
+	if all || len(p.ranges) > 0 && !p.m.order.natural {
+		b.w.Tables[b.table(p.m)].All = true
+	} else if len(p.ranges) > 0 {
+		b.ranges(p)
+	}
+	for i := range st.reads {
+		if r := &st.reads[i]; r.of == p.number {
+			b.saw(p.m, r.seen)
+		}
+	}
+	for i := range p.absences() {
+		key, _ := p.absent.at(i)
+		b.saw(p.m, p.m.types.tombstone(key))
+	}
+}
+
+// ranges adds the ranges that were read in a part.
+func (b *workBuilder) ranges(p *part) {
+	boxed := func(key unsafe.Pointer) any {
+		if key == nil {
+			return nil
+		}
+		return p.index.Hash.Boxed(key)
+	}
+	t := &b.w.Tables[b.table(p.m)]
+	for i := range p.ranges {
+		s := &p.ranges[i]
+		r := replicate.Range{Low: boxed(s.Low), High: boxed(s.High), LowExclusive: s.LowExclusive,
+			HighExclusive: s.HighExclusive}
+		p.index.Span(s, false, func(index.Place, *chain.Node) bool {
+			r.Keys++
+			return r.Keys <= replicate.MostKeys
+		})
+		t.Ranges = append(t.Ranges, r)
+	}
+}
+
+// saw adds that v, which may be a tombstone, was read of its key.
+func (b *workBuilder) saw(m *core, v *chain.Node) {
+	i, e := b.table(m), uint64(0)
+	if v.There() {
+		e = uint64(m.CommitEpoch(v))
+	}
+	b.reads[i] = append(b.reads[i], dated[succession]{change: succession{v: v}})
+	b.w.Tables[i].Epochs = append(b.w.Tables[i].Epochs, e)
+}
+
+// write adds a write. A merge is a read of the key as well.
+func (b *workBuilder) write(tx DBTx, w *write, p *part) {
+	if p.m.inner {
+		return // it follows from what is written to the table
+	}
+	v := w.v
+	if w.merge != nil {
+		base := p.m.seenAs(v.Key(), p.st.epoch())
+		tx.check()
+		v = b.merged(p.m, w, base)
+	}
+	b.wrote(p.m, v)
+}
+
+// merged returns a version with what a merge makes of base, which is read.
+func (b *workBuilder) merged(m *core, w *write, base *chain.Node) *chain.Node {
+	if base == nil {
+		b.saw(m, m.types.tombstone(w.v.Key()))
+	} else {
+		b.saw(m, base)
+	}
+	return m.mergedOn(w, base)
+}
+
+func (b *workBuilder) wrote(m *core, v *chain.Node) {
+	i := b.table(m)
+	b.writes[i] = append(b.writes[i], dated[succession]{change: succession{v: v}})
+}
+
+// done fills in the changes.
+func (b *workBuilder) done() {
+	for i, m := range b.cores {
+		t := &b.w.Tables[i]
+		if n := len(b.reads[i]); n > 0 {
+			t.Reads = m.types.changes(b.reads[i])(0, n)
+		}
+		if t.Written = len(b.writes[i]); t.Written > 0 {
+			t.Writes = m.types.changes(b.writes[i])(0, t.Written)
+		}
+	}
+}
+
+// seenAs returns the version of the key at key as of an epoch at which a transaction of the caller
+// reads, or nil.
+func (m *core) seenAs(key unsafe.Pointer, at epoch.Epoch) *chain.Node {
+	_, _, head := m.index.Seek(key)
+	return m.Visible(head, at)
+}
+
+// mergedOn returns a version with what the merge of w makes of base, which may be nil.
+func (m *core) mergedOn(w *write, base *chain.Node) *chain.Node {
+	v := m.types.clone(w.v)
+	w.merge.mergeInto(v, base)
+	return v
+}
+
+// indexOf returns the table that an inner one is an index of.
+func (m *core) indexOf() *core {
+	of := dbAt(m.db)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	for _, t := range of.tables {
+		if s := t.schema.Load(); s != nil {
+			for _, ix := range s.indexes {
+				if _, table, _, _ := ix.describe(); coreAt(table) == m {
+					return t
+				}
+			}
+		}
+	}
+	panic("mvcc: an index of a replica was dropped in the function of an Update")
+}
+
+// Renew returns what blind works do now, one after the other.
+func (r replicated) Renew(works []*replicate.Work) (w *replicate.Work, err error) {
+	st, gen := r.root.begin(LevelSerializable)
+	tx := DBTx{&st.own.txn, gen}
+	defer tx.Rollback()
+	if r.root.guarded {
+		defer st.tooOld(gen, &err)
+	}
+	w = &replicate.Work{Epoch: uint64(st.epoch()), Blind: true}
+	b := workBuilder{w: w, at: map[*core]int{}}
+	type place struct {
+		m   *core
+		key any
+	}
+	newest := map[place]*chain.Node{}
+	var order []place
+	var all keptWrites
+	for _, one := range works {
+		if !one.Blind {
+			panic("mvcc: the transaction has read: its function has to run again")
+		}
+		kept := one.Kept.(keptWrites)
+		all.list, all.of = append(all.list, kept.list...), append(all.of, kept.of...)
+		w.OnCommit = append(w.OnCommit, one.OnCommit...)
+		for i := range kept.list {
+			wr, m := &kept.list[i], kept.of[i]
+			if m.inner {
+				panic("mvcc: a transaction that writes an index has read")
+			}
+			at := place{m, m.index.Hash.Boxed(wr.v.Key())}
+			v, there := newest[at]
+			switch {
+			case wr.merge == nil:
+				v = wr.v
+			case there:
+				v = m.mergedOn(wr, v)
+			default:
+				base := m.seenAs(wr.v.Key(), st.epoch())
+				tx.check()
+				v = b.merged(m, wr, base)
+			}
+			if !there {
+				order = append(order, at)
+			}
+			newest[at] = v
+		}
+	}
+	for _, at := range order {
+		b.wrote(at.m, newest[at])
+	}
+	b.done()
+	w.Kept = all
+	return w, nil
+}
+
+// errByHand is the error of a Commit in the function of an Update of a replica.
+var errByHand = fmt.Errorf("mvcc: a transaction of a replica cannot be committed by hand: " +
+	"return nil from the function of Update")
