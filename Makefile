@@ -71,7 +71,7 @@ test: ## run the tests
 
 .PHONY: race
 race: ## test the engine (RACED) under the race detector, with yield points, shortened (SHORT=)
-	go test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck $(RACED)
+	go test -race -count=1 -timeout 30m $(SHORT) $(TESTFLAGS) -tags mvcccheck $(RACED)
 
 .PHONY: race-around
 race-around: ## the same for what runs and measures the engine (AROUND)

@@ -70,4 +70,8 @@ func (s *Shelf) Waiting() int { return int(s.s.waits.Load()) }
 const NoteParts = noteParts
 
 // Notes returns how many notes of the clock there are.
-func (r *Reclaimer[E, W]) Notes() int { return len(r.history.notes) }
+func (r *Reclaimer[E, W]) Notes() int {
+	r.refreshing.Lock()
+	defer r.refreshing.Unlock()
+	return len(r.history.notes)
+}

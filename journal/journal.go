@@ -204,6 +204,7 @@ func open(
 			_ = j.lock.Close()
 		}
 	}()
+	defer db.HoldExpiry()() // until what is deleted gets into the journal
 	last, err := j.load(ctx)
 	loaded = true
 	if err == nil {

@@ -20,7 +20,7 @@ import (
 // record that is written anew has the time of its new value. A transaction that has read a record,
 // and writes, conflicts if this expires meanwhile.
 //
-// A time that is given with the write is a field of the value, as in the example of Touch: so it is
+// A time that is given with the write is a field of the value, as the example "touch" shows: so it is
 // as of a snapshot, and in backups and journals, as all that is written. What is to be done when a
 // record goes is done by [Map.OnExpire].
 //
@@ -32,9 +32,9 @@ import (
 // with ManualReclaim Reclaim panics.
 //
 // Expire may be called once, before the map is closed, even while it is in use, and looks at all
-// keys. A key and some 16
-// bytes are kept for each record, and at times for some that were deleted; if there are too many of
-// these, writers look at them. [Map.Close] and [DB.Close] end it: nothing expires any more. If the
+// keys. Before something is loaded or after makes no difference; but a program that loads in several
+// steps holds it back, see [DB.HoldExpiry]. A key and some 16 bytes are kept for each record, and at
+// times for some that were deleted; if there are too many of these, writers look at them. [Map.Close] and [DB.Close] end it: nothing expires any more. If the
 // clock is set, or the machine was asleep, a record may go a minute late.
 func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	m.engine()

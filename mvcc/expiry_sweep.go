@@ -168,16 +168,28 @@ func (x *expiry) sweep(ctx context.Context) error {
 		if crowded {
 			x.thin(ctx)
 		}
-		list := x.take(false)
-		if len(list) == 0 {
+		if more := x.sweepOnce(ctx); !more {
 			return nil
 		}
-		x.sweepSome(ctx, list)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// sweepOnce deletes some of what is due, and reports whether there may be more.
+func (x *expiry) sweepOnce(ctx context.Context) (more bool) {
+	hold := &x.m.shared.expiryHold
+	if !hold.begin() {
+		return false
+	}
+	defer hold.end()
+	list := x.take(false)
+	if len(list) > 0 {
+		x.sweepSome(ctx, list)
+	}
+	return len(list) > 0
 }
 
 // thin drops the notes that are of no use, some at a time.

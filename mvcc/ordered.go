@@ -19,7 +19,8 @@ func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
 }
 
 // NewOrderedFunc is [NewOrdered] with an order of one's own: compare returns a negative number if a
-// comes before b, a positive one if it comes after, and 0 if and only if a == b. If it does not,
+// comes before b, a positive one if it comes after, and 0 if and only if a == b: which of a time.Time
+// compares the zone and the monotonic reading as well, so keys have t.UTC().Round(0). If it does not,
 // keys are missed; a write that inserts a key panics if it sees 0 for keys that are not equal.
 // compare is called by many goroutines at once, by every call with a key, some ten to thirty times:
 // it should be quick, and must not use the map. If it panics, so does the call, and the map is as

@@ -90,7 +90,7 @@ func (db *DB) load(
 ) (Backup, error) {
 	codec.check("Load")
 	checkContext("Load", ctx)
-	dbAt(db) // panics for a zero DB
+	defer db.HoldExpiry()() // panics for a zero DB
 	var o LoadOptions
 	if opts != nil {
 		o = *opts

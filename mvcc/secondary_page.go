@@ -4,7 +4,8 @@ import "iter"
 
 // An Entry is a place in an index: an index key, and the key of a record that has it. It says where
 // a page has ended, and where the next one goes on: it has no more than these two, so it can be sent
-// to a client and back, in whatever form keys of these types have.
+// to a client and back, in whatever form keys of these types have, if what comes back is == to what
+// went: of a time.Time only t.UTC().Round(0) is.
 //
 // Entries are in the order of the index keys, if the index has one, and those of the same index key
 // in that of the keys of the records: the order of the table if it has one, else that of Go's

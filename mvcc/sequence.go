@@ -29,13 +29,13 @@ type Sequence[K comparable] struct {
 	key   K
 	block uint64
 
-	mu  sync.Mutex            // held while a block is reserved or released
-	now atomic.Pointer[block] // the block that numbers are drawn from
+	mu  sync.Mutex              // held while a block is reserved or released
+	now atomic.Pointer[numbers] // those that numbers are drawn from
 }
 
-// A block is a part of the numbers of a sequence: those above what has been drawn, up to limit. What
+// numbers are a block of those of a sequence: those above what has been drawn, up to limit. What
 // is drawn above that means that there are none left.
-type block struct {
+type numbers struct {
 	_     [64]byte // is written by all that draw
 	drawn atomic.Uint64
 	limit uint64
@@ -50,13 +50,13 @@ const defaultBlock = 1000
 // stores the highest one there before. block is how many numbers are reserved at a time, which is
 // also how many may be left out when the process ends; 0 means 1000. Several sequences of one key
 // give out different numbers. NewSequence writes nothing. It panics if m is a zero Map.
-func NewSequence[K comparable](m *Map[K, uint64], key K, size uint64) *Sequence[K] {
+func NewSequence[K comparable](m *Map[K, uint64], key K, block uint64) *Sequence[K] {
 	m.engine()
-	if size == 0 {
-		size = defaultBlock
+	if block == 0 {
+		block = defaultBlock
 	}
-	s := &Sequence[K]{m: m, key: key, block: size}
-	s.now.Store(new(block))
+	s := &Sequence[K]{m: m, key: key, block: block}
+	s.now.Store(new(numbers))
 	return s
 }
 
@@ -80,13 +80,13 @@ func (s *Sequence[K]) Next() (uint64, error) {
 }
 
 // reserve replaces the block before, which is empty.
-func (s *Sequence[K]) reserve(before *block) error {
+func (s *Sequence[K]) reserve(before *numbers) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.now.Load() != before {
 		return nil
 	}
-	next := new(block)
+	next := new(numbers)
 	err := s.update(func(record uint64) (uint64, error) {
 		// If somebody has set the record back, what was given out does not come again in this process.
 		last := max(record, before.limit)
@@ -123,7 +123,7 @@ func (s *Sequence[K]) Release() error {
 		return drawn, nil
 	})
 	if err == nil && back {
-		next := &block{limit: drawn}
+		next := &numbers{limit: drawn}
 		next.drawn.Store(drawn)
 		s.now.Store(next)
 	}

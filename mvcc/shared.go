@@ -19,18 +19,19 @@ type reclaimer = gc.Reclaimer[item, waiting]
 // reclaimer, the claims and the alarms. A map by itself has one of its own. It knows the
 // maps as members, and so does not keep them reachable.
 type shared struct {
-	slots    *epoch.Slots
-	gc       *reclaimer
-	favour   favour.Queue
-	alarms   alarms
-	hub      hub
-	counters commonCounters
-	kept     kept
-	past     past
-	strict   *strict      // or nil
-	logger   *slog.Logger // see Options.Logger
-	observe  func(Attempt)
-	around   func(ctx context.Context, tx, table string, run func(ctx context.Context))
+	slots      *epoch.Slots
+	gc         *reclaimer
+	favour     favour.Queue
+	alarms     alarms
+	hub        hub
+	counters   commonCounters
+	kept       kept
+	past       past
+	strict     *strict // or nil
+	expiryHold expiryHold
+	logger     *slog.Logger // see Options.Logger
+	observe    func(Attempt)
+	around     func(ctx context.Context, tx, table string, run func(ctx context.Context))
 	// members are the maps there are; the list is never changed.
 	members atomic.Pointer[[]*member]
 	// gone is what tables that are gone have counted, and how many keys they had.

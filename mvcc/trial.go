@@ -222,7 +222,11 @@ func (h *hub) endAll() (left []trial.Left) {
 	for w := range h.listeners {
 		all = append(all, w)
 		if s, ok := w.(*subscription); ok && s.ctx.Err() == nil {
-			left = append(left, trial.Left{What: "a watch has not ended; it began", Began: h.trial[w]})
+			what := "a watch has not ended; it began"
+			if began := h.trial[w]; len(began) > 0 && strings.Contains(began[0].Function, "journal.(*Journal)") {
+				what = "a journal was not closed; it began to follow the commits"
+			}
+			left = append(left, trial.Left{What: what, Began: h.trial[w]})
 		}
 	}
 	h.mu.Unlock()

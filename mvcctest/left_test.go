@@ -156,7 +156,7 @@ func TestJournalLeft(t *testing.T) {
 	users.Store(1, 1)
 	failures := f.end()
 	require.Len(t, failures, 1)
-	require.Regexp(t, `a watch has not ended; it began\n\tat .*/journal\.`, failures[0])
+	require.Regexp(t, `a journal was not closed; it began to follow the commits\n\tat .*/journal\.`, failures[0])
 	_ = j.Close()
 }
 

@@ -41,7 +41,9 @@ func (s *Store) User(token string) (user string, ok bool) {
 	now := time.Now()
 	found, ok := s.m.Compute(token, func(old session, ok bool) (session, mvcc.ComputeOp) {
 		if !ok || !now.Before(old.expires) {
-			return old, mvcc.DeleteOp // of a key that is absent this does nothing
+			// Of a key that is absent this does nothing. With OnExpire it would be CancelOp: what is
+			// deleted here is not told of.
+			return old, mvcc.DeleteOp
 		}
 		old.expires = now.Add(s.ttl) // old is a copy
 		return old, mvcc.UpdateOp

@@ -14,7 +14,7 @@ var examples = map[string]string{
   mvccdump check users.backup            is it whole?
   mvccdump dump data --table users | jq 'select(.value.Age > 30)'
   mvccdump diff before.backup data       what has changed since
-  mvccdump log data --key '"ada"'        who was that, and when`,
+  mvccdump log data --key '"ada"'        which commits have changed it`,
 	"info": `
   mvccdump info data
   mvccdump info users.backup`,

@@ -1,0 +1,52 @@
+package journal
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A lease that was given back before the process ended, and whose time has come since, does not
+// expire while the journal is read up to where it was given back.
+func TestOpenHoldsExpiry(t *testing.T) {
+	dir := t.TempDir()
+	open := func(until time.Time) (leases, queue *mvcc.Map[int, bool], j *Journal) {
+		db := mvcc.NewDB(&mvcc.Options{ReclaimInterval: 100 * time.Microsecond})
+		t.Cleanup(db.Close)
+		leases = mvcc.NewTable[int, bool](db, "leases", nil)
+		queue = mvcc.NewTable[int, bool](db, "queue", nil)
+		leases.OnExpire(func(tx mvcc.DBTx, job int, _ bool) error {
+			queue.In(tx).Set(job, true)
+			return nil
+		})
+		leases.Expire(func(int, bool) time.Time { return until })
+		j, err := Open(t.Context(), dir, db, codec.Gob, nil)
+		require.NoError(t, err)
+		return leases, queue, j
+	}
+	leases, _, j := open(time.Unix(1<<40, 0))
+	const jobs = 600
+	for job := range jobs {
+		leases.Store(job, true)
+	}
+	for job := range jobs - 1 {
+		leases.Delete(job)
+		require.NoError(t, j.Sync(t.Context())) // a group of its own
+	}
+	require.NoError(t, j.Close())
+
+	leases, queue, j := open(time.Unix(1, 0))
+	require.Eventually(t, func() bool { return leases.Len() == 0 }, time.Minute, time.Millisecond)
+	require.Equal(t, 1, queue.Len())
+	require.True(t, queue.Has(jobs-1))
+	require.NoError(t, j.Close())
+
+	leases, queue, j = open(time.Unix(1, 0))
+	require.Zero(t, leases.Len())
+	require.Equal(t, 1, queue.Len(), "what has expired is kept")
+	require.NoError(t, j.Close())
+}

@@ -1,0 +1,64 @@
+package mvcc
+
+import "sync"
+
+// expiryHold keeps records from expiring while something is loaded in steps: between these there are
+// states in which records are that were renewed or deleted since.
+type expiryHold struct {
+	mu      sync.Mutex
+	changed *sync.Cond // of mu; made by the first hold
+	holders int
+	running int // sweeps that delete just now
+}
+
+// begin reports whether a sweep may delete: then it calls end.
+func (h *expiryHold) begin() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.holders > 0 {
+		return false
+	}
+	h.running++
+	return true
+}
+
+func (h *expiryHold) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running--; h.changed != nil {
+		h.changed.Broadcast()
+	}
+}
+
+// hold waits until nothing deletes any more.
+func (h *expiryHold) hold() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.changed == nil {
+		h.changed = sync.NewCond(&h.mu)
+	}
+	for h.holders++; h.running > 0; {
+		h.changed.Wait()
+	}
+}
+
+func (h *expiryHold) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.holders--
+}
+
+// HoldExpiry keeps records of the database from expiring, see [Map.Expire], until release is called:
+// for a program that brings its tables up to date step by step, say by [DB.Load] and then
+// [DB.LoadCommits]. Between two steps there may be a record whose time has come, and which the next
+// step renews or deletes: it must not go, nor must [Map.OnExpire] be told of it. Load does it by
+// itself while it is under way, and so does journal.Open.
+//
+// HoldExpiry waits for a deletion under way, and so for a function of OnExpire that is being called:
+// which must not call it. Several may hold at once. What is due goes soon after the last release;
+// a second call of the same release does nothing.
+func (db *DB) HoldExpiry() (release func()) {
+	h := &dbAt(db).shared.expiryHold
+	h.hold()
+	return sync.OnceFunc(h.release)
+}

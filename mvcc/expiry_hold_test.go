@@ -1,0 +1,79 @@
+package mvcc
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// While somebody holds it nothing expires, and what is renewed or deleted meanwhile never does; what
+// is due goes after the last release, by itself or by Reclaim.
+func TestHoldExpiry(t *testing.T) {
+	t.Parallel()
+	for _, manual := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			y := newYard(t, &Options{ManualReclaim: manual})
+			y.leases.OnExpire(y.back)
+			y.leases.Expire(untilOf)
+			first, second := y.db.HoldExpiry(), y.db.HoldExpiry()
+			for i := range 1000 {
+				y.leases.Store(i, session{time.Now().Add(time.Second), i})
+			}
+			wait := func() {
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				if manual {
+					require.NoError(t, y.db.Reclaim(bg))
+				}
+			}
+			wait()
+			first()
+			first() // it is once
+			wait()
+			require.Equal(t, 1000, y.leases.Len())
+			y.leases.Delete(0)
+			y.leases.Store(1, session{time.Now().Add(time.Hour), 1})
+			second()
+			wait()
+			require.Equal(t, 1, y.leases.Len())
+			require.Equal(t, 998, y.queue.Len())
+			require.False(t, y.queue.Has(0))
+			require.False(t, y.queue.Has(1))
+			require.EqualValues(t, 998, y.db.Stats().Expired)
+		})
+	}
+}
+
+// A deletion under way has ended when HoldExpiry returns; one whose function panics as well.
+func TestHoldExpiryWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		y := newYard(t, nil)
+		calls := 0
+		y.leases.OnExpire(func(tx DBTx, job int, s session) error {
+			calls++
+			time.Sleep(time.Minute)
+			if s.n == 1 {
+				panic("one")
+			}
+			return y.back(tx, job, s)
+		})
+		y.leases.Expire(untilOf)
+		for n := range 2 {
+			y.leases.Store(n, session{time.Now().Add(time.Second), n})
+		}
+		time.Sleep(2 * time.Second) // amid the first call
+		require.Equal(t, 1, calls)
+		release := y.db.HoldExpiry()
+		before := calls
+		require.False(t, y.leases.Has(0))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Equal(t, before, calls)
+		release()
+		time.Sleep(time.Hour)
+		require.Greater(t, calls, before, "it is tried again")
+	})
+}
