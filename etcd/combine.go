@@ -130,6 +130,7 @@ func (c *combiner) run(db *DB) {
 
 // together commits some transactions, in one request if that is possible.
 func (c *combiner) together(db *DB, jobs []*job) {
+	var lost losses
 	for attempt := 0; ; {
 		if jobs = c.hold(db, jobs); len(jobs) == 0 {
 			return
@@ -159,8 +160,9 @@ func (c *combiner) together(db *DB, jobs []*job) {
 			_ = db.applied.wait(db.ctx, o.rev)
 			return
 		}
+		lost.add(o)
 		if attempt++; attempt == db.cfg.MaxAttempts {
-			err := db.conflict(w, o.rev)
+			err := db.giveUp(w, lost)
 			for _, j := range jobs {
 				j.end(outcome{}, err)
 			}

@@ -68,3 +68,30 @@ func TestEncodeFails(t *testing.T) {
 		require.Equal(t, v == 1 || v == 2, j.panicked != nil, v)
 	}
 }
+
+// All functions that were given to OnCommit are called, though one of them fails.
+func TestOnCommitFails(t *testing.T) {
+	for name, fail := range map[string]func(){
+		"panics": func() { panic("mine") }, "exits": runtime.Goexit,
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls, back := 0, false
+			var panicked any
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer func() { panicked = recover() }()
+				f := func(rev uint64) {
+					calls++
+					fail()
+				}
+				committed([]func(uint64){f, f, f}, 7)
+				back = true
+			}()
+			<-done
+			require.Equal(t, 3, calls)
+			require.False(t, back)
+			require.Equal(t, name == "panics", panicked == "mine")
+		})
+	}
+}
