@@ -37,7 +37,7 @@ func TestCombinedCutOff(t *testing.T) {
 	go func() { ends.Wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(patience / 4):
 		t.Error("Updates outlive their contexts")
 	}
 	p.gate.set(false)
