@@ -29,17 +29,17 @@ func TestEncodeFails(t *testing.T) {
 	db := replay(t, s)
 	db.ctx = t.Context()
 	db.slots.init(db)
-	set := func(v int) (err error, panicked any) {
+	set := func(v int) (panicked any, err error) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		defer func() { panicked = recover() }()
-		return db.Update(ctx, func(tx mvcc.DBTx) error {
+		return nil, db.Update(ctx, func(tx mvcc.DBTx) error {
 			a.In(tx).Set("x", v)
 			return nil
-		}), nil
+		})
 	}
 	check := func(v int) {
-		err, panicked := set(v)
+		panicked, err := set(v)
 		switch v {
 		case 1:
 			require.Equal(t, "mine", panicked)

@@ -22,8 +22,8 @@ import (
 //   - O1: a slot is put only under the condition that it was put last at the revision that its owner
 //     knows. So all requests that were sent for one state of it exclude each other.
 //   - O2: its owner sends nothing else before it knows the outcome.
-//   - O3: a slot is deleted when its process closes, and never made anew: a request that comes later
-//     finds nothing, which is no state that it compares with. An owner that finds its slot gone, or
+//   - O3: a slot is deleted when its process closes, or has given up asking, and never made anew: a
+//     request that comes later finds nothing, which is no state that it compares with. An owner that finds its slot gone, or
 //     older than it was, knows that the cluster has lost commits.
 type slot struct {
 	name string
@@ -271,7 +271,25 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 	}
 	*at = nil // what was sent may still come
 	db.figures.unknown.Add(1)
+	db.workers.Go(func() { db.abandon(s.name) }) // Close waits for the caller before it does for workers
 	return outcome{}, ErrOutcomeUnknown
+}
+
+// abandon deletes a slot, as soon as etcd can be asked: what was sent with it has no effect after that.
+func (db *DB) abandon(name string) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
+		_, err := db.client.Delete(ctx, name)
+		cancel()
+		if err == nil || isRPC(err, rpctypes.ErrPermissionDenied) {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-db.ctx.Done():
+			return
+		}
+	}
 }
 
 // another says that another cluster has answered.
