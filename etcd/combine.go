@@ -26,8 +26,12 @@ type job struct {
 	done chan struct{}
 	o    outcome
 	err  error
-	// panicked is what a function given to Merge has panicked with, or nil.
+	// panicked is what a function of the user has panicked with, or nil.
 	panicked any
+
+	// held says that its functions run, or that a request with it is on its way, or was answered: so
+	// it cannot leave. left says that its owner waits for nothing any more. The combiner's mu guards both.
+	held, left bool
 }
 
 func (j *job) end(o outcome, err error) {
@@ -38,7 +42,7 @@ func (j *job) end(o outcome, err error) {
 // mostJobs is how many transactions go together.
 const mostJobs = 64
 
-// commit commits a transaction, and waits for the outcome.
+// commit commits a transaction, and waits for the outcome. It panics if a function of the user does.
 func (c *combiner) commit(ctx context.Context, db *DB, w *replicate.Work) (outcome, error) {
 	j := &job{ctx: ctx, work: w, done: make(chan struct{})}
 	c.mu.Lock()
@@ -63,15 +67,49 @@ func (c *combiner) commit(ctx context.Context, db *DB, w *replicate.Work) (outco
 	return j.o, j.err
 }
 
-// leave takes a job off the queue, if it is still there.
+// leave reports whether a job is taken back, since nothing of it is under way.
 func (c *combiner) leave(j *job) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.Index(c.queue, j)
-	if i >= 0 {
+	if j.held {
+		return false
+	}
+	j.left = true
+	if i := slices.Index(c.queue, j); i >= 0 {
 		c.queue = slices.Delete(slices.Clone(c.queue), i, i+1)
 	}
-	return i >= 0
+	return true
+}
+
+// hold returns those of some jobs that go on. They do not leave before they are let go.
+func (c *combiner) hold(db *DB, jobs []*job) (held []*job) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, j := range jobs {
+		if j.left {
+			continue
+		}
+		if err := db.goOn(j.ctx); err != nil {
+			j.left = true
+			j.end(outcome{}, err)
+			continue
+		}
+		j.held = true
+		held = append(held, j)
+	}
+	return held
+}
+
+// letGo says that nothing of some jobs is under way: those whose contexts have ended leave.
+func (c *combiner) letGo(jobs []*job) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, j := range jobs {
+		if j.held = false; j.ctx.Err() != nil {
+			j.left = true
+			j.end(outcome{}, ended(j.ctx))
+		}
+	}
 }
 
 // run commits what is queued, until nothing is.
@@ -92,27 +130,25 @@ func (c *combiner) run(db *DB) {
 
 // together commits some transactions, in one request if that is possible.
 func (c *combiner) together(db *DB, jobs []*job) {
-	for attempt := range db.cfg.MaxAttempts {
-		// Those whose contexts have ended have nothing under way.
-		var rest []*job
-		for _, j := range jobs {
-			if err := db.goOn(j.ctx); err != nil {
-				j.end(outcome{}, err)
-			} else {
-				rest = append(rest, j)
-			}
-		}
-		if jobs = rest; len(jobs) == 0 {
+	var lost losses
+	for attempt := 0; ; {
+		if jobs = c.hold(db, jobs); len(jobs) == 0 {
 			return
 		}
-		o, w, err := c.once(db, jobs)
+		var o outcome
+		var w *replicate.Work
+		var err error
+		jobs, o, w, err = c.once(db, jobs)
 		var tooLarge *TooLargeError
 		switch {
+		case errors.Is(err, errLeft):
+			continue
 		case err != nil && len(jobs) > 1 && !unresolved(err):
 			half := len(jobs) / 2
 			if !errors.As(err, &tooLarge) {
 				half = 1 // it may be the fault of one of them
 			}
+			c.letGo(jobs)
 			c.together(db, jobs[:half])
 			c.together(db, jobs[half:])
 			return
@@ -124,63 +160,81 @@ func (c *combiner) together(db *DB, jobs []*job) {
 			_ = db.applied.wait(db.ctx, o.rev)
 			return
 		}
-		if err := db.pause(db.ctx, attempt, o); err != nil {
+		lost.add(o)
+		if attempt++; attempt == db.cfg.MaxAttempts {
+			err := db.giveUp(w, lost)
 			for _, j := range jobs {
 				j.end(outcome{}, err)
 			}
 			return
 		}
-		if attempt == db.cfg.MaxAttempts-1 {
-			for _, j := range jobs {
-				j.end(outcome{}, db.conflict(w, o.rev))
-			}
-		}
+		c.letGo(jobs)
+		_ = db.pause(db.ctx, attempt-1, o) // hold notices that the replica has ended
 	}
 }
 
-// once is one attempt.
-func (c *combiner) once(db *DB, jobs []*job) (outcome, *replicate.Work, error) {
+// errLeft says that a job has left, so that what was made of the jobs is not to be sent.
+var errLeft = errors.New("etcd: a transaction was taken back")
+
+// once is one attempt. It returns those of the jobs that it was for, which are held.
+func (c *combiner) once(db *DB, jobs []*job) ([]*job, outcome, *replicate.Work, error) {
 	works := make([]*replicate.Work, len(jobs))
 	for i, j := range jobs {
 		works[i] = j.work
 	}
-	w, err := renewed(db, works)
-	var panicked *mergePanic
+	w, r, err := renewed(db, works)
+	var panicked *userPanic
 	if errors.As(err, &panicked) && len(jobs) == 1 {
 		jobs[0].panicked = panicked.value
 	}
 	if err != nil {
-		return outcome{}, nil, err
+		return jobs, outcome{}, nil, err
+	}
+	// A slot may be had only after etcd is back. Meanwhile the jobs can leave.
+	c.letGo(jobs)
+	s, err := db.slots.take(db.ctx)
+	held := c.hold(db, jobs)
+	if err != nil {
+		return held, outcome{}, w, err
+	}
+	defer func() { db.slots.give(s) }()
+	if len(held) < len(jobs) {
+		return held, outcome{}, w, errLeft
 	}
 	db.figures.batches.Add(1)
 	ctx := db.ctx
 	if len(jobs) == 1 {
 		ctx = jobs[0].ctx
 	}
-	o, err := db.commitOne(ctx, w)
-	return o, w, err
+	o, err := db.commit(ctx, &s, r)
+	return held, o, w, err
 }
 
-// A mergePanic says that a function given to Merge has panicked, or called runtime.Goexit.
-type mergePanic struct{ value any }
+// A userPanic says that a function of the user has panicked, or called runtime.Goexit.
+type userPanic struct{ value any }
 
-func (p *mergePanic) Error() string {
-	return fmt.Sprint("etcd: a function given to Merge panicked: ", p.value)
+func (p *userPanic) Error() string {
+	return fmt.Sprint("etcd: a function given to Merge, or one that encodes, panicked: ", p.value)
 }
 
-// renewed renews works, in a goroutine that a function given to Merge may end.
-func renewed(db *DB, works []*replicate.Work) (w *replicate.Work, err error) {
+// renewed renews works, and makes a request of them, in a goroutine that a function given to Merge, or
+// one that encodes, may end.
+func renewed(db *DB, works []*replicate.Work) (w *replicate.Work, r *request, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err = &mergePanic{"it has called runtime.Goexit"}
+		err = &userPanic{"it has called runtime.Goexit"}
 		defer func() {
 			if p := recover(); p != nil {
-				err = &mergePanic{p}
+				err = &userPanic{p}
 			}
 		}()
-		w, err = db.hooks.Renew(works)
+		var failed error
+		if w, failed = db.hooks.Renew(works); failed == nil {
+			r, failed = db.request(w)
+		}
+		err = failed
 	}()
 	<-done
-	return w, err
+	return w, r, err
 }

@@ -98,6 +98,12 @@ func (c Config) withDefaults() (Config, error) {
 			*f.at = f.def
 		}
 	}
+	if send := &c.Client.MaxCallSendMsgSize; *send == 0 { // as much as a server takes
+		*send = max(2<<20, c.MaxRequestBytes+1<<19)
+		if most := c.Client.MaxCallRecvMsgSize; most > 0 {
+			*send = min(*send, most) // the client wants that
+		}
+	}
 	if c.Client.Logger == nil {
 		c.Client.Logger = zap.NewNop()
 	}

@@ -3,16 +3,22 @@ package etcd
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 var (
 	// ErrOutcomeUnknown is what [DB.Update] returns if etcd could not be asked, for
-	// [Config.ResolveTimeout], whether a transaction was committed: it was, or it will never be. No
-	// other error of Update leaves that open.
+	// [Config.ResolveTimeout], whether a transaction was committed: it was, may still be, or never will
+	// be. No other error of Update leaves that open. While the replica is open it goes on asking, and
+	// once etcd answers nothing more will be committed. A program that is to try again has each
+	// transaction write a record under a key of its own, the same in each try, and do nothing if that
+	// is there already.
 	ErrOutcomeUnknown = errors.New("etcd: it is not known whether the transaction was committed")
 
 	// ErrHistoryLost says that the cluster no longer has what this replica has seen committed: it was
@@ -25,6 +31,10 @@ var (
 
 	// ErrClosed is what methods return after [DB.Close].
 	ErrClosed = errors.New("etcd: the database is closed")
+
+	// ErrUnanswered says that no attempt of an Update was answered, but that it could be found out each
+	// time that it had come to nothing: nothing was committed. It comes with why the last one was not.
+	ErrUnanswered = errors.New("etcd: no request was answered")
 
 	// ErrNoSpace says that the cluster is full, see --quota-backend-bytes: nothing was committed.
 	ErrNoSpace = errors.New("etcd: the cluster is out of space, see --quota-backend-bytes")
@@ -58,8 +68,8 @@ func (e *ConflictError) Error() string {
 // Unwrap returns [mvcc.ErrConflict].
 func (e *ConflictError) Unwrap() error { return mvcc.ErrConflict }
 
-// A TooLargeError says that a transaction is larger than the servers allow. It was not sent: nothing
-// was committed.
+// A TooLargeError says that a transaction is larger than the servers, or the client, allow: nothing was
+// committed. If it is larger than Config says it was not sent; otherwise it comes with what refused it.
 type TooLargeError struct {
 	// Ops is how many records it writes, with one for each table and one for the outcome, and Bytes
 	// about how long the request would be.
@@ -70,7 +80,12 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	if e.Ops > e.MaxOps {
+	switch {
+	case e.Ops <= e.MaxOps && e.Bytes <= e.MaxBytes:
+		return fmt.Sprintf("etcd: the transaction, of %d operations and about %d bytes, was refused as too "+
+			"large: the servers or Config.Client allow less than Config.MaxTxnOps, %d, or "+
+			"Config.MaxRequestBytes, %d", e.Ops, e.Bytes, e.MaxOps, e.MaxBytes)
+	case e.Ops > e.MaxOps:
 		return fmt.Sprintf("etcd: the transaction has %d operations, and --max-txn-ops of the servers "+
 			"(Config.MaxTxnOps) is %d", e.Ops, e.MaxOps)
 	}
@@ -136,6 +151,13 @@ func definite(err error) bool {
 		}
 	}
 	return false
+}
+
+// overLimit reports whether an error says that a message was larger than gRPC allows. Which one is not
+// known: the answer to a request that was applied may be.
+func overLimit(err error) bool {
+	s, ok := status.FromError(err)
+	return ok && s.Code() == codes.ResourceExhausted && strings.Contains(s.Message(), "larger than max")
 }
 
 // isRPC reports whether an error of the client is one of the server's.

@@ -22,8 +22,8 @@ import (
 //   - O1: a slot is put only under the condition that it was put last at the revision that its owner
 //     knows. So all requests that were sent for one state of it exclude each other.
 //   - O2: its owner sends nothing else before it knows the outcome.
-//   - O3: a slot is deleted when its process closes, and never made anew: a request that comes later
-//     finds nothing, which is no state that it compares with. An owner that finds its slot gone, or
+//   - O3: a slot is deleted when its process closes, or has given up asking, and never made anew: a
+//     request that comes later finds nothing, which is no state that it compares with. An owner that finds its slot gone, or
 //     older than it was, knows that the cluster has lost commits.
 type slot struct {
 	name string
@@ -149,6 +149,8 @@ type outcome struct {
 	// conflict says that something was compared and had changed. If neither is set nothing was
 	// committed for another reason, and it may be tried again.
 	conflict bool
+	// unanswered is why there was no answer, where one was wanted and nothing was committed.
+	unanswered error
 }
 
 // commit sends a request with a slot, and finds out what has become of it, even after ctx has ended.
@@ -164,8 +166,10 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 	resp, err := db.txn(ctx, cmps, then, otherwise)
 	switch {
 	case err == nil && resp.Header.ClusterId != db.cluster:
-		why := fmt.Errorf("%w: the cluster has ID %x, and had %x", ErrHistoryLost, resp.Header.ClusterId,
-			db.cluster)
+		why := db.another(resp.Header)
+		if resp.Succeeded { // it was committed, there
+			return db.lost(at, why)
+		}
 		db.fail(why)
 		*at = nil
 		return outcome{}, why
@@ -190,7 +194,15 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 		return outcome{}, err
 	}
 	db.figures.unclear.Add(1)
-	return db.resolve(at, isRPC(err, rpctypes.ErrNoSpace))
+	o, why := db.resolve(at, isRPC(err, rpctypes.ErrNoSpace))
+	switch {
+	case why != nil || o.committed:
+		return o, why
+	case overLimit(err): // maybe the answer was, so it had to be found out
+		return outcome{}, errors.Join(r.tooLarge(db), err)
+	}
+	o.unanswered = err
+	return o, nil
 }
 
 // read returns what a slot, as it was read, says about the present commit. It is not known if the slot
@@ -223,6 +235,8 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 	for pause := minPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		resp, err := db.txn(ctx, same, fence, look)
 		switch {
+		case err == nil && resp.Header.ClusterId != db.cluster:
+			return db.lost(at, db.another(resp.Header))
 		case err == nil && resp.Succeeded:
 			s.last = resp.Header.Revision
 			return outcome{}, nil
@@ -257,7 +271,30 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 	}
 	*at = nil // what was sent may still come
 	db.figures.unknown.Add(1)
+	db.workers.Go(func() { db.abandon(s.name) }) // Close waits for the caller before it does for workers
 	return outcome{}, ErrOutcomeUnknown
+}
+
+// abandon deletes a slot, as soon as etcd can be asked: what was sent with it has no effect after that.
+func (db *DB) abandon(name string) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
+		_, err := db.client.Delete(ctx, name)
+		cancel()
+		if err == nil || isRPC(err, rpctypes.ErrPermissionDenied) {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-db.ctx.Done():
+			return
+		}
+	}
+}
+
+// another says that another cluster has answered.
+func (db *DB) another(header *etcdserverpb.ResponseHeader) error {
+	return fmt.Errorf("%w: the cluster has ID %x, and had %x", ErrHistoryLost, header.ClusterId, db.cluster)
 }
 
 // lost ends the replica, amid a request: whether the cluster that there was has applied it is not

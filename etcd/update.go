@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -25,9 +26,9 @@ import (
 // process go to etcd together.
 //
 // Every other error but [ErrOutcomeUnknown] says that nothing was committed, now or later: a
-// [*ConflictError]; a [*TooLargeError] or [*CodecError], before anything is sent; a
-// [*mvcc.UniqueError]; that of ctx, its cause; [mvcc.ErrTxTooOld]; [ErrNoSpace], and what etcd says
-// to requests that are not allowed; and that of [DB.Err]. After ctx has ended Update goes on for up
+// [*ConflictError]; a [*TooLargeError] or [*CodecError]; a
+// [*mvcc.UniqueError]; that of ctx, its cause; [mvcc.ErrTxTooOld]; [ErrNoSpace], [ErrUnanswered], and
+// what etcd says to requests that are not allowed; and that of [DB.Err]. After ctx has ended Update goes on for up
 // to [Config.ResolveTimeout] if it has to find out what has become of a request.
 func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 	if ctx == nil {
@@ -36,8 +37,9 @@ func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 	if fn == nil {
 		panic("etcd: Update: fn is nil")
 	}
-	newest, turn := uint64(0), false
+	turn := false
 	var last *replicate.Work
+	var lost losses
 	defer func() {
 		if turn {
 			<-db.turns
@@ -77,17 +79,36 @@ func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 			committed(w.OnCommit, o.rev)
 			return nil
 		}
-		newest, last = max(newest, o.rev), w
+		lost.add(o)
+		last = w
 		if err := db.pause(ctx, attempt, o); err != nil {
 			return err
 		}
 	}
-	return db.conflict(last, newest)
+	return db.giveUp(last, lost)
 }
 
-// conflict returns the error of a transaction that is given up.
-func (db *DB) conflict(w *replicate.Work, newest uint64) error {
-	e := &ConflictError{Attempts: db.cfg.MaxAttempts, Revision: newest}
+// losses are what has become of the attempts of a transaction.
+type losses struct {
+	newest     uint64
+	conflict   bool  // one was refused
+	unanswered error // why the last one that was not answered was not
+}
+
+func (l *losses) add(o outcome) {
+	l.newest = max(l.newest, o.rev)
+	l.conflict = l.conflict || o.conflict
+	if o.unanswered != nil {
+		l.unanswered = o.unanswered
+	}
+}
+
+// giveUp returns the error of a transaction that is given up.
+func (db *DB) giveUp(w *replicate.Work, lost losses) error {
+	if !lost.conflict && lost.unanswered != nil {
+		return fmt.Errorf("%w, in %d attempts: %w", ErrUnanswered, db.cfg.MaxAttempts, lost.unanswered)
+	}
+	e := &ConflictError{Attempts: db.cfg.MaxAttempts, Revision: lost.newest}
 	for i := range w.Tables {
 		t := &w.Tables[i]
 		if key := db.schema.tables[t.Name].changed(db.hooks, t.Reads, t.Epochs); key != nil {
@@ -168,9 +189,19 @@ func (db *DB) commitOne(ctx context.Context, w *replicate.Work) (outcome, error)
 	return db.commit(ctx, &s, r)
 }
 
-// committed calls what is to be called after a commit.
+// committed calls what is to be called after a commit. If a function panics, or calls runtime.Goexit,
+// those after it are called before that goes on; what panics among them is lost.
 func committed(after []func(uint64), rev uint64) {
-	for _, f := range after {
+	called := 0
+	defer func() {
+		if called < len(after) {
+			defer func() { _ = recover() }()
+			committed(after[called:], rev)
+		}
+	}()
+	for called < len(after) {
+		f := after[called]
+		called++
 		f(rev)
 	}
 }

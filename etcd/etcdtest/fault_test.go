@@ -103,30 +103,49 @@ func TestLateBlindWrite(t *testing.T) {
 	require.Equal(t, 2, v)
 }
 
-// If nobody can be asked, Update says that the outcome is not known. What was sent may come later, and
-// the process goes on to work.
+// If nobody can be asked, Update says that the outcome is not known, and the process goes on to work. It
+// was applied, or has no effect any more once etcd could be asked again.
 func TestOutcomeUnknown(t *testing.T) {
 	t.Parallel()
-	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) { cfg.ResolveTimeout = 100 * time.Millisecond })
-	p.set(t, p.a, "x", 10)
-	sends := make(chan func(context.Context) error, 100)
-	f := fault(func(_ context.Context, send func(context.Context) error) error {
-		select {
-		case sends <- send:
-		default:
-		}
-		return errBroken
-	})
-	p.wire.fault.Store(&f)
-	require.ErrorIs(t, p.Update(within(t), adders["read and written"](p)), etcd.ErrOutcomeUnknown)
-	p.wire.fault.Store(nil)
-	require.NoError(t, (<-sends)(within(t)))
-	_, err := p.Sync(within(t))
-	require.NoError(t, err)
-	require.NoError(t, p.Update(within(t), adders["read and written"](p)))
-	v, _ := p.a.Load("x")
-	require.Equal(t, 12, v)
-	require.EqualValues(t, 1, p.Stats().Unknown)
+	for name, applied := range map[string]bool{"applied": true, "late": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, prefix := shared(t), newPrefix()
+			p := open(t, c, prefix, func(cfg *etcd.Config) { cfg.ResolveTimeout = 100 * time.Millisecond })
+			p.set(t, p.a, "x", 10)
+			var first sync.Once
+			var late func(context.Context) error
+			f := fault(func(_ context.Context, send func(context.Context) error) error {
+				first.Do(func() {
+					if late = send; applied {
+						require.NoError(t, send(within(t)))
+					}
+				})
+				return errBroken
+			})
+			p.wire.fault.Store(&f)
+			require.ErrorIs(t, p.Update(within(t), adders["read and written"](p)), etcd.ErrOutcomeUnknown)
+			p.wire.fault.Store(nil)
+			client, err := c.Client()
+			require.NoError(t, err)
+			defer client.Close()
+			require.Eventually(t, func() bool { // its slot goes
+				got, err := client.Get(within(t), prefix+"s/", clientv3.WithPrefix())
+				return err == nil && len(got.Kvs) == 0
+			}, patience, 10*time.Millisecond)
+			want := 12
+			if !applied {
+				want = 11
+				require.NoError(t, late(within(t)))
+			}
+			_, err = p.Sync(within(t))
+			require.NoError(t, err)
+			require.NoError(t, p.Update(within(t), adders["read and written"](p)))
+			v, _ := p.a.Load("x")
+			require.Equal(t, want, v)
+			require.EqualValues(t, 1, p.Stats().Unknown)
+		})
+	}
 }
 
 // A context that ends while a commit is under way: either it was committed, and Update says nil, or
