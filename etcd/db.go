@@ -83,7 +83,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("etcd: Open: %w", err), client.Close())
 	}
 	db.workers.Go(db.follow)
-	db.workers.Go(db.beat)
+	db.workers.Go(func() { db.beat(db.beatOnce) })
+	db.workers.Go(func() { db.beat(db.beatServers) })
 	return db, nil
 }
 
