@@ -141,7 +141,8 @@ func (db *DB) beatOnce() {
 func (db *DB) askNewest() (uint64, error) {
 	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
 	defer cancel()
-	return db.newest(ctx)
+	rev, _, err := db.newest(ctx)
+	return rev, err
 }
 
 // checkPast compares the guards as of the newest revision that is applied. Its error is an
