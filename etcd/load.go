@@ -129,6 +129,9 @@ func (db *DB) replay(l *loaded) error {
 		return cmp.Compare(a.ModRevision, b.ModRevision)
 	})
 	first := db.local.Epoch() + 1 // at which what the clock has passed is committed
+	if l.rev > 0 {
+		db.hooks.Skip(0, l.rev-1) // what has been overwritten or deleted by then is not there
+	}
 	for len(l.records) > 0 {
 		at := max(uint64(l.records[0].ModRevision), first)
 		n := 1
@@ -264,6 +267,7 @@ func (db *DB) reload(ctx context.Context) error {
 	for _, kv := range changed {
 		db.exact.set(string(kv.Key), l.rev, uint64(kv.ModRevision))
 	}
+	db.hooks.Skip(here, l.rev-1)
 	if err := db.put(l.rev, changed, gone); err != nil {
 		return err
 	}

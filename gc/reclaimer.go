@@ -22,6 +22,7 @@ type Reclaimer[E, W any] struct {
 	stop   chan struct{}
 	born   time.Time
 
+	ended   atomic.Int64 // when, by now, it was closed; or 0
 	logging atomic.Bool
 
 	queue queue[E]
@@ -183,6 +184,7 @@ func (r *Reclaimer[E, W]) Stop() {
 	defer r.life.Unlock()
 	// Nobody starts a goroutine any more. If there is none, the channel must be left
 	// alone: it may belong to a bubble of testing/synctest that is over.
+	r.ended.CompareAndSwap(0, int64(max(r.now(), 1)))
 	if !r.closed.Swap(true) && r.running.Swap(true) && !r.cfg.Manual {
 		close(r.stop)
 	}

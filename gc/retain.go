@@ -88,11 +88,13 @@ func (h *retention) last(at time.Duration) int {
 // EpochAt returns an epoch that was the newest at time t, or a little before: by the longer one of
 // the time between two rounds and keep/4096. It returns false if t is longer ago than what is
 // retained reaches back; what has not come yet is as now. A time without a monotonic reading is as
-// long ago as the clock on the wall says now. It waits for a refresh under way, not for long.
+// long ago as the clock on the wall says now. It returns false for a time at which the reclaimer had
+// been closed. It waits for a refresh under way, not for long.
 func (r *Reclaimer[E, W]) EpochAt(t time.Time) (at epoch.Epoch, ok bool) {
 	r.refreshing.Lock()
 	defer r.refreshing.Unlock()
-	if i := r.history.last(r.now() - time.Since(t)); i >= 0 {
+	when := r.now() - time.Since(t)
+	if i := r.history.last(when); i >= 0 && !r.isLate(when) {
 		return r.history.notes[i].clock, true
 	}
 	return 0, false
@@ -100,7 +102,7 @@ func (r *Reclaimer[E, W]) EpochAt(t time.Time) (at epoch.Epoch, ok bool) {
 
 // TimesOf returns for each epoch, all of which have come, a time at which it was over, or a little
 // after, as [Reclaimer.EpochAt] says. The time is zero if that is longer ago than what is retained
-// reaches back.
+// reaches back, or after the reclaimer was closed.
 func (r *Reclaimer[E, W]) TimesOf(epochs []epoch.Epoch) []time.Time {
 	times := make([]time.Time, len(epochs))
 	r.refreshing.Lock()
@@ -110,13 +112,19 @@ func (r *Reclaimer[E, W]) TimesOf(epochs []epoch.Epoch) []time.Time {
 		i := sort.Search(len(notes), func(i int) bool { return notes[i].clock >= e })
 		switch {
 		case len(notes) == 0 || i == 0:
-		case i == len(notes):
+		case i == len(notes) && !r.Closed():
 			times[at] = time.Now()
-		default:
+		case i < len(notes) && !r.isLate(notes[i].at):
 			times[at] = r.born.Add(notes[i].at)
 		}
 	}
 	return times
+}
+
+// isLate reports whether the reclaimer had been closed at a time: notes are taken seldom then.
+func (r *Reclaimer[E, W]) isLate(at time.Duration) bool {
+	ended := r.ended.Load()
+	return ended != 0 && at > time.Duration(ended)
 }
 
 // A lot is where items are parked: until the bound has reached an epoch, with those that

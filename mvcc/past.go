@@ -17,8 +17,8 @@ import (
 // background work comes late. So it sees no transaction that began to commit after t. With
 // Options.ManualReclaim the map looks at the time at each [Map.Reclaim] only.
 //
-// It returns an error that wraps [ErrEpochGone] if t is longer ago than Options.Retain reaches, or
-// lies ahead. A time without a monotonic reading, such as one that was parsed, is as long ago as
+// It returns an error that wraps [ErrEpochGone] if t is longer ago than Options.Retain reaches, lies
+// ahead, or is after the map or its database was closed. A time without a monotonic reading, such as one that was parsed, is as long ago as
 // the clock on the wall says at the call. The snapshot is that of [Map.SnapshotAt]. It waits for a
 // refresh of the view, which takes microseconds, and costs a binary search more.
 func (m *Map[K, V]) SnapshotAtTime(t time.Time) (Snapshot[K, V], error) {
@@ -59,7 +59,8 @@ func (c *core) momentAt(t time.Time) (moment, error) {
 		}
 		return s, err
 	}
-	return moment{}, fmt.Errorf("%w: %s is longer ago than what is retained (Options.Retain is %v)",
+	return moment{}, fmt.Errorf("%w: %s is longer ago than what is retained (Options.Retain is %v), or "+
+		"after Close",
 		ErrEpochGone, t.Format(time.RFC3339Nano), c.gc.Retain())
 }
 
@@ -70,7 +71,7 @@ type Revision[V any] struct {
 	Value   V
 	Deleted bool // the key had no value from then on
 	// Time is when it committed, or a little after: by as much as [Map.SnapshotAtTime] says. It is
-	// zero where that was longer ago than Options.Retain reaches.
+	// zero where that was longer ago than Options.Retain reaches, or after Close.
 	Time time.Time
 }
 

@@ -210,7 +210,7 @@ func TestSnapshotAtTimeRefuses(t *testing.T) {
 		m.Store("k", 1)
 		for at, why := range map[time.Time]string{
 			time.Now().Add(time.Second): "has not come yet",
-			born.Add(-time.Second):      "longer ago than what is retained (Options.Retain is 1m0s)",
+			born.Add(-time.Second):      "longer ago than what is retained (Options.Retain is 1m0s), or after",
 		} {
 			_, err = m.SnapshotAtTime(at)
 			require.ErrorIs(t, err, ErrEpochGone)
@@ -261,5 +261,35 @@ func TestSnapshotAtTimeBesideSkipTo(t *testing.T) {
 			}
 			s.Close()
 		}
+	})
+}
+
+// After Close nobody looks at the time: what was before is to be had, and no time is made up.
+func TestSnapshotAtTimeAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[string, int](&Options{Retain: time.Hour})
+		m.Store("k", 1)
+		time.Sleep(time.Second)
+		before := time.Now()
+		m.Close()
+		time.Sleep(time.Second)
+		for i := range 5000 {
+			m.Store("k", 2+i)
+		}
+		time.Sleep(time.Second)
+		s, err := m.SnapshotAtTime(before)
+		require.NoError(t, err)
+		requireValue(t, 1)(s.Get("k"))
+		s.Close()
+		_, err = m.SnapshotAtTime(time.Now())
+		require.ErrorIs(t, err, ErrEpochGone)
+		require.ErrorContains(t, err, "after Close")
+		list := History(m, "k")
+		require.Len(t, list, 5001)
+		for _, r := range list[:5000] {
+			require.Zero(t, r.Time)
+		}
+		require.WithinDuration(t, before, list[5000].Time, 2*time.Second)
+		require.NotZero(t, list[5000].Time)
 	})
 }

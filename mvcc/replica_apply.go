@@ -122,3 +122,8 @@ func (st *txState) decideAt(at epoch.Epoch) result {
 	chain.Advance(record, w, w.At(at))
 	return resultOK
 }
+
+// Skip says that some states are not known.
+func (r replicated) Skip(above, to uint64) {
+	r.root.shared.past.unknown(epoch.Epoch(above), epoch.Epoch(to))
+}

@@ -52,6 +52,20 @@ func (s *shared) skipTo(to epoch.Epoch, through bool) (passed uint64) {
 	return passed
 }
 
+// unknown says that the states of epochs above one, up to another, to which the clock has not come,
+// will never be known.
+func (p *past) unknown(above, to epoch.Epoch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []skip
+	if old := p.skipped.Load(); old != nil {
+		list = slices.Clone(*old)
+	}
+	list = append(list, skip{above, to})
+	p.skipped.Store(&list)
+	p.floor.Store(max(p.floor.Load(), uint64(to)+1))
+}
+
 // begins says that epochs below at may be of the life before.
 func (p *past) begins(at uint64) {
 	p.mu.Lock()

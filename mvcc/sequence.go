@@ -22,7 +22,7 @@ import (
 // The reservation commits before a number of it is given out, in a transaction of its own. So where
 // commits are kept, by package journal say, one that uses a number is never kept without the
 // reservation, and the number does not come again after a restart. What has left the process before
-// the journal had its commit may.
+// the journal had its commit may. Load what is kept before the first number is drawn.
 type Sequence[K comparable] struct {
 	_     noCopy
 	m     *Map[K, uint64]
@@ -63,7 +63,8 @@ func NewSequence[K comparable](m *Map[K, uint64], key K, block uint64) *Sequence
 // Next returns the next number. It costs an atomic addition. Once in a block it reserves the next
 // one, by an Update of the map; goroutines that call it meanwhile wait for that one. It may be called
 // in the function of an Update, of this map as well: the reservation is not part of that
-// transaction, which must not have read or written the record itself.
+// transaction, which must not have read or written the record itself. The functions of Options.Around
+// and Observe must not call it: they may be called for that Update.
 //
 // It returns the error of that Update, and an error if no block is left below 1<<63. Then no number
 // was drawn, and the next call tries again.

@@ -17,6 +17,9 @@ type DB interface {
 	// newest one, and makes that the newest one, even if fn writes nothing. One goroutine at a time
 	// may call it, and nobody else may commit.
 	Apply(epoch uint64, fn any) error
+	// Skip says that the states of epochs above one, up to another, are not known, and will not be: so
+	// nobody reads as of them, or goes on from them. It is called before the clock gets to any of them.
+	Skip(above, to uint64)
 }
 
 // Of returns the database db, an *mvcc.DB, as a replica. Package mvcc sets it.
