@@ -1,10 +1,12 @@
 package etcd
 
 import (
+	"encoding"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"unicode/utf8"
 	"unsafe"
 )
 
@@ -66,10 +68,15 @@ func keyCodecFor[K comparable]() (c keyCodec[K], ok bool) {
 }
 
 // checked is a codec that decodes what it has encoded, and compares: two keys with the same bytes
-// would be one record in etcd.
+// would be one record in etcd. Of keys that are equal to zero, as the -0 of floats is, it encodes zero:
+// with other bytes they would be two records.
 func (c keyCodec[K]) checked() keyCodec[K] {
 	encode := c.encode
 	c.encode = func(k K) ([]byte, error) {
+		var zero K
+		if k == zero {
+			k = zero
+		}
 		b, err := encode(k)
 		if err != nil {
 			return nil, err
@@ -90,11 +97,32 @@ type valueCodec[V any] struct {
 	decode func([]byte) (V, error)
 }
 
+// jsonCodec is the codec of values that are given none. Package json makes U+FFFD of what is no UTF-8 in
+// a string, without an error: values that are such strings are refused here.
 func jsonCodec[V any]() valueCodec[V] {
-	return valueCodec[V]{"json",
-		func(v V) ([]byte, error) { return json.Marshal(v) },
+	encode := func(v V) ([]byte, error) { return json.Marshal(v) }
+	if reflect.TypeFor[V]().Kind() == reflect.String && !encodesItself[V]() {
+		encode = func(v V) ([]byte, error) {
+			if text := reflect.ValueOf(v).String(); !utf8.ValidString(text) {
+				return nil, fmt.Errorf("the value %q is no UTF-8, which JSON cannot keep: give "+
+					"TableOptions.Encode and Decode, or keep a []byte", text)
+			}
+			return json.Marshal(v)
+		}
+	}
+	return valueCodec[V]{"json", encode,
 		func(b []byte) (v V, err error) {
 			err = json.Unmarshal(b, &v)
 			return v, err
 		}}
+}
+
+// encodesItself reports whether values say by themselves what JSON makes of them.
+func encodesItself[V any]() bool {
+	var v any = *new(V)
+	switch v.(type) {
+	case json.Marshaler, encoding.TextMarshaler:
+		return true
+	}
+	return false
 }

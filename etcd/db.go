@@ -36,6 +36,7 @@ type DB struct {
 
 	cluster uint64 // the ID
 	history history
+	streams streams
 	exact   exact
 	slots   slots
 	blind   combiner
@@ -63,6 +64,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		return nil, err
 	}
 	empty := cfg.Schema.db.Epoch()
+	db := &DB{cfg: cfg}
+	cfg.Client.DialOptions = db.streams.intercept(cfg.Client.DialOptions)
 	client, err := clientv3.New(cfg.Client)
 	if err != nil {
 		cfg.Schema.reopen()
@@ -70,9 +73,9 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
-	db := &DB{cfg: cfg, keys: keys{cfg.Prefix}, client: client, schema: cfg.Schema, local: cfg.Schema.db,
-		hooks: replicate.Of(cfg.Schema.db), self: hex.EncodeToString(id[:]), applied: newApplied(),
-		turns: make(chan struct{}, 1)}
+	db.keys, db.client, db.schema, db.local = keys{cfg.Prefix}, client, cfg.Schema, cfg.Schema.db
+	db.hooks, db.self, db.applied = replicate.Of(db.local), hex.EncodeToString(id[:]), newApplied()
+	db.turns = make(chan struct{}, 1)
 	db.ctx, db.stop = context.WithCancel(context.Background())
 	db.slots.init(db)
 	if err := db.begin(ctx); err != nil {
@@ -83,7 +86,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("etcd: Open: %w", err), client.Close())
 	}
 	db.workers.Go(db.follow)
-	db.workers.Go(db.beat)
+	db.workers.Go(func() { db.beat(db.beatOnce) })
+	db.workers.Go(func() { db.beat(db.beatServers) })
 	return db, nil
 }
 

@@ -55,8 +55,13 @@ func (db *DB) watchOnce() error {
 	db.figures.rewatch.Store(&cancel)
 	watch := db.client.Watch(ctx, db.cfg.Prefix, clientv3.WithPrefix(),
 		clientv3.WithRev(int64(db.applied.now())+1), clientv3.WithFragment())
+	checked := uint64(0)
 	for {
 		select {
+		case <-db.streams.opened:
+			if err := db.checkStream(&checked); err != nil {
+				return err
+			}
 		case resp, open := <-watch:
 			switch {
 			case !open:
@@ -65,6 +70,9 @@ func (db *DB) watchOnce() error {
 				return rpctypes.ErrCompacted
 			case resp.Err() != nil:
 				return resp.Err()
+			}
+			if err := db.checkStream(&checked); err != nil {
+				return err
 			}
 			if err := db.events(resp.Events); err != nil {
 				return err

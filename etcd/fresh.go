@@ -17,16 +17,45 @@ func (db *DB) Sync(ctx context.Context) (revision uint64, err error) {
 	if err := db.applied.err(); err != nil {
 		return 0, err
 	}
-	if revision, err = db.barrier.pass(ctx, db); err != nil {
+	if revision, _, err = db.barrier.pass(ctx, db); err != nil {
 		return 0, err
 	}
 	return revision, db.applied.wait(ctx, revision)
 }
 
-// WaitFor waits until this process has applied a revision: one that [mvcc.DBTx.OnCommit], Sync or
-// Epoch has told of, here or in another process. It returns at once if it has.
+// WaitFor waits until this process has applied all that was committed up to a revision: one that
+// [mvcc.DBTx.OnCommit], Sync or Epoch has told of, here or in another process. It returns at once if
+// it has. Otherwise it asks etcd now and then, since nothing need have been committed at the revision
+// itself: [DB.Epoch] may stay below it then. It returns the error of ctx, or that of [DB.Err]; while
+// etcd does not answer, or has not come to the revision, it goes on to wait.
 func (db *DB) WaitFor(ctx context.Context, revision uint64) error {
-	return db.applied.wait(ctx, revision)
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		some, cancel := context.WithTimeout(ctx, pause)
+		err := db.applied.wait(some, revision)
+		cancel()
+		switch failed := db.applied.err(); {
+		case err == nil:
+			return nil
+		case failed != nil:
+			return failed
+		case ctx.Err() != nil:
+			return ended(ctx)
+		}
+		if newest, at, err := db.askUntil(ctx, revision); err == nil && at >= revision {
+			return db.applied.wait(ctx, newest)
+		}
+	}
+}
+
+// askUntil passes the barrier, but does not wait for it any more once a revision is applied.
+func (db *DB) askUntil(ctx context.Context, revision uint64) (newest, at uint64, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_ = db.applied.wait(ctx, revision)
+		cancel()
+	}()
+	return db.barrier.pass(ctx, db)
 }
 
 // ViewFresh is [DB.Sync], and then [DB.View].
@@ -37,13 +66,14 @@ func (db *DB) ViewFresh(ctx context.Context, fn func(s mvcc.DBSnapshot) error) e
 	return db.View(fn)
 }
 
-// newest asks for the revision of the newest commit there is, of any process.
-func (db *DB) newest(ctx context.Context) (uint64, error) {
+// newest asks for the revision of the newest commit there is, of any process, and for that which the
+// cluster is at, which others may have written.
+func (db *DB) newest(ctx context.Context) (rev, at uint64, err error) {
 	resp, err := db.client.Get(ctx, db.keys.guards(), newestGuard...) // linearizable
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return guardedAt(resp.Kvs), nil
+	return guardedAt(resp.Kvs), uint64(resp.Header.Revision), nil
 }
 
 // newestGuard is how the guard that was put last is asked for.
@@ -60,11 +90,12 @@ type barrier struct {
 
 type asked struct {
 	done chan struct{}
-	rev  uint64
+	rev  uint64 // of the newest commit
+	at   uint64 // which the cluster is at
 	err  error
 }
 
-func (b *barrier) pass(ctx context.Context, db *DB) (uint64, error) {
+func (b *barrier) pass(ctx context.Context, db *DB) (rev, at uint64, err error) {
 	b.mu.Lock()
 	if b.next == nil {
 		b.next = &asked{done: make(chan struct{})}
@@ -77,9 +108,14 @@ func (b *barrier) pass(ctx context.Context, db *DB) (uint64, error) {
 	b.mu.Unlock()
 	select {
 	case <-mine.done:
-		return mine.rev, mine.err
+		if failed := db.applied.err(); mine.err != nil && failed != nil {
+			return 0, 0, failed
+		}
+		return mine.rev, mine.at, mine.err
+	case <-db.applied.endedAt:
+		return 0, 0, db.applied.err()
 	case <-ctx.Done():
-		return 0, ended(ctx)
+		return 0, 0, ended(ctx)
 	}
 }
 
@@ -94,7 +130,7 @@ func (b *barrier) run(db *DB) {
 			return
 		}
 		ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
-		now.rev, now.err = db.newest(ctx)
+		now.rev, now.at, now.err = db.newest(ctx)
 		cancel()
 		close(now.done)
 	}

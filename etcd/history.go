@@ -32,6 +32,7 @@ type history struct {
 	mu      sync.Mutex
 	guards  map[string]guard // of all tables, as of the newest revision that is applied
 	checked map[string]bool  // endpoints whose version will do
+	beaten  uint64           // the newest revision that was applied when the last beat came
 }
 
 func (h *history) verified(endpoint string) {
@@ -89,9 +90,8 @@ func (h *history) agrees(l *loaded, here uint64) error {
 	return nil
 }
 
-// beat looks now and then whether the cluster has the history that it had, and whether the watch goes
-// on.
-func (db *DB) beat() {
+// beat calls once at each heartbeat, until the replica ends.
+func (db *DB) beat(once func()) {
 	tick := time.NewTicker(db.cfg.Heartbeat)
 	defer tick.Stop()
 	for {
@@ -101,30 +101,35 @@ func (db *DB) beat() {
 		case <-db.applied.endedAt:
 			return
 		case <-tick.C:
-			db.beatOnce()
+			once()
 		}
 	}
 }
 
-// beatOnce is one heartbeat. What cannot be asked is asked the next time.
-func (db *DB) beatOnce() {
-	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
-	defer cancel()
-	if err := db.checkServers(ctx); isVersion(err) || errors.Is(err, ErrHistoryLost) {
+// beatServers is what a heartbeat asks each server. It has a goroutine of its own: one that does not
+// answer takes the time of nothing else.
+func (db *DB) beatServers() {
+	if err := db.checkServers(db.ctx); isVersion(err) || errors.Is(err, ErrHistoryLost) {
 		db.fail(err)
-		return
 	}
+}
+
+// beatOnce looks whether the cluster has the history that it had, and whether the watch goes on. What
+// cannot be asked is asked the next time.
+func (db *DB) beatOnce() {
 	before := db.applied.now()
-	newest, err := db.newest(ctx)
+	newest, err := db.askNewest()
 	if err != nil {
 		return
 	}
-	if err := db.checkPast(ctx); err != nil {
+	if err := db.checkPast(); errors.Is(err, ErrHistoryLost) {
 		db.fail(err)
 		return
 	}
-	// By the next beat the watch should have come so far.
-	if newest > before && db.figures.behind.Swap(newest) > before {
+	// By the next beat the watch should have come so far, or at least further.
+	moved := before > db.history.beaten
+	db.history.beaten = before
+	if newest > before && db.figures.behind.Swap(newest) > before && !moved {
 		db.figures.restarts.Add(1)
 		db.cfg.Logger.Warn("etcd: the watch stands still, it begins anew", "applied", before,
 			"newest", newest)
@@ -132,8 +137,19 @@ func (db *DB) beatOnce() {
 	}
 }
 
-// checkPast compares the guards as of the newest revision that is applied.
-func (db *DB) checkPast(ctx context.Context) error {
+// askNewest is newest with the time that a request has.
+func (db *DB) askNewest() (uint64, error) {
+	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
+	defer cancel()
+	rev, _, err := db.newest(ctx)
+	return rev, err
+}
+
+// checkPast compares the guards as of the newest revision that is applied. Its error is an
+// ErrHistoryLost, or says that they could not be compared now: if they are compacted reload compares.
+func (db *DB) checkPast() error {
+	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
+	defer cancel()
 	var here uint64
 	var known map[string]guard
 	for { // both as of one moment
@@ -147,7 +163,7 @@ func (db *DB) checkPast(ctx context.Context) error {
 	case isRPC(err, rpctypes.ErrFutureRev):
 		return fmt.Errorf("%w: it has not come to revision %d, which is applied here", ErrHistoryLost, here)
 	case err != nil:
-		return nil // it is asked again, or compacted: then reload compares
+		return err
 	case resp.Header.ClusterId != db.cluster:
 		return fmt.Errorf("%w: the cluster has ID %x, and had %x", ErrHistoryLost, resp.Header.ClusterId,
 			db.cluster)

@@ -66,7 +66,9 @@ func (db *DB) checkServers(ctx context.Context) error {
 		}
 		answered = true
 		db.history.verified(endpoint)
-		db.cluster = status.Header.ClusterId
+		if db.cluster == 0 { // in Open: it stays what it is, and is read by all goroutines
+			db.cluster = status.Header.ClusterId
+		}
 	}
 	if !answered && len(db.history.checked) == 0 {
 		return fmt.Errorf("no server answers: %w", errors.Join(failed...))

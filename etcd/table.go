@@ -24,12 +24,22 @@ type Schema struct {
 }
 
 // NewSchema returns a schema without tables. opts may be nil; they are those of the local tables, of
-// which Capacity, the Reclaim fields, MaxTxAge, Retain, Logger, PinWarnAge and TracePins have a
-// meaning. Transactions are serializable; Observe and Around are not called. It panics if Strict is
-// set, which is for databases that commit by themselves.
+// which Capacity, the Reclaim fields, Retain, Logger, PinWarnAge and TracePins have a meaning.
+// Transactions are serializable; Observe and Around are not called. It panics if Strict is set, which
+// is for databases that commit by themselves; if MaxTxAge is, since what comes from etcd is applied in
+// transactions as well, and must not be given up because it takes long (PinWarnAge and TracePins tell
+// of readers that do); and if ManualReclaim is, since a replica has no Reclaim to call.
 func NewSchema(opts *mvcc.Options) *Schema {
-	if opts != nil && opts.Strict {
-		panic("etcd: NewSchema: Options.Strict is set, and transactions are committed by etcd")
+	if opts != nil {
+		switch {
+		case opts.Strict:
+			panic("etcd: NewSchema: Options.Strict is set, and transactions are committed by etcd")
+		case opts.MaxTxAge != 0:
+			panic(fmt.Sprintf("etcd: NewSchema: Options.MaxTxAge is %v, want 0: a commit that takes long to "+
+				"apply would be lost", opts.MaxTxAge))
+		case opts.ManualReclaim:
+			panic("etcd: NewSchema: Options.ManualReclaim is set, and a replica has no Reclaim to call")
+		}
 	}
 	return &Schema{db: mvcc.NewDB(opts), tables: map[string]table{}}
 }
@@ -66,12 +76,15 @@ func (s *Schema) declare(call string, f func()) {
 // default.
 type TableOptions[K comparable, V any] struct {
 	// EncodeKey and DecodeKey make bytes of a key, and back; both are given or none. Different keys
-	// must have different bytes, in every process and version of the program. Default: for types that
-	// are strings or integers; others have none.
+	// must have different bytes, and equal keys equal bytes, in every process and version of the
+	// program. A float key that is -0 is encoded as 0, which it is equal to; in a struct with floats
+	// EncodeKey has to see to that. Default: for types that are strings or integers; others have none.
 	EncodeKey func(key K) ([]byte, error)
 	DecodeKey func(b []byte) (K, error)
 	// Encode and Decode make bytes of a value, and back; both are given or none. What Encode leaves
-	// out is not there in the other processes, nor in this one once it has committed. Default: JSON.
+	// out is not there in the other processes, nor in this one once it has committed. Default: JSON. It
+	// refuses a value that is a string but no UTF-8, with a [*CodecError]; strings inside of a value get
+	// U+FFFD in place of what is no UTF-8, as package json has it: keep a []byte there.
 	Encode func(value V) ([]byte, error)
 	Decode func(b []byte) (V, error)
 	// Codec names the functions that are given. It must be the same in all processes, or Open refuses

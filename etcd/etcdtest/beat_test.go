@@ -1,0 +1,94 @@
+package etcdtest
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	"github.com/mvccmap/mvccmap/etcd"
+)
+
+// The heartbeat looks at the history and at the watch also if one endpoint has not answered since Open.
+func TestBeatBesideDeadEndpoint(t *testing.T) {
+	t.Parallel()
+	refuses, err := freePort()
+	require.NoError(t, err)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and never answers
+	require.NoError(t, err)
+	defer silent.Close()
+	for name, dead := range map[string]string{
+		"refuses": refuses, "is silent": "http://" + silent.Addr().String(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var answered atomic.Int64
+			count := func(
+				ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+				opts ...grpc.CallOption,
+			) error {
+				err := invoke(ctx, method, req, reply, cc, opts...)
+				if method == "/etcdserverpb.KV/Range" && err == nil {
+					answered.Add(1)
+				}
+				return err
+			}
+			open(t, shared(t), newPrefix(), func(cfg *etcd.Config) {
+				cfg.Client.Endpoints = append(cfg.Client.Endpoints, dead)
+				cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainUnaryInterceptor(count))
+				cfg.RequestTimeout, cfg.Heartbeat = time.Second, 200*time.Millisecond
+			})
+			answered.Store(0)
+			require.Eventually(t, func() bool { return answered.Load() >= 4 }, patience/4, 10*time.Millisecond,
+				"two heartbeats ask twice each")
+		})
+	}
+}
+
+// A watch whose stream hangs, without an error, is noticed, and begins anew.
+func TestWatchHangs(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	q := open(t, c, prefix, nil)
+	var hangs atomic.Pointer[hanging] // the newest stream
+	p := open(t, c, prefix, func(cfg *etcd.Config) {
+		cfg.Heartbeat = 200 * time.Millisecond
+		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(func(
+			ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
+			opts ...grpc.CallOption,
+		) (grpc.ClientStream, error) {
+			stream, err := open(ctx, desc, cc, method, opts...)
+			if err != nil {
+				return nil, err
+			}
+			h := &hanging{ClientStream: stream}
+			hangs.Store(h)
+			return h, nil
+		}))
+	})
+	require.NoError(t, p.WaitFor(within(t), q.set(t, q.a, "x", 1)))
+	hangs.Load().now.Store(true)
+	require.NoError(t, p.WaitFor(within(t), q.set(t, q.a, "x", 2)))
+	require.NotZero(t, p.Stats().Restarts)
+	v, _ := p.a.Load("x")
+	require.Equal(t, 2, v)
+	require.NoError(t, p.Err())
+}
+
+// A hanging stream gives nothing any more once now is set.
+type hanging struct {
+	grpc.ClientStream
+	now atomic.Bool
+}
+
+func (h *hanging) RecvMsg(m any) error {
+	err := h.ClientStream.RecvMsg(m)
+	if h.now.Load() {
+		<-h.Context().Done()
+		return h.Context().Err()
+	}
+	return err
+}

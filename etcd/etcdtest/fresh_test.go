@@ -1,0 +1,67 @@
+package etcdtest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	"github.com/mvccmap/mvccmap/etcd"
+)
+
+// WaitFor what Epoch has told of in another process comes to an end, though nothing was committed at
+// that revision, and nobody commits; and it waits for one that is still to come.
+func TestWaitForEpoch(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	q := open(t, c, prefix, nil)
+	q.set(t, q.a, "x", 1)
+	other := open(t, c, newPrefix(), nil) // another program in the same cluster
+	other.set(t, other.a, "x", 1)
+	p := open(t, c, prefix, nil)
+	require.Less(t, q.Epoch(), p.Epoch())
+	require.NoError(t, q.WaitFor(within(t), p.Epoch()))
+
+	late := p.Epoch() + 1_000_000
+	ctx, cancel := context.WithCancel(within(t))
+	done := make(chan error, 1)
+	go func() { done <- q.WaitFor(ctx, late) }()
+	p.set(t, p.a, "x", 2)
+	require.Empty(t, done)
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+}
+
+// Sync that is under way when Close is called says that the database is closed.
+func TestSyncWhileClosing(t *testing.T) {
+	t.Parallel()
+	hold, held := make(chan bool), make(chan bool, 1)
+	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) {
+		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainUnaryInterceptor(func(
+			ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+			opts ...grpc.CallOption,
+		) error {
+			select {
+			case <-hold:
+			default:
+				return invoke(ctx, method, req, reply, cc, opts...)
+			}
+			select {
+			case held <- true:
+			default:
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}))
+	})
+	close(hold)
+	done := make(chan error, 1)
+	go func() {
+		_, err := p.Sync(within(t))
+		done <- err
+	}()
+	<-held
+	require.NoError(t, p.Close())
+	require.ErrorIs(t, <-done, etcd.ErrClosed)
+}

@@ -1,0 +1,48 @@
+package etcdtest
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/etcd"
+)
+
+// A cluster goes back by one commit, which p has seen and q has not, and q goes on with as many: so the
+// watch of p finds just what it waits for. It notices by itself, without a heartbeat.
+func TestHistoryLostInStep(t *testing.T) {
+	t.Parallel()
+	c, prefix := start(t, 1, 0), newPrefix()
+	slow := func(cfg *etcd.Config) { cfg.Heartbeat = time.Hour }
+	p, q := open(t, c, prefix, slow), open(t, c, prefix, slow)
+	q.set(t, q.a, "other", 0)
+	p.set(t, p.a, "x", 1)
+	_, err := q.Sync(within(t))
+	require.NoError(t, err)
+	require.NoError(t, c.Kill(0))
+	backup := t.TempDir()
+	require.NoError(t, os.CopyFS(backup, os.DirFS(c.Dir(0))))
+	q.gate.set(true)
+	require.NoError(t, c.Run(0))
+	lost := p.set(t, p.a, "x", 2)
+	p.gate.set(true)
+	require.NoError(t, c.Kill(0))
+	require.NoError(t, os.RemoveAll(c.Dir(0)))
+	require.NoError(t, os.CopyFS(c.Dir(0), os.DirFS(backup)))
+	require.NoError(t, c.Run(0))
+	q.gate.set(false)
+	first := q.set(t, q.a, "other", 1)
+	t.Log("lost", lost, "in its place", first, "and then", q.set(t, q.a, "third", 2))
+	p.gate.set(false)
+	select {
+	case <-p.Failed():
+	case <-time.After(patience / 2):
+		require.Fail(t, "it was not noticed")
+	}
+	require.ErrorIs(t, p.Err(), etcd.ErrHistoryLost)
+	_, has := p.a.Load("third")
+	require.False(t, has, "a state that never was")
+	require.NoError(t, q.Err())
+}
