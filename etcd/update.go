@@ -26,9 +26,9 @@ import (
 // process go to etcd together.
 //
 // Every other error but [ErrOutcomeUnknown] says that nothing was committed, now or later: a
-// [*ConflictError]; a [*TooLargeError] or [*CodecError]; a
-// [*mvcc.UniqueError]; that of ctx, its cause; [mvcc.ErrTxTooOld]; [ErrNoSpace], [ErrUnanswered], and
-// what etcd says to requests that are not allowed; and that of [DB.Err]. After ctx has ended Update goes on for up
+// [*ConflictError]; a [*TooLargeError] or [*CodecError]; a [*mvcc.UniqueError]; that of ctx, its
+// cause; [ErrNoSpace], [ErrUnanswered], and what etcd says to requests that are not allowed; and that
+// of [DB.Err]. After ctx has ended Update goes on for up
 // to [Config.ResolveTimeout] if it has to find out what has become of a request.
 func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 	if ctx == nil {
