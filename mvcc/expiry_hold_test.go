@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,9 +52,9 @@ func TestHoldExpiryWaits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		y := newYard(t, nil)
-		calls := 0
+		var calls atomic.Int32
 		y.leases.OnExpire(func(tx DBTx, job int, s session) error {
-			calls++
+			calls.Add(1)
 			time.Sleep(time.Minute)
 			if s.n == 1 {
 				panic("one")
@@ -65,15 +66,15 @@ func TestHoldExpiryWaits(t *testing.T) {
 			y.leases.Store(n, session{time.Now().Add(time.Second), n})
 		}
 		time.Sleep(2 * time.Second) // amid the first call
-		require.Equal(t, 1, calls)
+		require.EqualValues(t, 1, calls.Load())
 		release := y.db.HoldExpiry()
-		before := calls
+		before := calls.Load()
 		require.False(t, y.leases.Has(0))
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		require.Equal(t, before, calls)
+		require.Equal(t, before, calls.Load())
 		release()
 		time.Sleep(time.Hour)
-		require.Greater(t, calls, before, "it is tried again")
+		require.Greater(t, calls.Load(), before, "it is tried again")
 	})
 }
