@@ -159,7 +159,8 @@ type Stats struct {
 // and the tables stay as they are. All tables that are in the journal must have been made, and
 // should not be written to until Open returns. codec must be the one that the journal was written
 // with; opts may be nil. Then Open takes a backup. Nothing is kept of a table that is closed.
-// What Open has found stays, see the package, until the journal is closed.
+// What Open has found stays, see the package, until the journal is closed. Until it returns nothing
+// expires, see [mvcc.DB.HoldExpiry].
 //
 // A journal is for one process at a time: a second one gets an error where the system has locks
 // for files (not on Windows). If Open fails nothing of what is in the files is lost; the tables may

@@ -34,8 +34,9 @@ import (
 // Expire may be called once, before the map is closed, even while it is in use, and looks at all
 // keys. Before something is loaded or after makes no difference; but a program that loads in several
 // steps holds it back, see [DB.HoldExpiry]. A key and some 16 bytes are kept for each record, and at
-// times for some that were deleted; if there are too many of these, writers look at them. [Map.Close] and [DB.Close] end it: nothing expires any more. If the
-// clock is set, or the machine was asleep, a record may go a minute late.
+// times for some that were deleted; if there are too many of these, writers look at them.
+// [Map.Close] and [DB.Close] end it: nothing expires any more. If the clock is set, or the machine
+// was asleep, a record may go a minute late.
 func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	m.engine()
 	if until == nil {

@@ -52,7 +52,7 @@ func (h *expiryHold) release() {
 // for a program that brings its tables up to date step by step, say by [DB.Load] and then
 // [DB.LoadCommits]. Between two steps there may be a record whose time has come, and which the next
 // step renews or deletes: it must not go, nor must [Map.OnExpire] be told of it. Load does it by
-// itself while it is under way, and so does journal.Open.
+// itself once it has read the backup, and so does journal.Open all the time.
 //
 // HoldExpiry waits for a deletion under way, and so for a function of OnExpire that is being called:
 // which must not call it. Several may hold at once. What is due goes soon after the last release;

@@ -18,9 +18,10 @@ import (
 // Options.ManualReclaim the map looks at the time at each [Map.Reclaim] only.
 //
 // It returns an error that wraps [ErrEpochGone] if t is longer ago than Options.Retain reaches, lies
-// ahead, or is after the map or its database was closed. A time without a monotonic reading, such as one that was parsed, is as long ago as
-// the clock on the wall says at the call. The snapshot is that of [Map.SnapshotAt]. It waits for a
-// refresh of the view, which takes microseconds, and costs a binary search more.
+// ahead, or is after the map or its database was closed. A time without a monotonic reading, such as
+// one that was parsed, is as long ago as the clock on the wall says at the call. The snapshot is that
+// of [Map.SnapshotAt]. It waits for a refresh of the view, which takes microseconds, and costs a
+// binary search more.
 func (m *Map[K, V]) SnapshotAtTime(t time.Time) (Snapshot[K, V], error) {
 	s, err := m.engine().snapshotAtTime(t)
 	return Snapshot[K, V](s), err
@@ -75,10 +76,11 @@ type Revision[V any] struct {
 	Time time.Time
 }
 
-// History returns what the values of a key of m have been in the time of Options.Retain, the newest first:
-// all revisions of that time, and the one before, which was the value when it began. Without Retain
-// it has the newest revision, and what of those before is there by chance. A key that has no value,
-// and had none in that time, has no history. A record that a Load has restored was written then.
+// History returns what the values of a key of m have been in the time of Options.Retain, the newest
+// first: all revisions of that time, and the one before, which was the value when it began. Without
+// Retain it has the newest revision, and what of those before is there by chance. A key that has no
+// value, and had none in that time, has no history. A record that a Load has restored was written
+// then.
 //
 // It waits as a snapshot does, sees what had committed when it was called, and costs a snapshot, a
 // [Map.Load], and for each revision a step, a binary search, and its place in the slice. If the call

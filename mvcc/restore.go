@@ -75,6 +75,9 @@ type LoadOptions struct {
 // of it, or nothing. Indexes of the tables follow. The epochs of the database go on above that of
 // the backup, so that none means two states. opts may be nil.
 //
+// Once the backup was read nothing expires until Load returns, see [DB.HoldExpiry]: it waits for a
+// deletion under way, and must not be called by a function of [Map.OnExpire].
+//
 // All records are in memory twice, until Load returns. A backup is as trusted as its codec: gob may
 // take much memory for a forged one.
 func (db *DB) Load(
@@ -90,7 +93,7 @@ func (db *DB) load(
 ) (Backup, error) {
 	codec.check("Load")
 	checkContext("Load", ctx)
-	defer db.HoldExpiry()() // panics for a zero DB
+	dbAt(db) // panics for a zero DB
 	var o LoadOptions
 	if opts != nil {
 		o = *opts
@@ -120,6 +123,7 @@ func (db *DB) load(
 	if err := last.Missing(); err != nil && !o.More {
 		return *last, err
 	}
+	defer db.HoldExpiry()() // not before: r may be slow
 	dbAt(db).skipTo(last.Epoch, true)
 	// At level snapshot a key that is written meanwhile, and is not in the backup, would stay.
 	exact := &TxOptions{Isolation: LevelSerializable, own: true}
