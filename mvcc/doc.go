@@ -68,6 +68,9 @@
 //   - A mutex, held for some instructions, is taken by a transaction that begins when more are
 //     open than lately, by [Map.Stats], and by commits after [Map.Close].
 //
+// That is about reads, writes and transactions. What others wait for, such as [Map.Reclaim],
+// [DB.Load], [Sequence.Next] once in a block, or Close, their comments say.
+//
 // # Limits
 //
 // The map lives in memory, and ends with the process unless it is saved or has a journal. Values
@@ -85,7 +88,8 @@
 //
 // Writers, and a goroutine in the background, drop old versions when nobody can see them: see
 // package [github.com/mvccmap/mvccmap/gc]. A snapshot that stays open for hours keeps at most one
-// version of each key from being dropped. An empty map has no goroutine.
+// version of each key from being dropped. An empty map has no goroutine, unless Options.Retain is
+// set.
 //
 // The compiler makes a part of the package anew for each type of map. docs/performance.md in the
 // repository measures this, and everything else.
