@@ -106,7 +106,7 @@ func (db *DB) load(
 			panic("mvcc: Load: a reader is nil")
 		}
 		l := loading{number: i, ctx: ctx, codec: codec, opts: &o, tables: tables, all: all,
-			from: disk.NewReader(r, disk.BackupMagic, disk.BackupMagicBefore)}
+			from: disk.NewBackupReader(r)}
 		err := l.run(db, last)
 		if err == nil && whole && i == 0 {
 			err = l.from.End()
