@@ -85,8 +85,8 @@ func (o *Options) withDefaults() (all Options) {
 	}
 	for i, m := range all.Migrate {
 		if m == (mvcc.Migration{}) {
-			panic(fmt.Sprintf("journal: Open: Options.Migrate[%d] is zero, want what mvcc.Migrate or "+
-				"mvcc.MigrateTo returns", i))
+			panic(fmt.Sprintf("journal: Open: Options.Migrate[%d] is zero, want what mvcc.Migrate, "+
+				"mvcc.MigrateTo or mvcc.RenameFields returns", i))
 		}
 	}
 	return all
