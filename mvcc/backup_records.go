@@ -211,7 +211,7 @@ func (r *recordSaver) some() error {
 		if len(r.s.data) == before {
 			return errors.New("it has written nothing")
 		}
-		if r.s.codec.Lines && !isLine(r.s.data[before:]) {
+		if r.s.codec.Lines && !isLine(r.s.data[r.mark:]) {
 			return errors.New("it has not written a line with an object, as Codec.Lines says")
 		}
 		r.has = true
