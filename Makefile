@@ -126,6 +126,7 @@ fuzz: ## run each fuzz test for FUZZTIME; what fails goes to testdata/fuzz of it
 	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./internal/oracle
 	go test -run '^$$' -fuzz '^FuzzSchedule$$' -fuzztime $(FUZZTIME) -tags mvcccheck ./mvcc
 	go test -run '^$$' -fuzz '^FuzzForged$$' -fuzztime $(FUZZTIME) ./internal/gobtext
+	go test -run '^$$' -fuzz '^FuzzForgedLines$$' -fuzztime $(FUZZTIME) ./internal/disk
 	go test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME) ./internal/workfile
 	go test -run '^$$' -fuzz '^FuzzTrace$$' -fuzztime $(FUZZTIME) ./bench
 

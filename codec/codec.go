@@ -35,9 +35,10 @@ var Gob = mvcc.Codec{
 // such as an int. Types with methods of their own, such as MarshalJSON, are taken at their word,
 // fields with the tag "-" are left out, and those with omitempty or omitzero may come back as zero.
 // For that each record is decoded as well: encoding takes about three times as long as package json
-// does.
+// does. A backup is a file of lines of JSON, see [mvcc.Codec.Lines].
 var JSON = mvcc.Codec{
-	Name: "json",
+	Name:  "json",
+	Lines: true,
 	NewEncoder: func(w io.Writer) interface{ Encode(v any) error } {
 		return newStrict(w, plainJSON, jsonRules)
 	},

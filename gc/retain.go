@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
 // A retention keeps the bound of views from passing what the clock was a given time ago, so
@@ -102,9 +103,28 @@ func (r *Reclaimer[E, W]) EpochAt(t time.Time) (at epoch.Epoch, ok bool) {
 
 // TimesOf returns for each epoch, all of which have come, a time at which it was over, or a little
 // after, as [Reclaimer.EpochAt] says. The time is zero if that is longer ago than what is retained
-// reaches back, or after the reclaimer was closed.
+// reaches back, or after the reclaimer was closed. It waits for a refresh under way, and keeps none
+// waiting for more than some epochs. They are to come in their order, the newest first.
 func (r *Reclaimer[E, W]) TimesOf(epochs []epoch.Epoch) []time.Time {
 	times := make([]time.Time, len(epochs))
+	for at := 0; at < len(epochs); at += timesAtOnce {
+		to := min(at+timesAtOnce, len(epochs))
+		r.timesOf(epochs[at:to], times[at:to])
+		// A note taken meanwhile must not make an older epoch end after a newer one.
+		for i := max(at, 1); i < to; i++ {
+			if last := times[i-1]; !last.IsZero() && times[i].After(last) {
+				times[i] = last
+			}
+		}
+		hooks.At(hooks.TimesStep)
+	}
+	return times
+}
+
+// timesAtOnce is for how many epochs TimesOf searches while refreshes wait.
+const timesAtOnce = 256
+
+func (r *Reclaimer[E, W]) timesOf(epochs []epoch.Epoch, times []time.Time) {
 	r.refreshing.Lock()
 	defer r.refreshing.Unlock()
 	notes := r.history.notes // none if nothing is retained
@@ -118,7 +138,6 @@ func (r *Reclaimer[E, W]) TimesOf(epochs []epoch.Epoch) []time.Time {
 			times[at] = r.born.Add(notes[i].at)
 		}
 	}
-	return times
 }
 
 // isLate reports whether the reclaimer had been closed at a time: notes are taken seldom then.

@@ -85,8 +85,8 @@ func (o *Options) withDefaults() (all Options) {
 	}
 	for i, m := range all.Migrate {
 		if m == (mvcc.Migration{}) {
-			panic(fmt.Sprintf("journal: Open: Options.Migrate[%d] is zero, want what mvcc.Migrate or "+
-				"mvcc.MigrateTo returns", i))
+			panic(fmt.Sprintf("journal: Open: Options.Migrate[%d] is zero, want what mvcc.Migrate, "+
+				"mvcc.MigrateTo or mvcc.RenameFields returns", i))
 		}
 	}
 	return all
@@ -187,6 +187,7 @@ func open(
 	if codec.Name == "" || codec.NewEncoder == nil || codec.NewDecoder == nil {
 		panic("journal: Open: the Codec has an empty field")
 	}
+	codec.Lines = false // frames are told apart from what a crash has torn
 	j := &Journal{db: db, dir: dir, codec: codec, opts: opts.withDefaults(),
 		create: create, retry: retry,
 		waiting: map[chan error]uint64{}, files: map[string]expected{},

@@ -130,9 +130,9 @@ func (l *loader) hasBegins(path string) (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	var magic [8]byte
+	var magic disk.Magic
 	_, err = io.ReadFull(f, magic[:])
-	return magic[7] > 1, err
+	return magic != disk.BackupMagicBefore, err
 }
 
 // A loader loads journals, one after the other, as far as they go.

@@ -139,6 +139,35 @@ func TestMigrate(t *testing.T) {
 	require.NoError(t, j.Close())
 }
 
+// The backup and the groups have old names of fields, and what is written from then on has the new
+// ones; the program before can go back until the journal is closed.
+func TestRenameFields(t *testing.T) {
+	type now struct{ FullName string }
+	dir := t.TempDir()
+	users := usersWritten(t, dir)
+	dir = crash(t, dir)
+	opts := &Options{Migrate: []mvcc.Migration{
+		mvcc.RenameFields("users", map[string]string{"Name": "FullName"})}}
+	want := map[int]now{}
+	for n, u := range users {
+		want[n] = now{u.Name}
+	}
+	for range 2 {
+		m, j, err := program[int, now](t, dir, "users", opts)
+		require.NoError(t, err)
+		require.Equal(t, want, maps.Collect(m.All()))
+		m.Store(len(want)+100, now{"new"})
+		want[len(want)+100] = now{"new"}
+		require.NoError(t, j.Sync(t.Context()))
+		dir = crash(t, dir)
+	}
+	_, _, err := program[int, number](t, crash(t, dir), "users", nil)
+	require.ErrorAs(t, err, new(*mvcc.SchemaError))
+	was, _, err := program[int, number](t, crash(t, filepath.Join(dir, beforeName)), "users", nil)
+	require.NoError(t, err)
+	require.Equal(t, users, maps.Collect(was.All()))
+}
+
 // Each of three programs, none of which has closed the journal, can be gone back to; and the last one
 // opens what any of them has written.
 func TestMigrateTwice(t *testing.T) {
@@ -283,8 +312,8 @@ func TestVersionError(t *testing.T) {
 	require.Equal(t, &mvcc.VersionError{Saved: 1, Version: 3, Versions: []int{2}, File: path}, version)
 	require.EqualError(t, err, "journal: "+path+": mvcc: Load: the version of the backup is 1, and "+
 		"LoadOptions.Version is 3, and Versions [2]")
-	require.PanicsWithValue(t, "journal: Open: Options.Migrate[0] is zero, want what mvcc.Migrate or "+
-		"mvcc.MigrateTo returns", func() {
+	require.PanicsWithValue(t, "journal: Open: Options.Migrate[0] is zero, want what mvcc.Migrate, "+
+		"mvcc.MigrateTo or mvcc.RenameFields returns", func() {
 		_, _ = Open(context.Background(), t.TempDir(), mvcc.NewDB(nil), codec.Gob,
 			&Options{Migrate: []mvcc.Migration{{}}})
 	})

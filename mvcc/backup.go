@@ -27,6 +27,8 @@ import (
 // another encoder, see recordSaver. Numbers are in the form of [binary.AppendUvarint].
 //
 // A header that is longer than a frame goes on in the next one.
+//
+// If the codec writes lines the frames are lines too, see [disk.NewLineWriter].
 const (
 	frameHeader = disk.BackupHeader
 	frameData   = disk.BackupData
@@ -206,6 +208,9 @@ func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *Sav
 	}
 	dbAt(db) // panics for a zero DB
 	s := &saving{ctx: ctx, codec: codec, to: disk.NewWriter(w, disk.BackupMagic)}
+	if codec.Lines {
+		s.to = disk.NewLineWriter(w)
+	}
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -276,6 +281,9 @@ func runSaving(s *saving, tables []*core) error {
 		header, more = header[n:], n == disk.MaxPayload
 	}
 	for i, table := range tables {
+		if err := s.to.Table(s.Tables[i].Name); err != nil {
+			return err
+		}
 		saved, refused, counts, err := table.save(s)
 		if errors.As(err, new(*CodecError)) {
 			return err
@@ -310,7 +318,7 @@ func (s *saving) Write(p []byte) (int, error) {
 func (s *saving) flush(least int) error {
 	done := 0
 	for rest := s.data; len(rest) >= max(least, 1); rest = s.data[done:] {
-		n := min(len(rest), disk.MaxPayload)
+		n := s.to.Part(rest)
 		if err := s.to.Frame(frameData, rest[:n]); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -210,6 +211,9 @@ func (r *recordSaver) some() error {
 		if len(r.s.data) == before {
 			return errors.New("it has written nothing")
 		}
+		if r.s.codec.Lines && !isLine(r.s.data[r.mark:]) {
+			return errors.New("it has not written a line with an object, as Codec.Lines says")
+		}
 		r.has = true
 		r.saved++
 		r.s.Records++
@@ -218,6 +222,11 @@ func (r *recordSaver) some() error {
 		}
 	}
 	return nil
+}
+
+// isLine reports whether text is a line that looks like an object in JSON.
+func isLine(text []byte) bool {
+	return text[0] == '{' && bytes.IndexByte(text, '\n') == len(text)-1
 }
 
 // refuse goes on after the record at, which cannot be encoded. What was saved of it before, in what

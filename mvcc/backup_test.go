@@ -26,6 +26,15 @@ var writeBackups = flag.Bool("write-backups", false,
 
 var codecs = []mvcc.Codec{codec.Gob, codec.JSON}
 
+// allForms has as well the JSON of a version that did not write lines.
+var allForms = append([]mvcc.Codec{framedJSON()}, codecs...)
+
+func framedJSON() mvcc.Codec {
+	c := codec.JSON
+	c.Lines = false
+	return c
+}
+
 // A part is a record with what a codec may stumble over.
 type part struct {
 	Name  string
@@ -101,7 +110,7 @@ func save(t testing.TB, s *shop, c mvcc.Codec, opts *mvcc.SaveOptions) ([]byte, 
 // What was saved is what is loaded, whatever was in the tables before; and what comes after the
 // backup in the stream is not read.
 func TestSaveAndLoad(t *testing.T) {
-	for _, c := range codecs {
+	for _, c := range allForms {
 		for _, n := range []int{0, 1, 3000} {
 			from, to := newShop(t).fill(n), newShop(t).fill(10)
 			to.counts.Store(-1, -1)
@@ -127,8 +136,8 @@ func TestSaveAndLoad(t *testing.T) {
 
 // A backup of this version, and of those before, can be read for ever.
 func TestOldBackups(t *testing.T) {
-	const version = 2
 	for _, c := range codecs {
+		version := map[bool]int{false: 2, true: 3}[c.Lines]
 		if *writeBackups {
 			data, _ := save(t, newShop(t).fill(20), c, nil)
 			path := filepath.Join("testdata", fmt.Sprint("backup-", version, ".", c.Name))
@@ -188,7 +197,7 @@ func TestDifferences(t *testing.T) {
 
 // Whatever is cut off, or flipped, or what frames change places, is found, and nothing is loaded.
 func TestDamagedBackups(t *testing.T) {
-	for _, c := range codecs {
+	for _, c := range allForms {
 		data, _ := save(t, newShop(t).fill(3), c, nil)
 		to := newShop(t).fill(1)
 		was := to.content()

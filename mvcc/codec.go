@@ -26,6 +26,11 @@ type Codec struct {
 	// whether they come back as they were.
 	NewEncoder func(w io.Writer) interface{ Encode(v any) error }
 	NewDecoder func(r io.Reader) interface{ Decode(v any) error }
+	// Lines says that Encode writes a line: an object in JSON, with a newline at its end alone, and
+	// without a field "crc32c". Then a backup is a file of lines, which other tools can read, see
+	// docs/format.md, and a record that is no line is refused. Otherwise a backup is a file of binary
+	// frames. Backups of both kinds are loaded either way. Package journal writes frames.
+	Lines bool
 }
 
 type (

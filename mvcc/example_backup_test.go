@@ -1,8 +1,10 @@
 package mvcc_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +42,37 @@ func ExampleDB_Save() {
 	// 3 <nil>
 }
 
+// A backup with codec.JSON is lines of JSON: a program that knows nothing of this library reads the
+// records of a table, which come after the line with its name. With jq it is
+//
+//	jq -nc 'foreach inputs as $x (""; $x.table // .;
+//	  if . == "numbers" and ($x | has("k")) then $x else empty end)' backup
+func ExampleDB_Save_lines() {
+	db, _ := numbers(5)
+	defer db.Close()
+	mvcc.NewTable[string, bool](db, "flags", nil).Store("dark", true)
+	var file bytes.Buffer
+	_, _ = db.Save(context.Background(), &file, codec.JSON, nil)
+
+	table := ""
+	for lines := bufio.NewScanner(&file); lines.Scan(); {
+		var line struct {
+			Table string // begins a table
+			K     *int   // of a record
+			V     string
+		}
+		_ = json.Unmarshal(lines.Bytes(), &line)
+		if line.Table != "" {
+			table = line.Table
+		}
+		if table == "numbers" && line.K != nil {
+			fmt.Println(*line.K, line.V, lines.Text())
+		}
+	}
+	// Output:
+	// 5 101 {"k":5,"v":"101"}
+}
+
 // Nothing of a damaged backup is loaded.
 func ExampleDB_Load() {
 	db, table := numbers(1, 2, 3)
@@ -52,7 +85,7 @@ func ExampleDB_Load() {
 	fmt.Println(err)
 	fmt.Println(table.Len())
 	// Output:
-	// mvcc: the backup is damaged at offset 8: it ends in the middle of the frame
+	// mvcc: the backup is damaged at offset 0: it ends in the middle of the frame
 	// 4
 }
 

@@ -101,6 +101,29 @@ func ExampleMigrateTo() {
 	// <nil>
 }
 
+// A field has another name than when the backup was written. What is loaded again is as it is now.
+func ExampleRenameFields() {
+	type User struct{ FullName, Age string } // FullName was Name
+	ctx := context.Background()
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	users := mvcc.NewOrderedTable[int, User](db, "users", nil)
+	opts := &mvcc.LoadOptions{Migrate: []mvcc.Migration{
+		mvcc.RenameFields("users", map[string]string{"Name": "FullName"}),
+	}}
+	_, err := db.Load(ctx, savedAges("36", "41"), codec.Gob, opts)
+	user, _ := users.Load(1)
+	fmt.Println(user.FullName, user.Age, err)
+
+	var file bytes.Buffer
+	_, _ = db.Save(ctx, &file, codec.Gob, nil)
+	loaded, err := db.Load(ctx, &file, codec.Gob, opts)
+	fmt.Println(loaded.Records, err)
+	// Output:
+	// user1 41 <nil>
+	// 2 <nil>
+}
+
 // The Migrations of all versions of a program: what was saved by any of them is loaded.
 func ExampleMigration() {
 	type V1 struct{ Text string }

@@ -91,9 +91,9 @@ func TestLoadReadsBesideExpiry(t *testing.T) {
 		r, w := io.Pipe()
 		done := make(chan error)
 		go func() {
-			_, err := y.db.Load(bg, r, Codec{"gob",
-				func(w io.Writer) encoder { return gob.NewEncoder(w) },
-				func(r io.Reader) decoder { return gob.NewDecoder(r) }}, nil)
+			_, err := y.db.Load(bg, r, Codec{Name: "gob",
+				NewEncoder: func(w io.Writer) encoder { return gob.NewEncoder(w) },
+				NewDecoder: func(r io.Reader) decoder { return gob.NewDecoder(r) }}, nil)
 			done <- err
 		}()
 		time.Sleep(time.Minute)

@@ -13,7 +13,7 @@ import (
 // saved.
 func FuzzLoad(f *testing.F) {
 	from := newShop(f).fill(3)
-	for _, c := range codecs {
+	for _, c := range allForms {
 		var b bytes.Buffer
 		_, err := from.Save(f.Context(), &b, c, nil)
 		require.NoError(f, err)
@@ -26,7 +26,7 @@ func FuzzLoad(f *testing.F) {
 			data = bytes.Clone(data)
 			data[uint(at)%uint(len(data))] ^= with
 		}
-		for _, c := range codecs {
+		for _, c := range allForms {
 			to := newShop(t).fill(1)
 			was := to.content()
 			if _, err := to.Load(t.Context(), bytes.NewReader(data), c, &mvcc.LoadOptions{}); err != nil {

@@ -19,7 +19,7 @@ func ReadHeader(r io.Reader) (Backup, error) {
 	if r == nil {
 		panic("mvcc: ReadHeader: r is nil")
 	}
-	b, err := readHeader(disk.NewReader(r, disk.BackupMagic, disk.BackupMagicBefore))
+	b, err := readHeader(disk.NewBackupReader(r))
 	if damage, ok := err.(*disk.DamageError); ok {
 		err = &DamageError{Offset: damage.Offset, Reason: damage.Reason}
 	} else if err != nil {

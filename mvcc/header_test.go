@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -46,7 +45,7 @@ func TestReadHeader(t *testing.T) {
 			if tables == 1 {
 				kind, err := r.ReadByte()
 				require.NoError(t, err)
-				require.Equal(t, byte('d'), kind, "the records come next")
+				require.Equal(t, map[bool]byte{false: 'd', true: '{'}[c.Lines], kind, "the records come next")
 			}
 		}
 	}
@@ -66,13 +65,20 @@ func TestReadHeaderOfOldBackups(t *testing.T) {
 
 // What is no header, or a damaged one, is a DamageError; an error of the reader is wrapped.
 func TestReadHeaderDamage(t *testing.T) {
+	for _, c := range codecs {
+		testReadHeaderDamage(t, c)
+	}
+}
+
+func testReadHeaderDamage(t *testing.T, c mvcc.Codec) {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	mvcc.NewTable[int, int](db, "t", nil)
 	var file bytes.Buffer
-	_, err := db.Save(t.Context(), &file, codec.Gob, nil)
+	_, err := db.Save(t.Context(), &file, c, nil)
 	require.NoError(t, err)
-	header := file.Bytes()[:bytes.Index(file.Bytes(), []byte("}]}"))+3+4]
+	after := map[bool]int{false: 4, true: 2}[c.Lines] // the checksum, or the end of the line
+	header := file.Bytes()[:bytes.Index(file.Bytes(), []byte("}]}"))+3+after]
 	_, err = mvcc.ReadHeader(bytes.NewReader(header))
 	require.NoError(t, err)
 	for at := range header {

@@ -9,7 +9,7 @@ import (
 )
 
 // A Migration makes new records of those that were saved of a table, when its types have changed
-// since: see [Migrate] and [MigrateTo], which make one, and [LoadOptions.Migrate].
+// since: see [Migrate], [MigrateTo] and [RenameFields], which make one, and [LoadOptions.Migrate].
 //
 // It is chosen by the shapes that are in the backup, see [Shape], so the same program loads old
 // backups and new ones:
@@ -114,6 +114,9 @@ type migration struct {
 	move func() carrier
 	// stay returns the move of what was made to where it is.
 	stay func() *migration
+	// Of RenameFields there are only these: the fields, and what makes a type with names of before.
+	fields []renamedField
+	shadow func(of reflect.Type, codec string) renamedType
 }
 
 func (m *migration) moves() bool { return m.step == nil }

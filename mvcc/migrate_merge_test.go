@@ -224,7 +224,7 @@ func TestMigrateMisuse(t *testing.T) {
 	for want, do := range map[string]func(){
 		`mvcc: Load: LoadOptions.Migrate[0], of table "people", has old and new types of one shape: which ` +
 			`of them was saved cannot be told`: load(mvcc.Migrate("people", same)),
-		"mvcc: Load: LoadOptions.Migrate[0] is zero, want what Migrate or MigrateTo returns": load(mvcc.Migration{}),
+		"mvcc: Load: LoadOptions.Migrate[0] is zero, want what Migrate, MigrateTo or RenameFields returns": load(mvcc.Migration{}),
 		"mvcc: Migrate: fn is nil":                      func() { mvcc.Migrate[int, int, int]("a", nil) },
 		"mvcc: MigrateTo: fn is nil":                    func() { mvcc.MigrateTo[int, int, int, int]("a", "b", nil) },
 		"mvcc: Migrate: the name of a table is empty":   func() { mvcc.Migrate("", same) },

@@ -23,11 +23,11 @@ type fork struct {
 func (o *LoadOptions) checkMigrations(codec string) {
 	for i, m := range o.Migrate {
 		if m.of == nil {
-			panic(fmt.Sprintf("mvcc: Load: LoadOptions.Migrate[%d] is zero, want what Migrate or MigrateTo "+
-				"returns", i))
+			panic(fmt.Sprintf("mvcc: Load: LoadOptions.Migrate[%d] is zero, want what Migrate, MigrateTo or "+
+				"RenameFields returns", i))
 		}
 		m := m.of
-		if m.from == m.to && shapeOf(m.key, codec).same(shapeOf(m.toKey, codec)) &&
+		if !m.renames() && m.from == m.to && shapeOf(m.key, codec).same(shapeOf(m.toKey, codec)) &&
 			shapeOf(m.old, codec).same(shapeOf(m.made, codec)) {
 			panic(fmt.Sprintf("mvcc: Load: LoadOptions.Migrate[%d], of table %q, has old and new types of "+
 				"one shape: which of them was saved cannot be told", i, m.from))
@@ -60,10 +60,10 @@ func (l *loading) checkNames() error {
 	return nil
 }
 
-// from returns the migrations of a table for which is says that they are right.
+// from returns the migrations of a table, but for RenameFields, for which is says that they are right.
 func (o *LoadOptions) from(table string, is func(m *migration) bool) (list []*migration) {
 	for _, m := range o.Migrate {
-		if m := m.of; m.from == table && is(m) {
+		if m := m.of; m.from == table && !m.renames() && is(m) {
 			list = append(list, m)
 		}
 	}
@@ -76,20 +76,33 @@ func (l *loading) way(db *DB, of BackupTable) (*way, error) {
 		return nil, nil
 	}
 	name := l.opts.renamed(of.Name)
-	if t := tableOf(db, name); t != nil && sameShapes(of, t, l.codec.Name) {
+	renamings, err := l.renamings(db, name)
+	if err != nil {
+		return nil, err
+	}
+	t := tableOf(db, name)
+	if t != nil && sameShapes(of, t, l.codec.Name) {
 		return nil, nil
 	}
 	list := l.opts.from(name, func(m *migration) bool {
 		return of.KeyShape.same(shapeOf(m.key, l.codec.Name)) &&
 			of.ValueShape.same(shapeOf(m.old, l.codec.Name))
 	})
-	if len(list) == 0 {
-		return nil, nil
-	}
 	w := &way{}
+	if len(list) == 0 {
+		r := l.renaming(of, renamings)
+		if r == nil || t != nil && fits(of, t, l.codec.Name) {
+			return nil, nil
+		}
+		w.steps = []*migration{{from: name, to: name, key: r.key, toKey: r.key, made: r.value, step: r.step}}
+		if r.now {
+			return w, nil
+		}
+		list = l.opts.from(name, func(m *migration) bool { return m.key == r.key && m.old == r.value })
+	}
 	if !list[0].moves() {
-		var err error
-		if w.steps, list, err = l.opts.steps(db, list); err == nil {
+		steps, moves, err := l.opts.steps(db, list)
+		if w.steps, list = append(w.steps, steps...), moves; err == nil {
 			return w, nil
 		} else if len(list) == 0 {
 			return nil, err

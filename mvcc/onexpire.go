@@ -144,6 +144,10 @@ func (d *deletion) run(ctx context.Context) {
 	if m.db != nil { // on may use the other tables
 		of = dbAt(m.db).root
 	}
+	if d.err = d.rehearse(of); d.err != nil {
+		returned = true
+		return
+	}
 	watched := h.work.Load() != nil
 	d.err = of.update(ctx, sweepOptions, func(tx DBTx) error {
 		if err := d.delete(tx); err != nil || d.gone == 0 {
@@ -172,6 +176,21 @@ func (d *deletion) run(ctx context.Context) {
 	if d.err == nil {
 		m.counters.expired.Add(d.gone)
 	}
+}
+
+// rehearse calls on as often as a trial has an Update conflict, in transactions that are rolled back.
+func (d *deletion) rehearse(of *core) error {
+	s := of.shared.strict
+	if s == nil || s.trial == nil {
+		return nil
+	}
+	for range s.trial.Conflicts {
+		err := of.rehearse(sweepOptions, d.delete)
+		if d.later, d.gone = nil, 0; err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // delete deletes what is due, and calls on for each.

@@ -40,7 +40,7 @@ type LoadOptions struct {
 	// Rename says what tables are called now, by what they were called when the backup was written.
 	// All other names, those of Migrate included, are those of now. A name that the backup has not
 	// does nothing, so the same program loads old backups and new ones; a backup in which two tables
-	// would have one name is refused. To rename a field use Migrate: a codec knows it by its name.
+	// would have one name is refused. To rename a field use [RenameFields].
 	Rename map[string]string
 	// Migrate is for tables whose types have changed, or that were split or merged, see [Migration].
 	// Each record is migrated as it is read, so that no more than one is in memory in its old form; of
@@ -106,7 +106,7 @@ func (db *DB) load(
 			panic("mvcc: Load: a reader is nil")
 		}
 		l := loading{number: i, ctx: ctx, codec: codec, opts: &o, tables: tables, all: all,
-			from: disk.NewReader(r, disk.BackupMagic, disk.BackupMagicBefore)}
+			from: disk.NewBackupReader(r)}
 		err := l.run(db, last)
 		if err == nil && whole && i == 0 {
 			err = l.from.End()

@@ -261,6 +261,13 @@ func sameShapes(of BackupTable, t *core, codec string) bool {
 	return !of.KeyShape.IsZero() && of.KeyShape.same(is.KeyShape) && of.ValueShape.same(is.ValueShape)
 }
 
+// fits reports whether a table loses nothing of what was saved.
+func fits(of BackupTable, t *core, codec string) bool {
+	is := t.described()
+	setShape(&is, t, codec)
+	return of.misfits(is) == nil
+}
+
 // from is String of the type with a number.
 func (s Shape) from(at int) string {
 	var b strings.Builder

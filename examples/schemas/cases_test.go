@@ -43,12 +43,14 @@ var languages = mvcc.Migrate("guests", func(key int, old GuestV1) (Guest, error)
 
 // A field is renamed.
 
-type MemberV1 struct{ Name string }
+type Member struct {
+	FullName string
+	Address  struct{ Road string }
+}
 
-type Member struct{ FullName string }
-
-var fullNames = mvcc.Migrate("members", func(key int, old MemberV1) (Member, error) {
-	return Member{old.Name}, nil
+var fullNames = mvcc.RenameFields("members", map[string]string{
+	"Name":           "FullName",
+	"Address.Street": "Address.Road",
 })
 
 // A field is removed.

@@ -51,6 +51,19 @@ func migrated[K comparable, V any](
 	}
 }
 
+// memberV1 is what a program had before fullNames, which need not have it.
+type memberV1 struct {
+	Name    string
+	Address struct{ Street string }
+}
+
+// membersBefore returns members, and what they are now.
+func membersBefore() (map[int]memberV1, map[int]Member) {
+	was, is := memberV1{Name: "Ada"}, Member{FullName: "Ada"}
+	was.Address.Street, is.Address.Road = "Main Street", "Main Street"
+	return map[int]memberV1{1: was}, map[int]Member{1: is}
+}
+
 func TestFields(t *testing.T) {
 	guests := map[int]GuestV1{1: {"Ada"}}
 	dir := written(t, func(db *mvcc.DB) { table(db, "guests", guests) })
@@ -58,8 +71,9 @@ func TestFields(t *testing.T) {
 	dir = written(t, func(db *mvcc.DB) { table(db, "guests", guests) })
 	migrated(t, dir, "guests", map[int]Guest{1: {Name: "Ada"}})
 
-	dir = written(t, func(db *mvcc.DB) { table(db, "members", map[int]MemberV1{1: {"Ada"}}) })
-	migrated(t, dir, "members", map[int]Member{1: {"Ada"}}, fullNames)
+	members, ada := membersBefore()
+	dir = written(t, func(db *mvcc.DB) { table(db, "members", members) })
+	migrated(t, dir, "members", ada, fullNames)
 
 	dir = written(t, func(db *mvcc.DB) { table(db, "photos", map[string]PhotoV1{"a": {"Sea", []byte{1}}}) })
 	migrated(t, dir, "photos", map[string]Photo{"a": {"Sea"}}, noPixels)
@@ -110,9 +124,10 @@ func TestTables(t *testing.T) {
 func TestOpenAndBack(t *testing.T) {
 	type customer struct{ Name string }
 	was := map[int]customer{1: {"Ada"}}
+	membersThen, membersNow := membersBefore()
 	dir := written(t, func(db *mvcc.DB) {
 		table(db, "clients", was)
-		table(db, "members", map[int]MemberV1{1: {"Ada"}})
+		table(db, "members", membersThen)
 	})
 	db := mvcc.NewDB(nil)
 	defer db.Close()
@@ -121,7 +136,7 @@ func TestOpenAndBack(t *testing.T) {
 	j, err := open(t.Context(), dir, db)
 	require.NoError(t, err)
 	require.Equal(t, was, maps.Collect(customers.All()))
-	require.Equal(t, map[int]Member{1: {"Ada"}}, maps.Collect(members.All()))
+	require.Equal(t, membersNow, maps.Collect(members.All()))
 
 	crashed := filepath.Join(t.TempDir(), "data")
 	for os.CopyFS(crashed, os.DirFS(dir)) != nil { // it removes files meanwhile
@@ -134,7 +149,7 @@ func TestOpenAndBack(t *testing.T) {
 	old := mvcc.NewDB(nil)
 	defer old.Close()
 	clients := mvcc.NewTable[int, customer](old, "clients", nil)
-	mvcc.NewTable[int, MemberV1](old, "members", nil)
+	mvcc.NewTable[int, memberV1](old, "members", nil)
 	before, err := journal.Open(t.Context(), crashed, old, codec.Gob, &journal.Options{Version: 1})
 	require.NoError(t, err)
 	require.Equal(t, was, maps.Collect(clients.All()))

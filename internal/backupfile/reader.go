@@ -28,7 +28,7 @@ type Reader struct {
 
 // NewReader reads the header of a backup. It reads no more of r than it is asked for.
 func NewReader(r io.Reader) (*Reader, error) {
-	b := &Reader{from: disk.NewReader(r, disk.BackupMagic, disk.BackupMagicBefore)}
+	b := &Reader{from: disk.NewBackupReader(r)}
 	// The header is read by the package that writes it, once its frames were checked.
 	var raw bytes.Buffer
 	w := disk.NewWriter(&raw, disk.BackupMagic)
@@ -45,7 +45,7 @@ func NewReader(r io.Reader) (*Reader, error) {
 		}
 		more = len(payload) == disk.MaxPayload
 	}
-	b.Format = b.from.Magic()[7]
+	b.Format = b.from.Version()
 	var err error
 	b.Backup, err = mvcc.ReadHeader(&raw)
 	var damage *mvcc.DamageError

@@ -10,15 +10,15 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A Writer writes a backup: for each table of the header that is not closed, in their order, what
-// encoders have written, and EndTable; and at last End.
+// A Writer writes a backup: for each table of the header that is not closed, in their order, Table,
+// what encoders have written, and EndTable; and at last End.
 type Writer struct {
 	to      *disk.Writer
 	data    []byte
 	records int
 }
 
-// NewWriter writes the header.
+// NewWriter writes the header. The backup is lines if the codec is JSON.
 func NewWriter(w io.Writer, b mvcc.Backup) (*Writer, error) {
 	// JSON has names that are not UTF-8 apart.
 	header := struct {
@@ -35,6 +35,9 @@ func NewWriter(w io.Writer, b mvcc.Backup) (*Writer, error) {
 		return nil, err
 	}
 	to := &Writer{to: disk.NewWriter(w, disk.BackupMagic)}
+	if b.Codec == "json" {
+		to.to = disk.NewLineWriter(w)
+	}
 	for more := true; more; {
 		n := min(len(text), disk.MaxPayload)
 		if err := to.to.Frame(disk.BackupHeader, text[:n]); err != nil {
@@ -49,10 +52,14 @@ func NewWriter(w io.Writer, b mvcc.Backup) (*Writer, error) {
 func (w *Writer) Write(p []byte) (int, error) {
 	w.data = append(w.data, p...)
 	for len(w.data) >= disk.MaxPayload {
-		if err := w.to.Frame(disk.BackupData, w.data[:disk.MaxPayload]); err != nil {
+		n := w.to.Part(w.data)
+		if n == 0 {
+			break
+		}
+		if err := w.to.Frame(disk.BackupData, w.data[:n]); err != nil {
 			return 0, err
 		}
-		w.data = append(w.data[:0], w.data[disk.MaxPayload:]...)
+		w.data = append(w.data[:0], w.data[n:]...)
 	}
 	return len(p), nil
 }
@@ -65,6 +72,9 @@ func (w *Writer) flush() error {
 	w.data = w.data[:0]
 	return w.to.Frame(disk.BackupData, data)
 }
+
+// Table says which table follows.
+func (w *Writer) Table(name string) error { return w.to.Table(name) }
 
 // Anew says that what follows is of another encoder.
 func (w *Writer) Anew() error {

@@ -1,11 +1,36 @@
 package disk
 
+import (
+	"io"
+	"slices"
+)
+
 // What the frames of a backup say: see docs/format.md. The last byte of the magic is the version of
 // the format; the one before had no shapes of types.
 var (
 	BackupMagic       = Magic([]byte("mvccmap\x02"))
 	BackupMagicBefore = Magic([]byte("mvccmap\x01"))
 )
+
+// NewBackupReader returns a reader of a backup, in any form and version.
+func NewBackupReader(r io.Reader) *Reader {
+	return NewReader(r, BackupMagic, BackupMagicBefore, LineMagic)
+}
+
+// BeginsBackup reports whether a stream that begins with head may be a backup.
+func BeginsBackup(head []byte) bool {
+	return slices.ContainsFunc([]Magic{BackupMagic, LineMagic}, func(m Magic) bool {
+		return len(head) >= 7 && string(head[:7]) == string(m[:7])
+	})
+}
+
+// Version returns the version of the format that a backup has, after the first frame.
+func (r *Reader) Version() byte {
+	if r.magic == LineMagic {
+		return lineVersion
+	}
+	return r.magic[7]
+}
 
 // The kinds of frames of a backup.
 const (

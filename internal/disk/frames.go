@@ -7,6 +7,9 @@
 // Numbers are little-endian. A checksum is the CRC-32C of all that comes before it in the
 // stream but for checksums: so a frame that is missing, repeated or out of its place does not
 // match either. (With them it would: the CRC of a message and its CRC is always the same.)
+//
+// The frames of a backup may be lines of JSON instead, see [NewLineWriter]. A reader tells by the
+// beginning.
 package disk
 
 import (
@@ -43,10 +46,11 @@ func (e *DamageError) Error() string {
 
 // A Writer writes a stream.
 type Writer struct {
-	w   io.Writer
-	buf []byte
-	sum uint32
-	n   int64
+	w     io.Writer
+	buf   []byte
+	sum   uint32
+	n     int64
+	lines *lineWriter // nil if it writes frames
 }
 
 // NewWriter begins a stream. What it writes first comes with the first frame.
@@ -56,6 +60,9 @@ func NewWriter(w io.Writer, magic Magic) *Writer {
 
 // Frame writes a frame, in one Write.
 func (w *Writer) Frame(kind byte, payload []byte) error {
+	if w.lines != nil {
+		return w.line(kind, payload)
+	}
 	if len(payload) > MaxPayload {
 		panic("disk: the payload is too long")
 	}
@@ -63,8 +70,12 @@ func (w *Writer) Frame(kind byte, payload []byte) error {
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(len(payload)))
 	w.buf = append(w.buf, payload...)
 	w.sum = crc32.Update(w.sum, castagnoli, w.buf)
-	sum := binary.LittleEndian.AppendUint32(nil, w.sum)
-	n, err := w.w.Write(append(w.buf, sum...))
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, w.sum)
+	return w.flush()
+}
+
+func (w *Writer) flush() error {
+	n, err := w.w.Write(w.buf)
 	w.n += int64(n)
 	w.buf = w.buf[:0]
 	return err
@@ -83,6 +94,7 @@ type Reader struct {
 	magics  []Magic
 	at      int64 // where the next frame begins
 	frame   int64 // where the last one began
+	lines   lineReader
 }
 
 // NewReader returns a reader of the stream r, which begins with one of magics. It reads no more than
@@ -95,8 +107,11 @@ func (r *Reader) Offset() int64 { return r.frame }
 // Read returns how many bytes were read.
 func (r *Reader) Read() int64 { return r.at }
 
-// Magic returns what the stream begins with, after the first frame.
-func (r *Reader) Magic() Magic { return r.magic }
+const (
+	noFrame  = "it ends where a frame should follow"
+	cutFrame = "it ends in the middle of the frame"
+	noMatch  = "the checksum of the frame does not match"
+)
 
 // Frame reads a frame. The payload is valid until the next call. An error of the underlying
 // reader is returned as it is, but for io.EOF: a stream that ends is a *DamageError.
@@ -106,13 +121,16 @@ func (r *Reader) Frame() (kind byte, payload []byte, err error) {
 			return 0, nil, err
 		}
 		if !slices.Contains(r.magics, r.magic) {
-			return 0, nil, r.Damage("it does not begin as it should")
+			return 0, nil, r.foreign()
 		}
 		r.begun = true
 	}
+	if r.magic == LineMagic {
+		return r.line()
+	}
 	r.frame = r.at
 	var head [headLen]byte
-	if err := r.read(head[:], "it ends where a frame should follow"); err != nil {
+	if err := r.read(head[:], noFrame); err != nil {
 		return 0, nil, err
 	}
 	n := binary.LittleEndian.Uint32(head[1:])
@@ -122,18 +140,27 @@ func (r *Reader) Frame() (kind byte, payload []byte, err error) {
 	if uint32(len(r.payload)) < n {
 		r.payload = make([]byte, max(n, 512))
 	}
-	if err := r.read(r.payload[:n], "it ends in the middle of the frame"); err != nil {
+	if err := r.read(r.payload[:n], cutFrame); err != nil {
 		return 0, nil, err
 	}
 	want := r.sum
 	var sum [sumLen]byte
-	if err := r.read(sum[:], "it ends in the middle of the frame"); err != nil {
+	if err := r.read(sum[:], cutFrame); err != nil {
 		return 0, nil, err
 	}
 	if r.sum = want; binary.LittleEndian.Uint32(sum[:]) != want {
-		return 0, nil, r.Damage("the checksum of the frame does not match")
+		return 0, nil, r.Damage(noMatch)
 	}
 	return head[0], r.payload[:n], nil
+}
+
+// foreign is the error for a stream that begins with another magic.
+func (r *Reader) foreign() error {
+	known := slices.Contains(r.magics, BackupMagic)
+	if v := r.magic[7]; known && [7]byte(r.magic[:]) == [7]byte(BackupMagic[:]) && v > BackupMagic[7] {
+		return r.newer(int(v))
+	}
+	return r.Damage("it does not begin as it should")
 }
 
 // End returns a *DamageError if anything follows.

@@ -416,6 +416,26 @@ var misusedCalls = []misuses{
 				&journal.Options{Migrate: make([]mvcc.Migration, 1)})
 			return err
 		}, ""},
+		{"`RenameFields` to a field that there is not", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			_, err := db.Load(bg, saved(t), codec.Gob, &mvcc.LoadOptions{Migrate: []mvcc.Migration{
+				mvcc.RenameFields("users", map[string]string{"Name": "FulName"})}})
+			return err
+		}, "nothing is loaded"},
+		{"`RenameFields` with a codec of your own", func(t *testing.T) error {
+			db, _, _ := newShop(t)
+			own, b := codec.Gob, &bytes.Buffer{}
+			own.Name = "own"
+			_, err := db.Save(bg, b, own, nil)
+			require.NoError(t, err)
+			_, err = db.Load(bg, b, own, &mvcc.LoadOptions{Migrate: []mvcc.Migration{
+				mvcc.RenameFields("users", map[string]string{"Name": "FullName"})}})
+			return err
+		}, "nothing is loaded"},
+		{"`RenameFields` out of a struct", func(*testing.T) error {
+			mvcc.RenameFields("users", map[string]string{"Street": "Address.Street"})
+			return nil
+		}, ""},
 		{"`Migrate` or `MigrateTo` with a nil function", func(*testing.T) error {
 			mvcc.Migrate[int, int, string]("users", nil)
 			return nil

@@ -128,6 +128,9 @@ func compact(st *state, w io.Writer) (records int, err error) {
 	}
 	for _, t := range st.tables {
 		c := &copying{state: st, table: t, to: to}
+		if err := to.Table(t.Name); err != nil {
+			return 0, err
+		}
 		if err := c.all(begin); err != nil {
 			return 0, err
 		}

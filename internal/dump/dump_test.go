@@ -1,8 +1,10 @@
 package dump
 
 import (
+	"bytes"
 	"context"
 	"encoding/gob"
+	"encoding/json"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -47,6 +49,16 @@ func TestDump(t *testing.T) {
 	}
 }
 
+// allJSON reports whether each line is an object.
+func allJSON(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		if json.Unmarshal(line, &map[string]any{}) != nil {
+			return false
+		}
+	}
+	return true
+}
+
 // A compacted journal is a backup that loads, with the same records, and differences go on from it.
 func TestCompact(t *testing.T) {
 	for seed := range uint64(6) {
@@ -57,6 +69,9 @@ func TestCompact(t *testing.T) {
 			require.Equal(t, was, imageOf(t, dir))
 			require.Equal(t, w.printed(t), normalOf(t, lines(t, "dump", file)))
 			lines(t, "check", file)
+			data, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, c.Lines, allJSON(data), "it is what SaveFile writes")
 			again := newWorld(t)
 			if w.tmp == nil {
 				again.tmp.Close()

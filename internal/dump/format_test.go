@@ -2,6 +2,7 @@ package dump
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,12 +12,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/codec"
 	"github.com/mvccmap/mvccmap/journal"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -24,8 +27,25 @@ import (
 var writeVectors = flag.Bool("write-vectors", false,
 	"write the test vectors anew: only for a new version of the format")
 
-// vectors are in a folder for each codec: a backup, a journal, and what is printed of them.
-const vectors = "testdata/format-2"
+// A vector is a folder with files that were written with a codec, and what is printed of them.
+type vector struct {
+	dir   string
+	codec mvcc.Codec
+	names []string // a backup, a journal, or both
+	files []string // what docs/format.md describes
+}
+
+var vectors = []vector{
+	{"testdata/format-2/gob", codec.Gob, []string{"backup", "journal"}, vectorFiles},
+	{"testdata/format-2/json", inFrames(codec.JSON), []string{"backup", "journal"}, vectorFiles},
+	{"testdata/format-3/json", codec.JSON, []string{"backup"}, vectorFiles[:1]},
+}
+
+// inFrames is the codec of a version that did not write lines.
+func inFrames(c mvcc.Codec) mvcc.Codec {
+	c.Lines = false
+	return c
+}
 
 type user struct {
 	Name string
@@ -81,21 +101,26 @@ func writeVector(t *testing.T, dir string, c mvcc.Codec) {
 	require.NoError(t, os.Remove(filepath.Join(dir, "journal", "lock")))
 }
 
-// vectorFiles are what docs/format.md describes.
+// vectorFiles are all that docs/format.md describes.
 var vectorFiles = []string{"backup", "journal/acknowledged", "journal/backup-00000001",
 	"journal/journal-00000001"}
 
 // The vectors can be read, and have the records that they had when they were written.
 func TestVectors(t *testing.T) {
-	for _, c := range codecs {
-		dir := filepath.Join(vectors, c.Name)
+	for _, v := range vectors {
 		if *writeVectors {
-			require.NoError(t, os.RemoveAll(dir))
-			require.NoError(t, os.MkdirAll(dir, 0o777))
-			writeVector(t, dir, c)
+			all := t.TempDir()
+			writeVector(t, all, v.codec)
+			require.NoError(t, os.RemoveAll(v.dir))
+			for _, name := range v.files {
+				data, err := os.ReadFile(filepath.Join(all, name))
+				require.NoError(t, err)
+				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(v.dir, name)), 0o777))
+				require.NoError(t, os.WriteFile(filepath.Join(v.dir, name), data, 0o666))
+			}
 		}
-		for _, name := range []string{"backup", "journal"} {
-			path := filepath.Join(dir, name)
+		for _, name := range v.names {
+			path := filepath.Join(v.dir, name)
 			got, _, code := call(t, "dump", path)
 			require.Equal(t, ExitOK, code)
 			logged, _, _ := call(t, "log", "--format=jsonl", path)
@@ -114,12 +139,12 @@ func TestVectors(t *testing.T) {
 // What is written today is what was written then, frame by frame, but for the random name of the
 // database, and the numbers of types in gob, which depend on what a process has used before.
 func TestFormat(t *testing.T) {
-	for _, c := range codecs {
+	for _, v := range vectors {
 		dir := t.TempDir()
-		writeVector(t, dir, c)
-		for _, name := range vectorFiles {
-			want := framesOf(t, filepath.Join(vectors, c.Name, name), c.Name)
-			got := framesOf(t, filepath.Join(dir, name), c.Name)
+		writeVector(t, dir, v.codec)
+		for _, name := range v.files {
+			want := framesOf(t, filepath.Join(v.dir, name), v.codec)
+			got := framesOf(t, filepath.Join(dir, name), v.codec)
 			require.NotEmpty(t, want)
 			if strings.HasSuffix(name, "journal-00000001") {
 				require.Contains(t, got, want[1])
@@ -127,7 +152,7 @@ func TestFormat(t *testing.T) {
 				want, got = withoutMarks(want), withoutMarks(got)
 			}
 			for i := range min(len(got), len(want)) {
-				require.Equal(t, want[i], got[i], "%s %s, frame %d", c.Name, name, i)
+				require.Equal(t, want[i], got[i], "%s %s, frame %d", v.dir, name, i)
 			}
 			require.Len(t, got, len(want))
 		}
@@ -149,9 +174,12 @@ func withoutMarks(list []frame) []frame {
 var dbName = regexp.MustCompile(`[0-9a-f]{16}`)
 
 // framesOf reads a file as docs/format.md describes it, and shares no code with what writes it.
-func framesOf(t *testing.T, path, codec string) (list []frame) {
+func framesOf(t *testing.T, path string, of mvcc.Codec) (list []frame) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
+	if strings.HasPrefix(string(data), "{") {
+		return linesOf(t, path, string(data))
+	}
 	table := crc32.MakeTable(crc32.Castagnoli)
 	for len(data) > 0 {
 		magic := string(data[:8])
@@ -164,7 +192,7 @@ func framesOf(t *testing.T, path, codec string) (list []frame) {
 			require.Equal(t, sum, binary.LittleEndian.Uint32(data[5+n:]), path)
 			data = data[5+n+4:]
 			last = magic[:7] != "mvccmap" || kind == "e"
-			if payload = dbName.ReplaceAllString(payload, "database"); kind == "d" && codec == "gob" {
+			if payload = dbName.ReplaceAllString(payload, "database"); kind == "d" && of.Name == "gob" {
 				payload = "gob"
 			}
 			list = append(list, frame{magic, kind, payload})
@@ -173,14 +201,60 @@ func framesOf(t *testing.T, path, codec string) (list []frame) {
 	return list
 }
 
+var head = regexp.MustCompile(`^\{("mvccmap":3,)?"crc32c":"([0-9a-f]{8})","bytes": *([0-9]+),`)
+
+// linesOf is framesOf for a backup in lines.
+func linesOf(t *testing.T, path, data string) (list []frame) {
+	summed := ""
+	for i := 0; len(data) > 0; i++ {
+		m := head.FindStringSubmatchIndex(data)
+		require.NotNil(t, m, path)
+		require.Equal(t, i == 0, m[2] >= 0, path)
+		require.Equal(t, 12, m[7]-m[6]+strings.Count(data[:m[6]], " "), path)
+		n, err := strconv.Atoi(data[m[6]:m[7]])
+		require.NoError(t, err)
+		to := m[1] + n
+		summed += data[:m[4]] + data[m[5]:to]
+		sum := crc32.Checksum([]byte(summed), crc32.MakeTable(crc32.Castagnoli))
+		require.Equal(t, fmt.Sprintf("%08x", sum), data[m[4]:m[5]], path)
+		key, rest, _ := strings.Cut(data[m[1]:to], ":")
+		list = append(list, frame{"", key, dbName.ReplaceAllString(rest, "database")})
+		for _, line := range strings.SplitAfter(data[:to], "\n") {
+			require.True(t, line == "" || json.Valid([]byte(line)), line)
+		}
+		data = data[to:]
+	}
+	return list
+}
+
+// A backup of lines, and one of frames, have the same records.
+func TestLinesAndFrames(t *testing.T) {
+	for _, end := range []string{"backup", "backup.jsonl"} {
+		frames, err := os.ReadFile("testdata/format-2/json/" + end)
+		require.NoError(t, err)
+		text, err := os.ReadFile("testdata/format-3/json/" + end)
+		require.NoError(t, err)
+		if end == "backup.jsonl" {
+			require.Equal(t, string(frames), string(text))
+			return
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, `{"k":`) {
+				require.Contains(t, string(frames), line)
+			}
+		}
+	}
+}
+
 // Files of the version before have no shapes. Those of the codec json print as those of this
 // version, and of gob only what may be nil or zero is left out.
 func TestVersionBefore(t *testing.T) {
 	old, now := "../../mvcc/testdata/backup-1.", "../../mvcc/testdata/backup-2."
-	json := normalOf(t, lines(t, "dump", now+"json"))
-	require.Len(t, json, 82)
-	require.Equal(t, json, normalOf(t, lines(t, "dump", now+"gob")))
-	require.Equal(t, json, normalOf(t, lines(t, "dump", old+"json")))
+	text := normalOf(t, lines(t, "dump", now+"json"))
+	require.Len(t, text, 82)
+	require.Equal(t, text, normalOf(t, lines(t, "dump", now+"gob")))
+	require.Equal(t, text, normalOf(t, lines(t, "dump", old+"json")))
+	require.Equal(t, text, normalOf(t, lines(t, "dump", "../../mvcc/testdata/backup-3.json")))
 	gob := lines(t, "dump", old+"gob")
 	require.Len(t, gob, 82)
 	require.Contains(t, gob, `{"table":"counts","key":0,"value":0}`)

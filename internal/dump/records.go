@@ -137,6 +137,13 @@ func fromJSON(t *backupfile.Table) func() (*record, error) {
 		if fields.K == nil {
 			return nil, errors.New("it has no key")
 		}
+		if bytes.IndexByte(raw, '\n') >= 0 { // of another codec of that name
+			var line bytes.Buffer
+			if err := json.Compact(&line, raw); err != nil {
+				return nil, err
+			}
+			raw = line.Bytes()
+		}
 		r := &record{value: []byte("{}"), deleted: fields.D, raw: append(raw, '\n')}
 		var key, value bytes.Buffer
 		if err := json.Compact(&key, fields.K); err != nil {

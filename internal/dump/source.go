@@ -59,7 +59,7 @@ func open(ctx context.Context, path string) (*source, error) {
 	case bytes.Equal(begins, []byte("mvccmark")), bytes.Equal(begins, []byte("mvccackn")):
 		s.close()
 		return nil, usagef("%s is a part of a journal; expected its folder, %s", path, filepath.Dir(path))
-	case !bytes.HasPrefix(begins, []byte("mvccmap")):
+	case !disk.BeginsBackup(begins):
 		s.close()
 		return nil, usagef("%s is no backup: it does not begin as one; "+
 			"expected a backup, or the folder of a journal", path)

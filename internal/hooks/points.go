@@ -68,6 +68,8 @@ const (
 	GetWalked
 	// HistoryStep: History has found one revision, and looks for the one before.
 	HistoryStep
+	// TimesStep: TimesOf has searched the times of some epochs, and lets a refresh pass.
+	TimesStep
 	// BoundLoaded: a refresh has read the clock, the bound is not stored.
 	BoundLoaded
 	// BoundStored: a refresh has stored the bound, no slot was scanned.
@@ -136,7 +138,7 @@ var names = [Points]string{
 	"Announced", "Drawn",
 	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn",
 	"Revoked", "Marked", "SchemaAnnounced", "HelpMarked", "HelpDrawn", "Watching",
-	"WatchClean", "HeadSkipped", "GetWalked", "HistoryStep",
+	"WatchClean", "HeadSkipped", "GetWalked", "HistoryStep", "TimesStep",
 	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound",
 	"PruneWalked", "StateLoaded",
 	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "CellTagged",

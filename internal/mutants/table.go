@@ -17,6 +17,7 @@ var areas = []struct{ prefix, title string }{
 	{"journal-", "Package journal: commits on disk"},
 	{"etcd-", "Package etcd: tables that several processes have"},
 	{"codec-", "Package codec: records in bytes"},
+	{"disk-", "Package disk: the frames of backups and journals, and lines"},
 	{"dump-", "Package dump: the command mvccdump"},
 	{"gobtext-", "Package gobtext: what gob has written, without the types"},
 	{"profiling-", "Package profiling: reports on waits"},

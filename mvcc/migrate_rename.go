@@ -1,0 +1,137 @@
+package mvcc
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// RenameFields returns a Migration of a table in whose values fields have other names now: names has
+// what they are called, by what they were called. Neither the old type nor a function is needed. A
+// field in another struct has a path, as in {"Address.Street": "Address.Road"}: it leads through
+// pointers, slices, arrays and the values of maps as if they were not there, and stays as long as it
+// was. Names are those that the codec gives to fields, see [Shape]: with codec json those of tags.
+// The table is called what it is called now, see [LoadOptions.Rename].
+//
+// It applies if something of what was saved would be lost otherwise, and nothing is with the old
+// names. So the same program loads old backups and new ones, and fields may be added as ever. If
+// fields were renamed more than once, give one Migration for each version, the oldest first: as many
+// of them apply as are needed, from the last one on. What they lead to may be as well what another
+// Migration takes.
+//
+// It is for codecs gob and json, which decode into a type that is made with the old names: the rest
+// of the types stays what it is. A struct with renamed fields must not encode or decode itself, nor
+// have itself within it; with codec json it must not have embedded fields; and no two fields of it
+// may have been called the same. Otherwise, or if there is no such field, the call that loads
+// returns an error, and nothing is loaded. Use [Migrate] for these, and [MigrateTo] for fields of
+// keys.
+//
+// RenameFields panics if table, names or a name is empty, or if a path has become longer or shorter.
+// Each record is decoded into the type with the old names, and copied by reflection.
+func RenameFields(table string, names map[string]string) Migration {
+	checkMigration("RenameFields", false, table)
+	if len(names) == 0 {
+		panic("mvcc: RenameFields: names is empty, want what fields are called now, by what they were called")
+	}
+	m := &migration{from: table, to: table, shadow: newShadow}
+	for _, was := range slices.Sorted(maps.Keys(names)) {
+		f := renamedField{strings.Split(was, "."), strings.Split(names[was], ".")}
+		switch {
+		case slices.Contains(f.was, "") || slices.Contains(f.is, ""):
+			panic(fmt.Sprintf("mvcc: RenameFields: %q: %q has an empty name", was, names[was]))
+		case len(f.was) != len(f.is):
+			panic(fmt.Sprintf("mvcc: RenameFields: %q: %q moves the field to another struct, want a path of "+
+				"the same length", was, names[was]))
+		case slices.ContainsFunc(m.fields, func(o renamedField) bool { return slices.Equal(o.is, f.is) }):
+			panic(fmt.Sprintf("mvcc: RenameFields: two fields are called %q", names[was]))
+		}
+		m.fields = append(m.fields, f)
+	}
+	return Migration{m}
+}
+
+// A renamedField has the path of a field, and the one that it had.
+type renamedField struct{ was, is []string }
+
+// renames reports whether a migration is one by RenameFields, which is told its types when it is
+// used.
+func (m *migration) renames() bool { return m.shadow != nil }
+
+// A renamedType is a type whose fields have the names of once. It is behind an interface, so that
+// what makes it is not in programs that do not call RenameFields.
+type renamedType interface {
+	// undo gives fields the names of before. If it fails they are as they were.
+	undo(list []renamedField) error
+	// renaming returns the shape, and what decodes records of the type, with keys of another one.
+	renaming(key reflect.Type) (Shape, func(from decoder) decoder)
+}
+
+// A renaming leads from values with the old names of fields to those of a table, or to those that
+// another migration takes.
+type renaming struct {
+	key, value reflect.Type
+	now        bool // they are those of the table
+	saved      Shape
+	step       func(from decoder) decoder
+}
+
+// renamings returns those of a table. An error says what is wrong with a RenameFields.
+func (l *loading) renamings(db *DB, name string) (list []renaming, err error) {
+	var renames []*migration // the last one first
+	for _, m := range l.opts.Migrate {
+		if m.of.from == name && m.of.renames() {
+			renames = slices.Insert(renames, 0, m.of)
+		}
+	}
+	if len(renames) == 0 {
+		return nil, nil
+	}
+	if codec := l.codec.Name; codec != "gob" && codec != "json" {
+		return nil, fmt.Errorf("RenameFields of table %q is for codecs gob and json, and not for %q: use Migrate",
+			name, codec)
+	}
+	var types []renaming
+	if t := tableOf(db, name); t != nil {
+		types = append(types, renaming{key: t.types.key, value: t.types.value, now: true})
+	}
+	for _, m := range l.opts.from(name, func(*migration) bool { return true }) {
+		types = append(types, renaming{key: m.key, value: m.old})
+	}
+	failed, used := map[*migration]error{}, map[*migration]bool{}
+	for _, of := range types {
+		t := renames[0].shadow(of.value, l.codec.Name)
+		for _, m := range renames {
+			if err := t.undo(m.fields); err != nil {
+				failed[m] = cmp.Or(failed[m], err)
+				continue
+			}
+			used[m] = true
+			of.saved, of.step = t.renaming(of.key)
+			list = append(list, of)
+		}
+	}
+	for _, m := range renames {
+		if !used[m] && failed[m] != nil {
+			return nil, fmt.Errorf("RenameFields of table %q: %w", name, failed[m])
+		}
+	}
+	return list, nil
+}
+
+// renaming chooses the renaming of a table that was saved; nil if there is none.
+func (l *loading) renaming(of BackupTable, list []renaming) *renaming {
+	for i, r := range list {
+		keys := shapeOf(r.key, l.codec.Name)
+		fits := of.KeyShape.same(keys) && of.ValueShape.same(r.saved)
+		if r.now { // fields may have been added
+			fits = len(of.KeyShape.lost(keys, ""))+len(of.ValueShape.lost(r.saved, "")) == 0
+		}
+		if fits {
+			return &list[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,387 @@
+package mvcc_test
+
+import (
+	"bytes"
+	"io"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// loadT loads a backup with one table t of values V.
+func loadT[K comparable, V any](
+	t testing.TB, c mvcc.Codec, data []byte, migrate ...mvcc.Migration,
+) (map[K]V, []string, error) {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	m := mvcc.NewTable[K, V](db, "t", nil)
+	b, err := db.Load(t.Context(), bytes.NewReader(data), c, &mvcc.LoadOptions{Migrate: migrate})
+	return maps.Collect(m.All()), b.Migrated(), err
+}
+
+func renamedT(names ...string) mvcc.Migration {
+	is := map[string]string{}
+	for i := 0; i < len(names); i += 2 {
+		is[names[i]] = names[i+1]
+	}
+	return mvcc.RenameFields("t", is)
+}
+
+// A program whose fields were renamed twice, and added in between, loads what each version of it has
+// saved, with the same options.
+func TestRenameFields(t *testing.T) {
+	type v1 struct{ Name, Mail string }
+	type v2 struct{ FullName, Mail string }
+	type v3 struct {
+		FullName, Mail string
+		Age            int
+		hidden         int
+	}
+	type v4 struct {
+		Address, WholeName string
+		Age                int
+		hidden             int
+	}
+	steps := []mvcc.Migration{renamedT("Name", "FullName"), renamedT("FullName", "WholeName", "Mail", "Address")}
+	for _, c := range codecs {
+		for i, data := range [][]byte{
+			savedTable(t, c, "t", map[int]v1{1: {"Ada", "a@b"}, 2: {}}, nil),
+			savedTable(t, c, "t", map[int]v2{1: {"Ada", "a@b"}, 2: {}}, nil),
+			savedTable(t, c, "t", map[int]v3{1: {"Ada", "a@b", 0, 0}, 2: {}}, nil),
+			savedTable(t, c, "t", map[int]v4{1: {"a@b", "Ada", 0, 0}, 2: {}}, nil),
+		} {
+			got, migrated, err := loadT[int, v4](t, c, data, steps...)
+			require.NoError(t, err, "version %d", i+1)
+			require.Equal(t, map[int]v4{1: {"a@b", "Ada", 0, 0}, 2: {}}, got, "version %d", i+1)
+			require.Equal(t, i < 3, len(migrated) == 1)
+			_, _, err = loadT[int, v4](t, c, data, steps[0], renamedT("FullName", "WholeName"))
+			require.Equal(t, i < 3, err != nil, "Mail would be lost")
+		}
+		// What is not one of these versions is refused, and what lacks fields loses nothing.
+		_, _, err := loadT[int, v4](t, c,
+			savedTable(t, c, "t", map[int]struct{ Name, Other string }{1: {}}, nil), steps...)
+		require.ErrorAs(t, err, new(*mvcc.SchemaError))
+		got, _, err := loadT[int, v4](t, c,
+			savedTable(t, c, "t", map[int]struct{ WholeName string }{1: {"x"}}, nil), steps...)
+		require.NoError(t, err)
+		require.Equal(t, map[int]v4{1: {WholeName: "x"}}, got)
+	}
+}
+
+// Fields that change their names with each other.
+func TestRenameFieldsInTurn(t *testing.T) {
+	type was struct {
+		A int
+		B string
+	}
+	type is struct {
+		A string
+		B int
+	}
+	for _, c := range codecs {
+		got, _, err := loadT[int, is](t, c, savedTable(t, c, "t", map[int]was{1: {7, "x"}}, nil),
+			renamedT("A", "B", "B", "A"))
+		require.NoError(t, err)
+		require.Equal(t, map[int]is{1: {"x", 7}}, got)
+	}
+}
+
+type streets1 struct {
+	Street string
+	No     *int
+	When   time.Time
+}
+
+type streets2 struct {
+	Road   string
+	hidden int
+	No     *int
+	When   time.Time
+}
+
+type (
+	list1 []streets1
+	list2 []streets2
+)
+
+type places1 struct {
+	Home  *streets1
+	List  list1
+	Empty []streets1
+	Array [2]streets1
+	ByKey map[string][]*streets1
+	Addr  struct{ In streets1 }
+	Plain *streets1
+	Nil   map[string]streets1
+}
+
+type places2 struct {
+	Address struct{ Within streets2 } // was Addr, and In
+	Home    *streets2
+	List    list2
+	Empty   []streets2
+	Array   [2]streets2
+	ByKey   map[string][]*streets2
+	Plain   *streets1
+	Nil     map[string]streets2
+	More    string
+}
+
+// Paths lead through pointers, slices, arrays and maps; what is nil, or empty, stays so.
+func TestRenameFieldsWithin(t *testing.T) {
+	n, when := 7, time.Unix(1, 2).UTC()
+	s1, s2 := streets1{"a", &n, when}, streets2{"a", 0, &n, when}
+	zero := 0
+	z1, z2 := streets1{"", &zero, when}, streets2{"", 0, &zero, when}
+	from := places1{Home: &streets1{}, List: list1{s1, z1}, Empty: []streets1{}, Array: [2]streets1{1: s1},
+		ByKey: map[string][]*streets1{"x": {&s1, &z1}, "y": {}, "z": nil}, Plain: &s1}
+	from.Addr.In = s1
+	to := places2{Home: &streets2{}, List: list2{s2, z2}, Empty: []streets2{}, Array: [2]streets2{1: s2},
+		ByKey: map[string][]*streets2{"x": {&s2, &z2}, "y": {}, "z": nil}, Plain: &s1}
+	to.Address.Within = s2
+	renames := []string{"Addr", "Address", "Addr.In", "Address.Within", "Addr.In.Street", "Address.Within.Road"}
+	for _, name := range []string{"Home", "List", "Empty", "Array", "ByKey", "Nil"} {
+		renames = append(renames, name+".Street", name+".Road")
+	}
+	for _, c := range codecs {
+		data := savedTable(t, c, "t", map[[2]int]*places1{{1, 2}: &from, {3}: nil}, nil)
+		got, _, err := loadT[[2]int, *places2](t, c, data, renamedT(renames...))
+		require.NoError(t, err)
+		require.Equal(t, map[[2]int]*places2{{1, 2}: &to, {3}: nil}, got, c.Name)
+	}
+}
+
+// Of codec json a name is that of a tag, whose options stay.
+func TestRenameFieldsByTag(t *testing.T) {
+	type was struct {
+		Name  string `json:"name"`
+		Count int    `json:"c,string"`
+	}
+	type is struct {
+		FullName string `json:"full_name" other:"x"`
+		Number   int    `json:"number,string"`
+		Plain    int
+	}
+	data := savedTable(t, codec.JSON, "t", map[int]was{1: {"Ada", 7}}, nil)
+	got, _, err := loadT[int, is](t, codec.JSON, data, renamedT("name", "full_name", "c", "number"))
+	require.NoError(t, err)
+	require.Equal(t, map[int]is{1: {"Ada", 7, 0}}, got)
+	_, _, err = loadT[int, is](t, codec.JSON, data, renamedT("Name", "FullName"))
+	require.ErrorContains(t, err, `RenameFields of table "t": there is no field FullName in mvcc_test.is`)
+}
+
+// A renaming may lead to what another Migration takes, and one of these to where a renaming begins.
+func TestRenameFieldsAndMigrate(t *testing.T) {
+	type v1 struct{ Name string }
+	type v2 struct{ FullName string }
+	type v3 struct{ First, Last string }
+	type v4 struct{ First, Family string }
+	split := mvcc.Migrate("t", func(_ int, old v2) (v4, error) {
+		first, last, _ := strings.Cut(old.FullName, " ")
+		return v4{first, last}, nil
+	})
+	steps := []mvcc.Migration{renamedT("Name", "FullName"), split, renamedT("Last", "Family")}
+	for _, c := range codecs {
+		for _, data := range [][]byte{
+			savedTable(t, c, "t", map[int]v1{1: {"Ada Lovelace"}}, nil),
+			savedTable(t, c, "t", map[int]v2{1: {"Ada Lovelace"}}, nil),
+			savedTable(t, c, "t", map[int]v3{1: {"Ada", "Lovelace"}}, nil),
+			savedTable(t, c, "t", map[int]v4{1: {"Ada", "Lovelace"}}, nil),
+		} {
+			got, _, err := loadT[int, v4](t, c, data, steps...)
+			require.NoError(t, err)
+			require.Equal(t, map[int]v4{1: {"Ada", "Lovelace"}}, got)
+		}
+		// To other keys, and merged with a table that is there.
+		byName := mvcc.MigrateTo("old", "t", func(id int, old v2) (string, int, error) { return old.FullName, id, nil })
+		got, _, err := loadT[string, int](t, c, savedTable(t, c, "old", map[int]v1{1: {"Ada"}, 2: {"Bob"}}, nil),
+			mvcc.RenameFields("old", map[string]string{"Name": "FullName"}), byName)
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{"Ada": 1, "Bob": 2}, got)
+	}
+}
+
+// Differences of all kinds lead to what a whole backup of their end leads to, also from a version to
+// the next.
+func TestRenameFieldsInDifferences(t *testing.T) {
+	type was struct {
+		Name string
+		List []int
+	}
+	type is struct {
+		List     []int
+		FullName string
+	}
+	for seed := range uint64(20) {
+		c, r := codecs[seed%2], rand.New(rand.NewPCG(seed, 1))
+		from := mvcc.NewDB(nil)
+		defer from.Close()
+		old := mvcc.NewTable[int, was](from, "t", nil)
+		change := func() {
+			for range 20 {
+				if k := r.IntN(30); r.IntN(3) == 0 {
+					old.Delete(k)
+				} else {
+					old.Store(k, was{strings.Repeat("x", r.IntN(3)), make([]int, r.IntN(2))})
+				}
+			}
+		}
+		to := mvcc.NewDB(nil)
+		defer to.Close()
+		now := mvcc.NewTable[int, is](to, "t", nil)
+		check := func() {
+			want := map[int]is{}
+			for k, v := range old.All() {
+				want[k] = is{v.List, v.Name}
+			}
+			require.Equal(t, want, maps.Collect(now.All()), "seed %d", seed)
+		}
+		opts := &mvcc.LoadOptions{Migrate: []mvcc.Migration{renamedT("Name", "FullName")}}
+		change()
+		s := from.Snapshot()
+		defer s.Close()
+		next, stop := iter.Pull2(from.Watch(t.Context(), &mvcc.DBWatchOptions{Since: s, Progress: true}))
+		defer stop()
+		var first, data, since bytes.Buffer
+		saved, err := from.Save(t.Context(), &first, c, &mvcc.SaveOptions{Of: s})
+		require.NoError(t, err)
+		loaded, err := to.Load(t.Context(), bytes.NewReader(first.Bytes()), c, opts)
+		require.NoError(t, err)
+		check()
+		for range 3 {
+			change()
+			saved, err = from.SaveCommits(t.Context(), &data, c, saved, commitsOf(t, from, next), nil)
+			require.NoError(t, err)
+			loaded, err = to.LoadCommits(t.Context(), &data, c, loaded, opts)
+			require.NoError(t, err)
+			check()
+		}
+		now.Clear()
+		_, err = from.Save(t.Context(), &since, c, &mvcc.SaveOptions{Since: s})
+		require.NoError(t, err)
+		opts.Then = []io.Reader{&since}
+		_, err = to.Load(t.Context(), &first, c, opts)
+		require.NoError(t, err)
+		check()
+	}
+}
+
+type encodesItself struct{ Name string }
+
+func (e encodesItself) MarshalText() ([]byte, error)   { return []byte(e.Name), nil }
+func (e encodesItself) MarshalBinary() ([]byte, error) { return []byte(e.Name), nil }
+func (e *encodesItself) UnmarshalText([]byte) error    { return nil }
+func (e *encodesItself) UnmarshalBinary([]byte) error  { return nil }
+
+type decodesItself struct{ Name string }
+
+func (d *decodesItself) UnmarshalJSON([]byte) error { return nil }
+func (d *decodesItself) GobDecode([]byte) error     { return nil }
+
+type recursive struct {
+	Name string
+	Next []*recursive
+}
+
+type Base struct{ ID int }
+
+type embeds struct {
+	Base
+	Name string
+}
+
+type embedsHidden struct {
+	recursive
+	Title string
+}
+
+// What cannot be is refused before anything is loaded, with an error that says why; also by a backup
+// of now, so that it is found in the first test.
+func TestRenameFieldsRefuses(t *testing.T) {
+	type plain struct {
+		A, B string
+		In   encodesItself
+	}
+	for _, c := range codecs {
+		refuses(t, c, plain{}, "there is no field C in mvcc_test.plain", "Old", "C")
+		refuses(t, c, plain{}, "there is no field A.X in mvcc_test.plain", "A.Y", "A.X")
+		refuses(t, c, plain{}, "the fields A and B of mvcc_test.plain would both have been B", "B", "A")
+		refuses(t, c, plain{}, "encodes or decodes itself, and what becomes of its fields is not known: use Migrate",
+			"In.Old", "In.Name")
+		refuses(t, c, decodesItself{}, "mvcc_test.decodesItself encodes or decodes itself", "Old", "Name")
+		refuses(t, c, recursive{}, "mvcc_test.recursive has itself within it, in the field Next: use Migrate",
+			"Old", "Name")
+		refuses(t, c, embedsHidden{}, "has the embedded field recursive", "Old", "Title")
+		refuses(t, c, 7, "there is no field A in int", "B", "A")
+		refuses(t, c, struct{}{}, "there is no field A in struct {}", "B", "A")
+		refuses(t, c, struct{ A struct{} }{}, "there is no field A", "B", "A")
+		refuses(t, c, []map[int]plain{}, "there is no field C", "B", "C")
+		refuses(t, c, struct{ A, B struct{ X, Y int } }{}, "B.X was not called A.Old: the structs that it is in "+
+			"had other names", "A.Old", "B.X")
+		refuses(t, c, plain{}, "codec "+c.Name+" gives no field the name", map[string]string{
+			"gob": "old", "json": "-"}[c.Name], "A")
+		refuses(t, c, plain{}, "codec "+c.Name+" gives no field the name", `a"b`, "A")
+	}
+	refuses(t, codec.JSON, embeds{}, "mvcc_test.embeds has the embedded field Base, which codec json has not as "+
+		"a field: use Migrate", "Old", "Name")
+	own := codec.JSON
+	own.Name = "own"
+	refuses(t, own, plain{}, `is for codecs gob and json, and not for "own": use Migrate`, "B", "A")
+	// Other tables do not care.
+	_, _, err := loadT[int, int](t, own, savedTable(t, own, "t", map[int]int{1: 1}, nil),
+		mvcc.RenameFields("other", map[string]string{"A": "B"}))
+	require.NoError(t, err)
+	// With gob an embedded field is a field.
+	type embedded struct {
+		Base
+		Old string
+	}
+	got, _, err := loadT[int, embeds](t, codec.Gob,
+		savedTable(t, codec.Gob, "t", map[int]embedded{1: {Base{7}, "x"}}, nil), renamedT("Old", "Name"))
+	require.NoError(t, err)
+	require.Equal(t, map[int]embeds{1: {Base{7}, "x"}}, got)
+}
+
+// refuses checks that a RenameFields is refused for a table of such values.
+func refuses[V any](t *testing.T, c mvcc.Codec, v V, why string, names ...string) {
+	t.Helper()
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	m := mvcc.NewTable[int, V](db, "t", nil)
+	m.Store(1, v)
+	for _, data := range [][]byte{
+		savedTable(t, c, "t", map[int]V{2: v}, nil),
+		savedTable(t, c, "t", map[int]struct{ Very, Old int }{2: {1, 2}}, nil),
+	} {
+		_, err := db.Load(t.Context(), bytes.NewReader(data), c,
+			&mvcc.LoadOptions{Migrate: []mvcc.Migration{renamedT(names...)}})
+		require.ErrorContains(t, err, why)
+		require.ErrorContains(t, err, `RenameFields of table "t"`)
+		require.Equal(t, 1, m.Len())
+	}
+}
+
+func TestRenameFieldsPanics(t *testing.T) {
+	for why, call := range map[string]func(){
+		"mvcc: RenameFields: the name of a table is empty": func() { mvcc.RenameFields("", map[string]string{"A": "B"}) },
+		"mvcc: RenameFields: names is empty, want what fields are called now, by what they were called": func() {
+			mvcc.RenameFields("t", nil)
+		},
+		`mvcc: RenameFields: "A.": "B.C" has an empty name`: func() { renamedT("A.", "B.C") },
+		`mvcc: RenameFields: "": "B" has an empty name`:     func() { renamedT("", "B") },
+		`mvcc: RenameFields: "A": "B.C" moves the field to another struct, want a path of the same length`: func() {
+			renamedT("A", "B.C")
+		},
+		`mvcc: RenameFields: two fields are called "C"`: func() { renamedT("A", "C", "B", "C") },
+	} {
+		require.PanicsWithValue(t, why, call)
+	}
+}

@@ -1,0 +1,79 @@
+package mvcctest
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// The function of OnExpire runs as often before it counts as an Update conflicts: what it writes is
+// there once, what it has given to OnCommit is called once, and its error and panic count once.
+func TestOnExpireTwice(t *testing.T) {
+	for conflicts, runs := range map[int]int{0: 2, -1: 1, 3: 4} {
+		r := New(t, &Config{Conflicts: conflicts})
+		o := r.Options()
+		o.ManualReclaim = true
+		db := mvcc.NewDB(o)
+		leases := mvcc.NewTable[int, lease](db, "leases", nil)
+		queue := mvcc.NewTable[int, int](db, "queue", nil)
+		called, committed := map[int]int{}, 0
+		leases.OnExpire(func(tx mvcc.DBTx, job int, _ lease) error {
+			called[job]++
+			tx.OnCommit(func(uint64) { committed++ })
+			n, _ := queue.In(tx).Get(job)
+			queue.In(tx).Set(job, n+1)
+			return nil
+		})
+		leases.Expire(until)
+		for i := range 3 {
+			leases.Store(i, lease{r.Now().Add(time.Hour)})
+		}
+		before := db.Stats()
+		r.Advance(2 * time.Hour)
+		require.Equal(t, map[int]int{0: runs, 1: runs, 2: runs}, called)
+		require.Equal(t, 3, committed)
+		require.Zero(t, leases.Len())
+		for i := range 3 {
+			n, _ := queue.Load(i)
+			require.Equal(t, 1, n)
+		}
+		since := db.Stats().Sub(before)
+		require.EqualValues(t, 3, since.Expired)
+		require.Zero(t, since.Conflicts)
+		require.Zero(t, since.ExpireFailures)
+		db.Close()
+	}
+}
+
+// A failure of it is one, and the record stays.
+func TestOnExpireFailsOnTrial(t *testing.T) {
+	for _, fail := range []func() error{
+		func() error { return errors.New("failed") }, func() error { panic("failed") },
+	} {
+		r := New(t, nil)
+		o := r.Options()
+		o.ManualReclaim = true
+		m := mvcc.New[int, lease](o)
+		called := 0
+		m.OnExpire(func(mvcc.DBTx, int, lease) error {
+			if called++; called == 1 {
+				return fail()
+			}
+			return nil
+		})
+		m.Expire(until)
+		m.Store(1, lease{r.Now().Add(time.Hour)})
+		r.Advance(2 * time.Hour)
+		require.Equal(t, 1, called)
+		require.True(t, m.Has(1))
+		require.EqualValues(t, 1, m.Stats().ExpireFailures)
+		r.Advance(time.Hour)
+		require.Equal(t, 3, called)
+		require.False(t, m.Has(1))
+		m.Close()
+	}
+}
