@@ -18,8 +18,8 @@ type timeline struct {
 // what a sample did costs it a little.
 const longEnough = 5 * time.Second
 
-// newTimeline takes intervals of samples that take so long, 0 if that is not known, at that distance
-// if it is not nil.
+// newTimeline takes intervals of samples that take so long, 0 if that is not known, at that
+// distance if it is not nil.
 func newTimeline(every *time.Duration, sample time.Duration) *timeline {
 	if every == nil && sample < longEnough {
 		return nil

@@ -48,7 +48,9 @@ func TestRecordHasIntervals(t *testing.T) {
 
 func TestWhichSamplesHaveIntervals(t *testing.T) {
 	every := time.Millisecond
-	for sample, want := range map[time.Duration]bool{0: false, 4 * time.Second: false, 5 * time.Second: true} {
+	for sample, want := range map[time.Duration]bool{
+		0: false, 4 * time.Second: false, 5 * time.Second: true,
+	} {
 		l := newTimeline(nil, sample)
 		require.Equal(t, want, l != nil, sample)
 		l.end()

@@ -13,8 +13,8 @@ import (
 )
 
 // timesHead are the columns of the table of what is drawn over time.
-var timesHead = []string{"workload", "engine", "goroutines", "until", "ops/s", "p50", "p90", "p99", "max",
-	"aborts/s", "errors/s"}
+var timesHead = []string{"workload", "engine", "goroutines", "until", "ops/s", "p50", "p90", "p99",
+	"max", "aborts/s", "errors/s"}
 
 // A moment is an interval, and how long it was.
 type moment struct {
@@ -70,7 +70,9 @@ var (
 // threads, and all their figures in a table; nothing if that is not recorded.
 func (p planner) overTime(cells []*results.Cell) (charts []chart, rows [][]string) {
 	of, goroutines := most(cells)
-	of = slices.DeleteFunc(slices.Clone(of), func(c *results.Cell) bool { return len(moments(c)) == 0 })
+	of = slices.DeleteFunc(slices.Clone(of), func(c *results.Cell) bool {
+		return len(moments(c)) == 0
+	})
 	if len(of) == 0 {
 		return nil, nil
 	}
@@ -89,7 +91,8 @@ func (p planner) overTime(cells []*results.Cell) (charts []chart, rows [][]strin
 				Series: lines})
 		}
 	}
-	add("throughput", "Operations per second of each interval.", yAxis{Unit: "/s"}, p.timed(of, opsLine))
+	add("throughput", "Operations per second of each interval.", yAxis{Unit: "/s"},
+		p.timed(of, opsLine))
 	alone := of // have a chart with all percentiles
 	if len(of) > 2 {
 		p99 := percentileLines[2]

@@ -104,7 +104,8 @@ func planned(t *testing.T, sections []section) (list []chart) {
 // The marks of the axis are at round numbers, whatever the sample took.
 func TestMarksOfTime(t *testing.T) {
 	for end, want := range map[float64]string{0.3: "0 0.05 0.1 0.15 0.2 0.25 0.3",
-		1: "0 0.2 0.4 0.6 0.8 1", 4: "0 1 2 3 4", 60: "0 10 20 30 40 50 60", 3600: "0 500 1000 1500 2000 2500 3000 3500"} {
+		1: "0 0.2 0.4 0.6 0.8 1", 4: "0 1 2 3 4", 60: "0 10 20 30 40 50 60",
+		3600: "0 500 1000 1500 2000 2500 3000 3500"} {
 		var labels []string
 		for _, tick := range secondsOf([]series{{Points: []point{{X: end}}}}).Ticks {
 			labels = append(labels, tick.Label)

@@ -1,6 +1,6 @@
 // Package prom exports the statistics of maps and operations to Prometheus, in its text format, or
-// as OpenMetrics where a client asks for that. It does without the client of Prometheus, so that a module that requires this one need not
-// know it.
+// as OpenMetrics where a client asks for that. It does without the client of Prometheus, so that a
+// module that requires this one need not know it.
 //
 // A service of package profiling serves it at /metrics by itself. Alone it is one line:
 //
@@ -9,8 +9,8 @@
 // The metrics of maps are those of [mvcc.Figures]. They are named mvccmap_..., and have the
 // name of the map as label "map". A table of a [mvcc.DB] has those few that are its own.
 // Operations are a histogram, operation_duration_seconds, and a counter, operation_errors_total,
-// with label "operation". As OpenMetrics the histogram has exemplars: see [Slow]. A dashboard for Grafana that shows both is in dashboard.json beside
-// this file.
+// with label "operation". As OpenMetrics the histogram has exemplars: see [Slow]. A dashboard for
+// Grafana that shows both is in dashboard.json beside this file.
 package prom
 
 import (

@@ -152,7 +152,8 @@ func (c Config) instance() string {
 	u, _ := address(c.From)
 	host, port := u.Hostname(), u.Port()
 	ip := net.ParseIP(host)
-	if name, err := os.Hostname(); err == nil && (host == "localhost" || ip != nil && ip.IsLoopback()) {
+	local := host == "localhost" || ip != nil && ip.IsLoopback()
+	if name, err := os.Hostname(); err == nil && local {
 		host = name
 	}
 	if port == "" {

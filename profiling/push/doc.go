@@ -22,8 +22,8 @@
 // They have the names that Prometheus knows, so the dashboard for Grafana beside package prom works
 // where they end up. Counters and histograms are cumulative, or with [Config.Delta] what came since
 // the last time that they were received: what a receiver misses is in the next. One that falls has
-// begun anew. A point of operation_duration_seconds has an exemplar for each slow operation of which
-// the service has kept a trace since: with its number as "slow", and its page as "url.full".
+// begun anew. A point of operation_duration_seconds has an exemplar for each slow operation of
+// which the service has kept a trace since: with its number as "slow", and its page as "url.full".
 //
 // # Profiles
 //

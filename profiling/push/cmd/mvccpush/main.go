@@ -44,8 +44,8 @@ func config(args []string, stderr io.Writer) (cfg push.Config, d time.Duration, 
 	f := flag.NewFlagSet("mvccpush", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.Usage = func() {
-		fmt.Fprintln(stderr, "usage: mvccpush --from URL --name NAME [--otlp URL] [--pyroscope URL] ...\n"+
-			"Push the figures and profiles of a program that has a service of package profiling.")
+		fmt.Fprintln(stderr, "usage: mvccpush --from URL --name NAME [--otlp URL] [--pyroscope URL] ..."+
+			"\nPush the figures and profiles of a program that has a service of package profiling.")
 		f.PrintDefaults()
 	}
 	labels, otlp, pyroscope := pairs{}, pairs{}, pairs{}
@@ -58,10 +58,10 @@ func config(args []string, stderr io.Writer) (cfg push.Config, d time.Duration, 
 	f.StringVar(&cfg.Pyroscope.URL, "pyroscope", "", "`URL` of a Pyroscope server")
 	f.Var(pyroscope, "pyroscope-header", "header for it, `NAME=VALUE`; may be repeated")
 	f.BoolVar(&cfg.Delta, "delta", false, "counters and histograms are what came since the last push")
-	f.DurationVar(&cfg.MetricsEvery, "metrics-every", 15*time.Second, "`TIME` between pushes of figures")
-	f.DurationVar(&cfg.ProfilesEvery, "profiles-every", time.Minute, "`TIME` between pushes of profiles")
+	f.DurationVar(&cfg.MetricsEvery, "metrics-every", 15*time.Second, "`TIME` from figures to figures")
+	f.DurationVar(&cfg.ProfilesEvery, "profiles-every", time.Minute, "`TIME` from profiles to profiles")
 	f.DurationVar(&cfg.Window, "window", 10*time.Second, "`TIME` that a cpu or wall profile takes")
-	kinds := f.String("kinds", "cpu,wall,heap,allocs,mutex,block,goroutine", "profiles to push: `LIST`")
+	kinds := f.String("kinds", "cpu,wall,heap,allocs,mutex,block,goroutine", "`LIST` of profiles")
 	f.DurationVar(&d, "duration", 0, "`TIME` after which to end; 0 for never")
 	if err := f.Parse(args); err != nil {
 		return cfg, d, err
