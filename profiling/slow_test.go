@@ -91,6 +91,9 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	planted.Slow(t, op.Done, time.Millisecond, 20*time.Millisecond)
 
 	e := awaitSlow(t, srv.URL())
+	metrics := get(t, srv.URL()+"/metrics", header("Accept", "application/openmetrics-text")).body
+	require.Regexp(t, `operation="check <out>",le="\S+"} \d+ `+
+		`# {slow="\d+"} \d\.\d+ \d{10}\.\d{3}\n`, metrics)
 	require.Equal(t, "check <out>", e.Op)
 	require.Equal(t, "planted", e.Phase)
 	require.Equal(t, 10*time.Millisecond, e.Threshold)

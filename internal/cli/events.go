@@ -14,7 +14,7 @@ import (
 
 // intervalFlags say where the figures of intervals go.
 type intervalFlags struct {
-	Interval *time.Duration `help:"While a sample runs, print a line of its figures once in TIME: throughput, response times of the interval, aborts, errors, context switches." placeholder:"TIME" group:"Measuring"`
+	Interval *time.Duration `help:"While a sample runs, print a line of its figures once in TIME: throughput, response times of the interval, aborts, errors, context switches. Records and --report have them over time; those of samples of 5s and more in any case, once in a second." placeholder:"TIME" group:"Measuring"`
 	Events   string         `help:"Write what happens to FILE as it happens, for programs such as those of a CI: a JSON object a line, whose \"event\" is begin, start (of a sample), interval (its figures once in --interval, or 1s, and at its end), sample, try and found (of --find-rate), threshold, or end." placeholder:"FILE" group:"Output"`
 	HLog     string         `name:"hlog" help:"Write a histogram of the response times of each --interval, or 1s, to FILE, as a log of HdrHistogram, tagged with the combination if there are several. What took less than the interval has one." placeholder:"FILE" group:"Output"`
 }
@@ -203,7 +203,7 @@ func (l *intervalLog) sample(s results.Sample) {
 	if l == nil {
 		return
 	}
-	s.Latency = nil
+	s.Latency, s.Intervals = nil, nil
 	l.write(event{Event: "sample", Name: s.Name(1), Result: &s})
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -89,6 +90,16 @@ func startProfiler(
 	if addr == autoHTTP {
 		addr = ""
 	}
+	var serving atomic.Pointer[profiling.Server] // nil for the first requests
+	operations := func() []prom.Operation {
+		list := p.totals.exported()
+		for i := range list {
+			if s := serving.Load(); s != nil {
+				list[i].Slow = s.SlowOf(list[i].Name)
+			}
+		}
+		return list
+	}
 	server, err := profiling.Start(profiling.Config{
 		Addr:     addr,
 		Title:    program,
@@ -96,7 +107,7 @@ func startProfiler(
 		Maps:     p.sources(name, tables),
 		Workload: p.workload,
 		Runs:     runPages(program),
-		Metrics:  prom.Handler(p.sources(exportedName, tables), p.totals.exported),
+		Metrics:  prom.Handler(p.sources(exportedName, tables), operations),
 		Slow:     slow,
 		Auto:     rules,
 
@@ -110,6 +121,7 @@ func startProfiler(
 		return nil, err
 	}
 	p.server = server
+	serving.Store(server)
 	return p, nil
 }
 

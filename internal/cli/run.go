@@ -84,6 +84,7 @@ type runner struct {
 	out      *output
 	progress *progress
 	logged   *intervalLog // nil if nothing is
+	timeline *timeline    // nil if samples are too short
 
 	thresholds, finding []results.Limit // of --threshold and --find-rate
 
@@ -104,6 +105,7 @@ func (r *runner) run() error {
 	if r.sweep.Ops == 0 {
 		perStep = r.sweep.Warmup + r.sweep.Duration
 	}
+	r.timeline = newTimeline(r.cmd.Interval, max(perStep-r.sweep.Warmup, 0))
 	r.progress = newProgress(r.env.said(r.cmd.Quiet), given(r.cmd.Interval, 0), perStep)
 	if r.out.live {
 		r.progress.standings = func(width, height int) []string {
@@ -116,6 +118,9 @@ func (r *runner) run() error {
 	}
 	if r.logged != nil {
 		r.observers = append(r.observers, r.logged)
+	}
+	if r.timeline != nil {
+		r.observers = append(r.observers, r.timeline)
 	}
 	for _, s := range skips {
 		r.progress.note("skipping %s on %s: %s", s.Workload, s.Engine, s.Why)
@@ -132,6 +137,7 @@ func (r *runner) run() error {
 		err = r.sweep.Run(r.env.ctx, r)
 	}
 	r.progress.close()
+	r.timeline.end()
 
 	missed := errors.Is(err, errMissed) // which is no failure of the run
 	outcome := outcomeOf(err, len(r.out.run.Samples), of)
@@ -291,6 +297,7 @@ func (r *runner) Done(step bench.Step, m bench.Measurement) error {
 		return err
 	}
 	taken := &r.out.run.Samples[len(r.out.run.Samples)-1]
+	taken.Intervals = r.timeline.take()
 	r.logged.sample(*taken)
 	return r.kept.sample(taken)
 }

@@ -26,6 +26,7 @@ var areas = []struct{ prefix, title string }{
 	{"pprofui-", "Package pprofui of profiling: pages of profiles"},
 	{"flight-", "Package flight of profiling: the recording"},
 	{"prom-", "Package prom of profiling: metrics"},
+	{"push-", "Module push of profiling: figures and profiles sent elsewhere"},
 	{"machine-", "Package machine: what else the machine does"},
 	{"results-", "Package results: the gate, and runs that are not whole"},
 	{"cli-", "Package cli: the command mvccbench"},

@@ -5,6 +5,7 @@ type section struct {
 	Workload string     `json:"-"`
 	Rows     [][]string `json:"-"` // of the table of medians
 	Heat     []heatMap  `json:"-"` // if there are too many charts
+	Times    [][]string `json:"-"` // of the table of what is drawn over time, without its head
 	Charts   []chart    `json:"charts"`
 }
 
@@ -21,7 +22,8 @@ type chart struct {
 // scale are placed here.
 type xAxis struct {
 	Label string `json:"label"`
-	Ticks []tick `json:"ticks"` // of all points, the most important ones first
+	Ticks []tick `json:"ticks"` // of all points, the most important ones first; or of some
+	Unit  string `json:"unit"`  // of x, if not all points have ticks
 }
 
 type tick struct {

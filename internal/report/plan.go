@@ -55,6 +55,10 @@ func plan(r *results.Run) []section {
 		if len(s.Charts) > manyCharts {
 			s.Heat = heatMaps(of)
 		}
+		for _, same := range results.Grouped(of, titleOf) {
+			charts, rows := p.overTime(same)
+			s.Charts, s.Times = append(s.Charts, charts...), append(s.Times, rows...)
+		}
 		sections = append(sections, s)
 	}
 	return sections
@@ -147,7 +151,7 @@ func (p planner) measured(
 		charts = append(charts, chart{
 			Title:  title + ": " + f.label + by,
 			About:  strings.ToUpper(words[:1]) + words[1:] + ". " + about + also,
-			X:      xAxis{label, ticks},
+			X:      xAxis{Label: label, Ticks: ticks},
 			Y:      y,
 			Series: lines,
 		})

@@ -72,6 +72,9 @@
     };
   }
 
+  // Points that are so close to each other have no marks.
+  const many = 40;
+
   // Draws the samples' extremes and the marks.
   function drawPoints(u, spec, { bars, xs, points }, colours) {
     const { ctx } = u, px = uPlot.pxRatio;
@@ -85,7 +88,7 @@
     ctx.lineWidth = px;
     ctx.setLineDash([]);
     points.forEach((list, i) => list.forEach((p, k) => {
-      if (!p) return;
+      if (!p || xs.length > many) return;
       const { place } = spec.series[i];
       const [x, y, low, high] = [u.valToPos(xs[k], "x", true),
         ...[p.y, p.min, p.max].map(v => u.valToPos(v, "y", true))];
@@ -112,7 +115,7 @@
     return newPlot(c.holder, {
       padding: [8, 16, 0, 0],
       scales: {
-        x: { time: false, range: [xs[0] - room, xs[xs.length - 1] + room] },
+        x: { time: false, range: [spec.x.unit ? 0 : xs[0] - room, xs[xs.length - 1] + room] },
         y: { distr: spec.y.log ? 3 : 1, range: y },
       },
       axes: [xAxis(spec, bars, xs), yAxis(spec.y.unit, spec.y.log)],
@@ -131,7 +134,8 @@
     const count = k => points.filter(list => list[k]).length;
     const most = Math.max(...xs.map((x, k) => count(k)));
     const k = typeof idx === "number" ? idx : xs.findLastIndex((x, k) => count(k) === most);
-    const tick = bars ? c.spec.x.ticks[0] : c.spec.x.ticks.find(t => t.at === xs[k]);
+    const { ticks, unit } = c.spec.x;
+    const tick = bars ? ticks[0] : unit ? { label: format(xs[k], unit) } : ticks.find(t => t.at === xs[k]);
     points.forEach((list, i) => {
       const p = bars ? list.find(p => p) : list[k];
       c.values[i].textContent = format(p && p.y, c.spec.y.unit);

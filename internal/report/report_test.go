@@ -146,7 +146,7 @@ func TestPlan(t *testing.T) {
 	}
 
 	c := sections[0].Charts[0]
-	require.Equal(t, xAxis{"goroutines", []tick{{0, "1"}, {1, "2"}, {2, "4"}, {3, "8"}}}, c.X)
+	require.Equal(t, xAxis{Label: "goroutines", Ticks: []tick{{0, "1"}, {1, "2"}, {2, "4"}, {3, "8"}}}, c.X)
 	require.Equal(t, yAxis{"/s", false}, c.Y)
 	require.Equal(t, "mvcc", c.Series[0].Name)
 	require.Len(t, c.Series[1].Points, 4)

@@ -137,6 +137,8 @@ func (s *Sample) check() error {
 		return errors.New("nothing was done in it")
 	case len(s.Metrics) == 0:
 		return errors.New("it has no metrics")
+	case len(s.Intervals) > MaxIntervals || !s.Intervals.inOrder():
+		return errors.New("its intervals are not in order, or too many")
 	}
 	for unit, v := range s.Metrics {
 		if unit == "" || math.IsNaN(v) || math.IsInf(v, 0) {

@@ -170,6 +170,8 @@ type Sample struct {
 
 	Metrics map[string]float64 `json:"metrics"` // by unit; see [Metrics]
 	Latency []Latency          `json:"latency,omitempty"`
+
+	Intervals Intervals `json:"intervals,omitempty"` // if it was long enough, or they were asked for
 }
 
 // Param is the value of one of a workload's parameters, named as its flag.

@@ -32,15 +32,15 @@ var (
 )
 
 // report saves the charts of a sweep, and returns where.
-func report(t *testing.T, threads string) string {
+func report(t *testing.T, threads string, more ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "charts.html")
 	var said bytes.Buffer
-	require.Zero(t, cli.Run(t.Context(), []string{
+	require.Zero(t, cli.Run(t.Context(), append([]string{
 		"--workload", "counter,zipf-read", "--theta", "0,0.5,0.9", "--threads", threads,
 		"--engine", "mvcc,mvcc-direct,rwmutex,mutex,sync.Map,xsync", "--count", "2",
 		"--duration", "10ms", "--warmup", "0", "--http", "off", "-q", "--report", file,
-	}, &said, &said), &said)
+	}, more...), &said, &said), &said)
 	return "file://" + file
 }
 
@@ -67,7 +67,7 @@ func shop(t *testing.T) *mvcc.DB {
 // everything returns all pages of a service that does much, and of reports.
 func everything(t *testing.T, b *tab) []view {
 	t.Helper()
-	sweep, one := report(t, "1,2,8"), report(t, "2")
+	sweep, one := report(t, "1,2,8"), report(t, "2", "--duration", "30ms", "--interval", "2ms")
 	bank := openBank(t)
 	cfg := bank.config()
 	cfg.Runs = savedRuns(t)
@@ -247,7 +247,9 @@ func (b *tab) hasAllCharts() {
 	require.Zero(b, eval[int](b, `[...document.querySelectorAll(".chart")]
 		.filter(card => card.querySelector(".legend").innerText.includes("undefined")
 			|| card.querySelectorAll(".legend svg").length === 0).length`))
-	require.Equal(b, 2, eval[int](b, `document.querySelectorAll("details table").length`))
+	require.Equal(b, 2, eval[int](b, `document.querySelectorAll("details table:not(.times)").length`))
+	times := `JSON.parse(data.textContent).flatMap(s => s.charts).some(c => c.title.endsWith(" over time"))`
+	require.Equal(b, eval[bool](b, times), eval[bool](b, `document.querySelector("table.times") !== null`))
 }
 
 // unfolds fails the test unless the charts of a sweep with many stand below a heat map, and are drawn

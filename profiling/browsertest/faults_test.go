@@ -1,0 +1,167 @@
+package browsertest
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// plantFaults plants a lock, a leak, allocation, much for the collector, and a disk that is waited
+// for, until the test ends. Those that make operations slow are in some.
+func plantFaults(t *testing.T, srv *profiling.Server) {
+	t.Helper()
+	planted.Slow(t, srv.Op("checkout").Done, 0, 5*time.Millisecond)
+	planted.Leak(t, 3)
+	planted.Collect(t)
+	f, err := os.Create(filepath.Join(t.TempDir(), "synced"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	timed := func(op *profiling.Op, do func()) func() {
+		return func() {
+			start := time.Now()
+			do()
+			op.Done(time.Since(start))
+		}
+	}
+	planted.Again(t,
+		timed(srv.Op("render"), func() { planted.Garbage(make([][]byte, 64)) }),
+		timed(srv.Op("save"), func() { planted.SyncFile(t, f) }))
+}
+
+// A path leads from the dashboard to a page that names the function of a fault: a click on each of
+// the selectors.
+type path struct {
+	page, fault string // as docs/profiling.md has them
+	function    string
+	clicks      []string
+}
+
+const (
+	contention = `#profiles a[href*="contention"]`
+	traced     = `#complete button`
+	slowly     = `nav a[href*="slow/"]`
+)
+
+func closer(kind string) string { return fmt.Sprintf(`#profiles a[href*="type=%s"]`, kind) }
+
+// paths are those of the table, all ways of a page together.
+var paths = []path{
+	{"*all goroutines, 5 s*", "lock", "TakeLock", []string{closer("wall")}},
+	{"*all goroutines, 5 s*", "leak", "Leaked", []string{closer("wall")}},
+	{"*all goroutines, 5 s*", "allocation", "Garbage", []string{closer("wall")}},
+	{"*all goroutines, 5 s*", "disk", "SyncFile", []string{closer("wall")}},
+	{"*all goroutines, 5 s*", "collector", "gcBgMarkWorker", []string{closer("wall"), `a[href*="ti="]`}},
+	{"*CPU, 5 s*", "allocation", "Garbage", []string{closer("cpu")}},
+	{"*CPU, 5 s*", "collector", "gcBgMarkWorker", []string{closer("cpu")}},
+	{"*heap*", "collector", "planted.Collect", []string{closer("heap")}},
+	{"*allocs*", "allocation", "Garbage", []string{closer("allocs")}},
+	{"*mutex*", "lock", "HoldLock", []string{closer("mutex")}},
+	{"*block*", "lock", "TakeLock", []string{closer("block")}},
+	{"*goroutine*", "leak", "Leaked", []string{closer("goroutine")}},
+	{"*contention*, *Trace*", "lock", "TakeLock", []string{contention, traced}},
+	{"*contention*, *Trace*", "allocation", "Garbage", []string{contention, traced}},
+	{"*contention*, *Trace*", "disk", "SyncFile", []string{contention, traced}},
+	{"*contention*, *Trace*", "leak", "Leaked", []string{contention, traced, `#waitkinds a[href*="kind=idle"]`}},
+	{"*contention*, *since the start*", "lock", "TakeLock", []string{contention, "#cheap-start"}},
+	{"*Slow*", "lock", "TakeLock", []string{slowly}},
+	{"*Slow*", "allocation", "Garbage", []string{slowly}},
+	{"*Slow*", "disk", "SyncFile", []string{slowly}},
+}
+
+// names says that the page names a function: a flame graph where a box has room for it, another one
+// in its text.
+func names(function string) string {
+	return `document.querySelector("#stack-chart") ? ` + hasBox(function) +
+		fmt.Sprintf(` : document.querySelector("main").innerText.includes(%q)`, function)
+}
+
+// Five faults are found by clicks alone, from the dashboard, by each page that claims to show them,
+// and the table of docs/profiling.md has as many clicks. What it took is in the log of the test.
+func TestFaultsAreFoundByClicks(t *testing.T) {
+	b := open(t)
+	srv := start(t, profiling.Config{Slow: &profiling.SlowConfig{Above: 2 * time.Millisecond}})
+	plantFaults(t, srv)
+	b.screen(1280, "light")
+	table := tableOfClicks(t)
+	for i := 0; i < len(paths); {
+		p, n := paths[i], 1
+		for ; i+n < len(paths) && slices.Equal(paths[i+n].clicks, p.clicks); n++ {
+		}
+		same := slices.Clone(paths[i : i+n])
+		i += n
+		for _, p := range same {
+			require.Equal(t, strconv.Itoa(len(p.clicks)), table[p.page][p.fault], "%s: %s", p.page, p.fault)
+			delete(table[p.page], p.fault)
+		}
+		if testing.Short() && len(p.clicks) < 2 && p.page != "*Slow*" {
+			continue // one click is one link, and other tests follow those
+		}
+		b.find(srv.URL(), same)
+	}
+	for page, faults := range table {
+		require.Empty(t, faults, "%s of the table: no path of the test", page)
+	}
+	b.clean()
+}
+
+// find follows paths of the same clicks until the page has named all functions: on a machine that is
+// busy enough nothing may have been sampled.
+func (b *tab) find(url string, same []path) {
+	b.Helper()
+	clicks := same[0].clicks
+	for end := time.Now().Add(watchdog); len(same) > 0; {
+		require.True(b, time.Now().Before(end), "%s does not name %s", same[0].page, same[0].function)
+		b.visit(url)
+		b.await(fmt.Sprintf(`document.querySelector(%q) !== null`, clicks[0]))
+		start := time.Now()
+		for _, selector := range clicks {
+			if !eval[bool](b, fmt.Sprintf(`document.querySelector(%q) !== null`, selector)) {
+				break // such as no kind of wait, as there was none
+			}
+			require.Equal(b, http.StatusOK, b.click(selector))
+		}
+		b.await(`document.querySelector("#stack-chart") === null || ` + flame)
+		took := time.Since(start).Seconds()
+		same = slices.DeleteFunc(same, func(p path) bool {
+			named := eval[bool](b, names(p.function))
+			if named {
+				b.Logf("%s: %s, %d clicks, %.1f s", p.page, p.fault, len(clicks), took)
+			}
+			return named
+		})
+	}
+}
+
+// tableOfClicks returns the clicks that the table of docs/profiling.md has, by page and fault.
+func tableOfClicks(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	b, err := os.ReadFile("../../docs/profiling.md")
+	require.NoError(t, err)
+	_, text, ok := strings.Cut(string(b), "\n| page | lock |")
+	require.True(t, ok)
+	text, _, _ = strings.Cut(text, "\n\n")
+	faults := []string{"lock", "leak", "allocation", "collector", "disk"}
+	table := map[string]map[string]string{}
+	for _, line := range strings.Split(text, "\n")[2:] {
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		require.Len(t, cells, 1+len(faults), line)
+		table[cells[0]] = map[string]string{}
+		for i, fault := range faults {
+			if clicks, _, ok := strings.Cut(cells[1+i], ","); ok {
+				table[cells[0]][fault] = clicks
+			}
+		}
+	}
+	return table
+}

@@ -1,0 +1,201 @@
+package push
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// snapshots is a configuration that pushes a profile again and again.
+func snapshots(t *testing.T, url string) Config {
+	t.Helper()
+	s := serve(t)
+	s.profiles["goroutine"] = sampled([]string{"goroutine", "count"}, []int64{3}, []int64{1})
+	return Config{From: s.URL, Kinds: []string{"goroutine"}, ProfilesEvery: 5 * time.Millisecond,
+		Profiles: Target{URL: url}}
+}
+
+// A receiver that has a bad time gets what waits when it is back, in order.
+func TestTriedAgain(t *testing.T) {
+	r := receive(t, "")
+	r.answers(status(http.StatusBadGateway))
+	p, l := begin(t, snapshots(t, r.URL))
+	await(t, "failures", func() bool {
+		s := p.Stats().Profiles
+		return s.Failed > 2 && s.Waiting > 2
+	})
+	r.answers(nil)
+	failed := len(r.requests())
+	await(t, "all", func() bool { return p.Stats().Profiles.Sent > 5 })
+	require.NoError(t, p.Close(t.Context()))
+	stats := p.Stats().Profiles
+	require.Zero(t, stats.Dropped)
+	require.Zero(t, stats.Waiting)
+	require.Equal(t, 1, l.count("cannot send"))
+	require.Equal(t, 1, l.count("it works again"))
+	require.Equal(t, 1, l.count("502 Bad Gateway: for a reason"))
+	last := time.Time{}
+	for _, one := range r.requests()[failed:] {
+		at := understand(t, profilesOf(t, one))[0].Start
+		require.True(t, at.After(last))
+		last = at
+	}
+}
+
+// A receiver that is stopped and started again gets all of it. One that never comes is told of at
+// the end.
+func TestReceiverRestarts(t *testing.T) {
+	first := receive(t, "")
+	p, _ := begin(t, snapshots(t, first.URL))
+	first.await(t, 1)
+	first.stop()
+	before := p.Stats().Profiles
+	await(t, "failures", func() bool { return p.Stats().Profiles.Failed > before.Failed+1 })
+	second := receive(t, strings.TrimPrefix(first.URL, "http://"))
+	second.await(t, 3)
+	second.stop()
+	await(t, "failures", func() bool { return p.Stats().Profiles.Waiting > 1 })
+	err := p.Close(t.Context())
+	require.ErrorContains(t, err, "push: profiles: ")
+	require.ErrorContains(t, err, "not sent: ")
+	stats := p.Stats().Profiles
+	require.Greater(t, stats.Dropped, uint64(1))
+	// One that was taken, but not answered, was sent again.
+	require.LessOrEqual(t, stats.Sent, uint64(len(first.requests())+len(second.requests())))
+	require.Greater(t, stats.Sent, uint64(3))
+}
+
+// What a receiver refuses for good is dropped at once, and what comes after it is sent.
+func TestRefused(t *testing.T) {
+	for _, code := range []int{400, 401, 404, 413, 500} {
+		r := receive(t, "")
+		r.answers(status(code))
+		p, l := begin(t, snapshots(t, r.URL))
+		await(t, "drops", func() bool { return p.Stats().Profiles.Dropped > 1 })
+		r.answers(nil)
+		await(t, "success", func() bool { return p.Stats().Profiles.Sent > 0 })
+		require.NoError(t, p.Close(t.Context()))
+		stats := p.Stats().Profiles
+		require.Equal(t, stats.Failed, stats.Dropped, code)
+		require.Equal(t, uint64(len(r.requests())), stats.Sent+stats.Dropped)
+		require.Equal(t, int(stats.Dropped), l.count("push: refused"))
+		require.Positive(t, l.count("push: dropped"))
+	}
+}
+
+// Pyroscope has no list of what may be tried again: what fails in it is.
+func TestPyroscopeFails(t *testing.T) {
+	r := receive(t, "")
+	r.answers(status(http.StatusInternalServerError))
+	cfg := snapshots(t, "")
+	cfg.Pyroscope.URL = r.URL
+	p, _ := begin(t, cfg)
+	await(t, "failures", func() bool { return p.Stats().Pyroscope.Failed > 1 })
+	r.answers(nil)
+	await(t, "success", func() bool { return p.Stats().Pyroscope.Sent > 0 })
+	require.NoError(t, p.Close(t.Context()))
+	require.Zero(t, p.Stats().Pyroscope.Dropped)
+}
+
+// A receiver that says when to come again is not bothered before, and not at the end either.
+func TestRetryAfter(t *testing.T) {
+	r := receive(t, "")
+	r.answers(status(http.StatusTooManyRequests, "Retry-After", "1"))
+	cfg := snapshots(t, r.URL)
+	cfg.Metrics, cfg.MetricsEvery = Target{URL: r.URL + "/v1/metrics"}, 5*time.Millisecond
+	p, _ := begin(t, cfg)
+	r.await(t, 1)
+	r.answers(status(http.StatusServiceUnavailable, "Retry-After",
+		time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)))
+	list := r.await(t, 2)
+	require.GreaterOrEqual(t, list[1].at.Sub(list[0].at), 900*time.Millisecond)
+	require.ErrorContains(t, p.Close(t.Context()), "not sent: ")
+	require.Len(t, r.requests(), 2)
+	require.Positive(t, p.Stats().Profiles.Dropped)
+}
+
+func TestWhenToComeAgain(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"": 0, "-3": 0, "soon": 0, "7": 7 * time.Second, "100000": mayWait,
+		"Fri, 31 Dec 1999 23:59:59 GMT": 0, "Fri, 31 Dec 2100 23:59:59 GMT": mayWait,
+	} {
+		require.Equal(t, want, retryAfter(text), text)
+	}
+}
+
+// A receiver that hangs costs requests, and no memory beyond the queue. Close gives up when its
+// context says so.
+func TestHangs(t *testing.T) {
+	r := receive(t, "")
+	r.answers(func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() })
+	cfg := snapshots(t, r.URL)
+	cfg.most, cfg.queue = 20*time.Millisecond, 2000
+	p, l := begin(t, cfg)
+	await(t, "drops", func() bool {
+		s := p.Stats().Profiles
+		return s.Failed > 1 && s.Dropped > 2 && s.Waiting > 0
+	})
+	require.Less(t, p.Stats().Profiles.Waiting, 10)
+	require.Equal(t, 1, l.count("push: dropped"), "it is said once a minute")
+
+	cfg.most = time.Hour
+	p, _ = begin(t, cfg)
+	await(t, "waiting", func() bool { return p.Stats().Profiles.Waiting > 0 })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := p.Close(ctx)
+	require.ErrorContains(t, err, "not sent")
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, err, p.Close(t.Context()))
+	require.Zero(t, p.Stats().Profiles.Waiting)
+}
+
+// Close sends what waits, and the snapshots and figures of the end.
+func TestCloseFlushes(t *testing.T) {
+	r := receive(t, "")
+	s := serve(t)
+	s.metrics = page(began, 10)
+	s.profiles["goroutine"] = sampled([]string{"goroutine", "count"}, []int64{3}, []int64{1})
+	s.profiles["allocs"] = sampled([]string{"alloc_space", "bytes"}, []int64{3}, []int64{1})
+	p, _ := begin(t, Config{From: s.URL, Metrics: Target{URL: r.URL + "/m"},
+		Profiles: Target{URL: r.URL + "/p"}, Kinds: []string{"goroutine", "allocs"}})
+	await(t, "a beginning", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.asked) > 0
+	})
+	s.says(func(s *service) {
+		s.profiles["allocs"] = sampled([]string{"alloc_space", "bytes"}, []int64{3}, []int64{7})
+	})
+	require.NoError(t, p.Close(t.Context()))
+	paths := map[string]int{}
+	for _, one := range r.requests() {
+		paths[one.path]++
+	}
+	require.Equal(t, map[string]int{"/m": 1, "/p": 2}, paths)
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	good := Config{From: "http://127.0.0.1:6060", Name: "shop", Metrics: Target{URL: "http://h/v1/metrics"}}
+	for want, spoil := range map[string]func(*Config){
+		"push: From: ":                               func(c *Config) { c.From = "127.0.0.1:6060" },
+		"expected an address such as":                func(c *Config) { c.From = "" },
+		"push: the URL of Pyroscope: expected":       func(c *Config) { c.Pyroscope.URL = "tcp://x" },
+		"expected the URL of Metrics, Profiles or":   func(c *Config) { c.Metrics.URL = "" },
+		"push: Name: expected what":                  func(c *Config) { c.Name = "" },
+		"expected times above 0":                     func(c *Config) { c.MetricsEvery = -1 },
+		"do not fit into ProfilesEvery, 15s":         func(c *Config) { c.ProfilesEvery = 15 * time.Second },
+		`push: Labels: expected values without any`:  func(c *Config) { c.Labels["a"], c.Pyroscope.URL = "b,c", "http://p" },
+		`push: Name: expected none of {},=" for Pyr`: func(c *Config) { c.Name, c.Pyroscope.URL = "a{", "http://p" },
+	} {
+		cfg := good
+		cfg.Labels = map[string]string{}
+		spoil(&cfg)
+		_, err := Start(cfg)
+		require.ErrorContains(t, err, want)
+	}
+}
