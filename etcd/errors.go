@@ -140,6 +140,22 @@ func (e *CodecError) Error() string {
 // Unwrap returns Err.
 func (e *CodecError) Unwrap() error { return e.Err }
 
+// An IndexError says that two processes do not agree on an index: a record has entered or left an index
+// key, and the process that has committed that has not found so. The function of the index is another
+// one there, or does not return the same for the same record. The replica has failed, see [DB.Err]. An
+// index whose function changes gets another name.
+type IndexError struct {
+	Table, Index string
+	Key          any // of the index
+	_            struct{}
+}
+
+func (e *IndexError) Error() string {
+	return fmt.Sprintf("etcd: index %q of table %q: a record has entered or left index key %v, and the "+
+		"process that has written it has not found that: give an index with another function another name",
+		e.Index, e.Table, e.Key)
+}
+
 // definite reports whether an error of a request says that it has not been applied, and never will
 // be. [rpctypes.ErrNoSpace] is none: the request that fills the cluster is applied, and fails.
 func definite(err error) bool {

@@ -82,7 +82,7 @@ type meta struct {
 	Tables map[string]string `json:"tables"` // how their records are encoded
 }
 
-const format = 1
+const format = 2
 
 // agree makes sure that what is kept is what the schema says, adds the tables that are new, and makes
 // the revision be above the local clock, which has counted the indexes.

@@ -160,9 +160,9 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 	s := *at
 	s.seq++
 	cmps := append([]clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}, r.cmps...)
-	then := append([]clientv3.Op{clientv3.OpPut(s.name, s.says())}, r.ops(db, s.name[len(db.keys.slots()):]+
+	then := append([]clientv3.Op{clientv3.OpPut(s.name, s.says())}, r.ops(s.name[len(db.keys.slots()):]+
 		" "+s.says())...)
-	otherwise := []clientv3.Op{clientv3.OpGet(s.name), clientv3.OpGet(db.keys.guards(), newestGuard...)}
+	otherwise := []clientv3.Op{clientv3.OpGet(s.name), clientv3.OpGet(db.keys.allGuards(), newestGuard...)}
 	resp, err := db.txn(ctx, cmps, then, otherwise)
 	switch {
 	case err == nil && resp.Header.ClusterId != db.cluster:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -105,6 +106,12 @@ type Table[K comparable, V any] struct {
 	schema *Schema
 	key    keyCodec[K]
 	value  valueCodec[V]
+
+	indexes map[string]index
+	inClass string // see class
+	// kept are functions that return the name of an index whose keys for a record change when its value
+	// does; "" if they do not.
+	kept []func(key K, before, after V) (index string)
 }
 
 // NewTable declares a table. opts may be nil. It panics if the schema was opened, if the name is
@@ -128,7 +135,7 @@ func newTable[K comparable, V any](
 	if opts != nil {
 		o = *opts
 	}
-	t := &Table[K, V]{schema: s, value: jsonCodec[V]()}
+	t := &Table[K, V]{schema: s, value: jsonCodec[V](), indexes: map[string]index{}, inClass: classNone}
 	own := o.EncodeKey != nil || o.Encode != nil
 	switch {
 	case strings.Contains(name, "/"):
@@ -161,13 +168,24 @@ func newTable[K comparable, V any](
 }
 
 // NewIndex declares an index of a table, see [mvcc.NewIndex]. Each process makes it for itself. It is
-// read with [Table.In] or [Table.At]. A transaction that reads it, and every one that gives a record
-// an index key of a unique index, conflicts with all that write to the table meanwhile. Drop must not
-// be called.
+// read with [Table.In] or [Table.At]. A transaction that reads an index key, or gives it to a record
+// where the index is unique, conflicts with those that give it to a record, or take it away, and with
+// about one in 65,536 of those that do so with another one. That holds for keys of strings, integers,
+// bools, and arrays and structs of these, and among processes whose tables have the same indexes. In
+// other cases, and where it reads a range of the index, or very many index keys, it conflicts with all
+// that write to the table meanwhile. A commit that changes more index keys than fit into a request
+// conflicts with all that read any index key of the table.
+//
+// keys must return the same in all processes, for the value as it is once it was encoded and decoded:
+// an Update that finds otherwise returns a [*CodecError], and a replica that does fails with an
+// [*IndexError]. An index with another function has another name. Drop must not be called.
 func NewIndex[I, K comparable, V any](
 	t *Table[K, V], name string, keys func(key K, value V) []I, opts *mvcc.IndexOptions,
 ) (ix *mvcc.Index[I, K, V], err error) {
-	t.schema.declare("NewIndex", func() { ix, err = mvcc.NewIndex(t.m, name, keys, opts) })
+	t.schema.declare("NewIndex", func() {
+		ix, err = mvcc.NewIndex(t.m, name, keys, opts)
+		guardIndex(t, name, keys)
+	})
 	return ix, err
 }
 
@@ -175,8 +193,29 @@ func NewIndex[I, K comparable, V any](
 func NewOrderedIndex[I cmp.Ordered, K comparable, V any](
 	t *Table[K, V], name string, keys func(key K, value V) []I, opts *mvcc.IndexOptions,
 ) (ix *mvcc.Index[I, K, V], err error) {
-	t.schema.declare("NewOrderedIndex", func() { ix, err = mvcc.NewOrderedIndex(t.m, name, keys, opts) })
+	t.schema.declare("NewOrderedIndex", func() {
+		ix, err = mvcc.NewOrderedIndex(t.m, name, keys, opts)
+		guardIndex(t, name, keys)
+	})
 	return ix, err
+}
+
+// guardIndex has the table put guards for an index.
+func guardIndex[I, K comparable, V any](t *Table[K, V], name string, keys func(key K, value V) []I) {
+	t.indexes[name] = index{name, stableShape(reflect.TypeFor[I]())}
+	t.inClass = classOf(t.indexes)
+	t.kept = append(t.kept, func(key K, before, after V) string {
+		was, is := keys(key, before), keys(key, after)
+		if slices.Equal(was, is) {
+			return ""
+		}
+		for _, one := range slices.Concat(was, is) {
+			if !slices.Contains(was, one) || !slices.Contains(is, one) {
+				return name
+			}
+		}
+		return ""
+	})
 }
 
 // Name returns the name of the table.
@@ -209,6 +248,9 @@ func (t *Table[K, V]) Changes(c mvcc.DBCommit) []mvcc.Change[K, V] { return t.m.
 
 // A table is a [Table] without its types.
 type table interface {
+	// indexed returns the indexes, by their names, and class the class of the process for the table.
+	indexed() map[string]index
+	class() string
 	// codec names how records are encoded.
 	codec() string
 	// reads calls visit with the encoded keys of a []mvcc.Change.
@@ -226,6 +268,9 @@ type table interface {
 	// versions returns the epochs of the versions of all records, by their encoded keys.
 	versions(r replicate.DB) (map[string]uint64, error)
 }
+
+func (t *Table[K, V]) indexed() map[string]index { return t.indexes }
+func (t *Table[K, V]) class() string             { return t.inClass }
 
 func (t *Table[K, V]) codec() string { return "keys: " + t.key.name + ", values: " + t.value.name }
 
@@ -289,11 +334,31 @@ func (t *Table[K, V]) writes(changes any, visit func(key, value []byte, deleted 
 		}
 		var value []byte
 		if c.Has {
-			if value, err = t.value.encode(c.New); err != nil {
+			if value, err = t.value.encode(c.New); err == nil {
+				err = t.keeps(c.Key, c.New, value)
+			}
+			if err != nil {
 				return t.failed(c.Key, err)
 			}
 		}
 		visit(key, value, !c.Has)
+	}
+	return nil
+}
+
+// keeps returns an error if a value has other index keys once it is decoded: I4.
+func (t *Table[K, V]) keeps(key K, value V, encoded []byte) error {
+	if len(t.kept) == 0 {
+		return nil
+	}
+	after, err := t.value.decode(encoded)
+	if err != nil {
+		return fmt.Errorf("what it is encoded as cannot be decoded: %w", err)
+	}
+	for _, differs := range t.kept {
+		if name := differs(key, value, after); name != "" {
+			return fmt.Errorf("index %q has other index keys for the value once it was encoded and decoded", name)
+		}
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func (db *DB) giveUp(w *replicate.Work, lost losses) error {
 			e.Table, e.Key = t.Name, key
 			return e
 		}
-		if t.All || len(t.Ranges) > 0 {
+		if t.All || len(t.Ranges)+len(t.Indexes) > 0 {
 			e.Table = t.Name
 		}
 	}
