@@ -46,6 +46,19 @@ type Config struct {
 	// still has the history that it had. Default: 5 seconds.
 	Heartbeat time.Duration
 
+	// Lease is how long it may take until another process takes over what one does for all, see
+	// [Table.Expire], if that dies; in whole seconds, and servers want 2 at the least. Default: 10
+	// seconds.
+	Lease time.Duration
+
+	// SlotAge is after how long of no use what a process keeps in etcd to find out outcomes is deleted:
+	// a process that stands still for longer in the midst of a commit does not find that out. At least
+	// 4 x (RequestTimeout + ResolveTimeout). Default: 24 hours.
+	SlotAge time.Duration
+
+	// Now is the clock that says what has expired. Default: [time.Now].
+	Now func() time.Time
+
 	// Logger is told, at level Warn, when the watch begins anew or everything is loaded anew, and at
 	// level Error when the replica fails. Default: nobody is told.
 	Logger *slog.Logger
@@ -88,6 +101,8 @@ func (c Config) withDefaults() (Config, error) {
 		{"RequestTimeout", &c.RequestTimeout, 5 * time.Second},
 		{"ResolveTimeout", &c.ResolveTimeout, 15 * time.Second},
 		{"Heartbeat", &c.Heartbeat, 5 * time.Second},
+		{"Lease", &c.Lease, 10 * time.Second},
+		{"SlotAge", &c.SlotAge, 24 * time.Hour},
 		{"Client.DialKeepAliveTime", &c.Client.DialKeepAliveTime, 10 * time.Second},
 		{"Client.DialKeepAliveTimeout", &c.Client.DialKeepAliveTimeout, 5 * time.Second},
 	} {
@@ -106,6 +121,13 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Client.Logger == nil {
 		c.Client.Logger = zap.NewNop()
+	}
+	if least := 4 * (c.RequestTimeout + c.ResolveTimeout); c.SlotAge < least {
+		return c, fmt.Errorf("etcd: Open: Config.SlotAge is %v, want %v or more: 4 x (RequestTimeout + "+
+			"ResolveTimeout)", c.SlotAge, least)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

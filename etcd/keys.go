@@ -14,6 +14,7 @@ import (
 //	x/<table>/<index>/<hash>  the guard of some index keys: put by each commit by which a record enters or
 //	                          leaves one
 //	s/<process>/<number>      a slot: which commits of a process have an outcome
+//	l/<task>                  which process does a task for all, with a lease
 //	m                         what is kept, and how
 //
 // Guards are never deleted: a comparison "changed after revision R" holds for no key that is gone.
@@ -25,6 +26,7 @@ const (
 	deletesAt = "d/"
 	indexesAt = "x/"
 	slotsAt   = "s/"
+	tasksAt   = "l/"
 	metaAt    = "m"
 )
 
@@ -34,6 +36,7 @@ func (k keys) allGuards() string           { return k.prefix + guardsAt }
 func (k keys) guards(table string) string  { return k.prefix + guardsAt + table + "/" }
 func (k keys) deletes(table string) string { return k.prefix + deletesAt + table }
 func (k keys) slots() string               { return k.prefix + slotsAt }
+func (k keys) task(task string) string     { return k.prefix + tasksAt + task }
 func (k keys) meta() string                { return k.prefix + metaAt }
 
 func (k keys) guard(table, class string) string { return k.guards(table) + class }

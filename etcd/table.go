@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mvccmap/mvccmap/internal/replicate"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -112,6 +113,9 @@ type Table[K comparable, V any] struct {
 	// kept are functions that return the name of an index whose keys for a record change when its value
 	// does; "" if they do not.
 	kept []func(key K, before, after V) (index string)
+
+	until    func(key K, value V) time.Time           // of Expire, or nil
+	onExpire func(tx mvcc.DBTx, key K, value V) error // or nil
 }
 
 // NewTable declares a table. opts may be nil. It panics if the schema was opened, if the name is
@@ -251,6 +255,9 @@ type table interface {
 	// indexed returns the indexes, by their names, and class the class of the process for the table.
 	indexed() map[string]index
 	class() string
+	// expires reports whether records do, and expire deletes those that are due, until ctx ends.
+	expires() bool
+	expire(ctx context.Context, db *DB)
 	// codec names how records are encoded.
 	codec() string
 	// reads calls visit with the encoded keys of a []mvcc.Change.
