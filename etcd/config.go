@@ -25,6 +25,18 @@ type Config struct {
 	// Schema has the tables. It can be opened by one DB.
 	Schema *Schema
 
+	// Version is your own version of what is in the tables, and Versions are further ones that the
+	// program takes. Open refuses others with a [*SchemaError] that wraps a [*mvcc.VersionError], and a
+	// replica that is open fails with it when a program of another version is opened. The version of
+	// what is kept is that of the program that was opened last.
+	Version  int
+	Versions []int
+
+	// Rolling says that programs with an older version, or with fewer fields, are still to be opened
+	// beside this one, or after it: what this one has more of is not noted in the cluster. Such a
+	// program loses the fields of a record that it writes.
+	Rolling bool
+
 	// MaxAttempts is how often the function of an Update may run. Default: 100.
 	MaxAttempts int
 

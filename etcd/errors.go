@@ -108,20 +108,31 @@ func (e *VersionError) Error() string {
 		e.Version, e.Want, e.Why)
 }
 
-// A SchemaError says that what is kept under the prefix is not what the schema says.
+// A SchemaError says that what is kept under the prefix is not what the program can go on with: it has
+// another encoding, would lose something of the values, or has a version that it does not take.
 type SchemaError struct {
 	Table string // "" if it is about all of it
-	// Kept is what is there, and Want what the schema has.
+	// Kept is what is there, and Want what the program has.
 	Kept, Want string
-	_          struct{}
+	// Err says more: a [*mvcc.SchemaError], with what would be lost, or a [*mvcc.VersionError]; or nil.
+	Err error
+	_   struct{}
 }
 
 func (e *SchemaError) Error() string {
 	if e.Table == "" {
-		return fmt.Sprintf("etcd: what is kept under the prefix has format %s, want %s", e.Kept, e.Want)
+		return fmt.Sprintf("etcd: what is kept under the prefix has %s, want %s", e.Kept, e.Want)
 	}
-	return fmt.Sprintf("etcd: table %q is kept as %s, and the schema has %s", e.Table, e.Kept, e.Want)
+	s := fmt.Sprintf("etcd: table %q is kept as %s, and the program has %s", e.Table, e.Kept, e.Want)
+	var types *mvcc.SchemaError
+	if !errors.As(e.Err, &types) {
+		return s
+	}
+	return s + ": " + strings.Join(types.Lost, "; ") + ": see TableOptions.AnyShape and Config.Rolling"
 }
+
+// Unwrap returns Err.
+func (e *SchemaError) Unwrap() error { return e.Err }
 
 // A CodecError says that a record could not be encoded, so that nothing was committed; or that what
 // is kept could not be decoded, so that the replica has failed, see [DB.Err].

@@ -22,11 +22,12 @@ func (db *DB) follow() {
 		}
 		var codec *CodecError
 		var index *IndexError
+		var schema *SchemaError
 		switch {
 		case db.ctx.Err() != nil || db.applied.err() != nil:
 			return
 		case errors.Is(err, ErrHistoryLost), errors.Is(err, ErrForeignWriter), errors.Is(err, errApply),
-			errors.As(err, &codec), errors.As(err, &index):
+			errors.As(err, &codec), errors.As(err, &index), errors.As(err, &schema):
 			db.fail(err)
 			return
 		case err != nil:
@@ -133,6 +134,13 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 			return fmt.Errorf("%w: %s, at revision %d", ErrForeignWriter, e.Kv.Key, rev)
 		}
 		records++
+	}
+	for _, e := range events {
+		if string(e.Kv.Key) == db.keys.meta() && e.Type == clientv3.EventTypePut {
+			if err := db.metaChanged(e.Kv); err != nil {
+				return err
+			}
+		}
 	}
 	if len(guarded) == 0 {
 		return nil // slots, or what is kept

@@ -238,6 +238,13 @@ func (db *DB) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if resp, err := db.client.Get(ctx, db.keys.meta()); err != nil {
+		return err
+	} else if len(resp.Kvs) > 0 {
+		if err := db.metaChanged(resp.Kvs[0]); err != nil {
+			return err
+		}
+	}
 	here := db.applied.now()
 	if err := db.history.agrees(l, here); err != nil {
 		return err

@@ -85,13 +85,19 @@ type TableOptions[K comparable, V any] struct {
 	DecodeKey func(b []byte) (K, error)
 	// Encode and Decode make bytes of a value, and back; both are given or none. What Encode leaves
 	// out is not there in the other processes, nor in this one once it has committed. Default: JSON. It
-	// refuses a value that is a string but no UTF-8, with a [*CodecError]; strings inside of a value get
-	// U+FFFD in place of what is no UTF-8, as package json has it: keep a []byte there.
+	// refuses a value with a string that is no UTF-8, of which package json would make another one, with
+	// a [*CodecError]: keep a []byte there.
 	Encode func(value V) ([]byte, error)
 	Decode func(b []byte) (V, error)
-	// Codec names the functions that are given. It must be the same in all processes, or Open refuses
-	// to go on with what is kept by another one. It must be given with them.
-	Codec string
+	// Codec names the functions that are given, and must be given with them. In Codecs are the names of
+	// others whose records they decode as well: "json" is that of tables without. Open refuses to go on
+	// with what may have been written by one that is not among these.
+	Codec  string
+	Codecs []string
+	// AnyShape has Open go on though values in the cluster have fields that V has not, or of other
+	// types. A record that this program writes loses the former; one with the latter may not be decoded,
+	// which ends the replica.
+	AnyShape bool
 	// Capacity presizes the local index, see [mvcc.TableOptions].
 	Capacity int
 
@@ -107,6 +113,7 @@ type Table[K comparable, V any] struct {
 	schema *Schema
 	key    keyCodec[K]
 	value  valueCodec[V]
+	opts   TableOptions[K, V]
 
 	indexes map[string]index
 	inClass string // see class
@@ -139,7 +146,7 @@ func newTable[K comparable, V any](
 	if opts != nil {
 		o = *opts
 	}
-	t := &Table[K, V]{schema: s, value: jsonCodec[V](), indexes: map[string]index{}, inClass: classNone}
+	t := &Table[K, V]{schema: s, opts: o, value: jsonCodec[V](), indexes: map[string]index{}, inClass: classNone}
 	own := o.EncodeKey != nil || o.Encode != nil
 	switch {
 	case strings.Contains(name, "/"):
@@ -148,6 +155,8 @@ func newTable[K comparable, V any](
 		panic("etcd: " + call + ": one of TableOptions.EncodeKey and DecodeKey is nil, want both or none")
 	case (o.Encode == nil) != (o.Decode == nil):
 		panic("etcd: " + call + ": one of TableOptions.Encode and Decode is nil, want both or none")
+	case !own && len(o.Codecs) > 0:
+		panic("etcd: " + call + ": TableOptions.Codecs is given without functions that decode")
 	case own != (o.Codec != ""):
 		panic("etcd: " + call + ": TableOptions.Codec names the functions that are given, want both or none")
 	}
@@ -258,8 +267,12 @@ type table interface {
 	// expires reports whether records do, and expire deletes those that are due, until ctx ends.
 	expires() bool
 	expire(ctx context.Context, db *DB)
-	// codec names how records are encoded.
+	// codec names how records are encoded, and decodes how those are that can be decoded.
 	codec() string
+	decodes() []string
+	// ownValues reports whether values are encoded by a function that was given.
+	ownValues() bool
+	anyShape() bool
 	// reads calls visit with the encoded keys of a []mvcc.Change.
 	reads(changes any, visit func(i int, key []byte)) error
 	// span returns from where to where the encoded keys of a range are, the latter not included, and
@@ -279,7 +292,28 @@ type table interface {
 func (t *Table[K, V]) indexed() map[string]index { return t.indexes }
 func (t *Table[K, V]) class() string             { return t.inClass }
 
-func (t *Table[K, V]) codec() string { return "keys: " + t.key.name + ", values: " + t.value.name }
+func (t *Table[K, V]) codec() string { return codecOf(t.key.name, t.value.name) }
+
+func codecOf(keys, values string) string { return "keys: " + keys + ", values: " + values }
+
+func (t *Table[K, V]) decodes() (all []string) {
+	keys, values := []string{t.key.name}, []string{t.value.name}
+	if t.opts.EncodeKey != nil {
+		keys = append(keys, t.opts.Codecs...)
+	}
+	if t.ownValues() {
+		values = append(values, t.opts.Codecs...)
+	}
+	for _, k := range keys {
+		for _, v := range values {
+			all = append(all, codecOf(k, v))
+		}
+	}
+	return all
+}
+
+func (t *Table[K, V]) ownValues() bool { return t.opts.Encode != nil }
+func (t *Table[K, V]) anyShape() bool  { return t.opts.AnyShape }
 
 func (t *Table[K, V]) failed(key any, err error) error {
 	return &CodecError{Table: t.Name(), Name: fmt.Sprint(key), Err: err}

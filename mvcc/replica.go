@@ -17,11 +17,14 @@ import (
 // it has said what it has read and written.
 
 func init() {
-	replicate.Of = func(db any) replicate.DB { return replicated{dbAt(db.(*DB)).root} }
+	replicate.Of = func(db any) replicate.DB { return replicated{db.(*DB), dbAt(db.(*DB)).root} }
 }
 
-// A replicated is the root of a database that is a replica.
-type replicated struct{ root *core }
+// A replicated is a database that is a replica, and its root.
+type replicated struct {
+	db   *DB
+	root *core
+}
 
 // Attempt calls fn, and returns what it has done.
 func (r replicated) Attempt(fn any) (w *replicate.Work, err error) {
@@ -286,3 +289,18 @@ func (r replicated) Renew(works []*replicate.Work) (w *replicate.Work, err error
 // errByHand is the error of a Commit in the function of an Update of a replica.
 var errByHand = fmt.Errorf("mvcc: a transaction of a replica cannot be committed by hand: " +
 	"return nil from the function of Update")
+
+// Described returns what a table is made of.
+func (r replicated) Described(name, codec string) any {
+	of := dbAt(r.db)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	table := of.tables[name].described()
+	setShape(&table, of.tables[name], codec)
+	return table
+}
+
+// Misfits says what of one table would be lost in another one.
+func (r replicated) Misfits(was, is any) error {
+	return was.(BackupTable).misfits(is.(BackupTable))
+}

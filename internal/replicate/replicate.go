@@ -23,6 +23,10 @@ type DB interface {
 	// Indexed returns the index keys that records enter or leave in what a transaction has done so far,
 	// an mvcc.DBTx in the function of Attempt or Apply: only these, of the tables that have some.
 	Indexed(tx any) []Table
+	// Described returns what a table is made of for a codec, and Misfits a *mvcc.SchemaError if
+	// something of one table would be lost in another one: mvcc.BackupTables.
+	Described(table, codec string) any
+	Misfits(was, is any) error
 }
 
 // Of returns the database db, an *mvcc.DB, as a replica. Package mvcc sets it.
