@@ -43,6 +43,8 @@ type DB struct {
 	turns   chan struct{} // has an element while an Update has its turn
 	barrier barrier
 	figures figures
+
+	begunWarm bool // with Config.Replica
 }
 
 // Open connects to etcd, loads all records under the prefix, and goes on to follow what is committed
@@ -96,6 +98,11 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 			})
 		}
 	}
+	if db.begunWarm { // it has to come to where a load would be
+		if _, err := db.Sync(ctx); err != nil {
+			return nil, errors.Join(fmt.Errorf("etcd: Open: %w", err), db.Close())
+		}
+	}
 	return db, nil
 }
 
@@ -107,9 +114,14 @@ func (db *DB) begin(ctx context.Context) error {
 	if err := db.agree(ctx); err != nil {
 		return err
 	}
-	l, err := db.load(ctx)
-	if err != nil {
-		return err
+	l := db.warm(ctx)
+	if db.begunWarm = l != nil; db.begunWarm {
+		db.figures.warm.Store(int64(len(l.records)))
+	} else {
+		var err error
+		if l, err = db.load(ctx); err != nil {
+			return err
+		}
 	}
 	return db.replay(l)
 }
@@ -181,7 +193,7 @@ func (db *DB) Follow(
 func (db *DB) Diff(newer, older mvcc.DBSnapshot) mvcc.DBCommit { return db.local.Diff(newer, older) }
 
 // Save writes the tables as of one revision as a backup, see [mvcc.DB.Save]: for other programs. A
-// replica is not loaded from it.
+// replica is not loaded from it, see [DB.SaveReplica].
 func (db *DB) Save(
 	ctx context.Context, w io.Writer, codec mvcc.Codec, opts *mvcc.SaveOptions,
 ) (mvcc.Backup, error) {

@@ -10,7 +10,7 @@ type figures struct {
 	commits, batches, conflicts, unclear, unknown atomic.Uint64
 	resyncs, restarts, applied                    atomic.Uint64
 	expired, unexpired                            atomic.Uint64
-	inFlight                                      atomic.Int64
+	inFlight, warm                                atomic.Int64
 
 	behind  atomic.Uint64                      // that the last heartbeat has found
 	rewatch atomic.Pointer[context.CancelFunc] // ends the watch
@@ -36,6 +36,8 @@ type Stats struct {
 	Resyncs, Restarts uint64
 	// Applied counts the records that were applied.
 	Applied uint64
+	// Warm is how many records came from Config.Replica, 0 if it was not used.
+	Warm int
 	// Expired counts the records that this process has deleted because their time had come, and
 	// ExpireFailures how often it could not, see [Table.OnExpire].
 	Expired, ExpireFailures uint64
@@ -50,5 +52,5 @@ func (db *DB) Stats() Stats {
 		Batches: f.batches.Load(), Conflicts: f.conflicts.Load(), InFlight: int(f.inFlight.Load()),
 		Unclear: f.unclear.Load(), Unknown: f.unknown.Load(), Resyncs: f.resyncs.Load(),
 		Restarts: f.restarts.Load(), Applied: f.applied.Load(),
-		Expired: f.expired.Load(), ExpireFailures: f.unexpired.Load()}
+		Warm: int(f.warm.Load()), Expired: f.expired.Load(), ExpireFailures: f.unexpired.Load()}
 }
