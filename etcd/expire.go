@@ -242,7 +242,7 @@ func (d *dues[K, V]) update(ctx context.Context, fn func(tx mvcc.DBTx) error) (e
 				err = fmt.Errorf("a panic: %v\n%s", p, debug.Stack())
 			}
 		}()
-		err = d.db.Update(ctx, fn)
+		err = d.db.update(ctx, nil, fn)
 	}()
 	<-done
 	return err

@@ -18,7 +18,9 @@ import (
 // A Schema is the tables and indexes of a database, which are declared before it is opened. Use
 // [NewSchema].
 type Schema struct {
-	db *mvcc.DB
+	db      *mvcc.DB
+	observe func(mvcc.Attempt)
+	around  func(ctx context.Context, tx, table string, run func(ctx context.Context))
 
 	mu     sync.Mutex
 	opened bool
@@ -26,13 +28,15 @@ type Schema struct {
 }
 
 // NewSchema returns a schema without tables. opts may be nil; they are those of the local tables, of
-// which Capacity, the Reclaim fields, Retain, Logger, PinWarnAge and TracePins have a meaning.
-// Transactions are serializable; Observe and Around are not called. It panics if Strict is set, which
+// which Capacity, the Reclaim fields, Retain, Logger, PinWarnAge, TracePins, Observe and Around have a
+// meaning, the last two for [DB.Update]. Transactions are serializable. It panics if Strict is set, which
 // is for databases that commit by themselves; if MaxTxAge is, since what comes from etcd is applied in
 // transactions as well, and must not be given up because it takes long (PinWarnAge and TracePins tell
 // of readers that do); and if ManualReclaim is, since a replica has no Reclaim to call.
 func NewSchema(opts *mvcc.Options) *Schema {
+	s := &Schema{tables: map[string]table{}}
 	if opts != nil {
+		s.observe, s.around = opts.Observe, opts.Around
 		switch {
 		case opts.Strict:
 			panic("etcd: NewSchema: Options.Strict is set, and transactions are committed by etcd")
@@ -43,7 +47,8 @@ func NewSchema(opts *mvcc.Options) *Schema {
 			panic("etcd: NewSchema: Options.ManualReclaim is set, and a replica has no Reclaim to call")
 		}
 	}
-	return &Schema{db: mvcc.NewDB(opts), tables: map[string]table{}}
+	s.db = mvcc.NewDB(opts)
+	return s
 }
 
 // open says that the schema is complete.
