@@ -39,8 +39,9 @@ type index struct {
 	shape string
 }
 
-// buckets is how many guards an index has at the most: keys that share one conflict like one key.
-const buckets = 1 << 16
+// indexFormat names how index keys have buckets: a version of this module that has another way has
+// another class.
+const indexFormat = "fnv64a, folded\n"
 
 // classNone is the class of a commit that puts no guards of indexes.
 const classNone = "-"
@@ -57,11 +58,11 @@ func classOf(indexes map[string]index) string {
 		return classNone
 	}
 	slices.Sort(all)
-	sum := sha256.Sum256([]byte(strings.Join(all, "\n")))
+	sum := sha256.Sum256([]byte(indexFormat + strings.Join(all, "\n")))
 	return hex.EncodeToString(sum[:8])
 }
 
-// bucket returns the bucket of an index key.
+// bucket returns the bucket of an index key, of 65,536: those that share one conflict like one key.
 func (ix index) bucket(key any) uint16 {
 	h := fnv.New64a()
 	_, _ = h.Write(appendStable(nil, reflect.ValueOf(key))) // never fails
