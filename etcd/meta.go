@@ -138,7 +138,8 @@ func (db *DB) add(m *meta) (news bool) {
 		if t.ownValues() {
 			is.KeyShape, is.ValueShape = mvcc.Shape{}, mvcc.Shape{}
 		}
-		if !there || !db.cfg.Rolling && db.loses(name, t, kept) == nil {
+		unknown := t.ownValues() && !kept.Types.ValueShape.IsZero() // whether it loses something
+		if !there || !db.cfg.Rolling && !unknown && db.loses(name, t, kept) == nil {
 			news = news || !sameTypes(kept.Types, is)
 			kept.Types = is
 		}
