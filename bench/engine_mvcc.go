@@ -114,9 +114,9 @@ func (a *Attempts) ended(
 	err error, options *mvcc.TxOptions, stopped func() bool,
 ) (over bool, result error) {
 	switch {
-	case err == nil:
-		a.Commits++
-		return true, nil
+	case err == nil || err == errRolledBack:
+		a.Commits++ // or ended as it was to
+		return true, err
 	case !errors.Is(err, mvcc.ErrConflict):
 		return true, err
 	case options != nil:

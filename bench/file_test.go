@@ -105,7 +105,7 @@ func TestEnginesOfFiles(t *testing.T) {
 	ordered := []string{"mvcc", "rwmutex", "mutex"}
 	for name, want := range map[string][]string{
 		"ycsb-a": all, "ycsb-b": all, "ycsb-c": all, "ycsb-d": all, "ycsb-f": all, "ycsb-e": ordered,
-		"smallbank": ordered, "tatp": ordered,
+		"smallbank": ordered, "tatp": ordered, "tpcc": ordered,
 	} {
 		w, ok := WorkloadByName(name)
 		require.True(t, ok)

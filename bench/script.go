@@ -109,7 +109,7 @@ func (s *scriptTable) firstOf(vars []int64, k int, v *values[[]byte]) (r Record,
 
 func (r *scriptRig) fill() error {
 	vars := r.config.Workload.fileVars()
-	setup := TablesSetup{Isolation: r.config.Isolation, Map: r.config.Map,
+	setup := TablesSetup{Isolation: r.config.Isolation, Map: r.config.Map, RollsBack: r.file.RollsBack(),
 		Limits: Limits{Attempts: r.config.Attempts, Stopped: r.stop.Load}}
 	for i, s := range r.tables {
 		v := s.values(r.Trial, -1, i)
@@ -234,6 +234,9 @@ func (r *scriptRig) verifyTable(table int) error {
 					fmt.Errorf("holds %s at the end, which was not put there", describe(v)))
 			}
 		}
+		if s.Grows {
+			return r.verifyGrown(tx, table, &values, count)
+		}
 		all := 0
 		tx.All(table, func(RecordKey, Record) { all++ })
 		if all != count {
@@ -242,6 +245,47 @@ func (r *scriptRig) verifyTable(table int) error {
 		}
 		return nil
 	})
+}
+
+// verifyGrown looks at the records above those that there were at first, of a table that grows. Of
+// these, which had count records, all have been looked at.
+func (r *scriptRig) verifyGrown(tx TablesTx, table int, v *values[[]byte], count int) error {
+	s := r.tables[table]
+	grown, added := 0, int64(0)
+	for _, t := range r.tasks {
+		grown += t.tables[table].grown
+		added += t.tables[table].added
+	}
+	all, above, sum := 0, 0, int64(0)
+	var err error
+	tx.All(table, func(key RecordKey, record Record) {
+		all++
+		if key.Number < int64(s.n) {
+			return
+		}
+		above++
+		sum += record.Number
+		if s.size.Max == 0 {
+			return
+		}
+		if v := v.stamp(record.Bytes); err == nil && (stampWriter(v) == 0 || !keyMatches(v, int(key.Number))) {
+			err = wrong(s.name(key.Number), "holds %s at the end, which was not put there", describe(v))
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case all-above != count:
+		return wrong(s.Name, "has %d records with keys below %d at the end, of which %d can be read by their "+
+			"keys", all-above, s.n, count)
+	case s.counted() && above != grown:
+		return wrong(s.Name, "has %d records with keys from %d on at the end; the committed operations make it "+
+			"%d", above, s.n, grown)
+	case s.counted() && s.adds() && sum != added:
+		return wrong(s.Name, "has numbers with keys from %d on that sum up to %d at the end; the committed "+
+			"operations make it %d", s.n, sum, added)
+	}
+	return nil
 }
 
 // counted reports whether it is known of each key how often it was inserted and deleted, and adds

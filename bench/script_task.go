@@ -13,7 +13,8 @@ type scriptTask struct {
 	session TablesSession
 	tables  []known
 	coin    stream
-	fresh   []int64 // by step of the operation: the number of its new key
+	fresh   []int64 // by step of the operation: the number of its new key; those in repeats have none
+	repeats repeats
 	label   labeller
 	counts  operationCounts
 
@@ -35,7 +36,10 @@ type known struct {
 	moved  []int64   // by key: what it has added to the number; nil if that is not known
 	net    []int32   // by key: inserts minus deletes; nil if there are none, or it is not known
 	lost   []int64   // new keys that were not inserted
-	before uint64    // seen.seq when the attempt began
+	// Of all keys above those that there were at first, in a table that grows:
+	grown  int    // inserts minus deletes
+	added  int64  // what it has added to their numbers
+	before uint64 // seen.seq when the attempt began
 }
 
 // effect is what a step has read and written, to be checked and kept once it has committed.
@@ -84,7 +88,8 @@ func (t *scriptTask) do() error {
 	now := t.rig.mix.draw(&t.coin)
 	t.op, t.counts.now = &t.rig.file.Operations[now], now
 	t.label.at(now)
-	t.bind(t.op)
+	t.bind(t.op.Vars)
+	t.repeats.reset(t.op)
 	t.fresh = t.fresh[:0]
 	for i := range t.op.Steps {
 		k := int64(-1)
@@ -96,6 +101,9 @@ func (t *scriptTask) do() error {
 	err := t.session.Do(t.op.ReadOnly, t.body)
 	if err != nil {
 		t.effects = t.effects[:0]
+	}
+	if err == errRolledBack {
+		err = nil
 	}
 	t.lose()
 	if err == nil {
@@ -128,58 +136,84 @@ func (t *scriptTask) lose() {
 // attempt does the steps.
 func (t *scriptTask) attempt(tx TablesTx) error {
 	t.effects = t.effects[:0]
-	for i := range t.op.Steps {
-		s := &t.op.Steps[i]
-		for _, slot := range [...]int{s.As, s.Found, s.Sum} {
-			if slot >= 0 {
-				t.vars[slot] = 0
-			}
-		}
-		if seen := t.tables[s.Table].seen; seen != nil {
-			t.tables[s.Table].before = seen.seq
+	t.op.Each(t.begin)
+	t.repeats.begin()
+	_, err := t.steps(tx, t.op.Steps, t.fresh)
+	return err
+}
+
+// begin forgets what a step has read, and notes how far its table was.
+func (t *scriptTask) begin(s *workfile.Step) {
+	for _, slot := range [...]int{s.As, s.Found, s.Sum} {
+		if slot >= 0 {
+			t.vars[slot] = 0
 		}
 	}
-	for i := range t.op.Steps {
-		s := &t.op.Steps[i]
+	if seen := t.tables[s.Table].seen; seen != nil {
+		t.tables[s.Table].before = seen.seq
+	}
+}
+
+// steps does steps, and reports whether the operation has ended. fresh has the numbers of their new
+// keys; it is nil in a repeat.
+func (t *scriptTask) steps(
+	tx TablesTx, steps []workfile.Step, fresh []int64,
+) (ended bool, err error) {
+	for i := range steps {
+		s := &steps[i]
 		if s.If != nil && t.eval(s.If) == 0 {
 			continue
 		}
 		switch s.Kind {
 		case workfile.Let:
 			t.vars[s.As] = t.eval(s.Value)
-			continue
 		case workfile.End:
+			ended = t.eval(s.Value) != 0
+		case workfile.Rollback:
 			if t.eval(s.Value) != 0 {
-				return nil
+				err = errRolledBack
 			}
-			continue
-		}
-		k := t.fresh[i]
-		if s.Key != nil {
-			k = t.eval(s.Key)
-		}
-		of := &t.tables[s.Table]
-		most := int64(of.n)
-		if of.Inserts && s.Kind != workfile.Add {
-			most = of.next.Load()
-		}
-		if k < 0 || k >= most {
-			return fmt.Errorf("operation %s, line %d: key %d of table %s; expected a number from 0 to %d",
-				t.op.Name, s.Line, k, of.Name, most-1)
-		}
-		if s.Kind == workfile.Range {
-			if err := t.ranged(tx, s, k); err != nil {
-				return err
+		case workfile.Repeat:
+			ended, err = t.repeat(tx, s)
+		default:
+			k := int64(0)
+			if s.Key != nil {
+				k = t.eval(s.Key)
+			} else {
+				k = fresh[i]
 			}
-			continue
+			err = t.access(tx, s, k)
 		}
-		t.step(tx, s, of, k)
+		if ended || err != nil {
+			return ended, err
+		}
 	}
+	return false, nil
+}
+
+// access does a step that reads or writes a table, from key k on.
+func (t *scriptTask) access(tx TablesTx, s *workfile.Step, k int64) error {
+	of := &t.tables[s.Table]
+	most := int64(of.n)
+	switch {
+	case of.Grows:
+		most = maxNumbers
+	case of.Inserts && s.Kind != workfile.Add:
+		most = of.next.Load()
+	}
+	if k < 0 || k >= most {
+		return fmt.Errorf("operation %s, line %d: key %d of table %s; expected a number from 0 to %d",
+			t.op.Name, s.Line, k, of.Name, most-1)
+	}
+	if s.Kind == workfile.Range {
+		return t.ranged(tx, s, k)
+	}
+	t.one(tx, s, of, k)
 	return nil
 }
 
-// step does a step that is about one key.
-func (t *scriptTask) step(tx TablesTx, s *workfile.Step, of *known, k int64) {
+// one does a step that is about one key.
+func (t *scriptTask) one(tx TablesTx, s *workfile.Step, of *known, k int64) {
 	key := of.key(k)
 	e := effect{table: s.Table, k: k}
 	var old Record
@@ -245,6 +279,8 @@ func (t *scriptTask) settle() error {
 			}
 		}
 		if e.k >= int64(of.n) {
+			of.grown += int(e.net)
+			of.added += e.delta
 			continue
 		}
 		if e.wrote != 0 {
@@ -329,7 +365,7 @@ func (t *scriptTask) next(key RecordKey, r Record) bool {
 	}
 	inOrder := c.count == 0 || key.Text > c.last.Text || !c.of.Strings && key.Number > c.last.Number
 	if !ok || !inOrder || key.Text < c.low.Text || !c.of.Strings && key.Number < c.low.Number ||
-		c.whole() && c.k < int64(c.of.n) && k != c.k || k < 0 || k >= c.of.next.Load() {
+		c.whole() && c.k < int64(c.of.n) && k != c.k || k < 0 || k >= c.of.next.Load() && !c.of.Grows {
 		c.wrong = wrong(fmt.Sprintf("%s/%v", c.of.Name, key), "came in a range after %v, where %d was to come",
 			c.last, c.k)
 		return false

@@ -62,6 +62,8 @@ type TableSetup struct {
 // TablesSetup is what [Tables] are made from.
 type TablesSetup struct {
 	Tables []TableSetup
+	// RollsBack says that functions return errors to roll their transactions back.
+	RollsBack bool
 
 	// As in [Setup].
 	Isolation Isolation

@@ -12,6 +12,17 @@ type lockedTables[L lock] struct {
 	NoAborts
 	latch[L]
 	tables []lockedTable
+	undo   *undoLog // of the transaction under way; nil if none is rolled back
+}
+
+// undoLog is what a transaction has written over, so that it can be rolled back.
+type undoLog []undone
+
+type undone struct {
+	table int
+	key   RecordKey
+	was   Record
+	there bool
 }
 
 // lockedTable has one of its maps, and keys besides if ranges are read.
@@ -39,13 +50,17 @@ func newLockedTables[L lock](setup TablesSetup) (Tables, error) {
 			e.Put(i, key, s.Records[k])
 		}
 	}
+	if setup.RollsBack {
+		e.undo = new(undoLog)
+	}
 	return e, nil
 }
 
 func (e *lockedTables[L]) Session(int) TablesSession { return e }
 func (e *lockedTables[L]) Close()                    {}
 
-// Do implements [TablesSession]. Nothing is undone if fn fails: the run ends then.
+// Do implements [TablesSession]. If fn fails, and [TablesSetup] does not say that it may, nothing is
+// undone: the run ends then.
 func (e *lockedTables[L]) Do(readOnly bool, fn func(tx TablesTx) error) error {
 	if readOnly {
 		e.rlock()
@@ -54,7 +69,37 @@ func (e *lockedTables[L]) Do(readOnly bool, fn func(tx TablesTx) error) error {
 		e.lock()
 		defer e.unlock()
 	}
-	return fn(e)
+	if readOnly || e.undo == nil {
+		return fn(e)
+	}
+	*e.undo = (*e.undo)[:0]
+	err := fn(e)
+	if err != nil {
+		e.rollBack()
+	}
+	return err
+}
+
+// rollBack undoes what the transaction has written, the last write first.
+func (e *lockedTables[L]) rollBack() {
+	log := *e.undo
+	e.undo = nil // these writes are not to be undone
+	for i := len(log) - 1; i >= 0; i-- {
+		if u := &log[i]; u.there {
+			e.Put(u.table, u.key, u.was)
+		} else {
+			e.Delete(u.table, u.key)
+		}
+	}
+	e.undo = &log
+}
+
+// remember notes what a write is about to write over.
+func (e *lockedTables[L]) remember(table int, key RecordKey) {
+	if e.undo != nil {
+		was, there := e.Get(table, key)
+		*e.undo = append(*e.undo, undone{table, key, was, there})
+	}
 }
 
 func (e *lockedTables[L]) Get(table int, key RecordKey) (r Record, ok bool) {
@@ -67,6 +112,7 @@ func (e *lockedTables[L]) Get(table int, key RecordKey) (r Record, ok bool) {
 }
 
 func (e *lockedTables[L]) Put(table int, key RecordKey, r Record) {
+	e.remember(table, key)
 	t := &e.tables[table]
 	if t.order != nil {
 		t.order.Set(t.place(key))
@@ -93,6 +139,7 @@ func (e *lockedTables[L]) Add(table int, key RecordKey, delta int64) {
 }
 
 func (e *lockedTables[L]) Delete(table int, key RecordKey) {
+	e.remember(table, key)
 	t := &e.tables[table]
 	if t.order != nil {
 		t.order.Delete(t.place(key))

@@ -153,11 +153,11 @@ func newDrawer(t *Trial, worker int, f *workfile.File, draws []*drawing) drawer 
 	return d
 }
 
-// bind draws the variables of an operation. It gives up on another value than that of a variable
+// bind draws variables of an operation. It gives up on another value than that of a variable
 // where there is none.
-func (d *drawer) bind(op *workfile.Operation) {
-	for i := range op.Vars {
-		v := &op.Vars[i]
+func (d *drawer) bind(vars []workfile.Var) {
+	for i := range vars {
+		v := &vars[i]
 		if v.Draw < 0 {
 			d.vars[v.Slot] = v.Expr.Eval(d.vars)
 			continue

@@ -50,7 +50,7 @@ func (t *plainTask[V]) do() error {
 	t.counts.now = now
 	t.label.at(now)
 	if op.binds {
-		t.bind(op.Operation)
+		t.bind(op.Vars)
 	}
 	var err error
 	if len(op.steps) == 1 {
@@ -110,7 +110,7 @@ func (t *plainTask[V]) transaction() error {
 	for range t.size {
 		op := &t.mixed[t.mix.draw(&t.coin)]
 		if op.binds {
-			t.bind(op.Operation)
+			t.bind(op.Vars)
 		}
 		readOnly = t.add(op) && readOnly
 	}

@@ -347,7 +347,7 @@ func valueless[V any]() bool {
 }
 
 // described returns what a backup says of a table.
-func (c *core) described() BackupTable {
-	return BackupTable{Name: c.counters.name, Key: c.types.key.String(), Value: c.types.value.String(),
-		ID: c.ordinal}
+func (m *core) described() BackupTable {
+	return BackupTable{Name: m.counters.name, Key: m.types.key.String(), Value: m.types.value.String(),
+		ID: m.ordinal}
 }

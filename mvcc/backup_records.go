@@ -69,9 +69,9 @@ func boxesFor[K comparable, V any]() *boxes {
 const batchSize = 256
 
 // save encodes the records of a table, and returns how many there are, for the frame at their end.
-func (c *core) save(s *saving) (saved, refused int, counts []byte, err error) {
-	r := &recordSaver{s: s, of: c, x: c.types.boxes(), bare: c.types.value.Size() == 0}
-	r.keys.whole = keptByAll(c.types.key)
+func (m *core) save(s *saving) (saved, refused int, counts []byte, err error) {
+	r := &recordSaver{s: s, of: m, x: m.types.boxes(), bare: m.types.value.Size() == 0}
+	r.keys.whole = keptByAll(m.types.key)
 	r.commits.last = s.Since
 	err = r.all()
 	return r.saved, r.refused, r.counts(), err
@@ -259,14 +259,14 @@ func codecError(c *core, codec Codec, x *toSave, cause error) *CodecError {
 
 // unchanged reports whether the key at key has not been written after an epoch, in a table that has
 // not been closed.
-func (c *core) unchanged(key unsafe.Pointer, since uint64, deleted bool) bool {
-	if c.closed.Load() {
+func (m *core) unchanged(key unsafe.Pointer, since uint64, deleted bool) bool {
+	if m.closed.Load() {
 		return false
 	}
-	_, _, head := c.index.Seek(key)
-	v := c.Newest(head)
+	_, _, head := m.index.Seek(key)
+	v := m.Newest(head)
 	if v == nil {
 		return deleted
 	}
-	return uint64(c.Decide(v, c.Slots.Now())) <= since
+	return uint64(m.Decide(v, m.Slots.Now())) <= since
 }

@@ -152,16 +152,16 @@ func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
 }
 
 // diff is Diff for one table.
-func (c *core) diff(newer, older DBSnapshot) tableChanges {
+func (m *core) diff(newer, older DBSnapshot) tableChanges {
 	of := func(s DBSnapshot) moment {
 		s.check()
-		if stateOf(s.st).m.shared != c.shared {
+		if stateOf(s.st).m.shared != m.shared {
 			panic("mvcc: Diff: a snapshot is of another database")
 		}
-		return moment{&stateOf(s.st).part(c).txn, s.gen}
+		return moment{&stateOf(s.st).part(m).txn, s.gen}
 	}
-	changes, n := c.types.diff(of(newer), of(older))
-	return tableChanges{of: hide(c), changes: changes, n: n, inAll: true}
+	changes, n := m.types.diff(of(newer), of(older))
+	return tableChanges{of: hide(m), changes: changes, n: n, inAll: true}
 }
 
 // changedTo is [recordType.changed].

@@ -161,22 +161,22 @@ func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 }
 
 // deleteFunc is [Map.DeleteFunc].
-func (c *core) deleteFunc(del func(v *chain.Node) bool) (deleted int) {
-	if c.strict {
-		c.beside(useWrite)
+func (m *core) deleteFunc(del func(v *chain.Node) bool) (deleted int) {
+	if m.strict {
+		m.beside(useWrite)
 		of := del
 		del = func(v *chain.Node) bool {
 			of(v)
 			return of(v)
 		}
 	}
-	c.index.Scan(func(p index.Place, head *chain.Node) bool {
-		h := c.index.Hash.Sum(head.Key())
-		head = c.Newest(head)
+	m.index.Scan(func(p index.Place, head *chain.Node) bool {
+		h := m.index.Hash.Sum(head.Key())
+		head = m.Newest(head)
 		if !head.There() || !del(head) {
 			return true
 		}
-		_, ok := c.write(p, h, c.types.tombstone(head.Key()), func(base *chain.Node) bool {
+		_, ok := m.write(p, h, m.types.tombstone(head.Key()), func(base *chain.Node) bool {
 			return base.There() && (base == head || del(base))
 		}, nil)
 		if ok {

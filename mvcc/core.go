@@ -170,34 +170,34 @@ func newCore(
 
 // claimHash returns what a key with hash h is called where the tables of a database have
 // something in common: claims, alarms and suspects.
-func (c *core) claimHash(h uint64) uint64 {
-	if !c.tagged {
+func (m *core) claimHash(h uint64) uint64 {
+	if !m.tagged {
 		return h
 	}
-	return favour.Tagged(h, uint16(c.ordinal))
+	return favour.Tagged(h, uint16(m.ordinal))
 }
 
 // reclaim is [Map.Reclaim].
-func (c *core) reclaim(ctx context.Context) error {
+func (m *core) reclaim(ctx context.Context) error {
 	checkContext("Reclaim", ctx)
-	if err := c.shared.expireNow(ctx); err != nil {
+	if err := m.shared.expireNow(ctx); err != nil {
 		return err
 	}
-	return c.gc.Reclaim(ctx)
+	return m.gc.Reclaim(ctx)
 }
 
 // clear is [Map.Clear].
-func (c *core) clear() { c.clearingAll(DBTx.clear) }
+func (m *core) clear() { m.clearingAll(DBTx.clear) }
 
 // clearingAll commits what all does in a transaction of the map. It panics if that cannot be.
-func (c *core) clearingAll(all func(tx DBTx)) {
-	err := c.clearing(func(tx DBTx) error {
+func (m *core) clearingAll(all func(tx DBTx)) {
+	err := m.clearing(func(tx DBTx) error {
 		all(tx)
 		return nil
 	})
 	if err == errIndexed {
-		err = dbAt(c.db).root.clearing(func(tx DBTx) error {
-			all(c.inside(tx))
+		err = dbAt(m.db).root.clearing(func(tx DBTx) error {
+			all(m.inside(tx))
 			return nil
 		})
 	}
@@ -207,20 +207,20 @@ func (c *core) clearingAll(all func(tx DBTx)) {
 }
 
 // deleteRange is [Map.DeleteRange].
-func (c *core) deleteRange(r span, prefix bool) (deleted int) {
-	c.checkOrdered(prefix)
-	c.clearingAll(func(tx DBTx) { deleted = tx.deleteRange(r, prefix) })
+func (m *core) deleteRange(r span, prefix bool) (deleted int) {
+	m.checkOrdered(prefix)
+	m.clearingAll(func(tx DBTx) { deleted = tx.deleteRange(r, prefix) })
 	return deleted
 }
 
 // clearing commits what all does in a transaction.
-func (c *core) clearing(all func(tx DBTx) error) error {
+func (m *core) clearing(all func(tx DBTx) error) error {
 	b := bid{ctx: background, began: time.Now(), patient: clearTenure}
 	defer b.end()
 	var conflict conflict
-	ok, err := c.attempt(LevelSerializable, &b, all, &conflict)
+	ok, err := m.attempt(LevelSerializable, &b, all, &conflict)
 	if !ok && err == nil {
-		err = c.retry(LevelSerializable, math.MaxInt, &b, &conflict, all)
+		err = m.retry(LevelSerializable, math.MaxInt, &b, &conflict, all)
 	}
 	return err
 }
@@ -228,20 +228,20 @@ func (c *core) clearing(all func(tx DBTx) error) error {
 const clearTenure = 10 * time.Second
 
 // close is [Map.Close].
-func (c *core) close() {
-	c.endExpiry()
-	if c.db != nil {
-		c.drop()
-		c.leaveAll()
-		if s := c.schema.Load(); s != nil {
+func (m *core) close() {
+	m.endExpiry()
+	if m.db != nil {
+		m.drop()
+		m.leaveAll()
+		if s := m.schema.Load(); s != nil {
 			for _, ix := range s.indexes {
 				ix.close()
 			}
 		}
-		c.endExpiry() // once more: Expire may have come between
+		m.endExpiry() // once more: Expire may have come between
 		return
 	}
-	c.shared.strict.close()
-	c.gc.Close()
-	c.endExpiry()
+	m.shared.strict.close()
+	m.gc.Close()
+	m.endExpiry()
 }

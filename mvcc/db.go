@@ -153,10 +153,10 @@ func (m *core) drop() {
 
 // renewPool gives up the idle states of the root: some have a part in a table that is closed.
 // Those that it cannot get, a few for each P, go when the garbage collector finds them.
-func (c *core) renewPool() {
-	idle := c.pool.Swap(&statePool{})
+func (m *core) renewPool() {
+	idle := m.pool.Swap(&statePool{})
 	for st := idle.Get(); st != nil; st = idle.Get() {
-		c.Slots.Release(st.slot)
+		m.Slots.Release(st.slot)
 	}
 }
 

@@ -77,8 +77,8 @@ func closedSince(s DBSnapshot, to uint64) (list []*core) {
 	return list
 }
 
-func (c *core) madeAt() epoch.Epoch   { return c.since }
-func (c *core) closedAt() epoch.Epoch { return epoch.Epoch(c.until.Load()) }
+func (m *core) madeAt() epoch.Epoch   { return m.since }
+func (m *core) closedAt() epoch.Epoch { return epoch.Epoch(m.until.Load()) }
 
 // noteClosed draws the epoch at which m is closed, and notes that for the watches of all tables.
 func (m *core) noteClosed() {

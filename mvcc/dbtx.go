@@ -62,12 +62,12 @@ func (db *DB) Begin(opts *TxOptions) DBTx {
 }
 
 // beginTx is [Map.Begin], and [DB.Begin].
-func (c *core) beginTx(opts *TxOptions) DBTx {
-	st, gen := c.begin(opts.level(c.level))
+func (m *core) beginTx(opts *TxOptions) DBTx {
+	st, gen := m.begin(opts.level(m.level))
 	st.trace(gen)
-	if c.indexed() { // must follow begin
+	if m.indexed() { // must follow begin
 		st.finish(gen)
-		return c.inside(c.db.Begin(opts))
+		return m.inside(m.db.Begin(opts))
 	}
 	return DBTx{&st.own.txn, gen}
 }

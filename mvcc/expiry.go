@@ -48,29 +48,29 @@ func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 }
 
 // expire is [Map.Expire].
-func (c *core) expire(until func(v *chain.Node) time.Time) {
-	if c.gc.Closed() || c.closed.Load() {
+func (m *core) expire(until func(v *chain.Node) time.Time) {
+	if m.gc.Closed() || m.closed.Load() {
 		panic("mvcc: Expire: the map was closed: nothing would expire")
 	}
-	x := &expiry{m: c, until: steady(c.shared.strict, until)}
+	x := &expiry{m: m, until: steady(m.shared.strict, until)}
 	x.wheel.reset(x.wallClock())
-	if !c.expiryAt.CompareAndSwap(nil, x) {
+	if !m.expiryAt.CompareAndSwap(nil, x) {
 		panic("mvcc: Expire: it was called before" + mayRunAgain())
 	}
 	done := false
 	defer func() {
 		if !done { // until has ended the goroutine: nothing has happened
-			c.endExpiry()
+			m.endExpiry()
 		}
 	}()
-	if c.gc.Closed() || c.closed.Load() { // meanwhile: must follow
+	if m.gc.Closed() || m.closed.Load() { // meanwhile: must follow
 		return
 	}
-	c.index.Scan(func(_ index.Place, head *chain.Node) bool { // E2
-		w, _ := c.Resolve(head)
+	m.index.Scan(func(_ index.Place, head *chain.Node) bool { // E2
+		w, _ := m.Resolve(head)
 		for v := head; v != nil; v = v.Next.Load() {
 			if at, ok := x.when(v); ok {
-				x.push(v.Key(), c.index.Hash.Sum(v.Key()), at)
+				x.push(v.Key(), m.index.Hash.Sum(v.Key()), at)
 			}
 			if v != head || w.Committed() {
 				break
@@ -140,7 +140,7 @@ type due struct {
 }
 
 // expiry returns what there is to say of records that expire, or nil.
-func (c *core) expiry() *expiry { return c.expiryAt.Load() }
+func (m *core) expiry() *expiry { return m.expiryAt.Load() }
 
 // A writer that makes a list longer than longDue plus twice what was left of it the last time
 // drops the notes that are of no use.

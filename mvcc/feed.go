@@ -47,7 +47,7 @@ type feed struct {
 type succession struct{ v, older *chain.Node }
 
 // feed returns the feed of the watches, or nil.
-func (c *core) feed() *feed { return c.feedAt.Load() }
+func (m *core) feed() *feed { return m.feedAt.Load() }
 
 // feedLists is how many lists there are, so that committers of different keys do not meet on
 // one. When one has longList entries, a committer that adds another gives the hub its turn.

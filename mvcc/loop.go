@@ -270,34 +270,34 @@ func (c *chunk) first(found **chain.Node) (goOn bool) {
 }
 
 // all is [Map.All].
-func (c *core) all(visit func(c *chunk) bool) {
-	s := c.snapshot()
+func (m *core) all(visit func(c *chunk) bool) {
+	s := m.snapshot()
 	defer s.Close()
 	s.all(visit)
 }
 
 // ranged is all for the keys of r, in their order.
-func (c *core) ranged(r *span, down bool, visit func(c *chunk) bool) {
-	s := c.snapshot()
+func (m *core) ranged(r *span, down bool, visit func(c *chunk) bool) {
+	s := m.snapshot()
 	defer s.Close()
 	s.ranged(r, down, visit)
 }
 
 // end is [Map.Min], or [Map.Max].
-func (c *core) end(last bool) *chain.Node {
-	c.checkOrdered(false)
-	s := c.snapshot()
+func (m *core) end(last bool) *chain.Node {
+	m.checkOrdered(false)
+	s := m.snapshot()
 	defer s.Close()
 	return s.end(last)
 }
 
 // checkOrdered panics if the keys have no order, or if a range, which is a prefix, has no meaning
 // in it.
-func (c *core) checkOrdered(prefix bool) {
-	if c.order == nil {
+func (m *core) checkOrdered(prefix bool) {
+	if m.order == nil {
 		panic("mvcc: the keys of the map have no order: make it with mvcc.NewOrdered")
 	}
-	if prefix && !c.order.natural {
+	if prefix && !m.order.natural {
 		panic(errPrefix)
 	}
 }

@@ -17,32 +17,32 @@ type moment struct {
 }
 
 // snapshot is [Map.Snapshot].
-func (c *core) snapshot() moment {
-	st, gen := c.open(0)
+func (m *core) snapshot() moment {
+	st, gen := m.open(0)
 	st.trace(gen)
 	return moment{&st.own.txn, gen}
 }
 
 // snapshotAt is [Map.SnapshotAt].
-func (c *core) snapshotAt(at uint64) (moment, error) {
-	if now := c.Slots.Now(); epoch.Epoch(at) > now {
+func (m *core) snapshotAt(at uint64) (moment, error) {
+	if now := m.Slots.Now(); epoch.Epoch(at) > now {
 		return moment{}, fmt.Errorf("%w: epoch %d has not come yet, the newest is %d",
 			ErrEpochGone, at, now)
 	}
-	if c.shared.past.hasSkipped(epoch.Epoch(at)) {
+	if m.shared.past.hasSkipped(epoch.Epoch(at)) {
 		return moment{}, fmt.Errorf("%w: epoch %d was passed over, when something was loaded or by SkipTo",
 			ErrEpochGone, at)
 	}
-	return c.openAt(at)
+	return m.openAt(at)
 }
 
 // openAt is snapshotAt for an epoch that has come, and was not passed over.
-func (c *core) openAt(at uint64) (moment, error) {
-	st, gen := c.take()
-	if !c.Slots.BeginAt(st.slot, epoch.Epoch(at)) {
-		c.give(st, gen)
+func (m *core) openAt(at uint64) (moment, error) {
+	st, gen := m.take()
+	if !m.Slots.BeginAt(st.slot, epoch.Epoch(at)) {
+		m.give(st, gen)
 		return moment{}, fmt.Errorf("%w: epoch %d is before %d, the oldest that is complete",
-			ErrEpochGone, at, c.Slots.Bound())
+			ErrEpochGone, at, m.Slots.Bound())
 	}
 	st.trace(gen)
 	return moment{&st.own.txn, gen}, nil
@@ -104,33 +104,33 @@ func (s moment) Try(fn func() error) error {
 }
 
 // view is [Map.View].
-func (c *core) view(fn func(s moment) error) error {
-	if c.guarded {
-		return c.viewGuarded(fn)
+func (m *core) view(fn func(s moment) error) error {
+	if m.guarded {
+		return m.viewGuarded(fn)
 	}
-	st, gen := c.open(0)
+	st, gen := m.open(0)
 	s := moment{&st.own.txn, gen}
 	defer s.Close()
 	return fn(s)
 }
 
 // viewGuarded is view for a map whose snapshots may be evicted, or are traced, or that is strict.
-func (c *core) viewGuarded(fn func(s moment) error) (err error) {
-	s := c.snapshot()
+func (m *core) viewGuarded(fn func(s moment) error) (err error) {
+	s := m.snapshot()
 	defer s.Close()
 	defer stateOf(s.st).tooOld(s.gen, &err)
-	return c.seen(s, fn)
+	return m.seen(s, fn)
 }
 
 // viewContext is [Map.ViewContext].
-func (c *core) viewContext(ctx context.Context, fn func(s moment) error) (err error) {
+func (m *core) viewContext(ctx context.Context, fn func(s moment) error) (err error) {
 	switch {
 	case ctx.Done() == nil:
-		return c.view(fn)
+		return m.view(fn)
 	case ctx.Err() != nil:
 		return endOf(ctx)
 	}
-	s := c.snapshot()
+	s := m.snapshot()
 	defer s.Close()
 	stop := context.AfterFunc(ctx, func() { stateOf(s.st).slot.Evict(s.gen) })
 	defer func() {
@@ -138,15 +138,15 @@ func (c *core) viewContext(ctx context.Context, fn func(s moment) error) (err er
 			err = endOf(ctx)
 		}
 	}()
-	return s.Try(func() error { return c.seen(s, fn) })
+	return s.Try(func() error { return m.seen(s, fn) })
 }
 
 // seen calls fn for View and the like.
-func (c *core) seen(s moment, fn func(s moment) error) (err error) {
-	if !c.strict {
+func (m *core) seen(s moment, fn func(s moment) error) (err error) {
+	if !m.strict {
 		return fn(s)
 	}
 	of := scope{what: "the function of a View", beside: "snapshot", writes: true}
-	c.shared.strict.run(of, func() { err = fn(s) })
+	m.shared.strict.run(of, func() { err = fn(s) })
 	return err
 }

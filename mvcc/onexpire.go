@@ -57,8 +57,8 @@ type onExpire struct {
 	call func(tx DBTx, v *chain.Node) error
 }
 
-func (c *core) setOnExpire(fn func(tx DBTx, v *chain.Node) error) {
-	if s := c.shared.strict; c.strict {
+func (m *core) setOnExpire(fn func(tx DBTx, v *chain.Node) error) {
+	if s := m.shared.strict; m.strict {
 		of := fn
 		fn = func(tx DBTx, v *chain.Node) (err error) {
 			s.run(scope{what: "the function of OnExpire", beside: "transaction"},
@@ -66,7 +66,7 @@ func (c *core) setOnExpire(fn func(tx DBTx, v *chain.Node) error) {
 			return err
 		}
 	}
-	if !c.onExpire.CompareAndSwap(nil, &onExpire{fn}) {
+	if !m.onExpire.CompareAndSwap(nil, &onExpire{fn}) {
 		panic("mvcc: OnExpire: it was called before" + mayRunAgain())
 	}
 }

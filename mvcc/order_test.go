@@ -106,10 +106,10 @@ func TestOrderedComparePanicsInCommit(t *testing.T) {
 		}
 		return nil
 	}
-	db := NewDB(nil)
+	db := NewDB(still()) // the background compares as well
 	defer db.Close()
 	table := NewOrderedTableFunc[int, int](db, "t", compare, nil)
-	alone := NewOrderedFunc[int, int](compare, nil)
+	alone := NewOrderedFunc[int, int](compare, still())
 	defer alone.Close()
 	trap := func(tx Tx[int, int], calls int) error {
 		err := set(tx)

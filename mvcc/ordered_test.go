@@ -289,7 +289,7 @@ func TestOrderedFindOrInsert(t *testing.T) {
 	const n = 1000
 	compared, before := 0, 0 // before the commit, where mvcccheck compares as well
 	compare := func(a, b int) int { compared++; return cmp.Compare(a, b) }
-	db := NewDB(nil)
+	db := NewDB(still())
 	t.Cleanup(db.Close)
 	m := NewOrderedTableFunc[int, int](db, "ordered", compare, nil)
 	table := NewTable[int, int](db, "indexed", nil)

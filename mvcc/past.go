@@ -46,15 +46,15 @@ func (e *engine) snapshotAtTime(t time.Time) (moment, error) {
 }
 
 // momentAt is [Map.SnapshotAtTime].
-func (c *core) momentAt(t time.Time) (moment, error) {
-	at, ok := c.gc.EpochAt(t)
+func (m *core) momentAt(t time.Time) (moment, error) {
+	at, ok := m.gc.EpochAt(t)
 	switch {
-	case c.gc.Retain() == 0:
+	case m.gc.Retain() == 0:
 		return moment{}, fmt.Errorf("%w: of no time, as Options.Retain is not set", ErrEpochGone)
 	case time.Until(t) > 0:
 		return moment{}, fmt.Errorf("%w: %s has not come yet", ErrEpochGone, t.Format(time.RFC3339Nano))
 	case ok:
-		s, err := c.openAt(uint64(at)) // not snapshotAt: what this life has passed over has a state
+		s, err := m.openAt(uint64(at)) // not snapshotAt: what this life has passed over has a state
 		if err != nil {
 			err = fmt.Errorf("as of %s: %w", t.Format(time.RFC3339Nano), err)
 		}
@@ -62,7 +62,7 @@ func (c *core) momentAt(t time.Time) (moment, error) {
 	}
 	return moment{}, fmt.Errorf("%w: %s is longer ago than what is retained (Options.Retain is %v), or "+
 		"after Close",
-		ErrEpochGone, t.Format(time.RFC3339Nano), c.gc.Retain())
+		ErrEpochGone, t.Format(time.RFC3339Nano), m.gc.Retain())
 }
 
 // A Revision is what a key's value was from one commit on, up to that of the next revision. See

@@ -81,14 +81,14 @@ func tableIn(s DBSnapshot, call, name string) *core {
 }
 
 // keyAt returns where a copy of key is, as a key of the table.
-func (c *core) keyAt(call string, key any) unsafe.Pointer {
-	at := reflect.New(c.types.key)
-	if key == nil && c.types.key.Kind() == reflect.Interface {
+func (m *core) keyAt(call string, key any) unsafe.Pointer {
+	at := reflect.New(m.types.key)
+	if key == nil && m.types.key.Kind() == reflect.Interface {
 		return at.UnsafePointer()
 	}
-	if of := reflect.TypeOf(key); of == nil || !of.AssignableTo(c.types.key) {
+	if of := reflect.TypeOf(key); of == nil || !of.AssignableTo(m.types.key) {
 		panic(fmt.Sprintf("mvcc: %s: the key is a %T, want a %v, as in table %q",
-			call, key, c.types.key, c.counters.name))
+			call, key, m.types.key, m.counters.name))
 	}
 	at.Elem().Set(reflect.ValueOf(key))
 	return at.UnsafePointer()

@@ -98,8 +98,8 @@ func asWritten[K comparable](st *txn, key K, own bool) K {
 }
 
 // inside is In for a table that may have been closed.
-func (c *core) inside(tx DBTx) DBTx {
-	p := stateOf(tx.st).part(c)
+func (m *core) inside(tx DBTx) DBTx {
+	p := stateOf(tx.st).part(m)
 	tx.check() // or it may be a part for somebody else
 	p.join()
 	return DBTx{&p.txn, tx.gen}

@@ -296,7 +296,7 @@ func TestIndexesBesideWriters(t *testing.T) {
 			x := newIndexing(t, ordered)
 			keys, rounds := 200, 60
 			if testing.Short() {
-				rounds = 8
+				rounds = 4
 			}
 			writers := stage.NewCrew(t)
 			writers.Run(4, func(w int) error {

@@ -314,16 +314,16 @@ func (s *Stats) setConflicts(of [ConflictWrite + 1]uint64) {
 	s.Conflicts = s.ReadConflicts + s.ScanConflicts + s.WriteConflicts
 }
 
-func (x *shared) stats() Stats {
-	g := x.gc.Stats()
-	live, ended, extra := x.slots.Census()
-	f := x.favour.Stats()
+func (s *shared) stats() Stats {
+	g := s.gc.Stats()
+	live, ended, extra := s.slots.Census()
+	f := s.favour.Stats()
 	var all mapSizes
 	newest := uint64(0) // bytes of the newest versions
-	x.gone.Lock()       // so that no table goes between the two
-	all.conflicts = x.gone.conflicts
-	gonePruned := x.gone.entries
-	x.each(func(m *member) bool {
+	s.gone.Lock()       // so that no table goes between the two
+	all.conflicts = s.gone.conflicts
+	gonePruned := s.gone.entries
+	s.each(func(m *member) bool {
 		one := m.sizes()
 		all.keys += one.keys
 		all.entries += one.entries
@@ -335,15 +335,15 @@ func (x *shared) stats() Stats {
 		}
 		return false
 	})
-	x.gone.Unlock()
-	c := &x.counters
+	s.gone.Unlock()
+	c := &s.counters
 	wasted := c.Wasted.Load()
-	now := x.slots.Now()
+	now := s.slots.Now()
 	drawn := uint64(now - epoch.First)
 	if invariant.Enabled && wasted > drawn {
 		invariant.Violated("%d epochs were wasted, and %d drawn", wasted, drawn)
 	}
-	s := Stats{
+	sum := Stats{
 		Epoch:        uint64(now),
 		MinVisible:   uint64(g.MinVisible),
 		LiveEpochs:   g.LiveEpochs,
@@ -372,9 +372,9 @@ func (x *shared) stats() Stats {
 		Deferred:     f.Deferrals,
 		HeldClaims:   f.Held,
 		Waiting:      f.Waiting,
-		Watches:      int(x.hub.listening.Load()),
-		WatchWaiting: int(x.hub.waiting.Load()),
-		Gaps:         x.hub.gaps.Load(),
+		Watches:      int(s.hub.listening.Load()),
+		WatchWaiting: int(s.hub.waiting.Load()),
+		Gaps:         s.hub.gaps.Load(),
 
 		TickRefreshes:     g.TickRefreshes.N,
 		CommitRefreshes:   g.CommitRefreshes.N,
@@ -385,21 +385,21 @@ func (x *shared) stats() Stats {
 		SyncFallbacks:     g.Fallbacks,
 		Parks:             g.Parks,
 		Evicted:           g.Evicted,
-		Leaked:            x.slots.Leaked(),
+		Leaked:            s.slots.Leaked(),
 	}
-	s.WatchLag = x.hub.lag(now)
-	x.kept.describe(&s)
-	s.setConflicts(all.conflicts)
-	s.RefreshTime = s.TickRefreshTime + s.CommitRefreshTime + s.ManualRefreshTime
+	sum.WatchLag = s.hub.lag(now)
+	s.kept.describe(&sum)
+	sum.setConflicts(all.conflicts)
+	sum.RefreshTime = sum.TickRefreshTime + sum.CommitRefreshTime + sum.ManualRefreshTime
 	// A key has one version, the superfluous ones, and those that are set aside.
-	s.Versions = max(s.Entries+g.Surplus+g.Aside-int(c.tombstones.Load()), s.Keys)
-	s.Pruned = uint64(max(int64(s.Commits+extra)-int64(s.Versions)-int64(gonePruned), 0))
-	older := uint64(max(s.Versions-s.Entries, 0))
-	if s.Entries > 0 {
-		older *= newest / uint64(s.Entries) // as large as the newest, on average
+	sum.Versions = max(sum.Entries+g.Surplus+g.Aside-int(c.tombstones.Load()), sum.Keys)
+	sum.Pruned = uint64(max(int64(sum.Commits+extra)-int64(sum.Versions)-int64(gonePruned), 0))
+	older := uint64(max(sum.Versions-sum.Entries, 0))
+	if sum.Entries > 0 {
+		older *= newest / uint64(sum.Entries) // as large as the newest, on average
 	} else {
 		older *= all.perVersion
 	}
-	s.Bytes = all.index + newest + older + uint64(x.slots.Owned())*slotBytes + g.Bytes
-	return s
+	sum.Bytes = all.index + newest + older + uint64(s.slots.Owned())*slotBytes + g.Bytes
+	return sum
 }

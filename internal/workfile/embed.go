@@ -10,7 +10,7 @@ var shipped embed.FS
 
 // order is that in which the shipped files are listed.
 var order = []string{
-	"ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f", "smallbank", "tatp",
+	"ycsb-a", "ycsb-b", "ycsb-c", "ycsb-d", "ycsb-e", "ycsb-f", "smallbank", "tatp", "tpcc",
 }
 
 // Shipped returns the files that the program has within it. They are made anew.

@@ -57,6 +57,7 @@ type Table struct {
 	Number  *Expr // the number of a record at first, likewise; nil: none ever has one
 	Size    Size  // of Max 0: records have no bytes
 
+	Grows   bool // steps may insert any key above those that there are at first
 	Inserts bool // a step gives it new keys
 	Deletes bool // a record may be absent
 	Puts    bool // a step writes records, there or not, without a look
@@ -94,6 +95,7 @@ type Operation struct {
 	Vars     []Var
 	Steps    []Step
 	Slots    int // of all variables
+	Repeated int // how many variables are drawn in repeats
 	ReadOnly bool
 }
 
@@ -119,6 +121,10 @@ const (
 	Range  Kind = "range"
 	Let    Kind = "let"
 	End    Kind = "end"
+	// Rollback ends the operation, and nothing that has been written stays.
+	Rollback Kind = "rollback"
+	// Repeat does further steps, several times.
+	Repeat Kind = "repeat"
 )
 
 // A Step is what an operation does.
@@ -126,14 +132,39 @@ type Step struct {
 	Kind  Kind
 	Table int
 	Key   *Expr // nil: a new key
-	Value *Expr // the number to write, what to add, or what a variable is; may be nil
+	Value *Expr // the number to write, what to add, what a variable is, how often to repeat; may be nil
 	Count *Expr // of records in a range
 	If    *Expr // whether to do it; nil: yes
 	Line  int
 
-	// Slots for what has been read; -1: none. As is the number, or how many records a range has;
-	// Found is whether there was a record; Sum is over the numbers of a range.
+	// Slots for what has been read; -1: none. As is the number, or how many records a range has, or
+	// how often steps have been repeated before; Found is whether there was a record; Sum is over the
+	// numbers of a range.
 	As, Found, Sum int
+
+	// Of a repeat: its steps, and what is drawn anew each time. First is the number of the first of
+	// its variables among those of all repeats of the operation.
+	Steps []Step
+	Vars  []Var
+	First int
+}
+
+// Each calls visit for each step of the operation, and for those within them.
+func (op *Operation) Each(visit func(s *Step)) { each(op.Steps, visit) }
+
+func each(steps []Step, visit func(s *Step)) {
+	for i := range steps {
+		visit(&steps[i])
+		each(steps[i].Steps, visit)
+	}
+}
+
+// RollsBack reports whether an operation may be rolled back.
+func (f *File) RollsBack() (does bool) {
+	for i := range f.Operations {
+		f.Operations[i].Each(func(s *Step) { does = does || s.Kind == Rollback })
+	}
+	return does
 }
 
 // The kinds of what an [Invariant] compares.

@@ -36,6 +36,7 @@ func TestMixes(t *testing.T) {
 		"tatp": "get_subscriber_data 35, get_new_destination 10, get_access_data 35, " +
 			"update_subscriber_data 2, update_location 14, insert_call_forwarding 2, " +
 			"delete_call_forwarding 2",
+		"tpcc": "new_order 45, payment 43, order_status 4, delivery 4, stock_level 4",
 	}
 	for _, f := range Shipped() {
 		var mix []string
@@ -145,6 +146,17 @@ func TestMistakes(t *testing.T) {
 		{`{"let": "w", "be": "v + n"}`, `{"range": "a", "key": "x"}`, `mine.json:18: operation op, step 3: expected "count"`},
 		{`{"let": "w", "be": "v + n"}`, `{"add": "a", "key": "x", "value": 1}, {"delete": "a", "key": "x"}`,
 			`mine.json:18: add: expected a table all of whose records are there`},
+		{`{"let": "w", "be": "v + n"}`, `{"repeat": 3}`, `mine.json:18: operation op, step 3: expected "steps"`},
+		{`{"let": "w", "be": "v + n"}`, `{"repeat": 3, "steps": [{"get": "a"}]}`,
+			`mine.json:18: operation op, step 3, step 1: expected "key"`},
+		{`{"let": "w", "be": "v + n"}`, `{"repeat": 3, "as": "x", "steps": [{"end": 0}]}`,
+			`mine.json:18: operation op, step 3: as: expected another name than "x"`},
+		{`{"let": "w", "be": "v + n"}`, `{"repeat": 3, "steps": [{"insert": "b", "key": "new"}]}`,
+			`mine.json:18: operation op, step 3, step 1: key: expected a number in a repeat`},
+		{`{"let": "w", "be": "v + n"}`, `{"repeat": 1, "steps": [{"repeat": 1, "steps": [{"repeat": 1, "steps":
+			[{"repeat": 1, "steps": [{"end": 0}]}]}]}]}`, `expected repeats nested at most 3 deep`},
+		{`"number": 5`, `"number": 5, "grows": 1`, `mine.json:5: table a: grows: expected true or false, not 1`},
+		{`"records": 3`, `"records": 3, "grows": true`, `mine.json:6: table b: grows: expected keys of kind "int"`},
 		{`"params"`, `"trace": {"file": "x"}, "params"`, `tables: expected none beside a trace`},
 		{`"params"`, `"isolation": "none", "params"`, `mine.json:3: isolation: expected "serializable" or "snapshot"`},
 	} {
@@ -244,13 +256,16 @@ func FuzzParse(f *testing.F) {
 					v.Expr.Eval(vars)
 				}
 			}
-			for _, s := range op.Steps {
+			op.Each(func(s *Step) {
+				for _, v := range s.Vars {
+					require.Less(t, v.Slot, op.Slots)
+				}
 				for _, e := range []*Expr{s.Key, s.Value, s.Count, s.If} {
 					if e != nil {
 						e.Eval(vars)
 					}
 				}
-			}
+			})
 		}
 	})
 }

@@ -11,6 +11,11 @@ type opReader struct {
 	what string
 	op   *Operation
 	vars map[string]variable
+	// drawn is where the variables go that expressions draw: those of the operation, or of the repeat
+	// whose steps are read.
+	drawn *[]Var
+	depth int // of repeats
+	steps int
 }
 
 func (r *reader) operations(n *node) {
@@ -30,7 +35,7 @@ func (r *reader) operations(n *node) {
 			op.Weight = int(w.whole(what+": weight", 0, 1_000_000))
 		}
 		total += int64(op.Weight)
-		o := &opReader{reader: r, what: what, op: op, vars: map[string]variable{}}
+		o := &opReader{reader: r, what: what, op: op, vars: map[string]variable{}, drawn: &op.Vars}
 		if vars := m.value.get("vars"); vars != nil {
 			o.variables(vars)
 		}
@@ -38,20 +43,15 @@ func (r *reader) operations(n *node) {
 		if steps == nil || len(steps.items(what+": steps")) == 0 {
 			fail(m.line, `%s: expected "steps", one or more`, what)
 		}
-		if len(steps.list) > maxList {
-			fail(steps.line, "%s: expected at most %d steps", what, maxList)
-		}
-		for j, s := range steps.list {
-			o.step(fmt.Sprintf("%s, step %d", what, j+1), s)
-		}
+		op.Steps = o.list(what, steps)
 	}
 	for i := range r.file.Operations {
-		for _, s := range r.file.Operations[i].Steps {
-			if t := &r.file.Tables[s.Table]; s.Kind == Add && t.Deletes {
+		r.file.Operations[i].Each(func(s *Step) {
+			if t := &r.file.Tables[s.Table]; s.Kind == Add && (t.Deletes || t.Grows) {
 				fail(s.Line, "add: expected a table all of whose records are there, all the time; some of "+
 					"%s may be absent", t.Name)
 			}
-		}
+		})
 	}
 	if total == 0 {
 		fail(n.line, "operations: expected a weight above 0")
@@ -72,7 +72,7 @@ func (o *opReader) scope(name string) (variable, bool) {
 	}
 	if i := o.draw(name); i >= 0 {
 		v := variable{slot: o.slot()}
-		o.op.Vars = append(o.op.Vars, Var{Slot: v.slot, Draw: i, Not: -1})
+		*o.drawn = append(*o.drawn, Var{Slot: v.slot, Draw: i, Not: -1})
 		return v, true
 	}
 	return o.overParams(name)
@@ -138,9 +138,21 @@ var fieldsOf = []struct {
 }{
 	{Get, "key as"}, {Put, "key value"}, {Insert, "key value as"}, {Modify, "key value as"},
 	{Add, "key value"}, {Delete, "key as"}, {Range, "key count as"}, {Let, "be"}, {End, ""},
+	{Rollback, ""}, {Repeat, "as steps"},
 }
 
-func (o *opReader) step(what string, n *node) {
+// list reads steps.
+func (o *opReader) list(what string, n *node) (steps []Step) {
+	for i, s := range n.list {
+		if o.steps++; o.steps > maxList {
+			fail(s.line, "%s: expected at most %d steps", o.what, maxList)
+		}
+		steps = append(steps, o.step(fmt.Sprintf("%s, step %d", what, i+1), s))
+	}
+	return steps
+}
+
+func (o *opReader) step(what string, n *node) Step {
 	n.object(what)
 	var kinds []string
 	s := Step{Line: n.line, As: -1, Found: -1, Sum: -1}
@@ -166,13 +178,43 @@ func (o *opReader) step(what string, n *node) {
 	switch s.Kind {
 	case Let:
 		o.let(what, n, subject, &s)
-	case End:
-		s.Value = o.expr(what+": end", subject, o.scope)
+	case End, Rollback:
+		s.Value = o.expr(what+": "+string(s.Kind), subject, o.scope)
+	case Repeat:
+		o.repeat(what, n, subject, &s)
 	default:
 		s.Table = o.table(what+": "+string(s.Kind), subject)
 		o.access(what, n, &s)
 	}
-	o.op.Steps = append(o.op.Steps, s)
+	return s
+}
+
+// maxNested is how many repeats may be within each other.
+const maxNested = 3
+
+// repeat reads steps that are done several times. Variables that they declare are known after them,
+// as the last time has left them.
+func (o *opReader) repeat(what string, n, subject *node, s *Step) {
+	steps := n.get("steps")
+	if steps == nil || len(steps.items(what+": steps")) == 0 {
+		fail(n.line, `%s: expected "steps", one or more`, what)
+	}
+	if o.depth++; o.depth > maxNested {
+		fail(n.line, "%s: expected repeats nested at most %d deep", what, maxNested)
+	}
+	s.Value = o.expr(what+": repeat", subject, o.scope)
+	if as := n.get("as"); as != nil {
+		s.As = o.slot()
+		o.declare(what+": as", member{name: as.text(what + ": as"), line: as.line},
+			variable{slot: s.As, reads: true})
+	}
+	outer := o.drawn
+	o.drawn = &s.Vars
+	s.Steps = o.list(what, steps)
+	o.drawn = outer
+	s.First = o.op.Repeated
+	o.op.Repeated += len(s.Vars)
+	o.depth--
 }
 
 func (o *opReader) let(what string, n, subject *node, s *Step) {
@@ -198,6 +240,13 @@ func (o *opReader) access(what string, n *node, s *Step) {
 		fail(n.line, `%s: expected "key"`, what)
 	}
 	if s.Kind == Insert && key.value == any("new") {
+		if o.depth > 0 {
+			fail(key.line, `%s: key: expected a number in a repeat; "new" is for steps that are done once`,
+				what)
+		}
+		if t.Grows {
+			fail(key.line, `%s: key: expected a number in a table that grows`, what)
+		}
 		t.Inserts = true
 	} else {
 		s.Key = o.expr(what+": key", key, o.scope)

@@ -197,7 +197,7 @@ func (r *reader) tables(n *node) {
 	for i, m := range members {
 		declared("tables", m, i)
 		what := fmt.Sprintf("table %s", m.name)
-		m.value.object(what, "key", "records", "present", "number", "size", "order")
+		m.value.object(what, "key", "records", "present", "number", "size", "order", "grows")
 		t := Table{Name: m.name}
 		if key := m.value.get("key"); key != nil {
 			switch key.text(what + ": key") {
@@ -231,6 +231,12 @@ func (r *reader) tables(n *node) {
 				fail(n.line, `%s: order: expected "number", or "hashed" for keys whose order is not that of `+
 					`their numbers, not %v`, what, n)
 			}
+		}
+		if n := m.value.get("grows"); n != nil {
+			if t.Grows = n.flag(what + ": grows"); t.Grows && t.Strings {
+				fail(n.line, `%s: grows: expected keys of kind "int"`, what)
+			}
+			t.Deletes = t.Deletes || t.Grows
 		}
 		if t.Hashed && !t.Strings {
 			fail(m.line, `%s: order: expected "number" where keys are of kind "int"`, what)
