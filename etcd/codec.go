@@ -1,12 +1,13 @@
 package etcd
 
 import (
-	"encoding"
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
-	"unicode/utf8"
+	"strings"
 	"unsafe"
 )
 
@@ -97,32 +98,35 @@ type valueCodec[V any] struct {
 	decode func([]byte) (V, error)
 }
 
-// jsonCodec is the codec of values that are given none. Package json makes U+FFFD of what is no UTF-8 in
-// a string, without an error: values that are such strings are refused here.
+// jsonCodec is the codec of values that are given none.
 func jsonCodec[V any]() valueCodec[V] {
-	encode := func(v V) ([]byte, error) { return json.Marshal(v) }
-	if reflect.TypeFor[V]().Kind() == reflect.String && !encodesItself[V]() {
-		encode = func(v V) ([]byte, error) {
-			if text := reflect.ValueOf(v).String(); !utf8.ValidString(text) {
-				return nil, fmt.Errorf("the value %q is no UTF-8, which JSON cannot keep: give "+
-					"TableOptions.Encode and Decode, or keep a []byte", text)
+	return valueCodec[V]{"json",
+		func(v V) ([]byte, error) {
+			b, err := json.Marshal(v)
+			if err == nil && replaced(b) {
+				return nil, errors.New("a string in the value is no UTF-8, which JSON cannot keep: give " +
+					"TableOptions.Encode and Decode, or keep a []byte")
 			}
-			return json.Marshal(v)
-		}
-	}
-	return valueCodec[V]{"json", encode,
+			return b, err
+		},
 		func(b []byte) (v V, err error) {
 			err = json.Unmarshal(b, &v)
 			return v, err
 		}}
 }
 
-// encodesItself reports whether values say by themselves what JSON makes of them.
-func encodesItself[V any]() bool {
-	var v any = *new(V)
-	switch v.(type) {
-	case json.Marshaler, encoding.TextMarshaler:
-		return true
+// replaced reports whether there is an escaped U+FFFD in JSON: package json writes that for what is no
+// UTF-8, and does not escape one that is in a string.
+func replaced(b []byte) bool {
+	const escape = `\ufffd`
+	for i := bytes.IndexByte(b, '\\'); i >= 0 && i < len(b); i++ {
+		if b[i] != '\\' {
+			continue
+		}
+		if len(b)-i >= len(escape) && strings.EqualFold(string(b[i:i+len(escape)]), escape) {
+			return true
+		}
+		i++ // of what the backslash escapes
 	}
 	return false
 }

@@ -162,7 +162,7 @@ func (c *combiner) together(db *DB, jobs []*job) {
 		}
 		lost.add(o)
 		if attempt++; attempt == db.cfg.MaxAttempts {
-			err := db.giveUp(w, lost)
+			err := db.giveUp(w, lost, db.cfg.MaxAttempts)
 			for _, j := range jobs {
 				j.end(outcome{}, err)
 			}

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -25,6 +26,25 @@ type Config struct {
 	// Schema has the tables. It can be opened by one DB.
 	Schema *Schema
 
+	// Replica is what [DB.SaveReplica] of a program with the same tables has written, for an Open that
+	// does not load everything, but follows what was committed since. It is read to its end; the program
+	// closes it. If it is damaged, of another cluster or history, or of other types, or if its revision
+	// is compacted, Logger is told and everything is loaded. Functions that encode get another Codec, or
+	// the program another Version, if they keep more than before. Default: everything is loaded.
+	Replica io.Reader
+
+	// Version is your own version of what is in the tables, and Versions are further ones that the
+	// program takes. Open refuses others with a [*SchemaError] that wraps a [*mvcc.VersionError], and a
+	// replica that is open fails with it when a program of another version is opened. The version of
+	// what is kept is that of the program that was opened last.
+	Version  int
+	Versions []int
+
+	// Rolling says that programs with an older version, or with fewer fields, are still to be opened
+	// beside this one, or after it: what this one has more of is not noted in the cluster. Such a
+	// program loses the fields of a record that it writes.
+	Rolling bool
+
 	// MaxAttempts is how often the function of an Update may run. Default: 100.
 	MaxAttempts int
 
@@ -46,7 +66,21 @@ type Config struct {
 	// still has the history that it had. Default: 5 seconds.
 	Heartbeat time.Duration
 
-	// Logger is told, at level Warn, when the watch begins anew or everything is loaded anew, and at
+	// Lease is how long it may take until another process takes over what one does for all, see
+	// [Table.Expire], if that dies; in whole seconds, and servers want 2 at the least. Default: 10
+	// seconds.
+	Lease time.Duration
+
+	// SlotAge is after how long of no use what a process keeps in etcd to find out outcomes is deleted:
+	// a process that stands still for longer in the midst of a commit does not find that out. At least
+	// 4 x (RequestTimeout + ResolveTimeout). Default: 24 hours.
+	SlotAge time.Duration
+
+	// Now is the clock that says what has expired. Default: [time.Now].
+	Now func() time.Time
+
+	// Logger is told, at level Warn, when the watch begins anew or everything is loaded anew,
+	// or Replica is not used, and at
 	// level Error when the replica fails. Default: nobody is told.
 	Logger *slog.Logger
 
@@ -88,6 +122,8 @@ func (c Config) withDefaults() (Config, error) {
 		{"RequestTimeout", &c.RequestTimeout, 5 * time.Second},
 		{"ResolveTimeout", &c.ResolveTimeout, 15 * time.Second},
 		{"Heartbeat", &c.Heartbeat, 5 * time.Second},
+		{"Lease", &c.Lease, 10 * time.Second},
+		{"SlotAge", &c.SlotAge, 24 * time.Hour},
 		{"Client.DialKeepAliveTime", &c.Client.DialKeepAliveTime, 10 * time.Second},
 		{"Client.DialKeepAliveTimeout", &c.Client.DialKeepAliveTimeout, 5 * time.Second},
 	} {
@@ -106,6 +142,13 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Client.Logger == nil {
 		c.Client.Logger = zap.NewNop()
+	}
+	if least := 4 * (c.RequestTimeout + c.ResolveTimeout); c.SlotAge < least {
+		return c, fmt.Errorf("etcd: Open: Config.SlotAge is %v, want %v or more: 4 x (RequestTimeout + "+
+			"ResolveTimeout)", c.SlotAge, least)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -43,6 +43,8 @@ type DB struct {
 	turns   chan struct{} // has an element while an Update has its turn
 	barrier barrier
 	figures figures
+
+	begunWarm bool // with Config.Replica
 }
 
 // Open connects to etcd, loads all records under the prefix, and goes on to follow what is committed
@@ -50,8 +52,8 @@ type DB struct {
 // that, at most until ctx ends.
 //
 // If it fails it may be called again, with the same schema, unless what it has loaded could not be
-// decoded. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError],
-// if the tables of the schema are kept in another encoding. Tables that are new are added.
+// decoded. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError], if
+// the program could not decode it, or would lose some of it. Tables that are new are added.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if ctx == nil {
 		panic("etcd: Open: ctx is nil, want context.Background() or another one")
@@ -88,6 +90,19 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	db.workers.Go(db.follow)
 	db.workers.Go(func() { db.beat(db.beatOnce) })
 	db.workers.Go(func() { db.beat(db.beatServers) })
+	db.workers.Go(func() { db.elected("janitor", db.clean) })
+	for name, t := range db.schema.tables {
+		if t.expires() {
+			db.workers.Go(func() {
+				db.elected("expiry/"+name, func(ctx context.Context) { t.expire(ctx, db) })
+			})
+		}
+	}
+	if db.begunWarm { // it has to come to where a load would be
+		if _, err := db.Sync(ctx); err != nil {
+			return nil, errors.Join(fmt.Errorf("etcd: Open: %w", err), db.Close())
+		}
+	}
 	return db, nil
 }
 
@@ -99,9 +114,14 @@ func (db *DB) begin(ctx context.Context) error {
 	if err := db.agree(ctx); err != nil {
 		return err
 	}
-	l, err := db.load(ctx)
-	if err != nil {
-		return err
+	l := db.warm(ctx)
+	if db.begunWarm = l != nil; db.begunWarm {
+		db.figures.warm.Store(int64(len(l.records)))
+	} else {
+		var err error
+		if l, err = db.load(ctx); err != nil {
+			return err
+		}
 	}
 	return db.replay(l)
 }
@@ -173,7 +193,7 @@ func (db *DB) Follow(
 func (db *DB) Diff(newer, older mvcc.DBSnapshot) mvcc.DBCommit { return db.local.Diff(newer, older) }
 
 // Save writes the tables as of one revision as a backup, see [mvcc.DB.Save]: for other programs. A
-// replica is not loaded from it.
+// replica is not loaded from it, see [DB.SaveReplica].
 func (db *DB) Save(
 	ctx context.Context, w io.Writer, codec mvcc.Codec, opts *mvcc.SaveOptions,
 ) (mvcc.Backup, error) {

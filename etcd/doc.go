@@ -30,6 +30,6 @@
 //     [ErrOutcomeUnknown], if etcd cannot be asked for a long time.
 //   - Epochs are revisions of etcd.
 //
-// Records do not expire, and there are no migrations. docs/scale-out.md says when to use it, how to
-// run the servers, and what failures look like.
+// Records expire, see [Table.Expire]. docs/scale-out.md says when to use it, how to run the servers, what
+// failures look like, and how to change the program while others run.
 package etcd

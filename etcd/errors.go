@@ -108,20 +108,31 @@ func (e *VersionError) Error() string {
 		e.Version, e.Want, e.Why)
 }
 
-// A SchemaError says that what is kept under the prefix is not what the schema says.
+// A SchemaError says that what is kept under the prefix is not what the program can go on with: it has
+// another encoding, would lose something of the values, or has a version that it does not take.
 type SchemaError struct {
 	Table string // "" if it is about all of it
-	// Kept is what is there, and Want what the schema has.
+	// Kept is what is there, and Want what the program has.
 	Kept, Want string
-	_          struct{}
+	// Err says more: a [*mvcc.SchemaError], with what would be lost, or a [*mvcc.VersionError]; or nil.
+	Err error
+	_   struct{}
 }
 
 func (e *SchemaError) Error() string {
 	if e.Table == "" {
-		return fmt.Sprintf("etcd: what is kept under the prefix has format %s, want %s", e.Kept, e.Want)
+		return fmt.Sprintf("etcd: what is kept under the prefix has %s, want %s", e.Kept, e.Want)
 	}
-	return fmt.Sprintf("etcd: table %q is kept as %s, and the schema has %s", e.Table, e.Kept, e.Want)
+	s := fmt.Sprintf("etcd: table %q is kept as %s, and the program has %s", e.Table, e.Kept, e.Want)
+	var types *mvcc.SchemaError
+	if !errors.As(e.Err, &types) {
+		return s
+	}
+	return s + ": " + strings.Join(types.Lost, "; ") + ": see TableOptions.AnyShape and Config.Rolling"
 }
+
+// Unwrap returns Err.
+func (e *SchemaError) Unwrap() error { return e.Err }
 
 // A CodecError says that a record could not be encoded, so that nothing was committed; or that what
 // is kept could not be decoded, so that the replica has failed, see [DB.Err].
@@ -139,6 +150,22 @@ func (e *CodecError) Error() string {
 
 // Unwrap returns Err.
 func (e *CodecError) Unwrap() error { return e.Err }
+
+// An IndexError says that two processes do not agree on an index: a record has entered or left an index
+// key, and the process that has committed that has not found so. The function of the index is another
+// one there, or does not return the same for the same record. The replica has failed, see [DB.Err]. An
+// index whose function changes gets another name.
+type IndexError struct {
+	Table, Index string
+	Key          any // of the index
+	_            struct{}
+}
+
+func (e *IndexError) Error() string {
+	return fmt.Sprintf("etcd: index %q of table %q: a record has entered or left index key %v, and the "+
+		"process that has written it has not found that: give an index with another function another name",
+		e.Index, e.Table, e.Key)
+}
 
 // definite reports whether an error of a request says that it has not been applied, and never will
 // be. [rpctypes.ErrNoSpace] is none: the request that fills the cluster is applied, and fails.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -67,4 +68,48 @@ func ExampleDB_WaitFor() {
 		log.Fatal(err)
 	}
 	_ = db.View(func(mvcc.DBSnapshot) error { return nil })
+}
+
+// A job that a worker does not finish in time goes back to the queue, whichever process it was, and
+// whichever deletes its lease: in one transaction.
+func ExampleTable_OnExpire() {
+	type lease struct {
+		Worker string
+		Until  time.Time
+	}
+	schema := etcd.NewSchema(nil)
+	leases := etcd.NewTable[int, lease](schema, "leases", nil)
+	queue := etcd.NewOrderedTable[int, string](schema, "queue", nil)
+	leases.Expire(func(_ int, l lease) time.Time { return l.Until })
+	leases.OnExpire(func(tx mvcc.DBTx, job int, l lease) error {
+		queue.In(tx).Set(job, "lost by "+l.Worker)
+		return nil
+	})
+	// Here: etcd.Open. A worker that goes on writes a later time.
+}
+
+// A process writes what it has to a file before it ends, and begins with that.
+func ExampleDB_SaveReplica() {
+	const file = "/var/lib/train/replica"
+	save := func(db *etcd.DB) error {
+		to, err := os.Create(file + ".new")
+		if err != nil {
+			return err
+		}
+		if _, err := db.SaveReplica(context.Background(), to); err != nil {
+			return errors.Join(err, to.Close())
+		}
+		if err := to.Close(); err != nil {
+			return err
+		}
+		return os.Rename(file+".new", file)
+	}
+	open := func(ctx context.Context, cfg etcd.Config) (*etcd.DB, error) {
+		if from, err := os.Open(file); err == nil { // or everything is loaded
+			defer from.Close()
+			cfg.Replica = from
+		}
+		return etcd.Open(ctx, cfg)
+	}
+	_, _ = save, open
 }

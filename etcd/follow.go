@@ -21,11 +21,13 @@ func (db *DB) follow() {
 			err = db.reload(db.ctx)
 		}
 		var codec *CodecError
+		var index *IndexError
+		var schema *SchemaError
 		switch {
 		case db.ctx.Err() != nil || db.applied.err() != nil:
 			return
 		case errors.Is(err, ErrHistoryLost), errors.Is(err, ErrForeignWriter), errors.Is(err, errApply),
-			errors.As(err, &codec):
+			errors.As(err, &codec), errors.As(err, &index), errors.As(err, &schema):
 			db.fail(err)
 			return
 		case err != nil:
@@ -112,10 +114,13 @@ func (db *DB) events(list []*clientv3.Event) error {
 // revision applies the events of one revision.
 func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 	guarded, records := map[string]guard{}, 0
+	tables := map[string]bool{}
 	for _, e := range events {
-		if table, ok := db.keys.guarded(string(e.Kv.Key)); ok {
-			guarded[table] = guardOf(e.Kv)
-			if err := db.history.follows(table, guarded[table]); err != nil {
+		name := string(e.Kv.Key)
+		if of, ok := db.keys.guarded(name); ok {
+			guarded[of] = guardOf(e.Kv)
+			tables[tableOf(of)] = true
+			if err := db.history.follows(of, guarded[of]); err != nil {
 				return err
 			}
 		}
@@ -125,10 +130,17 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 		if !ok {
 			continue
 		}
-		if _, ok := guarded[table]; !ok {
+		if !tables[table] {
 			return fmt.Errorf("%w: %s, at revision %d", ErrForeignWriter, e.Kv.Key, rev)
 		}
 		records++
+	}
+	for _, e := range events {
+		if string(e.Kv.Key) == db.keys.meta() && e.Type == clientv3.EventTypePut {
+			if err := db.metaChanged(e.Kv); err != nil {
+				return err
+			}
+		}
 	}
 	if len(guarded) == 0 {
 		return nil // slots, or what is kept
@@ -143,7 +155,7 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 				return err
 			}
 		}
-		return nil
+		return db.checkIndexes(db.hooks.Indexed(tx), events)
 	})
 	if err != nil {
 		return err

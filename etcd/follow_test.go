@@ -27,7 +27,7 @@ func replay(t *testing.T, s *Schema) *DB {
 	db := &DB{cfg: cfg, keys: keys{cfg.Prefix}, schema: s, local: s.db, hooks: replicate.Of(s.db),
 		applied: newApplied(), self: "self"}
 	t.Cleanup(s.db.Close)
-	require.NoError(t, db.replay(&loaded{rev: 50, guards: map[string]guard{"a": {40, "x", 7}},
+	require.NoError(t, db.replay(&loaded{rev: 50, guards: map[string]guard{"a/-": {40, "x", 7}},
 		records: []*mvccpb.KeyValue{record("a/k", "3", 30), record("a/old", "1", 1), record("a/l", "2", 20)}}))
 	return db
 }
@@ -41,7 +41,7 @@ func put(name, value string, rev int64) *clientv3.Event {
 }
 
 func guardEvent(table string, rev, version int64) *clientv3.Event {
-	return &clientv3.Event{Type: clientv3.EventTypePut, Kv: &mvccpb.KeyValue{Key: []byte("p/g/" + table),
+	return &clientv3.Event{Type: clientv3.EventTypePut, Kv: &mvccpb.KeyValue{Key: []byte("p/g/" + table + "/-"),
 		ModRevision: rev, Version: version}}
 }
 

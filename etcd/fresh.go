@@ -69,7 +69,7 @@ func (db *DB) ViewFresh(ctx context.Context, fn func(s mvcc.DBSnapshot) error) e
 // newest asks for the revision of the newest commit there is, of any process, and for that which the
 // cluster is at, which others may have written.
 func (db *DB) newest(ctx context.Context) (rev, at uint64, err error) {
-	resp, err := db.client.Get(ctx, db.keys.guards(), newestGuard...) // linearizable
+	resp, err := db.client.Get(ctx, db.keys.allGuards(), newestGuard...) // linearizable
 	if err != nil {
 		return 0, 0, err
 	}

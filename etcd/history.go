@@ -30,7 +30,7 @@ func guardOf(kv *mvccpb.KeyValue) guard {
 // one.
 type history struct {
 	mu      sync.Mutex
-	guards  map[string]guard // of all tables, as of the newest revision that is applied
+	guards  map[string]guard // of all tables and classes, as of the newest revision that is applied
 	checked map[string]bool  // endpoints whose version will do
 	beaten  uint64           // the newest revision that was applied when the last beat came
 }
@@ -52,12 +52,12 @@ func (h *history) loaded(l *loaded) {
 
 // follows returns why a guard is not the one that comes next: then commits are missing in between,
 // or they are those of another history.
-func (h *history) follows(table string, g guard) error {
+func (h *history) follows(of string, g guard) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if known := h.guards[table]; g.version != known.version+1 {
+	if known := h.guards[of]; g.version != known.version+1 {
 		return fmt.Errorf("%w: at revision %d table %q was written for the %dth time, and here %d times, "+
-			"the last one at %d", ErrHistoryLost, g.rev, table, g.version, known.version, known.rev)
+			"the last one at %d", ErrHistoryLost, g.rev, tableOf(of), g.version, known.version, known.rev)
 	}
 	return nil
 }
@@ -79,12 +79,12 @@ func (h *history) agrees(l *loaded, here uint64) error {
 	if l.rev < here {
 		return fmt.Errorf("%w: it is at revision %d, and this replica at %d", ErrHistoryLost, l.rev, here)
 	}
-	for table, known := range h.now() {
-		now := l.guards[table]
+	for of, known := range h.now() {
+		now := l.guards[of]
 		if now.version < known.version || now.rev < known.rev || now.rev == known.rev && now.by != known.by ||
 			now.rev > known.rev && now.rev <= here {
 			return fmt.Errorf("%w: table %q was written last at %d by %q, and here at %d by %q",
-				ErrHistoryLost, table, now.rev, now.by, known.rev, known.by)
+				ErrHistoryLost, tableOf(of), now.rev, now.by, known.rev, known.by)
 		}
 	}
 	return nil
@@ -158,7 +158,7 @@ func (db *DB) checkPast() error {
 			break
 		}
 	}
-	resp, err := db.client.Get(ctx, db.keys.guards(), clientv3.WithPrefix(), clientv3.WithRev(int64(here)))
+	resp, err := db.client.Get(ctx, db.keys.allGuards(), clientv3.WithPrefix(), clientv3.WithRev(int64(here)))
 	switch {
 	case isRPC(err, rpctypes.ErrFutureRev):
 		return fmt.Errorf("%w: it has not come to revision %d, which is applied here", ErrHistoryLost, here)
@@ -170,17 +170,17 @@ func (db *DB) checkPast() error {
 	}
 	then := map[string]*mvccpb.KeyValue{}
 	for _, kv := range resp.Kvs {
-		if table, ok := db.keys.guarded(string(kv.Key)); ok {
-			then[table] = kv
+		if of, ok := db.keys.guarded(string(kv.Key)); ok {
+			then[of] = kv
 		}
 	}
-	for table, g := range known {
+	for of, g := range known {
 		if g.rev > here {
 			continue // the revision that is being applied
 		}
-		if kv := then[table]; kv == nil || uint64(kv.ModRevision) != g.rev || string(kv.Value) != g.by {
+		if kv := then[of]; kv == nil || uint64(kv.ModRevision) != g.rev || string(kv.Value) != g.by {
 			return fmt.Errorf("%w: as of revision %d table %q was written last by %v, and here at %d by %q",
-				ErrHistoryLost, here, table, kv, g.rev, g.by)
+				ErrHistoryLost, here, tableOf(of), kv, g.rev, g.by)
 		}
 	}
 	return nil

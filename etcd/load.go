@@ -57,7 +57,17 @@ func (x *exact) forget(name string) {
 type loaded struct {
 	rev     uint64
 	records []*mvccpb.KeyValue // of tables of the schema
-	guards  map[string]guard   // by their tables
+	guards  map[string]guard   // by their tables and classes
+}
+
+// written returns the revision at which a table was written last.
+func (l *loaded) written(table string) (rev uint64) {
+	for of, g := range l.guards {
+		if tableOf(of) == table {
+			rev = max(rev, g.rev)
+		}
+	}
+	return rev
 }
 
 // How many records are asked for at a time: so many that an answer has about pageBytes.
@@ -111,13 +121,13 @@ func (db *DB) loadOnce(ctx context.Context) (*loaded, error) {
 			from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
 		}
 	}
-	resp, err := db.client.Get(ctx, db.keys.guards(), clientv3.WithPrefix(), clientv3.WithRev(int64(l.rev)))
+	resp, err := db.client.Get(ctx, db.keys.allGuards(), clientv3.WithPrefix(), clientv3.WithRev(int64(l.rev)))
 	if err != nil {
 		return nil, err
 	}
 	for _, kv := range resp.Kvs {
-		if table, ok := db.keys.guarded(string(kv.Key)); ok {
-			l.guards[table] = guardOf(kv)
+		if of, ok := db.keys.guarded(string(kv.Key)); ok {
+			l.guards[of] = guardOf(kv)
 		}
 	}
 	return l, nil
@@ -172,8 +182,8 @@ func (db *DB) put(at uint64, records []*mvccpb.KeyValue, gone []string) error {
 // errApply says that what was committed could not be applied here.
 var errApply = errors.New("etcd: a commit could not be applied")
 
-// apply commits what fn does at a revision. Its error is a *CodecError or an errApply, also if a
-// function of the program panics, which decodes, or is that of an index. If one calls runtime.Goexit
+// apply commits what fn does at a revision. Its error is a *CodecError, an *IndexError or an errApply,
+// also if a function of the program panics, which decodes, or is that of an index. If one calls runtime.Goexit
 // the replica fails.
 func (db *DB) apply(rev uint64, fn func(tx mvcc.DBTx) error) (err error) {
 	done := false
@@ -190,7 +200,8 @@ func (db *DB) apply(rev uint64, fn func(tx mvcc.DBTx) error) (err error) {
 	err = db.hooks.Apply(rev, fn)
 	done = true
 	var codec *CodecError
-	if err == nil || errors.As(err, &codec) {
+	var index *IndexError
+	if err == nil || errors.As(err, &codec) || errors.As(err, &index) {
 		return err
 	}
 	return fmt.Errorf("%w: revision %d: %w", errApply, rev, err)
@@ -227,6 +238,13 @@ func (db *DB) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if resp, err := db.client.Get(ctx, db.keys.meta()); err != nil {
+		return err
+	} else if len(resp.Kvs) > 0 {
+		if err := db.metaChanged(resp.Kvs[0]); err != nil {
+			return err
+		}
+	}
 	here := db.applied.now()
 	if err := db.history.agrees(l, here); err != nil {
 		return err
@@ -259,7 +277,7 @@ func (db *DB) reload(ctx context.Context) error {
 	}
 	var gone []string
 	for name := range was {
-		if table, _, _ := db.keys.record(name); l.guards[table].rev <= here {
+		if table, _, _ := db.keys.record(name); l.written(table) <= here {
 			return fmt.Errorf("%w: %s is gone, and nothing was written to its table", ErrHistoryLost, name)
 		}
 		gone = append(gone, name)

@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"cmp"
 	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -13,10 +12,15 @@ import (
 type request struct {
 	cmps   []clientv3.Cmp
 	writes []clientv3.Op
-	guards []string // of these tables,
-	// deletes are those of them of which records are deleted.
-	deletes []string
-	bytes   int
+	guards []string // that it puts
+	bytes  int
+}
+
+// A tableRequest is the part of a request that one table has.
+type tableRequest struct {
+	cmps    []clientv3.Cmp
+	indexes []string // guards of index keys
+	class   string   // "" if nothing is written
 }
 
 // perOp is about how many bytes an operation or comparison takes, beside its key and value.
@@ -24,79 +28,131 @@ const perOp = 32
 
 // request makes a request of what a transaction has done. What it has read of a table is compared key
 // by key: each record must have the revision that was seen, or be absent. A range must have no record
-// that was put since, and nothing may have been deleted from its table. Where it has read an index or
-// everything, or a range of many records or of keys whose bytes have another order, or where the
-// comparisons would be too many, the guard of the table is compared instead: nobody may have written to
-// it since. The error is a *CodecError or a *TooLargeError.
+// that was put since, and nothing may have been deleted from its table. An index key must have no record
+// that has entered or left it since, see index. Where it has read a range of an index or everything, or
+// a range of many records or of keys whose bytes have another order, or where the comparisons would be
+// too many, the guards of the table are compared instead: nobody may have written to it since. The error
+// is a *CodecError or a *TooLargeError.
 func (db *DB) request(w *replicate.Work) (*request, error) {
 	r := &request{}
-	perTable := make([][]clientv3.Cmp, len(w.Tables))
-	total := 1 // the slot
+	tables := make([]tableRequest, len(w.Tables))
 	for i := range w.Tables {
-		t := &w.Tables[i]
-		of, at := db.schema.tables[t.Name], db.keys.table(t.Name)
-		if t.All {
-			perTable[i] = []clientv3.Cmp{db.unwritten(t.Name, w.Epoch)}
-		} else if err := of.reads(t.Reads, func(n int, key []byte) {
-			name, rev := at+string(key), t.Epochs[n]
-			if rev != 0 {
-				rev = db.exact.of(name, rev)
-			}
-			perTable[i] = append(perTable[i], clientv3.Compare(clientv3.ModRevision(name), "=", int64(rev)))
-		}); err != nil {
-			return nil, err
-		} else if cmps, ok := db.ranges(t, w.Epoch); ok {
-			perTable[i] = append(perTable[i], cmps...)
-		} else {
-			perTable[i] = []clientv3.Cmp{db.unwritten(t.Name, w.Epoch)}
-		}
-		total += len(perTable[i])
-		deletes := false
-		if err := of.writes(t.Writes, func(key, value []byte, deleted bool) {
-			name := at + string(key)
-			r.bytes += perOp + len(name) + len(value)
-			if deletes = deletes || deleted; deleted {
-				r.writes = append(r.writes, clientv3.OpDelete(name))
-			} else {
-				r.writes = append(r.writes, clientv3.OpPut(name, string(value)))
-			}
-		}); err != nil {
+		t, of := &w.Tables[i], &tables[i]
+		if err := db.compared(t, w.Epoch, of); err != nil {
 			return nil, err
 		}
-		if t.Written > 0 {
-			r.guards = append(r.guards, t.Name)
-		}
-		if deletes {
-			r.deletes = append(r.deletes, t.Name)
+		if err := db.written(t, r, of); err != nil {
+			return nil, err
 		}
 	}
-	for total > db.cfg.MaxTxnOps {
-		most := slices.MaxFunc(perTable, func(a, b []clientv3.Cmp) int { return cmp.Compare(len(a), len(b)) })
-		i := slices.IndexFunc(perTable, func(l []clientv3.Cmp) bool { return len(l) == len(most) })
-		if len(most) <= 1 {
+	// Where it is too much: all of a table is compared, or all readers of indexes of it conflict.
+	compares := func(t *tableRequest) int { return len(t.cmps) }
+	for 1+sum(tables, compares) > db.cfg.MaxTxnOps {
+		i := largest(tables, compares)
+		if compares(&tables[i]) <= 1 {
 			break // as many tables as that
 		}
-		total -= len(most) - 1
-		perTable[i] = []clientv3.Cmp{db.unwritten(w.Tables[i].Name, w.Epoch)}
+		tables[i].cmps = []clientv3.Cmp{db.unwritten(w.Tables[i].Name, w.Epoch)}
 	}
-	r.cmps = slices.Concat(perTable...)
+	puts := func(t *tableRequest) int { return len(t.indexes) }
+	classes := sum(tables, func(t *tableRequest) int { return min(len(t.class), 1) })
+	for 1+len(r.writes)+len(r.guards)+classes+sum(tables, puts) > db.cfg.MaxTxnOps {
+		i := largest(tables, puts)
+		if puts(&tables[i]) == 0 {
+			break
+		}
+		tables[i].indexes, tables[i].class = nil, classNone // I2
+	}
+	for i := range tables {
+		t := &tables[i]
+		r.cmps = append(r.cmps, t.cmps...)
+		r.guards = append(r.guards, t.indexes...)
+		if t.class != "" {
+			r.guards = append(r.guards, db.keys.guard(w.Tables[i].Name, t.class))
+		}
+	}
 	for _, c := range r.cmps {
-		r.bytes += perOp + len(c.KeyBytes())
+		r.bytes += perOp + len(c.KeyBytes()) + len(c.GetCompare().RangeEnd)
 	}
-	for _, table := range slices.Concat(r.guards, r.deletes) {
-		r.bytes += 2*perOp + len(db.keys.guard(table)) + 2*len(db.self)
+	for _, guard := range r.guards {
+		r.bytes += 2*perOp + len(guard) + 2*len(db.self)
 	}
 	r.bytes += 8 * perOp // the slot, twice, and the rest
-	if r.count() > db.cfg.MaxTxnOps || total > db.cfg.MaxTxnOps || r.bytes > db.cfg.MaxRequestBytes {
+	if r.count() > db.cfg.MaxTxnOps || r.bytes > db.cfg.MaxRequestBytes {
 		return nil, r.tooLarge(db)
 	}
 	return r, nil
 }
 
-// count returns how many operations the request has, or comparisons, if these are more.
-func (r *request) count() int {
-	return max(1+len(r.writes)+len(r.guards)+len(r.deletes), 1+len(r.cmps))
+// sum returns the sum of a number of each table.
+func sum(tables []tableRequest, of func(t *tableRequest) int) (n int) {
+	for i := range tables {
+		n += of(&tables[i])
+	}
+	return n
 }
+
+// largest returns the table with the largest number.
+func largest(tables []tableRequest, of func(t *tableRequest) int) (at int) {
+	for i := range tables {
+		if of(&tables[i]) > of(&tables[at]) {
+			at = i
+		}
+	}
+	return at
+}
+
+// compared fills in what is compared of a table.
+func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) error {
+	into.cmps = []clientv3.Cmp{db.unwritten(t.Name, since)}
+	if t.All {
+		return nil
+	}
+	var cmps []clientv3.Cmp
+	at := db.keys.table(t.Name)
+	if err := db.schema.tables[t.Name].reads(t.Reads, func(n int, key []byte) {
+		name, rev := at+string(key), t.Epochs[n]
+		if rev != 0 {
+			rev = db.exact.of(name, rev)
+		}
+		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(name), "=", int64(rev)))
+	}); err != nil {
+		return err
+	}
+	ranges, ok := db.ranges(t, since)
+	indexes, known := db.unchanged(t, since)
+	if ok && known {
+		into.cmps = slices.Concat(cmps, ranges, indexes)
+	}
+	return nil
+}
+
+// written fills in what is written to a table.
+func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error {
+	at, deletes := db.keys.table(t.Name), false
+	if err := db.schema.tables[t.Name].writes(t.Writes, func(key, value []byte, deleted bool) {
+		name := at + string(key)
+		r.bytes += perOp + len(name) + len(value)
+		if deletes = deletes || deleted; deleted {
+			r.writes = append(r.writes, clientv3.OpDelete(name))
+		} else {
+			r.writes = append(r.writes, clientv3.OpPut(name, string(value)))
+		}
+	}); err != nil {
+		return err
+	}
+	if t.Written > 0 {
+		into.class = db.schema.tables[t.Name].class()
+		into.indexes, _ = db.indexGuards(t, true)
+	}
+	if deletes {
+		r.guards = append(r.guards, db.keys.deletes(t.Name))
+	}
+	return nil
+}
+
+// count returns how many operations the request has, or comparisons, if these are more.
+func (r *request) count() int { return 1 + max(len(r.writes)+len(r.guards), len(r.cmps)) }
 
 func (r *request) tooLarge(db *DB) error {
 	return &TooLargeError{Ops: r.count(), Bytes: r.bytes, MaxOps: db.cfg.MaxTxnOps,
@@ -127,19 +183,16 @@ func (db *DB) ranges(t *replicate.Table, since uint64) (cmps []clientv3.Cmp, ok 
 	return append(cmps, clientv3.Compare(deletes, "<", int64(since)+1)), true
 }
 
-// unwritten compares that nobody has written to a table since a revision.
+// unwritten compares that nobody has written to a table since a revision, of whatever class.
 func (db *DB) unwritten(table string, since uint64) clientv3.Cmp {
-	return clientv3.Compare(clientv3.ModRevision(db.keys.guard(table)), "<", int64(since)+1)
+	return clientv3.Compare(clientv3.ModRevision(db.keys.guards(table)), "<", int64(since)+1).WithPrefix()
 }
 
 // ops returns the operations, of a commit with a name that no other one has.
-func (r *request) ops(db *DB, name string) []clientv3.Op {
+func (r *request) ops(name string) []clientv3.Op {
 	ops := slices.Clone(r.writes)
-	for _, table := range r.guards {
-		ops = append(ops, clientv3.OpPut(db.keys.guard(table), name))
-	}
-	for _, table := range r.deletes {
-		ops = append(ops, clientv3.OpPut(db.keys.deletes(table), name))
+	for _, guard := range r.guards {
+		ops = append(ops, clientv3.OpPut(guard, name))
 	}
 	return ops
 }

@@ -2,13 +2,10 @@ package etcd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // oldest are the first patches, of each minor version, without the faults that lose data.
@@ -74,54 +71,4 @@ func (db *DB) checkServers(ctx context.Context) error {
 		return fmt.Errorf("no server answers: %w", errors.Join(failed...))
 	}
 	return nil
-}
-
-// A meta says what is kept under a prefix.
-type meta struct {
-	Format int               `json:"format"`
-	Tables map[string]string `json:"tables"` // how their records are encoded
-}
-
-const format = 1
-
-// agree makes sure that what is kept is what the schema says, adds the tables that are new, and makes
-// the revision be above the local clock, which has counted the indexes.
-func (db *DB) agree(ctx context.Context) error {
-	for {
-		resp, err := db.client.Get(ctx, db.keys.meta())
-		if err != nil {
-			return err
-		}
-		var m meta
-		mod := int64(0)
-		if len(resp.Kvs) > 0 {
-			mod = resp.Kvs[0].ModRevision
-			if err := json.Unmarshal(resp.Kvs[0].Value, &m); err != nil || m.Format != format {
-				return &SchemaError{Kept: string(resp.Kvs[0].Value), Want: fmt.Sprint("format ", format)}
-			}
-		} else {
-			m = meta{Format: format, Tables: map[string]string{}}
-		}
-		news := mod == 0 || uint64(resp.Header.Revision) <= db.local.Epoch()+1
-		for name, t := range db.schema.tables {
-			kept, there := m.Tables[name]
-			if there && kept != t.codec() {
-				return &SchemaError{Table: name, Kept: kept, Want: t.codec()}
-			}
-			news = news || !there
-			m.Tables[name] = t.codec()
-		}
-		if !news {
-			return nil
-		}
-		text, err := json.Marshal(m)
-		if err != nil {
-			return err
-		}
-		// Whether it was applied shows in the next round.
-		if _, err = db.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(db.keys.meta()), "=", mod)).
-			Then(clientv3.OpPut(db.keys.meta(), string(text))).Commit(); err != nil {
-			return err
-		}
-	}
 }

@@ -22,14 +22,20 @@ import (
 //   - O1: a slot is put only under the condition that it was put last at the revision that its owner
 //     knows. So all requests that were sent for one state of it exclude each other.
 //   - O2: its owner sends nothing else before it knows the outcome.
-//   - O3: a slot is deleted when its process closes, or has given up asking, and never made anew: a
-//     request that comes later finds nothing, which is no state that it compares with. An owner that finds its slot gone, or
-//     older than it was, knows that the cluster has lost commits.
+//   - O3: a slot is deleted when its process closes, or has given up asking, or has not used it for very
+//     long, see janitor.go, and never made anew: a request that comes later finds nothing, which is no
+//     state that it compares with. An owner that finds its slot gone before that, or older than it was,
+//     knows that the cluster has lost commits.
 type slot struct {
 	name string
-	last int64 // the revision at which it was put last
-	seq  int   // counts the commits
+	last int64     // the revision at which it was put last
+	seq  int       // counts the commits
+	put  time.Time // before it was put last
+	sent time.Time // before the commit that is under way was sent
 }
+
+// at says at which revision the slot was put last.
+func (s *slot) at(rev int64) { s.last, s.put = rev, s.sent }
 
 // What a slot says.
 const (
@@ -64,14 +70,17 @@ func (s *slots) take(ctx context.Context) (*slot, error) {
 	}
 	s.db.figures.inFlight.Add(1)
 	s.mu.Lock()
-	if n := len(s.idle); n > 0 {
+	for n := len(s.idle); n > 0; n = len(s.idle) {
 		one := s.idle[n-1]
-		s.idle = s.idle[:n-1]
+		if s.idle = s.idle[:n-1]; one.idle(s.db) {
+			continue // J2
+		}
 		s.mu.Unlock()
 		return one, nil
 	}
 	s.made++
-	one := &slot{name: fmt.Sprint(s.db.keys.slots(), s.db.self, "/", s.made)}
+	one := &slot{name: fmt.Sprint(s.db.keys.slots(), s.db.self, "/", s.made, "/", s.db.cfg.SlotAge),
+		sent: time.Now()}
 	s.mu.Unlock()
 	if err := s.make(ctx, one); err != nil {
 		s.give(nil)
@@ -99,10 +108,10 @@ func (s *slots) make(ctx context.Context, one *slot) error {
 			[]clientv3.Op{clientv3.OpGet(one.name)})
 		switch {
 		case err == nil && resp.Succeeded:
-			one.last = resp.Header.Revision
+			one.at(resp.Header.Revision)
 			return nil
 		case err == nil:
-			one.last = resp.Responses[0].GetResponseRange().Kvs[0].ModRevision
+			one.at(resp.Responses[0].GetResponseRange().Kvs[0].ModRevision)
 			return nil
 		case isRPC(err, rpctypes.ErrNoSpace):
 			return ErrNoSpace
@@ -159,10 +168,11 @@ type outcome struct {
 func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error) {
 	s := *at
 	s.seq++
+	s.sent = time.Now()
 	cmps := append([]clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}, r.cmps...)
-	then := append([]clientv3.Op{clientv3.OpPut(s.name, s.says())}, r.ops(db, s.name[len(db.keys.slots()):]+
+	then := append([]clientv3.Op{clientv3.OpPut(s.name, s.says())}, r.ops(s.name[len(db.keys.slots()):]+
 		" "+s.says())...)
-	otherwise := []clientv3.Op{clientv3.OpGet(s.name), clientv3.OpGet(db.keys.guards(), newestGuard...)}
+	otherwise := []clientv3.Op{clientv3.OpGet(s.name), clientv3.OpGet(db.keys.allGuards(), newestGuard...)}
 	resp, err := db.txn(ctx, cmps, then, otherwise)
 	switch {
 	case err == nil && resp.Header.ClusterId != db.cluster:
@@ -174,10 +184,14 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 		*at = nil
 		return outcome{}, why
 	case err == nil && resp.Succeeded:
-		s.last = resp.Header.Revision
+		s.at(resp.Header.Revision)
 		return outcome{committed: true, rev: uint64(resp.Header.Revision)}, nil
 	case err == nil:
 		o, known, err := s.read(resp.Responses[0].GetResponseRange())
+		if err != nil && s.idle(db) { // J3, and it was not committed
+			*at = nil
+			return outcome{}, nil
+		}
 		if err != nil {
 			db.fail(err)
 			*at = nil
@@ -216,7 +230,7 @@ func (s *slot) read(resp *etcdserverpb.RangeResponse) (o outcome, known bool, er
 	if kv.ModRevision == s.last {
 		return outcome{}, false, nil
 	}
-	s.last = kv.ModRevision
+	s.at(kv.ModRevision)
 	if string(kv.Value) == s.says() {
 		return outcome{committed: true, rev: uint64(kv.ModRevision)}, true, nil
 	}
@@ -238,11 +252,15 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 		case err == nil && resp.Header.ClusterId != db.cluster:
 			return db.lost(at, db.another(resp.Header))
 		case err == nil && resp.Succeeded:
-			s.last = resp.Header.Revision
+			s.at(resp.Header.Revision)
 			return outcome{}, nil
 		case err == nil:
 			o, known, err := s.read(resp.Responses[0].GetResponseRange())
 			switch {
+			case err != nil && s.idle(db): // J3
+				*at = nil
+				db.figures.unknown.Add(1)
+				return outcome{}, ErrOutcomeUnknown
 			case err != nil:
 				return db.lost(at, err)
 			case known:
@@ -256,6 +274,10 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 			}
 			o, known, err := s.read((*etcdserverpb.RangeResponse)(got))
 			switch {
+			case err != nil && s.idle(db): // J3
+				*at = nil
+				db.figures.unknown.Add(1)
+				return outcome{}, ErrOutcomeUnknown
 			case err != nil:
 				return db.lost(at, err)
 			case known:

@@ -9,7 +9,8 @@ import (
 type figures struct {
 	commits, batches, conflicts, unclear, unknown atomic.Uint64
 	resyncs, restarts, applied                    atomic.Uint64
-	inFlight                                      atomic.Int64
+	expired, unexpired                            atomic.Uint64
+	inFlight, warm                                atomic.Int64
 
 	behind  atomic.Uint64                      // that the last heartbeat has found
 	rewatch atomic.Pointer[context.CancelFunc] // ends the watch
@@ -35,7 +36,12 @@ type Stats struct {
 	Resyncs, Restarts uint64
 	// Applied counts the records that were applied.
 	Applied uint64
-	_       struct{}
+	// Warm is how many records came from Config.Replica, 0 if it was not used.
+	Warm int
+	// Expired counts the records that this process has deleted because their time had come, and
+	// ExpireFailures how often it could not, see [Table.OnExpire].
+	Expired, ExpireFailures uint64
+	_                       struct{}
 }
 
 // Stats returns the figures of the replica. It costs some loads.
@@ -45,5 +51,6 @@ func (db *DB) Stats() Stats {
 	return Stats{Revision: rev, Newest: max(rev, f.behind.Load()), Commits: f.commits.Load(),
 		Batches: f.batches.Load(), Conflicts: f.conflicts.Load(), InFlight: int(f.inFlight.Load()),
 		Unclear: f.unclear.Load(), Unknown: f.unknown.Load(), Resyncs: f.resyncs.Load(),
-		Restarts: f.restarts.Load(), Applied: f.applied.Load()}
+		Restarts: f.restarts.Load(), Applied: f.applied.Load(),
+		Warm: int(f.warm.Load()), Expired: f.expired.Load(), ExpireFailures: f.unexpired.Load()}
 }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mvccmap/mvccmap/internal/replicate"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -16,7 +18,9 @@ import (
 // A Schema is the tables and indexes of a database, which are declared before it is opened. Use
 // [NewSchema].
 type Schema struct {
-	db *mvcc.DB
+	db      *mvcc.DB
+	observe func(mvcc.Attempt)
+	around  func(ctx context.Context, tx, table string, run func(ctx context.Context))
 
 	mu     sync.Mutex
 	opened bool
@@ -24,13 +28,15 @@ type Schema struct {
 }
 
 // NewSchema returns a schema without tables. opts may be nil; they are those of the local tables, of
-// which Capacity, the Reclaim fields, Retain, Logger, PinWarnAge and TracePins have a meaning.
-// Transactions are serializable; Observe and Around are not called. It panics if Strict is set, which
+// which Capacity, the Reclaim fields, Retain, Logger, PinWarnAge, TracePins, Observe and Around have a
+// meaning, the last two for [DB.Update]. Transactions are serializable. It panics if Strict is set, which
 // is for databases that commit by themselves; if MaxTxAge is, since what comes from etcd is applied in
 // transactions as well, and must not be given up because it takes long (PinWarnAge and TracePins tell
 // of readers that do); and if ManualReclaim is, since a replica has no Reclaim to call.
 func NewSchema(opts *mvcc.Options) *Schema {
+	s := &Schema{tables: map[string]table{}}
 	if opts != nil {
+		s.observe, s.around = opts.Observe, opts.Around
 		switch {
 		case opts.Strict:
 			panic("etcd: NewSchema: Options.Strict is set, and transactions are committed by etcd")
@@ -41,7 +47,8 @@ func NewSchema(opts *mvcc.Options) *Schema {
 			panic("etcd: NewSchema: Options.ManualReclaim is set, and a replica has no Reclaim to call")
 		}
 	}
-	return &Schema{db: mvcc.NewDB(opts), tables: map[string]table{}}
+	s.db = mvcc.NewDB(opts)
+	return s
 }
 
 // open says that the schema is complete.
@@ -83,13 +90,19 @@ type TableOptions[K comparable, V any] struct {
 	DecodeKey func(b []byte) (K, error)
 	// Encode and Decode make bytes of a value, and back; both are given or none. What Encode leaves
 	// out is not there in the other processes, nor in this one once it has committed. Default: JSON. It
-	// refuses a value that is a string but no UTF-8, with a [*CodecError]; strings inside of a value get
-	// U+FFFD in place of what is no UTF-8, as package json has it: keep a []byte there.
+	// refuses a value with a string that is no UTF-8, of which package json would make another one, with
+	// a [*CodecError]: keep a []byte there.
 	Encode func(value V) ([]byte, error)
 	Decode func(b []byte) (V, error)
-	// Codec names the functions that are given. It must be the same in all processes, or Open refuses
-	// to go on with what is kept by another one. It must be given with them.
-	Codec string
+	// Codec names the functions that are given, and must be given with them. In Codecs are the names of
+	// others whose records they decode as well: "json" is that of tables without. Open refuses to go on
+	// with what may have been written by one that is not among these.
+	Codec  string
+	Codecs []string
+	// AnyShape has Open go on though values in the cluster have fields that V has not, or of other
+	// types. A record that this program writes loses the former; one with the latter may not be decoded,
+	// which ends the replica.
+	AnyShape bool
 	// Capacity presizes the local index, see [mvcc.TableOptions].
 	Capacity int
 
@@ -105,6 +118,16 @@ type Table[K comparable, V any] struct {
 	schema *Schema
 	key    keyCodec[K]
 	value  valueCodec[V]
+	opts   TableOptions[K, V]
+
+	indexes map[string]index
+	inClass string // see class
+	// kept are functions that return the name of an index whose keys for a record change when its value
+	// does; "" if they do not.
+	kept []func(key K, before, after V) (index string)
+
+	until    func(key K, value V) time.Time           // of Expire, or nil
+	onExpire func(tx mvcc.DBTx, key K, value V) error // or nil
 }
 
 // NewTable declares a table. opts may be nil. It panics if the schema was opened, if the name is
@@ -128,7 +151,7 @@ func newTable[K comparable, V any](
 	if opts != nil {
 		o = *opts
 	}
-	t := &Table[K, V]{schema: s, value: jsonCodec[V]()}
+	t := &Table[K, V]{schema: s, opts: o, value: jsonCodec[V](), indexes: map[string]index{}, inClass: classNone}
 	own := o.EncodeKey != nil || o.Encode != nil
 	switch {
 	case strings.Contains(name, "/"):
@@ -137,6 +160,8 @@ func newTable[K comparable, V any](
 		panic("etcd: " + call + ": one of TableOptions.EncodeKey and DecodeKey is nil, want both or none")
 	case (o.Encode == nil) != (o.Decode == nil):
 		panic("etcd: " + call + ": one of TableOptions.Encode and Decode is nil, want both or none")
+	case !own && len(o.Codecs) > 0:
+		panic("etcd: " + call + ": TableOptions.Codecs is given without functions that decode")
 	case own != (o.Codec != ""):
 		panic("etcd: " + call + ": TableOptions.Codec names the functions that are given, want both or none")
 	}
@@ -161,13 +186,24 @@ func newTable[K comparable, V any](
 }
 
 // NewIndex declares an index of a table, see [mvcc.NewIndex]. Each process makes it for itself. It is
-// read with [Table.In] or [Table.At]. A transaction that reads it, and every one that gives a record
-// an index key of a unique index, conflicts with all that write to the table meanwhile. Drop must not
-// be called.
+// read with [Table.In] or [Table.At]. A transaction that reads an index key, or gives it to a record
+// where the index is unique, conflicts with those that give it to a record, or take it away, and with
+// about one in 65,536 of those that do so with another one. That holds for keys of strings, integers,
+// bools, and arrays and structs of these, and among processes whose tables have the same indexes. In
+// other cases, and where it reads a range of the index, or very many index keys, it conflicts with all
+// that write to the table meanwhile. A commit that changes more index keys than fit into a request
+// conflicts with all that read any index key of the table.
+//
+// keys must return the same in all processes, for the value as it is once it was encoded and decoded:
+// an Update that finds otherwise returns a [*CodecError], and a replica that does fails with an
+// [*IndexError]. An index with another function has another name. Drop must not be called.
 func NewIndex[I, K comparable, V any](
 	t *Table[K, V], name string, keys func(key K, value V) []I, opts *mvcc.IndexOptions,
 ) (ix *mvcc.Index[I, K, V], err error) {
-	t.schema.declare("NewIndex", func() { ix, err = mvcc.NewIndex(t.m, name, keys, opts) })
+	t.schema.declare("NewIndex", func() {
+		ix, err = mvcc.NewIndex(t.m, name, keys, opts)
+		guardIndex(t, name, keys)
+	})
 	return ix, err
 }
 
@@ -175,8 +211,29 @@ func NewIndex[I, K comparable, V any](
 func NewOrderedIndex[I cmp.Ordered, K comparable, V any](
 	t *Table[K, V], name string, keys func(key K, value V) []I, opts *mvcc.IndexOptions,
 ) (ix *mvcc.Index[I, K, V], err error) {
-	t.schema.declare("NewOrderedIndex", func() { ix, err = mvcc.NewOrderedIndex(t.m, name, keys, opts) })
+	t.schema.declare("NewOrderedIndex", func() {
+		ix, err = mvcc.NewOrderedIndex(t.m, name, keys, opts)
+		guardIndex(t, name, keys)
+	})
 	return ix, err
+}
+
+// guardIndex has the table put guards for an index.
+func guardIndex[I, K comparable, V any](t *Table[K, V], name string, keys func(key K, value V) []I) {
+	t.indexes[name] = index{name, stableShape(reflect.TypeFor[I]())}
+	t.inClass = classOf(t.indexes)
+	t.kept = append(t.kept, func(key K, before, after V) string {
+		was, is := keys(key, before), keys(key, after)
+		if slices.Equal(was, is) {
+			return ""
+		}
+		for _, one := range slices.Concat(was, is) {
+			if !slices.Contains(was, one) || !slices.Contains(is, one) {
+				return name
+			}
+		}
+		return ""
+	})
 }
 
 // Name returns the name of the table.
@@ -209,8 +266,18 @@ func (t *Table[K, V]) Changes(c mvcc.DBCommit) []mvcc.Change[K, V] { return t.m.
 
 // A table is a [Table] without its types.
 type table interface {
-	// codec names how records are encoded.
+	// indexed returns the indexes, by their names, and class the class of the process for the table.
+	indexed() map[string]index
+	class() string
+	// expires reports whether records do, and expire deletes those that are due, until ctx ends.
+	expires() bool
+	expire(ctx context.Context, db *DB)
+	// codec names how records are encoded, and decodes how those are that can be decoded.
 	codec() string
+	decodes() []string
+	// ownValues reports whether values are encoded by a function that was given.
+	ownValues() bool
+	anyShape() bool
 	// reads calls visit with the encoded keys of a []mvcc.Change.
 	reads(changes any, visit func(i int, key []byte)) error
 	// span returns from where to where the encoded keys of a range are, the latter not included, and
@@ -218,6 +285,10 @@ type table interface {
 	span(r replicate.Range) (low, high []byte, ok bool)
 	// writes calls visit with the records of a []mvcc.Change; value is nil where one is deleted.
 	writes(changes any, visit func(key, value []byte, deleted bool)) error
+	// readAll reads all records that there are in a snapshot, each for itself, and encoded calls visit
+	// with them as reads has them.
+	readAll(tx mvcc.DBTx, s mvcc.DBSnapshot)
+	encoded(changes any, visit func(i int, key, value []byte)) error
 	// changed returns the first of some keys that were read, as reads has them, whose version has
 	// another epoch now.
 	changed(r replicate.DB, changes any, epochs []uint64) (key any)
@@ -227,7 +298,31 @@ type table interface {
 	versions(r replicate.DB) (map[string]uint64, error)
 }
 
-func (t *Table[K, V]) codec() string { return "keys: " + t.key.name + ", values: " + t.value.name }
+func (t *Table[K, V]) indexed() map[string]index { return t.indexes }
+func (t *Table[K, V]) class() string             { return t.inClass }
+
+func (t *Table[K, V]) codec() string { return codecOf(t.key.name, t.value.name) }
+
+func codecOf(keys, values string) string { return "keys: " + keys + ", values: " + values }
+
+func (t *Table[K, V]) decodes() (all []string) {
+	keys, values := []string{t.key.name}, []string{t.value.name}
+	if t.opts.EncodeKey != nil {
+		keys = append(keys, t.opts.Codecs...)
+	}
+	if t.ownValues() {
+		values = append(values, t.opts.Codecs...)
+	}
+	for _, k := range keys {
+		for _, v := range values {
+			all = append(all, codecOf(k, v))
+		}
+	}
+	return all
+}
+
+func (t *Table[K, V]) ownValues() bool { return t.opts.Encode != nil }
+func (t *Table[K, V]) anyShape() bool  { return t.opts.AnyShape }
 
 func (t *Table[K, V]) failed(key any, err error) error {
 	return &CodecError{Table: t.Name(), Name: fmt.Sprint(key), Err: err}
@@ -243,6 +338,31 @@ func (t *Table[K, V]) reads(changes any, visit func(i int, key []byte)) error {
 			return t.failed(c.Key, err)
 		}
 		visit(i, key)
+	}
+	return nil
+}
+
+func (t *Table[K, V]) readAll(tx mvcc.DBTx, s mvcc.DBSnapshot) {
+	in := t.m.In(tx)
+	for key := range t.m.At(s).All() {
+		in.Has(key)
+	}
+}
+
+func (t *Table[K, V]) encoded(changes any, visit func(i int, key, value []byte)) error {
+	if changes == nil {
+		return nil
+	}
+	for i, c := range changes.([]mvcc.Change[K, V]) {
+		key, err := t.key.encode(c.Key)
+		if err != nil {
+			return t.failed(c.Key, err)
+		}
+		value, err := t.value.encode(c.New)
+		if err != nil {
+			return t.failed(c.Key, err)
+		}
+		visit(i, key, value)
 	}
 	return nil
 }
@@ -289,11 +409,31 @@ func (t *Table[K, V]) writes(changes any, visit func(key, value []byte, deleted 
 		}
 		var value []byte
 		if c.Has {
-			if value, err = t.value.encode(c.New); err != nil {
+			if value, err = t.value.encode(c.New); err == nil {
+				err = t.keeps(c.Key, c.New, value)
+			}
+			if err != nil {
 				return t.failed(c.Key, err)
 			}
 		}
 		visit(key, value, !c.Has)
+	}
+	return nil
+}
+
+// keeps returns an error if a value has other index keys once it is decoded: I4.
+func (t *Table[K, V]) keeps(key K, value V, encoded []byte) error {
+	if len(t.kept) == 0 {
+		return nil
+	}
+	after, err := t.value.decode(encoded)
+	if err != nil {
+		return fmt.Errorf("what it is encoded as cannot be decoded: %w", err)
+	}
+	for _, differs := range t.kept {
+		if name := differs(key, value, after); name != "" {
+			return fmt.Errorf("index %q has other index keys for the value once it was encoded and decoded", name)
+		}
 	}
 	return nil
 }

@@ -31,12 +31,24 @@ import (
 // of [DB.Err]. After ctx has ended Update goes on for up
 // to [Config.ResolveTimeout] if it has to find out what has become of a request.
 func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
+	return db.UpdateNamed(ctx, "", fn)
+}
+
+// UpdateNamed is [DB.Update] with a name, which [mvcc.Options.Observe] and [mvcc.Options.Around] are told
+// of, if [NewSchema] was given them. Observe is told of each attempt: of one that others were in the
+// way of with a [*ConflictError], as far as that is known, and of one that was not answered with an
+// [ErrUnanswered]. A transaction that has read nothing is one attempt, however often it is sent.
+func (db *DB) UpdateNamed(ctx context.Context, name string, fn func(tx mvcc.DBTx) error) error {
 	if ctx == nil {
 		panic("etcd: Update: ctx is nil, want context.Background() or another one")
 	}
 	if fn == nil {
 		panic("etcd: Update: fn is nil")
 	}
+	return db.around(ctx, name, fn)
+}
+
+func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBTx) error) error {
 	turn := false
 	var last *replicate.Work
 	var lost losses
@@ -52,11 +64,13 @@ func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 		if attempt >= turnAfter && !turn {
 			turn = db.turn(ctx)
 		}
+		seen.begin()
 		w, err := db.hooks.Attempt(fn)
 		if err != nil {
 			return err
 		}
 		if w.Writes() == 0 {
+			seen.committed(w.Epoch)
 			committed(w.OnCommit, w.Epoch)
 			return nil
 		}
@@ -75,17 +89,21 @@ func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 				turn = false
 			}
 			db.figures.commits.Add(1)
+			seen.committed(o.rev)
 			_ = db.applied.wait(ctx, o.rev) // the commit stands
 			committed(w.OnCommit, o.rev)
 			return nil
 		}
 		lost.add(o)
 		last = w
+		if attempt+1 < db.cfg.MaxAttempts {
+			seen.lost(db, w, o)
+		}
 		if err := db.pause(ctx, attempt, o); err != nil {
 			return err
 		}
 	}
-	return db.giveUp(last, lost)
+	return db.giveUp(last, lost, db.cfg.MaxAttempts)
 }
 
 // losses are what has become of the attempts of a transaction.
@@ -103,19 +121,19 @@ func (l *losses) add(o outcome) {
 	}
 }
 
-// giveUp returns the error of a transaction that is given up.
-func (db *DB) giveUp(w *replicate.Work, lost losses) error {
+// giveUp returns the error of a transaction that is given up after some attempts.
+func (db *DB) giveUp(w *replicate.Work, lost losses, attempts int) error {
 	if !lost.conflict && lost.unanswered != nil {
-		return fmt.Errorf("%w, in %d attempts: %w", ErrUnanswered, db.cfg.MaxAttempts, lost.unanswered)
+		return fmt.Errorf("%w, in %d attempts: %w", ErrUnanswered, attempts, lost.unanswered)
 	}
-	e := &ConflictError{Attempts: db.cfg.MaxAttempts, Revision: lost.newest}
+	e := &ConflictError{Attempts: attempts, Revision: lost.newest}
 	for i := range w.Tables {
 		t := &w.Tables[i]
 		if key := db.schema.tables[t.Name].changed(db.hooks, t.Reads, t.Epochs); key != nil {
 			e.Table, e.Key = t.Name, key
 			return e
 		}
-		if t.All || len(t.Ranges) > 0 {
+		if t.All || len(t.Ranges)+len(t.Indexes) > 0 {
 			e.Table = t.Name
 		}
 	}

@@ -17,11 +17,14 @@ import (
 // it has said what it has read and written.
 
 func init() {
-	replicate.Of = func(db any) replicate.DB { return replicated{dbAt(db.(*DB)).root} }
+	replicate.Of = func(db any) replicate.DB { return replicated{db.(*DB), dbAt(db.(*DB)).root} }
 }
 
-// A replicated is the root of a database that is a replica.
-type replicated struct{ root *core }
+// A replicated is a database that is a replica, and its root.
+type replicated struct {
+	db   *DB
+	root *core
+}
 
 // Attempt calls fn, and returns what it has done.
 func (r replicated) Attempt(fn any) (w *replicate.Work, err error) {
@@ -66,7 +69,7 @@ func (st *txState) work(tx DBTx) *replicate.Work {
 		kept[i], cores[i] = st.writes[i], st.parts[st.writes[i].of].m
 	}
 	w.Kept = keptWrites{kept, cores}
-	b := workBuilder{w: w, at: map[*core]int{}}
+	b := newWorkBuilder(w)
 	for _, p := range st.parts {
 		b.read(p)
 	}
@@ -85,11 +88,19 @@ type keptWrites struct {
 
 // A workBuilder puts together what was done in each table.
 type workBuilder struct {
-	w      *replicate.Work
-	at     map[*core]int // of the tables
-	cores  []*core
-	reads  [][]dated[succession]
-	writes [][]dated[succession]
+	w       *replicate.Work
+	at      map[*core]int // of the tables
+	cores   []*core
+	reads   [][]dated[succession]
+	writes  [][]dated[succession]
+	indexes map[*core]builtIndex // by their own tables
+}
+
+// A builtIndex is an index in the work: that with a number of the table with a number.
+type builtIndex struct{ table, number int }
+
+func newWorkBuilder(w *replicate.Work) workBuilder {
+	return workBuilder{w: w, at: map[*core]int{}, indexes: map[*core]builtIndex{}}
 }
 
 // table returns the number of a table, which must have types.
@@ -110,18 +121,12 @@ func (b *workBuilder) read(p *part) {
 	if p.m.types == nil {
 		return // the root has no keys
 	}
-	st, all := p.st, p.scanned
+	st := p.st
 	if p.m.inner {
-		all = all || len(p.ranges) > 0
-		for i := range st.reads {
-			all = all || st.reads[i].of == p.number
-		}
-		if all || p.absences() > 0 {
-			b.w.Tables[b.table(p.m.indexOf())].All = true
-		}
+		b.readIndex(p)
 		return
 	}
-	if all || len(p.ranges) > 0 && !p.m.order.natural {
+	if p.scanned || len(p.ranges) > 0 && !p.m.order.natural {
 		b.w.Tables[b.table(p.m)].All = true
 	} else if len(p.ranges) > 0 {
 		b.ranges(p)
@@ -171,7 +176,9 @@ func (b *workBuilder) saw(m *core, v *chain.Node) {
 // write adds a write. A merge is a read of the key as well.
 func (b *workBuilder) write(tx DBTx, w *write, p *part) {
 	if p.m.inner {
-		return // it follows from what is written to the table
+		ix := b.index(p.m)
+		ix.Writes = append(ix.Writes, indexKeyOf(p.m, w.v.Key()))
+		return // the rest follows from what is written to the table
 	}
 	v := w.v
 	if w.merge != nil {
@@ -224,23 +231,6 @@ func (m *core) mergedOn(w *write, base *chain.Node) *chain.Node {
 	return v
 }
 
-// indexOf returns the table that an inner one is an index of.
-func (m *core) indexOf() *core {
-	of := dbAt(m.db)
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	for _, t := range of.tables {
-		if s := t.schema.Load(); s != nil {
-			for _, ix := range s.indexes {
-				if _, table, _, _ := ix.describe(); coreAt(table) == m {
-					return t
-				}
-			}
-		}
-	}
-	panic("mvcc: an index of a replica was dropped in the function of an Update")
-}
-
 // Renew returns what blind works do now, one after the other.
 func (r replicated) Renew(works []*replicate.Work) (w *replicate.Work, err error) {
 	st, gen := r.root.begin(LevelSerializable)
@@ -250,7 +240,7 @@ func (r replicated) Renew(works []*replicate.Work) (w *replicate.Work, err error
 		defer st.tooOld(gen, &err)
 	}
 	w = &replicate.Work{Epoch: uint64(st.epoch()), Blind: true}
-	b := workBuilder{w: w, at: map[*core]int{}}
+	b := newWorkBuilder(w)
 	type place struct {
 		m   *core
 		key any
@@ -299,3 +289,18 @@ func (r replicated) Renew(works []*replicate.Work) (w *replicate.Work, err error
 // errByHand is the error of a Commit in the function of an Update of a replica.
 var errByHand = fmt.Errorf("mvcc: a transaction of a replica cannot be committed by hand: " +
 	"return nil from the function of Update")
+
+// Described returns what a table is made of.
+func (r replicated) Described(name, codec string) any {
+	of := dbAt(r.db)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	table := of.tables[name].described()
+	setShape(&table, of.tables[name], codec)
+	return table
+}
+
+// Misfits says what of one table would be lost in another one.
+func (r replicated) Misfits(was, is any) error {
+	return was.(BackupTable).misfits(is.(BackupTable))
+}

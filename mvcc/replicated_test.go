@@ -84,7 +84,23 @@ func TestReplicaAttempt(t *testing.T) {
 			b.In(tx).Min()
 			return nil
 		}, []replicate.Table{{Name: "b", Ranges: []replicate.Range{{High: "y", Keys: 1}}}}, false},
-		"index": {func(tx DBTx) error { return all(byTen.Get(b.In(tx), 7)) }, []replicate.Table{{Name: "b", All: true}}, false},
+		"index key": {func(tx DBTx) error { return all(byTen.Get(b.In(tx), 7)) },
+			[]replicate.Table{{Name: "b", Indexes: []replicate.Index{{Name: "by ten", Reads: []any{7}}}}}, false},
+		"first of an index key": {func(tx DBTx) error {
+			byTen.First(b.In(tx), 7)
+			return nil
+		}, []replicate.Table{{Name: "b", Indexes: []replicate.Index{{Name: "by ten", Reads: []any{7}}}}}, false},
+		"all of an index": {func(tx DBTx) error {
+			for range byTen.Keys(b.In(tx), Range[int]{}) {
+			}
+			return nil
+		}, []replicate.Table{{Name: "b", All: true}}, false},
+		"enters and leaves": {func(tx DBTx) error {
+			b.In(tx).Set("y", 31)
+			return nil
+		}, []replicate.Table{{Name: "b", Reads: []Change[string, int]{{Key: "y", New: 12, Has: true}}, Epochs: []uint64{100},
+			Writes: []Change[string, int]{{Key: "y", New: 31, Has: true}}, Written: 1, Indexes: []replicate.Index{
+				{Name: "unique", Reads: []any{12, 31}, Writes: []any{12, 31}}, {Name: "by ten", Writes: []any{2, 1}}}}}, false},
 		"indexed": {func(tx DBTx) error {
 			b.In(tx).Set("y", 12) // its index keys stay
 			return nil

@@ -20,6 +20,13 @@ type DB interface {
 	// Skip says that the states of epochs above one, up to another, are not known, and will not be: so
 	// nobody reads as of them, or goes on from them. It is called before the clock gets to any of them.
 	Skip(above, to uint64)
+	// Indexed returns the index keys that records enter or leave in what a transaction has done so far,
+	// an mvcc.DBTx in the function of Attempt or Apply: only these, of the tables that have some.
+	Indexed(tx any) []Table
+	// Described returns what a table is made of for a codec, and Misfits a *mvcc.SchemaError if
+	// something of one table would be lost in another one: mvcc.BackupTables.
+	Described(table, codec string) any
+	Misfits(was, is any) error
 }
 
 // Of returns the database db, an *mvcc.DB, as a replica. Package mvcc sets it.
@@ -53,13 +60,26 @@ type Table struct {
 	// the version that was seen in Epochs, 0 if there was no value.
 	Reads  any
 	Epochs []uint64
-	// All says that more was read than these keys and the Ranges: everything, or an index.
+	// All says that more was read than these keys, the Ranges, and index keys: everything, or a range of
+	// an index.
 	All bool
+	// Indexes are those of which index keys were read, or that change.
+	Indexes []Index
 	// Ranges are of which all was read, of a table whose keys have the order of Go's operators.
 	Ranges []Range
 	// Writes is a []mvcc.Change of the table, or nil: Has is not set where a record is deleted.
 	Writes  any
 	Written int // the length of Writes
+}
+
+// An Index is what a transaction has done in one index of a table. Its index keys are boxed, and may be
+// there several times.
+type Index struct {
+	Name string
+	// Reads are the index keys of which it has read which records have them.
+	Reads []any
+	// Writes are those that records enter or leave.
+	Writes []any
 }
 
 // A Range is a range of keys, by boxed keys, which are nil where it has no end.

@@ -1,0 +1,328 @@
+package etcdtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A clock is ahead of the machine's by as much as a test says.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
+
+// A visit is what one process has of sessions, which expire at the time that is their value, and of how
+// many have, by their keys.
+type visit struct {
+	*process
+	clock    *clock
+	sessions *etcd.Table[string, int64]
+	gone     *etcd.Table[string, int]
+}
+
+// openVisit opens a replica whose records expire; before is called in the transaction of the expirer.
+func openVisit(t testing.TB, c *Cluster, prefix string, ahead, lease time.Duration,
+	before func(key string) error) *visit {
+	t.Helper()
+	s := etcd.NewSchema(nil)
+	v := &visit{clock: &clock{}, sessions: etcd.NewTable[string, int64](s, "sessions", nil),
+		gone: etcd.NewTable[string, int](s, "gone", nil)}
+	v.clock.set(ahead)
+	v.sessions.Expire(func(_ string, at int64) time.Time {
+		if at == 0 {
+			return time.Time{}
+		}
+		return time.UnixMilli(at)
+	})
+	v.sessions.OnExpire(func(tx mvcc.DBTx, key string, _ int64) error {
+		if before != nil {
+			if err := before(key); err != nil {
+				return err
+			}
+		}
+		v.gone.In(tx).Merge(key, func(n int, _ bool) int { return n + 1 })
+		return nil
+	})
+	v.process = open(t, c, prefix, func(cfg *etcd.Config) {
+		cfg.Schema, cfg.Lease, cfg.Now = s, lease, v.clock.now
+	})
+	return v
+}
+
+// begin commits a session that ends after a time, by the clock of the machine, or never.
+func (v *visit) begin(t testing.TB, key string, ends time.Duration) {
+	t.Helper()
+	require.NoError(t, v.Update(within(t), func(tx mvcc.DBTx) error {
+		v.sessions.In(tx).Set(key, time.Now().Add(ends).UnixMilli())
+		return nil
+	}))
+}
+
+// wait waits until a session has expired here, and says how often it has.
+func (v *visit) wait(t testing.TB, key string) int {
+	t.Helper()
+	for ctx := within(t); ; time.Sleep(time.Millisecond) {
+		_, there := v.sessions.Load(key)
+		if n, _ := v.gone.Load(key); n > 0 && !there {
+			return n
+		}
+		require.NoError(t, ctx.Err(), "%s does not expire", key)
+	}
+}
+
+// Records go when their time has come by the clock of the process that is elected, once, together with
+// what OnExpire writes, in all processes; those whose time has not come stay, and those that never
+// expire.
+func TestExpire(t *testing.T) {
+	t.Parallel()
+	const n = 60
+	c, prefix := shared(t), newPrefix()
+	p := openVisit(t, c, prefix, 0, time.Hour, nil)
+	q := openVisit(t, c, prefix, 0, time.Hour, nil)
+	for i := range n {
+		p.begin(t, fmt.Sprint("early", i), time.Duration(i)*time.Millisecond)
+	}
+	q.begin(t, "hour", time.Hour)
+	q.begin(t, "renewed", 0)
+	q.begin(t, "renewed", 3*time.Hour)
+	require.NoError(t, q.Update(within(t), func(tx mvcc.DBTx) error {
+		q.sessions.In(tx).Set("never", 0)
+		return nil
+	}))
+	for i := range n {
+		require.Equal(t, 1, q.wait(t, fmt.Sprint("early", i)))
+	}
+	for _, key := range []string{"hour", "never", "renewed"} {
+		_, there := q.sessions.Load(key)
+		require.True(t, there, key)
+	}
+	p.clock.set(2 * time.Hour)
+	q.clock.set(2 * time.Hour)
+	require.Equal(t, 1, q.wait(t, "hour"))
+	_, there := q.sessions.Load("renewed")
+	require.True(t, there)
+	renewed, _ := q.gone.Load("renewed") // it may have gone before it was renewed
+	require.Eventually(t, func() bool {  // it is counted when there is an answer
+		return p.Stats().Expired+q.Stats().Expired == uint64(n+1+renewed)
+	}, patience, time.Millisecond)
+	require.True(t, p.Stats().Expired == 0 || q.Stats().Expired == 0, "both were elected")
+}
+
+// A record that is renewed while the transaction that is to delete it is under way survives.
+func TestExpireRenewed(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	var renew atomic.Pointer[func()]
+	asked := atomic.Int64{}
+	p := openVisit(t, c, prefix, 0, time.Hour, func(key string) error {
+		if key == "x" && asked.Add(1) == 1 {
+			(*renew.Load())()
+		}
+		return nil
+	})
+	other := openVisit(t, c, prefix, 0, time.Hour, nil) // which is not elected
+	f := func() { other.begin(t, "x", time.Hour) }
+	renew.Store(&f)
+	other.begin(t, "x", 0)
+	other.begin(t, "after", 0)
+	require.Equal(t, 1, p.wait(t, "after"))
+	for ctx := within(t); asked.Load() == 0; time.Sleep(time.Millisecond) {
+		require.NoError(t, ctx.Err())
+	}
+	_, err := p.Sync(within(t))
+	require.NoError(t, err)
+	time.Sleep(500 * time.Millisecond) // a few more sweeps
+	_, there := p.sessions.Load("x")
+	require.True(t, there, "it was renewed, and has gone")
+	require.EqualValues(t, 1, asked.Load())
+	n, _ := p.gone.Load("x")
+	require.Zero(t, n)
+	require.Equal(t, 0, int(other.Stats().Expired))
+}
+
+// Two processes take themselves for elected, and their clocks are an hour apart: a record goes when its
+// time has come for the one that is ahead, once; and one that is renewed so that it has come for
+// neither survives.
+func TestExpirersHourApart(t *testing.T) {
+	t.Parallel()
+	const n = 40
+	c, prefix := shared(t), newPrefix()
+	slow := openVisit(t, c, prefix, 0, time.Hour, nil)
+	slow.begin(t, "elected", 0)
+	require.Equal(t, 1, slow.wait(t, "elected"))
+	require.Eventually(t, func() bool { return slow.Stats().Expired == 1 }, patience, time.Millisecond)
+	client, err := c.Client()
+	require.NoError(t, err)
+	defer client.Close()
+	deleted, err := client.Delete(within(t), prefix+"l/expiry/sessions")
+	require.NoError(t, err)
+	require.EqualValues(t, 1, deleted.Deleted) // slow does not know
+	fast := openVisit(t, c, prefix, time.Hour, time.Hour, nil)
+	slow.begin(t, "half an hour", 30*time.Minute)
+	require.Equal(t, 1, slow.wait(t, "half an hour"))
+	require.Eventually(t, func() bool { return fast.Stats().Expired == 1 }, patience, time.Millisecond)
+	slow.begin(t, "renewed", 0)
+	for range 20 {
+		slow.begin(t, "renewed", 2*time.Hour)
+	}
+	gone, _ := slow.gone.Load("renewed")
+	for i := range n { // due for both, at once
+		slow.begin(t, fmt.Sprint("both", i), -2*time.Hour)
+	}
+	for i := range n {
+		require.Equal(t, 1, slow.wait(t, fmt.Sprint("both", i)))
+	}
+	_, there := slow.sessions.Load("renewed")
+	require.True(t, there)
+	after, _ := slow.gone.Load("renewed")
+	require.Equal(t, gone, after)
+	t.Log("slow", slow.Stats().Expired, "fast", fast.Stats().Expired)
+	// What each has counted when it had its answer follows a little later.
+	require.Eventually(t, func() bool {
+		return slow.Stats().Expired+fast.Stats().Expired == uint64(2+n+gone)
+	}, patience, time.Millisecond)
+}
+
+// If the elected process is cut off for ever, or ends, another one goes on.
+func TestExpirerDies(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	p := openVisit(t, c, prefix, 0, 2*time.Second, nil)
+	p.begin(t, "first", 0)
+	p.wait(t, "first")
+	q := openVisit(t, c, prefix, 0, 2*time.Second, nil)
+	p.gate.set(true)
+	q.begin(t, "second", 0)
+	require.Equal(t, 1, q.wait(t, "second"))
+	require.Eventually(t, func() bool { return q.Stats().Expired == 1 }, patience, time.Millisecond)
+	r := openVisit(t, c, prefix, 0, 2*time.Second, nil)
+	require.NoError(t, q.Close())
+	r.begin(t, "third", 0)
+	require.Equal(t, 1, r.wait(t, "third"))
+}
+
+// A record for which OnExpire fails stays, with nothing of what that has written, and is tried again;
+// others go.
+func TestExpireRefused(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	var allowed atomic.Bool
+	p := openVisit(t, c, prefix, 0, time.Hour, func(key string) error {
+		switch {
+		case allowed.Load():
+			return nil
+		case key == "error":
+			return errors.New("mine")
+		case key == "panic":
+			panic("mine")
+		}
+		return nil
+	})
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		for _, key := range []string{"a", "error", "b", "panic", "c"} {
+			p.sessions.In(tx).Set(key, 1)
+		}
+		return nil
+	}))
+	for _, key := range []string{"a", "b", "c"} {
+		require.Equal(t, 1, p.wait(t, key))
+	}
+	require.Eventually(t, func() bool { return p.Stats().ExpireFailures >= 2 }, patience, time.Millisecond)
+	require.Equal(t, 2, p.sessions.Len())
+	require.Equal(t, 3, p.gone.Len())
+	allowed.Store(true)
+	for _, key := range []string{"error", "panic"} {
+		require.Equal(t, 1, p.wait(t, key))
+	}
+}
+
+// aged has slots that are not used for two seconds go.
+func aged(cfg *etcd.Config) {
+	cfg.RequestTimeout, cfg.ResolveTimeout, cfg.SlotAge = 200*time.Millisecond, 300*time.Millisecond, 2*time.Second
+	cfg.Lease = 2 * time.Second
+}
+
+// kept returns how many keys there are in etcd.
+func kept(t testing.TB, c *Cluster, prefix string) int {
+	client, err := c.Client()
+	require.NoError(t, err)
+	defer client.Close()
+	resp, err := client.Get(within(t), prefix, clientv3.WithPrefix())
+	require.NoError(t, err)
+	return len(resp.Kvs)
+}
+
+// The slots of a process that was killed, and those that a process that goes on has not used for long,
+// are deleted; that one takes others.
+func TestJanitor(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	p := open(t, c, prefix, aged)
+	client, err := c.Client()
+	require.NoError(t, err)
+	defer client.Close()
+	_, err = client.Put(within(t), prefix+"s/dead/1/2s", "commit 7")
+	require.NoError(t, err)
+	_, err = client.Put(within(t), prefix+"s/dead/2/1h0m0s", "commit 7") // whose process has another age
+	require.NoError(t, err)
+	for i := range 2 {
+		for ctx := within(t); ; time.Sleep(10 * time.Millisecond) { // the machine may be too busy
+			err := p.Update(ctx, func(tx mvcc.DBTx) error {
+				p.a.In(tx).Set("x", i)
+				return nil
+			})
+			if err == nil {
+				break
+			}
+			require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
+		}
+		require.NoError(t, p.Err())
+		for ctx := within(t); kept(t, c, prefix+"s/") != 1; time.Sleep(50 * time.Millisecond) {
+			require.NoError(t, ctx.Err())
+		}
+	}
+	require.NoError(t, p.Err())
+}
+
+// A process stands still in the midst of a commit, so long that its slot is deleted: it says that it does
+// not know, and goes on.
+func TestSlotGone(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	other := open(t, c, prefix, aged) // is the janitor
+	for ctx := within(t); kept(t, c, prefix+"l/janitor") == 0; time.Sleep(10 * time.Millisecond) {
+		require.NoError(t, ctx.Err())
+	}
+	p := open(t, c, prefix, aged)
+	p.set(t, p.a, "x", 1)
+	before := kept(t, c, prefix+"s/")
+	p.wire.once(func(context.Context, func(context.Context) error) error {
+		for ctx := within(t); kept(t, c, prefix+"s/") == before; time.Sleep(50 * time.Millisecond) {
+			if ctx.Err() != nil {
+				t.Error("the slot stays")
+				break
+			}
+		}
+		return errBroken
+	})
+	err := p.Update(within(t), func(tx mvcc.DBTx) error {
+		p.a.In(tx).Set("x", 2)
+		return nil
+	})
+	require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
+	require.NoError(t, p.Err())
+	require.NoError(t, other.Err())
+	v, _ := p.a.Load("x")
+	require.Equal(t, 1, v)
+}

@@ -1,0 +1,231 @@
+package etcdtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Values of three versions of a program: the second has a field more, in the third one that has another
+// type.
+type (
+	userOne   struct{ Name string }
+	userTwo   struct{ Name, Mail string }
+	userThree struct {
+		Name string
+		Mail int
+	}
+)
+
+// openUsers opens a replica of a program whose values are of type V.
+func openUsers[V any](
+	t testing.TB, c *Cluster, prefix string, opts *etcd.TableOptions[int, V], change func(*etcd.Config),
+) (*process, *etcd.Table[int, V], error) {
+	t.Helper()
+	s := etcd.NewSchema(nil)
+	users := etcd.NewTable(s, "users", opts)
+	p, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) {
+		cfg.Schema = s
+		if change != nil {
+			change(cfg)
+		}
+	})
+	if err == nil {
+		t.Cleanup(func() { _ = p.Close() })
+	}
+	return p, users, err
+}
+
+// A program that would lose a field, or has another type for it, is refused, with both sides; but not
+// as long as the one that has more says that others are to be opened beside it.
+func TestShapes(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	var log buffer
+	old, _, err := openUsers[userOne](t, c, prefix, nil, func(cfg *etcd.Config) {
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	require.NoError(t, err)
+	rolling := func(cfg *etcd.Config) { cfg.Rolling = true }
+	_, _, err = openUsers[userTwo](t, c, prefix, nil, rolling)
+	require.NoError(t, err)
+	_, _, err = openUsers[userOne](t, c, prefix, nil, nil) // the way back
+	require.NoError(t, err)
+	p, users, err := openUsers[userTwo](t, c, prefix, nil, nil) // from now on all have it
+	require.NoError(t, err)
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		users.In(tx).Set(1, userTwo{"a", "b"})
+		return nil
+	}))
+	_, err = old.Sync(within(t))
+	require.NoError(t, err)
+	require.Contains(t, log.String(), "the field Mail of the value is gone")
+	for range 2 {
+		_, _, err = openUsers[userOne](t, c, prefix, nil, nil)
+		var schema *etcd.SchemaError
+		require.ErrorAs(t, err, &schema)
+		require.Equal(t, []string{"users", "struct{Name string; Mail string}", "struct{Name string}"},
+			[]string{schema.Table, schema.Kept, schema.Want})
+		var types *mvcc.SchemaError
+		require.ErrorAs(t, err, &types)
+		require.Equal(t, []string{"the field Mail of the value is gone"}, types.Lost)
+		_, _, err = openUsers(t, c, prefix, &etcd.TableOptions[int, userOne]{AnyShape: true}, nil)
+		require.NoError(t, err)
+	}
+	_, _, err = openUsers[userThree](t, c, prefix, nil, nil)
+	require.ErrorContains(t, err, "was string, and is int")
+}
+
+// A program of a version that another one does not take is not opened beside it unnoticed: that one, or
+// this one, says so; and each goes back if it takes the other's version.
+func TestProgramVersions(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	tables := map[*process]*etcd.Table[int, userOne]{}
+	program := func(version int, takes ...int) (*process, error) {
+		p, users, err := openUsers[userOne](t, c, prefix, nil, func(cfg *etcd.Config) {
+			cfg.Version, cfg.Versions = version, takes
+		})
+		tables[p] = users
+		return p, err
+	}
+	refused := func(err error, saved, version int) {
+		t.Helper()
+		var v *mvcc.VersionError
+		require.ErrorAs(t, err, &v)
+		require.Equal(t, []int{saved, version}, []int{v.Saved, v.Version})
+	}
+	strict, err := program(1)
+	require.NoError(t, err)
+	old, err := program(1, 2)
+	require.NoError(t, err)
+	_, err = program(2)
+	refused(err, 1, 2)
+	require.NoError(t, strict.Err())
+	next, err := program(2, 1)
+	require.NoError(t, err)
+	select {
+	case <-strict.Failed():
+	case <-time.After(patience / 2):
+		require.Fail(t, "it was not noticed")
+	}
+	refused(strict.Err(), 2, 1)
+	_, err = program(1)
+	refused(err, 2, 1)
+	_, err = program(1, 2) // the way back
+	require.NoError(t, err)
+	_, err = program(1)
+	require.NoError(t, err)
+	for _, p := range []*process{old, next} {
+		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error { // it has seen what was said
+			tables[p].In(tx).Set(1, userOne{"ann"})
+			return nil
+		}))
+		require.NoError(t, p.Err())
+	}
+}
+
+// A table gets another encoding, of another type, while programs run: each step is a program that all
+// processes have before the next one is opened, and the way back is the same.
+//
+//  1. What is there: userOne, by a codec "one".
+//  2. userTwo, still encoded as "one", which decodes "two" as well.
+//  3. userTwo, encoded as "two", which still decodes "one".
+func TestRollingCodec(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	one := &etcd.TableOptions[int, userOne]{Codec: "one",
+		Encode: func(u userOne) ([]byte, error) { return []byte("one:" + u.Name), nil },
+		Decode: func(b []byte) (userOne, error) {
+			name, ok := strings.CutPrefix(string(b), "one:")
+			if !ok {
+				return userOne{}, fmt.Errorf("%q is not of codec one", b)
+			}
+			return userOne{name}, nil
+		}}
+	decode := func(b []byte) (u userTwo, err error) { // what is migrated as it is read
+		if name, ok := strings.CutPrefix(string(b), "one:"); ok {
+			return userTwo{name, name + "@example.com"}, nil
+		}
+		err = json.Unmarshal(b, &u)
+		return u, err
+	}
+	second := &etcd.TableOptions[int, userTwo]{Codec: "one", Codecs: []string{"two"}, Decode: decode,
+		Encode: func(u userTwo) ([]byte, error) {
+			if u.Mail != u.Name+"@example.com" {
+				return nil, fmt.Errorf("an address that codec one does not keep: %s", u.Mail)
+			}
+			return []byte("one:" + u.Name), nil
+		}}
+	third := &etcd.TableOptions[int, userTwo]{Codec: "two", Codecs: []string{"one"}, Decode: decode,
+		Encode: func(u userTwo) ([]byte, error) { return json.Marshal(u) }}
+	a, users, err := openUsers(t, c, prefix, one, nil)
+	require.NoError(t, err)
+	require.NoError(t, a.Update(within(t), func(tx mvcc.DBTx) error {
+		users.In(tx).Set(1, userOne{"ann"})
+		return nil
+	}))
+	set := func(p *process, users *etcd.Table[int, userTwo], key int, u userTwo) error {
+		return p.Update(within(t), func(tx mvcc.DBTx) error {
+			users.In(tx).Set(key, u)
+			return nil
+		})
+	}
+	b, two, err := openUsers(t, c, prefix, second, nil)
+	require.NoError(t, err)
+	v, _ := two.Load(1)
+	require.Equal(t, userTwo{"ann", "ann@example.com"}, v)
+	require.NoError(t, set(b, two, 2, userTwo{"bob", "bob@example.com"}))
+	_, err = a.Sync(within(t))
+	require.NoError(t, err)
+	old, _ := users.Load(2)
+	require.Equal(t, userOne{"bob"}, old) // beside the first
+	var codec *etcd.CodecError
+	require.ErrorAs(t, set(b, two, 3, userTwo{"cy", "other"}), &codec)
+	a, _, err = openUsers(t, c, prefix, one, nil) // the way back from the second
+	require.NoError(t, err)
+	require.NoError(t, a.Close())
+	d, three, err := openUsers(t, c, prefix, third, nil)
+	require.NoError(t, err)
+	require.NoError(t, set(d, three, 3, userTwo{"cy", "other"}))
+	_, err = b.Sync(within(t))
+	require.NoError(t, err)
+	v, _ = two.Load(3)
+	require.Equal(t, userTwo{"cy", "other"}, v)        // beside the second
+	_, two, err = openUsers(t, c, prefix, second, nil) // the way back from the third
+	require.NoError(t, err)
+	v, _ = two.Load(3)
+	require.Equal(t, userTwo{"cy", "other"}, v)
+	_, _, err = openUsers(t, c, prefix, one, nil) // there is no way back to the first any more
+	var schema *etcd.SchemaError
+	require.ErrorAs(t, err, &schema)
+	require.Equal(t, "keys: int, values: two", schema.Kept)
+}
+
+// A buffer may be written and read by several goroutines.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}

@@ -1,0 +1,212 @@
+package etcdtest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// saved returns what SaveReplica writes, and its revision.
+func saved(t testing.TB, p *process) ([]byte, uint64) {
+	t.Helper()
+	var b bytes.Buffer
+	rev, err := p.SaveReplica(within(t), &b)
+	require.NoError(t, err)
+	return b.Bytes(), rev
+}
+
+func from(file []byte, log io.Writer) func(*etcd.Config) {
+	return func(cfg *etcd.Config) {
+		cfg.Replica, cfg.Logger = bytes.NewReader(file), slog.New(slog.NewTextHandler(log, nil))
+	}
+}
+
+// records returns all of them.
+func records(p *process) map[string]int {
+	all := map[string]int{}
+	for key, v := range p.a.All() {
+		all["a/"+key] = v
+	}
+	for key, v := range p.b.All() {
+		all["b/"+key] = v
+	}
+	return all
+}
+
+// A replica that begins with what another one has written, while that went on, has what was committed
+// since, when it is open; with the revisions that the records were written at.
+func TestWarmStart(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	p := open(t, c, prefix, nil)
+	p.set(t, p.a, "x", 1)
+	for i := range 20 {
+		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+			for j := range 50 {
+				p.a.In(tx).Set(fmt.Sprint(i, "-", j), i)
+			}
+			p.b.In(tx).Set(fmt.Sprint(i), i)
+			return nil
+		}))
+	}
+	p.delete(t, p.a, "3-3")
+	p = open(t, c, prefix, nil) // which has loaded them
+	p.set(t, p.a, "x", 2)
+	var busy crew
+	next := 0
+	busy.Go(func() {
+		for !busy.over.Load() {
+			next++
+			p.set(t, p.b, "beside", next)
+		}
+	})
+	file, rev := saved(t, p)
+	busy.over.Store(true)
+	busy.Wait()
+	require.LessOrEqual(t, rev, p.Epoch())
+	p.set(t, p.a, "x", 3)
+	p.set(t, p.a, "new", 4)
+	p.delete(t, p.a, "4-4")
+	p.delete(t, p.b, "5")
+	var log buffer
+	r := open(t, c, prefix, from(file, &log))
+	require.Empty(t, log.String())
+	require.GreaterOrEqual(t, r.Stats().Warm, 1000+19)
+	require.Equal(t, records(p), records(r))
+	require.NoError(t, r.View(func(s mvcc.DBSnapshot) error {
+		for key := range r.byTen.Get(r.b.At(s), 7) {
+			v, _ := r.b.At(s).Get(key)
+			require.Equal(t, 7, v%10)
+		}
+		require.True(t, r.b.At(s).Has("17"))
+		_, _, ok := r.byTen.First(r.b.At(s), 7)
+		require.True(t, ok)
+		return nil
+	}))
+	runs := 0
+	require.NoError(t, r.Update(within(t), func(tx mvcc.DBTx) error {
+		runs++
+		for i := range 20 {
+			key := fmt.Sprint(i, "-", 0)
+			v, _ := r.a.In(tx).Get(key)
+			r.a.In(tx).Set(key, v+1)
+		}
+		r.b.In(tx).Get("7")
+		r.a.In(tx).Get("4-4")
+		return nil
+	}))
+	require.Equal(t, 1, runs)
+	again, _ := saved(t, r)
+	q := open(t, c, prefix, from(again, &log))
+	require.Empty(t, log.String())
+	require.Equal(t, records(r), records(q))
+	require.Equal(t, len(records(r)), q.Stats().Warm)
+}
+
+// What is damaged, of something else, or too old is not used, and the logger is told why; the replica has
+// what is in the cluster all the same.
+func TestWarmStartRefused(t *testing.T) {
+	t.Parallel()
+	c, prefix := start(t, 1, 0), newPrefix()
+	p := open(t, c, prefix, nil)
+	p.set(t, p.a, "x", 1)
+	file, _ := saved(t, p)
+	damaged := bytes.Clone(file)
+	damaged[len(damaged)/2] ^= 1
+	other := open(t, c, newPrefix(), nil)
+	other.set(t, other.a, "x", 2)
+	ofOther, _ := saved(t, other)
+	elsewhere := shared(t)
+	there := open(t, elsewhere, prefix, nil)
+	there.set(t, there.a, "x", 3)
+	ofElsewhere, _ := saved(t, there)
+	refuses := func(file []byte, why string) {
+		t.Helper()
+		var log buffer
+		q := open(t, c, prefix, from(file, &log))
+		require.Contains(t, log.String(), why)
+		require.Zero(t, q.Stats().Warm)
+		require.Equal(t, records(p), records(q))
+		require.NoError(t, q.Close())
+	}
+	refuses(nil, "not what SaveReplica writes")
+	refuses(file[:len(file)-1], "damaged")
+	refuses(damaged, "damaged")
+	refuses(ofOther, "it is of prefix")
+	refuses(ofElsewhere, "it is of prefix")
+	p.set(t, p.a, "x", 4)
+	client, err := c.Client()
+	require.NoError(t, err)
+	defer client.Close()
+	_, err = client.Compact(within(t), int64(p.Epoch()))
+	if !errors.Is(err, rpctypes.ErrCompacted) {
+		require.NoError(t, err)
+	}
+	refuses(file, "is compacted")
+}
+
+// A program with further fields does not begin with what one without them has written: it would miss them.
+func TestWarmStartOtherTypes(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	old, _, err := openUsers[userOne](t, c, prefix, nil, nil)
+	require.NoError(t, err)
+	p, users, err := openUsers[userTwo](t, c, prefix, nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		users.In(tx).Set(1, userTwo{"ann", "mail"})
+		return nil
+	}))
+	_, err = old.Sync(within(t))
+	require.NoError(t, err)
+	file, _ := saved(t, old)
+	var log buffer
+	q, users, err := openUsers[userTwo](t, c, prefix, nil, from(file, &log))
+	require.NoError(t, err)
+	require.Contains(t, log.String(), "has other types")
+	v, _ := users.Load(1)
+	require.Equal(t, userTwo{"ann", "mail"}, v)
+	require.Zero(t, q.Stats().Warm)
+}
+
+// What was written before the cluster was restored from a backup, with commits that are not there any
+// more, is not used, though the cluster has come further since.
+func TestWarmStartOtherHistory(t *testing.T) {
+	t.Parallel()
+	c, prefix := start(t, 1, 0), newPrefix()
+	p := open(t, c, prefix, nil)
+	p.set(t, p.a, "x", 1)
+	require.NoError(t, p.Close())
+	require.NoError(t, c.Kill(0))
+	backup := t.TempDir()
+	require.NoError(t, os.CopyFS(backup, os.DirFS(c.Dir(0))))
+	require.NoError(t, c.Run(0))
+	p = open(t, c, prefix, nil)
+	p.set(t, p.a, "x", 2)
+	p.set(t, p.a, "lost", 1)
+	file, rev := saved(t, p)
+	require.NoError(t, p.Close())
+	require.NoError(t, c.Kill(0))
+	require.NoError(t, os.RemoveAll(c.Dir(0)))
+	require.NoError(t, os.CopyFS(c.Dir(0), os.DirFS(backup)))
+	require.NoError(t, c.Run(0))
+	var log buffer
+	q := open(t, c, prefix, from(file, &log))
+	require.Contains(t, log.String(), "another history")
+	for q.set(t, q.a, "x", 3) <= rev {
+	}
+	var again buffer
+	r := open(t, c, prefix, from(file, &again))
+	require.Contains(t, again.String(), "another history")
+	require.Equal(t, map[string]int{"a/x": 3}, records(r))
+}

@@ -1,0 +1,261 @@
+package etcd
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Expire makes the records of the table expire, as [mvcc.Map.Expire] does: each is deleted when its
+// time has come, which until returns, for good if that is the zero time. A time that is given with the
+// write is a field of the value.
+//
+// One process of those that have called Expire for the table is elected, by a lease in etcd, and deletes
+// what is due, in transactions like those of [DB.Update]. So a record that is written anew meanwhile is
+// deleted only if the time of the new value has come as well, and none is deleted twice. What counts
+// is the clock of the process that deletes, [Config.Now], at the time of the transaction; and if two
+// take themselves for elected for a while, that which is ahead. A record can be read until it is
+// deleted, up to a second after its time by that clock, or later if much is due or etcd does not
+// answer. If the elected process dies another one goes on after at most 5/4 of [Config.Lease].
+//
+// until must return the same for the same record, in all processes: it must not ask for the time. It
+// must be quick, and not use the tables. If it panics in the elected process the program ends with
+// that. The elected process keeps a key and some 50 bytes for each record that expires. Watches are
+// told of a deletion, and not that the record has expired. Expire is called before Open, once.
+func (t *Table[K, V]) Expire(until func(key K, value V) time.Time) {
+	if until == nil {
+		panic("etcd: Expire: until is nil")
+	}
+	t.schema.declare("Expire", func() {
+		if t.until != nil {
+			panic("etcd: Expire: it was called before")
+		}
+		t.until = until
+	})
+}
+
+// OnExpire has fn called for each record that [Table.Expire] deletes, in the transaction that deletes
+// it: what fn writes through tx is committed together with the deletion, or not at all. fn finds the
+// record deleted already; if it sets the key again, with a later time, the record stays. It runs in the
+// elected process, and again after a conflict, or in a smaller transaction; what should happen once
+// goes to [mvcc.DBTx.OnCommit].
+//
+// A record for which fn returns an error, or panics, or whose transaction cannot be committed, stays:
+// [Config.Logger] is told at level Error, [Stats.ExpireFailures] counts it, and it is tried again
+// after a second, and then after twice as long each time, up to a minute. OnExpire is called before
+// Open, once.
+func (t *Table[K, V]) OnExpire(fn func(tx mvcc.DBTx, key K, value V) error) {
+	if fn == nil {
+		panic("etcd: OnExpire: fn is nil")
+	}
+	t.schema.declare("OnExpire", func() {
+		if t.onExpire != nil {
+			panic("etcd: OnExpire: it was called before")
+		}
+		t.onExpire = fn
+	})
+}
+
+func (t *Table[K, V]) expires() bool { return t.until != nil }
+
+// expire deletes what is due, until ctx ends.
+func (t *Table[K, V]) expire(ctx context.Context, db *DB) {
+	d := &dues[K, V]{t: t, db: db, noted: map[K]time.Time{}, tries: map[K]int{}}
+	var follower sync.WaitGroup
+	defer follower.Wait()
+	follower.Go(func() { _ = db.local.Follow(ctx, nil, d.begin, d.apply) }) // ends with ctx
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for ctx.Err() == nil {
+			keys := d.take(sweepKeys)
+			if len(keys) == 0 {
+				break
+			}
+			d.sweep(ctx, keys)
+		}
+	}
+}
+
+// How often the elected process looks for what is due, and how many records go in one transaction.
+const (
+	sweepEvery = 200 * time.Millisecond
+	sweepKeys  = 25
+)
+
+// A due is a note that a record is to be looked at at a time.
+type due[K comparable] struct {
+	at  time.Time
+	key K
+}
+
+// dues are the notes of the elected process. Each record that expires has one, of its time or an
+// earlier one, from when the process knows of it.
+type dues[K comparable, V any] struct {
+	t  *Table[K, V]
+	db *DB
+
+	mu    sync.Mutex
+	list  []due[K]        // a heap, also of notes that another one has taken the place of
+	noted map[K]time.Time // the times of those that count
+	tries map[K]int       // of records that could not be deleted
+}
+
+func (d *dues[K, V]) Len() int           { return len(d.list) }
+func (d *dues[K, V]) Less(i, j int) bool { return d.list[i].at.Before(d.list[j].at) }
+func (d *dues[K, V]) Swap(i, j int)      { d.list[i], d.list[j] = d.list[j], d.list[i] }
+func (d *dues[K, V]) Push(x any)         { d.list = append(d.list, x.(due[K])) }
+func (d *dues[K, V]) Pop() (x any) {
+	last := len(d.list) - 1
+	x, d.list = d.list[last], d.list[:last]
+	return x
+}
+
+// note notes a time for a record, unless it has an earlier one. The caller has locked mu.
+func (d *dues[K, V]) note(key K, at time.Time) {
+	if before, there := d.noted[key]; !there || at.Before(before) {
+		d.noted[key] = at
+		heap.Push(d, due[K]{at, key})
+	}
+}
+
+// begin and apply are those of [mvcc.DB.Follow].
+func (d *dues[K, V]) begin(s mvcc.DBSnapshot) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.list, d.noted = nil, map[K]time.Time{}
+	for key, v := range d.t.m.At(s).All() {
+		if at := d.t.until(key, v); !at.IsZero() {
+			d.note(key, at)
+		}
+	}
+	return nil
+}
+
+func (d *dues[K, V]) apply(c mvcc.DBCommit) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, change := range d.t.m.Changes(c) {
+		if delete(d.tries, change.Key); !change.Has {
+			delete(d.noted, change.Key)
+		} else if at := d.t.until(change.Key, change.New); !at.IsZero() {
+			d.note(change.Key, at)
+		}
+	}
+	return nil
+}
+
+// take returns the keys of some records whose notes are due, and drops these.
+func (d *dues[K, V]) take(most int) (keys []K) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for now := d.db.cfg.Now(); len(keys) < most && len(d.list) > 0 && !d.list[0].at.After(now); {
+		one := heap.Pop(d).(due[K])
+		if at, there := d.noted[one.key]; there && at.Equal(one.at) {
+			delete(d.noted, one.key)
+			keys = append(keys, one.key)
+		}
+	}
+	return keys
+}
+
+// later notes records for a time.
+func (d *dues[K, V]) later(notes []due[K]) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, n := range notes {
+		d.note(n.key, n.at)
+	}
+}
+
+// sweep deletes those of some records whose time has come. If they cannot be deleted together it tries
+// fewer.
+func (d *dues[K, V]) sweep(ctx context.Context, keys []K) {
+	var gone int
+	var notes []due[K]
+	err := d.update(ctx, func(tx mvcc.DBTx) error {
+		gone, notes = 0, nil
+		in, now, deleted := d.t.m.In(tx), d.db.cfg.Now(), keys[:0:0]
+		for _, key := range keys {
+			v, ok := in.Get(key)
+			if !ok {
+				continue
+			}
+			switch at := d.t.until(key, v); {
+			case at.IsZero():
+				continue
+			case at.After(now):
+				notes = append(notes, due[K]{at, key})
+				continue
+			}
+			in.Delete(key)
+			deleted = append(deleted, key)
+			if d.t.onExpire != nil {
+				if err := d.t.onExpire(tx, key, v); err != nil {
+					return err
+				}
+			}
+		}
+		for _, key := range deleted { // which OnExpire may have set again
+			if v, ok := in.Get(key); ok {
+				if at := d.t.until(key, v); !at.IsZero() {
+					notes = append(notes, due[K]{at, key})
+				}
+			} else {
+				gone++
+			}
+		}
+		return nil
+	})
+	switch {
+	case err == nil:
+		d.later(notes)
+		d.db.figures.expired.Add(uint64(gone))
+	case ctx.Err() != nil || d.db.Err() != nil: // who is elected next finds them
+	case len(keys) > 1:
+		d.sweep(ctx, keys[:len(keys)/2])
+		d.sweep(ctx, keys[len(keys)/2:])
+	default:
+		d.refused(keys[0], err)
+	}
+}
+
+// update is Update, in a goroutine that OnExpire may end.
+func (d *dues[K, V]) update(ctx context.Context, fn func(tx mvcc.DBTx) error) (err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = errors.New("the function of OnExpire has called runtime.Goexit")
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("a panic: %v\n%s", p, debug.Stack())
+			}
+		}()
+		err = d.db.update(ctx, nil, fn)
+	}()
+	<-done
+	return err
+}
+
+// refused notes that a record could not be deleted.
+func (d *dues[K, V]) refused(key K, err error) {
+	d.mu.Lock()
+	tries := d.tries[key]
+	d.tries[key] = tries + 1
+	d.note(key, d.db.cfg.Now().Add(min(time.Second<<min(tries, 10), time.Minute)))
+	d.mu.Unlock()
+	d.db.figures.unexpired.Add(1)
+	d.db.cfg.Logger.Error("etcd: a record stays although its time has come", "table", d.t.Name(), "key", key,
+		"tries", tries+1, "error", err)
+}

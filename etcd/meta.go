@@ -1,0 +1,171 @@
+package etcd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A meta says what is kept under a prefix.
+type meta struct {
+	Format  int                  `json:"format"`
+	Version int                  `json:"version,omitempty"` // Config.Version
+	Tables  map[string]metaTable `json:"tables"`
+}
+
+// A metaTable says what is kept of a table.
+type metaTable struct {
+	// Codecs are how records may be encoded: those that were written once are not written anew.
+	Codecs []string `json:"codecs"`
+	// Types are those of the records, of the program that has most in them.
+	Types mvcc.BackupTable `json:"types"`
+}
+
+const format = 2
+
+// parseMeta returns what is kept, or a *SchemaError.
+func parseMeta(kv *mvccpb.KeyValue) (m meta, err error) {
+	var only struct{ Format int }
+	if err := json.Unmarshal(kv.Value, &only); err == nil && only.Format == format {
+		if err := json.Unmarshal(kv.Value, &m); err == nil {
+			return m, nil
+		}
+	}
+	return m, &SchemaError{Kept: "format " + string(kv.Value), Want: fmt.Sprint("format ", format)}
+}
+
+// agree makes sure that what is kept is what the schema says, adds what is new, and makes the revision be
+// above the local clock, which has counted the indexes.
+func (db *DB) agree(ctx context.Context) error {
+	for {
+		resp, err := db.client.Get(ctx, db.keys.meta())
+		if err != nil {
+			return err
+		}
+		m, mod := meta{Format: format, Version: db.cfg.Version, Tables: map[string]metaTable{}}, int64(0)
+		if len(resp.Kvs) > 0 {
+			mod = resp.Kvs[0].ModRevision
+			if m, err = parseMeta(resp.Kvs[0]); err != nil {
+				return err
+			}
+		}
+		if err := db.accepts(m); err != nil {
+			return err
+		}
+		news := db.add(&m)
+		if !news && mod > 0 && uint64(resp.Header.Revision) > db.local.Epoch()+1 {
+			return nil
+		}
+		text, err := json.Marshal(m)
+		if err != nil {
+			return err
+		}
+		// Whether it was applied shows in the next round.
+		if _, err = db.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(db.keys.meta()), "=", mod)).
+			Then(clientv3.OpPut(db.keys.meta(), string(text))).Commit(); err != nil {
+			return err
+		}
+	}
+}
+
+// accepts returns a *SchemaError if the program cannot go on with what is kept: it cannot decode it, or
+// would lose something of it.
+func (db *DB) accepts(m meta) error {
+	if err := db.acceptsVersion(m); err != nil {
+		return err
+	}
+	for name, t := range db.schema.tables {
+		kept, there := m.Tables[name]
+		if !there {
+			continue
+		}
+		for _, codec := range kept.Codecs {
+			if !slices.Contains(t.decodes(), codec) {
+				return &SchemaError{Table: name, Kept: codec, Want: t.codec()}
+			}
+		}
+		if err := db.loses(name, t, kept); err != nil && !t.anyShape() {
+			return err
+		}
+	}
+	return nil
+}
+
+// acceptsVersion returns a *SchemaError if the program does not take the version of what is kept.
+func (db *DB) acceptsVersion(m meta) error {
+	if m.Version == db.cfg.Version || slices.Contains(db.cfg.Versions, m.Version) {
+		return nil
+	}
+	return &SchemaError{Kept: fmt.Sprint("version ", m.Version),
+		Want: fmt.Sprintf("Config.Version %d, or one of Versions, %d", db.cfg.Version, db.cfg.Versions),
+		Err:  &mvcc.VersionError{Saved: m.Version, Version: db.cfg.Version, Versions: db.cfg.Versions}}
+}
+
+// loses returns a *SchemaError if something of what is kept of a table is not in the types of the
+// program. That is known of tables without functions of their own.
+func (db *DB) loses(name string, t table, kept metaTable) error {
+	if t.ownValues() || kept.Types.ValueShape.IsZero() {
+		return nil
+	}
+	is := db.hooks.Described(name, "json").(mvcc.BackupTable)
+	was := kept.Types
+	was.KeyShape = is.KeyShape // the codec says what keys are
+	err := db.hooks.Misfits(was, is)
+	if err == nil {
+		return nil
+	}
+	return &SchemaError{Table: name, Kept: was.ValueShape.String(), Want: is.ValueShape.String(), Err: err}
+}
+
+// add adds what the program has, and reports whether something is new.
+func (db *DB) add(m *meta) (news bool) {
+	if m.Version != db.cfg.Version && !db.cfg.Rolling {
+		m.Version, news = db.cfg.Version, true
+	}
+	for name, t := range db.schema.tables {
+		kept, there := m.Tables[name]
+		if !slices.Contains(kept.Codecs, t.codec()) {
+			kept.Codecs, news = append(kept.Codecs, t.codec()), true
+		}
+		is := db.hooks.Described(name, "json").(mvcc.BackupTable)
+		is.ID = 0
+		if t.ownValues() {
+			is.KeyShape, is.ValueShape = mvcc.Shape{}, mvcc.Shape{}
+		}
+		unknown := t.ownValues() && !kept.Types.ValueShape.IsZero() // whether it loses something
+		if !there || !db.cfg.Rolling && !unknown && db.loses(name, t, kept) == nil {
+			news = news || !sameTypes(kept.Types, is)
+			kept.Types = is
+		}
+		m.Tables[name] = kept
+	}
+	return news
+}
+
+func sameTypes(a, b mvcc.BackupTable) bool {
+	x, err := json.Marshal(a)
+	y, other := json.Marshal(b)
+	return err == nil && other == nil && string(x) == string(y)
+}
+
+// metaChanged looks at what another program has said that is kept.
+func (db *DB) metaChanged(kv *mvccpb.KeyValue) error {
+	m, err := parseMeta(kv)
+	if err != nil {
+		return err
+	}
+	if err := db.acceptsVersion(m); err != nil {
+		return err
+	}
+	if err := db.accepts(m); err != nil {
+		db.cfg.Logger.Warn("etcd: a program was opened that keeps more than this one: what this one writes "+
+			"loses it", "prefix", db.cfg.Prefix, "error", err)
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package etcd
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/replicate"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// An observation is an Update that [mvcc.Options.Observe] is told of. A nil one is told of nothing.
+type observation struct {
+	tell     func(mvcc.Attempt)
+	now      mvcc.Attempt
+	since    time.Time // the end of the attempt before, or the call
+	running  bool
+	finished bool
+}
+
+// observed is update, with Options.Observe told of it.
+func (db *DB) observed(ctx context.Context, name string, fn func(tx mvcc.DBTx) error) (err error) {
+	if db.schema.observe == nil {
+		return db.update(ctx, nil, fn)
+	}
+	o := &observation{tell: db.schema.observe, since: time.Now()}
+	o.now.Context, o.now.Name = ctx, name
+	defer func() {
+		if !o.finished { // it has panicked, or the goroutine ends
+			o.now.Panicked = o.now.Epoch == 0
+			o.end(nil, true)
+		}
+	}()
+	err = db.update(ctx, o, fn)
+	o.end(err, true)
+	return err
+}
+
+// around is observed, in a call of Options.Around.
+func (db *DB) around(ctx context.Context, name string, fn func(tx mvcc.DBTx) error) (err error) {
+	if db.schema.around == nil {
+		return db.observed(ctx, name, fn)
+	}
+	const running, done, over = 1, 2, 3
+	var state atomic.Int32
+	db.schema.around(ctx, name, "", func(ctx context.Context) {
+		if !state.CompareAndSwap(0, running) {
+			panic("etcd: Options.Around: run is called twice, or after Around has returned")
+		}
+		if ctx == nil {
+			panic("etcd: Options.Around: run: ctx is nil")
+		}
+		err = db.observed(ctx, name, fn)
+		state.Store(done)
+	})
+	switch state.Swap(over) {
+	case 0:
+		panic("etcd: Options.Around has returned, and has not called run")
+	case running:
+		panic("etcd: Options.Around has returned before run has, or has recovered its panic")
+	}
+	return err
+}
+
+// begin says that an attempt begins.
+func (o *observation) begin() {
+	if o == nil {
+		return
+	}
+	now := time.Now()
+	o.running = true
+	o.now.Number++
+	o.now.Began, o.now.Waited = now, now.Sub(o.since)
+}
+
+// committed says at which revision.
+func (o *observation) committed(rev uint64) {
+	if o != nil {
+		o.now.Epoch = rev
+	}
+}
+
+// lost says that an attempt has come to nothing, and that there will be another one.
+func (o *observation) lost(db *DB, w *replicate.Work, one outcome) {
+	if o == nil {
+		return
+	}
+	var l losses
+	l.add(one)
+	o.end(db.giveUp(w, l, o.now.Number), false)
+}
+
+// end says that an attempt, or the Update, has ended.
+func (o *observation) end(err error, last bool) {
+	now := time.Now()
+	if o.running {
+		o.now.Took = now.Sub(o.now.Began)
+	} else { // it has given up while it waited
+		o.now.Began, o.now.Waited, o.now.Took = now, now.Sub(o.since), 0
+	}
+	o.now.Err, o.now.Last = err, last
+	o.since, o.running, o.finished = now, false, last
+	o.tell(o.now)
+}
