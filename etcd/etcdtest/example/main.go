@@ -108,7 +108,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	cluster, err := etcdtest.Start(ctx, 3, dir, 0)
+	cluster, err := etcdtest.Start(ctx, 3, dir, etcdtest.Options{})
 	if err != nil {
 		return err
 	}
