@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -151,13 +152,17 @@ func Start(ctx context.Context, n int, dir string, o Options) (*Cluster, error) 
 
 func memberName(i int) string { return fmt.Sprint("m", i) }
 
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// freePort returns an address at which nobody listens. It is below those that the system gives to
+// others, which might take it while a member is down.
+func freePort() (address string, err error) {
+	const low, high = 10_000, 32_000
+	for range 100 {
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", low+rand.IntN(high-low))); err == nil {
+			return "http://" + l.Addr().String(), l.Close()
+		}
 	}
-	defer l.Close()
-	return "http://" + l.Addr().String(), nil
+	return "", err
 }
 
 // Wait waits until all members answer.

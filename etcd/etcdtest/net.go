@@ -65,6 +65,23 @@ func (n *Net) Part(a int, from ...int) {
 	})
 }
 
+// Break ends the connections of a client. What they have not brought is lost.
+func (n *Net) Break(client int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.open {
+		if c, ok := c.(*end); ok && c.of == client {
+			_ = c.Close()
+		}
+	}
+}
+
+// An end is one of the two ends of a connection of a client.
+type end struct {
+	net.Conn
+	of int
+}
+
 // Heal ends all cuts.
 func (n *Net) Heal() { n.change(func() { clear(n.cuts) }) }
 
@@ -199,6 +216,7 @@ func (n *Net) join(from net.Conn, address string, l *link) {
 		_ = from.Close()
 		return
 	}
+	from, to = &end{from, l.from}, &end{to, l.from}
 	if n.keep(from) != nil || n.keep(to) != nil {
 		n.forget(from, to)
 		return

@@ -1,8 +1,10 @@
 // Command etcdbench is mvccbench with three more engines: etcd, the tables of module etcd, which are
 // kept in an etcd cluster; and, to compare, etcd-raw and etcd-stm, the same by etcd's own client. It
-// has the same commands and flags:
+// has the same commands and flags, but for verify, which checks module etcd while members, clients
+// and networks fail:
 //
 //	go run -C etcd/etcdtest ./cmd/etcdbench run --workload transfer --keys 1000
+//	go run -C etcd/etcdtest ./cmd/etcdbench verify --duration 10m
 //
 // At the end of a run each record is read once for the checks: with many, that takes longer than the
 // measurement.
@@ -17,12 +19,12 @@ import (
 	"io"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/etcd/etcdtest"
+	"github.com/mvccmap/mvccmap/etcd/etcdtest/nemesis"
 	"github.com/mvccmap/mvccmap/internal/cli"
 )
 
 func main() {
-	etcdtest.Main() // does not return in a member
+	nemesis.Main() // does not return in a member or client
 	cli.Main(run)
 }
 
@@ -32,6 +34,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Name:    "etcdbench",
 		Engines: append(engines(c), bench.Engines()...),
 		Flags:   &c.flags,
+		Commands: []cli.Command{{
+			Name: "verify",
+			Help: "Check module etcd while members, clients and networks fail.",
+			Args: &verifyCmd{cluster: c},
+			Examples: []cli.Example{{What: "As a soak", Args: "verify --duration 1h"},
+				{What: "One fault", Args: "verify --fault leader-killed --round 1m"}},
+		}},
 	}, args, stdout, stderr)
 	if err := c.stop(); err != nil {
 		fmt.Fprintln(stderr, "etcdbench: stopping the members:", err)

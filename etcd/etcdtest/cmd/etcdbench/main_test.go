@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/etcd/etcdtest"
+	"github.com/mvccmap/mvccmap/etcd/etcdtest/nemesis"
 	"github.com/mvccmap/mvccmap/internal/cli"
 )
 
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		os.Args = append(os.Args, strings.Fields(args)...)
 		main()
 	}
-	etcdtest.Main()
+	nemesis.Main()
 	os.Exit(m.Run())
 }
 
@@ -60,9 +60,13 @@ func TestEngines(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for args, says := range map[string]string{
-		"list engines":         "",
-		"run --engine no-such": "etcd-stm",
-		"run --max-txn-ops -1": "--max-txn-ops",
+		"list engines":           "",
+		"run --engine no-such":   "etcd-stm",
+		"run --max-txn-ops -1":   "--max-txn-ops",
+		"verify --fault no-such": "leader-killed",
+		"verify --endpoints x":   "--endpoints",
+		"verify --round 0s":      "--round",
+		"verify --engine mvcc":   "etcd",
 	} {
 		stdout, stderr, code := call(t, args)
 		if says == "" {
@@ -75,25 +79,47 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// verify counts what it has checked.
+func TestVerify(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	stdout, stderr, code := call(t, "verify --fault none,client-killed --duration 1ms --round 1s --seed 7")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "seed 7\n")
+	require.Regexp(t, `(?m)^client-killed +1 +[1-9]`, stdout)
+	require.Regexp(t, `[1-9]\d* transactions checked in .* from seed 7: nothing was violated`, stdout)
+	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 // Ctrl-C ends a run, and the members with it; a second one does so at once.
 func TestInterrupted(t *testing.T) {
-	for _, times := range []int{1, 2} {
+	for _, c := range []struct {
+		args  string
+		times int
+	}{
+		{"run --engine etcd --workload transfer --keys 100 --threads 2 --duration 60s --http off", 1},
+		{"run --engine etcd --workload transfer --keys 100 --threads 2 --duration 60s --http off", 2},
+		{"verify --fault leader-killed --round 60s", 1},
+		{"verify --fault leader-stopped --round 60s", 2},
+	} {
 		dir := t.TempDir()
 		self, err := os.Executable()
 		require.NoError(t, err)
 		cmd := exec.Command(self)
-		cmd.Env = append(os.Environ(), "TMPDIR="+dir,
-			program+"=run --engine etcd --workload transfer --keys 100 --threads 2 --duration 60s --http off")
+		cmd.Env = append(os.Environ(), "TMPDIR="+dir, program+"="+c.args)
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
 		require.NoError(t, cmd.Start())
 		folders := func() int {
 			found, err := filepath.Glob(filepath.Join(dir, "etcdbench*", "m*", "member"))
 			require.NoError(t, err)
-			return len(found)
+			more, err := filepath.Glob(filepath.Join(dir, "nemesis*", "members", "m*", "member"))
+			require.NoError(t, err)
+			return len(found) + len(more)
 		}
 		require.Eventually(t, func() bool { return folders() == 3 }, time.Minute, 10*time.Millisecond)
-		for range times {
+		for range c.times {
 			require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 			time.Sleep(50 * time.Millisecond) // signals of one kind that come together are one
 		}
