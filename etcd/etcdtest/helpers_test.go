@@ -136,12 +136,13 @@ type gate struct {
 	mu    sync.Mutex
 	shut  bool
 	conns map[net.Conn]bool
+	dials int
 }
 
 func (g *gate) dial(ctx context.Context, addr string) (net.Conn, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.shut {
+	if g.dials++; g.shut {
 		return nil, errors.New("the gate is shut")
 	}
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)

@@ -2,6 +2,7 @@ package etcdtest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,4 +31,22 @@ func TestSnapshotAtBesideResync(t *testing.T) {
 	require.NoError(t, p.WaitFor(within(t), second))
 	_, err = p.SnapshotAt(second)
 	require.ErrorIs(t, err, mvcc.ErrEpochGone)
+}
+
+// A process that is cut off tries again and again, without longer and longer pauses: gRPC would come to
+// the ninth attempt after more than a minute, and then wait for two.
+func TestConnectsAgain(t *testing.T) {
+	t.Parallel()
+	c, prefix := start(t, 1, 0), newPrefix()
+	p := open(t, c, prefix, nil)
+	p.gate.set(true)
+	dials := func() int {
+		p.gate.mu.Lock()
+		defer p.gate.mu.Unlock()
+		return p.gate.dials
+	}
+	first := dials()
+	require.Eventually(t, func() bool { return dials() >= first+9 }, 50*time.Second, 10*time.Millisecond)
+	p.gate.set(false)
+	p.set(t, p.a, "x", 1)
 }
