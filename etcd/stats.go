@@ -13,6 +13,12 @@ type figures struct {
 
 	behind  atomic.Uint64                      // that the last heartbeat has found
 	rewatch atomic.Pointer[context.CancelFunc] // ends the watch
+	// whole says that the next watch asks for its answers in one piece. A server that cuts them into
+	// pieces looks at all that a piece has already for each event that it adds: with events of 100
+	// bytes that takes it a minute for a thousand large commits, and no piece is of use without the
+	// rest. In one piece they may be larger than the client takes, or the server's memory. So a watch
+	// that stands still begins anew in the other way.
+	whole atomic.Bool
 }
 
 // Stats are figures of a replica.

@@ -1,6 +1,7 @@
 package etcdtest
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -49,4 +50,29 @@ func TestConnectsAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return dials() >= first+9 }, 50*time.Second, 10*time.Millisecond)
 	p.gate.set(false)
 	p.set(t, p.a, "x", 1)
+}
+
+// A process that was cut off during many commits of many small records catches up: by a watch in pieces
+// the server needs longer than the heartbeat waits.
+func TestCatchesUp(t *testing.T) {
+	t.Parallel()
+	c, prefix := start(t, 1, 0), newPrefix()
+	p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
+	p.gate.set(true)
+	var last uint64
+	const commits, each = 1000, 120
+	for i := range commits {
+		require.NoError(t, q.Update(within(t), func(tx mvcc.DBTx) error {
+			for j := range each {
+				q.a.In(tx).Set(fmt.Sprint("a key that is as long as those of programs are ", i*each+j), i)
+			}
+			tx.OnCommit(func(at uint64) { last = at })
+			return nil
+		}))
+	}
+	p.gate.set(false)
+	require.NoError(t, p.WaitFor(within(t), last))
+	require.Equal(t, commits*each, p.a.Len())
+	require.Zero(t, p.Stats().Resyncs)
+	t.Logf("%+v", p.Stats())
 }
