@@ -1,6 +1,7 @@
 package etcdtest
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -71,7 +72,9 @@ func TestCatchesUp(t *testing.T) {
 		}))
 	}
 	p.gate.set(false)
-	require.NoError(t, p.WaitFor(within(t), last))
+	ctx, cancel := context.WithTimeout(within(t), time.Minute)
+	defer cancel()
+	require.NoError(t, p.WaitFor(ctx, last))
 	require.Equal(t, commits*each, p.a.Len())
 	require.Zero(t, p.Stats().Resyncs)
 	t.Logf("%+v", p.Stats())

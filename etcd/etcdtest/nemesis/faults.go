@@ -43,6 +43,8 @@ func single() []Fault {
 			make: func(r *round) error { return r.minority() }},
 		{Name: "answers-lost", Doc: "What a client sends arrives, and its answers do not", client: true,
 			make: func(r *round) error { return r.loseAnswers() }},
+		{Name: "requests-late", Doc: "What a client sends to one member comes late", client: true,
+			make: func(r *round) error { return r.delayRequests() }},
 		{Name: "client-killed", Doc: "A client gets a SIGKILL amid its commits", client: true,
 			make: func(r *round) error { return r.killClient() }},
 		{Name: "compacted", Doc: "A client is cut off, and the history is compacted meanwhile", client: true,
@@ -250,6 +252,13 @@ func (r *round) loseAnswers() error {
 		r.net.Heal()
 	}()
 	return r.wait(r.between(100*time.Millisecond, 3*time.Second))
+}
+
+func (r *round) delayRequests() error {
+	r.net.Cut(-1-r.rand.IntN(clients), r.rand.IntN(members))
+	defer r.net.Heal()
+	// Requests are given up after two seconds, and what has become of them is found out.
+	return r.wait(r.between(time.Second, 5*time.Second))
 }
 
 func (r *round) killClient() error {

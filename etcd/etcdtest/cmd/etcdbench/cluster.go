@@ -86,6 +86,8 @@ type place struct {
 	cluster *cluster
 	client  *clientv3.Client
 	prefix  string
+	// endpoints are those of replicas, if they are not those of client.
+	endpoints []string
 }
 
 func (c *cluster) place() (*place, error) {
@@ -93,7 +95,7 @@ func (c *cluster) place() (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &place{c, client, "etcdbench/" + rand.Text() + "/"}, nil
+	return &place{cluster: c, client: client, prefix: "etcdbench/" + rand.Text() + "/"}, nil
 }
 
 // clear deletes what is there.

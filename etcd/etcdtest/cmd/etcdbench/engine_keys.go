@@ -309,20 +309,27 @@ type stmSession[V any] struct{ keysSession[V] }
 // atomically runs fn until it has committed.
 func (s *stmSession[V]) atomically(fn func(tx concurrency.STM) error) error {
 	attempts := 0
+	err := atomically(s.ctx, s.at.client, func(tx concurrency.STM) error {
+		if err := over(&s.Limits, attempts); err != nil {
+			return err
+		}
+		attempts++
+		s.Tries++
+		return fn(tx)
+	})
+	if err == nil {
+		s.Commits++
+	}
+	return err
+}
+
+// atomically runs a transaction of package concurrency. It begins again after an error that says that
+// a member is behind: its reads after the first one ask any member for the revision of that (etcd
+// issue 11963).
+func atomically(ctx context.Context, client *clientv3.Client, fn func(tx concurrency.STM) error) error {
 	for {
-		_, err := concurrency.NewSTM(s.at.client, func(tx concurrency.STM) error {
-			if err := over(&s.Limits, attempts); err != nil {
-				return err
-			}
-			attempts++
-			s.Tries++
-			return fn(tx)
-		}, concurrency.WithAbortContext(s.ctx))
-		switch {
-		case err == nil:
-			s.Commits++
-			return nil
-		case !errors.Is(err, rpctypes.ErrFutureRev): // which may be a fault of etcd's: issue 11963
+		_, err := concurrency.NewSTM(client, fn, concurrency.WithAbortContext(ctx))
+		if !errors.Is(err, rpctypes.ErrFutureRev) {
 			return err
 		}
 	}

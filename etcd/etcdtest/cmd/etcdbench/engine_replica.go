@@ -35,9 +35,13 @@ func openReplica[V any](at *place, ordered bool, attempts int) (*replica[V], err
 	r.numbers, _ = any(r.table).(*etcd.Table[string, uint64])
 	ctx, cancel := context.WithTimeout(at.cluster.ctx, patience)
 	defer cancel()
+	endpoints := at.endpoints
+	if endpoints == nil {
+		endpoints = at.client.Endpoints()
+	}
 	var err error
 	r.db, err = etcd.Open(ctx, etcd.Config{Prefix: at.prefix, Schema: s, MaxAttempts: attempts,
-		MaxTxnOps: int(at.cluster.MaxTxnOps), Client: clientv3.Config{Endpoints: at.client.Endpoints()}})
+		MaxTxnOps: int(at.cluster.MaxTxnOps), Client: clientv3.Config{Endpoints: endpoints}})
 	return r, err
 }
 

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 		os.Args = append(os.Args, strings.Fields(args)...)
 		main()
 	}
+	jobMain()
 	nemesis.Main()
 	os.Exit(m.Run())
 }
@@ -66,6 +67,8 @@ func TestUsage(t *testing.T) {
 		"verify --fault no-such": "leader-killed",
 		"verify --endpoints x":   "--endpoints",
 		"verify --round 0s":      "--round",
+		"figures --only no-such": "transfer",
+		"figures --records 0":    "--records",
 		"verify --engine mvcc":   "etcd",
 	} {
 		stdout, stderr, code := call(t, args)
@@ -90,6 +93,17 @@ func TestVerify(t *testing.T) {
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// Each figure is measured, and stands in the table.
+func TestFigures(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	stdout, stderr, code := call(t, "figures --duration 100ms --records 1000")
+	require.Zero(t, code, stderr)
+	for _, says := range []string{"transfer, p50", "Update, p99", "Load, busy", "64 writers", "one counter",
+		"Sync", "lag", "applied", "leader killed", "1000 records"} {
+		require.Contains(t, stdout, says)
+	}
 }
 
 // Ctrl-C ends a run, and the members with it; a second one does so at once.
