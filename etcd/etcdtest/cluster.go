@@ -40,6 +40,9 @@ type Options struct {
 	// Sync has members keep everything on disk before they answer, as etcd does. Otherwise they are
 	// for processes that are killed, and not for machines that lose power.
 	Sync bool
+	// Server is the path of a program etcd, of another version maybe, that is run. By default the
+	// members are what this module requires.
+	Server string
 	// Net, if not nil, is between the members.
 	Net *Net `json:"-"`
 }
@@ -217,20 +220,11 @@ func (c *Cluster) Client() (*clientv3.Client, error) {
 
 // Run runs a member, which must not be running.
 func (c *Cluster) Run(i int) error {
-	text, err := json.Marshal(c.specs[i])
+	cmd, err := c.specs[i].command()
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), environment+"="+string(text))
 	cmd.Stderr = os.Stderr
-	if _, err := cmd.StdinPipe(); err != nil { // which ends with this program
-		return err
-	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -238,6 +232,58 @@ func (c *Cluster) Run(i int) error {
 	defer c.mu.Unlock()
 	c.runs[i] = cmd
 	return nil
+}
+
+// command returns what runs the member.
+func (s *spec) command() (*exec.Cmd, error) {
+	if s.Server != "" {
+		cmd := exec.Command(s.Server, s.args()...)
+		alone(cmd)
+		return cmd, nil
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), environment+"="+string(text))
+	_, err = cmd.StdinPipe() // which ends with this program
+	return cmd, err
+}
+
+// args returns the flags of etcd.
+func (s *spec) args() []string {
+	args := []string{"--name", s.Name, "--data-dir", s.Dir, "--log-level", "panic",
+		"--listen-client-urls", s.Client, "--advertise-client-urls", s.Client,
+		"--listen-peer-urls", s.Peer, "--initial-advertise-peer-urls", s.Advertise,
+		"--initial-cluster", s.Cluster}
+	if !s.Sync {
+		args = append(args, "--unsafe-no-fsync")
+	}
+	if s.Quota > 0 {
+		args = append(args, "--quota-backend-bytes", fmt.Sprint(s.Quota))
+	}
+	if s.MaxTxnOps > 0 {
+		args = append(args, "--max-txn-ops", fmt.Sprint(s.MaxTxnOps))
+	}
+	if s.Joins {
+		args = append(args, "--initial-cluster-state", "existing")
+	}
+	return args
+}
+
+// Replace kills a member and runs it by another program, see [Options.Server], with the data that it
+// has.
+func (c *Cluster) Replace(i int, server string) error {
+	if err := c.Kill(i); err != nil {
+		return err
+	}
+	c.specs[i].Server = server
+	return c.Run(i)
 }
 
 // Kill kills a member, by SIGKILL where there are signals. A second call does nothing.

@@ -230,7 +230,7 @@ func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err erro
 	defer func() { err = errors.Join(err, os.RemoveAll(r.dir)) }()
 	began, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	options := etcdtest.Options{Net: r.net, Quota: f.quota}
+	options := etcdtest.Options{Net: r.net, Quota: f.quota, Server: cfg.Server}
 	if r.cluster, err = etcdtest.Start(began, members, filepath.Join(r.dir, "members"), options); err != nil {
 		return o, err
 	}

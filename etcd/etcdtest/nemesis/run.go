@@ -25,6 +25,7 @@ type RoundConfig struct {
 	Fault    string
 	Seed     uint64 // of random choices; the same seed is not the same schedule
 	Duration time.Duration
+	Server   string // see [etcdtest.Options]
 }
 
 // String names the round.
@@ -62,7 +63,8 @@ type Config struct {
 	Seed     uint64   // of the first round; those after it count on
 	Duration time.Duration
 	// Round is how long faults are made in one round. Default: 10 seconds.
-	Round time.Duration
+	Round  time.Duration
+	Server string // see [etcdtest.Options]
 	// Dir is where data lies meanwhile. Default: that for temporary files.
 	Dir string
 	// Start and Done, if not nil, are called with each round.
@@ -85,7 +87,7 @@ func Run(ctx context.Context, cfg Config) error {
 			r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		}
 		c := RoundConfig{Fault: order[n%len(names)], Seed: cfg.Seed + uint64(n),
-			Duration: cmp.Or(cfg.Round, 10*time.Second)}
+			Duration: cmp.Or(cfg.Round, 10*time.Second), Server: cfg.Server}
 		if cfg.Start != nil {
 			cfg.Start(c)
 		}

@@ -18,6 +18,7 @@ import (
 type flags struct {
 	Endpoints []string `help:"Use the cluster that has these addresses, and write under a prefix of its own there. By default three members are started on this machine." placeholder:"URL" group:"Cluster"`
 	Sync      bool     `help:"Have the members that are started keep everything on disk before they answer." group:"Cluster"`
+	Server    string   `help:"Run this program etcd, of another version maybe, as members." placeholder:"FILE" group:"Cluster"`
 	MaxTxnOps uint     `name:"max-txn-ops" help:"What --max-txn-ops of the members is; 0 is what etcd has, 128." default:"2048" placeholder:"N" group:"Cluster"`
 }
 
@@ -50,7 +51,7 @@ func (c *cluster) start() (*clientv3.Client, error) {
 		if c.dir, err = os.MkdirTemp("", "etcdbench"); err != nil {
 			return nil, err
 		}
-		if c.own, err = etcdtest.Start(ctx, 3, c.dir, etcdtest.Options{Quota: 8 << 30, Sync: c.Sync,
+		if c.own, err = etcdtest.Start(ctx, 3, c.dir, etcdtest.Options{Quota: 8 << 30, Sync: c.Sync, Server: c.Server,
 			MaxTxnOps: c.MaxTxnOps}); err != nil {
 			return nil, err
 		}

@@ -104,7 +104,7 @@ func (c *verifyCmd) Run(e *cli.Env) error {
 	at := func() time.Duration { return time.Since(began).Round(time.Second) }
 	all := map[string]*totals{}
 	err := nemesis.Run(e.Context(), nemesis.Config{Faults: c.Fault, Seed: seed, Duration: c.Duration,
-		Round: c.Round,
+		Round: c.Round, Server: c.cluster.Server,
 		Start: func(r nemesis.RoundConfig) { said("[%v/%v] %v", at(), c.Duration, r) },
 		Done: func(o nemesis.Outcome) {
 			if all[o.Fault] == nil {
