@@ -149,7 +149,7 @@ func runClient(text string) error {
 	long, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if _, err := r.Sync(long); err != nil {
-		return fmt.Errorf("Sync at the end: %w", err)
+		return fmt.Errorf("at the end: Sync: %w", err)
 	}
 	f := &final{Stats: r.Stats(), Views: c.views.Load(), Stalled: c.stalled.Load(),
 		Longest: time.Duration(c.longest.Load())}

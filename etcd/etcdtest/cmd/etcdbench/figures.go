@@ -156,7 +156,6 @@ func perSecond(v float64) string {
 	}
 	return brief.Count(int(v)) + "/s"
 }
-func count(v float64) string { return fmt.Sprintf("%.0f", v) }
 
 // turns is how often things that are compared take turns.
 const turns = 4
