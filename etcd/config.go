@@ -41,7 +41,9 @@ type Config struct {
 
 	// RequestTimeout is how long to wait for the answer to one request, and ResolveTimeout how long
 	// Update tries to find out what has become of one that was not answered, before it returns
-	// [ErrOutcomeUnknown]. Default: 5 seconds, and 15 seconds.
+	// [ErrOutcomeUnknown]. A request that the leader had when it died is never answered, so RequestTimeout
+	// is for how long nothing may be committed then: it should be somewhat more than an election takes,
+	// and than commits do when much is going on. Default: 2 seconds, and 15 seconds.
 	RequestTimeout time.Duration
 	ResolveTimeout time.Duration
 
@@ -88,7 +90,7 @@ func (c Config) withDefaults() (Config, error) {
 		at   *time.Duration
 		def  time.Duration
 	}{
-		{"RequestTimeout", &c.RequestTimeout, 5 * time.Second},
+		{"RequestTimeout", &c.RequestTimeout, 2 * time.Second},
 		{"ResolveTimeout", &c.ResolveTimeout, 15 * time.Second},
 		{"Heartbeat", &c.Heartbeat, 5 * time.Second},
 		{"Client.DialKeepAliveTime", &c.Client.DialKeepAliveTime, 10 * time.Second},
