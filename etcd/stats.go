@@ -58,8 +58,9 @@ func (db *DB) Stats() Stats {
 
 // Values returns the figures of [DB.Stats] for monitoring. Give this method to Config.Values of package
 // profiling, to [prom.WithValues], or to Values of module otel. The metrics begin with mvccmap_etcd_.
-func (db *DB) Values() []prom.Value {
-	s := db.Stats()
+func (db *DB) Values() []prom.Value { return db.Stats().values() }
+
+func (s Stats) values() []prom.Value {
 	one := func(metric, chart, name, help string, v uint64) prom.Value {
 		return prom.Value{Metric: "mvccmap_etcd_" + metric, Chart: chart, Name: name, Help: help,
 			Value: float64(v)}
