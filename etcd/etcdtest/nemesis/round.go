@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -231,7 +230,7 @@ func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err erro
 	began, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	options := etcdtest.Options{Net: r.net, Quota: f.quota, Server: cfg.Server}
-	if r.cluster, err = etcdtest.Start(began, members, filepath.Join(r.dir, "members"), options); err != nil {
+	if r.cluster, err = etcdtest.Start(began, members, r.dir, options); err != nil {
 		return o, err
 	}
 	defer func() { err = errors.Join(err, r.cluster.Stop()) }()

@@ -203,7 +203,7 @@ func (f *figures) lag() error {
 
 // apply measures how fast a replica catches up.
 func (f *figures) apply() error {
-	const records = 200_000
+	records := min(200_000, f.Records)
 	r, err := f.numbers()
 	if err != nil {
 		return err

@@ -98,10 +98,10 @@ func TestVerify(t *testing.T) {
 // Each figure is measured, and stands in the table.
 func TestFigures(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	stdout, stderr, code := call(t, "figures --duration 100ms --records 1000")
+	stdout, stderr, code := call(t, "figures --duration 100ms --records 10000")
 	require.Zero(t, code, stderr)
 	for _, says := range []string{"transfer, p50", "Update, p99", "Load, busy", "64 writers", "one counter",
-		"Sync", "lag", "applied", "leader killed", "1000 records"} {
+		"Sync", "lag", "applied", "leader killed", "10000 records"} {
 		require.Contains(t, stdout, says)
 	}
 }
@@ -128,7 +128,7 @@ func TestInterrupted(t *testing.T) {
 		folders := func() int {
 			found, err := filepath.Glob(filepath.Join(dir, "etcdbench*", "m*", "member"))
 			require.NoError(t, err)
-			more, err := filepath.Glob(filepath.Join(dir, "nemesis*", "members", "m*", "member"))
+			more, err := filepath.Glob(filepath.Join(dir, "nemesis*", "m*", "member"))
 			require.NoError(t, err)
 			return len(found) + len(more)
 		}
