@@ -9,14 +9,17 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 )
 
 // Config configures [Open]. Every field that is zero means the default, but for Schema, Prefix and
 // the endpoints of Client, which must be given.
 type Config struct {
 	// Client says where etcd is, and by which certificates and user: see [clientv3.Config]. Where it
-	// does not say otherwise the connection is probed every 10 seconds, and the client logs nothing:
-	// what it would log are errors that it returns, or tries again.
+	// does not say otherwise the connection is probed every 10 seconds; one that is broken is tried
+	// again after 2 seconds at the latest; and the client logs nothing: what it would log are errors
+	// that it returns, or tries again.
 	Client clientv3.Config
 
 	// Prefix is what the names of all keys in etcd begin with. It ends with a slash. Nobody else may
@@ -58,7 +61,9 @@ type Config struct {
 
 	// RequestTimeout is how long to wait for the answer to one request, and ResolveTimeout how long
 	// Update tries to find out what has become of one that was not answered, before it returns
-	// [ErrOutcomeUnknown]. Default: 5 seconds, and 15 seconds.
+	// [ErrOutcomeUnknown]. A request that the leader had when it died is never answered, so RequestTimeout
+	// is for how long nothing may be committed then: it should be somewhat more than an election takes,
+	// and than commits do when much is going on. Default: 2 seconds, and 15 seconds.
 	RequestTimeout time.Duration
 	ResolveTimeout time.Duration
 
@@ -119,7 +124,7 @@ func (c Config) withDefaults() (Config, error) {
 		at   *time.Duration
 		def  time.Duration
 	}{
-		{"RequestTimeout", &c.RequestTimeout, 5 * time.Second},
+		{"RequestTimeout", &c.RequestTimeout, 2 * time.Second},
 		{"ResolveTimeout", &c.ResolveTimeout, 15 * time.Second},
 		{"Heartbeat", &c.Heartbeat, 5 * time.Second},
 		{"Lease", &c.Lease, 10 * time.Second},
@@ -140,6 +145,13 @@ func (c Config) withDefaults() (Config, error) {
 			*send = min(*send, most) // the client wants that
 		}
 	}
+	// By itself gRPC waits for up to two minutes, so that a process that was cut off for that long is
+	// cut off for as long again.
+	c.Client.DialOptions = append([]grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+		Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+			MaxDelay: 2 * time.Second},
+		MinConnectTimeout: 5 * time.Second,
+	})}, c.Client.DialOptions...)
 	if c.Client.Logger == nil {
 		c.Client.Logger = zap.NewNop()
 	}

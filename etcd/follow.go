@@ -55,8 +55,11 @@ func (db *DB) watchOnce() error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(db.ctx))
 	defer cancel()
 	db.figures.rewatch.Store(&cancel)
-	watch := db.client.Watch(ctx, db.cfg.Prefix, clientv3.WithPrefix(),
-		clientv3.WithRev(int64(db.applied.now())+1), clientv3.WithFragment())
+	opts := []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(int64(db.applied.now()) + 1)}
+	if !db.figures.whole.Load() {
+		opts = append(opts, clientv3.WithFragment())
+	}
+	watch := db.client.Watch(ctx, db.cfg.Prefix, opts...)
 	checked := uint64(0)
 	for {
 		select {

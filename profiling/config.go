@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/mvcc"
+	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
 // Values that zero fields of a [Config] stand for.
@@ -61,6 +62,12 @@ type Config struct {
 	// few charts: [mvcc.DB.Sources] gives such names.
 	Maps map[string]func() mvcc.Stats
 
+	// Values has functions that return further figures, by name: those of a replica of module etcd,
+	// say. The dashboard draws them, and /metrics has them with the label "of". Each is called once at
+	// the start, then once a second and for each request for /metrics, and returns the same figures
+	// each time, in the same order.
+	Values map[string]func() []prom.Value
+
 	// Data has the databases, by name, whose tables, indexes, watches and oldest readers the page
 	// /debug/pprof/data/ shows. They are kept reachable, and need not be in Maps.
 	Data map[string]*mvcc.DB
@@ -98,8 +105,8 @@ type Config struct {
 	// for clients to which the other pages are open.
 	Health func() error
 
-	// Metrics answers requests for /metrics. If it is nil, that is
-	// [prom.Handler] of Maps and of the operations that an [Op] counts. It is
+	// Metrics answers requests for /metrics. If it is nil, that is [prom.WithValues] of Maps, of the
+	// operations that an [Op] counts, and of Values. It is
 	// behind the same guard as the rest: Prometheus sends the Token as
 	// "authorization" of the scrape configuration.
 	Metrics http.Handler

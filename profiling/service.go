@@ -59,9 +59,13 @@ func Handler(cfg Config) *Service {
 		}
 		groups = append(groups, draw(name, cfg.Maps[name]))
 	}
+	cfg.Values = named(cfg.Values)
+	for _, name := range slices.Sorted(maps.Keys(cfg.Values)) {
+		groups = append(groups, valueCharts(name, cfg.Values[name]))
+	}
 	s.sampler = charts.New(groups)
 	if cfg.Metrics == nil {
-		s.cfg.Metrics = prom.Handler(cfg.Maps, s.operations.exported)
+		s.cfg.Metrics = prom.WithValues(cfg.Maps, s.operations.exported, cfg.Values)
 	}
 	phase := func() string { return s.phase().Label }
 	s.captures = capture.Captures{
@@ -162,9 +166,9 @@ func (s *Service) Close() error {
 }
 
 // named returns the sources by names that are UTF-8, as JSON and links need them.
-func named(sources map[string]func() mvcc.Stats) map[string]func() mvcc.Stats {
+func named[F any](sources map[string]F) map[string]F {
 	var names brief.Names
-	list := map[string]func() mvcc.Stats{}
+	list := map[string]F{}
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		list[names.Valid(name)] = sources[name]
 	}

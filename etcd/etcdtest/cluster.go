@@ -1,19 +1,23 @@
 package etcdtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
@@ -22,7 +26,25 @@ import (
 // A spec is what a member has to know. It is given to the process in its environment.
 type spec struct {
 	Name, Dir, Client, Peer, Cluster string
-	Quota                            int64
+	// Advertise is how other members reach Peer.
+	Advertise string
+	// Joins says that the member is new to a cluster that there is.
+	Joins bool
+	Options
+}
+
+// Options say what the members of a cluster are like. Zero fields mean the defaults of etcd.
+type Options struct {
+	Quota     int64 // --quota-backend-bytes
+	MaxTxnOps uint  // --max-txn-ops
+	// Sync has members keep everything on disk before they answer, as etcd does. Otherwise they are
+	// for processes that are killed, and not for machines that lose power.
+	Sync bool
+	// Server is the path of a program etcd, of another version maybe, that is run. By default the
+	// members are what this module requires.
+	Server string
+	// Net, if not nil, is between the members.
+	Net *Net `json:"-"`
 }
 
 const environment = "MVCCMAP_ETCDTEST_MEMBER"
@@ -44,13 +66,22 @@ func run(text string) error {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return err
 	}
-	go func() { // it does not survive the program that has started it
+	signal.Ignore(os.Interrupt) // a terminal sends it to all; the program says when it ends
+	go func() {                 // it does not survive the program that has started it
 		_, _ = os.Stdin.Read(make([]byte, 1))
+		_ = os.RemoveAll(s.Dir)
+		_ = os.Remove(filepath.Dir(s.Dir)) // the last one does it
 		os.Exit(0)
 	}()
 	cfg := embed.NewConfig()
-	cfg.Name, cfg.Dir, cfg.LogLevel, cfg.UnsafeNoFsync = s.Name, s.Dir, "panic", true
+	cfg.Name, cfg.Dir, cfg.LogLevel, cfg.UnsafeNoFsync = s.Name, s.Dir, "panic", !s.Sync
 	cfg.QuotaBackendBytes = s.Quota
+	if s.MaxTxnOps > 0 {
+		cfg.MaxTxnOps = s.MaxTxnOps
+	}
+	if s.Joins {
+		cfg.ClusterState = embed.ClusterStateFlagExisting
+	}
 	client, err := url.Parse(s.Client)
 	if err != nil {
 		return err
@@ -60,7 +91,11 @@ func run(text string) error {
 		return err
 	}
 	cfg.ListenClientUrls, cfg.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
-	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{*peer}, []url.URL{*peer}
+	advertise, err := url.Parse(s.Advertise)
+	if err != nil {
+		return err
+	}
+	cfg.ListenPeerUrls, cfg.AdvertisePeerUrls = []url.URL{*peer}, []url.URL{*advertise}
 	cfg.InitialCluster = s.Cluster
 	e, err := embed.StartEtcd(cfg)
 	if err != nil {
@@ -69,8 +104,7 @@ func run(text string) error {
 	return <-e.Err()
 }
 
-// A Cluster is members that run on this machine, without fsync: it is for processes that are killed,
-// and not for machines that lose power.
+// A Cluster is members that run on this machine.
 type Cluster struct {
 	specs []spec
 	mu    sync.Mutex
@@ -78,8 +112,8 @@ type Cluster struct {
 }
 
 // Start starts a cluster of n members, with their data in folders of dir, and waits until it
-// answers. quota is --quota-backend-bytes, 0 for the default.
-func Start(ctx context.Context, n int, dir string, quota int64) (*Cluster, error) {
+// answers. The folders go with the cluster if the program ends without [Cluster.Stop].
+func Start(ctx context.Context, n int, dir string, o Options) (*Cluster, error) {
 	c := &Cluster{runs: make([]*exec.Cmd, n)}
 	var all []string
 	for i := range n {
@@ -91,10 +125,16 @@ func Start(ctx context.Context, n int, dir string, quota int64) (*Cluster, error
 		if err != nil {
 			return nil, err
 		}
-		name := fmt.Sprint("m", i)
-		all = append(all, name+"="+peer)
+		advertise := peer
+		if o.Net != nil {
+			if advertise, err = o.Net.member(i, peer); err != nil {
+				return nil, err
+			}
+		}
+		name := memberName(i)
+		all = append(all, name+"="+advertise)
 		c.specs = append(c.specs, spec{Name: name, Dir: filepath.Join(dir, name), Client: client, Peer: peer,
-			Quota: quota})
+			Advertise: advertise, Options: o})
 	}
 	for i := range c.specs {
 		c.specs[i].Cluster = strings.Join(all, ",")
@@ -102,23 +142,34 @@ func Start(ctx context.Context, n int, dir string, quota int64) (*Cluster, error
 			return nil, errors.Join(err, c.Stop())
 		}
 	}
-	if err := c.wait(ctx); err != nil {
+	if err := c.Wait(ctx); err != nil {
 		return nil, errors.Join(err, c.Stop())
+	}
+	if o.Net != nil {
+		if err := o.Net.learn(ctx, c); err != nil {
+			return nil, errors.Join(err, c.Stop())
+		}
 	}
 	return c, nil
 }
 
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+func memberName(i int) string { return fmt.Sprint("m", i) }
+
+// freePort returns an address at which nobody listens. It is below those that the system gives to
+// others, which might take it while a member is down.
+func freePort() (address string, err error) {
+	const low, high = 10_000, 32_000
+	for range 100 {
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", low+rand.IntN(high-low))); err == nil {
+			return "http://" + l.Addr().String(), l.Close()
+		}
 	}
-	defer l.Close()
-	return "http://" + l.Addr().String(), nil
+	return "", err
 }
 
-// wait waits until all members answer.
-func (c *Cluster) wait(ctx context.Context) error {
+// Wait waits until all members answer.
+func (c *Cluster) Wait(ctx context.Context) error {
 	client, err := c.Client()
 	if err != nil {
 		return err
@@ -169,20 +220,11 @@ func (c *Cluster) Client() (*clientv3.Client, error) {
 
 // Run runs a member, which must not be running.
 func (c *Cluster) Run(i int) error {
-	text, err := json.Marshal(c.specs[i])
+	cmd, err := c.specs[i].command()
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), environment+"="+string(text))
 	cmd.Stderr = os.Stderr
-	if _, err := cmd.StdinPipe(); err != nil { // which ends with this program
-		return err
-	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -190,6 +232,58 @@ func (c *Cluster) Run(i int) error {
 	defer c.mu.Unlock()
 	c.runs[i] = cmd
 	return nil
+}
+
+// command returns what runs the member.
+func (s *spec) command() (*exec.Cmd, error) {
+	if s.Server != "" {
+		cmd := exec.Command(s.Server, s.args()...)
+		alone(cmd)
+		return cmd, nil
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), environment+"="+string(text))
+	_, err = cmd.StdinPipe() // which ends with this program
+	return cmd, err
+}
+
+// args returns the flags of etcd.
+func (s *spec) args() []string {
+	args := []string{"--name", s.Name, "--data-dir", s.Dir, "--log-level", "panic",
+		"--listen-client-urls", s.Client, "--advertise-client-urls", s.Client,
+		"--listen-peer-urls", s.Peer, "--initial-advertise-peer-urls", s.Advertise,
+		"--initial-cluster", s.Cluster}
+	if !s.Sync {
+		args = append(args, "--unsafe-no-fsync")
+	}
+	if s.Quota > 0 {
+		args = append(args, "--quota-backend-bytes", fmt.Sprint(s.Quota))
+	}
+	if s.MaxTxnOps > 0 {
+		args = append(args, "--max-txn-ops", fmt.Sprint(s.MaxTxnOps))
+	}
+	if s.Joins {
+		args = append(args, "--initial-cluster-state", "existing")
+	}
+	return args
+}
+
+// Replace kills a member and runs it by another program, see [Options.Server], with the data that it
+// has.
+func (c *Cluster) Replace(i int, server string) error {
+	if err := c.Kill(i); err != nil {
+		return err
+	}
+	c.specs[i].Server = server
+	return c.Run(i)
 }
 
 // Kill kills a member, by SIGKILL where there are signals. A second call does nothing.
@@ -230,4 +324,80 @@ func (c *Cluster) Stop() (err error) {
 		err = errors.Join(err, c.Kill(i))
 	}
 	return err
+}
+
+// Renew takes a member, which was killed, out of the cluster, with its data, and adds it again as one
+// that has nothing, and runs it.
+func (c *Cluster) Renew(ctx context.Context, i int) error {
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	list, err := client.MemberList(ctx)
+	if err != nil {
+		return err
+	}
+	s := &c.specs[i]
+	for _, m := range list.Members {
+		if len(m.PeerURLs) == 1 && m.PeerURLs[0] == s.Advertise {
+			if _, err := client.MemberRemove(ctx, m.ID); err != nil {
+				return err
+			}
+		}
+	}
+	// It may be refused while the others look for a leader.
+	for {
+		_, err = client.MemberAdd(ctx, []string{s.Advertise})
+		if err == nil || errors.Is(err, rpctypes.ErrPeerURLExist) || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if err := cmp.Or(ctx.Err(), os.RemoveAll(s.Dir)); err != nil {
+		return err
+	}
+	s.Joins = true
+	if err := c.Run(i); err != nil {
+		return err
+	}
+	if err := c.Wait(ctx); err != nil || s.Net == nil {
+		return err
+	}
+	return s.Net.learn(ctx, c)
+}
+
+// Restore stops all members and gives each a folder as it was copied by [Cluster.Copy].
+func (c *Cluster) Restore(dir string) error {
+	if err := c.Stop(); err != nil {
+		return err
+	}
+	for i, s := range c.specs {
+		if err := os.RemoveAll(s.Dir); err != nil {
+			return err
+		}
+		if err := os.CopyFS(s.Dir, os.DirFS(filepath.Join(dir, s.Name))); err != nil {
+			return err
+		}
+		if err := c.Run(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Copy stops all members, copies their folders into dir, and runs them.
+func (c *Cluster) Copy(dir string) error {
+	if err := c.Stop(); err != nil {
+		return err
+	}
+	for i, s := range c.specs {
+		if err := os.CopyFS(filepath.Join(dir, s.Name), os.DirFS(s.Dir)); err != nil {
+			return err
+		}
+		if err := c.Run(i); err != nil {
+			return err
+		}
+	}
+	return nil
 }

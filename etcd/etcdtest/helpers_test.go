@@ -57,7 +57,7 @@ func shared(t testing.TB) *Cluster {
 	t.Helper()
 	one.Do(func() {
 		if one.dir, one.err = os.MkdirTemp("", "etcdtest"); one.err == nil {
-			one.cluster, one.err = Start(within(t), 1, one.dir, 0)
+			one.cluster, one.err = Start(within(t), 1, one.dir, Options{})
 		}
 	})
 	require.NoError(t, one.err)
@@ -67,7 +67,7 @@ func shared(t testing.TB) *Cluster {
 // start starts a cluster that ends with the test.
 func start(t testing.TB, n int, quota int64) *Cluster {
 	t.Helper()
-	c, err := Start(within(t), n, t.TempDir(), quota)
+	c, err := Start(within(t), n, t.TempDir(), Options{Quota: quota})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Stop() })
 	return c
@@ -136,12 +136,13 @@ type gate struct {
 	mu    sync.Mutex
 	shut  bool
 	conns map[net.Conn]bool
+	dials int
 }
 
 func (g *gate) dial(ctx context.Context, addr string) (net.Conn, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.shut {
+	if g.dials++; g.shut {
 		return nil, errors.New("the gate is shut")
 	}
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -51,8 +52,12 @@ type Program struct {
 	// Engines are those that --engine can name, in the order in which they are
 	// listed.
 	Engines []bench.EngineSpec
-	// Commands are those that it has beside mvccbench's.
+	// Commands are those that it has beside mvccbench's, or in place of one of them with the same
+	// name.
 	Commands []Command
+	// Flags, if not nil, points to a struct whose fields are flags of all commands, as those of a
+	// Command are.
+	Flags any
 }
 
 // A Command is a command of a [Program].
@@ -87,6 +92,12 @@ type Env struct {
 // Stdout is where results go.
 func (e *Env) Stdout() io.Writer { return e.stdout }
 
+// Stderr is where everything else goes.
+func (e *Env) Stderr() io.Writer { return e.stderr }
+
+// Context ends when the program is told to stop.
+func (e *Env) Context() context.Context { return e.ctx }
+
 // journeyCmd says what has become of "mvccbench journey".
 type journeyCmd struct {
 	Args []string `arg:"" optional:"" passthrough:""`
@@ -110,6 +121,10 @@ var errCannotTell = errors.New("cannot tell")
 
 // UsageError returns err as what is wrong with an argument, which it names.
 func UsageError(err error) error { return usageError{err} }
+
+// CannotTell returns an error that says why there was too little to judge by: it ends the program with
+// [ExitCannotTell].
+func CannotTell(why string) error { return fmt.Errorf("%w: %s", errCannotTell, why) }
 
 // Run runs mvccbench with the given arguments, the program's name left out, until
 // it is done or ctx ends, and returns the exit code. Tests may pass any writers;
@@ -197,6 +212,10 @@ func (e *Env) parse() (*kong.Context, error) {
 	for _, c := range e.Commands {
 		options = append(options, kong.DynamicCommand(c.Name, c.Help, "", c.Args))
 	}
+	options = append(options, kong.PostBuild(replaceCommands))
+	if e.Flags != nil {
+		options = append(options, kong.Embed(e.Flags))
+	}
 	parser, err := kong.New(&cmd, options...)
 	if err != nil {
 		return nil, err
@@ -213,6 +232,19 @@ func (e *Env) parse() (*kong.Context, error) {
 		return nil, err
 	}
 	return ctx, empty(ctx.Path)
+}
+
+// replaceCommands puts commands of a [Program] in the place of mvccbench's with the same name.
+func replaceCommands(k *kong.Kong) error {
+	all := k.Model.Children
+	for i := len(all) - 1; i >= 0; i-- {
+		if j := slices.IndexFunc(all[:i], func(n *kong.Node) bool { return n.Name == all[i].Name }); j >= 0 {
+			all[j] = all[i]
+			all = slices.Delete(all, i, i+1)
+		}
+	}
+	k.Model.Children = all
+	return nil
 }
 
 // withDefault describes a flag together with its default.

@@ -143,3 +143,25 @@ func TestJourneyHasMoved(t *testing.T) {
 		refused(t, strings.Fields(args), "go -C bench/journey run ./cmd/journeybench steps")
 	}
 }
+
+// A program may have a command in place of one of mvccbench's, and flags of all commands.
+func TestReplacedCommand(t *testing.T) {
+	var flags struct {
+		Whom string `help:"Whom."`
+	}
+	for args, code := range map[string]int{"verify you --whom me": ExitOK, "verify --duration=1s": ExitUsage,
+		"list --whom you": ExitOK, "--help": ExitOK} {
+		var out, err lines
+		require.Equal(t, code, RunWith(t.Context(), Program{Name: "otherbench", Engines: bench.Engines(),
+			Flags: &flags, Commands: []Command{{Name: "verify", Help: "Greet somebody.", Args: new(greet)}},
+		}, strings.Fields(args), &out, &err), "%s: %s", args, &err)
+		switch args {
+		case "verify you --whom me":
+			require.Equal(t, "hello you\n", out.String())
+			require.Equal(t, "me", flags.Whom)
+		case "--help":
+			require.Contains(t, out.String(), "Greet somebody.")
+			require.NotContains(t, out.String(), "linearizability")
+		}
+	}
+}

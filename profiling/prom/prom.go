@@ -29,7 +29,18 @@ import (
 // present, and zero Stats if there is none: then it is left out. For each request each
 // function is called once, by one goroutine at a time. Operations may be nil.
 func Handler(sources map[string]func() mvcc.Stats, operations func() []Operation) http.Handler {
+	return WithValues(sources, operations, nil)
+}
+
+// WithValues is [Handler] with values of other things, by the names that are their label "of". Each
+// function is called once for each request, maybe by several goroutines at a time, and returns figures
+// of the same metrics each time.
+func WithValues(
+	sources map[string]func() mvcc.Stats, operations func() []Operation,
+	values map[string]func() []Value,
+) http.Handler {
 	return &exporter{
+		values:     maps.Clone(values),
 		sources:    maps.Clone(sources),
 		names:      slices.Sorted(maps.Keys(sources)),
 		last:       map[string]mvcc.Stats{},
@@ -43,6 +54,7 @@ type exporter struct {
 	names   []string
 
 	operations func() []Operation
+	values     map[string]func() []Value
 
 	mu      sync.Mutex
 	last    map[string]mvcc.Stats // of the previous request, of the maps that there were
@@ -57,6 +69,7 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if e.operations != nil {
 		writeOperations(&t, e.valid(e.operations()))
 	}
+	writeValues(&t, e.values)
 	writeRuntime(&t)
 	writeProcess(&t)
 	w.Header().Set("Vary", "Accept")

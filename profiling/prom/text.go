@@ -109,10 +109,14 @@ func (t *text) sample(name string, v float64, labels ...string) {
 
 // one writes a metric that has one value, a counter if its name says so.
 func (t *text) one(metric, help string, v float64) {
-	kind := "gauge"
-	if strings.HasSuffix(metric, "_total") {
-		kind = "counter"
-	}
-	t.head(metric, kind, help)
+	t.head(metric, kindOf(metric), help)
 	t.value(metric, v)
+}
+
+// kindOf returns the type of a metric, by its name.
+func kindOf(metric string) string {
+	if strings.HasSuffix(metric, "_total") {
+		return "counter"
+	}
+	return "gauge"
 }

@@ -5,7 +5,8 @@
 //	go run -C etcd/etcdtest ./example
 //	kill -9 PID            # in another terminal, with a PID that it has printed
 //
-// It ends with Ctrl-C, and leaves nothing behind.
+// It ends with Ctrl-C, and leaves nothing behind. With --http 127.0.0.1:6060 it shows what the replicas
+// do in the browser.
 package main
 
 import (
@@ -27,6 +28,8 @@ import (
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/etcd/etcdtest"
 	"github.com/mvccmap/mvccmap/mvcc"
+	"github.com/mvccmap/mvccmap/profiling"
+	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
 func main() {
@@ -34,6 +37,7 @@ func main() {
 	var o options
 	flag.DurationVar(&o.duration, "duration", 0, "how long to run; 0 means until Ctrl-C")
 	flag.DurationVar(&o.kill, "kill", 0, "after how long to kill the leader; 0 means never")
+	flag.StringVar(&o.http, "http", "", "where to show charts of the replicas, such as 127.0.0.1:6060")
 	flag.Parse()
 	if flag.NArg() > 0 || o.duration < 0 || o.kill < 0 {
 		fmt.Fprintln(os.Stderr, "example: want no arguments, and --duration and --kill of 0 or more")
@@ -47,7 +51,10 @@ func main() {
 	}
 }
 
-type options struct{ duration, kill time.Duration }
+type options struct {
+	duration, kill time.Duration
+	http           string
+}
 
 const (
 	accounts = 100
@@ -108,7 +115,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	cluster, err := etcdtest.Start(ctx, 3, dir, 0)
+	cluster, err := etcdtest.Start(ctx, 3, dir, etcdtest.Options{})
 	if err != nil {
 		return err
 	}
@@ -132,6 +139,18 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		return nil
 	}); err != nil {
 		return err
+	}
+	if o.http != "" {
+		cfg := profiling.Config{Addr: o.http, Title: "Bank", Values: map[string]func() []prom.Value{}}
+		for i, b := range banks {
+			cfg.Values[fmt.Sprint("replica ", i)] = b.Values
+		}
+		server, err := profiling.Start(cfg)
+		if err != nil {
+			return err
+		}
+		defer server.Close()
+		fmt.Fprintln(out, "charts:", server.URL())
 	}
 	began := time.Now()
 	var work sync.WaitGroup

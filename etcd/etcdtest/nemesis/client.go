@@ -1,0 +1,231 @@
+package nemesis
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/etcd/etcdtest"
+	"github.com/mvccmap/mvccmap/internal/history"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+const environment = "MVCCMAP_NEMESIS_CLIENT"
+
+// Main runs a client or a member, and does not return, if the process was started for that. A program
+// that calls [Run] calls it first of all.
+func Main() {
+	etcdtest.Main()
+	text := os.Getenv(environment)
+	if text == "" {
+		return
+	}
+	signal.Ignore(os.Interrupt) // a terminal sends it to all; the program says when it ends
+	if err := runClient(text); err != nil {
+		fmt.Fprintln(os.Stderr, "nemesis: a client has ended:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// An order is what a client has to know.
+type order struct {
+	Endpoints []string
+	Number    int // no other client of the round has it
+	Seed      uint64
+	Start     int64 // of the round, by now
+	// MayLose says that the cluster will go back.
+	MayLose bool
+}
+
+// A line is what a client tells.
+type line struct {
+	// Begin is a transaction that is about to be tried: what it appends. End is the same, once it has
+	// ended, with what it has read.
+	Begin *history.Tx `json:",omitempty"`
+	End   *history.Tx `json:",omitempty"`
+	// Unknown says of End that it may have been committed.
+	Unknown bool `json:",omitempty"`
+	// Adds counts increments: one begins, or has been committed, or was not.
+	Adds string `json:",omitempty"`
+	// At is when something was committed.
+	At int64 `json:",omitempty"`
+	// Wrong is what must not have happened.
+	Wrong string `json:",omitempty"`
+	// Lost says that the replica has noticed that the cluster went back, and another one is open.
+	Lost bool `json:",omitempty"`
+	// Full says that the cluster had no space.
+	Full bool `json:",omitempty"`
+	// Stopped says that nothing is under way any more, and Final what there is at the end.
+	Stopped bool   `json:",omitempty"`
+	Final   *final `json:",omitempty"`
+}
+
+// A final is what a client says at its end.
+type final struct {
+	Revision uint64
+	Hash     string
+	Stats    etcd.Stats
+	Views    int64
+	Longest  time.Duration // that a view took
+	Stalled  int64         // views that took longer than stall
+}
+
+// stall is longer than a read takes that waits for nothing, on a machine that is busy.
+const stall = time.Second
+
+// A client runs workers on a replica, and tells what they do.
+type client struct {
+	order
+	mu  sync.Mutex
+	out *os.File
+	at  atomic.Pointer[replica]
+	// opening is held while another replica is opened.
+	opening sync.Mutex
+
+	over           atomic.Bool
+	values         atomic.Int64
+	views, stalled atomic.Int64
+	longest        atomic.Int64
+}
+
+// tell writes a line, which is out when it returns.
+func (c *client) tell(l line) {
+	b, err := json.Marshal(l)
+	if err != nil {
+		panic(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, err := c.out.Write(append(b, '\n')); err != nil {
+		os.Exit(1) // nobody listens
+	}
+}
+
+func runClient(text string) error {
+	c := &client{out: os.Stdout}
+	if err := json.Unmarshal([]byte(text), &c.order); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	words := make(chan string)
+	go func() { // it does not survive the program that has started it
+		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+			words <- lines.Text()
+		}
+		os.Exit(1)
+	}()
+	r, err := openAgain(ctx, c.Endpoints)
+	if err != nil {
+		return err
+	}
+	c.at.Store(r)
+	var work sync.WaitGroup
+	for i, f := range []func(*worker){(*worker).append, (*worker).append, (*worker).transfer,
+		(*worker).withdraw, (*worker).join, (*worker).count, (*worker).look} {
+		w := &worker{client: c, process: 10*c.Number + i,
+			r: rand.New(rand.NewPCG(c.Seed, uint64(10*c.Number+i)))}
+		work.Go(func() {
+			for !c.over.Load() {
+				f(w)
+			}
+		})
+	}
+	<-words // stop
+	c.over.Store(true)
+	work.Wait()
+	c.tell(line{Stopped: true})
+	<-words // the end
+	r = c.replica()
+	long, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if _, err := r.Sync(long); err != nil {
+		return fmt.Errorf("at the end: Sync: %w", err)
+	}
+	f := &final{Stats: r.Stats(), Views: c.views.Load(), Stalled: c.stalled.Load(),
+		Longest: time.Duration(c.longest.Load())}
+	if f.Revision, f.Hash, err = r.hash(); err != nil {
+		return err
+	}
+	c.tell(line{Final: f})
+	return r.Close()
+}
+
+// openAgain opens a replica as soon as that is possible.
+func openAgain(ctx context.Context, endpoints []string) (*replica, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		some, done := context.WithTimeout(ctx, 10*time.Second)
+		r, err := open(some, endpoints)
+		done()
+		if err == nil || ctx.Err() != nil {
+			return r, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// replica returns the one that there is, or opens another one if the cluster went back.
+func (c *client) replica() *replica {
+	c.opening.Lock()
+	defer c.opening.Unlock()
+	r := c.at.Load()
+	why := r.Err()
+	switch {
+	case why == nil:
+		return r
+	case !c.MayLose || !errors.Is(why, etcd.ErrHistoryLost):
+		c.tell(line{Wrong: fmt.Sprintf("the replica has failed: %v", why)})
+		os.Exit(1)
+	}
+	_ = r.Close()
+	r, err := openAgain(context.Background(), c.Endpoints)
+	if err != nil {
+		c.tell(line{Wrong: fmt.Sprintf("no other replica could be opened: %v", err)})
+		os.Exit(1)
+	}
+	c.tell(line{Lost: true})
+	c.at.Store(r)
+	return r
+}
+
+// An ending is what has become of an Update.
+type ending int
+
+const (
+	committed ending = iota
+	refused          // nothing was committed
+	unknown
+)
+
+// update runs an Update, and tells of it.
+func (c *client) update(r *replica, fn func(tx mvcc.DBTx) error) ending {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	err := r.Update(ctx, fn)
+	switch {
+	case err == nil:
+		c.tell(line{At: now()})
+		return committed
+	case errors.Is(err, etcd.ErrOutcomeUnknown):
+		return unknown
+	case errors.Is(err, etcd.ErrNoSpace):
+		c.tell(line{Full: true})
+	case errors.Is(err, mvcc.ErrConflict), errors.Is(err, etcd.ErrUnanswered), ctx.Err() != nil,
+		c.MayLose && errors.Is(err, etcd.ErrHistoryLost):
+	default:
+		c.tell(line{Wrong: fmt.Sprintf("an Update has failed: %v", err)})
+	}
+	time.Sleep(10 * time.Millisecond)
+	return refused
+}

@@ -1,0 +1,396 @@
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// A Fault is something that goes wrong in a round, again and again.
+type Fault struct {
+	Name string
+	Doc  string // one sentence, without the full stop
+
+	make     func(r *round) error
+	quota    int64 // of the members
+	goesBack bool  // the cluster loses commits
+	client   bool  // it is about clients, and leaves the members alone
+}
+
+// Faults returns the faults, in the order in which they are listed; the last one mixes them.
+func Faults() []Fault {
+	return append(single(), Fault{Name: "mixed", Doc: "All but full and restored, one of members and one of clients at once", make: (*round).mix})
+}
+
+func single() []Fault {
+	return []Fault{
+		{Name: "none", Doc: "Nothing goes wrong", make: func(r *round) error { return r.wait(time.Second) }},
+		{Name: "leader-killed", Doc: "The leader gets a SIGKILL, and comes back",
+			make: func(r *round) error { return r.killLeader() }},
+		{Name: "leader-stopped", Doc: "The leader gets a SIGSTOP, and goes on later",
+			make: func(r *round) error { return r.stopLeader() }},
+		{Name: "leader-cut", Doc: "The leader is cut off from the other members; clients reach all",
+			make: func(r *round) error { return r.cutLeader() }},
+		{Name: "one-way", Doc: "What a member sends to others does not arrive, or theirs to it",
+			make: func(r *round) error { return r.cutOneWay() }},
+		{Name: "member-wiped", Doc: "A member loses its data, and is added again",
+			make: func(r *round) error { return r.wipe() }},
+		{Name: "minority", Doc: "A client reaches one member only, which is cut off from the others", client: true,
+			make: func(r *round) error { return r.minority() }},
+		{Name: "answers-lost", Doc: "What a client sends arrives, and its answers do not", client: true,
+			make: func(r *round) error { return r.loseAnswers() }},
+		{Name: "requests-late", Doc: "What a client sends to one member comes late", client: true,
+			make: func(r *round) error { return r.delayRequests() }},
+		{Name: "client-killed", Doc: "A client gets a SIGKILL amid its commits", client: true,
+			make: func(r *round) error { return r.killClient() }},
+		{Name: "compacted", Doc: "A client is cut off, and the history is compacted meanwhile", client: true,
+			make: func(r *round) error { return r.compact() }},
+		{Name: "full", Doc: "The cluster has no space, and gets some", quota: 24 << 20,
+			make: func(r *round) error { return r.fill() }},
+		{Name: "restored", Doc: "All members go back to an old copy", goesBack: true,
+			make: func(r *round) error { return r.restore() }},
+	}
+}
+
+func faultByName(name string) (Fault, bool) {
+	for _, f := range Faults() {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return Fault{}, false
+}
+
+// FaultNames returns the names of all faults.
+func FaultNames() (names []string) {
+	for _, f := range Faults() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// mix makes a fault of the members and one of the clients at the same time.
+func (r *round) mix() error {
+	var sides [2][]Fault
+	for _, f := range single() {
+		switch {
+		case f.quota != 0 || f.goesBack:
+		case f.client:
+			sides[1] = append(sides[1], f)
+		default:
+			sides[0] = append(sides[0], f)
+		}
+	}
+	errs := make(chan error, len(sides))
+	for _, side := range sides {
+		f := side[r.rand.IntN(len(side))]
+		// minority and wiped members would leave no majority, for longer than anybody waits.
+		if f.Name == "minority" {
+			f, _ = faultByName("answers-lost")
+		}
+		seed := r.rand.Uint64()
+		go func() { errs <- f.make(r.with(seed)) }()
+	}
+	err := <-errs
+	if other := <-errs; err == nil {
+		err = other
+	}
+	r.net.Heal()
+	return err
+}
+
+// leader returns the member that leads.
+func (r *round) leader() (int, error) {
+	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	defer cancel()
+	for {
+		i, err := r.cluster.Leader(ctx)
+		if err == nil || ctx.Err() != nil {
+			return i, err
+		}
+		if err := r.wait(50 * time.Millisecond); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// others returns the members but one.
+func others(i int) (list []int) {
+	for j := range members {
+		if j != i {
+			list = append(list, j)
+		}
+	}
+	return list
+}
+
+// revive runs a member that was killed.
+func (r *round) revive(i int) error {
+	if r.cluster.Pid(i) != 0 {
+		return nil
+	}
+	return r.cluster.Run(i)
+}
+
+func (r *round) killLeader() error {
+	i, err := r.leader()
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.deaths = append(r.deaths, now())
+	r.mu.Unlock()
+	if err := r.cluster.Kill(i); err != nil {
+		return err
+	}
+	if err := r.commitsMore(20, "after the leader was killed"); err != nil {
+		return err
+	}
+	if err := r.wait(r.between(0, time.Second)); err != nil {
+		return err
+	}
+	if err := r.cluster.Run(i); err != nil {
+		return err
+	}
+	return r.up()
+}
+
+// up waits until all members answer.
+func (r *round) up() error {
+	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	defer cancel()
+	return r.cluster.Wait(ctx)
+}
+
+func (r *round) between(low, high time.Duration) time.Duration {
+	return low + time.Duration(r.rand.Int64N(int64(high-low)))
+}
+
+func (r *round) stopLeader() error {
+	i, err := r.leader()
+	if err != nil {
+		return err
+	}
+	pid := r.cluster.Pid(i)
+	if err := hold(pid, true); err != nil {
+		return err
+	}
+	err = r.commitsMore(20, "while the leader stood still")
+	if err == nil {
+		err = r.wait(r.between(0, 2*time.Second))
+	}
+	if other := hold(pid, false); err == nil {
+		err = other
+	}
+	return err
+}
+
+func (r *round) cutLeader() error {
+	i, err := r.leader()
+	if err != nil {
+		return err
+	}
+	r.net.Part(i, others(i)...)
+	defer r.net.Heal()
+	if err := r.commitsMore(20, "while the leader was cut off"); err != nil {
+		return err
+	}
+	return r.wait(r.between(0, 2*time.Second))
+}
+
+func (r *round) cutOneWay() error {
+	i, err := r.leader()
+	if err != nil {
+		return err
+	}
+	if r.rand.IntN(3) == 0 {
+		i = r.rand.IntN(members)
+	}
+	if r.rand.IntN(2) == 0 {
+		r.net.Cut(i, others(i)...)
+	} else {
+		for _, j := range others(i) {
+			r.net.Cut(j, i)
+		}
+	}
+	defer r.net.Heal()
+	return r.wait(r.between(time.Second, 4*time.Second)) // there may be no leader as long as that
+}
+
+func (r *round) wipe() error {
+	i := r.rand.IntN(members)
+	if err := r.cluster.Kill(i); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	defer cancel()
+	return r.cluster.Renew(ctx, i)
+}
+
+func (r *round) minority() error {
+	i, c := r.rand.IntN(members), -1-r.rand.IntN(clients)
+	r.net.Part(i, others(i)...)
+	r.net.Part(c, others(i)...)
+	defer r.net.Heal()
+	if err := r.commitsMore(20, "of the clients that reach the majority"); err != nil {
+		return err
+	}
+	return r.wait(r.between(0, 3*time.Second))
+}
+
+func (r *round) loseAnswers() error {
+	c := -1 - r.rand.IntN(clients)
+	for i := range members {
+		r.net.Cut(i, c)
+	}
+	defer func() {
+		r.net.Break(c) // what was under way is lost
+		r.net.Heal()
+	}()
+	return r.wait(r.between(100*time.Millisecond, 3*time.Second))
+}
+
+func (r *round) delayRequests() error {
+	r.net.Cut(-1-r.rand.IntN(clients), r.rand.IntN(members))
+	defer r.net.Heal()
+	// Requests are given up after two seconds, and what has become of them is found out.
+	return r.wait(r.between(time.Second, 5*time.Second))
+}
+
+func (r *round) killClient() error {
+	i := r.rand.IntN(clients)
+	r.kill(i)
+	return r.run(i)
+}
+
+func (r *round) compact() error {
+	c := -1 - r.rand.IntN(clients)
+	for i := range members {
+		r.net.Part(c, i)
+	}
+	defer func() {
+		r.net.Break(c) // with what its watch would have told
+		r.net.Heal()
+	}()
+	if err := r.commitsMore(20, "of the other clients"); err != nil {
+		return err
+	}
+	return r.withClient(func(ctx context.Context, client *clientv3.Client) error {
+		got, err := client.Get(ctx, "x")
+		if err != nil {
+			return err
+		}
+		if _, err = client.Compact(ctx, got.Header.Revision); err != nil {
+			return fmt.Errorf("compacting: %w", err)
+		}
+		return nil
+	})
+}
+
+// withClient calls f with a client of the cluster, again if that fails: members may look for a leader.
+func (r *round) withClient(f func(ctx context.Context, client *clientv3.Client) error) error {
+	client, err := r.cluster.Client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for late := time.Now().Add(patience); ; {
+		ctx, cancel := context.WithTimeout(r.ctx, 5*time.Second)
+		err := f(ctx, client)
+		cancel()
+		if err == nil || time.Now().After(late) {
+			return err
+		}
+		if err := r.wait(100 * time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+const filler = "filler/"
+
+// fill writes until the cluster is full, and clients have noticed; then it makes space.
+func (r *round) fill() error {
+	seen := r.full.Load()
+	client, err := r.cluster.Client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	text := string(make([]byte, 512<<10))
+	for i, late := 0, time.Now().Add(patience); r.full.Load() == seen; i++ {
+		if time.Now().After(late) {
+			return &stuckError{"and the cluster has not got full"}
+		}
+		ctx, cancel := context.WithTimeout(r.ctx, 2*time.Second)
+		_, err := client.Put(ctx, fmt.Sprint(filler, i%8), text)
+		cancel()
+		if err != nil {
+			if err := r.wait(10 * time.Millisecond); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.wait(r.between(0, time.Second)); err != nil {
+		return err
+	}
+	return r.withClient(func(ctx context.Context, client *clientv3.Client) error {
+		// It is full for deletes, too, but not for what compacts.
+		got, err := client.Get(ctx, "x")
+		if err != nil {
+			return err
+		}
+		_, _ = client.Compact(ctx, got.Header.Revision, clientv3.WithCompactPhysical()) // may have been
+		for _, endpoint := range r.cluster.Endpoints() {
+			if _, err := client.Defragment(ctx, endpoint); err != nil {
+				return err
+			}
+		}
+		if _, err := client.AlarmDisarm(ctx, &clientv3.AlarmMember{}); err != nil {
+			return err
+		}
+		_, err = client.Delete(ctx, filler, clientv3.WithPrefix())
+		return err
+	})
+}
+
+// restore has the cluster go back, and waits until all replicas have noticed.
+func (r *round) restore() error {
+	dir, err := os.MkdirTemp(r.dir, "copy")
+	if err != nil {
+		return err
+	}
+	if err := r.cluster.Copy(filepath.Join(dir, "members")); err != nil {
+		return err
+	}
+	if err := r.commitsMore(50, "after the members were copied"); err != nil {
+		return err
+	}
+	lost := r.lost.Load() + clients
+	if err := r.cluster.Restore(filepath.Join(dir, "members")); err != nil {
+		return err
+	}
+	for late := time.Now().Add(patience); r.lost.Load() < lost; {
+		if time.Now().After(late) {
+			r.wrong("%d of %d replicas have not noticed that the cluster went back", lost-r.lost.Load(), clients)
+			return nil
+		}
+		if err := r.wait(10 * time.Millisecond); err != nil {
+			return err
+		}
+	}
+	// The history begins anew, with lists of which the old one has nothing.
+	r.mu.Lock()
+	r.from = generation(r.start) + 2
+	r.mu.Unlock()
+	for generation(r.start) < r.from {
+		if err := r.wait(10 * time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return r.commitsMore(300, "after all replicas were opened anew")
+}

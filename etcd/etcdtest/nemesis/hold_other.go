@@ -1,0 +1,6 @@
+//go:build !unix
+
+package nemesis
+
+// hold does nothing: no process can be stopped.
+func hold(int, bool) error { return nil }

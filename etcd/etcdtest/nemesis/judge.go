@@ -1,0 +1,92 @@
+package nemesis
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/history"
+)
+
+// judge finds out whether what clients have told can be.
+func (r *round) judge() Outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.history()
+	report := history.Check(h, 0)
+	o := Outcome{RoundConfig: r.RoundConfig, Transactions: report.Txs, Commits: len(r.lines.at),
+		Dependencies: report.Edges, Wrong: r.lines.wrong, History: h, Took: time.Duration(now() - r.start)}
+	if !report.OK() {
+		o.Wrong = append(o.Wrong, report.Summary())
+		o.Anomalies, o.Detail = len(report.Anomalies)+report.More, report.String()
+	}
+	for _, f := range r.lines.finals {
+		o.Views += f.Views
+		o.Stalled += f.Stalled
+		o.LongestView = max(o.LongestView, f.Longest)
+		o.Unclear += f.Stats.Unclear
+		o.Unknown += f.Stats.Unknown
+		o.Resyncs += f.Stats.Resyncs
+	}
+	o.Deaths = len(r.deaths)
+	o.Gap, o.DeathGap = r.gaps()
+	return o
+}
+
+// history returns the history of the lists. A transaction of which nobody knows whether it was
+// committed was, if anybody has seen what it has appended, and then at any time after it began.
+func (r *round) history() *history.History {
+	seen := map[int]bool{}
+	for _, t := range r.lines.ended {
+		for _, o := range t.Ops {
+			for _, v := range o.List {
+				seen[v] = true
+			}
+		}
+	}
+	h := &history.History{Kind: history.KindAppend}
+	end := now()
+	add := func(t history.Tx) {
+		var ops []history.Op
+		for _, o := range t.Ops {
+			if o.Key >= lists*r.from {
+				ops = append(ops, o)
+			}
+		}
+		if t.Ops = ops; len(ops) > 0 {
+			t.ID = len(h.Txs) + 1
+			h.Txs = append(h.Txs, t)
+		}
+	}
+	for _, t := range r.lines.ended {
+		add(t)
+	}
+	open := r.lines.unknown
+	for _, t := range r.lines.begun {
+		open = append(open, t)
+	}
+	for _, t := range open {
+		t.End = end
+		if v := firstValue(&t); !seen[v] {
+			t.Status = history.StatusAborted
+		}
+		add(t)
+	}
+	return h
+}
+
+// gaps returns the longest time without a commit of any client, and the longest one around the death of
+// a leader.
+func (r *round) gaps() (longest, dead time.Duration) {
+	last := r.start
+	for _, at := range slices.Sorted(slices.Values(r.lines.at)) {
+		gap := time.Duration(at - last)
+		longest = max(longest, gap)
+		for _, death := range r.deaths {
+			if death <= at && last <= death+int64(time.Second) {
+				dead = max(dead, gap)
+			}
+		}
+		last = at
+	}
+	return longest, dead
+}

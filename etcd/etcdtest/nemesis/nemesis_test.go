@@ -1,0 +1,42 @@
+package nemesis
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	seed  = flag.Uint64("seed", 0, "of the rounds; 0 means another one each time")
+	lasts = flag.Duration("round", time.Second, "how long faults are made in each round")
+)
+
+func TestMain(m *testing.M) {
+	Main()
+	os.Exit(m.Run())
+}
+
+// Whatever fails, each alone and mixed, nothing is violated, no view waits, and commits go on.
+func TestFaults(t *testing.T) {
+	for _, f := range Faults() {
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			s := *seed
+			if s == 0 {
+				s = rand.Uint64N(1_000_000)
+			}
+			t.Logf("-seed %d", s)
+			o, err := play(t.Context(), RoundConfig{Fault: f.Name, Seed: s, Duration: *lasts}, t.TempDir())
+			require.NoError(t, err)
+			require.Empty(t, o.Wrong, o.Detail)
+			require.Positive(t, o.Transactions)
+			t.Logf("%d transactions checked, %d commits, %d unclear, %d unknown, %d resyncs; without a commit "+
+				"%v, after %d deaths %v; %d views, the longest %v", o.Transactions, o.Commits, o.Unclear,
+				o.Unknown, o.Resyncs, o.Gap, o.Deaths, o.DeathGap, o.Views, o.LongestView)
+		})
+	}
+}

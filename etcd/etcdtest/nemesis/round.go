@@ -1,0 +1,390 @@
+package nemesis
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mvccmap/mvccmap/etcd/etcdtest"
+	"github.com/mvccmap/mvccmap/internal/history"
+)
+
+const (
+	members = 3
+	clients = 3
+)
+
+// patience is how long anything may take that ends by itself.
+const patience = time.Minute
+
+// A round is one cluster, whose clients work while faults are made.
+type round struct {
+	RoundConfig
+	ctx     context.Context // ends early if the program is told to stop
+	rand    *rand.Rand
+	dir     string
+	net     *etcdtest.Net
+	cluster *etcdtest.Cluster
+	start   int64
+	until   time.Time
+	mayLose bool
+
+	*told
+}
+
+// told is what a round hears, from clients and from those that make faults.
+type told struct {
+	commits, full, lost atomic.Uint64
+
+	mu      sync.Mutex
+	next    int // number of a client
+	running []*running
+	lines   lines
+	deaths  []int64 // when leaders were killed
+	// from is the first generation of lists that the history has.
+	from int
+}
+
+// lines are what clients have told.
+type lines struct {
+	begun   map[int]history.Tx // by what they append first
+	ended   []history.Tx
+	unknown []history.Tx
+	adds    map[string]int
+	at      []int64
+	wrong   []string
+	finals  []*final
+}
+
+// A running client.
+type running struct {
+	cmd     *exec.Cmd
+	words   interface{ Write([]byte) (int, error) }
+	number  int
+	stopped chan struct{} // closed when it has stopped, or ended
+	ended   chan struct{}
+	killed  atomic.Bool
+}
+
+// with returns the round with random choices of their own, for one of several that make faults.
+func (r *round) with(seed uint64) *round {
+	other := *r
+	other.rand = rand.New(rand.NewPCG(seed, 1))
+	return &other
+}
+
+// run starts a client in place i.
+func (r *round) run(i int) error {
+	r.mu.Lock()
+	number := r.next
+	r.next++
+	r.mu.Unlock()
+	endpoints, err := r.net.Endpoints(r.cluster, -1-i)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(order{Endpoints: endpoints, Number: number, Seed: r.Seed, Start: r.start,
+		MayLose: r.mayLose})
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c := &running{cmd: exec.Command(self), number: number, stopped: make(chan struct{}),
+		ended: make(chan struct{})}
+	c.cmd.Env = append(os.Environ(), environment+"="+string(text))
+	c.cmd.Stderr = os.Stderr
+	if c.words, err = c.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[i] = c
+	go func() {
+		defer close(c.ended)
+		stopped := sync.OnceFunc(func() { close(c.stopped) })
+		defer stopped()
+		in := bufio.NewScanner(out)
+		in.Buffer(nil, 64<<20)
+		for in.Scan() {
+			var l line
+			if err := json.Unmarshal(in.Bytes(), &l); err != nil {
+				break // it was killed amid a line
+			}
+			if l.Stopped {
+				stopped()
+			}
+			r.heard(l)
+		}
+		if err := c.cmd.Wait(); err != nil && !c.killed.Load() {
+			r.wrong("client %d has ended: %v", c.number, err)
+		}
+	}()
+	return nil
+}
+
+func (r *round) wrong(format string, args ...any) {
+	r.heard(line{Wrong: fmt.Sprintf(format, args...)})
+}
+
+func (r *round) heard(l line) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := &r.lines
+	switch {
+	case l.Begin != nil:
+		all.begun[l.Begin.Ops[0].Value] = *l.Begin
+	case l.End != nil:
+		if i := slices.IndexFunc(l.End.Ops, appends); i >= 0 {
+			delete(all.begun, firstValue(l.End))
+		}
+		if l.Unknown {
+			all.unknown = append(all.unknown, *l.End)
+		} else {
+			all.ended = append(all.ended, *l.End)
+		}
+	case l.Adds != "":
+		all.adds[l.Adds]++
+	case l.At != 0:
+		all.at = append(all.at, l.At)
+		r.commits.Add(1)
+	case l.Wrong != "":
+		all.wrong = append(all.wrong, l.Wrong)
+	case l.Lost:
+		r.lost.Add(1)
+	case l.Full:
+		r.full.Add(1)
+	case l.Final != nil:
+		all.finals = append(all.finals, l.Final)
+	}
+}
+
+func appends(o history.Op) bool { return o.Kind == history.OpAppend || o.Kind == history.OpMerge }
+
+// firstValue is what a transaction appends to the lowest of its lists, 0 if it does not append.
+func firstValue(t *history.Tx) int {
+	for _, o := range t.Ops {
+		if appends(o) {
+			return o.Value
+		}
+	}
+	return 0
+}
+
+// kill kills the client in place i, and says whether it was running.
+func (r *round) kill(i int) {
+	r.mu.Lock()
+	c := r.running[i]
+	r.mu.Unlock()
+	if c != nil {
+		c.killed.Store(true)
+		_ = c.cmd.Process.Kill()
+		<-c.ended
+	}
+}
+
+// each calls f with the clients that run.
+func (r *round) each(f func(c *running)) {
+	r.mu.Lock()
+	all := slices.Clone(r.running)
+	r.mu.Unlock()
+	for _, c := range all {
+		if c != nil {
+			f(c)
+		}
+	}
+}
+
+// play runs the round. Its error says that it could not be run; what was violated is in the outcome.
+func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err error) {
+	f, ok := faultByName(cfg.Fault)
+	if !ok {
+		return o, fmt.Errorf("nemesis: there is no fault %q", cfg.Fault)
+	}
+	r := &round{RoundConfig: cfg, ctx: ctx, rand: rand.New(rand.NewPCG(cfg.Seed, 0)), net: etcdtest.NewNet(),
+		mayLose: f.goesBack, told: &told{running: make([]*running, clients),
+			lines: lines{begun: map[int]history.Tx{}, adds: map[string]int{}}}}
+	defer r.net.Close()
+	if r.dir, err = os.MkdirTemp(dir, "nemesis"); err != nil {
+		return o, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(r.dir)) }()
+	began, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	options := etcdtest.Options{Net: r.net, Quota: f.quota, Server: cfg.Server}
+	if r.cluster, err = etcdtest.Start(began, members, r.dir, options); err != nil {
+		return o, err
+	}
+	defer func() { err = errors.Join(err, r.cluster.Stop()) }()
+	defer func() {
+		for i := range clients {
+			r.kill(i)
+		}
+	}()
+	first, err := open(began, r.cluster.Endpoints())
+	if err != nil {
+		return o, err
+	}
+	if err := errors.Join(first.begin(began), first.Close()); err != nil {
+		return o, err
+	}
+	r.start = now()
+	for i := range clients {
+		if err := r.run(i); err != nil {
+			return o, err
+		}
+	}
+	r.until = time.Now().Add(cfg.Duration)
+	if err = r.progress(); err == nil {
+		for err == nil && ctx.Err() == nil && time.Now().Before(r.until) {
+			if err = f.make(r); err == nil {
+				err = r.progress()
+			}
+		}
+	}
+	if stuck := (*stuckError)(nil); errors.As(err, &stuck) {
+		r.wrong("%v", stuck)
+		err = nil
+	}
+	if ctx.Err() != nil {
+		return o, ctx.Err()
+	}
+	if err != nil {
+		return o, err
+	}
+	if err := r.end(); err != nil {
+		return o, err
+	}
+	return r.judge(), nil
+}
+
+// end ends all faults, stops the clients, and reads what there is.
+func (r *round) end() error {
+	r.net.Heal()
+	for i := range members {
+		if err := r.revive(i); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	defer cancel()
+	if err := r.cluster.Wait(ctx); err != nil {
+		return err
+	}
+	for _, word := range []string{"stop\n", "end\n"} {
+		r.each(func(c *running) { _, _ = c.words.Write([]byte(word)) })
+		var late error
+		r.each(func(c *running) {
+			done := c.stopped
+			if word == "end\n" {
+				done = c.ended
+			}
+			select {
+			case <-done:
+			case <-ctx.Done():
+				late = fmt.Errorf("client %d does not end", c.number)
+			}
+		})
+		if late != nil {
+			r.wrong("%v", late)
+			return r.ctx.Err()
+		}
+	}
+	return r.last(ctx)
+}
+
+// last reads everything, once nobody writes.
+func (r *round) last(ctx context.Context) error {
+	end, err := open(ctx, r.cluster.Endpoints())
+	if err != nil {
+		r.wrong("no replica can be opened at the end: %v", err)
+		return nil
+	}
+	defer end.Close()
+	revision, sum, err := end.hash()
+	if err != nil {
+		return err
+	}
+	s := end.Snapshot()
+	defer s.Close()
+	t := history.Tx{Process: -1, Level: history.LevelSerializable, Status: history.StatusCommitted, Begin: now()}
+	for key, list := range end.lists.At(s).All() {
+		t.Ops = append(t.Ops, read(key, list))
+	}
+	t.End = now()
+	counter, _ := end.counter.At(s).Get(0)
+	if err := end.check(s); err != nil {
+		r.wrong("at the end: %v", err)
+	}
+	r.mu.Lock()
+	finals := r.lines.finals
+	r.lines.ended = append(r.lines.ended, t)
+	adds := r.lines.adds
+	r.mu.Unlock()
+	for _, f := range finals {
+		if f.Hash != sum {
+			r.wrong("at the end a replica has other records at revision %d than one that is opened, at %d",
+				f.Revision, revision)
+		}
+	}
+	if len(finals) < clients {
+		r.wrong("%d of %d clients have come to the end", len(finals), clients)
+	}
+	done := adds[addDone]
+	most := adds[addBegins] - adds[addRefused]
+	if !r.mayLose && (counter < done || counter > most) {
+		r.wrong("the counter is %d, and was incremented %d to %d times", counter, done, most)
+	}
+	return nil
+}
+
+// A stuckError says that nothing is committed any more.
+type stuckError struct{ during string }
+
+func (e *stuckError) Error() string {
+	return fmt.Sprintf("nothing was committed for %v, %s", patience, e.during)
+}
+
+// progress waits for some commits.
+func (r *round) progress() error { return r.commitsMore(20, "after a fault") }
+
+func (r *round) commitsMore(n uint64, when string) error {
+	late := time.Now().Add(patience)
+	for until := r.commits.Load() + n; r.commits.Load() < until; {
+		if time.Now().After(late) {
+			return &stuckError{when}
+		}
+		if err := r.wait(time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait waits for a while, and returns why the round is to end.
+func (r *round) wait(d time.Duration) error {
+	select {
+	case <-r.ctx.Done():
+		return r.ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,114 @@
+// Package nemesis checks module etcd while members, clients and the networks between them fail. A round
+// starts a cluster of three members and three clients, each a process of its own, makes faults of one
+// kind again and again while the clients work, and then judges what they have told:
+//
+//   - the history of transactions over lists must be strictly serializable, see package history; those
+//     of which nobody knows whether they were committed are in it, if anybody has seen what they did;
+//   - each view of each client must sum up, and be no older than the one before it, whatever fails;
+//   - counters must be what was committed;
+//   - at the end all replicas must have the records of one that is opened then.
+package nemesis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/history"
+)
+
+// A RoundConfig says what a round is.
+type RoundConfig struct {
+	Fault    string
+	Seed     uint64 // of random choices; the same seed is not the same schedule
+	Duration time.Duration
+	Server   string // see [etcdtest.Options]
+}
+
+// String names the round.
+func (c RoundConfig) String() string { return fmt.Sprintf("%s, seed %d", c.Fault, c.Seed) }
+
+// An Outcome is what has become of a round.
+type Outcome struct {
+	RoundConfig
+	Took         time.Duration
+	Transactions int // of the history, which were checked
+	Dependencies int
+	Commits      int // of all kinds
+	Views        int64
+	// Wrong is what must not have happened, in one line each, and Anomalies how much of that is in
+	// the history, which Detail explains.
+	Wrong     []string
+	Anomalies int
+	Detail    string
+	History   *history.History
+	// Unclear requests were not answered, and Unknown is how many of them stayed so. Resyncs is how
+	// often a client has loaded everything anew.
+	Unclear, Unknown, Resyncs uint64
+	// Gap is the longest time without a commit of any client. DeathGap is that around the death of a
+	// leader, of which there were Deaths.
+	Gap, DeathGap time.Duration
+	Deaths        int
+	// Stalled views took longer than a second, and LongestView did the longest.
+	Stalled     int64
+	LongestView time.Duration
+}
+
+// A Config says what to run.
+type Config struct {
+	Faults   []string // all if there are none
+	Seed     uint64   // of the first round; those after it count on
+	Duration time.Duration
+	// Round is how long faults are made in one round. Default: 10 seconds.
+	Round  time.Duration
+	Server string // see [etcdtest.Options]
+	// Dir is where data lies meanwhile. Default: that for temporary files.
+	Dir string
+	// Start and Done, if not nil, are called with each round.
+	Start func(RoundConfig)
+	Done  func(Outcome)
+}
+
+// Run plays rounds of all faults in turn, in random order, until the time is over, and each at least
+// once; or ctx ends, whose error it returns; or something is violated.
+func Run(ctx context.Context, cfg Config) error {
+	names := cfg.Faults
+	if len(names) == 0 {
+		names = FaultNames()
+	}
+	order := slices.Clone(names)
+	r := rand.New(rand.NewPCG(cfg.Seed, 3))
+	until := time.Now().Add(cfg.Duration)
+	for n := 0; n < len(names) || time.Now().Before(until); n++ {
+		if n%len(names) == 0 {
+			r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		}
+		c := RoundConfig{Fault: order[n%len(names)], Seed: cfg.Seed + uint64(n),
+			Duration: cmp.Or(cfg.Round, 10*time.Second), Server: cfg.Server}
+		if cfg.Start != nil {
+			cfg.Start(c)
+		}
+		o, err := play(ctx, c, cfg.Dir)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return fmt.Errorf("nemesis: %v: %w", c, err)
+		}
+		if cfg.Done != nil {
+			cfg.Done(o)
+		}
+		if len(o.Wrong) > 0 {
+			return &Violation{o}
+		}
+	}
+	return nil
+}
+
+// A Violation is the error of a run in which something happened that must not.
+type Violation struct{ Outcome }
+
+func (v *Violation) Error() string { return fmt.Sprintf("%v: %s", v.RoundConfig, v.Wrong[0]) }

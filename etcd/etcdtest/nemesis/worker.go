@@ -1,0 +1,275 @@
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/history"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A worker is a goroutine of a client.
+type worker struct {
+	*client
+	process int
+	r       *rand.Rand
+	epoch   uint64   // that look has seen
+	of      *replica // of which
+}
+
+// generation says which lists are used at present, in a round that has begun at start: there are others
+// each second, so that they do not get long.
+func generation(start int64) int { return int(time.Duration(now()-start) / time.Second) }
+
+// append runs a transaction over the lists, or a view.
+func (w *worker) append() {
+	r := w.replica()
+	first := lists * generation(w.Start)
+	reads, writes := map[int]bool{}, map[int]int{}
+	for range 1 + w.r.IntN(3) {
+		key := first + w.r.IntN(lists)
+		if w.r.IntN(2) == 0 {
+			reads[key] = true
+		} else {
+			writes[key] = w.process*10_000_000 + int(w.values.Add(1))
+		}
+	}
+	t := history.Tx{Process: w.process, Level: history.LevelSerializable, Status: history.StatusCommitted}
+	switch how := w.r.IntN(10); {
+	case how < 2 || len(writes) == 0:
+		w.view(r, t, first, how > 0)
+	case how < 4:
+		w.merge(r, t, writes)
+	default:
+		w.change(r, t, first, reads, writes, how)
+	}
+	time.Sleep(time.Duration(w.r.IntN(3)) * time.Millisecond)
+}
+
+func read(key int, list []int) history.Op {
+	if list == nil {
+		list = []int{}
+	}
+	return history.Op{Kind: history.OpRead, Key: key, List: list}
+}
+
+// view reads all lists of a generation, of the newest revision there is or of the one that is here:
+// that has a moment, too, though it may be long ago.
+func (w *worker) view(r *replica, t history.Tx, first int, fresh bool) {
+	if fresh {
+		t.Begin = now()
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if _, err := r.Sync(ctx); err != nil {
+			time.Sleep(10 * time.Millisecond)
+			return
+		}
+	}
+	_ = r.View(func(s mvcc.DBSnapshot) error {
+		t.Epoch = s.Epoch()
+		for key := first; key < first+lists; key++ {
+			list, _ := r.lists.At(s).Get(key)
+			t.Ops = append(t.Ops, read(key, list))
+		}
+		return nil
+	})
+	t.End = now()
+	w.tell(line{End: &t})
+}
+
+// merge appends without reading.
+func (w *worker) merge(r *replica, t history.Tx, writes map[int]int) {
+	t.Begin = now()
+	for _, key := range sorted(writes) {
+		t.Ops = append(t.Ops, history.Op{Kind: history.OpMerge, Key: key, Value: writes[key]})
+	}
+	w.tell(line{Begin: &t})
+	w.ended(t, w.update(r, func(tx mvcc.DBTx) error {
+		for key, value := range writes {
+			r.lists.In(tx).Merge(key, func(old []int, _ bool) []int { return append(slices.Clone(old), value) })
+		}
+		return nil
+	}))
+}
+
+// change reads some lists, one by one, by a range, or all, and appends to others.
+func (w *worker) change(r *replica, t history.Tx, first int, reads map[int]bool, writes map[int]int, how int) {
+	t.Begin = now()
+	planned := t
+	for _, key := range sorted(writes) {
+		planned.Ops = append(planned.Ops, history.Op{Kind: history.OpAppend, Key: key, Value: writes[key]})
+	}
+	w.tell(line{Begin: &planned})
+	var ops []history.Op
+	end := w.update(r, func(tx mvcc.DBTx) error {
+		ops = nil
+		in := r.lists.In(tx)
+		seen := map[int][]int{}
+		for key := range writes {
+			seen[key], _ = in.Get(key)
+		}
+		switch {
+		case how == 4: // all of a generation, those that are absent, too
+			for key := first; key < first+lists; key++ {
+				ops = append(ops, read(key, nil))
+			}
+			for key, list := range in.Ascend(mvcc.From(first).Before(first + lists)) {
+				ops[key-first].List = list
+			}
+		case how == 5:
+			for key, list := range in.All() {
+				if key >= first && key < first+lists {
+					ops = append(ops, read(key, list))
+				}
+			}
+		default:
+			for _, key := range sorted(reads) {
+				list, _ := in.Get(key)
+				ops = append(ops, read(key, list))
+			}
+		}
+		for _, key := range sorted(writes) {
+			ops = append(ops, read(key, seen[key]),
+				history.Op{Kind: history.OpAppend, Key: key, Value: writes[key]})
+			in.Set(key, append(slices.Clone(seen[key]), writes[key]))
+		}
+		return nil
+	})
+	t.Ops = ops
+	if end != committed {
+		t.Ops = planned.Ops // what it has read counts for nothing
+	}
+	w.ended(t, end)
+}
+
+func (w *worker) ended(t history.Tx, end ending) {
+	t.End = now()
+	if end == refused {
+		t.Status = history.StatusAborted
+	}
+	w.tell(line{End: &t, Unknown: end == unknown})
+}
+
+func sorted[V any](m map[int]V) (keys []int) {
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// transfer moves money between accounts.
+func (w *worker) transfer() {
+	r := w.replica()
+	from, to, amount := w.r.IntN(accounts), w.r.IntN(accounts), w.r.IntN(100)
+	w.update(r, func(tx mvcc.DBTx) error {
+		in := r.accounts.In(tx)
+		v, _ := in.Get(from)
+		in.Set(from, v-amount)
+		v, _ = in.Get(to)
+		in.Set(to, v+amount)
+		return nil
+	})
+	time.Sleep(time.Duration(w.r.IntN(5)) * time.Millisecond)
+}
+
+// withdraw takes from one account of a pair, if both together have it.
+func (w *worker) withdraw() {
+	r := w.replica()
+	i := 2 * w.r.IntN(pairs)
+	mine, ranged := i+w.r.IntN(2), w.r.IntN(2) == 0
+	w.update(r, func(tx mvcc.DBTx) error {
+		in, sum := r.pairs.In(tx), 0
+		if ranged {
+			for _, v := range in.Ascend(mvcc.From(i).UpTo(i + 1)) {
+				sum += v
+			}
+		} else {
+			x, _ := in.Get(i)
+			y, _ := in.Get(i + 1)
+			sum = x + y
+		}
+		v, _ := in.Get(mine)
+		if sum >= 10 {
+			in.Set(mine, v-10)
+		} else {
+			in.Set(mine, v+40)
+		}
+		return nil
+	})
+	time.Sleep(time.Duration(w.r.IntN(5)) * time.Millisecond)
+}
+
+// join adds a member to a group, or deletes one, so that it always has one and never too many.
+func (w *worker) join() {
+	r := w.replica()
+	group, me := w.r.IntN(groups), fmt.Sprint(w.process, "-", w.values.Add(1))
+	w.update(r, func(tx mvcc.DBTx) error {
+		in := r.members.In(tx)
+		var all []string
+		for key := range in.Ascend(inGroup(group)) {
+			all = append(all, key)
+		}
+		if len(all) < seats && (len(all) < 2 || w.r.IntN(2) == 0) {
+			in.Set(member(group, me), now())
+		} else {
+			in.Delete(all[w.r.IntN(len(all))])
+		}
+		return nil
+	})
+	time.Sleep(time.Duration(w.r.IntN(5)) * time.Millisecond)
+}
+
+// What is told of an increment.
+const (
+	addBegins  = "begins"
+	addDone    = "done"
+	addRefused = "refused"
+)
+
+// count increments the counter.
+func (w *worker) count() {
+	r := w.replica()
+	w.tell(line{Adds: addBegins})
+	switch w.update(r, func(tx mvcc.DBTx) error {
+		r.counter.In(tx).Merge(0, func(old int, _ bool) int { return old + 1 })
+		return nil
+	}) {
+	case committed:
+		w.tell(line{Adds: addDone})
+	case refused:
+		w.tell(line{Adds: addRefused})
+	}
+	time.Sleep(time.Duration(w.r.IntN(5)) * time.Millisecond)
+}
+
+// look checks a view, and that it does not wait.
+func (w *worker) look() {
+	r := w.replica()
+	if r != w.of {
+		w.of, w.epoch = r, 0
+	}
+	began := time.Now()
+	err := r.View(func(s mvcc.DBSnapshot) error {
+		if s.Epoch() < w.epoch {
+			return fmt.Errorf("a view of revision %d, after one of %d", s.Epoch(), w.epoch)
+		}
+		w.epoch = s.Epoch()
+		return r.check(s)
+	})
+	took := time.Since(began)
+	if err != nil {
+		w.tell(line{Wrong: err.Error()})
+	}
+	w.views.Add(1)
+	if took > stall {
+		w.stalled.Add(1)
+	}
+	if took > time.Duration(w.longest.Load()) {
+		w.longest.Store(int64(took)) // this worker is the only one that does
+	}
+	time.Sleep(time.Millisecond)
+}

@@ -1,0 +1,70 @@
+package etcdtest
+
+import (
+	"flag"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+var older = flag.String("older", "", "the path of a program etcd of an older version, for TestUpgrade")
+
+// Three replicas count over a cluster of an older version, while one member after the other gets the
+// present one. Nothing is lost, nor done twice.
+func TestUpgrade(t *testing.T) {
+	if *older == "" {
+		t.Skip("-older is not given")
+	}
+	c, err := Start(within(t), 3, t.TempDir(), Options{Server: *older})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Stop()) })
+	prefix := newPrefix()
+	var commits atomic.Uint64
+	var all []*process
+	var work crew
+	for range 3 {
+		p := open(t, c, prefix, nil)
+		all = append(all, p)
+		for kind := range adders {
+			work.run(1, func(*rand.Rand) {
+				if err := p.Update(within(t), adders[kind](p)); err != nil {
+					t.Errorf("%s: %v", kind, err)
+				}
+				commits.Add(1)
+			})
+		}
+	}
+	versions := func() (list []string) {
+		client, err := c.Client()
+		require.NoError(t, err)
+		defer client.Close()
+		for _, endpoint := range c.Endpoints() {
+			status, err := client.Status(within(t), endpoint)
+			require.NoError(t, err)
+			list = append(list, status.Version)
+		}
+		return list
+	}
+	t.Log(versions())
+	for i := range 3 {
+		progress(t, commits.Load)
+		require.NoError(t, c.Replace(i, ""))
+		require.NoError(t, c.Wait(within(t)))
+		progress(t, commits.Load)
+		t.Log(versions())
+	}
+	work.over.Store(true)
+	work.Wait()
+	for _, p := range all {
+		require.NoError(t, p.ViewFresh(within(t), func(s mvcc.DBSnapshot) error {
+			v, _ := p.a.At(s).Get("x")
+			require.EqualValues(t, commits.Load(), v)
+			return nil
+		}))
+		t.Logf("%+v", p.Stats())
+	}
+}
