@@ -157,7 +157,7 @@ func (c *combiner) together(db *DB, jobs []*job) {
 				j.end(o, err)
 			}
 			// What comes next reads what this has written.
-			_ = db.applied.wait(db.ctx, o.rev)
+			_ = db.come(db.ctx, o.rev)
 			return
 		}
 		lost.add(o)

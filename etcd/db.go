@@ -44,6 +44,7 @@ type DB struct {
 	barrier barrier
 	figures figures
 
+	patience  patience
 	begunWarm bool // with Config.Replica
 }
 

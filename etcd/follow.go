@@ -59,7 +59,11 @@ func (db *DB) watchOnce() error {
 	if !db.figures.whole.Load() {
 		opts = append(opts, clientv3.WithFragment())
 	}
-	watch := db.client.Watch(ctx, db.cfg.Prefix, opts...)
+	// A watcher of its own has a stream of its own, which ends here. The client's would go on with the one
+	// that hangs: a watch that was never answered stays in it, and keeps others from being sent.
+	watcher := clientv3.NewWatcher(db.client)
+	defer func() { _ = watcher.Close() }()
+	watch := watcher.Watch(ctx, db.cfg.Prefix, opts...)
 	checked := uint64(0)
 	for {
 		select {

@@ -20,7 +20,7 @@ func (db *DB) Sync(ctx context.Context) (revision uint64, err error) {
 	if revision, _, err = db.barrier.pass(ctx, db); err != nil {
 		return 0, err
 	}
-	return revision, db.applied.wait(ctx, revision)
+	return revision, db.come(ctx, revision)
 }
 
 // WaitFor waits until this process has applied all that was committed up to a revision: one that
@@ -42,7 +42,7 @@ func (db *DB) WaitFor(ctx context.Context, revision uint64) error {
 			return ended(ctx)
 		}
 		if newest, at, err := db.askUntil(ctx, revision); err == nil && at >= revision {
-			return db.applied.wait(ctx, newest)
+			return db.come(ctx, newest)
 		}
 	}
 }

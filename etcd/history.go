@@ -32,11 +32,8 @@ type history struct {
 	mu      sync.Mutex
 	guards  map[string]guard // of all tables and classes, as of the newest revision that is applied
 	checked map[string]bool  // endpoints whose version will do
-	beaten  uint64           // the newest revision that was applied when the last beat came
+	beaten  uint64           // the newest revision that was applied when the last beat came; the beat's own
 
-	// still is for how many beats the watch has stood still, and patience for how many it may. Like
-	// beaten they are for one goroutine.
-	still, patience int
 }
 
 func (h *history) verified(endpoint string) {
@@ -133,25 +130,10 @@ func (db *DB) beatOnce() {
 	// By the next beat the watch should have come so far, or at least further.
 	moved := before > db.history.beaten
 	db.history.beaten = before
-	if moved {
-		db.history.still, db.history.patience = 0, 1
-	}
 	if newest > before && db.figures.behind.Swap(newest) > before && !moved {
-		if db.history.still++; db.history.still < db.history.patience {
-			return
-		}
-		// It may have been about to come.
-		db.history.still, db.history.patience = 0, min(2*db.history.patience, mostPatience)
-		db.figures.whole.Store(!db.figures.whole.Load())
-		db.figures.restarts.Add(1)
-		db.cfg.Logger.Warn("etcd: the watch stands still, it begins anew", "applied", before,
-			"newest", newest)
-		db.rewatch()
+		db.standsStill(before, newest)
 	}
 }
-
-// mostPatience is for how many beats the watch may stand still, if it has begun anew again and again.
-const mostPatience = 32
 
 // askNewest is newest with the time that a request has.
 func (db *DB) askNewest() (uint64, error) {

@@ -90,7 +90,7 @@ func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBT
 			}
 			db.figures.commits.Add(1)
 			seen.committed(o.rev)
-			_ = db.applied.wait(ctx, o.rev) // the commit stands
+			_ = db.come(ctx, o.rev) // the commit stands
 			committed(w.OnCommit, o.rev)
 			return nil
 		}
@@ -178,7 +178,7 @@ func (db *DB) pause(ctx context.Context, attempt int, o outcome) error {
 	if o.conflict {
 		db.figures.conflicts.Add(1)
 	}
-	if err := db.applied.wait(ctx, o.rev); err != nil {
+	if err := db.come(ctx, o.rev); err != nil {
 		return err
 	}
 	if attempt < 2 {

@@ -3,6 +3,7 @@ package etcdtest
 import (
 	"context"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // The heartbeat looks at the history and at the watch also if one endpoint has not answered since Open.
@@ -48,34 +50,77 @@ func TestBeatBesideDeadEndpoint(t *testing.T) {
 	}
 }
 
-// A watch whose stream hangs, without an error, is noticed, and begins anew.
+// A watch whose stream hangs, without an error, is noticed by the next heartbeats, and begins anew.
 func TestWatchHangs(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
 	q := open(t, c, prefix, nil)
-	var hangs atomic.Pointer[hanging] // the newest stream
+	var streams hangingStreams
 	p := open(t, c, prefix, func(cfg *etcd.Config) {
 		cfg.Heartbeat = 200 * time.Millisecond
-		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(func(
-			ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
-			opts ...grpc.CallOption,
-		) (grpc.ClientStream, error) {
-			stream, err := open(ctx, desc, cc, method, opts...)
-			if err != nil {
-				return nil, err
-			}
-			h := &hanging{ClientStream: stream}
-			hangs.Store(h)
-			return h, nil
-		}))
+		streams.watch(cfg)
 	})
 	require.NoError(t, p.WaitFor(within(t), q.set(t, q.a, "x", 1)))
-	hangs.Load().now.Store(true)
+	streams.hang(1)
 	require.NoError(t, p.WaitFor(within(t), q.set(t, q.a, "x", 2)))
 	require.NotZero(t, p.Stats().Restarts)
 	v, _ := p.a.Load("x")
 	require.Equal(t, 2, v)
 	require.NoError(t, p.Err())
+}
+
+// An Update that was committed, and waits for a watch that hangs, has it begin anew without a
+// heartbeat; again if the next one hangs as well.
+func TestWatchHangsBesideUpdate(t *testing.T) {
+	t.Parallel()
+	var streams hangingStreams
+	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) {
+		cfg.Heartbeat, cfg.RequestTimeout = time.Hour, 300*time.Millisecond
+		streams.watch(cfg)
+	})
+	p.set(t, p.a, "x", 1)
+	streams.hang(3)
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		p.a.In(tx).Set("x", 2)
+		return nil
+	}))
+	v, _ := p.a.Load("x")
+	require.Equal(t, 2, v)
+	require.GreaterOrEqual(t, p.Stats().Restarts, uint64(3))
+}
+
+// hangingStreams are those of a replica.
+type hangingStreams struct {
+	newest atomic.Pointer[hanging]
+	left   atomic.Int64 // how many more hang from the beginning
+}
+
+// watch has the streams of a configuration be looked after.
+func (s *hangingStreams) watch(cfg *etcd.Config) {
+	cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(func(
+		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
+		opts ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
+		stream, err := open(ctx, desc, cc, method, opts...)
+		if err != nil {
+			return nil, err
+		}
+		if !strings.HasSuffix(method, "/Watch") {
+			return stream, nil
+		}
+		h := &hanging{ClientStream: stream}
+		if s.left.Add(-1) >= 0 {
+			h.now.Store(true)
+		}
+		s.newest.Store(h)
+		return h, nil
+	}))
+}
+
+// hang has the newest stream hang, and so many with those that follow.
+func (s *hangingStreams) hang(n int64) {
+	s.left.Store(n - 1)
+	s.newest.Load().now.Store(true)
 }
 
 // A hanging stream gives nothing any more once now is set.
