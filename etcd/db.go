@@ -44,7 +44,10 @@ type DB struct {
 	barrier barrier
 	figures figures
 
-	begunWarm bool // with Config.Replica
+	agreed    int64         // the revision of the meta that Open has looked at
+	begunWarm bool          // with Config.Replica
+	catching  atomic.Bool   // up with what was committed since that was written, in Open
+	seen      atomic.Uint64 // the newest revision of which the watch has told
 }
 
 // Open connects to etcd, loads all records under the prefix, and goes on to follow what is committed
@@ -52,7 +55,7 @@ type DB struct {
 // that, at most until ctx ends.
 //
 // If it fails it may be called again, with the same schema, unless what it has loaded could not be
-// decoded. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError], if
+// decoded, or ctx has ended after it had begun with [Config.Replica]. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError], if
 // the program could not decode it, or would lose some of it. Tables that are new are added.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if ctx == nil {
@@ -87,6 +90,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		}
 		return nil, errors.Join(fmt.Errorf("etcd: Open: %w", err), client.Close())
 	}
+	db.catching.Store(db.begunWarm)
 	db.workers.Go(db.follow)
 	db.workers.Go(func() { db.beat(db.beatOnce) })
 	db.workers.Go(func() { db.beat(db.beatServers) })
@@ -99,9 +103,10 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		}
 	}
 	if db.begunWarm { // it has to come to where a load would be
-		if _, err := db.Sync(ctx); err != nil {
+		if err := db.catchUp(ctx); err != nil {
 			return nil, errors.Join(fmt.Errorf("etcd: Open: %w", err), db.Close())
 		}
+		db.catching.Store(false)
 	}
 	return db, nil
 }
@@ -120,6 +125,9 @@ func (db *DB) begin(ctx context.Context) error {
 	} else {
 		var err error
 		if l, err = db.load(ctx); err != nil {
+			return err
+		}
+		if err := db.metaNow(ctx); err != nil { // a program may have been opened while this one loaded
 			return err
 		}
 	}
