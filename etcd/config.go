@@ -155,6 +155,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Client.Logger == nil {
 		c.Client.Logger = zap.NewNop()
 	}
+	if c.Lease < time.Second {
+		return c, fmt.Errorf("etcd: Open: Config.Lease is %v, want a second or more", c.Lease)
+	}
 	if least := 4 * (c.RequestTimeout + c.ResolveTimeout); c.SlotAge < least {
 		return c, fmt.Errorf("etcd: Open: Config.SlotAge is %v, want %v or more: 4 x (RequestTimeout + "+
 			"ResolveTimeout)", c.SlotAge, least)
