@@ -89,5 +89,10 @@ func (s Stats) values() []prom.Value {
 			s.Unknown),
 		one("resyncs_total", unusual, "resyncs", "How often everything was loaded anew.", s.Resyncs),
 		one("restarts_total", unusual, "restarts", "How often the watch stood still, and began anew.", s.Restarts),
+		one("expired_total", "Records expired", "expired", "Records that this process has deleted because "+
+			"their time had come.", s.Expired),
+		one("expire_failures_total", unusual, "not expired", "How often a record could not be deleted whose "+
+			"time had come.", s.ExpireFailures),
+		one("warm_records", "", "", "Records that came from Config.Replica.", uint64(max(s.Warm, 0))),
 	}
 }
