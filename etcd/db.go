@@ -182,7 +182,8 @@ func (db *DB) SnapshotAt(revision uint64) (mvcc.DBSnapshot, error) {
 }
 
 // Watch watches all tables, see [mvcc.DB.Watch]. The epochs of the commits are revisions. When
-// everything was loaded anew, what has changed comes as one commit.
+// everything was loaded anew, what has changed comes as one commit. It ends with ctx, and not with the
+// replica: so does [Table.Watch], and Follow. Have ctx end when [DB.Failed] is closed.
 func (db *DB) Watch(
 	ctx context.Context, opts *mvcc.DBWatchOptions,
 ) iter.Seq2[mvcc.DBCommit, error] {
