@@ -42,7 +42,8 @@ func (t *Table[K, V]) Expire(until func(key K, value V) time.Time) {
 
 // OnExpire has fn called for each record that [Table.Expire] deletes, in the transaction that deletes
 // it: what fn writes through tx is committed together with the deletion, or not at all. fn finds the
-// record deleted already; if it sets the key again, with a later time, the record stays. It runs in the
+// record deleted already; if it sets the key again, with a later time, the record stays; with one that has come fn
+// is called for it again soon. It runs in the
 // elected process, and again after a conflict, or in a smaller transaction; what should happen once
 // goes to [mvcc.DBTx.OnCommit].
 //
@@ -88,14 +89,33 @@ func (t *Table[K, V]) expire(ctx context.Context, db *DB) {
 			return
 		case <-tick.C:
 		}
-		for ctx.Err() == nil {
-			keys := d.take(sweepKeys)
-			if len(keys) == 0 {
-				break
+		d.sweepAll(ctx)
+	}
+}
+
+// sweepAll sweeps what is due, each record once: one that OnExpire sets again with a time that has come
+// would not let it rest.
+func (d *dues[K, V]) sweepAll(ctx context.Context) {
+	swept := map[K]bool{}
+	var again []due[K]
+	for ctx.Err() == nil {
+		keys := d.take(sweepKeys)
+		if len(keys) == 0 {
+			break
+		}
+		some := keys[:0:0]
+		for _, key := range keys {
+			if swept[key] {
+				again = append(again, due[K]{d.db.cfg.Now(), key})
+			} else {
+				swept[key], some = true, append(some, key)
 			}
-			d.sweep(ctx, keys)
+		}
+		if len(some) > 0 {
+			d.sweep(ctx, some)
 		}
 	}
+	d.later(again)
 }
 
 // How often the elected process looks for what is due, how many records go in one transaction, and how many
