@@ -77,7 +77,8 @@ type Config struct {
 	Lease time.Duration
 
 	// SlotAge is after how long of no use what a process keeps in etcd to find out outcomes is deleted:
-	// a process that stands still for longer in the midst of a commit does not find that out. At least
+	// a process that stands still for longer in the midst of a commit does not find that out. The process
+	// that deletes for all has to run for as long: what it has seen goes with it. At least
 	// 4 x (RequestTimeout + ResolveTimeout). Default: 24 hours.
 	SlotAge time.Duration
 
@@ -154,6 +155,9 @@ func (c Config) withDefaults() (Config, error) {
 	})}, c.Client.DialOptions...)
 	if c.Client.Logger == nil {
 		c.Client.Logger = zap.NewNop()
+	}
+	if c.Lease < time.Second {
+		return c, fmt.Errorf("etcd: Open: Config.Lease is %v, want a second or more", c.Lease)
 	}
 	if least := 4 * (c.RequestTimeout + c.ResolveTimeout); c.SlotAge < least {
 		return c, fmt.Errorf("etcd: Open: Config.SlotAge is %v, want %v or more: 4 x (RequestTimeout + "+

@@ -45,7 +45,10 @@ type DB struct {
 	figures figures
 
 	patience  patience
-	begunWarm bool // with Config.Replica
+	agreed    int64         // the revision of the meta that Open has looked at
+	begunWarm bool          // with Config.Replica
+	catching  atomic.Bool   // up with what was committed since that was written, in Open
+	seen      atomic.Uint64 // the newest revision of which the watch has told
 }
 
 // Open connects to etcd, loads all records under the prefix, and goes on to follow what is committed
@@ -53,7 +56,7 @@ type DB struct {
 // that, at most until ctx ends.
 //
 // If it fails it may be called again, with the same schema, unless what it has loaded could not be
-// decoded. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError], if
+// decoded, or ctx has ended after it had begun with [Config.Replica]. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError], if
 // the program could not decode it, or would lose some of it. Tables that are new are added.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if ctx == nil {
@@ -88,6 +91,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		}
 		return nil, errors.Join(fmt.Errorf("etcd: Open: %w", err), client.Close())
 	}
+	db.catching.Store(db.begunWarm)
 	db.workers.Go(db.follow)
 	db.workers.Go(func() { db.beat(db.beatOnce) })
 	db.workers.Go(func() { db.beat(db.beatServers) })
@@ -100,9 +104,10 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		}
 	}
 	if db.begunWarm { // it has to come to where a load would be
-		if _, err := db.Sync(ctx); err != nil {
+		if err := db.catchUp(ctx); err != nil {
 			return nil, errors.Join(fmt.Errorf("etcd: Open: %w", err), db.Close())
 		}
+		db.catching.Store(false)
 	}
 	return db, nil
 }
@@ -121,6 +126,9 @@ func (db *DB) begin(ctx context.Context) error {
 	} else {
 		var err error
 		if l, err = db.load(ctx); err != nil {
+			return err
+		}
+		if err := db.metaNow(ctx); err != nil { // a program may have been opened while this one loaded
 			return err
 		}
 	}
@@ -175,7 +183,8 @@ func (db *DB) SnapshotAt(revision uint64) (mvcc.DBSnapshot, error) {
 }
 
 // Watch watches all tables, see [mvcc.DB.Watch]. The epochs of the commits are revisions. When
-// everything was loaded anew, what has changed comes as one commit.
+// everything was loaded anew, what has changed comes as one commit. It ends with ctx, and not with the
+// replica: so does [Table.Watch], and Follow. Have ctx end when [DB.Failed] is closed.
 func (db *DB) Watch(
 	ctx context.Context, opts *mvcc.DBWatchOptions,
 ) iter.Seq2[mvcc.DBCommit, error] {

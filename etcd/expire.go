@@ -42,7 +42,8 @@ func (t *Table[K, V]) Expire(until func(key K, value V) time.Time) {
 
 // OnExpire has fn called for each record that [Table.Expire] deletes, in the transaction that deletes
 // it: what fn writes through tx is committed together with the deletion, or not at all. fn finds the
-// record deleted already; if it sets the key again, with a later time, the record stays. It runs in the
+// record deleted already; if it sets the key again, with a later time, the record stays; with one that has come fn
+// is called for it again soon. It runs in the
 // elected process, and again after a conflict, or in a smaller transaction; what should happen once
 // goes to [mvcc.DBTx.OnCommit].
 //
@@ -67,9 +68,19 @@ func (t *Table[K, V]) expires() bool { return t.until != nil }
 // expire deletes what is due, until ctx ends.
 func (t *Table[K, V]) expire(ctx context.Context, db *DB) {
 	d := &dues[K, V]{t: t, db: db, noted: map[K]time.Time{}, tries: map[K]int{}}
+	ctx, stop := context.WithCancel(ctx)
 	var follower sync.WaitGroup
 	defer follower.Wait()
-	follower.Go(func() { _ = db.local.Follow(ctx, nil, d.begin, d.apply) }) // ends with ctx
+	defer stop()
+	follower.Go(func() {
+		defer func() {
+			if ctx.Err() == nil { // who is elected next begins anew
+				db.cfg.Logger.Error("etcd: the function of Expire has called runtime.Goexit", "table", t.Name())
+			}
+			stop()
+		}()
+		_ = db.local.Follow(ctx, nil, d.begin, d.apply) // ends with ctx
+	})
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
@@ -78,20 +89,41 @@ func (t *Table[K, V]) expire(ctx context.Context, db *DB) {
 			return
 		case <-tick.C:
 		}
-		for ctx.Err() == nil {
-			keys := d.take(sweepKeys)
-			if len(keys) == 0 {
-				break
-			}
-			d.sweep(ctx, keys)
-		}
+		d.sweepAll(ctx)
 	}
 }
 
-// How often the elected process looks for what is due, and how many records go in one transaction.
+// sweepAll sweeps what is due, each record once: one that OnExpire sets again with a time that has come
+// would not let it rest.
+func (d *dues[K, V]) sweepAll(ctx context.Context) {
+	swept := map[K]bool{}
+	var again []due[K]
+	for ctx.Err() == nil {
+		keys := d.take(sweepKeys)
+		if len(keys) == 0 {
+			break
+		}
+		some := keys[:0:0]
+		for _, key := range keys {
+			if swept[key] {
+				again = append(again, due[K]{d.db.cfg.Now(), key})
+			} else {
+				swept[key], some = true, append(some, key)
+			}
+		}
+		if len(some) > 0 {
+			d.sweep(ctx, some)
+		}
+	}
+	d.later(again)
+}
+
+// How often the elected process looks for what is due, how many records go in one transaction, and how many
+// notes there may be beside twice as many as count.
 const (
 	sweepEvery = 200 * time.Millisecond
 	sweepKeys  = 25
+	manyNotes  = 1000
 )
 
 // A due is a note that a record is to be looked at at a time.
@@ -127,7 +159,20 @@ func (d *dues[K, V]) note(key K, at time.Time) {
 	if before, there := d.noted[key]; !there || at.Before(before) {
 		d.noted[key] = at
 		heap.Push(d, due[K]{at, key})
+		if len(d.list) > 2*len(d.noted)+manyNotes {
+			d.tidy()
+		}
 	}
+}
+
+// tidy drops the notes that do not count: there are many where records are deleted, and made again, long
+// before their time.
+func (d *dues[K, V]) tidy() {
+	d.list = make([]due[K], 0, len(d.noted)+manyNotes)
+	for key, at := range d.noted {
+		d.list = append(d.list, due[K]{at, key})
+	}
+	heap.Init(d)
 }
 
 // begin and apply are those of [mvcc.DB.Follow].
@@ -147,13 +192,18 @@ func (d *dues[K, V]) apply(c mvcc.DBCommit) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, change := range d.t.m.Changes(c) {
-		if delete(d.tries, change.Key); !change.Has {
-			delete(d.noted, change.Key)
-		} else if at := d.t.until(change.Key, change.New); !at.IsZero() {
-			d.note(change.Key, at)
-		}
+		d.changed(change)
 	}
 	return nil
+}
+
+// changed notes what a record is now. The caller has locked mu.
+func (d *dues[K, V]) changed(change mvcc.Change[K, V]) {
+	if delete(d.tries, change.Key); !change.Has {
+		delete(d.noted, change.Key)
+	} else if at := d.t.until(change.Key, change.New); !at.IsZero() {
+		d.note(change.Key, at)
+	}
 }
 
 // take returns the keys of some records whose notes are due, and drops these.

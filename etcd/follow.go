@@ -18,16 +18,17 @@ func (db *DB) follow() {
 		before := db.applied.now()
 		err := db.watchOnce()
 		if isRPC(err, rpctypes.ErrCompacted) {
-			err = db.reload(db.ctx)
+			err = db.reload(db.ctx, true)
 		}
-		var codec *CodecError
-		var index *IndexError
-		var schema *SchemaError
+		if fatal(err) && db.catching.Load() { // W4
+			db.cfg.Logger.Warn("etcd: what was committed since Config.Replica was written cannot be applied, "+
+				"everything is loaded", "prefix", db.cfg.Prefix, "error", err)
+			err = db.reload(db.ctx, false)
+		}
 		switch {
 		case db.ctx.Err() != nil || db.applied.err() != nil:
 			return
-		case errors.Is(err, ErrHistoryLost), errors.Is(err, ErrForeignWriter), errors.Is(err, errApply),
-			errors.As(err, &codec), errors.As(err, &index), errors.As(err, &schema):
+		case fatal(err):
 			db.fail(err)
 			return
 		case err != nil:
@@ -42,6 +43,15 @@ func (db *DB) follow() {
 		case <-db.ctx.Done():
 		}
 	}
+}
+
+// fatal reports whether an error of a watch, or of loading everything anew, ends the replica.
+func fatal(err error) bool {
+	var codec *CodecError
+	var index *IndexError
+	var schema *SchemaError
+	return errors.Is(err, ErrHistoryLost) || errors.Is(err, ErrForeignWriter) || errors.Is(err, errApply) ||
+		errors.As(err, &codec) || errors.As(err, &index) || errors.As(err, &schema)
 }
 
 // How long to wait before something is tried again.
@@ -113,6 +123,7 @@ func (db *DB) events(list []*clientv3.Event) error {
 				return err
 			}
 		}
+		db.seen.Store(max(db.seen.Load(), uint64(rev))) // one goroutine does
 		list = list[n:]
 	}
 	return nil
@@ -143,7 +154,7 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 		records++
 	}
 	for _, e := range events {
-		if string(e.Kv.Key) == db.keys.meta() && e.Type == clientv3.EventTypePut {
+		if string(e.Kv.Key) == db.keys.meta() && e.Type == clientv3.EventTypePut && e.Kv.ModRevision > db.agreed {
 			if err := db.metaChanged(e.Kv); err != nil {
 				return err
 			}

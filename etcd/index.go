@@ -93,10 +93,11 @@ func stableShape(t reflect.Type) string {
 				if of = stableShape(t.Field(i).Type); of == "" {
 					return ""
 				}
+				of = t.Field(i).Name + " " + of // their order counts
 			}
 			all = append(all, of)
 		}
-		return "{" + strings.Join(all, " ") + "}"
+		return "{" + strings.Join(all, "; ") + "}"
 	}
 	return ""
 }

@@ -28,7 +28,9 @@ func TestIndexBytes(t *testing.T) {
 		require.NotEmpty(t, stableShape(reflect.TypeOf(key)))
 		require.Equal(t, want, string(appendStable(nil, reflect.ValueOf(key))))
 	}
-	require.Equal(t, "{string _ [2]int}", stableShape(reflect.TypeFor[pair]()))
+	require.Equal(t, "{a string; _; b [2]int}", stableShape(reflect.TypeFor[pair]()))
+	require.NotEqual(t, stableShape(reflect.TypeFor[struct{ a, b int }]()), // which have other bytes
+		stableShape(reflect.TypeFor[struct{ b, a int }]()))
 	for _, none := range []reflect.Type{reflect.TypeFor[float64](), reflect.TypeFor[*int](), reflect.TypeFor[any](),
 		reflect.TypeFor[[2]float32](), reflect.TypeFor[struct{ c chan int }]()} {
 		require.Empty(t, stableShape(none), none)

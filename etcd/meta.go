@@ -60,6 +60,7 @@ func (db *DB) agree(ctx context.Context) error {
 		}
 		news := db.add(&m)
 		if !news && mod > 0 && uint64(resp.Header.Revision) > db.local.Epoch()+1 {
+			db.agreed = mod
 			return nil
 		}
 		text, err := json.Marshal(m)
@@ -152,6 +153,15 @@ func sameTypes(a, b mvcc.BackupTable) bool {
 	x, err := json.Marshal(a)
 	y, other := json.Marshal(b)
 	return err == nil && other == nil && string(x) == string(y)
+}
+
+// metaNow looks at what is kept now, if another program has changed that since Open looked.
+func (db *DB) metaNow(ctx context.Context) error {
+	resp, err := db.client.Get(ctx, db.keys.meta())
+	if err != nil || len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision == db.agreed {
+		return err
+	}
+	return db.metaChanged(resp.Kvs[0])
 }
 
 // metaChanged looks at what another program has said that is kept.

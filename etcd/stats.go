@@ -84,15 +84,15 @@ func (s Stats) values() []prom.Value {
 		one("requests_under_way", "Requests under way", "requests", "Requests to commit that are under way.",
 			uint64(max(s.InFlight, 0))),
 		one("applied_total", "Records applied", "records", "Records that were applied.", s.Applied),
-		one("warm_records", "", "", "Records that Open has taken from Config.Replica.", uint64(max(s.Warm, 0))),
 		one("unclear_total", unusual, "unclear", "Requests to commit that were not answered.", s.Unclear),
 		one("unknown_total", unusual, "unknown", "Those of them of which nobody knows what became of them.",
 			s.Unknown),
 		one("resyncs_total", unusual, "resyncs", "How often everything was loaded anew.", s.Resyncs),
 		one("restarts_total", unusual, "restarts", "How often the watch stood still, and began anew.", s.Restarts),
-		one("expired_total", "Records expired", "expired", "Records that this process has deleted because their "+
-			"time had come.", s.Expired),
-		one("expire_failures_total", unusual, "refused to expire", "How often a record stayed although its time "+
-			"had come.", s.ExpireFailures),
+		one("expired_total", "Records expired", "expired", "Records that this process has deleted because "+
+			"their time had come.", s.Expired),
+		one("expire_failures_total", unusual, "not expired", "How often a record could not be deleted whose "+
+			"time had come.", s.ExpireFailures),
+		one("warm_records", "", "", "Records that came from Config.Replica.", uint64(max(s.Warm, 0))),
 	}
 }

@@ -201,8 +201,9 @@ func NewIndex[I, K comparable, V any](
 	t *Table[K, V], name string, keys func(key K, value V) []I, opts *mvcc.IndexOptions,
 ) (ix *mvcc.Index[I, K, V], err error) {
 	t.schema.declare("NewIndex", func() {
-		ix, err = mvcc.NewIndex(t.m, name, keys, opts)
-		guardIndex(t, name, keys)
+		if ix, err = mvcc.NewIndex(t.m, name, keys, opts); err == nil {
+			guardIndex(t, name, keys)
+		}
 	})
 	return ix, err
 }
@@ -212,8 +213,9 @@ func NewOrderedIndex[I cmp.Ordered, K comparable, V any](
 	t *Table[K, V], name string, keys func(key K, value V) []I, opts *mvcc.IndexOptions,
 ) (ix *mvcc.Index[I, K, V], err error) {
 	t.schema.declare("NewOrderedIndex", func() {
-		ix, err = mvcc.NewOrderedIndex(t.m, name, keys, opts)
-		guardIndex(t, name, keys)
+		if ix, err = mvcc.NewOrderedIndex(t.m, name, keys, opts); err == nil {
+			guardIndex(t, name, keys)
+		}
 	})
 	return ix, err
 }

@@ -28,6 +28,8 @@ import (
 //   - W2: the program has the same tables, which encode the same types in the same way: so nothing that
 //     this one keeps was left out when it was written.
 //   - W3: each record comes with the revision that it was put at, as from etcd.
+//   - W4: it need not go through what has happened since, of which something may end every replica that
+//     was open then, and none that is opened now: if something cannot be applied everything is loaded.
 type savedHeader struct {
 	Cluster  uint64
 	Prefix   string
@@ -251,6 +253,30 @@ func (db *DB) sameHistory(ctx context.Context, l *loaded) error {
 	if !maps.Equal(then, l.guards) {
 		return fmt.Errorf("the cluster has another history: at revision %d its tables were written last by %v, "+
 			"and here by %v", l.rev, then, l.guards)
+	}
+	return nil
+}
+
+// catchUp waits until the replica has all that there was when it was called, also what somebody else has
+// written: it puts a slot, and waits until the watch has told of it.
+func (db *DB) catchUp(ctx context.Context) error {
+	one, err := db.slots.take(ctx)
+	if err != nil { // the cluster is full, say, or may only be read
+		_, err = db.Sync(ctx)
+		return err
+	}
+	rev := uint64(one.last)
+	db.slots.give(one)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for db.seen.Load() < rev {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ended(ctx)
+		case <-db.applied.endedAt:
+			return db.applied.err()
+		}
 	}
 	return nil
 }

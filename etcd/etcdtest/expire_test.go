@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -325,4 +326,59 @@ func TestSlotGone(t *testing.T) {
 	require.NoError(t, other.Err())
 	v, _ := p.a.Load("x")
 	require.Equal(t, 1, v)
+}
+
+// If the function of Expire ends the goroutine that asks it, records expire all the same, later.
+func TestExpireEndsGoroutine(t *testing.T) {
+	t.Parallel()
+	s := etcd.NewSchema(nil)
+	table := etcd.NewTable[string, int64](s, "sessions", nil)
+	var asked atomic.Int64
+	table.Expire(func(_ string, at int64) time.Time {
+		if asked.Add(1) == 1 {
+			runtime.Goexit()
+		}
+		return time.UnixMilli(at)
+	})
+	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) { cfg.Schema, cfg.Lease = s, 2*time.Second })
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		table.In(tx).Set("a", 1)
+		return nil
+	}))
+	for ctx := within(t); table.Len() > 0; time.Sleep(time.Millisecond) {
+		require.NoError(t, ctx.Err(), "it does not expire")
+	}
+	require.Greater(t, asked.Load(), int64(1))
+}
+
+// A record that OnExpire sets again with a time that has come does not keep the cluster busy.
+func TestExpireSetAgain(t *testing.T) {
+	t.Parallel()
+	s := etcd.NewSchema(nil)
+	table := etcd.NewTable[string, int64](s, "sessions", nil)
+	table.Expire(func(_ string, at int64) time.Time { return time.UnixMilli(at) })
+	table.OnExpire(func(tx mvcc.DBTx, key string, at int64) error {
+		if key == "again" {
+			table.In(tx).Set(key, at+1)
+		}
+		return nil
+	})
+	began := time.Now()
+	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) { cfg.Schema = s })
+	set := func(key string) {
+		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+			table.In(tx).Set(key, 1)
+			return nil
+		}))
+	}
+	set("again")
+	for i := range 10 {
+		set(fmt.Sprint(i))
+		for ctx := within(t); table.Len() > 1; time.Sleep(time.Millisecond) {
+			require.NoError(t, ctx.Err(), "%d does not expire", i)
+		}
+	}
+	at, _ := table.Load("again")
+	require.Greater(t, at, int64(1))
+	require.LessOrEqual(t, at, int64(time.Since(began)/(200*time.Millisecond))+3)
 }

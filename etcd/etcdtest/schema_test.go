@@ -2,6 +2,7 @@ package etcdtest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -133,6 +136,30 @@ func TestProgramVersions(t *testing.T) {
 		}))
 		require.NoError(t, p.Err())
 	}
+}
+
+// A program that is opened while another one, whose version it does not take, is opened notices it.
+func TestProgramVersionsAtOnce(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	var once sync.Once
+	_, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) {
+		cfg.Version = 1
+		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainUnaryInterceptor(func(
+			ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+			opts ...grpc.CallOption,
+		) error {
+			if get, ok := req.(*etcdserverpb.RangeRequest); ok && string(get.Key) == prefix+"t/" {
+				once.Do(func() {
+					open(t, c, prefix, func(cfg *etcd.Config) { cfg.Version, cfg.Versions = 2, []int{1} })
+				})
+			}
+			return invoke(ctx, method, req, reply, cc, opts...)
+		}))
+	})
+	var v *mvcc.VersionError
+	require.ErrorAs(t, err, &v)
+	require.Equal(t, []int{2, 1}, []int{v.Saved, v.Version})
 }
 
 // A table gets another encoding, of another type, while programs run: each step is a program that all

@@ -318,6 +318,8 @@ func TestOpenRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "was opened before")
 	_, err = tryOpen(t, c, "no slash", nil)
 	require.ErrorContains(t, err, "ends with a slash")
+	_, err = tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Lease = time.Millisecond })
+	require.ErrorContains(t, err, "Config.Lease is 1ms, want a second or more")
 	require.Panics(t, func() { etcd.NewTable[string, int](s, "late", nil) })
 	require.Panics(t, func() { etcd.NewTable[float64, int](etcd.NewSchema(nil), "floats", nil) })
 }

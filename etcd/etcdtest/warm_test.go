@@ -210,3 +210,69 @@ func TestWarmStartOtherHistory(t *testing.T) {
 	require.Contains(t, again.String(), "another history")
 	require.Equal(t, map[string]int{"a/x": 3}, records(r))
 }
+
+// A replica begins with what was written before something happened that has ended those that were open:
+// one opened now does without it, as it does if it loads everything.
+func TestWarmStartAfterFailures(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	client, err := c.Client()
+	require.NoError(t, err)
+	defer client.Close()
+	for name, happens := range map[string]func(t *testing.T, prefix string){
+		"written by somebody else": func(t *testing.T, prefix string) {
+			_, err := client.Put(within(t), prefix+"t/a/y", "7")
+			require.NoError(t, err)
+		},
+		"deleted by somebody else": func(t *testing.T, prefix string) {
+			_, err := client.Delete(within(t), prefix+"t/a/x")
+			require.NoError(t, err)
+		},
+		"cannot be decoded": func(t *testing.T, prefix string) {
+			s := etcd.NewSchema(nil)
+			a := etcd.NewTable[string, any](s, "a", &etcd.TableOptions[string, any]{AnyShape: true})
+			p := open(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
+			for _, v := range []any{"text", 8} {
+				require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+					a.In(tx).Set("y", v)
+					return nil
+				}))
+			}
+		},
+		"another version": func(t *testing.T, prefix string) {
+			for i, takes := range [][]int{{0}, {1}} {
+				p := open(t, c, prefix, func(cfg *etcd.Config) { cfg.Version, cfg.Versions = 1-i, takes })
+				require.NoError(t, p.Close())
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			prefix := newPrefix()
+			p := open(t, c, prefix, nil)
+			p.set(t, p.a, "x", 1)
+			p.set(t, p.b, "x", 1)
+			file, _ := saved(t, p)
+			happens(t, prefix)
+			<-p.Failed()
+			cold := open(t, c, prefix, nil)
+			var log buffer
+			warm := open(t, c, prefix, from(file, &log))
+			require.Equal(t, records(cold), records(warm))
+			require.Equal(t, name == "another version", log.String() == "")
+			warm.set(t, warm.a, "x", 2)
+			require.Equal(t, uint64(0), warm.Stats().Conflicts)
+			for _, one := range []*process{cold, warm} {
+				require.NoError(t, one.Update(within(t), func(tx mvcc.DBTx) error { // of the exact revisions
+					v, _ := one.a.In(tx).Get("y")
+					w, _ := one.b.In(tx).Get("x")
+					one.a.In(tx).Set("y", v+w)
+					return nil
+				}))
+				require.NoError(t, one.Err())
+			}
+			_, err := warm.Sync(within(t))
+			require.NoError(t, err)
+			require.Equal(t, records(cold)["a/x"], records(warm)["a/x"])
+		})
+	}
+}
