@@ -90,9 +90,9 @@ func (l *loading) way(db *DB, of BackupTable) (*way, error) {
 	})
 	w := &way{}
 	if len(list) == 0 {
-		r := l.renaming(of, renamings)
-		if r == nil || t != nil && fits(of, t, l.codec.Name) {
-			return nil, nil
+		r, err := l.renaming(of, renamings, t != nil && fits(of, t, l.codec.Name))
+		if r == nil {
+			return nil, err
 		}
 		w.steps = []*migration{{from: name, to: name, key: r.key, toKey: r.key, made: r.value, step: r.step}}
 		if r.now {

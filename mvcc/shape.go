@@ -249,6 +249,26 @@ func (s Shape) lost(is Shape, of string) (what []string) {
 	return what
 }
 
+// has reports whether there is a field, whose path is that of fieldNames.
+func (s Shape) has(path string) bool {
+	at := 0
+	for _, name := range strings.Split(path, "\x00")[1:] {
+		for range s.nodes { // more there are not, but in a circle
+			if n := s.nodes[at]; n.Kind == "map" {
+				at = n.Of[1]
+			} else if n.Kind == "*" || strings.HasPrefix(n.Kind, "[") {
+				at = n.Of[0]
+			}
+		}
+		i := slices.Index(s.nodes[at].Fields, name)
+		if i < 0 {
+			return false
+		}
+		at = s.nodes[at].Of[i]
+	}
+	return true
+}
+
 // same reports whether two types look alike: no field is in one of them alone.
 func (s Shape) same(as Shape) bool {
 	return len(s.lost(as, "")) == 0 && len(as.lost(s, "")) == 0
