@@ -22,6 +22,8 @@ import (
 // of them apply as are needed, from the last one on. What they lead to may be as well what another
 // Migration takes: that one applies if the shape with the old names is just what was saved.
 //
+// With [LoadOptions.AnyShape] it applies if less is lost so.
+//
 // A name may be that of another field now, as when two change their names with each other, if it can
 // be told by what was saved which one is meant: their types differ, or there is a field that has
 // another name only then. Otherwise the call that loads returns an error, and nothing is loaded.
@@ -163,10 +165,11 @@ func (l *loading) renamings(db *DB, name string) (list []renaming, err error) {
 	return list, nil
 }
 
-// renaming chooses the renaming of a table that was saved; nil if there is none. asIs says that it
-// could be loaded without one.
-func (l *loading) renaming(of BackupTable, list []renaming, asIs bool) (*renaming, error) {
+// renaming chooses the renaming of a table that was saved; nil if there is none. least is how much
+// would be lost without one. With AnyShape it is one with which less is.
+func (l *loading) renaming(of BackupTable, list []renaming, least int) (*renaming, error) {
 	var exact, fits *renaming
+	asIs := least == 0
 	for i := range list {
 		r := &list[i]
 		keys := shapeOf(r.key, l.codec.Name)
@@ -180,12 +183,14 @@ func (l *loading) renaming(of BackupTable, list []renaming, asIs bool) (*renamin
 			}
 		}
 		// Fields may have been added.
-		if !r.now || len(of.KeyShape.lost(keys, ""))+len(of.ValueShape.lost(r.saved, "")) > 0 {
+		n := len(of.KeyShape.lost(keys, "")) + len(of.ValueShape.lost(r.saved, ""))
+		if !r.now || n > 0 && (!l.opts.AnyShape || n >= least) {
 			continue
 		}
-		if fits == nil {
+		if fits == nil || n < least {
 			fits = r
 		}
+		least = min(least, n)
 		other := fits.names
 		if asIs {
 			other = nil

@@ -1,6 +1,8 @@
 package mvcc_test
 
 import (
+	"bytes"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,6 +69,31 @@ func TestRenameFieldsThatCannotBeTold(t *testing.T) {
 			renamedT("A", "B", "B", "C"), one)
 		require.NoError(t, err)
 		require.Equal(t, map[int]next{1: {0, 1}}, got)
+	}
+}
+
+// With AnyShape a field that has another name now is not lost because another one is gone.
+func TestRenameFieldsWithAnyShape(t *testing.T) {
+	type v1 struct {
+		Name, Old string
+	}
+	type v3 struct{ WholeName string }
+	steps := []mvcc.Migration{renamedT("Name", "FullName"), renamedT("FullName", "WholeName")}
+	for _, c := range codecs {
+		data := savedTable(t, c, "t", map[int]v1{1: {"Ada", "x"}}, nil)
+		db := mvcc.NewDB(nil)
+		defer db.Close()
+		m := mvcc.NewTable[int, v3](db, "t", nil)
+		_, err := db.Load(t.Context(), bytes.NewReader(data), c, &mvcc.LoadOptions{Migrate: steps, AnyShape: true})
+		require.NoError(t, err)
+		require.Equal(t, map[int]v3{1: {"Ada"}}, maps.Collect(m.All()))
+		_, _, err = loadT[int, v3](t, c, data, steps...)
+		require.ErrorAs(t, err, new(*mvcc.SchemaError))
+		// What was saved since is loaded as it is.
+		data = savedTable(t, c, "t", map[int]struct{ WholeName, Old string }{1: {"Ada", "x"}}, nil)
+		_, err = db.Load(t.Context(), bytes.NewReader(data), c, &mvcc.LoadOptions{Migrate: steps, AnyShape: true})
+		require.NoError(t, err)
+		require.Equal(t, map[int]v3{1: {"Ada"}}, maps.Collect(m.All()))
 	}
 }
 

@@ -3,6 +3,7 @@ package mvcc
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -90,7 +91,11 @@ func (l *loading) way(db *DB, of BackupTable) (*way, error) {
 	})
 	w := &way{}
 	if len(list) == 0 {
-		r, err := l.renaming(of, renamings, t != nil && fits(of, t, l.codec.Name))
+		least := math.MaxInt
+		if t != nil {
+			least = lostIn(of, t, l.codec.Name)
+		}
+		r, err := l.renaming(of, renamings, least)
 		if r == nil {
 			return nil, err
 		}

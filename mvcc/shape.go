@@ -281,11 +281,11 @@ func sameShapes(of BackupTable, t *core, codec string) bool {
 	return !of.KeyShape.IsZero() && of.KeyShape.same(is.KeyShape) && of.ValueShape.same(is.ValueShape)
 }
 
-// fits reports whether a table loses nothing of what was saved.
-func fits(of BackupTable, t *core, codec string) bool {
-	is := t.described()
+// lostIn returns how much of what was saved a table would lose.
+func lostIn(of BackupTable, t *core, codec string) int {
+	is := of
 	setShape(&is, t, codec)
-	return of.misfits(is) == nil
+	return len(of.KeyShape.lost(is.KeyShape, "")) + len(of.ValueShape.lost(is.ValueShape, ""))
 }
 
 // from is String of the type with a number.
