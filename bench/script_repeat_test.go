@@ -167,9 +167,10 @@ func TestRepeatsAreBounded(t *testing.T) {
 // The shipped file is right on engines that roll back in different ways.
 func TestTPCC(t *testing.T) {
 	if testing.Short() {
-		t.Skip("fills 700,000 records")
+		t.Skip("fills 1,400,000 records")
 	}
 	w := mustFile(t, "tpcc")
+	w.Params.Keys = 2
 	for _, name := range []string{"mvcc", "rwmutex"} {
 		e, _ := EngineByName(name)
 		tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 2, Seed: 1})

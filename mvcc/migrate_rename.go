@@ -20,7 +20,13 @@ import (
 // names. So the same program loads old backups and new ones, and fields may be added as ever. If
 // fields were renamed more than once, give one Migration for each version, the oldest first: as many
 // of them apply as are needed, from the last one on. What they lead to may be as well what another
-// Migration takes.
+// Migration takes: that one applies if the shape with the old names is just what was saved.
+//
+// With [LoadOptions.AnyShape] it applies if less is lost so.
+//
+// A name may be that of another field now, as when two change their names with each other, if it can
+// be told by what was saved which one is meant: their types differ, or there is a field that has
+// another name only then. Otherwise the call that loads returns an error, and nothing is loaded.
 //
 // It is for codecs gob and json, which decode into a type that is made with the old names: the rest
 // of the types stays what it is. A struct with renamed fields must not encode or decode itself, nor
@@ -67,6 +73,33 @@ type renamedType interface {
 	undo(list []renamedField) error
 	// renaming returns the shape, and what decodes records of the type, with keys of another one.
 	renaming(key reflect.Type) (Shape, func(from decoder) decoder)
+	// names returns what fields are called now, by what they are called at the moment.
+	names() fieldNames
+}
+
+// fieldNames are what fields are called now, by what they were called: of each all names on the way
+// to it, each after a 0. What is not there is called as it was, in what it is in.
+type fieldNames map[string]string
+
+func (n fieldNames) now(was string) string {
+	if is, renamed := n[was]; renamed || was == "" {
+		return is
+	}
+	last := strings.LastIndexByte(was, 0)
+	return n.now(was[:last]) + was[last:]
+}
+
+// mixed returns a field that was saved, and would become one field by n and another one by other; ""
+// if there is none.
+func (n fieldNames) mixed(saved Shape, other fieldNames) string {
+	for _, names := range []fieldNames{n, other} {
+		for _, was := range slices.Sorted(maps.Keys(names)) {
+			if saved.has(was) && n.now(was) != other.now(was) {
+				return strings.ReplaceAll(was[1:], "\x00", ".")
+			}
+		}
+	}
+	return ""
 }
 
 // A renaming leads from values with the old names of fields to those of a table, or to those that
@@ -75,6 +108,7 @@ type renaming struct {
 	key, value reflect.Type
 	now        bool // they are those of the table
 	saved      Shape
+	names      fieldNames
 	step       func(from decoder) decoder
 }
 
@@ -103,6 +137,7 @@ func (l *loading) renamings(db *DB, name string) (list []renaming, err error) {
 	failed, used := map[*migration]error{}, map[*migration]bool{}
 	for _, of := range types {
 		t := renames[0].shadow(of.value, l.codec.Name)
+		states := []renaming{{saved: shapeOf(of.value, l.codec.Name)}}
 		for _, m := range renames {
 			if err := t.undo(m.fields); err != nil {
 				failed[m] = cmp.Or(failed[m], err)
@@ -110,6 +145,15 @@ func (l *loading) renamings(db *DB, name string) (list []renaming, err error) {
 			}
 			used[m] = true
 			of.saved, of.step = t.renaming(of.key)
+			of.names = t.names()
+			for _, s := range states {
+				if field := of.names.mixed(of.saved, s.names); field != "" && of.saved.same(s.saved) {
+					return nil, fmt.Errorf("RenameFields of table %q: %s has the same shape with the names of "+
+						"before, so that which field a saved %s is cannot be told: use Migrate, from a type of "+
+						"another shape", name, of.value, field)
+				}
+			}
+			states = append(states, of)
 			list = append(list, of)
 		}
 	}
@@ -121,17 +165,44 @@ func (l *loading) renamings(db *DB, name string) (list []renaming, err error) {
 	return list, nil
 }
 
-// renaming chooses the renaming of a table that was saved; nil if there is none.
-func (l *loading) renaming(of BackupTable, list []renaming) *renaming {
-	for i, r := range list {
+// renaming chooses the renaming of a table that was saved; nil if there is none. least is how much
+// would be lost without one. With AnyShape it is one with which less is.
+func (l *loading) renaming(of BackupTable, list []renaming, least int) (*renaming, error) {
+	var exact, fits *renaming
+	asIs := least == 0
+	for i := range list {
+		r := &list[i]
 		keys := shapeOf(r.key, l.codec.Name)
-		fits := of.KeyShape.same(keys) && of.ValueShape.same(r.saved)
-		if r.now { // fields may have been added
-			fits = len(of.KeyShape.lost(keys, ""))+len(of.ValueShape.lost(r.saved, "")) == 0
+		if of.KeyShape.same(keys) && of.ValueShape.same(r.saved) {
+			if exact == nil {
+				exact = r
+			} else if !exact.now && (exact.key != r.key || exact.value != r.value) {
+				return nil, fmt.Errorf("RenameFields makes of what was saved of table %q what two Migrations take, "+
+					"a Map[%s, %s] and a Map[%s, %s]: want one of them", l.opts.renamed(of.Name), exact.key,
+					exact.value, r.key, r.value)
+			}
 		}
-		if fits {
-			return &list[i]
+		// Fields may have been added.
+		n := len(of.KeyShape.lost(keys, "")) + len(of.ValueShape.lost(r.saved, ""))
+		if !r.now || n > 0 && (!l.opts.AnyShape || n >= least) {
+			continue
+		}
+		if fits == nil || n < least {
+			fits = r
+		}
+		least = min(least, n)
+		other := fits.names
+		if asIs {
+			other = nil
+		}
+		if field := r.names.mixed(of.ValueShape, other); field != "" && exact == nil {
+			return nil, fmt.Errorf("RenameFields of table %q: the field %s was saved, and which one it is now "+
+				"cannot be told, as other fields were not: use Migrate, from the type of then",
+				l.opts.renamed(of.Name), field)
 		}
 	}
-	return nil
+	if exact == nil && !asIs {
+		exact = fits
+	}
+	return exact, nil
 }

@@ -87,6 +87,21 @@ func (s *shadow) field(name string) *shadowField {
 	return nil
 }
 
+func (s *shadow) names() fieldNames {
+	names := fieldNames{}
+	s.addNames("", "", names)
+	return names
+}
+
+func (s *shadow) addNames(was, is string, to fieldNames) {
+	b := shaper{codec: s.codec}
+	for _, f := range s.fields {
+		w, n := was+"\x00"+f.name, is+"\x00"+b.named(f.StructField)
+		to[w] = n
+		f.addNames(w, n, to)
+	}
+}
+
 // unique returns an error if two fields of a struct have one name.
 func (s *shadow) unique() error {
 	names := map[string]string{}
@@ -121,7 +136,9 @@ func (s *shadow) open() error {
 		return nil
 	}
 	b := shaper{codec: s.codec}
-	for t := s.of; ; t = t.Elem() {
+	seen := map[reflect.Type]bool{}
+	for t := s.of; !seen[t]; t = t.Elem() { // a slice may be one of itself
+		seen[t] = true
 		if b.encodesItself(t) || decodesItself(t) {
 			return fmt.Errorf("%s encodes or decodes itself, and what becomes of its fields is not known: "+
 				"use Migrate", t)
@@ -134,6 +151,7 @@ func (s *shadow) open() error {
 		}
 		return nil
 	}
+	return nil
 }
 
 func (s *shadow) openStruct(t reflect.Type, b *shaper) error {
@@ -141,6 +159,9 @@ func (s *shadow) openStruct(t reflect.Type, b *shaper) error {
 		f := t.Field(i)
 		name := b.named(f)
 		switch {
+		case s.codec == "gob" && f.IsExported() && name != f.Name:
+			return fmt.Errorf("%s has a tag gob at the field %s, which package gob does not look at, and a "+
+				"shape does: use Migrate", t, f.Name)
 		case !b.exported(f) || name == "":
 			continue
 		case f.Anonymous && (s.codec != "gob" || !f.IsExported()):

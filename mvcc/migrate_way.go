@@ -3,6 +3,7 @@ package mvcc
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 )
 
@@ -90,9 +91,13 @@ func (l *loading) way(db *DB, of BackupTable) (*way, error) {
 	})
 	w := &way{}
 	if len(list) == 0 {
-		r := l.renaming(of, renamings)
-		if r == nil || t != nil && fits(of, t, l.codec.Name) {
-			return nil, nil
+		least := math.MaxInt
+		if t != nil {
+			least = lostIn(of, t, l.codec.Name)
+		}
+		r, err := l.renaming(of, renamings, least)
+		if r == nil {
+			return nil, err
 		}
 		w.steps = []*migration{{from: name, to: name, key: r.key, toKey: r.key, made: r.value, step: r.step}}
 		if r.now {

@@ -249,6 +249,26 @@ func (s Shape) lost(is Shape, of string) (what []string) {
 	return what
 }
 
+// has reports whether there is a field, whose path is that of fieldNames.
+func (s Shape) has(path string) bool {
+	at := 0
+	for _, name := range strings.Split(path, "\x00")[1:] {
+		for range s.nodes { // more there are not, but in a circle
+			if n := s.nodes[at]; n.Kind == "map" {
+				at = n.Of[1]
+			} else if n.Kind == "*" || strings.HasPrefix(n.Kind, "[") {
+				at = n.Of[0]
+			}
+		}
+		i := slices.Index(s.nodes[at].Fields, name)
+		if i < 0 {
+			return false
+		}
+		at = s.nodes[at].Of[i]
+	}
+	return true
+}
+
 // same reports whether two types look alike: no field is in one of them alone.
 func (s Shape) same(as Shape) bool {
 	return len(s.lost(as, "")) == 0 && len(as.lost(s, "")) == 0
@@ -261,11 +281,11 @@ func sameShapes(of BackupTable, t *core, codec string) bool {
 	return !of.KeyShape.IsZero() && of.KeyShape.same(is.KeyShape) && of.ValueShape.same(is.ValueShape)
 }
 
-// fits reports whether a table loses nothing of what was saved.
-func fits(of BackupTable, t *core, codec string) bool {
-	is := t.described()
+// lostIn returns how much of what was saved a table would lose.
+func lostIn(of BackupTable, t *core, codec string) int {
+	is := of
 	setShape(&is, t, codec)
-	return of.misfits(is) == nil
+	return len(of.KeyShape.lost(is.KeyShape, "")) + len(of.ValueShape.lost(is.ValueShape, ""))
 }
 
 // from is String of the type with a number.

@@ -157,7 +157,7 @@ func (r *Reader) Frame() (kind byte, payload []byte, err error) {
 // foreign is the error for a stream that begins with another magic.
 func (r *Reader) foreign() error {
 	known := slices.Contains(r.magics, BackupMagic)
-	if v := r.magic[7]; known && [7]byte(r.magic[:]) == [7]byte(BackupMagic[:]) && v > BackupMagic[7] {
+	if v := r.magic[7]; known && [7]byte(r.magic[:]) == [7]byte(BackupMagic[:]) && v > lineVersion {
 		return r.newer(int(v))
 	}
 	return r.Damage("it does not begin as it should")

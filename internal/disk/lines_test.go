@@ -198,7 +198,7 @@ func TestNewerVersions(t *testing.T) {
 		require.ErrorContains(t, err, fmt.Sprintf("it is of version %d of the format, which a newer "+
 			"program has written, or is damaged; this one reads those up to 3", version))
 	}
-	for _, data := range []string{"mvccmap\x00", `{"mvccmap":2,`, `{"mvccmap":x,`, "mvccmark"} {
+	for _, data := range []string{"mvccmap\x00", "mvccmap\x03", `{"mvccmap":2,`, `{"mvccmap":x,`, "mvccmark"} {
 		_, _, err := framesIn(strings.NewReader(data + string(lines[13:])))
 		require.ErrorContains(t, err, "it does not begin as it should", data)
 	}

@@ -47,6 +47,34 @@ func TestMixes(t *testing.T) {
 	}
 }
 
+// The orders that TPC-C begins with are those of the customers of their districts, and the last 900
+// of a district are new (4.3.3.1), for any number of warehouses.
+func TestFirstOrdersOfTPCC(t *testing.T) {
+	tables := map[string]*Table{}
+	for _, f := range Shipped() {
+		if f.Name == "tpcc" {
+			for i := range f.Tables {
+				tables[f.Tables[i].Name] = &f.Tables[i]
+			}
+		}
+	}
+	for keys := range int64(3) {
+		vars := []int64{SlotKeys: keys + 1, SlotKey: 0}
+		waiting := make([]int, vars[SlotKeys]*10)
+		require.Equal(t, vars[SlotKeys]*30000, tables["orders"].Records.Eval(vars))
+		for c := range tables["customer"].Records.Eval(vars) {
+			vars[SlotKey] = c
+			order := tables["customer_last"].Number.Eval(vars)
+			vars[SlotKey] = order
+			require.Equal(t, c%3000, tables["orders"].Number.Eval(vars)/16)
+			waiting[c/3000] += int(tables["new_order"].Present.Eval(vars))
+		}
+		for _, n := range waiting {
+			require.Equal(t, 900, n)
+		}
+	}
+}
+
 // small is a file, of which others are made.
 const small = `{
   "name": "mine",

@@ -57,7 +57,8 @@ type Config struct {
 
 	// Log is told what goes wrong. The default is [slog.Default].
 	Log *slog.Logger
-	// Client sends. The default is [http.DefaultClient]. A request takes 10 s at most.
+	// Client sends. The default is [http.DefaultClient]. A request takes 10 s at most, and an answer
+	// that sends it elsewhere is a failure: headers and data do not go to an address that is not here.
 	Client *http.Client
 
 	least time.Duration // before something is tried again
@@ -85,9 +86,15 @@ func (c Config) withDefaults() (Config, error) {
 	c.Log, c.Client = cmp.Or(c.Log, slog.Default()), cmp.Or(c.Client, http.DefaultClient)
 	c.least, c.most = cmp.Or(c.least, time.Second), cmp.Or(c.most, 10*time.Second)
 	c.queue = cmp.Or(c.queue, 32<<20)
+	client := *c.Client
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.Client = &client
 	from, err := address(c.From)
 	if err != nil {
 		return c, fmt.Errorf("push: From: %w", err)
+	}
+	if from.RawQuery != "" || from.Fragment != "" {
+		return c, errors.New("push: From: expected an address without what follows ? or #")
 	}
 	c.From = strings.TrimSuffix(from.String(), "/")
 	if c.Metrics.URL == "" && c.Profiles.URL == "" && c.Pyroscope.URL == "" {
@@ -99,8 +106,18 @@ func (c Config) withDefaults() (Config, error) {
 		if t.URL == "" {
 			continue
 		}
-		if _, err := address(t.URL); err != nil {
+		u, err := address(t.URL)
+		if err != nil {
 			return c, fmt.Errorf("push: the URL of %s: %w", name, err)
+		}
+		if name == "Pyroscope" && u.RawQuery+u.Fragment != "" {
+			return c, errors.New("push: the URL of Pyroscope: expected none with what follows ? or #")
+		}
+		for header, value := range t.Headers {
+			if header == "" || strings.ContainsAny(header, " :\r\n") || strings.ContainsAny(value, "\r\n\x00") {
+				return c, fmt.Errorf("push: Headers of %s: expected names and values of one line, not those of %q",
+					name, header)
+			}
 		}
 	}
 	timed := time.Duration(0)
@@ -140,11 +157,42 @@ func (c Config) checkLabels() error {
 
 // address returns the URL of something that is reached by HTTP.
 func address(text string) (*url.URL, error) {
+	const want = "expected an address such as http://127.0.0.1:4318"
 	u, err := url.Parse(text)
+	if bad, is := errors.AsType[*url.Error](err); is { // which has all of it, a password too
+		return nil, fmt.Errorf(want+": %w", bad.Err)
+	}
 	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		err = fmt.Errorf("expected an address such as http://127.0.0.1:4318, not %q", text)
+		err = fmt.Errorf(want+", not %q", shown(u))
 	}
 	return u, err
+}
+
+// shown returns an address without what may be secret in it: a password, or a key in its query.
+func shown(u *url.URL) string {
+	short := *u
+	if short.User = nil; short.RawQuery != "" {
+		short.RawQuery = "..."
+	}
+	return short.String()
+}
+
+// told returns an error of a request without what may be secret in its address.
+func told(err error) error {
+	if of, is := errors.AsType[*url.Error](err); is {
+		if u, err := url.Parse(of.URL); err == nil {
+			of.URL = shown(u)
+		}
+	}
+	return err
+}
+
+// elsewhere says where an answer wants a request to go; "" if it does not.
+func elsewhere(res *http.Response) string {
+	if to, err := res.Location(); err == nil && res.StatusCode/100 == 3 {
+		return "it is elsewhere, which is not followed: " + shown(to)
+	}
+	return ""
 }
 
 // instance tells this program from others of its name.

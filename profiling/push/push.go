@@ -44,8 +44,14 @@ func Start(cfg Config) (*Pusher, error) {
 		return nil, err
 	}
 	p := &Pusher{cfg: cfg, closing: make(chan struct{}), ended: make(chan struct{})}
-	p.source = source{base: cfg.From, token: cfg.Token, client: cfg.Client, most: cfg.most}
-	p.points = points{resource: cfg.attributes(), base: cfg.From, delta: cfg.Delta, began: time.Now()}
+	p.source = source{base: cfg.From, token: cfg.Token, client: cfg.Client, most: cfg.most,
+		limit: maxAnswer}
+	from, err := address(cfg.From)
+	if err != nil {
+		return nil, err
+	}
+	from.User = nil // its pages are told to others
+	p.points = points{resource: cfg.attributes(), base: from.String(), delta: cfg.Delta, began: time.Now()}
 	p.rounds = rounds{before: map[string]taken{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.end = cancel

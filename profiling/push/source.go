@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,6 +30,7 @@ type source struct {
 	base, token string
 	client      *http.Client
 	most        time.Duration // that an answer takes, beside a window
+	limit       int64         // of an answer, in bytes
 }
 
 // maxAnswer bounds what is read of an answer.
@@ -47,15 +49,17 @@ func (s *source) get(ctx context.Context, page string, takes time.Duration) ([]b
 	}
 	res, err := s.client.Do(r)
 	if err != nil {
-		return nil, err
+		return nil, told(err)
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	if err != nil {
+	body, err := io.ReadAll(io.LimitReader(res.Body, s.limit+1))
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", page, err)
-	}
-	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s: %s", page, res.Status, firstLine(body))
+	case res.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("%s: %s: %s", page, res.Status, cmp.Or(elsewhere(res), firstLine(body)))
+	case int64(len(body)) > s.limit:
+		return nil, fmt.Errorf("%s: it is longer than %d bytes", page, s.limit)
 	}
 	return body, nil
 }

@@ -2,6 +2,7 @@ package push
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ func (t *target) post(ctx context.Context, p parcel) (rejected uint64, why strin
 	}
 	res, err := t.client.Do(r)
 	if err != nil {
-		return 0, "", err
+		return 0, "", told(err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
@@ -109,7 +110,7 @@ func (t *target) post(ctx context.Context, p parcel) (rejected uint64, why strin
 	case res.StatusCode/100 == 2:
 		return 0, "", nil
 	}
-	return 0, "", &refusal{status: res.Status, text: firstLine(body),
+	return 0, "", &refusal{status: res.Status, text: cmp.Or(elsewhere(res), firstLine(body)),
 		again: t.again(res.StatusCode), after: retryAfter(res.Header.Get("Retry-After"))}
 }
 
@@ -126,7 +127,7 @@ func (t *target) again(status int) bool {
 // retryAfter reads the header, which has seconds or a date.
 func retryAfter(text string) time.Duration {
 	if s, err := strconv.Atoi(text); err == nil {
-		return min(time.Duration(max(s, 0))*time.Second, mayWait)
+		return time.Duration(min(max(s, 0), int(mayWait/time.Second))) * time.Second
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return min(max(time.Until(at), 0), mayWait)

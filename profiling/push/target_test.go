@@ -120,7 +120,7 @@ func TestRetryAfter(t *testing.T) {
 
 func TestWhenToComeAgain(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"": 0, "-3": 0, "soon": 0, "7": 7 * time.Second, "100000": mayWait,
+		"": 0, "-3": 0, "soon": 0, "7": 7 * time.Second, "100000": mayWait, "99999999999": mayWait,
 		"Fri, 31 Dec 1999 23:59:59 GMT": 0, "Fri, 31 Dec 2100 23:59:59 GMT": mayWait,
 	} {
 		require.Equal(t, want, retryAfter(text), text)
