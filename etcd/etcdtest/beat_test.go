@@ -89,6 +89,29 @@ func TestWatchHangsBesideUpdate(t *testing.T) {
 	require.GreaterOrEqual(t, p.Stats().Restarts, uint64(3))
 }
 
+// After a conflict Update runs again once what was in the way is applied here, and not before: it would
+// read the same, and use up its attempts.
+func TestConflictWaits(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	q := open(t, c, prefix, nil)
+	var streams hangingStreams
+	p := open(t, c, prefix, func(cfg *etcd.Config) {
+		cfg.Heartbeat, cfg.RequestTimeout, cfg.MaxAttempts = time.Hour, 300*time.Millisecond, 2
+		streams.watch(cfg)
+	})
+	require.NoError(t, p.WaitFor(within(t), q.set(t, q.a, "x", 1)))
+	streams.hang(1)
+	q.set(t, q.a, "x", 10)
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		v, _ := p.a.In(tx).Get("x")
+		p.a.In(tx).Set("x", v+1)
+		return nil
+	}))
+	v, _ := p.a.Load("x")
+	require.Equal(t, 11, v)
+}
+
 // hangingStreams are those of a replica.
 type hangingStreams struct {
 	newest atomic.Pointer[hanging]
