@@ -47,11 +47,19 @@ type Options struct {
 	Net *Net `json:"-"`
 }
 
-const environment = "MVCCMAP_ETCDTEST_MEMBER"
+// What says in the environment of a process that it is a member, or removes the folder of one.
+const (
+	environment = "MVCCMAP_ETCDTEST_MEMBER"
+	cleaning    = "MVCCMAP_ETCDTEST_CLEAN"
+)
 
 // Main runs a member, and does not return, if the process was started for that. A program that calls
 // [Start] calls it first of all.
 func Main() {
+	if dir := os.Getenv(cleaning); dir != "" {
+		clean(dir)
+		os.Exit(0)
+	}
 	text := os.Getenv(environment)
 	if text == "" {
 		return
@@ -59,6 +67,29 @@ func Main() {
 	err := run(text)
 	fmt.Fprintln(os.Stderr, "etcdtest: a member has ended:", err)
 	os.Exit(1)
+}
+
+// leave ends the member, and leaves its folder to a process that removes it: here etcd would write to it
+// meanwhile, or end with an error halfway.
+func (s *spec) leave() {
+	if self, err := os.Executable(); err == nil {
+		cmd := exec.Command(self)
+		cmd.Env = append(os.Environ(), cleaning+"="+s.Dir)
+		_ = cmd.Start()
+	}
+	os.Exit(0)
+}
+
+// clean removes the folder of a member that is about to end, and with the last one that of the cluster.
+func clean(dir string) {
+	signal.Ignore(os.Interrupt)
+	for range 200 {
+		if os.RemoveAll(dir) == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	_ = os.Remove(filepath.Dir(dir))
 }
 
 func run(text string) error {
@@ -69,9 +100,7 @@ func run(text string) error {
 	signal.Ignore(os.Interrupt) // a terminal sends it to all; the program says when it ends
 	go func() {                 // it does not survive the program that has started it
 		_, _ = os.Stdin.Read(make([]byte, 1))
-		_ = os.RemoveAll(s.Dir)
-		_ = os.Remove(filepath.Dir(s.Dir)) // the last one does it
-		os.Exit(0)
+		s.leave()
 	}()
 	cfg := embed.NewConfig()
 	cfg.Name, cfg.Dir, cfg.LogLevel, cfg.UnsafeNoFsync = s.Name, s.Dir, "panic", !s.Sync
