@@ -75,14 +75,16 @@ func (s *spec) leave() {
 	if self, err := os.Executable(); err == nil {
 		cmd := exec.Command(self)
 		cmd.Env = append(os.Environ(), cleaning+"="+s.Dir)
+		_, _ = cmd.StdinPipe() // which ends with this process
 		_ = cmd.Start()
 	}
 	os.Exit(0)
 }
 
-// clean removes the folder of a member that is about to end, and with the last one that of the cluster.
+// clean removes the folder of a member once that has ended, and with the last one that of the cluster.
 func clean(dir string) {
 	signal.Ignore(os.Interrupt)
+	_, _ = os.Stdin.Read(make([]byte, 1)) // until the member has ended: it would write once more
 	for range 200 {
 		if os.RemoveAll(dir) == nil {
 			break

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -139,9 +140,18 @@ func TestInterrupted(t *testing.T) {
 		}
 		_ = cmd.Wait() // says with which code
 		require.Equal(t, cli.ExitInterrupted, cmd.ProcessState.ExitCode(), errs.String())
-		require.Eventually(t, func() bool {
-			left, err := os.ReadDir(dir)
-			return err == nil && len(left) == 0
-		}, time.Minute, 10*time.Millisecond, "something is left")
+		var left []string
+		gone := func() bool {
+			left = nil
+			_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
+				left = append(left, path)
+				return nil
+			})
+			return len(left) == 1
+		}
+		for end := time.Now().Add(time.Minute); !gone() && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.Equal(t, []string{dir}, left, "%s, interrupted %d times: it has left something", c.args, c.times)
 	}
 }
