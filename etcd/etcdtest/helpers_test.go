@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -175,10 +176,17 @@ func (w *wire) intercept(
 	opts ...grpc.CallOption,
 ) error {
 	send := func(ctx context.Context) error { return invoke(ctx, method, req, reply, cc, opts...) }
-	if f := w.fault.Load(); f != nil && method == "/etcdserverpb.KV/Txn" {
+	if f := w.fault.Load(); f != nil && method == "/etcdserverpb.KV/Txn" && !elects(req) {
 		return (*f)(ctx, send)
 	}
 	return send(ctx)
+}
+
+// elects reports whether a request is that of a process that wants to be elected, which comes when it
+// likes.
+func elects(req any) bool {
+	txn, _ := req.(*etcdserverpb.TxnRequest)
+	return len(txn.GetSuccess()) == 1 && txn.GetSuccess()[0].GetRequestPut().GetLease() != 0
 }
 
 // once has the next request to commit go through f.
