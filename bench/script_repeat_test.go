@@ -178,3 +178,18 @@ func TestTPCC(t *testing.T) {
 		require.NoError(t, tr.Verify(), name)
 	}
 }
+
+// What runs the steps of a file allocates nothing of its own, so that it measures the engine.
+func TestScriptAllocatesNothing(t *testing.T) {
+	w := fileWorkload(t, `{"name": "still", "tables": {"a": {"records": 9, "number": 1}},
+		"draws": {"any": {"table": "a"}},
+		"operations": {"o": {"steps": [{"modify": "a", "key": "any", "value": "old + 1"},
+			{"repeat": 3, "as": "i", "steps": [{"get": "a", "key": "any", "as": "x"}]}]}}}`)
+	_, e := named(t, "transfer", "rwmutex")
+	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 1})
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		if err := tr.workers[0].task.do(); err != nil {
+			t.Error(err)
+		}
+	}))
+}

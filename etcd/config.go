@@ -63,7 +63,8 @@ type Config struct {
 	// Update tries to find out what has become of one that was not answered, before it returns
 	// [ErrOutcomeUnknown]. A request that the leader had when it died is never answered, so RequestTimeout
 	// is for how long nothing may be committed then: it should be somewhat more than an election takes,
-	// and than commits do when much is going on. Default: 2 seconds, and 15 seconds.
+	// and than commits do when much is going on. If an Update or Sync waits for so long for what was
+	// committed, and the watch brings nothing, it begins anew. Default: 2 seconds, and 15 seconds.
 	RequestTimeout time.Duration
 	ResolveTimeout time.Duration
 
@@ -85,9 +86,8 @@ type Config struct {
 	// Now is the clock that says what has expired. Default: [time.Now].
 	Now func() time.Time
 
-	// Logger is told, at level Warn, when the watch begins anew or everything is loaded anew,
-	// or Replica is not used, and at
-	// level Error when the replica fails. Default: nobody is told.
+	// Logger is told, at level Warn, when the watch begins anew or everything is loaded anew, or
+	// Replica is not used, and at level Error when the replica fails. Default: nobody is told.
 	Logger *slog.Logger
 
 	_ struct{}

@@ -56,8 +56,9 @@ type DB struct {
 // that, at most until ctx ends.
 //
 // If it fails it may be called again, with the same schema, unless what it has loaded could not be
-// decoded, or ctx has ended after it had begun with [Config.Replica]. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError], if
-// the program could not decode it, or would lose some of it. Tables that are new are added.
+// decoded, or ctx has ended after it had begun with [Config.Replica]. It refuses servers with a
+// [*VersionError], and what is kept there with a [*SchemaError], if the program could not decode it,
+// or would lose some of it. Tables that are new are added.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if ctx == nil {
 		panic("etcd: Open: ctx is nil, want context.Background() or another one")

@@ -183,8 +183,8 @@ func (db *DB) put(at uint64, records []*mvccpb.KeyValue, gone []string) error {
 var errApply = errors.New("etcd: a commit could not be applied")
 
 // apply commits what fn does at a revision. Its error is a *CodecError, an *IndexError or an errApply,
-// also if a function of the program panics, which decodes, or is that of an index. If one calls runtime.Goexit
-// the replica fails.
+// also if a function of the program panics, which decodes, or is that of an index. If one calls
+// runtime.Goexit the replica fails.
 func (db *DB) apply(rev uint64, fn func(tx mvcc.DBTx) error) (err error) {
 	done := false
 	defer func() {

@@ -42,7 +42,8 @@
 // the context is looked at, [mvcc.Stats] counts it, and it is one of MaxAttempts. A transaction
 // that could not conflict, since it has read or has written nothing, is rolled back and run again.
 // The function of OnExpire runs as often before it counts, in a transaction that is rolled back; that
-// is no conflict in [mvcc.Stats]. With [Config].Chance the last attempt may conflict as well, so that Update returns the error.
+// is no conflict in [mvcc.Stats]. With [Config].Chance the last attempt may conflict as well, so that
+// Update returns the error.
 //
 // # Steps and time
 //

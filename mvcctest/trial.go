@@ -17,8 +17,9 @@ import (
 // Config says how hard a trial is. A nil *Config, and every field that is zero, means the default.
 type Config struct {
 	// Conflicts is how many attempts of each Update conflict, but for the last one that MaxAttempts
-	// leaves, and how often the function of OnExpire runs for a record before it counts. Negative means none: then no function runs twice because of the trial, but that of
-	// Compute and DeleteFunc, and those that must be pure. Default: 1.
+	// leaves, and how often the function of OnExpire runs for a record before it counts. Negative means
+	// none: then no function runs twice because of the trial, but that of Compute and DeleteFunc, and
+	// those that must be pure. Default: 1.
 	Conflicts int
 
 	// Chance is with which probability each other attempt of an Update that could conflict does,
