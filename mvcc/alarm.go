@@ -129,7 +129,7 @@ func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 		// A writer that has raised it has installed before, and is met.
 		own.dirty.Store(0)
 	}
-	hooks.At(hooks.Watching)
+	hooks.At(hooks.AlarmListed)
 	c := m.Slots.Now()
 	_, r := st.validated(gen, chain.Load(st.record()), c+1)
 	hooks.At(hooks.Validated)
@@ -157,7 +157,7 @@ func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 				}
 				return 0, resultAborted
 			}
-			hooks.At(hooks.WatchClean)
+			hooks.At(hooks.AlarmClean)
 			// Linearization point of a transaction that validates.
 			if chain.Advance(st.record(), w, w.At(w.Epoch())) {
 				return w.Epoch(), resultOK

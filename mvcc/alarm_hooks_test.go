@@ -17,18 +17,18 @@ import (
 // Validations with an alarm: what they may commit beside, and what not. In each test a
 // transaction that has read x and writes y is held while it decides.
 
-// A watcher is a transaction that validates, and has an alarm.
-type watcher struct {
+// An alarmed is a transaction that validates, and has an alarm.
+type alarmed struct {
 	*stage.Actor
 	tx  Tx[string, int]
 	err error
 }
 
-// watching makes an actor that reads some keys, or all if there is none, and writes 1
+// validating makes an actor that reads some keys, or all if there is none, and writes 1
 // to key, as if readers had taken its epoch away often enough.
-func watching(s *stage.Stage, m *Map[string, int], key string, reads ...string) *watcher {
-	h := new(watcher)
-	h.Actor = s.Actor("watcher", func() {
+func validating(s *stage.Stage, m *Map[string, int], key string, reads ...string) *alarmed {
+	h := new(alarmed)
+	h.Actor = s.Actor("validator", func() {
 		h.tx = m.Begin(nil)
 		stateOf(h.tx.st).rare().revoked = maxRevocations
 		for _, k := range reads {
@@ -45,14 +45,14 @@ func watching(s *stage.Stage, m *Map[string, int], key string, reads ...string) 
 	return h
 }
 
-// again lets the watcher go on until it has validated once more, which it must.
-func (h *watcher) again() *watcher {
+// again lets the validator go on until it has validated once more, which it must.
+func (h *alarmed) again() *alarmed {
 	h.To(hooks.Validated)
 	return h
 }
 
-// commits lets the watcher go on: it must commit without validating any more.
-func (h *watcher) commits(why string) {
+// commits lets the validator go on: it must commit without validating any more.
+func (h *alarmed) commits(why string) {
 	t := h.Stage.T
 	t.Helper()
 	_, more := h.Step(1 << hooks.Validated)
@@ -61,9 +61,9 @@ func (h *watcher) commits(why string) {
 	require.NoError(t, h.err)
 }
 
-// tentative requires that the record of the watcher has an epoch that is not
+// tentative requires that the record of the validator has an epoch that is not
 // validated.
-func (h *watcher) tentative() epoch.Epoch {
+func (h *alarmed) tentative() epoch.Epoch {
 	t := h.Stage.T
 	t.Helper()
 	w := chain.Load(stateOf(h.tx.st).record())
@@ -81,8 +81,8 @@ func push(t testing.TB, m *Map[string, int], key string) {
 	require.Equal(t, before.Pushed+1, after.Pushed, "nothing was pushed")
 }
 
-// watchMap has 0 under every key but y and those that begin with it.
-func watchMap(t *testing.T) *Map[string, int] {
+// alarmMap has 0 under every key but y and those that begin with it.
+func alarmMap(t *testing.T) *Map[string, int] {
 	m := newMap[string, int](t, still())
 	for _, k := range []string{"x", "z", "q"} {
 		m.Store(k, 0)
@@ -90,15 +90,15 @@ func watchMap(t *testing.T) *Map[string, int] {
 	return m
 }
 
-// Readers push a watcher while it validates, and afterwards; some leave it without an
-// epoch. It need not validate again. The readers read what the watcher itself has read,
-// too: its own commit is nothing that it watches for.
-func TestPushedWatcherValidatesOnce(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.Watching, hooks.HeadSkipped, hooks.Validated} {
+// Readers push a validator while it validates, and afterwards; some leave it without an
+// epoch. It need not validate again. The readers read what the validator itself has read,
+// too: its own commit does not raise its alarm.
+func TestPushedAlarmedValidatesOnce(t *testing.T) {
+	for _, p := range []hooks.Point{hooks.AlarmListed, hooks.HeadSkipped, hooks.Validated} {
 		for pushes := range 4 {
 			for _, left := range []bool{false, true} {
 				for _, own := range []bool{false, true} {
-					m := watchMap(t)
+					m := alarmMap(t)
 					s := stage.New(t)
 					reads := []string{"x"}
 					if own {
@@ -110,7 +110,7 @@ func TestPushedWatcherValidatesOnce(t *testing.T) {
 						tx.Set("y2", 2)
 						_ = tx.Commit()
 					})
-					h := watching(s, m, "y", reads...)
+					h := validating(s, m, "y", reads...)
 					if p == hooks.HeadSkipped {
 						h.To(hooks.CommitEntries)
 						blocker.To(hooks.InstalledAll)
@@ -142,7 +142,7 @@ func TestPushedWatcherValidatesOnce(t *testing.T) {
 	}
 }
 
-// Somebody overwrites what the watcher has read after it was validated there, and
+// Somebody overwrites what the validator has read after it was validated there, and
 // then it is pushed beyond that.
 func TestCommitAfterValidation(t *testing.T) {
 	for name, commit := range map[string]func(m *Map[string, int]) error{
@@ -174,10 +174,10 @@ func TestCommitAfterValidation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, reads := range [][]string{{"x"}, {"q", "x"}, nil} {
-				for _, p := range []hooks.Point{hooks.Validated, hooks.WatchClean} {
+				for _, p := range []hooks.Point{hooks.Validated, hooks.AlarmClean} {
 					for _, before := range []bool{false, true} { // it is pushed before, too
-						m := watchMap(t)
-						h := watching(stage.New(t), m, "y", reads...)
+						m := alarmMap(t)
+						h := validating(stage.New(t), m, "y", reads...)
 						h.To(p)
 						if before {
 							push(t, m, "y")
@@ -197,10 +197,10 @@ func TestCommitAfterValidation(t *testing.T) {
 	}
 }
 
-// The same, but the watcher is not pushed: it comes first.
-func TestCommitAboveWatcher(t *testing.T) {
-	m := watchMap(t)
-	h := watching(stage.New(t), m, "y", "x")
+// The same, but the validator is not pushed: it comes first.
+func TestCommitAboveAlarmed(t *testing.T) {
+	m := alarmMap(t)
+	h := validating(stage.New(t), m, "y", "x")
 	h.To(hooks.Validated)
 	m.Store("x", 2)
 	h.commits("its epoch is from before it validated")
@@ -208,10 +208,10 @@ func TestCommitAboveWatcher(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// Who commits elsewhere is none of the watcher's concern.
-func TestStrangersDoNotDisturbWatcher(t *testing.T) {
-	m := watchMap(t)
-	h := watching(stage.New(t), m, "y", "x")
+// A commit elsewhere does not raise the alarm.
+func TestStrangersRaiseNoAlarm(t *testing.T) {
+	m := alarmMap(t)
+	h := validating(stage.New(t), m, "y", "x")
 	h.To(hooks.Validated)
 	for range 3 {
 		m.Store("z", 2)
@@ -237,25 +237,25 @@ func markInVain(t testing.TB, m *Map[string, int]) {
 	require.ErrorIs(t, tx.Commit(), ErrConflict)
 }
 
-// Somebody has raised the alarm, and then not committed: the watcher validates once
+// Somebody has raised the alarm, and then not committed: the validator validates once
 // more, and not again and again.
-func TestWatchIsSetBack(t *testing.T) {
-	m := watchMap(t)
-	h := watching(stage.New(t), m, "y", "x")
+func TestAlarmIsSetBack(t *testing.T) {
+	m := alarmMap(t)
+	h := validating(stage.New(t), m, "y", "x")
 	h.To(hooks.Validated)
 	markInVain(t, m)
 	push(t, m, "y")
 	h.again()
 	push(t, m, "y")
-	h.commits("nobody has marked it since")
+	h.commits("nobody has raised it since")
 	checkQuiet(t, m)
 }
 
 // Two with alarms at a time, each pushed beyond the other, both commit.
-func TestTwoWatchers(t *testing.T) {
-	m := watchMap(t)
+func TestTwoAlarmed(t *testing.T) {
+	m := alarmMap(t)
 	s := stage.New(t)
-	a, b := watching(s, m, "y", "x"), watching(s, m, "y2", "z")
+	a, b := validating(s, m, "y", "x"), validating(s, m, "y2", "z")
 	a.To(hooks.Validated)
 	b.To(hooks.Validated)
 	for range 3 {
@@ -268,10 +268,10 @@ func TestTwoWatchers(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// A writer of x is held at each step of its commit while the watcher validates. It does
-// not come between the epoch as of which that was done, and one that the watcher is
+// A writer of x is held at each step of its commit while the validator validates. It does
+// not come between the epoch as of which that was done, and one that the validator is
 // pushed to afterwards.
-func TestWriterBesideWatcher(t *testing.T) {
+func TestWriterBesideAlarmed(t *testing.T) {
 	for name, write := range map[string]func(m *Map[string, int]) error{
 		"Store": func(m *Map[string, int]) error { m.Store("x", 2); return nil },
 		"one write": func(m *Map[string, int]) error {
@@ -294,12 +294,12 @@ func TestWriterBesideWatcher(t *testing.T) {
 			return tx.Commit()
 		},
 	} {
-		for p := hooks.CommitEntries; p <= hooks.WatchClean; p++ {
-			for _, from := range []hooks.Point{hooks.Tentative, hooks.Watching, hooks.Validated} {
-				for _, helped := range []bool{false, true} { // by a reader of x, when the watcher has validated
-					m := watchMap(t)
+		for p := hooks.CommitEntries; p <= hooks.AlarmClean; p++ {
+			for _, from := range []hooks.Point{hooks.Tentative, hooks.AlarmListed, hooks.Validated} {
+				for _, helped := range []bool{false, true} { // by a reader of x, when the validator has validated
+					m := alarmMap(t)
 					s := stage.New(t)
-					h := watching(s, m, "y", "x")
+					h := validating(s, m, "y", "x")
 					h.To(from)
 					var err error
 					w := s.Actor("writer", func() { err = write(m) })
@@ -329,7 +329,7 @@ func TestWriterBesideWatcher(t *testing.T) {
 						p, from)
 					if h.err == nil && err == nil {
 						require.Less(t, chainOf(m, "y")[0].Epoch, chainOf(m, "x")[0].Epoch,
-							"%s at %v, from %v: the watcher has not read what is there at its epoch", name, p, from)
+							"%s at %v, from %v: the validator has not read what is there at its epoch", name, p, from)
 					}
 					between.Close()
 					checkQuiet(t, m)
@@ -342,8 +342,8 @@ func TestWriterBesideWatcher(t *testing.T) {
 // Readers revoke a transaction each time that it has validated, while somebody has a
 // claim on the key that it writes, and does not move: it commits all the same.
 func TestRevokedBesideClaim(t *testing.T) {
-	m := watchMap(t)
-	h := watching(stage.New(t), m, "y", "x")
+	m := alarmMap(t)
+	h := validating(stage.New(t), m, "y", "x")
 	require.False(t, coreOf(m).favour.Any())
 	h.To(hooks.Announced) // past giving way
 	stateOf(h.tx.st).rare().revoked = 0

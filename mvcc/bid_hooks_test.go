@@ -98,16 +98,16 @@ func abortedBatchAndContext(t *testing.T, attempts int) {
 	checkQuiet(t, m)
 }
 
-// Somebody marks the watch of a transaction again and again, and never commits; readers
+// Somebody raises the alarm of a transaction again and again, and never commits; readers
 // push it beyond that each time. It claims what it has read, so that others give way.
-func TestMarkedForNothing(t *testing.T) {
+func TestRaisedForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New[string, int](still())
 		defer m.Close()
 		for _, key := range []string{"x", "z", "q"} {
 			m.Store(key, 0)
 		}
-		h := watching(stage.New(t), m, "y", "x")
+		h := validating(stage.New(t), m, "y", "x")
 		for range maxDirty {
 			h.To(hooks.Validated)
 			require.False(t, coreOf(m).favour.Any())

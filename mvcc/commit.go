@@ -292,7 +292,7 @@ func (st *txState) announce(floor epoch.Epoch, check chain.Word) result {
 		return resultOK // it was installed announced
 	}
 	st.tellAll() // must precede: from here on others may commit it
-	hooks.At(hooks.Marked)
+	hooks.At(hooks.Told)
 	r := st.record()
 	if w := chain.Load(r); !w.Is(chain.KindActive) || !chain.Advance(r, w, w.Announced(floor, check)) {
 		return resultAborted
@@ -345,7 +345,7 @@ func (st *txState) decide(gen epoch.Gen) (epoch.Epoch, result) {
 				if m := st.parts[st.writes[0].of].m; m.hasListeners() {
 					m.tell(st.writes[0].v, record)
 				}
-				hooks.At(hooks.Marked)
+				hooks.At(hooks.Told)
 			}
 			// Must follow the load of w: its floor makes sure that an epoch
 			// drawn before a revocation is not put in after it.

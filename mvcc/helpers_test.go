@@ -146,7 +146,7 @@ func checkQuietCore[K comparable](t testing.TB, c *core) {
 	require.Zero(t, c.shared.stats().LiveTx, "slots that are still taken")
 	require.Zero(t, c.favour.Stats().Held, "a claim that has not ended")
 	require.Zero(t, c.favour.Stats().Waiting, "somebody waits for a claim")
-	require.Nil(t, c.alarms.list.Load(), "somebody watches")
+	require.Nil(t, c.alarms.list.Load(), "an alarm is left")
 	for _, h := range headsOf(c) {
 		last := ^epoch.Epoch(0)
 		for v := h.head; v != nil; v = v.Next.Load() {

@@ -187,7 +187,7 @@ func TestHubLeft(t *testing.T) {
 		writer = goid.Get()
 		leaves.Store(true)
 		m.Store(1, 2)
-	}).To(hooks.Marked)
+	}).To(hooks.Told)
 	stage.Eventually(t, func() bool { return !leaves.Load() }, "nobody helps")
 	w.Finish()
 	told := make(chan error, 1)

@@ -295,7 +295,7 @@ func (m *core) decideOne(p index.Place, h uint64, base, v *chain.Node) {
 		if m.hasListeners() {
 			m.tellGuarded(p, h, base, v)
 		}
-		hooks.At(hooks.Marked)
+		hooks.At(hooks.Told)
 		d := w.Drawn(m.Slots.Next())
 		hooks.At(hooks.StoreDrawn)
 		// Linearization point, unless a helper's CAS was.

@@ -41,7 +41,7 @@ func TestOrderedReadersDoNotWait(t *testing.T) {
 	}
 }
 
-// A loop meets the same keys at each moment while a leaf is replaced, its slots marked one by one.
+// A loop meets the same keys at each moment while a leaf is replaced, its cells marked one by one.
 func TestLoopWhileCellsMove(t *testing.T) {
 	m := newOrdered[int](t, &Options{ManualReclaim: true})
 	var want []keyValue

@@ -51,7 +51,7 @@ func TestHelperOfAbortedAttempt(t *testing.T) {
 					panic(err)
 				}
 			}).To(hooks.JustAnnounced)
-			h := stage.Actor("helper", func() { m.Load("x") }).To(hooks.HelpMarked)
+			h := stage.Actor("helper", func() { m.Load("x") }).To(hooks.HelpTold)
 			for range later {
 				m.Compute("x", cancel) // a rival, which draws nothing itself
 				w.To(hooks.InstalledAll)

@@ -115,7 +115,7 @@ func (st *txState) decideAt(at epoch.Epoch) result {
 			m.tell(st.writes[0].v, record)
 		}
 	}
-	hooks.At(hooks.Marked)
+	hooks.At(hooks.Told)
 	st.m.Slots.SkipTo(at) // F1
 	hooks.At(hooks.Drawn)
 	// Linearization point, unless a reader's CAS was.

@@ -14,11 +14,11 @@ type event struct {
 	actor  int
 	kind   hooks.Access
 	object int  // negative: a key of the index
-	slot   bool // the object is a slot of a table that moves
+	cell   bool // the object is a cell of a table that moves
 	site   string
 }
 
-// Three more kinds: an operation starts, and ends; a bucket is moved, which changes slots.
+// Three more kinds: an operation starts, and ends; a bucket is moved, which changes cells.
 const (
 	startOp hooks.Access = 100 + iota
 	endOp
@@ -47,9 +47,9 @@ func dependent(a, b event) bool {
 	return a.object == b.object && (a.kind == hooks.Write || b.kind == hooks.Write)
 }
 
-// inIndex reports whether the event is an access to the index or a slot of it.
+// inIndex reports whether the event is an access to the index or a cell of it.
 func (e event) inIndex() bool {
-	return e.slot || e.kind == move || e.kind < startOp && e.object < 0
+	return e.cell || e.kind == move || e.kind < startOp && e.object < 0
 }
 
 func (e event) String() string {

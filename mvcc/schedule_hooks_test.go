@@ -146,7 +146,7 @@ func (s *scheduler) Before(kind hooks.Access, object unsafe.Pointer) {
 		n = len(s.objects) // the map keeps the object: its address stays its own
 		s.objects[object] = n
 	}
-	s.stopAt(event{kind: kind, object: n, slot: s.moves != nil && s.moves.Has(object)})
+	s.stopAt(event{kind: kind, object: n, cell: s.moves != nil && s.moves.Has(object)})
 }
 
 // Failed implements [hooks.Scheduler].

@@ -10,7 +10,7 @@ var pairwise = []string{
 	"view ra rb", "view scan",
 	"update ra wa", "update ra wb", "update rb wa", "update wa wb", "update wb wa", "update da wb",
 	"update scan wb",
-	"snapshot ra wa", "snapshot ra wb", "snapshot rb wa", "watched ra wb", "prune",
+	"snapshot ra wa", "snapshot ra wb", "snapshot rb wa", "alarmed ra wb", "prune",
 	"past ra rb", "compute a", "update ma wb", "update rb ma", "snapshot rb ma", "snapshot ua wb",
 }
 
@@ -45,8 +45,8 @@ var longer = []string{
 	"a b|snapshot rb ma|update wa wb",
 	"a b|snapshot ua wb|snapshot ub wa",
 	"a|cas a=1|delete a; prune; store a",
-	"b|watched ra wb|store a; delete a",
-	"b|watched scan wb|store a; delete a",
+	"b|alarmed ra wb|store a; delete a",
+	"b|alarmed scan wb|store a; delete a",
 }
 
 // reused are programs in which an actor runs updates of several keys one after the other: its
@@ -85,7 +85,7 @@ var overTables = []string{
 	"a b c tables patience=0|update ra wb wc|store a; load b",
 	"a+ b- tables patience=0|update ra wb|store a; load b",
 	"a b tables patience=0|snapshot ra wb|snapshot rb wa",
-	"a b tables|watched ra wb|store a",
+	"a b tables|alarmed ra wb|store a",
 	"a b tables|past ra rb|update wa wb; prune",
 }
 
@@ -116,7 +116,7 @@ var inOrder = []string{
 	"b ordered patience=0|update pb wc|update pc wa",
 	"b c ordered patience=0|update pb wc|update pc wa", // whose writes come into no leaf
 	"a b c ordered patience=0|update pb wc|update pc wa",
-	"b ordered|watched pb wc|store a",
+	"b ordered|alarmed pb wc|store a",
 }
 
 // withIndex are programs over a table with an index, or one that gets it meanwhile. They are
@@ -154,7 +154,7 @@ var followed = []string{
 	"a|follow; hand|update ma wb",
 	"a b ordered|follow; hand|update pa wb",
 	"a|follow; hand|store a; prune; refresh",
-	"a b|follow; hand|watched ra wb",
+	"a b|follow; hand|alarmed ra wb",
 	"a|follow; hand|store a|load a",
 	"a b tables|follow; hand|update wa wb|load a",
 	"a b|follow|update wa wb|store a; prune",
@@ -248,7 +248,7 @@ var three = []string{
 	"a b|update ra wb|update rb wa|view ra rb",
 	"a b|update ma wb|update ma|compute a",
 	"a+|view ra|store a; prune|refresh; prune",
-	"b|watched ra wb|store a; delete a|view ra rb",
+	"b|alarmed ra wb|store a; delete a|view ra rb",
 	"a b c|update rc wa wb|store c; store a|prune",
 }
 
@@ -263,6 +263,6 @@ var threeMore = []string{
 	"a b c|update ra wb|update rb wc|update rc wa",
 	"a|snapshot ra wa|snapshot ra wa|prune",
 	"a+ b|update scan wb|store a|prune",
-	"a b|watched ra wb|store a|view ra rb",
+	"a b|alarmed ra wb|store a|view ra rb",
 	"a b c|update rc wa wb|view rb ra|view ra",
 }

@@ -21,7 +21,7 @@ type operation struct {
 	text    string
 	kind    opKind
 	level   *TxOptions
-	watched bool // validation watches from the first
+	alarmed bool // validation has an alarm from the first
 	ordered bool // scans go by the order of the keys
 	retry   bool // by Update
 	key     int  // of one-key operations
@@ -284,7 +284,7 @@ func (o *operation) update(w *world) {
 		o.aborted = err != nil
 		return
 	}
-	in, commit := w.begin(o.level, o.watched)
+	in, commit := w.begin(o.level, o.alarmed)
 	body(in)
 	o.aborted = commit() != nil
 }

@@ -24,7 +24,7 @@ import (
 //	update ra wb dc a serializable transaction that reads a, writes b, deletes c
 //	update ma ub    one that merges a, and reads b for update
 //	snapshot ra wa  the same at snapshot level
-//	watched ra wa    a serializable transaction that watches
+//	alarmed ra wa    a serializable transaction with an alarm from the first
 //	retry ra wa     the same by Update, with two attempts
 //	clear           all keys are deleted
 //	grow, shrink    the keys move to a table of twice or half as many buckets; beside it nobody
@@ -60,8 +60,8 @@ func parseOperation(text string, id int) (*operation, error) {
 		o.kind = opUpdate
 	case "snapshot":
 		o.kind, o.level = opUpdate, snapshot
-	case "watched":
-		o.kind, o.watched = opUpdate, true
+	case "alarmed":
+		o.kind, o.alarmed = opUpdate, true
 	case "retry":
 		o.kind, o.retry = opUpdate, true
 	default:

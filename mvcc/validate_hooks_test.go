@@ -327,7 +327,7 @@ func passes(t testing.TB, m *Map[string, int], n uint64) {
 	}, "the background work stands still")
 }
 
-// A long validation that watches goes on although readers take its epoch
+// A long validation with an alarm goes on although readers take its epoch
 // away meanwhile. Its signs of life must not make the record look like that of a
 // transaction which needs no validation.
 func TestSignOfLifeKeepsValidation(t *testing.T) {
@@ -348,7 +348,7 @@ func TestSignOfLifeKeepsValidation(t *testing.T) {
 		var err error
 		w := stage.Actor("validator", func() {
 			tx = m.Begin(nil)
-			stateOf(tx.st).rare().revoked = maxRevocations // so it watches
+			stateOf(tx.st).rare().revoked = maxRevocations // so it has an alarm
 			for i := range n + 1 {
 				tx.Get(i)
 			}

@@ -8,8 +8,8 @@ import "math/bits"
 // Wheels", SOSP 1987, section 6.2). The zero wheel stands at the time 0.
 //
 // What is due at t stands on the level of the highest digit, of six bits, in which t differs
-// from now, in the slot of that digit. So a slot has passed, or has to be looked at anew, when
-// now has got to its digit.
+// from now, in the list of that digit. When now gets to a digit, its list has passed, or has to be
+// looked at anew.
 type wheel[T any] struct {
 	now    int64
 	levels [(63 + digit - 1) / digit][1 << digit][]timed[T]
@@ -55,10 +55,10 @@ func (w *wheel[T]) advance(now int64) {
 	}
 }
 
-// replace places what is in a slot anew.
-func (w *wheel[T]) replace(slot *[]timed[T]) {
-	list := *slot
-	*slot = nil
+// replace places what is in a list anew.
+func (w *wheel[T]) replace(at *[]timed[T]) {
+	list := *at
+	*at = nil
 	for _, one := range list {
 		w.place(one)
 	}
@@ -96,8 +96,8 @@ func (w *wheel[T]) take(n int) (list []timed[T]) {
 func (w *wheel[T]) reset(now int64) (list []timed[T]) {
 	list = w.ready
 	for level := range w.levels {
-		for _, slot := range w.levels[level] {
-			list = append(list, slot...)
+		for _, due := range w.levels[level] {
+			list = append(list, due...)
 		}
 	}
 	*w = wheel[T]{now: now}

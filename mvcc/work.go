@@ -45,7 +45,7 @@ type rareWork struct {
 	looped  bool       // a loop may be under way over what was written
 	loops   []*ownRest // those that have not copied all of that, and some that have ended
 	revoked int        // how many epochs readers took away from the commit under way
-	dirtied int        // how often others marked its watch
+	dirtied int        // how often others raised its alarm
 
 	saves uint32   // counts the savepoints
 	since uint32   // the number of the innermost savepoint that is open, or 0

@@ -140,7 +140,7 @@ func (d *Decider) NewestAt(v *Node, s epoch.Epoch) *Node {
 // with one key the helper has to, by Tell.
 func (d *Decider) Help(v *Node, r *Record, w Word) {
 	d.Tell(v, r)
-	hooks.At(hooks.HelpMarked)
+	hooks.At(hooks.HelpTold)
 	// Must follow the load of w: an epoch drawn before could be below one
 	// that was revoked.
 	e := d.draw(w)

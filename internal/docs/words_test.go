@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Words with one meaning each, see the glossary in docs/architecture.md: what the code said before,
+// Words with one meaning each, see the glossary in docs/architecture.md: what the house said before,
 // where it would be said again.
 var oldWords = []struct {
 	files, word, say string
@@ -17,6 +17,11 @@ var oldWords = []struct {
 	{"internal/index/*.go", `\b[sS]lots?\b`,
 		"cell: a slot is where a transaction publishes its epoch"},
 	{"internal/tree/*.go", `\b[sS]lots?\b`, "cell: a slot is where a transaction publishes its epoch"},
+	{"internal/hooks/points.go", `slots? of|fill a slot|a slot (has|is)`, "cell"},
+	{"mvcc/wheel.go", `\b[sS]lots?\b`, "list"},
+	{"mvcc/alarm*.go", `[wW]atch(er|ing|es)`, "alarm, alarmed: a watch is what follows commits"},
+	{"docs/protocol.md", `[wW]atcher|\*watch\*|watch was|moved slot|marks? (before|after) the draw`,
+		"alarm, raise: a watch is what follows commits"},
 	{"internal/index/*.go", `\bbucketSlots\b|\btype slot\b`, "cell"},
 	{"internal/index/*.go", `\btype table struct|\*table\b|\bnewTable\(`,
 		"hashTable: a table is one of a database"},
@@ -31,7 +36,7 @@ var oldWords = []struct {
 	{"mvcc/*.go", `\btype (part|root|leader|none|keeper) interface`, "one transaction over tables"},
 }
 
-// The Go files do not say an old word where a new one has its meaning.
+// Files do not say an old word where a new one has its meaning.
 func TestOldWords(t *testing.T) {
 	for _, old := range oldWords {
 		files, err := filepath.Glob(filepath.Join("..", "..", old.files))

@@ -47,19 +47,18 @@ const (
 	StoreDrawn
 	// Revoked: a reader has taken an epoch away, none is drawn anew.
 	Revoked
-	// Marked: all that is installed has been looked for in the alarms, no epoch is
-	// drawn.
-	Marked
+	// Told: alarms, feeds and expiry were told of all that is installed, no epoch is drawn.
+	Told
 	// SchemaAnnounced: a table has a new index, nothing is in it yet.
 	SchemaAnnounced
-	// HelpMarked: a helper has raised the alarms, no epoch is drawn.
-	HelpMarked
+	// HelpTold: a helper has told them, no epoch is drawn.
+	HelpTold
 	// HelpDrawn: a helper has drawn an epoch, which is not in the record.
 	HelpDrawn
-	// Watching: the alarm is in the list, the clock is not noted.
-	Watching
-	// WatchClean: a transaction with an alarm has found that it may commit.
-	WatchClean
+	// AlarmListed: the alarm is in the list, the clock is not noted.
+	AlarmListed
+	// AlarmClean: a transaction with an alarm has found that it may commit.
+	AlarmClean
 	// HeadSkipped: a slot-less load or a validator is about to pass over an undecided
 	// head, or to decide for it.
 	HeadSkipped
@@ -87,28 +86,28 @@ const (
 	// loaded.
 	StateLoaded
 	// TagsLoaded: a lookup that is not done with the first bucket has loaded its tags
-	// again, and looked at no slot.
+	// again, and looked at no cell.
 	TagsLoaded
 	// VisitsLoaded: a visitor has loaded which visits are asked for, and the heads, and
 	// not taken the bits off.
 	VisitsLoaded
 	// InsertLooked: an insert has looked for the key without the lock of the bucket.
 	InsertLooked
-	// InsertLocked: an insert has locked the bucket and is about to fill a slot.
+	// InsertLocked: an insert has locked the bucket and is about to fill a cell.
 	InsertLocked
-	// CellTagged: a slot has the tag of a new key, and no head yet. The bucket is locked.
+	// CellTagged: a cell has the tag of a new key, and no head yet. The bucket is locked.
 	CellTagged
 	// RemoveLocked: the bucket of a key is locked that is to be removed.
 	RemoveLocked
-	// RemoveEmptied: the slot of a key is empty that is being removed, its tag is still
-	// there. The bucket is locked.
+	// RemoveEmptied: the cell of a key that is being removed is empty, its tag is still there.
+	// The bucket is locked.
 	RemoveEmptied
 	// Gone: a key has left the index. The bucket is not locked any more.
 	Gone
-	// CellFilled: a slot is moved, and there in the next table, not yet marked in the
+	// CellFilled: a cell is moved, and there in the next table, not yet marked in the
 	// old one. The bucket is locked.
 	CellFilled
-	// CellsMoved: all slots of a bucket are marked, it does not say yet that it has moved.
+	// CellsMoved: all cells of a bucket are marked, it does not say yet that it has moved.
 	// It is locked.
 	CellsMoved
 	// LeavesFilled: the leaves that are to replace one are filled, that one does not know them. It is
@@ -133,18 +132,19 @@ const (
 	Points
 )
 
-var names = [Points]string{
+var names = [...]string{
 	"BeginLoaded", "BeginStored", "CommitEntries", "Installed", "InstalledAll", "JustAnnounced",
-	"Announced", "Drawn",
-	"Tentative", "Validated", "Published", "Finalized", "StoreInstalled", "StoreDrawn",
-	"Revoked", "Marked", "SchemaAnnounced", "HelpMarked", "HelpDrawn", "Watching",
-	"WatchClean", "HeadSkipped", "GetWalked", "HistoryStep", "TimesStep",
-	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound",
-	"PruneWalked", "StateLoaded",
-	"TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "CellTagged",
-	"RemoveLocked", "RemoveEmptied",
-	"Gone", "CellFilled", "CellsMoved", "LeavesFilled", "LeafReplaced", "ParentKnows", "BucketMoved", "TableReplaced", "Parking", "Spawned", "Swept",
+	"Announced", "Drawn", "Tentative", "Validated", "Published", "Finalized", "StoreInstalled",
+	"Computed", "StoreDrawn", "Revoked", "Told", "SchemaAnnounced", "HelpTold", "HelpDrawn",
+	"AlarmListed", "AlarmClean", "HeadSkipped", "GetWalked", "HistoryStep", "TimesStep",
+	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound", "PruneWalked",
+	"StateLoaded", "TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "CellTagged",
+	"RemoveLocked", "RemoveEmptied", "Gone", "CellFilled", "CellsMoved", "LeavesFilled",
+	"LeafReplaced", "ParentKnows", "BucketMoved", "TableReplaced", "Parking", "Spawned", "Swept",
 }
+
+// Each point has a name.
+var _ [Points]struct{} = [len(names)]struct{}{}
 
 // String returns the name of the point.
 func (p Point) String() string {
