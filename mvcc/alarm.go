@@ -40,10 +40,10 @@ type alarms struct {
 	_    [120]byte
 }
 
-func (l *alarms) add(w *alarm) {
+func (l *alarms) add(a *alarm) {
 	for {
 		old := l.list.Load()
-		list := []*alarm{w}
+		list := []*alarm{a}
 		if old != nil {
 			list = append(list, *old...)
 		}
@@ -53,12 +53,12 @@ func (l *alarms) add(w *alarm) {
 	}
 }
 
-func (l *alarms) remove(w *alarm) {
+func (l *alarms) remove(a *alarm) {
 	for {
 		old := l.list.Load()
 		var list *[]*alarm
 		if len(*old) > 1 {
-			rest := slices.DeleteFunc(slices.Clone(*old), func(o *alarm) bool { return o == w })
+			rest := slices.DeleteFunc(slices.Clone(*old), func(o *alarm) bool { return o == a })
 			list = &rest
 		}
 		if l.list.CompareAndSwap(old, list) {
@@ -88,9 +88,9 @@ func (m *core) hasListeners() bool {
 }
 
 func raise(list []*alarm, hash uint64, r *chain.Record) {
-	for _, w := range list {
-		if w.record != r && w.keys.Has(hash) && w.dirty.Load() == 0 {
-			w.dirty.Store(1)
+	for _, a := range list {
+		if a.record != r && a.keys.Has(hash) && a.dirty.Load() == 0 {
+			a.dirty.Store(1)
 		}
 	}
 }

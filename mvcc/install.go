@@ -21,15 +21,15 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 	}
 	for lost := 0; ; {
 		p, ok := w.at(), true
-		var h, base *chain.Node
-		if h = st.atHead(w, p); h != nil {
-			if base = h; st.gen() != gen { // as mayCover, which would find no conflict
+		var head, base *chain.Node
+		if head = st.atHead(w, p); head != nil {
+			if base = head; st.gen() != gen { // as mayCover, which would find no conflict
 				return resultEvicted
 			}
 		} else {
-			p, h = m.index.Again(p, w.hash, w.v.Key())
-			if base, ok = m.DecidedBase(h); !ok {
-				if w := chain.Load(&h.State); w == chain.Indirect(st.slot.Number())|w&chain.KeepMask {
+			p, head = m.index.Again(p, w.hash, w.v.Key())
+			if base, ok = m.DecidedBase(head); !ok {
+				if w := chain.Load(&head.State); w == chain.Indirect(st.slot.Number())|w&chain.KeepMask {
 					panic(errConcurrentUse) // it is our own: there are two writes of the key
 				}
 				continue
@@ -45,8 +45,8 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 			w.merge.mergeInto(w.v, base)
 			hooks.At(hooks.Computed)
 		}
-		if h != nil {
-			ok = m.putOnTop(p, h, base, w.v)
+		if head != nil {
+			ok = m.putOnTop(p, head, base, w.v)
 		} else {
 			p, ok = m.insert(w.hash, w.v, of.schema)
 		}
@@ -125,11 +125,10 @@ func (m *core) insert(hash uint64, v *chain.Node, s *schema) (index.Place, bool)
 		index.Gate{At: (*unsafe.Pointer)(unsafe.Pointer(&m.schema)), Saw: unsafe.Pointer(s)})
 }
 
-// putOnTop makes v, which is private, the head at p on top of base, if the head is
-// still h. It reports whether it did. What nobody sees any more below base goes: so
-// chains stay short where writers never rest, for a store into a line that has just been
-// read.
-func (m *core) putOnTop(p index.Place, h, base, v *chain.Node) bool {
+// putOnTop makes v, which is private, the head at p on top of base, if head still is the head.
+// It reports whether it did. It cuts off what nobody sees any more below base. So chains stay
+// short where writers never rest, for a store into a line that has just been read.
+func (m *core) putOnTop(p index.Place, head, base, v *chain.Node) bool {
 	count := chain.Word(1)
 	if base != nil {
 		// By its commit epoch, not by its own word, which may not have it yet.
@@ -141,8 +140,8 @@ func (m *core) putOnTop(p index.Place, h, base, v *chain.Node) bool {
 	}
 	chain.SetWord(&v.State, chain.Word(v.State.Load())&^chain.CountMask|count<<chain.CountShift)
 	chain.SetLink(&v.Next, base)
-	m.CheckOnTop(h, base, v)
-	return p.Swap(h, v)
+	m.CheckOnTop(head, base, v)
+	return p.Swap(head, v)
 }
 
 // settledRun is after how many versions in a row of which each had to be kept a

@@ -206,11 +206,11 @@ func (l *snapshotLoop) fill(c *tree.Cursor) {
 	}
 	c.Met(n, index.HeadOf(met))
 	for l.n < l.most {
-		h, _ := c.Head()
-		if h == nil {
+		head, _ := c.Head()
+		if head == nil {
 			return
 		}
-		l.add(index.NodeOf(h))
+		l.add(index.NodeOf(head))
 	}
 }
 

@@ -46,17 +46,17 @@ func (c *chains) visitBucket(b *index.Bucket, view *gc.View, f *found) {
 			continue
 		}
 		p := index.Place{Bucket: b, I: uint8(i)}
-		h := p.Load()
-		if h == c.index.Moved && c.index.IsHead(was) {
-			_, p, h = c.index.Seek(was.Key())
+		head := p.Load()
+		if head == c.index.Moved && c.index.IsHead(was) {
+			_, p, head = c.index.Seek(was.Key())
 		}
-		if !c.index.IsHead(h) {
+		if !c.index.IsHead(head) {
 			continue
 		}
 		done++
-		key := h.Key()
+		key := head.Key()
 		var list *[]item
-		switch c.prune(p, h, view, math.MaxInt, f) {
+		switch c.prune(p, head, view, math.MaxInt, f) {
 		case leftNoKey:
 			gone++
 			continue
@@ -105,7 +105,7 @@ func (c *chains) due(w waiting, items []item) []item {
 func (c *chains) stale(w waiting) bool {
 	v := w.v
 	v.State.And(^w.mark()) // must precede: a writer that brings v to light again asks for a visit
-	if _, _, h := c.index.Seek(v.Key()); h == v && !v.Mark(w.mark()) {
+	if _, _, head := c.index.Seek(v.Key()); head == v && !v.Mark(w.mark()) {
 		return false
 	}
 	c.counters.tombstones.Add(-1)
@@ -116,11 +116,11 @@ func (c *chains) stale(w waiting) bool {
 // newest one and those that wait.
 func (c *chains) surplus(i item) (n int) {
 	for m := c.index.Waiting(i.b); m != 0; m &= m - 1 {
-		h := (index.Place{Bucket: i.b, I: uint8(bits.TrailingZeros32(m))}).Load()
-		if !c.index.IsHead(h) {
+		head := (index.Place{Bucket: i.b, I: uint8(bits.TrailingZeros32(m))}).Load()
+		if !c.index.IsHead(head) {
 			continue
 		}
-		for v := h.Next.Load(); v != nil; v = v.Next.Load() {
+		for v := head.Next.Load(); v != nil; v = v.Next.Load() {
 			if w := chain.Load(&v.State); w&chain.WaitBit == 0 || !w.Committed() {
 				n++
 			}
@@ -140,9 +140,9 @@ const (
 	leftNoKey        // the key itself is gone
 )
 
-// prune removes the versions of the key at p that the view no longer needs; h is or was its head. It
-// removes the key once only a tombstone is left of it, and no transaction that may write reads below
-// that. It keeps all versions above the bound, the newest one at or below it, and the newest one at
+// prune removes the versions of the key at p that the view no longer needs; head is or was its head.
+// It removes the key once only a tombstone is left of it, and no transaction that may write reads
+// below that. It keeps all versions above the bound, the newest one at or below it, and the newest one at
 // or below each live epoch. It links these together and lets go of the rest.
 //
 // Pruners of one chain may run at the same time, with different views, and none
@@ -155,31 +155,31 @@ const (
 // the old versions that have to be kept for old epochs, once each: a version is marked
 // as waiting when its wait begins. If f is nil it does not look far for the bound.
 func (c *chains) prune(
-	p index.Place, h *chain.Node, view *gc.View, run int, f *found,
+	p index.Place, head *chain.Node, view *gc.View, run int, f *found,
 ) (l left) {
 	for {
-		switch h {
+		switch head {
 		case nil:
 			return leftNothing
 		case c.index.Moved:
 			return leftAbove // to be visited where it is now
 		}
-		if w, _ := c.Resolve(h); !w.Is(chain.KindAborted) {
+		if w, _ := c.Resolve(head); !w.Is(chain.KindAborted) {
 			break
 		}
-		base := h.Next.Load()
+		base := head.Next.Load()
 		if base == nil {
-			if c.index.Remove(p, h) {
+			if c.index.Remove(p, head) {
 				return leftNoKey
 			}
 			return leftNothing // the goroutine that put something in its place asks for a visit
 		}
-		p.Swap(h, base)
-		h = p.Load()
+		p.Swap(head, base)
+		head = p.Load()
 	}
 
 	// v: the newest committed version at or below the bound.
-	v, above := h, 0
+	v, above := head, 0
 	for {
 		w, _ := c.Resolve(v)
 		if w.Committed() && w.Epoch() <= view.Bound {
@@ -198,7 +198,7 @@ func (c *chains) prune(
 		}
 	}
 	if v == nil {
-		if above > 1 || above == 1 && h.Tombstone() {
+		if above > 1 || above == 1 && head.Tombstone() {
 			l = leftAbove
 		}
 		return l
@@ -211,12 +211,12 @@ func (c *chains) prune(
 	if young {
 		l = max(l, leftYoung)
 	}
-	if kept || v != h || !h.Tombstone() {
+	if kept || v != head || !head.Tombstone() {
 		return l
 	}
-	if c.CommitEpoch(h) <= view.Writers {
-		c.CheckRemove(h)
-		if c.index.Remove(p, h) {
+	if c.CommitEpoch(head) <= view.Writers {
+		c.CheckRemove(head)
+		if c.index.Remove(p, head) {
 			return leftNoKey
 		}
 		return l
@@ -226,14 +226,14 @@ func (c *chains) prune(
 	if f == nil {
 		return l
 	}
-	if !view.OldWriter || f.Alone || chain.Load(&h.State).Is(chain.KindIndirect) { // see PutOutcome
+	if !view.OldWriter || f.Alone || chain.Load(&head.State).Is(chain.KindIndirect) { // see PutOutcome
 		return max(l, leftYoung)
 	}
 	// If it waits already, then for the same one, or the wait is about to end.
-	if !h.Mark(chain.LastBit) {
+	if !head.Mark(chain.LastBit) {
 		c.counters.tombstones.Add(1)
 		f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: view.Writers, Writers: true,
-			What: c.waiting(h, true)})
+			What: c.waiting(head, true)})
 	}
 	return l
 }

@@ -84,8 +84,8 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 	}
 	for i := range p.absences() {
 		key, hash := p.absent.at(i)
-		at, h := p.index.Find(hash, key)
-		if v := p.settled(at, h, e); !absentSince(p.m, v, least) {
+		at, head := p.index.Find(hash, key)
+		if v := p.settled(at, head, e); !absentSince(p.m, v, least) {
 			p.conflictOn(key, ConflictRead, v)
 			return false, false
 		}
@@ -156,16 +156,16 @@ func (st *txState) validated(
 // least to e. Otherwise it notes a conflict.
 func (p *part) valid(r *readRecord, least, e epoch.Epoch) bool {
 	at := r.at()
-	h := at.Load()
-	if h == r.seen {
+	head := at.Load()
+	if head == r.seen {
 		return true
 	}
-	if !p.index.IsHead(h) || !p.index.Hash.Equal(h.Key(), r.seen.Key()) {
+	if !p.index.IsHead(head) || !p.index.Hash.Equal(head.Key(), r.seen.Key()) {
 		// The cell has moved, or the key has left the index since: then what was
 		// seen was a tombstone, or our cell would have kept it.
-		_, at, h = p.index.Seek(r.seen.Key())
+		_, at, head = p.index.Seek(r.seen.Key())
 	}
-	v := p.settled(at, h, e)
+	v := p.settled(at, head, e)
 	if v == r.seen || !r.seen.There() && absentSince(p.m, v, least) {
 		return true
 	}
@@ -208,8 +208,8 @@ func (st *txState) doomed() bool {
 			continue
 		}
 		p := st.parts[r.of]
-		_, h := p.index.Again(r.at(), p.index.Hash.Sum(r.seen.Key()), r.seen.Key())
-		if v := p.m.Newest(h); v != r.seen {
+		_, head := p.index.Again(r.at(), p.index.Hash.Sum(r.seen.Key()), r.seen.Key())
+		if v := p.m.Newest(head); v != r.seen {
 			p.conflictOn(r.seen.Key(), ConflictRead, v)
 			return true
 		}

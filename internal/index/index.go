@@ -93,8 +93,8 @@ func (p Place) Cell() *Cell {
 // Load returns what the cell holds.
 func (p Place) Load() *chain.Node { return p.Cell().Load() }
 
-// Swap makes v the head in the cell, if that is still h.
-func (p Place) Swap(h, v *chain.Node) bool { return p.Cell().CompareAndSwap(h, v) }
+// Swap makes v the head in the cell, if head is there still.
+func (p Place) Swap(head, v *chain.Node) bool { return p.Cell().CompareAndSwap(head, v) }
 
 const cellsAt = unsafe.Offsetof(Bucket{}.cells)
 
