@@ -8,26 +8,30 @@
 // other transaction, live or future, reads at m or above. So of a key's versions these are needed,
 // and no others: all above m, the newest one at or below m, and the newest one at or below each
 // live epoch. That is at most (live epochs + 1) versions besides those above m, however long a
-// reader stays open: versions between two readers go as well. (The interval test: Böttcher et al.,
-// "Scalable Garbage Collection for In-Memory MVCC Systems", PVLDB 13(2) 2019, section 4; Lee et
-// al., "Hybrid Garbage Collection for Multi-Version Concurrency Control in SAP HANA", SIGMOD
-// 2016.)
+// reader stays open: versions between two readers go as well.
 //
-// A view stays true for ever, it only grows less useful: what it allows to drop was invisible to
+//	bound 10, live epochs 8 and 3
+//	versions of a key    12 -> 9 -> 7 -> 5 -> 2 -> 1
+//	needed                x    x    x         x        by all above 10; at 10; at 8; at 3
+//
+// (The interval test: Böttcher et al., "Scalable Garbage Collection for In-Memory MVCC Systems",
+// PVLDB 13(2) 2019, section 4; Lee et al., "Hybrid Garbage Collection for Multi-Version Concurrency
+// Control in SAP HANA", SIGMOD 2016.)
+//
+// A view stays true for ever, and only grows less useful. What it allows to drop was invisible to
 // everybody when it was made, and nobody begins below its bound afterwards.
 //
 // # Who does the work
 //
-// Writers do most of it, in package mvcc: one that covers a version which everybody sees, of an
-// epoch up to the view's min visible epoch ([View].Min: nobody reads below it, or will), cuts off
-// what is below it. It calls [Reclaimer.RefreshPast] when the view is older than some thousand
-// commits, so that this works at any rate. So memory does not depend on whether a goroutine gets
-// its turn.
+// Writers do most of it, in package mvcc. A view has a min visible epoch ([View].Min): nobody reads
+// below it, or will. A writer that covers a version of that epoch or an older one cuts off what is
+// below the version. It calls [Reclaimer.RefreshPast] when the view is older than some thousand
+// commits. So memory does not depend on whether a goroutine gets its turn.
 //
 // What writers leave are the last versions of keys that nobody writes any more, and those that
-// somebody reads. A writer hands over, once, the item that its key belongs to, a bucket of a few
-// keys, through a bounded queue ([Reclaimer.Offer]), and a [Reclaimer] visits it at the next tick,
-// of 100 ms by default. What is left decides when it is visited again:
+// somebody reads. A writer hands over the item that its key belongs to, a bucket of a few keys. It
+// does so once, through a bounded queue ([Reclaimer.Offer]). A [Reclaimer] visits the item at the
+// next tick, by default within 100 ms. What is left decides when it visits it again:
 //
 //   - it has versions above the bound: at the next tick;
 //   - it has versions that a young reader needs: in two ticks. Most readers have ended by then, and
@@ -41,13 +45,12 @@
 // versions that old readers keep. Beside writers that never rest a tick visits a share of the list,
 // in proportion to what they have committed since the last one.
 //
-// A queue that is half full is emptied into the list at once, by the goroutine, or by committers
-// when it is full. When the list is 64 times as long as the queue, the committer that hands an item
-// over visits two that were handed over before, so cleaning up cannot fall behind by more than
-// that. (The rule of the asynchronous post-commit of the Persistent Memory Development Kit's
-// libpmemobj.) Without workers, and after Close, committers do the same whenever more than a few
-// items wait. With [Config.Manual] there is no goroutine, and [Reclaimer.Reclaim] does what a tick
-// would.
+// The goroutine empties a queue that is half full into the list at once. Committers do so when it
+// is full. When the list is 64 times as long as the queue, a committer that hands an item over
+// visits two that were handed over before. So cleaning up cannot fall behind by more than that.
+// (The rule of the asynchronous post-commit of the Persistent Memory Development Kit's libpmemobj.)
+// Without workers, and after Close, committers do the same whenever more than a few items wait.
+// With [Config.Manual] there is no goroutine, and [Reclaimer.Reclaim] does what a tick would.
 //
 // The goroutine ends when nothing is live, queued, listed or set aside, and takes the memory of
 // queue and lists with it. The next item handed over starts one. With [Config.Retain] it goes on: it
