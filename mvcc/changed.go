@@ -11,15 +11,16 @@ import (
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// Changed returns a channel that is closed when key has been written by a commit that the snapshot
-// does not see, which may have happened already: but a key that was written and is absent again
-// before the call, as it is in the snapshot, may go unnoticed. It is for what is derived from a
-// snapshot and kept, such as a cache: wait for the channel, and make it anew. It is closed, too,
-// where a watch would end with a [*GapError]. When ctx ends the channel stays as it is. A key that
-// is not equal to itself never changes. The snapshot may be closed once Changed has returned. It
-// costs what a watch does, see [Map.Watch]: also in that it may take a millisecond, and that the
-// first one looks at all keys. A channel that waits takes about half a kilobyte, until ctx ends or
-// the garbage collector finds that nobody can reach it.
+// Changed returns a channel that is closed when a commit that the snapshot does not see has
+// written key. It is for what is derived from a snapshot and kept, such as a cache: wait for the
+// channel, and make it anew. The commit may have come before the call. Only if it has made a key
+// absent that is absent in the snapshot, it may go unnoticed then.
+//
+// The channel is closed, too, where a watch would end with a [*GapError]. When ctx ends it stays
+// as it is. A key that is not equal to itself never changes. The snapshot may be closed once
+// Changed has returned. It costs what a watch does, see [Map.Watch]: it may take a millisecond,
+// and the first one looks at all keys. A channel that waits takes about half a kilobyte, until ctx
+// ends or the garbage collector finds that nobody can reach it.
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	s.check()
 	if !s.st.plain && isBad(s.st.engine(), useTx, key) {

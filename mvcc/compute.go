@@ -33,19 +33,18 @@ func (op ComputeOp) String() string {
 	return fmt.Sprintf("ComputeOp(%d)", int(op))
 }
 
-// Compute sets or deletes the value of key, or leaves it as it is, as fn says of the
-// value that it has: loaded tells whether it has one. It returns whether the key has a value
-// afterwards, and that value, or else the one that was deleted, if there was one. That is
-// one atomic step, which never conflicts: nobody else writes the key between the value that
-// fn was given and what becomes of it.
+// Compute sets or deletes the value of key, or leaves it as it is. fn says which: it is given the
+// value that key has, and loaded tells whether it has one. Compute returns whether the key has a
+// value afterwards, and that value, or else the one that it deleted, if any. This is one atomic
+// step, which never conflicts: nobody else writes the key between the value that fn was given and
+// what becomes of it.
 //
-// No lock is held meanwhile. So fn is called again if the key was written while it ran,
-// and only what it returns last counts; it should have no effect but that. It may use
-// the map, but must not write key, which is found out after some calls and ends in a
-// panic. After six calls in vain Compute queues for the key,
-// and writers of that key let it go first, for a bounded time, see [Map.Update]. If fn
-// panics, nothing is written. Compute allocates one version; otherwise its cost is that
-// of [Map.Store], and that of fn. It panics with [ErrBadKey] if key is not equal to
+// No lock is held meanwhile. So fn is called again if the key was written while it ran, and only
+// what it returns last counts. It should have no other effect. It may use the map, but must not
+// write key: Compute finds that out after some calls, and panics. After six calls in vain Compute
+// queues for the key, and writers of that key let it go first, for a bounded time, see
+// [Map.Update]. If fn panics, nothing is written. Compute allocates one version; otherwise its
+// cost is that of [Map.Store], and that of fn. It panics with [ErrBadKey] if key is not equal to
 // itself.
 func (m *Map[K, V]) Compute(
 	key K, fn func(old V, loaded bool) (value V, op ComputeOp),

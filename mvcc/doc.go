@@ -22,8 +22,9 @@
 //   - Keys in order: [NewOrdered]. Then [Snapshot.Ascend], [Tx.Ascend] and others visit ranges.
 //   - Records by what is in them: [NewIndex] and [NewOrderedIndex] of a table. Pages that go on
 //     behind an [Entry], and facets: [Index.AscendEntries], [Index.Keys].
-//   - Following commits: [Map.Watch] and [DB.Watch]. [Snapshot.Changed] tells of the next change of
-//     one key, and [Snapshot.Diff] compares two snapshots.
+//   - Following commits: [Map.Watch] and [DB.Watch]; [DB.Follow] keeps a cache or a copy in step.
+//     [Snapshot.Changed] tells of the next change of one key, and [Snapshot.Diff] compares two
+//     snapshots.
 //   - Deleting records at a given time: [Map.Expire], [Map.OnExpire].
 //   - Keeping data beyond the process: [DB.SaveFile] and [DB.LoadFile], or [DB.Save] and [DB.Load]
 //     for streams. Package [github.com/mvccmap/mvccmap/journal] persists each commit.
@@ -31,8 +32,8 @@
 //     the repository has a page of cases.
 //   - Functions for use inside and outside a transaction: let them take a [Reader] or a
 //     [ReadWriter].
-//   - Tests: package [github.com/mvccmap/mvccmap/mvcctest] makes mistakes show that are not noticed
-//     otherwise, by Options.Strict and more: conflicts, and what was left open.
+//   - Tests of your program: package [github.com/mvccmap/mvccmap/mvcctest] has each Update conflict
+//     first, and finds mistakes that nothing else notices.
 //
 // # What is guaranteed
 //
@@ -65,11 +66,11 @@
 //     mutex for about a microsecond, and the holder of that may be preempted.
 //   - A transaction that has lost again and again gets its turn. A write of one of its keys gives
 //     way to it, once and for a bounded time, see [Map.Update].
-//   - A mutex, held for some instructions, is taken by a transaction that begins when more are
-//     open than lately, by [Map.Stats], and by commits after [Map.Close].
+//   - A transaction that begins when more are open than lately takes a mutex for some instructions.
+//     So do [Map.Stats], and commits after [Map.Close].
 //
-// That is about reads, writes and transactions. What others wait for, such as [Map.Reclaim],
-// [DB.Load], [Sequence.Next] once in a block, or Close, their comments say.
+// This is about reads, writes and transactions. Other calls may wait, such as [Map.Reclaim],
+// [DB.Load], Close, or [Sequence.Next] once in a block. Their comments say for what.
 //
 // # Limits
 //

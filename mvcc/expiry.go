@@ -12,31 +12,32 @@ import (
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// Expire makes the records of the map expire: each is deleted when its time has come, which until
-// returns, for good if that is the zero time. It is the wall clock that counts. Until then it can
-// be read: a reader that must not see it too late looks at the time as well. It is deleted within
-// Options.ReclaimInterval, if the machine has time, by the background work in transactions of some
-// hundred records; with ManualReclaim by [Map.Reclaim]. Watches are told, see [Commit.Expired]. A
-// record that is written anew has the time of its new value. A transaction that has read a record,
-// and writes, conflicts if this expires meanwhile.
+// Expire makes the records of the map expire. until returns the time of a record, by the wall
+// clock; the zero time means never. When the time has come the record is deleted, for good. Until
+// it is deleted it can be read. A reader that must not see it too late looks at the time as well.
 //
-// A time that is given with the write is a field of the value, as the example "touch" shows: so it is
-// as of a snapshot, and in backups and journals, as all that is written. What is to be done when a
-// record goes is done by [Map.OnExpire].
+// The background work deletes what is due within Options.ReclaimInterval, if the machine has time,
+// in transactions of some hundred records. With ManualReclaim [Map.Reclaim] does. Watches are
+// told, see [Commit.Expired]. A record that is written anew has the time of its new value. A
+// transaction that has read a record, and writes, conflicts if the record expires meanwhile.
 //
-// until must return the same for the same record, so it must not ask for the time itself: the value
-// says when the record expires. The first few records are asked for twice: if the times differ,
-// that is a panic of until. It must be quick, and not use the map: writes call it, for the old
-// value and the new one, and so does the background work. What it is given must not be changed. If
-// it panics in a write, the background work calls it again, and the program ends with its panic;
-// with ManualReclaim Reclaim panics.
+// To give the time with the write, make it a field of the value, as the example "touch" shows.
+// Then snapshots, backups and journals have it, as all that is written. [Map.OnExpire] does what
+// has to be done when a record goes.
 //
-// Expire may be called once, before the map is closed, even while it is in use, and looks at all
-// keys. Before something is loaded or after makes no difference; but a program that loads in several
-// steps holds it back, see [DB.HoldExpiry]. A key and some 16 bytes are kept for each record, and at
-// times for some that were deleted; if there are too many of these, writers look at them.
-// [Map.Close] and [DB.Close] end it: nothing expires any more. If the clock is set, or the machine
-// was asleep, a record may go a minute late.
+// until must return the same for the same record. So it must not ask for the time itself: the
+// value says when the record expires. The first few records are asked for twice, and if the times
+// differ until panics. It must be quick, not use the map, and not change what it is given. Writes
+// call it, for the old value and the new one, and so does the background work. If it panics in a
+// write, the background work calls it again, and the program ends with its panic; with
+// ManualReclaim Reclaim panics.
+//
+// Expire may be called once, before the map is closed, even while it is in use. It looks at all
+// keys. It may be called before or after something is loaded; a program that loads in several
+// steps holds it back, see [DB.HoldExpiry]. It keeps a key and some 16 bytes for each record, and
+// at times for some that were deleted; if there are too many of these, writers look at them. After
+// [Map.Close] and [DB.Close] nothing expires any more. If the clock is set, or the machine was
+// asleep, a record may go a minute late.
 func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	m.engine()
 	if until == nil {

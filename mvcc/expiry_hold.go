@@ -48,15 +48,15 @@ func (h *expiryHold) release() {
 	h.holders--
 }
 
-// HoldExpiry keeps records of the database from expiring, see [Map.Expire], until release is called:
-// for a program that brings its tables up to date step by step, say by [DB.Load] and then
-// [DB.LoadCommits]. Between two steps there may be a record whose time has come, and which the next
-// step renews or deletes: it must not go, nor must [Map.OnExpire] be told of it. Load does it by
-// itself once it has read the backup, and so does journal.Open all the time.
+// HoldExpiry keeps records of the database from expiring, see [Map.Expire], until release is
+// called. It is for a program that brings its tables up to date step by step, say by [DB.Load] and
+// then [DB.LoadCommits]. Between two steps the time of a record may have come that the next step
+// renews or deletes. It must not go, and [Map.OnExpire] must not be told of it. Load holds expiry
+// by itself once it has read the backup, and journal.Open does all the time.
 //
-// HoldExpiry waits for a deletion under way, and so for a function of OnExpire that is being called:
-// which must not call it. Several may hold at once. What is due goes soon after the last release;
-// a second call of the same release does nothing.
+// HoldExpiry waits for a deletion under way, and for the function of OnExpire in it. So that
+// function must not call it. Several may hold at once. What is due goes soon after the last
+// release; a second call of the same release does nothing.
 func (db *DB) HoldExpiry() (release func()) {
 	h := &dbAt(db).shared.expiryHold
 	h.hold()

@@ -9,9 +9,10 @@ import (
 // FollowOptions configures [DB.Follow]. A nil *FollowOptions, and every field that is zero, means
 // the default.
 type FollowOptions struct {
-	// After is the epoch of the state that the follower has: the last one that begin or apply was
-	// given, in an earlier call. It may be of an earlier life of the process if package journal
-	// keeps the database, and else must not be: epochs begin anew then. Default: it has none.
+	// After is the epoch of the state that the follower has: the last one that an earlier call has
+	// given to begin or apply. It may be of an earlier life of the process if package journal
+	// keeps the database. Otherwise it must not be, since epochs begin anew then. Default: it has
+	// none.
 	After uint64
 
 	// Buffer is how many changes may wait while apply is at work, see [WatchOptions.Buffer].
@@ -21,10 +22,10 @@ type FollowOptions struct {
 }
 
 // Follow keeps something that is derived from the tables in step with them, such as a cache, a
-// search index or a copy elsewhere. It calls begin with a snapshot, from which the follower is made
-// anew, and then apply for each commit after it: in the order of their epochs, each once and whole,
-// without a hole. It returns when ctx has ended, or begin or apply returns an error; until then it
-// blocks. opts may be nil.
+// search index or a copy elsewhere. It calls begin with a snapshot, from which the follower is
+// made anew. Then it calls apply for each commit after that snapshot: in the order of the epochs,
+// each once and whole, without a hole. It blocks until ctx has ended, or begin or apply returns an
+// error. opts may be nil.
 //
 //	err := db.Follow(ctx, nil, func(s mvcc.DBSnapshot) error {
 //		return search.Rebuild(users.At(s).All())
@@ -33,33 +34,34 @@ type FollowOptions struct {
 //	})
 //
 // What was committed while begin was at work comes first, in one: a [DBCommit.Summary]. Writers do
-// not wait for begin or apply. If apply is so slow that more than Buffer changes wait there is a
-// gap: with [Options.Retain] Follow goes on with a summary of what was missed, and otherwise calls
-// begin again, with a new snapshot. So a follower is never wrong, and one that is always too slow
-// is often made anew. A gap that is made good is counted in [Stats] as any other.
+// not wait for begin or apply. If apply is so slow that more than Buffer changes wait, there is a
+// gap. With [Options.Retain] Follow then goes on with a summary of what was missed. Without it,
+// Follow calls begin again, with a new snapshot. So a follower is never wrong, but one that is
+// always too slow is often made anew. [Stats] counts these gaps as any others.
 //
-// A follower that keeps the epoch that it has got to, that of the snapshot of begin or of the
-// commit of apply, together with what it has made of it, goes on from there in a later call, see
-// FollowOptions.After: the first commit is then a summary of what came after that epoch. In the
-// same process it needs Options.Retain; after a restart, that Options.Resume of package journal has
-// named the epoch. Where the state of that epoch is not to be had, say because the machine failed
-// before it was on disk, begin is called. A call that fails in the midst of apply is repeated: so
-// each commit is applied once if the follower keeps its epoch in one step with what apply does, and
-// otherwise at least once.
+// A follower may keep the epoch that it has got to, together with what it has made of it: the
+// epoch of the snapshot of begin, or of the commit of apply. Then a later call goes on from there,
+// see FollowOptions.After. The first commit is a summary of what came after that epoch. In the
+// same process this needs Options.Retain. After a restart it needs that Options.Resume of package
+// journal has named the epoch. Follow calls begin if it cannot have the state of that epoch, say
+// because the machine failed before that was on disk. A call that fails in the middle of apply is
+// repeated. So each commit is applied once if the follower keeps its epoch in one step with what
+// apply does, and otherwise at least once.
 //
-// The snapshot is open until begin returns; [Options.MaxTxAge] counts. begin and apply are called
-// one after the other, by the goroutine that calls Follow, with nothing locked: they may read and
-// write the tables, and what they write is followed as well. A snapshot of the epoch of a commit is
-// to be had with Options.Retain, by [DB.SnapshotAt]; without, a snapshot is of that epoch or a
-// later one. A table that is made later is followed; of one that is closed [DBCommit.Closed] tells.
-// In a call that begins with a summary the closings that this covers come before it, with the epoch
+// The goroutine that calls Follow calls begin and apply, one after the other, with nothing locked.
+// They may read and write the tables, and Follow tells of what they write as well. The snapshot is
+// open until begin returns; [Options.MaxTxAge] counts. With Options.Retain [DB.SnapshotAt] gives a
+// snapshot of the epoch of a commit; without, a snapshot is of that epoch or a later one. Follow
+// includes tables that are made later, and tells by [DBCommit.Closed] that one was closed. If a
+// call begins with a summary, the closings that the summary covers come before it, with the epoch
 // of the state that the follower has.
 //
-// Follow returns the error of begin or apply, unchanged; an error that wraps ctx's error and its
-// cause, if ctx has ended before a call; and [ErrTxTooOld] if begin took longer than MaxTxAge. ctx
-// does not interrupt begin or apply. If they panic or call runtime.Goexit the watch and the
-// snapshot end, and that goes on. [DB.Close] does not end Follow. It costs what [DB.Watch] with
-// Since does, and allocates some objects more. Any number of goroutines may follow a database.
+// Follow returns the error of begin or apply, unchanged. If ctx has ended before a call, it
+// returns an error that wraps ctx's error and its cause. If begin took longer than MaxTxAge, it
+// returns [ErrTxTooOld]. ctx does not interrupt begin or apply. If they panic or call
+// runtime.Goexit the watch and the snapshot end, and the panic goes on. [DB.Close] does not end
+// Follow. It costs what [DB.Watch] with Since does, and allocates some objects more. Any number of
+// goroutines may follow a database.
 func (db *DB) Follow(
 	ctx context.Context, opts *FollowOptions,
 	begin func(s DBSnapshot) error, apply func(c DBCommit) error,

@@ -76,16 +76,16 @@ func Migrate[K comparable, Old, New any](
 }
 
 // MigrateTo returns a Migration to other keys, or to another table, or to both: fn returns the new
-// key and value. Several of one table, with the same old types, split it: each of its records is
-// given to each of them. Several to one table merge; a table that is there already, and is merged
-// into, needs none itself. The names are those of now, see [LoadOptions.Rename]; from need not be a
-// table of the program.
+// key and value. To split a table give several of it, with the same old types: each is given each
+// of its records. To merge tables give several to one. A table that is there already, and is
+// merged into, needs none itself. The names are the present ones, see [LoadOptions.Rename]; from
+// need not be a table of the program.
 //
 // No two old records may get one new key: that is a [*MigrationError], which names both. When
-// differences are loaded, the record that was made of an old one goes if that is deleted,
-// overwritten, or gets another key: so it is noted which key each one has got. That takes both keys
-// for each record, and up to a hundred bytes, for as long as the [Backup] is reachable that the call
-// has returned. See [Migrate] for the rest.
+// differences are loaded, the record that was made of an old one goes if the old one is deleted or
+// overwritten, or gets another key. For that MigrateTo notes which key each record has got. The
+// notes take both keys of each record, and up to a hundred bytes, for as long as the [Backup] can
+// be reached that the call has returned. See [Migrate] for the rest.
 func MigrateTo[OldKey comparable, Old any, NewKey comparable, New any](
 	from, to string, fn func(key OldKey, old Old) (NewKey, New, error),
 ) Migration {

@@ -9,34 +9,34 @@ import (
 	"strings"
 )
 
-// RenameFields returns a Migration of a table in whose values fields have other names now: names has
-// what they are called, by what they were called. Neither the old type nor a function is needed. A
-// field in another struct has a path, as in {"Address.Street": "Address.Road"}: it leads through
-// pointers, slices, arrays and the values of maps as if they were not there, and stays as long as it
-// was. Names are those that the codec gives to fields, see [Shape]: with codec json those of tags.
-// The table is called what it is called now, see [LoadOptions.Rename].
+// RenameFields returns a Migration of a table in whose values fields have other names now. names
+// has the present name of each field, by the one that it had. Neither the old type nor a function
+// is needed. A field in another struct has a path, as in {"Address.Street": "Address.Road"}. A
+// path leads through pointers, slices, arrays and the values of maps as if they were not there,
+// and stays as long as it was. Names are those that the codec gives to fields, see [Shape]: with
+// codec json those of tags. table is the present name, see [LoadOptions.Rename].
 //
-// It applies if something of what was saved would be lost otherwise, and nothing is with the old
-// names. So the same program loads old backups and new ones, and fields may be added as ever. If
-// fields were renamed more than once, give one Migration for each version, the oldest first: as many
-// of them apply as are needed, from the last one on. What they lead to may be as well what another
-// Migration takes: that one applies if the shape with the old names is just what was saved.
+// The Migration applies if something that was saved would be lost otherwise, and nothing is with
+// the old names; with [LoadOptions.AnyShape] if less is lost so. So the same program loads old
+// backups and new ones, and fields may be added as ever. If fields were renamed more than once,
+// give one Migration for each version, the oldest first. As many of them apply as are needed, from
+// the last one on. Another Migration may go on from there: it applies if the shape with the old
+// names is just what was saved.
 //
-// With [LoadOptions.AnyShape] it applies if less is lost so.
+// A field may have a name now that another field had, as when two change their names with each
+// other. What was saved must tell which one is meant: their types differ, or there is a field that
+// has another name only then. Otherwise the call that loads returns an error, and nothing is
+// loaded.
 //
-// A name may be that of another field now, as when two change their names with each other, if it can
-// be told by what was saved which one is meant: their types differ, or there is a field that has
-// another name only then. Otherwise the call that loads returns an error, and nothing is loaded.
-//
-// It is for codecs gob and json, which decode into a type that is made with the old names: the rest
-// of the types stays what it is. A struct with renamed fields must not encode or decode itself, nor
-// have itself within it; with codec json it must not have embedded fields; and no two fields of it
-// may have been called the same. Otherwise, or if there is no such field, the call that loads
+// It is for codecs gob and json, which decode into a type that is made with the old names. Each
+// record is copied from that by reflection. A struct with renamed fields must not encode or decode
+// itself, nor have itself within it. With codec json it must not have embedded fields. No two of
+// its fields may have had one name. Otherwise, or if there is no such field, the call that loads
 // returns an error, and nothing is loaded. Use [Migrate] for these, and [MigrateTo] for fields of
 // keys.
 //
-// RenameFields panics if table, names or a name is empty, or if a path has become longer or shorter.
-// Each record is decoded into the type with the old names, and copied by reflection.
+// RenameFields panics if table, names or a name is empty, or if a path has become longer or
+// shorter.
 func RenameFields(table string, names map[string]string) Migration {
 	checkMigration("RenameFields", false, table)
 	if len(names) == 0 {

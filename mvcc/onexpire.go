@@ -13,35 +13,35 @@ import (
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// OnExpire has fn called for each record that [Map.Expire] deletes, in the transaction that deletes
-// it: what fn writes through tx is committed together with the deletion, or not at all. So the
-// lease goes, and the job is back in its queue, in one step.
+// OnExpire has fn called for each record that [Map.Expire] deletes, in the transaction that
+// deletes it. What fn writes through tx is committed together with the deletion, or not at all. So
+// the lease goes, and the job is back in its queue, in one step.
 //
 //	leases.OnExpire(func(tx mvcc.DBTx, job int, l Lease) error {
 //		queue.In(tx).Set(job, Job{Attempts: l.Attempts + 1})
 //		return nil
 //	})
 //
-// fn finds the record deleted already; if it sets the key again, say with a later time, the record
-// stays. If somebody writes the record meanwhile nothing of fn's is committed, and fn is called
+// fn finds the record deleted already. If it sets the key again, say with a later time, the record
+// stays. If somebody writes the record meanwhile, nothing of fn's is committed, and fn is called
 // again if the record that is there then is due. fn may be called again in any case, as a function
 // of [Map.Update] may; what should happen once goes to [DBTx.OnCommit]. tx is of level
-// serializable. Of a map by itself [Map.In] gives the Tx, as of a table. Records that are deleted
-// in another way are not told of.
+// serializable. [Map.In] gives the Tx of a map by itself, as it does of a table. fn is not called
+// for records that are deleted in another way.
 //
-// A record for which fn returns an error, panics or calls runtime.Goexit, or whose transaction
-// cannot be committed for another reason than a conflict, such as a unique index, stays, and
-// nothing that fn has written for it does. The others go. [Stats.ExpireFailures] counts it,
-// [Options.Logger], or [slog.Default] if there is none, is told at level Error, and it is tried
-// again: after a second, and then after twice as long each time, up to a minute. While fn blocks no
+// A record stays if fn returns an error, panics or calls runtime.Goexit for it, or if its
+// transaction cannot be committed for another reason than a conflict, such as a unique index.
+// Nothing that fn has written for it stays. The others go. [Stats.ExpireFailures] counts it.
+// [Options.Logger], or [slog.Default] if there is none, is told at level Error. It is tried again
+// after a second, and then after twice as long each time, up to a minute. While fn blocks, no
 // other record of the table expires, and Reclaim and Close wait, but nobody else does;
 // [Options.MaxTxAge] counts.
 //
-// Call it once, before [Map.Expire], so that no record goes without: it panics if it was called
-// before, or fn is nil. Records are deleted some hundred at a time; if one of these fails, or
-// conflicts, fn is called for them again, in smaller transactions. fn gives way to others: what
-// many write all the time is better written by [Tx.Merge]. A deletion costs what it does without
-// fn, and a goroutine for each transaction.
+// Call it once, before [Map.Expire], so that no record goes without. It panics if it was called
+// before, or fn is nil. Some hundred records are deleted at a time. If one of these fails, or
+// conflicts, fn is called for them again, in smaller transactions. fn gives way to others, so
+// [Tx.Merge] is better for what many write all the time. A deletion costs what it does without fn,
+// and a goroutine for each transaction.
 func (m *Map[K, V]) OnExpire(fn func(tx DBTx, key K, value V) error) {
 	m.engine()
 	if fn == nil {

@@ -37,30 +37,30 @@ type LoadOptions struct {
 	// been too, such as those that Migrate is for. Any other one is a [*VersionError].
 	Version  int
 	Versions []int
-	// Rename says what tables are called now, by what they were called when the backup was written.
-	// All other names, those of Migrate included, are those of now. A name that the backup has not
-	// does nothing, so the same program loads old backups and new ones; a backup in which two tables
-	// would have one name is refused. To rename a field use [RenameFields].
+	// Rename says what tables are called now, by what they were called when the backup was
+	// written. All other names, such as those of Migrate, are the present ones. A name that is not
+	// in the backup does nothing, so the same program loads old backups and new ones. A backup in
+	// which two tables would get one name is refused. To rename a field use [RenameFields].
 	Rename map[string]string
 	// Migrate is for tables whose types have changed, or that were split or merged, see [Migration].
 	// Each record is migrated as it is read, so that no more than one is in memory in its old form; of
 	// a backup of differences, MigrateTo keeps what it makes until all of that was read.
 	Migrate []Migration
-	// AnyShape says that the types of keys and values need not have what they had when the backup
-	// was written: what the codec finds no place for is lost, without an error. Otherwise a field
-	// that was removed or renamed, or has another type, see [Shape], is a [*SchemaError], unless Migrate
-	// is for it. Fields may be added, and types renamed. (A backup of before there were shapes has only the names of
-	// the types, which are compared then.)
+	// AnyShape says that the types of keys and values need not be what they were when the backup
+	// was written. What the codec finds no place for is lost then, without an error. Without it a
+	// field that was removed or renamed, or has another type, see [Shape], is a [*SchemaError],
+	// unless Migrate is for it. Fields may be added, and types renamed. (A backup without shapes
+	// has only the names of the types. Then these are compared.)
 	AnyShape bool
 	// More says that differences follow, by [DB.LoadCommits]. So a table that does not fit is passed
 	// over, since it may have been closed: [Backup.Missing] tells of it when all is loaded.
 	More bool
-	// Resume are epochs from which [DB.Follow] is to go on, each as often as it does: the state of
-	// each of them that is met while the backup is loaded is kept, see [DB.KeepState]. Those of the
-	// backup and of all differences are, and of differences by [DB.SaveCommits] those of each commit;
-	// not where a table was closed among these, or is migrated by [MigrateTo]. There is one
-	// transaction for each state that is kept, so others see these one after the other; if one of the
-	// transactions fails those before it stay.
+	// Resume are epochs from which [DB.Follow] is to go on, each as often as it does. Load keeps
+	// the state of each of them that it meets, see [DB.KeepState]. It meets the epochs of the
+	// backup and of all differences, and of differences by [DB.SaveCommits] that of each commit.
+	// It does not meet those among which a table was closed, or is migrated by [MigrateTo]. It
+	// makes one transaction for each state that it keeps, so others see these states one after the
+	// other. If one of the transactions fails those before it stay.
 	Resume []uint64
 	// Progress is called now and then, with how many records and bytes were read so far.
 	Progress func(records int, bytes int64)
@@ -68,18 +68,20 @@ type LoadOptions struct {
 	_ struct{}
 }
 
-// Load makes the tables what they were when the backup was written: all of those in it, in one
-// transaction, which deletes what else is in them. Tables that are not in the backup stay as they
-// are. It reads the backup to its end first, and no further: if that is damaged, a [*DamageError],
-// or is not of such tables, or the transaction fails, nothing is loaded. Otherwise readers see all
-// of it, or nothing. Indexes of the tables follow. The epochs of the database go on above that of
-// the backup, so that none means two states. opts may be nil.
+// Load makes the tables what they were when the backup was written. It does so for all tables of
+// the backup in one transaction, which deletes what else is in them. Tables that are not in the
+// backup stay as they are. Readers see all of it, or nothing. Indexes of the tables follow. The
+// epochs of the database go on above that of the backup, so that none means two states. opts may
+// be nil.
 //
-// Once the backup was read nothing expires until Load returns, see [DB.HoldExpiry]: it waits for a
-// deletion under way, and must not be called by a function of [Map.OnExpire].
+// Load reads the backup to its end first, and no further. It loads nothing if the backup is
+// damaged, a [*DamageError], or does not fit the tables, or if the transaction fails.
 //
-// All records are in memory twice, until Load returns. A backup is as trusted as its codec: gob may
-// take much memory for a forged one.
+// Once it has read the backup nothing expires until Load returns, see [DB.HoldExpiry]. It waits
+// for a deletion under way, so a function of [Map.OnExpire] must not call it.
+//
+// All records are in memory twice, until Load returns. A backup is as trusted as its codec: gob
+// may take much memory for a forged one.
 func (db *DB) Load(
 	ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions,
 ) (Backup, error) {

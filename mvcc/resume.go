@@ -82,10 +82,10 @@ func (p *past) hasSkipped(at epoch.Epoch) bool {
 }
 
 // KeepState keeps the present state of the tables for a [DB.Follow] that goes on after an epoch of
-// an earlier life of the database, at the end of which it was the same. It is for programs that
-// load what [DB.SaveCommits] has written; package journal calls it by itself. Each call keeps the
-// state for one Follow: what is overwritten meanwhile stays in memory until that has begun, or the
-// state is older than [Options.MaxTxAge].
+// an earlier life of the database. At the end of that life the state was the same. It is for
+// programs that load what [DB.SaveCommits] has written; package journal calls it by itself. Each
+// call keeps the state for one Follow. What is overwritten meanwhile stays in memory until that
+// has begun, or the state is older than [Options.MaxTxAge].
 func (db *DB) KeepState(after uint64) {
 	s, p := db.Snapshot(), &dbAt(db).shared.past
 	p.mu.Lock()

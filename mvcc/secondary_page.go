@@ -2,27 +2,26 @@ package mvcc
 
 import "iter"
 
-// An Entry is a place in an index: an index key, and the key of a record that has it. It says where
-// a page has ended, and where the next one goes on: it has no more than these two, so it can be sent
-// to a client and back, in whatever form keys of these types have, if what comes back is == to what
-// went: of a time.Time only t.UTC().Round(0) is.
+// An Entry is a place in an index: an index key, and the key of a record that has it. It says
+// where a page has ended, and where the next one goes on. It can be sent to a client and back in
+// any form that gives keys which are == to those that went. Of a time.Time only t.UTC().Round(0)
+// is.
 //
-// Entries are in the order of the index keys, if the index has one, and those of the same index key
-// in that of the keys of the records: the order of the table if it has one, else that of Go's
-// operators for numbers and strings, and for all other types that of a hash. All of these are the
-// same in each process that has the same types, and so for an index that was made anew; but not
-// where a key has a pointer or channel, whose address counts. (Two keys of which the hashes of 64
-// bits are the same may change places in another process.)
+// Entries are in the order of the index keys, if the index has one. Those of the same index key
+// are in the order of the keys of the records: that of the table if it has one, else that of Go's
+// operators for numbers and strings, and that of a hash for all other types. These orders are the
+// same in each process that has the same types, and for an index that was made anew. They are not
+// the same where a key has a pointer or channel, whose address counts. (Two keys whose hashes of
+// 64 bits are the same may change places in another process.)
 type Entry[I, K comparable] struct {
 	IndexKey I
 	Key      K
 }
 
-// AscendEntries is [Index.Ascend] with the index keys, and for pages: if after is not nil it begins
-// behind that entry, as if the loop had come there. It makes no difference whether there still is
-// such an entry, or ever was. So who keeps the last entry of a page meets each entry once that was
-// there all the time, whatever is written between the pages; with [Map.SnapshotAt] they are pages
-// of one moment.
+// AscendEntries is [Index.Ascend] with the index keys, and for pages. If after is not nil it
+// begins behind that entry, whether there still is such an entry, or ever was. So a caller that
+// keeps the last entry of a page meets each entry once that was there all the time, whatever is
+// written between the pages. With [Map.SnapshotAt] the pages are of one moment.
 //
 //	for e, user := range byAge.AscendEntries(users, mvcc.From(18), after) {
 //		page, after = append(page, user), &e

@@ -10,19 +10,21 @@ import (
 
 // A Sequence gives out numbers, each once and each higher than those before, for keys of records,
 // say. Transactions that draw numbers do not conflict with each other, as they would if each
-// counted up one record: the record of a sequence says up to where numbers are reserved, and is
+// counted up one record. The record of a sequence says up to where numbers are reserved, and is
 // written once for a block of them. Use [NewSequence]. A Sequence may be used by any number of
 // goroutines at once, and must not be copied.
 //
-// A number is not given back by a transaction that is rolled back, or runs again after a conflict,
-// nor one that is reserved when the process ends without [Sequence.Release]. So there are gaps, and
-// numbers are in the order in which they were drawn, which is not that of the commits: who lists
-// records by number may see a lower one appear later. (As with the sequences of SQL:2003.)
+// There are gaps. A transaction that is rolled back, or runs again after a conflict, does not give
+// its numbers back, and a process that ends without [Sequence.Release] leaves out what it has
+// reserved. Numbers are in the order in which they were drawn, not in that of the commits. So a
+// reader that lists records by number may see a lower one appear later. (As with the sequences of
+// SQL:2003.)
 //
-// The reservation commits before a number of it is given out, in a transaction of its own. So where
-// commits are kept, by package journal say, one that uses a number is never kept without the
-// reservation, and the number does not come again after a restart. What has left the process before
-// the journal had its commit may. Load what is kept before the first number is drawn.
+// The reservation commits before a number of it is given out, in a transaction of its own. So
+// where commits are kept, by package journal say, one that uses a number is never kept without the
+// reservation, and the number does not come again after a restart. A number that has left the
+// process before the journal had its commit may come again. Load what is kept before the first
+// number is drawn.
 type Sequence[K comparable] struct {
 	_     noCopy
 	m     *Map[K, uint64]

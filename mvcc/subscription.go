@@ -36,11 +36,11 @@ type WatchOptions[K comparable, V any] struct {
 
 const defaultBuffer = 1 << 13
 
-// Watch returns an iterator over the commits that change the map from now on, in the order of their
-// epochs, each whole: with all of its changes, and the old and new values. opts may be nil. The
-// watch begins with the call, not with the loop, and ends with the loop, or when ctx has ended: the
-// last thing that the iterator gives is then the error of the context, or, if the loop was too
-// slow, a [*GapError]. There may be one loop: a second one panics.
+// Watch returns an iterator over the commits that change the map from now on, in the order of
+// their epochs. Each is whole: with all of its changes, and the old and new values. opts may be
+// nil. The watch begins with the call, not with the loop. It ends with the loop, or when ctx has
+// ended. The last thing that the iterator gives is then the error of the context, or, if the loop
+// was too slow, a [*GapError]. There may be one loop: a second one panics.
 //
 //	for c, err := range users.Watch(ctx, nil) {
 //		if err != nil {
@@ -50,7 +50,7 @@ const defaultBuffer = 1 << 13
 //	}
 //
 // A loop that does not look at the error takes the end of the watch for a commit without changes,
-// and does not get to know that it has missed some.
+// and never learns that it has missed some.
 //
 // A commit is given soon after it was made, within a millisecond if the machine has time. Commits
 // never wait for watches: one goroutine serves all watches of the map or database, and ends with
@@ -58,13 +58,14 @@ const defaultBuffer = 1 << 13
 // key was noted last. What was written is kept until the goroutine has seen it; what waits for a
 // loop is kept in its buffer. In a map that nobody watches a commit pays one load.
 //
-// Watch may wait for the round that is under way, and the first one of a map looks at all keys once. With Since, the first commit that is given is a [Commit.Summary] of
-// what changed between the snapshot and the start of the watch, if anything has: that looks at
-// all keys, too. If the snapshot is evicted meanwhile Watch panics, with an error that wraps
-// [ErrTxTooOld]. The end of the last watch waits for the goroutine to end.
+// Watch may wait for the round that is under way, and the first one of a map looks at all keys
+// once. With Since, the first commit that is given is a [Commit.Summary] of what changed between
+// the snapshot and the start of the watch, if anything has. That looks at all keys, too. If the
+// snapshot is evicted meanwhile Watch panics, with an error that wraps [ErrTxTooOld]. The end of
+// the last watch waits for the goroutine to end.
 //
-// Making an index, see [NewIndex], writes all records of the table again: they are changes.
-// [Map.Close] does not end a watch.
+// [NewIndex] writes all records of its table again, and these are changes. [Map.Close] does not
+// end a watch.
 func (m *Map[K, V]) Watch(
 	ctx context.Context, opts *WatchOptions[K, V],
 ) iter.Seq2[Commit[K, V], error] {

@@ -21,34 +21,36 @@ var (
 	errIndexed = errors.New("mvcc: the table has indexes")
 )
 
-// Update calls fn with a new transaction and commits it. If there is a conflict it rolls back,
-// waits a little longer each time, and calls fn again: fn may run several times, and should have no
-// effect but through its transaction, see [Tx.OnCommit]. What fn does on the map itself, say by
-// [Map.Store] or by an Update within it, is not part of the transaction, and what it reads there is
-// not validated. If fn writes in this way a key that the transaction has read, it causes its own
-// conflict each time: from the third attempt on Update notices, and returns an error that wraps
-// [ErrSelfConflict]; what fn has written meanwhile stays. Writes of other goroutines for which fn
-// waits are not noticed. Functions that may be called in a transaction or outside take a
-// [ReadWriter].
+// Update calls fn with a new transaction and commits it. After a conflict it rolls back, waits, a
+// little longer each time, and calls fn again. So fn may run several times, and should have no
+// effect but through its transaction, see [Tx.OnCommit]. The transaction must not be used after fn
+// has returned.
 //
-// After a few conflicts Update queues for the keys that it has read and written: when its
-// turn comes, others that write one of them let it go first, each once, for four times as
-// long as the attempt before took, from 10 ms to 100 ms and a microsecond for each key;
-// after that it has to get through as any other. Writers of other keys are not
-// concerned. What fn does on the map itself may have to wait for the very transaction that
-// fn runs in, if it writes a key of that.
+// What fn does on the map itself, say by [Map.Store] or by an Update within it, is not part of the
+// transaction, and what it reads there is not validated. If fn writes a key in this way that the
+// transaction has read, it causes its own conflict each time. From the third attempt on Update
+// notices that, and returns an error that wraps [ErrSelfConflict]; what fn has written meanwhile
+// stays. It does not notice writes of other goroutines for which fn waits. Functions for use
+// inside and outside a transaction take a [ReadWriter].
 //
-// Update returns nil if a commit succeeded; fn's error, unchanged, if fn returned
-// one, having rolled back; if ctx has ended before an attempt, or while
-// others abort its commit again and again, an error that wraps ctx's error, its cause, and
-// the last *[ConflictError] if there was one; the
-// last *[ConflictError] when TxOptions.MaxAttempts are used up; [ErrTxDone] if fn
-// itself has ended the transaction; and [ErrTxTooOld], without another attempt, if
-// one became older than Options.MaxTxAge. If fn panics or calls runtime.Goexit
-// the transaction is rolled back, and that goes on. ctx must not be nil; opts
-// may be.
+// After a few conflicts Update queues for the keys that it has read and written. When its turn
+// comes, others that write one of them let it go first, each once. The turn lasts four times as
+// long as the attempt before took, from 10 ms to 100 ms and a microsecond for each key. After that
+// Update has to get through as any other. Writers of other keys do not wait. What fn writes on the
+// map itself may have to wait for the very transaction that fn runs in.
 //
-// The transaction must not be used after fn has returned.
+// Update returns
+//
+//   - nil if a commit succeeded;
+//   - fn's error, unchanged, if fn returned one; then the transaction is rolled back;
+//   - an error that wraps ctx's error, its cause, and the last [*ConflictError] if there was one,
+//     if ctx has ended before an attempt, or while others abort the commit again and again;
+//   - the last [*ConflictError] when TxOptions.MaxAttempts are used up;
+//   - [ErrTxDone] if fn itself has ended the transaction;
+//   - [ErrTxTooOld], without another attempt, if one became older than Options.MaxTxAge.
+//
+// If fn panics or calls runtime.Goexit the transaction is rolled back, and the panic goes on. ctx
+// must not be nil; opts may be.
 func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K, V]) error) error {
 	checkContext("Update", ctx)
 	if fn == nil {
