@@ -3,11 +3,15 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
-// areas are the packages that mutants break: a mutant is named after one.
-var areas = []struct{ prefix, title string }{
+// An area is a package that mutants break: a mutant is named after one.
+type area struct{ prefix, title string }
+
+// areas are those that have a title and a place; others follow them, see areasOf.
+var areas = []area{
 	{"epoch-", "Package epoch: clock, slots, free list"},
 	{"favour-", "Package favour: who goes first"},
 	{"gc-", "Package gc: views, queue, ticker"},
@@ -34,6 +38,18 @@ var areas = []struct{ prefix, title string }{
 	{"workfile-", "Package workfile: the files that describe workloads"},
 }
 
+// areasOf returns the areas, and behind them one for each other package that a mutant is named after.
+func areasOf(mutants []mutant) []area {
+	all := slices.Clip(areas)
+	for _, m := range mutants {
+		name, _, _ := strings.Cut(m.name, "-")
+		if !slices.ContainsFunc(all, func(a area) bool { return a.prefix == name+"-" }) {
+			all = append(all, area{name + "-", "Package " + name})
+		}
+	}
+	return all
+}
+
 // printMarkdown prints which test finds which fault, as docs/mutants.md.
 func printMarkdown(w io.Writer, mutants []mutant) {
 	fmt.Fprintf(w, `# Mutants
@@ -44,7 +60,7 @@ the clean tree and fail on the faulty one. "go run ./internal/mutants -run NAME 
 page is made by "make mutants-table" from the headers of internal/mutants/*.patch; a test of
 internal/mutants fails when it is out of date.
 `, len(mutants))
-	for _, area := range areas {
+	for _, area := range areasOf(mutants) {
 		header := false
 		for _, m := range mutants {
 			if !strings.HasPrefix(m.name, area.prefix) {

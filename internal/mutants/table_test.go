@@ -20,7 +20,7 @@ func TestTableIsUpToDate(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(string(committed), page.String()), "run make mutants-table")
 	for _, m := range mutants {
-		require.Contains(t, page.String(), "["+m.name+"]", "a mutant is named after its package")
+		require.Contains(t, page.String(), "["+m.name+"]", "want a file called PACKAGE-NAME.patch")
 	}
 }
 
@@ -35,6 +35,12 @@ func TestTable(t *testing.T) {
 		"| [mvcc-x](../internal/mutants/mvcc-x.patch): a \\| b | c | `TestX/sub_test/y` |\n")
 	require.Equal(t, 1, strings.Count(page.String(), "\n## "))
 	require.Contains(t, page.String(), "2 deliberate faults")
+
+	page.Reset()
+	printMarkdown(&page, []mutant{{name: "hist-x", test: test}, {name: "mvcc-x", test: test}})
+	_, others, _ := strings.Cut(page.String(), "Package mvcc: the map")
+	require.Contains(t, others, "\n## Package hist\n", "of a package without a title")
+	require.Contains(t, others, "[hist-x]")
 }
 
 func TestTableFlag(t *testing.T) {
