@@ -3,7 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"errors"
+	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -61,53 +61,15 @@ func call(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
+// What the command line is told ends as the exit code of the process.
 func TestExitCodes(t *testing.T) {
-	short := []string{"--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
-		"--duration=2ms", "--warmup=0"}
-	for _, c := range []struct {
-		name string
-		args []string
-		code int
-	}{
-		{"list", []string{"list"}, 0},
-		{"help", []string{"--help"}, 0},
-		{"run", short, 0},
-		{"run without profiles", append(short, "--http="), 0},
-		{"open loop", append(short, "--http=off", "--rate=100000", "--arrival=poisson"), 0},
-		{"operations", append(short[:4:4], "--http=off", "--ops=100", "--warmup=0"), 0},
-		{"both lengths", append(short, "--ops=100"), 2},
-		{"rate of nothing", append(short, "--rate=1"), 2},
-		{"nothing to sweep", append(short, "--theta=0.5"), 2},
-		{"sizes upside down", append(short, "--value-size=20-10"), 2},
-		{"unknown flag", []string{"--no-such-flag"}, 2},
-		{"unknown engine", []string{"--engine=no-such"}, 2},
-		{"output nowhere", append(short, "--output="+filepath.Join(t.TempDir(), "no", "file")), 2},
-	} {
-		stdout, stderr, code := call(t, c.args...)
-		require.Equal(t, c.code, code, "%s: %s", c.name, stderr)
-		if c.code == 0 {
-			require.NotEmpty(t, stdout, c.name)
-		} else {
-			require.Empty(t, stdout, c.name)
-			require.NotEmpty(t, stderr, c.name)
-		}
-	}
-}
-
-// The output device is full: the run fails, with another code than usage.
-func TestFullDevice(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("no /dev/full here")
-	}
-	require.NoError(t, err)
-	defer full.Close()
-	cmd := exec.CommandContext(t.Context(), binary, "--workload=begin", "--threads=1", "--http=off")
-	cmd.Stdout = full
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	require.Equal(t, 1, exitCode(t, cmd.Run()), stderr.String())
-	require.Contains(t, stderr.String(), "no space left")
+	stdout, _, code := call(t, "list")
+	require.Zero(t, code)
+	require.NotEmpty(t, stdout)
+	stdout, stderr, code := call(t, "--no-such-flag")
+	require.Equal(t, 2, code)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "no-such-flag")
 }
 
 // Ctrl-C in the middle of a run: what was measured is printed and flagged, and
@@ -183,4 +145,52 @@ func TestInterrupt(t *testing.T) {
 			require.Positive(t, n)
 		})
 	}
+}
+
+// say starts cmd and returns what it says on standard error, line by line.
+func say(t *testing.T, cmd *exec.Cmd) *bufio.Reader {
+	t.Helper()
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // if the test has failed before the end
+	return bufio.NewReader(stderr)
+}
+
+// waitFor reads lines until one has the text.
+func waitFor(t *testing.T, lines *bufio.Reader, text string) {
+	t.Helper()
+	for {
+		line, err := lines.ReadString('\n')
+		require.NoError(t, err, "waiting for %q", text)
+		if strings.Contains(line, text) {
+			return
+		}
+	}
+}
+
+// Ctrl-C: what was checked so far is reported, and the exit code is 130.
+func TestVerifyInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, "verify", "--duration=1h", "--http=off",
+		"--verbose", "--seed=1")
+	cmd.Dir = t.TempDir()
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	stderr, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	var said strings.Builder
+	lines := bufio.NewScanner(stderr)
+	for lines.Scan() {
+		said.WriteString(lines.Text() + "\n")
+		if strings.HasPrefix(lines.Text(), "round 2 ") {
+			require.NoError(t, cmd.Process.Signal(os.Interrupt))
+		}
+	}
+	require.Equal(t, 130, exitCode(t, cmd.Wait()), said.String())
+	require.Regexp(t, `interrupted after \d+ rounds in `, said.String())
+	require.Regexp(t, `(?m)^total +[1-9]`, stdout.String())
+	require.Contains(t, stdout.String(), "nothing was violated")
 }

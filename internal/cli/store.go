@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/mvccmap/mvccmap/internal/report"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
@@ -100,4 +102,35 @@ func (c *runsRmCmd) Run(e *Env) error {
 		}
 	}
 	return nil
+}
+
+// reportCmd is "mvccbench report".
+type reportCmd struct {
+	From   string `arg:"" name:"run" help:"A file of results, - for standard input, or the name of a saved run. From a file in the Go benchmark format there are no charts of all percentiles, since it has but some."`
+	Report string `help:"File to write the charts to: one HTML page, which needs nothing else." required:"" placeholder:"FILE"`
+}
+
+// Run draws the charts of a run again.
+func (c *reportCmd) Run(e *Env) error {
+	var r *results.Run
+	err := e.load(c.From, "a file of results, in JSON or in the Go benchmark format, or",
+		func(in *results.Input) (err error) {
+			r, err = in.Run()
+			return err
+		})
+	if err != nil {
+		return err
+	}
+	if err := canWrite("--report", c.Report); err != nil {
+		return err
+	}
+	err = report.Write(c.Report, r)
+	if errors.Is(err, report.ErrEmpty) {
+		return usagef("%s: %w", c.From, err)
+	}
+	if err != nil {
+		return fmt.Errorf("drawing the charts: %w", err)
+	}
+	_, err = fmt.Fprintln(e.stdout, c.Report)
+	return err
 }

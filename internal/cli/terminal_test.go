@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -126,4 +127,95 @@ func TestRemark(t *testing.T) {
 	for _, line := range lines {
 		require.LessOrEqual(t, len(line), 40)
 	}
+}
+
+// runOnTerminal runs mvccbench with both outputs on a terminal of that many columns, and returns
+// what was written to it.
+func runOnTerminal(t *testing.T, columns int, args ...string) string {
+	t.Helper()
+	return onTerminal(t, columns, func(tty *os.File) {
+		require.Equal(t, ExitOK, Run(t.Context(), args, tty, tty))
+	})
+}
+
+// up leads back to the first of the lines that are redrawn.
+var up = regexp.MustCompile("\r\x1b\\[[0-9]+A")
+
+// On a terminal a run is one table that is redrawn and fits; at its end that table stands there.
+func TestLiveTable(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	text := runOnTerminal(t, 80, "--workload=begin,mixed",
+		"--engine=mvcc,rwmutex,mvcc-direct,mutex,sync.Map",
+		"--threads=1,2", "--count=2", "--ops=200", "--warmup=0", "--http=off")
+	require.NotContains(t, text, "\nBenchmark", "raw lines are for files")
+	require.NotRegexp(t, "\x1b\\[3[12]m", text, "NO_COLOR")
+	require.Greater(t, len(up.FindAllString(text, -1)), 10, "it is redrawn")
+	plain := strings.NewReplacer("\x1b[K", "", "\x1b[J", "", "\x1b[?7l", "", "\x1b[?7h",
+		"").Replace(up.ReplaceAllString(text, "\n"))
+	for line := range strings.SplitSeq(strings.ReplaceAll(plain, "\r", "\n"), "\n") {
+		if !strings.HasPrefix(strings.TrimSpace(line), "[") { // it is cut, not wrapped
+			require.LessOrEqual(t, utf8.RuneCountInString(line), 80, line)
+		}
+	}
+	_, end, found := strings.Cut(plain, "GOMAXPROCS")
+	require.True(t, found, plain)
+	require.Equal(t, 1, strings.Count(end, "ops/s: higher is better"), end)
+	require.Regexp(t, `(?m)^ +threads +mvcc +rwmutex +mvcc has`, end)
+	require.Contains(t, end, "(no room for 1 more)")
+	require.Regexp(t, `(?m)^Mixed +1 `, end)
+	require.Contains(t, end, "do not tell mvcc and rwmutex apart")
+}
+
+// With --format the format is written on a terminal, too; with --quiet only the end is.
+func TestTerminalFormats(t *testing.T) {
+	run := []string{"--workload=begin", "--engine=mvcc,rwmutex", "--threads=1", "--count=1",
+		"--ops=200", "--warmup=0", "--http=off"}
+	require.Contains(t, runOnTerminal(t, 80, append(run, "--format=bench")...),
+		"\nBenchmarkBegin/engine=mvcc")
+	quiet := runOnTerminal(t, 80, append(run, "--quiet")...)
+	require.NotRegexp(t, up, quiet)
+	require.Contains(t, quiet, "ops/s: higher is better")
+	require.NotContains(t, quiet, "[1/2]")
+}
+
+// A table is cut to the height of the terminal, where what is being measured is, and to its
+// width, engine by engine.
+func TestStandingsFit(t *testing.T) {
+	r := madeUp(t, 6, 1e6)
+	for i := range 40 {
+		s := r.Samples[i%len(r.Samples)]
+		s.Threads, s.Engine = 100+i, fmt.Sprint("engine", i%7)
+		r.Samples = append(r.Samples, s)
+	}
+	subject := r.Samples[0].Engine
+	all := standings(r, subject, anyWidth, 1000, false)
+	require.Greater(t, len(all), 20)
+	few := standings(r, subject, 80, 10, false)
+	require.Len(t, few, 10)
+	require.Equal(t, "ops/s: higher is better (no room for 6 more)", few[0])
+	require.Contains(t, few[1], "threads")
+	require.Contains(t, few[9], " 139 ")
+	for _, line := range few {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 80)
+	}
+}
+
+// The colours say which way is good: the same word is green in one table and red in another.
+func TestStandingsHaveColours(t *testing.T) {
+	r := madeUp(t, 6, 1e6)
+	for i := range r.Samples { // two others, both of which have half of everything
+		s := &r.Samples[i]
+		s.Engine, s.Metrics = "mvcc", map[string]float64{"ops/s": 2e6 + float64(i), "p99-ns": 20}
+		for _, name := range []string{"other", "third"} {
+			half := *s
+			half.Engine, half.Metrics = name, map[string]float64{"ops/s": 1e6 + float64(i), "p99-ns": 10}
+			r.Samples = append(r.Samples, half)
+		}
+	}
+	var b bytes.Buffer
+	require.NoError(t, writeStandings(&b, r, "mvcc", 100, true))
+	require.Equal(t, 2, strings.Count(b.String(), "\x1b[32m2.00 x more\x1b[m"))
+	require.Equal(t, 2, strings.Count(b.String(), "\x1b[31m2.00 x more\x1b[m"))
+	require.Contains(t, b.String(), "Where mvcc does better than other:\n  ops/s: ")
+	require.Contains(t, b.String(), "Where mvcc does worse than third:\n  p99: ")
 }

@@ -247,3 +247,121 @@ func wanted(asked, x, y []string) ([]string, error) {
 	}
 	return list, nil
 }
+
+// none stands for a circumstance that a run lacks.
+const none = "none"
+
+// differences returns how the circumstances of two runs differ, apart from what is
+// compared: machine, runtime, and how it was measured.
+func differences(before, after *Source) []string {
+	var list []string
+	add := func(what, x, y string) {
+		if x != y {
+			list = append(list, fmt.Sprintf("%s: %s in %s, %s in %s", what, cmp.Or(x, none), before.Label,
+				cmp.Or(y, none), after.Label))
+		}
+	}
+	for _, key := range []string{"goos", "goarch", "cpu"} {
+		add(key, before.config(key), after.config(key))
+	}
+	a, b := before.header, after.header
+	if a == nil || b == nil {
+		return list
+	}
+	add("program", a.Program, b.Program)
+	add("Go", a.Go, b.Go)
+	add("CPUs", fmt.Sprint(a.CPUs), fmt.Sprint(b.CPUs))
+	add("GOMAXPROCS", fmt.Sprint(a.GOMAXPROCS), fmt.Sprint(b.GOMAXPROCS))
+	names := slices.AppendSeq(slices.Collect(maps.Keys(a.Settings)), maps.Keys(b.Settings))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		add(name, a.Settings[name], b.Settings[name])
+	}
+	add("length of a sample", length(a), length(b))
+	add("warm-up", a.Warmup.String(), b.Warmup.String())
+	add("loop", a.Loop, b.Loop)
+	add("isolation", strings.Join(a.Isolation, " and "), strings.Join(b.Isolation, " and "))
+	if (a.Profiled == "") != (b.Profiled == "") {
+		with, how := before.Label, a.Profiled
+		if a.Profiled == "" {
+			with, how = after.Label, b.Profiled
+		}
+		list = append(list, fmt.Sprintf("only %s was profiled: %s", with, how))
+	}
+	return list
+}
+
+// length returns the length of a sample in words.
+func length(h *Header) string {
+	if h.Ops > 0 {
+		return fmt.Sprintf("%d operations", h.Ops)
+	}
+	return h.Duration.String()
+}
+
+// A label is a parameter in the names of benchmarks, such as engine=mvcc, with its value on
+// either side, "" if the names there do not have it.
+type label struct{ key, old, new string }
+
+// apart returns the labels that keep two runs from having a benchmark in common: those with one
+// value on each side, and not the same.
+func apart(x, y []string) []label {
+	if common(x, y, nil) {
+		return nil
+	}
+	var list []label
+	for _, key := range keys(append(slices.Clone(x), y...)) {
+		a, b := values(x, key), values(y, key)
+		if len(a) == 1 && len(b) == 1 && a[0] != b[0] {
+			list = append(list, label{key, a[0], b[0]})
+		}
+	}
+	if common(x, y, list) {
+		return list
+	}
+	return nil
+}
+
+// common reports whether two runs have a benchmark in common, but for some labels.
+func common(x, y []string, but []label) bool {
+	return slices.ContainsFunc(x, func(name string) bool {
+		return slices.ContainsFunc(y, func(other string) bool {
+			return without(but, name) == without(but, other)
+		})
+	})
+}
+
+// without returns name without some labels.
+func without(list []label, name string) string {
+	if len(list) == 0 {
+		return name
+	}
+	parts := slices.DeleteFunc(strings.Split(name, "/"), func(part string) bool {
+		key, _, ok := strings.Cut(part, "=")
+		return ok && slices.ContainsFunc(list, func(l label) bool { return l.key == key })
+	})
+	return strings.Join(parts, "/")
+}
+
+// keys returns the keys of all labels of names.
+func keys(names []string) (list []string) {
+	for _, name := range names {
+		for part := range strings.SplitSeq(name, "/") {
+			if key, _, ok := strings.Cut(part, "="); ok {
+				list = append(list, key)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// values returns the values that a label has in names; "" among them if some lack it.
+func values(names []string, key string) (list []string) {
+	for _, name := range names {
+		_, value, _ := strings.Cut("/"+name, "/"+key+"=")
+		value, _, _ = strings.Cut(value, "/")
+		list = appendNew(list, value)
+	}
+	return list
+}

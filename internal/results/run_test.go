@@ -2,7 +2,9 @@ package results
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/hist"
 )
 
@@ -189,4 +192,139 @@ func TestPercentiles(t *testing.T) {
 	b.Reset()
 	require.NoError(t, c.WritePercentiles(&b, Response, ""))
 	require.Empty(t, b.String(), "there are none")
+}
+
+// However many intervals a sample has, its record has few, and all operations; the times of two
+// that became one are the longer ones.
+func TestIntervalsAreBounded(t *testing.T) {
+	var list Intervals
+	for i := range 1001 {
+		list = list.Add(Interval{End: time.Duration(i+1) * time.Second, Ops: 10, Aborts: 1, Errors: 2,
+			P50: int64(i), P99: 5, Max: int64(1000 - i)})
+		require.LessOrEqual(t, len(list), MaxIntervals)
+		require.True(t, list.inOrder())
+	}
+	require.Greater(t, len(list), MaxIntervals/2)
+	var sum Interval
+	for _, i := range list {
+		sum = sum.and(i)
+	}
+	require.Equal(t, Interval{End: 1001 * time.Second, Ops: 10010, Aborts: 1001, Errors: 2002,
+		P50: 1000, P99: 5, Max: 1000}, sum)
+	require.Equal(t, int64(1000), list[0].Max)
+	require.Equal(t, int64(list[0].End/time.Second-1), list[0].P50)
+}
+
+// The rest of a sample is no interval of its own: its rate would be that of a moment.
+func TestTheLastInterval(t *testing.T) {
+	second := func(s float64) Interval { return Interval{End: time.Duration(s * 1e9), Ops: 1} }
+	whole := Intervals{second(1), second(2), second(3)}
+	require.Equal(t, whole, whole.End())
+	require.Len(t, append(whole, second(3.6)).End(), 4)
+	end := append(whole, second(3.4)).End()
+	require.Equal(t, Intervals{second(1), second(2), {End: 3400 * time.Millisecond, Ops: 2}}, end)
+	require.Equal(t, Intervals{second(1), second(1.1)}, Intervals{second(1), second(1.1)}.End())
+	require.Empty(t, Intervals(nil).End())
+	require.False(t, Intervals{second(1), second(1)}.inOrder())
+}
+
+func plainNumber(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
+
+// Limits are read with and without the unit of the figure, whose value says it.
+func TestLimits(t *testing.T) {
+	for text, want := range map[string]Limit{
+		"response-p99<1ms":        {"response-p99-ns", "<", 1e6},
+		"response-p99-ns <= 1500": {"response-p99-ns", "<=", 1500},
+		"p99.9>2us":               {"p99.9-ns", ">", 2000},
+		"achieved>=99":            {"achieved-%", ">=", 99},
+		"achieved-%>=99.5%":       {"achieved-%", ">=", 99.5},
+		"ops/s>1e6":               {"ops/s", ">", 1e6},
+		"B/op<16B":                {"B/op", "<", 16},
+		"heap-peak<=1e9":          {"heap-peak-B", "<=", 1e9},
+		"aborts/op<0.1":           {"aborts/op", "<", 0.1},
+		"gc-pause<1":              {"gc-pause-%", "<", 1},
+		"response-max < 2s":       {"response-max-ns", "<", 2e9},
+	} {
+		l, err := ParseLimit(text, plainNumber)
+		require.NoError(t, err, text)
+		require.Equal(t, want, l, text)
+	}
+	for _, text := range []string{"", "p99", "p99<", "p99<-1", "p99<NaN", "ops/s<1ms", "<1", "p98<1ms"} {
+		_, err := ParseLimit(text, plainNumber)
+		require.Error(t, err, text)
+	}
+	require.Equal(t, "response-p99-ns < 1.00 ms", Limit{"response-p99-ns", "<", 1e6}.String())
+	for op, want := range map[string][3]bool{
+		"<": {true, false, false}, "<=": {true, true, false},
+		">": {false, false, true}, ">=": {false, true, true},
+	} {
+		for i, v := range []float64{9, 10, 11} {
+			require.Equal(t, want[i], Limit{"ops/s", op, 10}.Holds(v), "%v %s 10", v, op)
+		}
+	}
+}
+
+// The median of the samples is checked. A figure that a sample lacks is not known.
+func TestChecksOfACell(t *testing.T) {
+	cell := new(Cell)
+	for i := range 3 {
+		cell.Samples = append(cell.Samples, &Sample{Title: "X", Engine: "mvcc", Threads: 2,
+			Metrics: map[string]float64{"ops/s": float64(100 + i), "p99-ns": 2e6}})
+	}
+	delete(cell.Samples[1].Metrics, "p99-ns")
+	checks := cell.Check([]Limit{{"ops/s", ">=", 101}, {"ops/s", ">", 101}, {"p99-ns", "<", 1e9}})
+	require.True(t, checks[0].Kept && checks[0].Known)
+	require.Equal(t, "ops/s >= 101: kept by X/engine=mvcc/threads=2: 101", checks[0].String())
+	require.True(t, !checks[1].Kept && checks[1].Known)
+	require.Equal(t, "ops/s > 101: missed by X/engine=mvcc/threads=2: 101", checks[1].String())
+	require.False(t, checks[2].Known || checks[2].Kept)
+	require.Contains(t, checks[2].String(), "cannot tell of X/")
+	_, err := ParseLimit("p99<1", func(string) (float64, error) { return 0, errors.New("no") })
+	require.ErrorIs(t, err, ErrLimit)
+}
+
+// Each figure of a measurement has a description; those that nothing is known of
+// are left out.
+func TestFigures(t *testing.T) {
+	w, _ := bench.WorkloadByName("transfer")
+	f := figures(bench.Config{Workload: w, Attempts: 2}, bench.Measurement{
+		Ops: 1000, Aborts: 100, Errors: 10, Wall: time.Second, CPU: 2 * time.Second,
+		Bytes: 16_000, Allocs: 2_000,
+		GCs: 3, GCPause: 10 * time.Millisecond, GCShare: 0.25, Rate: 2000, Backlog: 990, Audits: 7,
+		Memory: &bench.Memory{HeapStart: 1, HeapPeak: 3, HeapEnd: 2, VersionsStart: 4,
+			VersionsPeak: 6, VersionsEnd: 5},
+	})
+	require.Equal(t, map[string]float64{
+		"ns/op": 1e6, "ops/s": 1000, "achieved-%": 50.5, "backlog": 990, "err/s": 10, "aborts/op": 0.1,
+		"cpu-ns/op": 2e6,
+		"B/op":      16, "allocs/op": 2, "gc-%": 25, "gc-pause-%": 1, "gc/s": 3, "audits/s": 7,
+		"heap-start-B": 1, "heap-peak-B": 3, "heap-end-B": 2, "versions-start": 4, "versions-peak": 6,
+		"versions-end": 5,
+	}, f)
+	w, _ = bench.WorkloadByName("begin")
+	f = figures(bench.Config{Workload: w}, bench.Measurement{Ops: 1, Wall: time.Second})
+	for _, unit := range []string{"achieved-%", "backlog", "err/s", "cpu-ns/op", "audits/s",
+		"heap-peak-B", "p50-ns", "max-ns", "ctx-switches/op"} {
+		require.NotContains(t, f, unit)
+	}
+}
+
+func TestParametersInRecords(t *testing.T) {
+	w, _ := bench.WorkloadByName("zipf-read")
+	p := bench.NoParams
+	p.Theta, p.ValueSize = 0.5, bench.ValueSize{Min: 16, Max: 64}
+	w, err := w.With(p)
+	require.NoError(t, err)
+	e, _ := bench.EngineByName("mvcc")
+	c := bench.Config{Workload: w, Engine: e, Threads: 3, Isolation: bench.Snapshot}
+	s := NewSample(c, bench.Measurement{Wall: 1})
+	require.Equal(t, "ZipfRead/theta=0.5/value-size=16-64/isolation=snapshot", s.Title)
+	require.Equal(t, "snapshot", s.Level)
+	require.Equal(t, c.Name(), s.Name(1))
+	var got []string
+	for _, p := range s.Params {
+		got = append(got, p.Name+"="+p.Value)
+	}
+	require.Equal(t, []string{"keys=1000", "read-pct=90", "theta=0.5",
+		"value-size=16-64", "isolation=snapshot"}, got)
 }
