@@ -17,44 +17,45 @@ import (
 // Every workload on every engine that can run it, at both levels: the number of
 // operations is exact and the result is correct.
 func TestEveryWorkloadOnEveryEngine(t *testing.T) {
-	many := uint64(10_001)
-	if testing.Short() {
-		many = 1_001
-	}
 	for _, e := range Engines() {
+		levels := e.Levels
+		if len(levels) == 0 {
+			levels = []Isolation{""}
+		}
 		for _, w := range smallWorkloads() {
 			if _, ok := e.Runs(w); !ok {
 				continue
 			}
-			levels := e.Levels
-			if len(levels) == 0 {
-				levels = []Isolation{""}
-			}
 			for _, level := range levels {
 				for _, threads := range []int{1, 3} {
-					if testing.Short() && threads == 1 && level == Snapshot {
+					if threads == 1 && level == Snapshot {
 						continue
 					}
-					tr := newTrial(t, Config{
+					c := Config{
 						Workload: w, Engine: e, Threads: threads, Isolation: level, Seed: 1,
 						AuditInterval: time.Millisecond,
-					})
-					var aborts uint64
-					for _, ops := range []uint64{1, many, 2} {
-						m := runOps(t, tr, ops)
-						require.Equal(t, ops, m.Ops)
-						require.False(t, m.Interrupted)
-						require.Positive(t, m.Wall)
-						require.Equal(t, w.HasAudits(), m.Audits > 0)
-						aborts += m.Aborts
 					}
-					require.NoError(t, tr.Verify())
-					if threads == 1 {
-						require.Zero(t, aborts, "%s: nobody to conflict with", tr.config.Name())
-					}
+					t.Run(c.Name(), func(t *testing.T) { runExactly(t, newTrial(t, c)) })
 				}
 			}
 		}
+	}
+}
+
+// runExactly runs some operations, then more, then few.
+func runExactly(t *testing.T, tr *Trial) {
+	var aborts uint64
+	for _, ops := range []uint64{1, 1_001, 2} {
+		m := runOps(t, tr, ops)
+		require.Equal(t, ops, m.Ops)
+		require.False(t, m.Interrupted)
+		require.Positive(t, m.Wall)
+		require.Equal(t, tr.config.Workload.HasAudits(), m.Audits > 0)
+		aborts += m.Aborts
+	}
+	require.NoError(t, tr.Verify())
+	if tr.config.Threads == 1 {
+		require.Zero(t, aborts, "nobody to conflict with")
 	}
 }
 

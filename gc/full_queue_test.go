@@ -23,9 +23,11 @@ func TestFullQueueIsWorkedOff(t *testing.T) {
 func (f *fixture) writeTwice(t *testing.T, keys []*key, most int) {
 	t.Helper()
 	for range 2 {
-		for _, k := range keys {
+		for i, k := range keys {
 			f.write(k)
-			require.Less(t, f.Stats().Pending, most)
+			if i%16 == 0 { // what Stats costs
+				require.Less(t, f.Stats().Pending, most)
+			}
 		}
 	}
 }

@@ -185,7 +185,7 @@ func TestClaimEndsWithCommit(t *testing.T) {
 // The tenure of a claim ends, whatever its holder does: a function that sleeps, or goes
 // on reading, holds nobody up for longer.
 func TestTenureOfUpdateEnds(t *testing.T) {
-	for _, sleep := range []time.Duration{time.Millisecond, 30 * time.Millisecond, time.Minute} {
+	for _, sleep := range []time.Duration{time.Millisecond, 30 * time.Millisecond, 10 * maxTenure} {
 		for _, reads := range []bool{false, true} {
 			inBubble(t, func(t *testing.T, m *Map[string, int]) {
 				attempts := 0
