@@ -65,7 +65,8 @@ func (db *DB) watchOnce() error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(db.ctx))
 	defer cancel()
 	db.figures.rewatch.Store(&cancel)
-	opts := []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(int64(db.applied.now()) + 1)}
+	from, to := db.keys.watched()
+	opts := []clientv3.OpOption{clientv3.WithRange(to), clientv3.WithRev(int64(db.applied.now()) + 1)}
 	if !db.figures.whole.Load() {
 		opts = append(opts, clientv3.WithFragment())
 	}
@@ -73,7 +74,7 @@ func (db *DB) watchOnce() error {
 	// that hangs: a watch that was never answered stays in it, and keeps others from being sent.
 	watcher := clientv3.NewWatcher(db.client)
 	defer func() { _ = watcher.Close() }()
-	watch := watcher.Watch(ctx, db.cfg.Prefix, opts...)
+	watch := watcher.Watch(ctx, from, opts...)
 	checked := uint64(0)
 	for {
 		select {
@@ -161,7 +162,7 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 		}
 	}
 	if len(guarded) == 0 {
-		return nil // slots, or what is kept
+		return nil // what is kept, or somebody who waits
 	}
 	err := db.apply(rev, func(tx mvcc.DBTx) error {
 		for _, e := range events {

@@ -27,7 +27,7 @@ type metaTable struct {
 	Types mvcc.BackupTable `json:"types"`
 }
 
-const format = 2
+const format = 3
 
 // parseMeta returns what is kept, or a *SchemaError.
 func parseMeta(kv *mvccpb.KeyValue) (m meta, err error) {
