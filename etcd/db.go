@@ -45,7 +45,7 @@ type DB struct {
 	figures figures
 
 	patience  patience
-	agreed    int64         // the revision of the meta that Open has looked at
+	agreed    atomic.Int64  // the revision of the meta that was accepted last
 	begunWarm bool          // with Config.Replica
 	catching  atomic.Bool   // up with what was committed since that was written, in Open
 	seen      atomic.Uint64 // the newest revision of which the watch has told

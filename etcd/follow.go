@@ -155,14 +155,17 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 		records++
 	}
 	for _, e := range events {
-		if string(e.Kv.Key) == db.keys.meta() && e.Type == clientv3.EventTypePut && e.Kv.ModRevision > db.agreed {
-			if err := db.metaChanged(e.Kv); err != nil {
-				return err
+		if string(e.Kv.Key) == db.keys.meta() && e.Type == clientv3.EventTypePut {
+			if e.Kv.ModRevision > db.agreed.Load() {
+				if err := db.metaChanged(e.Kv); err != nil {
+					return err
+				}
 			}
+			return db.arrive(rev) // nothing else is put with it
 		}
 	}
 	if len(guarded) == 0 {
-		return nil // what is kept, or somebody who waits
+		return nil // somebody waits
 	}
 	err := db.apply(rev, func(tx mvcc.DBTx) error {
 		for _, e := range events {

@@ -17,11 +17,12 @@ import (
 //	m                         what is kept, and how
 //	w                         put by who waits until its watch has come to now
 //	a/<process>/<number>      a slot: which attempts of a process to commit have an outcome
+//	c                         put with m if programs that run may have to stop: each commit compares it
 //	d/<table>                 the guard of the deletions of a table: put by each commit that deletes there
 //	e/<task>                  which process was elected to do a task for all, with a lease
 //
 // Guards are never deleted: a comparison "changed after revision R" holds for no key that is gone. The
-// last three stand before the others, outside of what replicas watch: nobody needs to be told of them.
+// last four stand before the others, outside of what replicas watch: nobody needs to be told of them.
 type keys struct{ prefix string }
 
 const (
@@ -31,6 +32,7 @@ const (
 	metaAt    = "m"
 	wakeAt    = "w"
 	slotsAt   = "a/"
+	ceaseAt   = "c"
 	deletesAt = "d/"
 	tasksAt   = "e/"
 )
@@ -48,6 +50,7 @@ func (k keys) deletes(table string) string { return k.prefix + deletesAt + table
 func (k keys) slots() string               { return k.prefix + slotsAt }
 func (k keys) task(task string) string     { return k.prefix + tasksAt + task }
 func (k keys) meta() string                { return k.prefix + metaAt }
+func (k keys) cease() string               { return k.prefix + ceaseAt }
 func (k keys) wake() string                { return k.prefix + wakeAt }
 
 func (k keys) guard(table, class string) string { return k.guards(table) + class }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -33,6 +34,7 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 	since := max(db.applied.now(), db.heard.Load())
 	name := s.name[len(db.keys.slots()):] + " " + s.says()
 	cmps, then := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}, r.ops(name)
+	cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(db.keys.cease()), "<", db.agreed.Load()+1))
 	if r.known > 0 { // O5
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(r.guard), ">", int64(r.known)-1))
 	}
@@ -40,7 +42,7 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 		then = append(then, clientv3.OpPut(s.name, s.says()))
 	}
 	otherwise := []clientv3.Op{clientv3.OpGet(s.name), clientv3.OpGet(db.keys.allGuards(), newestGuard...),
-		clientv3.OpGet(r.guard)}
+		clientv3.OpGet(r.guard), clientv3.OpGet(db.keys.cease())}
 	resp, err := db.txn(ctx, append(cmps, r.cmps...), then, otherwise)
 	switch {
 	case err == nil && resp.Header.ClusterId != db.cluster:
@@ -77,7 +79,8 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 		}
 		o.conflict = !known // the slot is as it was, so it was something else
 		if !o.committed {
-			o.rev = guardedAt(resp.Responses[1].GetResponseRange().Kvs)
+			o.rev = guardedAt(slices.Concat(resp.Responses[1].GetResponseRange().Kvs,
+				resp.Responses[3].GetResponseRange().Kvs))
 		}
 		return o, nil
 	case isRPC(err, rpctypes.ErrRequestTooLarge), isRPC(err, rpctypes.ErrTooManyOps):
@@ -270,7 +273,7 @@ func (db *DB) lost(at **slot, why error) (outcome, error) {
 	return o, fmt.Errorf("%w: %w", err, why)
 }
 
-// guardedAt returns the revision of the newest of some guards.
+// guardedAt returns the revision of the newest of some guards, or other keys.
 func guardedAt(kvs []*mvccpb.KeyValue) (rev uint64) {
 	for _, kv := range kvs {
 		rev = max(rev, uint64(kv.ModRevision))

@@ -88,7 +88,7 @@ func (db *DB) request(w *replicate.Work) (*request, error) {
 	for _, guard := range r.guards {
 		r.bytes += 2*perOp + len(guard) + 2*len(db.self)
 	}
-	r.bytes += 10 * perOp // the slot, a guard that is compared, and the rest
+	r.bytes += 12 * perOp // the slot, what each request compares, and the rest
 	if r.count() > db.cfg.MaxTxnOps || r.bytes > db.cfg.MaxRequestBytes {
 		return nil, r.tooLarge(db)
 	}
@@ -165,8 +165,8 @@ func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error 
 	return nil
 }
 
-// ownCompares are those of each request: of its slot, and of a guard.
-const ownCompares = 2
+// ownCompares are those of each request: of its slot, of a guard, and whether it may write.
+const ownCompares = 3
 
 // count returns how many operations the request has, or comparisons, if these are more.
 func (r *request) count() int {

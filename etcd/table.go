@@ -296,6 +296,10 @@ type table interface {
 	changed(r replicate.DB, changes any, epochs []uint64) (key any)
 	// apply writes a record that etcd has.
 	apply(tx mvcc.DBTx, key, value []byte, deleted bool) error
+	// stale reports whether a record is not as it would be written now, and again writes some that there
+	// are, by their encoded keys, see Rewrite.
+	stale(key, value []byte) (bool, error)
+	again(tx mvcc.DBTx, keys [][]byte) (int, error)
 	// versions returns the epochs of the versions of all records, by their encoded keys.
 	versions(r replicate.DB) (map[string]uint64, error)
 }
