@@ -38,7 +38,8 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 	if r.known > 0 { // O5
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(r.guard), ">", int64(r.known)-1))
 	}
-	if !r.once {
+	puts := !r.once || db.short.Load()
+	if puts {
 		then = append(then, clientv3.OpPut(s.name, s.says()))
 	}
 	otherwise := []clientv3.Op{clientv3.OpGet(s.name), clientv3.OpGet(db.keys.allGuards(), newestGuard...),
@@ -54,7 +55,7 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 		*at = nil
 		return outcome{}, why
 	case err == nil && resp.Succeeded:
-		if !r.once {
+		if puts {
 			s.at(resp.Header.Revision)
 		}
 		return outcome{committed: true, rev: uint64(resp.Header.Revision)}, nil
@@ -90,10 +91,10 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 	}
 	db.figures.unclear.Add(1)
 	o, why := db.resolve(at, isRPC(err, rpctypes.ErrNoSpace), func(ctx context.Context) (outcome, error) {
-		if r.once {
-			return db.told(ctx, r.guard, name, since)
+		if puts {
+			return outcome{}, nil
 		}
-		return outcome{}, nil
+		return db.told(ctx, r, name, since)
 	})
 	switch {
 	case why != nil || o.committed:
@@ -180,6 +181,7 @@ func (db *DB) resolve(
 			case errors.Is(err, ErrHistoryLost):
 				return db.lost(at, err)
 			case isRPC(err, rpctypes.ErrCompacted):
+				db.short.Store(true)
 				return db.unknown()
 			case err == nil && !o.committed:
 				return o, why
@@ -204,12 +206,12 @@ func (db *DB) unknown() (outcome, error) {
 	return outcome{}, ErrOutcomeUnknown
 }
 
-// told looks whether a guard was put by a commit of a name, above a revision. No such commit comes later.
-// The error is an ErrHistoryLost, an ErrCompacted, or it may be tried again.
-func (db *DB) told(ctx context.Context, guard, name string, above uint64) (outcome, error) {
+// told looks whether a request was applied, above a revision, as a commit of a name. It is not applied
+// later. The error is an ErrHistoryLost, an ErrCompacted, or it may be tried again.
+func (db *DB) told(ctx context.Context, r *request, name string, above uint64) (outcome, error) {
 	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), db.cfg.RequestTimeout)
 	defer cancel()
-	got, err := db.client.Get(ctx, guard)
+	got, err := db.client.Get(ctx, r.guard)
 	switch {
 	case err != nil:
 		return outcome{}, err
@@ -220,14 +222,17 @@ func (db *DB) told(ctx context.Context, guard, name string, above uint64) (outco
 			got.Header.Revision, above)
 	}
 	newest := guardedAt(got.Kvs)
-	if newest <= above {
+	switch {
+	case newest <= above:
 		return outcome{}, nil
+	case string(got.Kvs[0].Value) == name:
+		return outcome{committed: true, rev: newest}, nil
 	}
 	watcher := clientv3.NewWatcher(db.client)
 	defer func() { _ = watcher.Close() }()
-	for resp := range watcher.Watch(ctx, guard, clientv3.WithRev(int64(above)+1)) {
+	for resp := range watcher.Watch(ctx, r.guard, clientv3.WithRev(int64(above)+1)) {
 		if resp.CompactRevision != 0 {
-			return outcome{}, rpctypes.ErrCompacted
+			return outcome{}, db.untouched(ctx, r)
 		}
 		for _, e := range resp.Events {
 			rev := uint64(e.Kv.ModRevision)
@@ -240,6 +245,19 @@ func (db *DB) told(ctx context.Context, guard, name string, above uint64) (outco
 		}
 	}
 	return outcome{}, errors.New("etcd: the watch of a guard has ended")
+}
+
+// untouched returns an ErrCompacted, unless the record that is compared is as it was: then the request was
+// not applied.
+func (db *DB) untouched(ctx context.Context, r *request) error {
+	if r.record == "" {
+		return rpctypes.ErrCompacted
+	}
+	got, err := db.client.Get(ctx, r.record, clientv3.WithKeysOnly())
+	if err == nil && (len(got.Kvs) == 0 || got.Kvs[0].ModRevision != r.was) {
+		return rpctypes.ErrCompacted
+	}
+	return err
 }
 
 // abandon deletes a slot, as soon as etcd can be asked: what was sent with it has no effect after that.

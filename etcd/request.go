@@ -19,17 +19,19 @@ type request struct {
 	guard string
 	known uint64
 	// once says that it can be applied only once, whoever sends it: it puts something that it compares to
-	// be as it was.
-	once bool
+	// be as it was. It is that record, if it is one, which was put at a revision.
+	once   bool
+	record string
+	was    int64
 }
 
 // A tableRequest is the part of a request that one table has.
 type tableRequest struct {
 	cmps    []clientv3.Cmp
-	whole   bool            // all of the table is compared
-	there   map[string]bool // records that are compared to be as they were put
-	indexes []string        // guards of index keys
-	class   string          // "" if nothing is written
+	whole   bool             // all of the table is compared
+	there   map[string]int64 // records that are compared to be as they were put
+	indexes []string         // guards of index keys
+	class   string           // "" if nothing is written
 }
 
 // perOp is about how many bytes an operation or comparison takes, beside its key and value.
@@ -115,7 +117,7 @@ func largest(tables []tableRequest, of func(t *tableRequest) int) (at int) {
 
 // compared fills in what is compared of a table.
 func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) error {
-	into.whole, into.there = true, map[string]bool{}
+	into.whole, into.there = true, map[string]int64{}
 	into.cmps = []clientv3.Cmp{db.unwritten(t.Name, since)}
 	if t.All {
 		return nil
@@ -126,7 +128,7 @@ func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) err
 		name, rev := at+string(key), t.Epochs[n]
 		if rev != 0 {
 			rev = db.exact.of(name, rev)
-			into.there[name] = true
+			into.there[name] = int64(rev)
 		}
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(name), "=", int64(rev)))
 	}); err != nil {
@@ -145,7 +147,10 @@ func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error 
 	at, deletes := db.keys.table(t.Name), false
 	if err := db.schema.tables[t.Name].writes(t.Writes, func(key, value []byte, deleted bool) {
 		name := at + string(key)
-		r.once = r.once || into.whole || into.there[name]
+		if was := into.there[name]; was > 0 {
+			r.once, r.record, r.was = true, name, was
+		}
+		r.once = r.once || into.whole
 		r.bytes += perOp + len(name) + len(value)
 		if deletes = deletes || deleted; deleted {
 			r.writes = append(r.writes, clientv3.OpDelete(name))

@@ -27,7 +27,8 @@ import (
 //     that somebody on the way sends once more has no effect. One that puts a record, or the guard of a
 //     table, that it compares to be as it was can be applied only once anyway, and saves that. Each puts
 //     a guard with a name that no other one has: so the history of that guard, from before it was sent up
-//     to after its slot was put, says whether it was applied.
+//     to after its slot was put, says whether it was applied. Where that was compacted nobody knows; so a
+//     process that has met that has each of its commits put its slot from then on.
 //   - O5: each commit compares that a guard is not older than the replica has seen it: after the cluster
 //     went back it has no effect.
 type slot struct {
