@@ -230,7 +230,8 @@ func (db *DB) told(ctx context.Context, r *request, name string, above uint64) (
 	}
 	watcher := clientv3.NewWatcher(db.client)
 	defer func() { _ = watcher.Close() }()
-	for resp := range watcher.Watch(ctx, r.guard, clientv3.WithRev(int64(above)+1)) {
+	history := watcher.Watch(ctx, r.guard, clientv3.WithRev(int64(above)+1))
+	for resp := range history {
 		if resp.CompactRevision != 0 {
 			return outcome{}, db.untouched(ctx, r)
 		}

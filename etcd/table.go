@@ -96,7 +96,8 @@ type TableOptions[K comparable, V any] struct {
 	Decode func(b []byte) (V, error)
 	// Codec names the functions that are given, and must be given with them. In Codecs are the names of
 	// others whose records they decode as well: "json" is that of tables without. Open refuses to go on
-	// with what may have been written by one that is not among these.
+	// with what may have been written by one that is not among these, until [DB.Rewrite] has written all
+	// of it anew.
 	Codec  string
 	Codecs []string
 	// AnyShape has Open go on though values in the cluster have fields that V has not, or of other

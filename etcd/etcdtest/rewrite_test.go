@@ -286,3 +286,47 @@ func TestRewriteOpenedMeanwhile(t *testing.T) {
 		})
 	}
 }
+
+// A field of a table in JSON gets another name, in the same steps.
+func TestRewriteRenamesField(t *testing.T) {
+	t.Parallel()
+	type renamed struct{ Name, Address string } // which was Mail
+	c, prefix := shared(t), newPrefix()
+	p, users, err := openUsers[userTwo](t, c, prefix, nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		users.In(tx).Set(1, userTwo{"ann", "a@"})
+		return nil
+	}))
+	decode := func(b []byte) (renamed, error) {
+		var u struct{ Name, Mail, Address string }
+		err := json.Unmarshal(b, &u)
+		return renamed{u.Name, u.Mail + u.Address}, err
+	}
+	step2, _, err := openUsers(t, c, prefix, &etcd.TableOptions[int, renamed]{Codec: "json",
+		Codecs: []string{"renamed"}, Decode: decode,
+		Encode: func(u renamed) ([]byte, error) { return json.Marshal(userTwo{u.Name, u.Address}) }}, nil)
+	require.NoError(t, err)
+	require.NoError(t, p.Close())
+	step3, three, err := openUsers(t, c, prefix, &etcd.TableOptions[int, renamed]{Codec: "renamed",
+		Codecs: []string{"json"}, Decode: decode,
+		Encode: func(u renamed) ([]byte, error) { return json.Marshal(u) }}, nil)
+	require.NoError(t, err)
+	require.NoError(t, step2.Close())
+	require.NoError(t, step3.Rewrite(within(t), "users", nil))
+	v, _ := three.Load(1)
+	require.Equal(t, renamed{"ann", "a@"}, v)
+	client, err := c.Client()
+	require.NoError(t, err)
+	defer client.Close()
+	got, err := client.Get(within(t), prefix+"t/users/", clientv3.WithPrefix())
+	require.NoError(t, err)
+	require.Len(t, got.Kvs, 1)
+	require.JSONEq(t, `{"Name": "ann", "Address": "a@"}`, string(got.Kvs[0].Value))
+	_, last, err := openUsers(t, c, prefix, &etcd.TableOptions[int, renamed]{Codec: "renamed",
+		Decode: func(b []byte) (u renamed, err error) { return u, json.Unmarshal(b, &u) },
+		Encode: func(u renamed) ([]byte, error) { return json.Marshal(u) }}, nil)
+	require.NoError(t, err)
+	v, _ = last.Load(1)
+	require.Equal(t, renamed{"ann", "a@"}, v)
+}
