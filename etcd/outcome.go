@@ -230,10 +230,18 @@ func (db *DB) told(ctx context.Context, r *request, name string, above uint64) (
 	}
 	watcher := clientv3.NewWatcher(db.client)
 	defer func() { _ = watcher.Close() }()
-	history := watcher.Watch(ctx, r.guard, clientv3.WithRev(int64(above)+1))
+	o, err := putBy(name, watcher.Watch(ctx, r.guard, clientv3.WithRev(int64(above)+1)), newest)
+	if isRPC(err, rpctypes.ErrCompacted) {
+		err = db.untouched(ctx, r)
+	}
+	return o, err
+}
+
+// putBy looks for the commit of a name in the history of a guard, which was put last at a revision.
+func putBy(name string, history clientv3.WatchChan, newest uint64) (outcome, error) {
 	for resp := range history {
 		if resp.CompactRevision != 0 {
-			return outcome{}, db.untouched(ctx, r)
+			return outcome{}, rpctypes.ErrCompacted
 		}
 		for _, e := range resp.Events {
 			rev := uint64(e.Kv.ModRevision)
