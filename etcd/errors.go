@@ -15,8 +15,9 @@ import (
 var (
 	// ErrOutcomeUnknown is what [DB.Update] returns if etcd could not be asked, for
 	// [Config.ResolveTimeout], whether a transaction was committed: it was, may still be, or never will
-	// be. No other error of Update leaves that open. While the replica is open it goes on asking, and
-	// once etcd answers nothing more will be committed. A program that is to try again has each
+	// be. It is also returned if what was committed since the request was sent is compacted already: then
+	// nothing more will be. No other error of Update leaves that open. While the replica is open it goes on
+	// asking, and once etcd answers nothing more will be committed. A program that is to try again has each
 	// transaction write a record under a key of its own, the same in each try, and do nothing if that
 	// is there already.
 	ErrOutcomeUnknown = errors.New("etcd: it is not known whether the transaction was committed")
@@ -71,7 +72,8 @@ func (e *ConflictError) Unwrap() error { return mvcc.ErrConflict }
 // A TooLargeError says that a transaction is larger than the servers, or the client, allow: nothing was
 // committed. If it is larger than Config says it was not sent; otherwise it comes with what refused it.
 type TooLargeError struct {
-	// Ops is how many records it writes, with one for each table and one for the outcome, and Bytes
+	// Ops is how many records it writes, with one for each table and one for the outcome, or how many things
+	// it compares, if these are more, and Bytes
 	// about how long the request would be.
 	Ops, Bytes int
 	// MaxOps and MaxBytes are [Config.MaxTxnOps] and [Config.MaxRequestBytes].

@@ -65,7 +65,8 @@ func (db *DB) watchOnce() error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(db.ctx))
 	defer cancel()
 	db.figures.rewatch.Store(&cancel)
-	opts := []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithRev(int64(db.applied.now()) + 1)}
+	from, to := db.keys.watched()
+	opts := []clientv3.OpOption{clientv3.WithRange(to), clientv3.WithRev(int64(db.applied.now()) + 1)}
 	if !db.figures.whole.Load() {
 		opts = append(opts, clientv3.WithFragment())
 	}
@@ -73,7 +74,7 @@ func (db *DB) watchOnce() error {
 	// that hangs: a watch that was never answered stays in it, and keeps others from being sent.
 	watcher := clientv3.NewWatcher(db.client)
 	defer func() { _ = watcher.Close() }()
-	watch := watcher.Watch(ctx, db.cfg.Prefix, opts...)
+	watch := watcher.Watch(ctx, from, opts...)
 	checked := uint64(0)
 	for {
 		select {
@@ -154,14 +155,17 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 		records++
 	}
 	for _, e := range events {
-		if string(e.Kv.Key) == db.keys.meta() && e.Type == clientv3.EventTypePut && e.Kv.ModRevision > db.agreed {
-			if err := db.metaChanged(e.Kv); err != nil {
-				return err
+		if string(e.Kv.Key) == db.keys.meta() && e.Type == clientv3.EventTypePut {
+			if e.Kv.ModRevision > db.agreed.Load() {
+				if err := db.metaChanged(e.Kv); err != nil {
+					return err
+				}
 			}
+			return db.arrive(rev) // nothing else is put with it
 		}
 	}
 	if len(guarded) == 0 {
-		return nil // slots, or what is kept
+		return nil // somebody waits
 	}
 	err := db.apply(rev, func(tx mvcc.DBTx) error {
 		for _, e := range events {

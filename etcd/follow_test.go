@@ -66,7 +66,7 @@ func TestEvents(t *testing.T) {
 		put("a/k", "0", 30), guardEvent("a", 30, 6), // again
 		put("a/k", "4", 60), put("a/m", "5", 60), guardEvent("a", 60, 8),
 		put("unknown/k", "text", 61), guardEvent("unknown", 61, 1),
-		{Type: clientv3.EventTypePut, Kv: &mvccpb.KeyValue{Key: []byte("p/s/x/1"), ModRevision: 62}},
+		{Type: clientv3.EventTypePut, Kv: &mvccpb.KeyValue{Key: []byte("p/w"), ModRevision: 62}},
 		{Type: clientv3.EventTypeDelete, Kv: record("a/k", "", 70)}, guardEvent("a", 70, 9),
 	}))
 	require.EqualValues(t, 70, db.Epoch())

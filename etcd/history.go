@@ -63,6 +63,13 @@ func (h *history) follows(of string, g guard) error {
 	return nil
 }
 
+// known returns the revision at which a guard was put last, as far as is known here, 0 if never.
+func (h *history) known(of string) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.guards[of].rev
+}
+
 func (h *history) put(guards map[string]guard) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

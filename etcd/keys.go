@@ -3,6 +3,8 @@ package etcd
 import (
 	"fmt"
 	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // keys are the names of what is kept in etcd, all under one prefix:
@@ -10,25 +12,35 @@ import (
 //	t/<table>/<key>           a record
 //	g/<table>/<class>         the guard of a table: put by each commit that writes there, of a process of
 //	                          the class, see index.go
-//	d/<table>                 the guard of its deletions: put by each commit that deletes there
 //	x/<table>/<index>/<hash>  the guard of some index keys: put by each commit by which a record enters or
 //	                          leaves one
-//	s/<process>/<number>      a slot: which commits of a process have an outcome
-//	l/<task>                  which process does a task for all, with a lease
 //	m                         what is kept, and how
+//	w                         put by who waits until its watch has come to now
+//	a/<process>/<number>      a slot: which attempts of a process to commit have an outcome
+//	c                         put with m if programs that run may have to stop: each commit compares it
+//	d/<table>                 the guard of the deletions of a table: put by each commit that deletes there
+//	e/<task>                  which process was elected to do a task for all, with a lease
 //
-// Guards are never deleted: a comparison "changed after revision R" holds for no key that is gone.
+// Guards are never deleted: a comparison "changed after revision R" holds for no key that is gone. The
+// last four stand before the others, outside of what replicas watch: nobody needs to be told of them.
 type keys struct{ prefix string }
 
 const (
 	recordsAt = "t/"
 	guardsAt  = "g/"
-	deletesAt = "d/"
 	indexesAt = "x/"
-	slotsAt   = "s/"
-	tasksAt   = "l/"
 	metaAt    = "m"
+	wakeAt    = "w"
+	slotsAt   = "a/"
+	ceaseAt   = "c"
+	deletesAt = "d/"
+	tasksAt   = "e/"
 )
+
+// watched returns from where to where the keys are that replicas watch, the latter not included.
+func (k keys) watched() (from, to string) {
+	return k.prefix + guardsAt, clientv3.GetPrefixRangeEnd(k.prefix)
+}
 
 func (k keys) records() string             { return k.prefix + recordsAt }
 func (k keys) table(table string) string   { return k.prefix + recordsAt + table + "/" }
@@ -38,6 +50,8 @@ func (k keys) deletes(table string) string { return k.prefix + deletesAt + table
 func (k keys) slots() string               { return k.prefix + slotsAt }
 func (k keys) task(task string) string     { return k.prefix + tasksAt + task }
 func (k keys) meta() string                { return k.prefix + metaAt }
+func (k keys) cease() string               { return k.prefix + ceaseAt }
+func (k keys) wake() string                { return k.prefix + wakeAt }
 
 func (k keys) guard(table, class string) string { return k.guards(table) + class }
 

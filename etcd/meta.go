@@ -21,13 +21,18 @@ type meta struct {
 
 // A metaTable says what is kept of a table.
 type metaTable struct {
-	// Codecs are how records may be encoded: those that were written once are not written anew.
+	// Codecs are how records may be encoded: those that were written once are as they were written, until
+	// Rewrite has written them anew.
 	Codecs []string `json:"codecs"`
+	// Only is the one that may be written while Rewrite runs, else "", and By names that: one with the same
+	// encoding joins it.
+	Only string `json:"only,omitempty"`
+	By   string `json:"by,omitempty"`
 	// Types are those of the records, of the program that has most in them.
 	Types mvcc.BackupTable `json:"types"`
 }
 
-const format = 2
+const format = 3
 
 // parseMeta returns what is kept, or a *SchemaError.
 func parseMeta(kv *mvccpb.KeyValue) (m meta, err error) {
@@ -43,34 +48,51 @@ func parseMeta(kv *mvccpb.KeyValue) (m meta, err error) {
 // agree makes sure that what is kept is what the schema says, adds what is new, and makes the revision be
 // above the local clock, which has counted the indexes.
 func (db *DB) agree(ctx context.Context) error {
+	agreed, err := db.changeMeta(ctx, func(m *meta, now uint64) (bool, bool, error) {
+		if err := db.accepts(*m); err != nil {
+			return false, false, err
+		}
+		version := m.Version != db.cfg.Version && !db.cfg.Rolling
+		return db.add(m) || now <= db.local.Epoch()+1, version, nil
+	})
+	db.agreed.Store(agreed)
+	return err
+}
+
+// changeMeta changes what is kept, and returns the revision at which that was put. The function is called
+// with what is there as of a revision, until nothing is to be changed; cease says that programs which do
+// not accept the change must not commit after it.
+func (db *DB) changeMeta(
+	ctx context.Context, edit func(m *meta, now uint64) (change, cease bool, err error),
+) (int64, error) {
 	for {
 		resp, err := db.client.Get(ctx, db.keys.meta())
 		if err != nil {
-			return err
+			return 0, err
 		}
 		m, mod := meta{Format: format, Version: db.cfg.Version, Tables: map[string]metaTable{}}, int64(0)
 		if len(resp.Kvs) > 0 {
 			mod = resp.Kvs[0].ModRevision
 			if m, err = parseMeta(resp.Kvs[0]); err != nil {
-				return err
+				return 0, err
 			}
 		}
-		if err := db.accepts(m); err != nil {
-			return err
-		}
-		news := db.add(&m)
-		if !news && mod > 0 && uint64(resp.Header.Revision) > db.local.Epoch()+1 {
-			db.agreed = mod
-			return nil
+		change, cease, err := edit(&m, uint64(resp.Header.Revision))
+		if err != nil || !change && mod > 0 {
+			return mod, err
 		}
 		text, err := json.Marshal(m)
 		if err != nil {
-			return err
+			return 0, err
+		}
+		puts := []clientv3.Op{clientv3.OpPut(db.keys.meta(), string(text))}
+		if cease {
+			puts = append(puts, clientv3.OpPut(db.keys.cease(), ""))
 		}
 		// Whether it was applied shows in the next round.
 		if _, err = db.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(db.keys.meta()), "=", mod)).
-			Then(clientv3.OpPut(db.keys.meta(), string(text))).Commit(); err != nil {
-			return err
+			Then(puts...).Commit(); err != nil {
+			return 0, err
 		}
 	}
 }
@@ -134,6 +156,9 @@ func (db *DB) add(m *meta) (news bool) {
 		if !slices.Contains(kept.Codecs, t.codec()) {
 			kept.Codecs, news = append(kept.Codecs, t.codec()), true
 		}
+		if kept.Only != "" && kept.Only != t.codec() {
+			kept.Only, kept.By, news = "", "", true
+		}
 		is := db.hooks.Described(name, "json").(mvcc.BackupTable)
 		is.ID = 0
 		if t.ownValues() {
@@ -158,13 +183,14 @@ func sameTypes(a, b mvcc.BackupTable) bool {
 // metaNow looks at what is kept now, if another program has changed that since Open looked.
 func (db *DB) metaNow(ctx context.Context) error {
 	resp, err := db.client.Get(ctx, db.keys.meta())
-	if err != nil || len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision == db.agreed {
+	if err != nil || len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision == db.agreed.Load() {
 		return err
 	}
 	return db.metaChanged(resp.Kvs[0])
 }
 
-// metaChanged looks at what another program has said that is kept.
+// metaChanged looks at what another program has said that is kept. The error says that this one must not
+// write any more.
 func (db *DB) metaChanged(kv *mvccpb.KeyValue) error {
 	m, err := parseMeta(kv)
 	if err != nil {
@@ -173,9 +199,17 @@ func (db *DB) metaChanged(kv *mvccpb.KeyValue) error {
 	if err := db.acceptsVersion(m); err != nil {
 		return err
 	}
+	for name, t := range db.schema.tables {
+		kept, there := m.Tables[name]
+		if there && (!slices.Contains(kept.Codecs, t.codec()) || kept.Only != "" && kept.Only != t.codec()) {
+			return &SchemaError{Table: name, Kept: fmt.Sprint(kept.Codecs, ", which was written anew"),
+				Want: t.codec()}
+		}
+	}
 	if err := db.accepts(m); err != nil {
 		db.cfg.Logger.Warn("etcd: a program was opened that keeps more than this one: what this one writes "+
 			"loses it", "prefix", db.cfg.Prefix, "error", err)
 	}
+	db.agreed.Store(kv.ModRevision)
 	return nil
 }

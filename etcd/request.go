@@ -14,13 +14,24 @@ type request struct {
 	writes []clientv3.Op
 	guards []string // that it puts
 	bytes  int
+
+	// guard is that of a table, one of guards, and known when it was put last, as far as is known here.
+	guard string
+	known uint64
+	// once says that it can be applied only once, whoever sends it: it puts something that it compares to
+	// be as it was. It is that record, if it is one, which was put at a revision.
+	once   bool
+	record string
+	was    int64
 }
 
 // A tableRequest is the part of a request that one table has.
 type tableRequest struct {
 	cmps    []clientv3.Cmp
-	indexes []string // guards of index keys
-	class   string   // "" if nothing is written
+	whole   bool             // all of the table is compared
+	there   map[string]int64 // records that are compared to be as they were put
+	indexes []string         // guards of index keys
+	class   string           // "" if nothing is written
 }
 
 // perOp is about how many bytes an operation or comparison takes, beside its key and value.
@@ -47,7 +58,7 @@ func (db *DB) request(w *replicate.Work) (*request, error) {
 	}
 	// Where it is too much: all of a table is compared, or all readers of indexes of it conflict.
 	compares := func(t *tableRequest) int { return len(t.cmps) }
-	for 1+sum(tables, compares) > db.cfg.MaxTxnOps {
+	for ownCompares+sum(tables, compares) > db.cfg.MaxTxnOps {
 		i := largest(tables, compares)
 		if compares(&tables[i]) <= 1 {
 			break // as many tables as that
@@ -68,7 +79,9 @@ func (db *DB) request(w *replicate.Work) (*request, error) {
 		r.cmps = append(r.cmps, t.cmps...)
 		r.guards = append(r.guards, t.indexes...)
 		if t.class != "" {
-			r.guards = append(r.guards, db.keys.guard(w.Tables[i].Name, t.class))
+			name := w.Tables[i].Name
+			r.guard, r.known = db.keys.guard(name, t.class), db.history.known(name+"/"+t.class)
+			r.guards = append(r.guards, r.guard)
 		}
 	}
 	for _, c := range r.cmps {
@@ -77,7 +90,7 @@ func (db *DB) request(w *replicate.Work) (*request, error) {
 	for _, guard := range r.guards {
 		r.bytes += 2*perOp + len(guard) + 2*len(db.self)
 	}
-	r.bytes += 8 * perOp // the slot, twice, and the rest
+	r.bytes += 12 * perOp // the slot, what each request compares, and the rest
 	if r.count() > db.cfg.MaxTxnOps || r.bytes > db.cfg.MaxRequestBytes {
 		return nil, r.tooLarge(db)
 	}
@@ -104,16 +117,18 @@ func largest(tables []tableRequest, of func(t *tableRequest) int) (at int) {
 
 // compared fills in what is compared of a table.
 func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) error {
+	into.whole, into.there = true, map[string]int64{}
 	into.cmps = []clientv3.Cmp{db.unwritten(t.Name, since)}
 	if t.All {
 		return nil
 	}
-	var cmps []clientv3.Cmp
+	cmps := make([]clientv3.Cmp, 0, len(t.Epochs))
 	at := db.keys.table(t.Name)
 	if err := db.schema.tables[t.Name].reads(t.Reads, func(n int, key []byte) {
 		name, rev := at+string(key), t.Epochs[n]
 		if rev != 0 {
 			rev = db.exact.of(name, rev)
+			into.there[name] = int64(rev)
 		}
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(name), "=", int64(rev)))
 	}); err != nil {
@@ -122,7 +137,7 @@ func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) err
 	ranges, ok := db.ranges(t, since)
 	indexes, known := db.unchanged(t, since)
 	if ok && known {
-		into.cmps = slices.Concat(cmps, ranges, indexes)
+		into.whole, into.cmps = false, slices.Concat(cmps, ranges, indexes)
 	}
 	return nil
 }
@@ -132,6 +147,10 @@ func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error 
 	at, deletes := db.keys.table(t.Name), false
 	if err := db.schema.tables[t.Name].writes(t.Writes, func(key, value []byte, deleted bool) {
 		name := at + string(key)
+		if was := into.there[name]; was > 0 {
+			r.once, r.record, r.was = true, name, was
+		}
+		r.once = r.once || into.whole
 		r.bytes += perOp + len(name) + len(value)
 		if deletes = deletes || deleted; deleted {
 			r.writes = append(r.writes, clientv3.OpDelete(name))
@@ -151,8 +170,13 @@ func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error 
 	return nil
 }
 
+// ownCompares are those of each request: of its slot, of a guard, and whether it may write.
+const ownCompares = 3
+
 // count returns how many operations the request has, or comparisons, if these are more.
-func (r *request) count() int { return 1 + max(len(r.writes)+len(r.guards), len(r.cmps)) }
+func (r *request) count() int {
+	return max(1+len(r.writes)+len(r.guards), ownCompares+len(r.cmps))
+}
 
 func (r *request) tooLarge(db *DB) error {
 	return &TooLargeError{Ops: r.count(), Bytes: r.bytes, MaxOps: db.cfg.MaxTxnOps,

@@ -2,30 +2,35 @@ package etcd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // Whether a request was applied is not known if no answer comes; and it may be applied later than
-// anybody would wait. So each commit puts a key of its process, a slot, that no other commit uses
-// meanwhile, and compares that the slot is as it was. If there is no answer another request puts the
-// slot, under the same condition. One of the two is applied, and the other one never will be: the slot
-// says which.
+// anybody would wait. So each commit compares that a key of its process, a slot, that no other commit
+// uses meanwhile, is as it was. If there is no answer another request puts the slot, under the same
+// condition: then the commit was applied before, or never will be.
 //
 //   - O1: a slot is put only under the condition that it was put last at the revision that its owner
-//     knows. So all requests that were sent for one state of it exclude each other.
+//     knows. So what was sent for one state of it has no effect after that.
 //   - O2: its owner sends nothing else before it knows the outcome.
-//   - O3: a slot is deleted when its process closes, or has given up asking, or has not used it for very
+//   - O3: a slot is deleted when its process closes, or has given up asking, or has not put it for very
 //     long, see janitor.go, and never made anew: a request that comes later finds nothing, which is no
 //     state that it compares with. An owner that finds its slot gone before that, or older than it was,
 //     knows that the cluster has lost commits.
+//   - O4: a commit may put its slot as well: then the slot says which of the two was applied, and a commit
+//     that somebody on the way sends once more has no effect. One that puts a record, or the guard of a
+//     table, that it compares to be as it was can be applied only once anyway, and saves that. Each puts
+//     a guard with a name that no other one has: so the history of that guard, from before it was sent up
+//     to after its slot was put, says whether it was applied. Where that was compacted nobody knows; so a
+//     process that has met that has each of its commits put its slot from then on.
+//   - O5: each commit compares that a guard is not older than the replica has seen it: after the cluster
+//     went back it has no effect.
 type slot struct {
 	name string
 	last int64     // the revision at which it was put last
@@ -148,190 +153,18 @@ func (db *DB) txn(
 ) (*clientv3.TxnResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, db.cfg.RequestTimeout)
 	defer cancel()
-	return db.client.Txn(ctx).If(cmps...).Then(then...).Else(otherwise...).Commit()
+	resp, err := db.client.Txn(ctx).If(cmps...).Then(then...).Else(otherwise...).Commit()
+	if err == nil {
+		db.hear(resp.Header)
+	}
+	return resp, err
 }
 
-// An outcome is what has become of a request to commit.
-type outcome struct {
-	committed bool
-	rev       uint64 // at which, or that of the newest commit, if others were in the way
-	// conflict says that something was compared and had changed. If neither is set nothing was
-	// committed for another reason, and it may be tried again.
-	conflict bool
-	// unanswered is why there was no answer, where one was wanted and nothing was committed.
-	unanswered error
-}
-
-// commit sends a request with a slot, and finds out what has become of it, even after ctx has ended.
-// The error is definite, and nothing was committed; or [ErrOutcomeUnknown]. The slot is nil
-// afterwards if it must not be used again.
-func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error) {
-	s := *at
-	s.seq++
-	s.sent = time.Now()
-	cmps := append([]clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}, r.cmps...)
-	then := append([]clientv3.Op{clientv3.OpPut(s.name, s.says())}, r.ops(s.name[len(db.keys.slots()):]+
-		" "+s.says())...)
-	otherwise := []clientv3.Op{clientv3.OpGet(s.name), clientv3.OpGet(db.keys.allGuards(), newestGuard...)}
-	resp, err := db.txn(ctx, cmps, then, otherwise)
-	switch {
-	case err == nil && resp.Header.ClusterId != db.cluster:
-		why := db.another(resp.Header)
-		if resp.Succeeded { // it was committed, there
-			return db.lost(at, why)
-		}
-		db.fail(why)
-		*at = nil
-		return outcome{}, why
-	case err == nil && resp.Succeeded:
-		s.at(resp.Header.Revision)
-		return outcome{committed: true, rev: uint64(resp.Header.Revision)}, nil
-	case err == nil:
-		o, known, err := s.read(resp.Responses[0].GetResponseRange())
-		if err != nil && s.idle(db) { // J3, and it was not committed
-			*at = nil
-			return outcome{}, nil
-		}
-		if err != nil {
-			db.fail(err)
-			*at = nil
-			return outcome{}, err
-		}
-		o.conflict = !known // the slot is as it was, so it was something else
-		if !o.committed {
-			o.rev = guardedAt(resp.Responses[1].GetResponseRange().Kvs)
-		}
-		return o, nil
-	case isRPC(err, rpctypes.ErrRequestTooLarge), isRPC(err, rpctypes.ErrTooManyOps):
-		return outcome{}, errors.Join(r.tooLarge(db), err)
-	case definite(err):
-		return outcome{}, err
-	}
-	db.figures.unclear.Add(1)
-	o, why := db.resolve(at, isRPC(err, rpctypes.ErrNoSpace))
-	switch {
-	case why != nil || o.committed:
-		return o, why
-	case overLimit(err): // maybe the answer was, so it had to be found out
-		return outcome{}, errors.Join(r.tooLarge(db), err)
-	}
-	o.unanswered = err
-	return o, nil
-}
-
-// read returns what a slot, as it was read, says about the present commit. It is not known if the slot
-// is as it was before that. The error is an ErrHistoryLost.
-func (s *slot) read(resp *etcdserverpb.RangeResponse) (o outcome, known bool, err error) {
-	if len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision < s.last {
-		return outcome{}, false, fmt.Errorf("%w: %s, which was put at revision %d, is %v", ErrHistoryLost,
-			s.name, s.last, resp.Kvs)
-	}
-	kv := resp.Kvs[0]
-	if kv.ModRevision == s.last {
-		return outcome{}, false, nil
-	}
-	s.at(kv.ModRevision)
-	if string(kv.Value) == s.says() {
-		return outcome{committed: true, rev: uint64(kv.ModRevision)}, true, nil
-	}
-	return outcome{}, true, nil
-}
-
-// resolve finds out what has become of a request that was not answered; or answered that there is no
-// space, if full is set: then it has been applied, or will not be.
-func (db *DB) resolve(at **slot, full bool) (outcome, error) {
-	s := *at
-	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.ResolveTimeout)
-	defer cancel()
-	same := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}
-	fence := []clientv3.Op{clientv3.OpPut(s.name, fmt.Sprint(sayFence, s.seq))}
-	look := []clientv3.Op{clientv3.OpGet(s.name)}
-	for pause := minPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
-		resp, err := db.txn(ctx, same, fence, look)
-		switch {
-		case err == nil && resp.Header.ClusterId != db.cluster:
-			return db.lost(at, db.another(resp.Header))
-		case err == nil && resp.Succeeded:
-			s.at(resp.Header.Revision)
-			return outcome{}, nil
-		case err == nil:
-			o, known, err := s.read(resp.Responses[0].GetResponseRange())
-			switch {
-			case err != nil && s.idle(db): // J3
-				*at = nil
-				db.figures.unknown.Add(1)
-				return outcome{}, ErrOutcomeUnknown
-			case err != nil:
-				return db.lost(at, err)
-			case known:
-				return o, nil
-			}
-		case isRPC(err, rpctypes.ErrNoSpace):
-			// The fence may have been applied, and another write will not be.
-			got, err := db.client.Get(ctx, s.name)
-			if err != nil {
-				break
-			}
-			o, known, err := s.read((*etcdserverpb.RangeResponse)(got))
-			switch {
-			case err != nil && s.idle(db): // J3
-				*at = nil
-				db.figures.unknown.Add(1)
-				return outcome{}, ErrOutcomeUnknown
-			case err != nil:
-				return db.lost(at, err)
-			case known:
-				return o, nil
-			case full:
-				return outcome{}, ErrNoSpace
-			}
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
-	}
-	*at = nil // what was sent may still come
-	db.figures.unknown.Add(1)
-	db.workers.Go(func() { db.abandon(s.name) }) // Close waits for the caller before it does for workers
-	return outcome{}, ErrOutcomeUnknown
-}
-
-// abandon deletes a slot, as soon as etcd can be asked: what was sent with it has no effect after that.
-func (db *DB) abandon(name string) {
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
-		_, err := db.client.Delete(ctx, name)
-		cancel()
-		if err == nil || isRPC(err, rpctypes.ErrPermissionDenied) {
-			return
-		}
-		select {
-		case <-time.After(pause):
-		case <-db.ctx.Done():
+// hear notes which revision an answer is as of.
+func (db *DB) hear(header *etcdserverpb.ResponseHeader) {
+	for rev := uint64(header.Revision); ; {
+		if last := db.heard.Load(); rev <= last || db.heard.CompareAndSwap(last, rev) {
 			return
 		}
 	}
-}
-
-// another says that another cluster has answered.
-func (db *DB) another(header *etcdserverpb.ResponseHeader) error {
-	return fmt.Errorf("%w: the cluster has ID %x, and had %x", ErrHistoryLost, header.ClusterId, db.cluster)
-}
-
-// lost ends the replica, amid a request: whether the cluster that there was has applied it is not
-// known.
-func (db *DB) lost(at **slot, why error) (outcome, error) {
-	db.fail(why)
-	*at = nil
-	db.figures.unknown.Add(1)
-	return outcome{}, fmt.Errorf("%w: %w", ErrOutcomeUnknown, why)
-}
-
-// guardedAt returns the revision of the newest of some guards.
-func guardedAt(kvs []*mvccpb.KeyValue) (rev uint64) {
-	for _, kv := range kvs {
-		rev = max(rev, uint64(kv.ModRevision))
-	}
-	return rev
 }

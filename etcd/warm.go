@@ -258,15 +258,27 @@ func (db *DB) sameHistory(ctx context.Context, l *loaded) error {
 }
 
 // catchUp waits until the replica has all that there was when it was called, also what somebody else has
-// written: it puts a slot, and waits until the watch has told of it.
+// written: it puts a key, and waits until the watch has told of it.
 func (db *DB) catchUp(ctx context.Context) error {
-	one, err := db.slots.take(ctx)
-	if err != nil { // the cluster is full, say, or may only be read
-		_, err = db.Sync(ctx)
-		return err
+	var rev uint64
+	for pause := minPause; rev == 0; pause = min(2*pause, maxPause) {
+		resp, err := db.txn(ctx, nil, []clientv3.Op{clientv3.OpPut(db.keys.wake(), db.self)}, nil)
+		switch {
+		case err == nil:
+			rev = uint64(resp.Header.Revision)
+			continue
+		case isRPC(err, rpctypes.ErrNoSpace) || definite(err): // it is full, say, or may only be read
+			_, err = db.Sync(ctx)
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ended(ctx), err)
+		case <-db.applied.endedAt:
+			return db.applied.err()
+		}
 	}
-	rev := uint64(one.last)
-	db.slots.give(one)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for db.seen.Load() < rev {

@@ -166,7 +166,7 @@ func TestExpirersHourApart(t *testing.T) {
 	client, err := c.Client()
 	require.NoError(t, err)
 	defer client.Close()
-	deleted, err := client.Delete(within(t), prefix+"l/expiry/sessions")
+	deleted, err := client.Delete(within(t), prefix+"e/expiry/sessions")
 	require.NoError(t, err)
 	require.EqualValues(t, 1, deleted.Deleted) // slow does not know
 	fast := openVisit(t, c, prefix, time.Hour, time.Hour, nil)
@@ -273,9 +273,9 @@ func TestJanitor(t *testing.T) {
 	client, err := c.Client()
 	require.NoError(t, err)
 	defer client.Close()
-	_, err = client.Put(within(t), prefix+"s/dead/1/2s", "commit 7")
+	_, err = client.Put(within(t), prefix+"a/dead/1/2s", "commit 7")
 	require.NoError(t, err)
-	_, err = client.Put(within(t), prefix+"s/dead/2/1h0m0s", "commit 7") // whose process has another age
+	_, err = client.Put(within(t), prefix+"a/dead/2/1h0m0s", "commit 7") // whose process has another age
 	require.NoError(t, err)
 	for i := range 2 {
 		for ctx := within(t); ; time.Sleep(10 * time.Millisecond) { // the machine may be too busy
@@ -289,7 +289,7 @@ func TestJanitor(t *testing.T) {
 			require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
 		}
 		require.NoError(t, p.Err())
-		for ctx := within(t); kept(t, c, prefix+"s/") != 1; time.Sleep(50 * time.Millisecond) {
+		for ctx := within(t); kept(t, c, prefix+"a/") != 1; time.Sleep(50 * time.Millisecond) {
 			require.NoError(t, ctx.Err())
 		}
 	}
@@ -302,14 +302,14 @@ func TestSlotGone(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
 	other := open(t, c, prefix, aged) // is the janitor
-	for ctx := within(t); kept(t, c, prefix+"l/janitor") == 0; time.Sleep(10 * time.Millisecond) {
+	for ctx := within(t); kept(t, c, prefix+"e/janitor") == 0; time.Sleep(10 * time.Millisecond) {
 		require.NoError(t, ctx.Err())
 	}
 	p := open(t, c, prefix, aged)
 	p.set(t, p.a, "x", 1)
-	before := kept(t, c, prefix+"s/")
+	before := kept(t, c, prefix+"a/")
 	p.wire.once(func(context.Context, func(context.Context) error) error {
-		for ctx := within(t); kept(t, c, prefix+"s/") == before; time.Sleep(50 * time.Millisecond) {
+		for ctx := within(t); kept(t, c, prefix+"a/") == before; time.Sleep(50 * time.Millisecond) {
 			if ctx.Err() != nil {
 				t.Error("the slot stays")
 				break

@@ -130,7 +130,7 @@ func TestOutcomeUnknown(t *testing.T) {
 			require.NoError(t, err)
 			defer client.Close()
 			require.Eventually(t, func() bool { // its slot goes
-				got, err := client.Get(within(t), prefix+"s/", clientv3.WithPrefix())
+				got, err := client.Get(within(t), prefix+"a/", clientv3.WithPrefix())
 				return err == nil && len(got.Kvs) == 0
 			}, patience, 10*time.Millisecond)
 			want := 12
@@ -407,7 +407,7 @@ func TestClose(t *testing.T) {
 	client, err := c.Client()
 	require.NoError(t, err)
 	defer client.Close()
-	got, err := client.Get(within(t), prefix+"s/", clientv3.WithPrefix())
+	got, err := client.Get(within(t), prefix+"a/", clientv3.WithPrefix())
 	require.NoError(t, err)
 	require.Empty(t, got.Kvs)
 	require.NoError(t, p.Close()) // once more

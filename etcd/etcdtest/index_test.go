@@ -341,12 +341,12 @@ func TestFormat(t *testing.T) {
 	client, err := c.Client()
 	require.NoError(t, err)
 	defer client.Close()
-	text, err := json.Marshal(map[string]any{"format": 1, "tables": map[string]string{"a": "keys: string, values: json"}})
+	text, err := json.Marshal(map[string]any{"format": 2, "tables": map[string]string{"a": "keys: string, values: json"}})
 	require.NoError(t, err)
 	_, err = client.Put(within(t), prefix+"m", string(text))
 	require.NoError(t, err)
 	_, err = tryOpen(t, c, prefix, nil)
 	var schema *etcd.SchemaError
 	require.ErrorAs(t, err, &schema)
-	require.ErrorContains(t, err, "format 2")
+	require.ErrorContains(t, err, "format 3")
 }

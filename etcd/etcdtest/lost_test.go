@@ -1,13 +1,18 @@
 package etcdtest
 
 import (
+	"context"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 
 	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // A cluster goes back by one commit, which p has seen and q has not, and q goes on with as many: so the
@@ -45,4 +50,50 @@ func TestHistoryLostInStep(t *testing.T) {
 	_, has := p.a.Load("third")
 	require.False(t, has, "a state that never was")
 	require.NoError(t, q.Err())
+}
+
+// A cluster goes back, and a process commits before its watch, or a heartbeat, could notice: nothing is
+// committed.
+func TestHistoryLostAtCommit(t *testing.T) {
+	t.Parallel()
+	c, prefix := start(t, 1, 0), newPrefix()
+	var opens sync.RWMutex // locked while no stream can be opened
+	p := open(t, c, prefix, func(cfg *etcd.Config) {
+		cfg.Heartbeat = time.Hour
+		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(func(
+			ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
+			opts ...grpc.CallOption,
+		) (grpc.ClientStream, error) {
+			opens.RLock()
+			defer opens.RUnlock()
+			return open(ctx, desc, cc, method, opts...)
+		}))
+	})
+	p.set(t, p.a, "x", 1)
+	require.NoError(t, c.Kill(0))
+	backup := t.TempDir()
+	require.NoError(t, os.CopyFS(backup, os.DirFS(c.Dir(0))))
+	require.NoError(t, c.Run(0))
+	require.NoError(t, p.Update(within(t), adders["read and written"](p))) // which puts no slot
+	opens.Lock()
+	p.gate.set(true)
+	require.NoError(t, c.Kill(0))
+	require.NoError(t, os.RemoveAll(c.Dir(0)))
+	require.NoError(t, os.CopyFS(c.Dir(0), os.DirFS(backup)))
+	require.NoError(t, c.Run(0))
+	p.gate.set(false)
+	ctx, cancel := context.WithTimeout(within(t), 20*time.Second)
+	defer cancel()
+	err := p.Update(ctx, func(tx mvcc.DBTx) error {
+		p.a.In(tx).Set("y", 1)
+		return nil
+	})
+	opens.Unlock()
+	require.ErrorIs(t, err, etcd.ErrHistoryLost)
+	client, dialed := c.Client()
+	require.NoError(t, dialed)
+	defer client.Close()
+	got, asked := client.Get(within(t), prefix+"t/a/y", clientv3.WithCountOnly())
+	require.NoError(t, asked)
+	require.Zero(t, got.Count)
 }

@@ -171,31 +171,7 @@ func TestProgramVersionsAtOnce(t *testing.T) {
 func TestRollingCodec(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
-	one := &etcd.TableOptions[int, userOne]{Codec: "one",
-		Encode: func(u userOne) ([]byte, error) { return []byte("one:" + u.Name), nil },
-		Decode: func(b []byte) (userOne, error) {
-			name, ok := strings.CutPrefix(string(b), "one:")
-			if !ok {
-				return userOne{}, fmt.Errorf("%q is not of codec one", b)
-			}
-			return userOne{name}, nil
-		}}
-	decode := func(b []byte) (u userTwo, err error) { // what is migrated as it is read
-		if name, ok := strings.CutPrefix(string(b), "one:"); ok {
-			return userTwo{name, name + "@example.com"}, nil
-		}
-		err = json.Unmarshal(b, &u)
-		return u, err
-	}
-	second := &etcd.TableOptions[int, userTwo]{Codec: "one", Codecs: []string{"two"}, Decode: decode,
-		Encode: func(u userTwo) ([]byte, error) {
-			if u.Mail != u.Name+"@example.com" {
-				return nil, fmt.Errorf("an address that codec one does not keep: %s", u.Mail)
-			}
-			return []byte("one:" + u.Name), nil
-		}}
-	third := &etcd.TableOptions[int, userTwo]{Codec: "two", Codecs: []string{"one"}, Decode: decode,
-		Encode: func(u userTwo) ([]byte, error) { return json.Marshal(u) }}
+	one, second, third := firstStep(), secondStep(), thirdStep()
 	a, users, err := openUsers(t, c, prefix, one, nil)
 	require.NoError(t, err)
 	require.NoError(t, a.Update(within(t), func(tx mvcc.DBTx) error {
@@ -237,6 +213,42 @@ func TestRollingCodec(t *testing.T) {
 	var schema *etcd.SchemaError
 	require.ErrorAs(t, err, &schema)
 	require.Equal(t, "keys: int, values: two", schema.Kept)
+}
+
+func firstStep() *etcd.TableOptions[int, userOne] {
+	return &etcd.TableOptions[int, userOne]{Codec: "one",
+		Encode: func(u userOne) ([]byte, error) { return []byte("one:" + u.Name), nil },
+		Decode: func(b []byte) (userOne, error) {
+			name, ok := strings.CutPrefix(string(b), "one:")
+			if !ok {
+				return userOne{}, fmt.Errorf("%q is not of codec one", b)
+			}
+			return userOne{name}, nil
+		}}
+}
+
+// decodeUser migrates what is of codec one as it is read.
+func decodeUser(b []byte) (u userTwo, err error) {
+	if name, ok := strings.CutPrefix(string(b), "one:"); ok {
+		return userTwo{name, name + "@example.com"}, nil
+	}
+	err = json.Unmarshal(b, &u)
+	return u, err
+}
+
+func secondStep() *etcd.TableOptions[int, userTwo] {
+	return &etcd.TableOptions[int, userTwo]{Codec: "one", Codecs: []string{"two"}, Decode: decodeUser,
+		Encode: func(u userTwo) ([]byte, error) {
+			if u.Mail != u.Name+"@example.com" {
+				return nil, fmt.Errorf("an address that codec one does not keep: %s", u.Mail)
+			}
+			return []byte("one:" + u.Name), nil
+		}}
+}
+
+func thirdStep() *etcd.TableOptions[int, userTwo] {
+	return &etcd.TableOptions[int, userTwo]{Codec: "two", Codecs: []string{"one"}, Decode: decodeUser,
+		Encode: func(u userTwo) ([]byte, error) { return json.Marshal(u) }}
 }
 
 // A buffer may be written and read by several goroutines.

@@ -1,0 +1,332 @@
+package etcdtest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+
+	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// lastStep is a program that decodes codec two only.
+func lastStep() *etcd.TableOptions[int, userTwo] {
+	return &etcd.TableOptions[int, userTwo]{Codec: "two", Encode: thirdStep().Encode,
+		Decode: func(b []byte) (u userTwo, err error) { return u, json.Unmarshal(b, &u) }}
+}
+
+// fillUsers fills the table with records of codec one.
+func fillUsers(t *testing.T, c *Cluster, prefix string, records int) {
+	t.Helper()
+	p, users, err := openUsers(t, c, prefix, secondStep(), nil)
+	require.NoError(t, err)
+	for i := 0; i < records; i += 50 {
+		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+			for j := i; j < min(i+50, records); j++ {
+				name := fmt.Sprint("user", j)
+				users.In(tx).Set(j, userTwo{name, name + "@example.com"})
+			}
+			return nil
+		}))
+	}
+	require.NoError(t, p.Close())
+}
+
+// ofOne returns how many records there are, and how many of codec one.
+func ofOne(t *testing.T, c *Cluster, prefix string) (all, one int) {
+	t.Helper()
+	client, err := c.Client()
+	require.NoError(t, err)
+	defer client.Close()
+	got, err := client.Get(within(t), prefix+"t/users/", clientv3.WithPrefix())
+	require.NoError(t, err)
+	for _, kv := range got.Kvs {
+		if strings.HasPrefix(string(kv.Value), "one:") {
+			one++
+		}
+	}
+	return len(got.Kvs), one
+}
+
+// What was written before is written anew, beside programs that write the same records, of which nothing
+// is lost; and then a program may be opened that decodes nothing else.
+func TestRewrite(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	const records = 320
+	fillUsers(t, c, prefix, records)
+	p, users, err := openUsers(t, c, prefix, thirdStep(), nil)
+	require.NoError(t, err)
+	var schema *etcd.SchemaError
+	_, _, err = openUsers(t, c, prefix, lastStep(), nil)
+	require.ErrorAs(t, err, &schema)
+	require.Error(t, p.Rewrite(within(t), "nobody", nil))
+	var busy crew
+	added := make([]int, records)
+	for g := range 2 { // each has records of its own, spread over all
+		q, users, err := openUsers(t, c, prefix, thirdStep(), nil)
+		require.NoError(t, err)
+		busy.Go(func() {
+			for i := 7 * g; !busy.over.Load(); i++ {
+				key := (2*i + g) % records
+				if err := q.Update(within(t), func(tx mvcc.DBTx) error {
+					u, _ := users.In(tx).Get(key)
+					if u.Mail += "!"; key == 10 {
+						users.In(tx).Delete(20)
+					}
+					users.In(tx).Set(key, u)
+					return nil
+				}); err != nil {
+					t.Error(err)
+				}
+				added[key]++
+			}
+		})
+	}
+	var looked, written int
+	require.NoError(t, p.Rewrite(within(t), "users", &etcd.RewriteOptions{Progress: func(l, w int) {
+		require.LessOrEqual(t, looked, l)
+		looked, written = l, w
+	}}))
+	busy.over.Store(true)
+	busy.Wait()
+	t.Log("looked at", looked, "wrote", written)
+	all, one := ofOne(t, c, prefix)
+	require.GreaterOrEqual(t, all, records-1)
+	require.Zero(t, one)
+	_, err = p.Sync(within(t))
+	require.NoError(t, err)
+	for i, n := range added {
+		name := fmt.Sprint("user", i)
+		if u, _ := users.Load(i); i != 20 {
+			require.Equal(t, userTwo{name, name + "@example.com" + strings.Repeat("!", n)}, u)
+		}
+	}
+	last, users, err := openUsers(t, c, prefix, lastStep(), nil)
+	require.NoError(t, err)
+	require.Equal(t, all, users.Len())
+	require.NoError(t, last.Rewrite(within(t), "users", &etcd.RewriteOptions{Progress: func(_, w int) {
+		require.Zero(t, w)
+	}}))
+	_, _, err = openUsers(t, c, prefix, firstStep(), nil)
+	require.ErrorAs(t, err, &schema)
+}
+
+// A program that rewrites, slowly, and prints how far it has come, until it is killed.
+const rewriting = "MVCCMAP_ETCDTEST_REWRITES"
+
+func rewrite(where string) error {
+	prefix, endpoints, _ := strings.Cut(where, " ")
+	s := etcd.NewSchema(nil)
+	etcd.NewTable(s, "users", thirdStep())
+	db, err := etcd.Open(context.Background(), etcd.Config{Prefix: prefix, Schema: s,
+		Client: clientv3.Config{Endpoints: strings.Fields(endpoints)}})
+	if err != nil {
+		return err
+	}
+	return db.Rewrite(context.Background(), "users", &etcd.RewriteOptions{Progress: func(_, written int) {
+		fmt.Println(written)
+		time.Sleep(20 * time.Millisecond)
+	}})
+}
+
+// The program that rewrites is killed. What it has done stays, and so do the notes; another one does the
+// rest.
+func TestRewriteKilled(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	const records = 600
+	fillUsers(t, c, prefix, records)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(within(t), self)
+	cmd.Env = append(os.Environ(), rewriting+"="+prefix+" "+strings.Join(c.Endpoints(), " "))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	done := 0
+	for lines := bufio.NewScanner(out); done < 100 && lines.Scan(); {
+		_, err := fmt.Sscan(lines.Text(), &done)
+		require.NoError(t, err)
+	}
+	require.NoError(t, cmd.Process.Kill())
+	_ = cmd.Wait() // says that it was killed
+	all, left := ofOne(t, c, prefix)
+	require.Equal(t, records, all)
+	require.LessOrEqual(t, left, records-done)
+	require.NotZero(t, left, "it was not killed in the middle")
+	var schema *etcd.SchemaError
+	_, _, err = openUsers(t, c, prefix, lastStep(), nil)
+	require.ErrorAs(t, err, &schema)
+	p, _, err := openUsers(t, c, prefix, thirdStep(), nil)
+	require.NoError(t, err)
+	written := 0
+	require.NoError(t, p.Rewrite(within(t), "users", &etcd.RewriteOptions{
+		Progress: func(_, w int) { written = w }}))
+	require.Equal(t, left, written)
+	_, left = ofOne(t, c, prefix)
+	require.Zero(t, left)
+	_, _, err = openUsers(t, c, prefix, lastStep(), nil)
+	require.NoError(t, err)
+}
+
+// A deaf process is told nothing by its watch while the lock is held.
+type deaf struct{ sync.Mutex }
+
+func (d *deaf) stream(
+	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
+	opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	stream, err := open(ctx, desc, cc, method, opts...)
+	return &deafStream{stream, d}, err
+}
+
+type deafStream struct {
+	grpc.ClientStream
+	by *deaf
+}
+
+func (s *deafStream) RecvMsg(msg any) error {
+	err := s.ClientStream.RecvMsg(msg)
+	s.by.Lock()
+	defer s.by.Unlock()
+	return err
+}
+
+// A program that writes an older codec, and has not heard that all was written anew, commits nothing: it
+// fails once it hears of it.
+func TestRewriteBesideOlder(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	fillUsers(t, c, prefix, 10)
+	var d deaf
+	old, users, err := openUsers(t, c, prefix, secondStep(), func(cfg *etcd.Config) {
+		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(d.stream))
+	})
+	require.NoError(t, err)
+	require.NoError(t, old.Update(within(t), func(tx mvcc.DBTx) error { // it has a slot
+		users.In(tx).Set(1, userTwo{"a", "a@example.com"})
+		return nil
+	}))
+	d.Lock()
+	p, _, err := openUsers(t, c, prefix, thirdStep(), nil)
+	require.NoError(t, err)
+	require.NoError(t, p.Rewrite(within(t), "users", nil))
+	old.wire.once(func(ctx context.Context, send func(context.Context) error) error {
+		defer d.Unlock()
+		return send(ctx)
+	})
+	err = old.Update(within(t), func(tx mvcc.DBTx) error {
+		users.In(tx).Set(1, userTwo{"b", "b@example.com"})
+		return nil
+	})
+	_, one := ofOne(t, c, prefix)
+	require.Zero(t, one)
+	var schema *etcd.SchemaError
+	require.ErrorAs(t, err, &schema)
+	require.ErrorAs(t, old.Err(), &schema)
+	require.Equal(t, "keys: int, values: one", schema.Want)
+}
+
+// A program that writes an older codec is opened while all is written anew, behind what was looked at:
+// Rewrite says so, and the codec stays in the notes, also if another Rewrite has begun by then.
+func TestRewriteOpenedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, again := range map[string]bool{"alone": false, "and another Rewrite": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, prefix := shared(t), newPrefix()
+			fillUsers(t, c, prefix, 10)
+			p, _, err := openUsers(t, c, prefix, thirdStep(), nil)
+			require.NoError(t, err)
+			q, _, err := openUsers(t, c, prefix, thirdStep(), nil)
+			require.NoError(t, err)
+			stopped := errors.New("stopped")
+			err = p.Rewrite(within(t), "users", &etcd.RewriteOptions{Progress: func(_, written int) {
+				if written == 0 {
+					return
+				}
+				old, users, err := openUsers(t, c, prefix, secondStep(), nil)
+				require.NoError(t, err)
+				require.NoError(t, old.Update(within(t), func(tx mvcc.DBTx) error {
+					users.In(tx).Set(1, userTwo{"b", "b@example.com"})
+					return nil
+				}))
+				require.NoError(t, old.Close())
+				if again {
+					ctx, cancel := context.WithCancelCause(within(t))
+					require.ErrorIs(t, q.Rewrite(ctx, "users", &etcd.RewriteOptions{
+						Progress: func(int, int) { cancel(stopped) }}), context.Canceled)
+				}
+			}})
+			var schema *etcd.SchemaError
+			require.ErrorAs(t, err, &schema)
+			_, one := ofOne(t, c, prefix)
+			require.Equal(t, 1, one)
+			_, _, err = openUsers(t, c, prefix, lastStep(), nil)
+			require.ErrorAs(t, err, &schema)
+			require.NoError(t, p.Rewrite(within(t), "users", nil))
+			_, one = ofOne(t, c, prefix)
+			require.Zero(t, one)
+			_, _, err = openUsers(t, c, prefix, lastStep(), nil)
+			require.NoError(t, err)
+		})
+	}
+}
+
+// A field of a table in JSON gets another name, in the same steps.
+func TestRewriteRenamesField(t *testing.T) {
+	t.Parallel()
+	type renamed struct{ Name, Address string } // which was Mail
+	c, prefix := shared(t), newPrefix()
+	p, users, err := openUsers[userTwo](t, c, prefix, nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		users.In(tx).Set(1, userTwo{"ann", "a@"})
+		return nil
+	}))
+	decode := func(b []byte) (renamed, error) {
+		var u struct{ Name, Mail, Address string }
+		err := json.Unmarshal(b, &u)
+		return renamed{u.Name, u.Mail + u.Address}, err
+	}
+	step2, _, err := openUsers(t, c, prefix, &etcd.TableOptions[int, renamed]{Codec: "json",
+		Codecs: []string{"renamed"}, Decode: decode,
+		Encode: func(u renamed) ([]byte, error) { return json.Marshal(userTwo{u.Name, u.Address}) }}, nil)
+	require.NoError(t, err)
+	require.NoError(t, p.Close())
+	step3, three, err := openUsers(t, c, prefix, &etcd.TableOptions[int, renamed]{Codec: "renamed",
+		Codecs: []string{"json"}, Decode: decode,
+		Encode: func(u renamed) ([]byte, error) { return json.Marshal(u) }}, nil)
+	require.NoError(t, err)
+	require.NoError(t, step2.Close())
+	require.NoError(t, step3.Rewrite(within(t), "users", nil))
+	v, _ := three.Load(1)
+	require.Equal(t, renamed{"ann", "a@"}, v)
+	client, err := c.Client()
+	require.NoError(t, err)
+	defer client.Close()
+	got, err := client.Get(within(t), prefix+"t/users/", clientv3.WithPrefix())
+	require.NoError(t, err)
+	require.Len(t, got.Kvs, 1)
+	require.JSONEq(t, `{"Name": "ann", "Address": "a@"}`, string(got.Kvs[0].Value))
+	_, last, err := openUsers(t, c, prefix, &etcd.TableOptions[int, renamed]{Codec: "renamed",
+		Decode: func(b []byte) (u renamed, err error) { return u, json.Unmarshal(b, &u) },
+		Encode: func(u renamed) ([]byte, error) { return json.Marshal(u) }}, nil)
+	require.NoError(t, err)
+	v, _ = last.Load(1)
+	require.Equal(t, renamed{"ann", "a@"}, v)
+}

@@ -1,0 +1,309 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// An outcome is what has become of a request to commit.
+type outcome struct {
+	committed bool
+	rev       uint64 // at which, or that of the newest commit, if others were in the way
+	// conflict says that something was compared and had changed. If neither is set nothing was
+	// committed for another reason, and it may be tried again.
+	conflict bool
+	// unanswered is why there was no answer, where one was wanted and nothing was committed.
+	unanswered error
+}
+
+// commit sends a request with a slot, and finds out what has become of it, even after ctx has ended.
+// The error is definite, and nothing was committed; or [ErrOutcomeUnknown]. The slot is nil
+// afterwards if it must not be used again.
+func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error) {
+	s := *at
+	s.seq++
+	s.sent = time.Now()
+	since := max(db.applied.now(), db.heard.Load())
+	name := s.name[len(db.keys.slots()):] + " " + s.says()
+	cmps, then := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}, r.ops(name)
+	cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(db.keys.cease()), "<", db.agreed.Load()+1))
+	if r.known > 0 { // O5
+		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(r.guard), ">", int64(r.known)-1))
+	}
+	puts := !r.once || db.short.Load()
+	if puts {
+		then = append(then, clientv3.OpPut(s.name, s.says()))
+	}
+	otherwise := []clientv3.Op{clientv3.OpGet(s.name), clientv3.OpGet(db.keys.allGuards(), newestGuard...),
+		clientv3.OpGet(r.guard), clientv3.OpGet(db.keys.cease())}
+	resp, err := db.txn(ctx, append(cmps, r.cmps...), then, otherwise)
+	switch {
+	case err == nil && resp.Header.ClusterId != db.cluster:
+		why := db.another(resp.Header)
+		if resp.Succeeded { // it was committed, there
+			return db.lost(at, why)
+		}
+		db.fail(why)
+		*at = nil
+		return outcome{}, why
+	case err == nil && resp.Succeeded:
+		if puts {
+			s.at(resp.Header.Revision)
+		}
+		return outcome{committed: true, rev: uint64(resp.Header.Revision)}, nil
+	case err == nil:
+		o, known, err := s.read(resp.Responses[0].GetResponseRange())
+		if err != nil && s.idle(db) { // J3, and it was not committed
+			*at = nil
+			return outcome{}, nil
+		}
+		guard := resp.Responses[2].GetResponseRange().Kvs
+		if put := guardedAt(guard); err == nil && put < r.known {
+			err = fmt.Errorf("%w: %s, which was put at revision %d, is of %d", ErrHistoryLost, r.guard,
+				r.known, put)
+		}
+		if err != nil {
+			db.fail(err)
+			*at = nil
+			return outcome{}, err
+		}
+		if len(guard) > 0 && string(guard[0].Value) == name { // somebody on the way has sent it twice
+			return outcome{committed: true, rev: guardedAt(guard)}, nil
+		}
+		o.conflict = !known // the slot is as it was, so it was something else
+		if !o.committed {
+			o.rev = guardedAt(slices.Concat(resp.Responses[1].GetResponseRange().Kvs,
+				resp.Responses[3].GetResponseRange().Kvs))
+		}
+		return o, nil
+	case isRPC(err, rpctypes.ErrRequestTooLarge), isRPC(err, rpctypes.ErrTooManyOps):
+		return outcome{}, errors.Join(r.tooLarge(db), err)
+	case definite(err):
+		return outcome{}, err
+	}
+	db.figures.unclear.Add(1)
+	o, why := db.resolve(at, isRPC(err, rpctypes.ErrNoSpace), func(ctx context.Context) (outcome, error) {
+		if puts {
+			return outcome{}, nil
+		}
+		return db.told(ctx, r, name, since)
+	})
+	switch {
+	case why != nil || o.committed:
+		return o, why
+	case overLimit(err): // maybe the answer was, so it had to be found out
+		return outcome{}, errors.Join(r.tooLarge(db), err)
+	}
+	o.unanswered = err
+	return o, nil
+}
+
+// read returns what a slot, as it was read, says about the present commit. It is not known if the slot
+// is as it was before that. The error is an ErrHistoryLost.
+func (s *slot) read(resp *etcdserverpb.RangeResponse) (o outcome, known bool, err error) {
+	if len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision < s.last {
+		return outcome{}, false, fmt.Errorf("%w: %s, which was put at revision %d, is %v", ErrHistoryLost,
+			s.name, s.last, resp.Kvs)
+	}
+	kv := resp.Kvs[0]
+	if kv.ModRevision == s.last {
+		return outcome{}, false, nil
+	}
+	s.at(kv.ModRevision)
+	if string(kv.Value) == s.says() {
+		return outcome{committed: true, rev: uint64(kv.ModRevision)}, true, nil
+	}
+	return outcome{}, true, nil
+}
+
+// resolve finds out what has become of a request that was not answered; or answered that there is no
+// space, if full is set: then it has been applied, or will not be. Once it has been applied, or never
+// will be, and the slot does not say that it was, told does, see O4.
+func (db *DB) resolve(
+	at **slot, full bool, told func(ctx context.Context) (outcome, error),
+) (outcome, error) {
+	s := *at
+	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.ResolveTimeout)
+	defer cancel()
+	same := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}
+	fence := []clientv3.Op{clientv3.OpPut(s.name, fmt.Sprint(sayFence, s.seq))}
+	look := []clientv3.Op{clientv3.OpGet(s.name)}
+	settled := false
+	var why error // what not to be committed comes to
+	for pause := minPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
+		var said *etcdserverpb.RangeResponse // about the slot
+		refused := false
+		if !settled {
+			resp, err := db.txn(ctx, same, fence, look)
+			switch {
+			case err == nil && resp.Header.ClusterId != db.cluster:
+				return db.lost(at, db.another(resp.Header))
+			case err == nil && resp.Succeeded:
+				s.at(resp.Header.Revision)
+				settled = true
+			case err == nil:
+				said = resp.Responses[0].GetResponseRange()
+			case isRPC(err, rpctypes.ErrNoSpace):
+				// The fence may have been applied, and another write will not be.
+				got, err := db.client.Get(ctx, s.name)
+				if err == nil {
+					said = (*etcdserverpb.RangeResponse)(got)
+				}
+				refused = full
+			}
+		}
+		if said != nil {
+			o, known, err := s.read(said)
+			switch {
+			case err != nil && s.idle(db): // J3
+				*at = nil
+				return db.unknown()
+			case err != nil:
+				return db.lost(at, err)
+			case o.committed:
+				return o, nil
+			}
+			if settled = known || refused; !known && refused {
+				why = ErrNoSpace
+			}
+		}
+		if settled {
+			o, err := told(ctx)
+			switch {
+			case errors.Is(err, ErrHistoryLost):
+				return db.lost(at, err)
+			case isRPC(err, rpctypes.ErrCompacted):
+				db.short.Store(true)
+				return db.unknown()
+			case err == nil && !o.committed:
+				return o, why
+			case err == nil:
+				return o, nil
+			}
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+	if !settled {
+		*at = nil                                    // what was sent may still come
+		db.workers.Go(func() { db.abandon(s.name) }) // Close waits for the caller before it does for workers
+	}
+	return db.unknown()
+}
+
+func (db *DB) unknown() (outcome, error) {
+	db.figures.unknown.Add(1)
+	return outcome{}, ErrOutcomeUnknown
+}
+
+// told looks whether a request was applied, above a revision, as a commit of a name. It is not applied
+// later. The error is an ErrHistoryLost, an ErrCompacted, or it may be tried again.
+func (db *DB) told(ctx context.Context, r *request, name string, above uint64) (outcome, error) {
+	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), db.cfg.RequestTimeout)
+	defer cancel()
+	got, err := db.client.Get(ctx, r.guard)
+	switch {
+	case err != nil:
+		return outcome{}, err
+	case got.Header.ClusterId != db.cluster:
+		return outcome{}, db.another(got.Header)
+	case uint64(got.Header.Revision) < above:
+		return outcome{}, fmt.Errorf("%w: it is at revision %d, and was at %d", ErrHistoryLost,
+			got.Header.Revision, above)
+	}
+	newest := guardedAt(got.Kvs)
+	switch {
+	case newest <= above:
+		return outcome{}, nil
+	case string(got.Kvs[0].Value) == name:
+		return outcome{committed: true, rev: newest}, nil
+	}
+	watcher := clientv3.NewWatcher(db.client)
+	defer func() { _ = watcher.Close() }()
+	o, err := putBy(name, watcher.Watch(ctx, r.guard, clientv3.WithRev(int64(above)+1)), newest)
+	if isRPC(err, rpctypes.ErrCompacted) {
+		err = db.untouched(ctx, r)
+	}
+	return o, err
+}
+
+// putBy looks for the commit of a name in the history of a guard, which was put last at a revision.
+func putBy(name string, history clientv3.WatchChan, newest uint64) (outcome, error) {
+	for resp := range history {
+		if resp.CompactRevision != 0 {
+			return outcome{}, rpctypes.ErrCompacted
+		}
+		for _, e := range resp.Events {
+			rev := uint64(e.Kv.ModRevision)
+			if string(e.Kv.Value) == name {
+				return outcome{committed: true, rev: rev}, nil
+			}
+			if rev >= newest {
+				return outcome{}, nil
+			}
+		}
+	}
+	return outcome{}, errors.New("etcd: the watch of a guard has ended")
+}
+
+// untouched returns an ErrCompacted, unless the record that is compared is as it was: then the request was
+// not applied.
+func (db *DB) untouched(ctx context.Context, r *request) error {
+	if r.record == "" {
+		return rpctypes.ErrCompacted
+	}
+	got, err := db.client.Get(ctx, r.record, clientv3.WithKeysOnly())
+	if err == nil && (len(got.Kvs) == 0 || got.Kvs[0].ModRevision != r.was) {
+		return rpctypes.ErrCompacted
+	}
+	return err
+}
+
+// abandon deletes a slot, as soon as etcd can be asked: what was sent with it has no effect after that.
+func (db *DB) abandon(name string) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
+		_, err := db.client.Delete(ctx, name)
+		cancel()
+		if err == nil || isRPC(err, rpctypes.ErrPermissionDenied) {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-db.ctx.Done():
+			return
+		}
+	}
+}
+
+// another says that another cluster has answered.
+func (db *DB) another(header *etcdserverpb.ResponseHeader) error {
+	return fmt.Errorf("%w: the cluster has ID %x, and had %x", ErrHistoryLost, header.ClusterId, db.cluster)
+}
+
+// lost ends the replica, amid a request: whether the cluster that there was has applied it is not
+// known.
+func (db *DB) lost(at **slot, why error) (outcome, error) {
+	db.fail(why)
+	*at = nil
+	o, err := db.unknown()
+	return o, fmt.Errorf("%w: %w", err, why)
+}
+
+// guardedAt returns the revision of the newest of some guards, or other keys.
+func guardedAt(kvs []*mvccpb.KeyValue) (rev uint64) {
+	for _, kv := range kvs {
+		rev = max(rev, uint64(kv.ModRevision))
+	}
+	return rev
+}
