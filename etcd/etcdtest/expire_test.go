@@ -32,14 +32,11 @@ type visit struct {
 	gone     *etcd.Table[string, int]
 }
 
-// openVisit opens a replica whose records expire; before is called in the transaction of the expirer.
-func openVisit(t testing.TB, c *Cluster, prefix string, ahead, lease time.Duration,
-	before func(key string) error) *visit {
-	t.Helper()
+// declareVisit declares the tables of a visit.
+func declareVisit(before func(key string) error) (*etcd.Schema, *visit) {
 	s := etcd.NewSchema(nil)
 	v := &visit{clock: &clock{}, sessions: etcd.NewTable[string, int64](s, "sessions", nil),
 		gone: etcd.NewTable[string, int](s, "gone", nil)}
-	v.clock.set(ahead)
 	v.sessions.Expire(func(_ string, at int64) time.Time {
 		if at == 0 {
 			return time.Time{}
@@ -55,6 +52,15 @@ func openVisit(t testing.TB, c *Cluster, prefix string, ahead, lease time.Durati
 		v.gone.In(tx).Merge(key, func(n int, _ bool) int { return n + 1 })
 		return nil
 	})
+	return s, v
+}
+
+// openVisit opens a replica whose records expire; before is called in the transaction of the expirer.
+func openVisit(t testing.TB, c *Cluster, prefix string, ahead, lease time.Duration,
+	before func(key string) error) *visit {
+	t.Helper()
+	s, v := declareVisit(before)
+	v.clock.set(ahead)
 	v.process = open(t, c, prefix, func(cfg *etcd.Config) {
 		cfg.Schema, cfg.Lease, cfg.Now = s, lease, v.clock.now
 	})

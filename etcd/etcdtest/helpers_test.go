@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, rewrite(where))
 		os.Exit(1)
 	}
+	if where := os.Getenv(expiring); where != "" {
+		fmt.Fprintln(os.Stderr, expire(where))
+		os.Exit(1)
+	}
 	code := m.Run()
 	if one.cluster != nil {
 		_ = one.cluster.Stop()
