@@ -46,6 +46,7 @@ type DB struct {
 
 	patience  patience
 	agreed    atomic.Int64  // the revision of the meta that was accepted last
+	less      sync.Map      // of tables, by their names: why this program does not keep all that is kept
 	begunWarm bool          // with Config.Replica
 	catching  atomic.Bool   // up with what was committed since that was written, in Open
 	seen      atomic.Uint64 // the newest revision of which the watch has told

@@ -34,6 +34,7 @@ type history struct {
 	checked map[string]bool  // endpoints whose version will do
 	beaten  uint64           // the newest revision that was applied when the last beat came; the beat's own
 
+	own map[string]uint64 // see expect
 }
 
 func (h *history) verified(endpoint string) {
@@ -63,17 +64,50 @@ func (h *history) follows(of string, g guard) error {
 	return nil
 }
 
-// known returns the revision at which a guard was put last, as far as is known here, 0 if never.
-func (h *history) known(of string) uint64 {
+// newest returns the guard that was put last, as far as is known here, and when, 0 if none was.
+func (h *history) newest() (of string, rev uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.guards[of].rev
+	for name, g := range h.guards {
+		if g.rev > rev {
+			of, rev = name, g.rev
+		}
+	}
+	return of, rev
+}
+
+// expect notes that a commit of a name is under way, came returns at which revision the watch has told of
+// it, 0 if it has not, and forget ends that.
+func (h *history) expect(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.own == nil {
+		h.own = map[string]uint64{}
+	}
+	h.own[name] = 0
+}
+
+func (h *history) came(name string) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.own[name]
+}
+
+func (h *history) forget(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.own, name)
 }
 
 func (h *history) put(guards map[string]guard) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	maps.Copy(h.guards, guards)
+	for _, g := range guards {
+		if _, there := h.own[g.by]; there {
+			h.own[g.by] = g.rev
+		}
+	}
 }
 
 func (h *history) now() map[string]guard {

@@ -205,6 +205,11 @@ func (db *DB) metaChanged(kv *mvccpb.KeyValue) error {
 			return &SchemaError{Table: name, Kept: fmt.Sprint(kept.Codecs, ", which was written anew"),
 				Want: t.codec()}
 		}
+		if err := db.loses(name, t, kept); err != nil && !t.anyShape() {
+			db.less.Store(name, err)
+		} else {
+			db.less.Delete(name)
+		}
 	}
 	if err := db.accepts(m); err != nil {
 		db.cfg.Logger.Warn("etcd: a program was opened that keeps more than this one: what this one writes "+

@@ -35,12 +35,16 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 	name := s.name[len(db.keys.slots()):] + " " + s.says()
 	cmps, then := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}, r.ops(name)
 	cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(db.keys.cease()), "<", db.agreed.Load()+1))
-	if r.known > 0 { // O5
-		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(r.guard), ">", int64(r.known)-1))
+	last, seen := db.history.newest()
+	if last = db.keys.allGuards() + last; seen > 0 { // O5
+		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(last), ">", int64(seen)-1))
 	}
 	puts := !r.once || db.short.Load()
 	if puts {
 		then = append(then, clientv3.OpPut(s.name, s.says()))
+	} else {
+		db.history.expect(name)
+		defer db.history.forget(name)
 	}
 	otherwise := []clientv3.Op{clientv3.OpGet(s.name), clientv3.OpGet(db.keys.allGuards(), newestGuard...),
 		clientv3.OpGet(r.guard), clientv3.OpGet(db.keys.cease())}
@@ -65,10 +69,10 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 			*at = nil
 			return outcome{}, nil
 		}
-		guard := resp.Responses[2].GetResponseRange().Kvs
-		if put := guardedAt(guard); err == nil && put < r.known {
-			err = fmt.Errorf("%w: %s, which was put at revision %d, is of %d", ErrHistoryLost, r.guard,
-				r.known, put)
+		newest, guard := resp.Responses[1].GetResponseRange().Kvs, resp.Responses[2].GetResponseRange().Kvs
+		if put := guardedAt(newest); err == nil && put < seen {
+			err = fmt.Errorf("%w: %s was put at revision %d, and now the newest one is of %d", ErrHistoryLost,
+				last, seen, put)
 		}
 		if err != nil {
 			db.fail(err)
@@ -78,10 +82,17 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 		if len(guard) > 0 && string(guard[0].Value) == name { // somebody on the way has sent it twice
 			return outcome{committed: true, rev: guardedAt(guard)}, nil
 		}
+		if put := guardedAt(guard); !puts && put > since { // O6
+			before, err := db.resolve(at, true, false, func(ctx context.Context) (outcome, error) {
+				return db.toldByWatch(ctx, r, name, since, put)
+			})
+			if err != nil || before.committed {
+				return before, err
+			}
+		}
 		o.conflict = !known // the slot is as it was, so it was something else
 		if !o.committed {
-			o.rev = guardedAt(slices.Concat(resp.Responses[1].GetResponseRange().Kvs,
-				resp.Responses[3].GetResponseRange().Kvs))
+			o.rev = guardedAt(slices.Concat(newest, resp.Responses[3].GetResponseRange().Kvs))
 		}
 		return o, nil
 	case isRPC(err, rpctypes.ErrRequestTooLarge), isRPC(err, rpctypes.ErrTooManyOps):
@@ -90,7 +101,7 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 		return outcome{}, err
 	}
 	db.figures.unclear.Add(1)
-	o, why := db.resolve(at, isRPC(err, rpctypes.ErrNoSpace), func(ctx context.Context) (outcome, error) {
+	o, why := db.resolve(at, false, isRPC(err, rpctypes.ErrNoSpace), func(ctx context.Context) (outcome, error) {
 		if puts {
 			return outcome{}, nil
 		}
@@ -126,9 +137,9 @@ func (s *slot) read(resp *etcdserverpb.RangeResponse) (o outcome, known bool, er
 
 // resolve finds out what has become of a request that was not answered; or answered that there is no
 // space, if full is set: then it has been applied, or will not be. Once it has been applied, or never
-// will be, and the slot does not say that it was, told does, see O4.
+// will be, which is settled, and the slot does not say that it was, told does, see O4.
 func (db *DB) resolve(
-	at **slot, full bool, told func(ctx context.Context) (outcome, error),
+	at **slot, settled, full bool, told func(ctx context.Context) (outcome, error),
 ) (outcome, error) {
 	s := *at
 	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.ResolveTimeout)
@@ -136,7 +147,6 @@ func (db *DB) resolve(
 	same := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}
 	fence := []clientv3.Op{clientv3.OpPut(s.name, fmt.Sprint(sayFence, s.seq))}
 	look := []clientv3.Op{clientv3.OpGet(s.name)}
-	settled := false
 	var why error // what not to be committed comes to
 	for pause := minPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
 		var said *etcdserverpb.RangeResponse // about the slot
@@ -235,6 +245,19 @@ func (db *DB) told(ctx context.Context, r *request, name string, above uint64) (
 		err = db.untouched(ctx, r)
 	}
 	return o, err
+}
+
+// toldByWatch is told, by what is applied here, up to the newest revision at which the guard was put.
+func (db *DB) toldByWatch(
+	ctx context.Context, r *request, name string, above, newest uint64,
+) (outcome, error) {
+	some, cancel := context.WithTimeout(ctx, db.cfg.ResolveTimeout/2)
+	defer cancel()
+	if db.come(some, newest) != nil { // the replica has ended, say
+		return db.told(ctx, r, name, above)
+	}
+	rev := db.history.came(name)
+	return outcome{committed: rev > 0, rev: rev}, nil
 }
 
 // putBy looks for the commit of a name in the history of a guard, which was put last at a revision.

@@ -15,9 +15,7 @@ type request struct {
 	guards []string // that it puts
 	bytes  int
 
-	// guard is that of a table, one of guards, and known when it was put last, as far as is known here.
-	guard string
-	known uint64
+	guard string // that of a table, one of guards
 	// once says that it can be applied only once, whoever sends it: it puts something that it compares to
 	// be as it was. It is that record, if it is one, which was put at a revision.
 	once   bool
@@ -80,7 +78,7 @@ func (db *DB) request(w *replicate.Work) (*request, error) {
 		r.guards = append(r.guards, t.indexes...)
 		if t.class != "" {
 			name := w.Tables[i].Name
-			r.guard, r.known = db.keys.guard(name, t.class), db.history.known(name+"/"+t.class)
+			r.guard = db.keys.guard(name, t.class)
 			r.guards = append(r.guards, r.guard)
 		}
 	}

@@ -37,7 +37,8 @@ const (
 //
 // No program must write an older encoding any more, by its [TableOptions.Codec]. One that runs nonetheless
 // commits nothing from then on: it fails with a [*SchemaError] as soon as it hears of it. If one is opened
-// while Rewrite runs that returns a *SchemaError.
+// while Rewrite runs that returns a *SchemaError. So it does if a program was opened that keeps more of the
+// records than this one, unless by Config.Rolling, of which the cluster knows nothing.
 //
 // It reads the records from etcd, some at a time, and writes those that are to be written in transactions
 // like those of [DB.Update], of up to 25 records: what others write meanwhile stays, and watches are told
@@ -53,7 +54,7 @@ func (db *DB) Rewrite(ctx context.Context, table string, opts *RewriteOptions) e
 	if err := db.goOn(ctx); err != nil {
 		return err
 	}
-	r := &rewriting{db: db, t: t, at: db.keys.table(table)}
+	r := &rewriting{db: db, t: t, table: table, at: db.keys.table(table)}
 	if opts != nil {
 		r.progress = opts.Progress
 	}
@@ -94,6 +95,7 @@ func (db *DB) Rewrite(ctx context.Context, table string, opts *RewriteOptions) e
 type rewriting struct {
 	db              *DB
 	t               table
+	table           string // its name
 	at              string // what the names of its records begin with
 	progress        func(looked, written int)
 	looked, written int
@@ -165,6 +167,9 @@ func (r *rewriting) some(ctx context.Context, records []*mvccpb.KeyValue) error 
 func (r *rewriting) write(ctx context.Context, keys [][]byte) error {
 	n := 0
 	err := r.db.update(ctx, nil, func(tx mvcc.DBTx) (err error) {
+		if err := r.less(); err != nil { // it is noted before what the other program has written is seen
+			return err
+		}
 		n, err = r.t.again(tx, keys)
 		return err
 	})
@@ -172,11 +177,19 @@ func (r *rewriting) write(ctx context.Context, keys [][]byte) error {
 	case err == nil:
 		r.written += n
 		return nil
-	case len(keys) == 1 || ctx.Err() != nil || r.db.Err() != nil:
+	case len(keys) == 1 || ctx.Err() != nil || r.db.Err() != nil || r.less() != nil:
 		return err
 	}
 	half := len(keys) / 2
 	return errors.Join(r.write(ctx, keys[:half]), r.write(ctx, keys[half:]))
+}
+
+// less returns a *SchemaError if a program was opened that keeps more of the records.
+func (r *rewriting) less() error {
+	if err, there := r.db.less.Load(r.table); there {
+		return err.(error)
+	}
+	return nil
 }
 
 // stale reports whether a record is encoded in another way than it would be now.

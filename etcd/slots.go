@@ -29,8 +29,11 @@ import (
 //     a guard with a name that no other one has: so the history of that guard, from before it was sent up
 //     to after its slot was put, says whether it was applied. Where that was compacted nobody knows; so a
 //     process that has met that has each of its commits put its slot from then on.
-//   - O5: each commit compares that a guard is not older than the replica has seen it: after the cluster
-//     went back it has no effect.
+//   - O5: each commit compares that the guard that was put last, as far as the replica has seen, is not
+//     older than that: after the cluster went back it has no effect, until that has got as far again.
+//   - O6: one that puts no slot, and is refused, may have been applied nonetheless, if somebody on the way
+//     has sent it twice, and others have written to the table in between. What was in the way has to be
+//     applied here before it can be tried again; so the watch tells whether its own name is among that.
 type slot struct {
 	name string
 	last int64     // the revision at which it was put last

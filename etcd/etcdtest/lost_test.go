@@ -53,9 +53,21 @@ func TestHistoryLostInStep(t *testing.T) {
 }
 
 // A cluster goes back, and a process commits before its watch, or a heartbeat, could notice: nothing is
-// committed.
+// committed, also if what was lost was in another table.
 func TestHistoryLostAtCommit(t *testing.T) {
 	t.Parallel()
+	for lost, table := range map[string]func(p *process) *etcd.Table[string, int]{
+		"the same table": func(p *process) *etcd.Table[string, int] { return p.a },
+		"another table":  func(p *process) *etcd.Table[string, int] { return p.b },
+	} {
+		t.Run(lost, func(t *testing.T) {
+			t.Parallel()
+			historyLostAtCommit(t, table)
+		})
+	}
+}
+
+func historyLostAtCommit(t *testing.T, table func(p *process) *etcd.Table[string, int]) {
 	c, prefix := start(t, 1, 0), newPrefix()
 	var opens sync.RWMutex // locked while no stream can be opened
 	p := open(t, c, prefix, func(cfg *etcd.Config) {
@@ -70,11 +82,17 @@ func TestHistoryLostAtCommit(t *testing.T) {
 		}))
 	})
 	p.set(t, p.a, "x", 1)
+	p.set(t, p.b, "x", 1)
 	require.NoError(t, c.Kill(0))
 	backup := t.TempDir()
 	require.NoError(t, os.CopyFS(backup, os.DirFS(c.Dir(0))))
 	require.NoError(t, c.Run(0))
-	require.NoError(t, p.Update(within(t), adders["read and written"](p))) // which puts no slot
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error { // which puts no slot
+		in := table(p).In(tx)
+		v, _ := in.Get("x")
+		in.Set("x", v+1)
+		return nil
+	}))
 	opens.Lock()
 	p.gate.set(true)
 	require.NoError(t, c.Kill(0))

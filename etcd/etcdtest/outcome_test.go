@@ -79,6 +79,33 @@ func TestSentTwice(t *testing.T) {
 	}
 }
 
+// So is one that comes for the second time after others have written to the table, and to the record.
+func TestSentAgainAfterOthers(t *testing.T) {
+	t.Parallel()
+	for kind, add := range adders {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			c, prefix := shared(t), newPrefix()
+			p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
+			p.set(t, p.a, "x", 0)
+			for i := range 3 {
+				p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
+					_ = send(ctx)
+					require.NoError(t, q.Update(within(t), adders["read and written"](q)))
+					q.set(t, q.a, "other", i)
+					return send(ctx)
+				})
+				require.NoError(t, p.Update(within(t), add(p)))
+				_, err := p.Sync(within(t))
+				require.NoError(t, err)
+				v, _ := p.a.Load("x")
+				require.Equal(t, 2*(i+1), v)
+			}
+			require.Zero(t, p.Stats().Conflicts)
+		})
+	}
+}
+
 // So is one that inserts a record that others delete before it comes for the second time.
 func TestSentAgainAfterDeletion(t *testing.T) {
 	t.Parallel()

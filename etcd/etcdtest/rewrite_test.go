@@ -287,6 +287,28 @@ func TestRewriteOpenedMeanwhile(t *testing.T) {
 	}
 }
 
+// A program that runs still, and has less than what is kept, does not write that anew: it would lose it.
+func TestRewriteByLess(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	old, _, err := openUsers[userOne](t, c, prefix, nil, nil)
+	require.NoError(t, err)
+	p, users, err := openUsers[userTwo](t, c, prefix, nil, nil)
+	require.NoError(t, err)
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		users.In(tx).Set(1, userTwo{"ann", "a@"})
+		return nil
+	}))
+	var schema *etcd.SchemaError
+	require.ErrorAs(t, old.Rewrite(within(t), "users", nil), &schema)
+	require.NoError(t, old.Err())
+	_, err = p.Sync(within(t))
+	require.NoError(t, err)
+	v, _ := users.Load(1)
+	require.Equal(t, userTwo{"ann", "a@"}, v)
+	require.NoError(t, p.Rewrite(within(t), "users", nil))
+}
+
 // A field of a table in JSON gets another name, in the same steps.
 func TestRewriteRenamesField(t *testing.T) {
 	t.Parallel()
