@@ -113,6 +113,10 @@ func (r *rewriting) all(ctx context.Context) error {
 	end, page := clientv3.GetPrefixRangeEnd(r.at), firstPage
 	for from, more := r.at, true; more; {
 		resp, err := r.get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(int64(page)))
+		if err != nil && page > 1 && ctx.Err() == nil && r.db.Err() == nil {
+			page /= 2 // it was too much for the time that a request has, say
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -80,8 +80,9 @@ func (s *slots) take(ctx context.Context) (*slot, error) {
 	s.mu.Lock()
 	for n := len(s.idle); n > 0; n = len(s.idle) {
 		one := s.idle[n-1]
-		if s.idle = s.idle[:n-1]; one.idle(s.db) {
-			continue // J2
+		if s.idle = s.idle[:n-1]; one.idle(s.db) { // J2
+			s.db.workers.Go(func() { s.db.abandon(one.name) }) // Close waits for the caller first
+			continue
 		}
 		s.mu.Unlock()
 		return one, nil

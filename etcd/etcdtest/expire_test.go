@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -300,6 +301,40 @@ func TestJanitor(t *testing.T) {
 		}
 	}
 	require.NoError(t, p.Err())
+}
+
+// A process deletes a slot that it does not use any more since it was not put for long, as happens to each
+// where commits only compare it: the janitor need not have been elected for as long.
+func TestOldSlotsGo(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	client, err := c.Client()
+	require.NoError(t, err)
+	defer client.Close()
+	_, err = client.Put(within(t), prefix+"e/janitor", "somebody")
+	require.NoError(t, err)
+	p := open(t, c, prefix, func(cfg *etcd.Config) {
+		cfg.RequestTimeout, cfg.ResolveTimeout, cfg.SlotAge = time.Second, 2*time.Second, 12*time.Second
+	})
+	p.set(t, p.a, "x", 0)
+	took := func() (all []string) {
+		got, err := client.Get(within(t), prefix+"a/", clientv3.WithPrefix())
+		require.NoError(t, err)
+		for _, kv := range got.Kvs {
+			all = append(all, string(kv.Key))
+		}
+		return all
+	}
+	first := took()
+	for ctx := within(t); slices.Equal(first, took()); time.Sleep(100 * time.Millisecond) {
+		require.NoError(t, ctx.Err())
+		if err := p.Update(within(t), adders["read and written"](p)); err != nil { // the machine may be too busy
+			require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
+		}
+	}
+	for ctx := within(t); len(took()) != 1; time.Sleep(100 * time.Millisecond) {
+		require.NoError(t, ctx.Err(), "%v", took())
+	}
 }
 
 // A process stands still in the midst of a commit, so long that its slot is deleted: it says that it does

@@ -10,10 +10,12 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
@@ -285,6 +287,30 @@ func TestRewriteOpenedMeanwhile(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
+}
+
+// So many records that an answer does not come in time are asked for some at a time.
+func TestRewriteOfLargeRecords(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	fillUsers(t, c, prefix, 100)
+	var slow atomic.Bool
+	p, _, err := openUsers(t, c, prefix, thirdStep(), func(cfg *etcd.Config) {
+		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainUnaryInterceptor(func(
+			ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+			opts ...grpc.CallOption,
+		) error {
+			if get, ok := req.(*etcdserverpb.RangeRequest); ok && slow.Load() && get.Limit > 20 {
+				return context.DeadlineExceeded
+			}
+			return invoke(ctx, method, req, reply, cc, opts...)
+		}))
+	})
+	require.NoError(t, err)
+	slow.Store(true)
+	require.NoError(t, p.Rewrite(within(t), "users", nil))
+	_, one := ofOne(t, c, prefix)
+	require.Zero(t, one)
 }
 
 // A program that runs still, and has less than what is kept, does not write that anew: it would lose it.
