@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Index keys have buckets where equal ones have the same in each process: in those the bytes are told.
-// Processes are of one class if they have the same indexes.
+// Index keys have buckets where equal ones have the same in each process: in those the bytes are
+// told. Processes are of one class if they have the same indexes.
 func TestIndexBytes(t *testing.T) {
 	type name string
 	type pair struct {

@@ -15,11 +15,12 @@ type request struct {
 	guards []string // that it puts
 	bytes  int
 
-	// guard is that of a table, one of guards, and known when it was put last, as far as is known here.
+	// guard is that of a table, one of guards, and known when it was put last, as far as is known
+	// here.
 	guard string
 	known uint64
-	// once says that it can be applied only once, whoever sends it: it puts something that it compares to
-	// be as it was. It is that record, if it is one, which was put at a revision.
+	// once says that it can be applied only once, whoever sends it: it puts something that it
+	// compares to be as it was. It is that record, if it is one, which was put at a revision.
 	once   bool
 	record string
 	was    int64
@@ -37,13 +38,13 @@ type tableRequest struct {
 // perOp is about how many bytes an operation or comparison takes, beside its key and value.
 const perOp = 32
 
-// request makes a request of what a transaction has done. What it has read of a table is compared key
-// by key: each record must have the revision that was seen, or be absent. A range must have no record
-// that was put since, and nothing may have been deleted from its table. An index key must have no record
-// that has entered or left it since, see index. Where it has read a range of an index or everything, or
-// a range of many records or of keys whose bytes have another order, or where the comparisons would be
-// too many, the guards of the table are compared instead: nobody may have written to it since. The error
-// is a *CodecError or a *TooLargeError.
+// request makes a request of what a transaction has done. What it has read of a table is compared
+// key by key: each record must have the revision that was seen, or be absent. A range must have no
+// record that was put since, and nothing may have been deleted from its table. An index key must
+// have no record that has entered or left it since, see index. Where it has read a range of an
+// index or everything, or a range of many records or of keys whose bytes have another order, or
+// where the comparisons would be too many, the guards of the table are compared instead: nobody may
+// have written to it since. The error is a *CodecError or a *TooLargeError.
 func (db *DB) request(w *replicate.Work) (*request, error) {
 	r := &request{}
 	tables := make([]tableRequest, len(w.Tables))
