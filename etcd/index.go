@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -81,6 +82,8 @@ func stableShape(t reflect.Type) string {
 		return "int"
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		return "uint"
+	case reflect.Float32, reflect.Float64:
+		return t.Kind().String()
 	case reflect.Array:
 		if of := stableShape(t.Elem()); of != "" {
 			return fmt.Sprintf("[%d]%s", t.Len(), of)
@@ -113,6 +116,15 @@ func appendStable(b []byte, v reflect.Value) []byte {
 			return append(b, 1)
 		}
 		return append(b, 0)
+	case reflect.Float32, reflect.Float64:
+		f := v.Float()
+		switch {
+		case f == 0:
+			f = 0 // and not -0, which is equal
+		case f != f:
+			f = math.NaN() // one of them is enough
+		}
+		return binary.BigEndian.AppendUint64(b, math.Float64bits(f))
 	case reflect.Array:
 		for i := range v.Len() {
 			b = appendStable(b, v.Index(i))

@@ -192,10 +192,10 @@ func newTable[K comparable, V any](
 // is read with [Table.In] or [Table.At]. A transaction that reads an index key, or gives it to a
 // record where the index is unique, conflicts with those that give it to a record, or take it away,
 // and with about one in 65,536 of those that do so with another one. That holds for keys of
-// strings, integers, bools, and arrays and structs of these, and among processes whose tables have
-// the same indexes. In other cases, and where it reads a range of the index, or very many index
-// keys, it conflicts with all that write to the table meanwhile. A commit that changes more index
-// keys than fit into a request conflicts with all that read any index key of the table.
+// strings, integers, floats, bools, and arrays and structs of these, and among processes whose
+// tables have the same indexes. In other cases, and where it reads a range of the index, or very
+// many index keys, it conflicts with all that write to the table meanwhile. A commit that changes
+// more index keys than fit into a request conflicts with all that read any index key of the table.
 //
 // keys must return the same in all processes, for the value as it is once it was encoded and
 // decoded: an Update that finds otherwise returns a [*CodecError], and a replica that does fails
