@@ -118,12 +118,12 @@ func largest(tables []tableRequest, of func(t *tableRequest) int) (at int) {
 
 // compared fills in what is compared of a table.
 func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) error {
-	into.whole, into.there = true, map[string]int64{}
-	into.cmps = []clientv3.Cmp{db.unwritten(t.Name, since)}
 	if t.All {
+		into.whole, into.cmps = true, []clientv3.Cmp{db.unwritten(t.Name, since)}
 		return nil
 	}
 	cmps := make([]clientv3.Cmp, 0, len(t.Epochs))
+	into.there = make(map[string]int64, len(t.Epochs))
 	at := db.keys.table(t.Name)
 	if err := db.schema.tables[t.Name].reads(t.Reads, func(n int, key []byte) {
 		name, rev := at+string(key), t.Epochs[n]
@@ -137,8 +137,10 @@ func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) err
 	}
 	ranges, ok := db.ranges(t, since)
 	indexes, known := db.unchanged(t, since)
-	if ok && known {
-		into.whole, into.cmps = false, slices.Concat(cmps, ranges, indexes)
+	if into.whole = !ok || !known; into.whole {
+		into.cmps = []clientv3.Cmp{db.unwritten(t.Name, since)}
+	} else {
+		into.cmps = slices.Concat(cmps, ranges, indexes)
 	}
 	return nil
 }
