@@ -98,8 +98,8 @@ func TestHistoryLostAtCommit(t *testing.T) {
 	require.Zero(t, got.Count)
 }
 
-// A cluster goes back by a commit that a process knows of by its answer only, and goes on with others:
-// the process notices, once the watch comes to where it was.
+// A cluster goes back by a commit that a process knows of by its answer only, and goes on with
+// others: the process notices, once the watch comes to where it was.
 func TestHistoryLostUnseen(t *testing.T) {
 	t.Parallel()
 	c, prefix := start(t, 1, 0), newPrefix()
