@@ -70,8 +70,9 @@ func (db *DB) watchOnce() error {
 	if !db.figures.whole.Load() {
 		opts = append(opts, clientv3.WithFragment())
 	}
-	// A watcher of its own has a stream of its own, which ends here. The client's would go on with the one
-	// that hangs: a watch that was never answered stays in it, and keeps others from being sent.
+	// A watcher of its own has a stream of its own, which ends here. The client's would go on with
+	// the one that hangs: a watch that was never answered stays in it, and keeps others from being
+	// sent.
 	watcher := clientv3.NewWatcher(db.client)
 	defer func() { _ = watcher.Close() }()
 	watch := watcher.Watch(ctx, from, opts...)
@@ -110,9 +111,9 @@ func (db *DB) rewatch() {
 	}
 }
 
-// events applies what a watch has told of: whole revisions, in their order, by what each event says of
-// its revision. (That of the response may be above them.) What is applied already comes again where a
-// member was behind.
+// events applies what a watch has told of: whole revisions, in their order, by what each event says
+// of its revision. (That of the response may be above them.) What is applied already comes again
+// where a member was behind.
 func (db *DB) events(list []*clientv3.Event) error {
 	for len(list) > 0 {
 		rev, n := list[0].Kv.ModRevision, 1
@@ -161,11 +162,17 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 					return err
 				}
 			}
+			if err := db.history.met(rev, nil); err != nil {
+				return err
+			}
 			return db.arrive(rev) // nothing else is put with it
 		}
 	}
 	if len(guarded) == 0 {
 		return nil // somebody waits
+	}
+	if err := db.history.met(rev, guarded); err != nil {
+		return err
 	}
 	err := db.apply(rev, func(tx mvcc.DBTx) error {
 		for _, e := range events {

@@ -14,8 +14,8 @@ import (
 )
 
 // A guard is that of a table as of some revision: when it was put, and by which commit, which is a
-// name that no other one has; and how often it was put, which is how many commits have written to the
-// table.
+// name that no other one has; and how often it was put, which is how many commits have written to
+// the table.
 type guard struct {
 	rev     uint64
 	by      string
@@ -32,9 +32,47 @@ type history struct {
 	mu      sync.Mutex
 	guards  map[string]guard // of all tables and classes, as of the newest revision that is applied
 	checked map[string]bool  // endpoints whose version will do
-	beaten  uint64           // the newest revision that was applied when the last beat came; the beat's own
+	// expected are commits of this process, by their revisions, that etcd has told of and that are
+	// yet to be applied: the guard that each has put, and its name. Up to upTo nothing is expected
+	// any more.
+	expected map[uint64]expectation
+	upTo     uint64
+	beaten   uint64 // the newest revision that was applied when the last beat came; the beat's own
 
-	own map[string]uint64 // see expect
+	own map[string]uint64 // see listen
+}
+
+type expectation struct{ of, by string }
+
+// expect notes a commit of this process: it has put the guard of, with a name.
+func (h *history) expect(rev uint64, of, by string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.expected == nil {
+		h.expected = map[uint64]expectation{}
+	}
+	if rev > h.upTo {
+		h.expected[rev] = expectation{of, by}
+	}
+}
+
+// met returns an error if a commit that is expected is not there, now that a revision has come,
+// which has put some guards: then the cluster has another one in its place.
+func (h *history) met(rev uint64, guards map[string]guard) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.upTo = rev
+	for at, e := range h.expected {
+		switch {
+		case at > rev:
+		case at < rev || guards[e.of].by != e.by:
+			return fmt.Errorf("%w: this process has committed %q at revision %d, which is not there",
+				ErrHistoryLost, e.by, at)
+		default:
+			delete(h.expected, at)
+		}
+	}
+	return nil
 }
 
 func (h *history) verified(endpoint string) {
@@ -49,7 +87,8 @@ func (h *history) verified(endpoint string) {
 func (h *history) loaded(l *loaded) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.guards = maps.Clone(l.guards)
+	h.guards, h.upTo = maps.Clone(l.guards), l.rev
+	maps.DeleteFunc(h.expected, func(at uint64, _ expectation) bool { return at <= l.rev })
 }
 
 // follows returns why a guard is not the one that comes next: then commits are missing in between,
@@ -73,12 +112,17 @@ func (h *history) newest() (of string, rev uint64) {
 			of, rev = name, g.rev
 		}
 	}
+	for at, e := range h.expected {
+		if at > rev {
+			of, rev = e.of, at
+		}
+	}
 	return of, rev
 }
 
-// expect notes that a commit of a name is under way, came returns at which revision the watch has told of
-// it, 0 if it has not, and forget ends that.
-func (h *history) expect(name string) {
+// listen notes that a commit of a name is under way, came returns at which revision the watch has
+// told of it, 0 if it has not, and forget ends that.
+func (h *history) listen(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.own == nil {
@@ -121,6 +165,15 @@ func (h *history) agrees(l *loaded, here uint64) error {
 	if l.rev < here {
 		return fmt.Errorf("%w: it is at revision %d, and this replica at %d", ErrHistoryLost, l.rev, here)
 	}
+	h.mu.Lock()
+	for at, e := range h.expected {
+		if at <= l.rev && l.guards[e.of].rev < at {
+			h.mu.Unlock()
+			return fmt.Errorf("%w: this process has committed at revision %d, and table %q was written last "+
+				"at %d", ErrHistoryLost, at, tableOf(e.of), l.guards[e.of].rev)
+		}
+	}
+	h.mu.Unlock()
 	for of, known := range h.now() {
 		now := l.guards[of]
 		if now.version < known.version || now.rev < known.rev || now.rev == known.rev && now.by != known.by ||
@@ -148,16 +201,16 @@ func (db *DB) beat(once func()) {
 	}
 }
 
-// beatServers is what a heartbeat asks each server. It has a goroutine of its own: one that does not
-// answer takes the time of nothing else.
+// beatServers is what a heartbeat asks each server. It has a goroutine of its own: one that does
+// not answer takes the time of nothing else.
 func (db *DB) beatServers() {
 	if err := db.checkServers(db.ctx); isVersion(err) || errors.Is(err, ErrHistoryLost) {
 		db.fail(err)
 	}
 }
 
-// beatOnce looks whether the cluster has the history that it had, and whether the watch goes on. What
-// cannot be asked is asked the next time.
+// beatOnce looks whether the cluster has the history that it had, and whether the watch goes on.
+// What cannot be asked is asked the next time.
 func (db *DB) beatOnce() {
 	before := db.applied.now()
 	newest, err := db.askNewest()
@@ -185,7 +238,8 @@ func (db *DB) askNewest() (uint64, error) {
 }
 
 // checkPast compares the guards as of the newest revision that is applied. Its error is an
-// ErrHistoryLost, or says that they could not be compared now: if they are compacted reload compares.
+// ErrHistoryLost, or says that they could not be compared now: if they are compacted reload
+// compares.
 func (db *DB) checkPast() error {
 	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
 	defer cancel()
