@@ -108,16 +108,24 @@ func (db *DB) accepts(m meta) error {
 		if !there {
 			continue
 		}
-		for _, codec := range kept.Codecs {
-			if !slices.Contains(t.decodes(), codec) {
-				return &SchemaError{Table: name, Kept: codec, Want: t.codec()}
-			}
-		}
-		if err := db.loses(name, t, kept); err != nil && !t.anyShape() {
+		if err := db.acceptsTable(name, t, kept); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// acceptsTable is accepts for what is kept of one table.
+func (db *DB) acceptsTable(name string, t table, kept metaTable) error {
+	for _, codec := range kept.Codecs {
+		if !slices.Contains(t.decodes(), codec) {
+			return &SchemaError{Table: name, Kept: codec, Want: t.codec()}
+		}
+	}
+	if t.anyShape() {
+		return nil
+	}
+	return db.loses(name, t, kept)
 }
 
 // acceptsVersion returns a *SchemaError if the program does not take the version of what is kept.
@@ -205,7 +213,7 @@ func (db *DB) metaChanged(kv *mvccpb.KeyValue) error {
 			return &SchemaError{Table: name, Kept: fmt.Sprint(kept.Codecs, ", which was written anew"),
 				Want: t.codec()}
 		}
-		if err := db.loses(name, t, kept); err != nil && !t.anyShape() {
+		if err := db.acceptsTable(name, t, kept); err != nil {
 			db.less.Store(name, err)
 		} else {
 			db.less.Delete(name)

@@ -38,8 +38,8 @@ const (
 // No program must write an older encoding any more, by its [TableOptions.Codec]. One that runs
 // nonetheless commits nothing from then on: it fails with a [*SchemaError] as soon as it hears of
 // it. If one is opened while Rewrite runs that returns a *SchemaError. So it does if a program was
-// opened that keeps more of the records than this one, unless by [Config.Rolling], of which the
-// cluster knows nothing.
+// opened that keeps more of the records than this one, or in an encoding that this one does not
+// decode; but not if it keeps more by [Config.Rolling], of which the cluster knows nothing.
 //
 // It reads the records from etcd, some at a time, and writes those that are to be written in
 // transactions like those of [DB.Update], of up to 25 records: what others write meanwhile stays,
@@ -64,6 +64,9 @@ func (db *DB) Rewrite(ctx context.Context, table string, opts *RewriteOptions) e
 	by := ""
 	if _, err := db.changeMeta(ctx, func(m *meta, _ uint64) (bool, bool, error) {
 		kept := m.Tables[table]
+		if err := db.acceptsTable(table, t, kept); err != nil {
+			return false, false, err
+		}
 		begin := kept.Only != t.codec() && !slices.Equal(kept.Codecs, []string{t.codec()})
 		if begin {
 			kept.Only, kept.By = t.codec(), rand.Text()

@@ -335,6 +335,29 @@ func TestRewriteByLess(t *testing.T) {
 	require.NoError(t, p.Rewrite(within(t), "users", nil))
 }
 
+// Neither does one that cannot decode what another one writes, which goes on.
+func TestRewriteByOlder(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	fillUsers(t, c, prefix, 10)
+	old, _, err := openUsers(t, c, prefix, thirdStep(), nil)
+	require.NoError(t, err)
+	next := thirdStep()
+	next.Codec, next.Codecs = "three", []string{"one", "two"}
+	p, users, err := openUsers(t, c, prefix, next, nil)
+	require.NoError(t, err)
+	var schema *etcd.SchemaError
+	require.ErrorAs(t, old.Rewrite(within(t), "users", nil), &schema)
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		users.In(tx).Delete(1)
+		return nil
+	}))
+	require.NoError(t, p.Rewrite(within(t), "users", nil))
+	_, err = p.Sync(within(t))
+	require.NoError(t, err)
+	require.Equal(t, 9, users.Len())
+}
+
 // A field of a table in JSON gets another name, in the same steps.
 func TestRewriteRenamesField(t *testing.T) {
 	t.Parallel()
