@@ -183,8 +183,8 @@ func TestLookupMeetsMark(t *testing.T) {
 	requireIndex(t, want, x)
 }
 
-// A visitor has loaded what is asked for, and sleeps. Who asks for another visit in the
-// bucket relies on it.
+// A visitor has loaded what is asked for, and sleeps. A goroutine that asks for
+// another visit in the bucket relies on it.
 func TestVisitIsAskedForBesideVisitor(t *testing.T) {
 	x := newTestIndex(oneHash)
 	var queue []*Bucket
