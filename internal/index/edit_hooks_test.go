@@ -105,7 +105,7 @@ func TestInsertBesideMerge(t *testing.T) {
 	now := x.table.Load()
 	x.resize(now, 2)
 	x.move(now, 0, true)
-	now.turn.Store(2) // the inserter helps elsewhere
+	now.taken.Store(2) // the inserter helps elsewhere
 	const key = 100
 	want[key] = chain.New(key, 0)
 	a := stage.New(t).Actor("inserter", func() { x.Insert(hashIn(x, key), want[key], Gate{}) }).
