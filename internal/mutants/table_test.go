@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -21,6 +22,20 @@ func TestTableIsUpToDate(t *testing.T) {
 	require.Empty(t, cmp.Diff(string(committed), page.String()), "run make mutants-table")
 	for _, m := range mutants {
 		require.Contains(t, page.String(), "["+m.name+"]", "want a file called PACKAGE-NAME.patch")
+	}
+}
+
+// A change that moves code mends the mutants of it: git says which hunk has no place any more.
+func TestMutantsApply(t *testing.T) {
+	mutants, err := readMutants(".")
+	require.NoError(t, err)
+	for _, m := range mutants {
+		check := exec.CommandContext(t.Context(), "git", "apply", "--check",
+			"internal/mutants/"+m.name+".patch")
+		check.Dir = "../.."
+		if said, err := check.CombinedOutput(); err != nil {
+			t.Errorf("%s.patch has to be made anew, see CONTRIBUTING.md: %s", m.name, said)
+		}
 	}
 }
 
