@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -29,7 +30,12 @@ func TestTableIsUpToDate(t *testing.T) {
 func TestMutantsApply(t *testing.T) {
 	mutants, err := readMutants(".")
 	require.NoError(t, err)
+	file := regexp.MustCompile(`(?m)^--- a/(\S+)$`)
 	for _, m := range mutants {
+		for _, name := range file.FindAllSubmatch(m.patch, -1) {
+			_, err := os.Stat("../../" + string(name[1])) // so that a result is cached until it changes
+			require.NoError(t, err, m.name)
+		}
 		check := exec.CommandContext(t.Context(), "git", "apply", "--check",
 			"internal/mutants/"+m.name+".patch")
 		check.Dir = "../.."
