@@ -137,7 +137,7 @@ func TestExamplesAreRight(t *testing.T) {
 	}
 }
 
-// Who asks for the journey learns where it has gone, whatever else is asked.
+// A user who asks for the journey learns where it has gone, whatever else is asked.
 func TestJourneyHasMoved(t *testing.T) {
 	for _, args := range []string{"journey", "journey --quick -o j.txt", "journey answers guard"} {
 		refused(t, strings.Fields(args), "go -C bench/journey run ./cmd/journeybench steps")
