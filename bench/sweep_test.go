@@ -135,17 +135,6 @@ func TestSweepEndsWithTheObserversError(t *testing.T) {
 	require.Error(t, Sweep{}.Run(t.Context(), &o))
 }
 
-// A sample is verified at its end, before the observer gets it.
-func TestSweepVerifies(t *testing.T) {
-	s := smallSweep(t)
-	s.Engines = append(s.Engines, badEnd())
-	var o logObserver
-	var v *Violation
-	require.ErrorAs(t, s.Run(t.Context(), &o), &v)
-	require.Equal(t, "bad end", v.Engine)
-	require.Len(t, o.ms, 2, "the good engines' samples")
-}
-
 // Every list of a sweep is combined with every other; engines alternate, then what
 // is varied, then samples; an engine that has no choice in something is measured
 // once, and what is varied is in every name.

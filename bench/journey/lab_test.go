@@ -10,6 +10,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/leak"
 )
 
 // eachConfig runs a test on every tracker and chain, and on each way of cleaning.
@@ -232,3 +233,5 @@ func TestLeaveAborted(t *testing.T) {
 		m.Close()
 	}
 }
+
+func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
