@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// An applied says up to which revision the local tables have come, and wakes those that wait for one.
+// An applied says up to which revision the local tables have come, and wakes those that wait for
+// one.
 type applied struct {
 	mu      sync.Mutex
 	rev     uint64

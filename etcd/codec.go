@@ -20,8 +20,8 @@ type keyCodec[K comparable] struct {
 	ordered bool
 }
 
-// keyCodecFor returns the codec of keys that are strings or integers: strings as they are, integers in
-// eight bytes whose order is theirs.
+// keyCodecFor returns the codec of keys that are strings or integers: strings as they are, integers
+// in eight bytes whose order is theirs.
 func keyCodecFor[K comparable]() (c keyCodec[K], ok bool) {
 	t := reflect.TypeFor[K]()
 	switch t.Kind() {
@@ -69,8 +69,8 @@ func keyCodecFor[K comparable]() (c keyCodec[K], ok bool) {
 }
 
 // checked is a codec that decodes what it has encoded, and compares: two keys with the same bytes
-// would be one record in etcd. Of keys that are equal to zero, as the -0 of floats is, it encodes zero:
-// with other bytes they would be two records.
+// would be one record in etcd. Of keys that are equal to zero, as the -0 of floats is, it encodes
+// zero: with other bytes they would be two records.
 func (c keyCodec[K]) checked() keyCodec[K] {
 	encode := c.encode
 	c.encode = func(k K) ([]byte, error) {
@@ -115,8 +115,8 @@ func jsonCodec[V any]() valueCodec[V] {
 		}}
 }
 
-// replaced reports whether there is an escaped U+FFFD in JSON: package json writes that for what is no
-// UTF-8, and does not escape one that is in a string.
+// replaced reports whether there is an escaped U+FFFD in JSON: package json writes that for what is
+// no UTF-8, and does not escape one that is in a string.
 func replaced(b []byte) bool {
 	const escape = `\ufffd`
 	for i := bytes.IndexByte(b, '\\'); i >= 0 && i < len(b); i++ {

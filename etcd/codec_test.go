@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A string that package json would change is refused, wherever it is; one that it keeps is kept, also if
-// it has U+FFFD in it, or what looks like an escape.
+// A string that package json would change is refused, wherever it is; one that it keeps is kept,
+// also if it has U+FFFD in it, or what looks like an escape.
 func TestJSONKeepsText(t *testing.T) {
 	type inner struct {
 		Text string

@@ -10,9 +10,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/replicate"
 )
 
-// A combiner commits transactions that have read nothing, see [replicate.Work.Blind]: those that come
-// while a request is on its way go together with the next one, as if one came after the other. So
-// many increments of a counter are one put.
+// A combiner commits transactions that have read nothing, see [replicate.Work.Blind]: those that
+// come while a request is on its way go together with the next one, as if one came after the other.
+// So many increments of a counter are one put.
 type combiner struct {
 	mu    sync.Mutex
 	queue []*job
@@ -29,8 +29,9 @@ type job struct {
 	// panicked is what a function of the user has panicked with, or nil.
 	panicked any
 
-	// held says that its functions run, or that a request with it is on its way, or was answered: so
-	// it cannot leave. left says that its owner waits for nothing any more. The combiner's mu guards both.
+	// held says that its functions run, or that a request with it is on its way, or was answered:
+	// so it cannot leave. left says that its owner waits for nothing any more. The combiner's mu
+	// guards both.
 	held, left bool
 }
 
@@ -42,7 +43,8 @@ func (j *job) end(o outcome, err error) {
 // mostJobs is how many transactions go together.
 const mostJobs = 64
 
-// commit commits a transaction, and waits for the outcome. It panics if a function of the user does.
+// commit commits a transaction, and waits for the outcome. It panics if a function of the user
+// does.
 func (c *combiner) commit(ctx context.Context, db *DB, w *replicate.Work) (outcome, error) {
 	j := &job{ctx: ctx, work: w, done: make(chan struct{})}
 	c.mu.Lock()
@@ -217,8 +219,8 @@ func (p *userPanic) Error() string {
 	return fmt.Sprint("etcd: a function given to Merge, or one that encodes, panicked: ", p.value)
 }
 
-// renewed renews works, and makes a request of them, in a goroutine that a function given to Merge, or
-// one that encodes, may end.
+// renewed renews works, and makes a request of them, in a goroutine that a function given to Merge,
+// or one that encodes, may end.
 func renewed(db *DB, works []*replicate.Work) (w *replicate.Work, r *request, err error) {
 	done := make(chan struct{})
 	go func() {

@@ -16,42 +16,44 @@ import (
 // Config configures [Open]. Every field that is zero means the default, but for Schema, Prefix and
 // the endpoints of Client, which must be given.
 type Config struct {
-	// Client says where etcd is, and by which certificates and user: see [clientv3.Config]. Where it
-	// does not say otherwise the connection is probed every 10 seconds; one that is broken is tried
-	// again after 2 seconds at the latest; and the client logs nothing: what it would log are errors
-	// that it returns, or tries again.
+	// Client says where etcd is, and by which certificates and user: see [clientv3.Config]. Where
+	// it does not say otherwise the connection is probed every 10 seconds; one that is broken is
+	// tried again after 2 seconds at the latest; and the client logs nothing: what it would log are
+	// errors that it returns, or tries again.
 	Client clientv3.Config
 
-	// Prefix is what the names of all keys in etcd begin with. It ends with a slash. Nobody else may
-	// write there.
+	// Prefix is what the names of all keys in etcd begin with. It ends with a slash. Nobody else
+	// may write there.
 	Prefix string
 
 	// Schema has the tables. It can be opened by one DB.
 	Schema *Schema
 
-	// Replica is what [DB.SaveReplica] of a program with the same tables has written, for an Open that
-	// does not load everything, but follows what was committed since. It is read to its end; the program
-	// closes it. If it is damaged, of another cluster or history, or of other types, or if its revision
-	// is compacted, Logger is told and everything is loaded. Functions that encode get another Codec, or
-	// the program another Version, if they keep more than before. Default: everything is loaded.
+	// Replica is what [DB.SaveReplica] of a program with the same tables has written, for an Open
+	// that does not load everything, but follows what was committed since. It is read to its end;
+	// the program closes it. If it is damaged, of another cluster or history, or of other types, or
+	// if its revision is compacted, Logger is told and everything is loaded. Functions that encode
+	// get another Codec, or the program another Version, if they keep more than before. Default:
+	// everything is loaded.
 	Replica io.Reader
 
 	// Version is your own version of what is in the tables, and Versions are further ones that the
-	// program takes. Open refuses others with a [*SchemaError] that wraps a [*mvcc.VersionError], and a
-	// replica that is open fails with it when a program of another version is opened. The version of
-	// what is kept is that of the program that was opened last.
+	// program takes. Open refuses others with a [*SchemaError] that wraps a [*mvcc.VersionError],
+	// and a replica that is open fails with it when a program of another version is opened. The
+	// version of what is kept is that of the program that was opened last.
 	Version  int
 	Versions []int
 
-	// Rolling says that programs with an older version, or with fewer fields, are still to be opened
-	// beside this one, or after it: what this one has more of is not noted in the cluster. Such a
-	// program loses the fields of a record that it writes.
+	// Rolling says that programs with an older version, or with fewer fields, are still to be
+	// opened beside this one, or after it: what this one has more of is not noted in the cluster.
+	// Such a program loses the fields of a record that it writes.
 	Rolling bool
 
 	// MaxAttempts is how often the function of an Update may run. Default: 100.
 	MaxAttempts int
 
-	// MaxInFlight is how many commits may be on their way at a time; further ones wait. Default: 64.
+	// MaxInFlight is how many commits may be on their way at a time; further ones wait. Default:
+	// 64.
 	MaxInFlight int
 
 	// MaxTxnOps and MaxRequestBytes are what the servers allow, by --max-txn-ops and
@@ -61,10 +63,11 @@ type Config struct {
 
 	// RequestTimeout is how long to wait for the answer to one request, and ResolveTimeout how long
 	// Update tries to find out what has become of one that was not answered, before it returns
-	// [ErrOutcomeUnknown]. A request that the leader had when it died is never answered, so RequestTimeout
-	// is for how long nothing may be committed then: it should be somewhat more than an election takes,
-	// and than commits do when much is going on. If an Update or Sync waits for so long for what was
-	// committed, and the watch brings nothing, it begins anew. Default: 2 seconds, and 15 seconds.
+	// [ErrOutcomeUnknown]. A request that the leader had when it died is never answered, so
+	// RequestTimeout is for how long nothing may be committed then: it should be somewhat more than
+	// an election takes, and than commits do when much is going on. If an Update or Sync waits for
+	// so long for what was committed, and the watch brings nothing, it begins anew. Default: 2
+	// seconds, and 15 seconds.
 	RequestTimeout time.Duration
 	ResolveTimeout time.Duration
 
@@ -77,10 +80,10 @@ type Config struct {
 	// seconds.
 	Lease time.Duration
 
-	// SlotAge is after how long of no use what a process keeps in etcd to find out outcomes is deleted:
-	// a process that stands still for longer in the midst of a commit does not find that out. The process
-	// that deletes for all has to run for as long: what it has seen goes with it. At least
-	// 4 x (RequestTimeout + ResolveTimeout). Default: 24 hours.
+	// SlotAge is after how long of no use what a process keeps in etcd to find out outcomes is
+	// deleted: a process that stands still for longer in the midst of a commit does not find that
+	// out. The process that deletes for all has to run for as long: what it has seen goes with it.
+	// At least 4 x (RequestTimeout + ResolveTimeout). Default: 24 hours.
 	SlotAge time.Duration
 
 	// Now is the clock that says what has expired. Default: [time.Now].
@@ -146,8 +149,8 @@ func (c Config) withDefaults() (Config, error) {
 			*send = min(*send, most) // the client wants that
 		}
 	}
-	// By itself gRPC waits for up to two minutes, so that a process that was cut off for that long is
-	// cut off for as long again.
+	// By itself gRPC waits for up to two minutes, so that a process that was cut off for that long
+	// is cut off for as long again.
 	c.Client.DialOptions = append([]grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 		Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
 			MaxDelay: 2 * time.Second},

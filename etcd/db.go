@@ -53,14 +53,14 @@ type DB struct {
 	heard     atomic.Uint64 // the newest revision that an answer was as of
 }
 
-// Open connects to etcd, loads all records under the prefix, and goes on to follow what is committed
-// there by any process, until [DB.Close], or until the replica fails, see [DB.Err]. It waits for all
-// that, at most until ctx ends.
+// Open connects to etcd, loads all records under the prefix, and goes on to follow what is
+// committed there by any process, until [DB.Close], or until the replica fails, see [DB.Err]. It
+// waits for all that, at most until ctx ends.
 //
 // If it fails it may be called again, with the same schema, unless what it has loaded could not be
 // decoded, or ctx has ended after it had begun with [Config.Replica]. It refuses servers with a
-// [*VersionError], and what is kept there with a [*SchemaError], if the program could not decode it,
-// or would lose some of it. Tables that are new are added.
+// [*VersionError], and what is kept there with a [*SchemaError], if the program could not decode
+// it, or would lose some of it. Tables that are new are added.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if ctx == nil {
 		panic("etcd: Open: ctx is nil, want context.Background() or another one")
@@ -156,9 +156,9 @@ func (db *DB) Close() error {
 	return err
 }
 
-// Err returns why the replica has failed or was closed, nil if it goes on. One that has failed can be
-// read: it stays as it is. Every Update and Sync returns the same error. The program opens another
-// one, with another Schema, or ends.
+// Err returns why the replica has failed or was closed, nil if it goes on. One that has failed can
+// be read: it stays as it is. Every Update and Sync returns the same error. The program opens
+// another one, with another Schema, or ends.
 func (db *DB) Err() error { return db.applied.err() }
 
 // Failed is closed when the replica has failed or was closed.
@@ -172,22 +172,22 @@ func (db *DB) fail(why error) {
 }
 
 // View calls fn with a snapshot of the tables as of one revision: the newest that this process has
-// applied, which may be behind what others have committed. It never waits for the network, and works
-// while etcd does not. It is [mvcc.DB.View] in every respect.
+// applied, which may be behind what others have committed. It never waits for the network, and
+// works while etcd does not. It is [mvcc.DB.View] in every respect.
 func (db *DB) View(fn func(s mvcc.DBSnapshot) error) error { return db.local.View(fn) }
 
 // Snapshot opens a snapshot, which the caller closes, see [mvcc.DB.Snapshot].
 func (db *DB) Snapshot() mvcc.DBSnapshot { return db.local.Snapshot() }
 
-// SnapshotAt opens a snapshot as of a revision that this process still has, see [mvcc.DB.SnapshotAt]
-// and [mvcc.Options.Retain].
+// SnapshotAt opens a snapshot as of a revision that this process still has, see
+// [mvcc.DB.SnapshotAt] and [mvcc.Options.Retain].
 func (db *DB) SnapshotAt(revision uint64) (mvcc.DBSnapshot, error) {
 	return db.local.SnapshotAt(revision)
 }
 
 // Watch watches all tables, see [mvcc.DB.Watch]. The epochs of the commits are revisions. When
-// everything was loaded anew, what has changed comes as one commit. It ends with ctx, and not with the
-// replica: so does [Table.Watch], and Follow. Have ctx end when [DB.Failed] is closed.
+// everything was loaded anew, what has changed comes as one commit. It ends with ctx, and not with
+// the replica: so does [Table.Watch], and Follow. Have ctx end when [DB.Failed] is closed.
 func (db *DB) Watch(
 	ctx context.Context, opts *mvcc.DBWatchOptions,
 ) iter.Seq2[mvcc.DBCommit, error] {

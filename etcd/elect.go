@@ -30,7 +30,8 @@ func (db *DB) elected(task string, work func(ctx context.Context)) {
 	}
 }
 
-// campaign returns the session that the key has a lease of, or nil if another process has been elected.
+// campaign returns the session that the key has a lease of, or nil if another process has been
+// elected.
 func (db *DB) campaign(key string) (*concurrency.Session, error) {
 	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
 	defer cancel()

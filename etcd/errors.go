@@ -14,41 +14,43 @@ import (
 
 var (
 	// ErrOutcomeUnknown is what [DB.Update] returns if etcd could not be asked, for
-	// [Config.ResolveTimeout], whether a transaction was committed: it was, may still be, or never will
-	// be. It is also returned if what was committed since the request was sent is compacted already: then
-	// nothing more will be. No other error of Update leaves that open. While the replica is open it goes on
-	// asking, and once etcd answers nothing more will be committed. A program that is to try again has each
-	// transaction write a record under a key of its own, the same in each try, and do nothing if that
-	// is there already.
+	// [Config.ResolveTimeout], whether a transaction was committed: it was, may still be, or never
+	// will be. It is also returned if what was committed since the request was sent is compacted
+	// already: then nothing more will be. No other error of Update leaves that open. While the
+	// replica is open it goes on asking, and once etcd answers nothing more will be committed. A
+	// program that is to try again has each transaction write a record under a key of its own, the
+	// same in each try, and do nothing if that is there already.
 	ErrOutcomeUnknown = errors.New("etcd: it is not known whether the transaction was committed")
 
-	// ErrHistoryLost says that the cluster no longer has what this replica has seen committed: it was
-	// restored from a backup, say, or is another one. The replica has failed, see [DB.Err].
+	// ErrHistoryLost says that the cluster no longer has what this replica has seen committed: it
+	// was restored from a backup, say, or is another one. The replica has failed, see [DB.Err].
 	ErrHistoryLost = errors.New("etcd: the cluster has lost commits that this replica has seen")
 
-	// ErrForeignWriter says that somebody else than this module has written a record. The replica has
-	// failed, see [DB.Err].
+	// ErrForeignWriter says that somebody else than this module has written a record. The replica
+	// has failed, see [DB.Err].
 	ErrForeignWriter = errors.New("etcd: a record was written by somebody else than this module")
 
 	// ErrClosed is what methods return after [DB.Close].
 	ErrClosed = errors.New("etcd: the database is closed")
 
-	// ErrUnanswered says that no attempt of an Update was answered, but that it could be found out each
-	// time that it had come to nothing: nothing was committed. It comes with why the last one was not.
+	// ErrUnanswered says that no attempt of an Update was answered, but that it could be found out
+	// each time that it had come to nothing: nothing was committed. It comes with why the last one
+	// was not.
 	ErrUnanswered = errors.New("etcd: no request was answered")
 
 	// ErrNoSpace says that the cluster is full, see --quota-backend-bytes: nothing was committed.
 	ErrNoSpace = errors.New("etcd: the cluster is out of space, see --quota-backend-bytes")
 )
 
-// A ConflictError says that a transaction has run [Config.MaxAttempts] times, and that something that
-// it had read was written by others each time: nothing was committed. It wraps [mvcc.ErrConflict].
+// A ConflictError says that a transaction has run [Config.MaxAttempts] times, and that something
+// that it had read was written by others each time: nothing was committed. It wraps
+// [mvcc.ErrConflict].
 type ConflictError struct {
 	Attempts int
 	// Revision is that of the newest commit when the last attempt failed.
 	Revision uint64
-	// Table and Key are what the last attempt has read and was written since, as far as that is known
-	// here: Key is nil if it is not, or was in a range, and Table then is one that was read.
+	// Table and Key are what the last attempt has read and was written since, as far as that is
+	// known here: Key is nil if it is not, or was in a range, and Table then is one that was read.
 	Table string
 	Key   any
 	_     struct{}
@@ -69,12 +71,12 @@ func (e *ConflictError) Error() string {
 // Unwrap returns [mvcc.ErrConflict].
 func (e *ConflictError) Unwrap() error { return mvcc.ErrConflict }
 
-// A TooLargeError says that a transaction is larger than the servers, or the client, allow: nothing was
-// committed. If it is larger than Config says it was not sent; otherwise it comes with what refused it.
+// A TooLargeError says that a transaction is larger than the servers, or the client, allow: nothing
+// was committed. If it is larger than Config says it was not sent; otherwise it comes with what
+// refused it.
 type TooLargeError struct {
-	// Ops is how many records it writes, with one for each table and one for the outcome, or how many things
-	// it compares, if these are more, and Bytes
-	// about how long the request would be.
+	// Ops is how many records it writes, with one for each table and one for the outcome, or how
+	// many things it compares, if these are more, and Bytes about how long the request would be.
 	Ops, Bytes int
 	// MaxOps and MaxBytes are [Config.MaxTxnOps] and [Config.MaxRequestBytes].
 	MaxOps, MaxBytes int
@@ -110,13 +112,14 @@ func (e *VersionError) Error() string {
 		e.Version, e.Want, e.Why)
 }
 
-// A SchemaError says that what is kept under the prefix is not what the program can go on with: it has
-// another encoding, would lose something of the values, or has a version that it does not take.
+// A SchemaError says that what is kept under the prefix is not what the program can go on with: it
+// has another encoding, would lose something of the values, or has a version that it does not take.
 type SchemaError struct {
 	Table string // "" if it is about all of it
 	// Kept is what is there, and Want what the program has.
 	Kept, Want string
-	// Err says more: a [*mvcc.SchemaError], with what would be lost, or a [*mvcc.VersionError]; or nil.
+	// Err says more: a [*mvcc.SchemaError], with what would be lost, or a [*mvcc.VersionError]; or
+	// nil.
 	Err error
 	_   struct{}
 }
@@ -153,10 +156,10 @@ func (e *CodecError) Error() string {
 // Unwrap returns Err.
 func (e *CodecError) Unwrap() error { return e.Err }
 
-// An IndexError says that two processes do not agree on an index: a record has entered or left an index
-// key, and the process that has committed that has not found so. The function of the index is another
-// one there, or does not return the same for the same record. The replica has failed, see [DB.Err]. An
-// index whose function changes gets another name.
+// An IndexError says that two processes do not agree on an index: a record has entered or left an
+// index key, and the process that has committed that has not found so. The function of the index is
+// another one there, or does not return the same for the same record. The replica has failed, see
+// [DB.Err]. An index whose function changes gets another name.
 type IndexError struct {
 	Table, Index string
 	Key          any // of the index
@@ -182,8 +185,8 @@ func definite(err error) bool {
 	return false
 }
 
-// overLimit reports whether an error says that a message was larger than gRPC allows. Which one is not
-// known: the answer to a request that was applied may be.
+// overLimit reports whether an error says that a message was larger than gRPC allows. Which one is
+// not known: the answer to a request that was applied may be.
 func overLimit(err error) bool {
 	s, ok := status.FromError(err)
 	return ok && s.Code() == codes.ResourceExhausted && strings.Contains(s.Message(), "larger than max")

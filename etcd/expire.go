@@ -13,21 +13,23 @@ import (
 )
 
 // Expire makes the records of the table expire, as [mvcc.Map.Expire] does: each is deleted when its
-// time has come, which until returns, for good if that is the zero time. A time that is given with the
-// write is a field of the value.
+// time has come, which until returns, for good if that is the zero time. A time that is given with
+// the write is a field of the value.
 //
-// One process of those that have called Expire for the table is elected, by a lease in etcd, and deletes
-// what is due, in transactions like those of [DB.Update]. So a record that is written anew meanwhile is
-// deleted only if the time of the new value has come as well, and none is deleted twice. What counts
-// is the clock of the process that deletes, [Config.Now], at the time of the transaction; and if two
-// take themselves for elected for a while, that which is ahead. A record can be read until it is
-// deleted, up to a second after its time by that clock, or later if much is due or etcd does not
-// answer. If the elected process dies another one goes on after at most 5/4 of [Config.Lease].
+// One process of those that have called Expire for the table is elected, by a lease in etcd, and
+// deletes what is due, in transactions like those of [DB.Update]. So a record that is written anew
+// meanwhile is deleted only if the time of the new value has come as well, and none is deleted
+// twice. What counts is the clock of the process that deletes, [Config.Now], at the time of the
+// transaction; and if two take themselves for elected for a while, that which is ahead. A record
+// can be read until it is deleted, up to a second after its time by that clock, or later if much is
+// due or etcd does not answer. If the elected process dies another one goes on after at most 5/4 of
+// [Config.Lease].
 //
-// until must return the same for the same record, in all processes: it must not ask for the time. It
-// must be quick, and not use the tables. If it panics in the elected process the program ends with
-// that. The elected process keeps a key and some 50 bytes for each record that expires. Watches are
-// told of a deletion, and not that the record has expired. Expire is called before Open, once.
+// until must return the same for the same record, in all processes: it must not ask for the time.
+// It must be quick, and not use the tables. If it panics in the elected process the program ends
+// with that. The elected process keeps a key and some 50 bytes for each record that expires.
+// Watches are told of a deletion, and not that the record has expired. Expire is called before
+// Open, once.
 func (t *Table[K, V]) Expire(until func(key K, value V) time.Time) {
 	if until == nil {
 		panic("etcd: Expire: until is nil")
@@ -40,16 +42,17 @@ func (t *Table[K, V]) Expire(until func(key K, value V) time.Time) {
 	})
 }
 
-// OnExpire has fn called for each record that [Table.Expire] deletes, in the transaction that deletes
-// it: what fn writes through tx is committed together with the deletion, or not at all. fn finds the
-// record deleted already; if it sets the key again, with a later time, the record stays; with one that
-// has come fn is called for it again soon. It runs in the elected process, and again after a conflict,
-// or in a smaller transaction; what should happen once goes to [mvcc.DBTx.OnCommit].
+// OnExpire has fn called for each record that [Table.Expire] deletes, in the transaction that
+// deletes it: what fn writes through tx is committed together with the deletion, or not at all. fn
+// finds the record deleted already; if it sets the key again, with a later time, the record stays;
+// with one that has come fn is called for it again soon. It runs in the elected process, and again
+// after a conflict, or in a smaller transaction; what should happen once goes to
+// [mvcc.DBTx.OnCommit].
 //
-// A record for which fn returns an error, or panics, or whose transaction cannot be committed, stays:
-// [Config.Logger] is told at level Error, [Stats.ExpireFailures] counts it, and it is tried again
-// after a second, and then after twice as long each time, up to a minute. OnExpire is called before
-// Open, once.
+// A record for which fn returns an error, or panics, or whose transaction cannot be committed,
+// stays: [Config.Logger] is told at level Error, [Stats.ExpireFailures] counts it, and it is tried
+// again after a second, and then after twice as long each time, up to a minute. OnExpire is called
+// before Open, once.
 func (t *Table[K, V]) OnExpire(fn func(tx mvcc.DBTx, key K, value V) error) {
 	if fn == nil {
 		panic("etcd: OnExpire: fn is nil")
@@ -92,8 +95,8 @@ func (t *Table[K, V]) expire(ctx context.Context, db *DB) {
 	}
 }
 
-// sweepAll sweeps what is due, each record once: one that OnExpire sets again with a time that has come
-// would not let it rest.
+// sweepAll sweeps what is due, each record once: one that OnExpire sets again with a time that has
+// come would not let it rest.
 func (d *dues[K, V]) sweepAll(ctx context.Context) {
 	swept := map[K]bool{}
 	var again []due[K]
@@ -117,8 +120,8 @@ func (d *dues[K, V]) sweepAll(ctx context.Context) {
 	d.later(again)
 }
 
-// How often the elected process looks for what is due, how many records go in one transaction, and how many
-// notes there may be beside twice as many as count.
+// How often the elected process looks for what is due, how many records go in one transaction, and
+// how many notes there may be beside twice as many as count.
 const (
 	sweepEvery = 200 * time.Millisecond
 	sweepKeys  = 25
@@ -164,8 +167,8 @@ func (d *dues[K, V]) note(key K, at time.Time) {
 	}
 }
 
-// tidy drops the notes that do not count: there are many where records are deleted, and made again, long
-// before their time.
+// tidy drops the notes that do not count: there are many where records are deleted, and made again,
+// long before their time.
 func (d *dues[K, V]) tidy() {
 	d.list = make([]due[K], 0, len(d.noted)+manyNotes)
 	for key, at := range d.noted {
@@ -228,8 +231,8 @@ func (d *dues[K, V]) later(notes []due[K]) {
 	}
 }
 
-// sweep deletes those of some records whose time has come. If they cannot be deleted together it tries
-// fewer.
+// sweep deletes those of some records whose time has come. If they cannot be deleted together it
+// tries fewer.
 func (d *dues[K, V]) sweep(ctx context.Context, keys []K) {
 	var gone int
 	var notes []due[K]

@@ -10,8 +10,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Notes of records that are deleted, and made again, long before their time do not pile up; and each
-// record that there is keeps the earliest one that it was given.
+// Notes of records that are deleted, and made again, long before their time do not pile up; and
+// each record that there is keeps the earliest one that it was given.
 func TestNotesDoNotPileUp(t *testing.T) {
 	s := NewSchema(nil)
 	sessions := NewTable[string, int](s, "sessions", nil)

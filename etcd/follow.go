@@ -70,8 +70,9 @@ func (db *DB) watchOnce() error {
 	if !db.figures.whole.Load() {
 		opts = append(opts, clientv3.WithFragment())
 	}
-	// A watcher of its own has a stream of its own, which ends here. The client's would go on with the one
-	// that hangs: a watch that was never answered stays in it, and keeps others from being sent.
+	// A watcher of its own has a stream of its own, which ends here. The client's would go on with
+	// the one that hangs: a watch that was never answered stays in it, and keeps others from being
+	// sent.
 	watcher := clientv3.NewWatcher(db.client)
 	defer func() { _ = watcher.Close() }()
 	watch := watcher.Watch(ctx, from, opts...)
@@ -110,9 +111,9 @@ func (db *DB) rewatch() {
 	}
 }
 
-// events applies what a watch has told of: whole revisions, in their order, by what each event says of
-// its revision. (That of the response may be above them.) What is applied already comes again where a
-// member was behind.
+// events applies what a watch has told of: whole revisions, in their order, by what each event says
+// of its revision. (That of the response may be above them.) What is applied already comes again
+// where a member was behind.
 func (db *DB) events(list []*clientv3.Event) error {
 	for len(list) > 0 {
 		rev, n := list[0].Kv.ModRevision, 1

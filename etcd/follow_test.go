@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// offline returns a replica without a cluster, as it is after it has loaded some records at revision
-// 50, with one table.
+// offline returns a replica without a cluster, as it is after it has loaded some records at
+// revision 50, with one table.
 func offline(t *testing.T) (*DB, *Table[string, int]) {
 	s := NewSchema(&mvcc.Options{Retain: 1 << 40})
 	a := NewTable[string, int](s, "a", nil)
@@ -45,8 +45,8 @@ func guardEvent(table string, rev, version int64) *clientv3.Event {
 		ModRevision: rev, Version: version}}
 }
 
-// What is loaded has the revisions of the records as the epochs of its versions, but for what is older
-// than the local clock; and the clock is where the cluster is.
+// What is loaded has the revisions of the records as the epochs of its versions, but for what is
+// older than the local clock; and the clock is where the cluster is.
 func TestReplay(t *testing.T) {
 	db, a := offline(t)
 	require.EqualValues(t, 50, db.Epoch())
@@ -58,8 +58,8 @@ func TestReplay(t *testing.T) {
 	require.EqualValues(t, 9, db.exact.of("p/t/a/old", 9), "another version")
 }
 
-// Events are applied by their own revisions, each revision as one commit; what was applied before is
-// passed over, and so is what is of others.
+// Events are applied by their own revisions, each revision as one commit; what was applied before
+// is passed over, and so is what is of others.
 func TestEvents(t *testing.T) {
 	db, a := offline(t)
 	require.NoError(t, db.events([]*clientv3.Event{
@@ -84,7 +84,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A function of the program that fails on what others have written ends the replica, and nothing else.
+// A function of the program that fails on what others have written ends the replica, and nothing
+// else.
 func TestApplyPanics(t *testing.T) {
 	for name, fail := range map[string]func(){
 		"panics": func() { panic("mine") }, "exits": runtime.Goexit,

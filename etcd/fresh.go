@@ -24,10 +24,10 @@ func (db *DB) Sync(ctx context.Context) (revision uint64, err error) {
 }
 
 // WaitFor waits until this process has applied all that was committed up to a revision: one that
-// [mvcc.DBTx.OnCommit], Sync or Epoch has told of, here or in another process. It returns at once if
-// it has. Otherwise it asks etcd now and then, since nothing need have been committed at the revision
-// itself: [DB.Epoch] may stay below it then. It returns the error of ctx, or that of [DB.Err]; while
-// etcd does not answer, or has not come to the revision, it goes on to wait.
+// [mvcc.DBTx.OnCommit], Sync or Epoch has told of, here or in another process. It returns at once
+// if it has. Otherwise it asks etcd now and then, since nothing need have been committed at the
+// revision itself: [DB.Epoch] may stay below it then. It returns the error of ctx, or that of
+// [DB.Err]; while etcd does not answer, or has not come to the revision, it goes on to wait.
 func (db *DB) WaitFor(ctx context.Context, revision uint64) error {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		some, cancel := context.WithTimeout(ctx, pause)
@@ -66,8 +66,8 @@ func (db *DB) ViewFresh(ctx context.Context, fn func(s mvcc.DBSnapshot) error) e
 	return db.View(fn)
 }
 
-// newest asks for the revision of the newest commit there is, of any process, and for that which the
-// cluster is at, which others may have written.
+// newest asks for the revision of the newest commit there is, of any process, and for that which
+// the cluster is at, which others may have written.
 func (db *DB) newest(ctx context.Context) (rev, at uint64, err error) {
 	resp, err := db.client.Get(ctx, db.keys.allGuards(), newestGuard...) // linearizable
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // A guard is that of a table as of some revision: when it was put, and by which commit, which is a
-// name that no other one has; and how often it was put, which is how many commits have written to the
-// table.
+// name that no other one has; and how often it was put, which is how many commits have written to
+// the table.
 type guard struct {
 	rev     uint64
 	by      string
@@ -114,16 +114,16 @@ func (db *DB) beat(once func()) {
 	}
 }
 
-// beatServers is what a heartbeat asks each server. It has a goroutine of its own: one that does not
-// answer takes the time of nothing else.
+// beatServers is what a heartbeat asks each server. It has a goroutine of its own: one that does
+// not answer takes the time of nothing else.
 func (db *DB) beatServers() {
 	if err := db.checkServers(db.ctx); isVersion(err) || errors.Is(err, ErrHistoryLost) {
 		db.fail(err)
 	}
 }
 
-// beatOnce looks whether the cluster has the history that it had, and whether the watch goes on. What
-// cannot be asked is asked the next time.
+// beatOnce looks whether the cluster has the history that it had, and whether the watch goes on.
+// What cannot be asked is asked the next time.
 func (db *DB) beatOnce() {
 	before := db.applied.now()
 	newest, err := db.askNewest()
@@ -151,7 +151,8 @@ func (db *DB) askNewest() (uint64, error) {
 }
 
 // checkPast compares the guards as of the newest revision that is applied. Its error is an
-// ErrHistoryLost, or says that they could not be compared now: if they are compacted reload compares.
+// ErrHistoryLost, or says that they could not be compared now: if they are compacted reload
+// compares.
 func (db *DB) checkPast() error {
 	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
 	defer cancel()

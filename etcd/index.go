@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,27 +16,27 @@ import (
 	"github.com/mvccmap/mvccmap/internal/replicate"
 )
 
-// Who reads an index key depends on which records have it. So there is a guard for each bucket of index
-// keys, which a commit puts if a record enters or leaves one of them. Why a reader misses nothing,
-// which has read as of revision R, and compares that the guard was not put after R:
+// Who reads an index key depends on which records have it. So there is a guard for each bucket of
+// index keys, which a commit puts if a record enters or leaves one of them. Why a reader misses
+// nothing, which has read as of revision R, and compares that the guard was not put after R:
 //
-//   - I1: each commit after R to the table is one of the class of the reader, or of another one, see
-//     [Schema]: it puts the guard of the table that its class has. The reader compares that no guard of
-//     another class was put after R.
-//   - I2: processes of one class have the same indexes, by the same names, whose keys they make bytes
-//     and buckets of in the same way. A commit that changes which records have an index key has read
-//     the record before, and compares that it is still that. So it knows which index keys the record
-//     enters and leaves, and puts their guards; or so many that it puts none, and then it puts the
-//     guard of class none.
-//   - I3: as of R the process has applied all commits, loaded or followed: what it knows of the index
-//     key is what there was. Guards are not loaded: only those put after R matter.
+//   - I1: each commit after R to the table is one of the class of the reader, or of another one,
+//     see [Schema]: it puts the guard of the table that its class has. The reader compares that no
+//     guard of another class was put after R.
+//   - I2: processes of one class have the same indexes, by the same names, whose keys they make
+//     bytes and buckets of in the same way. A commit that changes which records have an index key
+//     has read the record before, and compares that it is still that. So it knows which index keys
+//     the record enters and leaves, and puts their guards; or so many that it puts none, and then
+//     it puts the guard of class none.
+//   - I3: as of R the process has applied all commits, loaded or followed: what it knows of the
+//     index key is what there was. Guards are not loaded: only those put after R matter.
 //   - I4: that the functions of an index return the same is checked: by the writer, for what the
 //     record is once it has been encoded and decoded; and by each process of the class, which finds
 //     the index keys that change when it applies the commit, and must find their guards there.
 type index struct {
 	name string
-	// shape says what bytes are made of: "" if there is no way to make the same ones in each process.
-	// Such an index has no guards: who reads it compares the guard of the table.
+	// shape says what bytes are made of: "" if there is no way to make the same ones in each
+	// process. Such an index has no guards: who reads it compares the guard of the table.
 	shape string
 }
 
@@ -81,6 +82,8 @@ func stableShape(t reflect.Type) string {
 		return "int"
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
 		return "uint"
+	case reflect.Float32, reflect.Float64:
+		return t.Kind().String()
 	case reflect.Array:
 		if of := stableShape(t.Elem()); of != "" {
 			return fmt.Sprintf("[%d]%s", t.Len(), of)
@@ -113,6 +116,15 @@ func appendStable(b []byte, v reflect.Value) []byte {
 			return append(b, 1)
 		}
 		return append(b, 0)
+	case reflect.Float32, reflect.Float64:
+		f := v.Float()
+		switch {
+		case f == 0:
+			f = 0 // and not -0, which is equal
+		case f != f:
+			f = math.NaN() // one of them is enough
+		}
+		return binary.BigEndian.AppendUint64(b, math.Float64bits(f))
 	case reflect.Array:
 		for i := range v.Len() {
 			b = appendStable(b, v.Index(i))
@@ -132,8 +144,8 @@ func appendStable(b []byte, v reflect.Value) []byte {
 	return binary.BigEndian.AppendUint64(b, v.Uint())
 }
 
-// indexGuards returns the names of the guards of index keys that a transaction has read, or that change
-// by it; ok is false if an index has none.
+// indexGuards returns the names of the guards of index keys that a transaction has read, or that
+// change by it; ok is false if an index has none.
 func (db *DB) indexGuards(t *replicate.Table, written bool) (names []string, ok bool) {
 	indexes := db.schema.tables[t.Name].indexed()
 	for i := range t.Indexes {
@@ -160,8 +172,8 @@ func (db *DB) indexGuards(t *replicate.Table, written bool) (names []string, ok 
 	return slices.Compact(names), true
 }
 
-// unchanged compares that no record has entered or left the index keys that were read of a table, since
-// a revision; ok is false if that cannot be compared.
+// unchanged compares that no record has entered or left the index keys that were read of a table,
+// since a revision; ok is false if that cannot be compared.
 func (db *DB) unchanged(t *replicate.Table, since uint64) (cmps []clientv3.Cmp, ok bool) {
 	names, ok := db.indexGuards(t, false)
 	if !ok || len(names) == 0 {
@@ -179,8 +191,8 @@ func (db *DB) unchanged(t *replicate.Table, since uint64) (cmps []clientv3.Cmp, 
 	return cmps, true
 }
 
-// checkIndexes returns an error if index keys change by a commit of the own class, and it has not put
-// their guards, of which there are events: I4.
+// checkIndexes returns an error if index keys change by a commit of the own class, and it has not
+// put their guards, of which there are events: I4.
 func (db *DB) checkIndexes(tables []replicate.Table, events []*clientv3.Event) error {
 	if len(tables) == 0 {
 		return nil

@@ -9,16 +9,16 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Slots of processes that were killed stay, since nobody may make anything of a request of theirs that
-// still comes. So one process, which is elected, deletes each that has not been put for its age, which
-// is in its name.
+// Slots of processes that were killed stay, since nobody may make anything of a request of theirs
+// that still comes. So one process, which is elected, deletes each that has not been put for its
+// age, which is in its name.
 //
 //   - J1: a request that comes after its slot is deleted finds none, and has no effect: O3.
-//   - J2: the age goes by the clock of the janitor, from when it has first seen the slot like that. Its
-//     owner takes another one when half the age has passed by its own clock, and never one that may be
-//     gone: so clocks may run twice as fast, and need not agree.
-//   - J3: an owner that finds its slot gone, and has not put it for so long, has stood still. It says of a
-//     request that it does not know, and goes on.
+//   - J2: the age goes by the clock of the janitor, from when it has first seen the slot like that.
+//     Its owner takes another one when half the age has passed by its own clock, and never one that
+//     may be gone: so clocks may run twice as fast, and need not agree.
+//   - J3: an owner that finds its slot gone, and has not put it for so long, has stood still. It
+//     says of a request that it does not know, and goes on.
 
 // age is how long a slot of that name stays.
 func slotAge(name string, other time.Duration) time.Duration {

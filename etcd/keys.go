@@ -10,19 +10,22 @@ import (
 // keys are the names of what is kept in etcd, all under one prefix:
 //
 //	t/<table>/<key>           a record
-//	g/<table>/<class>         the guard of a table: put by each commit that writes there, of a process of
-//	                          the class, see index.go
-//	x/<table>/<index>/<hash>  the guard of some index keys: put by each commit by which a record enters or
-//	                          leaves one
+//	g/<table>/<class>         the guard of a table: put by each commit that writes there, of a
+//	                          process of the class, see index.go
+//	x/<table>/<index>/<hash>  the guard of some index keys: put by each commit by which a record
+//	                          enters or leaves one
 //	m                         what is kept, and how
 //	w                         put by who waits until its watch has come to now
 //	a/<process>/<number>      a slot: which attempts of a process to commit have an outcome
-//	c                         put with m if programs that run may have to stop: each commit compares it
-//	d/<table>                 the guard of the deletions of a table: put by each commit that deletes there
+//	c                         put with m if programs that run may have to stop: each commit
+//	                          compares it
+//	d/<table>                 the guard of the deletions of a table: put by each commit that
+//	                          deletes there
 //	e/<task>                  which process was elected to do a task for all, with a lease
 //
-// Guards are never deleted: a comparison "changed after revision R" holds for no key that is gone. The
-// last four stand before the others, outside of what replicas watch: nobody needs to be told of them.
+// Guards are never deleted: a comparison "changed after revision R" holds for no key that is gone.
+// The last four stand before the others, outside of what replicas watch: nobody needs to be told of
+// them.
 type keys struct{ prefix string }
 
 const (

@@ -16,11 +16,11 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A version of a table has the revision of its record as its epoch, so that a commit can compare it.
-// Records that are loaded are committed here one revision after the other for that. There are two
-// exceptions, which exact has: those loaded with a revision that the clock had passed when the tables
-// were empty; and those that have changed when everything is loaded anew, which become visible at
-// once, as one commit.
+// A version of a table has the revision of its record as its epoch, so that a commit can compare
+// it. Records that are loaded are committed here one revision after the other for that. There are
+// two exceptions, which exact has: those loaded with a revision that the clock had passed when the
+// tables were empty; and those that have changed when everything is loaded anew, which become
+// visible at once, as one commit.
 type exact struct {
 	mu  sync.RWMutex
 	rev map[string]exactly // by the names of the records
@@ -182,9 +182,9 @@ func (db *DB) put(at uint64, records []*mvccpb.KeyValue, gone []string) error {
 // errApply says that what was committed could not be applied here.
 var errApply = errors.New("etcd: a commit could not be applied")
 
-// apply commits what fn does at a revision. Its error is a *CodecError, an *IndexError or an errApply,
-// also if a function of the program panics, which decodes, or is that of an index. If one calls
-// runtime.Goexit the replica fails.
+// apply commits what fn does at a revision. Its error is a *CodecError, an *IndexError or an
+// errApply, also if a function of the program panics, which decodes, or is that of an index. If one
+// calls runtime.Goexit the replica fails.
 func (db *DB) apply(rev uint64, fn func(tx mvcc.DBTx) error) (err error) {
 	done := false
 	defer func() {
@@ -227,13 +227,13 @@ func (db *DB) arrive(rev uint64) error {
 	return nil
 }
 
-// reload makes the local tables what is kept now, in one commit, because the revisions in between were
-// compacted. Snapshots that are open stay what they are.
+// reload makes the local tables what is kept now, in one commit, because the revisions in between
+// were compacted. Snapshots that are open stay what they are.
 //
-// What the cluster says must agree with what was applied: a record that has not changed since must be
-// there with the revision that it has here, and one that is gone must have gone after it. Otherwise
-// the cluster has another history. If that is not to be checked, since nobody has seen what is here,
-// whatever is here gives way.
+// What the cluster says must agree with what was applied: a record that has not changed since must
+// be there with the revision that it has here, and one that is gone must have gone after it.
+// Otherwise the cluster has another history. If that is not to be checked, since nobody has seen
+// what is here, whatever is here gives way.
 func (db *DB) reload(ctx context.Context, checked bool) error {
 	l, err := db.load(ctx)
 	if err != nil {

@@ -21,11 +21,11 @@ type meta struct {
 
 // A metaTable says what is kept of a table.
 type metaTable struct {
-	// Codecs are how records may be encoded: those that were written once are as they were written, until
-	// Rewrite has written them anew.
+	// Codecs are how records may be encoded: those that were written once are as they were written,
+	// until Rewrite has written them anew.
 	Codecs []string `json:"codecs"`
-	// Only is the one that may be written while Rewrite runs, else "", and By names that: one with the same
-	// encoding joins it.
+	// Only is the one that may be written while Rewrite runs, else "", and By names that: one with
+	// the same encoding joins it.
 	Only string `json:"only,omitempty"`
 	By   string `json:"by,omitempty"`
 	// Types are those of the records, of the program that has most in them.
@@ -45,8 +45,8 @@ func parseMeta(kv *mvccpb.KeyValue) (m meta, err error) {
 	return m, &SchemaError{Kept: "format " + string(kv.Value), Want: fmt.Sprint("format ", format)}
 }
 
-// agree makes sure that what is kept is what the schema says, adds what is new, and makes the revision be
-// above the local clock, which has counted the indexes.
+// agree makes sure that what is kept is what the schema says, adds what is new, and makes the
+// revision be above the local clock, which has counted the indexes.
 func (db *DB) agree(ctx context.Context) error {
 	agreed, err := db.changeMeta(ctx, func(m *meta, now uint64) (bool, bool, error) {
 		if err := db.accepts(*m); err != nil {
@@ -59,9 +59,9 @@ func (db *DB) agree(ctx context.Context) error {
 	return err
 }
 
-// changeMeta changes what is kept, and returns the revision at which that was put. The function is called
-// with what is there as of a revision, until nothing is to be changed; cease says that programs which do
-// not accept the change must not commit after it.
+// changeMeta changes what is kept, and returns the revision at which that was put. The function is
+// called with what is there as of a revision, until nothing is to be changed; cease says that
+// programs which do not accept the change must not commit after it.
 func (db *DB) changeMeta(
 	ctx context.Context, edit func(m *meta, now uint64) (change, cease bool, err error),
 ) (int64, error) {
@@ -97,8 +97,8 @@ func (db *DB) changeMeta(
 	}
 }
 
-// accepts returns a *SchemaError if the program cannot go on with what is kept: it cannot decode it, or
-// would lose something of it.
+// accepts returns a *SchemaError if the program cannot go on with what is kept: it cannot decode
+// it, or would lose something of it.
 func (db *DB) accepts(m meta) error {
 	if err := db.acceptsVersion(m); err != nil {
 		return err
@@ -189,8 +189,8 @@ func (db *DB) metaNow(ctx context.Context) error {
 	return db.metaChanged(resp.Kvs[0])
 }
 
-// metaChanged looks at what another program has said that is kept. The error says that this one must not
-// write any more.
+// metaChanged looks at what another program has said that is kept. The error says that this one
+// must not write any more.
 func (db *DB) metaChanged(kv *mvccpb.KeyValue) error {
 	m, err := parseMeta(kv)
 	if err != nil {

@@ -24,8 +24,8 @@ type outcome struct {
 	unanswered error
 }
 
-// commit sends a request with a slot, and finds out what has become of it, even after ctx has ended.
-// The error is definite, and nothing was committed; or [ErrOutcomeUnknown]. The slot is nil
+// commit sends a request with a slot, and finds out what has become of it, even after ctx has
+// ended. The error is definite, and nothing was committed; or [ErrOutcomeUnknown]. The slot is nil
 // afterwards if it must not be used again.
 func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error) {
 	s := *at
@@ -106,8 +106,8 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 	return o, nil
 }
 
-// read returns what a slot, as it was read, says about the present commit. It is not known if the slot
-// is as it was before that. The error is an ErrHistoryLost.
+// read returns what a slot, as it was read, says about the present commit. It is not known if the
+// slot is as it was before that. The error is an ErrHistoryLost.
 func (s *slot) read(resp *etcdserverpb.RangeResponse) (o outcome, known bool, err error) {
 	if len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision < s.last {
 		return outcome{}, false, fmt.Errorf("%w: %s, which was put at revision %d, is %v", ErrHistoryLost,
@@ -124,9 +124,9 @@ func (s *slot) read(resp *etcdserverpb.RangeResponse) (o outcome, known bool, er
 	return outcome{}, true, nil
 }
 
-// resolve finds out what has become of a request that was not answered; or answered that there is no
-// space, if full is set: then it has been applied, or will not be. Once it has been applied, or never
-// will be, and the slot does not say that it was, told does, see O4.
+// resolve finds out what has become of a request that was not answered; or answered that there is
+// no space, if full is set: then it has been applied, or will not be. Once it has been applied, or
+// never will be, and the slot does not say that it was, told does, see O4.
 func (db *DB) resolve(
 	at **slot, full bool, told func(ctx context.Context) (outcome, error),
 ) (outcome, error) {
@@ -206,8 +206,8 @@ func (db *DB) unknown() (outcome, error) {
 	return outcome{}, ErrOutcomeUnknown
 }
 
-// told looks whether a request was applied, above a revision, as a commit of a name. It is not applied
-// later. The error is an ErrHistoryLost, an ErrCompacted, or it may be tried again.
+// told looks whether a request was applied, above a revision, as a commit of a name. It is not
+// applied later. The error is an ErrHistoryLost, an ErrCompacted, or it may be tried again.
 func (db *DB) told(ctx context.Context, r *request, name string, above uint64) (outcome, error) {
 	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), db.cfg.RequestTimeout)
 	defer cancel()
@@ -256,8 +256,8 @@ func putBy(name string, history clientv3.WatchChan, newest uint64) (outcome, err
 	return outcome{}, errors.New("etcd: the watch of a guard has ended")
 }
 
-// untouched returns an ErrCompacted, unless the record that is compared is as it was: then the request was
-// not applied.
+// untouched returns an ErrCompacted, unless the record that is compared is as it was: then the
+// request was not applied.
 func (db *DB) untouched(ctx context.Context, r *request) error {
 	if r.record == "" {
 		return rpctypes.ErrCompacted
@@ -269,7 +269,8 @@ func (db *DB) untouched(ctx context.Context, r *request) error {
 	return err
 }
 
-// abandon deletes a slot, as soon as etcd can be asked: what was sent with it has no effect after that.
+// abandon deletes a slot, as soon as etcd can be asked: what was sent with it has no effect after
+// that.
 func (db *DB) abandon(name string) {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)

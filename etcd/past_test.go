@@ -9,9 +9,9 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A replica that was opened at revision 50 does not know what there was at 25: record k, of revision
-// 30, may have been there with another value, and others may have been deleted since. So it reads as of
-// no such revision, and a follower begins anew.
+// A replica that was opened at revision 50 does not know what there was at 25: record k, of
+// revision 30, may have been there with another value, and others may have been deleted since. So
+// it reads as of no such revision, and a follower begins anew.
 func TestBeforeOpen(t *testing.T) {
 	kept, _ := offline(t)
 	schema := NewSchema(nil)

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// A watch may hang: its member stands still, or cannot reach the others, and does not say so. Nothing
-// but time tells that from one that is about to come. So it begins anew where it has not moved for a
-// while, though it is known that something was committed above what it has brought: at once the first
-// time, and each further time only after twice as long, since a member may need long to send a large
-// backlog, and beginning anew has it begin again. What moves it makes that the first time again.
+// A watch may hang: its member stands still, or cannot reach the others, and does not say so.
+// Nothing but time tells that from one that is about to come. So it begins anew where it has not
+// moved for a while, though it is known that something was committed above what it has brought: at
+// once the first time, and each further time only after twice as long, since a member may need long
+// to send a large backlog, and beginning anew has it begin again. What moves it makes that the
+// first time again.
 type patience struct {
 	mu    sync.Mutex
 	at    uint64        // the revision that was applied when the watch began anew last
@@ -48,8 +49,8 @@ func (db *DB) standsStill(applied, newest uint64) {
 	db.rewatch()
 }
 
-// come waits until all up to a revision is applied at which something was committed under the prefix.
-// If nothing at all comes for as long as a request may take, the watch begins anew.
+// come waits until all up to a revision is applied at which something was committed under the
+// prefix. If nothing at all comes for as long as a request may take, the watch begins anew.
 func (db *DB) come(ctx context.Context, rev uint64) error {
 	for {
 		before := db.applied.now()

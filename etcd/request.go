@@ -15,11 +15,12 @@ type request struct {
 	guards []string // that it puts
 	bytes  int
 
-	// guard is that of a table, one of guards, and known when it was put last, as far as is known here.
+	// guard is that of a table, one of guards, and known when it was put last, as far as is known
+	// here.
 	guard string
 	known uint64
-	// once says that it can be applied only once, whoever sends it: it puts something that it compares to
-	// be as it was. It is that record, if it is one, which was put at a revision.
+	// once says that it can be applied only once, whoever sends it: it puts something that it
+	// compares to be as it was. It is that record, if it is one, which was put at a revision.
 	once   bool
 	record string
 	was    int64
@@ -37,13 +38,13 @@ type tableRequest struct {
 // perOp is about how many bytes an operation or comparison takes, beside its key and value.
 const perOp = 32
 
-// request makes a request of what a transaction has done. What it has read of a table is compared key
-// by key: each record must have the revision that was seen, or be absent. A range must have no record
-// that was put since, and nothing may have been deleted from its table. An index key must have no record
-// that has entered or left it since, see index. Where it has read a range of an index or everything, or
-// a range of many records or of keys whose bytes have another order, or where the comparisons would be
-// too many, the guards of the table are compared instead: nobody may have written to it since. The error
-// is a *CodecError or a *TooLargeError.
+// request makes a request of what a transaction has done. What it has read of a table is compared
+// key by key: each record must have the revision that was seen, or be absent. A range must have no
+// record that was put since, and nothing may have been deleted from its table. An index key must
+// have no record that has entered or left it since, see index. Where it has read a range of an
+// index or everything, or a range of many records or of keys whose bytes have another order, or
+// where the comparisons would be too many, the guards of the table are compared instead: nobody may
+// have written to it since. The error is a *CodecError or a *TooLargeError.
 func (db *DB) request(w *replicate.Work) (*request, error) {
 	r := &request{}
 	tables := make([]tableRequest, len(w.Tables))
@@ -117,12 +118,12 @@ func largest(tables []tableRequest, of func(t *tableRequest) int) (at int) {
 
 // compared fills in what is compared of a table.
 func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) error {
-	into.whole, into.there = true, map[string]int64{}
-	into.cmps = []clientv3.Cmp{db.unwritten(t.Name, since)}
 	if t.All {
+		into.whole, into.cmps = true, []clientv3.Cmp{db.unwritten(t.Name, since)}
 		return nil
 	}
 	cmps := make([]clientv3.Cmp, 0, len(t.Epochs))
+	into.there = make(map[string]int64, len(t.Epochs))
 	at := db.keys.table(t.Name)
 	if err := db.schema.tables[t.Name].reads(t.Reads, func(n int, key []byte) {
 		name, rev := at+string(key), t.Epochs[n]
@@ -136,8 +137,10 @@ func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) err
 	}
 	ranges, ok := db.ranges(t, since)
 	indexes, known := db.unchanged(t, since)
-	if ok && known {
-		into.whole, into.cmps = false, slices.Concat(cmps, ranges, indexes)
+	if into.whole = !ok || !known; into.whole {
+		into.cmps = []clientv3.Cmp{db.unwritten(t.Name, since)}
+	} else {
+		into.cmps = slices.Concat(cmps, ranges, indexes)
 	}
 	return nil
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A request compares each record that was read, and the guard of a table instead where these would be
-// too many, of the table that has most of them first. What is larger than the servers allow is refused.
+// A request compares each record that was read, and the guard of a table instead where these would
+// be too many, of the table that has most of them first. What is larger than the servers allow is
+// refused.
 func TestRequest(t *testing.T) {
 	db, a := offline(t)
 	for _, run := range []struct{ reads, cmps, writes, ops int }{

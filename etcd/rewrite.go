@@ -14,12 +14,12 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// RewriteOptions configures [DB.Rewrite]. A nil *RewriteOptions, and every field that is zero, means the
-// default.
+// RewriteOptions configures [DB.Rewrite]. A nil *RewriteOptions, and every field that is zero,
+// means the default.
 type RewriteOptions struct {
-	// Progress is called before the first and after each transaction, in the goroutine that has called
-	// Rewrite, with how many records it has looked at, and how many of these it has written. While it does
-	// not return nothing is written: so it may make Rewrite slower.
+	// Progress is called before the first and after each transaction, in the goroutine that has
+	// called Rewrite, with how many records it has looked at, and how many of these it has written.
+	// While it does not return nothing is written: so it may make Rewrite slower.
 	Progress func(looked, written int)
 
 	_ struct{}
@@ -31,20 +31,21 @@ const (
 	rewriteBytes   = 256 << 10
 )
 
-// Rewrite writes all records of a table anew that are not as [TableOptions.Encode] makes them now, while
-// programs go on to read and write. Afterwards the cluster has no record in an encoding of before, and
-// notes none: a program may be opened whose [TableOptions.Codecs] has none of them.
+// Rewrite writes all records of a table anew that are not as [TableOptions.Encode] makes them now,
+// while programs go on to read and write. Afterwards the cluster has no record in an encoding of
+// before, and notes none: a program may be opened whose [TableOptions.Codecs] has none of them.
 //
-// No program must write an older encoding any more, by its [TableOptions.Codec]. One that runs nonetheless
-// commits nothing from then on: it fails with a [*SchemaError] as soon as it hears of it. If one is opened
-// while Rewrite runs that returns a *SchemaError.
+// No program must write an older encoding any more, by its [TableOptions.Codec]. One that runs
+// nonetheless commits nothing from then on: it fails with a [*SchemaError] as soon as it hears of
+// it. If one is opened while Rewrite runs that returns a *SchemaError.
 //
-// It reads the records from etcd, some at a time, and writes those that are to be written in transactions
-// like those of [DB.Update], of up to 25 records: what others write meanwhile stays, and watches are told
-// of records whose values are what they were. It waits for all that, until ctx ends. Then, and after any
-// error, and if the process was killed, it may be called again, here or in another process: it passes over
-// what was written already. Two may run at the same time. An error is that of ctx or of etcd, or what Update
-// returns for a single record, say a [*CodecError] for one that Encode refuses.
+// It reads the records from etcd, some at a time, and writes those that are to be written in
+// transactions like those of [DB.Update], of up to 25 records: what others write meanwhile stays,
+// and watches are told of records whose values are what they were. It waits for all that, until ctx
+// ends. Then, and after any error, and if the process was killed, it may be called again, here or
+// in another process: it passes over what was written already. Two may run at the same time. An
+// error is that of ctx or of etcd, or what Update returns for a single record, say a [*CodecError]
+// for one that Encode refuses.
 func (db *DB) Rewrite(ctx context.Context, table string, opts *RewriteOptions) error {
 	t := db.schema.tables[table]
 	if t == nil {

@@ -12,25 +12,26 @@ import (
 )
 
 // Whether a request was applied is not known if no answer comes; and it may be applied later than
-// anybody would wait. So each commit compares that a key of its process, a slot, that no other commit
-// uses meanwhile, is as it was. If there is no answer another request puts the slot, under the same
-// condition: then the commit was applied before, or never will be.
+// anybody would wait. So each commit compares that a key of its process, a slot, that no other
+// commit uses meanwhile, is as it was. If there is no answer another request puts the slot, under
+// the same condition: then the commit was applied before, or never will be.
 //
-//   - O1: a slot is put only under the condition that it was put last at the revision that its owner
-//     knows. So what was sent for one state of it has no effect after that.
+//   - O1: a slot is put only under the condition that it was put last at the revision that its
+//     owner knows. So what was sent for one state of it has no effect after that.
 //   - O2: its owner sends nothing else before it knows the outcome.
-//   - O3: a slot is deleted when its process closes, or has given up asking, or has not put it for very
-//     long, see janitor.go, and never made anew: a request that comes later finds nothing, which is no
-//     state that it compares with. An owner that finds its slot gone before that, or older than it was,
-//     knows that the cluster has lost commits.
-//   - O4: a commit may put its slot as well: then the slot says which of the two was applied, and a commit
-//     that somebody on the way sends once more has no effect. One that puts a record, or the guard of a
-//     table, that it compares to be as it was can be applied only once anyway, and saves that. Each puts
-//     a guard with a name that no other one has: so the history of that guard, from before it was sent up
-//     to after its slot was put, says whether it was applied. Where that was compacted nobody knows; so a
-//     process that has met that has each of its commits put its slot from then on.
-//   - O5: each commit compares that a guard is not older than the replica has seen it: after the cluster
-//     went back it has no effect.
+//   - O3: a slot is deleted when its process closes, or has given up asking, or has not put it for
+//     very long, see janitor.go, and never made anew: a request that comes later finds nothing,
+//     which is no state that it compares with. An owner that finds its slot gone before that, or
+//     older than it was, knows that the cluster has lost commits.
+//   - O4: a commit may put its slot as well: then the slot says which of the two was applied, and a
+//     commit that somebody on the way sends once more has no effect. One that puts a record, or the
+//     guard of a table, that it compares to be as it was can be applied only once anyway, and saves
+//     that. Each puts a guard with a name that no other one has: so the history of that guard, from
+//     before it was sent up to after its slot was put, says whether it was applied. Where that was
+//     compacted nobody knows; so a process that has met that has each of its commits put its slot
+//     from then on.
+//   - O5: each commit compares that a guard is not older than the replica has seen it: after the
+//     cluster went back it has no effect.
 type slot struct {
 	name string
 	last int64     // the revision at which it was put last

@@ -16,18 +16,18 @@ type figures struct {
 
 	behind  atomic.Uint64                      // that the last heartbeat has found
 	rewatch atomic.Pointer[context.CancelFunc] // ends the watch
-	// whole says that the next watch asks for its answers in one piece. A server that cuts them into
-	// pieces looks at all that a piece has already for each event that it adds: with events of 100
-	// bytes that takes it a minute for a thousand large commits, and no piece is of use without the
-	// rest. In one piece they may be larger than the client takes, or the server's memory. So a watch
-	// that stands still begins anew in the other way.
+	// whole says that the next watch asks for its answers in one piece. A server that cuts them
+	// into pieces looks at all that a piece has already for each event that it adds: with events of
+	// 100 bytes that takes it a minute for a thousand large commits, and no piece is of use without
+	// the rest. In one piece they may be larger than the client takes, or the server's memory. So a
+	// watch that stands still begins anew in the other way.
 	whole atomic.Bool
 }
 
 // Stats are figures of a replica.
 type Stats struct {
-	// Revision is the newest one that is applied, and Newest the newest commit that is known of: what
-	// is between them has still to come.
+	// Revision is the newest one that is applied, and Newest the newest commit that is known of:
+	// what is between them has still to come.
 	Revision, Newest uint64
 	// Commits counts the Updates of this process that were committed, and Batches the requests of
 	// those that have read nothing, which go together.
@@ -36,8 +36,8 @@ type Stats struct {
 	Conflicts uint64
 	// InFlight is how many requests to commit are under way.
 	InFlight int
-	// Unclear counts requests to commit that were not answered, and Unknown those of which that stayed
-	// so, see [ErrOutcomeUnknown].
+	// Unclear counts requests to commit that were not answered, and Unknown those of which that
+	// stayed so, see [ErrOutcomeUnknown].
 	Unclear, Unknown uint64
 	// Resyncs counts how often everything was loaded anew, and Restarts how often the watch stood
 	// still.
@@ -63,8 +63,9 @@ func (db *DB) Stats() Stats {
 		Warm: int(f.warm.Load()), Expired: f.expired.Load(), ExpireFailures: f.unexpired.Load()}
 }
 
-// Values returns the figures of [DB.Stats] for monitoring. Give this method to Config.Values of package
-// profiling, to [prom.WithValues], or to Values of module otel. The metrics begin with mvccmap_etcd_.
+// Values returns the figures of [DB.Stats] for monitoring. Give this method to Config.Values of
+// package profiling, to [prom.WithValues], or to Values of module otel. The metrics begin with
+// mvccmap_etcd_.
 func (db *DB) Values() []prom.Value { return db.Stats().values() }
 
 func (s Stats) values() []prom.Value {

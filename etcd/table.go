@@ -27,12 +27,13 @@ type Schema struct {
 	tables map[string]table
 }
 
-// NewSchema returns a schema without tables. opts may be nil; they are those of the local tables, of
-// which Capacity, the Reclaim fields, Retain, Logger, PinWarnAge, TracePins, Observe and Around have a
-// meaning, the last two for [DB.Update]. Transactions are serializable. It panics if Strict is set, which
-// is for databases that commit by themselves; if MaxTxAge is, since what comes from etcd is applied in
-// transactions as well, and must not be given up because it takes long (PinWarnAge and TracePins tell
-// of readers that do); and if ManualReclaim is, since a replica has no Reclaim to call.
+// NewSchema returns a schema without tables. opts may be nil; they are those of the local tables,
+// of which Capacity, the Reclaim fields, Retain, Logger, PinWarnAge, TracePins, Observe and Around
+// have a meaning, the last two for [DB.Update]. Transactions are serializable. It panics if Strict
+// is set, which is for databases that commit by themselves; if MaxTxAge is, since what comes from
+// etcd is applied in transactions as well, and must not be given up because it takes long
+// (PinWarnAge and TracePins tell of readers that do); and if ManualReclaim is, since a replica has
+// no Reclaim to call.
 func NewSchema(opts *mvcc.Options) *Schema {
 	s := &Schema{tables: map[string]table{}}
 	if opts != nil {
@@ -84,25 +85,26 @@ func (s *Schema) declare(call string, f func()) {
 type TableOptions[K comparable, V any] struct {
 	// EncodeKey and DecodeKey make bytes of a key, and back; both are given or none. Different keys
 	// must have different bytes, and equal keys equal bytes, in every process and version of the
-	// program. A float key that is -0 is encoded as 0, which it is equal to; in a struct with floats
-	// EncodeKey has to see to that. Default: for types that are strings or integers; others have none.
+	// program. A float key that is -0 is encoded as 0, which it is equal to; in a struct with
+	// floats EncodeKey has to see to that. Default: for types that are strings or integers; others
+	// have none.
 	EncodeKey func(key K) ([]byte, error)
 	DecodeKey func(b []byte) (K, error)
 	// Encode and Decode make bytes of a value, and back; both are given or none. What Encode leaves
-	// out is not there in the other processes, nor in this one once it has committed. Default: JSON. It
-	// refuses a value with a string that is no UTF-8, of which package json would make another one, with
-	// a [*CodecError]: keep a []byte there.
+	// out is not there in the other processes, nor in this one once it has committed. Default:
+	// JSON. It refuses a value with a string that is no UTF-8, of which package json would make
+	// another one, with a [*CodecError]: keep a []byte there.
 	Encode func(value V) ([]byte, error)
 	Decode func(b []byte) (V, error)
-	// Codec names the functions that are given, and must be given with them. In Codecs are the names of
-	// others whose records they decode as well: "json" is that of tables without. Open refuses to go on
-	// with what may have been written by one that is not among these, until [DB.Rewrite] has written all
-	// of it anew.
+	// Codec names the functions that are given, and must be given with them. In Codecs are the
+	// names of others whose records they decode as well: "json" is that of tables without. Open
+	// refuses to go on with what may have been written by one that is not among these, until
+	// [DB.Rewrite] has written all of it anew.
 	Codec  string
 	Codecs []string
 	// AnyShape has Open go on though values in the cluster have fields that V has not, or of other
-	// types. A record that this program writes loses the former; one with the latter may not be decoded,
-	// which ends the replica.
+	// types. A record that this program writes loses the former; one with the latter may not be
+	// decoded, which ends the replica.
 	AnyShape bool
 	// Capacity presizes the local index, see [mvcc.TableOptions].
 	Capacity int
@@ -123,8 +125,8 @@ type Table[K comparable, V any] struct {
 
 	indexes map[string]index
 	inClass string // see class
-	// kept are functions that return the name of an index whose keys for a record change when its value
-	// does; "" if they do not.
+	// kept are functions that return the name of an index whose keys for a record change when its
+	// value does; "" if they do not.
 	kept []func(key K, before, after V) (index string)
 
 	until    func(key K, value V) time.Time           // of Expire, or nil
@@ -186,18 +188,18 @@ func newTable[K comparable, V any](
 	return t
 }
 
-// NewIndex declares an index of a table, see [mvcc.NewIndex]. Each process makes it for itself. It is
-// read with [Table.In] or [Table.At]. A transaction that reads an index key, or gives it to a record
-// where the index is unique, conflicts with those that give it to a record, or take it away, and with
-// about one in 65,536 of those that do so with another one. That holds for keys of strings, integers,
-// bools, and arrays and structs of these, and among processes whose tables have the same indexes. In
-// other cases, and where it reads a range of the index, or very many index keys, it conflicts with all
-// that write to the table meanwhile. A commit that changes more index keys than fit into a request
-// conflicts with all that read any index key of the table.
+// NewIndex declares an index of a table, see [mvcc.NewIndex]. Each process makes it for itself. It
+// is read with [Table.In] or [Table.At]. A transaction that reads an index key, or gives it to a
+// record where the index is unique, conflicts with those that give it to a record, or take it away,
+// and with about one in 65,536 of those that do so with another one. That holds for keys of
+// strings, integers, floats, bools, and arrays and structs of these, and among processes whose
+// tables have the same indexes. In other cases, and where it reads a range of the index, or very
+// many index keys, it conflicts with all that write to the table meanwhile. A commit that changes
+// more index keys than fit into a request conflicts with all that read any index key of the table.
 //
-// keys must return the same in all processes, for the value as it is once it was encoded and decoded:
-// an Update that finds otherwise returns a [*CodecError], and a replica that does fails with an
-// [*IndexError]. An index with another function has another name. Drop must not be called.
+// keys must return the same in all processes, for the value as it is once it was encoded and
+// decoded: an Update that finds otherwise returns a [*CodecError], and a replica that does fails
+// with an [*IndexError]. An index with another function has another name. Drop must not be called.
 func NewIndex[I, K comparable, V any](
 	t *Table[K, V], name string, keys func(key K, value V) []I, opts *mvcc.IndexOptions,
 ) (ix *mvcc.Index[I, K, V], err error) {
@@ -269,7 +271,8 @@ func (t *Table[K, V]) Changes(c mvcc.DBCommit) []mvcc.Change[K, V] { return t.m.
 
 // A table is a [Table] without its types.
 type table interface {
-	// indexed returns the indexes, by their names, and class the class of the process for the table.
+	// indexed returns the indexes, by their names, and class the class of the process for the
+	// table.
 	indexed() map[string]index
 	class() string
 	// expires reports whether records do, and expire deletes those that are due, until ctx ends.
@@ -283,13 +286,13 @@ type table interface {
 	anyShape() bool
 	// reads calls visit with the encoded keys of a []mvcc.Change.
 	reads(changes any, visit func(i int, key []byte)) error
-	// span returns from where to where the encoded keys of a range are, the latter not included, and
-	// whether that is known: an empty high means that there is no end.
+	// span returns from where to where the encoded keys of a range are, the latter not included,
+	// and whether that is known: an empty high means that there is no end.
 	span(r replicate.Range) (low, high []byte, ok bool)
 	// writes calls visit with the records of a []mvcc.Change; value is nil where one is deleted.
 	writes(changes any, visit func(key, value []byte, deleted bool)) error
-	// readAll reads all records that there are in a snapshot, each for itself, and encoded calls visit
-	// with them as reads has them.
+	// readAll reads all records that there are in a snapshot, each for itself, and encoded calls
+	// visit with them as reads has them.
 	readAll(tx mvcc.DBTx, s mvcc.DBSnapshot)
 	encoded(changes any, visit func(i int, key, value []byte)) error
 	// changed returns the first of some keys that were read, as reads has them, whose version has
@@ -297,8 +300,8 @@ type table interface {
 	changed(r replicate.DB, changes any, epochs []uint64) (key any)
 	// apply writes a record that etcd has.
 	apply(tx mvcc.DBTx, key, value []byte, deleted bool) error
-	// stale reports whether a record is not as it would be written now, and again writes some that there
-	// are, by their encoded keys, see Rewrite.
+	// stale reports whether a record is not as it would be written now, and again writes some that
+	// there are, by their encoded keys, see Rewrite.
 	stale(key, value []byte) (bool, error)
 	again(tx mvcc.DBTx, keys [][]byte) (int, error)
 	// versions returns the epochs of the versions of all records, by their encoded keys.

@@ -11,33 +11,35 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Update calls fn with a transaction over the tables, which reads what this process has applied, and
-// commits in etcd what it writes, if nothing that it has read was written meanwhile by any process;
-// otherwise it waits until this process has applied that, and calls fn again, up to
-// [Config.MaxAttempts] times. So transactions that write are strictly serializable over all processes,
-// however far behind the process is. One that writes nothing promises what [DB.View] does, and asks
-// nobody; and so does one whose function returns an error, which Update returns unchanged, or that a
-// unique index does not allow: call [DB.Sync] before, if it matters that it has read what is there now.
+// Update calls fn with a transaction over the tables, which reads what this process has applied,
+// and commits in etcd what it writes, if nothing that it has read was written meanwhile by any
+// process; otherwise it waits until this process has applied that, and calls fn again, up to
+// [Config.MaxAttempts] times. So transactions that write are strictly serializable over all
+// processes, however far behind the process is. One that writes nothing promises what [DB.View]
+// does, and asks nobody; and so does one whose function returns an error, which Update returns
+// unchanged, or that a unique index does not allow: call [DB.Sync] before, if it matters that it
+// has read what is there now.
 //
-// When Update returns nil, this process has applied the commit: what is read afterwards includes it;
-// unless ctx ended, or the replica failed, after the commit. What was given to OnCommit is called
-// with the revision. fn uses tables through [Table.In], and must not commit or roll back. Merge is not
-// a read: if that was all that fn did but blind writes, it runs once, and such transactions of a
-// process go to etcd together.
+// When Update returns nil, this process has applied the commit: what is read afterwards includes
+// it; unless ctx ended, or the replica failed, after the commit. What was given to OnCommit is
+// called with the revision. fn uses tables through [Table.In], and must not commit or roll back.
+// Merge is not a read: if that was all that fn did but blind writes, it runs once, and such
+// transactions of a process go to etcd together.
 //
 // Every other error but [ErrOutcomeUnknown] says that nothing was committed, now or later: a
 // [*ConflictError]; a [*TooLargeError] or [*CodecError]; a [*mvcc.UniqueError]; that of ctx, its
-// cause; [ErrNoSpace], [ErrUnanswered], and what etcd says to requests that are not allowed; and that
-// of [DB.Err]. After ctx has ended Update goes on for up
-// to [Config.ResolveTimeout] if it has to find out what has become of a request.
+// cause; [ErrNoSpace], [ErrUnanswered], and what etcd says to requests that are not allowed; and
+// that of [DB.Err]. After ctx has ended Update goes on for up to [Config.ResolveTimeout] if it has
+// to find out what has become of a request.
 func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 	return db.UpdateNamed(ctx, "", fn)
 }
 
-// UpdateNamed is [DB.Update] with a name, which [mvcc.Options.Observe] and [mvcc.Options.Around] are told
-// of, if [NewSchema] was given them. Observe is told of each attempt: of one that others were in the
-// way of with a [*ConflictError], as far as that is known, and of one that was not answered with an
-// [ErrUnanswered]. A transaction that has read nothing is one attempt, however often it is sent.
+// UpdateNamed is [DB.Update] with a name, which [mvcc.Options.Observe] and [mvcc.Options.Around]
+// are told of, if [NewSchema] was given them. Observe is told of each attempt: of one that others
+// were in the way of with a [*ConflictError], as far as that is known, and of one that was not
+// answered with an [ErrUnanswered]. A transaction that has read nothing is one attempt, however
+// often it is sent.
 func (db *DB) UpdateNamed(ctx context.Context, name string, fn func(tx mvcc.DBTx) error) error {
 	if ctx == nil {
 		panic("etcd: Update: ctx is nil, want context.Background() or another one")
@@ -172,8 +174,8 @@ func (db *DB) goOn(ctx context.Context) error {
 	return nil
 }
 
-// pause waits before the next attempt: until what was in the way is applied, since a transaction that
-// reads the same again conflicts again; and, after several conflicts, for a random time.
+// pause waits before the next attempt: until what was in the way is applied, since a transaction
+// that reads the same again conflicts again; and, after several conflicts, for a random time.
 func (db *DB) pause(ctx context.Context, attempt int, o outcome) error {
 	if o.conflict {
 		db.figures.conflicts.Add(1)
@@ -207,8 +209,8 @@ func (db *DB) commitOne(ctx context.Context, w *replicate.Work) (outcome, error)
 	return db.commit(ctx, &s, r)
 }
 
-// committed calls what is to be called after a commit. If a function panics, or calls runtime.Goexit,
-// those after it are called before that goes on; what panics among them is lost.
+// committed calls what is to be called after a commit. If a function panics, or calls
+// runtime.Goexit, those after it are called before that goes on; what panics among them is lost.
 func committed(after []func(uint64), rev uint64) {
 	called := 0
 	defer func() {

@@ -20,16 +20,18 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// What SaveReplica writes is [savedMagic], a gob stream of a savedHeader and of its records, and the
-// SHA-256 of all that. A replica that begins with it has what it had at its revision:
+// What SaveReplica writes is [savedMagic], a gob stream of a savedHeader and of its records, and
+// the SHA-256 of all that. A replica that begins with it has what it had at its revision:
 //
-//   - W1: it is of the same cluster, prefix and history: the guards of all tables as of the revision are
-//     those that the cluster had then, see history. If they cannot be compared it is not used.
-//   - W2: the program has the same tables, which encode the same types in the same way: so nothing that
-//     this one keeps was left out when it was written.
+//   - W1: it is of the same cluster, prefix and history: the guards of all tables as of the
+//     revision are those that the cluster had then, see history. If they cannot be compared it is
+//     not used.
+//   - W2: the program has the same tables, which encode the same types in the same way: so nothing
+//     that this one keeps was left out when it was written.
 //   - W3: each record comes with the revision that it was put at, as from etcd.
-//   - W4: it need not go through what has happened since, of which something may end every replica that
-//     was open then, and none that is opened now: if something cannot be applied everything is loaded.
+//   - W4: it need not go through what has happened since, of which something may end every replica
+//     that was open then, and none that is opened now: if something cannot be applied everything is
+//     loaded.
 type savedHeader struct {
 	Cluster  uint64
 	Prefix   string
@@ -59,11 +61,11 @@ type savedRecord struct {
 
 const savedMagic = "mvccmap etcd replica 1\n"
 
-// SaveReplica writes all records as of the revision that it returns, with what [Config.Replica] needs to
-// begin with them. It waits for a moment at which nothing is being applied, at most until ctx ends;
-// meanwhile and afterwards all goes on. All records are in memory twice while it writes, to which w
-// should be quick. The error is that of ctx, of w, or a [*CodecError]. The program writes to a new file,
-// and renames that.
+// SaveReplica writes all records as of the revision that it returns, with what [Config.Replica]
+// needs to begin with them. It waits for a moment at which nothing is being applied, at most until
+// ctx ends; meanwhile and afterwards all goes on. All records are in memory twice while it writes,
+// to which w should be quick. The error is that of ctx, of w, or a [*CodecError]. The program
+// writes to a new file, and renames that.
 func (db *DB) SaveReplica(ctx context.Context, w io.Writer) (revision uint64, err error) {
 	l, err := db.collect(ctx)
 	if err != nil {
@@ -163,7 +165,8 @@ func (x *exact) clone() map[string]exactly {
 	return maps.Clone(x.rev)
 }
 
-// warm returns what Config.Replica has, nil if it is not there or will not do, which the logger is told.
+// warm returns what Config.Replica has, nil if it is not there or will not do, which the logger is
+// told.
 func (db *DB) warm(ctx context.Context) *loaded {
 	if db.cfg.Replica == nil {
 		return nil
@@ -257,8 +260,8 @@ func (db *DB) sameHistory(ctx context.Context, l *loaded) error {
 	return nil
 }
 
-// catchUp waits until the replica has all that there was when it was called, also what somebody else has
-// written: it puts a key, and waits until the watch has told of it.
+// catchUp waits until the replica has all that there was when it was called, also what somebody
+// else has written: it puts a key, and waits until the watch has told of it.
 func (db *DB) catchUp(ctx context.Context) error {
 	var rev uint64
 	for pause := minPause; rev == 0; pause = min(2*pause, maxPause) {

@@ -97,7 +97,7 @@ func TestConflictWaits(t *testing.T) {
 	q := open(t, c, prefix, nil)
 	var streams hangingStreams
 	p := open(t, c, prefix, func(cfg *etcd.Config) {
-		cfg.Heartbeat, cfg.RequestTimeout, cfg.MaxAttempts = time.Hour, 300*time.Millisecond, 2
+		cfg.Heartbeat, cfg.RequestTimeout, cfg.MaxAttempts = time.Hour, time.Second, 2
 		streams.watch(cfg)
 	})
 	require.NoError(t, p.WaitFor(within(t), q.set(t, q.a, "x", 1)))

@@ -15,8 +15,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A meter counts the requests to commit of a process, and the events that its watch gets, by what their
-// keys are, which the letters after the prefix say.
+// A meter counts the requests to commit of a process, and the events that its watch gets, by what
+// their keys are, which the letters after the prefix say.
 type meter struct {
 	prefix         string
 	mu             sync.Mutex
@@ -79,8 +79,8 @@ func (m *meter) since() (cmps, puts, events map[string]int) {
 	return cmps, puts, events
 }
 
-// What a commit sends, and what each process is told of it: a slot is put only where the commit could be
-// applied twice, and nobody is told of it, nor of the guard of deletions.
+// What a commit sends, and what each process is told of it: a slot is put only where the commit
+// could be applied twice, and nobody is told of it, nor of the guard of deletions.
 func TestCostOfCommit(t *testing.T) {
 	t.Parallel()
 	m := &meter{prefix: newPrefix()}

@@ -25,6 +25,7 @@ type shop struct {
 	names   *mvcc.Index[string, int, item]
 	shelves *mvcc.Index[shelf, int, item]
 	prices  *mvcc.Index[float64, int, item]
+	boxed   *mvcc.Index[any, int, item]
 }
 
 type item struct {
@@ -43,6 +44,7 @@ func byShelf(_ int, v item) []shelf { return []shelf{{"room", v.Shelf}} }
 func byPrice(_ int, v item) []float64 {
 	return []float64{v.Price}
 }
+func byBoxed(_ int, v item) []any { return []any{v.Price} }
 
 func openShop(t testing.TB, c *Cluster, prefix string, indexed bool) *shop {
 	t.Helper()
@@ -55,6 +57,8 @@ func openShop(t testing.TB, c *Cluster, prefix string, indexed bool) *shop {
 		one.shelves, err = etcd.NewIndex(one.items, "shelves", byShelf, nil)
 		require.NoError(t, err)
 		one.prices, err = etcd.NewIndex(one.items, "prices", byPrice, nil)
+		require.NoError(t, err)
+		one.boxed, err = etcd.NewIndex(one.items, "boxed", byBoxed, nil)
 		require.NoError(t, err)
 	}
 	one.process = open(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
@@ -94,6 +98,7 @@ func TestIndexKeys(t *testing.T) {
 		}
 	}
 	price := func(s *shop, tx mvcc.DBTx) { s.prices.First(s.items.In(tx), 7) }
+	boxed := func(s *shop, tx mvcc.DBTx) { s.boxed.First(s.items.In(tx), 7.0) }
 	set := func(key int, v item) func(t *testing.T, s *shop) {
 		return func(t *testing.T, s *shop) { s.put(t, key, v) }
 	}
@@ -120,7 +125,9 @@ func TestIndexKeys(t *testing.T) {
 		"many are entered":           {third, fill, false, 2},
 		"many records, unique":       {insert, fill, false, 2},
 		"range":                      {names, set(9, item{"new", 4, 0}), false, 2},
-		"keys that are floats":       {price, set(9, item{"new", 4, 5}), false, 2},
+		"a float, another key":       {price, set(9, item{"new", 4, 5}), false, 1},
+		"a float, it is entered":     {price, set(9, item{"new", 4, 7}), false, 2},
+		"keys that are interfaces":   {boxed, set(9, item{"new", 4, 5}), false, 2},
 		"old program, another key":   {third, set(9, item{"new", 4, 0}), true, 2},
 		"old program, it is entered": {third, set(9, item{"new", 3, 0}), true, 2},
 		"old program, it is left":    {second, remove(2), true, 2},

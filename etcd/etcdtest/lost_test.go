@@ -15,8 +15,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A cluster goes back by one commit, which p has seen and q has not, and q goes on with as many: so the
-// watch of p finds just what it waits for. It notices by itself, without a heartbeat.
+// A cluster goes back by one commit, which p has seen and q has not, and q goes on with as many: so
+// the watch of p finds just what it waits for. It notices by itself, without a heartbeat.
 func TestHistoryLostInStep(t *testing.T) {
 	t.Parallel()
 	c, prefix := start(t, 1, 0), newPrefix()
@@ -52,8 +52,8 @@ func TestHistoryLostInStep(t *testing.T) {
 	require.NoError(t, q.Err())
 }
 
-// A cluster goes back, and a process commits before its watch, or a heartbeat, could notice: nothing is
-// committed.
+// A cluster goes back, and a process commits before its watch, or a heartbeat, could notice:
+// nothing is committed.
 func TestHistoryLostAtCommit(t *testing.T) {
 	t.Parallel()
 	c, prefix := start(t, 1, 0), newPrefix()

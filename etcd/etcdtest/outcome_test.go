@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/etcd"
 )
 
-// What became of a request that was not answered is found though others have written to the table since;
-// and if what they have written is compacted, unless it was applied: then once only.
+// What became of a request that was not answered is found though others have written to the table
+// since; and if what they have written is compacted, unless it was applied: then once only.
 func TestOutcomesBesideOthers(t *testing.T) {
 	t.Parallel()
 	for name, run := range map[string]struct{ applied, compacted bool }{

@@ -13,8 +13,8 @@ import (
 	"github.com/mvccmap/mvccmap/etcd"
 )
 
-// aheadStream has answers of a watch that say, in their headers, that the cluster has got far above the
-// events that they have, as they do where the rest comes with the next answer.
+// aheadStream has answers of a watch that say, in their headers, that the cluster has got far above
+// the events that they have, as they do where the rest comes with the next answer.
 type aheadStream struct{ grpc.ClientStream }
 
 func (s *aheadStream) RecvMsg(msg any) error {

@@ -60,8 +60,8 @@ func ofOne(t *testing.T, c *Cluster, prefix string) (all, one int) {
 	return len(got.Kvs), one
 }
 
-// What was written before is written anew, beside programs that write the same records, of which nothing
-// is lost; and then a program may be opened that decodes nothing else.
+// What was written before is written anew, beside programs that write the same records, of which
+// nothing is lost; and then a program may be opened that decodes nothing else.
 func TestRewrite(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
@@ -142,8 +142,8 @@ func rewrite(where string) error {
 	}})
 }
 
-// The program that rewrites is killed. What it has done stays, and so do the notes; another one does the
-// rest.
+// The program that rewrites is killed. What it has done stays, and so do the notes; another one
+// does the rest.
 func TestRewriteKilled(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
@@ -206,8 +206,8 @@ func (s *deafStream) RecvMsg(msg any) error {
 	return err
 }
 
-// A program that writes an older codec, and has not heard that all was written anew, commits nothing: it
-// fails once it hears of it.
+// A program that writes an older codec, and has not heard that all was written anew, commits
+// nothing: it fails once it hears of it.
 func TestRewriteBesideOlder(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
@@ -241,8 +241,8 @@ func TestRewriteBesideOlder(t *testing.T) {
 	require.Equal(t, "keys: int, values: one", schema.Want)
 }
 
-// A program that writes an older codec is opened while all is written anew, behind what was looked at:
-// Rewrite says so, and the codec stays in the notes, also if another Rewrite has begun by then.
+// A program that writes an older codec is opened while all is written anew, behind what was looked
+// at: Rewrite says so, and the codec stays in the notes, also if another Rewrite has begun by then.
 func TestRewriteOpenedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, again := range map[string]bool{"alone": false, "and another Rewrite": true} {

@@ -19,8 +19,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Values of three versions of a program: the second has a field more, in the third one that has another
-// type.
+// Values of three versions of a program: the second has a field more, in the third one that has
+// another type.
 type (
 	userOne   struct{ Name string }
 	userTwo   struct{ Name, Mail string }
@@ -49,8 +49,8 @@ func openUsers[V any](
 	return p, users, err
 }
 
-// A program that would lose a field, or has another type for it, is refused, with both sides; but not
-// as long as the one that has more says that others are to be opened beside it.
+// A program that would lose a field, or has another type for it, is refused, with both sides; but
+// not as long as the one that has more says that others are to be opened beside it.
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
@@ -89,8 +89,8 @@ func TestShapes(t *testing.T) {
 	require.ErrorContains(t, err, "was string, and is int")
 }
 
-// A program of a version that another one does not take is not opened beside it unnoticed: that one, or
-// this one, says so; and each goes back if it takes the other's version.
+// A program of a version that another one does not take is not opened beside it unnoticed: that
+// one, or this one, says so; and each goes back if it takes the other's version.
 func TestProgramVersions(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
@@ -162,8 +162,8 @@ func TestProgramVersionsAtOnce(t *testing.T) {
 	require.Equal(t, []int{2, 1}, []int{v.Saved, v.Version})
 }
 
-// A table gets another encoding, of another type, while programs run: each step is a program that all
-// processes have before the next one is opened, and the way back is the same.
+// A table gets another encoding, of another type, while programs run: each step is a program that
+// all processes have before the next one is opened, and the way back is the same.
 //
 //  1. What is there: userOne, by a codec "one".
 //  2. userTwo, still encoded as "one", which decodes "two" as well.

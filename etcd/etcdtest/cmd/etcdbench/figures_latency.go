@@ -109,8 +109,15 @@ func (f *figures) reads() error {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	plain := mvcc.NewOrderedTable[string, uint64](db, "table", nil)
-	for i := range records {
-		plain.Store(name(i), 1)
+	if err := fill(records, func(low, high int) error { // by transactions as well, which lay them out alike
+		return db.Update(f.ctx, nil, func(tx mvcc.DBTx) error {
+			for i := low; i < high; i++ {
+				plain.In(tx).Set(name(i), 1)
+			}
+			return nil
+		})
+	}); err != nil {
+		return err
 	}
 	if err := put(r, records, name, 1); err != nil {
 		return err
