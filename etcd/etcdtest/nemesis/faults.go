@@ -263,7 +263,7 @@ func (r *round) delayRequests() error {
 		return r.wait(r.between(time.Second, 5*time.Second))
 	}
 	r.net.Late(c, i)
-	return r.wait(r.between(2500*time.Millisecond, 5*time.Second))
+	return r.wait(r.between(2300*time.Millisecond, 4*time.Second))
 }
 
 func (r *round) killClient() error {
