@@ -98,6 +98,8 @@ func TestHelpOfEachCommand(t *testing.T) {
 		stdout, _ := succeed(t, append(strings.Fields(args), "--help")...)
 		require.Contains(t, stdout, "\nExamples:\n", args)
 		require.Contains(t, stdout, "\nExit codes: 0 ", args)
+		require.NotContains(t, stdout, "%%")
+		require.NotContains(t, stdout, "${")
 		for line := range strings.Lines(stdout) {
 			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 80, line)
 		}
