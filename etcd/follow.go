@@ -162,11 +162,17 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 					return err
 				}
 			}
+			if err := db.history.met(rev, nil); err != nil {
+				return err
+			}
 			return db.arrive(rev) // nothing else is put with it
 		}
 	}
 	if len(guarded) == 0 {
 		return nil // somebody waits
+	}
+	if err := db.history.met(rev, guarded); err != nil {
+		return err
 	}
 	err := db.apply(rev, func(tx mvcc.DBTx) error {
 		for _, e := range events {

@@ -32,8 +32,45 @@ type history struct {
 	mu      sync.Mutex
 	guards  map[string]guard // of all tables and classes, as of the newest revision that is applied
 	checked map[string]bool  // endpoints whose version will do
-	beaten  uint64           // the newest revision that was applied when the last beat came; the beat's own
+	// expected are commits of this process, by their revisions, that etcd has told of and that are yet
+	// to be applied: the guard that each has put, and its name. Up to upTo nothing is expected any more.
+	expected map[uint64]expectation
+	upTo     uint64
+	beaten   uint64 // the newest revision that was applied when the last beat came; the beat's own
 
+}
+
+type expectation struct{ of, by string }
+
+// expect notes a commit of this process: it has put the guard of, with a name.
+func (h *history) expect(rev uint64, of, by string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.expected == nil {
+		h.expected = map[uint64]expectation{}
+	}
+	if rev > h.upTo {
+		h.expected[rev] = expectation{of, by}
+	}
+}
+
+// met returns an error if a commit that is expected is not there, now that a revision has come, which
+// has put some guards: then the cluster has another one in its place.
+func (h *history) met(rev uint64, guards map[string]guard) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.upTo = rev
+	for at, e := range h.expected {
+		switch {
+		case at > rev:
+		case at < rev || guards[e.of].by != e.by:
+			return fmt.Errorf("%w: this process has committed %q at revision %d, which is not there",
+				ErrHistoryLost, e.by, at)
+		default:
+			delete(h.expected, at)
+		}
+	}
+	return nil
 }
 
 func (h *history) verified(endpoint string) {
@@ -48,7 +85,8 @@ func (h *history) verified(endpoint string) {
 func (h *history) loaded(l *loaded) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.guards = maps.Clone(l.guards)
+	h.guards, h.upTo = maps.Clone(l.guards), l.rev
+	maps.DeleteFunc(h.expected, func(at uint64, _ expectation) bool { return at <= l.rev })
 }
 
 // follows returns why a guard is not the one that comes next: then commits are missing in between,
@@ -87,6 +125,15 @@ func (h *history) agrees(l *loaded, here uint64) error {
 	if l.rev < here {
 		return fmt.Errorf("%w: it is at revision %d, and this replica at %d", ErrHistoryLost, l.rev, here)
 	}
+	h.mu.Lock()
+	for at, e := range h.expected {
+		if at <= l.rev && l.guards[e.of].rev < at {
+			h.mu.Unlock()
+			return fmt.Errorf("%w: this process has committed at revision %d, and table %q was written last "+
+				"at %d", ErrHistoryLost, at, tableOf(e.of), l.guards[e.of].rev)
+		}
+	}
+	h.mu.Unlock()
 	for of, known := range h.now() {
 		now := l.guards[of]
 		if now.version < known.version || now.rev < known.rev || now.rev == known.rev && now.by != known.by ||

@@ -58,7 +58,10 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 		if puts {
 			s.at(resp.Header.Revision)
 		}
-		return outcome{committed: true, rev: uint64(resp.Header.Revision)}, nil
+		rev := uint64(resp.Header.Revision)
+		of, _ := db.keys.guarded(r.guard)
+		db.history.expect(rev, of, name)
+		return outcome{committed: true, rev: rev}, nil
 	case err == nil:
 		o, known, err := s.read(resp.Responses[0].GetResponseRange())
 		if err != nil && s.idle(db) { // J3, and it was not committed

@@ -123,3 +123,49 @@ func TestHistoryLostBumped(t *testing.T) {
 	require.Equal(t, 1, v)
 	require.Greater(t, q.set(t, q.a, "x", 2), lost+500_000)
 }
+
+// A cluster goes back by a commit that a process knows of by its answer only, and goes on with others:
+// the process notices, once the watch comes to where it was.
+func TestHistoryLostUnseen(t *testing.T) {
+	t.Parallel()
+	c, prefix := start(t, 1, 0), newPrefix()
+	var d deaf
+	p := open(t, c, prefix, func(cfg *etcd.Config) {
+		cfg.Heartbeat = time.Hour
+		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(d.stream))
+	})
+	p.set(t, p.a, "x", 1)
+	d.Lock()
+	require.NoError(t, c.Kill(0))
+	backup := t.TempDir()
+	require.NoError(t, os.CopyFS(backup, os.DirFS(c.Dir(0))))
+	require.NoError(t, c.Run(0))
+	ctx, cancel := context.WithCancel(within(t))
+	sent := make(chan struct{})
+	p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
+		err := send(ctx)
+		close(sent)
+		return err
+	})
+	done := make(chan error, 1)
+	go func() { done <- p.Update(ctx, adders["read and written"](p)) }()
+	<-sent
+	require.Never(t, func() bool { return len(done) > 0 }, 500*time.Millisecond, 50*time.Millisecond)
+	cancel() // it was committed, and has not come
+	require.NoError(t, <-done)
+	require.NoError(t, c.Kill(0))
+	require.NoError(t, os.RemoveAll(c.Dir(0)))
+	require.NoError(t, os.CopyFS(c.Dir(0), os.DirFS(backup)))
+	require.NoError(t, c.Run(0))
+	q := open(t, c, prefix, nil)
+	for range 5 {
+		q.set(t, q.a, "y", 1)
+	}
+	d.Unlock()
+	select {
+	case <-p.Failed():
+	case <-time.After(patience / 2):
+		require.Fail(t, "it was not noticed")
+	}
+	require.ErrorIs(t, p.Err(), etcd.ErrHistoryLost)
+}
