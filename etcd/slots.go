@@ -26,6 +26,9 @@ import (
 //     long, see janitor.go, and never made anew: a request that comes later finds nothing, which is no
 //     state that it compares with. An owner that finds its slot gone before that, or older than it was,
 //     knows that the cluster has lost commits.
+//   - O4: of the idle ones that is taken which has been idle for longest, and with a new one the past of
+//     the cluster is compared: so after the cluster went back hardly any is as its owner knows it, by which
+//     a commit could pass that was compared with revisions of another history.
 type slot struct {
 	name string
 	last int64     // the revision at which it was put last
@@ -70,9 +73,9 @@ func (s *slots) take(ctx context.Context) (*slot, error) {
 	}
 	s.db.figures.inFlight.Add(1)
 	s.mu.Lock()
-	for n := len(s.idle); n > 0; n = len(s.idle) {
-		one := s.idle[n-1]
-		if s.idle = s.idle[:n-1]; one.idle(s.db) {
+	for len(s.idle) > 0 {
+		one := s.idle[0] // O4
+		if s.idle = s.idle[1:]; one.idle(s.db) {
 			continue // J2
 		}
 		s.mu.Unlock()
@@ -82,11 +85,39 @@ func (s *slots) take(ctx context.Context) (*slot, error) {
 	one := &slot{name: fmt.Sprint(s.db.keys.slots(), s.db.self, "/", s.made, "/", s.db.cfg.SlotAge),
 		sent: time.Now()}
 	s.mu.Unlock()
-	if err := s.make(ctx, one); err != nil {
+	err := s.make(ctx, one)
+	if err == nil {
+		err = s.db.samePast(ctx)
+	}
+	if err != nil {
 		s.give(nil)
 		return nil, err
 	}
 	return one, nil
+}
+
+// samePast waits until what is applied here was compared with what the cluster says, if it still has that:
+// O4.
+func (db *DB) samePast(ctx context.Context) error {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		err := db.checkPast()
+		if errors.Is(err, ErrHistoryLost) {
+			db.fail(err)
+		}
+		switch {
+		case isRPC(err, rpctypes.ErrCompacted): // maybe by others, and nothing is written here
+			return nil
+		case err == nil || errors.Is(err, ErrHistoryLost) || definite(err):
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ended(ctx), err)
+		case <-db.applied.endedAt:
+			return db.applied.err()
+		}
+	}
 }
 
 // give takes a slot back. It is nil if it must not be used again.
