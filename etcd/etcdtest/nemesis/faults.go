@@ -383,12 +383,11 @@ func (r *round) restore() error {
 			return err
 		}
 	}
-	// While all members are down all that clients have to do waits: so all their slots are used afterwards,
-	// and none is as it was, by which a commit of before would pass.
 	if err := r.cluster.Copy(members); err != nil {
 		return err
 	}
-	if err := r.commitsOfEach(20, "after the members were copied"); err != nil {
+	// So many that the cluster does not get as far again before all have noticed, see O5 in etcd/slots.go.
+	if err := r.commitsOfEach(100, "after the members were copied"); err != nil {
 		return err
 	}
 	lost := r.lost.Load() + clients
