@@ -32,8 +32,9 @@ type history struct {
 	mu      sync.Mutex
 	guards  map[string]guard // of all tables and classes, as of the newest revision that is applied
 	checked map[string]bool  // endpoints whose version will do
-	// expected are commits of this process, by their revisions, that etcd has told of and that are yet
-	// to be applied: the guard that each has put, and its name. Up to upTo nothing is expected any more.
+	// expected are commits of this process, by their revisions, that etcd has told of and that are
+	// yet to be applied: the guard that each has put, and its name. Up to upTo nothing is expected
+	// any more.
 	expected map[uint64]expectation
 	upTo     uint64
 	beaten   uint64 // the newest revision that was applied when the last beat came; the beat's own
@@ -54,8 +55,8 @@ func (h *history) expect(rev uint64, of, by string) {
 	}
 }
 
-// met returns an error if a commit that is expected is not there, now that a revision has come, which
-// has put some guards: then the cluster has another one in its place.
+// met returns an error if a commit that is expected is not there, now that a revision has come,
+// which has put some guards: then the cluster has another one in its place.
 func (h *history) met(rev uint64, guards map[string]guard) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
