@@ -34,7 +34,6 @@ EMULATED ?= arm64 s390x
 
 ARGS        ?=
 TESTFLAGS   ?=
-TESTS       ?= ./...
 # The tree, under the race detector, takes as long as half of the rest: it is a slice of NIGHTLY.
 RACED       ?= $(filter-out ./internal/tree,$(CORE)) ./journal ./internal/favour ./internal/oracle
 AROUND      ?= ./internal/history ./internal/machine ./internal/results ./internal/soak ./mvcctest \
@@ -72,7 +71,7 @@ build: ## compile everything; programs go to bin/
 
 .PHONY: test
 test: ## run the tests
-	go test -count=1 $(TESTFLAGS) $(TESTS)
+	go test -count=1 $(TESTFLAGS) ./...
 
 # Without inlining, which the detector has little of, compiling takes half as long.
 RACE := -race '-gcflags=github.com/mvccmap/mvccmap/...=-l -dwarf=false' -tags mvcccheck
@@ -164,7 +163,6 @@ MODES   := schedules procs:PROCS=1 procs:PROCS=4 procs:PROCS=16 nolinkname test-
 	$(addprefix test-releases:GO_RELEASES=,$(GO_RELEASES))
 NIGHTLY := $(addsuffix :PART=mvcc,$(MODES)) lint-all journey-race race-around \
 	$(addprefix race:RACED=,./profiling/... ./bench/... ./internal/cli/... ./internal/tree) \
-	$(addprefix test:TESTS=,./mvcc/... ./journal ./profiling/... ./internal/... ./bench/...) \
 	$(addsuffix :PART=rest,$(MODES))
 
 .PHONY: nightly
