@@ -10,8 +10,12 @@ MAKEFLAGS   += --no-builtin-rules --no-print-directory
 # The packages a user of the library compiles.
 CORE := ./mvcc/... ./epoch/... ./gc/... \
 	./internal/chain ./internal/hasher ./internal/index ./internal/tree
-# What is tested as another program, or on other machines: that, and programs over it.
-TESTED := $(CORE) ./internal/oracle
+# What is tested as another program, or on other machines: that, and programs over it. PART of it.
+TESTED-all  := $(CORE) ./internal/oracle
+TESTED-mvcc := ./mvcc/...
+TESTED-rest := $(filter-out $(TESTED-mvcc),$(TESTED-all))
+PART        ?= all
+TESTED      := $(TESTED-$(PART))
 # Those that have files with build tags: mvcccheck compiles yield points and checks of
 # invariants in, nolinkname is the fallback of package epoch.
 TAGGED := $(CORE) ./internal/hooks/... ./internal/invariant ./internal/pin ./internal/soak \
@@ -69,9 +73,12 @@ build: ## compile everything; programs go to bin/
 test: ## run the tests
 	go test -count=1 $(TESTFLAGS) ./...
 
+# Without inlining, which the detector has little of, compiling takes half as long.
+RACE := -race '-gcflags=github.com/mvccmap/mvccmap/...=-l -dwarf=false' -tags mvcccheck
+
 .PHONY: race
 race: ## test the engine (RACED) under the race detector, with yield points, shortened (SHORT=)
-	go test -race -count=1 -timeout 30m $(SHORT) $(TESTFLAGS) -tags mvcccheck $(RACED)
+	go test $(RACE) -count=1 -timeout 30m $(SHORT) $(TESTFLAGS) $(RACED)
 
 .PHONY: race-around
 race-around: ## the same for what runs and measures the engine (AROUND)
@@ -79,7 +86,7 @@ race-around: ## the same for what runs and measures the engine (AROUND)
 
 .PHONY: journey-race
 journey-race: ## the same for the laboratory of the journey
-	go -C bench/journey test -race -count=1 $(SHORT) $(TESTFLAGS) -tags mvcccheck .
+	go -C bench/journey test $(RACE) -count=1 $(SHORT) $(TESTFLAGS) .
 
 .PHONY: schedules
 schedules: ## test the core with yield points and checks of its invariants, in full
@@ -111,7 +118,7 @@ test-releases: ## test the core with the Go releases of GO_RELEASES
 .PHONY: nested
 nested: ## vet and test the modules within this one
 	scripts/nested.sh go vet ./...
-	SKIP=browsertest scripts/nested.sh go test -count=1 $(TESTFLAGS) ./...
+	SKIP=browsertest scripts/nested.sh go test -count=1 -vet=off $(TESTFLAGS) ./...
 
 .PHONY: browser
 browser: ## run the tests that drive a real browser (chromium), shortened (SHORT=)
@@ -150,11 +157,13 @@ check: ## before each commit, in a minute: build, the core's tests, lint of what
 	@packages=$$(scripts/changed.sh); if [ -n "$$packages" ]; then \
 		echo lint: $$packages; go vet $$packages && go run $(STATICCHECK) $$packages; fi
 
-# What is too long for every change. .ci/run runs another one of them for each commit.
-NIGHTLY := schedules procs,PROCS=1 race,RACED=./profiling/... procs,PROCS=4 nolinkname \
-	race,RACED=./bench/... procs,PROCS=16 lint-all race,RACED=./internal/cli/... race-around \
-	journey-race test-386 race,RACED=./internal/tree \
-	$(foreach release,$(GO_RELEASES),test-releases,GO_RELEASES=$(release))
+# What is too long for every change, in slices: a target, and what it is to do, behind colons.
+# .ci/run runs another slice for each commit.
+MODES   := schedules procs:PROCS=1 procs:PROCS=4 procs:PROCS=16 nolinkname test-386 \
+	$(addprefix test-releases:GO_RELEASES=,$(GO_RELEASES))
+NIGHTLY := $(addsuffix :PART=mvcc,$(MODES)) lint-all journey-race race-around \
+	$(addprefix race:RACED=,./profiling/... ./bench/... ./internal/cli/... ./internal/tree) \
+	$(addsuffix :PART=rest,$(MODES))
 
 .PHONY: nightly
 nightly: ## all slices of .ci/run, the whole browser tests, all mutants, arm64, s390x, models, fuzz, soak
@@ -166,7 +175,8 @@ slices:
 
 .PHONY: slice
 slice: ## the slice of nightly that SLICE, a number, stands for
-	@slices=($(NIGHTLY)); one=$${slices[$(SLICE) % $${#slices[@]}]}; echo "make $${one/,/ }"; $(MAKE) $${one/,/ }
+	@slices=($(NIGHTLY)); one=$${slices[$(SLICE) % $${#slices[@]}]}; \
+		echo "make $${one//:/ }"; $(MAKE) $${one//:/ }
 
 .PHONY: api
 api: ## compare the exported API with that of the last tag

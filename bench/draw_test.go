@@ -61,7 +61,9 @@ func TestDraws(t *testing.T) {
 	even := slices.Repeat([]float64{1}, n)
 	requireShares(t, even, drawn(t, workfile.Draw{By: workfile.Uniform}, n, draws), "uniform")
 
-	zipf := workfile.Draw{By: workfile.Zipf, Theta: 0.99}
+	zipf := workfile.Draw{By: workfile.Zipf, Theta: 1.5}
+	requireShares(t, zipfWeights(n, 1.5), drawn(t, zipf, n, draws), "zipf")
+	zipf.Theta = 0.99
 	requireShares(t, zipfWeights(n, 0.99), drawn(t, zipf, n, draws), "zipf")
 
 	zipf.Scrambled = true

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/internal/machine"
 )
 
 // The live figures show how a run goes on: operations, aborts, times, from zero with each run, and
@@ -174,18 +172,4 @@ func TestUsage(t *testing.T) {
 	require.Equal(t, 0.25, gcTime{gc: 2, total: 10}.share(gcTime{gc: 1, total: 6}))
 	require.Zero(t, gcTime{gc: 2, total: 10}.share(gcTime{gc: 2, total: 10}),
 		"no collection, no account")
-}
-
-// Waiting for a lock of another goroutine is a context switch, and it is counted.
-func TestSwitches(t *testing.T) {
-	_, before, ok := machine.Process()
-	if !ok {
-		t.Skip("the system does not tell context switches")
-	}
-	for {
-		time.Sleep(time.Microsecond) // until the thread has really slept
-		if _, after, _ := machine.Process(); after > before {
-			return
-		}
-	}
 }

@@ -1,58 +1,14 @@
 package bench
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-// chiSquare returns the statistic of observed counts against expected ones, and
-// the value that it exceeds once in 10,000 times if they do agree
-// (Wilson-Hilferty approximation).
-func chiSquare(observed []int, expected []float64) (x2, limit float64) {
-	for i, o := range observed {
-		d := float64(o) - expected[i]
-		x2 += d * d / expected[i]
-	}
-	df := float64(len(observed) - 1)
-	const z = 3.719 // the 0.9999 quantile of the normal distribution
-	c := 2 / (9 * df)
-	return x2, df * math.Pow(1-c+z*math.Sqrt(c), 3)
-}
-
-func TestZipfChiSquare(t *testing.T) {
-	const n, draws = 1_000, 2_000_000
-	for _, theta := range []float64{0, 0.5, 0.9, 0.99, 1, 1.5} {
-		z := newZipf(n, theta)
-		s := newStream(1, uint64(theta*100))
-		observed := make([]int, n)
-		for range draws {
-			observed[z.draw(&s)]++
-		}
-		expected := make([]float64, n)
-		sum := 0.0
-		for i := range expected {
-			expected[i] = math.Pow(float64(i+1), -theta)
-			sum += expected[i]
-		}
-		for i := range expected {
-			expected[i] *= draws / sum
-		}
-		x2, limit := chiSquare(observed, expected)
-		require.Less(t, x2, limit, "theta %v", theta)
-
-		// The test has teeth: a neighbouring theta is told apart.
-		other := newZipf(n, theta+0.03)
-		clear(observed)
-		for range draws {
-			observed[other.draw(&s)]++
-		}
-		x2, limit = chiSquare(observed, expected)
-		require.Greater(t, x2, limit, "theta %v taken for %v", theta+0.03, theta)
-	}
-}
 
 // The table itself, without sampling: the cells' shares add up to the
 // probabilities.
@@ -82,16 +38,11 @@ func TestBelowIsUniform(t *testing.T) {
 	const draws = 500_000
 	for _, n := range []int{2, 3, 10, 1_000} {
 		s := newStream(7, uint64(n))
-		observed := make([]int, n)
+		counts := make([]float64, n)
 		for range draws {
-			observed[s.below(n)]++
+			counts[s.below(n)]++
 		}
-		expected := make([]float64, n)
-		for i := range expected {
-			expected[i] = draws / float64(n)
-		}
-		x2, limit := chiSquare(observed, expected)
-		require.Less(t, x2, limit, "n %d", n)
+		requireShares(t, slices.Repeat([]float64{1}, n), counts, fmt.Sprint(n))
 	}
 }
 

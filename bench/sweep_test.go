@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 func smallSweep(t *testing.T) Sweep {
@@ -135,17 +137,6 @@ func TestSweepEndsWithTheObserversError(t *testing.T) {
 	require.Error(t, Sweep{}.Run(t.Context(), &o))
 }
 
-// A sample is verified at its end, before the observer gets it.
-func TestSweepVerifies(t *testing.T) {
-	s := smallSweep(t)
-	s.Engines = append(s.Engines, badEnd())
-	var o logObserver
-	var v *Violation
-	require.ErrorAs(t, s.Run(t.Context(), &o), &v)
-	require.Equal(t, "bad end", v.Engine)
-	require.Len(t, o.ms, 2, "the good engines' samples")
-}
-
 // Every list of a sweep is combined with every other; engines alternate, then what
 // is varied, then samples; an engine that has no choice in something is measured
 // once, and what is varied is in every name.
@@ -258,4 +249,38 @@ func TestSweepOfOps(t *testing.T) {
 	require.ErrorAs(t, s.Run(t.Context(), &o), &v)
 	s.SkipVerify = true
 	require.NoError(t, s.Run(t.Context(), &o))
+}
+
+func TestMapOptionsReachTheMap(t *testing.T) {
+	got := MapOptions{Interval: time.Second, Workers: NoWorkers, Queue: 7,
+		Threshold: 9}.options(100, Snapshot)
+	require.Equal(t, &mvcc.Options{
+		Capacity: 100, Isolation: mvcc.LevelSnapshot,
+		ReclaimInterval: time.Second, ReclaimWorkers: -1, ReclaimQueue: 7, PruneThreshold: 9,
+	}, got)
+	require.Equal(t, &mvcc.Options{Isolation: mvcc.LevelSerializable},
+		MapOptions{}.options(0, Serializable))
+
+	// All the way from the configuration.
+	w, e := named(t, "balanced", "mvcc")
+	var given MapOptions
+	spec := e
+	spec.New = func(setup Setup[uint64]) (Engine[uint64], error) {
+		given = setup.Map
+		return e.New(setup)
+	}
+	want := MapOptions{Interval: time.Minute, Workers: 2, Queue: 64, Threshold: MaxThreshold}
+	tr := newTrial(t, Config{Workload: w, Engine: spec, Threads: 2, Map: want})
+	require.Equal(t, want, given)
+	runOps(t, tr, 1_000)
+	require.NoError(t, tr.Verify())
+}
+
+// What is allowed, the map takes.
+func TestMapOptionsInRange(t *testing.T) {
+	for _, o := range []MapOptions{{}, {Workers: NoWorkers}, {Workers: 4}, {Threshold: 1},
+		{Threshold: MaxThreshold}, {Queue: 1}} {
+		require.NoError(t, o.Validate())
+		mvcc.New[int, int](o.options(1, Serializable)).Close()
+	}
 }

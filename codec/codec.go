@@ -18,9 +18,11 @@ import (
 // It keeps what gob itself does not: that a pointer to zero, or a slice without elements, is not
 // nil, and a map in a slice, array or map is. A pointer that is there twice comes back as two.
 //
-// Values of interface types must be registered with [gob.Register]. Fields of a struct may be added
-// and removed between a backup and its loading. Encoding costs a walk over values of types that have
-// pointers, slices or maps; one that gob would change is encoded and decoded once more.
+// Values of interface types must be registered with [gob.Register]. Fields of a struct may be
+// added between a backup and its loading. Loading refuses a type from which a field was removed,
+// with a [*mvcc.SchemaError], unless [mvcc.LoadOptions] say what becomes of it. Encoding costs a
+// walk over values of types that have pointers, slices or maps; one that gob would change is
+// encoded and decoded once more.
 var Gob = mvcc.Codec{
 	Name: "gob",
 	NewEncoder: func(w io.Writer) interface{ Encode(v any) error } {

@@ -63,7 +63,7 @@ func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
 	if cfg.Queue <= 0 {
 		cfg.Queue = DefaultQueue
 	}
-	// What there is not to ask for says no.
+	// A callback that is not set answers false.
 	none := func() bool { return false }
 	if cfg.Trim == nil {
 		cfg.Trim = none

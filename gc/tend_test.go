@@ -27,7 +27,7 @@ func TestTicksUntilDone(t *testing.T) {
 	}
 }
 
-// Who calls Wake during a tick has that seen by the next one.
+// The next tick sees a call of Wake during the one before.
 func TestWakeDuringTick(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f *fixture

@@ -1,5 +1,5 @@
-// Package journal keeps the tables of a database on disk: what is committed is appended to a file
-// as it happens, and is there again when the process comes back.
+// Package journal keeps the tables of a database on disk. It appends each commit to a file, and the
+// tables are there again when the process comes back.
 //
 //	db := mvcc.NewDB(nil)
 //	users := mvcc.NewTable[int, User](db, "users", nil)
@@ -11,19 +11,19 @@
 // After a crash, of the process or the machine, the tables are what a prefix of the commits has
 // made of them. All commits for which [Journal.Sync] has returned nil are in it.
 //
-// A commit does not wait for the disk, nor for the journal, which watches the database, see
-// [mvcc.DB.Watch]. A goroutine that wants to know that something is on disk calls Sync; one write
-// serves all that do so at the same time.
+// A commit waits neither for the disk nor for the journal, which watches the database, see
+// [mvcc.DB.Watch]. A goroutine that wants to know that something is on disk calls Sync. One write
+// serves all that call it at the same time.
 //
 // # Records that cannot be saved
 //
-// A record that the codec refuses, see [mvcc.CodecError], is left out, alone: all others, also of
-// the same commit, are saved. After a restart its key is absent, whatever it had before: an older
-// value would pass for the newest one. So of a commit with such a record the rest comes back, not
-// all or nothing. OnError or a logger is told, Stats count it, and Sync and Close return an error
-// for as long as the tables have such a record. A codec that panics, or calls runtime.Goexit,
-// refuses the record; one that blocks keeps the journal waiting: commits go on, Sync waits until
-// its context ends, and Close for the codec.
+// If the codec refuses a record, see [mvcc.CodecError], the journal leaves out that one alone. It
+// saves all others, also of the same commit. So such a commit does not come back as all or nothing.
+// After a restart the key of the record is absent, whatever it had before: an older value would
+// pass for the newest one. OnError or a logger is told, Stats count it, and Sync and Close return
+// an error for as long as the tables have such a record. A codec that panics, or calls
+// runtime.Goexit, refuses the record. A codec that blocks keeps the journal waiting: commits go on,
+// Sync waits until its context ends, and Close waits for the codec.
 //
 // # Files
 //
@@ -42,16 +42,16 @@
 //   - J5: journal N begins with a record of its number, epoch and database, which is on disk before
 //     backup N is. So a backup without its journal, a journal that is not the one of its name, and a
 //     backup of another folder is damage.
-//   - J6: before an epoch is acknowledged, that, and the number of the journal, is written over what
-//     is in the file "acknowledged": which gets to the disk at some time, and when the journal is
-//     closed.
+//   - J6: before an epoch is acknowledged, the epoch and the number of the journal are written over
+//     what is in the file "acknowledged". That file gets to the disk at some time, at the latest
+//     when the journal is closed.
 //
 // Reading goes from the last backup to the first group that is damaged or does not follow. So it
-// yields a prefix of the commits, with all that was acknowledged. A mark of a later epoch, or J6,
-// says that something has been lost which was on disk: that is an error, which names the file. So
-// one file that is removed, cut, renamed, or swapped with another loses nothing in silence; only
-// what was written last before the machine failed may also be cut unnoticed. Copy a folder when
-// its journal is closed.
+// yields a prefix of the commits, with all that was acknowledged. If a mark of a later epoch, or
+// the file of J6, says that more was on disk, something has been lost. That is an error, which
+// names the file. So one file that is removed, cut, renamed, or swapped with another loses nothing
+// in silence. Only what was written last before the machine failed may also be cut unnoticed. Copy
+// a folder when its journal is closed.
 //
 // The tables that a journal has are those that there were at its end: one that was closed is not
 // needed by the program that opens it.
@@ -62,26 +62,27 @@
 // # Other types
 //
 // Open refuses tables whose types have lost something that was saved, such as a field that was
-// renamed, see [mvcc.Shape]: with a [*mvcc.SchemaError], before anything is written. A field may be
-// added. Options.Rename and Options.Migrate say what becomes of other tables, names and types: of the
-// backup and of each group. Then the new backup has the types of now, and the next Open finds these.
-// docs/schemas.md in the repository has the cases.
+// renamed, see [mvcc.Shape]. It returns a [*mvcc.SchemaError] before anything is written. A field
+// may be added. Options.Rename and Options.Migrate say what becomes of other tables, names and
+// types, in the backup and in each group. Then the new backup has the present types, and the next
+// Open finds these. docs/schemas.md in the repository has the cases.
 //
 // What Open has found stays in the folder "before", until Close returns nil. That is a journal of
-// its own: to go back to the program before, put it in the place of the folder, or open it there.
-// It costs the disk that those files had at Open, whatever is written later; they are links as long
-// as the files themselves are there. If the process ends without Close, the next Open leaves that
-// folder as it is: so a program that never closes its journal keeps there what its second start has
-// found. But what a program with other types, or names of tables, has left is kept there in any case,
-// and what that folder had before is the folder "before" in it.
+// its own. To go back to the program before, put it in the place of the folder, or open it there.
+// It takes the disk space that those files had at Open, whatever is written later. Its files are
+// links as long as the files themselves are there.
+//
+// If the process ends without Close, the next Open leaves the folder "before" as it is. So a program
+// that never closes its journal keeps there what its second start has found. There is one exception:
+// what a program with other types, or names of tables, has left is always kept. Then the folder
+// "before" of that time becomes the folder "before" in the new one.
 //
 // # Epochs
 //
-// They go on from those of the last life, so that none ever means two states: after Close from the
+// Epochs go on from those of the last life, so that none ever means two states: after Close from the
 // newest that there was, and else a million above the last commit that was found.
 //
-// So a follower, see [mvcc.DB.Follow], that has kept an epoch can be told whether what it has is
-// what the tables were: Options.Resume keeps the states that followers have got to. What was lost
-// because it was not on disk is at an epoch that means nothing any more, and its follower begins
-// anew.
+// So a follower, see [mvcc.DB.Follow], that has kept an epoch can go on: Options.Resume keeps the
+// states that followers have got to. What was lost because it was not on disk is at an epoch that
+// means nothing any more. A follower that has got there begins anew.
 package journal

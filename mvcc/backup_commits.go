@@ -54,12 +54,12 @@ func (db *DB) SaveCommits(
 	return s.Backup, err
 }
 
-// LoadCommits is [DB.Load] of a backup of differences alone, of those to the backup that is after,
-// which is what was loaded before: by Load, or by LoadCommits. What it returns is after for the
-// next call. It loads the differences in one transaction. It is for a copy that nobody else writes
-// to meanwhile: it does not check that. Tables that are migrated go on as they
-// have begun; Rename must be the same. If the transaction fails, what is known of them is not right
-// any more, and Load has to begin anew.
+// LoadCommits is [DB.Load] of a backup of differences alone. They must be to the backup that is
+// after, which an earlier Load or LoadCommits has loaded. What it returns is after for the next
+// call. It loads the differences in one transaction. It is for a copy that nobody else writes to
+// meanwhile: it does not check that. Tables that are migrated go on as they have begun, and Rename
+// must be the same. If the transaction fails, what is known of them is not right any more, and
+// Load has to begin anew.
 func (db *DB) LoadCommits(
 	ctx context.Context, r io.Reader, codec Codec, after Backup, opts *LoadOptions,
 ) (Backup, error) {

@@ -25,7 +25,7 @@ type bid struct {
 	seen  *observation  // what is told of each attempt, or nil
 	// suspects: attempts find out whether they are in their own way.
 	suspects bool
-	// patient is how long a turn may be, if it may be longer than that of others.
+	// patient, if it is set, is how long a turn may be at most, in place of the usual bound.
 	patient time.Duration
 }
 

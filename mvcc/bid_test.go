@@ -88,7 +88,7 @@ func writesOf(key string) map[string]func(m *Map[string, int]) {
 	}
 }
 
-// Who writes a key that is claimed lets the claim go first; nobody else does, whatever
+// A writer of a key that is claimed lets the claim go first; nobody else does, whatever
 // it reads.
 func TestWritersLetClaimsGoFirst(t *testing.T) {
 	for name, write := range writesOf("k") {

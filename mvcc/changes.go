@@ -33,17 +33,16 @@ type Commit[K comparable, V any] struct {
 	Expired bool
 }
 
-// A DBCommit is a [Commit] over the tables of a database. [Map.Changes] gives the changes of
-// one of them.
+// A DBCommit is a [Commit] over the tables of a database. [Map.Changes] gives the changes of one
+// of them. If Progress or Closed is set it is no commit, and has no changes.
 type DBCommit struct {
 	Epoch   uint64
 	Summary bool
 	Expired bool
-	// Progress says that this is no commit: it has no changes, and says that all commits up to
-	// Epoch were given, see [DBWatchOptions.Progress].
+	// Progress says that all commits up to Epoch were given, see [DBWatchOptions.Progress].
 	Progress bool
-	// Closed says that this is no commit: it has no changes, and says that a table of this name
-	// was closed at Epoch, see [Map.Close]: a snapshot of that epoch or a higher one is without it.
+	// Closed is the name of a table that was closed at Epoch, see [Map.Close]. A snapshot of that
+	// epoch or a higher one is without it.
 	Closed string
 
 	tables []tableChanges
@@ -176,9 +175,9 @@ func diff[K comparable, V any](newer, older moment) (changes any, n int) {
 }
 
 // RequestProgress delivers, to all watches of the database and its tables, what was committed
-// before the call. Each watch with [DBWatchOptions.Progress] is given the Progress up to at least
-// there, even if there was nothing to deliver. It waits for the goroutine that serves the watches
-// if that is at work; otherwise the caller does its work.
+// before the call. Each watch with DBWatchOptions.Progress is given a Progress up to there or
+// later, even if there was nothing to deliver. If the goroutine that serves the watches is at
+// work, the call waits for it; otherwise the caller does its work.
 func (db *DB) RequestProgress() {
 	h := &dbAt(db).shared.hub
 	h.mu.Lock()

@@ -68,11 +68,11 @@ const (
 	maxDistinct = 10_000
 )
 
-// Describe returns the tables, indexes, watches and oldest readers that there are now. The parts
-// are read one after the other, not at one moment. It waits for whoever makes or closes a table
-// just now, for a refresh of the view, and a few milliseconds at most for the goroutine that serves
-// the watches. It costs a look at each slot, table and watch, and for each index that is not unique a
-// search for each of up to 10,000 index keys. It allocates what it returns.
+// Describe returns the tables, indexes, watches and oldest readers that there are now. It reads
+// the parts one after the other, not at one moment. It waits for a goroutine that makes or closes
+// a table just now, for a refresh of the view, and a few milliseconds at most for the goroutine
+// that serves the watches. It costs a look at each slot, table and watch, and for each index that
+// is not unique a search for each of up to 10,000 index keys. It allocates what it returns.
 func (db *DB) Describe() Description {
 	d := Description{Tables: dbAt(db).describeTables()}
 	s := dbAt(db).shared

@@ -188,7 +188,7 @@ func ExampleRevision() {
 	// Output: 4 since epoch 3 true
 }
 
-// Who has written what, and when? A value that says who has written it tells the rest.
+// What was written when, and by whom? A value that names its writer tells the rest.
 func ExampleHistory() {
 	m := mvcc.New[string, string](&mvcc.Options{Retain: time.Hour})
 	defer m.Close()

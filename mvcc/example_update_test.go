@@ -55,8 +55,8 @@ func ExampleUpdateValue() {
 	// Output: write <nil>
 }
 
-// Begin and Commit are for a transaction that does not fit into one function. Whoever uses
-// them handles conflicts. The deferred Rollback does nothing after a Commit.
+// Begin and Commit are for a transaction that does not fit into one function. Their
+// caller handles conflicts. The deferred Rollback does nothing after a Commit.
 func ExampleMap_Begin() {
 	accounts := mvcc.New[string, int](nil)
 	defer accounts.Close()

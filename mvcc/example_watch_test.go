@@ -209,7 +209,7 @@ func ExampleChange() {
 	// deleted a 2
 }
 
-// Who is too slow is told, and begins anew with a snapshot.
+// A loop that is too slow is told, and begins anew with a snapshot.
 func ExampleGapError() {
 	m := mvcc.New[int, int](nil)
 	defer m.Close()

@@ -35,7 +35,7 @@ func randomScenario(t *testing.T, r *rand.Rand) *scenario {
 	text := "patience=20 "
 	for i, part := range strings.Split(sc.String(), "update") {
 		if i > 0 {
-			text += []string{"update", "update", "watched"}[r.IntN(3)]
+			text += []string{"update", "update", "alarmed"}[r.IntN(3)]
 		}
 		text += part
 	}

@@ -150,8 +150,8 @@ func (f *following) watch() (loop *watchLoop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// The changes before a closing are in the summary after it: who has got to the closing alone
-	// has not got further.
+	// The changes before a closing are in the summary after it: a follower that has got to the
+	// closing alone has not got further.
 	for i := range loop.s.first {
 		if c := &loop.s.first[i]; c.closed != nil {
 			c.Epoch = f.at

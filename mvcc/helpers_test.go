@@ -262,3 +262,6 @@ func requirePanicText(t testing.TB, text string, f func(), about ...any) {
 	require.NotNil(t, p, about...)
 	require.Contains(t, fmt.Sprint(p), text, about...)
 }
+
+// coreOf returns the core of a map, for tests of what it does.
+func coreOf[K comparable, V any](m *Map[K, V]) *core { return coreAt(m.at) }

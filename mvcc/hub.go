@@ -59,11 +59,9 @@ type listener interface {
 	offer(list []DBCommit) (more bool)
 	// only returns the map that it watches, or nil if it watches all.
 	only() *core
-	// lose says that what it was not told of is lost, dropped that its user cannot reach it any
-	// more, and fail that offer has panicked.
-	lose()
-	dropped()
-	fail(p any)
+	lose()      // commits were missed
+	dropped()   // the user cannot reach it any more
+	fail(p any) // offer has panicked
 }
 
 // hubPause is how long the goroutine rests between two rounds, so that these have more than

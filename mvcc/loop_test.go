@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A step after the snapshot was closed panics, also if its key was found before.
@@ -57,7 +59,7 @@ func TestLoopThatWrites(t *testing.T) {
 	for name, m := range map[string]*Map[int, int]{
 		"table": newMap[int, int](t, nil), "ordered": newOrdered[int](t, nil),
 	} {
-		for at := 0; at < n; at += 37 {
+		for at := 0; at < n; at += stage.Sizes(37, 149) {
 			t.Run(name, func(t *testing.T) {
 				m.Clear()
 				want := map[int]int{}

@@ -52,17 +52,17 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 	return newAlone(opts, nil, recordTypeOf[K, V]()).(*Map[K, V])
 }
 
-// Close of a map by itself ends its background goroutines and waits for them, and for
-// Options.Logger if it is just being told something: that must not call Close. The
-// map stays usable, with everything in it; from then on committers prune the keys they
-// write. Close may be called more than once, by any goroutine.
+// Close of a map by itself ends its background goroutines and waits for them. It also waits for
+// Options.Logger if that is just being told something, so the Logger must not call Close. The map
+// stays usable, with everything in it; from then on committers prune the keys they write. Close
+// may be called more than once, by any goroutine.
 //
-// Close of a table takes it out of its database, whose goroutines stay, see [DB.Close]: the name is
-// free, and [Map.In] and [Map.At] panic; transactions that have called In before go on. If the
-// database is watched it waits until what was committed is handed on, else for nothing. By itself
-// the table stays usable, and its memory goes when nobody refers to it any more: a snapshot of the
-// database that was opened before still saves it, see [DB.Save]. With [Options.Retain] it stays
-// until that time has passed and another table is made or closed.
+// Close of a table takes it out of its database, whose goroutines stay, see [DB.Close]. The name
+// is free, and [Map.In] and [Map.At] panic; transactions that have called In before go on. If the
+// database is watched, Close waits until what was committed is handed on, else for nothing. The
+// table stays usable by itself, and its memory goes when nobody refers to it any more. A snapshot
+// of the database that was opened before still saves it, see [DB.Save]. With Options.Retain the
+// table stays until that time has passed and another table is made or closed.
 func (m *Map[K, V]) Close() { m.engine().close() }
 
 // String names the types and says how many keys there are, and the newest epoch.

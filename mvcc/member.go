@@ -22,7 +22,7 @@ type chains struct {
 type member struct {
 	*chains
 	of weak.Pointer[core]
-	// What waits says by one of these which map it is of, and how it waits.
+	// A version that waits points to one of these, which says of which map it is, and what it waits for.
 	old, last waiter
 }
 

@@ -148,8 +148,8 @@ func ifAbsent(base *chain.Node) bool { return !ifPresent(base) }
 // If indexes of the table have to change it does all this in a transaction; or, if touches is
 // not nil, it does nothing but set that.
 //
-// cond may change the value of v, and whether it is a tombstone. It may take its time: so
-// it is given a turn when it has been in vain too often.
+// cond may change the value of v, and whether it is a tombstone. It may be slow: after several lost
+// races it gets a turn.
 func (m *core) write(
 	p index.Place, h uint64, v *chain.Node, cond condition, touches *bool,
 ) (base *chain.Node, written bool) {

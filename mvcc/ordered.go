@@ -8,23 +8,25 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
-// NewOrdered returns an empty map whose keys have the order of Go's operators: beside all that a
+// NewOrdered returns an empty map whose keys have the order of Go's operators. Beside all that a
 // map by [New] does, its snapshots and transactions iterate over ranges of keys, see
-// [Snapshot.Ascend]. It keeps them in a tree: so each operation that looks up a key costs a search,
-// a Load three to four times what it costs in a map by New. Reads, loops, and writes of keys that
-// are there do not wait for writers; inserting a key that is new to the map locks a leaf of the
-// tree, which is for some ten nanoseconds, or a microsecond if the leaf has to be replaced.
+// [Snapshot.Ascend]. It keeps the keys in a tree. So each operation that looks up a key costs a
+// search; docs/performance.md in the repository has figures. Reads, loops, and writes of keys that
+// are there do not wait for writers. Inserting a key that is new to the map locks a leaf of the
+// tree, for some ten nanoseconds, or a microsecond if the leaf has to be replaced.
 func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
 	return newAlone(opts, naturalOrder(hasher.TypeOf((*K)(nil))), recordTypeOf[K, V]()).(*Map[K, V])
 }
 
-// NewOrderedFunc is [NewOrdered] with an order of one's own: compare returns a negative number if a
-// comes before b, a positive one if it comes after, and 0 if and only if a == b: which of a time.Time
-// compares the zone and the monotonic reading as well, so keys have t.UTC().Round(0). If it does not,
-// keys are missed; a write that inserts a key panics if it sees 0 for keys that are not equal.
-// compare is called by many goroutines at once, by every call with a key, some ten to thirty times:
-// it should be quick, and must not use the map. If it panics, so does the call, and the map is as
-// it was. [Prefix] is not for such a map.
+// NewOrderedFunc is [NewOrdered] with an order of one's own. compare returns a negative number if
+// a comes before b, a positive one if it comes after, and 0 if and only if a == b. (For a
+// time.Time == compares the zone and the monotonic reading as well, so let keys be
+// t.UTC().Round(0).) If it does not, keys are missed; a write that inserts a key panics if it sees
+// 0 for keys that are not equal.
+//
+// Every call with a key calls compare, some ten to thirty times, and many goroutines do at once.
+// So it should be quick, and must not use the map. If it panics, so does the call, and the map is
+// as it was. [Prefix] is not for such a map.
 func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options) *Map[K, V] {
 	if compare == nil {
 		panic("mvcc: NewOrderedFunc: compare is nil")

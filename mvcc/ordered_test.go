@@ -262,7 +262,7 @@ func TestOrderedLoop(t *testing.T) {
 	require.PanicsWithValue(t, ErrTxDone, func() { s.Ascend(From(3)) })
 }
 
-// Who takes the first again and again, in one transaction, notes one range.
+// A transaction that takes the first again and again notes one range.
 func TestOrderedDrain(t *testing.T) {
 	m := newOrdered[int](t, nil)
 	for k := range 100 {

@@ -12,16 +12,17 @@ import (
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// SnapshotAtTime opens a snapshot of the map as it was at time t, or a little before: by the longer
-// one of Options.ReclaimInterval and 1/4096 of Options.Retain, which must be set, and by what the
-// background work comes late. So it sees no transaction that began to commit after t. With
-// Options.ManualReclaim the map looks at the time at each [Map.Reclaim] only.
+// SnapshotAtTime opens a snapshot of the map as it was at time t, or a little before. It sees no
+// transaction that began to commit after t. It may be before t by the longer one of
+// Options.ReclaimInterval and 1/4096 of Options.Retain, which must be set, and by the delay of the
+// background work. With Options.ManualReclaim the map looks at the time at each [Map.Reclaim]
+// only.
 //
-// It returns an error that wraps [ErrEpochGone] if t is longer ago than Options.Retain reaches, lies
-// ahead, or is after the map or its database was closed. A time without a monotonic reading, such as
-// one that was parsed, is as long ago as the clock on the wall says at the call. The snapshot is that
-// of [Map.SnapshotAt]. It waits for a refresh of the view, which takes microseconds, and costs a
-// binary search more.
+// It returns an error that wraps [ErrEpochGone] if t is longer ago than Options.Retain reaches,
+// lies ahead, or is after the map or its database was closed. A time without a monotonic reading,
+// such as one that was parsed, is as long ago as the clock on the wall says at the call. The
+// snapshot is that of [Map.SnapshotAt]. It waits for a refresh of the view, which takes
+// microseconds, and costs a binary search more.
 func (m *Map[K, V]) SnapshotAtTime(t time.Time) (Snapshot[K, V], error) {
 	s, err := m.engine().snapshotAtTime(t)
 	return Snapshot[K, V](s), err

@@ -357,7 +357,7 @@ func TestViewContextLetsGo(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// Who reads page by page from a snapshot that may be evicted need not recover.
+// A program that reads page by page from a snapshot that may be evicted need not recover.
 func TestTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New[string, int](aging())

@@ -83,7 +83,7 @@ func oneReader(m *Map[int, int], c *course) {
 // closed, in any order.
 func manySnapshots(m *Map[int, int], c *course) {
 	const n = 100
-	t, readers, r := c.t, stage.Sizes(1000, 100), rand.New(rand.NewPCG(1, 1))
+	t, readers, r := c.t, stage.Sizes(1000, 50), rand.New(rand.NewPCG(1, 1))
 	var open []Snapshot[int, int]
 	at := map[Snapshot[int, int]]int{}
 	for round := range readers {
@@ -141,7 +141,7 @@ func veryManySnapshots(m *Map[int, int], c *course) {
 
 // Keys are deleted, and new ones come, for ever; with a reader as of the start, and without.
 func churn(m *Map[int, int], c *course, reader bool) {
-	t, n := c.t, stage.Sizes(300_000, 20_000)
+	t, n := c.t, stage.Sizes(300_000, 8_000)
 	s := m.Snapshot()
 	if !reader {
 		s.Close()
@@ -169,7 +169,7 @@ func churn(m *Map[int, int], c *course, reader bool) {
 
 // Keys that are only looked for get no entry, and leave nothing.
 func probes(m *Map[int, int], c *course) {
-	t, n := c.t, stage.Sizes(100_000, 10_000)
+	t, n := c.t, stage.Sizes(100_000, 3_000)
 	for i := range n {
 		key := 1000 + i
 		requireAbsent[int](t)(m.Load(key))
@@ -257,7 +257,7 @@ func leaks(m *Map[int, int], c *course) {
 
 // A million versions of one key between two ticks: its writers prune it.
 func betweenTicks(m *Map[int, int], c *course) {
-	for i := range stage.Sizes(1_000_000, 100_000) {
+	for i := range stage.Sizes(1_000_000, 30_000) {
 		m.Store(0, i)
 		if i < 2000 || i%1000 == 999 {
 			c.peak.versions = max(c.peak.versions, longest(m))
@@ -285,7 +285,7 @@ func shortQueue(m *Map[int, int], c *course) {
 // Nobody works in the background, and somebody calls Reclaim now and then.
 func byHand(m *Map[int, int], c *course) {
 	t, n := c.t, c.start.entries
-	for round := range stage.Sizes(300, 30) {
+	for round := range stage.Sizes(300, 8) {
 		s := m.Snapshot()
 		for i := range n {
 			m.Store(i, i)

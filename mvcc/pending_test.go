@@ -43,7 +43,7 @@ func TestTombstonesWaitForWriters(t *testing.T) {
 // Keys come and go faster than a tick visits keys that stay.
 func TestChurnBesideTicks(t *testing.T) {
 	m := newMap[int, int](t, &Options{ManualReclaim: true, ReclaimQueue: 1 << 20})
-	const n = 100_000
+	n := stage.Sizes(100_000, 20_000)
 	for i := range n {
 		m.Store(i, 1)
 		m.Delete(i)

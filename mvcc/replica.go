@@ -12,7 +12,7 @@ import (
 )
 
 // A database may be a replica of what is kept elsewhere, see package internal/replicate and module
-// etcd: then whoever keeps it draws the epochs, validates what transactions have read, and commits.
+// etcd: then that store draws the epochs, validates what transactions have read, and commits.
 // Nothing here is on the way of others: a transaction of a replica is one that is rolled back, once
 // it has said what it has read and written.
 

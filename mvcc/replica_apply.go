@@ -16,9 +16,9 @@ import (
 //
 //   - F1: the clock reaches the epoch after the word was announced, and before it is committed. So a
 //     reader that finds the record active reads as of an earlier epoch, and passes over it; one that
-//     reads as of this epoch or a later one finds it announced, and commits it itself; and who has
-//     found it committed reads as of this epoch from then on.
-//   - F2: who decides draws no epoch: the clock never passes one that is still to come.
+//     reads as of this epoch or a later one finds it announced, and commits it itself; and a reader
+//     that has found it committed reads as of this epoch from then on.
+//   - F2: a goroutine that decides draws no epoch: the clock never passes one that is still to come.
 //
 // A single version has its record in itself, and is installed announced.
 

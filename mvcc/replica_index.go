@@ -6,8 +6,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/replicate"
 )
 
-// What a transaction of a replica has done in indexes. An entry says that a record has an index key, so
-// whoever has looked for one index key depends on nothing but the entries of that: which records have it.
+// What a transaction of a replica has done in indexes. An entry says that a record has an index key.
+// So a transaction that has looked for one index key depends on nothing but the entries of that.
 
 // Indexed returns the index keys that change.
 func (r replicated) Indexed(of any) []replicate.Table {

@@ -156,7 +156,7 @@ func (o *operation) writes(i int) (value int, ok bool) {
 	return value, ok
 }
 
-// note notes what was read of key i. Whoever reads it twice must see the same.
+// note notes what was read of key i. A second read must see the same.
 func (o *operation) note(i, value int, ok bool) {
 	switch {
 	case ok == (value == 0):

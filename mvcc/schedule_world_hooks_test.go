@@ -140,12 +140,12 @@ func (w *world) snapshotAt(at uint64) (in func(key int) Reader[int, int],
 	return func(key int) Reader[int, int] { return w.of[key].At(s) }, s.Close, err
 }
 
-// begin begins a transaction, which may watch from the first.
+// begin begins a transaction, which may have an alarm from the first.
 func (w *world) begin(
-	opts *TxOptions, watched bool,
+	opts *TxOptions, alarmed bool,
 ) (in func(key int) Tx[int, int], commit func() error) {
 	revoked := 0
-	if watched {
+	if alarmed {
 		revoked = maxRevocations
 	}
 	if w.db == nil {

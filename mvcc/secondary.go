@@ -44,35 +44,35 @@ type IndexOptions struct {
 }
 
 // NewIndex makes an index of the table m. The index has no order. keys returns the index keys of a
-// record, none if it is not to be found by the index; one that is there twice counts once. It must
-// return the same for the same record, must not use the database, and what it is given must not be
-// changed. It is called whenever a record is written, for the old value and the new one. The name
-// is one that no other index of the table has. opts may be nil. NewIndex panics if m is not a
-// table, see [NewTable], if the name is empty or taken, or in the function of an Update, which may
-// run again.
+// record: none if the index is not to find it; an index key that is there twice counts once. keys
+// must return the same for the same record, must not use the database, and must not change what it
+// is given. Each write of a record calls it, for the old value and the new one. name is one that
+// no other index of the table has. opts may be nil. NewIndex panics if m is not a table, see
+// [NewTable], if the name is empty or taken, or in the function of an Update, which may run again.
 //
-// The table may be in use, and may have any number of records: NewIndex writes the index in
-// small transactions, while readers and writers go on, and returns when it is complete. These
-// write every record again, as it is: so transactions that were under way when it was called
-// may conflict, once. NewIndex returns a [*UniqueError], and no index, if the index is to be
-// unique and the records are not, and [ErrTxTooOld] if one of its transactions was. Snapshots and
-// transactions that began before it returned cannot read the index.
+// The table may be in use, and may have any number of records. NewIndex writes the index in small
+// transactions, while readers and writers go on, and returns when it is complete. These write
+// every record again, as it is, so transactions that were under way when it was called may
+// conflict, once. Snapshots and transactions that began before it returned cannot read the index.
+// NewIndex returns a [*UniqueError], and no index, if the index is to be unique and the records
+// are not. It returns [ErrTxTooOld] if one of its transactions was evicted.
 //
 // # What writing costs
 //
 // A write of a record of a table with indexes reads the old record first. So [Tx.Set], [Tx.Delete]
 // and [Tx.Merge] are reads of the key as well: the transaction conflicts if another one writes the
-// record meanwhile. Where index keys have changed, entries are written too, in the same
-// transaction, which conflicts with those that have looked for such an index key or have been
-// through a range that has it. One-key operations like [Map.Store] are transactions then, and cost
-// as much; one that changes no index key costs what it costs without an index, and two calls of
-// keys. They have no error to return: they panic with a [*UniqueError] if the index is unique and
-// would not be, and with [ErrTxTooOld] if they take longer than Options.MaxTxAge. [Map.Put] is Store
-// with an error, and [Map.Update] does what the others do, and returns one. Functions given
-// to [Map.Compute] and the like may be called once more. [Map.Clear] clears the indexes as well.
+// record meanwhile. Where index keys have changed, it writes entries too. Then it conflicts with
+// transactions that have searched for such an index key, or have been through a range that has it.
 //
-// Reading the table costs nothing more. An entry takes about as much memory as a key of an
-// ordered table. [DB.Stats] counts an index as a table.
+// One-key operations like [Map.Store] are transactions then, and cost as much. One that changes no
+// index key costs what it costs without an index, and two calls of keys. These operations have no
+// error to return. They panic with a [*UniqueError] if the index is unique and would not be, and
+// with [ErrTxTooOld] if they take longer than Options.MaxTxAge. [Map.Put] is Store with an error,
+// and [Map.Update] does what the others do, and returns one. Functions given to [Map.Compute] and
+// the like may be called once more. [Map.Clear] clears the indexes as well.
+//
+// Reading the table costs nothing more. An entry takes about as much memory as a key of an ordered
+// table. [DB.Stats] counts an index as a table.
 func NewIndex[I, K comparable, V any](
 	m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions,
 ) (*Index[I, K, V], error) {
@@ -112,17 +112,16 @@ func (ix *Index[I, K, V]) Name() string {
 	return ix.name
 }
 
-// Get returns an iterator over the records with the index key, and their keys, as r sees them: a
-// [Snapshot] or [Tx] of the table, or the table itself for a snapshot of its own that each
-// loop opens. Those of a Tx include what it has written. Records of the same index key come
-// in the order of their keys, see [Entry].
+// Get returns an iterator over the records with the index key, and their keys, as r sees them. r
+// is a [Snapshot] or [Tx] of the table, or the table itself: then each loop opens a snapshot of
+// its own. Those of a Tx include what it has written. Records of the same index key come in the
+// order of their keys, see [Entry].
 //
-// The loop may write to the transaction: it visits the same records nonetheless, with the
-// value that they have by then. At level serializable the index key joins the read set: the
-// transaction conflicts with one that gives it to a record or takes it away; and so does
-// each record visited. It costs a search in a tree, with [IndexOptions.Unique] and
-// without an order only a look into a table, and a Get for each record; a loop allocates some
-// small objects.
+// The loop may write to the transaction. It visits the same records nonetheless, with the value
+// that they have by then. At level serializable the index key joins the read set: the transaction
+// conflicts with one that gives it to a record or takes it away. Each record visited joins it as
+// well. Get costs a search in a tree, or, with [IndexOptions.Unique] and without an order, a look
+// into a table; and a Get for each record. A loop allocates some small objects.
 //
 // No record has an index key that is not equal to itself. A step panics if r is not one of the
 // index's table, if r began before the index was complete, or if the index was dropped; and as a

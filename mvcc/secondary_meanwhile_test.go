@@ -178,7 +178,7 @@ func TestIndexMadeMeanwhile(t *testing.T) {
 	require.False(t, coreOf(x.m).favour.Any(), "nobody is suspected any more")
 	x.check(t, x.m)
 
-	// Who has read an index that was dropped has missed what was written since.
+	// A transaction that has read an index that was dropped has missed what was written since.
 	doctors, flag := x.db.Begin(nil), NewTable[int, int](x.db, "flag", nil)
 	collected(x.tags.Get(x.m.In(doctors), 2))
 	flag.In(doctors).Set(1, 1)

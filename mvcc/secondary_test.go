@@ -294,12 +294,9 @@ func TestIndexesBesideWriters(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		t.Run(fmt.Sprintf("ordered=%v", ordered), func(t *testing.T) {
 			x := newIndexing(t, ordered)
-			keys, rounds := 200, 60
-			if testing.Short() {
-				rounds = 4
-			}
+			keys, rounds := 200, stage.Sizes(60, 2)
 			writers := stage.NewCrew(t)
-			writers.Run(4, func(w int) error {
+			writers.Run(stage.Sizes(4, 2), func(w int) error {
 				rng := rand.New(rand.NewPCG(uint64(w), 1))
 				for !writers.Ended() {
 					k := rng.IntN(keys)

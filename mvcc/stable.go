@@ -15,7 +15,7 @@ import (
 // A stableHash hashes keys of one type, given by their addresses, in the same way in every process:
 // equal keys have the same hash. A pointer or channel in a key is hashed by its address, which is
 // not the same elsewhere; nor can it be sent there. It is no secret: a caller that chooses the keys
-// can make hashes that are the same, so who uses it must do with these as well.
+// can make hashes that are the same, so its users must do with these as well.
 type stableHash func(key unsafe.Pointer) uint64
 
 func newStableHash(t reflect.Type) stableHash {

@@ -234,7 +234,7 @@ func (h *hub) endAll() (left []trial.Left) {
 		if w, ok := w.(interface{ end() }); ok { // else it is a test's own
 			w.end()
 		}
-		w.lose() // who waits goes on
+		w.lose() // what waits goes on
 	}
 	return left
 }

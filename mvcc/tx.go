@@ -184,13 +184,13 @@ func (tx Tx[K, V]) SetAll(seq iter.Seq2[K, V]) {
 	}
 }
 
-// OnCommit has f called once the transaction has committed, before Commit or [Map.Update]
-// returns, in the same goroutine: what should happen once, and only if the transaction
-// does, though its function may run several times. f is given the commit epoch, or the
-// read epoch of a transaction that has written nothing. Several are called in their order.
-// The transaction has ended by then; f may use the map in any way. If it panics, or calls
-// runtime.Goexit, the commit stands, those after it are called too, and then that goes on; other
-// panics of theirs are lost.
+// OnCommit has f called once the transaction has committed, before Commit or [Map.Update] returns,
+// in the same goroutine. It is for what should happen once, and only if the transaction commits,
+// though its function may run several times. f is given the commit epoch, or the read epoch of a
+// transaction that has written nothing. Several are called in their order. The transaction has
+// ended by then; f may use the map in any way. If f panics, or calls runtime.Goexit, the commit
+// stands, and those after it are called too. Then the panic goes on; other panics of theirs are
+// lost.
 func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) { DBTx(tx).OnCommit(f) }
 
 // Commit makes the transaction's writes visible, all at once, and ends it. If it
@@ -220,10 +220,10 @@ func (tx Tx[K, V]) Rollback() { DBTx(tx).Rollback() }
 // Try is [Snapshot.Try] for a transaction begun by hand, which may have been evicted.
 func (tx Tx[K, V]) Try(fn func() error) (err error) { return DBTx(tx).Try(fn) }
 
-// Err returns [ErrTxDone] if the transaction has ended, [ErrTxTooOld] if it was evicted, a
-// *[ConflictError] if it writes, is serializable and a value that it got has been overwritten,
-// and nil otherwise. An error means that Commit will fail; nil promises nothing: what was
-// absent, what All and loops over ranges met and, at level snapshot, what is to be written,
-// only Commit looks at. A long transaction may ask now and then, and save itself the rest. The
-// cost is one look at each key that Get has found.
+// Err returns [ErrTxDone] if the transaction has ended, and [ErrTxTooOld] if it was evicted. It
+// returns a *[ConflictError] if the transaction writes, is serializable, and a value that it got
+// has been overwritten. Otherwise it returns nil. An error means that Commit will fail. Nil
+// promises nothing: only Commit looks at what was absent, at what All and loops over ranges met
+// and, at level snapshot, at what is to be written. A long transaction may ask now and then, and
+// save itself the rest. The cost is one look at each key that Get has found.
 func (tx Tx[K, V]) Err() error { return DBTx(tx).Err() }

@@ -3,8 +3,10 @@ package profiling
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/charts"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
+	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
 // dashboard shows the live charts; the page asks for their data itself.
@@ -105,4 +108,114 @@ func (s *Service) liveNow() liveNow {
 		n.Results = &t
 	}
 	return n
+}
+
+// A Workload is what a program says of the work that it does at present, for
+// the dashboard. All fields are optional: a service fills in Ops and Latency, a
+// program that measures one thing after the other also says how far it is.
+type Workload struct {
+	// Name says what runs now. It heads the dashboard and labels captures,
+	// unless [Service.SetPhase] or [Config.Phase] say something else. If
+	// steps are counted it heads the dashboard in any case, so that it fits
+	// what is said of them. Next is what comes after it.
+	Name, Next string
+
+	// Ended says that nothing comes any more: the last state stays on show.
+	Ended bool
+
+	// Done of Of steps have ended, and Left is how long the rest will take;
+	// zero if that is not known.
+	Done, Of int
+	Left     time.Duration
+
+	// Ops, Aborts and Errors count operations since some start: those that
+	// succeeded, attempts that did not commit and were made again or given
+	// up, and failures. The charts show their growth per second; after a
+	// count that fell, they begin anew.
+	Ops, Aborts, Errors uint64
+
+	// Latency is of the operations that ended since the previous call.
+	Latency Latency
+
+	// Results has the results so far, the newest last; at most the last
+	// 50 rows are shown.
+	Results Table
+}
+
+// Latency has percentiles of durations. One that is not known, such as for want
+// of operations, is zero.
+type Latency struct {
+	P50, P90, P99, P999, P9999, Max time.Duration
+}
+
+// A Table has as many cells in each row as it has columns.
+type Table struct {
+	Columns []string   `json:"columns"`
+	Rows    [][]string `json:"rows"`
+}
+
+// shownResults bounds the rows of results that are shown.
+const shownResults = 50
+
+// workloadCharts returns the charts of a workload.
+func workloadCharts(s *charts.Source[Workload]) charts.Group {
+	rate := func(name string, of func(Workload) uint64) charts.Series {
+		return s.Rate(name, func(w Workload) float64 { return float64(of(w)) })
+	}
+	latency := func(name string, of func(Latency) time.Duration) charts.Series {
+		return s.Gauge(name, func(w Workload) float64 {
+			if d := of(w.Latency); d > 0 {
+				return d.Seconds()
+			}
+			return math.NaN()
+		}).Peak()
+	}
+	return charts.Group{Title: "Workload", Source: s, Charts: []charts.Chart{
+		{Title: "Throughput", About: "operations that succeeded", Unit: charts.PerSecond,
+			Series: []charts.Series{rate("ops", func(w Workload) uint64 { return w.Ops })}},
+		{Title: "Latency", About: "of the operations of each second", Unit: charts.Seconds,
+			Scale: charts.Logarithmic, Series: []charts.Series{
+				latency("p50", func(l Latency) time.Duration { return l.P50 }),
+				latency("p90", func(l Latency) time.Duration { return l.P90 }),
+				latency("p99", func(l Latency) time.Duration { return l.P99 }),
+				latency("p99.9", func(l Latency) time.Duration { return l.P999 }),
+				latency("p99.99", func(l Latency) time.Duration { return l.P9999 }),
+				latency("max", func(l Latency) time.Duration { return l.Max }),
+			}},
+		{Title: "Aborted attempts",
+			About: "attempts that did not commit, and operations that failed",
+			Unit:  charts.PerSecond, Series: []charts.Series{
+				rate("aborts", func(w Workload) uint64 { return w.Aborts }),
+				rate("errors", func(w Workload) uint64 { return w.Errors }),
+			}},
+	}}
+}
+
+// valueCharts returns the charts of values, whose function is called once now, for what there is.
+func valueCharts(name string, values func() []prom.Value) charts.Group {
+	s := &charts.Source[[]prom.Value]{Read: values}
+	g := charts.Group{Title: name, Source: s}
+	for i, v := range values() {
+		if v.Chart == "" {
+			continue
+		}
+		at := slices.IndexFunc(g.Charts, func(c charts.Chart) bool { return c.Title == v.Chart })
+		if at < 0 {
+			at = len(g.Charts)
+			g.Charts = append(g.Charts, charts.Chart{Title: v.Chart})
+		}
+		c := &g.Charts[at]
+		of := func(all []prom.Value) float64 {
+			if i >= len(all) {
+				return math.NaN()
+			}
+			return all[i].Value
+		}
+		line := s.Gauge
+		if strings.HasSuffix(v.Metric, "_total") {
+			line, c.Unit = s.Rate, charts.PerSecond
+		}
+		c.Series = append(c.Series, line(v.Name, of))
+	}
+	return g
 }

@@ -56,7 +56,7 @@ echo "packed $module $version"
 cd "$tmp/user"
 GOPROXY="file://$tmp/proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
 GONOSUMDB="$(go env GONOSUMDB),$module"
-export GOPROXY GONOSUMDB GOMODCACHE="$tmp/modcache" GOFLAGS=-modcacherw GOWORK=off
+export GOPROXY GONOSUMDB GOMODCACHE="$tmp/modcache" GOFLAGS="${GOFLAGS:-} -modcacherw" GOWORK=off
 go mod init "$user"
 go get "$module/${PACKAGE-mvcc}@$version"
 go build -o ../example .

@@ -19,6 +19,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 )
@@ -72,19 +73,51 @@ func Main() {
 // leave ends the member, and leaves its folder to a process that removes it: here etcd would write to it
 // meanwhile, or end with an error halfway.
 func (s *spec) leave() {
-	if self, err := os.Executable(); err == nil {
-		cmd := exec.Command(self)
-		cmd.Env = append(os.Environ(), cleaning+"="+s.Dir)
-		_, _ = cmd.StdinPipe() // which ends with this process
-		_ = cmd.Start()
-	}
+	_, _ = removeAfter(s.Dir)
 	os.Exit(0)
 }
 
-// clean removes the folder of a member once that has ended, and with the last one that of the cluster.
+// TempDir makes a folder, as [os.MkdirTemp] does, and returns what removes it with all that is in it. If
+// the program ends before that, however it does, a process of its own removes it: members that were
+// killed leave theirs, and so does what is being copied.
+func TempDir(dir, pattern string) (name string, remove func() error, err error) {
+	if name, err = os.MkdirTemp(dir, pattern); err != nil {
+		return "", nil, err
+	}
+	end, err := removeAfter(name + string(filepath.Separator))
+	if err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(name))
+	}
+	return name, func() error {
+		err := os.RemoveAll(name)
+		end()
+		return err
+	}, nil
+}
+
+// removeAfter removes dir when this process has ended, or end is called, and then the folder in which it is
+// if that is empty: that is dir itself if it ends with a separator.
+func removeAfter(dir string) (end func(), err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), cleaning+"="+dir)
+	in, err := cmd.StdinPipe() // which ends with this process
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	}, cmd.Start()
+}
+
+// clean is what the process of removeAfter does: with the last folder of a member that of the cluster goes.
 func clean(dir string) {
 	signal.Ignore(os.Interrupt)
-	_, _ = os.Stdin.Read(make([]byte, 1)) // until the member has ended: it would write once more
+	_, _ = os.Stdin.Read(make([]byte, 1)) // until whose folder it is has ended: it would write once more
 	for range 200 {
 		if os.RemoveAll(dir) == nil {
 			break
@@ -400,6 +433,31 @@ func (c *Cluster) Renew(ctx context.Context, i int) error {
 
 // Restore stops all members and gives each a folder as it was copied by [Cluster.Copy].
 func (c *Cluster) Restore(dir string) error {
+	return c.renewAll(func(s spec) error {
+		return os.CopyFS(s.Dir, os.DirFS(filepath.Join(dir, s.Name)))
+	})
+}
+
+// Save writes what there is to a file, as "etcdctl snapshot save" does.
+func (c *Cluster) Save(ctx context.Context, file string) error {
+	_, err := snapshot.NewV3(zap.NewNop()).Save(ctx, clientv3.Config{Endpoints: c.Endpoints()[:1],
+		Logger: zap.NewNop()}, file)
+	return err
+}
+
+// RestoreBumped stops all members and gives each a folder that is made of a file of [Cluster.Save], as
+// "etcdutl snapshot restore --bump-revision --mark-compacted" does: revisions go on that far above those
+// of the file.
+func (c *Cluster) RestoreBumped(file string, bump uint64) error {
+	return c.renewAll(func(s spec) error {
+		return snapshot.NewV3(zap.NewNop()).Restore(snapshot.RestoreConfig{SnapshotPath: file, Name: s.Name,
+			OutputDataDir: s.Dir, PeerURLs: []string{s.Advertise}, InitialCluster: s.Cluster,
+			InitialClusterToken: embed.NewConfig().InitialClusterToken, RevisionBump: bump, MarkCompacted: true})
+	})
+}
+
+// renewAll stops all members, has their folders made anew, and runs them.
+func (c *Cluster) renewAll(renew func(s spec) error) error {
 	if err := c.Stop(); err != nil {
 		return err
 	}
@@ -407,7 +465,7 @@ func (c *Cluster) Restore(dir string) error {
 		if err := os.RemoveAll(s.Dir); err != nil {
 			return err
 		}
-		if err := os.CopyFS(s.Dir, os.DirFS(filepath.Join(dir, s.Name))); err != nil {
+		if err := renew(s); err != nil {
 			return err
 		}
 		if err := c.Run(i); err != nil {

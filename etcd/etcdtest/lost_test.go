@@ -3,6 +3,7 @@ package etcdtest
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -116,8 +117,33 @@ func historyLostAtCommit(t *testing.T, table func(p *process) *etcd.Table[string
 	require.Zero(t, got.Count)
 }
 
-// A cluster goes back by a commit that a process knows of by its answer only, and goes on with
-// others: the process notices, once the watch comes to where it was.
+// A cluster is restored so that its revisions go on above all that there were, and what was committed after
+// it was saved is not there: a replica that has it fails, and another one goes on.
+func TestHistoryLostBumped(t *testing.T) {
+	t.Parallel()
+	c, prefix := start(t, 1, 0), newPrefix()
+	p := open(t, c, prefix, nil)
+	p.set(t, p.a, "x", 1)
+	saved := filepath.Join(t.TempDir(), "saved")
+	require.NoError(t, c.Save(within(t), saved))
+	lost := p.set(t, p.b, "lost", 1)
+	require.NoError(t, c.RestoreBumped(saved, 1_000_000))
+	select {
+	case <-p.Failed():
+	case <-time.After(patience / 2):
+		require.Fail(t, "it was not noticed")
+	}
+	require.ErrorIs(t, p.Err(), etcd.ErrHistoryLost)
+	q := open(t, c, prefix, nil)
+	_, has := q.b.Load("lost")
+	require.False(t, has)
+	v, _ := q.a.Load("x")
+	require.Equal(t, 1, v)
+	require.Greater(t, q.set(t, q.a, "x", 2), lost+500_000)
+}
+
+// A cluster goes back by a commit that a process knows of by its answer only, and goes on with others:
+// the process notices, once the watch comes to where it was.
 func TestHistoryLostUnseen(t *testing.T) {
 	t.Parallel()
 	c, prefix := start(t, 1, 0), newPrefix()

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // A Net is what connections between the members of a cluster, and from clients to them, go through.
@@ -19,6 +20,7 @@ import (
 type Net struct {
 	mu      sync.Mutex
 	cuts    map[way]bool
+	late    map[way]bool  // of the cuts
 	changed chan struct{} // closed when cuts change, or the net is closed
 	closed  bool
 	members map[string]int // by their IDs, as they write them
@@ -30,7 +32,7 @@ type way struct{ from, to int }
 
 // NewNet returns a net without cuts, which the caller closes.
 func NewNet() *Net {
-	return &Net{cuts: map[way]bool{}, changed: make(chan struct{}), members: map[string]int{}}
+	return &Net{cuts: map[way]bool{}, late: map[way]bool{}, changed: make(chan struct{}), members: map[string]int{}}
 }
 
 // Close ends all connections.
@@ -52,6 +54,16 @@ func (n *Net) Cut(from int, to ...int) {
 	n.change(func() {
 		for _, t := range to {
 			n.cuts[way{from, t}] = true
+		}
+	})
+}
+
+// Late cuts what a client sends to some members as well. What it sends in the first tenth of a second
+// arrives when the cut is healed, and nothing of what it sends after that: not that it waits no longer.
+func (n *Net) Late(client int, to ...int) {
+	n.change(func() {
+		for _, t := range to {
+			n.cuts[way{client, t}], n.late[way{client, t}] = true, true
 		}
 	})
 }
@@ -83,7 +95,7 @@ type end struct {
 }
 
 // Heal ends all cuts.
-func (n *Net) Heal() { n.change(func() { clear(n.cuts) }) }
+func (n *Net) Heal() { n.change(func() { clear(n.cuts); clear(n.late) }) }
 
 func (n *Net) change(f func()) {
 	n.mu.Lock()
@@ -236,10 +248,19 @@ func (l *link) move(from, to net.Conn, out bool) {
 			if out && l.find != nil {
 				l.look(b[:k])
 			}
+			late := out && l.late()
+			if late {
+				b = append(b[:k:k], gather(from)...)
+				k = len(b)
+			}
 			if l.pass(out) != nil {
 				return
 			}
 			if _, err := to.Write(b[:k]); err != nil {
+				return
+			}
+			if late {
+				time.Sleep(5 * gathering) // it would not be answered if the connection ended at once
 				return
 			}
 		}
@@ -248,6 +269,25 @@ func (l *link) move(from, to net.Conn, out bool) {
 			return
 		}
 	}
+}
+
+// gathering is for how long what is sent late is gathered.
+const gathering = 100 * time.Millisecond
+
+// gather returns what comes within that time.
+func gather(from net.Conn) []byte {
+	var b bytes.Buffer
+	if from.SetReadDeadline(time.Now().Add(gathering)) == nil {
+		_, _ = b.ReadFrom(from) // until the deadline
+	}
+	return b.Bytes()
+}
+
+// late reports whether what is sent is cut, and comes late.
+func (l *link) late() bool {
+	l.net.mu.Lock()
+	defer l.net.mu.Unlock()
+	return l.net.late[way{l.from, l.to}]
 }
 
 func (l *link) look(b []byte) {

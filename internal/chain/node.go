@@ -46,7 +46,7 @@ func (v *Node) Tombstone() bool { return Load(&v.State).Tomb() }
 func (v *Node) There() bool { return v != nil && !v.Tombstone() }
 
 // PutOutcome puts the outcome of its transaction into an indirect version. Nobody else writes such
-// a state: whoever marks versions as waiting leaves it alone, and looks again later.
+// a state: a goroutine that marks versions as waiting leaves it alone, and looks again later.
 func (v *Node) PutOutcome(outcome Word) {
 	atomic.Release(&v.State, uint64(outcome|Load(&v.State)&KeepMask))
 }

@@ -221,29 +221,6 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 		"--output")
 }
 
-func TestHelpAndVersion(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"-h"}, {"run", "--help"},
-		{"list", "--help"}, {"--version"}} {
-		code, stdout, stderr := call(t, args...)
-		require.Equal(t, ExitOK, code, args)
-		require.Empty(t, stderr)
-		require.Contains(t, stdout, mvccbench().Name)
-	}
-	_, help, _ := call(t, "--help")
-	for _, want := range []string{
-		"go tool benchstat -col /engine", "go tool benchstat old.txt new.txt", "130", "mvccbench list",
-		"--threads", "1,2,4,8", "--isolation", "127.0.0.1:6060", "--hold", "--latency-sample",
-		"--rate", "--arrival", "--ops", "--retries", "--value-size",
-		"--txn-size", "--theta",
-		"--gc-interval", "--gc-workers", "--gc-queue", "--gc-threshold", "--interval", "--[no-]verify",
-		"--format", "--hgrm", "--save", "--report", "--config",
-	} {
-		require.Contains(t, help, want)
-	}
-	require.NotContains(t, help, "%%")
-	require.NotContains(t, help, "${")
-}
-
 func TestListNamesEverything(t *testing.T) {
 	stdout, stderr := succeed(t, "list")
 	require.Empty(t, stderr)

@@ -98,40 +98,6 @@ func TestCompareFormats(t *testing.T) {
 	require.Contains(t, stdout, "\nonly in b:\n  Begin/engine=xsync/threads=4-2\n")
 }
 
-func TestCompareTooFewSamples(t *testing.T) {
-	store := keepRuns(t)
-	require.NoError(t, store.Save("a", madeUp(t, 3, 2e6)))
-	require.NoError(t, store.Save("b", madeUp(t, 3, 1e6)))
-	stdout, stderr := succeed(t, "compare", "a", "b")
-	require.NotContains(t, stdout, "worse")
-	require.Contains(t, stderr, "too few samples for any difference to be significant; 5 on each "+
-		"side are enough")
-	code, stdout, stderr := call(t, "compare", "a", "b", "--gate")
-	require.Equal(t, ExitCannotTell, code, "a gate that lets everything pass")
-	require.True(t, strings.HasPrefix(stdout, "gate: CANNOT TELL: "), stdout)
-	require.Contains(t, stderr, "2.020M to 1.010M, ? to ? (p=0.100 n=3)")
-	for alpha, n := range map[float64]int{0.5: 2, 0.05: 4, 0.01: 5, 0.001: 7} {
-		require.Equal(t, n, results.SamplesFor(alpha))
-	}
-}
-
-// Without --unit throughput is judged, whatever else has become worse; with it what it names.
-func TestGateJudgesTheHeadline(t *testing.T) {
-	store := keepRuns(t)
-	require.NoError(t, store.Save("a", madeUp(t, 6, 2e6)))
-	slow := madeUp(t, 6, 2e6)
-	for i := range slow.Samples {
-		slow.Samples[i].Metrics["p99-ns"] *= 10
-	}
-	require.NoError(t, store.Save("b", slow))
-	stdout, _ := succeed(t, "compare", "a", "b", "--gate")
-	require.Contains(t, stdout, "gate: passed: none of 2 comparisons of ops/s ")
-	require.Contains(t, stdout, "p99-sec: 0 better, 2 worse, 0 neither\n", "it is said all the same")
-	code, _, stderr := call(t, "compare", "a", "b", "--gate", "--unit=ops/s,p99-ns")
-	require.Equal(t, ExitFailed, code)
-	require.Contains(t, stderr, "gate: something is worse: 2 of 4 comparisons of ops/s, p99-sec are ")
-}
-
 // On a terminal the verdicts have colours.
 func TestCompareHasColours(t *testing.T) {
 	require.Equal(t, "a  \x1b[32mbetter\x1b[m\nb  \x1b[31mworse\x1b[m\nc  ~\n",

@@ -98,6 +98,8 @@ func TestHelpOfEachCommand(t *testing.T) {
 		stdout, _ := succeed(t, append(strings.Fields(args), "--help")...)
 		require.Contains(t, stdout, "\nExamples:\n", args)
 		require.Contains(t, stdout, "\nExit codes: 0 ", args)
+		require.NotContains(t, stdout, "%%")
+		require.NotContains(t, stdout, "${")
 		for line := range strings.Lines(stdout) {
 			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), 80, line)
 		}
@@ -137,7 +139,7 @@ func TestExamplesAreRight(t *testing.T) {
 	}
 }
 
-// Who asks for the journey learns where it has gone, whatever else is asked.
+// A user who asks for the journey learns where it has gone, whatever else is asked.
 func TestJourneyHasMoved(t *testing.T) {
 	for _, args := range []string{"journey", "journey --quick -o j.txt", "journey answers guard"} {
 		refused(t, strings.Fields(args), "go -C bench/journey run ./cmd/journeybench steps")

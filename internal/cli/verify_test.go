@@ -106,6 +106,16 @@ func TestVerifyFaultyMap(t *testing.T) {
 	anomaly := said[1][strings.Index(said[1], ": ")+2:]
 	require.Contains(t, stderr, "VIOLATED: "+anomaly)
 	require.Contains(t, stdout, anomaly)
+
+	right := filepath.Join(t.TempDir(), "right.jsonl")
+	f, err := os.Create(right)
+	require.NoError(t, err)
+	defer f.Close()
+	require.NoError(t, (&history.History{Kind: history.KindOneKey, Txs: []history.Tx{{ID: 1,
+		Level: history.LevelOneKey, Status: history.StatusCommitted, Begin: 1, End: 2,
+		Ops: []history.Op{{Kind: history.OpWrite, Value: 1}}}}}).Write(f))
+	stdout, _ = succeed(t, "verify", "--check="+right)
+	require.Contains(t, stdout, "nothing was violated")
 }
 
 func TestVerifyKeepsGoing(t *testing.T) {

@@ -179,7 +179,7 @@ var misusedHandles = []misuses{
 			m.Close()
 			m.Close()
 			return m.Update(bg, nil, increment)
-		}), "it works as before, without a goroutine"},
+		}), "it works as before, without a goroutine; but nothing expires any more"},
 		{"`users.In(tx)` after `users.Close`", onShop(func(db *mvcc.DB, users, _ *table) error {
 			tx := db.Begin(nil)
 			defer tx.Rollback()

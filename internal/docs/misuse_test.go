@@ -135,8 +135,8 @@ func quote(text string) string {
 func TestMisusePage(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(misuseHead)
-	for _, part := range slices.Concat(misusedHandles, misusedCalls, misusedStrictly,
-		misusedOnTrial) {
+	for _, part := range slices.Concat(misusedHandles, misusedCalls, misusedFiles,
+		misusedStrictly, misusedOnTrial) {
 		fmt.Fprintf(&page, "\n## %s\n\n| misuse | answer |\n|---|---|\n", part.title)
 		for _, m := range part.rows {
 			fmt.Fprintf(&page, "| %s | %s |\n", m.what, m.answer(t))

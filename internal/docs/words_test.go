@@ -33,8 +33,15 @@ var oldWords = []struct {
 	{"internal/chain/*.go", `func \(w Word\) ([dD]ecided|[sS]lot)\(|\) [sS]ettle\(`,
 		"Drawn, recordNumber, PutOutcome: a slot's record is settled"},
 	{"mvcc/*.go", `func \(m \*core\) (push|installed|mark)\(`, "putOnTop, tidyKey, tell"},
+	{"mvcc/*.go", riddle, "a reader that, a caller that"},
+	{"internal/*/*.go", riddle, "a reader that, a caller that"},
+	{"docs/*.md", riddle, "a reader that, a caller that"},
 	{"mvcc/*.go", `\btype (part|root|leader|none|keeper) interface`, "one transaction over tables"},
 }
+
+// A riddle is a sentence about somebody whom it does not name.
+const riddle = `\b[sS]o who\b|\band (so does )?who (has|gives|reads|writes)\b|` +
+	`(//|\.) Who(ever)? (has|is too|reads|writes|takes|calls|comes|asks|commits|uses)\b`
 
 // Files do not say an old word where a new one has its meaning.
 func TestOldWords(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/mvccmap/mvccmap/internal/backupfile"
 	"github.com/mvccmap/mvccmap/internal/gobtext"
 )
 
@@ -91,37 +92,20 @@ func (e *env) line(extra []byte, table string, r *record) error {
 func (e *env) raw(st *state) error {
 	e.note("the codec %q is not known: its bytes are printed in base64, as they are in the files, "+
 		"with those of records that were changed or deleted later", st.codec)
-	for i := range st.parts {
-		b, err := st.reader(i)
-		if err != nil {
-			return err
-		}
+	return st.eachTable(func(i int, t *backupfile.Table, _ *tableState) error {
 		for {
-			t, err := b.Next()
+			data, err := t.Frame()
 			if errors.Is(err, io.EOF) {
-				break
+				return nil
 			}
 			if err != nil {
 				return st.at(i, err)
 			}
-			if is := st.table(t.Name); is == nil || !is.has(tablePart{i, t.At}) {
-				continue
-			}
-			for {
-				data, err := t.Frame()
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				if err != nil {
-					return st.at(i, err)
-				}
-				line := gobtext.AppendText([]byte(`{"table":`), t.Name)
-				line = base64.StdEncoding.AppendEncode(append(line, `,"base64":"`...), data)
-				if _, err := e.out.Write(append(line, "\"}\n"...)); err != nil {
-					return err
-				}
+			line := gobtext.AppendText([]byte(`{"table":`), t.Name)
+			line = base64.StdEncoding.AppendEncode(append(line, `,"base64":"`...), data)
+			if _, err := e.out.Write(append(line, "\"}\n"...)); err != nil {
+				return err
 			}
 		}
-	}
-	return nil
+	})
 }

@@ -144,6 +144,18 @@ func (s *source) tick(n int) error {
 // differences it does so for all, also deletions.
 func (st *state) each(visit func(*tableState, *record) error) error {
 	st.refused = 0
+	return st.eachTable(func(i int, from *backupfile.Table, t *tableState) error {
+		return st.at(i, st.records(t, i, from, func(r *record, lives bool) error {
+			if !lives {
+				return nil
+			}
+			return visit(t, r)
+		}))
+	})
+}
+
+// eachTable calls visit for each part of a table that there is, in the order of the files.
+func (st *state) eachTable(visit func(i int, from *backupfile.Table, t *tableState) error) error {
 	for i := range st.parts {
 		b, err := st.reader(i)
 		if err != nil {
@@ -157,18 +169,10 @@ func (st *state) each(visit func(*tableState, *record) error) error {
 			if err != nil {
 				return st.at(i, err)
 			}
-			t := st.table(from.Name)
-			if t == nil || !t.has(tablePart{i, from.At}) {
-				continue
-			}
-			err = st.records(t, i, from, func(r *record, lives bool) error {
-				if !lives {
-					return nil
+			if t := st.table(from.Name); t != nil && t.has(tablePart{i, from.At}) {
+				if err := visit(i, from, t); err != nil {
+					return err
 				}
-				return visit(t, r)
-			})
-			if err != nil {
-				return st.at(i, err)
 			}
 		}
 	}

@@ -28,9 +28,6 @@ func functions(t *testing.T, program string) int {
 // What is compiled for each type of map, and for the first one, stays what it is, or shrinks: what
 // has no need to know the types of keys and values is compiled once, in package mvcc.
 func TestFunctions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles programs")
-	}
 	one, four, tables := functions(t, "one"), functions(t, "four"), functions(t, "tables")
 	further := (four - one) / 3
 	t.Logf("one map: %d functions; a further type: %d; two tables: %d", one, further, tables)

@@ -105,7 +105,7 @@ func TestInsertBesideMerge(t *testing.T) {
 	now := x.table.Load()
 	x.resize(now, 2)
 	x.move(now, 0, true)
-	now.turn.Store(2) // the inserter helps elsewhere
+	now.taken.Store(2) // the inserter helps elsewhere
 	const key = 100
 	want[key] = chain.New(key, 0)
 	a := stage.New(t).Actor("inserter", func() { x.Insert(hashIn(x, key), want[key], Gate{}) }).
@@ -183,8 +183,8 @@ func TestLookupMeetsMark(t *testing.T) {
 	requireIndex(t, want, x)
 }
 
-// A visitor has loaded what is asked for, and sleeps. Who asks for another visit in the
-// bucket relies on it.
+// A visitor has loaded what is asked for, and sleeps. A goroutine that asks for
+// another visit in the bucket relies on it.
 func TestVisitIsAskedForBesideVisitor(t *testing.T) {
 	x := newTestIndex(oneHash)
 	var queue []*Bucket

@@ -118,10 +118,10 @@ type hashTable struct {
 	next stdatomic.Pointer[hashTable]
 
 	_ [cacheLine]byte
-	// resizing is set by the goroutine that announces the next table. turn says which
-	// bucket is to be moved next, and done counts those that have moved.
+	// resizing is set by the goroutine that announces the next table. taken counts the buckets
+	// that somebody has taken to move, and done those that have moved.
 	resizing stdatomic.Bool
-	turn     stdatomic.Int64
+	taken    stdatomic.Int64
 	done     stdatomic.Int64
 
 	// needed counts the overflows that moving keys to the table took, and crowded those that

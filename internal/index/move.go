@@ -60,7 +60,7 @@ func (x *Index) Tend() (more bool) {
 	}
 	for n := 0; n < tendBatch && x.moveSome(t); n++ {
 	}
-	if t.turn.Load() >= 2*int64(len(t.buckets)) {
+	if t.taken.Load() >= 2*int64(len(t.buckets)) {
 		// Some were locked both times.
 		for i := range t.buckets {
 			x.move(t, i, false)
@@ -122,11 +122,11 @@ func (x *Index) help(t *hashTable, h uint64) {
 	x.moveSome(t)
 }
 
-// moveSome moves some buckets of t that it is the turn of, but those that are locked. It
-// reports whether to go on: a mover that does goes round twice.
+// moveSome takes the next buckets of t and moves them, but those that are locked. It reports
+// whether to go on: movers go round twice.
 func (x *Index) moveSome(t *hashTable) bool {
 	n := int64(len(t.buckets))
-	last := t.turn.Add(moveBatch)
+	last := t.taken.Add(moveBatch)
 	for i := last - moveBatch; i < last; i++ {
 		x.move(t, int(i%n), false)
 	}

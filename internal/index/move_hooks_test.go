@@ -36,7 +36,7 @@ func TestVisitOfMovedPlace(t *testing.T) {
 	require.True(t, seen)
 }
 
-// Who comes back to a cell that belongs to another key by now looks its own up again.
+// A goroutine that comes back to a cell of another key by now looks its own key up again.
 func TestPlaceOfAnotherKey(t *testing.T) {
 	x := newTestIndex(func(int) uint64 { return 1 << 60 })
 	one := chain.New(1, 0)

@@ -50,7 +50,8 @@ func runTest(ctx context.Context, dir, command string, timeout time.Duration) (r
 	cmd := exec.CommandContext(ctx, "sh", "-c", "exec env "+command)
 	cmd.Dir = dir
 	// PWD follows Dir; the copy must not be built as part of a workspace.
-	cmd.Env = append(cmd.Environ(), "GOWORK=off", fmt.Sprintf("GOFLAGS=-json -timeout=%v", timeout))
+	flags := fmt.Sprintf("GOFLAGS=%s -json -timeout=%v", os.Getenv("GOFLAGS"), timeout)
+	cmd.Env = append(cmd.Environ(), "GOWORK=off", flags)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = interruptGrace
 	var stdout, stderr bytes.Buffer

@@ -257,7 +257,7 @@ func (p *program[K, V]) tx(h *handle[K, V], t *table[K, V]) mvcc.Tx[K, V] {
 	return p.reader(h, t).(mvcc.Tx[K, V])
 }
 
-// begun notes a handle that was opened. Who has one of a table alone has set its reader.
+// begun notes a handle that was opened. The caller has set the reader of one of a table alone.
 func (p *program[K, V]) begun(h *handle[K, V], kind string) *handle[K, V] {
 	p.handles++
 	h.name = fmt.Sprint(kind, p.handles)

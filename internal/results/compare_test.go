@@ -143,6 +143,9 @@ func TestTooFewSamples(t *testing.T) {
 	}{{1, 1, 1}, {3, 3, 0.1}, {4, 4, 2.0 / 70}, {1, 39, 0.05}, {6, 6, 2.0 / 924}, {6, 3, 2.0 / 84}} {
 		require.InDelta(t, s.p, SmallestP(s.n1, s.n2), 1e-12)
 	}
+	for alpha, n := range map[float64]int{0.5: 2, 0.05: 4, 0.01: 5, 0.001: 7} {
+		require.Equal(t, n, SamplesFor(alpha))
+	}
 }
 
 // An instrumented run is not compared with a plain one, nor with one that was

@@ -243,31 +243,6 @@ func TestGateOfRunsThatTakeTurns(t *testing.T) {
 	require.GreaterOrEqual(t, slower[GateFailed], 95)
 }
 
-// On a machine that is quiet little is enough.
-func TestGateOfQuietRuns(t *testing.T) {
-	before, after := new(Run), new(Run)
-	for row := range 12 {
-		for i := range 6 {
-			v := 1e6 * (1 + 0.002*float64(i))
-			one := Sample{Title: strconv.Itoa(row), Engine: "e", Threads: 1, Index: i, Ops: 1,
-				Metrics: map[string]float64{"ops/s": v}}
-			before.Samples = append(before.Samples, one)
-			if row == 3 {
-				v *= 0.87
-			}
-			one.Metrics = map[string]float64{"ops/s": v}
-			after.Samples = append(after.Samples, one)
-		}
-	}
-	before.Outcome = Outcome{Kind: Complete, Done: len(before.Samples), Of: len(before.Samples)}
-	after.Outcome = before.Outcome
-	c, err := Compare(source(t, "a", before), source(t, "b", after), Options{Alpha: 0.05})
-	require.NoError(t, err)
-	require.Len(t, c.Judge(10, false).Worse, 1)
-	require.Equal(t, GateFailed, c.Judge(10, false).Outcome)
-	require.Equal(t, Passed, c.Judge(15, false).Outcome)
-}
-
 // 0.01 is significant as one of four at 5 %, 0.02 not as one of three, and then nothing is that
 // comes after it.
 func TestHolm(t *testing.T) {

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
@@ -157,6 +158,11 @@ func (l *Leaf) below(w word, s uint64) (n int) {
 	}
 	return n
 }
+
+// lowest returns the number of the lowest bit of m, which has one.
+func lowest(m uint32) int { return bits.TrailingZeros32(m) & 31 }
+
+func ones(m uint32) int { return bits.OnesCount32(m) }
 
 func equal(a, b uint64) uint32 {
 	var x uint32

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// PassLocks waits for who has locked a leaf, whether the leaf's parent knows it or not.
+// PassLocks waits for the goroutine that has locked a leaf, also if the parent does not know the leaf.
 func TestPassLocks(t *testing.T) {
 	tr := newTree[int](natural[int]())
 	insert := func(key int) {

@@ -2,11 +2,11 @@ package tree
 
 import "unsafe"
 
-// A Note is what a cursor has met in a leaf: so a transaction that has gone along it finds out
-// later, without a look at a version, that no key has come into the leaf and no head that it has
-// met has changed. It does not keep the heads: who takes a note must see to it that those that it
-// adds are there for as long as the note is used, as versions are that a live transaction sees.
-// Then the same address is the same head.
+// A Note is what a cursor has met in a leaf. By a note a transaction that has gone along the leaf
+// finds out later, without a look at a version, that no key has come into the leaf and no head
+// that it has met has changed. A note does not keep the heads. A caller that takes one must see to
+// it that the heads are there for as long as the note is used, as versions are that a live
+// transaction sees. Then the same address is the same head.
 type Note struct {
 	l    *Leaf
 	sum  uint64

@@ -26,27 +26,6 @@ func TestShipped(t *testing.T) {
 	require.Nil(t, Data("no such"))
 }
 
-// The mixes are those of the standards.
-func TestMixes(t *testing.T) {
-	want := map[string]string{
-		"ycsb-a": "read 50, update 50", "ycsb-b": "read 95, update 5", "ycsb-c": "read 100",
-		"ycsb-d": "read 95, insert 5", "ycsb-e": "scan 95, insert 5",
-		"ycsb-f":    "read 50, read_modify_write 50",
-		"smallbank": "balance 20, deposit_checking 20, transact_saving 20, amalgamate 20, write_check 20",
-		"tatp": "get_subscriber_data 35, get_new_destination 10, get_access_data 35, " +
-			"update_subscriber_data 2, update_location 14, insert_call_forwarding 2, " +
-			"delete_call_forwarding 2",
-		"tpcc": "new_order 45, payment 43, order_status 4, delivery 4, stock_level 4",
-	}
-	for _, f := range Shipped() {
-		var mix []string
-		for _, op := range f.Operations {
-			mix = append(mix, op.Name+" "+Constant(int64(op.Weight)).Text)
-		}
-		require.Equal(t, want[f.Name], strings.Join(mix, ", "))
-	}
-}
-
 // The orders that TPC-C begins with are those of the customers of their districts, and the last 900
 // of a district are new (4.3.3.1), for any number of warehouses.
 func TestFirstOrdersOfTPCC(t *testing.T) {

@@ -110,11 +110,11 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		ctx, cancel = context.WithTimeout(ctx, o.duration)
 		defer cancel()
 	}
-	dir, err := os.MkdirTemp("", "etcd-example")
+	dir, remove, err := etcdtest.TempDir("", "etcd-example")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, remove()) }()
 	cluster, err := etcdtest.Start(ctx, 3, dir, etcdtest.Options{})
 	if err != nil {
 		return err

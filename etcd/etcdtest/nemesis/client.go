@@ -37,6 +37,9 @@ func Main() {
 	os.Exit(0)
 }
 
+// wordGoOn tells a client to open another replica.
+const wordGoOn = "go on\n"
+
 // An order is what a client has to know.
 type order struct {
 	Endpoints []string
@@ -61,7 +64,8 @@ type line struct {
 	At int64 `json:",omitempty"`
 	// Wrong is what must not have happened.
 	Wrong string `json:",omitempty"`
-	// Lost says that the replica has noticed that the cluster went back, and another one is open.
+	// Lost says that the replica has noticed that the cluster went back. Another one is opened when the
+	// client is told to go on.
 	Lost bool `json:",omitempty"`
 	// Full says that the cluster had no space.
 	Full bool `json:",omitempty"`
@@ -91,6 +95,7 @@ type client struct {
 	at  atomic.Pointer[replica]
 	// opening is held while another replica is opened.
 	opening sync.Mutex
+	goOn    chan bool
 
 	over           atomic.Bool
 	values         atomic.Int64
@@ -112,7 +117,7 @@ func (c *client) tell(l line) {
 }
 
 func runClient(text string) error {
-	c := &client{out: os.Stdout}
+	c := &client{out: os.Stdout, goOn: make(chan bool, 1)}
 	if err := json.Unmarshal([]byte(text), &c.order); err != nil {
 		return err
 	}
@@ -120,7 +125,11 @@ func runClient(text string) error {
 	words := make(chan string)
 	go func() { // it does not survive the program that has started it
 		for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-			words <- lines.Text()
+			if lines.Text()+"\n" == wordGoOn {
+				c.goOn <- true
+			} else {
+				words <- lines.Text()
+			}
 		}
 		os.Exit(1)
 	}()
@@ -131,9 +140,10 @@ func runClient(text string) error {
 	c.at.Store(r)
 	var work sync.WaitGroup
 	for i, f := range []func(*worker){(*worker).append, (*worker).append, (*worker).transfer,
-		(*worker).withdraw, (*worker).join, (*worker).count, (*worker).look} {
-		w := &worker{client: c, process: 10*c.Number + i,
-			r: rand.New(rand.NewPCG(c.Seed, uint64(10*c.Number+i)))}
+		(*worker).withdraw, (*worker).join, (*worker).count, (*worker).book, (*worker).lease, (*worker).stamp,
+		(*worker).stamp, (*worker).stamp, (*worker).look} {
+		w := &worker{client: c, process: 20*c.Number + i, numbers: map[int]int{},
+			r: rand.New(rand.NewPCG(c.Seed, uint64(20*c.Number+i)))}
 		work.Go(func() {
 			for !c.over.Load() {
 				f(w)
@@ -148,6 +158,12 @@ func runClient(text string) error {
 	r = c.replica()
 	long, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
+	for began := time.Now(); r.leases.due() > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > patience*3/4 {
+			c.tell(line{Wrong: fmt.Sprintf("%d leases stay long after their time", r.leases.due())})
+			break
+		}
+	}
 	if _, err := r.Sync(long); err != nil {
 		return fmt.Errorf("at the end: Sync: %w", err)
 	}
@@ -189,12 +205,13 @@ func (c *client) replica() *replica {
 		os.Exit(1)
 	}
 	_ = r.Close()
+	c.tell(line{Lost: true})
+	<-c.goOn
 	r, err := openAgain(context.Background(), c.Endpoints)
 	if err != nil {
 		c.tell(line{Wrong: fmt.Sprintf("no other replica could be opened: %v", err)})
 		os.Exit(1)
 	}
-	c.tell(line{Lost: true})
 	c.at.Store(r)
 	return r
 }
@@ -222,7 +239,7 @@ func (c *client) update(r *replica, fn func(tx mvcc.DBTx) error) ending {
 	case errors.Is(err, etcd.ErrNoSpace):
 		c.tell(line{Full: true})
 	case errors.Is(err, mvcc.ErrConflict), errors.Is(err, etcd.ErrUnanswered), ctx.Err() != nil,
-		c.MayLose && errors.Is(err, etcd.ErrHistoryLost):
+		c.MayLose && errors.Is(err, etcd.ErrHistoryLost), errors.As(err, new(*mvcc.UniqueError)):
 	default:
 		c.tell(line{Wrong: fmt.Sprintf("an Update has failed: %v", err)})
 	}

@@ -44,6 +44,7 @@ type round struct {
 // told is what a round hears, from clients and from those that make faults.
 type told struct {
 	commits, full, lost atomic.Uint64
+	waiting             atomic.Bool // clients whose replicas have failed are to wait
 
 	mu      sync.Mutex
 	next    int // number of a client
@@ -73,6 +74,7 @@ type running struct {
 	stopped chan struct{} // closed when it has stopped, or ended
 	ended   chan struct{}
 	killed  atomic.Bool
+	commits atomic.Uint64
 }
 
 // with returns the round with random choices of their own, for one of several that make faults.
@@ -132,7 +134,12 @@ func (r *round) run(i int) error {
 			if l.Stopped {
 				stopped()
 			}
-			r.heard(l)
+			if r.heard(l); l.At != 0 {
+				c.commits.Add(1)
+			}
+			if l.Lost && !r.waiting.Load() {
+				_, _ = c.words.Write([]byte(wordGoOn))
+			}
 		}
 		if err := c.cmd.Wait(); err != nil && !c.killed.Load() {
 			r.wrong("client %d has ended: %v", c.number, err)
@@ -223,10 +230,11 @@ func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err erro
 		mayLose: f.goesBack, told: &told{running: make([]*running, clients),
 			lines: lines{begun: map[int]history.Tx{}, adds: map[string]int{}}}}
 	defer r.net.Close()
-	if r.dir, err = os.MkdirTemp(dir, "nemesis"); err != nil {
+	var remove func() error
+	if r.dir, remove, err = etcdtest.TempDir(dir, "nemesis"); err != nil {
 		return o, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(r.dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	began, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	options := etcdtest.Options{Net: r.net, Quota: f.quota, Server: cfg.Server}
@@ -377,6 +385,26 @@ func (r *round) commitsMore(n uint64, when string) error {
 		}
 	}
 	return nil
+}
+
+// commitsOfEach waits for some commits of each client: so each has something that is lost if the cluster
+// goes back.
+func (r *round) commitsOfEach(n uint64, when string) error {
+	first := map[*running]uint64{}
+	r.each(func(c *running) { first[c] = c.commits.Load() })
+	for late := time.Now().Add(patience); ; {
+		done := true
+		r.each(func(c *running) { done = done && c.commits.Load() >= first[c]+n })
+		switch {
+		case done:
+			return nil
+		case time.Now().After(late):
+			return &stuckError{when}
+		}
+		if err := r.wait(time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 // wait waits for a while, and returns why the round is to end.

@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -33,6 +34,9 @@ type tables struct {
 	pairs    *etcd.Table[int, int]      // two keys for each
 	members  *etcd.Table[string, int64] // "group/member"
 	counter  *etcd.Table[int, int]      // one key
+	stamps   *etcd.Table[int, int]
+	bookings bookings
+	leases   leases
 }
 
 // A replica is what a process has.
@@ -49,10 +53,16 @@ func open(ctx context.Context, endpoints []string) (*replica, error) {
 		pairs:    etcd.NewOrderedTable[int, int](s, "pairs", nil),
 		members:  etcd.NewOrderedTable[string, int64](s, "members", nil),
 		counter:  etcd.NewTable[int, int](s, "counter", nil),
+		stamps:   etcd.NewTable[int, int](s, "stamps", nil),
+		leases:   newLeases(s),
 	}}
 	var err error
+	if r.bookings, err = newBookings(s); err != nil {
+		return nil, err
+	}
 	r.DB, err = etcd.Open(ctx, etcd.Config{Prefix: prefix, Schema: s, RequestTimeout: 2 * time.Second,
-		ResolveTimeout: 4 * time.Second, Heartbeat: time.Second,
+		ResolveTimeout: 4 * time.Second, Heartbeat: time.Second, Lease: time.Second,
+		Now: func() time.Time { return time.Unix(0, now()) },
 		Client: clientv3.Config{Endpoints: endpoints, DialKeepAliveTime: 2 * time.Second,
 			DialKeepAliveTimeout: 2 * time.Second}})
 	return r, err
@@ -108,6 +118,9 @@ func (r *replica) check(s mvcc.DBSnapshot) error {
 			return fmt.Errorf("at revision %d group %d has %d members, want 1 to %d", s.Epoch(), i, n, seats)
 		}
 	}
+	if err := cmp.Or(r.bookings.check(s), r.leases.check(s)); err != nil {
+		return fmt.Errorf("at revision %d %w", s.Epoch(), err)
+	}
 	return nil
 }
 
@@ -117,7 +130,8 @@ func (r *replica) hash() (revision uint64, sum string, err error) {
 		revision = s.Epoch()
 		h := sha256.New()
 		for _, err := range []error{add(h, r.lists.At(s)), add(h, r.accounts.At(s)), add(h, r.pairs.At(s)),
-			add(h, r.members.At(s)), add(h, r.counter.At(s))} {
+			add(h, r.members.At(s)), add(h, r.counter.At(s)), add(h, r.stamps.At(s)), add(h, r.bookings.At(s)),
+			add(h, r.leases.At(s)), add(h, r.leases.made.At(s)), add(h, r.leases.gone.At(s))} {
 			if err != nil {
 				return err
 			}

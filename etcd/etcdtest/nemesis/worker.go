@@ -16,8 +16,19 @@ type worker struct {
 	*client
 	process int
 	r       *rand.Rand
-	epoch   uint64   // that look has seen
-	of      *replica // of which
+	of      *replica // that it has seen last, and what it knows of that:
+	epoch   uint64   // of the last view
+	numbers map[int]int
+	// What is its own.
+	holdings     [kept]holding
+	stamps, last int
+}
+
+// fresh reports whether a replica is another one than the last time.
+func (w *worker) fresh(r *replica) bool {
+	other := r != w.of
+	w.of = r
+	return other
 }
 
 // generation says which lists are used at present, in a round that has begun at start: there are others
@@ -235,7 +246,7 @@ func (w *worker) count() {
 	r := w.replica()
 	w.tell(line{Adds: addBegins})
 	switch w.update(r, func(tx mvcc.DBTx) error {
-		r.counter.In(tx).Merge(0, func(old int, _ bool) int { return old + 1 })
+		r.counter.In(tx).Merge(0, increment)
 		return nil
 	}) {
 	case committed:
@@ -249,8 +260,9 @@ func (w *worker) count() {
 // look checks a view, and that it does not wait.
 func (w *worker) look() {
 	r := w.replica()
-	if r != w.of {
-		w.of, w.epoch = r, 0
+	if w.fresh(r) {
+		w.epoch = 0
+		clear(w.numbers)
 	}
 	began := time.Now()
 	err := r.View(func(s mvcc.DBSnapshot) error {
@@ -258,6 +270,12 @@ func (w *worker) look() {
 			return fmt.Errorf("a view of revision %d, after one of %d", s.Epoch(), w.epoch)
 		}
 		w.epoch = s.Epoch()
+		for key, n := range r.stamps.At(s).All() {
+			before := w.numbers[key]
+			if w.numbers[key] = n; n < before {
+				return fmt.Errorf("at revision %d stamp %d goes back from %d to %d", s.Epoch(), key, before, n)
+			}
+		}
 		return r.check(s)
 	})
 	took := time.Since(began)

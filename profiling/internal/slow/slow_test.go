@@ -132,35 +132,6 @@ func isRoot(r *slow.Report, kind contention.Kind, function string) bool {
 	return root.Kind == kind && strings.HasSuffix(root.Site.Func, function)
 }
 
-func TestMutex(t *testing.T) {
-	r := explain(t, func() (op, done func()) {
-		var mu sync.Mutex
-		held := make(chan struct{})
-		var wg sync.WaitGroup
-		wg.Go(func() { plantedHolder(&mu, held) })
-		return func() { <-held; plantedLock(&mu) }, wg.Wait
-	}, func(r *slow.Report) bool {
-		return isTop(r, contention.Mutex, ".plantedLock") && isRoot(r, contention.Sleep, ".plantedHolder")
-	})
-	top := r.Waits[0]
-	require.True(t, strings.HasSuffix(top.Waker.Site.Func, ".plantedHolder"), top.Waker)
-	require.Equal(t, 1, top.Turns.Count)
-	require.Nil(t, top.Cause)
-	require.NotEmpty(t, top.Stack)
-	require.NotEqual(t, r.Goroutine, top.Waker.Goroutine)
-	require.Regexp(t, `^[\d.]+ \S+ of [\d.]+ \S+ waiting for a sync\.Mutex at slow_test\.go:\d+ \(slow_test\.plantedLock\); `+
-		`it was held by goroutine \d+, which released it at slow_test\.go:\d+ \(slow_test\.plantedHolder\) `+
-		`and meanwhile was [\d.]+ \S+ sleeping at slow_test\.go:\d+ \(slow_test\.plantedHolder\)`+orWaits, r.Verdict)
-
-	// It survives JSON, by which programs read it.
-	text, err := json.Marshal(r)
-	require.NoError(t, err)
-	var back slow.Report
-	require.NoError(t, json.Unmarshal(text, &back))
-	require.Equal(t, r.Verdict, back.Verdict)
-	require.Equal(t, top.Site.Line, back.Waits[0].Site.Line)
-}
-
 //go:noinline
 func plantedReceive(c <-chan int) { <-c }
 

@@ -1,6 +1,7 @@
 package slow_test
 
 import (
+	"encoding/json"
 	"runtime"
 	"strings"
 	"sync"
@@ -100,6 +101,8 @@ func TestChainOfLocks(t *testing.T) {
 		return isTop(r, contention.Mutex, ".plantedLock") && r.Waits[0].Cause != nil &&
 			isRoot(r, contention.Sleep, ".plantedHolder")
 	})
+	require.Equal(t, 1, r.Waits[0].Turns.Count)
+	require.NotEqual(t, r.Goroutine, r.Waits[0].Waker.Goroutine)
 	cause := r.Waits[0].Cause
 	require.Equal(t, contention.Mutex, cause.Kind)
 	require.True(t, strings.HasSuffix(cause.Site.Func, ".middle"), cause.Site)
@@ -111,6 +114,14 @@ func TestChainOfLocks(t *testing.T) {
 		` and meanwhile was [\d.]+ \S+ waiting for a sync\.Mutex at \S+ \(slow_test\.middle\)`+
 		`; that was held by goroutine \d+, which released it at \S+ \(slow_test\.plantedHolder\)`+
 		` and meanwhile was [\d.]+ \S+ sleeping at \S+ \(slow_test\.plantedHolder\)`+orWaits, r.Verdict)
+
+	// It survives JSON, by which programs read it.
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	var back slow.Report
+	require.NoError(t, json.Unmarshal(text, &back))
+	require.Equal(t, r.Verdict, back.Verdict)
+	require.Equal(t, r.Waits[0].Site.Line, back.Waits[0].Site.Line)
 }
 
 //go:noinline

@@ -10,8 +10,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"os"
 
 	"github.com/mvccmap/mvccmap/bench/peers"
 	"github.com/mvccmap/mvccmap/internal/cli"
@@ -33,4 +36,64 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			Args: new(markdownCmd),
 		}},
 	}, args, stdout, stderr)
+}
+
+// markdownCmd is "peersbench markdown".
+type markdownCmd struct {
+	Files []string `arg:"" name:"file" help:"Results in the Go benchmark format, as run -o FILE writes them."`
+	Into  string   `help:"Put the table into FILE instead, in place of what is there between the lines <!-- make bench-peers --> and <!-- end of make bench-peers -->." placeholder:"FILE"`
+}
+
+// Run prints the results in the named files.
+func (c *markdownCmd) Run(e *cli.Env) error {
+	var t peers.Table
+	for _, name := range c.Files {
+		if err := add(&t, name); err != nil {
+			return cli.UsageError(fmt.Errorf("expected results in the Go benchmark format: %w", err))
+		}
+	}
+	if c.Into == "" {
+		return t.WriteMarkdown(e.Stdout())
+	}
+	page, err := os.ReadFile(c.Into)
+	if err != nil {
+		return cli.UsageError(fmt.Errorf("--into: expected a page that has the table: %w", err))
+	}
+	var b bytes.Buffer
+	if err := t.WriteMarkdown(&b); err != nil {
+		return err
+	}
+	if page, err = replaceTable(page, b.Bytes()); err != nil {
+		return cli.UsageError(fmt.Errorf("--into: %s: %w", c.Into, err))
+	}
+	return os.WriteFile(c.Into, page, 0o666)
+}
+
+func add(t *peers.Table, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return t.Add(name, f)
+}
+
+// The lines between which a page has the table.
+const (
+	tableBegins = "<!-- make bench-peers -->\n"
+	tableEnds   = "<!-- end of make bench-peers -->\n"
+)
+
+// replaceTable returns page with another table.
+func replaceTable(page, table []byte) ([]byte, error) {
+	before, rest, ok := bytes.Cut(page, []byte(tableBegins))
+	if !ok {
+		return nil, fmt.Errorf("there is no line %q", bytes.TrimSpace([]byte(tableBegins)))
+	}
+	_, after, ok := bytes.Cut(rest, []byte(tableEnds))
+	if !ok {
+		return nil, fmt.Errorf("there is no line %q after the first", bytes.TrimSpace([]byte(tableEnds)))
+	}
+	return bytes.Join([][]byte{before, []byte(tableBegins + "\n"), table, []byte("\n" + tableEnds),
+		after}, nil), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"os"
 	"sync"
 	"time"
 
@@ -29,7 +28,7 @@ type cluster struct {
 
 	mu     sync.Mutex
 	own    *etcdtest.Cluster
-	dir    string
+	remove func() error
 	client *clientv3.Client
 }
 
@@ -48,10 +47,11 @@ func (c *cluster) start() (*clientv3.Client, error) {
 		ctx, cancel := context.WithTimeout(c.ctx, patience)
 		defer cancel()
 		var err error
-		if c.dir, err = os.MkdirTemp("", "etcdbench"); err != nil {
+		var dir string
+		if dir, c.remove, err = etcdtest.TempDir("", "etcdbench"); err != nil {
 			return nil, err
 		}
-		if c.own, err = etcdtest.Start(ctx, 3, c.dir, etcdtest.Options{Quota: 8 << 30, Sync: c.Sync, Server: c.Server,
+		if c.own, err = etcdtest.Start(ctx, 3, dir, etcdtest.Options{Quota: 8 << 30, Sync: c.Sync, Server: c.Server,
 			MaxTxnOps: c.MaxTxnOps}); err != nil {
 			return nil, err
 		}
@@ -76,8 +76,8 @@ func (c *cluster) stop() (err error) {
 	if c.own != nil {
 		err = errors.Join(err, c.own.Stop())
 	}
-	if c.dir != "" {
-		err = errors.Join(err, os.RemoveAll(c.dir))
+	if c.remove != nil {
+		err = errors.Join(err, c.remove())
 	}
 	return err
 }

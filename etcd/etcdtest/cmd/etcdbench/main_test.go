@@ -112,11 +112,15 @@ func TestInterrupted(t *testing.T) {
 	for _, c := range []struct {
 		args  string
 		times int
+		when  string // there are three such files
 	}{
-		{"run --engine etcd --workload transfer --keys 100 --threads 2 --duration 60s --http off", 1},
-		{"run --engine etcd --workload transfer --keys 100 --threads 2 --duration 60s --http off", 2},
-		{"verify --fault leader-killed --round 60s", 1},
-		{"verify --fault leader-stopped --round 60s", 2},
+		{"run --engine etcd --workload transfer --keys 100 --threads 2 --duration 60s --http off", 1,
+			"etcdbench*/m*/member"},
+		{"run --engine etcd --workload transfer --keys 100 --threads 2 --duration 60s --http off", 2,
+			"etcdbench*/m*/member"},
+		{"verify --fault leader-killed --round 60s", 1, "nemesis*/m*/member"},
+		{"verify --fault leader-stopped --round 60s", 2, "nemesis*/m*/member"},
+		{"verify --fault restored --round 60s", 2, "nemesis*/copy*/members/m*"}, // while members are copied
 	} {
 		dir := t.TempDir()
 		self, err := os.Executable()
@@ -126,14 +130,11 @@ func TestInterrupted(t *testing.T) {
 		var errs bytes.Buffer
 		cmd.Stderr = &errs
 		require.NoError(t, cmd.Start())
-		folders := func() int {
-			found, err := filepath.Glob(filepath.Join(dir, "etcdbench*", "m*", "member"))
+		require.Eventually(t, func() bool {
+			found, err := filepath.Glob(filepath.Join(dir, c.when))
 			require.NoError(t, err)
-			more, err := filepath.Glob(filepath.Join(dir, "nemesis*", "m*", "member"))
-			require.NoError(t, err)
-			return len(found) + len(more)
-		}
-		require.Eventually(t, func() bool { return folders() == 3 }, time.Minute, 10*time.Millisecond)
+			return len(found) == 3
+		}, time.Minute, time.Millisecond)
 		for range c.times {
 			require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 			time.Sleep(50 * time.Millisecond) // signals of one kind that come together are one

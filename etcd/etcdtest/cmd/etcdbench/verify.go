@@ -41,8 +41,9 @@ func (c *verifyCmd) Help() string {
 	for _, f := range nemesis.Faults() {
 		fmt.Fprintf(&b, "  %-15s %s\n", f.Name, f.Doc)
 	}
-	b.WriteString("Transactions must be strictly serializable, views whole and never waiting, counters what " +
-		"was committed, and replicas equal at the end. The exit code is 3 if something was violated. Then " +
+	b.WriteString("Transactions must be strictly serializable, those that look by index keys too, views whole and " +
+		"never waiting, records gone at their time and not before, counters what was committed, and " +
+		"replicas equal at the end. The exit code is 3 if something was violated. Then " +
 		"the history and an explanation have been saved; mvccbench verify --check judges a history again.")
 	return b.String()
 }
