@@ -50,8 +50,6 @@ type DB struct {
 	begunWarm bool          // with Config.Replica
 	catching  atomic.Bool   // up with what was committed since that was written, in Open
 	seen      atomic.Uint64 // the newest revision of which the watch has told
-	short     atomic.Bool   // the history of the cluster was compacted while it was needed
-	heard     atomic.Uint64 // the newest revision that an answer was as of
 }
 
 // Open connects to etcd, loads all records under the prefix, and goes on to follow what is

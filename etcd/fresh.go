@@ -73,7 +73,6 @@ func (db *DB) newest(ctx context.Context) (rev, at uint64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	db.hear(resp.Header)
 	return guardedAt(resp.Kvs), uint64(resp.Header.Revision), nil
 }
 

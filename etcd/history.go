@@ -38,8 +38,6 @@ type history struct {
 	expected map[uint64]expectation
 	upTo     uint64
 	beaten   uint64 // the newest revision that was applied when the last beat came; the beat's own
-
-	own map[string]uint64 // see listen
 }
 
 type expectation struct{ of, by string }
@@ -120,38 +118,10 @@ func (h *history) newest() (of string, rev uint64) {
 	return of, rev
 }
 
-// listen notes that a commit of a name is under way, came returns at which revision the watch has
-// told of it, 0 if it has not, and forget ends that.
-func (h *history) listen(name string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.own == nil {
-		h.own = map[string]uint64{}
-	}
-	h.own[name] = 0
-}
-
-func (h *history) came(name string) uint64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.own[name]
-}
-
-func (h *history) forget(name string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.own, name)
-}
-
 func (h *history) put(guards map[string]guard) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	maps.Copy(h.guards, guards)
-	for _, g := range guards {
-		if _, there := h.own[g.by]; there {
-			h.own[g.by] = g.rev
-		}
-	}
 }
 
 func (h *history) now() map[string]guard {

@@ -291,7 +291,6 @@ func (db *DB) reload(ctx context.Context, checked bool) error {
 	}
 	db.history.loaded(l)
 	db.figures.resyncs.Add(1)
-	db.short.Store(true)
 	db.cfg.Logger.Warn("etcd: everything was loaded anew", "prefix", db.cfg.Prefix, "after", here,
 		"revision", l.rev, "changed", len(changed), "deleted", len(gone))
 	db.seen.Store(max(db.seen.Load(), l.rev))

@@ -31,7 +31,6 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 	s := *at
 	s.seq++
 	s.sent = time.Now()
-	since := max(db.applied.now(), db.heard.Load())
 	name := s.name[len(db.keys.slots()):] + " " + s.says()
 	cmps, then := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}, r.ops(name)
 	cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(db.keys.cease()), "<", db.agreed.Load()+1))
@@ -39,15 +38,9 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 	if last = db.keys.allGuards() + last; seen > 0 { // O5
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(last), ">", int64(seen)-1))
 	}
-	puts := !r.once || db.short.Load()
-	if puts {
-		then = append(then, clientv3.OpPut(s.name, s.says()))
-	} else {
-		db.history.listen(name)
-		defer db.history.forget(name)
-	}
+	then = append(then, clientv3.OpPut(s.name, s.says()))
 	otherwise := []clientv3.Op{clientv3.OpGet(s.name), clientv3.OpGet(db.keys.allGuards(), newestGuard...),
-		clientv3.OpGet(r.guard), clientv3.OpGet(db.keys.cease())}
+		clientv3.OpGet(db.keys.cease())}
 	resp, err := db.txn(ctx, append(cmps, r.cmps...), then, otherwise)
 	switch {
 	case err == nil && resp.Header.ClusterId != db.cluster:
@@ -59,9 +52,7 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 		*at = nil
 		return outcome{}, why
 	case err == nil && resp.Succeeded:
-		if puts {
-			s.at(resp.Header.Revision)
-		}
+		s.at(resp.Header.Revision)
 		rev := uint64(resp.Header.Revision)
 		of, _ := db.keys.guarded(r.guard)
 		db.history.expect(rev, of, name)
@@ -72,7 +63,7 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 			*at = nil
 			return outcome{}, nil
 		}
-		newest, guard := resp.Responses[1].GetResponseRange().Kvs, resp.Responses[2].GetResponseRange().Kvs
+		newest := resp.Responses[1].GetResponseRange().Kvs
 		if put := guardedAt(newest); err == nil && put < seen {
 			err = fmt.Errorf("%w: %s was put at revision %d, and now the newest one is of %d", ErrHistoryLost,
 				last, seen, put)
@@ -82,20 +73,9 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 			*at = nil
 			return outcome{}, err
 		}
-		if len(guard) > 0 && string(guard[0].Value) == name { // somebody on the way has sent it twice
-			return outcome{committed: true, rev: guardedAt(guard)}, nil
-		}
-		if put := guardedAt(guard); !puts && put > since { // O6
-			before, err := db.resolve(at, true, false, func(ctx context.Context) (outcome, error) {
-				return db.toldByWatch(ctx, r, name, since, put)
-			})
-			if err != nil || before.committed {
-				return before, err
-			}
-		}
 		o.conflict = !known // the slot is as it was, so it was something else
 		if !o.committed {
-			o.rev = guardedAt(slices.Concat(newest, resp.Responses[3].GetResponseRange().Kvs))
+			o.rev = guardedAt(slices.Concat(newest, resp.Responses[2].GetResponseRange().Kvs))
 		}
 		return o, nil
 	case isRPC(err, rpctypes.ErrRequestTooLarge), isRPC(err, rpctypes.ErrTooManyOps):
@@ -104,12 +84,7 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 		return outcome{}, err
 	}
 	db.figures.unclear.Add(1)
-	o, why := db.resolve(at, false, isRPC(err, rpctypes.ErrNoSpace), func(ctx context.Context) (outcome, error) {
-		if puts {
-			return outcome{}, nil
-		}
-		return db.told(ctx, r, name, since)
-	})
+	o, why := db.resolve(at, isRPC(err, rpctypes.ErrNoSpace))
 	switch {
 	case why != nil || o.committed:
 		return o, why
@@ -138,68 +113,51 @@ func (s *slot) read(resp *etcdserverpb.RangeResponse) (o outcome, known bool, er
 	return outcome{}, true, nil
 }
 
-// resolve finds out what has become of a request that was not answered; or answered that there is
-// no space, if full is set: then it has been applied, or will not be. Once it has been applied, or
-// never will be, which is settled, and the slot does not say that it was, told does, see O4.
-func (db *DB) resolve(
-	at **slot, settled, full bool, told func(ctx context.Context) (outcome, error),
-) (outcome, error) {
+// resolve finds out what has become of a request that was not answered; or answered that there is no
+// space, if full is set: then it has been applied, or will not be.
+func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 	s := *at
 	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.ResolveTimeout)
 	defer cancel()
 	same := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}
 	fence := []clientv3.Op{clientv3.OpPut(s.name, fmt.Sprint(sayFence, s.seq))}
 	look := []clientv3.Op{clientv3.OpGet(s.name)}
-	var why error // what not to be committed comes to
 	for pause := minPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
-		var said *etcdserverpb.RangeResponse // about the slot
-		refused := false
-		if !settled {
-			resp, err := db.txn(ctx, same, fence, look)
-			switch {
-			case err == nil && resp.Header.ClusterId != db.cluster:
-				return db.lost(at, db.another(resp.Header))
-			case err == nil && resp.Succeeded:
-				s.at(resp.Header.Revision)
-				settled = true
-			case err == nil:
-				said = resp.Responses[0].GetResponseRange()
-			case isRPC(err, rpctypes.ErrNoSpace):
-				// The fence may have been applied, and another write will not be.
-				got, err := db.client.Get(ctx, s.name)
-				if err == nil {
-					said = (*etcdserverpb.RangeResponse)(got)
-				}
-				refused = full
-			}
-		}
-		if said != nil {
-			o, known, err := s.read(said)
+		resp, err := db.txn(ctx, same, fence, look)
+		switch {
+		case err == nil && resp.Header.ClusterId != db.cluster:
+			return db.lost(at, db.another(resp.Header))
+		case err == nil && resp.Succeeded:
+			s.at(resp.Header.Revision)
+			return outcome{}, nil
+		case err == nil:
+			o, known, err := s.read(resp.Responses[0].GetResponseRange())
 			switch {
 			case err != nil && s.idle(db): // J3
 				*at = nil
 				return db.unknown()
 			case err != nil:
 				return db.lost(at, err)
-			case o.committed:
+			case known:
 				return o, nil
 			}
-			if settled = known || refused; !known && refused {
-				why = ErrNoSpace
+		case isRPC(err, rpctypes.ErrNoSpace):
+			// The fence may have been applied, and another write will not be.
+			got, err := db.client.Get(ctx, s.name)
+			if err != nil {
+				break
 			}
-		}
-		if settled {
-			o, err := told(ctx)
+			o, known, err := s.read((*etcdserverpb.RangeResponse)(got))
 			switch {
-			case errors.Is(err, ErrHistoryLost):
-				return db.lost(at, err)
-			case isRPC(err, rpctypes.ErrCompacted):
-				db.short.Store(true)
+			case err != nil && s.idle(db): // J3
+				*at = nil
 				return db.unknown()
-			case err == nil && !o.committed:
-				return o, why
-			case err == nil:
+			case err != nil:
+				return db.lost(at, err)
+			case known:
 				return o, nil
+			case full:
+				return outcome{}, ErrNoSpace
 			}
 		}
 		select {
@@ -207,92 +165,14 @@ func (db *DB) resolve(
 		case <-ctx.Done():
 		}
 	}
-	if !settled {
-		*at = nil                                    // what was sent may still come
-		db.workers.Go(func() { db.abandon(s.name) }) // Close waits for the caller before it does for workers
-	}
+	*at = nil                                    // what was sent may still come
+	db.workers.Go(func() { db.abandon(s.name) }) // Close waits for the caller before it does for workers
 	return db.unknown()
 }
 
 func (db *DB) unknown() (outcome, error) {
 	db.figures.unknown.Add(1)
 	return outcome{}, ErrOutcomeUnknown
-}
-
-// told looks whether a request was applied, above a revision, as a commit of a name. It is not
-// applied later. The error is an ErrHistoryLost, an ErrCompacted, or it may be tried again.
-func (db *DB) told(ctx context.Context, r *request, name string, above uint64) (outcome, error) {
-	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), db.cfg.RequestTimeout)
-	defer cancel()
-	got, err := db.client.Get(ctx, r.guard)
-	switch {
-	case err != nil:
-		return outcome{}, err
-	case got.Header.ClusterId != db.cluster:
-		return outcome{}, db.another(got.Header)
-	case uint64(got.Header.Revision) < above:
-		return outcome{}, fmt.Errorf("%w: it is at revision %d, and was at %d", ErrHistoryLost,
-			got.Header.Revision, above)
-	}
-	newest := guardedAt(got.Kvs)
-	switch {
-	case newest <= above:
-		return outcome{}, nil
-	case string(got.Kvs[0].Value) == name:
-		return outcome{committed: true, rev: newest}, nil
-	}
-	watcher := clientv3.NewWatcher(db.client)
-	defer func() { _ = watcher.Close() }()
-	o, err := putBy(name, watcher.Watch(ctx, r.guard, clientv3.WithRev(int64(above)+1)), newest)
-	if isRPC(err, rpctypes.ErrCompacted) {
-		err = db.untouched(ctx, r)
-	}
-	return o, err
-}
-
-// toldByWatch is told, by what is applied here, up to the newest revision at which the guard was put.
-func (db *DB) toldByWatch(
-	ctx context.Context, r *request, name string, above, newest uint64,
-) (outcome, error) {
-	some, cancel := context.WithTimeout(ctx, db.cfg.ResolveTimeout/2)
-	defer cancel()
-	if db.come(some, newest) != nil { // the replica has ended, say
-		return db.told(ctx, r, name, above)
-	}
-	rev := db.history.came(name)
-	return outcome{committed: rev > 0, rev: rev}, nil
-}
-
-// putBy looks for the commit of a name in the history of a guard, which was put last at a revision.
-func putBy(name string, history clientv3.WatchChan, newest uint64) (outcome, error) {
-	for resp := range history {
-		if resp.CompactRevision != 0 {
-			return outcome{}, rpctypes.ErrCompacted
-		}
-		for _, e := range resp.Events {
-			rev := uint64(e.Kv.ModRevision)
-			if string(e.Kv.Value) == name {
-				return outcome{committed: true, rev: rev}, nil
-			}
-			if rev >= newest {
-				return outcome{}, nil
-			}
-		}
-	}
-	return outcome{}, errors.New("etcd: the watch of a guard has ended")
-}
-
-// untouched returns an ErrCompacted, unless the record that is compared is as it was: then the
-// request was not applied.
-func (db *DB) untouched(ctx context.Context, r *request) error {
-	if r.record == "" {
-		return rpctypes.ErrCompacted
-	}
-	got, err := db.client.Get(ctx, r.record, clientv3.WithKeysOnly())
-	if err == nil && (len(got.Kvs) == 0 || got.Kvs[0].ModRevision != r.was) {
-		return rpctypes.ErrCompacted
-	}
-	return err
 }
 
 // abandon deletes a slot, as soon as etcd can be asked: what was sent with it has no effect after

@@ -16,20 +16,13 @@ type request struct {
 	bytes  int
 
 	guard string // that of a table, one of guards
-	// once says that it can be applied only once, whoever sends it: it puts something that it
-	// compares to be as it was. It is that record, if it is one, which was put at a revision.
-	once   bool
-	record string
-	was    int64
 }
 
 // A tableRequest is the part of a request that one table has.
 type tableRequest struct {
 	cmps    []clientv3.Cmp
-	whole   bool             // all of the table is compared
-	there   map[string]int64 // records that are compared to be as they were put
-	indexes []string         // guards of index keys
-	class   string           // "" if nothing is written
+	indexes []string // guards of index keys
+	class   string   // "" if nothing is written
 }
 
 // perOp is about how many bytes an operation or comparison takes, beside its key and value.
@@ -116,17 +109,15 @@ func largest(tables []tableRequest, of func(t *tableRequest) int) (at int) {
 // compared fills in what is compared of a table.
 func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) error {
 	if t.All {
-		into.whole, into.cmps = true, []clientv3.Cmp{db.unwritten(t.Name, since)}
+		into.cmps = []clientv3.Cmp{db.unwritten(t.Name, since)}
 		return nil
 	}
 	cmps := make([]clientv3.Cmp, 0, len(t.Epochs))
-	into.there = make(map[string]int64, len(t.Epochs))
 	at := db.keys.table(t.Name)
 	if err := db.schema.tables[t.Name].reads(t.Reads, func(n int, key []byte) {
 		name, rev := at+string(key), t.Epochs[n]
 		if rev != 0 {
 			rev = db.exact.of(name, rev)
-			into.there[name] = int64(rev)
 		}
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(name), "=", int64(rev)))
 	}); err != nil {
@@ -134,7 +125,7 @@ func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) err
 	}
 	ranges, ok := db.ranges(t, since)
 	indexes, known := db.unchanged(t, since)
-	if into.whole = !ok || !known; into.whole {
+	if !ok || !known {
 		into.cmps = []clientv3.Cmp{db.unwritten(t.Name, since)}
 	} else {
 		into.cmps = slices.Concat(cmps, ranges, indexes)
@@ -147,10 +138,6 @@ func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error 
 	at, deletes := db.keys.table(t.Name), false
 	if err := db.schema.tables[t.Name].writes(t.Writes, func(key, value []byte, deleted bool) {
 		name := at + string(key)
-		if was := into.there[name]; was > 0 {
-			r.once, r.record, r.was = true, name, was
-		}
-		r.once = r.once || into.whole
 		r.bytes += perOp + len(name) + len(value)
 		if deletes = deletes || deleted; deleted {
 			r.writes = append(r.writes, clientv3.OpDelete(name))

@@ -6,37 +6,30 @@ import (
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // Whether a request was applied is not known if no answer comes; and it may be applied later than
-// anybody would wait. So each commit compares that a key of its process, a slot, that no other
-// commit uses meanwhile, is as it was. If there is no answer another request puts the slot, under
-// the same condition: then the commit was applied before, or never will be.
+// anybody would wait. So each commit puts a key of its process, a slot, that no other commit uses
+// meanwhile, and compares that the slot is as it was. If there is no answer another request puts
+// the slot, under the same condition. One of the two is applied, and the other one never will be:
+// the slot says which.
 //
 //   - O1: a slot is put only under the condition that it was put last at the revision that its
-//     owner knows. So what was sent for one state of it has no effect after that.
+//     owner knows. So all requests that were sent for one state of it exclude each other.
 //   - O2: its owner sends nothing else before it knows the outcome.
 //   - O3: a slot is deleted when its process closes, or has given up asking, or has not put it for
 //     very long, see janitor.go, and never made anew: a request that comes later finds nothing,
 //     which is no state that it compares with. An owner that finds its slot gone before that, or
 //     older than it was, knows that the cluster has lost commits.
-//   - O4: a commit may put its slot as well: then the slot says which of the two was applied, and a
-//     commit that somebody on the way sends once more has no effect. One that puts a record, or the
-//     guard of a table, that it compares to be as it was can be applied only once anyway, and saves
-//     that. Each puts a guard with a name that no other one has: so the history of that guard, from
-//     before it was sent up to after its slot was put, says whether it was applied. Where that was
-//     compacted nobody knows; so a process that has met that has each of its commits put its slot
-//     from then on.
+//   - O4: a commit that can be applied only once, since it puts a record that it compares, could do
+//     without putting its slot, and have the history of a guard tell what became of it. That was
+//     built and measured: a commit took as long as before, and nobody could tell once the history
+//     was compacted.
 //   - O5: each commit compares that the guard that was put last, as far as the replica has seen, is
 //     not older than that: after the cluster went back it has no effect, until that has got as far
 //     again.
-//   - O6: one that puts no slot, and is refused, may have been applied nonetheless, if somebody on
-//     the way has sent it twice, and others have written to the table in between. What was in the
-//     way has to be applied here before it can be tried again; so the watch tells whether its own
-//     name is among that.
 type slot struct {
 	name string
 	last int64     // the revision at which it was put last
@@ -160,18 +153,5 @@ func (db *DB) txn(
 ) (*clientv3.TxnResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, db.cfg.RequestTimeout)
 	defer cancel()
-	resp, err := db.client.Txn(ctx).If(cmps...).Then(then...).Else(otherwise...).Commit()
-	if err == nil {
-		db.hear(resp.Header)
-	}
-	return resp, err
-}
-
-// hear notes which revision an answer is as of.
-func (db *DB) hear(header *etcdserverpb.ResponseHeader) {
-	for rev := uint64(header.Revision); ; {
-		if last := db.heard.Load(); rev <= last || db.heard.CompareAndSwap(last, rev) {
-			return
-		}
-	}
+	return db.client.Txn(ctx).If(cmps...).Then(then...).Else(otherwise...).Commit()
 }
