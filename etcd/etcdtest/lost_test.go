@@ -82,18 +82,21 @@ func historyLostAtCommit(t *testing.T, table func(p *process) *etcd.Table[string
 			return open(ctx, desc, cc, method, opts...)
 		}))
 	})
+	q := open(t, c, prefix, nil)
 	p.set(t, p.a, "x", 1)
 	p.set(t, p.b, "x", 1)
+	require.NoError(t, q.WaitFor(within(t), p.Epoch()))
 	require.NoError(t, c.Kill(0))
 	backup := t.TempDir()
 	require.NoError(t, os.CopyFS(backup, os.DirFS(c.Dir(0))))
 	require.NoError(t, c.Run(0))
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error { // which puts no slot
-		in := table(p).In(tx)
+	require.NoError(t, q.Update(within(t), func(tx mvcc.DBTx) error { // the slot of p is as it was
+		in := table(q).In(tx)
 		v, _ := in.Get("x")
 		in.Set("x", v+1)
 		return nil
 	}))
+	require.NoError(t, p.WaitFor(within(t), q.Epoch()))
 	opens.Lock()
 	p.gate.set(true)
 	require.NoError(t, c.Kill(0))
