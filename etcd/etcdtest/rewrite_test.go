@@ -335,6 +335,32 @@ func TestRewriteByLess(t *testing.T) {
 	require.NoError(t, p.Rewrite(within(t), "users", nil))
 }
 
+// Nor does it if that program is opened while it runs.
+func TestRewriteByLessThanMeanwhile(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	old, _, err := openUsers[userOne](t, c, prefix, nil, nil)
+	require.NoError(t, err)
+	var users *etcd.Table[int, userTwo]
+	var p *process
+	var schema *etcd.SchemaError
+	require.ErrorAs(t, old.Rewrite(within(t), "users", &etcd.RewriteOptions{Progress: func(int, int) {
+		if p != nil {
+			return
+		}
+		p, users, err = openUsers[userTwo](t, c, prefix, nil, nil)
+		require.NoError(t, err)
+		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+			users.In(tx).Set(1, userTwo{"ann", "a@"})
+			return nil
+		}))
+	}}), &schema)
+	_, err = p.Sync(within(t))
+	require.NoError(t, err)
+	v, _ := users.Load(1)
+	require.Equal(t, userTwo{"ann", "a@"}, v)
+}
+
 // Neither does one that cannot decode what another one writes, which goes on.
 func TestRewriteByOlder(t *testing.T) {
 	t.Parallel()
