@@ -14,8 +14,8 @@
 // A patch that no longer applies, a mutant that does not compile, and a test
 // that fails, is skipped or does not exist on the clean tree fail the run too.
 //
-// With -all it runs every test of the package against each fault, which takes a night, and prints
-// the tests that notice none: such a test holds a promise, or nobody would miss it.
+// With -all it runs every test of the package against each fault, shortened, which takes a night, and
+// prints the tests that notice none: such a test holds a promise, or nobody would miss it.
 //
 // With -table it tries nothing and prints docs/mutants.md ("make mutants-table").
 // Run it from anywhere in the module with "go run ./internal/mutants", or with
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	timeout := flags.Duration("timeout", 2*time.Minute, "limit for a test command without -timeout")
 	budget := flags.Duration("budget", 0, "start no mutant later than this (0: no limit)")
 	all := flags.Bool("all", false,
-		"run all tests of the package in place of the one, "+
+		"run all tests of the package, with -short, in place of the one, "+
 			"and print those that notice nothing; it takes a night and -timeout 10m")
 	start := flags.Int("start", 0, "begin at this mutant, modulo their number, and wrap round; "+
 		"with -budget, a number that grows from run to run makes every mutant's turn come")

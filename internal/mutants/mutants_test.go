@@ -195,7 +195,7 @@ func TestParseMutant(t *testing.T) {
 	require.NoError(t, err)
 	test, pkg = m.named()
 	require.Equal(t, []string{"X$", "./in/a"}, []string{test, pkg})
-	require.Equal(t, "go test -C in/a -run '^(Test|Fuzz)' .", m.wholePackage())
+	require.Equal(t, "go test -C in/a -short -run '^(Test|Fuzz)' .", m.wholePackage())
 
 	for _, c := range []struct{ text, wrong string }{
 		{"", `"title" is missing`},

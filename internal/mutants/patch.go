@@ -40,10 +40,11 @@ var nested = regexp.MustCompile(`go test -C (\S+)`)
 // oneTest are the arguments of a test command that fit the one test only.
 var oneTest = regexp.MustCompile(` -(?:run|timeout|skip)[ =](?:'[^']*'|\S+)`)
 
-// wholePackage returns the command for all tests of the package. Examples witness what docs say.
+// wholePackage returns the command for all tests of the package, as .ci/run shortens them. Examples
+// witness what docs say.
 func (m *mutant) wholePackage() string {
 	all := oneTest.ReplaceAllString(m.test, "")
-	return goTest.ReplaceAllString(all, "$0 -run '^(Test|Fuzz)'")
+	return goTest.ReplaceAllString(all, "$0 -short -run '^(Test|Fuzz)'")
 }
 
 var goTest = regexp.MustCompile(`go test(?: -C \S+)?`)
