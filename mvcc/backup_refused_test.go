@@ -248,3 +248,15 @@ func TestDeletionWithoutZeroValue(t *testing.T) {
 		to.Close()
 	}
 }
+
+// Two tables do not become one by their names.
+func TestRenameToOne(t *testing.T) {
+	s := newShop(t).fill(3)
+	data, _ := save(t, s, codecs[0], nil)
+	before := s.content()
+	_, err := s.Load(t.Context(), bytes.NewReader(data), codecs[0],
+		&mvcc.LoadOptions{Rename: map[string]string{"parts": "ptrs"}})
+	require.ErrorContains(t, err,
+		`LoadOptions.Rename: tables "parts" and "ptrs" were saved, and both would be "ptrs"`)
+	require.Equal(t, before, s.content())
+}

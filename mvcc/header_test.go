@@ -21,7 +21,7 @@ func TestReadHeader(t *testing.T) {
 	for _, c := range codecs {
 		for _, tables := range []int{1, 3000} { // the header of many takes several frames
 			db := mvcc.NewDB(nil)
-			mvcc.NewTable[string, customer](db, "odd \xff", nil).Store("k", customer{Name: "ada"})
+			mvcc.NewTable[string, part](db, "odd \xff", nil).Store("k", part{Name: "ada"})
 			for i := range tables {
 				mvcc.NewTable[int, time.Time](db, fmt.Sprint("table ", i), nil)
 			}

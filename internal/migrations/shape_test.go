@@ -1,4 +1,4 @@
-package mvcc_test
+package migrations_test
 
 import (
 	"bytes"
@@ -124,7 +124,7 @@ func TestShapes(t *testing.T) {
 			require.ErrorAs(t, err, &schema)
 			require.Equal(t, want, schema.Lost)
 			require.Equal(t, "customers", schema.Table)
-			require.Equal(t, "mvcc_test.customer", schema.Saved[1])
+			require.Equal(t, "migrations_test.customer", schema.Saved[1])
 			require.ErrorContains(t, err, strings.Join(want, "; "))
 		}
 		if c.Name == "gob" {

@@ -1,4 +1,4 @@
-package mvcc_test
+package migrations_test
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func TestRenameFieldsThatCannotBeTold(t *testing.T) {
 			t.Helper()
 			require.ErrorContains(t, err, `RenameFields of table "t": `+why)
 		}
-		swap := "mvcc_test.pair has the same shape with the names of before, so that which field a saved A is " +
+		swap := "migrations_test.pair has the same shape with the names of before, so that which field a saved A is " +
 			"cannot be told: use Migrate, from a type of another shape"
 		_, _, err := loadT[int, pair](t, c, savedTable(t, c, "t", map[int]pair{1: {1, 2}}, nil),
 			renamedT("A", "B", "B", "A"))
@@ -34,7 +34,7 @@ func TestRenameFieldsThatCannotBeTold(t *testing.T) {
 		refused(err, swap)
 		_, _, err = loadT[int, within](t, c, savedTable(t, c, "t", map[int]within{1: {N: 1}}, nil),
 			renamedT("P.A", "P.B", "P.B", "P.A"))
-		refused(err, "mvcc_test.within has the same shape with the names of before, so that which field a saved P.A")
+		refused(err, "migrations_test.within has the same shape with the names of before, so that which field a saved P.A")
 		// Of what two names were once, the one that was saved may be either.
 		_, _, err = loadT[int, next](t, c, savedTable(t, c, "t", map[int]struct{ B int }{1: {1}}, nil),
 			renamedT("A", "B", "B", "C"))

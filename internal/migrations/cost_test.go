@@ -1,4 +1,4 @@
-package mvcc_test
+package migrations_test
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 // that the heap has meanwhile, above what there was before (the backup itself). With a GOGC of 10
 // that is little more than what is needed.
 //
-//	GOGC=10 go test -run '^$' -bench MigrateMillion -benchtime 1x ./mvcc
+//	GOGC=10 go test -run '^$' -bench MigrateMillion -benchtime 1x ./internal/migrations
 func BenchmarkMigrateMillion(b *testing.B) {
 	type user1 struct{ Name, Mail string }
 	type user2 struct{ FullName, Mail string }

@@ -1,4 +1,4 @@
-package mvcc_test
+package migrations_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package mvcc_test
+package migrations_test
 
 import (
 	"bytes"
@@ -175,7 +175,7 @@ func TestRenameFieldsByTag(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[int]is{1: {"Ada", 7, 0}}, got)
 	_, _, err = loadT[int, is](t, codec.JSON, data, renamedT("Name", "FullName"))
-	require.ErrorContains(t, err, `RenameFields of table "t": there is no field FullName in mvcc_test.is`)
+	require.ErrorContains(t, err, `RenameFields of table "t": there is no field FullName in migrations_test.is`)
 }
 
 // A renaming may lead to what another Migration takes, and one of these to where a renaming begins.
@@ -311,13 +311,13 @@ func TestRenameFieldsRefuses(t *testing.T) {
 		In   encodesItself
 	}
 	for _, c := range codecs {
-		refuses(t, c, plain{}, "there is no field C in mvcc_test.plain", "Old", "C")
-		refuses(t, c, plain{}, "there is no field A.X in mvcc_test.plain", "A.Y", "A.X")
-		refuses(t, c, plain{}, "the fields A and B of mvcc_test.plain would both have been B", "B", "A")
+		refuses(t, c, plain{}, "there is no field C in migrations_test.plain", "Old", "C")
+		refuses(t, c, plain{}, "there is no field A.X in migrations_test.plain", "A.Y", "A.X")
+		refuses(t, c, plain{}, "the fields A and B of migrations_test.plain would both have been B", "B", "A")
 		refuses(t, c, plain{}, "encodes or decodes itself, and what becomes of its fields is not known: use Migrate",
 			"In.Old", "In.Name")
-		refuses(t, c, decodesItself{}, "mvcc_test.decodesItself encodes or decodes itself", "Old", "Name")
-		refuses(t, c, recursive{}, "mvcc_test.recursive has itself within it, in the field Next: use Migrate",
+		refuses(t, c, decodesItself{}, "migrations_test.decodesItself encodes or decodes itself", "Old", "Name")
+		refuses(t, c, recursive{}, "migrations_test.recursive has itself within it, in the field Next: use Migrate",
 			"Old", "Name")
 		refuses(t, c, embedsHidden{}, "has the embedded field recursive", "Old", "Title")
 		refuses(t, c, 7, "there is no field A in int", "B", "A")
@@ -330,7 +330,7 @@ func TestRenameFieldsRefuses(t *testing.T) {
 			"gob": "old", "json": "-"}[c.Name], "A")
 		refuses(t, c, plain{}, "codec "+c.Name+" gives no field the name", `a"b`, "A")
 	}
-	refuses(t, codec.JSON, embeds{}, "mvcc_test.embeds has the embedded field Base, which codec json has not as "+
+	refuses(t, codec.JSON, embeds{}, "migrations_test.embeds has the embedded field Base, which codec json has not as "+
 		"a field: use Migrate", "Old", "Name")
 	own := codec.JSON
 	own.Name = "own"
