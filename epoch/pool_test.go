@@ -158,46 +158,6 @@ func TestPoolProcsChange(t *testing.T) {
 	require.Equal(t, made, int64(p.Idle()))
 }
 
-// What was taken and is then dropped is collected: neither a shard, nor the
-// common stack, nor a moved batch refers to it any longer.
-func TestPoolForgets(t *testing.T) {
-	const n = 8 * epoch.PoolLocal
-	var p epoch.Pool[object]
-	var collected atomic.Int64
-	func() {
-		for i := range n {
-			o := &object{id: i}
-			runtime.AddCleanup(o, func(struct{}) { collected.Add(1) }, struct{}{})
-			p.Put(o)
-		}
-	}()
-	for range 3 {
-		runtime.GC()
-	}
-	require.Equal(t, n, p.Idle(), "what is in the pool stays")
-	require.Zero(t, collected.Load())
-
-	// Keep some in, so that the arrays behind the stacks stay in use. The
-	// taking goroutine ends: its stack refers to nothing.
-	const keep = 3
-	taken := 0
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		drain(&p, keep, func(*object) { taken++ })
-	})
-	wg.Wait()
-	require.Equal(t, n-keep, taken)
-	for i := 0; collected.Load() < n-keep && i < 200; i++ {
-		runtime.GC()
-		for range 100 {
-			runtime.Gosched()
-		}
-	}
-	require.Equal(t, int64(n-keep), collected.Load())
-	require.Equal(t, keep, p.Idle())
-	runtime.KeepAlive(&p)
-}
-
 // Trim lets go, bit by bit, of what nobody has needed since it was called last.
 func TestTrim(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

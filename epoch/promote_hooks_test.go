@@ -11,6 +11,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // steps makes every access to a shared word a step of the thread that moves.
@@ -96,7 +97,7 @@ func (p *promotion) check(t *testing.T, schedule string) {
 // A transaction is promoted while its owner is still in Begin, and may have to publish
 // another epoch than the one that is promoted.
 func TestPromoteAgainstBegin(t *testing.T) {
-	if raceEnabled || testing.Short() {
+	if stage.Race || testing.Short() {
 		t.Skip("one thread moves at a time")
 	}
 	runs := exploreSteps(t, 3, func() ([]thread, func(string)) {
@@ -138,7 +139,7 @@ func TestPromoteAgainstBegin(t *testing.T) {
 func TestPromoteAgainstEndAndLook(t *testing.T) {
 	run := func(name string, threads func(p *promotion) []thread, least int) {
 		t.Run(name, func(t *testing.T) {
-			if raceEnabled || testing.Short() {
+			if stage.Race || testing.Short() {
 				t.Skip("one thread moves at a time")
 			}
 			runs := exploreSteps(t, 3, func() ([]thread, func(string)) {

@@ -5,8 +5,6 @@ package epoch_test
 import (
 	"fmt"
 	"iter"
-	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A thread is one line of calls whose steps are separated by the yield points
@@ -161,7 +160,7 @@ func commits(s *epoch.Slots, n int) func(func(string)) {
 func TestBeginAgainstRefresh(t *testing.T) {
 	for _, refreshes := range []int{1, 2} {
 		t.Run(fmt.Sprint("refreshes=", refreshes), func(t *testing.T) {
-			if raceEnabled && refreshes > 1 {
+			if stage.Race && refreshes > 1 {
 				t.Skip("one thread moves at a time: the race detector would only be slow")
 			}
 			runs := explore(t, func() ([]thread, func(string)) {
@@ -227,73 +226,4 @@ func TestBeginAgainAgainstRefresh(t *testing.T) {
 		}
 	})
 	require.Greater(t, runs, 1000)
-}
-
-// The bound is stored before any slot is scanned: whoever begins after it is
-// stored begins at it.
-func TestBoundBeforeScan(t *testing.T) {
-	s := epoch.NewSlots()
-	slot := s.Acquire()
-	want := s.Next()
-	stored := false
-	defer hooks.Set(func(p hooks.Point) {
-		if p == hooks.BoundStored {
-			stored = true
-			require.Equal(t, want, s.Bound())
-		}
-	})()
-	m := s.Announce()
-	require.True(t, stored)
-	require.Equal(t, want, m)
-	require.GreaterOrEqual(t, s.Begin(slot, 0), m)
-}
-
-// Begin goes round again when a bound above its epoch was announced in between,
-// and only then.
-func TestBeginGoesRound(t *testing.T) {
-	s := epoch.NewSlots()
-	slot := s.Acquire()
-	var loads, stores int
-	interfere := func() {}
-	defer hooks.Set(func(p hooks.Point) {
-		switch p {
-		case hooks.BeginLoaded:
-			loads++
-			f := interfere
-			interfere = func() {}
-			f()
-		case hooks.BeginStored:
-			stores++
-		}
-	})()
-	begin := func(f func()) epoch.Epoch {
-		loads, stores, interfere = 0, 0, f
-		at := s.Begin(slot, 0)
-		require.Equal(t, loads, stores)
-		require.True(t, slot.End(slot.Gen()))
-		return at
-	}
-	require.Equal(t, epoch.Epoch(1), begin(func() {}))
-	require.Equal(t, 1, loads)
-	require.Equal(t, epoch.Epoch(1), begin(func() { s.Announce() }), "the bound is the epoch loaded")
-	require.Equal(t, 1, loads)
-	require.Equal(t, epoch.Epoch(1), begin(func() { s.Next() }), "no bound was announced")
-	require.Equal(t, 1, loads)
-	require.Equal(t, epoch.Epoch(3), begin(func() { s.Next(); s.Announce() }))
-	require.Equal(t, 2, loads)
-}
-
-// The stress of TestLiveStress with every goroutine losing its processor at the
-// points that matter.
-func TestLiveStressYielding(t *testing.T) {
-	defer hooks.Set(func(hooks.Point) {
-		if rand.Uint32()&3 == 0 {
-			runtime.Gosched()
-		}
-	})()
-	begins := 100_000
-	if testing.Short() || raceEnabled {
-		begins = 20_000
-	}
-	require.Zero(t, stressLive(t, begins, 2))
 }
