@@ -5,25 +5,12 @@ package epoch_test
 import (
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
-
-// steps makes every access to a shared word a step of the thread that moves.
-type steps struct{ at func() }
-
-func (s steps) Owns() bool                          { return false }
-func (s steps) Before(hooks.Access, unsafe.Pointer) { s.at() }
-func (s steps) Failed()                             {}
-func (s steps) Index(hooks.Access, any)             {}
-func (s steps) GaveUp()                             {}
-func (s steps) Take() any                           { return nil }
-func (s steps) Give(any)                            {}
 
 // promotion is a transaction that has been found live twice, and what becomes of it.
 type promotion struct {

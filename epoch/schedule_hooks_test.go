@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,11 +50,11 @@ func exploreSteps(
 ) (runs int) {
 	t.Helper()
 	var current func(string)
-	defer hooks.Schedule(steps{func() {
+	defer hooks.Accesses(func(unsafe.Pointer) {
 		if current != nil {
 			current(".")
 		}
-	}})()
+	})()
 	return search(t, &current, switches, build)
 }
 
