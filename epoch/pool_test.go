@@ -41,7 +41,7 @@ func TestPoolSpillAndRefill(t *testing.T) {
 				}
 				require.Equal(t, n, p.Idle())
 				got := map[int]bool{}
-				drain(&p, 0, func(o *object) {
+				drain(&p, func(o *object) {
 					o.take(t)
 					require.False(t, got[o.id], "object %d came twice", o.id)
 					got[o.id] = true
@@ -53,9 +53,9 @@ func TestPoolSpillAndRefill(t *testing.T) {
 	}
 }
 
-// drain gets objects until no more than keep are left anywhere.
-func drain(p *epoch.Pool[object], keep int, f func(*object)) {
-	for misses := 0; p.Idle() > keep; {
+// drain gets objects until none are left anywhere.
+func drain(p *epoch.Pool[object], f func(*object)) {
+	for misses := 0; p.Idle() > 0; {
 		if o := p.Get(); o != nil {
 			f(o)
 			continue
@@ -201,7 +201,7 @@ func TestTrim(t *testing.T) {
 	require.GreaterOrEqual(t, p.Idle(), keep)
 	require.Equal(t, n, p.Idle()+released)
 	got := map[int]bool{}
-	drain(&p, 0, func(o *object) {
+	drain(&p, func(o *object) {
 		o.take(t)
 		require.False(t, got[o.id])
 		got[o.id] = true
