@@ -195,36 +195,3 @@ func TestBeginAgainstRefresh(t *testing.T) {
 		})
 	}
 }
-
-// The same for a slot that is ended and begun again under the scan: the second
-// transaction is covered by every view that is made while it is live or before,
-// and the first by those that were complete when it ended.
-func TestBeginAgainAgainstRefresh(t *testing.T) {
-	runs := explore(t, func() ([]thread, func(string)) {
-		s := epoch.NewSlots()
-		slot := s.Acquire()
-		var first, second epoch.Epoch
-		var views []view
-		atEnd := -1 // views complete when the first transaction ended
-		threads := []thread{
-			{"reader", func(step func(string)) {
-				first = s.Begin(slot, 0)
-				step("begun")
-				atEnd = len(views)
-				slot.End(slot.Gen())
-				second = s.Begin(slot, 0)
-			}},
-			{"writer", commits(s, 2)},
-			{"refresh", refresh(s, &views)},
-		}
-		return threads, func(schedule string) {
-			for i, v := range views {
-				require.True(t, v.covers(second), "second reader at %d, view %v: %s", second, v, schedule)
-				if i < atEnd {
-					require.True(t, v.covers(first), "first reader at %d, view %v: %s", first, v, schedule)
-				}
-			}
-		}
-	})
-	require.Greater(t, runs, 1000)
-}
