@@ -312,6 +312,39 @@ func TestCollectOnce(t *testing.T) {
 	})
 }
 
+// A transaction is warned of once, when it is promoted and old, and it is known where
+// it began.
+func TestWarned(t *testing.T) {
+	s := epoch.NewSlots()
+	var told []epoch.Pin
+	round := func(now time.Duration) {
+		s.Round(now, epoch.Limits{Warn: 100, Warned: func(p epoch.Pin) { told = append(told, p) }})
+	}
+	a, _ := begin(s, 0)
+	a.Trace(a.Gen(), 0)
+	s.Next()
+	round(0)
+	b, _ := begin(s, 0)
+	s.Next()
+	round(10)
+	round(20)
+	round(99)
+	require.Empty(t, told)
+	round(100)
+	require.Len(t, told, 1)
+	require.Contains(t, told[0].Began()[0].Function, "TestWarned")
+	end(t, a, false)
+	round(110)
+	require.Len(t, told, 2)
+	require.Equal(t, epoch.Epoch(2), told[1].Epoch)
+	require.Empty(t, told[1].Began())
+	round(1000)
+	require.Len(t, told, 2)
+	end(t, b, false)
+	round(1001)
+	require.Len(t, told, 2)
+}
+
 // Live gives the transactions that are live, promoted or not, and no others.
 func TestLivePins(t *testing.T) {
 	s := epoch.NewSlots()
