@@ -12,17 +12,6 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// between calls f before the access to a word.
-type between struct{ f func(word unsafe.Pointer) }
-
-func (between) Owns() bool                                { return false }
-func (b between) Before(_ hooks.Access, p unsafe.Pointer) { b.f(p) }
-func (between) Failed()                                   {}
-func (between) Index(hooks.Access, any)                   {}
-func (between) GaveUp()                                   {}
-func (between) Take() any                                 { return nil }
-func (between) Give(any)                                  {}
-
 // A transaction that begins and ends between the two loads of a scan does not make an
 // idle slot seem live, as of an epoch that is long over, nor the next transaction
 // in it seem old.
@@ -33,13 +22,13 @@ func TestScanOfSlotInUse(t *testing.T) {
 	slot.End(slot.Gen())
 	s.Next()
 	armed := false
-	remove := hooks.Schedule(between{func(p unsafe.Pointer) {
+	remove := hooks.Accesses(func(p unsafe.Pointer) {
 		if armed && p == unsafe.Pointer(&slot.gen) {
 			armed = false
 			s.Begin(slot, 0)
 			slot.End(slot.Gen())
 		}
-	}})
+	})
 	defer remove()
 	armed = true
 	_, ok := s.Round(time.Second, Limits{})

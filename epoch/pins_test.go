@@ -312,59 +312,6 @@ func TestCollectOnce(t *testing.T) {
 	})
 }
 
-// Owners end transactions that are just being promoted: each slot is either kept by
-// its owner or released by a round, and none is lost.
-func TestPromoteAgainstEnd(t *testing.T) {
-	s := epoch.NewSlots()
-	const owners = 3
-	n := 20_000
-	if testing.Short() || raceEnabled {
-		n = 4000
-	}
-	var left, kept atomic.Int64
-	var wg sync.WaitGroup
-	var done, made atomic.Int64
-	for range owners {
-		wg.Go(func() {
-			defer done.Add(1)
-			slot := s.Acquire()
-			for i := range n {
-				begun := s.Begin(slot, 0) != 0
-				s.Next()
-				if i%32 == 0 { // about as long as it takes to be promoted
-					for end := made.Load() + 1 + rand.Int64N(3); made.Load() < end; {
-						runtime.Gosched()
-					}
-				}
-				gen := slot.Gen() - 1
-				if begun {
-					gen++
-					slot.End(gen)
-				}
-				if slot.Keep(gen) {
-					kept.Add(1)
-				} else {
-					left.Add(1)
-					slot = s.Acquire()
-				}
-			}
-			s.Release(slot)
-		})
-	}
-	for i := 0; done.Load() < owners; i++ {
-		rounds(s, 1)
-		made.Add(1)
-	}
-	wg.Wait()
-	rounds(s, 1)
-	require.Zero(t, s.Owned())
-	require.Zero(t, s.Pins())
-	require.EqualValues(t, owners*n, left.Load()+kept.Load())
-	require.NotZero(t, left.Load())
-	_, ended, _ := s.Census()
-	require.EqualValues(t, owners*n, ended)
-}
-
 // A transaction is warned of once, when it is promoted and old, and it is known where
 // it began.
 func TestWarned(t *testing.T) {

@@ -41,7 +41,7 @@ func TestPoolSpillAndRefill(t *testing.T) {
 				}
 				require.Equal(t, n, p.Idle())
 				got := map[int]bool{}
-				drain(&p, 0, func(o *object) {
+				drain(&p, func(o *object) {
 					o.take(t)
 					require.False(t, got[o.id], "object %d came twice", o.id)
 					got[o.id] = true
@@ -53,9 +53,9 @@ func TestPoolSpillAndRefill(t *testing.T) {
 	}
 }
 
-// drain gets objects until no more than keep are left anywhere.
-func drain(p *epoch.Pool[object], keep int, f func(*object)) {
-	for misses := 0; p.Idle() > keep; {
+// drain gets objects until none are left anywhere.
+func drain(p *epoch.Pool[object], f func(*object)) {
+	for misses := 0; p.Idle() > 0; {
 		if o := p.Get(); o != nil {
 			f(o)
 			continue
@@ -158,46 +158,6 @@ func TestPoolProcsChange(t *testing.T) {
 	require.Equal(t, made, int64(p.Idle()))
 }
 
-// What was taken and is then dropped is collected: neither a shard, nor the
-// common stack, nor a moved batch refers to it any longer.
-func TestPoolForgets(t *testing.T) {
-	const n = 8 * epoch.PoolLocal
-	var p epoch.Pool[object]
-	var collected atomic.Int64
-	func() {
-		for i := range n {
-			o := &object{id: i}
-			runtime.AddCleanup(o, func(struct{}) { collected.Add(1) }, struct{}{})
-			p.Put(o)
-		}
-	}()
-	for range 3 {
-		runtime.GC()
-	}
-	require.Equal(t, n, p.Idle(), "what is in the pool stays")
-	require.Zero(t, collected.Load())
-
-	// Keep some in, so that the arrays behind the stacks stay in use. The
-	// taking goroutine ends: its stack refers to nothing.
-	const keep = 3
-	taken := 0
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		drain(&p, keep, func(*object) { taken++ })
-	})
-	wg.Wait()
-	require.Equal(t, n-keep, taken)
-	for i := 0; collected.Load() < n-keep && i < 200; i++ {
-		runtime.GC()
-		for range 100 {
-			runtime.Gosched()
-		}
-	}
-	require.Equal(t, int64(n-keep), collected.Load())
-	require.Equal(t, keep, p.Idle())
-	runtime.KeepAlive(&p)
-}
-
 // Trim lets go, bit by bit, of what nobody has needed since it was called last.
 func TestTrim(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -241,7 +201,7 @@ func TestTrim(t *testing.T) {
 	require.GreaterOrEqual(t, p.Idle(), keep)
 	require.Equal(t, n, p.Idle()+released)
 	got := map[int]bool{}
-	drain(&p, 0, func(o *object) {
+	drain(&p, func(o *object) {
 		o.take(t)
 		require.False(t, got[o.id])
 		got[o.id] = true

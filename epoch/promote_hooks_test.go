@@ -5,24 +5,12 @@ package epoch_test
 import (
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
-
-// steps makes every access to a shared word a step of the thread that moves.
-type steps struct{ at func() }
-
-func (s steps) Owns() bool                          { return false }
-func (s steps) Before(hooks.Access, unsafe.Pointer) { s.at() }
-func (s steps) Failed()                             {}
-func (s steps) Index(hooks.Access, any)             {}
-func (s steps) GaveUp()                             {}
-func (s steps) Take() any                           { return nil }
-func (s steps) Give(any)                            {}
 
 // promotion is a transaction that has been found live twice, and what becomes of it.
 type promotion struct {
@@ -96,7 +84,7 @@ func (p *promotion) check(t *testing.T, schedule string) {
 // A transaction is promoted while its owner is still in Begin, and may have to publish
 // another epoch than the one that is promoted.
 func TestPromoteAgainstBegin(t *testing.T) {
-	if raceEnabled || testing.Short() {
+	if stage.Race || testing.Short() {
 		t.Skip("one thread moves at a time")
 	}
 	runs := exploreSteps(t, 3, func() ([]thread, func(string)) {
@@ -138,7 +126,7 @@ func TestPromoteAgainstBegin(t *testing.T) {
 func TestPromoteAgainstEndAndLook(t *testing.T) {
 	run := func(name string, threads func(p *promotion) []thread, least int) {
 		t.Run(name, func(t *testing.T) {
-			if raceEnabled || testing.Short() {
+			if stage.Race || testing.Short() {
 				t.Skip("one thread moves at a time")
 			}
 			runs := exploreSteps(t, 3, func() ([]thread, func(string)) {

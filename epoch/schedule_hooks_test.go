@@ -5,16 +5,16 @@ package epoch_test
 import (
 	"fmt"
 	"iter"
-	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A thread is one line of calls whose steps are separated by the yield points
@@ -50,11 +50,11 @@ func exploreSteps(
 ) (runs int) {
 	t.Helper()
 	var current func(string)
-	defer hooks.Schedule(steps{func() {
+	defer hooks.Accesses(func(unsafe.Pointer) {
 		if current != nil {
 			current(".")
 		}
-	}})()
+	})()
 	return search(t, &current, switches, build)
 }
 
@@ -161,7 +161,7 @@ func commits(s *epoch.Slots, n int) func(func(string)) {
 func TestBeginAgainstRefresh(t *testing.T) {
 	for _, refreshes := range []int{1, 2} {
 		t.Run(fmt.Sprint("refreshes=", refreshes), func(t *testing.T) {
-			if raceEnabled && refreshes > 1 {
+			if stage.Race && refreshes > 1 {
 				t.Skip("one thread moves at a time: the race detector would only be slow")
 			}
 			runs := explore(t, func() ([]thread, func(string)) {
@@ -194,106 +194,4 @@ func TestBeginAgainstRefresh(t *testing.T) {
 			require.Greater(t, runs, 500)
 		})
 	}
-}
-
-// The same for a slot that is ended and begun again under the scan: the second
-// transaction is covered by every view that is made while it is live or before,
-// and the first by those that were complete when it ended.
-func TestBeginAgainAgainstRefresh(t *testing.T) {
-	runs := explore(t, func() ([]thread, func(string)) {
-		s := epoch.NewSlots()
-		slot := s.Acquire()
-		var first, second epoch.Epoch
-		var views []view
-		atEnd := -1 // views complete when the first transaction ended
-		threads := []thread{
-			{"reader", func(step func(string)) {
-				first = s.Begin(slot, 0)
-				step("begun")
-				atEnd = len(views)
-				slot.End(slot.Gen())
-				second = s.Begin(slot, 0)
-			}},
-			{"writer", commits(s, 2)},
-			{"refresh", refresh(s, &views)},
-		}
-		return threads, func(schedule string) {
-			for i, v := range views {
-				require.True(t, v.covers(second), "second reader at %d, view %v: %s", second, v, schedule)
-				if i < atEnd {
-					require.True(t, v.covers(first), "first reader at %d, view %v: %s", first, v, schedule)
-				}
-			}
-		}
-	})
-	require.Greater(t, runs, 1000)
-}
-
-// The bound is stored before any slot is scanned: whoever begins after it is
-// stored begins at it.
-func TestBoundBeforeScan(t *testing.T) {
-	s := epoch.NewSlots()
-	slot := s.Acquire()
-	want := s.Next()
-	stored := false
-	defer hooks.Set(func(p hooks.Point) {
-		if p == hooks.BoundStored {
-			stored = true
-			require.Equal(t, want, s.Bound())
-		}
-	})()
-	m := s.Announce()
-	require.True(t, stored)
-	require.Equal(t, want, m)
-	require.GreaterOrEqual(t, s.Begin(slot, 0), m)
-}
-
-// Begin goes round again when a bound above its epoch was announced in between,
-// and only then.
-func TestBeginGoesRound(t *testing.T) {
-	s := epoch.NewSlots()
-	slot := s.Acquire()
-	var loads, stores int
-	interfere := func() {}
-	defer hooks.Set(func(p hooks.Point) {
-		switch p {
-		case hooks.BeginLoaded:
-			loads++
-			f := interfere
-			interfere = func() {}
-			f()
-		case hooks.BeginStored:
-			stores++
-		}
-	})()
-	begin := func(f func()) epoch.Epoch {
-		loads, stores, interfere = 0, 0, f
-		at := s.Begin(slot, 0)
-		require.Equal(t, loads, stores)
-		require.True(t, slot.End(slot.Gen()))
-		return at
-	}
-	require.Equal(t, epoch.Epoch(1), begin(func() {}))
-	require.Equal(t, 1, loads)
-	require.Equal(t, epoch.Epoch(1), begin(func() { s.Announce() }), "the bound is the epoch loaded")
-	require.Equal(t, 1, loads)
-	require.Equal(t, epoch.Epoch(1), begin(func() { s.Next() }), "no bound was announced")
-	require.Equal(t, 1, loads)
-	require.Equal(t, epoch.Epoch(3), begin(func() { s.Next(); s.Announce() }))
-	require.Equal(t, 2, loads)
-}
-
-// The stress of TestLiveStress with every goroutine losing its processor at the
-// points that matter.
-func TestLiveStressYielding(t *testing.T) {
-	defer hooks.Set(func(hooks.Point) {
-		if rand.Uint32()&3 == 0 {
-			runtime.Gosched()
-		}
-	})()
-	begins := 100_000
-	if testing.Short() || raceEnabled {
-		begins = 20_000
-	}
-	require.Zero(t, stressLive(t, begins, 2))
 }

@@ -2,13 +2,11 @@ package epoch_test
 
 import (
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"unsafe"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
@@ -20,35 +18,6 @@ func TestSlotSize(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) == 8 && !invariant.Enabled {
 		require.EqualValues(t, 128, epoch.SlotSize)
 	}
-}
-
-func TestClock(t *testing.T) {
-	s := epoch.NewSlots()
-	require.Equal(t, epoch.First, s.Now())
-	require.Zero(t, s.Bound(), "no bound was announced")
-	require.Equal(t, epoch.First+1, s.Next())
-	require.Equal(t, epoch.First+1, s.Now())
-
-	// Many goroutines draw: no epoch twice, none left out.
-	const goroutines, draws = 8, 1000
-	drawn := make([][]epoch.Epoch, goroutines)
-	var wg sync.WaitGroup
-	for i := range drawn {
-		wg.Go(func() {
-			for range draws {
-				drawn[i] = append(drawn[i], s.Next())
-			}
-		})
-	}
-	wg.Wait()
-	for _, d := range drawn {
-		require.True(t, slices.IsSorted(d), "one goroutine's epochs ascend")
-	}
-	all := slices.Sorted(slices.Values(slices.Concat(drawn...)))
-	for i, e := range all {
-		require.Equal(t, epoch.First+2+epoch.Epoch(i), e)
-	}
-	require.Equal(t, all[len(all)-1], s.Now())
 }
 
 // A handle that is closed late, when its slot serves another transaction, must
@@ -118,54 +87,6 @@ func collide(t *testing.T, slot *epoch.Slot, most uint64, call func() (won, lost
 	wg.Wait()
 	require.EqualValues(t, slot.Gen()-first, wins.Load(), "%d calls, %d came too late",
 		calls.Load(), losses.Load())
-}
-
-func TestLive(t *testing.T) {
-	s := epoch.NewSlots()
-	begin := func() *epoch.Slot {
-		slot := s.Acquire()
-		s.Begin(slot, 0)
-		return slot
-	}
-	// Begun in an order that neither ascends with the slot nor is distinct.
-	late := s.Acquire()
-	one, oneToo := begin(), begin()
-	s.Next()
-	two := begin()
-	s.Next()
-	s.Next()
-	four := begin()
-	s.Begin(late, 0)
-	idle := s.Acquire()
-
-	check := func(m epoch.Epoch, want ...epoch.Epoch) {
-		t.Helper()
-		require.Empty(t, cmp.Diff(want, live(s, m)))
-	}
-	require.Less(t, s.Bound(), s.Now())
-	m := s.Announce()
-	require.Equal(t, epoch.Epoch(4), m)
-	require.Equal(t, m, s.Bound())
-	check(m, 1, 2)
-	s.Next()
-	m = s.Announce()
-	check(m, 1, 2, 4)
-
-	require.True(t, one.End(one.Gen()))
-	check(m, 1, 2, 4) // oneToo still reads at 1
-	require.True(t, oneToo.End(oneToo.Gen()))
-	check(m, 2, 4)
-	require.True(t, four.End(four.Gen()))
-	check(m, 2, 4) // late
-	require.True(t, late.End(late.Gen()))
-	check(m, 2)
-	s.Begin(idle, 0)
-	check(m, 2) // at the bound, not below
-	require.True(t, two.End(two.Gen()))
-	require.Empty(t, live(s, m))
-
-	s.Next()
-	require.Equal(t, []epoch.Epoch{m}, live(s, s.Announce()))
 }
 
 // Begin and End may be calls of different goroutines on different Ps.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -75,10 +74,9 @@ func TestOldestPin(t *testing.T) {
 	})
 }
 
-// A logger that records what it is told, and may wait or panic.
+// A logger that records what it is told, and may panic.
 type logger struct {
 	told chan slog.Record
-	wait chan struct{}
 	boom bool
 }
 
@@ -87,44 +85,10 @@ func (l *logger) WithAttrs([]slog.Attr) slog.Handler       { return l }
 func (l *logger) WithGroup(string) slog.Handler            { return l }
 func (l *logger) Handle(_ context.Context, r slog.Record) error {
 	l.told <- r
-	if l.wait != nil {
-		<-l.wait
-	}
 	if l.boom {
 		panic("boom")
 	}
 	return nil
-}
-
-// The logger is told of each transaction once; while it takes its time everything else
-// goes on.
-func TestLogger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &logger{told: make(chan slog.Record, 100), wait: make(chan struct{})}
-		f := start(t, config{Workers: 1, Interval: time.Second, Logger: slog.New(l),
-			WarnAge: 5 * time.Second, MaxAge: time.Minute})
-		k := f.keys(1)[0]
-		r := f.begin()
-		f.slots.Next()
-		f.ticks(5)
-		require.Empty(t, l.told)
-		f.ticks(2)
-		require.Len(t, l.told, 1)
-		f.write(k)
-		other := f.begin() // becomes old while the logger waits
-		f.slots.Next()
-		f.ticks(20)
-		require.Len(t, l.told, 1)
-		require.Equal(t, 1, f.Stats().Aside, "the ticker goes on")
-		close(l.wait)
-		f.ticks(1)
-		require.Len(t, l.told, 2, "made up for")
-		f.ticks(100)
-		require.Len(t, l.told, 4)
-		require.EqualValues(t, 2, f.Stats().Evicted)
-		r.end()
-		other.end()
-	})
 }
 
 // After Close nobody is told anything: a committer must not have to wait for a logger,

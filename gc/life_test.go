@@ -2,9 +2,7 @@ package gc_test
 
 import (
 	"context"
-	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -239,59 +237,4 @@ func TestReclaim(t *testing.T) {
 		require.NoError(t, f.Reclaim(t.Context()))
 		settled(t, f, keys)
 	})
-}
-
-// Once visited, a key is not kept reachable, neither by the queue nor by the stock.
-// Nor do the goroutines keep an owner reachable whose cleanup stops them.
-func TestNothingIsKeptReachable(t *testing.T) {
-	ignore := leak.Current()
-	const n = 64
-	slots := epoch.NewSlots()
-	type owner struct {
-		r *reclaimer
-		_ [64]byte
-	}
-	o := &owner{r: gc.NewReclaimer(config{Slots: slots, Interval: time.Millisecond, Workers: 2,
-		Visit: visit, Due: due})}
-	var stopped atomic.Bool
-	runtime.AddCleanup(o, func(r *reclaimer) { r.Stop(); stopped.Store(true) }, o.r)
-	f := &fixture{o.r, slots, time.Millisecond}
-
-	var collected atomic.Int64
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		keys := f.keys(n)
-		for i := range keys {
-			runtime.AddCleanup(keys[i], func(struct{}) { collected.Add(1) }, struct{}{})
-		}
-		r := f.begin()
-		for _, k := range keys {
-			f.write(k)
-		}
-		for f.Stats().Aside < n { // the ticker does it
-			runtime.Gosched()
-		}
-		r.end()
-		for f.Stats().Aside > 0 || f.Stats().Pending > 0 {
-			runtime.Gosched()
-		}
-	})
-	wg.Wait()
-	gather := func(done func() bool) {
-		for i := 0; !done() && i < 300; i++ {
-			runtime.GC()
-			for range 100 {
-				runtime.Gosched()
-			}
-		}
-	}
-	gather(func() bool { return collected.Load() == n })
-	require.Equal(t, int64(n), collected.Load())
-	f.begin()
-	require.False(t, stopped.Load(), "the owner is reachable")
-	runtime.KeepAlive(o)
-	o = nil
-	gather(stopped.Load)
-	require.True(t, stopped.Load())
-	leak.VerifyNone(t, ignore)
 }

@@ -178,23 +178,6 @@ func TestOfferWhileGoingToRest(t *testing.T) {
 	})
 }
 
-// A key that is written and handed over after a worker took it, and before it is
-// visited, is visited then or again.
-func TestOfferAfterDequeue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := &key{}
-		f := duringTick(t, config{Workers: 1}, hooks.Dequeued, func(f *fixture) {
-			require.True(t, k.isMarked())
-			f.write(k)
-		})
-		f.commit(k)
-		f.write(k)
-		f.ticks(4)
-		require.Len(t, k.chain(), 1)
-		require.GreaterOrEqual(t, k.visitedAt(), k.chain()[0])
-	})
-}
-
 // The stress tests with every goroutine losing its processor at the points that
 // matter.
 func TestNothingIsLostYielding(t *testing.T) {

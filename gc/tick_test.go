@@ -149,36 +149,6 @@ func TestOldReader(t *testing.T) {
 	})
 }
 
-// Whichever of several old transactions ends, what it kept goes at the next tick.
-func TestAnyOldReaderEnds(t *testing.T) {
-	for _, order := range orders {
-		bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
-			k := &key{}
-			readers := make([]reader, 3)
-			for i := range readers {
-				f.commit(k)
-				readers[i] = f.begin()
-			}
-			f.slots.Next()
-			f.ticks(3)
-			f.write(k)
-			f.ticks(1)
-			require.Len(t, k.chain(), 4)
-			require.Equal(t, 3, f.Stats().Aside)
-			for n, i := range order {
-				f.ticks(3)
-				require.Equal(t, n+1, k.visited())
-				readers[i].end()
-				f.ticks(1)
-				require.Equal(t, n+2, k.visited())
-				require.NotContains(t, k.chain(), readers[i].at)
-				require.Len(t, k.chain(), 3-n)
-				require.Equal(t, 2-n, f.Stats().Aside)
-			}
-		})
-	}
-}
-
 // A version that several epochs need is set aside once. It moves on from the newest
 // of them to the next one that is still live; that older ones end is no reason to
 // visit it. Nor that one of two transactions of the same epoch does.

@@ -1,9 +1,7 @@
 package brief
 
 import (
-	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -19,21 +17,4 @@ func TestNames(t *testing.T) {
 		require.Equal(t, c[1], n.Valid(c[0]))
 		require.Equal(t, c[1], n.Valid(c[0]), "the same each time")
 	}
-}
-
-func FuzzNames(f *testing.F) {
-	f.Add("a\xff\x00a\xfe")
-	f.Add("a\xff\x00a\\xff\x00a\\xff (2)")
-	f.Fuzz(func(t *testing.T, text string) {
-		var n Names
-		of := map[string]string{} // by what it became
-		for name := range strings.SplitSeq(text, "\x00") {
-			v := n.Valid(name)
-			require.True(t, utf8.ValidString(v))
-			if before, ok := of[v]; ok {
-				require.Equal(t, before, name, "%q", v)
-			}
-			of[v] = name
-		}
-	})
 }

@@ -75,22 +75,3 @@ func isWatch(x ast.Expr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	return ok && f.Sel.Name == "Watch"
 }
-
-// The check finds what it is for.
-func TestWatchLoops(t *testing.T) {
-	const text = `package p
-func _() {
-	for c := range m.Watch(ctx, nil) { _ = c }
-	w := m.Watch(ctx, nil)
-	for c, _ := range w { _ = c }
-	for range w {}
-	for c, err := range w { _, _ = c, err }
-	for _, err = range m.Watch(ctx, nil) {}
-	for range others {}
-}`
-	file, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
-	require.NoError(t, err)
-	n, blind := watchLoops(file.Decls[0])
-	require.Equal(t, 5, n)
-	require.Len(t, blind, 3)
-}

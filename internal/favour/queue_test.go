@@ -66,27 +66,6 @@ func requireEmpty(t *testing.T, q *Queue) {
 	require.Zero(t, q.waiting.Load())
 }
 
-func TestKeys(t *testing.T) {
-	for _, n := range []int{0, 1, fewKeys, fewKeys + 1, 1000} {
-		k := NewKeys(n)
-		for i := range n {
-			k.Add(hash(i))
-			k.Add(hash(i))
-		}
-		require.Equal(t, n, k.n)
-		for i := range n {
-			require.True(t, k.Has(hash(i)))
-		}
-		for i := n; i < n+1000; i++ {
-			require.False(t, k.Has(hash(i)))
-		}
-		require.True(t, All().Has(hash(n)))
-	}
-	zero := NewKeys(1)
-	zero.Add(0)
-	require.True(t, zero.Has(0))
-}
-
 // Claims on one key are granted one after the other, in the order in which they
 // were made.
 func TestOrder(t *testing.T) {

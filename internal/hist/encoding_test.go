@@ -71,15 +71,3 @@ func TestWritePercentiles(t *testing.T) {
 		"#[Buckets =           35, SubBuckets     =          256]\n")
 	require.Regexp(t, `#\[Mean    = 1\d{10}\.\d{3}, StdDeviation   = 20\d{10}\.\d{3}\]`, text)
 }
-
-// FuzzDecode makes sure that no text makes the decoder panic.
-func FuzzDecode(f *testing.F) {
-	f.Add(twoDigits, []byte{2, 3})
-	f.Add(threeDigits, []byte{0xff, 0xff, 3})
-	f.Fuzz(func(t *testing.T, text string, counts []byte) {
-		_ = new(Hist).Decode(text)
-		for digits := range int32(6) {
-			_ = new(Hist).addCounts(counts, digits)
-		}
-	})
-}

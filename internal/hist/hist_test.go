@@ -260,19 +260,3 @@ func TestRecordDoesNotAllocate(t *testing.T) {
 		r.Record(987)
 	}))
 }
-
-func BenchmarkRecord(b *testing.B) {
-	r := new(Recorder)
-	i := int64(0)
-	for b.Loop() {
-		r.Record(i & 0xffff)
-		i += 997
-	}
-}
-
-func BenchmarkAddTo(b *testing.B) {
-	r, h := new(Recorder), new(Hist)
-	for b.Loop() {
-		r.AddTo(h)
-	}
-}

@@ -1,15 +1,11 @@
 package history
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 )
 
@@ -50,29 +46,3 @@ func TestReadForeign(t *testing.T) {
 type fullDisk struct{ err error }
 
 func (d fullDisk) Write([]byte) (int, error) { return 0, d.err }
-
-// FuzzRead: whatever the input, Read does not panic, what it accepts it can write
-// and read again, and Check comes to an end.
-func FuzzRead(f *testing.F) {
-	for _, kind := range Kinds() {
-		cfg := Mixed(kind, 1)
-		cfg.Txs = 20
-		h, err := Record(f.Context(), cfg)
-		require.NoError(f, err)
-		var b bytes.Buffer
-		require.NoError(f, h.Write(&b))
-		f.Add(b.Bytes())
-	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		h, err := Read(bytes.NewReader(in))
-		if err != nil {
-			return
-		}
-		var b bytes.Buffer
-		require.NoError(t, h.Write(&b))
-		again, err := Read(&b)
-		require.NoError(t, err)
-		require.Empty(t, cmp.Diff(h, again, cmpopts.EquateEmpty()))
-		require.NotEmpty(t, Check(h, 100*time.Millisecond).String())
-	})
-}

@@ -61,6 +61,19 @@ func Schedule(s Scheduler) (remove func()) {
 	return func() { scheduler.Store(nil) }
 }
 
+// Accesses has f called before each access to a shared word, until remove is called.
+func Accesses(f func(word unsafe.Pointer)) (remove func()) { return Schedule(accesses(f)) }
+
+type accesses func(word unsafe.Pointer)
+
+func (accesses) Owns() bool                             { return false }
+func (f accesses) Before(_ Access, word unsafe.Pointer) { f(word) }
+func (accesses) Failed()                                {}
+func (accesses) Index(Access, any)                      {}
+func (accesses) GaveUp()                                {}
+func (accesses) Take() any                              { return nil }
+func (accesses) Give(any)                               {}
+
 // Scheduled reports whether the calling goroutine belongs to the scheduler.
 // What depends on time or chance is left out then.
 func Scheduled() bool {

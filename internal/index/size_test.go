@@ -20,33 +20,6 @@ func requireKeys(t *testing.T, x *Index, n int) {
 	}
 }
 
-// Who still looks at a table that has been replaced, in a scan that takes long, does not
-// keep those that came after it.
-func TestOldTableKeepsNothing(t *testing.T) {
-	x := newTestIndex(nil)
-	old := x.table.Load()
-	for range 3 {
-		var heads []*chain.Node
-		for i := range 10_000 {
-			heads = append(heads, chain.New(i, 0))
-			x.put(heads[i])
-		}
-		for x.Tend() {
-		}
-		require.NotSame(t, old, x.table.Load())
-		require.True(t, old.next.Load() == nil)
-		old = x.table.Load()
-		for _, head := range heads {
-			require.True(t, x.Remove(Place{}, head))
-		}
-		for x.Tend() {
-		}
-		require.NotSame(t, old, x.table.Load())
-		require.True(t, old.next.Load() == nil)
-		old = x.table.Load()
-	}
-}
-
 // A bucket that was locked when its turn came, both times, moves with the next look after
 // the index; and somebody is told to look.
 func TestSkippedBucketMoves(t *testing.T) {

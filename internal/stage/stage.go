@@ -147,3 +147,14 @@ func (a *Actor) Finish() {
 	require.False(a.Stage.T, ok)
 	require.Nil(a.Stage.T, a.Result, "%s panicked", a.name)
 }
+
+// RequireViolation checks that f breaks an invariant, and that the panic says so in these words.
+func RequireViolation(t testing.TB, words string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		err, _ := recover().(error)
+		require.ErrorContains(t, err, words)
+	}()
+	f()
+}

@@ -12,20 +12,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// An observer is told of all accesses to cells.
-type observer func()
-
-func (observer) Owns() bool                            { return false }
-func (f observer) Before(hooks.Access, unsafe.Pointer) { f() }
-func (observer) Failed()                               {}
-func (observer) Index(hooks.Access, any)               {}
-func (observer) GaveUp()                               {}
-func (observer) Take() any                             { return nil }
-func (observer) Give(any)                              {}
-
 // everyPoint has f called at each point, and before each access to a cell.
 func everyPoint(f func()) (remove func()) {
-	points, accesses := hooks.Set(func(hooks.Point) { f() }), hooks.Schedule(observer(f))
+	points, accesses := hooks.Set(func(hooks.Point) { f() }), hooks.Accesses(func(unsafe.Pointer) { f() })
 	return func() {
 		points()
 		accesses()

@@ -116,34 +116,6 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// A goroutine that has one leaf locked, and waits for another one, is pinned: it must not yield.
-func TestMergeWaits(t *testing.T) {
-	w := newWorld(someInts)
-	want := make([]*Head, 100)
-	for i := range want {
-		want[i] = w.item(i, 0).head()
-		w.tr.Insert(want[i], Gate{})
-	}
-	for i := range want {
-		if i%10 != 0 {
-			_, _ = w.tr.Remove(Place{}, want[i])
-			want[i] = nil
-		}
-	}
-	second := w.tr.root.Load().leaf(1)
-	was := second.load()
-	second.word.Store(uint64(was | locked))
-	go func() {
-		time.Sleep(10 * time.Millisecond)
-		second.word.Store(uint64(was))
-	}()
-	finish(t, func() {
-		key := w.key(0)
-		w.tr.Tidy(unsafe.Pointer(&key))
-	})
-	w.checkAll(t, want)
-}
-
 // What is not there has no place, though another key that looks the same had one.
 func TestNothingHasNoPlace(t *testing.T) {
 	for name, find := range map[string]func(t *testing.T) (Place, *Head){
