@@ -124,6 +124,10 @@ nested: ## vet and test the modules within this one
 browser: ## run the tests that drive a real browser (chromium), shortened (SHORT=)
 	scripts/browser.sh $(SHORT) $(TESTFLAGS)
 
+.PHONY: model
+model: ## check the protocol model at its large bounds
+	MODEL=large go test -count=1 -timeout 2h $(TESTFLAGS) ./internal/model/...
+
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME; what fails goes to testdata/fuzz of its package
 	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./internal/oracle
@@ -162,7 +166,7 @@ NIGHTLY := $(addsuffix :PART=mvcc,$(MODES)) lint-all journey-race race-around \
 	$(addsuffix :PART=rest,$(MODES))
 
 .PHONY: nightly
-nightly: ## all slices of .ci/run, the whole browser tests, all mutants, arm64, s390x, fuzz, soak
+nightly: ## all slices of .ci/run, the whole browser tests, all mutants, arm64, s390x, models, fuzz, soak
 	.ci/run nightly
 
 .PHONY: slices
