@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // watchdog bounds waits that end by themselves unless something hangs.
-const watchdog = time.Minute
+const watchdog = 3 * time.Minute
 
 // start starts a server on a free port that ends with the test.
 func start(t *testing.T, cfg profiling.Config) *profiling.Server {
