@@ -79,10 +79,7 @@ func explainOnce(t *testing.T, plant func() (op func(), done func())) *slow.Repo
 		wg.Wait()
 		done()
 	})
-	data := buf.Bytes()
-	r, err := slow.FromTrace(buf, 7, took, machine.Usage{})
-	require.NoError(t, err)
-	_, tails, _, err := slow.WithTail(bytes.NewReader(data), 7, took, machine.Usage{}, slow.Others{})
+	r, tails, _, err := slow.FromTrace(buf, 7, took, machine.Usage{}, slow.Others{})
 	require.NoError(t, err)
 	require.Len(t, tails, 1)
 	require.Equal(t, took, total(tails[0]))
@@ -137,22 +134,6 @@ func plantedReceive(c <-chan int) { <-c }
 
 //go:noinline
 func plantedSend(c chan<- int) { c <- 1 }
-
-func TestChannel(t *testing.T) {
-	r := explain(t, func() (op, done func()) {
-		c := make(chan int)
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			time.Sleep(plantedTime)
-			plantedSend(c)
-		})
-		return func() { plantedReceive(c) }, wg.Wait
-	}, func(r *slow.Report) bool { return isTop(r, contention.ChanReceive, ".plantedReceive") })
-	require.True(t, strings.HasSuffix(r.Waits[0].Waker.Site.Func, ".plantedSend"))
-	require.Contains(t, r.Verdict, "waiting to receive from a channel at slow_test.go:")
-	require.Contains(t, r.Verdict, "(slow_test.plantedSend)")
-	require.GreaterOrEqual(t, r.Waiting, r.Waits[0].Total)
-}
 
 //go:noinline
 func plantedSleep() { time.Sleep(plantedTime) }
@@ -250,7 +231,7 @@ func TestTraceTooShort(t *testing.T) {
 		plantedSleep()
 		slow.Mark(3, "op", time.Hour, time.Now())
 	})
-	r, err := slow.FromTrace(buf, 3, time.Hour, machine.Usage{})
+	r, _, _, err := slow.FromTrace(buf, 3, time.Hour, machine.Usage{}, slow.Others{})
 	require.NoError(t, err)
 	require.False(t, r.Complete())
 	require.Equal(t, time.Hour, r.Took)
@@ -261,45 +242,20 @@ func TestTraceTooShort(t *testing.T) {
 	require.True(t, slices.ContainsFunc(r.Waits, sleeps))
 }
 
-// Only the last part of what a goroutine did belongs to the operation.
-func TestOnlyTheOperation(t *testing.T) {
-	var took time.Duration
-	buf := traced(t, func() {
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			plantedSleep()
-			for range 1000 { // forget what came before
-				runtime.Gosched()
-			}
-			start := time.Now()
-			runtime.Gosched()
-			took = time.Since(start)
-			slow.Mark(1, "op", took, time.Now())
-			plantedSleep()
-		})
-		wg.Wait()
-	})
-	r, err := slow.FromTrace(buf, 1, took, machine.Usage{})
-	require.NoError(t, err)
-	for _, w := range r.Waits {
-		require.NotEqual(t, contention.Sleep, w.Kind)
-	}
-	require.Greater(t, r.End, r.Seen, "it counts from the start of the trace")
-}
-
 func TestNoMark(t *testing.T) {
 	slow.Mark(8, "op", 0, time.Now()) // there is no trace
 	buf := traced(t, func() { slow.Mark(1, "op", 0, time.Now()) })
-	_, err := slow.FromTrace(bytes.NewReader(buf.Bytes()), 2, time.Second, machine.Usage{})
-	require.ErrorIs(t, err, slow.ErrNoMark)
-	_, err = slow.FromTrace(strings.NewReader("nonsense"), 2, time.Second, machine.Usage{})
-	require.ErrorContains(t, err, "reading the execution trace")
-	half := bytes.NewReader(buf.Bytes()[:buf.Len()/2])
-	_, err = slow.FromTrace(half, 2, time.Second, machine.Usage{})
-	require.Error(t, err)
+	read := func(data []byte) error {
+		_, _, _, err := slow.FromTrace(bytes.NewReader(data), 2, time.Second, machine.Usage{},
+			slow.Others{})
+		return err
+	}
+	require.ErrorIs(t, read(buf.Bytes()), slow.ErrNoMark)
+	require.ErrorContains(t, read([]byte("nonsense")), "reading the execution trace")
+	require.ErrorContains(t, read(buf.Bytes()[:buf.Len()/2]), "reading the execution trace")
 }
 
-// What came between the end of the operation and its mark is not part of it.
+// What came before the operation, and between its end and its mark, is not part of it.
 func TestLateMark(t *testing.T) {
 	lateMark := func() *slow.Report {
 		var took time.Duration
@@ -307,9 +263,10 @@ func TestLateMark(t *testing.T) {
 			c := make(chan int)
 			var wg sync.WaitGroup
 			wg.Go(func() {
-				time.Sleep(plantedTime)
+				time.Sleep(2 * plantedTime)
 				plantedSend(c)
 			})
+			plantedSleep()
 			start := time.Now()
 			plantedReceive(c)
 			end := time.Now()
@@ -318,7 +275,8 @@ func TestLateMark(t *testing.T) {
 			slow.Mark(1, "op", took, end)
 			wg.Wait()
 		})
-		r, err := slow.FromTrace(buf, 1, took, machine.Usage{})
+		others := slow.Others{Longest: time.Minute} // so that nothing is forgotten
+		r, _, _, err := slow.FromTrace(buf, 1, took, machine.Usage{}, others)
 		require.NoError(t, err)
 		require.True(t, r.Complete())
 		return r
