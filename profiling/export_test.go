@@ -12,12 +12,10 @@ func LimitClose(d time.Duration) { closeTimeout = d }
 // LimitFarewell sets how long Close of a server waits for dashboards.
 func LimitFarewell(d time.Duration) { patience = d }
 
-// Fresh returns on how many connections of s nothing was received yet, and whether all of
-// them are closed, and those that come.
-func Fresh(s *Server) (n int, closed bool) {
-	s.fresh.mu.Lock()
-	defer s.fresh.mu.Unlock()
-	return len(s.fresh.conns), s.fresh.closed
+// Fresh returns on how many connections of s nothing was received yet.
+func Fresh(s *Server) (n int) {
+	s.fresh.Range(func(any, any) bool { n++; return true })
+	return n
 }
 
 // AddUnreadable keeps a slow operation of s whose trace cannot be read, and no

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -131,21 +130,10 @@ func waitLong(t *testing.T) {
 	c := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() { waitForChannel(c) })
-	awaitReceive(t, "waitForChannel")
+	planted.Await(t, 1, ".waitForChannel(", "chan receive")
 	time.Sleep(time.Millisecond)
 	close(c)
 	wg.Wait()
-}
-
-// awaitReceive waits until a goroutine in the named function waits for a channel.
-func awaitReceive(t *testing.T, function string) {
-	t.Helper()
-	re := regexp.MustCompile(`(?m)^goroutine \d+ \[chan receive[^\]]*\]:\n` +
-		`(?:.+\n)*?.*\.` + function + `\(`)
-	buf := make([]byte, 4<<20)
-	require.Eventually(t, func() bool {
-		return re.Match(buf[:runtime.Stack(buf, true)])
-	}, watchdog, time.Millisecond, "nobody waits in %s", function)
 }
 
 // awaitCapture waits until the index says that the named capture is running.

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,9 +53,6 @@ func TestStartRefusesOtherMachinesWithoutToken(t *testing.T) {
 	_, err := profiling.Start(profiling.Config{Addr: ":0", Token: "0123456789abcde"})
 	require.ErrorContains(t, err, "token of 15 characters")
 	require.NotContains(t, err.Error(), "0123")
-}
-
-func TestStartReportsBadAddress(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1", "127.0.0.1:99999", "127.0.0.1:no-such-service",
 		"localhost:-1"} {
 		_, err := profiling.Start(profiling.Config{Addr: addr})
@@ -62,7 +60,7 @@ func TestStartReportsBadAddress(t *testing.T) {
 		require.NotErrorIs(t, err, profiling.ErrTokenRequired, addr)
 	}
 	// An address that this machine does not have: no free port helps.
-	_, err := profiling.Start(profiling.Config{Addr: "192.0.2.1:6060", Token: "0123456789abcdef"})
+	_, err = profiling.Start(profiling.Config{Addr: "192.0.2.1:6060", Token: "0123456789abcdef"})
 	require.ErrorContains(t, err, "192.0.2.1:6060")
 }
 
@@ -91,42 +89,23 @@ func TestSetPhaseIsShown(t *testing.T) {
 }
 
 func TestCloseEndsCaptures(t *testing.T) {
-	for _, path := range []string{
-		"/debug/pprof/profile?seconds=100",
-		"/debug/pprof/ui/new?type=cpu&seconds=100",
-		"/debug/pprof/mutex?seconds=100",
-		"/debug/pprof/trace?seconds=100",
+	for path, what := range map[string]string{
+		"profile?": "CPU profile", "ui/new?type=cpu&": "CPU profile", "mutex?": "timed capture",
+		"trace?": "execution trace",
 	} {
 		t.Run(path, func(t *testing.T) {
 			srv := start(t, profiling.Config{})
-			type result struct {
-				answer
-				err error
-			}
-			answered := make(chan result, 1)
-			go func() {
-				a, err := try(context.Background(), srv.URL()+path)
-				answered <- result{a, err}
-			}()
-			what := "CPU profile"
-			switch {
-			case strings.Contains(path, "trace"):
-				what = "execution trace"
-			case strings.Contains(path, "mutex"):
-				what = "timed capture"
-			}
+			var a answer
+			var err, closed error
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				a, err = try(context.Background(), srv.URL()+"/debug/pprof/"+path+"seconds=100")
+			})
 			awaitCapture(t, srv.URL(), what)
-
-			closed := make(chan error, 1)
-			go func() { closed <- srv.Close() }()
-			select {
-			case err := <-closed:
-				require.NoError(t, err)
-			case <-time.After(watchdog):
-				t.Fatal("Close waits for the capture")
-			}
-			a := <-answered
-			require.NoError(t, a.err)
+			returnsSoon(t, "Close", func() { closed = srv.Close() })
+			require.NoError(t, closed)
+			wg.Wait()
+			require.NoError(t, err)
 			if what != "execution trace" { // which has its status before its end
 				require.Equal(t, http.StatusServiceUnavailable, a.status)
 				require.Contains(t, a.body, "the server is closing")
@@ -145,17 +124,15 @@ func TestCloseDoesNotWaitForUnusedConnections(t *testing.T) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(srv.URL(), "http://"))
 	require.NoError(t, err)
 	defer conn.Close()
-	require.Eventually(t, func() bool {
-		n, closed := profiling.Fresh(srv)
-		return n == 1 && !closed
-	}, watchdog, time.Millisecond, "it is not known that conn is unused")
+	require.Eventually(t, func() bool { return profiling.Fresh(srv) == 1 }, watchdog,
+		time.Millisecond, "it is not known that conn is unused")
 	require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/").status)
-	require.NoError(t, srv.Close())
+	profiling.LimitClose(time.Hour) // so that it would hang
+	defer profiling.LimitClose(watchdog)
+	returnsSoon(t, "Close", func() { srv.Close() })
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(watchdog)))
 	_, err = conn.Read(make([]byte, 1))
-	require.Error(t, err)
-	_, closed := profiling.Fresh(srv)
-	require.True(t, closed)
+	require.ErrorIs(t, err, io.EOF)
 }
 
 func TestRatesAreSetAndRestored(t *testing.T) {

@@ -384,7 +384,7 @@ func TestStoppingSlowHoldsNobodyUp(t *testing.T) {
 		defer close(stopped)
 		h.StopSlow()
 	}()
-	awaitReceive(t, `\(\*flight\)\.close`)
+	planted.Await(t, 1, "(*flight).close(", "chan receive")
 	returnsSoon(t, "Op", func() { h.Op("two").Done(time.Second) })
 	returnsSoon(t, "the page", func() { request(h, "/debug/pprof/slow/") })
 	release()

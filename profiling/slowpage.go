@@ -110,32 +110,31 @@ func slowRowOf(c *flight.Slow) slowRow {
 	return row
 }
 
+const maybeOff = "not on a processor, most likely"
+
 // partsOf returns what a report's time was spent on, as a bar has it.
 func partsOf(r *slow.Report) []slowPart {
 	off, sure := r.Off()
 	off = min(off, r.Running)
-	without := "not on a processor, most likely"
+	without := maybeOff
 	if sure {
 		without = "not on a processor"
 	}
-	parts := []slowPart{
-		{Name: without, Class: "k3", Of: off},
-		{Name: "running", Class: "k0", Of: r.Running - off},
-		{Name: "helping the collector", Class: "k5", Of: r.Assist},
-		{Name: "waiting for a processor", Class: "k4", Of: r.Runnable},
-		{Name: "waiting", Class: "k1", Of: r.Waiting},
-		{Name: "in system calls", Class: "k2", Of: r.Syscall},
-		{Name: "not in the trace", Class: "none", Of: r.Unknown + r.Took - r.Seen},
-	}
-	return drawn(parts, r.Took)
+	return drawn(r.Took, without, off, r.Running-off, r.Assist, r.Runnable, r.Waiting, r.Syscall,
+		r.Unknown+r.Took-r.Seen)
 }
 
-// drawn returns the parts that took time, with their places in a bar of all of it.
-func drawn(parts []slowPart, all time.Duration) []slowPart {
-	list := parts[:0]
+// drawn returns the parts that took time, with their places in a bar of all of it. times are of the
+// first, which is called without, and of the others.
+func drawn(all time.Duration, without string, times ...time.Duration) (list []slowPart) {
 	x := 0.0
-	for _, p := range parts {
-		if p.Of <= 0 {
+	for i, p := range []slowPart{
+		{Name: without, Class: "k3"}, {Name: "running", Class: "k0"},
+		{Name: "helping the collector", Class: "k5"}, {Name: "waiting for a processor", Class: "k4"},
+		{Name: "waiting", Class: "k1"}, {Name: "in system calls", Class: "k2"},
+		{Name: "not in the trace", Class: "none"},
+	} {
+		if p.Of = times[i]; p.Of <= 0 {
 			continue
 		}
 		p.X, p.Width = x, 1000*float64(p.Of)/float64(max(all, 1))
@@ -302,15 +301,9 @@ func tailRowOf(t *slow.Tail) tailRow {
 		byKind[barOf(p.Kind)] += p.Total
 	}
 	row := tailRow{Tail: t, Says: linkLines(t.String(), refs)}
-	row.Parts = drawn([]slowPart{
-		{Name: "not on a processor, most likely", Class: "k3", Of: byKind[slow.Off]},
-		{Name: "running", Class: "k0", Of: byKind[slow.Running]},
-		{Name: "helping the collector", Class: "k5", Of: byKind[slow.Assist]},
-		{Name: "waiting for a processor", Class: "k4", Of: byKind[contention.Scheduler]},
-		{Name: "waiting", Class: "k1", Of: byKind[contention.Other]},
-		{Name: "in system calls", Class: "k2", Of: byKind[contention.Syscall]},
-		{Name: "not in the trace", Class: "none", Of: byKind[slow.NotKnown]},
-	}, t.Took)
+	row.Parts = drawn(t.Took, maybeOff, byKind[slow.Off], byKind[slow.Running], byKind[slow.Assist],
+		byKind[contention.Scheduler], byKind[contention.Other], byKind[contention.Syscall],
+		byKind[slow.NotKnown])
 	only := url.Values{"tf": {"operation=^" + regexp.QuoteMeta(t.Op) + "$"}}
 	row.View = allSlow + "/flamegraph?" + only.Encode()
 	return row

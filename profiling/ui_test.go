@@ -309,41 +309,6 @@ func TestPagesAndCapturesAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// Each capture offers those of its kind, older and newer, and the links show what the newer
-// has more. The form begins with the newest that has one of its kind before it, and that.
-func TestCapturesOfferTheirKindToCompare(t *testing.T) {
-	srv := start(t, profiling.Config{})
-	shown := func() (offered map[string][]string, form []string) {
-		page := get(t, srv.URL()+"/debug/pprof/").body
-		offered = map[string][]string{}
-		rows := regexp.MustCompile(`(?s)<li id="capture-(\d)".*?</li>`)
-		for _, row := range rows.FindAllStringSubmatch(page, -1) {
-			_, choices, _ := strings.Cut(row[0], "<details")
-			for _, link := range regexp.MustCompile(`href="(ui/[^"]*)"`).FindAllStringSubmatch(choices, -1) {
-				offered[row[1]] = append(offered[row[1]], link[1])
-				require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/"+link[1]).status, link[1])
-			}
-		}
-		_, below, _ := strings.Cut(page, `id="diff"`)
-		return offered, regexp.MustCompile(`value="\d+" selected`).FindAllString(below, -1)
-	}
-	newCapture(t, srv.URL(), "type=goroutine")
-	newCapture(t, srv.URL(), "type=heap")
-	offered, form := shown()
-	require.Empty(t, offered)
-	require.Empty(t, form)
-	for _, kind := range []string{"goroutine", "goroutine", "allocs"} {
-		newCapture(t, srv.URL(), "type="+kind)
-	}
-	offered, form = shown()
-	require.Equal(t, []string{`value="4" selected`, `value="3" selected`}, form)
-	require.Empty(t, cmp.Diff(map[string][]string{
-		"4": {"ui/4-3/flamegraph", "ui/4-1/flamegraph"},
-		"3": {"ui/4-3/flamegraph", "ui/3-1/flamegraph"},
-		"1": {"ui/4-1/flamegraph", "ui/3-1/flamegraph"},
-	}, offered))
-}
-
 // The pages of pprof are pages of the site: they have its navigation and style, say what they
 // show in title and text, and their links work.
 func TestPprofPagesBelongToTheSite(t *testing.T) {

@@ -24,17 +24,24 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// handOver passes values through a channel that is never ready, until the test
-// ends.
-func handOver(t *testing.T) {
+// neverReady returns a channel that is served slowly until the test ends.
+func neverReady(t *testing.T) (c chan int) {
 	t.Helper()
-	c := make(chan int)
+	c = make(chan int)
 	var received sync.WaitGroup
 	received.Go(func() { receiveSlowly(c) })
 	t.Cleanup(func() {
 		close(c)
 		received.Wait()
 	})
+	return c
+}
+
+// handOver passes values through a channel that is never ready, until the test
+// ends.
+func handOver(t *testing.T) {
+	t.Helper()
+	c := neverReady(t)
 	planted.Again(t, func() { sendSlowly(c) })
 }
 
@@ -119,6 +126,47 @@ func TestContentionReports(t *testing.T) {
 	require.Positive(t, full.Counters[i].Count)
 }
 
+// The waits of a program are in reports of both sources, if it is set up in one of those ways that
+// docs/profiling.md shows in which this package calls the program.
+func TestReportsOfEachSetUp(t *testing.T) {
+	for name, setUp := range map[string]func(t *testing.T, work func()) (url string){
+		"Handler and Wrap": func(t *testing.T, work func()) string {
+			h := handler(t, profiling.Config{})
+			mux := http.NewServeMux()
+			mux.Handle("/debug/pprof/", h)
+			mux.HandleFunc("GET /work", func(http.ResponseWriter, *http.Request) { work() })
+			url := httpServer(t, h.Wrap(mux))
+			planted.Again(t, func() {
+				_, err := try(context.Background(), url+"/work") // until the test has ended
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			return url
+		},
+		"Labels": func(t *testing.T, work func()) string {
+			labels := profiling.NewLabels("operation", "work")
+			planted.Again(t, func() { labels.Do(work) })
+			return httpServer(t, handler(t, profiling.Config{}))
+		},
+		"a callback": func(t *testing.T, work func()) string {
+			h := handler(t, profiling.Config{Phase: func() string { work(); return "" }})
+			planted.Again(t, func() { request(h, "/debug/pprof/contention/") })
+			return httpServer(t, h)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runtime.SetBlockProfileRate(1)
+			defer runtime.SetBlockProfileRate(0)
+			c := neverReady(t)
+			url := setUp(t, func() { sendSlowly(c) })
+			reportUntil(t, url, "mode=profiles&seconds=0.05", plantedSend)
+			r := reportUntil(t, url, "mode=trace&seconds=0.05", plantedSend)
+			require.NotEmpty(t, r.LeftOut, "at least the sampler of the charts waits")
+		})
+	}
+}
+
 func TestContentionPages(t *testing.T) {
 	handOver(t)
 	srv := start(t, profiling.Config{BlockRate: 1})
@@ -167,7 +215,7 @@ func TestContentionPages(t *testing.T) {
 	require.Contains(t, a.body, "is no report on contention")
 }
 
-// One execution trace at a time, for all requests.
+// A trace that the program itself takes goes on, and one that nobody waits for ends.
 func TestContentionRespectsTheTracer(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	w := request(h, "/debug/pprof/contention/new", browser("cross-site", "navigate", "document"))
@@ -180,26 +228,6 @@ func TestContentionRespectsTheTracer(t *testing.T) {
 
 	w = request(h, "/debug/pprof/contention/new?mode=trace&seconds=10", cancelled)
 	require.Equal(t, http.StatusServiceUnavailable, w.Code, "it ends when nobody waits for it")
-
-	srv := start(t, profiling.Config{})
-	url := srv.URL() + "/debug/pprof/contention/new?mode=trace&seconds="
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-	wg.Go(func() {
-		for ctx.Err() == nil { // one may end before a busy machine has asked for another
-			try(ctx, url+"100000")
-		}
-	})
-	var a answer
-	require.Eventually(t, func() bool {
-		a = get(t, url+"0.001")
-		return a.status == http.StatusConflict
-	}, watchdog, time.Millisecond)
-	require.Contains(t, a.body, "busy")
-	seconds := a.header.Get("Retry-After")
-	require.Regexp(t, `^([1-9]|10)$`, seconds, "clamped to ten seconds")
 }
 
 func TestDifference(t *testing.T) {
@@ -210,7 +238,7 @@ func TestDifference(t *testing.T) {
 	for range 40 {
 		wg.Go(func() { standHere(stop) })
 	}
-	awaitReceive(t, "standHere")
+	planted.Await(t, 40, ".standHere(", "chan receive")
 	newCapture(t, srv.URL(), "type=goroutine&label=many")
 	close(stop)
 	wg.Wait()
@@ -241,6 +269,8 @@ func TestDifference(t *testing.T) {
 	require.Equal(t, http.StatusNotImplemented, get(t, ui+"2-1/download").status)
 	page := get(t, srv.URL()+"/debug/pprof/").body
 	require.Contains(t, page, `href="ui/2-1/flamegraph"`)
+	// The form begins with the newest that has one of its kind before it, and that.
+	require.Regexp(t, `(?s)value="2" selected.*minus.*value="1" selected`, page)
 	require.Contains(t, page, "few")
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/results"
-	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/runs"
 )
 
@@ -80,41 +79,4 @@ func savedRuns(t *testing.T) http.Handler {
 		map[string]int64{"sumOfSquares": 100, "sumOfCubes": 300})
 	require.NoError(t, os.WriteFile(store.Path("broken"), []byte("nonsense"), 0o600))
 	return h
-}
-
-// The way of a user: two saved runs are chosen, what has changed is read, and a flame
-// graph shows what has grown.
-func TestRunsAreComparedToTheFlameGraph(t *testing.T) {
-	t.Parallel()
-	b := open(t)
-	srv, long := start(t, profiling.Config{Title: "sums", Runs: savedRuns(t)}), longName
-	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
-	require.Equal(t, http.StatusOK, b.click(`nav a[href="runs/"]`))
-	require.Equal(t, srv.URL()+"/debug/pprof/runs/", b.address())
-	b.shoot("runs")
-	require.Equal(t, http.StatusOK, b.click("#compare button"))
-	require.Equal(t, srv.URL()+"/debug/pprof/runs/compare?old=before&new="+long, b.address())
-	b.shoot("compare")
-
-	// Red has grown: the cubes, which only the second run has.
-	require.Equal(t, http.StatusOK, b.click(`#profiles + ul a`))
-	b.await(hasBox("sumOfCubes"))
-	grown := eval[string](b, `(() => {
-		const box = [...document.querySelectorAll("#stack-chart .boxbg")].find(box => box.textContent.includes("sumOfCubes"))
-		return [...box.querySelectorAll("*")].map(e => e.className + " " + getComputedStyle(e).backgroundColor).join(", ")
-	})()`)
-	require.Contains(t, grown, "positive")
-	require.NotContains(t, grown, "negative")
-	b.shoot("compare-flame")
-	require.Equal(t, http.StatusOK, b.click("#about a"), "back to the comparison")
-	require.Equal(t, srv.URL()+"/debug/pprof/runs/compare?new="+long+"&old=before", b.address())
-
-	// One run, and its profiles.
-	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/runs/before/"))
-	b.shoot("run")
-	require.Equal(t, http.StatusOK, b.click(`#profiles + ul a`))
-	b.await(hasBox("sumOfSquares"))
-	require.Equal(t, http.StatusOK, b.click("#about a"))
-	require.Equal(t, srv.URL()+"/debug/pprof/runs/before/", b.address())
-	b.clean()
 }
