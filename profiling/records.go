@@ -69,9 +69,9 @@ func (s *Service) records(w http.ResponseWriter, r *http.Request) error {
 		}
 		page.limit = n
 	}
-	format := query.Get("format")
-	if format != "" && format != "html" && format != "json" {
-		return web.Bad("format must be html or json, not %q", format)
+	asJSON, err := web.AsksJSON(query)
+	if err != nil {
+		return err
 	}
 	snapshot, err := snapshotFor(db, query)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Service) records(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if format == "json" {
+	if asJSON {
 		return web.JSON(w, page)
 	}
 	next := url.Values{}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"runtime"
 	"runtime/pprof"
@@ -62,14 +61,6 @@ func TestStartRefusesOtherMachinesWithoutToken(t *testing.T) {
 	// An address that this machine does not have: no free port helps.
 	_, err = profiling.Start(profiling.Config{Addr: "192.0.2.1:6060", Token: "0123456789abcdef"})
 	require.ErrorContains(t, err, "192.0.2.1:6060")
-}
-
-func TestNothingOnDefaultServeMux(t *testing.T) {
-	for _, path := range []string{"/debug/pprof/", "/debug/pprof/profile",
-		"/debug/pprof/cmdline", "/"} {
-		_, pattern := http.DefaultServeMux.Handler(httptest.NewRequest(http.MethodGet, path, nil))
-		require.Empty(t, pattern, path)
-	}
 }
 
 func TestSetPhaseIsShown(t *testing.T) {

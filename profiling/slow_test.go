@@ -23,37 +23,12 @@ import (
 	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+	"github.com/mvccmap/mvccmap/profiling/internal/flight"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
 
-// A slowPage is the JSON form of the page of slow operations.
-type slowPage struct {
-	On      bool
-	Failed  string
-	Rule    string
-	Problem string
-	Lost    int
-	Ops     []struct {
-		Name      string
-		Count     int
-		Slow      int
-		Threshold time.Duration `json:"threshold_ns"`
-	}
-	Kept  []slowEntry
-	Tails []*slow.Tail
-}
-
-type slowEntry struct {
-	ID         int
-	Op, Phase  string
-	Took       time.Duration `json:"took_ns"`
-	Threshold  time.Duration `json:"threshold_ns"`
-	Percentile float64
-	Report     *slow.Report
-}
-
 // slowly returns the page of slow operations below the address of a server.
-func slowly(t *testing.T, url string) (p slowPage) {
+func slowly(t *testing.T, url string) (p flight.State) {
 	t.Helper()
 	a := get(t, url+"/debug/pprof/slow/?format=json")
 	require.Equal(t, http.StatusOK, a.status, a.body)
@@ -68,7 +43,7 @@ const slowPoll = 100 * time.Millisecond
 
 // awaitSlow waits until an operation is kept of which the planted lock took most: on a
 // busy machine others wait for a processor.
-func awaitSlow(t *testing.T, url string) (e slowEntry) {
+func awaitSlow(t *testing.T, url string) (e *flight.Slow) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		for _, c := range slowly(t, url).Kept {
@@ -206,7 +181,7 @@ func TestSlowAreSummedUp(t *testing.T) {
 	require.Eventually(t, func() bool {
 		p := slowly(t, url)
 		return len(p.Tails) == 2 && slices.ContainsFunc(p.Tails[1].Parts, locked) &&
-			slices.ContainsFunc(p.Kept, func(e slowEntry) bool { return e.Op == "GET /a,{b}" })
+			slices.ContainsFunc(p.Kept, func(e *flight.Slow) bool { return e.Op == "GET /a,{b}" })
 	}, watchdog, slowPoll)
 	h.StopSlow()
 	tails := slowly(t, url).Tails

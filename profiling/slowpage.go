@@ -33,11 +33,10 @@ func (s *Service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 		}
 		st.Of(only)
 	}
-	switch {
-	case query.Get("format") == "json":
+	if asJSON, err := web.AsksJSON(query); err != nil {
+		return err
+	} else if asJSON {
 		return web.JSON(w, st)
-	case query.Has("format"):
-		return web.Bad("format must be json, not %q", query.Get("format"))
 	}
 	cfg := st.Config
 	if cfg.Keep == 0 { // never on
@@ -267,14 +266,21 @@ func (s *Service) slowView(w http.ResponseWriter, r *http.Request) error {
 	if c.Report == nil || len(c.Report.Waits) == 0 {
 		return web.NotFound("slow operation %d has no waits that are known", id)
 	}
+	return s.showWaits(w, r, fmt.Sprintf("%s took %s", c.Op, brief.Time(c.Took)), c.Report.Verdict,
+		fmt.Sprintf("../#slow-%d", id), func() *profile.Profile { return c.Report.Profile(c.End) })
+}
+
+// showWaits shows a profile of waits, with a link back.
+func (s *Service) showWaits(
+	w http.ResponseWriter, r *http.Request, title, about, back string, waits func() *profile.Profile,
+) error {
 	page := pprofui.Page{
-		Frame:      s.frame(fmt.Sprintf("%s took %s", c.Op, brief.Time(c.Took)), "slow", ""),
-		About:      c.Report.Verdict,
-		Links:      []pprofui.Link{{Ref: fmt.Sprintf("../#slow-%d", id), Text: "slow operations"}},
-		Difference: true, // there is no file to download but the trace
+		Frame: s.frame(title, "slow", ""), About: about,
+		Links:      []pprofui.Link{{Ref: back, Text: "slow operations"}},
+		Difference: true, // there is no file to download but traces
 	}
 	return pprofui.Show(w, r, r.PathValue("view"), page, func() (p, base *profile.Profile, err error) {
-		return c.Report.Profile(c.End), nil, nil
+		return waits(), nil, nil
 	})
 }
 
@@ -336,14 +342,9 @@ func (s *Service) tailView(w http.ResponseWriter, r *http.Request) error {
 	if n == 0 {
 		return web.NotFound("no slow operations are summed up")
 	}
-	page := pprofui.Page{
-		Frame: s.frame("Slow operations, all", "slow", ""),
-		About: fmt.Sprintf("what slow operations did, %d of them, %s", n,
-			cmp.Or(st.Rule, "of a recording that has ended")),
-		Links:      []pprofui.Link{{Ref: "../", Text: "slow operations"}},
-		Difference: true, // there is no file to download
-	}
-	return pprofui.Show(w, r, r.PathValue("view"), page, func() (p, base *profile.Profile, err error) {
-		return slow.TailProfile(st.Tails, time.Now()), nil, nil
+	about := fmt.Sprintf("what slow operations did, %d of them, %s", n,
+		cmp.Or(st.Rule, "of a recording that has ended"))
+	return s.showWaits(w, r, "Slow operations, all", about, "../", func() *profile.Profile {
+		return slow.TailProfile(st.Tails, time.Now())
 	})
 }

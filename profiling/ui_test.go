@@ -211,6 +211,7 @@ func TestRedirectsAreRelative(t *testing.T) {
 	defer srv.Close()
 	prefix := srv.URL + "/deep/er"
 	newCapture(t, prefix, "type=goroutine")
+	newCapture(t, prefix, "type=goroutine")
 	for from, to := range map[string]string{
 		"/debug/pprof":      "/debug/pprof/",
 		"/debug/pprof/ui":   "/debug/pprof/",
@@ -230,7 +231,7 @@ func TestRedirectsAreRelative(t *testing.T) {
 	// Every link of the pages leads somewhere, and so does what they load.
 	followed := map[string]bool{}
 	for _, at := range []string{"/", "/debug/pprof/live", "/debug/pprof/", "/debug/pprof/contention/",
-		"/debug/pprof/slow/"} {
+		"/debug/pprof/slow/", "/debug/pprof/ui/1/flamegraph", "/debug/pprof/ui/2-1/top"} {
 		page := get(t, prefix+at).body
 		require.Equal(t, 1, strings.Count(page, "<main"), "where a page begins, for screen readers")
 		require.Equal(t, 1, strings.Count(page, "</main>"))
@@ -244,7 +245,7 @@ func TestRedirectsAreRelative(t *testing.T) {
 		for _, link := range links {
 			target, err := base.Parse(html.UnescapeString(link[1]))
 			require.NoError(t, err)
-			if target.Scheme == "data" || regexp.MustCompile(`seconds|gc=|since=|ui/([2-9]|\d\d+)/`).MatchString(link[1]) {
+			if target.Scheme == "data" || regexp.MustCompile(`seconds|gc=|since=|ui/([3-9]|\d\d+)/|disasm|download`).MatchString(link[1]) {
 				continue // takes time, or is like that of the first capture
 			}
 			if to := target.String(); !followed[to] {
@@ -309,17 +310,14 @@ func TestPagesAndCapturesAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// The pages of pprof are pages of the site: they have its navigation and style, say what they
-// show in title and text, and their links work.
+// The pages of pprof are pages of the site: they have its navigation, and say what they show in title
+// and text.
 func TestPprofPagesBelongToTheSite(t *testing.T) {
-	mux := http.NewServeMux()
 	h := handler(t, profiling.Config{Title: "shop <1>"})
-	mux.Handle("/deep/", http.StripPrefix("/deep", h))
-	srv := httptest.NewServer(mux)
-	defer srv.Close()
+	url := httpServer(t, h)
 	h.SetPhase("selling & buying")
 	for range 2 {
-		newCapture(t, srv.URL+"/deep", "type=goroutine&label=mine")
+		newCapture(t, url, "type=goroutine&label=mine")
 	}
 	for id, name := range map[string]string{
 		"2": "goroutine, capture 2", "2-1": "goroutine, capture 2 minus 1",
@@ -330,28 +328,16 @@ func TestPprofPagesBelongToTheSite(t *testing.T) {
 			views = views[:2]
 		}
 		for _, view := range views {
-			at, err := url.Parse(srv.URL + "/deep/debug/pprof/ui/" + id + "/" + view)
-			require.NoError(t, err)
-			a := get(t, at.String())
+			a := get(t, url+"/debug/pprof/ui/"+id+"/"+view)
 			require.Equal(t, http.StatusOK, a.status, a.body)
 			page := a.body
 			require.Equal(t, 1, strings.Count(page, "<title>"))
 			require.Contains(t, page, "<title>"+name+" · shop &lt;1&gt;</title>")
 			require.Contains(t, page, "as it was, selling &amp; buying, mine")
-			ours := regexp.MustCompile(`(?s)<div class="site">.*?</div>|<link rel="style.*?</head>`).
-				FindAllString(page, -1)
-			require.Len(t, ours, 3)
-			links := regexp.MustCompile(`(?:href|src)="([^"]*)"`).
-				FindAllStringSubmatch(strings.Join(ours, ""), -1)
-			require.GreaterOrEqual(t, len(links), 6)
-			for _, link := range links {
-				to, err := at.Parse(link[1])
-				require.NoError(t, err)
-				require.Equal(t, http.StatusOK, get(t, to.String()).status, link[1])
-			}
+			require.Equal(t, 2, strings.Count(page, `<div class="site">`))
 		}
 	}
-	a := get(t, srv.URL+"/deep/debug/pprof/ui/1/peek?f=%28", header("Accept", "text/html"))
+	a := get(t, url+"/debug/pprof/ui/1/peek?f=%28", header("Accept", "text/html"))
 	require.Equal(t, http.StatusBadRequest, a.status)
 	require.Contains(t, a.body, "<nav>", "errors are pages of the site, too")
 }

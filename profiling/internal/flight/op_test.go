@@ -113,23 +113,6 @@ func TestSlowestIsChosen(t *testing.T) {
 	require.EqualValues(t, 2, offer(short, 2, 1), "the other is too old")
 }
 
-// Of the operation that has most, some make room: those of another stay.
-func TestKeptOpsOfSeveralKinds(t *testing.T) {
-	var k capture.History[*Slow]
-	add := func(op string, took time.Duration) {
-		Keep(&k, &Slow{Op: op, Took: took, Threshold: 1}, 4, 100)
-	}
-	add("rare", 2)
-	for i := range 8 {
-		add("often", time.Duration(100-i))
-	}
-	var ops []string
-	for _, c := range k.NewestFirst() {
-		ops = append(ops, c.Op)
-	}
-	require.Equal(t, []string{"often", "often", "often", "rare"}, ops)
-}
-
 // Slow operations that are not to be kept leave so many marks a second and no more.
 func TestMarksAreBounded(t *testing.T) {
 	var m marks
@@ -166,11 +149,24 @@ func TestTailsGrowOld(t *testing.T) {
 	require.EqualValues(t, 2, l.sum()[0].Took)
 }
 
+// The slowest stay. Of the operation that has most, some make room: those of another stay.
 func TestKeptOps(t *testing.T) {
 	var k capture.History[*Slow]
-	add := func(took time.Duration, size int) {
-		Keep(&k, &Slow{Took: took, Threshold: 1, Data: make([]byte, size)}, 4, 100)
+	keep := func(op string, took time.Duration, size int) {
+		Keep(&k, &Slow{Op: op, Took: took, Threshold: 1, Data: make([]byte, size)}, 4, 100)
 	}
+	keep("rare", 2, 0)
+	for i := range 8 {
+		keep("often", time.Duration(100-i), 0)
+	}
+	var ops []string
+	for _, c := range k.NewestFirst() {
+		ops = append(ops, c.Op)
+	}
+	require.Equal(t, []string{"often", "often", "often", "rare"}, ops)
+
+	k = capture.History[*Slow]{}
+	add := func(took time.Duration, size int) { keep("", took, size) }
 	ids := func() (list []int) {
 		for _, c := range k.NewestFirst() {
 			list = append(list, c.ID)

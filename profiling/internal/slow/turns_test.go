@@ -22,13 +22,6 @@ const crowd = 8
 const pause = 4 * time.Millisecond
 
 //go:noinline
-func convoyed(mu *sync.Mutex) {
-	mu.Lock()
-	defer mu.Unlock()
-	convoySleep()
-}
-
-//go:noinline
 func convoySleep() { time.Sleep(pause) }
 
 // inTurn has a crowd pass through f, again and again, until done is called.
@@ -51,27 +44,6 @@ func inTurn(f func()) (done func()) {
 	}
 	ready.Wait()
 	return func() { close(stop); wg.Wait() }
-}
-
-// A lock that goes from one goroutine to the next, each of which sleeps while it holds it.
-func TestConvoy(t *testing.T) {
-	r := explain(t, func() (op, done func()) {
-		var mu sync.Mutex
-		done = inTurn(func() { convoyed(&mu) })
-		return func() { time.Sleep(2 * pause); convoyed(&mu) }, done
-	}, func(r *slow.Report) bool {
-		return isTop(r, contention.Mutex, ".convoyed") && isRoot(r, contention.Sleep, ".convoySleep") &&
-			r.Waits[0].Turns.Count > 2 && strings.Contains(r.Verdict,
-			"% of the time sleeping at turns_test.go:")
-	})
-	top := r.Waits[0]
-	require.Nil(t, top.Cause)
-	require.LessOrEqual(t, top.Turns.Longest, top.Turns.Total)
-	require.LessOrEqual(t, top.Turns.Total, top.Max)
-	require.Greater(t, top.Turns.Doing[0].Goroutines, 1)
-	require.Regexp(t, `waiting for a sync\.Mutex at turns_test\.go:\d+ \(slow_test\.convoyed\)`+
-		`; it had \d+ holders in turn, \S+ \S+ each, which released it at turns_test\.go:\d+ \(slow_test\.convoyed\)`+
-		` and meanwhile were \d+ % of the time sleeping at turns_test\.go:\d+ \(slow_test\.convoySleep\)`+orWaits, r.Verdict)
 }
 
 //go:noinline
