@@ -19,6 +19,7 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 )
@@ -87,38 +88,16 @@ func TestEveryRuntimeProfileIsServed(t *testing.T) {
 	require.NotContains(t, cmdline.body, os.Args[0])
 }
 
-// contendUntilSeen contends until the mutex and block profiles of srv, which
-// must record everything, show it.
+// contendUntilSeen has goroutines contend for a lock until the test ends, and waits until the mutex
+// and block profiles of srv show it.
 func contendUntilSeen(t *testing.T, srv *profiling.Server) {
 	t.Helper()
-	seen := func(name, function string) bool {
-		return value(parse(t, get(t, srv.URL()+"/debug/pprof/"+name)), function) > 0
+	planted.Slow(t, func(time.Duration) {}, 0, time.Millisecond)
+	for name, function := range map[string]string{"mutex": ".HoldLock", "block": ".TakeLock"} {
+		require.Eventually(t, func() bool {
+			return value(parse(t, get(t, srv.URL()+"/debug/pprof/"+name)), function) > 0
+		}, watchdog, time.Millisecond)
 	}
-	for !seen("mutex", ".contend") || !seen("block", ".lockContended") {
-		contend()
-	}
-}
-
-// contend makes one goroutine wait for a lock, unless it comes too late.
-//
-//go:noinline
-func contend() {
-	var mu sync.Mutex
-	mu.Lock()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		lockContended(&mu)
-	}()
-	<-time.After(20 * time.Millisecond)
-	mu.Unlock()
-	<-done
-}
-
-//go:noinline
-func lockContended(mu *sync.Mutex) {
-	mu.Lock()
-	defer mu.Unlock()
 }
 
 // A window shows what happened in it, and not what happened before, and in which phases.
@@ -324,7 +303,7 @@ func TestGoToolPprof(t *testing.T) {
 	}
 	pprofTool, err := exec.Command(goTool, "tool", "-n", "pprof").Output() // where it was built to
 	require.NoError(t, err)
-	load(t)
+	planted.Allocate(t)
 	open := start(t, profiling.Config{})
 	open.SetPhase("burning")
 	locked := start(t, profiling.Config{Token: "0123456789abcdef"})
@@ -338,7 +317,7 @@ func TestGoToolPprof(t *testing.T) {
 	for _, base := range []string{open.URL(), withToken} {
 		var out string
 		// On a busy machine a second may pass without a sample.
-		for end := time.Now().Add(watchdog); !strings.Contains(out, "burnProcessor"); {
+		for end := time.Now().Add(watchdog); !strings.Contains(out, "Garbage"); {
 			require.True(t, time.Now().Before(end), out)
 			out = run("-top", base+"/debug/pprof/profile?seconds=1")
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -90,30 +88,12 @@ func header(name, value string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
-// load burns half of the processors until the test ends, so that what answers requests
-// need not wait for a turn.
-func load(t *testing.T) {
-	t.Helper()
-	planted.Again(t, slices.Repeat([]func(){burnProcessor}, max(runtime.GOMAXPROCS(0)/2, 1))...)
-}
-
-// burnProcessor is the function that CPU profiles must name.
-//
-//go:noinline
-func burnProcessor() {
-	n := uint64(1)
-	for i := range uint64(1_000_000) {
-		n = n*31 + i
-	}
-	runtime.KeepAlive(n)
-}
-
-// untilSampled calls take until it returns a profile that has seen the load: on a busy
+// untilSampled calls take until it returns a profile that has seen what allocates: on a busy
 // machine a second may pass without a sample.
 func untilSampled(t *testing.T, take func() *profile.Profile) *profile.Profile {
 	t.Helper()
 	for end := time.Now().Add(watchdog); ; {
-		if p := take(); value(p, ".burnProcessor") > 0 {
+		if p := take(); value(p, ".Garbage") > 0 {
 			return p
 		}
 		require.True(t, time.Now().Before(end), "the load is never sampled")

@@ -22,6 +22,7 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
@@ -40,7 +41,7 @@ func newCapture(t *testing.T, base, query string) string {
 }
 
 func TestCapturePages(t *testing.T) {
-	load(t)
+	planted.Allocate(t)
 	srv := start(t, profiling.Config{MutexFraction: 1, BlockRate: 1})
 	contendUntilSeen(t, srv)
 	ballast := make([]byte, 32<<20) // large enough to be sampled, and live
@@ -71,13 +72,13 @@ func TestCapturePages(t *testing.T) {
 			p := parse(t, file)
 			switch kind {
 			case "cpu&seconds=1":
-				require.Contains(t, get(t, base+"flamegraph").body, "burnProcessor")
-				require.Contains(t, get(t, base+"source?f=burnProcessor").body, "n = n*31")
+				require.Contains(t, get(t, base+"flamegraph").body, "Garbage")
+				require.Contains(t, get(t, base+"source?f=Garbage").body, "make([]byte")
 				require.Equal(t, http.StatusBadRequest, get(t, base+"peek?f=%28").status)
 			case "allocs":
 				require.Contains(t, get(t, base+"top?si=alloc_objects").body, "alloc_objects")
 			case "goroutine":
-				require.Positive(t, value(p, ".burnProcessor"))
+				require.Positive(t, value(p, "planted.Again.func1"))
 			}
 		})
 	}
@@ -386,7 +387,7 @@ func TestReportLeadsToSource(t *testing.T) {
 	require.NoError(t, err)
 	at, err := from.Parse(get(t, from.String()).header.Get("Location"))
 	require.NoError(t, err)
-	leadsToSource(t, at, get(t, at.String()).body, "lockContended", "capture_test.go", `mu\.Lock\(\)`)
+	leadsToSource(t, at, get(t, at.String()).body, "TakeLock", "planted.go", `mu\.Lock\(\)`)
 }
 
 // leadsToSource checks that a line of a function, at which code stands, is in a page, and leads to
