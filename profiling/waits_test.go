@@ -1,7 +1,6 @@
 package profiling_test
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -24,24 +23,17 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// neverReady returns a channel that is served slowly until the test ends.
-func neverReady(t *testing.T) (c chan int) {
+// handOver passes values through a channel that is never ready, until the test
+// ends.
+func handOver(t *testing.T) {
 	t.Helper()
-	c = make(chan int)
+	c := make(chan int)
 	var received sync.WaitGroup
 	received.Go(func() { receiveSlowly(c) })
 	t.Cleanup(func() {
 		close(c)
 		received.Wait()
 	})
-	return c
-}
-
-// handOver passes values through a channel that is never ready, until the test
-// ends.
-func handOver(t *testing.T) {
-	t.Helper()
-	c := neverReady(t)
 	planted.Again(t, func() { sendSlowly(c) })
 }
 
@@ -124,47 +116,6 @@ func TestContentionReports(t *testing.T) {
 	require.GreaterOrEqual(t, i, 0)
 	require.Equal(t, "bank", full.Counters[i].Map)
 	require.Positive(t, full.Counters[i].Count)
-}
-
-// The waits of a program are in reports of both sources, if it is set up in one of those ways that
-// docs/profiling.md shows in which this package calls the program.
-func TestReportsOfEachSetUp(t *testing.T) {
-	for name, setUp := range map[string]func(t *testing.T, work func()) (url string){
-		"Handler and Wrap": func(t *testing.T, work func()) string {
-			h := handler(t, profiling.Config{})
-			mux := http.NewServeMux()
-			mux.Handle("/debug/pprof/", h)
-			mux.HandleFunc("GET /work", func(http.ResponseWriter, *http.Request) { work() })
-			url := httpServer(t, h.Wrap(mux))
-			planted.Again(t, func() {
-				_, err := try(context.Background(), url+"/work") // until the test has ended
-				if err != nil {
-					t.Error(err)
-				}
-			})
-			return url
-		},
-		"Labels": func(t *testing.T, work func()) string {
-			labels := profiling.NewLabels("operation", "work")
-			planted.Again(t, func() { labels.Do(work) })
-			return httpServer(t, handler(t, profiling.Config{}))
-		},
-		"a callback": func(t *testing.T, work func()) string {
-			h := handler(t, profiling.Config{Phase: func() string { work(); return "" }})
-			planted.Again(t, func() { request(h, "/debug/pprof/contention/") })
-			return httpServer(t, h)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			runtime.SetBlockProfileRate(1)
-			defer runtime.SetBlockProfileRate(0)
-			c := neverReady(t)
-			url := setUp(t, func() { sendSlowly(c) })
-			reportUntil(t, url, "mode=profiles&seconds=0.05", plantedSend)
-			r := reportUntil(t, url, "mode=trace&seconds=0.05", plantedSend)
-			require.NotEmpty(t, r.LeftOut, "at least the sampler of the charts waits")
-		})
-	}
 }
 
 func TestContentionPages(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
@@ -68,9 +69,9 @@ func TestChainOfLocks(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { plantedHolder(&second, inner) })
 		wg.Go(func() { <-inner; outer(&first, &second, held) })
-		return func() { <-held; plantedLock(&first) }, wg.Wait
+		return func() { <-held; planted.TakeLock(&first) }, wg.Wait
 	}, func(r *slow.Report) bool {
-		return isTop(r, contention.Mutex, ".plantedLock") && r.Waits[0].Cause != nil &&
+		return isTop(r, contention.Mutex, ".TakeLock") && r.Waits[0].Cause != nil &&
 			isRoot(r, contention.Sleep, ".plantedHolder")
 	})
 	require.Equal(t, 1, r.Waits[0].Turns.Count)
@@ -81,7 +82,7 @@ func TestChainOfLocks(t *testing.T) {
 	require.NotEmpty(t, cause.Stack)
 	require.True(t, strings.HasSuffix(cause.Waker.Site.Func, ".plantedHolder"), cause.Waker)
 	require.NotEqual(t, r.Waits[0].Waker.Goroutine, cause.Waker.Goroutine)
-	require.Regexp(t, `waiting for a sync\.Mutex at \S+ \(slow_test\.plantedLock\)`+
+	require.Regexp(t, `waiting for a sync\.Mutex at \S+ \(planted\.TakeLock\)`+
 		`; it was held by goroutine \d+, which released it at \S+ \(slow_test\.outer\)`+
 		` and meanwhile was [\d.]+ \S+ waiting for a sync\.Mutex at \S+ \(slow_test\.middle\)`+
 		`; that was held by goroutine \d+, which released it at \S+ \(slow_test\.plantedHolder\)`+
@@ -161,14 +162,14 @@ func TestHolderWithoutProcessor(t *testing.T) {
 		var stop atomic.Bool
 		var wg sync.WaitGroup
 		for range 3 {
-			wg.Go(func() { runtime.KeepAlive(plantedBurner(&stop)) })
+			wg.Go(func() { planted.Spin(&stop) })
 		}
 		var mu sync.Mutex
 		held := make(chan struct{})
 		wg.Go(func() { holdAndYield(&mu, held) })
-		return func() { <-held; plantedLock(&mu) }, func() { stop.Store(true); wg.Wait() }
+		return func() { <-held; planted.TakeLock(&mu) }, func() { stop.Store(true); wg.Wait() }
 	}, func(r *slow.Report) bool {
-		return isTop(r, contention.Mutex, ".plantedLock") &&
+		return isTop(r, contention.Mutex, ".TakeLock") &&
 			r.Waits[0].Root().Kind == contention.Scheduler && r.Processors != nil &&
 			r.Processors.Of == 1 &&
 			r.Processors.Used > 0.5
