@@ -92,7 +92,7 @@ func TestEveryRuntimeProfileIsServed(t *testing.T) {
 // and block profiles of srv show it.
 func contendUntilSeen(t *testing.T, srv *profiling.Server) {
 	t.Helper()
-	planted.Slow(t, func(time.Duration) {}, 0, time.Millisecond)
+	holdUp(t)
 	for name, function := range map[string]string{"mutex": ".HoldLock", "block": ".TakeLock"} {
 		require.Eventually(t, func() bool {
 			return value(parse(t, get(t, srv.URL()+"/debug/pprof/"+name)), function) > 0

@@ -270,8 +270,8 @@ func TestSlowSharesTheTracer(t *testing.T) {
 	require.ErrorContains(t, err, "percentile must be above 0 and below 100, not 200")
 
 	// Captures that need a trace are taken as ever, and are whole.
-	handOver(t)
-	reportUntil(t, httpServer(t, first), "mode=trace&seconds=0.05", plantedSend)
+	holdUp(t)
+	reportUntil(t, httpServer(t, first), "mode=trace&seconds=0.05", plantedLock)
 	w := request(first, "/debug/pprof/trace?seconds=0.01")
 	require.Equal(t, http.StatusOK, w.Code)
 	_, err = contention.FromTrace(bytes.NewReader(w.Body.Bytes()))

@@ -10,7 +10,6 @@ import (
 	"runtime/trace"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,34 +22,16 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// handOver passes values through a channel that is never ready, until the test
-// ends.
-func handOver(t *testing.T) {
+// holdUp has goroutines wait for a lock until the test ends, and for a timer while they have it.
+func holdUp(t *testing.T) {
 	t.Helper()
-	c := make(chan int)
-	var received sync.WaitGroup
-	received.Go(func() { receiveSlowly(c) })
-	t.Cleanup(func() {
-		close(c)
-		received.Wait()
-	})
-	planted.Again(t, func() { sendSlowly(c) })
+	planted.Slow(t, func(time.Duration) {}, 0, time.Millisecond)
 }
 
-//go:noinline
-func receiveSlowly(c chan int) {
-	for range c {
-		time.Sleep(100 * time.Microsecond)
-	}
-}
-
-//go:noinline
-func sendSlowly(c chan int) { c <- 1 }
-
-// planted are the waits of handOver.
+// The waits of holdUp.
 var (
-	plantedSend  = plantedWait{contention.ChanSend, ".sendSlowly"}
-	plantedSleep = plantedWait{contention.Sleep, ".receiveSlowly"}
+	plantedLock  = plantedWait{contention.Mutex, "planted.TakeLock"}
+	plantedSleep = plantedWait{contention.Sleep, "planted.HoldLock"}
 )
 
 type plantedWait struct {
@@ -84,23 +65,23 @@ func reportUntil(t *testing.T, base, query string, planted ...plantedWait) (r co
 }
 
 func TestContentionReports(t *testing.T) {
-	handOver(t)
+	holdUp(t)
 	var conflicts atomic.Uint64
 	srv := start(t, profiling.Config{BlockRate: 1, MutexFraction: 1,
 		Maps: map[string]func() mvcc.Stats{"bank": func() mvcc.Stats {
 			return mvcc.Stats{Epoch: 5, Conflicts: conflicts.Add(3)}
 		}}})
-	cheap := reportUntil(t, srv.URL(), "mode=profiles&seconds=0.05", plantedSend)
+	cheap := reportUntil(t, srv.URL(), "mode=profiles&seconds=0.05", plantedLock)
 	require.False(t, cheap.Exact)
 	require.Positive(t, cheap.Window)
-	whole := reportUntil(t, srv.URL(), "since=start", plantedSend)
+	whole := reportUntil(t, srv.URL(), "since=start", plantedLock)
 	require.Zero(t, whole.Window)
-	reportUntil(t, srv.URL(), "since=last", plantedSend)
+	reportUntil(t, srv.URL(), "since=last", plantedLock)
 
 	before := time.Now()
 	require.False(t, srv.Instrumented(before))
 	// The profiles do not know of sleeping.
-	full := reportUntil(t, srv.URL(), "mode=trace&seconds=0.05", plantedSend, plantedSleep)
+	full := reportUntil(t, srv.URL(), "mode=trace&seconds=0.05", plantedLock, plantedSleep)
 	require.True(t, full.Exact)
 	require.True(t, srv.Instrumented(before))
 	require.False(t, srv.Instrumented(time.Now()))
@@ -119,7 +100,7 @@ func TestContentionReports(t *testing.T) {
 }
 
 func TestContentionPages(t *testing.T) {
-	handOver(t)
+	holdUp(t)
 	srv := start(t, profiling.Config{BlockRate: 1})
 	srv.SetPhase("handing over")
 	base := srv.URL() + "/debug/pprof/contention/"
@@ -184,15 +165,9 @@ func TestContentionRespectsTheTracer(t *testing.T) {
 func TestDifference(t *testing.T) {
 	srv := start(t, profiling.Config{})
 	newCapture(t, srv.URL(), "type=goroutine&label=few")
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 40 {
-		wg.Go(func() { standHere(stop) })
-	}
-	planted.Await(t, 40, ".standHere(", "chan receive")
+	planted.Leak(t, 40)
+	planted.Await(t, 40, "planted.Leaked(", "chan receive")
 	newCapture(t, srv.URL(), "type=goroutine&label=many")
-	close(stop)
-	wg.Wait()
 	newCapture(t, srv.URL(), "type=heap")
 
 	ui := srv.URL() + "/debug/pprof/ui/"
@@ -206,10 +181,10 @@ func TestDifference(t *testing.T) {
 			require.Equal(t, http.StatusOK, a.status, a.body)
 			require.Contains(t, a.body, "capture 2 minus capture 1")
 		}
-		require.Contains(t, get(t, ui+name+"/top").body, "standHere")
+		require.Contains(t, get(t, ui+name+"/top").body, "planted.Leaked")
 	}
 	// What was shown before is not carried over.
-	require.NotContains(t, get(t, ui+"1/top").body, "standHere")
+	require.NotContains(t, get(t, ui+"1/top").body, "planted.Leaked")
 	require.NotContains(t, get(t, ui+"2/top").body, "minus capture")
 	for query, status := range map[string]int{
 		"of=2&base=2": 400, "of=2&base=3": 400, "of=2&base=9": 404, "of=x&base=1": 404,
@@ -224,9 +199,6 @@ func TestDifference(t *testing.T) {
 	require.Regexp(t, `(?s)value="2" selected.*minus.*value="1" selected`, page)
 	require.Contains(t, page, "few")
 }
-
-//go:noinline
-func standHere(stop chan struct{}) { <-stop }
 
 func TestLabels(t *testing.T) {
 	worker := profiling.NewLabels("worker", "7", "operation", "none")

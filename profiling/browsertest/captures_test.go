@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -61,14 +60,8 @@ func TestCapturesAreCompared(t *testing.T) {
 	}
 	take()
 	take()
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer close(stop)
-	for range 50 {
-		wg.Go(func() { parkedHere(stop) })
-	}
-	planted.Await(t, 50, ".parkedHere(", "chan receive")
+	planted.Leak(t, 50)
+	planted.Await(t, 50, "planted.Leaked(", "chan receive")
 	take()
 	b.visit(at)
 	require.Equal(t, http.StatusOK, b.click(`#capture-3 a[href*="3-2"]`))
@@ -77,13 +70,10 @@ func TestCapturesAreCompared(t *testing.T) {
 	eval[bool](b, `(document.querySelector("#diff select[name=base]").value = "1", true)`)
 	require.Equal(t, http.StatusOK, b.click("#diff button"))
 	require.Equal(t, at+"ui/3-1/flamegraph", b.address())
-	b.await(hasBox("parkedHere"))
+	b.await(hasBox("Leaked"))
 	b.shoot("diff")
 	b.clean()
 }
-
-//go:noinline
-func parkedHere(stop chan struct{}) { <-stop }
 
 // The way of a user: from the page of profiles, by one click, to the flame graph of what runs. The
 // navigation leads back to the page, which now lists the capture.
