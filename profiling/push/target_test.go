@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,63 +20,56 @@ func snapshots(t *testing.T, url string) Config {
 		Profiles: Target{URL: url}}
 }
 
-// A receiver that has a bad time gets what waits when it is back, in order.
+// What a receiver refuses for good is dropped, and what it may take later waits for that, in order.
+// OTLP has a list of what may be tried again, and Pyroscope has none.
 func TestTriedAgain(t *testing.T) {
-	r := receive(t)
-	r.answers(status(http.StatusBadGateway))
-	p, l := begin(t, snapshots(t, r.URL))
-	await(t, "failures", func() bool {
-		s := p.Stats().Profiles
-		return s.Failed > 2 && s.Waiting > 2
-	})
-	r.answers(nil)
-	failed := len(r.requests())
-	await(t, "all", func() bool { return p.Stats().Profiles.Sent > 5 })
-	require.NoError(t, p.Close(t.Context()))
-	stats := p.Stats().Profiles
-	require.Zero(t, stats.Dropped)
-	require.Zero(t, stats.Waiting)
-	require.Equal(t, 1, l.count("cannot send"))
-	require.Equal(t, 1, l.count("it works again"))
-	require.Equal(t, 1, l.count("502 Bad Gateway: for a reason"))
-	last := time.Time{}
-	for _, one := range r.requests()[failed:] {
-		at := understand(t, profilesOf(t, one))[0].Start
-		require.True(t, at.After(last))
-		last = at
-	}
-}
-
-// What a receiver refuses for good is dropped at once, and what comes after it is sent.
-func TestRefused(t *testing.T) {
-	for _, code := range []int{400, 401, 404, 413, 500} {
+	for _, c := range []struct {
+		code             int
+		pyroscope, again bool
+	}{
+		{400, false, false}, {401, false, false}, {404, false, false}, {413, false, false},
+		{500, false, false}, {502, false, true}, {500, true, true},
+	} {
 		r := receive(t)
-		r.answers(status(code))
-		p, l := begin(t, snapshots(t, r.URL))
-		await(t, "drops", func() bool { return p.Stats().Profiles.Dropped > 1 })
+		r.answers(status(c.code))
+		cfg := snapshots(t, r.URL)
+		if c.pyroscope {
+			cfg.Pyroscope, cfg.Profiles = cfg.Profiles, Target{}
+		}
+		p, l := begin(t, cfg)
+		stats := func() TargetStats {
+			if c.pyroscope {
+				return p.Stats().Pyroscope
+			}
+			return p.Stats().Profiles
+		}
+		await(t, "failures", func() bool { return stats().Failed > 2 })
 		r.answers(nil)
-		await(t, "success", func() bool { return p.Stats().Profiles.Sent > 0 })
+		failed := len(r.requests())
+		await(t, "success", func() bool { return stats().Sent > 5 })
 		require.NoError(t, p.Close(t.Context()))
-		stats := p.Stats().Profiles
-		require.Equal(t, stats.Failed, stats.Dropped, code)
-		require.Equal(t, uint64(len(r.requests())), stats.Sent+stats.Dropped)
-		require.Equal(t, int(stats.Dropped), l.count("push: refused"))
-		require.Positive(t, l.count("push: dropped"))
+		s := stats()
+		require.Zero(t, s.Waiting)
+		require.Equal(t, uint64(len(r.requests())), s.Sent+s.Failed, c)
+		require.Positive(t, l.count(fmt.Sprintf("%d %s: for a reason", c.code, http.StatusText(c.code))))
+		if c.again {
+			require.Zero(t, s.Dropped, c)
+			require.Equal(t, 1, l.count("cannot send"))
+			require.Equal(t, 1, l.count("it works again"))
+		} else {
+			require.Equal(t, s.Failed, s.Dropped, c)
+			require.Equal(t, int(s.Dropped), l.count("push: refused"))
+			require.Positive(t, l.count("push: dropped"))
+		}
+		last := time.Time{}
+		for _, one := range r.requests()[failed:] {
+			if !c.pyroscope {
+				at := understand(t, profilesOf(t, one))[0].Start
+				require.True(t, at.After(last))
+				last = at
+			}
+		}
 	}
-}
-
-// Pyroscope has no list of what may be tried again: what fails in it is.
-func TestPyroscopeFails(t *testing.T) {
-	r := receive(t)
-	r.answers(status(http.StatusInternalServerError))
-	cfg := snapshots(t, "")
-	cfg.Pyroscope.URL = r.URL
-	p, _ := begin(t, cfg)
-	await(t, "failures", func() bool { return p.Stats().Pyroscope.Failed > 1 })
-	r.answers(nil)
-	await(t, "success", func() bool { return p.Stats().Pyroscope.Sent > 0 })
-	require.NoError(t, p.Close(t.Context()))
-	require.Zero(t, p.Stats().Pyroscope.Dropped)
 }
 
 // A receiver that says when to come again is not bothered before, and not at the end either.
