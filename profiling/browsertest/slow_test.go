@@ -41,13 +41,5 @@ func TestSlowPageUpdatesItself(t *testing.T) {
 	require.Equal(t, http.StatusOK, b.click(`#ops a[href="?op=checkout"]`))
 	b.await(`document.querySelectorAll(".card.slow:not(.tail)").length > 1`)
 	require.Zero(t, eval[int](b, `[...document.querySelectorAll(".card.slow h3")].filter(h => !h.textContent.startsWith("checkout")).length`))
-	// One click leads from the holder of the lock to its line.
-	b.await(`document.querySelector('.card.slow .waker .at a[href*="HoldLock"]') !== null`)
-	srv.StopSlow() // now nothing makes room
-	b.visit(b.address())
-	require.Equal(t, http.StatusOK, b.click(`.card.slow .waker .at a[href*="HoldLock"]`))
-	require.Contains(t, b.address(), "/source?f=")
-	require.Regexp(t, `mu\.Unlock\(\)|time\.Sleep\(|}$`,
-		eval[string](b, `document.querySelector(".chosen").textContent.trim()`))
 	b.clean()
 }
