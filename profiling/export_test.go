@@ -1,6 +1,8 @@
 package profiling
 
 import (
+	"net"
+	"net/http"
 	"time"
 
 	"github.com/mvccmap/mvccmap/profiling/internal/flight"
@@ -12,11 +14,8 @@ func LimitClose(d time.Duration) { closeTimeout = d }
 // LimitFarewell sets how long Close of a server waits for dashboards.
 func LimitFarewell(d time.Duration) { patience = d }
 
-// Fresh returns on how many connections of s nothing was received yet.
-func Fresh(s *Server) (n int) {
-	s.fresh.Range(func(any, any) bool { n++; return true })
-	return n
-}
+// ConnState tells s of the state of a connection, as its HTTP server does.
+func ConnState(s *Server, c net.Conn, state http.ConnState) { s.http.ConnState(c, state) }
 
 // AddUnreadable keeps a slow operation of s whose trace cannot be read, and no
 // other.
