@@ -74,6 +74,7 @@ func TestWallIsACapture(t *testing.T) {
 		profiling.NewLabels("operation", "burn").Do(func() { planted.Garbage(make([][]byte, 64)) })
 	})
 	planted.Leak(t, 1)
+	planted.Await(t, 1, "planted.Leaked(", "chan receive")
 	require.Eventually(t, func() bool {
 		p, err := profile.ParseData(request(h, "/debug/pprof/wall?seconds=0.2").Body.Bytes())
 		require.NoError(t, err)
