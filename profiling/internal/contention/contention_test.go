@@ -23,9 +23,6 @@ import (
 
 func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
 
-// watchdog bounds waits that end by themselves unless something hangs.
-const watchdog = time.Minute
-
 // A staged wait is made by a function that waits until it is released.
 type staged struct {
 	kind    contention.Kind
