@@ -285,12 +285,9 @@ func (w timed) SetWriteDeadline(at time.Time) error {
 
 // wrapped is the writer of a middleware as a user's server may have it: it hides every
 // method of the writer that is not in the interface.
-type wrapped struct{ w http.ResponseWriter }
+type wrapped struct{ http.ResponseWriter }
 
-func (w wrapped) Header() http.Header         { return w.w.Header() }
-func (w wrapped) Write(p []byte) (int, error) { return w.w.Write(p) }
-func (w wrapped) WriteHeader(status int)      { w.w.WriteHeader(status) }
-func (w wrapped) Unwrap() http.ResponseWriter { return w.w }
+func (w wrapped) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // The command line tool that every Go installation has.
 func TestGoToolPprof(t *testing.T) {
