@@ -1,6 +1,7 @@
 package otel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,21 +26,11 @@ func Figures(cfg Config, sources map[string]func() mvcc.Stats) (metric.Registrat
 	var all []exported
 	var instruments []metric.Observable
 	for _, f := range mvcc.Figures() {
-		var one metric.Float64Observable
-		var err error
-		name, unit := "mvcc."+f.Name, f.Unit
-		if unit == "" {
-			unit = "1"
-		} else if unit == "B" {
+		unit := cmp.Or(f.Unit, "1")
+		if unit == "B" {
 			unit = "By"
 		}
-		if f.Counter {
-			one, err = meter.Float64ObservableCounter(name, metric.WithUnit(unit),
-				metric.WithDescription(f.Help))
-		} else {
-			one, err = meter.Float64ObservableGauge(name, metric.WithUnit(unit),
-				metric.WithDescription(f.Help))
-		}
+		one, err := instrument(meter, "mvcc."+f.Name, unit, f.Help, f.Counter)
 		if err != nil {
 			return nil, fmt.Errorf("otel: %w", err)
 		}

@@ -28,7 +28,8 @@ func Values(cfg Config, sources map[string]func() []prom.Value) (metric.Registra
 			if instruments[v.Metric] != nil {
 				continue
 			}
-			one, err := instrument(meter, v)
+			name, counter := strings.CutSuffix(v.Metric, "_total")
+			one, err := instrument(meter, strings.ReplaceAll(name, "_", "."), "1", v.Help, counter)
 			if err != nil {
 				return nil, fmt.Errorf("otel: %w", err)
 			}
@@ -52,11 +53,11 @@ func Values(cfg Config, sources map[string]func() []prom.Value) (metric.Registra
 	return reg, nil
 }
 
-func instrument(meter metric.Meter, v prom.Value) (metric.Float64Observable, error) {
-	name, counter := strings.CutSuffix(v.Metric, "_total")
-	name = strings.ReplaceAll(name, "_", ".")
+func instrument(
+	meter metric.Meter, name, unit, help string, counter bool,
+) (metric.Float64Observable, error) {
 	if counter {
-		return meter.Float64ObservableCounter(name, metric.WithDescription(v.Help), metric.WithUnit("1"))
+		return meter.Float64ObservableCounter(name, metric.WithDescription(help), metric.WithUnit(unit))
 	}
-	return meter.Float64ObservableGauge(name, metric.WithDescription(v.Help), metric.WithUnit("1"))
+	return meter.Float64ObservableGauge(name, metric.WithDescription(help), metric.WithUnit(unit))
 }

@@ -2,6 +2,7 @@ package profiling_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -9,7 +10,6 @@ import (
 	"os/exec"
 	"runtime/pprof"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +19,7 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 )
@@ -87,38 +88,16 @@ func TestEveryRuntimeProfileIsServed(t *testing.T) {
 	require.NotContains(t, cmdline.body, os.Args[0])
 }
 
-// contendUntilSeen contends until the mutex and block profiles of srv, which
-// must record everything, show it.
+// contendUntilSeen has goroutines contend for a lock until the test ends, and waits until the mutex
+// and block profiles of srv show it.
 func contendUntilSeen(t *testing.T, srv *profiling.Server) {
 	t.Helper()
-	seen := func(name, function string) bool {
-		return value(parse(t, get(t, srv.URL()+"/debug/pprof/"+name)), function) > 0
+	holdUp(t)
+	for name, function := range map[string]string{"mutex": ".HoldLock", "block": ".TakeLock"} {
+		require.Eventually(t, func() bool {
+			return value(parse(t, get(t, srv.URL()+"/debug/pprof/"+name)), function) > 0
+		}, watchdog, time.Millisecond)
 	}
-	for !seen("mutex", ".contend") || !seen("block", ".lockContended") {
-		contend()
-	}
-}
-
-// contend makes one goroutine wait for a lock, unless it comes too late.
-//
-//go:noinline
-func contend() {
-	var mu sync.Mutex
-	mu.Lock()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		lockContended(&mu)
-	}()
-	<-time.After(20 * time.Millisecond)
-	mu.Unlock()
-	<-done
-}
-
-//go:noinline
-func lockContended(mu *sync.Mutex) {
-	mu.Lock()
-	defer mu.Unlock()
 }
 
 // A window shows what happened in it, and not what happened before, and in which phases.
@@ -212,61 +191,53 @@ func TestSecondsAreClamped(t *testing.T) {
 	})
 }
 
-func TestOneCPUProfileAtATime(t *testing.T) {
-	first, second := start(t, profiling.Config{}), start(t, profiling.Config{})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		_, err := try(ctx, first.URL()+"/debug/pprof/ui/new?type=cpu&seconds=100")
-		ended <- err
-	}()
-	awaitCapture(t, first.URL(), "CPU profile")
-
-	for _, url := range []string{
-		first.URL() + "/debug/pprof/profile?seconds=1",
-		first.URL() + "/debug/pprof/ui/new?type=cpu&seconds=1",
-		second.URL() + "/debug/pprof/profile?seconds=1", // one per process, not per server
+// So many captures of a sort are taken at a time in the process, not in a service. Others go on
+// meanwhile. A client that leaves ends its own, which is not kept.
+func TestCapturesAtATime(t *testing.T) {
+	for sort, c := range map[string]struct {
+		limit, status int
+		paths         []string // the first is taken, and none of them meanwhile
+	}{
+		"CPU profile": {1, http.StatusConflict,
+			[]string{"ui/new?type=cpu&", "profile?", "wall?"}},
+		"execution trace": {1, http.StatusConflict, []string{"trace?", "contention/new?mode=trace&"}},
+		"timed capture":   {4, http.StatusTooManyRequests, []string{"mutex?", "contention/new?"}},
 	} {
-		a := get(t, url)
-		require.Equal(t, http.StatusConflict, a.status)
-		require.Contains(t, a.body, "busy: CPU profile being taken, at most 1 at a time")
-		retry, err := strconv.Atoi(a.header.Get("Retry-After"))
-		require.NoError(t, err)
-		require.Positive(t, retry)
-		require.LessOrEqual(t, retry, 100)
-	}
-	// Other profiles go on meanwhile.
-	parse(t, get(t, first.URL()+"/debug/pprof/heap"))
-	parse(t, get(t, first.URL()+"/debug/pprof/mutex?seconds=0.01"))
-
-	// A client that leaves frees the profiler.
-	cancel()
-	require.Error(t, <-ended)
-	require.Eventually(t, func() bool {
-		a, err := try(t.Context(), first.URL()+"/debug/pprof/profile?seconds=0.01")
-		return err == nil && a.status == http.StatusOK
-	}, watchdog, 5*time.Millisecond)
-	require.Contains(t, get(t, first.URL()+"/debug/pprof/").body, "no-captures",
-		"a cancelled capture is not kept")
-}
-
-func TestWindowsAreBounded(t *testing.T) {
-	srv := start(t, profiling.Config{})
-	const limit = 4
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-	statuses := make(chan int, limit+1)
-	for range limit + 1 {
-		wg.Go(func() {
-			if a, err := try(ctx, srv.URL()+"/debug/pprof/mutex?seconds=100"); err == nil {
-				statuses <- a.status
+		t.Run(sort, func(t *testing.T) {
+			servers := []*profiling.Server{start(t, profiling.Config{}), start(t, profiling.Config{})}
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			defer wg.Wait()
+			defer cancel()
+			refused := make(chan answer, c.limit+1)
+			for i := range c.limit + 1 {
+				wg.Go(func() {
+					url := servers[i%2].URL() + "/debug/pprof/" + c.paths[0] + "seconds=100"
+					if a, err := try(ctx, url); err == nil {
+						refused <- a
+					}
+				})
 			}
+			check := func(a answer) {
+				require.Equal(t, c.status, a.status)
+				require.Contains(t, a.body, fmt.Sprintf("busy: %s being taken, at most %d at a time", sort, c.limit))
+				require.Regexp(t, `^([1-9]\d?|100)$`, a.header.Get("Retry-After"))
+			}
+			check(<-refused)
+			require.Empty(t, refused)
+			at := servers[1].URL() + "/debug/pprof/"
+			for _, path := range c.paths[1:] {
+				check(get(t, at+path+"seconds=1"))
+			}
+			parse(t, get(t, at+"heap"))
+			cancel()
+			wg.Wait()
+			require.Eventually(t, func() bool {
+				return get(t, at+c.paths[0]+"seconds=0.01").status < http.StatusBadRequest
+			}, watchdog, 5*time.Millisecond)
+			require.Contains(t, get(t, servers[0].URL()+"/debug/pprof/").body, "no-captures")
 		})
 	}
-	require.Equal(t, http.StatusTooManyRequests, <-statuses)
-	require.Empty(t, statuses)
 }
 
 // A capture may take longer than the server grants any other answer: it puts the deadline
@@ -314,12 +285,9 @@ func (w timed) SetWriteDeadline(at time.Time) error {
 
 // wrapped is the writer of a middleware as a user's server may have it: it hides every
 // method of the writer that is not in the interface.
-type wrapped struct{ w http.ResponseWriter }
+type wrapped struct{ http.ResponseWriter }
 
-func (w wrapped) Header() http.Header         { return w.w.Header() }
-func (w wrapped) Write(p []byte) (int, error) { return w.w.Write(p) }
-func (w wrapped) WriteHeader(status int)      { w.w.WriteHeader(status) }
-func (w wrapped) Unwrap() http.ResponseWriter { return w.w }
+func (w wrapped) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // The command line tool that every Go installation has.
 func TestGoToolPprof(t *testing.T) {
@@ -332,7 +300,7 @@ func TestGoToolPprof(t *testing.T) {
 	}
 	pprofTool, err := exec.Command(goTool, "tool", "-n", "pprof").Output() // where it was built to
 	require.NoError(t, err)
-	load(t)
+	planted.Allocate(t)
 	open := start(t, profiling.Config{})
 	open.SetPhase("burning")
 	locked := start(t, profiling.Config{Token: "0123456789abcdef"})
@@ -346,7 +314,7 @@ func TestGoToolPprof(t *testing.T) {
 	for _, base := range []string{open.URL(), withToken} {
 		var out string
 		// On a busy machine a second may pass without a sample.
-		for end := time.Now().Add(watchdog); !strings.Contains(out, "burnProcessor"); {
+		for end := time.Now().Add(watchdog); !strings.Contains(out, "Garbage"); {
 			require.True(t, time.Now().Before(end), out)
 			out = run("-top", base+"/debug/pprof/profile?seconds=1")
 		}

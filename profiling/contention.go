@@ -38,16 +38,16 @@ func (s *Service) contentionNew(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	format := query.Get("format")
-	if format != "" && format != "html" && format != "json" {
-		return web.Bad("format must be html or json, not %q", format)
+	asJSON, err := web.AsksJSON(query)
+	if err != nil {
+		return err
 	}
 	web.AllowTime(w, r, mode.Window)
 	c, err := s.captures.Waits(r.Context(), mode, labelOf(query))
 	if err != nil {
 		return err
 	}
-	if format == "json" {
+	if asJSON {
 		return web.JSON(w, c.Report)
 	}
 	s.captures.Keep(c)

@@ -92,11 +92,10 @@ func (s *Service) data(w http.ResponseWriter, r *http.Request) error {
 	for _, name := range slices.Sorted(maps.Keys(s.cfg.Data)) {
 		list = append(list, describe(name, s.cfg.Data[name]))
 	}
-	switch query := r.URL.Query(); {
-	case query.Get("format") == "json":
+	if asJSON, err := web.AsksJSON(r.URL.Query()); err != nil {
+		return err
+	} else if asJSON {
 		return web.JSON(w, list)
-	case query.Has("format"):
-		return web.Bad("format must be json, not %q", query.Get("format"))
 	}
 	return web.Page(w, http.StatusOK, "data.html", s.frame("Data", "data", "../"), web.Data{
 		"Databases": list, "Records": s.cfg.Records,

@@ -180,10 +180,14 @@ func TestRecordsPage(t *testing.T) {
 	// A link to a moment at which the table was not there.
 	old := db.Snapshot()
 	defer old.Close()
-	mvcc.NewTable[int, int](db, "made later", nil).Store(1, 1)
+	mvcc.NewTable[int8, int](db, "made later", nil).Store(-1, 1)
+	_, keys = get("table=made+later&key=-1")
+	require.Equal(t, "-1=1", keys)
 	for query, status := range map[string]int{
 		fmt.Sprintf("table=made+later&epoch=%d", old.Epoch()): http.StatusNotFound,
 		"table=nothing":                  http.StatusNotFound,
+		"table=made+later&key=1x":        http.StatusBadRequest,
+		"table=made+later&key=128":       http.StatusBadRequest,
 		"table=stock&limit=0":            http.StatusBadRequest,
 		"table=stock&limit=x":            http.StatusBadRequest,
 		"table=stock&format=xml":         http.StatusBadRequest,

@@ -1,6 +1,8 @@
 package profiling
 
 import (
+	"net"
+	"net/http"
 	"time"
 
 	"github.com/mvccmap/mvccmap/profiling/internal/flight"
@@ -12,13 +14,8 @@ func LimitClose(d time.Duration) { closeTimeout = d }
 // LimitFarewell sets how long Close of a server waits for dashboards.
 func LimitFarewell(d time.Duration) { patience = d }
 
-// Fresh returns on how many connections of s nothing was received yet, and whether all of
-// them are closed, and those that come.
-func Fresh(s *Server) (n int, closed bool) {
-	s.fresh.mu.Lock()
-	defer s.fresh.mu.Unlock()
-	return len(s.fresh.conns), s.fresh.closed
-}
+// ConnState tells s of the state of a connection, as its HTTP server does.
+func ConnState(s *Server, c net.Conn, state http.ConnState) { s.http.ConnState(c, state) }
 
 // AddUnreadable keeps a slow operation of s whose trace cannot be read, and no
 // other.

@@ -58,18 +58,7 @@ type captureRow struct {
 	Scope    string // what its figures cover
 	Size     string
 	Previous int // the last capture of the same kind before it, 0 if there is none
-	Others   []captureChoice
 }
-
-// A captureChoice is another capture of the same kind. Less names the difference: the newer of
-// both minus the older.
-type captureChoice struct {
-	captureRow
-	Less string
-}
-
-// maxOthers bounds the choices of a row. The form of comparisons has all.
-const maxOthers = 32
 
 // rows describes the captures, the newest first.
 func (s *Service) rows() []captureRow {
@@ -79,18 +68,11 @@ func (s *Service) rows() []captureRow {
 		rows[i] = rowOf(c)
 	}
 	for i, row := range rows {
-		for _, other := range rows {
-			of, base := max(row.ID, other.ID), min(row.ID, other.ID)
-			if of == base || other.Kind != row.Kind || other.Empty && row.Empty {
-				continue
-			}
-			if rows[i].Previous == 0 && of == row.ID {
-				rows[i].Previous = base
-			}
-			if len(rows[i].Others) < maxOthers {
-				less := fmt.Sprintf("%d-%d", of, base)
-				rows[i].Others = append(rows[i].Others, captureChoice{rowOf(other.Capture), less})
-			}
+		before := slices.IndexFunc(rows[i+1:], func(r captureRow) bool {
+			return r.Kind == row.Kind && !(r.Empty && row.Empty)
+		})
+		if before >= 0 {
+			rows[i].Previous = rows[i+1+before].ID
 		}
 	}
 	return rows

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
+	"github.com/mvccmap/mvccmap/profiling/internal/flight"
 )
 
 // The samples of an Update have its name and its table, beside the labels of the context, and those
@@ -98,7 +99,7 @@ func TestNamesStayApart(t *testing.T) {
 	require.NoError(t, json.Unmarshal(request(h, "/debug/vars").Body.Bytes(), &vars))
 	require.Len(t, vars.Maps, len(names))
 
-	var slow slowPage
+	var slow flight.State
 	body := request(h, "/debug/pprof/slow/?format=json").Body.Bytes()
 	require.NoError(t, json.Unmarshal(body, &slow))
 	of := map[string]bool{}

@@ -171,52 +171,6 @@ func TestLiveHistoryIsBounded(t *testing.T) {
 	})
 }
 
-// The dashboard begins with the workload and the operations, which come when they are counted; then
-// the machine and the runtime; maps come after. It is told which series never had a value.
-func TestOrderOfTheDashboard(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := profiling.Handler(profiling.Config{
-			Workload: func() profiling.Workload { return profiling.Workload{} },
-			Maps: map[string]func() mvcc.Stats{"m": func() mvcc.Stats {
-				return mvcc.Stats{Epoch: 3, MinVisible: 1, Versions: 7}
-			}},
-		})
-		defer h.Close()
-		titles := func() (list []string) {
-			for _, g := range live(t, h, "").Groups {
-				list = append(list, g.Title)
-			}
-			return list
-		}
-		synctest.Wait()
-		require.Equal(t, []string{"Workload", "Machine", "Go runtime", "Map m"}, titles())
-		for range 2 {
-			h.Op("checkout").Done(time.Second)
-			time.Sleep(time.Second)
-			synctest.Wait()
-		}
-		require.Equal(t, []string{"Workload", "Operations", "Machine", "Go runtime", "Map m"}, titles())
-		a := live(t, h, "")
-		require.Len(t, a.Had, len(a.Columns))
-		had := map[string]bool{}
-		for _, g := range a.Groups {
-			for _, c := range g.Charts {
-				for i, s := range c.Series {
-					had[g.Title+"/"+c.Title+"/"+s.Name] = a.Had[c.First+i] == '1'
-				}
-			}
-		}
-		require.True(t, had["Operations/checkout/operations"])
-		require.False(t, had["Operations/checkout/errors"])
-		require.True(t, had["Map m/Live versions/versions"])
-		require.False(t, had["Map m/Claims/waiting"])
-		require.False(t, had["Workload/Throughput/ops"])
-		c := a.column(t, "Operations/checkout, latency/max")
-		require.NotNil(t, c[len(c)-1])
-		require.InDelta(t, 1, *c[len(c)-1], .01)
-	})
-}
-
 // A dashboard that is looked at is told when the program has finished, and nobody else is waited
 // for.
 func TestFarewell(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
@@ -29,7 +30,7 @@ func read(t *testing.T, data []byte) *profile.Profile {
 // A stretch has what happened in it and nothing of what happened before; stretches
 // are summed up.
 func TestRecorder(t *testing.T) {
-	load(t)
+	planted.Allocate(t)
 	r, err := profiling.NewRecorder("the test")
 	require.NoError(t, err)
 	defer r.Close()
@@ -38,7 +39,7 @@ func TestRecorder(t *testing.T) {
 	var sum profiling.Profiles
 	var allocated int64
 	seen := func() bool {
-		return sum["cpu"] != nil && value(read(t, sum["cpu"]), ".burnProcessor") > 0
+		return sum["cpu"] != nil && value(read(t, sum["cpu"]), ".Garbage") > 0
 	}
 	for i := 0; i < 2 || !seen(); i++ {
 		stop, err := r.Start()

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -63,7 +64,8 @@ type Server struct {
 	cancel  context.CancelCauseFunc // ends every running capture
 	release func()                  // gives the profile rates back
 	served  chan struct{}           // closed when the listener's goroutine has ended
-	fresh   freshConns
+	fresh   sync.Map                // of net.Conn: those on which nothing was received yet
+	ending  atomic.Bool             // they are closed
 
 	closeOnce sync.Once
 	closeErr  error
@@ -114,7 +116,14 @@ func Start(cfg Config) (*Server, error) {
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               maxHeaderBytes,
 		BaseContext:                  func(net.Listener) context.Context { return ctx },
-		ConnState:                    s.fresh.note,
+		// Browsers open connections in advance, and Shutdown would wait seconds for each.
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if state != http.StateNew {
+				s.fresh.Delete(c)
+			} else if s.fresh.Store(c, nil); s.ending.Load() {
+				c.Close()
+			}
+		},
 	}
 	go func() {
 		defer close(s.served)
@@ -137,7 +146,8 @@ func (s *Server) Close() error {
 	s.closeOnce.Do(func() {
 		s.cancel(errClosing)
 		s.farewell.say()
-		s.fresh.close()
+		s.ending.Store(true)
+		s.fresh.Range(func(c, _ any) bool { c.(net.Conn).Close(); return true })
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
 		if s.closeErr = s.http.Shutdown(ctx); errors.Is(s.closeErr, context.DeadlineExceeded) {
@@ -211,41 +221,6 @@ func urlOf(a net.Addr) string {
 		host = "localhost"
 	}
 	return "http://" + net.JoinHostPort(host, strconv.Itoa(tcp.Port))
-}
-
-// freshConns has the connections on which nothing was received yet. Browsers
-// open some in advance, and [http.Server.Shutdown] would wait seconds for each.
-type freshConns struct {
-	mu     sync.Mutex
-	conns  map[net.Conn]struct{}
-	closed bool
-}
-
-// note is an [http.Server.ConnState] hook.
-func (f *freshConns) note(c net.Conn, state http.ConnState) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case state != http.StateNew:
-		delete(f.conns, c)
-	case f.closed:
-		c.Close()
-	default:
-		if f.conns == nil {
-			f.conns = make(map[net.Conn]struct{})
-		}
-		f.conns[c] = struct{}{}
-	}
-}
-
-// close closes the fresh connections and all that come later.
-func (f *freshConns) close() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.closed = true
-	for c := range f.conns {
-		c.Close()
-	}
 }
 
 // A farewell tells the dashboards that are open that the program has finished, so that they need

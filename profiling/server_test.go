@@ -5,11 +5,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"runtime"
 	"runtime/pprof"
-	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,9 +51,6 @@ func TestStartRefusesOtherMachinesWithoutToken(t *testing.T) {
 	_, err := profiling.Start(profiling.Config{Addr: ":0", Token: "0123456789abcde"})
 	require.ErrorContains(t, err, "token of 15 characters")
 	require.NotContains(t, err.Error(), "0123")
-}
-
-func TestStartReportsBadAddress(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1", "127.0.0.1:99999", "127.0.0.1:no-such-service",
 		"localhost:-1"} {
 		_, err := profiling.Start(profiling.Config{Addr: addr})
@@ -62,16 +58,8 @@ func TestStartReportsBadAddress(t *testing.T) {
 		require.NotErrorIs(t, err, profiling.ErrTokenRequired, addr)
 	}
 	// An address that this machine does not have: no free port helps.
-	_, err := profiling.Start(profiling.Config{Addr: "192.0.2.1:6060", Token: "0123456789abcdef"})
+	_, err = profiling.Start(profiling.Config{Addr: "192.0.2.1:6060", Token: "0123456789abcdef"})
 	require.ErrorContains(t, err, "192.0.2.1:6060")
-}
-
-func TestNothingOnDefaultServeMux(t *testing.T) {
-	for _, path := range []string{"/debug/pprof/", "/debug/pprof/profile",
-		"/debug/pprof/cmdline", "/"} {
-		_, pattern := http.DefaultServeMux.Handler(httptest.NewRequest(http.MethodGet, path, nil))
-		require.Empty(t, pattern, path)
-	}
 }
 
 func TestSetPhaseIsShown(t *testing.T) {
@@ -91,42 +79,23 @@ func TestSetPhaseIsShown(t *testing.T) {
 }
 
 func TestCloseEndsCaptures(t *testing.T) {
-	for _, path := range []string{
-		"/debug/pprof/profile?seconds=100",
-		"/debug/pprof/ui/new?type=cpu&seconds=100",
-		"/debug/pprof/mutex?seconds=100",
-		"/debug/pprof/trace?seconds=100",
+	for path, what := range map[string]string{
+		"profile?": "CPU profile", "ui/new?type=cpu&": "CPU profile", "mutex?": "timed capture",
+		"trace?": "execution trace",
 	} {
 		t.Run(path, func(t *testing.T) {
 			srv := start(t, profiling.Config{})
-			type result struct {
-				answer
-				err error
-			}
-			answered := make(chan result, 1)
-			go func() {
-				a, err := try(context.Background(), srv.URL()+path)
-				answered <- result{a, err}
-			}()
-			what := "CPU profile"
-			switch {
-			case strings.Contains(path, "trace"):
-				what = "execution trace"
-			case strings.Contains(path, "mutex"):
-				what = "timed capture"
-			}
+			var a answer
+			var err, closed error
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				a, err = try(context.Background(), srv.URL()+"/debug/pprof/"+path+"seconds=100")
+			})
 			awaitCapture(t, srv.URL(), what)
-
-			closed := make(chan error, 1)
-			go func() { closed <- srv.Close() }()
-			select {
-			case err := <-closed:
-				require.NoError(t, err)
-			case <-time.After(watchdog):
-				t.Fatal("Close waits for the capture")
-			}
-			a := <-answered
-			require.NoError(t, a.err)
+			returnsSoon(t, "Close", func() { closed = srv.Close() })
+			require.NoError(t, closed)
+			wg.Wait()
+			require.NoError(t, err)
 			if what != "execution trace" { // which has its status before its end
 				require.Equal(t, http.StatusServiceUnavailable, a.status)
 				require.Contains(t, a.body, "the server is closing")
@@ -138,24 +107,30 @@ func TestCloseEndsCaptures(t *testing.T) {
 	}
 }
 
-// Browsers open connections before they need them. Shutdown alone takes five
-// seconds to give one up: Close closes them itself.
-func TestCloseDoesNotWaitForUnusedConnections(t *testing.T) {
+// Browsers open connections before they need them. Shutdown alone takes five seconds to give one up:
+// Close closes them itself, also those that come late, and no others.
+func TestUnusedConnectionsAreClosed(t *testing.T) {
 	srv := start(t, profiling.Config{})
-	conn, err := net.Dial("tcp", strings.TrimPrefix(srv.URL(), "http://"))
-	require.NoError(t, err)
-	defer conn.Close()
-	require.Eventually(t, func() bool {
-		n, closed := profiling.Fresh(srv)
-		return n == 1 && !closed
-	}, watchdog, time.Millisecond, "it is not known that conn is unused")
-	require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/").status)
+	connect := func(states ...http.ConnState) (peer net.Conn) {
+		c, peer := net.Pipe() // of which Shutdown does not know
+		t.Cleanup(func() { c.Close() })
+		require.NoError(t, peer.SetReadDeadline(time.Now().Add(watchdog)))
+		for _, state := range states {
+			profiling.ConnState(srv, c, state)
+		}
+		if len(states) > 1 {
+			go c.Write([]byte("x"))
+		}
+		return peer
+	}
+	fresh, used := connect(http.StateNew), connect(http.StateNew, http.StateActive)
 	require.NoError(t, srv.Close())
-	require.NoError(t, conn.SetReadDeadline(time.Now().Add(watchdog)))
-	_, err = conn.Read(make([]byte, 1))
-	require.Error(t, err)
-	_, closed := profiling.Fresh(srv)
-	require.True(t, closed)
+	for _, peer := range []net.Conn{fresh, connect(http.StateNew)} {
+		_, err := peer.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF)
+	}
+	_, err := used.Read(make([]byte, 1))
+	require.NoError(t, err)
 }
 
 func TestRatesAreSetAndRestored(t *testing.T) {

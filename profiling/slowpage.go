@@ -33,11 +33,10 @@ func (s *Service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 		}
 		st.Of(only)
 	}
-	switch {
-	case query.Get("format") == "json":
+	if asJSON, err := web.AsksJSON(query); err != nil {
+		return err
+	} else if asJSON {
 		return web.JSON(w, st)
-	case query.Has("format"):
-		return web.Bad("format must be json, not %q", query.Get("format"))
 	}
 	cfg := st.Config
 	if cfg.Keep == 0 { // never on
@@ -110,32 +109,31 @@ func slowRowOf(c *flight.Slow) slowRow {
 	return row
 }
 
+const maybeOff = "not on a processor, most likely"
+
 // partsOf returns what a report's time was spent on, as a bar has it.
 func partsOf(r *slow.Report) []slowPart {
 	off, sure := r.Off()
 	off = min(off, r.Running)
-	without := "not on a processor, most likely"
+	without := maybeOff
 	if sure {
 		without = "not on a processor"
 	}
-	parts := []slowPart{
-		{Name: without, Class: "k3", Of: off},
-		{Name: "running", Class: "k0", Of: r.Running - off},
-		{Name: "helping the collector", Class: "k5", Of: r.Assist},
-		{Name: "waiting for a processor", Class: "k4", Of: r.Runnable},
-		{Name: "waiting", Class: "k1", Of: r.Waiting},
-		{Name: "in system calls", Class: "k2", Of: r.Syscall},
-		{Name: "not in the trace", Class: "none", Of: r.Unknown + r.Took - r.Seen},
-	}
-	return drawn(parts, r.Took)
+	return drawn(r.Took, without, off, r.Running-off, r.Assist, r.Runnable, r.Waiting, r.Syscall,
+		r.Unknown+r.Took-r.Seen)
 }
 
-// drawn returns the parts that took time, with their places in a bar of all of it.
-func drawn(parts []slowPart, all time.Duration) []slowPart {
-	list := parts[:0]
+// drawn returns the parts that took time, with their places in a bar of all of it. times are of the
+// first, which is called without, and of the others.
+func drawn(all time.Duration, without string, times ...time.Duration) (list []slowPart) {
 	x := 0.0
-	for _, p := range parts {
-		if p.Of <= 0 {
+	for i, p := range []slowPart{
+		{Name: without, Class: "k3"}, {Name: "running", Class: "k0"},
+		{Name: "helping the collector", Class: "k5"}, {Name: "waiting for a processor", Class: "k4"},
+		{Name: "waiting", Class: "k1"}, {Name: "in system calls", Class: "k2"},
+		{Name: "not in the trace", Class: "none"},
+	} {
+		if p.Of = times[i]; p.Of <= 0 {
 			continue
 		}
 		p.X, p.Width = x, 1000*float64(p.Of)/float64(max(all, 1))
@@ -268,14 +266,21 @@ func (s *Service) slowView(w http.ResponseWriter, r *http.Request) error {
 	if c.Report == nil || len(c.Report.Waits) == 0 {
 		return web.NotFound("slow operation %d has no waits that are known", id)
 	}
+	return s.showWaits(w, r, fmt.Sprintf("%s took %s", c.Op, brief.Time(c.Took)), c.Report.Verdict,
+		fmt.Sprintf("../#slow-%d", id), func() *profile.Profile { return c.Report.Profile(c.End) })
+}
+
+// showWaits shows a profile of waits, with a link back.
+func (s *Service) showWaits(
+	w http.ResponseWriter, r *http.Request, title, about, back string, waits func() *profile.Profile,
+) error {
 	page := pprofui.Page{
-		Frame:      s.frame(fmt.Sprintf("%s took %s", c.Op, brief.Time(c.Took)), "slow", ""),
-		About:      c.Report.Verdict,
-		Links:      []pprofui.Link{{Ref: fmt.Sprintf("../#slow-%d", id), Text: "slow operations"}},
-		Difference: true, // there is no file to download but the trace
+		Frame: s.frame(title, "slow", ""), About: about,
+		Links:      []pprofui.Link{{Ref: back, Text: "slow operations"}},
+		Difference: true, // there is no file to download but traces
 	}
 	return pprofui.Show(w, r, r.PathValue("view"), page, func() (p, base *profile.Profile, err error) {
-		return c.Report.Profile(c.End), nil, nil
+		return waits(), nil, nil
 	})
 }
 
@@ -302,15 +307,9 @@ func tailRowOf(t *slow.Tail) tailRow {
 		byKind[barOf(p.Kind)] += p.Total
 	}
 	row := tailRow{Tail: t, Says: linkLines(t.String(), refs)}
-	row.Parts = drawn([]slowPart{
-		{Name: "not on a processor, most likely", Class: "k3", Of: byKind[slow.Off]},
-		{Name: "running", Class: "k0", Of: byKind[slow.Running]},
-		{Name: "helping the collector", Class: "k5", Of: byKind[slow.Assist]},
-		{Name: "waiting for a processor", Class: "k4", Of: byKind[contention.Scheduler]},
-		{Name: "waiting", Class: "k1", Of: byKind[contention.Other]},
-		{Name: "in system calls", Class: "k2", Of: byKind[contention.Syscall]},
-		{Name: "not in the trace", Class: "none", Of: byKind[slow.NotKnown]},
-	}, t.Took)
+	row.Parts = drawn(t.Took, maybeOff, byKind[slow.Off], byKind[slow.Running], byKind[slow.Assist],
+		byKind[contention.Scheduler], byKind[contention.Other], byKind[contention.Syscall],
+		byKind[slow.NotKnown])
 	only := url.Values{"tf": {"operation=^" + regexp.QuoteMeta(t.Op) + "$"}}
 	row.View = allSlow + "/flamegraph?" + only.Encode()
 	return row
@@ -343,14 +342,9 @@ func (s *Service) tailView(w http.ResponseWriter, r *http.Request) error {
 	if n == 0 {
 		return web.NotFound("no slow operations are summed up")
 	}
-	page := pprofui.Page{
-		Frame: s.frame("Slow operations, all", "slow", ""),
-		About: fmt.Sprintf("what slow operations did, %d of them, %s", n,
-			cmp.Or(st.Rule, "of a recording that has ended")),
-		Links:      []pprofui.Link{{Ref: "../", Text: "slow operations"}},
-		Difference: true, // there is no file to download
-	}
-	return pprofui.Show(w, r, r.PathValue("view"), page, func() (p, base *profile.Profile, err error) {
-		return slow.TailProfile(st.Tails, time.Now()), nil, nil
+	about := fmt.Sprintf("what slow operations did, %d of them, %s", n,
+		cmp.Or(st.Rule, "of a recording that has ended"))
+	return s.showWaits(w, r, "Slow operations, all", about, "../", func() *profile.Profile {
+		return slow.TailProfile(st.Tails, time.Now())
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"expvar"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -215,6 +216,10 @@ func TestVarsOfThemselves(t *testing.T) {
 
 // A program that imports this package gets no handlers on http.DefaultServeMux.
 func TestImports(t *testing.T) {
+	for _, path := range []string{"/debug/pprof/", "/debug/pprof/profile", "/debug/pprof/cmdline", "/"} {
+		_, pattern := http.DefaultServeMux.Handler(httptest.NewRequest(http.MethodGet, path, nil))
+		require.Empty(t, pattern, path)
+	}
 	tool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("no go command")

@@ -1,7 +1,6 @@
 package profiling_test
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 	"runtime/trace"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,34 +22,16 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// handOver passes values through a channel that is never ready, until the test
-// ends.
-func handOver(t *testing.T) {
+// holdUp has goroutines wait for a lock until the test ends, and for a timer while they have it.
+func holdUp(t *testing.T) {
 	t.Helper()
-	c := make(chan int)
-	var received sync.WaitGroup
-	received.Go(func() { receiveSlowly(c) })
-	t.Cleanup(func() {
-		close(c)
-		received.Wait()
-	})
-	planted.Again(t, func() { sendSlowly(c) })
+	planted.Slow(t, func(time.Duration) {}, 0, time.Millisecond)
 }
 
-//go:noinline
-func receiveSlowly(c chan int) {
-	for range c {
-		time.Sleep(100 * time.Microsecond)
-	}
-}
-
-//go:noinline
-func sendSlowly(c chan int) { c <- 1 }
-
-// planted are the waits of handOver.
+// The waits of holdUp.
 var (
-	plantedSend  = plantedWait{contention.ChanSend, ".sendSlowly"}
-	plantedSleep = plantedWait{contention.Sleep, ".receiveSlowly"}
+	plantedLock  = plantedWait{contention.Mutex, "planted.TakeLock"}
+	plantedSleep = plantedWait{contention.Sleep, "planted.HoldLock"}
 )
 
 type plantedWait struct {
@@ -85,23 +65,23 @@ func reportUntil(t *testing.T, base, query string, planted ...plantedWait) (r co
 }
 
 func TestContentionReports(t *testing.T) {
-	handOver(t)
+	holdUp(t)
 	var conflicts atomic.Uint64
 	srv := start(t, profiling.Config{BlockRate: 1, MutexFraction: 1,
 		Maps: map[string]func() mvcc.Stats{"bank": func() mvcc.Stats {
 			return mvcc.Stats{Epoch: 5, Conflicts: conflicts.Add(3)}
 		}}})
-	cheap := reportUntil(t, srv.URL(), "mode=profiles&seconds=0.05", plantedSend)
+	cheap := reportUntil(t, srv.URL(), "mode=profiles&seconds=0.05", plantedLock)
 	require.False(t, cheap.Exact)
 	require.Positive(t, cheap.Window)
-	whole := reportUntil(t, srv.URL(), "since=start", plantedSend)
+	whole := reportUntil(t, srv.URL(), "since=start", plantedLock)
 	require.Zero(t, whole.Window)
-	reportUntil(t, srv.URL(), "since=last", plantedSend)
+	reportUntil(t, srv.URL(), "since=last", plantedLock)
 
 	before := time.Now()
 	require.False(t, srv.Instrumented(before))
 	// The profiles do not know of sleeping.
-	full := reportUntil(t, srv.URL(), "mode=trace&seconds=0.05", plantedSend, plantedSleep)
+	full := reportUntil(t, srv.URL(), "mode=trace&seconds=0.05", plantedLock, plantedSleep)
 	require.True(t, full.Exact)
 	require.True(t, srv.Instrumented(before))
 	require.False(t, srv.Instrumented(time.Now()))
@@ -120,7 +100,7 @@ func TestContentionReports(t *testing.T) {
 }
 
 func TestContentionPages(t *testing.T) {
-	handOver(t)
+	holdUp(t)
 	srv := start(t, profiling.Config{BlockRate: 1})
 	srv.SetPhase("handing over")
 	base := srv.URL() + "/debug/pprof/contention/"
@@ -167,7 +147,7 @@ func TestContentionPages(t *testing.T) {
 	require.Contains(t, a.body, "is no report on contention")
 }
 
-// One execution trace at a time, for all requests.
+// A trace that the program itself takes goes on, and one that nobody waits for ends.
 func TestContentionRespectsTheTracer(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	w := request(h, "/debug/pprof/contention/new", browser("cross-site", "navigate", "document"))
@@ -180,40 +160,14 @@ func TestContentionRespectsTheTracer(t *testing.T) {
 
 	w = request(h, "/debug/pprof/contention/new?mode=trace&seconds=10", cancelled)
 	require.Equal(t, http.StatusServiceUnavailable, w.Code, "it ends when nobody waits for it")
-
-	srv := start(t, profiling.Config{})
-	url := srv.URL() + "/debug/pprof/contention/new?mode=trace&seconds="
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-	wg.Go(func() {
-		for ctx.Err() == nil { // one may end before a busy machine has asked for another
-			try(ctx, url+"100000")
-		}
-	})
-	var a answer
-	require.Eventually(t, func() bool {
-		a = get(t, url+"0.001")
-		return a.status == http.StatusConflict
-	}, watchdog, time.Millisecond)
-	require.Contains(t, a.body, "busy")
-	seconds := a.header.Get("Retry-After")
-	require.Regexp(t, `^([1-9]|10)$`, seconds, "clamped to ten seconds")
 }
 
 func TestDifference(t *testing.T) {
 	srv := start(t, profiling.Config{})
 	newCapture(t, srv.URL(), "type=goroutine&label=few")
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 40 {
-		wg.Go(func() { standHere(stop) })
-	}
-	awaitReceive(t, "standHere")
+	planted.Leak(t, 40)
+	planted.Await(t, 40, "planted.Leaked(", "chan receive")
 	newCapture(t, srv.URL(), "type=goroutine&label=many")
-	close(stop)
-	wg.Wait()
 	newCapture(t, srv.URL(), "type=heap")
 
 	ui := srv.URL() + "/debug/pprof/ui/"
@@ -227,10 +181,10 @@ func TestDifference(t *testing.T) {
 			require.Equal(t, http.StatusOK, a.status, a.body)
 			require.Contains(t, a.body, "capture 2 minus capture 1")
 		}
-		require.Contains(t, get(t, ui+name+"/top").body, "standHere")
+		require.Contains(t, get(t, ui+name+"/top").body, "planted.Leaked")
 	}
 	// What was shown before is not carried over.
-	require.NotContains(t, get(t, ui+"1/top").body, "standHere")
+	require.NotContains(t, get(t, ui+"1/top").body, "planted.Leaked")
 	require.NotContains(t, get(t, ui+"2/top").body, "minus capture")
 	for query, status := range map[string]int{
 		"of=2&base=2": 400, "of=2&base=3": 400, "of=2&base=9": 404, "of=x&base=1": 404,
@@ -241,11 +195,10 @@ func TestDifference(t *testing.T) {
 	require.Equal(t, http.StatusNotImplemented, get(t, ui+"2-1/download").status)
 	page := get(t, srv.URL()+"/debug/pprof/").body
 	require.Contains(t, page, `href="ui/2-1/flamegraph"`)
+	// The form begins with the newest that has one of its kind before it, and that.
+	require.Regexp(t, `(?s)value="2" selected.*minus.*value="1" selected`, page)
 	require.Contains(t, page, "few")
 }
-
-//go:noinline
-func standHere(stop chan struct{}) { <-stop }
 
 func TestLabels(t *testing.T) {
 	worker := profiling.NewLabels("worker", "7", "operation", "none")

@@ -2,7 +2,9 @@ package profiling_test
 
 import (
 	"context"
+	"html"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -64,31 +66,15 @@ func TestWallShowsEveryPlantedFault(t *testing.T) {
 	}
 }
 
-// All leaked goroutines are in each sample: of each second, each has one.
-func TestWallHasASecondOfEachGoroutine(t *testing.T) {
-	h := handler(t, profiling.Config{})
-	const leaked = 50
-	planted.Leak(t, leaked)
-	var p *profile.Profile
-	require.Eventually(t, func() bool { // until all of them wait, from the first sample on
-		var err error
-		p, err = profile.ParseData(request(h, "/debug/pprof/wall?seconds=0.2").Body.Bytes())
-		require.NoError(t, err)
-		got, want := valueOf(p, "wall", "planted.Leaked"), leaked*p.DurationNanos
-		return want > 0 && got > want*9/10 && got <= want
-	}, watchdog, time.Millisecond)
-	for _, s := range p.Sample {
-		require.Len(t, s.Label["state"], 1)
-	}
-}
-
 // Labels of what runs are kept; a capture is opened in the browser like others, may be taken by a
 // rule, ends with the client, and is refused while the CPU profiler is in use.
 func TestWallIsACapture(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	planted.Again(t, func() {
-		profiling.NewLabels("operation", "burn").Do(func() { burnFor(time.Millisecond) })
+		profiling.NewLabels("operation", "burn").Do(func() { planted.Garbage(make([][]byte, 64)) })
 	})
+	planted.Leak(t, 1)
+	planted.Await(t, 1, "planted.Leaked(", "chan receive")
 	require.Eventually(t, func() bool {
 		p, err := profile.ParseData(request(h, "/debug/pprof/wall?seconds=0.2").Body.Bytes())
 		require.NoError(t, err)
@@ -100,6 +86,11 @@ func TestWallIsACapture(t *testing.T) {
 	w := request(h, "/debug/pprof/ui/new?type=wall&seconds=0.05")
 	require.Equal(t, http.StatusSeeOther, w.Code, w.Body)
 	require.Equal(t, http.StatusOK, request(h, "/debug/pprof/ui/1/flamegraph").Code)
+	top := request(h, "/debug/pprof/ui/1/top").Body.String()
+	less := regexp.MustCompile(`href="\.\./(1/top\?ti=[^"]*)"`).FindStringSubmatch(top)
+	busy := request(h, "/debug/pprof/ui/"+html.UnescapeString(less[1])).Body.String()
+	require.Equal(t, []bool{true, false},
+		[]bool{strings.Contains(top, "planted.Leaked"), strings.Contains(busy, "planted.Leaked")})
 	require.Contains(t, request(h, "/debug/pprof/").Body.String(), `id="wall-5"`)
 	require.Contains(t, request(h, "/debug/pprof/live").Body.String(), "type=wall")
 
@@ -113,9 +104,4 @@ func TestWallIsACapture(t *testing.T) {
 	require.Equal(t, http.StatusConflict, request(h, "/debug/pprof/wall?seconds=0.01").Code)
 	rec.Close()
 	require.Equal(t, http.StatusOK, request(h, "/debug/pprof/wall?seconds=0.01").Code)
-}
-
-func burnFor(d time.Duration) {
-	for end := time.Now().Add(d); time.Now().Before(end); {
-	}
 }

@@ -2,10 +2,14 @@
 package planted
 
 import (
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Again runs functions again and again, each in a goroutine, until the test ends.
@@ -57,4 +61,21 @@ func HoldLock(mu *sync.Mutex, held time.Duration) {
 func TakeLock(mu *sync.Mutex) {
 	mu.Lock()
 	defer mu.Unlock()
+}
+
+// Await waits until so many goroutines wait that have a function on their stacks, as the runtime
+// calls it.
+func Await(t *testing.T, n int, function, state string) {
+	t.Helper()
+	buf := make([]byte, 4<<20)
+	require.Eventually(t, func() bool {
+		found := 0
+		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			_, says, _ := strings.Cut(g, " [")
+			if strings.HasPrefix(says, state) && strings.Contains(g, function) {
+				found++
+			}
+		}
+		return found >= n
+	}, time.Minute, time.Millisecond, "too few are in %s, state %q", function, state)
 }

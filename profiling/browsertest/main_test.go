@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/profiling"
 )
@@ -250,29 +248,4 @@ func start(t *testing.T, cfg profiling.Config) *profiling.Server {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })
 	return srv
-}
-
-// load burns a processor until the test ends.
-func load(t *testing.T) {
-	t.Helper()
-	planted.Again(t, hotLoop)
-}
-
-//go:noinline
-func hotLoop() { runtime.KeepAlive(sumOfSquares(20_000) + sumOfCubes(20_000)) }
-
-//go:noinline
-func sumOfSquares(n uint64) (sum uint64) {
-	for i := range n {
-		sum += i * i
-	}
-	return sum
-}
-
-//go:noinline
-func sumOfCubes(n uint64) (sum uint64) {
-	for i := range n {
-		sum += i * i * i
-	}
-	return sum
 }

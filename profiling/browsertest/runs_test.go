@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"net/http"
 	"os"
+	"runtime/pprof"
 	"testing"
 	"time"
 
-	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/results"
-	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/runs"
 )
 
@@ -40,25 +39,6 @@ func sums(day int, cpu string, ops map[string]float64) *results.Run {
 	return r
 }
 
-// samples returns a CPU profile in which functions were seen so many times.
-func samples(t *testing.T, seen map[string]int64) []byte {
-	t.Helper()
-	p := &profile.Profile{
-		SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}},
-		PeriodType: &profile.ValueType{Type: "cpu", Unit: "nanoseconds"}, Period: 1,
-	}
-	for name, n := range seen {
-		f := &profile.Function{ID: uint64(len(p.Function) + 1), Name: name}
-		at := &profile.Location{ID: f.ID, Line: []profile.Line{{Function: f}}}
-		p.Function, p.Location = append(p.Function, f), append(p.Location, at)
-		p.Sample = append(p.Sample,
-			&profile.Sample{Value: []int64{n}, Location: []*profile.Location{at}})
-	}
-	var buf bytes.Buffer
-	require.NoError(t, p.Write(&buf))
-	return buf.Bytes()
-}
-
 // savedRuns are pages of two runs, of which the second does something more, and of one that
 // cannot be read.
 func savedRuns(t *testing.T) http.Handler {
@@ -68,53 +48,17 @@ func savedRuns(t *testing.T) http.Handler {
 	if _, err := os.Stat(store.Path("broken")); err == nil { // they are there
 		return h
 	}
-	save := func(name string, r *results.Run, seen map[string]int64) {
-		file := "sums-squares-threads=2.cpu" + results.ProfileExtension
-		require.NoError(t, store.SaveProfiled(name, r, map[string][]byte{file: samples(t, seen)}))
+	var goroutines bytes.Buffer
+	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&goroutines, 0))
+	profiles := map[string][]byte{
+		"sums-squares-threads=2.cpu" + results.ProfileExtension: goroutines.Bytes(),
 	}
-	save("before", sums(20, "one",
-		map[string]float64{"squares": 512e3, "cubes": 5.75e6, "powers": 1e6}),
-		map[string]int64{"sumOfSquares": 100})
-	save(longName, sums(21, "another",
-		map[string]float64{"squares": 256e3, "cubes": 5.75e6, "powers": 2e6}),
-		map[string]int64{"sumOfSquares": 100, "sumOfCubes": 300})
+	for name, r := range map[string]*results.Run{
+		"before": sums(20, "one", map[string]float64{"squares": 512e3, "cubes": 5.75e6, "powers": 1e6}),
+		longName: sums(21, "another", map[string]float64{"squares": 256e3, "cubes": 5.75e6, "powers": 2e6}),
+	} {
+		require.NoError(t, store.SaveProfiled(name, r, profiles))
+	}
 	require.NoError(t, os.WriteFile(store.Path("broken"), []byte("nonsense"), 0o600))
 	return h
-}
-
-// The way of a user: two saved runs are chosen, what has changed is read, and a flame
-// graph shows what has grown.
-func TestRunsAreComparedToTheFlameGraph(t *testing.T) {
-	t.Parallel()
-	b := open(t)
-	srv, long := start(t, profiling.Config{Title: "sums", Runs: savedRuns(t)}), longName
-	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
-	require.Equal(t, http.StatusOK, b.click(`nav a[href="runs/"]`))
-	require.Equal(t, srv.URL()+"/debug/pprof/runs/", b.address())
-	b.shoot("runs")
-	require.Equal(t, http.StatusOK, b.click("#compare button"))
-	require.Equal(t, srv.URL()+"/debug/pprof/runs/compare?old=before&new="+long, b.address())
-	b.shoot("compare")
-
-	// Red has grown: the cubes, which only the second run has.
-	require.Equal(t, http.StatusOK, b.click(`#profiles + ul a`))
-	b.await(hasBox("sumOfCubes"))
-	grown := eval[string](b, `(() => {
-		const box = [...document.querySelectorAll("#stack-chart .boxbg")].find(box => box.textContent.includes("sumOfCubes"))
-		return [...box.querySelectorAll("*")].map(e => e.className + " " + getComputedStyle(e).backgroundColor).join(", ")
-	})()`)
-	require.Contains(t, grown, "positive")
-	require.NotContains(t, grown, "negative")
-	b.shoot("compare-flame")
-	require.Equal(t, http.StatusOK, b.click("#about a"), "back to the comparison")
-	require.Equal(t, srv.URL()+"/debug/pprof/runs/compare?new="+long+"&old=before", b.address())
-
-	// One run, and its profiles.
-	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/runs/before/"))
-	b.shoot("run")
-	require.Equal(t, http.StatusOK, b.click(`#profiles + ul a`))
-	b.await(hasBox("sumOfSquares"))
-	require.Equal(t, http.StatusOK, b.click("#about a"))
-	require.Equal(t, srv.URL()+"/debug/pprof/runs/before/", b.address())
-	b.clean()
 }

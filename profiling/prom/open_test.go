@@ -107,5 +107,8 @@ func TestOpenMetrics(t *testing.T) {
 	// Plain text has the same series, but for numbers in labels.
 	plain := parse(t, ask(t, exporter))
 	require.Len(t, plain, len(series))
-	require.Contains(t, plain, bucket+`"1"}`)
+	require.EqualValues(t, 5, plain[bucket+`"0.002"}`])
+	require.EqualValues(t, 0, plain[bucket+`"0.0005"}`])
+	require.EqualValues(t, 7, plain[bucket+`"1"}`])
+	require.EqualValues(t, 8, plain[`operation_duration_seconds_count{operation="b"}`])
 }

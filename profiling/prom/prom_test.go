@@ -113,40 +113,6 @@ func TestEveryFieldIsExported(t *testing.T) {
 	require.Zero(t, n, "metrics that no field has")
 }
 
-func TestValuesOfAMap(t *testing.T) {
-	m := mvcc.New[int, int](nil)
-	defer m.Close()
-	for i := range 10 {
-		m.Store(i%4, i)
-	}
-	snapshot := m.Snapshot()
-	defer snapshot.Close()
-	text := ask(t, Handler(map[string]func() mvcc.Stats{
-		"accounts": m.Stats,
-		"absent":   of(mvcc.Stats{}),
-	}, nil))
-	parse(t, text)
-	require.NotContains(t, text, "absent")
-	for _, want := range []string{`
-# HELP mvccmap_commits_total Commits that wrote something, one-key writes included.
-# TYPE mvccmap_commits_total counter
-mvccmap_commits_total{map="accounts"} 10
-`, `
-# HELP mvccmap_keys Keys that have a value.
-# TYPE mvccmap_keys gauge
-mvccmap_keys{map="accounts"} 4
-`, `
-mvccmap_live_transactions{map="accounts"} 1
-`, `
-# TYPE mvccmap_conflicts_total counter
-mvccmap_conflicts_total{map="accounts",kind="read"} 0
-mvccmap_conflicts_total{map="accounts",kind="scan"} 0
-mvccmap_conflicts_total{map="accounts",kind="write"} 0
-`} {
-		require.Contains(t, text, want)
-	}
-}
-
 // A table has the metrics that are its own, and no zeros in place of the others.
 func TestValuesOfATable(t *testing.T) {
 	db := mvcc.NewDB(nil)
@@ -193,19 +159,6 @@ func TestCommitsDoNotFall(t *testing.T) {
 	}
 }
 
-// Without a map, and with names of every kind, the answer has its form.
-func TestStrangeNames(t *testing.T) {
-	require.NotContains(t, ask(t, Handler(nil, nil)), "mvccmap_")
-	values := parse(t, ask(t, Handler(map[string]func() mvcc.Stats{
-		"":           of(mvcc.Stats{Epoch: 3}),
-		"a\xffb":     of(mvcc.Stats{Epoch: 1}),
-		"q\"\n\\<x>": of(mvcc.Stats{Epoch: 2}),
-	}, nil)))
-	require.EqualValues(t, 3, values[`mvccmap_epoch{map=""}`])
-	require.EqualValues(t, 1, values[`mvccmap_epoch{map="a\\xffb"}`])
-	require.EqualValues(t, 2, values[`mvccmap_epoch{map="q\"\n\\<x>"}`])
-}
-
 // The runtime has all that is asked of it, and the figures are plausible.
 func TestRuntimeAndProcess(t *testing.T) {
 	values := parse(t, ask(t, Handler(nil, nil)))
@@ -214,6 +167,8 @@ func TestRuntimeAndProcess(t *testing.T) {
 	}
 	require.Positive(t, values["go_goroutines"])
 	require.Positive(t, values["go_threads"])
+	require.Regexp(t, `(?m)^go_build_info{path="[^"]+",version="[^"]*",checksum="[^"]*",`+
+		`revision="[^"]*",modified="[^"]*"} 1$`, ask(t, Handler(nil, nil)))
 	require.Contains(t, values, `go_gc_duration_seconds{quantile="0.25"}`)
 	require.Greater(t, values["go_memstats_sys_bytes"], values["go_memstats_heap_sys_bytes"])
 	require.Greater(t, values["process_start_time_seconds"], 1.7e9)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -82,18 +81,11 @@ type receiver struct {
 	answer http.HandlerFunc // nil: it takes all
 }
 
-// receive starts a receiver that ends with the test, at that address if it is not "".
-func receive(t *testing.T, addr string) *receiver {
+// receive starts a receiver that ends with the test.
+func receive(t *testing.T) *receiver {
 	t.Helper()
 	r := &receiver{}
-	s := httptest.NewUnstartedServer(r)
-	if addr != "" {
-		s.Listener.Close()
-		var err error
-		s.Listener, err = net.Listen("tcp", addr)
-		require.NoError(t, err)
-	}
-	s.Start()
+	s := httptest.NewServer(r)
 	r.URL, r.stop = s.URL, func() {
 		s.CloseClientConnections()
 		s.Close()
@@ -286,7 +278,7 @@ func TestOfAService(t *testing.T) {
 	planted.Leak(t, 2)
 	planted.Again(t, func() { planted.Garbage(make([][]byte, 8)) })
 
-	r := receive(t, "")
+	r := receive(t)
 	p, err := Start(Config{From: srv.URL(), Token: "secret-of-the-test", Name: "shop",
 		Metrics:      Target{URL: r.URL + "/v1/metrics"},
 		MetricsEvery: 50 * time.Millisecond,

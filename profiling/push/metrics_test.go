@@ -67,7 +67,7 @@ const (
 
 // Figures are sent with their values, labels, units and times, again and again.
 func TestFigures(t *testing.T) {
-	s, r := serve(t), receive(t, "")
+	s, r := serve(t), receive(t)
 	s.metrics = page(began, 10)
 	before := time.Now()
 	p, _ := begin(t, Config{From: s.URL + "/", Labels: map[string]string{"env": "test"},
@@ -129,7 +129,7 @@ func TestFigures(t *testing.T) {
 // With Delta each point goes on where the last one ended that was taken: nothing is lost while the
 // receiver refuses, and nothing is counted twice.
 func TestDelta(t *testing.T) {
-	s, r := serve(t), receive(t, "")
+	s, r := serve(t), receive(t)
 	s.metrics = page(began, 10)
 	p, l := begin(t, Config{From: s.URL, Delta: true, Metrics: Target{URL: r.URL},
 		MetricsEvery: 10 * time.Millisecond})
@@ -175,7 +175,7 @@ func TestDelta(t *testing.T) {
 // Each slow operation that is kept is an exemplar once, with its number and its page, also if it
 // was kept late.
 func TestExemplars(t *testing.T) {
-	s, r := serve(t), receive(t, "")
+	s, r := serve(t), receive(t)
 	s.metrics = page(began, 10)
 	kept := func(id int, more string) string {
 		return fmt.Sprintf(`{"id": %d, "op": "order", "took_ns": 250000000, "end": "2020-01-02T03:04:05Z"%s}`,
@@ -212,7 +212,7 @@ func TestExemplars(t *testing.T) {
 
 // What the service does not give, and what the receiver does not take, is counted and said.
 func TestWhatIsMissing(t *testing.T) {
-	s, r := serve(t), receive(t, "")
+	s, r := serve(t), receive(t)
 	p, l := begin(t, Config{From: s.URL, Metrics: Target{URL: r.URL}, MetricsEvery: 10 * time.Millisecond})
 	await(t, "pages missed", func() bool { return p.Stats().Missed > 2 })
 	require.Equal(t, 1, l.count("push: missed"))

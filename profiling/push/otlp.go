@@ -38,8 +38,8 @@ func convert(t taken, resource [][2]string) *profilespb.ProfilesData {
 			AttributeTable: []*profilespb.KeyValueAndUnit{{}}, StackTable: []*profilespb.Stack{{}},
 		},
 		seen:      map[string]int32{"string ": 0, "stack []": 0},
-		mappings:  map[*profile.Mapping]int32{},
-		functions: map[*profile.Function]int32{},
+		mappings:  map[*profile.Mapping]int32{nil: 0},
+		functions: map[*profile.Function]int32{nil: 0},
 		locations: map[*profile.Location]int32{},
 	}
 	attributes := []int32{d.attribute("mvccmap.profile", textValue(t.kind), "")}
@@ -81,16 +81,21 @@ func list(texts []string) *commonpb.AnyValue {
 	return &commonpb.AnyValue{Value: &commonpb.AnyValue_ArrayValue{ArrayValue: values}}
 }
 
+// placed returns where something is in a table, to which make adds it if it is new.
+func placed[K comparable, V any](seen map[K]int32, key K, table *[]V, make func() V) int32 {
+	if i, ok := seen[key]; ok {
+		return i
+	}
+	v := make() // which may add to other tables
+	i := int32(len(*table))
+	seen[key], *table = i, append(*table, v)
+	return i
+}
+
 // text returns where a string is.
 func (d *dictionary) text(s string) int32 {
 	s = strings.ToValidUTF8(s, "\ufffd")
-	i, ok := d.seen["string "+s]
-	if !ok {
-		i = int32(len(d.StringTable))
-		d.seen["string "+s] = i
-		d.StringTable = append(d.StringTable, s)
-	}
-	return i
+	return placed(d.seen, "string "+s, &d.StringTable, func() string { return s })
 }
 
 func (d *dictionary) valueType(t *profile.ValueType) *profilespb.ValueType {
@@ -105,14 +110,8 @@ func (d *dictionary) attribute(key string, value *commonpb.AnyValue, unit string
 	a := &profilespb.KeyValueAndUnit{KeyStrindex: d.text(key), Value: value,
 		UnitStrindex: d.text(unit)}
 	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(a) // it is valid
-	name := "attribute " + string(text)
-	i, ok := d.seen[name]
-	if !ok {
-		i = int32(len(d.AttributeTable))
-		d.seen[name] = i
-		d.AttributeTable = append(d.AttributeTable, a)
-	}
-	return i
+	return placed(d.seen, "attribute "+string(text), &d.AttributeTable,
+		func() *profilespb.KeyValueAndUnit { return a })
 }
 
 // labels returns the attributes of a sample.
@@ -142,63 +141,37 @@ func (d *dictionary) stack(locations []*profile.Location) int32 {
 	for _, l := range locations {
 		indices = append(indices, d.location(l))
 	}
-	name := fmt.Sprint("stack ", indices)
-	i, ok := d.seen[name]
-	if !ok {
-		i = int32(len(d.StackTable))
-		d.seen[name] = i
-		d.StackTable = append(d.StackTable, &profilespb.Stack{LocationIndices: indices})
-	}
-	return i
+	return placed(d.seen, fmt.Sprint("stack ", indices), &d.StackTable,
+		func() *profilespb.Stack { return &profilespb.Stack{LocationIndices: indices} })
 }
 
 func (d *dictionary) location(l *profile.Location) int32 {
-	if i, ok := d.locations[l]; ok {
-		return i
-	}
-	to := &profilespb.Location{MappingIndex: d.mapping(l.Mapping), Address: l.Address,
-		AttributeIndices: []int32{d.attribute("profile.frame.type", textValue("go"), "")}}
-	for _, line := range l.Line {
-		to.Lines = append(to.Lines, &profilespb.Line{FunctionIndex: d.function(line.Function),
-			Line: line.Line, Column: line.Column})
-	}
-	i := int32(len(d.LocationTable))
-	d.locations[l] = i
-	d.LocationTable = append(d.LocationTable, to)
-	return i
+	return placed(d.locations, l, &d.LocationTable, func() *profilespb.Location {
+		to := &profilespb.Location{MappingIndex: d.mapping(l.Mapping), Address: l.Address,
+			AttributeIndices: []int32{d.attribute("profile.frame.type", textValue("go"), "")}}
+		for _, line := range l.Line {
+			to.Lines = append(to.Lines, &profilespb.Line{FunctionIndex: d.function(line.Function),
+				Line: line.Line, Column: line.Column})
+		}
+		return to
+	})
 }
 
 func (d *dictionary) function(f *profile.Function) int32 {
-	if f == nil {
-		return 0
-	}
-	if i, ok := d.functions[f]; ok {
-		return i
-	}
-	i := int32(len(d.FunctionTable))
-	d.functions[f] = i
-	d.FunctionTable = append(d.FunctionTable, &profilespb.Function{
-		NameStrindex: d.text(f.Name), SystemNameStrindex: d.text(f.SystemName),
-		FilenameStrindex: d.text(f.Filename), StartLine: f.StartLine,
+	return placed(d.functions, f, &d.FunctionTable, func() *profilespb.Function {
+		return &profilespb.Function{NameStrindex: d.text(f.Name), SystemNameStrindex: d.text(f.SystemName),
+			FilenameStrindex: d.text(f.Filename), StartLine: f.StartLine}
 	})
-	return i
 }
 
 func (d *dictionary) mapping(m *profile.Mapping) int32 {
-	if m == nil {
-		return 0
-	}
-	if i, ok := d.mappings[m]; ok {
-		return i
-	}
-	to := &profilespb.Mapping{MemoryStart: m.Start, MemoryLimit: m.Limit, FileOffset: m.Offset,
-		FilenameStrindex: d.text(m.File)}
-	if m.BuildID != "" {
-		to.AttributeIndices = []int32{
-			d.attribute("process.executable.build_id.gnu", textValue(m.BuildID), "")}
-	}
-	i := int32(len(d.MappingTable))
-	d.mappings[m] = i
-	d.MappingTable = append(d.MappingTable, to)
-	return i
+	return placed(d.mappings, m, &d.MappingTable, func() *profilespb.Mapping {
+		to := &profilespb.Mapping{MemoryStart: m.Start, MemoryLimit: m.Limit, FileOffset: m.Offset,
+			FilenameStrindex: d.text(m.File)}
+		if m.BuildID != "" {
+			to.AttributeIndices = []int32{
+				d.attribute("process.executable.build_id.gnu", textValue(m.BuildID), "")}
+		}
+		return to
+	})
 }

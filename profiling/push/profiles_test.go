@@ -135,7 +135,7 @@ var labels = map[string]string{"op": "order", "shops": "a;b;", "size": "64bytes"
 
 // A profile with two values becomes two of OTLP, with all stacks, labels and times.
 func TestOTLPProfiles(t *testing.T) {
-	s, r := serve(t), receive(t, "")
+	s, r := serve(t), receive(t)
 	s.profiles["profile"] = sampled(cpuTypes, []int64{3, 30}, []int64{0, 10})
 	p, _ := begin(t, Config{From: s.URL, Profiles: Target{URL: r.URL + "/v1development/profiles"},
 		Kinds: []string{"cpu"}, Window: 1500 * time.Millisecond})
@@ -155,7 +155,7 @@ func TestOTLPProfiles(t *testing.T) {
 // Profiles that grow are sent as what came since the last time, without a gap in time; those of a
 // program that has begun anew as they are. Live memory is as it is. What is empty is not sent.
 func TestProfilesThatGrow(t *testing.T) {
-	s, r := serve(t), receive(t, "")
+	s, r := serve(t), receive(t)
 	waits := []string{"contentions", "count", "delay", "nanoseconds"}
 	memory := []string{"alloc_objects", "count", "alloc_space", "bytes", "inuse_objects", "count",
 		"inuse_space", "bytes"}
@@ -207,7 +207,7 @@ func TestProfilesThatGrow(t *testing.T) {
 // Pyroscope gets a form with the profile, the name with its labels, the times, and what the values
 // are, as its own clients send it.
 func TestPyroscope(t *testing.T) {
-	s, r := serve(t), receive(t, "")
+	s, r := serve(t), receive(t)
 	s.profiles["profile"] = sampled(cpuTypes, []int64{3, 30}, []int64{1, 10})
 	s.profiles["goroutine"] = sampled([]string{"goroutine", "count"}, []int64{3}, []int64{1})
 	p, _ := begin(t, Config{From: s.URL, Kinds: []string{"cpu", "goroutine"}, Window: time.Millisecond,

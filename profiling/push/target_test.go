@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,91 +20,61 @@ func snapshots(t *testing.T, url string) Config {
 		Profiles: Target{URL: url}}
 }
 
-// A receiver that has a bad time gets what waits when it is back, in order.
+// What a receiver refuses for good is dropped, and what it may take later waits for that, in order.
+// OTLP has a list of what may be tried again, and Pyroscope has none.
 func TestTriedAgain(t *testing.T) {
-	r := receive(t, "")
-	r.answers(status(http.StatusBadGateway))
-	p, l := begin(t, snapshots(t, r.URL))
-	await(t, "failures", func() bool {
-		s := p.Stats().Profiles
-		return s.Failed > 2 && s.Waiting > 2
-	})
-	r.answers(nil)
-	failed := len(r.requests())
-	await(t, "all", func() bool { return p.Stats().Profiles.Sent > 5 })
-	require.NoError(t, p.Close(t.Context()))
-	stats := p.Stats().Profiles
-	require.Zero(t, stats.Dropped)
-	require.Zero(t, stats.Waiting)
-	require.Equal(t, 1, l.count("cannot send"))
-	require.Equal(t, 1, l.count("it works again"))
-	require.Equal(t, 1, l.count("502 Bad Gateway: for a reason"))
-	last := time.Time{}
-	for _, one := range r.requests()[failed:] {
-		at := understand(t, profilesOf(t, one))[0].Start
-		require.True(t, at.After(last))
-		last = at
-	}
-}
-
-// A receiver that is stopped and started again gets all of it. One that never comes is told of at
-// the end.
-func TestReceiverRestarts(t *testing.T) {
-	first := receive(t, "")
-	p, _ := begin(t, snapshots(t, first.URL))
-	first.await(t, 1)
-	first.stop()
-	before := p.Stats().Profiles
-	await(t, "failures", func() bool { return p.Stats().Profiles.Failed > before.Failed+1 })
-	second := receive(t, strings.TrimPrefix(first.URL, "http://"))
-	second.await(t, 3)
-	second.stop()
-	await(t, "failures", func() bool { return p.Stats().Profiles.Waiting > 1 })
-	err := p.Close(t.Context())
-	require.ErrorContains(t, err, "push: profiles: ")
-	require.ErrorContains(t, err, "not sent: ")
-	stats := p.Stats().Profiles
-	require.Greater(t, stats.Dropped, uint64(1))
-	// One that was taken, but not answered, was sent again.
-	require.LessOrEqual(t, stats.Sent, uint64(len(first.requests())+len(second.requests())))
-	require.Greater(t, stats.Sent, uint64(3))
-}
-
-// What a receiver refuses for good is dropped at once, and what comes after it is sent.
-func TestRefused(t *testing.T) {
-	for _, code := range []int{400, 401, 404, 413, 500} {
-		r := receive(t, "")
-		r.answers(status(code))
-		p, l := begin(t, snapshots(t, r.URL))
-		await(t, "drops", func() bool { return p.Stats().Profiles.Dropped > 1 })
+	for _, c := range []struct {
+		code             int
+		pyroscope, again bool
+	}{
+		{400, false, false}, {401, false, false}, {404, false, false}, {413, false, false},
+		{500, false, false}, {502, false, true}, {500, true, true},
+	} {
+		r := receive(t)
+		r.answers(status(c.code))
+		cfg := snapshots(t, r.URL)
+		if c.pyroscope {
+			cfg.Pyroscope, cfg.Profiles = cfg.Profiles, Target{}
+		}
+		p, l := begin(t, cfg)
+		stats := func() TargetStats {
+			if c.pyroscope {
+				return p.Stats().Pyroscope
+			}
+			return p.Stats().Profiles
+		}
+		await(t, "failures", func() bool { return stats().Failed > 2 })
 		r.answers(nil)
-		await(t, "success", func() bool { return p.Stats().Profiles.Sent > 0 })
+		failed := len(r.requests())
+		await(t, "success", func() bool { return stats().Sent > 5 })
 		require.NoError(t, p.Close(t.Context()))
-		stats := p.Stats().Profiles
-		require.Equal(t, stats.Failed, stats.Dropped, code)
-		require.Equal(t, uint64(len(r.requests())), stats.Sent+stats.Dropped)
-		require.Equal(t, int(stats.Dropped), l.count("push: refused"))
-		require.Positive(t, l.count("push: dropped"))
+		s := stats()
+		require.Zero(t, s.Waiting)
+		require.Equal(t, uint64(len(r.requests())), s.Sent+s.Failed, c)
+		require.Positive(t, l.count(fmt.Sprintf("%d %s: for a reason", c.code, http.StatusText(c.code))))
+		if c.again {
+			require.Zero(t, s.Dropped, c)
+			require.Equal(t, 1, l.count("cannot send"))
+			require.Equal(t, 1, l.count("it works again"))
+		} else {
+			require.Equal(t, s.Failed, s.Dropped, c)
+			require.Equal(t, int(s.Dropped), l.count("push: refused"))
+			require.Positive(t, l.count("push: dropped"))
+		}
+		last := time.Time{}
+		for _, one := range r.requests()[failed:] {
+			if !c.pyroscope {
+				at := understand(t, profilesOf(t, one))[0].Start
+				require.True(t, at.After(last))
+				last = at
+			}
+		}
 	}
-}
-
-// Pyroscope has no list of what may be tried again: what fails in it is.
-func TestPyroscopeFails(t *testing.T) {
-	r := receive(t, "")
-	r.answers(status(http.StatusInternalServerError))
-	cfg := snapshots(t, "")
-	cfg.Pyroscope.URL = r.URL
-	p, _ := begin(t, cfg)
-	await(t, "failures", func() bool { return p.Stats().Pyroscope.Failed > 1 })
-	r.answers(nil)
-	await(t, "success", func() bool { return p.Stats().Pyroscope.Sent > 0 })
-	require.NoError(t, p.Close(t.Context()))
-	require.Zero(t, p.Stats().Pyroscope.Dropped)
 }
 
 // A receiver that says when to come again is not bothered before, and not at the end either.
 func TestRetryAfter(t *testing.T) {
-	r := receive(t, "")
+	r := receive(t)
 	r.answers(status(http.StatusTooManyRequests, "Retry-After", "1"))
 	cfg := snapshots(t, r.URL)
 	cfg.Metrics, cfg.MetricsEvery = Target{URL: r.URL + "/v1/metrics"}, 5*time.Millisecond
@@ -130,7 +101,7 @@ func TestWhenToComeAgain(t *testing.T) {
 // A receiver that hangs costs requests, and no memory beyond the queue. Close gives up when its
 // context says so.
 func TestHangs(t *testing.T) {
-	r := receive(t, "")
+	r := receive(t)
 	r.answers(func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() })
 	cfg := snapshots(t, r.URL)
 	cfg.most, cfg.queue = 20*time.Millisecond, 2000
@@ -156,7 +127,7 @@ func TestHangs(t *testing.T) {
 
 // Close sends what waits, and the snapshots and figures of the end.
 func TestCloseFlushes(t *testing.T) {
-	r := receive(t, "")
+	r := receive(t)
 	s := serve(t)
 	s.metrics = page(began, 10)
 	s.profiles["goroutine"] = sampled([]string{"goroutine", "count"}, []int64{3}, []int64{1})
@@ -179,6 +150,7 @@ func TestCloseFlushes(t *testing.T) {
 	require.Equal(t, map[string]int{"/m": 1, "/p": 2}, paths)
 }
 
+// What is wrong with a configuration is an error, without what is secret.
 func TestConfigIsChecked(t *testing.T) {
 	good := Config{From: "http://127.0.0.1:6060", Name: "shop", Metrics: Target{URL: "http://h/v1/metrics"}}
 	for want, spoil := range map[string]func(*Config){
@@ -191,12 +163,19 @@ func TestConfigIsChecked(t *testing.T) {
 		"do not fit into ProfilesEvery, 15s":         func(c *Config) { c.ProfilesEvery = 15 * time.Second },
 		`push: Labels: expected values without any`:  func(c *Config) { c.Labels["a"], c.Pyroscope.URL = "b,c", "http://p" },
 		`push: Name: expected none of {},=" for Pyr`: func(c *Config) { c.Name, c.Pyroscope.URL = "a{", "http://p" },
+		"From: expected an address":                  func(c *Config) { c.From = "ftp://me:hush@h" },
+		"From: expected an address such":             func(c *Config) { c.From = "http://me:hush@h:port" },
+		"From: expected an address without":          func(c *Config) { c.From += "?token=hush" },
+		"Metrics: expected an address":               func(c *Config) { c.Metrics.URL = "h?key=hush" },
+		"Pyroscope: expected none with":              func(c *Config) { c.Pyroscope.URL = "http://h/?key=hush" },
+		"Headers of Metrics: expected names and":     func(c *Config) { c.Metrics.Headers = map[string]string{"A": "hush\nB: x"} },
 	} {
 		cfg := good
 		cfg.Labels = map[string]string{}
 		spoil(&cfg)
 		_, err := Start(cfg)
 		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "hush")
 	}
 }
 
@@ -204,7 +183,7 @@ func TestConfigIsChecked(t *testing.T) {
 // a failure, and no success of whatever is there.
 func TestSentElsewhere(t *testing.T) {
 	for _, code := range []int{301, 302, 307, 308} {
-		other, r := receive(t, ""), receive(t, "")
+		other, r := receive(t), receive(t)
 		r.answers(func(w http.ResponseWriter, q *http.Request) {
 			http.Redirect(w, q, other.URL+"/login?key=hush", code)
 		})
@@ -235,7 +214,7 @@ func TestSentElsewhere(t *testing.T) {
 
 // What is secret in addresses is in no log, error or push.
 func TestSecretsStaySecret(t *testing.T) {
-	s, r := serve(t), receive(t, "")
+	s, r := serve(t), receive(t)
 	s.metrics = page(began, 10)
 	s.slow = `{"kept": [{"id": 2, "op": "order"}]}`
 	from := strings.Replace(s.URL, "http://", "http://me:hush@", 1)
@@ -245,7 +224,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	require.Equal(t, s.URL+"/debug/pprof/slow/2.json", texts(list[0].FilteredAttributes)["url.full"])
 	require.NoError(t, p.Close(t.Context()))
 
-	away := receive(t, "")
+	away := receive(t)
 	away.stop()
 	cfg := snapshots(t, strings.Replace(away.URL, "http://", "http://me:hush@", 1)+"/v1?api_key=hush")
 	p, l := begin(t, cfg)
@@ -255,22 +234,6 @@ func TestSecretsStaySecret(t *testing.T) {
 	require.NotContains(t, err.Error(), "hush")
 	require.Positive(t, l.count("cannot send"))
 	require.Zero(t, l.count("hush"))
-
-	good := Config{From: s.URL, Name: "shop", Metrics: Target{URL: r.URL}}
-	for want, spoil := range map[string]func(*Config){
-		"From: expected an address":              func(c *Config) { c.From = "ftp://me:hush@h" },
-		"From: expected an address such":         func(c *Config) { c.From = "http://me:hush@h:port" },
-		"From: expected an address without":      func(c *Config) { c.From += "?token=hush" },
-		"Metrics: expected an address":           func(c *Config) { c.Metrics.URL = "h?key=hush" },
-		"Pyroscope: expected none with":          func(c *Config) { c.Pyroscope.URL = "http://h/?key=hush" },
-		"Headers of Metrics: expected names and": func(c *Config) { c.Metrics.Headers = map[string]string{"A": "hush\nB: x"} },
-	} {
-		cfg := good
-		spoil(&cfg)
-		_, err := Start(cfg)
-		require.ErrorContains(t, err, want)
-		require.NotContains(t, err.Error(), "hush")
-	}
 }
 
 // An answer that is too long is not taken for its beginning.

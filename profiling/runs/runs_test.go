@@ -1,7 +1,6 @@
 package runs_test
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -18,7 +17,6 @@ import (
 	"github.com/mvccmap/mvccmap/internal/leak"
 	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/profiling"
-	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
 	"github.com/mvccmap/mvccmap/profiling/runs"
 )
 
@@ -371,24 +369,4 @@ func TestNamesAreNoPaths(t *testing.T) {
 		}
 	}
 	require.Contains(t, s.get("old/%2e%2e/top").Body.String(), `there is no run or profile ".."`)
-}
-
-// Profiles are read when it is their turn to be shown, so requests that wait take no
-// memory.
-func TestProfilesAreReadInTurn(t *testing.T) {
-	s := newShelf(t)
-	for range cap(pprofui.Turns) {
-		pprofui.Turns <- struct{}{}
-	}
-	gone := func(r *http.Request) {
-		ctx, cancel := context.WithCancel(r.Context())
-		cancel()
-		*r = *r.WithContext(ctx)
-	}
-	w := s.get("old/nosuch.pb.gz/top", gone)
-	require.Empty(t, w.Body.String(), "nobody has seen that there is none")
-	for range cap(pprofui.Turns) {
-		<-pprofui.Turns
-	}
-	s.answers(map[string]answer{"old/nosuch.pb.gz/top": {404, "nosuch"}})
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net"
 	"reflect"
-	"regexp"
 	"runtime"
 	"runtime/pprof"
 	"runtime/trace"
@@ -17,17 +16,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/leak"
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
 func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
 
-// watchdog bounds waits that end by themselves unless something hangs.
-const watchdog = time.Minute
-
-// A planted wait is made by a function that waits until it is released.
-type planted struct {
+// A staged wait is made by a function that waits until it is released.
+type staged struct {
 	kind    contention.Kind
 	wait    func()
 	release func()
@@ -36,12 +33,12 @@ type planted struct {
 }
 
 // name returns the name of the function that waits.
-func (p planted) name() string {
+func (p staged) name() string {
 	return runtime.FuncForPC(reflect.ValueOf(p.wait).Pointer()).Name()
 }
 
 // plant returns one wait of every kind that can be made at will.
-func plant(t *testing.T) []planted {
+func plant(t *testing.T) []staged {
 	var mu, lk sync.Mutex
 	var rw, rw2 sync.RWMutex
 	var once sync.Once
@@ -56,7 +53,7 @@ func plant(t *testing.T) []planted {
 	require.NoError(t, err)
 	t.Cleanup(func() { ln.Close() })
 	inOnce := func() { once.Do(func() { <-hold }) }
-	return []planted{
+	return []staged{
 		{contention.Mutex, func() { mu.Lock(); defer mu.Unlock() }, mu.Unlock, "sync.Mutex.Lock", true},
 		{contention.RWMutex, func() { rw.RLock(); defer rw.RUnlock() }, rw.Unlock,
 			"sync.RWMutex.RLock", true},
@@ -84,7 +81,7 @@ func plant(t *testing.T) []planted {
 		}, "IO wait", false},
 		{contention.Once, func() {
 			go inOnce()
-			await(t, "plant.func", "chan receive")
+			planted.Await(t, 1, "plant.func", "chan receive")
 			once.Do(func() {})
 		}, func() { close(hold) }, "sync.Mutex.Lock", true},
 		{contention.Sleep, func() { time.Sleep(20 * time.Millisecond) }, func() {}, "", false},
@@ -100,32 +97,15 @@ func waitReceiveLate(c chan int) { <-c }
 //go:noinline
 func waitSleep() { time.Sleep(20 * time.Millisecond) }
 
-// await waits until a goroutine in the named function waits as the runtime
-// calls it.
-func await(t *testing.T, function, state string) {
-	t.Helper()
-	re := regexp.MustCompile(`(?s)^goroutine \d+ \[` + regexp.QuoteMeta(state) + `[^\]]*\]:.*` +
-		regexp.QuoteMeta(function))
-	buf := make([]byte, 4<<20)
-	require.Eventually(t, func() bool {
-		for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-			if re.MatchString(g) {
-				return true
-			}
-		}
-		return false
-	}, watchdog, time.Millisecond, "%s is not in state %q", function, state)
-}
-
 // runPlanted makes every planted wait happen, each of them once.
-func runPlanted(t *testing.T) []planted {
+func runPlanted(t *testing.T) []staged {
 	t.Helper()
 	all := plant(t)
 	var wg sync.WaitGroup
 	for _, p := range all {
 		wg.Go(p.wait)
 		if p.blocked != "" {
-			await(t, p.name(), p.blocked)
+			planted.Await(t, 1, p.name(), p.blocked)
 		}
 		p.release()
 	}
@@ -158,7 +138,7 @@ func traced(t *testing.T, f func()) *contention.Report {
 }
 
 func TestTraceNamesEveryKindOfWait(t *testing.T) {
-	var all []planted
+	var all []staged
 	r := traced(t, func() { all = runPlanted(t) })
 	require.True(t, r.Exact)
 	require.Positive(t, r.Window)
@@ -209,7 +189,7 @@ func TestTraceCountsWhatStillWaits(t *testing.T) {
 	c := make(chan int)
 	var wg sync.WaitGroup
 	wg.Go(func() { waitReceive(c) })
-	await(t, "waitReceive", "chan receive")
+	planted.Await(t, 1, "waitReceive", "chan receive")
 	r := traced(t, func() { waitSleep() })
 	close(c)
 	wg.Wait()
@@ -227,10 +207,10 @@ func TestTraceJoinsItsParts(t *testing.T) {
 	early, late := make(chan int), make(chan int)
 	var wg sync.WaitGroup
 	wg.Go(func() { waitReceive(early) })
-	await(t, "waitReceive", "chan receive")
+	planted.Await(t, 1, "waitReceive", "chan receive")
 	r := traced(t, func() {
 		wg.Go(func() { waitReceiveLate(late) })
-		await(t, "waitReceiveLate", "chan receive")
+		planted.Await(t, 1, "waitReceiveLate", "chan receive")
 		waitSleep()
 		for range 3 {
 			f := trace.NewFlightRecorder(trace.FlightRecorderConfig{}) // begins a new part
@@ -253,30 +233,6 @@ func TestTraceJoinsItsParts(t *testing.T) {
 		require.False(t, s.Idle)
 		require.Greater(t, s.Total, least, "by the one clock of the trace")
 		least = s.Total
-	}
-}
-
-// Goroutines that take turns on too few processors wait for one.
-func TestTraceShowsSchedulerLatency(t *testing.T) {
-	r := traced(t, func() {
-		var wg sync.WaitGroup
-		for range 4 * runtime.GOMAXPROCS(0) {
-			wg.Go(takeTurns)
-		}
-		wg.Wait()
-	})
-	s, ok := find(r.Waits, contention.Scheduler, "takeTurns")
-	require.True(t, ok, "%+v", r.Waits)
-	require.Greater(t, s.Count, int64(1))
-	require.GreaterOrEqual(t, s.Max, s.P99)
-	require.GreaterOrEqual(t, s.P99, time.Duration(0))
-	require.GreaterOrEqual(t, s.Max, s.Average)
-}
-
-//go:noinline
-func takeTurns() {
-	for range 100 {
-		runtime.Gosched()
 	}
 }
 
@@ -342,22 +298,4 @@ func gain(t *testing.T, before *profile.Profile, name string) *profile.Profile {
 	p, err := capture.Gain(before, snapshot(t, name))
 	require.NoError(t, err)
 	return p
-}
-
-func TestBadTraces(t *testing.T) {
-	for _, text := range []string{"", "not a trace", "go 1.26 trace\x00\x00\x00",
-		"go 1.22 trace\x00\x00\x00\xff\xff\xff\xff"} {
-		_, err := contention.FromTrace(strings.NewReader(text))
-		if text == "go 1.26 trace\x00\x00\x00" {
-			continue // an empty trace is one
-		}
-		require.ErrorContains(t, err, "reading the execution trace", "%q", text)
-	}
-	var buf bytes.Buffer
-	require.NoError(t, trace.Start(&buf))
-	waitSleep()
-	trace.Stop()
-	for cut := range 40 { // must not panic
-		_, _ = contention.FromTrace(bytes.NewReader(buf.Bytes()[:buf.Len()*cut/40]))
-	}
 }

@@ -175,7 +175,7 @@ func (f *flight) keep(c *Slow) {
 	}
 	c.Data = bytes.Clone(buf.Bytes())
 	f.sums.Longest = min(f.marks.longest(), f.cfg.MinAge)
-	report, tails, last, err := slow.WithTail(bytes.NewReader(c.Data), c.mark, c.Took, meanwhile,
+	report, tails, last, err := slow.FromTrace(bytes.NewReader(c.Data), c.mark, c.Took, meanwhile,
 		f.sums)
 	f.sums.After = last
 	f.mu.Lock()

@@ -101,9 +101,9 @@ func dropScraps(page []byte) []byte {
 	})
 }
 
-// Turns bounds the pages rendered at a time, so that a browser that opens many
+// turns bounds the pages rendered at a time, so that a browser that opens many
 // tabs leaves processors to the program: it holds a value for each of them.
-var Turns = make(chan struct{}, 2)
+var turns = make(chan struct{}, 2)
 
 // Views has the pages of the driver that a profile has here.
 var Views = []string{"flamegraph", "top", "peek", "source", "graph"}
@@ -133,8 +133,8 @@ func Show(
 		return web.NotFound("a profile has no page %q", view)
 	}
 	select {
-	case Turns <- struct{}{}:
-		defer func() { <-Turns }()
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
 	case <-r.Context().Done():
 		return nil
 	}

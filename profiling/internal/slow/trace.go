@@ -64,15 +64,6 @@ const slack = 50 * time.Millisecond
 // ended before the mark, or began after it.
 var ErrNoMark = errors.New("slow: the trace does not have the end of the operation")
 
-// FromTrace reports on the operation that ended with mark id after it had taken
-// that long. It reads the trace until the mark, which takes about 300 ns for
-// each event, and remembers what all goroutines did for the length of the
-// operation. m is what the machine did around the end. The error is [ErrNoMark], or
-// says why the trace cannot be read.
-func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage) (*Report, error) {
-	return read(r, id, took, m, 0, nil)
-}
-
 // Others says which operations are summed up beside the one that is reported on: those with a mark
 // above After, in full if they took no more than Longest.
 type Others struct {
@@ -80,35 +71,24 @@ type Others struct {
 	Longest time.Duration
 }
 
-// WithTail is [FromTrace], and sums up others as well, and the operation itself, by name. It reads
-// the whole trace. last is the highest of their marks. The sums are whole if the error is ErrNoMark.
-func WithTail(r io.Reader, id uint64, took time.Duration, m machine.Usage, others Others) (
+// FromTrace reports on the operation that ended with mark id after it had taken that long, and sums
+// up others, and the operation itself, by name. It reads the trace, which takes about 300 ns for
+// each event, and remembers what all goroutines did for the length of the longest operation. m is
+// what the machine did around the end. last is the highest of the marks. The error is [ErrNoMark],
+// with sums that are whole, or says why the trace cannot be read.
+func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage, others Others) (
 	report *Report, tails []*Tail, last uint64, err error,
 ) {
 	last = others.After
 	var list []*Tail
-	report, err = read(r, id, took, m, others.Longest, func(m mark, of trace.GoID, f *follower) {
-		if m.id > others.After {
-			list = append(list, f.tailOf(m.op, m.took, of, m.ago))
-			last = max(last, m.id)
-		}
-	})
-	return report, Merge(list), last, err
-}
-
-func read(
-	r io.Reader, id uint64, took time.Duration, m machine.Usage, longest time.Duration,
-	each func(m mark, of trace.GoID, f *follower), // nil: read no further than the mark
-) (*Report, error) {
 	f := follower{
 		machine:    m,
 		took:       max(took, 1),
-		memory:     trace.Time(max(took, longest, 1) + slack),
+		memory:     trace.Time(max(took, others.Longest, 1) + slack),
 		goroutines: map[trace.GoID]*goroutine{},
 	}
 	f.Done, f.Gone, f.Passed = f.done, f.gone, f.passed
-	var report *Report
-	err := f.Read(r, func(e trace.Event) bool {
+	err = f.Read(r, func(e trace.Event) bool {
 		switch e.Kind() {
 		case trace.EventLog:
 			l := e.Log()
@@ -119,12 +99,12 @@ func read(
 			if !ok {
 				break
 			}
-			if each != nil {
-				each(m, e.Goroutine(), &f)
+			if m.id > others.After {
+				list = append(list, f.tailOf(m.op, m.took, e.Goroutine(), m.ago))
+				last = max(last, m.id)
 			}
 			if m.id == id {
 				report = f.report(e.Goroutine(), m.ago)
-				return each != nil
 			}
 		case trace.EventMetric:
 			if m := e.Metric(); m.Name == "/sched/gomaxprocs:threads" {
@@ -139,7 +119,7 @@ func read(
 			err = ErrNoMark
 		}
 	}
-	return report, err
+	return report, Merge(list), last, err
 }
 
 // A span is a time in which a goroutine was in one state.

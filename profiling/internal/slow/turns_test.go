@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
@@ -20,13 +21,6 @@ const crowd = 8
 
 // pause is what each of them takes.
 const pause = 4 * time.Millisecond
-
-//go:noinline
-func convoyed(mu *sync.Mutex) {
-	mu.Lock()
-	defer mu.Unlock()
-	convoySleep()
-}
 
 //go:noinline
 func convoySleep() { time.Sleep(pause) }
@@ -53,27 +47,6 @@ func inTurn(f func()) (done func()) {
 	return func() { close(stop); wg.Wait() }
 }
 
-// A lock that goes from one goroutine to the next, each of which sleeps while it holds it.
-func TestConvoy(t *testing.T) {
-	r := explain(t, func() (op, done func()) {
-		var mu sync.Mutex
-		done = inTurn(func() { convoyed(&mu) })
-		return func() { time.Sleep(2 * pause); convoyed(&mu) }, done
-	}, func(r *slow.Report) bool {
-		return isTop(r, contention.Mutex, ".convoyed") && isRoot(r, contention.Sleep, ".convoySleep") &&
-			r.Waits[0].Turns.Count > 2 && strings.Contains(r.Verdict,
-			"% of the time sleeping at turns_test.go:")
-	})
-	top := r.Waits[0]
-	require.Nil(t, top.Cause)
-	require.LessOrEqual(t, top.Turns.Longest, top.Turns.Total)
-	require.LessOrEqual(t, top.Turns.Total, top.Max)
-	require.Greater(t, top.Turns.Doing[0].Goroutines, 1)
-	require.Regexp(t, `waiting for a sync\.Mutex at turns_test\.go:\d+ \(slow_test\.convoyed\)`+
-		`; it had \d+ holders in turn, \S+ \S+ each, which released it at turns_test\.go:\d+ \(slow_test\.convoyed\)`+
-		` and meanwhile were \d+ % of the time sleeping at turns_test\.go:\d+ \(slow_test\.convoySleep\)`+orWaits, r.Verdict)
-}
-
 //go:noinline
 func outer(mu, inner *sync.Mutex, held chan<- struct{}) {
 	mu.Lock()
@@ -96,9 +69,9 @@ func TestChainOfLocks(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { plantedHolder(&second, inner) })
 		wg.Go(func() { <-inner; outer(&first, &second, held) })
-		return func() { <-held; plantedLock(&first) }, wg.Wait
+		return func() { <-held; planted.TakeLock(&first) }, wg.Wait
 	}, func(r *slow.Report) bool {
-		return isTop(r, contention.Mutex, ".plantedLock") && r.Waits[0].Cause != nil &&
+		return isTop(r, contention.Mutex, ".TakeLock") && r.Waits[0].Cause != nil &&
 			isRoot(r, contention.Sleep, ".plantedHolder")
 	})
 	require.Equal(t, 1, r.Waits[0].Turns.Count)
@@ -109,7 +82,7 @@ func TestChainOfLocks(t *testing.T) {
 	require.NotEmpty(t, cause.Stack)
 	require.True(t, strings.HasSuffix(cause.Waker.Site.Func, ".plantedHolder"), cause.Waker)
 	require.NotEqual(t, r.Waits[0].Waker.Goroutine, cause.Waker.Goroutine)
-	require.Regexp(t, `waiting for a sync\.Mutex at \S+ \(slow_test\.plantedLock\)`+
+	require.Regexp(t, `waiting for a sync\.Mutex at \S+ \(planted\.TakeLock\)`+
 		`; it was held by goroutine \d+, which released it at \S+ \(slow_test\.outer\)`+
 		` and meanwhile was [\d.]+ \S+ waiting for a sync\.Mutex at \S+ \(slow_test\.middle\)`+
 		`; that was held by goroutine \d+, which released it at \S+ \(slow_test\.plantedHolder\)`+
@@ -189,14 +162,14 @@ func TestHolderWithoutProcessor(t *testing.T) {
 		var stop atomic.Bool
 		var wg sync.WaitGroup
 		for range 3 {
-			wg.Go(func() { runtime.KeepAlive(plantedBurner(&stop)) })
+			wg.Go(func() { planted.Spin(&stop) })
 		}
 		var mu sync.Mutex
 		held := make(chan struct{})
 		wg.Go(func() { holdAndYield(&mu, held) })
-		return func() { <-held; plantedLock(&mu) }, func() { stop.Store(true); wg.Wait() }
+		return func() { <-held; planted.TakeLock(&mu) }, func() { stop.Store(true); wg.Wait() }
 	}, func(r *slow.Report) bool {
-		return isTop(r, contention.Mutex, ".plantedLock") &&
+		return isTop(r, contention.Mutex, ".TakeLock") &&
 			r.Waits[0].Root().Kind == contention.Scheduler && r.Processors != nil &&
 			r.Processors.Of == 1 &&
 			r.Processors.Used > 0.5

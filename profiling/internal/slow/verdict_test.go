@@ -135,6 +135,8 @@ func TestVerdictOnProcessors(t *testing.T) {
 	host := machine.Usage{For: time.Second, Known: true, Process: 0.5, Steal: 0.3}
 	late := machine.Usage{For: time.Second, Known: true, Process: 0.2, Most: 1,
 		Hiccup: 50 * time.Millisecond}
+	convoy := held(contention.Sleep)
+	convoy.Waits[0].Turns.Count = 2
 	for _, c := range []struct {
 		report  Report
 		machine machine.Usage
@@ -167,6 +169,8 @@ func TestVerdictOnProcessors(t *testing.T) {
 			"10.0 ms of 10.0 ms waiting for a sync.Mutex; it was held by goroutine 2, which released it " +
 				"at f.go:3 (p.f)" +
 				" and meanwhile was 10.0 ms sleeping."},
+		{convoy, others, "10.0 ms of 10.0 ms waiting for a sync.Mutex; it had 2 holders in turn, 5.00 ms " +
+			"each, which released it at f.go:3 (p.f) and meanwhile were 100 % of the time sleeping."},
 	} {
 		r := c.report
 		r.Seen, r.Took, r.Machine = took, took, c.machine

@@ -102,6 +102,16 @@ func To(ref string) Handler {
 	return func(w http.ResponseWriter, _ *http.Request) error { return Redirect(w, ref) }
 }
 
+// AsksJSON reports whether a query asks for JSON in place of a page.
+func AsksJSON(query url.Values) (bool, error) {
+	switch format := query.Get("format"); format {
+	case "", "html", "json":
+		return format == "json", nil
+	default:
+		return false, Bad("format must be html or json, not %q", format)
+	}
+}
+
 // JSON answers with v, indented.
 func JSON(w http.ResponseWriter, v any) error {
 	var buf bytes.Buffer
