@@ -131,7 +131,6 @@ model: ## check the protocol model at its large bounds
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME; what fails goes to testdata/fuzz of its package
 	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./internal/oracle
-	go test -run '^$$' -fuzz '^FuzzSchedule$$' -fuzztime $(FUZZTIME) -tags mvcccheck ./mvcc
 	go test -run '^$$' -fuzz '^FuzzForged$$' -fuzztime $(FUZZTIME) ./internal/gobtext
 	go test -run '^$$' -fuzz '^FuzzForgedLines$$' -fuzztime $(FUZZTIME) ./internal/disk
 	go test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME) ./internal/workfile

@@ -128,26 +128,6 @@ func TestEvictedWhileCommitting(t *testing.T) {
 	}
 }
 
-// Update does not try again then: it would be as old the next time.
-func TestUpdateEvictedWhileCommitting(t *testing.T) {
-	for _, opts := range levels {
-		m := newMap[string, int](t, hasty())
-		m.Store("a", 1)
-		n := 0
-		once(t, hooks.CommitEntries, func() { evictAll(t, m) })
-		require.Equal(t, ErrTxTooOld, m.Update(bg, opts, func(tx Tx[string, int]) error {
-			n++
-			tx.Get("a")
-			tx.Set("b", n)
-			return nil
-		}))
-		require.Equal(t, 1, n)
-		requireAbsent[int](t)(m.Load("b"))
-		require.Zero(t, m.Stats().Retries)
-		checkQuiet(t, m)
-	}
-}
-
 // Once it has been validated it does not matter.
 func TestEvictedAfterValidation(t *testing.T) {
 	for _, p := range []hooks.Point{hooks.Validated, hooks.Published} {
@@ -317,45 +297,6 @@ func TestBoundedWithStuckWorker(t *testing.T) {
 		return m.Stats().QueueDepth == 0 && longest(m) == 1
 	}, "the worker does not go on")
 	ended(c, m, 4<<20) // the index keeps its buckets
-}
-
-// A goroutine sleeps within Begin for so long that it is taken for an old transaction,
-// with an epoch that it cannot keep: it begins again, in another state.
-func TestPromotedWhileBeginning(t *testing.T) {
-	for _, write := range []bool{false, true} {
-		m := newMap[string, int](t, &Options{ManualReclaim: true})
-		m.Store("k", 1)
-		n := 0
-		restore := hooks.Set(func(p hooks.Point) {
-			if p != hooks.BeginStored {
-				return
-			}
-			if n++; n == 1 {
-				reclaim(t, m, 2)
-				m.Store("k", 2)
-				require.NoError(t, m.Reclaim(bg))
-			}
-		})
-		var r Reader[string, int]
-		var done func()
-		if write {
-			tx := m.Begin(nil)
-			r, done = tx, tx.Rollback
-		} else {
-			s := m.Snapshot()
-			r, done = s, s.Close
-		}
-		restore()
-		require.Equal(t, 3, n, "once more with the new epoch, and once in the other state")
-		m.Store("k", 3)
-		reclaim(t, m, 5)
-		requireValue(t, 2)(r.Get("k"))
-		require.EqualValues(t, 1, m.Stats().LiveTx)
-		done()
-		require.NoError(t, m.Reclaim(bg))
-		require.Zero(t, m.Stats().LiveTx)
-		checkQuiet(t, m)
-	}
 }
 
 // A serializable commit that compares what it has read where it installs says so if it

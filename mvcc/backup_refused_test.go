@@ -2,7 +2,6 @@ package mvcc_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/gob"
 	"errors"
 	"fmt"
@@ -171,15 +170,6 @@ func TestRefusedRecords(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Without Refused the codec's own panic comes out.
-func TestSaveCodecPanics(t *testing.T) {
-	s := newShop(t).fill(1)
-	c := fickle(codec.Gob, refusals["panic"], "nested")
-	require.PanicsWithValue(t, errRefused, func() {
-		_, _ = s.Save(context.Background(), io.Discard, c, nil)
-	})
 }
 
 // What is refused goes on being so until it is written again, and a deletion too.

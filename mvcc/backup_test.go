@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -225,54 +223,6 @@ func TestDamagedBackups(t *testing.T) {
 		require.ErrorContains(t, err, "it should end here")
 		require.Equal(t, was, to.content())
 	}
-}
-
-// While writers go on a backup has one moment; and whoever reads while it is loaded sees all of
-// what there was before, or all of it.
-func TestSaveBesideWriters(t *testing.T) {
-	s := newShop(t)
-	for i := range 100 {
-		s.counts.Store(i, 10)
-	}
-	stop := make(chan struct{})
-	var writers sync.WaitGroup
-	for w := range 3 {
-		writers.Go(func() {
-			random := rand.New(rand.NewPCG(2, uint64(w)))
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				from, to := random.IntN(100), random.IntN(100)
-				_ = s.counts.Update(context.Background(), nil, func(tx mvcc.Tx[int, int]) error {
-					tx.Merge(from, func(n int, _ bool) int { return n - 1 })
-					tx.Merge(to, func(n int, _ bool) int { return n + 1 })
-					return nil
-				})
-			}
-		})
-	}
-	sum := func(m *mvcc.Map[int, int]) (n int) {
-		for v := range m.Values() {
-			n += v
-		}
-		return n
-	}
-	for range 20 {
-		data, _ := save(t, s, codec.Gob, nil)
-		to := newShop(t)
-		_, err := to.Load(t.Context(), bytes.NewReader(data), codec.Gob, nil)
-		require.NoError(t, err)
-		require.Equal(t, 1000, sum(to.counts))
-		// Into the database under load: the sum is the same in every snapshot.
-		_, err = s.Load(t.Context(), bytes.NewReader(data), codec.Gob, nil)
-		require.NoError(t, err)
-		require.Equal(t, 1000, sum(s.counts))
-	}
-	close(stop)
-	writers.Wait()
 }
 
 func TestSaveFile(t *testing.T) {

@@ -147,25 +147,6 @@ func TestFullScanUpdateBesideHotWriters(t *testing.T) {
 	}
 }
 
-func TestStarvingReadModifyWriteBesideHotWriters(t *testing.T) {
-	const keys = 100
-	crowded(t, keys, keys, func(m *Map[int, int]) error {
-		for range stage.Sizes(5, 1) {
-			err := m.Update(bg, nil, func(tx Tx[int, int]) error {
-				for i := range keys {
-					value, _ := tx.Get(i)
-					tx.Set(i, value+1)
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
 // Several starving transactions take turns.
 func TestSeveralStarvingTransactions(t *testing.T) {
 	const keys, each = 64, 3

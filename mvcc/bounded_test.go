@@ -201,22 +201,3 @@ func TestCommittersPrune(t *testing.T) {
 		})
 	}
 }
-
-// A deleted key stays only as long as somebody sees it.
-func TestDeletedKeysLeaveAfterReader(t *testing.T) {
-	m := newMap[int, int](t, brisk())
-	for i := range 500 {
-		m.Store(i, i)
-	}
-	s := m.Snapshot()
-	for i := range 500 {
-		m.Delete(i)
-	}
-	late := m.Snapshot()
-	require.Zero(t, late.Len())
-	require.Equal(t, 500, s.Len())
-	late.Close()
-	requireValue(t, 499)(s.Get(499))
-	s.Close()
-	stage.Eventually(t, func() bool { return len(heads(m)) == 0 }, "deleted keys stay in the index")
-}

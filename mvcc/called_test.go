@@ -477,27 +477,3 @@ func TestLoopLeft(t *testing.T) {
 	}))
 	require.Equal(t, 3, m.Len())
 }
-
-// A Match that calls Goexit, as it must not, ends no watch in silence and locks nothing.
-func TestWatchGoexit(t *testing.T) {
-	m := newMap[int, int](t, nil)
-	all := m.Watch(t.Context(), nil)
-	exits := func(int) bool { runtime.Goexit(); return true }
-	m.Watch(t.Context(), &WatchOptions[int, int]{Match: exits})
-	m.Store(7, 7)
-	gap := false
-	for _, err := range all {
-		if gap = errors.Is(err, ErrGap); gap {
-			break
-		}
-		require.NoError(t, err) // it may have been told before
-	}
-	require.True(t, gap)
-	again := m.Watch(t.Context(), nil)
-	m.Store(8, 8)
-	for c, err := range again {
-		require.NoError(t, err)
-		require.Equal(t, 8, c.Changes[0].Key)
-		break
-	}
-}

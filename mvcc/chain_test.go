@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -166,26 +165,6 @@ func TestPruneOutcomes(t *testing.T) {
 	m, p, _ = fill(t, 1)
 	m.Delete("k")
 	require.Equal(t, outcome{left: leftAbove}, prune(m, p, 1), "all are above the bound")
-}
-
-// Chains beside a reader are pruned by their writers, with the view there is: for that
-// the reader need not end, nor a new view be made.
-func TestWritersPruneBesideReader(t *testing.T) {
-	m := newMap[int, int](t, &Options{ReclaimInterval: time.Hour})
-	for i := range 10 {
-		m.Store(i, i)
-	}
-	s := m.Snapshot()
-	defer s.Close()
-	for i := range 10_000 {
-		for key := range 10 {
-			m.Store(key, i)
-		}
-		if i%100 == 0 {
-			coreOf(m).gc.Refresh()
-		}
-	}
-	require.LessOrEqual(t, longest(m), 2+slack)
 }
 
 // A writer drops what is below the version that it covers, if nobody sees it.

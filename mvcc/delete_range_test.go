@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // DeleteRange deletes what it says, at once, whatever else the map has: indexes that follow, a watch
@@ -114,46 +112,6 @@ func TestDeleteRangeConflicts(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A map deletes a range at once while others write to it: what each of them has written is there or
-// not, whole.
-func TestDeleteRangeBesideWriters(t *testing.T) {
-	m := NewOrdered[int, int](brisk())
-	defer m.Close()
-	for i := range 30 {
-		m.Store(i/10*100+i%10, 0)
-	}
-	writers := stage.NewCrew(t)
-	writers.Run(3, func(w int) error {
-		for n := 0; !writers.Ended(); n++ {
-			err := m.Update(bg, &TxOptions{MaxAttempts: 1 << 30}, func(tx Tx[int, int]) error {
-				for i := range 10 {
-					tx.Set(w*100+i, n)
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	rounds := 300
-	if testing.Short() {
-		rounds = 50
-	}
-	for range rounds {
-		m.DeleteRange(From(100).Before(200))
-		s := m.Snapshot()
-		for w := range 3 {
-			n := CountRange(s, From(w*100).Before(w*100+100))
-			require.True(t, n == 0 || n == 10, n)
-		}
-		s.Close()
-	}
-	writers.Finish(t)
-	require.Equal(t, 20, CountRange(m, Before(100))+CountRange(m, From(200)))
 }
 
 // What is wrong with a range panics, also in a map that has no order.

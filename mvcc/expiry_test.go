@@ -1,11 +1,8 @@
 package mvcc
 
 import (
-	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -230,24 +227,6 @@ func TestExpiryRests(t *testing.T) {
 	})
 }
 
-func TestExpireManually(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := sessions(t, &Options{ManualReclaim: true})
-		for i := range 1000 {
-			m.Store(i, in(time.Second))
-		}
-		require.Len(t, keysAfter(m, time.Hour), 1000)
-		ended, cancel := context.WithCancel(bg)
-		cancel()
-		require.ErrorIs(t, m.Reclaim(ended), context.Canceled)
-		require.Equal(t, 1000, m.Len())
-		time.Sleep(2 * time.Millisecond) // what is put off is due in the next one
-		require.NoError(t, m.Reclaim(bg))
-		require.Zero(t, m.Len())
-		require.Zero(t, m.Stats().Entries)
-	})
-}
-
 // Who watches is told what has expired, and what was deleted.
 func TestWatchExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -281,73 +260,6 @@ func TestWatchExpiry(t *testing.T) {
 		_, _, found := byN.First(s, 1)
 		require.False(t, found)
 	})
-}
-
-// A function that panics ends the program in the background work, or Reclaim, and not in the
-// midst of a commit; and what it was called for is not lost.
-func TestExpiryPanics(t *testing.T) {
-	m := New[int, session](&Options{ManualReclaim: true})
-	defer m.Close()
-	broken := true
-	m.Expire(func(_ int, s session) time.Time {
-		if broken {
-			panic("broken")
-		}
-		return s.until
-	})
-	m.Store(1, session{until: time.Unix(1, 0)})
-	mustUpdate(t, m, nil, func(tx Tx[int, session]) {
-		tx.Set(2, session{})
-		tx.Set(3, session{until: time.Unix(1, 0)})
-	})
-	require.PanicsWithValue(t, "broken", func() { _ = m.Reclaim(bg) })
-	broken = false
-	time.Sleep(2 * time.Millisecond) // a note that is put off is due in the next one
-	require.NoError(t, m.Reclaim(bg))
-	require.Equal(t, []int{2}, slices.Collect(m.Keys()))
-	require.Panics(t, func() { m.Expire(untilOf) })
-	require.Panics(t, func() { New[int, int](nil).Expire(nil) })
-}
-
-// Beside writers of the same few keys, each of which expires, nothing is lost and nothing stays.
-func TestExpireBesideWriters(t *testing.T) {
-	t.Parallel()
-	m := New[int, session](&Options{ReclaimInterval: time.Millisecond})
-	defer m.Close()
-	rounds := stage.Sizes(20000, 2000)
-	var writers sync.WaitGroup
-	for w := range 4 {
-		writers.Go(func() {
-			random := rand.New(rand.NewPCG(1, uint64(w)))
-			for i := range rounds {
-				if i == 100 && w == 0 {
-					m.Expire(untilOf)
-				}
-				key, life := random.IntN(8), time.Duration(random.IntN(2000))*time.Microsecond
-				switch random.IntN(5) {
-				case 0:
-					m.Store(key, session{})
-				case 1:
-					m.Delete(key)
-				case 2:
-					_ = m.Update(bg, nil, func(tx Tx[int, session]) error {
-						tx.Set(key, in(life))
-						tx.Set(key+8, in(2*life))
-						return nil
-					})
-				default:
-					m.Store(key, in(life))
-				}
-			}
-		})
-	}
-	writers.Wait()
-	for key, s := range m.All() {
-		if s.until.IsZero() {
-			m.Delete(key)
-		}
-	}
-	require.Eventually(t, func() bool { return m.Len() == 0 }, time.Minute, time.Millisecond)
 }
 
 // A function that goes by the time of the call would never let anything go. It is found out by the

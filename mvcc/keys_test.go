@@ -267,24 +267,3 @@ func TestKeysThatHashAlike(t *testing.T) {
 	}
 	stage.Eventually(t, func() bool { return len(heads(m)) == stay }, "deleted keys stay in the index")
 }
-
-// Keys of an interface type: equal ones of different types are different keys.
-func TestInterfaceKeys(t *testing.T) {
-	m := newMap[any, int](t, nil)
-	type pair struct{ a, b any }
-	keys := []any{1, int8(1), uint(1), "1", 1.0, pair{1, "1"}, pair{"1", 1}, [2]any{1, 1}, nil, true}
-	for i, key := range keys {
-		m.Store(key, i)
-	}
-	for i, key := range keys {
-		requireValue(t, i)(m.Load(key))
-	}
-	require.Len(t, contents(t, m), len(keys))
-	require.PanicsWithValue(t, ErrBadKey, func() { m.Store(pair{1, math.NaN()}, 1) })
-	requireAbsent[int](t)(m.Load(pair{1, math.NaN()}))
-	requireRuntimeError(t, func() { m.Load(pair{1, []int{1}}) })
-	for i, key := range keys {
-		requireValue(t, i)(m.LoadAndDelete(key))
-	}
-	require.Empty(t, contents(t, m))
-}

@@ -162,16 +162,3 @@ func TestCloseWhileInUse(t *testing.T) {
 		checkQuiet(t, m)
 	}
 }
-
-// An idle map's ticker stops, and work wakes it.
-func TestIdleMapParks(t *testing.T) {
-	m := newMap[int, int](t, brisk())
-	for range 3 {
-		m.Store(1, 1)
-		m.Store(1, 2)
-		m.Delete(1)
-		stage.Eventually(t, func() bool { return len(heads(m)) == 0 }, "a parked reclaimer is not woken")
-		parked := func() bool { return coreOf(m).gc.Stats().Parks > 0 }
-		stage.Eventually(t, parked, "the reclaimer does not park")
-	}
-}

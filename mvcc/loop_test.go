@@ -10,7 +10,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-// A step after the snapshot was closed panics, also if its key was found before.
+// A step after the snapshot was closed, or the transaction has ended, panics, also if its key was
+// found before.
 func TestLoopOverClosed(t *testing.T) {
 	db := NewDB(nil)
 	t.Cleanup(db.Close)
@@ -22,29 +23,29 @@ func TestLoopOverClosed(t *testing.T) {
 		table.Store(k, k)
 		ordered.Store(k, k)
 	}
-	for name, loop := range map[string]func() (Snapshot[int, int], iter.Seq2[int, int]){
-		"all":     func() (Snapshot[int, int], iter.Seq2[int, int]) { s := table.Snapshot(); return s, s.All() },
-		"ordered": func() (Snapshot[int, int], iter.Seq2[int, int]) { s := ordered.Snapshot(); return s, s.All() },
-		"up": func() (Snapshot[int, int], iter.Seq2[int, int]) {
-			s := ordered.Snapshot()
-			return s, s.Ascend(From(3))
-		},
-		"down": func() (Snapshot[int, int], iter.Seq2[int, int]) {
-			s := ordered.Snapshot()
-			return s, s.Descend(UpTo(40))
-		},
-		"index": func() (Snapshot[int, int], iter.Seq2[int, int]) {
-			s := table.Snapshot()
-			return s, ix.Get(s, 1)
-		},
+	all, inOrder, up, down := table.Snapshot(), ordered.Snapshot(), ordered.Snapshot(), ordered.Snapshot()
+	by, plain, own := table.Snapshot(), table.Begin(nil), table.Begin(nil)
+	for k := range 3 {
+		own.Set(k, k)
+	}
+	for name, loop := range map[string]struct {
+		end func()
+		all iter.Seq2[int, int]
+	}{
+		"all":         {all.Close, all.All()},
+		"ordered":     {inOrder.Close, inOrder.All()},
+		"up":          {up.Close, up.Ascend(From(3))},
+		"down":        {down.Close, down.Descend(UpTo(40))},
+		"index":       {by.Close, ix.Get(by, 1)},
+		"transaction": {plain.Rollback, plain.All()},
+		"own writes":  {own.Rollback, own.All()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, all := loop()
 			steps := 0
 			require.PanicsWithValue(t, ErrTxDone, func() {
-				for range all {
+				for range loop.all {
 					if steps++; steps == 2 {
-						s.Close()
+						loop.end()
 					}
 				}
 			})
@@ -90,33 +91,4 @@ func TestLoopThatWrites(t *testing.T) {
 			})
 		}
 	}
-}
-
-// The lowest and the highest key are found behind many that were deleted.
-func TestEndsBehindDeleted(t *testing.T) {
-	m := newOrdered[int](t, nil)
-	const n = 200
-	for k := range n {
-		m.Store(k, k)
-	}
-	old := m.Snapshot() // so that nothing is reclaimed
-	defer old.Close()
-	for k := range n/2 - 1 {
-		m.Delete(k)
-		m.Delete(n - 1 - k)
-		low, value, ok := m.Min()
-		require.True(t, ok && low == k+1 && value == k+1, "%d", low)
-		high, value, ok := m.Max()
-		require.True(t, ok && high == n-2-k && value == high, "%d", high)
-		tx := m.Begin(nil)
-		inTx, _, _ := tx.Min()
-		require.Equal(t, low, inTx)
-		tx.Rollback()
-	}
-	low, _, _ := old.Min()
-	high, _, _ := old.Max()
-	require.True(t, low == 0 && high == n-1)
-	m.Clear()
-	_, _, ok := m.Min()
-	require.False(t, ok)
 }

@@ -46,22 +46,3 @@ func TestTxUsedByTwoGoroutines(t *testing.T) {
 		checkQuiet(t, m)
 	}
 }
-
-// A panic of a key leaves the transaction as it was.
-func TestTxAfterPanicOfKey(t *testing.T) {
-	m := newMap[any, int](t, still())
-	tx := m.Begin(nil)
-	tx.Set(1, 1)
-	for _, f := range []func(){
-		func() { tx.Get([]int{}) },
-		func() { tx.Set([]int{}, 1) },
-		func() { tx.Delete([]int{}) },
-		func() { tx.Set(map[int]int{}, 1) },
-		func() { tx.Set([1]any{func() {}}, 1) },
-	} {
-		requireRuntimeError(t, f)
-	}
-	requireValue(t, 1)(tx.Get(1))
-	require.NoError(t, tx.Commit())
-	requireValue(t, 1)(m.Load(1))
-}

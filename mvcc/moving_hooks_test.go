@@ -106,22 +106,6 @@ func TestKeyLeavesWhileItMoves(t *testing.T) {
 	require.Len(t, heads(m), 5)
 }
 
-// A visit that is asked for while the bucket moves is made in the next table.
-func TestVisitIsAskedForWhileBucketMoves(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.CellFilled, hooks.BucketMoved} {
-		m, mover := moving(t, 5, p)
-		for key := range 5 {
-			m.Store(key, 2)
-		}
-		mover.Finish()
-		require.NoError(t, m.Reclaim(bg))
-		require.Equal(t, 1, longest(m))
-		for key := range 5 {
-			require.False(t, m.visitAsked(key))
-		}
-	}
-}
-
 // A key that is being inserted is there for nobody, or for all: for one that comes back to the
 // cell that it had before, and for one that looks for it.
 func TestKeyIsThereForAll(t *testing.T) {

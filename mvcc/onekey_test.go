@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 func TestOneKey(t *testing.T) {
@@ -69,84 +67,6 @@ func TestCompareAndSwapOfUncomparable(t *testing.T) {
 	requireValue[any](t, nil)(m.Load("nil"))
 	require.True(t, CompareAndSwap[string, any](m, "nil", nil, 1))
 	checkQuiet(t, m)
-}
-
-// Exactly one of many goroutines gets each step.
-func TestOneKeyOperationsAreAtomic(t *testing.T) {
-	const workers = 8
-	rounds := stage.Sizes(20_000, 2_000)
-	m := newMap[string, int](t, nil)
-	m.Store("cas", 0)
-	won, stored, deleted := make([]int, workers), make([]int, workers), make([]int, workers)
-	c := stage.NewCrew(t)
-	c.Run(workers, func(who int) error {
-		for i := range rounds {
-			if CompareAndSwap(m, "cas", i, i+1) {
-				won[who]++
-			}
-			// Nobody skips a round until somebody has won it.
-			for v, _ := m.Load("cas"); v <= i; v, _ = m.Load("cas") {
-				if CompareAndSwap(m, "cas", i, i+1) {
-					won[who]++
-				}
-			}
-			if _, loaded := m.LoadOrStore("once", who); !loaded {
-				stored[who]++
-			}
-			if _, loaded := m.LoadAndDelete("once"); loaded {
-				deleted[who]++
-			}
-		}
-		return nil
-	})
-	c.Wait(t)
-	sum := func(n []int) (s int) {
-		for _, v := range n {
-			s += v
-		}
-		return s
-	}
-	require.Equal(t, rounds, sum(won))
-	_, left := m.Load("once")
-	require.False(t, left)
-	require.Equal(t, sum(stored), sum(deleted))
-	checkQuiet(t, m)
-}
-
-// Swap hands every value to exactly one caller.
-func TestSwapLosesNothing(t *testing.T) {
-	const workers = 8
-	rounds := stage.Sizes(20_000, 2_000)
-	m := newMap[int, int](t, nil)
-	seen := make([][]int, workers)
-	c := stage.NewCrew(t)
-	c.Run(workers, func(who int) error {
-		for i := range rounds {
-			id := who*rounds + i
-			previous, loaded := m.Swap(0, id)
-			if i%3 == 2 && loaded {
-				seen[who] = append(seen[who], previous)
-				previous, loaded = m.LoadAndDelete(0)
-			}
-			if loaded {
-				seen[who] = append(seen[who], previous)
-			}
-		}
-		return nil
-	})
-	c.Wait(t)
-	count := make([]int, workers*rounds)
-	if last, ok := m.LoadAndDelete(0); ok {
-		count[last]++
-	}
-	for _, ids := range seen {
-		for _, id := range ids {
-			count[id]++
-		}
-	}
-	for id, n := range count {
-		require.Equal(t, 1, n, "value %d", id)
-	}
 }
 
 // Values and keys of all shapes.

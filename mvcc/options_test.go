@@ -4,32 +4,11 @@ import (
 	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 )
-
-func TestDefaults(t *testing.T) {
-	want := Options{
-		Isolation:       LevelSerializable,
-		ReclaimInterval: 100 * time.Millisecond,
-		ReclaimWorkers:  1,
-		ReclaimQueue:    16384,
-		PruneThreshold:  16,
-		PinWarnAge:      time.Minute,
-	}
-	ignore := cmpopts.IgnoreUnexported(Options{})
-	require.Empty(t, cmp.Diff(want, (*Options)(nil).withDefaults(), ignore))
-	require.Empty(t, cmp.Diff(want, new(Options).withDefaults(), ignore))
-	set := Options{Capacity: 7, Isolation: LevelSnapshot, ReclaimInterval: 1, ReclaimWorkers: -1,
-		ReclaimQueue: 1, PruneThreshold: 63,
-		ManualReclaim: true, MaxTxAge: 1, PinWarnAge: 1, TracePins: true}
-	require.Empty(t, cmp.Diff(set, set.withDefaults(), ignore))
-	require.Equal(t, 100, (*TxOptions)(nil).attempts())
-	require.Equal(t, 100, new(TxOptions).attempts())
-}
 
 // A bad option panics with a text that names it.
 func TestBadOptions(t *testing.T) {
@@ -86,13 +65,6 @@ func TestBadOptions(t *testing.T) {
 		_ = m.Update(bg, &TxOptions{MaxAttempts: -1}, fn)
 	}), "TxOptions.MaxAttempts")
 	checkQuiet(t, m)
-}
-
-func TestNames(t *testing.T) {
-	require.Equal(t, "[default serializable snapshot Level(9)]",
-		fmt.Sprint([]Level{LevelDefault, LevelSerializable, LevelSnapshot, 9}))
-	require.Equal(t, "[read scan write unknown]",
-		fmt.Sprint([]ConflictKind{ConflictRead, ConflictScan, ConflictWrite, 0}))
 }
 
 func TestErrors(t *testing.T) {

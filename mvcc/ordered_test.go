@@ -14,8 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 func newOrdered[V any](t testing.TB, opts *Options) *Map[int, V] {
@@ -126,83 +124,6 @@ func TestOrdered(t *testing.T) {
 		require.Empty(t, heads(m), "keys that are gone")
 		require.LessOrEqual(t, m.index.Bytes(), uint64(4096))
 	})
-}
-
-// Beside writers that insert and delete, a snapshot's ranges have what its All has.
-func TestOrderedStress(t *testing.T) {
-	for _, db := range []bool{false, true} {
-		t.Run(fmt.Sprint("table ", db), func(t *testing.T) {
-			opts := &Options{ReclaimInterval: 1e6, PruneThreshold: 1}
-			m := newOrdered[int](t, opts)
-			other := m
-			begin := func() (Tx[int, int], Tx[int, int]) { tx := m.Begin(nil); return tx, tx }
-			if db {
-				d := NewDB(opts)
-				t.Cleanup(d.Close)
-				m, other = NewOrderedTable[int, int](d, "a", nil), NewOrderedTable[int, int](d, "b", nil)
-				begin = func() (Tx[int, int], Tx[int, int]) {
-					tx := d.Begin(nil)
-					return m.In(tx), other.In(tx)
-				}
-			}
-			const keys = 300
-			writers, readers := stage.NewCrew(t), stage.NewCrew(t)
-			rounds := 3000
-			if testing.Short() {
-				rounds = 500
-			}
-			writers.Run(3, func(g int) error {
-				r := rand.New(rand.NewPCG(1, uint64(g)))
-				for range rounds {
-					switch k := r.IntN(keys); r.IntN(6) {
-					case 0, 1:
-						m.Store(k, g)
-					case 2, 3:
-						m.Delete(k)
-					case 4:
-						m.Compute(k, func(old int, loaded bool) (int, ComputeOp) {
-							return old, []ComputeOp{UpdateOp, DeleteOp}[r.IntN(2)]
-						})
-					default:
-						a, b := begin()
-						a.Set(k, g)
-						b.Set(k+keys, g)
-						a.Delete(r.IntN(keys))
-						_ = a.Commit()
-					}
-				}
-				return nil
-			})
-			readers.Run(2, func(int) error {
-				r := rand.New(rand.NewPCG(2, 2))
-				for !readers.Ended() {
-					low := r.IntN(keys)
-					span, down := From(low).Before(low+r.IntN(100)), r.IntN(2) == 0
-					if err := m.View(func(s Snapshot[int, int]) error {
-						got := pairs(s.ranged(span, down))
-						want := expected(maps.Collect(s.All()), span, down)
-						if !slices.Equal(got, want) {
-							return fmt.Errorf("%v is %v, want %v", span, got, want)
-						}
-						return nil
-					}); err != nil {
-						return err
-					}
-					// A reader that writes: with mvcccheck its commit is checked.
-					_ = m.Update(bg, &TxOptions{MaxAttempts: 1}, func(tx Tx[int, int]) error {
-						n := len(pairs(tx.Ascend(From(low).UpTo(low + 3))))
-						tx.Set(2*keys+1+low, n)
-						return nil
-					})
-				}
-				return nil
-			})
-			writers.Wait(t)
-			readers.Finish(t)
-			reclaim(t, m, 2)
-			checkQuiet(t, m)
-		})
-	}
 }
 
 func TestOrderedFunc(t *testing.T) {
@@ -322,4 +243,23 @@ func TestOrderedFindOrInsert(t *testing.T) {
 	}))
 	require.Less(t, before, n*n/4, "comparisons of keys")
 	require.Equal(t, n, len(pairs(m.Ascend(Range[int]{}))))
+}
+
+// The lowest and the highest key are found behind many that were deleted.
+func TestEndsBehindDeleted(t *testing.T) {
+	m := newOrdered[int](t, nil)
+	const n = 200
+	for k := range n {
+		m.Store(k, k)
+	}
+	old := m.Snapshot() // so that nothing is reclaimed
+	defer old.Close()
+	for k := range n/2 - 1 {
+		m.Delete(k)
+		m.Delete(n - 1 - k)
+		low, _, _ := m.Min()
+		require.Equal(t, k+1, low)
+		high, _, _ := m.Max()
+		require.Equal(t, n-2-k, high)
+	}
 }

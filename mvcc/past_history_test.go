@@ -1,12 +1,8 @@
 package mvcc
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"sort"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,68 +126,6 @@ func testHistory(t *testing.T, opts *Options) {
 	}
 	open.Close()
 	checkQuiet(t, m)
-}
-
-// A history has no gaps beside writers and what prunes, and begins with what the key was when it was
-// asked for, or later.
-func TestHistoryOfKeysBesideWriters(t *testing.T) {
-	for _, retain := range []time.Duration{0, time.Millisecond, time.Hour} {
-		t.Run(fmt.Sprint(retain), func(t *testing.T) {
-			m := New[int, int](&Options{Retain: retain, ReclaimInterval: time.Millisecond})
-			defer m.Close()
-			const keys = 3
-			var newest [keys]atomic.Int64
-			var wg sync.WaitGroup
-			done := make(chan struct{})
-			for key := range keys {
-				wg.Go(func() {
-					for i := 1; ; i++ {
-						select {
-						case <-done:
-							return
-						default:
-						}
-						m.Store(key, i)
-						newest[key].Store(int64(i))
-						if i%4 == 0 {
-							runtime.Gosched()
-						}
-						if i == 500 && retain == time.Hour {
-							return // the list is long enough
-						}
-					}
-				})
-			}
-			var old Snapshot[int, int] // keeps one version below the bound
-			defer func() { old.Close() }()
-			for i := range 500 {
-				key := i % keys
-				if i%16 == 0 {
-					old.Close()
-					old = m.Snapshot()
-				}
-				before := newest[key].Load()
-				got := History(m, key)
-				if before > 0 {
-					require.NotEmpty(t, got)
-					require.GreaterOrEqual(t, int64(got[0].Value), before)
-				}
-				for j := 1; j < len(got); j++ {
-					if got[j].Value != got[j-1].Value-1 || got[j].Epoch >= got[j-1].Epoch {
-						require.Fail(t, "a gap", "%+v is followed by %+v", got[j-1], got[j])
-					}
-				}
-				if n := len(got); retain == time.Hour && n > 0 {
-					require.Equal(t, 1, got[n-1].Value)
-				}
-				if i%64 == 0 {
-					runtime.Gosched()
-				}
-			}
-			close(done)
-			wg.Wait()
-		})
-	}
 }
 
 // A time that is not to be had is refused, and why.

@@ -221,25 +221,6 @@ func TestEvictionBesideRetain(t *testing.T) {
 	})
 }
 
-// Reclaim drops what nobody can see, also of what was to wait for longer.
-func TestReclaimOfRetained(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[string, int](&Options{ManualReclaim: true, Retain: time.Minute})
-		defer m.Close()
-		for range 10 {
-			for range 100 {
-				m.Store("k", 1)
-			}
-			require.NoError(t, m.Reclaim(bg))
-			time.Sleep(15 * time.Second)
-		}
-		m.Store("k", 2)
-		require.NoError(t, m.Reclaim(bg))
-		// The newest of a minute ago, three times a hundred since, and the last.
-		require.Equal(t, 302, versions(m))
-	})
-}
-
 // What is retained waits until its time comes.
 func TestRetainEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

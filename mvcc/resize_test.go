@@ -11,23 +11,6 @@ import (
 
 // The index of a map has a size for its keys, whatever they do.
 
-// However fast keys come, the index is large enough in the end.
-func TestIndexGrowsToFit(t *testing.T) {
-	n := stage.Sizes(400_000, 40_000)
-	m := newMap[int, int](t, nil)
-	c := stage.NewCrew(t)
-	const writers = 64
-	c.Run(writers, func(w int) error {
-		for i := w; i < n; i += writers {
-			m.Store(i, i)
-		}
-		return nil
-	})
-	c.Wait(t)
-	stage.Eventually(t, m.index.Fits, "the index is too small for its keys")
-	require.Len(t, contents(t, m), n)
-}
-
 // When most keys are gone the index shrinks, even if nothing happens any more.
 func TestIndexShrinksAtRest(t *testing.T) {
 	n := stage.Sizes(200_000, 20_000)
@@ -45,22 +28,6 @@ func TestIndexShrinksAtRest(t *testing.T) {
 		small := func() bool { return m.index.Size() == index.MinBuckets && m.index.Fits() }
 		stage.Eventually(t, small, "the index stays large")
 	}
-}
-
-// A commit of very many new keys that ends in a conflict does not leave a large index.
-func TestWithdrawnKeysLeaveNothing(t *testing.T) {
-	m := newMap[int, int](t, nil)
-	n := stage.Sizes(20_000, 5_000)
-	m.Begin(nil).Rollback() // a state is at hand: to begin wakes nobody
-	stage.Eventually(t, func() bool { return m.Stats().Parks > 0 }, "the ticker does not rest")
-	tx := m.Begin(nil)
-	tx.Get(-1) // absent
-	for i := range n {
-		tx.Set(i, i)
-	}
-	m.Store(-1, 1)
-	require.ErrorIs(t, tx.Commit(), ErrConflict)
-	stage.Eventually(t, m.index.Fits, "the index stays large")
 }
 
 // The same through the map: scans and their validation.
@@ -114,4 +81,20 @@ func TestScansWhileIndexResizes(t *testing.T) {
 	readers.Wait(t)
 	writers.Finish(t)
 	checkQuiet(t, m)
+}
+
+// A commit of very many new keys that ends in a conflict does not leave a large index.
+func TestWithdrawnKeysLeaveNothing(t *testing.T) {
+	m := newMap[int, int](t, nil)
+	n := stage.Sizes(20_000, 5_000)
+	m.Begin(nil).Rollback() // a state is at hand: to begin wakes nobody
+	stage.Eventually(t, func() bool { return m.Stats().Parks > 0 }, "the ticker does not rest")
+	tx := m.Begin(nil)
+	tx.Get(-1) // absent
+	for i := range n {
+		tx.Set(i, i)
+	}
+	m.Store(-1, 1)
+	require.ErrorIs(t, tx.Commit(), ErrConflict)
+	stage.Eventually(t, m.index.Fits, "the index stays large")
 }

@@ -284,29 +284,3 @@ func TestReductionMissesNothing(t *testing.T) {
 		}
 	}
 }
-
-// A schedule in writing is the same schedule again.
-func TestReplay(t *testing.T) {
-	const text = "a b-|update ra wb; load b|store a; view ra rb|prune"
-	sc, err := parseScenario(text)
-	require.NoError(t, err)
-	require.Equal(t, text, sc.String())
-	turn := 0
-	x := execute(sc, func(ready []int) int { turn++; return ready[turn/2%len(ready)] })
-	require.NoError(t, x.verdict())
-	require.Greater(t, x.preemptions(), 20)
-	again := replay(t, text, x.schedule())
-	require.Equal(t, x.schedule(), again.schedule())
-	require.Equal(t, outcome(x), outcome(again))
-	require.Contains(t, again.report(), "DecidedBase (rival.go:")
-
-	for _, bad := range []string{"a", "5", "a5b", "a5 b3", "A5"} {
-		_, err := follow(bad)
-		require.Error(t, err, bad)
-	}
-	for _, bad := range []string{"a|", "a|jump", "a|load", "a|load d", "a|load a=1", "a|cas a",
-		"a|cas a=x", "a|view wa", "a|update xa", "patience=x|load a"} {
-		_, err := parseScenario(bad)
-		require.Error(t, err, bad)
-	}
-}

@@ -201,7 +201,7 @@ var besideMoves = []string{
 	"a b c wide|shrink|store a; view scan",
 }
 
-// anomalies are those of anomaly_*_test.go with a commit that is stopped halfway while the others
+// anomalies are those of anomaly_test.go with a commit that is stopped halfway while the others
 // read and write. They are explored within a bound on preemptions.
 var anomalies = []string{
 	// G0

@@ -38,17 +38,6 @@ func TestSnapshotStaysAsItWas(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-func TestSnapshotOfEmptyMap(t *testing.T) {
-	m := newMap[int, int](t, nil)
-	s := m.Snapshot()
-	m.Store(1, 1)
-	require.Zero(t, s.Len())
-	requireAbsent[int](t)(s.Get(1))
-	requireAbsent[int](t)(s.Get(2))
-	require.Empty(t, maps.Collect(s.All()))
-	s.Close()
-}
-
 func TestClosedSnapshot(t *testing.T) {
 	for _, reused := range []bool{false, true} {
 		m := newMap[int, int](t, nil)

@@ -1,12 +1,7 @@
 package mvcc
 
 import (
-	"bytes"
-	"encoding/json"
-	"expvar"
-	"log/slog"
 	"math/rand/v2"
-	"reflect"
 	"runtime"
 	"testing"
 	"time"
@@ -215,35 +210,6 @@ func TestStatsBytes(t *testing.T) {
 		reclaim(t, m, 4)
 		check("all is over")
 	}
-}
-
-func TestAllocated(t *testing.T) {
-	for n, want := range map[uintptr]uint64{1: 8, 8: 8, 17: 24, 32: 32, 33: 48, 48: 48, 100: 112,
-		128: 128, 250: 256, 500: 512, 1000: 1024} {
-		require.Equal(t, want, allocated(n), "%d bytes", n)
-	}
-}
-
-func TestStatsForms(t *testing.T) {
-	m := newMap[string, int](t, nil)
-	m.Store("a", 1)
-	s := m.Snapshot()
-	defer s.Close()
-
-	var fields map[string]float64
-	v := expvar.Func(func() any { return m.Stats() })
-	require.NoError(t, json.Unmarshal([]byte(v.String()), &fields))
-	require.EqualValues(t, 1, fields["keys"])
-	require.EqualValues(t, 1, fields["commits"])
-	require.EqualValues(t, 1, fields["live_tx"])
-	require.Contains(t, fields, "oldest_pin_age_ns")
-	require.Len(t, fields, reflect.TypeFor[Stats]().NumField()-1)
-
-	var b bytes.Buffer
-	slog.New(slog.NewTextHandler(&b, nil)).Info("now", "map", m.Stats())
-	require.Contains(t, b.String(), "map.keys=1 ")
-	require.Contains(t, b.String(), "map.versions=1 ")
-	require.NotContains(t, b.String(), "leaked", "what is zero is left out")
 }
 
 func TestStatsAllocateNothing(t *testing.T) {

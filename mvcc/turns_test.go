@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/favour"
@@ -126,27 +125,6 @@ func TestLastAttemptGivesWay(t *testing.T) {
 	})
 }
 
-// A commit that has read nothing never queues: it gives way once.
-func TestBlindCommitWaitsOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *Map[string, int]) {
-		first, second := claim(m, "k"), claim(m, "k")
-		done := false
-		go func() {
-			_ = meet(bg, m, func(tx Tx[string, int]) error {
-				tx.Set("k", 2)
-				tx.Set("l", 2)
-				return nil
-			})
-			done = true
-		}()
-		synctest.Wait()
-		first.End()
-		synctest.Wait()
-		require.True(t, done)
-		second.End()
-	})
-}
-
 // A function that reads nothing any more, when it has its turn, does not give way to
 // its own claim.
 func TestUpdateThatReadsNoMore(t *testing.T) {
@@ -197,24 +175,6 @@ func TestContextEndsWait(t *testing.T) {
 		require.ErrorIs(t, <-tooLate, context.DeadlineExceeded)
 		require.Zero(t, attempts)
 		c.End()
-	})
-}
-
-// A transaction inside another one's function, on the same key, waits for that until
-// its tenure ends, and then for the rest.
-func TestUpdateWithinUpdate(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *Map[string, int]) {
-		attempts := 0
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
-			if attempts++; attempts <= bidLosses+1 {
-				_ = increment("k")(tx)
-				start := time.Now()
-				elsewhere(func() { assert.NoError(t, m.Update(bg, nil, increment("k"))) })
-				require.LessOrEqual(t, time.Since(start), 2*maxTenure)
-			}
-			return increment("k")(tx)
-		}))
-		requireValue(t, 1+bidLosses+1+1)(m.Load("k"))
 	})
 }
 

@@ -11,31 +11,6 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-func TestReadYourWrites(t *testing.T) {
-	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
-		m.Store("z", 10)
-		tx := m.Begin(opts)
-		tx.Set("x", 1)
-		requireValue(t, 1)(tx.Get("x"))
-		tx.Set("x", 2)
-		requireValue(t, 2)(tx.Get("x"))
-		tx.Delete("x")
-		requireAbsent[int](t)(tx.Get("x"))
-		tx.Delete("x")
-		tx.Set("x", 3)
-		requireValue(t, 3)(tx.Get("x"))
-		tx.Delete("y")
-		requireAbsent[int](t)(tx.Get("y"))
-		tx.Set("new", 4)
-		requireValue(t, 4)(tx.Get("new"))
-		requireValue(t, 10)(tx.Get("z"))
-		want := map[string]int{"x": 3, "new": 4, "z": 10}
-		require.Empty(t, cmp.Diff(want, maps.Collect(tx.All())))
-		require.NoError(t, tx.Commit())
-		require.Empty(t, cmp.Diff(want, contents(t, m)))
-	})
-}
-
 // The same with more writes than are searched one by one.
 func TestReadYourManyWrites(t *testing.T) {
 	for _, n := range []int{linearWrites - 1, linearWrites, linearWrites + 1, 100, 2 * keptCapacity} {
@@ -177,30 +152,6 @@ func TestEnded(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// A transaction that ends within a loop over All stops the loop.
-func TestEndWithinAll(t *testing.T) {
-	for _, own := range []bool{false, true} {
-		m := newMap[int, int](t, nil)
-		for i := range 10 {
-			m.Store(i, i)
-		}
-		tx := m.Begin(nil)
-		if own {
-			tx.Set(1, 1)
-			tx.Set(2, 2)
-		}
-		n := 0
-		requireTxDone(t, func() {
-			for range tx.All() {
-				n++
-				tx.Rollback()
-			}
-		})
-		require.Equal(t, 1, n)
-		checkQuiet(t, m)
 	}
 }
 

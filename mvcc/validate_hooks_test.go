@@ -126,42 +126,6 @@ func TestValidatorMeetsReplacedKey(t *testing.T) {
 	}
 }
 
-// What was read has moved to another table when it is validated.
-func TestValidatorMeetsMovedKey(t *testing.T) {
-	for name, change := range map[string]func(m *Map[string, int]) (conflict any){
-		"untouched":   func(*Map[string, int]) any { return nil },
-		"overwritten": func(m *Map[string, int]) any { m.Store("x", 2); return "x" },
-		"deleted":     func(m *Map[string, int]) any { m.Delete("x"); return "x" },
-		"inserted":    func(m *Map[string, int]) any { m.Store("gone", 2); return "gone" },
-		"inserted, absent": func(m *Map[string, int]) any {
-			m.Store("never there", 2)
-			return "never there"
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := newMap[string, int](t, still())
-			m.Store("x", 1)
-			m.Store("gone", 1)
-			m.Delete("gone")
-			tx := m.Begin(nil)
-			requireValue(t, 1)(tx.Get("x"))
-			requireAbsent[int](t)(tx.Get("gone"))
-			requireAbsent[int](t)(tx.Get("never there"))
-			tx.Set("y", 1)
-			now := m.index.Size()
-			m.index.ResizeTo(2 * now)
-			require.NotEqual(t, now, m.index.Size(), "the test needs another table")
-			key := change(m)
-			if err := tx.Commit(); key != nil {
-				requireConflict(t, err, key, ConflictRead)
-			} else {
-				require.NoError(t, err)
-			}
-			checkQuiet(t, m)
-		})
-	}
-}
-
 // A phantom arrives after the epoch was drawn. Before validation it may be a
 // conflict; afterwards the transaction comes first. In no case both are seen as
 // if each had come before the other.

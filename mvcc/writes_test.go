@@ -9,66 +9,6 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-func TestBlindWritesNeverConflict(t *testing.T) {
-	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
-		a, b := m.Begin(opts), m.Begin(opts)
-		for i, tx := range []Tx[string, int]{a, b} {
-			tx.Set("x", i)
-			tx.Delete("y")
-			tx.Set("n", i)
-			requireValue(t, i)(tx.Get("n")) // an own write, not a read
-		}
-		m.Store("x", 77)
-		require.NoError(t, b.Commit())
-		m.Store("x", 78)
-		require.NoError(t, a.Commit())
-		require.Equal(t, map[string]int{"x": 0, "n": 0}, contents(t, m), "the later commit wins, whole")
-	})
-}
-
-func TestFirstCommitterWins(t *testing.T) {
-	m := newMap[string, int](t, nil)
-	m.Store("x", 1)
-	a, b, c := m.Begin(snapshot), m.Begin(snapshot), m.Begin(snapshot)
-	for _, tx := range []Tx[string, int]{a, b, c} {
-		tx.Get("other") // without any read there is nothing to lose
-	}
-	a.Set("x", 2)
-	b.Set("x", 3)
-	c.Set("z", 4)
-	require.NoError(t, b.Commit())
-	requireConflict(t, a.Commit(), "x", ConflictWrite)
-	require.NoError(t, c.Commit())
-	require.Equal(t, map[string]int{"x": 3, "z": 4}, contents(t, m))
-	checkQuiet(t, m)
-}
-
-func TestFirstCommitterWinsOnNewKeys(t *testing.T) {
-	for name, first := range map[string]func(m *Map[string, int]){
-		"insert":            func(m *Map[string, int]) { m.Store("n", 1) },
-		"insert and delete": func(m *Map[string, int]) { m.Store("n", 1); m.Delete("n"); prune(m) },
-		"insert and delete, promoted": func(m *Map[string, int]) {
-			m.Store("n", 1)
-			m.Delete("n")
-			reclaim(t, m, 5)
-		},
-		"delete of nothing": func(m *Map[string, int]) {
-			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Delete("n"); return nil })
-			prune(m)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := newMap[string, int](t, still())
-			tx := m.Begin(snapshot)
-			requireAbsent[int](t)(tx.Get("n"))
-			tx.Set("n", 2)
-			first(m)
-			requireConflict(t, tx.Commit(), "n", ConflictWrite)
-			checkQuiet(t, m)
-		})
-	}
-}
-
 // Whatever committed before Begin is seen, by whichever path it committed.
 func TestStrict(t *testing.T) {
 	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {

@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"testing"
 
@@ -99,65 +98,4 @@ func TestMisuse(t *testing.T) {
 	ended := func() bool { runtime.GC(); return m.Stats().LiveTx == 0 }
 	stage.Eventually(t, ended, "a snapshot is left")
 	checkQuiet(t, m)
-}
-
-// What a map prints of itself is a summary, however it is asked.
-func TestMapPrints(t *testing.T) {
-	m := newMap[string, int](t, still())
-	m.Store("secret", 1)
-	for _, format := range []string{"%v", "%+v", "%#v", "%s"} {
-		text := fmt.Sprintf(format, m)
-		require.Equal(t, "*mvcc.Map[string,int]: epoch 2, keys: 1", text)
-	}
-	require.Equal(t, "*mvcc.Map[string,int] without mvcc.New", fmt.Sprint(new(Map[string, int])))
-	require.Equal(t, "*mvcc.Map[string,int] without mvcc.New", fmt.Sprint((*Map[string, int])(nil)))
-}
-
-// One function serves map, snapshot and transaction, and passing these costs nothing.
-func TestReaders(t *testing.T) {
-	m := newMap[string, int](t, still())
-	tx := m.Begin(nil)
-	defer tx.Rollback()
-	s := m.Snapshot()
-	defer s.Close()
-	m.Set("a", 1)
-	require.Equal(t, 1, sumOf(m))
-	require.Equal(t, 0, sumOf(tx))
-	require.Equal(t, 0, sumOf(s))
-	bump(m, "a")
-	bump(tx, "b")
-	require.Equal(t, 2, sumOf(m))
-	require.Equal(t, 1, sumOf(tx))
-	if !stage.Race {
-		require.Zero(t, testing.AllocsPerRun(100, func() { sumOf(s) }))
-		require.Zero(t, testing.AllocsPerRun(100, func() { sumOf(m) }))
-		require.Zero(t, testing.AllocsPerRun(100, func() { sumOf(tx) }))
-	}
-	for range m.Keys() {
-		for range m.Values() {
-			continue
-		}
-	}
-	require.True(t, m.Has("a"))
-}
-
-//go:noinline
-func sumOf[R Reader[string, int]](r R) (sum int) {
-	for _, key := range []string{"a", "b"} {
-		if value, ok := r.Get(key); ok && r.Has(key) {
-			sum += value
-		}
-	}
-	return sum
-}
-
-//go:noinline
-func bump[RW ReadWriter[string, int]](rw RW, key string) {
-	rw.Set(key, 0)
-	rw.Delete(key)
-	rw.Merge(key, add(2))
-	rw.Merge(key, func(old int, ok bool) int { return old / 2 })
-	if _, ok := rw.Get(key); ok && key == "a" {
-		rw.Set(key, 2)
-	}
 }
