@@ -79,7 +79,7 @@ func (c *sweepFlags) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
 	if err := checkRate(s); err != nil {
 		return s, err
 	}
-	steps, skips := s.Steps()
+	steps, skips := s.Combinations()
 	if len(steps) == 0 {
 		return s, usagef("--engine: none of %s can run %s: %s",
 			strings.Join(c.Engine, ", "), strings.Join(c.Workload, ", "), skips[0].Why)
