@@ -277,12 +277,3 @@ func TestMapOptionsReachTheMap(t *testing.T) {
 	runOps(t, tr, 1_000)
 	require.NoError(t, tr.Verify())
 }
-
-// What is allowed, the map takes.
-func TestMapOptionsInRange(t *testing.T) {
-	for _, o := range []MapOptions{{}, {Workers: NoWorkers}, {Workers: 4}, {Threshold: 1},
-		{Threshold: MaxThreshold}, {Queue: 1}} {
-		require.NoError(t, o.Validate())
-		mvcc.New[int, int](o.options(1, Serializable)).Close()
-	}
-}

@@ -141,42 +141,6 @@ func TestMemoryIsReported(t *testing.T) {
 	require.Nil(t, runOps(t, tr, 100).Memory)
 }
 
-// many-goroutines can be run with as many as it is named for, at a rate, and
-// costs little memory for each.
-func TestManyGoroutines(t *testing.T) {
-	w, e := named(t, "many-goroutines", "mvcc")
-	require.Equal(t, 100_000, w.Threads())
-	require.LessOrEqual(t, w.Threads(), MaxThreads)
-	require.Positive(t, w.Rate())
-	threads := 10_000
-	if testing.Short() {
-		threads = 1_000
-	}
-	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: threads, Rate: 1e6})
-	m := runOps(t, tr, uint64(threads))
-	require.EqualValues(t, threads, m.Ops)
-	require.EqualValues(t, threads, m.Response.Count())
-	require.NoError(t, tr.Verify())
-}
-
-// The sizes of values come from a stream of their own: they do not follow from
-// the keys, and other seeds and goroutines have others.
-func TestSizesAreIndependent(t *testing.T) {
-	sizes := func(seed uint64, worker int) string {
-		tr := &Trial{config: Config{Seed: seed,
-			Workload: Workload{Params: Params{ValueSize: ValueSize{8, 40}}}}}
-		v := newValues[[]byte](tr, worker)
-		var b strings.Builder
-		for range 64 {
-			b.WriteByte(byte(len(v.make(1))))
-		}
-		return b.String()
-	}
-	require.Equal(t, sizes(1, 0), sizes(1, 0))
-	require.NotEqual(t, sizes(1, 0), sizes(2, 0))
-	require.NotEqual(t, sizes(1, 0), sizes(1, 1))
-}
-
 // Byte slices are the only thing that the harness allocates: one for each write.
 func TestOneAllocationForEachValue(t *testing.T) {
 	for _, name := range []string{"write-heavy", "disjoint", "disjoint-batch", "overwrite"} {

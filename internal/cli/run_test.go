@@ -2,9 +2,7 @@ package cli
 
 import (
 	"bytes"
-	"net/http"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -184,32 +182,6 @@ func TestCostOfTiming(t *testing.T) {
 	}
 }
 
-// Operations that are given up are errors per second; a workload in which nobody
-// is in the way of another has none.
-func TestRetries(t *testing.T) {
-	stdout, _ := succeed(t, "--workload=counter", "--engine=mvcc", "--threads=1", "--count=1",
-		"--warmup=0", "--http=off", "--ops=1000", "--retries=0")
-	lines, _ := parse(t, stdout)
-	require.Len(t, lines, 1)
-	require.Contains(t, string(lines[0].Name), "/retries=0/")
-	errs, ok := value(lines[0], "err/s")
-	require.True(t, ok)
-	require.Zero(t, errs)
-}
-
-func TestOutputFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "new.txt")
-	require.NoError(t, os.WriteFile(file, bytes.Repeat([]byte("old"), 10_000), 0o600))
-	stdout, stderr := succeed(t, quick("--workload=begin", "-o", file, "--overwrite", "--quiet")...)
-	require.Empty(t, stdout)
-	require.Empty(t, stderr)
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	results, _ := parse(t, string(text))
-	require.Len(t, results, 8)
-	require.NotContains(t, string(text), "old")
-}
-
 // A faulty engine ends the run with exit code 3 before its figures are printed.
 func TestFaultyEngineExitsWith3(t *testing.T) {
 	good, ok := bench.EngineByName("rwmutex")
@@ -315,23 +287,6 @@ func (s *tearing) Transfer(from, to string, amount uint64) error {
 }
 
 func (s *tearing) Sum() (uint64, int, error) { return s.Session.(bench.Transferer).Sum() }
-
-// The address of the profiles is the first thing said, they are served while the
-// run lasts, and with --hold until Ctrl-C.
-func TestProfilesAreServed(t *testing.T) {
-	s := start(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
-		"--duration=2ms", "--http=127.0.0.1:0", "--hold")
-	url := s.stderr.await(t, `\Aprofiles: (http://127\.0\.0\.1:\d+)\n`)
-	s.stderr.await(t, "(still serving)")
-	resp, err := http.Get(url)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, resp.StatusCode)
-	require.NoError(t, resp.Body.Close())
-	require.Contains(t, s.stdout.String(), "\nBenchmarkBegin/engine=rwmutex/threads=1")
-	s.stop(t, ExitOK) // the run was complete
-	_, err = http.Get(url)
-	require.Error(t, err, "the server has been closed")
-}
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	for sent, want := range map[os.Signal]int{os.Interrupt: ExitInterrupted,

@@ -160,13 +160,6 @@ func TestFormFails(t *testing.T) {
 	}
 }
 
-// What does not commit is no figure.
-func TestFormOfNothing(t *testing.T) {
-	require.Equal(t, []string{"x", "-", "1"}, (&FormRow{
-		Labels: []string{"x"}, got: [][]float64{{1, NoFigure}, {1, 2, 0}},
-	}).cells(Shows{Format("%.0f")}))
-}
-
 func TestTableFigures(t *testing.T) {
 	require.Equal(t, "0", Count(0))
 	require.Equal(t, "999", Count(999))

@@ -100,21 +100,6 @@ func TestNoisySamplesAreMarked(t *testing.T) {
 	require.Equal(t, []int{1, 23}, []int{noisy, of})
 }
 
-// Tables mark what has noisy samples, and have nothing of it on a quiet machine.
-func TestNoisySamplesInTables(t *testing.T) {
-	r := noisyRun(t)
-	rows := MedianRows(r.Cells(), nil)
-	require.Equal(t, []string{"Balanced/keys=10", "1", "mvcc", "1.02M", "2%", "", "1 of 6"}, rows[1])
-	require.Equal(t, []string{"", "2", "mvcc", "1.02M", "2%", "", ""}, rows[3])
-	contest := Compete(r.Cells(), "mvcc", "ops/s")[0].Rows()
-	require.Equal(t, []string{"Balanced/keys=10", "1", "1.02M!", "2.05M!"}, contest[1][:4])
-	require.Equal(t, []string{"", "2", "1.02M", "2.05M"}, contest[2][:4])
-
-	quiet := testRun(t, 6, 1e6)
-	require.Len(t, MedianRows(quiet.Cells(), nil)[0], 6)
-	require.Equal(t, "1.02M", Compete(quiet.Cells(), "mvcc", "ops/s")[0].Rows()[1][2])
-}
-
 // A comparison says how many samples are noisy, of saved runs and of files.
 func TestNoisySamplesInComparisons(t *testing.T) {
 	quiet, noisy := source(t, "a", testRun(t, 6, 1e6)), source(t, "b", noisyRun(t))
