@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -233,6 +234,42 @@ func badRange(
 				return f(s, low, n, visit)
 			}
 			return s.ranged(low, n, visit)
+		}
+	}
+}
+
+// What a range may do wrong.
+var (
+	leavesOut = badRange(func(s *numberSession, low string, n int, visit func(string, uint64)) error {
+		first := true
+		return s.ranged(low, n+1, func(key string, v uint64) {
+			if !first || n == 1 {
+				visit(key, v)
+			}
+			first = false
+		})
+	})
+	endsEarly = badRange(func(s *numberSession, low string, n int, visit func(string, uint64)) error {
+		return s.ranged(low, n-1, visit)
+	})
+	givesTwice = badRange(func(s *numberSession, low string, n int, visit func(string, uint64)) error {
+		return s.ranged(low, n, func(key string, v uint64) {
+			visit(key, v)
+			visit(key, v)
+		})
+	})
+)
+
+// badBatch has what one transaction in 20 says spoiled by f, which is told what there was at first.
+func badBatch(f func(old map[string]uint64, ops []numberOp, readOnly bool)) func(*numberSession) {
+	return func(s *numberSession) {
+		bad, old := every(20), maps.Clone(s.m)
+		s.batch = func(ops []numberOp, readOnly bool) error {
+			err := s.rwMutex.Batch(ops, readOnly)
+			if bad() {
+				f(old, ops, readOnly)
+			}
+			return err
 		}
 	}
 }

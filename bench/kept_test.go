@@ -173,17 +173,20 @@ func TestFaultyWatchesAreCaught(t *testing.T) {
 			return commit(all)
 		},
 	} {
-		kept = nil
-		long := time.Duration(0)
-		if fault == "" {
-			long = 1 // the follower may take its time
+		try := func(long time.Duration) error {
+			kept = nil
+			return tried(t, "watched", 20, long, func(s *mvccSession[uint64]) Session[uint64] {
+				return followed{s, commit}
+			})
 		}
-		err := tried(t, "watched", 20, long, func(s *mvccSession[uint64]) Session[uint64] {
-			return followed{s, commit}
-		})
 		if fault == "" {
-			require.NoError(t, err)
+			require.NoError(t, try(1)) // the follower may take its time
 			continue
+		}
+		// On a busy machine the follower falls behind and begins anew: that mends its copy.
+		var err error
+		for tries := 0; err == nil && tries < 100; tries++ {
+			err = try(0)
 		}
 		require.Error(t, err, fault)
 	}

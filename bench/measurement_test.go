@@ -77,12 +77,6 @@ func TestSampleChosenByCost(t *testing.T) {
 	require.Equal(t, tr.every, m.LatencySample)
 }
 
-// How much it is depends on the machine; it is measured once.
-func TestClockCost(t *testing.T) {
-	require.Positive(t, ClockCost())
-	require.Equal(t, ClockCost(), ClockCost())
-}
-
 func TestProcessorTime(t *testing.T) {
 	share, ok := FreeCPU(5 * time.Millisecond)
 	if !ok {
@@ -141,18 +135,5 @@ func TestWallAndAborts(t *testing.T) {
 			require.Equal(t, 2*ops, m.Aborts)
 			require.InEpsilon(t, 2.0, m.AbortsPerOp(), 1e-9)
 		}
-	})
-}
-
-// What is measured comes with what the machine did meanwhile; a warm-up does without.
-func TestMachineMeanwhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := paced(t, Config{Threads: 1}, always(time.Millisecond))
-		m, err := tr.RunFor(t.Context(), 100*time.Millisecond, false)
-		require.NoError(t, err)
-		require.Zero(t, m.Machine)
-		m, err = tr.RunFor(t.Context(), 100*time.Millisecond, true)
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, m.Machine.For, m.Wall)
 	})
 }

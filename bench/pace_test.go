@@ -280,29 +280,3 @@ func TestWaitingGoroutinesStop(t *testing.T) {
 		require.Zero(t, clock()-from)
 	})
 }
-
-// Pacing with the real clock: nothing starts before it is due, all that was due
-// is done, and nothing is allocated for it.
-func TestPacedForReal(t *testing.T) {
-	w, e := named(t, "balanced", "rwmutex")
-	for _, arrival := range []Arrival{FixedArrivals, PoissonArrivals} {
-		tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 2, Rate: 50_000, Arrival: arrival})
-		m := runOps(t, tr, 5_000)
-		require.EqualValues(t, 5_000, m.Ops)
-		require.EqualValues(t, 5_000, m.Response.Count())
-		require.EqualValues(t, 1, m.LatencySample)
-		for _, w := range tr.workers {
-			// What was due at the end is what has been done, and what is left.
-			require.Equal(t, w.pace.backlog(w.ended), w.backlog)
-		}
-		for _, q := range []float64{0.5, 0.99} {
-			service, ok := m.Service.Quantile(q)
-			require.True(t, ok)
-			response, ok := m.Response.Quantile(q)
-			require.True(t, ok)
-			require.GreaterOrEqual(t, response, service, "what starts late has waited; nothing starts early")
-		}
-		require.Less(t, m.Allocs, uint64(500))
-		require.NoError(t, tr.Verify())
-	}
-}

@@ -29,7 +29,7 @@ type aborter interface{ Aborts() uint64 }
 func newRig(t *Trial) rig {
 	switch t.config.Workload.kind {
 	case orders:
-		return &shopRig{Trial: t}
+		return &shopRig{txRig: txRig[ShopTx]{Trial: t}}
 	case script:
 		return newScriptRig(t)
 	}

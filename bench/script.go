@@ -9,13 +9,11 @@ import (
 
 // scriptRig is the [rig] of a workload of a file that is not [workfile.File.Plain].
 type scriptRig struct {
-	*Trial
+	txRig[TablesTx]
 	file   *workfile.File
 	tables []*scriptTable
 	draws  []*drawing
 	mix    mix
-	engine Tables
-	runner TablesSession
 	tasks  []*scriptTask
 	first  []int64 // by invariant: the left side at first
 }
@@ -33,7 +31,7 @@ type scriptTable struct {
 
 func newScriptRig(t *Trial) *scriptRig {
 	w := t.config.Workload
-	r := &scriptRig{Trial: t, file: w.file, mix: mixOf(w.file)}
+	r := &scriptRig{txRig: txRig[TablesTx]{Trial: t}, file: w.file, mix: mixOf(w.file)}
 	l, _ := newLayout(w) // the configuration was validated
 	d := &drawings{workload: w, seed: t.config.Seed, records: l.records, made: map[ranksKey]*zipf{}}
 	for i, n := range l.records {
@@ -121,11 +119,9 @@ func (r *scriptRig) fill() error {
 		}
 		setup.Tables = append(setup.Tables, t)
 	}
-	engine, err := r.config.Engine.NewTables(setup)
-	if err != nil {
+	if err := r.open(r.config.Engine.NewTables(setup)); err != nil {
 		return err
 	}
-	r.engine, r.runner = engine, engine.Session(-1)
 	if err := r.verify(); err != nil {
 		return err
 	}
@@ -144,14 +140,6 @@ func (r *scriptRig) start() error {
 		r.audits = &auditWorker{auditor: a, interval: r.config.AuditInterval}
 	}
 	return nil
-}
-
-func (r *scriptRig) engineItself() any { return r.engine }
-
-func (r *scriptRig) close() {
-	if r.engine != nil {
-		r.engine.Close()
-	}
 }
 
 // verify looks at every record, and at the invariants.

@@ -93,15 +93,13 @@ func TestFaultsOfRepeatsAreCaught(t *testing.T) {
 	for _, fault := range []string{"loses a transaction", "loses a write", "does not delete",
 		"does not find a record", "shows an old number", "damages bytes", "does not roll back"} {
 		for _, threads := range []int{1, 3} {
-			e, _ := EngineByName("rwmutex")
-			e.NewTables = func(setup TablesSetup) (Tables, error) {
-				setup.RollsBack = setup.RollsBack && fault != "does not roll back"
-				made, err := newLockedTables[sync.RWMutex](setup)
+			e := lockedAs(func(l *lockedTables[sync.RWMutex]) Tables {
 				if fault == "does not roll back" {
-					return neverBack{made.(*lockedTables[sync.RWMutex])}, err
+					l.undo = nil
+					return neverBack{l}
 				}
-				return &brokenBank{made.(*lockedTables[sync.RWMutex]), fault, every(50), threads}, err
-			}
+				return &brokenBank{l, fault, every(50), threads}
+			})
 			requireCaught(t, fault, Config{Workload: w, Engine: e, Threads: threads, Seed: 1,
 				AuditInterval: time.Millisecond})
 		}
@@ -115,12 +113,8 @@ func TestRepeatsDrawOnce(t *testing.T) {
 		"draws": {"any": {"from": 0, "to": 1000000000000}},
 		"operations": {"o": {"steps": [{"repeat": 3, "steps": [
 			{"let": "x", "be": "any"}, {"put": "a", "key": 0, "value": "x"}]}]}}}`)
-	_, e := named(t, "transfer", "rwmutex")
 	var puts []int64
-	e.NewTables = func(setup TablesSetup) (Tables, error) {
-		made, err := newLockedTables[sync.RWMutex](setup)
-		return twice{made.(*lockedTables[sync.RWMutex]), &puts}, err
-	}
+	e := lockedAs(func(l *lockedTables[sync.RWMutex]) Tables { return twice{l, &puts} })
 	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 1, Seed: 1})
 	runOps(t, tr, 2)
 	seen := map[int64]int{}

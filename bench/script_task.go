@@ -306,14 +306,10 @@ func (of *known) got(k int64, bytes []byte, ok bool) error {
 	}
 	v := of.values.stamp(bytes)
 	var err error
-	if k >= int64(of.n) {
-		err = of.seen.fresh(int(k), v)
+	if k < int64(of.n) {
+		err = of.seen.within(int(k), v, true, of.before)
 	} else {
-		last := of.seen.last[k]
-		err = of.seen.got(int(k), v, true)
-		if err == nil && v != last && stampWriter(last) == of.seen.writer && stampSeq(last) > of.before {
-			err = wrong("", "a transaction that wrote %s read %s", describe(last), describe(v))
-		}
+		err = of.seen.fresh(int(k), v)
 	}
 	if err != nil {
 		return wrongValue(of.name(k), &of.values, bytes, true, err)

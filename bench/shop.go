@@ -4,23 +4,10 @@ import "fmt"
 
 // A Shop is an engine for the workload orders: customers, items and orders in three tables,
 // customers by name and orders by customer in two indexes.
-type Shop interface {
-	// Session returns what goroutine number worker works with; it is called before
-	// the goroutines start, and -1 asks for one for the runner itself.
-	Session(worker int) ShopSession
-	// Close ends what the engine has running. No session is used afterwards.
-	Close()
-}
+type Shop = Transactional[ShopTx]
 
 // A ShopSession is one goroutine's access to a [Shop].
-type ShopSession interface {
-	// Do runs fn in one transaction, which is retried until it has committed, so that fn may
-	// run several times. readOnly says that it does not write. Errors are as those of a
-	// [Session].
-	Do(readOnly bool, fn func(tx ShopTx) error) error
-	// Aborts is that of a [Session].
-	Aborts() uint64
-}
+type ShopSession = TxSession[ShopTx]
 
 // A ShopTx is a transaction of a [Shop]. What it is asked for by ID is there, else it returns
 // [ErrNoRecord]. It sees what it has written itself.
@@ -102,27 +89,23 @@ func (s ShopSetup) Fill(tx ShopTx) error {
 
 // shopRig is the [rig] of the workload orders.
 type shopRig struct {
-	*Trial
-	shop   Shop
-	runner ShopSession
-	tasks  []*ordersTask
+	txRig[ShopTx]
+	tasks []*ordersTask
 }
 
 func (r *shopRig) fill() error {
 	setup := firstOrders(r.config.Workload.Params.Keys)
 	setup.Isolation, setup.Map = r.config.Isolation, r.config.Map
 	setup.Limits = Limits{Attempts: r.config.Attempts, Stopped: r.stop.Load}
-	shop, err := r.config.Engine.NewShop(setup)
-	if err != nil {
+	if err := r.open(r.config.Engine.NewShop(setup)); err != nil {
 		return err
 	}
-	r.shop, r.runner = shop, shop.Session(-1)
 	return r.verify()
 }
 
 func (r *shopRig) start() error {
 	for i := range r.config.Threads {
-		s := r.shop.Session(i)
+		s := r.engine.Session(i)
 		t := newOrdersTask(r.Trial, i, s)
 		r.tasks = append(r.tasks, t)
 		r.workers = append(r.workers, newWorker(r.Trial, i, s, t))
@@ -177,14 +160,6 @@ func (r *shopRig) verify() error {
 		}
 		return err
 	})
-}
-
-func (r *shopRig) engineItself() any { return r.shop }
-
-func (r *shopRig) close() {
-	if r.shop != nil {
-		r.shop.Close()
-	}
 }
 
 // nameSize is the size of every name.

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"errors"
 
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -9,30 +8,21 @@ import (
 
 // mvccShop is a database of three tables with two indexes.
 type mvccShop struct {
-	db         *mvcc.DB
+	mvccDB
 	customers  *mvcc.Map[uint64, Customer]
 	items      *mvcc.Map[uint64, Item]
 	orders     *mvcc.Map[uint64, Order]
 	byName     *mvcc.Index[string, uint64, Customer]
 	byCustomer *mvcc.Index[uint64, uint64, Order]
-	options    *mvcc.TxOptions
-	Limits
 }
 
 func newMVCCShop(setup ShopSetup) (Shop, error) {
 	n := len(setup.Customers)
-	db := mvcc.NewDB(setup.Map.options(n, setup.Isolation))
-	s := &mvccShop{
-		db:        db,
-		customers: mvcc.NewTable[uint64, Customer](db, "customers", &mvcc.TableOptions{Capacity: n}),
-		items:     mvcc.NewTable[uint64, Item](db, "items", &mvcc.TableOptions{Capacity: n}),
-		orders: mvcc.NewTable[uint64, Order](db, "orders",
-			&mvcc.TableOptions{Capacity: firstPerCustomer * n}),
-		Limits: setup.Limits,
-	}
-	if setup.Attempts > 0 {
-		s.options = &mvcc.TxOptions{MaxAttempts: setup.Attempts}
-	}
+	s := &mvccShop{mvccDB: openMVCCDB(setup.Map.options(n, setup.Isolation), setup.Limits)}
+	s.customers = mvcc.NewTable[uint64, Customer](s.db, "customers", &mvcc.TableOptions{Capacity: n})
+	s.items = mvcc.NewTable[uint64, Item](s.db, "items", &mvcc.TableOptions{Capacity: n})
+	s.orders = mvcc.NewTable[uint64, Order](s.db, "orders",
+		&mvcc.TableOptions{Capacity: firstPerCustomer * n})
 	var err, err2 error
 	s.byName, err = mvcc.NewIndex(s.customers, "name",
 		func(_ uint64, c Customer) []string { return []string{c.Name} }, nil)
@@ -55,50 +45,16 @@ func newMVCCShop(setup ShopSetup) (Shop, error) {
 }
 
 func (s *mvccShop) Session(int) ShopSession {
-	session := &mvccShopSession{mvccShop: s}
-	session.tx.shop, session.view.shop = s, s
-	session.attempt = func(tx mvcc.DBTx) error {
-		session.Tries++
-		t := &session.tx
+	var t mvccShopTx
+	var v mvccShopView
+	t.shop, v.shop = s, s
+	return newMVCCTxSession(&s.mvccDB, func(tx mvcc.DBTx) ShopTx {
 		t.customers, t.items, t.orders = s.customers.In(tx), s.items.In(tx), s.orders.In(tx)
-		return session.fn(t)
-	}
-	session.look = func(sn mvcc.DBSnapshot) error {
-		v := &session.view
+		return &t
+	}, func(sn mvcc.DBSnapshot) ShopTx {
 		v.customers, v.items, v.orders = s.customers.At(sn), s.items.At(sn), s.orders.At(sn)
-		return session.fn(v)
-	}
-	return session
-}
-
-func (s *mvccShop) Close() { s.db.Close() }
-
-// Versions implements [Versioner].
-func (s *mvccShop) Versions() int { return s.db.Stats().Versions }
-
-func (s *mvccShop) sources() map[string]func() mvcc.Stats { return s.db.Sources("") }
-
-type mvccShopSession struct {
-	Attempts
-	*mvccShop
-	tx      mvccShopTx
-	view    mvccShopView
-	fn      func(ShopTx) error
-	attempt func(mvcc.DBTx) error
-	look    func(mvcc.DBSnapshot) error
-}
-
-func (s *mvccShopSession) Do(readOnly bool, fn func(tx ShopTx) error) error {
-	s.fn = fn
-	if readOnly {
-		return s.db.View(s.look)
-	}
-	for {
-		err := s.db.Update(context.Background(), s.options, s.attempt)
-		if over, err := s.ended(err, s.options, s.Stopped); over {
-			return err
-		}
-	}
+		return &v
+	})
 }
 
 // shopReads is how a shop is read, by a transaction or by a snapshot.

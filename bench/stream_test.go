@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -31,18 +29,6 @@ func TestZipfTableIsExact(t *testing.T) {
 				require.InDelta(t, want, got[i], 1e-12, "n %d, theta %v, index %d", n, theta, i)
 			}
 		}
-	}
-}
-
-func TestBelowIsUniform(t *testing.T) {
-	const draws = 500_000
-	for _, n := range []int{2, 3, 10, 1_000} {
-		s := newStream(7, uint64(n))
-		counts := make([]float64, n)
-		for range draws {
-			counts[s.below(n)]++
-		}
-		requireShares(t, slices.Repeat([]float64{1}, n), counts, fmt.Sprint(n))
 	}
 }
 

@@ -59,35 +59,64 @@ type Skip struct {
 // Steps returns the samples in the order in which they are taken, and what the
 // engines cannot run.
 func (s Sweep) Steps() (steps []Step, skips []Skip) {
+	return slices.Collect(s.all()), s.skips()
+}
+
+// Combinations returns the first sample of each combination, and what the engines cannot run.
+// However many samples there are, it costs no more.
+func (s Sweep) Combinations() ([]Step, []Skip) {
+	s.Count = min(s.Count, 1)
+	return s.Steps()
+}
+
+// skips returns what the engines cannot run.
+func (s Sweep) skips() (skips []Skip) {
+	for _, w := range s.Workloads {
+		for _, e := range s.Engines {
+			skip := Skip{Workload: w.Name, Engine: e.Name}
+			var ok bool
+			if skip.Why, ok = e.Runs(w); !ok && !slices.Contains(skips, skip) {
+				skips = append(skips, skip)
+			}
+		}
+	}
+	return skips
+}
+
+// all yields the samples in their order, each made when its turn comes.
+func (s Sweep) all() iter.Seq[Step] {
+	type round struct {
+		threads []int
+		configs []Config // in each of them, one after the other
+	}
+	var rounds []round
+	step := Step{}
 	for variants := range sameName(s.Workloads) {
-		for _, w := range variants {
-			for _, e := range s.Engines {
-				skip := Skip{Workload: w.Name, Engine: e.Name}
-				var ok bool
-				if skip.Why, ok = e.Runs(w); !ok && !slices.Contains(skips, skip) {
-					skips = append(skips, skip)
-				}
-			}
+		r := round{s.Threads, s.configs(variants)}
+		if n := variants[0].Threads(); len(r.threads) == 0 && n > 0 {
+			r.threads = []int{n}
+		} else if len(r.threads) == 0 {
+			r.threads = DefaultThreads()
 		}
-		counts := s.Threads
-		if n := variants[0].Threads(); len(counts) == 0 && n > 0 {
-			counts = []int{n}
-		} else if len(counts) == 0 {
-			counts = DefaultThreads()
-		}
-		for _, threads := range counts {
-			for sample := range s.Count {
-				for _, c := range s.configs(variants) {
-					c.Threads, c.Sample = threads, sample
-					steps = append(steps, Step{Index: len(steps), Config: c})
+		rounds = append(rounds, r)
+		step.Of += len(r.threads) * s.Count * len(r.configs)
+	}
+	return func(yield func(Step) bool) {
+		step := step
+		for _, r := range rounds {
+			for _, threads := range r.threads {
+				for sample := range s.Count {
+					for _, step.Config = range r.configs {
+						step.Config.Threads, step.Config.Sample = threads, sample
+						if !yield(step) {
+							return
+						}
+						step.Index++
+					}
 				}
 			}
 		}
 	}
-	for i := range steps {
-		steps[i].Of = len(steps)
-	}
-	return steps, skips
 }
 
 // Levels returns the levels of isolation that are measured.
@@ -193,22 +222,26 @@ type Observer interface {
 // observer, marked as interrupted, unless it was still warming up; Run then
 // returns the cause.
 func (s Sweep) Run(ctx context.Context, o Observer) error {
-	steps, _ := s.Steps()
-	if len(steps) == 0 {
+	follow, stop := iter.Pull(s.all())
+	defer stop()
+	step, more := follow()
+	if !more {
 		return errors.New("bench: nothing to run")
 	}
-	for i, step := range steps {
+	for more {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		var following Step
 		var next *Step
-		if i+1 < len(steps) {
-			next = &steps[i+1]
+		if following, more = follow(); more {
+			next = &following
 		}
 		o.Start(step, next)
 		if err := s.sample(ctx, step, o); err != nil {
 			return err
 		}
+		step = following
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

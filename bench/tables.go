@@ -1,23 +1,10 @@
 package bench
 
 // Tables is an engine for workloads that files describe: several tables of [Record]s.
-type Tables interface {
-	// Session returns what goroutine number worker works with; it is called before
-	// the goroutines start, and -1 asks for one for the runner itself.
-	Session(worker int) TablesSession
-	// Close ends what the engine has running. No session is used afterwards.
-	Close()
-}
+type Tables = Transactional[TablesTx]
 
 // A TablesSession is one goroutine's access to [Tables].
-type TablesSession interface {
-	// Do runs fn in one transaction, which is retried until it has committed, so that fn may
-	// run several times. readOnly says that it does not write. Errors are as those of a
-	// [Session].
-	Do(readOnly bool, fn func(tx TablesTx) error) error
-	// Aborts is that of a [Session].
-	Aborts() uint64
-}
+type TablesSession = TxSession[TablesTx]
 
 // A TablesTx is a transaction of [Tables], which are called by their index. It sees what it has
 // written itself.

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"iter"
 
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -9,10 +8,8 @@ import (
 
 // mvccTables is a database of tables.
 type mvccTables struct {
-	db      *mvcc.DB
-	tables  []mvccTable
-	options *mvcc.TxOptions
-	Limits
+	mvccDB
+	tables []mvccTable
 }
 
 // mvccTable has one of its maps.
@@ -26,10 +23,7 @@ func newMVCCTables(setup TablesSetup) (Tables, error) {
 	for _, s := range setup.Tables {
 		n = max(n, len(s.Keys))
 	}
-	e := &mvccTables{db: mvcc.NewDB(setup.Map.options(n, setup.Isolation)), Limits: setup.Limits}
-	if setup.Attempts > 0 {
-		e.options = &mvcc.TxOptions{MaxAttempts: setup.Attempts}
-	}
+	e := &mvccTables{mvccDB: openMVCCDB(setup.Map.options(n, setup.Isolation), setup.Limits)}
 	for _, s := range setup.Tables {
 		var t mvccTable
 		options := &mvcc.TableOptions{Capacity: len(s.Keys)}
@@ -55,67 +49,33 @@ func newMVCCTables(setup TablesSetup) (Tables, error) {
 	return e, nil
 }
 
-func (e *mvccTables) Close() { e.db.Close() }
-
-// Versions implements [Versioner].
-func (e *mvccTables) Versions() int { return e.db.Stats().Versions }
-
-func (e *mvccTables) sources() map[string]func() mvcc.Stats { return e.db.Sources("") }
-
 func (e *mvccTables) Session(int) TablesSession {
 	n := len(e.tables)
-	s := &mvccTablesSession{mvccTables: e}
-	s.tx = mvccTablesTx{session: s, ints: make([]mvcc.Tx[int64, Record], n),
+	t := &mvccTablesTx{of: e, ints: make([]mvcc.Tx[int64, Record], n),
 		texts: make([]mvcc.Tx[string, Record], n), joined: make([]bool, n)}
-	s.view = mvccTablesView{session: s}
-	s.attempt = func(tx mvcc.DBTx) error {
-		s.Tries++
-		s.tx.tx = tx
-		clear(s.tx.joined)
-		return s.fn(&s.tx)
-	}
-	s.look = func(sn mvcc.DBSnapshot) error {
-		s.view.sn = sn
-		return s.fn(&s.view)
-	}
-	return s
-}
-
-type mvccTablesSession struct {
-	Attempts
-	*mvccTables
-	tx      mvccTablesTx
-	view    mvccTablesView
-	fn      func(TablesTx) error
-	attempt func(mvcc.DBTx) error
-	look    func(mvcc.DBSnapshot) error
-}
-
-func (s *mvccTablesSession) Do(readOnly bool, fn func(tx TablesTx) error) error {
-	s.fn = fn
-	if readOnly {
-		return s.db.View(s.look)
-	}
-	for {
-		err := s.db.Update(context.Background(), s.options, s.attempt)
-		if over, err := s.ended(err, s.options, s.Stopped); over {
-			return err
-		}
-	}
+	v := &mvccTablesView{of: e}
+	return newMVCCTxSession(&e.mvccDB, func(tx mvcc.DBTx) TablesTx {
+		t.tx = tx
+		clear(t.joined)
+		return t
+	}, func(sn mvcc.DBSnapshot) TablesTx {
+		v.sn = sn
+		return v
+	})
 }
 
 // mvccTablesTx is a transaction. A table is in it from its first use on.
 type mvccTablesTx struct {
-	session *mvccTablesSession
-	tx      mvcc.DBTx
-	ints    []mvcc.Tx[int64, Record]
-	texts   []mvcc.Tx[string, Record]
-	joined  []bool
+	of     *mvccTables
+	tx     mvcc.DBTx
+	ints   []mvcc.Tx[int64, Record]
+	texts  []mvcc.Tx[string, Record]
+	joined []bool
 }
 
 // join returns the table, which is in the transaction then.
 func (t *mvccTablesTx) join(table int) *mvccTable {
-	of := &t.session.tables[table]
+	of := &t.of.tables[table]
 	if !t.joined[table] {
 		t.joined[table] = true
 		if of.texts != nil {
@@ -182,12 +142,12 @@ func (t *mvccTablesTx) All(table int, visit func(key RecordKey, r Record)) {
 
 // mvccTablesView is a snapshot.
 type mvccTablesView struct {
-	session *mvccTablesSession
-	sn      mvcc.DBSnapshot
+	of *mvccTables
+	sn mvcc.DBSnapshot
 }
 
 func (v *mvccTablesView) Get(table int, key RecordKey) (Record, bool) {
-	of := &v.session.tables[table]
+	of := &v.of.tables[table]
 	if of.texts != nil {
 		return of.texts.At(v.sn).Get(key.Text)
 	}
@@ -197,7 +157,7 @@ func (v *mvccTablesView) Get(table int, key RecordKey) (Record, bool) {
 func (v *mvccTablesView) Range(
 	table int, low RecordKey, visit func(key RecordKey, r Record) bool,
 ) {
-	of := &v.session.tables[table]
+	of := &v.of.tables[table]
 	if of.texts != nil {
 		ofTexts(of.texts.At(v.sn).Ascend(mvcc.From(low.Text)), visit)
 		return
@@ -206,7 +166,7 @@ func (v *mvccTablesView) Range(
 }
 
 func (v *mvccTablesView) All(table int, visit func(key RecordKey, r Record)) {
-	of := &v.session.tables[table]
+	of := &v.of.tables[table]
 	if of.texts != nil {
 		ofTexts(of.texts.At(v.sn).All(), whole(visit))
 		return

@@ -59,31 +59,6 @@ func runExactly(t *testing.T, tr *Trial) {
 	}
 }
 
-// Every engine has every type of values, with a workload of each interface that a
-// session may have.
-func TestEveryTypeOfValues(t *testing.T) {
-	for _, e := range Engines() {
-		for _, name := range []string{
-			"mixed", "counter", "ycsb-f", "long-reader", "disjoint-batch", "transfer", "begin",
-		} {
-			w, _ := WorkloadByName(name)
-			w = small(w)
-			for i, p := range typesOf(w) {
-				v, err := w.With(p)
-				require.NoError(t, err)
-				if _, ok := e.Runs(v); !ok || testing.Short() && i%4 != 1 { // two of nine, with bytes
-					continue
-				}
-				tr := newTrial(t, Config{
-					Workload: v, Engine: e, Threads: 2, Seed: 3, AuditInterval: time.Millisecond,
-				})
-				runOps(t, tr, 500)
-				require.NoError(t, tr.Verify(), tr.config.Name())
-			}
-		}
-	}
-}
-
 // typesOf returns the types of values that w takes.
 func typesOf(w Workload) []Params {
 	sizes := []ValueSize{{}}
@@ -143,6 +118,7 @@ func TestRunForStopsAndCounts(t *testing.T) {
 		require.NoError(t, err)
 		require.Positive(t, warm.Ops)
 		require.Zero(t, warm.Service.Count(), "a warm-up has no latencies")
+		require.Zero(t, warm.Machine, "nor is it known what the machine did")
 		_, ok := warm.Quantile(0.5)
 		require.False(t, ok)
 
@@ -150,6 +126,7 @@ func TestRunForStopsAndCounts(t *testing.T) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, m.Wall, 20*time.Millisecond)
 		require.LessOrEqual(t, m.Wall, 21*time.Millisecond)
+		require.GreaterOrEqual(t, m.Machine.For, m.Wall)
 		require.Equal(t, m.Ops, m.Service.Count())
 		var counted uint64
 		for _, w := range tr.workers {
@@ -162,20 +139,6 @@ func TestRunForStopsAndCounts(t *testing.T) {
 		require.InEpsilon(t, 1e9/m.NsPerOp(), m.OpsPerSecond(), 1e-9)
 		require.NoError(t, tr.Verify())
 	})
-}
-
-// Every goroutine does at least one operation, even if it gets to it too late.
-func TestEverybodyRunsOnce(t *testing.T) {
-	w, e := named(t, "disjoint", "rwmutex")
-	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 50})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	m, err := tr.RunFor(ctx, time.Hour, true)
-	require.NoError(t, err)
-	require.True(t, m.Interrupted)
-	for _, w := range tr.workers {
-		require.Positive(t, w.ops)
-	}
 }
 
 // interrupting is an engine whose put number n calls cancel.
@@ -309,6 +272,9 @@ func TestAround(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, m.Interrupted)
 	require.Len(t, ended, 3)
+	for _, w := range tr.workers {
+		require.Positive(t, w.ops, "every goroutine does one, even if it gets to it too late")
+	}
 }
 
 func TestInvalidConfigs(t *testing.T) {

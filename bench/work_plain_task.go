@@ -198,22 +198,26 @@ func (t *plainTask[V]) put(k int, v stamp) {
 func (t *plainTask[V]) got(k int, key string, value V, ok bool, before uint64) error {
 	var err error
 	v := t.values.stamp(value)
-	if k >= len(t.keys) {
-		if !ok { // its insert may be under way
-			return nil
-		}
+	switch {
+	case k < len(t.keys):
+		err = t.seen.within(k, v, ok, before)
+	case ok: // else its insert may be under way
 		err = t.seen.fresh(k, v)
-	} else {
-		last := t.seen.last[k]
-		err = t.seen.got(k, v, ok)
-		if err == nil && v != last && stampWriter(last) == t.seen.writer && stampSeq(last) > before {
-			err = wrong("", "a transaction that wrote %s read %s", describe(last), describe(v))
-		}
 	}
 	if err != nil {
 		return wrongValue(key, &t.values, value, ok, err)
 	}
 	return nil
+}
+
+// within checks what was read of key k, in a transaction whose writes are those after before.
+func (o *observer) within(k int, v stamp, ok bool, before uint64) error {
+	last := o.last[k]
+	err := o.got(k, v, ok)
+	if err == nil && v != last && stampWriter(last) == o.writer && stampSeq(last) > before {
+		err = wrong("", "a transaction that wrote %s read %s", describe(last), describe(v))
+	}
+	return err
 }
 
 // fresh checks v, the value of key k, which was not there at first.

@@ -3,7 +3,6 @@ package peers
 import (
 	"runtime"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/anacrolix/stm"
@@ -251,43 +250,5 @@ func TestBatch(t *testing.T) {
 		require.NoError(t, s.Batch(read, true), p.Name)
 		require.EqualValues(t, 9, read[0].Old, p.Name)
 		require.True(t, read[1].OK, p.Name)
-	}
-}
-
-func TestEncode(t *testing.T) {
-	var a arena
-	for _, v := range []uint64{0, 1, 1 << 40, 1<<64 - 1} {
-		got, err := decode[uint64](encode(&a, v))
-		require.NoError(t, err)
-		require.Equal(t, v, got)
-		got, err = decodeString[uint64](encodeString(v))
-		require.NoError(t, err)
-		require.Equal(t, v, got)
-	}
-	text := []byte("text of some length")
-	got, err := decode[[]byte](encode(&a, text))
-	require.NoError(t, err)
-	require.Equal(t, text, got)
-	require.NotSame(t, &text[0], &got[0])
-	got, err = decodeString[[]byte](encodeString(text))
-	require.NoError(t, err)
-	require.Equal(t, text, got)
-	_, err = decode[uint64](text)
-	require.Error(t, err)
-	_, err = decodeString[uint64]("short")
-	require.Error(t, err)
-}
-
-// What an arena gave away is not overwritten by what comes later.
-func TestArena(t *testing.T) {
-	var a arena
-	var keys [][]byte
-	for i := range 100 {
-		keys = append(keys, a.key(strconv.Itoa(i)))
-		encode(&a, uint64(i))
-	}
-	for i, k := range keys {
-		require.Equal(t, strconv.Itoa(i), string(k))
-		require.Equal(t, len(k), cap(k))
 	}
 }

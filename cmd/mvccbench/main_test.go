@@ -3,12 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -75,64 +73,30 @@ func TestExitCodes(t *testing.T) {
 // Ctrl-C in the middle of a run: what was measured is printed and flagged, and
 // the exit code is 130.
 func TestInterrupt(t *testing.T) {
-	for name, extra := range map[string][]string{
-		"between short samples": {"--duration=5ms", "--count=2000", "--warmup=1ms"},
-		"within a long sample":  {"--duration=1h", "--warmup=1ms", "--interval=20ms"},
+	for name, c := range map[string]struct{ flags, said string }{
+		"between short samples": {"--duration=5ms --count=2000 --interval=5ms", "2/4000"},
+		"within a long sample":  {"--duration=1h --interval=20ms", "ctxsw"}, // above its figures
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), binary, append([]string{
-				"--workload=balanced", "--engine=mvcc,rwmutex", "--threads=2", "--http=127.0.0.1:0"},
-				extra...)...)
-			var all bytes.Buffer
-			stdout, err := cmd.StdoutPipe()
-			require.NoError(t, err)
-			stderr, err := cmd.StderrPipe()
-			require.NoError(t, err)
-			require.NoError(t, cmd.Start())
-
-			// Wait for a result or, within a long sample, for a line of its
-			// figures, which says that it runs.
-			row := regexp.MustCompile(`^ *\d+\.\d+s +\S+ +\S+ `)
-			said := make(chan string, 1)
-			running := make(chan struct{}, 2)
-			go func() {
-				var b strings.Builder
-				lines := bufio.NewScanner(stderr)
-				for lines.Scan() {
-					b.WriteString(lines.Text() + "\n")
-					if row.MatchString(lines.Text()) {
-						select {
-						case running <- struct{}{}:
-						default:
-						}
-					}
-				}
-				said <- b.String()
-			}()
-			results := bufio.NewReader(stdout)
-			if strings.HasPrefix(name, "between") {
-				for !strings.Contains(all.String(), "\nBenchmark") {
-					line, err := results.ReadString('\n')
-					require.NoError(t, err)
-					all.WriteString(line)
-				}
-			} else {
-				<-running
-			}
+			cmd := exec.CommandContext(t.Context(), binary, append(strings.Fields(c.flags), "--warmup=1ms",
+				"--workload=balanced", "--engine=mvcc,rwmutex", "--threads=2", "--http=127.0.0.1:0")...)
+			var stdout bytes.Buffer
+			cmd.Stdout = &stdout
+			lines := say(t, cmd)
+			waitFor(t, lines, c.said)
 			require.NoError(t, cmd.Process.Signal(os.Interrupt))
-			_, err = io.Copy(&all, results)
+			said, err := io.ReadAll(lines)
 			require.NoError(t, err)
-			stderrText := <-said
-			require.Equal(t, 130, exitCode(t, cmd.Wait()), stderrText)
+			require.Equal(t, 130, exitCode(t, cmd.Wait()), string(said))
 
-			require.Contains(t, all.String(), "\n# interrupted after ")
-			require.Contains(t, stderrText, "interrupted after ")
-			require.Contains(t, stderrText, "Medians", "what there is, is summed up")
+			require.Contains(t, string(said), "interrupted after ")
+			require.Contains(t, string(said), "Medians", "what there is, is summed up")
+			require.Contains(t, stdout.String(), "\n# interrupted after ")
 			if strings.HasPrefix(name, "within") {
-				require.Contains(t, all.String(), "\n# interrupted: the next sample ran ")
+				require.Contains(t, stdout.String(), "\n# interrupted: the next sample ran ")
 			}
-			n := strings.Count(all.String(), "\n# Benchmark") // an interrupted sample does not count
-			r := benchfmt.NewReader(&all, "results")
+			n := strings.Count(stdout.String(), "\n# Benchmark") // an interrupted sample does not count
+			r := benchfmt.NewReader(&stdout, "results")
 			for r.Scan() {
 				switch rec := r.Result().(type) {
 				case *benchfmt.Result:
@@ -171,26 +135,18 @@ func waitFor(t *testing.T, lines *bufio.Reader, text string) {
 
 // Ctrl-C: what was checked so far is reported, and the exit code is 130.
 func TestVerifyInterrupt(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "verify", "--duration=1h", "--http=off",
+	cmd := exec.CommandContext(t.Context(), binary, "verify", "--duration=1h", "--http=off",
 		"--verbose", "--seed=1")
 	cmd.Dir = t.TempDir()
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
-	stderr, err := cmd.StderrPipe()
+	lines := say(t, cmd)
+	waitFor(t, lines, "round 2 ")
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	said, err := io.ReadAll(lines)
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	var said strings.Builder
-	lines := bufio.NewScanner(stderr)
-	for lines.Scan() {
-		said.WriteString(lines.Text() + "\n")
-		if strings.HasPrefix(lines.Text(), "round 2 ") {
-			require.NoError(t, cmd.Process.Signal(os.Interrupt))
-		}
-	}
-	require.Equal(t, 130, exitCode(t, cmd.Wait()), said.String())
-	require.Regexp(t, `interrupted after \d+ rounds in `, said.String())
+	require.Equal(t, 130, exitCode(t, cmd.Wait()), string(said))
+	require.Regexp(t, `interrupted after \d+ rounds in `, string(said))
 	require.Regexp(t, `(?m)^total +[1-9]`, stdout.String())
 	require.Contains(t, stdout.String(), "nothing was violated")
 }

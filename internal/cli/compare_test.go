@@ -253,29 +253,18 @@ func TestStandardInput(t *testing.T) {
 	}
 }
 
-func TestCompareInstrumented(t *testing.T) {
-	store := keepRuns(t)
-	require.NoError(t, store.Save("plain", madeUp(t, 6, 2e6)))
-	r := madeUp(t, 6, 1e6)
-	r.Header.Instrumented = "a trace"
-	require.NoError(t, store.Save("traced", r))
-	code, stdout, stderr := call(t, "compare", "plain", "traced")
-	require.Equal(t, ExitUsage, code)
-	require.Empty(t, stdout)
-	require.Contains(t, stderr, "plain is plain, traced is instrumented (a trace); --force")
-	stdout, stderr = succeed(t, "compare", "plain", "traced", "--force")
-	require.Contains(t, stdout, "worse")
-	require.Contains(t, stderr, "note: plain is plain, traced is instrumented (a trace)")
-}
-
 func TestCompareWrongArguments(t *testing.T) {
 	store := keepRuns(t)
 	require.NoError(t, store.Save("a", madeUp(t, 6, 2e6)))
+	traced := madeUp(t, 6, 1e6)
+	traced.Header.Instrumented = "a trace"
+	require.NoError(t, store.Save("traced", traced))
 	for _, c := range []struct {
 		args string
 		want []string
 	}{
 		{"a", []string{"<new>"}},
+		{"a traced", []string{"a is plain, traced is instrumented (a trace); --force"}},
 		{"a nosuch", []string{"no file nosuch", "no run is saved", store.Dir(), "mvccbench runs"}},
 		{"no/such/file.txt a", []string{"no file no/such/file.txt"}},
 		{"a a --unit=ops/h", []string{"--unit", "ops/h", "ops/s"}},
@@ -289,6 +278,8 @@ func TestCompareWrongArguments(t *testing.T) {
 	} {
 		refused(t, append([]string{"compare"}, strings.Fields(c.args)...), c.want...)
 	}
+	_, stderr := succeed(t, "compare", "a", "traced", "--force")
+	require.Contains(t, stderr, "note: a is plain, traced is instrumented (a trace)")
 	code, _, stderr := call(t, "compare", "a", "a", "--output=/dev/full")
 	if _, err := os.Stat("/dev/full"); err == nil {
 		require.Equal(t, ExitFailed, code, stderr)

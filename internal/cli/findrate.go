@@ -93,8 +93,8 @@ const guess = 14
 // findRates searches for the rate of each combination.
 func (r *runner) findRates() error {
 	one := r.sweep
-	one.Count, one.Rates = 1, []float64{1}
-	list, _ := one.Steps()
+	one.Rates = []float64{1}
+	list, _ := one.Combinations()
 	each := guess + r.sweep.Count
 	t := &tries{runner: r, of: each * len(list)}
 	var none []string

@@ -215,10 +215,6 @@ func stages(texts []string) (bench.Stages, error) {
 
 // CheckNames checks a list of names: known, and named once.
 func CheckNames(flag, what string, names, known []string) error {
-	if len(names) == 0 {
-		return usagef("%s: no %s given; expected one or more of %s", flag, what,
-			strings.Join(known, ", "))
-	}
 	for i, name := range names {
 		if !slices.Contains(known, name) {
 			return usagef("%s: unknown %s %q%s; expected one or more of %s", flag, what, name,
@@ -258,11 +254,7 @@ func checkCount(n int) error {
 
 // CheckNumbers checks a flag that is a list of different numbers from low to high.
 func CheckNumbers(flag string, list []int, low, high int) error {
-	expected := fmt.Sprintf("from %d to %d", low, high)
-	if len(list) == 0 {
-		return usagef("%s: no number given; expected one or more %s", flag, expected)
-	}
-	return numbers(flag, list, "numbers "+expected, within(low, high))
+	return numbers(flag, list, fmt.Sprintf("numbers from %d to %d", low, high), within(low, high))
 }
 
 // checkRun checks the times of a sample.

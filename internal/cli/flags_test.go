@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -104,13 +103,6 @@ func TestVisitorsAreMarked(t *testing.T) {
 	}
 }
 
-func configFile(t *testing.T, text string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "bench.json")
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	return file
-}
-
 const quickConfig = `{
 	"workload": "begin", "engine": ["rwmutex", "mvcc"], "threads": [1, 2], "count": 1, "duration": "2ms", "warmup": "0s",
 	"http": "off", "quiet": true, "format": "json", "seed": 18446744073709551615
@@ -119,7 +111,7 @@ const quickConfig = `{
 // Flags come from the file, and those on the command line win, also over those that
 // they exclude.
 func TestConfig(t *testing.T) {
-	file := configFile(t, quickConfig)
+	file := fileOf(t, "bench.json", quickConfig)
 	read := func(args ...string) *results.Run {
 		out := filepath.Join(t.TempDir(), "out.json")
 		stdout, stderr := succeed(t, append(args, "-o", out)...)
@@ -165,7 +157,7 @@ func TestWrongConfig(t *testing.T) {
 		`null`:                    {"expected an object"},
 		``:                        {"expected an object"},
 	} {
-		file := configFile(t, text)
+		file := fileOf(t, "bench.json", text)
 		refused(t, []string{"--config", file}, append(want, "--config: "+file+": ")...)
 	}
 	refused(t, []string{"--config", filepath.Join(t.TempDir(), "none")},
@@ -179,6 +171,6 @@ func TestWrongConfig(t *testing.T) {
 		`{"format": "xml"}`:     {"--format", `"bench","table","json","csv"`, "xml"},
 		`{"count": 0}`:          {"--count"},
 	} {
-		refused(t, []string{"--config", configFile(t, text)}, want...)
+		refused(t, []string{"--config", fileOf(t, "bench.json", text)}, want...)
 	}
 }

@@ -55,7 +55,7 @@ func TestOtherProgram(t *testing.T) {
 		{strings.Join(quick("--workload=begin", "--format=table"), " "), ExitOK},
 		{strings.Join(quick("--workload=begin", "--save=x"), " "), ExitOK},
 		{strings.Join(quick("--workload=begin", "--save=x"), " "), ExitUsage}, // there is one already
-		{"table " + strings.Join(quickRavendb, " "), ExitOK},
+		{strings.Join(quickRavendb, " "), ExitOK},
 		{"verify --duration=1ms --http=off --kind=onekey", ExitOK}, // some check nothing so soon
 	} {
 		code, stdout, stderr := callOther(t, strings.Fields(c.args)...)

@@ -259,10 +259,8 @@ func (t *textWriter) wrap(head, indent, text string) {
 // namedWorkloads returns the workloads that names are of, and those of the files that they name.
 func namedWorkloads(names []string) (list []bench.Workload, err error) {
 	builtin := slices.DeleteFunc(slices.Clone(names), bench.IsFile)
-	if len(builtin) > 0 || len(names) == 0 {
-		if err := CheckNames("--workload", "workload", builtin, workloadNames()); err != nil {
-			return nil, err
-		}
+	if err := CheckNames("--workload", "workload", builtin, workloadNames()); err != nil {
+		return nil, err
 	}
 	for _, name := range names {
 		w, ok := bench.WorkloadByName(name)

@@ -194,6 +194,7 @@ func TestWrongDestinations(t *testing.T) {
 		{"--hgrm=" + filepath.Join(dir, "no", "x"), "no such file"},
 		{"--report=" + dir, "is a folder"},
 		{"--output=" + dir, "file that can be written"},
+		{"--output=" + filepath.Join(dir, "no", "x"), "file that can be written"},
 		{"--output=" + file, "--overwrite"},
 		{"--report=" + file, "would be lost"},
 	} {

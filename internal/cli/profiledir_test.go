@@ -132,23 +132,6 @@ func TestProfileDir(t *testing.T) {
 	require.Empty(t, files(t, store.Dir()))
 }
 
-// --profile keeps profiles with the run and nowhere else.
-func TestProfileIsKeptWithTheRun(t *testing.T) {
-	store := keepRuns(t)
-	succeed(t, quick("--workload=begin", "--engine=rwmutex", "--count=1", "--profile", "--save=x")...)
-	saved, err := store.Get("x")
-	require.NoError(t, err)
-	require.NotEmpty(t, saved.Run.Header.Profiled)
-	stdout, _ := succeed(t, quick("--workload=begin", "--engine=rwmutex", "--count=1",
-		"--save=plain")...)
-	require.NotContains(t, stdout, "PROFILED")
-	saved, err = store.Get("plain")
-	require.NoError(t, err)
-	require.Empty(t, saved.Profiles)
-	_, _, stderr := call(t, "compare", "plain", "x")
-	require.Contains(t, strings.Join(strings.Fields(stderr), " "), "only x was profiled")
-}
-
 // A folder that cannot be written, and a CPU profiler that is taken, are noticed before anything is
 // measured.
 func TestProfileDirWrongArguments(t *testing.T) {
@@ -165,7 +148,7 @@ func TestProfileDirWrongArguments(t *testing.T) {
 			"--profile: expected a folder"},
 		{[]string{"--profile"}, "--profile: there is nowhere to keep the profiles; expected --save"},
 		{[]string{"--profile="}, "--profile: nothing given; expected a folder"},
-		{[]string{"--config", configFile(t, `{"profile": true}`)}, "--profile: there is nowhere"},
+		{[]string{"--config", fileOf(t, "bench.json", `{"profile": true}`)}, "--profile: there is nowhere"},
 	} {
 		refused(t, quick(append(c.args, "-o", out)...), c.want)
 	}
@@ -249,14 +232,21 @@ func TestBrowserWhileARunIsProfiled(t *testing.T) {
 	s.stop(t, ExitInterrupted)
 }
 
-// When all is measured the CPU profiler is the browser's, though the server is held.
-func TestBrowserAfterAProfiledRun(t *testing.T) {
-	keepRuns(t)
+// The address of the profiles is the first thing said. They are served while the run lasts, and with
+// --hold until Ctrl-C: then the CPU profiler is the browser's, and the run is kept with its profiles.
+func TestProfilesAreServed(t *testing.T) {
+	store := keepRuns(t)
 	s := start(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
 		"--duration=2ms", "--http=127.0.0.1:0", "--hold", "--profile", "--save=x")
-	url := s.stderr.await(t, `still serving profiles at (http://[0-9.:]+)`) + "/debug/pprof/"
-	_, err := profile.ParseData([]byte(fetch(url + "profile?seconds=0.01")))
+	url := s.stderr.await(t, `\Aprofiles: (http://127\.0\.0\.1:\d+)\n`)
+	s.stderr.await(t, "(still serving)")
+	require.Contains(t, s.stdout.String(), "\nBenchmarkBegin/engine=rwmutex/threads=1")
+	_, err := profile.ParseData([]byte(fetch(url + "/debug/pprof/profile?seconds=0.01")))
 	require.NoError(t, err)
-	require.Contains(t, fetch(url+"runs/"), `id="run-x"`, "what has just been saved")
-	s.stop(t, ExitOK)
+	require.Contains(t, fetch(url+"/debug/pprof/runs/"), `id="run-x"`, "what has just been saved")
+	saved, err := store.Get("x")
+	require.NoError(t, err)
+	require.NotEmpty(t, saved.Run.Header.Profiled)
+	s.stop(t, ExitOK) // the run was complete
+	require.Empty(t, fetch(url), "the server has been closed")
 }

@@ -123,25 +123,6 @@ func TestIntervalTable(t *testing.T) {
 	})
 }
 
-// On a terminal there is one line, which is redrawn and taken away at the end.
-func TestProgressRedraws(t *testing.T) {
-	for _, colour := range []bool{false, true} {
-		steps := twoSteps(t)
-		var out lines
-		p := newProgress(&out, 0, time.Second)
-		p.terminal, p.colour = true, colour
-		p.Start(steps[0], &steps[1])
-		p.note("a note")
-		p.Start(steps[1], nil)
-		p.close()
-		text := out.String()
-		require.Equal(t, 1, strings.Count(text, "\n"), "only the note: %q", text)
-		require.Contains(t, text, "\r\x1b[Ka note\n")
-		require.True(t, strings.HasSuffix(text, "\r\x1b[K"))
-		require.Equal(t, colour, strings.Contains(text, "\x1b[2m"))
-	}
-}
-
 // A screen is a terminal that wraps its lines anew when it becomes narrower, as most do: it knows
 // what a status line writes.
 type screen struct {

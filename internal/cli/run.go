@@ -92,7 +92,8 @@ type runner struct {
 }
 
 func (r *runner) run() error {
-	steps, skips := r.sweep.Steps()
+	steps, skips := r.sweep.Combinations()
+	of := len(steps) * r.sweep.Count
 	h := r.header(skips)
 	if err := r.out.begin(h); err != nil {
 		return err
@@ -100,7 +101,7 @@ func (r *runner) run() error {
 	several := slices.ContainsFunc(steps, func(s bench.Step) bool {
 		return s.Config.Name() != steps[0].Config.Name()
 	})
-	r.logged.begin(h, len(steps), several || len(r.finding) > 0, given(r.cmd.Interval, time.Second))
+	r.logged.begin(h, of, several || len(r.finding) > 0, given(r.cmd.Interval, time.Second))
 	var perStep time.Duration
 	if r.sweep.Ops == 0 {
 		perStep = r.sweep.Warmup + r.sweep.Duration
@@ -129,7 +130,6 @@ func (r *runner) run() error {
 		r.progress.note("note: with fewer than 6 samples benchstat gives no confidence intervals")
 	}
 	var err error
-	of := len(steps)
 	if len(r.finding) > 0 {
 		err = r.findRates()
 		of = len(r.out.run.Samples)

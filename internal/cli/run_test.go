@@ -1,19 +1,15 @@
 package cli
 
 import (
-	"bytes"
-	"net/http"
 	"os"
-	"path/filepath"
+	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
 
@@ -58,45 +54,21 @@ func TestOutputCanBeReadBack(t *testing.T) {
 	stdout, stderr := succeed(t, counted(1_000, "--workload=read-heavy,transfer",
 		"--engine=mvcc,xsync", "--latency-sample=1", "--keys=10")...)
 	lines, units := parse(t, stdout)
-
-	procs, quantiles := 0, 0
 	count := map[string]int{}
-	var order []string
 	for _, r := range lines {
-		base, parts := r.Name.Parts()
 		require.Positive(t, r.Iters)
-		if p, ok := bytes.CutPrefix(parts[len(parts)-1], []byte("-")); ok {
-			procs, _ = strconv.Atoi(string(p))
-			parts = parts[:len(parts)-1]
-		}
-		name := string(base) + string(bytes.Join(parts, nil))
+		name := regexp.MustCompile(`-\d+$`).ReplaceAllString(string(r.Name), "") // GOMAXPROCS
 		count[name]++
-		order = append(order, name)
-
-		ns, ok := value(r, "ns/op")
-		require.True(t, ok)
-		rate, ok := value(r, "ops/s")
-		require.True(t, ok)
+		ns, _ := value(r, "ns/op")
+		rate, _ := value(r, "ops/s")
 		require.InEpsilon(t, 1e9, ns*rate, 0.01, "ns/op and ops/s agree")
-		if _, ok := value(r, "p50-ns"); ok {
-			quantiles++
-		}
-		for _, unit := range []string{"aborts/op", "B/op", "allocs/op"} {
+		for _, unit := range []string{"p50-ns", "aborts/op", "B/op", "allocs/op"} {
 			_, ok := value(r, unit)
 			require.True(t, ok, "%s of %s", unit, name)
 		}
 		_, audits := value(r, "audits/s")
 		require.Equal(t, strings.HasPrefix(name, "Transfer"), audits)
-
-		var keys []string
-		for _, c := range r.Config {
-			keys = append(keys, c.Key)
-		}
-		require.Subset(t, []string{"goos", "goarch", "pkg", "cpu"}, keys,
-			"nothing volatile may be a configuration line")
 	}
-	require.LessOrEqual(t, procs, 64)
-	require.Equal(t, len(lines), quantiles)
 	require.Equal(t, map[string]int{
 		"ReadHeavy/keys=10/engine=mvcc/threads=1":  2,
 		"ReadHeavy/keys=10/engine=mvcc/threads=2":  2,
@@ -105,23 +77,12 @@ func TestOutputCanBeReadBack(t *testing.T) {
 		"Transfer/keys=10/engine=mvcc/threads=1":   2,
 		"Transfer/keys=10/engine=mvcc/threads=2":   2,
 	}, count)
-	require.Empty(t, cmp.Diff([]string{
-		"ReadHeavy/keys=10/engine=mvcc/threads=1", "ReadHeavy/keys=10/engine=xsync/threads=1",
-		"ReadHeavy/keys=10/engine=mvcc/threads=1", "ReadHeavy/keys=10/engine=xsync/threads=1",
-	}, order[:4]), "the engines alternate")
-	for _, m := range results.Metrics() {
-		if better, ok := units[m.Unit]; ok {
-			require.Equal(t, "better="+m.Better, better)
-		}
-	}
 	for _, unit := range []string{"ns/op", "ops/s", "aborts/op", "B/op", "allocs/op", "gc-%",
 		"ctx-switches/op"} {
 		require.Contains(t, units, unit)
 	}
-
 	require.Contains(t, stdout, "# seed 1,")
-	require.Contains(t, stdout, "# skipped: transfer on xsync: "+"it has no transactions over "+
-		"several keys")
+	require.Contains(t, stdout, "# skipped: transfer on xsync: it has no transactions over several keys")
 	require.Contains(t, stderr, "skipping transfer on xsync")
 	require.Contains(t, stderr, "fewer than 6 samples")
 	require.Contains(t, stderr, "Medians")
@@ -182,32 +143,6 @@ func TestCostOfTiming(t *testing.T) {
 		_, timed := value(lines[i], "p99-ns")
 		require.Equal(t, sample == "1", timed)
 	}
-}
-
-// Operations that are given up are errors per second; a workload in which nobody
-// is in the way of another has none.
-func TestRetries(t *testing.T) {
-	stdout, _ := succeed(t, "--workload=counter", "--engine=mvcc", "--threads=1", "--count=1",
-		"--warmup=0", "--http=off", "--ops=1000", "--retries=0")
-	lines, _ := parse(t, stdout)
-	require.Len(t, lines, 1)
-	require.Contains(t, string(lines[0].Name), "/retries=0/")
-	errs, ok := value(lines[0], "err/s")
-	require.True(t, ok)
-	require.Zero(t, errs)
-}
-
-func TestOutputFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "new.txt")
-	require.NoError(t, os.WriteFile(file, bytes.Repeat([]byte("old"), 10_000), 0o600))
-	stdout, stderr := succeed(t, quick("--workload=begin", "-o", file, "--overwrite", "--quiet")...)
-	require.Empty(t, stdout)
-	require.Empty(t, stderr)
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	results, _ := parse(t, string(text))
-	require.Len(t, results, 8)
-	require.NotContains(t, string(text), "old")
 }
 
 // A faulty engine ends the run with exit code 3 before its figures are printed.
@@ -315,23 +250,6 @@ func (s *tearing) Transfer(from, to string, amount uint64) error {
 }
 
 func (s *tearing) Sum() (uint64, int, error) { return s.Session.(bench.Transferer).Sum() }
-
-// The address of the profiles is the first thing said, they are served while the
-// run lasts, and with --hold until Ctrl-C.
-func TestProfilesAreServed(t *testing.T) {
-	s := start(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
-		"--duration=2ms", "--http=127.0.0.1:0", "--hold")
-	url := s.stderr.await(t, `\Aprofiles: (http://127\.0\.0\.1:\d+)\n`)
-	s.stderr.await(t, "(still serving)")
-	resp, err := http.Get(url)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, resp.StatusCode)
-	require.NoError(t, resp.Body.Close())
-	require.Contains(t, s.stdout.String(), "\nBenchmarkBegin/engine=rwmutex/threads=1")
-	s.stop(t, ExitOK) // the run was complete
-	_, err = http.Get(url)
-	require.Error(t, err, "the server has been closed")
-}
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	for sent, want := range map[os.Signal]int{os.Interrupt: ExitInterrupted,

@@ -88,7 +88,7 @@ func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 	if err != nil {
 		return bench.Config{}, err
 	}
-	steps, _ := sweep.Steps()
+	steps, _ := sweep.Combinations()
 	return steps[0].Config, nil
 }
 

@@ -198,37 +198,6 @@ func TestServeEndsAfterItsTime(t *testing.T) {
 	require.True(t, strings.HasPrefix(stderr, "dashboard: http://"))
 }
 
-// What a run may be told of a load, serve may be told too. A flag that makes no sense for it is
-// named here, with the reason.
-func TestServeHasTheFlagsOfRun(t *testing.T) {
-	senseless := map[string]string{
-		"count": "there are no samples", "ops": "it goes on", "warmup": "it is looked at meanwhile",
-		"interval": "the dashboard has charts", "summary": "there is none", "quiet": "it says one line",
-		"hold": "it does", "profile": "the pages take profiles",
-		"format": "it writes no results", "output": "likewise", "json": "likewise", "csv": "likewise",
-		"hgrm": "likewise", "hlog": "likewise", "events": "likewise",
-		"threshold": "it goes on, and judges nothing", "find-rate": "likewise", "resolution": "likewise",
-		"stages": "they have an end", "overwrite": "likewise", "report": "likewise", "save": "likewise",
-	}
-	flags := func(command string) (list []string) {
-		stdout, _ := succeed(t, command, "--help")
-		for _, m := range regexp.MustCompile(`(?m)^ +(?:-\w, +)?--(?:\[no-\])?([a-z-]+)`).
-			FindAllStringSubmatch(stdout, -1) {
-			list = append(list, m[1])
-		}
-		return list
-	}
-	serve := flags("serve")
-	require.Contains(t, serve, "gc-workers")
-	for _, name := range flags("run") {
-		if senseless[name] == "" {
-			require.Contains(t, serve, name)
-		} else {
-			require.NotContains(t, serve, name, senseless[name])
-		}
-	}
-}
-
 // Operations are at /metrics, under the names that the dashboard for Grafana asks for; every flag
 // of the load has its effect.
 func TestServeExportsOperations(t *testing.T) {

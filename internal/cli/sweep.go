@@ -79,7 +79,7 @@ func (c *sweepFlags) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
 	if err := checkRate(s); err != nil {
 		return s, err
 	}
-	steps, skips := s.Steps()
+	steps, skips := s.Combinations()
 	if len(steps) == 0 {
 		return s, usagef("--engine: none of %s can run %s: %s",
 			strings.Join(c.Engine, ", "), strings.Join(c.Workload, ", "), skips[0].Why)
@@ -263,9 +263,6 @@ func (c *sweepFlags) latencySamples() ([]int, error) {
 			return nil, usagef("--latency-sample: %s is given twice", text)
 		}
 		list = append(list, n)
-	}
-	if len(list) == 0 {
-		return nil, usagef("--latency-sample: expected auto, off, or a number of 1 or more")
 	}
 	return list, nil
 }

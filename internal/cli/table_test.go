@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,14 +14,7 @@ import (
 	"github.com/mvccmap/mvccmap/bench"
 )
 
-// runTable runs "mvccbench table" with args.
-func runTable(ctx context.Context, args ...string) (code int, stdout, stderr string) {
-	var out, errs bytes.Buffer
-	code = Run(ctx, append([]string{"table"}, args...), &out, &errs)
-	return code, out.String(), errs.String()
-}
-
-var quickRavendb = []string{"ravendb", "--count=2", "--duration=5ms", "--warmup=1ms",
+var quickRavendb = []string{"table", "ravendb", "--count=2", "--duration=5ms", "--warmup=1ms",
 	"--threads=2", "--keys=50"}
 
 func TestTables(t *testing.T) {
@@ -51,7 +43,7 @@ func TestTables(t *testing.T) {
 	} {
 		// A busy machine may leave no time for any operation: then a longer sample is taken.
 		for d := 5 * time.Millisecond; ; d *= 4 {
-			code, stdout, stderr := runTable(t.Context(), append(strings.Fields(c.args+d.String()),
+			code, stdout, stderr := call(t, append(strings.Fields("table "+c.args+d.String()),
 				"--format=csv")...)
 			require.Equal(t, ExitOK, code, stderr)
 			require.Contains(t, stderr, "1/")
@@ -61,7 +53,7 @@ func TestTables(t *testing.T) {
 			require.Less(t, d, 10*time.Second, "%s\n%s", c.want, stdout)
 		}
 	}
-	code, stdout, stderr := runTable(t.Context(), append(quickRavendb, "--quiet", "--before=mutex",
+	code, stdout, stderr := call(t, append(quickRavendb, "--quiet", "--before=mutex",
 		"--after=mvcc-direct")...)
 	require.Equal(t, ExitOK, code, stderr)
 	require.Empty(t, stderr)
@@ -136,9 +128,9 @@ func TestFormInterrupted(t *testing.T) {
 	require.Contains(t, errs, "interrupted after 1 of 6 samples")
 
 	// One that is over before it has begun.
-	code, stdout, stderr := runTable(ctx, quickRavendb...)
-	require.Equal(t, ExitInterrupted, code, stderr)
-	require.NotContains(t, stdout, "Before (")
+	var stdout, stderr lines
+	require.Equal(t, ExitInterrupted, Run(ctx, quickRavendb, &stdout, &stderr), stderr.String())
+	require.NotContains(t, stdout.String(), "Before (")
 }
 
 // A violation prints no table; a failure prints what there is.
@@ -158,13 +150,6 @@ func TestFormFails(t *testing.T) {
 		require.Equal(t, c.code, exitCode(err))
 		require.Equal(t, c.out, out)
 	}
-}
-
-// What does not commit is no figure.
-func TestFormOfNothing(t *testing.T) {
-	require.Equal(t, []string{"x", "-", "1"}, (&FormRow{
-		Labels: []string{"x"}, got: [][]float64{{1, NoFigure}, {1, 2, 0}},
-	}).cells(Shows{Format("%.0f")}))
 }
 
 func TestTableFigures(t *testing.T) {

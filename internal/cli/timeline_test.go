@@ -163,11 +163,7 @@ func TestNoiseInTables(t *testing.T) {
 	require.NotContains(t, text(), results.NoisyMark)
 	run.Samples[0].Noisy = "a goroutine woke 1.00 s late"
 	require.Regexp(t, `(?m)^Begin +1 +1\.00M! +1\.00M `, text())
-	require.Contains(
-		t,
-		text(),
-		"! of which samples are noisy, 1 of 4 in all: other programs or the host had",
-	)
+	require.Contains(t, text(), "! of which samples are noisy, 1 of 4 in all: other programs or the host had")
 	require.Regexp(t, `(?m)^Begin +1 +mvcc .* 1 of 2$`, text())
 	require.Contains(t, text(), "NOTE: 1 of 4 samples are noisy")
 	for line := range strings.SplitSeq(text(), "\n") {

@@ -67,9 +67,6 @@ func (c *verifyCmd) config() (soak.Config, error) {
 			cfg.Kinds = append(cfg.Kinds, k)
 		}
 	}
-	if c.Out == "" {
-		return cfg, usagef("--out: expected the name of a folder")
-	}
 	err := cmp.Or(
 		numbers("--duration", listOf(&c.Duration), "a time above 0, such as 30s",
 			within(1, forever)),

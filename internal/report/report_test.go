@@ -296,31 +296,6 @@ func TestThroughputsFarApart(t *testing.T) {
 	}
 }
 
-// TestColoursStay: an engine has the same colour in all charts of a run, also where others are
-// missing.
-func TestColoursStay(t *testing.T) {
-	b := newBuilder(t)
-	for _, threads := range []int{1, 2} {
-		for _, engine := range []string{"mvcc", "mvcc-direct", "rwmutex"} {
-			b.add("begin", "Begin", "", engine, threads, 1e6)
-			if engine != "mvcc-direct" {
-				b.add("transfer", "Transfer", "", engine, threads, 1e6)
-			}
-		}
-	}
-	sections := plan(&b.run)
-	require.Len(t, sections, 2)
-	want := map[string]int{"mvcc": 0, "mvcc-direct": 1, "rwmutex": 2}
-	for _, section := range sections {
-		require.NotEmpty(t, section.Charts)
-		for _, c := range section.Charts {
-			for _, s := range c.Series {
-				require.Equal(t, want[s.Name], s.Place, "%s in %s", s.Name, c.Title)
-			}
-		}
-	}
-}
-
 // Of operations at a given rate the charts begin with what came of it.
 func TestChartsOfAPacedRun(t *testing.T) {
 	b := newBuilder(t)

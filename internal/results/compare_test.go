@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -250,6 +249,8 @@ func TestLoadErrors(t *testing.T) {
 	require.NoError(t, os.WriteFile(empty, []byte("Benchmark\nhello"), 0o600))
 	require.NoError(t, os.WriteFile(bad, []byte(`{"format":"x"}`), 0o600))
 	require.NoError(t, os.WriteFile(txt, []byte("BenchmarkX 1 5 ns/op\n"), 0o600))
+	head := filepath.Join(dir, "head")
+	require.NoError(t, os.WriteFile(head, []byte("# header: {\nBenchmarkX 1 5 ns/op\n"), 0o600))
 	for name, want := range map[string]string{
 		"nosuch": "there is no file nosuch, and no run is saved under that name in " +
 			store.Dir(),
@@ -257,6 +258,7 @@ func TestLoadErrors(t *testing.T) {
 		dir:                        "is a directory",
 		empty:                      "no results in it",
 		bad:                        bad + ": not a record",
+		head:                       head + ": the header: ",
 	} {
 		_, err := loadSource(name, store)
 		require.ErrorContains(t, err, want)
@@ -390,27 +392,6 @@ func TestCompareAcrossALabel(t *testing.T) {
 		require.Contains(t, c.Tables[0].Rows[0].Name, "Balanced/keys=10/")
 		require.Contains(t, c.Tables[0].Rows[0].Name, "/threads=")
 	}
-}
-
-// A text file says of its run what a saved one does.
-func TestTextHasTheHeader(t *testing.T) {
-	a, b := testRun(t, 6, 1e6), testRun(t, 6, 1e6)
-	b.Header.Settings, b.Header.Warmup = map[string]string{"GOGC": "off"}, time.Minute
-	b.Header.Program = "mvccbench v1.2.4"
-	texts := func(r *Run) *Source {
-		s, err := parseBench("x", []byte(benchText(t, r)))
-		require.NoError(t, err)
-		return s
-	}
-	c, err := Compare(texts(a), texts(b), Options{Alpha: 0.05})
-	require.NoError(t, err)
-	said := strings.Join(c.Warnings, "\n")
-	for _, want := range []string{"program: mvccbench v1.2.3 in x, mvccbench v1.2.4 in x", "GOGC: ",
-		"warm-up: ", "1m0s"} {
-		require.Contains(t, said, want)
-	}
-	_, err = parseBench("x", []byte("# header: {\n"+benchText(t, a)))
-	require.ErrorContains(t, err, "x: the header: ")
 }
 
 // What says that a run came to its end is in the text; what does not say so leaves a doubt.

@@ -30,31 +30,19 @@ func TestMachineInRecords(t *testing.T) {
 	w, _ := bench.WorkloadByName("begin")
 	e, _ := bench.EngineByName("mvcc")
 	of := func(u machine.Usage) Sample {
-		return NewSample(
-			bench.Config{Workload: w, Engine: e, Threads: 1},
-			bench.Measurement{Ops: 1, Wall: time.Second, Machine: u},
-		)
+		return NewSample(bench.Config{Workload: w, Engine: e, Threads: 1},
+			bench.Measurement{Ops: 1, Wall: time.Second, Machine: u})
 	}
-	quiet := of(
-		machine.Usage{
-			For:     time.Second,
-			Known:   true,
-			Process: 0.5,
-			Others:  0.021,
-			Hiccup:  3 * time.Millisecond,
-		},
-	)
+	quiet := of(machine.Usage{For: time.Second, Known: true, Process: 0.5, Others: 0.021,
+		Hiccup: 3 * time.Millisecond})
 	require.Empty(t, quiet.Noisy)
 	for unit, v := range map[string]float64{"process-%": 50, "others-%": 2.1, "steal-%": 0,
 		"hiccup-ns": 3e6} {
 		require.Contains(t, quiet.Metrics, unit)
 		require.Equal(t, v, quiet.Metrics[unit], unit)
 	}
-	require.Equal(
-		t,
-		"other programs had 50 % of the processors",
-		of(machine.Usage{For: time.Second, Known: true, Process: 0.5, Others: 0.5}).Noisy,
-	)
+	require.Equal(t, "other programs had 50 % of the processors",
+		of(machine.Usage{For: time.Second, Known: true, Process: 0.5, Others: 0.5}).Noisy)
 	unknown := of(machine.Usage{For: time.Second})
 	for _, unit := range asides {
 		require.NotContains(t, unknown.Metrics, unit)
@@ -100,32 +88,14 @@ func TestNoisySamplesAreMarked(t *testing.T) {
 	require.Equal(t, []int{1, 23}, []int{noisy, of})
 }
 
-// Tables mark what has noisy samples, and have nothing of it on a quiet machine.
-func TestNoisySamplesInTables(t *testing.T) {
-	r := noisyRun(t)
-	rows := MedianRows(r.Cells(), nil)
-	require.Equal(t, []string{"Balanced/keys=10", "1", "mvcc", "1.02M", "2%", "", "1 of 6"}, rows[1])
-	require.Equal(t, []string{"", "2", "mvcc", "1.02M", "2%", "", ""}, rows[3])
-	contest := Compete(r.Cells(), "mvcc", "ops/s")[0].Rows()
-	require.Equal(t, []string{"Balanced/keys=10", "1", "1.02M!", "2.05M!"}, contest[1][:4])
-	require.Equal(t, []string{"", "2", "1.02M", "2.05M"}, contest[2][:4])
-
-	quiet := testRun(t, 6, 1e6)
-	require.Len(t, MedianRows(quiet.Cells(), nil)[0], 6)
-	require.Equal(t, "1.02M", Compete(quiet.Cells(), "mvcc", "ops/s")[0].Rows()[1][2])
-}
-
 // A comparison says how many samples are noisy, of saved runs and of files.
 func TestNoisySamplesInComparisons(t *testing.T) {
 	quiet, noisy := source(t, "a", testRun(t, 6, 1e6)), source(t, "b", noisyRun(t))
 	c, err := Compare(quiet, noisy, Options{Alpha: 0.05})
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 2}, []int{c.NoisyOld, c.NoisyNew})
-	require.Equal(
-		t,
-		[]string{"noisy samples: 0 of 24 in a, 2 of 24 in b; a difference may be the machine's"},
-		c.Warnings,
-	)
+	require.Equal(t, []string{"noisy samples: 0 of 24 in a, 2 of 24 in b; a difference may be the " +
+		"machine's"}, c.Warnings)
 	for _, table := range c.Tables {
 		require.NotContains(t, asides, table.Unit)
 	}

@@ -3,7 +3,6 @@ package results
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -146,21 +145,6 @@ func TestOutcomeInWords(t *testing.T) {
 	} {
 		require.Equal(t, want, o.String())
 	}
-}
-
-func TestCells(t *testing.T) {
-	r := testRun(t, 3, 1e6)
-	var got []string
-	for _, c := range r.Cells() {
-		got = append(got, fmt.Sprint(c.Key, len(c.Samples), c.Values("ops/s")[2],
-			len(c.Values("no/such"))))
-	}
-	require.Equal(t, []string{
-		"{Balanced/keys=10 mvcc 1} 3 1.02e+06 0", "{Balanced/keys=10 rwmutex 1} 3 2.04e+06 0",
-		"{Balanced/keys=10 mvcc 2} 3 1.02e+06 0", "{Balanced/keys=10 rwmutex 2} 3 2.04e+06 0",
-	}, got)
-	require.Equal(t, 2.0, Median([]float64{3, 1, 2}))
-	require.Equal(t, 2.5, Median([]float64{4, 1, 2, 3}))
 }
 
 // Percentiles come out as HdrHistogram prints them, over all samples, and only
