@@ -54,7 +54,8 @@ type DB struct {
 
 // Open connects to etcd, loads all records under the prefix, and goes on to follow what is
 // committed there by any process, until [DB.Close], or until the replica fails, see [DB.Err]. It
-// waits for all that, at most until ctx ends.
+// waits for all that, at most until ctx ends: what one member does not answer within
+// [Config.RequestTimeout] is asked of others.
 //
 // If it fails it may be called again, with the same schema, unless what it has loaded could not be
 // decoded, or ctx has ended after it had begun with [Config.Replica]. It refuses servers with a

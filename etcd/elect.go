@@ -35,7 +35,7 @@ func (db *DB) elected(task string, work func(ctx context.Context)) {
 func (db *DB) campaign(key string) (*concurrency.Session, error) {
 	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
 	defer cancel()
-	got, err := db.client.Get(ctx, key, clientv3.WithKeysOnly())
+	got, err := db.get(ctx, key, clientv3.WithKeysOnly())
 	if err != nil || len(got.Kvs) > 0 {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (db *DB) serve(key string, s *concurrency.Session, work func(ctx context.Co
 	for {
 		select {
 		case <-tick.C:
-			got, err := db.askTask(key)
+			got, err := db.get(db.ctx, key) // without its value there might be no lease
 			if err == nil && (len(got.Kvs) == 0 || got.Kvs[0].Lease != int64(s.Lease())) {
 				return
 			}
@@ -86,13 +86,6 @@ func (db *DB) serve(key string, s *concurrency.Session, work func(ctx context.Co
 			return
 		}
 	}
-}
-
-// askTask returns the key of a task; without its value there might be no lease.
-func (db *DB) askTask(key string) (*clientv3.GetResponse, error) {
-	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
-	defer cancel()
-	return db.client.Get(ctx, key)
 }
 
 // resign gives up a lease, if etcd can be asked; else it goes by itself.

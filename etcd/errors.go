@@ -1,8 +1,10 @@
 package etcd
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -182,6 +184,31 @@ func definite(err error) bool {
 		}
 	}
 	return false
+}
+
+// unanswered reports whether an error says that a member has not answered, or cannot for now.
+func unanswered(err error) bool {
+	if err == nil {
+		return false
+	}
+	s, rpc := status.FromError(err)
+	code := s.Code()
+	var of rpctypes.EtcdError
+	if errors.As(err, &of) {
+		rpc, code = true, of.Code()
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		rpc && slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled,
+			codes.Aborted, codes.Internal, codes.Unknown}, code)
+}
+
+// ofCluster reports whether an error of Update says that the cluster commits nothing now, and is not
+// about what was to be committed.
+func ofCluster(err error) bool {
+	var large *TooLargeError
+	var of rpctypes.EtcdError
+	return errors.Is(err, ErrNoSpace) || errors.Is(err, ErrUnanswered) || unresolved(err) ||
+		errors.As(err, &of) && !errors.As(err, &large)
 }
 
 // overLimit reports whether an error says that a message was larger than gRPC allows. Which one is

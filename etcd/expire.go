@@ -51,8 +51,9 @@ func (t *Table[K, V]) Expire(until func(key K, value V) time.Time) {
 //
 // A record for which fn returns an error, or panics, or whose transaction cannot be committed,
 // stays: [Config.Logger] is told at level Error, [Stats.ExpireFailures] counts it, and it is tried
-// again after a second, and then after twice as long each time, up to a minute. OnExpire is called
-// before Open, once.
+// again after a second, and then after twice as long each time, up to a minute. That the cluster is
+// full, or does not answer, does not count against a record: all is tried again each second, and
+// Logger is told once, at level Warn. OnExpire is called before Open, once.
 func (t *Table[K, V]) OnExpire(fn func(tx mvcc.DBTx, key K, value V) error) {
 	if fn == nil {
 		panic("etcd: OnExpire: fn is nil")
@@ -83,24 +84,29 @@ func (t *Table[K, V]) expire(ctx context.Context, db *DB) {
 		}()
 		_ = db.local.Follow(ctx, nil, d.begin, d.apply) // ends with ctx
 	})
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
+	for pause := sweepEvery; ; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(pause):
 		}
-		d.sweepAll(ctx)
+		err := d.sweepAll(ctx)
+		if err != nil && pause == sweepEvery {
+			db.cfg.Logger.Warn("etcd: nothing can be committed, so no record expires", "table", t.Name(),
+				"error", err)
+		}
+		if pause = min(2*pause, maxPause); err == nil {
+			pause = sweepEvery
+		}
 	}
 }
 
 // sweepAll sweeps what is due, each record once: one that OnExpire sets again with a time that has
-// come would not let it rest.
-func (d *dues[K, V]) sweepAll(ctx context.Context) {
+// come would not let it rest. It ends at an error of the cluster, and returns that.
+func (d *dues[K, V]) sweepAll(ctx context.Context) (err error) {
 	swept := map[K]bool{}
 	var again []due[K]
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && err == nil {
 		keys := d.take(sweepKeys)
 		if len(keys) == 0 {
 			break
@@ -114,10 +120,14 @@ func (d *dues[K, V]) sweepAll(ctx context.Context) {
 			}
 		}
 		if len(some) > 0 {
-			d.sweep(ctx, some)
+			err = d.sweep(ctx, some)
+		}
+		for i := 0; err != nil && i < len(some); i++ {
+			again = append(again, due[K]{d.db.cfg.Now(), some[i]})
 		}
 	}
 	d.later(again)
+	return err
 }
 
 // How often the elected process looks for what is due, how many records go in one transaction, and
@@ -232,12 +242,13 @@ func (d *dues[K, V]) later(notes []due[K]) {
 }
 
 // sweep deletes those of some records whose time has come. If they cannot be deleted together it
-// tries fewer.
-func (d *dues[K, V]) sweep(ctx context.Context, keys []K) {
+// tries fewer. An error of the cluster it returns: nothing can be said of the records.
+func (d *dues[K, V]) sweep(ctx context.Context, keys []K) error {
 	var gone int
 	var notes []due[K]
+	var own error // of OnExpire
 	err := d.update(ctx, func(tx mvcc.DBTx) error {
-		gone, notes = 0, nil
+		gone, notes, own = 0, nil, nil
 		in, now, deleted := d.t.m.In(tx), d.db.cfg.Now(), keys[:0:0]
 		for _, key := range keys {
 			v, ok := in.Get(key)
@@ -254,8 +265,8 @@ func (d *dues[K, V]) sweep(ctx context.Context, keys []K) {
 			in.Delete(key)
 			deleted = append(deleted, key)
 			if d.t.onExpire != nil {
-				if err := d.t.onExpire(tx, key, v); err != nil {
-					return err
+				if own = d.t.onExpire(tx, key, v); own != nil {
+					return own
 				}
 			}
 		}
@@ -275,12 +286,17 @@ func (d *dues[K, V]) sweep(ctx context.Context, keys []K) {
 		d.later(notes)
 		d.db.figures.expired.Add(uint64(gone))
 	case ctx.Err() != nil || d.db.Err() != nil: // who is elected next finds them
+	case own == nil && ofCluster(err):
+		return err
 	case len(keys) > 1:
-		d.sweep(ctx, keys[:len(keys)/2])
-		d.sweep(ctx, keys[len(keys)/2:])
+		if err := d.sweep(ctx, keys[:len(keys)/2]); err != nil {
+			return err
+		}
+		return d.sweep(ctx, keys[len(keys)/2:])
 	default:
 		d.refused(keys[0], err)
 	}
+	return nil
 }
 
 // update is Update, in a goroutine that OnExpire may end.

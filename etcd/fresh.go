@@ -69,7 +69,7 @@ func (db *DB) ViewFresh(ctx context.Context, fn func(s mvcc.DBSnapshot) error) e
 // newest asks for the revision of the newest commit there is, of any process, and for that which
 // the cluster is at, which others may have written.
 func (db *DB) newest(ctx context.Context) (rev, at uint64, err error) {
-	resp, err := db.client.Get(ctx, db.keys.allGuards(), newestGuard...) // linearizable
+	resp, err := db.get(ctx, db.keys.allGuards(), newestGuard...)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -129,9 +129,7 @@ func (b *barrier) run(db *DB) {
 		if now == nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
-		now.rev, now.at, now.err = db.newest(ctx)
-		cancel()
+		now.rev, now.at, now.err = db.newest(db.ctx)
 		close(now.done)
 	}
 }

@@ -26,6 +26,22 @@ func guardOf(kv *mvccpb.KeyValue) guard {
 	return guard{uint64(kv.ModRevision), string(kv.Value), kv.Version}
 }
 
+// guardsAt asks for the guards of all tables as of a revision.
+func (db *DB) guardsAt(ctx context.Context, rev uint64) (*clientv3.GetResponse, error) {
+	return db.get(ctx, db.keys.allGuards(), clientv3.WithPrefix(), clientv3.WithRev(int64(rev)))
+}
+
+// guards returns the guards of an answer, by their tables and classes.
+func (db *DB) guards(resp *clientv3.GetResponse) map[string]guard {
+	all := map[string]guard{}
+	for _, kv := range resp.Kvs {
+		if of, ok := db.keys.guarded(string(kv.Key)); ok {
+			all[of] = guardOf(kv)
+		}
+	}
+	return all
+}
+
 // A history is what the replica knows of what was committed, to notice if the cluster has another
 // one.
 type history struct {
@@ -37,6 +53,8 @@ type history struct {
 	// any more.
 	expected map[uint64]expectation
 	upTo     uint64
+	last     uint64 // the newest revision at which a guard was put, that is known of, and which one
+	lastOf   string
 	beaten   uint64 // the newest revision that was applied when the last beat came; the beat's own
 }
 
@@ -51,6 +69,14 @@ func (h *history) expect(rev uint64, of, by string) {
 	}
 	if rev > h.upTo {
 		h.expected[rev] = expectation{of, by}
+		h.seen(of, rev)
+	}
+}
+
+// seen notes a guard that was put, if it is the newest. The caller has locked mu.
+func (h *history) seen(of string, rev uint64) {
+	if rev > h.last {
+		h.last, h.lastOf = rev, of
 	}
 }
 
@@ -85,8 +111,14 @@ func (h *history) verified(endpoint string) {
 func (h *history) loaded(l *loaded) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.guards, h.upTo = maps.Clone(l.guards), l.rev
+	h.guards, h.upTo, h.last = maps.Clone(l.guards), l.rev, 0 // it may have another past: W4
+	for of, g := range h.guards {
+		h.seen(of, g.rev)
+	}
 	maps.DeleteFunc(h.expected, func(at uint64, _ expectation) bool { return at <= l.rev })
+	for at, e := range h.expected {
+		h.seen(e.of, at)
+	}
 }
 
 // follows returns why a guard is not the one that comes next: then commits are missing in between,
@@ -105,23 +137,16 @@ func (h *history) follows(of string, g guard) error {
 func (h *history) newest() (of string, rev uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for name, g := range h.guards {
-		if g.rev > rev {
-			of, rev = name, g.rev
-		}
-	}
-	for at, e := range h.expected {
-		if at > rev {
-			of, rev = e.of, at
-		}
-	}
-	return of, rev
+	return h.lastOf, h.last
 }
 
 func (h *history) put(guards map[string]guard) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	maps.Copy(h.guards, guards)
+	for of, g := range guards {
+		h.guards[of] = g
+		h.seen(of, g.rev)
+	}
 }
 
 func (h *history) now() map[string]guard {
@@ -183,7 +208,7 @@ func (db *DB) beatServers() {
 // What cannot be asked is asked the next time.
 func (db *DB) beatOnce() {
 	before := db.applied.now()
-	newest, err := db.askNewest()
+	newest, _, err := db.newest(db.ctx)
 	if err != nil {
 		return
 	}
@@ -199,20 +224,10 @@ func (db *DB) beatOnce() {
 	}
 }
 
-// askNewest is newest with the time that a request has.
-func (db *DB) askNewest() (uint64, error) {
-	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
-	defer cancel()
-	rev, _, err := db.newest(ctx)
-	return rev, err
-}
-
 // checkPast compares the guards as of the newest revision that is applied. Its error is an
 // ErrHistoryLost, or says that they could not be compared now: if they are compacted reload
 // compares.
 func (db *DB) checkPast() error {
-	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
-	defer cancel()
 	var here uint64
 	var known map[string]guard
 	for { // both as of one moment
@@ -221,29 +236,23 @@ func (db *DB) checkPast() error {
 			break
 		}
 	}
-	resp, err := db.client.Get(ctx, db.keys.allGuards(), clientv3.WithPrefix(), clientv3.WithRev(int64(here)))
+	resp, err := db.guardsAt(db.ctx, here)
 	switch {
 	case isRPC(err, rpctypes.ErrFutureRev):
 		return fmt.Errorf("%w: it has not come to revision %d, which is applied here", ErrHistoryLost, here)
 	case err != nil:
 		return err
 	case resp.Header.ClusterId != db.cluster:
-		return fmt.Errorf("%w: the cluster has ID %x, and had %x", ErrHistoryLost, resp.Header.ClusterId,
-			db.cluster)
+		return db.another(resp.Header)
 	}
-	then := map[string]*mvccpb.KeyValue{}
-	for _, kv := range resp.Kvs {
-		if of, ok := db.keys.guarded(string(kv.Key)); ok {
-			then[of] = kv
-		}
-	}
+	then := db.guards(resp)
 	for of, g := range known {
 		if g.rev > here {
 			continue // the revision that is being applied
 		}
-		if kv := then[of]; kv == nil || uint64(kv.ModRevision) != g.rev || string(kv.Value) != g.by {
-			return fmt.Errorf("%w: as of revision %d table %q was written last by %v, and here at %d by %q",
-				ErrHistoryLost, here, tableOf(of), kv, g.rev, g.by)
+		if is := then[of]; is.rev != g.rev || is.by != g.by {
+			return fmt.Errorf("%w: as of revision %d table %q was written last at %d by %q, and here at %d by %q",
+				ErrHistoryLost, here, tableOf(of), is.rev, is.by, g.rev, g.by)
 		}
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -45,10 +44,10 @@ func (db *DB) clean(ctx context.Context) {
 	tick := time.NewTicker(db.cfg.SlotAge / 8)
 	defer tick.Stop()
 	for {
-		all, err := db.allSlots(ctx)
+		all, err := db.get(ctx, db.keys.slots(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
 		if err == nil {
 			still := map[string]sight{}
-			for _, kv := range all {
+			for _, kv := range all.Kvs {
 				name, now := string(kv.Key), time.Now()
 				one := seen[name]
 				if one.rev != kv.ModRevision {
@@ -68,14 +67,4 @@ func (db *DB) clean(ctx context.Context) {
 			return
 		}
 	}
-}
-
-func (db *DB) allSlots(ctx context.Context) ([]*mvccpb.KeyValue, error) {
-	ctx, cancel := context.WithTimeout(ctx, db.cfg.RequestTimeout)
-	defer cancel()
-	resp, err := db.client.Get(ctx, db.keys.slots(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
-	if err != nil {
-		return nil, err
-	}
-	return resp.Kvs, nil
 }

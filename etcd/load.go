@@ -90,47 +90,70 @@ func (db *DB) load(ctx context.Context) (*loaded, error) {
 }
 
 func (db *DB) loadOnce(ctx context.Context) (*loaded, error) {
-	l := &loaded{guards: map[string]guard{}}
-	end := clientv3.GetPrefixRangeEnd(db.keys.records())
-	page := firstPage
-	for from, more := db.keys.records(), true; more; {
-		opts := []clientv3.OpOption{clientv3.WithRange(end), clientv3.WithLimit(int64(page))}
-		if l.rev > 0 {
-			opts = append(opts, clientv3.WithRev(int64(l.rev)))
-		}
-		resp, err := db.client.Get(ctx, from, opts...) // linearizable
-		if err != nil {
-			return nil, err
-		}
+	l := &loaded{}
+	if err := db.pages(ctx, db.keys.records(), &l.rev, func(resp *clientv3.GetResponse) error {
 		if l.rev == 0 {
 			l.rev = uint64(resp.Header.Revision)
 			if resp.Header.ClusterId != db.cluster {
-				return nil, fmt.Errorf("%w: the cluster has ID %x, and had %x", ErrHistoryLost,
-					resp.Header.ClusterId, db.cluster)
+				return db.another(resp.Header)
 			}
 		}
-		size := 1
 		for _, kv := range resp.Kvs {
-			size += len(kv.Key) + len(kv.Value)
 			if table, _, ok := db.keys.record(string(kv.Key)); ok && db.schema.tables[table] != nil {
 				l.records = append(l.records, kv)
 			}
 		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return l, db.again(ctx, func() error {
+		resp, err := db.guardsAt(ctx, l.rev)
+		if err == nil {
+			l.guards = db.guards(resp)
+		}
+		return err
+	})
+}
+
+// pages asks for the keys with a prefix, some at a time, as of a revision unless that is 0, and calls
+// visit with each answer. It asks for fewer where that is too much for the time that a request has.
+func (db *DB) pages(
+	ctx context.Context, prefix string, rev *uint64, visit func(resp *clientv3.GetResponse) error,
+) error {
+	end, page, slow := clientv3.GetPrefixRangeEnd(prefix), firstPage, false
+	for from, more := prefix, true; more; {
+		var resp *clientv3.GetResponse
+		if err := db.again(ctx, func() (err error) {
+			for {
+				resp, err = db.get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(int64(page)),
+					clientv3.WithRev(int64(*rev)))
+				tooMuch := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil || overLimit(err)
+				if !tooMuch || page == 1 {
+					return err
+				}
+				page, slow = page/2, true
+			}
+		}); err != nil {
+			return err
+		}
+		if err := visit(resp); err != nil {
+			return err
+		}
+		size := 1
+		for _, kv := range resp.Kvs {
+			size += len(kv.Key) + len(kv.Value)
+		}
 		if more = resp.More; more {
-			page = min(max(len(resp.Kvs)*pageBytes/size, 1), 4*page, mostPage)
+			more := 4 * page
+			if slow {
+				more = page + page/8 + 1
+			}
+			page = min(max(len(resp.Kvs)*pageBytes/size, 1), more, mostPage)
 			from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
 		}
 	}
-	resp, err := db.client.Get(ctx, db.keys.allGuards(), clientv3.WithPrefix(), clientv3.WithRev(int64(l.rev)))
-	if err != nil {
-		return nil, err
-	}
-	for _, kv := range resp.Kvs {
-		if of, ok := db.keys.guarded(string(kv.Key)); ok {
-			l.guards[of] = guardOf(kv)
-		}
-	}
-	return l, nil
+	return nil
 }
 
 // replay makes the local tables, which are empty, what was loaded.

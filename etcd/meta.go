@@ -65,36 +65,42 @@ func (db *DB) agree(ctx context.Context) error {
 func (db *DB) changeMeta(
 	ctx context.Context, edit func(m *meta, now uint64) (change, cease bool, err error),
 ) (int64, error) {
-	for {
-		resp, err := db.client.Get(ctx, db.keys.meta())
-		if err != nil {
-			return 0, err
-		}
-		m, mod := meta{Format: format, Version: db.cfg.Version, Tables: map[string]metaTable{}}, int64(0)
-		if len(resp.Kvs) > 0 {
-			mod = resp.Kvs[0].ModRevision
-			if m, err = parseMeta(resp.Kvs[0]); err != nil {
-				return 0, err
+	var mod int64
+	for done := false; !done; {
+		err := db.again(ctx, func() error {
+			resp, err := db.get(ctx, db.keys.meta())
+			if err != nil {
+				return err
 			}
-		}
-		change, cease, err := edit(&m, uint64(resp.Header.Revision))
-		if err != nil || !change && mod > 0 {
-			return mod, err
-		}
-		text, err := json.Marshal(m)
+			m := meta{Format: format, Version: db.cfg.Version, Tables: map[string]metaTable{}}
+			if mod = 0; len(resp.Kvs) > 0 {
+				mod = resp.Kvs[0].ModRevision
+				if m, err = parseMeta(resp.Kvs[0]); err != nil {
+					return err
+				}
+			}
+			change, cease, err := edit(&m, uint64(resp.Header.Revision))
+			if done = !change && mod > 0; err != nil || done {
+				return err
+			}
+			text, err := json.Marshal(m)
+			if err != nil {
+				return err
+			}
+			puts := []clientv3.Op{clientv3.OpPut(db.keys.meta(), string(text))}
+			if cease {
+				puts = append(puts, clientv3.OpPut(db.keys.cease(), ""))
+			}
+			// Whether it was applied shows in the next round.
+			same := clientv3.Compare(clientv3.ModRevision(db.keys.meta()), "=", mod)
+			_, err = db.txn(ctx, []clientv3.Cmp{same}, puts, nil)
+			return err
+		})
 		if err != nil {
-			return 0, err
-		}
-		puts := []clientv3.Op{clientv3.OpPut(db.keys.meta(), string(text))}
-		if cease {
-			puts = append(puts, clientv3.OpPut(db.keys.cease(), ""))
-		}
-		// Whether it was applied shows in the next round.
-		if _, err = db.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(db.keys.meta()), "=", mod)).
-			Then(puts...).Commit(); err != nil {
 			return 0, err
 		}
 	}
+	return mod, nil
 }
 
 // accepts returns a *SchemaError if the program cannot go on with what is kept: it cannot decode
@@ -190,11 +196,13 @@ func sameTypes(a, b mvcc.BackupTable) bool {
 
 // metaNow looks at what is kept now, if another program has changed that since Open looked.
 func (db *DB) metaNow(ctx context.Context) error {
-	resp, err := db.client.Get(ctx, db.keys.meta())
-	if err != nil || len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision == db.agreed.Load() {
-		return err
-	}
-	return db.metaChanged(resp.Kvs[0])
+	return db.again(ctx, func() error {
+		resp, err := db.get(ctx, db.keys.meta())
+		if err != nil || len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision == db.agreed.Load() {
+			return err
+		}
+		return db.metaChanged(resp.Kvs[0])
+	})
 }
 
 // metaChanged looks at what another program has said that is kept. The error says that this one
@@ -213,16 +221,15 @@ func (db *DB) metaChanged(kv *mvccpb.KeyValue) error {
 			return &SchemaError{Table: name, Kept: fmt.Sprint(kept.Codecs, ", which was written anew"),
 				Want: t.codec()}
 		}
-		if err := db.acceptsTable(name, t, kept); err != nil {
-			db.less.Store(name, err)
-		} else {
+		err := db.acceptsTable(name, t, kept)
+		if err == nil {
 			db.less.Delete(name)
+			continue
 		}
-	}
-	if err := db.accepts(m); err != nil {
+		db.less.Store(name, err)
 		db.cfg.Logger.Warn("etcd: a program was opened that keeps more than this one: what this one writes "+
 			"loses it", "prefix", db.cfg.Prefix, "error", err)
 	}
-	db.agreed.Store(kv.ModRevision)
+	db.agreed.Store(kv.ModRevision) // last: from now on it commits what it would not have before
 	return nil
 }

@@ -32,8 +32,19 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 	s.seq++
 	s.sent = time.Now()
 	name := s.name[len(db.keys.slots()):] + " " + s.says()
-	cmps, then := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}, r.ops(name)
-	cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(db.keys.cease()), "<", db.agreed.Load()+1))
+	o, err := db.send(ctx, at, r, name)
+	if o.committed {
+		of, _ := db.keys.guarded(r.guard)
+		db.history.expect(o.rev, of, name)
+	}
+	return o, err
+}
+
+// send sends a request to commit, under a name that no other one has.
+func (db *DB) send(ctx context.Context, at **slot, r *request, name string) (outcome, error) {
+	s := *at
+	same, then := clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last), r.ops(name)
+	cmps := []clientv3.Cmp{same, clientv3.Compare(clientv3.ModRevision(db.keys.cease()), "<", db.agreed.Load()+1)}
 	last, seen := db.history.newest()
 	if last = db.keys.allGuards() + last; seen > 0 { // O5
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(last), ">", int64(seen)-1))
@@ -41,6 +52,9 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 	then = append(then, clientv3.OpPut(s.name, s.says()))
 	otherwise := []clientv3.Op{clientv3.OpGet(s.name), clientv3.OpGet(db.keys.allGuards(), newestGuard...),
 		clientv3.OpGet(db.keys.cease())}
+	if r.absent { // O6
+		otherwise = append(otherwise, clientv3.OpTxn([]clientv3.Cmp{same}, []clientv3.Op{s.fence()}, nil))
+	}
 	resp, err := db.txn(ctx, append(cmps, r.cmps...), then, otherwise)
 	switch {
 	case err == nil && resp.Header.ClusterId != db.cluster:
@@ -53,10 +67,7 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 		return outcome{}, why
 	case err == nil && resp.Succeeded:
 		s.at(resp.Header.Revision)
-		rev := uint64(resp.Header.Revision)
-		of, _ := db.keys.guarded(r.guard)
-		db.history.expect(rev, of, name)
-		return outcome{committed: true, rev: rev}, nil
+		return outcome{committed: true, rev: uint64(resp.Header.Revision)}, nil
 	case err == nil:
 		o, known, err := s.read(resp.Responses[0].GetResponseRange())
 		if err != nil && s.idle(db) { // J3, and it was not committed
@@ -73,7 +84,10 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 			*at = nil
 			return outcome{}, err
 		}
-		o.conflict = !known // the slot is as it was, so it was something else
+		o.conflict = !known // the slot was as it was, so it was something else
+		if o.conflict && r.absent {
+			s.at(resp.Header.Revision)
+		}
 		if !o.committed {
 			o.rev = guardedAt(slices.Concat(newest, resp.Responses[2].GetResponseRange().Kvs))
 		}
@@ -120,9 +134,10 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.ResolveTimeout)
 	defer cancel()
 	same := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}
-	fence := []clientv3.Op{clientv3.OpPut(s.name, fmt.Sprint(sayFence, s.seq))}
+	fence := []clientv3.Op{s.fence()}
 	look := []clientv3.Op{clientv3.OpGet(s.name)}
 	for pause := minPause; ctx.Err() == nil; pause = min(2*pause, maxPause) {
+		var says *etcdserverpb.RangeResponse
 		resp, err := db.txn(ctx, same, fence, look)
 		switch {
 		case err == nil && resp.Header.ClusterId != db.cluster:
@@ -131,23 +146,15 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 			s.at(resp.Header.Revision)
 			return outcome{}, nil
 		case err == nil:
-			o, known, err := s.read(resp.Responses[0].GetResponseRange())
-			switch {
-			case err != nil && s.idle(db): // J3
-				*at = nil
-				return db.unknown()
-			case err != nil:
-				return db.lost(at, err)
-			case known:
-				return o, nil
-			}
+			says = resp.Responses[0].GetResponseRange()
 		case isRPC(err, rpctypes.ErrNoSpace):
 			// The fence may have been applied, and another write will not be.
-			got, err := db.client.Get(ctx, s.name)
-			if err != nil {
-				break
+			if got, err := db.get(ctx, s.name); err == nil {
+				says = (*etcdserverpb.RangeResponse)(got)
 			}
-			o, known, err := s.read((*etcdserverpb.RangeResponse)(got))
+		}
+		if says != nil {
+			o, known, err := s.read(says)
 			switch {
 			case err != nil && s.idle(db): // J3
 				*at = nil

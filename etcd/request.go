@@ -14,6 +14,8 @@ type request struct {
 	writes []clientv3.Op
 	guards []string // that it puts
 	bytes  int
+	// absent says that it compares that a record is absent, see O6.
+	absent bool
 
 	guard string // that of a table, one of guards
 }
@@ -21,6 +23,7 @@ type request struct {
 // A tableRequest is the part of a request that one table has.
 type tableRequest struct {
 	cmps    []clientv3.Cmp
+	absent  int      // 1 if it compares that a record is absent, else 0
 	indexes []string // guards of index keys
 	class   string   // "" if nothing is written
 }
@@ -49,22 +52,25 @@ func (db *DB) request(w *replicate.Work) (*request, error) {
 	}
 	// Where it is too much: all of a table is compared, or all readers of indexes of it conflict.
 	compares := func(t *tableRequest) int { return len(t.cmps) }
-	for ownCompares+sum(tables, compares) > db.cfg.MaxTxnOps {
+	absent := func(t *tableRequest) int { return t.absent }
+	most := func() int { return db.cfg.MaxTxnOps - min(sum(tables, absent), 1) }
+	for ownCompares+sum(tables, compares) > most() {
 		i := largest(tables, compares)
 		if compares(&tables[i]) <= 1 {
 			break // as many tables as that
 		}
-		tables[i].cmps = []clientv3.Cmp{db.unwritten(w.Tables[i].Name, w.Epoch)}
+		tables[i].cmps, tables[i].absent = []clientv3.Cmp{db.unwritten(w.Tables[i].Name, w.Epoch)}, 0
 	}
 	puts := func(t *tableRequest) int { return len(t.indexes) }
 	classes := sum(tables, func(t *tableRequest) int { return min(len(t.class), 1) })
-	for 1+len(r.writes)+len(r.guards)+classes+sum(tables, puts) > db.cfg.MaxTxnOps {
+	for 1+len(r.writes)+len(r.guards)+classes+sum(tables, puts) > most() {
 		i := largest(tables, puts)
 		if puts(&tables[i]) == 0 {
 			break
 		}
 		tables[i].indexes, tables[i].class = nil, classNone // I2
 	}
+	r.absent = sum(tables, absent) > 0
 	for i := range tables {
 		t := &tables[i]
 		r.cmps = append(r.cmps, t.cmps...)
@@ -116,7 +122,9 @@ func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) err
 	at := db.keys.table(t.Name)
 	if err := db.schema.tables[t.Name].reads(t.Reads, func(n int, key []byte) {
 		name, rev := at+string(key), t.Epochs[n]
-		if rev != 0 {
+		if rev == 0 {
+			into.absent = 1
+		} else {
 			rev = db.exact.of(name, rev)
 		}
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(name), "=", int64(rev)))
@@ -126,7 +134,7 @@ func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) err
 	ranges, ok := db.ranges(t, since)
 	indexes, known := db.unchanged(t, since)
 	if !ok || !known {
-		into.cmps = []clientv3.Cmp{db.unwritten(t.Name, since)}
+		into.absent, into.cmps = 0, []clientv3.Cmp{db.unwritten(t.Name, since)}
 	} else {
 		into.cmps = slices.Concat(cmps, ranges, indexes)
 	}
@@ -162,7 +170,11 @@ const ownCompares = 3
 
 // count returns how many operations the request has, or comparisons, if these are more.
 func (r *request) count() int {
-	return max(1+len(r.writes)+len(r.guards), ownCompares+len(r.cmps))
+	n := max(1+len(r.writes)+len(r.guards), ownCompares+len(r.cmps))
+	if r.absent {
+		n++ // in the transaction within: servers count these as well
+	}
+	return n
 }
 
 func (r *request) tooLarge(db *DB) error {

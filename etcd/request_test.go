@@ -20,7 +20,8 @@ import (
 func TestRequest(t *testing.T) {
 	db, a := offline(t)
 	for _, run := range []struct{ reads, cmps, writes, ops int }{
-		{1, 1, 1, 3}, {125, 125, 1, 3}, {126, 1, 1, 3}, {5000, 1, 1, 3}, {0, 0, 126, 128}, {0, 0, 127, 0},
+		{1, 1, 1, 3}, {124, 124, 1, 3}, {125, 1, 1, 3}, {5000, 1, 1, 3}, {0, 0, 126, 128}, {0, 0, 127, 0},
+		{125, 1, 126, 128}, {124, 0, 126, 0},
 	} {
 		w, err := db.hooks.Attempt(func(tx mvcc.DBTx) error {
 			for i := range run.reads {

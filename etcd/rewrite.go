@@ -44,10 +44,10 @@ const (
 // It reads the records from etcd, some at a time, and writes those that are to be written in
 // transactions like those of [DB.Update], of up to 25 records: what others write meanwhile stays,
 // and watches are told of records whose values are what they were. It waits for all that, until ctx
-// ends. Then, and after any error, and if the process was killed, it may be called again, here or
-// in another process: it passes over what was written already. Two may run at the same time. An
-// error is that of ctx or of etcd, or what Update returns for a single record, say a [*CodecError]
-// for one that Encode refuses.
+// ends, and asks other members where one does not answer. After any error, and if the process was
+// killed, it may be called again, here or in another process: it passes over what was written
+// already. Two may run at the same time. An error is that of ctx or of etcd, or what Update returns
+// for a single record, say a [*CodecError] for one that Encode refuses.
 func (db *DB) Rewrite(ctx context.Context, table string, opts *RewriteOptions) error {
 	t := db.schema.tables[table]
 	if t == nil {
@@ -78,7 +78,10 @@ func (db *DB) Rewrite(ctx context.Context, table string, opts *RewriteOptions) e
 		return err
 	}
 	// R2: all that was committed before is among what is read now, or was written anew since.
-	if err := r.all(ctx); err != nil {
+	r.told()
+	if err := db.pages(ctx, r.at, new(uint64), func(resp *clientv3.GetResponse) error {
+		return r.some(ctx, resp.Kvs)
+	}); err != nil {
 		return err
 	}
 	// R3: if nobody who writes something else was opened meanwhile there is nothing else.
@@ -110,37 +113,6 @@ func (r *rewriting) told() {
 	if r.progress != nil {
 		r.progress(r.looked, r.written)
 	}
-}
-
-// all goes through the records.
-func (r *rewriting) all(ctx context.Context) error {
-	r.told()
-	end, page := clientv3.GetPrefixRangeEnd(r.at), firstPage
-	for from, more := r.at, true; more; {
-		resp, err := r.get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(int64(page)))
-		if err != nil && page > 1 && ctx.Err() == nil && r.db.Err() == nil {
-			page /= 2 // it was too much for the time that a request has, say
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := r.some(ctx, resp.Kvs); err != nil {
-			return err
-		}
-		if more = resp.More; more {
-			from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
-		}
-	}
-	return nil
-}
-
-func (r *rewriting) get(
-	ctx context.Context, from string, opts ...clientv3.OpOption,
-) (*clientv3.GetResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.db.cfg.RequestTimeout)
-	defer cancel()
-	return r.db.client.Get(ctx, from, opts...) // linearizable
 }
 
 // some writes those of some records that are to be written.

@@ -30,6 +30,10 @@ import (
 //   - O5: each commit compares that the guard that was put last, as far as the replica has seen, is
 //     not older than that: after the cluster went back it has no effect, until that has got as far
 //     again.
+//   - O6: what is refused may still come for the second time, if somebody on the way repeats it.
+//     Where it compares guards, or the revisions of records, it is refused again. A record that is
+//     absent may have gone meanwhile: so a request that compares that puts its slot if it is
+//     refused. What a server answers with an error that is definite is not guarded like that.
 type slot struct {
 	name string
 	last int64     // the revision at which it was put last
@@ -50,6 +54,9 @@ const (
 
 // says is what the slot says once its present commit is applied.
 func (s *slot) says() string { return fmt.Sprint(sayCommit, s.seq) }
+
+// fence is what excludes its present commit.
+func (s *slot) fence() clientv3.Op { return clientv3.OpPut(s.name, fmt.Sprint(sayFence, s.seq)) }
 
 // slots are those of a process.
 type slots struct {
@@ -108,29 +115,21 @@ func (s *slots) give(one *slot) {
 // make puts a slot for the first time. It may be asked for that again and again.
 func (s *slots) make(ctx context.Context, one *slot) error {
 	absent := clientv3.Compare(clientv3.ModRevision(one.name), "=", 0)
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
+	return s.db.again(ctx, func() error {
 		resp, err := s.db.txn(ctx, []clientv3.Cmp{absent}, []clientv3.Op{clientv3.OpPut(one.name, sayNew)},
 			[]clientv3.Op{clientv3.OpGet(one.name)})
 		switch {
-		case err == nil && resp.Succeeded:
-			one.at(resp.Header.Revision)
-			return nil
-		case err == nil:
-			one.at(resp.Responses[0].GetResponseRange().Kvs[0].ModRevision)
-			return nil
 		case isRPC(err, rpctypes.ErrNoSpace):
 			return ErrNoSpace
-		case definite(err):
+		case err != nil:
 			return err
+		case resp.Succeeded:
+			one.at(resp.Header.Revision)
+		default:
+			one.at(resp.Responses[0].GetResponseRange().Kvs[0].ModRevision)
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ended(ctx), err)
-		case <-s.db.applied.endedAt:
-			return s.db.applied.err()
-		}
-	}
+		return nil
+	})
 }
 
 // drain waits until no commit is under way, and deletes the slots.
@@ -145,6 +144,31 @@ func (s *slots) drain() {
 			return // it stays, and does no harm
 		}
 	}
+}
+
+// again calls ask until what it asks for is answered, maybe by another member, or ctx or the replica
+// ends.
+func (db *DB) again(ctx context.Context, ask func() error) error {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		err := ask()
+		if !unanswered(err) {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %w", ended(ctx), err)
+		case <-db.applied.endedAt:
+			return db.applied.err()
+		}
+	}
+}
+
+// get asks for a key, or more.
+func (db *DB) get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, db.cfg.RequestTimeout)
+	defer cancel()
+	return db.client.Get(ctx, key, opts...) // linearizable
 }
 
 // txn sends a request to compare and write.

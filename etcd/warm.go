@@ -236,7 +236,7 @@ func (db *DB) saved() (*loaded, error) {
 
 // sameHistory checks W1.
 func (db *DB) sameHistory(ctx context.Context, l *loaded) error {
-	resp, err := db.client.Get(ctx, db.keys.allGuards(), clientv3.WithPrefix(), clientv3.WithRev(int64(l.rev)))
+	resp, err := db.guardsAt(ctx, l.rev)
 	switch {
 	case isRPC(err, rpctypes.ErrFutureRev):
 		return fmt.Errorf("the cluster has not come to its revision, %d: it has another history", l.rev)
@@ -247,13 +247,7 @@ func (db *DB) sameHistory(ctx context.Context, l *loaded) error {
 	case resp.Header.ClusterId != db.cluster:
 		return db.another(resp.Header)
 	}
-	then := map[string]guard{}
-	for _, kv := range resp.Kvs {
-		if of, ok := db.keys.guarded(string(kv.Key)); ok {
-			then[of] = guardOf(kv)
-		}
-	}
-	if !maps.Equal(then, l.guards) {
+	if then := db.guards(resp); !maps.Equal(then, l.guards) {
 		return fmt.Errorf("the cluster has another history: at revision %d its tables were written last by %v, "+
 			"and here by %v", l.rev, then, l.guards)
 	}
@@ -264,23 +258,18 @@ func (db *DB) sameHistory(ctx context.Context, l *loaded) error {
 // else has written: it puts a key, and waits until the watch has told of it.
 func (db *DB) catchUp(ctx context.Context) error {
 	var rev uint64
-	for pause := minPause; rev == 0; pause = min(2*pause, maxPause) {
+	err := db.again(ctx, func() error {
 		resp, err := db.txn(ctx, nil, []clientv3.Op{clientv3.OpPut(db.keys.wake(), db.self)}, nil)
-		switch {
-		case err == nil:
+		if err == nil {
 			rev = uint64(resp.Header.Revision)
-			continue
-		case isRPC(err, rpctypes.ErrNoSpace) || definite(err): // it is full, say, or may only be read
-			_, err = db.Sync(ctx)
-			return err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ended(ctx), err)
-		case <-db.applied.endedAt:
-			return db.applied.err()
-		}
+		return err
+	})
+	if isRPC(err, rpctypes.ErrNoSpace) || definite(err) { // it is full, say, or may only be read
+		_, err = db.Sync(ctx)
+		return err
+	} else if err != nil {
+		return err
 	}
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

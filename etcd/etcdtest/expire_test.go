@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/mvccmap/mvccmap/etcd"
@@ -252,6 +253,49 @@ func TestExpireRefused(t *testing.T) {
 	allowed.Store(true)
 	for _, key := range []string{"error", "panic"} {
 		require.Equal(t, 1, p.wait(t, key))
+	}
+}
+
+// While the cluster is full nothing is held against the records: they go as soon as it is not, though
+// the clock stands, by which one that was refused would have to wait.
+func TestExpireWhileFull(t *testing.T) {
+	t.Parallel()
+	s, v := declareVisit(nil)
+	began := time.Now()
+	v.process = open(t, shared(t), newPrefix(), func(cfg *etcd.Config) {
+		cfg.Schema, cfg.Now = s, func() time.Time { return began }
+	})
+	v.begin(t, "first", -time.Hour)
+	v.wait(t, "first")
+	require.NoError(t, v.Update(within(t), func(tx mvcc.DBTx) error {
+		for i := range 8 {
+			v.sessions.In(tx).Set(fmt.Sprint(i), began.Add(time.Hour).UnixMilli())
+		}
+		return nil
+	}))
+	var tried atomic.Int64
+	full := fault(func(context.Context, func(context.Context) error) error {
+		tried.Add(1)
+		return rpctypes.ErrGRPCNoSpace
+	})
+	v.wire.once(func(ctx context.Context, send func(context.Context) error) error {
+		err := send(ctx)
+		v.wire.fault.Store(&full)
+		return err
+	})
+	require.NoError(t, v.Update(within(t), func(tx mvcc.DBTx) error { // and from now on it is full
+		for i := range 8 {
+			v.sessions.In(tx).Set(fmt.Sprint(i), 1)
+		}
+		return nil
+	}))
+	for ctx := within(t); tried.Load() < 10; time.Sleep(time.Millisecond) {
+		require.NoError(t, ctx.Err())
+	}
+	require.Zero(t, v.Stats().ExpireFailures)
+	v.wire.fault.Store(nil)
+	for i := range 8 {
+		require.Equal(t, 1, v.wait(t, fmt.Sprint(i)))
 	}
 }
 

@@ -1,6 +1,7 @@
 package etcdtest
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -145,10 +146,19 @@ func TestHistoryLostBumped(t *testing.T) {
 	require.Greater(t, q.set(t, q.a, "x", 2), lost+500_000)
 }
 
-// A cluster goes back by a commit that a process knows of by its answer only, and goes on with others:
-// the process notices, once the watch comes to where it was.
+// A cluster goes back by a commit that a process knows of by its answer only, or has found out, and goes
+// on with others: the process notices, once the watch comes to where it was.
 func TestHistoryLostUnseen(t *testing.T) {
 	t.Parallel()
+	for name, lost := range map[string]error{"answered": nil, "found out": errBroken} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			historyLostUnseen(t, lost)
+		})
+	}
+}
+
+func historyLostUnseen(t *testing.T, lost error) {
 	c, prefix := start(t, 1, 0), newPrefix()
 	var d deaf
 	p := open(t, c, prefix, func(cfg *etcd.Config) {
@@ -166,7 +176,7 @@ func TestHistoryLostUnseen(t *testing.T) {
 	p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
 		err := send(ctx)
 		close(sent)
-		return err
+		return cmp.Or(err, lost)
 	})
 	done := make(chan error, 1)
 	go func() { done <- p.Update(ctx, adders["read and written"](p)) }()

@@ -118,3 +118,25 @@ func TestSentAgainAfterDeletion(t *testing.T) {
 	_, has := p.a.Load("x")
 	require.False(t, has)
 }
+
+// One that inserts a record, and is refused, is not applied either if it comes for the second time
+// once that record has gone.
+func TestSentAgainAfterRefusal(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
+	p.set(t, p.a, "other", 0) // it has a slot
+	p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
+		q.set(t, q.a, "x", 5)
+		err := send(ctx)
+		p.wire.once(func(ctx context.Context, next func(context.Context) error) error {
+			q.delete(t, q.a, "x")
+			require.NoError(t, send(within(t)))
+			return next(ctx)
+		})
+		return err
+	})
+	require.NoError(t, p.Update(within(t), adders["read and written"](p)))
+	v, _ := p.a.Load("x")
+	require.Equal(t, 1, v)
+}
