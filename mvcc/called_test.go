@@ -220,6 +220,13 @@ var trappedCalls = map[string]func(f *trapped){
 		f.kind = kind
 		_ = tx.Commit()
 	},
+	"Commit with an alarm": func(f *trapped) {
+		tx := f.db.Begin(nil)
+		defer tx.Rollback()
+		_ = f.work(tx)
+		stateOf(tx.st).rare().revoked = maxRevocations // as if readers had pushed it
+		_ = tx.Commit()
+	},
 	"Update": func(f *trapped) {
 		_ = f.b.Update(bg, nil, func(tx Tx[any, int]) error {
 			tx.Get("1")
