@@ -2,7 +2,6 @@ package tree
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -10,6 +9,8 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // An item is a head with a key.
@@ -68,157 +69,106 @@ func pairs() Order {
 		})
 }
 
-// model runs random operations on a tree, and on a sorted slice of what should be in it.
-func model[K comparable](t *testing.T, o Order, key func(r *rand.Rand) K, compare func(a, b K) int) {
+// model runs random operations on a tree of some of n keys, and on a list of what should be in it.
+func model[K comparable](t *testing.T, keys keys[K], n int) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		tr := newTree[K](o)
-		var is []*item[K]
-		find := func(k K) (int, bool) {
-			return slices.BinarySearchFunc(is, k, func(i *item[K], k K) int { return compare(i.key, k) })
-		}
-		steps := 20_000
-		if testing.Short() {
-			steps = 5_000
-		}
-		for step := range steps {
-			k := key(r)
-			i, there := find(k)
-			at, h := tr.Find(unsafe.Pointer(&k))
-			require.Equal(t, there, h != nil, "find %v", k)
-			if there {
-				require.Same(t, is[i], itemOf[K](h))
-				require.Same(t, h, at.Cell().Load())
+		w := newWorld(keys)
+		want := make([]*Head, n)
+		span := func() (of Span) {
+			low, high := w.key(r.IntN(n)), w.key(r.IntN(n))
+			if r.IntN(3) > 0 {
+				of.Low, of.LowExclusive = unsafe.Pointer(&low), r.IntN(2) == 0
 			}
+			if r.IntN(3) > 0 {
+				of.High, of.HighExclusive = unsafe.Pointer(&high), r.IntN(2) == 0
+			}
+			return of
+		}
+		for step := range stage.Sizes(20_000, 5_000) {
+			i := r.IntN(n)
+			at, h := w.find(i)
+			require.Same(t, want[i], h, "find %v", w.key(i))
+			require.True(t, h == nil || h == at.Cell().Load())
 			grow := step/2000%2 == 0
-			switch n := r.IntN(10); {
-			case n < 6 && grow || n < 2:
-				x := &item[K]{key: k, value: step}
-				at, inserted := tr.Insert(x.head(), Gate{})
-				require.Equal(t, !there, inserted)
-				if inserted {
-					is = slices.Insert(is, i, x)
+			switch op := r.IntN(10); {
+			case op < 6 && grow || op < 2:
+				x := w.item(i, step).head()
+				at, inserted := w.tr.Insert(x, Gate{})
+				if require.Equal(t, h == nil, inserted); inserted {
+					want[i] = x
 				}
-				require.Equal(t, at.Cell().Load(), is[i].head())
-			case n < 6 && there:
-				if r.IntN(2) == 0 {
-					at = Place{}
+				require.Same(t, want[i], at.Cell().Load())
+			case op < 6 && h != nil:
+				require.True(t, w.remove([]Place{at, {}}[r.IntN(2)], h))
+				want[i] = nil
+			case op < 8 && h != nil:
+				want[i] = w.item(i, step).head()
+				require.True(t, at.Cell().CompareAndSwap(h, want[i]))
+			case op == 9 && step%50 == 0:
+				for range 4 {
+					w.checkSpan(t, want, span())
 				}
-				removed, tidy := tr.Remove(at, h)
-				require.True(t, removed)
-				if tidy {
-					tr.Tidy(unsafe.Pointer(&k))
-				}
-				is = slices.Delete(is, i, i+1)
-			case n < 8 && there:
-				x := &item[K]{key: k, value: step}
-				require.True(t, at.Cell().CompareAndSwap(h, x.head()))
-				is[i] = x
-			case n == 9 && step%50 == 0:
-				a, b := key(r), key(r)
-				checkSpan(t, tr, is, compare, &a, &b, r.IntN(2) == 0, r.IntN(2) == 0)
-				checkSpan(t, tr, is, compare, nil, &b, r.IntN(2) == 0, r.IntN(2) == 0)
-				checkSpan(t, tr, is, compare, &a, nil, r.IntN(2) == 0, r.IntN(2) == 0)
-				checkSpan(t, tr, is, compare, nil, nil, false, false)
 			}
 		}
-		for len(is) > 0 {
-			i := r.IntN(len(is))
-			removed, tidy := tr.Remove(Place{}, is[i].head())
-			require.True(t, removed)
-			if tidy {
-				tr.Tidy(unsafe.Pointer(&is[i].key))
-			}
-			is = slices.Delete(is, i, i+1)
-		}
-		checkSpan(t, tr, is, compare, nil, nil, false, false)
-		require.LessOrEqual(t, tr.leaves.Load(), int64(4))
+		w.checkAll(t, want)
+		w.empty(t, want)
 	}
 }
 
 // checkSpan compares what a cursor meets with what is there.
-func checkSpan[K comparable](t *testing.T, tr *Tree, is []*item[K], compare func(a, b K) int,
-	low, high *K, lowEx, highEx bool) {
-	s := Span{Low: unsafe.Pointer(low), High: unsafe.Pointer(high), LowExclusive: lowEx, HighExclusive: highEx}
-	var want []*item[K]
-	for _, i := range is {
-		if tr.Side(&s, unsafe.Pointer(&i.key)) == 0 {
-			want = append(want, i)
+func (w *world[K]) checkSpan(t *testing.T, want []*Head, of Span) {
+	var all []*Head
+	for i, h := range want {
+		if key := w.key(i); h != nil && w.tr.Side(&of, unsafe.Pointer(&key)) == 0 {
+			all = append(all, h)
 		}
 	}
 	for _, down := range []bool{false, true} {
-		var met []*item[K]
-		c := tr.Scan(s, down)
+		var met []*Head
+		c := w.tr.Scan(of, down)
 		for c.Next() {
 			for h, at := c.Head(); h != nil; h, at = c.Head() {
 				require.Same(t, h, at.Cell().Load())
-				met = append(met, itemOf[K](h))
+				met = append(met, h)
 			}
 		}
-		require.Equal(t, len(want), len(met), "down %v", down)
-		for i := range want {
-			require.Same(t, want[i], met[i])
-		}
-		slices.Reverse(want)
+		require.True(t, slices.Equal(all, met), "down %v", down)
+		slices.Reverse(all)
 	}
 }
 
 func TestModel(t *testing.T) {
-	t.Run("int", func(t *testing.T) {
-		model(t, natural[int](), func(r *rand.Rand) int { return r.IntN(3000) - 1000 }, cmp.Compare[int])
-	})
+	t.Run("int", func(t *testing.T) { model(t, someInts, 3000) })
+	t.Run("edges", func(t *testing.T) { model(t, edgeInts(1600), 1600) })
 	t.Run("extreme ints", func(t *testing.T) {
-		model(t, natural[int64](), func(r *rand.Rand) int64 {
-			return [...]int64{-1 << 63, 1<<63 - 1, 0}[r.IntN(3)] + int64(r.IntN(800))
-		}, cmp.Compare[int64])
+		model(t, keys[int64]{natural[int64], func(i int) int64 {
+			return [...]int64{-1 << 63, 0, 1<<63 - 800}[i/800] + int64(i%800)
+		}}, 2400)
 	})
 	t.Run("uint8", func(t *testing.T) {
-		model(t, natural[uint8](), func(r *rand.Rand) uint8 { return uint8(r.IntN(256)) }, cmp.Compare[uint8])
+		model(t, keys[uint8]{natural[uint8], func(i int) uint8 { return uint8(i) }}, 256)
 	})
 	t.Run("float", func(t *testing.T) {
-		model(t, natural[float64](), func(r *rand.Rand) float64 {
-			return float64(r.IntN(1000)-500) / 8
-		}, cmp.Compare[float64])
+		model(t, keys[float64]{natural[float64], func(i int) float64 { return float64(i-500) / 8 }}, 1000)
 	})
-	text := func(r *rand.Rand) string { return fmt.Sprintf("%0*d", r.IntN(12), r.IntN(1000)) }
-	t.Run("string", func(t *testing.T) { model(t, natural[string](), text, cmp.Compare[string]) })
-	t.Run("prefix", func(t *testing.T) {
-		model(t, natural[string](), func(r *rand.Rand) string { return "a key of many characters " + text(r) },
-			cmp.Compare[string])
-	})
+	t.Run("text", func(t *testing.T) { model(t, someText, 1000) })
+	t.Run("ragged", func(t *testing.T) { model(t, raggedText, 2000) })
 	t.Run("zeros", func(t *testing.T) {
-		model(t, natural[string](), func(r *rand.Rand) string {
-			return string(make([]byte, r.IntN(60)))
-		}, cmp.Compare[string])
+		model(t, keys[string]{natural[string], func(i int) string { return string(make([]byte, i)) }}, 60)
 	})
-	down := func(a, b int) int { return cmp.Compare(b, a) }
-	t.Run("function", func(t *testing.T) {
-		model(t, by(down), func(r *rand.Rand) int { return r.IntN(2000) }, down)
-	})
-	t.Run("pairs", func(t *testing.T) {
-		model(t, pairs(), func(r *rand.Rand) pair {
-			return pair{uint64(r.IntN(100)) << r.IntN(50), uint64(r.IntN(50))}
-		}, func(a, b pair) int { return cmp.Or(cmp.Compare(a.a, b.a), cmp.Compare(a.b, b.b)) })
-	})
+	t.Run("compare", func(t *testing.T) { model(t, someByCompare, 2000) })
+	t.Run("pairs", func(t *testing.T) { model(t, somePairs, 2000) })
 }
 
 // Keys that come in order fill leaves.
 func TestAscending(t *testing.T) {
-	tr := newTree[int](natural[int]())
-	for k := range 100_000 {
-		_, inserted := tr.Insert((&item[int]{key: k}).head(), Gate{})
-		require.True(t, inserted)
+	w := newWorld(someInts)
+	want := make([]*Head, 100_000)
+	for k := range want {
+		want[k] = w.item(k, 0).head()
+		w.tr.Insert(want[k], Gate{})
 	}
-	require.Less(t, tr.leaves.Load(), int64(100_000/25))
-	checkLen(t, tr, 100_000)
-}
-
-func checkLen(t *testing.T, tr *Tree, n int) {
-	c, met := tr.Scan(Span{}, false), 0
-	for c.Next() {
-		for h, _ := c.Head(); h != nil; h, _ = c.Head() {
-			met++
-		}
-	}
-	require.Equal(t, n, met)
+	require.Less(t, w.tr.leaves.Load(), int64(len(want)/25))
+	w.checkKeys(t, want)
 }
