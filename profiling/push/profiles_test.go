@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"mime/multipart"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -81,6 +82,8 @@ func understand(t *testing.T, r *profilerpb.ExportProfilesServiceRequest) (list 
 		require.Zero(t, proto.Size(first))
 	}
 	require.Empty(t, d.StringTable[0])
+	all := slices.Sorted(slices.Values(d.StringTable))
+	require.Len(t, slices.Compact(slices.Clone(all)), len(all), "a text is there twice")
 	attributes := func(indices []int32) map[string]string {
 		all := map[string]string{}
 		for _, i := range indices {
