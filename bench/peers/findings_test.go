@@ -252,3 +252,12 @@ func TestBatch(t *testing.T) {
 		require.True(t, read[1].OK, p.Name)
 	}
 }
+
+// A byte slice that was read is a copy: a store may use its own again.
+func TestDecodeCopies(t *testing.T) {
+	text := []byte("text of some length")
+	got, err := decode[[]byte](text)
+	require.NoError(t, err)
+	require.Equal(t, text, got)
+	require.NotSame(t, &text[0], &got[0])
+}

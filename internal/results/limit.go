@@ -125,14 +125,11 @@ func (c *Cell) Check(limits []Limit) []Check {
 	return list
 }
 
-// String says what there is instead, or that the limit is kept.
+// String says of a limit that is not kept what there is instead.
 func (k Check) String() string {
-	switch {
-	case !k.Known:
+	if !k.Known {
 		return fmt.Sprintf("%s: cannot tell of %s: too few operations for it, or the figure is not "+
 			"measured there", k.Limit, k.Of)
-	case k.Kept:
-		return fmt.Sprintf("%s: kept by %s: %s", k.Limit, k.Of, k.Show(k.Median))
 	}
 	return fmt.Sprintf("%s: missed by %s: %s", k.Limit, k.Of, k.Show(k.Median))
 }
