@@ -1,10 +1,15 @@
 package etcd
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+type loud string
+
+func (l loud) MarshalText() ([]byte, error) { return []byte(strings.ToValidUTF8(string(l), "!")), nil }
 
 // A string that package json would change is refused, wherever it is; one that it keeps is kept,
 // also if it has U+FFFD in it, or what looks like an escape.
@@ -34,4 +39,7 @@ func TestJSONKeepsText(t *testing.T) {
 	}
 	_, err := jsonCodec[string]().encode("\xff")
 	require.ErrorContains(t, err, "no UTF-8")
+	b, err := jsonCodec[loud]().encode("\xff")
+	require.NoError(t, err)
+	require.Equal(t, `"!"`, string(b))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -184,7 +185,14 @@ func (c *combiner) once(db *DB, jobs []*job) ([]*job, outcome, *replicate.Work, 
 	for i, j := range jobs {
 		works[i] = j.work
 	}
-	w, r, err := renewed(db, works)
+	var w *replicate.Work
+	var r *request
+	err := apart(func() (err error) { // functions given to Merge, and those that encode
+		if w, err = db.hooks.Renew(works); err == nil {
+			r, err = db.request(w)
+		}
+		return err
+	})
 	var panicked *userPanic
 	if errors.As(err, &panicked) && len(jobs) == 1 {
 		jobs[0].panicked = panicked.value
@@ -213,30 +221,28 @@ func (c *combiner) once(db *DB, jobs []*job) ([]*job, outcome, *replicate.Work, 
 }
 
 // A userPanic says that a function of the user has panicked, or called runtime.Goexit.
-type userPanic struct{ value any }
-
-func (p *userPanic) Error() string {
-	return fmt.Sprint("etcd: a function given to Merge, or one that encodes, panicked: ", p.value)
+type userPanic struct {
+	value any
+	stack []byte
 }
 
-// renewed renews works, and makes a request of them, in a goroutine that a function given to Merge,
-// or one that encodes, may end.
-func renewed(db *DB, works []*replicate.Work) (w *replicate.Work, r *request, err error) {
+func (p *userPanic) Error() string {
+	return fmt.Sprintf("etcd: a function of the program panicked: %v\n%s", p.value, p.stack)
+}
+
+// apart calls fn in a goroutine that a function of the user may end.
+func apart(fn func() error) (err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err = &userPanic{"it has called runtime.Goexit"}
+		err = &userPanic{value: "it has called runtime.Goexit"}
 		defer func() {
 			if p := recover(); p != nil {
-				err = &userPanic{p}
+				err = &userPanic{p, debug.Stack()}
 			}
 		}()
-		var failed error
-		if w, failed = db.hooks.Renew(works); failed == nil {
-			r, failed = db.request(w)
-		}
-		err = failed
+		err = fn()
 	}()
 	<-done
-	return w, r, err
+	return err
 }

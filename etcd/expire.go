@@ -3,9 +3,6 @@ package etcd
 import (
 	"container/heap"
 	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -247,7 +244,7 @@ func (d *dues[K, V]) sweep(ctx context.Context, keys []K) error {
 	var gone int
 	var notes []due[K]
 	var own error // of OnExpire
-	err := d.update(ctx, func(tx mvcc.DBTx) error {
+	try := func(tx mvcc.DBTx) error {
 		gone, notes, own = 0, nil, nil
 		in, now, deleted := d.t.m.In(tx), d.db.cfg.Now(), keys[:0:0]
 		for _, key := range keys {
@@ -280,7 +277,8 @@ func (d *dues[K, V]) sweep(ctx context.Context, keys []K) error {
 			}
 		}
 		return nil
-	})
+	}
+	err := apart(func() error { return d.db.update(ctx, nil, try) })
 	switch {
 	case err == nil:
 		d.later(notes)
@@ -297,23 +295,6 @@ func (d *dues[K, V]) sweep(ctx context.Context, keys []K) error {
 		d.refused(keys[0], err)
 	}
 	return nil
-}
-
-// update is Update, in a goroutine that OnExpire may end.
-func (d *dues[K, V]) update(ctx context.Context, fn func(tx mvcc.DBTx) error) (err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		err = errors.New("the function of OnExpire has called runtime.Goexit")
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("a panic: %v\n%s", p, debug.Stack())
-			}
-		}()
-		err = d.db.update(ctx, nil, fn)
-	}()
-	<-done
-	return err
 }
 
 // refused notes that a record could not be deleted.

@@ -17,9 +17,9 @@ import (
 // name that no other one has; and how often it was put, which is how many commits have written to
 // the table.
 type guard struct {
-	rev     uint64
-	by      string
-	version int64
+	Rev     uint64
+	By      string
+	Version int64
 }
 
 func guardOf(kv *mvccpb.KeyValue) guard {
@@ -89,7 +89,7 @@ func (h *history) met(rev uint64, guards map[string]guard) error {
 	for at, e := range h.expected {
 		switch {
 		case at > rev:
-		case at < rev || guards[e.of].by != e.by:
+		case at < rev || guards[e.of].By != e.by:
 			return fmt.Errorf("%w: this process has committed %q at revision %d, which is not there",
 				ErrHistoryLost, e.by, at)
 		default:
@@ -113,7 +113,7 @@ func (h *history) loaded(l *loaded) {
 	defer h.mu.Unlock()
 	h.guards, h.upTo, h.last = maps.Clone(l.guards), l.rev, 0 // it may have another past: W4
 	for of, g := range h.guards {
-		h.seen(of, g.rev)
+		h.seen(of, g.Rev)
 	}
 	maps.DeleteFunc(h.expected, func(at uint64, _ expectation) bool { return at <= l.rev })
 	for at, e := range h.expected {
@@ -126,9 +126,9 @@ func (h *history) loaded(l *loaded) {
 func (h *history) follows(of string, g guard) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if known := h.guards[of]; g.version != known.version+1 {
+	if known := h.guards[of]; g.Version != known.Version+1 {
 		return fmt.Errorf("%w: at revision %d table %q was written for the %dth time, and here %d times, "+
-			"the last one at %d", ErrHistoryLost, g.rev, tableOf(of), g.version, known.version, known.rev)
+			"the last one at %d", ErrHistoryLost, g.Rev, tableOf(of), g.Version, known.Version, known.Rev)
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (h *history) put(guards map[string]guard) {
 	defer h.mu.Unlock()
 	for of, g := range guards {
 		h.guards[of] = g
-		h.seen(of, g.rev)
+		h.seen(of, g.Rev)
 	}
 }
 
@@ -162,19 +162,19 @@ func (h *history) agrees(l *loaded, here uint64) error {
 	}
 	h.mu.Lock()
 	for at, e := range h.expected {
-		if at <= l.rev && l.guards[e.of].rev < at {
+		if at <= l.rev && l.guards[e.of].Rev < at {
 			h.mu.Unlock()
 			return fmt.Errorf("%w: this process has committed at revision %d, and table %q was written last "+
-				"at %d", ErrHistoryLost, at, tableOf(e.of), l.guards[e.of].rev)
+				"at %d", ErrHistoryLost, at, tableOf(e.of), l.guards[e.of].Rev)
 		}
 	}
 	h.mu.Unlock()
 	for of, known := range h.now() {
 		now := l.guards[of]
-		if now.version < known.version || now.rev < known.rev || now.rev == known.rev && now.by != known.by ||
-			now.rev > known.rev && now.rev <= here {
+		if now.Version < known.Version || now.Rev < known.Rev || now.Rev == known.Rev && now.By != known.By ||
+			now.Rev > known.Rev && now.Rev <= here {
 			return fmt.Errorf("%w: table %q was written last at %d by %q, and here at %d by %q",
-				ErrHistoryLost, tableOf(of), now.rev, now.by, known.rev, known.by)
+				ErrHistoryLost, tableOf(of), now.Rev, now.By, known.Rev, known.By)
 		}
 	}
 	return nil
@@ -247,12 +247,12 @@ func (db *DB) checkPast() error {
 	}
 	then := db.guards(resp)
 	for of, g := range known {
-		if g.rev > here {
+		if g.Rev > here {
 			continue // the revision that is being applied
 		}
-		if is := then[of]; is.rev != g.rev || is.by != g.by {
+		if is := then[of]; is.Rev != g.Rev || is.By != g.By {
 			return fmt.Errorf("%w: as of revision %d table %q was written last at %d by %q, and here at %d by %q",
-				ErrHistoryLost, here, tableOf(of), is.rev, is.by, g.rev, g.by)
+				ErrHistoryLost, here, tableOf(of), is.Rev, is.By, g.Rev, g.By)
 		}
 	}
 	return nil

@@ -50,13 +50,13 @@ func TestNewest(t *testing.T) {
 	is("a/-", 40)
 	h.expect(60, "b/-", "mine")
 	is("b/-", 60)
-	h.put(map[string]guard{"a/-": {rev: 55}})
+	h.put(map[string]guard{"a/-": {Rev: 55}})
 	is("b/-", 60)
-	h.put(map[string]guard{"a/-": {rev: 65}, "c/-": {rev: 64}})
+	h.put(map[string]guard{"a/-": {Rev: 65}, "c/-": {Rev: 64}})
 	is("a/-", 65)
-	h.loaded(&loaded{rev: 58, guards: map[string]guard{"a/-": {rev: 57}}})
+	h.loaded(&loaded{rev: 58, guards: map[string]guard{"a/-": {Rev: 57}}})
 	is("b/-", 60)
-	h.loaded(&loaded{rev: 61, guards: map[string]guard{"a/-": {rev: 57}}})
+	h.loaded(&loaded{rev: 61, guards: map[string]guard{"a/-": {Rev: 57}}})
 	is("a/-", 57)
 }
 

@@ -64,7 +64,7 @@ type loaded struct {
 func (l *loaded) written(table string) (rev uint64) {
 	for of, g := range l.guards {
 		if tableOf(of) == table {
-			rev = max(rev, g.rev)
+			rev = max(rev, g.Rev)
 		}
 	}
 	return rev

@@ -123,7 +123,7 @@ func TestKeyCodecs(t *testing.T) {
 	type small int8
 	names, ok := keyCodecFor[name]()
 	require.True(t, ok)
-	for _, n := range []name{"", "a/b", "\x00"} {
+	for _, n := range []name{"", "a/b", "\x00", "\xff"} {
 		b, err := names.encode(n)
 		require.NoError(t, err)
 		back, err := names.decode(b)

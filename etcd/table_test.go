@@ -3,7 +3,6 @@ package etcd
 import (
 	"encoding/binary"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -29,31 +28,6 @@ func TestFloatKeys(t *testing.T) {
 	require.Equal(t, zero, minus)
 	_, err = a.key.encode(math.NaN())
 	require.ErrorContains(t, err, "way back")
-}
-
-type loud string
-
-func (l loud) MarshalText() ([]byte, error) { return []byte(strings.ToValidUTF8(string(l), "!")), nil }
-
-// JSON would change a string that is no UTF-8: it is refused, and as a key kept as it is.
-func TestNoUTF8(t *testing.T) {
-	s := NewSchema(nil)
-	a := NewTable[string, string](s, "a", nil)
-	visit := func([]byte, []byte, bool) {}
-	writes := []mvcc.Change[string, string]{{Key: "k", New: "\xff", Has: true}}
-	var codec *CodecError
-	require.ErrorAs(t, a.writes(writes, visit), &codec)
-	require.Equal(t, "k", codec.Name)
-	writes[0].New = "\uFFFD"
-	require.NoError(t, a.writes(writes, visit))
-	b, err := a.key.encode("\xff")
-	require.NoError(t, err)
-	key, err := a.key.decode(b)
-	require.NoError(t, err)
-	require.Equal(t, "\xff", key)
-	b, err = jsonCodec[loud]().encode("\xff")
-	require.NoError(t, err)
-	require.Equal(t, `"!"`, string(b))
 }
 
 // Options that would end a replica, or let its memory grow, are refused.

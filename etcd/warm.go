@@ -38,19 +38,13 @@ type savedHeader struct {
 	Revision uint64
 	Version  int
 	Tables   map[string]savedTable
-	Guards   map[string]savedGuard
+	Guards   map[string]guard
 	Records  int
 }
 
 type savedTable struct {
 	Codec string
 	Types []byte // a mvcc.BackupTable in JSON
-}
-
-type savedGuard struct {
-	Rev     uint64
-	By      string
-	Version int64
 }
 
 type savedRecord struct {
@@ -72,14 +66,11 @@ func (db *DB) SaveReplica(ctx context.Context, w io.Writer) (revision uint64, er
 		return 0, err
 	}
 	h := savedHeader{Cluster: db.cluster, Prefix: db.cfg.Prefix, Revision: l.rev, Version: db.cfg.Version,
-		Tables: map[string]savedTable{}, Guards: map[string]savedGuard{}, Records: len(l.records)}
+		Tables: map[string]savedTable{}, Guards: l.guards, Records: len(l.records)}
 	for name, t := range db.schema.tables {
 		if h.Tables[name], err = db.savedTable(name, t); err != nil {
 			return 0, err
 		}
-	}
-	for of, g := range l.guards {
-		h.Guards[of] = savedGuard{g.rev, g.by, g.version}
 	}
 	sum := sha256.New()
 	all := io.MultiWriter(w, sum)
@@ -197,7 +188,7 @@ func (db *DB) saved() (*loaded, error) {
 		return nil, errors.New("it is damaged")
 	}
 	from := gob.NewDecoder(bytes.NewReader(text[len(savedMagic):n]))
-	var h savedHeader
+	h := savedHeader{Guards: map[string]guard{}}
 	if err := from.Decode(&h); err != nil {
 		return nil, err
 	}
@@ -217,10 +208,7 @@ func (db *DB) saved() (*loaded, error) {
 			return nil, fmt.Errorf("table %q is not in it, or has other types", name)
 		}
 	}
-	l := &loaded{rev: h.Revision, guards: map[string]guard{}}
-	for of, g := range h.Guards {
-		l.guards[of] = guard{g.Rev, g.By, g.Version}
-	}
+	l := &loaded{rev: h.Revision, guards: h.Guards}
 	for range h.Records {
 		var r savedRecord
 		if err := from.Decode(&r); err != nil {

@@ -29,11 +29,8 @@ func TestBeatBesideDeadEndpoint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var answered atomic.Int64
-			count := func(
-				ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
-				opts ...grpc.CallOption,
-			) error {
-				err := invoke(ctx, method, req, reply, cc, opts...)
+			count := func(_ context.Context, req, _ any, send func() error) error {
+				err := send()
 				get, ok := req.(*etcdserverpb.RangeRequest)
 				if ok && strings.HasSuffix(string(get.Key), "/g/") && err == nil { // and not of elections
 					answered.Add(1)
@@ -42,7 +39,7 @@ func TestBeatBesideDeadEndpoint(t *testing.T) {
 			}
 			open(t, shared(t), newPrefix(), func(cfg *etcd.Config) {
 				cfg.Client.Endpoints = append(cfg.Client.Endpoints, dead)
-				cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainUnaryInterceptor(count))
+				unary(cfg, count)
 				cfg.RequestTimeout, cfg.Heartbeat = time.Second, 200*time.Millisecond
 			})
 			answered.Store(0)
@@ -82,10 +79,9 @@ func TestWatchHangsBesideUpdate(t *testing.T) {
 	})
 	p.set(t, p.a, "x", 1)
 	streams.hang(3)
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	p.update(t, func(tx mvcc.DBTx) {
 		p.a.In(tx).Set("x", 2)
-		return nil
-	}))
+	})
 	v, _ := p.a.Load("x")
 	require.Equal(t, 2, v)
 	require.GreaterOrEqual(t, p.Stats().Restarts, uint64(3))
@@ -105,11 +101,10 @@ func TestConflictWaits(t *testing.T) {
 	require.NoError(t, p.WaitFor(within(t), q.set(t, q.a, "x", 1)))
 	streams.hang(1)
 	q.set(t, q.a, "x", 10)
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	p.update(t, func(tx mvcc.DBTx) {
 		v, _ := p.a.In(tx).Get("x")
 		p.a.In(tx).Set("x", v+1)
-		return nil
-	}))
+	})
 	v, _ := p.a.Load("x")
 	require.Equal(t, 11, v)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	"google.golang.org/grpc"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -28,10 +27,7 @@ func (m *meter) letter(key []byte) string {
 	return letter
 }
 
-func (m *meter) unary(
-	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
-	opts ...grpc.CallOption,
-) error {
+func (m *meter) sent(_ context.Context, req, _ any, send func() error) error {
 	if txn, ok := req.(*etcdserverpb.TxnRequest); ok && !elects(req) {
 		m.mu.Lock()
 		for _, c := range txn.Compare {
@@ -42,32 +38,17 @@ func (m *meter) unary(
 		}
 		m.mu.Unlock()
 	}
-	return invoke(ctx, method, req, reply, cc, opts...)
+	return send()
 }
 
-func (m *meter) stream(
-	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
-	opts ...grpc.CallOption,
-) (grpc.ClientStream, error) {
-	stream, err := open(ctx, desc, cc, method, opts...)
-	return &metered{stream, m}, err
-}
-
-type metered struct {
-	grpc.ClientStream
-	by *meter
-}
-
-func (s *metered) RecvMsg(msg any) error {
-	err := s.ClientStream.RecvMsg(msg)
-	if resp, ok := msg.(*etcdserverpb.WatchResponse); ok && err == nil {
-		s.by.mu.Lock()
+func (m *meter) came(msg any) {
+	if resp, ok := msg.(*etcdserverpb.WatchResponse); ok {
+		m.mu.Lock()
+		defer m.mu.Unlock()
 		for _, e := range resp.Events {
-			s.by.at[s.by.letter(e.Kv.Key)]++
+			m.at[m.letter(e.Kv.Key)]++
 		}
-		s.by.mu.Unlock()
 	}
-	return err
 }
 
 // since returns what was counted, and begins anew.
@@ -86,8 +67,8 @@ func TestCostOfCommit(t *testing.T) {
 	m := &meter{prefix: newPrefix()}
 	m.since()
 	p := open(t, shared(t), m.prefix, func(cfg *etcd.Config) {
-		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainUnaryInterceptor(m.unary),
-			grpc.WithChainStreamInterceptor(m.stream))
+		unary(cfg, m.sent)
+		received(cfg, m.came)
 	})
 	p.set(t, p.a, "x", 10)
 	p.set(t, p.a, "y", 10)
@@ -112,10 +93,9 @@ func TestCostOfCommit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m.since()
-			require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+			p.update(t, func(tx mvcc.DBTx) {
 				run.fn(p.a.In(tx))
-				return nil
-			}))
+			})
 			cmps, puts, events := m.since()
 			require.Equal(t, run.cmps, cmps)
 			require.Equal(t, run.puts, puts)

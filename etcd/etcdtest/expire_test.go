@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -72,10 +71,9 @@ func openVisit(t testing.TB, c *Cluster, prefix string, ahead, lease time.Durati
 // begin commits a session that ends after a time, by the clock of the machine, or never.
 func (v *visit) begin(t testing.TB, key string, ends time.Duration) {
 	t.Helper()
-	require.NoError(t, v.Update(within(t), func(tx mvcc.DBTx) error {
+	v.update(t, func(tx mvcc.DBTx) {
 		v.sessions.In(tx).Set(key, time.Now().Add(ends).UnixMilli())
-		return nil
-	}))
+	})
 }
 
 // wait waits until a session has expired here, and says how often it has.
@@ -105,10 +103,9 @@ func TestExpire(t *testing.T) {
 	q.begin(t, "hour", time.Hour)
 	q.begin(t, "renewed", 0)
 	q.begin(t, "renewed", 3*time.Hour)
-	require.NoError(t, q.Update(within(t), func(tx mvcc.DBTx) error {
+	q.update(t, func(tx mvcc.DBTx) {
 		q.sessions.In(tx).Set("never", 0)
-		return nil
-	}))
+	})
 	for i := range n {
 		require.Equal(t, 1, q.wait(t, fmt.Sprint("early", i)))
 	}
@@ -171,9 +168,7 @@ func TestExpirersHourApart(t *testing.T) {
 	slow.begin(t, "elected", 0)
 	require.Equal(t, 1, slow.wait(t, "elected"))
 	require.Eventually(t, func() bool { return slow.Stats().Expired == 1 }, patience, time.Millisecond)
-	client, err := c.Client()
-	require.NoError(t, err)
-	defer client.Close()
+	client := dial(t, c)
 	deleted, err := client.Delete(within(t), prefix+"e/expiry/sessions")
 	require.NoError(t, err)
 	require.EqualValues(t, 1, deleted.Deleted) // slow does not know
@@ -238,12 +233,11 @@ func TestExpireRefused(t *testing.T) {
 		}
 		return nil
 	})
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	p.update(t, func(tx mvcc.DBTx) {
 		for _, key := range []string{"a", "error", "b", "panic", "c"} {
 			p.sessions.In(tx).Set(key, 1)
 		}
-		return nil
-	}))
+	})
 	for _, key := range []string{"a", "b", "c"} {
 		require.Equal(t, 1, p.wait(t, key))
 	}
@@ -267,12 +261,11 @@ func TestExpireWhileFull(t *testing.T) {
 	})
 	v.begin(t, "first", -time.Hour)
 	v.wait(t, "first")
-	require.NoError(t, v.Update(within(t), func(tx mvcc.DBTx) error {
+	v.update(t, func(tx mvcc.DBTx) {
 		for i := range 8 {
 			v.sessions.In(tx).Set(fmt.Sprint(i), began.Add(time.Hour).UnixMilli())
 		}
-		return nil
-	}))
+	})
 	var tried atomic.Int64
 	full := fault(func(context.Context, func(context.Context) error) error {
 		tried.Add(1)
@@ -283,12 +276,11 @@ func TestExpireWhileFull(t *testing.T) {
 		v.wire.fault.Store(&full)
 		return err
 	})
-	require.NoError(t, v.Update(within(t), func(tx mvcc.DBTx) error { // and from now on it is full
+	v.update(t, func(tx mvcc.DBTx) { // and from now on it is full
 		for i := range 8 {
 			v.sessions.In(tx).Set(fmt.Sprint(i), 1)
 		}
-		return nil
-	}))
+	})
 	for ctx := within(t); tried.Load() < 10; time.Sleep(time.Millisecond) {
 		require.NoError(t, ctx.Err())
 	}
@@ -305,26 +297,14 @@ func aged(cfg *etcd.Config) {
 	cfg.Lease = 2 * time.Second
 }
 
-// kept returns how many keys there are in etcd.
-func kept(t testing.TB, c *Cluster, prefix string) int {
-	client, err := c.Client()
-	require.NoError(t, err)
-	defer client.Close()
-	resp, err := client.Get(within(t), prefix, clientv3.WithPrefix())
-	require.NoError(t, err)
-	return len(resp.Kvs)
-}
-
 // The slots of a process that was killed, and those that a process that goes on has not used for long,
 // are deleted; that one takes others.
 func TestJanitor(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
 	p := open(t, c, prefix, aged)
-	client, err := c.Client()
-	require.NoError(t, err)
-	defer client.Close()
-	_, err = client.Put(within(t), prefix+"a/dead/1/2s", "commit 7")
+	client := dial(t, c)
+	_, err := client.Put(within(t), prefix+"a/dead/1/2s", "commit 7")
 	require.NoError(t, err)
 	_, err = client.Put(within(t), prefix+"a/dead/2/1h0m0s", "commit 7") // whose process has another age
 	require.NoError(t, err)
@@ -340,7 +320,7 @@ func TestJanitor(t *testing.T) {
 			require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
 		}
 		require.NoError(t, p.Err())
-		for ctx := within(t); kept(t, c, prefix+"a/") != 1; time.Sleep(50 * time.Millisecond) {
+		for ctx := within(t); len(kept(t, c, prefix+"a/")) != 1; time.Sleep(50 * time.Millisecond) {
 			require.NoError(t, ctx.Err())
 		}
 	}
@@ -352,19 +332,15 @@ func TestJanitor(t *testing.T) {
 func TestOldSlotsGo(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
-	client, err := c.Client()
-	require.NoError(t, err)
-	defer client.Close()
-	_, err = client.Put(within(t), prefix+"e/janitor", "somebody")
+	client := dial(t, c)
+	_, err := client.Put(within(t), prefix+"e/janitor", "somebody")
 	require.NoError(t, err)
 	p := open(t, c, prefix, func(cfg *etcd.Config) {
 		cfg.RequestTimeout, cfg.ResolveTimeout, cfg.SlotAge = time.Second, 2*time.Second, 12*time.Second
 	})
 	p.set(t, p.a, "x", 0)
 	took := func() (all []string) {
-		got, err := client.Get(within(t), prefix+"a/", clientv3.WithPrefix())
-		require.NoError(t, err)
-		for _, kv := range got.Kvs {
+		for _, kv := range kept(t, c, prefix+"a/") {
 			all = append(all, string(kv.Key))
 		}
 		return all
@@ -388,14 +364,14 @@ func TestSlotGone(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
 	other := open(t, c, prefix, aged) // is the janitor
-	for ctx := within(t); kept(t, c, prefix+"e/janitor") == 0; time.Sleep(10 * time.Millisecond) {
+	for ctx := within(t); len(kept(t, c, prefix+"e/janitor")) == 0; time.Sleep(10 * time.Millisecond) {
 		require.NoError(t, ctx.Err())
 	}
 	p := open(t, c, prefix, aged)
 	p.set(t, p.a, "x", 1)
-	before := kept(t, c, prefix+"a/")
+	before := len(kept(t, c, prefix+"a/"))
 	p.wire.once(func(context.Context, func(context.Context) error) error {
-		for ctx := within(t); kept(t, c, prefix+"a/") == before; time.Sleep(50 * time.Millisecond) {
+		for ctx := within(t); len(kept(t, c, prefix+"a/")) == before; time.Sleep(50 * time.Millisecond) {
 			if ctx.Err() != nil {
 				t.Error("the slot stays")
 				break
@@ -427,10 +403,9 @@ func TestExpireEndsGoroutine(t *testing.T) {
 		return time.UnixMilli(at)
 	})
 	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) { cfg.Schema, cfg.Lease = s, 2*time.Second })
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	p.update(t, func(tx mvcc.DBTx) {
 		table.In(tx).Set("a", 1)
-		return nil
-	}))
+	})
 	for ctx := within(t); table.Len() > 0; time.Sleep(time.Millisecond) {
 		require.NoError(t, ctx.Err(), "it does not expire")
 	}
@@ -452,10 +427,9 @@ func TestExpireSetAgain(t *testing.T) {
 	began := time.Now()
 	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) { cfg.Schema = s })
 	set := func(key string) {
-		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		p.update(t, func(tx mvcc.DBTx) {
 			table.In(tx).Set(key, 1)
-			return nil
-		}))
+		})
 	}
 	set("again")
 	for i := range 10 {

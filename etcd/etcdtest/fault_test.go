@@ -3,13 +3,11 @@ package etcdtest
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -126,19 +124,15 @@ func TestOutcomeUnknown(t *testing.T) {
 			p.wire.fault.Store(&f)
 			require.ErrorIs(t, p.Update(within(t), adders["read and written"](p)), etcd.ErrOutcomeUnknown)
 			p.wire.fault.Store(nil)
-			client, err := c.Client()
-			require.NoError(t, err)
-			defer client.Close()
-			require.Eventually(t, func() bool { // its slot goes
-				got, err := client.Get(within(t), prefix+"a/", clientv3.WithPrefix())
-				return err == nil && len(got.Kvs) == 0
-			}, patience, 10*time.Millisecond)
+			for ctx := within(t); len(kept(t, c, prefix+"a/")) > 0; time.Sleep(10 * time.Millisecond) {
+				require.NoError(t, ctx.Err(), "its slot stays")
+			}
 			want := 12
 			if !applied {
 				want = 11
 				require.NoError(t, late(within(t)))
 			}
-			_, err = p.Sync(within(t))
+			_, err := p.Sync(within(t))
 			require.NoError(t, err)
 			require.NoError(t, p.Update(within(t), adders["read and written"](p)))
 			v, _ := p.a.Load("x")
@@ -198,11 +192,7 @@ func TestCutOff(t *testing.T) {
 		q.delete(t, q.a, "gone")
 		last := q.set(t, q.b, "new", 3)
 		if compacted {
-			client, err := c.Client()
-			require.NoError(t, err)
-			_, err = client.Compact(within(t), int64(last))
-			require.NoError(t, err)
-			require.NoError(t, client.Close())
+			compact(t, c, last)
 		}
 		v, _ := p.a.Load("x")
 		require.Equal(t, 1, v)
@@ -231,12 +221,11 @@ func TestCutOff(t *testing.T) {
 		require.Equal(t, want, p.Stats().Resyncs)
 		for _, key := range []string{"x", "kept"} { // what has changed, and what has not
 			runs := 0
-			require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+			p.update(t, func(tx mvcc.DBTx) {
 				runs++
 				v, _ := p.a.In(tx).Get(key)
 				p.a.In(tx).Set(key, v+1)
-				return nil
-			}))
+			})
 			require.Equal(t, 1, runs)
 		}
 		require.NoError(t, p.Err())
@@ -251,16 +240,10 @@ func TestHistoryLost(t *testing.T) {
 		c, prefix := start(t, 1, 0), newPrefix()
 		p := open(t, c, prefix, nil)
 		p.set(t, p.a, "x", 1)
-		require.NoError(t, c.Kill(0))
-		backup := t.TempDir()
-		require.NoError(t, os.CopyFS(backup, os.DirFS(c.Dir(0))))
-		require.NoError(t, c.Run(0))
+		backup := backUp(t, c)
 		p.set(t, p.a, "x", 2)
 		p.gate.set(true)
-		require.NoError(t, c.Kill(0))
-		require.NoError(t, os.RemoveAll(c.Dir(0)))
-		require.NoError(t, os.CopyFS(c.Dir(0), os.DirFS(backup)))
-		require.NoError(t, c.Run(0))
+		goBack(t, c, backup)
 		if ahead {
 			q := open(t, c, prefix, nil)
 			for i := range 10 {
@@ -268,12 +251,7 @@ func TestHistoryLost(t *testing.T) {
 			}
 		}
 		p.gate.set(false)
-		select {
-		case <-p.Failed():
-		case <-time.After(patience / 2):
-			require.Fail(t, "it was not noticed")
-		}
-		require.ErrorIs(t, p.Err(), etcd.ErrHistoryLost)
+		require.ErrorIs(t, failed(t, p), etcd.ErrHistoryLost)
 		require.ErrorIs(t, p.Update(within(t), adders["merged"](p)), etcd.ErrHistoryLost)
 		v, _ := p.a.Load("x")
 		require.Equal(t, 2, v)
@@ -285,10 +263,8 @@ func TestForeignWriter(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
 	p := open(t, c, prefix, nil)
-	client, err := c.Client()
-	require.NoError(t, err)
-	defer client.Close()
-	_, err = client.Put(within(t), prefix+"t/a/x", "1")
+	client := dial(t, c)
+	_, err := client.Put(within(t), prefix+"t/a/x", "1")
 	require.NoError(t, err)
 	<-p.Failed()
 	require.ErrorIs(t, p.Err(), etcd.ErrForeignWriter)
@@ -310,71 +286,46 @@ func TestNoSpace(t *testing.T) {
 			texts.In(tx).Set(i, make([]byte, 40_000))
 			return nil
 		})
-		client, dialed := c.Client()
-		require.NoError(t, dialed)
-		got, asked := client.Get(within(t), prefix+"t/texts/", clientv3.WithPrefix())
-		require.NoError(t, asked)
-		require.NoError(t, client.Close())
+		got := kept(t, c, prefix+"t/texts/")
 		if err != nil {
 			require.ErrorIs(t, err, etcd.ErrNoSpace)
-			require.Len(t, got.Kvs, i, "what was refused is there")
+			require.Len(t, got, i, "what was refused is there")
 			break
 		}
-		require.Len(t, got.Kvs, i+1, "what was committed is not there")
+		require.Len(t, got, i+1, "what was committed is not there")
 	}
 }
 
-// Several goroutines that increment a counter by Merge go together.
-func TestTogether(t *testing.T) {
-	t.Parallel()
-	c, prefix := shared(t), newPrefix()
-	p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
-	var all sync.WaitGroup
-	const each, goroutines = 20, 8
-	for _, p := range []*process{p, q} {
-		for range goroutines {
-			all.Go(func() {
-				for range each {
-					if err := p.Update(within(t), adders["merged"](p)); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-	}
-	all.Wait()
-	_, err := p.Sync(within(t))
-	require.NoError(t, err)
-	v, _ := p.a.Load("x")
-	require.Equal(t, 2*each*goroutines, v)
-	require.EqualValues(t, each*goroutines, p.Stats().Commits)
-}
-
-// Goroutines of several processes that read and write the same record all get through: those that lose
-// again and again take turns.
+// Goroutines of several processes that increment a counter all get through: by Merge together, and
+// where they read it those that lose again and again take turns.
 func TestTurns(t *testing.T) {
 	t.Parallel()
-	c, prefix := shared(t), newPrefix()
-	const each, goroutines = 5, 24
-	var all sync.WaitGroup
-	processes := []*process{open(t, c, prefix, nil), open(t, c, prefix, nil)}
-	for _, p := range processes {
-		for range goroutines {
-			all.Go(func() {
-				for range each {
-					if err := p.Update(within(t), adders["read and written"](p)); err != nil {
-						t.Error(err)
-					}
+	for kind, add := range adders {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			c, prefix := shared(t), newPrefix()
+			p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
+			var all sync.WaitGroup
+			const each, goroutines = 5, 24
+			for _, p := range []*process{p, q} {
+				for range goroutines {
+					all.Go(func() {
+						for range each {
+							if err := p.Update(within(t), add(p)); err != nil {
+								t.Error(err)
+							}
+						}
+					})
 				}
-			})
-		}
+			}
+			all.Wait()
+			_, err := p.Sync(within(t))
+			require.NoError(t, err)
+			v, _ := p.a.Load("x")
+			require.Equal(t, 2*each*goroutines, v)
+			require.EqualValues(t, each*goroutines, p.Stats().Commits)
+		})
 	}
-	all.Wait()
-	_, err := processes[0].Sync(within(t))
-	require.NoError(t, err)
-	v, _ := processes[0].a.Load("x")
-	require.Equal(t, 2*each*goroutines, v)
-	t.Logf("%+v", processes[0].Stats())
 }
 
 // Close waits for what is under way, and leaves nothing of the process behind.
@@ -404,12 +355,8 @@ func TestClose(t *testing.T) {
 	require.NoError(t, <-done)
 	v, _ := open(t, c, prefix, nil).a.Load("x")
 	require.Equal(t, 2, v)
-	client, err := c.Client()
-	require.NoError(t, err)
-	defer client.Close()
-	got, err := client.Get(within(t), prefix+"a/", clientv3.WithPrefix())
-	require.NoError(t, err)
-	require.Empty(t, got.Kvs)
+	got := kept(t, c, prefix+"a/")
+	require.Empty(t, got)
 	require.NoError(t, p.Close()) // once more
 }
 

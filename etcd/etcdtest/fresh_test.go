@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 
 	"github.com/mvccmap/mvccmap/etcd"
 )
@@ -38,14 +37,11 @@ func TestSyncWhileClosing(t *testing.T) {
 	t.Parallel()
 	hold, held := make(chan bool), make(chan bool, 1)
 	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) {
-		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainUnaryInterceptor(func(
-			ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
-			opts ...grpc.CallOption,
-		) error {
+		unary(cfg, func(ctx context.Context, req, reply any, send func() error) error {
 			select {
 			case <-hold:
 			default:
-				return invoke(ctx, method, req, reply, cc, opts...)
+				return send()
 			}
 			select {
 			case held <- true:
@@ -53,7 +49,7 @@ func TestSyncWhileClosing(t *testing.T) {
 			}
 			<-ctx.Done()
 			return ctx.Err()
-		}))
+		})
 	})
 	close(hold)
 	done := make(chan error, 1)

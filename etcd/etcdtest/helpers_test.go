@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -122,23 +124,119 @@ func tryOpen(t testing.TB, c *Cluster, prefix string, change func(*etcd.Config))
 	return p, err
 }
 
+// dial returns a client, which is closed with the test.
+func dial(t testing.TB, c *Cluster) *clientv3.Client {
+	t.Helper()
+	client, err := c.Client()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// compact compacts the history up to a revision.
+func compact(t testing.TB, c *Cluster, rev uint64) {
+	t.Helper()
+	_, err := dial(t, c).Compact(within(t), int64(rev), clientv3.WithCompactPhysical())
+	if !errors.Is(err, rpctypes.ErrCompacted) { // the client has asked twice
+		require.NoError(t, err)
+	}
+}
+
+// kept returns what there is in etcd.
+func kept(t testing.TB, c *Cluster, prefix string) []*mvccpb.KeyValue {
+	t.Helper()
+	client, err := c.Client()
+	require.NoError(t, err)
+	defer client.Close()
+	resp, err := client.Get(within(t), prefix, clientv3.WithPrefix())
+	require.NoError(t, err)
+	return resp.Kvs
+}
+
+// failed waits until a replica fails, and returns why.
+func failed(t testing.TB, p *process) error {
+	t.Helper()
+	select {
+	case <-p.Failed():
+	case <-time.After(patience / 2):
+		require.Fail(t, "it was not noticed")
+	}
+	return p.Err()
+}
+
+// unary has each request of a process go through f, which is given what sends it.
+func unary(cfg *etcd.Config, f func(ctx context.Context, req, reply any, send func() error) error) {
+	cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainUnaryInterceptor(func(
+		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+		opts ...grpc.CallOption,
+	) error {
+		return f(ctx, req, reply, func() error { return invoke(ctx, method, req, reply, cc, opts...) })
+	}))
+}
+
+// received has each message that a stream brings to a process go through f.
+func received(cfg *etcd.Config, f func(msg any)) {
+	cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(func(
+		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
+		opts ...grpc.CallOption,
+	) (grpc.ClientStream, error) {
+		stream, err := open(ctx, desc, cc, method, opts...)
+		return &receiver{stream, f}, err
+	}))
+}
+
+type receiver struct {
+	grpc.ClientStream
+	f func(msg any)
+}
+
+func (r *receiver) RecvMsg(msg any) error {
+	err := r.ClientStream.RecvMsg(msg)
+	r.f(msg)
+	return err
+}
+
+// update commits what fn does.
+func (p *process) update(t testing.TB, fn func(tx mvcc.DBTx)) {
+	t.Helper()
+	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		fn(tx)
+		return nil
+	}))
+}
+
 // set commits a value.
 func (p *process) set(t testing.TB, table *etcd.Table[string, int], key string, value int) (rev uint64) {
 	t.Helper()
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	p.update(t, func(tx mvcc.DBTx) {
 		table.In(tx).Set(key, value)
 		tx.OnCommit(func(at uint64) { rev = at })
-		return nil
-	}))
+	})
 	return rev
 }
 
 func (p *process) delete(t testing.TB, table *etcd.Table[string, int], key string) {
 	t.Helper()
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
-		table.In(tx).Delete(key)
-		return nil
-	}))
+	p.update(t, func(tx mvcc.DBTx) { table.In(tx).Delete(key) })
+}
+
+// backUp returns a copy of what the only member has, which is killed and run again for that, and
+// goBack has it go on with one.
+func backUp(t testing.TB, c *Cluster) (dir string) {
+	t.Helper()
+	require.NoError(t, c.Kill(0))
+	dir = t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(c.Dir(0))))
+	require.NoError(t, c.Run(0))
+	return dir
+}
+
+func goBack(t testing.TB, c *Cluster, backup string) {
+	t.Helper()
+	require.NoError(t, c.Kill(0))
+	require.NoError(t, os.RemoveAll(c.Dir(0)))
+	require.NoError(t, os.CopyFS(c.Dir(0), os.DirFS(backup)))
+	require.NoError(t, c.Run(0))
 }
 
 // A gate is what all connections of a process go through.

@@ -67,18 +67,16 @@ func openShop(t testing.TB, c *Cluster, prefix string, indexed bool) *shop {
 
 func (s *shop) put(t testing.TB, key int, v item) {
 	t.Helper()
-	require.NoError(t, s.Update(within(t), func(tx mvcc.DBTx) error {
+	s.update(t, func(tx mvcc.DBTx) {
 		s.items.In(tx).Set(key, v)
-		return nil
-	}))
+	})
 }
 
 func (s *shop) remove(t testing.TB, key int) {
 	t.Helper()
-	require.NoError(t, s.Update(within(t), func(tx mvcc.DBTx) error {
+	s.update(t, func(tx mvcc.DBTx) {
 		s.items.In(tx).Delete(key)
-		return nil
-	}))
+	})
 }
 
 // A transaction that has read an index key, or gives it to a record where it is unique, runs again if a
@@ -141,15 +139,14 @@ func TestIndexKeys(t *testing.T) {
 			q.put(t, 2, item{"b", 2, 0})
 			p := openShop(t, c, prefix, true) // it has loaded them
 			runs := 0
-			require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+			p.update(t, func(tx mvcc.DBTx) {
 				runs++
 				run.reads(p, tx)
 				p.items.In(tx).Set(50, item{"fifty", 50, 0})
 				if runs == 1 {
 					run.writes(t, q)
 				}
-				return nil
-			}))
+			})
 			require.Equal(t, run.runs, runs)
 			require.NoError(t, p.Err())
 			require.NoError(t, q.Err())
@@ -159,12 +156,11 @@ func TestIndexKeys(t *testing.T) {
 
 // fill writes so many records that their guards do not fit.
 func fill(t *testing.T, s *shop) {
-	require.NoError(t, s.Update(within(t), func(tx mvcc.DBTx) error {
+	s.update(t, func(tx mvcc.DBTx) {
 		for i := range 60 {
 			s.items.In(tx).Set(1000+i, item{fmt.Sprint("many", i), 1000 + i, 0})
 		}
-		return nil
-	}))
+	})
 }
 
 // Processes that insert records with different unique keys do not conflict; of those that insert the
@@ -325,11 +321,7 @@ func TestIndexFunctionsDiffer(t *testing.T) {
 		})
 	}
 	require.NoError(t, set())
-	select {
-	case <-q.Failed():
-	case <-time.After(patience / 2):
-		require.Fail(t, "it was not noticed")
-	}
+	require.Error(t, failed(t, q))
 	var index *etcd.IndexError
 	require.ErrorAs(t, q.Err(), &index)
 	require.Equal(t, "A", index.Key)
@@ -345,9 +337,7 @@ func TestIndexFunctionsDiffer(t *testing.T) {
 func TestFormat(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
-	client, err := c.Client()
-	require.NoError(t, err)
-	defer client.Close()
+	client := dial(t, c)
 	text, err := json.Marshal(map[string]any{"format": 2, "tables": map[string]string{"a": "keys: string, values: json"}})
 	require.NoError(t, err)
 	_, err = client.Put(within(t), prefix+"m", string(text))

@@ -146,12 +146,11 @@ func TestExpirerKilled(t *testing.T) {
 			sessions := etcd.NewTable[string, int64](s, "sessions", nil)
 			writer := open(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
 			for i := range 3 {
-				require.NoError(t, writer.Update(within(t), func(tx mvcc.DBTx) error {
+				writer.update(t, func(tx mvcc.DBTx) {
 					for j := range n / 3 {
 						sessions.In(tx).Set(fmt.Sprint(i*n/3+j), 1)
 					}
-					return nil
-				}))
+				})
 			}
 			cmd, lines := again(t, expiring, strings.Join(append([]string{where, prefix}, c.Endpoints()...), " "))
 			require.True(t, lines.Scan()) // it is elected

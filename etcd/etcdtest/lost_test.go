@@ -3,14 +3,12 @@ package etcdtest
 import (
 	"cmp"
 	"context"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
 	"github.com/mvccmap/mvccmap/etcd"
@@ -28,27 +26,16 @@ func TestHistoryLostInStep(t *testing.T) {
 	p.set(t, p.a, "x", 1)
 	_, err := q.Sync(within(t))
 	require.NoError(t, err)
-	require.NoError(t, c.Kill(0))
-	backup := t.TempDir()
-	require.NoError(t, os.CopyFS(backup, os.DirFS(c.Dir(0))))
 	q.gate.set(true)
-	require.NoError(t, c.Run(0))
+	backup := backUp(t, c)
 	lost := p.set(t, p.a, "x", 2)
 	p.gate.set(true)
-	require.NoError(t, c.Kill(0))
-	require.NoError(t, os.RemoveAll(c.Dir(0)))
-	require.NoError(t, os.CopyFS(c.Dir(0), os.DirFS(backup)))
-	require.NoError(t, c.Run(0))
+	goBack(t, c, backup)
 	q.gate.set(false)
 	first := q.set(t, q.a, "other", 1)
 	t.Log("lost", lost, "in its place", first, "and then", q.set(t, q.a, "third", 2))
 	p.gate.set(false)
-	select {
-	case <-p.Failed():
-	case <-time.After(patience / 2):
-		require.Fail(t, "it was not noticed")
-	}
-	require.ErrorIs(t, p.Err(), etcd.ErrHistoryLost)
+	require.ErrorIs(t, failed(t, p), etcd.ErrHistoryLost)
 	_, has := p.a.Load("third")
 	require.False(t, has, "a state that never was")
 	require.NoError(t, q.Err())
@@ -87,23 +74,16 @@ func historyLostAtCommit(t *testing.T, table func(p *process) *etcd.Table[string
 	p.set(t, p.a, "x", 1)
 	p.set(t, p.b, "x", 1)
 	require.NoError(t, q.WaitFor(within(t), p.Epoch()))
-	require.NoError(t, c.Kill(0))
-	backup := t.TempDir()
-	require.NoError(t, os.CopyFS(backup, os.DirFS(c.Dir(0))))
-	require.NoError(t, c.Run(0))
-	require.NoError(t, q.Update(within(t), func(tx mvcc.DBTx) error { // the slot of p is as it was
+	backup := backUp(t, c)
+	q.update(t, func(tx mvcc.DBTx) { // the slot of p is as it was
 		in := table(q).In(tx)
 		v, _ := in.Get("x")
 		in.Set("x", v+1)
-		return nil
-	}))
+	})
 	require.NoError(t, p.WaitFor(within(t), q.Epoch()))
 	opens.Lock()
 	p.gate.set(true)
-	require.NoError(t, c.Kill(0))
-	require.NoError(t, os.RemoveAll(c.Dir(0)))
-	require.NoError(t, os.CopyFS(c.Dir(0), os.DirFS(backup)))
-	require.NoError(t, c.Run(0))
+	goBack(t, c, backup)
 	p.gate.set(false)
 	ctx, cancel := context.WithTimeout(within(t), 20*time.Second)
 	defer cancel()
@@ -113,12 +93,7 @@ func historyLostAtCommit(t *testing.T, table func(p *process) *etcd.Table[string
 	})
 	opens.Unlock()
 	require.ErrorIs(t, err, etcd.ErrHistoryLost)
-	client, dialed := c.Client()
-	require.NoError(t, dialed)
-	defer client.Close()
-	got, asked := client.Get(within(t), prefix+"t/a/y", clientv3.WithCountOnly())
-	require.NoError(t, asked)
-	require.Zero(t, got.Count)
+	require.Empty(t, kept(t, c, prefix+"t/a/y"))
 }
 
 // A cluster is restored so that its revisions go on above all that there were, and what was committed after
@@ -132,12 +107,7 @@ func TestHistoryLostBumped(t *testing.T) {
 	require.NoError(t, c.Save(within(t), saved))
 	lost := p.set(t, p.b, "lost", 1)
 	require.NoError(t, c.RestoreBumped(saved, 1_000_000))
-	select {
-	case <-p.Failed():
-	case <-time.After(patience / 2):
-		require.Fail(t, "it was not noticed")
-	}
-	require.ErrorIs(t, p.Err(), etcd.ErrHistoryLost)
+	require.ErrorIs(t, failed(t, p), etcd.ErrHistoryLost)
 	q := open(t, c, prefix, nil)
 	_, has := q.b.Load("lost")
 	require.False(t, has)
@@ -163,14 +133,11 @@ func historyLostUnseen(t *testing.T, lost error) {
 	var d deaf
 	p := open(t, c, prefix, func(cfg *etcd.Config) {
 		cfg.Heartbeat = time.Hour
-		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(d.stream))
+		received(cfg, d.hears)
 	})
 	p.set(t, p.a, "x", 1)
 	d.Lock()
-	require.NoError(t, c.Kill(0))
-	backup := t.TempDir()
-	require.NoError(t, os.CopyFS(backup, os.DirFS(c.Dir(0))))
-	require.NoError(t, c.Run(0))
+	backup := backUp(t, c)
 	ctx, cancel := context.WithCancel(within(t))
 	sent := make(chan struct{})
 	p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
@@ -184,19 +151,11 @@ func historyLostUnseen(t *testing.T, lost error) {
 	require.Never(t, func() bool { return len(done) > 0 }, 500*time.Millisecond, 50*time.Millisecond)
 	cancel() // it was committed, and has not come
 	require.NoError(t, <-done)
-	require.NoError(t, c.Kill(0))
-	require.NoError(t, os.RemoveAll(c.Dir(0)))
-	require.NoError(t, os.CopyFS(c.Dir(0), os.DirFS(backup)))
-	require.NoError(t, c.Run(0))
+	goBack(t, c, backup)
 	q := open(t, c, prefix, nil)
 	for range 5 {
 		q.set(t, q.a, "y", 1)
 	}
 	d.Unlock()
-	select {
-	case <-p.Failed():
-	case <-time.After(patience / 2):
-		require.Fail(t, "it was not noticed")
-	}
-	require.ErrorIs(t, p.Err(), etcd.ErrHistoryLost)
+	require.ErrorIs(t, failed(t, p), etcd.ErrHistoryLost)
 }

@@ -32,11 +32,7 @@ func TestOutcomesBesideOthers(t *testing.T) {
 						q.set(t, q.a, "other", i)
 					}
 					if run.compacted {
-						client, err := c.Client()
-						require.NoError(t, err)
-						_, err = client.Compact(within(t), int64(q.Epoch()))
-						require.NoError(t, err)
-						require.NoError(t, client.Close())
+						compact(t, c, q.Epoch())
 					}
 					return errBroken
 				})

@@ -24,11 +24,7 @@ func TestSnapshotAtBesideResync(t *testing.T) {
 	second := q.set(t, q.a, "x", 2)
 	q.set(t, q.a, "x", 3)
 	last := q.set(t, q.a, "x", 4)
-	client, err := c.Client()
-	require.NoError(t, err)
-	defer client.Close()
-	_, err = client.Compact(within(t), int64(last))
-	require.NoError(t, err)
+	compact(t, c, last)
 	p.gate.set(false)
 	require.NoError(t, p.WaitFor(within(t), last))
 	require.EqualValues(t, 1, p.Stats().Resyncs)
@@ -65,13 +61,12 @@ func TestCatchesUp(t *testing.T) {
 	var last uint64
 	const commits, each = 1000, 120
 	for i := range commits {
-		require.NoError(t, q.Update(within(t), func(tx mvcc.DBTx) error {
+		q.update(t, func(tx mvcc.DBTx) {
 			for j := range each {
 				q.a.In(tx).Set(fmt.Sprint("a key that is as long as those of programs are ", i*each+j), i)
 			}
 			tx.OnCommit(func(at uint64) { last = at })
-			return nil
-		}))
+		})
 	}
 	p.gate.set(false)
 	ctx, cancel := context.WithTimeout(within(t), time.Minute)

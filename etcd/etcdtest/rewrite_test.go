@@ -1,13 +1,10 @@
 package etcdtest
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -34,13 +30,12 @@ func fillUsers(t *testing.T, c *Cluster, prefix string, records int) {
 	p, users, err := openUsers(t, c, prefix, secondStep(), nil)
 	require.NoError(t, err)
 	for i := 0; i < records; i += 50 {
-		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		p.update(t, func(tx mvcc.DBTx) {
 			for j := i; j < min(i+50, records); j++ {
 				name := fmt.Sprint("user", j)
 				users.In(tx).Set(j, userTwo{name, name + "@example.com"})
 			}
-			return nil
-		}))
+		})
 	}
 	require.NoError(t, p.Close())
 }
@@ -48,17 +43,13 @@ func fillUsers(t *testing.T, c *Cluster, prefix string, records int) {
 // ofOne returns how many records there are, and how many of codec one.
 func ofOne(t *testing.T, c *Cluster, prefix string) (all, one int) {
 	t.Helper()
-	client, err := c.Client()
-	require.NoError(t, err)
-	defer client.Close()
-	got, err := client.Get(within(t), prefix+"t/users/", clientv3.WithPrefix())
-	require.NoError(t, err)
-	for _, kv := range got.Kvs {
+	got := kept(t, c, prefix+"t/users/")
+	for _, kv := range got {
 		if strings.HasPrefix(string(kv.Value), "one:") {
 			one++
 		}
 	}
-	return len(got.Kvs), one
+	return len(got), one
 }
 
 // What was written before is written anew, beside programs that write the same records, of which
@@ -150,16 +141,9 @@ func TestRewriteKilled(t *testing.T) {
 	c, prefix := shared(t), newPrefix()
 	const records = 600
 	fillUsers(t, c, prefix, records)
-	self, err := os.Executable()
-	require.NoError(t, err)
-	cmd := exec.CommandContext(within(t), self)
-	cmd.Env = append(os.Environ(), rewriting+"="+prefix+" "+strings.Join(c.Endpoints(), " "))
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
+	cmd, lines := again(t, rewriting, prefix+" "+strings.Join(c.Endpoints(), " "))
 	done := 0
-	for lines := bufio.NewScanner(out); done < 100 && lines.Scan(); {
+	for done < 100 && lines.Scan() {
 		_, err := fmt.Sscan(lines.Text(), &done)
 		require.NoError(t, err)
 	}
@@ -170,7 +154,7 @@ func TestRewriteKilled(t *testing.T) {
 	require.LessOrEqual(t, left, records-done)
 	require.NotZero(t, left, "it was not killed in the middle")
 	var schema *etcd.SchemaError
-	_, _, err = openUsers(t, c, prefix, lastStep(), nil)
+	_, _, err := openUsers(t, c, prefix, lastStep(), nil)
 	require.ErrorAs(t, err, &schema)
 	p, _, err := openUsers(t, c, prefix, thirdStep(), nil)
 	require.NoError(t, err)
@@ -187,24 +171,9 @@ func TestRewriteKilled(t *testing.T) {
 // A deaf process is told nothing by its watch while the lock is held.
 type deaf struct{ sync.Mutex }
 
-func (d *deaf) stream(
-	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
-	opts ...grpc.CallOption,
-) (grpc.ClientStream, error) {
-	stream, err := open(ctx, desc, cc, method, opts...)
-	return &deafStream{stream, d}, err
-}
-
-type deafStream struct {
-	grpc.ClientStream
-	by *deaf
-}
-
-func (s *deafStream) RecvMsg(msg any) error {
-	err := s.ClientStream.RecvMsg(msg)
-	s.by.Lock()
-	defer s.by.Unlock()
-	return err
+func (d *deaf) hears(any) {
+	d.Lock()
+	defer d.Unlock()
 }
 
 // A program that writes an older codec, and has not heard that all was written anew, commits
@@ -215,13 +184,12 @@ func TestRewriteBesideOlder(t *testing.T) {
 	fillUsers(t, c, prefix, 10)
 	var d deaf
 	old, users, err := openUsers(t, c, prefix, secondStep(), func(cfg *etcd.Config) {
-		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(d.stream))
+		received(cfg, d.hears)
 	})
 	require.NoError(t, err)
-	require.NoError(t, old.Update(within(t), func(tx mvcc.DBTx) error { // it has a slot
+	old.update(t, func(tx mvcc.DBTx) { // it has a slot
 		users.In(tx).Set(1, userTwo{"a", "a@example.com"})
-		return nil
-	}))
+	})
 	d.Lock()
 	p, _, err := openUsers(t, c, prefix, thirdStep(), nil)
 	require.NoError(t, err)
@@ -262,10 +230,9 @@ func TestRewriteOpenedMeanwhile(t *testing.T) {
 				}
 				old, users, err := openUsers(t, c, prefix, secondStep(), nil)
 				require.NoError(t, err)
-				require.NoError(t, old.Update(within(t), func(tx mvcc.DBTx) error {
+				old.update(t, func(tx mvcc.DBTx) {
 					users.In(tx).Set(1, userTwo{"b", "b@example.com"})
-					return nil
-				}))
+				})
 				require.NoError(t, old.Close())
 				if again {
 					ctx, cancel := context.WithCancelCause(within(t))
@@ -320,10 +287,7 @@ func TestMemberHangs(t *testing.T) {
 	}
 	p, _, err := openUsers(t, c, prefix, thirdStep(), func(cfg *etcd.Config) {
 		cfg.RequestTimeout = 200 * time.Millisecond
-		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainUnaryInterceptor(func(
-			ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
-			opts ...grpc.CallOption,
-		) error {
+		unary(cfg, func(ctx context.Context, req, reply any, send func() error) error {
 			if name := hangs(req); name != "" {
 				if ends, ok := ctx.Deadline(); !ok || time.Until(ends) > patience/4 {
 					t.Error("it has no limit of its own:", name)
@@ -332,8 +296,8 @@ func TestMemberHangs(t *testing.T) {
 				<-ctx.Done()
 				return ctx.Err()
 			}
-			return invoke(ctx, method, req, reply, cc, opts...)
-		}))
+			return send()
+		})
 	})
 	require.NoError(t, err)
 	mu.Lock()
@@ -355,10 +319,9 @@ func TestRewriteByLess(t *testing.T) {
 	require.NoError(t, err)
 	p, users, err := openUsers[userTwo](t, c, prefix, nil, nil)
 	require.NoError(t, err)
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	p.update(t, func(tx mvcc.DBTx) {
 		users.In(tx).Set(1, userTwo{"ann", "a@"})
-		return nil
-	}))
+	})
 	var schema *etcd.SchemaError
 	require.ErrorAs(t, old.Rewrite(within(t), "users", nil), &schema)
 	require.NoError(t, old.Err())
@@ -384,10 +347,9 @@ func TestRewriteByLessThanMeanwhile(t *testing.T) {
 		}
 		p, users, err = openUsers[userTwo](t, c, prefix, nil, nil)
 		require.NoError(t, err)
-		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		p.update(t, func(tx mvcc.DBTx) {
 			users.In(tx).Set(1, userTwo{"ann", "a@"})
-			return nil
-		}))
+		})
 	}}), &schema)
 	_, err = p.Sync(within(t))
 	require.NoError(t, err)
@@ -408,10 +370,9 @@ func TestRewriteByOlder(t *testing.T) {
 	require.NoError(t, err)
 	var schema *etcd.SchemaError
 	require.ErrorAs(t, old.Rewrite(within(t), "users", nil), &schema)
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	p.update(t, func(tx mvcc.DBTx) {
 		users.In(tx).Delete(1)
-		return nil
-	}))
+	})
 	require.NoError(t, p.Rewrite(within(t), "users", nil))
 	_, err = p.Sync(within(t))
 	require.NoError(t, err)
@@ -425,10 +386,9 @@ func TestRewriteRenamesField(t *testing.T) {
 	c, prefix := shared(t), newPrefix()
 	p, users, err := openUsers[userTwo](t, c, prefix, nil, nil)
 	require.NoError(t, err)
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	p.update(t, func(tx mvcc.DBTx) {
 		users.In(tx).Set(1, userTwo{"ann", "a@"})
-		return nil
-	}))
+	})
 	decode := func(b []byte) (renamed, error) {
 		var u struct{ Name, Mail, Address string }
 		err := json.Unmarshal(b, &u)
@@ -447,13 +407,9 @@ func TestRewriteRenamesField(t *testing.T) {
 	require.NoError(t, step3.Rewrite(within(t), "users", nil))
 	v, _ := three.Load(1)
 	require.Equal(t, renamed{"ann", "a@"}, v)
-	client, err := c.Client()
-	require.NoError(t, err)
-	defer client.Close()
-	got, err := client.Get(within(t), prefix+"t/users/", clientv3.WithPrefix())
-	require.NoError(t, err)
-	require.Len(t, got.Kvs, 1)
-	require.JSONEq(t, `{"Name": "ann", "Address": "a@"}`, string(got.Kvs[0].Value))
+	got := kept(t, c, prefix+"t/users/")
+	require.Len(t, got, 1)
+	require.JSONEq(t, `{"Name": "ann", "Address": "a@"}`, string(got[0].Value))
 	_, last, err := openUsers(t, c, prefix, &etcd.TableOptions[int, renamed]{Codec: "renamed",
 		Decode: func(b []byte) (u renamed, err error) { return u, json.Unmarshal(b, &u) },
 		Encode: func(u renamed) ([]byte, error) { return json.Marshal(u) }}, nil)

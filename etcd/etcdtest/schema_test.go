@@ -9,11 +9,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	"google.golang.org/grpc"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -66,10 +64,9 @@ func TestShapes(t *testing.T) {
 	require.NoError(t, err)
 	p, users, err := openUsers[userTwo](t, c, prefix, nil, nil) // from now on all have it
 	require.NoError(t, err)
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	p.update(t, func(tx mvcc.DBTx) {
 		users.In(tx).Set(1, userTwo{"a", "b"})
-		return nil
-	}))
+	})
 	_, err = old.Sync(within(t))
 	require.NoError(t, err)
 	require.Contains(t, log.String(), "the field Mail of the value is gone")
@@ -117,11 +114,7 @@ func TestProgramVersions(t *testing.T) {
 	require.NoError(t, strict.Err())
 	next, err := program(2, 1)
 	require.NoError(t, err)
-	select {
-	case <-strict.Failed():
-	case <-time.After(patience / 2):
-		require.Fail(t, "it was not noticed")
-	}
+	require.Error(t, failed(t, strict))
 	refused(strict.Err(), 2, 1)
 	_, err = program(1)
 	refused(err, 2, 1)
@@ -130,10 +123,9 @@ func TestProgramVersions(t *testing.T) {
 	_, err = program(1)
 	require.NoError(t, err)
 	for _, p := range []*process{old, next} {
-		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error { // it has seen what was said
+		p.update(t, func(tx mvcc.DBTx) { // it has seen what was said
 			tables[p].In(tx).Set(1, userOne{"ann"})
-			return nil
-		}))
+		})
 		require.NoError(t, p.Err())
 	}
 }
@@ -145,17 +137,14 @@ func TestProgramVersionsAtOnce(t *testing.T) {
 	var once sync.Once
 	_, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) {
 		cfg.Version = 1
-		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainUnaryInterceptor(func(
-			ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
-			opts ...grpc.CallOption,
-		) error {
+		unary(cfg, func(ctx context.Context, req, reply any, send func() error) error {
 			if get, ok := req.(*etcdserverpb.RangeRequest); ok && string(get.Key) == prefix+"t/" {
 				once.Do(func() {
 					open(t, c, prefix, func(cfg *etcd.Config) { cfg.Version, cfg.Versions = 2, []int{1} })
 				})
 			}
-			return invoke(ctx, method, req, reply, cc, opts...)
-		}))
+			return send()
+		})
 	})
 	var v *mvcc.VersionError
 	require.ErrorAs(t, err, &v)
@@ -174,10 +163,9 @@ func TestRollingCodec(t *testing.T) {
 	one, second, third := firstStep(), secondStep(), thirdStep()
 	a, users, err := openUsers(t, c, prefix, one, nil)
 	require.NoError(t, err)
-	require.NoError(t, a.Update(within(t), func(tx mvcc.DBTx) error {
+	a.update(t, func(tx mvcc.DBTx) {
 		users.In(tx).Set(1, userOne{"ann"})
-		return nil
-	}))
+	})
 	set := func(p *process, users *etcd.Table[int, userTwo], key int, u userTwo) error {
 		return p.Update(within(t), func(tx mvcc.DBTx) error {
 			users.In(tx).Set(key, u)

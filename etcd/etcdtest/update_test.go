@@ -49,11 +49,10 @@ func TestReplicated(t *testing.T) {
 	require.GreaterOrEqual(t, r.Epoch(), p.Epoch()) // others write to the cluster
 	require.EqualValues(t, 2, p.Stats().Commits)
 	third := r.set(t, r.b, "y", 28) // it was loaded
-	require.NoError(t, r.Update(within(t), func(tx mvcc.DBTx) error {
+	r.update(t, func(tx mvcc.DBTx) {
 		v, _ := r.b.In(tx).Get("y")
 		r.b.In(tx).Set("y", v+1)
-		return nil
-	}))
+	})
 	var told []uint64
 	since, err := q.SnapshotAt(second)
 	require.NoError(t, err)
@@ -179,7 +178,7 @@ func TestConflicts(t *testing.T) {
 			_, err := p.Sync(within(t))
 			require.NoError(t, err)
 			runs := 0
-			require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+			p.update(t, func(tx mvcc.DBTx) {
 				runs++
 				run.reads(p, tx)
 				p.a.In(tx).Set("result", runs)
@@ -188,8 +187,7 @@ func TestConflicts(t *testing.T) {
 					require.NoError(t, err)
 					run.writes(t, q)
 				}
-				return nil
-			}))
+			})
 			require.Equal(t, run.runs, runs)
 			if name == "merge" {
 				v, _ := p.a.Load("x")
@@ -265,12 +263,11 @@ func TestRefused(t *testing.T) {
 	cancel(mine)
 	require.ErrorIs(t, p.Update(ended, func(mvcc.DBTx) error { return nil }), mine)
 	require.Equal(t, rev, p.Epoch())
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error { // as many as fit
+	p.update(t, func(tx mvcc.DBTx) { // as many as fit
 		for i := range 126 {
 			p.a.In(tx).Set(fmt.Sprint(i), 2)
 		}
-		return nil
-	}))
+	})
 	require.Equal(t, 127, p.a.Len())
 	runs := 0
 	q := open(t, c, prefix, func(cfg *etcd.Config) { cfg.MaxAttempts = 3 })
@@ -330,12 +327,11 @@ func TestLoad(t *testing.T) {
 	c, prefix := shared(t), newPrefix()
 	p := open(t, c, prefix, nil)
 	for i := range 30 {
-		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		p.update(t, func(tx mvcc.DBTx) {
 			for j := range 100 {
 				p.a.In(tx).Set(fmt.Sprint(i*100+j), i)
 			}
-			return nil
-		}))
+		})
 	}
 	q := open(t, c, prefix, nil)
 	require.Equal(t, 3000, q.a.Len())
@@ -344,14 +340,13 @@ func TestLoad(t *testing.T) {
 		require.Equal(t, v, w)
 	}
 	runs := 0
-	require.NoError(t, q.Update(within(t), func(tx mvcc.DBTx) error { // records of several revisions
+	q.update(t, func(tx mvcc.DBTx) { // records of several revisions
 		runs++
 		for i := range 30 {
 			key := fmt.Sprint(i * 100)
 			v, _ := q.a.In(tx).Get(key)
 			q.a.In(tx).Set(key, v+1)
 		}
-		return nil
-	}))
+	})
 	require.Equal(t, 1, runs)
 }

@@ -39,9 +39,7 @@ func TestUpgrade(t *testing.T) {
 		}
 	}
 	versions := func() (list []string) {
-		client, err := c.Client()
-		require.NoError(t, err)
-		defer client.Close()
+		client := dial(t, c)
 		for _, endpoint := range c.Endpoints() {
 			status, err := client.Status(within(t), endpoint)
 			require.NoError(t, err)

@@ -2,15 +2,12 @@ package etcdtest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -51,13 +48,12 @@ func TestWarmStart(t *testing.T) {
 	p := open(t, c, prefix, nil)
 	p.set(t, p.a, "x", 1)
 	for i := range 20 {
-		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+		p.update(t, func(tx mvcc.DBTx) {
 			for j := range 50 {
 				p.a.In(tx).Set(fmt.Sprint(i, "-", j), i)
 			}
 			p.b.In(tx).Set(fmt.Sprint(i), i)
-			return nil
-		}))
+		})
 	}
 	p.delete(t, p.a, "3-3")
 	p = open(t, c, prefix, nil) // which has loaded them
@@ -94,7 +90,7 @@ func TestWarmStart(t *testing.T) {
 		return nil
 	}))
 	runs := 0
-	require.NoError(t, r.Update(within(t), func(tx mvcc.DBTx) error {
+	r.update(t, func(tx mvcc.DBTx) {
 		runs++
 		for i := range 20 {
 			key := fmt.Sprint(i, "-", 0)
@@ -103,8 +99,7 @@ func TestWarmStart(t *testing.T) {
 		}
 		r.b.In(tx).Get("7")
 		r.a.In(tx).Get("4-4")
-		return nil
-	}))
+	})
 	require.Equal(t, 1, runs)
 	again, _ := saved(t, r)
 	q := open(t, c, prefix, from(again, &log))
@@ -145,13 +140,7 @@ func TestWarmStartRefused(t *testing.T) {
 	refuses(ofOther, "it is of prefix")
 	refuses(ofElsewhere, "it is of prefix")
 	p.set(t, p.a, "x", 4)
-	client, err := c.Client()
-	require.NoError(t, err)
-	defer client.Close()
-	_, err = client.Compact(within(t), int64(p.Epoch()))
-	if !errors.Is(err, rpctypes.ErrCompacted) {
-		require.NoError(t, err)
-	}
+	compact(t, c, p.Epoch())
 	refuses(file, "is compacted")
 }
 
@@ -163,10 +152,9 @@ func TestWarmStartOtherTypes(t *testing.T) {
 	require.NoError(t, err)
 	p, users, err := openUsers[userTwo](t, c, prefix, nil, nil)
 	require.NoError(t, err)
-	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+	p.update(t, func(tx mvcc.DBTx) {
 		users.In(tx).Set(1, userTwo{"ann", "mail"})
-		return nil
-	}))
+	})
 	_, err = old.Sync(within(t))
 	require.NoError(t, err)
 	file, _ := saved(t, old)
@@ -187,19 +175,13 @@ func TestWarmStartOtherHistory(t *testing.T) {
 	p := open(t, c, prefix, nil)
 	p.set(t, p.a, "x", 1)
 	require.NoError(t, p.Close())
-	require.NoError(t, c.Kill(0))
-	backup := t.TempDir()
-	require.NoError(t, os.CopyFS(backup, os.DirFS(c.Dir(0))))
-	require.NoError(t, c.Run(0))
+	backup := backUp(t, c)
 	p = open(t, c, prefix, nil)
 	p.set(t, p.a, "x", 2)
 	p.set(t, p.a, "lost", 1)
 	file, rev := saved(t, p)
 	require.NoError(t, p.Close())
-	require.NoError(t, c.Kill(0))
-	require.NoError(t, os.RemoveAll(c.Dir(0)))
-	require.NoError(t, os.CopyFS(c.Dir(0), os.DirFS(backup)))
-	require.NoError(t, c.Run(0))
+	goBack(t, c, backup)
 	var log buffer
 	q := open(t, c, prefix, from(file, &log))
 	require.Contains(t, log.String(), "another history")
@@ -216,9 +198,7 @@ func TestWarmStartOtherHistory(t *testing.T) {
 func TestWarmStartAfterFailures(t *testing.T) {
 	t.Parallel()
 	c := shared(t)
-	client, err := c.Client()
-	require.NoError(t, err)
-	defer client.Close()
+	client := dial(t, c)
 	for name, happens := range map[string]func(t *testing.T, prefix string){
 		"written by somebody else": func(t *testing.T, prefix string) {
 			_, err := client.Put(within(t), prefix+"t/a/y", "7")
@@ -233,10 +213,9 @@ func TestWarmStartAfterFailures(t *testing.T) {
 			a := etcd.NewTable[string, any](s, "a", &etcd.TableOptions[string, any]{AnyShape: true})
 			p := open(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
 			for _, v := range []any{"text", 8} {
-				require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+				p.update(t, func(tx mvcc.DBTx) {
 					a.In(tx).Set("y", v)
-					return nil
-				}))
+				})
 			}
 		},
 		"another version": func(t *testing.T, prefix string) {
@@ -262,12 +241,11 @@ func TestWarmStartAfterFailures(t *testing.T) {
 			warm.set(t, warm.a, "x", 2)
 			require.Equal(t, uint64(0), warm.Stats().Conflicts)
 			for _, one := range []*process{cold, warm} {
-				require.NoError(t, one.Update(within(t), func(tx mvcc.DBTx) error { // of the exact revisions
+				one.update(t, func(tx mvcc.DBTx) { // of the exact revisions
 					v, _ := one.a.In(tx).Get("y")
 					w, _ := one.b.In(tx).Get("x")
 					one.a.In(tx).Set("y", v+w)
-					return nil
-				}))
+				})
 				require.NoError(t, one.Err())
 			}
 			_, err := warm.Sync(within(t))

@@ -114,9 +114,7 @@ func TestBadWire(t *testing.T) {
 					})
 				}
 			}
-			client, err := c.Client()
-			require.NoError(t, err)
-			defer client.Close()
+			client := dial(t, c)
 			for range 20 * *rounds {
 				progress(t, commits.Load)
 				if compacted {
@@ -126,7 +124,7 @@ func TestBadWire(t *testing.T) {
 			work.over.Store(true)
 			work.Wait()
 			p := all[0]
-			_, err = p.Sync(within(t))
+			_, err := p.Sync(within(t))
 			require.NoError(t, err)
 			for kind := range kinds {
 				v, _ := p.a.Load(kind)

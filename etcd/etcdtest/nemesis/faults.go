@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,29 +31,29 @@ func single() []Fault {
 	return []Fault{
 		{Name: "none", Doc: "Nothing goes wrong", make: func(r *round) error { return r.wait(time.Second) }},
 		{Name: "leader-killed", Doc: "The leader gets a SIGKILL, and comes back",
-			make: func(r *round) error { return r.killLeader() }},
+			make: (*round).killLeader},
 		{Name: "leader-stopped", Doc: "The leader gets a SIGSTOP, and goes on later",
-			make: func(r *round) error { return r.stopLeader() }},
+			make: (*round).stopLeader},
 		{Name: "leader-cut", Doc: "The leader is cut off from the other members; clients reach all",
-			make: func(r *round) error { return r.cutLeader() }},
+			make: (*round).cutLeader},
 		{Name: "one-way", Doc: "What a member sends to others does not arrive, or theirs to it",
-			make: func(r *round) error { return r.cutOneWay() }},
+			make: (*round).cutOneWay},
 		{Name: "member-wiped", Doc: "A member loses its data, and is added again",
-			make: func(r *round) error { return r.wipe() }},
+			make: (*round).wipe},
 		{Name: "minority", Doc: "A client reaches one member only, which is cut off from the others", client: true,
-			make: func(r *round) error { return r.minority() }},
+			make: (*round).minority},
 		{Name: "answers-lost", Doc: "What a client sends arrives, and its answers do not", client: true,
-			make: func(r *round) error { return r.loseAnswers() }},
+			make: (*round).loseAnswers},
 		{Name: "requests-late", Doc: "What a client sends to one member comes late, mostly after it has been given up", client: true,
-			make: func(r *round) error { return r.delayRequests() }},
+			make: (*round).delayRequests},
 		{Name: "client-killed", Doc: "A client gets a SIGKILL amid its commits", client: true,
-			make: func(r *round) error { return r.killClient() }},
+			make: (*round).killClient},
 		{Name: "compacted", Doc: "A client is cut off, and the history is compacted meanwhile", client: true,
-			make: func(r *round) error { return r.compact() }},
+			make: (*round).compact},
 		{Name: "full", Doc: "The cluster has no space, and gets some", quota: 24 << 20,
-			make: func(r *round) error { return r.fill() }},
+			make: (*round).fill},
 		{Name: "restored", Doc: "All members go back to an old copy, also with revisions that go on", goesBack: true,
-			make: func(r *round) error { return r.restore() }},
+			make: (*round).restore},
 	}
 }
 
@@ -95,10 +96,7 @@ func (r *round) mix() error {
 		seed := r.rand.Uint64()
 		go func() { errs <- f.make(r.with(seed)) }()
 	}
-	err := <-errs
-	if other := <-errs; err == nil {
-		err = other
-	}
+	err := errors.Join(<-errs, <-errs)
 	r.net.Heal()
 	return err
 }
@@ -183,10 +181,7 @@ func (r *round) stopLeader() error {
 	if err == nil {
 		err = r.wait(r.between(0, 2*time.Second))
 	}
-	if other := hold(pid, false); err == nil {
-		err = other
-	}
-	return err
+	return errors.Join(err, hold(pid, false))
 }
 
 func (r *round) cutLeader() error {
@@ -402,24 +397,19 @@ func (r *round) restore() error {
 	if err != nil {
 		return err
 	}
-	for late := time.Now().Add(patience); r.lost.Load() < lost; {
-		if time.Now().After(late) {
-			r.wrong("%d of %d replicas have not noticed that the cluster went back", lost-r.lost.Load(), clients)
-			return nil
-		}
-		if err := r.wait(10 * time.Millisecond); err != nil {
-			return err
-		}
+	err = r.come("and not all replicas have noticed that the cluster went back", func() bool {
+		return r.lost.Load() >= lost
+	})
+	if err != nil {
+		return err
 	}
 	r.goOn()
 	// The history begins anew, with lists of which the old one has nothing.
 	r.mu.Lock()
 	r.from = generation(r.start) + 2
 	r.mu.Unlock()
-	for generation(r.start) < r.from {
-		if err := r.wait(10 * time.Millisecond); err != nil {
-			return err
-		}
+	if err := r.come("and lists are old", func() bool { return generation(r.start) >= r.from }); err != nil {
+		return err
 	}
 	return r.commitsMore(300, "after all replicas were opened anew")
 }

@@ -14,10 +14,10 @@ func (r *round) judge() Outcome {
 	h := r.history()
 	report := history.Check(h, 0)
 	o := Outcome{RoundConfig: r.RoundConfig, Transactions: report.Txs, Commits: len(r.lines.at),
-		Dependencies: report.Edges, Wrong: r.lines.wrong, History: h, Took: time.Duration(now() - r.start)}
+		Wrong: r.lines.wrong, History: h}
 	if !report.OK() {
 		o.Wrong = append(o.Wrong, report.Summary())
-		o.Anomalies, o.Detail = len(report.Anomalies)+report.More, report.String()
+		o.Detail = report.String()
 	}
 	for _, f := range r.lines.finals {
 		o.Views += f.Views

@@ -375,8 +375,25 @@ func (e *stuckError) Error() string {
 func (r *round) progress() error { return r.commitsMore(20, "after a fault") }
 
 func (r *round) commitsMore(n uint64, when string) error {
-	late := time.Now().Add(patience)
-	for until := r.commits.Load() + n; r.commits.Load() < until; {
+	until := r.commits.Load() + n
+	return r.come(when, func() bool { return r.commits.Load() >= until })
+}
+
+// commitsOfEach waits for some commits of each client: so each has something that is lost if the cluster
+// goes back.
+func (r *round) commitsOfEach(n uint64, when string) error {
+	first := map[*running]uint64{}
+	r.each(func(c *running) { first[c] = c.commits.Load() })
+	return r.come(when, func() bool {
+		done := true
+		r.each(func(c *running) { done = done && c.commits.Load() >= first[c]+n })
+		return done
+	})
+}
+
+// come waits until something has come.
+func (r *round) come(when string, has func() bool) error {
+	for late := time.Now().Add(patience); !has(); {
 		if time.Now().After(late) {
 			return &stuckError{when}
 		}
@@ -385,26 +402,6 @@ func (r *round) commitsMore(n uint64, when string) error {
 		}
 	}
 	return nil
-}
-
-// commitsOfEach waits for some commits of each client: so each has something that is lost if the cluster
-// goes back.
-func (r *round) commitsOfEach(n uint64, when string) error {
-	first := map[*running]uint64{}
-	r.each(func(c *running) { first[c] = c.commits.Load() })
-	for late := time.Now().Add(patience); ; {
-		done := true
-		r.each(func(c *running) { done = done && c.commits.Load() >= first[c]+n })
-		switch {
-		case done:
-			return nil
-		case time.Now().After(late):
-			return &stuckError{when}
-		}
-		if err := r.wait(time.Millisecond); err != nil {
-			return err
-		}
-	}
 }
 
 // wait waits for a while, and returns why the round is to end.

@@ -39,17 +39,14 @@ func (c RoundConfig) String() string { return fmt.Sprintf("%s, seed %d", c.Fault
 // An Outcome is what has become of a round.
 type Outcome struct {
 	RoundConfig
-	Took         time.Duration
 	Transactions int // of the history, which were checked
-	Dependencies int
 	Commits      int // of all kinds
 	Views        int64
-	// Wrong is what must not have happened, in one line each, and Anomalies how much of that is in
-	// the history, which Detail explains.
-	Wrong     []string
-	Anomalies int
-	Detail    string
-	History   *history.History
+	// Wrong is what must not have happened, in one line each, and Detail explains what of that is in
+	// the history.
+	Wrong   []string
+	Detail  string
+	History *history.History
 	// Unclear requests were not answered, and Unknown is how many of them stayed so. Resyncs is how
 	// often a client has loaded everything anew.
 	Unclear, Unknown, Resyncs uint64

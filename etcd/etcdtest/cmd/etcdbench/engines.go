@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 
 	"github.com/mvccmap/mvccmap/bench"
 )
@@ -14,24 +15,15 @@ func engines(c *cluster) []bench.EngineSpec {
 		"journaled": "its members keep what is committed, and not this program",
 		"expiring":  "its records are made without an end",
 	}
-	own := func(more ...string) map[string]string {
-		all := map[string]string{}
-		for k, v := range lacks {
-			all[k] = v
-		}
-		for i := 0; i < len(more); i += 2 {
-			all[more[i]] = more[i+1]
-		}
-		return all
-	}
-	const noFollower = "its watch is not wrapped: etcd follows by one"
+	unwatched := maps.Clone(lacks)
+	unwatched["watched"] = "its watch is not wrapped: etcd follows by one"
 	return []bench.EngineSpec{
 		{
 			Name: "etcd",
 			Doc: "Tables of module etcd, kept in a cluster: reads from memory, by View, and writes by " +
 				"Update, one request each. Isolation: transactions that write are strictly serializable, " +
 				"views see one revision",
-			Lacks: own(),
+			Lacks: lacks,
 			New:   func(s bench.Setup[uint64]) (bench.Engine[uint64], error) { return newReplica(c, s) },
 			NewBytes: func(s bench.Setup[[]byte]) (bench.Engine[[]byte], error) {
 				return newReplica(c, s)
@@ -41,7 +33,7 @@ func engines(c *cluster) []bench.EngineSpec {
 			Name: "etcd-raw",
 			Doc: "Keys of etcd, by requests that a program makes by hand: one that reads, and one that " +
 				"compares and writes. Isolation: strictly serializable",
-			Lacks: own("watched", noFollower),
+			Lacks: unwatched,
 			New:   func(s bench.Setup[uint64]) (bench.Engine[uint64], error) { return newKeys(c, s, false) },
 			NewBytes: func(s bench.Setup[[]byte]) (bench.Engine[[]byte], error) {
 				return newKeys(c, s, false)
@@ -51,7 +43,7 @@ func engines(c *cluster) []bench.EngineSpec {
 			Name: "etcd-stm",
 			Doc: "Keys of etcd, by the transactions of clientv3/concurrency, which read key by key; single " +
 				"reads, ranges and snapshots by plain requests. Isolation: serializable at commit",
-			Lacks: own("watched", noFollower),
+			Lacks: unwatched,
 			New:   func(s bench.Setup[uint64]) (bench.Engine[uint64], error) { return newKeys(c, s, true) },
 			NewBytes: func(s bench.Setup[[]byte]) (bench.Engine[[]byte], error) {
 				return newKeys(c, s, true)

@@ -34,16 +34,16 @@ type figure struct {
 }
 
 var allFigures = []figure{
-	{"transfer", "two reads and two writes, beside the STM of clientv3/concurrency", (*figures).transfer},
-	{"update", "a read and a write, beside a request with the same keys made by hand", (*figures).update},
+	{"transfer", "two reads and two writes, beside the STM of clientv3/concurrency", replicated((*figures).transfer)},
+	{"update", "a read and a write, beside a request with the same keys made by hand", replicated((*figures).update)},
 	{"reads", "reads of a replica, beside those of a plain DB, idle and beside 1,000 commits a second",
 		(*figures).reads},
-	{"writers", "64 writers of keys of their own, beside requests made by hand", (*figures).writers},
+	{"writers", "64 writers of keys of their own, beside requests made by hand", replicated((*figures).writers)},
 	{"counter", "one counter, of 3 processes with 16 goroutines each, beside the STM", (*figures).counter},
-	{"sync", "64 goroutines that Sync, beside linearizable Gets", (*figures).sync},
-	{"lag", "how far a replica is behind, at 70 % of what writers can do", (*figures).lag},
-	{"apply", "a replica that was cut off catches up", (*figures).apply},
-	{"leader", "the leader gets a SIGKILL", (*figures).leader},
+	{"sync", "64 goroutines that Sync, beside linearizable Gets", replicated((*figures).sync)},
+	{"lag", "how far a replica is behind, at 70 % of what writers can do", replicated((*figures).lag)},
+	{"apply", "a replica that was cut off catches up", replicated((*figures).apply)},
+	{"leader", "the leader gets a SIGKILL", replicated((*figures).leader)},
 	{"start", "a replica is opened", (*figures).start},
 }
 
@@ -195,6 +195,18 @@ func (l latencies) at(percent int) float64 {
 	return float64(l[min(len(l)*percent/100, len(l)-1)])
 }
 
+// replicated is a measurement that is given a replica.
+func replicated(measure func(f *figures, r *replica[uint64]) error) func(f *figures) error {
+	return func(f *figures) error {
+		r, err := f.numbers()
+		if err != nil {
+			return err
+		}
+		defer stop(r.db)
+		return measure(f, r)
+	}
+}
+
 // numbers is a replica with a table of numbers.
 func (f *figures) numbers() (*replica[uint64], error) { return openReplica[uint64](f.at, false, 0) }
 
@@ -218,7 +230,15 @@ func name(i int) string { return fmt.Sprintf("key-%07d", i) }
 // key returns the name of a key that no table has.
 func (f *figures) key(name string) string { return f.at.prefix + "raw/" + name }
 
-// same is a condition that holds, and has to be looked at.
-func same(key string, rev int64) clientv3.Cmp {
-	return clientv3.Compare(clientv3.ModRevision(key), "=", rev)
+// again puts a key that was put last at a revision, and compares that. It changes that to its own.
+func (f *figures) again(key string, rev *int64) error {
+	resp, err := f.at.client.Txn(f.ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", *rev)).
+		Then(clientv3.OpPut(key, "12345678")).Commit()
+	if err == nil && !resp.Succeeded {
+		err = fmt.Errorf("%s has not revision %d", key, *rev)
+	}
+	if err == nil {
+		*rev = resp.Header.Revision
+	}
+	return err
 }

@@ -5,19 +5,13 @@ import (
 	"strconv"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // transfer measures one client.
-func (f *figures) transfer() error {
-	r, err := f.numbers()
-	if err != nil {
-		return err
-	}
-	defer stop(r.db)
+func (f *figures) transfer(r *replica[uint64]) error {
 	s := &replicaSession[uint64]{replica: r}
 	r.Stopped = func() bool { return false }
 	var own, stm latencies
@@ -40,12 +34,7 @@ func (f *figures) transfer() error {
 }
 
 // update measures one client.
-func (f *figures) update() error {
-	r, err := f.numbers()
-	if err != nil {
-		return err
-	}
-	defer stop(r.db)
+func (f *figures) update(r *replica[uint64]) error {
 	key, rev := f.key("update"), int64(0)
 	var own, raw latencies
 	if err := f.inTurns(
@@ -56,17 +45,7 @@ func (f *figures) update() error {
 				return nil
 			})
 		}),
-		raw.measure(func() error {
-			resp, err := f.at.client.Txn(f.ctx).If(same(key, rev)).Then(clientv3.OpPut(key, "12345678")).Commit()
-			if err != nil {
-				return err
-			}
-			if !resp.Succeeded {
-				return fmt.Errorf("%s has not revision %d", key, rev)
-			}
-			rev = resp.Header.Revision
-			return nil
-		})); err != nil {
+		raw.measure(func() error { return f.again(key, &rev) })); err != nil {
 		return err
 	}
 	for percent, most := range map[int]float64{50: 1.5, 99: 2} {

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -63,12 +61,7 @@ func (f *figures) increment(r *replica[uint64], g int) (rev uint64, err error) {
 }
 
 // writers measures goroutines of one process.
-func (f *figures) writers() error {
-	r, err := f.numbers()
-	if err != nil {
-		return err
-	}
-	defer stop(r.db)
+func (f *figures) writers(r *replica[uint64]) error {
 	revs := make([]int64, many)
 	var own, raw, blind, puts throughput
 	if err := f.inTurns(
@@ -76,18 +69,7 @@ func (f *figures) writers() error {
 			_, err := f.increment(r, g)
 			return err
 		}),
-		raw.measure(many, func(g int) error {
-			key := f.key(name(g))
-			resp, err := f.at.client.Txn(f.ctx).If(same(key, revs[g])).Then(clientv3.OpPut(key, "12345678")).Commit()
-			if err != nil {
-				return err
-			}
-			if !resp.Succeeded {
-				return fmt.Errorf("%s has not revision %d", key, revs[g])
-			}
-			revs[g] = resp.Header.Revision
-			return nil
-		}),
+		raw.measure(many, func(g int) error { return f.again(f.key(name(g)), &revs[g]) }),
 		blind.measure(many, func(g int) error {
 			return r.db.Update(f.ctx, func(tx mvcc.DBTx) error {
 				r.table.In(tx).Set(name(g), 1)
@@ -131,12 +113,7 @@ func (f *figures) counter() error {
 }
 
 // sync measures goroutines of one process.
-func (f *figures) sync() error {
-	r, err := f.numbers()
-	if err != nil {
-		return err
-	}
-	defer stop(r.db)
+func (f *figures) sync(r *replica[uint64]) error {
 	get := func(int) error {
 		_, err := f.at.client.Get(f.ctx, f.key("update"))
 		return err
@@ -156,17 +133,12 @@ func (f *figures) sync() error {
 }
 
 // lag measures how long after a commit another replica has it.
-func (f *figures) lag() error {
+func (f *figures) lag(r *replica[uint64]) error {
 	if f.saturated == 0 {
-		if err := f.writers(); err != nil {
+		if err := f.writers(r); err != nil {
 			return err
 		}
 	}
-	r, err := f.numbers()
-	if err != nil {
-		return err
-	}
-	defer stop(r.db)
 	other, err := f.numbers()
 	if err != nil {
 		return err
@@ -202,13 +174,8 @@ func (f *figures) lag() error {
 }
 
 // apply measures how fast a replica catches up.
-func (f *figures) apply() error {
+func (f *figures) apply(r *replica[uint64]) error {
 	records := min(200_000, f.Records)
-	r, err := f.numbers()
-	if err != nil {
-		return err
-	}
-	defer stop(r.db)
 	const me = -1
 	endpoints, err := f.net.Endpoints(f.at.cluster.own, me)
 	if err != nil {
@@ -254,12 +221,7 @@ func (f *figures) apply() error {
 }
 
 // leader measures the time without commits after the leader's death, and what views take meanwhile.
-func (f *figures) leader() error {
-	r, err := f.numbers()
-	if err != nil {
-		return err
-	}
-	defer stop(r.db)
+func (f *figures) leader(r *replica[uint64]) error {
 	ctx, cancel := context.WithCancel(f.ctx)
 	var work sync.WaitGroup
 	defer work.Wait()
