@@ -7,11 +7,15 @@ import (
 
 // The tests are named after the anomalies of
 //
+//   - Adya, "Weak Consistency: A Generalized Theory and Optimistic
 //     Implementations for Distributed Transactions", 1999: G0, G1a, G1b, G1c,
 //     G-single, G2-item, G2, OTV (observed transaction vanishes) and PMP
 //     (predicate-many-preceders);
+//   - Berenson et al., "A Critique of ANSI SQL Isolation Levels", SIGMOD 1995:
 //     P2, P3, P4, P4C, A5A, A5B;
+//   - Fekete, O'Neil, O'Neil, "A Read-Only Transaction Anomaly Under Snapshot
 //     Isolation", SIGMOD Record 33(3), 2004;
+//   - Sovran et al., "Transactional Storage for Geo-Replicated Systems", SOSP
 //     2011: the long fork.
 //
 // Each is a program as in play_test.go; then others with operations or readers in the place of
