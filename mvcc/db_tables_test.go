@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/stage"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -103,7 +104,7 @@ func like(t testing.TB, content map[string]any) *changing {
 // closed and made since, also with other types; differences and commits lead from one to the
 // next; and what is closed in the end is not needed by those that load it.
 func TestTablesOfSnapshots(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(stage.Sizes(30, 6)) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		db := mvcc.NewDB(&mvcc.Options{Retain: []mvcc.Options{{}, {Retain: 1 << 40}}[seed%2].Retain})
 		c := &changing{db, map[string]anyOf{}}

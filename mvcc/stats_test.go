@@ -148,6 +148,9 @@ func TestStatsDoNotDrift(t *testing.T) {
 // with keys that wait to be pruned, with a reader for which as many versions are kept,
 // with very many snapshots, and when all is over.
 func TestStatsBytes(t *testing.T) {
+	if stage.Race {
+		t.Skip("nothing runs beside it")
+	}
 	for _, n := range []int{50_000, 130_000, 200_000}[:stage.Sizes(3, 1)] {
 		m := newMap[int, int](t, &Options{ManualReclaim: true})
 		before := heap()
