@@ -199,10 +199,10 @@ func shortened(text string) string {
 // parseable reports whether parseKey can read the text of keys of type t.
 func parseable(t reflect.Type) bool {
 	out, in := t.Implements(marshaler), reflect.PointerTo(t).Implements(unmarshaler)
-	return out && in || (t.Kind() == reflect.String || scannable(t)) && !out && !in
+	k := t.Kind()
+	basic := k == reflect.String || reflect.Bool <= k && k <= reflect.Float64
+	return out && in || basic && !out && !in
 }
-
-func scannable(t reflect.Type) bool { return reflect.Bool <= t.Kind() && t.Kind() <= reflect.Float64 }
 
 var (
 	marshaler   = reflect.TypeFor[encoding.TextMarshaler]()
@@ -218,16 +218,32 @@ func parseKey(t reflect.Type, text string) (any, error) {
 		}
 		return v.Elem().Interface(), nil
 	}
-	switch {
-	case t.Kind() == reflect.String:
-		v.Elem().SetString(text)
-	case !scannable(t):
+	var err error
+	switch to := v.Elem(); t.Kind() {
+	case reflect.String:
+		to.SetString(text)
+	case reflect.Bool:
+		var b bool
+		b, err = strconv.ParseBool(text)
+		to.SetBool(b)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		var n int64
+		n, err = strconv.ParseInt(text, 10, t.Bits())
+		to.SetInt(n)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		var n uint64
+		n, err = strconv.ParseUint(text, 10, t.Bits())
+		to.SetUint(n)
+	case reflect.Float32, reflect.Float64:
+		var f float64
+		f, err = strconv.ParseFloat(text, t.Bits())
+		to.SetFloat(f)
+	default:
 		return nil, web.Refuse(http.StatusNotImplemented,
 			"keys of type %v cannot be read from text; use prefix, which compares what is shown", t)
-	default:
-		if n, _ := fmt.Sscan(text, v.Interface(), new(string)); n != 1 { // nothing may follow
-			return nil, web.Bad("%q is no key of type %v", text, t)
-		}
+	}
+	if err != nil {
+		return nil, web.Bad("%q is no key of type %v", text, t)
 	}
 	return v.Elem().Interface(), nil
 }
