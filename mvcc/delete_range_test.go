@@ -19,7 +19,8 @@ func TestDeleteRange(t *testing.T) {
 	t.Cleanup(db.Close)
 	table := NewOrderedTable[int, int](db, "table", nil)
 	indexed := NewOrderedTable[int, int](db, "indexed", nil)
-	indexed.Expire(func(int, int) time.Time { return time.Now().Add(time.Hour) })
+	hence := time.Now().Add(time.Hour)
+	indexed.Expire(func(int, int) time.Time { return hence })
 	keys := func(_, v int) []int { return []int{v} }
 	many, err := NewIndex(indexed, "many", keys, nil)
 	require.NoError(t, err)
