@@ -320,22 +320,6 @@ func (x *execution) schedule() string {
 	return b.String()
 }
 
-// preemptions returns how often an actor was stopped that could have gone on.
-func (x *execution) preemptions() int {
-	left := map[int]int{}
-	for _, e := range x.events {
-		left[e.actor]++
-	}
-	n := 0
-	for i, e := range x.events {
-		if i > 0 && x.events[i-1].actor != e.actor && left[x.events[i-1].actor] > 0 {
-			n++
-		}
-		left[e.actor]--
-	}
-	return n
-}
-
 // follow returns a chooser that follows a schedule in writing, and then lets
 // everybody run to the end in turn.
 func follow(schedule string) (func(ready []int) int, error) {
