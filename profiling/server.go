@@ -117,6 +117,7 @@ func Start(cfg Config) (*Server, error) {
 		MaxHeaderBytes:               maxHeaderBytes,
 		BaseContext:                  func(net.Listener) context.Context { return ctx },
 		// Browsers open connections in advance, and Shutdown would wait seconds for each.
+		// A new one is stored before ending is loaded; Close stores ending, and then looks.
 		ConnState: func(c net.Conn, state http.ConnState) {
 			if state != http.StateNew {
 				s.fresh.Delete(c)
