@@ -25,8 +25,8 @@ type bid struct {
 	seen  *observation  // what is told of each attempt, or nil
 	// suspects: attempts find out whether they are in their own way.
 	suspects bool
-	// patient, if it is set, is how long a turn may be at most, in place of the usual bound.
-	patient time.Duration
+	// long: no function of an Update or of Merge runs in its turn, which commitTenure bounds.
+	long bool
 }
 
 const (
@@ -45,25 +45,30 @@ const (
 	maxDirty       = 4
 )
 
-// How long a claim is granted: four times as long as the attempt before took, within
-// bounds. What it reads and writes may take time in a large map; what its function
-// does beside may not.
+// How long a claim is granted: four times as long as the attempt before took, and twice as long as
+// the claim before, if that was over too soon, within bounds. What it reads and writes may take
+// time in a large map, and so may a commit; what the function of an Update does beside may not.
 const (
 	tenureFactor = 4
 	maxTenure    = 100 * time.Millisecond
 	tenureForKey = time.Microsecond
 	tenureLimit  = time.Second
+	// commitTenure is the bound where no function of an Update or of Merge runs: the machine may be
+	// slow, and the commit is all that there is to wait for.
+	commitTenure = 10 * time.Second
 )
 
-// enter makes a claim on keys, of a transaction that has read and written about n.
-func (b *bid) enter(keys *favour.Keys, n int, q *favour.Queue) {
-	b.end()
+// enter makes a claim on keys, to be granted for at most the time given.
+func (b *bid) enter(keys *favour.Keys, most time.Duration, q *favour.Queue) {
 	tenure := time.Duration(0)
-	if !b.began.IsZero() {
-		most := max(min(maxTenure+time.Duration(n)*tenureForKey, tenureLimit), b.patient)
-		tenure = min(max(tenureFactor*time.Since(b.began), favour.MinTenure), most)
+	if b.claim.Over() {
+		tenure = 2 * b.claim.Tenure()
 	}
-	b.claim = q.Enter(keys, tenure)
+	b.end()
+	if !b.began.IsZero() {
+		tenure = max(tenure, tenureFactor*time.Since(b.began), favour.MinTenure)
+	}
+	b.claim = q.Enter(keys, min(tenure, most))
 }
 
 // wait waits until the claim is granted, if there is one, and reports whether it is. It
@@ -93,7 +98,17 @@ func (b *bid) end() {
 
 // bid makes a claim for the transaction.
 func (st *txState) bid(b *bid) {
-	b.enter(st.keySet(true), st.concerned(), st.m.favour)
+	most := st.usual()
+	if b.long {
+		most = commitTenure
+	}
+	b.enter(st.keySet(true), most, st.m.favour)
+}
+
+// usual returns for how long the transaction may have its keys for itself, at most, if functions of
+// the user run meanwhile.
+func (st *txState) usual() time.Duration {
+	return min(maxTenure+time.Duration(st.concerned())*tenureForKey, tenureLimit)
 }
 
 // giveWay lets those go first that have a claim on a key that the transaction writes,

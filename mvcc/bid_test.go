@@ -1,17 +1,22 @@
 package mvcc
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/favour"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // The tests of claims run in a bubble, where time passes only while all goroutines
@@ -290,5 +295,112 @@ func TestScanClaimsAll(t *testing.T) {
 			require.True(t, coreOf(m).favour.Claimed(m.hash("whatever")))
 			return nil
 		}))
+	})
+}
+
+// A commit that takes longer than a turn gets a longer one: else it would begin anew for as long as
+// others write one of its keys. A function given to Merge may stand still, so that has a bound.
+func TestTurnsOfCommitGrow(t *testing.T) {
+	for name, test := range map[string]struct {
+		compare, merge time.Duration
+		gets           bool // through, while the merge takes its time
+	}{
+		"compare":    {compare: time.Second},
+		"merge":      {merge: 15 * time.Millisecond, gets: true},
+		"long merge": {merge: time.Second},
+	} {
+		for _, update := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", Update: ", update), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					db := NewDB(still())
+					defer db.Close()
+					hot := NewTable[int, int](db, "hot", nil) // whose keys are installed first
+					slow := NewOrderedTableFunc[int, int](db, "slow", func(a, b int) int {
+						time.Sleep(test.compare)
+						return cmp.Compare(a, b)
+					}, nil)
+					var longest atomic.Int64
+					c := stage.NewCrew(t)
+					defer c.Finish(t)
+					c.Loop(2, func(int, int) error {
+						time.Sleep(time.Millisecond)
+						start := time.Now()
+						hot.Store(1, 1)
+						longest.Store(max(longest.Load(), int64(time.Since(start))))
+						return nil
+					})
+					calls := 0
+					fn := func(tx DBTx) error {
+						hot.In(tx).Set(1, 2)
+						if slow.In(tx).Set(0, 1); test.merge > 0 {
+							slow.In(tx).Merge(1, func(int, bool) int {
+								if calls++; calls < 100 {
+									time.Sleep(test.merge)
+								}
+								return 1
+							})
+						}
+						return nil
+					}
+					if update {
+						require.NoError(t, db.Update(bg, nil, fn))
+					} else {
+						tx := db.Begin(nil)
+						require.NoError(t, fn(tx))
+						require.NoError(t, tx.Commit())
+					}
+					require.Positive(t, coreOf(hot).favour.Stats().Expired, "a turn was too short")
+					if test.merge > 0 {
+						require.Equal(t, test.gets, calls < 100)
+						require.Less(t, time.Duration(longest.Load()), maxTenure+time.Millisecond)
+					}
+				})
+			})
+		}
+	}
+}
+
+// The long turn of a commit has ended when the function of its Update runs again.
+func TestLongTurnIsOfCommitAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := NewDB(still())
+		defer db.Close()
+		hot := NewTable[int, int](db, "hot", nil)
+		slow := NewOrderedTableFunc[int, int](db, "slow", func(a, b int) int {
+			time.Sleep(time.Second)
+			return cmp.Compare(a, b)
+		}, nil)
+		c := stage.NewCrew(t)
+		defer c.Finish(t)
+		c.Loop(1, func(int, int) error {
+			time.Sleep(time.Millisecond)
+			hot.Store(1, 1)
+			return nil
+		})
+		calls := 0
+		require.NoError(t, db.Update(bg, nil, func(tx DBTx) error {
+			hot.In(tx).Get(2)
+			hot.In(tx).Set(1, 2)
+			slow.In(tx).Set(0, 1)
+			slow.In(tx).Set(1, 1)
+			switch calls++; calls {
+			case 1:
+				go func() {
+					time.Sleep(10 * time.Second)
+					hot.Store(2, 2) // once the turn that it meets is over
+				}()
+			case 2:
+				go func() {
+					start := time.Now()
+					hot.Store(3, 3)
+					hot.Store(1, 3)
+					assert.LessOrEqual(t, time.Since(start), maxTenure+time.Millisecond)
+				}()
+				time.Sleep(30 * time.Second)
+			}
+			return nil
+		}))
+		require.Greater(t, calls, 1)
+		require.True(t, hot.Has(3))
 	})
 }

@@ -1,6 +1,8 @@
 package mvcc
 
 import (
+	"slices"
+
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -156,6 +158,8 @@ func (st *txState) tryAgain(
 		asks = b
 	}
 	r = resultAborted
+	long := asks.long
+	asks.long = long || !st.merges()
 	for attempt := 0; r == resultAborted; attempt++ {
 		// As far as we know, nobody wrote what we read; a rival just could not
 		// wait. Install again, with new versions: others may still hold the old
@@ -182,10 +186,16 @@ func (st *txState) tryAgain(
 			e, r = st.trySuspect(gen, check, m.Slots.Now())
 		}
 	}
-	if own.claim != nil {
-		own.end()
+	asks.long = long
+	if asks == &own || !long && asks.claim != nil && asks.claim.Tenure() > st.usual() {
+		asks.end() // or the function of an Update would run in it
 	}
 	return e, r
+}
+
+// merges reports whether the commit calls a function that was given to Merge.
+func (st *txState) merges() bool {
+	return slices.ContainsFunc(st.writes, func(w write) bool { return w.merge != nil })
 }
 
 // trySuspect is try for a transaction that has been aborted again and again. It panics if

@@ -215,7 +215,7 @@ func (m *core) deleteRange(r span, prefix bool) (deleted int) {
 
 // clearing commits what all does in a transaction.
 func (m *core) clearing(all func(tx DBTx) error) error {
-	b := bid{ctx: background, began: time.Now(), patient: clearTenure}
+	b := bid{ctx: background, began: time.Now(), long: true}
 	defer b.end()
 	var conflict conflict
 	ok, err := m.attempt(LevelSerializable, &b, all, &conflict)
@@ -224,8 +224,6 @@ func (m *core) clearing(all func(tx DBTx) error) error {
 	}
 	return err
 }
-
-const clearTenure = 10 * time.Second
 
 // close is [Map.Close].
 func (m *core) close() {

@@ -35,9 +35,10 @@ var (
 //
 // After a few conflicts Update queues for the keys that it has read and written. When its turn
 // comes, others that write one of them let it go first, each once. The turn lasts four times as
-// long as the attempt before took, from 10 ms to 100 ms and a microsecond for each key. After that
-// Update has to get through as any other. Writers of other keys do not wait. What fn writes on the
-// map itself may have to wait for the very transaction that fn runs in.
+// long as the attempt before took, from 10 ms to 100 ms and a microsecond for each key. A commit that
+// others abort gets longer turns, up to 10 s, in which fn does not run. After its turn Update has to
+// get through as any other. Writers of other keys do not wait. What fn writes on the map itself may
+// have to wait for the very transaction that fn runs in.
 //
 // Update returns
 //

@@ -162,6 +162,12 @@ func (c *Claim) Wait(ctx context.Context) bool {
 // Held reports whether the claim is granted, and its tenure is not over.
 func (c *Claim) Held() bool { return c != nil && c.state.Load() == granted }
 
+// Over reports whether the claim was taken away before its owner ended it.
+func (c *Claim) Over() bool { return c != nil && c.state.Load() >= resting }
+
+// Tenure returns for how long the claim is granted.
+func (c *Claim) Tenure() time.Duration { return c.tenure }
+
 // Has reports whether the claim is on a key with the hash.
 func (c *Claim) Has(hash uint64) bool { return c.keys.Has(hash) }
 
