@@ -2,18 +2,22 @@ package mvcc_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/gob"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/stage"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -211,4 +215,38 @@ func TestNothingButBeginning(t *testing.T) {
 	}
 	require.ErrorContains(t, saveKeys(t, c, 1), `key 1: the codec json cannot save the record: `+
 		"it has written nothing")
+}
+
+// A Load gets through beside a writer that never rests, however long it takes to apply the records.
+func TestLoadBesideHotWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slow atomic.Bool
+		db := mvcc.NewDB(&mvcc.Options{ManualReclaim: true})
+		defer db.Close()
+		hot := mvcc.NewTable[int, int](db, "hot", nil)
+		m := mvcc.NewOrderedTableFunc[int, int](db, "m", func(a, b int) int {
+			if slow.Load() {
+				time.Sleep(100 * time.Millisecond)
+			}
+			return cmp.Compare(a, b)
+		}, nil)
+		hot.Store(1, 1)
+		for key := range 8 {
+			m.Store(key, key)
+		}
+		var saved bytes.Buffer
+		_, err := db.Save(t.Context(), &saved, codec.Gob, nil)
+		require.NoError(t, err)
+		m.Clear()
+		slow.Store(true)
+		c := stage.NewCrew(t)
+		defer c.Finish(t)
+		c.Loop(1, func(int, int) error {
+			time.Sleep(time.Millisecond)
+			hot.Store(1, 2)
+			return nil
+		})
+		_, err = db.Load(t.Context(), &saved, codec.Gob, nil)
+		require.NoError(t, err)
+	})
 }

@@ -25,7 +25,8 @@ type bid struct {
 	seen  *observation  // what is told of each attempt, or nil
 	// suspects: attempts find out whether they are in their own way.
 	suspects bool
-	// long: no function of an Update or of Merge runs in its turn, which commitTenure bounds.
+	// long: no function of the user that may stand still runs in its turn, which tenureLimit bounds:
+	// the machine may be slow, and there is nothing to wait for but what it does.
 	long bool
 }
 
@@ -51,11 +52,8 @@ const (
 const (
 	tenureFactor = 4
 	maxTenure    = 100 * time.Millisecond
-	tenureForKey = time.Microsecond
-	tenureLimit  = time.Second
-	// commitTenure is the bound where no function of an Update or of Merge runs: the machine may be
-	// slow, and the commit is all that there is to wait for.
-	commitTenure = 10 * time.Second
+	tenureForKey = 10 * time.Microsecond
+	tenureLimit  = 10 * time.Second
 )
 
 // enter makes a claim on keys, to be granted for at most the time given.
@@ -100,13 +98,13 @@ func (b *bid) end() {
 func (st *txState) bid(b *bid) {
 	most := st.usual()
 	if b.long {
-		most = commitTenure
+		most = tenureLimit
 	}
 	b.enter(st.keySet(true), most, st.m.favour)
 }
 
-// usual returns for how long the transaction may have its keys for itself, at most, if functions of
-// the user run meanwhile.
+// usual returns for how long the transaction may have its keys for itself, at most, if a function of
+// the user runs meanwhile.
 func (st *txState) usual() time.Duration {
 	return min(maxTenure+time.Duration(st.concerned())*tenureForKey, tenureLimit)
 }

@@ -257,6 +257,7 @@ type TxOptions struct {
 	Name string
 
 	own    bool         // it is an Update of the library's own
+	long   bool         // see bid
 	inside bool         // an Around
 	seen   *observation // of an Update that is observed
 }

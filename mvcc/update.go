@@ -35,10 +35,10 @@ var (
 //
 // After a few conflicts Update queues for the keys that it has read and written. When its turn
 // comes, others that write one of them let it go first, each once. The turn lasts four times as
-// long as the attempt before took, from 10 ms to 100 ms and a microsecond for each key. A commit that
-// others abort gets longer turns, up to 10 s, in which fn does not run. After its turn Update has to
-// get through as any other. Writers of other keys do not wait. What fn writes on the map itself may
-// have to wait for the very transaction that fn runs in.
+// long as the attempt before took, from 10 ms to 100 ms and 10 µs for each key, and longer each time
+// that it was too short. A commit that others abort has up to 10 s, in which fn does not run. After
+// its turn Update has to get through as any other. Writers of other keys do not wait. What fn writes
+// on the map itself may have to wait for the very transaction that fn runs in.
 //
 // Update returns
 //
@@ -112,7 +112,7 @@ func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 		return err
 	}
 	if opts != nil {
-		b.seen = opts.seen
+		b.seen, b.long = opts.seen, opts.long
 	}
 	if err = m.retry(level, attempts, &b, &c, fn); err == errIndexed {
 		return m.updateIndexed(ctx, opts, fn)
