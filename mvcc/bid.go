@@ -31,10 +31,12 @@ type bid struct {
 }
 
 const (
-	// bidLosses is after how many lost attempts Update makes a claim, and bidMeets
-	// at how many claims of others on its keys it queues behind them.
-	bidLosses = 6
-	bidMeets  = 3
+	// bidLosses is after how many lost attempts Update makes a claim, or largeLosses if it reads
+	// and writes more than largeBatch keys: to lose once more costs more than to hold up others.
+	// bidMeets is at how many claims of others on its keys it queues behind them.
+	bidLosses   = 6
+	largeLosses = 2
+	bidMeets    = 3
 	// bidAborts is after how many attempts that others aborted a commit makes a
 	// claim, or after one if it writes more than largeBatch keys.
 	bidAborts  = 5
@@ -64,7 +66,7 @@ func (b *bid) enter(keys *favour.Keys, most time.Duration, q *favour.Queue) {
 	}
 	b.end()
 	if !b.began.IsZero() {
-		tenure = max(tenure, tenureFactor*time.Since(b.began), favour.MinTenure)
+		tenure = max(tenure, tenureFactor*time.Since(b.began))
 	}
 	b.claim = q.Enter(keys, min(tenure, most))
 }
@@ -203,7 +205,11 @@ func (st *txState) lose(b *bid, hash uint64) {
 	if b.claim.Held() && b.claim.Has(hash) {
 		return
 	}
-	if b.lost >= bidLosses || b.gave >= bidMeets && st.m.favour.Claimed(hash) {
+	enough := bidLosses
+	if st.concerned() > largeBatch {
+		enough = largeLosses
+	}
+	if b.lost >= enough || b.gave >= bidMeets && st.m.favour.Claimed(hash) {
 		st.bid(b)
 	}
 }

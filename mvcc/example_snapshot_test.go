@@ -128,12 +128,11 @@ func ExampleMap_SnapshotAt() {
 // With Options.Retain the map can be read as it was at a time of the last hour, say when something
 // went wrong.
 func ExampleMap_SnapshotAtTime() {
-	m := mvcc.New[string, int](&mvcc.Options{Retain: time.Hour})
+	m := mvcc.New[string, int](&mvcc.Options{Retain: time.Hour, ManualReclaim: true})
 	defer m.Close()
 	m.Store("price", 10)
-	time.Sleep(200 * time.Millisecond) // the time is known to some tenths of a second
+	_ = m.Reclaim(context.Background()) // without ManualReclaim the map does so in the background
 	then := time.Now()
-	time.Sleep(200 * time.Millisecond)
 	m.Store("price", 0)
 
 	s, err := m.SnapshotAtTime(then)
@@ -153,15 +152,14 @@ func ExampleMap_SnapshotAtTime() {
 
 // All tables of a database as they were at one time.
 func ExampleDB_SnapshotAtTime() {
-	db := mvcc.NewDB(&mvcc.Options{Retain: time.Hour})
+	db := mvcc.NewDB(&mvcc.Options{Retain: time.Hour, ManualReclaim: true})
 	defer db.Close()
 	prices := mvcc.NewTable[string, int](db, "prices", nil)
 	stock := mvcc.NewTable[string, int](db, "stock", nil)
 	prices.Store("apples", 3)
 	stock.Store("apples", 100)
-	time.Sleep(200 * time.Millisecond) // the time is known to some tenths of a second
+	_ = db.Reclaim(context.Background()) // without ManualReclaim the database does so in the background
 	then := time.Now()
-	time.Sleep(200 * time.Millisecond)
 	stock.Store("apples", 0)
 
 	s, err := db.SnapshotAtTime(then)

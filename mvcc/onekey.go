@@ -242,7 +242,7 @@ func (m *core) turn(h uint64, took time.Duration) *favour.Claim {
 	}
 	keys := favour.NewKeys(1)
 	keys.Add(m.claimHash(h))
-	claim := m.favour.Enter(keys, min(max(tenureFactor*took, favour.MinTenure), maxTenure))
+	claim := m.favour.Enter(keys, min(tenureFactor*took, maxTenure))
 	claim.Wait(background)
 	return claim
 }

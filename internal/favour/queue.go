@@ -96,17 +96,14 @@ func (c *Claim) keyed() bool {
 }
 
 // Enter makes a claim on keys, which waits for the earlier ones on any of them. It is
-// granted for tenure, or, if that is 0, for as long as those that it waits for.
+// granted for tenure, and for MinTenure at least.
 func (q *Queue) Enter(keys *Keys, tenure time.Duration) *Claim {
-	c := &Claim{q: q, keys: keys, at: -1}
+	c := &Claim{q: q, keys: keys, at: -1, tenure: max(tenure, MinTenure)}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	block := func(b *Claim) {
 		b.followers = append(b.followers, c)
 		c.blockers++
-		if tenure == 0 {
-			c.tenure = max(c.tenure, b.tenure)
-		}
 	}
 	if q.all != nil {
 		block(q.all)
@@ -131,7 +128,6 @@ func (q *Queue) Enter(keys *Keys, tenure time.Duration) *Claim {
 		q.since = nil
 		q.all = c
 	}
-	c.tenure = max(c.tenure, tenure, MinTenure)
 	if c.blockers == 0 {
 		q.grant(c)
 	} else {

@@ -182,7 +182,7 @@ func TestTenureEnds(t *testing.T) {
 			const tenure = 50 * time.Millisecond
 			a := q.Enter(setOf(1), tenure)
 			time.Sleep(tenure / 5)
-			b := q.Enter(setOf(1), 0) // as long as that
+			b := q.Enter(setOf(1), tenure)
 			time.Sleep(tenure*4/5 - 1)
 			synctest.Wait()
 			require.True(t, a.Held())
