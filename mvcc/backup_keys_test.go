@@ -226,7 +226,7 @@ func TestLoadBesideHotWriter(t *testing.T) {
 		hot := mvcc.NewTable[int, int](db, "hot", nil)
 		m := mvcc.NewOrderedTableFunc[int, int](db, "m", func(a, b int) int {
 			if slow.Load() {
-				time.Sleep(100 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond)
 			}
 			return cmp.Compare(a, b)
 		}, nil)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
@@ -25,9 +26,9 @@ type bid struct {
 	seen  *observation  // what is told of each attempt, or nil
 	// suspects: attempts find out whether they are in their own way.
 	suspects bool
-	// long: no function of the user that may stand still runs in its turn, which tenureLimit bounds:
-	// the machine may be slow, and there is nothing to wait for but what it does.
-	long bool
+	// took is the longest that an attempt to commit has taken, as far as that was looked at.
+	took time.Duration
+	long bool // no function of an Update runs in its turn
 }
 
 const (
@@ -49,13 +50,15 @@ const (
 )
 
 // How long a claim is granted: four times as long as the attempt before took, and twice as long as
-// the claim before, if that was over too soon, within bounds. What it reads and writes may take
-// time in a large map, and so may a commit; what the function of an Update does beside may not.
+// the claim before, if that was over too soon, but at most maxTenure and tenureForKey for each key
+// that was read or written, and four times what a commit took. What it reads and writes may take
+// time in a large map; what the function of an Update does beside may not. Where there is none
+// longTenure takes the place of maxTenure: the machine may be slow.
 const (
 	tenureFactor = 4
 	maxTenure    = 100 * time.Millisecond
+	longTenure   = time.Second
 	tenureForKey = 10 * time.Microsecond
-	tenureLimit  = 10 * time.Second
 )
 
 // enter makes a claim on keys, to be granted for at most the time given.
@@ -72,7 +75,7 @@ func (b *bid) enter(keys *favour.Keys, most time.Duration, q *favour.Queue) {
 }
 
 // wait waits until the claim is granted, if there is one, and reports whether it is. It
-// is not if ctx ends first, or if the tenure is over.
+// is not if ctx ends first, or if the tenure is over. It does not count as a part of the attempt.
 func (b *bid) wait() bool {
 	if b.claim == nil {
 		return false
@@ -85,7 +88,18 @@ func (b *bid) wait() bool {
 		b.end()
 		return false
 	}
+	defer b.pause()()
 	return b.claim.Wait(b.ctx) && b.claim.Held()
+}
+
+// pause begins a time that is no part of the attempt. The function that it returns ends it.
+func (b *bid) pause() func() {
+	start := time.Now()
+	return func() {
+		if !b.began.IsZero() {
+			b.began = b.began.Add(time.Since(start))
+		}
+	}
 }
 
 // end gives the claim back.
@@ -98,17 +112,29 @@ func (b *bid) end() {
 
 // bid makes a claim for the transaction.
 func (st *txState) bid(b *bid) {
-	most := st.usual()
-	if b.long {
-		most = tenureLimit
+	quick := st.quick()
+	most := st.tenure(b.long && quick)
+	if quick {
+		most += tenureFactor * b.took
 	}
 	b.enter(st.keySet(true), most, st.m.favour)
 }
 
-// usual returns for how long the transaction may have its keys for itself, at most, if a function of
-// the user runs meanwhile.
-func (st *txState) usual() time.Duration {
-	return min(maxTenure+time.Duration(st.concerned())*tenureForKey, tenureLimit)
+// tenure returns for how long the transaction may have its keys for itself, at most; long is as that
+// of a bid.
+func (st *txState) tenure(long bool) time.Duration {
+	most := maxTenure
+	if long {
+		most = longTenure
+	}
+	return most + time.Duration(st.concerned())*tenureForKey
+}
+
+// quick reports whether the commit calls no function of the user but those that compare: neither one
+// that was given to Merge, nor one that says when a record expires.
+func (st *txState) quick() bool {
+	return !slices.ContainsFunc(st.parts, func(p *part) bool { return p.m.expiry() != nil }) &&
+		!slices.ContainsFunc(st.writes, func(w write) bool { return w.merge != nil })
 }
 
 // giveWay lets those go first that have a claim on a key that the transaction writes,
@@ -134,8 +160,13 @@ func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 	case hooks.Scheduled():
 		hooks.GaveUp()
 		return true
-	case b == nil || !st.hasRead || b.last:
-		m.favour.Await(hashes...)
+	case b == nil:
+		m.favour.Await(background, hashes...)
+		return true
+	case !st.hasRead || b.last:
+		end := b.pause()
+		m.favour.Await(b.ctx, hashes...)
+		end()
 		return true
 	}
 	kind := ConflictRead
@@ -149,7 +180,7 @@ func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 	}
 	st.finish(gen)
 	if b.gave < bidMeets {
-		m.favour.Await(hashes...)
+		m.favour.Await(b.ctx, hashes...)
 	}
 	return false
 }
@@ -194,7 +225,7 @@ func (m *core) giveWay(hash uint64) {
 			hooks.GaveUp()
 			return
 		}
-		m.favour.Await(hash)
+		m.favour.Await(background, hash)
 	}
 }
 
@@ -256,8 +287,10 @@ func (p *part) isWhole() bool { return p.scanned || len(p.ranges) > 0 }
 func (st *txState) concerned() int {
 	n := len(st.reads) + st.absences() + len(st.writes)
 	for _, p := range st.parts {
-		if p.isWhole() {
+		if p.scanned || p.again {
 			n += p.index.Len()
+		} else {
+			n += len(p.notes) * leafful
 		}
 	}
 	return n

@@ -302,24 +302,44 @@ func TestScanClaimsAll(t *testing.T) {
 // others write one of its keys. A function given to Merge may stand still, so that has a bound.
 func TestTurnsOfCommitGrow(t *testing.T) {
 	for name, test := range map[string]struct {
-		compare, merge time.Duration
-		gets           bool // through, while the merge takes its time
+		compare, merge, expires time.Duration // how long each function takes
+		read                    bool          // what others write: a conflict, not an abort
+		gets                    bool          // through, while the merge takes its time
 	}{
-		"compare":    {compare: time.Second},
+		"compare":    {compare: 200 * time.Millisecond},
+		"read":       {compare: 200 * time.Millisecond, read: true},
 		"merge":      {merge: 15 * time.Millisecond, gets: true},
 		"long merge": {merge: time.Second},
+		"expires":    {expires: time.Second},
 	} {
 		for _, update := range []bool{false, true} {
+			if test.read && !update {
+				continue
+			}
 			t.Run(fmt.Sprint(name, ", Update: ", update), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					db := NewDB(still())
 					defer db.Close()
 					hot := NewTable[int, int](db, "hot", nil) // whose keys are installed first
+					var commits atomic.Bool                   // the function has returned
 					slow := NewOrderedTableFunc[int, int](db, "slow", func(a, b int) int {
-						time.Sleep(test.compare)
+						if commits.Load() {
+							time.Sleep(test.compare)
+						}
 						return cmp.Compare(a, b)
 					}, nil)
-					var longest atomic.Int64
+					calls, longest := atomic.Int64{}, atomic.Int64{}
+					stand := func(d time.Duration) {
+						if d > 0 && calls.Add(1) < 100 {
+							time.Sleep(d)
+						}
+					}
+					if test.expires > 0 {
+						slow.Expire(func(int, int) time.Time {
+							stand(test.expires)
+							return time.Time{}
+						})
+					}
 					c := stage.NewCrew(t)
 					defer c.Finish(t)
 					c.Loop(2, func(int, int) error {
@@ -329,14 +349,16 @@ func TestTurnsOfCommitGrow(t *testing.T) {
 						longest.Store(max(longest.Load(), int64(time.Since(start))))
 						return nil
 					})
-					calls := 0
 					fn := func(tx DBTx) error {
+						commits.Store(false)
+						defer commits.Store(true)
+						if test.read {
+							hot.In(tx).Get(1)
+						}
 						hot.In(tx).Set(1, 2)
 						if slow.In(tx).Set(0, 1); test.merge > 0 {
 							slow.In(tx).Merge(1, func(int, bool) int {
-								if calls++; calls < 100 {
-									time.Sleep(test.merge)
-								}
+								stand(test.merge)
 								return 1
 							})
 						}
@@ -350,8 +372,8 @@ func TestTurnsOfCommitGrow(t *testing.T) {
 						require.NoError(t, tx.Commit())
 					}
 					require.Positive(t, coreOf(hot).favour.Stats().Expired, "a turn was too short")
-					if test.merge > 0 {
-						require.Equal(t, test.gets, calls < 100)
+					if test.compare == 0 {
+						require.Equal(t, test.gets, calls.Load() < 100)
 						require.Less(t, time.Duration(longest.Load()), maxTenure+time.Millisecond)
 					}
 				})
@@ -367,7 +389,7 @@ func TestLongTurnIsOfCommitAlone(t *testing.T) {
 		defer db.Close()
 		hot := NewTable[int, int](db, "hot", nil)
 		slow := NewOrderedTableFunc[int, int](db, "slow", func(a, b int) int {
-			time.Sleep(time.Second)
+			time.Sleep(200 * time.Millisecond)
 			return cmp.Compare(a, b)
 		}, nil)
 		c := stage.NewCrew(t)
@@ -386,7 +408,7 @@ func TestLongTurnIsOfCommitAlone(t *testing.T) {
 			switch calls++; calls {
 			case 1:
 				go func() {
-					time.Sleep(10 * time.Second)
+					time.Sleep(time.Second)
 					hot.Store(2, 2) // once the turn that it meets is over
 				}()
 			case 2:

@@ -1,7 +1,7 @@
 package mvcc
 
 import (
-	"slices"
+	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/chain"
@@ -97,7 +97,13 @@ func (st *txState) commitWrites(
 	if st.mustValidate() && !st.written() {
 		check = chain.CheckBit
 	}
-	e, r = st.try(gen, check, st.epoch())
+	if b != nil && b.claim != nil {
+		began := time.Now()
+		e, r = st.try(gen, check, st.epoch())
+		b.took = max(b.took, time.Since(began))
+	} else {
+		e, r = st.try(gen, check, st.epoch())
+	}
 	if r == resultAborted {
 		e, r = st.tryAgain(gen, check, b)
 	}
@@ -159,7 +165,7 @@ func (st *txState) tryAgain(
 	}
 	r = resultAborted
 	long := asks.long
-	asks.long = long || !st.merges()
+	asks.long = true
 	for attempt := 0; r == resultAborted; attempt++ {
 		// As far as we know, nobody wrote what we read; a rival just could not
 		// wait. Install again, with new versions: others may still hold the old
@@ -180,22 +186,19 @@ func (st *txState) tryAgain(
 		} else {
 			backoff(attempt)
 		}
+		began := time.Now()
 		if attempt < bidAborts {
 			e, r = st.try(gen, check, m.Slots.Now())
 		} else {
 			e, r = st.trySuspect(gen, check, m.Slots.Now())
 		}
+		asks.took = max(asks.took, time.Since(began))
 	}
 	asks.long = long
-	if asks == &own || !long && asks.claim != nil && asks.claim.Tenure() > st.usual() {
+	if asks == &own || !long && asks.claim != nil && asks.claim.Tenure() > st.tenure(false) {
 		asks.end() // or the function of an Update would run in it
 	}
 	return e, r
-}
-
-// merges reports whether the commit calls a function that was given to Merge.
-func (st *txState) merges() bool {
-	return slices.ContainsFunc(st.writes, func(w write) bool { return w.merge != nil })
 }
 
 // trySuspect is try for a transaction that has been aborted again and again. It panics if

@@ -169,7 +169,7 @@ const buildBatch = 64
 // write writes the entries of some keys of the table, and each key itself, as it is: including
 // those that have no value, for a writer may be about to give them one.
 func (ix *Index[I, K, V]) write(batch []K) error {
-	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true, long: true}
+	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
 	return ix.m.at.updateAll(opts, func(db DBTx) error {
 		tx := ix.m.inside(db)
 		if !DBTx(tx).has(ix) {

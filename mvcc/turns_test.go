@@ -178,6 +178,36 @@ func TestContextEndsWait(t *testing.T) {
 	})
 }
 
+// It ends the wait of an attempt that lets others go first, too: what it reads is not committed,
+// and what has read nothing goes on.
+func TestContextEndsGivingWay(t *testing.T) {
+	for _, reads := range []bool{false, true} {
+		inBubble(t, func(t *testing.T, m *Map[string, int]) {
+			c := claim(m, "k")
+			ctx, cancel := context.WithTimeout(bg, time.Second)
+			defer cancel()
+			start := time.Now()
+			err := m.Update(ctx, nil, func(tx Tx[string, int]) error {
+				if reads {
+					tx.Get("k")
+				}
+				tx.Set("k", 7)
+				tx.Set("l", 7)
+				return nil
+			})
+			require.Equal(t, time.Second, time.Since(start))
+			if reads {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				requireValue(t, 1)(m.Load("k"))
+			} else {
+				require.NoError(t, err)
+				requireValue(t, 7)(m.Load("k"))
+			}
+			c.End()
+		})
+	}
+}
+
 // Many goroutines and one key, with a pause in which all others run: nobody is left
 // behind, and nothing is lost.
 func TestManyUpdatesOfOneKey(t *testing.T) {

@@ -29,7 +29,7 @@ func TestNoGapBetweenClaims(t *testing.T) {
 						gaps.Add(1)
 					}
 				} else if wait {
-					q.Await(hash(1))
+					q.Await(bg, hash(1))
 				}
 			}
 		})

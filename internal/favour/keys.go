@@ -119,3 +119,15 @@ func (k *Keys) each(f func(hash uint64) bool) {
 		}
 	}
 }
+
+// meets reports whether the sets have a key in common. It looks at each key of o, which must not be
+// All, nor have whole tables.
+func (k *Keys) meets(o *Keys) (common bool) {
+	if k.lanes&o.lanes != 0 {
+		o.each(func(hash uint64) bool {
+			common = k.Has(hash)
+			return !common
+		})
+	}
+	return common
+}

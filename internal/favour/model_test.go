@@ -14,13 +14,15 @@ import (
 // if no earlier one that has not ended has a key in common.
 type modelClaim struct {
 	keys               []int // nil: all
+	wide               bool  // waits for all that were made before
 	claim              *Claim
 	ended, lost, given bool
 	since              time.Time
 }
 
-func (c *modelClaim) meets(d *modelClaim) bool {
-	return c.keys == nil || d.keys == nil ||
+// waitsFor reports whether c waits for d, which was made before.
+func (c *modelClaim) waitsFor(d *modelClaim) bool {
+	return c.wide || d.keys == nil ||
 		slices.ContainsFunc(c.keys, func(k int) bool { return slices.Contains(d.keys, k) })
 }
 
@@ -43,7 +45,7 @@ func TestAgainstModel(t *testing.T) {
 				}
 				for i, c := range claims {
 					if !c.given && !c.ended && !slices.ContainsFunc(claims[:i], func(d *modelClaim) bool {
-						return !d.ended && d.meets(c)
+						return !d.ended && c.waitsFor(d)
 					}) {
 						c.given, c.since = true, now
 					}
@@ -53,10 +55,15 @@ func TestAgainstModel(t *testing.T) {
 			for range 60 {
 				switch n := r.IntN(10); {
 				case n < 5:
-					c := &modelClaim{}
+					c := &modelClaim{wide: true}
 					keys := All()
-					if r.IntN(8) > 0 {
+					if kind := r.IntN(8); kind > 0 {
 						c.keys = r.Perm(40)[:1+r.IntN(3)*r.IntN(12)]
+						if c.wide = kind == 1; c.wide { // with keys that nobody else claims
+							for len(c.keys) <= keyedKeys {
+								c.keys = append(c.keys, 1000+len(c.keys))
+							}
+						}
 						keys = setOf(c.keys...)
 					}
 					c.claim = q.Enter(keys, tenure)

@@ -13,8 +13,9 @@
 //
 // All waiters are parked. The end of the claim that they wait for wakes them: one at a time
 // of those that queue for one key. The cost of a call does not grow with the number of
-// waiters. A claim on a table, or on more than [keyedKeys] keys, queues as if it were on
-// all keys. That matters to other claims only, not to writers that give way.
+// waiters. A wide claim, which is on a table or on more than [keyedKeys] keys, waits for all that
+// were made before it. A claim on few keys looks whether it has one in common with each wide claim
+// before it. Writers that give way know each key.
 package favour
 
 import (
@@ -37,10 +38,11 @@ type Queue struct {
 	_        [120]byte
 
 	mu sync.Mutex // held for a few instructions per key of a claim, and per claim in its lanes
-	// last has the last claim on each key that is queued for by key. all is the last claim on
-	// all keys, and since has the claims by key that were made after it.
+	// last has the last claim on each key that is queued for by key. wide has the wide claims in
+	// their order, of which each waits for the one before, and since has the claims by key that
+	// were made after the last one.
 	last  map[uint64]*Claim
-	all   *Claim
+	wide  []*Claim
 	since []*Claim
 	// live are the claims that are granted or rest.
 	live  []*Claim
@@ -105,9 +107,6 @@ func (q *Queue) Enter(keys *Keys, tenure time.Duration) *Claim {
 		b.followers = append(b.followers, c)
 		c.blockers++
 	}
-	if q.all != nil {
-		block(q.all)
-	}
 	if c.keyed() {
 		if q.last == nil {
 			q.last = make(map[uint64]*Claim)
@@ -118,6 +117,12 @@ func (q *Queue) Enter(keys *Keys, tenure time.Duration) *Claim {
 			}
 			q.last[hash] = c
 		}
+		for _, b := range slices.Backward(q.wide) {
+			if b.keys.meets(keys) { // those before it are waited for by it
+				block(b)
+				break
+			}
+		}
 		c.at = len(q.since)
 		q.since = append(q.since, c)
 	} else {
@@ -126,7 +131,10 @@ func (q *Queue) Enter(keys *Keys, tenure time.Duration) *Claim {
 			b.at = -1
 		}
 		q.since = nil
-		q.all = c
+		if n := len(q.wide); n > 0 {
+			block(q.wide[n-1])
+		}
+		q.wide = append(q.wide, c)
 	}
 	if c.blockers == 0 {
 		q.grant(c)
@@ -209,9 +217,9 @@ func (q *Queue) Claimed(hash uint64) bool {
 }
 
 // Await waits for the end of the claims that are granted on any of the keys with these
-// hashes: each for the rest of its tenure at most, and for none that is granted after
-// the call began. It reports whether it had to wait.
-func (q *Queue) Await(hashes ...uint64) (waited bool) {
+// hashes, or of ctx: for each claim for the rest of its tenure at most, and for none that is granted
+// after the call began. It reports whether it had to wait.
+func (q *Queue) Await(ctx context.Context, hashes ...uint64) (waited bool) {
 	var few [4]*Claim
 	claims := few[:0]
 	for _, hash := range hashes {
@@ -224,12 +232,12 @@ func (q *Queue) Await(hashes ...uint64) (waited bool) {
 		}
 	}
 	for _, c := range claims {
-		waited = q.await(c) || waited
+		waited = q.await(ctx, c) || waited
 	}
 	return waited
 }
 
-func (q *Queue) await(c *Claim) bool {
+func (q *Queue) await(ctx context.Context, c *Claim) bool {
 	for range awaitSpins {
 		if c.state.Load() != granted {
 			return false
@@ -247,7 +255,10 @@ func (q *Queue) await(c *Claim) bool {
 	q.mu.Unlock()
 	q.deferrals.Add(1)
 	q.waiting.Add(1)
-	<-over
+	select {
+	case <-over:
+	case <-ctx.Done():
+	}
 	q.waiting.Add(-1)
 	return true
 }
@@ -311,7 +322,7 @@ func (q *Queue) end(c *Claim) {
 		c.followers = nil
 	}
 	if len(q.live) == 0 { // so there are no claims: one that waits does so for a live one
-		q.live, q.since = shrunk(q.live), shrunk(q.since)
+		q.live, q.since, q.wide = shrunk(q.live), shrunk(q.since), shrunk(q.wide)
 		if q.timer != nil {
 			q.timer.Stop()
 		}
@@ -337,9 +348,6 @@ func (q *Queue) remove(c *Claim) {
 		q.live[last] = nil
 		q.live = q.live[:last]
 	}
-	if q.all == c {
-		q.all = nil
-	}
 	if c.at >= 0 {
 		last := len(q.since) - 1
 		q.since[c.at] = q.since[last]
@@ -348,6 +356,8 @@ func (q *Queue) remove(c *Claim) {
 		q.since = q.since[:last]
 	}
 	if !c.keyed() {
+		i := slices.Index(q.wide, c) // 0, but for one that was made before and gave up
+		q.wide = slices.Delete(q.wide, i, i+1)
 		return
 	}
 	for hash := range c.keys.each {

@@ -57,7 +57,7 @@ func requireEmpty(t *testing.T, q *Queue) {
 	require.Empty(t, q.live)
 	require.Empty(t, q.since)
 	require.Empty(t, q.last)
-	require.Nil(t, q.all)
+	require.Empty(t, q.wide)
 	require.Nil(t, q.timer)
 	for i := range q.lanes {
 		require.Nil(t, q.lanes[i].Load())
@@ -124,6 +124,37 @@ func TestStrangersAreGrantedAtOnce(t *testing.T) {
 		require.True(t, c.Held())
 		c.End()
 	}
+	requireEmpty(t, &q)
+}
+
+// A claim on few keys waits for the wide claims that it has a key in common with, and for no others.
+func TestStrangersOfWideClaims(t *testing.T) {
+	var q Queue
+	tagged := func(key int) *Keys {
+		k := NewKeys(1)
+		k.Add(Tagged(hash(key), 7))
+		return k
+	}
+	table := NewKeys(0)
+	table.AddTable(7)
+	first := q.Enter(table, time.Hour)
+	second := q.Enter(span(0, 2*keyedKeys), time.Hour) // waits for the first
+	stranger := q.Enter(setOf(3*keyedKeys), time.Hour)
+	ofFirst, ofSecond := q.Enter(tagged(3*keyedKeys), time.Hour), q.Enter(setOf(1), time.Hour)
+	require.True(t, first.Held() && stranger.Held())
+	require.False(t, second.Held() || ofFirst.Held() || ofSecond.Held())
+	first.End()
+	require.True(t, second.Held() && ofFirst.Held())
+	require.False(t, ofSecond.Held())
+	last := q.Enter(All(), time.Hour)
+	second.End()
+	require.True(t, ofSecond.Held())
+	for _, c := range []*Claim{stranger, ofFirst, ofSecond} {
+		require.False(t, last.Held())
+		c.End()
+	}
+	require.True(t, last.Held())
+	last.End()
 	requireEmpty(t, &q)
 }
 
@@ -242,12 +273,12 @@ func TestAwait(t *testing.T) {
 				var done atomic.Int32
 				for range 10 {
 					go func() {
-						require.True(t, q.Await(hash(0), hash(1), hash(2)))
+						require.True(t, q.Await(bg, hash(0), hash(1), hash(2)))
 						done.Add(1)
 					}()
 				}
-				require.False(t, q.Await(hash(0)), "a stranger")
-				require.False(t, q.Await())
+				require.False(t, q.Await(bg, hash(0)), "a stranger")
+				require.False(t, q.Await(bg))
 				require.True(t, q.Claimed(hash(1)))
 				require.False(t, q.Claimed(hash(0)))
 				synctest.Wait()
@@ -272,7 +303,7 @@ func TestAwaitSeveral(t *testing.T) {
 		a, b := q.Enter(setOf(1), time.Hour), q.Enter(setOf(2), time.Hour)
 		c := q.Enter(setOf(2), time.Hour)
 		done := false
-		go func() { done = q.Await(hash(1), hash(2)) }()
+		go func() { done = q.Await(bg, hash(1), hash(2)) }()
 		synctest.Wait()
 		b.End()
 		synctest.Wait()
@@ -341,7 +372,7 @@ func TestExclusion(t *testing.T) {
 					inside[k].Add(-1)
 				}
 				c.End()
-				q.Await(hash(r.IntN(keys)))
+				q.Await(bg, hash(r.IntN(keys)))
 			}
 		})
 	}
