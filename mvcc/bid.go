@@ -50,10 +50,10 @@ const (
 )
 
 // How long a claim is granted: four times as long as the attempt before took, and twice as long as
-// the claim before, if that was over too soon, but at most maxTenure and tenureForKey for each key
-// that was read or written, and four times what a commit took. What it reads and writes may take
-// time in a large map; what the function of an Update does beside may not. Where there is none
-// longTenure takes the place of maxTenure: the machine may be slow.
+// the claim before, if that was over too soon, but at most maxTenure, tenureForKey for each key that
+// was read or written, and four times what a commit took. What it reads and writes may take time in
+// a large map, and so may a commit; what the function of an Update does beside may not. Where there
+// is none longTenure is added: the machine may be slow.
 const (
 	tenureFactor = 4
 	maxTenure    = 100 * time.Millisecond
@@ -112,22 +112,14 @@ func (b *bid) end() {
 
 // bid makes a claim for the transaction.
 func (st *txState) bid(b *bid) {
-	quick := st.quick()
-	most := st.tenure(b.long && quick)
-	if quick {
+	most := maxTenure + time.Duration(st.concerned())*tenureForKey
+	if b.long {
+		most += longTenure
+	}
+	if st.quick() {
 		most += tenureFactor * b.took
 	}
 	b.enter(st.keySet(true), most, st.m.favour)
-}
-
-// tenure returns for how long the transaction may have its keys for itself, at most; long is as that
-// of a bid.
-func (st *txState) tenure(long bool) time.Duration {
-	most := maxTenure
-	if long {
-		most = longTenure
-	}
-	return most + time.Duration(st.concerned())*tenureForKey
 }
 
 // quick reports whether the commit calls no function of the user but those that compare: neither one

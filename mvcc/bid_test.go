@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/favour"
@@ -380,49 +379,4 @@ func TestTurnsOfCommitGrow(t *testing.T) {
 			})
 		}
 	}
-}
-
-// The long turn of a commit has ended when the function of its Update runs again.
-func TestLongTurnIsOfCommitAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		db := NewDB(still())
-		defer db.Close()
-		hot := NewTable[int, int](db, "hot", nil)
-		slow := NewOrderedTableFunc[int, int](db, "slow", func(a, b int) int {
-			time.Sleep(200 * time.Millisecond)
-			return cmp.Compare(a, b)
-		}, nil)
-		c := stage.NewCrew(t)
-		defer c.Finish(t)
-		c.Loop(1, func(int, int) error {
-			time.Sleep(time.Millisecond)
-			hot.Store(1, 1)
-			return nil
-		})
-		calls := 0
-		require.NoError(t, db.Update(bg, nil, func(tx DBTx) error {
-			hot.In(tx).Get(2)
-			hot.In(tx).Set(1, 2)
-			slow.In(tx).Set(0, 1)
-			slow.In(tx).Set(1, 1)
-			switch calls++; calls {
-			case 1:
-				go func() {
-					time.Sleep(time.Second)
-					hot.Store(2, 2) // once the turn that it meets is over
-				}()
-			case 2:
-				go func() {
-					start := time.Now()
-					hot.Store(3, 3)
-					hot.Store(1, 3)
-					assert.LessOrEqual(t, time.Since(start), maxTenure+time.Millisecond)
-				}()
-				time.Sleep(30 * time.Second)
-			}
-			return nil
-		}))
-		require.Greater(t, calls, 1)
-		require.True(t, hot.Has(3))
-	})
 }

@@ -164,8 +164,6 @@ func (st *txState) tryAgain(
 		asks = b
 	}
 	r = resultAborted
-	long := asks.long
-	asks.long = true
 	for attempt := 0; r == resultAborted; attempt++ {
 		// As far as we know, nobody wrote what we read; a rival just could not
 		// wait. Install again, with new versions: others may still hold the old
@@ -194,9 +192,8 @@ func (st *txState) tryAgain(
 		}
 		asks.took = max(asks.took, time.Since(began))
 	}
-	asks.long = long
-	if asks == &own || !long && asks.claim != nil && asks.claim.Tenure() > st.tenure(false) {
-		asks.end() // or the function of an Update would run in it
+	if own.claim != nil {
+		own.end()
 	}
 	return e, r
 }
