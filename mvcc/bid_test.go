@@ -297,6 +297,29 @@ func TestScanClaimsAll(t *testing.T) {
 	})
 }
 
+// An Update with many keys claims them sooner.
+func TestLargeUpdateClaimsSooner(t *testing.T) {
+	inBubble(t, func(t *testing.T, m *Map[string, int]) {
+		for key := range largeBatch {
+			m.Store(fmt.Sprint(key), key)
+		}
+		attempts := 0
+		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
+			for key := range largeBatch {
+				tx.Get(fmt.Sprint(key))
+			}
+			tx.Get("l")
+			tx.Set("k", attempts)
+			require.Equal(t, attempts == largeLosses, coreOf(m).favour.Claimed(m.hash("l")))
+			if attempts++; attempts <= largeLosses {
+				elsewhere(func() { m.Store("l", attempts) })
+			}
+			return nil
+		}))
+		require.Equal(t, largeLosses+1, attempts)
+	})
+}
+
 // A commit that takes longer than a turn gets a longer one: else it would begin anew for as long as
 // others write one of its keys. A function given to Merge may stand still, so that has a bound.
 func TestTurnsOfCommitGrow(t *testing.T) {
