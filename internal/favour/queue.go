@@ -166,7 +166,8 @@ func (c *Claim) Wait(ctx context.Context) bool {
 // Held reports whether the claim is granted, and its tenure is not over.
 func (c *Claim) Held() bool { return c != nil && c.state.Load() == granted }
 
-// Over reports whether the claim was taken away before its owner ended it.
+// Over reports whether the claim was granted, and is not any more: for one that its owner has not
+// ended, that its tenure was over.
 func (c *Claim) Over() bool { return c != nil && c.state.Load() >= resting }
 
 // Tenure returns for how long the claim is granted.
