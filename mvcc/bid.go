@@ -59,6 +59,7 @@ const (
 	maxTenure    = 100 * time.Millisecond
 	longTenure   = time.Second
 	tenureForKey = 10 * time.Microsecond
+	tookLimit    = 10 * time.Second // of what is added for a commit, which may have been stopped
 )
 
 // enter makes a claim on keys, to be granted for at most the time given.
@@ -117,7 +118,7 @@ func (st *txState) bid(b *bid) {
 		most += longTenure
 	}
 	if st.quick() {
-		most += tenureFactor * b.took
+		most += min(tenureFactor*b.took, tookLimit)
 	}
 	b.enter(st.keySet(true), most, st.m.favour)
 }
