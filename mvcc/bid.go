@@ -26,9 +26,11 @@ type bid struct {
 	seen  *observation  // what is told of each attempt, or nil
 	// suspects: attempts find out whether they are in their own way.
 	suspects bool
-	// took is the longest that an attempt to commit has taken, as far as that was looked at.
-	took time.Duration
-	long bool // no function of an Update runs in its turn
+	// took is the longest that an attempt to commit has taken, and timed says that they are timed: a
+	// claim was over too soon, or others have aborted an attempt.
+	took  time.Duration
+	timed bool
+	long  bool // no function of an Update runs in its turn
 }
 
 const (
@@ -66,7 +68,7 @@ const (
 func (b *bid) enter(keys *favour.Keys, most time.Duration, q *favour.Queue) {
 	tenure := time.Duration(0)
 	if b.claim.Over() {
-		tenure = 2 * b.claim.Tenure()
+		b.timed, tenure = true, 2*b.claim.Tenure()
 	}
 	b.end()
 	if !b.began.IsZero() {
@@ -76,7 +78,7 @@ func (b *bid) enter(keys *favour.Keys, most time.Duration, q *favour.Queue) {
 }
 
 // wait waits until the claim is granted, if there is one, and reports whether it is. It
-// is not if ctx ends first, or if the tenure is over. It does not count as a part of the attempt.
+// is not if ctx ends first, or if the tenure is over.
 func (b *bid) wait() bool {
 	if b.claim == nil {
 		return false
@@ -89,7 +91,6 @@ func (b *bid) wait() bool {
 		b.end()
 		return false
 	}
-	defer b.pause()()
 	return b.claim.Wait(b.ctx) && b.claim.Held()
 }
 

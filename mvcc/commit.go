@@ -97,7 +97,7 @@ func (st *txState) commitWrites(
 	if st.mustValidate() && !st.written() {
 		check = chain.CheckBit
 	}
-	if b != nil && b.claim != nil {
+	if b != nil && b.timed {
 		began := time.Now()
 		e, r = st.try(gen, check, st.epoch())
 		b.took = max(b.took, time.Since(began))
@@ -172,11 +172,13 @@ func (st *txState) tryAgain(
 		st.renew()
 		if attempt+1 >= bidAborts || len(st.writes) > largeBatch || st.dirtied >= maxDirty {
 			st.dirtied = 0
+			end := asks.pause()
 			if !asks.wait() {
 				st.bid(asks)
 				st.rare().claim = asks.claim // not the bid: that is to stay on the stack
 				asks.wait()
 			}
+			end()
 			if asks.ctx.Err() != nil { // nothing is installed: it may as well end here
 				r = resultGaveUp
 				break

@@ -3,6 +3,8 @@ package mvcc
 import (
 	"fmt"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,6 +57,14 @@ func closeAll(open []Snapshot[int, int]) {
 func settled(m *Map[int, int]) {
 	for range 32 {
 		_ = m.Reclaim(bg)
+	}
+}
+
+// What a map costs that is not used.
+func BenchmarkNew(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		New[int, int](nil).Close()
 	}
 }
 
@@ -171,5 +181,50 @@ func BenchmarkReadAgain(b *testing.B) {
 		if err := tx.Commit(); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Increments of one key by many goroutines that yield in between, so that each lets all
+// others in, beside a goroutine that stores another key.
+func BenchmarkOneKey(b *testing.B) {
+	for _, goroutines := range []int{16, 1024} {
+		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
+			m := newMap[int, int](b, nil)
+			m.Store(1, 0)
+			m.Store(2, 0)
+			var done atomic.Int64
+			var stop atomic.Bool
+			var crew, stranger sync.WaitGroup
+			stores := 0
+			stranger.Go(func() {
+				for ; !stop.Load(); stores++ {
+					m.Store(2, stores)
+				}
+			})
+			b.ResetTimer()
+			for range goroutines {
+				crew.Go(func() {
+					for done.Add(1) <= int64(b.N) {
+						err := m.Update(bg, nil, func(tx Tx[int, int]) error {
+							value, _ := tx.Get(1)
+							runtime.Gosched()
+							tx.Set(1, value+1)
+							return nil
+						})
+						if err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			crew.Wait()
+			b.StopTimer()
+			stop.Store(true)
+			stranger.Wait()
+			b.ReportMetric(float64(stores)/b.Elapsed().Seconds(), "strangers-stores/s")
+			if value, _ := m.Load(1); value != b.N {
+				b.Errorf("%d increments, want %d", value, b.N)
+			}
+		})
 	}
 }

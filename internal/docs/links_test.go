@@ -71,3 +71,35 @@ func text(t *testing.T, file string) string {
 	require.NoError(t, err)
 	return fenced.ReplaceAllString(string(all), "")
 }
+
+// command is a command that runs benchmarks, as a page has it: where, which, and what follows.
+var command = regexp.MustCompile("go (?:-C (\\S+) )?test [^`\n]*-bench '?([\\w|]+)([^`\n]*)")
+
+// Benchmarks that a page says to run are there.
+func TestBenchmarksAreThere(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(root, "docs/*.md"))
+	require.NoError(t, err)
+	found := 0
+	for _, page := range pages {
+		for _, match := range command.FindAllStringSubmatch(text(t, page), -1) {
+			folder, code := "", ""
+			for _, word := range strings.Fields(match[3]) {
+				if strings.HasPrefix(word, ".") {
+					folder = filepath.Join(match[1], word)
+				}
+			}
+			files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+			require.NoError(t, err)
+			for _, file := range files {
+				code += text(t, file)
+			}
+			for name := range strings.SplitSeq(match[2], "|") {
+				found++
+				if !strings.Contains(code, "\nfunc Benchmark"+name) {
+					t.Errorf("%s: %s: no such benchmark in %s", filepath.Base(page), match[0], folder)
+				}
+			}
+		}
+	}
+	require.Greater(t, found, 20, "commands are not found any more")
+}
