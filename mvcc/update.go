@@ -36,10 +36,10 @@ var (
 // After a few conflicts Update queues for the keys that it has read and written. When its turn
 // comes, others that write one of them let it go first, each once. The turn lasts four times as
 // long as the attempt before took, from 10 ms to 100 ms and 10 µs for each key (for all keys of a
-// table after a scan of it). If that was too short the next one is longer, as far as it was the commit
-// that took long, and not fn or a function given to Merge. After its turn Update has to get through
-// as any other. Writers of other keys do not wait. What fn writes on the map itself may have to wait
-// for the very transaction that fn runs in.
+// table after a scan of it). If that was too short the next one is longer, as far as it was the
+// commit that took long, and not fn, nor a function given to Merge or Expire. After its turn Update
+// has to get through as any other. Writers of other keys do not wait. What fn writes on the map
+// itself may have to wait for the very transaction that fn runs in.
 //
 // Update returns
 //

@@ -357,8 +357,7 @@ func (q *Queue) remove(c *Claim) {
 		q.since = q.since[:last]
 	}
 	if !c.keyed() {
-		i := slices.Index(q.wide, c) // 0, but for one that was made before and gave up
-		q.wide = slices.Delete(q.wide, i, i+1)
+		q.wide = slices.Delete(q.wide, 0, 1) // it is the first: each waits for the one before
 		return
 	}
 	for hash := range c.keys.each {
