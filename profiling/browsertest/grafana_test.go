@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,9 +72,7 @@ func TestGrafana(t *testing.T) {
 	h := profiling.Handler(profiling.Config{Maps: map[string]func() mvcc.Stats{"accounts": m.Stats}})
 	defer h.Close()
 	checkout := h.Op("checkout")
-	var readings atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		readings.Add(1)
 		checkout.Done(2 * time.Millisecond)
 		checkout.Failed(20 * time.Millisecond)
 		m.Set(1, 1)
@@ -133,10 +130,8 @@ func TestGrafana(t *testing.T) {
 		return len(answer.Data.Result) > 0
 	}
 	await := func(expr string) {
-		for !query(expr) {
+		for !query(expr) { // rates want two readings, of which the newest may not be there yet
 			require.NoError(t, ctx.Err(), "no values: %s", expr)
-			// Rates want two, of which the newest may not be there yet.
-			require.Less(t, readings.Load(), int64(100), "no values: %s", expr)
 			time.Sleep(50 * time.Millisecond)
 		}
 	}

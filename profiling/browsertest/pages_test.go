@@ -26,6 +26,9 @@ import (
 // A view is a page with data in it. It is complete when ready holds.
 type view struct{ name, url, ready string }
 
+// refused reports whether what is asked for does not exist.
+func (v view) refused() bool { return v.name == "error" || v.name == "compare-nothing" }
+
 // longPhase and longLabel are as long as what is shown of them.
 var (
 	longPhase = "zipf-read, engine mvcc, 4 threads, keys " + strings.Repeat("x", 80)
@@ -94,11 +97,7 @@ func everything(t *testing.T, b *tab) []view {
 	}
 
 	at := srv.URL() + "/debug/pprof/"
-	b.visit(at + "slow/")
-	b.await(`document.querySelector(".card.slow:not(.tail) .verdict a") !== null &&
-		document.querySelector(".tail .verdict") !== null`)
-	line := eval[string](b, `document.querySelector(".card.slow:not(.tail) .verdict a").href`)
-	srv.StopSlow()
+	line := slowLine(b, srv, at+"slow/")
 	take := func(path string) (page string) {
 		b.visit(at + path + "&label=" + longLabel)
 		return b.address()
@@ -196,7 +195,7 @@ func TestEveryPage(t *testing.T) {
 				if !loaded || !testing.Short() {
 					loaded = true
 					b.do(chromedp.Navigate("about:blank")) // or else a link to a line loads nothing
-					b.visit(p.url)
+					require.Equal(t, p.refused(), b.visit(p.url) >= 400)
 					b.await(cmp.Or(p.ready, "true"))
 					eval[bool](b, string(script)+"; true")
 				}
@@ -217,7 +216,7 @@ func TestEveryPage(t *testing.T) {
 			if p.name == "report" {
 				b.unfolds()
 			}
-			if p.name != "error" && p.name != "compare-nothing" { // browsers tell of their statuses
+			if !p.refused() { // browsers tell of their statuses
 				b.clean()
 			}
 			if missing != nil {

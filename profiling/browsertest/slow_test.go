@@ -22,6 +22,23 @@ func plantSlow(t *testing.T, srv *profiling.Server) {
 	})
 }
 
+// slowLine has the page of slow operations, at that URL, lead to a line of code, and ends the
+// recording. Until then an operation that the page has may have made room for others.
+func slowLine(b *tab, srv *profiling.Server, at string) (line string) {
+	b.Helper()
+	const link = `document.querySelector(".card.slow:not(.tail) .verdict a")`
+	for {
+		b.visit(at)
+		b.await(link + ` !== null && document.querySelector(".tail .verdict") !== null`)
+		srv.StopSlow()
+		b.visit(at)
+		if line = eval[string](b, link+`?.href ?? ""`); line != "" {
+			return line
+		}
+		require.Equal(b, http.StatusOK, b.click("#start button"))
+	}
+}
+
 // The page of slow operations updates itself, around what is being typed, and as a visitor has chosen
 // what it shows.
 func TestSlowPageUpdatesItself(t *testing.T) {
