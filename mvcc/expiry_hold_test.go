@@ -3,12 +3,15 @@ package mvcc
 import (
 	"encoding/gob"
 	"io"
+	"iter"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
 // While somebody holds it nothing expires, and what is renewed or deleted meanwhile never does; what
@@ -102,4 +105,58 @@ func TestLoadReadsBesideExpiry(t *testing.T) {
 		require.NoError(t, w.CloseWithError(io.ErrUnexpectedEOF))
 		require.Error(t, <-done)
 	})
+}
+
+// A sweep holds up no watch: it does not wait for others to go first, on an index either, and a
+// function that says when a record expires may take its time.
+func TestSweepHoldsUpNoWatch(t *testing.T) {
+	t.Parallel()
+	for _, on := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			y := newYard(t, &Options{ManualReclaim: true})
+			if on {
+				y.leases.OnExpire(y.back)
+			}
+			var slow atomic.Bool
+			y.leases.Expire(func(_ int, s session) time.Time {
+				if slow.Load() {
+					time.Sleep(time.Hour)
+				}
+				return s.until
+			})
+			ix, err := NewIndex(y.leases, "n", func(_ int, s session) []int { return []int{s.n} }, nil)
+			require.NoError(t, err)
+			for n := range 3 {
+				y.leases.Store(n, session{time.Now().Add(time.Second), n})
+			}
+			time.Sleep(time.Minute)
+
+			index := favour.NewKeys(0)
+			index.AddTable(uint16(coreAt(ix.entries.at).ordinal))
+			claim := coreOf(y.leases).favour.Enter(index, time.Hour)
+			start := time.Now()
+			require.NoError(t, y.db.Reclaim(bg))
+			require.Zero(t, time.Since(start))
+			require.Equal(t, 3, y.leases.Len())
+			claim.End()
+			time.Sleep(tick) // it is tried again with the next
+
+			next, stop := iter.Pull2(y.queue.Watch(t.Context(), nil))
+			defer stop()
+			slow.Store(true)
+			swept := make(chan error)
+			go func() { swept <- y.db.Reclaim(bg) }()
+			for n := range 30 {
+				time.Sleep(10 * time.Minute)
+				start := time.Now()
+				y.queue.Store(-n, "")
+				_, err, ok := next()
+				require.True(t, ok)
+				require.NoError(t, err)
+				require.Less(t, time.Since(start), time.Second, "after %d minutes", 10*n)
+			}
+			require.NoError(t, <-swept)
+			require.Zero(t, y.leases.Len())
+		})
+	}
 }

@@ -264,19 +264,8 @@ func (x *expiry) deleteDue(
 	ctx context.Context, keys []unsafe.Pointer,
 ) (later []noteOf, err error) {
 	m := x.m
-	for _, key := range keys {
-		if m.favour.Any() && m.favour.Claimed(m.claimHash(m.index.Hash.Sum(key))) {
-			return nil, ErrConflict // it would have to wait, with the lock
-		}
-	}
-	// The hub gets to know what the commit is before it finds it. One that is under way when the
-	// first watch begins may be told as any other.
-	h := &m.shared.hub
-	watched := h.work.Load() != nil
-	if watched {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-	}
+	told := telling{hub: &m.shared.hub}
+	defer told.end()
 	gone := uint64(0)
 	err = m.update(ctx, sweepOptions, func(tx DBTx) error {
 		later, gone = nil, 0
@@ -295,10 +284,10 @@ func (x *expiry) deleteDue(
 				gone++
 			}
 		}
-		if gone > 0 && watched {
-			tx.OnCommit(h.hasExpired)
+		if gone == 0 {
+			return nil
 		}
-		return nil
+		return told.begin(tx)
 	})
 	if err == nil {
 		m.counters.expired.Add(gone)
@@ -307,3 +296,39 @@ func (x *expiry) deleteDue(
 }
 
 var sweepOptions = &TxOptions{Isolation: LevelSerializable, MaxAttempts: 1, own: true}
+
+// A telling lets the hub know that a commit deletes what has expired, before the hub finds that: it
+// holds the lock of the hub while the commit is under way.
+type telling struct {
+	hub    *hub
+	locked bool
+}
+
+// begin is called when tx has written all that it will. It returns ErrConflict if the commit would
+// have to wait for a claim, with the lock. What is under way when the first watch begins may be told
+// as any other commit.
+func (t *telling) begin(tx DBTx) error {
+	st := stateOf(tx.st)
+	if t.hub.work.Load() != nil {
+		t.hub.mu.Lock()
+		t.locked = true
+		rare := st.rare()
+		rare.after = slices.Insert(rare.after, 0, func(e uint64) {
+			t.hub.hasExpired(e)
+			t.end()
+		})
+	}
+	var few [8]uint64
+	if st.m.favour.Any() && len(st.claimed(few[:0])) > 0 {
+		return ErrConflict
+	}
+	return nil
+}
+
+// end is called when the commit is over, however it ends.
+func (t *telling) end() {
+	if t.locked {
+		t.locked = false
+		t.hub.mu.Unlock()
+	}
+}

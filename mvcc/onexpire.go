@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/chain"
@@ -117,18 +116,16 @@ type deletion struct {
 	// broken; panics is with what value.
 	asking bool
 	panics any
-	locked bool // the hub is
+	told   telling
 }
 
 // run runs the transaction, once, and sets later and err.
 func (d *deletion) run(ctx context.Context) {
 	m, returned := d.x.m, false
-	h := &m.shared.hub
+	d.told.hub = &m.shared.hub
 	defer func() {
 		p := recover()
-		if d.locked {
-			h.mu.Unlock()
-		}
+		d.told.end()
 		if _, broken := p.(*invariant.Violation); broken || d.asking {
 			d.asking, d.panics = true, p
 			return
@@ -148,29 +145,11 @@ func (d *deletion) run(ctx context.Context) {
 		returned = true
 		return
 	}
-	watched := h.work.Load() != nil
 	d.err = of.update(ctx, sweepOptions, func(tx DBTx) error {
 		if err := d.delete(tx); err != nil || d.gone == 0 {
 			return err
 		}
-		st := stateOf(tx.st)
-		for i := range st.writes {
-			w := &st.writes[i]
-			if c := st.parts[w.of].m; c.favour.Any() && c.favour.Claimed(c.claimHash(w.hash)) {
-				return ErrConflict // it would have to wait, with the lock
-			}
-		}
-		if watched { // as deleteDue; but on is not called with the lock
-			h.mu.Lock()
-			d.locked = true
-			rare := st.rare()
-			rare.after = slices.Insert(rare.after, 0, func(e uint64) {
-				h.hasExpired(e)
-				d.locked = false
-				h.mu.Unlock()
-			})
-		}
-		return nil
+		return d.told.begin(tx) // the hub is not locked while on is called
 	})
 	returned = true
 	if d.err == nil {
