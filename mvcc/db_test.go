@@ -253,6 +253,7 @@ func TestDBParts(t *testing.T) {
 	for _, p := range parts {
 		require.Equal(t, parts[0], p)
 	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // another P has other idle states
 	snapshot.Close()
 	require.PanicsWithValue(t, ErrTxDone, func() { parts[0].Get("a") })
 	begin := func() DBTx {

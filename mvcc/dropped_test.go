@@ -145,10 +145,10 @@ func TestDroppedBeforeItBegan(t *testing.T) {
 	for range 100 {
 		require.Panics(t, func() { m.Watch(bg, &WatchOptions[int, int]{Since: s}) })
 	}
-	for range 3 {
-		runtime.GC()
-		time.Sleep(time.Millisecond)
-	}
+	h := &coreOf(m).shared.hub
+	h.mu.Lock() // nobody takes them out
+	whenCollected(t, func() bool { return h.dropped.head.Load() != nil }, "nothing is dropped")
+	h.mu.Unlock()
 	loop := m.Watch(bg, nil) // takes out what was dropped
 	m.Store(1, 1)
 	for c, err := range loop {

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 func next(t *testing.T, s *Sequence[string]) uint64 {
@@ -219,16 +220,14 @@ func TestSequenceDrawsBesideRelease(t *testing.T) {
 	drawn := make(chan uint64, 1)
 	beside = func() {
 		beside = nil
-		done := make(chan bool)
+		now := s.now.Load()
+		at := now.drawn.Load()
 		go func() {
 			n, _ := s.Next()
 			drawn <- n
-			close(done)
 		}()
-		select {
-		case <-done:
-		case <-time.After(20 * time.Millisecond): // it waits for the Release
-		}
+		// It has a number, or finds none and waits for the Release.
+		stage.Eventually(t, func() bool { return now.drawn.Load() != at }, "it does not draw")
 	}
 	require.NoError(t, s.Release())
 	n := <-drawn

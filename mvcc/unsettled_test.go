@@ -1,9 +1,7 @@
 package mvcc
 
 import (
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,39 +31,34 @@ var leftRecords = map[string]func(w chain.Word) chain.Word{
 	"aborted":   func(w chain.Word) chain.Word { return w.Aborted() },
 }
 
-// collect has the garbage collector find a state that nobody has any more.
-func collectSlots(m *Map[int, int], owned int) (found bool) {
-	for range 200 {
-		runtime.GC()
-		if coreOf(m).Slots.Leaked() > 0 && coreOf(m).Slots.Owned() <= owned {
-			return true
-		}
-		time.Sleep(time.Millisecond)
-	}
-	return false
+// collectSlots has the garbage collector find a state that nobody has any more.
+func collectSlots(t *testing.T, m *Map[int, int], owned int) {
+	t.Helper()
+	whenCollected(t, func() bool {
+		return coreOf(m).Slots.Leaked() > 0 && coreOf(m).Slots.Owned() <= owned
+	}, "the state has not been found")
 }
 
 // A commit that was left in the middle is never seen, whoever has the slot afterwards: neither is
 // the slot given to another transaction, nor its number to another slot.
 func TestLeftCommitStaysAborted(t *testing.T) {
 	for name, record := range leftRecords {
-		for how, leave := range map[string]func(m *Map[int, int]) (gone bool){
-			"dropped": func(m *Map[int, int]) bool {
+		for how, leave := range map[string]func(t *testing.T, m *Map[int, int]){
+			"dropped": func(t *testing.T, m *Map[int, int]) {
 				leftInstalled(t, m, record)
-				return collectSlots(m, 1)
+				collectSlots(t, m, 1)
 			},
-			"given back": func(m *Map[int, int]) bool {
+			"given back": func(t *testing.T, m *Map[int, int]) {
 				st := leftInstalled(t, m, record)
 				gen := st.gen()
 				require.True(t, st.end(gen))
 				st.recycle(gen)
-				return true
 			},
 		} {
 			t.Run(name+"/"+how, func(t *testing.T) {
 				m := newMap[int, int](t, still())
 				m.Store(1, 1)
-				require.True(t, leave(m), "the state has not been found")
+				leave(t, m)
 				for i := range 100 { // whoever has the number of its slot by now
 					var all []Tx[int, int]
 					for j := range 3 {

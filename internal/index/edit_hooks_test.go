@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -231,12 +230,12 @@ func TestPassLocksOfTheNextTable(t *testing.T) {
 		x.PassLocks()
 		passed.Store(true)
 	}()
-	stage.Eventually(t, func() bool { return stage.Standing("PassLocks") }, "nobody passes locks")
+	stage.Waits(t, done, "(*Bucket).lock(")
 	x.table.Store(next)
 	old.next.Store(nil)
 	mover.meta.Or(bucketMoved)
 	mover.unlock()
-	time.Sleep(20 * time.Millisecond) // or more: then the test is weaker
+	stage.Waits(t, done, "(*Bucket).lock(")
 	require.False(t, passed.Load())
 	inserter.unlock()
 	<-done

@@ -57,3 +57,21 @@ func Sizes[T cmp.Ordered](full, less T) T {
 	}
 	return full
 }
+
+// Waits returns when done is closed, or when a goroutine has been met in the function so often that
+// it waits there.
+func Waits(t testing.TB, done <-chan struct{}, function string) {
+	t.Helper()
+	met := 0
+	Eventually(t, func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+		}
+		if Standing(function) {
+			met++
+		}
+		return met == 10
+	}, "nobody is in %s", function)
+}

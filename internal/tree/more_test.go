@@ -3,10 +3,11 @@ package tree
 import (
 	"sync/atomic"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // PassLocks waits for the goroutine that has locked a leaf, also if the parent does not know the leaf.
@@ -28,7 +29,7 @@ func TestPassLocks(t *testing.T) {
 			tr.PassLocks()
 			passed.Store(true)
 		}()
-		time.Sleep(20 * time.Millisecond) // or more: then the test is weaker
+		stage.Waits(t, done, "(*Leaf).pass(")
 		require.False(t, passed.Load())
 		unlock()
 		<-done
@@ -64,7 +65,7 @@ func TestMergeLooksAgain(t *testing.T) {
 			key := w.key(0)
 			w.tr.Tidy(unsafe.Pointer(&key))
 		}()
-		time.Sleep(20 * time.Millisecond) // or more: then the test is weaker
+		stage.Waits(t, done, map[string]string{"locked": ").merge(", "full": ").lockAny("}[late])
 		want := int64(1)
 		if late == "full" {
 			for i := range Cap - 2 {
