@@ -77,10 +77,13 @@ func TestBubble(t *testing.T) {
 func TestLeftInBubble(t *testing.T) {
 	f := &fake{}
 	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { f.end() })
 		db, users, _ := shop(Options(f, nil))
 		s := users.Snapshot()
-		users.Watch(bg, nil)
+		watch := users.Watch(bg, nil)
+		t.Cleanup(func() {
+			f.end()
+			runtime.KeepAlive(watch) // what was dropped has ended
+		})
 		go func() {
 			for _, err := range users.Watch(bg, nil) {
 				if err != nil {
