@@ -75,13 +75,18 @@ func TestTriedAgain(t *testing.T) {
 // A receiver that says when to come again is not bothered before, and not at the end either.
 func TestRetryAfter(t *testing.T) {
 	r := receive(t)
-	r.answers(status(http.StatusTooManyRequests, "Retry-After", "1"))
+	r.answers(func(w http.ResponseWriter, q *http.Request) {
+		if len(r.requests()) == 1 {
+			status(http.StatusTooManyRequests, "Retry-After", "1")(w, q)
+			return
+		}
+		status(http.StatusServiceUnavailable, "Retry-After",
+			time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))(w, q)
+	})
 	cfg := snapshots(t, r.URL)
 	cfg.Metrics, cfg.MetricsEvery = Target{URL: r.URL + "/v1/metrics"}, 5*time.Millisecond
 	p, _ := begin(t, cfg)
 	r.await(t, 1)
-	r.answers(status(http.StatusServiceUnavailable, "Retry-After",
-		time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)))
 	list := r.await(t, 2)
 	require.GreaterOrEqual(t, list[1].at.Sub(list[0].at), 900*time.Millisecond)
 	require.ErrorContains(t, p.Close(t.Context()), "not sent: ")
