@@ -156,6 +156,19 @@ func (b *tab) click(selector string) int {
 	return int(res.Status)
 }
 
+// press is click on what the page may replace at any time, which has it click itself.
+func (b *tab) press(selector string) int {
+	b.Helper()
+	script := fmt.Sprintf(`(document.querySelector(%q).click(), true)`, selector)
+	res, err := chromedp.RunResponse(b.ctx,
+		func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+			_, err := chromedp.Evaluate[bool](script)(ctx, t)
+			return chromedp.Void{}, err
+		})
+	require.NoError(b, err, selector)
+	return int(res.Status)
+}
+
 // address returns the URL of the page.
 func (b *tab) address() string {
 	b.Helper()

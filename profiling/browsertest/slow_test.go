@@ -55,7 +55,7 @@ func TestSlowPageUpdatesItself(t *testing.T) {
 	b.await(`document.querySelectorAll(".card.slow:not(.tail)").length > 2`)
 	require.Equal(t, "97", eval[string](b,
 		`document.querySelector("#start input[name=percentile]").value`))
-	require.Equal(t, http.StatusOK, b.click(`#ops a[href="?op=checkout"]`))
+	require.Equal(t, http.StatusOK, b.press(`#ops a[href="?op=checkout"]`))
 	b.await(`document.querySelectorAll(".card.slow:not(.tail)").length > 1`)
 	require.Zero(t, eval[int](b, `[...document.querySelectorAll(".card.slow h3")].filter(h => !h.textContent.startsWith("checkout")).length`))
 	b.clean()
