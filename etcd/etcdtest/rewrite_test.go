@@ -116,7 +116,8 @@ func TestRewrite(t *testing.T) {
 	require.ErrorAs(t, err, &schema)
 }
 
-// A program that rewrites, slowly, and prints how far it has come, until it is killed.
+// A program that rewrites, slowly, and prints how far it has come. In the middle it stands still, until
+// it is killed.
 const rewriting = "MVCCMAP_ETCDTEST_REWRITES"
 
 func rewrite(where string) error {
@@ -130,6 +131,9 @@ func rewrite(where string) error {
 	}
 	return db.Rewrite(context.Background(), "users", &etcd.RewriteOptions{Progress: func(_, written int) {
 		fmt.Println(written)
+		if written >= 100 {
+			select {}
+		}
 		time.Sleep(20 * time.Millisecond)
 	}})
 }
