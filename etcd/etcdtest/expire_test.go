@@ -137,7 +137,9 @@ func TestExpireRenewed(t *testing.T) {
 		}
 		return nil
 	})
-	other := openVisit(t, c, prefix, 0, time.Hour, nil) // which is not elected
+	p.begin(t, "elected", 0)
+	require.Equal(t, 1, p.wait(t, "elected"))
+	other := openVisit(t, c, prefix, 0, time.Hour, nil) // which is not
 	f := func() { other.begin(t, "x", time.Hour) }
 	renew.Store(&f)
 	other.begin(t, "x", 0)
