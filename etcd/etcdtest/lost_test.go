@@ -60,7 +60,7 @@ func historyLostAtCommit(t *testing.T, table func(p *process) *etcd.Table[string
 	c, prefix := start(t, 1, 0), newPrefix()
 	var opens sync.RWMutex // locked while no stream can be opened
 	p := open(t, c, prefix, func(cfg *etcd.Config) {
-		cfg.Heartbeat = time.Hour
+		cfg.Heartbeat, cfg.ResolveTimeout = time.Hour, patience
 		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(func(
 			ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
 			opts ...grpc.CallOption,
@@ -85,9 +85,7 @@ func historyLostAtCommit(t *testing.T, table func(p *process) *etcd.Table[string
 	p.gate.set(true)
 	goBack(t, c, backup)
 	p.gate.set(false)
-	ctx, cancel := context.WithTimeout(within(t), 20*time.Second)
-	defer cancel()
-	err := p.Update(ctx, func(tx mvcc.DBTx) error {
+	err := p.Update(within(t), func(tx mvcc.DBTx) error {
 		p.a.In(tx).Set("y", 1)
 		return nil
 	})
