@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,6 +59,25 @@ func grafana(t *testing.T) (expressions []string) {
 	return expressions
 }
 
+// saying keeps what a program says, and finds the first group of a pattern in it.
+type saying struct {
+	mu      sync.Mutex
+	text    strings.Builder
+	pattern *regexp.Regexp
+	found   chan string // nil once it is
+}
+
+func (s *saying) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(b)
+	if m := s.pattern.FindStringSubmatch(s.text.String()); m != nil && s.found != nil {
+		s.found <- m[1]
+		s.found = nil
+	}
+	return len(b), nil
+}
+
 // A service that Prometheus reads has what each panel of the dashboard for Grafana asks for.
 func TestGrafana(t *testing.T) {
 	t.Parallel()
@@ -84,16 +104,15 @@ func TestGrafana(t *testing.T) {
 	config := filepath.Join(dir, "prometheus.yml")
 	target := strings.TrimPrefix(srv.URL, "http://")
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil,
-		"global: {scrape_interval: 200ms, scrape_timeout: 200ms}\n"+
+		"global: {scrape_interval: 1s, scrape_timeout: 1s}\n"+ // what takes longer is not counted
 			"scrape_configs: [{job_name: t, static_configs: [{targets: ['%s']}]}]\n", target), 0o600))
-	free := httptest.NewServer(nil) // an address that is free, in all likelihood
-	free.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), watchdog)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, "--config.file="+config,
-		"--storage.tsdb.path="+dir, "--web.listen-address="+strings.TrimPrefix(free.URL, "http://"))
-	var out strings.Builder
-	cmd.Stderr = &out
+		"--storage.tsdb.path="+dir, "--web.listen-address=127.0.0.1:0")
+	out := &saying{pattern: regexp.MustCompile(`"Listening on" address=(\S+:[1-9]\d*)\s`),
+		found: make(chan string, 1)}
+	cmd.Stderr = out
 	require.NoError(t, cmd.Start())
 	ended := make(chan struct{})
 	go func() {
@@ -105,16 +124,22 @@ func TestGrafana(t *testing.T) {
 		cancel()
 		<-ended
 		if t.Failed() {
-			t.Log(out.String())
+			t.Log(out.text.String())
 		}
 	}()
 
+	var address string
+	select {
+	case address = <-out.found:
+	case <-ctx.Done():
+		require.Fail(t, "prometheus does not say where it listens")
+	}
 	var answer struct {
 		Status, Error string
 		Data          struct{ Result []struct{ Value [2]any } }
 	}
 	query := func(expr string) bool {
-		res, err := http.Get(free.URL + "/api/v1/query?query=" + url.QueryEscape(expr))
+		res, err := http.Get("http://" + address + "/api/v1/query?query=" + url.QueryEscape(expr))
 		if err != nil {
 			return false // it has not begun
 		}
