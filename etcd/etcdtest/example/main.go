@@ -105,11 +105,6 @@ func (b *bank) total() (sum int, revision uint64) {
 }
 
 func run(ctx context.Context, out io.Writer, o options) (err error) {
-	if o.duration > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.duration)
-		defer cancel()
-	}
 	dir, remove, err := etcdtest.TempDir("", "etcd-example")
 	if err != nil {
 		return err
@@ -153,6 +148,11 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		fmt.Fprintln(out, "charts:", server.URL())
 	}
 	began := time.Now()
+	if o.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.duration)
+		defer cancel()
+	}
 	var work sync.WaitGroup
 	defer work.Wait()
 	for _, b := range banks {
