@@ -43,7 +43,8 @@ func TestBeatBesideDeadEndpoint(t *testing.T) {
 				cfg.RequestTimeout, cfg.Heartbeat = time.Second, 200*time.Millisecond
 			})
 			answered.Store(0)
-			require.Eventually(t, func() bool { return answered.Load() >= 4 }, patience, 10*time.Millisecond,
+			enough := func() bool { return answered.Load() >= 4 }
+			require.Eventually(t, enough, patience, 10*time.Millisecond,
 				"two heartbeats ask twice each")
 		})
 	}

@@ -374,11 +374,12 @@ func TestSlotGone(t *testing.T) {
 	for i, stood := 1, false; !stood; i++ {
 		if i > 1 {
 			p.wire.once(func(context.Context, func(context.Context) error) error {
-				for ctx := within(t); len(kept(t, c, prefix+"a/")) > 0; time.Sleep(50 * time.Millisecond) {
+				for ctx := within(t); len(kept(t, c, prefix+"a/")) > 0; {
 					if stood = true; ctx.Err() != nil {
 						t.Error("the slot stays")
 						break
 					}
+					time.Sleep(50 * time.Millisecond)
 				}
 				return errBroken
 			})

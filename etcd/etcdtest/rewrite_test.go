@@ -116,8 +116,8 @@ func TestRewrite(t *testing.T) {
 	require.ErrorAs(t, err, &schema)
 }
 
-// A program that rewrites, slowly, and prints how far it has come. In the middle it stands still, until
-// it is killed.
+// A program that rewrites, slowly, and prints how far it has come. In the middle it stands still,
+// until it is killed.
 const rewriting = "MVCCMAP_ETCDTEST_REWRITES"
 
 func rewrite(where string) error {
