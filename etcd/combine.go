@@ -172,7 +172,9 @@ func (c *combiner) together(db *DB, jobs []*job) {
 			return
 		}
 		c.letGo(jobs)
-		_ = db.pause(db.ctx, attempt-1, o) // hold notices that the replica has ended
+		if db.overtaken(db.ctx, o) == nil {
+			_ = db.pause(db.ctx, attempt-1) // hold notices that the replica has ended
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ type observation struct {
 	tell     func(mvcc.Attempt)
 	now      mvcc.Attempt
 	since    time.Time // the end of the attempt before, or the call
+	stopped  time.Time // when the attempt ended of which nobody is told yet
 	running  bool
 	finished bool
 }
@@ -80,6 +81,13 @@ func (o *observation) committed(rev uint64) {
 	}
 }
 
+// stop says that an attempt has ended, and that somebody is to be told later.
+func (o *observation) stop() {
+	if o != nil {
+		o.stopped = time.Now()
+	}
+}
+
 // lost says that an attempt has come to nothing, and that there will be another one.
 func (o *observation) lost(db *DB, w *replicate.Work, one outcome) {
 	if o == nil {
@@ -92,13 +100,16 @@ func (o *observation) lost(db *DB, w *replicate.Work, one outcome) {
 
 // end says that an attempt, or the Update, has ended.
 func (o *observation) end(err error, last bool) {
-	now := time.Now()
+	now := o.stopped
+	if now.IsZero() {
+		now = time.Now()
+	}
 	if o.running {
 		o.now.Took = now.Sub(o.now.Began)
 	} else { // it has given up while it waited
 		o.now.Began, o.now.Waited, o.now.Took = now, now.Sub(o.since), 0
 	}
 	o.now.Err, o.now.Last = err, last
-	o.since, o.running, o.finished = now, false, last
+	o.since, o.stopped, o.running, o.finished = now, time.Time{}, false, last
 	o.tell(o.now)
 }

@@ -98,10 +98,15 @@ func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBT
 		}
 		lost.add(o)
 		last = w
+		seen.stop()
+		err = db.overtaken(ctx, o)
 		if attempt+1 < db.cfg.MaxAttempts {
-			seen.lost(db, w, o)
+			seen.lost(db, w, o) // must follow: what was in the way is known by now
 		}
-		if err := db.pause(ctx, attempt, o); err != nil {
+		if err == nil {
+			err = db.pause(ctx, attempt)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -174,15 +179,17 @@ func (db *DB) goOn(ctx context.Context) error {
 	return nil
 }
 
-// pause waits before the next attempt: until what was in the way is applied, since a transaction
-// that reads the same again conflicts again; and, after several conflicts, for a random time.
-func (db *DB) pause(ctx context.Context, attempt int, o outcome) error {
+// overtaken waits until what was in the way is applied: a transaction that reads the same again
+// conflicts again.
+func (db *DB) overtaken(ctx context.Context, o outcome) error {
 	if o.conflict {
 		db.figures.conflicts.Add(1)
 	}
-	if err := db.come(ctx, o.rev); err != nil {
-		return err
-	}
+	return db.come(ctx, o.rev)
+}
+
+// pause waits before the next attempt, after several conflicts, for a random time.
+func (db *DB) pause(ctx context.Context, attempt int) error {
 	if attempt < 2 {
 		return nil
 	}
