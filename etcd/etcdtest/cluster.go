@@ -219,13 +219,33 @@ func Start(ctx context.Context, n int, dir string, o Options) (*Cluster, error) 
 
 func memberName(i int) string { return fmt.Sprint("m", i) }
 
-// freePort returns an address at which nobody listens. It is below those that the system gives to
-// others, which might take it while a member is down.
+// ports are those that this process gives out, below those that the system gives to others, which
+// might take one while a member is down. Whoever listens at the first of a block has all of it: other
+// processes do not.
+var ports struct {
+	sync.Mutex
+	blocks    []net.Listener
+	next, end int
+}
+
+// freePort returns an address at which nobody listens, and that was not returned before.
 func freePort() (address string, err error) {
-	const low, high = 10_000, 32_000
-	for range 100 {
+	const low, high, block = 10_000, 32_000, 100
+	ports.Lock()
+	defer ports.Unlock()
+	for range 1000 {
 		var l net.Listener
-		if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", low+rand.IntN(high-low))); err == nil {
+		if ports.next == ports.end {
+			first := low + block*rand.IntN((high-low)/block)
+			if l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", first)); err != nil {
+				continue
+			}
+			ports.blocks = append(ports.blocks, l)
+			ports.next, ports.end = first+1, first+block
+		}
+		l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", ports.next))
+		ports.next++
+		if err == nil {
 			return "http://" + l.Addr().String(), l.Close()
 		}
 	}

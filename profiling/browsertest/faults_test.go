@@ -131,7 +131,7 @@ func (b *tab) find(url string, same []path) {
 			if !eval[bool](b, fmt.Sprintf(`document.querySelector(%q) !== null`, selector)) {
 				break // such as no kind of wait, as there was none
 			}
-			require.Equal(b, http.StatusOK, b.click(selector))
+			require.Equal(b, http.StatusOK, b.press(selector))
 		}
 		b.await(`document.querySelector("#stack-chart") === null || ` + flame)
 		took := time.Since(start).Seconds()

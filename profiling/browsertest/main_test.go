@@ -156,7 +156,7 @@ func (b *tab) click(selector string) int {
 	return int(res.Status)
 }
 
-// press is click on what the page may replace at any time, which has it click itself.
+// press is click on what the page may replace or move at any time, and which it clicks itself.
 func (b *tab) press(selector string) int {
 	b.Helper()
 	script := fmt.Sprintf(`(document.querySelector(%q).click(), true)`, selector)

@@ -156,14 +156,14 @@ func runClient(text string) error {
 	c.tell(line{Stopped: true})
 	<-words // the end
 	r = c.replica()
-	long, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	for began := time.Now(); r.leases.due() > 0; time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > patience*3/4 {
 			c.tell(line{Wrong: fmt.Sprintf("%d leases stay long after their time", r.leases.due())})
 			break
 		}
 	}
+	long, cancel := context.WithTimeout(ctx, patience/2)
+	defer cancel()
 	if _, err := r.Sync(long); err != nil {
 		return fmt.Errorf("at the end: Sync: %w", err)
 	}

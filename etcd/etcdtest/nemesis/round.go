@@ -24,7 +24,7 @@ const (
 )
 
 // patience is how long anything may take that ends by itself.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // A round is one cluster, whose clients work while faults are made.
 type round struct {
