@@ -1,7 +1,7 @@
 // Command mutants shows that the tests can fail. It applies each deliberate
 // fault of internal/mutants/*.patch to a copy of the work tree and runs the one
-// test that the patch names: a fault that this test does not notice has
-// survived, and the command exits with 1.
+// test that the patch names: a fault that this test does not notice in three
+// runs has survived, and the command exits with 1.
 //
 // A patch starts with a header that git apply skips:
 //

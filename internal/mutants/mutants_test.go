@@ -43,10 +43,12 @@ func snapshot(t *testing.T, root string) map[string]string {
 }
 
 func TestVerdicts(t *testing.T) {
+	t.Setenv("SAMPLE_RUNS", filepath.Join(t.TempDir(), "runs"))
 	root := sampleRepo(t)
 	before := snapshot(t, root)
 	want := map[string]verdict{
 		"killed":    killed,
+		"late":      killed,
 		"panics":    killed,
 		"hangs-ok":  killed,
 		"hangs":     hung,
@@ -78,6 +80,7 @@ func TestVerdicts(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, got), "details: %v", details)
 	require.Equal(t, len(want), strings.Count(progress.String(), "\n"))
 	require.Equal(t, "TestMax failed", details["killed"])
+	require.Equal(t, "TestNoticesLate failed; not before run 2", details["late"])
 	require.Contains(t, details["panics"], "panic: crash")
 	require.Contains(t, details["buildfail"], "undefined: c")
 	require.Contains(t, details["stale"], "patch does not apply")
@@ -87,7 +90,7 @@ func TestVerdicts(t *testing.T) {
 	var table bytes.Buffer
 	require.False(t, printTable(&table, reports, false))
 	require.Regexp(t, `(?m)^survived +\. TestMaxOfEqual +SURVIVED +`, table.String())
-	require.Contains(t, table.String(), "14 mutants: 3 killed, 11 not killed, 0 not run\n")
+	require.Contains(t, table.String(), "15 mutants: 4 killed, 11 not killed, 0 not run\n")
 }
 
 func TestExitCodes(t *testing.T) {

@@ -62,6 +62,10 @@ type baseline struct {
 	err  error // nil if the named test ran and passed
 }
 
+// tries is how often a test that is named may run before the mutant has survived: what it looks for
+// may happen by chance only, and less often on a busy machine.
+const tries = 3
+
 // run tries every mutant and calls done once for each, in the order of
 // finishing, from several goroutines at a time.
 func (r *runner) run(ctx context.Context, mutants []mutant, done func(report)) {
@@ -107,16 +111,21 @@ func (r *runner) try(ctx context.Context, dir string, rep *report) (verdict, str
 	if err := r.clean(ctx, dir, m.test); err != nil {
 		return orNotRun(ctx, baselineFailed), err.Error()
 	}
-	// The baseline may have left files behind.
-	if err := copyTree(r.root, dir, files); err != nil {
-		return broken, err.Error()
-	}
-	if err := applyPatch(ctx, dir, m.patch); err != nil {
-		return orNotRun(ctx, stale), err.Error()
-	}
-	res, err := runTest(ctx, dir, m.test, r.timeout)
-	if err != nil {
-		return orNotRun(ctx, broken), err.Error()
+	var res result
+	runs := 0
+	for more := true; more; more = res.outcome == passed && runs < tries && !r.all {
+		runs++
+		// What ran before may have left files behind.
+		if err := copyTree(r.root, dir, files); err != nil {
+			return broken, err.Error()
+		}
+		if err := applyPatch(ctx, dir, m.patch); err != nil {
+			return orNotRun(ctx, stale), err.Error()
+		}
+		var err error
+		if res, err = runTest(ctx, dir, m.test, r.timeout); err != nil {
+			return orNotRun(ctx, broken), err.Error()
+		}
 	}
 	rep.result = res
 	switch res.outcome {
@@ -133,6 +142,9 @@ func (r *runner) try(ctx context.Context, dir string, rep *report) (verdict, str
 	detail := strings.Join(res.failed, ", ") + " failed"
 	if line := crashLine(res.output); line != "" {
 		detail += "; " + line
+	}
+	if runs > 1 {
+		detail += fmt.Sprintf("; not before run %d", runs)
 	}
 	return killed, detail
 }

@@ -56,9 +56,9 @@ func printMarkdown(w io.Writer, mutants []mutant) {
 
 %d deliberate faults, one for each race, invariant and promise, each of which a named test finds.
 "make mutants" applies them one by one to a copy of the work tree and runs the test: it must pass on
-the clean tree and fail on the faulty one. "go run ./internal/mutants -run NAME -v" tries one. This
-page is made by "make mutants-table" from the headers of internal/mutants/*.patch; a test of
-internal/mutants fails when it is out of date.
+the clean tree and fail on the faulty one, within three runs.
+"go run ./internal/mutants -run NAME -v" tries one. This page is made by "make mutants-table" from
+the headers of internal/mutants/*.patch; a test of internal/mutants fails when it is out of date.
 `, len(mutants))
 	for _, area := range areasOf(mutants) {
 		header := false

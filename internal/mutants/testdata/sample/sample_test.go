@@ -52,3 +52,18 @@ func TestLeavesFile(t *testing.T) {
 		t.Errorf("Max(3, 3) = %d", got)
 	}
 }
+
+// TestNoticesLate notices something when it runs for the third time: the first is on the clean tree.
+func TestNoticesLate(t *testing.T) {
+	file := os.Getenv("SAMPLE_RUNS")
+	if file == "" {
+		t.Skip("nobody counts")
+	}
+	before, _ := os.ReadFile(file)
+	if err := os.WriteFile(file, append(before, '.'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := Max(1, 2); len(before) == 2 && got != 2 {
+		t.Errorf("Max(1, 2) = %d", got)
+	}
+}
