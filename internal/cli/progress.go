@@ -141,7 +141,8 @@ func (p *progress) report(now time.Time) {
 	p.printed = true
 }
 
-// rate returns the operations per second since it was last asked. p.mu is held.
+// rate returns the operations per second since it was last asked, if the run under way had begun
+// then: what comes between two runs is no part of either. p.mu is held.
 func (p *progress) rate(now time.Time) (float64, bool) {
 	if p.trial == nil {
 		return 0, false
@@ -150,7 +151,7 @@ func (p *progress) rate(now time.Time) (float64, bool) {
 	d := now.Sub(p.liveAt).Seconds()
 	before := p.liveOps
 	p.liveAt, p.liveOps = now, ops
-	if ops <= before || d <= 0 { // a new run has started from zero
+	if before == 0 || ops <= before || d <= 0 { // a new run has started from zero
 		return 0, false
 	}
 	return float64(ops-before) / d, true
