@@ -37,9 +37,9 @@ func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 
 // UpdateNamed is [DB.Update] with a name, which [mvcc.Options.Observe] and [mvcc.Options.Around]
 // are told of, if [NewSchema] was given them. Observe is told of each attempt: of one that others
-// were in the way of with a [*ConflictError], as far as that is known, and of one that was not
-// answered with an [ErrUnanswered]. A transaction that has read nothing is one attempt, however
-// often it is sent.
+// were in the way of with a [*ConflictError], when the replica has applied what they wrote, and of
+// one that was not answered with an [ErrUnanswered]. A transaction that has read nothing is one
+// attempt, however often it is sent.
 func (db *DB) UpdateNamed(ctx context.Context, name string, fn func(tx mvcc.DBTx) error) error {
 	if ctx == nil {
 		panic("etcd: Update: ctx is nil, want context.Background() or another one")
