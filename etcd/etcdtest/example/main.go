@@ -35,7 +35,7 @@ import (
 func main() {
 	etcdtest.Main() // does not return in a member
 	var o options
-	flag.DurationVar(&o.duration, "duration", 0, "how long to run; 0 means until Ctrl-C")
+	flag.DurationVar(&o.duration, "duration", 0, "how long to run, once all have begun; 0 means until Ctrl-C")
 	flag.DurationVar(&o.kill, "kill", 0, "after how long to kill the leader; 0 means never")
 	flag.StringVar(&o.http, "http", "", "where to show charts of the replicas, such as 127.0.0.1:6060")
 	flag.Parse()
