@@ -31,6 +31,7 @@ type bid struct {
 	took  time.Duration
 	timed bool
 	long  bool // no function of an Update runs in its turn
+	shy   bool // it conflicts where others would wait for a claim, or make one
 }
 
 const (
@@ -157,26 +158,30 @@ func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 	case b == nil:
 		m.favour.Await(background, hashes...)
 		return true
-	case !st.hasRead || b.last:
+	case (!st.hasRead || b.last) && !b.shy:
 		end := b.pause()
 		m.favour.Await(b.ctx, hashes...)
 		end()
 		return true
 	}
-	kind := ConflictRead
-	if st.level == LevelSnapshot {
-		kind = ConflictWrite
-	}
 	// The holder of the claim may be through by now.
-	*c = st.yield(kind, hashes[0])
+	*c = st.yield(st.conflictKind(), hashes[0])
 	if b.gave++; b.gave >= bidMeets {
 		st.bid(b)
 	}
 	st.finish(gen)
-	if b.gave < bidMeets {
+	if b.gave < bidMeets && !b.shy {
 		m.favour.Await(b.ctx, hashes...)
 	}
 	return false
+}
+
+// conflictKind is the kind of a conflict on a key that is written.
+func (st *txState) conflictKind() ConflictKind {
+	if st.level == LevelSnapshot {
+		return ConflictWrite
+	}
+	return ConflictRead
 }
 
 // yield returns a conflict on the key to be written that has the hash.

@@ -171,7 +171,10 @@ func (st *txState) tryAgain(
 		m.counters.reinstalled.Add(1)
 		st.renew()
 		if attempt+1 >= bidAborts || len(st.writes) > largeBatch || st.dirtied >= maxDirty {
-			st.dirtied = 0
+			if st.dirtied = 0; asks.shy {
+				w := &st.writes[0]
+				return 0, st.parts[w.of].conflictOn(w.v.Key(), st.conflictKind(), nil)
+			}
 			end := asks.pause()
 			if !asks.wait() {
 				st.bid(asks)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/favour"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // While somebody holds it nothing expires, and what is renewed or deleted meanwhile never does; what
@@ -119,7 +120,7 @@ func TestSweepHoldsUpNoWatch(t *testing.T) {
 			}
 			var slow atomic.Bool
 			y.leases.Expire(func(_ int, s session) time.Time {
-				if slow.Load() {
+				if slow.Load() && inUpdate() {
 					time.Sleep(time.Hour)
 				}
 				return s.until
@@ -144,19 +145,55 @@ func TestSweepHoldsUpNoWatch(t *testing.T) {
 			next, stop := iter.Pull2(y.queue.Watch(t.Context(), nil))
 			defer stop()
 			slow.Store(true)
-			swept := make(chan error)
+			swept := make(chan error, 1)
 			go func() { swept <- y.db.Reclaim(bg) }()
-			for n := range 30 {
+			rounds := 0
+			for ; len(swept) == 0; rounds++ {
 				time.Sleep(10 * time.Minute)
 				start := time.Now()
-				y.queue.Store(-n, "")
-				_, err, ok := next()
+				y.queue.Store(-1, "")
+				c, err, ok := next()
+				for ok && c.Expired {
+					c, err, ok = next()
+				}
 				require.True(t, ok)
 				require.NoError(t, err)
-				require.Less(t, time.Since(start), time.Second, "after %d minutes", 10*n)
+				require.Less(t, time.Since(start), time.Second, "in round %d", rounds)
 			}
+			require.GreaterOrEqual(t, rounds, 3*6, "an hour for each")
 			require.NoError(t, <-swept)
 			require.Zero(t, y.leases.Len())
 		})
+	}
+}
+
+// A sweep that waits for a round of the watches has no transaction open meanwhile, and is told as what
+// it is.
+func TestSweepWaitsOutside(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		y := newYard(t, &Options{ManualReclaim: true})
+		if on {
+			y.leases.OnExpire(y.back)
+		}
+		y.leases.Expire(untilOf)
+		next, stop := iter.Pull2(y.leases.Watch(t.Context(), nil))
+		defer stop()
+		y.leases.Store(1, session{until: time.Unix(1, 0)})
+		h := &coreOf(y.leases).shared.hub
+		h.mu.Lock()
+		swept := make(chan error)
+		go func() { swept <- y.db.Reclaim(bg) }()
+		stage.Eventually(t, func() bool { return stage.Standing("(*telling).wait(") }, "it does not wait")
+		require.Zero(t, y.db.Stats().LiveTx)
+		require.Equal(t, 1, y.leases.Len())
+		h.mu.Unlock()
+		require.NoError(t, <-swept)
+		require.Zero(t, y.leases.Len())
+		for _, expired := range []bool{false, true} {
+			c, err, ok := next()
+			require.True(t, ok)
+			require.NoError(t, err)
+			require.Equal(t, expired, c.Expired)
+		}
 	}
 }

@@ -13,8 +13,10 @@ import (
 )
 
 const (
-	// sweepBatch is how many records are deleted in one transaction.
+	// sweepBatch is how many records are deleted in one transaction, and hubTries how often that is
+	// tried while others have the lock of the hub.
 	sweepBatch = 256
+	hubTries   = 100
 	// When there are crowd more notes than twice the keys those that are of no use are dropped.
 	crowd = 4096
 	// The clock may be set back by so many milliseconds without further ado.
@@ -258,13 +260,33 @@ func (x *expiry) sweepSome(ctx context.Context, list []noteOf) {
 	}
 }
 
-// deleteDue deletes those of the keys whose time has come, in one transaction, and returns when
-// the others are to be looked at. It attempts it once, and does not queue.
+// deleteSome deletes those of the keys whose time has come, in one transaction, with calls of on
+// unless that is nil, and returns when the others are to be looked at. It attempts it once, and does
+// not queue; but it waits, between attempts, for those who have the hub's lock.
+func (x *expiry) deleteSome(
+	ctx context.Context, keys []unsafe.Pointer, on *onExpire,
+) (later []noteOf, err error) {
+	told := telling{hub: &x.m.shared.hub}
+	for range hubTries {
+		told.busy = false
+		if on != nil {
+			later, err = x.deleteCalling(ctx, keys, on, &told)
+		} else {
+			later, err = x.deleteDue(ctx, keys, &told)
+		}
+		if !told.busy || ctx.Err() != nil {
+			break
+		}
+		told.wait()
+	}
+	return later, err
+}
+
+// deleteDue is deleteSome without calls, once.
 func (x *expiry) deleteDue(
-	ctx context.Context, keys []unsafe.Pointer,
+	ctx context.Context, keys []unsafe.Pointer, told *telling,
 ) (later []noteOf, err error) {
 	m := x.m
-	told := telling{hub: &m.shared.hub}
 	defer told.end()
 	gone := uint64(0)
 	err = m.update(ctx, sweepOptions, func(tx DBTx) error {
@@ -302,26 +324,31 @@ var sweepOptions = &TxOptions{Isolation: LevelSerializable, MaxAttempts: 1, own:
 type telling struct {
 	hub    *hub
 	locked bool
+	busy   bool // somebody else had the lock
 }
 
-// begin is called when tx has written all that it will. It returns ErrConflict if the commit would
-// have to wait for a claim, with the lock. What is under way when the first watch begins may be told
-// as any other commit.
+// begin is called when tx has written all that it will. It returns ErrConflict where it would have to
+// wait, while tx is open; the commit does so itself. One that is under way when the first watch begins
+// may be told as any other.
 func (t *telling) begin(tx DBTx) error {
 	st := stateOf(tx.st)
-	if t.hub.work.Load() != nil {
-		t.hub.mu.Lock()
-		t.locked = true
-		rare := st.rare()
-		rare.after = slices.Insert(rare.after, 0, func(e uint64) {
-			t.hub.hasExpired(e)
-			t.end()
-		})
-	}
 	var few [8]uint64
 	if st.m.favour.Any() && len(st.claimed(few[:0])) > 0 {
 		return ErrConflict
 	}
+	if t.hub.work.Load() == nil &&
+		!slices.ContainsFunc(st.parts, func(p *part) bool { return p.m.feed() != nil }) {
+		return nil
+	}
+	if t.locked = t.hub.mu.TryLock(); !t.locked {
+		t.busy = true
+		return ErrConflict
+	}
+	rare := st.rare()
+	rare.after = slices.Insert(rare.after, 0, func(e uint64) {
+		t.hub.hasExpired(e)
+		t.end()
+	})
 	return nil
 }
 
@@ -331,4 +358,10 @@ func (t *telling) end() {
 		t.locked = false
 		t.hub.mu.Unlock()
 	}
+}
+
+// wait waits for those who have the lock.
+func (t *telling) wait() {
+	t.hub.mu.Lock()
+	defer t.hub.mu.Unlock()
 }

@@ -78,15 +78,12 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.err.Error() }
 
-// deleteSome is deleteDue, with calls of on if that is not nil.
-func (x *expiry) deleteSome(
-	ctx context.Context, keys []unsafe.Pointer, on *onExpire,
+// deleteCalling is deleteDue, with calls of on.
+func (x *expiry) deleteCalling(
+	ctx context.Context, keys []unsafe.Pointer, on *onExpire, told *telling,
 ) (later []noteOf, err error) {
-	if on == nil {
-		return x.deleteDue(ctx, keys)
-	}
 	// In a goroutine: what on ends is that one.
-	d := deletion{x: x, keys: keys, on: on}
+	d := deletion{x: x, keys: keys, on: on, told: told}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -116,13 +113,12 @@ type deletion struct {
 	// broken; panics is with what value.
 	asking bool
 	panics any
-	told   telling
+	told   *telling
 }
 
 // run runs the transaction, once, and sets later and err.
 func (d *deletion) run(ctx context.Context) {
 	m, returned := d.x.m, false
-	d.told.hub = &m.shared.hub
 	defer func() {
 		p := recover()
 		d.told.end()

@@ -222,13 +222,9 @@ func (s *strict) forces() bool {
 
 // force ends the transaction gen, which could conflict, with a conflict, which it returns.
 func (st *txState) force(gen epoch.Gen, attempts int) error {
-	kind := ConflictRead
-	if st.level == LevelSnapshot {
-		kind = ConflictWrite
-	}
 	var hashes []uint64
 	st.eachHash(func(hash uint64) { hashes = append(hashes, hash) })
-	c := st.yield(kind, hashes[0])
+	c := st.yield(st.conflictKind(), hashes[0])
 	st.finish(gen)
 	return c.err(attempts)
 }
