@@ -15,6 +15,7 @@ func TestReadLive(t *testing.T) {
 		tr := paced(t, Config{Threads: 2, LatencySample: 1}, always(time.Millisecond))
 		var l, before Live
 		require.False(t, tr.ReadLive(&l), "nothing runs")
+		require.Zero(t, tr.Elapsed())
 
 		_, err := tr.RunFor(t.Context(), 100*time.Millisecond, false)
 		require.NoError(t, err)
@@ -37,6 +38,7 @@ func TestReadLive(t *testing.T) {
 			require.True(t, l.Measured)
 			require.Equal(t, 2, l.Run)
 			require.Equal(t, time.Duration(i+1)*100*time.Millisecond, l.Elapsed)
+			require.Equal(t, l.Elapsed, tr.Elapsed())
 			require.InDelta(t, 200*(i+1), l.Ops, 4)
 			require.Equal(t, 2*l.Ops, l.Aborts)
 			require.Equal(t, l.Ops, l.Service.Count())

@@ -174,6 +174,19 @@ func (t *Trial) Live() uint64 {
 	return n
 }
 
+// Elapsed returns how long ago the current or last run began, 0 if none has, or one is just
+// beginning. It may be called by any goroutine.
+func (t *Trial) Elapsed() time.Duration {
+	run := t.runs.Load()
+	if run == 0 || run%2 == 1 {
+		return 0
+	}
+	if d := clock() - t.started.load(); t.runs.Load() == run {
+		return d
+	}
+	return 0
+}
+
 // ReadLive fills l with how far the current or last run is. It may be called by
 // any goroutine; no operation waits for it. It copies all counts of times, which
 // takes up to a few milliseconds with many goroutines, so it is meant to be

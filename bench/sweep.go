@@ -207,7 +207,7 @@ type Observer interface {
 	// Start is called before a sample; next is nil before the last.
 	Start(step Step, next *Step)
 	// Running is called when the sample's map has been filled. Other goroutines may ask t how far it
-	// is, with [Trial.Live] and [Trial.ReadLive], until Done or Start is called. Running itself may
+	// is, with [Trial.Live], [Trial.Elapsed] and [Trial.ReadLive], until Done or Start is called. Running itself may
 	// call [Trial.Around], [Trial.Watch] and [Trial.LabelOperations]; other goroutines may call the
 	// last of these, too. Nothing else is allowed with t.
 	Running(step Step, t *Trial)

@@ -99,14 +99,14 @@ func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBT
 		lost.add(o)
 		last = w
 		seen.stop()
-		err = db.overtaken(ctx, o)
-		if attempt+1 < db.cfg.MaxAttempts {
-			seen.lost(db, w, o) // must follow: what was in the way is known by now
+		if err := db.overtaken(ctx, o); err != nil {
+			return err
 		}
-		if err == nil {
-			err = db.pause(ctx, attempt)
+		if attempt+1 == db.cfg.MaxAttempts {
+			break
 		}
-		if err != nil {
+		seen.lost(db, w, o) // must follow: what was in the way is known by now
+		if err := db.pause(ctx, attempt); err != nil {
 			return err
 		}
 	}

@@ -146,9 +146,11 @@ func TestDroppedBeforeItBegan(t *testing.T) {
 		require.Panics(t, func() { m.Watch(bg, &WatchOptions[int, int]{Since: s}) })
 	}
 	h := &coreOf(m).shared.hub
-	h.mu.Lock() // nobody takes them out
-	whenCollected(t, func() bool { return h.dropped.head.Load() != nil }, "nothing is dropped")
-	h.mu.Unlock()
+	func() {
+		h.mu.Lock() // nobody takes them out
+		defer h.mu.Unlock()
+		whenCollected(t, func() bool { return h.dropped.head.Load() != nil }, "nothing is dropped")
+	}()
 	loop := m.Watch(bg, nil) // takes out what was dropped
 	m.Store(1, 1)
 	for c, err := range loop {

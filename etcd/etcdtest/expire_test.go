@@ -371,7 +371,8 @@ func TestSlotGone(t *testing.T) {
 	}
 	p := open(t, c, prefix, aged)
 	last := 0
-	for i, stood := 1, false; !stood; i++ {
+	for i, stood, ctx := 1, false, within(t); !stood; i++ {
+		require.NoError(t, ctx.Err(), "no commit stands still")
 		if i > 1 {
 			p.wire.once(func(context.Context, func(context.Context) error) error {
 				for ctx := within(t); len(kept(t, c, prefix+"a/")) > 0; {

@@ -141,20 +141,22 @@ func (p *progress) report(now time.Time) {
 	p.printed = true
 }
 
-// rate returns the operations per second since it was last asked, if the run under way had begun
-// then: what comes between two runs is no part of either. p.mu is held.
+// rate returns the operations per second since it was last asked, or since the run under way has
+// begun. p.mu is held.
 func (p *progress) rate(now time.Time) (float64, bool) {
 	if p.trial == nil {
 		return 0, false
 	}
-	ops := p.trial.Live()
-	d := now.Sub(p.liveAt).Seconds()
-	before := p.liveOps
+	elapsed, ops := p.trial.Elapsed(), p.trial.Live() // in this order: of another run there are few
+	d, before := now.Sub(p.liveAt), p.liveOps
 	p.liveAt, p.liveOps = now, ops
-	if before == 0 || ops <= before || d <= 0 { // a new run has started from zero
+	if elapsed < d {
+		d, before = elapsed, 0
+	}
+	if ops <= before || d <= 0 {
 		return 0, false
 	}
-	return float64(ops-before) / d, true
+	return float64(ops-before) / d.Seconds(), true
 }
 
 // left estimates the time until the end: by what the steps took so far, once
