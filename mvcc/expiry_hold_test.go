@@ -197,3 +197,25 @@ func TestSweepWaitsOutside(t *testing.T) {
 		}
 	}
 }
+
+// A sweep waits for the first watch to begin, which has let the maps note their commits already: else
+// that would be told of a commit that it does not know to be expiry.
+func TestSweepMeetsFirstWatch(t *testing.T) {
+	m := sessions(t, &Options{ManualReclaim: true})
+	m.Store(1, session{until: time.Unix(1, 0)})
+	h := &coreOf(m).shared.hub
+	h.mu.Lock()
+	coreOf(m).fed() // as hub.begin does, before it looks at all keys
+	swept := make(chan error)
+	go func() { swept <- m.Reclaim(bg) }()
+	stage.Eventually(t, func() bool { return stage.Standing("(*telling).wait(") }, "it does not wait")
+	require.Equal(t, 1, m.Len())
+	h.join()
+	h.mu.Unlock()
+	require.NoError(t, <-swept)
+	require.Zero(t, m.Len())
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	require.Len(t, h.expired, 1)
+	h.sweep() // nobody watches
+}

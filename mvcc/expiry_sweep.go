@@ -261,8 +261,8 @@ func (x *expiry) sweepSome(ctx context.Context, list []noteOf) {
 }
 
 // deleteSome deletes those of the keys whose time has come, in one transaction, with calls of on
-// unless that is nil, and returns when the others are to be looked at. It attempts it once, and does
-// not queue; but it waits, between attempts, for those who have the hub's lock.
+// unless that is nil, and returns when the others are to be looked at. Where others have the lock of
+// the hub it waits for them, with no transaction open, and tries again; a conflict ends it.
 func (x *expiry) deleteSome(
 	ctx context.Context, keys []unsafe.Pointer, on *onExpire,
 ) (later []noteOf, err error) {
