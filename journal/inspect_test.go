@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // What Inspect says of two lives of a journal.
@@ -24,7 +26,14 @@ func TestInspect(t *testing.T) {
 			epochs = append(epochs, l.Epoch())
 			require.NoError(t, j.Sync(t.Context()))
 		}
-		was := imageOf(t, dir, 0)
+		var was image
+		stage.Eventually(t, func() bool { // the mark of the last group comes after Sync
+			was = imageOf(t, dir, 0)
+			data := was.files[journalName(1)]
+			at := bytes.LastIndex(data, markMagic[:])
+			epoch, _, n, err := readMark(bytes.NewReader(data[max(at, 0):]))
+			return err == nil && at+int(n) == len(data) && epoch == epochs[9]
+		}, "no mark")
 		info, err := Inspect(dir)
 		require.NoError(t, err)
 		require.NoError(t, info.Err)
