@@ -24,8 +24,6 @@ type bid struct {
 	began time.Time     // when the attempt began, zero if unknown
 	last  bool          // there is no further attempt
 	seen  *observation  // what is told of each attempt, or nil
-	// suspects: attempts find out whether they are in their own way.
-	suspects bool
 	// took is the longest that an attempt to commit has taken, and timed says that they are timed: a
 	// claim was over too soon, or others have aborted an attempt.
 	took  time.Duration
@@ -128,8 +126,12 @@ func (st *txState) bid(b *bid) {
 // quick reports whether the commit calls no function of the user but those that compare: neither one
 // that was given to Merge, nor one that says when a record expires.
 func (st *txState) quick() bool {
-	return !slices.ContainsFunc(st.parts, func(p *part) bool { return p.m.expiry() != nil }) &&
-		!slices.ContainsFunc(st.writes, func(w write) bool { return w.merge != nil })
+	return !slices.ContainsFunc(st.parts, func(p *part) bool { return p.m.expiry() != nil }) && !st.merges()
+}
+
+// merges reports whether the transaction calls functions that were given to Merge.
+func (st *txState) merges() bool {
+	return slices.ContainsFunc(st.writes, func(w write) bool { return w.merge != nil })
 }
 
 // giveWay lets those go first that have a claim on a key that the transaction writes,

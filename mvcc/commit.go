@@ -89,8 +89,7 @@ func (st *txState) commitWrites(
 	gen epoch.Gen, c *conflict, b *bid,
 ) (e epoch.Epoch, r result) {
 	m := st.m
-	turns := m.favour.Any()
-	if turns && !st.giveWay(gen, c, b) {
+	if m.favour.Any() && !st.giveWay(gen, c, b) {
 		return 0, resultConflict // giveWay has ended the transaction
 	}
 	check := chain.Word(0)
@@ -106,9 +105,6 @@ func (st *txState) commitWrites(
 	}
 	if r == resultAborted {
 		e, r = st.tryAgain(gen, check, b)
-	}
-	if turns && r == resultOK {
-		st.eachHash(m.favour.Note)
 	}
 	if r == resultConflict {
 		*c = st.takeConflict()
@@ -189,36 +185,16 @@ func (st *txState) tryAgain(
 		} else {
 			backoff(attempt)
 		}
-		began := time.Now()
-		if attempt < bidAborts {
-			e, r = st.try(gen, check, m.Slots.Now())
-		} else {
-			e, r = st.trySuspect(gen, check, m.Slots.Now())
+		if attempt >= mostLosses && st.merges() {
+			panic(errOwnKey)
 		}
+		began := time.Now()
+		e, r = st.try(gen, check, m.Slots.Now())
 		asks.took = max(asks.took, time.Since(began))
 	}
 	if own.claim != nil {
 		own.end()
 	}
-	return e, r
-}
-
-// trySuspect is try for a transaction that has been aborted again and again. It panics if
-// that was by a function of its own, given to Merge.
-func (st *txState) trySuspect(
-	gen epoch.Gen, check chain.Word, floor epoch.Epoch,
-) (epoch.Epoch, result) {
-	self := st.m.favour.Suspect()
-	defer self.End()
-	e, r := st.try(gen, check, floor)
-	if r != resultAborted {
-		return e, r
-	}
-	st.eachHash(func(hash uint64) {
-		if self.Wrote(hash) {
-			panic(errOwnKey)
-		}
-	})
 	return e, r
 }
 

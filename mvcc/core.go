@@ -169,7 +169,7 @@ func newCore(
 }
 
 // claimHash returns what a key with hash h is called where the tables of a database have
-// something in common: claims, alarms and suspects.
+// something in common: claims and alarms.
 func (m *core) claimHash(h uint64) uint64 {
 	if !m.tagged {
 		return h

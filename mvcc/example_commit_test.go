@@ -110,22 +110,6 @@ func ExampleConflictError_Error() {
 	// mvcc: transaction conflict: key 12A (read conflict, read epoch 4, commit epoch 5, 100 attempts)
 }
 
-// A function that writes on the map itself what its own transaction has read is in its own
-// way, whatever others do. Update tells that from a conflict with others.
-func ExampleConflictError_Unwrap() {
-	m := mvcc.New[string, int](nil)
-	defer m.Close()
-
-	err := m.Update(context.Background(), nil, func(tx mvcc.Tx[string, int]) error {
-		n, _ := tx.Get("n")
-		m.Store("n", n+1) // the mistake: tx.Set is meant
-		tx.Set("seen", n)
-		return nil
-	})
-	fmt.Println(errors.Is(err, mvcc.ErrConflict), errors.Is(err, mvcc.ErrSelfConflict))
-	// Output: false true
-}
-
 // What was in the way: a key that was read, any key after a scan of the map or, at level
 // snapshot, a key that was to be written.
 func ExampleConflictKind() {

@@ -1,3 +1,7 @@
+//go:build !mvcccheck
+
+// (The checks of that tag read keys as well.)
+
 package mvcc
 
 import (

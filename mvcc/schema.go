@@ -178,6 +178,9 @@ func (m *core) writeIndexed(
 	v *chain.Node, cond condition,
 ) (base *chain.Node, written bool, err error) {
 	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
+	if cond != nil {
+		opts.MaxAttempts = mostLosses
+	}
 	err = m.db.Update(background, opts, func(tx DBTx) error {
 		own := m.inside(tx)
 		base = own.read(v.Key())
@@ -190,7 +193,7 @@ func (m *core) writeIndexed(
 		own.write(mine)
 		return nil
 	})
-	if errors.Is(err, ErrSelfConflict) {
+	if errors.Is(err, ErrConflict) {
 		panic(errOwnKey)
 	}
 	return base, written, err

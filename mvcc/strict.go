@@ -222,9 +222,7 @@ func (s *strict) forces() bool {
 
 // force ends the transaction gen, which could conflict, with a conflict, which it returns.
 func (st *txState) force(gen epoch.Gen, attempts int) error {
-	var hashes []uint64
-	st.eachHash(func(hash uint64) { hashes = append(hashes, hash) })
-	c := st.yield(st.conflictKind(), hashes[0])
+	c := st.yield(st.conflictKind(), st.claimHash(&st.writes[0]))
 	st.finish(gen)
 	return c.err(attempts)
 }
