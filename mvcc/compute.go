@@ -230,9 +230,9 @@ func (tx DBTx) deleteRange(r span, prefix bool) (deleted int) {
 	return deleted
 }
 
-// clear buffers the deletion of every key. The transaction has written nothing yet: so
+// deleteAll buffers the deletion of every key. The transaction has written nothing yet: so
 // no key need be looked for among the own writes.
-func (tx DBTx) clear() {
+func (tx DBTx) deleteAll() {
 	p := partOf(tx.st)
 	st := p.st
 	read := st.epoch()

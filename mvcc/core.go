@@ -187,7 +187,7 @@ func (m *core) reclaim(ctx context.Context) error {
 }
 
 // clear is [Map.Clear].
-func (m *core) clear() { m.clearingAll(DBTx.clear) }
+func (m *core) clear() { m.clearingAll(DBTx.deleteAll) }
 
 // clearingAll commits what all does in a transaction of the map. It panics if that cannot be.
 func (m *core) clearingAll(all func(tx DBTx)) {

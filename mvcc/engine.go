@@ -228,7 +228,7 @@ func (e *engine) along(s moment, tx bool, r *span, down bool, visit func(c *chun
 	case tx && ordered:
 		coreAt(e).inside(DBTx(s)).ranged(r, down, visit)
 	case tx:
-		coreAt(e).inside(DBTx(s)).all(visit)
+		coreAt(e).inside(DBTx(s)).scanAll(visit)
 	default:
 		e.through(s).ranged(r, down, visit)
 	}

@@ -37,7 +37,7 @@ func (l looping) run(visit func(c *chunk) bool) {
 		in := l.in // which the transaction keeps
 		DBTx(l.s).ranged(&in, l.down, visit)
 	case l.tx:
-		DBTx(l.s).all(visit)
+		DBTx(l.s).scanAll(visit)
 	case l.ranged:
 		l.s.ranged(&l.in, l.down, visit)
 	default:

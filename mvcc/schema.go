@@ -129,10 +129,10 @@ func (tx DBTx) write(v *chain.Node) {
 	}
 }
 
-// put buffers a write of v, in a table of which indexes are written otherwise.
+// buffer buffers a write of v, in a table of which indexes are written otherwise.
 //
 //go:noinline
-func (tx DBTx) put(v *chain.Node) { partOf(tx.st).put(tx.gen, v) }
+func (tx DBTx) buffer(v *chain.Node) { partOf(tx.st).put(tx.gen, v) }
 
 // putIndexed is the put of a schema.
 func putIndexed[K comparable, V any](of DBTx, s *schema, v *chain.Node) {
@@ -150,7 +150,7 @@ func putIndexed[K comparable, V any](of DBTx, s *schema, v *chain.Node) {
 		}
 	}
 	tx.check()
-	of.put(v)
+	of.buffer(v)
 	for _, change := range changes {
 		change(of)
 	}

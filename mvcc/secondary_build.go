@@ -133,10 +133,10 @@ func (e *engine) updateAll(opts *TxOptions, fn func(tx DBTx) error) error {
 //go:noinline
 func (e *engine) dropped() *atomic.Bool { return &coreAt(e).dropped }
 
-// has reports whether the table has the index, for the transaction.
+// writesTo reports whether the table has the index, for the transaction.
 //
 //go:noinline
-func (tx DBTx) has(ix keptIndex) bool {
+func (tx DBTx) writesTo(ix keptIndex) bool {
 	s := partOf(tx.st).schemaFor()
 	return s != nil && slices.Contains(s.indexes, ix)
 }
@@ -172,7 +172,7 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
 	return ix.m.at.updateAll(opts, func(db DBTx) error {
 		tx := ix.m.inside(db)
-		if !DBTx(tx).has(ix) {
+		if !DBTx(tx).writesTo(ix) {
 			return nil // it was dropped
 		}
 		var no V
@@ -184,7 +184,7 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 			if !has {
 				v = tombstoneOf[K, V](key)
 			}
-			DBTx(tx).put(v)
+			DBTx(tx).buffer(v)
 			if change != nil {
 				change(db)
 			}

@@ -9,10 +9,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
-// all is [Tx.All].
+// scanAll is [Tx.All].
 //
 //go:noinline
-func (tx DBTx) all(visit func(c *chunk) bool) {
+func (tx DBTx) scanAll(visit func(c *chunk) bool) {
 	tx.check()
 	p := partOf(tx.st)
 	st := p.st
