@@ -282,13 +282,13 @@ func (st *txState) keySet(written bool) *favour.Keys {
 
 // isWhole reports whether the transaction may have read any key: nobody knows which keys these will
 // have.
-func (p *part) isWhole() bool { return p.scanned || len(p.ranges) > 0 }
+func (p *part) isWhole() bool { return p.scanned || p.counted || len(p.ranges) > 0 }
 
 // concerned returns how many keys the transaction has read or written.
 func (st *txState) concerned() int {
 	n := len(st.reads) + st.absences() + len(st.writes)
 	for _, p := range st.parts {
-		if p.scanned || p.again {
+		if p.scanned || p.counted || p.again {
 			n += p.index.Len()
 		} else {
 			n += len(p.notes) * leafful

@@ -147,8 +147,9 @@ func newCore(
 		alarms: &s.alarms}
 	c.pool.Store(&statePool{})
 	own := &chains{index: x, Resolver: chain.Resolver{Slots: s.slots},
-		member:   &member{of: weak.Make(c)},
-		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()}}
+		member: &member{of: weak.Make(c)},
+		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter(),
+			inner: types != nil && types.typed == nil}}
 	if x != nil {
 		own.Keys = &x.Hash
 	}

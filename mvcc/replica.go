@@ -126,7 +126,7 @@ func (b *workBuilder) read(p *part) {
 		b.readIndex(p)
 		return
 	}
-	if p.scanned || len(p.ranges) > 0 && !p.m.order.natural {
+	if p.scanned || p.counted || len(p.ranges) > 0 && !p.m.order.natural {
 		b.w.Tables[b.table(p.m)].All = true
 	} else if len(p.ranges) > 0 {
 		b.ranges(p)
