@@ -115,7 +115,6 @@ func TestLiveHistoryIsBounded(t *testing.T) {
 			"Workload/Throughput/ops":            100,
 			"Workload/Latency/p50":               .001,
 			"Map m/Transactions/commits":         50,
-			"Map m/Lag of min visible epoch/lag": 500,
 			"Map m/Live versions/versions":       7,
 			"Map m/Age of oldest pin/age":        3,
 			"Map m/Other counters/retries":       2,

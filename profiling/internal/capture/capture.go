@@ -30,9 +30,7 @@ type Capture struct {
 	Start  time.Time
 	Window time.Duration // 0: a snapshot, or everything since the program started
 	Empty  bool          // nothing was sampled
-	// Unasked tells that a rule had it taken, and Label says why.
-	Unasked bool
-	Data    []byte // gzipped profile
+	Data   []byte        // gzipped profile
 	// Ops is how many operations the program did in the time that it covers, 0 if that is not known
 	// or it does not cover a time.
 	Ops uint64
@@ -193,26 +191,13 @@ func (s *Captures) finish(c *Capture, p *profile.Profile, err error) (*Capture, 
 	return c, nil
 }
 
-// Keep stores c, which gets a number, in place of the oldest if there are too many. At most
-// half of those that are kept, or one, may be unasked.
+// Keep stores c, which gets a number, in place of the oldest if there are too many.
 func (s *Captures) Keep(c *Capture) {
 	s.Kept.Add(func(id int) *Capture {
 		c.ID = id
 		return c
 	}, func(list []*Capture) int {
-		first, n := -1, 0
-		for i, c := range list {
-			if !c.Unasked {
-				continue
-			}
-			if n++; n == 1 {
-				first = i
-			}
-		}
-		switch {
-		case n > max(s.Limit/2, 1):
-			return first
-		case len(list) > s.Limit:
+		if len(list) > s.Limit {
 			return 0
 		}
 		return -1
