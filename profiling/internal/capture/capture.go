@@ -17,6 +17,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
 	"github.com/mvccmap/mvccmap/profiling/internal/wall"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
@@ -187,7 +188,7 @@ func (s *Captures) finish(c *Capture, p *profile.Profile, err error) (*Capture, 
 	if err := p.Write(&buf); err != nil {
 		return nil, err
 	}
-	c.Data, c.Empty = buf.Bytes(), IsEmpty(p)
+	c.Data, c.Empty = buf.Bytes(), pprofui.IsEmpty(p)
 	return c, nil
 }
 
@@ -219,20 +220,6 @@ func (s *Captures) Get(id string) (*Capture, error) {
 		return nil, web.NotFound("there is no capture %d", n)
 	}
 	return c, nil
-}
-
-// IsEmpty reports whether pprof's pages would have nothing to show of p: no
-// sample has a value of the type that they show at first. A heap profile
-// without live objects is an example.
-func IsEmpty(p *profile.Profile) bool {
-	shown := len(p.SampleType) - 1
-	for i, t := range p.SampleType {
-		if t.Type == p.DefaultSampleType {
-			shown = i
-		}
-	}
-	seen := func(s *profile.Sample) bool { return s.Value[shown] != 0 }
-	return !slices.ContainsFunc(p.Sample, seen)
 }
 
 // takeCPU profiles the processor while wait lasts, which is for d, and calls capturing before and

@@ -152,6 +152,7 @@ func Show(
 	if page.Note != "" && view == "source" {
 		return web.NotFound("%s", page.Note+" The other pages of the profile work.")
 	}
+	showSamples(p, base)
 	if base != nil {
 		dropUnshared(p, base)
 	}
