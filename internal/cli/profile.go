@@ -58,13 +58,12 @@ func mayServe(program, addr string, slow *profiling.SlowConfig) (*profiler, erro
 // mustServe starts the profiler of a command that is for nothing else. See startProfiler.
 func mustServe(
 	program, addr string, slow *profiling.SlowConfig, tables []string,
-	rules ...profiling.AutoCapture,
 ) (*profiler, error) {
 	if !serves(addr) {
 		return nil, usagef("--http: expected an address such as %s: without one there is nothing to serve",
 			exampleHTTP)
 	}
-	p, err := startProfiler(program, addr, slow, tables, rules...)
+	p, err := startProfiler(program, addr, slow, tables)
 	return p, wrongHTTP("or auto", err)
 }
 
@@ -82,7 +81,6 @@ func wrongHTTP(others string, err error) error {
 // database it shows the tables.
 func startProfiler(
 	program, addr string, slow *profiling.SlowConfig, tables []string,
-	rules ...profiling.AutoCapture,
 ) (*profiler, error) {
 	p := new(profiler)
 	name := ""
@@ -111,7 +109,6 @@ func startProfiler(
 		Runs:     runPages(program),
 		Metrics:  prom.Handler(p.sources(exportedName, tables), operations),
 		Slow:     slow,
-		Auto:     rules,
 
 		Capturing: p.capturing,
 	})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/profiling"
 )
 
 // serveCmd is "mvccbench serve". The fields are the flags; those of a run mean
@@ -45,7 +44,6 @@ type serveCmd struct {
 	HTTP string `name:"http" help:"Serve the dashboard on ADDR; auto is ${http_addr}, or a free port if that is taken. An address that other machines can reach needs a token in the environment variable MVCCBENCH_TOKEN." default:"auto" placeholder:"ADDR" group:"Profiles in the browser"`
 
 	slowFlags `embed:""`
-	autoFlags `embed:""`
 }
 
 // config returns what the flags ask for, checked as those of a run are.
@@ -103,15 +101,11 @@ func (c *serveCmd) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
-	rules, err := c.rules()
-	if err != nil {
-		return err
-	}
 	var tables []string
 	if config.Engine.Reclaims { // it is the map of this library
 		tables = config.Workload.Tables()
 	}
-	profiles, err := mustServe(e.Name, c.HTTP, slow, tables, rules...)
+	profiles, err := mustServe(e.Name, c.HTTP, slow, tables)
 	if err != nil {
 		return err
 	}
@@ -170,31 +164,4 @@ func (c *serveCmd) serve(
 	fmt.Fprintf(e.stdout, "%s: %d operations in %v%s\n", name, ops, took.Round(time.Millisecond),
 		verified)
 	return nil
-}
-
-// autoFlags say when captures are taken by themselves. Zero is never.
-type autoFlags struct {
-	CaptureEvery time.Duration `help:"Take a CPU profile each TIME, at least 10s. The last ones are among the captures, on the page /debug/pprof/." default:"0s" placeholder:"TIME" group:"Profiles in the browser"`
-	CaptureAbove time.Duration `help:"When the 99th percentile of a second's operations is above TIME, take a CPU profile and a report on contention, at most once a minute. A report takes an execution trace of a second: the row of results says so." default:"0s" placeholder:"TIME" group:"Profiles in the browser"`
-}
-
-// rules returns what the flags ask for.
-func (f autoFlags) rules() (list []profiling.AutoCapture, err error) {
-	switch {
-	case f.CaptureEvery < 0 || 0 < f.CaptureEvery && f.CaptureEvery < 10*time.Second:
-		return nil, usagef("--capture-every: expected a time of at least 10s, or 0 for never, not %v",
-			f.CaptureEvery)
-	case f.CaptureAbove < 0:
-		return nil, usagef("--capture-above: expected a time above 0, such as 5ms, or 0 for never, not "+
-			"%v", f.CaptureAbove)
-	}
-	if f.CaptureAbove > 0 {
-		list = append(list, profiling.AutoCapture{
-			Above: f.CaptureAbove, Kinds: []string{"cpu", "contention"},
-		})
-	}
-	if f.CaptureEvery > 0 {
-		list = append(list, profiling.AutoCapture{Every: f.CaptureEvery})
-	}
-	return list, nil
 }

@@ -215,18 +215,6 @@ var misusedCalls = []misuses{
 			}
 			return nil
 		}), "it returns false"},
-		{"`s.Record` with a key of another type", onShop(func(db *mvcc.DB, _, _ *table) error {
-			s := db.Snapshot()
-			defer s.Close()
-			s.Record("users", 1)
-			return nil
-		}), ""},
-		{"`s.Records` of a table that the snapshot has not", onShop(func(db *mvcc.DB, _, _ *table) error {
-			s := db.Snapshot()
-			defer s.Close()
-			s.Records("nowhere", nil)
-			return nil
-		}), ""},
 		{"`Ascend`, `Min` and others of a map by `New`", onMap(func(m *table) error {
 			loop(m.Ascend(mvcc.From("a")))
 			return nil
