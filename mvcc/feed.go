@@ -220,6 +220,9 @@ func (f *feed) find(from, to epoch.Epoch, deep *int) {
 	}
 	clear(f.pending[left:])
 	f.pending = f.pending[:left]
+	if left == 0 {
+		f.among.Clear()
+	}
 	if left == 0 && cap(f.pending) > longestList {
 		f.pending, f.among = nil, hasher.Set{}
 	}

@@ -30,7 +30,7 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 			p, head = m.index.Again(p, w.hash, w.v.Key())
 			if base, ok = m.DecidedBase(head); !ok {
 				if w := chain.Load(&head.State); w == chain.Indirect(st.slot.Number())|w&chain.KeepMask {
-					panic(errConcurrentUse) // it is our own: there are two writes of the key
+					panic(errTwice) // it is our own
 				}
 				continue
 			}

@@ -163,7 +163,7 @@ for what differs from run to run.
 
 Some mistakes are not noticed:
 
-- A value is changed after it was stored.
+- A value is changed after it was stored, or the bytes of a key.
 - A transaction is used by two goroutines that do not meet within a method.
 - A key is written on the map itself by another goroutine, for which the function of ` + "`Update`" + ` waits.
 - Two maps that are not tables of one database are used as if they had one order of commits.
