@@ -210,6 +210,7 @@ func (d *Decoder) repairs(m *Message) error {
 			at.makes++
 		case kind == 'n':
 			at.isNil = true
+		case kind == '-' || kind == 'i': // a zero is printed without its sign
 		default:
 			return errors.New("gob: the repairs of a record are not right")
 		}
