@@ -127,6 +127,7 @@ func (e *env) decoded(s *source) (string, error) {
 		if !known(b.Codec) {
 			return fmt.Sprintf("the codec %q is not known, so records were not decoded", b.Codec), nil
 		}
+		st.begin(&b.Backup)
 		for at := range b.Tables {
 			t := &b.Tables[at]
 			if t.Closed {

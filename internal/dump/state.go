@@ -56,6 +56,21 @@ func stateOf(s *source) (*state, error) {
 	return st, nil
 }
 
+// begin notes what the header of a part says of the state. In another life of the database the same
+// tables have other IDs: its first group names all of them.
+func (st *state) begin(b *mvcc.Backup) {
+	st.epoch = b.Epoch
+	if st.db == b.DB {
+		return
+	}
+	st.db = b.DB
+	for _, t := range b.Tables {
+		if is := st.table(t.Name); is != nil {
+			is.ID = t.ID
+		}
+	}
+}
+
 // table returns the table of that name, nil if there is none.
 func (st *state) table(name string) *tableState {
 	i := slices.IndexFunc(st.tables, func(t *tableState) bool { return t.Name == name })
@@ -100,8 +115,8 @@ func (st *state) read(i int) error {
 	if err != nil {
 		return err
 	}
-	if st.epoch = b.Epoch; i == 0 {
-		st.codec, st.version, st.db, st.since, st.format = b.Codec, b.Version, b.DB, b.Since, b.Format
+	if st.begin(&b.Backup); i == 0 {
+		st.codec, st.version, st.since, st.format = b.Codec, b.Version, b.Since, b.Format
 	}
 	for at := range b.Tables {
 		t := &b.Tables[at]
