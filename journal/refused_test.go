@@ -255,7 +255,7 @@ func TestRefusedInTheLastBackup(t *testing.T) {
 			switch calls {
 			case 1: // what is encoded next is of the backup
 				refuses.Store(true)
-			case 3: // the beginning is on disk
+			case 4: // what it begins with is written
 				close(blocked)
 				<-goOn
 				return broken

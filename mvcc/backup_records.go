@@ -89,6 +89,8 @@ func (r *recordSaver) all() error {
 	}
 	of := hide(r.of).seen
 	switch {
+	case r.s.since != nil && r.s.Since == r.s.Epoch:
+		return nil
 	case r.s.changes != nil:
 		for _, list := range r.s.changes[hide(r.of)] {
 			for i := range list.n {

@@ -77,6 +77,11 @@ func (e *env) journal(dir string, info *journal.Info) {
 	e.printf("journal    %s\n", dir)
 	if info.DB != "" {
 		e.printf("state      as of epoch %d, of database %s\n", info.Epoch, info.DB)
+		for i, life := range info.Lives {
+			if i > 0 {
+				e.printf("goes on    from epoch %d in another life of it, %s\n", life.Epoch, life.Life)
+			}
+		}
 		e.printf("codec      %s, version %d of the program's data\n", info.Codec, info.Version)
 	} else {
 		e.printf("state      none: there is no backup that can be read\n")

@@ -99,6 +99,7 @@ func (l *logging) run() error {
 			return err
 		}
 		l.file, l.b = l.st.parts[i].file, &b.Backup
+		l.st.begin(l.b)
 		if i == 0 {
 			l.st.codec = b.Codec
 			l.note("%s has the state as of epoch %d; what was committed before is not there", l.file,

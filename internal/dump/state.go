@@ -18,6 +18,7 @@ type state struct {
 	since   uint64        // not 0 for a backup of differences
 	tables  []*tableState // those that there are, in the order in which they came
 	refused int           // records that were refused, and are not there
+	db      string        // as the newest part says
 }
 
 // A tableState is a table.
@@ -49,6 +50,20 @@ func stateOf(s *source) (*state, error) {
 		}
 	}
 	return st, nil
+}
+
+// begin notes what the header of a part says of the state. In another life of the database the same
+// tables have other IDs: its first group names all of them.
+func (st *state) begin(b *mvcc.Backup) {
+	if st.db == b.DB {
+		return
+	}
+	st.db = b.DB
+	for _, t := range b.Tables {
+		if is := st.table(t.Name); is != nil {
+			is.ID = t.ID
+		}
+	}
 }
 
 // table returns the table of that name, nil if there is none.
@@ -92,7 +107,7 @@ func (st *state) read(i int) error {
 	if err != nil {
 		return err
 	}
-	if i == 0 {
+	if st.begin(&b.Backup); i == 0 {
 		st.codec, st.since = b.Codec, b.Since
 	}
 	for at := range b.Tables {
