@@ -90,7 +90,7 @@ func (st *txState) goesOn() bool {
 func (p *part) mayCover(gen epoch.Gen, w *write, base *chain.Node) result {
 	st := p.st
 	switch {
-	case st.level == LevelSnapshot && st.hasRead && w.merge == nil:
+	case st.level == LevelSnapshot && st.hasRead && !w.merges():
 		if base != nil && p.m.CommitEpoch(base) > st.epoch() {
 			return p.conflictOn(w.v.Key(), ConflictWrite, base)
 		}

@@ -3,11 +3,13 @@ package mvcc
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"reflect"
 	"sync"
 	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/goid"
 	"github.com/mvccmap/mvccmap/internal/trial"
 )
@@ -22,6 +24,7 @@ type strict struct {
 
 	// Programs compile in what this type can be seen to lead to: nothing of the engine does.
 
+	stored stored
 	trial  *trial.Trial // or nil: then a mistake is a panic
 	closed atomic.Bool  // the map or database
 	// dropped are transactions and snapshots that the garbage collector has ended, if there is a
@@ -55,7 +58,8 @@ func newStrict(o *Options) *strict {
 	if !o.Strict {
 		return nil
 	}
-	return &strict{within: map[goid.ID][]scope{}, trial: o.trial}
+	return &strict{within: map[goid.ID][]scope{}, trial: o.trial,
+		stored: stored{seed: maphash.MakeSeed(), of: map[*chain.Node]storedValue{}}}
 }
 
 // run calls f as the function that of says.
