@@ -177,10 +177,7 @@ func (st *txState) tryAgain(
 		m.counters.reinstalled.Add(1)
 		st.renew()
 		if attempt+1 >= bidAborts || len(st.writes) > largeBatch || st.dirtied >= maxDirty {
-			if st.dirtied = 0; asks.shy {
-				w := &st.writes[0]
-				return 0, st.parts[w.of].conflictOn(w.v.Key(), st.conflictKind(), nil)
-			}
+			st.dirtied = 0
 			end := asks.pause()
 			if !asks.wait() {
 				st.bid(asks)

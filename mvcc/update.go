@@ -99,7 +99,7 @@ func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 		return m.updateStrictly(ctx, opts, fn)
 	}
 	var c conflict
-	b := bid{ctx: ctx, last: attempts == 1, shy: opts == sweepOptions}
+	b := bid{ctx: ctx, last: attempts == 1}
 	ok, err := m.attempt(level, &b, fn, &c)
 	if ok || err != nil {
 		if b.claim != nil {

@@ -130,7 +130,7 @@ func (st *txState) renew() {
 	for i := range st.writes {
 		w := &st.writes[i]
 		v := st.parts[w.of].m.types.clone(w.v)
-		chain.SetWord(&v.State, chain.Load(&w.v.State)&chain.TombBit)
+		chain.SetWord(&v.State, chain.Load(&w.v.State)&chain.OwnMask)
 		w.v = v
 	}
 }
