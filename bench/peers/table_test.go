@@ -70,6 +70,13 @@ func TestTableOfSeveralFiles(t *testing.T) {
 		"20.0 (10.0-30.0)")
 	require.Contains(t, markdown(t, one, "BenchmarkX/engine=other/threads=2 1 30 ns/op\n"),
 		"not known")
+
+	// What is noisy is marked, and so is each ratio of it.
+	noisy := markdown(t, "# noisy, the next sample: somebody else\n"+one+
+		"BenchmarkX/engine=xsync/threads=2 1 30 ns/op\nBenchmarkX/engine=xsync/threads=4 1 5 ns/op\n")
+	require.Regexp(t, `mvcc +\| [^|]+\| +10.0! \| +1.00! \|`, noisy)
+	require.Regexp(t, `xsync +\| [^|]+\| +30.0 \| +3.00! \| +5.00 \|`, noisy)
+	require.Contains(t, noisy, "\n- !: of noisy samples, 1 of 3 in all: other programs")
 }
 
 func TestBadResults(t *testing.T) {

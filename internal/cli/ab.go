@@ -273,7 +273,8 @@ type abProgress struct {
 
 	// Under the line's lock.
 	line  string
-	begun time.Time // when the first sample was
+	first time.Time // when the first sample was begun
+	begun time.Time // when the one under way was
 	done  int       // samples so far
 	of    int
 }
@@ -306,9 +307,9 @@ func (p *abProgress) sample(done, of int, step bench.Step, side string) {
 func (p *abProgress) say(line string, done, of int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.line, p.done, p.of = line, done, of
-	if of > 0 && p.begun.IsZero() {
-		p.begun = time.Now()
+	p.line, p.begun, p.done, p.of = line, time.Now(), done, of
+	if done == 0 {
+		p.first = p.begun
 	}
 	if p.terminal || done == 0 {
 		p.report()
@@ -323,9 +324,8 @@ func (p *abProgress) report() {
 	head := ""
 	if p.of > 0 {
 		head = fmt.Sprintf("[%*d/%d", len(fmt.Sprint(p.of)), p.done+1, p.of)
-		if p.done > 0 {
-			each := time.Since(p.begun) / time.Duration(p.done)
-			head += fmt.Sprintf(", %s left", (each * time.Duration(p.of-p.done)).Round(time.Second))
+		if left, ok := remaining(p.first, p.begun, time.Now(), p.done, p.of, 0); ok {
+			head += fmt.Sprintf(", %s left", left)
 		}
 		head += "] "
 	}

@@ -187,7 +187,9 @@ func (s *abSide) workspace(ctx context.Context, tree string) (string, error) {
 	}
 	var work struct {
 		Use     []struct{ DiskPath string }
-		Replace []struct{ Old, New struct{ Path, Version string } }
+		Replace []struct {
+			Old, New struct{ Path, Version string }
+		}
 	}
 	if err := json.Unmarshal([]byte(text), &work); err != nil {
 		return "", err

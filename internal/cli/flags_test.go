@@ -109,9 +109,9 @@ const quickConfig = `{
 }`
 
 // Flags come from the file, and those on the command line win, also over those that
-// they exclude.
+// they exclude. Some editors begin a file with a byte order mark.
 func TestConfig(t *testing.T) {
-	file := fileOf(t, "bench.json", quickConfig)
+	file := fileOf(t, "bench.json", "\uFEFF"+quickConfig)
 	read := func(args ...string) *results.Run {
 		out := filepath.Join(t.TempDir(), "out.json")
 		stdout, stderr := succeed(t, append(args, "-o", out)...)
@@ -151,8 +151,10 @@ func TestWrongConfig(t *testing.T) {
 		`{"threads": null}`:       {`"threads"`, "expected a number"},
 		`{"count": [1, 2]}`:       {`"count"`, "not a list"},
 		`{"count": 1} {}`:         {"after the object"},
+		`{"seed": 1, "seed": 2}`:  {`"seed" is there twice`},
+		"\xFF\xFE{\x00}\x00":      {"UTF-16"},
 		`{"count": 1`:             {"expected an object", "EOF"},
-		`{"count" 1}`:             {"expected an object", "'1'"},
+		`{"count" 1}`:             {"expected an object", "colon"},
 		`[1]`:                     {"expected an object"},
 		`null`:                    {"expected an object"},
 		``:                        {"expected an object"},

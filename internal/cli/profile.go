@@ -187,7 +187,8 @@ func (p *profiler) close() {
 // A board knows what the dashboard shows of a sweep.
 type board struct {
 	mu      sync.Mutex
-	begun   time.Time // of the first step
+	first   time.Time // when the first step was begun
+	begun   time.Time // when the one under way was
 	step    bench.Step
 	next    *bench.Step
 	trial   *bench.Trial // nil between the samples
@@ -202,8 +203,9 @@ type board struct {
 func (b *board) start(step bench.Step, next *bench.Step) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.begun.IsZero() {
-		b.begun = time.Now()
+	b.begun = time.Now()
+	if step.Index == 0 {
+		b.first = b.begun
 	}
 	b.step, b.next, b.trial = step, next, nil
 }
@@ -300,7 +302,8 @@ func (b *board) stats(table string) mvcc.Stats {
 // workload says what is running and how far it is.
 func (b *board) workload() profiling.Workload {
 	b.mu.Lock()
-	step, next, begun := b.step, b.next, b.begun
+	step, next := b.step, b.next
+	left, _ := remaining(b.first, b.begun, time.Now(), step.Index, step.Of, 0)
 	w := profiling.Workload{
 		Done:    step.Index,
 		Of:      step.Of,
@@ -314,10 +317,7 @@ func (b *board) workload() profiling.Workload {
 	if next != nil {
 		w.Next = stepName(*next)
 	}
-	if step.Index > 0 {
-		passed := time.Since(begun)
-		w.Left = passed / time.Duration(step.Index) * time.Duration(step.Of-step.Index)
-	}
+	w.Left = left
 	b.settle()
 	w.Ops, w.Aborts, w.Errors, w.Latency = b.totals.shown()
 	return w

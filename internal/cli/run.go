@@ -139,7 +139,7 @@ func (r *runner) run() error {
 	r.progress.close()
 	r.timeline.end()
 
-	missed := errors.Is(err, errMissed) // which is no failure of the run
+	missed := errors.Is(err, errMissed) || errors.Is(err, errCannotTell) // no failure of the run
 	outcome := outcomeOf(err, len(r.out.run.Samples), of)
 	if missed {
 		outcome = outcomeOf(nil, outcome.Done, outcome.Of)

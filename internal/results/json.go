@@ -45,7 +45,7 @@ func ReadNewer(r io.Reader) (*Run, error) { return read(r, false) }
 func read(r io.Reader, strict bool) (*Run, error) {
 	b, err := io.ReadAll(r)
 	if err == nil {
-		b, err = plain(b)
+		b, err = PlainText(b)
 	}
 	if err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func Load(name string, store *Store) (*Input, error) {
 func Parse(name string, r io.Reader) (*Input, error) {
 	b, err := io.ReadAll(r)
 	if err == nil {
-		b, err = plain(b)
+		b, err = PlainText(b)
 	}
 	if err == nil && !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) {
 		return &Input{label: name, text: b}, nil
@@ -108,9 +108,9 @@ func (r *Run) Source(label string) (*Source, error) {
 	return parseBench(label, b.Bytes())
 }
 
-// plain returns text without the byte order mark that some editors and shells put before it: the
+// PlainText returns text without the byte order mark that some editors and shells put before it: the
 // first line would not be understood.
-func plain(b []byte) ([]byte, error) {
+func PlainText(b []byte) ([]byte, error) {
 	if bytes.HasPrefix(b, []byte{0xFE, 0xFF}) || bytes.HasPrefix(b, []byte{0xFF, 0xFE}) {
 		return nil, errors.New("it is in UTF-16; expected UTF-8, without a byte order mark")
 	}
