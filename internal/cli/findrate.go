@@ -119,7 +119,6 @@ func (r *runner) findRates() error {
 			missed = append(missed, found.Of)
 		}
 		r.out.found(found)
-		r.logged.write(event{Event: "found", Found: &found})
 		r.progress.note("%s", found)
 	}
 	switch {
@@ -270,7 +269,6 @@ func (t *tries) try(f *results.FoundRate, rate float64, n int) (tried, error) {
 	word := map[tried]string{kept: "kept", notKept: "missed", notKnown: "cannot tell"}[got]
 	this := results.RateTry{Rate: rate, Kept: got == kept, What: what}
 	f.Tries = append(f.Tries, this)
-	t.logged.write(event{Event: "try", Name: f.Of, Try: &this})
 	of := ""
 	if n > 1 {
 		of = fmt.Sprintf(", median of %d samples", n)
@@ -329,7 +327,6 @@ func (r *runner) judge(cells []*results.Cell) error {
 	for _, cell := range cells {
 		for _, check := range cell.Check(r.thresholds) {
 			all++
-			r.logged.threshold(check)
 			switch {
 			case !check.Known:
 				open++

@@ -48,8 +48,8 @@ var examples = map[string][]Example{
 			"--rate 50k --duration 2s --threshold 'response-p99<5ms,achieved>=99'"},
 		{"The highest rate at which they are", "--workload transfer --engine mvcc --threads 1 " +
 			"--duration 1s --find-rate 'response-p99<5ms'"},
-		{"For other programs: a line of JSON for each event, a histogram for each second",
-			"--workload transfer --duration 10s --events events.ndjson --hlog transfer.hlog"},
+		{"For other programs: a histogram for each second",
+			"--workload transfer --duration 10s --hlog transfer.hlog"},
 		{"What timing each operation costs", "--workload begin --threads 1 --latency-sample off,1"},
 		{"Charts, and a record for later comparisons", "--save before --report charts.html"},
 		{"Profiles of each combination, for go tool pprof", "--workload transfer --profile=profiles"},

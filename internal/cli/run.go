@@ -47,14 +47,14 @@ func (c *runCmd) Run(e *Env) error {
 		return err
 	}
 	defer profiles.close()
-	if err := c.checkLogs(c.Overwrite); err != nil {
+	if err := c.checkLog(c.Overwrite); err != nil {
 		return err
 	}
 	out, err := c.open(e)
 	if err != nil {
 		return err
 	}
-	logged, err := c.openLogs()
+	logged, err := c.openLog()
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (r *runner) run() error {
 	several := slices.ContainsFunc(steps, func(s bench.Step) bool {
 		return s.Config.Name() != steps[0].Config.Name()
 	})
-	r.logged.begin(h, of, several || len(r.finding) > 0, given(r.cmd.Interval, time.Second))
+	r.logged.begin(h, several || len(r.finding) > 0, given(r.cmd.Interval, time.Second))
 	var perStep time.Duration
 	if r.sweep.Ops == 0 {
 		perStep = r.sweep.Warmup + r.sweep.Duration
@@ -153,7 +153,7 @@ func (r *runner) run() error {
 	if err == nil || missed {
 		err = cmp.Or(err, r.judge(r.out.run.Cells()))
 	}
-	err = cmp.Or(r.logged.end(outcome), err)
+	err = cmp.Or(r.logged.end(), err)
 	if r.cmd.Quiet {
 		return err
 	}
@@ -298,6 +298,5 @@ func (r *runner) Done(step bench.Step, m bench.Measurement) error {
 	}
 	taken := &r.out.run.Samples[len(r.out.run.Samples)-1]
 	taken.Intervals = r.timeline.take()
-	r.logged.sample(*taken)
 	return r.kept.sample(taken)
 }
