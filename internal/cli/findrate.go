@@ -245,7 +245,7 @@ func (t *tries) try(f *results.FoundRate, rate float64, n int) (tried, error) {
 	for i := range samples {
 		cell.Samples = append(cell.Samples, &samples[i])
 	}
-	got, what := notKnown, "no operation was due"
+	got, what := notKept, "no operation was due" // lower rates are no rates of such samples
 	if len(samples) > 0 {
 		checks := cell.Check(t.finding)
 		got = kept
