@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/report"
@@ -24,7 +22,6 @@ type outputFlags struct {
 
 	Overwrite bool `help:"Let --output replace a file." group:"Output"`
 
-	HGRM   string `name:"hgrm" help:"Write the latencies' percentile distribution to FILE, as HdrHistogram prints it; of several combinations each to its own file, the combination put before the ending." placeholder:"FILE" group:"Output"`
 	Save   string `help:"Keep the run under NAME, which is not in use yet, for compare, report and runs, in the folder that the environment variable MVCCBENCH_DIR names, or in mvccbench/runs of the user's configuration." placeholder:"NAME" group:"Output"`
 	Report string `help:"Draw charts of the results, and write them to FILE as one HTML page, which needs nothing else." placeholder:"FILE" group:"Output"`
 }
@@ -77,11 +74,9 @@ func (f outputFlags) open(e *Env) (*output, error) {
 			return nil, err
 		}
 	}
-	for _, file := range []struct{ flag, name string }{{"--hgrm", f.HGRM}, {"--report", f.Report}} {
-		if file.name != "" {
-			if err := canWrite(file.flag, file.name); err != nil {
-				return nil, err
-			}
+	if f.Report != "" {
+		if err := canWrite("--report", f.Report); err != nil {
+			return nil, err
 		}
 	}
 	if f.Format == autoFormat {
@@ -238,7 +233,7 @@ func (o *output) end(outcome results.Outcome) (notes []string, err error) {
 	for _, also := range []struct {
 		to    string
 		write func() (note string, err error)
-	}{{o.flags.HGRM, o.distributions}, {o.flags.Save, o.save}, {o.flags.Report, o.report}} {
+	}{{o.flags.Save, o.save}, {o.flags.Report, o.report}} {
 		if also.to == "" {
 			continue
 		}
@@ -303,48 +298,4 @@ func (o *output) summary(w io.Writer) {
 		_ = writeMedians(w, &o.run, terminalWidth(w)) // w is where an error would be reported
 		_ = writeOperations(w, &o.run, terminalWidth(w))
 	}
-}
-
-// distributions writes the percentile distributions of the run: to the file that was named if
-// there is one distribution, or one for each combination and kind of latency.
-func (o *output) distributions() (note string, err error) {
-	type part struct {
-		cell *results.Cell
-		kind string
-	}
-	var parts []part
-	kinds := map[string]bool{}
-	for _, c := range o.run.Cells() {
-		for _, kind := range []string{results.Service, results.Response} {
-			if _, n := c.Distribution(kind); n > 0 {
-				parts = append(parts, part{c, kind})
-				kinds[kind] = true
-			}
-		}
-	}
-	if len(parts) == 0 {
-		return "", writing("latencies", errors.New("no operation was timed"))
-	}
-	ext := filepath.Ext(o.flags.HGRM)
-	var files []string
-	for _, p := range parts {
-		file := o.flags.HGRM
-		if len(parts) > 1 {
-			file = strings.TrimSuffix(file, ext) + "-" + p.cell.Samples[0].FileName()
-			if len(kinds) > 1 {
-				file += "-" + p.kind
-			}
-			file += ext
-		}
-		var b bytes.Buffer
-		_ = p.cell.WritePercentiles(&b, p.kind, o.run.Mark()) // b takes anything
-		if err := os.WriteFile(file, b.Bytes(), 0o666); err != nil {
-			return "", writing("latencies", err)
-		}
-		files = append(files, file)
-	}
-	if len(files) > 1 {
-		note = fmt.Sprintf("latencies: %d files, %s to %s", len(files), files[0], files[len(files)-1])
-	}
-	return note, nil
 }

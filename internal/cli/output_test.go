@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/csv"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -151,34 +150,6 @@ func TestLatenciesAreInNanoseconds(t *testing.T) {
 	})
 }
 
-// One distribution goes to the file that was named, several each to its own.
-func TestDistributions(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "one.hgrm")
-	_, stderr := succeed(t, "--workload=begin", "--engine=rwmutex", "--threads=2",
-		"--latency-sample=1", "--duration=2ms", "--warmup=0", "--count=2", "--http=off", "--hgrm="+file)
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Contains(t, string(b), "1/(1-Percentile)")
-	require.Contains(t, string(b),
-		"#[Begin, engine rwmutex, 2 threads: service latency in ns, 2 samples]")
-	require.NotContains(t, stderr, "latencies:")
-
-	_, stderr = succeed(t, quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1",
-		"--hgrm="+filepath.Join(dir, "many.hgrm"))...)
-	require.Contains(t, stderr, "latencies: 4 files")
-	for _, engine := range []string{"rwmutex", "mvcc"} {
-		for _, threads := range []int{1, 2} {
-			b, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("many-begin-%s-threads=%d.hgrm",
-				engine, threads)))
-			require.NoError(t, err)
-			require.Regexp(t, fmt.Sprintf(`#\[Begin, engine %s, %d threads?: service latency`, engine,
-				threads), string(b))
-		}
-	}
-	require.NoFileExists(t, filepath.Join(dir, "many.hgrm"))
-}
-
 // Where the results are to go is tried before anything is measured, and nothing is
 // left behind if it does not work.
 func TestWrongDestinations(t *testing.T) {
@@ -190,8 +161,6 @@ func TestWrongDestinations(t *testing.T) {
 	for _, c := range []struct{ arg, want string }{
 		{"--save=a/b", "letters, digits"},
 		{"--save=taken", "runs rm taken"},
-		{"--hgrm=" + dir, "is a folder"},
-		{"--hgrm=" + filepath.Join(dir, "no", "x"), "no such file"},
 		{"--report=" + dir, "is a folder"},
 		{"--output=" + dir, "file that can be written"},
 		{"--output=" + filepath.Join(dir, "no", "x"), "file that can be written"},

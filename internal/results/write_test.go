@@ -140,9 +140,6 @@ func TestWritingFails(t *testing.T) {
 		"bench": func() error { return WriteBench(&broken{1000}, r) },
 		"csv":   func() error { return WriteCSV(&broken{100}, r) },
 		"json":  func() error { return Write(&broken{100}, r) },
-		"hgrm": func() error {
-			return r.Cells()[0].WritePercentiles(&broken{100}, Service, "")
-		},
 	} {
 		require.ErrorIs(t, write(), errFull, name)
 	}
