@@ -42,8 +42,6 @@ type root struct {
 	Compare compareCmd `cmd:"" help:"Compare two runs, with the statistics of benchstat."`
 	Runs    runsCmd    `cmd:"" help:"List the runs that were kept with --save, show them in the browser, and delete them."`
 	Report  reportCmd  `cmd:"" help:"Draw charts of a file of results, or of a saved run."`
-	Table   tableCmd   `cmd:"" help:"Measure, and print in the form of tables that others have published: ravendb, free-batch, goroutines."`
-	Journey journeyCmd `cmd:"" help:"Is a program of its own, bench/journey: how a Java MVCC map got fast, step by step, beside the figures of its author, and what was left open."`
 	List    listCmd    `cmd:"" help:"Describe every workload, engine, metric and format."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
@@ -101,17 +99,6 @@ func (e *Env) Stderr() io.Writer { return e.stderr }
 
 // Context ends when the program is told to stop.
 func (e *Env) Context() context.Context { return e.ctx }
-
-// journeyCmd says what has become of "mvccbench journey".
-type journeyCmd struct {
-	Args []string `arg:"" optional:"" passthrough:""`
-}
-
-// Run returns an error.
-func (*journeyCmd) Run() error {
-	return usagef("journey: is a program of its own now; in the repository expected: " +
-		"go -C bench/journey run ./cmd/journeybench steps, or answers")
-}
 
 // usageError is an error in the arguments; it names the argument.
 type usageError struct{ error }

@@ -98,11 +98,6 @@ var examples = map[string][]Example{
 		{"", "report before --report charts.html"},
 		{"Charts of a file of results", "report results.txt --report charts.html"},
 	},
-	"table": {
-		{"Reads and writes under a shared lock and without it", "table ravendb"},
-		{"What cleaning up in the background is worth", "table free-batch"},
-		{"100,000 goroutines and one critical section", "table goroutines"},
-	},
 	"list": {
 		{"Everything", "list"},
 		{"What p99-ns is, and how it is measured", "list metrics"},

@@ -48,15 +48,14 @@ func TestOtherProgram(t *testing.T) {
 		{"--help", ExitOK}, {"--version", ExitOK}, {"list", ExitOK}, {"serve --help", ExitOK},
 		{"verify --help", ExitOK},
 		{"compare --help", ExitOK}, {"report --help", ExitOK}, {"runs --help", ExitOK},
-		{"table --help", ExitOK}, {"list --help", ExitOK},
+		{"list --help", ExitOK},
 		{"--no-such", ExitUsage}, {"compare nosuch nosuch", ExitUsage}, {"report nosuch --report=x",
 			ExitUsage}, {"runs", ExitOK},
 		{strings.Join(quick("--workload=begin"), " "), ExitOK},
 		{strings.Join(quick("--workload=begin", "--format=table"), " "), ExitOK},
 		{strings.Join(quick("--workload=begin", "--save=x"), " "), ExitOK},
 		{strings.Join(quick("--workload=begin", "--save=x"), " "), ExitUsage}, // there is one already
-		{strings.Join(quickRavendb, " "), ExitOK},
-		{"verify --duration=1ms --http=off --kind=onekey", ExitOK}, // some check nothing so soon
+		{"verify --duration=1ms --http=off --kind=onekey", ExitOK},            // some check nothing so soon
 	} {
 		code, stdout, stderr := callOther(t, strings.Fields(c.args)...)
 		require.Equal(t, c.code, code, "%s: %s", c.args, stderr)
@@ -136,13 +135,6 @@ func TestExamplesAreRight(t *testing.T) {
 		require.True(t, slices.ContainsFunc(list, func(x Example) bool {
 			return command == "run" || x.Args == command || strings.HasPrefix(x.Args, command+" ")
 		}), "no example of %s", command)
-	}
-}
-
-// A user who asks for the journey learns where it has gone, whatever else is asked.
-func TestJourneyHasMoved(t *testing.T) {
-	for _, args := range []string{"journey", "journey --quick -o j.txt", "journey answers guard"} {
-		refused(t, strings.Fields(args), "go -C bench/journey run ./cmd/journeybench steps")
 	}
 }
 
