@@ -51,7 +51,8 @@ func (t *Table) Add(name string, r io.Reader) error {
 		if !ok {
 			break
 		}
-		if !strings.HasPrefix(comment, "skipped: ") { // the table says so itself
+		// The table says itself what is skipped; the header is for programs.
+		if !strings.HasPrefix(comment, "skipped: ") && !strings.HasPrefix(comment, "header: ") {
 			t.head = append(t.head, comment)
 		}
 	}

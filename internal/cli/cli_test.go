@@ -139,7 +139,6 @@ func TestWrongArguments(t *testing.T) {
 		{"--hold --http=off", []string{"--hold", "off"}},
 		{"nonsense", []string{"nonsense", "run, ", "verify", "list"}},
 		{"rnu", []string{"did you mean run?", "run, ", "verify", "list"}},
-		{"table raven", []string{"did you mean ravendb?", "free-batch, "}},
 		{"list metrcs", []string{"did you mean metrics?", "all, workloads"}},
 		{"help nonsense", []string{"nonsense", "run, ", "verify", "list"}},
 		{"list --keys=3", []string{"--keys"}},

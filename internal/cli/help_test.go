@@ -93,7 +93,7 @@ func TestOtherProgram(t *testing.T) {
 func TestHelpOfEachCommand(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
 	for _, args := range []string{"", "run", "serve", "verify", "ab", "compare", "runs", "runs rm",
-		"report", "table", "table ravendb", "table free-batch", "table goroutines", "list"} {
+		"report", "list"} {
 		stdout, _ := succeed(t, append(strings.Fields(args), "--help")...)
 		require.Contains(t, stdout, "\nExamples:\n", args)
 		require.Contains(t, stdout, "\nExit codes: 0 ", args)
