@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mvccmap/mvccmap/internal/results"
@@ -28,7 +27,7 @@ type compareCmd struct {
 type comparisonFlags struct {
 	Unit      []string `help:"Compare these figures only, such as ops/s or p99-ns." placeholder:"UNIT" group:"What to compare"`
 	Alpha     float64  `help:"A difference is significant if one as large would turn up by chance with at most this probability." default:"0.05" placeholder:"P" group:"What to compare"`
-	Format    string   `help:"Format: text, csv or json." enum:"text,csv,json" default:"text" placeholder:"FORMAT" group:"Output"`
+	Format    string   `help:"Format: text or json." enum:"text,json" default:"text" placeholder:"FORMAT" group:"Output"`
 	Output    string   `help:"Write the comparison to FILE, which there is not yet, instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
 	Overwrite bool     `help:"Let --output replace a file." group:"Output"`
 
@@ -140,10 +139,7 @@ func (c *comparisonFlags) tell(
 	e *Env, cmp *results.Comparison, once bool, text func(w io.Writer) error,
 ) error {
 	err := writeTo(c.Output, c.Overwrite, e.stdout, func(w io.Writer) error {
-		switch c.Format {
-		case "csv":
-			return compareCSV(w, cmp)
-		case "json":
+		if c.Format == "json" {
 			return compareJSON(w, cmp)
 		}
 		if c.Gate {
@@ -268,30 +264,6 @@ func painted(lines string, colour bool) string {
 		" "+results.Improved+"\n", " "+green+results.Improved+reset+"\n",
 		" "+results.Worsened+"\n", " "+red+results.Worsened+reset+"\n",
 	).Replace(lines)
-}
-
-// compareCSV writes a line for each row.
-func compareCSV(w io.Writer, c *results.Comparison) error {
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	bound := func(v *float64) string {
-		if v == nil {
-			return ""
-		}
-		return number(*v)
-	}
-	rows := [][]string{{"unit", "better", "benchmark",
-		"old", "old_lo", "old_hi", "old_n", "new", "new_lo", "new_hi", "new_n", "delta_pct", "p",
-		"significant", "verdict", "change_lo_pct", "change_hi_pct"}}
-	for _, t := range c.Tables {
-		for _, r := range t.Rows {
-			rows = append(rows, []string{t.Unit, t.Better, r.Name,
-				number(r.Old.Center), bound(r.Old.Lo), bound(r.Old.Hi), strconv.Itoa(r.Old.N),
-				number(r.New.Center), bound(r.New.Lo), bound(r.New.Hi), strconv.Itoa(r.New.N),
-				bound(r.DeltaPct), number(r.P), strconv.FormatBool(r.Significant), r.Verdict,
-				bound(r.Lo), bound(r.Hi)})
-		}
-	}
-	return results.CSV.Write(w, rows, nil)
 }
 
 // compareJSON writes everything.

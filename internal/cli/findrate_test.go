@@ -124,17 +124,17 @@ func TestFindRate(t *testing.T) {
 		require.True(t, i == 0 || try.Rate > tries[i-1].Rate || i == len(tries)-1)
 	}
 
-	code, stdout, stderr := call(t, append(args[:6:6], "--format=table", "--duration=2ms",
+	code, stdout, stderr := call(t, append(args[:6:6], "--duration=2ms",
 		"--find-rate=ops/s>1e15")...)
-	require.Contains(t, stdout, "\nno rate found at which Begin/engine=mvcc/threads=1 keeps ")
+	require.Contains(t, stdout, "\n# no rate found at which Begin/engine=mvcc/threads=1 keeps ")
 	require.Equal(t, ExitMissed, code, stderr)
 	require.Contains(t, stderr, "no rate found at which Begin/engine=mvcc/threads=1 keeps ops/s > ")
 	require.Contains(t, stderr, "--find-rate: missed: no rate found of Begin/")
 
-	code, stdout, stderr = call(t, append(args[:6:6], "--format=table", "--ops=20",
+	code, stdout, stderr = call(t, append(args[:6:6], "--ops=20",
 		"--find-rate=response-p99.9<1s")...)
 	require.Equal(t, ExitCannotTell, code, "20 operations have no such percentile")
-	require.Contains(t, stdout, "\nno rate found at which Begin/engine=mvcc/threads=1 keeps ")
+	require.Contains(t, stdout, "\n# no rate found at which Begin/engine=mvcc/threads=1 keeps ")
 	require.Contains(t, stderr, "--find-rate: cannot tell of Begin/engine=mvcc/threads=1\n")
 }
 

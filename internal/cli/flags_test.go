@@ -170,7 +170,7 @@ func TestWrongConfig(t *testing.T) {
 		`{"threads": ["many"]}`: {"--threads", "int", "many"},
 		`{"count": 1.5}`:        {"--count", "1.5"},
 		`{"quiet": "perhaps"}`:  {"--quiet", "perhaps"},
-		`{"format": "xml"}`:     {"--format", `"bench","table","json","csv"`, "xml"},
+		`{"format": "xml"}`:     {"--format", `"auto","bench","json"`, "xml"},
 		`{"count": 0}`:          {"--count"},
 	} {
 		refused(t, []string{"--config", fileOf(t, "bench.json", text)}, want...)

@@ -52,7 +52,7 @@ func TestOtherProgram(t *testing.T) {
 		{"--no-such", ExitUsage}, {"compare nosuch nosuch", ExitUsage}, {"report nosuch --report=x",
 			ExitUsage}, {"runs", ExitOK},
 		{strings.Join(quick("--workload=begin"), " "), ExitOK},
-		{strings.Join(quick("--workload=begin", "--format=table"), " "), ExitOK},
+		{strings.Join(quick("--workload=begin"), " "), ExitOK},
 		{strings.Join(quick("--workload=begin", "--save=x"), " "), ExitOK},
 		{strings.Join(quick("--workload=begin", "--save=x"), " "), ExitUsage}, // there is one already
 		{"verify --duration=1ms --http=off --kind=onekey", ExitOK},            // some check nothing so soon

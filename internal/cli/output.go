@@ -40,11 +40,8 @@ var formats = []format{
 	{"bench", "The Go benchmark format, for benchstat: a line for each sample, written as soon as " +
 		"it is verified. What may differ between runs that are compared is in comments.",
 		results.WriteBench},
-	{"table", "Medians for reading, and what they were measured on.", writeRunTable},
 	{"json", "Everything: machine, arguments, outcome, each sample with its figures, percentiles " +
 		"and latency histogram (HdrHistogram, V2).", results.Write},
-	{"csv", "A line for each sample, with a column for each figure, for spreadsheets.",
-		results.WriteCSV},
 }
 
 // output is where the results of a run go.
@@ -291,11 +288,8 @@ func (o *output) standings() error {
 // flush makes what has been written visible, and returns the first error.
 func (o *output) flush() error { return writing("results", o.w.Flush()) }
 
-// summary writes the medians as a table, for people, unless standard output has
-// had it already.
+// summary writes the medians as a table, for people.
 func (o *output) summary(w io.Writer) {
-	if o.flags.Format != "table" || o.file != nil {
-		_ = writeMedians(w, &o.run, terminalWidth(w)) // w is where an error would be reported
-		_ = writeOperations(w, &o.run, terminalWidth(w))
-	}
+	_ = writeMedians(w, &o.run, terminalWidth(w)) // w is where an error would be reported
+	_ = writeOperations(w, &o.run, terminalWidth(w))
 }

@@ -130,7 +130,6 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		if r, err := Read(strings.NewReader(text)); err == nil {
 			require.NoError(t, WriteBench(&bytes.Buffer{}, r))
-			require.NoError(t, WriteCSV(&bytes.Buffer{}, r))
 		}
 	})
 }
