@@ -31,11 +31,8 @@ type abSide struct {
 	env     []string // of its build, beside that of all
 
 	run     results.Run
-	lines   *results.BenchWriter // of --samples; nil if there is no file
-	file    *os.File
 	profile map[string]*abProfile // by the names of the combinations' files
 	last    profiling.Profiles    // of the sample that was taken last
-	files   map[string][]byte     // of the profiles, by name
 }
 
 // find says what a side is: an executable, the work tree, or a revision.
@@ -241,36 +238,11 @@ func exists(file string) bool {
 }
 
 // samplesFile returns the name of the file of a side.
-func samplesFile(dir, side string) string { return filepath.Join(dir, side+".txt") }
+func samplesFile(dir, side string) string { return filepath.Join(dir, side+".json") }
 
-// keep takes a sample of the side, and writes it to its file in the folder of --samples, unless that
-// is empty.
-func (s *abSide) keep(sample results.Sample, dir string) (err error) {
-	if err := s.mergeProfiles(&sample); err != nil {
-		return err
-	}
+// keep takes a sample of the side.
+func (s *abSide) keep(sample results.Sample) error {
+	err := s.mergeProfiles(&sample)
 	s.run.Samples = append(s.run.Samples, sample)
-	if dir == "" {
-		return nil
-	}
-	if s.lines == nil { // the first one: before, there is nothing to be written
-		if err = os.MkdirAll(dir, 0o777); err == nil {
-			s.file, err = os.Create(samplesFile(dir, s.side))
-		}
-		if err != nil {
-			return writing("samples", err)
-		}
-		s.lines = results.NewBenchWriter(s.file, s.run.Header)
-	}
-	s.lines.Sample(&sample)
-	return writing("samples", s.lines.Flush())
-}
-
-// closeSamples ends the file of --samples, if there is one.
-func (s *abSide) closeSamples() error {
-	if s.lines == nil {
-		return nil
-	}
-	s.lines.Outcome(s.run.Outcome)
-	return writing("samples", errors.Join(s.lines.Flush(), s.file.Close()))
+	return err
 }

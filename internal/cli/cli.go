@@ -36,12 +36,11 @@ const (
 // root is the command line.
 type root struct {
 	Run     runCmd     `cmd:"" default:"withargs" help:"Run workloads on engines and print the results. This is the default."`
-	Serve   serveCmd   `cmd:"" help:"Run one workload until Ctrl-C, to be looked at in the browser."`
+	Serve   serveCmd   `cmd:"" help:"Run one workload until Ctrl-C, to be looked at in the browser; or show kept runs there."`
 	Verify  verifyCmd  `cmd:"" help:"Check isolation, linearizability and invariants of the map under random load."`
 	AB      abCmd      `cmd:"" name:"ab" help:"Is my change slower? Measure two builds of this program in turns, and say which way it went."`
 	Compare compareCmd `cmd:"" help:"Compare two runs, with the statistics of benchstat."`
-	Runs    runsCmd    `cmd:"" help:"List the runs that were kept with --save, show them in the browser, and delete them."`
-	Report  reportCmd  `cmd:"" help:"Draw charts of a file of results, or of a saved run."`
+	Report  reportCmd  `cmd:"" help:"Draw charts of a file of results."`
 	List    listCmd    `cmd:"" help:"Describe every workload, engine, metric and format."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`

@@ -132,7 +132,7 @@ func TestWrongArguments(t *testing.T) {
 		{"--latency-sample=", []string{"--latency-sample", "expected"}},
 		{"--audit-interval=-1s", []string{"--audit-interval", "0 or more"}},
 		{"--interval=0s", []string{"--interval", "above 0"}},
-		{"--save=", []string{"--save", "nothing given", "NAME"}},
+		{"--hlog=", []string{"--hlog", "nothing given", "FILE"}},
 		{"--format=xml", []string{"--format", "bench", "xml"}},
 		{"--http=0.0.0.0:0", []string{"--http", "loopback"}},
 		{"--http=nonsense", []string{"--http", "127.0.0.1:6060"}},

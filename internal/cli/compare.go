@@ -15,7 +15,7 @@ import (
 
 // compareCmd is "mvccbench compare".
 type compareCmd struct {
-	Old string `arg:"" help:"The results to compare with: a file in the Go benchmark format or in JSON, - for standard input, or the name of a saved run."`
+	Old string `arg:"" help:"The results to compare with: a file in the Go benchmark format or in JSON, or - for standard input."`
 	New string `arg:"" help:"The results to compare: likewise."`
 
 	comparisonFlags `embed:""`
@@ -41,31 +41,18 @@ var errGate = errors.New("worse")
 // stdinName is what stands for standard input where a file is expected.
 const stdinName = "-"
 
-// load hands over the results that a user has named: those of standard input, of a file or of a
-// saved run.
-func (e *Env) load(name, expected string, use func(*results.Input) error) error {
-	var in *results.Input
-	var err error
-	if name == stdinName {
-		stdin := e.stdin
-		if stdin == nil {
-			stdin = os.Stdin
-		}
-		in, err = results.Parse("standard input", stdin)
-	} else {
-		var store *results.Store
-		if store, err = results.OpenStore(); err != nil {
-			return usagef("%w", err)
-		}
-		in, err = results.Load(name, store)
+// expectedResults says what a file of results is.
+const expectedResults = "expected a file of results, in JSON or in the Go benchmark format"
+
+// load returns the results that a user has named: those of standard input, or of a file.
+func (e *Env) load(name string) (*results.Input, error) {
+	if name != stdinName {
+		return results.Load(name)
 	}
-	if err == nil {
-		err = use(in)
+	if e.stdin == nil {
+		return results.Parse("standard input", os.Stdin)
 	}
-	if err != nil {
-		return usagef("%w; expected %s the name of a saved run (see %s runs)", err, expected, e.Name)
-	}
-	return nil
+	return results.Parse("standard input", e.stdin)
 }
 
 // Run compares; the parser calls it.
@@ -78,12 +65,12 @@ func (c *compareCmd) Run(e *Env) error {
 	}
 	var sides [2]*results.Source
 	for i, name := range []string{c.Old, c.New} {
-		err := e.load(name, "a file of results or", func(in *results.Input) (err error) {
+		in, err := e.load(name)
+		if err == nil {
 			sides[i], err = in.Source()
-			return err
-		})
+		}
 		if err != nil {
-			return err
+			return usagef("%w; %s", err, expectedResults)
 		}
 	}
 	if c.Old == c.New {

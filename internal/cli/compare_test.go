@@ -17,7 +17,7 @@ import (
 // A run that became slower: the gate says what, and by how much, and exits with 1.
 func TestCompareAndGate(t *testing.T) {
 	store := keepRuns(t)
-	require.NoError(t, store.Save("before", madeUp(t, 6, 2e6)))
+	store.save("before", madeUp(t, 6, 2e6))
 	slower := madeUp(t, 6, 1e6)
 	file := writeFile(t, "after.txt", func(b *bytes.Buffer) error {
 		return results.WriteBench(b, slower)
@@ -69,10 +69,10 @@ func TestCompareAndGate(t *testing.T) {
 
 func TestCompareFormats(t *testing.T) {
 	store := keepRuns(t)
-	require.NoError(t, store.Save("a", madeUp(t, 6, 2e6)))
+	store.save("a", madeUp(t, 6, 2e6))
 	more := madeUp(t, 6, 1e6)
 	more.Samples[11].Engine = "xsync"
-	require.NoError(t, store.Save("b", more))
+	store.save("b", more)
 
 	_, stdout, _ := call(t, "compare", "a", "b", "--format=json")
 	var c results.Comparison
@@ -105,7 +105,7 @@ func TestCompareHasColours(t *testing.T) {
 func TestGateAndCutShort(t *testing.T) {
 	store := keepRuns(t)
 	whole := madeUp(t, 6, 1e6)
-	require.NoError(t, store.Save("whole", whole))
+	store.save("whole", whole)
 	cannotTell := func(args []string, why string) {
 		args = append([]string{"compare", "--unit=ops/s", "--gate"}, args...)
 		code, stdout, stderr := call(t, args...)
@@ -117,7 +117,7 @@ func TestGateAndCutShort(t *testing.T) {
 	for _, kind := range []string{results.Interrupted, results.Failed, results.Violated} {
 		cut := madeUp(t, 6, 2e6) // faster
 		cut.Outcome = results.Outcome{Kind: kind, Detail: "why", Done: len(cut.Samples), Of: 100}
-		require.NoError(t, store.Save("cut", cut))
+		store.save("cut", cut)
 		file := writeFile(t, "cut.txt", func(b *bytes.Buffer) error { return results.WriteBench(b, cut) })
 		for _, args := range [][]string{{"whole", "cut"}, {"whole", file},
 			{"cut", "whole", "--gate-pct=60"}} {
@@ -134,10 +134,10 @@ func TestGateAndCutShort(t *testing.T) {
 	})
 	less.Outcome = results.Outcome{Kind: results.Complete, Done: len(less.Samples),
 		Of: len(less.Samples)}
-	require.NoError(t, store.Save("less", less))
+	store.save("less", less)
 	cannotTell([]string{"whole", "less"}, "Begin/engine=rwmutex/threads=4-2 is in whole only")
 	less.Outcome.Of++
-	require.NoError(t, store.Save("fewer", less))
+	store.save("fewer", less)
 	cannotTell([]string{"less", "fewer"}, "fewer: complete: 6 of 7 samples")
 	_, stderr := succeed(t, "compare", "--unit=ops/s", "--gate", "less", "whole")
 	require.Empty(t, stderr, "what is new cannot have become worse")
@@ -181,7 +181,7 @@ func TestGateOfAPacedRun(t *testing.T) {
 			m["ops/s"], m["achieved-%"] = 50_000, achieved
 			m["response-p50-ns"], m["response-p99-ns"] = 1000*response+float64(i), 9000*response+float64(i)
 		}
-		require.NoError(t, store.Save(name, run))
+		store.save(name, run)
 	}
 	save("before", 1, 100)
 	save("same", 1, 100)
@@ -198,13 +198,12 @@ func TestGateOfAPacedRun(t *testing.T) {
 		require.Contains(t, stderr, want, name)
 	}
 	// Too few operations for a percentile: it is missing.
-	run, err := store.Load("slower")
-	require.NoError(t, err)
+	run := store.load("slower")
 	for i := range run.Samples {
 		delete(run.Samples[i].Metrics, "response-p99-ns")
 		run.Samples[i].Metrics["response-p50-ns"] = 1000
 	}
-	require.NoError(t, store.Save("few", run))
+	store.save("few", run)
 	code, _, stderr := call(t, "compare", "before", "few", "--gate")
 	require.Equal(t, ExitCannotTell, code)
 	require.Contains(t, stderr, "response-p99-sec is in before only")
@@ -214,7 +213,7 @@ func TestGateOfAPacedRun(t *testing.T) {
 func TestStandardInput(t *testing.T) {
 	store := keepRuns(t)
 	kept := madeUp(t, 6, 1e6)
-	require.NoError(t, store.Save("a", kept))
+	store.save("a", kept)
 	bench, record := new(bytes.Buffer), new(bytes.Buffer)
 	require.NoError(t, results.WriteBench(bench, kept))
 	require.NoError(t, results.Write(record, kept))
@@ -250,18 +249,17 @@ func TestStandardInput(t *testing.T) {
 
 func TestCompareWrongArguments(t *testing.T) {
 	store := keepRuns(t)
-	require.NoError(t, store.Save("a", madeUp(t, 6, 2e6)))
+	store.save("a", madeUp(t, 6, 2e6))
 	traced := madeUp(t, 6, 1e6)
 	traced.Header.Instrumented = "a trace"
-	require.NoError(t, store.Save("traced", traced))
+	store.save("traced", traced)
 	for _, c := range []struct {
 		args string
 		want []string
 	}{
 		{"a", []string{"<new>"}},
 		{"a traced", []string{"a is plain, traced is instrumented (a trace); --force"}},
-		{"a nosuch", []string{"no file nosuch", "no run is saved", store.Dir(), "mvccbench runs"}},
-		{"no/such/file.txt a", []string{"no file no/such/file.txt"}},
+		{"a nosuch", []string{"open nosuch: no such file", "expected a file of results"}},
 		{"a a --unit=ops/h", []string{"--unit", "ops/h", "ops/s"}},
 		{"a a --alpha=0", []string{"--alpha", "between 0 and 1"}},
 		{"a a --alpha=NaN", []string{"--alpha"}},

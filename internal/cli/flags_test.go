@@ -117,7 +117,7 @@ func TestConfig(t *testing.T) {
 		stdout, stderr := succeed(t, append(args, "-o", out)...)
 		require.Empty(t, stdout)
 		require.Empty(t, stderr, "it is quiet")
-		in, err := results.Load(out, nil)
+		in, err := results.Load(out)
 		require.NoError(t, err)
 		run, err := in.Run()
 		require.NoError(t, err)

@@ -40,33 +40,23 @@ func callOther(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 // Whatever a program says of itself, it says with its own name.
 func TestOtherProgram(t *testing.T) {
-	keepRuns(t)
 	for _, c := range []struct {
 		args string
 		code int
 	}{
 		{"--help", ExitOK}, {"--version", ExitOK}, {"list", ExitOK}, {"serve --help", ExitOK},
 		{"verify --help", ExitOK},
-		{"compare --help", ExitOK}, {"report --help", ExitOK}, {"runs --help", ExitOK},
+		{"compare --help", ExitOK}, {"report --help", ExitOK},
 		{"list --help", ExitOK},
 		{"--no-such", ExitUsage}, {"compare nosuch nosuch", ExitUsage}, {"report nosuch --report=x",
-			ExitUsage}, {"runs", ExitOK},
+			ExitUsage},
 		{strings.Join(quick("--workload=begin"), " "), ExitOK},
 		{strings.Join(quick("--workload=begin"), " "), ExitOK},
-		{strings.Join(quick("--workload=begin", "--save=x"), " "), ExitOK},
-		{strings.Join(quick("--workload=begin", "--save=x"), " "), ExitUsage}, // there is one already
-		{"verify --duration=1ms --http=off --kind=onekey", ExitOK},            // some check nothing so soon
+		{"verify --duration=1ms --http=off --kind=onekey", ExitOK}, // some check nothing so soon
 	} {
 		code, stdout, stderr := callOther(t, strings.Fields(c.args)...)
 		require.Equal(t, c.code, code, "%s: %s", c.args, stderr)
-		// whose benchmarks they are, and a folder that is the same for all programs
-		said := strings.NewReplacer("cmd/mvccbench", "", "mvccbench/runs", "").Replace(stdout + stderr)
-		if before, _, ok := strings.Cut(said, "saved as "); ok {
-			said = before // the folder is the same for all programs
-		}
-		if before, _, ok := strings.Cut(said, "no runs are saved in "); ok {
-			said = before
-		}
+		said := strings.ReplaceAll(stdout+stderr, "cmd/mvccbench", "") // whose benchmarks they are
 		require.NotContains(t, said, "mvccbench", c.args)
 	}
 	code, stdout, _ := callOther(t, "--help")
@@ -92,8 +82,7 @@ func TestOtherProgram(t *testing.T) {
 // Every command shows examples and the exit codes in its help, in 80 columns.
 func TestHelpOfEachCommand(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
-	for _, args := range []string{"", "run", "serve", "verify", "ab", "compare", "runs", "runs rm",
-		"report", "list"} {
+	for _, args := range []string{"", "run", "serve", "verify", "ab", "compare", "report", "list"} {
 		stdout, _ := succeed(t, append(strings.Fields(args), "--help")...)
 		require.Contains(t, stdout, "\nExamples:\n", args)
 		require.Contains(t, stdout, "\nExit codes: 0 ", args)

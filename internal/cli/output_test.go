@@ -15,13 +15,30 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
-// keepRuns has saved runs kept in a folder of the test's own.
-func keepRuns(t *testing.T) *results.Store {
+// keptRuns are runs in the current folder, each in a file of its name.
+type keptRuns struct{ *testing.T }
+
+// keepRuns makes a folder of the test's own the current one.
+func keepRuns(t *testing.T) keptRuns {
 	t.Helper()
-	t.Setenv(results.DirEnv, filepath.Join(t.TempDir(), "runs"))
-	store, err := results.OpenStore()
-	require.NoError(t, err)
-	return store
+	t.Chdir(t.TempDir())
+	return keptRuns{t}
+}
+
+func (k keptRuns) save(name string, r *results.Run) {
+	k.Helper()
+	var b bytes.Buffer
+	require.NoError(k, results.Write(&b, r))
+	require.NoError(k, os.WriteFile(name, b.Bytes(), 0o600))
+}
+
+func (k keptRuns) load(name string) *results.Run {
+	k.Helper()
+	in, err := results.Load(name)
+	require.NoError(k, err)
+	r, err := in.Run()
+	require.NoError(k, err)
+	return r
 }
 
 // madeUp returns a run with throughputs of about ops, in rounds of four samples.
@@ -142,13 +159,11 @@ func TestLatenciesAreInNanoseconds(t *testing.T) {
 // left behind if it does not work.
 func TestWrongDestinations(t *testing.T) {
 	store := keepRuns(t)
-	require.NoError(t, store.Save("taken", madeUp(t, 1, 1e6)))
+	store.save("taken", madeUp(t, 1, 1e6))
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, []byte("precious"), 0o600))
 	for _, c := range []struct{ arg, want string }{
-		{"--save=a/b", "letters, digits"},
-		{"--save=taken", "runs rm taken"},
 		{"--report=" + dir, "is a folder"},
 		{"--output=" + dir, "file that can be written"},
 		{"--output=" + filepath.Join(dir, "no", "x"), "file that can be written"},

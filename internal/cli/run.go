@@ -37,12 +37,12 @@ func (c *runCmd) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
-	samples, err := c.profileFlags.start(e.Name, c.Save)
+	samples, err := c.profileFlags.start(e.Name, c.format())
 	if err != nil {
 		return err
 	}
 	defer samples.close()
-	profiles, err := mayServe(e.Name, c.HTTP, slow)
+	profiles, err := mayServe(served{program: e.Name, addr: c.HTTP, slow: slow})
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (r *runner) run() error {
 	if outcome.Kind == results.Interrupted {
 		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n", outcome.Done, outcome.Of)
 	}
-	note, profileErr := r.kept.finish(r.out)
+	profileErr := r.kept.finish(r.out)
 	notes, outErr := r.out.end(outcome)
 	err = cmp.Or(err, profileErr, outErr)
 	if err == nil || missed {
@@ -160,10 +160,8 @@ func (r *runner) run() error {
 	if outcome.Kind != results.Violated && r.cmd.Summary && !r.out.live {
 		r.out.summary(r.env.stderr)
 	}
-	for _, n := range append(notes, note) {
-		if n != "" {
-			fmt.Fprintln(r.env.stderr, n)
-		}
+	for _, n := range notes {
+		fmt.Fprintln(r.env.stderr, n)
 	}
 	return err
 }

@@ -4,7 +4,7 @@
 // A [Run] is written and read as JSON, which keeps everything, percentile
 // distributions included; [WriteBench] writes its figures for other programs, in the Go benchmark
 // format.
-// A [Store] keeps runs by name. [Compare] compares two sets of results, as
+// A [Shelf] has files of records. [Compare] compares two sets of results, as
 // benchstat does, and [Compete] likewise the engines of one run. [Metrics] says what
 // each figure means.
 //

@@ -117,6 +117,12 @@ func (r *Run) check() error {
 	case h.Loop == "":
 		return errors.New("header: it lacks the loop")
 	}
+	for name := range r.Profiles {
+		if !profileNames.MatchString(name) {
+			return fmt.Errorf("expected the name of a profile, which ends in %s, not %q", ProfileExtension,
+				name)
+		}
+	}
 	for i := range r.Samples {
 		if err := r.Samples[i].check(); err != nil {
 			return fmt.Errorf("sample %d: %w", i, err)

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
 )
 
-// A Source is one side of a comparison: results from a file or a saved run.
+// A Source is one side of a comparison.
 type Source struct {
 	Label   string // as it was named
 	Results []*benchfmt.Result
@@ -42,24 +41,14 @@ type Input struct {
 	text  []byte
 }
 
-// Load returns the results in the file called name, in the Go benchmark format or
-// as a record in JSON, or else of the run saved under that name in the store. The
-// file is preferred if there are both.
-func Load(name string, store *Store) (*Input, error) {
+// Load returns the results in the file called name, in the Go benchmark format or as a record in
+// JSON.
+func Load(name string) (*Input, error) {
 	b, err := os.ReadFile(name)
-	switch {
-	case err == nil:
-		return Parse(name, bytes.NewReader(b))
-	case !errors.Is(err, fs.ErrNotExist):
+	if err != nil {
 		return nil, err
-	case CheckName(name) != nil:
-		return nil, fmt.Errorf("there is no file %s", name)
-	case !store.Has(name):
-		return nil, fmt.Errorf("there is no file %s, and no run is saved under that name in %s",
-			name, store.Dir())
 	}
-	run, err := store.Load(name)
-	return &Input{label: name, run: run}, err
+	return Parse(name, bytes.NewReader(b))
 }
 
 // Parse is [Load] of the text of r, which is called name.
