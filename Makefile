@@ -202,7 +202,7 @@ bench-compare: ## compare two result files (OLD, NEW) with benchstat
 	go tool benchstat $(OLD) $(NEW)
 
 # What bench-peers measures; it takes under five minutes.
-PEERENGINES   ?= mvcc,mvcc-direct,rwmutex,sync.Map,xsync,badger,memdb,buntdb,column,stm,bbolt,btree
+PEERENGINES   ?= mvcc,mvcc-direct,rwmutex,sync.Map,xsync,badger,memdb,buntdb,bbolt,btree
 PEERWORKLOADS ?= zipf-read,zipf-write,disjoint-batch,counter,transfer,range-read,range-audit,orders,long-reader
 PEERFLAGS     ?= --threads 1,2,8 --count 6 --duration 150ms --warmup 50ms
 PEERRESULTS   ?= bin/peers.txt

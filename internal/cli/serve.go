@@ -7,11 +7,14 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // serveCmd is "mvccbench serve". The fields are the flags; those of a run mean
 // the same.
 type serveCmd struct {
+	Kept []string `arg:"" optional:"" name:"file" help:"Kept runs to be shown, instead of one that runs a workload: files of results in JSON, or folders of them. Their results, comparisons and profiles, and the differences of those as flame graphs."`
+
 	Workload string        `help:"Workload to run: ${enum_workloads}; or a file, as in run." default:"transfer" placeholder:"NAME" group:"What to run"`
 	Engine   string        `help:"Map to run it on: ${enum_engines}." default:"mvcc" placeholder:"NAME" group:"What to run"`
 	Threads  int           `help:"Number of goroutines." default:"4" placeholder:"N" group:"What to run"`
@@ -93,6 +96,9 @@ func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 // Run carries "mvccbench serve" out; the parser calls it. It ends with Ctrl-C,
 // or after the given time, and verifies the map then.
 func (c *serveCmd) Run(e *Env) error {
+	if len(c.Kept) > 0 {
+		return c.show(e)
+	}
 	config, err := c.config(e.Engines)
 	if err != nil {
 		return err
@@ -105,7 +111,7 @@ func (c *serveCmd) Run(e *Env) error {
 	if config.Engine.Reclaims { // it is the map of this library
 		tables = config.Workload.Tables()
 	}
-	profiles, err := mustServe(e.Name, c.HTTP, slow, tables)
+	profiles, err := mustServe(served{program: e.Name, addr: c.HTTP, slow: slow, tables: tables})
 	if err != nil {
 		return err
 	}
@@ -163,5 +169,21 @@ func (c *serveCmd) serve(
 	}
 	fmt.Fprintf(e.stdout, "%s: %d operations in %v%s\n", name, ops, took.Round(time.Millisecond),
 		verified)
+	return nil
+}
+
+// show serves kept runs until Ctrl-C.
+func (c *serveCmd) show(e *Env) error {
+	kept, err := results.OpenShelf(c.Kept...)
+	if err != nil {
+		return usagef("serve: expected files of results in JSON, or folders of them: %w", err)
+	}
+	profiles, err := mustServe(served{program: e.Name, addr: c.HTTP, kept: kept})
+	if err != nil {
+		return err
+	}
+	defer profiles.close()
+	fmt.Fprintf(e.stderr, "runs: %s/debug/pprof/runs/\nend with Ctrl-C\n", profiles.url())
+	<-e.ctx.Done()
 	return nil
 }

@@ -169,6 +169,7 @@ func TestServeRefusesBadArguments(t *testing.T) {
 		"--latency-sample=x":   "--latency-sample: expected",
 		"--audit-interval=-1s": "--audit-interval: expected",
 		"--config=/no/such":    "--config: expected",
+		"nosuch":               "serve: expected files of results",
 	} {
 		refused(t, []string{"serve", arg}, want)
 	}

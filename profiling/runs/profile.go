@@ -23,13 +23,7 @@ type savedProfile struct{ run, file string }
 // data returns the bytes of a profile, whatever they are.
 func (p *pages) data(r *http.Request, of savedProfile) (data []byte, err error) {
 	err = p.ask(r, func() error {
-		if err := check(of.run, results.CheckName(of.run)); err != nil {
-			return err
-		}
-		if err := check(of.file, results.CheckProfileName(of.file)); err != nil {
-			return err
-		}
-		data, err = p.store.Profile(of.run, of.file)
+		data, err = p.shelf.Profile(of.run, of.file)
 		return err
 	})
 	return data, err
@@ -125,7 +119,7 @@ func (p *pages) sides(r *http.Request, of, base savedProfile) (more, less pprofu
 			savedProfile
 			ops *uint64
 		}{{of, &more.Ops}, {base, &less.Ops}} {
-			run, err := p.get(side.run)
+			run, err := p.shelf.Get(side.run)
 			if err != nil {
 				return err
 			}
