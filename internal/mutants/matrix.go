@@ -87,6 +87,9 @@ func newMatrix(r *runner, folder string, mutants []*mutant, results string) (*ma
 		}
 	}
 	m.file, err = os.OpenFile(results, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil && len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		_, err = m.file.WriteString("\n")
+	}
 	return m, err
 }
 
