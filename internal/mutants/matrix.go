@@ -29,7 +29,6 @@ type record struct {
 	Passed  bool     `json:",omitempty"`
 	Seconds float64  `json:",omitempty"`
 	Reaches []string `json:",omitempty"` // functions, as FOLDER.NAME, and folders
-
 	Mutant  string   `json:",omitempty"`
 	Digest  uint64   `json:",omitempty"` // of its text: the result is void if that has changed
 	Killers []string `json:",omitempty"` // tests that have noticed it
@@ -49,7 +48,6 @@ type matrix struct {
 	killers int // enough for a mutant
 	mutants []*mutant
 	edited  map[string]bool // folders
-
 	mu      sync.Mutex
 	file    *os.File
 	failed  error                         // of a write to the file
