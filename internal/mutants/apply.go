@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"path"
 	"regexp"
 	"slices"
@@ -78,7 +79,11 @@ func (e *edit) addFile(p *goPackage, to *mutated) error {
 		text = append(text, line.text+"\n"...)
 	}
 	name := path.Join(p.folder, addedName)
-	if _, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution); err != nil {
+	if to.files[name] != nil {
+		return fmt.Errorf("in: %s stands twice, and adds one file", e.target)
+	}
+	_, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+	if err != nil {
 		return fmt.Errorf("the added file cannot be parsed: %w", err)
 	}
 	to.files[name] = text
@@ -119,21 +124,25 @@ func (t *workTree) fitEdit(p *goPackage, name string, e *edit) (*fitting, error)
 	case 1:
 		return all[0], nil
 	}
-	return nil, &misfit{fmt.Sprintf("%d times such code", len(all)), all[1].in, all[1].at[0]}
+	reason := fmt.Sprintf("%d times such code", len(all))
+	if len(all[0].renamed()) > 0 {
+		reason += ", with other names,"
+	}
+	return nil, &misfit{reason, all[1].in, all[1].at[0]}
 }
 
-// matches returns the places of old in d. If renamed is set, a name that d has no more may stand for
-// a local one of d, and a name that p has no more for any other.
+// matches returns the places of old in d. If renamed is set, a name that d has no more may stand
+// for a local one of d, and a name that p has no more for any other.
 func (d *declaration) matches(p *goPackage, old pattern, renamed bool) []found {
 	if !renamed {
 		return old.matches(d.toks, func(_, _ *tok) bool { return false })
 	}
-	locals, here := d.locals(), namesOf(d.toks)
+	here := namesOf(d.toks)
 	return old.matches(d.toks, func(was, is *tok) bool {
-		if !is.dotted && locals[is.text] {
-			return !here[was.nameKey()]
+		if is.dotted || p.own[is.text] {
+			return !p.names[was.nameKey()]
 		}
-		return !p.names[was.nameKey()]
+		return !here[was.nameKey()] && types.Universe.Lookup(is.text) == nil
 	})
 }
 

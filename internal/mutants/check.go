@@ -27,8 +27,8 @@ type verification struct {
 	err     error
 }
 
-// A batch is code of a package that is compiled at once: the edited functions of many mutants beside
-// the functions that they replace, or all files of a mutant that edits something else.
+// A batch is code of a package that is compiled at once: the edited functions of many mutants
+// beside the functions that they replace, or all files of a mutant that edits something else.
 type batch struct {
 	folder, tags string
 	files        []*ast.File
@@ -57,7 +57,7 @@ func (t *workTree) verify(ctx context.Context, mutants []*mutant) (all []*verifi
 			}
 		}
 	}
-	worlds := map[string][]*batch{} // what one go list can tell of
+	worlds := map[string][]*batch{} // of one module, with the same tags
 	for _, b := range batches {
 		key := t.module(b.folder) + " " + b.tags
 		worlds[key] = append(worlds[key], b)
@@ -112,18 +112,18 @@ func (t *workTree) addTo(
 	return nil
 }
 
-// editedFiles returns the files of p that the mutant called name edits or adds. If it edits bodies of
-// functions only, these are all that the files have, beside imports, and they get that name too, so
-// that they can stand beside the others; else whole is true.
+// editedFiles returns the files of p that the mutant called name edits or adds. If it edits
+// functions only, these are all that the files have, beside imports, and they get that name too,
+// so that they can stand beside the others; else whole is true.
 func (of *mutated) editedFiles(
 	fset *token.FileSet, p *goPackage, name string,
 ) (files []*ast.File, whole bool) {
-	known := map[string]bool{} // functions and their heads
+	known := map[string]bool{} // texts of functions
 	for _, file := range p.files {
 		if of.files[file.path] != nil {
-			eachFunc(file.tree, file.text, func(_ *ast.FuncDecl, head, all string) {
-				known[head], known[all] = true, true
-			})
+			for _, text := range functions(file.tree, file.text) {
+				known[text] = true
+			}
 		}
 	}
 	for _, d := range of.places {
@@ -137,10 +137,9 @@ func (of *mutated) editedFiles(
 		whole = whole || path.Base(file) == addedName
 		tree, _ := parser.ParseFile(fset, name+" "+file, text, parser.SkipObjectResolution)
 		files = append(files, tree)
-		eachFunc(tree, text, func(f *ast.FuncDecl, head, all string) {
-			edited[f] = !known[all]
-			whole = whole || !known[head]
-		})
+		for f, text := range functions(tree, text) {
+			edited[f] = !known[text]
+		}
 	}
 	for _, tree := range files {
 		if whole {
@@ -157,14 +156,15 @@ func (of *mutated) editedFiles(
 	return files, whole
 }
 
-// eachFunc calls visit with the functions of a file, the text of their heads, and all of it.
-func eachFunc(file *ast.File, text []byte, visit func(f *ast.FuncDecl, head, all string)) {
+// functions returns the functions of a file with their text.
+func functions(file *ast.File, text []byte) map[ast.Decl]string {
+	all := map[ast.Decl]string{}
 	for _, decl := range file.Decls {
-		if f, ok := decl.(*ast.FuncDecl); ok && f.Body != nil {
-			from, body, to := f.Pos()-file.FileStart, f.Body.Pos()-file.FileStart, f.End()-file.FileStart
-			visit(f, string(text[from:body]), string(text[from:to]))
+		if f, ok := decl.(*ast.FuncDecl); ok {
+			all[f] = string(text[f.Pos()-file.FileStart : f.End()-file.FileStart])
 		}
 	}
+	return all
 }
 
 // withoutBodies returns file with a body for each function that compiles at once.
@@ -217,7 +217,8 @@ func (t *workTree) compile(ctx context.Context, batches []*batch) error {
 func (t *workTree) imports(
 	ctx context.Context, batches []*batch,
 ) (types.Importer, map[string]string, error) {
-	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export", "-tags=" + batches[0].tags}
+	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export",
+		"-tags=" + batches[0].tags}
 	for _, b := range batches {
 		args = append(args, filepath.Join(t.root, b.folder))
 	}

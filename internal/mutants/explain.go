@@ -29,6 +29,9 @@ func (e *misfit) Error() string {
 // excerptLines is how many lines of code an error shows above and below a place.
 const excerptLines = 6
 
+// maxPlaces is how many places an error names.
+const maxPlaces = 5
+
 // nearest returns the token of src from which most tokens of p in a row are the same.
 func (p pattern) nearest(src []tok) (at int) {
 	most := 0
@@ -54,7 +57,7 @@ func (t *workTree) missing(p *goPackage, name string, old pattern) error {
 	var places []string
 	for _, file := range p.files {
 		for i := range file.decls {
-			if d := &file.decls[i]; len(d.matches(p, old, false)) > 0 {
+			if d := &file.decls[i]; len(d.matches(p, old, false)) == 1 {
 				places = append(places, fmt.Sprintf("%s.%s has the old code", p.folder, d.name))
 			}
 		}
@@ -71,5 +74,6 @@ func (t *workTree) missing(p *goPackage, name string, old pattern) error {
 	if len(places) == 0 {
 		return fmt.Errorf("%s has no %s", p.folder, name)
 	}
-	return fmt.Errorf("%s has no %s, but %s", p.folder, name, strings.Join(places, ", "))
+	some := strings.Join(places[:min(len(places), maxPlaces)], ", ")
+	return fmt.Errorf("%s has no %s, but %s", p.folder, name, some)
 }

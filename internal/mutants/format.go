@@ -34,8 +34,8 @@ type editLine struct {
 	text string
 }
 
-// readMutants reads every *.txt file of dir. One bad line fails the whole call: a mutant that cannot
-// be read must not go unnoticed.
+// readMutants reads every *.txt file of dir. One bad line fails the whole call: a mutant that
+// cannot be read must not go unnoticed.
 func readMutants(dir string) ([]*mutant, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))
 	if err != nil {

@@ -101,8 +101,8 @@ func (t *workTree) externalTests(folder string) (files, tests []string) {
 	return files, tests
 }
 
-// binary returns the test binary that c needs: without external tests if it runs none of them, since
-// compiling those takes longer than all else.
+// binary returns the test binary that c needs: without external tests if it runs none of them,
+// since compiling those takes longer than all else.
 func (t *workTree) binary(c *testCommand) (binary, error) {
 	folder, err := t.folder(c.pkg)
 	if err != nil {
@@ -152,8 +152,8 @@ func runTest(
 	return r, nil
 }
 
-// resultLine is how a test binary says that a test, and no subtest, has ended; it marks its own lines
-// by a control character.
+// resultLine is the line in which a test binary says that a test, and no subtest, has ended; it
+// marks its own lines by a control character.
 var resultLine = regexp.MustCompile(`(?m)\x16--- (PASS|FAIL): ([^/\s]+) `)
 
 // readResult reads the output of tests of which one failed.

@@ -31,6 +31,7 @@ type goPackage struct {
 	tags   string
 	files  []*sourceFile
 	names  map[string]bool // all that stand in it
+	own    map[string]bool // those that it declares, but for methods
 }
 
 // A sourceFile is a file of a package.
@@ -112,7 +113,7 @@ func (t *workTree) loadPackage(folder, tags string) (*goPackage, error) {
 	if p := t.packages[key]; p != nil {
 		return p, nil
 	}
-	p := &goPackage{folder: folder, tags: tags, names: map[string]bool{}}
+	p := &goPackage{folder: folder, tags: tags, names: map[string]bool{}, own: map[string]bool{}}
 	selected := build.Default
 	selected.BuildTags = strings.Split(tags, ",")
 	dir := filepath.Join(t.root, folder)
@@ -135,6 +136,9 @@ func (t *workTree) loadPackage(folder, tags string) (*goPackage, error) {
 		p.files = append(p.files, file)
 		for name := range namesOf(file.toks) {
 			p.names[name] = true
+		}
+		for i := range file.decls {
+			p.own[file.decls[i].name] = true
 		}
 	}
 	t.packages[key] = p
@@ -223,8 +227,8 @@ func (f *sourceFile) lineOf(offset int) int {
 	return 1 + strings.Count(string(f.text[:offset]), "\n")
 }
 
-// findDecls returns the declarations called name, or else those that another type has under the name of
-// that method: the name of a type may change.
+// findDecls returns the declarations called name, or else the methods of other types that are
+// called as this one: a type may have another name now.
 func (p *goPackage) findDecls(name string) (exact []*declaration) {
 	var others []*declaration
 	_, method, _ := strings.Cut(name, ".")
@@ -244,45 +248,6 @@ func (p *goPackage) findDecls(name string) (exact []*declaration) {
 		return exact
 	}
 	return others
-}
-
-// locals returns the names that d declares within itself: variables, parameters, constants, types
-// and labels.
-func (d *declaration) locals() map[string]bool {
-	set := map[string]bool{}
-	note := func(list ...ast.Expr) {
-		for _, x := range list {
-			if id, ok := x.(*ast.Ident); ok {
-				set[id.Name] = true
-			}
-		}
-	}
-	ast.Inspect(d.node, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.AssignStmt:
-			if n.Tok == token.DEFINE {
-				note(n.Lhs...)
-			}
-		case *ast.RangeStmt:
-			if n.Tok == token.DEFINE {
-				note(n.Key, n.Value)
-			}
-		case *ast.Field:
-			for _, id := range n.Names {
-				note(id)
-			}
-		case *ast.ValueSpec:
-			for _, id := range n.Names {
-				note(id)
-			}
-		case *ast.TypeSpec:
-			note(n.Name)
-		case *ast.LabeledStmt:
-			note(n.Label)
-		}
-		return true
-	})
-	return set
 }
 
 // split divides a target into its package and the name of the declaration.

@@ -1,51 +1,51 @@
 // Command mutants shows that the tests can fail. It makes each deliberate fault of
-// internal/mutants/*.txt and runs the one test that the mutant names: a fault that this test does not
-// notice in three runs has survived, and the command exits with 1.
+// internal/mutants/*.txt and runs the one test that the mutant names: a fault that this test does
+// not notice in three runs has survived, and the command exits with 1.
 //
 // A mutant looks like this:
 //
-//	# mvcc-no-floor: a revoked record does not carry the epoch that was revoked
-//	why: a helper of the revoked attempt commits the next one at an epoch that others have read
-//	test: mvcc TestHelperOfRevokedAttempt -tags=mvcccheck
-//	in: chain.Decider.Revoke
-//	- w.Announced(w.Epoch(), CheckBit)
-//	+ w.Announced(0, CheckBit)
+//	# mvcc-chain-cut-too-high: the version that a live epoch reads is cut off
+//	why: an open snapshot loses keys
+//	test: mvcc TestSnapshotAcrossDeletion -tags=mvcccheck
+//	in: mvcc.chains.pruneBelow
+//	- c.CommitEpoch(n) > at
+//	+ c.CommitEpoch(n) >= at
 //
-// A line that begins with a space continues the field above it. A line that begins with // is a
+// A line that begins with a space continues the field above it, one that begins with // is a
 // comment.
 //
-// test is PACKAGE PATTERN and flags of go test (-tags= -race -short -count= -cpu= -failfast -timeout=
-// -args). A pattern of names alone means these tests and no others; anything else is a pattern of
-// go test -run. A mutant whose test may hang has a field "hangs: 30s, REASON"; without it a test that
-// times out kills nothing.
+// test is PACKAGE PATTERN and flags of go test: -tags= -race -short -count= -cpu= -failfast
+// -timeout= -args. A pattern of names alone means these tests and no others; any other one means
+// the same as with go test -run. A test that may hang needs the field "hangs: 30s, REASON": without
+// it a test that times out kills nothing.
 //
-// in is PACKAGE.FUNCTION, PACKAGE.TYPE.METHOD, or another declaration of the package, whatever file it
-// stands in. A package is named by the end of its path. The lines below are an edit of that
-// declaration: code that stays (' '), goes ('-') or comes ('+'), in lines of any tokens, not only
-// whole ones. The line ... stands for any code, as little as possible. The old code has to be there
-// once; say more of it if it is not. Several fields in make one mutant of several edits, and a package
-// without a declaration gets its lines, all '+', as a file of its own.
+// in is PACKAGE.FUNCTION, PACKAGE.TYPE.METHOD, or another declaration, in whatever file; the end of
+// its path is enough for a package. The lines below are an edit of the declaration: code that stays
+// (' '), goes ('-') or comes ('+'), in lines of any tokens. The line ... stands for any code, as
+// little as possible. The old code must be there once; say more of it if it is not. A second field
+// in begins another edit of the same mutant. In a package without a declaration the lines, all '+',
+// become a file.
 //
-// Old code is compared by tokens. So it does not matter in which file and folder a function stands,
-// how it is laid out, or what its comments and neighbours say. Nor does it matter how variables are
-// named: a name that the function has no more stands for a local one, and a name that the package has
-// no more for any other, always the same one. A method is also found if its type has another name.
-// Only who renames the function itself has to edit a line: its in. Matching by types would tell more
-// names apart, and needs a tree that compiles; a syntax tree would match no half of a statement.
-// Imports that an edit leaves unused are made blank.
+// Old code is compared token by token. So files, folders, layout, comments and neighbours do not
+// matter, and names matter little: a name that the function has no more stands for a local one, and
+// a name that the package has no more for any other, always the same one. Methods are found under
+// another type too. A rename breaks a mutant only if it is one of the function itself, in the field
+// in, or of something that only the new code uses. Types would tell more names apart, but need a
+// tree that compiles; a syntax tree has no half of a statement. Imports that an edit leaves unused
+// become blank.
 //
-// A mutant that does not apply or compile, and a test that fails, is skipped or does not exist on the
-// clean tree fail the run too. With -check no test is run: it takes seconds, and prints for each
-// mutant that does not apply or compile the reason and the present code.
+// A mutant that does not apply or compile, and a test that fails, is skipped or does not exist on
+// the clean tree, fail the run. With -check no test runs: for each mutant that does not apply or
+// compile it prints the reason and the present code, within seconds.
 //
-// Test binaries are built from the work tree with go build -overlay, so that only the mutated package
-// is compiled, and run in a copy of the tree, which they may read and write.
+// With -matrix PACKAGE each mutant whose test is in the package meets other tests of it too, see
+// type matrix; -results names the file that keeps the results.
 //
-// With -matrix PACKAGE the tests of a package run each alone, see matrix.go.
-//
-// Run it from anywhere in the module with "go run ./internal/mutants", or with "make mutants". It
-// needs git and writes to the temporary directory only. It exits with 0 if every mutant was killed, 1
-// if not, 2 on a wrong flag and 130 when interrupted.
+// Test binaries are built from the work tree with an overlay, so that only the mutated package is
+// compiled, and run in a copy of the tree, which they may read and write. The command runs anywhere
+// in the module, as "go run ./internal/mutants" or "make mutants", needs git, and writes to the
+// temporary directory only. It exits with 0 if every mutant was killed, 1 if not, 2 on a wrong flag
+// and 130 when interrupted.
 package main
 
 import (
@@ -90,17 +90,21 @@ func parseFlags(args []string, stderr io.Writer) (o options, code int, ok bool) 
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.root, "root", "",
 		"work tree (default: the module that holds the current folder)")
-	flags.StringVar(&o.dir, "dir", "internal/mutants", "folder of the mutants, relative to the work tree")
+	flags.StringVar(&o.dir, "dir", "internal/mutants",
+		"folder of the mutants, relative to the work tree")
 	flags.StringVar(&o.only, "run", "", "only the mutants whose name matches this regular expression")
-	flags.BoolVar(&o.check, "check", false, "run no test; print the mutants that do not apply or compile")
+	flags.BoolVar(&o.check, "check", false,
+		"run no test; print the mutants that do not apply or compile")
 	flags.BoolVar(&o.verbose, "v", false, "print the reasons and the last lines of each test")
 	flags.IntVar(&o.parallel, "parallel", 2, "mutants tried at a time")
 	flags.DurationVar(&o.timeout, "timeout", 4*time.Minute, "limit for a test without -timeout")
 	flags.DurationVar(&o.budget, "budget", 0, "start no mutant later than this (0: no limit)")
 	flags.IntVar(&o.start, "start", 0, "begin at this mutant, modulo their number, and wrap round; "+
 		"with -budget, a number that grows from run to run makes every mutant's turn come")
-	flags.StringVar(&o.matrix, "matrix", "", "try the mutants of this package's tests with each of its tests")
-	flags.StringVar(&o.results, "results", "", "file that keeps the results of -matrix: a later run goes on")
+	flags.StringVar(&o.matrix, "matrix", "",
+		"try the mutants whose tests are in this package with its other tests too")
+	flags.StringVar(&o.results, "results", "",
+		"file that keeps the results of -matrix, so that a later run goes on")
 	flags.IntVar(&o.killers, "killers", 2, "with -matrix: enough tests that notice a mutant")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -152,7 +156,9 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (ok bool, e
 	if err != nil {
 		return false, err
 	}
-	mutants = slices.DeleteFunc(mutants, func(m *mutant) bool { return !o.pattern.MatchString(m.name) })
+	mutants = slices.DeleteFunc(mutants, func(m *mutant) bool {
+		return !o.pattern.MatchString(m.name)
+	})
 	if len(mutants) == 0 {
 		return false, fmt.Errorf("no mutant in %s matches %q", o.dir, o.only)
 	}
@@ -178,8 +184,8 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (ok bool, e
 		o.verbose), nil
 }
 
-// tryAll tries mutants, tells each verdict to progress as it comes, and returns the reports sorted by
-// name.
+// tryAll tries mutants, tells each verdict to progress as it comes, and returns the reports sorted
+// by name.
 func (r *runner) tryAll(ctx context.Context, mutants []*mutant, progress io.Writer) []report {
 	var mu sync.Mutex
 	var reports []report

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"fmt"
 	"go/token"
 	"maps"
 	"slices"
@@ -33,7 +33,7 @@ func patternOf(e *edit) (p pattern, err error) {
 			return nil, err
 		}
 		if len(group) == 0 {
-			return nil, errors.New("old code has to stand at both ends of an edit, beside each " + skipped)
+			return nil, fmt.Errorf("old code has to stand at both ends, and beside each %q", skipped)
 		}
 		p, first = append(p, group), i+1
 	}
@@ -51,9 +51,19 @@ func patternGroup(lines []editLine, first int) (group []patternTok, err error) {
 		ends = append(ends, text.Len())
 	}
 	toks, err := tokenize([]byte(text.String()))
+	missing := map[int]bool{}
+	for i, line := range lines {
+		missing[i] = line.mark != '+'
+	}
 	for _, t := range toks {
 		line, _ := slices.BinarySearch(ends, t.pos+1)
 		group = append(group, patternTok{t, first + line})
+		missing[line] = false
+	}
+	for i, line := range lines {
+		if missing[i] {
+			return nil, fmt.Errorf("no code in the line %q", line.text)
+		}
 	}
 	return group, err
 }
@@ -138,8 +148,8 @@ func (n names) match(
 	return with, true
 }
 
-// bindName notes that was stands for is. It reports false if was stands for another name, or another name
-// for is.
+// bindName notes that was stands for is. It reports false if was stands for another name, or
+// another name for is.
 func (n names) bindName(was, is string) bool {
 	if now, known := n[was]; known {
 		return now == is

@@ -22,14 +22,13 @@ import (
 	"time"
 )
 
-// A record is a line of the file of results of a matrix: of a test on the clean tree, or of a mutant.
+// A record is a line of the file of results: of a test on the clean tree, or of a mutant.
 type record struct {
 	Test    string   `json:",omitempty"`
 	Tags    string   `json:",omitempty"`
 	Passed  bool     `json:",omitempty"`
 	Seconds float64  `json:",omitempty"`
 	Reaches []string `json:",omitempty"` // functions, as FOLDER.NAME, and folders
-
 	Mutant  string   `json:",omitempty"`
 	Digest  uint64   `json:",omitempty"` // of its text: the result is void if that has changed
 	Killers []string `json:",omitempty"` // tests that have noticed it
@@ -39,20 +38,19 @@ type record struct {
 
 // A matrix is which tests of a package notice which mutants.
 //
-// First each test runs alone, which tells the functions that it reaches. Then each mutant whose test
-// is in the package meets that test, and the others that reach an edited function, shortened and the
-// quickest first, until enough of them have noticed it. Each result is appended to a file at once, so
-// that an interrupted run goes on.
+// First each test runs alone, which tells the functions that it reaches. Then each mutant whose
+// test is in the package meets that test, and the others that reach an edited function, shortened
+// and the quickest first, until enough of them have noticed it. Each result is appended to a file
+// at once, so that an interrupted run goes on.
 type matrix struct {
 	*runner
 	folder  string
 	killers int // enough for a mutant
 	mutants []*mutant
 	edited  map[string]bool // folders
-	more    func() bool     // whether there is time
-
 	mu      sync.Mutex
 	file    *os.File
+	failed  error                         // of a write to the file
 	tests   map[string]map[string]*record // by tags and name
 	results map[string]*record            // by mutant
 }
@@ -87,6 +85,9 @@ func newMatrix(r *runner, folder string, mutants []*mutant, results string) (*ma
 		}
 	}
 	m.file, err = os.OpenFile(results, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil && len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		_, err = m.file.WriteString("\n")
+	}
 	return m, err
 }
 
@@ -110,18 +111,21 @@ func (m *mutant) digest() uint64 {
 }
 
 // addRecord notes r, appends it to the file, and tells progress of it.
-func (m *matrix) addRecord(r *record, progress io.Writer) error {
+func (m *matrix) addRecord(r *record, progress io.Writer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.keepRecord(r)
-	fmt.Fprintf(progress, "%s%s: %.1fs passed=%v killers=%v of %d %s\n", r.Mutant, r.Test, r.Seconds,
-		r.Passed, r.Killers, len(r.Tried), r.Problem)
-	line, err := json.Marshal(r)
-	if err != nil {
-		return err
+	if r.Mutant != "" {
+		fmt.Fprintf(progress, "%s: %v of %d tests %s (%.1fs)\n",
+			r.Mutant, r.Killers, len(r.Tried), r.Problem, r.Seconds)
+	} else {
+		fmt.Fprintf(progress, "%s: passed %v, reaches %d (%.1fs)\n",
+			r.Test, r.Passed, len(r.Reaches), r.Seconds)
 	}
-	_, err = m.file.Write(append(line, '\n'))
-	return err
+	line, _ := json.Marshal(r)
+	if _, err := m.file.Write(append(line, '\n')); err != nil {
+		m.failed = err
+	}
 }
 
 // alone is the command for one test, shortened.
@@ -130,7 +134,9 @@ func alone(test string, flags ...string) *testCommand {
 }
 
 // cover runs each test alone for which there is no result yet.
-func (m *matrix) cover(ctx context.Context, tags string, progress io.Writer) error {
+func (m *matrix) cover(
+	ctx context.Context, tags string, start time.Time, progress io.Writer,
+) error {
 	var packages []string
 	for folder := range m.edited {
 		from, err := filepath.Rel(m.folder, folder)
@@ -158,7 +164,7 @@ func (m *matrix) cover(ctx context.Context, tags string, progress io.Writer) err
 	}
 	profile := filepath.Join(m.scratch, "coverage")
 	for _, test := range strings.Fields(string(names)) {
-		if m.tests[tags][test] != nil || !m.more() {
+		if m.tests[tags][test] != nil || m.budget > 0 && time.Since(start) > m.budget {
 			continue
 		}
 		began := time.Now()
@@ -172,9 +178,7 @@ func (m *matrix) cover(ctx context.Context, tags string, progress io.Writer) err
 				return err
 			}
 		}
-		if err := m.addRecord(r, progress); err != nil {
-			return err
-		}
+		m.addRecord(r, progress)
 	}
 	return nil
 }
@@ -275,8 +279,8 @@ func (m *matrix) reaching(of *mutant, result *mutated) (list []*record) {
 	return list
 }
 
-// notices reports whether a test does not pass in a mutated binary, and passes once more in the clean
-// one.
+// notices reports whether a test does not pass in a mutated binary, and passes once more in the
+// clean one.
 func (m *matrix) notices(ctx context.Context, w worker, b binary, file string, test *record) bool {
 	limit := 10*time.Second + time.Duration(20*test.Seconds*float64(time.Second))
 	clean, err := m.cleanBinary(ctx, b)
@@ -290,37 +294,29 @@ func (m *matrix) notices(ctx context.Context, w worker, b binary, file string, t
 	return !passes(file) && passes(clean)
 }
 
-// run fills the matrix: it tries what has no result yet.
+// run fills the matrix: it tries the tests and mutants that have no result yet.
 func (m *matrix) run(ctx context.Context, progress io.Writer) error {
-	m.binaries, m.baseline = map[binary]*lazy{}, map[string]*lazy{}
+	start := time.Now()
 	for tags := range m.tests {
-		if err := m.cover(ctx, tags, progress); err != nil {
+		if err := m.cover(ctx, tags, start, progress); err != nil {
 			return err
 		}
 	}
-	queue := make(chan *mutant)
-	var workers sync.WaitGroup
-	for i := range m.parallel {
-		w := worker{m.runner, filepath.Join(m.scratch, fmt.Sprintf("w%d", i))}
-		workers.Go(func() {
-			for one := range queue {
-				if r := m.tryMutant(ctx, w, one); ctx.Err() == nil {
-					_ = m.addRecord(r, progress) // the table lacks it
-				}
-			}
-		})
+	if m.budget > 0 {
+		m.budget = max(1, m.budget-time.Since(start))
 	}
-	for _, one := range slices.Clone(m.mutants) {
-		m.mu.Lock()
-		known := m.results[one.name] != nil
-		m.mu.Unlock()
-		if !known && m.more() {
-			queue <- one
+	todo := slices.DeleteFunc(slices.Clone(m.mutants), func(one *mutant) bool {
+		return m.results[one.name] != nil
+	})
+	m.eachMutant(ctx, todo, func(w worker, one *mutant, hasTime bool) {
+		if !hasTime {
+			return
 		}
-	}
-	close(queue)
-	workers.Wait()
-	return ctx.Err()
+		if r := m.tryMutant(ctx, w, one); ctx.Err() == nil {
+			m.addRecord(r, progress)
+		}
+	})
+	return cmp.Or(ctx.Err(), m.failed)
 }
 
 // print prints the mutants that no test has noticed, and for each test how many it has noticed of
@@ -398,10 +394,6 @@ func (r *runner) runMatrix(
 	}
 	defer m.file.Close()
 	m.killers = o.killers
-	start := time.Now()
-	m.more = func() bool {
-		return ctx.Err() == nil && (r.budget == 0 || time.Since(start) < r.budget)
-	}
 	err = m.run(ctx, progress)
 	m.print(stdout)
 	return err

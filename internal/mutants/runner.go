@@ -34,7 +34,7 @@ func (v verdict) String() string {
 	}[v]
 }
 
-// A report is the verdict on one mutant with what led to it.
+// A report is the verdict on one mutant, with the reason.
 type report struct {
 	mutant  *mutant
 	verdict verdict
@@ -53,15 +53,8 @@ type runner struct {
 	budget   time.Duration // no mutant starts later than this after the first; 0: no limit
 
 	mu       sync.Mutex
-	binaries map[binary]*lazy // of the clean tree
-	baseline map[string]*lazy // by test command: the error is nil if the test ran and passed
-}
-
-// A lazy is found out by the first worker that needs it; the others wait.
-type lazy struct {
-	do   sync.Once
-	file string
-	err  error
+	binaries map[binary]func() (file string, err error) // of the clean tree
+	baseline map[string]func() error                    // of the tests, on the clean tree
 }
 
 // tries is how often a test that is named may run before the mutant has survived: the test may
@@ -71,7 +64,24 @@ const tries = 3
 // run tries every mutant and calls done once for each, in the order of
 // finishing, from several goroutines at a time.
 func (r *runner) run(ctx context.Context, mutants []*mutant, done func(report)) {
-	r.binaries, r.baseline = map[binary]*lazy{}, map[string]*lazy{}
+	r.eachMutant(ctx, mutants, func(w worker, m *mutant, hasTime bool) {
+		rep := report{mutant: m}
+		began := time.Now()
+		if hasTime {
+			rep.verdict, rep.detail = w.tryMutant(ctx, m)
+		}
+		if ctx.Err() != nil { // then the failure was ours
+			rep.verdict = notRun
+		}
+		rep.elapsed = time.Since(began)
+		done(rep)
+	})
+}
+
+// eachMutant calls do with every mutant, from some workers at a time.
+func (r *runner) eachMutant(
+	ctx context.Context, mutants []*mutant, do func(w worker, m *mutant, hasTime bool),
+) {
 	start := time.Now()
 	queue := make(chan *mutant)
 	var workers sync.WaitGroup
@@ -79,18 +89,7 @@ func (r *runner) run(ctx context.Context, mutants []*mutant, done func(report)) 
 		w := worker{r, filepath.Join(r.scratch, fmt.Sprintf("w%d", i))}
 		workers.Go(func() {
 			for m := range queue {
-				began := time.Now()
-				if ctx.Err() != nil || r.budget > 0 && began.Sub(start) >= r.budget {
-					done(report{mutant: m, verdict: notRun})
-					continue
-				}
-				rep := report{mutant: m}
-				rep.verdict, rep.detail = w.tryMutant(ctx, m)
-				if ctx.Err() != nil { // then the failure was ours
-					rep.verdict = notRun
-				}
-				rep.elapsed = time.Since(began)
-				done(rep)
+				do(w, m, ctx.Err() == nil && (r.budget == 0 || time.Since(start) < r.budget))
 			}
 		})
 	}
@@ -167,7 +166,8 @@ func (w worker) judge(
 	return killed, detail
 }
 
-// runOnce runs the test of m once, in a fresh copy of the tree: a run before may have left files behind.
+// runOnce runs the test of m once, in a fresh copy of the tree: a run before may have left files
+// behind.
 func (w worker) runOnce(
 	ctx context.Context, m *mutant, b binary, file string, changed map[string][]byte,
 ) (result, error) {
@@ -190,14 +190,13 @@ func (w worker) runOnce(
 func (w worker) clean(ctx context.Context, b binary, m *mutant) error {
 	key := fmt.Sprint(m.test.text, m.hangs)
 	w.mu.Lock()
-	base := w.baseline[key]
-	if base == nil {
-		base = &lazy{}
-		w.baseline[key] = base
+	passes := w.baseline[key]
+	if passes == nil { // the first worker that needs it finds it out, the others wait
+		passes = sync.OnceValue(func() error { return w.passClean(ctx, b, m) })
+		w.baseline[key] = passes
 	}
 	w.mu.Unlock()
-	base.do.Do(func() { base.err = w.passClean(ctx, b, m) })
-	return base.err
+	return passes()
 }
 
 // passClean is clean, once.
@@ -221,16 +220,16 @@ func (w worker) passClean(ctx context.Context, b binary, m *mutant) error {
 // cleanBinary returns the file of b, built from the clean tree.
 func (r *runner) cleanBinary(ctx context.Context, b binary) (string, error) {
 	r.mu.Lock()
-	built := r.binaries[b]
-	if built == nil {
-		built = &lazy{file: filepath.Join(r.scratch, fmt.Sprintf("clean%d.test", len(r.binaries)))}
-		r.binaries[b] = built
+	build := r.binaries[b]
+	if build == nil {
+		file := filepath.Join(r.scratch, fmt.Sprintf("clean%d.test", len(r.binaries)))
+		build = sync.OnceValues(func() (string, error) {
+			return file, r.tree.buildTest(ctx, b, nil, file+"-overlay", file)
+		})
+		r.binaries[b] = build
 	}
 	r.mu.Unlock()
-	built.do.Do(func() {
-		built.err = r.tree.buildTest(ctx, b, nil, built.file+"-overlay", built.file)
-	})
-	return built.file, built.err
+	return build()
 }
 
 // newRunner returns a runner with a scratch folder, which end removes.
@@ -243,5 +242,9 @@ func newRunner(ctx context.Context, tree *workTree) (r *runner, end func(), err 
 	if err != nil {
 		return nil, nil, err
 	}
-	return &runner{tree: tree, files: files, scratch: scratch}, func() { os.RemoveAll(scratch) }, nil
+	r = &runner{
+		tree: tree, files: files, scratch: scratch,
+		binaries: map[binary]func() (string, error){}, baseline: map[string]func() error{},
+	}
+	return r, func() { os.RemoveAll(scratch) }, nil
 }

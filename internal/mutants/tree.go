@@ -28,8 +28,8 @@ func sourceFiles(ctx context.Context, root string) ([]string, error) {
 	return slices.Compact(files), nil // a file in a merge conflict is listed thrice
 }
 
-// copyTree makes dir a fresh copy of the named files of root, with the files of a mutant in place of
-// theirs. Whatever dir held before is gone: a test may have left files behind.
+// copyTree makes dir a fresh copy of the named files of root, with the files of a mutant in place
+// of theirs. All that dir held before is gone: a test may have left files behind.
 func copyTree(root, dir string, files []string, changed map[string][]byte) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -78,8 +78,8 @@ func copyFile(from, to string) error {
 	return fmt.Errorf("%s is neither a file nor a link", from)
 }
 
-// overlay writes what go build -overlay reads to dir, and returns its name: the files of a mutant in
-// place of those of root, and no file in the place of those left out.
+// overlay writes a file for go build -overlay to dir, and returns its name: the files of a mutant
+// in place of those of root, and no file in the place of those left out.
 func overlay(root, dir string, changed map[string][]byte, leftOut []string) (string, error) {
 	replace := map[string]string{}
 	for file, text := range changed {
@@ -100,7 +100,7 @@ func overlay(root, dir string, changed map[string][]byte, leftOut []string) (str
 	return name, os.WriteFile(name, text, 0o644)
 }
 
-// stderrOf returns what a command that failed in Output said, or nothing.
+// stderrOf returns the words of a command that failed in Output, or nothing.
 func stderrOf(err error) string {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
 		return ": " + strings.TrimSpace(string(exit.Stderr))
