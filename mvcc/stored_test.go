@@ -189,7 +189,9 @@ func TestStrictStoredConflicts(t *testing.T) {
 
 // Values that were not changed, that are made to be, or that have left the map, are no mistake.
 func TestStrictValuesOfGoodPrograms(t *testing.T) {
-	type base struct{ mu sync.Mutex }
+	type base struct {
+		mu sync.Mutex //lint:ignore U1000 that it is there is enough
+	}
 	for name, do := range map[string]func(m *Map[int, any]){
 		"append to Clip": func(m *Map[int, any]) {
 			for i := range 20 {
