@@ -45,7 +45,7 @@ func (f *fixture) commits(n int) {
 	}
 }
 
-// Where the ticker does not get its turn committers do what it would: what is listed, queued and set
+// Where the ticker does not get its turn committers do its work: what is listed, queued and set
 // aside is visited, and transactions grow old and are evicted. In time they leave it alone.
 func TestLateTick(t *testing.T) {
 	var log strings.Builder
@@ -115,8 +115,8 @@ func TestOfferedLate(t *testing.T) {
 	})
 }
 
-// What is retained is so for as long as ticks are late, and no longer: the bound moves on, and views
-// say some times in the time that writers have to prune.
+// The past is retained for as long as it is to be while ticks are late, and no longer: the bound
+// moves on, and views say some times in that time that writers have to prune.
 func TestRetainLate(t *testing.T) {
 	bubble(t, config{Workers: 1, Retain: 8 * time.Second}, func(t *testing.T, f *fixture) {
 		f.ticks(100)

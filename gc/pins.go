@@ -77,10 +77,9 @@ func (r *Reclaimer[E, W]) began(p epoch.Pin) []runtime.Frame {
 	return began
 }
 
-// tell has the logger told of notices, unless apart is nil in a goroutine that apart starts, since a
-// handler that waits must not keep anything from being reclaimed. While it waits
-// nobody is warned of; that is made up for later. Evictions are only counted then, or where apart
-// starts none.
+// tell has the logger told of notices, unless apart is nil in a goroutine that apart starts, since
+// a handler that waits must not keep anything from being reclaimed. While it waits nobody is warned
+// of; that is made up for later. Evictions are only counted then, or where apart starts none.
 func (r *Reclaimer[E, W]) tell(
 	notices []notice, now time.Duration, apart func(say func()) bool,
 ) {

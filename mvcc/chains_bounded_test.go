@@ -172,3 +172,23 @@ func TestWritersPruneBesideScans(t *testing.T) {
 		}
 	}
 }
+
+// Stores of 1,000 keys beside snapshots, one of which is renewed for every 1,000 stores.
+func BenchmarkStoreBesideReaders(b *testing.B) {
+	for _, readers := range []int{0, 1, 50, 500} {
+		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
+			const keys = 1000
+			of := beside{m: newMap[int, int](b, nil)}
+			of.cores = []*core{coreOf(of.m)}
+			open := make([]Snapshot[int, int], readers)
+			of.turnover(open, keys, readers+1, true)
+			b.ResetTimer()
+			of.turnover(open, keys, (b.N+keys-1)/keys, true)
+			b.StopTimer()
+			mean, most := of.versions()
+			b.ReportMetric(mean, "versions/key")
+			b.ReportMetric(float64(most), "most-versions")
+			closeAll(open)
+		})
+	}
+}

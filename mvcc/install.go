@@ -137,8 +137,11 @@ func (m *core) putOnTop(p index.Place, head, base, v *chain.Node) bool {
 		view := m.views.Load()
 		if e := m.CommitEpoch(base); e <= view.Min {
 			m.Trim(base, view)
-		} else if count += chain.Load(&base.State).Count(); uint64(count) >= m.threshold || view.Since != 0 {
-			count = m.countOn(uint64(count), e, view)
+		} else {
+			count += chain.Load(&base.State).Count()
+			if uint64(count) >= m.threshold || view.Since != 0 {
+				count = m.countOn(uint64(count), e, view)
+			}
 		}
 	}
 	chain.SetWord(&v.State, chain.Word(v.State.Load())&^chain.CountMask|count<<chain.CountShift)
@@ -147,13 +150,13 @@ func (m *core) putOnTop(p index.Place, head, base, v *chain.Node) bool {
 	return p.Swap(head, v)
 }
 
-// countOn returns the count of a version that is number n since all of its chain was pruned, on top
-// of one that was committed at e, below which view does not allow to trim: n, or 0 if its committer is
-// to prune all again, which it is to do
+// countOn returns the count of a version that is number n since all of its chain was pruned, on
+// top of one that was committed at e, below which view does not allow to trim: n, or 0 if its
+// committer is to prune all again, which it is to do
 //
-//   - when there are as many as live epochs, and m.threshold. What it meets is what the epochs need,
-//     and those many, and what it drops: so a version pays for two that are kept, however many
-//     readers there are, and a chain has at most twice as many as they need, and some;
+//   - when there are as many as live epochs, and m.threshold. It meets the versions that the epochs
+//     need, as many others, and those that it drops: so a version pays for two that are kept,
+//     however many readers there are, and a chain has at most twice as many as they need, and some;
 //   - with Options.Retain once in each part of that time, see [gc.View].Since.
 //
 // The word cannot count further than CountMax. If there are more live epochs, it goes back now and
