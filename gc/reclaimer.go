@@ -33,13 +33,16 @@ type Reclaimer[E, W any] struct {
 	scratch    []epoch.Epoch
 	history    retention
 
-	// passing is held by the goroutine that does the work of a tick.
-	passing sync.Mutex
-	stock   stock[E, W]
-	drawn   epoch.Epoch   // the clock at the last pass; guarded by passing
-	passed  atomic.Int64  // when, by now, the last pass of a committer was, after Close
-	average atomic.Uint64 // of Surplus, when Stats asked last, in units of 2^-16
-	pending atomic.Bool   // there is more to trim or to tend, or Wake was called
+	// passing is held by the goroutine that does the work of a tick, and gathering while it is
+	// gathered: that committers do as well, see passAlone.
+	passing, gathering sync.Mutex
+	stock              stock[E, W]
+	drawn              epoch.Epoch   // the clock at the last pass; guarded by gathering
+	passed             atomic.Int64  // when, by now, the last pass of a committer was
+	ticked             atomic.Int64  // when the ticker began to wait for a tick
+	late               atomic.Bool   // see noticeLate
+	average            atomic.Uint64 // of Surplus, when Stats asked last, in units of 2^-16
+	pending            atomic.Bool   // there is more to trim or to tend, or Wake was called
 
 	// oldest is the oldest pin that the last round saw, nil if there was none.
 	oldest atomic.Pointer[epoch.Pin]
@@ -101,6 +104,7 @@ func (r *Reclaimer[E, W]) start() {
 	if !r.running.Load() {
 		r.running.Store(true)
 		if !r.closed.Load() {
+			r.inTime()
 			r.wg.Go(r.run)
 		}
 	}
@@ -214,7 +218,9 @@ func (r *Reclaimer[E, W]) Close() {
 	view := r.refresh()
 	r.refreshing.Unlock()
 	r.tendAll(context.Background())
+	r.gathering.Lock()
 	p := r.gather(view, true)
+	r.gathering.Unlock()
 	_ = p.work(context.Background())
 	r.tendAll(context.Background())
 	// What is idle goes, some of it with each call.

@@ -29,7 +29,6 @@ type bid struct {
 	took  time.Duration
 	timed bool
 	long  bool // no function of an Update runs in its turn
-	shy   bool // it conflicts where others would wait for a claim, or make one
 }
 
 const (
@@ -131,7 +130,7 @@ func (st *txState) quick() bool {
 
 // merges reports whether the transaction calls functions that were given to Merge.
 func (st *txState) merges() bool {
-	return slices.ContainsFunc(st.writes, func(w write) bool { return w.merge != nil })
+	return slices.ContainsFunc(st.writes, func(w write) bool { return w.merges() })
 }
 
 // giveWay lets those go first that have a claim on a key that the transaction writes,
@@ -160,7 +159,7 @@ func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 	case b == nil:
 		m.favour.Await(background, hashes...)
 		return true
-	case (!st.hasRead || b.last) && !b.shy:
+	case !st.hasRead || b.last:
 		end := b.pause()
 		m.favour.Await(b.ctx, hashes...)
 		end()
@@ -172,7 +171,7 @@ func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 		st.bid(b)
 	}
 	st.finish(gen)
-	if b.gave < bidMeets && !b.shy {
+	if b.gave < bidMeets {
 		m.favour.Await(b.ctx, hashes...)
 	}
 	return false

@@ -241,7 +241,8 @@ func (f *feed) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 			to++
 		}
 		list = append(list, dated[tableChanges]{e, tableChanges{of: hide(f.m), changes: part(from, to),
-			n: to - from, inAll: f.inAll && (closed == 0 || e < closed)}})
+			n: to - from, inAll: f.inAll && (closed == 0 || e < closed),
+			expired: f.fresh[from].change.v.Expired()}})
 		from = to
 	}
 	f.fresh = cleared(f.fresh)

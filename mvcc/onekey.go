@@ -153,8 +153,10 @@ func ifAbsent(base *chain.Node) bool { return !ifPresent(base) }
 func (m *core) write(
 	p index.Place, h uint64, v *chain.Node, cond condition, touches *bool,
 ) (base *chain.Node, written bool) {
-	if m.favour.Any() {
+	turns := m.favour.Any()
+	if turns {
 		m.giveWay(h)
+		cond = m.noting(v, cond)
 	}
 	chain.SetWord(&v.State, chain.Word(v.State.Load()).Announced(0, 0))
 	var claim *favour.Claim
@@ -180,12 +182,13 @@ func (m *core) write(
 		if s != nil && s.alters(s, base, v) {
 			claim.End()
 			if touches == nil {
-				base, written, err := m.writeIndexed(v, cond)
+				base, written, err := m.writeInstead(v, cond)
 				if err != nil {
 					panic(err)
 				}
 				return base, written
 			}
+			m.unnoted(v)
 			*touches = true
 			return base, false
 		}
@@ -208,6 +211,9 @@ func (m *core) write(
 			claim.End()
 		}
 		m.publish(p, h, base, v)
+		if turns {
+			m.checkCovered(base)
+		}
 		return base, true
 	}
 }
