@@ -189,8 +189,10 @@ func (st *txState) tryAgain(
 		} else {
 			backoff(attempt)
 		}
-		if attempt >= mostLosses && st.merges() {
-			panic(errOwnKey)
+		if attempt >= mostLosses && st.merges() { // its function may be in its way for ever
+			w := &st.writes[0]
+			r = st.parts[w.of].conflictOn(w.v.Key(), st.conflictKind(), nil)
+			break
 		}
 		began := time.Now()
 		e, r = st.try(gen, check, m.Slots.Now())
