@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -198,6 +199,25 @@ func TestEpochsGoOn(t *testing.T) {
 			last = l.Epoch()
 		}
 		require.NoError(t, j.Close())
+	}
+}
+
+// From the highest epoch that a program can skip to on, all that is written can be read, in each life.
+func TestHighestEpoch(t *testing.T) {
+	dir := t.TempDir()
+	for n := range 3 {
+		l := newLedger(t)
+		j := opened(t, dir, l, nil, nil)
+		l.must(t, n, false)
+		l.SkipTo(1 << 52)
+		require.Equal(t, n+1, l.commit(1))
+		require.Greater(t, l.Epoch(), uint64(1<<52))
+		require.NoError(t, j.Close())
+		var b bytes.Buffer
+		_, err := l.Save(t.Context(), &b, codec.Gob, nil)
+		require.NoError(t, err)
+		_, err = newLedger(t).Load(t.Context(), &b, codec.Gob, nil)
+		require.NoError(t, err)
 	}
 }
 

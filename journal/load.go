@@ -113,7 +113,7 @@ func (j *Journal) keepEnd(was bound, loaded mvcc.Position) {
 			}
 		}
 	}
-	j.db.SkipTo(was.clock)
+	j.db.SkipTo(min(was.clock, disk.HighestSkip)) // where it is higher it was loaded, or means nothing
 }
 
 func openFile(path string) (io.ReadSeekCloser, error) { return os.Open(path) }
