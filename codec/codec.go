@@ -9,6 +9,7 @@ import (
 	"io"
 	"reflect"
 
+	"github.com/mvccmap/mvccmap/internal/disk"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -59,8 +60,18 @@ var JSON = mvcc.Codec{
 
 // plainJSON is JSON without its checks.
 var plainJSON = mvcc.Codec{
-	NewEncoder: func(w io.Writer) interface{ Encode(v any) error } { return json.NewEncoder(w) },
+	NewEncoder: func(w io.Writer) interface{ Encode(v any) error } { return json.NewEncoder(lines{w}) },
 	NewDecoder: func(r io.Reader) interface{ Decode(v any) error } { return json.NewDecoder(r) },
+}
+
+// lines writes JSON, of which it is given whole lines.
+type lines struct{ w io.Writer }
+
+func (l lines) Write(p []byte) (int, error) {
+	if _, err := l.w.Write(disk.EscapeLineEnds(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // Strict returns c, but that it refuses each record that does not come back as it is: it encodes,

@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/gob"
@@ -9,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+
+	"github.com/mvccmap/mvccmap/internal/gobtext"
 )
 
 // A gobEncoder refuses records of which gob leaves something out, and writes repairs of those that
@@ -77,45 +78,33 @@ func (e *gobEncoder) repair(from reflect.Value) error {
 	return err
 }
 
-// A gobDecoder reads repairs as well.
+// A gobDecoder checks each record before gob decodes it, and repairs it. Gob allocates by counts in
+// the stream, such as that of the elements of a map, which may be forged or damaged.
 type gobDecoder struct {
-	r   *bufio.Reader // gob reads no more of it than it needs
+	in  *gobtext.Reader
+	raw bytes.Reader // the record
 	dec *gob.Decoder
 }
 
 func newGobDecoder(r io.Reader) *gobDecoder {
-	in := bufio.NewReader(r)
-	return &gobDecoder{in, gob.NewDecoder(in)}
+	d := &gobDecoder{in: gobtext.NewReader(r)}
+	d.dec = gob.NewDecoder(&d.raw)
+	return d
 }
 
 func (d *gobDecoder) Decode(v any) error {
-	first, err := d.r.Peek(1)
-	if err != nil || first[0] != 0 {
-		return d.dec.Decode(v)
-	}
-	repairs, err := d.repairs()
-	if err != nil {
+	if err := d.in.Next(); err != nil {
 		return err
 	}
+	d.raw.Reset(d.in.Raw())
 	if err := d.dec.Decode(v); errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
-	} else if err != nil {
+	} else if err != nil || len(d.in.Repairs()) == 0 {
 		return err
 	}
-	repairs.apply(reflect.ValueOf(v).Elem())
-	return nil
-}
-
-// repairs reads them.
-func (d *gobDecoder) repairs() (*repair, error) {
-	_, _ = d.r.Discard(1)
-	n, err := binary.ReadUvarint(d.r)
-	if err != nil {
-		return nil, io.ErrUnexpectedEOF
+	repairs, err := parseRepairs(d.in.Repairs())
+	if err == nil {
+		repairs.apply(reflect.ValueOf(v).Elem())
 	}
-	var list bytes.Buffer // grows as far as there is something
-	if _, err := io.CopyN(&list, d.r, int64(min(n, 1<<62))); err != nil {
-		return nil, io.ErrUnexpectedEOF
-	}
-	return parseRepairs(list.Bytes())
+	return err
 }

@@ -2,7 +2,9 @@ package dump
 
 import (
 	"context"
+	"encoding/json"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,6 +42,45 @@ func TestDump(t *testing.T) {
 			require.Contains(t, strings.Join(lines(t, "check", dir), "\n"), dir+": ok")
 			require.Contains(t, strings.Join(lines(t, "check", file), "\n"), file+": ok")
 		}
+	}
+}
+
+// Each record is one line for all readers, also for those that end one at U+0085, U+2028 or U+2029.
+func TestLineEnds(t *testing.T) {
+	const ends = "\u0085\u2028\u2029"
+	plain := codec.JSON // as it was written before
+	plain.NewEncoder = func(w io.Writer) interface{ Encode(any) error } {
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		return enc
+	}
+	for i, c := range append(codecs, plain) {
+		db := mvcc.NewDB(nil)
+		m := mvcc.NewTable[string, string](db, "t"+ends, nil)
+		m.Store("a"+ends, "b"+ends)
+		dir, file := t.TempDir(), filepath.Join(t.TempDir(), "a")
+		_, err := db.SaveFile(t.Context(), file, c, nil)
+		require.NoError(t, err)
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if i == 1 {
+			require.False(t, strings.ContainsAny(string(data), ends), "%q", data)
+		}
+		j, err := journal.Open(t.Context(), dir, db, c, nil)
+		require.NoError(t, err)
+		m.Store("c"+ends, "d"+ends)
+		require.NoError(t, j.Close())
+		for _, args := range [][]string{{"dump", file}, {"dump", dir}, {"log", dir, "--format=jsonl"},
+			{"log", dir}, {"info", file}} {
+			text := strings.Join(lines(t, args...), "\n")
+			require.False(t, strings.ContainsAny(text, ends), "%v: %q", args, text)
+		}
+		to := mvcc.NewDB(nil)
+		copied := mvcc.NewTable[string, string](to, "t"+ends, nil)
+		_, err = to.LoadFile(t.Context(), file, c, nil)
+		require.NoError(t, err)
+		v, _ := copied.Load("a" + ends)
+		require.Equal(t, "b"+ends, v)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mvccmap/mvccmap/internal/backupfile"
+	"github.com/mvccmap/mvccmap/internal/disk"
 	"github.com/mvccmap/mvccmap/internal/gobtext"
 )
 
@@ -117,12 +118,12 @@ func fromJSON(t *backupfile.Table) func() (*record, error) {
 		if err := json.Compact(&key, fields.K); err != nil {
 			return nil, err
 		}
-		r.key = key.Bytes()
+		r.key = disk.EscapeLineEnds(key.Bytes())
 		if fields.V != nil {
 			if err := json.Compact(&value, fields.V); err != nil {
 				return nil, err
 			}
-			r.value = value.Bytes()
+			r.value = disk.EscapeLineEnds(value.Bytes())
 		}
 		return r, nil
 	}

@@ -120,13 +120,19 @@ func (p *parser) checkValue(id int64) error {
 // skip passes over a value. Each element has at least one byte, so a loop over them ends with the
 // input.
 func (p *parser) skip(id int64) {
+	if id < idInterface {
+		p.skipBasic(id)
+		return
+	}
 	t := p.typeOf(id)
 	if !p.enter() {
 		return
 	}
 	switch t.kind {
 	case basic:
-		p.skipBasic(id)
+		if name := p.bytes(); len(name) > 0 {
+			p.skip(p.dynamicType())
+		}
 	case array, slice:
 		for n := p.count(t); n > 0 && p.err == nil; n-- {
 			p.skip(t.elem)
@@ -146,6 +152,7 @@ func (p *parser) skip(id int64) {
 	p.depth--
 }
 
+// skipBasic passes over a value that has no others in it.
 func (p *parser) skipBasic(id int64) {
 	switch id {
 	case idBytes, idString:
@@ -153,12 +160,10 @@ func (p *parser) skipBasic(id int64) {
 	case idComplex:
 		p.uint()
 		p.uint()
-	case idInterface:
-		if name := p.bytes(); len(name) > 0 {
-			p.skip(p.dynamicType())
-		}
-	default:
+	case idBool, idInt, idUint, idFloat:
 		p.uint()
+	default:
+		p.fail("there is no type %d", id)
 	}
 }
 

@@ -175,7 +175,7 @@ func appendQuoted(to []byte, s string) []byte {
 			to = append(to, `\n`...)
 		case r == '\t':
 			to = append(to, `\t`...)
-		case r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029':
+		case r < ' ' || r == 0x7f || r == '\u0085' || r == '\u2028' || r == '\u2029':
 			to = fmt.Appendf(to, `\u%04x`, r)
 		default:
 			to = utf8.AppendRune(to, r)

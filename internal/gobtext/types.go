@@ -48,10 +48,10 @@ var basicType wireType
 
 // typeOf returns the type with a number.
 func (p *parser) typeOf(id int64) *wireType {
-	if t := p.r.types[id]; t != nil {
-		return t
-	}
 	if id < idBool || id > idInterface {
+		if t := p.r.types[id]; t != nil {
+			return t
+		}
 		p.fail("there is no type %d", id)
 	}
 	return &basicType
