@@ -211,6 +211,7 @@ func (db *DB) Close() {
 	s.eachExpiring((*core).endExpiry)
 	s.gc.Close()
 	s.eachExpiring((*core).endExpiry) // once more: Expire may have come between
+	s.checkStored()
 }
 
 // Reclaim is [Map.Reclaim] for all tables.

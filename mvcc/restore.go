@@ -80,8 +80,8 @@ type LoadOptions struct {
 // Once it has read the backup nothing expires until Load returns, see [DB.HoldExpiry]. It waits
 // for a deletion under way, so a function of [Map.OnExpire] must not call it.
 //
-// All records are in memory twice, until Load returns. A backup is as trusted as its codec: gob
-// may take much memory for a forged one.
+// All records are in memory twice, until Load returns. A backup is as trusted as its codec: those of
+// package codec allocate no more than its bytes can hold, also if it is forged.
 func (db *DB) Load(
 	ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions,
 ) (Backup, error) {

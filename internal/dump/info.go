@@ -186,8 +186,3 @@ func shapeText(s mvcc.Shape, name string) string {
 func sameName(shape, name string) bool {
 	return strings.ReplaceAll(name, " {}", "{}") == shape
 }
-
-// typeText names the types of a table.
-func typeText(t *tableState) string {
-	return fmt.Sprintf("Map[%s, %s]", shapeText(t.KeyShape, t.Key), shapeText(t.ValueShape, t.Value))
-}
