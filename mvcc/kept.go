@@ -15,6 +15,8 @@ type kept struct {
 	backups atomic.Uint64
 	last    atomic.Pointer[time.Time] // when a backup was complete
 	journal atomic.Pointer[func() JournalState]
+	unkept  atomic.Pointer[unkept] // if the journal was closed
+	closed  atomic.Bool            // the database was
 }
 
 // saved notes a complete backup.
@@ -46,17 +48,6 @@ type JournalState struct {
 	// Failures is how often something could not be written, and Refused how many records were
 	// left out because the codec has refused them.
 	Failures, Refused uint64
-}
-
-// SetJournal has [DB.Stats] tell how a journal is doing, or nothing any more if state is nil. It is
-// for programs that keep what [DB.Watch] gives; package journal calls it by itself. state may be
-// called by several goroutines at once, and must not call Stats.
-func (db *DB) SetJournal(state func() JournalState) {
-	if state == nil {
-		dbAt(db).shared.kept.journal.Store(nil)
-		return
-	}
-	dbAt(db).shared.kept.journal.Store(&state)
 }
 
 // Logger returns [Options.Logger], nil if there is none.

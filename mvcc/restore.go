@@ -125,7 +125,8 @@ func (db *DB) load(
 	if err := last.Missing(); err != nil && !o.More {
 		return *last, err
 	}
-	defer db.HoldExpiry()() // not before: r may be slow
+	defer db.HoldExpiry()()     // not before: r may be slow
+	dbAt(db).shared.endUnkept() // what is loaded is kept already: a journal may be opened anew
 	now := dbAt(db).root.Slots.Now()
 	last.alone = after == nil || after.alone && after.now == now
 	last.now = max(now, epoch.Epoch(last.Epoch))
