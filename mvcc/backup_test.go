@@ -122,7 +122,7 @@ func TestSaveAndLoad(t *testing.T) {
 					calls++
 				}})
 			require.NoError(t, err)
-			require.Equal(t, info, loaded)
+			require.EqualExportedValues(t, info, loaded)
 			require.Positive(t, calls)
 			require.Equal(t, from.content(), to.content())
 			rest, err := io.ReadAll(stream)

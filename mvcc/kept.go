@@ -60,7 +60,7 @@ func (db *DB) Logger() *slog.Logger {
 // outside of the process: say in another database, to know up to where they have read. [DB.Load]
 // does it with the epoch of the backup, and package journal with the newest one of the last life.
 // What is passed over means no state: [DB.SnapshotAt] returns [ErrEpochGone]. It never waits. It
-// panics if to is above 1<<52: there would not be enough left.
+// panics if to is above 1<<51: there would not be enough left.
 func (db *DB) SkipTo(to uint64) {
 	if to > disk.HighestSkip {
 		panic(fmt.Sprintf("mvcc: SkipTo: %d is above %d", to, uint64(disk.HighestSkip)))
