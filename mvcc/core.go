@@ -242,11 +242,11 @@ func (m *core) close() {
 			}
 		}
 		m.endExpiry() // once more: Expire may have come between
-		m.shared.strict.checkStored(m)
+		checkStored(m.shared.strict, m)
 		return
 	}
 	m.shared.strict.close()
 	m.gc.Close()
 	m.endExpiry()
-	m.shared.strict.checkStored(m)
+	checkStored(m.shared.strict, m)
 }
