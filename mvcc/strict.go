@@ -249,7 +249,7 @@ func same[T any](a, b T) bool {
 
 func alike(a, b reflect.Value, depth int, most *int) bool {
 	const deep = 32
-	if *most--; *most < -1<<40 {
+	if *most--; depth > deep || *most < 0 {
 		return true
 	}
 	switch a.Kind() {
