@@ -334,9 +334,11 @@ func TestStartOnFullDisk(t *testing.T) {
 		"unchanged":       {},
 		"another version": {Version: 1, Versions: []int{0}},
 	} {
-		for _, way := range []string{"no file can be made", "no file can be written", "no backup can be kept"} {
-			if what == "unchanged" && way == "no backup can be kept" {
-				continue // it takes none
+		for _, way := range []string{"no file can be made", "no file can be written",
+			"no backup can be kept", "a file is in the way"} {
+			made := way == "no backup can be kept" || way == "a file is in the way"
+			if what == "unchanged" && made {
+				continue // it takes no backup, and keeps nothing
 			}
 			dir, l := t.TempDir(), newLedger(t)
 			j := opened(t, dir, l, nil, nil)
@@ -344,13 +346,16 @@ func TestStartOnFullDisk(t *testing.T) {
 			require.NoError(t, j.Close())
 			for number := range 30 {
 				if way == "no backup can be kept" {
-					require.NoError(t, os.Mkdir(filepath.Join(dir, backupName(uint64(number+2))), 0o700))
+					require.NoError(t, os.MkdirAll(filepath.Join(dir, backupName(uint64(number+2)), "in it"), 0o700))
 				}
+			}
+			if way == "a file is in the way" {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, beforeName), nil, 0o600))
 			}
 			was, now, room, told := imageOf(t, dir, n), newLedger(t), atomic.Bool{}, atomic.Int64{}
 			opts.OnError = func(error) { told.Add(1) }
 			j = opened(t, dir, now, &opts, func(path string) (file, error) {
-				if room.Load() || way == "no backup can be kept" {
+				if room.Load() || made {
 					return createFile(path)
 				} else if way == "no file can be made" {
 					return nil, full
@@ -371,8 +376,11 @@ func TestStartOnFullDisk(t *testing.T) {
 			room.Store(true)
 			for number := range 30 {
 				if way == "no backup can be kept" {
-					require.NoError(t, os.Remove(filepath.Join(dir, backupName(uint64(number+2)))))
+					require.NoError(t, os.RemoveAll(filepath.Join(dir, backupName(uint64(number+2)))))
 				}
+			}
+			if way == "a file is in the way" {
+				require.NoError(t, os.Remove(filepath.Join(dir, beforeName)))
 			}
 			require.Eventually(t, func() bool { return j.Sync(t.Context()) == nil }, time.Minute, time.Millisecond)
 			require.NoError(t, j.Close())

@@ -86,11 +86,11 @@ func NewSequence[K comparable](m *Map[K, uint64], key K, block uint64) *Sequence
 	return s
 }
 
-// Next returns the next number. It costs an atomic addition and a Load of the record. Once in a block
-// it reserves the next one, by an Update of the map; goroutines that call it meanwhile wait for that one. It may be called
-// in the function of an Update, of this map as well: the reservation is not part of that
-// transaction, which must not have read or written the record itself. The functions of Options.Around
-// and Observe must not call it: they may be called for that Update.
+// Next returns the next number. It costs an atomic addition and a Load of the record. Once in a
+// block it reserves the next one, by an Update of the map; goroutines that call it meanwhile wait
+// for that one. It may be called in the function of an Update, of this map as well: the reservation
+// is not part of that transaction, which must not have read or written the record itself. The
+// functions of Options.Around and Observe must not call it: they may be called for that Update.
 //
 // It returns the error of that Update, and an error if no block is left below 1<<63. Then no number
 // was drawn, and the next call tries again.
