@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
@@ -40,6 +41,14 @@ func (w *writer) take(ctx context.Context, b *backup) {
 	}()
 }
 
+// tidy removes what is not needed any more: J2. What cannot be removed is tried again after the next
+// backup.
+func (j *Journal) tidy(below uint64) {
+	if err := errors.Join(removeBelow(j.dir, below), j.forgetBefore()); err != nil {
+		j.tell(err)
+	}
+}
+
 // look looks whether the backup that is being taken is complete.
 func (w *writer) look() error {
 	if w.backup == nil {
@@ -66,6 +75,7 @@ func (w *writer) taken(b *backup) error {
 		return err
 	}
 	j.refuse(b.refused, true, b.epoch)
+	j.found.same, j.found.from = false, 0 // it is not needed any more
 	j.mu.Lock()
 	j.err = nil
 	j.stats.Backups++
@@ -75,8 +85,6 @@ func (w *writer) taken(b *backup) error {
 		w.safe = true
 		w.based()
 	}
-	if err := removeBelow(j.dir, b.number); err != nil { // J2
-		j.tell(err) // it is tried again after the next one
-	}
+	j.tidy(b.number)
 	return nil
 }

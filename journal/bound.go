@@ -56,7 +56,7 @@ func readBound(dir string) (b bound, err error) {
 	number := binary.LittleEndian.Uint64
 	b = bound{number(payload), number(payload[8:]), number(payload[16:]), payload[24] != 0,
 		string(payload[boundLength:])}
-	if max(b.epoch, b.clock) > 1<<51 { // forged: there are not so many
+	if max(b.epoch, b.clock) > disk.HighestEpoch { // forged
 		return bound{}, nil
 	}
 	return b, nil

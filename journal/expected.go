@@ -95,8 +95,5 @@ func (j *Journal) finish() error {
 	if err := b.write(j.bounds); err != nil {
 		return err
 	}
-	if err := j.bounds.Sync(); err != nil {
-		return err
-	}
-	return j.forgetBefore()
+	return j.bounds.Sync()
 }

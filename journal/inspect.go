@@ -99,9 +99,6 @@ func Inspect(dir string) (Info, error) {
 	}
 	name := filepath.Join(dir, beforeName)
 	if is, err := os.Stat(name); err == nil && !is.IsDir() {
-		if info.Err == nil && len(info.Files) > 0 {
-			info.Err = fmt.Errorf("%s is not a folder: what is here cannot be kept in it", name)
-		}
 		return info, nil
 	}
 	before, err := inspect(name)

@@ -16,31 +16,71 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// load makes the tables what the folder has of them, and returns the highest number there.
-func (j *Journal) load(ctx context.Context) (last uint64, err error) {
+// A found is what Open has found in the folder.
+type found struct {
+	from, last uint64      // the number of the backup, 0 if there is none, and the highest one
+	state      mvcc.Backup // what was loaded
+	journals   []uint64    // that lead on from the backup, and what else has such numbers
+	// backup and log are how many bytes the backup and these have.
+	backup, log int64
+	// same says that the tables are what the files have, of the same names, types and version. So
+	// nothing has to be written before commits can follow.
+	same bool
+}
+
+// load makes the tables what the folder has of them.
+func (j *Journal) load(ctx context.Context) (f found, err error) {
 	files, err := list(j.dir)
 	if err != nil {
-		return 0, err
+		return f, err
 	}
 	must, err := readBound(j.dir)
 	if err != nil {
-		return 0, err
+		return f, err
 	}
 	l := j.loader(ctx, must)
-	from, last, err := l.all(files)
-	if err != nil {
-		return 0, err
+	if f, err = j.loadFrom(l, files); err != nil || f.from == 0 {
+		return f, err
+	}
+	s := j.db.Snapshot()
+	defer s.Close()
+	f.same = f.state.Version == j.opts.Version && f.state.Matches(s) && l.begins
+	return f, f.measure(j.dir, files)
+}
+
+// loadFrom loads what there is, and keeps the states that were asked for.
+func (j *Journal) loadFrom(l *loader, files listing) (f found, err error) {
+	// Where it is higher it is that of what is loaded, or means nothing.
+	j.db.SkipTo(min(l.must.clock, disk.HighestSkip))
+	if f.from, f.last, err = l.all(files); err != nil || f.from == 0 {
+		return f, err
 	}
 	if err := l.after.Missing(); err != nil {
-		return 0, fmt.Errorf("%s: %w", filepath.Join(j.dir, backupName(from)), err)
+		return f, fmt.Errorf("%s: %w", filepath.Join(j.dir, backupName(f.from)), err)
 	}
-	if from > 0 {
-		j.keepEnd(must, l.position())
-		if files, err = list(j.dir); err == nil {
-			err = j.keepBefore(files, from, len(l.after.Migrated()) > 0)
+	f.state = l.after
+	j.keepEnd(l.must, l.position())
+	return f, nil
+}
+
+// measure looks how long the files are.
+func (f *found) measure(dir string, files listing) error {
+	info, err := os.Stat(filepath.Join(dir, backupName(f.from)))
+	if err != nil {
+		return err
+	}
+	f.backup = info.Size()
+	for _, n := range files.journals {
+		if n < f.from {
+			continue
 		}
+		if info, err = os.Stat(filepath.Join(dir, journalName(n))); err != nil {
+			return err
+		}
+		f.journals = append(f.journals, n)
+		f.log += info.Size()
 	}
-	return last, err
+	return nil
 }
 
 // loader returns what loads into the database.
@@ -103,17 +143,16 @@ func filed(path string, err error) error {
 	return err
 }
 
-// keepEnd makes the epochs go on above the last ones of the life before, and keeps the state of those
-// after the last commit at which nothing else had been committed.
+// keepEnd keeps the state of the epochs after the last commit at which nothing else had been committed.
 func (j *Journal) keepEnd(was bound, loaded mvcc.Position) {
-	if was.epoch == loaded.Epoch && was.life == loaded.Life {
-		for _, at := range j.opts.Resume {
-			if at.Life == was.life && was.epoch < at.Epoch && at.Epoch <= was.clock {
-				j.db.KeepState(at)
-			}
+	if was.epoch != loaded.Epoch || was.life != loaded.Life {
+		return
+	}
+	for _, at := range j.opts.Resume {
+		if at.Life == was.life && was.epoch < at.Epoch && at.Epoch <= was.clock {
+			j.db.KeepState(at)
 		}
 	}
-	j.db.SkipTo(was.clock)
 }
 
 func openFile(path string) (io.ReadSeekCloser, error) { return os.Open(path) }
@@ -146,9 +185,11 @@ type loader struct {
 	begun  bool            // the first one was looked at
 	after  mvcc.Backup     // what was loaded leads to there
 	lives  []mvcc.Position // of the database, in their order, and where each begins
-	over   bool            // the rest does not go on from there
-	why    error           // with the file
-	at     int64           // in the journal
+	// also are other positions of the state that was loaded: of lives that have committed nothing since.
+	also []mvcc.Position
+	over bool  // the rest does not go on from there
+	why  error // with the file
+	at   int64 // in the journal
 }
 
 // position returns that of the state that was loaded.
@@ -239,7 +280,7 @@ func (l *loader) enter(in *bufio.Reader, n uint64, path string) (life string, er
 	switch {
 	case err == nil && length > 0:
 		if b.at.Life != "" && b.at.Life != l.after.DB {
-			l.lives = append(l.lives, b.at)
+			l.lives, l.also = append(l.lives, b.at), append(l.also, l.position())
 			l.after.DB = b.at.Life
 		}
 		// Whatever came after what was loaded, whoever has begun this one has not had it either.
@@ -301,20 +342,22 @@ func (l *loader) begin(in *bufio.Reader, n uint64, first bool) (b beginning, len
 			err = fmt.Errorf("%w: %w", errForeign, err)
 		}
 	}
-	after := b.after
-	if first {
-		after = b.at
-	}
 	switch {
 	case err != nil:
-	case b.number != n || after.Epoch == 0 || after.Epoch != l.after.Epoch:
+	case b.number != n || first && b.at.Epoch != l.after.Epoch || !first && !l.reached(b.after):
 		err = errMissing
-	case first && after.Life != "" && after.Life != l.after.DB: // two folders may have the same epochs
+	case first && b.at.Life != "" && b.at.Life != l.after.DB: // two folders may have the same epochs
 		err = &disk.DamageError{Reason: "it is of another database than " + backupName(n)}
-	case after.Life != "" && after.Life != l.after.DB:
-		err = errMissing
 	}
 	return b, length, err
+}
+
+// reached reports whether the state that was loaded is that of a position. Version 1 had no lives.
+func (l *loader) reached(at mvcc.Position) bool {
+	if at.Life == "" {
+		return at.Epoch != 0 && at.Epoch == l.after.Epoch
+	}
+	return at == l.position() || slices.Contains(l.also, at)
 }
 
 // item loads a group, or reads a mark, and returns how long it is. The error wraps errMissing if
@@ -336,6 +379,7 @@ func (l *loader) item(in *bufio.Reader) (length int64, err error) {
 	case err == nil:
 		l.after = b
 		if b.Since < b.Epoch { // else it names the tables
+			l.also = nil
 			l.stats.Loaded++
 		}
 	case b.DB != "" && (b.DB != l.after.DB || b.Since != l.after.Epoch):

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
@@ -54,6 +55,10 @@ type Backup struct {
 
 	ids   map[string]int // of the tables in what was loaded, also in the backups before
 	idsOf string         // the life in which they have these
+	idsAt uint64         // Epoch, before package journal has set that of another life
+	// alone says that nobody else has drawn an epoch since the first of them was loaded, up to now.
+	alone bool
+	now   epoch.Epoch
 	// misfits are the tables that were passed over, by their names.
 	misfits map[string]misfit
 	// migrated are the tables that were loaded as others, by their names, and moved what is known of
@@ -114,7 +119,7 @@ func (h header) parse(text []byte) error {
 
 // identify notes which tables there are, also in what was before, if it is not nil.
 func (b *Backup) identify(before *Backup) {
-	b.ids, b.idsOf = map[string]int{}, b.DB
+	b.ids, b.idsOf, b.idsAt = map[string]int{}, b.DB, b.Epoch
 	if before != nil && !b.anotherLife(before) {
 		maps.Copy(b.ids, before.ids)
 	}

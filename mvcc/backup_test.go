@@ -122,7 +122,7 @@ func TestSaveAndLoad(t *testing.T) {
 					calls++
 				}})
 			require.NoError(t, err)
-			require.Equal(t, info, loaded)
+			require.EqualExportedValues(t, info, loaded)
 			require.Positive(t, calls)
 			require.Equal(t, from.content(), to.content())
 			rest, err := io.ReadAll(stream)
@@ -262,7 +262,7 @@ func TestSaveFile(t *testing.T) {
 	to := newShop(t)
 	loaded, err := to.LoadFile(t.Context(), path, codec.Gob, nil)
 	require.NoError(t, err)
-	require.Equal(t, info, loaded)
+	require.EqualExportedValues(t, info, loaded)
 	require.Equal(t, s.content(), to.content())
 	_, err = s.SaveFile(t.Context(), filepath.Join(dir, "none", "shop"), codec.Gob, nil)
 	require.ErrorIs(t, err, os.ErrNotExist)

@@ -36,8 +36,10 @@ type core struct {
 	watched bool
 
 	types *recordType
-	typed any    // the *Map
-	order *order // nil if the keys have none
+	typed any // the *Map
+	// sequences are the records of Sequences, if there are any.
+	sequences atomic.Pointer[sequences]
+	order     *order // nil if the keys have none
 	// schema is compared by writers that put a version where it is seen, see
 	// X2.
 	schema    atomic.Pointer[schema]

@@ -207,6 +207,8 @@ func tableOf(db *DB, name string) *core {
 // itself. The tables stay usable.
 func (db *DB) Close() {
 	s := dbAt(db).shared
+	s.kept.closed.Store(true)
+	s.endUnkept() // must follow
 	s.strict.close()
 	s.eachExpiring((*core).endExpiry)
 	s.gc.Close()

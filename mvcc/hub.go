@@ -338,6 +338,15 @@ func (h *hub) adopt(table *core) {
 // feedForAll is fed for the watches of all tables.
 func (m *core) feedForAll() { m.fed().inAll = true }
 
+// feedAll is feedForAll of all tables. db.mu is held.
+func (db *database) feedAll() {
+	for _, table := range db.tables {
+		if !table.inner {
+			table.feedForAll()
+		}
+	}
+}
+
 // fed gives the map a feed, if it has none. hub.mu is held; join must follow.
 func (m *core) fed() *feed {
 	if f := m.feed(); f != nil {

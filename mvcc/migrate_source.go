@@ -61,7 +61,7 @@ func (l *loading) goOn(before *Backup) error {
 		return nil
 	}
 	l.migrated, l.moved = slices.Clone(before.migrated), before.moved
-	if m := l.moved; m != nil && (m.half && l.number == 0 || m.epoch != before.Epoch) {
+	if m := l.moved; m != nil && (m.half && l.number == 0 || m.epoch != before.idsAt) {
 		return errors.New("tables are migrated, and what is known of them is not that of the backup " +
 			"before: it was gone on from already, or that has failed; Load them again")
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
@@ -124,7 +125,11 @@ func (db *DB) load(
 	if err := last.Missing(); err != nil && !o.More {
 		return *last, err
 	}
-	defer db.HoldExpiry()() // not before: r may be slow
+	defer db.HoldExpiry()()     // not before: r may be slow
+	dbAt(db).shared.endUnkept() // what is loaded is kept already: a journal may be opened anew
+	now := dbAt(db).root.Slots.Now()
+	last.alone = after == nil || after.alone && after.now == now
+	last.now = max(now, epoch.Epoch(last.Epoch))
 	dbAt(db).skipTo(last.Epoch, true)
 	// At level snapshot a key that is written meanwhile, and is not in the backup, would stay.
 	exact := &TxOptions{Isolation: LevelSerializable, own: true, long: true}
@@ -136,6 +141,8 @@ func (db *DB) load(
 			for name, table := range all {
 				table.apply(tx, before.records(name), cut.records(name))
 			}
+			wrote := len(stateOf(tx.st).writes) > 0
+			tx.OnCommit(func(at uint64) { last.loadedAt(at, wrote) })
 			return nil
 		}); err != nil {
 			return *last, err
@@ -151,6 +158,33 @@ func (db *DB) load(
 		last.moved.half = false
 	}
 	return *last, nil
+}
+
+// loadedAt notes the epoch of a transaction that has loaded something, or that it has read as of if it
+// had nothing to write.
+func (b *Backup) loadedAt(at uint64, wrote bool) {
+	next := b.now
+	if wrote {
+		next++
+	}
+	b.alone = b.alone && epoch.Epoch(at) == next
+	b.now = epoch.Epoch(at)
+}
+
+// Matches reports whether a snapshot of the database sees exactly what was loaded, which is b, and in
+// the same tables: with the names and types that were saved, and no other ones. So commits that come
+// after the snapshot can be saved as differences to b. It is false if something else was written since
+// the load began, or may have been. It is for package journal. It costs a look at each table.
+func (b Backup) Matches(s DBSnapshot) bool {
+	tables := seenIn(s)
+	if !b.alone || s.Epoch() != uint64(b.now) || len(b.migrated)+len(b.misfits) > 0 ||
+		len(tables) != len(b.ids) {
+		return false
+	}
+	return !slices.ContainsFunc(tables, func(t *core) bool {
+		_, there := b.ids[t.counters.name]
+		return !there
+	})
 }
 
 // An adder collects records of a table that was saved.

@@ -180,13 +180,7 @@ func watchAll(ctx context.Context, db *DB, o DBWatchOptions) *watchLoop {
 	func() {
 		dbAt(db).mu.Lock() // no table is made until the watch has begun
 		defer dbAt(db).mu.Unlock()
-		s.begin(func() {
-			for _, table := range dbAt(db).tables {
-				if !table.inner {
-					table.feedForAll()
-				}
-			}
-		}, func(at uint64) {
+		s.begin(dbAt(db).feedAll, func(at uint64) {
 			if since {
 				s := dbAt(db).root.snapshotAtHub(at)
 				now = DBSnapshot{s.st, s.gen, hideList(dbAt(db).list.Load())}

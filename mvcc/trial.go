@@ -193,6 +193,7 @@ func (s *subject) End() (left []trial.Left) {
 	if !s.strict.closed.Load() {
 		left = append(left, trial.Left{What: what + " was not closed; it was made", Began: s.made})
 	}
+	s.endUnkept()
 	left = append(left, s.hub.endAll()...)
 	closing()
 	for p := range s.slots.Live {
