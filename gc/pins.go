@@ -94,7 +94,7 @@ func (r *Reclaimer[E, W]) tell(notices []notice, now time.Duration, apart bool) 
 		say()
 		return
 	}
-	r.wg.Go(say) // by the ticker, which Close waits for as well
+	r.spawn(say) // by the ticker, which Close waits for as well
 }
 
 func (r *Reclaimer[E, W]) log(n notice, now time.Duration) {

@@ -27,7 +27,7 @@ func (j *Journal) snapshot() *backup {
 // take takes a backup.
 func (w *writer) take(ctx context.Context, b *backup) {
 	w.backup, b.number = b, w.number
-	go func() {
+	go w.j.within.Run(func() {
 		j := w.j
 		var err error
 		b.info, err = j.db.SaveFile(ctx, filepath.Join(j.dir, backupName(b.number)), j.codec,
@@ -37,7 +37,7 @@ func (w *writer) take(ctx context.Context, b *backup) {
 		b.of.Close()
 		b.done <- err
 		j.db.RequestProgress()
-	}()
+	})
 }
 
 // look looks whether the backup that is being taken is complete.

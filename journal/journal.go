@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/goid"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -56,7 +57,8 @@ type Options struct {
 	// written; the journal takes a new backup then, after a second, and after up to ten if that
 	// fails too. It is called as well with a [*mvcc.CodecError] for a record that the codec
 	// refuses: for the first ten of a group of commits, or of a backup, and once for the rest. The
-	// journal waits for it, so it must not call Close; it may end its goroutine. Default:
+	// journal waits for it, so Close panics in it, and Sync where it would wait; it may end its
+	// goroutine. Default:
 	// [mvcc.Options.Logger] of the database is told, at level Error, or [slog.Default] if there is
 	// none.
 	OnError func(error)
@@ -111,6 +113,7 @@ type Journal struct {
 	ended  chan struct{} // the goroutine has
 	gone   chan struct{} // so has the lock
 	hurry  chan struct{} // a Sync waits for the disk
+	within goid.Set      // the goroutines of the journal, see outside
 
 	mu      sync.Mutex
 	files   map[string]expected // by their names
@@ -188,11 +191,12 @@ func open(
 		panic("journal: Open: the Codec has an empty field")
 	}
 	codec.Lines = false // frames are told apart from what a crash has torn
-	j := &Journal{db: db, dir: dir, codec: codec, opts: opts.withDefaults(),
+	j := &Journal{db: db, dir: dir, opts: opts.withDefaults(),
 		create: create, retry: retry,
 		waiting: map[chan error]uint64{}, files: map[string]expected{},
 		refused: map[recordKey]*mvcc.CodecError{},
 		ended:   make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
+	j.codec = j.inside(codec)
 	if err := disk.MakeFolder(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
@@ -218,7 +222,7 @@ func open(
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	begun := make(chan error, 1)
 	stop := context.AfterFunc(ctx, j.cancel)
-	go j.run(last, begun)
+	go j.within.Run(func() { j.run(last, begun) })
 	err = <-begun
 	if !stop() && err == nil { // ctx has ended
 		err = ctx.Err()
@@ -262,6 +266,7 @@ func (j *Journal) Sync(ctx context.Context) error {
 	if on && j.present() == nil {
 		return j.refusal()
 	}
+	j.outside("Sync")
 	done := make(chan error, 1)
 	j.mu.Lock()
 	if j.closed {
@@ -298,6 +303,7 @@ func (j *Journal) Sync(ctx context.Context) error {
 // database stays open; close it after the journal. It waits for the disk, and for the codec, for as
 // long as they take.
 func (j *Journal) Close() error {
+	j.outside("Close")
 	err := j.Sync(context.Background())
 	if errors.Is(err, ErrClosed) {
 		err = nil
@@ -324,6 +330,35 @@ func (j *Journal) Close() error {
 		err = j.finish()
 	}
 	return errors.Join(err, j.unlock())
+}
+
+// outside panics if call, which waits for the goroutines of the journal, is made by one of these: by a
+// function of the program that it calls. It would wait for itself.
+func (j *Journal) outside(call string) {
+	if j.within.Has() {
+		panic("journal: " + call + " is called by a function that the journal calls: it would wait for " +
+			"itself")
+	}
+}
+
+// inside returns codec, which the journal waits for, in whatever goroutine it is called.
+func (j *Journal) inside(codec mvcc.Codec) mvcc.Codec {
+	of := codec.NewEncoder
+	codec.NewEncoder = func(w io.Writer) (e interface{ Encode(v any) error }) {
+		j.within.Run(func() { e = of(w) })
+		return insideEncoder{j, e}
+	}
+	return codec
+}
+
+type insideEncoder struct {
+	j  *Journal
+	of interface{ Encode(v any) error }
+}
+
+func (e insideEncoder) Encode(v any) (err error) {
+	e.j.within.Run(func() { err = e.of.Encode(v) })
+	return err
 }
 
 // waits notes that something waits to be on disk from now on, unless something does already.

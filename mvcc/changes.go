@@ -70,12 +70,18 @@ func (m *Map[K, V]) Changes(c DBCommit) []Change[K, V] {
 //
 //go:noinline
 func (c *DBCommit) of(m *engine) any {
+	changes, _ := c.in(m)
+	return changes
+}
+
+// in is of, and says how many there are.
+func (c *DBCommit) in(m *engine) (changes any, n int) {
 	for _, t := range c.tables {
 		if t.of == m {
-			return t.changes
+			return t.changes, t.n
 		}
 	}
-	return nil
+	return nil, 0
 }
 
 // Diff returns an iterator over the keys that were written between the snapshots older and s,

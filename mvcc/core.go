@@ -161,7 +161,7 @@ func newCore(
 		x.Spawn, x.Wake = s.gc.Go, s.gc.Wake
 	}
 	c.chains = *own
-	c.Decider = chain.Decider{Of: &c.Resolver, Counts: &s.counters.Counts, Tell: c.tell}
+	c.Decider = chain.Decider{Of: &c.Resolver, Counts: &s.counters.Counts, Tell: c.tellHelping}
 	m := own.member
 	m.chains, m.old, m.last = own, waiter{m, false}, waiter{m, true}
 	s.add(m)
@@ -180,6 +180,7 @@ func (m *core) claimHash(h uint64) uint64 {
 // reclaim is [Map.Reclaim].
 func (m *core) reclaim(ctx context.Context) error {
 	checkContext("Reclaim", ctx)
+	m.gc.Outside("Reclaim")
 	if err := m.shared.expireNow(ctx); err != nil {
 		return err
 	}
@@ -239,6 +240,7 @@ func (m *core) close() {
 		m.endExpiry() // once more: Expire may have come between
 		return
 	}
+	m.gc.Outside("Close")
 	m.shared.strict.close()
 	m.gc.Close()
 	m.endExpiry()

@@ -206,6 +206,7 @@ func tableOf(db *DB, name string) *core {
 // itself. The tables stay usable.
 func (db *DB) Close() {
 	s := dbAt(db).shared
+	s.gc.Outside("Close")
 	s.strict.close()
 	s.eachExpiring((*core).endExpiry)
 	s.gc.Close()

@@ -88,7 +88,8 @@ func (m *core) expire(until func(v *chain.Node) time.Time) {
 //   - E1: a goroutine that draws an epoch for a record has looked for the expiry before, and
 //     after the versions of the record were installed, and has noted the key of each version
 //     that expires; unless the version that it covers expires, and no later, and no record is
-//     overdue, see E4. Like N1, see [feed].
+//     overdue, see E4. Like N1, see [feed]. One that helps another's commit asks nobody when: its
+//     note is to be looked at at once.
 //
 //   - E2: Expire publishes the expiry, and then notes every key: of an undecided head also for
 //     what that covers.

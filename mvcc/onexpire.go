@@ -83,7 +83,7 @@ func (d *deletion) calling(ctx context.Context) (err error) {
 		defer close(done)
 		err = errGoexit
 		defer d.left(&err)
-		err = d.run(ctx)
+		d.x.m.gc.Within(func() { err = d.run(ctx) })
 	}()
 	<-done
 	switch {

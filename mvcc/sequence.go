@@ -6,6 +6,8 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mvccmap/mvccmap/internal/goid"
 )
 
 // A Sequence gives out numbers, each once and each higher than those before, for keys of records,
@@ -31,8 +33,9 @@ type Sequence[K comparable] struct {
 	key   K
 	block uint64
 
-	mu  sync.Mutex              // held while a block is reserved or released
-	now atomic.Pointer[numbers] // those that numbers are drawn from
+	mu     sync.Mutex              // held while a block is reserved or released
+	within goid.Set                // the goroutine that does that
+	now    atomic.Pointer[numbers] // those that numbers are drawn from
 }
 
 // numbers are a block of those of a sequence: those above what has been drawn, up to limit. What
@@ -65,8 +68,9 @@ func NewSequence[K comparable](m *Map[K, uint64], key K, block uint64) *Sequence
 // Next returns the next number. It costs an atomic addition. Once in a block it reserves the next
 // one, by an Update of the map; goroutines that call it meanwhile wait for that one. It may be called
 // in the function of an Update, of this map as well: the reservation is not part of that
-// transaction, which must not have read or written the record itself. The functions of Options.Around
-// and Observe must not call it: they may be called for that Update.
+// transaction, which must not have read or written the record itself. Next panics where it would wait
+// for itself: if a function that this Update calls has called it, such as those of Options.Around and
+// Observe.
 //
 // It returns the error of that Update, and an error if no block is left below 1<<63. Then no number
 // was drawn, and the next call tries again.
@@ -84,7 +88,7 @@ func (s *Sequence[K]) Next() (uint64, error) {
 
 // reserve replaces the block before, which is empty.
 func (s *Sequence[K]) reserve(before *numbers) error {
-	s.mu.Lock()
+	s.lock("Next")
 	defer s.mu.Unlock()
 	if s.now.Load() != before {
 		return nil
@@ -111,7 +115,7 @@ func (s *Sequence[K]) reserve(before *numbers) error {
 // The sequence can be used afterwards, and reserves anew. Release returns the error of the Update
 // that it makes; then what was reserved is left out. It waits for a reservation under way.
 func (s *Sequence[K]) Release() error {
-	s.mu.Lock()
+	s.lock("Release")
 	defer s.mu.Unlock()
 	now := s.now.Load()
 	drawn := now.drawn.Swap(now.limit) // nobody draws from it any more
@@ -133,22 +137,33 @@ func (s *Sequence[K]) Release() error {
 	return err
 }
 
+// lock locks s for a call.
+func (s *Sequence[K]) lock(call string) {
+	if s.within.Has() {
+		panic("mvcc: Sequence: " + call + " is called by a function that the Update of the sequence calls: " +
+			"it would wait for itself")
+	}
+	s.mu.Lock()
+}
+
 // update has the record changed.
 func (s *Sequence[K]) update(fn func(record uint64) (uint64, error)) (err error) {
-	change := func() {
-		err = s.m.Update(context.Background(), nil, func(tx Tx[K, uint64]) error {
-			was, _ := tx.Get(s.key)
-			now, err := fn(was)
-			if err == nil && now != was {
-				tx.Set(s.key, now)
-			}
-			return err
-		})
-	}
+	change := func() { s.within.Run(func() { err = s.changed(fn) }) }
 	if strict := s.m.strictly(); strict != nil {
 		strict.beyond(change)
 	} else {
 		change()
 	}
 	return err
+}
+
+func (s *Sequence[K]) changed(fn func(record uint64) (uint64, error)) error {
+	return s.m.Update(context.Background(), nil, func(tx Tx[K, uint64]) error {
+		was, _ := tx.Get(s.key)
+		now, err := fn(was)
+		if err == nil && now != was {
+			tx.Set(s.key, now)
+		}
+		return err
+	})
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
@@ -191,16 +190,6 @@ func TestWatchGap(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, c.Changes, 100)
 			break
-		}
-		// The hub does not run: it cannot be waited for either.
-		lost := m.Watch(t.Context(), nil)
-		coreOf(m).shared.hub.mu.Lock()
-		for i := range longestList {
-			coreOf(m).feed().note(chain.New(i, i), 1, nil)
-		}
-		coreOf(m).shared.hub.mu.Unlock()
-		for _, err := range lost {
-			require.ErrorIs(t, err, ErrGap)
 		}
 	})
 }

@@ -151,6 +151,7 @@ type subject struct {
 
 // Expire has the records expire whose time has come, also those that a goroutine is at.
 func (s *subject) Expire(ctx context.Context) (err error) {
+	s.gc.Outside("Step")
 	s.eachExpiring(func(c *core) {
 		x := c.expiry()
 		if err != nil || x == nil { // it was closed meanwhile
@@ -160,7 +161,7 @@ func (s *subject) Expire(ctx context.Context) (err error) {
 			time.Sleep(time.Microsecond)
 		}
 		defer x.sweeping.Store(false) // until may panic
-		err = c.expireNow(ctx)
+		s.gc.Within(func() { err = c.expireNow(ctx) })
 	})
 	return err
 }

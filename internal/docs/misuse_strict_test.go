@@ -109,6 +109,15 @@ var misusedFunctions = []misuse{
 		m.Store("k", 1)
 		_ = m.Reclaim(bg)
 	}), "in the background work, which ends the program, or in `Reclaim`"},
+	{"`m.Reclaim` or `m.Close` in the function of `Expire`", panics(func() {
+		m := mvcc.New[string, int](&mvcc.Options{ManualReclaim: true})
+		m.Store("k", 1)
+		m.Expire(func(string, int) time.Time {
+			_ = m.Reclaim(bg)
+			return time.Unix(1, 0)
+		})
+		_ = m.Reclaim(bg)
+	}), "likewise; [this table](guarantees.md#functions-of-the-user) has more such calls"},
 }
 
 var strictly = &mvcc.Options{Strict: true}
