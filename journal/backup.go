@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -20,7 +21,7 @@ type backup struct {
 
 // snapshot returns a backup that can be taken.
 func (j *Journal) snapshot() *backup {
-	s := j.db.Snapshot()
+	s := seam.Snapshot(j.db).(mvcc.DBSnapshot)
 	return &backup{of: s, epoch: s.Epoch(), done: make(chan error, 1)}
 }
 

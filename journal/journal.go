@@ -12,6 +12,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/disk"
 	"github.com/mvccmap/mvccmap/internal/goid"
+	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -171,8 +172,7 @@ type Stats struct {
 // missing an [io/fs.ErrNotExist]; both name the file.
 //
 // A journal costs what a watch does, see [mvcc.Map.Watch], and has a goroutine. While it takes a
-// backup what is written meanwhile is kept in memory; if that takes longer than
-// [mvcc.Options.MaxTxAge] it fails.
+// backup what is written meanwhile is kept in memory.
 func Open(
 	ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options,
 ) (*Journal, error) {
@@ -219,7 +219,7 @@ func open(
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.unlock())
 	}
-	j.ctx, j.cancel = context.WithCancel(context.Background())
+	j.ctx, j.cancel = context.WithCancel(seam.Called(context.Background()))
 	begun := make(chan error, 1)
 	stop := context.AfterFunc(ctx, j.cancel)
 	go j.within.Run(func() { j.run(last, begun) })

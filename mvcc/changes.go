@@ -211,8 +211,12 @@ func (l *watchLoop) all(yield func(DBCommit, error) bool) {
 	defer runtime.KeepAlive(l)
 	defer s.stop()
 	defer s.end()
+	give := func(c DBCommit) (more bool) {
+		s.given = c.Epoch
+		return yield(c, nil)
+	}
 	for _, c := range s.first {
-		if !yield(c, nil) {
+		if !give(c) {
 			return
 		}
 	}
@@ -223,7 +227,7 @@ func (l *watchLoop) all(yield func(DBCommit, error) bool) {
 			if err = s.ctx.Err(); err != nil {
 				break
 			}
-			if !yield(c, nil) {
+			if !give(c) {
 				return
 			}
 		}

@@ -216,7 +216,7 @@ func (m *core) deleteRange(r span, prefix bool) (deleted int) {
 
 // clearing commits what all does in a transaction.
 func (m *core) clearing(all func(tx DBTx) error) error {
-	b := bid{ctx: background, began: time.Now(), long: true}
+	b := bid{ctx: background, began: time.Now(), long: true, kind: forCall}
 	defer b.end()
 	var conflict conflict
 	ok, err := m.attempt(LevelSerializable, &b, all, &conflict)

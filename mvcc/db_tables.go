@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"fmt"
 	"slices"
 	"unsafe"
 
@@ -38,20 +39,44 @@ func (db *database) publish() {
 	db.trimPast()
 }
 
+// A pastTable is a table that was closed. It is kept where history is, see Options.Retain; otherwise
+// a snapshot of the past would lack it, and cannot be had.
+type pastTable struct {
+	made, closed epoch.Epoch
+	table        *core // nil if it is not kept
+}
+
 // trimPast lets go of the closed tables that no snapshot of the past sees any more. db.mu is held.
 func (db *database) trimPast() {
 	bound := db.shared.slots.Bound()
-	db.past = slices.DeleteFunc(db.past, func(t *core) bool { return t.closedAt() <= bound })
+	db.past = slices.DeleteFunc(db.past, func(t pastTable) bool { return t.closed <= bound })
 }
 
-// at returns a list that has the tables of a snapshot of the past, which is open: as far as
-// anything was committed in them by then.
-func (db *database) at(e epoch.Epoch) *tableList {
+// at returns a snapshot of the past, s, with the tables that there were, as far as anything was
+// committed in them by then.
+func (db *database) at(s moment) (DBSnapshot, error) {
+	e := stateOf(s.st).epoch()
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	db.trimPast()
-	list := slices.Concat(db.list.Load().tables, db.past)
-	return &tableList{slices.DeleteFunc(list, func(t *core) bool { return t.madeAt() >= e })}
+	db.trimPast() // must follow the begin of s
+	list := &tableList{}
+	for _, t := range db.list.Load().tables {
+		if t.madeAt() < e {
+			list.tables = append(list.tables, t)
+		}
+	}
+	for _, t := range db.past {
+		switch {
+		case e <= t.made || e >= t.closed:
+		case t.table == nil:
+			s.Close()
+			return DBSnapshot{}, fmt.Errorf("%w: a table that was there at epoch %d was closed at epoch %d, "+
+				"and Options.Retain is not set", ErrEpochGone, e, t.closed)
+		default:
+			list.tables = append(list.tables, t.table)
+		}
+	}
+	return DBSnapshot{s.st, s.gen, hideList(list)}, nil
 }
 
 // seenIn returns the tables that there are in the snapshot.

@@ -167,13 +167,17 @@ func (f *feed) add(v *chain.Node) {
 	}
 }
 
-func (f *feed) empty() bool {
+func (f *feed) hasNotes() bool {
 	for i := range f.lists {
 		if f.lists[i].head.Load() != nil {
-			return false
+			return true
 		}
 	}
-	return len(f.pending) == 0 && !f.lost.Load()
+	return false
+}
+
+func (f *feed) empty() bool {
+	return !f.hasNotes() && len(f.pending) == 0 && !f.lost.Load()
 }
 
 // seed makes the versions pending that are undecided, or above at: see N2. What is below one that is

@@ -82,6 +82,10 @@ func (h *hub) stir() {
 // run is the goroutine.
 func (h *hub) run(w *hubWork) {
 	defer close(w.done)
+	if h.strict != nil && h.strict.trial != nil {
+		h.runOnTrial(w)
+		return
+	}
 	for pause := hubPause; ; {
 		select {
 		case <-w.quit:
@@ -111,6 +115,42 @@ func (h *hub) run(w *hubWork) {
 			pause = hubPause
 		}
 	}
+}
+
+// runOnTrial is run without pauses: in a bubble of testing/synctest a round is made before all
+// goroutines rest. Those that have committed several keys, or what they had to validate, stir it once
+// more when that is decided, see Commit and tooOld. (Others it helps.)
+func (h *hub) runOnTrial(w *hubWork) {
+	for {
+		_, rest, over := h.turn(w)
+		if over {
+			return
+		}
+		if !h.hasNotes() {
+			var sleeper <-chan time.Time // a committer may be one
+			if !rest {
+				sleeper = time.After(longestPause)
+			}
+			select {
+			case <-w.quit:
+				return
+			case <-w.wake:
+				continue
+			case <-sleeper:
+			}
+		}
+		if !w.idle.CompareAndSwap(true, false) {
+			<-w.wake
+		}
+	}
+}
+
+// hasNotes reports whether something was noted that no round has taken. Who notes something after
+// that stirs the goroutine, which is idle.
+func (h *hub) hasNotes() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.feeds, func(f *feed) bool { return f.hasNotes() })
 }
 
 // turn makes a round, unless w is not the goroutine any more. rest says that there is nothing left.

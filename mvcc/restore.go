@@ -128,7 +128,8 @@ func (db *DB) load(
 	defer db.HoldExpiry()() // not before: r may be slow
 	dbAt(db).skipTo(last.Epoch, true)
 	// At level snapshot a key that is written meanwhile, and is not in the backup, would stay.
-	exact := &TxOptions{Isolation: LevelSerializable, own: true, long: true}
+	exact := forLibrary(DefaultMaxAttempts)
+	exact.long = true
 	before := cut{upTo: map[string]int{}}
 	for _, cut := range append(cuts, cut{epoch: last.Epoch}) {
 		if err := db.Update(ctx, exact, func(tx DBTx) error {

@@ -158,7 +158,7 @@ func (s *Sequence[K]) update(fn func(record uint64) (uint64, error)) (err error)
 }
 
 func (s *Sequence[K]) changed(fn func(record uint64) (uint64, error)) error {
-	return s.m.Update(context.Background(), nil, func(tx Tx[K, uint64]) error {
+	return s.m.Update(context.Background(), &TxOptions{kind: forCall}, func(tx Tx[K, uint64]) error {
 		was, _ := tx.Get(s.key)
 		now, err := fn(was)
 		if err == nil && now != was {

@@ -143,7 +143,7 @@ func only[K comparable, V any](wanted func(c *Change[K, V]) bool) picker[K, V] {
 
 // snapshotAtHub returns a snapshot at an epoch that the hub, which is locked, has got to.
 func (m *core) snapshotAtHub(at uint64) moment {
-	s, err := m.openAt(at)
+	s, err := m.openAt(at, forCall)
 	if err != nil {
 		panic(err) // the hub holds the bound below
 	}
@@ -240,13 +240,15 @@ type subscription struct {
 	progress func(to uint64) DBCommit
 	ready    chan struct{} // there is something to take
 	first    []DBCommit    // before all else
+	// given is the epoch of the last commit that the loop was given, or of the begin: what waits may
+	// still be dropped. Of the goroutine of the loop, once the watch has begun.
+	given uint64
 
 	mu      sync.Mutex
 	waiting []DBCommit
-	changes int    // in these
-	large   int    // of these, those in commits that are larger than the limit
-	marked  bool   // the last one is of progress
-	at      uint64 // the epoch of the last one, or of the begin
+	changes int  // in these
+	large   int  // of these, those in commits that are larger than the limit
+	marked  bool // the last one is of progress
 	gap     bool
 
 	stop    func() bool
@@ -272,7 +274,7 @@ func newSubscription(
 // begin begins the watch, see [hub.begin].
 func (s *subscription) begin(watched func(), begun func(at uint64)) {
 	s.hub.begin(s, watched, func(at uint64) {
-		s.at = at
+		s.given = at
 		if s.progress != nil {
 			s.mark(at)
 		}
@@ -344,7 +346,6 @@ func (s *subscription) offer(list []DBCommit) bool {
 		s.waiting = append(s.waiting, picked)
 		s.changes += n
 		s.hub.waiting.Add(int64(n))
-		s.at = c.Epoch
 	}
 	if s.progress != nil && !s.gap {
 		s.mark(uint64(s.hub.at))
@@ -357,7 +358,7 @@ func (s *subscription) offer(list []DBCommit) bool {
 
 // mark says that all up to an epoch was given. s.mu is held, or s has not begun.
 func (s *subscription) mark(to uint64) {
-	s.at, s.marked = to, true
+	s.marked = true
 	s.waiting = append(s.waiting, s.progress(to))
 	s.signal()
 }
@@ -387,7 +388,7 @@ func (s *subscription) take() (list []DBCommit, err error) {
 		s.mu.Lock()
 		list = s.takeWaiting()
 		if s.gap && len(list) == 0 {
-			err = &GapError{s.at}
+			err = &GapError{s.given}
 		}
 		if s.gap {
 			s.signal() // once more, when these are consumed

@@ -194,6 +194,40 @@ func TestWatchGap(t *testing.T) {
 	})
 }
 
+// What waits for a loop is dropped when its context ends: a gap that it is told of then, too, begins
+// where it was given something last.
+func TestGapBesideContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gaps := 0
+		for range 50 {
+			m := New[int, int](nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			watch := m.Watch(ctx, &WatchOptions[int, int]{Buffer: 10})
+			given := m.Epoch()
+			for _, n := range []int{5, 20} { // these wait, and those are too many
+				for i := range n {
+					m.Store(i, i)
+				}
+				time.Sleep(time.Second)
+			}
+			cancel()
+			synctest.Wait()
+			for c, err := range watch {
+				if gap, ok := errors.AsType[*GapError](err); ok {
+					gaps++
+					require.Equal(t, given, gap.Epoch)
+				}
+				if err != nil {
+					break
+				}
+				given = c.Epoch
+			}
+			m.Close()
+		}
+		require.Positive(t, gaps)
+	})
+}
+
 // A commit that is larger than the buffer is given whole to a loop that keeps up, whatever comes
 // before it and after it; to one that does not there is an end.
 func TestLargeCommitBehindSmall(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/internal/trial"
 )
 
@@ -47,6 +48,11 @@ func (h *hub) noteCalls(w listener) {
 		h.trial = map[listener]calls{}
 	}
 	h.trial[w] = programCalls()
+	if s, ok := w.(*subscription); ok {
+		if pcs := seam.Calls(s.ctx); pcs != nil {
+			h.trial[w] = program(framesOf(pcs))
+		}
+	}
 }
 
 // A strictSlot is the slot of a state of a strict map.
@@ -224,8 +230,8 @@ func (h *hub) endAll() (left []trial.Left) {
 		all = append(all, w)
 		if s, ok := w.(*subscription); ok && s.ctx.Err() == nil {
 			what := "a watch has not ended; it began"
-			if began := h.trial[w]; len(began) > 0 && strings.Contains(began[0].Function, "journal.(*Journal)") {
-				what = "a journal was not closed; it began to follow the commits"
+			if seam.Calls(s.ctx) != nil {
+				what = "a journal was not closed; it was opened"
 			}
 			left = append(left, trial.Left{What: what, Began: h.trial[w]})
 		}
@@ -246,15 +252,18 @@ type calls = []runtime.Frame
 // programCalls returns the calls of the program that led here.
 func programCalls() calls {
 	pcs := make([]uintptr, 64)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	var list calls
+	return program(framesOf(pcs[:runtime.Callers(2, pcs)]))
+}
+
+func framesOf(pcs []uintptr) (list calls) {
+	frames := runtime.CallersFrames(pcs)
 	for more := true; more; {
 		var f runtime.Frame
 		if f, more = frames.Next(); f.PC != 0 {
 			list = append(list, f)
 		}
 	}
-	return program(list)
+	return list
 }
 
 // program returns the calls without those of the library. Of a goroutine of the library it returns
