@@ -144,9 +144,9 @@ soak: ## check the map under random load for SOAK; SOAKTAGS=mvcccheck stops goro
 mutants: ## break the code on purpose, fault by fault: a test must notice each
 	go run ./internal/mutants $(MUTANTFLAGS)
 
-.PHONY: mutants-table
-mutants-table: ## write docs/mutants.md: what each fault breaks, and the test that finds it
-	go run ./internal/mutants -table > docs/mutants.md
+.PHONY: mutants-check
+mutants-check: ## print the mutants that do not apply or compile, with the present code
+	go run ./internal/mutants -check $(MUTANTFLAGS)
 
 .PHONY: check
 check: ## before each commit, in a minute: build, the core's tests, lint of what changed
@@ -202,7 +202,7 @@ bench-compare: ## compare two result files (OLD, NEW) with benchstat
 	go tool benchstat $(OLD) $(NEW)
 
 # What bench-peers measures; it takes under five minutes.
-PEERENGINES   ?= mvcc,mvcc-direct,rwmutex,sync.Map,xsync,badger,memdb,buntdb,column,stm,bbolt,btree
+PEERENGINES   ?= mvcc,mvcc-direct,rwmutex,sync.Map,xsync,badger,memdb,buntdb,bbolt,btree
 PEERWORKLOADS ?= zipf-read,zipf-write,disjoint-batch,counter,transfer,range-read,range-audit,orders,long-reader
 PEERFLAGS     ?= --threads 1,2,8 --count 6 --duration 150ms --warmup 50ms
 PEERRESULTS   ?= bin/peers.txt

@@ -300,7 +300,7 @@ func TestSpared(t *testing.T) {
 	var slow atomic.Bool
 	takesLong := func() {
 		if slow.Load() {
-			time.Sleep(5*time.Second)
+			time.Sleep(5 * time.Second)
 		}
 	}
 	compare := func(a, b int) int { takesLong(); return cmp.Compare(a, b) }

@@ -129,7 +129,7 @@ func (st *txState) bid(b *bid) {
 // that was given to Merge, nor one that says when a record expires.
 func (st *txState) quick() bool {
 	return !slices.ContainsFunc(st.parts, func(p *part) bool { return p.m.expiry() != nil }) &&
-		!slices.ContainsFunc(st.writes, func(w write) bool { return w.merge != nil })
+		!slices.ContainsFunc(st.writes, func(w write) bool { return w.merges() })
 }
 
 // giveWay lets those go first that have a claim on a key that the transaction writes,

@@ -275,7 +275,7 @@ func TestSnapshotAtClosed(t *testing.T) {
 			s.Close()
 		}
 		begun := errors.New("begun")
-		require.Equal(t, begun, db.Follow(t.Context(), &mvcc.FollowOptions{After: at},
+		require.Equal(t, begun, db.Follow(t.Context(), &mvcc.FollowOptions{After: db.Position(at)},
 			func(mvcc.DBSnapshot) error { return begun }, func(mvcc.DBCommit) error { return nil }))
 		db.Close()
 	}

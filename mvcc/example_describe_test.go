@@ -94,32 +94,6 @@ func ExampleReaderInfo() {
 	// Output: true
 }
 
-// Records come as of one moment, without their types.
-func ExampleDBSnapshot_Records() {
-	db, books := library()
-	defer db.Close()
-	s := db.Snapshot()
-	defer s.Close()
-	books.Clear()
-
-	for title, author := range s.Records("books", "F") {
-		fmt.Println(title, "by", author)
-	}
-	// Output:
-	// Middlemarch by Eliot
-	// Persuasion by Austen
-}
-
-func ExampleDBSnapshot_Record() {
-	db, _ := library()
-	defer db.Close()
-	s := db.Snapshot()
-	defer s.Close()
-
-	fmt.Println(s.Record("books", "Emma"))
-	// Output: Austen true
-}
-
 func ExampleDBSnapshot_Tables() {
 	db, books := library()
 	defer db.Close()

@@ -2,6 +2,7 @@ package mvcc_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -40,18 +41,18 @@ func ExampleDB_Follow() {
 	// context canceled
 }
 
-// A follower that keeps the epoch of what it has goes on from there. In the same process Retain
-// keeps the state of that epoch; after a restart Options.Resume of package journal does.
+// A follower that keeps the position of what it has goes on from there. In the same process Retain
+// keeps that state; after a restart Options.Resume of package journal does.
 func ExampleFollowOptions() {
 	db := mvcc.NewDB(&mvcc.Options{Retain: 1 << 40})
 	defer db.Close()
 	users := mvcc.NewTable[int, string](db, "users", nil)
 	down := errors.New("the search index is down")
-	fails, at := true, uint64(0)
+	fails, at := true, mvcc.Position{}
 	follow := func(ctx context.Context, cancel func()) error {
 		return db.Follow(ctx, &mvcc.FollowOptions{After: at}, func(s mvcc.DBSnapshot) error {
 			fmt.Println("begins with", users.At(s).Len())
-			at = s.Epoch()
+			at = db.Position(s.Epoch())
 			users.Store(1, "ada")
 			return nil
 		}, func(c mvcc.DBCommit) error {
@@ -59,7 +60,7 @@ func ExampleFollowOptions() {
 				return down
 			}
 			fmt.Println(users.Changes(c))
-			at = c.Epoch
+			at = db.Position(c.Epoch)
 			cancel()
 			return nil
 		})
@@ -77,18 +78,18 @@ func ExampleFollowOptions() {
 	// context canceled
 }
 
-// A program that loads what an earlier life has left says which epoch that was.
+// A program that loads what an earlier life has left says which position that was.
 func ExampleDB_KeepState() {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	users := mvcc.NewTable[int, string](db, "users", nil)
-	users.Store(1, "ada") // as they were at epoch 1000
-	db.KeepState(1000)
-	db.SkipTo(2000)
+	users.Store(1, "ada")
+	before := mvcc.Position{Life: "of the backup", Epoch: 1000} // at which they were the same
+	db.KeepState(before)
 	users.Store(2, "bob")
 
 	ctx, cancel := context.WithCancel(context.Background())
-	_ = db.Follow(ctx, &mvcc.FollowOptions{After: 1000}, func(s mvcc.DBSnapshot) error {
+	_ = db.Follow(ctx, &mvcc.FollowOptions{After: before}, func(s mvcc.DBSnapshot) error {
 		return errors.New("begins anew")
 	}, func(c mvcc.DBCommit) error {
 		fmt.Println(users.Changes(c), c.Summary)
@@ -96,4 +97,28 @@ func ExampleDB_KeepState() {
 		return nil
 	})
 	// Output: [{2  bob false true}] true
+}
+
+// Epochs of two lives may be equal. Positions differ.
+func ExamplePosition() {
+	one, other := mvcc.NewDB(nil), mvcc.NewDB(nil)
+	defer one.Close()
+	defer other.Close()
+	fmt.Println(one.Epoch() == other.Epoch())
+	fmt.Println(one.Position(one.Epoch()) == other.Position(other.Epoch()))
+	// Output:
+	// true
+	// false
+}
+
+// A position is kept in any form, here as JSON.
+func ExampleDB_Position() {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	at := db.Position(db.Epoch())
+	text, _ := json.Marshal(at)
+	var kept mvcc.Position
+	_ = json.Unmarshal(text, &kept)
+	fmt.Println(kept == at, len(kept.Life))
+	// Output: true 32
 }

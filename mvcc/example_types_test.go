@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -57,7 +58,7 @@ func ExampleMap() {
 
 	before, _ := basket.Load("alice")
 	basket.Compute("alice", func(old []string, _ bool) ([]string, mvcc.ComputeOp) {
-		return append(old[:len(old):len(old)], "bread"), mvcc.UpdateOp // append has to copy
+		return append(slices.Clip(old), "bread"), mvcc.UpdateOp // append has to copy
 	})
 	now, _ := basket.Load("alice")
 	fmt.Println(before, now)

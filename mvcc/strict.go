@@ -3,12 +3,14 @@ package mvcc
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/goid"
 	"github.com/mvccmap/mvccmap/internal/trial"
 )
@@ -23,6 +25,7 @@ type strict struct {
 
 	// Programs compile in what this type can be seen to lead to: nothing of the engine does.
 
+	stored stored
 	trial  *trial.Trial // or nil: then a mistake is a panic
 	closed atomic.Bool  // the map or database
 	// dropped are transactions and snapshots that the garbage collector has ended, if there is a
@@ -56,7 +59,8 @@ func newStrict(o *Options) *strict {
 	if !o.Strict {
 		return nil
 	}
-	return &strict{within: map[goid.ID][]scope{}, trial: o.trial}
+	return &strict{within: map[goid.ID][]scope{}, trial: o.trial,
+		stored: stored{seed: maphash.MakeSeed(), of: map[*chain.Node]storedValue{}}}
 }
 
 // run calls f as the function that of says.
@@ -135,7 +139,8 @@ func twiceAs[R any](s *strict, what string, alike func(a, b R) bool, f func() R)
 	s.run(scope{what: what}, func() {
 		first := f()
 		if result = f(); !alike(first, result) {
-			s.fail(fmt.Sprintf("%s returns %v, and %v for the same arguments", what, first, result))
+			s.fail(fmt.Sprintf("%s returns %s, and %s for the same arguments", what, printed(first),
+				printed(result)))
 		}
 	})
 	return result
@@ -241,9 +246,11 @@ func mergeTwice[V any](s *strict, fn func(old V, ok bool) V, old V, ok bool) V {
 }
 
 // same reports whether a and b say the same, as far as can be seen: functions and channels do if
-// both are nil or neither is, a NaN is the same as another one, and what lies deep is not looked at.
+// both are nil or neither is, a NaN is the same as another one. It does not look at what lies deep,
+// as in a value that has itself within it, nor at more than a million values.
 func same[T any](a, b T) bool {
-	return alike(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem(), 0)
+	most := 1_000_000
+	return alike(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem(), 0, &most)
 }
 
 // sameKeys reports whether a and b have the same index keys, in whatever order: so it does not matter
@@ -257,8 +264,11 @@ func sameKeys[I comparable](a, b []I) bool {
 	return in(a, b) && in(b, a)
 }
 
-func alike(a, b reflect.Value, depth int) bool {
-	const deep = 32 // as of a list that ends in itself
+func alike(a, b reflect.Value, depth int, most *int) bool {
+	const deep = 32
+	if *most--; *most < -1<<40 {
+		return true
+	}
 	switch a.Kind() {
 	case reflect.Bool:
 		return a.Bool() == b.Bool()
@@ -276,13 +286,13 @@ func alike(a, b reflect.Value, depth int) bool {
 		switch {
 		case a.IsNil() || b.IsNil():
 			return a.IsNil() == b.IsNil()
-		case a.Kind() == reflect.Pointer && a.Pointer() == b.Pointer() || depth > deep:
+		case a.Kind() == reflect.Pointer && a.Pointer() == b.Pointer():
 			return true
 		}
-		return a.Elem().Type() == b.Elem().Type() && alike(a.Elem(), b.Elem(), depth+1)
+		return a.Elem().Type() == b.Elem().Type() && alike(a.Elem(), b.Elem(), depth+1, most)
 	case reflect.Struct:
 		for i := range a.NumField() {
-			if !alike(a.Field(i), b.Field(i), depth+1) {
+			if !alike(a.Field(i), b.Field(i), depth+1, most) {
 				return false
 			}
 		}
@@ -292,7 +302,7 @@ func alike(a, b reflect.Value, depth int) bool {
 			return false
 		}
 		for i := range a.Len() {
-			if !alike(a.Index(i), b.Index(i), depth+1) {
+			if !alike(a.Index(i), b.Index(i), depth+1, most) {
 				return false
 			}
 		}
@@ -303,7 +313,7 @@ func alike(a, b reflect.Value, depth int) bool {
 		}
 		for _, key := range a.MapKeys() {
 			other := b.MapIndex(key)
-			if key.Equal(key) && !(other.IsValid() && alike(a.MapIndex(key), other, depth+1)) {
+			if key.Equal(key) && !(other.IsValid() && alike(a.MapIndex(key), other, depth+1, most)) {
 				return false
 			}
 		}

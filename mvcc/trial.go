@@ -50,7 +50,7 @@ func (h *hub) noteCalls(w listener) {
 	h.trial[w] = programCalls()
 	if s, ok := w.(*subscription); ok {
 		if pcs := seam.Calls(s.ctx); pcs != nil {
-			h.trial[w] = program(framesOf(pcs))
+			h.trial[w] = programOf(pcs)
 		}
 	}
 }
@@ -251,19 +251,21 @@ type calls = []runtime.Frame
 
 // programCalls returns the calls of the program that led here.
 func programCalls() calls {
-	pcs := make([]uintptr, 64)
-	return program(framesOf(pcs[:runtime.Callers(2, pcs)]))
+	var pcs [64]uintptr
+	return programOf(pcs[:runtime.Callers(2, pcs[:])])
 }
 
-func framesOf(pcs []uintptr) (list calls) {
+// programOf returns the calls of the program among those of some program counters.
+func programOf(pcs []uintptr) calls {
 	frames := runtime.CallersFrames(pcs)
+	var list calls
 	for more := true; more; {
 		var f runtime.Frame
 		if f, more = frames.Next(); f.PC != 0 {
 			list = append(list, f)
 		}
 	}
-	return list
+	return program(list)
 }
 
 // program returns the calls without those of the library. Of a goroutine of the library it returns

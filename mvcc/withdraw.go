@@ -63,6 +63,7 @@ func (st *txState) unwind(gen epoch.Gen) {
 		}
 	}
 	st.end(gen)
+	st.settleStored(outcome.Committed())
 	defer func() { // even if what follows calls Goexit once more
 		st.recycle(gen)
 		if outcome.Committed() {

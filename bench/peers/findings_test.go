@@ -1,14 +1,11 @@
 package peers
 
 import (
-	"runtime"
 	"slices"
 	"testing"
 
-	"github.com/anacrolix/stm"
 	"github.com/dgraph-io/badger/v4"
 	"github.com/google/go-cmp/cmp"
-	"github.com/kelindar/column"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -56,123 +53,6 @@ func TestBadgerNoticesWriteSkew(t *testing.T) {
 	require.NoError(t, t2.Set([]byte("a"), nil))
 	require.NoError(t, t1.Commit())
 	require.ErrorIs(t, t2.Commit(), badger.ErrConflict)
-}
-
-// A transaction that is running sees one key as of before a commit and the other
-// as of after it. It is then run again.
-func TestSTMShowsMixtures(t *testing.T) {
-	e := open(t, "stm", "a", "b").(*stmEngine[uint64])
-	other := e.Session(1).(*stmSession[uint64])
-	var seen [][2]uint64
-	stm.Atomically(stm.VoidOperation(func(tx *stm.Tx) {
-		a := e.vars["a"].Get(tx)
-		if len(seen) == 0 {
-			require.NoError(t, other.atomically(func(tx *stm.Tx) {
-				e.vars["a"].Set(tx, 100)
-				e.vars["b"].Set(tx, 101)
-			}))
-		}
-		seen = append(seen, [2]uint64{a, e.vars["b"].Get(tx)})
-	}))
-	require.Equal(t, [][2]uint64{{0, 101}, {100, 101}}, seen)
-}
-
-// columnGet returns the value of key in tx.
-func columnGet(t *testing.T, tx *column.Txn, key string) (v uint64) {
-	require.NoError(t, tx.QueryKey(key, func(r column.Row) error {
-		v, _ = r.Uint64(columnValue)
-		return nil
-	}))
-	return v
-}
-
-func columnSet(t *testing.T, tx *column.Txn, key string, v uint64) {
-	require.NoError(t, tx.QueryKey(key, func(r column.Row) error {
-		r.SetUint64(columnValue, v)
-		return nil
-	}))
-}
-
-func TestColumnDoesNotReadItsOwnWrites(t *testing.T) {
-	rows := open(t, "column", "a", "b").(*columnEngine).rows
-	require.NoError(t, rows.Query(func(tx *column.Txn) error {
-		columnSet(t, tx, "a", 7)
-		require.EqualValues(t, 0, columnGet(t, tx, "a"))
-		return nil
-	}))
-	require.NoError(t, rows.Query(func(tx *column.Txn) error {
-		require.EqualValues(t, 7, columnGet(t, tx, "a"))
-		return nil
-	}))
-}
-
-// A transaction that reads, and writes what follows from it, overwrites what was
-// committed in between, and is not told.
-func TestColumnLosesUpdates(t *testing.T) {
-	rows := open(t, "column", "a").(*columnEngine).rows
-	require.NoError(t, rows.Query(func(tx *column.Txn) error {
-		v := columnGet(t, tx, "a")
-		require.NoError(t, rows.Query(func(tx *column.Txn) error {
-			columnSet(t, tx, "a", columnGet(t, tx, "a")+1)
-			return nil
-		}))
-		require.EqualValues(t, v+1, columnGet(t, tx, "a"), "and it sees the other's commit")
-		columnSet(t, tx, "a", v+1)
-		return nil
-	}))
-	require.NoError(t, rows.Query(func(tx *column.Txn) error {
-		require.EqualValues(t, 1, columnGet(t, tx, "a"), "two increments")
-		return nil
-	}))
-}
-
-// A commit to two blocks of rows is seen in one and not in the other.
-func TestColumnTearsCommits(t *testing.T) {
-	keys := make([]string, columnBlock+1)
-	for i := range keys {
-		keys[i] = string(rune('0'+i%10)) + "-" + string(rune(0x4000+i))
-	}
-	e := open(t, "column", keys...).(*columnEngine)
-	first, last := keys[0], keys[columnBlock]
-	const changed = 1 << 40
-	begun := make(chan struct{})
-	done := make(chan error)
-	go func() {
-		<-begun
-		done <- e.rows.Query(func(tx *column.Txn) error {
-			for _, k := range []string{first, last} {
-				if err := tx.QueryKey(k, func(r column.Row) error {
-					r.SetUint64(columnValue, changed)
-					return nil
-				}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}()
-	s := e.Session(0)
-	require.NoError(t, e.rows.QueryKey(last, func(r column.Row) error { // the latch of the last block
-		close(begun)
-		for {
-			v, _, err := s.Get(first)
-			require.NoError(t, err)
-			if v == changed {
-				break
-			}
-			runtime.Gosched()
-		}
-		v, ok := r.Uint64(columnValue)
-		require.True(t, ok)
-		require.EqualValues(t, columnBlock, v, "the same commit, not yet here")
-		return nil
-	}))
-	require.NoError(t, <-done)
-
-	// The adapter refuses to call that a transfer.
-	require.ErrorContains(t, e.Transfer(first, last, 1), "not atomic")
-	_, _, err := e.Sum()
-	require.ErrorContains(t, err, "not atomic")
 }
 
 // Snapshots do not change, whatever is put or deleted meanwhile.

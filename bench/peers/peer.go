@@ -25,8 +25,7 @@ type Peer struct {
 // Peers returns the peers that come from modules of their own, in the order in
 // which they are listed.
 func Peers() []Peer {
-	list := []Peer{badgerPeer(), memdbPeer(), buntdbPeer(), columnPeer(), stmPeer(),
-		bboltPeer(), btreePeer()}
+	list := []Peer{badgerPeer(), memdbPeer(), buntdbPeer(), bboltPeer(), btreePeer()}
 	for i := range list {
 		lacks := map[string]string{
 			"watched": "it gives nobody its commits, whole and in order",

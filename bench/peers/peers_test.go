@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anacrolix/stm"
 	"github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
 
@@ -178,7 +177,7 @@ func TestGivesUp(t *testing.T) {
 	stopped := false
 	setup := bench.Setup[uint64]{Keys: []string{"a", "b"}, Values: []uint64{5, 5}}
 	setup.Stopped = func() bool { return stopped }
-	for _, name := range []string{"badger", "stm"} {
+	for _, name := range []string{"badger"} {
 		// conflict runs a transaction whose first attempts conflict.
 		conflict := func(e engine, times int) (tries int, err error) {
 			interfere := func() {
@@ -194,13 +193,6 @@ func TestGivesUp(t *testing.T) {
 					}
 					interfere()
 					return tx.Set([]byte("b"), encode(new(arena), uint64(1)))
-				})
-				require.EqualValues(t, min(tries, times), s.Aborts())
-			case *stmSession[uint64]:
-				err = s.atomically(func(tx *stm.Tx) {
-					v := s.vars["a"].Get(tx)
-					interfere()
-					s.vars["b"].Set(tx, v)
 				})
 				require.EqualValues(t, min(tries, times), s.Aborts())
 			}
@@ -236,7 +228,7 @@ func TestGivesUp(t *testing.T) {
 // operations up when they do, and says so; the others never do. What was given up
 // has changed nothing: the sums are right.
 func TestContendedRunGivesUp(t *testing.T) {
-	conflicting := []string{"mvcc", "mvcc-direct", "sync.Map", "badger", "stm"}
+	conflicting := []string{"mvcc", "mvcc-direct", "sync.Map", "badger"}
 	w, _ := bench.WorkloadByName("counter")
 	for _, p := range All() {
 		if _, ok := p.Runs(w); !ok {

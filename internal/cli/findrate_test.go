@@ -87,16 +87,18 @@ func TestSearchEnds(t *testing.T) {
 	low, _, err = find(notKept, kept, nil)
 	require.NoError(t, err)
 	require.Zero(t, low)
-	low, _, err = find(notKnown, kept, nil)
-	require.NoError(t, err)
-	require.Zero(t, low)
+	for _, confirmed := range []tried{kept, notKnown} {
+		low, _, err = find(map[tried]tried{kept: notKnown, notKnown: kept}[confirmed], confirmed, nil)
+		require.ErrorIs(t, err, errCannotTell)
+		require.Zero(t, low)
+	}
 	low, _, err = find(kept, notKept, nil)
 	require.NoError(t, err)
 	require.Zero(t, low, "what is not confirmed is not found")
 	_, _, err = find(kept, kept, context.Canceled)
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, []float64{0, 1, 123, 123000, 0.0123}, []float64{round3(0), round3(1), round3(123),
-		round3(123456), round3(0.01234)})
+	require.Equal(t, []float64{0, 1, 123, 123000, 0.0123, 36.8}, []float64{round3(0), round3(1),
+		round3(123), round3(123456), round3(0.01234), round3(36.8000001)})
 }
 
 // A search in whole: what was found is said, and kept with the run.
@@ -122,12 +124,18 @@ func TestFindRate(t *testing.T) {
 		require.True(t, i == 0 || try.Rate > tries[i-1].Rate || i == len(tries)-1)
 	}
 
-	code, stdout, stderr := call(t, append(args[:6:6], "--format=table", "--duration=2ms",
+	code, stdout, stderr := call(t, append(args[:6:6], "--duration=2ms",
 		"--find-rate=ops/s>1e15")...)
-	require.Contains(t, stdout, "\nno rate found at which Begin/engine=mvcc/threads=1 keeps ")
+	require.Contains(t, stdout, "\n# no rate found at which Begin/engine=mvcc/threads=1 keeps ")
 	require.Equal(t, ExitMissed, code, stderr)
 	require.Contains(t, stderr, "no rate found at which Begin/engine=mvcc/threads=1 keeps ops/s > ")
 	require.Contains(t, stderr, "--find-rate: missed: no rate found of Begin/")
+
+	code, stdout, stderr = call(t, append(args[:6:6], "--ops=20",
+		"--find-rate=response-p99.9<1s")...)
+	require.Equal(t, ExitCannotTell, code, "20 operations have no such percentile")
+	require.Contains(t, stdout, "\n# no rate found at which Begin/engine=mvcc/threads=1 keeps ")
+	require.Contains(t, stderr, "--find-rate: cannot tell of Begin/engine=mvcc/threads=1\n")
 }
 
 // Thresholds have an exit code of their own, and say what was missed by how much.

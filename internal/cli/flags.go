@@ -257,13 +257,6 @@ func CheckNumbers(flag string, list []int, low, high int) error {
 	return numbers(flag, list, fmt.Sprintf("numbers from %d to %d", low, high), within(low, high))
 }
 
-// checkRun checks the times of a sample.
-func checkRun(duration, warmup time.Duration) error {
-	return cmp.Or(
-		numbers("--duration", listOf(&duration), "a time above 0, such as 1s", within(1, forever)),
-		numbers("--warmup", listOf(&warmup), "a time of 0 or more, such as 100ms", within(0, forever)))
-}
-
 // given returns what a flag was set to, or, if it was not, what it is otherwise.
 func given[T any](flag *T, otherwise T) T {
 	if flag == nil {

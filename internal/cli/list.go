@@ -199,21 +199,6 @@ func (t *textWriter) verbatim(indent, line string) {
 	}
 }
 
-// measuredBy ends what has been measured with how, in Markdown as code.
-func (t *textWriter) measuredBy(markdown bool, how []string) {
-	indent := ""
-	if markdown {
-		indent = "    "
-		t.line("Measured by:")
-		t.line("")
-	}
-	for _, line := range how {
-		if line != "" { // not known
-			t.verbatim(indent, line)
-		}
-	}
-}
-
 func (t *textWriter) line(s string) { t.wrap("", "", s) }
 
 // indent is where the text of an entry begins.

@@ -80,6 +80,26 @@ func TestProgressLines(t *testing.T) {
 	})
 }
 
+// What is left does not grow while a step is under way, even one that takes longer than those before.
+func TestRemaining(t *testing.T) {
+	began := time.Now()
+	at := func(now time.Duration, done int, begun time.Duration) time.Duration {
+		left, ok := remaining(began, began.Add(begun), began.Add(now), done, 4, 5*time.Second)
+		require.True(t, ok)
+		return left / time.Second
+	}
+	var left []time.Duration
+	for _, now := range []time.Duration{0, 4, 9} {
+		left = append(left, at(now*time.Second, 0, 0))
+	}
+	for _, now := range []time.Duration{20, 21, 29, 30, 35, 60} {
+		left = append(left, at(now*time.Second, 2, 20*time.Second))
+	}
+	require.Equal(t, []time.Duration{20, 16, 15, 20, 19, 11, 10, 10, 10}, left)
+	_, ok := remaining(began, began, began, 0, 4, 0)
+	require.False(t, ok)
+}
+
 // The rate is that of the run under way, whatever was before it: the filling of the map, a warm-up.
 func TestProgressRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -153,20 +153,6 @@ func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 	}
 }
 
-// Operations that take long have captures taken, which the end of the program does not wait for.
-func TestServeTakesCapturesByItself(t *testing.T) {
-	s := start(t, "serve", "--http=127.0.0.1:0", "--keys=100", "--threads=1",
-		"--capture-every=10m", "--capture-above=1ns")
-	url := s.stderr.await(t, `dashboard: (http://\S+)`)
-	page := fetch(url + "/debug/pprof/")
-	require.Contains(t, page, "cpu, contention: when p99 of an operation is above 1ns")
-	require.Contains(t, page, "cpu: every 10m0s")
-	require.Eventually(t, func() bool {
-		return strings.Contains(fetch(url+"/debug/pprof/"), "Being captured: CPU profile")
-	}, watchdog, 10*time.Millisecond)
-	s.stop(t, ExitOK)
-}
-
 func TestServeRefusesBadArguments(t *testing.T) {
 	for arg, want := range map[string]string{
 		"--http=off":           "--http: expected an address",
@@ -183,8 +169,7 @@ func TestServeRefusesBadArguments(t *testing.T) {
 		"--latency-sample=x":   "--latency-sample: expected",
 		"--audit-interval=-1s": "--audit-interval: expected",
 		"--config=/no/such":    "--config: expected",
-		"--capture-every=1s":   "--capture-every: expected a time of at least 10s",
-		"--capture-above=-1s":  "--capture-above: expected a time above 0",
+		"nosuch":               "serve: expected files of results",
 	} {
 		refused(t, []string{"serve", arg}, want)
 	}

@@ -274,8 +274,8 @@ func TestWorkloadFiles(t *testing.T) {
 	require.NotContains(t, s.Metrics, "look:response-p99-ns")
 
 	file = fileOf(t, "r.json", stdout)
-	table, _ := succeed(t, "--workload", "ycsb-f", "--engine=mvcc", "--threads=1", "--count=1", "--ops=3000",
-		"--warmup=0s", "--keys=70", "--latency-sample=1", "--http=off", "--format=table", "--rate=1e6")
+	_, table := succeed(t, "--workload", "ycsb-f", "--engine=mvcc", "--threads=1", "--count=1", "--ops=3000",
+		"--warmup=0s", "--keys=70", "--latency-sample=1", "--http=off", "--rate=1e6")
 	require.Regexp(t, `(?s)Operations, medians:\noperation .* resp p99.*\nread +YcsbF/keys=70/txn-size=1/rate=1000000 +1  mvcc`, table)
 	require.Contains(t, table, "\nread_modify_write ")
 

@@ -24,6 +24,9 @@ type Run struct {
 	Samples []Sample `json:"samples"`
 
 	Found []FoundRate `json:"found_rates,omitempty"` // what was searched for, if rates were
+
+	// Profiles are those of the samples, by names such as begin-mvcc-threads=4.cpu.pb.gz.
+	Profiles map[string][]byte `json:"profiles,omitempty"`
 }
 
 // Header says what was asked for and on what it was measured.
