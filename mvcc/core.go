@@ -241,12 +241,12 @@ func (m *core) close() {
 			}
 		}
 		m.endExpiry() // once more: Expire may have come between
-		m.shared.strict.checkStored(m)
+		checkStored(m.shared.strict, m)
 		return
 	}
 	m.gc.Outside("Close")
 	m.shared.strict.close()
 	m.gc.Close()
 	m.endExpiry()
-	m.shared.strict.checkStored(m)
+	checkStored(m.shared.strict, m)
 }

@@ -109,7 +109,7 @@ func (s *shared) checkStored() {
 		}
 		return false
 	})
-	s.strict.checkStored(maps...)
+	checkStored(s.strict, maps...)
 }
 
 // each calls f for each map, and reports whether one of the calls has returned true.
