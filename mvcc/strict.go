@@ -266,7 +266,7 @@ func sameKeys[I comparable](a, b []I) bool {
 
 func alike(a, b reflect.Value, depth int, most *int) bool {
 	const deep = 32
-	if *most--; *most < -1<<40 {
+	if *most--; depth > deep || *most < 0 {
 		return true
 	}
 	switch a.Kind() {
