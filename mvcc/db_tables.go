@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
 // A tableList is the tables that there are at a moment. It is never changed: when a table is made
@@ -46,19 +47,34 @@ type pastTable struct {
 	table        *core // nil if it is not kept
 }
 
-// trimPast lets go of the closed tables that no snapshot of the past sees any more. db.mu is held.
+// trimPast lets go of the closed tables that no snapshot which begins later sees. db.mu is held.
 func (db *database) trimPast() {
 	bound := db.shared.slots.Bound()
 	db.past = slices.DeleteFunc(db.past, func(t pastTable) bool { return t.closed <= bound })
 }
 
-// at returns a snapshot of the past, s, with the tables that there were, as far as anything was
-// committed in them by then.
-func (db *database) at(s moment) (DBSnapshot, error) {
-	e := stateOf(s.st).epoch()
+// at opens a snapshot of the past, by open, with the tables that there were, as far as anything was
+// committed in them by then. What trimPast lets go of was closed below a bound, and no snapshot begins
+// below that: so it must not be called between the begin, which lets the bound go on, and the list.
+func (db *database) at(open func() (moment, error)) (DBSnapshot, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	db.trimPast() // must follow the begin of s
+	db.trimPast()
+	s, err := open()
+	if err != nil {
+		return DBSnapshot{}, err
+	}
+	hooks.At(hooks.PastBegun)
+	list, err := db.listOf(stateOf(s.st).epoch())
+	if err != nil {
+		s.Close()
+		return DBSnapshot{}, err
+	}
+	return DBSnapshot{s.st, s.gen, hideList(list)}, nil
+}
+
+// listOf returns the tables that there were at an epoch. db.mu is held.
+func (db *database) listOf(e epoch.Epoch) (*tableList, error) {
 	list := &tableList{}
 	for _, t := range db.list.Load().tables {
 		if t.madeAt() < e {
@@ -69,14 +85,13 @@ func (db *database) at(s moment) (DBSnapshot, error) {
 		switch {
 		case e <= t.made || e >= t.closed:
 		case t.table == nil:
-			s.Close()
-			return DBSnapshot{}, fmt.Errorf("%w: a table that was there at epoch %d was closed at epoch %d, "+
-				"and Options.Retain is not set", ErrEpochGone, e, t.closed)
+			return nil, fmt.Errorf("%w: a table that was there at epoch %d was closed at epoch %d, and "+
+				"Options.Retain is not set", ErrEpochGone, e, t.closed)
 		default:
 			list.tables = append(list.tables, t.table)
 		}
 	}
-	return DBSnapshot{s.st, s.gen, hideList(list)}, nil
+	return list, nil
 }
 
 // seenIn returns the tables that there are in the snapshot.

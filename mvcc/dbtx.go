@@ -288,11 +288,8 @@ func (db *database) snapshot(kind uint64) DBSnapshot {
 // Options.Retain it also returns an error that wraps [ErrEpochGone] if a table has been closed since
 // that had something in it then.
 func (db *DB) SnapshotAt(at uint64) (DBSnapshot, error) {
-	s, err := dbAt(db).root.snapshotAt(at)
-	if err != nil {
-		return DBSnapshot{}, err
-	}
-	return dbAt(db).at(s)
+	d := dbAt(db)
+	return d.at(func() (moment, error) { return d.root.snapshotAt(at) })
 }
 
 // Close is [Snapshot.Close].

@@ -30,14 +30,8 @@ func (m *Map[K, V]) SnapshotAtTime(t time.Time) (Snapshot[K, V], error) {
 
 // SnapshotAtTime opens a snapshot of the tables as they were at time t, see [Map.SnapshotAtTime].
 func (db *DB) SnapshotAtTime(t time.Time) (DBSnapshot, error) {
-	return dbAt(db).atTime(dbAt(db).root.momentAt(t))
-}
-
-func (db *database) atTime(s moment, err error) (DBSnapshot, error) {
-	if err != nil {
-		return DBSnapshot{}, err
-	}
-	return db.at(s)
+	d := dbAt(db)
+	return d.at(func() (moment, error) { return d.root.momentAt(t) })
 }
 
 //go:noinline
