@@ -69,6 +69,12 @@ var misusedStrictly = []misuses{
 				}, nil)
 				return err
 			}), ""},
+		{"`Expire` with a function that returns `time.Unix(0, 0)`, for never", panics(func() {
+			m := mvcc.New[string, int](&mvcc.Options{ManualReclaim: true, Strict: true})
+			m.Store("k", 1)
+			m.Expire(func(string, int) time.Time { return time.Unix(0, 0).UTC() })
+			_ = m.Reclaim(bg)
+		}), "in the background work, or in `Reclaim`; without `Strict` it deletes the record"},
 		{"a `compare` that is no order", panics(func() {
 			m := mvcc.NewOrderedFunc[string, int](func(a, b string) int {
 				return len(a) - len(b) - 1
