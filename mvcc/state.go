@@ -41,7 +41,7 @@ func (m *core) begin(level Level, also uint64) (st *txState, gen epoch.Gen) {
 }
 
 // open is begin for a transaction of a kind: see [epoch.Slots.Begin]. Those of the library itself are
-// spared, see [ofLibrary].
+// spared, see [forCall].
 func (m *core) open(kind uint64) (st *txState, gen epoch.Gen) {
 	if m.strict {
 		m.besideOpen(kind)
