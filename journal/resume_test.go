@@ -160,7 +160,9 @@ func TestResume(t *testing.T) {
 			}
 			require.False(t, again.resumes(t, c, e, func() {}), "it is kept once")
 		}
-		require.Greater(t, resumed, 3)
+		if opts.Compact == 0 { // else those since the last backup
+			require.Greater(t, resumed, 3)
+		}
 		require.False(t, again.resumes(t, copyOf{}, early, func() {}))
 		require.False(t, again.resumes(t, copyOf{}, f.Position(1<<40), func() {}))
 		require.False(t, again.resumes(t, copyOf{}, mvcc.Position{Epoch: saved}, func() {}))
