@@ -104,7 +104,7 @@ func (r *Reclaimer[E, W]) tick() {
 	p, more := r.begin(&r.counters.ticks, false, r.cfg.Tend)
 	var others sync.WaitGroup
 	for range min(r.cfg.Workers, int(p.quota.Load()/batchSize)) - 1 {
-		others.Go(func() { _ = p.work(context.Background()) })
+		others.Go(func() { r.within.Run(func() { _ = p.work(context.Background()) }) })
 	}
 	_ = p.work(context.Background())
 	others.Wait()
@@ -145,7 +145,13 @@ func (r *Reclaimer[E, W]) tendAll(ctx context.Context) (more bool) {
 // meanwhile are visited the next time, and so is what is left when ctx ends: then
 // Reclaim returns ctx's error. It waits for a tick, or another Reclaim, that is under
 // way.
-func (r *Reclaimer[E, W]) Reclaim(ctx context.Context) error {
+func (r *Reclaimer[E, W]) Reclaim(ctx context.Context) (err error) {
+	r.Outside("Reclaim")
+	r.within.Run(func() { err = r.reclaim(ctx) })
+	return err
+}
+
+func (r *Reclaimer[E, W]) reclaim(ctx context.Context) error {
 	r.passing.Lock()
 	defer r.passing.Unlock()
 	p, more := r.begin(&r.counters.manual, true, func() bool { return r.tendAll(ctx) })
@@ -211,13 +217,15 @@ func (r *Reclaimer[E, W]) passAlone() {
 	view := r.refresh()
 	r.unlock()
 	r.tell(notices, r.now(), r.Go)
-	for _, shelf := range r.gatherAlone(view) {
-		r.putBack(r.cfg.Due(shelf, nil)) // holding no lock: keys are compared
-	}
-	if r.closed.Load() {
-		r.cfg.Tend()
-		r.cfg.Trim()
-	}
+	r.within.Run(func() {
+		for _, shelf := range r.gatherAlone(view) {
+			r.putBack(r.cfg.Due(shelf, nil)) // holding no lock: keys are compared
+		}
+		if r.closed.Load() {
+			r.cfg.Tend()
+			r.cfg.Trim()
+		}
+	})
 }
 
 // gatherAlone is gather for a committer, up to the waits that have come due: it returns these.

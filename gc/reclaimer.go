@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/goid"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
@@ -50,6 +51,7 @@ type Reclaimer[E, W any] struct {
 	life    sync.Mutex  // held to start, to end and to close: a few instructions
 	running atomic.Bool // there is a ticker goroutine, or there is to be none
 	wg      sync.WaitGroup
+	within  goid.Set // the goroutines that do background work, see Outside
 
 	counters counters
 }
@@ -105,7 +107,7 @@ func (r *Reclaimer[E, W]) start() {
 		r.running.Store(true)
 		if !r.closed.Load() {
 			r.inTime()
-			r.wg.Go(r.run)
+			r.spawn(r.run)
 		}
 	}
 }
@@ -173,12 +175,28 @@ func (r *Reclaimer[E, W]) Go(f func()) bool {
 	}
 	open := !r.closed.Load()
 	if open {
-		r.wg.Go(f)
+		r.spawn(f)
 	}
 	hooks.At(hooks.Spawned)
 	r.life.Unlock()
 	r.startIfNeeded()
 	return open
+}
+
+// spawn runs f in a goroutine that Close waits for.
+func (r *Reclaimer[E, W]) spawn(f func()) { r.wg.Go(func() { r.within.Run(f) }) }
+
+// Within calls f, which is background work: the calling goroutine may hold what [Reclaimer.Close],
+// [Reclaimer.Reclaim] and the like wait for.
+func (r *Reclaimer[E, W]) Within(f func()) { r.within.Run(f) }
+
+// Outside panics if call, which waits for background work, is made by that: by a function of the
+// program that it calls. It would wait for itself.
+func (r *Reclaimer[E, W]) Outside(call string) {
+	if r.within.Has() {
+		panic("mvcc: " + call + " is called by a function that the background work calls: it would wait " +
+			"for itself")
+	}
 }
 
 // Stop tells the goroutine to end and returns at once. It may be called any
@@ -207,6 +225,11 @@ func (r *Reclaimer[E, W]) Manual() bool { return r.cfg.Manual }
 // being told something, and visits what was handed over. Afterwards committers
 // visit what they hand over, and now and then what was set aside.
 func (r *Reclaimer[E, W]) Close() {
+	r.Outside("Close")
+	r.within.Run(r.close)
+}
+
+func (r *Reclaimer[E, W]) close() {
 	r.Stop()
 	// A goroutine that tends beside the ticker lets others go first: so help
 	// it.

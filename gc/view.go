@@ -111,7 +111,7 @@ func (r *Reclaimer[E, W]) renew(cause *cause) *View {
 	r.refreshing.Unlock()
 	cause.add(1, r.now()-start)
 	apart := func(say func()) bool { // Close waits for the ticker, and so for what it starts
-		r.wg.Go(say)
+		r.spawn(say)
 		return true
 	}
 	if cause != &r.counters.ticks {

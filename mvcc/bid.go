@@ -28,7 +28,8 @@ type bid struct {
 	// claim was over too soon, or others have aborted an attempt.
 	took  time.Duration
 	timed bool
-	long  bool // no function of an Update runs in its turn
+	long  bool   // no function of an Update runs in its turn
+	kind  uint64 // of its transactions, see forCall
 }
 
 const (

@@ -176,7 +176,7 @@ func TestClaimEndsWithCommit(t *testing.T) {
 			}
 			return increment("k")(tx)
 		}))
-		st, gen := coreOf(m).begin(LevelSerializable)
+		st, gen := coreOf(m).begin(LevelSerializable, forProgram)
 		tx := Tx[string, int]{&st.own.txn, gen}
 		tx.Set("l", 1)
 		tx.Merge("k", func(int, bool) int { panic("own") })

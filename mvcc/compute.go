@@ -189,8 +189,7 @@ func (m *core) deleteFunc(del func(v *chain.Node) bool) (deleted int) {
 // Clear deletes all keys, in one transaction: nobody sees some of them deleted and others
 // not, and snapshots and transactions that are open see the map as it was. It takes its
 // turn like [Map.Update], but for up to ten seconds: in a large map others
-// wait until it is through, once each. It allocates one version for each key, and panics
-// with [ErrTxTooOld] if it takes longer than Options.MaxTxAge.
+// wait until it is through, once each. It allocates one version for each key.
 func (m *Map[K, V]) Clear() { m.engine().clear() }
 
 // DeleteRange deletes the keys of a range of an ordered map, in one transaction like [Map.Clear],
@@ -199,8 +198,8 @@ func (m *Map[K, V]) Clear() { m.engine().clear() }
 // range meanwhile. It takes its turn like Clear, for up to ten seconds: on its keys if there are
 // more than 256, and on all keys of the map after a conflict. Others that write these wait until it
 // is through, once each. It costs an own write of a transaction for each key, and allocates that and
-// a version. It panics if the keys have no order, and with [ErrTxTooOld] if it takes longer than
-// Options.MaxTxAge. Where the range may go bit by bit, call it for parts of it.
+// a version. It panics if the keys have no order. Where the range may go bit by bit, call it for parts
+// of it.
 func (m *Map[K, V]) DeleteRange(r Range[K]) (deleted int) {
 	return m.engine().deleteRange(spanOf(&r), r.prefix)
 }

@@ -167,7 +167,7 @@ func newCore(
 		x.Spawn, x.Wake = s.gc.Go, s.gc.Wake
 	}
 	c.chains = *own
-	c.Decider = chain.Decider{Of: &c.Resolver, Counts: &s.counters.Counts, Tell: c.tell}
+	c.Decider = chain.Decider{Of: &c.Resolver, Counts: &s.counters.Counts, Tell: c.tellHelping}
 	m := own.member
 	m.chains, m.old, m.last = own, waiter{m, false}, waiter{m, true}
 	s.add(m)
@@ -186,6 +186,7 @@ func (m *core) claimHash(h uint64) uint64 {
 // reclaim is [Map.Reclaim].
 func (m *core) reclaim(ctx context.Context) error {
 	checkContext("Reclaim", ctx)
+	m.gc.Outside("Reclaim")
 	if err := m.shared.expireNow(ctx); err != nil {
 		return err
 	}
@@ -221,7 +222,7 @@ func (m *core) deleteRange(r span, prefix bool) (deleted int) {
 
 // clearing commits what all does in a transaction.
 func (m *core) clearing(all func(tx DBTx) error) error {
-	b := bid{ctx: background, began: time.Now(), long: true}
+	b := bid{ctx: background, began: time.Now(), long: true, kind: forCall}
 	defer b.end()
 	var conflict conflict
 	ok, err := m.attempt(LevelSerializable, &b, all, &conflict)
@@ -246,6 +247,7 @@ func (m *core) close() {
 		checkStored(m.shared.strict, m)
 		return
 	}
+	m.gc.Outside("Close")
 	m.shared.strict.close()
 	m.gc.Close()
 	m.endExpiry()

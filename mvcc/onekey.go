@@ -42,9 +42,8 @@ func (m *Map[K, V]) Store(key K, value V) {
 }
 
 // Put is [Map.Store] with an error, for a table with indexes: a [*UniqueError] if a unique index
-// does not allow the record, and [ErrTxTooOld] if it takes longer than Options.MaxTxAge; then
-// nothing is written. Where the record depends on what is there, [Map.Update] returns the same
-// errors. Its cost is that of Store.
+// does not allow the record; then nothing is written. Where the record depends on what is there,
+// [Map.Update] returns the same error. Its cost is that of Store.
 func (m *Map[K, V]) Put(key K, value V) error {
 	m.checkKey(useWrite, key)
 	h, p, _ := index.Lookup(m.index, key)

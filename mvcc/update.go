@@ -95,7 +95,7 @@ func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 		return m.updateStrictly(ctx, opts, fn)
 	}
 	var c conflict
-	b := bid{ctx: ctx, last: attempts == 1}
+	b := bid{ctx: ctx, last: attempts == 1, kind: opts.of()}
 	ok, err := m.attempt(level, &b, fn, &c)
 	if ok || err != nil {
 		if b.claim != nil {
@@ -195,7 +195,7 @@ func mayRunAgain() string {
 func (m *core) attempt(
 	level Level, b *bid, fn func(tx DBTx) error, c *conflict,
 ) (ok bool, err error) {
-	st, gen := m.begin(level)
+	st, gen := m.begin(level, b.kind)
 	st.trace(gen)
 	tx := DBTx{&st.own.txn, gen}
 	defer tx.Rollback()
