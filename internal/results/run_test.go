@@ -267,7 +267,7 @@ func TestFigures(t *testing.T) {
 		"heap-start-B": 1, "heap-peak-B": 3, "heap-end-B": 2, "versions-start": 4, "versions-peak": 6,
 		"versions-end": 5,
 	}, f)
-	w, _ = bench.WorkloadByName("begin")
+	w, _ = bench.WorkloadByName("counter")
 	f = figures(bench.Config{Workload: w}, bench.Measurement{Ops: 1, Wall: time.Second})
 	for _, unit := range []string{"achieved-%", "backlog", "err/s", "cpu-ns/op", "audits/s",
 		"heap-peak-B", "p50-ns", "max-ns", "ctx-switches/op"} {
