@@ -144,9 +144,9 @@ soak: ## check the map under random load for SOAK; SOAKTAGS=mvcccheck stops goro
 mutants: ## break the code on purpose, fault by fault: a test must notice each
 	go run ./internal/mutants $(MUTANTFLAGS)
 
-.PHONY: mutants-table
-mutants-table: ## write docs/mutants.md: what each fault breaks, and the test that finds it
-	go run ./internal/mutants -table > docs/mutants.md
+.PHONY: mutants-check
+mutants-check: ## print the mutants that do not apply or compile, with the present code
+	go run ./internal/mutants -check $(MUTANTFLAGS)
 
 .PHONY: check
 check: ## before each commit, in a minute: build, the core's tests, lint of what changed
@@ -225,7 +225,7 @@ pictures: ## make the pictures of docs/profiling.md, with chromium, in three min
 	MVCCMAP_PICTURES=$(CURDIR)/docs/pictures go -C profiling/browsertest test -count=1 -run '^TestPictures$$' .
 
 .PHONY: journey
-journey: ## measure the tables and pictures of docs/journey.md anew, in a quarter of an hour (ARGS)
+journey: ## measure what docs/journey.md tells of, and draw its pictures, in a quarter of an hour (ARGS)
 	scripts/journey.sh $(ARGS)
 
 .PHONY: bars

@@ -60,7 +60,7 @@ func (w *writer) look() error {
 // taken is called when a backup is on disk.
 func (w *writer) taken(b *backup) error {
 	j := w.j
-	w.compact, w.db = max(j.opts.Compact, b.info.Bytes), b.info.DB
+	w.compact = max(j.opts.Compact, b.info.Bytes)
 	j.expectFrom(b.number)
 	if err := j.expect(backupName(b.number), b.number); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/codec"
 	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // What Inspect says of two lives of a journal.
@@ -49,7 +50,10 @@ func TestInspect(t *testing.T) {
 		require.Equal(t, backupName(1), info.Files[0].Name)
 		require.True(t, info.Files[0].Backup && info.Files[0].Used)
 		groups := info.Files[1].Groups
-		require.Len(t, groups, 10)
+		require.Len(t, groups, 11)
+		require.Equal(t, groups[0].Since, groups[0].Epoch)
+		require.Equal(t, []mvcc.Position{l.Position(groups[0].Epoch)}, info.Lives)
+		groups = groups[1:]
 		for i, g := range groups {
 			require.Equal(t, epochs[i], g.Epoch)
 			if i > 0 {

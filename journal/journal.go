@@ -44,14 +44,14 @@ type Options struct {
 	// [mvcc.LoadOptions]. Otherwise Open refuses a table of which it would lose something, with a
 	// [*mvcc.SchemaError], and all files stay as they are.
 	AnyShape bool
-	// Resume are the epochs that followers of the database have got to, see [mvcc.DB.Follow]: one
+	// Resume are the positions that followers of the database have got to, see [mvcc.DB.Follow]: one
 	// for each, from whatever the follower has kept it in. Open keeps the state of each that it
 	// meets, so that Follow goes on from there, see [mvcc.FollowOptions]; what was overwritten
-	// since stays in memory until Follow has begun. It meets all epochs since the last backup,
+	// since stays in memory until Follow has begun. It meets all since the last backup,
 	// whether the journal was closed or not, but for those in a group of commits in which a table
-	// was closed, and those that got lost because they were not on disk. Where it does not Follow
-	// begins anew.
-	Resume []uint64
+	// was closed, and those that got lost because they were not on disk, or are of another history,
+	// since somebody has put back older files. Where it does not Follow begins anew.
+	Resume []mvcc.Position
 	// OnError is called, in a goroutine of its own and once at a time, if something could not be
 	// written; the journal takes a new backup then, after a second, and after up to ten if that
 	// fails too. It is called as well with a [*mvcc.CodecError] for a record that the codec

@@ -3,6 +3,7 @@ package journal
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ func (j *Journal) load(ctx context.Context) (last uint64, err error) {
 		return 0, fmt.Errorf("%s: %w", filepath.Join(j.dir, backupName(from)), err)
 	}
 	if from > 0 {
-		j.goOn(must, l.after.Epoch)
+		j.keepEnd(must, l.position())
 		if files, err = list(j.dir); err == nil {
 			err = j.keepBefore(files, from, len(l.after.Migrated()) > 0)
 		}
@@ -64,6 +65,7 @@ func (l *loader) all(files listing) (from, last uint64, err error) {
 		if l.after, err = l.backup(path); err != nil {
 			return 0, 0, fmt.Errorf("%s: %w", path, filed(path, err))
 		}
+		l.lives = append(l.lives, l.position())
 		if l.begins, err = l.hasBegins(path); err != nil {
 			return 0, 0, err
 		}
@@ -101,22 +103,17 @@ func filed(path string, err error) error {
 	return err
 }
 
-// skipped is by how much the epochs skip if the journal was not closed: those of commits that were
-// lost should not come again.
-const skipped = 1 << 20
-
-// goOn makes the epochs of the database go on from where those of the journal have ended.
-func (j *Journal) goOn(was bound, loaded uint64) {
-	if was.closed && was.epoch == loaded {
-		for _, e := range j.opts.Resume { // when nothing was committed any more
-			if loaded < e && e <= was.clock {
-				j.db.KeepState(e)
+// keepEnd makes the epochs go on above the last ones of the life before, and keeps the state of those
+// after the last commit at which nothing else had been committed.
+func (j *Journal) keepEnd(was bound, loaded mvcc.Position) {
+	if was.epoch == loaded.Epoch && was.life == loaded.Life {
+		for _, at := range j.opts.Resume {
+			if at.Life == was.life && was.epoch < at.Epoch && at.Epoch <= was.clock {
+				j.db.KeepState(at)
 			}
 		}
-		j.db.SkipTo(max(loaded, was.clock))
-		return
 	}
-	j.db.SkipTo(max(loaded, was.clock) + skipped)
+	j.db.SkipTo(was.clock)
 }
 
 func openFile(path string) (io.ReadSeekCloser, error) { return os.Open(path) }
@@ -145,12 +142,18 @@ type loader struct {
 	backup func(path string) (mvcc.Backup, error)
 	group  func(in *bufio.Reader, after mvcc.Backup) (mvcc.Backup, error)
 
-	begins bool        // they must begin with a record: the backup is not of an old version
-	begun  bool        // the first one was looked at
-	after  mvcc.Backup // what was loaded leads to there
-	over   bool        // the rest does not go on from there
-	why    error       // with the file
-	at     int64       // in the journal
+	begins bool            // they must begin with a record: the backup is not of an old version
+	begun  bool            // the first one was looked at
+	after  mvcc.Backup     // what was loaded leads to there
+	lives  []mvcc.Position // of the database, in their order, and where each begins
+	over   bool            // the rest does not go on from there
+	why    error           // with the file
+	at     int64           // in the journal
+}
+
+// position returns that of the state that was loaded.
+func (l *loader) position() mvcc.Position {
+	return mvcc.Position{Life: l.after.DB, Epoch: l.after.Epoch}
 }
 
 // stop ends the loading: what follows is not to be loaded, and must not have been on disk.
@@ -185,8 +188,8 @@ var (
 	errForeign = errors.New("it is another file")
 )
 
-// journal loads what is in a journal. Once l is over, it is an error if a mark in the rest says
-// that more was on disk.
+// journal loads what is in a journal, if that goes on from what was loaded. Otherwise it is an error
+// if something in the rest says that more was on disk: a beginning, or a mark.
 func (l *loader) journal(n uint64) error {
 	path := filepath.Join(l.dir, journalName(n))
 	f, err := l.open(path)
@@ -194,21 +197,12 @@ func (l *loader) journal(n uint64) error {
 		return err
 	}
 	defer f.Close()
-	first := l.begins && !l.begun
-	l.at, l.begun = 0, true
-	for in := bufio.NewReaderSize(f, 1<<16); !l.over; {
-		if l.at == 0 {
-			length, err := l.begin(in, n, first)
-			if err != nil {
-				why := fmt.Errorf("%s: %w", path, damaged(err))
-				if first || errors.Is(err, errForeign) {
-					return why
-				}
-				l.stop(why)
-				break
-			}
-			l.at = length
-		}
+	in := bufio.NewReaderSize(f, 1<<16)
+	life, err := l.enter(in, n, path)
+	if err != nil {
+		return err
+	}
+	for !l.over {
 		if _, err := in.Peek(1); err == io.EOF {
 			return nil
 		}
@@ -229,11 +223,53 @@ func (l *loader) journal(n uint64) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if e := lastMark(rest, l.after.DB); e > l.after.Epoch {
+	if e := lastMark(rest, life); e > l.after.Epoch {
 		return l.lost(e, l.why)
 	}
 	l.stats.Dropped += int64(len(rest))
 	return nil
+}
+
+// enter reads what a journal begins with. l is over if that does not go on from what was loaded. It
+// returns the life whose marks count in the rest.
+func (l *loader) enter(in *bufio.Reader, n uint64, path string) (life string, err error) {
+	first := l.begins && !l.begun
+	l.at, l.begun = 0, true
+	b, length, err := l.begin(in, n, first)
+	switch {
+	case err == nil && length > 0:
+		if b.at.Life != "" && b.at.Life != l.after.DB {
+			l.lives = append(l.lives, b.at)
+			l.after.DB = b.at.Life
+		}
+		// Whatever came after what was loaded, whoever has begun this one has not had it either.
+		l.after.Epoch, l.at, l.over = b.at.Epoch, length, false
+		return l.after.DB, nil
+	case err == nil: // of a version that wrote no such record
+		return l.after.DB, nil
+	}
+	why := fmt.Errorf("%s: %w", path, damaged(err))
+	if first || errors.Is(err, errForeign) {
+		return "", why
+	}
+	if !l.over {
+		l.stop(why)
+	}
+	if b.number == n && b.said && b.after != (mvcc.Position{}) {
+		return "", l.lost(b.after.Epoch, l.why)
+	}
+	return cmp.Or(b.at.Life, l.after.DB), nil
+}
+
+// beginsJournal reports whether head is the beginning of a journal, or may be what a crash has left of
+// one.
+func beginsJournal(head []byte) (begins, torn bool) {
+	for _, kind := range []byte{frameBegin, frameBeginBefore} {
+		record := append(markMagic[:], kind)
+		begins = begins || bytes.HasPrefix(head, record)
+		torn = torn || isTorn(head[:min(len(head), len(record))], record)
+	}
+	return begins, torn
 }
 
 // isTorn reports whether head may be what a crash has left of the beginning of a file, which is no
@@ -247,30 +283,38 @@ func isTorn(head, beginning []byte) bool {
 }
 
 // begin reads the record that a journal begins with, if there is one, and returns how long it is.
-// The error wraps errMissing if the record is that of another journal, and errForeign if it is none
-// that a crash has torn. The first journal is of the same database as the backup: J5.
-func (l *loader) begin(in *bufio.Reader, n uint64, first bool) (length int64, err error) {
-	head, _ := in.Peek(len(markMagic) + 1)
-	if len(head) <= len(markMagic) || !bytes.HasPrefix(head, markMagic[:]) ||
-		head[len(markMagic)] != frameBegin {
-		if !l.begins {
-			return 0, nil
+// The error wraps errMissing if the record is that of another journal, or does not go on from what
+// was loaded, and errForeign if it is none that a crash has torn. The first journal is of the same
+// life as the backup: J5.
+func (l *loader) begin(in *bufio.Reader, n uint64, first bool) (b beginning, length int64, err error) {
+	head, _ := in.Peek(1 << 16)
+	begins, torn := beginsJournal(head)
+	switch {
+	case begins:
+		if b, length, err = readBegin(in); err != nil && len(bytes.TrimRight(head, "\x00")) > longestBegin {
+			err = fmt.Errorf("%w: %w", errForeign, err) // it was on disk before what follows was written
 		}
-		d := &disk.DamageError{Reason: "it does not begin as a journal should"}
-		if !isTorn(head, append(markMagic[:], frameBegin)) {
-			return 0, fmt.Errorf("%w: %w", errForeign, d)
+	case !l.begins:
+		return b, 0, nil
+	default:
+		if err = error(&disk.DamageError{Reason: noBegin}); !torn {
+			err = fmt.Errorf("%w: %w", errForeign, err)
 		}
-		return 0, d
 	}
-	number, epoch, db, length, err := readBegin(in)
+	after := b.after
+	if first {
+		after = b.at
+	}
 	switch {
 	case err != nil:
-	case number != n || epoch != l.after.Epoch:
+	case b.number != n || after.Epoch == 0 || after.Epoch != l.after.Epoch:
 		err = errMissing
-	case first && db != "" && db != l.after.DB: // two folders may have the same epochs
+	case first && after.Life != "" && after.Life != l.after.DB: // two folders may have the same epochs
 		err = &disk.DamageError{Reason: "it is of another database than " + backupName(n)}
+	case after.Life != "" && after.Life != l.after.DB:
+		err = errMissing
 	}
-	return length, err
+	return b, length, err
 }
 
 // item loads a group, or reads a mark, and returns how long it is. The error wraps errMissing if
@@ -291,7 +335,9 @@ func (l *loader) item(in *bufio.Reader) (length int64, err error) {
 	switch {
 	case err == nil:
 		l.after = b
-		l.stats.Loaded++
+		if b.Since < b.Epoch { // else it names the tables
+			l.stats.Loaded++
+		}
 	case b.DB != "" && (b.DB != l.after.DB || b.Since != l.after.Epoch):
 		err = fmt.Errorf("%w: %w", errMissing, err)
 	}

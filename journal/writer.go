@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -117,7 +116,7 @@ type writer struct {
 	safe    bool        // J3 holds for sure
 	gap     bool        // commits were missed
 	closed  bool        // a table was closed that is still in the backup
-	db      string      // [mvcc.Backup.DB]
+	life    string      // of the database
 	timer   *time.Timer
 
 	backup *backup // that is being taken, or nil
@@ -138,7 +137,7 @@ func (w *writer) follow() (err error) {
 		return nil
 	})
 	if err == nil {
-		err = w.begin(b)
+		err = w.begin(b, mvcc.Position{})
 	}
 	if err != nil {
 		b.of.Close()
@@ -182,28 +181,39 @@ func cleared(group []mvcc.DBCommit) []mvcc.DBCommit {
 	return group[:0]
 }
 
-// begin begins a journal with what is in a backup.
-func (w *writer) begin(b *backup) (err error) {
+// begin begins a journal with the state of a backup. after is the position that the journals before
+// lead to, where they do.
+func (w *writer) begin(b *backup, after mvcc.Position) (err error) {
 	w.number++
 	w.file, err = w.j.create(filepath.Join(w.j.dir, journalName(w.number)))
-	w.after = mvcc.Backup{Epoch: b.epoch}
 	w.written, w.sure, w.marked = 0, b.epoch, 0
 	if err != nil {
 		return err
 	}
-	// That of no commits says what the backup will say of the database.
-	none := []mvcc.DBCommit{{Epoch: b.epoch, Progress: true}}
-	of, err := w.j.db.SaveCommits(context.Background(), io.Discard, w.j.codec, w.after, none, nil)
-	if err != nil {
+	at := w.j.db.Position(b.epoch)
+	w.life = at.Life
+	if err := (beginning{number: w.number, at: at, after: after}).write(w.file); err != nil {
 		return err
 	}
-	if err := writeBegin(w.file, w.number, b.epoch, of.DB); err != nil {
+	if err := w.file.Sync(); err != nil { // before the backup is there, and before what follows
 		return err
 	}
-	if err := w.file.Sync(); err != nil { // before the backup is there
+	if err := w.name(b); err != nil {
 		return err
 	}
 	return w.j.expect(journalName(w.number), w.number)
+}
+
+// name writes the first group: that of no commits, which names all tables. It need not be on disk
+// before another one follows.
+func (w *writer) name(b *backup) (err error) {
+	to := bufio.NewWriterSize(w.file, 1<<16)
+	w.after, err = w.j.db.Save(context.Background(), to, w.j.codec,
+		&mvcc.SaveOptions{Of: b.of, Since: b.of, Version: w.j.opts.Version})
+	if err == nil {
+		err = to.Flush()
+	}
+	return err
 }
 
 // write writes a group.
@@ -290,7 +300,7 @@ func (w *writer) acknowledge() error {
 		if err := j.present(); err != nil {
 			return err
 		}
-		j.acknowledged = bound{number: w.number, epoch: w.after.Epoch, clock: w.sure}
+		j.acknowledged = bound{number: w.number, epoch: w.after.Epoch, clock: w.sure, life: w.life}
 		if err := j.acknowledged.write(j.bounds); err != nil {
 			return err
 		}
@@ -306,7 +316,7 @@ func (w *writer) acknowledge() error {
 		return nil
 	}
 	w.marked = w.after.Epoch
-	return writeMark(w.file, w.marked, w.db)
+	return writeMark(w.file, w.marked, w.life)
 }
 
 // settle is called when there is a gap. It brings to its end what is under way, so that there is
@@ -336,13 +346,13 @@ func (w *writer) rotate(ctx context.Context, group []mvcc.DBCommit) error {
 	if err := w.file.Close(); err != nil {
 		return err
 	}
-	if err := w.begin(b); err != nil {
+	if err := w.begin(b, w.j.db.Position(b.epoch)); err != nil {
 		return err
 	}
 	w.next = nil
 	w.take(ctx, b)
 	w.marked = b.epoch
-	return writeMark(w.file, b.epoch, w.db)
+	return writeMark(w.file, b.epoch, w.life)
 }
 
 // askIn asks for progress in a while.

@@ -309,7 +309,7 @@ func TestBackupMisfits(t *testing.T) {
 	mvcc.NewTable[int, user](db, "hidden", nil).Store(1, user{name: "of an example"})
 	_, err = db.Save(t.Context(), io.Discard, codec.Gob, nil)
 	require.ErrorContains(t, err,
-		`mvcc: table "hidden", key 1: the codec gob cannot save the record: gob:`)
+		`mvcc: table "hidden", key 1: the codec gob cannot save the record: V.name is "of`)
 	to := newShop(t)
 	_, err = mvcc.NewIndex(to.counts, "unique", func(int, int) []string {
 		return []string{"the only one"}

@@ -31,7 +31,6 @@ type bid struct {
 	took  time.Duration
 	timed bool
 	long  bool // no function of an Update runs in its turn
-	shy   bool // it conflicts where others would wait for a claim, or make one
 }
 
 const (
@@ -129,7 +128,7 @@ func (st *txState) bid(b *bid) {
 // that was given to Merge, nor one that says when a record expires.
 func (st *txState) quick() bool {
 	return !slices.ContainsFunc(st.parts, func(p *part) bool { return p.m.expiry() != nil }) &&
-		!slices.ContainsFunc(st.writes, func(w write) bool { return w.merge != nil })
+		!slices.ContainsFunc(st.writes, func(w write) bool { return w.merges() })
 }
 
 // giveWay lets those go first that have a claim on a key that the transaction writes,
@@ -158,7 +157,7 @@ func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 	case b == nil:
 		m.favour.Await(background, hashes...)
 		return true
-	case (!st.hasRead || b.last) && !b.shy:
+	case !st.hasRead || b.last:
 		end := b.pause()
 		m.favour.Await(b.ctx, hashes...)
 		end()
@@ -170,7 +169,7 @@ func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 		st.bid(b)
 	}
 	st.finish(gen)
-	if b.gave < bidMeets && !b.shy {
+	if b.gave < bidMeets {
 		m.favour.Await(b.ctx, hashes...)
 	}
 	return false

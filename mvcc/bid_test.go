@@ -398,21 +398,3 @@ func TestTurnsOfCommitGrow(t *testing.T) {
 		}
 	}
 }
-
-// A sweep holds the lock of the watches, so it does not wait for a claim, whenever that is made.
-func TestSweepIsShy(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *Map[string, int]) {
-		start := time.Now()
-		var c *favour.Claim
-		err := coreOf(m).update(bg, sweepOptions, func(tx DBTx) error {
-			v, _ := m.In(tx).Get("k")
-			m.In(tx).Set("k", v+1)
-			c = claim(m, "k")
-			return nil
-		})
-		require.ErrorIs(t, err, ErrConflict)
-		require.Zero(t, time.Since(start))
-		c.End()
-		requireValue(t, 1)(m.Load("k"))
-	})
-}

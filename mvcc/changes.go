@@ -28,8 +28,8 @@ type Commit[K comparable, V any] struct {
 	// each key: all those between the snapshot [WatchOptions.Since] and Epoch. Only
 	// the first Commit of a watch may be one.
 	Summary bool
-	// Expired says that it is records that were deleted because their time had come, see
-	// [Map.Expire].
+	// Expired says that it deletes a record because its time had come, see [Map.Expire]; with what
+	// the function of [Map.OnExpire] has written.
 	Expired bool
 }
 
@@ -56,6 +56,7 @@ type tableChanges struct {
 	changes any // []Change[K, V]
 	n       int
 	inAll   bool    // a watch of all tables is told
+	expired bool    // of a commit that deletes a record whose time had come
 	closed  *engine // that it was closed, and nothing else
 }
 

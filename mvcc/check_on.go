@@ -75,7 +75,7 @@ func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 			invariant.Violated("key %v: a transaction commits at %d, its version says %v", m.KeyOf(v), e, w)
 		}
 		m.CheckLink(v)
-		if base := v.PeekNext(); st.hasRead && st.level == LevelSnapshot && st.writes[i].merge == nil &&
+		if base := v.PeekNext(); st.hasRead && st.level == LevelSnapshot && !st.writes[i].merges() &&
 			base != nil && m.Peek(base).Epoch() > at {
 			invariant.Violated("key %v: lost update: as of %d, committed at %d, over %s", m.KeyOf(v), at, e,
 				m.Describe(base))
@@ -184,7 +184,7 @@ func (p *part) checkForgotten() {
 		return
 	}
 	if p.number != 0 || p.hasWritten || p.schema != nil || p.absences() > 0 || p.grows != 0 || p.isRare ||
-		p.scanned || p.again || len(p.ranges)+len(p.notes)+len(p.inOrder)+p.ordered > 0 {
+		p.scanned || p.again || len(p.ranges)+len(p.notes)+len(p.inOrder)+p.ordered+len(p.gaps)+p.lookedAt > 0 {
 		invariant.Violated("a part of a pooled state remembers a transaction: number %d, wrote %v, "+
 			"%d absent, grows %d, %+v", p.number, p.hasWritten, p.absences(), p.grows, p.rarePart)
 	}

@@ -90,8 +90,11 @@ func (st *txState) commitWrites(
 ) (e epoch.Epoch, r result) {
 	m := st.m
 	turns := m.favour.Any()
-	if turns && !st.giveWay(gen, c, b) {
-		return 0, resultConflict // giveWay has ended the transaction
+	if turns {
+		if !st.giveWay(gen, c, b) {
+			return 0, resultConflict // giveWay has ended the transaction
+		}
+		st.noteStored()
 	}
 	check := chain.Word(0)
 	if st.mustValidate() && !st.written() {
@@ -107,8 +110,11 @@ func (st *txState) commitWrites(
 	if r == resultAborted {
 		e, r = st.tryAgain(gen, check, b)
 	}
-	if turns && r == resultOK {
-		st.eachHash(m.favour.Note)
+	if turns {
+		if r == resultOK {
+			st.eachHash(m.favour.Note)
+		}
+		st.checkStored(r == resultOK)
 	}
 	if r == resultConflict {
 		*c = st.takeConflict()
@@ -171,10 +177,7 @@ func (st *txState) tryAgain(
 		m.counters.reinstalled.Add(1)
 		st.renew()
 		if attempt+1 >= bidAborts || len(st.writes) > largeBatch || st.dirtied >= maxDirty {
-			if st.dirtied = 0; asks.shy {
-				w := &st.writes[0]
-				return 0, st.parts[w.of].conflictOn(w.v.Key(), st.conflictKind(), nil)
-			}
+			st.dirtied = 0
 			end := asks.pause()
 			if !asks.wait() {
 				st.bid(asks)

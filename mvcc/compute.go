@@ -40,8 +40,9 @@ func (op ComputeOp) String() string {
 // what becomes of it.
 //
 // No lock is held meanwhile. So fn is called again if the key was written while it ran, and only
-// what it returns last counts. It should have no other effect. It may use the map, but must not
-// write key: Compute finds that out after some calls, and panics. After six calls in vain Compute
+// what it returns last counts. It should have no other effect: so it must not change the old value,
+// and appends to slices.Clip of a slice, see [Tx.Merge]. It may use the map, but must not write key:
+// Compute finds that out after some calls, and panics. After six calls in vain Compute
 // queues for the key, and writers of that key let it go first, for a bounded time, see
 // [Map.Update]. If fn panics, nothing is written. Compute allocates one version; otherwise its
 // cost is that of [Map.Store], and that of fn. It panics with [ErrBadKey] if key is not equal to

@@ -32,6 +32,8 @@ type core struct {
 	plain  bool // k == k for every key, and not strict
 	strict bool // see Options.Strict: shared.strict is there
 	apart  bool // an Update is strict, observed, or in an Around
+	// watched: it is strict, and its values lead to memory that can be changed, see stored.go.
+	watched bool
 
 	types *recordType
 	typed any    // the *Map
@@ -154,6 +156,7 @@ func newCore(
 	}
 	if types != nil {
 		own.perVersion, c.plain = types.size, types.plain && !o.Strict
+		c.watched = o.Strict && leadsOn(types.value)
 		if types.typed != nil {
 			c.typed = types.typed(hide(c), x, c.plain, !c.guarded)
 		}
@@ -237,9 +240,11 @@ func (m *core) close() {
 			}
 		}
 		m.endExpiry() // once more: Expire may have come between
+		checkStored(m.shared.strict, m)
 		return
 	}
 	m.shared.strict.close()
 	m.gc.Close()
 	m.endExpiry()
+	checkStored(m.shared.strict, m)
 }

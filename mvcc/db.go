@@ -41,7 +41,8 @@ type database struct {
 	list   atomic.Pointer[tableList] // of these, but for those of indexes
 	past   []*core                   // were closed, and may be seen by [DB.SnapshotAt]
 	made   int                       // how many tables there have been
-	id     string                    // tells databases apart, if it was asked for
+	named  sync.Once                 // for name, which is the life of a [Position]
+	name   string
 }
 
 // NewDB returns a database without tables. opts may be nil, and is for all tables:
@@ -210,6 +211,7 @@ func (db *DB) Close() {
 	s.eachExpiring((*core).endExpiry)
 	s.gc.Close()
 	s.eachExpiring((*core).endExpiry) // once more: Expire may have come between
+	s.checkStored()
 }
 
 // Reclaim is [Map.Reclaim] for all tables.

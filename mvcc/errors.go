@@ -49,6 +49,11 @@ var (
 var errConcurrentUse = errors.New("mvcc: a Tx is used by several goroutines at once, " +
 	"or by a function given to Merge")
 
+// errTwice is what a commit panics with that has two writes of one key.
+var errTwice = errors.New("mvcc: a transaction has two writes of one key: the bytes of a key have " +
+	"changed since it was given (is it part of a buffer that is used again?), or a Tx is used by several " +
+	"goroutines at once")
+
 // errOwnKey is what a call panics with whose function is in its way for ever.
 const errOwnKey = "mvcc: a function given to Compute, Merge or DeleteFunc writes a key on the " +
 	"map that its own call is about to write"

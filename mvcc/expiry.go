@@ -17,7 +17,7 @@ import (
 // it is deleted it can be read. A reader that must not see it too late looks at the time as well.
 //
 // The background work deletes what is due within Options.ReclaimInterval, if the machine has time,
-// in transactions of some hundred records. With ManualReclaim [Map.Reclaim] does. Watches are
+// each record in a transaction of its own. With ManualReclaim [Map.Reclaim] does. Watches are
 // told, see [Commit.Expired]. A record that is written anew has the time of its new value. A
 // transaction that has read a record, and writes, conflicts if the record expires meanwhile.
 //

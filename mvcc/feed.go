@@ -220,6 +220,9 @@ func (f *feed) find(from, to epoch.Epoch, deep *int) {
 	}
 	clear(f.pending[left:])
 	f.pending = f.pending[:left]
+	if left == 0 {
+		f.among.Clear()
+	}
 	if left == 0 && cap(f.pending) > longestList {
 		f.pending, f.among = nil, hasher.Set{}
 	}
@@ -238,7 +241,8 @@ func (f *feed) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 			to++
 		}
 		list = append(list, dated[tableChanges]{e, tableChanges{of: hide(f.m), changes: part(from, to),
-			n: to - from, inAll: f.inAll && (closed == 0 || e < closed)}})
+			n: to - from, inAll: f.inAll && (closed == 0 || e < closed),
+			expired: f.fresh[from].change.v.Expired()}})
 		from = to
 	}
 	f.fresh = cleared(f.fresh)

@@ -37,7 +37,6 @@ type hub struct {
 	all       int                   // how many of these watch all tables
 	found     []dated[tableChanges] // room for what a round finds
 	at        epoch.Epoch           // what was committed up to here was handed on
-	expired   []uint64              // the epochs of commits above that delete what has expired
 	closing   []dated[*core]        // tables that were closed above that
 	beginning bool                  // a listener is about to be added
 	overrun   bool                  // a round has given up
@@ -164,8 +163,6 @@ func (h *hub) tell() (any bool) {
 	h.at = to
 	h.told.Store(uint64(to))
 	h.slots.Hold(to)
-	expired := h.expired
-	h.expired = expired[:0]
 	for _, t := range h.closing { // D2: drawn with h.mu held, hence before to was noted
 		list = append(list, dated[tableChanges]{t.epoch, tableChanges{closed: hide(t.change)}})
 	}
@@ -186,6 +183,7 @@ func (h *hub) tell() (any bool) {
 		if n := len(commits); n > 0 && commits[n-1].Epoch == uint64(one.epoch) {
 			c := &commits[n-1]
 			c.tables = tables[i-len(c.tables) : i+1 : i+1]
+			c.Expired = c.Expired || one.change.expired
 			continue
 		}
 		if t := one.change.closed; t != nil {
@@ -193,8 +191,7 @@ func (h *hub) tell() (any bool) {
 				closed: t})
 			continue
 		}
-		_, aged := slices.BinarySearch(expired, uint64(one.epoch))
-		commits = append(commits, DBCommit{Epoch: uint64(one.epoch), Expired: aged,
+		commits = append(commits, DBCommit{Epoch: uint64(one.epoch), Expired: one.change.expired,
 			tables: tables[i : i+1 : i+1]})
 	}
 	h.found = cleared(list)
@@ -212,14 +209,6 @@ func (h *hub) offerAll(commits []DBCommit) {
 	}
 }
 
-// hasExpired says that the commit at epoch e has deleted what has expired. h.mu is held, since
-// before the commit; so the next round comes after.
-func (h *hub) hasExpired(e uint64) {
-	if len(h.feeds) > 0 {
-		h.expired = append(h.expired, e)
-	}
-}
-
 // offered offers commits to w, whose user may have given it a function that panics.
 func offered(w listener, commits []DBCommit) (more bool) {
 	defer func() {
@@ -232,7 +221,7 @@ func offered(w listener, commits []DBCommit) (more bool) {
 
 // giveUp tells all watches that they miss something, and forgets the feeds. h.mu is held.
 func (h *hub) giveUp() {
-	h.overrun, h.found, h.expired, h.closing = true, nil, nil, nil
+	h.overrun, h.found, h.closing = true, nil, nil
 	for w := range h.listeners {
 		w.lose()
 	}

@@ -30,7 +30,7 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 			p, head = m.index.Again(p, w.hash, w.v.Key())
 			if base, ok = m.DecidedBase(head); !ok {
 				if w := chain.Load(&head.State); w == chain.Indirect(st.slot.Number())|w&chain.KeepMask {
-					panic(errConcurrentUse) // it is our own: there are two writes of the key
+					panic(errTwice) // it is our own
 				}
 				continue
 			}
@@ -90,7 +90,7 @@ func (st *txState) goesOn() bool {
 func (p *part) mayCover(gen epoch.Gen, w *write, base *chain.Node) result {
 	st := p.st
 	switch {
-	case st.level == LevelSnapshot && st.hasRead && w.merge == nil:
+	case st.level == LevelSnapshot && st.hasRead && !w.merges():
 		if base != nil && p.m.CommitEpoch(base) > st.epoch() {
 			return p.conflictOn(w.v.Key(), ConflictWrite, base)
 		}

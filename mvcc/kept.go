@@ -82,4 +82,4 @@ func (db *database) skipTo(to uint64, through bool) {
 }
 
 // highestEpoch is the highest one that comes from outside: there are twice as many.
-const highestEpoch = 1 << 52
+const highestEpoch = 1 << 51

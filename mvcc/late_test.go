@@ -67,7 +67,7 @@ func TestTwoWritesOfOneKey(t *testing.T) {
 	*in = func() { tx.Set(5, 7) }
 	tx.Set(5, 8)
 	require.Len(t, stateOf(tx.st).writes, 2)
-	require.Equal(t, errConcurrentUse, panicOf(func() { _ = tx.Commit() }))
+	require.Equal(t, errTwice, panicOf(func() { _ = tx.Commit() }))
 	requireAbsent[int](t)(m.Load(5))
 	m.Store(5, 9)
 	requireValue(t, 9)(m.Load(5))

@@ -156,6 +156,7 @@ func (m *core) write(
 	turns := m.favour.Any()
 	if turns {
 		m.giveWay(h)
+		cond = m.noting(v, cond)
 	}
 	chain.SetWord(&v.State, chain.Word(v.State.Load()).Announced(0, 0))
 	var claim *favour.Claim
@@ -187,12 +188,13 @@ func (m *core) write(
 		if s != nil && s.alters(s, base, v) {
 			claim.End()
 			if touches == nil {
-				base, written, err := m.writeIndexed(v, cond)
+				base, written, err := m.writeInstead(v, cond)
 				if err != nil {
 					panic(err)
 				}
 				return base, written
 			}
+			m.unnoted(v)
 			*touches = true
 			return base, false
 		}
@@ -214,6 +216,7 @@ func (m *core) write(
 		m.publish(p, h, base, v)
 		if turns {
 			m.favour.Note(m.claimHash(h))
+			m.checkCovered(base)
 		}
 		return base, true
 	}

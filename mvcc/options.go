@@ -146,6 +146,17 @@ type Options struct {
 	// Update or [DB.Update] it panics to use a map or table of the database itself instead of the
 	// transaction, and in that of [Map.View] to read one. Of the Commits by hand that could
 	// conflict every eighth does. A loop over a Watch panics that goes on after the error.
+	//
+	// A value that was changed after it was stored is a panic of the call that writes over it, or of
+	// Close, and names the record, the place in the value and where it was stored. All that a value
+	// leads to is part of it, and so is the memory between the length and the capacity of its slices:
+	// a part of a larger buffer is stored as slices.Clip of it. Looked at are the first 16,384 numbers,
+	// strings, pointers and the like of a value. Left out, with all that they lead to, are structs
+	// that others may change: those that have in them a lock (methods Lock and Unlock) or a pointer
+	// to one, a type of package sync, sync/atomic or xsync, a channel, or such a struct that they
+	// embed by pointer. (A plain number that a function of sync/atomic changes is not.)
+	// No function of the program is called for this.
+	//
 	// Default: false, and then it costs nothing. Package mvcctest has more for tests.
 	Strict bool
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/chain"
@@ -63,43 +64,79 @@ func spanOf[K any](r *Range[K]) span {
 	return s
 }
 
-// contains reports whether all keys of b, which has any, are in a.
-func (o *order) contains(a, b *span) bool {
-	if a.Low != nil {
-		if b.Low == nil {
-			return false
-		}
-		if c := o.Compare(a.Low, b.Low); c > 0 || c == 0 && a.LowExclusive && !b.LowExclusive {
-			return false
-		}
+// count returns 1 if x is true, else 0.
+func count(x bool) int {
+	if x {
+		return 1
 	}
-	if a.High != nil {
-		if b.High == nil {
-			return false
-		}
-		if c := o.Compare(a.High, b.High); c < 0 || c == 0 && a.HighExclusive && !b.HighExclusive {
-			return false
-		}
-	}
-	return true
+	return 0
 }
 
-// gone returns the spans with what a loop over r, or over all keys if that is nil, has gone through
-// by now: up to the key at to, or all if that is nil. noted is the number of what it had noted, or
-// -1, and then the new one.
-func (o *order) gone(
-	spans []span, noted int, r *span, to unsafe.Pointer, down bool,
-) ([]span, int) {
-	var part span
-	if r != nil {
-		part = *r
-	}
+// compareLow compares where two spans begin, and compareHigh where they end.
+func (o *order) compareLow(a, b *span) int {
 	switch {
-	case to != nil && down:
-		part.Low, part.LowExclusive = to, false
-	case to != nil:
-		part.High, part.HighExclusive = to, false
+	case a.Low == nil || b.Low == nil:
+		return cmp.Compare(count(a.Low != nil), count(b.Low != nil))
+	case a.Low == b.Low:
+		return count(a.LowExclusive) - count(b.LowExclusive)
 	}
+	return cmp.Or(o.Compare(a.Low, b.Low), count(a.LowExclusive)-count(b.LowExclusive))
+}
+
+func (o *order) compareHigh(a, b *span) int {
+	switch {
+	case a.High == nil || b.High == nil:
+		return cmp.Compare(count(a.High == nil), count(b.High == nil))
+	case a.High == b.High:
+		return count(b.HighExclusive) - count(a.HighExclusive)
+	}
+	return cmp.Or(o.Compare(a.High, b.High), count(b.HighExclusive)-count(a.HighExclusive))
+}
+
+// contains reports whether all keys of b, which has any, are in a.
+func (o *order) contains(a, b *span) bool {
+	return o.compareLow(a, b) <= 0 && o.compareHigh(a, b) >= 0
+}
+
+// touches reports whether there is no key between a and b, which does not begin before a.
+func (o *order) touches(a, b *span) bool {
+	if a.High == nil || b.Low == nil {
+		return true
+	}
+	c := o.Compare(b.Low, a.High)
+	return c < 0 || c == 0 && !(a.HighExclusive && b.LowExclusive)
+}
+
+// join makes a, which touches b, the span of both.
+func (o *order) join(a, b *span) {
+	low, high := o.compareLow(b, a) < 0, o.compareHigh(b, a) > 0 // compare may panic
+	if low {
+		a.Low, a.LowExclusive = b.Low, b.LowExclusive
+	}
+	if high {
+		a.High, a.HighExclusive = b.High, b.HighExclusive
+	}
+}
+
+// merged returns the spans, which it sorts, with those joined that touch.
+func (o *order) merged(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return o.compareLow(&a, &b) })
+	n := 0
+	for i := 1; i < len(spans); i++ {
+		if s := spans[i]; o.touches(&spans[n], &s) {
+			o.join(&spans[n], &s)
+		} else {
+			n++
+			spans[n] = s
+		}
+	}
+	clear(spans[n+1:])
+	return spans[:n+1]
+}
+
+// gone returns the spans with part, which a loop has gone through by now. noted is the number of the
+// span that has what it had gone through before, or -1, and then the new one.
+func (o *order) gone(spans []span, noted int, part span) ([]span, int) {
 	// A loop may take over what another has noted: what replaces a span contains it.
 	switch last := len(spans) - 1; {
 	case noted >= 0 && o.contains(&part, &spans[noted]):
@@ -109,6 +146,8 @@ func (o *order) gone(
 	case last >= 0 && o.contains(&part, &spans[last]):
 		noted = last // as when the first is taken again and again
 		spans[last] = part
+	case last >= 0 && o.contains(&spans[last], &part):
+		return spans, -1 // as when one appends behind the last again and again
 	default:
 		return append(spans, part), last + 1
 	}

@@ -42,7 +42,9 @@ type partWork struct {
 // A rarePart is the part of a partWork that few transactions use: it is written through rare.
 type rarePart struct {
 	scanned bool   // all keys were read
-	ranges  []span // of which all keys were read
+	ranges  []span // of which all keys were read; from fullRanges on those that touch are joined
+	// merges counts how often that has been done: the ranges have other numbers then.
+	fullRanges, merges int
 	// notes are of the leaves that loops over ranges have gone along. again says that they are not
 	// enough: not all heads were committed at or before the read epoch, or there are too many.
 	notes []tree.Note
@@ -51,6 +53,11 @@ type rarePart struct {
 	// order of their keys, from a loop over a range on.
 	inOrder []int32
 	ordered int
+	// gaps are spans without a value, but for the writes from lookedAt on, and those of revived, which
+	// had deleted a key before; see closeGaps.
+	gaps     []span
+	lookedAt int
+	revived  []int32
 }
 
 // partOf returns the part of a handle.

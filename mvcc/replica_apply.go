@@ -63,6 +63,7 @@ func (st *txState) commitAt(gen epoch.Gen, at epoch.Epoch) error {
 			st.unwind(gen)
 		}
 	}()
+	st.noteStored()
 	st.prepare(0)
 	if !st.multi() {
 		record := st.record()
@@ -83,6 +84,7 @@ func (st *txState) commitAt(gen epoch.Gen, at epoch.Epoch) error {
 	}
 	if r != resultOK {
 		st.withdraw()
+		st.settleStored(false)
 		st.end(gen)
 		st.recycle(gen)
 		done = true
@@ -95,6 +97,7 @@ func (st *txState) commitAt(gen epoch.Gen, at epoch.Epoch) error {
 	if st.m.views.Load().Due(at) {
 		st.m.gc.RefreshPast(at, 0)
 	}
+	st.checkStored(true)
 	st.recycle(gen)
 	done = true
 	return nil

@@ -55,13 +55,13 @@ type LoadOptions struct {
 	// More says that differences follow, by [DB.LoadCommits]. So a table that does not fit is passed
 	// over, since it may have been closed: [Backup.Missing] tells of it when all is loaded.
 	More bool
-	// Resume are epochs from which [DB.Follow] is to go on, each as often as it does. Load keeps
-	// the state of each of them that it meets, see [DB.KeepState]. It meets the epochs of the
+	// Resume are positions from which [DB.Follow] is to go on, each as often as it does. Load keeps
+	// the state of each of them that it meets, see [DB.KeepState]. It meets those of the
 	// backup and of all differences, and of differences by [DB.SaveCommits] that of each commit.
 	// It does not meet those among which a table was closed, or is migrated by [MigrateTo]. It
 	// makes one transaction for each state that it keeps, so others see these states one after the
 	// other. If one of the transactions fails those before it stay.
-	Resume []uint64
+	Resume []Position
 	// Progress is called now and then, with how many records and bytes were read so far.
 	Progress func(records int, bytes int64)
 
@@ -71,8 +71,7 @@ type LoadOptions struct {
 // Load makes the tables what they were when the backup was written. It does so for all tables of
 // the backup in one transaction, which deletes what else is in them. Tables that are not in the
 // backup stay as they are. Readers see all of it, or nothing. Indexes of the tables follow. The
-// epochs of the database go on above that of the backup, so that none means two states. opts may
-// be nil.
+// epochs of the database go on above that of the backup. opts may be nil.
 //
 // Load reads the backup to its end first, and no further. It loads nothing if the backup is
 // damaged, a [*DamageError], or does not fit the tables, or if the transaction fails.
@@ -80,8 +79,8 @@ type LoadOptions struct {
 // Once it has read the backup nothing expires until Load returns, see [DB.HoldExpiry]. It waits
 // for a deletion under way, so a function of [Map.OnExpire] must not call it.
 //
-// All records are in memory twice, until Load returns. A backup is as trusted as its codec: gob
-// may take much memory for a forged one.
+// All records are in memory twice, until Load returns. A backup is as trusted as its codec: those of
+// package codec allocate no more than its bytes can hold, also if it is forged.
 func (db *DB) Load(
 	ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions,
 ) (Backup, error) {
@@ -130,6 +129,8 @@ func (db *DB) load(
 	// At level snapshot a key that is written meanwhile, and is not in the backup, would stay.
 	exact := &TxOptions{Isolation: LevelSerializable, own: true, long: true}
 	before := cut{upTo: map[string]int{}}
+	// Differences without records to a state of the same life lead to none that was not met before.
+	another := after == nil || last.Since < last.Epoch || last.anotherLife(after)
 	for _, cut := range append(cuts, cut{epoch: last.Epoch}) {
 		if err := db.Update(ctx, exact, func(tx DBTx) error {
 			for name, table := range all {
@@ -140,13 +141,12 @@ func (db *DB) load(
 			return *last, err
 		}
 		before = cut
-		for _, e := range o.Resume {
-			if e == cut.epoch {
-				db.KeepState(e)
+		for _, at := range o.Resume {
+			if another && at == (Position{last.DB, cut.epoch}) {
+				db.KeepState(at)
 			}
 		}
 	}
-	dbAt(db).shared.past.begins(db.Epoch())
 	if last.moved != nil {
 		last.moved.half = false
 	}
@@ -210,11 +210,17 @@ func (l *loading) run(db *DB, before *Backup) error {
 		return err
 	}
 	ids := map[string]int{} // of the tables, as far as it was read
-	if before != nil {
-		maps.Copy(ids, before.ids)
-	}
 	l.identify(before)
 	l.passOver(before)
+	switch {
+	case before == nil:
+	case l.anotherLife(before):
+		if err := l.rename(before, ids); err != nil {
+			return err
+		}
+	default:
+		maps.Copy(ids, before.ids)
+	}
 	if err := l.choose(db, before); err != nil {
 		return err
 	}

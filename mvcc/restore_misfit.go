@@ -31,6 +31,26 @@ func (l *loading) passOver(before *Backup) {
 	}
 }
 
+// rename notes the IDs that tables have in another life: that of differences which name all of them.
+func (l *loading) rename(before *Backup, ids map[string]int) error {
+	for _, table := range l.Tables {
+		ids[table.Name] = table.ID
+		if m, passed := l.misfits[table.Name]; passed {
+			l.misfits[table.Name] = misfit{table.ID, m.why}
+		}
+		if before.moved != nil && before.moved.sources[table.Name] != nil {
+			before.moved.sources[table.Name].id = table.ID
+		}
+	}
+	for name := range before.ids {
+		if _, there := ids[name]; !there {
+			return fmt.Errorf("the backup is of another life of the database, %s, and does not say what has "+
+				"become of table %q", l.DB, name)
+		}
+	}
+	return nil
+}
+
 // hasLoaded reports whether the table of that name and ID was loaded, if it was there.
 func (l *loading) hasLoaded(name string, id int) bool {
 	m, passed := l.misfits[name]

@@ -101,6 +101,7 @@ func (st *txState) restore(was mark) {
 	st.undo = st.undo[:was.undo]
 	for _, p := range st.parts {
 		p.hasWritten = p.hasWritten && n > 0
+		p.gaps, p.revived, p.lookedAt = nil, nil, min(p.lookedAt, n)
 		if p.ordered > n {
 			p.inOrder = slices.DeleteFunc(p.inOrder, func(i int32) bool { return int(i) >= n })
 			p.ordered = n

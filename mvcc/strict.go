@@ -3,11 +3,13 @@ package mvcc
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"reflect"
 	"sync"
 	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/goid"
 	"github.com/mvccmap/mvccmap/internal/trial"
 )
@@ -22,6 +24,7 @@ type strict struct {
 
 	// Programs compile in what this type can be seen to lead to: nothing of the engine does.
 
+	stored stored
 	trial  *trial.Trial // or nil: then a mistake is a panic
 	closed atomic.Bool  // the map or database
 	// dropped are transactions and snapshots that the garbage collector has ended, if there is a
@@ -55,7 +58,8 @@ func newStrict(o *Options) *strict {
 	if !o.Strict {
 		return nil
 	}
-	return &strict{within: map[goid.ID][]scope{}, trial: o.trial}
+	return &strict{within: map[goid.ID][]scope{}, trial: o.trial,
+		stored: stored{seed: maphash.MakeSeed(), of: map[*chain.Node]storedValue{}}}
 }
 
 // run calls f as the function that of says.
@@ -129,7 +133,8 @@ func twice[R any](s *strict, what string, f func() R) (result R) {
 	s.run(scope{what: what}, func() {
 		first := f()
 		if result = f(); !same(first, result) {
-			s.fail(fmt.Sprintf("%s returns %v, and %v for the same arguments", what, first, result))
+			s.fail(fmt.Sprintf("%s returns %s, and %s for the same arguments", what, printed(first),
+				printed(result)))
 		}
 	})
 	return result
@@ -235,13 +240,18 @@ func mergeTwice[V any](s *strict, fn func(old V, ok bool) V, old V, ok bool) V {
 }
 
 // same reports whether a and b say the same, as far as can be seen: functions and channels do if
-// both are nil or neither is, a NaN is the same as another one, and what lies deep is not looked at.
+// both are nil or neither is, a NaN is the same as another one. It does not look at what lies deep,
+// as in a value that has itself within it, nor at more than a million values.
 func same[T any](a, b T) bool {
-	return alike(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem(), 0)
+	most := 1_000_000
+	return alike(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem(), 0, &most)
 }
 
-func alike(a, b reflect.Value, depth int) bool {
-	const deep = 32 // as of a list that ends in itself
+func alike(a, b reflect.Value, depth int, most *int) bool {
+	const deep = 32
+	if *most--; depth > deep || *most < 0 {
+		return true
+	}
 	switch a.Kind() {
 	case reflect.Bool:
 		return a.Bool() == b.Bool()
@@ -259,13 +269,13 @@ func alike(a, b reflect.Value, depth int) bool {
 		switch {
 		case a.IsNil() || b.IsNil():
 			return a.IsNil() == b.IsNil()
-		case a.Kind() == reflect.Pointer && a.Pointer() == b.Pointer() || depth > deep:
+		case a.Kind() == reflect.Pointer && a.Pointer() == b.Pointer():
 			return true
 		}
-		return a.Elem().Type() == b.Elem().Type() && alike(a.Elem(), b.Elem(), depth+1)
+		return a.Elem().Type() == b.Elem().Type() && alike(a.Elem(), b.Elem(), depth+1, most)
 	case reflect.Struct:
 		for i := range a.NumField() {
-			if !alike(a.Field(i), b.Field(i), depth+1) {
+			if !alike(a.Field(i), b.Field(i), depth+1, most) {
 				return false
 			}
 		}
@@ -275,7 +285,7 @@ func alike(a, b reflect.Value, depth int) bool {
 			return false
 		}
 		for i := range a.Len() {
-			if !alike(a.Index(i), b.Index(i), depth+1) {
+			if !alike(a.Index(i), b.Index(i), depth+1, most) {
 				return false
 			}
 		}
@@ -286,7 +296,7 @@ func alike(a, b reflect.Value, depth int) bool {
 		}
 		for _, key := range a.MapKeys() {
 			other := b.MapIndex(key)
-			if key.Equal(key) && !(other.IsValid() && alike(a.MapIndex(key), other, depth+1)) {
+			if key.Equal(key) && !(other.IsValid() && alike(a.MapIndex(key), other, depth+1, most)) {
 				return false
 			}
 		}

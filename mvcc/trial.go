@@ -244,8 +244,13 @@ type calls = []runtime.Frame
 
 // programCalls returns the calls of the program that led here.
 func programCalls() calls {
-	pcs := make([]uintptr, 64)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	var pcs [64]uintptr
+	return programOf(pcs[:runtime.Callers(2, pcs[:])])
+}
+
+// programOf returns the calls of the program among those of some program counters.
+func programOf(pcs []uintptr) calls {
+	frames := runtime.CallersFrames(pcs)
 	var list calls
 	for more := true; more; {
 		var f runtime.Frame

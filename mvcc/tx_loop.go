@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"runtime"
-	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/chain"
@@ -68,8 +67,8 @@ func (tx DBTx) ranged(r *span, down bool, visit func(c *chunk) bool) {
 		chunk: chunk{moment: moment(tx)}}
 	l.begin()
 	for again := true; again; again = l.goOn() {
-		c, left := index.CursorIn(p.index, l.r, down), false
-		for !left && c.Next() {
+		c, left := index.CursorIn(p.index, l.rest, down), false
+		for !left && !l.nothing && c.Next() {
 			l.note(&c)
 			for h, at := c.Head(); h != nil && !left; h, at = c.Head() {
 				left = !l.visit(at, index.NodeOf(h))
@@ -90,7 +89,7 @@ func (l *txLoop) goOn() bool {
 	if l.jump == nil {
 		return false
 	}
-	l.r, l.jump, l.noted = l.jump, nil, -1
+	l.r, l.rest, l.jump, l.noted = l.jump, l.jump, nil, -1
 	for w := l.own.first(); w != nil && l.order.Side(l.r, w.v.Key()) < 0; w = l.own.first() {
 		l.own.pop()
 	}
@@ -114,15 +113,20 @@ func (tx DBTx) endOf(r *span, last bool) (found *chain.Node) {
 
 // A txLoop is a loop over a range of keys in a transaction.
 type txLoop struct {
-	tx    DBTx
-	order *order
-	r     *span
-	down  bool
-	at    epoch.Epoch
-	noted int // the number of what was gone through, in the read set, or -1
-	leaf  int // the number of the note of the present leaf
-	own   *ownRest
-	yield func(c *chunk) bool
+	tx      DBTx
+	order   *order
+	r       *span
+	rest    *span // what is left of r behind a gap: nothing, if that is set
+	nothing bool
+	passed  int  // how many keys had no value, before the first that has one
+	met     bool // there was one that has
+	down    bool
+	at      epoch.Epoch
+	noted   int // the number of what was gone through, in the read set, or -1
+	merges  int // see rarePart
+	leaf    int // the number of the note of the present leaf
+	own     *ownRest
+	yield   func(c *chunk) bool
 	chunk
 }
 
@@ -133,7 +137,12 @@ func (l *txLoop) begin() {
 	defer st.leave() // compare may panic
 	st.hasRead = true
 	st.rare().looped = true
-	l.own = partOf(l.tx.st).ownWrites(l.r, l.down)
+	p := partOf(l.tx.st)
+	p.closeGaps()
+	rest, ok := p.behindGap(l.r, l.down)
+	if l.rest, l.nothing = rest, !ok; ok {
+		l.own = p.ownWrites(rest, l.down)
+	}
 }
 
 // visit visits a key of the map, and before it the own writes that come before it.
@@ -153,6 +162,7 @@ func (l *txLoop) visit(at tree.Place, head *chain.Node) bool {
 	if w := l.own.first(); w != nil && p.index.Hash.Equal(w.v.Key(), head.Key()) {
 		return l.one(l.own.pop())
 	}
+	l.passed++
 	return !v.There() || l.give(v)
 }
 
@@ -200,6 +210,7 @@ func (l *txLoop) one(w ownRecord) bool {
 		l.noteTo(v) // it is a read, even if it panics
 		v = l.tx.merged(w.v, w.merge, l.at)
 	}
+	l.passed++
 	return !v.There() || l.give(v)
 }
 
@@ -212,22 +223,59 @@ func (l *txLoop) give(v *chain.Node) bool {
 	return true
 }
 
-// noteTo notes that the loop has gone through all up to the key of v, or all if that is nil.
+// noteTo notes that the loop has gone through all up to the key of v, the last one that it has met,
+// or all if that is nil.
 func (l *txLoop) noteTo(v *chain.Node) {
 	p := partOf(l.tx.st)
 	st := p.st
-	if st.level != LevelSerializable {
+	gap := !l.met && l.passed >= fewPassed
+	if l.met = true; st.level != LevelSerializable && !gap {
 		return
 	}
 	st.enter()
 	defer st.leave() // compare may panic
-	var to unsafe.Pointer
-	if v != nil {
-		to = v.Key()
+	if gap {
+		p.addGap(l.part(v, true))
 	}
-	ranges, noted := l.order.gone(p.ranges, l.noted, l.r, to, l.down)
+	if st.level != LevelSerializable {
+		return
+	}
+	if l.merges != p.merges {
+		l.merges, l.noted = p.merges, -1
+	}
+	ranges, noted := p.m.order.gone(p.ranges, l.noted, l.part(v, false))
 	l.noted = noted
 	if len(ranges) > len(p.ranges) {
 		p.rare().ranges = ranges
+		if len(ranges) >= max(fewRanges, p.fullRanges) {
+			p.mergeRanges()
+			p.fullRanges = compactFactor * len(p.ranges)
+		}
+	}
+}
+
+// part returns the part of the range up to the key of v, which belongs to it or not, or all.
+func (l *txLoop) part(v *chain.Node, without bool) (s span) {
+	if l.r != nil {
+		s = *l.r
+	}
+	switch {
+	case v == nil:
+	case l.down:
+		s.Low, s.LowExclusive = v.Key(), without
+	default:
+		s.High, s.HighExclusive = v.Key(), without
+	}
+	return s
+}
+
+// fewRanges is up to how many ranges are not joined.
+const fewRanges = 64
+
+// mergeRanges joins the ranges that touch: so the commit goes along no key twice.
+func (p *part) mergeRanges() {
+	if len(p.ranges) > 1 {
+		p.merges++
+		p.ranges = p.m.order.merged(p.ranges)
 	}
 }

@@ -136,19 +136,31 @@ func (p *part) putInOrder() {
 		p.st.copyOwn()
 	}
 	if len(added) > linearWrites {
-		all := slices.Concat(p.inOrder, added) // compare may panic: inOrder stays what it is
-		slices.SortFunc(all, func(a, b int32) int { return compare(writes[a].v, writes[b].v) })
-		p.rare().inOrder = all
+		// compare may panic: inOrder stays what it is
+		slices.SortFunc(added, func(a, b int32) int { return compare(writes[a].v, writes[b].v) })
+		all, rest := make([]int32, 0, len(p.inOrder)+len(added)), p.inOrder
+		for _, i := range added {
+			n := rankOf(rest, i, writes, compare)
+			all, rest = append(append(all, rest[:n]...), i), rest[n:]
+		}
+		p.rare().inOrder = append(all, rest...)
 		added = nil
 	}
 	for _, i := range added {
-		at := sort.Search(len(p.inOrder), func(j int) bool {
-			return compare(writes[p.inOrder[j]].v, writes[i].v) > 0
-		})
+		at := rankOf(p.inOrder, i, writes, compare)
 		rare := p.rare()
 		rare.inOrder, rare.ordered = slices.Insert(rare.inOrder, at, i), int(i)+1
 	}
 	if p.ordered < len(writes) {
 		p.rare().ordered = len(writes)
 	}
+}
+
+// rankOf returns how many of the writes in order come before write i.
+func rankOf(
+	order []int32, i int32, writes []write, compare func(a, b *chain.Node) int,
+) int {
+	return sort.Search(len(order), func(j int) bool {
+		return compare(writes[order[j]].v, writes[i].v) > 0
+	})
 }

@@ -128,6 +128,7 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 			return true, true
 		}
 	}
+	p.mergeRanges()
 	for i := range p.ranges {
 		if !p.index.Span(&p.ranges[i], false, unchanged) {
 			break

@@ -176,6 +176,10 @@ func (st *txState) replace(i int, v *chain.Node) {
 		st.copyOwn()
 	}
 	w := &st.writes[i]
+	if st.looped && w.v.Tombstone() && !v.Tombstone() {
+		rare := st.parts[w.of].rare()
+		rare.revived = append(rare.revived, int32(i))
+	}
 	w.v, w.merge = v, nil
 }
 

@@ -25,6 +25,8 @@
 //   - The function of an Update or View that uses a map or table itself instead of its transaction
 //     or snapshot.
 //   - A loop over a Watch that goes on after the error.
+//   - A value that was changed after it was stored, as append(old, x) does behind old, when it is
+//     written over or the map is closed, see [mvcc.Options].Strict.
 //   - What is left at the end of the test: a transaction or snapshot that is open, or was dropped
 //     without having been ended; a watch that has not ended, unless its context has; a database, or
 //     a map by itself, that was not closed. The failure says where each began. The end is when the

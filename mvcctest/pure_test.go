@@ -81,6 +81,31 @@ func TestImpure(t *testing.T) {
 	}
 }
 
+// A value that was changed after it was stored fails the test: once for each place, and for what the
+// end of the test finds.
+func TestChangedValue(t *testing.T) {
+	f := &fake{}
+	r := New(f, nil)
+	lists, files := mvcc.New[int, []int](r.Options()), mvcc.New[int, []int](r.Options())
+	for range 10 {
+		lists.Merge(1, func(old []int, _ bool) []int { return append(old, 1) })
+	}
+	requireFailure(t, f.failures, "key 1 was changed after it was stored: value[3] beyond len, where append "+
+		"writes (append to slices.Clip of it); it was stored by "+
+		"github.com/mvccmap/mvccmap/mvcctest.TestChangedValue ")
+	lists.Close()
+	f.failures = nil
+
+	for k := range 3 {
+		list := []int{k}
+		files.Store(k, list)
+		list[0]++
+	}
+	f.Cleanup(files.Close)
+	requireFailure(t, f.end(), " was changed after it was stored: value[0]; it was stored by ")
+	require.Contains(t, f.failures[0], " (and so were 2 more)")
+}
+
 // One that the goroutine of the watches calls does, too.
 func TestImpureMatch(t *testing.T) {
 	f := &fake{}

@@ -98,7 +98,7 @@ func (s *Service) data(w http.ResponseWriter, r *http.Request) error {
 		return web.JSON(w, list)
 	}
 	return web.Page(w, http.StatusOK, "data.html", s.frame("Data", "data", "../"), web.Data{
-		"Databases": list, "Records": s.cfg.Records,
+		"Databases": list,
 	})
 }
 

@@ -30,7 +30,7 @@ import (
 // empty. It is safe for use by several goroutines, and must not be copied.
 type Queue struct {
 	_ [128]byte
-	// n is the number of granted claims and suspects. lanes has the granted claims with a key
+	// n is the number of granted claims and suspects, and alwaysAny if it must not be 0. lanes has the granted claims with a key
 	// in the lane, in lists that are never changed; nil if there is none.
 	n        atomic.Int64
 	lanes    [64]atomic.Pointer[[]*Claim]
@@ -200,6 +200,11 @@ func (c *Claim) End() {
 		q.end(c)
 	}
 }
+
+// AlwaysAny has Any report true from now on: writers have more to do there than to give way.
+func (q *Queue) AlwaysAny() { q.n.Add(alwaysAny) }
+
+const alwaysAny = 1 << 32
 
 // Any reports whether any claim is granted, or there is any suspect. It costs a load.
 func (q *Queue) Any() bool { return q.n.Load() != 0 }

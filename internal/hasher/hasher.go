@@ -175,6 +175,12 @@ func (s *Set) Remove(h *Hasher, key unsafe.Pointer) {
 	}
 }
 
+// Clear takes all keys out, also those whose bytes have changed since, which Remove does not find.
+func (s *Set) Clear() {
+	clear(s.by)
+	s.more = nil
+}
+
 func (s *Set) amongMore(h *Hasher, key unsafe.Pointer) int {
 	return slices.IndexFunc(s.more, func(o unsafe.Pointer) bool { return h.Equal(o, key) })
 }

@@ -153,7 +153,7 @@ func (x *Index) move(t *hashTable, i int, wait bool) {
 		return
 	}
 	var room [BucketCells]moved
-	m := mover{Index: x, t: next, done: room[:0]}
+	m := mover{Index: x, t: next, shift: t.shift, prefix: uint64(i), done: room[:0]}
 	for {
 		// No memory is allocated under the lock: enough of it before.
 		length := b.length()
@@ -255,10 +255,23 @@ func takeOver(b *Bucket, done []moved) []moved {
 // all of them to one bucket, to, which is locked too.
 type mover struct {
 	*Index
-	t     *hashTable
-	to    *Bucket
-	spare []*overflow
-	done  []moved
+	t      *hashTable
+	shift  uint8  // of the table that the bucket is of,
+	prefix uint64 // and the bucket's number there
+	to     *Bucket
+	spare  []*overflow
+	done   []moved
+}
+
+// target returns the bucket for a key with hash h. It is one of those that our bucket becomes,
+// whatever h is: the bytes of a key may have changed since it was stored, and so its hash has. The
+// others are not ours, and we have no memory for them.
+func (m *mover) target(h uint64) *Bucket {
+	if m.to != nil {
+		return m.to
+	}
+	more := m.shift - m.t.shift // bits that choose among them
+	return &m.t.buckets[m.prefix<<more|h>>m.t.shift&(1<<more-1)]
 }
 
 // moved is a key that has moved, with a head that it had, and whether a visit was asked
@@ -280,7 +293,7 @@ func (m *mover) moveCell(p Place) {
 		return // free, and nobody puts anything into it but under the lock
 	}
 	h := m.Hash.Sum(v.Key())
-	d := moved{to: m.fill(m.t.bucket(h), TagOf(h), v), hash: h, head: v, from: p}
+	d := moved{to: m.fill(m.target(h), TagOf(h), v), hash: h, head: v, from: p}
 	for {
 		hooks.At(hooks.CellFilled)
 		if stdatomic.CompareAndSwapPointer(raw(s), unsafe.Pointer(v), unsafe.Pointer(m.Moved)) {

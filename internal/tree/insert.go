@@ -33,22 +33,7 @@ func (t *Tree) Insert(h *Head, g Gate) (at Place, inserted bool) {
 	var made spare
 	what := t.at(key)
 	for n := 1; ; n++ {
-		t.descend(what, &w)
-		l, direct := w.last().p.leaf(w.last().i), true
-		now := l.load()
-		for hops := 0; l != nil && now.dead(); hops++ {
-			direct = false
-			if hops >= maxHops || t.mu.TryLock() {
-				if hops >= maxHops {
-					t.mu.Lock()
-				}
-				t.fix(&w)
-				t.mu.Unlock()
-			}
-			if l = t.after(l, what, false); l != nil {
-				now = l.load()
-			}
-		}
+		l, now := t.live(what, &w)
 		if l == nil {
 			continue
 		}
@@ -70,7 +55,10 @@ func (t *Tree) Insert(h *Head, g Gate) (at Place, inserted bool) {
 			return r.at, false
 		}
 		if now.full() {
-			made.make()
+			if at, inserted, ok := t.insertFull(&w, &made, l, now, r.lo, h, g); ok {
+				return at, inserted
+			}
+			continue
 		}
 		hooks.At(hooks.InsertLooked)
 		// That this succeeds proves that the keys are the same as when we looked: see T3, T4.
@@ -82,31 +70,92 @@ func (t *Tree) Insert(h *Head, g Gate) (at Place, inserted bool) {
 			return Place{}, false
 		}
 		hooks.At(hooks.InsertLocked)
-		if !now.full() {
-			i := now.used()
-			l.slices[i].Store(t.order.slice(key, l.skip()))
-			l.rawStore(i, h)
-			l.unlock(now.inserted(r.lo)) // linearization point
-			return Place{l, uint8(i)}, true
-		}
-		low, high := sep{inf: true}, sep{inf: true}
-		if last := w.last(); direct {
-			low, high = last.p.sep(last.i-1), last.p.sep(last.i)
-		}
-		f := filling{tree: t, made: made}
-		f.gather(l, now, r.lo, h)
-		f.split(now, r.lo, low, high)
-		f.move()
-		unpinLocker()
-		hooks.At(hooks.LeafReplaced)
-		t.leaves.Add(int64(f.leaves()))
-		if t.mu.TryLock() { // else whoever inserts next does it
-			t.fix(&w)
+		i := now.used()
+		l.slices[i].Store(t.order.slice(key, l.skip()))
+		l.rawStore(i, h)
+		l.unlock(now.inserted(r.lo)) // linearization point
+		return Place{l, uint8(i)}, true
+	}
+}
+
+// live returns the leaf for a key, which was not dead when its word was loaded, and notes the path
+// to it; nil if one has to look again.
+func (t *Tree) live(what sep, w *path) (l *Leaf, now word) {
+	t.descend(what, w)
+	l = w.last().p.leaf(w.last().i)
+	now = l.load()
+	for hops := 0; l != nil && now.dead(); hops++ {
+		if hops >= maxHops || t.mu.TryLock() {
+			if hops >= maxHops {
+				t.mu.Lock()
+			}
+			t.fix(w)
 			t.mu.Unlock()
 		}
-		f.handOver()
-		return f.at, true
+		if l = t.after(l, what, false); l != nil {
+			now = l.load()
+		}
 	}
+	return l, now
+}
+
+// insertFull is Insert of h, at rank r, into a leaf that is full. It is not ok if one has to look
+// again.
+func (t *Tree) insertFull(
+	w *path, made *spare, l *Leaf, now word, r int, h *Head, g Gate,
+) (at Place, inserted, ok bool) {
+	made.make()
+	f := filling{tree: t, made: *made}
+	low, high, ok := t.ends(w, l, t.at(t.key(h)))
+	if !ok {
+		return Place{}, false, false
+	}
+	if f.gather(l, now, r, h); f.moves() {
+		return Place{}, false, false
+	}
+	f.plan(r == now.used() && now.added() == 0, low, high)
+	hooks.At(hooks.InsertLooked)
+	if !l.lock(now) { // as in Insert
+		return Place{}, false, false
+	}
+	if g.Shut() {
+		l.unlock(now)
+		return Place{}, false, true
+	}
+	hooks.At(hooks.InsertLocked)
+	f.n, f.sources = 0, 0
+	f.gather(l, now, r, h) // heads may have changed, and gone
+	f.split(low, high)
+	f.move()
+	unpinLocker()
+	hooks.At(hooks.LeafReplaced)
+	t.leaves.Add(int64(f.leaves()))
+	if t.mu.TryLock() { // else whoever inserts next does it
+		t.fix(w)
+		t.mu.Unlock()
+	}
+	f.handOver()
+	return f.at, true, true
+}
+
+// ends returns the range of the leaf l, to which the path has led for a key. It is not ok if the
+// leaf has been replaced since.
+func (t *Tree) ends(w *path, l *Leaf, at sep) (low, high sep, ok bool) {
+	last := w.last()
+	low, high = last.p.sep(last.i-1), last.p.sep(last.i)
+	for x := last.p.leaf(last.i); x != l; {
+		r := x.repl.Load()
+		if r == nil {
+			return low, high, false
+		}
+		low, high = r.low, r.high
+		if x = t.pick(r, at, false); x == r.right {
+			low = r.sep
+		} else if r.right != nil {
+			high = r.sep
+		}
+	}
+	return low, high, true
 }
 
 // maxHops is after how many leaves that were replaced, and that their parent does not know, an

@@ -194,6 +194,7 @@ func (l *Leaf) live() (n int) {
 type replacement struct {
 	left, right *Leaf // right is nil if there is one leaf only
 	sep         sep   // the least key that may be in right
+	low, high   sep   // the range of both: more than that of the leaf, if it was merged with another
 	to          [Cap]uint8
 }
 

@@ -37,7 +37,7 @@ func (t *Tree) Remove(at Place, h *Head) (removed, tidy bool) {
 // nothing locked.
 func (t *Tree) Tidy(key unsafe.Pointer) {
 	var w path
-	f := filling{tree: t}
+	f := filling{tree: t, sep: sep{inf: true}}
 	f.made.make()
 	for again := true; again; {
 		t.descend(t.at(key), &w)
@@ -77,7 +77,7 @@ func (t *Tree) replaceFew(w *path, f *filling) (again bool) {
 		return true
 	}
 	f.gather(l, was, -1, nil)
-	f.split(was, -1, p.sep(i-1), p.sep(i))
+	f.split(p.sep(i-1), p.sep(i))
 	f.move()
 	unpinLocker()
 	t.leaves.Add(int64(f.leaves()))
@@ -105,7 +105,7 @@ func (t *Tree) merge(w *path, f *filling, from int, a, b *Leaf) bool {
 	}
 	f.gather(a, wasA, -1, nil)
 	f.gather(b, wasB, -1, nil)
-	f.split(0, -1, p.sep(from-1), p.sep(from+1))
+	f.split(p.sep(from-1), p.sep(from+1))
 	f.move()
 	unpinLocker()
 	unpinLocker()

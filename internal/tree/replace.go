@@ -31,6 +31,8 @@ type filling struct {
 	sources int
 	all     [2*Cap + 1]entry
 	n       int
+	sep     sep      // where it is divided into two, as planned: inf if it is not
+	right   uint32   // a bit for each entry of the one leaf that goes to the right, by its number
 	cut     int      // how many go to the left leaf
 	at      Place    // of the new key
 	visits  [2]*Leaf // to be handed over
@@ -44,6 +46,9 @@ type entry struct {
 }
 
 const fresh = 0xff // it is the new key's
+
+// bit returns that of the entry in filling.right: the new key has that which no number is.
+func (e entry) bit() uint32 { return 1 << (e.from & 31) }
 
 // fullEnough is up to how many entries go into one leaf.
 const fullEnough = Cap - 4
@@ -80,26 +85,22 @@ func (f *filling) leaves() int {
 	return 1 - f.sources
 }
 
-// split decides how many leaves there are to be, and what their keys have in common; low and high
-// are the ends of the range, as far as they are known. r is the rank of a new key in the one leaf,
-// whose word was w.
-func (f *filling) split(w word, r int, low, high sep) {
+// split divides the entries as planned, and decides what the keys of the new leaves, which are from
+// low to high, have in common.
+func (f *filling) split(low, high sep) {
 	t := f.tree
-	switch f.cut = f.n; {
-	case f.n <= fullEnough:
-	case f.sources == 1 && r == w.used() && w.added() == 0:
-		f.cut = f.n - 1 // they come in order
-	default:
-		f.cut = f.n / 2
+	f.cut = f.n
+	if !f.sep.inf && f.n > fullEnough {
+		f.divide()
 	}
 	skip := f.from[0].l.skip()
 	for _, s := range f.from[1:f.sources] {
 		skip = min(skip, s.l.skip())
 	}
 	a, b := f.made.leaves[0], f.made.leaves[1]
-	var middle sep
+	middle := sep{inf: true}
 	if f.cut < f.n {
-		middle = t.sepOf(f.all[f.cut].head)
+		middle = f.sep
 		a.meta.Store(uint64(max(skip, t.order.commonOf(low, middle))))
 		b.meta.Store(uint64(max(skip, t.order.commonOf(middle, high))))
 	} else {
@@ -108,16 +109,25 @@ func (f *filling) split(w word, r int, low, high sep) {
 	}
 	for x := range f.sources {
 		r := f.made.repls[x]
-		r.left, r.right, r.sep = a, b, middle
+		r.left, r.right, r.sep, r.low, r.high = a, b, middle, low, high
 	}
 }
 
-// sepOf returns the key of h as a sep.
-func (t *Tree) sepOf(h *Head) sep {
-	if t.order.exact() {
-		return sep{s: t.order.slice(t.key(h), 0)}
+// divide puts the entries that go to the right behind the others.
+func (f *filling) divide() {
+	var right [Cap + 1]entry
+	n := 0
+	f.cut = 0
+	for _, e := range f.all[:f.n] {
+		if f.right&e.bit() != 0 {
+			right[n] = e
+			n++
+		} else {
+			f.all[f.cut] = e
+			f.cut++
+		}
 	}
-	return sep{key: t.Own(t.key(h))} // not that of h: which has a chain
+	copy(f.all[f.cut:], right[:n])
 }
 
 // place returns where entry j goes.

@@ -220,7 +220,7 @@ func (c *Cursor) follow(l *Leaf, first bool, low, high *sep) *Leaf {
 func (c *Cursor) take(w word, first bool) bool {
 	t, l := c.t, c.l
 	from, to := 0, w.used()
-	if first && !c.any {
+	if first && !c.any && !c.whole() {
 		r := t.rank(l, w, c.from)
 		if !r.ok {
 			return false
@@ -268,6 +268,16 @@ func (c *Cursor) take(w word, first bool) bool {
 		c.move(c.direct, c.low, c.high)
 	}
 	return true
+}
+
+// whole reports whether the cursor goes on at the very end of the leaf. Then all of its entries are
+// to be met, even those whose keys have changed, and so where they belong, see plan.
+func (c *Cursor) whole() bool {
+	end := c.low
+	if c.down {
+		end = c.high
+	}
+	return !end.inf && c.strict == c.down && c.t.compare(c.from, end) == 0
 }
 
 // ends reports whether the span ends in the range from low to high, and whether it ends before.

@@ -191,23 +191,27 @@ func (t *Tree) search(l *Leaf, w word, what sep) (at Place, h *Head, ok bool) {
 		return Place{}, nil, true
 	}
 	if t.order.kind == kindText {
-		m := l.same(w, t.order.slice(what.key, l.skip()))
-		if m == 0 {
-			return Place{}, nil, true
-		}
-		if m&(m-1) == 0 { // one
-			at, h, ok = t.resolve(l, lowest(m))
-			if h == nil || *(*string)(t.key(h)) != *(*string)(what.key) {
-				return Place{}, nil, ok // another key may have had the cell
-			}
-			return at, h, true
-		}
+		return t.spot(l, l.same(w, t.order.slice(what.key, l.skip())), what.key)
 	}
 	r := t.rank(l, w, what)
 	if r.h != nil && !t.Equal(t.key(r.h), unkept(what.key)) {
 		return Place{}, nil, true // the order is none
 	}
 	return r.at, r.h, r.ok
+}
+
+// spot returns the place and head of a text among the entries of m, which have its slice. It does
+// without their order: that is gone where the bytes of a key have changed, see plan.
+func (t *Tree) spot(l *Leaf, m uint32, key unsafe.Pointer) (at Place, h *Head, ok bool) {
+	for ; m != 0; m &= m - 1 {
+		if at, h, ok = t.resolve(l, lowest(m)); !ok {
+			return Place{}, nil, false
+		}
+		if h != nil && *(*string)(t.key(h)) == *(*string)(key) { // another key may have had the cell
+			return at, h, true
+		}
+	}
+	return Place{}, nil, true
 }
 
 // A rank says where a key is, or belongs, in a leaf: the entries from lo on, below hi, have it, or
@@ -223,12 +227,13 @@ type rank struct {
 func (t *Tree) rank(l *Leaf, w word, what sep) (r rank) {
 	r.ok = true
 	r.hi = w.used()
+	var m uint32
 	if t.order.kind != kindNone {
 		s := what.s
 		if !t.order.exact() {
 			s = t.order.slice(what.key, l.skip())
 		}
-		m := l.same(w, s)
+		m = l.same(w, s)
 		r.lo = l.below(w, s)
 		r.hi = r.lo + ones(m)
 		if t.order.exact() {
@@ -243,6 +248,9 @@ func (t *Tree) rank(l *Leaf, w word, what sep) (r rank) {
 	}
 	var room order
 	t.among(&r, l, w.order(&room), what.key)
+	if r.h == nil && r.ok && t.order.kind == kindText {
+		r.at, r.h, r.ok = t.spot(l, m, what.key)
+	}
 	return r
 }
 

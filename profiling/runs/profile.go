@@ -10,7 +10,6 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/mvccmap/mvccmap/internal/results"
-	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
@@ -91,7 +90,7 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 			return nil, nil, err
 		}
 		if !compared {
-			if capture.IsEmpty(x) {
+			if pprofui.IsEmpty(x) {
 				err = web.NotFound("nothing was sampled in profile %s of run %s", of.file, of.run)
 			}
 			return x, nil, err
@@ -152,7 +151,7 @@ func comparable(x, y *profile.Profile) error {
 	if !slices.EqualFunc(x.SampleType, y.SampleType, same) {
 		return web.Bad("the profiles are of different kinds: only equal kinds can be compared")
 	}
-	if capture.IsEmpty(x) && capture.IsEmpty(y) {
+	if pprofui.IsEmpty(x) && pprofui.IsEmpty(y) {
 		return web.NotFound("nothing was sampled in either profile")
 	}
 	return nil

@@ -15,7 +15,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/report"
 	"github.com/mvccmap/mvccmap/internal/results"
-	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
@@ -203,8 +202,7 @@ func (p *pages) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	more, err := web.Part("run.html", frame, web.Data{"Rows": rowsOf(saved.Profiles),
-		"Dot": pprofui.HaveDot()})
+	more, err := web.Part("run.html", frame, web.Data{"Rows": rowsOf(saved.Profiles)})
 	if err != nil {
 		return err
 	}

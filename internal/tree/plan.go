@@ -1,0 +1,114 @@
+package tree
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"unsafe"
+)
+
+// plan decides whether the one leaf of f becomes two, and where it is divided: at a key above low and
+// below high, which are its ends. last says that keys seem to come in order. It reads keys, and may
+// call compare: with nothing locked. What it has decided holds as long as the leaf has the same word,
+// see T3, T4.
+//
+// The keys of some entries may not be what they were: a program has made strings of a buffer, and
+// uses that again. They must not lead other keys astray. So no node has a sep that is out of its
+// range, whatever keys say; and a text goes to the side where it will be looked for, by its slice,
+// which is a copy, and not by what it was put in behind.
+func (f *filling) plan(last bool, low, high sep) {
+	f.sep.inf = true
+	if f.n <= fullEnough {
+		return
+	}
+	var by [Cap + 1]uint64
+	for j := range f.n {
+		by[j] = f.slice(j)
+	}
+	t, first := f.tree, f.n/2
+	if last {
+		first = f.n - 1
+	}
+	for try := range f.n {
+		at := (first + try) % f.n
+		if at == 0 {
+			continue
+		}
+		s := f.sepAt(at, &by, low)
+		if !low.inf && t.compare(low, s) >= 0 || !high.inf && t.compare(s, high) >= 0 {
+			continue
+		}
+		if n := f.allot(at, s, &by); n > 0 && n < f.n {
+			f.sep = s
+			return
+		}
+	}
+	panic(fmt.Sprintf("mvcc: the keys beside %v have changed since they were stored, or compare is no order",
+		t.Name(t.key(f.all[first].head))))
+}
+
+// moves reports whether the leaf is being replaced: some heads are the mark, then.
+func (f *filling) moves() bool {
+	return slices.ContainsFunc(f.all[:f.n], func(e entry) bool { return e.head == f.tree.Moved })
+}
+
+// slice returns the slice of entry j, as it is in the leaf, or as it would be.
+func (f *filling) slice(j int) uint64 {
+	e, l := f.all[j], f.from[0].l
+	if e.from == fresh {
+		return f.tree.order.slice(f.tree.key(e.head), l.skip())
+	}
+	return l.slices[e.from&31].Load()
+}
+
+// sepAt returns a place between entries at-1 and at: the key of the latter; or, of a text, as much of it
+// as the slices say, so that it is not looked at.
+func (f *filling) sepAt(at int, by *[Cap + 1]uint64, low sep) sep {
+	t, h := f.tree, f.all[at].head
+	switch {
+	case t.order.exact():
+		return sep{s: by[at]}
+	case t.order.kind == kindText && by[at-1] < by[at]:
+		text := ""
+		if !low.inf {
+			text = *(*string)(low.key)
+		}
+		text = textAt(text, f.from[0].l.skip(), by[at])
+		return sep{key: unsafe.Pointer(&text)}
+	}
+	return sep{key: t.Own(t.key(h))} // not that of h: which has a chain
+}
+
+// textAt returns the least text that has the first skip bits of low, and then those of slice.
+func textAt(low string, skip uint32, slice uint64) string {
+	text := make([]byte, skip/8+9)
+	copy(text, low[:min(len(low), int(skip/8)+1)])
+	end, rest := text[skip/8:], skip%8
+	end[0] = end[0]&^(0xff>>rest) | byte(slice>>rest>>56)
+	for i := 1; i < len(end); i++ {
+		end[i] = byte(slice << (8*uint32(i) - rest) >> 56)
+	}
+	return string(bytes.TrimRight(text, "\x00"))
+}
+
+// allot decides for each entry whether it goes to the right of s, which is between entries at-1 and
+// at. It returns how many do.
+func (f *filling) allot(at int, s sep, by *[Cap + 1]uint64) (right int) {
+	f.right = 0
+	t := f.tree
+	text, middle := t.order.kind == kindText, uint64(0)
+	if text {
+		middle = t.order.slice(s.key, f.from[0].l.skip())
+	}
+	for j, e := range f.all[:f.n] {
+		goes := j >= at
+		if text {
+			goes = by[j] > middle || by[j] == middle && t.order.by(t.key(e.head), s.key) >= 0
+		}
+		if goes {
+			f.right |= e.bit()
+			right++
+		}
+	}
+	return right
+}
