@@ -11,7 +11,7 @@ import (
 type Label struct{ Key, Value string }
 
 // Name returns the name of the samples of c in the form of a Go benchmark without
-// "Benchmark", as in "ZipfRead/theta=0.5/engine=mvcc/threads=4". It contains
+// "Benchmark", as in "ReadHeavy/theta=0.5/engine=mvcc/threads=4". It contains
 // everything that is not the default, so that results of different work are
 // never compared.
 func (c Config) Name() string {
