@@ -55,6 +55,10 @@ type Program struct {
 	Engines []bench.EngineSpec
 	// Workloads are those that --workload can name, likewise.
 	Workloads []bench.Workload
+	// Default are the workloads that are measured unless --workload names others; nil: mvccbench's.
+	Default []string
+	// Package is the package that ab builds; empty: cmd/Name of the module of the current folder.
+	Package string
 	// Commands are those that it has beside mvccbench's, or in place of one of them with the same
 	// name.
 	Commands []Command

@@ -40,7 +40,7 @@ type runCmd struct {
 
 // sweepFlags say what is measured, and how long.
 type sweepFlags struct {
-	Workload []string `help:"Workloads to run: ${enum_workloads}." default:"read-heavy,transfer,audited" placeholder:"NAME" group:"What to run"`
+	Workload []string `help:"Workloads to run: ${enum_workloads}." default:"${workloads}" placeholder:"NAME" group:"What to run"`
 	Engine   []string `help:"Maps to run them on: ${enum_engines}. Their samples alternate." default:"${engines}" placeholder:"NAME" group:"What to run"`
 	Threads  []int    `help:"Numbers of goroutines, each of which is measured. Default: 1,2,4,8." placeholder:"N" group:"What to run"`
 
@@ -70,10 +70,16 @@ type sweepFlags struct {
 
 // vars are the names in the tags of the flags that come from elsewhere.
 func vars(p Program) kong.Vars {
+	measured, served := "read-heavy,transfer,audited", "transfer"
+	if len(p.Default) > 0 {
+		measured, served = strings.Join(p.Default, ","), p.Default[0]
+	}
 	return kong.Vars{
 		"version":        p.Name + " " + version(),
 		"enum_formats":   strings.Join(formatNames(), ","),
 		"enum_workloads": strings.Join(namesOf(p.Workloads, nameOf), ", "),
+		"workloads":      measured,
+		"workload":       served,
 		"enum_kinds":     strings.Join(kindNames(), ","),
 		"enum_engines":   strings.Join(engineNames(p.Engines), ", "),
 		"duration":       defaultDuration.String(),

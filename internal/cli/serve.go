@@ -15,7 +15,7 @@ import (
 type serveCmd struct {
 	Kept []string `arg:"" optional:"" name:"file" help:"Kept runs to be shown, instead of one that runs a workload: files of results in JSON, or folders of them. Their results, comparisons and profiles, and the differences of those as flame graphs."`
 
-	Workload string        `help:"Workload to run: ${enum_workloads}." default:"transfer" placeholder:"NAME" group:"What to run"`
+	Workload string        `help:"Workload to run: ${enum_workloads}." default:"${workload}" placeholder:"NAME" group:"What to run"`
 	Engine   string        `help:"Map to run it on: ${enum_engines}." default:"mvcc" placeholder:"NAME" group:"What to run"`
 	Threads  int           `help:"Number of goroutines." default:"4" placeholder:"N" group:"What to run"`
 	Duration time.Duration `help:"Time after which to end; 0 for never." default:"0s" placeholder:"TIME" group:"What to run"`
