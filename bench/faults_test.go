@@ -218,6 +218,7 @@ var ownWorkloads = map[string]func() Workload{
 			m.Update("put", 1, func(tx *Tx) error {
 				item := tx.Get(t, int64(tx.Below(10)))
 				tx.Set(item, item.Number+1)
+				tx.Set(tx.Get(t, item.Key), item.Number+2) // what is undone last counts
 				if tx.Chance(10) {
 					return ErrRollBack
 				}

@@ -125,6 +125,32 @@ func TestRollBack(t *testing.T) {
 	}
 }
 
+// An attempt draws what the one before has drawn, and the next operation something else.
+func TestAttemptsDrawTheSame(t *testing.T) {
+	var drawn []int
+	w := modelOf(func(m *Model) {
+		m.Table(Table{Name: "records", Records: 1})
+		m.View("draw", 1, func(tx *Tx) error {
+			drawn = append(drawn, tx.Below(1<<30))
+			return nil
+		})
+	})
+	twice := faulty(func(s *tampered) {
+		s.do = func(readOnly bool, fn func(Access) error) error {
+			return s.done(readOnly, func(tx Access) error {
+				_ = fn(tx)
+				return fn(tx)
+			})
+		}
+	})
+	runOps(t, newTrial(t, Config{Workload: w, Engine: twice, Threads: 1, Seed: 1}), 10)
+	require.Len(t, drawn, 20)
+	for i := 0; i < len(drawn); i += 2 {
+		require.Equal(t, drawn[i], drawn[i+1])
+	}
+	require.NotEqual(t, drawn[0], drawn[2])
+}
+
 // Records of a workload, and models that cannot be run.
 func TestInvalidWorkloads(t *testing.T) {
 	_, e := named(t, "counter", "mvcc")
