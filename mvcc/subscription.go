@@ -112,29 +112,32 @@ func (m *Map[K, V]) picks(o *WatchOptions[K, V]) (atOnce, later picker[K, V]) {
 			return twice(s, "WatchOptions.Match", func() bool { return of(key) })
 		}
 	}
-	if match != nil {
-		later = only(func(c *Change[K, V]) bool { return match(c.Key) })
-	}
 	if keys.low.kind == open && keys.high.kind == open {
+		if match != nil {
+			later = pick[K, V](m.at, nil, match)
+		}
 		return nil, later
 	}
 	m.at.checkOrdered(keys.prefix)
-	in, e := spanOf(&keys), m.at
-	within := func(c *Change[K, V]) bool { return e.within(&in, unsafe.Pointer(&c.Key)) }
-	if e.order().natural {
-		return only(within), later
+	in := spanOf(&keys)
+	if !m.at.order().natural {
+		return nil, pick[K, V](m.at, &in, match)
 	}
-	return nil, only(func(c *Change[K, V]) bool {
-		return within(c) && (match == nil || match(c.Key))
-	})
+	if match != nil {
+		later = pick[K, V](m.at, nil, match)
+	}
+	return pick[K, V](m.at, &in, nil), later
 }
 
-// only returns what picks the changes that are wanted.
-func only[K comparable, V any](wanted func(c *Change[K, V]) bool) picker[K, V] {
+// pick returns what picks the changes in a range, if in is not nil, with keys that match, if that is
+// not nil.
+func pick[K comparable, V any](e *engine, in *span, match func(key K) bool) picker[K, V] {
 	return func(all []Change[K, V]) (some []Change[K, V]) {
 		for i := range all {
-			if wanted(&all[i]) {
-				some = append(some, all[i])
+			c := &all[i]
+			inRange := in == nil || e.within(in, unsafe.Pointer(&c.Key))
+			if inRange && (match == nil || match(c.Key)) {
+				some = append(some, *c)
 			}
 		}
 		return some

@@ -38,7 +38,7 @@ func (db *DB) SetJournal(state func() JournalState) (closed func(end func())) {
 		if s.strict != nil && s.strict.trial != nil {
 			u.closed = programCalls()
 		}
-		db.listenToAll(u) // must precede end: nothing may come between
+		dbAt(db).listenToAll(u) // must precede end: nothing may come between
 		s.kept.unkept.Store(u)
 		end()
 		if s.kept.closed.Load() { // must follow: DB.Close came first
@@ -64,11 +64,10 @@ func (db *DB) SetJournal(state func() JournalState) (closed func(end func())) {
 }
 
 // listenToAll begins a listener of all tables.
-func (db *DB) listenToAll(w listener) {
-	of := dbAt(db)
-	of.mu.Lock() // no table is made until it has begun
-	defer of.mu.Unlock()
-	of.shared.hub.begin(w, of.feedAll, func(uint64) {})
+func (db *database) listenToAll(w listener) {
+	db.mu.Lock() // no table is made until it has begun
+	defer db.mu.Unlock()
+	db.shared.hub.begin(w, db.feedAll, func(uint64) {})
 }
 
 // endUnkept has the commits looked at that came before, and then no more.
