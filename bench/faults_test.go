@@ -137,7 +137,12 @@ var faults = []struct {
 	{
 		"gives a record twice", []string{"ranges", "range-audit", "ycsb-e"}, []int{1, 4},
 		badRange(func(s *tampered, low int64, visit func(int64, Record) bool) {
-			s.Access.Range(0, low, func(key int64, r Record) bool { return visit(key, r) && visit(key, r) })
+			s.Access.Range(0, low, func(key int64, r Record) bool {
+				if !visit(key, r) {
+					return false
+				}
+				return visit(key, r)
+			})
 		}),
 	},
 	{

@@ -93,7 +93,6 @@ func (h *hub) lastRound(w listener) {
 }
 
 func (u *unkept) only() *core { return nil }
-func (u *unkept) fail(any)    {}
 func (u *unkept) dropped()    {}
 
 // lose takes what was missed for commits.
