@@ -225,7 +225,7 @@ pictures: ## make the pictures of docs/profiling.md, with chromium, in three min
 	MVCCMAP_PICTURES=$(CURDIR)/docs/pictures go -C profiling/browsertest test -count=1 -run '^TestPictures$$' .
 
 .PHONY: journey
-journey: ## measure the tables and pictures of docs/journey.md anew, in a quarter of an hour (ARGS)
+journey: ## measure what docs/journey.md tells of, and draw its pictures, in a quarter of an hour (ARGS)
 	scripts/journey.sh $(ARGS)
 
 .PHONY: bars

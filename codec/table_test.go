@@ -107,14 +107,6 @@ func (s *Shadowing) UnmarshalText(b []byte) error { return number(b, &s.n) }
 func (s *Shadowing) UnmarshalJSON(b []byte) error { return number(b, &s.n) }
 func (s *Shadowing) GobDecode(b []byte) error     { return number(b, &s.n) }
 
-// aRecord is one of a table, with a value of any type.
-func aRecord(v reflect.Value) reflect.Value {
-	r := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "K", Type: reflect.TypeFor[int]()},
-		{Name: "V", Type: v.Type()}}))
-	r.Elem().Field(1).Set(v)
-	return r
-}
-
 // What a codec does at each place with what it may change: it is kept, or refused with the path to
 // it. A type is taken at its word where its very own methods encode and decode it.
 func TestPlaces(t *testing.T) {

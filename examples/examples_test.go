@@ -1,5 +1,5 @@
-// Package examples has programs to copy from. Its test runs each of them; two have tests of
-// their own, which also show how to test with testing/synctest.
+// Package examples has programs to copy from. Its test runs each of them; sessions has a test of its
+// own, which also shows how to test with testing/synctest.
 package examples
 
 import (

@@ -60,49 +60,6 @@ func ExampleEntry() {
 	// [Rome 2022 Rome 2020]
 }
 
-func ExampleIndex_AscendEntries() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	var after *mvcc.Entry[string, int] // nil: the first page
-	for range 2 {
-		var page []visit
-		for e, v := range towns.AscendEntries(visits, mvcc.From("C"), after) {
-			after = &e
-			if page = append(page, v); len(page) == 3 {
-				break
-			}
-		}
-		fmt.Println(page)
-	}
-	// Output:
-	// [{Oslo 2020} {Rome 2021} {Rome 2022}]
-	// [{Rome 2020}]
-}
-
-func ExampleIndex_DescendEntries() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	back := mvcc.Entry[string, int]{IndexKey: "Rome", Key: 2} // to what came before it
-	for e := range towns.DescendEntries(visits, mvcc.Range[string]{}, &back) {
-		fmt.Println(e.IndexKey, e.Key)
-	}
-	// Output:
-	// Rome 0
-	// Oslo 1
-	// Bonn 3
-}
-
-func ExampleIndex_GetAfter() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	for id, v := range towns.GetAfter(visits, "Rome", 0) { // the page before has ended with 0
-		fmt.Println(id, v.Year)
-	}
-	// Output:
-	// 2 2022
-	// 4 2020
-}
-
 // Facets: what there is to choose from, and how often.
 func ExampleIndex_Keys() {
 	db, visits, towns := openVisits()
@@ -119,20 +76,6 @@ func ExampleIndex_Keys() {
 	// Rome 3
 }
 
-func ExampleIndex_Count() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	fmt.Println(towns.Count(visits, mvcc.Before("Rome")))
-	// Output: 2
-}
-
-func ExampleIndex_Len() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	fmt.Println(towns.Len(visits))
-	// Output: 5
-}
-
 func ExampleIndex_Has() {
 	db, visits, towns := openVisits()
 	defer db.Close()
@@ -144,34 +87,6 @@ func ExampleIndex_Has() {
 	})
 	fmt.Println(towns.Has(visits, "Kyiv"), err)
 	// Output: true <nil>
-}
-
-func ExampleIndex_Min() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	e, v, ok := towns.Min(visits)
-	fmt.Println(e.IndexKey, e.Key, v.Year, ok)
-	// Output: Bonn 3 2022 true
-}
-
-func ExampleIndex_Max() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	e, v, ok := towns.Max(visits)
-	fmt.Println(e.IndexKey, e.Key, v.Year, ok)
-	// Output: Rome 4 2020 true
-}
-
-func ExampleIndex_RangeChanged() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	s := visits.Snapshot()
-	changed := towns.RangeChanged(context.Background(), s, mvcc.From("L").Before("P"))
-	s.Close()
-	visits.Store(9, visit{"Lima", 2024})
-	<-changed
-	fmt.Println("there is another one")
-	// Output: there is another one
 }
 
 // An index of several columns: its key is a struct, compared column by column. A range of the first

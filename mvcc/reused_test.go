@@ -1,3 +1,7 @@
+//go:build !mvcccheck
+
+// The checks of the invariants ask for keys a second time.
+
 package mvcc
 
 import (

@@ -168,21 +168,30 @@ func TestStrictStoredValues(t *testing.T) {
 	}
 }
 
-// A transaction at snapshot level, of which values are noted, conflicts as any other.
-func TestStrictStoredAtSnapshotLevel(t *testing.T) {
-	m := New[int, []int](strictly)
-	defer m.Close()
-	tx := m.Begin(&TxOptions{Isolation: LevelSnapshot})
-	tx.Get(1)
-	tx.Set(1, nil)
-	m.Store(1, nil)
-	require.ErrorIs(t, tx.Commit(), ErrConflict)
-	require.Len(t, coreOf(m).shared.strict.stored.of, 1)
+// A transaction of which values are noted conflicts as any other, also at snapshot level, and leaves
+// no note.
+func TestStrictStoredConflicts(t *testing.T) {
+	for _, level := range []Level{LevelSnapshot, LevelSerializable} {
+		m := New[int, []int](strictly)
+		defer m.Close()
+		tx := m.Begin(&TxOptions{Isolation: level})
+		tx.Get(1)
+		for k := range 9 {
+			if k != 1 || level == LevelSnapshot {
+				tx.Set(k, nil)
+			}
+		}
+		m.Store(1, nil)
+		require.ErrorIs(t, tx.Commit(), ErrConflict)
+		require.Len(t, coreOf(m).shared.strict.stored.of, 1)
+	}
 }
 
 // Values that were not changed, that are made to be, or that have left the map, are no mistake.
 func TestStrictValuesOfGoodPrograms(t *testing.T) {
-	type base struct{ mu sync.Mutex }
+	type base struct {
+		mu sync.Mutex //lint:ignore U1000 that it is there is enough
+	}
 	for name, do := range map[string]func(m *Map[int, any]){
 		"append to Clip": func(m *Map[int, any]) {
 			for i := range 20 {

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMigratingIsTested checks the code of docs/migrating.md: six stores, two sides each.
+// TestMigratingIsTested checks the code of docs/migrating.md: three stores, two sides each.
 func TestMigratingIsTested(t *testing.T) {
-	requireTested(t, "docs/migrating.md", 12, "examples/migrating/sides_test.go",
+	requireTested(t, "docs/migrating.md", 6, "examples/migrating/sides_test.go",
 		"bench/peers/migrating/migrating_test.go")
 }
 

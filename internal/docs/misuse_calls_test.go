@@ -255,10 +255,6 @@ var misusedCalls = []misuses{
 				panic(key)
 			}
 		}), "it is empty"},
-		{"`DeleteRange` of a map by `New`", onMap(func(m *table) error {
-			m.DeleteRange(mvcc.From("a"))
-			return nil
-		}), ""},
 		{"`CountRange` of another `Reader`", onMap(func(m *table) error {
 			mvcc.CountRange(struct{ *table }{m}, mvcc.From("a"))
 			return nil
@@ -279,11 +275,6 @@ var misusedCalls = []misuses{
 			}
 			return err
 		}), "it has what comes after that"},
-		{"`Ascend` of an index by `NewIndex`", onShop(func(_ *mvcc.DB, users, _ *table) error {
-			ix, err := mvcc.NewIndex(users, "by n", valueOf, nil)
-			loop(ix.Ascend(users, mvcc.From(1)))
-			return err
-		}), ""},
 		{"reading an index through another table", onShop(func(_ *mvcc.DB, users, orders *table) error {
 			ix, err := mvcc.NewIndex(users, "by n", valueOf, nil)
 			loop(ix.Get(orders, 1))

@@ -160,8 +160,9 @@ const misuseHead = `# Misuse
 What the library says when it is used wrongly. Each row is a program in
 [internal/docs](../internal/docs). Its answer is what the program got, and a test compares this page
 with the code. A mistake in a program is a panic. What can happen to a correct program is an error.
-In the rows ` + "`m`" + ` is a map, ` + "`s`" + ` a snapshot, ` + "`tx`" + ` a transaction and ` + "`users`" + ` a table. N, FUNC and
-PATH stand for what differs from run to run.
+Where several calls have the same answer one of them is here. In the rows ` + "`m`" + ` is a map, ` + "`s`" + ` a
+snapshot, ` + "`tx`" + ` a transaction and ` + "`users`" + ` a table. N, FUNC and PATH stand for what differs from run
+to run.
 
 Some mistakes are not noticed:
 

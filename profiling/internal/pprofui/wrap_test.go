@@ -36,9 +36,9 @@ func sampleOf(function string) *profile.Profile {
 // Pages begin with a sample type of which there are samples.
 func TestShownSampleType(t *testing.T) {
 	for _, tt := range []struct {
-		values  []int64
-		given   string // the default type
-		want    string
+		values []int64
+		given  string // the default type
+		want   string
 	}{
 		{[]int64{1, 1, 1}, "", "c"},
 		{[]int64{1, 1, 1}, "a", "a"},
