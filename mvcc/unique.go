@@ -2,9 +2,11 @@ package mvcc
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 )
 
@@ -69,11 +71,45 @@ type UniqueError struct {
 	// when printed.
 	Key     any
 	Records [2]any
+	// Others are the other pairs, of a call that loads or makes the index, sorted: of several
+	// records with one index key, one with each other one.
+	Others []*UniqueError
 }
 
 func (e *UniqueError) Error() string {
-	return fmt.Sprintf("mvcc: index %q of table %q is unique: records %v and %v have the index key %v",
+	var b strings.Builder
+	e.write(&b)
+	const most = 20
+	for i, other := range e.Others {
+		if i == most {
+			fmt.Fprintf(&b, "\n\tand %d more, see UniqueError.Others", len(e.Others)-most)
+			break
+		}
+		b.WriteString("\n\t")
+		other.write(&b)
+	}
+	return b.String()
+}
+
+func (e *UniqueError) write(b *strings.Builder) {
+	fmt.Fprintf(b, "mvcc: index %q of table %q is unique: records %v and %v have the index key %v",
 		e.Index, e.Table, e.Records[0], e.Records[1], e.Key)
+}
+
+// gathered returns the first of the errors, which has the others; nil if there is none.
+func gathered(list []*UniqueError) error {
+	if len(list) == 0 {
+		return nil
+	}
+	text := map[*UniqueError]string{}
+	for _, e := range list {
+		text[e] = fmt.Sprint(e.Key, "\x00", e.Records[0], "\x00", e.Records[1])
+	}
+	slices.SortFunc(list, func(a, b *UniqueError) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Index, b.Index), cmp.Compare(text[a], text[b]))
+	})
+	list[0].Others = list[1:]
+	return list[0]
 }
 
 // extras returns those of the transaction.
@@ -91,6 +127,24 @@ func (tx DBTx) shareExtras() (extra map[extraKey][]any, ok bool) {
 		return nil, false
 	}
 	return st.extra.share(), true
+}
+
+// allNotUnique is notUnique with all pairs.
+func (x *extras) allNotUnique(tx DBTx) error {
+	var list []*UniqueError
+	for at, records := range x.of {
+		for _, record := range records {
+			one := extras{of: map[extraKey][]any{at: {record}}}
+			switch err := one.notUnique(tx).(type) {
+			case nil:
+			case *UniqueError:
+				list = append(list, err)
+			default:
+				return err
+			}
+		}
+	}
+	return gathered(list)
 }
 
 // notUnique returns the error of the first index by name, and of the first index key as it is
@@ -116,9 +170,39 @@ func (x *extras) notUnique(tx DBTx) error {
 
 func (ix *Index[I, K, V]) notUnique(tx DBTx, key, record any) error {
 	owner, _ := ix.unique.get(moment(tx), true, key.(I))
-	records := [2]any{owner, record}
-	if fmt.Sprint(records[0]) > fmt.Sprint(records[1]) {
-		records[0], records[1] = record, owner
+	return ix.pair(key, owner, record)
+}
+
+// pair returns the error for two records.
+func (ix *Index[I, K, V]) pair(key, a, b any) *UniqueError {
+	if fmt.Sprint(a) > fmt.Sprint(b) {
+		a, b = b, a
 	}
-	return &UniqueError{Table: ix.m.Name(), Index: ix.name, Key: key, Records: records}
+	return &UniqueError{Table: ix.m.Name(), Index: ix.name, Key: key, Records: [2]any{a, b}}
+}
+
+// allPairs returns err, or that of all pairs if it is one of a pair: those of a snapshot.
+func (ix *Index[I, K, V]) allPairs(err error) error {
+	if !errors.As(err, new(*UniqueError)) {
+		return err
+	}
+	var list []*UniqueError
+	owners := map[I]K{}
+	s := ix.m.Snapshot()
+	defer s.Close()
+	if s.Try(func() error {
+		for record, value := range s.All() {
+			for _, key := range ix.keys(record, value) {
+				if owner, taken := owners[key]; !taken {
+					owners[key] = record
+				} else if owner != record {
+					list = append(list, ix.pair(key, owner, record))
+				}
+			}
+		}
+		return nil
+	}) != nil || len(list) == 0 { // it was evicted, or the pairs are gone again
+		return err
+	}
+	return gathered(list)
 }
