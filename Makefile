@@ -133,8 +133,6 @@ fuzz: ## run each fuzz test for FUZZTIME; what fails goes to testdata/fuzz of it
 	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./internal/oracle
 	go test -run '^$$' -fuzz '^FuzzForged$$' -fuzztime $(FUZZTIME) ./internal/gobtext
 	go test -run '^$$' -fuzz '^FuzzForgedLines$$' -fuzztime $(FUZZTIME) ./internal/disk
-	go test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $(FUZZTIME) ./internal/workfile
-	go test -run '^$$' -fuzz '^FuzzTrace$$' -fuzztime $(FUZZTIME) ./bench
 
 .PHONY: soak
 soak: ## check the map under random load for SOAK; SOAKTAGS=mvcccheck stops goroutines in the races
@@ -203,8 +201,8 @@ bench-compare: ## compare two result files (OLD, NEW) with benchstat
 
 # What bench-peers measures; it takes under five minutes.
 PEERENGINES   ?= mvcc,mvcc-direct,rwmutex,sync.Map,xsync,badger,memdb,buntdb,bbolt,btree
-PEERWORKLOADS ?= zipf-read,zipf-write,disjoint-batch,counter,transfer,range-read,range-audit,orders,long-reader
-PEERFLAGS     ?= --threads 1,2,8 --count 6 --duration 150ms --warmup 50ms
+PEERWORKLOADS ?= ycsb-a,ycsb-b,ycsb-e,counter,transfer,range-audit,smallbank,long-reader
+PEERFLAGS     ?= --keys 1k --threads 1,2,8 --count 6 --duration 150ms --warmup 50ms
 PEERRESULTS   ?= bin/peers.txt
 
 .PHONY: bench-peers
@@ -214,7 +212,7 @@ bench-peers: ## measure the map beside its peers, in one table; for benchstat: P
 	bin/peersbench markdown $(PEERRESULTS)
 
 .PHONY: bench-beside
-bench-beside: ## measure tables, order and indexes beside the peers, in one table, in two minutes
+bench-beside: ## measure tables and order beside the peers, in one table, in five minutes
 	mkdir -p bin
 	go -C bench/peers test -run '^$$' -bench Beside -benchtime 100ms . > bin/beside.txt
 	go -C bench/peers run ./cmd/peersbench markdown $(CURDIR)/bin/beside.txt

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRun builds and runs every example, and compares what it prints.
+// TestRun builds every example, and runs those whose output is always the same.
 func TestRun(t *testing.T) {
-	dirs, err := filepath.Glob("*/main.go")
+	dirs, err := filepath.Glob("*/want.txt")
 	require.NoError(t, err)
 	require.NotEmpty(t, dirs)
 	bin := t.TempDir()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -21,14 +22,14 @@ type backup struct {
 
 // snapshot returns a backup that can be taken.
 func (j *Journal) snapshot() *backup {
-	s := j.db.Snapshot()
+	s := seam.Snapshot(j.db).(mvcc.DBSnapshot)
 	return &backup{of: s, epoch: s.Epoch(), done: make(chan error, 1)}
 }
 
 // take takes a backup.
 func (w *writer) take(ctx context.Context, b *backup) {
 	w.backup, b.number = b, w.number
-	go func() {
+	go w.j.within.Run(func() {
 		j := w.j
 		var err error
 		b.info, err = j.db.SaveFile(ctx, filepath.Join(j.dir, backupName(b.number)), j.codec,
@@ -38,7 +39,7 @@ func (w *writer) take(ctx context.Context, b *backup) {
 		b.of.Close()
 		b.done <- err
 		j.db.RequestProgress()
-	}()
+	})
 }
 
 // tidy removes what is not needed any more: J2. What cannot be removed is tried again after the next

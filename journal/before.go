@@ -143,10 +143,15 @@ func (j *Journal) forgetBefore() error {
 		case time.Since(info.ModTime()) < j.opts.KeepBefore:
 			continue
 		}
+		at, err := os.Stat(dir)
+		if err != nil {
+			return err
+		}
 		if err := os.Rename(before, made); err != nil {
 			return err
 		}
-		return errors.Join(disk.SyncFolder(dir), os.RemoveAll(made))
+		err = errors.Join(disk.SyncFolder(dir), os.RemoveAll(made))
+		return errors.Join(err, os.Chtimes(dir, at.ModTime(), at.ModTime())) // dir may be one too
 	}
 }
 

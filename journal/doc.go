@@ -68,15 +68,13 @@
 // types, in the backup and in each group. Then the new backup has the present types, and the next
 // Open finds these. docs/schemas.md in the repository has the cases.
 //
-// What Open has found stays in the folder "before", until Close returns nil. That is a journal of
-// its own. To go back to the program before, put it in the place of the folder, or open it there.
-// It takes the disk space that those files had at Open, whatever is written later. Its files are
-// links as long as the files themselves are there.
-//
-// If the process ends without Close, the next Open leaves the folder "before" as it is. So a program
-// that never closes its journal keeps there what its second start has found. There is one exception:
-// what a program with other types, or names of tables, has left is always kept. Then the folder
-// "before" of that time becomes the folder "before" in the new one.
+// What a program with other types, names of tables or Options.Version has left stays in the folder
+// "before", for Options.KeepBefore, whether the journal is closed or not. That is a journal of its
+// own. To go back to the program before, put it in the place of the folder, or open it there. It
+// takes the disk space that those files had at Open, whatever is written later. Its files are links
+// as long as the files themselves are there. If there is such a folder already, that becomes the
+// folder "before" in the new one, and its time goes on. When the time begins is the time of
+// modification of the folder.
 //
 // # Lives
 //

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/goid"
+	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -61,7 +63,8 @@ type Options struct {
 	// written; the journal takes a new backup then, after a second, and after up to ten if that
 	// fails too. It is called as well with a [*mvcc.CodecError] for a record that the codec
 	// refuses: for the first ten of a group of commits, or of a backup, and once for the rest. The
-	// journal waits for it, so it must not call Close; it may end its goroutine. Default:
+	// journal waits for it, so Close panics in it, and Sync where it would wait; it may end its
+	// goroutine. Default:
 	// [mvcc.Options.Logger] of the database is told, at level Error, or [slog.Default] if there is
 	// none.
 	OnError func(error)
@@ -122,6 +125,7 @@ type Journal struct {
 	// toClose has the database look for commits that come when the goroutine has ended.
 	toClose func(end func())
 	hurry   chan struct{} // a Sync waits for the disk
+	within  goid.Set      // the goroutines of the journal, see outside
 
 	mu      sync.Mutex
 	files   map[string]expected // by their names
@@ -184,8 +188,7 @@ type Stats struct {
 // missing an [io/fs.ErrNotExist]; both name the file.
 //
 // A journal costs what a watch does, see [mvcc.Map.Watch], and has a goroutine. While it takes a
-// backup what is written meanwhile is kept in memory; if that takes longer than
-// [mvcc.Options.MaxTxAge] it fails.
+// backup what is written meanwhile is kept in memory.
 func Open(
 	ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options,
 ) (*Journal, error) {
@@ -215,7 +218,7 @@ func open(
 	create func(string) (file, error), retry time.Duration,
 ) (*Journal, error) {
 	j := newJournal("Open", ctx, dir, db, codec, opts)
-	j.create, j.retry = create, retry
+	j.codec, j.create, j.retry = j.inside(j.codec), create, retry
 	if err := disk.MakeFolder(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
@@ -239,10 +242,10 @@ func open(
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.unlock())
 	}
-	j.ctx, j.cancel = context.WithCancel(context.Background())
+	j.ctx, j.cancel = context.WithCancel(seam.Called(context.Background()))
 	begun := make(chan error, 1)
 	stop := context.AfterFunc(ctx, j.cancel)
-	go j.run(begun)
+	go j.within.Run(func() { j.run(begun) })
 	err = <-begun
 	if !stop() && err == nil { // ctx has ended
 		err = ctx.Err()
@@ -286,6 +289,7 @@ func (j *Journal) Sync(ctx context.Context) error {
 	if on && j.present() == nil {
 		return j.refusal()
 	}
+	j.outside("Sync")
 	done := make(chan error, 1)
 	j.mu.Lock()
 	if j.closed {
@@ -323,6 +327,7 @@ func (j *Journal) Sync(ctx context.Context) error {
 // after the journal, else it stays in memory. Close waits for the disk, and for the codec, for as long
 // as they take.
 func (j *Journal) Close() error {
+	j.outside("Close")
 	err := j.Sync(context.Background())
 	if errors.Is(err, ErrClosed) {
 		err = nil
@@ -350,6 +355,35 @@ func (j *Journal) Close() error {
 		err = j.finish()
 	}
 	return errors.Join(err, j.unlock())
+}
+
+// outside panics if call, which waits for the goroutines of the journal, is made by one of these: by a
+// function of the program that it calls. It would wait for itself.
+func (j *Journal) outside(call string) {
+	if j.within.Has() {
+		panic("journal: " + call + " is called by a function that the journal calls: it would wait for " +
+			"itself")
+	}
+}
+
+// inside returns codec, which the journal waits for, in whatever goroutine it is called.
+func (j *Journal) inside(codec mvcc.Codec) mvcc.Codec {
+	of := codec.NewEncoder
+	codec.NewEncoder = func(w io.Writer) (e interface{ Encode(v any) error }) {
+		j.within.Run(func() { e = of(w) })
+		return insideEncoder{j, e}
+	}
+	return codec
+}
+
+type insideEncoder struct {
+	j  *Journal
+	of interface{ Encode(v any) error }
+}
+
+func (e insideEncoder) Encode(v any) (err error) {
+	e.j.within.Run(func() { err = e.of.Encode(v) })
+	return err
 }
 
 // waits notes that something waits to be on disk from now on, unless something does already.

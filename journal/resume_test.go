@@ -160,7 +160,7 @@ func TestResume(t *testing.T) {
 			}
 			require.False(t, again.resumes(t, c, e, func() {}), "it is kept once")
 		}
-		if opts.Compact == 0 {
+		if opts.Compact == 0 { // else those since the last backup
 			require.Greater(t, resumed, 3)
 		}
 		require.False(t, again.resumes(t, copyOf{}, early, func() {}))

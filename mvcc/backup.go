@@ -166,8 +166,8 @@ type SaveOptions struct {
 // Save writes a backup of the tables to w: all that a snapshot sees, while readers and writers go
 // on; also of tables that were closed since. opts may be nil. It ends with the error of w, of ctx
 // when that has ended, with a [*CodecError] that names a record which cannot be saved, see
-// [SaveOptions.Refused], and with [ErrTxTooOld] if the snapshot was evicted; then what was written
-// is of no use.
+// [SaveOptions.Refused], and with [ErrTxTooOld] if a snapshot that is given was evicted; then what was
+// written is of no use.
 // Indexes are not saved: they follow from the records.
 //
 // Keys that would come back as others are such records, so that no two of them become one: each key
@@ -184,7 +184,7 @@ func (db *DB) Save(
 	o := s.opts
 	s.of = o.Of
 	if s.of.st == nil {
-		s.of = db.Snapshot()
+		s.of = dbAt(db).snapshot(forCall)
 		defer s.of.Close()
 	}
 	err := s.of.Try(func() error {

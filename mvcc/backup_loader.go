@@ -64,7 +64,7 @@ func (l *tableLoader[K, V]) apply(tx DBTx, from, to int) {
 	l.at = nil
 	in := l.m.inside(tx)
 	if l.clear && from == 0 {
-		DBTx(in).clear()
+		DBTx(in).deleteAll()
 	}
 	if to < 0 {
 		to = len(l.list)

@@ -262,7 +262,7 @@ func TestSaveFile(t *testing.T) {
 	to := newShop(t)
 	loaded, err := to.LoadFile(t.Context(), path, codec.Gob, nil)
 	require.NoError(t, err)
-	require.Equal(t, info, loaded)
+	require.EqualExportedValues(t, info, loaded)
 	require.Equal(t, s.content(), to.content())
 	_, err = s.SaveFile(t.Context(), filepath.Join(dir, "none", "shop"), codec.Gob, nil)
 	require.ErrorIs(t, err, os.ErrNotExist)

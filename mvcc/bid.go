@@ -24,13 +24,12 @@ type bid struct {
 	began time.Time     // when the attempt began, zero if unknown
 	last  bool          // there is no further attempt
 	seen  *observation  // what is told of each attempt, or nil
-	// suspects: attempts find out whether they are in their own way.
-	suspects bool
 	// took is the longest that an attempt to commit has taken, and timed says that they are timed: a
 	// claim was over too soon, or others have aborted an attempt.
 	took  time.Duration
 	timed bool
-	long  bool // no function of an Update runs in its turn
+	long  bool   // no function of an Update runs in its turn
+	kind  uint64 // of its transactions, see forCall
 }
 
 const (
@@ -127,8 +126,12 @@ func (st *txState) bid(b *bid) {
 // quick reports whether the commit calls no function of the user but those that compare: neither one
 // that was given to Merge, nor one that says when a record expires.
 func (st *txState) quick() bool {
-	return !slices.ContainsFunc(st.parts, func(p *part) bool { return p.m.expiry() != nil }) &&
-		!slices.ContainsFunc(st.writes, func(w write) bool { return w.merges() })
+	return !slices.ContainsFunc(st.parts, func(p *part) bool { return p.m.expiry() != nil }) && !st.merges()
+}
+
+// merges reports whether the transaction calls functions that were given to Merge.
+func (st *txState) merges() bool {
+	return slices.ContainsFunc(st.writes, func(w write) bool { return w.merges() })
 }
 
 // giveWay lets those go first that have a claim on a key that the transaction writes,
@@ -279,13 +282,13 @@ func (st *txState) keySet(written bool) *favour.Keys {
 
 // isWhole reports whether the transaction may have read any key: nobody knows which keys these will
 // have.
-func (p *part) isWhole() bool { return p.scanned || len(p.ranges) > 0 }
+func (p *part) isWhole() bool { return p.scanned || p.counted || len(p.ranges) > 0 }
 
 // concerned returns how many keys the transaction has read or written.
 func (st *txState) concerned() int {
 	n := len(st.reads) + st.absences() + len(st.writes)
 	for _, p := range st.parts {
-		if p.scanned || p.again {
+		if p.scanned || p.counted || p.again {
 			n += p.index.Len()
 		} else {
 			n += len(p.notes) * leafful

@@ -70,12 +70,18 @@ func (m *Map[K, V]) Changes(c DBCommit) []Change[K, V] {
 //
 //go:noinline
 func (c *DBCommit) of(m *engine) any {
+	changes, _ := c.in(m)
+	return changes
+}
+
+// in is of, and says how many there are.
+func (c *DBCommit) in(m *engine) (changes any, n int) {
 	for _, t := range c.tables {
 		if t.of == m {
-			return t.changes
+			return t.changes, t.n
 		}
 	}
-	return nil
+	return nil, 0
 }
 
 // Diff returns an iterator over the keys that were written between the snapshots older and s,
@@ -205,8 +211,12 @@ func (l *watchLoop) all(yield func(DBCommit, error) bool) {
 	defer runtime.KeepAlive(l)
 	defer s.stop()
 	defer s.end()
+	give := func(c DBCommit) (more bool) {
+		s.given = c.Epoch
+		return yield(c, nil)
+	}
 	for _, c := range s.first {
-		if !yield(c, nil) {
+		if !give(c) {
 			return
 		}
 	}
@@ -217,7 +227,7 @@ func (l *watchLoop) all(yield func(DBCommit, error) bool) {
 			if err = s.ctx.Err(); err != nil {
 				break
 			}
-			if !yield(c, nil) {
+			if !give(c) {
 				return
 			}
 		}

@@ -184,7 +184,7 @@ func (p *part) checkForgotten() {
 		return
 	}
 	if p.number != 0 || p.hasWritten || p.schema != nil || p.absences() > 0 || p.grows != 0 || p.isRare ||
-		p.scanned || p.again || len(p.ranges)+len(p.notes)+len(p.inOrder)+p.ordered+len(p.gaps)+p.lookedAt > 0 {
+		p.scanned || p.counted || p.again || len(p.ranges)+len(p.notes)+len(p.inOrder)+p.ordered+len(p.gaps)+p.lookedAt > 0 {
 		invariant.Violated("a part of a pooled state remembers a transaction: number %d, wrote %v, "+
 			"%d absent, grows %d, %+v", p.number, p.hasWritten, p.absences(), p.grows, p.rarePart)
 	}

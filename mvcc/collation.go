@@ -157,7 +157,9 @@ func collate(by *order, other *hasher.Hasher, hashX, hashY uint64, x, y unsafe.P
 	return bytes.Compare(types(other.Boxed(x)), types(other.Boxed(y)))
 }
 
-// typesIn appends the names of the types of what the interfaces in v hold.
+// typesIn appends the names of the types of what the interfaces in v hold, and their addresses: of
+// two functions each may have a type of the same name, and another process may order these the other
+// way round.
 func typesIn(names []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Interface:
@@ -165,7 +167,8 @@ func typesIn(names []byte, v reflect.Value) []byte {
 			return append(names, ';')
 		}
 		v = v.Elem()
-		return typesIn(fmt.Appendf(names, "%s %s;", v.Type().PkgPath(), v.Type()), v)
+		t := v.Type()
+		return typesIn(fmt.Appendf(names, "%s %s %x;", t.PkgPath(), t, reflect.ValueOf(t).Pointer()), v)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			names = typesIn(names, v.Field(i))

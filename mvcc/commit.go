@@ -111,9 +111,6 @@ func (st *txState) commitWrites(
 		e, r = st.tryAgain(gen, check, b)
 	}
 	if turns {
-		if r == resultOK {
-			st.eachHash(m.favour.Note)
-		}
 		st.checkStored(r == resultOK)
 	}
 	if r == resultConflict {
@@ -192,36 +189,18 @@ func (st *txState) tryAgain(
 		} else {
 			backoff(attempt)
 		}
-		began := time.Now()
-		if attempt < bidAborts {
-			e, r = st.try(gen, check, m.Slots.Now())
-		} else {
-			e, r = st.trySuspect(gen, check, m.Slots.Now())
+		if attempt >= mostLosses && st.merges() { // its function may be in its way for ever
+			w := &st.writes[0]
+			r = st.parts[w.of].conflictOn(w.v.Key(), st.conflictKind(), nil)
+			break
 		}
+		began := time.Now()
+		e, r = st.try(gen, check, m.Slots.Now())
 		asks.took = max(asks.took, time.Since(began))
 	}
 	if own.claim != nil {
 		own.end()
 	}
-	return e, r
-}
-
-// trySuspect is try for a transaction that has been aborted again and again. It panics if
-// that was by a function of its own, given to Merge.
-func (st *txState) trySuspect(
-	gen epoch.Gen, check chain.Word, floor epoch.Epoch,
-) (epoch.Epoch, result) {
-	self := st.m.favour.Suspect()
-	defer self.End()
-	e, r := st.try(gen, check, floor)
-	if r != resultAborted {
-		return e, r
-	}
-	st.eachHash(func(hash uint64) {
-		if self.Wrote(hash) {
-			panic(errOwnKey)
-		}
-	})
 	return e, r
 }
 

@@ -153,7 +153,7 @@ func TestWritesAfterClear(t *testing.T) {
 			m.Store(i, i)
 		}
 		err := m.Update(bg, nil, func(tx Tx[int, int]) error {
-			DBTx(tx).clear()
+			DBTx(tx).deleteAll()
 			require.Nil(t, stateOf(tx.st).byHash, "nothing was looked for")
 			for i := range n {
 				tx.Set(i, -i)

@@ -151,8 +151,9 @@ func newCore(
 		alarms: &s.alarms}
 	c.pool.Store(&statePool{})
 	own := &chains{index: x, Resolver: chain.Resolver{Slots: s.slots},
-		member:   &member{of: weak.Make(c)},
-		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter()}}
+		member: &member{of: weak.Make(c)},
+		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter(),
+			inner: types != nil && types.typed == nil}}
 	if x != nil {
 		own.Keys = &x.Hash
 	}
@@ -166,7 +167,7 @@ func newCore(
 		x.Spawn, x.Wake = s.gc.Go, s.gc.Wake
 	}
 	c.chains = *own
-	c.Decider = chain.Decider{Of: &c.Resolver, Counts: &s.counters.Counts, Tell: c.tell}
+	c.Decider = chain.Decider{Of: &c.Resolver, Counts: &s.counters.Counts, Tell: c.tellHelping}
 	m := own.member
 	m.chains, m.old, m.last = own, waiter{m, false}, waiter{m, true}
 	s.add(m)
@@ -174,7 +175,7 @@ func newCore(
 }
 
 // claimHash returns what a key with hash h is called where the tables of a database have
-// something in common: claims, alarms and suspects.
+// something in common: claims and alarms.
 func (m *core) claimHash(h uint64) uint64 {
 	if !m.tagged {
 		return h
@@ -185,6 +186,7 @@ func (m *core) claimHash(h uint64) uint64 {
 // reclaim is [Map.Reclaim].
 func (m *core) reclaim(ctx context.Context) error {
 	checkContext("Reclaim", ctx)
+	m.gc.Outside("Reclaim")
 	if err := m.shared.expireNow(ctx); err != nil {
 		return err
 	}
@@ -192,7 +194,7 @@ func (m *core) reclaim(ctx context.Context) error {
 }
 
 // clear is [Map.Clear].
-func (m *core) clear() { m.clearingAll(DBTx.clear) }
+func (m *core) clear() { m.clearingAll(DBTx.deleteAll) }
 
 // clearingAll commits what all does in a transaction of the map. It panics if that cannot be.
 func (m *core) clearingAll(all func(tx DBTx)) {
@@ -220,7 +222,7 @@ func (m *core) deleteRange(r span, prefix bool) (deleted int) {
 
 // clearing commits what all does in a transaction.
 func (m *core) clearing(all func(tx DBTx) error) error {
-	b := bid{ctx: background, began: time.Now(), long: true}
+	b := bid{ctx: background, began: time.Now(), long: true, kind: forCall}
 	defer b.end()
 	var conflict conflict
 	ok, err := m.attempt(LevelSerializable, &b, all, &conflict)
@@ -242,11 +244,12 @@ func (m *core) close() {
 			}
 		}
 		m.endExpiry() // once more: Expire may have come between
-		m.shared.strict.checkStored(m)
+		checkStored(m.shared.strict, m)
 		return
 	}
+	m.gc.Outside("Close")
 	m.shared.strict.close()
 	m.gc.Close()
 	m.endExpiry()
-	m.shared.strict.checkStored(m)
+	checkStored(m.shared.strict, m)
 }

@@ -147,16 +147,6 @@ func TestDBConflicts(t *testing.T) {
 		require.ErrorIs(t, s.orders.In(tx).Err(), ErrConflict)
 		require.ErrorIs(t, tx.Commit(), ErrConflict)
 	})
-	t.Run("own key", func(t *testing.T) {
-		err := s.db.Update(bg, nil, func(tx DBTx) error {
-			s.stock.In(tx).Get("apple")
-			s.orders.In(tx).Set(1, 1)
-			s.stock.Store("apple", 4)
-			return nil
-		})
-		require.ErrorIs(t, err, ErrSelfConflict)
-		require.ErrorContains(t, err, `table "stock", key apple`)
-	})
 	require.Zero(t, s.db.Stats().LiveTx)
 }
 

@@ -16,12 +16,6 @@ var (
 	// back because of a concurrent one and may be tried again.
 	ErrConflict = errors.New("mvcc: transaction conflict")
 
-	// ErrSelfConflict is what the conflict error of [Map.Update] or [DB.Update] wraps, instead
-	// of ErrConflict, when the function has written a key on the map or table itself that its own
-	// transaction has read, or writes at level snapshot: trying again is in vain. Write
-	// through the transaction instead.
-	ErrSelfConflict = errors.New("mvcc: transaction conflict with its own function")
-
 	// ErrTxDone is returned by Commit, Err and Try, and is the panic value of every
 	// other method but Rollback and Close, which do nothing, on a transaction or
 	// snapshot that has ended.
@@ -54,9 +48,9 @@ var errTwice = errors.New("mvcc: a transaction has two writes of one key: the by
 	"changed since it was given (is it part of a buffer that is used again?), or a Tx is used by several " +
 	"goroutines at once")
 
-// errOwnKey is what a call panics with whose function is in its way for ever.
-const errOwnKey = "mvcc: a function given to Compute, Merge or DeleteFunc writes a key on the " +
-	"map that its own call is about to write"
+// errOwnKey is what a call panics with whose function seems to be in its way for ever.
+const errOwnKey = "mvcc: a function given to Compute, Merge or DeleteFunc was called in vain again and " +
+	"again: it writes, on the map, the key that its call is about to write, or takes so long that others do"
 
 // errUntil is what a function given to Expire panics with that goes by the time of the call.
 const errUntil = "mvcc: Expire: until returned two times for one record: it must not ask for the " +
@@ -111,8 +105,7 @@ func (k ConflictKind) String() string {
 }
 
 // A ConflictError says why a transaction could not be committed. It wraps
-// [ErrConflict], or [ErrSelfConflict]. Nothing that the transaction wrote has become
-// visible.
+// [ErrConflict]. Nothing that the transaction wrote has become visible.
 type ConflictError struct {
 	// Table is the name of the map in its [DB], empty for one by itself.
 	Table string
@@ -128,8 +121,7 @@ type ConflictError struct {
 	// Attempts is how often [Map.Update] has run its function; 1 for a Commit by hand.
 	Attempts int
 
-	self bool
-	_    struct{}
+	_ struct{}
 }
 
 // Error names the table, if there is one, the key, the kind, the epochs and the number of
@@ -139,10 +131,6 @@ func (e *ConflictError) Error() string {
 	if e.Table != "" {
 		where = fmt.Sprintf("table %q, ", e.Table)
 	}
-	if e.self {
-		return fmt.Sprintf("%v: %skey %v was written on the map itself, not through the transaction",
-			ErrSelfConflict, where, e.Key)
-	}
 	tries := ""
 	if e.Attempts > 1 {
 		tries = fmt.Sprintf(", %d attempts", e.Attempts)
@@ -151,13 +139,8 @@ func (e *ConflictError) Error() string {
 		ErrConflict, where, e.Key, e.Kind, e.ReadEpoch, e.CommitEpoch, tries)
 }
 
-// Unwrap returns [ErrConflict] or [ErrSelfConflict].
-func (e *ConflictError) Unwrap() error {
-	if e.self {
-		return ErrSelfConflict
-	}
-	return ErrConflict
-}
+// Unwrap returns [ErrConflict].
+func (e *ConflictError) Unwrap() error { return ErrConflict }
 
 // ErrGap is what a [*GapError] wraps.
 var ErrGap = errors.New("mvcc: commits were missed")
@@ -187,15 +170,6 @@ type conflict struct {
 	kind      ConflictKind
 	readEpoch epoch.Epoch
 	epoch     epoch.Epoch
-	within    bool // what was in the way was committed while the function of Update ran
-	self      bool // that function has written the key itself
-}
-
-// like reports whether c is about the same as the conflict before, and with something that
-// was committed while the function ran.
-func (c *conflict) like(before conflict) bool {
-	return c.within && c.kind == before.kind && c.of == before.of &&
-		(c.key == before.key || c.kind == ConflictScan)
 }
 
 // err returns the error of a transaction that was attempted so many times.
@@ -205,7 +179,7 @@ func (c conflict) err(attempts int) error {
 		key = entry.indexKey()
 	}
 	return &ConflictError{Table: c.of.name, Key: key, Kind: c.kind, ReadEpoch: uint64(c.readEpoch),
-		CommitEpoch: uint64(c.epoch), Attempts: attempts, self: c.self}
+		CommitEpoch: uint64(c.epoch), Attempts: attempts}
 }
 
 // conflictOn notes that the transaction conflicts over the key at key, whose newest

@@ -136,6 +136,23 @@ func ExampleTx_Get() {
 
 // What a key is that was found absent counts as well: of two that take the same name one
 // fails, or tries again.
+func ExampleTx_Len() {
+	seats := mvcc.New[string, int](nil)
+	defer seats.Close()
+	book := func(name string) error {
+		return seats.Update(context.Background(), nil, func(tx mvcc.Tx[string, int]) error {
+			if tx.Len() == 2 { // if others book meanwhile, this is looked at again
+				return errors.New("booked out")
+			}
+			tx.Set(name, 1)
+			return nil
+		})
+	}
+
+	fmt.Println(book("alice"), book("bob"), book("carol"))
+	// Output: <nil> <nil> booked out
+}
+
 func ExampleTx_Has() {
 	users := mvcc.New[string, int](nil)
 	defer users.Close()

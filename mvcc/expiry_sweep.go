@@ -268,7 +268,7 @@ func (d *deletion) deleteRecord(ctx context.Context) (err error) {
 	if d.on != nil {
 		err = d.calling(ctx)
 	} else {
-		err = m.update(ctx, ofLibrary, d.delete)
+		err = m.update(ctx, forLibrary(DefaultMaxAttempts), d.delete)
 	}
 	if err == nil && d.gone {
 		m.counters.expired.Add(1)
@@ -315,6 +315,3 @@ func (st *txState) markExpired() {
 		chain.SetWord(&v.State, chain.Load(&v.State)|chain.ExpiredBit)
 	}
 }
-
-// ofLibrary is for transactions of the library's own.
-var ofLibrary = &TxOptions{Isolation: LevelSerializable, own: true}

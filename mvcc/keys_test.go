@@ -267,3 +267,42 @@ func TestKeysThatHashAlike(t *testing.T) {
 	}
 	stage.Eventually(t, func() bool { return len(heads(m)) == stay }, "deleted keys stay in the index")
 }
+
+// Types of two functions may have one name, and their values one hash.
+func TestTypesOfOneName(t *testing.T) {
+	one := func() any { type T struct{ N int }; return T{1} }()
+	two := func() any { type T struct{ N int }; return T{1} }()
+	require.NotEqual(t, one, two)
+	db := NewDB(nil)
+	defer db.Close()
+	m := NewTable[any, any](db, "m", nil)
+	within := NewTable[[2]any, int](db, "within", nil)
+	byValue, err := NewIndex(m, "value", func(_, value any) []any { return []any{value, "all"} }, nil)
+	require.NoError(t, err)
+	byPair, err := NewIndex(m, "pair", func(key, value any) [][2]any { return [][2]any{{1, key}, {value, 1}} },
+		&IndexOptions{Unique: true})
+	require.NoError(t, err)
+	all, err := NewIndex(within, "all", func([2]any, int) []bool { return []bool{true} }, nil)
+	require.NoError(t, err)
+	for i, key := range []any{one, two} {
+		m.Store(key, key)
+		within.Store([2]any{i, key}, i)
+		within.Store([2]any{"", key}, i)
+	}
+	for i, key := range []any{one, two} {
+		require.Equal(t, key, must(m.Load(key)))
+		found, _, ok := byValue.First(m, key)
+		require.True(t, ok && found == key)
+		require.Equal(t, 1, byValue.Count(m, From(key).UpTo(key)))
+		require.Equal(t, i, must(within.Load([2]any{"", key})))
+		for _, index := range [][2]any{{1, key}, {key, 1}} {
+			found, _, ok = byPair.First(m, index)
+			require.True(t, ok && found == key)
+		}
+	}
+	require.Equal(t, 2, byValue.Count(m, From[any]("all").UpTo("all")))
+	require.Equal(t, 4, all.Len(within))
+	m.Delete(one)
+	require.Equal(t, 1, byValue.Count(m, From[any]("all").UpTo("all")))
+	require.True(t, byValue.Has(m, two) && !byValue.Has(m, one))
+}

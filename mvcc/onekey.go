@@ -42,9 +42,8 @@ func (m *Map[K, V]) Store(key K, value V) {
 }
 
 // Put is [Map.Store] with an error, for a table with indexes: a [*UniqueError] if a unique index
-// does not allow the record, and [ErrTxTooOld] if it takes longer than Options.MaxTxAge; then
-// nothing is written. Where the record depends on what is there, [Map.Update] returns the same
-// errors. Its cost is that of Store.
+// does not allow the record; then nothing is written. Where the record depends on what is there,
+// [Map.Update] returns the same error. Its cost is that of Store.
 func (m *Map[K, V]) Put(key K, value V) error {
 	m.checkKey(useWrite, key)
 	h, p, _ := index.Lookup(m.index, key)
@@ -169,16 +168,10 @@ func (m *core) write(
 			continue
 		}
 		if cond != nil {
-			holds := false
 			if lost%bidLosses == bidLosses-1 {
 				began = time.Now()
 			}
-			if lost < selfLosses {
-				holds = cond(base)
-			} else {
-				holds = m.suspect(h, cond, base)
-			}
-			if !holds {
+			if !cond(base) {
 				claim.End()
 				return base, false
 			}
@@ -206,6 +199,9 @@ func (m *core) write(
 		if !ok {
 			if lost++; cond != nil && lost%bidLosses == 0 {
 				claim.End()
+				if lost >= mostLosses {
+					panic(errOwnKey)
+				}
 				claim = m.turn(h, time.Since(began))
 			}
 			continue
@@ -215,26 +211,15 @@ func (m *core) write(
 		}
 		m.publish(p, h, base, v)
 		if turns {
-			m.favour.Note(m.claimHash(h))
 			m.checkCovered(base)
 		}
 		return base, true
 	}
 }
 
-// selfLosses is after how many times in vain write looks whether cond is in its own way.
-const selfLosses = 2 * bidLosses
-
-// suspect returns what cond says. It panics if cond has written the key, whose hash is h.
-func (m *core) suspect(h uint64, cond condition, base *chain.Node) bool {
-	self := m.favour.Suspect()
-	defer self.End()
-	holds := cond(base)
-	if holds && self.Wrote(m.claimHash(h)) {
-		panic(errOwnKey)
-	}
-	return holds
-}
+// mostLosses is after how many times in vain, most of them in its turn, a call gives up that cannot
+// return an error: its function seems to be in its way.
+const mostLosses = 96
 
 // turn waits for a turn on the key with hash h, long enough for what took so long before. If
 // what is done then panics, the turn is over when its time is.

@@ -83,7 +83,7 @@ func (d *deletion) calling(ctx context.Context) (err error) {
 		defer close(done)
 		err = errGoexit
 		defer d.left(&err)
-		err = d.run(ctx)
+		d.x.m.gc.Within(func() { err = d.run(ctx) })
 	}()
 	<-done
 	switch {
@@ -113,14 +113,15 @@ func (d *deletion) run(ctx context.Context) error {
 	if of.db != nil { // on may use the other tables
 		of = dbAt(of.db).root
 	}
+	opts := &TxOptions{Isolation: LevelSerializable, own: true} // not spared: on may take its time
 	if s := of.shared.strict; s != nil && s.trial != nil {
 		for range s.trial.Conflicts {
-			if err := of.rehearse(ofLibrary, d.delete); err != nil {
+			if err := of.rehearse(opts, d.delete); err != nil {
 				return err
 			}
 		}
 	}
-	return of.update(ctx, ofLibrary, d.delete)
+	return of.update(ctx, opts, d.delete)
 }
 
 // inTime says that a record is not overdue any more, if it was.

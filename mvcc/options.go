@@ -95,7 +95,9 @@ type Options struct {
 
 	// MaxTxAge is after how long an open transaction or snapshot is evicted: the
 	// versions that it keeps are dropped, and it fails with [ErrTxTooOld] when
-	// it is used next, before it can see that they are gone. Ages are measured
+	// it is used next, before it can see that they are gone. That is for those of the
+	// program: what the library opens for one call, such as Load, Save, Clear, NewIndex or
+	// a journal's backup, takes as long as it takes. Ages are measured
 	// by the background work and count from the first time it sees a
 	// transaction, so it may become older by some ReclaimIntervals; the clock is
 	// the monotonic one. While the background work is at rest, time may stand
@@ -267,7 +269,8 @@ type TxOptions struct {
 	// none.
 	Name string
 
-	own    bool         // it is an Update of the library's own
+	own    bool         // it is an Update of the library's own, or strict no more
+	kind   uint64       // of its transactions: forProgram or forCall
 	long   bool         // see bid
 	inside bool         // an Around
 	seen   *observation // of an Update that is observed
@@ -289,6 +292,13 @@ func (o *TxOptions) ownLevel(def Level) Level {
 			o.Isolation))
 	}
 	return o.Isolation
+}
+
+func (o *TxOptions) of() uint64 {
+	if o == nil {
+		return forProgram
+	}
+	return o.kind
 }
 
 func (o *TxOptions) attempts() int {

@@ -85,7 +85,7 @@ func TestErrors(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, c, cmpopts.IgnoreUnexported(ConflictError{})))
 	require.Contains(t, err.Error(), "the key")
 	require.Contains(t, err.Error(), "read conflict")
-	for _, e := range []error{ErrConflict, ErrSelfConflict, ErrTxDone, ErrTxTooOld, ErrBadKey} {
+	for _, e := range []error{ErrConflict, ErrTxDone, ErrTxTooOld, ErrBadKey} {
 		require.Contains(t, e.Error(), "mvcc: ")
 	}
 }

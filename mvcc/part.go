@@ -41,7 +41,9 @@ type partWork struct {
 
 // A rarePart is the part of a partWork that few transactions use: it is written through rare.
 type rarePart struct {
-	scanned bool   // all keys were read
+	scanned bool // all keys were read
+	counted bool // or were counted: there were seen as of the read epoch
+	seen    int
 	ranges  []span // of which all keys were read; from fullRanges on those that touch are joined
 	// merges counts how often that has been done: the ranges have other numbers then.
 	fullRanges, merges int

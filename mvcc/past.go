@@ -30,14 +30,8 @@ func (m *Map[K, V]) SnapshotAtTime(t time.Time) (Snapshot[K, V], error) {
 
 // SnapshotAtTime opens a snapshot of the tables as they were at time t, see [Map.SnapshotAtTime].
 func (db *DB) SnapshotAtTime(t time.Time) (DBSnapshot, error) {
-	return dbAt(db).atTime(dbAt(db).root.momentAt(t))
-}
-
-func (db *database) atTime(s moment, err error) (DBSnapshot, error) {
-	if err != nil {
-		return DBSnapshot{}, err
-	}
-	return DBSnapshot{s.st, s.gen, hideList(db.at(stateOf(s.st).epoch()))}, nil
+	d := dbAt(db)
+	return d.at(func() (moment, error) { return d.root.momentAt(t) })
 }
 
 //go:noinline
@@ -55,7 +49,7 @@ func (m *core) momentAt(t time.Time) (moment, error) {
 	case time.Until(t) > 0:
 		return moment{}, fmt.Errorf("%w: %s has not come yet", ErrEpochGone, t.Format(time.RFC3339Nano))
 	case ok:
-		s, err := m.openAt(uint64(at)) // not snapshotAt: what this life has passed over has a state
+		s, err := m.openAt(uint64(at), forProgram) // not snapshotAt: what this life has passed over has a state
 		if err != nil {
 			err = fmt.Errorf("as of %s: %w", t.Format(time.RFC3339Nano), err)
 		}
@@ -84,13 +78,12 @@ type Revision[V any] struct {
 // then.
 //
 // It waits as a snapshot does, sees what had committed when it was called, and costs a snapshot, a
-// [Map.Load], and for each revision a step, a binary search, and its place in the slice. If the call
-// takes longer than Options.MaxTxAge it panics with [ErrTxTooOld].
+// [Map.Load], and for each revision a step, a binary search, and its place in the slice.
 func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V]) {
 	if m.badKey(useRead, key) {
 		return nil
 	}
-	s := moment(m.Snapshot()) // before the lookup: what it sees is kept
+	s := m.engine().snapshot(forCall) // before the lookup: what it sees is kept
 	defer s.Close()
 	_, _, head := index.Lookup(m.index, key)
 	list, epochs, times := s.history(head)

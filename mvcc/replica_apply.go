@@ -28,7 +28,7 @@ func (r replicated) Apply(at uint64, fn any) (err error) {
 		return fmt.Errorf("mvcc: a replica is to commit at epoch %d, and its clock stands at %d: somebody "+
 			"else has committed", at, now)
 	}
-	st, gen := r.root.begin(LevelSerializable)
+	st, gen := r.root.begin(LevelSerializable, forCall)
 	tx := DBTx{&st.own.txn, gen}
 	defer tx.Rollback()
 	if r.root.guarded {

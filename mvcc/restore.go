@@ -132,7 +132,8 @@ func (db *DB) load(
 	last.now = max(now, epoch.Epoch(last.Epoch))
 	dbAt(db).skipTo(last.Epoch, true)
 	// At level snapshot a key that is written meanwhile, and is not in the backup, would stay.
-	exact := &TxOptions{Isolation: LevelSerializable, own: true, long: true}
+	exact := forLibrary(DefaultMaxAttempts)
+	exact.long = true
 	before := cut{upTo: map[string]int{}}
 	// Differences without records to a state of the same life lead to none that was not met before.
 	another := after == nil || last.Since < last.Epoch || last.anotherLife(after)

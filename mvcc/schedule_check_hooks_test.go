@@ -82,7 +82,7 @@ func (x *execution) justified(o *operation) bool {
 			return true
 		}
 		for i := range programKeys {
-			mine := o.saw[i] != unseen
+			mine := o.saw[i] != unseen || o.count != unseen
 			if o.level == snapshot || indexes {
 				mine = mine && indexes
 				for _, a := range o.acts {
@@ -139,7 +139,7 @@ func (x *execution) inspect() {
 	view := coreOf(x.w.of[0]).gc.View()
 	for _, m := range x.w.maps {
 		for _, h := range heads(m) {
-			coreOf(m).prune(h.at, h.head, view, math.MaxInt, nil)
+			coreOf(m).prune(h.at, h.head, view, math.MaxInt, math.MaxInt, nil)
 		}
 	}
 	look()
@@ -274,6 +274,15 @@ func (o *operation) replaces(now state) bool {
 func (o *operation) sees(now state) bool {
 	for i, saw := range o.saw {
 		if saw != unseen && saw != now[i] {
+			return false
+		}
+	}
+	if o.count != unseen {
+		n := 0
+		for _, value := range now {
+			n += count(value != 0)
+		}
+		if n != o.count {
 			return false
 		}
 	}

@@ -47,6 +47,11 @@ var longer = []string{
 	"a|cas a=1|delete a; prune; store a",
 	"b|alarmed ra wb|store a; delete a",
 	"b|alarmed scan wb|store a; delete a",
+	"a|update len wb|update len wc",
+	"a b|update len wc|store a; delete b",
+	"a|update len wc|delete a; store b",
+	"a- b patience=0|update len wc|store a; delete a; prune",
+	"a|alarmed len wb|store c; delete c",
 }
 
 // reused are programs in which an actor runs updates of several keys one after the other: its

@@ -36,6 +36,7 @@ type operation struct {
 	aborted        bool
 	swapped        bool
 	saw            state // unseen: not read
+	count          int   // of all keys; unseen: not counted
 	merged         state // what its merges were given last; unseen: not merged
 	failed         string
 }
@@ -71,7 +72,7 @@ const (
 
 // An act is what a transaction does with one key, or all.
 type act struct {
-	do  byte // 'r'ead, read for 'u'pdate, 'w'rite, 'm'erge, 'd'elete, 's'can, 'p'refix, inde'x'
+	do  byte // 'r'ead, read for 'u'pdate, 'w'rite, 'm'erge, 'd'elete, 's'can, 'p'refix, inde'x', 'l'en
 	key int
 }
 
@@ -93,6 +94,7 @@ var bareKinds = map[string]opKind{
 func (o *operation) fresh() *operation {
 	c := *o
 	c.started, c.ended, c.aborted, c.swapped, c.failed = 0, 0, false, false, ""
+	c.count = unseen
 	for i := range c.saw {
 		c.saw[i], c.merged[i] = unseen, unseen
 	}
@@ -122,7 +124,7 @@ func (o *operation) hasRead() bool {
 			return true
 		}
 	}
-	return false
+	return o.count != unseen
 }
 
 // writes reports whether, and what, the operation has written to key i.
@@ -226,7 +228,7 @@ func (o *operation) run(w *world) {
 		view := coreOf(m).gc.View()
 		for i, m := range w.of {
 			if h := m.lookup(i); h.head != nil {
-				coreOf(m).prune(h.at, h.head, view, math.MaxInt, new(found))
+				coreOf(m).prune(h.at, h.head, view, math.MaxInt, math.MaxInt, new(found))
 			}
 		}
 	case opIndex:
@@ -278,7 +280,7 @@ func (o *operation) update(w *world) {
 	if o.retry {
 		err := w.update(&TxOptions{Isolation: o.level.Isolation, MaxAttempts: 2},
 			func(in func(int) Tx[int, int]) {
-				o.saw = (&operation{}).fresh().saw // each attempt begins anew
+				o.saw, o.count = (&operation{}).fresh().saw, unseen // each attempt begins anew
 				body(in)
 			})
 		o.aborted = err != nil
@@ -310,6 +312,9 @@ func (o *operation) read(w *world, in func(key int) Reader[int, int], a act, own
 		}
 	}
 	switch a.do {
+	case 'l': // nothing is written yet
+		o.count = in(a.key).(interface{ Len() int }).Len()
+		return
 	case 'r':
 		value, ok := in(a.key).Get(a.key)
 		see(a.key, value, ok)

@@ -13,6 +13,7 @@ import (
 //	cas a=2         CompareAndSwap from the value 2
 //	view ra rb      a snapshot that reads a, then b
 //	view scan       a snapshot that reads all keys by All, or in order
+//	update len wb   a transaction that counts all keys, of one map, before it writes
 //	view pb         a snapshot that reads the keys up to b, in order
 //	view x          a snapshot that reads all keys by the index, if that is complete
 //	index           the index is made
@@ -84,7 +85,7 @@ func parseOperation(text string, id int) (*operation, error) {
 		return o, err
 	}
 	for _, word := range words[1:] {
-		if word == "scan" || word == "x" {
+		if word == "scan" || word == "x" || word == "len" {
 			o.acts = append(o.acts, act{do: word[0]})
 			continue
 		}

@@ -3,7 +3,6 @@ package mvcc
 import (
 	"context"
 	"errors"
-	"math"
 	"reflect"
 	"runtime"
 	"unsafe"
@@ -129,10 +128,10 @@ func (tx DBTx) write(v *chain.Node) {
 	}
 }
 
-// put buffers a write of v, in a table of which indexes are written otherwise.
+// buffer buffers a write of v, in a table of which indexes are written otherwise.
 //
 //go:noinline
-func (tx DBTx) put(v *chain.Node) { partOf(tx.st).put(tx.gen, v) }
+func (tx DBTx) buffer(v *chain.Node) { partOf(tx.st).put(tx.gen, v) }
 
 // putIndexed is the put of a schema.
 func putIndexed[K comparable, V any](of DBTx, s *schema, v *chain.Node) {
@@ -150,7 +149,7 @@ func putIndexed[K comparable, V any](of DBTx, s *schema, v *chain.Node) {
 		}
 	}
 	tx.check()
-	of.put(v)
+	of.buffer(v)
 	for _, change := range changes {
 		change(of)
 	}
@@ -173,11 +172,14 @@ func altersIndexed[K comparable, V any](s *schema, base, v *chain.Node) bool {
 }
 
 // writeIndexed is write for a table with indexes that have to change: in a transaction. It
-// returns a *UniqueError if a unique index does not allow it, and ErrTxTooOld.
+// returns a *UniqueError if a unique index does not allow it.
 func (m *core) writeIndexed(
 	v *chain.Node, cond condition,
 ) (base *chain.Node, written bool, err error) {
-	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
+	opts := forLibrary(always)
+	if cond != nil {
+		opts.MaxAttempts = mostLosses
+	}
 	err = m.db.Update(background, opts, func(tx DBTx) error {
 		own := m.inside(tx)
 		base = own.read(v.Key())
@@ -190,7 +192,7 @@ func (m *core) writeIndexed(
 		own.write(mine)
 		return nil
 	})
-	if errors.Is(err, ErrSelfConflict) {
+	if errors.Is(err, ErrConflict) {
 		panic(errOwnKey)
 	}
 	return base, written, err

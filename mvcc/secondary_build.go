@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -45,7 +44,8 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, by *orde
 		}
 		of := keys
 		keys = func(key K, value V) []I {
-			return twice(s, "the function of index "+strconv.Quote(name), func() []I { return of(key, value) })
+			return twiceAs(s, "the function of index "+strconv.Quote(name), sameKeys,
+				func() []I { return of(key, value) })
 		}
 	}
 	ix := &Index[I, K, V]{m: m, name: name, keys: keys, order: by,
@@ -133,10 +133,10 @@ func (e *engine) updateAll(opts *TxOptions, fn func(tx DBTx) error) error {
 //go:noinline
 func (e *engine) dropped() *atomic.Bool { return &coreAt(e).dropped }
 
-// has reports whether the table has the index, for the transaction.
+// writesTo reports whether the table has the index, for the transaction.
 //
 //go:noinline
-func (tx DBTx) has(ix keptIndex) bool {
+func (tx DBTx) writesTo(ix keptIndex) bool {
 	s := partOf(tx.st).schemaFor()
 	return s != nil && slices.Contains(s.indexes, ix)
 }
@@ -169,10 +169,9 @@ const buildBatch = 64
 // write writes the entries of some keys of the table, and each key itself, as it is: including
 // those that have no value, for a writer may be about to give them one.
 func (ix *Index[I, K, V]) write(batch []K) error {
-	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
-	return ix.m.at.updateAll(opts, func(db DBTx) error {
+	return ix.m.at.updateAll(forLibrary(always), func(db DBTx) error {
 		tx := ix.m.inside(db)
-		if !DBTx(tx).has(ix) {
+		if !DBTx(tx).writesTo(ix) {
 			return nil // it was dropped
 		}
 		var no V
@@ -184,7 +183,7 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 			if !has {
 				v = tombstoneOf[K, V](key)
 			}
-			DBTx(tx).put(v)
+			DBTx(tx).buffer(v)
 			if change != nil {
 				change(db)
 			}

@@ -33,7 +33,7 @@ func (ix *Index[I, K, V]) distinct(most int) (n int) {
 // close closes the table of the index.
 func (ix *Index[I, K, V]) close() { ix.table.close() }
 
-func (ix *Index[I, K, V]) clear(tx DBTx) { ix.table.inside(tx).clear() }
+func (ix *Index[I, K, V]) clear(tx DBTx) { ix.table.inside(tx).deleteAll() }
 
 func (ix *Index[I, K, V]) change(
 	before K, old V, had bool, key K, value V, has bool,

@@ -175,7 +175,7 @@ func TestIndexMadeMeanwhile(t *testing.T) {
 		return nil
 	}))
 	require.LessOrEqual(t, runs, 4)
-	require.False(t, coreOf(x.m).favour.Any(), "nobody is suspected any more")
+	require.False(t, coreOf(x.m).favour.Any())
 	x.check(t, x.m)
 
 	// A transaction that has read an index that was dropped has missed what was written since.

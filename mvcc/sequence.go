@@ -10,6 +10,7 @@ import (
 	"weak"
 
 	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/goid"
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
@@ -52,6 +53,7 @@ type sequences struct {
 // is that of the last reservation, and no reservation has found another one in between.
 type sequenceRecord struct {
 	mu      sync.Mutex    // held while a block is reserved or released
+	within  goid.Set      // the goroutine that does that
 	last    atomic.Uint64 // the epoch of the last reservation, or release
 	breaks  atomic.Uint64 // how many of these have found the record written by somebody else
 	highest uint64        // that was reserved in this process; guarded by mu
@@ -86,11 +88,12 @@ func NewSequence[K comparable](m *Map[K, uint64], key K, block uint64) *Sequence
 	return s
 }
 
-// Next returns the next number. It costs an atomic addition and a Load of the record. Once in a block
-// it reserves the next one, by an Update of the map; goroutines that call it meanwhile wait for that one. It may be called
-// in the function of an Update, of this map as well: the reservation is not part of that
-// transaction, which must not have read or written the record itself. The functions of Options.Around
-// and Observe must not call it: they may be called for that Update.
+// Next returns the next number. It costs an atomic addition and a Load of the record. Once in a
+// block it reserves the next one, by an Update of the map; goroutines that call it meanwhile wait
+// for that one. It may be called in the function of an Update, of this map as well: the reservation
+// is not part of that transaction, which must not have read or written the record itself. Next
+// panics where it would wait for itself: if a function that this Update calls has called it, such
+// as those of Options.Around and Observe.
 //
 // It returns the error of that Update, and an error if no block is left below 1<<63. Then no number
 // was drawn, and the next call tries again.
@@ -113,7 +116,7 @@ func (s *Sequence[K]) owns(now *numbers) bool {
 	if s.epoch() == r.last.Load() {
 		return r.breaks.Load() == now.breaks // must follow, see update
 	}
-	r.mu.Lock()
+	r.lock("Next")
 	defer r.mu.Unlock()
 	return s.epoch() == r.last.Load() && r.breaks.Load() == now.breaks
 }
@@ -165,7 +168,7 @@ func (list *sequences) forget(key any) {
 // reserve replaces the block before, which is empty or void.
 func (s *Sequence[K]) reserve(before *numbers) error {
 	r := s.m.at.sequence(s.key)
-	r.mu.Lock()
+	r.lock("Next")
 	defer r.mu.Unlock()
 	if s.now.Load() != before {
 		return nil
@@ -197,7 +200,7 @@ func (s *Sequence[K]) Release() error {
 	if r == nil {
 		return nil // nothing was reserved
 	}
-	r.mu.Lock()
+	r.lock("Release")
 	defer r.mu.Unlock()
 	now := s.now.Load()
 	drawn := now.drawn.Swap(now.limit) // nobody draws from it any more
@@ -220,31 +223,44 @@ func (s *Sequence[K]) Release() error {
 	return err
 }
 
+// lock locks the record for a call.
+func (r *sequenceRecord) lock(call string) {
+	if r.within.Has() {
+		panic("mvcc: Sequence: " + call + " is called by a function that the Update of the sequence calls: " +
+			"it would wait for itself")
+	}
+	r.mu.Lock()
+}
+
 // update has the record changed, and notes when.
 func (s *Sequence[K]) update(r *sequenceRecord, fn func(record uint64) (uint64, error)) (err error) {
-	change := func() {
-		err = s.m.Update(context.Background(), nil, func(tx Tx[K, uint64]) error {
-			was, _ := tx.Get(s.key)
-			now, err := fn(was)
-			if err != nil || now == was {
-				return err
-			}
-			// If somebody writes the record after this, there is a conflict.
-			broken := s.epoch() != r.last.Load()
-			tx.Set(s.key, now)
-			tx.OnCommit(func(epoch uint64) {
-				if broken {
-					r.breaks.Add(1) // must precede
-				}
-				r.last.Store(epoch)
-			})
-			return err
-		})
-	}
+	change := func() { r.within.Run(func() { err = s.changed(r, fn) }) }
 	if strict := s.m.strictly(); strict != nil {
 		strict.beyond(change)
 	} else {
 		change()
 	}
 	return err
+}
+
+func (s *Sequence[K]) changed(
+	r *sequenceRecord, fn func(record uint64) (uint64, error),
+) error {
+	return s.m.Update(context.Background(), &TxOptions{kind: forCall}, func(tx Tx[K, uint64]) error {
+		was, _ := tx.Get(s.key)
+		now, err := fn(was)
+		if err != nil || now == was {
+			return err
+		}
+		// If somebody writes the record after this, there is a conflict.
+		broken := s.epoch() != r.last.Load()
+		tx.Set(s.key, now)
+		tx.OnCommit(func(epoch uint64) {
+			if broken {
+				r.breaks.Add(1) // must precede
+			}
+			r.last.Store(epoch)
+		})
+		return err
+	})
 }

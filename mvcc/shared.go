@@ -90,10 +90,12 @@ func (s *shared) eachExpiring(f func(c *core)) {
 
 // expireNow deletes all records whose time has come, unless ctx ends.
 func (s *shared) expireNow(ctx context.Context) (err error) {
-	s.eachExpiring(func(c *core) {
-		if err == nil {
-			err = c.expireNow(ctx)
-		}
+	s.gc.Within(func() {
+		s.eachExpiring(func(c *core) {
+			if err == nil {
+				err = c.expireNow(ctx)
+			}
+		})
 	})
 	return err
 }
@@ -107,7 +109,7 @@ func (s *shared) checkStored() {
 		}
 		return false
 	})
-	s.strict.checkStored(maps...)
+	checkStored(s.strict, maps...)
 }
 
 // each calls f for each map, and reports whether one of the calls has returned true.

@@ -34,9 +34,9 @@ type Stats struct {
 	// are zero if there is none (gauges).
 	OldestPin    uint64        `json:"oldest_pin"`
 	OldestPinAge time.Duration `json:"oldest_pin_age_ns"`
-	// Keys is the number of keys with a value, Entries that of keys in the
-	// index: deleted ones stay there until nobody can see that they were there
-	// (gauges).
+	// Keys is the number of keys with a value, without the entries of indexes. Entries is that of all
+	// that is in hash tables and trees: keys, also deleted ones until nobody can see that they were
+	// there, and entries of indexes of tables (gauges).
 	Keys    int `json:"keys"`
 	Entries int `json:"entries"`
 	// Versions is the number of versions in memory: one for each entry, those
@@ -155,8 +155,8 @@ func describe(gauge, counter func(field, metric, help string)) {
 	gauge("OldestPinAge", "oldest_pin_age_seconds", "For how long the oldest epoch that is being "+
 		"read has been, 0 if none is. What grows here keeps old versions in memory.")
 	gauge("Keys", "keys", "Keys that have a value.")
-	gauge("Entries", "entries", "Keys in the index: those with a value, and deleted ones that "+
-		"somebody may still see.")
+	gauge("Entries", "entries", "Keys with a value, deleted ones that somebody may still see, and "+
+		"entries of indexes.")
 	gauge("Versions", "versions", "Versions in memory: the newest of each key, those that are "+
 		"being read, and those not pruned yet.")
 	gauge("Bytes", "size_bytes", "Estimate of the memory of keys, versions, index and slots, "+
@@ -238,7 +238,8 @@ type counters struct {
 	name      string                           // of the map in its database
 	conflicts [ConflictWrite + 1]atomic.Uint64 // by kind
 	// keys changes where a key is inserted or deleted. It is striped.
-	keys *xsync.Counter
+	keys  *xsync.Counter
+	inner bool // of a table of an index
 }
 
 // commonCounters counts what happens to all maps of a database.
@@ -321,12 +322,15 @@ func (s *shared) stats() Stats {
 	f := s.favour.Stats()
 	var all mapSizes
 	newest := uint64(0) // bytes of the newest versions
+	visible := 0        // keys, and entries of indexes
 	s.gone.Lock()       // so that no table goes between the two
 	all.conflicts = s.gone.conflicts
 	gonePruned := s.gone.entries
 	s.each(func(m *member) bool {
 		one := m.sizes()
-		all.keys += one.keys
+		if visible += one.keys; !m.counters.inner {
+			all.keys += one.keys
+		}
 		all.entries += one.entries
 		all.index += one.index
 		newest += uint64(one.entries) * one.perVersion
@@ -393,7 +397,7 @@ func (s *shared) stats() Stats {
 	sum.setConflicts(all.conflicts)
 	sum.RefreshTime = sum.TickRefreshTime + sum.CommitRefreshTime + sum.ManualRefreshTime
 	// A key has one version, the superfluous ones, and those that are set aside.
-	sum.Versions = max(sum.Entries+g.Surplus+g.Aside-int(c.tombstones.Load()), sum.Keys)
+	sum.Versions = max(sum.Entries+g.Surplus+g.Aside-int(c.tombstones.Load()), visible)
 	sum.Pruned = uint64(max(int64(sum.Commits+extra)-int64(sum.Versions)-int64(gonePruned), 0))
 	older := uint64(max(sum.Versions-sum.Entries, 0))
 	if sum.Entries > 0 {

@@ -237,8 +237,9 @@ func (st *txState) checkStored(committed bool) {
 	}
 }
 
-// checkStored fails if a value in one of the maps was changed, see V3.
-func (s *strict) checkStored(maps ...*core) {
+// checkStored fails if a value in one of the maps, which are of s, was changed, see V3. (It is no
+// method of strict, which would lead to the engine.)
+func checkStored(s *strict, maps ...*core) {
 	first, more := "", 0
 	for _, m := range maps {
 		if !m.watched {

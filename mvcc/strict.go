@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -130,9 +131,14 @@ func (s *strict) check(u use, table string) {
 // twice returns what f returns, which must be the same when it is called again, and must not use
 // the database.
 func twice[R any](s *strict, what string, f func() R) (result R) {
+	return twiceAs(s, what, same, f)
+}
+
+// twiceAs is twice, where alike says what is the same.
+func twiceAs[R any](s *strict, what string, alike func(a, b R) bool, f func() R) (result R) {
 	s.run(scope{what: what}, func() {
 		first := f()
-		if result = f(); !same(first, result) {
+		if result = f(); !alike(first, result) {
 			s.fail(fmt.Sprintf("%s returns %s, and %s for the same arguments", what, printed(first),
 				printed(result)))
 		}
@@ -143,9 +149,9 @@ func twice[R any](s *strict, what string, f func() R) (result R) {
 // beside fails if a function that the calling goroutine is in must not do this to the map.
 func (m *core) beside(u use) { m.shared.strict.check(u, m.counters.name) }
 
-// besideOpen is beside for the begin of a transaction, or, if writer is 0, a snapshot.
-func (m *core) besideOpen(writer uint64) {
-	if writer == 0 {
+// besideOpen is beside for the begin of a transaction, or a snapshot.
+func (m *core) besideOpen(kind uint64) {
+	if kind&epoch.MayWrite == 0 {
 		m.beside(useRead)
 	} else {
 		m.beside(useWrite)
@@ -227,9 +233,7 @@ func (s *strict) forces() bool {
 
 // force ends the transaction gen, which could conflict, with a conflict, which it returns.
 func (st *txState) force(gen epoch.Gen, attempts int) error {
-	var hashes []uint64
-	st.eachHash(func(hash uint64) { hashes = append(hashes, hash) })
-	c := st.yield(st.conflictKind(), hashes[0])
+	c := st.yield(st.conflictKind(), st.claimHash(&st.writes[0]))
 	st.finish(gen)
 	return c.err(attempts)
 }
@@ -247,9 +251,20 @@ func same[T any](a, b T) bool {
 	return alike(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem(), 0, &most)
 }
 
+// sameKeys reports whether a and b have the same index keys, in whatever order: so it does not matter
+// if they come from a map.
+func sameKeys[I comparable](a, b []I) bool {
+	in := func(list, other []I) bool {
+		return !slices.ContainsFunc(list, func(key I) bool {
+			return key == key && !slices.Contains(other, key)
+		})
+	}
+	return in(a, b) && in(b, a)
+}
+
 func alike(a, b reflect.Value, depth int, most *int) bool {
 	const deep = 32
-	if *most--; *most < -1<<40 {
+	if *most--; depth > deep || *most < 0 {
 		return true
 	}
 	switch a.Kind() {

@@ -172,6 +172,12 @@ func (tx Tx[K, V]) Keys() iter.Seq[K] { return keys(tx.All()) }
 // Values returns an iterator over the values of [Tx.All].
 func (tx Tx[K, V]) Values() iter.Seq[V] { return values(tx.All()) }
 
+// Len returns how many keys have a value, the transaction's own writes included. At level serializable
+// the number joins the read set: the commit conflicts if others have changed it, and not if they have
+// written keys that are there, or have deleted as many as they have inserted. It looks at each key, the
+// first time, and so does the commit; then it costs a lookup for each own write.
+func (tx Tx[K, V]) Len() int { return DBTx(tx).countKeys() }
+
 // SetAll writes all pairs of seq, as if by [Tx.Set] one after the other. seq may read the
 // transaction. In [Map.Update] it is run again in each attempt: it must give the same again.
 func (tx Tx[K, V]) SetAll(seq iter.Seq2[K, V]) {

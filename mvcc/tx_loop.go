@@ -9,10 +9,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
-// all is [Tx.All].
+// scanAll is [Tx.All].
 //
 //go:noinline
-func (tx DBTx) all(visit func(c *chunk) bool) {
+func (tx DBTx) scanAll(visit func(c *chunk) bool) {
 	tx.check()
 	p := partOf(tx.st)
 	st := p.st
@@ -55,6 +55,31 @@ func (tx DBTx) all(visit func(c *chunk) bool) {
 		tx.check()
 	}
 	runtime.KeepAlive(st)
+}
+
+// countKeys is [Tx.Len].
+//
+//go:noinline
+func (tx DBTx) countKeys() int {
+	tx.check()
+	p := partOf(tx.st)
+	at := p.st.epoch()
+	if !p.counted {
+		n := moment(tx).len()
+		p.st.enterAgain(tx.gen)
+		p.st.hasRead = true
+		rare := p.rare()
+		rare.counted, rare.seen = true, n
+		p.st.leave()
+	}
+	n := p.seen
+	for _, w := range p.ownRecords() {
+		v := w.v
+		_, _, head := p.index.Seek(v.Key()) // which may call a function of the user that compares keys
+		n += chain.Growth(p.m.Visible(head, at), v)
+	}
+	tx.check()
+	return n
 }
 
 // ranged is [Tx.Ascend], or [Tx.Descend], for the keys of r, or all if it is nil.

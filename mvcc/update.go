@@ -7,9 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"time"
-
-	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
 var background = context.Background()
@@ -29,10 +26,9 @@ var (
 //
 // What fn does on the map itself, say by [Map.Store] or by an Update within it, is not part of the
 // transaction, and what it reads there is not validated. If fn writes a key in this way that the
-// transaction has read, it causes its own conflict each time. From the third attempt on Update
-// notices that, and returns an error that wraps [ErrSelfConflict]; what fn has written meanwhile
-// stays. It does not notice writes of other goroutines for which fn waits. Functions for use
-// inside and outside a transaction take a [ReadWriter].
+// transaction has read, it causes its own conflict each time, until the attempts are used up; what it
+// has written meanwhile stays. Options.Strict, for tests, says so. Functions for use inside and
+// outside a transaction take a [ReadWriter].
 //
 // After a few conflicts Update queues for the keys that it has read and written. When its turn
 // comes, others that write one of them let it go first, each once. The turn lasts four times as
@@ -99,7 +95,7 @@ func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 		return m.updateStrictly(ctx, opts, fn)
 	}
 	var c conflict
-	b := bid{ctx: ctx, last: attempts == 1}
+	b := bid{ctx: ctx, last: attempts == 1, kind: opts.of()}
 	ok, err := m.attempt(level, &b, fn, &c)
 	if ok || err != nil {
 		if b.claim != nil {
@@ -139,19 +135,7 @@ func (m *core) retry(
 		}
 		m.counters.retries.Add(1)
 		b.began, b.last = time.Now(), n+1 == attempts
-		// If there was a commit on the key while fn ran, it may have been fn's own.
-		var self *favour.Suspect
-		run, before := fn, *c
-		if b.suspects && before.within {
-			self = m.favour.Suspect()
-			run = func(tx DBTx) error {
-				defer self.End()
-				return fn(tx)
-			}
-		}
-		b.suspects = true
-		ok, err := m.attempt(level, b, run, c)
-		self.End() // even if it has not been run
+		ok, err := m.attempt(level, b, fn, c)
 		switch {
 		case ok:
 			return nil
@@ -159,9 +143,6 @@ func (m *core) retry(
 			return fmt.Errorf("%w; %w", endOf(b.ctx), c.err(n))
 		case err != nil:
 			return err
-		case c.like(before) && self.Wrote(c.hash):
-			c.self = true
-			return c.err(n + 1)
 		}
 	}
 	return c.err(attempts)
@@ -214,7 +195,7 @@ func mayRunAgain() string {
 func (m *core) attempt(
 	level Level, b *bid, fn func(tx DBTx) error, c *conflict,
 ) (ok bool, err error) {
-	st, gen := m.begin(level)
+	st, gen := m.begin(level, b.kind)
 	st.trace(gen)
 	tx := DBTx{&st.own.txn, gen}
 	defer tx.Rollback()
@@ -235,10 +216,6 @@ func (m *core) attempt(
 			return false, err
 		}
 	}
-	ended := epoch.Epoch(0)
-	if b.suspects { // it is the clock, which others write all the time
-		ended = m.Slots.Now()
-	}
 	st.enter() // until the state is used again
 	after := st.after
 	switch e, r := st.commit(tx.gen, c, b); r {
@@ -252,8 +229,6 @@ func (m *core) attempt(
 		err = ErrTxTooOld
 	case resultGaveUp:
 		err = errGaveUp
-	default:
-		c.within = c.epoch != 0 && c.epoch <= ended
 	}
 	return false, err
 }

@@ -93,6 +93,11 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 			return true, false
 		}
 	}
+	if p.counted && !p.scanned && p.st.level == LevelSerializable {
+		if ok, goOn = p.validateCount(least, e); !ok || !goOn {
+			return ok, goOn
+		}
+	}
 	if !p.scanned && len(p.ranges) == 0 {
 		return true, true
 	}
@@ -135,6 +140,32 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 		}
 	}
 	return ok, goOn
+}
+
+// validateCount is validate for the number of keys: as many must have got a value since the read epoch
+// as have lost theirs. What the newest version says is true for every epoch from least on if it was
+// committed before. If it was committed later nobody knows what was there, as in validate.
+func (p *part) validateCount(least, e epoch.Epoch) (ok, goOn bool) {
+	from, more := p.st.epoch(), 0
+	ok, goOn = true, true
+	var last *chain.Node // whose key has changed
+	p.index.Scan(func(at index.Place, head *chain.Node) bool {
+		v := p.settled(at, head, e)
+		if v != nil && p.m.CommitEpoch(v) > from {
+			last = v
+			if ok = p.m.CommitEpoch(v) < least; !ok {
+				return false
+			}
+			more += chain.Growth(p.m.Visible(v, from), v)
+		}
+		goOn = p.st.goesOnValidating()
+		return goOn
+	})
+	if goOn && (!ok || more != 0) {
+		p.conflictOn(last.Key(), ConflictScan, last)
+		return false, true
+	}
+	return true, goOn
 }
 
 // validated is validate, but with a result: a transaction that has been evicted
@@ -238,7 +269,7 @@ func (st *txState) mustValidate() bool {
 func (st *txState) written() bool {
 	n := 0
 	for _, p := range st.parts {
-		if st.level == LevelSerializable && p.scanned || len(p.ranges) > 0 {
+		if st.level == LevelSerializable && (p.scanned || p.counted) || len(p.ranges) > 0 {
 			return false
 		}
 		n += p.absences()

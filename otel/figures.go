@@ -16,12 +16,13 @@ import (
 // Figures registers the figures of maps and databases as metrics, which are read whenever the
 // provider collects: those of [mvcc.Figures], by the names "mvcc." and Figure.Name, with the
 // attribute mvcc.map. sources are as [mvcc.DB.Sources] returns them, or "name": m.Stats. A table
-// has few of them. What panics in a source ends the collection. Unregister ends it.
+// has few of them, whose names begin with "mvcc.table.": the database counts them already. What panics in a source ends the collection. Unregister ends it.
 func Figures(cfg Config, sources map[string]func() mvcc.Stats) (metric.Registration, error) {
 	meter := cfg.meter()
 	type exported struct {
 		mvcc.Figure
 		metric.Float64Observable
+		ofTables bool
 	}
 	var all []exported
 	var instruments []metric.Observable
@@ -30,20 +31,32 @@ func Figures(cfg Config, sources map[string]func() mvcc.Stats) (metric.Registrat
 		if unit == "B" {
 			unit = "By"
 		}
-		one, err := instrument(meter, "mvcc."+f.Name, unit, f.Help, f.Counter)
-		if err != nil {
-			return nil, fmt.Errorf("otel: %w", err)
+		for _, ofTables := range []bool{false, true} {
+			prefix := "mvcc."
+			if ofTables {
+				prefix += "table."
+			}
+			if ofTables && !f.Table {
+				continue
+			}
+			one, err := instrument(meter, prefix+f.Name, unit, f.Help, f.Counter)
+			if err != nil {
+				return nil, fmt.Errorf("otel: %w", err)
+			}
+			all, instruments = append(all, exported{f, one, ofTables}), append(instruments, one)
 		}
-		all, instruments = append(all, exported{f, one}), append(instruments, one)
 	}
 	names := slices.Sorted(maps.Keys(sources))
 	of := maps.Clone(sources)
 	reg, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, name := range names {
 			s := of[name]()
+			if s.Epoch == 0 {
+				continue // it was closed
+			}
 			set := metric.WithAttributes(attribute.String("mvcc.map", name))
 			for _, f := range all {
-				if f.Table || !s.OfTable() {
+				if f.ofTables == s.OfTable() {
 					o.ObserveFloat64(f.Float64Observable, f.Of(s), set)
 				}
 			}

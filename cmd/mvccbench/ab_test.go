@@ -46,7 +46,7 @@ func beSide(how string) int {
 func ab(t *testing.T, old, now string, more ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
-	stdout, stderr, code = call(t, append([]string{"ab", old, now, "--workload=begin", "--threads=1,2",
+	stdout, stderr, code = call(t, append([]string{"ab", old, now, "--workload=counter", "--threads=1,2",
 		"--count=8", "--ops=50", "--warmup=0"}, more...)...)
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	require.NoError(t, err)
@@ -108,7 +108,7 @@ func TestABOfASideThatFails(t *testing.T) {
 		require.NoDirExists(t, samples, "there is no pair")
 		require.Equal(t, want, code)
 		require.Contains(t, stderr, "new ("+self+") failed with exit code ")
-		require.Contains(t, stderr, "--workload=begin")
+		require.Contains(t, stderr, "--workload=counter")
 		require.Contains(t, stderr, "it has its reasons")
 	}
 }
@@ -117,11 +117,11 @@ func TestABOfASideThatFails(t *testing.T) {
 // so.
 func TestABInterrupted(t *testing.T) {
 	temp := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), binary, "ab", binary, binary, "--workload=begin",
+	cmd := exec.CommandContext(t.Context(), binary, "ab", binary, binary, "--workload=counter",
 		"--threads=1", "--duration=1h")
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
 	lines := say(t, cmd)
-	waitFor(t, lines, "[ 1/20] begin, mvcc, 1 thread, sample 1, ")
+	waitFor(t, lines, "[ 1/20] counter, mvcc, 1 thread, sample 1, ")
 	begun := time.Now()
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	waitFor(t, lines, "interrupted after 0 of 10 pairs of samples")
@@ -138,7 +138,7 @@ func TestABIntoAClosedPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
-	cmd := exec.CommandContext(t.Context(), binary, "ab", binary, binary, "--workload=begin",
+	cmd := exec.CommandContext(t.Context(), binary, "ab", binary, binary, "--workload=counter",
 		"--threads=1", "--count=1", "--ops=50", "--warmup=0", "--quiet")
 	cmd.Stdout, cmd.Env = w, append(os.Environ(), "TMPDIR="+temp)
 	require.Error(t, cmd.Run())
@@ -198,7 +198,7 @@ func (r repo) write(name, text string) {
 }
 
 // quick are few samples of a comparison.
-var quick = []string{"--workload=begin", "--threads=1", "--count=1", "--ops=50", "--warmup=0"}
+var quick = []string{"--workload=counter", "--threads=1", "--count=1", "--ops=50", "--warmup=0"}
 
 // ab compares two revisions from within a folder of the repository. Nothing is left behind.
 func (r repo) ab(folder string, args ...string) (string, int) {

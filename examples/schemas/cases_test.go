@@ -157,7 +157,7 @@ var tasks = []mvcc.Migration{
 func goBack(dir string) error {
 	back := dir + ".back"
 	if err := os.Rename(filepath.Join(dir, "before"), back); err != nil {
-		return err // fs.ErrNotExist: the new program has closed the journal
+		return err // fs.ErrNotExist: nothing was kept, or its time is over
 	}
 	if err := os.Rename(dir, dir+".now"); err != nil {
 		return err

@@ -34,7 +34,7 @@ type abCmd struct {
 
 // Run carries "mvccbench ab" out; the parser calls it.
 func (c *abCmd) Run(e *Env) (err error) {
-	sweep, err := c.sweep(e.Engines)
+	sweep, err := c.sweep(e)
 	if err == nil {
 		err = c.check()
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,11 +48,9 @@ var swept = []string{"keys", "read-pct", "theta", "txn-size", "value-size", "rat
 func (a *ab) arguments(step bench.Step) []string {
 	c := step.Config
 	c.Swept = slices.Concat(c.Swept, swept)
-	args := []string{"run", "--workload=" + cmp.Or(c.Workload.Path, c.Workload.Name)}
+	args := []string{"run", "--workload=" + c.Workload.Name}
 	for _, l := range c.Labels() {
-		if l.Key != "file" { // says which file it is
-			args = append(args, "--"+l.Key+"="+l.Value)
-		}
+		args = append(args, "--"+l.Key+"="+l.Value)
 	}
 	// Each pair has another seed, or all samples would be of the same random choices.
 	args = append(args, fmt.Sprint("--seed=", a.sweep.Seed+uint64(c.Sample)), "--count=1",

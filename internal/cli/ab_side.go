@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,7 @@ type abSide struct {
 	commit  string // that is built; "" for the work tree as it is
 	temp    string
 	name    string   // of the program
+	pkg     string   // that is built
 	env     []string // of its build, beside that of all
 
 	run     results.Run
@@ -38,7 +40,7 @@ type abSide struct {
 // find says what a side is: an executable, the work tree, or a revision.
 func (a *ab) find(side, named string) (*abSide, error) {
 	s := &abSide{side: side, label: named, temp: a.temp, name: a.env.Name,
-		profile: map[string]*abProfile{}}
+		pkg: cmp.Or(a.env.Package, "./cmd/"+a.env.Name), profile: map[string]*abProfile{}}
 	wrong := func(why string) error {
 		return usagef("%s: %s; expected an executable file of %s, a revision of git, or . for the work "+
 			"tree", named, why, s.name)
@@ -160,7 +162,7 @@ func (s *abSide) build(ctx context.Context, p *abProgress) (err error) {
 	}
 	// -trimpath, so that the profiles of both have the same names of files
 	_, err = s.output(ctx, dir, "go", "build", "-trimpath", "-buildvcs=false", "-o", program,
-		"./cmd/"+s.name)
+		s.pkg)
 	if err == nil {
 		s.program = program
 	}

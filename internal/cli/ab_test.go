@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -46,20 +45,20 @@ func TestLotIsFair(t *testing.T) {
 
 // A side is told all that its own defaults might have otherwise.
 func TestArgumentsOfASide(t *testing.T) {
-	e := &Env{Program: mvccbench(), args: strings.Fields("ab old new --workload=zipf-read --threads=2 " +
-		"--theta=0.5,0.9 --rate=1000 --arrival=poisson --retries=3 --gc-workers=0 --no-verify --seed=7")}
+	e := &Env{Program: mvccbench(), args: strings.Fields("ab old new --workload=read-heavy --threads=2 " +
+		"--theta=0.5,0.9 --rate=1000 --arrival=poisson --retries=3 --no-verify --seed=7")}
 	ctx, err := e.parse()
 	require.NoError(t, err)
 	cmd := ctx.Selected().Target.Addr().Interface().(*abCmd)
 	a := &ab{cmd: cmd, env: e}
 	cmd.Profile = true
-	a.sweep, err = cmd.sweep(e.Engines)
+	a.sweep, err = cmd.sweep(e)
 	require.NoError(t, err)
 	steps, _ := a.sweep.Steps()
 	require.Len(t, steps, 20)
-	require.Equal(t, strings.Fields("run --workload=zipf-read --keys=1000 --read-pct=90 --theta=0.9 "+
+	require.Equal(t, strings.Fields("run --workload=read-heavy --keys=4 --read-pct=90 --theta=0.9 "+
 		"--value-size=8 --rate=1000 --arrival=poisson --retries=3 --isolation=serializable "+
-		"--gc-workers=0 --latency-sample=auto --engine=mvcc --threads=2 --seed=8 --count=1 "+
+		"--latency-sample=auto --engine=mvcc --threads=2 --seed=8 --count=1 "+
 		"--warmup=50ms --duration=200ms --no-verify --profile --http=off --quiet --format=json"),
 		a.arguments(steps[3]))
 
@@ -70,27 +69,17 @@ func TestArgumentsOfASide(t *testing.T) {
 	require.NotContains(t, strings.Join(a.arguments(staged), " "), "--duration")
 	a.sweep.Stages = nil
 
-	file := filepath.Join(t.TempDir(), "own.json")
-	require.NoError(t, os.WriteFile(file, []byte(ownWorkload), 0o600))
-	described := steps[3]
-	described.Config.Workload, err = bench.ReadWorkload(file)
-	require.NoError(t, err)
-	args := a.arguments(described)
-	require.Equal(t, "--workload="+file, args[1])
-	require.NotContains(t, strings.Join(args, " "), "--file=")
-
 	e.args = a.arguments(steps[3])
 	ctx, err = e.parse()
 	require.NoError(t, err)
 	run := ctx.Selected().Target.Addr().Interface().(*runCmd)
-	sweep, err := run.sweep(e.Engines)
+	sweep, err := run.sweep(e)
 	require.NoError(t, err)
 	again, _ := sweep.Steps()
 	require.Len(t, again, 1)
 	got, want := again[0].Config, steps[3].Config
 	got.Sample, got.Seed, got.Swept = want.Sample, want.Seed, want.Swept
 	require.Equal(t, want.Name(), got.Name())
-	require.Equal(t, bench.NoWorkers, got.Map.Workers)
 }
 
 // profileOf returns a profile in which functions, called by main, took so much themselves.
@@ -180,8 +169,3 @@ func TestWrongArgumentsOfAB(t *testing.T) {
 		refused(t, append([]string{"ab"}, strings.Fields(c.args)...), c.want...)
 	}
 }
-
-const ownWorkload = `{"name": "own", "doc": "Reads.", "params": {"keys": 10},
-	"tables": {"t": {"records": "keys", "number": 1}},
-	"draws": {"any": {"table": "t", "by": "uniform"}},
-	"operations": {"look": {"weight": 1, "steps": [{"get": "t", "key": "any"}]}}}`

@@ -53,6 +53,12 @@ type Program struct {
 	// Engines are those that --engine can name, in the order in which they are
 	// listed.
 	Engines []bench.EngineSpec
+	// Workloads are those that --workload can name, likewise.
+	Workloads []bench.Workload
+	// Default are the workloads that are measured unless --workload names others; nil: mvccbench's.
+	Default []string
+	// Package is the package that ab builds; empty: cmd/Name of the module of the current folder.
+	Package string
 	// Commands are those that it has beside mvccbench's, or in place of one of them with the same
 	// name.
 	Commands []Command
@@ -77,7 +83,9 @@ type Command struct {
 }
 
 // mvccbench is the program that this package is made for.
-func mvccbench() Program { return Program{Name: "mvccbench", Engines: bench.Engines()} }
+func mvccbench() Program {
+	return Program{Name: "mvccbench", Engines: bench.Engines(), Workloads: bench.Workloads()}
+}
 
 // An Env is what a command works with.
 type Env struct {
@@ -132,6 +140,12 @@ func RunWith(ctx context.Context, p Program, args []string, stdout, stderr io.Wr
 type exited int
 
 func run(e *Env) (code int) {
+	if e.Engines == nil {
+		e.Engines = bench.Engines()
+	}
+	if e.Workloads == nil {
+		e.Workloads = bench.Workloads()
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			c, ok := p.(exited)

@@ -28,8 +28,8 @@ func TestCompareAndGate(t *testing.T) {
 	require.True(t, strings.HasPrefix(stdout,
 		"ops/s: 0 better, 1 worse, 1 neither\np99-sec: no significant difference\n\nops/s (higher is "+
 			"better)\n"), stdout)
-	require.Regexp(t, `(?m)^Begin/engine=mvcc/threads=4-2 +2\.050M +± 2% +1\.025M +± 2% +-50\.00% +-51\.4% to -48\.5% +p=0\.002 n=6 +worse$`, stdout)
-	require.Regexp(t, `(?m)^Begin/engine=rwmutex/threads=4-2 .* ~ +-0\.0% to \+0\.0% +p=1\.000 n=6$`, stdout)
+	require.Regexp(t, `(?m)^Counter/engine=mvcc/threads=4-2 +2\.050M +± 2% +1\.025M +± 2% +-50\.00% +-51\.4% to -48\.5% +p=0\.002 n=6 +worse$`, stdout)
+	require.Regexp(t, `(?m)^Counter/engine=rwmutex/threads=4-2 .* ~ +-0\.0% to \+0\.0% +p=1\.000 n=6$`, stdout)
 	require.Regexp(t, `(?m)^geomean .* -29\.29%$`, stdout)
 	require.Contains(t, stdout, "p99-sec (lower is better)\n")
 
@@ -37,7 +37,7 @@ func TestCompareAndGate(t *testing.T) {
 	require.Equal(t, ExitFailed, code)
 	require.True(t, strings.HasPrefix(stdout,
 		"gate: FAILED: 1 of 2 comparisons of ops/s are worse by more than 10 %\n"), stdout)
-	require.Contains(t, stderr, "worse: ops/s, Begin/engine=mvcc/threads=4-2: 2.050M to 1.025M, "+
+	require.Contains(t, stderr, "worse: ops/s, Counter/engine=mvcc/threads=4-2: 2.050M to 1.025M, "+
 		"-51.4% to -48.5% (p=0.002 n=6)\n")
 	require.Contains(t, stderr, "gate: something is worse: 1 of 2 comparisons of ops/s are worse by ")
 	require.Contains(t, stderr, "note: what differs from one run to the next is not in the samples")
@@ -46,7 +46,7 @@ func TestCompareAndGate(t *testing.T) {
 	require.Equal(t, ExitCannotTell, code, "the samples range over 4.9 %")
 	require.True(t, strings.HasPrefix(stdout, "gate: CANNOT TELL: 1 of 2 comparisons of ops/s may be "+
 		"worse by more than 49.9 %, or not\n"), stdout)
-	require.Contains(t, stderr, "cannot tell: ops/s, Begin/engine=mvcc/threads=4-2: ")
+	require.Contains(t, stderr, "cannot tell: ops/s, Counter/engine=mvcc/threads=4-2: ")
 	require.Contains(t, stderr, "gate: cannot tell: 1 of 2 comparisons of ops/s may be worse")
 
 	for _, pass := range [][]string{
@@ -80,7 +80,7 @@ func TestCompareFormats(t *testing.T) {
 	require.Equal(t, "a", c.Old)
 	require.Equal(t, results.Worsened, c.Tables[0].Rows[0].Verdict)
 	require.InDelta(t, 100, *c.Tables[0].Rows[0].DeltaPct, 1e-6)
-	require.Equal(t, []string{"Begin/engine=xsync/threads=4-2"}, c.OnlyNew)
+	require.Equal(t, []string{"Counter/engine=xsync/threads=4-2"}, c.OnlyNew)
 
 	file := filepath.Join(t.TempDir(), "c.json")
 	written, _ := succeed(t, "compare", "a", "b", "--format=json", "-o", file)
@@ -90,7 +90,7 @@ func TestCompareFormats(t *testing.T) {
 	require.Equal(t, stdout, string(b))
 
 	_, stdout, _ = call(t, "compare", "a", "b")
-	require.Contains(t, stdout, "\nonly in b:\n  Begin/engine=xsync/threads=4-2\n")
+	require.Contains(t, stdout, "\nonly in b:\n  Counter/engine=xsync/threads=4-2\n")
 }
 
 // On a terminal the verdicts have colours.
@@ -135,7 +135,7 @@ func TestGateAndCutShort(t *testing.T) {
 	less.Outcome = results.Outcome{Kind: results.Complete, Done: len(less.Samples),
 		Of: len(less.Samples)}
 	store.save("less", less)
-	cannotTell([]string{"whole", "less"}, "Begin/engine=rwmutex/threads=4-2 is in whole only")
+	cannotTell([]string{"whole", "less"}, "Counter/engine=rwmutex/threads=4-2 is in whole only")
 	less.Outcome.Of++
 	store.save("fewer", less)
 	cannotTell([]string{"less", "fewer"}, "fewer: complete: 6 of 7 samples")
@@ -233,7 +233,7 @@ func TestStandardInput(t *testing.T) {
 		}
 		page, err := os.ReadFile(charts)
 		require.NoError(t, err)
-		require.Contains(t, string(page), "Begin: throughput")
+		require.Contains(t, string(page), "Counter: throughput")
 		require.NotContains(t, string(page), `datetime="0001`, "a date that is not known")
 	}
 	for _, args := range [][]string{{"compare", "-", "-"}, {"compare", "a", "-"},

@@ -193,8 +193,7 @@ func (t *tries) sample(rate float64, n int) ([]results.Sample, error) {
 		s, c := t.sweep, t.config
 		s.Workloads, s.Engines, s.Threads = []bench.Workload{c.Workload}, []bench.EngineSpec{c.Engine},
 			[]int{c.Threads}
-		s.Isolations, s.Maps, s.LatencySamples = []bench.Isolation{c.Isolation},
-			[]bench.MapOptions{c.Map}, []int{c.LatencySample}
+		s.Isolations, s.LatencySamples = []bench.Isolation{c.Isolation}, []int{c.LatencySample}
 		s.Rates, s.Count = []float64{rate}, 1
 		s.Seed += uint64(t.index)
 		if err := s.Run(t.env.ctx, t); err != nil {
@@ -310,10 +309,7 @@ func paced(s bench.Sweep) bool {
 	if len(s.Stages) > 0 {
 		return true
 	}
-	if len(s.Rates) > 0 {
-		return !slices.Contains(s.Rates, 0)
-	}
-	return !slices.ContainsFunc(s.Workloads, func(w bench.Workload) bool { return w.Rate() == 0 })
+	return len(s.Rates) > 0 && !slices.Contains(s.Rates, 0)
 }
 
 // thresholds returns what --threshold asks for.

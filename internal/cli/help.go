@@ -39,8 +39,8 @@ var examples = map[string][]Example{
 	"run": {
 		{"The default sweep, in under a minute", ""},
 		{"Reads of skewed keys: transactions, one-key operations and a concurrent map",
-			"--workload zipf-read --engine mvcc,mvcc-direct,xsync --threads 2"},
-		{"A sweep over two parameters", "--workload zipf-read --theta 0.5,0.9 --value-size 8,16-1024"},
+			"--workload read-heavy --keys 1k --theta 0.9 --engine mvcc,mvcc-direct,xsync --threads 2"},
+		{"A sweep over two parameters", "--workload read-heavy --keys 1k --theta 0.5,0.9 --value-size 8,16-1024"},
 		{"Response times at a given load, a line of figures each second",
 			"--workload transfer --rate 50k --arrival poisson --duration 10s --interval 1s --count 1 " +
 				"--threads 2"},
@@ -50,7 +50,7 @@ var examples = map[string][]Example{
 			"--duration 1s --find-rate 'response-p99<5ms'"},
 		{"For other programs: a histogram for each second",
 			"--workload transfer --duration 10s --hlog transfer.hlog"},
-		{"What timing each operation costs", "--workload begin --threads 1 --latency-sample off,1"},
+		{"What timing each operation costs", "--workload counter --threads 1 --latency-sample off,1"},
 		{"Charts, and a record with profiles, to be shown and compared later",
 			"--workload transfer --profile -o before.json --report charts.html"},
 		{"Change something in between, then compare", "-o old.txt"},
@@ -64,7 +64,7 @@ var examples = map[string][]Example{
 	"serve": {
 		{"Transfers, looked at in the browser until Ctrl-C", "serve"},
 		{"A skewed load at a fixed rate, for ten minutes",
-			"serve --workload zipf-write --theta 0.99 --threads 8 --rate 100000 --duration 10m"},
+			"serve --workload ycsb-a --theta 0.99 --threads 8 --rate 100000 --duration 10m"},
 		{"Two kept runs, to compare them and their profiles", "serve before.json after.json"},
 	},
 	"verify": {

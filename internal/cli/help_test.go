@@ -50,8 +50,8 @@ func TestOtherProgram(t *testing.T) {
 		{"list --help", ExitOK},
 		{"--no-such", ExitUsage}, {"compare nosuch nosuch", ExitUsage}, {"report nosuch --report=x",
 			ExitUsage},
-		{strings.Join(quick("--workload=begin"), " "), ExitOK},
-		{strings.Join(quick("--workload=begin"), " "), ExitOK},
+		{strings.Join(quick("--workload=counter"), " "), ExitOK},
+		{strings.Join(quick("--workload=counter"), " "), ExitOK},
 		{"verify --duration=1ms --http=off --kind=onekey", ExitOK}, // some check nothing so soon
 	} {
 		code, stdout, stderr := callOther(t, strings.Fields(c.args)...)
@@ -63,7 +63,7 @@ func TestOtherProgram(t *testing.T) {
 	require.Equal(t, ExitOK, code)
 	require.Contains(t, stdout, "otherbench greet ")
 	require.Contains(t, stdout, "\n    otherbench verify --duration 10m\n")
-	_, stdout, _ = callOther(t, strings.Fields(strings.Join(quick("--workload=begin"), " "))...)
+	_, stdout, _ = callOther(t, strings.Fields(strings.Join(quick("--workload=counter"), " "))...)
 	require.True(t, strings.HasPrefix(stdout, "# otherbench --duration=2ms"), stdout)
 
 	code, stdout, _ = callOther(t, "greet", "you")
@@ -109,13 +109,13 @@ func TestExamplesAreRight(t *testing.T) {
 			require.NoError(t, err, x.Args)
 			switch cmd := ctx.Selected().Target.Addr().Interface().(type) {
 			case *runCmd:
-				_, err = cmd.sweep(e.Engines)
+				_, err = cmd.sweep(e)
 			case *abCmd:
-				if _, err = cmd.sweep(e.Engines); err == nil {
+				if _, err = cmd.sweep(e); err == nil {
 					err = cmd.check()
 				}
 			case *serveCmd:
-				_, err = cmd.config(e.Engines)
+				_, err = cmd.config(e)
 			case *verifyCmd:
 				_, err = cmd.config()
 			}

@@ -15,7 +15,7 @@ import (
 // Every operation is in one interval of the log of histograms.
 func TestHistogramLog(t *testing.T) {
 	hlog := filepath.Join(t.TempDir(), "x.hlog")
-	args := []string{"--workload=begin", "--engine=mvcc,rwmutex", "--threads=1", "--count=2",
+	args := []string{"--workload=counter", "--engine=mvcc,rwmutex", "--threads=1", "--count=2",
 		"--ops=2000", "--warmup=1ms", "--http=off", "--rate=100k", "--interval=3ms", "--hlog=" + hlog}
 	succeed(t, args...)
 	b, err := os.ReadFile(hlog)
@@ -27,7 +27,7 @@ func TestHistogramLog(t *testing.T) {
 	require.Equal(t, `"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"`,
 		lines[3])
 	interval := regexp.MustCompile(
-		`^Tag=Begin/rate=100000/engine=(\w+)/threads=1,\d+\.\d{3},\d+\.\d{3},\d+\.\d{3},(HISTFAAA\S+)$`)
+		`^Tag=Counter/rate=100000/engine=(\w+)/threads=1,\d+\.\d{3},\d+\.\d{3},\d+\.\d{3},(HISTFAAA\S+)$`)
 	counts := map[string]uint64{}
 	for _, line := range lines[4:] {
 		m := interval.FindStringSubmatch(line)
@@ -44,7 +44,7 @@ func TestHistogramLog(t *testing.T) {
 // same.
 func TestHistogramLogOfOneCombination(t *testing.T) {
 	hlog := filepath.Join(t.TempDir(), "x.hlog")
-	args := []string{"--workload=begin", "--engine=mvcc", "--threads=1", "--count=2", "--ops=100",
+	args := []string{"--workload=counter", "--engine=mvcc", "--threads=1", "--count=2", "--ops=100",
 		"--warmup=0", "--http=off", "--latency-sample=1"}
 	succeed(t, append(args, "--hlog="+hlog)...)
 	b, err := os.ReadFile(hlog)

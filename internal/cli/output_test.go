@@ -57,7 +57,7 @@ func madeUp(t *testing.T, samples int, ops float64) *results.Run {
 				v = 3e6 + float64(i%3)
 			}
 			r.Samples = append(r.Samples, results.Sample{
-				Workload: "begin", Title: "Begin", Engine: engine, Level: "serializable", Threads: 4, Index: i,
+				Workload: "counter", Title: "Counter", Engine: engine, Level: "serializable", Threads: 4, Index: i,
 				Ops: uint64(v), Wall: time.Second,
 				Metrics: map[string]float64{"ops/s": v, "ns/op": 1e9 / v, "aborts/op": 0, "p99-ns": 1500},
 			})
@@ -80,12 +80,12 @@ func writeFile(t *testing.T, name string, write func(b *bytes.Buffer) error) str
 func TestFormats(t *testing.T) {
 	for _, f := range formats {
 		file := filepath.Join(t.TempDir(), "results")
-		args := quick("--workload=begin", "--engine=rwmutex,mvcc", "--latency-sample=1",
+		args := quick("--workload=counter", "--engine=rwmutex,mvcc", "--latency-sample=1",
 			"--format="+f.name)
 		stdout, stderr := succeed(t, append(args, "-o", file)...)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, "Medians")
-		require.Regexp(t, `(?m)^Begin +1 +rwmutex +[\d.]+[kMG]? `, stderr)
+		require.Regexp(t, `(?m)^Counter +1 +rwmutex +[\d.]+[kMG]? `, stderr)
 		require.Regexp(t, `(?m)^ +mvcc .* [\d.]+ x!?$`, stderr)
 		b, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestFormats(t *testing.T) {
 			require.NotZero(t, run.Header.ClockCost)
 			for _, s := range run.Samples {
 				require.Positive(t, s.Metrics["ops/s"])
-				require.Equal(t, "1000", s.Param("keys"))
+				require.Equal(t, "1", s.Param("keys"))
 				require.Len(t, s.Latency, 1)
 				require.Equal(t, s.Ops, s.Latency[0].Count, "every operation was timed")
 			}
@@ -121,7 +121,7 @@ func TestMarks(t *testing.T) {
 		require.NoError(t, o.begin(results.Header{Program: "mvccbench", Started: time.Now(),
 			Duration: time.Second, Loop: "closed"}))
 		o.instrument("a trace")
-		w, _ := bench.WorkloadByName("begin")
+		w, _ := bench.WorkloadByName("counter")
 		e, _ := bench.EngineByName("rwmutex")
 		require.NoError(t, o.sample(bench.Config{Workload: w, Engine: e, Threads: 1},
 			bench.Measurement{Ops: 5, Wall: time.Second, Interrupted: true}))
@@ -171,7 +171,7 @@ func TestWrongDestinations(t *testing.T) {
 		{"--report=" + file, "would be lost"},
 	} {
 		flag, _, _ := strings.Cut(c.arg, "=")
-		refused(t, quick("--workload=begin", c.arg), flag+":", c.want)
+		refused(t, quick("--workload=counter", c.arg), flag+":", c.want)
 	}
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -182,10 +182,10 @@ func TestWrongDestinations(t *testing.T) {
 	refused(t, []string{"report", "taken", "--report=" + file}, "would be lost")
 	refused(t, []string{"compare", "taken", "taken", "-o", file}, "--overwrite")
 	for range 2 { // a page, or what is said to be of no use, may be replaced
-		succeed(t, quick("--workload=begin", "--overwrite", "-o", file, "--report",
+		succeed(t, quick("--workload=counter", "--overwrite", "-o", file, "--report",
 			filepath.Join(dir, "page"))...)
 	}
 	b, err = os.ReadFile(file)
 	require.NoError(t, err)
-	require.Contains(t, string(b), "BenchmarkBegin")
+	require.Contains(t, string(b), "BenchmarkCounter")
 }

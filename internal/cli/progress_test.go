@@ -36,8 +36,13 @@ func slowTrial(t *testing.T, step bench.Step, op time.Duration) *bench.Trial {
 	c.Workload, _ = bench.WorkloadByName("counter")
 	good, _ := bench.EngineByName("rwmutex")
 	c.Engine = sessions("slow", good,
-		func(s bench.Session[uint64]) bench.Session[uint64] {
-			return &slow{s, op}
+		func(s bench.Session) bench.Session {
+			return doing{s, func(s bench.Session, readOnly bool, fn func(bench.Access) error) error {
+				if !readOnly {
+					time.Sleep(op)
+				}
+				return s.Do(readOnly, fn)
+			}}
 		})
 	trial, err := bench.New(c)
 	require.NoError(t, err)
@@ -306,14 +311,4 @@ func TestTimesForPeople(t *testing.T) {
 		9_990 * time.Millisecond: "9.99s", 9_996 * time.Millisecond: "10.0s", 100 * time.Second: "100s"} {
 		require.Equal(t, want, seconds(d, true))
 	}
-}
-
-type slow struct {
-	bench.Session[uint64]
-	op time.Duration
-}
-
-func (s *slow) Add(key string, delta uint64) (uint64, error) {
-	time.Sleep(s.op)
-	return s.Session.(bench.Incrementer).Add(key, delta)
 }

@@ -16,7 +16,7 @@ import (
 // Run carries "mvccbench run" out; the parser calls it. Everything that can be
 // wrong with the arguments is found before anything is done.
 func (c *runCmd) Run(e *Env) error {
-	sweep, err := c.sweep(e.Engines)
+	sweep, err := c.sweep(e)
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func TestProfileWrongArguments(t *testing.T) {
 	require.NoFileExists(t, out)
 
 	// After a run that failed the profiler is free again.
-	refused(t, quick("--profile", "--format=json", "--workload=begin", "-o", t.TempDir()))
+	refused(t, quick("--profile", "--format=json", "--workload=counter", "-o", t.TempDir()))
 	recorder, err = profiling.NewRecorder("the test")
 	require.NoError(t, err)
 	recorder.Close()
@@ -123,7 +123,7 @@ func TestProfilesAfterInterrupt(t *testing.T) {
 // While a run profiles its samples a CPU profile in the browser is refused, and the
 // reason is given; everything else is there.
 func TestBrowserWhileARunIsProfiled(t *testing.T) {
-	s := start(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1000",
+	s := start(t, "--workload=counter", "--engine=rwmutex", "--threads=1", "--count=1000",
 		"--duration=30ms", "--http=127.0.0.1:0", "--profile", "--format=json")
 	url := s.stderr.await(t, `profiles: (http://\S+)`) + "/debug/pprof/"
 	require.Contains(t, fetch(url+"profile?seconds=1"),
@@ -135,7 +135,7 @@ func TestBrowserWhileARunIsProfiled(t *testing.T) {
 // The address of the profiles is the first thing said. They are served while the run lasts, and with
 // --hold until Ctrl-C: then the CPU profiler is the browser's.
 func TestProfilesAreServed(t *testing.T) {
-	s := start(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
+	s := start(t, "--workload=counter", "--engine=rwmutex", "--threads=1", "--count=1",
 		"--duration=2ms", "--http=127.0.0.1:0", "--hold", "--profile", "--format=json")
 	url := s.stderr.await(t, `\Aprofiles: (http://127\.0\.0\.1:\d+)\n`)
 	s.stderr.await(t, "(still serving)")

@@ -15,7 +15,7 @@ import (
 type serveCmd struct {
 	Kept []string `arg:"" optional:"" name:"file" help:"Kept runs to be shown, instead of one that runs a workload: files of results in JSON, or folders of them. Their results, comparisons and profiles, and the differences of those as flame graphs."`
 
-	Workload string        `help:"Workload to run: ${enum_workloads}; or a file, as in run." default:"transfer" placeholder:"NAME" group:"What to run"`
+	Workload string        `help:"Workload to run: ${enum_workloads}." default:"${workload}" placeholder:"NAME" group:"What to run"`
 	Engine   string        `help:"Map to run it on: ${enum_engines}." default:"mvcc" placeholder:"NAME" group:"What to run"`
 	Threads  int           `help:"Number of goroutines." default:"4" placeholder:"N" group:"What to run"`
 	Duration time.Duration `help:"Time after which to end; 0 for never." default:"0s" placeholder:"TIME" group:"What to run"`
@@ -30,14 +30,9 @@ type serveCmd struct {
 	Keys      *int     `help:"Number of keys." placeholder:"N" group:"Parameters of the workload (defaults: see list)"`
 	Theta     *float64 `help:"Skew of the Zipf distribution, from 0 (uniform) up." placeholder:"X" group:"Parameters of the workload (defaults: see list)"`
 	ReadPct   *int     `help:"Percentage of operations that read." placeholder:"PCT" group:"Parameters of the workload (defaults: see list)"`
-	TxnSize   *int     `help:"Number of reads and writes in a transaction." placeholder:"N" group:"Parameters of the workload (defaults: see list)"`
+	TxnSize   *int     `help:"Number of operations in a transaction." placeholder:"N" group:"Parameters of the workload (defaults: see list)"`
 	ValueSize *string  `help:"Bytes of a value, such as 100, or 16-1024 for sizes at random between the two." placeholder:"BYTES" group:"Parameters of the workload (defaults: see list)"`
-	Isolation *string  `help:"Level of read-write transactions: serializable or snapshot. Default: what the file of the workload says, else serializable." placeholder:"LEVEL" group:"Parameters of the workload (defaults: see list)"`
-
-	GCInterval  *time.Duration `name:"gc-interval" help:"Time between two looks at which epochs are being read." placeholder:"TIME" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
-	GCWorkers   *int           `name:"gc-workers" help:"Number of goroutines that prune; 0 leaves it to the committers." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
-	GCQueue     *int           `name:"gc-queue" help:"Buckets of the index, of a few keys each, that may wait to be pruned." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
-	GCThreshold *int           `name:"gc-threshold" help:"New versions of a key after which its committer prunes it." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
+	Isolation *string  `help:"Level of read-write transactions: serializable or snapshot. Default: serializable." placeholder:"LEVEL" group:"Parameters of the workload (defaults: see list)"`
 
 	LatencySample string `help:"Time one operation in N, at random distances; auto chooses N so that reading the clock takes less than 1 % of the time, off times none: then /metrics has no operations." default:"auto" placeholder:"N" group:"Measuring"`
 	Verify        bool   `help:"Check at the end that the map holds what it must. What is read is checked as it is read in any case." default:"true" negatable:"" group:"Measuring"`
@@ -50,7 +45,7 @@ type serveCmd struct {
 }
 
 // config returns what the flags ask for, checked as those of a run are.
-func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
+func (c *serveCmd) config(e *Env) (bench.Config, error) {
 	switch {
 	case c.Duration < 0:
 		return bench.Config{}, usagef("--duration: expected a time of 0 or more, such as 10m, not %v",
@@ -75,17 +70,13 @@ func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 			ValueSize:     listOf(c.ValueSize),
 			Rate:          listOf(c.Rate),
 			Isolation:     listOf(c.Isolation),
-			GCInterval:    c.GCInterval,
-			GCWorkers:     listOf(c.GCWorkers),
-			GCQueue:       c.GCQueue,
-			GCThreshold:   c.GCThreshold,
 			LatencySample: []string{c.LatencySample},
 			Verify:        c.Verify,
 		},
 		slowFlags: c.slowFlags,
 		HTTP:      c.HTTP,
 	}
-	sweep, err := run.sweep(engines)
+	sweep, err := run.sweep(e)
 	if err != nil {
 		return bench.Config{}, err
 	}
@@ -99,7 +90,7 @@ func (c *serveCmd) Run(e *Env) error {
 	if len(c.Kept) > 0 {
 		return c.show(e)
 	}
-	config, err := c.config(e.Engines)
+	config, err := c.config(e)
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func TestNoiseInTables(t *testing.T) {
 	for i := range 2 {
 		for _, engine := range []string{"mvcc", "rwmutex"} {
 			run.Samples = append(run.Samples, results.Sample{
-				Workload: "begin", Title: "Begin", Engine: engine, Threads: 1, Index: i,
+				Workload: "counter", Title: "Counter", Engine: engine, Threads: 1, Index: i,
 				Ops: 1, Wall: time.Second, Metrics: map[string]float64{"ops/s": 1e6, "ns/op": 1000},
 			})
 		}
@@ -158,9 +158,9 @@ func TestNoiseInTables(t *testing.T) {
 	require.NotContains(t, text(), "noisy")
 	require.NotContains(t, text(), results.NoisyMark)
 	run.Samples[0].Noisy = "a goroutine woke 1.00 s late"
-	require.Regexp(t, `(?m)^Begin +1 +1\.00M! +1\.00M `, text())
+	require.Regexp(t, `(?m)^Counter +1 +1\.00M! +1\.00M `, text())
 	require.Contains(t, text(), "! of which samples are noisy, 1 of 4 in all: other programs or the host had")
-	require.Regexp(t, `(?m)^Begin +1 +mvcc .* 1 of 2$`, text())
+	require.Regexp(t, `(?m)^Counter +1 +mvcc .* 1 of 2$`, text())
 	for line := range strings.SplitSeq(text(), "\n") {
 		if strings.Contains(line, "of which samples") {
 			require.LessOrEqual(t, len(line), 80)

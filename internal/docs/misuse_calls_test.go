@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -18,47 +17,40 @@ import (
 var misusedCalls = []misuses{
 	{"The map itself in a transaction", []misuse{
 		{"`m.Store`, in `Update`, of a key that the transaction has read",
-			onTx(func(m *table, tx txn) error {
-				old, _ := tx.Get("k")
-				tx.Set("other", old)
-				m.Store("k", old+1)
-				return nil
-			}), "at the third attempt"},
-		{"`m.Update` in `m.Update`, of the same key", onTx(func(m *table, tx txn) error {
-			_ = increment(tx)
-			return m.Update(bg, nil, increment)
-		}), "at the third attempt"},
+			onMap(func(m *table) error {
+				return m.Update(bg, fewAttempts, func(tx txn) error {
+					old, _ := tx.Get("k")
+					tx.Set("other", old)
+					m.Store("k", old+1)
+					return nil
+				})
+			}), "after all attempts: by default 100, which take some ten seconds; `Options.Strict` says so at once"},
+		{"`m.Update` in `m.Update`, of the same key", onMap(func(m *table) error {
+			return m.Update(bg, fewAttempts, func(tx txn) error {
+				_ = increment(tx)
+				return m.Update(bg, nil, increment)
+			})
+		}), "likewise"},
 		{"`users.Set` instead of `users.In(tx).Set`",
 			onShop(func(db *mvcc.DB, users, orders *table) error {
-				return db.Update(bg, nil, func(tx mvcc.DBTx) error {
+				return db.Update(bg, fewAttempts, func(tx mvcc.DBTx) error {
 					old, _ := users.In(tx).Get("k")
 					users.Set("k", old+1)
 					orders.In(tx).Set("order", old)
 					return nil
 				})
-			}), "at the third attempt"},
-		{"`m.Store` of such a key in another goroutine, for which the function waits",
-			onMap(func(m *table) error {
-				return m.Update(bg, &mvcc.TxOptions{MaxAttempts: 5}, func(tx txn) error {
-					old, _ := tx.Get("k")
-					tx.Set("other", old)
-					var wg sync.WaitGroup
-					wg.Go(func() { m.Store("k", old+1) })
-					wg.Wait()
-					return nil
-				})
-			}), "this is not noticed, so `Update` uses up its attempts"},
+			}), "likewise"},
 		{"`m.Store` in the function of `Compute`, of its key", onMap(func(m *table) error {
 			m.Compute("k", func(old int, _ bool) (int, mvcc.ComputeOp) {
 				m.Store("k", old)
 				return old, mvcc.UpdateOp
 			})
 			return nil
-		}), ""},
+		}), "after some seconds"},
 		{"`m.Store` in the function of `tx.Merge`, of its key", onTx(func(m *table, tx txn) error {
 			tx.Merge("k", func(old int, _ bool) int { m.Store("k", old); return old })
 			return nil
-		}), ""},
+		}), "after some seconds; `Options.Strict` says so at once"},
 		{"`tx.Get` in the function of `tx.Merge`", onTx(func(_ *table, tx txn) error {
 			tx.Merge("k", func(old int, _ bool) int { tx.Get("other"); return old })
 			return nil

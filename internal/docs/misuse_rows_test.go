@@ -101,6 +101,7 @@ func saved(t *testing.T) *bytes.Buffer {
 }
 
 var (
-	bg   = context.Background()
-	none context.Context
+	bg          = context.Background()
+	none        context.Context
+	fewAttempts = &mvcc.TxOptions{MaxAttempts: 10}
 )

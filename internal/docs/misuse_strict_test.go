@@ -69,6 +69,12 @@ var misusedStrictly = []misuses{
 				}, nil)
 				return err
 			}), ""},
+		{"`Expire` with a function that returns `time.Unix(0, 0)`, for never", panics(func() {
+			m := mvcc.New[string, int](&mvcc.Options{ManualReclaim: true, Strict: true})
+			m.Store("k", 1)
+			m.Expire(func(string, int) time.Time { return time.Unix(0, 0).UTC() })
+			_ = m.Reclaim(bg)
+		}), "in the background work, or in `Reclaim`; without `Strict` it deletes the record"},
 		{"a `compare` that is no order", panics(func() {
 			m := mvcc.NewOrderedFunc[string, int](func(a, b string) int {
 				return len(a) - len(b) - 1
@@ -117,6 +123,15 @@ var misusedFunctions = []misuse{
 		m.Store("k", 1)
 		_ = m.Reclaim(bg)
 	}), "in the background work, which ends the program, or in `Reclaim`"},
+	{"`m.Reclaim` or `m.Close` in the function of `Expire`", panics(func() {
+		m := mvcc.New[string, int](&mvcc.Options{ManualReclaim: true})
+		m.Store("k", 1)
+		m.Expire(func(string, int) time.Time {
+			_ = m.Reclaim(bg)
+			return time.Unix(1, 0)
+		})
+		_ = m.Reclaim(bg)
+	}), "likewise; [this table](guarantees.md#functions-of-the-user) has more such calls"},
 }
 
 var strictly = &mvcc.Options{Strict: true}

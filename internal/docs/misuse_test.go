@@ -41,7 +41,6 @@ var named = []struct {
 	name string
 	err  error
 }{
-	{"mvcc.ErrSelfConflict", mvcc.ErrSelfConflict},
 	{"mvcc.ErrConflict", mvcc.ErrConflict},
 	{"mvcc.ErrTxDone", mvcc.ErrTxDone},
 	{"mvcc.ErrTxTooOld", mvcc.ErrTxTooOld},
@@ -167,13 +166,12 @@ to run.
 Some mistakes are not noticed:
 
 - A transaction is used by two goroutines that do not meet within a method.
-- A key is written on the map itself by another goroutine, for which the function of ` + "`Update`" + ` waits.
 - Two maps that are not tables of one database are used as if they had one order of commits.
 
 Others are noticed only with ` + "`Options.Strict`" + `, which is [for tests](#with-optionsstrict-for-tests):
 
 - A value is changed after it was stored.
-- The map is used beside the transaction.
+- The map is used beside the transaction, but not in another goroutine.
 - A function must return the same for the same arguments, and does not: ` + "`compare`" + `, ` + "`Expire`" + `,
   ` + "`Merge`" + `, the function of an index.
 - A function of ` + "`Update`" + ` does not reset its results.

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -92,7 +93,7 @@ func eachFile(t *testing.T, extension string, give func(path string, lines int))
 	top := filepath.FromSlash(root)
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			if err == nil && (d.Name() == ".git" || d.Name() == "bin") {
+			if err == nil && slices.Contains([]string{".git", "bin", "node_modules"}, d.Name()) {
 				return filepath.SkipDir
 			}
 			return err

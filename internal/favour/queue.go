@@ -30,12 +30,11 @@ import (
 // empty. It is safe for use by several goroutines, and must not be copied.
 type Queue struct {
 	_ [128]byte
-	// n is the number of granted claims and suspects, and alwaysAny if it must not be 0. lanes has the granted claims with a key
-	// in the lane, in lists that are never changed; nil if there is none.
-	n        atomic.Int64
-	lanes    [64]atomic.Pointer[[]*Claim]
-	suspects [16]atomic.Pointer[Suspect]
-	_        [120]byte
+	// n is the number of granted claims, and alwaysAny if it must not be 0. lanes has the granted
+	// claims with a key in the lane, in lists that are never changed; nil if there is none.
+	n     atomic.Int64
+	lanes [64]atomic.Pointer[[]*Claim]
+	_     [120]byte
 
 	mu sync.Mutex // held for a few instructions per key of a claim, and per claim in its lanes
 	// last has the last claim on each key that is queued for by key. wide has the wide claims in
@@ -206,7 +205,7 @@ func (q *Queue) AlwaysAny() { q.n.Add(alwaysAny) }
 
 const alwaysAny = 1 << 32
 
-// Any reports whether any claim is granted, or there is any suspect. It costs a load.
+// Any reports whether any claim is granted, or always. It costs a load.
 func (q *Queue) Any() bool { return q.n.Load() != 0 }
 
 // Claimed reports whether a claim on a key with the hash is granted. It costs a look at

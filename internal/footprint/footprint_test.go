@@ -1,9 +1,12 @@
 // Package footprint holds what a program that uses maps costs to compile: how many functions the
-// compiler makes in the program's own package, each time that it is built.
+// compiler makes in the program's own package, each time that it is built; and what the compiler
+// says of a program with mistakes.
 package footprint
 
 import (
+	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -42,3 +45,21 @@ const (
 	mostOne     = 560
 	mostFurther = 455
 )
+
+// The compiler's messages name nothing that is not exported, whether as a type or as a suggestion.
+func TestMistakes(t *testing.T) {
+	const program = "./testdata/mistakes"
+	out, err := exec.Command("go", "build", "-gcflags=-e", "-o", os.DevNull, program).CombinedOutput()
+	require.Error(t, err)
+	source, err := os.ReadFile(program + "/main.go")
+	require.NoError(t, err)
+	_, body, _ := strings.Cut(string(source), "db.Begin(nil), db.Snapshot()\n")
+	body, _, _ = strings.Cut(body, "\n}")
+	lines := map[string]bool{}
+	for _, found := range regexp.MustCompile(`(?m)^\S+main\.go:(\d+):`).FindAllStringSubmatch(string(out), -1) {
+		lines[found[1]] = true
+	}
+	require.Len(t, lines, strings.Count(body, "\n")+1, "a message for each mistake:\n%s", out)
+	hidden := regexp.MustCompile(`(?m)^.*(mvcc\.[a-z]|unexported|have [a-z]\w*\().*$`)
+	require.Empty(t, hidden.FindAllString(string(out), -1))
+}

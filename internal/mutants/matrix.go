@@ -305,10 +305,10 @@ func (m *matrix) run(ctx context.Context, progress io.Writer) error {
 	if m.budget > 0 {
 		m.budget = max(1, m.budget-time.Since(start))
 	}
-	todo := slices.DeleteFunc(slices.Clone(m.mutants), func(one *mutant) bool {
+	remaining := slices.DeleteFunc(slices.Clone(m.mutants), func(one *mutant) bool {
 		return m.results[one.name] != nil
 	})
-	m.eachMutant(ctx, todo, func(w worker, one *mutant, hasTime bool) {
+	m.eachMutant(ctx, remaining, func(w worker, one *mutant, hasTime bool) {
 		if !hasTime {
 			return
 		}

@@ -62,6 +62,9 @@ func read(r io.Reader, strict bool) (*Run, error) {
 		return nil, wrong(`it does not say "format": %q`, Format)
 	case head.Version < 1:
 		return nil, wrong("it has no version")
+	case head.Version < Version:
+		return nil, wrong("its version is %d, and this program reads %d: its workloads did other work "+
+			"under the same names; measure it again", head.Version, Version)
 	case head.Version > Version:
 		return nil, wrong("its version is %d, and this program reads up to %d; a newer one wrote it",
 			head.Version, Version)

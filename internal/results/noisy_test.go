@@ -26,7 +26,7 @@ func noisyRun(t *testing.T) *Run {
 
 // The record of a sample has what the machine did, and whether that may explain a difference.
 func TestMachineInRecords(t *testing.T) {
-	w, _ := bench.WorkloadByName("begin")
+	w, _ := bench.WorkloadByName("counter")
 	e, _ := bench.EngineByName("mvcc")
 	of := func(u machine.Usage) Sample {
 		return NewSample(bench.Config{Workload: w, Engine: e, Threads: 1},

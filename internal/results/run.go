@@ -11,10 +11,11 @@ import (
 )
 
 // Format and Version begin every record in JSON. Version grows when a record of
-// the new form would be misunderstood by a program that reads the old one.
+// the new form would be misunderstood by a program that reads the old one, or when names stand for
+// other work.
 const (
 	Format  = "mvccbench"
-	Version = 1
+	Version = 2
 )
 
 // A Run is the record of one run.

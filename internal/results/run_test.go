@@ -89,8 +89,9 @@ func TestReaderIsStrict(t *testing.T) {
 		{"more after it", good, good + "{}", "after top-level value"},
 		{"another format", `"format": "mvccbench"`, `"format": "perf"`, `"format": "mvccbench"`},
 		{"no format", `"format": "mvccbench",`, ``, `"format": "mvccbench"`},
-		{"newer", `"version": 1`, `"version": 2`, "version is 2, and this program reads up to 1"},
-		{"no version", `"version": 1,`, ``, "no version"},
+		{"newer", `"version": 2`, `"version": 3`, "version is 3, and this program reads up to 2"},
+		{"older", `"version": 2`, `"version": 1`, "version is 1, and this program reads 2: its workloads"},
+		{"no version", `"version": 2,`, ``, "no version"},
 		{"unknown field", `"seed": 7`, `"sead": 7`, `"sead"`},
 		{"wrong type", `"seed": 7`, `"seed": "7"`, "line "},
 		{"unknown outcome", `"kind": "complete"`, `"kind": "splendid"`, `"splendid"`},
@@ -267,7 +268,7 @@ func TestFigures(t *testing.T) {
 		"heap-start-B": 1, "heap-peak-B": 3, "heap-end-B": 2, "versions-start": 4, "versions-peak": 6,
 		"versions-end": 5,
 	}, f)
-	w, _ = bench.WorkloadByName("begin")
+	w, _ = bench.WorkloadByName("counter")
 	f = figures(bench.Config{Workload: w}, bench.Measurement{Ops: 1, Wall: time.Second})
 	for _, unit := range []string{"achieved-%", "backlog", "err/s", "cpu-ns/op", "audits/s",
 		"heap-peak-B", "p50-ns", "max-ns", "ctx-switches/op"} {

@@ -30,7 +30,7 @@ func (v view) refused() bool { return v.name == "error" || v.name == "compare-no
 
 // longPhase and longLabel are as long as what is shown of them.
 var (
-	longPhase = "zipf-read, engine mvcc, 4 threads, keys " + strings.Repeat("x", 80)
+	longPhase = "read-heavy, engine mvcc, 4 threads, keys " + strings.Repeat("x", 80)
 	longLabel = strings.Repeat("y", 80)
 )
 
@@ -40,7 +40,7 @@ func report(t *testing.T, threads string, more ...string) string {
 	file := filepath.Join(t.TempDir(), "charts.html")
 	var said bytes.Buffer
 	require.Zero(t, cli.Run(t.Context(), append([]string{
-		"--workload", "counter,zipf-read", "--theta", "0,0.5,0.9", "--threads", threads,
+		"--workload", "counter,read-heavy", "--theta", "0,0.5,0.9", "--threads", threads,
 		"--engine", "mvcc,mvcc-direct,rwmutex,mutex,sync.Map,xsync", "--count", "2",
 		"--duration", "10ms", "--warmup", "0", "--http", "off", "-q", "--report", file,
 	}, more...), &said, &said), &said)

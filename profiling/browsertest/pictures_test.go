@@ -163,7 +163,8 @@ func (b *tab) runs() {
 	program := build(b.T, "cmd/mvccbench")
 	dir := b.TempDir()
 	for _, run := range []struct{ name, gogc string }{{"gogc-100", "100"}, {"gogc-400", "400"}} {
-		cmd := exec.Command(program, "--workload", "zipf-write", "--engine", "mvcc", "--threads", "1,2",
+		cmd := exec.Command(program, "--workload", "read-heavy", "--keys", "1k", "--theta", "0.9",
+			"--read-pct", "10", "--engine", "mvcc", "--threads", "1,2",
 			"--count", "10", "--duration", "500ms", "--profile", "-o", filepath.Join(dir, run.name+".json"),
 			"--http", "off", "-q")
 		cmd.Env = append(os.Environ(), "GOGC="+run.gogc)

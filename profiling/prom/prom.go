@@ -7,7 +7,8 @@
 //	http.Handle("/metrics", prom.Handler(map[string]func() mvcc.Stats{"accounts": accounts.Stats}, nil))
 //
 // The metrics of maps are those of [mvcc.Figures]. They are named mvccmap_..., and have the
-// name of the map as label "map". A table of a [mvcc.DB] has those few that are its own.
+// name of the map as label "map". A table of a [mvcc.DB] has those few that are its own, named
+// mvccmap_table_...: so a sum over all maps counts nothing twice.
 // Operations are a histogram, operation_duration_seconds, and a counter, operation_errors_total,
 // with label "operation". As OpenMetrics the histogram has exemplars: see [Slow]. A dashboard for
 // Grafana that shows both is in dashboard.json beside this file.
@@ -98,11 +99,17 @@ func (e *exporter) writeMaps(t *text) {
 		if f.Counter {
 			kind = "counter"
 		}
-		for _, name := range e.names {
-			if s, ok := stats[name]; ok && (f.Table || !s.OfTable()) {
-				t.head("mvccmap_"+f.Metric, kind, f.Help)
-				t.value("mvccmap_"+f.Metric, f.Of(s), "map", labels[name], f.Label, f.Value)
+		write := func(metric string, tables bool) {
+			for _, name := range e.names {
+				if s, ok := stats[name]; ok && s.OfTable() == tables {
+					t.head(metric, kind, f.Help)
+					t.value(metric, f.Of(s), "map", labels[name], f.Label, f.Value)
+				}
 			}
+		}
+		write("mvccmap_"+f.Metric, false)
+		if f.Table { // by another name: the database counts it already
+			write("mvccmap_table_"+f.Metric, true)
 		}
 	}
 }

@@ -118,20 +118,23 @@ func TestValuesOfATable(t *testing.T) {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	stock := mvcc.NewTable[int, int](db, "stock", nil)
+	_, err := mvcc.NewIndex(stock, "by value", func(_, value int) []int { return []int{value} }, nil)
+	require.NoError(t, err)
 	stock.Store(1, 1)
 	sources := db.Sources("shop")
 	values := parse(t, ask(t, Handler(sources, nil)))
-	require.EqualValues(t, 1, values[`mvccmap_commits_total{map="shop"}`])
+	require.EqualValues(t, 1, values[`mvccmap_keys{map="shop"}`], "without the entries of the index")
+	require.EqualValues(t, 1, values[`mvccmap_table_keys{map="shop/stock/by value"}`])
 	of := map[string]bool{}
 	for name := range values {
 		if metric, ok := strings.CutSuffix(name, `{map="shop/stock"}`); ok {
 			of[metric] = true
 		}
 	}
-	require.Equal(t, map[string]bool{"mvccmap_epoch": true, "mvccmap_keys": true,
-		"mvccmap_entries": true, "mvccmap_size_bytes": true}, of)
-	require.EqualValues(t, 1, values[`mvccmap_keys{map="shop/stock"}`])
-	require.Contains(t, values, `mvccmap_conflicts_total{map="shop/stock",kind="read"}`)
+	require.Equal(t, map[string]bool{"mvccmap_table_epoch": true, "mvccmap_table_keys": true,
+		"mvccmap_table_entries": true, "mvccmap_table_size_bytes": true}, of)
+	require.EqualValues(t, 1, values[`mvccmap_table_keys{map="shop/stock"}`])
+	require.Contains(t, values, `mvccmap_table_conflicts_total{map="shop/stock",kind="read"}`)
 
 	delete(sources, "shop") // tables alone
 	parse(t, ask(t, Handler(sources, nil)))

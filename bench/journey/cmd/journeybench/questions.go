@@ -140,7 +140,7 @@ func guard(*flame) *form {
 		versions := 0
 		spec := journey.StepByName(s[1]).Engine
 		open := spec.New
-		spec.New = func(setup bench.Setup[uint64]) (bench.Engine[uint64], error) {
+		spec.New = func(setup bench.Setup) (bench.Engine, error) {
 			e, err := open(setup)
 			engine, _ = e.(bench.Versioner)
 			return e, err

@@ -51,7 +51,7 @@ func TestRunAndTable(t *testing.T) {
 	for _, p := range peers.Peers() {
 		engines += "," + p.Name
 	}
-	_, stderr, code := call(t, "run", "--workload=begin,long-reader", "--engine="+engines,
+	_, stderr, code := call(t, "run", "--workload=transfer,long-reader", "--engine="+engines,
 		"--threads=1,2", "--count=1",
 		"--duration=2ms", "--warmup=0", "--http=off", "-o", file)
 	require.Zero(t, code, stderr)
@@ -63,7 +63,7 @@ func TestRunAndTable(t *testing.T) {
 		require.Contains(t, stdout, "    "+p.Module+" v", "its version")
 	}
 	require.Contains(t, stdout, "LongReader without buntdb: ")
-	require.Contains(t, stdout, "\n    peersbench run --workload=begin,long-reader ",
+	require.Contains(t, stdout, "\n    peersbench run --workload=transfer,long-reader ",
 		"the command line can be copied")
 	require.NotContains(t, stdout, "mvccbench")
 
