@@ -86,7 +86,9 @@ func (l *loading) choose(db *DB, before *Backup) error {
 		}
 		w, err := l.way(db, table)
 		if err != nil {
-			l.whyNot[table.Name] = err
+			l.whyNot[table.Name] = err // that of a RenameFields names it
+			is := l.opts.renamed(table.Name)
+			l.forgive(func(m *migration) bool { return m.renames() && m.from == is })
 			continue
 		}
 		if w == nil {

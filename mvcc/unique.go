@@ -72,7 +72,7 @@ type UniqueError struct {
 	Key     any
 	Records [2]any
 	// Others are the other pairs, of a call that loads or makes the index, sorted: of several
-	// records with one index key, one with each other one.
+	// records with one index key, the first one with each other one.
 	Others []*UniqueError
 }
 
@@ -129,19 +129,23 @@ func (tx DBTx) shareExtras() (extra map[extraKey][]any, ok bool) {
 	return st.extra.share(), true
 }
 
+// A uniqueIndex is an Index without its types.
+type uniqueIndex interface {
+	named() string
+	dropped() *atomic.Bool
+	// owner returns the record that has an index key.
+	owner(tx DBTx, key any) any
+	// pair returns the error for two records.
+	pair(key, a, b any) *UniqueError
+}
+
 // allNotUnique is notUnique with all pairs.
 func (x *extras) allNotUnique(tx DBTx) error {
 	var list []*UniqueError
 	for at, records := range x.of {
-		for _, record := range records {
-			one := extras{of: map[extraKey][]any{at: {record}}}
-			switch err := one.notUnique(tx).(type) {
-			case nil:
-			case *UniqueError:
-				list = append(list, err)
-			default:
-				return err
-			}
+		if ix := at.ix.(uniqueIndex); !ix.dropped().Load() {
+			records = append([]any{ix.owner(tx, at.key)}, records...)
+			list = append(list, pairsOf(ix, at.key, records)...)
 		}
 	}
 	return gathered(list)
@@ -150,30 +154,25 @@ func (x *extras) allNotUnique(tx DBTx) error {
 // notUnique returns the error of the first index by name, and of the first index key as it is
 // printed. An index that was dropped meanwhile allows all: the commit conflicts, and begins anew.
 func (x *extras) notUnique(tx DBTx) error {
-	type unique interface {
-		named() string
-		dropped() *atomic.Bool
-		notUnique(tx DBTx, key, record any) error
-	}
 	keys := slices.DeleteFunc(slices.Collect(maps.Keys(x.of)), func(key extraKey) bool {
-		return key.ix.(unique).dropped().Load()
+		return key.ix.(uniqueIndex).dropped().Load()
 	})
 	if len(keys) == 0 {
 		return nil
 	}
 	first := slices.MinFunc(keys, func(a, b extraKey) int {
-		return cmp.Or(cmp.Compare(a.ix.(unique).named(), b.ix.(unique).named()),
+		return cmp.Or(cmp.Compare(a.ix.(uniqueIndex).named(), b.ix.(uniqueIndex).named()),
 			cmp.Compare(fmt.Sprint(a.key), fmt.Sprint(b.key)))
 	})
-	return first.ix.(unique).notUnique(tx, first.key, x.of[first][0])
+	ix := first.ix.(uniqueIndex)
+	return ix.pair(first.key, ix.owner(tx, first.key), x.of[first][0])
 }
 
-func (ix *Index[I, K, V]) notUnique(tx DBTx, key, record any) error {
-	owner, _ := ix.unique.get(moment(tx), true, key.(I))
-	return ix.pair(key, owner, record)
+func (ix *Index[I, K, V]) owner(tx DBTx, key any) any {
+	record, _ := ix.unique.get(moment(tx), true, key.(I))
+	return record
 }
 
-// pair returns the error for two records.
 func (ix *Index[I, K, V]) pair(key, a, b any) *UniqueError {
 	if fmt.Sprint(a) > fmt.Sprint(b) {
 		a, b = b, a
@@ -181,13 +180,21 @@ func (ix *Index[I, K, V]) pair(key, a, b any) *UniqueError {
 	return &UniqueError{Table: ix.m.Name(), Index: ix.name, Key: key, Records: [2]any{a, b}}
 }
 
+// pairsOf returns the first of the records with each other one.
+func pairsOf(ix uniqueIndex, key any, records []any) (list []*UniqueError) {
+	slices.SortFunc(records, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	for _, record := range records[1:] {
+		list = append(list, ix.pair(key, records[0], record))
+	}
+	return list
+}
+
 // allPairs returns err, or that of all pairs if it is one of a pair: those of a snapshot.
 func (ix *Index[I, K, V]) allPairs(err error) error {
 	if !errors.As(err, new(*UniqueError)) {
 		return err
 	}
-	var list []*UniqueError
-	owners := map[I]K{}
+	owners, all := map[I]K{}, map[I][]any{}
 	s := ix.m.Snapshot()
 	defer s.Close()
 	if s.Try(func() error {
@@ -195,14 +202,20 @@ func (ix *Index[I, K, V]) allPairs(err error) error {
 			for _, key := range ix.keys(record, value) {
 				if owner, taken := owners[key]; !taken {
 					owners[key] = record
+				} else if owner != record && all[key] == nil {
+					all[key] = []any{owner, record}
 				} else if owner != record {
-					list = append(list, ix.pair(key, owner, record))
+					all[key] = append(all[key], record)
 				}
 			}
 		}
 		return nil
-	}) != nil || len(list) == 0 { // it was evicted, or the pairs are gone again
+	}) != nil || len(all) == 0 { // it was evicted, or the pairs are gone again
 		return err
+	}
+	var list []*UniqueError
+	for key, records := range all {
+		list = append(list, pairsOf(ix, key, records)...)
 	}
 	return gathered(list)
 }

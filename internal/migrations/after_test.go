@@ -182,7 +182,7 @@ func TestBecomesUnique(t *testing.T) {
 		return all
 	}
 	for _, c := range codecs {
-		data := savedTable(t, c, "users", map[int]user{1: {"a"}, 2: {"b"}, 3: {"b"}, 4: {"a"}, 5: {"c"}}, nil)
+		data := savedTable(t, c, "users", map[int]user{1: {"a"}, 2: {"b"}, 3: {"b"}, 4: {"a"}, 5: {"c"}, 6: {"a"}}, nil)
 		db := mvcc.NewDB(nil)
 		defer db.Close()
 		users := mvcc.NewTable[int, user](db, "users", nil)
@@ -190,16 +190,17 @@ func TestBecomesUnique(t *testing.T) {
 		require.NoError(t, err)
 		users.Store(9, user{"kept"})
 		_, err = db.Load(t.Context(), bytes.NewReader(data), c, nil)
-		require.Equal(t, [][2]any{{1, 4}, {2, 3}}, pairs(err))
+		require.Equal(t, [][2]any{{1, 4}, {1, 6}, {2, 3}}, pairs(err))
 		require.Equal(t, map[int]user{9: {"kept"}}, maps.Collect(users.All()))
 
 		ix.Drop()
 		_, err = db.Load(t.Context(), bytes.NewReader(data), c, nil)
 		require.NoError(t, err)
 		_, err = mvcc.NewIndex(users, "mail", mails, unique)
-		require.Equal(t, [][2]any{{1, 4}, {2, 3}}, pairs(err))
+		require.Equal(t, [][2]any{{1, 4}, {1, 6}, {2, 3}}, pairs(err))
 		users.Store(3, user{"d"})
 		users.Delete(4)
+		users.Delete(6)
 		_, err = mvcc.NewIndex(users, "mail", mails, unique)
 		require.NoError(t, err)
 	}
