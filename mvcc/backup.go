@@ -65,6 +65,8 @@ type Backup struct {
 	// those that the differences to them have to know of.
 	migrated []string
 	moved    *migrating
+	// mistakes are the Migrations that have applied to nothing yet.
+	mistakes []mistaken
 }
 
 // A BackupTable says what is in a backup of a table.

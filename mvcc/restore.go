@@ -144,7 +144,7 @@ func (db *DB) load(
 			}
 			wrote := len(stateOf(tx.st).writes) > 0
 			tx.OnCommit(func(at uint64) { last.loadedAt(at, wrote) })
-			return nil
+			return stateOf(tx.st).extra.allNotUnique(tx)
 		}); err != nil {
 			return *last, err
 		}
@@ -225,6 +225,13 @@ type loading struct {
 	left    []*source          // and those which are closed by it
 	targets map[string]*target // those of this backup
 
+	// What follows is of the order of tables, by the names that were saved.
+	waitsFor map[string][]string // for the tables of this backup that are read first
+	unread   map[string]bool     // tables whose records were not read yet
+	held     []heldTable
+	replay   []heldFrame // of the one that is read, if it has waited
+	frameAt  int64       // the offset of the frame that was given last
+
 	data    []byte // of the frame that was read last, not decoded yet
 	count   uint64 // of the table that has ended
 	refused int    // those of it
@@ -246,7 +253,7 @@ func (l *loading) run(db *DB, before *Backup) error {
 	}
 	ids := map[string]int{} // of the tables, as far as it was read
 	l.identify(before)
-	l.passOver(before)
+	l.passOver(db, before)
 	switch {
 	case before == nil:
 	case l.anotherLife(before):
@@ -257,6 +264,9 @@ func (l *loading) run(db *DB, before *Backup) error {
 		maps.Copy(ids, before.ids)
 	}
 	if err := l.choose(db, before); err != nil {
+		return err
+	}
+	if err := l.arrange(); err != nil {
 		return err
 	}
 	l.cut()
@@ -285,15 +295,17 @@ func (l *loading) run(db *DB, before *Backup) error {
 			if err := l.pass(&l.Tables[i]); err != nil {
 				return err
 			}
+			if err := l.readHeld(table.Name); err != nil {
+				return err
+			}
 			continue
 		}
 		if len(l.cuts) > 0 {
 			l.into(db, l.opts.renamed(table.Name)).inOrder()
 		}
-		if err := l.table(&l.Tables[i]); err != nil {
+		if err := l.readInTurn(&l.Tables[i]); err != nil {
 			return err
 		}
-		l.cutTable(&l.Tables[i])
 	}
 	kind, payload, err := l.from.Frame()
 	if err != nil {
@@ -348,7 +360,7 @@ func (l *loading) table(of *BackupTable) error {
 }
 
 func (l *loading) miscounted(of *BackupTable) error {
-	return l.from.Damage(fmt.Sprintf("table %q has %d records, and %d were written", of.Name,
+	return l.damage(fmt.Sprintf("table %q has %d records, and %d were written", of.Name,
 		of.Records, l.count))
 }
 
@@ -368,7 +380,7 @@ func (l *loading) records(of *BackupTable) error {
 		}
 		if err != nil {
 			return fmt.Errorf("table %q, record %d, at offset %d or before: %w", of.Name, of.Records+1,
-				l.from.Offset(), err)
+				l.frameAt, err)
 		}
 		of.Records++
 		l.Records++
@@ -398,7 +410,7 @@ func (l *loading) fill() {
 		if l.err = l.ctx.Err(); l.err != nil {
 			return
 		}
-		kind, payload, err := l.from.Frame()
+		kind, payload, err := l.frame()
 		if l.err = err; err != nil {
 			return
 		}
@@ -414,10 +426,16 @@ func (l *loading) fill() {
 			refused, m := binary.Uvarint(payload[max(n, 0):])
 			l.refused, l.commits = int(refused), payload[max(n, 0)+max(m, 0):]
 		default:
-			l.err = l.from.Damage("a frame is not of the kind that it should be")
+			l.err = l.damage(wrongKind)
 		}
-		if l.opts.Progress != nil {
-			l.opts.Progress(l.Records, l.from.Read())
-		}
+		l.progress()
 	}
 }
+
+func (l *loading) progress() {
+	if l.opts.Progress != nil {
+		l.opts.Progress(l.Records, l.from.Read())
+	}
+}
+
+const wrongKind = "a frame is not of the kind that it should be"

@@ -23,7 +23,7 @@ func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, by *ord
 		}
 	}()
 	if err := ix.build(); err != nil {
-		return nil, err
+		return nil, ix.allPairs(err)
 	}
 	done = true
 	return ix, nil

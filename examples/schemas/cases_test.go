@@ -4,6 +4,7 @@ package schemas_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -129,6 +130,60 @@ var merged = []mvcc.Migration{
 	mvcc.MigrateTo("trucks", "vehicles", func(n int, old TruckV1) (string, Vehicle, error) {
 		return fmt.Sprint("truck ", n), Vehicle{Tons: old.Tons}, nil
 	}),
+}
+
+// Keys that records of another table refer to.
+
+type TeamV1 struct{ Name string }
+
+type Team struct {
+	Name string
+	ID   int
+}
+
+type PlayerV1 struct{ TeamID int }
+
+type Player struct{ Team string }
+
+func teamsByName() []mvcc.Migration {
+	names := map[int]string{} // the new keys, by the old ones
+	return []mvcc.Migration{
+		mvcc.MigrateTo("teams", "teams", func(id int, old TeamV1) (string, Team, error) {
+			names[id] = strings.ToLower(old.Name)
+			return names[id], Team{old.Name, id}, nil
+		}),
+		mvcc.Migrate("players", func(id int, old PlayerV1) (Player, error) {
+			name, there := names[old.TeamID]
+			if !there {
+				return Player{}, fmt.Errorf("there is no team %d", old.TeamID)
+			}
+			return Player{name}, nil
+		}).After("teams"),
+	}
+}
+
+// An index becomes unique: the second of two records with one mail loses it.
+
+type Reader struct{ Mail string }
+
+func mailOf(_ int, r Reader) []string {
+	if r.Mail == "" {
+		return nil
+	}
+	return []string{r.Mail}
+}
+
+func byUniqueMail(readers *mvcc.Map[int, Reader]) (*mvcc.Index[string, int, Reader], error) {
+	unique := &mvcc.IndexOptions{Unique: true}
+	ix, err := mvcc.NewIndex(readers, "mail", mailOf, unique)
+	if pairs := new(mvcc.UniqueError); errors.As(err, &pairs) {
+		for _, pair := range append(pairs.Others, pairs) {
+			fmt.Printf("reader %v has the mail of reader %v\n", pair.Records[1], pair.Records[0])
+			readers.Store(pair.Records[1].(int), Reader{})
+		}
+		ix, err = mvcc.NewIndex(readers, "mail", mailOf, unique)
+	}
+	return ix, err
 }
 
 // One version after the other: each adds a step.
