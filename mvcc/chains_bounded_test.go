@@ -99,6 +99,13 @@ func (b *beside) requireShort(t *testing.T, readers int, about string) {
 	require.LessOrEqual(t, mean, float64(limit))
 }
 
+func manyReaders() []int {
+	if stage.Race || testing.Short() {
+		return []int{2, 80}
+	}
+	return []int{2, 20, 50, 300}
+}
+
 // However many readers there are, and however these end, chains are as long as they need them to be.
 func TestWritersPruneBesideReaders(t *testing.T) {
 	const keys = 20
@@ -108,7 +115,7 @@ func TestWritersPruneBesideReaders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, b := range besides(t, opts) {
-				for _, readers := range []int{2, 20, 50, stage.Sizes(300, 80)} {
+				for _, readers := range manyReaders() {
 					open := make([]Snapshot[int, int], readers)
 					for _, oldest := range []bool{true, false} {
 						b.turnover(open, keys, 4*readers+20, oldest)

@@ -91,25 +91,25 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // writeMaps writes the metrics of the maps, metric by metric, as the format wants it.
 func (e *exporter) writeMaps(t *text) {
 	stats, labels := e.read()
-	for _, f := range mvcc.Figures() {
-		if f.Metric == "" {
-			continue
+	for _, ofTables := range []bool{false, true} {
+		prefix := "mvccmap_"
+		if ofTables {
+			prefix += "table_" // the database counts it already
 		}
-		kind := "gauge"
-		if f.Counter {
-			kind = "counter"
-		}
-		write := func(metric string, tables bool) {
+		for _, f := range mvcc.Figures() {
+			if f.Metric == "" || ofTables && !f.Table {
+				continue
+			}
+			kind := "gauge"
+			if f.Counter {
+				kind = "counter"
+			}
 			for _, name := range e.names {
-				if s, ok := stats[name]; ok && s.OfTable() == tables {
-					t.head(metric, kind, f.Help)
-					t.value(metric, f.Of(s), "map", labels[name], f.Label, f.Value)
+				if s, ok := stats[name]; ok && s.OfTable() == ofTables {
+					t.head(prefix+f.Metric, kind, f.Help)
+					t.value(prefix+f.Metric, f.Of(s), "map", labels[name], f.Label, f.Value)
 				}
 			}
-		}
-		write("mvccmap_"+f.Metric, false)
-		if f.Table { // by another name: the database counts it already
-			write("mvccmap_table_"+f.Metric, true)
 		}
 	}
 }
