@@ -133,6 +133,13 @@ func (tx DBTx) shareExtras() (extra map[extraKey][]any, ok bool) {
 type uniqueIndex interface {
 	named() string
 	dropped() *atomic.Bool
+	// notUnique returns the error for a record beside the one that has an index key.
+	notUnique(tx DBTx, key, record any) error
+}
+
+// A pairing is a uniqueIndex whose records can be told of: all are, but for mustNot.
+type pairing interface {
+	uniqueIndex
 	// owner returns the record that has an index key.
 	owner(tx DBTx, key any) any
 	// pair returns the error for two records.
@@ -143,7 +150,7 @@ type uniqueIndex interface {
 func (x *extras) allNotUnique(tx DBTx) error {
 	var list []*UniqueError
 	for at, records := range x.of {
-		if ix := at.ix.(uniqueIndex); !ix.dropped().Load() {
+		if ix, is := at.ix.(pairing); is && !ix.dropped().Load() {
 			records = append([]any{ix.owner(tx, at.key)}, records...)
 			list = append(list, pairsOf(ix, at.key, records)...)
 		}
@@ -164,8 +171,11 @@ func (x *extras) notUnique(tx DBTx) error {
 		return cmp.Or(cmp.Compare(a.ix.(uniqueIndex).named(), b.ix.(uniqueIndex).named()),
 			cmp.Compare(fmt.Sprint(a.key), fmt.Sprint(b.key)))
 	})
-	ix := first.ix.(uniqueIndex)
-	return ix.pair(first.key, ix.owner(tx, first.key), x.of[first][0])
+	return first.ix.(uniqueIndex).notUnique(tx, first.key, x.of[first][0])
+}
+
+func (ix *Index[I, K, V]) notUnique(tx DBTx, key, record any) error {
+	return ix.pair(key, ix.owner(tx, key), record)
 }
 
 func (ix *Index[I, K, V]) owner(tx DBTx, key any) any {
@@ -181,7 +191,7 @@ func (ix *Index[I, K, V]) pair(key, a, b any) *UniqueError {
 }
 
 // pairsOf returns the first of the records with each other one.
-func pairsOf(ix uniqueIndex, key any, records []any) (list []*UniqueError) {
+func pairsOf(ix pairing, key any, records []any) (list []*UniqueError) {
 	slices.SortFunc(records, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	for _, record := range records[1:] {
 		list = append(list, ix.pair(key, records[0], record))
