@@ -78,7 +78,7 @@ RACE := -race '-gcflags=github.com/mvccmap/mvccmap/...=-l -dwarf=false' -tags mv
 
 .PHONY: race
 race: ## test the engine (RACED) under the race detector, with yield points, shortened (SHORT=)
-	go test $(RACE) -count=1 -timeout $(if $(SHORT),20m,60m) $(SHORT) $(TESTFLAGS) $(RACED)
+	go test $(RACE) -count=1 -timeout $(if $(SHORT),40m,60m) $(SHORT) $(TESTFLAGS) $(RACED)
 
 .PHONY: race-around
 race-around: ## the same for what runs and measures the engine (AROUND)

@@ -57,8 +57,8 @@ type Reader struct {
 // Readers returns up to n of the transactions and snapshots that are open, the oldest first. It
 // makes a round, as a refresh does, so it waits for a refresh under way.
 func (r *Reclaimer[E, W]) Readers(n int) (list []Reader) {
-	now := r.now()
 	r.refreshing.Lock()
+	now := r.now()
 	notices := r.round(now, true)
 	for _, p := range r.cfg.Slots.Oldest(n) {
 		list = append(list, Reader{p.Epoch, now - p.Since, r.began(p)})

@@ -106,7 +106,8 @@ func (r *Reclaimer[E, W]) unlock() {
 func (r *Reclaimer[E, W]) renew(cause *cause) *View {
 	start := r.now()
 	r.refreshing.Lock()
-	notices := r.round(start, true)
+	now := r.now() // with the lock held: rounds are in the order of time, see pins
+	notices := r.round(now, true)
 	view := r.refresh()
 	r.refreshing.Unlock()
 	cause.add(1, r.now()-start)
@@ -117,7 +118,7 @@ func (r *Reclaimer[E, W]) renew(cause *cause) *View {
 	if cause != &r.counters.ticks {
 		apart = nil
 	}
-	r.tell(notices, start, apart)
+	r.tell(notices, now, apart)
 	return view
 }
 
