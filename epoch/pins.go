@@ -82,8 +82,8 @@ type Limits struct {
 // promotes those that have been live for some rounds, evicts those that are too
 // old and not [Spared], and returns the live transaction with the lowest epoch, if there is one.
 // What an evicted transaction published is not in views that are made after the
-// call; its owner finds out by [Slot.Evicted]. A transaction is warned of once, and
-// not before it is promoted.
+// call; its owner finds out by [Slot.Evicted]. A transaction that is not Spared is
+// warned of once, and not before it is promoted.
 //
 // Rounds must not overlap. The cost is that of a scan, and of what has changed
 // among the promoted transactions.
@@ -314,14 +314,14 @@ func (s *Slots) evictOld(now time.Duration, limits Limits) (changed bool) {
 	return changed
 }
 
-// warnOld warns of those of the list that are old.
+// warnOld warns of those of the list that are old, and not spared.
 func (s *Slots) warnOld(now time.Duration, limits Limits) {
 	p := &s.pins
 	if limits.Warn <= 0 {
 		return
 	}
 	for ; p.told < len(p.list) && now-p.list[p.told].Since >= limits.Warn; p.told++ {
-		if one := &p.list[p.told]; !one.dead {
+		if one := &p.list[p.told]; !one.dead && !one.spared {
 			one.tell(limits.Warned)
 		}
 	}

@@ -59,6 +59,11 @@ type Options struct {
 	// was closed, and those that got lost because they were not on disk, or are of another history,
 	// since somebody has put back older files. Where it does not Follow begins anew.
 	Resume []mvcc.Position
+	// Progress is called while Open or [Load] reads the files, ten times a second at most and once all
+	// is read: with the records so far, and the bytes of the total that the files have. Open waits
+	// for it. Default: the Logger of the database, or [slog.Default] if there is none, is told every
+	// five seconds, at level Info.
+	Progress func(records int, read, total int64)
 	// OnError is called, in a goroutine of its own and once at a time, if something could not be
 	// written; the journal takes a new backup then, after a second, and after up to ten if that
 	// fails too. It is called as well with a [*mvcc.CodecError] for a record that the codec
@@ -117,6 +122,8 @@ type Journal struct {
 	sync   func(path string) error
 	retry  time.Duration // after a failure
 	found  found         // by Open; of the goroutine
+
+	progress progress // of Open or Load
 
 	ctx    context.Context // ends with the journal
 	cancel context.CancelFunc
@@ -207,8 +214,10 @@ func newJournal(
 		panic("journal: " + call + ": the Codec has an empty field")
 	}
 	codec.Lines = false // frames are told apart from what a crash has torn
-	return &Journal{db: db, dir: dir, codec: codec, opts: opts.withDefaults(), sync: syncFile,
-		waiting: map[chan error]uint64{}, files: map[string]expected{},
+	all := opts.withDefaults()
+	return &Journal{db: db, dir: dir, codec: codec, opts: all, sync: syncFile,
+		progress: progress{report: all.Progress},
+		waiting:  map[chan error]uint64{}, files: map[string]expected{},
 		refused: map[recordKey]*mvcc.CodecError{},
 		ended:   make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
 }

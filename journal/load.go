@@ -52,12 +52,15 @@ func (j *Journal) load(ctx context.Context) (f found, err error) {
 func (j *Journal) loadFrom(l *loader, files listing) (f found, err error) {
 	// Where it is higher it is that of what is loaded, or means nothing.
 	j.db.SkipTo(min(l.must.clock, disk.HighestSkip))
+	j.progress.expect(j.dir, files)
+	defer j.lines()()
 	if f.from, f.last, err = l.all(files); err != nil || f.from == 0 {
 		return f, err
 	}
 	if err := l.after.Missing(); err != nil {
 		return f, fmt.Errorf("%s: %w", filepath.Join(j.dir, backupName(f.from)), err)
 	}
+	j.progress.done()
 	f.state = l.after
 	j.keepEnd(l.must, l.position())
 	return f, nil
@@ -87,10 +90,14 @@ func (f *found) measure(dir string, files listing) error {
 func (j *Journal) loader(ctx context.Context, must bound) *loader {
 	return &loader{dir: j.dir, must: must, stats: &j.stats, open: openFile,
 		backup: func(path string) (mvcc.Backup, error) {
-			return j.db.LoadFile(ctx, path, j.codec, j.loads())
+			b, err := j.db.LoadFile(ctx, path, j.codec, j.loads())
+			j.progress.readAll(b, err)
+			return b, err
 		},
 		group: func(in *bufio.Reader, after mvcc.Backup) (mvcc.Backup, error) {
-			return j.db.LoadCommits(ctx, in, j.codec, after, j.loads())
+			b, err := j.db.LoadCommits(ctx, in, j.codec, after, j.loads())
+			j.progress.readAll(b, err)
+			return b, err
 		}}
 }
 
@@ -132,7 +139,7 @@ func (l *loader) all(files listing) (from, last uint64, err error) {
 func (j *Journal) loads() *mvcc.LoadOptions {
 	return &mvcc.LoadOptions{Version: j.opts.Version, Versions: j.opts.Versions,
 		Rename: j.opts.Rename, Migrate: j.opts.Migrate, AnyShape: j.opts.AnyShape, More: true,
-		Resume: j.opts.Resume}
+		Resume: j.opts.Resume, Progress: j.progress.reading}
 }
 
 // filed says in a [*mvcc.VersionError] which file it is of.

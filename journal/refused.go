@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -89,11 +90,11 @@ func (j *Journal) report(err error) {
 			j.opts.OnError(err)
 			return
 		}
-		logger := j.db.Logger()
-		if logger == nil {
-			logger = slog.Default()
-		}
-		logger.Error(err.Error(), "journal", j.dir)
+		j.logger().Error(err.Error(), "journal", j.dir)
 	})
 	<-told
+}
+
+func (j *Journal) logger() *slog.Logger {
+	return cmp.Or(j.db.Logger(), slog.Default())
 }

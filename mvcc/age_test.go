@@ -7,6 +7,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"io"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -294,7 +295,8 @@ func TestManualEviction(t *testing.T) {
 	})
 }
 
-// What the library opens for one call is not evicted, however long the functions take that it calls.
+// What the library opens for one call is not evicted, nor warned of, however long the functions take
+// that it calls.
 func TestSpared(t *testing.T) {
 	const keys = 20
 	var slow atomic.Bool
@@ -356,7 +358,9 @@ func TestSpared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				slow.Store(false)
-				db := NewDB(&Options{MaxTxAge: time.Second})
+				var log recorder
+				db := NewDB(&Options{MaxTxAge: time.Second, PinWarnAge: time.Second,
+					Logger: slog.New(&log)})
 				defer db.Close()
 				m := NewOrderedTableFunc[int, int](db, "m", compare, nil)
 				ix, err := NewOrderedIndexFunc(m, "ix", compare,
@@ -379,6 +383,7 @@ func TestSpared(t *testing.T) {
 				require.NoError(t, call(db, m, ix))
 				require.GreaterOrEqual(t, time.Since(start), 5*time.Second)
 				require.Zero(t, db.Stats().Evicted)
+				require.Empty(t, log.told())
 				slow.Store(false)
 				ended.Store(true)
 				ticks.Wait()

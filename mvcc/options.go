@@ -113,12 +113,12 @@ type Options struct {
 	Retain time.Duration
 
 	// Logger is told, at level Warn and once each, of transactions and snapshots
-	// that have been open for PinWarnAge, and of those that are evicted: read
+	// of the program that have been open for PinWarnAge, and of those that are evicted: read
 	// epoch, age and, if TracePins is set, where they began; of 64 in a round at
 	// most, and of none that is evicted while a call is under way. Ticks call it
 	// in a goroutine of its own, so it may take its time; [Map.Reclaim] calls it
-	// itself and waits for it, so it must not call Reclaim or Close. A journal tells it of errors,
-	// see package journal. Default: nil, nobody is told, but for journals.
+	// itself and waits for it, so it must not call Reclaim or Close. A journal tells it of errors and
+	// of long loads, see package journal. Default: nil, nobody is told, but for journals.
 	Logger *slog.Logger
 
 	// PinWarnAge is from what age on Logger is told. Default: a minute.

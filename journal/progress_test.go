@@ -1,0 +1,115 @@
+package journal
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// numbersTable returns a database, which tells logger, with a table of numbers.
+func numbersTable(t *testing.T, logger *slog.Logger) (*mvcc.DB, *mvcc.Map[int, int]) {
+	db := mvcc.NewDB(&mvcc.Options{Logger: logger})
+	t.Cleanup(db.Close)
+	return db, mvcc.NewTable[int, int](db, "numbers", nil)
+}
+
+// Whoever opens a journal, or loads it, is told how far that has got of the files there are.
+func TestProgress(t *testing.T) {
+	const saved, stored = 50_000, 100
+	dir := t.TempDir()
+	db, numbers := numbersTable(t, nil)
+	for i := range saved {
+		numbers.Store(i, i)
+	}
+	j, err := Open(t.Context(), dir, db, codec.Gob, nil)
+	require.NoError(t, err)
+	for i := range stored {
+		numbers.Store(saved+i, i)
+		require.NoError(t, j.Sync(t.Context())) // a group
+	}
+	require.NoError(t, j.Close())
+	var size int64
+	for _, pattern := range []string{"backup-*", "journal-*"} {
+		files, err := filepath.Glob(filepath.Join(dir, pattern))
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+		info, err := os.Stat(files[0])
+		require.NoError(t, err)
+		size += info.Size()
+	}
+	for _, call := range []string{"Load", "Open"} {
+		calls, lastRecords, lastRead := 0, 0, int64(0)
+		var ended bool
+		opts := &Options{Progress: func(records int, read, total int64) {
+			require.Equal(t, size, total)
+			require.LessOrEqual(t, read, total)
+			require.GreaterOrEqual(t, records, lastRecords)
+			require.GreaterOrEqual(t, read, lastRead)
+			require.False(t, ended)
+			calls, lastRecords, lastRead, ended = calls+1, records, read, read == total
+		}}
+		db, numbers := numbersTable(t, nil)
+		if call == "Load" {
+			_, err = Load(t.Context(), dir, db, codec.Gob, opts)
+		} else {
+			j, err = Open(t.Context(), dir, db, codec.Gob, opts)
+			defer func() { require.NoError(t, j.Close()) }()
+		}
+		require.NoError(t, err)
+		require.Equal(t, saved+stored, numbers.Len())
+		require.Equal(t, saved+stored, lastRecords)
+		require.True(t, ended)
+		require.Greater(t, calls, 1)
+	}
+}
+
+// slowly is a codec that takes its time for the first record of each table.
+func slowly(t time.Duration) mvcc.Codec {
+	c := codec.JSON
+	decoder := c.NewDecoder
+	c.NewDecoder = func(r io.Reader) interface{ Decode(any) error } {
+		time.Sleep(t)
+		return decoder(r)
+	}
+	return c
+}
+
+// Else the logger is told every five seconds, and not warned of the transaction that loads.
+func TestProgressLines(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		db, numbers := numbersTable(t, nil)
+		numbers.Store(1, 1)
+		j, err := Open(t.Context(), dir, db, codec.JSON, nil)
+		require.NoError(t, err)
+		require.NoError(t, j.Close())
+		db.Close()
+
+		var lines bytes.Buffer
+		db, numbers = numbersTable(t, slog.New(slog.NewTextHandler(&lines, nil)))
+		j, err = Open(t.Context(), dir, db, slowly(17*time.Second), nil)
+		require.NoError(t, err)
+		require.Equal(t, 1, numbers.Len())
+		time.Sleep(time.Minute) // no line comes later
+		require.NoError(t, j.Close())
+		told := strings.Split(strings.TrimSpace(lines.String()), "\n")
+		require.Len(t, told, 3, lines.String())
+		for i, line := range told {
+			require.Contains(t, line, "level=INFO")
+			require.Contains(t, line, "since="+strconv.Itoa(5*(i+1))+"s")
+			require.Regexp(t, `read=\d+ of=[1-9]\d+ `, line)
+		}
+	})
+}
