@@ -58,6 +58,8 @@ func TestProtocolNamesTests(t *testing.T) {
 //
 //   - **M1.** What is promised.
 //     Tests: `TestOfPackageMvcc`, `epoch.TestOfPackageEpoch`.
+//
+// A section may name another package for tests without a folder.
 type promise struct {
 	id    string
 	tests []string // folder.name
@@ -65,6 +67,7 @@ type promise struct {
 
 var (
 	promiseID   = regexp.MustCompile(`^- \*\*(M\d+)\.\*\* \S`)
+	testsHere   = regexp.MustCompile("^Tests here are of `([a-z/]+)`")
 	boldID      = regexp.MustCompile(`\*\*M\d*\b`)
 	quoted      = regexp.MustCompile("`([^`]*)`")
 	testPattern = regexp.MustCompile(`^(?:([a-z/]+)\.)?((?:Test|Fuzz)[A-Z]\w*)$`)
@@ -74,10 +77,15 @@ var (
 // with its tests.
 func promisesIn(text string) (promises []promise, err error) {
 	var errs []error
-	last := 0
+	last, folder := 0, "mvcc"
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
+		if strings.HasPrefix(lines[i], "## ") {
+			folder = "mvcc"
+		} else if m := testsHere.FindStringSubmatch(lines[i]); m != nil {
+			folder = m[1]
+		}
 		match := promiseID.FindStringSubmatch(lines[i])
 		if match == nil {
 			if boldID.MatchString(lines[i]) {
@@ -108,7 +116,7 @@ func promisesIn(text string) (promises []promise, err error) {
 				continue
 			}
 			if m[1] == "" {
-				m[1] = "mvcc"
+				m[1] = folder
 			}
 			p.tests = append(p.tests, m[1]+"."+m[2])
 		}
