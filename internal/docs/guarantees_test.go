@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -73,11 +72,10 @@ var (
 	testPattern = regexp.MustCompile(`^(?:([a-z/]+)\.)?((?:Test|Fuzz)[A-Z]\w*)$`)
 )
 
-// promisesIn finds the promises. Their numbers must go up, and each must end
-// with its tests.
+// promisesIn finds the promises. No two have one number, and each must end with its tests.
 func promisesIn(text string) (promises []promise, err error) {
 	var errs []error
-	last, folder := 0, "mvcc"
+	seen, folder := map[string]bool{}, "mvcc"
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
@@ -94,12 +92,10 @@ func promisesIn(text string) (promises []promise, err error) {
 			continue
 		}
 		p := promise{id: match[1]}
-		if n, _ := strconv.Atoi(p.id[1:]); n <= last {
-			fail("line %d: %s, want a number above %d", i+1,
-				p.id, last)
-		} else {
-			last = n
+		if seen[p.id] {
+			fail("line %d: there is a promise %s already", i+1, p.id)
 		}
+		seen[p.id] = true
 		item := lines[i]
 		for i+1 < len(lines) && strings.HasPrefix(lines[i+1], "  ") {
 			i++
