@@ -12,13 +12,13 @@ import (
 
 // TestMigratingIsTested checks the code of docs/migrating.md.
 func TestMigratingIsTested(t *testing.T) {
-	requireTested(t, "docs/migrating.md", 3, "examples/migrating/sides_test.go",
+	requireTested(t, "docs/migrating.md", 2, "examples/migrating/sides_test.go",
 		"bench/peers/migrating/migrating_test.go")
 }
 
 // TestSchemasIsTested checks the code of docs/schemas.md.
 func TestSchemasIsTested(t *testing.T) {
-	requireTested(t, "docs/schemas.md", 7, "examples/schemas/cases_test.go")
+	requireTested(t, "docs/schemas.md", 5, "examples/schemas/cases_test.go")
 }
 
 // requireTested checks that all code of a page, which has so many blocks, is in the tests, declaration
