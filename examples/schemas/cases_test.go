@@ -1,4 +1,4 @@
-// Package schemas_test has the code of docs/schemas.md: what a program does when its types or tables
+// Package schemas_test has the cases of docs/schemas.md: what a program does when its types or tables
 // change, case by case. Types with a V1 are those of the version before.
 package schemas_test
 

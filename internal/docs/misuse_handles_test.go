@@ -17,7 +17,7 @@ import (
 
 // misusedHandles are programs with what was never made, or is used too late.
 var misusedHandles = []misuses{
-	{"Never made, or nil", []misuse{
+	{"Never made, nil, or without a meaning", []misuse{
 		{"a method of a zero `Map`", panics(func() { new(table).Store("k", 1) }), ""},
 		{"a method of a nil `*Map`", panics(func() { (*table)(nil).Store("k", 1) }), ""},
 		{"printing a zero or nil `Map`", panics(func() {
@@ -53,8 +53,6 @@ var misusedHandles = []misuses{
 			_, err := db.Save(bg, io.Discard, mvcc.Codec{}, nil)
 			return err
 		}), ""},
-	}},
-	{"Options without a meaning", []misuse{
 		{"a negative `Options.Capacity`", panics(func() {
 			mvcc.New[int, int](&mvcc.Options{Capacity: -1})
 		}), ""},

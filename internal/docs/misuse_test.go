@@ -156,29 +156,22 @@ func TestMisusePage(t *testing.T) {
 
 const misuseHead = `# Misuse
 
-What the library says when it is used wrongly. Each row is a program in
-[internal/docs](../internal/docs). Its answer is what the program got, and a test compares this page
-with the code. A mistake in a program is a panic. What can happen to a correct program is an error.
-Where several calls have the same answer one of them is here. In the rows ` + "`m`" + ` is a map, ` + "`s`" + ` a
-snapshot, ` + "`tx`" + ` a transaction and ` + "`users`" + ` a table. N, FUNC and PATH stand for what differs from run
-to run.
+The answers of the library to wrong use. Each row is a program in
+[internal/docs](../internal/docs), and a test compares its answer with this page. A mistake in a
+program is a panic; an error can happen to a correct program. In the rows ` + "`m`" + ` is a map, ` + "`s`" + ` a
+snapshot, ` + "`tx`" + ` a transaction and ` + "`users`" + ` a table; N, FUNC and PATH differ from run to run.
 
-Some mistakes are not noticed:
+Not noticed are a transaction in two goroutines that do not meet within a method, and two maps that
+are not tables of one database, used as if they had one order of commits. Noticed only with
+` + "`Options.Strict`" + `, which is [for tests](#with-optionsstrict-for-tests), are:
 
-- A transaction is used by two goroutines that do not meet within a method.
-- Two maps that are not tables of one database are used as if they had one order of commits.
+- a value that is changed after it was stored;
+- use of the map beside the transaction, unless in another goroutine;
+- a function that must return the same for the same arguments, and does not: ` + "`compare`" + `, ` + "`Expire`" + `,
+  ` + "`Merge`" + `, the function of an index;
+- a function of ` + "`Update`" + ` that does not reset its results;
+- an error that is not looked at.
 
-Others are noticed only with ` + "`Options.Strict`" + `, which is [for tests](#with-optionsstrict-for-tests):
-
-- A value is changed after it was stored.
-- The map is used beside the transaction, but not in another goroutine.
-- A function must return the same for the same arguments, and does not: ` + "`compare`" + `, ` + "`Expire`" + `,
-  ` + "`Merge`" + `, the function of an index.
-- A function of ` + "`Update`" + ` does not reset its results.
-- An error is not looked at.
-
-[Package ` + "`mvcctest`" + `](#with-package-mvcctest) fails the test for these, and for what is left open at its
-end.
-
+[Package ` + "`mvcctest`" + `](#with-package-mvcctest) fails the test for these, and for what is left open.
 See also [what is not promised](guarantees.md#what-is-not-promised).
 `
