@@ -3,15 +3,18 @@ package mvcc
 import (
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
+const blockSize = 1024
+
 // A tableLoader is the loader of a map.
 type tableLoader[K comparable, V any] struct {
-	m     *Map[K, V]
-	list  blocks[saved[K, V]]
+	m *Map[K, V]
+	// list has n records in blocks, of which all but the last are full: it is not copied as it grows.
+	list  [][]saved[K, V]
+	n     int
 	at    map[K]int // where a key is in it
 	clear bool      // what is there goes
 	all   bool      // list has all records, in their order, and not the last one of each key
@@ -39,25 +42,31 @@ func (l *tableLoader[K, V]) add(dec decoder, once bool) error {
 	if l.m.badKey(useTx, r.K) {
 		return fmt.Errorf("the key %v (%s) is not equal to itself", r.K, hasher.TypeOf((*K)(nil)))
 	}
-	if l.all {
-		l.list.add(r)
-		return nil
+	at, there := 0, false
+	if !l.all {
+		at, there = l.at[r.K]
 	}
-	at, there := l.at[r.K]
 	switch {
 	case !there:
-		l.at[r.K] = l.list.n
-		l.list.add(r)
+		if !l.all {
+			l.at[r.K] = l.n
+		}
+		if l.n%blockSize == 0 {
+			l.list = append(l.list, make([]saved[K, V], 0, min(l.n+1, blockSize)))
+		}
+		last := &l.list[l.n/blockSize]
+		*last = append(*last, r)
+		l.n++
 	case once:
 		return fmt.Errorf("its key is %s, and so is that of record %d: which one is right is not known",
 			keyText(r.K), at+1)
 	default:
-		*l.list.at(at) = r
+		l.list[at/blockSize][at%blockSize] = r
 	}
 	return nil
 }
 
-func (l *tableLoader[K, V]) renew() { l.list, l.at, l.clear = blocks[saved[K, V]]{}, map[K]int{}, true }
+func (l *tableLoader[K, V]) renew() { l.list, l.n, l.at, l.clear = nil, 0, map[K]int{}, true }
 
 func (l *tableLoader[K, V]) inOrder() { l.all = true }
 
@@ -68,40 +77,14 @@ func (l *tableLoader[K, V]) apply(tx DBTx, from, to int) {
 		DBTx(in).deleteAll()
 	}
 	if to < 0 {
-		to = l.list.n
+		to = l.n
 	}
-	st := stateOf(tx.st)
-	st.writes = slices.Grow(st.writes, to-from)
+	expectWrites(tx, to-from)
 	for i := from; i < to; i++ {
-		if r := l.list.at(i); r.D {
+		if r := &l.list[i/blockSize][i%blockSize]; r.D {
 			in.Delete(r.K)
 		} else {
 			in.Set(r.K, r.V)
 		}
 	}
-}
-
-// blocks is a list that is not copied as it grows, so that a load needs no more memory than its
-// records: all but the last block are full.
-type blocks[T any] struct {
-	list [][]T
-	n    int
-}
-
-const blockSize = 1024
-
-func (b *blocks[T]) at(i int) *T { return &b.list[i/blockSize][i%blockSize] }
-
-func (b *blocks[T]) add(x T) {
-	switch b.n % blockSize {
-	case b.n: // the first block grows
-		if b.n == 0 {
-			b.list = append(b.list, nil)
-		}
-	case 0:
-		b.list = append(b.list, make([]T, 0, blockSize))
-	}
-	last := &b.list[len(b.list)-1]
-	*last = append(*last, x)
-	b.n++
 }

@@ -161,6 +161,14 @@ func (db *DB) load(
 	return *last, nil
 }
 
+// expectWrites has a transaction make room for n more keys to be written.
+//
+//go:noinline
+func expectWrites(tx DBTx, n int) {
+	st := stateOf(tx.st)
+	st.writes = slices.Grow(st.writes, n)
+}
+
 // loadedAt notes the epoch of a transaction that has loaded something, or that it has read as of if it
 // had nothing to write.
 func (b *Backup) loadedAt(at uint64, wrote bool) {

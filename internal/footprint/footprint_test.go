@@ -18,7 +18,7 @@ import (
 // functions returns how many functions the package of a program has when it is compiled.
 func functions(t *testing.T, program string) int {
 	t.Helper()
-	list := exec.Command("go", "list", "-export", "-f", "{{.Export}}", "./testdata/"+program)
+	list := exec.Command("go", "list", "-export", "-gcflags=-dwarf=false", "-f", "{{.Export}}", "./testdata/"+program)
 	archive, err := list.Output()
 	require.NoError(t, err)
 	symbols, err := exec.Command("go", "tool", "nm", strings.TrimSpace(string(archive))).Output()
