@@ -42,10 +42,7 @@ func (l *tableLoader[K, V]) add(dec decoder, once bool) error {
 	if l.m.badKey(useTx, r.K) {
 		return fmt.Errorf("the key %v (%s) is not equal to itself", r.K, hasher.TypeOf((*K)(nil)))
 	}
-	at, there := 0, false
-	if !l.all {
-		at, there = l.at[r.K]
-	}
+	at, there := l.at[r.K]
 	switch {
 	case !there:
 		if !l.all {
@@ -68,7 +65,7 @@ func (l *tableLoader[K, V]) add(dec decoder, once bool) error {
 
 func (l *tableLoader[K, V]) renew() { l.list, l.n, l.at, l.clear = nil, 0, map[K]int{}, true }
 
-func (l *tableLoader[K, V]) inOrder() { l.all = true }
+func (l *tableLoader[K, V]) inOrder() { l.all, l.at = true, nil }
 
 func (l *tableLoader[K, V]) apply(tx DBTx, from, to int) {
 	l.at = nil
