@@ -4,7 +4,6 @@ package mvcc
 
 import (
 	"context"
-	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -130,7 +129,8 @@ func TestSweepClaimsNothing(t *testing.T) {
 	var err error
 	w := stage.New(t).Actor("sweep", func() {
 		err = coreOf(m).update(bg, sweepOptions, func(tx DBTx) error {
-			m.In(tx).SetAll(maps.All(map[int]int{0: 1, 1: 1}))
+			m.In(tx).Set(0, 1)
+			m.In(tx).Set(1, 1)
 			return nil
 		})
 	})

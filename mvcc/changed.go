@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/index"
@@ -35,20 +34,6 @@ func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 		})
 }
 
-// RangeChanged is [Snapshot.Changed] for all keys of a range of an ordered map, those that are
-// inserted included.
-func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan struct{} {
-	s.check()
-	e := s.st.engine()
-	e.checkOrdered(keys.prefix)
-	in := spanOf(&keys)
-	return moment(s).alert(ctx,
-		anyOf(func(c *Change[K, V]) bool { return e.within(&in, unsafe.Pointer(&c.Key)) }),
-		func(_ moment, yield func(head *chain.Node) bool) {
-			e.heads(&in, yield)
-		})
-}
-
 // anyOf returns a function that reports whether any of the changes of a commit matches.
 func anyOf[K comparable, V any](matches func(c *Change[K, V]) bool) func(all any) bool {
 	return func(all any) bool {
@@ -66,37 +51,16 @@ func anyOf[K comparable, V any](matches func(c *Change[K, V]) bool) func(all any
 // table: the channel is closed when [Index.Get] may give something else.
 func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) <-chan struct{} {
 	ix.check()
-	return ix.alert(ctx, s, stretch[I, K]{keys: From(key).UpTo(key), one: true},
-		func(index I) bool { return index == key })
-}
-
-// RangeChanged is [Index.Changed] for all index keys of a range, of an index with an order: the
-// channel is closed when [Index.Ascend] may give something else.
-func (ix *Index[I, K, V]) RangeChanged(
-	ctx context.Context, s Snapshot[K, V], keys Range[I],
-) <-chan struct{} {
-	of := ix.ranged(keys, nil, false)
-	in := spanOf(&of.keys)
-	return ix.alert(ctx, s, of, func(index I) bool {
-		return ix.order.Side(&in, unsafe.Pointer(&index)) == 0
-	})
-}
-
-// alert returns a channel that is closed when a record changes that has an index key of the
-// stretch; has says which these are.
-func (ix *Index[I, K, V]) alert(
-	ctx context.Context, s Snapshot[K, V], of stretch[I, K], has func(index I) bool,
-) <-chan struct{} {
 	s.check()
 	ix.checkOf(s.st.engine())
 	return moment(s).alert(ctx,
 		anyOf(func(c *Change[K, V]) bool {
-			return c.Had && slices.ContainsFunc(ix.keys(c.Key, c.Old), has) ||
-				c.Has && slices.ContainsFunc(ix.keys(c.Key, c.New), has)
+			return c.Had && slices.Contains(ix.keys(c.Key, c.Old), key) ||
+				c.Has && slices.Contains(ix.keys(c.Key, c.New), key)
 		}),
 		func(now moment, yield func(head *chain.Node) bool) {
 			for _, in := range []Snapshot[K, V]{s, Snapshot[K, V](now)} {
-				for key := range ix.records(in, of) {
+				for key := range ix.Get(in, key) {
 					if _, _, head := index.Lookup(s.st.index, key); head != nil && !yield(head) {
 						return
 					}

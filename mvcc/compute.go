@@ -42,7 +42,7 @@ func (op ComputeOp) String() string {
 // No lock is held meanwhile. So fn is called again if the key was written while it ran, and only
 // what it returns last counts. It should have no other effect. It may use the map, but must not
 // write key. After six calls in vain Compute queues for the key, and writers of that key let it go
-// first, for a bounded time, see [Map.Update]; after 96 it panics. If fn panics, nothing is written.
+// first, for a bounded time, see [Map.Update]; after 192 it panics. If fn panics, nothing is written.
 // Compute allocates one version; otherwise its cost is that of [Map.Store], and that of fn. It panics
 // with [ErrBadKey] if key is not equal to itself.
 func (m *Map[K, V]) Compute(

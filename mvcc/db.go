@@ -225,6 +225,3 @@ func (db *DB) String() string {
 	}
 	return fmt.Sprintf("mvcc.DB: epoch %d, tables: %q", db.Epoch(), db.Tables())
 }
-
-// GoString returns the same as String.
-func (db *DB) GoString() string { return db.String() }

@@ -242,27 +242,6 @@ func (db *DB) View(fn func(s DBSnapshot) error) error {
 	}
 }
 
-// ViewContext is [Map.ViewContext] for the tables.
-func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) error {
-	checkContext("ViewContext", ctx)
-	if fn == nil {
-		panic("mvcc: ViewContext: fn is nil")
-	}
-	base := dbAt(db).root
-	for {
-		list, again := dbAt(db).list.Load(), false
-		err := base.viewContext(ctx, func(s moment) error {
-			if again = dbAt(db).list.Load() != list; again { // D1
-				return nil
-			}
-			return fn(DBSnapshot{s.st, s.gen, hideList(list)})
-		})
-		if !again {
-			return err
-		}
-	}
-}
-
 // Snapshot opens a snapshot of the tables, which the caller closes, see [Map.Snapshot].
 func (db *DB) Snapshot() DBSnapshot {
 	base, list := dbAt(db).root, dbAt(db).list.Load()

@@ -40,7 +40,7 @@ type IndexInfo struct {
 	// is the number of index keys.
 	Entries int
 	// Keys is how many different index keys there are; 10,000 stands for any number from there on,
-	// unless it is unique. It is -1 if the index is just being made, or was dropped.
+	// unless it is unique. It is -1 if the index is just being made.
 	Keys int
 }
 

@@ -12,7 +12,7 @@
 //     error, for a table with a unique index.
 //   - Reading several keys, or all: [Map.View]. It never waits, never conflicts and runs its
 //     function once. [Map.Snapshot] does the same without a function, for a view that lives long or
-//     is shared by goroutines. [Map.SnapshotAt] and [Map.SnapshotAtTime] open a view of the past, and
+//     is shared by goroutines. [Map.SnapshotAt] opens a view of the past, and
 //     [History] tells what one key was.
 //   - Reading and writing: [Map.Update]. It commits, and tries again after a conflict. [Map.Begin]
 //     and [Tx.Commit] do the same by hand. To count or to add, use [Tx.Merge]: what depends on the

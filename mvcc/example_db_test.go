@@ -143,19 +143,6 @@ func ExampleDB_View() {
 	// <nil>
 }
 
-func ExampleDB_ViewContext() {
-	db, stock, _ := openShop()
-	defer db.Close()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	err := db.ViewContext(ctx, func(s mvcc.DBSnapshot) error {
-		fmt.Println(stock.At(s).Len())
-		return nil
-	})
-	fmt.Println(err)
-	// Output: context canceled
-}
-
 func ExampleDB_Begin() {
 	db, stock, orders := openShop()
 	defer db.Close()
@@ -276,13 +263,6 @@ func ExampleDB_String() {
 	db, _, _ := openShop()
 	defer db.Close()
 	fmt.Printf("%v\n", db)
-	// Output: mvcc.DB: epoch 2, tables: ["orders" "stock"]
-}
-
-func ExampleDB_GoString() {
-	db, _, _ := openShop()
-	defer db.Close()
-	fmt.Printf("%#v\n", db)
 	// Output: mvcc.DB: epoch 2, tables: ["orders" "stock"]
 }
 

@@ -191,13 +191,3 @@ func ExampleIndex_Name() {
 	fmt.Println(tags.Name())
 	// Output: by tag
 }
-
-func ExampleIndex_Drop() {
-	db, users := openSite()
-	defer db.Close()
-	mails, _ := mvcc.NewIndex(users, "by mail", byMail, &mvcc.IndexOptions{Unique: true})
-	mails.Drop()
-	users.Store(4, user{name: "Al", mail: "alan@example.com"}) // nobody minds
-	fmt.Println(users.Len())
-	// Output: 4
-}

@@ -119,14 +119,6 @@ func ExampleMap_String() {
 	// Output: *mvcc.Map[string,string]: epoch 4, keys: 3
 }
 
-func ExampleMap_GoString() {
-	m := cities()
-	defer m.Close()
-
-	fmt.Printf("%#v\n", m)
-	// Output: *mvcc.Map[string,string]: epoch 4, keys: 3
-}
-
 // An unchanged epoch says that nothing has been written: what was made of the map is up to
 // date.
 func ExampleMap_Epoch() {

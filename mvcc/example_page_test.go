@@ -79,30 +79,6 @@ func ExampleIndex_AscendEntries() {
 	// [{Rome 2020}]
 }
 
-func ExampleIndex_DescendEntries() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	back := mvcc.Entry[string, int]{IndexKey: "Rome", Key: 2} // to what came before it
-	for e := range towns.DescendEntries(visits, mvcc.Range[string]{}, &back) {
-		fmt.Println(e.IndexKey, e.Key)
-	}
-	// Output:
-	// Rome 0
-	// Oslo 1
-	// Bonn 3
-}
-
-func ExampleIndex_GetAfter() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	for id, v := range towns.GetAfter(visits, "Rome", 0) { // the page before has ended with 0
-		fmt.Println(id, v.Year)
-	}
-	// Output:
-	// 2 2022
-	// 4 2020
-}
-
 // Facets: what there is to choose from, and how often.
 func ExampleIndex_Keys() {
 	db, visits, towns := openVisits()
@@ -162,18 +138,6 @@ func ExampleIndex_Max() {
 	// Output: Rome 4 2020 true
 }
 
-func ExampleIndex_RangeChanged() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	s := visits.Snapshot()
-	changed := towns.RangeChanged(context.Background(), s, mvcc.From("L").Before("P"))
-	s.Close()
-	visits.Store(9, visit{"Lima", 2024})
-	<-changed
-	fmt.Println("there is another one")
-	// Output: there is another one
-}
-
 // An index of several columns: its key is a struct, compared column by column. A range of the first
 // columns leaves the others open from their least value to their greatest.
 func ExampleNewOrderedIndexFunc_columns() {
@@ -189,8 +153,8 @@ func ExampleNewOrderedIndexFunc_columns() {
 		return []column{{v.Town, v.Year}}
 	}, nil)
 	inRome := mvcc.From(column{"Rome", math.MinInt}).UpTo(column{"Rome", math.MaxInt})
-	for e := range columns.DescendEntries(visits, inRome, nil) { // the latest first
-		fmt.Println(e.IndexKey.year, e.Key)
+	for id, v := range columns.Descend(visits, inRome) { // the latest first
+		fmt.Println(v.Year, id)
 	}
 	fmt.Println(columns.Count(visits, mvcc.From(column{"Rome", 2021}).Before(column{"Rome", 2022})))
 	// Output:

@@ -48,27 +48,6 @@ func ExampleViewValue() {
 	// Output: 8 <nil>
 }
 
-// A report that nobody waits for any more ends with the request's context, and keeps no old
-// version from then on.
-func ExampleMap_ViewContext() {
-	m := mvcc.New[int, int](nil)
-	defer m.Close()
-	for i := range 1000 {
-		m.Store(i, i)
-	}
-
-	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-	defer cancel()
-	err := m.ViewContext(ctx, func(s mvcc.Snapshot[int, int]) error {
-		for { // a report that never ends, if nobody ends it
-			for range s.All() {
-			}
-		}
-	})
-	fmt.Println(err)
-	// Output: context deadline exceeded
-}
-
 // A Snapshot may be open for long, and used by several goroutines at once: all of them read
 // one moment.
 func ExampleMap_Snapshot() {
@@ -123,56 +102,6 @@ func ExampleMap_SnapshotAt() {
 	// Output:
 	// first edition true
 	// true
-}
-
-// With Options.Retain the map can be read as it was at a time of the last hour, say when something
-// went wrong.
-func ExampleMap_SnapshotAtTime() {
-	m := mvcc.New[string, int](&mvcc.Options{Retain: time.Hour, ManualReclaim: true})
-	defer m.Close()
-	m.Store("price", 10)
-	_ = m.Reclaim(context.Background()) // without ManualReclaim the map does so in the background
-	then := time.Now()
-	m.Store("price", 0)
-
-	s, err := m.SnapshotAtTime(then)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer s.Close()
-	fmt.Println(s.Get("price"))
-
-	_, err = m.SnapshotAtTime(then.Add(-2 * time.Hour))
-	fmt.Println(errors.Is(err, mvcc.ErrEpochGone))
-	// Output:
-	// 10 true
-	// true
-}
-
-// All tables of a database as they were at one time.
-func ExampleDB_SnapshotAtTime() {
-	db := mvcc.NewDB(&mvcc.Options{Retain: time.Hour, ManualReclaim: true})
-	defer db.Close()
-	prices := mvcc.NewTable[string, int](db, "prices", nil)
-	stock := mvcc.NewTable[string, int](db, "stock", nil)
-	prices.Store("apples", 3)
-	stock.Store("apples", 100)
-	_ = db.Reclaim(context.Background()) // without ManualReclaim the database does so in the background
-	then := time.Now()
-	stock.Store("apples", 0)
-
-	s, err := db.SnapshotAtTime(then)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer s.Close()
-	fmt.Println(prices.At(s).Get("apples"))
-	fmt.Println(stock.At(s).Get("apples"))
-	// Output:
-	// 3 true
-	// 100 true
 }
 
 // Since when has the price been what it is?

@@ -182,24 +182,6 @@ func ExampleTx_Delete() {
 	// Output: <nil> map[archive/1:hello]
 }
 
-// SetAll writes what an iterator yields: here it replaces what was there by a plain map.
-func ExampleTx_SetAll() {
-	prices := mvcc.New[string, int](nil) // in cents
-	defer prices.Close()
-	prices.Store("tea", 250)
-	today := map[string]int{"bread": 390, "milk": 120}
-
-	err := prices.Update(context.Background(), nil, func(tx mvcc.Tx[string, int]) error {
-		for item := range tx.Keys() {
-			tx.Delete(item)
-		}
-		tx.SetAll(maps.All(today))
-		return nil
-	})
-	fmt.Println(err, maps.Collect(prices.All()))
-	// Output: <nil> map[bread:390 milk:120]
-}
-
 // Transactions that merge a key do not conflict over it: each adds to the value that is the
 // newest when it commits.
 func ExampleTx_Merge() {

@@ -241,19 +241,6 @@ func ExampleSnapshot_Changed() {
 	// Output: a has changed
 }
 
-// A page of a list is made again when what it shows has changed, or has got more.
-func ExampleSnapshot_RangeChanged() {
-	m := mvcc.NewOrdered[int, string](nil)
-	defer m.Close()
-	s := m.Snapshot()
-	changed := s.RangeChanged(context.Background(), mvcc.From(10).Before(20))
-	s.Close()
-	m.Store(15, "inserted")
-	<-changed
-	fmt.Println("the page has changed")
-	// Output: the page has changed
-}
-
 // The answer of an index has changed: somebody has moved to the town.
 func ExampleIndex_Changed() {
 	db := mvcc.NewDB(nil)

@@ -73,9 +73,6 @@ func (m *Map[K, V]) String() string {
 	return fmt.Sprintf("%T: epoch %d, keys: %d", m, m.Epoch(), m.Len())
 }
 
-// GoString returns the same as String: %#v does not print what the map is made of.
-func (m *Map[K, V]) GoString() string { return m.String() }
-
 // Reclaim does, in the calling goroutine, all the background work that there is when it is called:
 // it evicts transactions older than Options.MaxTxAge, and drops every version that nobody could see
 // any more when it was called, except for what other goroutines have in hand. A map with

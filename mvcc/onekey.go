@@ -214,7 +214,7 @@ func (m *core) write(
 
 // mostLosses is after how many times in vain, most of them in its turn, a call gives up that cannot
 // return an error: its function seems to be in its way.
-const mostLosses = 96
+const mostLosses = 192
 
 // turn waits for a turn on the key with hash h, long enough for what took so long before. If
 // what is done then panics, the turn is over when its time is.

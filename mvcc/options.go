@@ -103,7 +103,7 @@ type Options struct {
 	MaxTxAge time.Duration
 
 	// Retain is for how long the map keeps its history: what was the newest state at any
-	// moment of that time can be read by [Map.SnapshotAt] and [Map.SnapshotAtTime], and is in the
+	// moment of that time can be read by [Map.SnapshotAt], and is in the
 	// [History] of a key. It is kept for up to an eighth and some ReclaimIntervals longer. The
 	// background work looks at the clock each ReclaimInterval, also if nothing is written. Every version that is written takes its memory for so long, and a
 	// read as of an old epoch walks over the versions that its key has got since. Default:

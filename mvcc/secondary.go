@@ -124,8 +124,7 @@ func (ix *Index[I, K, V]) Name() string {
 // into a table; and a Get for each record. A loop allocates some small objects.
 //
 // No record has an index key that is not equal to itself. A step panics if r is not one of the
-// index's table, if r began before the index was complete, or if the index was dropped; and as a
-// read of r does.
+// index's table, or if r began before the index was complete; and as a read of r does.
 func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
 	ix.check()
 	return ix.records(r, stretch[I, K]{keys: From(key).UpTo(key), one: true})
@@ -174,18 +173,12 @@ func (ix *Index[I, K, V]) open(r Reader[K, V]) (in window[K], by Reader[K, V]) {
 	default:
 		panic(fmt.Sprintf("mvcc: index %q: the reader is a %T, want a Map, Snapshot or Tx", ix.name, r))
 	}
-	switch since := ix.since.Load(); { // must follow the begin of the reader
-	case ix.dropped().Load():
-		in.closeOwn()
-		ix.gone()
-	case since == 0 || by.Epoch() < since:
+	if since := ix.since.Load(); since == 0 || by.Epoch() < since { // must follow the begin of the reader
 		in.closeOwn()
 		ix.tooNew()
 	}
 	return in, by
 }
-
-func (ix *Index[I, K, V]) gone() { panic(fmt.Sprintf("mvcc: index %q was dropped", ix.name)) }
 
 func (ix *Index[I, K, V]) tooNew() {
 	panic(fmt.Sprintf("mvcc: index %q was not complete when the snapshot or transaction began",

@@ -26,9 +26,6 @@ func (ix *Index[I, K, V]) Len(r Reader[K, V]) int {
 	ix.check()
 	if m, ok := r.(*Map[K, V]); ok {
 		ix.checkOf(m.at)
-		if ix.dropped().Load() {
-			ix.gone()
-		}
 		return ix.table.len()
 	}
 	return ix.Count(r, Range[I]{})

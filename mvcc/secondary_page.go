@@ -32,29 +32,8 @@ type Entry[I, K comparable] struct {
 func (ix *Index[I, K, V]) AscendEntries(
 	r Reader[K, V], keys Range[I], after *Entry[I, K],
 ) iter.Seq2[Entry[I, K], V] {
-	return ix.entriesOf(r, ix.ranged(keys, after, false))
-}
-
-// DescendEntries is [Index.AscendEntries] from the highest entry to the lowest, also among those of
-// the same index key: what it begins behind are the entries below after.
-func (ix *Index[I, K, V]) DescendEntries(
-	r Reader[K, V], keys Range[I], after *Entry[I, K],
-) iter.Seq2[Entry[I, K], V] {
-	return ix.entriesOf(r, ix.ranged(keys, after, true))
-}
-
-func (ix *Index[I, K, V]) entriesOf(
-	r Reader[K, V], of stretch[I, K],
-) iter.Seq2[Entry[I, K], V] {
+	of := ix.ranged(keys, after, false)
 	return func(yield func(Entry[I, K], V) bool) { ix.loop(r, of, yield) }
-}
-
-// GetAfter is [Index.Get] for the records that come after the one with the key after, whether that
-// is there or not: the next page, of an index without an order as well.
-func (ix *Index[I, K, V]) GetAfter(r Reader[K, V], key I, after K) iter.Seq2[K, V] {
-	ix.check()
-	return ix.records(r, stretch[I, K]{
-		keys: From(key).UpTo(key), after: &Entry[I, K]{key, after}, one: true})
 }
 
 // Min returns the lowest entry of the index, and its record, as r sees it, if there is any. All that

@@ -178,18 +178,6 @@ func (tx Tx[K, V]) Values() iter.Seq[V] { return values(tx.All()) }
 // first time, and so does the commit; then it costs a lookup for each own write.
 func (tx Tx[K, V]) Len() int { return DBTx(tx).countKeys() }
 
-// SetAll writes all pairs of seq, as if by [Tx.Set] one after the other. seq may read the
-// transaction. In [Map.Update] it is run again in each attempt: it must give the same again.
-func (tx Tx[K, V]) SetAll(seq iter.Seq2[K, V]) {
-	tx.check()
-	if seq == nil {
-		panic("mvcc: SetAll: seq is nil")
-	}
-	for key, value := range seq {
-		tx.Set(key, value)
-	}
-}
-
 // OnCommit has f called once the transaction has committed, before Commit or [Map.Update] returns,
 // in the same goroutine. It is for what should happen once, and only if the transaction commits,
 // though its function may run several times. f is given the commit epoch, or the read epoch of a

@@ -94,7 +94,7 @@ func (tx DBTx) shareExtras() (extra map[extraKey][]any, ok bool) {
 }
 
 // notUnique returns the error of the first index by name, and of the first index key as it is
-// printed. An index that was dropped meanwhile allows all: the commit conflicts, and begins anew.
+// printed. An index that could not be made allows all: the commit conflicts, and begins anew.
 func (x *extras) notUnique(tx DBTx) error {
 	type unique interface {
 		named() string

@@ -269,18 +269,3 @@ func ViewValue[K comparable, V, R any](
 	}
 	return result, nil
 }
-
-// ViewContext is [Map.View] that ends when ctx does: from then on the snapshot keeps
-// nothing from being reclaimed, fn does not go on after its next read, or one soon after,
-// and ViewContext returns an error that wraps ctx's error and its cause. If fn returns
-// before, its error is returned. It does not call fn if ctx has ended before. In goroutines
-// that fn starts a read of a snapshot that has ended in this way panics with
-// [ErrTxTooOld]. ctx must not be nil. It costs some allocations more than View, unless ctx
-// never ends.
-func (m *Map[K, V]) ViewContext(ctx context.Context, fn func(s Snapshot[K, V]) error) (err error) {
-	checkContext("ViewContext", ctx)
-	if fn == nil {
-		panic("mvcc: ViewContext: fn is nil")
-	}
-	return m.engine().viewContext(ctx, func(s moment) error { return fn(Snapshot[K, V](s)) })
-}

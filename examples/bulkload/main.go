@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"strconv"
 	"strings"
 
@@ -27,7 +26,9 @@ func load(ctx context.Context, m *mvcc.Map[string, int], lines iter.Seq[string])
 	// times, and the file can be read only once. It only writes, so it never conflicts.
 	flush := func() error {
 		err := m.Update(ctx, nil, func(tx mvcc.Tx[string, int]) error {
-			tx.SetAll(maps.All(rows))
+			for name, value := range rows {
+				tx.Set(name, value)
+			}
 			tx.Set(progress, n)
 			return nil
 		})

@@ -23,7 +23,7 @@ func follow(ctx context.Context, settings *Settings, fn func(s Snapshot)) {
 	for {
 		s := settings.Snapshot()
 		fn(s)
-		changed := s.RangeChanged(ctx, mvcc.Range[string]{}) // any key, for one use s.Changed
+		changed := s.Changed(ctx, "host") // which changes with all that belongs to it
 		s.Close()
 		select {
 		case <-changed:
@@ -35,7 +35,7 @@ func follow(ctx context.Context, settings *Settings, fn func(s Snapshot)) {
 
 func main() {
 	ctx := context.Background()
-	settings := mvcc.NewOrdered[string, string](nil)
+	settings := mvcc.New[string, string](nil)
 	defer settings.Close()
 	settings.Store("host", "a.example")
 	settings.Store("cert of", "a.example")

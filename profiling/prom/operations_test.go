@@ -20,7 +20,7 @@ func TestSeriesAreThereOnce(t *testing.T) {
 	one, two := new(hist.Hist), new(hist.Hist)
 	one.Add(int64(time.Millisecond), 1)
 	two.Add(int64(time.Hour), 2)
-	s := mvcc.Stats{Epoch: 1}
+	s := mvcc.Stats{Epoch: 1, MinVisible: 1}
 	names := []string{"a\xff", "a\xfe", `a\xff`, "a\ufffd", "A", "a", "x\"y\\z\n", "\u00e9", "e\u0301"}
 	sources := map[string]func() mvcc.Stats{}
 	ops := []Operation{{Name: "a", Errors: 1, Latency: two}}
