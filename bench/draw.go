@@ -4,161 +4,90 @@ import (
 	"math"
 	"math/bits"
 	"math/rand/v2"
-	"sync/atomic"
-
-	"github.com/mvccmap/mvccmap/internal/workfile"
 )
 
-// A drawing draws numbers as a draw of a file says. It is read-only once made, but for newest, and
-// shared by all goroutines.
-type drawing struct {
-	kind  drawKind
-	from  int64
-	n     int   // numbers there are, from from on
-	ranks *zipf // of zipf and latest
-	hot   int   // how many numbers are hot
-	of    uint64
-	moves int64
-	a     int
-	// newest is where the number of the next new key is; latest counts from there.
-	newest *atomic.Int64
-}
+// A Draw chooses a number at random.
+type Draw func(r *Rand) int64
 
-type drawKind uint8
-
-const (
-	drawUniform drawKind = iota
-	drawRank
-	drawLatest
-	drawHot
-	drawNURand
-)
-
-// drawings makes the draws of a file. Those that share a distribution share its table.
-type drawings struct {
-	workload Workload
-	seed     uint64
-	newest   []*atomic.Int64 // by table
-	records  []int           // by table
-	made     map[ranksKey]*zipf
-}
-
-type ranksKey struct {
-	n         int
-	theta     float64
-	scrambled bool
-}
-
-func (d *drawings) of(spec *workfile.Draw) *drawing {
-	vars := d.workload.fileVars()
-	g := &drawing{n: 0}
-	if spec.Table >= 0 {
-		g.n, g.newest = d.records[spec.Table], d.newest[spec.Table]
-	} else {
-		g.from = spec.From.Eval(vars)
-		g.n = int(spec.To.Eval(vars) - g.from + 1)
+// Zipf draws numbers below n with probability in proportion to 1/(number+1)^theta, exactly, for any
+// theta of 0 or more; 0 is uniform.
+func (m *Model) Zipf(n int, theta float64) Draw {
+	if theta == 0 {
+		return func(r *Rand) int64 { return int64(r.Below(n)) }
 	}
-	theta := spec.Theta
-	if theta < 0 {
-		theta = d.workload.Params.Theta
-	}
-	switch spec.By {
-	case workfile.Zipf:
-		g.kind, g.ranks = drawRank, d.ranks(ranksKey{g.n, theta, spec.Scrambled})
-	case workfile.Latest:
-		g.kind, g.ranks = drawLatest, d.ranks(ranksKey{g.n, theta, false})
-	case workfile.Hot:
-		g.kind, g.moves = drawHot, spec.Moves
-		g.hot = min(max(int(float64(g.n)*spec.Share), 1), g.n)
-		g.of = uint64(spec.Of * (1 << 32))
-		if g.hot == g.n {
-			g.of = 1 << 32
+	z := m.zipf(n, theta)
+	return func(r *Rand) int64 { return int64(z.draw(r)) }
+}
+
+// Scrambled is Zipf with the numbers that are drawn most spread over all, by the seed.
+func (m *Model) Scrambled(n int, theta float64) Draw {
+	z := m.zipf(n, theta)
+	m.prepare = append(m.prepare, func() { z.scramble(m.seed) })
+	return func(r *Rand) int64 { return int64(z.draw(r)) }
+}
+
+// Latest is Zipf of the keys of a table, the newest one drawn most.
+func (m *Model) Latest(t *Table, theta float64) Draw {
+	z := m.zipf(t.Records, theta)
+	return func(r *Rand) int64 { return t.next.Load() - 1 - int64(z.draw(r)) }
+}
+
+// Hot draws numbers below n; a share of them, the lowest, has a part of the draws.
+func (m *Model) Hot(n int, share, part float64) Draw {
+	hot := min(max(int(float64(n)*share), 1), n)
+	of := uint64(part * (1 << 32))
+	return func(r *Rand) int64 {
+		if hot == n || r.next()>>32 < of {
+			return int64(r.Below(hot))
 		}
-	case workfile.NURand:
-		g.kind, g.a = drawNURand, int(spec.A)
+		return int64(hot + r.Below(n-hot))
 	}
-	return g
 }
 
-func (d *drawings) ranks(key ranksKey) *zipf {
-	if z := d.made[key]; z != nil {
-		return z
-	}
-	z := newZipf(key.n, key.theta)
-	if key.scrambled {
-		z.scramble(d.seed)
-	}
-	d.made[key] = z
+// NURand is the distribution of that name of TPC-C and TATP over the numbers below n, with C = 0.
+func (m *Model) NURand(a, n int) Draw {
+	return func(r *Rand) int64 { return int64(r.Below(a+1)|r.Below(n)) % int64(n) }
+}
+
+// zipf returns a table that is made before it is used.
+func (m *Model) zipf(n int, theta float64) *zipf {
+	z := new(zipf)
+	m.prepare = append(m.prepare, func() { *z = *newZipf(n, theta) })
 	return z
 }
 
-// draw returns a number. s and drawn, which counts the draws, are the goroutine's.
-func (d *drawing) draw(s *stream, drawn *int64) int64 {
-	switch d.kind {
-	case drawRank:
-		return d.from + int64(d.ranks.draw(s))
-	case drawLatest:
-		return d.newest.Load() - 1 - int64(d.ranks.draw(s))
-	case drawHot:
-		first := 0
-		if d.moves > 0 {
-			first = int((*drawn / d.moves * int64(d.hot)) % int64(d.n))
-			*drawn++
-		}
-		if s.next()>>32 < d.of {
-			first += s.below(d.hot)
-		} else {
-			first += d.hot + s.below(d.n-d.hot)
-		}
-		if first >= d.n {
-			first -= d.n
-		}
-		return d.from + int64(first)
-	case drawNURand:
-		return d.from + (int64(s.below(d.a+1))|(d.from+int64(s.below(d.n))))%int64(d.n)
-	}
-	return d.from + int64(s.below(d.n))
+// Hash mixes the bits of x; no two have the same.
+func Hash(x int64) int64 {
+	u := uint64(x) + 0x9e3779b97f4a7c15
+	u = (u ^ u>>30) * 0xbf58476d1ce4e5b9
+	u = (u ^ u>>27) * 0x94d049bb133111eb
+	return int64(u ^ u>>31)
 }
 
-// scramble gives the ranks to the indices anew, at random, so that those that are drawn most are
-// not next to each other.
-func (z *zipf) scramble(seed uint64) {
-	n := len(z.cells)
-	to := make([]uint32, n)
-	for i, k := range rand.New(rand.NewPCG(seed, uint64(n))).Perm(n) {
-		to[i] = uint32(k)
-	}
-	cells := make([]aliasCell, n)
-	for i, c := range z.cells {
-		c.other = to[c.other]
-		cells[to[i]] = c
-	}
-	z.cells = cells
+// unhash returns the number that has the hash.
+func unhash(hash int64) int64 {
+	h := uint64(hash)
+	h ^= h>>31 ^ h>>62
+	h *= 0x319642b2d24d8ec3 // the inverse of the factor, modulo 2^64
+	h ^= h>>27 ^ h>>54
+	h *= 0x96de1b173f119089
+	h ^= h>>30 ^ h>>60
+	return int64(h - 0x9e3779b97f4a7c15)
 }
-
-// fileVars returns the parameters, where expressions look for them.
-func (w Workload) fileVars() []int64 {
-	vars := make([]int64, workfile.SlotKey+1)
-	vars[workfile.SlotKeys] = int64(max(w.Params.Keys, 0))
-	return vars
-}
-
-// maxNumbers is how many numbers a drawing draws from at most.
-const maxNumbers = 1 << 62
 
 // mix draws operations in proportion to their weights. Of each but the last it has the number that
 // a draw is below.
 type mix []uint64
 
-func mixOf(f *workfile.File) mix {
+func mixOf(ops []operation) mix {
 	total := 0.0
-	for i := range f.Operations {
-		total += float64(f.Operations[i].Weight)
+	for i := range ops {
+		total += ops[i].weight
 	}
 	var m mix
 	sum := 0.0
-	for i := range f.Operations[:len(f.Operations)-1] {
-		sum += float64(f.Operations[i].Weight)
+	for i := range ops[:len(ops)-1] {
+		sum += ops[i].weight
 		if sum >= total {
 			m = append(m, math.MaxUint64)
 			continue
@@ -168,10 +97,10 @@ func mixOf(f *workfile.File) mix {
 	return m
 }
 
-// draw takes one number from s. With few operations to look through, of which most are drawn
+// draw takes one number from r. With few operations to look through, of which most are drawn
 // rarely, this is faster than an alias table, whose branch nobody can predict.
-func (m mix) draw(s *stream) int {
-	x := s.next()
+func (m mix) draw(r *Rand) int {
+	x := r.next()
 	for i, below := range m {
 		if x < below {
 			return i
@@ -180,16 +109,12 @@ func (m mix) draw(s *stream) int {
 	return len(m)
 }
 
-// zipf draws indices in [0, n) with probability proportional to
-// 1/(index+1)^theta, exactly, for any theta of 0 or more (0 is uniform). It is an
-// alias table (Walker 1977, built as in Vose 1991): a draw costs one random
-// number and one or two table accesses whatever n is. math/rand.Zipf, being a
+// zipf draws indices in [0, n). It is an alias table (Walker 1977, built as in Vose 1991): a draw
+// costs one random number and one or two table accesses whatever n is. math/rand.Zipf, being a
 // rejection method for an unbounded distribution, needs theta above 1.
 //
 // A zipf is read-only once made and is shared by all goroutines.
-type zipf struct {
-	cells []aliasCell
-}
+type zipf struct{ cells []aliasCell }
 
 // aliasCell splits one n-th of the probability between its own index and
 // another's: a fraction below keep belongs to its own.
@@ -207,12 +132,6 @@ func newZipf(n int, theta float64) *zipf {
 		weights[i] = math.Pow(float64(i+1), -theta)
 		sum += weights[i]
 	}
-	return aliasTable(weights, sum)
-}
-
-// aliasTable returns the distribution in proportion to weights, which add up to sum. It uses weights.
-func aliasTable(weights []float64, sum float64) *zipf {
-	n := len(weights)
 	z := &zipf{cells: make([]aliasCell, n)}
 	var poor, rich []int
 	for i := range weights {
@@ -241,13 +160,29 @@ func aliasTable(weights []float64, sum float64) *zipf {
 	return z
 }
 
-// draw takes one number from s: its product with n has the cell above the binary
+// draw takes one number from r: its product with n has the cell above the binary
 // point and the fraction within the cell below it.
-func (z *zipf) draw(s *stream) int {
-	i, fraction := bits.Mul64(s.next(), uint64(len(z.cells)))
+func (z *zipf) draw(r *Rand) int {
+	i, fraction := bits.Mul64(r.next(), uint64(len(z.cells)))
 	c := &z.cells[i]
 	if fraction < c.keep {
 		return int(i)
 	}
 	return int(c.other)
+}
+
+// scramble gives the ranks to the indices anew, at random, so that those that are drawn most are
+// not next to each other.
+func (z *zipf) scramble(seed uint64) {
+	n := len(z.cells)
+	to := make([]uint32, n)
+	for i, k := range rand.New(rand.NewPCG(seed, uint64(n))).Perm(n) {
+		to[i] = uint32(k)
+	}
+	cells := make([]aliasCell, n)
+	for i, c := range z.cells {
+		c.other = to[c.other]
+		cells[to[i]] = c
+	}
+	z.cells = cells
 }

@@ -3,161 +3,268 @@ package bench
 import (
 	"maps"
 	"sync"
+
+	"github.com/tidwall/btree"
 )
 
-// locked is a Go map under one lock, a [sync.RWMutex] or a [sync.Mutex]. The lock's type is a
-// parameter and not an interface, so that locking is a direct call. It is its own session: it never
-// aborts, so it has no state.
-type locked[V any, L lock] struct {
+// locked is Go maps, and B-trees where ranges are read, under one lock. It is its own session and
+// [Access].
+type locked[L lock] struct {
 	NoAborts
-	latch[L]
-	m       map[string]V
-	numbers map[string]uint64 // m, if values are numbers
+	mu     L
+	tables []lockedTable
+	undo   *[]undone // of the transaction under way; nil if none is rolled back
 }
 
-type lock interface{ sync.RWMutex | sync.Mutex }
+// lock is the type of a lock. It is a parameter and not an interface, so that locking is a direct
+// call.
+type lock interface {
+	sync.RWMutex | sync.Mutex | noLock
+}
 
-func newLocked[V any, L lock](setup Setup[V]) (Engine[V], error) {
-	e := &locked[V, L]{m: make(map[string]V, len(setup.Keys))}
-	for i, k := range setup.Keys {
-		e.m[k] = setup.Values[i]
+// noLock is for one goroutine.
+type noLock struct{}
+
+// undone is what a transaction has written over.
+type undone struct {
+	table int
+	key   int64
+	was   Record
+	there bool
+}
+
+// A lockedTable is used by one goroutine at a time, or read by several.
+type lockedTable interface {
+	get(key int64) (Record, bool)
+	put(key int64, r Record)
+	remove(key int64)
+	// each visits all records, in order from low on if the table is ordered.
+	each(low int64, visit func(key int64, r Record) bool)
+	clone() lockedTable
+}
+
+func newLocked[L lock](setup Setup) (Engine, error) {
+	return lockedBy[L](setup, func(t TableSetup) lockedTable {
+		switch {
+		case t.Ordered && t.Numbers:
+			return new(tree[int64])
+		case t.Ordered:
+			return new(tree[Record])
+		case t.Numbers:
+			return make(hashTable[int64], len(t.Keys))
+		}
+		return make(hashTable[Record], len(t.Keys))
+	}), nil
+}
+
+// lockedBy fills the tables that open makes.
+func lockedBy[L lock](setup Setup, open func(t TableSetup) lockedTable) *locked[L] {
+	e := &locked[L]{}
+	for _, t := range setup.Tables {
+		of := open(t)
+		for i, key := range t.Keys {
+			of.put(key, t.Records[i])
+		}
+		e.tables = append(e.tables, of)
 	}
-	e.numbers, _ = any(e.m).(map[string]uint64)
-	return e, nil
+	if setup.RollsBack {
+		e.undo = new([]undone)
+	}
+	return e
 }
 
-func (e *locked[V, L]) Session(int) Session[V] { return e }
-func (e *locked[V, L]) Close()                 {}
+func (e *locked[L]) Session(int) Session { return e }
+func (e *locked[L]) Close()              {}
 
-// The short ones lock by themselves: a call that is not inlined is a tenth of their time.
-
-func (e *locked[V, L]) Get(key string) (v V, ok bool, err error) {
+// Do implements [Session]. If fn fails, and [Setup] does not say that it may, nothing is undone: the
+// run ends then.
+func (e *locked[L]) Do(readOnly bool, fn func(tx Access) error) error {
 	switch mu := any(&e.mu).(type) {
 	case *sync.RWMutex:
-		mu.RLock()
-		v, ok = e.m[key]
-		mu.RUnlock()
+		if readOnly {
+			mu.RLock()
+			defer mu.RUnlock()
+		} else {
+			mu.Lock()
+			defer mu.Unlock()
+		}
 	case *sync.Mutex:
 		mu.Lock()
-		v, ok = e.m[key]
-		mu.Unlock()
+		defer mu.Unlock()
 	}
-	return v, ok, nil
+	if readOnly || e.undo == nil {
+		return fn(e)
+	}
+	*e.undo = (*e.undo)[:0]
+	err := fn(e)
+	if err != nil {
+		e.rollBack()
+	}
+	return err
 }
 
-func (e *locked[V, L]) Put(key string, value V) error {
-	switch mu := any(&e.mu).(type) {
-	case *sync.RWMutex:
-		mu.Lock()
-		e.m[key] = value
-		mu.Unlock()
-	case *sync.Mutex:
-		mu.Lock()
-		e.m[key] = value
-		mu.Unlock()
-	}
-	return nil
-}
-
-// Begin does nothing in its transaction, which is what is measured.
-func (e *locked[V, L]) Begin() error {
-	switch mu := any(&e.mu).(type) {
-	case *sync.RWMutex:
-		mu.RLock()
-		mu.RUnlock()
-	case *sync.Mutex:
-		mu.Lock()
-		mu.Unlock()
-	}
-	return nil
-}
-
-func (e *locked[V, L]) Add(key string, delta uint64) (sum uint64, err error) {
-	switch mu := any(&e.mu).(type) {
-	case *sync.RWMutex:
-		mu.Lock()
-		sum = e.numbers[key] + delta
-		e.numbers[key] = sum
-		mu.Unlock()
-	case *sync.Mutex:
-		mu.Lock()
-		sum = e.numbers[key] + delta
-		e.numbers[key] = sum
-		mu.Unlock()
-	}
-	return sum, nil
-}
-
-func (e *locked[V, L]) Transfer(from, to string, amount uint64) error {
-	switch mu := any(&e.mu).(type) {
-	case *sync.RWMutex:
-		mu.Lock()
-		e.numbers[from] -= amount
-		e.numbers[to] += amount
-		mu.Unlock()
-	case *sync.Mutex:
-		mu.Lock()
-		e.numbers[from] -= amount
-		e.numbers[to] += amount
-		mu.Unlock()
-	}
-	return nil
-}
-
-func (e *locked[V, L]) Batch(ops []Op[V], readOnly bool) error {
-	if readOnly {
-		e.rlock()
-		defer e.runlock()
-	} else {
-		e.lock()
-		defer e.unlock()
-	}
-	apply(e.m, ops)
-	return nil
-}
-
-// apply does ops on m, which only the caller uses meanwhile.
-func apply[V any](m map[string]V, ops []Op[V]) {
-	for i := range ops {
-		op := &ops[i]
-		switch op.Kind {
-		case OpGet:
-			op.Old, op.OK = m[op.Key]
-		case OpHas:
-			_, op.OK = m[op.Key]
-		case OpPut:
-			m[op.Key] = op.Value
-		case OpModify:
-			op.Old, op.OK = m[op.Key]
-			m[op.Key] = op.Value
-		case OpDelete:
-			delete(m, op.Key)
+// rollBack undoes what the transaction has written, the last write first.
+func (e *locked[L]) rollBack() {
+	log := *e.undo
+	for i := len(log) - 1; i >= 0; i-- {
+		if u := &log[i]; u.there {
+			e.tables[u.table].put(u.key, u.was)
+		} else {
+			e.tables[u.table].remove(u.key)
 		}
 	}
 }
 
-func (e *locked[V, L]) Pin() (Pin[V], error) {
-	e.rlock()
-	defer e.runlock()
-	return copied[V](maps.Clone(e.m)), nil
-}
-
-// copied is the snapshot of a map under a lock: a copy.
-type copied[V any] map[string]V
-
-func (c copied[V]) Get(key string) (V, bool, error) {
-	v, ok := c[key]
-	return v, ok, nil
-}
-
-func (c copied[V]) Close() {}
-
-func (e *locked[V, L]) Sum() (total uint64, keys int, err error) {
-	e.rlock()
-	for _, v := range e.numbers {
-		total += v
-		keys++
+// remember notes what a write is about to write over.
+func (e *locked[L]) remember(table int, key int64) {
+	if e.undo != nil {
+		was, there := e.tables[table].get(key)
+		*e.undo = append(*e.undo, undone{table, key, was, there})
 	}
-	e.runlock()
-	return total, keys, nil
+}
+
+func (e *locked[L]) Get(table int, key int64) (Record, bool) { return e.tables[table].get(key) }
+
+func (e *locked[L]) Put(table int, key int64, r Record) {
+	e.remember(table, key)
+	e.tables[table].put(key, r)
+}
+
+func (e *locked[L]) Add(table int, key, delta int64) {
+	r, _ := e.tables[table].get(key)
+	r.Number += delta
+	e.Put(table, key, r)
+}
+
+func (e *locked[L]) Delete(table int, key int64) {
+	e.remember(table, key)
+	e.tables[table].remove(key)
+}
+
+func (e *locked[L]) Range(table int, low int64, visit func(key int64, r Record) bool) {
+	e.tables[table].each(low, visit)
+}
+
+func (e *locked[L]) All(table int, visit func(key int64, r Record)) {
+	e.tables[table].each(lowest, func(key int64, r Record) bool {
+		visit(key, r)
+		return true
+	})
+}
+
+// lowest is the lowest key.
+const lowest = -1 << 63
+
+// Pin implements [Pinner]: a copy.
+func (e *locked[L]) Pin() (Access, func(), error) {
+	copied := &locked[noLock]{}
+	err := e.Do(true, func(Access) error {
+		for _, t := range e.tables {
+			copied.tables = append(copied.tables, t.clone())
+		}
+		return nil
+	})
+	return copied, func() {}, err
+}
+
+// hashTable is a Go map.
+type hashTable[V value] map[int64]V
+
+func (t hashTable[V]) get(key int64) (Record, bool) {
+	v, ok := t[key]
+	return recordOf(v), ok
+}
+
+func (t hashTable[V]) put(key int64, r Record) { t[key] = valueOf[V](r) }
+func (t hashTable[V]) remove(key int64)        { delete(t, key) }
+func (t hashTable[V]) clone() lockedTable      { return maps.Clone(t) }
+
+func (t hashTable[V]) each(_ int64, visit func(key int64, r Record) bool) {
+	for key, v := range t {
+		if !visit(key, recordOf(v)) {
+			return
+		}
+	}
+}
+
+// tree is a B-tree.
+type tree[V value] struct{ btree.Map[int64, V] }
+
+func (t *tree[V]) get(key int64) (Record, bool) {
+	v, ok := t.Get(key)
+	return recordOf(v), ok
+}
+
+func (t *tree[V]) put(key int64, r Record) { t.Set(key, valueOf[V](r)) }
+func (t *tree[V]) remove(key int64)        { t.Delete(key) }
+
+func (t *tree[V]) each(low int64, visit func(key int64, r Record) bool) {
+	t.Ascend(low, func(key int64, v V) bool { return visit(key, recordOf(v)) })
+}
+
+func (t *tree[V]) clone() lockedTable {
+	c := new(tree[V])
+	t.Scan(func(key int64, v V) bool {
+		c.Set(key, v)
+		return true
+	})
+	return c
+}
+
+// idleSpec makes an engine for one goroutine that answers as a map would, from an array: what is
+// left is the harness.
+func idleSpec() EngineSpec {
+	return EngineSpec{Name: "idle", New: func(setup Setup) (Engine, error) {
+		return lockedBy[noLock](setup, func(t TableSetup) lockedTable {
+			return &array{tree: new(tree[Record]), hidden: t.Ordered}
+		}), nil
+	}}
+}
+
+// array has the records of small numbers in an array, and others in a tree.
+type array struct {
+	*tree[Record]
+	of     []Record
+	there  []bool
+	hidden bool // all are in the tree, since ranges are read
+}
+
+// maxArray bounds the array.
+const maxArray = 1 << 20
+
+func (a *array) small(key int64) bool { return key >= 0 && key < maxArray && !a.hidden }
+
+func (a *array) get(key int64) (Record, bool) {
+	if key < int64(len(a.of)) && key >= 0 {
+		return a.of[key], a.there[key]
+	}
+	return a.tree.get(key)
+}
+
+func (a *array) put(key int64, r Record) {
+	if !a.small(key) {
+		a.tree.put(key, r)
+		return
+	}
+	for int64(len(a.of)) <= key {
+		a.of, a.there = append(a.of, Record{}), append(a.there, false)
+	}
+	a.of[key], a.there[key] = r, true
+}
+
+func (a *array) remove(key int64) {
+	if key < int64(len(a.of)) && key >= 0 {
+		a.there[key] = false
+		return
+	}
+	a.tree.remove(key)
+}
+
+func (a *array) each(low int64, visit func(key int64, r Record) bool) {
+	for key, r := range a.of {
+		if a.there[key] && int64(key) >= low && !visit(int64(key), r) {
+			return
+		}
+	}
+	a.tree.each(low, visit)
 }

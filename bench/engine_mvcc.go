@@ -3,321 +3,306 @@ package bench
 import (
 	"context"
 	"errors"
-	"iter"
-	"maps"
-	"time"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// mvccEngine is the transactional map.
-type mvccEngine[V any] struct {
-	m       *mvcc.Map[string, V]
-	db      *mvcc.DB                  // of m, if it is a table
-	numbers *mvcc.Map[string, uint64] // m, if values are numbers
-	options *mvcc.TxOptions           // of every Update; nil: the defaults
-	direct  bool                      // by its one-key operations
+// mvccEngine is the transactional map or, with several tables, a database of them.
+type mvccEngine struct {
+	db      *mvcc.DB // nil: one map
+	tables  []mvccTable
+	options *mvcc.TxOptions // of every Update; nil: the defaults
 	Limits
 }
 
-func openMVCC[V any](setup Setup[V]) *mvccEngine[V] {
-	options := setup.Map.options(len(setup.Keys), setup.Isolation)
-	var m *mvcc.Map[string, V]
-	var db *mvcc.DB
-	switch {
-	case setup.Kept:
-		db = mvcc.NewDB(options)
-		m = mvcc.NewTable[string, V](db, tableName, nil)
-	case setup.Ordered:
-		m = mvcc.NewOrdered[string, V](options)
-	default:
-		m = mvcc.New[string, V](options)
+// An mvccTable is a table, whatever its values are.
+type mvccTable interface {
+	// use returns the table in the transactions of a session.
+	use(s *mvccSession) mvccUse
+	stats() mvcc.Stats
+	close()
+}
+
+type mvccMap[V value] struct{ m *mvcc.Map[int64, V] }
+
+// mapOptions returns the options of the map of a setup.
+func mapOptions(setup Setup) *mvcc.Options {
+	o := setup.Options
+	for _, t := range setup.Tables {
+		o.Capacity = max(o.Capacity, len(t.Keys))
 	}
-	e := &mvccEngine[V]{m: m, db: db, Limits: setup.Limits}
-	e.numbers, _ = any(m).(*mvcc.Map[string, uint64])
+	o.Isolation = mvcc.LevelSerializable
+	if setup.Isolation == Snapshot {
+		o.Isolation = mvcc.LevelSnapshot
+	}
+	return &o
+}
+
+func newMVCC(setup Setup) (Engine, error) {
+	e := &mvccEngine{Limits: setup.Limits}
+	options := mapOptions(setup)
+	if len(setup.Tables) > 1 {
+		e.db = mvcc.NewDB(options)
+	}
 	if setup.Attempts > 0 {
 		e.options = &mvcc.TxOptions{MaxAttempts: setup.Attempts}
 	}
-	for i, k := range setup.Keys {
-		m.Store(k, setup.Values[i])
+	for _, t := range setup.Tables {
+		if t.Numbers {
+			e.tables = append(e.tables, mvccMap[int64]{openMap[int64](e.db, options, t)})
+		} else {
+			e.tables = append(e.tables, mvccMap[Record]{openMap[Record](e.db, options, t)})
+		}
 	}
-	return e
-}
-
-func newMVCC[V any](setup Setup[V]) (Engine[V], error) {
-	return openMVCC(setup), nil
-}
-
-func newMVCCDirect[V any](setup Setup[V]) (Engine[V], error) {
-	e := openMVCC(setup)
-	e.direct = true
 	return e, nil
 }
 
-func (e *mvccEngine[V]) Session(int) Session[V] {
-	if e.direct {
-		return &mvccDirectSession[V]{mvccEngine: e}
+// openMap makes a table of a database or, if there is none, a map.
+func openMap[V value](db *mvcc.DB, options *mvcc.Options, t TableSetup) (m *mvcc.Map[int64, V]) {
+	of := &mvcc.TableOptions{Capacity: len(t.Keys)}
+	switch {
+	case db == nil && t.Ordered:
+		m = mvcc.NewOrdered[int64, V](options)
+	case db == nil:
+		m = mvcc.New[int64, V](options)
+	case t.Ordered:
+		m = mvcc.NewOrderedTable[int64, V](db, t.Name, of)
+	default:
+		m = mvcc.NewTable[int64, V](db, t.Name, of)
 	}
-	return &mvccSession[V]{mvccEngine: e}
+	for i, key := range t.Keys {
+		m.Store(key, valueOf[V](t.Records[i]))
+	}
+	return m
 }
 
-func (e *mvccEngine[V]) Close() {
-	e.m.Close()
+func (e *mvccEngine) Close() {
+	for _, t := range e.tables {
+		t.close()
+	}
 	if e.db != nil {
 		e.db.Close()
 	}
 }
 
 // Versions implements [Versioner].
-func (e *mvccEngine[V]) Versions() int { return e.sources()[""]().Versions }
+func (e *mvccEngine) Versions() int { return e.sources()[""]().Versions }
 
-func (e *mvccEngine[V]) sources() map[string]func() mvcc.Stats {
+func (e *mvccEngine) sources() map[string]func() mvcc.Stats {
 	if e.db != nil {
 		return e.db.Sources("")
 	}
-	return map[string]func() mvcc.Stats{"": e.m.Stats}
+	return map[string]func() mvcc.Stats{"": e.tables[0].stats}
 }
 
-// Pin implements [Pinner] for its sessions.
-func (e *mvccEngine[V]) Pin() (Pin[V], error) { return mvccPin[V]{e.m.Snapshot()}, nil }
+func (t mvccMap[V]) stats() mvcc.Stats { return t.m.Stats() }
+func (t mvccMap[V]) close()            { t.m.Close() }
 
-// mvccPin is a snapshot that is open.
-type mvccPin[V any] struct{ s mvcc.Snapshot[string, V] }
-
-func (p mvccPin[V]) Get(key string) (V, bool, error) {
-	v, ok := p.s.Get(key)
-	return v, ok, nil
-}
-
-func (p mvccPin[V]) Close() { p.s.Close() }
-
-// mvccSession runs every operation as a transaction of its own.
-type mvccSession[V any] struct {
+// An mvccSession is its own [Access]. What it calls is made once.
+type mvccSession struct {
 	Attempts
-	*mvccEngine[V]
+	*mvccEngine
+	uses     []mvccUse
+	fn       func(Access) error
+	attempt  func(mvcc.DBTx) error
+	look     func(mvcc.DBSnapshot) error
+	tx       mvcc.DBTx
+	snapshot mvcc.DBSnapshot
+	reading  bool // snapshot, or that of the only table, and not tx
 }
 
-// update runs fn, which counts its runs in s.Tries, on m, which is s.m or s.numbers, until it
-// has committed. Update itself gives up after a number of attempts.
-func update[V, W any](
-	s *mvccSession[V], m *mvcc.Map[string, W], fn func(tx mvcc.Tx[string, W]) error,
-) error {
-	for {
-		err := m.Update(context.Background(), s.options, fn)
-		if over, err := s.ended(err, s.options, s.Stopped); over {
-			return err
-		}
+// An mvccUse is a table in the transactions of a session.
+type mvccUse interface {
+	// leave says that what the session has begun is another transaction. The table is in it from
+	// its first use on.
+	leave()
+	// view and update run a transaction of this map alone, and pin opens a snapshot of it.
+	view() error
+	update() error
+	pin() (done func())
+
+	// Its table is the only one that it knows.
+	Access
+}
+
+func (e *mvccEngine) Session(int) Session { return e.session() }
+
+func (e *mvccEngine) session() *mvccSession {
+	s := &mvccSession{mvccEngine: e}
+	for _, t := range e.tables {
+		s.uses = append(s.uses, t.use(s))
+	}
+	s.attempt = func(tx mvcc.DBTx) error {
+		s.Tries++
+		s.tx = tx
+		s.leave()
+		return s.fn(s)
+	}
+	s.look = func(sn mvcc.DBSnapshot) error {
+		s.snapshot = sn
+		s.leave()
+		return s.fn(s)
+	}
+	return s
+}
+
+func (s *mvccSession) leave() {
+	for _, u := range s.uses {
+		u.leave()
 	}
 }
 
-// ended reports whether an Update that returned err was the last, and with which result: after a
-// conflict another follows, unless options limit the attempts.
-func (a *Attempts) ended(
-	err error, options *mvcc.TxOptions, stopped func() bool,
-) (over bool, result error) {
+func (s *mvccSession) Do(readOnly bool, fn func(Access) error) error {
+	s.fn, s.reading = fn, readOnly
 	switch {
-	case err == nil || err == errRolledBack:
-		a.Commits++ // or ended as it was to
-		return true, err
-	case !errors.Is(err, mvcc.ErrConflict):
-		return true, err
-	case options != nil:
-		return true, ErrGaveUp
-	case stopped():
-		return true, ErrStopped
+	case readOnly && s.db != nil:
+		return s.db.View(s.look)
+	case readOnly:
+		return s.uses[0].view()
 	}
-	return false, nil
-}
-
-func (s *mvccSession[V]) Get(key string) (value V, ok bool, err error) {
-	err = s.m.View(func(sn mvcc.Snapshot[string, V]) error {
-		value, ok = sn.Get(key)
-		return nil
-	})
-	return value, ok, err
-}
-
-func (s *mvccSession[V]) Put(key string, value V) error {
-	return update(s, s.m, func(tx mvcc.Tx[string, V]) error {
-		s.Tries++
-		tx.Set(key, value)
-		return nil
-	})
-}
-
-func (s *mvccSession[V]) Begin() error {
-	return s.m.View(func(mvcc.Snapshot[string, V]) error { return nil })
-}
-
-func (s *mvccSession[V]) Batch(ops []Op[V], readOnly bool) error {
-	if readOnly {
-		return s.m.View(func(sn mvcc.Snapshot[string, V]) error {
-			for i := range ops {
-				ops[i].Old, ops[i].OK = sn.Get(ops[i].Key)
-			}
-			return nil
-		})
-	}
-	return update(s, s.m, func(tx mvcc.Tx[string, V]) error {
-		s.Tries++
-		for i := range ops {
-			op := &ops[i]
-			switch op.Kind {
-			case OpGet, OpHas:
-				op.Old, op.OK = tx.Get(op.Key)
-			case OpPut:
-				tx.Set(op.Key, op.Value)
-			case OpModify:
-				op.Old, op.OK = tx.Get(op.Key)
-				tx.Set(op.Key, op.Value)
-			case OpDelete:
-				tx.Delete(op.Key)
-			}
+	for {
+		var err error
+		if s.db != nil {
+			err = s.db.Update(context.Background(), s.options, s.attempt)
+		} else {
+			err = s.uses[0].update()
 		}
-		return nil
-	})
-}
-
-func (s *mvccSession[V]) Add(key string, delta uint64) (sum uint64, err error) {
-	err = update(s, s.numbers, func(tx mvcc.Tx[string, uint64]) error {
-		s.Tries++
-		v, _ := tx.Get(key)
-		sum = v + delta
-		tx.Set(key, sum)
-		return nil
-	})
-	return sum, err
-}
-
-func (s *mvccSession[V]) Transfer(from, to string, amount uint64) error {
-	return update(s, s.numbers, func(tx mvcc.Tx[string, uint64]) error {
-		s.Tries++
-		a, _ := tx.Get(from)
-		b, _ := tx.Get(to)
-		tx.Set(from, a-amount)
-		tx.Set(to, b+amount)
-		return nil
-	})
-}
-
-func (s *mvccSession[V]) Sum() (total uint64, keys int, err error) {
-	err = s.numbers.View(func(sn mvcc.Snapshot[string, uint64]) error {
-		for _, v := range sn.All() {
-			total += v
-			keys++
-		}
-		return nil
-	})
-	return total, keys, err
-}
-
-// Follow implements [Follower].
-func (s *mvccSession[V]) Follow(
-	ctx context.Context, begin func(all iter.Seq2[string, uint64]),
-	commit func(all []mvcc.Change[string, uint64]) error,
-) error {
-	for ctx.Err() == nil {
-		sn := s.numbers.Snapshot()
-		commits := s.numbers.Watch(ctx, &mvcc.WatchOptions[string, uint64]{Since: sn})
-		begin(sn.All())
-		sn.Close()
-		for c, err := range commits {
-			if err != nil { // a gap, or the end
-				break
-			}
-			if err := commit(c.Changes); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// Range implements [Ranger].
-func (s *mvccSession[V]) Range(low string, n int, visit func(key string, value V)) error {
-	return s.m.View(func(sn mvcc.Snapshot[string, V]) error {
-		for key, value := range sn.Ascend(mvcc.From(low)) {
-			visit(key, value)
-			if n--; n <= 0 {
-				break
-			}
-		}
-		return nil
-	})
-}
-
-// mvccDirectSession uses the one-key operations.
-type mvccDirectSession[V any] struct {
-	Attempts
-	*mvccEngine[V]
-}
-
-func (s *mvccDirectSession[V]) Get(key string) (V, bool, error) {
-	v, ok := s.m.Load(key)
-	return v, ok, nil
-}
-
-func (s *mvccDirectSession[V]) Put(key string, value V) error {
-	s.m.Store(key, value)
-	return nil
-}
-
-// Delete implements [Deleter].
-func (s *mvccDirectSession[V]) Delete(key string) error {
-	s.m.Delete(key)
-	return nil
-}
-
-// Swap implements [Swapper].
-func (s *mvccDirectSession[V]) Swap(key string, value V) (V, bool, error) {
-	old, ok := s.m.Swap(key, value)
-	return old, ok, nil
-}
-
-func (s *mvccDirectSession[V]) Add(key string, delta uint64) (uint64, error) {
-	for n := 1; ; n++ {
-		s.Tries++
-		old, _ := s.numbers.Load(key)
-		if mvcc.CompareAndSwap(s.numbers, key, old, old+delta) {
-			s.Commits++
-			return old + delta, nil
-		}
-		if err := s.Over(n); err != nil {
-			return 0, err
+		switch {
+		case err == nil || err == errRolledBack:
+			s.Commits++ // or ended as it was to
+			return err
+		case !errors.Is(err, mvcc.ErrConflict):
+			return err
+		case s.options != nil:
+			return ErrGaveUp
+		case s.Stopped():
+			return ErrStopped
 		}
 	}
 }
 
-// Expire implements [Expirer].
-func (e *mvccEngine[V]) Expire(until func(key string, value V) time.Time) { e.m.Expire(until) }
-
-// Keep implements [Keeper], by a journal.
-func (s *mvccSession[V]) Keep(dir string) (Kept, error) {
-	j, err := journal.Open(context.Background(), dir, s.db, codec.Gob, nil)
-	return &mvccKept{Journal: j, dir: dir}, err
-}
-
-type mvccKept struct {
-	*journal.Journal
-	dir string
-}
-
-func (k *mvccKept) Sync() error { return k.Journal.Sync(context.Background()) }
-
-func (k *mvccKept) Load() (map[string]uint64, error) {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	m := mvcc.NewTable[string, uint64](db, tableName, nil)
-	j, err := journal.Open(context.Background(), k.dir, db, codec.Gob, nil)
-	if err != nil {
-		return nil, err
+// Pin implements [Pinner].
+func (s *mvccSession) Pin() (Access, func(), error) {
+	p := s.session()
+	p.reading = true
+	if s.db == nil {
+		return p, p.uses[0].pin(), nil
 	}
-	s := m.Snapshot()
-	defer s.Close()
-	return maps.Collect(s.All()), j.Close()
+	p.snapshot = s.db.Snapshot()
+	return p, p.snapshot.Close, nil
 }
 
-// tableName is the name of a database's only table.
-const tableName = "keys"
+func (s *mvccSession) Get(table int, key int64) (Record, bool) { return s.uses[table].Get(0, key) }
+func (s *mvccSession) Put(table int, key int64, r Record)      { s.uses[table].Put(0, key, r) }
+func (s *mvccSession) Add(table int, key, delta int64)         { s.uses[table].Add(0, key, delta) }
+func (s *mvccSession) Delete(table int, key int64)             { s.uses[table].Delete(0, key) }
+
+func (s *mvccSession) Range(table int, low int64, visit func(key int64, r Record) bool) {
+	s.uses[table].Range(0, low, visit)
+}
+
+func (s *mvccSession) All(table int, visit func(key int64, r Record)) { s.uses[table].All(0, visit) }
+
+// mvccUseOf is an [mvccUse].
+type mvccUseOf[V value] struct {
+	m       *mvcc.Map[int64, V]
+	s       *mvccSession
+	joined  bool // tx or snapshot is of the transaction that the session has begun
+	tx      mvcc.Tx[int64, V]
+	sn      mvcc.Snapshot[int64, V]
+	attempt func(mvcc.Tx[int64, V]) error
+	look    func(mvcc.Snapshot[int64, V]) error
+}
+
+func (t mvccMap[V]) use(s *mvccSession) mvccUse {
+	u := &mvccUseOf[V]{m: t.m, s: s}
+	u.attempt = func(tx mvcc.Tx[int64, V]) error {
+		s.Tries++
+		u.tx, u.joined = tx, true
+		return s.fn(u)
+	}
+	u.look = func(sn mvcc.Snapshot[int64, V]) error {
+		u.sn, u.joined = sn, true
+		return s.fn(u)
+	}
+	return u
+}
+
+func (u *mvccUseOf[V]) leave()      { u.joined = false }
+func (u *mvccUseOf[V]) view() error { return u.m.View(u.look) }
+func (u *mvccUseOf[V]) update() error {
+	return u.m.Update(context.Background(), u.s.options, u.attempt)
+}
+
+func (u *mvccUseOf[V]) pin() func() {
+	u.sn, u.joined = u.m.Snapshot(), true
+	return u.sn.Close
+}
+
+// join has the table be in the transaction.
+func (u *mvccUseOf[V]) join() {
+	u.joined = true
+	if u.s.reading {
+		u.sn = u.m.At(u.s.snapshot)
+	} else {
+		u.tx = u.m.In(u.s.tx)
+	}
+}
+
+func (u *mvccUseOf[V]) Get(_ int, key int64) (Record, bool) {
+	if !u.joined {
+		u.join()
+	}
+	if u.s.reading {
+		v, ok := u.sn.Get(key)
+		return recordOf(v), ok
+	}
+	v, ok := u.tx.Get(key)
+	return recordOf(v), ok
+}
+
+// writes returns the transaction, to write to.
+func (u *mvccUseOf[V]) writes() mvcc.Tx[int64, V] {
+	if u.s.reading {
+		panic("bench: a write in a transaction that only reads")
+	}
+	if !u.joined {
+		u.join()
+	}
+	return u.tx
+}
+
+func (u *mvccUseOf[V]) Put(_ int, key int64, r Record) { u.writes().Set(key, valueOf[V](r)) }
+func (u *mvccUseOf[V]) Delete(_ int, key int64)        { u.writes().Delete(key) }
+func (u *mvccUseOf[V]) Add(_ int, key, delta int64) {
+	u.writes().Merge(key, func(v V, _ bool) V { return plus(v, delta) })
+}
+
+func (u *mvccUseOf[V]) Range(_ int, low int64, visit func(key int64, r Record) bool) {
+	if !u.joined {
+		u.join()
+	}
+	of := mvcc.From(low)
+	all := u.tx.Ascend
+	if u.s.reading {
+		all = u.sn.Ascend
+	}
+	for key, v := range all(of) {
+		if !visit(key, recordOf(v)) {
+			return
+		}
+	}
+}
+
+func (u *mvccUseOf[V]) All(_ int, visit func(key int64, r Record)) {
+	if !u.joined {
+		u.join()
+	}
+	all := u.tx.All
+	if u.s.reading {
+		all = u.sn.All
+	}
+	for key, v := range all() {
+		visit(key, recordOf(v))
+	}
+}

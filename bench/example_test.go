@@ -3,49 +3,35 @@ package bench_test
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/mvccmap/mvccmap/bench"
 )
 
-// locked is a map of one's own, to be measured.
-type locked struct {
-	mu sync.Mutex
-	m  map[string]uint64
-}
-
-func (l *locked) Session(int) bench.Session[uint64] { return l } // no state of its own
-func (l *locked) Close()                            {}
-func (l *locked) Aborts() uint64                    { return 0 }
-
-func (l *locked) Get(key string) (uint64, bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	v, ok := l.m[key]
-	return v, ok, nil
-}
-
-func (l *locked) Put(key string, value uint64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.m[key] = value
-	return nil
-}
-
-// A map of one's own under a built-in workload: measured, then verified.
+// A workload of one's own on the transactional map: measured, then verified.
 func Example() {
-	engine := bench.EngineSpec{
-		Name: "locked",
-		New: func(setup bench.Setup[uint64]) (bench.Engine[uint64], error) {
-			l := &locked{m: make(map[string]uint64)}
-			for i, k := range setup.Keys {
-				l.m[k] = setup.Values[i]
-			}
-			return l, nil
+	seats := bench.Workload{
+		Name:   "seats",
+		Doc:    "Book a free seat of a random flight, or cancel.",
+		Params: bench.Params{Keys: 1000, ReadPct: bench.Unset, Theta: bench.Unset},
+		Build: func(m *bench.Model) {
+			flights := m.Table(bench.Table{Name: "flights", Records: m.Keys,
+				Number: func(int64) int64 { return 150 }})
+			m.Update("book", 9, func(tx *bench.Tx) error {
+				if f := tx.Get(flights, int64(tx.Below(m.Keys))); f.Number > 0 {
+					tx.Set(f, f.Number-1)
+				}
+				return nil
+			})
+			m.Update("cancel", 1, func(tx *bench.Tx) error {
+				if f := tx.Get(flights, int64(tx.Below(m.Keys))); f.Number < 150 {
+					tx.Set(f, f.Number+1)
+				}
+				return nil
+			})
 		},
 	}
-	workload, _ := bench.WorkloadByName("zipf-read")
-	trial, err := bench.New(bench.Config{Workload: workload, Engine: engine, Threads: 4, Seed: 1})
+	engine, _ := bench.EngineByName("mvcc")
+	trial, err := bench.New(bench.Config{Workload: seats, Engine: engine, Threads: 4, Seed: 1})
 	if err != nil {
 		panic(err)
 	}

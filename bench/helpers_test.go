@@ -1,106 +1,94 @@
 package bench
 
 import (
-	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// rwMutex is what most tests build on.
-type rwMutex[V any] = locked[V, sync.RWMutex]
-
-// tampered is a session of a map under a RWMutex whose methods a test may replace.
-type tampered[V any] struct {
-	*rwMutex[V]
-	get      func(key string) (V, bool, error)
-	put      func(key string, value V) error
-	add      func(key string, delta uint64) (uint64, error)
-	transfer func(from, to string, amount uint64) error
-	sum      func() (total uint64, keys int, err error)
-	batch    func(ops []Op[V], readOnly bool) error
-	sorted   []string // the keys
-	ranges   func(low string, n int, visit func(string, V)) error
-	begin    func() error
-	pin      func() (Pin[V], error)
-	aborts   func() uint64
-	mine     any // what else a test keeps here
+// tampered is a session of tables under a RWMutex whose methods a test may replace.
+type tampered struct {
+	Session
+	Access // of the transaction under way, as the engine gives it
+	do     func(readOnly bool, fn func(Access) error) error
+	get    func(table int, key int64) (Record, bool)
+	put    func(table int, key int64, r Record)
+	add    func(table int, key, delta int64)
+	remove func(table int, key int64)
+	ranges func(table int, low int64, visit func(int64, Record) bool)
+	all    func(table int, visit func(int64, Record))
+	aborts func() uint64
+	pin    func() (Access, func(), error)
+	sleep  *sleeper // what pace tests keep here
 }
 
-func (s *tampered[V]) Get(key string) (V, bool, error) { return s.get(key) }
-func (s *tampered[V]) Put(key string, value V) error   { return s.put(key, value) }
-func (s *tampered[V]) Begin() error                    { return s.begin() }
-func (s *tampered[V]) Pin() (Pin[V], error)            { return s.pin() }
-func (s *tampered[V]) Sum() (uint64, int, error)       { return s.sum() }
-func (s *tampered[V]) Aborts() uint64                  { return s.aborts() }
+func (s *tampered) Do(readOnly bool, fn func(Access) error) error { return s.do(readOnly, fn) }
+func (s *tampered) Get(table int, key int64) (Record, bool)       { return s.get(table, key) }
+func (s *tampered) Put(table int, key int64, r Record)            { s.put(table, key, r) }
+func (s *tampered) Add(table int, key, delta int64)               { s.add(table, key, delta) }
+func (s *tampered) Delete(table int, key int64)                   { s.remove(table, key) }
+func (s *tampered) All(table int, visit func(int64, Record))      { s.all(table, visit) }
+func (s *tampered) Aborts() uint64                                { return s.aborts() }
+func (s *tampered) Pin() (Access, func(), error)                  { return s.pin() }
 
-func (s *tampered[V]) Add(key string, delta uint64) (uint64, error) { return s.add(key, delta) }
-
-func (s *tampered[V]) Transfer(from, to string, amount uint64) error {
-	return s.transfer(from, to, amount)
+func (s *tampered) Range(table int, low int64, visit func(int64, Record) bool) {
+	s.ranges(table, low, visit)
 }
 
-func (s *tampered[V]) Batch(ops []Op[V], readOnly bool) error {
-	return s.batch(ops, readOnly)
-}
-
-func (s *tampered[V]) Range(low string, n int, visit func(string, V)) error {
-	return s.ranges(low, n, visit)
-}
-
-// ranged is Range as it should be: no key is new.
-func (s *tampered[V]) ranged(low string, n int, visit func(string, V)) error {
-	s.rlock()
-	defer s.runlock()
-	i, _ := slices.BinarySearch(s.sorted, low)
-	for ; i < len(s.sorted) && n > 0; i++ {
-		if v, ok := s.m[s.sorted[i]]; ok {
-			visit(s.sorted[i], v)
-			n--
-		}
-	}
-	return nil
+// done is Do as it should be, but for what is replaced of the [Access].
+func (s *tampered) done(readOnly bool, fn func(Access) error) error {
+	return s.Session.Do(readOnly, func(tx Access) error {
+		s.Access = tx
+		return fn(s)
+	})
 }
 
 // tamperer is an engine whose sessions are tampered with.
-type tamperer[V any] struct {
-	*rwMutex[V]
-	sorted []string // the keys
-	with   func(s *tampered[V], worker int)
+type tamperer struct {
+	Engine
+	with func(s *tampered, worker int)
 }
 
-func (e tamperer[V]) Session(worker int) Session[V] {
-	m := e.rwMutex
-	s := &tampered[V]{
-		rwMutex: m, sorted: e.sorted,
-		get: m.Get, put: m.Put, add: m.Add, transfer: m.Transfer, sum: m.Sum, batch: m.Batch,
-		begin: m.Begin, pin: m.Pin, aborts: m.Aborts,
+func (e tamperer) Session(worker int) Session {
+	s := &tampered{Session: e.Engine.Session(worker)}
+	s.do, s.aborts, s.pin = s.done, s.Session.Aborts, s.Session.(Pinner).Pin
+	s.get = func(table int, key int64) (Record, bool) { return s.Access.Get(table, key) }
+	s.put = func(table int, key int64, r Record) { s.Access.Put(table, key, r) }
+	s.add = func(table int, key, delta int64) { s.Access.Add(table, key, delta) }
+	s.remove = func(table int, key int64) { s.Access.Delete(table, key) }
+	s.all = func(table int, visit func(int64, Record)) { s.Access.All(table, visit) }
+	s.ranges = func(table int, low int64, visit func(int64, Record) bool) {
+		s.Access.Range(table, low, visit)
 	}
-	s.ranges = s.ranged
 	e.with(s, worker)
 	return s
 }
 
-// tamper makes engines whose sessions with tampers with; that of the runner is called -1.
-func tamper[V any](
-	with func(s *tampered[V], worker int),
-) func(Setup[V]) (Engine[V], error) {
-	return func(setup Setup[V]) (Engine[V], error) {
-		e, err := newLocked[V, sync.RWMutex](setup)
-		return tamperer[V]{e.(*rwMutex[V]), slices.Sorted(slices.Values(setup.Keys)), with}, err
-	}
+// tamper returns an engine whose sessions with tampers with; that of the runner is called -1.
+func tamper(with func(s *tampered, worker int)) EngineSpec {
+	e, _ := EngineByName("rwmutex")
+	return EngineSpec{Name: "faulty", New: func(setup Setup) (Engine, error) {
+		made, err := e.New(setup)
+		return tamperer{made, with}, err
+	}}
 }
 
-// faulty is an engine with numbers whose sessions, but for the runner's, are tampered with.
-func faulty(with func(s *tampered[uint64])) EngineSpec {
-	return EngineSpec{Name: "faulty", New: tamper(func(s *tampered[uint64], worker int) {
+// faulty is tamper, but for the runner's session.
+func faulty(with func(s *tampered)) EngineSpec {
+	return tamper(func(s *tampered, worker int) {
 		if worker >= 0 {
 			with(s)
 		}
-	})}
+	})
+}
+
+// every returns what is true once in n times.
+func every(n int) func() bool {
+	var i atomic.Int64
+	return func() bool { return i.Add(1)%int64(n) == 0 }
 }
 
 // newTrial returns a trial that is closed at the end of the test.
@@ -129,165 +117,37 @@ func named(t *testing.T, workload, engine string) (Workload, EngineSpec) {
 	return w, e
 }
 
-// small returns w with so few keys, and so small transactions, that a test of it
-// is quick.
-func small(w Workload) Workload {
-	switch {
-	case w.kind == freeBatch:
-		w.Params.Keys, w.Params.TxnSize = 40, 8
-	case w.HasAudits():
-		w.Params.Keys = 200
-	case w.Params.Keys > 1_000:
-		w.Params.Keys = 1_000
-	}
+// puts is read-heavy with puts alone.
+func puts(t *testing.T) Workload {
+	w, _ := named(t, "read-heavy", "mvcc")
+	w.Params.ReadPct = 0
 	return w
 }
 
-// smallWorkloads returns all workloads, small.
+// halves is read-heavy with as many puts as gets.
+func halves(t *testing.T) Workload {
+	w := puts(t)
+	w.Params.ReadPct = 50
+	return w
+}
+
+// smallWorkloads returns all workloads with so few keys that a test of them is quick.
 func smallWorkloads() []Workload {
-	list := Workloads()
+	list := slices.DeleteFunc(Workloads(), func(w Workload) bool { return w.Name == "tpcc" })
 	for i := range list {
-		list[i] = small(list[i])
+		list[i].Params.Keys = min(list[i].Params.Keys, 200)
 	}
 	return list
 }
 
-// smallNumbers returns all workloads of an [Engine], small and with values that are
-// numbers, for engines that have no others.
-func smallNumbers() []Workload {
-	list := slices.DeleteFunc(smallWorkloads(), func(w Workload) bool { return w.special() })
-	for i := range list {
-		list[i].Params.ValueSize = ValueSize{}
-	}
-	return list
+// modelOf returns a workload of one's own.
+func modelOf(build func(m *Model)) Workload {
+	return Workload{Name: "own", Doc: "A workload of a test", Params: NoParams, Build: build}
 }
 
-// special reports whether few engines can do w.
-func (w Workload) special() bool {
-	return w.kind == orders || w.kind == script || w.kind == watched || w.kind == journaled || w.kind == expiring
-}
-
-// every returns what is true once in n times.
-func every(n int) func() bool {
-	var i atomic.Int64
-	return func() bool { return i.Add(1)%int64(n) == 0 }
-}
-
-// The sessions that do one thing, f, instead of what they should once in a thousand times.
-
-func badGet(f func(s *numberSession, key string) (uint64, bool, error)) func(*numberSession) {
-	return func(s *numberSession) {
-		bad := every(1_000)
-		s.get = func(key string) (uint64, bool, error) {
-			if bad() {
-				return f(s, key)
-			}
-			return s.rwMutex.Get(key)
-		}
-	}
-}
-
-func badPut(f func(s *numberSession, key string, v uint64) error) func(*numberSession) {
-	return func(s *numberSession) {
-		bad := every(1_000)
-		s.put = func(key string, v uint64) error {
-			if bad() {
-				return f(s, key, v)
-			}
-			return s.rwMutex.Put(key, v)
-		}
-	}
-}
-
-func badAdd(f func(s *numberSession, key string) (uint64, error)) func(*numberSession) {
-	return func(s *numberSession) {
-		bad := every(1_000)
-		s.add = func(key string, delta uint64) (uint64, error) {
-			if bad() {
-				return f(s, key)
-			}
-			return s.rwMutex.Add(key, delta)
-		}
-	}
-}
-
-func badTransfer(f func(s *numberSession, from string, amount uint64)) func(*numberSession) {
-	return func(s *numberSession) {
-		bad := every(1_000)
-		s.transfer = func(from, to string, amount uint64) error {
-			if bad() {
-				f(s, from, amount)
-				return nil
-			}
-			return s.rwMutex.Transfer(from, to, amount)
-		}
-	}
-}
-
-func badRange(
-	f func(s *numberSession, low string, n int, visit func(string, uint64)) error,
-) func(*numberSession) {
-	return func(s *numberSession) {
-		bad := every(20)
-		s.ranges = func(low string, n int, visit func(string, uint64)) error {
-			if bad() {
-				return f(s, low, n, visit)
-			}
-			return s.ranged(low, n, visit)
-		}
-	}
-}
-
-// What a range may do wrong.
-var (
-	leavesOut = badRange(func(s *numberSession, low string, n int, visit func(string, uint64)) error {
-		first := true
-		return s.ranged(low, n+1, func(key string, v uint64) {
-			if !first || n == 1 {
-				visit(key, v)
-			}
-			first = false
-		})
-	})
-	endsEarly = badRange(func(s *numberSession, low string, n int, visit func(string, uint64)) error {
-		return s.ranged(low, n-1, visit)
-	})
-	givesTwice = badRange(func(s *numberSession, low string, n int, visit func(string, uint64)) error {
-		return s.ranged(low, n, func(key string, v uint64) {
-			visit(key, v)
-			visit(key, v)
-		})
-	})
-)
-
-// badBatch has what one transaction in 20 says spoiled by f, which is told what there was at first.
-func badBatch(f func(old map[string]uint64, ops []numberOp, readOnly bool)) func(*numberSession) {
-	return func(s *numberSession) {
-		bad, old := every(20), maps.Clone(s.m)
-		s.batch = func(ops []numberOp, readOnly bool) error {
-			err := s.rwMutex.Batch(ops, readOnly)
-			if bad() {
-				f(old, ops, readOnly)
-			}
-			return err
-		}
-	}
-}
-
-// live is a snapshot that goes on with the map.
-type live struct{ *rwMutex[uint64] }
-
-// skipping lets s do only the first operations of a transaction that writes, as many as done says;
-// it is told that the others are done as well.
-func skipping(s *numberSession, done func(ops []numberOp) int) {
-	s.batch = func(ops []numberOp, readOnly bool) error {
-		if readOnly {
-			return s.rwMutex.Batch(ops, true)
-		}
-		n := done(ops)
-		for i := range ops[n:] {
-			ops[n+i].Old, ops[n+i].OK = ops[n+i].Value, true
-		}
-		return s.rwMutex.Batch(ops[:n], false)
-	}
+// sleeper is what an operation of [paced] takes.
+type sleeper struct {
+	service func(n int) time.Duration
+	n       int
+	begun   []time.Duration
 }

@@ -11,7 +11,7 @@ import (
 type Label struct{ Key, Value string }
 
 // Name returns the name of the samples of c in the form of a Go benchmark without
-// "Benchmark", as in "ZipfRead/theta=0.5/engine=mvcc/threads=4". It contains
+// "Benchmark", as in "ReadHeavy/theta=0.5/engine=mvcc/threads=4". It contains
 // everything that is not the default, so that results of different work are
 // never compared.
 func (c Config) Name() string {
@@ -32,21 +32,13 @@ func (c Config) Labels() []Label {
 			list = append(list, Label{key, value})
 		}
 	}
-	usual, ok := WorkloadByName(c.Workload.Name)
-	switch {
-	case c.Workload.file != nil:
-		usual.Params = c.Workload.usual
-		usual.Params.TxnSize = 0 // results of before files were of 4
-	case !ok:
-		usual = c.Workload
-	}
+	usual := c.Workload.defaults()
 	for _, p := range params {
 		if value, has := p.value(c.Workload.Params); has {
-			other, _ := p.value(usual.Params)
+			other, _ := p.value(usual)
 			add(p.key, value, value != other)
 		}
 	}
-	add("file", c.Workload.sum, c.Workload.sum != "")
 	if len(c.Stages) > 0 {
 		add("stages", c.Stages.String(), true)
 	} else {
@@ -60,16 +52,6 @@ func (c Config) Labels() []Label {
 	}
 	add("audit-interval", c.AuditInterval.String(),
 		c.Workload.HasAudits() && !c.Workload.restless && c.AuditInterval != DefaultAuditInterval)
-	if m := c.Map; c.Engine.Reclaims {
-		workers := "default"
-		if m.Workers != 0 {
-			workers = strconv.Itoa(max(m.Workers, 0))
-		}
-		add("gc-interval", m.Interval.String(), m.Interval != 0)
-		add("gc-workers", workers, m.Workers != 0)
-		add("gc-queue", strconv.Itoa(m.Queue), m.Queue != 0)
-		add("gc-threshold", strconv.Itoa(m.Threshold), m.Threshold != 0)
-	}
 	add("latency-sample", c.latencySample(), c.LatencySample == NoLatency)
 	return append(list, Label{"engine", c.Engine.Name}, Label{"threads", strconv.Itoa(c.Threads)})
 }
@@ -98,12 +80,9 @@ func (s Sweep) swept(variants []Workload) []string {
 			keys = append(keys, p.key)
 		}
 	}
-	workers := slices.ContainsFunc(s.Maps, func(o MapOptions) bool {
-		return o.Workers != s.Maps[0].Workers
-	})
 	for key, varies := range map[string]bool{
 		"rate": len(s.Rates) > 1, "isolation": len(s.Isolations) > 1,
-		"latency-sample": len(s.LatencySamples) > 1, "gc-workers": workers,
+		"latency-sample": len(s.LatencySamples) > 1,
 	} {
 		if varies {
 			keys = append(keys, key)

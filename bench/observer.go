@@ -2,7 +2,7 @@ package bench
 
 import "fmt"
 
-// An observer is what one goroutine of a get-and-put workload knows of the keys:
+// An observer is what one goroutine knows of records that carry stamps:
 // enough to tell a value that must not turn up from one that may. It rests on two
 // facts: no value is written twice, and a writer's sequence numbers grow.
 type observer struct {
@@ -62,11 +62,11 @@ func (o *observer) draw(k int) stamp {
 func (o *observer) put(k int, v stamp) { o.see(k, v) }
 
 // got checks what a read of key k returned, and records it.
-func (o *observer) got(k int, v stamp, ok bool) error {
-	if ok && v == o.last[k] {
+func (o *observer) got(k int, v stamp) error {
+	if v == o.last[k] {
 		return nil
 	}
-	if err := o.check(k, v, ok); err != nil {
+	if err := o.check(k, v); err != nil {
 		return err
 	}
 	o.see(k, v)
@@ -74,11 +74,9 @@ func (o *observer) got(k int, v stamp, ok bool) error {
 }
 
 // check reports whether v may be the value of key k now.
-func (o *observer) check(k int, v stamp, ok bool) error {
+func (o *observer) check(k int, v stamp) error {
 	w := stampWriter(v)
 	switch {
-	case !ok:
-		return fmt.Errorf("is absent")
 	case v == o.last[k]:
 		return nil
 	case w >= o.writers || v == 0:
@@ -111,10 +109,7 @@ func describe(v stamp) string {
 // that none of them, its writer included, has seen replaced. It is then the last that its writer
 // wrote to the key, or the first value if nothing was written to it: a writer has seen what was
 // there before replaced.
-func checkFinal(all []*observer, k int, v stamp, ok bool) error {
-	if !ok {
-		return fmt.Errorf("is absent at the end")
-	}
+func checkFinal(all []*observer, k int, v stamp) error {
 	w := stampWriter(v)
 	switch {
 	case w > len(all) || v == 0:
@@ -123,7 +118,7 @@ func checkFinal(all []*observer, k int, v stamp, ok bool) error {
 		return fmt.Errorf("holds %#x at the end, which nobody wrote", v)
 	}
 	for _, o := range all {
-		if err := o.check(k, v, true); err != nil {
+		if err := o.check(k, v); err != nil {
 			return fmt.Errorf("at the end: %w", err)
 		}
 	}

@@ -11,19 +11,11 @@ import (
 // costs nothing; where there are two, see [Trial.LabelOperations].
 const operationLabel = "operation"
 
-// Values of operationLabel.
-const (
-	getOperation      = "get"
-	putOperation      = "put"
-	addOperation      = "increment"
-	transferOperation = "transfer"
-	beginOperation    = "begin"
-	batchOperation    = "batch"
-	auditOperation    = "audit"
-)
+// auditOperation is that of the auditor.
+const auditOperation = "audit"
 
 // LabelOperations says whether each goroutine is to have the profiler label "operation" of what it
-// does: get or put, where it does both. While it does, going over from one to the other takes 20 ns
+// does, where it does several things. While it does, going over from one to the other takes 20 ns
 // or so; otherwise an operation loads one more word, which is hardly ever written to. It is meant
 // to be on while a CPU profile is taken. Goroutines that always do the same have the label in any
 // case. It may be called by any goroutine, at any time.
@@ -39,24 +31,10 @@ type labelling struct {
 // A labeller gives its goroutine the labels of what it does.
 type labeller struct {
 	on    *labelling
-	names []string          // of operations beside get and put
+	names []string          // of operations
 	each  []context.Context // by their index
-	now   *context.Context  // of those below, what the goroutine has; nil: none of them
+	now   *context.Context  // of those, what the goroutine has; nil: none of them
 	none  context.Context   // the labels of a goroutine that does not say what it does
-	get   context.Context
-	put   context.Context
-}
-
-// begin prepares l for a run whose goroutines have the labels of ctx. The goroutine
-// itself sets those.
-func (l *labeller) begin(ctx context.Context) {
-	l.now, l.none = nil, ctx
-	l.get = pprof.WithLabels(ctx, pprof.Labels(operationLabel, getOperation))
-	l.put = pprof.WithLabels(ctx, pprof.Labels(operationLabel, putOperation))
-	l.each = l.each[:0]
-	for _, name := range l.names {
-		l.each = append(l.each, pprof.WithLabels(ctx, pprof.Labels(operationLabel, name)))
-	}
 }
 
 // newLabeller returns one for operations of the given names.
@@ -64,23 +42,19 @@ func newLabeller(on *labelling, names []string) labeller {
 	return labeller{on: on, names: names, each: make([]context.Context, 0, len(names))}
 }
 
+// begin prepares l for a run whose goroutines have the labels of ctx. The goroutine
+// itself sets those.
+func (l *labeller) begin(ctx context.Context) {
+	l.now, l.none, l.each = nil, ctx, l.each[:0]
+	for _, name := range l.names {
+		l.each = append(l.each, pprof.WithLabels(ctx, pprof.Labels(operationLabel, name)))
+	}
+}
+
 // at says that the operation with that index is next.
 func (l *labeller) at(i int) {
 	if l.on.Load() || l.now != nil {
 		l.set(&l.each[i])
-	}
-}
-
-// gets says that a get is next, and puts that a put is.
-func (l *labeller) gets() {
-	if l.on.Load() || l.now != nil {
-		l.set(&l.get)
-	}
-}
-
-func (l *labeller) puts() {
-	if l.on.Load() || l.now != nil {
-		l.set(&l.put)
 	}
 }
 
@@ -97,9 +71,6 @@ func (l *labeller) set(ctx *context.Context) {
 	}
 }
 
-// labelled is a task that does several things, and says which.
-type labelled interface{ labels() *labeller }
-
 // operationCounts says which of several operations a task does, and counts them. A task that has
 // only one has no counts.
 type operationCounts struct {
@@ -113,9 +84,6 @@ func (c *operationCounts) count() {
 		c.done[c.now]++
 	}
 }
-
-// An assorted task does operations of several kinds.
-type assorted interface{ operations() *operationCounts }
 
 // An OperationMeasurement is what one kind of operation took, of a workload that has several.
 type OperationMeasurement struct {

@@ -25,7 +25,7 @@ const (
 type pacer struct {
 	period  float64  // mean distance between two operations, ns
 	offset  float64  // of the first, if they are fixed
-	poisson *stream  // nil: fixed
+	poisson *Rand    // nil: fixed
 	due     float64  // when the next is due, ns after the start
 	n       float64  // operations before that
 	start   *instant // when the run started
@@ -49,7 +49,7 @@ type pacer struct {
 const maxSpin = 1500 * time.Microsecond
 
 // newPacer returns the plan of goroutine i of those of c.
-func newPacer(c Config, i int, poisson *stream, start *instant) *pacer {
+func newPacer(c Config, i int, poisson *Rand, start *instant) *pacer {
 	rate, threads := c.Rate, c.Threads
 	p := &pacer{
 		period:  float64(threads) / rate * 1e9,

@@ -16,17 +16,17 @@ import (
 // time has come: it comes only when all sleep.
 func paced(t *testing.T, c Config, service func(n int) time.Duration) *Trial {
 	t.Helper()
-	c.Workload, _ = WorkloadByName("disjoint")
-	c.Engine = faulty(func(s *numberSession) {
+	c.Workload = puts(t)
+	c.Engine = faulty(func(s *tampered) {
 		mine := &sleeper{service: service}
-		s.put = func(key string, v uint64) error {
+		s.do = func(readOnly bool, fn func(Access) error) error {
 			mine.begun = append(mine.begun, clock())
 			time.Sleep(mine.service(mine.n))
 			mine.n++
-			return s.rwMutex.Put(key, v)
+			return s.done(readOnly, fn)
 		}
 		s.aborts = func() uint64 { return 2 * uint64(mine.n) }
-		s.mine = mine
+		s.sleep = mine
 	})
 	return unspun(newTrial(t, c))
 }
@@ -41,13 +41,7 @@ func unspun(tr *Trial) *Trial {
 	return tr
 }
 
-type sleeper struct {
-	service func(n int) time.Duration
-	n       int
-	begun   []time.Duration
-}
-
-func sleeperOf(w *worker) *sleeper { return w.session.(*numberSession).mine.(*sleeper) }
+func sleeperOf(w *worker) *sleeper { return w.session.(*tampered).sleep }
 
 func always(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
 

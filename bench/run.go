@@ -104,8 +104,8 @@ func (t *Trial) begin(ctx context.Context, limit uint64, measure bool) *running 
 	}
 	labels := pprof.WithLabels(ctx, t.labels)
 	work := labels
-	if op := t.config.Workload.operation; op != "" {
-		work = pprof.WithLabels(labels, pprof.Labels(operationLabel, op))
+	if len(t.model.ops) == 1 {
+		work = pprof.WithLabels(labels, pprof.Labels(operationLabel, t.model.ops[0].name))
 	}
 	var ready sync.WaitGroup
 	launch := func(wg *sync.WaitGroup, labels context.Context, f func()) {
@@ -129,9 +129,7 @@ func (t *Trial) begin(ctx context.Context, limit uint64, measure bool) *running 
 		if measure {
 			w.watched = t.watch
 		}
-		if l, ok := w.task.(labelled); ok {
-			l.labels().begin(work)
-		}
+		w.task.label.begin(work)
 		launch(&r.workers, work, w.run)
 	}
 	if t.audits != nil {
@@ -205,10 +203,10 @@ func (t *Trial) measurement(before, after *usage, measure bool) Measurement {
 	if measure && t.every != NoLatency {
 		collect(t.times, &m.Service, &m.Response)
 	}
-	for i, name := range t.config.Workload.operationNames() {
+	for i, name := range t.model.operationNames() {
 		o := OperationMeasurement{Name: name}
 		for _, w := range t.workers {
-			o.Ops += w.counts.done[i]
+			o.Ops += w.task.counts.done[i]
 		}
 		if measure && t.every != NoLatency {
 			var times []*recorders

@@ -129,7 +129,7 @@ func (c *census) begin() {
 }
 
 // sample is called during a run.
-func (c *census) sample() {
+func (c *census) sample() error {
 	metrics.Read(c.live[:])
 	if c.live[0].Value.Kind() == metrics.KindUint64 {
 		c.memory.HeapPeak = max(c.memory.HeapPeak, c.live[0].Value.Uint64())
@@ -137,6 +137,7 @@ func (c *census) sample() {
 	if n, ok := c.versions(); ok {
 		c.memory.VersionsPeak = max(c.memory.VersionsPeak, n)
 	}
+	return nil
 }
 
 // end is called after a run. It collects garbage.

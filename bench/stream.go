@@ -2,25 +2,23 @@ package bench
 
 import "math/bits"
 
-// stream is a pseudo-random sequence (SplitMix64). Each goroutine has several,
-// one for each thing it chooses, so that no choice follows from another: a
-// counter that decided both the key and whether to write it would leave some
-// keys never written and others never read.
-type stream uint64
+// Rand is a pseudo-random sequence (SplitMix64). Each goroutine has several, so that no choice of the
+// harness follows from those of a workload.
+type Rand uint64
 
-// newStream returns the stream of the given seed and path. Streams of different
+// newRand returns the sequence of the given seed and path. Those of different
 // paths are unrelated for every practical purpose: they start at points of one
 // sequence of period 2^64 that a hash of the path picks.
-func newStream(seed uint64, path ...uint64) stream {
-	s := stream(seed)
+func newRand(seed uint64, path ...uint64) Rand {
+	s := Rand(seed)
 	for _, p := range path {
-		s = stream(s.next() ^ (p+1)*0xd1342543de82ef95)
+		s = Rand(s.next() ^ (p+1)*0xd1342543de82ef95)
 	}
 	s.next()
 	return s
 }
 
-func (s *stream) next() uint64 {
+func (s *Rand) next() uint64 {
 	*s += 0x9e3779b97f4a7c15
 	z := uint64(*s)
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -28,13 +26,16 @@ func (s *stream) next() uint64 {
 	return z ^ z>>31
 }
 
-// below returns a number in [0, n). Its bias is at most n/2^64.
-func (s *stream) below(n int) int {
+// Below returns a number from 0 up to but not including n. Its bias is at most n/2^64.
+func (s *Rand) Below(n int) int {
 	hi, _ := bits.Mul64(s.next(), uint64(n))
 	return int(hi)
 }
 
-// A stamp is the value that the get-and-put workloads store. It names the writer (0 for the first
+// Chance returns true so many times in a hundred.
+func (s *Rand) Chance(percent int) bool { return s.Below(100) < percent }
+
+// A stamp is what records carry in their bytes, or as their number. It names the writer (0 for the first
 // values, 1 for goroutine 0), the low bits of the index of the key it was written to, and which of
 // the writer's writes it was. Stamps are therefore unique, and a value that turns up under another
 // key, or that was never written, is noticed.

@@ -17,12 +17,11 @@ import (
 type Sweep struct {
 	Workloads []Workload // variants of one, with [Workload.With], next to each other
 	Engines   []EngineSpec
-	Threads   []int // empty: as many as a workload is meant for, or DefaultThreads
+	Threads   []int // empty: DefaultThreads
 
-	Rates          []float64    // empty: what a workload is meant to be offered
-	Stages         Stages       // instead of rates; Duration is theirs then
-	Isolations     []Isolation  // empty: what a workload is meant for; for the engines that have a choice
-	Maps           []MapOptions // for the engines that are the transactional map
+	Rates          []float64
+	Stages         Stages      // instead of rates; Duration is theirs then
+	Isolations     []Isolation // for the engines that have a choice
 	LatencySamples []int
 
 	Count    int           // samples of each combination
@@ -93,9 +92,7 @@ func (s Sweep) all() iter.Seq[Step] {
 	step := Step{}
 	for variants := range sameName(s.Workloads) {
 		r := round{s.Threads, s.configs(variants)}
-		if n := variants[0].Threads(); len(r.threads) == 0 && n > 0 {
-			r.threads = []int{n}
-		} else if len(r.threads) == 0 {
+		if len(r.threads) == 0 {
 			r.threads = DefaultThreads()
 		}
 		rounds = append(rounds, r)
@@ -120,16 +117,11 @@ func (s Sweep) all() iter.Seq[Step] {
 }
 
 // Levels returns the levels of isolation that are measured.
-func (s Sweep) Levels() (levels []Isolation) {
+func (s Sweep) Levels() []Isolation {
 	if len(s.Isolations) > 0 {
 		return s.Isolations
 	}
-	for _, w := range s.Workloads {
-		if level := w.level(""); !slices.Contains(levels, level) {
-			levels = append(levels, level)
-		}
-	}
-	return levels
+	return []Isolation{Serializable}
 }
 
 // sameName returns the runs of workloads that have the same name.
@@ -154,36 +146,31 @@ func sameName(list []Workload) iter.Seq[[]Workload] {
 func (s Sweep) configs(variants []Workload) []Config {
 	var list []Config
 	swept := s.swept(variants)
+	rates := orDefault(s.Rates)
+	if len(s.Stages) > 0 {
+		rates = []float64{s.Stages.Rate()}
+	}
 	for _, w := range variants {
-		rates := s.Rates
-		if len(s.Stages) > 0 {
-			rates = []float64{s.Stages.Rate()}
-		} else if len(rates) == 0 {
-			rates = []float64{w.Rate()}
-		}
 		for _, rate := range rates {
 			for i, isolation := range orDefault(s.Isolations) {
-				for j, options := range orDefault(s.Maps) {
-					for _, every := range orDefault(s.LatencySamples) {
-						for _, e := range s.Engines {
-							if _, ok := e.Runs(w); !ok || i > 0 && len(e.Levels) == 0 || j > 0 && !e.Reclaims {
-								continue
-							}
-							list = append(list, Config{
-								Workload:      w,
-								Engine:        e,
-								Isolation:     isolation,
-								Map:           options,
-								Rate:          rate,
-								Stages:        s.Stages,
-								Arrival:       s.Arrival,
-								Attempts:      s.Attempts,
-								Seed:          s.Seed,
-								LatencySample: every,
-								AuditInterval: s.AuditInterval,
-								Swept:         swept,
-							})
+				for _, every := range orDefault(s.LatencySamples) {
+					for _, e := range s.Engines {
+						if _, ok := e.Runs(w); !ok || i > 0 && len(e.Levels) == 0 {
+							continue
 						}
+						list = append(list, Config{
+							Workload:      w,
+							Engine:        e,
+							Isolation:     isolation,
+							Rate:          rate,
+							Stages:        s.Stages,
+							Arrival:       s.Arrival,
+							Attempts:      s.Attempts,
+							Seed:          s.Seed,
+							LatencySample: every,
+							AuditInterval: s.AuditInterval,
+							Swept:         swept,
+						})
 					}
 				}
 			}

@@ -9,16 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 func smallSweep(t *testing.T) Sweep {
 	transfer, rwmutex := named(t, "transfer", "rwmutex")
 	transfer.Params.Keys = 10
-	balanced, xsync := named(t, "balanced", "xsync")
+	xsync, _ := EngineByName("xsync")
 	return Sweep{
-		Workloads: []Workload{balanced, transfer},
+		Workloads: []Workload{halves(t), transfer},
 		Engines:   []EngineSpec{xsync, rwmutex},
 		Threads:   []int{1, 2},
 		Count:     2,
@@ -42,21 +40,21 @@ func TestStepsAlternate(t *testing.T) {
 		got = append(got, stepName(s))
 	}
 	want := []string{
-		"0/12 balanced xsync threads=1 sample=0",
-		"1/12 balanced rwmutex threads=1 sample=0",
-		"2/12 balanced xsync threads=1 sample=1",
-		"3/12 balanced rwmutex threads=1 sample=1",
-		"4/12 balanced xsync threads=2 sample=0",
-		"5/12 balanced rwmutex threads=2 sample=0",
-		"6/12 balanced xsync threads=2 sample=1",
-		"7/12 balanced rwmutex threads=2 sample=1",
+		"0/12 read-heavy xsync threads=1 sample=0",
+		"1/12 read-heavy rwmutex threads=1 sample=0",
+		"2/12 read-heavy xsync threads=1 sample=1",
+		"3/12 read-heavy rwmutex threads=1 sample=1",
+		"4/12 read-heavy xsync threads=2 sample=0",
+		"5/12 read-heavy rwmutex threads=2 sample=0",
+		"6/12 read-heavy xsync threads=2 sample=1",
+		"7/12 read-heavy rwmutex threads=2 sample=1",
 		"8/12 transfer rwmutex threads=1 sample=0",
 		"9/12 transfer rwmutex threads=1 sample=1",
 		"10/12 transfer rwmutex threads=2 sample=0",
 		"11/12 transfer rwmutex threads=2 sample=1",
 	}
 	require.Empty(t, cmp.Diff(want, got))
-	require.Empty(t, cmp.Diff([]Skip{{Workload: "transfer", Engine: "xsync", Why: noMultiTx}}, skips))
+	require.Empty(t, cmp.Diff([]Skip{{Workload: "transfer", Engine: "xsync", Why: "it has no transactions over several keys"}}, skips))
 }
 
 type logObserver struct {
@@ -93,10 +91,10 @@ func TestSweepRuns(t *testing.T) {
 	s.Threads, s.Workloads = []int{2}, s.Workloads[:1]
 	require.NoError(t, s.Run(t.Context(), &o))
 	require.Empty(t, cmp.Diff([]string{
-		"start 0/4 balanced xsync threads=2 sample=0, next rwmutex", "running 0", "done 0",
-		"start 1/4 balanced rwmutex threads=2 sample=0, next xsync", "running 1", "done 1",
-		"start 2/4 balanced xsync threads=2 sample=1, next rwmutex", "running 2", "done 2",
-		"start 3/4 balanced rwmutex threads=2 sample=1", "running 3", "done 3",
+		"start 0/4 read-heavy xsync threads=2 sample=0, next rwmutex", "running 0", "done 0",
+		"start 1/4 read-heavy rwmutex threads=2 sample=0, next xsync", "running 1", "done 1",
+		"start 2/4 read-heavy xsync threads=2 sample=1, next rwmutex", "running 2", "done 2",
+		"start 3/4 read-heavy rwmutex threads=2 sample=1", "running 3", "done 3",
 	}, o.log))
 	for _, m := range o.ms {
 		require.Positive(t, m.Ops)
@@ -143,10 +141,11 @@ func TestSweepEndsWithTheObserversError(t *testing.T) {
 // is varied, then samples; an engine that has no choice in something is measured
 // once, and what is varied is in every name.
 func TestSweepOfEverything(t *testing.T) {
-	zipf, mvcc := named(t, "zipf-read", "mvcc")
+	zipf, mvcc := named(t, "read-heavy", "mvcc")
 	rwmutex, _ := EngineByName("rwmutex")
 	half := zipf
 	half.Params.Theta = 0.5
+	zipf.Params.Theta = 0.9
 	steps, skips := Sweep{
 		Workloads:     []Workload{half, zipf},
 		Engines:       []EngineSpec{mvcc, rwmutex},
@@ -161,12 +160,12 @@ func TestSweepOfEverything(t *testing.T) {
 		got = append(got, s.Config.Name())
 	}
 	once := []string{
-		"ZipfRead/theta=0.5/isolation=serializable/engine=mvcc/threads=2",
-		"ZipfRead/theta=0.5/engine=rwmutex/threads=2",
-		"ZipfRead/theta=0.5/isolation=snapshot/engine=mvcc/threads=2",
-		"ZipfRead/theta=0.9/isolation=serializable/engine=mvcc/threads=2",
-		"ZipfRead/theta=0.9/engine=rwmutex/threads=2",
-		"ZipfRead/theta=0.9/isolation=snapshot/engine=mvcc/threads=2",
+		"ReadHeavy/theta=0.5/isolation=serializable/engine=mvcc/threads=2",
+		"ReadHeavy/theta=0.5/engine=rwmutex/threads=2",
+		"ReadHeavy/theta=0.5/isolation=snapshot/engine=mvcc/threads=2",
+		"ReadHeavy/theta=0.9/isolation=serializable/engine=mvcc/threads=2",
+		"ReadHeavy/theta=0.9/engine=rwmutex/threads=2",
+		"ReadHeavy/theta=0.9/isolation=snapshot/engine=mvcc/threads=2",
 	}
 	require.Empty(t, cmp.Diff(append(once, once...), got))
 	require.Equal(t, 0, steps[5].Config.Sample)
@@ -192,13 +191,6 @@ func TestNames(t *testing.T) {
 		{Sweep{Rates: []float64{1_500}, Arrival: PoissonArrivals, Attempts: 3}, []string{
 			"ReadHeavy/rate=1500/arrival=poisson/retries=2/engine=mvcc/threads=1",
 			"ReadHeavy/rate=1500/arrival=poisson/retries=2/engine=rwmutex/threads=1"}},
-		{Sweep{Maps: []MapOptions{{Interval: 10 * time.Millisecond, Workers: 4, Queue: 64,
-			Threshold: 8}}}, []string{
-			"ReadHeavy/gc-interval=10ms/gc-workers=4/gc-queue=64/gc-threshold=8/engine=mvcc/threads=1",
-			"ReadHeavy/engine=rwmutex/threads=1"}},
-		{Sweep{Maps: []MapOptions{{Workers: NoWorkers, Queue: 7}, {Workers: 2, Queue: 7}}}, []string{
-			"ReadHeavy/gc-workers=0/gc-queue=7/engine=mvcc/threads=1", "ReadHeavy/engine=rwmutex/threads=1",
-			"ReadHeavy/gc-workers=2/gc-queue=7/engine=mvcc/threads=1"}},
 	} {
 		s := c.sweep
 		s.Workloads, s.Engines, s.Threads, s.Count = []Workload{read},
@@ -211,27 +203,6 @@ func TestNames(t *testing.T) {
 		}
 		require.Empty(t, cmp.Diff(c.want, got))
 	}
-}
-
-// A workload that is meant for some number of goroutines, or to be offered so
-// much, gets it unless the sweep says otherwise.
-func TestSweepOfWhatAWorkloadIsMeantFor(t *testing.T) {
-	w, e := named(t, "many-goroutines", "mvcc")
-	s := Sweep{Workloads: []Workload{w}, Engines: []EngineSpec{e}, Count: 1}
-	steps, _ := s.Steps()
-	require.Len(t, steps, 1)
-	require.Equal(t, w.Threads(), steps[0].Config.Threads)
-	require.Equal(t, w.Rate(), steps[0].Config.Rate)
-	s.Threads, s.Rates = []int{3}, []float64{0}
-	steps, _ = s.Steps()
-	require.Len(t, steps, 1)
-	require.Equal(t, 3, steps[0].Config.Threads)
-	require.Zero(t, steps[0].Config.Rate)
-
-	w, _ = WorkloadByName("begin")
-	s = Sweep{Workloads: []Workload{w}, Engines: []EngineSpec{e}, Count: 1}
-	steps, _ = s.Steps()
-	require.Len(t, steps, len(DefaultThreads()))
 }
 
 // A sweep of operations does exactly so many in each sample; one that leaves out
@@ -251,29 +222,4 @@ func TestSweepOfOps(t *testing.T) {
 	require.ErrorAs(t, s.Run(t.Context(), &o), &v)
 	s.SkipVerify = true
 	require.NoError(t, s.Run(t.Context(), &o))
-}
-
-func TestMapOptionsReachTheMap(t *testing.T) {
-	got := MapOptions{Interval: time.Second, Workers: NoWorkers, Queue: 7,
-		Threshold: 9}.options(100, Snapshot)
-	require.Equal(t, &mvcc.Options{
-		Capacity: 100, Isolation: mvcc.LevelSnapshot,
-		ReclaimInterval: time.Second, ReclaimWorkers: -1, ReclaimQueue: 7, PruneThreshold: 9,
-	}, got)
-	require.Equal(t, &mvcc.Options{Isolation: mvcc.LevelSerializable},
-		MapOptions{}.options(0, Serializable))
-
-	// All the way from the configuration.
-	w, e := named(t, "balanced", "mvcc")
-	var given MapOptions
-	spec := e
-	spec.New = func(setup Setup[uint64]) (Engine[uint64], error) {
-		given = setup.Map
-		return e.New(setup)
-	}
-	want := MapOptions{Interval: time.Minute, Workers: 2, Queue: 64, Threshold: MaxThreshold}
-	tr := newTrial(t, Config{Workload: w, Engine: spec, Threads: 2, Map: want})
-	require.Equal(t, want, given)
-	runOps(t, tr, 1_000)
-	require.NoError(t, tr.Verify())
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // Config says what a [Trial] measures.
@@ -14,7 +16,7 @@ type Config struct {
 	Workload  Workload
 	Engine    EngineSpec
 	Threads   int       // goroutines, from 1 to MaxThreads; an auditor comes on top
-	Isolation Isolation // empty means what the workload says, or Serializable
+	Isolation Isolation // empty means Serializable
 
 	// Swept are the keys of [Config.Labels] that are to be given even if the
 	// value is the default, because other samples have others. Optional.
@@ -53,8 +55,8 @@ type Config struct {
 	// have them. Zero means that they follow each other without a pause.
 	AuditInterval time.Duration
 
-	// Map sets how the transactional map reclaims, for the engines that are one.
-	Map MapOptions
+	// Options are those of the transactional map, for the engines that are one.
+	Options mvcc.Options
 }
 
 // NoLatency is the value of [Config.LatencySample] with which no operation is
@@ -89,21 +91,11 @@ func (c Config) validate() error {
 	case c.Attempts < 0:
 		return fmt.Errorf("bench: negative number of attempts %d", c.Attempts)
 	}
-	if err := errors.Join(c.Map.Validate(), c.Stages.validate()); err != nil {
+	if err := c.Stages.validate(); err != nil {
 		return err
 	}
-	if n := c.Workload.keyCount(c.Threads); n > manyKeys {
-		return fmt.Errorf("bench: %s with %d threads has %d keys; expected at most %d", c.Workload.Name,
-			c.Threads, n, manyKeys)
-	}
-	if t := c.Workload.trace; t != nil && !t.order && c.Threads > len(t.keys) {
-		return fmt.Errorf("bench: %s has %d keys, each of which one goroutine has; expected at most as "+
-			"many threads, not %d", c.Workload.Name, len(t.keys), c.Threads)
-	}
-	if c.Workload.file != nil && c.Workload.trace == nil {
-		if _, err := newLayout(c.Workload); err != nil {
-			return fmt.Errorf("bench: %s: %w", c.Workload.Name, err)
-		}
+	if err := c.Workload.validate(); err != nil {
+		return err
 	}
 	if why, ok := c.Engine.Runs(c.Workload); !ok {
 		return fmt.Errorf("bench: engine %s cannot run %s: %s", c.Engine.Name, c.Workload.Name, why)
@@ -116,7 +108,11 @@ func (c Config) validate() error {
 // [Trial.Verify], then [Trial.Close].
 type Trial struct {
 	config    Config
-	rig       rig     // the engine, and what depends on its types
+	model     *Model
+	engine    Engine
+	runner    Session // used between runs
+	txs       []*Tx   // of the goroutines
+	pin       *pinned // open until the end; nil if there is none
 	census    *census // nil if the workload does not report memory
 	workers   []*worker
 	times     []*recorders
@@ -133,7 +129,6 @@ type Trial struct {
 	around    func() func()       // see Around; may be nil
 	watch     func(time.Duration) // see Watch; may be nil
 	labelling labelling           // of operations
-	skews     map[ranksKey]*zipf  // of sizes, made once
 }
 
 // defaultGrace is so long that only an engine that hangs exceeds it.
@@ -168,24 +163,38 @@ func New(config Config) (*Trial, error) {
 	case t.every == 0:
 		t.every = firstSample
 	}
-	t.times = newRecorders(config.Threads, config.Rate > 0, len(config.Workload.operationNames()))
+	t.model = config.Workload.model()
+	t.model.seed = config.Seed
+	for _, prepare := range t.model.prepare {
+		prepare()
+	}
+	t.times = newRecorders(config.Threads, config.Rate > 0, len(t.model.operationNames()))
 	t.labels = pprof.Labels(
 		"workload", config.Workload.Name, "engine", config.Engine.Name, "threads",
 		strconv.Itoa(config.Threads))
-
-	t.rig = newRig(t)
 	if config.Workload.ReportsMemory() {
 		t.census = newCensus(t.versions)
 	}
-	err := t.rig.fill()
+	err := t.fill()
 	if err == nil {
-		err = t.rig.start()
+		err = t.start()
 	}
 	if err != nil {
 		t.Close()
 		return nil, t.failed(err)
 	}
 	return t, nil
+}
+
+// start makes the workers and the auditor, if there is one.
+func (t *Trial) start() (err error) {
+	for i := range t.config.Threads {
+		s := t.engine.Session(i)
+		t.txs = append(t.txs, newTx(t, i, s))
+		t.workers = append(t.workers, newWorker(t, i, s, t.txs[i]))
+	}
+	t.audits, err = t.newAuditor()
+	return err
 }
 
 // Around makes each measured run call begin when the map is filled and warm, the goroutines wait
@@ -200,8 +209,39 @@ func (t *Trial) Around(begin func() (end func())) { t.around = begin }
 // [Config.LatencySample] 1 times every operation. Call it before the run.
 func (t *Trial) Watch(ended func(took time.Duration)) { t.watch = ended }
 
-// Close ends the engine.
-func (t *Trial) Close() { t.rig.close() }
+// Close ends the engine, and before that whatever is open in it.
+func (t *Trial) Close() {
+	if t.pin != nil {
+		t.pin.done()
+	}
+	if t.engine != nil {
+		t.engine.Close()
+	}
+}
+
+// versions returns how many versions the engine holds; ok is false if it does not say.
+func (t *Trial) versions() (n int, ok bool) {
+	if v, ok := t.engine.(Versioner); ok {
+		return v.Versions(), true
+	}
+	return 0, false
+}
+
+// MapStats returns the statistics of the map or database under test, or of one of its tables,
+// as in "/orders"; zero if it has none. It may be called by any goroutine once the map has been
+// filled, and costs what [mvcc.Map.Stats] does.
+func (t *Trial) MapStats(table string) (s mvcc.Stats) {
+	e, ok := t.engine.(interface {
+		sources() map[string]func() mvcc.Stats
+	})
+	if !ok {
+		return s
+	}
+	if stats := e.sources()[table]; stats != nil {
+		s = stats()
+	}
+	return s
+}
 
 // Violation is the error of a run that an engine has not served correctly. Its figures are
 // worthless.
@@ -228,21 +268,11 @@ func (v *violation) Error() string {
 	if v.key == "" {
 		return v.detail
 	}
-	return fmt.Sprintf("key %q: %s", v.key, v.detail)
+	return v.key + " " + v.detail
 }
 
 func wrong(key, format string, args ...any) error {
 	return &violation{key: key, detail: fmt.Sprintf(format, args...)}
-}
-
-// wrongValue is the violation that err, or a flaw of the value itself, makes.
-func wrongValue[V any](key string, values *values[V], v V, ok bool, err error) error {
-	if ok {
-		if flaw := values.flaw(v); flaw != "" {
-			return &violation{key: key, detail: flaw}
-		}
-	}
-	return &violation{key: key, detail: err.Error()}
 }
 
 // failed wraps an error that an operation or a check returned.
@@ -259,10 +289,15 @@ func (t *Trial) failed(err error) error {
 // failure that ended the last run. It takes time in proportion to the number of
 // keys times goroutines.
 func (t *Trial) Verify() error {
-	if t.failure == nil {
-		if err := t.rig.verify(); err != nil {
-			t.failure = t.failed(err)
-		}
+	if t.failure != nil {
+		return t.failure
+	}
+	err := t.verifyAll()
+	if err == nil && t.pin != nil {
+		err = t.pin.verify()
+	}
+	if err != nil {
+		t.failure = t.failed(err)
 	}
 	return t.failure
 }

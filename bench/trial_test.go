@@ -9,7 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -59,40 +58,6 @@ func runExactly(t *testing.T, tr *Trial) {
 	}
 }
 
-// An engine whose values are only numbers says so.
-func TestEnginesSayWhichTypesTheyLack(t *testing.T) {
-	w, e := named(t, "balanced", "rwmutex")
-	e = EngineSpec{Name: "one's own", New: e.New}
-	_, ok := e.Runs(w)
-	require.True(t, ok)
-	w.Params.ValueSize = ValueSize{8, 33}
-	why, ok := e.Runs(w)
-	require.False(t, ok)
-	require.Contains(t, why, "8-33")
-	_, err := New(Config{Workload: w, Engine: e, Threads: 1})
-	require.ErrorContains(t, err, why)
-}
-
-// What an engine is said to lack, its sessions do lack, and the other way round.
-func TestLacksMatchesTheSessions(t *testing.T) {
-	for _, e := range Engines() {
-		for _, w := range smallNumbers() {
-			why, ok := e.Runs(w)
-			open := e
-			open.Lacks = nil
-			if ok {
-				newTrial(t, Config{Workload: w, Engine: open, Threads: 1})
-				continue
-			}
-			require.NotEmpty(t, why)
-			_, err := New(Config{Workload: w, Engine: open, Threads: 1})
-			require.ErrorIs(t, err, errUnsupported, "%s on %s", w.Name, e.Name)
-			_, err = New(Config{Workload: w, Engine: e, Threads: 1})
-			require.ErrorContains(t, err, why)
-		}
-	}
-}
-
 // A run ends when its time is over, with the operations that are then under way. One
 // takes a millisecond of the bubble's time.
 func TestRunForStopsAndCounts(t *testing.T) {
@@ -128,12 +93,12 @@ func TestRunForStopsAndCounts(t *testing.T) {
 // interrupting is an engine whose put number n calls cancel.
 func interrupting(n int64, cancel func()) EngineSpec {
 	var puts atomic.Int64
-	return faulty(func(s *numberSession) {
-		s.put = func(key string, v uint64) error {
+	return faulty(func(s *tampered) {
+		s.put = func(table int, key int64, r Record) {
 			if puts.Add(1) == n {
 				cancel()
 			}
-			return s.rwMutex.Put(key, v)
+			s.Access.Put(table, key, r)
 		}
 	})
 }
@@ -141,27 +106,26 @@ func interrupting(n int64, cancel func()) EngineSpec {
 // Failures of the engine: an error, a panic, and operations that never end. The bubble's
 // clock passes the grace period at once.
 func TestEngineFailures(t *testing.T) {
-	w, _ := WorkloadByName("write-heavy")
 	boom := errors.New("boom")
-	for says, put := range map[string]func() error{
+	for says, do := range map[string]func() error{
 		"boom":                  func() error { return boom },
 		"panic: out of order":   func() error { panic("out of order") },
 		"still in an operation": nil,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			release := make(chan struct{})
-			if put == nil {
-				put = func() error { <-release; return nil }
+			if do == nil {
+				do = func() error { <-release; return nil }
 			}
-			tr := newTrial(t, Config{Workload: w, Threads: 2, Engine: faulty(func(s *numberSession) {
-				s.put = func(string, uint64) error { return put() }
+			tr := newTrial(t, Config{Workload: puts(t), Threads: 2, Engine: faulty(func(s *tampered) {
+				s.do = func(bool, func(Access) error) error { return do() }
 			})})
 			_, err := tr.RunFor(t.Context(), time.Second, true)
 			require.ErrorContains(t, err, says)
 			require.Equal(t, says == "boom", errors.Is(err, boom))
 			var v *Violation
 			require.False(t, errors.As(err, &v), "%s is no violation", says)
-			require.ErrorContains(t, err, "write-heavy")
+			require.ErrorContains(t, err, "read-heavy")
 			close(release)
 			synctest.Wait()
 		})
@@ -171,30 +135,34 @@ func TestEngineFailures(t *testing.T) {
 // An operation that was given up because the run ended is not counted, and is no
 // failure.
 func TestStoppedOperationIsNotCounted(t *testing.T) {
-	w, spec := named(t, "counter", "rwmutex")
+	w, _ := WorkloadByName("counter")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	const threads, commits = 2, 100
 	var stuck atomic.Int32
-	spec.New = func(setup Setup[uint64]) (Engine[uint64], error) {
-		return tamper(func(s *numberSession, _ int) {
-			var counted Attempts
-			s.aborts = counted.Aborts
-			s.add = func(key string, delta uint64) (uint64, error) {
-				counted.Tries++
-				if counted.Commits < commits {
-					counted.Commits++
-					return s.rwMutex.Add(key, delta)
-				}
-				if stuck.Add(1) == threads {
-					cancel()
-				}
-				for !setup.Stopped() {
-					runtime.Gosched()
-				}
-				return 0, ErrStopped
+	var stopped func() bool
+	spec := faulty(func(s *tampered) {
+		var counted Attempts
+		s.aborts = counted.Aborts
+		s.do = func(readOnly bool, fn func(Access) error) error {
+			counted.Tries++
+			if counted.Commits < commits {
+				counted.Commits++
+				return s.done(readOnly, fn)
 			}
-		})(setup)
+			if stuck.Add(1) == threads {
+				cancel()
+			}
+			for !stopped() {
+				runtime.Gosched()
+			}
+			return ErrStopped
+		}
+	})
+	open := spec.New
+	spec.New = func(setup Setup) (Engine, error) {
+		stopped = setup.Stopped
+		return open(setup)
 	}
 	tr := newTrial(t, Config{Workload: w, Engine: spec, Threads: threads})
 	m, err := tr.RunFor(ctx, time.Hour, true)
@@ -213,12 +181,12 @@ func TestAudits(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		n := 0
 		tr := newTrial(t, Config{
-			Workload: w, Threads: 1, AuditInterval: interval, Engine: faulty(func(s *numberSession) {
-				s.sum = func() (uint64, int, error) {
+			Workload: w, Threads: 1, AuditInterval: interval, Engine: faulty(func(s *tampered) {
+				s.all = func(table int, visit func(int64, Record)) {
 					if n++; n == enough {
 						defer cancel()
 					}
-					return s.rwMutex.Sum()
+					s.Access.All(table, visit)
 				}
 			}),
 		})
@@ -235,7 +203,7 @@ func TestAudits(t *testing.T) {
 // What is around a measured run is there when nothing has been done yet and ends
 // when all has, also if the run is cut short; a warm-up is left alone.
 func TestAround(t *testing.T) {
-	w, e := named(t, "begin", "rwmutex")
+	w, e := named(t, "counter", "rwmutex")
 	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 2, Seed: 1})
 	var begun, ended []uint64
 	tr.Around(func() func() {
@@ -262,11 +230,11 @@ func TestAround(t *testing.T) {
 }
 
 func TestInvalidConfigs(t *testing.T) {
-	w, e := named(t, "balanced", "rwmutex")
+	w, e := named(t, "read-heavy", "rwmutex")
 	for name, spoil := range map[string]func(c *Config){
 		"no engine given":         func(c *Config) { c.Engine = EngineSpec{} },
 		"no workload given":       func(c *Config) { c.Workload = Workload{} },
-		"expected at most":        func(c *Config) { c.Workload.Params.Keys = manyKeys + 1 },
+		"100000001":               func(c *Config) { c.Workload.Params.Keys = manyKeys + 1 },
 		"not 0":                   func(c *Config) { c.Threads = 0 },
 		"from 1 to":               func(c *Config) { c.Threads = MaxThreads + 1 },
 		"negative latency sample": func(c *Config) { c.LatencySample = -2 },
@@ -275,38 +243,11 @@ func TestInvalidConfigs(t *testing.T) {
 		"not +Inf":                func(c *Config) { c.Rate = math.Inf(1) },
 		"unknown arrivals":        func(c *Config) { c.Rate, c.Arrival = 1, "in bursts" },
 		"number of attempts":      func(c *Config) { c.Attempts = -1 },
-		"MapOptions.Interval":     func(c *Config) { c.Map = MapOptions{Interval: -1} },
-		"MapOptions.Workers":      func(c *Config) { c.Map = MapOptions{Workers: -2} },
-		"MapOptions.Queue":        func(c *Config) { c.Map = MapOptions{Queue: -1} },
-		"MapOptions.Threshold":    func(c *Config) { c.Map = MapOptions{Threshold: MaxThreshold + 1} },
 	} {
 		c := Config{Workload: w, Engine: e, Threads: 1}
 		spoil(&c)
 		_, err := New(c)
 		require.ErrorContains(t, err, name)
-	}
-}
-
-// The map does not share the bytes of its keys with lookups, or comparing keys would be cheaper
-// than it is in other programs.
-func TestKeysAreNotShared(t *testing.T) {
-	w, spec := named(t, "balanced", "rwmutex")
-	var stored, asked []string
-	spec.New = func(setup Setup[uint64]) (Engine[uint64], error) {
-		stored = setup.Keys
-		return tamper(func(s *numberSession, worker int) {
-			if worker < 0 {
-				s.get = func(key string) (uint64, bool, error) {
-					asked = append(asked, key)
-					return s.rwMutex.Get(key)
-				}
-			}
-		})(setup)
-	}
-	newTrial(t, Config{Workload: w, Engine: spec, Threads: 1})
-	require.Equal(t, asked, stored)
-	for i := range stored {
-		require.NotSame(t, unsafe.StringData(asked[i]), unsafe.StringData(stored[i]))
 	}
 }
 

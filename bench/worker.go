@@ -14,8 +14,8 @@ import (
 // worker is one goroutine's part of a trial. Its record survives from run to
 // run; each run has a new goroutine.
 type worker struct {
-	task    task
-	session aborter
+	task    *Tx
+	session Session
 	stop    *stopFlag
 	times   *recorders
 	pace    *pacer // nil in a closed loop
@@ -31,11 +31,10 @@ type worker struct {
 	halt    func()              // ends the run of all goroutines
 	done    <-chan struct{}     // closed by halt
 	timed   bool                // times are to be kept
-	gaps    stream              // distances between timed operations
+	gaps    Rand                // distances between timed operations
 	every   int                 // NoLatency: none is timed
 	told    time.Duration       // when tellNow last did something
 	watched func(time.Duration) // see Trial.Watch; may be nil
-	counts  *operationCounts    // nil if all operations are of one kind
 
 	_    [128]byte // read by others from here on
 	live struct{ ops, aborts, gaveUp atomic.Uint64 }
@@ -43,21 +42,18 @@ type worker struct {
 }
 
 // newWorker returns the record of goroutine i.
-func newWorker(t *Trial, i int, s aborter, task task) *worker {
+func newWorker(t *Trial, i int, s Session, task *Tx) *worker {
 	w := &worker{
 		task:    task,
 		session: s,
 		stop:    &t.stop,
 		times:   t.times[i%len(t.times)],
-		gaps:    t.streamFor(i, forGaps),
-	}
-	if a, ok := task.(assorted); ok && len(a.operations().done) > 0 {
-		w.counts = a.operations()
+		gaps:    t.randFor(i, forGaps),
 	}
 	if t.config.Rate > 0 {
-		var poisson *stream
+		var poisson *Rand
 		if t.config.Arrival == PoissonArrivals {
-			arrivals := t.streamFor(i, forArrivals)
+			arrivals := t.randFor(i, forArrivals)
 			poisson = &arrivals
 		}
 		w.pace = newPacer(t.config, i, poisson, &t.started)
@@ -71,9 +67,7 @@ func (w *worker) reset(limit uint64, every int, timed bool) {
 	w.backlog, w.err, w.told = 0, nil, longAgo
 	w.aborted = w.session.Aborts()
 	w.every, w.timed = every, timed
-	if w.counts != nil {
-		clear(w.counts.done)
-	}
+	clear(w.task.counts.done)
 	w.live.ops.Store(0)
 	w.live.aborts.Store(0)
 	w.live.gaveUp.Store(0)
@@ -244,8 +238,8 @@ func (w *worker) runPaced() {
 			if w.timed {
 				w.served(to - from)
 				w.times.response.Record(int64(to - due))
-				if w.counts != nil {
-					w.times.each[w.counts.now].response.Record(int64(to - due))
+				if w.times.each != nil {
+					w.times.each[w.task.counts.now].response.Record(int64(to - due))
 				}
 			}
 			if w.watched != nil {
@@ -259,8 +253,8 @@ func (w *worker) runPaced() {
 // served keeps how long an operation took.
 func (w *worker) served(took time.Duration) {
 	w.times.service.Record(int64(took))
-	if w.counts != nil {
-		w.times.each[w.counts.now].service.Record(int64(took))
+	if w.times.each != nil {
+		w.times.each[w.task.counts.now].service.Record(int64(took))
 	}
 }
 
@@ -296,7 +290,7 @@ func (w *worker) gap() int {
 	if w.every == NoLatency {
 		return 0
 	}
-	return 1 + w.gaps.below(2*w.every-1)
+	return 1 + w.gaps.Below(2*w.every-1)
 }
 
 // tellEvery is how often, at most, a goroutine says how far it is.
@@ -318,50 +312,6 @@ func (w *worker) tell() {
 	w.live.ops.Store(w.ops)
 	w.live.aborts.Store(w.session.Aborts() - w.aborted)
 	w.live.gaveUp.Store(w.gaveUp)
-}
-
-// auditWorker runs an auditor beside the workers.
-type auditWorker struct {
-	auditor
-	audits   uint64 // that passed
-	interval time.Duration
-	err      error
-}
-
-// run audits at once, at every interval, and, unless done is closed in the middle
-// of the first, a last time before it returns. It calls halt if an audit fails.
-func (a *auditWorker) run(stop *stopFlag, halt func(), done <-chan struct{}) {
-	defer func() {
-		if p := recover(); p != nil {
-			a.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-		if a.err != nil {
-			halt()
-		}
-	}()
-	var tick <-chan time.Time
-	if a.interval > 0 {
-		t := time.NewTicker(a.interval)
-		defer t.Stop()
-		tick = t.C
-	}
-	for {
-		if a.err = a.do(); a.err != nil {
-			return
-		}
-		a.audits++
-		if tick == nil {
-			if stop.Load() {
-				return
-			}
-			continue
-		}
-		select {
-		case <-done:
-			return
-		case <-tick:
-		}
-	}
 }
 
 // numbers returns n zeros in memory that is really there: large allocations are

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/mvccmap/mvccmap/internal/workfile"
 )
 
 // Unset is the value of a number in [Params] that a workload does not have.
@@ -20,7 +18,7 @@ type Params struct {
 	ReadPct int     // percentage of operations that read
 	Theta   float64 // skew of the Zipf distribution over the keys; 0 is uniform
 
-	TxnSize   int       // reads and writes of a transaction
+	TxnSize   int       // operations of a transaction
 	ValueSize ValueSize // bytes of a value
 }
 
@@ -29,10 +27,10 @@ var NoParams = Params{Keys: Unset, ReadPct: Unset, Theta: Unset}
 
 const (
 	manyKeys   = 100_000_000
-	maxTxnSize = 1_000_000 // reads and writes of a transaction
+	maxTxnSize = 1_000_000 // operations of a transaction
 )
 
-// words are values that are 64-bit numbers.
+// words are values that are numbers.
 var words = ValueSize{WordSize, WordSize}
 
 // A param is one of [Params], called as its [Label] is.
@@ -50,11 +48,12 @@ var params = []param{
 	{
 		"keys",
 		func(p Params) (string, bool) { return strconv.Itoa(p.Keys), p.Keys != Unset },
-		func(w Workload) string { return fmt.Sprintf("%d to %d", w.minKeys, w.maxKeys) },
+		func(w Workload) string { return fmt.Sprintf("%d to %d", max(w.MinKeys, 1), manyKeys) },
 		func(w *Workload, p Params) error {
 			w.Params.Keys = p.Keys
-			return w.refuse(p.Keys < w.minKeys || p.Keys > w.maxKeys,
-				"from %d to %d keys, not %d", w.minKeys, w.maxKeys, p.Keys)
+			least := max(w.MinKeys, 1)
+			return w.refuse(p.Keys < least || p.Keys > manyKeys,
+				"from %d to %d keys, not %d", least, manyKeys, p.Keys)
 		},
 	},
 	{
@@ -84,7 +83,7 @@ var params = []param{
 		func(w *Workload, p Params) error {
 			w.Params.TxnSize = p.TxnSize
 			return w.refuse(p.TxnSize < 1 || p.TxnSize > maxTxnSize,
-				"transactions of 1 to %d keys, not %d", maxTxnSize, p.TxnSize)
+				"transactions of 1 to %d operations, not %d", maxTxnSize, p.TxnSize)
 		},
 	},
 	{
@@ -100,78 +99,93 @@ var params = []param{
 	},
 }
 
-// A Workload says what one operation is. The built-in ones come from
-// [Workloads]; [Workload.With] varies them.
+// A Workload says what one operation is. The built-in ones come from [Workloads]; [Workload.With]
+// varies them.
 type Workload struct {
-	Name   string // as in --workload
-	Doc    string // a few sentences: keys, operation, what is verified
+	Name   string // as in --workload: in lower case, with dashes
+	Doc    string // a few sentences: records, operations, what is verified
 	Params Params // with Unset, or zero, for those that do not apply
-	Path   string // of the file that it was read from; "" if it is one of the program's own
 
-	kind             kind
-	like             string  // an engine that lacks the workload of this name lacks this one too
-	minKeys, maxKeys int     // bounds of Params.Keys if it applies
-	owned            bool    // each goroutine has keys of its own
-	multiKey         bool    // its operations are transactions over several keys
-	ordered          bool    // it reads ranges of keys, in their order
-	kept             bool    // what is committed is kept on disk
-	audits           bool    // what HasAudits returns
-	restless         bool    // there is no pause between its audits, whatever the interval
-	memory           bool    // what ReportsMemory returns
-	operation        string  // what all its operations are, "" if they are gets and puts
-	threads          int     // what Threads returns
-	rate             float64 // what Rate returns
+	// MinKeys is the least number of keys that it takes; 0: 1.
+	MinKeys int
+	// OneKey says that each operation calls its Tx once, and is about one record: it runs on engines
+	// without transactions, too.
+	OneKey bool
+	// Build makes the model, from its parameters.
+	Build func(m *Model)
 
-	file      *workfile.File // what describes it; nil if it is written in Go
-	sum       string         // tells files apart that the program does not have within it
-	usual     Params         // of a file: its defaults
-	isolation Isolation      // what the file says, or ""
-	trace     *trace         // what is repeated; nil if none is
+	usual    *Params // before it was varied; nil if it was not
+	pins     bool    // a snapshot stays open
+	memory   bool    // what ReportsMemory returns
+	restless bool    // there is no pause between its audits, whatever the interval
+	alone    bool    // nothing runs beside the goroutines
 }
 
-// level returns the level of isolation of read-write transactions, which is asked for unless asked is
-// empty.
-func (w Workload) level(asked Isolation) Isolation { return cmp.Or(asked, w.isolation, Serializable) }
+// Workloads returns the built-in workloads, in the order in which they are
+// listed. Each is in a file whose name begins with work_.
+func Workloads() []Workload {
+	return slices.Concat(keyWorkloads(), transferWorkloads(), ycsbWorkloads(),
+		[]Workload{smallBank(), tatp(), tpcc()})
+}
+
+// WorkloadByName returns the built-in workload called name.
+func WorkloadByName(name string) (Workload, bool) {
+	all := Workloads()
+	i := slices.IndexFunc(all, func(w Workload) bool { return w.Name == name })
+	if i < 0 {
+		return Workload{}, false
+	}
+	return all[i], true
+}
+
+// validate returns an error if w cannot be run.
+func (w Workload) validate() error {
+	var err error
+	switch {
+	case w.Build == nil:
+		err = fmt.Errorf("expected Build")
+	default:
+		for _, p := range params {
+			if _, has := p.value(w.Params); has && err == nil {
+				err = p.take(&w, w.Params)
+			}
+		}
+		if err == nil {
+			err = w.model().validate()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("bench: workload %s: %w", w.Name, err)
+	}
+	return nil
+}
+
+// defaults returns the parameters that w has unless others are given.
+func (w Workload) defaults() Params {
+	if w.usual != nil {
+		return *w.usual
+	}
+	if of, ok := WorkloadByName(w.Name); ok {
+		return of.Params
+	}
+	return w.Params
+}
 
 // Level returns the level of isolation of read-write transactions.
-func (c Config) Level() Isolation { return c.Workload.level(c.Isolation) }
+func (c Config) Level() Isolation { return cmp.Or(c.Isolation, Serializable) }
 
-// operationNames returns the names of the operations that are measured apart, of a workload that
-// has several.
-func (w Workload) operationNames() []string {
-	var names []string
-	switch {
-	case w.trace != nil:
-		names = w.trace.kinds
-	case w.file != nil && w.Params.TxnSize <= 1:
-		names = namesOf(w.file)
+// HasAudits reports whether an auditor runs beside the workload's goroutines.
+func (w Workload) HasAudits() bool { return w.pins || w.memory || len(w.model().audit) > 0 }
+
+// Tables returns the names of the tables of a workload that has several.
+func (w Workload) Tables() (names []string) {
+	for _, t := range w.model().tables {
+		names = append(names, t.Name)
 	}
 	if len(names) < 2 {
 		return nil
 	}
 	return names
-}
-
-// Threads returns the number of goroutines that w is meant for, or 0 if it is
-// meant for any.
-func (w Workload) Threads() int { return w.threads }
-
-// Rate returns the operations a second, of all goroutines together, that w is
-// meant to be offered, or 0 if it is meant for as many as the engine serves.
-func (w Workload) Rate() float64 { return w.rate }
-
-// HasAudits reports whether an auditor runs beside the workload's goroutines.
-func (w Workload) HasAudits() bool { return w.audits }
-
-// Tables returns the names of the tables of a workload that has several.
-func (w Workload) Tables() []string {
-	switch w.kind {
-	case orders:
-		return []string{"customers", "items", "orders"}
-	case script:
-		return tableNames(w.file)
-	}
-	return nil
 }
 
 // ReportsMemory reports whether the workload's measurements have a [Memory].
@@ -195,6 +209,8 @@ func (w Workload) Takes(p Params) bool {
 // With returns w with those of the parameters p that are given and that it has. A
 // value out of range is an error.
 func (w Workload) With(p Params) (Workload, error) {
+	usual := w.defaults()
+	w.usual = &usual
 	for _, param := range params {
 		if has, given := w.has(param, p); has && given {
 			if err := param.take(&w, p); err != nil {
@@ -229,55 +245,38 @@ func (w Workload) Range(key string) string {
 func (w Workload) Title() string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(w.Name, "-") {
-		b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		if part != "" {
+			b.WriteString(strings.ToUpper(part[:1]) + part[1:])
+		}
 	}
 	return b.String()
 }
 
-// keyCount returns the number of keys the map holds for a number of goroutines.
-func (w Workload) keyCount(threads int) int {
-	switch w.kind {
-	case plain, script:
-		l, err := newLayout(w)
-		if err != nil {
-			return 0
-		}
-		return l.total
-	case replay:
-		return len(w.trace.keys)
-	}
-	if w.owned {
-		return threads * w.ownKeys()
-	}
-	return w.Params.Keys
-}
-
-// Bytes returns how many bytes the keys and values of the run's map have at least. To hold them
+// Bytes returns how many bytes the keys and records of the run's tables have at least. To hold them
 // takes more.
-func (c Config) Bytes() float64 {
-	if c.Workload.kind == script {
-		return c.Workload.scriptBytes()
+func (c Config) Bytes() (sum float64) {
+	for _, t := range c.Workload.model().tables {
+		bytes := WordSize + float64(t.Size.Min+t.Size.Max)/2
+		if t.numbers() {
+			bytes = 2 * WordSize
+		}
+		sum += float64(t.Records) * bytes
 	}
-	size := c.Workload.valueSize()
-	return float64(c.Workload.keyCount(c.Threads)) * (WordSize + float64(size.Min+size.Max)/2)
+	return sum
 }
 
-// ownKeys returns how many keys of its own a goroutine has: whole batches, at least one.
-func (w Workload) ownKeys() int {
-	size := max(w.Params.TxnSize, 1)
-	return max(w.Params.Keys/size, 1) * size
-}
+// What a random sequence is for. Each goroutine has one for each of them, so that
+// no choice follows from another.
+const (
+	forCoin = iota
+	forPick
+	forGaps
+	forArrivals
+	forSizes
+)
 
-// valueSize returns the size of the values.
-func (w Workload) valueSize() ValueSize {
-	if w.kind == plain {
-		return w.plainSize()
-	}
-	if w.kind == replay {
-		return w.trace.size(w)
-	}
-	if w.Params.ValueSize == (ValueSize{}) {
-		return words
-	}
-	return w.Params.ValueSize
+// randFor returns the sequence of random numbers with which goroutine worker makes one kind of
+// choice.
+func (t *Trial) randFor(worker, purpose int) Rand {
+	return newRand(t.config.Seed, uint64(t.config.Sample), uint64(worker), uint64(purpose))
 }

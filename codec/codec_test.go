@@ -131,11 +131,6 @@ func TestGobDamage(t *testing.T) {
 	require.Equal(t, other{[]int{}, map[string]struct{ Name string }{"a": {}}}, got.V)
 }
 
-type hidden struct {
-	Name  string
-	count int
-}
-
 // roundTrip encodes v and decodes it. It returns the error of encoding.
 func roundTrip[T any](t *testing.T, c mvcc.Codec, v T) (back T, err error) {
 	type one struct{ V T }
@@ -166,13 +161,13 @@ func TestJSONRefuses(t *testing.T) {
 	c := codec.JSON
 	refuses(t, c, "\xff", `V is "\xff", and becomes "\ufffd"`)
 	refuses(t, c, map[string]int{"\xff": 1}, `V["\xff"] is missing`)
-	refuses(t, c, []hidden{{"a", 0}, {"b", 1}}, "V[1].count is 1, and becomes 0")
+	refuses(t, c, []Hidden{{"a", 0}, {"b", 1}}, "V[1].count is 1, and becomes 0")
 	refuses[any](t, c, 1, "V is a int, and becomes a float64")
-	refuses(t, c, map[string]any{"n": 1}, "V[n] is a int, and becomes a float64")
+	refuses(t, c, map[string]any{"n": 1}, `V["n"] is a int, and becomes a float64`)
 	refuses[any](t, c, []int{1}, "V is a []int, and becomes a []interface {}")
 	refuses[any](t, c, time.Unix(1, 0), "V is a time.Time, and becomes a string")
 	keeps(t, c, "\ufffd <&> \u2028")
-	keeps(t, c, []hidden{{"a", 0}})
+	keeps(t, c, []Hidden{{"a", 0}})
 	keeps[any](t, c, map[string]any{"a": []any{1.5, "b", nil, true, map[string]any{}}})
 	keeps(t, c, []float64{0.1, 1e300, math.Copysign(0, -1)})
 	keeps(t, c, []int64{1<<63 - 1, -1 << 63})
@@ -203,14 +198,20 @@ func TestJSONRefuses(t *testing.T) {
 
 // A strict codec refuses what its codec changes in silence.
 func TestStrict(t *testing.T) {
-	refuses(t, codec.Strict(codec.Gob), hidden{"a", 1}, "V.count is 1, and becomes 0")
-	refuses(t, codec.Strict(codec.Gob), struct {
+	plain := mvcc.Codec{
+		Name:       "plain gob",
+		NewEncoder: func(w io.Writer) interface{ Encode(v any) error } { return gob.NewEncoder(w) },
+		NewDecoder: func(r io.Reader) interface{ Decode(v any) error } { return gob.NewDecoder(r) },
+	}
+	refuses(t, codec.Strict(plain), Hidden{"a", 1}, "V.count is 1, and becomes 0")
+	refuses(t, codec.Strict(plain), struct {
 		A int
 		F func()
-	}{1, func() {}}, "V.F is")
-	keeps(t, codec.Strict(codec.Gob), hidden{"a", 0})
+	}{1, func() {}}, "V.F is a func(), and becomes nil")
+	refuses(t, codec.Strict(plain), math.Copysign(0, -1), "V is -0, and becomes 0")
+	keeps(t, codec.Strict(plain), Hidden{"a", 0})
 	now := time.Now()
-	back, err := roundTrip(t, codec.Strict(codec.Gob), now)
+	back, err := roundTrip(t, codec.Strict(plain), now)
 	require.NoError(t, err)
 	require.True(t, now.Equal(back))
 	forgetful := codec.Gob

@@ -1,50 +1,19 @@
 package codec
 
 import (
-	"encoding"
-	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
-	"sync"
 )
 
-// rules say what counts as a difference.
-type rules struct {
-	// trusted says of a type that its values are equal, whatever is in them.
-	trusted func(t reflect.Type) bool
-	// tags says that what the tags of JSON leave out is no difference.
-	tags bool
-}
-
-var (
-	jsonRules   = rules{trusted: hasJSON, tags: true}
-	strictRules = rules{trusted: func(reflect.Type) bool { return false }}
-
-	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
-	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
-)
-
-// hasJSON reports whether the type has a form of its own in JSON.
-func hasJSON(t reflect.Type) bool {
-	if t.Kind() <= reflect.Complex128 && t.NumMethod() == 0 && t.Name() == t.Kind().String() {
-		return false
-	}
-	if has, known := ownJSON.Load(t); known {
-		return has.(bool)
-	}
-	p := reflect.PointerTo(t)
-	has := t.Kind() != reflect.Interface && t.Kind() != reflect.Pointer &&
-		(p.Implements(jsonMarshaler) || p.Implements(textMarshaler))
-	ownJSON.Store(t, has)
-	return has
-}
-
-var ownJSON sync.Map // what hasJSON says of a type
-
-// A difference is what becomes of something that is at a place in a value.
+// A difference says that a value at a place in a record would become another one. It is the error
+// for the record.
 type difference struct {
-	at, becomes string
+	steps   []string // that lead there, the last one first
+	becomes string
 }
 
 // changed says that a becomes b.
@@ -52,103 +21,145 @@ func changed(a, b reflect.Value) *difference {
 	return &difference{becomes: fmt.Sprintf("is %s, and becomes %s", shown(a), shown(b))}
 }
 
-// in returns d in something larger.
-func (d *difference) in(step string, args ...any) *difference {
-	if d != nil {
-		d.at = fmt.Sprintf(step, args...) + d.at
-	}
+// within adds the step to the value that d is of, from one that is around it.
+func (d *difference) within(step string, args ...any) *difference {
+	d.steps = append(d.steps, fmt.Sprintf(step, args...))
 	return d
 }
 
-// differ returns where a and b, which are of one type, differ, nil if nowhere.
-func (by rules) differ(a, b reflect.Value) *difference {
-	t := a.Type()
-	if by.trusted(t) {
-		return nil
+// Error names the place, as an expression in Go would, and both values.
+func (d *difference) Error() string {
+	const most = 12 // steps
+	steps, more := slices.Clone(d.steps), ""
+	if slices.Reverse(steps); len(steps) > most {
+		steps, more = steps[:most], "..."
 	}
-	if equal, ok := ownEqual(a, b); ok {
+	return strings.TrimPrefix(strings.Join(steps, "")+more+" "+d.becomes, ".")
+}
+
+// ChangesRecord says to package mvcc that nothing can have been saved of such a record: no key of
+// another one needs a deletion on its account.
+func (d *difference) ChangesRecord() {}
+
+// differ returns where a and b, which are of the type of the plan, differ, nil if nowhere.
+func (r *rules) differ(p *plan, a, b reflect.Value, depth int) *difference {
+	switch {
+	case p.by == byOwn:
+		return nil
+	case p.by == byOther: // the method may keep some fields alone
+		return strictRules.differ(strictRules.planOf(p.goType, 0), a, b, depth)
+	case depth > 3*maxDepth: // with pointers
+		return tooDeep()
+	}
+	if equal, ok := ownEqual(p, a, b); ok {
 		if !equal {
 			return changed(a, b)
 		}
 		return nil
 	}
-	same := true
-	switch t.Kind() {
+	switch p.goType.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		if a.IsNil() || b.IsNil() {
-			same = a.IsNil() == b.IsNil()
-			break
-		}
-		a, b := a.Elem(), b.Elem()
-		if a.Type() != b.Type() {
-			return &difference{becomes: fmt.Sprintf("is a %s, and becomes a %s", a.Type(), b.Type())}
-		}
-		return by.differ(a, b)
+		return r.differPointed(p, a, b, depth+1)
 	case reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if by.tags && leftOut(f, a.Field(i), b.Field(i)) {
-				continue
-			}
-			if d := by.differ(a.Field(i), b.Field(i)); d != nil {
-				return d.in(".%s", f.Name)
+		for i := range p.fields {
+			if d := r.differField(&p.fields[i], a, b, depth+1); d != nil {
+				return d
 			}
 		}
+		return nil
 	case reflect.Slice, reflect.Array:
-		if t.Kind() == reflect.Slice && a.IsNil() != b.IsNil() || a.Len() != b.Len() {
-			return changed(a, b)
-		}
-		for i := range a.Len() {
-			if d := by.differ(a.Index(i), b.Index(i)); d != nil {
-				return d.in("[%d]", i)
-			}
-		}
+		return r.differList(p, a, b, depth+1)
 	case reflect.Map:
-		if a.IsNil() != b.IsNil() || a.Len() != b.Len() {
-			return changed(a, b)
-		}
-		for i := a.MapRange(); i.Next(); {
-			v := b.MapIndex(i.Key())
-			if !v.IsValid() {
-				return (&difference{becomes: "is missing"}).in("[%+q]", fmt.Sprint(i.Key()))
-			}
-			if d := by.differ(i.Value(), v); d != nil {
-				return d.in("[%v]", i.Key())
-			}
-		}
-	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
-		same = a.IsNil() == b.IsNil()
-	default:
-		same = a.Equal(b)
+		return r.differMap(p, a, b, depth+1)
 	}
-	if !same {
+	if !sameBasic(a, b) {
 		return changed(a, b)
 	}
 	return nil
 }
 
-// leftOut reports whether the tag of a field says that it may become what b is.
-func leftOut(f reflect.StructField, a, b reflect.Value) bool {
-	tag := f.Tag.Get("json")
-	_, options, _ := strings.Cut(tag, ",")
-	return tag == "-" || strings.Contains(options, "omit") && b.IsZero() && isEmpty(a)
+func (r *rules) differPointed(p *plan, a, b reflect.Value, depth int) *difference {
+	if a.IsNil() || b.IsNil() {
+		if a.IsNil() != b.IsNil() {
+			return changed(a, b)
+		}
+		return nil
+	}
+	a, b = a.Elem(), b.Elem()
+	if p.goType.Kind() == reflect.Pointer {
+		return r.differ(p.elem, a, b, depth)
+	}
+	if a.Type() != b.Type() {
+		return &difference{becomes: fmt.Sprintf("is a %s, and becomes a %s", a.Type(), b.Type())}
+	}
+	return r.differ(r.planOf(a.Type(), isElement), a, b, depth)
+}
+
+func (r *rules) differField(f *fieldPlan, a, b reflect.Value, depth int) *difference {
+	a, b = a.Field(f.index), b.Field(f.index)
+	if f.unsent || f.omits && b.IsZero() && isEmpty(a) { // of unsent ones the precheck has decided
+		return nil
+	}
+	if d := r.differ(f.plan, a, b, depth); d != nil {
+		return d.within(".%s", f.name)
+	}
+	return nil
+}
+
+func (r *rules) differList(p *plan, a, b reflect.Value, depth int) *difference {
+	if p.goType.Kind() == reflect.Slice && a.IsNil() != b.IsNil() || a.Len() != b.Len() {
+		return changed(a, b)
+	}
+	for i := range a.Len() {
+		if d := r.differ(p.elem, a.Index(i), b.Index(i), depth); d != nil {
+			return d.within("[%d]", i)
+		}
+	}
+	return nil
+}
+
+func (r *rules) differMap(p *plan, a, b reflect.Value, depth int) *difference {
+	if a.IsNil() != b.IsNil() || a.Len() != b.Len() {
+		return changed(a, b)
+	}
+	for i := a.MapRange(); i.Next(); {
+		v := b.MapIndex(i.Key())
+		if !v.IsValid() {
+			return (&difference{becomes: "is missing"}).within("[%s]", shown(i.Key()))
+		}
+		if d := r.differ(p.elem, i.Value(), v, depth); d != nil {
+			return d.within("[%s]", shown(i.Key()))
+		}
+	}
+	return nil
+}
+
+// sameBasic compares values that have no others in them. A NaN is the same as another one, and zero
+// is not as a negative zero.
+func sameBasic(a, b reflect.Value) bool {
+	switch a.Kind() {
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		return a.IsNil() == b.IsNil()
+	case reflect.Float32, reflect.Float64:
+		return sameFloat(a.Float(), b.Float())
+	case reflect.Complex64, reflect.Complex128:
+		x, y := a.Complex(), b.Complex()
+		return sameFloat(real(x), real(y)) && sameFloat(imag(x), imag(y))
+	}
+	return a.Equal(b)
+}
+
+func sameFloat(x, y float64) bool {
+	return x == y && math.Signbit(x) == math.Signbit(y) || x != x && y != y
 }
 
 // ownEqual asks a method Equal of the type, if there is one that can be called.
-func ownEqual(a, b reflect.Value) (equal, ok bool) {
-	if !a.CanInterface() || !b.CanInterface() || a.Kind() == reflect.Interface ||
+func ownEqual(p *plan, a, b reflect.Value) (equal, ok bool) {
+	if !p.equal || !a.CanInterface() || !b.CanInterface() ||
 		a.Kind() == reflect.Pointer && (a.IsNil() || b.IsNil()) {
 		return false, false
 	}
-	m := a.MethodByName("Equal")
-	if !m.IsValid() {
-		return false, false
-	}
-	t := m.Type()
-	if t.NumIn() != 1 || t.In(0) != a.Type() || t.NumOut() != 1 || t.Out(0).Kind() != reflect.Bool {
-		return false, false
-	}
-	return m.Call([]reflect.Value{b})[0].Bool(), true
+	return a.MethodByName("Equal").Call([]reflect.Value{b})[0].Bool(), true
 }
 
 // isEmpty reports whether omitempty or omitzero may leave v out.
@@ -160,19 +171,41 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
+// shown is a value in an error. It does not print the values that it is made of, which may be very
+// many, or have it within themselves.
 func shown(v reflect.Value) string {
 	const longest = 50
-	text := fmt.Sprintf("%+v", v)
-	switch {
-	case v.Kind() == reflect.String:
-		text = fmt.Sprintf("%+q", v)
-	case v.Kind() == reflect.Slice && v.IsNil(), v.Kind() == reflect.Map && v.IsNil():
-		text = "nil"
-	case v.Kind() == reflect.Pointer && !v.IsNil():
-		text = "a pointer"
+	switch v.Kind() {
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return strconv.FormatInt(v.Int(), 10)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return strconv.FormatUint(v.Uint(), 10)
+	case reflect.Float32, reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+	case reflect.Complex64, reflect.Complex128:
+		return strconv.FormatComplex(v.Complex(), 'g', -1, 128)
+	case reflect.String:
+		text := v.String()
+		if len(text) > longest {
+			return strconv.QuoteToASCII(text[:longest]) + "..."
+		}
+		return strconv.QuoteToASCII(text)
+	case reflect.Interface:
+		if !v.IsNil() {
+			return shown(v.Elem())
+		}
+		return "nil"
+	case reflect.Pointer, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		if v.IsNil() {
+			return "nil"
+		}
+	case reflect.Slice, reflect.Map:
+		if v.IsNil() {
+			return "nil"
+		}
+		return fmt.Sprintf("a %s of length %d", v.Type(), v.Len())
 	}
-	if len(text) > longest {
-		text = text[:longest] + "..."
-	}
-	return text
+	return "a " + v.Type().String()
 }

@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -9,8 +10,13 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A test finds out with Strict what a codec would change.
+// A test finds out with Strict what a codec of the program's own would change.
 func ExampleStrict() {
+	own := mvcc.Codec{
+		Name:       "own",
+		NewEncoder: func(w io.Writer) interface{ Encode(v any) error } { return json.NewEncoder(w) },
+		NewDecoder: func(r io.Reader) interface{ Decode(v any) error } { return json.NewDecoder(r) },
+	}
 	type user struct {
 		Name string
 		age  int
@@ -18,11 +24,11 @@ func ExampleStrict() {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	mvcc.NewTable[int, user](db, "users", nil).Store(1, user{"Ada", 36})
-	_, err := db.Save(context.Background(), io.Discard, codec.Gob, nil)
+	_, err := db.Save(context.Background(), io.Discard, own, nil)
 	fmt.Println(err)
-	_, err = db.Save(context.Background(), io.Discard, codec.Strict(codec.Gob), nil)
+	_, err = db.Save(context.Background(), io.Discard, codec.Strict(own), nil)
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// mvcc: table "users", key 1: the codec gob cannot save the record: V.age is 36, and becomes 0
+	// mvcc: table "users", key 1: the codec own cannot save the record: V.age is 36, and becomes 0
 }

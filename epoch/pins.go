@@ -56,7 +56,7 @@ type pins struct {
 // pin is a promoted transaction.
 type pin struct {
 	Pin
-	writer, dead bool
+	writer, spared, dead bool
 }
 
 // A Pin is a live transaction.
@@ -78,7 +78,7 @@ type Limits struct {
 // Round looks which transactions are live. now is the time on the caller's own
 // clock: the age of a transaction counts from the round that saw it first. It
 // promotes those that have been live for some rounds, evicts those that are too
-// old, and returns the live transaction with the lowest epoch, if there is one.
+// old and not [Spared], and returns the live transaction with the lowest epoch, if there is one.
 // What an evicted transaction published is not in views that are made after the
 // call; its owner finds out by [Slot.Evicted]. A transaction is warned of once, and
 // not before it is promoted.
@@ -106,10 +106,11 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 			}
 			found := Pin{e, slot.since, slot, gen}
 			switch {
-			case limits.Evict > 0 && now-slot.since >= limits.Evict && slot.evict(gen):
+			case limits.Evict > 0 && now-slot.since >= limits.Evict && word&Spared == 0 && slot.evict(gen):
 				found.tell(limits.Evicted)
 			case p.round-slot.round >= promoteRounds && slot.promote(word, gen):
-				p.fresh = append(p.fresh, pin{Pin: found, writer: word&MayWrite != 0})
+				p.fresh = append(p.fresh, pin{Pin: found, writer: word&MayWrite != 0,
+					spared: word&Spared != 0})
 			case e < young.Epoch || e == young.Epoch && slot.since < young.Since:
 				young = found
 			}
@@ -280,7 +281,7 @@ func (s *Slots) evictOld(now time.Duration, limits Limits) (changed bool) {
 	p := &s.pins
 	for i := range p.list {
 		one := &p.list[i]
-		if one.dead {
+		if one.dead || one.spared {
 			continue
 		}
 		if now-one.Since < limits.Evict {

@@ -391,3 +391,23 @@ func TestLivePins(t *testing.T) {
 	check()
 	runtime.KeepAlive(writer)
 }
+
+// One that is spared is not evicted, promoted or not, beside one that is.
+func TestSpared(t *testing.T) {
+	s := epoch.NewSlots()
+	spared, at := begin(s, epoch.Spared|epoch.MayWrite)
+	s.Next()
+	past := s.Acquire()
+	require.True(t, s.BeginAt(past, at, epoch.Spared))
+	other, _ := begin(s, epoch.MayWrite)
+	var told []epoch.Pin
+	limits := epoch.Limits{Evict: 100, Evicted: func(p epoch.Pin) { told = append(told, p) }}
+	for _, now := range []time.Duration{10, 1000, 2000, 3000, 4000} {
+		s.Round(now, limits)
+	}
+	require.Len(t, told, 1)
+	require.True(t, other.Evicted(other.Gen()&^(1<<63)-1))
+	require.Equal(t, []epoch.Epoch{at}, live(s, s.Announce()))
+	end(t, spared, false)
+	end(t, past, false)
+}

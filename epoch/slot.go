@@ -15,8 +15,8 @@ type Head struct {
 	// begun is the generation whose Begin has passed its check of the bound.
 	begun invariant.Ghost
 
-	// word is the read epoch, a bit that says whether the transaction may
-	// write, and the lowest bit of gen at the time of Begin. The slot is live
+	// word is the read epoch, bits that say whether the transaction may
+	// write, and is spared, and the lowest bit of gen at the time of Begin. The slot is live
 	// while that bit equals the lowest bit of gen. Written by the owner in
 	// Begin only.
 	word atomic.Uint64
@@ -76,8 +76,10 @@ type Slot struct {
 const (
 	parity = 1
 	// MayWrite marks a transaction that may write, for [Slots.Begin].
-	MayWrite   = 2
-	epochShift = 2
+	MayWrite = 2
+	// Spared marks one that [Slots.Round] does not evict, however old it is.
+	Spared     = 4
+	epochShift = 3
 )
 
 // evictedBit in a generation says that the transaction before was evicted, and

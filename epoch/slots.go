@@ -238,8 +238,8 @@ func (s *Slots) Leaked() uint64 { return s.leaked.Load() }
 // Begin publishes the current epoch in slot and returns it. It does one atomic
 // store and no shared read-modify-write, allocates nothing and waits for
 // nobody; it goes round again only when a refresh announced a newer bound in
-// between. The caller must own slot, and slot must not be live. writer is
-// [MayWrite] for a transaction that may write, and 0 for one that only reads.
+// between. The caller must own slot, and slot must not be live. kind is
+// [MayWrite] for a transaction that may write, and [Spared] for one that is, or both.
 //
 // The transaction may be evicted before Begin has returned: its generation is the one
 // that the slot had before the call. It may even be promoted: if that happened with an
@@ -248,7 +248,7 @@ func (s *Slots) Leaked() uint64 { return s.leaked.Load() }
 //
 // When Begin has returned S, every refresh either lists S among the live epochs
 // or has a bound of at most S.
-func (s *Slots) Begin(slot *Slot, writer uint64) Epoch {
+func (s *Slots) Begin(slot *Slot, kind uint64) Epoch {
 	slot.checkBegin()
 	gen := slot.Gen() // once: an eviction may move it on meanwhile
 	for again := false; ; again = true {
@@ -256,7 +256,7 @@ func (s *Slots) Begin(slot *Slot, writer uint64) Epoch {
 		hooks.At(hooks.BeginLoaded)
 		// Must precede the load of bound: a refresh that does not see this
 		// store has stored its bound before, and the load below sees that.
-		slot.word.Store(uint64(now)<<epochShift | writer | uint64(gen)&parity)
+		slot.word.Store(uint64(now)<<epochShift | kind | uint64(gen)&parity)
 		hooks.At(hooks.BeginStored)
 		if s.Bound() <= now {
 			// Must follow the store: promote looks at the word after it has
@@ -271,14 +271,14 @@ func (s *Slots) Begin(slot *Slot, writer uint64) Epoch {
 	}
 }
 
-// BeginAt is [Slots.Begin] for a transaction that only reads, as of an epoch which the
+// BeginAt is [Slots.Begin] for a transaction that only reads, [Spared] or not, as of an epoch which the
 // clock has reached. It reports whether every refresh lists the epoch, or has a bound of
 // at most that. If not, nothing has begun: the caller asks [Slot.Keep], as after an end.
-func (s *Slots) BeginAt(slot *Slot, at Epoch) bool {
+func (s *Slots) BeginAt(slot *Slot, at Epoch, kind uint64) bool {
 	slot.checkBegin()
 	gen := slot.Gen()
 	// In this order, see Begin.
-	slot.word.Store(uint64(at)<<epochShift | uint64(gen)&parity)
+	slot.word.Store(uint64(at)<<epochShift | kind | uint64(gen)&parity)
 	hooks.At(hooks.BeginStored)
 	if s.Bound() > at {
 		slot.End(gen)

@@ -47,15 +47,23 @@ func (s *Slots) Announce() Epoch {
 	return m
 }
 
+// Reach returns which bound [Slots.Announce] would announce.
+func (s *Slots) Reach() Epoch { return s.reach(s.Now()) }
+
+// reach returns how far a bound gets, when the clock was now a moment ago.
+func (s *Slots) reach(now Epoch) Epoch {
+	for _, kept := range [...]uint64{s.kept.Load(), s.held.Load()} { // must follow the clock
+		if kept != 0 {
+			now = min(now, Epoch(kept))
+		}
+	}
+	return now
+}
+
 // announce is Announce, and returns the clock that it read as well.
 func (s *Slots) announce() (now, m Epoch) {
 	now = s.Now()
-	m = now
-	for _, kept := range [...]uint64{s.kept.Load(), s.held.Load()} { // must follow the clock
-		if kept != 0 {
-			m = min(m, Epoch(kept))
-		}
-	}
+	m = s.reach(now)
 	hooks.At(hooks.BoundLoaded)
 	for b := s.Bound(); b < m && !s.bound.CompareAndSwap(uint64(b), uint64(m)); {
 		b = s.Bound()

@@ -194,6 +194,10 @@ func (db *DB) Watch(
 	return db.local.Watch(ctx, opts)
 }
 
+// Position returns the position of this replica at a revision, for [mvcc.FollowOptions]. Another
+// process, or another replica, knows of none of it: there a follower begins anew.
+func (db *DB) Position(revision uint64) mvcc.Position { return db.local.Position(revision) }
+
 // Follow keeps something that is derived from the tables in step, see [mvcc.DB.Follow].
 func (db *DB) Follow(
 	ctx context.Context, opts *mvcc.FollowOptions,

@@ -25,7 +25,7 @@ func TestBeforeOpen(t *testing.T) {
 			_, err := db.SnapshotAt(at)
 			require.ErrorIs(t, err, mvcc.ErrEpochGone)
 			begun := errors.New("it begins anew")
-			err = db.Follow(t.Context(), &mvcc.FollowOptions{After: at}, func(mvcc.DBSnapshot) error {
+			err = db.Follow(t.Context(), &mvcc.FollowOptions{After: db.Position(at)}, func(mvcc.DBSnapshot) error {
 				return begun
 			}, func(c mvcc.DBCommit) error { return errors.New("it goes on") })
 			require.Equal(t, begun, err)

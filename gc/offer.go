@@ -16,6 +16,9 @@ func (r *Reclaimer[E, W]) Offer(item E) {
 		if depth+int(r.stock.items.Load()) > aloneDepth || r.stock.waits.Load() > 0 {
 			r.help()
 		}
+	case r.late.Load():
+		r.counters.fallbacks.Add(1)
+		r.help()
 	case r.cfg.Workers <= 0:
 		if depth > aloneDepth {
 			r.help()
@@ -67,18 +70,18 @@ func (r *Reclaimer[E, W]) help() {
 	r.some(r.RefreshPast(r.cfg.Slots.Now(), helpStride), helpVisits)
 }
 
-// some visits n items that wait.
+// some visits n items that wait, first those that a tick would visit, if none comes.
 func (r *Reclaimer[E, W]) some(view *View, n int) {
 	items := r.queue.unspill()
+	if r.isAlone() {
+		items = r.stock.tryTake(items, n)
+	}
 	for len(items) < n {
 		item, ok := r.queue.take()
 		if !ok {
 			break
 		}
 		items = append(items, item)
-	}
-	if n -= len(items); n > 0 && r.closed.Load() {
-		items = r.stock.tryTake(items, n)
 	}
 	if len(items) > 0 {
 		r.visitAlone(items, view)

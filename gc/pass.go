@@ -32,7 +32,7 @@ type pass[E, W any] struct {
 }
 
 // gather returns a pass with view over what is to be visited: all of it, or what a
-// tick visits. r.passing is held.
+// tick visits. r.gathering is held.
 func (r *Reclaimer[E, W]) gather(view *View, all bool) *pass[E, W] {
 	p := &pass[E, W]{r: r, view: view}
 	r.stock.sift(r.cfg.Stale)
@@ -104,13 +104,14 @@ func (r *Reclaimer[E, W]) tick() {
 	p, more := r.begin(&r.counters.ticks, false, r.cfg.Tend)
 	var others sync.WaitGroup
 	for range min(r.cfg.Workers, int(p.quota.Load()/batchSize)) - 1 {
-		others.Go(func() { _ = p.work(context.Background()) })
+		others.Go(func() { r.within.Run(func() { _ = p.work(context.Background()) }) })
 	}
 	_ = p.work(context.Background())
 	others.Wait()
 	if r.cfg.Tend() || more { // what was visited may be gone
 		r.pending.Store(true)
 	}
+	r.inTime()
 }
 
 // begin makes a view, for the given cause, trims and tends, and returns a pass over what
@@ -120,7 +121,10 @@ func (r *Reclaimer[E, W]) begin(
 ) (p *pass[E, W], more bool) {
 	r.pending.Store(false) // must precede what is done: Wake may be called meanwhile
 	more = tend()
-	p = r.gather(r.renew(cause), all)
+	view := r.renew(cause)
+	r.gathering.Lock()
+	p = r.gather(view, all)
+	r.gathering.Unlock()
 	return p, r.cfg.Trim() || more
 }
 
@@ -141,7 +145,13 @@ func (r *Reclaimer[E, W]) tendAll(ctx context.Context) (more bool) {
 // meanwhile are visited the next time, and so is what is left when ctx ends: then
 // Reclaim returns ctx's error. It waits for a tick, or another Reclaim, that is under
 // way.
-func (r *Reclaimer[E, W]) Reclaim(ctx context.Context) error {
+func (r *Reclaimer[E, W]) Reclaim(ctx context.Context) (err error) {
+	r.Outside("Reclaim")
+	r.within.Run(func() { err = r.reclaim(ctx) })
+	return err
+}
+
+func (r *Reclaimer[E, W]) reclaim(ctx context.Context) error {
 	r.passing.Lock()
 	defer r.passing.Unlock()
 	p, more := r.begin(&r.counters.manual, true, func() bool { return r.tendAll(ctx) })
@@ -162,33 +172,74 @@ func (r *Reclaimer[E, W]) Reclaim(ctx context.Context) error {
 	return err
 }
 
-// After Close a committer that makes a view visits aloneVisits items, and ends up to
+// Where no tick comes a committer that makes a view visits aloneVisits items, and ends up to
 // aloneWaits waits, that once in an interval.
 const (
 	aloneVisits = 64
 	aloneWaits  = 4096
 )
 
-// passAlone does what committers do of a tick after Close, except for the visits: one of
-// them at a time, and once in an interval. It may wait for the lock of the stock.
+// lateTicks is after how many intervals without a tick that has ended committers do its work.
+const lateTicks = 2
+
+// noticeLate reports whether no tick has ended for long: beside many goroutines that never rest the
+// ticker gets a hundredth of a processor, and may need more. It is asked now and then; r.late has
+// the answer meanwhile.
+func (r *Reclaimer[E, W]) noticeLate() bool {
+	late := !r.cfg.Manual && r.running.Load() &&
+		int64(r.now())-r.ticked.Load() > lateTicks*int64(r.cfg.Interval)
+	if r.late.Load() != late {
+		r.late.Store(late)
+	}
+	return late
+}
+
+// inTime notes that the ticker waits for a tick from now on.
+func (r *Reclaimer[E, W]) inTime() {
+	r.ticked.Store(int64(r.now()))
+	r.late.Store(false)
+}
+
+// isAlone reports whether committers do the work of ticks: after Close, and when these are late.
+func (r *Reclaimer[E, W]) isAlone() bool { return r.late.Load() || r.closed.Load() }
+
+// passAlone does what committers do of a tick where none comes, except for the visits: one of
+// them at a time, and once in an interval. It waits for nobody. Until Close it leaves alone what
+// calls functions of the user, except for those that compare keys.
 func (r *Reclaimer[E, W]) passAlone() {
 	now := int64(r.now())
 	last := r.passed.Load()
-	if now-last < int64(r.cfg.Interval) || !r.passed.CompareAndSwap(last, now) ||
-		!r.passing.TryLock() {
+	if now-last < int64(r.cfg.Interval) || !r.passed.CompareAndSwap(last, now) || !r.tryLock() {
 		return
 	}
-	defer r.passing.Unlock()
-	if !r.tryLock() {
-		return
-	}
-	r.round(r.now())
+	notices := r.round(r.now(), false)
+	r.history.divide(r.now(), r.cfg.Slots)
 	view := r.refresh()
 	r.unlock()
-	for _, shelf := range r.stock.due(view, aloneWaits) {
-		r.putBack(r.cfg.Due(shelf, nil))
+	r.tell(notices, r.now(), r.Go)
+	r.within.Run(func() {
+		for _, shelf := range r.gatherAlone(view) {
+			r.putBack(r.cfg.Due(shelf, nil)) // holding no lock: keys are compared
+		}
+		if r.closed.Load() {
+			r.cfg.Tend()
+			r.cfg.Trim()
+		}
+	})
+}
+
+// gatherAlone is gather for a committer, up to the waits that have come due: it returns these.
+// If the ticker sleeps while it gathers, it does nothing.
+func (r *Reclaimer[E, W]) gatherAlone(view *View) (shelves [][]W) {
+	if !r.gathering.TryLock() {
+		return nil
 	}
-	r.stock.turn(nil, true, view.Bound)
-	r.cfg.Tend()
-	r.cfg.Trim()
+	defer r.gathering.Unlock()
+	if !r.stock.mu.TryLock() {
+		return nil
+	}
+	defer r.stock.mu.Unlock()
+	shelves = r.stock.takeDown(view, aloneWaits)
+	r.stock.turnAround(r.queue.drain, true, view.Bound)
+	return shelves
 }

@@ -24,8 +24,8 @@ const maxNotices = 64
 // round looks at the live transactions: it notes the oldest, evicts those that are
 // too old, and returns what is to be told. r.refreshing is held. Eviction comes
 // before the view is made: what is pruned afterwards is seen only by transactions
-// that have been evicted.
-func (r *Reclaimer[E, W]) round(now time.Duration) (notices []notice) {
+// that have been evicted. It warns of nobody unless asked to.
+func (r *Reclaimer[E, W]) round(now time.Duration, warn bool) (notices []notice) {
 	r.history.advance(r.now, r.cfg.Slots)
 	note := func(p epoch.Pin, evicted bool) {
 		if r.cfg.Logger != nil && len(notices) < maxNotices {
@@ -36,7 +36,7 @@ func (r *Reclaimer[E, W]) round(now time.Duration) (notices []notice) {
 		r.counters.evicted.Add(1)
 		note(p, true)
 	}}
-	if r.cfg.Logger != nil && !r.logging.Load() {
+	if warn && r.cfg.Logger != nil && !r.logging.Load() {
 		limits.Warn, limits.Warned = r.cfg.WarnAge, func(p epoch.Pin) { note(p, false) }
 	}
 	if oldest, ok := r.cfg.Slots.Round(now, limits); ok {
@@ -57,14 +57,14 @@ type Reader struct {
 // Readers returns up to n of the transactions and snapshots that are open, the oldest first. It
 // makes a round, as a refresh does, so it waits for a refresh under way.
 func (r *Reclaimer[E, W]) Readers(n int) (list []Reader) {
-	now := r.now()
 	r.refreshing.Lock()
-	notices := r.round(now)
+	now := r.now()
+	notices := r.round(now, true)
 	for _, p := range r.cfg.Slots.Oldest(n) {
 		list = append(list, Reader{p.Epoch, now - p.Since, r.began(p)})
 	}
 	r.refreshing.Unlock()
-	r.tell(notices, now, false)
+	r.tell(notices, now, nil)
 	return list
 }
 
@@ -77,10 +77,12 @@ func (r *Reclaimer[E, W]) began(p epoch.Pin) []runtime.Frame {
 	return began
 }
 
-// tell has the logger told of notices, if apart in a goroutine of its own, since a
-// handler that waits must not keep anything from being reclaimed. While it waits
-// nobody is warned of; that is made up for later. Evictions are only counted then.
-func (r *Reclaimer[E, W]) tell(notices []notice, now time.Duration, apart bool) {
+// tell has the logger told of notices, unless apart is nil in a goroutine that apart starts, since
+// a handler that waits must not keep anything from being reclaimed. While it waits nobody is warned
+// of; that is made up for later. Evictions are only counted then, or where apart starts none.
+func (r *Reclaimer[E, W]) tell(
+	notices []notice, now time.Duration, apart func(say func()) bool,
+) {
 	if len(notices) == 0 || !r.logging.CompareAndSwap(false, true) {
 		return
 	}
@@ -90,11 +92,11 @@ func (r *Reclaimer[E, W]) tell(notices []notice, now time.Duration, apart bool) 
 			r.log(n, now)
 		}
 	}
-	if !apart {
+	if apart == nil {
 		say()
-		return
+	} else if !apart(say) {
+		r.logging.Store(false)
 	}
-	r.wg.Go(say) // by the ticker, which Close waits for as well
 }
 
 func (r *Reclaimer[E, W]) log(n notice, now time.Duration) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/goid"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
@@ -33,13 +34,16 @@ type Reclaimer[E, W any] struct {
 	scratch    []epoch.Epoch
 	history    retention
 
-	// passing is held by the goroutine that does the work of a tick.
-	passing sync.Mutex
-	stock   stock[E, W]
-	drawn   epoch.Epoch   // the clock at the last pass; guarded by passing
-	passed  atomic.Int64  // when, by now, the last pass of a committer was, after Close
-	average atomic.Uint64 // of Surplus, when Stats asked last, in units of 2^-16
-	pending atomic.Bool   // there is more to trim or to tend, or Wake was called
+	// passing is held by the goroutine that does the work of a tick, and gathering while it is
+	// gathered: that committers do as well, see passAlone.
+	passing, gathering sync.Mutex
+	stock              stock[E, W]
+	drawn              epoch.Epoch   // the clock at the last pass; guarded by gathering
+	passed             atomic.Int64  // when, by now, the last pass of a committer was
+	ticked             atomic.Int64  // when the ticker began to wait for a tick
+	late               atomic.Bool   // see noticeLate
+	average            atomic.Uint64 // of Surplus, when Stats asked last, in units of 2^-16
+	pending            atomic.Bool   // there is more to trim or to tend, or Wake was called
 
 	// oldest is the oldest pin that the last round saw, nil if there was none.
 	oldest atomic.Pointer[epoch.Pin]
@@ -47,6 +51,7 @@ type Reclaimer[E, W any] struct {
 	life    sync.Mutex  // held to start, to end and to close: a few instructions
 	running atomic.Bool // there is a ticker goroutine, or there is to be none
 	wg      sync.WaitGroup
+	within  goid.Set // the goroutines that do background work, see Outside
 
 	counters counters
 }
@@ -101,7 +106,8 @@ func (r *Reclaimer[E, W]) start() {
 	if !r.running.Load() {
 		r.running.Store(true)
 		if !r.closed.Load() {
-			r.wg.Go(r.run)
+			r.inTime()
+			r.spawn(r.run)
 		}
 	}
 }
@@ -169,12 +175,28 @@ func (r *Reclaimer[E, W]) Go(f func()) bool {
 	}
 	open := !r.closed.Load()
 	if open {
-		r.wg.Go(f)
+		r.spawn(f)
 	}
 	hooks.At(hooks.Spawned)
 	r.life.Unlock()
 	r.startIfNeeded()
 	return open
+}
+
+// spawn runs f in a goroutine that Close waits for.
+func (r *Reclaimer[E, W]) spawn(f func()) { r.wg.Go(func() { r.within.Run(f) }) }
+
+// Within calls f, which is background work: the calling goroutine may hold what [Reclaimer.Close],
+// [Reclaimer.Reclaim] and the like wait for.
+func (r *Reclaimer[E, W]) Within(f func()) { r.within.Run(f) }
+
+// Outside panics if call, which waits for background work, is made by that: by a function of the
+// program that it calls. It would wait for itself.
+func (r *Reclaimer[E, W]) Outside(call string) {
+	if r.within.Has() {
+		panic("mvcc: " + call + " is called by a function that the background work calls: it would wait " +
+			"for itself")
+	}
 }
 
 // Stop tells the goroutine to end and returns at once. It may be called any
@@ -203,6 +225,11 @@ func (r *Reclaimer[E, W]) Manual() bool { return r.cfg.Manual }
 // being told something, and visits what was handed over. Afterwards committers
 // visit what they hand over, and now and then what was set aside.
 func (r *Reclaimer[E, W]) Close() {
+	r.Outside("Close")
+	r.within.Run(r.close)
+}
+
+func (r *Reclaimer[E, W]) close() {
 	r.Stop()
 	// A goroutine that tends beside the ticker lets others go first: so help
 	// it.
@@ -214,7 +241,9 @@ func (r *Reclaimer[E, W]) Close() {
 	view := r.refresh()
 	r.refreshing.Unlock()
 	r.tendAll(context.Background())
+	r.gathering.Lock()
 	p := r.gather(view, true)
+	r.gathering.Unlock()
 	_ = p.work(context.Background())
 	r.tendAll(context.Background())
 	// What is idle goes, some of it with each call.

@@ -25,6 +25,9 @@ type retention struct {
 	// What others read: how many lots were begun before, and where the bound will be, if it moves,
 	// a part of the time later, or 0.
 	lots, next atomic.Uint64
+	// since is that of views, and divided when it moved last.
+	since   atomic.Uint64
+	divided time.Duration
 }
 
 // A note says what the clock was at a time.
@@ -47,6 +50,7 @@ func (h *retention) begin(keep time.Duration, slots *epoch.Slots) {
 	if h.keep = keep; keep > 0 {
 		h.notes = []note{{0, slots.Now()}}
 		slots.Keep(h.notes[0].clock)
+		h.since.Store(uint64(h.notes[0].clock))
 	}
 }
 
@@ -79,6 +83,14 @@ func (h *retention) note(now time.Duration, clock epoch.Epoch, slots *epoch.Slot
 		next = h.notes[i].clock
 	}
 	h.next.Store(uint64(next))
+}
+
+// divide moves on what views say of the time that is retained, once in a part of it.
+func (h *retention) divide(now time.Duration, slots *epoch.Slots) {
+	if h.keep > 0 && now-h.divided >= h.keep/parkParts {
+		h.divided = now
+		h.since.Store(uint64(slots.Now()))
+	}
 }
 
 // last returns which is the last note that was taken at a time or before, or -1.

@@ -52,11 +52,16 @@ type stock[E, W any] struct {
 const batchSize = 64
 
 // turn makes what was to be visited at the next tick what is to be visited now, and
-// adds what drain does, if that is not nil, and what was parked until reached. If all is set,
+// adds what drain does, and what was parked until reached. If all is set,
 // nothing else is left for a later tick. It returns how many items there are to visit now.
 func (s *stock[E, W]) turn(drain func([]E) []E, all bool, reached epoch.Epoch) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.turnAround(drain, all, reached)
+}
+
+// turnAround is turn. s.mu is held.
+func (s *stock[E, W]) turnAround(drain func([]E) []E, all bool, reached epoch.Epoch) int {
 	if s.taken > 0 {
 		left := copy(s.now, s.now[s.taken:])
 		clear(s.now[left:])
@@ -71,9 +76,7 @@ func (s *stock[E, W]) turn(drain func([]E) []E, all bool, reached epoch.Epoch) i
 		s.next = s.next[:0]
 	}
 	s.unpark(reached)
-	if drain != nil {
-		s.now = drain(s.now)
-	}
+	s.now = drain(s.now)
 	s.now, s.next, s.later = spare(s.now), spare(s.next), spare(s.later)
 	s.recount()
 	return len(s.now)
@@ -244,6 +247,11 @@ func (s *stock[E, W]) sift(stale func(W) bool) {
 func (s *stock[E, W]) due(view *View, limit int) (shelves [][]W) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.takeDown(view, limit)
+}
+
+// takeDown is due. s.mu is held.
+func (s *stock[E, W]) takeDown(view *View, limit int) (shelves [][]W) {
 	n := 0
 	take := func(from map[epoch.Epoch][]W, e epoch.Epoch) (all bool) {
 		shelf := from[e]

@@ -12,6 +12,10 @@ import (
 // for a newer one.
 type View struct {
 	epoch.View
+	// Since is 0 if nothing is retained. Otherwise a writer that covers a version of it, or an older
+	// one, prunes all of its chain: where ticks are late it moves on some times in the time that is
+	// retained, so each key that is written is pruned as often.
+	Since epoch.Epoch
 	// looked is how many slots were looked at to make it.
 	looked uint64
 	// made is what the clock was when it was made: its bound, if nothing is retained.
@@ -49,13 +53,13 @@ func (v *View) Due(e epoch.Epoch) bool { return e >= v.due }
 func (r *Reclaimer[E, W]) RefreshPast(e epoch.Epoch, stride uint64) *View {
 	v := r.view.Load()
 	age := v.due - v.made
-	if stride != 0 && !r.cfg.Slots.Holds() { // else a newer view drops hardly more
+	if stride != 0 && r.cfg.Slots.Reach() > v.Bound { // else a newer view drops hardly more
 		age = min(age, epoch.Epoch(max(stride, v.looked/4)))
 	}
 	if v.made+age > e {
 		return v
 	}
-	locked := r.tryLock()
+	locked, timed := r.tryLock(), false
 	if locked || v.made+viewLate*age <= e {
 		start := r.counters.commits.begin()
 		if locked {
@@ -67,8 +71,10 @@ func (r *Reclaimer[E, W]) RefreshPast(e epoch.Epoch, stride uint64) *View {
 			r.install(r.cfg.Slots.Announce(), nil, false)
 		}
 		r.counters.commits.end(start)
+		timed = !start.IsZero()
 	}
-	if r.closed.Load() {
+	// Looking at the clock costs a tenth of a view.
+	if (stride == 0 || timed) && r.noticeLate() || r.closed.Load() {
 		r.passAlone()
 		r.some(r.view.Load(), aloneVisits)
 	}
@@ -100,11 +106,19 @@ func (r *Reclaimer[E, W]) unlock() {
 func (r *Reclaimer[E, W]) renew(cause *cause) *View {
 	start := r.now()
 	r.refreshing.Lock()
-	notices := r.round(start)
+	now := r.now() // with the lock held: rounds are in the order of time, see pins
+	notices := r.round(now, true)
 	view := r.refresh()
 	r.refreshing.Unlock()
 	cause.add(1, r.now()-start)
-	r.tell(notices, start, cause == &r.counters.ticks)
+	apart := func(say func()) bool { // Close waits for the ticker, and so for what it starts
+		r.spawn(say)
+		return true
+	}
+	if cause != &r.counters.ticks {
+		apart = nil
+	}
+	r.tell(notices, now, apart)
 	return view
 }
 
@@ -132,6 +146,7 @@ func (r *Reclaimer[E, W]) install(
 	if v.made = m; r.cfg.Slots.Holds() {
 		v.made = r.cfg.Slots.Now()
 	}
+	v.Since = epoch.Epoch(r.history.since.Load())
 	v.due = v.made + epoch.Epoch(max(ageLimit, ageFactor*v.looked))
 	for old := r.view.Load(); old == nil || old.Bound < m ||
 		locked && old.Bound == m; old = r.view.Load() {

@@ -2,9 +2,11 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"time"
 
+	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -20,14 +22,14 @@ type backup struct {
 
 // snapshot returns a backup that can be taken.
 func (j *Journal) snapshot() *backup {
-	s := j.db.Snapshot()
+	s := seam.Snapshot(j.db).(mvcc.DBSnapshot)
 	return &backup{of: s, epoch: s.Epoch(), done: make(chan error, 1)}
 }
 
 // take takes a backup.
 func (w *writer) take(ctx context.Context, b *backup) {
 	w.backup, b.number = b, w.number
-	go func() {
+	go w.j.within.Run(func() {
 		j := w.j
 		var err error
 		b.info, err = j.db.SaveFile(ctx, filepath.Join(j.dir, backupName(b.number)), j.codec,
@@ -37,7 +39,15 @@ func (w *writer) take(ctx context.Context, b *backup) {
 		b.of.Close()
 		b.done <- err
 		j.db.RequestProgress()
-	}()
+	})
+}
+
+// tidy removes what is not needed any more: J2. What cannot be removed is tried again after the next
+// backup.
+func (j *Journal) tidy(below uint64) {
+	if err := errors.Join(removeBelow(j.dir, below), j.forgetBefore()); err != nil {
+		j.tell(err)
+	}
 }
 
 // look looks whether the backup that is being taken is complete.
@@ -60,12 +70,13 @@ func (w *writer) look() error {
 // taken is called when a backup is on disk.
 func (w *writer) taken(b *backup) error {
 	j := w.j
-	w.compact, w.db = max(j.opts.Compact, b.info.Bytes), b.info.DB
+	w.compact = max(j.opts.Compact, b.info.Bytes)
 	j.expectFrom(b.number)
 	if err := j.expect(backupName(b.number), b.number); err != nil {
 		return err
 	}
 	j.refuse(b.refused, true, b.epoch)
+	j.found.same, j.found.from = false, 0 // it is not needed any more
 	j.mu.Lock()
 	j.err = nil
 	j.stats.Backups++
@@ -75,8 +86,6 @@ func (w *writer) taken(b *backup) error {
 		w.safe = true
 		w.based()
 	}
-	if err := removeBelow(j.dir, b.number); err != nil { // J2
-		j.tell(err) // it is tried again after the next one
-	}
+	j.tidy(b.number)
 	return nil
 }

@@ -6,26 +6,26 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
-// beforeName is the folder with the files that Open has found, until the journal is closed. It is
-// a journal of its own.
+// beforeName is the folder with the files that a program with other types, names or version has left.
+// It is a journal of its own. It was made when its time of modification says, and stays for KeepBefore.
 const beforeName = "before"
 
-// keepBefore keeps the files from number from on, unless there are such files already: then the
-// journal was not closed since, and these are of the program that has closed it last. They are
-// links: it costs nothing until the files themselves are removed. If others is set they have other
-// types than the program, which their own program cannot read from now on: so they are kept in any
-// case, and what was kept before becomes the folder before in them.
-func (j *Journal) keepBefore(files listing, from uint64, others bool) error {
+// keepBefore keeps the files that were found, of other types, names or version than those of the
+// program: their own program cannot read what this one writes. They are links: it costs nothing until
+// the files themselves are removed. What was kept before becomes the folder before in them.
+func (j *Journal) keepBefore(f *found) error {
 	before, next := filepath.Join(j.dir, beforeName), filepath.Join(j.dir, nextName)
-	names := []string{backupName(from)}
-	for _, n := range files.journals {
-		if n >= from {
-			names = append(names, journalName(n))
-		}
+	names := []string{backupName(f.from)}
+	for _, n := range f.journals {
+		names = append(names, journalName(n))
+	}
+	if j.opts.KeepBefore < 0 {
+		return nil
 	}
 	if err := j.finishNext(); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (j *Journal) keepBefore(files listing, from uint64, others bool) error {
 		return fmt.Errorf("%s is not a folder: what is here cannot be kept in it", before)
 	case !there && !errors.Is(err, os.ErrNotExist):
 		return err
-	case there && (!others || j.sameFiles(names)):
+	case there && j.sameFiles(names):
 		return nil
 	}
 	made := before + ".tmp"
@@ -121,21 +121,38 @@ func (j *Journal) linkAll(names []string, made string) error {
 	return disk.SyncFolder(made)
 }
 
-// forgetBefore removes what keepBefore has kept.
+// forgetBefore removes what keepBefore has kept for long enough: also within what it has kept since.
 func (j *Journal) forgetBefore() error {
-	before := filepath.Join(j.dir, beforeName)
-	made := before + ".tmp"
-	if err := errors.Join(j.finishNext(), os.RemoveAll(made)); err != nil {
+	if err := j.finishNext(); err != nil {
 		return err
 	}
-	// Renamed first: a half of it would be taken for the whole.
-	if err := os.Rename(before, made); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
+	for dir := j.dir; ; dir = filepath.Join(dir, beforeName) {
+		before := filepath.Join(dir, beforeName)
+		made := before + ".tmp" // a half of it would be taken for the whole
+		if err := os.RemoveAll(made); err != nil {
+			return err
 		}
-		return err
+		info, err := os.Stat(before)
+		switch {
+		case errors.Is(err, os.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case !info.IsDir():
+			return nil // keepBefore says that it is in the way
+		case time.Since(info.ModTime()) < j.opts.KeepBefore:
+			continue
+		}
+		at, err := os.Stat(dir)
+		if err != nil {
+			return err
+		}
+		if err := os.Rename(before, made); err != nil {
+			return err
+		}
+		err = errors.Join(disk.SyncFolder(dir), os.RemoveAll(made))
+		return errors.Join(err, os.Chtimes(dir, at.ModTime(), at.ModTime())) // dir may be one too
 	}
-	return errors.Join(disk.SyncFolder(j.dir), os.RemoveAll(made))
 }
 
 // copyFile copies a file, and brings it to the disk.

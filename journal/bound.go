@@ -20,13 +20,16 @@ import (
 type bound struct {
 	number uint64 // of a journal
 	epoch  uint64
-	clock  uint64 // the newest epoch that was drawn
+	clock  uint64 // the epoch up to which nothing else was committed
 	closed bool   // the journal was closed
+	life   string // of the database; empty before there were lives
 }
 
 const (
 	boundName  = "acknowledged" // before the others in a listing: it is copied first
 	frameBound = 'a'
+	// boundLength is that of the payload but for the life.
+	boundLength = 25
 )
 
 var boundMagic = disk.Magic([]byte("mvccackn"))
@@ -42,7 +45,7 @@ func readBound(dir string) (b bound, err error) {
 		return b, err
 	}
 	kind, payload, err := disk.NewReader(bytes.NewReader(data), boundMagic).Frame()
-	if err != nil || kind != frameBound || len(payload) != 25 {
+	if err != nil || kind != frameBound || len(payload) < boundLength {
 		begins := append(boundMagic[:], frameBound)
 		if !isTorn(data[:min(len(data), len(begins))], begins) {
 			return b, fmt.Errorf("%s: %w", path, &mvcc.DamageError{
@@ -51,8 +54,9 @@ func readBound(dir string) (b bound, err error) {
 		return b, nil
 	}
 	number := binary.LittleEndian.Uint64
-	b = bound{number(payload), number(payload[8:]), number(payload[16:]), payload[24] != 0}
-	if max(b.epoch, b.clock) > 1<<51 { // forged: there are not so many
+	b = bound{number(payload), number(payload[8:]), number(payload[16:]), payload[24] != 0,
+		string(payload[boundLength:])}
+	if max(b.epoch, b.clock) > disk.HighestEpoch { // forged
 		return bound{}, nil
 	}
 	return b, nil
@@ -64,7 +68,7 @@ func (b bound) write(to io.WriterAt) error {
 	payload := binary.LittleEndian.AppendUint64(nil, b.number)
 	payload = binary.LittleEndian.AppendUint64(payload, b.epoch)
 	payload = binary.LittleEndian.AppendUint64(payload, b.clock)
-	payload = append(payload, 0)
+	payload = append(append(payload, 0), b.life...)
 	if b.closed {
 		payload[24] = 1
 	}

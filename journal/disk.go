@@ -81,6 +81,15 @@ func removeBelow(dir string, n uint64) error {
 	return err
 }
 
+// syncFile brings a file to the disk that somebody else has written.
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
 // createFile creates a file that only its owner can read, and brings its name to the disk.
 func createFile(path string) (file, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -32,21 +32,22 @@
 // marks, each of which says that what was before it had got to the disk.
 //
 //   - J1: journal N begins with the state that is in backup N, and each group follows the one
-//     before. If journal N-1 was not ended by a gap, or a failure, its last group leads to that
-//     state too, and it was on disk before journal N was begun.
+//     before. If it says that the journals before lead to that state too, these were on disk before
+//     journal N was begun.
 //   - J2: a file is removed when a backup of a higher number is on disk.
 //   - J3: Sync acknowledges an epoch when there is a backup, and journals after it that lead to the
 //     last commit up to that epoch, without a break, and all of this is on disk.
 //   - J4: a mark of an epoch is written after J3 holds for it. It gets to the disk with what
 //     follows.
-//   - J5: journal N begins with a record of its number, epoch and database, which is on disk before
-//     backup N is. So a backup without its journal, a journal that is not the one of its name, and a
-//     backup of another folder is damage.
+//   - J5: journal N begins with a record of its number and position, and that which it follows. It is
+//     on disk before backup N is, and before the rest of the journal. So a backup without its journal,
+//     a journal that is not the one of its name, and a backup of another folder is damage.
 //   - J6: before an epoch is acknowledged, the epoch and the number of the journal are written over
 //     what is in the file "acknowledged". That file gets to the disk at some time, at the latest
 //     when the journal is closed.
 //
-// Reading goes from the last backup to the first group that is damaged or does not follow. So it
+// Reading goes from the last backup to the first group that is damaged or does not follow, and on from
+// there if a later journal says that it follows that. So it
 // yields a prefix of the commits, with all that was acknowledged. If a mark of a later epoch, or
 // the file of J6, says that more was on disk, something has been lost. That is an error, which
 // names the file. So one file that is removed, cut, renamed, or swapped with another loses nothing
@@ -67,22 +68,21 @@
 // types, in the backup and in each group. Then the new backup has the present types, and the next
 // Open finds these. docs/schemas.md in the repository has the cases.
 //
-// What Open has found stays in the folder "before", until Close returns nil. That is a journal of
-// its own. To go back to the program before, put it in the place of the folder, or open it there.
-// It takes the disk space that those files had at Open, whatever is written later. Its files are
-// links as long as the files themselves are there.
+// What a program with other types, names of tables or Options.Version has left stays in the folder
+// "before", for Options.KeepBefore, whether the journal is closed or not. That is a journal of its
+// own. To go back to the program before, put it in the place of the folder, or open it there. It
+// takes the disk space that those files had at Open, whatever is written later. Its files are links
+// as long as the files themselves are there. If there is such a folder already, that becomes the
+// folder "before" in the new one, and its time goes on. When the time begins is the time of
+// modification of the folder.
 //
-// If the process ends without Close, the next Open leaves the folder "before" as it is. So a program
-// that never closes its journal keeps there what its second start has found. There is one exception:
-// what a program with other types, or names of tables, has left is always kept. Then the folder
-// "before" of that time becomes the folder "before" in the new one.
+// # Lives
 //
-// # Epochs
+// Each life of the database has a name, which is in the files, see [mvcc.Position]. Epochs go on from
+// the last one that was found. So those of commits that were lost in a crash come again, in another
+// life.
 //
-// Epochs go on from those of the last life, so that none ever means two states: after Close from the
-// newest that there was, and else a million above the last commit that was found.
-//
-// So a follower, see [mvcc.DB.Follow], that has kept an epoch can go on: Options.Resume keeps the
-// states that followers have got to. What was lost because it was not on disk is at an epoch that
-// means nothing any more. A follower that has got there begins anew.
+// A follower, see [mvcc.DB.Follow], that has kept its position can go on: Options.Resume keeps the
+// states that followers have got to. Where the history is another one a follower begins anew: if
+// what it has was lost, or somebody has put back older files.
 package journal

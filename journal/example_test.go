@@ -91,5 +91,5 @@ func ExampleInspect() {
 	// json true <nil>
 	// orders string 1
 	// backup-00000001 0
-	// journal-00000001 1
+	// journal-00000001 2
 }

@@ -91,12 +91,9 @@ func (j *Journal) unlock() error {
 // finish says that the journal was closed as it should be.
 func (j *Journal) finish() error {
 	b := j.acknowledged
-	b.clock, b.closed = max(b.clock, j.db.Epoch()), true
+	b.closed = true // up to its clock: what came after the last Sync is lost
 	if err := b.write(j.bounds); err != nil {
 		return err
 	}
-	if err := j.bounds.Sync(); err != nil {
-		return err
-	}
-	return j.forgetBefore()
+	return j.bounds.Sync()
 }

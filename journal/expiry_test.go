@@ -1,7 +1,11 @@
 package journal
 
 import (
+	"io"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -49,4 +53,46 @@ func TestOpenHoldsExpiry(t *testing.T) {
 	require.Zero(t, leases.Len())
 	require.Equal(t, 1, queue.Len(), "what has expired is kept")
 	require.NoError(t, j.Close())
+}
+
+// MaxTxAge is not for what a journal reads and writes in one go, however long that takes.
+func TestOpenTooOld(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		slow := codec.Gob
+		slow.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
+			return brokenEncoder{codec.Gob.NewEncoder(w), func() error { time.Sleep(time.Minute); return nil }}
+		}
+		for life := range 3 {
+			takesLong := life > 0
+			db := mvcc.NewDB(&mvcc.Options{MaxTxAge: time.Second})
+			m := mvcc.NewOrderedTableFunc[int, int](db, "m", func(a, b int) int {
+				if takesLong {
+					time.Sleep(time.Minute)
+				}
+				return a - b
+			}, nil)
+			var ended atomic.Bool
+			var ticks sync.WaitGroup
+			ticks.Go(func() { // so that time goes on
+				for !ended.Load() {
+					s := db.Snapshot()
+					time.Sleep(100 * time.Millisecond)
+					s.Close()
+				}
+			})
+			j, err := Open(t.Context(), dir, db, slow, nil)
+			require.NoError(t, err)
+			takesLong = false
+			require.Equal(t, 5*life, m.Len())
+			for i := range 5 {
+				m.Store(5*life+i, i)
+			}
+			require.NoError(t, j.Close())
+			require.Zero(t, db.Stats().Evicted)
+			ended.Store(true)
+			ticks.Wait()
+			db.Close()
+		}
+	})
 }

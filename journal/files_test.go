@@ -1,8 +1,10 @@
 package journal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -190,45 +192,139 @@ func TestEpochsGoOn(t *testing.T) {
 		l.log.In(tx).Set(-1, 1)
 		tx.Rollback()
 		require.NoError(t, j.Sync(t.Context()))
-		l.log.Store(-2, life) // may be lost
 		last = l.Epoch()
+		l.log.Store(-2, life) // may be lost
 		if life%3 == 0 {
 			dir = copied(t, dir)
+		} else {
+			last = l.Epoch()
 		}
 		require.NoError(t, j.Close())
-		last = max(last, l.Epoch())
 	}
 }
 
-// What Open has found stays until Close, as a journal of its own; however often the process fails
-// in between.
-func TestBefore(t *testing.T) {
+// From the highest epoch that a program can skip to on, all that is written can be read, in each life.
+func TestHighestEpoch(t *testing.T) {
 	dir := t.TempDir()
-	before := filepath.Join(dir, beforeName)
-	l := newLedger(t)
-	j := opened(t, dir, l, nil, nil)
-	require.NoDirExists(t, before, "there was nothing")
-	for range 10 {
-		l.commit(1)
-	}
-	require.NoError(t, j.Close())
-	for life := range 3 {
+	for n := range 3 {
 		l := newLedger(t)
-		j := opened(t, dir, l, &Options{Compact: 1000}, nil)
-		l.must(t, 10*(life+1), false)
-		for range 10 {
-			l.commit(1)
-			require.NoError(t, j.Sync(t.Context()))
-		}
-		requireKept(t, copied(t, before), 10)
-		crashed := copied(t, dir)
-		require.NoError(t, os.CopyFS(filepath.Join(crashed, beforeName), os.DirFS(before)))
+		j := opened(t, dir, l, nil, nil)
+		l.must(t, n, false)
+		l.SkipTo(1 << 51)
+		require.Equal(t, n+1, l.commit(1))
+		require.Greater(t, l.Epoch(), uint64(1<<51))
 		require.NoError(t, j.Close())
-		require.NoDirExists(t, before)
-		require.NoDirExists(t, before+".tmp")
-		dir, before = crashed, filepath.Join(crashed, beforeName)
+		var b bytes.Buffer
+		_, err := l.Save(t.Context(), &b, codec.Gob, nil)
+		require.NoError(t, err)
+		_, err = newLedger(t).Load(t.Context(), &b, codec.Gob, nil)
+		require.NoError(t, err)
 	}
 }
+
+// A program that has the types, names and version of the files begins a journal, and takes no backup,
+// however it has ended: until there are too many. Then it does so while it goes on.
+func TestOpenUnchanged(t *testing.T) {
+	dir, long, n := t.TempDir(), "", 0
+	for life := range mostLives + 2 {
+		if life == mostLives+1 {
+			long = copied(t, dir)
+		}
+		l := newLedger(t)
+		j := opened(t, dir, l, nil, nil)
+		l.must(t, n, false)
+		if life == mostLives+1 {
+			require.Eventually(t, func() bool { return j.Stats().Backups == 1 }, time.Minute, time.Millisecond)
+		} else if life > 0 {
+			require.Zero(t, j.Stats().Backups)
+		}
+		if life%3 > 0 { // else it has nothing to write
+			n = l.commit(life)
+		}
+		require.NoError(t, j.Sync(t.Context()))
+		require.NoDirExists(t, filepath.Join(dir, beforeName))
+		if life%2 > 0 {
+			dir = copied(t, dir)
+		}
+		require.NoError(t, j.Close())
+	}
+	for what, c := range map[string]struct {
+		opts   *Options
+		change func(l *ledger)
+		backup bool
+	}{
+		"the log is long": {&Options{Compact: 1}, func(*ledger) {}, false},
+		"the version":     {&Options{Version: 1, Versions: []int{0}}, func(*ledger) {}, true},
+		"a table more": {nil, func(l *ledger) { mvcc.NewTable[int, int](l.DB, "more", nil).Store(1, 1) },
+			true},
+		"another shape": {&Options{AnyShape: true}, func(l *ledger) {
+			l.flags.Close()
+			mvcc.NewTable[int, bool](l.DB, "flags", nil)
+		}, true},
+	} {
+		to, l := copied(t, long), newLedger(t)
+		c.change(l)
+		j, err := Open(t.Context(), to, l.DB, codec.Gob, c.opts)
+		require.NoError(t, err, what)
+		if c.backup {
+			require.EqualValues(t, 1, j.Stats().Backups, what)
+			require.DirExists(t, filepath.Join(to, beforeName), what)
+		}
+		require.Eventually(t, func() bool { return j.Stats().Backups > 0 }, time.Minute, time.Millisecond, what)
+		require.NoError(t, j.Close())
+		require.Equal(t, c.backup, slices.Contains(foldersIn(t, to), beforeName), what)
+	}
+}
+
+func foldersIn(t *testing.T, dir string) (list []string) {
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if e.IsDir() {
+			list = append(list, e.Name())
+		}
+	}
+	return list
+}
+
+// Something that is written while a journal is opened is kept, though nobody should: it is not taken
+// for what the files have.
+func TestWrittenWhileOpening(t *testing.T) {
+	dir, l := t.TempDir(), newLedger(t)
+	j := opened(t, dir, l, nil, nil)
+	for range 10 {
+		l.commit(1)
+		require.NoError(t, j.Sync(t.Context()))
+	}
+	require.NoError(t, j.Close())
+	for at := 1; ; at += 3 { // in the backup, and then in each group
+		now, to, records := newLedger(t), copied(t, dir), 0
+		c := codec.Gob
+		c.NewDecoder = func(r io.Reader) interface{ Decode(v any) error } {
+			d := codec.Gob.NewDecoder(r)
+			return decoding(func(v any) error {
+				if records++; records == at {
+					now.things.Store("of another", []byte("x"))
+				}
+				return d.Decode(v)
+			})
+		}
+		j, err := Open(t.Context(), to, now.DB, c, nil)
+		require.NoError(t, err)
+		things := now.things.Len()
+		require.NoError(t, j.Close())
+		again := newLedger(t)
+		opened(t, to, again, nil, nil)
+		require.Equal(t, things, again.things.Len(), at)
+		if records < at {
+			break
+		}
+	}
+}
+
+type decoding func(v any) error
+
+func (d decoding) Decode(v any) error { return d(v) }
 
 // A table that was closed and made again with other types, and whatever else was closed, is not
 // needed by those that open the journal.

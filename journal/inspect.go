@@ -25,6 +25,9 @@ type Info struct {
 	Tables []TableInfo
 	// Epoch is that of the last commit that Open would load.
 	Epoch uint64
+	// Lives are those of the database since the backup, in their order, with the epoch at which each
+	// begins: the first one with that of the backup.
+	Lives []mvcc.Position
 	// Acknowledged is the epoch up to which all was on disk, as far as the file of that name says;
 	// 0 if it does not. Closed says that the journal was closed after that.
 	Acknowledged uint64
@@ -73,7 +76,8 @@ type FileInfo struct {
 	_ struct{}
 }
 
-// A GroupInfo is a group of commits: those with epochs above Since, up to Epoch.
+// A GroupInfo is a group of commits: those with epochs above Since, up to Epoch. The first one of a
+// journal has none, and names the tables.
 type GroupInfo struct {
 	Offset, Bytes int64
 	Since, Epoch  uint64
@@ -95,9 +99,6 @@ func Inspect(dir string) (Info, error) {
 	}
 	name := filepath.Join(dir, beforeName)
 	if is, err := os.Stat(name); err == nil && !is.IsDir() {
-		if info.Err == nil && len(info.Files) > 0 {
-			info.Err = fmt.Errorf("%s is not a folder: what is here cannot be kept in it", name)
-		}
 		return info, nil
 	}
 	before, err := inspect(name)
@@ -117,6 +118,7 @@ type inspector struct {
 	info    *Info
 	folder  *folder
 	at      *FileInfo // what is being read
+	life    string    // in which tables have the IDs that are in info
 	reached map[string]bool
 }
 
@@ -136,7 +138,7 @@ func inspect(dir string) (info Info, err error) {
 	if info.Err = f.foreign; info.Err == nil {
 		info.Err = err
 	}
-	info.Epoch, info.Incomplete = in.after.Epoch, in.stats.Dropped
+	info.Epoch, info.Lives, info.Incomplete = in.after.Epoch, in.lives, in.stats.Dropped
 	for i := range info.Files {
 		file := &info.Files[i]
 		file.Used = file.Number >= f.from()
@@ -156,11 +158,11 @@ func (in *inspector) begun(info *FileInfo) uint64 {
 	if err != nil {
 		return 0
 	}
-	_, epoch, _, _, err := readBegin(f)
+	b, _, err := readBegin(f)
 	if err != nil && len(info.Groups) > 0 { // of a version that wrote no such record
 		return info.Groups[0].Since
 	}
-	return epoch
+	return b.at.Epoch
 }
 
 // begin opens a file, from its beginning.
@@ -194,7 +196,7 @@ func (in *inspector) whole(path string) (mvcc.Backup, error) {
 		return mvcc.Backup{}, damaged(err)
 	}
 	in.at.Epoch = b.Epoch
-	in.info.DB, in.info.Codec, in.info.Version = b.DB, b.Codec, b.Version
+	in.info.DB, in.info.Codec, in.info.Version, in.life = b.DB, b.Codec, b.Version, b.DB
 	if b.Since != 0 {
 		return mvcc.Backup{}, fmt.Errorf("the backup has only the differences to another one, "+
 			"of epoch %d", b.Since)
@@ -232,8 +234,23 @@ func (in *inspector) next(r *bufio.Reader, after mvcc.Backup) (mvcc.Backup, erro
 	}
 	in.at.Groups = append(in.at.Groups, GroupInfo{Offset: in.loader.at, Bytes: b.Bytes,
 		Since: b.Since, Epoch: b.Epoch, Records: b.Records})
+	if in.life != b.DB {
+		in.life = b.DB
+		in.rename(b.Tables)
+	}
 	in.change(b.Tables)
 	return b.Backup, nil
+}
+
+// rename notes the IDs that tables have in another life, whose first group names all of them.
+func (in *inspector) rename(tables []mvcc.BackupTable) {
+	for _, table := range tables {
+		for i := range in.info.Tables {
+			if is := &in.info.Tables[i]; is.Name == table.Name {
+				is.ID = table.ID
+			}
+		}
+	}
 }
 
 // change notes what a group says of tables.
@@ -275,8 +292,8 @@ func (in *inspector) alone(info *FileInfo) {
 	path := filepath.Join(in.dir, info.Name)
 	if info.Backup {
 		_, err = one.whole(path)
-	} else if number, epoch, db, _, failed := readBegin(f); failed == nil && number == info.Number {
-		one.after, one.begins = mvcc.Backup{Epoch: epoch, DB: db}, true
+	} else if b, _, failed := readBegin(f); failed == nil && b.number == info.Number {
+		one.after, one.begins = mvcc.Backup{Epoch: b.at.Epoch, DB: b.at.Life}, true
 		err = one.journal(info.Number)
 		one.leave()
 	} else {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/codec"
 	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // What Inspect says of two lives of a journal.
@@ -49,7 +50,10 @@ func TestInspect(t *testing.T) {
 		require.Equal(t, backupName(1), info.Files[0].Name)
 		require.True(t, info.Files[0].Backup && info.Files[0].Used)
 		groups := info.Files[1].Groups
-		require.Len(t, groups, 10)
+		require.Len(t, groups, 11)
+		require.Equal(t, groups[0].Since, groups[0].Epoch)
+		require.Equal(t, []mvcc.Position{l.Position(groups[0].Epoch)}, info.Lives)
+		groups = groups[1:]
 		for i, g := range groups {
 			require.Equal(t, epochs[i], g.Epoch)
 			if i > 0 {
@@ -74,19 +78,31 @@ func TestInspect(t *testing.T) {
 		info, err = Inspect(dir)
 		require.NoError(t, err)
 		require.NoError(t, info.Err)
-		require.NotNil(t, info.Before)
-		require.Equal(t, epochs[9], info.Before.Epoch)
-		require.True(t, info.Before.Closed)
+		require.Nil(t, info.Before)
+		require.Len(t, info.Lives, 2)
+		require.Equal(t, next.Position(info.Epoch), info.Lives[1])
+		require.Len(t, info.Files, 3)
 		for _, table := range info.Tables {
 			if table.Name == "log" {
-				require.Equal(t, 10, table.Records)
+				require.Equal(t, 10, table.Changes)
 			}
 		}
+		require.NoError(t, j.Close())
+		before := newLedger(t)
+		mvcc.NewTable[int, int](before.DB, "more", nil)
+		j, err = Open(t.Context(), dir, before.DB, c, &Options{Version: 7})
+		require.NoError(t, err)
+		info, err = Inspect(dir)
+		require.NoError(t, err)
+		require.NoError(t, info.Err)
+		require.NotNil(t, info.Before)
+		require.Equal(t, next.Epoch(), info.Before.Epoch)
+		require.True(t, info.Before.Closed)
 		require.NoError(t, j.Close())
 		info, err = Inspect(dir)
 		require.NoError(t, err)
 		require.True(t, info.Closed)
-		require.Nil(t, info.Before)
+		require.NotNil(t, info.Before)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/goid"
+	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -40,23 +42,29 @@ type Options struct {
 	// [mvcc.LoadOptions] and the package. The next Open finds them as they are now.
 	Rename  map[string]string
 	Migrate []mvcc.Migration
+	// KeepBefore is how long the folder "before" stays, with what a program with other types, names
+	// of tables or Version has left, see the package. It takes the disk space of that. It is removed
+	// when a journal is opened, or has taken a backup, after this time. Default: a week. Negative:
+	// nothing is kept.
+	KeepBefore time.Duration
 	// AnyShape says that the types of keys and values need not have what they had, see
 	// [mvcc.LoadOptions]. Otherwise Open refuses a table of which it would lose something, with a
 	// [*mvcc.SchemaError], and all files stay as they are.
 	AnyShape bool
-	// Resume are the epochs that followers of the database have got to, see [mvcc.DB.Follow]: one
+	// Resume are the positions that followers of the database have got to, see [mvcc.DB.Follow]: one
 	// for each, from whatever the follower has kept it in. Open keeps the state of each that it
 	// meets, so that Follow goes on from there, see [mvcc.FollowOptions]; what was overwritten
-	// since stays in memory until Follow has begun. It meets all epochs since the last backup,
+	// since stays in memory until Follow has begun. It meets all since the last backup,
 	// whether the journal was closed or not, but for those in a group of commits in which a table
-	// was closed, and those that got lost because they were not on disk. Where it does not Follow
-	// begins anew.
-	Resume []uint64
+	// was closed, and those that got lost because they were not on disk, or are of another history,
+	// since somebody has put back older files. Where it does not Follow begins anew.
+	Resume []mvcc.Position
 	// OnError is called, in a goroutine of its own and once at a time, if something could not be
 	// written; the journal takes a new backup then, after a second, and after up to ten if that
 	// fails too. It is called as well with a [*mvcc.CodecError] for a record that the codec
 	// refuses: for the first ten of a group of commits, or of a backup, and once for the rest. The
-	// journal waits for it, so it must not call Close; it may end its goroutine. Default:
+	// journal waits for it, so Close panics in it, and Sync where it would wait; it may end its
+	// goroutine. Default:
 	// [mvcc.Options.Logger] of the database is told, at level Error, or [slog.Default] if there is
 	// none.
 	OnError func(error)
@@ -68,6 +76,7 @@ const (
 	defaultEvery   = time.Second
 	defaultCompact = 64 << 20
 	defaultBuffer  = 1 << 20
+	defaultKeep    = 7 * 24 * time.Hour
 )
 
 func (o *Options) withDefaults() (all Options) {
@@ -77,6 +86,7 @@ func (o *Options) withDefaults() (all Options) {
 	all.Every = cmp.Or(all.Every, defaultEvery)
 	all.Compact = cmp.Or(all.Compact, defaultCompact)
 	all.Buffer = cmp.Or(all.Buffer, defaultBuffer)
+	all.KeepBefore = cmp.Or(all.KeepBefore, defaultKeep)
 	if all.Compact < 0 {
 		panic(fmt.Sprintf("journal: Options.Compact is %d, want 0 or more", all.Compact))
 	}
@@ -102,15 +112,20 @@ type Journal struct {
 	// bounds is the file of what was acknowledged, see bound. Of the goroutine, until that ends.
 	bounds       *os.File
 	acknowledged bound
-	// create creates a file for a journal. Tests have their own.
+	// create creates a file for a journal, and sync brings one to the disk. Tests have their own.
 	create func(path string) (file, error)
+	sync   func(path string) error
 	retry  time.Duration // after a failure
+	found  found         // by Open; of the goroutine
 
 	ctx    context.Context // ends with the journal
 	cancel context.CancelFunc
 	ended  chan struct{} // the goroutine has
 	gone   chan struct{} // so has the lock
-	hurry  chan struct{} // a Sync waits for the disk
+	// toClose has the database look for commits that come when the goroutine has ended.
+	toClose func(end func())
+	hurry   chan struct{} // a Sync waits for the disk
+	within  goid.Set      // the goroutines of the journal, see outside
 
 	mu      sync.Mutex
 	files   map[string]expected // by their names
@@ -158,9 +173,14 @@ type Stats struct {
 // [mvcc.DB.Load], and keeps what is committed from then on in it. If there is none it makes one,
 // and the tables stay as they are. All tables that are in the journal must have been made, and
 // should not be written to until Open returns. codec must be the one that the journal was written
-// with; opts may be nil. Then Open takes a backup. Nothing is kept of a table that is closed.
-// What Open has found stays, see the package, until the journal is closed. Until it returns nothing
+// with; opts may be nil. Nothing is kept of a table that is closed. Until Open returns nothing
 // expires, see [mvcc.DB.HoldExpiry].
+//
+// It costs what it takes to read the files. Then a new file of some kilobytes is begun. Only if types,
+// names of tables or Options.Version are others than in the files, or something else was written to
+// the tables meanwhile, Open takes a backup first. If that, or the new file, cannot be written, as on a
+// full disk, it returns all the same: the files stay as they were, OnError is told, Sync returns why,
+// and what was committed is written when it can be. [Load] reads the files without that.
 //
 // A journal is for one process at a time: a second one gets an error where the system has locks
 // for files (not on Windows). If Open fails nothing of what is in the files is lost; the tables may
@@ -168,38 +188,45 @@ type Stats struct {
 // missing an [io/fs.ErrNotExist]; both name the file.
 //
 // A journal costs what a watch does, see [mvcc.Map.Watch], and has a goroutine. While it takes a
-// backup what is written meanwhile is kept in memory; if that takes longer than
-// [mvcc.Options.MaxTxAge] it fails.
+// backup what is written meanwhile is kept in memory.
 func Open(
 	ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options,
 ) (*Journal, error) {
 	return open(ctx, dir, db, codec, opts, createFile, time.Second)
 }
 
+// newJournal returns a journal that is not open. It panics if an argument of a call has no meaning.
+func newJournal(
+	call string, ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options,
+) *Journal {
+	if ctx == nil {
+		panic("journal: " + call + ": ctx is nil, want context.Background() or another one")
+	}
+	_ = db.Epoch() // panics for a nil or zero DB
+	if codec.Name == "" || codec.NewEncoder == nil || codec.NewDecoder == nil {
+		panic("journal: " + call + ": the Codec has an empty field")
+	}
+	codec.Lines = false // frames are told apart from what a crash has torn
+	return &Journal{db: db, dir: dir, codec: codec, opts: opts.withDefaults(), sync: syncFile,
+		waiting: map[chan error]uint64{}, files: map[string]expected{},
+		refused: map[recordKey]*mvcc.CodecError{},
+		ended:   make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
+}
+
 func open(
 	ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options,
 	create func(string) (file, error), retry time.Duration,
 ) (*Journal, error) {
-	if ctx == nil {
-		panic("journal: Open: ctx is nil, want context.Background() or another one")
-	}
-	_ = db.Epoch() // panics for a nil or zero DB
-	if codec.Name == "" || codec.NewEncoder == nil || codec.NewDecoder == nil {
-		panic("journal: Open: the Codec has an empty field")
-	}
-	codec.Lines = false // frames are told apart from what a crash has torn
-	j := &Journal{db: db, dir: dir, codec: codec, opts: opts.withDefaults(),
-		create: create, retry: retry,
-		waiting: map[chan error]uint64{}, files: map[string]expected{},
-		refused: map[recordKey]*mvcc.CodecError{},
-		ended:   make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
+	j := newJournal("Open", ctx, dir, db, codec, opts)
+	j.codec, j.create, j.retry = j.inside(j.codec), create, retry
 	if err := disk.MakeFolder(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	var err error
-	if j.lock, err = lockDir(dir); err != nil {
+	lock, err := lockDir(dir)
+	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
+	j.lock = lock
 	loaded := false
 	defer func() {
 		if !loaded { // the codec has panicked, or ended the goroutine
@@ -207,7 +234,7 @@ func open(
 		}
 	}()
 	defer db.HoldExpiry()() // until what is deleted gets into the journal
-	last, err := j.load(ctx)
+	j.found, err = j.load(ctx)
 	loaded = true
 	if err == nil {
 		j.bounds, err = openBound(dir)
@@ -215,10 +242,10 @@ func open(
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.unlock())
 	}
-	j.ctx, j.cancel = context.WithCancel(context.Background())
+	j.ctx, j.cancel = context.WithCancel(seam.Called(context.Background()))
 	begun := make(chan error, 1)
 	stop := context.AfterFunc(ctx, j.cancel)
-	go j.run(last, begun)
+	go j.within.Run(func() { j.run(begun) })
 	err = <-begun
 	if !stop() && err == nil { // ctx has ended
 		err = ctx.Err()
@@ -228,7 +255,7 @@ func open(
 		<-j.ended
 		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.unlock())
 	}
-	db.SetJournal(func() mvcc.JournalState {
+	j.toClose = db.SetJournal(func() mvcc.JournalState {
 		s := j.Stats()
 		return mvcc.JournalState{Epoch: s.Epoch, Behind: s.Behind, Failures: s.Failures,
 			Refused: s.Refused}
@@ -262,6 +289,7 @@ func (j *Journal) Sync(ctx context.Context) error {
 	if on && j.present() == nil {
 		return j.refusal()
 	}
+	j.outside("Sync")
 	done := make(chan error, 1)
 	j.mu.Lock()
 	if j.closed {
@@ -293,11 +321,13 @@ func (j *Journal) Sync(ctx context.Context) error {
 	}
 }
 
-// Close ends the journal, after a [Journal.Sync], and returns the error of that. If that is nil, it
-// removes the files that Open has found. A commit during the call, or afterwards, may be lost. The
-// database stays open; close it after the journal. It waits for the disk, and for the codec, for as
-// long as they take.
+// Close ends the journal, after a [Journal.Sync], and returns the error of that. A commit during the
+// call, or afterwards, may be lost: the first one that is, is an error for [mvcc.Options.Logger] and a
+// figure of [mvcc.DB.Stats], and fails a test with package mvcctest. The database stays open; close it
+// after the journal, else it stays in memory. Close waits for the disk, and for the codec, for as long
+// as they take.
 func (j *Journal) Close() error {
+	j.outside("Close")
 	err := j.Sync(context.Background())
 	if errors.Is(err, ErrClosed) {
 		err = nil
@@ -306,14 +336,15 @@ func (j *Journal) Close() error {
 	first := !j.closed
 	j.closed = true
 	j.mu.Unlock()
-	j.cancel()
-	<-j.ended
 	if !first {
 		<-j.gone
 		return err
 	}
 	defer close(j.gone)
-	j.db.SetJournal(nil)
+	j.toClose(func() {
+		j.cancel()
+		<-j.ended
+	})
 	if err == nil { // all is on disk; what the writer has begun since, say a backup, waits no more
 		j.mu.Lock()
 		j.since = time.Time{}
@@ -324,6 +355,35 @@ func (j *Journal) Close() error {
 		err = j.finish()
 	}
 	return errors.Join(err, j.unlock())
+}
+
+// outside panics if call, which waits for the goroutines of the journal, is made by one of these: by a
+// function of the program that it calls. It would wait for itself.
+func (j *Journal) outside(call string) {
+	if j.within.Has() {
+		panic("journal: " + call + " is called by a function that the journal calls: it would wait for " +
+			"itself")
+	}
+}
+
+// inside returns codec, which the journal waits for, in whatever goroutine it is called.
+func (j *Journal) inside(codec mvcc.Codec) mvcc.Codec {
+	of := codec.NewEncoder
+	codec.NewEncoder = func(w io.Writer) (e interface{ Encode(v any) error }) {
+		j.within.Run(func() { e = of(w) })
+		return insideEncoder{j, e}
+	}
+	return codec
+}
+
+type insideEncoder struct {
+	j  *Journal
+	of interface{ Encode(v any) error }
+}
+
+func (e insideEncoder) Encode(v any) (err error) {
+	e.j.within.Run(func() { err = e.of.Encode(v) })
+	return err
 }
 
 // waits notes that something waits to be on disk from now on, unless something does already.

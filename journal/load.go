@@ -3,6 +3,7 @@ package journal
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,31 +16,71 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// load makes the tables what the folder has of them, and returns the highest number there.
-func (j *Journal) load(ctx context.Context) (last uint64, err error) {
+// A found is what Open has found in the folder.
+type found struct {
+	from, last uint64      // the number of the backup, 0 if there is none, and the highest one
+	state      mvcc.Backup // what was loaded
+	journals   []uint64    // that lead on from the backup, and what else has such numbers
+	// backup and log are how many bytes the backup and these have.
+	backup, log int64
+	// same says that the tables are what the files have, of the same names, types and version. So
+	// nothing has to be written before commits can follow.
+	same bool
+}
+
+// load makes the tables what the folder has of them.
+func (j *Journal) load(ctx context.Context) (f found, err error) {
 	files, err := list(j.dir)
 	if err != nil {
-		return 0, err
+		return f, err
 	}
 	must, err := readBound(j.dir)
 	if err != nil {
-		return 0, err
+		return f, err
 	}
 	l := j.loader(ctx, must)
-	from, last, err := l.all(files)
-	if err != nil {
-		return 0, err
+	if f, err = j.loadFrom(l, files); err != nil || f.from == 0 {
+		return f, err
+	}
+	s := j.db.Snapshot()
+	defer s.Close()
+	f.same = f.state.Version == j.opts.Version && f.state.Matches(s) && l.begins
+	return f, f.measure(j.dir, files)
+}
+
+// loadFrom loads what there is, and keeps the states that were asked for.
+func (j *Journal) loadFrom(l *loader, files listing) (f found, err error) {
+	// Where it is higher it is that of what is loaded, or means nothing.
+	j.db.SkipTo(min(l.must.clock, disk.HighestSkip))
+	if f.from, f.last, err = l.all(files); err != nil || f.from == 0 {
+		return f, err
 	}
 	if err := l.after.Missing(); err != nil {
-		return 0, fmt.Errorf("%s: %w", filepath.Join(j.dir, backupName(from)), err)
+		return f, fmt.Errorf("%s: %w", filepath.Join(j.dir, backupName(f.from)), err)
 	}
-	if from > 0 {
-		j.goOn(must, l.after.Epoch)
-		if files, err = list(j.dir); err == nil {
-			err = j.keepBefore(files, from, len(l.after.Migrated()) > 0)
+	f.state = l.after
+	j.keepEnd(l.must, l.position())
+	return f, nil
+}
+
+// measure looks how long the files are.
+func (f *found) measure(dir string, files listing) error {
+	info, err := os.Stat(filepath.Join(dir, backupName(f.from)))
+	if err != nil {
+		return err
+	}
+	f.backup = info.Size()
+	for _, n := range files.journals {
+		if n < f.from {
+			continue
 		}
+		if info, err = os.Stat(filepath.Join(dir, journalName(n))); err != nil {
+			return err
+		}
+		f.journals = append(f.journals, n)
+		f.log += info.Size()
 	}
-	return last, err
+	return nil
 }
 
 // loader returns what loads into the database.
@@ -64,6 +105,7 @@ func (l *loader) all(files listing) (from, last uint64, err error) {
 		if l.after, err = l.backup(path); err != nil {
 			return 0, 0, fmt.Errorf("%s: %w", path, filed(path, err))
 		}
+		l.lives = append(l.lives, l.position())
 		if l.begins, err = l.hasBegins(path); err != nil {
 			return 0, 0, err
 		}
@@ -101,22 +143,16 @@ func filed(path string, err error) error {
 	return err
 }
 
-// skipped is by how much the epochs skip if the journal was not closed: those of commits that were
-// lost should not come again.
-const skipped = 1 << 20
-
-// goOn makes the epochs of the database go on from where those of the journal have ended.
-func (j *Journal) goOn(was bound, loaded uint64) {
-	if was.closed && was.epoch == loaded {
-		for _, e := range j.opts.Resume { // when nothing was committed any more
-			if loaded < e && e <= was.clock {
-				j.db.KeepState(e)
-			}
-		}
-		j.db.SkipTo(max(loaded, was.clock))
+// keepEnd keeps the state of the epochs after the last commit at which nothing else had been committed.
+func (j *Journal) keepEnd(was bound, loaded mvcc.Position) {
+	if was.epoch != loaded.Epoch || was.life != loaded.Life {
 		return
 	}
-	j.db.SkipTo(max(loaded, was.clock) + skipped)
+	for _, at := range j.opts.Resume {
+		if at.Life == was.life && was.epoch < at.Epoch && at.Epoch <= was.clock {
+			j.db.KeepState(at)
+		}
+	}
 }
 
 func openFile(path string) (io.ReadSeekCloser, error) { return os.Open(path) }
@@ -145,12 +181,20 @@ type loader struct {
 	backup func(path string) (mvcc.Backup, error)
 	group  func(in *bufio.Reader, after mvcc.Backup) (mvcc.Backup, error)
 
-	begins bool        // they must begin with a record: the backup is not of an old version
-	begun  bool        // the first one was looked at
-	after  mvcc.Backup // what was loaded leads to there
-	over   bool        // the rest does not go on from there
-	why    error       // with the file
-	at     int64       // in the journal
+	begins bool            // they must begin with a record: the backup is not of an old version
+	begun  bool            // the first one was looked at
+	after  mvcc.Backup     // what was loaded leads to there
+	lives  []mvcc.Position // of the database, in their order, and where each begins
+	// also are other positions of the state that was loaded: of lives that have committed nothing since.
+	also []mvcc.Position
+	over bool  // the rest does not go on from there
+	why  error // with the file
+	at   int64 // in the journal
+}
+
+// position returns that of the state that was loaded.
+func (l *loader) position() mvcc.Position {
+	return mvcc.Position{Life: l.after.DB, Epoch: l.after.Epoch}
 }
 
 // stop ends the loading: what follows is not to be loaded, and must not have been on disk.
@@ -185,8 +229,8 @@ var (
 	errForeign = errors.New("it is another file")
 )
 
-// journal loads what is in a journal. Once l is over, it is an error if a mark in the rest says
-// that more was on disk.
+// journal loads what is in a journal, if that goes on from what was loaded. Otherwise it is an error
+// if something in the rest says that more was on disk: a beginning, or a mark.
 func (l *loader) journal(n uint64) error {
 	path := filepath.Join(l.dir, journalName(n))
 	f, err := l.open(path)
@@ -194,21 +238,12 @@ func (l *loader) journal(n uint64) error {
 		return err
 	}
 	defer f.Close()
-	first := l.begins && !l.begun
-	l.at, l.begun = 0, true
-	for in := bufio.NewReaderSize(f, 1<<16); !l.over; {
-		if l.at == 0 {
-			length, err := l.begin(in, n, first)
-			if err != nil {
-				why := fmt.Errorf("%s: %w", path, damaged(err))
-				if first || errors.Is(err, errForeign) {
-					return why
-				}
-				l.stop(why)
-				break
-			}
-			l.at = length
-		}
+	in := bufio.NewReaderSize(f, 1<<16)
+	life, err := l.enter(in, n, path)
+	if err != nil {
+		return err
+	}
+	for !l.over {
 		if _, err := in.Peek(1); err == io.EOF {
 			return nil
 		}
@@ -229,11 +264,53 @@ func (l *loader) journal(n uint64) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	if e := lastMark(rest, l.after.DB); e > l.after.Epoch {
+	if e := lastMark(rest, life); e > l.after.Epoch {
 		return l.lost(e, l.why)
 	}
 	l.stats.Dropped += int64(len(rest))
 	return nil
+}
+
+// enter reads what a journal begins with. l is over if that does not go on from what was loaded. It
+// returns the life whose marks count in the rest.
+func (l *loader) enter(in *bufio.Reader, n uint64, path string) (life string, err error) {
+	first := l.begins && !l.begun
+	l.at, l.begun = 0, true
+	b, length, err := l.begin(in, n, first)
+	switch {
+	case err == nil && length > 0:
+		if b.at.Life != "" && b.at.Life != l.after.DB {
+			l.lives, l.also = append(l.lives, b.at), append(l.also, l.position())
+			l.after.DB = b.at.Life
+		}
+		// Whatever came after what was loaded, whoever has begun this one has not had it either.
+		l.after.Epoch, l.at, l.over = b.at.Epoch, length, false
+		return l.after.DB, nil
+	case err == nil: // of a version that wrote no such record
+		return l.after.DB, nil
+	}
+	why := fmt.Errorf("%s: %w", path, damaged(err))
+	if first || errors.Is(err, errForeign) {
+		return "", why
+	}
+	if !l.over {
+		l.stop(why)
+	}
+	if b.number == n && b.said && b.after != (mvcc.Position{}) {
+		return "", l.lost(b.after.Epoch, l.why)
+	}
+	return cmp.Or(b.at.Life, l.after.DB), nil
+}
+
+// beginsJournal reports whether head is the beginning of a journal, or may be what a crash has left of
+// one.
+func beginsJournal(head []byte) (begins, torn bool) {
+	for _, kind := range []byte{frameBegin, frameBeginBefore} {
+		record := append(markMagic[:], kind)
+		begins = begins || bytes.HasPrefix(head, record)
+		torn = torn || isTorn(head[:min(len(head), len(record))], record)
+	}
+	return begins, torn
 }
 
 // isTorn reports whether head may be what a crash has left of the beginning of a file, which is no
@@ -247,30 +324,40 @@ func isTorn(head, beginning []byte) bool {
 }
 
 // begin reads the record that a journal begins with, if there is one, and returns how long it is.
-// The error wraps errMissing if the record is that of another journal, and errForeign if it is none
-// that a crash has torn. The first journal is of the same database as the backup: J5.
-func (l *loader) begin(in *bufio.Reader, n uint64, first bool) (length int64, err error) {
-	head, _ := in.Peek(len(markMagic) + 1)
-	if len(head) <= len(markMagic) || !bytes.HasPrefix(head, markMagic[:]) ||
-		head[len(markMagic)] != frameBegin {
-		if !l.begins {
-			return 0, nil
+// The error wraps errMissing if the record is that of another journal, or does not go on from what
+// was loaded, and errForeign if it is none that a crash has torn. The first journal is of the same
+// life as the backup: J5.
+func (l *loader) begin(in *bufio.Reader, n uint64, first bool) (b beginning, length int64, err error) {
+	head, _ := in.Peek(1 << 16)
+	begins, torn := beginsJournal(head)
+	switch {
+	case begins:
+		if b, length, err = readBegin(in); err != nil && len(bytes.TrimRight(head, "\x00")) > longestBegin {
+			err = fmt.Errorf("%w: %w", errForeign, err) // it was on disk before what follows was written
 		}
-		d := &disk.DamageError{Reason: "it does not begin as a journal should"}
-		if !isTorn(head, append(markMagic[:], frameBegin)) {
-			return 0, fmt.Errorf("%w: %w", errForeign, d)
+	case !l.begins:
+		return b, 0, nil
+	default:
+		if err = error(&disk.DamageError{Reason: noBegin}); !torn {
+			err = fmt.Errorf("%w: %w", errForeign, err)
 		}
-		return 0, d
 	}
-	number, epoch, db, length, err := readBegin(in)
 	switch {
 	case err != nil:
-	case number != n || epoch != l.after.Epoch:
+	case b.number != n || first && b.at.Epoch != l.after.Epoch || !first && !l.reached(b.after):
 		err = errMissing
-	case first && db != "" && db != l.after.DB: // two folders may have the same epochs
+	case first && b.at.Life != "" && b.at.Life != l.after.DB: // two folders may have the same epochs
 		err = &disk.DamageError{Reason: "it is of another database than " + backupName(n)}
 	}
-	return length, err
+	return b, length, err
+}
+
+// reached reports whether the state that was loaded is that of a position. Version 1 had no lives.
+func (l *loader) reached(at mvcc.Position) bool {
+	if at.Life == "" {
+		return at.Epoch != 0 && at.Epoch == l.after.Epoch
+	}
+	return at == l.position() || slices.Contains(l.also, at)
 }
 
 // item loads a group, or reads a mark, and returns how long it is. The error wraps errMissing if
@@ -291,7 +378,10 @@ func (l *loader) item(in *bufio.Reader) (length int64, err error) {
 	switch {
 	case err == nil:
 		l.after = b
-		l.stats.Loaded++
+		if b.Since < b.Epoch { // else it names the tables
+			l.also = nil
+			l.stats.Loaded++
+		}
 	case b.DB != "" && (b.DB != l.after.DB || b.Since != l.after.Epoch):
 		err = fmt.Errorf("%w: %w", errMissing, err)
 	}

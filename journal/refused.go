@@ -3,6 +3,7 @@ package journal
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -58,15 +59,22 @@ func (j *Journal) refuse(list []*mvcc.CodecError, backup bool, epoch uint64) {
 // refusal is the error if there are records that are not saved, because they were refused.
 func (j *Journal) refusal() error {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	for id, e := range j.refused {
-		if e.Current() {
-			if len(j.refused) == 1 {
+	all := maps.Clone(j.refused)
+	j.mu.Unlock()
+	left := len(all)
+	for id, e := range all {
+		if e.Current() { // not with the mutex: it may call a function that compares keys
+			if left == 1 {
 				return fmt.Errorf("journal: a record is not saved: %w", e)
 			}
-			return fmt.Errorf("journal: up to %d records are not saved: %w", len(j.refused), e)
+			return fmt.Errorf("journal: up to %d records are not saved: %w", left, e)
 		}
-		delete(j.refused, id)
+		left--
+		j.mu.Lock()
+		if j.refused[id] == e {
+			delete(j.refused, id)
+		}
+		j.mu.Unlock()
 	}
 	return nil
 }
@@ -75,7 +83,7 @@ func (j *Journal) refusal() error {
 // OnError, or a logger, may end that, as testing.T.FailNow does, and the journal goes on.
 func (j *Journal) report(err error) {
 	told := make(chan struct{})
-	go func() {
+	go j.within.Run(func() {
 		defer close(told)
 		if j.opts.OnError != nil {
 			j.opts.OnError(err)
@@ -86,6 +94,6 @@ func (j *Journal) report(err error) {
 			logger = slog.Default()
 		}
 		logger.Error(err.Error(), "journal", j.dir)
-	}()
+	})
 	<-told
 }

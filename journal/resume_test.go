@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,24 +52,26 @@ func (c copyOf) apply(l *ledger, by mvcc.DBCommit) (copyOf, error) {
 	return next, nil
 }
 
-// A followed is a life of a ledger, with what followers had at each epoch.
+// A followed is a life of a ledger, with what followers had at each position.
 type followed struct {
 	*ledger
-	at map[uint64]copyOf
+	at map[mvcc.Position]copyOf
 }
 
-// note notes what a follower has now.
-func (f *followed) note() {
+// note notes what a follower has now, and returns its position.
+func (f *followed) note() mvcc.Position {
 	s := f.Snapshot()
 	defer s.Close()
-	f.at[s.Epoch()] = copyOfSnapshot(f.ledger, s)
+	at := f.Position(s.Epoch())
+	f.at[at] = copyOfSnapshot(f.ledger, s)
+	return at
 }
 
 var errAnew = errors.New("it begins anew")
 
 // resumes reports whether a follower that has c as of an epoch goes on from there; then what it has
 // in the end is what there is. The next commit is made by commit.
-func (l *ledger) resumes(t *testing.T, c copyOf, after uint64, commit func()) bool {
+func (l *ledger) resumes(t *testing.T, c copyOf, after mvcc.Position, commit func()) bool {
 	t.Helper()
 	commit()
 	last := l.Epoch()
@@ -98,7 +102,7 @@ func (l *ledger) resumes(t *testing.T, c copyOf, after uint64, commit func()) bo
 func TestResume(t *testing.T) {
 	for round := range 8 {
 		dir, random := t.TempDir(), rand.New(rand.NewPCG(uint64(round), 1))
-		f := followed{newLedger(t), map[uint64]copyOf{}}
+		f := followed{newLedger(t), map[mvcc.Position]copyOf{}}
 		opts := &Options{}
 		if round%4 == 3 {
 			opts.Compact = 2000
@@ -107,7 +111,7 @@ func TestResume(t *testing.T) {
 			f.commit(1)
 		}
 		f.note()
-		early := f.Epoch() - 1
+		early := f.Position(f.Epoch() - 1)
 		j := opened(t, dir, f.ledger, opts, nil)
 		f.note()
 		for i := range 200 {
@@ -140,25 +144,125 @@ func TestResume(t *testing.T) {
 			require.NoError(t, j.Close())
 		}
 		again := newLedger(t)
-		resume := []uint64{early, 1 << 40}
+		resume := []mvcc.Position{early, f.Position(1 << 40), {Epoch: saved}}
 		for e := range f.at {
 			resume = append(resume, e)
 		}
 		opened(t, dir, again, &Options{Resume: resume}, nil)
-		resumed := 0
+		resumed, first, missed := 0, saved, uint64(0) // first epoch met, last one missed
 		for e, c := range f.at {
-			ok := again.resumes(t, c, e, func() { again.commit(5) })
-			if ok {
-				resumed++
-				require.LessOrEqual(t, e, saved)
-			} else if opts.Compact == 0 {
-				require.Greater(t, e, saved)
+			if again.resumes(t, c, e, func() { again.commit(5) }) {
+				require.LessOrEqual(t, e.Epoch, saved)
+				resumed, first = resumed+1, min(first, e.Epoch)
+			} else if e.Epoch <= saved {
+				missed = max(missed, e.Epoch)
 			}
-			again.resumes(t, c, e, func() {}) // if at all, from the right state
+			require.False(t, again.resumes(t, c, e, func() {}), "it is kept once")
 		}
-		require.Greater(t, resumed, 3)
+		require.Less(t, missed, first, "all since the last backup are met")
+		require.True(t, opts.Compact > 0 || missed == 0 && resumed > 3, "all are met: %d, %d", missed, resumed)
 		require.False(t, again.resumes(t, copyOf{}, early, func() {}))
-		require.False(t, again.resumes(t, copyOf{}, 1<<40, func() {}))
+		require.False(t, again.resumes(t, copyOf{}, f.Position(1<<40), func() {}))
+		require.False(t, again.resumes(t, copyOf{}, mvcc.Position{Epoch: saved}, func() {}))
 		require.LessOrEqual(t, again.Stats().LiveTx, 1, "but for the journal's nothing is kept")
 	}
+}
+
+// Where the history is another one than that of the follower it begins anew, however far the epochs have
+// got: after a crash, with older copies of the folder or of the file of what was acknowledged, and with
+// what was lost by the Close.
+func TestOtherHistory(t *testing.T) {
+	type lives struct {
+		f    followed
+		at   mvcc.Position // of the follower
+		dir  string        // with the other history
+		kept mvcc.Position // of a state that is in both
+	}
+	closing := func(l *ledger) func(path string) (file, error) {
+		return func(path string) (file, error) {
+			f, err := createFile(path)
+			return &committing{f, l}, err
+		}
+	}
+	for what, begin := range map[string]func(dir string) lives{
+		"commits were lost": func(dir string) lives {
+			f := followed{newLedger(t), map[mvcc.Position]copyOf{}}
+			j := opened(t, dir, f.ledger, nil, nil)
+			f.commit(1)
+			kept := f.note()
+			require.NoError(t, j.Sync(t.Context()))
+			crashed := copied(t, dir)
+			for range 20 {
+				f.commit(2)
+			}
+			return lives{f, f.note(), crashed, kept}
+		},
+		"a copy was put back": func(dir string) lives {
+			f := followed{newLedger(t), map[mvcc.Position]copyOf{}}
+			j := opened(t, dir, f.ledger, nil, nil)
+			f.commit(1)
+			kept := f.note()
+			require.NoError(t, j.Close())
+			back, at := copied(t, dir), f.at
+			f = followed{newLedger(t), at}
+			opened(t, dir, f.ledger, nil, nil)
+			f.commit(2)
+			return lives{f, f.note(), back, kept}
+		},
+		"the last commit came in Close": func(dir string) lives {
+			f := followed{newLedger(t), map[mvcc.Position]copyOf{}}
+			j := opened(t, dir, f.ledger, nil, closing(f.ledger))
+			f.commit(1)
+			kept := f.note()
+			require.NoError(t, j.Close())
+			require.Greater(t, f.Epoch(), kept.Epoch)
+			return lives{f, f.note(), dir, kept}
+		},
+		"what was acknowledged is older": func(dir string) lives {
+			f := followed{newLedger(t), map[mvcc.Position]copyOf{}}
+			j := opened(t, dir, f.ledger, nil, nil)
+			f.commit(1)
+			kept := f.note()
+			require.NoError(t, j.Sync(t.Context()))
+			f.SkipTo(f.Epoch() + 3) // without a commit
+			at := f.note()
+			require.NoError(t, j.Close())
+			older := imageOf(t, dir, 0).files[boundName]
+			next := newLedger(t)
+			j = opened(t, dir, next, nil, nil)
+			next.commit(2)
+			require.NoError(t, j.Close())
+			require.NoError(t, os.WriteFile(filepath.Join(dir, boundName), older, 0o600))
+			return lives{f, at, dir, kept}
+		},
+	} {
+		was := begin(t.TempDir())
+		dir := copied(t, was.dir)
+		for range 2 { // the first one goes further than the follower, and the second one finds that
+			now := newLedger(t)
+			j := opened(t, dir, now, &Options{Resume: []mvcc.Position{was.at}}, nil)
+			for now.Epoch() <= was.at.Epoch {
+				now.commit(3)
+			}
+			require.False(t, now.resumes(t, was.f.at[was.at], was.at, func() { now.commit(3) }), what)
+			require.NoError(t, j.Close())
+		}
+		if what == "what was acknowledged is older" {
+			continue // the backup is later
+		}
+		now := newLedger(t)
+		opened(t, was.dir, now, &Options{Resume: []mvcc.Position{was.kept}}, nil)
+		require.True(t, now.resumes(t, was.f.at[was.kept], was.kept, func() { now.commit(3) }), what)
+	}
+}
+
+// A committing file commits when it is closed.
+type committing struct {
+	file
+	l *ledger
+}
+
+func (f *committing) Close() error {
+	f.l.commit(1)
+	return f.file.Close()
 }

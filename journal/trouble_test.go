@@ -235,20 +235,3 @@ func TestNotToBeRemoved(t *testing.T) {
 	require.Zero(t, told.Load(), "folders are nobody's files")
 	require.NoError(t, j.Close())
 }
-
-// If transactions may not be old a backup that takes longer fails, and says so.
-func TestBackupTooOld(t *testing.T) {
-	db := mvcc.NewDB(&mvcc.Options{MaxTxAge: time.Millisecond})
-	defer db.Close()
-	m := mvcc.NewTable[int, int](db, "m", nil)
-	for k := range 1000 {
-		m.Store(k, k)
-	}
-	slow := brokenCodec(func() error {
-		time.Sleep(time.Millisecond)
-		m.Store(1, 1)
-		return nil
-	})
-	_, err := Open(t.Context(), t.TempDir(), db, slow, nil)
-	require.ErrorIs(t, err, mvcc.ErrTxTooOld)
-}

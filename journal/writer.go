@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"os"
 	"path/filepath"
@@ -20,11 +19,13 @@ const (
 	longestRetry = 10 * time.Second
 )
 
-// run is the goroutine. It tells begun when the first backup is on disk, or why it is not.
-func (j *Journal) run(last uint64, begun chan<- error) {
+// run is the goroutine. It tells begun when what is committed from then on can be kept: a backup is on
+// disk, or is not needed. If there was something in the folder it also does if nothing can be written:
+// that stays, and is tried again, as what cannot be written later is.
+func (j *Journal) run(begun chan<- error) {
 	defer close(j.ended)
 	retry, first := j.retry, true
-	for j.ctx.Err() == nil {
+	for last := j.found.last; j.ctx.Err() == nil; {
 		w := &writer{j: j, number: last}
 		w.based = func() {
 			if retry = j.retry; first {
@@ -40,7 +41,7 @@ func (j *Journal) run(last uint64, begun chan<- error) {
 			err = w.follow()
 		}
 		last = w.number
-		if first {
+		if first && (j.found.from == 0 || err == nil) {
 			begun <- err
 			return
 		}
@@ -55,7 +56,10 @@ func (j *Journal) run(last uint64, begun chan<- error) {
 		if j.ctx.Err() != nil {
 			break
 		}
-		j.fail(err)
+		if j.fail(err); first {
+			first = false
+			begun <- nil
+		}
 		select {
 		case <-time.After(retry):
 		case <-j.ctx.Done():
@@ -109,22 +113,26 @@ type writer struct {
 
 	file    file
 	after   mvcc.Backup // what was written leads to there
-	written int64       // to the journal
+	written int64       // since the backup
 	compact int64       // at which length a new backup is taken
+	lives   int         // journals since the backup
 	unsure  bool        // what was written may not be on disk
 	sure    uint64      // the epoch up to which all is on disk
 	marked  uint64      // the epoch of the last mark
 	safe    bool        // J3 holds for sure
 	gap     bool        // commits were missed
 	closed  bool        // a table was closed that is still in the backup
-	db      string      // [mvcc.Backup.DB]
+	life    string      // of the database
 	timer   *time.Timer
 
 	backup *backup // that is being taken, or nil
 	next   *backup // that will be taken when its epoch is reached, or nil
 }
 
-// follow writes what is committed, beginning with a backup.
+// mostLives is how many lives may follow a backup: each has a journal.
+const mostLives = 64
+
+// follow writes what is committed, after what was found, or beginning with a backup.
 func (w *writer) follow() (err error) {
 	j := w.j
 	ctx, cancel := context.WithCancel(j.ctx)
@@ -138,13 +146,12 @@ func (w *writer) follow() (err error) {
 		return nil
 	})
 	if err == nil {
-		err = w.begin(b)
+		err = w.base(ctx, b)
 	}
 	if err != nil {
 		b.of.Close()
 		return err
 	}
-	w.take(ctx, b)
 	var group []mvcc.DBCommit
 	for c, err := range commits {
 		if errors.Is(err, mvcc.ErrGap) {
@@ -182,28 +189,88 @@ func cleared(group []mvcc.DBCommit) []mvcc.DBCommit {
 	return group[:0]
 }
 
-// begin begins a journal with what is in a backup.
-func (w *writer) begin(b *backup) (err error) {
+// base begins with a backup, unless what was found is the state.
+func (w *writer) base(ctx context.Context, b *backup) error {
+	j := w.j
+	f := &j.found
+	switch {
+	case f.same && f.state.Matches(b.of):
+		return w.goOn(b)
+	case f.from > 0 && !f.same:
+		if err := j.keepBefore(f); err != nil {
+			return err
+		}
+	}
+	if err := w.begin(b, mvcc.Position{}); err != nil {
+		return err
+	}
+	w.take(ctx, b)
+	return nil
+}
+
+// goOn goes on from what was found.
+func (w *writer) goOn(b *backup) error {
+	j := w.j
+	f := &j.found
+	names := []string{backupName(f.from)}
+	for _, n := range f.journals {
+		names = append(names, journalName(n))
+	}
+	for _, name := range names { // J1: the last life may have been killed before they were on disk
+		if err := j.sync(filepath.Join(j.dir, name)); err != nil {
+			return err
+		}
+		if err := j.expect(name, f.from); err != nil {
+			return err
+		}
+	}
+	if err := w.begin(b, mvcc.Position{Life: f.state.DB, Epoch: f.state.Epoch}); err != nil {
+		return err
+	}
+	b.of.Close()
+	w.safe, w.written, w.lives = true, f.log, len(f.journals)
+	w.compact = max(j.opts.Compact, f.backup)
+	j.mu.Lock()
+	j.err = nil
+	j.mu.Unlock()
+	w.based()
+	j.tidy(f.from)
+	return nil
+}
+
+// begin begins a journal with the state of a backup. after is the position that the journals before
+// lead to, where they do.
+func (w *writer) begin(b *backup, after mvcc.Position) (err error) {
 	w.number++
 	w.file, err = w.j.create(filepath.Join(w.j.dir, journalName(w.number)))
-	w.after = mvcc.Backup{Epoch: b.epoch}
 	w.written, w.sure, w.marked = 0, b.epoch, 0
 	if err != nil {
 		return err
 	}
-	// That of no commits says what the backup will say of the database.
-	none := []mvcc.DBCommit{{Epoch: b.epoch, Progress: true}}
-	of, err := w.j.db.SaveCommits(context.Background(), io.Discard, w.j.codec, w.after, none, nil)
-	if err != nil {
+	at := w.j.db.Position(b.epoch)
+	w.life = at.Life
+	if err := (beginning{number: w.number, at: at, after: after}).write(w.file); err != nil {
 		return err
 	}
-	if err := writeBegin(w.file, w.number, b.epoch, of.DB); err != nil {
+	if err := w.file.Sync(); err != nil { // before the backup is there, and before what follows
 		return err
 	}
-	if err := w.file.Sync(); err != nil { // before the backup is there
+	if err := w.name(b); err != nil {
 		return err
 	}
 	return w.j.expect(journalName(w.number), w.number)
+}
+
+// name writes the first group: that of no commits, which names all tables. It need not be on disk
+// before another one follows.
+func (w *writer) name(b *backup) (err error) {
+	to := bufio.NewWriterSize(w.file, 1<<16)
+	w.after, err = w.j.db.Save(context.Background(), to, w.j.codec,
+		&mvcc.SaveOptions{Of: b.of, Since: b.of, Version: w.j.opts.Version})
+	if err == nil {
+		err = to.Flush()
+	}
+	return err
 }
 
 // write writes a group.
@@ -267,8 +334,9 @@ func (w *writer) progress(to uint64) error {
 	if w.unsure && w.safe && j.opts.Every > 0 {
 		w.askIn(in)
 	}
-	if w.safe && w.backup == nil && w.next == nil && (w.closed || w.written >= w.compact) {
-		w.closed = false
+	long := w.written >= w.compact || w.lives > mostLives
+	if w.safe && w.backup == nil && w.next == nil && (w.closed || long) {
+		w.closed, w.lives = false, 0
 		w.next = j.snapshot()
 		j.db.RequestProgress() // else it stays open until the next commit
 	}
@@ -290,7 +358,7 @@ func (w *writer) acknowledge() error {
 		if err := j.present(); err != nil {
 			return err
 		}
-		j.acknowledged = bound{number: w.number, epoch: w.after.Epoch, clock: w.sure}
+		j.acknowledged = bound{number: w.number, epoch: w.after.Epoch, clock: w.sure, life: w.life}
 		if err := j.acknowledged.write(j.bounds); err != nil {
 			return err
 		}
@@ -306,7 +374,7 @@ func (w *writer) acknowledge() error {
 		return nil
 	}
 	w.marked = w.after.Epoch
-	return writeMark(w.file, w.marked, w.db)
+	return writeMark(w.file, w.marked, w.life)
 }
 
 // settle is called when there is a gap. It brings to its end what is under way, so that there is
@@ -336,13 +404,13 @@ func (w *writer) rotate(ctx context.Context, group []mvcc.DBCommit) error {
 	if err := w.file.Close(); err != nil {
 		return err
 	}
-	if err := w.begin(b); err != nil {
+	if err := w.begin(b, w.j.db.Position(b.epoch)); err != nil {
 		return err
 	}
 	w.next = nil
 	w.take(ctx, b)
 	w.marked = b.epoch
-	return writeMark(w.file, b.epoch, w.db)
+	return writeMark(w.file, b.epoch, w.life)
 }
 
 // askIn asks for progress in a while.

@@ -1,8 +1,15 @@
 package mvcc
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/gob"
 	"errors"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -285,4 +292,97 @@ func TestManualEviction(t *testing.T) {
 		s.Close()
 		// The bubble would not end with a goroutine left.
 	})
+}
+
+// What the library opens for one call is not evicted, however long the functions take that it calls.
+func TestSpared(t *testing.T) {
+	const keys = 20
+	var slow atomic.Bool
+	takesLong := func() {
+		if slow.Load() {
+			time.Sleep(5 * time.Second)
+		}
+	}
+	compare := func(a, b int) int { takesLong(); return cmp.Compare(a, b) }
+	gobs := Codec{Name: "gob",
+		NewEncoder: func(w io.Writer) encoder { takesLong(); return gob.NewEncoder(w) },
+		NewDecoder: func(r io.Reader) decoder { return gob.NewDecoder(r) }}
+	type table = Map[int, int]
+	for name, call := range map[string]func(db *DB, m *table, ix *Index[int, int, int]) error{
+		"Load": func(db *DB, m *table, _ *Index[int, int, int]) error {
+			var saved bytes.Buffer
+			if _, err := db.Save(bg, &saved, gobs, nil); err != nil {
+				return err
+			}
+			slow.Store(true)
+			_, err := db.Load(bg, &saved, gobs, nil)
+			return err
+		},
+		"Save": func(db *DB, _ *table, _ *Index[int, int, int]) error {
+			_, err := db.Save(bg, io.Discard, gobs, nil)
+			return err
+		},
+		"DeleteRange": func(_ *DB, m *table, _ *Index[int, int, int]) error { m.DeleteRange(From(5)); return nil },
+		"NewIndex": func(_ *DB, m *table, _ *Index[int, int, int]) error {
+			_, err := NewIndex(m, "another", func(k, _ int) []int { takesLong(); return []int{k} }, nil)
+			return err
+		},
+		"Store": func(_ *DB, m *table, _ *Index[int, int, int]) error { m.Store(1, -1); return nil },
+		"Sequence": func(_ *DB, m *table, _ *Index[int, int, int]) error {
+			numbers := NewOrderedFunc[int, uint64](compare, &Options{MaxTxAge: time.Second})
+			defer numbers.Close()
+			numbers.Store(2, 2)
+			_, err := NewSequence(numbers, 1, 1).Next()
+			return err
+		},
+		"Expire": func(db *DB, m *table, _ *Index[int, int, int]) error {
+			m.Expire(func(k, _ int) time.Time {
+				if takesLong(); k == 1 {
+					return time.Unix(1, 0)
+				}
+				return time.Time{}
+			})
+			slow.Store(true)
+			return db.Reclaim(bg)
+		},
+		"History": func(_ *DB, m *table, _ *Index[int, int, int]) error { History(m, 1); return nil },
+		"CountRange": func(_ *DB, m *table, _ *Index[int, int, int]) error {
+			CountRange(m, From(3))
+			return nil
+		},
+		"Count": func(_ *DB, m *table, ix *Index[int, int, int]) error { ix.Count(m, From(3)); return nil },
+		"First": func(_ *DB, m *table, ix *Index[int, int, int]) error { ix.First(m, 3); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				slow.Store(false)
+				db := NewDB(&Options{MaxTxAge: time.Second})
+				defer db.Close()
+				m := NewOrderedTableFunc[int, int](db, "m", compare, nil)
+				ix, err := NewOrderedIndexFunc(m, "ix", compare,
+					func(_, v int) []int { takesLong(); return []int{v} }, nil)
+				require.NoError(t, err)
+				var ended atomic.Bool
+				var ticks sync.WaitGroup
+				ticks.Go(func() { // so that time goes on
+					for !ended.Load() {
+						s := db.Snapshot()
+						time.Sleep(200 * time.Millisecond)
+						s.Close()
+					}
+				})
+				for i := range keys {
+					m.Store(i, i)
+				}
+				slow.Store(!slices.Contains([]string{"Load", "Expire"}, name))
+				start := time.Now()
+				require.NoError(t, call(db, m, ix))
+				require.GreaterOrEqual(t, time.Since(start), 5*time.Second)
+				require.Zero(t, db.Stats().Evicted)
+				slow.Store(false)
+				ended.Store(true)
+				ticks.Wait()
+			})
+		})
+	}
 }

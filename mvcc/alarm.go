@@ -67,15 +67,28 @@ func (l *alarms) remove(a *alarm) {
 	}
 }
 
-// tell raises the alarms on the key of v, which is installed, except for that of the
-// transaction whose record is r, v's own; and notes the key, if the map is watched, or if
-// records of it expire. No epoch is drawn for it yet.
+// tell is called by the goroutine that commits v, which is installed and has no epoch yet: it notes
+// the key, if the map is watched, or if records of it expire, and raises the alarms on it, except for
+// that of the transaction whose record is r, v's own.
 func (m *core) tell(v *chain.Node, r *chain.Record) {
-	if f := m.feedAt.Load(); f != nil { // N1
-		f.note(v, m.index.Hash.Sum(v.Key()), nil)
-	}
 	if x := m.expiryAt.Load(); x != nil { // E1
 		x.note(v, m.index.Hash.Sum(v.Key()))
+	}
+	m.tellOthers(v, r)
+}
+
+// tellHelping is tell for a goroutine that draws an epoch for another one's commit. It calls no
+// function of the user: that would be one of somebody else.
+func (m *core) tellHelping(v *chain.Node, r *chain.Record) {
+	if x := m.expiryAt.Load(); x != nil && v.There() { // E1
+		x.push(v.Key(), m.index.Hash.Sum(v.Key()), 0)
+	}
+	m.tellOthers(v, r)
+}
+
+func (m *core) tellOthers(v *chain.Node, r *chain.Record) {
+	if f := m.feedAt.Load(); f != nil && r == &v.State { // N1
+		f.note(v, m.index.Hash.Sum(v.Key()), nil)
 	}
 	if list := m.alarms.list.Load(); list != nil {
 		raise(*list, m.claimHash(m.index.Hash.Sum(v.Key())), r)

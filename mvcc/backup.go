@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
@@ -39,7 +39,7 @@ const (
 
 // A Backup says what is in a backup.
 type Backup struct {
-	// DB tells databases apart: it is random, and another one in each process.
+	// DB is the life of the database, see [Position].
 	DB string `json:"db"`
 	// Epoch is that of the snapshot that was saved. Since is not 0 if only the differences to
 	// that of an older one are in it.
@@ -53,13 +53,20 @@ type Backup struct {
 	Records int   `json:"-"`
 	Bytes   int64 `json:"-"`
 
-	ids map[string]int // of the tables in what was loaded, also in the backups before
+	ids   map[string]int // of the tables in what was loaded, also in the backups before
+	idsOf string         // the life in which they have these
+	idsAt uint64         // Epoch, before package journal has set that of another life
+	// alone says that nobody else has drawn an epoch since the first of them was loaded, up to now.
+	alone bool
+	now   epoch.Epoch
 	// misfits are the tables that were passed over, by their names.
 	misfits map[string]misfit
 	// migrated are the tables that were loaded as others, by their names, and moved what is known of
 	// those that the differences to them have to know of.
 	migrated []string
 	moved    *migrating
+	// mistakes are the Migrations that have applied to nothing yet.
+	mistakes []mistaken
 }
 
 // A BackupTable says what is in a backup of a table.
@@ -114,8 +121,8 @@ func (h header) parse(text []byte) error {
 
 // identify notes which tables there are, also in what was before, if it is not nil.
 func (b *Backup) identify(before *Backup) {
-	b.ids = map[string]int{}
-	if before != nil {
+	b.ids, b.idsOf, b.idsAt = map[string]int{}, b.DB, b.Epoch
+	if before != nil && !b.anotherLife(before) {
 		maps.Copy(b.ids, before.ids)
 	}
 	for _, table := range b.Tables {
@@ -125,6 +132,11 @@ func (b *Backup) identify(before *Backup) {
 			delete(b.ids, table.Name)
 		}
 	}
+}
+
+// anotherLife reports whether tables have other IDs than in what was before.
+func (b *Backup) anotherLife(before *Backup) bool {
+	return before.ids != nil && before.idsOf != b.DB
 }
 
 // SaveOptions configures a backup. A nil *SaveOptions, and every field that is zero, means the
@@ -154,8 +166,8 @@ type SaveOptions struct {
 // Save writes a backup of the tables to w: all that a snapshot sees, while readers and writers go
 // on; also of tables that were closed since. opts may be nil. It ends with the error of w, of ctx
 // when that has ended, with a [*CodecError] that names a record which cannot be saved, see
-// [SaveOptions.Refused], and with [ErrTxTooOld] if the snapshot was evicted; then what was written
-// is of no use.
+// [SaveOptions.Refused], and with [ErrTxTooOld] if a snapshot that is given was evicted; then what was
+// written is of no use.
 // Indexes are not saved: they follow from the records.
 //
 // Keys that would come back as others are such records, so that no two of them become one: each key
@@ -172,7 +184,7 @@ func (db *DB) Save(
 	o := s.opts
 	s.of = o.Of
 	if s.of.st == nil {
-		s.of = db.Snapshot()
+		s.of = dbAt(db).snapshot(forCall)
 		defer s.of.Close()
 	}
 	err := s.of.Try(func() error {
@@ -193,7 +205,7 @@ func (db *DB) Save(
 			return runSaving(s, seenIn(s.of))
 		})
 	})
-	if err == nil {
+	if err == nil && (s.Since == 0 || s.Since < s.Epoch) { // else it has no records
 		dbAt(db).shared.kept.saved()
 	}
 	return s.Backup, err
@@ -214,7 +226,7 @@ func (db *DB) newSaving(ctx context.Context, w io.Writer, codec Codec, opts *Sav
 	if opts != nil {
 		s.opts = *opts
 	}
-	s.Backup = Backup{DB: db.ident(), Version: s.opts.Version, Codec: codec.Name}
+	s.Backup = Backup{DB: dbAt(db).life(), Version: s.opts.Version, Codec: codec.Name}
 	return s
 }
 
@@ -224,16 +236,6 @@ func (db *DB) checkOwn(field string, s DBSnapshot) {
 	if stateOf(s.st).m.shared != dbAt(db).shared {
 		panic("mvcc: Save: SaveOptions." + field + " is a snapshot of another database")
 	}
-}
-
-// ident returns what tells the database apart.
-func (db *DB) ident() string {
-	dbAt(db).mu.Lock()
-	defer dbAt(db).mu.Unlock()
-	if dbAt(db).id == "" {
-		dbAt(db).id = fmt.Sprintf("%016x", rand.Uint64())
-	}
-	return dbAt(db).id
 }
 
 // A saving is a backup that is being written.

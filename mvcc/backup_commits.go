@@ -56,7 +56,9 @@ func (db *DB) SaveCommits(
 
 // LoadCommits is [DB.Load] of a backup of differences alone. They must be to the backup that is
 // after, which an earlier Load or LoadCommits has loaded. What it returns is after for the next
-// call. It loads the differences in one transaction. It is for a copy that nobody else writes to
+// call. If the differences are of another life of the database, package journal has set DB and Epoch of
+// after to what its state is called there; the first ones name all tables. It loads the differences in
+// one transaction. It is for a copy that nobody else writes to
 // meanwhile: it does not check that. Tables that are migrated go on as they have begun, and Rename
 // must be the same. If the transaction fails, what is known of them is not right any more, and
 // Load has to begin anew.

@@ -73,7 +73,7 @@ func TestSaveCommits(t *testing.T) {
 			}
 			loaded, err = to.LoadCommits(ctx, &b, c, loaded, &mvcc.LoadOptions{Version: 1})
 			require.NoError(t, err)
-			require.Equal(t, saved, loaded)
+			require.EqualExportedValues(t, saved, loaded)
 			commits = nil
 			if from.Epoch() == saved.Epoch {
 				require.Equal(t, from.content(), to.content())

@@ -89,6 +89,8 @@ func (r *recordSaver) all() error {
 	}
 	of := hide(r.of).seen
 	switch {
+	case r.s.since != nil && r.s.Since == r.s.Epoch:
+		return nil
 	case r.s.changes != nil:
 		for _, list := range r.s.changes[hide(r.of)] {
 			for i := range list.n {
@@ -190,7 +192,7 @@ func (r *recordSaver) some() error {
 		x := &r.batch[r.at]
 		r.mark, r.begun = len(r.s.data), false
 		if err := r.keys.check(r.s.codec, r.x, x.v, &r.of.index.Hash); err != nil {
-			if x.deleted && errors.As(err, new(*changedKeyError)) {
+			if x.deleted && changesKey(err) {
 				continue // nothing is saved under it, and what it becomes is another key
 			}
 			return err

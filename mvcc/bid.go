@@ -28,8 +28,8 @@ type bid struct {
 	// claim was over too soon, or others have aborted an attempt.
 	took  time.Duration
 	timed bool
-	long  bool // no function of an Update runs in its turn
-	shy   bool // it conflicts where others would wait for a claim, or make one
+	long  bool   // no function of an Update runs in its turn
+	kind  uint64 // of its transactions, see forCall
 }
 
 const (
@@ -131,7 +131,7 @@ func (st *txState) quick() bool {
 
 // merges reports whether the transaction calls functions that were given to Merge.
 func (st *txState) merges() bool {
-	return slices.ContainsFunc(st.writes, func(w write) bool { return w.merge != nil })
+	return slices.ContainsFunc(st.writes, func(w write) bool { return w.merges() })
 }
 
 // giveWay lets those go first that have a claim on a key that the transaction writes,
@@ -160,7 +160,7 @@ func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 	case b == nil:
 		m.favour.Await(background, hashes...)
 		return true
-	case (!st.hasRead || b.last) && !b.shy:
+	case !st.hasRead || b.last:
 		end := b.pause()
 		m.favour.Await(b.ctx, hashes...)
 		end()
@@ -172,7 +172,7 @@ func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 		st.bid(b)
 	}
 	st.finish(gen)
-	if b.gave < bidMeets && !b.shy {
+	if b.gave < bidMeets {
 		m.favour.Await(b.ctx, hashes...)
 	}
 	return false

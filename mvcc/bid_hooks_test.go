@@ -121,27 +121,3 @@ func TestRaisedForNothing(t *testing.T) {
 		checkQuiet(t, m)
 	})
 }
-
-// A sweep that others abort again and again makes no claim.
-func TestSweepClaimsNothing(t *testing.T) {
-	m := newMap[int, int](t, still())
-	m.Store(0, 0)
-	var err error
-	w := stage.New(t).Actor("sweep", func() {
-		err = coreOf(m).update(bg, sweepOptions, func(tx DBTx) error {
-			m.In(tx).Set(0, 1)
-			m.In(tx).Set(1, 1)
-			return nil
-		})
-	})
-	for range bidAborts {
-		w.To(hooks.InstalledAll)
-		m.Store(0, 2)
-	}
-	w.Finish()
-	require.ErrorIs(t, err, ErrConflict)
-	require.Zero(t, coreOf(m).favour.Stats().Granted)
-	requireValue(t, 2)(m.Load(0))
-	requireAbsent[int](t)(m.Load(1))
-	checkQuiet(t, m)
-}

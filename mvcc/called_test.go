@@ -314,7 +314,7 @@ func (f *trapped) testCalls(t *testing.T, sprang map[string]bool) {
 		stride = 3 + rand.IntN(5)
 	}
 	if stage.Race { // one goroutine does almost everything
-		stride *= 4
+		stride *= 10
 	}
 	for name, call := range trappedCalls {
 		f.reset(t)

@@ -79,7 +79,7 @@ func TestPruneOutcomes(t *testing.T) {
 	}
 	see := func(m *Map[string, int], p index.Place, view gc.View, alone bool) (o outcome) {
 		f := found{Alone: alone}
-		o.left = coreOf(m).prune(p, p.Load(), &view, math.MaxInt, &f)
+		o.left = coreOf(m).prune(p, p.Load(), &view, math.MaxInt, math.MaxInt, &f)
 		for _, w := range f.Waits {
 			wait := [2]epoch.Epoch{w.Epoch}
 			if !w.What.of.last {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/internal/chain"
@@ -25,7 +26,7 @@ func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	if !s.st.plain && isBad(s.st.engine(), useTx, key) {
 		return make(chan struct{})
 	}
-	return moment(s).alert(ctx,
+	return moment(s).alert(ctx, false,
 		anyOf(func(c *Change[K, V]) bool { return c.Key == key }),
 		func(_ moment, yield func(head *chain.Node) bool) {
 			if _, _, head := index.Lookup(s.st.index, key); head != nil {
@@ -48,12 +49,14 @@ func anyOf[K comparable, V any](matches func(c *Change[K, V]) bool) func(all any
 }
 
 // Changed is [Snapshot.Changed] for the records that have an index key, in the snapshot s of the
-// table: the channel is closed when [Index.Get] may give something else.
+// table: the channel is closed when [Index.Get] may give something else. A goroutine asks the function
+// of the index about the records that change, as long as there are any. If that panics the channel is
+// closed.
 func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) <-chan struct{} {
 	ix.check()
 	s.check()
 	ix.checkOf(s.st.engine())
-	return moment(s).alert(ctx,
+	return moment(s).alert(ctx, true,
 		anyOf(func(c *Change[K, V]) bool {
 			return c.Had && slices.Contains(ix.keys(c.Key, c.Old), key) ||
 				c.Has && slices.Contains(ix.keys(c.Key, c.New), key)
@@ -69,18 +72,18 @@ func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) 
 		})
 }
 
-// alert returns a channel that is closed when a change matches. find gives the heads of the keys
-// that concern it in s or in a snapshot of now. What is kept does not refer to s, which its user
-// may drop without closing it.
+// alert returns a channel that is closed when a change matches; asks says that matches calls a
+// function of the user. find gives the heads of the keys that concern it in s or in a snapshot of
+// now. What is kept does not refer to s, which its user may drop without closing it.
 //
 //go:noinline
 func (s moment) alert(
-	ctx context.Context, matches func(changes any) bool,
+	ctx context.Context, asks bool, matches func(changes any) bool,
 	find func(now moment, yield func(head *chain.Node) bool),
 ) <-chan struct{} {
 	m := partOf(s.st).m
 	checkContext("Changed", ctx)
-	a := &alert{m: m, matches: matches}
+	a := &alert{m: m, matches: matches, asks: asks}
 	closed := make(chan struct{})
 	a.closed, a.cleanup = weakTo(closed, &m.shared.hub, a)
 	var now moment
@@ -119,14 +122,24 @@ func (s moment) alert(
 type alert struct {
 	m       *core
 	matches func(changes any) bool // of a commit
+	asks    bool                   // matches calls a function of the user
 	closed  weakChan
 	cleanup runtime.Cleanup // of the channel, when it is dropped
 	fired   atomic.Bool
 	stop    atomic.Pointer[func() bool] // the watch over ctx
+
+	// If asks is set a goroutine looks at commits, as long as there are any: others need not wait for
+	// the function.
+	mu      sync.Mutex
+	waiting []any // the changes of commits that it is to look at
+	changes int   // in these
+	looking bool  // it is at work
 }
 
+// mostWaiting is how many changes may wait for a function of the user before the channel is closed.
+const mostWaiting = 1 << 16
+
 func (a *alert) only() *core { return a.m }
-func (a *alert) fail(any)    { a.lose() }
 
 // dropped is called when the channel is gone.
 func (a *alert) dropped() {
@@ -151,9 +164,61 @@ func (a *alert) lose() {
 }
 
 func (a *alert) offer(list []DBCommit) (more bool) {
-	if !slices.ContainsFunc(list, func(c DBCommit) bool { return a.matches(c.of(hide(a.m))) }) {
-		return true
+	for i := range list {
+		changes, n := list[i].in(hide(a.m))
+		if n > 0 && (!a.asks && a.matches(changes) || a.asks && !a.look(changes, n)) {
+			a.lose()
+			break
+		}
 	}
-	a.lose()
-	return false
+	return !a.fired.Load()
+}
+
+// look has the goroutine look at the changes of a commit, and returns false if there are too many.
+func (a *alert) look(changes any, n int) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.changes += n; a.changes > max(n, mostWaiting) {
+		return false
+	}
+	if a.waiting = append(a.waiting, changes); !a.looking {
+		a.looking = true
+		go a.lookAll()
+	}
+	return true
+}
+
+// lookAll is the goroutine. However a function of the user leaves it, the channel is closed.
+func (a *alert) lookAll() {
+	over := false
+	defer func() {
+		if !over {
+			_ = recover()
+			a.lose()
+			a.end()
+		}
+	}()
+	for !over {
+		for _, changes := range a.takeWaiting() {
+			if a.fired.Load() || a.matches(changes) {
+				return
+			}
+		}
+		over = a.rests()
+	}
+}
+
+func (a *alert) takeWaiting() (list []any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list, a.waiting, a.changes = a.waiting, nil, 0
+	return list
+}
+
+// rests ends the goroutine, if there is nothing more to look at.
+func (a *alert) rests() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.looking = len(a.waiting) > 0
+	return !a.looking
 }

@@ -28,8 +28,8 @@ type Commit[K comparable, V any] struct {
 	// each key: all those between the snapshot [WatchOptions.Since] and Epoch. Only
 	// the first Commit of a watch may be one.
 	Summary bool
-	// Expired says that it is records that were deleted because their time had come, see
-	// [Map.Expire].
+	// Expired says that it deletes a record because its time had come, see [Map.Expire]; with what
+	// the function of [Map.OnExpire] has written.
 	Expired bool
 }
 
@@ -56,6 +56,7 @@ type tableChanges struct {
 	changes any // []Change[K, V]
 	n       int
 	inAll   bool    // a watch of all tables is told
+	expired bool    // of a commit that deletes a record whose time had come
 	closed  *engine // that it was closed, and nothing else
 }
 
@@ -69,12 +70,18 @@ func (m *Map[K, V]) Changes(c DBCommit) []Change[K, V] {
 //
 //go:noinline
 func (c *DBCommit) of(m *engine) any {
+	changes, _ := c.in(m)
+	return changes
+}
+
+// in is of, and says how many there are.
+func (c *DBCommit) in(m *engine) (changes any, n int) {
 	for _, t := range c.tables {
 		if t.of == m {
-			return t.changes
+			return t.changes, t.n
 		}
 	}
-	return nil
+	return nil, 0
 }
 
 // Diff returns an iterator over the keys that were written between the snapshots older and s,
@@ -204,8 +211,12 @@ func (l *watchLoop) all(yield func(DBCommit, error) bool) {
 	defer runtime.KeepAlive(l)
 	defer s.stop()
 	defer s.end()
+	give := func(c DBCommit) (more bool) {
+		s.given = c.Epoch
+		return yield(c, nil)
+	}
 	for _, c := range s.first {
-		if !yield(c, nil) {
+		if !give(c) {
 			return
 		}
 	}
@@ -216,7 +227,7 @@ func (l *watchLoop) all(yield func(DBCommit, error) bool) {
 			if err = s.ctx.Err(); err != nil {
 				break
 			}
-			if !yield(c, nil) {
+			if !give(c) {
 				return
 			}
 		}

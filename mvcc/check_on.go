@@ -75,7 +75,7 @@ func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 			invariant.Violated("key %v: a transaction commits at %d, its version says %v", m.KeyOf(v), e, w)
 		}
 		m.CheckLink(v)
-		if base := v.PeekNext(); st.hasRead && st.level == LevelSnapshot && st.writes[i].merge == nil &&
+		if base := v.PeekNext(); st.hasRead && st.level == LevelSnapshot && !st.writes[i].merges() &&
 			base != nil && m.Peek(base).Epoch() > at {
 			invariant.Violated("key %v: lost update: as of %d, committed at %d, over %s", m.KeyOf(v), at, e,
 				m.Describe(base))

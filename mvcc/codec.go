@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -78,7 +79,7 @@ func (e *CodecError) Current() bool { return e.current != nil && e.current() }
 // keyText is a key in an error.
 func keyText(key any) string {
 	const longest = 100
-	text := fmt.Sprintf("%v", key)
+	text := printed(key)
 	if reflect.ValueOf(key).Kind() == reflect.String {
 		if text = fmt.Sprintf("%q", key); strings.ContainsRune(text, utf8.RuneError) {
 			text = fmt.Sprintf("%+q", key)
@@ -94,6 +95,15 @@ func keyText(key any) string {
 type changedKeyError struct{ back string }
 
 func (e *changedKeyError) Error() string { return "the key would come back as " + e.back }
+
+func (e *changedKeyError) ChangesRecord() {}
+
+// changesKey reports whether the error for a key says that it would come back as another one, or
+// without something: the codecs of package codec say so by that method.
+func changesKey(err error) bool {
+	var changes interface{ ChangesRecord() }
+	return errors.As(err, &changes)
+}
 
 // A keyCheck tells whether keys come back from a codec as they were. Then no two of them can become
 // one. It encodes and decodes each key, by itself, and keeps nothing of it.

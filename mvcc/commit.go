@@ -89,8 +89,12 @@ func (st *txState) commitWrites(
 	gen epoch.Gen, c *conflict, b *bid,
 ) (e epoch.Epoch, r result) {
 	m := st.m
-	if m.favour.Any() && !st.giveWay(gen, c, b) {
-		return 0, resultConflict // giveWay has ended the transaction
+	turns := m.favour.Any()
+	if turns {
+		if !st.giveWay(gen, c, b) {
+			return 0, resultConflict // giveWay has ended the transaction
+		}
+		st.noteStored()
 	}
 	check := chain.Word(0)
 	if st.mustValidate() && !st.written() {
@@ -105,6 +109,9 @@ func (st *txState) commitWrites(
 	}
 	if r == resultAborted {
 		e, r = st.tryAgain(gen, check, b)
+	}
+	if turns {
+		st.checkStored(r == resultOK)
 	}
 	if r == resultConflict {
 		*c = st.takeConflict()
@@ -167,10 +174,7 @@ func (st *txState) tryAgain(
 		m.counters.reinstalled.Add(1)
 		st.renew()
 		if attempt+1 >= bidAborts || len(st.writes) > largeBatch || st.dirtied >= maxDirty {
-			if st.dirtied = 0; asks.shy {
-				w := &st.writes[0]
-				return 0, st.parts[w.of].conflictOn(w.v.Key(), st.conflictKind(), nil)
-			}
+			st.dirtied = 0
 			end := asks.pause()
 			if !asks.wait() {
 				st.bid(asks)
@@ -185,8 +189,10 @@ func (st *txState) tryAgain(
 		} else {
 			backoff(attempt)
 		}
-		if attempt >= mostLosses && st.merges() {
-			panic(errOwnKey)
+		if attempt >= mostLosses && st.merges() { // its function may be in its way for ever
+			w := &st.writes[0]
+			r = st.parts[w.of].conflictOn(w.v.Key(), st.conflictKind(), nil)
+			break
 		}
 		began := time.Now()
 		e, r = st.try(gen, check, m.Slots.Now())

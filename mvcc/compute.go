@@ -40,11 +40,12 @@ func (op ComputeOp) String() string {
 // what becomes of it.
 //
 // No lock is held meanwhile. So fn is called again if the key was written while it ran, and only
-// what it returns last counts. It should have no other effect. It may use the map, but must not
-// write key. After six calls in vain Compute queues for the key, and writers of that key let it go
-// first, for a bounded time, see [Map.Update]; after 192 it panics. If fn panics, nothing is written.
-// Compute allocates one version; otherwise its cost is that of [Map.Store], and that of fn. It panics
-// with [ErrBadKey] if key is not equal to itself.
+// what it returns last counts. It should have no other effect: so it must not change the old value,
+// and appends to slices.Clip of a slice, see [Tx.Merge]. It may use the map, but must not write key.
+// After six calls in vain Compute queues for the key, and writers of that key let it go first, for a
+// bounded time, see [Map.Update]; after 96 it panics. If fn panics, nothing is written. Compute
+// allocates one version; otherwise its cost is that of [Map.Store], and that of fn. It panics with
+// [ErrBadKey] if key is not equal to itself.
 func (m *Map[K, V]) Compute(
 	key K, fn func(old V, loaded bool) (value V, op ComputeOp),
 ) (actual V, ok bool) {
@@ -188,8 +189,7 @@ func (m *core) deleteFunc(del func(v *chain.Node) bool) (deleted int) {
 // Clear deletes all keys, in one transaction: nobody sees some of them deleted and others
 // not, and snapshots and transactions that are open see the map as it was. It takes its
 // turn like [Map.Update], but for up to ten seconds: in a large map others
-// wait until it is through, once each. It allocates one version for each key, and panics
-// with [ErrTxTooOld] if it takes longer than Options.MaxTxAge.
+// wait until it is through, once each. It allocates one version for each key.
 func (m *Map[K, V]) Clear() { m.engine().clear() }
 
 // DeleteRange deletes the keys of a range of an ordered map, in one transaction like [Map.Clear],
@@ -198,8 +198,8 @@ func (m *Map[K, V]) Clear() { m.engine().clear() }
 // range meanwhile. It takes its turn like Clear, for up to ten seconds: on its keys if there are
 // more than 256, and on all keys of the map after a conflict. Others that write these wait until it
 // is through, once each. It costs an own write of a transaction for each key, and allocates that and
-// a version. It panics if the keys have no order, and with [ErrTxTooOld] if it takes longer than
-// Options.MaxTxAge. Where the range may go bit by bit, call it for parts of it.
+// a version. It panics if the keys have no order. Where the range may go bit by bit, call it for parts
+// of it.
 func (m *Map[K, V]) DeleteRange(r Range[K]) (deleted int) {
 	return m.engine().deleteRange(spanOf(&r), r.prefix)
 }

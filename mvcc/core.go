@@ -32,10 +32,14 @@ type core struct {
 	plain  bool // k == k for every key, and not strict
 	strict bool // see Options.Strict: shared.strict is there
 	apart  bool // an Update is strict, observed, or in an Around
+	// watched: it is strict, and its values lead to memory that can be changed, see stored.go.
+	watched bool
 
 	types *recordType
-	typed any    // the *Map
-	order *order // nil if the keys have none
+	typed any // the *Map
+	// sequences are the records of Sequences, if there are any.
+	sequences atomic.Pointer[sequences]
+	order     *order // nil if the keys have none
 	// schema is compared by writers that put a version where it is seen, see
 	// X2.
 	schema    atomic.Pointer[schema]
@@ -155,6 +159,7 @@ func newCore(
 	}
 	if types != nil {
 		own.perVersion, c.plain = types.size, types.plain && !o.Strict
+		c.watched = o.Strict && leadsOn(types.value)
 		if types.typed != nil {
 			c.typed = types.typed(hide(c), x, c.plain, !c.guarded)
 		}
@@ -162,7 +167,7 @@ func newCore(
 		x.Spawn, x.Wake = s.gc.Go, s.gc.Wake
 	}
 	c.chains = *own
-	c.Decider = chain.Decider{Of: &c.Resolver, Counts: &s.counters.Counts, Tell: c.tell}
+	c.Decider = chain.Decider{Of: &c.Resolver, Counts: &s.counters.Counts, Tell: c.tellHelping}
 	m := own.member
 	m.chains, m.old, m.last = own, waiter{m, false}, waiter{m, true}
 	s.add(m)
@@ -181,6 +186,7 @@ func (m *core) claimHash(h uint64) uint64 {
 // reclaim is [Map.Reclaim].
 func (m *core) reclaim(ctx context.Context) error {
 	checkContext("Reclaim", ctx)
+	m.gc.Outside("Reclaim")
 	if err := m.shared.expireNow(ctx); err != nil {
 		return err
 	}
@@ -216,7 +222,7 @@ func (m *core) deleteRange(r span, prefix bool) (deleted int) {
 
 // clearing commits what all does in a transaction.
 func (m *core) clearing(all func(tx DBTx) error) error {
-	b := bid{ctx: background, began: time.Now(), long: true}
+	b := bid{ctx: background, began: time.Now(), long: true, kind: forCall}
 	defer b.end()
 	var conflict conflict
 	ok, err := m.attempt(LevelSerializable, &b, all, &conflict)
@@ -238,9 +244,12 @@ func (m *core) close() {
 			}
 		}
 		m.endExpiry() // once more: Expire may have come between
+		checkStored(m.shared.strict, m)
 		return
 	}
+	m.gc.Outside("Close")
 	m.shared.strict.close()
 	m.gc.Close()
 	m.endExpiry()
+	checkStored(m.shared.strict, m)
 }

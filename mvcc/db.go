@@ -39,9 +39,10 @@ type database struct {
 	mu     sync.Mutex // held for some instructions, or while a watch of the database begins
 	tables map[string]*core
 	list   atomic.Pointer[tableList] // of these, but for those of indexes
-	past   []*core                   // were closed, and may be seen by [DB.SnapshotAt]
+	past   []pastTable               // were closed, above the bound
 	made   int                       // how many tables there have been
-	id     string                    // tells databases apart, if it was asked for
+	named  sync.Once                 // for name, which is the life of a [Position]
+	name   string
 }
 
 // NewDB returns a database without tables. opts may be nil, and is for all tables:
@@ -145,9 +146,11 @@ func (m *core) drop() {
 		return
 	}
 	m.noteClosed() // D2: before the list is published
+	was := pastTable{made: m.madeAt(), closed: m.closedAt()}
 	if of.opts.Retain > 0 {
-		of.past = append(of.past, m)
+		was.table = m
 	}
+	of.past = append(of.past, was)
 	of.publish()
 }
 
@@ -206,10 +209,14 @@ func tableOf(db *DB, name string) *core {
 // itself. The tables stay usable.
 func (db *DB) Close() {
 	s := dbAt(db).shared
+	s.gc.Outside("Close")
+	s.kept.closed.Store(true)
+	s.endUnkept() // must follow
 	s.strict.close()
 	s.eachExpiring((*core).endExpiry)
 	s.gc.Close()
 	s.eachExpiring((*core).endExpiry) // once more: Expire may have come between
+	s.checkStored()
 }
 
 // Reclaim is [Map.Reclaim] for all tables.

@@ -1,10 +1,12 @@
 package mvcc
 
 import (
+	"fmt"
 	"slices"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
 // A tableList is the tables that there are at a moment. It is never changed: when a table is made
@@ -38,20 +40,58 @@ func (db *database) publish() {
 	db.trimPast()
 }
 
-// trimPast lets go of the closed tables that no snapshot of the past sees any more. db.mu is held.
-func (db *database) trimPast() {
-	bound := db.shared.slots.Bound()
-	db.past = slices.DeleteFunc(db.past, func(t *core) bool { return t.closedAt() <= bound })
+// A pastTable is a table that was closed. It is kept where history is, see Options.Retain; otherwise
+// a snapshot of the past would lack it, and cannot be had.
+type pastTable struct {
+	made, closed epoch.Epoch
+	table        *core // nil if it is not kept
 }
 
-// at returns a list that has the tables of a snapshot of the past, which is open: as far as
-// anything was committed in them by then.
-func (db *database) at(e epoch.Epoch) *tableList {
+// trimPast lets go of the closed tables that no snapshot which begins later sees. db.mu is held.
+func (db *database) trimPast() {
+	bound := db.shared.slots.Bound()
+	db.past = slices.DeleteFunc(db.past, func(t pastTable) bool { return t.closed <= bound })
+}
+
+// at opens a snapshot of the past, by open, with the tables that there were, as far as anything was
+// committed in them by then. What trimPast lets go of was closed below a bound, and no snapshot begins
+// below that: so it must not be called between the begin, which lets the bound go on, and the list.
+func (db *database) at(open func() (moment, error)) (DBSnapshot, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	db.trimPast()
-	list := slices.Concat(db.list.Load().tables, db.past)
-	return &tableList{slices.DeleteFunc(list, func(t *core) bool { return t.madeAt() >= e })}
+	s, err := open()
+	if err != nil {
+		return DBSnapshot{}, err
+	}
+	hooks.At(hooks.PastBegun)
+	list, err := db.listOf(stateOf(s.st).epoch())
+	if err != nil {
+		s.Close()
+		return DBSnapshot{}, err
+	}
+	return DBSnapshot{s.st, s.gen, hideList(list)}, nil
+}
+
+// listOf returns the tables that there were at an epoch. db.mu is held.
+func (db *database) listOf(e epoch.Epoch) (*tableList, error) {
+	list := &tableList{}
+	for _, t := range db.list.Load().tables {
+		if t.madeAt() < e {
+			list.tables = append(list.tables, t)
+		}
+	}
+	for _, t := range db.past {
+		switch {
+		case e <= t.made || e >= t.closed:
+		case t.table == nil:
+			return nil, fmt.Errorf("%w: a table that was there at epoch %d was closed at epoch %d, and "+
+				"Options.Retain is not set", ErrEpochGone, e, t.closed)
+		default:
+			list.tables = append(list.tables, t.table)
+		}
+	}
+	return list, nil
 }
 
 // seenIn returns the tables that there are in the snapshot.

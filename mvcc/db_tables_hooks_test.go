@@ -44,3 +44,21 @@ func TestSnapshotMeetsNewTable(t *testing.T) {
 		db.Close()
 	}
 }
+
+// A snapshot of the past that has begun has a table which was closed since, or is not to be had,
+// however far the bound goes meanwhile.
+func TestClosedTableOfPast(t *testing.T) {
+	db := NewDB(still())
+	defer db.Close()
+	a := NewTable[int, int](db, "a", nil)
+	a.Store(1, 1)
+	at := db.Epoch()
+	a.Close()
+	once(t, hooks.PastBegun, func() {
+		dbAt(db).root.Slots.Next()
+		require.NoError(t, db.Reclaim(bg))
+	})
+	_, err := db.SnapshotAt(at)
+	require.ErrorIs(t, err, ErrEpochGone)
+	require.ErrorContains(t, err, "was closed at epoch")
+}

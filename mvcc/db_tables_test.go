@@ -3,11 +3,13 @@ package mvcc_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -106,7 +108,8 @@ func like(t testing.TB, content map[string]any) *changing {
 func TestTablesOfSnapshots(t *testing.T) {
 	for seed := range uint64(stage.Sizes(30, 6)) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		db := mvcc.NewDB(&mvcc.Options{Retain: []mvcc.Options{{}, {Retain: 1 << 40}}[seed%2].Retain})
+		retains := seed%2 == 1
+		db := mvcc.NewDB(&[]mvcc.Options{{ManualReclaim: true}, {Retain: 1 << 40}}[seed%2])
 		c := &changing{db, map[string]anyOf{}}
 		type moment struct {
 			s       mvcc.DBSnapshot
@@ -155,8 +158,10 @@ func TestTablesOfSnapshots(t *testing.T) {
 			full, info := save(mvcc.SaveOptions{Of: m.s})
 			require.Len(t, info.Tables, len(m.content))
 			load(m.content, full)
-			if seed%2 == 1 {
-				past, err := db.SnapshotAt(m.s.Epoch())
+			past, err := db.SnapshotAt(m.s.Epoch())
+			if err != nil && !retains {
+				require.ErrorIs(t, err, mvcc.ErrEpochGone)
+			} else {
 				require.NoError(t, err)
 				again, _ := save(mvcc.SaveOptions{Of: past})
 				past.Close()
@@ -247,4 +252,31 @@ func TestLoadSkipsEpochs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, uint64(1001), to.Epoch())
 	require.Panics(t, func() { db.SkipTo(1 << 60) })
+}
+
+// Without Retain a snapshot of the past is not to be had if it would lack a table that was closed
+// since: so a follower begins anew, and no differences bring its records back.
+func TestSnapshotAtClosed(t *testing.T) {
+	for _, manual := range []bool{true, false} {
+		db := mvcc.NewDB(&mvcc.Options{ManualReclaim: manual, ReclaimInterval: time.Hour})
+		m := mvcc.NewTable[int, int](db, "t", nil)
+		before := db.Epoch()
+		m.Store(1, 1)
+		at := db.Epoch()
+		m.Close()
+		_, err := db.SnapshotAt(at)
+		require.ErrorIs(t, err, mvcc.ErrEpochGone)
+		require.ErrorContains(t, err, "was closed at epoch")
+		require.Zero(t, db.Stats().LiveTx)
+		for _, e := range []uint64{before, db.Epoch()} { // there was nothing in it
+			s, err := db.SnapshotAt(e)
+			require.NoError(t, err)
+			require.Empty(t, s.Tables())
+			s.Close()
+		}
+		begun := errors.New("begun")
+		require.Equal(t, begun, db.Follow(t.Context(), &mvcc.FollowOptions{After: db.Position(at)},
+			func(mvcc.DBSnapshot) error { return begun }, func(mvcc.DBCommit) error { return nil }))
+		db.Close()
+	}
 }

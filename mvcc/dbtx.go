@@ -3,6 +3,7 @@ package mvcc
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
@@ -63,7 +64,7 @@ func (db *DB) Begin(opts *TxOptions) DBTx {
 
 // beginTx is [Map.Begin], and [DB.Begin].
 func (m *core) beginTx(opts *TxOptions) DBTx {
-	st, gen := m.begin(opts.level(m.level))
+	st, gen := m.begin(opts.level(m.level), forProgram)
 	st.trace(gen)
 	if m.indexed() { // must follow begin
 		st.finish(gen)
@@ -95,6 +96,7 @@ func (tx DBTx) Commit() error {
 		if err := st.forced(tx.gen); err != nil {
 			return err
 		}
+		defer st.m.shared.hub.stir()
 	}
 	st.enter() // until the state is used again
 	after := st.after
@@ -243,12 +245,15 @@ func (db *DB) View(fn func(s DBSnapshot) error) error {
 }
 
 // Snapshot opens a snapshot of the tables, which the caller closes, see [Map.Snapshot].
-func (db *DB) Snapshot() DBSnapshot {
-	base, list := dbAt(db).root, dbAt(db).list.Load()
+func (db *DB) Snapshot() DBSnapshot { return dbAt(db).snapshot(forProgram) }
+
+// snapshot opens a snapshot of a kind.
+func (db *database) snapshot(kind uint64) DBSnapshot {
+	base, list := db.root, db.list.Load()
 	for {
-		st, gen := base.open(0)
+		st, gen := base.open(kind)
 		s := DBSnapshot{&st.own.txn, gen, hideList(list)}
-		if now := dbAt(db).list.Load(); now != list { // D1
+		if now := db.list.Load(); now != list { // D1
 			s.Close()
 			list = now
 			continue
@@ -258,13 +263,12 @@ func (db *DB) Snapshot() DBSnapshot {
 	}
 }
 
-// SnapshotAt opens a snapshot of the tables as they were at an epoch, see [Map.SnapshotAt].
+// SnapshotAt opens a snapshot of the tables as they were at an epoch, see [Map.SnapshotAt]. Without
+// Options.Retain it also returns an error that wraps [ErrEpochGone] if a table has been closed since
+// that had something in it then.
 func (db *DB) SnapshotAt(at uint64) (DBSnapshot, error) {
-	s, err := dbAt(db).root.snapshotAt(at)
-	if err != nil {
-		return DBSnapshot{}, err
-	}
-	return DBSnapshot{s.st, s.gen, hideList(dbAt(db).at(epoch.Epoch(at)))}, nil
+	d := dbAt(db)
+	return d.at(func() (moment, error) { return d.root.snapshotAt(at) })
 }
 
 // Close is [Snapshot.Close].
@@ -275,3 +279,14 @@ func (s DBSnapshot) Epoch() uint64 { return s.moment().Epoch() }
 
 // Try is [Snapshot.Try].
 func (s DBSnapshot) Try(fn func() error) error { return s.moment().Try(fn) }
+
+// Tables returns the names of the tables that the snapshot has, sorted: those of [DB.Tables] when
+// it began. It waits for nobody, and allocates the list.
+func (s DBSnapshot) Tables() (names []string) {
+	s.check()
+	for _, c := range seenIn(s) {
+		names = append(names, c.counters.name)
+	}
+	slices.Sort(names)
+	return names
+}

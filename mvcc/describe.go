@@ -15,9 +15,6 @@ type Description struct {
 	Tables  []TableInfo  // by name
 	Watches []WatchInfo  // by table, those of the whole database first
 	Readers []ReaderInfo // the oldest ones, at most 32, the oldest first
-	// Busy says that the goroutine that serves the watches was at work all the time that Describe
-	// had patience for: Watches is nil. A [WatchOptions.Match] that blocks does that.
-	Busy bool
 }
 
 // A TableInfo describes a table.
@@ -70,13 +67,13 @@ const (
 
 // Describe returns the tables, indexes, watches and oldest readers that there are now. It reads
 // the parts one after the other, not at one moment. It waits for a goroutine that makes or closes
-// a table just now, for a refresh of the view, and a few milliseconds at most for the goroutine
-// that serves the watches. It costs a look at each slot, table and watch, and for each index that
+// a table just now, for a refresh of the view, and for a round of the goroutine that serves the
+// watches. It costs a look at each slot, table and watch, and for each index that
 // is not unique a search for each of up to 10,000 index keys. It allocates what it returns.
 func (db *DB) Describe() Description {
 	d := Description{Tables: dbAt(db).describeTables()}
 	s := dbAt(db).shared
-	d.Watches, d.Busy = s.hub.describe()
+	d.Watches = s.hub.describe()
 	for _, r := range s.gc.Readers(maxReaders) {
 		d.Readers = append(d.Readers, ReaderInfo{uint64(r.Epoch), r.Age, r.Began})
 	}
@@ -105,14 +102,9 @@ func (db *database) describeTables() (list []TableInfo) {
 	return list
 }
 
-// describe returns the watches, or that a round was under way.
-func (h *hub) describe() (list []WatchInfo, busy bool) {
-	for tries := 0; !h.mu.TryLock(); tries++ {
-		if tries == 10 {
-			return nil, true
-		}
-		time.Sleep(time.Millisecond)
-	}
+// describe returns the watches.
+func (h *hub) describe() (list []WatchInfo) {
+	h.mu.Lock()
 	defer h.mu.Unlock()
 	for w := range h.listeners {
 		s, ok := w.(*subscription)
@@ -130,5 +122,5 @@ func (h *hub) describe() (list []WatchInfo, busy bool) {
 	slices.SortFunc(list, func(a, b WatchInfo) int {
 		return cmp.Or(strings.Compare(a.Table, b.Table), cmp.Compare(b.Waiting, a.Waiting))
 	})
-	return list, false
+	return list
 }

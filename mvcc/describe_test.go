@@ -51,7 +51,6 @@ func TestDescribe(t *testing.T) {
 	types := cmp.Comparer(func(a, b reflect.Type) bool { return a == b })
 	require.Empty(t, cmp.Diff(want, d.Tables, types, cmpopts.IgnoreFields(mvcc.TableInfo{}, "Stats")))
 	require.Equal(t, 2, d.Tables[0].Stats.Keys)
-	require.False(t, d.Busy)
 	require.Equal(t, []mvcc.WatchInfo{{Table: "people", Epoch: db.Epoch(), Waiting: 1, Buffer: 10}},
 		d.Watches)
 	require.Len(t, d.Readers, 1)
@@ -68,32 +67,6 @@ func TestDescribe(t *testing.T) {
 	d = db.Describe()
 	require.Empty(t, d.Readers)
 	require.Empty(t, d.Watches)
-}
-
-// A Match that blocks keeps no page from being shown.
-func TestDescribeBusy(t *testing.T) {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	m := mvcc.NewTable[int, int](db, "t", nil)
-	begun, end := make(chan bool), make(chan bool)
-	ctx, cancel := context.WithCancel(t.Context())
-	watch := m.Watch(ctx, &mvcc.WatchOptions[int, int]{Match: func(int) bool {
-		begun <- true
-		<-end
-		return true
-	}})
-	m.Store(1, 1)
-	<-begun
-	d := db.Describe()
-	require.True(t, d.Busy)
-	require.Len(t, d.Tables, 1)
-	close(end)
-	cancel()
-	for _, err := range watch {
-		if err != nil {
-			require.ErrorIs(t, err, context.Canceled)
-		}
-	}
 }
 
 // Of very many readers the oldest ones are described.

@@ -76,7 +76,8 @@
 //
 // The map lives in memory, and ends with the process unless it is saved or has a journal. Values
 // are stored, not copied: everybody shares what they point to, so it must not be changed after it
-// was stored.
+// was stored. Nor must the room behind a slice, which append writes: append(slices.Clip(old), x).
+// Options.Strict finds such changes in tests.
 //
 // # What it costs
 //

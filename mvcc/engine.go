@@ -115,7 +115,7 @@ func (e *engine) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) e
 }
 
 //go:noinline
-func (e *engine) snapshot() moment { return coreAt(e).snapshot() }
+func (e *engine) snapshot(kind uint64) moment { return coreAt(e).snapshotFor(kind) }
 
 //go:noinline
 func (e *engine) snapshotAt(at uint64) (moment, error) { return coreAt(e).snapshotAt(at) }
@@ -124,7 +124,7 @@ func (e *engine) snapshotAt(at uint64) (moment, error) { return coreAt(e).snapsh
 //
 //go:noinline
 func (e *engine) open() moment {
-	st, gen := coreAt(e).open(0)
+	st, gen := coreAt(e).open(forProgram)
 	return moment{&st.own.txn, gen}
 }
 

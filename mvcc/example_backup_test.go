@@ -5,10 +5,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"log"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -89,24 +88,6 @@ func ExampleDB_Load() {
 	// 4
 }
 
-// The error says where.
-func ExampleDamageError() {
-	db, _ := numbers(1)
-	defer db.Close()
-	_, err := db.Load(context.Background(), bytes.NewReader([]byte("something else")), codec.Gob, nil)
-	var damage *mvcc.DamageError
-	fmt.Println(errors.As(err, &damage))
-	fmt.Println(damage.Offset, damage.Reason)
-	// Output:
-	// true
-	// 0 it does not begin as it should
-}
-
-func ExampleDamageError_Error() {
-	fmt.Println(&mvcc.DamageError{Offset: 65, Reason: "the checksum of the frame does not match"})
-	// Output: mvcc: the backup is damaged at offset 65: the checksum of the frame does not match
-}
-
 func ExampleDB_SaveFile() {
 	db, table := numbers(1, 2, 3)
 	defer db.Close()
@@ -162,102 +143,6 @@ func ExampleSaveOptions() {
 	// 2 <nil>
 }
 
-// What is committed is sent to somewhere else, a few commits at a time: here until it has got to
-// where the first database is.
-func ExampleDB_SaveCommits() {
-	ctx := context.Background()
-	db, table := numbers(1, 2, 3)
-	defer db.Close()
-	s := db.Snapshot()
-	watch := db.Watch(ctx, &mvcc.DBWatchOptions{Since: s, Progress: true})
-	after := mvcc.Backup{Epoch: s.Epoch()}
-	s.Close()
-	table.Store(4, "100")
-	table.Delete(1)
-	end := db.Epoch()
-	db.RequestProgress()
-
-	var sent bytes.Buffer
-	var some []mvcc.DBCommit
-	for c, err := range watch {
-		if err != nil {
-			fmt.Println(err)
-			break
-		}
-		if some = append(some, c); !c.Progress {
-			continue
-		}
-		if after, err = db.SaveCommits(ctx, &sent, codec.JSON, after, some, nil); err != nil ||
-			c.Epoch >= end {
-			break
-		}
-		some = nil
-	}
-	fmt.Println(after.Epoch >= end, sent.Len() > 0)
-	// Output: true true
-}
-
-// A copy of a database follows it: a backup first, and then what was committed since.
-func ExampleDB_LoadCommits() {
-	ctx := context.Background()
-	db, table := numbers(1, 2, 3)
-	defer db.Close()
-	copied, follower := numbers()
-	defer copied.Close()
-	s := db.Snapshot()
-	watch := db.Watch(ctx, &mvcc.DBWatchOptions{Since: s})
-	var stream bytes.Buffer
-	saved, _ := db.Save(ctx, &stream, codec.Gob, &mvcc.SaveOptions{Of: s})
-	s.Close()
-	table.Store(4, "100")
-	for c, err := range watch {
-		if err != nil {
-			log.Fatal(err)
-		}
-		_, _ = db.SaveCommits(ctx, &stream, codec.Gob, saved, []mvcc.DBCommit{c}, nil)
-		break
-	}
-
-	loaded, _ := copied.Load(ctx, &stream, codec.Gob, nil)
-	fmt.Println(follower.Len())
-	_, err := copied.LoadCommits(ctx, &stream, codec.Gob, loaded, nil)
-	fmt.Println(follower.Len(), err)
-	// Output:
-	// 3
-	// 4 <nil>
-}
-
-func ExampleLoadOptions() {
-	db, _ := numbers(1, 2, 3)
-	defer db.Close()
-	var file bytes.Buffer
-	_, _ = db.Save(context.Background(), &file, codec.Gob, nil)
-
-	other := mvcc.NewDB(nil)
-	defer other.Close()
-	mvcc.NewTable[int, *string](other, "numbers", nil)
-	_, err := other.Load(context.Background(), bytes.NewReader(file.Bytes()), codec.Gob, nil)
-	fmt.Println(err)
-	_, err = other.Load(context.Background(), &file, codec.Gob, &mvcc.LoadOptions{AnyShape: true})
-	fmt.Println(err)
-	// Output:
-	// mvcc: Load: table "numbers" is a Map[int, *string], and in the backup it is a Map[int, string]: the value was string, and is *string: see LoadOptions.Migrate and AnyShape
-	// <nil>
-}
-
-// A codec of one's own: that of package encoding/gob, by another name.
-func ExampleCodec() {
-	own := codec.Gob
-	own.Name = "gob of ours"
-	db, _ := numbers(1)
-	defer db.Close()
-	var file bytes.Buffer
-	_, _ = db.Save(context.Background(), &file, own, nil)
-	_, err := db.Load(context.Background(), &file, codec.Gob, nil)
-	fmt.Println(err)
-	// Output: mvcc: Load: the codec of the backup is "gob of ours", and that given is "gob"
-}
-
 // What a backup has is said by the call that saves it, and by the one that loads it.
 func ExampleBackup() {
 	db, _ := numbers(1, 2, 3)
@@ -266,16 +151,6 @@ func ExampleBackup() {
 	fmt.Println(saved.Codec, saved.Version, saved.Records, saved.Bytes > 0,
 		saved.Epoch == db.Epoch(), saved.Since)
 	// Output: json 5 3 true true 0
-}
-
-func ExampleBackupTable() {
-	db, _ := numbers(1, 2, 3)
-	defer db.Close()
-	saved, _ := db.Save(context.Background(), io.Discard, codec.Gob, nil)
-	for _, table := range saved.Tables {
-		fmt.Println(table.Name, table.Key, table.Value, table.Records)
-	}
-	// Output: numbers int string 3
 }
 
 // A program can look at a backup before it makes the tables, or without knowing their types.
@@ -293,4 +168,20 @@ func ExampleReadHeader() {
 	// Output:
 	// gob 2 <nil>
 	// numbers int string
+}
+
+// A record that the codec cannot express is left out, and named.
+func ExampleCodecError() {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	rates := mvcc.NewTable[string, float64](db, "rates", nil)
+	rates.Store("up", 1.5)
+	rates.Store("down", math.NaN())
+	b, err := db.Save(context.Background(), io.Discard, codec.JSON, &mvcc.SaveOptions{
+		Refused: func(e *mvcc.CodecError) { fmt.Println("without", e.Key) },
+	})
+	fmt.Println(b.Records, err)
+	// Output:
+	// without down
+	// 1 <nil>
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -46,30 +44,6 @@ func ExampleDB() {
 	// 2 left, 1 sold
 }
 
-func ExampleNewDB() {
-	db := mvcc.NewDB(&mvcc.Options{Isolation: mvcc.LevelSnapshot})
-	defer db.Close()
-	fmt.Println(db)
-	// Output: mvcc.DB: epoch 1, tables: []
-}
-
-func ExampleNewTable() {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	users := mvcc.NewTable[int, string](db, "users", nil)
-	users.Store(1, "Ada") // a table does all that a map does
-	fmt.Println(users.Load(1))
-	// Output: Ada true
-}
-
-func ExampleTableOptions() {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	users := mvcc.NewTable[int, string](db, "users", &mvcc.TableOptions{Capacity: 1000})
-	fmt.Println(users.Len())
-	// Output: 0
-}
-
 func ExampleTable() {
 	db, stock, _ := openShop()
 	defer db.Close()
@@ -80,17 +54,6 @@ func ExampleTable() {
 	// Output:
 	// true true
 	// false
-}
-
-func ExampleMap_Name() {
-	db, stock, _ := openShop()
-	defer db.Close()
-	fmt.Println(stock.Name())
-	stock.Close() // the name is free, and stock is no table any more
-	fmt.Println(db.Tables())
-	// Output:
-	// stock
-	// [orders]
 }
 
 func ExampleMap_In() {
@@ -118,195 +81,62 @@ func ExampleMap_At() {
 	// Output: 1 0
 }
 
-func ExampleDB_Update() {
+// A conflict says in which table it was.
+func ExampleDBTx() {
 	db, stock, orders := openShop()
 	defer db.Close()
-	err := db.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
-		stock.In(tx).Merge("apple", func(old int, ok bool) int { return old - 1 })
-		orders.In(tx).Set(1, "apple")
-		return nil
-	})
-	fmt.Println(err, stock, orders)
-	// Output: <nil> *mvcc.Map[string,int]: epoch 3, keys: 1 *mvcc.Map[int,string]: epoch 3, keys: 1
-}
-
-func ExampleDB_View() {
-	db, stock, orders := openShop()
-	defer db.Close()
-	err := db.View(func(s mvcc.DBSnapshot) error {
-		fmt.Println(stock.At(s).Len(), orders.At(s).Len())
-		return nil
-	})
-	fmt.Println(err)
-	// Output:
-	// 1 0
-	// <nil>
-}
-
-func ExampleDB_Begin() {
-	db, stock, orders := openShop()
-	defer db.Close()
-	tx := db.Begin(nil)
-	defer tx.Rollback() // nothing, after Commit
-	stock.In(tx).Delete("apple")
-	orders.In(tx).Set(1, "all the apples")
-	fmt.Println(tx.Commit())
-	// Output: <nil>
-}
-
-func ExampleDB_Snapshot() {
-	db, stock, _ := openShop()
-	defer db.Close()
-	s := db.Snapshot()
-	defer s.Close()
-	stock.Delete("apple")
-	fmt.Println(stock.At(s).Get("apple"))
-	// Output: 3 true
-}
-
-func ExampleDB_SnapshotAt() {
-	db, stock, _ := openShop()
-	defer db.Close()
-	at := db.Epoch()
-	_, err := db.SnapshotAt(at + 1)
-	fmt.Println(errors.Is(err, mvcc.ErrEpochGone)) // it has not come yet
-	if s, err := db.SnapshotAt(at); err == nil {
-		defer s.Close()
-		fmt.Println(stock.At(s).Get("apple"))
+	var tx mvcc.DBTx = db.Begin(nil)
+	defer tx.Rollback()
+	_ = stock.In(tx).Has("apple")
+	orders.In(tx).Set(1, "apple")
+	stock.Delete("apple") // by somebody else
+	var conflict *mvcc.ConflictError
+	if errors.As(tx.Commit(), &conflict) {
+		fmt.Println(conflict.Table, conflict.Key, conflict.Kind)
 	}
-	// Output:
-	// true
-	// 3 true
+	// Output: stock apple read
 }
 
-func ExampleDB_Tables() {
-	db, _, _ := openShop()
-	defer db.Close()
-	fmt.Println(db.Tables())
-	// Output: [orders stock]
+// A program that has numbers already begins above them.
+func ExampleNewSequence() {
+	m := mvcc.New[string, uint64](nil)
+	defer m.Close()
+	m.LoadOrStore("invoices", 20_000) // the first time
+	invoices := mvcc.NewSequence(m, "invoices", 0)
+	fmt.Println(invoices.Next())
+	// Output: 20001 <nil>
 }
 
-func ExampleDB_Stats() {
-	db, stock, _ := openShop()
+// Orders are numbered. Transactions that make some do not conflict over the next number, which they
+// would if each read and wrote it.
+func ExampleSequence() {
+	db := mvcc.NewDB(nil)
 	defer db.Close()
-	stock.Store("pear", 1)
-	fmt.Println(db.Stats().Commits, db.Stats().Keys, stock.Stats().Keys)
-	// Output: 2 2 2
-}
+	sequences := mvcc.NewTable[string, uint64](db, "sequences", nil)
+	orders := mvcc.NewOrderedTable[uint64, string](db, "orders", nil)
+	numbers := mvcc.NewSequence(sequences, "orders", 100)
 
-func ExampleDB_Sources() {
-	db, _, _ := openShop()
-	defer db.Close()
-	sources := db.Sources("shop") // for profiling.Config.Maps, and prom.Handler
-	fmt.Println(slices.Sorted(maps.Keys(sources)))
-	fmt.Println(sources["shop/stock"]().Keys)
-	// Output:
-	// [shop shop/orders shop/stock]
-	// 1
-}
-
-// A table has few figures of its own; the database has all.
-func ExampleStats_OfTable() {
-	db, stock, _ := openShop()
-	defer db.Close()
-	fmt.Println(stock.Stats().OfTable(), db.Stats().OfTable())
-	for _, f := range mvcc.Figures() {
-		if f.Table && f.Unit == "" && !f.Counter {
-			fmt.Println(f.Name)
+	for _, what := range []string{"apples", "pears"} {
+		err := db.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
+			number, err := numbers.Next()
+			orders.In(tx).Set(number, what)
+			return err
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
 		}
 	}
-	// Output:
-	// true false
-	// epoch
-	// keys
-	// entries
-}
-
-func ExampleDB_SetJournal() {
-	db, stock, _ := openShop()
-	defer db.Close()
-	stock.Store("pear", 1)
-	kept := db.Epoch() // by whoever follows DB.Watch
-	db.SetJournal(func() mvcc.JournalState { return mvcc.JournalState{Epoch: kept} })
-	stock.Store("plum", 2)
-	fmt.Println(db.Stats().JournalLag)
-	// Output: 1
-}
-
-func ExampleDB_Reclaim() {
-	db := mvcc.NewDB(&mvcc.Options{ManualReclaim: true})
-	stock := mvcc.NewTable[string, int](db, "stock", nil)
-	for n := range 5 {
-		stock.Store("apple", n)
+	for number, what := range orders.All() {
+		fmt.Println(number, what)
 	}
-	fmt.Println(db.Reclaim(context.Background()), db.Stats().Versions)
-	// Output: <nil> 1
-}
-
-func ExampleDB_Close() {
-	db, stock, _ := openShop()
-	db.Close() // ends the background work
-	fmt.Println(stock.Load("apple"))
-	// Output: 3 true
-}
-
-func ExampleDB_Epoch() {
-	db, stock, _ := openShop()
-	defer db.Close()
-	before := db.Epoch()
-	stock.Store("pear", 1)
-	fmt.Println(db.Epoch() - before)
-	// Output: 1
-}
-
-func ExampleDB_String() {
-	db, _, _ := openShop()
-	defer db.Close()
-	fmt.Printf("%v\n", db)
-	// Output: mvcc.DB: epoch 2, tables: ["orders" "stock"]
-}
-
-func ExampleDBSnapshot() {
-	db, stock, orders := openShop()
-	defer db.Close()
-	var s mvcc.DBSnapshot = db.Snapshot()
-	defer s.Close()
-	orders.Store(1, "apple")
-	fmt.Println(stock.At(s).Len(), orders.At(s).Len())
-	// Output: 1 0
-}
-
-func ExampleDBSnapshot_Close() {
-	db, _, _ := openShop()
-	defer db.Close()
-	s := db.Snapshot()
-	s.Close()
-	s.Close()
-	fmt.Println(db.Stats().LiveTx)
-	// Output: 0
-}
-
-func ExampleDBSnapshot_Epoch() {
-	db, stock, _ := openShop()
-	defer db.Close()
-	s := db.Snapshot()
-	defer s.Close()
-	stock.Store("pear", 1)
-	fmt.Println(db.Epoch() - s.Epoch())
-	// Output: 1
-}
-
-func ExampleDBSnapshot_Try() {
-	db, stock, _ := openShop()
-	defer db.Close()
-	s := db.Snapshot()
-	defer s.Close()
-	err := s.Try(func() error { // ErrTxTooOld if it is evicted meanwhile
-		fmt.Println(stock.At(s).Len())
-		return nil
-	})
-	fmt.Println(err)
+	fmt.Println(sequences.Load("orders"))
+	fmt.Println(numbers.Release()) // before the end, so that the next process has no gap
+	fmt.Println(sequences.Load("orders"))
 	// Output:
-	// 1
+	// 1 apples
+	// 2 pears
+	// 100 true
 	// <nil>
+	// 2 true
 }

@@ -92,22 +92,3 @@ func ExampleMap_Expire_touch() {
 	// true false
 	// [a]
 }
-
-// A copy is brought up to date step by step. Between a backup and what came after it there may be
-// sessions that have been renewed since.
-func ExampleDB_HoldExpiry() {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	sessions := mvcc.NewTable[string, time.Time](db, "sessions", nil)
-	sessions.Expire(func(_ string, until time.Time) time.Time { return until })
-
-	release := db.HoldExpiry()
-	sessions.Store("ada", time.Now().Add(-time.Second)) // db.Load
-	time.Sleep(200 * time.Millisecond)
-	sessions.Store("ada", time.Now().Add(time.Hour)) // db.LoadCommits
-	release()
-
-	time.Sleep(200 * time.Millisecond)
-	fmt.Println(sessions.Has("ada"))
-	// Output: true
-}

@@ -63,16 +63,6 @@ func ExampleNewIndex() {
 	// 2 Alan
 }
 
-func ExampleIndexOptions() {
-	db, users := openSite()
-	defer db.Close()
-	users.Store(4, user{name: "Al", mail: "alan@example.com"})
-	_, err := mvcc.NewIndex(users, "by mail", byMail, &mvcc.IndexOptions{Unique: true})
-	fmt.Println(err)
-	// Output:
-	// mvcc: index "by mail" of table "users" is unique: records 2 and 4 have the index key alan@example.com
-}
-
 func ExampleUniqueError() {
 	db, users := openSite()
 	defer db.Close()
@@ -90,12 +80,6 @@ func ExampleUniqueError() {
 	// Output:
 	// by mail says that 2 has alan@example.com
 	// false
-}
-
-func ExampleUniqueError_Error() {
-	err := &mvcc.UniqueError{Table: "users", Index: "by mail", Key: "a@b.c", Records: [2]any{1, 2}}
-	fmt.Println(err)
-	// Output: mvcc: index "by mail" of table "users" is unique: records 1 and 2 have the index key a@b.c
 }
 
 func ExampleNewOrderedIndex() {
@@ -149,45 +133,21 @@ func ExampleIndex_Get() {
 	// Output: 0
 }
 
-func ExampleIndex_First() {
-	db, users := openSite()
+// What users type in may break a unique index: Put says so.
+func ExampleMap_Put() {
+	db := mvcc.NewDB(nil)
 	defer db.Close()
-	mails, _ := mvcc.NewIndex(users, "by mail", byMail, nil)
-	id, u, ok := mails.First(users, "grace@example.com")
-	fmt.Println(id, u.name, ok)
-	// Output: 3 Grace true
-}
+	mails := mvcc.NewTable[int, string](db, "mails", nil)
+	_, _ = mvcc.NewIndex(mails, "by mail", func(_ int, mail string) []string {
+		return []string{mail}
+	}, &mvcc.IndexOptions{Unique: true})
 
-func ExampleIndex_Ascend() {
-	db, users := openSite()
-	defer db.Close()
-	mails, _ := mvcc.NewOrderedIndex(users, "by mail", byMail, nil)
-	_ = db.View(func(s mvcc.DBSnapshot) error {
-		for _, u := range mails.Ascend(users.At(s), mvcc.Prefix("a")) {
-			fmt.Println(u.mail)
-		}
-		return nil
-	})
-	// Output:
-	// ada@example.com
-	// alan@example.com
-}
-
-func ExampleIndex_Descend() {
-	db, users := openSite()
-	defer db.Close()
-	names, _ := mvcc.NewOrderedIndex(users, "by name", byName, nil)
-	for _, last := range names.Descend(users, mvcc.Range[string]{}) {
-		fmt.Println(last.name)
-		break
+	fmt.Println(mails.Put(1, "ada@example.com"))
+	var taken *mvcc.UniqueError
+	if err := mails.Put(2, "ada@example.com"); errors.As(err, &taken) {
+		fmt.Println(taken.Key, "is that of", taken.Records[0])
 	}
-	// Output: Grace
-}
-
-func ExampleIndex_Name() {
-	db, users := openSite()
-	defer db.Close()
-	tags, _ := mvcc.NewIndex(users, "by tag", byTag, nil)
-	fmt.Println(tags.Name())
-	// Output: by tag
+	// Output:
+	// <nil>
+	// ada@example.com is that of 1
 }

@@ -25,24 +25,6 @@ func savedAges(ages ...string) *bytes.Buffer {
 	return &b
 }
 
-// loadAges loads users whose ages are numbers now.
-func loadAges(ages ...string) (mvcc.Backup, error) {
-	type UserV1 struct{ Name, Age string }
-	type User struct {
-		Name string
-		Age  int
-	}
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	mvcc.NewOrderedTable[int, User](db, "users", nil)
-	return db.Load(context.Background(), savedAges(ages...), codec.Gob, &mvcc.LoadOptions{
-		Migrate: []mvcc.Migration{
-			mvcc.Migrate("users", func(_ int, old UserV1) (User, error) {
-				age, err := strconv.Atoi(old.Age)
-				return User{old.Name, age}, err
-			})}})
-}
-
 // A field has another type than when the backup was written. What is loaded again is as it is now.
 func ExampleMigrate() {
 	type UserV1 struct{ Name, Age string }
@@ -149,47 +131,31 @@ func ExampleMigration() {
 }
 
 func ExampleMigrationError() {
-	_, err := loadAges("36", "old")
+	type UserV1 struct{ Name, Age string }
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	mvcc.NewTable[int, int](db, "users", nil)
+	_, err := db.Load(context.Background(), savedAges("36", "old"), codec.Gob, &mvcc.LoadOptions{
+		Migrate: []mvcc.Migration{
+			mvcc.Migrate("users", func(_ int, old UserV1) (int, error) { return strconv.Atoi(old.Age) }),
+		}})
 	var failed *mvcc.MigrationError
 	if errors.As(err, &failed) {
-		fmt.Println(failed.Table, failed.Key)
+		fmt.Println(failed.Table, failed.Key, errors.Is(err, strconv.ErrSyntax))
 	}
-	// Output: users 1
+	// Output: users 1 true
 }
 
-func ExampleMigrationError_Error() {
-	_, err := loadAges("36", "old")
-	fmt.Println(err)
-	// Output: mvcc: Load: the migration of table "users" fails at key 1: strconv.Atoi: parsing "old": invalid syntax
-}
-
-func ExampleMigrationError_Unwrap() {
-	_, err := loadAges("36", "old")
-	fmt.Println(errors.Is(err, strconv.ErrSyntax))
-	// Output: true
-}
-
-func ExampleBackup_Migrated() {
-	loaded, err := loadAges("36", "41")
-	fmt.Println(loaded.Migrated(), err)
-	// Output: [users] <nil>
-}
-
-// The program is of version 2, and has no use for what was saved by version 1.
-func ExampleVersionError() {
-	db, _ := numbers(1, 2, 3)
+// A field was renamed, and nobody has said so: nothing is loaded.
+func ExampleSchemaError() {
+	type User struct{ FullName, Age string } // FullName was Name
+	db := mvcc.NewDB(nil)
 	defer db.Close()
-	var file bytes.Buffer
-	_, _ = db.Save(context.Background(), &file, codec.Gob, &mvcc.SaveOptions{Version: 1})
-	_, err := db.Load(context.Background(), &file, codec.Gob, &mvcc.LoadOptions{Version: 2})
-	var version *mvcc.VersionError
-	if errors.As(err, &version) {
-		fmt.Println(version.Saved, version.Version)
+	mvcc.NewTable[int, User](db, "users", nil)
+	_, err := db.Load(context.Background(), savedAges("36"), codec.Gob, nil)
+	var schema *mvcc.SchemaError
+	if errors.As(err, &schema) {
+		fmt.Println(schema.Table, schema.Lost)
 	}
-	// Output: 1 2
-}
-
-func ExampleVersionError_Error() {
-	fmt.Println(&mvcc.VersionError{Saved: 1, Version: 3, Versions: []int{2}})
-	// Output: the version of the backup is 1, and LoadOptions.Version is 3, and Versions [2]
+	// Output: users [the field Name of the value is gone]
 }

@@ -2,76 +2,26 @@ package mvcc_test
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-func ExampleMap_Load() {
+// Load tells what is absent from a zero. Get and Set are Load and Store, under the names that a Tx
+// has for them.
+func ExampleMap_Store() {
 	ages := mvcc.New[string, int](nil)
 	defer ages.Close()
-	ages.Store("newborn", 0)
 
-	age, ok := ages.Load("newborn")
-	fmt.Println(age, ok)
-	age, ok = ages.Load("nobody") // absent: ok tells it from a zero
-	fmt.Println(age, ok)
+	ages.Store("newborn", 0)
+	fmt.Println(ages.Load("newborn"))
+	fmt.Println(ages.Load("nobody"))
+	ages.Delete("newborn")
+	fmt.Println(ages.Get("newborn"))
 	// Output:
 	// 0 true
 	// 0 false
-}
-
-func ExampleMap_Store() {
-	colours := mvcc.New[string, string](nil)
-	defer colours.Close()
-
-	colours.Store("sky", "grey")
-	colours.Store("sky", "blue")
-	sky, _ := colours.Load("sky")
-	fmt.Println(sky)
-	// Output: blue
-}
-
-// A NaN is not equal to itself: no read would find it again, so no write takes it.
-func ExampleMap_Store_badKey() {
-	m := mvcc.New[float64, string](nil)
-	defer m.Close()
-	defer func() { fmt.Println(recover() == mvcc.ErrBadKey) }()
-
-	m.Store(math.NaN(), "lost")
-	// Output: true
-}
-
-// Get and Set are Load and Store, under the names that a Tx has for them.
-func ExampleMap_Get() {
-	colours := mvcc.New[string, string](nil)
-	defer colours.Close()
-
-	colours.Set("sky", "blue")
-	sky, ok := colours.Get("sky")
-	fmt.Println(sky, ok)
-	// Output: blue true
-}
-
-func ExampleMap_Set() {
-	var config mvcc.ReadWriter[string, string] // a Map, or one transaction on it
-	m := mvcc.New[string, string](nil)
-	defer m.Close()
-
-	config = m
-	config.Set("colour", "blue")
-	fmt.Println(config.Get("colour"))
-	// Output: blue true
-}
-
-func ExampleMap_Has() {
-	banned := mvcc.New[string, struct{}](nil) // a set
-	defer banned.Close()
-
-	banned.Store("mallory", struct{}{})
-	fmt.Println(banned.Has("mallory"), banned.Has("alice"))
-	// Output: true false
+	// 0 false
 }
 
 func ExampleMap_LoadOrStore() {
@@ -123,17 +73,6 @@ func ExampleMap_Swap() {
 	// "node a" true
 }
 
-func ExampleMap_Delete() {
-	colours := mvcc.New[string, string](nil)
-	defer colours.Close()
-	colours.Store("sky", "blue")
-
-	colours.Delete("sky")
-	colours.Delete("sky") // nothing happens
-	fmt.Println(colours.Has("sky"))
-	// Output: false
-}
-
 // LoadAndDelete takes a value out: of several goroutines only one has it.
 func ExampleMap_LoadAndDelete() {
 	jobs := mvcc.New[int, string](nil)
@@ -157,19 +96,9 @@ func ExampleCompareAndSwap() {
 
 	fmt.Println(mvcc.CompareAndSwap(state, "job 1", "waiting", "running"))
 	fmt.Println(mvcc.CompareAndSwap(state, "job 1", "waiting", "running")) // too late
+	fmt.Println(mvcc.CompareAndDelete(state, "job 1", "running"))
 	// Output:
 	// true
-	// false
-}
-
-func ExampleCompareAndDelete() {
-	locks := mvcc.New[string, string](nil)
-	defer locks.Close()
-	locks.Store("printer", "alice")
-
-	fmt.Println(mvcc.CompareAndDelete(locks, "printer", "bob")) // not his
-	fmt.Println(mvcc.CompareAndDelete(locks, "printer", "alice"))
-	// Output:
 	// false
 	// true
 }
@@ -199,27 +128,6 @@ func ExampleMap_Compute() {
 	// 1 true
 	// 1 false
 	// 0 false
-}
-
-// A ComputeOp says what is to become of a key. For one that is always written Map.Merge is
-// shorter.
-func ExampleComputeOp() {
-	hits := mvcc.New[string, int](nil)
-	defer hits.Close()
-
-	for _, op := range []mvcc.ComputeOp{mvcc.UpdateOp, mvcc.CancelOp, mvcc.DeleteOp} {
-		_, ok := hits.Compute("/", func(n int, _ bool) (int, mvcc.ComputeOp) { return n + 1, op })
-		fmt.Println(op, ok)
-	}
-	// Output:
-	// update true
-	// cancel true
-	// delete false
-}
-
-func ExampleComputeOp_String() {
-	fmt.Println(mvcc.CancelOp, mvcc.UpdateOp, mvcc.DeleteOp)
-	// Output: cancel update delete
 }
 
 // Merge counts without a read before: no hit is lost, whoever counts at the same time.

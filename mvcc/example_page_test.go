@@ -60,25 +60,6 @@ func ExampleEntry() {
 	// [Rome 2022 Rome 2020]
 }
 
-func ExampleIndex_AscendEntries() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	var after *mvcc.Entry[string, int] // nil: the first page
-	for range 2 {
-		var page []visit
-		for e, v := range towns.AscendEntries(visits, mvcc.From("C"), after) {
-			after = &e
-			if page = append(page, v); len(page) == 3 {
-				break
-			}
-		}
-		fmt.Println(page)
-	}
-	// Output:
-	// [{Oslo 2020} {Rome 2021} {Rome 2022}]
-	// [{Rome 2020}]
-}
-
 // Facets: what there is to choose from, and how often.
 func ExampleIndex_Keys() {
 	db, visits, towns := openVisits()
@@ -95,20 +76,6 @@ func ExampleIndex_Keys() {
 	// Rome 3
 }
 
-func ExampleIndex_Count() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	fmt.Println(towns.Count(visits, mvcc.Before("Rome")))
-	// Output: 2
-}
-
-func ExampleIndex_Len() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	fmt.Println(towns.Len(visits))
-	// Output: 5
-}
-
 func ExampleIndex_Has() {
 	db, visits, towns := openVisits()
 	defer db.Close()
@@ -120,22 +87,6 @@ func ExampleIndex_Has() {
 	})
 	fmt.Println(towns.Has(visits, "Kyiv"), err)
 	// Output: true <nil>
-}
-
-func ExampleIndex_Min() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	e, v, ok := towns.Min(visits)
-	fmt.Println(e.IndexKey, e.Key, v.Year, ok)
-	// Output: Bonn 3 2022 true
-}
-
-func ExampleIndex_Max() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	e, v, ok := towns.Max(visits)
-	fmt.Println(e.IndexKey, e.Key, v.Year, ok)
-	// Output: Rome 4 2020 true
 }
 
 // An index of several columns: its key is a struct, compared column by column. A range of the first

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -29,23 +28,6 @@ func ExampleMap_View() {
 	// Output:
 	// 8
 	// <nil>
-}
-
-func ExampleViewValue() {
-	prices := mvcc.New[string, int](nil)
-	defer prices.Close()
-	prices.Store("tea", 3)
-	prices.Store("cup", 5)
-
-	sum, err := mvcc.ViewValue(prices, func(s mvcc.Snapshot[string, int]) (int, error) {
-		sum := 0
-		for _, price := range s.All() {
-			sum += price
-		}
-		return sum, nil
-	})
-	fmt.Println(sum, err)
-	// Output: 8 <nil>
 }
 
 // A Snapshot may be open for long, and used by several goroutines at once: all of them read
@@ -104,17 +86,6 @@ func ExampleMap_SnapshotAt() {
 	// true
 }
 
-// Since when has the price been what it is?
-func ExampleRevision() {
-	m := mvcc.New[string, int](&mvcc.Options{Retain: time.Hour})
-	defer m.Close()
-	m.Store("price", 3)
-	m.Store("price", 4)
-	newest := mvcc.History(m, "price")[0]
-	fmt.Println(newest.Value, "since epoch", newest.Epoch, time.Since(newest.Time) < time.Minute)
-	// Output: 4 since epoch 3 true
-}
-
 // What was written when, and by whom? A value that names its writer tells the rest.
 func ExampleHistory() {
 	m := mvcc.New[string, string](&mvcc.Options{Retain: time.Hour})
@@ -136,120 +107,6 @@ func ExampleHistory() {
 	// 4 deleted true
 	// 3 first edition
 	// 2 draft
-}
-
-// Helpers take a Snapshot by value, and read several things that agree with each other.
-func ExampleSnapshot() {
-	type Snapshot = mvcc.Snapshot[string, string]
-	countries := func(s Snapshot) []string {
-		return slices.Compact(slices.Sorted(s.Values()))
-	}
-
-	m := cities()
-	defer m.Close()
-	_ = m.View(func(s Snapshot) error {
-		fmt.Println(s.Len(), countries(s))
-		return nil
-	})
-	// Output: 3 [Norway Peru]
-}
-
-func ExampleSnapshot_Get() {
-	m := cities()
-	defer m.Close()
-
-	s := m.Snapshot()
-	defer s.Close()
-	m.Delete("Oslo")
-	fmt.Println(s.Get("Oslo"))
-	// Output: Norway true
-}
-
-func ExampleSnapshot_Has() {
-	m := cities()
-	defer m.Close()
-
-	s := m.Snapshot()
-	defer s.Close()
-	m.Store("Quito", "Ecuador")
-	fmt.Println(s.Has("Oslo"), s.Has("Quito"))
-	// Output: true false
-}
-
-// A loop may take its time and stop early. It may go through the snapshot again, and will
-// meet the same.
-func ExampleSnapshot_All() {
-	m := cities()
-	defer m.Close()
-
-	s := m.Snapshot()
-	defer s.Close()
-	for city, country := range s.All() {
-		if country == "Peru" {
-			fmt.Println(city)
-			break
-		}
-	}
-	// Output: Lima
-}
-
-func ExampleSnapshot_Keys() {
-	m := cities()
-	defer m.Close()
-
-	s := m.Snapshot()
-	defer s.Close()
-	for city := range s.Keys() {
-		m.Delete(city) // of the map; the loop goes on
-	}
-	fmt.Println(slices.Sorted(s.Keys()), m.Len())
-	// Output: [Bergen Lima Oslo] 0
-}
-
-func ExampleSnapshot_Values() {
-	m := cities()
-	defer m.Close()
-
-	s := m.Snapshot()
-	defer s.Close()
-	fmt.Println(slices.Sorted(s.Values()))
-	// Output: [Norway Norway Peru]
-}
-
-// Len of a snapshot is exact, and counts: it takes as long as a loop over all keys.
-func ExampleSnapshot_Len() {
-	m := cities()
-	defer m.Close()
-
-	s := m.Snapshot()
-	defer s.Close()
-	m.Store("Quito", "Ecuador")
-	fmt.Println(s.Len(), m.Len())
-	// Output: 3 4
-}
-
-// The same epoch means the same contents: a client that has them already need not get them
-// again.
-func ExampleSnapshot_Epoch() {
-	m := cities()
-	defer m.Close()
-
-	first, second := m.Snapshot(), m.Snapshot()
-	defer first.Close()
-	defer second.Close()
-	fmt.Println(first.Epoch() == second.Epoch())
-	// Output: true
-}
-
-func ExampleSnapshot_Close() {
-	m := cities()
-	defer m.Close()
-
-	s := m.Snapshot()
-	defer s.Close() // does nothing any more
-	fmt.Println(s.Len())
-	s.Close() // as soon as it is not needed: it keeps old versions in memory
-	// Output: 3
 }
 
 // A snapshot that is too old panics at a read. Try makes that an error.

@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"maps"
+	"slices"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -39,60 +40,33 @@ func Example() {
 	// 70 + 50 = 120
 }
 
-func ExampleNew() {
-	stock := mvcc.New[string, int](nil) // the defaults are right for most
-	defer stock.Close()
-
-	stock.Store("bolt", 7)
-	fmt.Println(stock.Load("bolt"))
-	// Output: 7 true
-}
-
-// A Map keeps values of any type. A value is stored, not copied: one that holds a slice, a
-// map or a pointer is copied before it is changed.
+// A value is stored, not copied: everybody shares the slices and maps in it, snapshots of the past
+// too. So they are copied before they are changed. An append is a change as well, if there is room
+// behind the slice: two that append to one slice write the same place, so they append to slices.Clip
+// of it.
 func ExampleMap() {
-	basket := mvcc.New[string, []string](nil)
-	defer basket.Close()
-	basket.Store("alice", []string{"milk"})
+	type doc struct {
+		title string // of what a value holds directly every reader has a copy
+		tags  []string
+		attrs map[string]string
+	}
+	docs := mvcc.New[int, doc](nil)
+	defer docs.Close()
+	docs.Store(1, doc{"Notes", []string{"draft"}, map[string]string{"by": "alice"}})
 
-	before, _ := basket.Load("alice")
-	basket.Compute("alice", func(old []string, _ bool) ([]string, mvcc.ComputeOp) {
-		return append(old[:len(old):len(old)], "bread"), mvcc.UpdateOp // append has to copy
+	before, _ := docs.Load(1)
+	docs.Merge(1, func(d doc, _ bool) doc {
+		d.title = "Plans"
+		d.tags = append(slices.Clip(d.tags), "final")
+		d.attrs = maps.Clone(d.attrs)
+		d.attrs["by"] = "bob"
+		return d
 	})
-	now, _ := basket.Load("alice")
-	fmt.Println(before, now)
-	// Output: [milk] [milk bread]
-}
-
-func ExampleOptions() {
-	sessions := mvcc.New[string, string](&mvcc.Options{
-		Capacity: 100_000,          // of so many keys the table need not grow
-		MaxTxAge: 30 * time.Second, // a forgotten snapshot keeps nothing for longer
-	})
-	defer sessions.Close()
-
-	fmt.Println(sessions.Len())
-	// Output: 0
-}
-
-// A map of whose transactions many read much and write little may have another level by
-// default. One transaction asks for the level that it needs.
-func ExampleTxOptions() {
-	rotas := mvcc.New[string, string](&mvcc.Options{Isolation: mvcc.LevelSnapshot})
-	defer rotas.Close()
-	rotas.Store("alice", "on call")
-	rotas.Store("bob", "on call")
-
-	opts := &mvcc.TxOptions{Isolation: mvcc.LevelSerializable, MaxAttempts: 3}
-	err := rotas.Update(context.Background(), opts, func(tx mvcc.Tx[string, string]) error {
-		if bob, _ := tx.Get("bob"); bob != "on call" {
-			return errors.New("somebody has to stay")
-		}
-		tx.Set("alice", "away")
-		return nil
-	})
-	fmt.Println(err)
-	// Output: <nil>
+	fmt.Println(before)
+	fmt.Println(docs.Load(1))
+	// Output:
+	// {Notes [draft] map[by:alice]}
+	// {Plans [draft final] map[by:bob]} true
 }
 
 // At level snapshot two transactions may each read what the other one writes, and both
@@ -116,11 +90,6 @@ func ExampleLevel() {
 	// Output:
 	// snapshot true true
 	// serializable true false
-}
-
-func ExampleLevel_String() {
-	fmt.Println(mvcc.LevelDefault, mvcc.LevelSerializable, mvcc.LevelSnapshot)
-	// Output: default serializable snapshot
 }
 
 // total adds up some balances. It takes a Map, a Tx or a Snapshot: what the balances have in

@@ -34,6 +34,46 @@ func ExampleMap_Update() {
 	// 30 are not enough for 70
 }
 
+// A long import goes in batches, each all or nothing. How far it has come is written with them: so one
+// that was interrupted goes on there. The rows are read before the transaction, which may run again;
+// it only writes, so it never conflicts.
+func ExampleMap_Update_batches() {
+	m := mvcc.New[string, int](nil)
+	defer m.Close()
+	load := func(rows []string) error {
+		done, _ := m.Load("rows loaded")
+		for batch := range slices.Chunk(rows[done:], 2) {
+			numbers := make(map[string]int)
+			for _, row := range batch {
+				var name string
+				var n int
+				if _, err := fmt.Sscan(row, &name, &n); err != nil {
+					return fmt.Errorf("%q: %w", row, err) // the batches before stay
+				}
+				numbers[name] = n
+			}
+			done += len(batch)
+			if err := m.Update(context.Background(), nil, func(tx mvcc.Tx[string, int]) error {
+				for name, n := range numbers {
+					tx.Set(name, n)
+				}
+				tx.Set("rows loaded", done)
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	fmt.Println(load([]string{"a 1", "b 2", "c x", "d 4"}))
+	fmt.Println(m.Load("rows loaded"))
+	fmt.Println(load([]string{"a 1", "b 2", "c 3", "d 4"}), m.Len())
+	// Output:
+	// "c x": expected integer
+	// 2 true
+	// <nil> 5
+}
+
 // UpdateValue returns what the attempt that was committed has found out. A variable outside
 // of the function might have the value of an attempt that was not.
 func ExampleUpdateValue() {
@@ -66,27 +106,13 @@ func ExampleMap_Begin() {
 	defer tx.Rollback()
 	balance, _ := tx.Get("alice")
 	tx.Set("alice", balance-30)
+	fmt.Println(accounts.Load("alice")) // nothing is to be seen before the commit
 	fmt.Println(tx.Commit())
-	// Output: <nil>
-}
-
-// Helpers and fields are shorter to write with an alias for the transactions of a map.
-func ExampleTx() {
-	type Tx = mvcc.Tx[string, int]
-	add := func(tx Tx, name string, n int) {
-		balance, _ := tx.Get(name)
-		tx.Set(name, balance+n)
-	}
-
-	accounts := mvcc.New[string, int](nil)
-	defer accounts.Close()
-	err := accounts.Update(context.Background(), nil, func(tx Tx) error {
-		add(tx, "alice", 30) // all copies of tx are the same transaction
-		add(tx, "alice", 12)
-		return nil
-	})
-	fmt.Println(err, maps.Collect(accounts.All()))
-	// Output: <nil> map[alice:42]
+	fmt.Println(tx.Commit() == mvcc.ErrTxDone)
+	// Output:
+	// 100 true
+	// <nil>
+	// true
 }
 
 // A transaction reads its own writes, and otherwise the map as it was when it began.
@@ -145,24 +171,6 @@ func ExampleTx_Has() {
 	// Output:
 	// <nil>
 	// taken
-}
-
-func ExampleTx_Set() {
-	m := mvcc.New[string, int](nil)
-	defer m.Close()
-
-	tx := m.Begin(nil)
-	defer tx.Rollback()
-	tx.Set("width", 3)
-	tx.Set("height", 4)
-	fmt.Println(m.Len()) // nothing is to be seen before the commit,
-	if err := tx.Commit(); err != nil {
-		fmt.Println(err)
-	}
-	fmt.Println(m.Len()) // and then all of it
-	// Output:
-	// 0
-	// 2
 }
 
 // Moving a value to another key is a Delete and a Set: nobody sees it twice, or not at all.
@@ -236,36 +244,6 @@ func ExampleTx_All() {
 	// Output: <nil> map[alice:101 bob:20 carol:1010]
 }
 
-func ExampleTx_Keys() {
-	m := cities()
-	defer m.Close()
-
-	err := m.Update(context.Background(), nil, func(tx mvcc.Tx[string, string]) error {
-		tx.Delete("Lima")
-		fmt.Println(slices.Sorted(tx.Keys()))
-		return nil
-	})
-	fmt.Println(err)
-	// Output:
-	// [Bergen Oslo]
-	// <nil>
-}
-
-func ExampleTx_Values() {
-	m := cities()
-	defer m.Close()
-
-	err := m.Update(context.Background(), nil, func(tx mvcc.Tx[string, string]) error {
-		tx.Set("Quito", "Ecuador")
-		if !slices.Contains(slices.Collect(tx.Values()), "Ecuador") {
-			return errors.New("own writes are met as well")
-		}
-		return nil
-	})
-	fmt.Println(err)
-	// Output: <nil>
-}
-
 // Savepoint undoes one step of a transaction that failed; the rest is committed.
 func ExampleTx_Savepoint() {
 	m := mvcc.New[string, int](nil)
@@ -313,4 +291,72 @@ func ExampleTx_OnCommit() {
 	// mail: your order of tea
 	// <nil>
 	// placed already
+}
+
+func ExampleTx_Commit() {
+	m := mvcc.New[string, int](nil)
+	defer m.Close()
+	m.Store("n", 1)
+
+	add := func() error {
+		tx := m.Begin(nil)
+		defer tx.Rollback()
+		n, _ := tx.Get("n")
+		if n == 1 {
+			m.Store("n", 10) // somebody else is faster, once
+		}
+		tx.Set("n", n+1)
+		return tx.Commit()
+	}
+	err := add()
+	for errors.Is(err, mvcc.ErrConflict) { // Update does this, and better
+		fmt.Println("again")
+		err = add()
+	}
+	fmt.Println(err)
+	fmt.Println(m.Load("n"))
+	// Output:
+	// again
+	// <nil>
+	// 11 true
+}
+
+// A long transaction asks now and then whether it has lost already.
+func ExampleTx_Err() {
+	m := mvcc.New[string, int](nil)
+	defer m.Close()
+	m.Store("input", 1)
+
+	tx := m.Begin(nil)
+	defer tx.Rollback()
+	input, _ := tx.Get("input")
+	tx.Set("result", input*input)
+	fmt.Println(tx.Err())
+
+	m.Store("input", 2)
+	if errors.Is(tx.Err(), mvcc.ErrConflict) {
+		fmt.Println("the rest can be saved")
+	}
+	// Output:
+	// <nil>
+	// the rest can be saved
+}
+
+// A ConflictError says which key was in the way, for logs: the key that appears again and
+// again is one to be split, or merged.
+func ExampleConflictError() {
+	seats := mvcc.New[string, string](nil)
+	defer seats.Close()
+
+	tx := seats.Begin(nil)
+	defer tx.Rollback()
+	if !tx.Has("12A") {
+		tx.Set("12A", "alice")
+	}
+	seats.Store("12A", "bob") // somebody else is faster
+	err := tx.Commit()
+	if conflict, ok := errors.AsType[*mvcc.ConflictError](err); ok {
+		fmt.Println(conflict.Key, conflict.Kind, conflict.Attempts)
+	}
+	// Output: 12A read 1
 }

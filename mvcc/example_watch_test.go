@@ -90,70 +90,6 @@ func ExampleDB_Watch() {
 	// Output: [{tea 0 9 false true}] [{1  tea false true}]
 }
 
-// A view that is kept by a watch says up to where it is complete: a caller that has just committed
-// something waits for that.
-func ExampleDB_RequestProgress() {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	stock := mvcc.NewTable[string, int](db, "stock", nil)
-	commits := db.Watch(context.Background(), &mvcc.DBWatchOptions{Progress: true})
-	stock.Store("tea", 9)
-	stock.Store("milk", 3)
-	wanted := db.Epoch()
-	db.RequestProgress()
-
-	sum := 0
-	for c, err := range commits {
-		if err != nil || c.Progress && c.Epoch >= wanted {
-			break
-		}
-		for _, change := range stock.Changes(c) {
-			sum += change.New - change.Old
-		}
-	}
-	fmt.Println(sum)
-	// Output: 12
-}
-
-// A commit has an epoch: a snapshot with that epoch or a higher one sees it.
-func ExampleCommit() {
-	m := mvcc.New[string, int](nil)
-	defer m.Close()
-	commits := m.Watch(context.Background(), nil)
-	m.Store("a", 1)
-	m.Delete("a")
-	n := 0
-	for c, err := range commits {
-		if err != nil {
-			log.Fatal(err)
-		}
-		s := m.Snapshot()
-		fmt.Println(len(c.Changes), c.Epoch <= s.Epoch(), c.Summary)
-		s.Close()
-		if n++; n == 2 {
-			break
-		}
-	}
-	// Output:
-	// 1 true false
-	// 1 true false
-}
-
-// The changes of a table in a commit of the database.
-func ExampleMap_Changes() {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	users := mvcc.NewTable[int, string](db, "users", nil)
-	older := db.Snapshot()
-	defer older.Close()
-	users.Store(7, "ada")
-	newer := db.Snapshot()
-	defer newer.Close()
-	c := db.Diff(newer, older)
-	fmt.Println(users.Changes(c), c.Summary)
-	// Output: [{7  ada false true}] true
-}
-
 // What changed between two moments.
 func ExampleSnapshot_Diff() {
 	m := mvcc.New[string, int](nil)
@@ -168,23 +104,6 @@ func ExampleSnapshot_Diff() {
 		fmt.Println(change.Key, change.Old, change.New)
 	}
 	// Output: a 1 2
-}
-
-// What changed in all tables between two moments.
-func ExampleDB_Diff() {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	users := mvcc.NewTable[int, string](db, "users", nil)
-	users.Store(7, "ada")
-	older := db.Snapshot()
-	defer older.Close()
-	users.Delete(7)
-	newer := db.Snapshot()
-	defer newer.Close()
-	for _, change := range users.Changes(db.Diff(newer, older)) {
-		fmt.Println(change.Key, change.Old, change.Has)
-	}
-	// Output: 7 ada false
 }
 
 // A change says what was there before, and what is there now.
@@ -241,71 +160,71 @@ func ExampleSnapshot_Changed() {
 	// Output: a has changed
 }
 
-// The answer of an index has changed: somebody has moved to the town.
-func ExampleIndex_Changed() {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	towns := mvcc.NewTable[int, string](db, "towns", nil) // of users, by number
-	byTown, err := mvcc.NewIndex(towns, "by town", func(_ int, town string) []string {
-		return []string{town}
-	}, nil)
-	if err != nil {
-		panic(err)
-	}
-	s := towns.Snapshot()
-	changed := byTown.Changed(context.Background(), s, "Paris")
-	s.Close()
-	towns.Store(7, "Paris")
-	<-changed
-	for user := range byTown.Get(towns, "Paris") {
-		fmt.Println(user)
-	}
-	// Output: 7
-}
-
-// A DBCommit has the changes of all tables.
-func ExampleDBCommit() {
+// A copy of a table, say in a cache, is kept in step: begin makes it anew, and apply changes it.
+func ExampleDB_Follow() {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	users := mvcc.NewTable[int, string](db, "users", nil)
-	mails := mvcc.NewTable[string, int](db, "mails", nil)
-	older := db.Snapshot()
-	defer older.Close()
-	users.Store(7, "ada")
-	newer := db.Snapshot()
-	defer newer.Close()
-	both := func(c mvcc.DBCommit) (int, int) { return len(users.Changes(c)), len(mails.Changes(c)) }
-	fmt.Println(both(db.Diff(newer, older)))
-	// Output: 1 0
-}
+	users.Store(1, "ada")
+	ctx, cancel := context.WithCancel(context.Background())
 
-// From a snapshot on, with room for so many changes.
-func ExampleDBWatchOptions() {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	users := mvcc.NewTable[int, string](db, "users", nil)
-	s := db.Snapshot()
-	users.Store(7, "ada")
-	opts := &mvcc.DBWatchOptions{Since: s, Buffer: 1 << 20}
-	commits := db.Watch(context.Background(), opts)
-	s.Close()
-	for c, err := range commits {
-		if err != nil {
-			log.Fatal(err)
+	cache := map[int]string{}
+	err := db.Follow(ctx, nil, func(s mvcc.DBSnapshot) error {
+		clear(cache)
+		for id, name := range users.At(s).All() {
+			cache[id] = name
 		}
-		fmt.Println(c.Summary, users.Changes(c))
-		break
-	}
-	// Output: true [{7  ada false true}]
-}
-
-func ExampleGapError_Error() {
-	err := &mvcc.GapError{Epoch: 42}
+		users.Store(2, "bob") // somebody writes meanwhile
+		return nil
+	}, func(c mvcc.DBCommit) error {
+		for _, change := range users.Changes(c) {
+			if delete(cache, change.Key); change.Has {
+				cache[change.Key] = change.New
+			}
+		}
+		fmt.Println(cache)
+		cancel() // else it goes on
+		return nil
+	})
 	fmt.Println(err)
-	// Output: mvcc: Watch: too slow: commits after epoch 42 were missed; take a snapshot, and watch anew since that
+	// Output:
+	// map[1:ada 2:bob]
+	// context canceled
 }
 
-func ExampleGapError_Unwrap() {
-	fmt.Println((&mvcc.GapError{}).Unwrap())
-	// Output: mvcc: commits were missed
+// A follower that keeps the position of its state goes on from there. In the same process Retain
+// keeps that state; after a restart Options.Resume of package journal does.
+func ExampleFollowOptions() {
+	db := mvcc.NewDB(&mvcc.Options{Retain: 1 << 40})
+	defer db.Close()
+	users := mvcc.NewTable[int, string](db, "users", nil)
+	down := errors.New("the search index is down")
+	fails, at := true, mvcc.Position{}
+	follow := func(ctx context.Context, cancel func()) error {
+		return db.Follow(ctx, &mvcc.FollowOptions{After: at}, func(s mvcc.DBSnapshot) error {
+			fmt.Println("begins with", users.At(s).Len())
+			at = db.Position(s.Epoch())
+			users.Store(1, "ada")
+			return nil
+		}, func(c mvcc.DBCommit) error {
+			if fails {
+				return down
+			}
+			fmt.Println(users.Changes(c))
+			at = db.Position(c.Epoch)
+			cancel()
+			return nil
+		})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	fmt.Println(follow(ctx, cancel))
+	users.Store(2, "bob")
+	users.Delete(1)
+	fails = false
+	fmt.Println(follow(ctx, cancel))
+	// Output:
+	// begins with 0
+	// the search index is down
+	// [{2  bob false true}]
+	// context canceled
 }

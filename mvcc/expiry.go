@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"fmt"
 	"sync"
 	stdatomic "sync/atomic"
 	"time"
@@ -13,11 +14,12 @@ import (
 )
 
 // Expire makes the records of the map expire. until returns the time of a record, by the wall
-// clock; the zero time means never. When the time has come the record is deleted, for good. Until
-// it is deleted it can be read. A reader that must not see it too late looks at the time as well.
+// clock; the zero [time.Time] means never. Any other time that has come, such as time.Unix(0, 0) or the
+// zero time and an hour, deletes the record at once. That is for good. Until a record is deleted it can
+// be read. A reader that must not see it too late looks at the time as well.
 //
 // The background work deletes what is due within Options.ReclaimInterval, if the machine has time,
-// in transactions of some hundred records. With ManualReclaim [Map.Reclaim] does. Watches are
+// each record in a transaction of its own. With ManualReclaim [Map.Reclaim] does. Watches are
 // told, see [Commit.Expired]. A record that is written anew has the time of its new value. A
 // transaction that has read a record, and writes, conflicts if the record expires meanwhile.
 //
@@ -88,7 +90,8 @@ func (m *core) expire(until func(v *chain.Node) time.Time) {
 //   - E1: a goroutine that draws an epoch for a record has looked for the expiry before, and
 //     after the versions of the record were installed, and has noted the key of each version
 //     that expires; unless the version that it covers expires, and no later, and no record is
-//     overdue, see E4. Like N1, see [feed].
+//     overdue, see E4. Like N1, see [feed]. One that helps another's commit asks nobody when: its
+//     note is to be looked at at once.
 //
 //   - E2: Expire publishes the expiry, and then notes every key: of an undecided head also for
 //     what that covers.
@@ -168,6 +171,10 @@ func steady(s *strict, until func(v *chain.Node) time.Time) func(v *chain.Node) 
 	if of := until; s != nil {
 		until = func(v *chain.Node) (at time.Time) {
 			s.run(scope{what: "the function of Expire"}, func() { at = of(v) })
+			if !at.IsZero() && !at.After(time.Unix(0, 0)) {
+				s.fail(fmt.Sprintf("the function of Expire returns %v, and the record goes at once: one that "+
+					"never expires has the zero time.Time", at))
+			}
 			return at
 		}
 	}

@@ -54,11 +54,12 @@ func (h *expiryHold) release() {
 // renews or deletes. It must not go, and [Map.OnExpire] must not be told of it. Load holds expiry
 // by itself once it has read the backup, and journal.Open does all the time.
 //
-// HoldExpiry waits for a deletion under way, and for the function of OnExpire in it. So that
-// function must not call it. Several may hold at once. What is due goes soon after the last
+// HoldExpiry waits for a deletion under way, and for the function of OnExpire in it: if that function
+// calls it, or Load, it panics. Several may hold at once. What is due goes soon after the last
 // release; a second call of the same release does nothing.
 func (db *DB) HoldExpiry() (release func()) {
 	h := &dbAt(db).shared.expiryHold
+	dbAt(db).shared.gc.Outside("HoldExpiry")
 	h.hold()
 	return sync.OnceFunc(h.release)
 }

@@ -3,6 +3,7 @@
 package mvcc
 
 import (
+	"iter"
 	"testing"
 	"time"
 
@@ -21,4 +22,55 @@ func TestSweepLooksAgain(t *testing.T) {
 	m.Store(1, session{until: time.Unix(1, 0)})
 	require.NoError(t, m.Reclaim(bg))
 	require.Zero(t, m.Len())
+}
+
+// However often others abort what deletes a record, and if others commit it, all watches are told that
+// it is expiry: also those of a table in which OnExpire alone has written.
+func TestExpiredIsTold(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		y := newYard(t, &Options{ManualReclaim: true})
+		if on {
+			y.leases.OnExpire(y.back)
+		}
+		y.leases.Expire(untilOf)
+		y.leases.Store(1, session{until: time.Unix(1, 0)})
+		watch := func() iter.Seq2[uint64, bool] {
+			if !on {
+				return toldExpired(y.leases.Watch(t.Context(), nil))
+			}
+			return toldExpired(y.queue.Watch(t.Context(), nil)) // alone
+		}
+		next, stop := iter.Pull2(watch())
+		defer stop()
+		done := 0
+		remove := hooks.Set(func(p hooks.Point) {
+			if p == hooks.InstalledAll {
+				if done++; done == 1 && on {
+					y.queue.Store(1, "it aborts that")
+				} else if !on {
+					require.False(t, y.leases.Has(1), "it commits that")
+				}
+			}
+		})
+		require.NoError(t, y.db.Reclaim(bg))
+		remove()
+		require.Equal(t, uint64(1), y.db.Stats().Expired)
+		if on {
+			_, expired, _ := next()
+			require.False(t, expired)
+		}
+		_, expired, _ := next()
+		require.True(t, expired)
+	}
+}
+
+// toldExpired returns which of the commits of a watch are expiry.
+func toldExpired[K comparable, V any](w iter.Seq2[Commit[K, V], error]) iter.Seq2[uint64, bool] {
+	return func(yield func(uint64, bool) bool) {
+		for c, err := range w {
+			if err != nil || !yield(c.Epoch, c.Expired) {
+				return
+			}
+		}
+	}
 }

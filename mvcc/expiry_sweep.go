@@ -3,20 +3,18 @@ package mvcc
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 	"unsafe"
 	"weak"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
 const (
-	// sweepBatch is how many records are deleted in one transaction, and hubTries how often that is
-	// tried while others have the lock of the hub.
+	// sweepBatch is how many notes are taken at once.
 	sweepBatch = 256
-	hubTries   = 100
 	// When there are crowd more notes than twice the keys those that are of no use are dropped.
 	crowd = 4096
 	// The clock may be set back by so many milliseconds without further ado.
@@ -160,7 +158,7 @@ func (m *core) endExpiry() {
 	}
 }
 
-// sweep deletes what is due.
+// sweep deletes what is due, one record after the other.
 func (x *expiry) sweep(ctx context.Context) error {
 	defer x.tell()
 	for x.m.expiry() == x {
@@ -170,7 +168,7 @@ func (x *expiry) sweep(ctx context.Context) error {
 		if crowded {
 			x.thin(ctx)
 		}
-		if more := x.sweepOnce(ctx); !more {
+		if more := x.sweepSome(ctx); !more {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -180,18 +178,60 @@ func (x *expiry) sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepOnce deletes some of what is due, and reports whether there may be more.
-func (x *expiry) sweepOnce(ctx context.Context) (more bool) {
+// sweepSome looks at some of what is due, and reports whether there may be more. What it does not
+// come to, and what is to be looked at again, it puts back: not for before the next tick.
+func (x *expiry) sweepSome(ctx context.Context) (more bool) {
+	list, soon := x.take(false), x.soon()
+	var again []noteOf
+	defer func() { // even if until leaves
+		for _, one := range list {
+			again = append(again, noteOf{soon, one.what})
+		}
+		for i := range again {
+			again[i].at = max(again[i].at, soon)
+		}
+		x.put(again)
+	}()
+	for more = len(list) > 0; len(list) > 0; list = list[1:] {
+		at, looks, goOn := x.sweepOne(ctx, list[0].what, soon)
+		if !goOn {
+			return false
+		}
+		if looks {
+			again = append(again, noteOf{at, list[0].what})
+		}
+	}
+	return more
+}
+
+// sweepOne deletes the record at key if its time has come. It returns when the key is to be looked at
+// again, if it is; and false if that cannot be said, and nothing else is to be deleted now.
+func (x *expiry) sweepOne(
+	ctx context.Context, key unsafe.Pointer, soon int64,
+) (at int64, again, goOn bool) {
 	hold := &x.m.shared.expiryHold
-	if !hold.begin() {
-		return false
+	if ctx.Err() != nil || x.m.expiry() != x || !hold.begin() {
+		return 0, false, false
 	}
 	defer hold.end()
-	list := x.take(false)
-	if len(list) > 0 {
-		x.sweepSome(ctx, list)
+	now := x.wallClock()
+	if at, again = x.nextLook(key, soon); !again || at > now {
+		x.inTime(key)
+		return at, again, true
 	}
-	return len(list) > 0
+	hooks.At(hooks.Swept)
+	d := deletion{x: x, key: key, on: x.m.onExpire.Load()}
+	switch err := d.deleteRecord(ctx); {
+	case err == nil:
+		x.inTime(key)
+		return d.lookAt, d.looks, true
+	case d.on != nil && ctx.Err() == nil:
+		at, again = x.refused(key, err, now, soon)
+		return at, again, true
+	case errors.Is(err, ErrConflict):
+		return soon, true, true
+	}
+	return 0, false, false
 }
 
 // thin drops the notes that are of no use, some at a time.
@@ -207,161 +247,71 @@ func (x *expiry) thin(ctx context.Context) {
 	}
 }
 
-// sweepSome deletes the records that the notes of list are of, as far as these are due, and puts
-// back what is to be looked at again: not before the next tick.
-func (x *expiry) sweepSome(ctx context.Context, list []noteOf) {
-	now, soon := x.wallClock(), x.soon()
-	var again []noteOf
-	keys := make([]unsafe.Pointer, 0, len(list))
-	defer func() { // even if until leaves: with what is left of list and keys
-		again = append(again, list...)
-		for _, key := range keys {
-			again = append(again, noteOf{soon, key})
-		}
-		for i := range again {
-			again[i].at = max(again[i].at, soon)
-		}
-		x.put(again)
-	}()
-	for ; len(list) > 0; list = list[1:] {
-		one := list[0]
-		switch at, ok := x.nextLook(one.what, soon); {
-		case ok && at <= now:
-			keys = append(keys, one.what)
-			continue
-		case ok:
-			again = append(again, noteOf{at, one.what})
-		}
-		x.inTime(one.what)
-	}
-	hooks.At(hooks.Swept)
-	on := x.m.onExpire.Load()
-	for step := len(keys); len(keys) > 0 && step > 0; step /= 2 {
-		// One that is always in the way does not keep the others from going.
-		for at := 0; at < len(keys); {
-			n := min(step, len(keys)-at)
-			later, err := x.deleteSome(ctx, keys[at:at+n], on)
-			switch {
-			case err == nil:
-				for _, key := range keys[at : at+n] {
-					x.inTime(key)
-				}
-			case errors.Is(err, ErrConflict) || on != nil && ctx.Err() == nil && n > 1:
-				at += n
-				continue
-			case on != nil && ctx.Err() == nil:
-				later = x.refused(keys[at], err, now, soon)
-			default:
-				return
-			}
-			again = append(again, later...)
-			keys = slices.Delete(keys, at, at+n)
-		}
-	}
+// A deletion is a transaction that deletes one record, and calls on for it unless that is nil.
+type deletion struct {
+	x   *expiry
+	key unsafe.Pointer
+	on  *onExpire
+
+	gone   bool
+	lookAt int64 // when the key is to be looked at again, if looks is set
+	looks  bool
+	// asking says that until was called, and has not returned, or that the engine has found itself
+	// broken; panics is with what value.
+	asking bool
+	panics any
 }
 
-// deleteSome deletes those of the keys whose time has come, in one transaction, with calls of on
-// unless that is nil, and returns when the others are to be looked at. Where others have the lock of
-// the hub it waits for them, with no transaction open, and tries again; a conflict ends it.
-func (x *expiry) deleteSome(
-	ctx context.Context, keys []unsafe.Pointer, on *onExpire,
-) (later []noteOf, err error) {
-	told := telling{hub: &x.m.shared.hub}
-	for range hubTries {
-		told.busy = false
-		if on != nil {
-			later, err = x.deleteCalling(ctx, keys, on, &told)
-		} else {
-			later, err = x.deleteDue(ctx, keys, &told)
-		}
-		if !told.busy || ctx.Err() != nil {
-			break
-		}
-		told.wait()
+// deleteRecord runs the transaction.
+func (d *deletion) deleteRecord(ctx context.Context) (err error) {
+	m := d.x.m
+	if d.on != nil {
+		err = d.calling(ctx)
+	} else {
+		err = m.update(ctx, forLibrary(DefaultMaxAttempts), d.delete)
 	}
-	return later, err
+	if err == nil && d.gone {
+		m.counters.expired.Add(1)
+	}
+	return err
 }
 
-// deleteDue is deleteSome without calls, once.
-func (x *expiry) deleteDue(
-	ctx context.Context, keys []unsafe.Pointer, told *telling,
-) (later []noteOf, err error) {
-	m := x.m
-	defer told.end()
-	gone := uint64(0)
-	err = m.update(ctx, sweepOptions, func(tx DBTx) error {
-		later, gone = nil, 0
-		now := x.wallClock()
-		for _, key := range keys {
-			v := tx.read(key)
-			if !v.There() {
-				continue
-			}
-			switch at, ok := millis(x.until(v)); {
-			case !ok:
-			case at > now:
-				later = append(later, noteOf{at, key})
-			default:
-				tx.write(m.types.tombstone(key))
-				gone++
-			}
-		}
-		if gone == 0 {
-			return nil
-		}
-		return told.begin(tx)
-	})
-	if err == nil {
-		m.counters.expired.Add(gone)
-	}
-	return later, err
-}
-
-var sweepOptions = &TxOptions{Isolation: LevelSerializable, MaxAttempts: 1, own: true}
-
-// A telling lets the hub know that a commit deletes what has expired, before the hub finds that: it
-// holds the lock of the hub while the commit is under way.
-type telling struct {
-	hub    *hub
-	locked bool
-	busy   bool // somebody else had the lock
-}
-
-// begin is called when tx has written all that it will. It returns ErrConflict where it would have to
-// wait, while tx is open; the commit does so itself. One that is under way when the first watch begins
-// may be told as any other.
-func (t *telling) begin(tx DBTx) error {
-	st := stateOf(tx.st)
-	var few [8]uint64
-	if st.m.favour.Any() && len(st.claimed(few[:0])) > 0 {
-		return ErrConflict
-	}
-	if t.hub.work.Load() == nil &&
-		!slices.ContainsFunc(st.parts, func(p *part) bool { return p.m.feed() != nil }) {
+// delete deletes the record, if its time has come, and calls on.
+func (d *deletion) delete(tx DBTx) error {
+	m, now := d.x.m, d.x.wallClock()
+	in := m.inside(tx)
+	d.gone, d.looks = false, false
+	v := in.read(d.key)
+	if !v.There() {
 		return nil
 	}
-	if t.locked = t.hub.mu.TryLock(); !t.locked {
-		t.busy = true
-		return ErrConflict
+	d.asking = true
+	at, ok := millis(d.x.until(v))
+	d.asking = false
+	if !ok || at > now {
+		d.lookAt, d.looks = at, ok
+		return nil
 	}
-	rare := st.rare()
-	rare.after = slices.Insert(rare.after, 0, func(e uint64) {
-		t.hub.hasExpired(e)
-		t.end()
-	})
+	in.write(m.types.tombstone(d.key))
+	if d.on != nil {
+		if err := d.on.call(tx, v); err != nil {
+			return &refusal{err: err}
+		}
+		if own, merge := in.st.toRead(d.key); merge != nil || own.There() { // on has set it again: E3
+			d.lookAt, d.looks = now, true
+			return nil
+		}
+	}
+	d.gone = true
+	stateOf(tx.st).markExpired()
 	return nil
 }
 
-// end is called when the commit is over, however it ends.
-func (t *telling) end() {
-	if t.locked {
-		t.locked = false
-		t.hub.mu.Unlock()
+// markExpired marks all that the transaction writes as of a commit that deletes what has expired:
+// watches are told so, whatever they watch.
+func (st *txState) markExpired() {
+	for i := range st.writes {
+		v := st.writes[i].v
+		chain.SetWord(&v.State, chain.Load(&v.State)|chain.ExpiredBit)
 	}
-}
-
-// wait waits for those who have the lock.
-func (t *telling) wait() {
-	t.hub.mu.Lock()
-	defer t.hub.mu.Unlock()
 }

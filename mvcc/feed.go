@@ -2,45 +2,46 @@ package mvcc
 
 import (
 	"runtime"
+	"slices"
 	stdatomic "sync/atomic"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// A feed collects the keys of a watched map on which a commit is about to be made. The
-// hub takes them, and finds in the chains what was committed.
+// A feed collects the versions of a watched map on which a commit is about to be made. The hub takes
+// them, and finds out which were committed.
 //
 //   - N1: a goroutine that draws an epoch for a record has looked for the feed before, and
-//     after the versions of the record were installed, and has noted their keys there. For a
+//     after the versions of the record were installed, and has noted them there. For a
 //     record of several keys the committer notes all before it announces the record; for one
 //     with a single key each goroutine that draws notes it.
 //   - N2: a goroutine that begins to watch publishes the feed, then notes the clock, and then
-//     looks at the heads of all keys: those that are undecided, or above the clock, are
-//     noted.
+//     looks at all chains: versions that are undecided, or above the clock, are noted.
 //
 // So whatever commits above that clock is noted by the time the clock reaches its epoch: by
-// the goroutine that has drawn it, or, if that found no feed, the versions were installed
-// before the feed was published, and N2 meets them. Only the head of a chain is undecided,
-// so that a look at the head is enough. Nothing that a feed needs is pruned:
-// [epoch.Slots.Hold].
+// the goroutine that has drawn it, or, if that found no feed, it was installed before the feed was
+// published, and N2 meets it. Nothing that a feed needs is pruned: [epoch.Slots.Hold]. So what a
+// version covers is what the key was before.
+//
+// No key is looked for, so that no function of the user is called that compares keys: the hub is
+// locked meanwhile, and serves others.
 type feed struct {
 	m     *core
 	hub   *hub
 	lists [feedLists]feedList
-	// lost says that a list has become too long, and that what was noted may be missing.
+	// lost says that the lists have become too long, and that what was noted may be missing.
 	lost stdatomic.Bool
 
 	// Guarded by hub.mu.
-	pending []*chain.Node       // versions of the keys that were noted, and are not decided for good
-	among   hasher.Set          // these keys
-	own     int                 // the listeners of this map alone
-	inAll   bool                // watches of all tables watch it too
-	fresh   []dated[succession] // what the round under way has found
+	pending []*chain.Node            // versions that are not decided for good
+	seeded  map[*chain.Node]struct{} // those of N2 among them: their committers may note them as well
+	own     int                      // the listeners of this map alone
+	inAll   bool                     // watches of all tables watch it too
+	fresh   []dated[succession]      // what the round under way has found
 }
 
 // A succession is a committed version, and the one before, or nil.
@@ -50,8 +51,8 @@ type succession struct{ v, older *chain.Node }
 func (m *core) feed() *feed { return m.feedAt.Load() }
 
 // feedLists is how many lists there are, so that committers of different keys do not meet on
-// one. When one has longList entries, a committer that adds another gives the hub its turn.
-// When it has longestList, the hub has not run for so long that it gives up.
+// one. When one has longList entries, a committer that adds another gives the hub its turn. When all
+// have longestList, the hub has not run for so long that it gives up.
 const (
 	feedLists   = 16
 	longList    = 1 << 8
@@ -63,8 +64,7 @@ type feedList struct {
 	_    [120]byte
 }
 
-// A noted is a version whose key was noted, or several of one transaction. The hub lets go of it
-// soon.
+// A noted is a version, or several of one transaction. The hub lets go of it soon.
 type noted struct {
 	v     *chain.Node
 	more  []*chain.Node
@@ -78,38 +78,41 @@ type dated[C any] struct {
 	change C
 }
 
-// note notes the key of v, which is installed, whose hash is given, and those of others. It never
-// waits.
-//
-// If the key was noted last nothing is to be done: the hub looks at its chain after it has
-// taken that note, and finds the version that was installed before.
+// note notes v, which is installed, and whose key has the hash that is given, and others of its
+// transaction. It never waits.
 func (f *feed) note(v *chain.Node, hash uint64, others []write) {
-	var more []*chain.Node
+	n := &noted{v: v}
 	for i := range others {
-		more = append(more, others[i].v)
+		n.more = append(n.more, others[i].v)
 	}
-	var n *noted
-	for head := &f.lists[hash%feedLists].head; ; {
-		last, depth := head.Load(), 1
-		if last != nil {
-			depth += last.depth + len(more)/longList
-		}
-		switch {
-		case f.lost.Load() || last != nil && more == nil && f.m.index.Hash.Equal(last.v.Key(), v.Key()):
+	for i := range uint64(feedLists) {
+		if f.lost.Load() {
 			return
-		case depth >= longestList:
-			f.lost.Store(true)
-			return
-		case n == nil:
-			n = &noted{v: v, more: more}
 		}
-		if n.next, n.depth = last, depth; head.CompareAndSwap(last, n) {
-			break
+		if f.lists[(hash+i)%feedLists].add(n) {
+			f.hub.stir()
+			if n.depth%longList == 0 && !hooks.Scheduled() {
+				runtime.Gosched()
+			}
+			return
 		}
 	}
-	f.hub.stir()
-	if n.depth%longList == 0 && !hooks.Scheduled() {
-		runtime.Gosched()
+	f.lost.Store(true)
+}
+
+// add adds n, unless the list is as long as it may be.
+func (list *feedList) add(n *noted) (added bool) {
+	for {
+		last := list.head.Load()
+		if n.next, n.depth = last, 1; last != nil {
+			n.depth += last.depth + len(n.more)/longList
+		}
+		if n.depth >= longestList {
+			return false
+		}
+		if list.head.CompareAndSwap(last, n) {
+			return true
+		}
 	}
 }
 
@@ -157,74 +160,68 @@ func takeAll[T any](head *atomic.Pointer[T]) *T {
 	return n
 }
 
-// add makes the key of v pending.
+// add makes v pending, unless N2 has.
 func (f *feed) add(v *chain.Node) {
-	if f.among.Add(&f.m.index.Hash, v.Key()) {
+	if _, there := f.seeded[v]; !there {
 		f.pending = append(f.pending, v)
 	}
 }
 
-func (f *feed) empty() bool {
+func (f *feed) hasNotes() bool {
 	for i := range f.lists {
 		if f.lists[i].head.Load() != nil {
-			return false
+			return true
 		}
 	}
-	return len(f.pending) == 0 && !f.lost.Load()
+	return false
 }
 
-// seed makes the keys pending whose head is undecided, or above at: see N2.
+func (f *feed) empty() bool {
+	return !f.hasNotes() && len(f.pending) == 0 && !f.lost.Load()
+}
+
+// seed makes the versions pending that are undecided, or above at: see N2. What is below one that is
+// above may be, too: its committer may have found no feed.
 func (f *feed) seed(at epoch.Epoch) {
+	f.seeded = map[*chain.Node]struct{}{}
 	f.m.index.Scan(func(_ index.Place, head *chain.Node) bool {
-		if w, _ := f.m.Resolve(head); !w.Committed() || w.Epoch() > at {
-			f.add(head)
+		for v := head; v != nil; v = v.Next.Load() {
+			if w, _ := f.m.Resolve(v); w.Committed() && w.Epoch() <= at {
+				break
+			}
+			f.add(v)
+			f.seeded[v] = struct{}{}
 		}
 		return true
 	})
 }
 
-// find finds what was committed on the pending keys above the epoch from, up to the epoch to,
-// which the clock had reached before the keys were taken.
-//
-// The versions of a key that has several since the last round are counted: where there are
-// too many, or keys are lost, find gives up.
-func (f *feed) find(from, to epoch.Epoch, deep *int) {
+// find finds which of the pending versions were committed above the epoch from, up to the epoch to,
+// which the clock had reached before they were taken.
+func (f *feed) find(from, to epoch.Epoch) {
 	left := 0
-	for _, noted := range f.pending {
-		if f.lost.Load() || *deep > deepest {
-			return // the hub gives up
-		}
-		_, _, head := f.m.index.Seek(noted.Key())
-		v := f.m.Visible(head, to)
-		// An undecided head, or one above, is for a later round.
-		if v == head {
-			f.among.Remove(&f.m.index.Hash, noted.Key())
-		} else {
-			f.pending[left] = noted
+	for _, v := range f.pending {
+		e := f.m.Decide(v, to)
+		if w, _ := f.m.Resolve(v); e == 0 && !w.Is(chain.KindAborted) || e > to { // for a later round
+			f.pending[left] = v
 			left++
+			continue
 		}
-		for n := 0; v != nil && *deep <= deepest; n++ {
-			e := f.m.CommitEpoch(v)
-			if e <= from {
-				break
-			}
-			if n > 0 {
-				*deep++
-			}
-			older := v.Next.Load()
-			if v.There() || older.There() {
-				f.fresh = append(f.fresh, dated[succession]{e, succession{v, older}})
-			}
-			v = older
+		delete(f.seeded, v)
+		if e <= from { // it was aborted, or was found before somebody noted it once more
+			continue
+		}
+		if older := v.Next.Load(); v.There() || older.There() {
+			f.fresh = append(f.fresh, dated[succession]{e, succession{v, older}})
 		}
 	}
 	clear(f.pending[left:])
 	f.pending = f.pending[:left]
 	if left == 0 {
-		f.among.Clear()
-	}
-	if left == 0 && cap(f.pending) > longestList {
-		f.pending, f.among = nil, hasher.Set{}
+		f.seeded = nil
+		if cap(f.pending) > longestList {
+			f.pending = nil
+		}
 	}
 }
 
@@ -234,6 +231,10 @@ func (f *feed) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 		return list
 	}
 	sortBy(f.fresh, func(one *dated[succession]) uint64 { return uint64(one.epoch) })
+	// A version that was noted twice is one of a commit of a single key: alone in its epoch.
+	f.fresh = slices.CompactFunc(f.fresh, func(a, b dated[succession]) bool {
+		return a.change.v == b.change.v
+	})
 	part, closed := f.m.types.changes(f.fresh), f.m.closedAt()
 	for from := 0; from < len(f.fresh); {
 		e, to := f.fresh[from].epoch, from+1
@@ -241,7 +242,8 @@ func (f *feed) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 			to++
 		}
 		list = append(list, dated[tableChanges]{e, tableChanges{of: hide(f.m), changes: part(from, to),
-			n: to - from, inAll: f.inAll && (closed == 0 || e < closed)}})
+			n: to - from, inAll: f.inAll && (closed == 0 || e < closed),
+			expired: f.fresh[from].change.v.Expired()}})
 		from = to
 	}
 	f.fresh = cleared(f.fresh)

@@ -9,11 +9,11 @@ import (
 // FollowOptions configures [DB.Follow]. A nil *FollowOptions, and every field that is zero, means
 // the default.
 type FollowOptions struct {
-	// After is the epoch of the state that the follower has: the last one that an earlier call has
-	// given to begin or apply. It may be of an earlier life of the process if package journal
-	// keeps the database. Otherwise it must not be, since epochs begin anew then. Default: it has
-	// none.
-	After uint64
+	// After is the position of the state that the follower has: [DB.Position] of the epoch that an
+	// earlier call has given last, to begin or apply. It may be one of an earlier life of the
+	// database, or of another one: then begin is called, unless package journal keeps the database
+	// and has met that state. Default: it has none.
+	After Position
 
 	// Buffer is how many changes may wait while apply is at work, see [WatchOptions.Buffer].
 	Buffer int
@@ -39,14 +39,14 @@ type FollowOptions struct {
 // Follow calls begin again, with a new snapshot. So a follower is never wrong, but one that is
 // always too slow is often made anew. [Stats] counts these gaps as any others.
 //
-// A follower may keep the epoch that it has got to, together with what it has made of it: the
-// epoch of the snapshot of begin, or of the commit of apply. Then a later call goes on from there,
-// see FollowOptions.After. The first commit is a summary of what came after that epoch. In the
-// same process this needs Options.Retain. After a restart it needs that Options.Resume of package
-// journal has named the epoch. Follow calls begin if it cannot have the state of that epoch, say
-// because the machine failed before that was on disk. A call that fails in the middle of apply is
-// repeated. So each commit is applied once if the follower keeps its epoch in one step with what
-// apply does, and otherwise at least once.
+// A follower may keep the position that it has got to, together with what it has made of it: that
+// of the epoch of the snapshot of begin, or of the commit of apply, see [DB.Position]. Then a later
+// call goes on from there, see FollowOptions.After. The first commit is a summary of what came after
+// that. In the same process this needs Options.Retain. After a restart it needs that Options.Resume
+// of package journal has named the position. Follow calls begin if it cannot have that state, say
+// because the machine failed before it was on disk, or because older files were put back. A call
+// that fails in the middle of apply is repeated. So each commit is applied once if the follower
+// keeps its position in one step with what apply does, and otherwise at least once.
 //
 // The goroutine that calls Follow calls begin and apply, one after the other, with nothing locked.
 // They may read and write the tables, and Follow tells of what they write as well. The snapshot is
@@ -94,7 +94,7 @@ type following struct {
 	buffer int
 	begin  func(s DBSnapshot) error
 	apply  func(c DBCommit) error
-	at     uint64 // the epoch of the state that the follower has, 0 if it has none
+	at     Position // that of the state that the follower has, zero if it has none
 }
 
 // toGap follows up to a gap, or returns why there is nothing more to follow.
@@ -114,7 +114,7 @@ func (f *following) toGap() error {
 		if err = f.apply(c); err != nil {
 			return false
 		}
-		f.at = c.Epoch
+		f.at = f.db.Position(c.Epoch)
 		return true
 	})
 	return err
@@ -136,15 +136,15 @@ func (f *following) watch() (loop *watchLoop, err error) {
 			if err := f.begin(s); err != nil {
 				return err
 			}
-			f.at = s.Epoch()
 		}
+		f.at = f.db.Position(s.Epoch()) // of this life, also if it was one of another
 		return nil
 	})
 	if err == nil {
 		loop, err = f.since(s)
 	}
 	if err == ErrTxTooOld && resumed {
-		f.at = 0
+		f.at = Position{}
 		return nil, nil
 	}
 	if err != nil {
@@ -154,7 +154,7 @@ func (f *following) watch() (loop *watchLoop, err error) {
 	// closing alone has not got further.
 	for i := range loop.s.first {
 		if c := &loop.s.first[i]; c.closed != nil {
-			c.Epoch = f.at
+			c.Epoch = f.at.Epoch
 		}
 	}
 	return loop, nil

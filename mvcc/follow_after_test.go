@@ -36,7 +36,7 @@ func TestFollowAfter(t *testing.T) {
 				time.Sleep(time.Minute)
 				if retain == 0 {
 					require.NoError(t, d.db.Reclaim(bg))
-					_, err := d.db.SnapshotAt(was)
+					_, err := d.db.SnapshotAt(was.Epoch)
 					require.ErrorIs(t, err, ErrEpochGone)
 					d.at = was
 				}
@@ -65,7 +65,7 @@ func TestFollowAfter(t *testing.T) {
 			}
 			// An epoch to come, or one that means nothing, is no state that there was.
 			for _, at := range []uint64{d.db.Epoch() + 1000, d.db.Epoch() + 500, d.db.Epoch() + 999} {
-				d.at = at
+				d.at = d.db.Position(at)
 				if at < d.db.Epoch()+1000 {
 					d.db.SkipTo(d.db.Epoch() + 1000)
 				}
@@ -92,12 +92,13 @@ func TestFollowTooOld(t *testing.T) {
 			return nil
 		}
 		require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), ErrTxTooOld)
-		reads, d.at = true, 0
+		reads, d.at = true, Position{}
 		require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), ErrTxTooOld)
 		d.nothingLeft(t)
-		d.begins, d.at = 0, 17
+		before := Position{"another", 17}
+		d.begins, d.at = 0, before
 		d.began = func(DBSnapshot) error { return errEnough }
-		d.db.KeepState(17)
+		d.db.KeepState(before)
 		time.Sleep(3 * time.Second)
 		d.both(t, 1, 3)
 		time.Sleep(3 * time.Second)
@@ -111,9 +112,9 @@ func TestFollowTooOld(t *testing.T) {
 func TestKeepState(t *testing.T) {
 	d := newDerived(t, nil)
 	d.both(t, 1, 1)
-	d.db.KeepState(1 << 20)
-	d.db.KeepState(1 << 20)
-	d.db.SkipTo(1 << 21)
+	before := Position{"another", 1 << 20}
+	d.db.KeepState(before)
+	d.db.KeepState(before)
 	s := d.db.Snapshot()
 	copies := [2]*replica[int]{newReplica(d.a.At(s)), newReplica(d.b.At(s))}
 	s.Close()
@@ -122,7 +123,7 @@ func TestKeepState(t *testing.T) {
 	require.NoError(t, d.db.Reclaim(bg))
 	d.began = func(DBSnapshot) error { return errEnough }
 	for range 2 {
-		d.at, d.copies = 1<<20, [2]*replica[int]{copies[0], copies[1]}
+		d.at, d.copies = before, [2]*replica[int]{copies[0], copies[1]}
 		ctx, cancel := context.WithCancel(bg)
 		d.applied = func(c DBCommit) error {
 			require.True(t, c.Summary)
@@ -133,7 +134,7 @@ func TestKeepState(t *testing.T) {
 		d.requireInStep(t)
 	}
 	d.nothingLeft(t)
-	d.at = 1 << 20
+	d.at = before
 	require.ErrorIs(t, d.follow(bg, FollowOptions{}), errEnough)
 }
 

@@ -16,13 +16,13 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-// A derived is what a follower keeps: a copy of two tables, and the epoch that it has got to. It
+// A derived is what a follower keeps: a copy of two tables, and the position that it has got to. It
 // does not take a change whose old value is not what it has.
 type derived struct {
 	db   *DB
 	a, b *Map[int, int]
 
-	at      uint64
+	at      Position
 	copies  [2]*replica[int]
 	begins  int
 	commits []DBCommit // since the last begin
@@ -50,7 +50,7 @@ func (d *derived) begin(s DBSnapshot) error {
 	if err := d.began(s); err != nil {
 		return err
 	}
-	d.at = s.Epoch()
+	d.at = d.db.Position(s.Epoch())
 	return nil
 }
 
@@ -68,7 +68,7 @@ func (d *derived) apply(c DBCommit) error {
 	if err := d.applied(c); err != nil {
 		return err
 	}
-	d.copies, d.at = next, c.Epoch
+	d.copies, d.at = next, d.db.Position(c.Epoch)
 	return nil
 }
 
@@ -199,7 +199,7 @@ func TestFollowFails(t *testing.T) {
 	}
 	for name, f := range fail {
 		for _, inBegin := range []bool{true, false} {
-			d.at = 0
+			d.at = Position{}
 			d.began = func(DBSnapshot) error {
 				d.a.Store(1, 1)
 				return nil
@@ -258,7 +258,7 @@ func TestFollowTables(t *testing.T) {
 				return errEnough
 			}
 			require.Equal(t, "c", c.Closed)
-			require.Equal(t, got, c.Epoch)
+			require.Equal(t, got.Epoch, c.Epoch)
 			return nil
 		}
 		require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), errEnough)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A loop sees what the transaction has, whatever gaps it has noted: in random programs, compared with
@@ -15,7 +17,7 @@ func TestGaps(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	for range 200 {
+	for range stage.Sizes(200, 40) {
 		m := newOrdered[int](t, nil)
 		has := map[int]bool{}
 		for key := range keys {

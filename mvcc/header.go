@@ -44,7 +44,7 @@ func readHeader(from *disk.Reader) (b Backup, err error) {
 	if err := (header{Backup: &b}).parse(text); err != nil {
 		return Backup{}, from.Damage("the header cannot be read: " + err.Error())
 	}
-	if b.Epoch > highestEpoch/2 {
+	if b.Epoch > disk.HighestEpoch {
 		return b, from.Damage("the epoch is not right")
 	}
 	return b, nil

@@ -59,7 +59,7 @@ func prune[K comparable, V any](m *Map[K, V]) {
 	}
 	view := coreOf(m).gc.View()
 	for _, h := range heads(m) {
-		coreOf(m).prune(h.at, h.head, view, math.MaxInt, nil)
+		coreOf(m).prune(h.at, h.head, view, math.MaxInt, math.MaxInt, nil)
 	}
 }
 

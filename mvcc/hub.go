@@ -17,7 +17,8 @@ import (
 // above the epoch at which the last round stopped is not pruned.
 //
 // It has a goroutine as long as there are watches. If that does not keep up, all watches are
-// told that they miss something.
+// told that they miss something. With mu held no function of the user is called: what one says of a
+// commit is asked by the goroutine of its loop, or by one of its own, see [alert].
 type hub struct {
 	slots  *epoch.Slots
 	strict *strict                    // or nil; with a trial
@@ -37,7 +38,6 @@ type hub struct {
 	all       int                   // how many of these watch all tables
 	found     []dated[tableChanges] // room for what a round finds
 	at        epoch.Epoch           // what was committed up to here was handed on
-	expired   []uint64              // the epochs of commits above that delete what has expired
 	closing   []dated[*core]        // tables that were closed above that
 	beginning bool                  // a listener is about to be added
 	overrun   bool                  // a round has given up
@@ -59,21 +59,17 @@ type listener interface {
 	offer(list []DBCommit) (more bool)
 	// only returns the map that it watches, or nil if it watches all.
 	only() *core
-	lose()      // commits were missed
-	dropped()   // the user cannot reach it any more
-	fail(p any) // offer has panicked
+	lose()    // commits were missed
+	dropped() // the user cannot reach it any more
 }
 
 // hubPause is how long the goroutine rests between two rounds, so that these have more than
 // a few commits; longestPause is how long it rests if there is nothing but a committer that
-// sleeps; after restPause without a note it lets go of what is kept for it. A round that
-// finds deepest versions of keys that have others as well gives up: the writers are faster
-// than it, for good.
+// sleeps; after restPause without a note it lets go of what is kept for it.
 const (
 	hubPause     = 200 * time.Microsecond
 	longestPause = 20 * time.Millisecond
 	restPause    = 100 * time.Millisecond
-	deepest      = 1 << 18
 )
 
 // stir wakes the goroutine if it waits.
@@ -86,6 +82,10 @@ func (h *hub) stir() {
 // run is the goroutine.
 func (h *hub) run(w *hubWork) {
 	defer close(w.done)
+	if h.strict != nil && h.strict.trial != nil {
+		h.runOnTrial(w)
+		return
+	}
 	for pause := hubPause; ; {
 		select {
 		case <-w.quit:
@@ -117,10 +117,46 @@ func (h *hub) run(w *hubWork) {
 	}
 }
 
+// runOnTrial is run without pauses: in a bubble of testing/synctest a round is made before all
+// goroutines rest. Those that have committed several keys, or what they had to validate, stir it once
+// more when that is decided, see Commit and tooOld. (Others it helps.)
+func (h *hub) runOnTrial(w *hubWork) {
+	for {
+		_, rest, over := h.turn(w)
+		if over {
+			return
+		}
+		if !h.hasNotes() {
+			var sleeper <-chan time.Time // a committer may be one
+			if !rest {
+				sleeper = time.After(longestPause)
+			}
+			select {
+			case <-w.quit:
+				return
+			case <-w.wake:
+				continue
+			case <-sleeper:
+			}
+		}
+		if !w.idle.CompareAndSwap(true, false) {
+			<-w.wake
+		}
+	}
+}
+
+// hasNotes reports whether something was noted that no round has taken. Who notes something after
+// that stirs the goroutine, which is idle.
+func (h *hub) hasNotes() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.feeds, func(f *feed) bool { return f.hasNotes() })
+}
+
 // turn makes a round, unless w is not the goroutine any more. rest says that there is nothing left.
 func (h *hub) turn(w *hubWork) (found, rest, over bool) {
 	h.mu.Lock()
-	defer h.mu.Unlock() // a function of a user may call runtime.Goexit
+	defer h.mu.Unlock()
 	h.forgetDropped()
 	if h.work.Load() != w {
 		return false, false, true
@@ -136,41 +172,25 @@ func (h *hub) empty() bool {
 }
 
 // round hands on what was committed since the last one, and reports whether anything was
-// noted. If a function of a user ends the goroutine, Match or, where it helps a writer, until, all
-// watches are told that they miss something. h.mu is held.
+// noted. h.mu is held.
 func (h *hub) round() (any bool) {
-	done := false
-	defer func() {
-		if !done {
-			h.giveUp()
-		}
-	}()
-	any = h.tell()
-	done = true
-	return any
-}
-
-// tell is round.
-func (h *hub) tell() (any bool) {
 	to := h.slots.Now() // must precede the takes
 	for _, f := range h.feeds {
 		any = f.take() || any
 	}
-	list, deep := h.found, 0
+	list := h.found
 	for _, f := range h.feeds {
-		f.find(h.at, to, &deep)
+		f.find(h.at, to)
 		list = f.handOn(list)
 	}
 	h.at = to
 	h.told.Store(uint64(to))
 	h.slots.Hold(to)
-	expired := h.expired
-	h.expired = expired[:0]
 	for _, t := range h.closing { // D2: drawn with h.mu held, hence before to was noted
 		list = append(list, dated[tableChanges]{t.epoch, tableChanges{closed: hide(t.change)}})
 	}
 	h.closing = nil
-	if deep > deepest || slices.ContainsFunc(h.feeds, func(f *feed) bool { return f.hasLost() }) {
+	if slices.ContainsFunc(h.feeds, func(f *feed) bool { return f.hasLost() }) {
 		h.giveUp()
 		return true
 	}
@@ -186,6 +206,7 @@ func (h *hub) tell() (any bool) {
 		if n := len(commits); n > 0 && commits[n-1].Epoch == uint64(one.epoch) {
 			c := &commits[n-1]
 			c.tables = tables[i-len(c.tables) : i+1 : i+1]
+			c.Expired = c.Expired || one.change.expired
 			continue
 		}
 		if t := one.change.closed; t != nil {
@@ -193,8 +214,7 @@ func (h *hub) tell() (any bool) {
 				closed: t})
 			continue
 		}
-		_, aged := slices.BinarySearch(expired, uint64(one.epoch))
-		commits = append(commits, DBCommit{Epoch: uint64(one.epoch), Expired: aged,
+		commits = append(commits, DBCommit{Epoch: uint64(one.epoch), Expired: one.change.expired,
 			tables: tables[i : i+1 : i+1]})
 	}
 	h.found = cleared(list)
@@ -206,33 +226,15 @@ func (h *hub) tell() (any bool) {
 // offerAll offers commits to all listeners. h.mu is held.
 func (h *hub) offerAll(commits []DBCommit) {
 	for w := range h.listeners {
-		if !offered(w, commits) {
+		if !w.offer(commits) {
 			h.drop(w)
 		}
 	}
 }
 
-// hasExpired says that the commit at epoch e has deleted what has expired. h.mu is held, since
-// before the commit; so the next round comes after.
-func (h *hub) hasExpired(e uint64) {
-	if len(h.feeds) > 0 {
-		h.expired = append(h.expired, e)
-	}
-}
-
-// offered offers commits to w, whose user may have given it a function that panics.
-func offered(w listener, commits []DBCommit) (more bool) {
-	defer func() {
-		if p := recover(); p != nil {
-			w.fail(p)
-		}
-	}()
-	return w.offer(commits)
-}
-
 // giveUp tells all watches that they miss something, and forgets the feeds. h.mu is held.
 func (h *hub) giveUp() {
-	h.overrun, h.found, h.expired, h.closing = true, nil, nil, nil
+	h.overrun, h.found, h.closing = true, nil, nil
 	for w := range h.listeners {
 		w.lose()
 	}
@@ -348,6 +350,15 @@ func (h *hub) adopt(table *core) {
 
 // feedForAll is fed for the watches of all tables.
 func (m *core) feedForAll() { m.fed().inAll = true }
+
+// feedAll is feedForAll of all tables. db.mu is held.
+func (db *database) feedAll() {
+	for _, table := range db.tables {
+		if !table.inner {
+			table.feedForAll()
+		}
+	}
+}
 
 // fed gives the map a feed, if it has none. hub.mu is held; join must follow.
 func (m *core) fed() *feed {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
 )
 
 // A watch that begins when the last other one ends, in the round that it begins with, misses
@@ -107,9 +109,7 @@ func TestWatchOverrun(t *testing.T) {
 		b.Store(1, 1)
 		quiet := b.Watch(t.Context(), nil)
 		all := a.Watch(t.Context(), &WatchOptions[int, int]{Match: func(k int) bool { return k == 2 }})
-		for i := range deepest + 10 {
-			a.Store(1, i)
-		}
+		noteTooMany(a)
 		s := b.Snapshot()
 		b.Store(1, 2)
 		again := b.Watch(t.Context(), &WatchOptions[int, int]{Since: s})
@@ -128,6 +128,16 @@ func TestWatchOverrun(t *testing.T) {
 		}
 		restsNow(t, &dbAt(db).shared.hub)
 	})
+}
+
+// noteTooMany notes more versions than may wait for the hub.
+func noteTooMany(m *Map[int, int]) {
+	h := &coreOf(m).shared.hub
+	h.mu.Lock() // it cannot be waited for
+	defer h.mu.Unlock()
+	for i := range feedLists * longestList {
+		coreOf(m).feed().note(chain.New(i, i), 1, nil)
+	}
 }
 
 // restsNow checks that nobody watches and nothing is kept.
@@ -161,7 +171,9 @@ func TestWatchPanics(t *testing.T) {
 		s := m.Snapshot()
 		m.Store(8, 8)
 		require.PanicsWithValue(t, 8, func() {
-			m.Watch(t.Context(), &WatchOptions[int, int]{Since: s, Match: bad})
+			for _, err := range m.Watch(t.Context(), &WatchOptions[int, int]{Since: s, Match: bad}) {
+				require.NoError(t, err)
+			}
 		})
 		var none context.Context
 		require.PanicsWithValue(t, "mvcc: Watch: ctx is nil, want context.Background() or another one",

@@ -1,9 +1,11 @@
 package mvcc
 
 import (
+	"math"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/index"
@@ -90,7 +92,7 @@ func (st *txState) goesOn() bool {
 func (p *part) mayCover(gen epoch.Gen, w *write, base *chain.Node) result {
 	st := p.st
 	switch {
-	case st.level == LevelSnapshot && st.hasRead && w.merge == nil:
+	case st.level == LevelSnapshot && st.hasRead && !w.merges():
 		if base != nil && p.m.CommitEpoch(base) > st.epoch() {
 			return p.conflictOn(w.v.Key(), ConflictWrite, base)
 		}
@@ -132,10 +134,14 @@ func (m *core) putOnTop(p index.Place, head, base, v *chain.Node) bool {
 	count := chain.Word(1)
 	if base != nil {
 		// By its commit epoch, not by its own word, which may not have it yet.
-		if view := m.views.Load(); m.CommitEpoch(base) <= view.Min {
+		view := m.views.Load()
+		if e := m.CommitEpoch(base); e <= view.Min {
 			m.Trim(base, view)
 		} else {
-			count = min(chain.Load(&base.State).Count()+1, chain.CountMax)
+			count += chain.Load(&base.State).Count()
+			if uint64(count) >= m.threshold || view.Since != 0 {
+				count = m.countOn(uint64(count), e, view)
+			}
 		}
 	}
 	chain.SetWord(&v.State, chain.Word(v.State.Load())&^chain.CountMask|count<<chain.CountShift)
@@ -144,15 +150,48 @@ func (m *core) putOnTop(p index.Place, head, base, v *chain.Node) bool {
 	return p.Swap(head, v)
 }
 
-// settledRun is after how many versions in a row of which each had to be kept a
-// committer stops pruning: what is below was pruned before, and only loses a
-// version when a read epoch ends. Looking after that is background work.
-const settledRun = 8
+// countOn returns the count of a version that is number n since all of its chain was pruned, on
+// top of one that was committed at e, below which view does not allow to trim: n, or 0 if its
+// committer is to prune all again, which it is to do
+//
+//   - when there are as many as live epochs, and m.threshold. It meets the versions that the epochs
+//     need, as many others, and those that it drops: so a version pays for two that are kept,
+//     however many readers there are, and a chain has at most twice as many as they need, and some;
+//   - with Options.Retain once in each part of that time, see [gc.View].Since.
+//
+// The word cannot count further than CountMax. If there are more live epochs, it goes back now and
+// then, by chance, and gets there after as many versions on average. The claim comes with the
+// version, before it is seen: others do not prune as well meanwhile. If the committer sleeps, the
+// next one is after as many again.
+func (m *core) countOn(n uint64, e epoch.Epoch, view *gc.View) chain.Word {
+	if view.Since != 0 {
+		if e <= view.Since {
+			return 0
+		}
+		return 1
+	}
+	most := m.wholeAfter(view)
+	if most > chain.CountMax && n > 1 && (n-1)%m.threshold == 0 &&
+		m.index.Hash.Mix(uint64(e))%most >= chain.CountMax/m.threshold*m.threshold {
+		n -= m.threshold
+	}
+	if n >= min(most, chain.CountMax+1) {
+		return 0
+	}
+	return chain.Word(n)
+}
+
+// wholeAfter is after how many versions a committer prunes all of a chain.
+func (m *core) wholeAfter(view *gc.View) uint64 { return max(m.threshold, uint64(view.Len())) }
 
 // shortRun is after how many versions a committer looks whether the present view allows
 // to drop any, and after how many in a row that have to be kept it stops: so chains
-// are short beside a reader too, for which trim cannot drop anything.
-const shortRun = 2
+// are short beside a reader too, for which trim cannot drop anything. nearRuns is within how many
+// times so many versions, or those since all of the chain was pruned, it looks for the bound.
+const (
+	shortRun = 2
+	nearRuns = 4
+)
 
 // tidyKey does the work that a committed version v of write at p brings with it: it
 // drops what has become superfluous, now and then, and asks the background work for a
@@ -165,20 +204,23 @@ func (m *core) tidyKey(p index.Place, h uint64, v *chain.Node) {
 	if base == nil && !w.Tomb() {
 		return // a new key: nothing to drop
 	}
-	if n := uint64(w.Count()); base != nil && (n >= m.threshold || n%shortRun == 0) {
-		view, run := m.views.Load(), shortRun
-		if n >= m.threshold {
-			// A newer view helps if it is the view that is old, and not the
-			// readers.
-			if run = settledRun; m.CommitEpoch(base) > view.Bound {
-				view = m.gc.RefreshPast(w.Epoch(), max(m.threshold/4, 1))
-			}
-		}
-		m.prune(p, p.Load(), view, run, nil)
-		if n >= m.threshold {
-			// Must follow: if we sleep before, the next committer prunes.
-			v.State.And(^uint64(chain.CountMask))
-		}
+	if n := uint64(w.Count()); n != 1 && base != nil && (n%shortRun == 0 || n%m.threshold == 0) {
+		m.pruneOwn(p, base, w.Epoch(), n)
 	}
 	m.index.Ask(p, h, v.Key())
+}
+
+// pruneOwn prunes the chain at p for the committer at e of a version with count n on top of base.
+func (m *core) pruneOwn(p index.Place, base *chain.Node, e epoch.Epoch, n uint64) {
+	view, above, run := m.views.Load(), uint64(nearRuns*shortRun), shortRun
+	// A newer view helps if it is the view that is old, and not the readers.
+	if n%m.threshold == 0 && m.CommitEpoch(base) > view.Bound {
+		view = m.gc.RefreshPast(e, max(m.threshold/4, 1))
+	}
+	if n == 0 {
+		if above, run = nearRuns*m.wholeAfter(view), math.MaxInt; view.Since != 0 {
+			above = math.MaxInt
+		}
+	}
+	m.prune(p, p.Load(), view, above, run, nil)
 }

@@ -99,7 +99,7 @@ func TestInvariantOfPruning(t *testing.T) {
 	defer s.Close()
 	m.Store("k", 3)
 	stage.RequireViolation(t, "I1", func() {
-		coreOf(m).prune(p, p.Load(), viewAt(coreOf(m).Slots.Now()), math.MaxInt, nil)
+		coreOf(m).prune(p, p.Load(), viewAt(coreOf(m).Slots.Now()), math.MaxInt, math.MaxInt, nil)
 		s.Get("k")
 	})
 	stage.RequireViolation(t, "I1", func() {
@@ -127,7 +127,7 @@ func TestDroppedInTwoSteps(t *testing.T) {
 	for range 2 {
 		m.Store("k", 2)
 		k := m.lookup("k")
-		coreOf(m).prune(k.at, k.head, viewAt(coreOf(m).Slots.Now(), first), math.MaxInt, nil)
+		coreOf(m).prune(k.at, k.head, viewAt(coreOf(m).Slots.Now(), first), math.MaxInt, math.MaxInt, nil)
 	}
 	h := m.lookup("k").head
 	require.EqualValues(t, tombstone, h.Lost.Load())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
 // kept is what [Stats] tells of the copies of a database that are kept elsewhere.
@@ -14,6 +15,8 @@ type kept struct {
 	backups atomic.Uint64
 	last    atomic.Pointer[time.Time] // when a backup was complete
 	journal atomic.Pointer[func() JournalState]
+	unkept  atomic.Pointer[unkept] // if the journal was closed
+	closed  atomic.Bool            // the database was
 }
 
 // saved notes a complete backup.
@@ -47,17 +50,6 @@ type JournalState struct {
 	Failures, Refused uint64
 }
 
-// SetJournal has [DB.Stats] tell how a journal is doing, or nothing any more if state is nil. It is
-// for programs that keep what [DB.Watch] gives; package journal calls it by itself. state may be
-// called by several goroutines at once, and must not call Stats.
-func (db *DB) SetJournal(state func() JournalState) {
-	if state == nil {
-		dbAt(db).shared.kept.journal.Store(nil)
-		return
-	}
-	dbAt(db).shared.kept.journal.Store(&state)
-}
-
 // Logger returns [Options.Logger], nil if there is none.
 func (db *DB) Logger() *slog.Logger {
 	dbAt(db) // panics for a zero DB
@@ -68,10 +60,10 @@ func (db *DB) Logger() *slog.Logger {
 // outside of the process: say in another database, to know up to where they have read. [DB.Load]
 // does it with the epoch of the backup, and package journal with the newest one of the last life.
 // What is passed over means no state: [DB.SnapshotAt] returns [ErrEpochGone]. It never waits. It
-// panics if to is so high that there would not be enough left.
+// panics if to is above 1<<51: there would not be enough left.
 func (db *DB) SkipTo(to uint64) {
-	if to > highestEpoch {
-		panic(fmt.Sprintf("mvcc: SkipTo: %d is above %d", to, uint64(highestEpoch)))
+	if to > disk.HighestSkip {
+		panic(fmt.Sprintf("mvcc: SkipTo: %d is above %d", to, uint64(disk.HighestSkip)))
 	}
 	dbAt(db).skipTo(to, false)
 }
@@ -80,6 +72,3 @@ func (db *DB) SkipTo(to uint64) {
 func (db *database) skipTo(to uint64, through bool) {
 	db.root.counters.Wasted.Add(db.shared.skipTo(epoch.Epoch(to), through))
 }
-
-// highestEpoch is the highest one that comes from outside: there are twice as many.
-const highestEpoch = 1 << 52

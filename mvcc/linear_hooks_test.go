@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A queue is a table and its indexes, as programs use them for queues.
@@ -135,8 +136,9 @@ func TestLinear(t *testing.T) {
 		}},
 	} {
 		for level, opts := range levels {
-			few, many := steps(t, opts, 300, of.most, of.do), steps(t, opts, 1200, of.most, of.do)
-			t.Logf("%s, level %d: %d steps for each of 300, %d for each of 1200", name, level, few/300, many/1200)
+			n := stage.Sizes(300, 100)
+			few, many := steps(t, opts, n, of.most, of.do), steps(t, opts, 4*n, of.most, of.do)
+			t.Logf("%s, level %d: %d steps for each of %d, %d for 4 times as many", name, level, few/n, n, many/(4*n))
 			if many > 6*few { // 4 times as many, and logarithms
 				t.Errorf("%s, level %d: 4 times as many take %.1f times as long", name, level, float64(many)/float64(few))
 			}

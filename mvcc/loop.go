@@ -16,10 +16,11 @@ import (
 
 // A looping is what a loop is to go over.
 type looping struct {
-	of     *engine // a snapshot that the loop opens, if that is not nil, or
-	s      moment  // a snapshot, or
-	tx     bool    // a transaction
-	ranged bool    // the keys of in in their order, and not all in any
+	of     *engine // a snapshot of a kind, that the loop opens, if that is not nil, or
+	kind   uint64
+	s      moment // a snapshot, or
+	tx     bool   // a transaction
+	ranged bool   // the keys of in in their order, and not all in any
 	down   bool
 	in     span
 }
@@ -30,9 +31,9 @@ type looping struct {
 func (l looping) run(visit func(c *chunk) bool) {
 	switch {
 	case l.of != nil && l.ranged:
-		coreAt(l.of).ranged(&l.in, l.down, visit)
+		coreAt(l.of).ranged(&l, visit)
 	case l.of != nil:
-		coreAt(l.of).all(visit)
+		coreAt(l.of).all(l.kind, visit)
 	case l.tx && l.ranged:
 		in := l.in // which the transaction keeps
 		DBTx(l.s).ranged(&in, l.down, visit)
@@ -52,6 +53,7 @@ func (l looping) count(prefix bool) (n int) {
 		c = partOf(l.s.st).m
 	}
 	c.checkOrdered(prefix)
+	l.kind = forCall
 	l.run(func(c *chunk) bool {
 		n += c.n
 		return true
@@ -270,23 +272,23 @@ func (c *chunk) first(found **chain.Node) (goOn bool) {
 }
 
 // all is [Map.All].
-func (m *core) all(visit func(c *chunk) bool) {
-	s := m.snapshot()
+func (m *core) all(kind uint64, visit func(c *chunk) bool) {
+	s := m.snapshotFor(kind)
 	defer s.Close()
 	s.all(visit)
 }
 
-// ranged is all for the keys of r, in their order.
-func (m *core) ranged(r *span, down bool, visit func(c *chunk) bool) {
-	s := m.snapshot()
+// ranged is all for the keys of a range, in their order.
+func (m *core) ranged(l *looping, visit func(c *chunk) bool) {
+	s := m.snapshotFor(l.kind)
 	defer s.Close()
-	s.ranged(r, down, visit)
+	s.ranged(&l.in, l.down, visit)
 }
 
 // end is [Map.Min], or [Map.Max].
 func (m *core) end(last bool) *chain.Node {
 	m.checkOrdered(false)
-	s := m.snapshot()
+	s := m.snapshotFor(forCall)
 	defer s.Close()
 	return s.end(last)
 }

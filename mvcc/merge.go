@@ -44,7 +44,9 @@ func (m *merging[K, V]) apply(value V, ok bool) V {
 // the value at the read epoch, all of them each time; that is a read of the key like any
 // other.
 //
-// fn may be called several times, and must return the same for the same value. It runs
+// fn may be called several times, and must return the same for the same value. It must not change
+// the old value, which others read. To append to a slice does, behind its end, where another call
+// may write too, and then one of the elements is lost: append(slices.Clip(old), x) does not. fn runs
 // while others that write the same keys are kept waiting for a moment: it should be quick,
 // and must not use the map or the transaction. If it panics, so does Commit, or Update: the
 // transaction is rolled back. Merge allocates a version and what it notes. It panics with

@@ -26,7 +26,8 @@ import (
 // A backup from before there were shapes is not migrated.
 //
 // The function of a Migration is called for each record that is read, one after the other, in the
-// goroutine of the call that loads. What it returns is kept, and the old record is not. It may be
+// goroutine of the call that loads: table by table, in the order of the names that were saved, or as
+// [Migration.After] says. What it returns is kept, and the old record is not. It may be
 // called for a record that differences replace later. A deletion needs no call. It may use the
 // database, which has none of what is being loaded yet. If it returns [ErrDrop] the record is left
 // out; any other error ends the call, with a [*MigrationError], and nothing is loaded. A panic comes
@@ -113,7 +114,8 @@ type migration struct {
 	// move returns what moves records to the table.
 	move func() carrier
 	// stay returns the move of what was made to where it is.
-	stay func() *migration
+	stay  func() *migration
+	after []string // tables that come before, see After
 	// Of RenameFields there are only these: the fields, and what makes a type with names of before.
 	fields []renamedField
 	shadow func(of reflect.Type, codec string) renamedType

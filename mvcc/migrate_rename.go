@@ -109,6 +109,7 @@ type renaming struct {
 	now        bool // they are those of the table
 	saved      Shape
 	names      fieldNames
+	by         []*migration
 	step       func(from decoder) decoder
 }
 
@@ -145,7 +146,7 @@ func (l *loading) renamings(db *DB, name string) (list []renaming, err error) {
 			}
 			used[m] = true
 			of.saved, of.step = t.renaming(of.key)
-			of.names = t.names()
+			of.names, of.by = t.names(), append(slices.Clip(of.by), m)
 			for _, s := range states {
 				if field := of.names.mixed(of.saved, s.names); field != "" && of.saved.same(s.saved) {
 					return nil, fmt.Errorf("RenameFields of table %q: %s has the same shape with the names of "+

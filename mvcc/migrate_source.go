@@ -12,7 +12,8 @@ type source struct {
 	id     int // of the table
 	into   string
 	base   *relay
-	top    decoder // of records after the steps
+	top    decoder  // of records after the steps
+	after  []string // the tables that come before
 	routes []*route
 	load   loader // of the table, if there are no routes
 }
@@ -61,7 +62,7 @@ func (l *loading) goOn(before *Backup) error {
 		return nil
 	}
 	l.migrated, l.moved = slices.Clone(before.migrated), before.moved
-	if m := l.moved; m != nil && (m.half && l.number == 0 || m.epoch != before.Epoch) {
+	if m := l.moved; m != nil && (m.half && l.number == 0 || m.epoch != before.idsAt) {
 		return errors.New("tables are migrated, and what is known of them is not that of the backup " +
 			"before: it was gone on from already, or that has failed; Load them again")
 	}
@@ -85,7 +86,9 @@ func (l *loading) choose(db *DB, before *Backup) error {
 		}
 		w, err := l.way(db, table)
 		if err != nil {
-			l.whyNot[table.Name] = err
+			l.whyNot[table.Name] = err // that of a RenameFields names it
+			is := l.opts.renamed(table.Name)
+			l.forgive(func(m *migration) bool { return m.renames() && m.from == is })
 			continue
 		}
 		if w == nil {
@@ -98,6 +101,7 @@ func (l *loading) choose(db *DB, before *Backup) error {
 		}
 		if l.whyNot[table.Name] == nil {
 			l.ways[table.Name] = w
+			l.applies(w.used()...)
 			for _, b := range w.moves {
 				merged[b.move.to] = b
 			}
@@ -187,7 +191,7 @@ func (l *loading) source(db *DB, of BackupTable) (*source, error) {
 	}
 	if s == nil {
 		s = &source{id: of.ID, into: l.opts.renamed(of.Name), base: &relay{}}
-		s.top = chained(s.base, w.steps)
+		s.top, s.after = chained(s.base, w.steps), w.after()
 		for _, b := range w.moves {
 			r := &route{carrier: b.move.move(), move: b.move}
 			r.top = chained(r.carrier, b.steps)

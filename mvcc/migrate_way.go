@@ -99,12 +99,15 @@ func (l *loading) way(db *DB, of BackupTable) (*way, error) {
 		if r == nil {
 			return nil, err
 		}
-		w.steps = []*migration{{from: name, to: name, key: r.key, toKey: r.key, made: r.value, step: r.step}}
+		l.applies(r.by...)
+		w.steps = []*migration{{from: name, to: name, key: r.key, toKey: r.key, made: r.value, step: r.step,
+			after: afterAll(r.by)}}
 		if r.now {
 			return w, nil
 		}
 		list = l.opts.from(name, func(m *migration) bool { return m.key == r.key && m.old == r.value })
 	}
+	l.applies(list...)
 	if !list[0].moves() {
 		steps, moves, err := l.opts.steps(db, list)
 		if w.steps, list = append(w.steps, steps...), moves; err == nil {

@@ -16,8 +16,11 @@ type moment struct {
 }
 
 // snapshot is [Map.Snapshot].
-func (m *core) snapshot() moment {
-	st, gen := m.open(0)
+func (m *core) snapshot() moment { return m.snapshotFor(forProgram) }
+
+// snapshotFor opens a snapshot of a kind.
+func (m *core) snapshotFor(kind uint64) moment {
+	st, gen := m.open(kind)
 	st.trace(gen)
 	return moment{&st.own.txn, gen}
 }
@@ -32,13 +35,13 @@ func (m *core) snapshotAt(at uint64) (moment, error) {
 		return moment{}, fmt.Errorf("%w: epoch %d was passed over, when something was loaded or by SkipTo",
 			ErrEpochGone, at)
 	}
-	return m.openAt(at)
+	return m.openAt(at, forProgram)
 }
 
 // openAt is snapshotAt for an epoch that has come, and was not passed over.
-func (m *core) openAt(at uint64) (moment, error) {
+func (m *core) openAt(at, kind uint64) (moment, error) {
 	st, gen := m.take()
-	if !m.Slots.BeginAt(st.slot, epoch.Epoch(at)) {
+	if !m.Slots.BeginAt(st.slot, epoch.Epoch(at), kind) {
 		m.give(st, gen)
 		return moment{}, fmt.Errorf("%w: epoch %d is before %d, the oldest that is complete",
 			ErrEpochGone, at, m.Slots.Bound())
@@ -107,7 +110,7 @@ func (m *core) view(fn func(s moment) error) error {
 	if m.guarded {
 		return m.viewGuarded(fn)
 	}
-	st, gen := m.open(0)
+	st, gen := m.open(forProgram)
 	s := moment{&st.own.txn, gen}
 	defer s.Close()
 	return fn(s)

@@ -42,9 +42,8 @@ func (m *Map[K, V]) Store(key K, value V) {
 }
 
 // Put is [Map.Store] with an error, for a table with indexes: a [*UniqueError] if a unique index
-// does not allow the record, and [ErrTxTooOld] if it takes longer than Options.MaxTxAge; then
-// nothing is written. Where the record depends on what is there, [Map.Update] returns the same
-// errors. Its cost is that of Store.
+// does not allow the record; then nothing is written. Where the record depends on what is there,
+// [Map.Update] returns the same error. Its cost is that of Store.
 func (m *Map[K, V]) Put(key K, value V) error {
 	m.checkKey(useWrite, key)
 	h, p, _ := index.Lookup(m.index, key)
@@ -153,8 +152,10 @@ func ifAbsent(base *chain.Node) bool { return !ifPresent(base) }
 func (m *core) write(
 	p index.Place, h uint64, v *chain.Node, cond condition, touches *bool,
 ) (base *chain.Node, written bool) {
-	if m.favour.Any() {
+	turns := m.favour.Any()
+	if turns {
 		m.giveWay(h)
+		cond = m.noting(v, cond)
 	}
 	chain.SetWord(&v.State, chain.Word(v.State.Load()).Announced(0, 0))
 	var claim *favour.Claim
@@ -180,12 +181,13 @@ func (m *core) write(
 		if s != nil && s.alters(s, base, v) {
 			claim.End()
 			if touches == nil {
-				base, written, err := m.writeIndexed(v, cond)
+				base, written, err := m.writeInstead(v, cond)
 				if err != nil {
 					panic(err)
 				}
 				return base, written
 			}
+			m.unnoted(v)
 			*touches = true
 			return base, false
 		}
@@ -208,13 +210,16 @@ func (m *core) write(
 			claim.End()
 		}
 		m.publish(p, h, base, v)
+		if turns {
+			m.checkCovered(base)
+		}
 		return base, true
 	}
 }
 
 // mostLosses is after how many times in vain, most of them in its turn, a call gives up that cannot
 // return an error: its function seems to be in its way.
-const mostLosses = 192
+const mostLosses = 96
 
 // turn waits for a turn on the key with hash h, long enough for what took so long before. If
 // what is done then panics, the turn is over when its time is.

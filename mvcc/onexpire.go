@@ -21,26 +21,23 @@ import (
 //		return nil
 //	})
 //
-// fn finds the record deleted already. If it sets the key again, say with a later time, the record
-// stays. If somebody writes the record meanwhile, nothing of fn's is committed, and fn is called
-// again if the record that is there then is due. fn may be called again in any case, as a function
-// of [Map.Update] may; what should happen once goes to [DBTx.OnCommit]. tx is of level
-// serializable. [Map.In] gives the Tx of a map by itself, as it does of a table. fn is not called
-// for records that are deleted in another way.
+// Each record is a transaction of its own, as that of a [Map.Update], of level serializable. fn finds
+// the record deleted already. If it sets the key again, say with a later time, the record stays. If
+// somebody writes the record meanwhile, nothing of fn's is committed, and fn is called again if the
+// record that is there then is due. fn may be called again in any case, as a function of Update may;
+// what should happen once goes to [DBTx.OnCommit]. [Map.In] gives the Tx of a map by itself, as it
+// does of a table. fn is not called for records that are deleted in another way.
 //
-// A record stays if fn returns an error, panics or calls runtime.Goexit for it, or if its
-// transaction cannot be committed for another reason than a conflict, such as a unique index.
-// Nothing that fn has written for it stays. The others go. [Stats.ExpireFailures] counts it.
+// A record stays if fn returns an error, panics or calls runtime.Goexit for it, or if its transaction
+// cannot be committed: say because of a unique index, or if it conflicts a hundred times. Nothing
+// that fn has written for it stays. The others go. [Stats.ExpireFailures] counts it.
 // [Options.Logger], or [slog.Default] if there is none, is told at level Error. It is tried again
 // after a second, and then after twice as long each time, up to a minute. While fn blocks, no
 // other record of the table expires, and Reclaim and Close wait, but nobody else does;
 // [Options.MaxTxAge] counts.
 //
 // Call it once, before [Map.Expire], so that no record goes without. It panics if it was called
-// before, or fn is nil. Some hundred records are deleted at a time. If one of these fails, or
-// conflicts, fn is called for them again, in smaller transactions. fn gives way to others, so
-// [Tx.Merge] is better for what many write all the time. A deletion costs what it does without fn,
-// and a goroutine for each transaction.
+// before, or fn is nil. A deletion costs what it does without fn, and a goroutine.
 func (m *Map[K, V]) OnExpire(fn func(tx DBTx, key K, value V) error) {
 	m.engine()
 	if fn == nil {
@@ -70,7 +67,7 @@ func (m *core) setOnExpire(fn func(tx DBTx, v *chain.Node) error) {
 	}
 }
 
-// A refusal is the error of the function of OnExpire: whatever that wraps, it is no conflict.
+// A refusal is how the function of OnExpire has failed: whatever its error wraps, it is no conflict.
 type refusal struct {
 	err   error
 	stack string // if it has panicked
@@ -78,16 +75,15 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.err.Error() }
 
-// deleteCalling is deleteDue, with calls of on.
-func (x *expiry) deleteCalling(
-	ctx context.Context, keys []unsafe.Pointer, on *onExpire, told *telling,
-) (later []noteOf, err error) {
-	// In a goroutine: what on ends is that one.
-	d := deletion{x: x, keys: keys, on: on, told: told}
+// calling runs the transaction of the deletion, and the function of OnExpire in it, in a goroutine of
+// its own: that is the one which the function may end.
+func (d *deletion) calling(ctx context.Context) (err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		d.run(ctx)
+		err = errGoexit
+		defer d.left(&err)
+		d.x.m.gc.Within(func() { err = d.run(ctx) })
 	}()
 	<-done
 	switch {
@@ -97,115 +93,35 @@ func (x *expiry) deleteCalling(
 	default:
 		runtime.Goexit()
 	}
-	return d.later, d.err
+	return err
 }
 
-// A deletion is a transaction that deletes what is due, with calls of on.
-type deletion struct {
-	x    *expiry
-	keys []unsafe.Pointer
-	on   *onExpire
-
-	gone  uint64
-	later []noteOf
-	err   error
-	// asking says that until was called, and has not returned, or that the engine has found itself
-	// broken; panics is with what value.
-	asking bool
-	panics any
-	told   *telling
-}
-
-// run runs the transaction, once, and sets later and err.
-func (d *deletion) run(ctx context.Context) {
-	m, returned := d.x.m, false
-	defer func() {
-		p := recover()
-		d.told.end()
-		if _, broken := p.(*invariant.Violation); broken || d.asking {
-			d.asking, d.panics = true, p
-			return
-		}
-		switch {
-		case p != nil:
-			d.err = &refusal{panicked(p), string(debug.Stack())}
-		case !returned:
-			d.err = &refusal{err: errGoexit}
-		}
-	}()
-	of := m
-	if m.db != nil { // on may use the other tables
-		of = dbAt(m.db).root
-	}
-	if d.err = d.rehearse(of); d.err != nil {
-		returned = true
-		return
-	}
-	d.err = of.update(ctx, sweepOptions, func(tx DBTx) error {
-		if err := d.delete(tx); err != nil || d.gone == 0 {
-			return err
-		}
-		return d.told.begin(tx) // the hub is not locked while on is called
-	})
-	returned = true
-	if d.err == nil {
-		m.counters.expired.Add(d.gone)
+// left is deferred by run's goroutine: it turns what has ended run into its error.
+func (d *deletion) left(err *error) {
+	p := recover()
+	if _, broken := p.(*invariant.Violation); broken || d.asking {
+		d.asking, d.panics = true, p
+	} else if p != nil {
+		*err = &refusal{panicked(p), string(debug.Stack())}
 	}
 }
 
-// rehearse calls on as often as a trial has an Update conflict, in transactions that are rolled back.
-func (d *deletion) rehearse(of *core) error {
-	s := of.shared.strict
-	if s == nil || s.trial == nil {
-		return nil
+// run runs the transaction: first, in a trial, as often as that has an Update conflict, to be rolled
+// back.
+func (d *deletion) run(ctx context.Context) error {
+	of := d.x.m
+	if of.db != nil { // on may use the other tables
+		of = dbAt(of.db).root
 	}
-	for range s.trial.Conflicts {
-		err := of.rehearse(sweepOptions, d.delete)
-		if d.later, d.gone = nil, 0; err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// delete deletes what is due, and calls on for each.
-func (d *deletion) delete(tx DBTx) error {
-	m, now := d.x.m, d.x.wallClock()
-	in := m.inside(tx)
-	deleted := d.keys[:0:0]
-	for _, key := range d.keys {
-		if own, merge := in.st.toRead(key); own != nil || merge != nil { // by on, for another one
-			d.later = append(d.later, noteOf{now, key})
-			continue
-		}
-		v := in.read(key)
-		if !v.There() {
-			continue
-		}
-		d.asking = true
-		at, ok := millis(d.x.until(v))
-		d.asking = false
-		switch {
-		case !ok:
-			continue
-		case at > now:
-			d.later = append(d.later, noteOf{at, key})
-			continue
-		}
-		in.write(m.types.tombstone(key))
-		if err := d.on.call(tx, v); err != nil {
-			return &refusal{err: err}
-		}
-		deleted = append(deleted, key)
-	}
-	for _, key := range deleted {
-		if own, merge := in.st.toRead(key); merge == nil && !own.There() {
-			d.gone++
-		} else { // on has set it again: E3
-			d.later = append(d.later, noteOf{now, key})
+	opts := &TxOptions{Isolation: LevelSerializable, own: true} // not spared: on may take its time
+	if s := of.shared.strict; s != nil && s.trial != nil {
+		for range s.trial.Conflicts {
+			if err := of.rehearse(opts, d.delete); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return of.update(ctx, opts, d.delete)
 }
 
 // inTime says that a record is not overdue any more, if it was.
@@ -244,9 +160,9 @@ const (
 	longestDelay = 60_000
 )
 
-// refused notes that a record is not deleted, and returns when it is looked at again. now is when
-// it was found to be due.
-func (x *expiry) refused(key unsafe.Pointer, err error, now, soon int64) (later []noteOf) {
+// refused notes that a record is not deleted, and returns when it is looked at again, if it is. now is
+// when it was found to be due.
+func (x *expiry) refused(key unsafe.Pointer, err error, now, soon int64) (at int64, ok bool) {
 	hash := x.m.index.Hash.Sum(key)
 	x.mu.Lock()
 	if x.tries == nil {
@@ -264,16 +180,15 @@ func (x *expiry) refused(key unsafe.Pointer, err error, now, soon int64) (later 
 		x.overdue.Add(1)
 	}
 	x.m.counters.unexpired.Add(1)
-	at, ok := x.nextLook(key, soon) // must follow: E4
+	at, ok = x.nextLook(key, soon) // must follow: E4
 	switch {
 	case !ok: // it has gone meanwhile
 		x.inTime(key)
-		return nil
 	case at == soon: // a writer is on top that has not decided: nobody knows yet
 	case at <= now:
 		at = now + min(int64(firstDelay)<<min(tries-1, 10), longestDelay)
 	}
-	return []noteOf{{at, key}}
+	return at, ok
 }
 
 // tell tells the logger of refusals, unless it is being told of others, and then of these. It waits

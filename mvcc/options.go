@@ -95,7 +95,9 @@ type Options struct {
 
 	// MaxTxAge is after how long an open transaction or snapshot is evicted: the
 	// versions that it keeps are dropped, and it fails with [ErrTxTooOld] when
-	// it is used next, before it can see that they are gone. Ages are measured
+	// it is used next, before it can see that they are gone. That is for those of the
+	// program: what the library opens for one call, such as Load, Save, Clear, NewIndex or
+	// a journal's backup, takes as long as it takes. Ages are measured
 	// by the background work and count from the first time it sees a
 	// transaction, so it may become older by some ReclaimIntervals; the clock is
 	// the monotonic one. While the background work is at rest, time may stand
@@ -146,6 +148,17 @@ type Options struct {
 	// Update or [DB.Update] it panics to use a map or table of the database itself instead of the
 	// transaction, and in that of [Map.View] to read one. Of the Commits by hand that could
 	// conflict every eighth does. A loop over a Watch panics that goes on after the error.
+	//
+	// A value that was changed after it was stored is a panic of the call that writes over it, or of
+	// Close, and names the record, the place in the value and where it was stored. All that a value
+	// leads to is part of it, and so is the memory between the length and the capacity of its slices:
+	// a part of a larger buffer is stored as slices.Clip of it. Looked at are the first 16,384 numbers,
+	// strings, pointers and the like of a value. Left out, with all that they lead to, are structs
+	// that others may change: those that have in them a lock (methods Lock and Unlock) or a pointer
+	// to one, a type of package sync, sync/atomic or xsync, a channel, or such a struct that they
+	// embed by pointer. (A plain number that a function of sync/atomic changes is not.)
+	// No function of the program is called for this.
+	//
 	// Default: false, and then it costs nothing. Package mvcctest has more for tests.
 	Strict bool
 
@@ -256,7 +269,8 @@ type TxOptions struct {
 	// none.
 	Name string
 
-	own    bool         // it is an Update of the library's own
+	own    bool         // it is an Update of the library's own, or strict no more
+	kind   uint64       // of its transactions: forProgram or forCall
 	long   bool         // see bid
 	inside bool         // an Around
 	seen   *observation // of an Update that is observed
@@ -278,6 +292,13 @@ func (o *TxOptions) ownLevel(def Level) Level {
 			o.Isolation))
 	}
 	return o.Isolation
+}
+
+func (o *TxOptions) of() uint64 {
+	if o == nil {
+		return forProgram
+	}
+	return o.kind
 }
 
 func (o *TxOptions) attempts() int {

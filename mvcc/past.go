@@ -31,13 +31,12 @@ type Revision[V any] struct {
 // then.
 //
 // It waits as a snapshot does, sees what had committed when it was called, and costs a snapshot, a
-// [Map.Load], and for each revision a step, a binary search, and its place in the slice. If the call
-// takes longer than Options.MaxTxAge it panics with [ErrTxTooOld].
+// [Map.Load], and for each revision a step, a binary search, and its place in the slice.
 func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V]) {
 	if m.badKey(useRead, key) {
 		return nil
 	}
-	s := moment(m.Snapshot()) // before the lookup: what it sees is kept
+	s := m.engine().snapshot(forCall) // before the lookup: what it sees is kept
 	defer s.Close()
 	_, _, head := index.Lookup(m.index, key)
 	list, epochs, times := s.history(head)

@@ -56,7 +56,7 @@ func (c *chains) visitBucket(b *index.Bucket, view *gc.View, f *found) {
 		done++
 		key := head.Key()
 		var list *[]item
-		switch c.prune(p, head, view, math.MaxInt, f) {
+		switch c.prune(p, head, view, math.MaxInt, math.MaxInt, f) {
 		case leftNoKey:
 			gone++
 			continue
@@ -151,11 +151,11 @@ const (
 // its way down: a pruner clears or shortens the link of a version only for
 // epochs that are neither live in its view nor at or above that version.
 //
-// It stops after run versions in a row that had to be kept. If f is not nil it tells of
-// the old versions that have to be kept for old epochs, once each: a version is marked
-// as waiting when its wait begins. If f is nil it does not look far for the bound.
+// It passes over up to most versions above the bound, and stops after run in a row that had to be
+// kept. If f is not nil it tells of the old versions that have to be kept for old epochs, once each:
+// a version is marked as waiting when its wait begins.
 func (c *chains) prune(
-	p index.Place, head *chain.Node, view *gc.View, run int, f *found,
+	p index.Place, head *chain.Node, view *gc.View, most uint64, run int, f *found,
 ) (l left) {
 	for {
 		switch head {
@@ -179,7 +179,7 @@ func (c *chains) prune(
 	}
 
 	// v: the newest committed version at or below the bound.
-	v, above := head, 0
+	v, above := head, uint64(0)
 	for {
 		w, _ := c.Resolve(v)
 		if w.Committed() && w.Epoch() <= view.Bound {
@@ -190,7 +190,7 @@ func (c *chains) prune(
 		if w.Committed() {
 			above++
 		}
-		if f == nil && above > run*nearRuns {
+		if above > most {
 			return leftAbove // the view is too old, and the next one does this
 		}
 		if v = v.Next.Load(); v == nil {
@@ -237,10 +237,6 @@ func (c *chains) prune(
 	}
 	return l
 }
-
-// nearRuns is within how many times run a committer looks for the bound. The next
-// writer after the view was renewed finds it at once.
-const nearRuns = 4
 
 // pruneBelow drops what view allows to drop below v, which is the newest version
 // at or below the bound, and reports whether anything is left there, and whether for

@@ -30,8 +30,8 @@ type ReadWriter[K comparable, V any] interface {
 	Put(key K, value V) error
 	// Delete deletes key.
 	Delete(key K)
-	// Merge makes what fn returns the value of key, given the newest value. fn must be quick
-	// and use neither map nor transaction, as for [Tx.Merge].
+	// Merge makes what fn returns the value of key, given the newest value. fn must be quick, use
+	// neither map nor transaction, and append to slices.Clip(old), as for [Tx.Merge].
 	Merge(key K, fn func(old V, ok bool) V)
 }
 
@@ -54,7 +54,7 @@ func (m *Map[K, V]) Has(key K) bool {
 func (m *Map[K, V]) Set(key K, value V) { m.Store(key, value) }
 
 // Merge makes what fn returns the value of key: [Map.Compute] for a value that is always
-// written.
+// written. To a slice fn appends by append(slices.Clip(old), x), see [Tx.Merge].
 func (m *Map[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	if fn == nil {
 		panic("mvcc: Merge: fn is nil")

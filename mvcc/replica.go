@@ -28,7 +28,7 @@ type replicated struct {
 
 // Attempt calls fn, and returns what it has done.
 func (r replicated) Attempt(fn any) (w *replicate.Work, err error) {
-	st, gen := r.root.begin(LevelSerializable)
+	st, gen := r.root.begin(LevelSerializable, forProgram)
 	st.trace(gen)
 	tx := DBTx{&st.own.txn, gen}
 	defer tx.Rollback()
@@ -233,7 +233,7 @@ func (m *core) mergedOn(w *write, base *chain.Node) *chain.Node {
 
 // Renew returns what blind works do now, one after the other.
 func (r replicated) Renew(works []*replicate.Work) (w *replicate.Work, err error) {
-	st, gen := r.root.begin(LevelSerializable)
+	st, gen := r.root.begin(LevelSerializable, forCall)
 	tx := DBTx{&st.own.txn, gen}
 	defer tx.Rollback()
 	if r.root.guarded {

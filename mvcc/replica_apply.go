@@ -28,7 +28,7 @@ func (r replicated) Apply(at uint64, fn any) (err error) {
 		return fmt.Errorf("mvcc: a replica is to commit at epoch %d, and its clock stands at %d: somebody "+
 			"else has committed", at, now)
 	}
-	st, gen := r.root.begin(LevelSerializable)
+	st, gen := r.root.begin(LevelSerializable, forCall)
 	tx := DBTx{&st.own.txn, gen}
 	defer tx.Rollback()
 	if r.root.guarded {
@@ -63,6 +63,7 @@ func (st *txState) commitAt(gen epoch.Gen, at epoch.Epoch) error {
 			st.unwind(gen)
 		}
 	}()
+	st.noteStored()
 	st.prepare(0)
 	if !st.multi() {
 		record := st.record()
@@ -83,6 +84,7 @@ func (st *txState) commitAt(gen epoch.Gen, at epoch.Epoch) error {
 	}
 	if r != resultOK {
 		st.withdraw()
+		st.settleStored(false)
 		st.end(gen)
 		st.recycle(gen)
 		done = true
@@ -95,6 +97,7 @@ func (st *txState) commitAt(gen epoch.Gen, at epoch.Epoch) error {
 	if st.m.views.Load().Due(at) {
 		st.m.gc.RefreshPast(at, 0)
 	}
+	st.checkStored(true)
 	st.recycle(gen)
 	done = true
 	return nil

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
@@ -55,13 +56,13 @@ type LoadOptions struct {
 	// More says that differences follow, by [DB.LoadCommits]. So a table that does not fit is passed
 	// over, since it may have been closed: [Backup.Missing] tells of it when all is loaded.
 	More bool
-	// Resume are epochs from which [DB.Follow] is to go on, each as often as it does. Load keeps
-	// the state of each of them that it meets, see [DB.KeepState]. It meets the epochs of the
+	// Resume are positions from which [DB.Follow] is to go on, each as often as it does. Load keeps
+	// the state of each of them that it meets, see [DB.KeepState]. It meets those of the
 	// backup and of all differences, and of differences by [DB.SaveCommits] that of each commit.
 	// It does not meet those among which a table was closed, or is migrated by [MigrateTo]. It
 	// makes one transaction for each state that it keeps, so others see these states one after the
 	// other. If one of the transactions fails those before it stay.
-	Resume []uint64
+	Resume []Position
 	// Progress is called now and then, with how many records and bytes were read so far.
 	Progress func(records int, bytes int64)
 
@@ -71,8 +72,7 @@ type LoadOptions struct {
 // Load makes the tables what they were when the backup was written. It does so for all tables of
 // the backup in one transaction, which deletes what else is in them. Tables that are not in the
 // backup stay as they are. Readers see all of it, or nothing. Indexes of the tables follow. The
-// epochs of the database go on above that of the backup, so that none means two states. opts may
-// be nil.
+// epochs of the database go on above that of the backup. opts may be nil.
 //
 // Load reads the backup to its end first, and no further. It loads nothing if the backup is
 // damaged, a [*DamageError], or does not fit the tables, or if the transaction fails.
@@ -80,8 +80,8 @@ type LoadOptions struct {
 // Once it has read the backup nothing expires until Load returns, see [DB.HoldExpiry]. It waits
 // for a deletion under way, so a function of [Map.OnExpire] must not call it.
 //
-// All records are in memory twice, until Load returns. A backup is as trusted as its codec: gob
-// may take much memory for a forged one.
+// All records are in memory twice, until Load returns. A backup is as trusted as its codec: those of
+// package codec allocate no more than its bytes can hold, also if it is forged.
 func (db *DB) Load(
 	ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions,
 ) (Backup, error) {
@@ -125,32 +125,67 @@ func (db *DB) load(
 	if err := last.Missing(); err != nil && !o.More {
 		return *last, err
 	}
-	defer db.HoldExpiry()() // not before: r may be slow
+	defer db.HoldExpiry()()     // not before: r may be slow
+	dbAt(db).shared.endUnkept() // what is loaded is kept already: a journal may be opened anew
+	now := dbAt(db).root.Slots.Now()
+	last.alone = after == nil || after.alone && after.now == now
+	last.now = max(now, epoch.Epoch(last.Epoch))
 	dbAt(db).skipTo(last.Epoch, true)
 	// At level snapshot a key that is written meanwhile, and is not in the backup, would stay.
-	exact := &TxOptions{Isolation: LevelSerializable, own: true, long: true}
+	exact := forLibrary(DefaultMaxAttempts)
+	exact.long = true
 	before := cut{upTo: map[string]int{}}
+	// Differences without records to a state of the same life lead to none that was not met before.
+	another := after == nil || last.Since < last.Epoch || last.anotherLife(after)
 	for _, cut := range append(cuts, cut{epoch: last.Epoch}) {
 		if err := db.Update(ctx, exact, func(tx DBTx) error {
 			for name, table := range all {
 				table.apply(tx, before.records(name), cut.records(name))
 			}
-			return nil
+			wrote := len(stateOf(tx.st).writes) > 0
+			tx.OnCommit(func(at uint64) { last.loadedAt(at, wrote) })
+			return stateOf(tx.st).extra.allNotUnique(tx)
 		}); err != nil {
 			return *last, err
 		}
 		before = cut
-		for _, e := range o.Resume {
-			if e == cut.epoch {
-				db.KeepState(e)
+		for _, at := range o.Resume {
+			if another && at == (Position{last.DB, cut.epoch}) {
+				db.KeepState(at)
 			}
 		}
 	}
-	dbAt(db).shared.past.begins(db.Epoch())
 	if last.moved != nil {
 		last.moved.half = false
 	}
 	return *last, nil
+}
+
+// loadedAt notes the epoch of a transaction that has loaded something, or that it has read as of if it
+// had nothing to write.
+func (b *Backup) loadedAt(at uint64, wrote bool) {
+	next := b.now
+	if wrote {
+		next++
+	}
+	b.alone = b.alone && epoch.Epoch(at) == next
+	b.now = epoch.Epoch(at)
+}
+
+// Matches reports whether a snapshot of the database sees exactly what was loaded, which is b, and in
+// the same tables: with the names and types that were saved, and no other ones. So commits that come
+// after the snapshot can be saved as differences to b. It is false if something else was written since
+// the load began, or may have been. It is for package journal. It costs a look at each table.
+func (b Backup) Matches(s DBSnapshot) bool {
+	tables := seenIn(s)
+	if !b.alone || s.Epoch() != uint64(b.now) || len(b.migrated)+len(b.misfits) > 0 ||
+		len(tables) != len(b.ids) {
+		return false
+	}
+	return !slices.ContainsFunc(tables, func(t *core) bool {
+		_, there := b.ids[t.counters.name]
+		return !there
+	})
 }
 
 // An adder collects records of a table that was saved.
@@ -190,6 +225,13 @@ type loading struct {
 	left    []*source          // and those which are closed by it
 	targets map[string]*target // those of this backup
 
+	// What follows is of the order of tables, by the names that were saved.
+	waitsFor map[string][]string // for the tables of this backup that are read first
+	unread   map[string]bool     // tables whose records were not read yet
+	held     []heldTable
+	replay   []heldFrame // of the one that is read, if it has waited
+	frameAt  int64       // the offset of the frame that was given last
+
 	data    []byte // of the frame that was read last, not decoded yet
 	count   uint64 // of the table that has ended
 	refused int    // those of it
@@ -210,12 +252,21 @@ func (l *loading) run(db *DB, before *Backup) error {
 		return err
 	}
 	ids := map[string]int{} // of the tables, as far as it was read
-	if before != nil {
+	l.identify(before)
+	l.passOver(db, before)
+	switch {
+	case before == nil:
+	case l.anotherLife(before):
+		if err := l.rename(before, ids); err != nil {
+			return err
+		}
+	default:
 		maps.Copy(ids, before.ids)
 	}
-	l.identify(before)
-	l.passOver(before)
 	if err := l.choose(db, before); err != nil {
+		return err
+	}
+	if err := l.arrange(); err != nil {
 		return err
 	}
 	l.cut()
@@ -244,15 +295,17 @@ func (l *loading) run(db *DB, before *Backup) error {
 			if err := l.pass(&l.Tables[i]); err != nil {
 				return err
 			}
+			if err := l.readHeld(table.Name); err != nil {
+				return err
+			}
 			continue
 		}
 		if len(l.cuts) > 0 {
 			l.into(db, l.opts.renamed(table.Name)).inOrder()
 		}
-		if err := l.table(&l.Tables[i]); err != nil {
+		if err := l.readInTurn(&l.Tables[i]); err != nil {
 			return err
 		}
-		l.cutTable(&l.Tables[i])
 	}
 	kind, payload, err := l.from.Frame()
 	if err != nil {
@@ -307,7 +360,7 @@ func (l *loading) table(of *BackupTable) error {
 }
 
 func (l *loading) miscounted(of *BackupTable) error {
-	return l.from.Damage(fmt.Sprintf("table %q has %d records, and %d were written", of.Name,
+	return l.damage(fmt.Sprintf("table %q has %d records, and %d were written", of.Name,
 		of.Records, l.count))
 }
 
@@ -327,7 +380,7 @@ func (l *loading) records(of *BackupTable) error {
 		}
 		if err != nil {
 			return fmt.Errorf("table %q, record %d, at offset %d or before: %w", of.Name, of.Records+1,
-				l.from.Offset(), err)
+				l.frameAt, err)
 		}
 		of.Records++
 		l.Records++
@@ -357,7 +410,7 @@ func (l *loading) fill() {
 		if l.err = l.ctx.Err(); l.err != nil {
 			return
 		}
-		kind, payload, err := l.from.Frame()
+		kind, payload, err := l.frame()
 		if l.err = err; err != nil {
 			return
 		}
@@ -373,10 +426,16 @@ func (l *loading) fill() {
 			refused, m := binary.Uvarint(payload[max(n, 0):])
 			l.refused, l.commits = int(refused), payload[max(n, 0)+max(m, 0):]
 		default:
-			l.err = l.from.Damage("a frame is not of the kind that it should be")
+			l.err = l.damage(wrongKind)
 		}
-		if l.opts.Progress != nil {
-			l.opts.Progress(l.Records, l.from.Read())
-		}
+		l.progress()
 	}
 }
+
+func (l *loading) progress() {
+	if l.opts.Progress != nil {
+		l.opts.Progress(l.Records, l.from.Read())
+	}
+}
+
+const wrongKind = "a frame is not of the kind that it should be"

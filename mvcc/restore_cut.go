@@ -69,10 +69,15 @@ func (l *loading) cut() {
 		slices.ContainsFunc(l.Tables, func(t BackupTable) bool { return t.Closed || l.moves(t) }) {
 		return
 	}
-	for _, e := range slices.Compact(slices.Sorted(slices.Values(l.opts.Resume))) {
-		if l.Since < e && e < l.Epoch {
-			l.cuts = append(l.cuts, cut{e, map[string]int{}})
+	var met []uint64
+	for _, at := range l.opts.Resume {
+		if at.Life == l.DB && l.Since < at.Epoch && at.Epoch < l.Epoch {
+			met = append(met, at.Epoch)
 		}
+	}
+	slices.Sort(met)
+	for _, e := range slices.Compact(met) {
+		l.cuts = append(l.cuts, cut{e, map[string]int{}})
 	}
 }
 

@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,19 +17,54 @@ type misfit struct {
 }
 
 // Missing says which of the tables that there are in what was loaded were passed over, and why,
-// see [LoadOptions.More]; it returns nil if none was.
+// see [LoadOptions.More]: all of them, with the Migrations of other tables that have applied to
+// nothing, in one error. It returns nil if all is right.
 func (b Backup) Missing() error {
+	var list []error
 	for _, name := range slices.Sorted(maps.Keys(b.misfits)) {
-		return fmt.Errorf("mvcc: Load: %w", b.misfits[name].why)
+		list = append(list, b.misfits[name].why)
 	}
-	return nil
+	for _, m := range b.mistakes {
+		if m.of == nil || len(b.misfits) > 0 {
+			list = append(list, errors.New(m.why))
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return fmt.Errorf("mvcc: Load: %w", joined(list))
 }
 
-// passOver notes what was passed over before.
-func (l *loading) passOver(before *Backup) {
-	if before != nil && len(before.misfits) > 0 {
+// passOver notes what was passed over before, and which Migrations have not applied.
+func (l *loading) passOver(db *DB, before *Backup) {
+	if before == nil {
+		l.suspectAll(db)
+		return
+	}
+	l.mistakes = before.mistakes
+	if len(before.misfits) > 0 {
 		l.misfits = maps.Clone(before.misfits)
 	}
+}
+
+// rename notes the IDs that tables have in another life: that of differences which name all of them.
+func (l *loading) rename(before *Backup, ids map[string]int) error {
+	for _, table := range l.Tables {
+		ids[table.Name] = table.ID
+		if m, passed := l.misfits[table.Name]; passed {
+			l.misfits[table.Name] = misfit{table.ID, m.why}
+		}
+		if before.moved != nil && before.moved.sources[table.Name] != nil {
+			before.moved.sources[table.Name].id = table.ID
+		}
+	}
+	for name := range before.ids {
+		if _, there := ids[name]; !there {
+			return fmt.Errorf("the backup is of another life of the database, %s, and does not say what has "+
+				"become of table %q", l.DB, name)
+		}
+	}
+	return nil
 }
 
 // hasLoaded reports whether the table of that name and ID was loaded, if it was there.
@@ -61,6 +97,8 @@ func (l *loading) closed(of BackupTable) {
 func (l *loading) misfit(of BackupTable, why error) {
 	if why == nil {
 		l.fit(of.Name)
+		is := l.opts.renamed(of.Name)
+		l.forgive(func(m *migration) bool { return m.from == is })
 		return
 	}
 	if l.misfits == nil {
@@ -92,7 +130,7 @@ func (l *loading) pass(of *BackupTable) error {
 			l.Records += of.Records
 			return nil
 		case kind == frameHeader || kind == frameEnd:
-			return l.from.Damage("a frame is not of the kind that it should be")
+			return l.from.Damage(wrongKind)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package mvcc
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -8,17 +10,37 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// past says what the epochs of the past mean in this life of a database.
+// A Position is a state of a database, for a follower to keep: [DB.Position] returns it, and
+// [FollowOptions] takes it. Epochs of two lives may be equal, and mean two states: after a crash, or
+// where files of before were put back, epochs come again. Two equal Positions are one state, whatever
+// has become of the files.
 //
-// No epoch means two states. So one that was passed over means none: it may have been one of the
-// life before. A state of that life which was met when it was loaded is kept, if that was asked
-// for, by the epoch that it had then.
+// It is a plain value: compare it by ==, and keep it in any form, such as JSON or gob.
+type Position struct {
+	// Life is random, 128 bits in hexadecimal digits: another one for each [NewDB]. [Backup.DB] is
+	// that of the database that was saved.
+	Life  string `json:"life"`
+	Epoch uint64 `json:"epoch"`
+}
+
+// Position returns the position of the database at an epoch of this life: that of the snapshot, or
+// of the commit, that [DB.Follow] has given. It allocates nothing but once, and never waits.
+func (db *DB) Position(epoch uint64) Position { return Position{dbAt(db).life(), epoch} }
+
+// life returns the name of this life of the database.
+func (db *database) life() string {
+	db.named.Do(func() { db.name = fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64()) })
+	return db.name
+}
+
+// past says which states of the past can be had, beside those that the versions in memory have.
+//
+// An epoch that was passed over means no state. A state of an earlier life that was met when it was
+// loaded is kept, if that was asked for, by the position that it had then.
 type past struct {
-	mu     sync.Mutex
-	states map[uint64][]DBSnapshot // by the epochs that they had in the life before
-	// skipped are the epochs that were passed over; floor is the first one of this life.
-	skipped atomic.Pointer[[]skip]
-	floor   atomic.Uint64
+	mu      sync.Mutex
+	states  map[Position][]DBSnapshot
+	skipped atomic.Pointer[[]skip] // the epochs that were passed over
 }
 
 // A skip is the epochs above one, up to another.
@@ -27,10 +49,9 @@ type skip struct{ above, to epoch.Epoch }
 // skipTo makes the clock be at to, or above: the epochs in between mean nothing, and neither does
 // to if through is set. It returns how many were passed over.
 func (s *shared) skipTo(to epoch.Epoch, through bool) (passed uint64) {
-	p, first := &s.past, to
-	last := to - 1
+	p, last := &s.past, to-1
 	if through {
-		first, last = to+1, to
+		last = to
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,7 +69,6 @@ func (s *shared) skipTo(to epoch.Epoch, through bool) (passed uint64) {
 		list = append(list, skip{to - epoch.Epoch(passed), last})
 	}
 	p.skipped.Store(&list)
-	p.floor.Store(max(p.floor.Load(), uint64(first)))
 	return passed
 }
 
@@ -63,14 +83,6 @@ func (p *past) unknown(above, to epoch.Epoch) {
 	}
 	list = append(list, skip{above, to})
 	p.skipped.Store(&list)
-	p.floor.Store(max(p.floor.Load(), uint64(to)+1))
-}
-
-// begins says that epochs below at may be of the life before.
-func (p *past) begins(at uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.floor.Store(max(p.floor.Load(), at))
 }
 
 // hasSkipped reports whether an epoch was passed over.
@@ -81,23 +93,23 @@ func (p *past) hasSkipped(at epoch.Epoch) bool {
 	})
 }
 
-// KeepState keeps the present state of the tables for a [DB.Follow] that goes on after an epoch of
-// an earlier life of the database. At the end of that life the state was the same. It is for
+// KeepState keeps the present state of the tables for a [DB.Follow] that goes on after a position of
+// an earlier life of the database, at which the state was the same. It is for
 // programs that load what [DB.SaveCommits] has written; package journal calls it by itself. Each
 // call keeps the state for one Follow. What is overwritten meanwhile stays in memory until that
 // has begun, or the state is older than [Options.MaxTxAge].
-func (db *DB) KeepState(after uint64) {
+func (db *DB) KeepState(after Position) {
 	s, p := db.Snapshot(), &dbAt(db).shared.past
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.states == nil {
-		p.states = map[uint64][]DBSnapshot{}
+		p.states = map[Position][]DBSnapshot{}
 	}
 	p.states[after] = append(p.states[after], s)
 }
 
 // take returns a state that was kept.
-func (p *past) take(at uint64) (s DBSnapshot, ok bool) {
+func (p *past) take(at Position) (s DBSnapshot, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	list := p.states[at]
@@ -110,19 +122,15 @@ func (p *past) take(at uint64) (s DBSnapshot, ok bool) {
 	return s, true
 }
 
-// resume returns a snapshot of what there was at an epoch, if that is to be had. It is closed by
-// the caller.
-func (db *DB) resume(at uint64) (s DBSnapshot, ok bool) {
-	if at == 0 {
-		return s, false
-	}
-	p := &dbAt(db).shared.past
-	if s, ok = p.take(at); ok {
+// resume returns a snapshot of the state of a position, if that is to be had. It is closed by the
+// caller.
+func (db *DB) resume(at Position) (s DBSnapshot, ok bool) {
+	if s, ok = dbAt(db).shared.past.take(at); ok {
 		return s, true
 	}
-	if at < p.floor.Load() {
+	if at.Life != dbAt(db).life() { // its epochs are those of another history
 		return s, false
 	}
-	s, err := db.SnapshotAt(at)
+	s, err := db.SnapshotAt(at.Epoch)
 	return s, err == nil
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -77,7 +79,10 @@ func TestLoadResume(t *testing.T) {
 			require.NoError(t, err)
 
 			toA, _, _ := tables(to)
-			opts := &mvcc.LoadOptions{Resume: epochs, More: true}
+			opts := &mvcc.LoadOptions{More: true}
+			for _, e := range epochs {
+				opts.Resume = append(opts.Resume, db.Position(e))
+			}
 			after, err = to.Load(t.Context(), &first, codec.Gob, opts)
 			require.NoError(t, err)
 			after, err = to.LoadCommits(t.Context(), &second, codec.Gob, after, opts)
@@ -89,7 +94,7 @@ func TestLoadResume(t *testing.T) {
 			for e, state := range states {
 				amid := e > epochs[0] && e < epochs[len(epochs)-1]
 				ctx, cancel := context.WithCancel(t.Context())
-				err := to.Follow(ctx, &mvcc.FollowOptions{After: e}, func(mvcc.DBSnapshot) error {
+				err := to.Follow(ctx, &mvcc.FollowOptions{After: db.Position(e)}, func(mvcc.DBSnapshot) error {
 					return anew
 				}, func(c mvcc.DBCommit) error {
 					for _, change := range toA.Changes(c) {
@@ -115,11 +120,11 @@ func TestLoadResume(t *testing.T) {
 	}
 }
 
-// An epoch of the life before is not taken for one of this life, wherever the clock was when that
-// was loaded.
+// An epoch of another life is not taken for one of this life, wherever the clocks are: neither of a
+// life that was loaded, but for the state that was met, nor the other way round.
 func TestFollowOfAnotherLife(t *testing.T) {
 	anew := errors.New("anew")
-	old, db := mvcc.NewDB(nil), mvcc.NewDB(&mvcc.Options{ManualReclaim: true})
+	old, db := mvcc.NewDB(nil), mvcc.NewDB(&mvcc.Options{Retain: time.Hour})
 	defer old.Close()
 	defer db.Close()
 	table := mvcc.NewTable[int, int](old, "a", nil)
@@ -129,26 +134,46 @@ func TestFollowOfAnotherLife(t *testing.T) {
 	var data bytes.Buffer
 	b, err := old.Save(t.Context(), &data, codec.Gob, nil)
 	require.NoError(t, err)
+	require.Equal(t, old.Position(b.Epoch), mvcc.Position{Life: b.DB, Epoch: b.Epoch})
+	require.NotEqual(t, old.Position(b.Epoch), db.Position(b.Epoch))
 	table = mvcc.NewTable[int, int](db, "a", nil)
-	for i := range 200 {
-		table.Store(i, -i)
+	for range 200 {
+		table.Store(7, -7)
 	}
-	_, err = db.Load(t.Context(), &data, codec.Gob, &mvcc.LoadOptions{Resume: []uint64{b.Epoch}})
+	_, err = db.Load(t.Context(), &data, codec.Gob,
+		&mvcc.LoadOptions{Resume: []mvcc.Position{old.Position(b.Epoch)}})
 	require.NoError(t, err)
-	table.Store(7, 8)
-	for _, at := range []uint64{b.Epoch - 10, b.Epoch, b.Epoch + 10} {
+	for range 200 { // the clock of old is passed
+		table.Store(7, 8)
+	}
+	for _, c := range []struct {
+		at   mvcc.Position
+		was  int // of key 7, if the state is to be had
+		gone bool
+	}{
+		{at: old.Position(b.Epoch - 10), gone: true},
+		{at: old.Position(b.Epoch), was: 7},
+		{at: old.Position(b.Epoch), gone: true}, // it is kept for one
+		{at: old.Position(b.Epoch + 10), gone: true},
+		{at: old.Position(db.Epoch()), gone: true},
+		{at: mvcc.Position{Epoch: db.Epoch()}, gone: true},
+		{at: db.Position(b.Epoch), was: -7}, // before it was loaded
+		{at: db.Position(db.Epoch() - 1), was: 8},
+	} {
+		table.Store(7, 8)
 		ctx, cancel := context.WithCancel(t.Context())
-		err := db.Follow(ctx, &mvcc.FollowOptions{After: at}, func(mvcc.DBSnapshot) error {
+		err := db.Follow(ctx, &mvcc.FollowOptions{After: c.at}, func(mvcc.DBSnapshot) error {
 			return anew
-		}, func(c mvcc.DBCommit) error {
-			require.Equal(t, []mvcc.Change[int, int]{{7, 7, 8, true, true}}, table.Changes(c))
+		}, func(by mvcc.DBCommit) error {
+			i := slices.IndexFunc(table.Changes(by), func(c mvcc.Change[int, int]) bool { return c.Key == 7 })
+			require.Equal(t, mvcc.Change[int, int]{7, c.was, 8, true, true}, table.Changes(by)[i])
 			cancel()
 			return nil
 		})
-		if cancel(); at == b.Epoch {
-			require.ErrorIs(t, err, context.Canceled)
+		if cancel(); c.gone {
+			require.ErrorIs(t, err, anew, c)
 		} else {
-			require.ErrorIs(t, err, anew)
+			require.ErrorIs(t, err, context.Canceled, c)
 		}
 	}
 }

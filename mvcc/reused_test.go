@@ -1,6 +1,6 @@
 //go:build !mvcccheck
 
-// (The checks of that tag read keys as well.)
+// The checks of the invariants ask for keys a second time.
 
 package mvcc
 

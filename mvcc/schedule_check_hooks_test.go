@@ -139,7 +139,7 @@ func (x *execution) inspect() {
 	view := coreOf(x.w.of[0]).gc.View()
 	for _, m := range x.w.maps {
 		for _, h := range heads(m) {
-			coreOf(m).prune(h.at, h.head, view, math.MaxInt, nil)
+			coreOf(m).prune(h.at, h.head, view, math.MaxInt, math.MaxInt, nil)
 		}
 	}
 	look()

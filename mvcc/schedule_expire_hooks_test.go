@@ -55,7 +55,9 @@ func (w *world) refuse() {
 				x.put([]noteOf{one})
 			case ok:
 				w.refused[*(*int)(one.what)] = due
-				x.put(x.refused(one.what, errStop, due, undecided))
+				if at, ok := x.refused(one.what, errStop, due, undecided); ok {
+					x.put([]noteOf{{at, one.what}})
+				}
 			}
 		}
 	}

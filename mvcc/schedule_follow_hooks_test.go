@@ -16,7 +16,6 @@ type follower struct {
 func (f *follower) only() *core { return nil }
 func (f *follower) lose()       { panic("it was lost") }
 func (f *follower) dropped()    { panic("it was dropped") }
-func (f *follower) fail(p any)  { panic(p) }
 
 func (f *follower) offer(list []DBCommit) bool {
 	f.commits = append(f.commits, list...)

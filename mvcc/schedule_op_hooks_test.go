@@ -228,7 +228,7 @@ func (o *operation) run(w *world) {
 		view := coreOf(m).gc.View()
 		for i, m := range w.of {
 			if h := m.lookup(i); h.head != nil {
-				coreOf(m).prune(h.at, h.head, view, math.MaxInt, new(found))
+				coreOf(m).prune(h.at, h.head, view, math.MaxInt, math.MaxInt, new(found))
 			}
 		}
 	case opIndex:

@@ -84,7 +84,7 @@ func (w *world) byIndex(r Reader[int, int]) (all iter.Seq2[int, int], ok bool) {
 		return nil, false
 	}
 	return func(yield func(int, int) bool) {
-		in, by := w.ix.open(r)
+		in, by := w.ix.open(r, forProgram)
 		defer in.closeOwn()
 		w.ix.walk(in, &stretch[int, int]{}, func(index, key int) bool {
 			value, ok := by.Get(key)

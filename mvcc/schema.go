@@ -3,7 +3,6 @@ package mvcc
 import (
 	"context"
 	"errors"
-	"math"
 	"reflect"
 	"runtime"
 	"unsafe"
@@ -173,11 +172,11 @@ func altersIndexed[K comparable, V any](s *schema, base, v *chain.Node) bool {
 }
 
 // writeIndexed is write for a table with indexes that have to change: in a transaction. It
-// returns a *UniqueError if a unique index does not allow it, and ErrTxTooOld.
+// returns a *UniqueError if a unique index does not allow it.
 func (m *core) writeIndexed(
 	v *chain.Node, cond condition,
 ) (base *chain.Node, written bool, err error) {
-	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
+	opts := forLibrary(always)
 	if cond != nil {
 		opts.MaxAttempts = mostLosses
 	}

@@ -55,7 +55,7 @@ type IndexOptions struct {
 // every record again, as it is, so transactions that were under way when it was called may
 // conflict, once. Snapshots and transactions that began before it returned cannot read the index.
 // NewIndex returns a [*UniqueError], and no index, if the index is to be unique and the records
-// are not. It returns [ErrTxTooOld] if one of its transactions was evicted.
+// are not.
 //
 // # What writing costs
 //
@@ -66,9 +66,9 @@ type IndexOptions struct {
 //
 // One-key operations like [Map.Store] are transactions then, and cost as much. One that changes no
 // index key costs what it costs without an index, and two calls of keys. These operations have no
-// error to return. They panic with a [*UniqueError] if the index is unique and would not be, and
-// with [ErrTxTooOld] if they take longer than Options.MaxTxAge. [Map.Put] is Store with an error,
-// and [Map.Update] does what the others do, and returns one. Functions given to [Map.Compute] and
+// error to return. They panic with a [*UniqueError] if the index is unique and would not be.
+// [Map.Put] is Store with an error, and [Map.Update] does what the others do, and returns one.
+// Functions given to [Map.Compute] and
 // the like may be called once more. [Map.Clear] clears the indexes as well.
 //
 // Reading the table costs nothing more. An entry takes about as much memory as a key of an ordered
@@ -150,13 +150,14 @@ func (ix *Index[I, K, V]) Descend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V]
 	return ix.records(r, ix.ranged(keys, nil, true))
 }
 
-// open returns how the tables of the index are read as r sees them, and the records.
-func (ix *Index[I, K, V]) open(r Reader[K, V]) (in window[K], by Reader[K, V]) {
+// open returns how the tables of the index are read as r sees them, and the records. kind is that of
+// the snapshot that it opens if r is the table.
+func (ix *Index[I, K, V]) open(r Reader[K, V], kind uint64) (in window[K], by Reader[K, V]) {
 	by = r
 	switch r := r.(type) {
 	case *Map[K, V]:
 		ix.checkOf(r.at)
-		s := r.Snapshot()
+		s := Snapshot[K, V](r.at.snapshot(kind))
 		in, by = window[K]{moment: moment(s), own: true}, s
 	case Snapshot[K, V]:
 		r.check()

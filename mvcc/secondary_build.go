@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -24,7 +23,7 @@ func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, by *ord
 		}
 	}()
 	if err := ix.build(); err != nil {
-		return nil, err
+		return nil, ix.allPairs(err)
 	}
 	done = true
 	return ix, nil
@@ -45,7 +44,8 @@ func makeIndex[I, K comparable, V any](m *Map[K, V], call, name string, by *orde
 		}
 		of := keys
 		keys = func(key K, value V) []I {
-			return twice(s, "the function of index "+strconv.Quote(name), func() []I { return of(key, value) })
+			return twiceAs(s, "the function of index "+strconv.Quote(name), sameKeys,
+				func() []I { return of(key, value) })
 		}
 	}
 	ix := &Index[I, K, V]{m: m, name: name, keys: keys, order: by,
@@ -133,6 +133,11 @@ func (e *engine) updateAll(opts *TxOptions, fn func(tx DBTx) error) error {
 //go:noinline
 func (e *engine) dropped() *atomic.Bool { return &coreAt(e).dropped }
 
+// usesSchema has the transaction use the schema that its table has now.
+//
+//go:noinline
+func (tx DBTx) usesSchema() { partOf(tx.st).schemaFor() }
+
 // build writes the index. It returns an error if it was to be unique and is not.
 func (ix *Index[I, K, V]) build() (err error) {
 	x := ix.m.index
@@ -163,9 +168,9 @@ const buildBatch = 64
 // write writes the entries of some keys of the table, and each key itself, as it is: including
 // those that have no value, for a writer may be about to give them one.
 func (ix *Index[I, K, V]) write(batch []K) error {
-	opts := &TxOptions{Isolation: LevelSerializable, MaxAttempts: math.MaxInt, own: true}
-	return ix.m.at.updateAll(opts, func(db DBTx) error {
+	return ix.m.at.updateAll(forLibrary(always), func(db DBTx) error {
 		tx := ix.m.inside(db)
+		DBTx(tx).usesSchema()
 		var no V
 		for _, key := range batch {
 			value, has := getIn[K, V](DBTx(tx), key, false)

@@ -50,9 +50,9 @@ func TestIndexConflicts(t *testing.T) {
 		},
 			func(x *indexing) { x.m.Store(9, 0) }, func(x *indexing) { x.m.Store(4, 0) }},
 		{"page of a unique index", func(x *indexing, tx Tx[int, int]) {
-			pageOf(x.ranks.AscendEntries(tx, Range[int]{}, &Entry[int, int]{4, 5}), 1)
+			pageOf(x.ranks.AscendEntries(tx, Range[int]{}, &Entry[int, int]{2, 5}), 1)
 		},
-			func(x *indexing) { x.m.Delete(1) }, func(x *indexing) { x.m.Delete(2) }},
+			func(x *indexing) { x.m.Delete(1) }, func(x *indexing) { x.m.Delete(3) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, conflict := range []bool{true, false} {

@@ -69,7 +69,7 @@ func (ix *Index[I, K, V]) records(r Reader[K, V], of stretch[I, K]) iter.Seq2[K,
 func (ix *Index[I, K, V]) loop(
 	r Reader[K, V], of stretch[I, K], visit func(e Entry[I, K], value V) bool,
 ) {
-	in, by := ix.open(r)
+	in, by := ix.open(r, forProgram)
 	defer in.closeOwn()
 	ix.walk(in, &of, func(index I, key K) bool {
 		value, ok := by.Get(key)
@@ -116,7 +116,7 @@ func (ix *Index[I, K, V]) walk(
 
 // end returns the first record of a stretch, as r sees it. A transaction reads no more than that.
 func (ix *Index[I, K, V]) end(r Reader[K, V], of stretch[I, K]) (e Entry[I, K], value V, ok bool) {
-	in, by := ix.open(r)
+	in, by := ix.open(r, forCall)
 	defer in.closeOwn()
 	if e, ok = ix.endIn(in, &of); ok {
 		value, _ = by.Get(e.Key)

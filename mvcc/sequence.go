@@ -4,8 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"weak"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/goid"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
 
 // A Sequence gives out numbers, each once and each higher than those before, for keys of records,
@@ -23,25 +29,45 @@ import (
 // The reservation commits before a number of it is given out, in a transaction of its own. So
 // where commits are kept, by package journal say, one that uses a number is never kept without the
 // reservation, and the number does not come again after a restart. A number that has left the
-// process before the journal had its commit may come again. Load what is kept before the first
-// number is drawn.
+// process before the journal had its commit may come again.
+//
+// When somebody else has written the record, [DB.Load] or package journal say, or deleted it, what
+// was reserved is void: the next number is above that of the record.
 type Sequence[K comparable] struct {
 	_     noCopy
 	m     *Map[K, uint64]
 	key   K
 	block uint64
 
-	mu  sync.Mutex              // held while a block is reserved or released
 	now atomic.Pointer[numbers] // those that numbers are drawn from
+}
+
+// sequences are the records of the Sequences of a map, by their keys.
+type sequences struct {
+	mu  sync.Mutex
+	all map[any]weak.Pointer[sequenceRecord]
+}
+
+// A sequenceRecord is what the Sequences of a record have in common. A block that one of them has
+// reserved is its own for as long as nobody but they has written the record since: its newest version
+// is that of the last reservation, and no reservation has found another one in between.
+type sequenceRecord struct {
+	mu      sync.Mutex    // held while a block is reserved or released
+	within  goid.Set      // the goroutine that does that
+	last    atomic.Uint64 // the epoch of the last reservation, or release
+	breaks  atomic.Uint64 // how many of these have found the record written by somebody else
+	highest uint64        // that was reserved in this process; guarded by mu
 }
 
 // numbers are a block of those of a sequence: those above what has been drawn, up to limit. What
 // is drawn above that means that there are none left.
 type numbers struct {
-	_     [64]byte // is written by all that draw
-	drawn atomic.Uint64
-	limit uint64
-	_     [64]byte
+	_      [64]byte // is written by all that draw
+	drawn  atomic.Uint64
+	limit  uint64
+	record *sequenceRecord // nil if it is the first one, of none
+	breaks uint64          // of the record, by then
+	_      [64]byte
 }
 
 // defaultBlock is how many numbers are reserved at a time.
@@ -62,18 +88,19 @@ func NewSequence[K comparable](m *Map[K, uint64], key K, block uint64) *Sequence
 	return s
 }
 
-// Next returns the next number. It costs an atomic addition. Once in a block it reserves the next
-// one, by an Update of the map; goroutines that call it meanwhile wait for that one. It may be called
-// in the function of an Update, of this map as well: the reservation is not part of that
-// transaction, which must not have read or written the record itself. The functions of Options.Around
-// and Observe must not call it: they may be called for that Update.
+// Next returns the next number. It costs an atomic addition and a Load of the record. Once in a
+// block it reserves the next one, by an Update of the map; goroutines that call it meanwhile wait
+// for that one. It may be called in the function of an Update, of this map as well: the reservation
+// is not part of that transaction, which must not have read or written the record itself. Next
+// panics where it would wait for itself: if a function that this Update calls has called it, such
+// as those of Options.Around and Observe.
 //
 // It returns the error of that Update, and an error if no block is left below 1<<63. Then no number
 // was drawn, and the next call tries again.
 func (s *Sequence[K]) Next() (uint64, error) {
 	for {
 		now := s.now.Load()
-		if n := now.drawn.Add(1); n <= now.limit {
+		if n := now.drawn.Add(1); n <= now.limit && s.owns(now) {
 			return n, nil
 		}
 		if err := s.reserve(now); err != nil {
@@ -82,17 +109,74 @@ func (s *Sequence[K]) Next() (uint64, error) {
 	}
 }
 
-// reserve replaces the block before, which is empty.
+// owns reports whether a block is not void. If the record is not as it should be, that of a
+// reservation under way may have just been committed: it waits for that.
+func (s *Sequence[K]) owns(now *numbers) bool {
+	r := now.record
+	if s.epoch() == r.last.Load() {
+		return r.breaks.Load() == now.breaks // must follow, see update
+	}
+	r.lock("Next")
+	defer r.mu.Unlock()
+	return s.epoch() == r.last.Load() && r.breaks.Load() == now.breaks
+}
+
+// epoch returns that of the newest version of the record, 0 if there is none.
+func (s *Sequence[K]) epoch() uint64 {
+	_, _, head := index.Lookup(s.m.index, s.key)
+	return s.m.at.epochOf(head)
+}
+
+func (e *engine) epochOf(head *chain.Node) uint64 {
+	m := coreAt(e)
+	if v := m.Newest(head); v != nil {
+		return uint64(m.CommitEpoch(v))
+	}
+	return 0
+}
+
+// sequence returns what the Sequences of a record have in common. It panics if the key cannot be
+// compared.
+//
+//go:noinline
+func (e *engine) sequence(key any) *sequenceRecord {
+	at := &coreAt(e).sequences
+	if at.Load() == nil {
+		at.CompareAndSwap(nil, &sequences{all: map[any]weak.Pointer[sequenceRecord]{}})
+	}
+	list := at.Load()
+	list.mu.Lock()
+	defer list.mu.Unlock()
+	if r := list.all[key].Value(); r != nil {
+		return r
+	}
+	r := &sequenceRecord{}
+	list.all[key] = weak.Make(r)
+	runtime.AddCleanup(r, list.forget, key)
+	return r
+}
+
+// forget forgets a record of which there is no Sequence any more.
+func (list *sequences) forget(key any) {
+	list.mu.Lock()
+	defer list.mu.Unlock()
+	if list.all[key].Value() == nil {
+		delete(list.all, key)
+	}
+}
+
+// reserve replaces the block before, which is empty or void.
 func (s *Sequence[K]) reserve(before *numbers) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	r := s.m.at.sequence(s.key)
+	r.lock("Next")
+	defer r.mu.Unlock()
 	if s.now.Load() != before {
 		return nil
 	}
-	next := new(numbers)
-	err := s.update(func(record uint64) (uint64, error) {
+	next := &numbers{record: r}
+	err := s.update(r, func(record uint64) (uint64, error) {
 		// If somebody has set the record back, what was given out does not come again in this process.
-		last := max(record, before.limit)
+		last := max(record, r.highest)
 		if last >= math.MaxInt64 || s.block > math.MaxInt64-last {
 			return 0, fmt.Errorf("mvcc: Sequence: no block of %d numbers is left above %d", s.block, last)
 		}
@@ -101,6 +185,7 @@ func (s *Sequence[K]) reserve(before *numbers) error {
 		return next.limit, nil
 	})
 	if err == nil {
+		r.highest, next.breaks = next.limit, r.breaks.Load()
 		s.now.Store(next)
 	}
 	return err
@@ -111,44 +196,71 @@ func (s *Sequence[K]) reserve(before *numbers) error {
 // The sequence can be used afterwards, and reserves anew. Release returns the error of the Update
 // that it makes; then what was reserved is left out. It waits for a reservation under way.
 func (s *Sequence[K]) Release() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	r := s.now.Load().record
+	if r == nil {
+		return nil // nothing was reserved
+	}
+	r.lock("Release")
+	defer r.mu.Unlock()
 	now := s.now.Load()
 	drawn := now.drawn.Swap(now.limit) // nobody draws from it any more
 	if drawn >= now.limit {
 		return nil
 	}
 	back := false
-	err := s.update(func(record uint64) (uint64, error) {
-		if back = record == now.limit; !back {
+	err := s.update(r, func(record uint64) (uint64, error) {
+		if back = record == now.limit && s.epoch() == r.last.Load(); !back {
 			return record, nil
 		}
 		return drawn, nil
 	})
 	if err == nil && back {
-		next := &numbers{limit: drawn}
+		r.highest = drawn
+		next := &numbers{limit: drawn, record: r, breaks: now.breaks}
 		next.drawn.Store(drawn)
 		s.now.Store(next)
 	}
 	return err
 }
 
-// update has the record changed.
-func (s *Sequence[K]) update(fn func(record uint64) (uint64, error)) (err error) {
-	change := func() {
-		err = s.m.Update(context.Background(), nil, func(tx Tx[K, uint64]) error {
-			was, _ := tx.Get(s.key)
-			now, err := fn(was)
-			if err == nil && now != was {
-				tx.Set(s.key, now)
-			}
-			return err
-		})
+// lock locks the record for a call.
+func (r *sequenceRecord) lock(call string) {
+	if r.within.Has() {
+		panic("mvcc: Sequence: " + call + " is called by a function that the Update of the sequence calls: " +
+			"it would wait for itself")
 	}
+	r.mu.Lock()
+}
+
+// update has the record changed, and notes when.
+func (s *Sequence[K]) update(r *sequenceRecord, fn func(record uint64) (uint64, error)) (err error) {
+	change := func() { r.within.Run(func() { err = s.changed(r, fn) }) }
 	if strict := s.m.strictly(); strict != nil {
 		strict.beyond(change)
 	} else {
 		change()
 	}
 	return err
+}
+
+func (s *Sequence[K]) changed(
+	r *sequenceRecord, fn func(record uint64) (uint64, error),
+) error {
+	return s.m.Update(context.Background(), &TxOptions{kind: forCall}, func(tx Tx[K, uint64]) error {
+		was, _ := tx.Get(s.key)
+		now, err := fn(was)
+		if err != nil || now == was {
+			return err
+		}
+		// If somebody writes the record after this, there is a conflict.
+		broken := s.epoch() != r.last.Load()
+		tx.Set(s.key, now)
+		tx.OnCommit(func(epoch uint64) {
+			if broken {
+				r.breaks.Add(1) // must precede
+			}
+			r.last.Store(epoch)
+		})
+		return err
+	})
 }

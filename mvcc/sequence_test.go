@@ -139,10 +139,8 @@ func TestSequenceRelease(t *testing.T) {
 	require.EqualValues(t, 144, next(t, other))
 
 	m.Delete("k")
-	for range 99 {
-		next(t, s)
-	}
 	require.EqualValues(t, 343, next(t, s))
+	require.EqualValues(t, 443, next(t, other))
 }
 
 // A reservation that fails draws no number, and the next call tries again; there is an end below

@@ -47,6 +47,9 @@ func newShared(o *Options) *shared {
 		around: o.Around}
 	s.members.Store(new([]*member))
 	s.hub.slots, s.hub.strict = s.slots, s.strict
+	if s.strict != nil {
+		s.favour.AlwaysAny() // see stored.go
+	}
 	s.gc = gc.NewReclaimer(gc.Config[item, waiting]{
 		Slots:    s.slots,
 		Interval: o.ReclaimInterval,
@@ -87,12 +90,26 @@ func (s *shared) eachExpiring(f func(c *core)) {
 
 // expireNow deletes all records whose time has come, unless ctx ends.
 func (s *shared) expireNow(ctx context.Context) (err error) {
-	s.eachExpiring(func(c *core) {
-		if err == nil {
-			err = c.expireNow(ctx)
-		}
+	s.gc.Within(func() {
+		s.eachExpiring(func(c *core) {
+			if err == nil {
+				err = c.expireNow(ctx)
+			}
+		})
 	})
 	return err
+}
+
+// checkStored fails if a value in one of the maps was changed.
+func (s *shared) checkStored() {
+	var maps []*core
+	s.each(func(m *member) bool {
+		if c := m.of.Value(); c != nil {
+			maps = append(maps, c)
+		}
+		return false
+	})
+	checkStored(s.strict, maps...)
 }
 
 // each calls f for each map, and reports whether one of the calls has returned true.

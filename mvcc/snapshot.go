@@ -33,7 +33,7 @@ type Snapshot[K comparable, V any] struct {
 // time later, and counted in Stats.Leaked. It waits for no transaction, and
 // takes a mutex and allocates only when more of both are open than lately.
 func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
-	return Snapshot[K, V](m.engine().snapshot())
+	return Snapshot[K, V](m.engine().snapshot(forProgram))
 }
 
 // SnapshotAt opens a snapshot of the map as it was at an epoch, say one that [Tx.OnCommit] or

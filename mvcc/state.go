@@ -34,21 +34,22 @@ type statePool = epoch.Pool[txState]
 
 // begin takes an idle state, publishes its read epoch, and returns the generation of
 // the transaction, which may write at the level.
-func (m *core) begin(level Level) (st *txState, gen epoch.Gen) {
-	st, gen = m.open(epoch.MayWrite)
+func (m *core) begin(level Level, also uint64) (st *txState, gen epoch.Gen) {
+	st, gen = m.open(epoch.MayWrite | also)
 	st.level = level
 	return st, gen
 }
 
-// open is begin for a transaction that only reads, if writer is 0.
-func (m *core) open(writer uint64) (st *txState, gen epoch.Gen) {
+// open is begin for a transaction of a kind: see [epoch.Slots.Begin]. Those of the library itself are
+// spared, see [forCall].
+func (m *core) open(kind uint64) (st *txState, gen epoch.Gen) {
 	if m.strict {
-		m.besideOpen(writer)
+		m.besideOpen(kind)
 	}
 	for {
 		st, gen = m.take()
-		if m.Slots.Begin(st.slot, writer) != 0 {
-			if writer != 0 && st.txWork == nil {
+		if m.Slots.Begin(st.slot, kind) != 0 {
+			if kind&epoch.MayWrite != 0 && st.txWork == nil {
 				st.txWork = newWork(st)
 			}
 			return st, gen
@@ -236,6 +237,9 @@ func (tooOld) Unwrap() error { return ErrTxTooOld }
 // evicted, and the function panics because it has used it since, it ends the panic and
 // sets err. Any other panic goes on, also that of another handle.
 func (st *txState) tooOld(gen epoch.Gen, err *error) {
+	if st.m.strict {
+		st.m.shared.hub.stir() // it may have committed
+	}
 	if !st.slot.WasEvicted(gen) {
 		return
 	}

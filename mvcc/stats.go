@@ -102,7 +102,8 @@ type Stats struct {
 	// (a gauge). JournalLag is how many epochs before Epoch a journal is, JournalBehind for how
 	// long something has waited to be written by it (gauges), JournalFailures counts how often
 	// it could not, and JournalRefused the records that it left out, see [CodecError]. They are
-	// zero where there is none.
+	// zero where there is none, and stay when it is closed: the first commit after that is one
+	// of JournalFailures.
 	Backups         uint64        `json:"backups"`
 	BackupAge       time.Duration `json:"backup_age_ns"`
 	JournalLag      uint64        `json:"journal_lag"`

@@ -3,11 +3,14 @@ package mvcc
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/goid"
 	"github.com/mvccmap/mvccmap/internal/trial"
 )
@@ -22,6 +25,7 @@ type strict struct {
 
 	// Programs compile in what this type can be seen to lead to: nothing of the engine does.
 
+	stored stored
 	trial  *trial.Trial // or nil: then a mistake is a panic
 	closed atomic.Bool  // the map or database
 	// dropped are transactions and snapshots that the garbage collector has ended, if there is a
@@ -55,7 +59,8 @@ func newStrict(o *Options) *strict {
 	if !o.Strict {
 		return nil
 	}
-	return &strict{within: map[goid.ID][]scope{}, trial: o.trial}
+	return &strict{within: map[goid.ID][]scope{}, trial: o.trial,
+		stored: stored{seed: maphash.MakeSeed(), of: map[*chain.Node]storedValue{}}}
 }
 
 // run calls f as the function that of says.
@@ -126,10 +131,16 @@ func (s *strict) check(u use, table string) {
 // twice returns what f returns, which must be the same when it is called again, and must not use
 // the database.
 func twice[R any](s *strict, what string, f func() R) (result R) {
+	return twiceAs(s, what, same, f)
+}
+
+// twiceAs is twice, where alike says what is the same.
+func twiceAs[R any](s *strict, what string, alike func(a, b R) bool, f func() R) (result R) {
 	s.run(scope{what: what}, func() {
 		first := f()
-		if result = f(); !same(first, result) {
-			s.fail(fmt.Sprintf("%s returns %v, and %v for the same arguments", what, first, result))
+		if result = f(); !alike(first, result) {
+			s.fail(fmt.Sprintf("%s returns %s, and %s for the same arguments", what, printed(first),
+				printed(result)))
 		}
 	})
 	return result
@@ -138,9 +149,9 @@ func twice[R any](s *strict, what string, f func() R) (result R) {
 // beside fails if a function that the calling goroutine is in must not do this to the map.
 func (m *core) beside(u use) { m.shared.strict.check(u, m.counters.name) }
 
-// besideOpen is beside for the begin of a transaction, or, if writer is 0, a snapshot.
-func (m *core) besideOpen(writer uint64) {
-	if writer == 0 {
+// besideOpen is beside for the begin of a transaction, or a snapshot.
+func (m *core) besideOpen(kind uint64) {
+	if kind&epoch.MayWrite == 0 {
 		m.beside(useRead)
 	} else {
 		m.beside(useWrite)
@@ -233,13 +244,29 @@ func mergeTwice[V any](s *strict, fn func(old V, ok bool) V, old V, ok bool) V {
 }
 
 // same reports whether a and b say the same, as far as can be seen: functions and channels do if
-// both are nil or neither is, a NaN is the same as another one, and what lies deep is not looked at.
+// both are nil or neither is, a NaN is the same as another one. It does not look at what lies deep,
+// as in a value that has itself within it, nor at more than a million values.
 func same[T any](a, b T) bool {
-	return alike(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem(), 0)
+	most := 1_000_000
+	return alike(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem(), 0, &most)
 }
 
-func alike(a, b reflect.Value, depth int) bool {
-	const deep = 32 // as of a list that ends in itself
+// sameKeys reports whether a and b have the same index keys, in whatever order: so it does not matter
+// if they come from a map.
+func sameKeys[I comparable](a, b []I) bool {
+	in := func(list, other []I) bool {
+		return !slices.ContainsFunc(list, func(key I) bool {
+			return key == key && !slices.Contains(other, key)
+		})
+	}
+	return in(a, b) && in(b, a)
+}
+
+func alike(a, b reflect.Value, depth int, most *int) bool {
+	const deep = 32
+	if *most--; depth > deep || *most < 0 {
+		return true
+	}
 	switch a.Kind() {
 	case reflect.Bool:
 		return a.Bool() == b.Bool()
@@ -257,13 +284,13 @@ func alike(a, b reflect.Value, depth int) bool {
 		switch {
 		case a.IsNil() || b.IsNil():
 			return a.IsNil() == b.IsNil()
-		case a.Kind() == reflect.Pointer && a.Pointer() == b.Pointer() || depth > deep:
+		case a.Kind() == reflect.Pointer && a.Pointer() == b.Pointer():
 			return true
 		}
-		return a.Elem().Type() == b.Elem().Type() && alike(a.Elem(), b.Elem(), depth+1)
+		return a.Elem().Type() == b.Elem().Type() && alike(a.Elem(), b.Elem(), depth+1, most)
 	case reflect.Struct:
 		for i := range a.NumField() {
-			if !alike(a.Field(i), b.Field(i), depth+1) {
+			if !alike(a.Field(i), b.Field(i), depth+1, most) {
 				return false
 			}
 		}
@@ -273,7 +300,7 @@ func alike(a, b reflect.Value, depth int) bool {
 			return false
 		}
 		for i := range a.Len() {
-			if !alike(a.Index(i), b.Index(i), depth+1) {
+			if !alike(a.Index(i), b.Index(i), depth+1, most) {
 				return false
 			}
 		}
@@ -284,7 +311,7 @@ func alike(a, b reflect.Value, depth int) bool {
 		}
 		for _, key := range a.MapKeys() {
 			other := b.MapIndex(key)
-			if key.Equal(key) && !(other.IsValid() && alike(a.MapIndex(key), other, depth+1)) {
+			if key.Equal(key) && !(other.IsValid() && alike(a.MapIndex(key), other, depth+1, most)) {
 				return false
 			}
 		}

@@ -335,6 +335,14 @@ func TestSame(t *testing.T) {
 	require.False(t, same(list(1), list(2)))
 	loop := func() *node { n := &node{}; n.next = n; return n }
 	require.True(t, same(loop(), loop()))
+	type within []within // in two ways at each step
+	two := func() within { w := make(within, 2); w[0], w[1] = w, w; return w }
+	require.True(t, same(two(), two()))
+	require.Equal(t, "a mvcc.within", printed(two()))
+	require.Equal(t, "&{a map[b:[1]]}", printed(&struct {
+		a string
+		b map[string][]int
+	}{"a", map[string][]int{"b": {1}}}))
 	for _, other := range []any{nil, 1, int8(1), "a", 2.0, []int{1}, []int{1, 2}, []int{1, 3},
 		map[int]int{1: 1}, map[int]int{2: 1}, map[int]int{}, uint(1), true, 1i, struct{ a int }{1},
 		(*int)(nil), time.Unix(1, 0), func() {}, (func())(nil)} {

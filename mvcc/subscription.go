@@ -21,14 +21,15 @@ type WatchOptions[K comparable, V any] struct {
 	// Keys are the keys to watch, of an ordered map. Default: all.
 	Keys Range[K]
 
-	// Match says which keys to watch. It must be quick, and not use the map: the goroutine that
-	// serves all watches calls it. If it panics, so does the loop. Default: all.
+	// Match says which keys to watch. The goroutine of the loop calls it, between two steps: so it
+	// wakes up for all commits. Default: all.
 	Match func(key K) bool
 
-	// Buffer is how many changes may wait to be consumed; when there are more the watch ends
-	// with a [*GapError]. Commits that are larger than the buffer do not count: they are given
-	// whole to a loop that has taken the large ones before. A change that waits takes the size of
-	// a key and of two values, and up to a hundred bytes. Default: 8192.
+	// Buffer is how many changes may wait to be consumed, before Match is asked, and Keys in an
+	// order by a function; when there are more the watch ends with a [*GapError]. Commits that are
+	// larger than the buffer do not count: they are given whole to a loop that has taken the large
+	// ones before. A change that waits takes the size of a key and of two values, and up to a hundred
+	// bytes. Default: 8192.
 	Buffer int
 
 	_ struct{}
@@ -54,9 +55,9 @@ const defaultBuffer = 1 << 13
 //
 // A commit is given soon after it was made, within a millisecond if the machine has time. Commits
 // never wait for watches: one goroutine serves all watches of the map or database, and ends with
-// the last of them. A commit notes each key that it writes, which takes an allocation unless the
-// key was noted last. What was written is kept until the goroutine has seen it; what waits for a
-// loop is kept in its buffer. In a map that nobody watches a commit pays one load.
+// the last of them. A commit notes what it writes, which takes an allocation. What was written is
+// kept until the goroutine has seen it; what waits for a loop is kept in its buffer. In a map that
+// nobody watches a commit pays one load.
 //
 // Watch may wait for the round that is under way, and the first one of a map looks at all keys
 // once. With Since, the first commit that is given is a [Commit.Summary] of what changed between
@@ -74,55 +75,78 @@ func (m *Map[K, V]) Watch(
 	if opts != nil {
 		o = *opts
 	}
-	all := e.watch(ctx, moment(o.Since), o.Buffer, m.wants(&o), func(now moment) any {
+	atOnce, later := m.picks(&o)
+	all := e.watch(ctx, moment(o.Since), o.Buffer, func(all any) (any, int) {
+		changes, _ := all.([]Change[K, V])
+		if atOnce == nil {
+			return all, len(changes)
+		}
+		changes = atOnce(changes)
+		return changes, len(changes)
+	}, func(now moment) any {
 		return slices.Collect(Snapshot[K, V](now).Diff(o.Since))
 	})
 	return func(yield func(Commit[K, V], error) bool) {
 		all(func(c DBCommit, err error) bool {
 			changes, _ := c.only.([]Change[K, V])
+			if err == nil && later != nil {
+				if changes = later(changes); len(changes) == 0 {
+					return true
+				}
+			}
 			return yield(Commit[K, V]{c.Epoch, changes, c.Summary, c.Expired}, err)
 		})
 	}
 }
 
-// wants returns what picks, of all changes of a commit, those that are to be given, and counts them.
-func (m *Map[K, V]) wants(o *WatchOptions[K, V]) func(all any) (some any, n int) {
+// A picker picks changes of a commit.
+type picker[K comparable, V any] func(all []Change[K, V]) (some []Change[K, V])
+
+// picks returns what picks the changes that are to be given: atOnce when a commit is handed on, and
+// later in the loop, unless they are nil. All functions of the user are for later.
+func (m *Map[K, V]) picks(o *WatchOptions[K, V]) (atOnce, later picker[K, V]) {
 	keys, match := o.Keys, o.Match // not o: Since may be dropped
-	if keys.low.kind == open && keys.high.kind == open && match == nil {
-		return func(all any) (any, int) {
-			changes, _ := all.([]Change[K, V])
-			return all, len(changes)
-		}
-	}
-	var in *span
-	if keys.low.kind != open || keys.high.kind != open {
-		m.at.checkOrdered(keys.prefix)
-		within := spanOf(&keys)
-		in = &within
-	}
 	if s := m.at.strict(); s != nil && match != nil {
 		of := match
 		match = func(key K) bool {
 			return twice(s, "WatchOptions.Match", func() bool { return of(key) })
 		}
 	}
-	return func(all any) (any, int) {
-		var some []Change[K, V]
-		changes, _ := all.([]Change[K, V])
-		for i := range changes {
-			c := &changes[i]
-			inRange := in == nil || m.at.within(in, unsafe.Pointer(&c.Key))
+	if keys.low.kind == open && keys.high.kind == open {
+		if match != nil {
+			later = pick[K, V](m.at, nil, match)
+		}
+		return nil, later
+	}
+	m.at.checkOrdered(keys.prefix)
+	in := spanOf(&keys)
+	if !m.at.order().natural {
+		return nil, pick[K, V](m.at, &in, match)
+	}
+	if match != nil {
+		later = pick[K, V](m.at, nil, match)
+	}
+	return pick[K, V](m.at, &in, nil), later
+}
+
+// pick returns what picks the changes in a range, if in is not nil, with keys that match, if that is
+// not nil.
+func pick[K comparable, V any](e *engine, in *span, match func(key K) bool) picker[K, V] {
+	return func(all []Change[K, V]) (some []Change[K, V]) {
+		for i := range all {
+			c := &all[i]
+			inRange := in == nil || e.within(in, unsafe.Pointer(&c.Key))
 			if inRange && (match == nil || match(c.Key)) {
 				some = append(some, *c)
 			}
 		}
-		return some, len(some)
+		return some
 	}
 }
 
 // snapshotAtHub returns a snapshot at an epoch that the hub, which is locked, has got to.
 func (m *core) snapshotAtHub(at uint64) moment {
-	s, err := m.openAt(at)
+	s, err := m.openAt(at, forCall)
 	if err != nil {
 		panic(err) // the hub holds the bound below
 	}
@@ -180,13 +204,7 @@ func watchAll(ctx context.Context, db *DB, o DBWatchOptions) *watchLoop {
 	func() {
 		dbAt(db).mu.Lock() // no table is made until the watch has begun
 		defer dbAt(db).mu.Unlock()
-		s.begin(func() {
-			for _, table := range dbAt(db).tables {
-				if !table.inner {
-					table.feedForAll()
-				}
-			}
-		}, func(at uint64) {
+		s.begin(dbAt(db).feedAll, func(at uint64) {
 			if since {
 				s := dbAt(db).root.snapshotAtHub(at)
 				now = DBSnapshot{s.st, s.gen, hideList(dbAt(db).list.Load())}
@@ -219,15 +237,16 @@ type subscription struct {
 	progress func(to uint64) DBCommit
 	ready    chan struct{} // there is something to take
 	first    []DBCommit    // before all else
+	// given is the epoch of the last commit that the loop was given, or of the begin: what waits may
+	// still be dropped. Of the goroutine of the loop, once the watch has begun.
+	given uint64
 
 	mu      sync.Mutex
 	waiting []DBCommit
-	changes int    // in these
-	large   int    // of these, those in commits that are larger than the limit
-	marked  bool   // the last one is of progress
-	at      uint64 // the epoch of the last one, or of the begin
+	changes int  // in these
+	large   int  // of these, those in commits that are larger than the limit
+	marked  bool // the last one is of progress
 	gap     bool
-	panics  any // what a function of the user has panicked with
 
 	stop    func() bool
 	cleanup runtime.Cleanup // of the iterator, when it is dropped
@@ -252,7 +271,7 @@ func newSubscription(
 // begin begins the watch, see [hub.begin].
 func (s *subscription) begin(watched func(), begun func(at uint64)) {
 	s.hub.begin(s, watched, func(at uint64) {
-		s.at = at
+		s.given = at
 		if s.progress != nil {
 			s.mark(at)
 		}
@@ -324,7 +343,6 @@ func (s *subscription) offer(list []DBCommit) bool {
 		s.waiting = append(s.waiting, picked)
 		s.changes += n
 		s.hub.waiting.Add(int64(n))
-		s.at = c.Epoch
 	}
 	if s.progress != nil && !s.gap {
 		s.mark(uint64(s.hub.at))
@@ -337,7 +355,7 @@ func (s *subscription) offer(list []DBCommit) bool {
 
 // mark says that all up to an epoch was given. s.mu is held, or s has not begun.
 func (s *subscription) mark(to uint64) {
-	s.at, s.marked = to, true
+	s.marked = true
 	s.waiting = append(s.waiting, s.progress(to))
 	s.signal()
 }
@@ -346,13 +364,6 @@ func (s *subscription) lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gap = true
-	s.signal()
-}
-
-func (s *subscription) fail(p any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.gap, s.panics = true, p
 	s.signal()
 }
 
@@ -373,12 +384,8 @@ func (s *subscription) take() (list []DBCommit, err error) {
 		}
 		s.mu.Lock()
 		list = s.takeWaiting()
-		if p := s.panics; p != nil && len(list) == 0 {
-			s.mu.Unlock()
-			panic(p)
-		}
 		if s.gap && len(list) == 0 {
-			err = &GapError{s.at}
+			err = &GapError{s.given}
 		}
 		if s.gap {
 			s.signal() // once more, when these are consumed

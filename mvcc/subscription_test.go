@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
@@ -192,16 +191,40 @@ func TestWatchGap(t *testing.T) {
 			require.Len(t, c.Changes, 100)
 			break
 		}
-		// The hub does not run: it cannot be waited for either.
-		lost := m.Watch(t.Context(), nil)
-		coreOf(m).shared.hub.mu.Lock()
-		for i := range longestList {
-			coreOf(m).feed().note(chain.New(i, i), 1, nil)
+	})
+}
+
+// What waits for a loop is dropped when its context ends: a gap that it is told of then, too, begins
+// where it was given something last.
+func TestGapBesideContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gaps := 0
+		for range 50 {
+			m := New[int, int](nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			watch := m.Watch(ctx, &WatchOptions[int, int]{Buffer: 10})
+			given := m.Epoch()
+			for _, n := range []int{5, 20} { // these wait, and those are too many
+				for i := range n {
+					m.Store(i, i)
+				}
+				time.Sleep(time.Second)
+			}
+			cancel()
+			synctest.Wait()
+			for c, err := range watch {
+				if gap, ok := errors.AsType[*GapError](err); ok {
+					gaps++
+					require.Equal(t, given, gap.Epoch)
+				}
+				if err != nil {
+					break
+				}
+				given = c.Epoch
+			}
+			m.Close()
 		}
-		coreOf(m).shared.hub.mu.Unlock()
-		for _, err := range lost {
-			require.ErrorIs(t, err, ErrGap)
-		}
+		require.Positive(t, gaps)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/internal/trial"
 )
 
@@ -47,6 +48,11 @@ func (h *hub) noteCalls(w listener) {
 		h.trial = map[listener]calls{}
 	}
 	h.trial[w] = programCalls()
+	if s, ok := w.(*subscription); ok {
+		if pcs := seam.Calls(s.ctx); pcs != nil {
+			h.trial[w] = programOf(pcs)
+		}
+	}
 }
 
 // A strictSlot is the slot of a state of a strict map.
@@ -151,6 +157,7 @@ type subject struct {
 
 // Expire has the records expire whose time has come, also those that a goroutine is at.
 func (s *subject) Expire(ctx context.Context) (err error) {
+	s.gc.Outside("Step")
 	s.eachExpiring(func(c *core) {
 		x := c.expiry()
 		if err != nil || x == nil { // it was closed meanwhile
@@ -160,7 +167,7 @@ func (s *subject) Expire(ctx context.Context) (err error) {
 			time.Sleep(time.Microsecond)
 		}
 		defer x.sweeping.Store(false) // until may panic
-		err = c.expireNow(ctx)
+		s.gc.Within(func() { err = c.expireNow(ctx) })
 	})
 	return err
 }
@@ -193,6 +200,7 @@ func (s *subject) End() (left []trial.Left) {
 	if !s.strict.closed.Load() {
 		left = append(left, trial.Left{What: what + " was not closed; it was made", Began: s.made})
 	}
+	s.endUnkept()
 	left = append(left, s.hub.endAll()...)
 	closing()
 	for p := range s.slots.Live {
@@ -223,8 +231,8 @@ func (h *hub) endAll() (left []trial.Left) {
 		all = append(all, w)
 		if s, ok := w.(*subscription); ok && s.ctx.Err() == nil {
 			what := "a watch has not ended; it began"
-			if began := h.trial[w]; len(began) > 0 && strings.Contains(began[0].Function, "journal.(*Journal)") {
-				what = "a journal was not closed; it began to follow the commits"
+			if seam.Calls(s.ctx) != nil {
+				what = "a journal was not closed; it was opened"
 			}
 			left = append(left, trial.Left{What: what, Began: h.trial[w]})
 		}
@@ -244,8 +252,13 @@ type calls = []runtime.Frame
 
 // programCalls returns the calls of the program that led here.
 func programCalls() calls {
-	pcs := make([]uintptr, 64)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	var pcs [64]uintptr
+	return programOf(pcs[:runtime.Callers(2, pcs[:])])
+}
+
+// programOf returns the calls of the program among those of some program counters.
+func programOf(pcs []uintptr) calls {
+	frames := runtime.CallersFrames(pcs)
 	var list calls
 	for more := true; more; {
 		var f runtime.Frame

@@ -65,7 +65,7 @@ func TestUpdateQueuesAtThirdClaim(t *testing.T) {
 			require.EqualValues(t, bidMeets-1-i+1, coreOf(m).favour.Stats().Waiting)
 			require.EqualValues(t, min(i+1, bidMeets-1), coreOf(m).favour.Stats().Deferrals)
 			// As the holder of the claim would do.
-			st, gen := coreOf(m).begin(LevelSerializable)
+			st, gen := coreOf(m).begin(LevelSerializable, forProgram)
 			tx := Tx[string, int]{&st.own.txn, gen}
 			_ = increment("k")(tx)
 			_, r := st.commit(gen, new(conflict), &bid{ctx: bg, claim: c})
@@ -111,7 +111,7 @@ func TestLastAttemptGivesWay(t *testing.T) {
 		b := bid{ctx: bg, gave: bidMeets, last: true}
 		done := make(chan bool)
 		go func() {
-			st, gen := coreOf(m).begin(LevelSerializable)
+			st, gen := coreOf(m).begin(LevelSerializable, forProgram)
 			_ = increment("k")(Tx[string, int]{&st.own.txn, gen})
 			_, r := st.commit(gen, new(conflict), &b)
 			done <- r == resultOK

@@ -2,9 +2,11 @@ package mvcc
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 )
 
@@ -69,11 +71,45 @@ type UniqueError struct {
 	// when printed.
 	Key     any
 	Records [2]any
+	// Others are the other pairs, of a call that loads or makes the index, sorted: of several
+	// records with one index key, the first one with each other one.
+	Others []*UniqueError
 }
 
 func (e *UniqueError) Error() string {
-	return fmt.Sprintf("mvcc: index %q of table %q is unique: records %v and %v have the index key %v",
+	var b strings.Builder
+	e.write(&b)
+	const most = 20
+	for i, other := range e.Others {
+		if i == most {
+			fmt.Fprintf(&b, "\n\tand %d more, see UniqueError.Others", len(e.Others)-most)
+			break
+		}
+		b.WriteString("\n\t")
+		other.write(&b)
+	}
+	return b.String()
+}
+
+func (e *UniqueError) write(b *strings.Builder) {
+	fmt.Fprintf(b, "mvcc: index %q of table %q is unique: records %v and %v have the index key %v",
 		e.Index, e.Table, e.Records[0], e.Records[1], e.Key)
+}
+
+// gathered returns the first of the errors, which has the others; nil if there is none.
+func gathered(list []*UniqueError) error {
+	if len(list) == 0 {
+		return nil
+	}
+	text := map[*UniqueError]string{}
+	for _, e := range list {
+		text[e] = fmt.Sprint(e.Key, "\x00", e.Records[0], "\x00", e.Records[1])
+	}
+	slices.SortFunc(list, func(a, b *UniqueError) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Index, b.Index), cmp.Compare(text[a], text[b]))
+	})
+	list[0].Others = list[1:]
+	return list[0]
 }
 
 // extras returns those of the transaction.
@@ -93,32 +129,103 @@ func (tx DBTx) shareExtras() (extra map[extraKey][]any, ok bool) {
 	return st.extra.share(), true
 }
 
+// A uniqueIndex is an Index without its types.
+type uniqueIndex interface {
+	named() string
+	dropped() *atomic.Bool
+	// notUnique returns the error for a record beside the one that has an index key.
+	notUnique(tx DBTx, key, record any) error
+}
+
+// A pairing is a uniqueIndex whose records can be told of: all are, but for mustNot.
+type pairing interface {
+	uniqueIndex
+	// owner returns the record that has an index key.
+	owner(tx DBTx, key any) any
+	// pair returns the error for two records.
+	pair(key, a, b any) *UniqueError
+}
+
+// allNotUnique is notUnique with all pairs.
+func (x *extras) allNotUnique(tx DBTx) error {
+	var list []*UniqueError
+	for at, records := range x.of {
+		if ix, is := at.ix.(pairing); is && !ix.dropped().Load() {
+			records = append([]any{ix.owner(tx, at.key)}, records...)
+			list = append(list, pairsOf(ix, at.key, records)...)
+		}
+	}
+	return gathered(list)
+}
+
 // notUnique returns the error of the first index by name, and of the first index key as it is
 // printed. An index that could not be made allows all: the commit conflicts, and begins anew.
 func (x *extras) notUnique(tx DBTx) error {
-	type unique interface {
-		named() string
-		dropped() *atomic.Bool
-		notUnique(tx DBTx, key, record any) error
-	}
 	keys := slices.DeleteFunc(slices.Collect(maps.Keys(x.of)), func(key extraKey) bool {
-		return key.ix.(unique).dropped().Load()
+		return key.ix.(uniqueIndex).dropped().Load()
 	})
 	if len(keys) == 0 {
 		return nil
 	}
 	first := slices.MinFunc(keys, func(a, b extraKey) int {
-		return cmp.Or(cmp.Compare(a.ix.(unique).named(), b.ix.(unique).named()),
+		return cmp.Or(cmp.Compare(a.ix.(uniqueIndex).named(), b.ix.(uniqueIndex).named()),
 			cmp.Compare(fmt.Sprint(a.key), fmt.Sprint(b.key)))
 	})
-	return first.ix.(unique).notUnique(tx, first.key, x.of[first][0])
+	return first.ix.(uniqueIndex).notUnique(tx, first.key, x.of[first][0])
 }
 
 func (ix *Index[I, K, V]) notUnique(tx DBTx, key, record any) error {
-	owner, _ := ix.unique.get(moment(tx), true, key.(I))
-	records := [2]any{owner, record}
-	if fmt.Sprint(records[0]) > fmt.Sprint(records[1]) {
-		records[0], records[1] = record, owner
+	return ix.pair(key, ix.owner(tx, key), record)
+}
+
+func (ix *Index[I, K, V]) owner(tx DBTx, key any) any {
+	record, _ := ix.unique.get(moment(tx), true, key.(I))
+	return record
+}
+
+func (ix *Index[I, K, V]) pair(key, a, b any) *UniqueError {
+	if fmt.Sprint(a) > fmt.Sprint(b) {
+		a, b = b, a
 	}
-	return &UniqueError{Table: ix.m.Name(), Index: ix.name, Key: key, Records: records}
+	return &UniqueError{Table: ix.m.Name(), Index: ix.name, Key: key, Records: [2]any{a, b}}
+}
+
+// pairsOf returns the first of the records with each other one.
+func pairsOf(ix pairing, key any, records []any) (list []*UniqueError) {
+	slices.SortFunc(records, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	for _, record := range records[1:] {
+		list = append(list, ix.pair(key, records[0], record))
+	}
+	return list
+}
+
+// allPairs returns err, or that of all pairs if it is one of a pair: those of a snapshot.
+func (ix *Index[I, K, V]) allPairs(err error) error {
+	if !errors.As(err, new(*UniqueError)) {
+		return err
+	}
+	owners, all := map[I]K{}, map[I][]any{}
+	s := ix.m.Snapshot()
+	defer s.Close()
+	if s.Try(func() error {
+		for record, value := range s.All() {
+			for _, key := range ix.keys(record, value) {
+				if owner, taken := owners[key]; !taken {
+					owners[key] = record
+				} else if owner != record && all[key] == nil {
+					all[key] = []any{owner, record}
+				} else if owner != record {
+					all[key] = append(all[key], record)
+				}
+			}
+		}
+		return nil
+	}) != nil || len(all) == 0 { // it was evicted, or the pairs are gone again
+		return err
+	}
+	var list []*UniqueError
+	for key, records := range all {
+		list = append(list, pairsOf(ix, key, records)...)
+	}
+	return gathered(list)
 }

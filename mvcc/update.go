@@ -20,7 +20,8 @@ var (
 
 // Update calls fn with a new transaction and commits it. After a conflict it rolls back, waits, a
 // little longer each time, and calls fn again. So fn may run several times, and should have no
-// effect but through its transaction, see [Tx.OnCommit]. The transaction must not be used after fn
+// effect but through its transaction, see [Tx.OnCommit]. It must not change a value that it reads,
+// and appends to slices.Clip of a slice, see [Tx.Merge]. The transaction must not be used after fn
 // has returned.
 //
 // What fn does on the map itself, say by [Map.Store] or by an Update within it, is not part of the
@@ -94,7 +95,7 @@ func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 		return m.updateStrictly(ctx, opts, fn)
 	}
 	var c conflict
-	b := bid{ctx: ctx, last: attempts == 1, shy: opts == sweepOptions}
+	b := bid{ctx: ctx, last: attempts == 1, kind: opts.of()}
 	ok, err := m.attempt(level, &b, fn, &c)
 	if ok || err != nil {
 		if b.claim != nil {
@@ -194,7 +195,7 @@ func mayRunAgain() string {
 func (m *core) attempt(
 	level Level, b *bid, fn func(tx DBTx) error, c *conflict,
 ) (ok bool, err error) {
-	st, gen := m.begin(level)
+	st, gen := m.begin(level, b.kind)
 	st.trace(gen)
 	tx := DBTx{&st.own.txn, gen}
 	defer tx.Rollback()

@@ -63,6 +63,7 @@ func (st *txState) unwind(gen epoch.Gen) {
 		}
 	}
 	st.end(gen)
+	st.settleStored(outcome.Committed())
 	defer func() { // even if what follows calls Goexit once more
 		st.recycle(gen)
 		if outcome.Committed() {
@@ -129,7 +130,7 @@ func (st *txState) renew() {
 	for i := range st.writes {
 		w := &st.writes[i]
 		v := st.parts[w.of].m.types.clone(w.v)
-		chain.SetWord(&v.State, chain.Load(&w.v.State)&chain.TombBit)
+		chain.SetWord(&v.State, chain.Load(&w.v.State)&chain.OwnMask)
 		w.v = v
 	}
 }

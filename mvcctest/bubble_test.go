@@ -138,27 +138,71 @@ func TestJournalInBubble(t *testing.T) {
 	}
 }
 
-// A context that is the bubble's is enough for a loop.
+// In a bubble a watch has been told of a commit, whatever has made it, when all goroutines rest: time
+// need not go on. A context that is the bubble's is enough for a loop.
 func TestLoopInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		db, users, _ := shop(Options(t, nil))
+		db, users, orders := shop(Options(t, nil))
 		t.Cleanup(db.Close)
 		ctx, cancel := context.WithCancel(t.Context())
-		seen := make(chan int, 8)
+		seen := make(chan uint64, 8)
 		go func() {
-			for c, err := range users.Watch(ctx, nil) {
+			for c, err := range db.Watch(ctx, nil) {
 				if err != nil {
 					break
 				}
-				seen <- c.Changes[0].New
+				seen <- c.Epoch
 			}
 			close(seen)
 		}()
 		synctest.Wait()
-		users.Store(1, 7)
-		time.Sleep(time.Millisecond)
-		synctest.Wait()
-		require.Equal(t, 7, <-seen)
+		start := time.Now()
+		both := func(tx mvcc.DBTx) error {
+			n, _ := users.In(tx).Get(1)
+			users.In(tx).Set(2, n)
+			orders.In(tx).Set(n+1, n)
+			return nil
+		}
+		for i := range 100 {
+			for name, commit := range map[string]func(){
+				"Store": func() { users.Store(1, i) },
+				"Update, several": func() {
+					require.NoError(t, users.Update(bg, nil, func(tx txn) error {
+						tx.Set(1, i)
+						tx.Set(3, i)
+						return nil
+					}))
+				},
+				"Update, validates": func() {
+					require.NoError(t, users.Update(bg, nil, func(tx txn) error {
+						n, _ := tx.Get(1)
+						tx.Set(2, n)
+						return nil
+					}))
+				},
+				"DB.Update": func() { require.NoError(t, db.Update(bg, nil, both)) },
+				"Commit": func() {
+					for err := mvcc.ErrConflict; err != nil; {
+						tx := db.Begin(nil)
+						require.NoError(t, both(tx))
+						err = tx.Commit()
+					}
+				},
+				"Clear": func() {
+					orders.Store(-1, i)
+					orders.Clear()
+				},
+			} {
+				before := db.Epoch()
+				commit()
+				synctest.Wait()
+				require.NotEmpty(t, seen, name)
+				for len(seen) > 0 {
+					require.Greater(t, <-seen, before, name)
+				}
+			}
+		}
+		require.Equal(t, start, time.Now())
 		cancel()
 		_, more := <-seen
 		require.False(t, more)

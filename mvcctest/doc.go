@@ -22,9 +22,13 @@
 //     returns something else when it is called twice with the same arguments, or that uses the
 //     database.
 //   - A compare that is no order.
+//   - A function of Expire that returns a time which no program means, up to that of Unix time 0, and
+//     not the zero time: the record goes at once.
 //   - The function of an Update or View that uses a map or table itself instead of its transaction
 //     or snapshot.
 //   - A loop over a Watch that goes on after the error.
+//   - A value that was changed after it was stored, as append(old, x) does behind old, when it is
+//     written over or the map is closed, see [mvcc.Options].Strict.
 //   - What is left at the end of the test: a transaction or snapshot that is open, or was dropped
 //     without having been ended; a watch that has not ended, unless its context has; a database, or
 //     a map by itself, that was not closed. The failure says where each began. The end is when the
@@ -52,7 +56,8 @@
 // have a goroutine nonetheless: Step does its work.
 //
 // In a bubble of package testing/synctest everything works, with goroutines or without: records
-// expire, and MaxTxAge counts, by the time of the bubble. The map, and the Trial, must be made in
+// expire, and MaxTxAge counts, by the time of the bubble. After a commit synctest.Wait is enough for
+// a watch to have been told. The map, and the Trial, must be made in
 // the bubble, with the bubble's t. What was left open is ended at the end of the bubble's test, so
 // that this fails with the reason. (A map that is not on trial, and is dropped in a bubble without
 // Close, ends the program when the garbage collector finds it: it may not close a channel of the

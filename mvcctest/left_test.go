@@ -155,9 +155,28 @@ func TestJournalLeft(t *testing.T) {
 	require.NoError(t, err)
 	users.Store(1, 1)
 	failures := f.end()
-	require.Len(t, failures, 1)
-	require.Regexp(t, `a journal was not closed; it began to follow the commits\n\tat .*/journal\.`, failures[0])
+	requireFailure(t, failures, "a journal was not closed; it was opened\n\tat ")
 	_ = j.Close()
+}
+
+// A commit after the journal was closed is kept nowhere.
+func TestCommitAfterJournal(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		f := &fake{}
+		db, users, _ := shop(Options(f, nil))
+		f.Cleanup(db.Close)
+		j, err := journal.Open(bg, t.TempDir(), db, codec.Gob, nil)
+		require.NoError(t, err)
+		users.Store(1, 1)
+		require.NoError(t, j.Close())
+		users.Store(2, 2)
+		if closes {
+			db.Close()
+		}
+		failures := f.end()
+		require.Len(t, failures, 1)
+		require.Regexp(t, `a commit after the journal was closed is kept nowhere(?s:.*)left_test\.go`, failures[0])
+	}
 }
 
 // Maps of several options of one trial, and copies of these, are subjects of it. What Options say

@@ -2,6 +2,8 @@ package mvcctest
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,6 +53,26 @@ func TestImpure(t *testing.T) {
 		{"until returned two times for one record", func(_ *mvcc.DB, users *table) {
 			users.Expire(func(int, int) time.Time { return time.Unix(int64(next()), 0) })
 		}},
+		{"the function of Expire returns 1970-01-01 ", func(_ *mvcc.DB, users *table) {
+			users.Expire(func(int, int) time.Time { return time.Unix(0, 0).UTC() })
+		}},
+		{"the function of Expire returns 0001-01-01 01:", func(_ *mvcc.DB, users *table) {
+			users.Expire(func(int, int) time.Time { return time.Time{}.Add(time.Hour) })
+		}},
+		{"WatchOptions.Match returns ", func(_ *mvcc.DB, users *table) {
+			watch := users.Watch(bg, &mvcc.WatchOptions[int, int]{Match: func(int) bool {
+				return next()%2 == 0
+			}})
+			for k := range 3 {
+				users.Store(k, 1)
+			}
+			for c, err := range watch {
+				require.NoError(t, err)
+				if c.Changes[0].Key == 2 {
+					break
+				}
+			}
+		}},
 		{"a loop over a Watch goes on after the error", func(_ *mvcc.DB, users *table) {
 			ctx, cancel := context.WithCancel(bg)
 			watch := users.Watch(ctx, nil)
@@ -81,25 +103,29 @@ func TestImpure(t *testing.T) {
 	}
 }
 
-// One that the goroutine of the watches calls does, too.
-func TestImpureMatch(t *testing.T) {
+// A value that was changed after it was stored fails the test: once for each place, and for what the
+// end of the test finds.
+func TestChangedValue(t *testing.T) {
 	f := &fake{}
 	r := New(f, nil)
-	db, users, _ := shop(r.Options())
-	ctx, cancel := context.WithCancel(bg)
-	n := 0
-	users.Watch(ctx, &mvcc.WatchOptions[int, int]{Match: func(int) bool { n++; return n%2 == 0 }})
-	for k := range 20 {
-		users.Store(k, 1)
+	lists, files := mvcc.New[int, []int](r.Options()), mvcc.New[int, []int](r.Options())
+	for range 10 {
+		lists.Merge(1, func(old []int, _ bool) []int { return append(old, 1) })
 	}
-	r.Step()
-	cancel()
-	db.Close()
-	failures := f.end()
-	require.NotEmpty(t, failures)
-	require.LessOrEqual(t, len(failures), 2, "that of the goroutine, and that of Step")
-	require.Contains(t, failures[0], "WatchOptions.Match returns false, and true ")
-	require.Regexp(t, calls, failures[0])
+	requireFailure(t, f.failures, "key 1 was changed after it was stored: value[3] beyond len, where append "+
+		"writes (append to slices.Clip of it); it was stored by "+
+		"github.com/mvccmap/mvccmap/mvcctest.TestChangedValue ")
+	lists.Close()
+	f.failures = nil
+
+	for k := range 3 {
+		list := []int{k}
+		files.Store(k, list)
+		list[0]++
+	}
+	f.Cleanup(files.Close)
+	requireFailure(t, f.end(), " was changed after it was stored: value[0]; it was stored by ")
+	require.Contains(t, f.failures[0], " (and so were 2 more)")
 }
 
 // What is pure, and what uses the database where it may, is no failure.
@@ -111,7 +137,17 @@ func TestPure(t *testing.T) {
 	ix, err := mvcc.NewOrderedIndexFunc(users, "by n", func(a, b int) int { return b - a },
 		func(_, n int) []int { return []int{n} }, nil)
 	require.NoError(t, err)
-	users.Expire(func(_, n int) time.Time { return time.Unix(1<<40+int64(n), 0) })
+	sets := map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}
+	_, err = mvcc.NewIndex(users, "from a map", func(int, int) []int {
+		return slices.Collect(maps.Keys(sets)) // in another order each time
+	}, nil)
+	require.NoError(t, err)
+	users.Expire(func(_, n int) time.Time {
+		if n == 2 {
+			return time.Time{} // never
+		}
+		return time.Unix(1<<40+int64(n), 0)
+	})
 	ctx, cancel := context.WithCancel(bg)
 	defer cancel()
 	watch := users.Watch(ctx, &mvcc.WatchOptions[int, int]{Match: func(k int) bool { return k > 0 }})

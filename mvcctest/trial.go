@@ -93,8 +93,8 @@ func (r *Trial) Options() *mvcc.Options {
 // Step does the background work of all maps and databases of the trial, as a tick does: records
 // expire whose time has come, watches are told of what was committed before the call, and versions
 // that nobody can see are dropped. It waits for a goroutine that is at it. Ages, warnings and
-// evictions need several steps, see [mvcc.Options].ManualReclaim. Functions given to Expire, and
-// Match, are called; where one panics Step does.
+// evictions need several steps, see [mvcc.Options].ManualReclaim. Functions given to Expire are called;
+// where one panics Step does.
 func (r *Trial) Step() { r.each(trial.Subject.Step) }
 
 // Advance moves the time by which records expire on by d, and deletes those whose time has come. It

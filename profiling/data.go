@@ -22,7 +22,6 @@ type database struct {
 	Tables  []dataTable  `json:"tables"`
 	Watches []dataWatch  `json:"watches"`
 	Readers []dataReader `json:"readers"`
-	Busy    bool         `json:"watches_busy"` // see mvcc.Description
 }
 
 type dataTable struct {
@@ -98,7 +97,7 @@ func (s *Service) data(w http.ResponseWriter, r *http.Request) error {
 		return web.JSON(w, list)
 	}
 	return web.Page(w, http.StatusOK, "data.html", s.frame("Data", "data", "../"), web.Data{
-		"Databases": list, "Records": s.cfg.Records,
+		"Databases": list,
 	})
 }
 
@@ -106,7 +105,7 @@ func describe(name string, db *mvcc.DB) database {
 	d := db.Describe()
 	now := db.Epoch()
 	behind := func(epoch uint64) uint64 { return max(now, epoch) - epoch }
-	one := database{Name: name, Epoch: now, Busy: d.Busy,
+	one := database{Name: name, Epoch: now,
 		Tables: []dataTable{}, Watches: []dataWatch{}, Readers: []dataReader{}}
 	for _, t := range d.Tables {
 		table := dataTable{Name: t.Name, Key: t.Key.String(), Value: t.Value.String(),

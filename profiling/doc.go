@@ -72,7 +72,7 @@
 //	/metrics                            for Prometheus
 //	/healthz                            200 "ok" or 503, see Config.Health
 //
-// The graph page needs the dot program of Graphviz; all other pages load nothing from elsewhere.
+// The pages load nothing from elsewhere.
 // The source page opens no files but those that the running program was built from.
 //
 // # Access

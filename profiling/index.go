@@ -42,12 +42,11 @@ func (s *Service) index(w http.ResponseWriter, r *http.Request) error {
 		"Now": now.Format(time.TimeOnly), "Uptime": now.Sub(s.started).Round(time.Second),
 		"Phase": ph.Label, "PhaseAge": age, "System": systemLine(),
 		"Running": capture.Running(), "Kinds": capture.Kinds(),
-		"Auto": s.auto.Rules, "AutoWrong": s.auto.Wrong, "AutoProblem": s.auto.Problem(),
 		"Captures": rows, "Of": of, "Minus": base,
 		"History": s.cfg.History, "MaxSeconds": s.cfg.MaxSeconds,
 		"CPUSeconds": capture.DefaultWindow.Seconds(),
 		"Token":      s.cfg.Token != "",
-		"Dot":        pprofui.HaveDot(), "Off": capture.Off(),
+		"Off":        capture.Off(),
 	})
 }
 

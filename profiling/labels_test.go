@@ -72,7 +72,7 @@ func TestNamesStayApart(t *testing.T) {
 	names := []string{"a\xff", "a\xfe", `a\xff`, "A", "a", "x\"y\\z\n", "\u00e9", "e\u0301", "<b>"}
 	sources := map[string]func() mvcc.Stats{}
 	for _, name := range names {
-		sources[name] = func() mvcc.Stats { return mvcc.Stats{Epoch: 1} }
+		sources[name] = func() mvcc.Stats { return mvcc.Stats{Epoch: 1, MinVisible: 1} }
 	}
 	h := handler(t, profiling.Config{Maps: sources})
 	for _, name := range names {

@@ -128,23 +128,6 @@ func (o *operations) now() []opNow {
 	return list
 }
 
-// slowest returns the operation that took longest at that percentile in the last ten to twenty
-// seconds, among those with enough operations to have one beyond it.
-func (o *operations) slowest(percentile float64) (name string, took time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, h := range o.list {
-		late, _, _ := h.cur.since(h.steps[0])
-		if float64(late.Count())*(100-percentile) < 100 {
-			continue
-		}
-		if d := time.Duration(late.Quantile(percentile / 100)); d > took {
-			name, took = h.op.Name(), d
-		}
-	}
-	return name, took
-}
-
 func inSeconds(ns int64) float64 { return time.Duration(ns).Seconds() }
 
 // group returns the charts of the operations, which come as those are first counted.

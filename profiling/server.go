@@ -27,9 +27,6 @@ const minToken = 16
 // checkToken returns what is wrong with the token.
 func (c *Config) checkToken() error {
 	token := c.Token
-	if token == "" && c.Records {
-		return errors.New("profiling: Config.Records shows what is in the tables: it needs a Config.Token")
-	}
 	if n := utf8.RuneCountInString(token); n > 0 && n < minToken {
 		return fmt.Errorf("profiling: a token of %d characters can be guessed; "+
 			"expected at least %d, at random", n, minToken)
@@ -75,8 +72,8 @@ type Server struct {
 // and serves until [Server.Close]. It returns when the server accepts
 // connections. The error is [ErrTokenRequired] for an address that other
 // machines may reach without cfg.Token, otherwise the reason why the address
-// cannot be listened on, or what is wrong with cfg.Token, cfg.Slow
-// or cfg.Auto.
+// cannot be listened on, or what is wrong with cfg.Token
+// or cfg.Slow.
 func Start(cfg Config) (*Server, error) {
 	if err := cfg.checkToken(); err != nil {
 		return nil, err
@@ -96,11 +93,7 @@ func Start(cfg Config) (*Server, error) {
 		release: capture.AcquireRates(cfg.MutexFraction, cfg.BlockRate),
 		served:  make(chan struct{}),
 	}
-	why := s.slow.State().Failed
-	if err := s.auto.Wrong; err != nil {
-		why = err.Error()
-	}
-	if why != "" {
+	if why := s.slow.State().Failed; why != "" {
 		ln.Close()
 		s.release()
 		s.Service.Close()

@@ -73,12 +73,6 @@ func Handler(cfg Config) *Service {
 		Operations: s.opsDone,
 		Started:    s.started, Longest: time.Duration(cfg.MaxSeconds) * time.Second,
 	}
-	s.auto.Captures, s.auto.Slowest = &s.captures, s.slowest
-	var rules []capture.Rule
-	for _, c := range cfg.Auto {
-		rules = append(rules, c.rule())
-	}
-	s.auto.Start(rules)
 	s.health = health{check: cfg.Health, turn: make(chan struct{}, 1)}
 	if cfg.Health == nil {
 		s.health.check = s.healthy
@@ -106,7 +100,6 @@ type Service struct {
 	workload   *charts.Source[Workload]
 	sampler    *charts.Sampler
 	captures   capture.Captures
-	auto       capture.Auto
 	slow       flight.Recording
 	operations operations
 	health     health
@@ -153,13 +146,11 @@ func (s *Service) SetPhase(label string) {
 // measured meanwhile should be marked.
 func (s *Service) Instrumented(since time.Time) bool { return capture.Instrumented(since) }
 
-// Close ends the goroutine that samples the charts, the recording of slow operations and
-// the captures by [Config.Auto]; after it has returned, the sources in [Config] are called for
-// requests only. It waits for a source that is being called, and for a trace that is being
+// Close ends the goroutine that samples the charts and the recording of slow operations;
+// after it has returned, the sources in [Config] are called for requests only. It waits for a source that is being called, and for a trace that is being
 // read. Requests are still answered, without new points in the charts. A service that
 // lives as long as the program need not be closed.
 func (s *Service) Close() error {
-	s.auto.Close()
 	s.slow.Close()
 	s.sampler.Close()
 	return nil
@@ -267,7 +258,6 @@ func (s *Service) routes() http.Handler {
 		at + "/slow/{id}/{view}": s.slowView,
 		at + "/data":             web.To("./data/"),
 		at + "/data/{$}":         s.data,
-		at + "/data/records":     s.records,
 		at + "/ui/{id}": func(w http.ResponseWriter, r *http.Request) error {
 			return web.Redirect(w, web.Path(r.PathValue("id"), "flamegraph"))
 		},

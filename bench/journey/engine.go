@@ -1,6 +1,8 @@
 package journey
 
 import (
+	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -9,21 +11,30 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// Engine returns what package bench measures as a map of the parts of c.
+// Engine returns an engine of package bench that is a map of the parts of c.
 func Engine(name, doc string, c Config) bench.EngineSpec {
 	return bench.EngineSpec{
-		Name: name, Doc: doc,
-		New: func(setup bench.Setup[uint64]) (bench.Engine[uint64], error) {
-			e := &engine{m: New(c), keys: setup.Keys, Limits: setup.Limits}
+		Name: name, Doc: doc, Unordered: true, NoSnapshots: "its transactions end with their function",
+		New: func(setup bench.Setup) (bench.Engine, error) {
+			if len(setup.Tables) != 1 || !setup.Tables[0].Numbers {
+				return nil, errors.New("journey: expected one table of numbers")
+			}
+			table := &setup.Tables[0]
+			e := &engine{m: New(c), Limits: setup.Limits}
 			tx := e.m.Begin()
-			for i, k := range setup.Keys {
-				tx.Put(k, setup.Values[i])
+			for i, key := range table.Keys {
+				if key != int64(i) {
+					return nil, fmt.Errorf("journey: key %d: expected %d", key, i)
+				}
+				e.keys = append(e.keys, fmt.Sprintf("key-%07d", i))
+				tx.Put(e.keys[i], uint64(table.Records[i].Number))
 			}
 			return e, tx.Commit()
 		},
 	}
 }
 
+// An engine has strings as keys, as the post has.
 type engine struct {
 	m    *Map
 	keys []string
@@ -37,30 +48,29 @@ func (e *engine) Close() { e.m.Close() }
 func (e *engine) Versions() int { return e.m.Versions() }
 
 // Session implements [bench.Engine].
-func (e *engine) Session(int) bench.Session[uint64] { return &session{engine: e} }
+func (e *engine) Session(int) bench.Session { return &session{engine: e} }
 
+// A session is its own [bench.Access].
 type session struct {
 	bench.Attempts
 	*engine
+	tx *Tx // under way
 }
 
-// view runs fn in a transaction that only reads.
-func (s *session) view(fn func(tx *Tx)) {
-	tx := s.m.Begin()
-	fn(tx)
-	tx.End()
-}
-
-// update runs fn in transactions until one has committed.
-func (s *session) update(fn func(tx *Tx)) error {
+// Do implements [bench.Session].
+func (s *session) Do(readOnly bool, fn func(tx bench.Access) error) error {
 	for n := 1; ; n++ {
 		s.Tries++
-		tx := s.m.Begin()
-		fn(tx)
+		s.tx = s.m.Begin()
+		if err := fn(s); err != nil || readOnly {
+			s.Commits++
+			s.tx.End()
+			return err
+		}
 		if s.m.config.Yield {
 			runtime.Gosched()
 		}
-		if tx.Commit() == nil {
+		if s.tx.Commit() == nil {
 			s.Commits++
 			return nil
 		}
@@ -70,54 +80,30 @@ func (s *session) update(fn func(tx *Tx)) error {
 	}
 }
 
-// Get implements [bench.Session].
-func (s *session) Get(key string) (value uint64, ok bool, err error) {
-	s.view(func(tx *Tx) { value, ok = tx.Get(key) })
-	return value, ok, nil
+func (s *session) Get(_ int, key int64) (bench.Record, bool) {
+	value, ok := s.tx.Get(s.keys[key])
+	return bench.Record{Number: int64(value)}, ok
 }
 
-// Put implements [bench.Session].
-func (s *session) Put(key string, value uint64) error {
-	return s.update(func(tx *Tx) { tx.Put(key, value) })
+func (s *session) Put(_ int, key int64, r bench.Record) { s.tx.Put(s.keys[key], uint64(r.Number)) }
+
+func (s *session) Add(_ int, key, delta int64) {
+	value, _ := s.tx.Get(s.keys[key])
+	s.tx.Put(s.keys[key], value+uint64(delta))
 }
 
-// Add implements [bench.Incrementer].
-func (s *session) Add(key string, delta uint64) (sum uint64, err error) {
-	err = s.update(func(tx *Tx) {
-		v, _ := tx.Get(key)
-		sum = v + delta
-		tx.Put(key, sum)
-	})
-	return sum, err
+func (s *session) Delete(int, int64) { panic("journey: nothing is deleted") }
+
+func (s *session) Range(int, int64, func(int64, bench.Record) bool) {
+	panic("journey: its keys have no order")
 }
 
-// Transfer implements [bench.Transferer].
-func (s *session) Transfer(from, to string, amount uint64) error {
-	return s.update(func(tx *Tx) {
-		a, _ := tx.Get(from)
-		b, _ := tx.Get(to)
-		tx.Put(from, a-amount)
-		tx.Put(to, b+amount)
-	})
-}
-
-// Sum implements [bench.Transferer].
-func (s *session) Sum() (total uint64, keys int, err error) {
-	s.view(func(tx *Tx) {
-		for _, k := range s.keys {
-			if v, ok := tx.Get(k); ok {
-				total += v
-				keys++
-			}
+func (s *session) All(_ int, visit func(key int64, r bench.Record)) {
+	for i, name := range s.keys {
+		if value, ok := s.tx.Get(name); ok {
+			visit(int64(i), bench.Record{Number: int64(value)})
 		}
-	})
-	return total, keys, nil
-}
-
-// Begin implements [bench.Beginner].
-func (s *session) Begin() error {
-	s.view(func(*Tx) {})
-	return nil
+	}
 }
 
 // A cell is a key's place in the map.

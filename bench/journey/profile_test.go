@@ -70,15 +70,3 @@ func TestProfile(t *testing.T) {
 	end()
 	require.NoError(t, p.Err)
 }
-
-// Every way to hold things gives all of them back; one that does not is found.
-func TestHolders(t *testing.T) {
-	for _, h := range append(holders, holder{"leaky", "", func(things []*held) { things[0].Add(1) }}) {
-		s := &holding{holder: h, things: []*held{new(held), new(held)}}
-		if err := s.Begin(); h.name == "leaky" {
-			require.ErrorContains(t, err, "have not given back")
-		} else {
-			require.NoError(t, err, h.name)
-		}
-	}
-}

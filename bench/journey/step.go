@@ -31,11 +31,10 @@ func StepByName(name string) Step {
 
 // Workloads are what is measured of each step: four hot keys, 10 % and 90 % puts.
 func Workloads() [2]bench.Workload {
-	var list [2]bench.Workload
-	for i, name := range []string{"read-heavy", "write-heavy"} {
-		list[i], _ = bench.WorkloadByName(name)
-	}
-	return list
+	reads, _ := bench.WorkloadByName("read-heavy")
+	writes := reads
+	writes.Name, writes.Params.ReadPct = "write-heavy", 10
+	return [2]bench.Workload{reads, writes}
 }
 
 // Threads are the numbers of goroutines of the post.

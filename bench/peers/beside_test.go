@@ -1,35 +1,27 @@
 package peers
 
 import (
-	"context"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // The engines that have an order, beside each other, at 1, 2 and 8 goroutines; "make bench-beside"
 // prints one table of it;
 //
-// and what 10^6 records take in memory:
+// and the memory that 10^6 records take:
 //
 //	go test -run '^$' -bench Weight -benchtime 1x .
 
 var besideEngines = []string{"mvcc", "btree", "buntdb", "memdb", "badger"}
 
-const (
-	besideKeys   = 1_000_000
-	besideShop   = 10_000 // customers, of whom each has some orders
-	besideOrders = 2
-)
+const besideKeys = 1_000_000
 
 // beside runs f b.N times in all, in so many goroutines, as the benchmark of an engine.
 func beside(b *testing.B, what, engine string, f func(worker int, r *rand.Rand) error) {
@@ -55,186 +47,117 @@ func beside(b *testing.B, what, engine string, f func(worker int, r *rand.Rand) 
 	}
 }
 
-// besideKey has the order of the numbers.
-func besideKey(k, size int) string {
-	var key [16]byte
-	binary.BigEndian.PutUint64(key[:], uint64(k))
-	return string(key[:size])
-}
-
-func besideSetup() bench.Setup[uint64] {
-	setup := bench.Setup[uint64]{Ordered: true, Isolation: bench.Serializable}
+// besideSetup returns 10^6 even keys of so many tables, in random order, with records of so many
+// bytes beside their number.
+func besideSetup(tables, bytes int) bench.Setup {
+	setup := bench.Setup{Tables: make([]bench.TableSetup, tables), Isolation: bench.Serializable}
 	setup.Limits.Stopped = func() bool { return false }
 	for _, k := range rand.New(rand.NewPCG(1, 1)).Perm(besideKeys) {
-		setup.Keys = append(setup.Keys, besideKey(2*k, 8))
-		setup.Values = append(setup.Values, uint64(k))
+		t := &setup.Tables[k%tables]
+		t.Keys = append(t.Keys, int64(2*(k/tables)))
+		t.Records = append(t.Records, bench.Record{Number: int64(k), Bytes: make([]byte, bytes)})
+	}
+	for i := range setup.Tables {
+		t := &setup.Tables[i]
+		t.Name, t.Ordered, t.Numbers = fmt.Sprint("t", i), true, bytes == 0
 	}
 	return setup
 }
 
 // BenchmarkBeside measures a scan of 10^6 keys in order, a page of 100, the insert of a key and its
-// deletion, a transaction that reads and writes four keys in 1, 2 and 4 maps, and one that changes
-// the index key of a record. Peers that have no maps have a part of their keys for each.
+// deletion, and a transaction that reads and writes four keys in 1, 2 and 4 tables. Peers that have
+// no tables have a part of their keys for each.
 func BenchmarkBeside(b *testing.B) {
-	setup := besideSetup()
 	for _, name := range besideEngines {
 		peer, ok := ByName(name)
 		require.True(b, ok)
-		engine, err := peer.New(setup)
-		require.NoError(b, err)
-		sessions := make([]bench.Session[uint64], 8)
-		for i := range sessions {
-			sessions[i] = engine.Session(i)
-		}
-		batch := func(w int, ops ...bench.Op[uint64]) error {
-			return sessions[w].(bench.Batcher[uint64]).Batch(ops, false)
-		}
-		read := func(w int, low string, most int) error {
-			n := 0
-			err := sessions[w].(bench.Ranger[uint64]).Range(low, most, func(string, uint64) { n++ })
-			if err == nil && n != most {
-				err = fmt.Errorf("%d keys, want %d", n, most)
-			}
-			return err
-		}
-		beside(b, "scan", name, func(w int, _ *rand.Rand) error { return read(w, "", besideKeys) })
-		beside(b, "page", name, func(w int, r *rand.Rand) error {
-			return read(w, besideKey(r.IntN(2*besideKeys-200), 8), 100)
-		})
-		beside(b, "insert", name, func(w int, r *rand.Rand) error {
-			key := besideKey(2*r.IntN(besideKeys)+1, 8)
-			if err := batch(w, bench.Op[uint64]{Kind: bench.OpPut, Key: key, Value: 1}); err != nil {
-				return err
-			}
-			return batch(w, bench.Op[uint64]{Kind: bench.OpDelete, Key: key})
-		})
-		for _, maps := range []int{1, 2, 4} {
-			if name == "mvcc" {
-				besideTables(b, setup, maps)
-				continue
-			}
-			beside(b, fmt.Sprint("maps=", maps), name, func(w int, r *rand.Rand) error {
-				var ops [4]bench.Op[uint64]
-				for i := range ops {
-					part := besideKeys / maps
-					key := besideKey(2*(i%maps*part+r.IntN(part)), 8)
-					ops[i] = bench.Op[uint64]{Kind: bench.OpModify, Key: key, Value: 1}
-				}
-				return batch(w, ops[:]...)
-			})
-		}
-		engine.Close()
-	}
-	for _, name := range []string{"mvcc", "rwmutex", "buntdb", "memdb", "badger"} {
-		besideIndex(b, name)
+		besideTables(b, peer, 1, 1)
+		besideTables(b, peer, 4, 2, 4)
 	}
 }
 
-// besideTables is four keys in so many tables.
-func besideTables(b *testing.B, setup bench.Setup[uint64], maps int) {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	tables := make([]*mvcc.Map[string, uint64], maps)
-	for i := range tables {
-		tables[i] = mvcc.NewOrderedTable[string, uint64](db, fmt.Sprint(i), nil)
+// besideTables measures transactions over some of so many tables.
+func besideTables(b *testing.B, peer Peer, tables int, over ...int) {
+	engine, err := peer.New(besideSetup(tables, 0))
+	require.NoError(b, err)
+	defer engine.Close()
+	sessions := make([]bench.Session, 8)
+	for i := range sessions {
+		sessions[i] = engine.Session(i)
 	}
-	part := besideKeys / maps
-	for i, key := range setup.Keys {
-		tables[min(int(setup.Values[i])/part, maps-1)].Store(key, setup.Values[i])
+	if tables == 1 {
+		besideOne(b, peer.Name, sessions)
 	}
-	beside(b, fmt.Sprint("maps=", maps), "mvcc", func(_ int, r *rand.Rand) error {
-		return db.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
-			for i := range 4 {
-				key := besideKey(2*(i%maps*part+r.IntN(part)), 8)
-				t := tables[i%maps].In(tx)
-				if _, ok := t.Get(key); !ok {
-					return fmt.Errorf("key %x is missing", key)
+	for _, maps := range over {
+		beside(b, fmt.Sprint("maps=", maps), peer.Name, func(w int, r *rand.Rand) error {
+			return sessions[w].Do(false, func(tx bench.Access) error {
+				for i := range 4 {
+					table, key := i%maps, int64(2*r.IntN(besideKeys/tables))
+					if _, ok := tx.Get(table, key); !ok {
+						return fmt.Errorf("key %d of table %d: is missing", key, table)
+					}
+					tx.Put(table, key, bench.Record{Number: 1})
 				}
-				t.Set(key, 1)
-			}
+				return nil
+			})
+		})
+	}
+}
+
+// besideOne measures the calls of one table.
+func besideOne(b *testing.B, name string, sessions []bench.Session) {
+	read := func(w int, low int64, most int) error {
+		n := 0
+		err := sessions[w].Do(true, func(tx bench.Access) error {
+			n = 0
+			tx.Range(0, low, func(int64, bench.Record) bool {
+				n++
+				return n < most
+			})
+			return nil
+		})
+		if err == nil && n != most {
+			err = fmt.Errorf("%d keys, want %d", n, most)
+		}
+		return err
+	}
+	beside(b, "scan", name, func(w int, _ *rand.Rand) error { return read(w, 0, besideKeys) })
+	beside(b, "page", name, func(w int, r *rand.Rand) error {
+		return read(w, int64(r.IntN(2*besideKeys-200)), 100)
+	})
+	beside(b, "insert", name, func(w int, r *rand.Rand) error {
+		key := int64(2*r.IntN(besideKeys) + 1)
+		err := sessions[w].Do(false, func(tx bench.Access) error {
+			tx.Put(0, key, bench.Record{Number: 1})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return sessions[w].Do(false, func(tx bench.Access) error {
+			tx.Delete(0, key)
 			return nil
 		})
 	})
 }
 
-// besideIndex gives an order another number, which is in an index.
-func besideIndex(b *testing.B, name string) {
-	peer, ok := ByName(name)
-	require.True(b, ok)
-	setup := bench.ShopSetup{Isolation: bench.Serializable}
-	setup.Limits.Stopped = func() bool { return false }
-	for id := range uint64(besideShop * besideOrders) {
-		order := bench.Order{ID: id, Customer: id / besideOrders, Number: id % besideOrders}
-		setup.Orders = append(setup.Orders, order)
-	}
-	shop, err := peer.NewShop(setup)
-	require.NoError(b, err)
-	defer shop.Close()
-	sessions := make([]bench.ShopSession, 8)
-	for i := range sessions {
-		sessions[i] = shop.Session(i)
-	}
-	var number atomic.Uint64
-	number.Store(besideOrders)
-	beside(b, "index", name, func(w int, r *rand.Rand) error {
-		// Each goroutine has customers of its own: an order may be deleted by its first number.
-		customer := uint64(r.IntN(besideShop/8)*8 + w)
-		next := number.Add(1)
-		return sessions[w].Do(false, func(tx bench.ShopTx) error {
-			var order bench.Order
-			if err := tx.OrdersOf(customer, func(o bench.Order) bool {
-				order = o
-				return false
-			}); err != nil {
-				return err
-			}
-			if err := tx.DeleteOrder(order); err != nil {
-				return err
-			}
-			order.Number = next
-			return tx.PutOrder(order)
-		})
-	})
-	require.NoError(b, sessions[0].Do(true, func(tx bench.ShopTx) error {
-		n := 0
-		err := tx.OrdersOf(8, func(bench.Order) bool { n++; return true })
-		require.Equal(b, besideOrders, n)
-		return err
-	}))
-}
-
-// BenchmarkWeight reports what the engines hold for 10^6 records: the bytes of the heap in use
-// after a collection, a key.
+// BenchmarkWeight reports what the engines hold for 10^6 records with keys of 8 bytes: the bytes of
+// the heap in use after a collection, a key.
 func BenchmarkWeight(b *testing.B) {
 	for _, name := range besideEngines {
 		peer, ok := ByName(name)
 		require.True(b, ok)
-		b.Run("8+8/engine="+name, func(b *testing.B) {
-			weigh(b, peer.New, func(k int) (string, uint64) { return besideKey(k, 8), uint64(k) })
-		})
-		b.Run("16+100/engine="+name, func(b *testing.B) {
-			weigh(b, peer.NewBytes, func(k int) (string, []byte) {
-				return besideKey(k, 16), make([]byte, 100)
+		for _, bytes := range []int{0, 100} {
+			b.Run(fmt.Sprintf("number+%d/engine=%s", bytes, name), func(b *testing.B) {
+				before := collected()
+				engine, err := peer.New(besideSetup(1, bytes))
+				require.NoError(b, err)
+				b.ReportMetric((float64(collected())-float64(before))/besideKeys, "B/key")
+				b.ReportMetric(0, "ns/op")
+				engine.Close()
 			})
-		})
+		}
 	}
-}
-
-func weigh[V any](b *testing.B, open func(bench.Setup[V]) (bench.Engine[V], error),
-	record func(k int) (string, V)) {
-	before := collected()
-	setup := bench.Setup[V]{Ordered: true, Isolation: bench.Serializable}
-	setup.Limits.Stopped = func() bool { return false }
-	for k := range besideKeys {
-		key, value := record(k)
-		setup.Keys, setup.Values = append(setup.Keys, key), append(setup.Values, value)
-	}
-	engine, err := open(setup)
-	require.NoError(b, err)
-	setup = bench.Setup[V]{}
-	b.ReportMetric((float64(collected())-float64(before))/besideKeys, "B/key")
-	b.ReportMetric(0, "ns/op")
-	engine.Close()
 }
 
 func collected() uint64 {

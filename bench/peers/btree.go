@@ -14,146 +14,116 @@ func btreePeer() Peer {
 		Isolation: "one lock, scans have snapshots",
 		EngineSpec: bench.EngineSpec{
 			Name: "btree",
-			Doc: "A B-tree under a sync.RWMutex, held once for each transaction; scans and snapshots " +
+			Doc: "A B-tree under a sync.RWMutex, held once for each transaction; full scans and snapshots " +
 				"take a copy, which shares its nodes until they are written to, and hold no lock",
-			New:      newBTree[uint64],
-			NewBytes: newBTree[[]byte],
+			New: newBTree,
 		},
 	}
 }
 
-// btreeEngine is its own session: it never aborts, so it has no state.
-type btreeEngine[V any] struct {
+type tree = btree.Map[int64, bench.Record]
+
+type btreeEngine struct {
 	bench.NoAborts
-	mu      sync.RWMutex
-	tree    btree.Map[string, V]
-	numbers *btree.Map[string, uint64] // tree, if values are numbers
+	mu        sync.RWMutex
+	trees     []*tree
+	copying   sync.Mutex // is held while they are copied, beside mu for reading
+	rollsBack bool
 }
 
-func newBTree[V any](setup bench.Setup[V]) (bench.Engine[V], error) {
-	e := new(btreeEngine[V])
-	for i, k := range setup.Keys {
-		e.tree.Set(k, setup.Values[i])
+func newBTree(setup bench.Setup) (bench.Engine, error) {
+	e := &btreeEngine{rollsBack: setup.RollsBack}
+	for _, t := range setup.Tables {
+		of := new(tree)
+		for i, key := range t.Keys {
+			of.Set(key, t.Records[i])
+		}
+		e.trees = append(e.trees, of)
 	}
-	e.numbers, _ = any(&e.tree).(*btree.Map[string, uint64])
 	return e, nil
 }
 
-func (e *btreeEngine[V]) Session(int) bench.Session[V] {
-	return e
+func (e *btreeEngine) Close() {}
+
+// copied returns copies of the trees. Somebody must hold mu: readers go on, since to copy a tree
+// changes only what its writers look at.
+func (e *btreeEngine) copied() []*tree {
+	e.copying.Lock()
+	defer e.copying.Unlock()
+	list := make([]*tree, len(e.trees))
+	for i, t := range e.trees {
+		list[i] = t.Copy()
+	}
+	return list
 }
 
-func (e *btreeEngine[V]) Close() {}
+func (e *btreeEngine) Session(int) bench.Session { return &btreeSession{btreeEngine: e} }
 
-// snapshot returns a copy. It takes the lock as a writer does: making one makes
-// both trees share their nodes.
-func (e *btreeEngine[V]) snapshot() *btree.Map[string, V] {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.tree.Copy()
+// btreeSession is its own [bench.Access]. It is padded: sessions of different goroutines must not
+// share a cache line.
+type btreeSession struct {
+	_ [128]byte
+	*btreeEngine
+	in      []*tree // the trees, or the copies that are read
+	reading bool    // mu is held for reading
+	_       [128]byte
 }
 
-func (e *btreeEngine[V]) Get(key string) (V, bool, error) {
-	e.mu.RLock()
-	v, ok := e.tree.Get(key)
-	e.mu.RUnlock()
-	return v, ok, nil
-}
-
-func (e *btreeEngine[V]) Put(key string, value V) error {
-	e.mu.Lock()
-	e.tree.Set(key, value)
-	e.mu.Unlock()
-	return nil
-}
-
-func (e *btreeEngine[V]) Begin() error {
-	e.mu.RLock()
-	//lint:ignore SA2001 an empty transaction is what is measured
-	e.mu.RUnlock()
-	return nil
-}
-
-func (e *btreeEngine[V]) Batch(ops []bench.Op[V], readOnly bool) error {
+// Do implements [bench.Session]. A transaction that is rolled back has written to copies.
+func (s *btreeSession) Do(readOnly bool, fn func(bench.Access) error) error {
+	s.in = s.trees
 	if readOnly {
-		e.mu.RLock()
-		defer e.mu.RUnlock()
-	} else {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-	}
-	for i := range ops {
-		switch op := &ops[i]; op.Kind {
-		case bench.OpGet:
-			op.Old, op.OK = e.tree.Get(op.Key)
-		case bench.OpHas:
-			_, op.OK = e.tree.Get(op.Key)
-		case bench.OpPut:
-			e.tree.Set(op.Key, op.Value)
-		case bench.OpModify:
-			op.Old, op.OK = e.tree.Get(op.Key)
-			e.tree.Set(op.Key, op.Value)
-		case bench.OpDelete:
-			e.tree.Delete(op.Key)
+		s.mu.RLock()
+		s.reading = true
+		err := fn(s)
+		if s.reading {
+			s.mu.RUnlock()
 		}
+		return err
 	}
-	return nil
+	s.reading = false
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rollsBack {
+		s.in = s.copied()
+	}
+	err := fn(s)
+	if err == nil && s.rollsBack {
+		s.trees = s.in
+	}
+	return err
 }
 
-// Range implements [bench.Ranger].
-func (e *btreeEngine[V]) Range(low string, n int, visit func(key string, value V)) error {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	e.tree.Ascend(low, func(key string, value V) bool {
-		visit(key, value)
-		n--
-		return n > 0
-	})
-	return nil
+// Pin implements [bench.Pinner].
+func (s *btreeSession) Pin() (bench.Access, func(), error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return &btreeSession{in: s.copied()}, func() {}, nil
 }
 
-// Pin implements [bench.Pinner]: a copy.
-func (e *btreeEngine[V]) Pin() (bench.Pin[V], error) {
-	return &btreePin[V]{e.snapshot()}, nil
+func (s *btreeSession) Get(table int, key int64) (bench.Record, bool) { return s.in[table].Get(key) }
+func (s *btreeSession) Put(table int, key int64, r bench.Record)      { s.in[table].Set(key, r) }
+func (s *btreeSession) Delete(table int, key int64)                   { s.in[table].Delete(key) }
+
+func (s *btreeSession) Add(table int, key, delta int64) {
+	r, _ := s.in[table].Get(key)
+	r.Number += delta
+	s.in[table].Set(key, r)
 }
 
-type btreePin[V any] struct{ tree *btree.Map[string, V] }
-
-func (p *btreePin[V]) Get(key string) (V, bool, error) {
-	v, ok := p.tree.Get(key)
-	return v, ok, nil
+func (s *btreeSession) Range(table int, low int64, visit func(int64, bench.Record) bool) {
+	s.in[table].Ascend(low, visit)
 }
 
-func (p *btreePin[V]) Close() { p.tree = nil }
-
-// add adds delta to the value of key and returns the sum; mu must be held.
-func (e *btreeEngine[V]) add(key string, delta uint64) uint64 {
-	v, _ := e.numbers.Get(key)
-	e.numbers.Set(key, v+delta)
-	return v + delta
-}
-
-func (e *btreeEngine[V]) Add(key string, delta uint64) (uint64, error) {
-	e.mu.Lock()
-	sum := e.add(key, delta)
-	e.mu.Unlock()
-	return sum, nil
-}
-
-func (e *btreeEngine[V]) Transfer(from, to string, amount uint64) error {
-	e.mu.Lock()
-	e.add(from, -amount)
-	e.add(to, amount)
-	e.mu.Unlock()
-	return nil
-}
-
-func (e *btreeEngine[V]) Sum() (total uint64, keys int, err error) {
-	tree, _ := any(e.snapshot()).(*btree.Map[string, uint64])
-	tree.Scan(func(_ string, v uint64) bool {
-		total += v
-		keys++
+// All implements [bench.Access]. From here on the transaction reads copies, which are as the trees
+// were when it began, and holds the lock no longer.
+func (s *btreeSession) All(table int, visit func(int64, bench.Record)) {
+	if s.reading {
+		s.in, s.reading = s.copied(), false
+		s.mu.RUnlock()
+	}
+	s.in[table].Scan(func(key int64, r bench.Record) bool {
+		visit(key, r)
 		return true
 	})
-	return total, keys, nil
 }

@@ -7,6 +7,5 @@
 // compiles, or has to trust, any of them.
 //
 // What a peer isolates is said in [Peer.Isolation] and stands next to its
-// figures; what it cannot do, and why, is in its spec's Lacks. Both were tried:
-// the tests have a schedule for each claim that something goes wrong.
+// figures. It was tried: the tests have a schedule for each claim that something goes wrong.
 package peers

@@ -1,22 +1,26 @@
 package peers
 
 import (
-	"runtime"
-	"slices"
 	"testing"
 
-	"github.com/anacrolix/stm"
 	"github.com/dgraph-io/badger/v4"
-	"github.com/google/go-cmp/cmp"
-	"github.com/kelindar/column"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/bench"
 )
 
 // What is said of the isolation of the peers, as schedules of a single goroutine
 // where that is possible. If one of these fails, a peer has become better (or
 // worse), and what is said of it must change.
+
+// badgerWith returns a database with some keys.
+func badgerWith(t *testing.T, keys ...string) *badger.DB {
+	db, err := openBadger()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	for _, key := range keys {
+		require.NoError(t, db.Update(func(tx *badger.Txn) error { return tx.Set([]byte(key), nil) }))
+	}
+	return db
+}
 
 func badgerCount(tx *badger.Txn) (n int) {
 	it := tx.NewIterator(badger.DefaultIteratorOptions)
@@ -30,7 +34,7 @@ func badgerCount(tx *badger.Txn) (n int) {
 // Two transactions count the keys, and each inserts one: run one after the other,
 // they would not count the same. Badger commits both.
 func TestBadgerMissesPhantoms(t *testing.T) {
-	db := open(t, "badger", "a", "b").(*badgerEngine[uint64]).db
+	db := badgerWith(t, "a", "b")
 	t1, t2 := db.NewTransaction(true), db.NewTransaction(true)
 	defer t1.Discard()
 	defer t2.Discard()
@@ -44,7 +48,7 @@ func TestBadgerMissesPhantoms(t *testing.T) {
 
 // Write skew is noticed.
 func TestBadgerNoticesWriteSkew(t *testing.T) {
-	db := open(t, "badger", "a", "b").(*badgerEngine[uint64]).db
+	db := badgerWith(t, "a", "b")
 	t1, t2 := db.NewTransaction(true), db.NewTransaction(true)
 	defer t1.Discard()
 	defer t2.Discard()
@@ -56,208 +60,4 @@ func TestBadgerNoticesWriteSkew(t *testing.T) {
 	require.NoError(t, t2.Set([]byte("a"), nil))
 	require.NoError(t, t1.Commit())
 	require.ErrorIs(t, t2.Commit(), badger.ErrConflict)
-}
-
-// A transaction that is running sees one key as of before a commit and the other
-// as of after it. It is then run again.
-func TestSTMShowsMixtures(t *testing.T) {
-	e := open(t, "stm", "a", "b").(*stmEngine[uint64])
-	other := e.Session(1).(*stmSession[uint64])
-	var seen [][2]uint64
-	stm.Atomically(stm.VoidOperation(func(tx *stm.Tx) {
-		a := e.vars["a"].Get(tx)
-		if len(seen) == 0 {
-			require.NoError(t, other.atomically(func(tx *stm.Tx) {
-				e.vars["a"].Set(tx, 100)
-				e.vars["b"].Set(tx, 101)
-			}))
-		}
-		seen = append(seen, [2]uint64{a, e.vars["b"].Get(tx)})
-	}))
-	require.Equal(t, [][2]uint64{{0, 101}, {100, 101}}, seen)
-}
-
-// columnGet returns the value of key in tx.
-func columnGet(t *testing.T, tx *column.Txn, key string) (v uint64) {
-	require.NoError(t, tx.QueryKey(key, func(r column.Row) error {
-		v, _ = r.Uint64(columnValue)
-		return nil
-	}))
-	return v
-}
-
-func columnSet(t *testing.T, tx *column.Txn, key string, v uint64) {
-	require.NoError(t, tx.QueryKey(key, func(r column.Row) error {
-		r.SetUint64(columnValue, v)
-		return nil
-	}))
-}
-
-func TestColumnDoesNotReadItsOwnWrites(t *testing.T) {
-	rows := open(t, "column", "a", "b").(*columnEngine).rows
-	require.NoError(t, rows.Query(func(tx *column.Txn) error {
-		columnSet(t, tx, "a", 7)
-		require.EqualValues(t, 0, columnGet(t, tx, "a"))
-		return nil
-	}))
-	require.NoError(t, rows.Query(func(tx *column.Txn) error {
-		require.EqualValues(t, 7, columnGet(t, tx, "a"))
-		return nil
-	}))
-}
-
-// A transaction that reads, and writes what follows from it, overwrites what was
-// committed in between, and is not told.
-func TestColumnLosesUpdates(t *testing.T) {
-	rows := open(t, "column", "a").(*columnEngine).rows
-	require.NoError(t, rows.Query(func(tx *column.Txn) error {
-		v := columnGet(t, tx, "a")
-		require.NoError(t, rows.Query(func(tx *column.Txn) error {
-			columnSet(t, tx, "a", columnGet(t, tx, "a")+1)
-			return nil
-		}))
-		require.EqualValues(t, v+1, columnGet(t, tx, "a"), "and it sees the other's commit")
-		columnSet(t, tx, "a", v+1)
-		return nil
-	}))
-	require.NoError(t, rows.Query(func(tx *column.Txn) error {
-		require.EqualValues(t, 1, columnGet(t, tx, "a"), "two increments")
-		return nil
-	}))
-}
-
-// A commit to two blocks of rows is seen in one and not in the other.
-func TestColumnTearsCommits(t *testing.T) {
-	keys := make([]string, columnBlock+1)
-	for i := range keys {
-		keys[i] = string(rune('0'+i%10)) + "-" + string(rune(0x4000+i))
-	}
-	e := open(t, "column", keys...).(*columnEngine)
-	first, last := keys[0], keys[columnBlock]
-	const changed = 1 << 40
-	begun := make(chan struct{})
-	done := make(chan error)
-	go func() {
-		<-begun
-		done <- e.rows.Query(func(tx *column.Txn) error {
-			for _, k := range []string{first, last} {
-				if err := tx.QueryKey(k, func(r column.Row) error {
-					r.SetUint64(columnValue, changed)
-					return nil
-				}); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}()
-	s := e.Session(0)
-	require.NoError(t, e.rows.QueryKey(last, func(r column.Row) error { // the latch of the last block
-		close(begun)
-		for {
-			v, _, err := s.Get(first)
-			require.NoError(t, err)
-			if v == changed {
-				break
-			}
-			runtime.Gosched()
-		}
-		v, ok := r.Uint64(columnValue)
-		require.True(t, ok)
-		require.EqualValues(t, columnBlock, v, "the same commit, not yet here")
-		return nil
-	}))
-	require.NoError(t, <-done)
-
-	// The adapter refuses to call that a transfer.
-	require.ErrorContains(t, e.Transfer(first, last, 1), "not atomic")
-	_, _, err := e.Sum()
-	require.ErrorContains(t, err, "not atomic")
-}
-
-// Snapshots do not change, whatever is put or deleted meanwhile.
-func TestSnapshots(t *testing.T) {
-	for _, name := range []string{"badger", "memdb", "bbolt", "btree"} {
-		e := open(t, name, "a", "b")
-		pinner := e.Session(0).(bench.Pinner[uint64])
-		pin, err := pinner.Pin()
-		require.NoError(t, err)
-		s := e.Session(1)
-		require.NoError(t, s.Put("a", 9))
-		require.NoError(t, s.(bench.Batcher[uint64]).Batch([]op{
-			{Kind: bench.OpDelete, Key: "b"},
-			{Kind: bench.OpPut, Key: "c", Value: 3},
-		}, false))
-		for i, key := range []string{"a", "b", "c"} {
-			v, ok, err := pin.Get(key)
-			require.NoError(t, err)
-			require.Equal(t, i < 2, ok, "%s, key %s", name, key)
-			if ok {
-				require.EqualValues(t, i, v, "%s, key %s", name, key)
-			}
-		}
-		pin.Close()
-	}
-}
-
-// Every kind of operation in a transaction, on keys that are there and that are
-// not, and after others in the same transaction.
-func TestBatch(t *testing.T) {
-	for _, p := range Peers() {
-		e := open(t, p.Name, "a", "b")
-		s, ok := e.Session(0).(bench.Batcher[uint64])
-		if !ok {
-			continue
-		}
-		want := []op{
-			{Kind: bench.OpGet, Key: "a", OK: true, Old: 0},
-			{Kind: bench.OpHas, Key: "b", OK: true},
-			{Kind: bench.OpPut, Key: "a", Value: 7},
-			{Kind: bench.OpGet, Key: "a", OK: true, Old: 7},
-			{Kind: bench.OpModify, Key: "b", Value: 8, OK: true, Old: 1},
-			{Kind: bench.OpModify, Key: "b", Value: 9, OK: true, Old: 8},
-			{Kind: bench.OpHas, Key: "none", OK: false},
-			{Kind: bench.OpGet, Key: "none", OK: false},
-		}
-		if _, lacks := p.Lacks["free-batch"]; !lacks {
-			want = append(want,
-				op{Kind: bench.OpDelete, Key: "a"},
-				op{Kind: bench.OpGet, Key: "a", OK: false},
-				op{Kind: bench.OpHas, Key: "a", OK: false},
-				op{Kind: bench.OpDelete, Key: "a"},
-				op{Kind: bench.OpModify, Key: "a", Value: 4, OK: false},
-				op{Kind: bench.OpModify, Key: "a", Value: 5, OK: true, Old: 4},
-				op{Kind: bench.OpDelete, Key: "none"},
-			)
-		}
-		ops := slices.Clone(want)
-		for i := range ops {
-			ops[i].Old, ops[i].OK = 0, ops[i].Kind != bench.OpPut && !ops[i].OK // as a caller may leave it
-			switch ops[i].Kind {
-			case bench.OpPut, bench.OpDelete:
-				ops[i].OK = false
-			}
-		}
-		require.NoError(t, s.Batch(ops, false), p.Name)
-		for i := range ops {
-			if !ops[i].OK {
-				ops[i].Old = 0 // means nothing
-			}
-		}
-		require.Empty(t, cmp.Diff(want, ops), p.Name)
-
-		read := []op{{Kind: bench.OpGet, Key: "b"}, {Kind: bench.OpHas, Key: "a"}}
-		require.NoError(t, s.Batch(read, true), p.Name)
-		require.EqualValues(t, 9, read[0].Old, p.Name)
-		require.True(t, read[1].OK, p.Name)
-	}
-}
-
-// A byte slice that was read is a copy: a store may use its own again.
-func TestDecodeCopies(t *testing.T) {
-	text := []byte("text of some length")
-	got, err := decode[[]byte](text)
-	require.NoError(t, err)
-	require.Equal(t, text, got)
-	require.NotSame(t, &text[0], &got[0])
 }

@@ -1,7 +1,9 @@
 package peers
 
 import (
+	"cmp"
 	"errors"
+	"strconv"
 
 	"github.com/hashicorp/go-memdb"
 
@@ -14,190 +16,173 @@ func memdbPeer() Peer {
 		Isolation: "one writer, readers have snapshots",
 		EngineSpec: bench.EngineSpec{
 			Name: "memdb",
-			Doc: "Immutable radix trees with one writer at a time; one table, one index, whose " +
-				"indexer does not use reflection",
-			New:      newMemDB[uint64],
-			NewBytes: newMemDB[[]byte],
-			NewShop:  newMemDBShop,
+			Doc: "Immutable radix trees with one writer at a time; a table of it for each, with one index, " +
+				"whose indexer does not use reflection",
+			New: newMemDB,
 		},
 	}
 }
 
-const (
-	memdbTable = "map"
-	memdbIndex = "id" // the name that the primary index must have
-)
+const memdbIndex = "id" // the name that the primary index must have
 
-// memdbRow is what the table holds. Rows are never changed after they were
+// memdbRow is a record. Rows are never changed after they were
 // inserted, nor are their keys, which the tree keeps.
-type memdbRow[V any] struct {
-	key   []byte
-	value V
+type memdbRow struct {
+	key []byte
+	bench.Record
 }
 
 // memdbIndexer indexes rows by key. The argument of a lookup is a row, too, so
 // that a session can use one over and over.
-type memdbIndexer[V any] struct{}
+type memdbIndexer struct{}
 
 // FromObject implements [memdb.SingleIndexer].
-func (memdbIndexer[V]) FromObject(row any) (bool, []byte, error) {
-	return true, row.(*memdbRow[V]).key, nil
-}
+func (memdbIndexer) FromObject(row any) (bool, []byte, error) { return true, row.(*memdbRow).key, nil }
 
 // FromArgs implements [memdb.Indexer].
-func (memdbIndexer[V]) FromArgs(args ...any) ([]byte, error) {
-	return args[0].(*memdbRow[V]).key, nil
+func (memdbIndexer) FromArgs(args ...any) ([]byte, error) { return args[0].(*memdbRow).key, nil }
+
+type memdbEngine struct {
+	bench.NoAborts
+	db     *memdb.MemDB
+	tables []string // their names
 }
 
-// memdbRun runs do in a transaction, which cannot conflict.
-func memdbRun(db *memdb.MemDB, readOnly bool, do func(tx *memdb.Txn) error) error {
-	tx := db.Txn(!readOnly)
-	defer tx.Abort() // does nothing after Commit
-	if err := do(tx); err != nil {
-		return err
+func newMemDB(setup bench.Setup) (bench.Engine, error) {
+	schema := &memdb.DBSchema{Tables: map[string]*memdb.TableSchema{}}
+	e := &memdbEngine{}
+	for i := range setup.Tables {
+		name := strconv.Itoa(i)
+		e.tables = append(e.tables, name)
+		schema.Tables[name] = &memdb.TableSchema{Name: name, Indexes: map[string]*memdb.IndexSchema{
+			memdbIndex: {Name: memdbIndex, Unique: true, Indexer: memdbIndexer{}},
+		}}
 	}
-	tx.Commit() // does nothing if it is read-only
-	return nil
-}
-
-type memdbEngine[V any] struct{ db *memdb.MemDB }
-
-func newMemDB[V any](setup bench.Setup[V]) (bench.Engine[V], error) {
-	db, err := memdb.NewMemDB(&memdb.DBSchema{Tables: map[string]*memdb.TableSchema{
-		memdbTable: {
-			Name: memdbTable,
-			Indexes: map[string]*memdb.IndexSchema{
-				memdbIndex: {Name: memdbIndex, Unique: true, Indexer: memdbIndexer[V]{}},
-			},
-		},
-	}})
-	if err != nil {
+	var err error
+	if e.db, err = memdb.NewMemDB(schema); err != nil {
 		return nil, err
 	}
-	return &memdbEngine[V]{db}, memdbRun(db, false, func(tx *memdb.Txn) error {
-		fill := memdbTx[V]{tx: tx}
-		for i, k := range setup.Keys {
-			if err := fill.put(k, setup.Values[i], false); err != nil {
-				return err
+	return e, e.Session(-1).Do(false, func(tx bench.Access) error {
+		for i, t := range setup.Tables {
+			for k, key := range t.Keys {
+				tx.Put(i, key, t.Records[k])
 			}
 		}
 		return nil
 	})
 }
 
-func (e *memdbEngine[V]) Session(int) bench.Session[V] {
-	s := &memdbSession[V]{memdbEngine: e}
-	s.self = s
+func (e *memdbEngine) Session(int) bench.Session { return e.session() }
+func (e *memdbEngine) Close()                    {}
+
+func (e *memdbEngine) session() *memdbSession {
+	s := &memdbSession{memdbEngine: e}
+	s.args = []any{&s.row}
 	return s
 }
 
-func (e *memdbEngine[V]) Close() {}
-
-// memdbSession never aborts.
-type memdbSession[V any] struct {
-	memdbTx[V]
-	singles[V]
-	bench.NoAborts
-	*memdbEngine[V]
+// memdbSession is its own [bench.Access]. It is padded: sessions of different goroutines must not
+// share a cache line.
+type memdbSession struct {
+	_ [128]byte
+	*memdbEngine
+	tx   *memdb.Txn
+	err  error    // the first of the transaction
+	row  memdbRow // the argument of lookups, used over and over
+	args []any    // &row
+	_    [128]byte
 }
 
-// memdbTx is a transaction that is open. It is padded as [arena] is.
-type memdbTx[V any] struct {
-	_    [128]byte
-	tx   *memdb.Txn
-	last *memdbRow[V] // what get has found, or nil
-	row  memdbRow[V]  // the argument of lookups, used over and over
-	args []any        // &row
-	_    [128]byte
+// Do implements [bench.Session]. A transaction cannot conflict.
+func (s *memdbSession) Do(readOnly bool, fn func(bench.Access) error) error {
+	s.tx, s.err = s.db.Txn(!readOnly), nil
+	defer s.tx.Abort() // does nothing after Commit
+	if err := fn(s); err != nil || s.err != nil {
+		return cmp.Or(s.err, err)
+	}
+	s.tx.Commit() // does nothing if it is read-only
+	return nil
+}
+
+// Pin implements [bench.Pinner].
+func (s *memdbSession) Pin() (bench.Access, func(), error) {
+	pinned := s.session()
+	pinned.tx = s.db.Txn(false)
+	return pinned, pinned.tx.Abort, nil
 }
 
 // lookup makes row the argument of a lookup by key.
-func (t *memdbTx[V]) lookup(key string) *memdbRow[V] {
-	t.row.key = append(t.row.key[:0], key...)
-	return &t.row
+func (s *memdbSession) lookup(key int64) []any {
+	s.row.key = tableKey(s.row.key[:0], 0, key)
+	return s.args
 }
 
-func (t *memdbTx[V]) get(key string) (value V, ok bool, err error) {
-	row := t.lookup(key)
-	if t.args == nil {
-		t.args = []any{row}
+func (s *memdbSession) failed(err error) {
+	if s.err == nil {
+		s.err = err
 	}
-	found, err := t.tx.First(memdbTable, memdbIndex, t.args...)
-	if err != nil || found == nil {
-		return value, false, err
+}
+
+func (s *memdbSession) find(table int, key int64) *memdbRow {
+	found, err := s.tx.First(s.tables[table], memdbIndex, s.lookup(key)...)
+	s.failed(err)
+	row, _ := found.(*memdbRow)
+	return row
+}
+
+func (s *memdbSession) Get(table int, key int64) (r bench.Record, ok bool) {
+	if row := s.find(table, key); row != nil {
+		return row.Record, true
 	}
-	t.last = found.(*memdbRow[V])
-	return t.last.value, true, nil
+	return r, false
 }
 
-func (t *memdbTx[V]) has(key string) (ok bool, err error) {
-	_, ok, err = t.get(key)
-	return ok, err
+func (s *memdbSession) Put(table int, key int64, r bench.Record) {
+	s.failed(s.tx.Insert(s.tables[table], &memdbRow{tableKey(nil, 0, key), r}))
 }
 
-// put implements [txn]. The key of a row that was found is used again.
-func (t *memdbTx[V]) put(key string, value V, found bool) error {
-	row := &memdbRow[V]{value: value}
-	if found {
-		row.key = t.last.key
+func (s *memdbSession) Add(table int, key, delta int64) {
+	row := &memdbRow{}
+	if old := s.find(table, key); old != nil {
+		*row = *old
 	} else {
-		row.key = []byte(key)
+		row.key = tableKey(nil, 0, key)
 	}
-	return t.tx.Insert(memdbTable, row)
+	row.Number += delta
+	s.failed(s.tx.Insert(s.tables[table], row))
 }
 
-func (t *memdbTx[V]) remove(key string) error {
-	err := t.tx.Delete(memdbTable, t.lookup(key))
-	if errors.Is(err, memdb.ErrNotFound) {
-		return nil
+func (s *memdbSession) Delete(table int, key int64) {
+	s.lookup(key)
+	if err := s.tx.Delete(s.tables[table], &s.row); !errors.Is(err, memdb.ErrNotFound) {
+		s.failed(err)
 	}
-	return err
 }
 
-func (s *memdbSession[V]) Begin() error {
-	s.db.Txn(false).Abort()
-	return nil
+func (s *memdbSession) Range(table int, low int64, visit func(int64, bench.Record) bool) {
+	rows, err := s.tx.LowerBound(s.tables[table], memdbIndex, s.lookup(low)...)
+	s.visit(rows, err, visit)
 }
 
-func (s *memdbSession[V]) Batch(ops []bench.Op[V], readOnly bool) error {
-	return memdbRun(s.db, readOnly, func(tx *memdb.Txn) error {
-		s.tx = tx
-		return apply(s, ops)
+func (s *memdbSession) All(table int, visit func(int64, bench.Record)) {
+	rows, err := s.tx.Get(s.tables[table], memdbIndex) // without arguments: all
+	s.visit(rows, err, func(key int64, r bench.Record) bool {
+		visit(key, r)
+		return true
 	})
 }
 
-// Range implements [bench.Ranger].
-func (s *memdbSession[V]) Range(low string, n int, visit func(key string, value V)) error {
-	rows, err := s.db.Txn(false).LowerBound(memdbTable, memdbIndex, s.lookup(low))
+func (s *memdbSession) visit(
+	rows memdb.ResultIterator, err error, visit func(int64, bench.Record) bool,
+) {
 	if err != nil {
-		return err
-	}
-	for row := rows.Next(); row != nil && n > 0; row = rows.Next() {
-		found := row.(*memdbRow[V])
-		visit(string(found.key), found.value)
-		n--
-	}
-	return nil
-}
-
-// Pin implements [bench.Pinner]: a read transaction.
-func (s *memdbSession[V]) Pin() (bench.Pin[V], error) {
-	return &memdbPin[V]{memdbTx[V]{tx: s.db.Txn(false)}}, nil
-}
-
-type memdbPin[V any] struct{ memdbTx[V] }
-
-func (p *memdbPin[V]) Get(key string) (V, bool, error) { return p.get(key) }
-func (p *memdbPin[V]) Close()                          { p.tx = nil }
-
-func (s *memdbSession[V]) Sum() (total uint64, keys int, err error) {
-	rows, err := s.db.Txn(false).Get(memdbTable, memdbIndex) // without arguments: all
-	if err != nil {
-		return 0, 0, err
+		s.failed(err)
+		return
 	}
 	for row := rows.Next(); row != nil; row = rows.Next() {
-		total += row.(*memdbRow[uint64]).value
-		keys++
+		found := row.(*memdbRow)
+		if !visit(keyOf(found.key), found.Record) {
+			return
+		}
 	}
-	return total, keys, nil
 }

@@ -51,7 +51,8 @@ func (t *Table) Add(name string, r io.Reader) error {
 		if !ok {
 			break
 		}
-		if !strings.HasPrefix(comment, "skipped: ") { // the table says so itself
+		// The table says itself what is skipped; the header is for programs.
+		if !strings.HasPrefix(comment, "skipped: ") && !strings.HasPrefix(comment, "header: ") {
 			t.head = append(t.head, comment)
 		}
 	}
@@ -95,6 +96,17 @@ func (g *grid) values(title, engine string, threads int, unit string) []float64 
 	return nil
 }
 
+// noisy returns the mark of a figure of some engines, if one of them has noisy samples.
+func (g *grid) noisy(title string, threads int, engines ...string) string {
+	for _, engine := range engines {
+		c := g.cells[results.Key{Title: title, Engine: engine, Threads: threads}]
+		if c != nil && c.Noisy() > 0 {
+			return results.NoisyMark
+		}
+	}
+	return ""
+}
+
 func appendNew[T comparable](list []T, v T) []T {
 	if slices.Contains(list, v) {
 		return list
@@ -130,7 +142,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	if err := results.Markdown.Write(b, rows, names); err != nil {
 		return err
 	}
-	for i, n := range g.notes() {
+	for i, n := range t.notes(g) {
 		if i == 0 {
 			fmt.Fprintln(b)
 		}
@@ -164,13 +176,13 @@ func (g *grid) row(name, title, engine string) []string {
 			row = append(row, "-", "")
 			continue
 		}
-		text := figure(results.Median(ns))
+		text := figure(results.Median(ns)) + g.noisy(title, n, engine)
 		if len(ns) > 1 {
 			text += fmt.Sprintf(" (%s-%s)", figure(slices.Min(ns)), figure(slices.Max(ns)))
 		}
 		ratio := ""
 		if of := g.values(title, Reference, n, nsPerOp); of != nil {
-			ratio = figure(results.Median(ns) / results.Median(of))
+			ratio = figure(results.Median(ns)/results.Median(of)) + g.noisy(title, n, engine, Reference)
 		}
 		row, measured = append(row, text, ratio), true
 	}
@@ -193,7 +205,7 @@ func isolation(title, engine string) string {
 }
 
 // notes returns why figures are missing and what else should be known of them.
-func (g *grid) notes() []string {
+func (t *Table) notes(g *grid) []string {
 	var notes []string
 	for _, engine := range g.engines {
 		p, _ := ByName(engine)
@@ -230,6 +242,10 @@ func (g *grid) notes() []string {
 					"audit came to its end, so that its figure is one without them.", title, engine, numbers(at)))
 			}
 		}
+	}
+	if n, of := t.run.Noisy(); n > 0 {
+		notes = append(notes, fmt.Sprintf("%s: of noisy samples, %d of %d in all: other programs or the "+
+			"host had enough of the processors meanwhile to explain a difference.", results.NoisyMark, n, of))
 	}
 	return notes
 }

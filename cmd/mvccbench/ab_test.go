@@ -46,7 +46,7 @@ func beSide(how string) int {
 func ab(t *testing.T, old, now string, more ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
-	stdout, stderr, code = call(t, append([]string{"ab", old, now, "--workload=begin", "--threads=1,2",
+	stdout, stderr, code = call(t, append([]string{"ab", old, now, "--workload=counter", "--threads=1,2",
 		"--count=8", "--ops=50", "--warmup=0"}, more...)...)
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	require.NoError(t, err)
@@ -57,13 +57,12 @@ func ab(t *testing.T, old, now string, more ...string) (stdout, stderr string, c
 // The same program on both sides, and one that is slower: what is kept of both.
 func TestAB(t *testing.T) {
 	dir := t.TempDir()
-	t.Setenv(results.DirEnv, filepath.Join(dir, "runs"))
 	t.Setenv(sideVariable, binary)
 	self, err := os.Executable()
 	require.NoError(t, err)
 
 	stdout, stderr, code := ab(t, binary, self, "--format=json", "--samples="+filepath.Join(dir, "s"),
-		"--save=x", "--report="+filepath.Join(dir, "ab.html"))
+		"--report="+filepath.Join(dir, "ab.html"))
 	require.Equal(t, 0, code, stderr)
 	var c results.Comparison
 	require.NoError(t, json.Unmarshal([]byte(stdout), &c))
@@ -75,17 +74,13 @@ func TestAB(t *testing.T) {
 		require.Equal(t, 8, row.New.N)
 		require.Equal(t, results.Worsened, row.Verdict)
 	}
-	store, err := results.OpenStore()
-	require.NoError(t, err)
 	for _, side := range []string{"old", "new"} {
-		r, err := store.Load("x-" + side)
+		in, err := results.Load(filepath.Join(dir, "s", side+".json"))
+		require.NoError(t, err)
+		r, err := in.Run()
 		require.NoError(t, err)
 		require.Equal(t, results.Outcome{Kind: results.Complete, Done: 16, Of: 16}, r.Outcome)
 		require.Contains(t, r.Header.Args, "ab")
-		text, err := os.ReadFile(filepath.Join(dir, "s", side+".txt"))
-		require.NoError(t, err)
-		require.Equal(t, 16, strings.Count(string(text), "\nBenchmarkBegin/engine=mvcc/threads="))
-		require.Contains(t, string(text), "# complete: 16 of 16 samples\n")
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "ab.html"))
 	require.NoError(t, err)
@@ -99,7 +94,7 @@ func TestAB(t *testing.T) {
 
 	_, stderr, code = ab(t, binary, binary, "--samples="+filepath.Join(dir, "s"))
 	require.Equal(t, 2, code)
-	require.Contains(t, stderr, "old.txt already")
+	require.Contains(t, stderr, "old.json already")
 }
 
 // A side that fails is told, with what it says; nothing is measured after it.
@@ -113,7 +108,7 @@ func TestABOfASideThatFails(t *testing.T) {
 		require.NoDirExists(t, samples, "there is no pair")
 		require.Equal(t, want, code)
 		require.Contains(t, stderr, "new ("+self+") failed with exit code ")
-		require.Contains(t, stderr, "--workload=begin")
+		require.Contains(t, stderr, "--workload=counter")
 		require.Contains(t, stderr, "it has its reasons")
 	}
 }
@@ -122,11 +117,11 @@ func TestABOfASideThatFails(t *testing.T) {
 // so.
 func TestABInterrupted(t *testing.T) {
 	temp := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), binary, "ab", binary, binary, "--workload=begin",
+	cmd := exec.CommandContext(t.Context(), binary, "ab", binary, binary, "--workload=counter",
 		"--threads=1", "--duration=1h")
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
 	lines := say(t, cmd)
-	waitFor(t, lines, "[ 1/20] begin, mvcc, 1 thread, sample 1, ")
+	waitFor(t, lines, "[ 1/20] counter, mvcc, 1 thread, sample 1, ")
 	begun := time.Now()
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	waitFor(t, lines, "interrupted after 0 of 10 pairs of samples")
@@ -143,7 +138,7 @@ func TestABIntoAClosedPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	require.NoError(t, err)
 	require.NoError(t, r.Close())
-	cmd := exec.CommandContext(t.Context(), binary, "ab", binary, binary, "--workload=begin",
+	cmd := exec.CommandContext(t.Context(), binary, "ab", binary, binary, "--workload=counter",
 		"--threads=1", "--count=1", "--ops=50", "--warmup=0", "--quiet")
 	cmd.Stdout, cmd.Env = w, append(os.Environ(), "TMPDIR="+temp)
 	require.Error(t, cmd.Run())
@@ -152,25 +147,8 @@ func TestABIntoAClosedPipe(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// Revisions are built in work trees that are gone afterwards, also if they cannot be built.
-func TestABOfRevisions(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("SKIPPED: no git here")
-	}
-	repo := t.TempDir()
-	git := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", repo, "-c", "user.name=a",
-			"-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"}, args...)...)
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, string(out))
-		return string(out)
-	}
-	write := func(name, text string) {
-		file := filepath.Join(repo, filepath.FromSlash(name))
-		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o777))
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o666))
-	}
-	const program = `package main
+// forwards is the source of a program that is the command under test.
+const forwards = `package main
 
 import (
 	"os"
@@ -185,39 +163,150 @@ func main() {
 	}
 }
 `
-	git("init", "--quiet", "--initial-branch=main")
-	write("m/go.mod", "module example.com/m\n\ngo 1.24\n")
-	write("m/cmd/mvccbench/main.go", "package main\n\nfunc main() { doesNotCompile() }\n")
-	git("add", ".")
-	git("commit", "--quiet", "-m", "broken")
-	write("m/cmd/mvccbench/main.go", program)
-	git("commit", "--quiet", "-am", "works")
+
+// A repo is a repository of git, in a folder of its own.
+type repo struct {
+	*testing.T
+	dir string
+}
+
+// newRepo makes one for programs that forward to the command under test.
+func newRepo(t *testing.T) repo {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("SKIPPED: no git here")
+	}
+	r := repo{t, filepath.Join(t.TempDir(), "repo")}
+	require.NoError(t, os.Mkdir(r.dir, 0o777))
+	r.git(r.dir, "init", "--quiet", "--initial-branch=main")
 	t.Setenv("MVCCBENCH_TEST_REAL", binary)
 	t.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -mod=mod") // with those, more is built already
-	ab := func(args ...string) (string, int) {
-		temp := t.TempDir()
-		cmd := exec.CommandContext(t.Context(), binary, append([]string{"ab"}, args...)...)
-		cmd.Dir, cmd.Env = filepath.Join(repo, "m"), append(os.Environ(), "TMPDIR="+temp)
-		out, err := cmd.CombinedOutput()
-		left, readErr := os.ReadDir(temp)
-		require.NoError(t, readErr)
-		require.Empty(t, left)
-		require.Equal(t, 1, strings.Count(git("worktree", "list"), "\n"))
-		return string(out), exitCode(t, err)
-	}
-	quick := []string{"--workload=begin", "--threads=1", "--count=1", "--ops=50", "--warmup=0"}
-	out, code := ab(append(quick, "HEAD", ".")...)
+	return r
+}
+
+func (r repo) git(dir string, args ...string) string {
+	cmd := exec.CommandContext(r.Context(), "git", append([]string{"-C", dir, "-c", "user.name=a",
+		"-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"}, args...)...)
+	out, err := cmd.CombinedOutput()
+	require.NoError(r, err, string(out))
+	return string(out)
+}
+
+func (r repo) write(name, text string) {
+	file := filepath.Join(r.dir, filepath.FromSlash(name))
+	require.NoError(r, os.MkdirAll(filepath.Dir(file), 0o777))
+	require.NoError(r, os.WriteFile(file, []byte(text), 0o777))
+}
+
+// quick are few samples of a comparison.
+var quick = []string{"--workload=counter", "--threads=1", "--count=1", "--ops=50", "--warmup=0"}
+
+// ab compares two revisions from within a folder of the repository. Nothing is left behind.
+func (r repo) ab(folder string, args ...string) (string, int) {
+	temp := r.TempDir()
+	cmd := exec.CommandContext(r.Context(), binary, slices.Concat([]string{"ab"}, quick, args)...)
+	cmd.Dir, cmd.Env = filepath.Join(r.dir, folder), append(os.Environ(), "TMPDIR="+temp)
+	out, err := cmd.CombinedOutput()
+	left, readErr := os.ReadDir(temp)
+	require.NoError(r, readErr)
+	require.Empty(r, left)
+	require.Equal(r, 1, strings.Count(r.git(r.dir, "worktree", "list"), "\n"))
+	return string(out), exitCode(r.T, err)
+}
+
+// Revisions are built in work trees that are gone afterwards, also if they cannot be built.
+func TestABOfRevisions(t *testing.T) {
+	r := newRepo(t)
+	r.write("m/go.mod", "module example.com/m\n\ngo 1.24\n")
+	r.write("m/cmd/mvccbench/main.go", "package main\n\nfunc main() { doesNotCompile() }\n")
+	r.git(r.dir, "add", ".")
+	r.git(r.dir, "commit", "--quiet", "-m", "broken")
+	r.write("m/cmd/mvccbench/main.go", forwards)
+	r.git(r.dir, "commit", "--quiet", "-am", "works")
+	out, code := r.ab("m", "HEAD", ".")
 	require.Equal(t, 0, code, out)
 	require.Contains(t, out, "building old: HEAD (")
 	require.Contains(t, out, "building new: the work tree in ")
 	require.Contains(t, out, "of 1 comparison of ops/s")
 
-	out, code = ab(append(quick, ".", "HEAD~1")...)
+	out, code = r.ab("m", ".", "HEAD~1")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "doesNotCompile")
 	require.Contains(t, out, "new (HEAD~1)")
 
-	out, code = ab(append(quick, ".", "HEAD~7")...)
+	out, code = r.ab("m", ".", "HEAD~7")
 	require.Equal(t, 2, code, out)
 	require.Contains(t, out, "no such revision")
+}
+
+// A revision is built as the work tree is, with the workspace of that: its modules are those of the
+// revision, and others the same.
+func TestABBesideAWorkspace(t *testing.T) {
+	r := newRepo(t)
+	const main = "main/cmd/mvccbench/main.go"
+	r.write("main/go.mod", "module example.com/main\n\ngo 1.24\n")
+	r.write(main, strings.Replace(forwards, "import (",
+		"import (\n\t_ \"example.com/inside\"\n\t_ \"example.com/outside\"", 1))
+	r.write("inside/go.mod", "module example.com/inside\n\ngo 1.24\n")
+	r.write("inside/inside.go", "package inside\n\nvar old = doesNotCompile\n")
+	r.write("../outside/go.mod", "module example.com/outside\n\ngo 1.24\n")
+	r.write("../outside/outside.go", "package outside\n")
+	r.git(r.dir, "add", ".")
+	r.git(r.dir, "commit", "--quiet", "-m", "old")
+	r.write("inside/inside.go", "package inside\n")
+	r.git(r.dir, "commit", "--quiet", "-am", "new")
+	for _, place := range []string{"go.work", "../go.work"} { // within the repository, not in git; beside it
+		prefix := map[string]string{"go.work": "./", "../go.work": "./repo/"}[place]
+		outside := map[string]string{"go.work": "../outside", "../go.work": "./outside"}[place]
+		r.write(place, "go 1.24\n\nuse (\n\t"+prefix+"main\n\t"+prefix+"inside\n\t"+outside+"\n)\n")
+		t.Setenv("GOFLAGS", strings.ReplaceAll(os.Getenv("GOFLAGS"), "-mod=mod", ""))
+		out, code := r.ab("main", "HEAD", ".")
+		require.Equal(t, 0, code, out)
+		out, code = r.ab("main", "HEAD~1", ".")
+		require.Equal(t, 1, code, out)
+		require.Contains(t, out, "doesNotCompile", "the module of the revision")
+		require.NoError(t, os.Remove(filepath.Join(r.dir, place)))
+	}
+}
+
+// In a commit hook git's variables are of the commit that is being made: it stays as it is, and no
+// hook runs within.
+func TestABInAHook(t *testing.T) {
+	for _, where := range []string{"clone", "linked work tree"} {
+		for _, how := range []string{"commit", "commit -a"} {
+			t.Run(where+", "+how, func(t *testing.T) {
+				r := newRepo(t)
+				const main = "cmd/mvccbench/main.go"
+				r.write("go.mod", "module example.com/m\n\ngo 1.24\n")
+				r.write(main, forwards)
+				r.git(r.dir, "add", ".")
+				r.git(r.dir, "commit", "--quiet", "-m", "one")
+				top := filepath.Dir(r.dir)
+				if where != "clone" {
+					r.git(r.dir, "worktree", "add", "--quiet", "../linked", "-b", "topic")
+				}
+				r.write(".git/hooks/pre-commit", "#!/bin/sh\n"+binary+" ab HEAD . "+strings.Join(quick, " ")+
+					" >"+top+"/said 2>&1\necho $? >"+top+"/code\n")
+				r.write(".git/hooks/post-checkout", "#!/bin/sh\ntouch "+top+"/checked-out\n")
+				if where != "clone" {
+					r.dir = filepath.Join(top, "linked")
+				}
+				r.write(main, forwards+"// two\n")
+				r.write("new.txt", "new\n")
+				r.git(r.dir, "add", "new.txt")
+				if how == "commit" {
+					r.git(r.dir, "add", ".")
+				}
+				r.git(r.dir, append(strings.Fields(how), "--quiet", "-m", "two")...)
+				said, err := os.ReadFile(filepath.Join(top, "said"))
+				require.NoError(t, err)
+				code, err := os.ReadFile(filepath.Join(top, "code"))
+				require.NoError(t, err)
+				require.Equal(t, "0\n", string(code), string(said))
+				require.Equal(t, main+"\nnew.txt\n", r.git(r.dir, "show", "--format=", "--name-only"))
+				require.Contains(t, r.git(r.dir, "show", "HEAD:"+main), "// two")
+				require.Empty(t, r.git(r.dir, "status", "--porcelain"))
+				require.NoFileExists(t, filepath.Join(top, "checked-out"))
+			})
+		}
+	}
 }

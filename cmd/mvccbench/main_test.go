@@ -79,7 +79,7 @@ func TestInterrupt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), binary, append(strings.Fields(c.flags), "--warmup=1ms",
-				"--workload=balanced", "--engine=mvcc,rwmutex", "--threads=2", "--http=127.0.0.1:0")...)
+				"--workload=read-heavy", "--engine=mvcc,rwmutex", "--threads=2", "--http=127.0.0.1:0")...)
 			var stdout bytes.Buffer
 			cmd.Stdout = &stdout
 			lines := say(t, cmd)

@@ -15,54 +15,6 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// From sync.Map.
-
-var syncSeats sync.Map // string -> string
-
-func claimSync(seat, guest string) bool {
-	owner, taken := syncSeats.LoadOrStore(seat, guest)
-	return !taken || owner.(string) == guest
-}
-
-func swapSync(seat, from, to string) bool {
-	return syncSeats.CompareAndSwap(seat, from, to)
-}
-
-var seats = mvcc.New[string, string](nil)
-
-func claim(seat, guest string) bool {
-	owner, taken := seats.LoadOrStore(seat, guest)
-	return !taken || owner == guest
-}
-
-func swap(seat, from, to string) bool {
-	return mvcc.CompareAndSwap(seats, seat, from, to)
-}
-
-// From xsync.Map.
-
-var xsyncStock = xsync.NewMap[string, int]()
-
-func takeXsync(item string) (left int, ok bool) {
-	return xsyncStock.Compute(item, func(n int, ok bool) (int, xsync.ComputeOp) {
-		if !ok || n == 1 {
-			return 0, xsync.DeleteOp
-		}
-		return n - 1, xsync.UpdateOp
-	})
-}
-
-var stockOf = mvcc.New[string, int](nil)
-
-func take(item string) (left int, ok bool) {
-	return stockOf.Compute(item, func(n int, ok bool) (int, mvcc.ComputeOp) {
-		if !ok || n == 1 {
-			return 0, mvcc.DeleteOp
-		}
-		return n - 1, mvcc.UpdateOp
-	})
-}
-
 // From a mutex and a map.
 
 var errFunds = errors.New("insufficient funds")
@@ -144,32 +96,6 @@ func TestDifferences(t *testing.T) {
 
 // TestSides runs both sides of each pair.
 func TestSides(t *testing.T) {
-	type side struct {
-		claim func(seat, guest string) bool
-		swap  func(seat, from, to string) bool
-	}
-	for _, s := range []side{{claimSync, swapSync}, {claim, swap}} {
-		require.True(t, s.claim("1A", "alice"))
-		require.True(t, s.claim("1A", "alice"))
-		require.False(t, s.claim("1A", "bob"))
-		require.True(t, s.swap("1A", "alice", "bob"))
-		require.False(t, s.swap("1A", "alice", "bob"))
-	}
-	seats.Close()
-
-	xsyncStock.Store("nut", 2)
-	stockOf.Store("nut", 2)
-	defer stockOf.Close()
-	for _, take := range []func(string) (int, bool){takeXsync, take} {
-		for _, want := range []int{1, 0, 0} {
-			left, ok := take("nut")
-			require.Equal(t, want > 0, ok)
-			if ok { // what else is returned is not the same
-				require.Equal(t, want, left)
-			}
-		}
-	}
-
 	ctx := t.Context()
 	l := &lockedBank{balances: map[string]int{"alice": 100}}
 	require.NoError(t, l.transfer("alice", "bob", 30))

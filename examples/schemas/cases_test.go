@@ -4,6 +4,7 @@ package schemas_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -131,6 +132,60 @@ var merged = []mvcc.Migration{
 	}),
 }
 
+// Keys that records of another table refer to.
+
+type TeamV1 struct{ Name string }
+
+type Team struct {
+	Name string
+	ID   int
+}
+
+type PlayerV1 struct{ TeamID int }
+
+type Player struct{ Team string }
+
+func teamsByName() []mvcc.Migration {
+	names := map[int]string{} // the new keys, by the old ones
+	return []mvcc.Migration{
+		mvcc.MigrateTo("teams", "teams", func(id int, old TeamV1) (string, Team, error) {
+			names[id] = strings.ToLower(old.Name)
+			return names[id], Team{old.Name, id}, nil
+		}),
+		mvcc.Migrate("players", func(id int, old PlayerV1) (Player, error) {
+			name, there := names[old.TeamID]
+			if !there {
+				return Player{}, fmt.Errorf("there is no team %d", old.TeamID)
+			}
+			return Player{name}, nil
+		}).After("teams"),
+	}
+}
+
+// An index becomes unique: the second of two records with one mail loses it.
+
+type Reader struct{ Mail string }
+
+func mailOf(_ int, r Reader) []string {
+	if r.Mail == "" {
+		return nil
+	}
+	return []string{r.Mail}
+}
+
+func byUniqueMail(readers *mvcc.Map[int, Reader]) (*mvcc.Index[string, int, Reader], error) {
+	unique := &mvcc.IndexOptions{Unique: true}
+	ix, err := mvcc.NewIndex(readers, "mail", mailOf, unique)
+	if pairs := new(mvcc.UniqueError); errors.As(err, &pairs) {
+		for _, pair := range append(pairs.Others, pairs) {
+			fmt.Printf("reader %v has the mail of reader %v\n", pair.Records[1], pair.Records[0])
+			readers.Store(pair.Records[1].(int), Reader{})
+		}
+		ix, err = mvcc.NewIndex(readers, "mail", mailOf, unique)
+	}
+	return ix, err
+}
+
 // One version after the other: each adds a step.
 
 type TaskV1 struct{ Text string }
@@ -157,7 +212,7 @@ var tasks = []mvcc.Migration{
 func goBack(dir string) error {
 	back := dir + ".back"
 	if err := os.Rename(filepath.Join(dir, "before"), back); err != nil {
-		return err // fs.ErrNotExist: the new program has closed the journal
+		return err // fs.ErrNotExist: nothing was kept, or its time is over
 	}
 	if err := os.Rename(dir, dir+".now"); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package backupfile reads and writes backups, and the groups of journals, which are backups of
-// differences, without the Go types of what is in them. docs/format.md describes them. Here what a
-// codec has written are bytes.
+// Package backupfile reads backups, and the groups of journals, which are backups of differences,
+// without the Go types of their records. docs/format.md describes them. Here the records are the
+// bytes that a codec has written.
 package backupfile
 
 import (

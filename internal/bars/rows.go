@@ -135,7 +135,7 @@ func rows(n sizes) (list []row) {
 	add("beside-audits/goroutines=2", "transfers beside audits without a pause, against RWMutex + map",
 		speed, 10, 100,
 		trial("mvcc", "transfer", "mvcc", 2, 0), trial("rwmutex", "transfer", "rwmutex", 2, 0))
-	for _, w := range []string{"read-heavy", "zipf-write", "transfer"} {
+	for _, w := range []string{"read-heavy", skewed, "transfer"} {
 		add("many-"+w+"/goroutines=1000", w+" with 1,000 goroutines against 2", speed, 0.8, 1,
 			trial("many", w, "mvcc", 1_000, pace), trial("two", w, "mvcc", 2, pace))
 	}

@@ -47,11 +47,18 @@ func measure(ctx context.Context, b *testing.B, many int, op func(n int)) {
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/ops, "allocs/op")
 }
 
+// skewed is read-heavy with as many puts as gets, by a Zipf distribution over 1,000 keys.
+const skewed = "zipf-write"
+
 // trial returns a side that runs a workload of package bench on an engine, and verifies what
 // was done.
 func trial(name, workload, engine string, threads int, audits time.Duration) side {
 	return side{name, func(ctx context.Context, b *testing.B) error {
 		w, ok := bench.WorkloadByName(workload)
+		if workload == skewed {
+			w, ok = bench.WorkloadByName("read-heavy")
+			w.Params.Keys, w.Params.ReadPct, w.Params.Theta = 1_000, 50, 0.9
+		}
 		e, known := bench.EngineByName(engine)
 		if !ok || !known {
 			return fmt.Errorf("no workload %q, or no engine %q", workload, engine)

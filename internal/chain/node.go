@@ -42,6 +42,10 @@ func (v *Node) Plain(e epoch.Epoch) bool {
 // Tombstone reports whether v says "deleted". The bit never changes.
 func (v *Node) Tombstone() bool { return Load(&v.State).Tomb() }
 
+// Expired reports whether v is of a commit that deletes a record whose time had come: all versions of
+// the commit say so.
+func (v *Node) Expired() bool { return Load(&v.State)&ExpiredBit != 0 }
+
 // There reports whether v is a value: neither no version at all nor a tombstone.
 func (v *Node) There() bool { return v != nil && !v.Tombstone() }
 

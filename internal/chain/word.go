@@ -25,13 +25,15 @@ import (
 //	        announced, fixed: the floor is the epoch at which it commits
 //	6 bits  count: versions added to the chain since it was pruned last; passed
 //	        on from version to version, and set back by pruners
-//	53 bits epoch: the commit epoch (committed, tentative), the floor (announced),
+//	1 bit   expired: the version is one of a commit that deletes a record whose
+//	        time had come
+//	52 bits epoch: the commit epoch (committed, tentative), the floor (announced),
 //	        or for the special tag a kind and, if active, how many signs of life
 //	        there were, or if indirect the number of a slot
 //
-// Tombstone and count of a version are those of its own state, never those
+// Tombstone, count and expired of a version are those of its own state, never those
 // of its record, in which the bit of the tombstone belongs to package epoch. At ten million commits
-// a second 53 bits last for 28 years.
+// a second 52 bits last for 14 years.
 //
 //	active -> announced -> committed          nothing to validate
 //	active -> announced -> tentative -> committed         validates its reads
@@ -57,10 +59,13 @@ const (
 	CountShift = 5
 	CountMax   = 63
 	CountMask  = CountMax << CountShift
-	epochShift = 11
+	ExpiredBit = 1 << 11
+	epochShift = 12
 
-	// KeepMask are the bits of a version's own state that its decision keeps.
-	KeepMask = TombBit | CountMask
+	// OwnMask are the bits by which a version says what it is; KeepMask are those of a version's own
+	// state that its decision keeps.
+	OwnMask  = TombBit | ExpiredBit
+	KeepMask = OwnMask | CountMask
 )
 
 // A Kind is what a word with the special tag says, in the lowest bits of its epoch.
@@ -161,6 +166,9 @@ func (w Word) String() string {
 	}
 	if w.Tomb() {
 		text += "+tombstone"
+	}
+	if w&ExpiredBit != 0 {
+		text += "+expired"
 	}
 	if n := w.Count(); n > 0 {
 		text += fmt.Sprintf("+count=%d", n)

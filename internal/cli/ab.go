@@ -25,17 +25,16 @@ type abCmd struct {
 
 	comparisonFlags `embed:""`
 
-	Samples string `help:"Write the samples to old.txt and new.txt in the folder DIR, in the Go benchmark format, for benchstat." placeholder:"DIR" group:"Output"`
-	Save    string `help:"Keep both sides as the runs NAME-old and NAME-new, with their profiles, for compare, report and runs." placeholder:"NAME" group:"Output"`
+	Samples string `help:"Keep both sides, with their profiles, as old.json and new.json in the folder DIR, for compare, report and serve." placeholder:"DIR" group:"Output"`
 	Report  string `help:"Write the verdict, the comparison and charts of both sides to FILE as one HTML page, which needs nothing else." placeholder:"FILE" group:"Output"`
 	Quiet   bool   `help:"Report no progress." short:"q" group:"Output"`
 
-	Profile profileFlag `help:"Profile the measured part of every sample, and subtract the profiles of the old side from those of the new one, for each operation. --save keeps the profiles of both; --profile=DIR writes them to DIR/old and DIR/new, and the differences to DIR/diff, for go tool pprof. --report lists the functions that take more or less." group:"Profiles"`
+	Profile bool `help:"Profile the measured part of every sample, and subtract the profiles of the old side from those of the new one, for each operation. --samples keeps the profiles of both; --report lists the functions that take more or less." group:"Profiles"`
 }
 
 // Run carries "mvccbench ab" out; the parser calls it.
 func (c *abCmd) Run(e *Env) (err error) {
-	sweep, err := c.sweep(e.Engines)
+	sweep, err := c.sweep(e)
 	if err == nil {
 		err = c.check()
 	}
@@ -79,7 +78,6 @@ type ab struct {
 	steps    []bench.Step // each is taken of both sides
 	temp     string       // a folder, which goes at the end
 	sides    [2]*abSide   // old and new
-	store    *results.Store
 	progress *abProgress
 }
 
@@ -91,10 +89,9 @@ var sideNames = [2]string{"old", "new"}
 func (a *ab) open() error {
 	c := a.cmd
 	var skips []bench.Skip
-	if a.steps, skips = a.sweep.Steps(); c.Profile.on && c.Save == "" && c.Report == "" &&
-		c.Profile.dir == "" {
-		return usagef("--profile: there is nowhere to keep the profiles; expected --save or --report " +
-			"with it, or --profile=DIR")
+	if a.steps, skips = a.sweep.Steps(); c.Profile && c.Samples == "" && c.Report == "" {
+		return usagef("--profile: there is nowhere to keep the profiles; expected --samples or --report " +
+			"with it")
 	}
 	for _, s := range skips {
 		remark(a.env.said(c.Quiet), "skipping %s on %s: %s", s.Workload, s.Engine, s.Why)
@@ -107,30 +104,15 @@ func (a *ab) open() error {
 		remark(a.env.said(c.Quiet), "note: with %d combinations it takes at least %d pairs of samples "+
 			"for a difference to be significant: --count %d", len(combinations), n, n)
 	}
-	if c.Save != "" {
-		for _, name := range sideNames {
-			store, err := openStore(a.env.Name, c.Save+"-"+name)
-			if err != nil {
-				return err
-			}
-			a.store = store
-		}
-	}
 	if c.Report != "" {
 		if err := canWrite("--report", c.Report); err != nil {
 			return err
 		}
 	}
-	for _, dir := range []struct{ flag, name string }{
-		{"--profile", c.Profile.dir}, {"--samples", c.Samples},
-	} {
-		if dir.name != "" {
-			if err := canCreate(dir.flag, dir.name); err != nil {
-				return err
-			}
-		}
-	}
 	if c.Samples != "" {
+		if err := canCreate("--samples", c.Samples); err != nil {
+			return err
+		}
 		for _, side := range sideNames {
 			if err := isNew("--samples", samplesFile(c.Samples, side), c.Overwrite); err != nil {
 				return err
@@ -180,7 +162,7 @@ func (a *ab) measure() error {
 			pair[side] = s
 		}
 		for k, side := range a.sides { // both or neither: what was interrupted has nothing beside it
-			if err := side.keep(pair[k], a.cmd.Samples); err != nil {
+			if err := side.keep(pair[k]); err != nil {
 				return err
 			}
 		}
@@ -207,7 +189,6 @@ func (a *ab) finish(err error) error {
 	var sources [2]*results.Source
 	for i, s := range a.sides {
 		s.run.Outcome = outcome
-		err = cmp.Or(err, s.closeSamples())
 		if outcome.Done == 0 {
 			continue
 		}
@@ -245,14 +226,17 @@ func (a *ab) finish(err error) error {
 
 // keep saves the runs and writes the page, if that is asked for.
 func (a *ab) keep(c *results.Comparison, changes []report.Change) error {
-	if a.cmd.Save != "" {
-		for i, s := range a.sides {
-			name := a.cmd.Save + "-" + sideNames[i]
-			if err := a.store.SaveProfiled(name, &s.run, s.files); err != nil {
-				return err
-			}
-			remark(a.env.said(a.cmd.Quiet), "saved as %s in %s", name, a.store.Dir())
+	if dir := a.cmd.Samples; dir != "" {
+		err := os.MkdirAll(dir, 0o777)
+		for _, s := range a.sides {
+			err = cmp.Or(err, writeTo(samplesFile(dir, s.side), true, nil, func(w io.Writer) error {
+				return results.Write(w, &s.run)
+			}))
 		}
+		if err != nil {
+			return writing("samples", err)
+		}
+		remark(a.env.said(a.cmd.Quiet), "samples: old.json and new.json in %s", dir)
 	}
 	if a.cmd.Report == "" {
 		return nil
@@ -273,7 +257,8 @@ type abProgress struct {
 
 	// Under the line's lock.
 	line  string
-	begun time.Time // when the first sample was
+	first time.Time // when the first sample was begun
+	begun time.Time // when the one under way was
 	done  int       // samples so far
 	of    int
 }
@@ -306,9 +291,9 @@ func (p *abProgress) sample(done, of int, step bench.Step, side string) {
 func (p *abProgress) say(line string, done, of int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.line, p.done, p.of = line, done, of
-	if of > 0 && p.begun.IsZero() {
-		p.begun = time.Now()
+	p.line, p.begun, p.done, p.of = line, time.Now(), done, of
+	if done == 0 {
+		p.first = p.begun
 	}
 	if p.terminal || done == 0 {
 		p.report()
@@ -323,9 +308,8 @@ func (p *abProgress) report() {
 	head := ""
 	if p.of > 0 {
 		head = fmt.Sprintf("[%*d/%d", len(fmt.Sprint(p.of)), p.done+1, p.of)
-		if p.done > 0 {
-			each := time.Since(p.begun) / time.Duration(p.done)
-			head += fmt.Sprintf(", %s left", (each * time.Duration(p.of-p.done)).Round(time.Second))
+		if left, ok := remaining(p.first, p.begun, time.Now(), p.done, p.of, 0); ok {
+			head += fmt.Sprintf(", %s left", left)
 		}
 		head += "] "
 	}

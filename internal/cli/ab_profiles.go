@@ -3,13 +3,10 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -29,44 +26,26 @@ type abProfile struct {
 	ops uint64
 }
 
-// readProfiles reads the profiles of a sample from a folder; none if dir is empty.
-func (s *abSide) readProfiles(dir string) error {
-	if dir == "" {
-		return nil
-	}
-	files, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) { // there is no folder if nothing was sampled
-		return err
-	}
-	list := profiling.Profiles{}
-	for _, f := range files {
-		name, ok := strings.CutSuffix(f.Name(), results.ProfileExtension)
+// readProfiles takes the profiles of a sample.
+func (s *abSide) readProfiles(files map[string][]byte) error {
+	s.last = profiling.Profiles{}
+	for name, data := range files {
+		name, ok := strings.CutSuffix(name, results.ProfileExtension)
 		if !ok || strings.HasPrefix(name, results.WholeRun+".") {
 			continue
 		}
-		kind := name[strings.LastIndexByte(name, '.')+1:]
-		if list[kind], err = readUncommented(filepath.Join(dir, f.Name())); err != nil {
+		p, err := profile.ParseData(data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		p.Comments = nil // of the one sample
+		var b bytes.Buffer
+		if err := p.Write(&b); err != nil {
 			return err
 		}
+		s.last[name[strings.LastIndexByte(name, '.')+1:]] = b.Bytes()
 	}
-	s.last = list
 	return nil
-}
-
-// readUncommented reads a profile without what it says of the one sample that it is of.
-func readUncommented(file string) ([]byte, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	p, err := profile.ParseData(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Base(file), err)
-	}
-	p.Comments = nil
-	var b bytes.Buffer
-	err = p.Write(&b)
-	return b.Bytes(), err
 }
 
 // mergeProfiles adds the profiles of the sample that was taken last to those of its combination.
@@ -89,15 +68,13 @@ func (s *abSide) mergeProfiles(sample *results.Sample) error {
 	return err
 }
 
-// profiles hands the profiles of both sides to those that keep them, writes them and their
-// differences to the folder of --profile, and returns what the differences are.
+// profiles keeps the profiles of both sides with their runs, and returns what the differences are.
 func (a *ab) profiles() (changes []report.Change, err error) {
-	if !a.cmd.Profile.on {
+	if !a.cmd.Profile {
 		return nil, nil
 	}
-	diff := map[string][]byte{}
 	for _, s := range a.sides {
-		s.files = map[string][]byte{}
+		s.run.Profiles = map[string][]byte{}
 		for name, p := range s.profile {
 			list, err := p.Comment(fmt.Sprintf("%s, %s: %d samples, %d operations, %v in total, without "+
 				"warm-up", name, s.label, p.samples, p.ops, p.wall.Round(time.Millisecond)))
@@ -105,37 +82,23 @@ func (a *ab) profiles() (changes []report.Change, err error) {
 				return nil, err
 			}
 			for kind, data := range list {
-				s.files[name+"."+kind+results.ProfileExtension] = data
+				s.run.Profiles[name+"."+kind+results.ProfileExtension] = data
 			}
 		}
 	}
-	old, now := a.sides[0], a.sides[1]
-	for _, name := range slices.Sorted(maps.Keys(now.profile)) {
-		x, y := old.profile[name], now.profile[name]
-		if x == nil {
+	const kind = "cpu"
+	for _, name := range slices.Sorted(maps.Keys(a.sides[1].profile)) {
+		x, y := a.sides[0].profile[name], a.sides[1].profile[name]
+		if x == nil || x.Profiles[kind] == nil || y.Profiles[kind] == nil {
 			continue
 		}
-		for _, kind := range y.Kinds() {
-			if x.Profiles[kind] == nil {
-				continue
-			}
-			d, err := minus(x, y, kind)
-			if err != nil {
-				return nil, fmt.Errorf("subtracting profiles: %s, %s: %w", name, kind, err)
-			}
-			d.Comments = append(d.Comments, fmt.Sprintf("%s: %s minus %s, which is scaled to as many "+
-				"operations", name, now.label, old.label))
-			var b bytes.Buffer
-			if err := d.Write(&b); err != nil {
-				return nil, err
-			}
-			diff[name+"."+kind+results.ProfileExtension] = b.Bytes()
-			if kind == "cpu" {
-				changes = append(changes, report.Change{Of: y.of, Functions: functions(d, float64(y.ops))})
-			}
+		d, err := minus(x, y, kind)
+		if err != nil {
+			return nil, fmt.Errorf("subtracting profiles: %s, %s: %w", name, kind, err)
 		}
+		changes = append(changes, report.Change{Of: y.of, Functions: functions(d, float64(y.ops))})
 	}
-	return changes, a.writeProfiles(diff)
+	return changes, nil
 }
 
 // baseLabel is how go tool pprof marks what was subtracted: percentages are of that.
@@ -206,39 +169,4 @@ func writeChanges(w io.Writer, changes []report.Change) {
 			fmt.Fprintf(w, "  %s: %s: %s (%s to %s)\n", c.Of, f.Name, cells[2], cells[0], cells[1])
 		}
 	}
-}
-
-// writeProfiles writes the profiles of both sides, and their differences, to the folder of
-// --profile, if there is one. Those that an earlier comparison left there go.
-func (a *ab) writeProfiles(diff map[string][]byte) error {
-	dir := a.cmd.Profile.dir
-	if dir == "" {
-		return nil
-	}
-	for folder, files := range map[string]map[string][]byte{
-		sideNames[0]: a.sides[0].files, sideNames[1]: a.sides[1].files, "diff": diff,
-	} {
-		folder = filepath.Join(dir, folder)
-		if err := os.MkdirAll(folder, 0o777); err != nil {
-			return err
-		}
-		old, err := filepath.Glob(filepath.Join(folder, "*"+results.ProfileExtension))
-		if err != nil {
-			return err
-		}
-		for _, file := range old {
-			if _, again := files[filepath.Base(file)]; !again {
-				err = errors.Join(err, os.Remove(file))
-			}
-		}
-		for name, data := range files {
-			err = errors.Join(err, replaceFile(filepath.Join(folder, name), data))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	remark(a.env.said(a.cmd.Quiet), "profiles: %d of old, %d of new and %d differences in %s",
-		len(a.sides[0].files), len(a.sides[1].files), len(diff), dir)
-	return nil
 }

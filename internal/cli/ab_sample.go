@@ -2,14 +2,11 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -48,14 +45,12 @@ var swept = []string{"keys", "read-pct", "theta", "txn-size", "value-size", "rat
 
 // arguments returns the command line by which a side takes one sample. They are flags of the first
 // version on, so that it may be an old one.
-func (a *ab) arguments(step bench.Step, profiles string) []string {
+func (a *ab) arguments(step bench.Step) []string {
 	c := step.Config
 	c.Swept = slices.Concat(c.Swept, swept)
-	args := []string{"run", "--workload=" + cmp.Or(c.Workload.Path, c.Workload.Name)}
+	args := []string{"run", "--workload=" + c.Workload.Name}
 	for _, l := range c.Labels() {
-		if l.Key != "file" { // says which file it is
-			args = append(args, "--"+l.Key+"="+l.Value)
-		}
+		args = append(args, "--"+l.Key+"="+l.Value)
 	}
 	// Each pair has another seed, or all samples would be of the same random choices.
 	args = append(args, fmt.Sprint("--seed=", a.sweep.Seed+uint64(c.Sample)), "--count=1",
@@ -70,8 +65,8 @@ func (a *ab) arguments(step bench.Step, profiles string) []string {
 	if a.sweep.SkipVerify {
 		args = append(args, "--no-verify")
 	}
-	if profiles != "" {
-		args = append(args, "--profile="+profiles)
+	if a.cmd.Profile {
+		args = append(args, "--profile")
 	}
 	return append(args, "--http=off", "--quiet", "--format=json")
 }
@@ -91,15 +86,8 @@ func (e *sideError) Error() string {
 
 // sample has the side take a sample.
 func (s *abSide) sample(ctx context.Context, a *ab, step bench.Step) (results.Sample, error) {
-	profiles := ""
-	if a.cmd.Profile.on {
-		profiles = filepath.Join(s.temp, "profiles")
-		if err := os.RemoveAll(profiles); err != nil {
-			return results.Sample{}, err
-		}
-	}
 	var stdout, stderr bytes.Buffer
-	c := command(ctx, s.program, a.arguments(step, profiles)...)
+	c := command(ctx, s.program, a.arguments(step)...)
 	c.Stdout, c.Stderr = &stdout, &stderr
 	err := c.Run()
 	who := fmt.Sprintf("%s (%s)", s.side, s.label)
@@ -125,7 +113,7 @@ func (s *abSide) sample(ctx context.Context, a *ab, step bench.Step) (results.Sa
 		s.run.Header = a.header(r.Header)
 	}
 	sample := r.Samples[0]
-	if err := s.readProfiles(profiles); err != nil {
+	if err := s.readProfiles(r.Profiles); err != nil {
 		return sample, fmt.Errorf("%s: its profiles: %w", who, err)
 	}
 	// The titles of both sides are ours, whatever theirs leave out as the default.

@@ -2,14 +2,18 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/results"
@@ -24,20 +28,19 @@ type abSide struct {
 	module  string // the folder of the module that it is built in; "" if it is there already
 	commit  string // that is built; "" for the work tree as it is
 	temp    string
-	name    string // of the program
+	name    string   // of the program
+	pkg     string   // that is built
+	env     []string // of its build, beside that of all
 
 	run     results.Run
-	lines   *results.BenchWriter // of --samples; nil if there is no file
-	file    *os.File
 	profile map[string]*abProfile // by the names of the combinations' files
 	last    profiling.Profiles    // of the sample that was taken last
-	files   map[string][]byte     // of the profiles, by name
 }
 
 // find says what a side is: an executable, the work tree, or a revision.
 func (a *ab) find(side, named string) (*abSide, error) {
 	s := &abSide{side: side, label: named, temp: a.temp, name: a.env.Name,
-		profile: map[string]*abProfile{}}
+		pkg: cmp.Or(a.env.Package, "./cmd/"+a.env.Name), profile: map[string]*abProfile{}}
 	wrong := func(why string) error {
 		return usagef("%s: %s; expected an executable file of %s, a revision of git, or . for the work "+
 			"tree", named, why, s.name)
@@ -75,7 +78,7 @@ func (a *ab) find(side, named string) (*abSide, error) {
 func (s *abSide) output(ctx context.Context, dir, program string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	c := command(ctx, program, args...)
-	c.Dir, c.Stdout, c.Stderr = dir, &stdout, &stderr
+	c.Dir, c.Stdout, c.Stderr, c.Env = dir, &stdout, &stderr, append(c.Env[:len(c.Env):len(c.Env)], s.env...)
 	err := c.Run()
 	switch {
 	case ctx.Err() != nil:
@@ -90,10 +93,25 @@ func (s *abSide) output(ctx context.Context, dir, program string, args ...string
 // endsWithin is how long a program that was told to end may take.
 const endsWithin = 10 * time.Second
 
+// sideEnviron returns the environment of the programs that a comparison starts. In a hook of git the
+// variables of the repository point at the commit that is being made: none of them is handed on, and
+// no hook of the repository runs within.
+var sideEnviron = sync.OnceValue(func() []string {
+	list, _ := exec.Command("git", "rev-parse", "--local-env-vars").Output() // without git, none
+	local := strings.Fields(string(list))
+	env := slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return slices.Contains(local, name)
+	})
+	return append(env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.hooksPath",
+		"GIT_CONFIG_VALUE_0="+os.DevNull)
+})
+
 // command returns a command that is told to end, as by Ctrl-C, when ctx does. The Ctrl-C of a
 // terminal does not reach it.
 func command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, program, args...)
+	c.Env = sideEnviron()
 	c.Cancel = func() error {
 		if runtime.GOOS == "windows" { // it knows no such signal
 			return c.Process.Kill()
@@ -132,50 +150,101 @@ func (s *abSide) build(ctx context.Context, p *abProgress) (err error) {
 			return err
 		}
 		dir = filepath.Join(tree, filepath.FromSlash(prefix))
+		workspace, err := s.workspace(ctx, tree)
+		if err != nil {
+			return err
+		}
+		s.env = []string{"GOWORK=" + workspace}
 	}
 	program := filepath.Join(s.temp, s.side)
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
 	// -trimpath, so that the profiles of both have the same names of files
-	_, err = s.output(ctx, dir, "go", "build", "-trimpath", "-o", program, "./cmd/"+s.name)
+	_, err = s.output(ctx, dir, "go", "build", "-trimpath", "-buildvcs=false", "-o", program,
+		s.pkg)
 	if err == nil {
 		s.program = program
 	}
 	return err
 }
 
-// samplesFile returns the name of the file of a side.
-func samplesFile(dir, side string) string { return filepath.Join(dir, side+".txt") }
-
-// keep takes a sample of the side, and writes it to its file in the folder of --samples, unless that
-// is empty.
-func (s *abSide) keep(sample results.Sample, dir string) (err error) {
-	if err := s.mergeProfiles(&sample); err != nil {
-		return err
+// workspace returns the go.work file of a build in tree: that of the module, with the modules of tree
+// in place of those of its repository; "off" if the module has none.
+func (s *abSide) workspace(ctx context.Context, tree string) (string, error) {
+	file, err := s.output(ctx, s.module, "go", "env", "GOWORK")
+	if err != nil || file == "" || file == "off" {
+		return "off", err
 	}
-	s.run.Samples = append(s.run.Samples, sample)
-	if dir == "" {
-		return nil
+	top, err := s.output(ctx, s.module, "git", "rev-parse", "--show-toplevel")
+	if err != nil {
+		return "", err
 	}
-	if s.lines == nil { // the first one: before, there is nothing to be written
-		if err = os.MkdirAll(dir, 0o777); err == nil {
-			s.file, err = os.Create(samplesFile(dir, s.side))
+	text, err := s.output(ctx, s.module, "go", "work", "edit", "-json", file)
+	if err != nil {
+		return "", err
+	}
+	var work struct {
+		Use     []struct{ DiskPath string }
+		Replace []struct {
+			Old, New struct{ Path, Version string }
 		}
-		if err != nil {
-			return writing("samples", err)
-		}
-		s.lines = results.NewBenchWriter(s.file, s.run.Header)
 	}
-	s.lines.Sample(&sample)
-	return writing("samples", s.lines.Flush())
+	if err := json.Unmarshal([]byte(text), &work); err != nil {
+		return "", err
+	}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(file))
+	if err != nil {
+		return "", err
+	}
+	// place returns a folder that the file names, as the build is to have it.
+	place := func(path string) string {
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(folder, path)
+		}
+		if rel, err := filepath.Rel(filepath.FromSlash(top), path); err == nil && filepath.IsLocal(rel) {
+			return filepath.Join(tree, rel)
+		}
+		return path
+	}
+	edit := []string{"work", "edit"}
+	for _, u := range work.Use {
+		edit = append(edit, "-dropuse="+u.DiskPath)
+		if dir := place(u.DiskPath); exists(filepath.Join(dir, "go.mod")) { // else it was not there yet
+			edit = append(edit, "-use="+dir)
+		}
+	}
+	for _, r := range work.Replace {
+		if r.New.Version == "" {
+			old := strings.TrimSuffix(r.Old.Path+"@"+r.Old.Version, "@")
+			edit = append(edit, "-replace="+old+"="+place(r.New.Path))
+		}
+	}
+	copied := filepath.Join(s.temp, s.side+".work")
+	for from, to := range map[string]string{file: copied, file + ".sum": copied + ".sum"} {
+		data, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, data, 0o666)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return "", err
+		}
+	}
+	_, err = s.output(ctx, s.module, "go", append(edit, copied)...)
+	return copied, err
 }
 
-// closeSamples ends the file of --samples, if there is one.
-func (s *abSide) closeSamples() error {
-	if s.lines == nil {
-		return nil
-	}
-	s.lines.Outcome(s.run.Outcome)
-	return writing("samples", errors.Join(s.lines.Flush(), s.file.Close()))
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// samplesFile returns the name of the file of a side.
+func samplesFile(dir, side string) string { return filepath.Join(dir, side+".json") }
+
+// keep takes a sample of the side.
+func (s *abSide) keep(sample results.Sample) error {
+	err := s.mergeProfiles(&sample)
+	s.run.Samples = append(s.run.Samples, sample)
+	return err
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -46,50 +45,41 @@ func TestLotIsFair(t *testing.T) {
 
 // A side is told all that its own defaults might have otherwise.
 func TestArgumentsOfASide(t *testing.T) {
-	e := &Env{Program: mvccbench(), args: strings.Fields("ab old new --workload=zipf-read --threads=2 " +
-		"--theta=0.5,0.9 --rate=1000 --arrival=poisson --retries=3 --gc-workers=0 --no-verify --seed=7")}
+	e := &Env{Program: mvccbench(), args: strings.Fields("ab old new --workload=read-heavy --threads=2 " +
+		"--theta=0.5,0.9 --rate=1000 --arrival=poisson --retries=3 --no-verify --seed=7")}
 	ctx, err := e.parse()
 	require.NoError(t, err)
 	cmd := ctx.Selected().Target.Addr().Interface().(*abCmd)
 	a := &ab{cmd: cmd, env: e}
-	a.sweep, err = cmd.sweep(e.Engines)
+	cmd.Profile = true
+	a.sweep, err = cmd.sweep(e)
 	require.NoError(t, err)
 	steps, _ := a.sweep.Steps()
 	require.Len(t, steps, 20)
-	require.Equal(t, strings.Fields("run --workload=zipf-read --keys=1000 --read-pct=90 --theta=0.9 "+
+	require.Equal(t, strings.Fields("run --workload=read-heavy --keys=4 --read-pct=90 --theta=0.9 "+
 		"--value-size=8 --rate=1000 --arrival=poisson --retries=3 --isolation=serializable "+
-		"--gc-workers=0 --latency-sample=auto --engine=mvcc --threads=2 --seed=8 --count=1 "+
-		"--warmup=50ms --duration=200ms --no-verify --profile=p --http=off --quiet --format=json"),
-		a.arguments(steps[3], "p"))
+		"--latency-sample=auto --engine=mvcc --threads=2 --seed=8 --count=1 "+
+		"--warmup=50ms --duration=200ms --no-verify --profile --http=off --quiet --format=json"),
+		a.arguments(steps[3]))
 
 	staged := steps[3]
 	staged.Config.Stages = bench.Stages{{For: time.Second, From: 1, To: 2}}
 	a.sweep.Stages = staged.Config.Stages
-	require.Contains(t, a.arguments(staged, ""), "--stages=1s:1-2")
-	require.NotContains(t, strings.Join(a.arguments(staged, ""), " "), "--duration")
+	require.Contains(t, a.arguments(staged), "--stages=1s:1-2")
+	require.NotContains(t, strings.Join(a.arguments(staged), " "), "--duration")
 	a.sweep.Stages = nil
 
-	file := filepath.Join(t.TempDir(), "own.json")
-	require.NoError(t, os.WriteFile(file, []byte(ownWorkload), 0o600))
-	described := steps[3]
-	described.Config.Workload, err = bench.ReadWorkload(file)
-	require.NoError(t, err)
-	args := a.arguments(described, "")
-	require.Equal(t, "--workload="+file, args[1])
-	require.NotContains(t, strings.Join(args, " "), "--file=")
-
-	e.args = a.arguments(steps[3], "p")
+	e.args = a.arguments(steps[3])
 	ctx, err = e.parse()
 	require.NoError(t, err)
 	run := ctx.Selected().Target.Addr().Interface().(*runCmd)
-	sweep, err := run.sweep(e.Engines)
+	sweep, err := run.sweep(e)
 	require.NoError(t, err)
 	again, _ := sweep.Steps()
 	require.Len(t, again, 1)
 	got, want := again[0].Config, steps[3].Config
 	got.Sample, got.Seed, got.Swept = want.Sample, want.Seed, want.Swept
 	require.Equal(t, want.Name(), got.Name())
-	require.Equal(t, bench.NoWorkers, got.Map.Workers)
 }
 
 // profileOf returns a profile in which functions, called by main, took so much themselves.
@@ -122,15 +112,10 @@ func TestProfilesAreSubtractedForEachOperation(t *testing.T) {
 			combinationProfiles: combinationProfiles{Profiles: profileOf(t, took), samples: 2},
 		}}}
 	}
-	dir := t.TempDir()
-	left := filepath.Join(dir, "diff", "gone.cpu.pb.gz")
-	require.NoError(t, os.MkdirAll(filepath.Dir(left), 0o777))
-	require.NoError(t, os.WriteFile(left, nil, 0o666))
-	a := &ab{cmd: &abCmd{Quiet: true, Profile: profileFlag{on: true, dir: dir}},
-		env: &Env{stderr: os.Stderr}, sides: [2]*abSide{
-			side("old", 2000, map[string]int64{"store": 20_000, "load": 10_000}),
-			side("new", 1000, map[string]int64{"store": 15_000, "load": 5_000, "spin": 1_000}),
-		}}
+	a := &ab{cmd: &abCmd{Profile: true}, sides: [2]*abSide{
+		side("old", 2000, map[string]int64{"store": 20_000, "load": 10_000}),
+		side("new", 1000, map[string]int64{"store": 15_000, "load": 5_000, "spin": 1_000}),
+	}}
 	changes, err := a.profiles()
 	require.NoError(t, err)
 	require.Len(t, changes, 1)
@@ -144,13 +129,10 @@ func TestProfilesAreSubtractedForEachOperation(t *testing.T) {
 		"  X/threads=1: store: +5.0 (10.0 to 15.0)\n  X/threads=1: spin: +1.0 (0.0 to 1.0)\n"+
 		"  X/threads=1: load: +0.0 (5.0 to 5.0)\n", text.String())
 
-	require.NoFileExists(t, left)
-	for _, folder := range []string{"old", "new", "diff"} {
-		require.FileExists(t, filepath.Join(dir, folder, "x.cpu.pb.gz"))
+	for _, side := range a.sides {
+		require.Contains(t, side.run.Profiles, "x.cpu.pb.gz")
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "diff", "x.cpu.pb.gz"))
-	require.NoError(t, err)
-	d, err := profile.ParseData(b)
+	d, err := minus(a.sides[0].profile["x"], a.sides[1].profile["x"], "cpu")
 	require.NoError(t, err)
 	sum, base := 0.0, 0.0
 	for _, s := range d.Sample {
@@ -161,7 +143,6 @@ func TestProfilesAreSubtractedForEachOperation(t *testing.T) {
 	}
 	require.Equal(t, -15_000.0, base, "half of the old side, which had twice as many operations")
 	require.Equal(t, 6_000.0, sum)
-	require.Contains(t, strings.Join(d.Comments, "\n"), "x: new minus old, which is scaled")
 	require.False(t, math.Signbit(changes[0].Functions[1].Old))
 }
 
@@ -177,11 +158,10 @@ func TestWrongArgumentsOfAB(t *testing.T) {
 		{program + " no-such-revision", []string{"no-such-revision", "a revision of git"}},
 		{program + " " + plain, []string{"plain", "cannot be executed", "an executable file of mvccbench"}},
 		{program + " " + t.TempDir(), []string{"it is a folder"}},
-		{program + " " + program + " --profile", []string{"--profile", "--save", "--report"}},
+		{program + " " + program + " --profile", []string{"--profile", "--samples", "--report"}},
 		{program + " " + program + " --engine=no", []string{"--engine", "mvcc, mvcc-direct"}},
 		{program + " " + program + " --gate-pct=5", []string{"--gate-pct", "--gate"}},
 		{program + " " + program + " --alpha=2", []string{"--alpha", "0.05"}},
-		{program + " " + program + " --save=a/b", []string{"--save"}},
 		{program + " " + program + " --output=" + program, []string{"--output", "already"}},
 		{program + " " + program + " --report=" + program, []string{"--report"}},
 		{program + " " + program + " --samples=" + program, []string{"--samples", "folder"}},
@@ -189,8 +169,3 @@ func TestWrongArgumentsOfAB(t *testing.T) {
 		refused(t, append([]string{"ab"}, strings.Fields(c.args)...), c.want...)
 	}
 }
-
-const ownWorkload = `{"name": "own", "doc": "Reads.", "params": {"keys": 10},
-	"tables": {"t": {"records": "keys", "number": 1}},
-	"draws": {"any": {"table": "t", "by": "uniform"}},
-	"operations": {"look": {"weight": 1, "steps": [{"get": "t", "key": "any"}]}}}`

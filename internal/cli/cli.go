@@ -36,14 +36,11 @@ const (
 // root is the command line.
 type root struct {
 	Run     runCmd     `cmd:"" default:"withargs" help:"Run workloads on engines and print the results. This is the default."`
-	Serve   serveCmd   `cmd:"" help:"Run one workload until Ctrl-C, to be looked at in the browser."`
+	Serve   serveCmd   `cmd:"" help:"Run one workload until Ctrl-C, to be looked at in the browser; or show kept runs there."`
 	Verify  verifyCmd  `cmd:"" help:"Check isolation, linearizability and invariants of the map under random load."`
 	AB      abCmd      `cmd:"" name:"ab" help:"Is my change slower? Measure two builds of this program in turns, and say which way it went."`
 	Compare compareCmd `cmd:"" help:"Compare two runs, with the statistics of benchstat."`
-	Runs    runsCmd    `cmd:"" help:"List the runs that were kept with --save, show them in the browser, and delete them."`
-	Report  reportCmd  `cmd:"" help:"Draw charts of a file of results, or of a saved run."`
-	Table   tableCmd   `cmd:"" help:"Measure, and print in the form of tables that others have published: ravendb, free-batch, goroutines."`
-	Journey journeyCmd `cmd:"" help:"Is a program of its own, bench/journey: how a Java MVCC map got fast, step by step, beside the figures of its author, and what was left open."`
+	Report  reportCmd  `cmd:"" help:"Draw charts of a file of results."`
 	List    listCmd    `cmd:"" help:"Describe every workload, engine, metric and format."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
@@ -56,6 +53,12 @@ type Program struct {
 	// Engines are those that --engine can name, in the order in which they are
 	// listed.
 	Engines []bench.EngineSpec
+	// Workloads are those that --workload can name, likewise.
+	Workloads []bench.Workload
+	// Default are the workloads that are measured unless --workload names others; nil: mvccbench's.
+	Default []string
+	// Package is the package that ab builds; empty: cmd/Name of the module of the current folder.
+	Package string
 	// Commands are those that it has beside mvccbench's, or in place of one of them with the same
 	// name.
 	Commands []Command
@@ -80,7 +83,9 @@ type Command struct {
 }
 
 // mvccbench is the program that this package is made for.
-func mvccbench() Program { return Program{Name: "mvccbench", Engines: bench.Engines()} }
+func mvccbench() Program {
+	return Program{Name: "mvccbench", Engines: bench.Engines(), Workloads: bench.Workloads()}
+}
 
 // An Env is what a command works with.
 type Env struct {
@@ -101,17 +106,6 @@ func (e *Env) Stderr() io.Writer { return e.stderr }
 
 // Context ends when the program is told to stop.
 func (e *Env) Context() context.Context { return e.ctx }
-
-// journeyCmd says what has become of "mvccbench journey".
-type journeyCmd struct {
-	Args []string `arg:"" optional:"" passthrough:""`
-}
-
-// Run returns an error.
-func (*journeyCmd) Run() error {
-	return usagef("journey: is a program of its own now; in the repository expected: " +
-		"go -C bench/journey run ./cmd/journeybench steps, or answers")
-}
 
 // usageError is an error in the arguments; it names the argument.
 type usageError struct{ error }
@@ -146,6 +140,12 @@ func RunWith(ctx context.Context, p Program, args []string, stdout, stderr io.Wr
 type exited int
 
 func run(e *Env) (code int) {
+	if e.Engines == nil {
+		e.Engines = bench.Engines()
+	}
+	if e.Workloads == nil {
+		e.Workloads = bench.Workloads()
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			c, ok := p.(exited)

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mvccmap/mvccmap/internal/results"
@@ -16,7 +15,7 @@ import (
 
 // compareCmd is "mvccbench compare".
 type compareCmd struct {
-	Old string `arg:"" help:"The results to compare with: a file in the Go benchmark format or in JSON, - for standard input, or the name of a saved run."`
+	Old string `arg:"" help:"The results to compare with: a file in the Go benchmark format or in JSON, or - for standard input."`
 	New string `arg:"" help:"The results to compare: likewise."`
 
 	comparisonFlags `embed:""`
@@ -28,7 +27,7 @@ type compareCmd struct {
 type comparisonFlags struct {
 	Unit      []string `help:"Compare these figures only, such as ops/s or p99-ns." placeholder:"UNIT" group:"What to compare"`
 	Alpha     float64  `help:"A difference is significant if one as large would turn up by chance with at most this probability." default:"0.05" placeholder:"P" group:"What to compare"`
-	Format    string   `help:"Format: text, csv or json." enum:"text,csv,json" default:"text" placeholder:"FORMAT" group:"Output"`
+	Format    string   `help:"Format: text or json." enum:"text,json" default:"text" placeholder:"FORMAT" group:"Output"`
 	Output    string   `help:"Write the comparison to FILE, which there is not yet, instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
 	Overwrite bool     `help:"Let --output replace a file." group:"Output"`
 
@@ -42,31 +41,18 @@ var errGate = errors.New("worse")
 // stdinName is what stands for standard input where a file is expected.
 const stdinName = "-"
 
-// load hands over the results that a user has named: those of standard input, of a file or of a
-// saved run.
-func (e *Env) load(name, expected string, use func(*results.Input) error) error {
-	var in *results.Input
-	var err error
-	if name == stdinName {
-		stdin := e.stdin
-		if stdin == nil {
-			stdin = os.Stdin
-		}
-		in, err = results.Parse("standard input", stdin)
-	} else {
-		var store *results.Store
-		if store, err = results.OpenStore(); err != nil {
-			return usagef("%w", err)
-		}
-		in, err = results.Load(name, store)
+// expectedResults says what a file of results is.
+const expectedResults = "expected a file of results, in JSON or in the Go benchmark format"
+
+// load returns the results that a user has named: those of standard input, or of a file.
+func (e *Env) load(name string) (*results.Input, error) {
+	if name != stdinName {
+		return results.Load(name)
 	}
-	if err == nil {
-		err = use(in)
+	if e.stdin == nil {
+		return results.Parse("standard input", os.Stdin)
 	}
-	if err != nil {
-		return usagef("%w; expected %s the name of a saved run (see %s runs)", err, expected, e.Name)
-	}
-	return nil
+	return results.Parse("standard input", e.stdin)
 }
 
 // Run compares; the parser calls it.
@@ -79,12 +65,12 @@ func (c *compareCmd) Run(e *Env) error {
 	}
 	var sides [2]*results.Source
 	for i, name := range []string{c.Old, c.New} {
-		err := e.load(name, "a file of results or", func(in *results.Input) (err error) {
+		in, err := e.load(name)
+		if err == nil {
 			sides[i], err = in.Source()
-			return err
-		})
+		}
 		if err != nil {
-			return err
+			return usagef("%w; %s", err, expectedResults)
 		}
 	}
 	if c.Old == c.New {
@@ -140,10 +126,7 @@ func (c *comparisonFlags) tell(
 	e *Env, cmp *results.Comparison, once bool, text func(w io.Writer) error,
 ) error {
 	err := writeTo(c.Output, c.Overwrite, e.stdout, func(w io.Writer) error {
-		switch c.Format {
-		case "csv":
-			return compareCSV(w, cmp)
-		case "json":
+		if c.Format == "json" {
 			return compareJSON(w, cmp)
 		}
 		if c.Gate {
@@ -268,30 +251,6 @@ func painted(lines string, colour bool) string {
 		" "+results.Improved+"\n", " "+green+results.Improved+reset+"\n",
 		" "+results.Worsened+"\n", " "+red+results.Worsened+reset+"\n",
 	).Replace(lines)
-}
-
-// compareCSV writes a line for each row.
-func compareCSV(w io.Writer, c *results.Comparison) error {
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-	bound := func(v *float64) string {
-		if v == nil {
-			return ""
-		}
-		return number(*v)
-	}
-	rows := [][]string{{"unit", "better", "benchmark",
-		"old", "old_lo", "old_hi", "old_n", "new", "new_lo", "new_hi", "new_n", "delta_pct", "p",
-		"significant", "verdict", "change_lo_pct", "change_hi_pct"}}
-	for _, t := range c.Tables {
-		for _, r := range t.Rows {
-			rows = append(rows, []string{t.Unit, t.Better, r.Name,
-				number(r.Old.Center), bound(r.Old.Lo), bound(r.Old.Hi), strconv.Itoa(r.Old.N),
-				number(r.New.Center), bound(r.New.Lo), bound(r.New.Hi), strconv.Itoa(r.New.N),
-				bound(r.DeltaPct), number(r.P), strconv.FormatBool(r.Significant), r.Verdict,
-				bound(r.Lo), bound(r.Hi)})
-		}
-	}
-	return results.CSV.Write(w, rows, nil)
 }
 
 // compareJSON writes everything.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -18,7 +17,7 @@ import (
 // A run that became slower: the gate says what, and by how much, and exits with 1.
 func TestCompareAndGate(t *testing.T) {
 	store := keepRuns(t)
-	require.NoError(t, store.Save("before", madeUp(t, 6, 2e6)))
+	store.save("before", madeUp(t, 6, 2e6))
 	slower := madeUp(t, 6, 1e6)
 	file := writeFile(t, "after.txt", func(b *bytes.Buffer) error {
 		return results.WriteBench(b, slower)
@@ -29,8 +28,8 @@ func TestCompareAndGate(t *testing.T) {
 	require.True(t, strings.HasPrefix(stdout,
 		"ops/s: 0 better, 1 worse, 1 neither\np99-sec: no significant difference\n\nops/s (higher is "+
 			"better)\n"), stdout)
-	require.Regexp(t, `(?m)^Begin/engine=mvcc/threads=4-2 +2\.050M +± 2% +1\.025M +± 2% +-50\.00% +-51\.4% to -48\.5% +p=0\.002 n=6 +worse$`, stdout)
-	require.Regexp(t, `(?m)^Begin/engine=rwmutex/threads=4-2 .* ~ +-0\.0% to \+0\.0% +p=1\.000 n=6$`, stdout)
+	require.Regexp(t, `(?m)^Counter/engine=mvcc/threads=4-2 +2\.050M +± 2% +1\.025M +± 2% +-50\.00% +-51\.4% to -48\.5% +p=0\.002 n=6 +worse$`, stdout)
+	require.Regexp(t, `(?m)^Counter/engine=rwmutex/threads=4-2 .* ~ +-0\.0% to \+0\.0% +p=1\.000 n=6$`, stdout)
 	require.Regexp(t, `(?m)^geomean .* -29\.29%$`, stdout)
 	require.Contains(t, stdout, "p99-sec (lower is better)\n")
 
@@ -38,7 +37,7 @@ func TestCompareAndGate(t *testing.T) {
 	require.Equal(t, ExitFailed, code)
 	require.True(t, strings.HasPrefix(stdout,
 		"gate: FAILED: 1 of 2 comparisons of ops/s are worse by more than 10 %\n"), stdout)
-	require.Contains(t, stderr, "worse: ops/s, Begin/engine=mvcc/threads=4-2: 2.050M to 1.025M, "+
+	require.Contains(t, stderr, "worse: ops/s, Counter/engine=mvcc/threads=4-2: 2.050M to 1.025M, "+
 		"-51.4% to -48.5% (p=0.002 n=6)\n")
 	require.Contains(t, stderr, "gate: something is worse: 1 of 2 comparisons of ops/s are worse by ")
 	require.Contains(t, stderr, "note: what differs from one run to the next is not in the samples")
@@ -47,7 +46,7 @@ func TestCompareAndGate(t *testing.T) {
 	require.Equal(t, ExitCannotTell, code, "the samples range over 4.9 %")
 	require.True(t, strings.HasPrefix(stdout, "gate: CANNOT TELL: 1 of 2 comparisons of ops/s may be "+
 		"worse by more than 49.9 %, or not\n"), stdout)
-	require.Contains(t, stderr, "cannot tell: ops/s, Begin/engine=mvcc/threads=4-2: ")
+	require.Contains(t, stderr, "cannot tell: ops/s, Counter/engine=mvcc/threads=4-2: ")
 	require.Contains(t, stderr, "gate: cannot tell: 1 of 2 comparisons of ops/s may be worse")
 
 	for _, pass := range [][]string{
@@ -59,8 +58,8 @@ func TestCompareAndGate(t *testing.T) {
 		stdout, stderr = succeed(t, append([]string{"compare"}, pass...)...)
 		require.True(t, strings.HasPrefix(stdout, "gate: passed: none of 2 comparisons of "), stdout)
 		require.Empty(t, stderr)
-		stdout, stderr = succeed(t, append([]string{"compare", "--format=csv"}, pass...)...)
-		require.NotContains(t, stdout, "gate")
+		stdout, stderr = succeed(t, append([]string{"compare", "--format=json"}, pass...)...)
+		require.Contains(t, stdout, `"outcome": "passed"`)
 		require.Contains(t, stderr, "gate: passed: ")
 	}
 	_, stdout, stderr = call(t, "compare", "before", file)
@@ -70,10 +69,10 @@ func TestCompareAndGate(t *testing.T) {
 
 func TestCompareFormats(t *testing.T) {
 	store := keepRuns(t)
-	require.NoError(t, store.Save("a", madeUp(t, 6, 2e6)))
+	store.save("a", madeUp(t, 6, 2e6))
 	more := madeUp(t, 6, 1e6)
 	more.Samples[11].Engine = "xsync"
-	require.NoError(t, store.Save("b", more))
+	store.save("b", more)
 
 	_, stdout, _ := call(t, "compare", "a", "b", "--format=json")
 	var c results.Comparison
@@ -81,21 +80,17 @@ func TestCompareFormats(t *testing.T) {
 	require.Equal(t, "a", c.Old)
 	require.Equal(t, results.Worsened, c.Tables[0].Rows[0].Verdict)
 	require.InDelta(t, 100, *c.Tables[0].Rows[0].DeltaPct, 1e-6)
-	require.Equal(t, []string{"Begin/engine=xsync/threads=4-2"}, c.OnlyNew)
+	require.Equal(t, []string{"Counter/engine=xsync/threads=4-2"}, c.OnlyNew)
 
-	file := filepath.Join(t.TempDir(), "c.csv")
-	stdout, _ = succeed(t, "compare", "a", "b", "--format=csv", "-o", file)
-	require.Empty(t, stdout)
+	file := filepath.Join(t.TempDir(), "c.json")
+	written, _ := succeed(t, "compare", "a", "b", "--format=json", "-o", file)
+	require.Empty(t, written)
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
-	lines, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
-	require.NoError(t, err)
-	require.Len(t, lines, 1+4*2)
-	require.Equal(t, []string{"sec/op", "lower", "Begin/engine=mvcc/threads=4-2"}, lines[1][:3])
-	require.Equal(t, "worse", lines[1][14])
+	require.Equal(t, stdout, string(b))
 
 	_, stdout, _ = call(t, "compare", "a", "b")
-	require.Contains(t, stdout, "\nonly in b:\n  Begin/engine=xsync/threads=4-2\n")
+	require.Contains(t, stdout, "\nonly in b:\n  Counter/engine=xsync/threads=4-2\n")
 }
 
 // On a terminal the verdicts have colours.
@@ -110,7 +105,7 @@ func TestCompareHasColours(t *testing.T) {
 func TestGateAndCutShort(t *testing.T) {
 	store := keepRuns(t)
 	whole := madeUp(t, 6, 1e6)
-	require.NoError(t, store.Save("whole", whole))
+	store.save("whole", whole)
 	cannotTell := func(args []string, why string) {
 		args = append([]string{"compare", "--unit=ops/s", "--gate"}, args...)
 		code, stdout, stderr := call(t, args...)
@@ -122,7 +117,7 @@ func TestGateAndCutShort(t *testing.T) {
 	for _, kind := range []string{results.Interrupted, results.Failed, results.Violated} {
 		cut := madeUp(t, 6, 2e6) // faster
 		cut.Outcome = results.Outcome{Kind: kind, Detail: "why", Done: len(cut.Samples), Of: 100}
-		require.NoError(t, store.Save("cut", cut))
+		store.save("cut", cut)
 		file := writeFile(t, "cut.txt", func(b *bytes.Buffer) error { return results.WriteBench(b, cut) })
 		for _, args := range [][]string{{"whole", "cut"}, {"whole", file},
 			{"cut", "whole", "--gate-pct=60"}} {
@@ -139,10 +134,10 @@ func TestGateAndCutShort(t *testing.T) {
 	})
 	less.Outcome = results.Outcome{Kind: results.Complete, Done: len(less.Samples),
 		Of: len(less.Samples)}
-	require.NoError(t, store.Save("less", less))
-	cannotTell([]string{"whole", "less"}, "Begin/engine=rwmutex/threads=4-2 is in whole only")
+	store.save("less", less)
+	cannotTell([]string{"whole", "less"}, "Counter/engine=rwmutex/threads=4-2 is in whole only")
 	less.Outcome.Of++
-	require.NoError(t, store.Save("fewer", less))
+	store.save("fewer", less)
 	cannotTell([]string{"less", "fewer"}, "fewer: complete: 6 of 7 samples")
 	_, stderr := succeed(t, "compare", "--unit=ops/s", "--gate", "less", "whole")
 	require.Empty(t, stderr, "what is new cannot have become worse")
@@ -186,7 +181,7 @@ func TestGateOfAPacedRun(t *testing.T) {
 			m["ops/s"], m["achieved-%"] = 50_000, achieved
 			m["response-p50-ns"], m["response-p99-ns"] = 1000*response+float64(i), 9000*response+float64(i)
 		}
-		require.NoError(t, store.Save(name, run))
+		store.save(name, run)
 	}
 	save("before", 1, 100)
 	save("same", 1, 100)
@@ -203,13 +198,12 @@ func TestGateOfAPacedRun(t *testing.T) {
 		require.Contains(t, stderr, want, name)
 	}
 	// Too few operations for a percentile: it is missing.
-	run, err := store.Load("slower")
-	require.NoError(t, err)
+	run := store.load("slower")
 	for i := range run.Samples {
 		delete(run.Samples[i].Metrics, "response-p99-ns")
 		run.Samples[i].Metrics["response-p50-ns"] = 1000
 	}
-	require.NoError(t, store.Save("few", run))
+	store.save("few", run)
 	code, _, stderr := call(t, "compare", "before", "few", "--gate")
 	require.Equal(t, ExitCannotTell, code)
 	require.Contains(t, stderr, "response-p99-sec is in before only")
@@ -219,7 +213,7 @@ func TestGateOfAPacedRun(t *testing.T) {
 func TestStandardInput(t *testing.T) {
 	store := keepRuns(t)
 	kept := madeUp(t, 6, 1e6)
-	require.NoError(t, store.Save("a", kept))
+	store.save("a", kept)
 	bench, record := new(bytes.Buffer), new(bytes.Buffer)
 	require.NoError(t, results.WriteBench(bench, kept))
 	require.NoError(t, results.Write(record, kept))
@@ -239,7 +233,7 @@ func TestStandardInput(t *testing.T) {
 		}
 		page, err := os.ReadFile(charts)
 		require.NoError(t, err)
-		require.Contains(t, string(page), "Begin: throughput")
+		require.Contains(t, string(page), "Counter: throughput")
 		require.NotContains(t, string(page), `datetime="0001`, "a date that is not known")
 	}
 	for _, args := range [][]string{{"compare", "-", "-"}, {"compare", "a", "-"},
@@ -255,25 +249,24 @@ func TestStandardInput(t *testing.T) {
 
 func TestCompareWrongArguments(t *testing.T) {
 	store := keepRuns(t)
-	require.NoError(t, store.Save("a", madeUp(t, 6, 2e6)))
+	store.save("a", madeUp(t, 6, 2e6))
 	traced := madeUp(t, 6, 1e6)
 	traced.Header.Instrumented = "a trace"
-	require.NoError(t, store.Save("traced", traced))
+	store.save("traced", traced)
 	for _, c := range []struct {
 		args string
 		want []string
 	}{
 		{"a", []string{"<new>"}},
 		{"a traced", []string{"a is plain, traced is instrumented (a trace); --force"}},
-		{"a nosuch", []string{"no file nosuch", "no run is saved", store.Dir(), "mvccbench runs"}},
-		{"no/such/file.txt a", []string{"no file no/such/file.txt"}},
+		{"a nosuch", []string{"open nosuch: no such file", "expected a file of results"}},
 		{"a a --unit=ops/h", []string{"--unit", "ops/h", "ops/s"}},
 		{"a a --alpha=0", []string{"--alpha", "between 0 and 1"}},
 		{"a a --alpha=NaN", []string{"--alpha"}},
 		{"a a --gate-pct=1", []string{"--gate-pct: expected --gate"}},
 		{"a a --gate --gate-pct=-1", []string{"--gate-pct", "0 or more"}},
 		{"a a --gate --gate-pct=Inf", []string{"--gate-pct"}},
-		{"a a --format=xml", []string{"--format", "text", "csv", "json"}},
+		{"a a --format=xml", []string{"--format", "text", "json"}},
 		{"a a --output=" + t.TempDir(), []string{"--output"}},
 	} {
 		refused(t, append([]string{"compare"}, strings.Fields(c.args)...), c.want...)

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // configFlag is a flag that names a file with values of other flags: a JSON object
@@ -56,16 +58,9 @@ func (configFlag) BeforeResolve(ctx *kong.Context, trace *kong.Path) error {
 // readConfig reads an object of numbers, strings, truth values and lists of them. It returns them
 // as they would be on the command line: the parser says what is wrong with them.
 func readConfig(data []byte, flags []*kong.Flag) (map[string]string, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber() // a seed counts to the last digit
-	var object map[string]any
-	err := dec.Decode(&object)
-	switch _, after := dec.Token(); {
-	case err != nil || object == nil:
-		return nil, errors.Join(
-			errors.New(`expected an object, such as {"threads": [1, 8], "count": 10}`), err)
-	case after != io.EOF:
-		return nil, errors.New("there is something after the object")
+	object, err := readObject(data)
+	if err != nil {
+		return nil, err
 	}
 	known := namesOf(flags, func(f *kong.Flag) string { return f.Name })
 	values := map[string]string{}
@@ -97,4 +92,41 @@ func readConfig(data []byte, flags []*kong.Flag) (map[string]string, error) {
 		values[key] = strings.Join(texts, ",")
 	}
 	return values, nil
+}
+
+// readObject reads an object of JSON, in which no name may stand twice.
+func readObject(data []byte) (map[string]any, error) {
+	data, err := results.PlainText(data)
+	if err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber() // a seed counts to the last digit
+	object := map[string]any{}
+	begin, err := dec.Token()
+	for err == nil && begin == json.Delim('{') && dec.More() {
+		var name json.Token
+		var value any
+		if name, err = dec.Token(); err == nil {
+			err = dec.Decode(&value)
+		}
+		if err != nil {
+			break
+		}
+		if _, twice := object[name.(string)]; twice {
+			return nil, fmt.Errorf("%q is there twice", name)
+		}
+		object[name.(string)] = value
+	}
+	if err == nil {
+		_, err = dec.Token()
+	}
+	if err != nil || begin != json.Delim('{') {
+		return nil, errors.Join(
+			errors.New(`expected an object, such as {"threads": [1, 8], "count": 10}`), err)
+	}
+	if _, after := dec.Token(); after != io.EOF {
+		return nil, errors.New("there is something after the object")
+	}
+	return object, nil
 }

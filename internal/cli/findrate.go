@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -34,7 +35,8 @@ type rateSearch struct {
 const steps = 40
 
 // find returns the highest rate found, 0 if there is none, and the lowest that does not do, 0 if all
-// do. A rate does not do if two tries in a row say so: one may be the machine's.
+// do. A rate does not do if two tries in a row say so: one may be the machine's. The error wraps
+// errCannotTell if none was found since too little is known of one.
 func (s rateSearch) find(start float64) (low, high float64, err error) {
 	rate := round3(start)
 	for range steps {
@@ -46,7 +48,7 @@ func (s rateSearch) find(start float64) (low, high float64, err error) {
 		case err != nil:
 			return 0, high, err
 		case got == notKnown:
-			return 0, high, nil
+			return 0, high, errCannotTell
 		case got == kept:
 			low = rate
 		default:
@@ -70,8 +72,11 @@ func (s rateSearch) find(start float64) (low, high float64, err error) {
 			break
 		}
 		got, err := s.confirm(low)
-		if err != nil || got == kept {
+		switch {
+		case err != nil || got == kept:
 			return low, high, err
+		case got == notKnown:
+			return 0, high, errCannotTell
 		}
 		high, low = low, round3(low/s.apart)
 	}
@@ -83,8 +88,12 @@ func round3(v float64) float64 {
 	if v <= 0 {
 		return 0
 	}
-	unit := math.Pow(10, math.Floor(math.Log10(v))-2)
-	return math.Round(v/unit) * unit
+	// By its digits: a product of powers of ten has more of them, as 36.800000000000004.
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	if err != nil {
+		panic(err) // it is a number
+	}
+	return rounded
 }
 
 // guess is how many tries a search takes, for the progress.
@@ -97,22 +106,26 @@ func (r *runner) findRates() error {
 	list, _ := one.Combinations()
 	each := guess + r.sweep.Count
 	t := &tries{runner: r, of: each * len(list)}
-	var none []string
+	var missed, open []string
 	for i, step := range list {
 		t.index = i * each
 		found, err := t.find(step.Config)
-		if err != nil {
+		switch {
+		case errors.Is(err, errCannotTell):
+			open = append(open, found.Of)
+		case err != nil:
 			return err
+		case found.Rate == 0:
+			missed = append(missed, found.Of)
 		}
 		r.out.found(found)
-		r.logged.write(event{Event: "found", Found: &found})
 		r.progress.note("%s", found)
-		if found.Rate == 0 {
-			none = append(none, found.Of)
-		}
 	}
-	if len(none) > 0 {
-		return fmt.Errorf("--find-rate: %w: no rate found of %s", errMissed, strings.Join(none, ", "))
+	switch {
+	case len(missed) > 0:
+		return fmt.Errorf("--find-rate: %w: no rate found of %s", errMissed, strings.Join(missed, ", "))
+	case len(open) > 0:
+		return fmt.Errorf("--find-rate: %w of %s", errCannotTell, strings.Join(open, ", "))
 	}
 	return nil
 }
@@ -180,8 +193,7 @@ func (t *tries) sample(rate float64, n int) ([]results.Sample, error) {
 		s, c := t.sweep, t.config
 		s.Workloads, s.Engines, s.Threads = []bench.Workload{c.Workload}, []bench.EngineSpec{c.Engine},
 			[]int{c.Threads}
-		s.Isolations, s.Maps, s.LatencySamples = []bench.Isolation{c.Isolation},
-			[]bench.MapOptions{c.Map}, []int{c.LatencySample}
+		s.Isolations, s.LatencySamples = []bench.Isolation{c.Isolation}, []int{c.LatencySample}
 		s.Rates, s.Count = []float64{rate}, 1
 		s.Seed += uint64(t.index)
 		if err := s.Run(t.env.ctx, t); err != nil {
@@ -212,7 +224,7 @@ func (t *tries) find(c bench.Config) (results.FoundRate, error) {
 		},
 	}
 	f.Rate, f.Above, err = search.find(max(t.last.OpsPerSecond()*startShare, 1))
-	if err == nil && f.Rate == 0 {
+	if f.Rate == 0 && (err == nil || errors.Is(err, errCannotTell)) {
 		last := f.Tries[len(f.Tries)-1]
 		f.Samples, f.Why = 0, fmt.Sprintf("at %s a second: %s", brief.Number(last.Rate), last.What)
 	}
@@ -232,7 +244,7 @@ func (t *tries) try(f *results.FoundRate, rate float64, n int) (tried, error) {
 	for i := range samples {
 		cell.Samples = append(cell.Samples, &samples[i])
 	}
-	got, what := notKnown, "no operation was due"
+	got, what := notKept, "no operation was due" // lower rates are no rates of such samples
 	if len(samples) > 0 {
 		checks := cell.Check(t.finding)
 		got = kept
@@ -256,7 +268,6 @@ func (t *tries) try(f *results.FoundRate, rate float64, n int) (tried, error) {
 	word := map[tried]string{kept: "kept", notKept: "missed", notKnown: "cannot tell"}[got]
 	this := results.RateTry{Rate: rate, Kept: got == kept, What: what}
 	f.Tries = append(f.Tries, this)
-	t.logged.write(event{Event: "try", Name: f.Of, Try: &this})
 	of := ""
 	if n > 1 {
 		of = fmt.Sprintf(", median of %d samples", n)
@@ -269,7 +280,7 @@ func (t *tries) try(f *results.FoundRate, rate float64, n int) (tried, error) {
 // limitFlags say what a run must keep.
 type limitFlags struct {
 	Threshold  []string `help:"Exit with 5 unless the median of each combination keeps these limits, such as 'response-p99<1ms,achieved>=99'. The figures are those of \"list metrics\", whose unit at the end may be left out; times are 1ms, other values numbers such as 1.5M." placeholder:"LIMIT" group:"Limits"`
-	FindRate   []string `help:"Search for the highest rate at which these limits are kept, such as 'response-p99<1ms', and all that is due is begun (achieved>=99): for each combination, from what it does in a closed loop, up or down until there is a rate that does and one that does not, and then between them. The rate found is confirmed by --count samples, whose median must keep the limits, or a lower one is taken. Exit with 5 if there is none." placeholder:"LIMIT" xor:"load" group:"Limits"`
+	FindRate   []string `help:"Search for the highest rate at which these limits are kept, such as 'response-p99<1ms', and all that is due is begun (achieved>=99): for each combination, from what it does in a closed loop, up or down until there is a rate that does and one that does not, and then between them. The rate found is confirmed by --count samples, whose median must keep the limits, or a lower one is taken. Exit with 5 if there is none, with 4 if that cannot be told." placeholder:"LIMIT" xor:"load" group:"Limits"`
 	Resolution float64  `help:"With --find-rate: stop when rate and the next that does not do are so many percent apart." default:"5" placeholder:"PCT" group:"Limits"`
 }
 
@@ -298,10 +309,7 @@ func paced(s bench.Sweep) bool {
 	if len(s.Stages) > 0 {
 		return true
 	}
-	if len(s.Rates) > 0 {
-		return !slices.Contains(s.Rates, 0)
-	}
-	return !slices.ContainsFunc(s.Workloads, func(w bench.Workload) bool { return w.Rate() == 0 })
+	return len(s.Rates) > 0 && !slices.Contains(s.Rates, 0)
 }
 
 // thresholds returns what --threshold asks for.
@@ -315,7 +323,6 @@ func (r *runner) judge(cells []*results.Cell) error {
 	for _, cell := range cells {
 		for _, check := range cell.Check(r.thresholds) {
 			all++
-			r.logged.threshold(check)
 			switch {
 			case !check.Known:
 				open++

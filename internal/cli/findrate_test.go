@@ -87,25 +87,27 @@ func TestSearchEnds(t *testing.T) {
 	low, _, err = find(notKept, kept, nil)
 	require.NoError(t, err)
 	require.Zero(t, low)
-	low, _, err = find(notKnown, kept, nil)
-	require.NoError(t, err)
-	require.Zero(t, low)
+	for _, confirmed := range []tried{kept, notKnown} {
+		low, _, err = find(map[tried]tried{kept: notKnown, notKnown: kept}[confirmed], confirmed, nil)
+		require.ErrorIs(t, err, errCannotTell)
+		require.Zero(t, low)
+	}
 	low, _, err = find(kept, notKept, nil)
 	require.NoError(t, err)
 	require.Zero(t, low, "what is not confirmed is not found")
 	_, _, err = find(kept, kept, context.Canceled)
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, []float64{0, 1, 123, 123000, 0.0123}, []float64{round3(0), round3(1), round3(123),
-		round3(123456), round3(0.01234)})
+	require.Equal(t, []float64{0, 1, 123, 123000, 0.0123, 36.8}, []float64{round3(0), round3(1),
+		round3(123), round3(123456), round3(0.01234), round3(36.8000001)})
 }
 
 // A search in whole: what was found is said, and kept with the run.
 func TestFindRate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "found.json")
-	args := []string{"--workload=begin", "--engine=mvcc", "--threads=1", "--count=2", "--warmup=0",
+	args := []string{"--workload=counter", "--engine=mvcc", "--threads=1", "--count=2", "--warmup=0",
 		"--http=off", "--format=json", "--output=" + file, "--overwrite"}
 	_, stderr := succeed(t, append(args, "--ops=20", "--find-rate=achieved>=0,aborts/op<=0")...)
-	require.Contains(t, stderr, "highest rate at which Begin/engine=mvcc/threads=1 keeps achieved-% >= 0, "+
+	require.Contains(t, stderr, "highest rate at which Counter/engine=mvcc/threads=1 keeps achieved-% >= 0, "+
 		"aborts/op <= 0: "+brief.Number(1e9)+" operations per second, confirmed by 2 samples (")
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -122,17 +124,23 @@ func TestFindRate(t *testing.T) {
 		require.True(t, i == 0 || try.Rate > tries[i-1].Rate || i == len(tries)-1)
 	}
 
-	code, stdout, stderr := call(t, append(args[:6:6], "--format=table", "--duration=2ms",
+	code, stdout, stderr := call(t, append(args[:6:6], "--duration=2ms",
 		"--find-rate=ops/s>1e15")...)
-	require.Contains(t, stdout, "\nno rate found at which Begin/engine=mvcc/threads=1 keeps ")
+	require.Contains(t, stdout, "\n# no rate found at which Counter/engine=mvcc/threads=1 keeps ")
 	require.Equal(t, ExitMissed, code, stderr)
-	require.Contains(t, stderr, "no rate found at which Begin/engine=mvcc/threads=1 keeps ops/s > ")
-	require.Contains(t, stderr, "--find-rate: missed: no rate found of Begin/")
+	require.Contains(t, stderr, "no rate found at which Counter/engine=mvcc/threads=1 keeps ops/s > ")
+	require.Contains(t, stderr, "--find-rate: missed: no rate found of Counter/")
+
+	code, stdout, stderr = call(t, append(args[:6:6], "--ops=20",
+		"--find-rate=response-p99.9<1s")...)
+	require.Equal(t, ExitCannotTell, code, "20 operations have no such percentile")
+	require.Contains(t, stdout, "\n# no rate found at which Counter/engine=mvcc/threads=1 keeps ")
+	require.Contains(t, stderr, "--find-rate: cannot tell of Counter/engine=mvcc/threads=1\n")
 }
 
 // Thresholds have an exit code of their own, and say what was missed by how much.
 func TestThresholds(t *testing.T) {
-	args := []string{"--workload=begin", "--engine=mvcc", "--threads=1", "--count=3", "--ops=50",
+	args := []string{"--workload=counter", "--engine=mvcc", "--threads=1", "--count=3", "--ops=50",
 		"--warmup=0", "--http=off"}
 	_, stderr := succeed(t, append(args, "--threshold=ops/s>0,aborts/op<=0")...)
 	require.Contains(t, stderr, "thresholds: all kept: ops/s > 0, aborts/op <= 0")
@@ -141,12 +149,12 @@ func TestThresholds(t *testing.T) {
 	require.Equal(t, ExitMissed, code)
 	require.Contains(t, stdout, "# complete: 3 of 3 samples", "the run itself did not fail")
 	require.Contains(t, stderr, "threshold: ops/s > "+brief.Number(1e15)+
-		": missed by Begin/engine=mvcc/threads=1: ")
+		": missed by Counter/engine=mvcc/threads=1: ")
 	require.Contains(t, stderr, "mvccbench: thresholds: missed: 1 of 2\n")
 
 	code, _, stderr = call(t, append(args, "--threshold=p99.999<1s", "--quiet")...)
 	require.Equal(t, ExitCannotTell, code, "50 operations have no such percentile")
-	require.Contains(t, stderr, "cannot tell of Begin/engine=mvcc/threads=1: too few operations")
+	require.Contains(t, stderr, "cannot tell of Counter/engine=mvcc/threads=1: too few operations")
 
 	_, err := limits("--threshold", []string{"backlog<1"}, false)
 	require.Error(t, err)
@@ -175,7 +183,7 @@ func TestNumbersOfFlags(t *testing.T) {
 func TestStagesOfARun(t *testing.T) {
 	// A busy machine may leave no time for any operation: then longer stages are taken.
 	for d := 10 * time.Millisecond; ; d *= 4 {
-		stdout, _ := succeed(t, "--workload=begin", "--engine=mvcc", "--threads=2", "--count=1",
+		stdout, _ := succeed(t, "--workload=counter", "--engine=mvcc", "--threads=2", "--count=1",
 			"--warmup=0", "--http=off", fmt.Sprintf("--stages=%v:1k,%v:1k-5k", d, 2*d),
 			"--threshold=achieved>=0")
 		require.Contains(t, stdout, fmt.Sprintf("# seed 1, 1 x %v", 3*d))
@@ -185,7 +193,7 @@ func TestStagesOfARun(t *testing.T) {
 			continue
 		}
 		require.Contains(t, stdout, fmt.Sprintf(
-			"BenchmarkBegin/stages=%v:1000,%v:1000-5000/engine=mvcc/threads=2", d, 2*d))
+			"BenchmarkCounter/stages=%v:1000,%v:1000-5000/engine=mvcc/threads=2", d, 2*d))
 		require.Contains(t, stdout, " achieved-%")
 		return
 	}

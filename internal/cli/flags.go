@@ -40,16 +40,16 @@ type runCmd struct {
 
 // sweepFlags say what is measured, and how long.
 type sweepFlags struct {
-	Workload []string `help:"Workloads to run: ${enum_workloads}; or files that describe one (FILE.json, see docs/workloads.md) or are a trace of operations to repeat (FILE.trace, FILE.csv)." default:"read-heavy,transfer,audited" placeholder:"NAME" group:"What to run"`
+	Workload []string `help:"Workloads to run: ${enum_workloads}." default:"${workloads}" placeholder:"NAME" group:"What to run"`
 	Engine   []string `help:"Maps to run them on: ${enum_engines}. Their samples alternate." default:"${engines}" placeholder:"NAME" group:"What to run"`
-	Threads  []int    `help:"Numbers of goroutines, each of which is measured. Default: 1,2,4,8, or what a workload is meant for." placeholder:"N" group:"What to run"`
+	Threads  []int    `help:"Numbers of goroutines, each of which is measured. Default: 1,2,4,8." placeholder:"N" group:"What to run"`
 
 	Count    int            `help:"Samples of each combination; ${count_help}." default:"${count}" placeholder:"N" group:"How long"`
 	Duration *time.Duration `help:"Length of a sample. Default: ${duration}." placeholder:"TIME" xor:"length" group:"How long"`
 	Ops      *uint64        `help:"Operations of a sample, of all goroutines together, instead of a length." placeholder:"N" xor:"length" group:"How long"`
 	Warmup   time.Duration  `help:"Length of the warm-up before each sample." default:"50ms" placeholder:"TIME" group:"How long"`
 
-	Rate    []float64 `help:"Operations to start in a second, by all goroutines together, each when it is due (open loop): response times count from then. 0 or nothing: each goroutine starts the next when the last has ended (closed loop), unless the workload is meant otherwise." placeholder:"OPS/S" xor:"load" group:"Load"`
+	Rate    []float64 `help:"Operations to start in a second, by all goroutines together, each when it is due (open loop): response times count from then. 0 or nothing: each goroutine starts the next when the last has ended (closed loop)." placeholder:"OPS/S" xor:"load" group:"Load"`
 	Stages  []string  `help:"Rates that change within a sample, instead of --rate and --duration: 10s:1k,30s:1k-10k is ten seconds at 1,000 operations per second, and then thirty in which the rate grows evenly to 10,000. The warm-up is at the mean rate. Figures are of all stages together; --interval shows them as they go." placeholder:"TIME:OPS/S" xor:"load,length" group:"Load"`
 	Arrival string    `help:"With --rate, --stages or --find-rate: operations come at fixed distances, or at random like requests of many users: fixed or poisson." enum:"fixed,poisson" default:"fixed" placeholder:"KIND" group:"Load"`
 	Retries *int      `help:"Retry an operation that does not commit so many times at most, then give it up and count an error (err/s). Without the flag it is retried until it commits." placeholder:"N" group:"Load"`
@@ -60,14 +60,9 @@ type sweepFlags struct {
 	Keys      []int     `help:"Numbers of keys." placeholder:"N" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 	Theta     []float64 `help:"Skews of the Zipf distribution, from 0 (uniform) up." placeholder:"X" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 	ReadPct   []int     `help:"Percentages of operations that read." placeholder:"PCT" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
-	TxnSize   []int     `help:"Numbers of reads and writes in a transaction." placeholder:"N" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
+	TxnSize   []int     `help:"Numbers of operations in a transaction." placeholder:"N" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 	ValueSize []string  `help:"Bytes of a value, such as 100, or 16-1024 for sizes at random between the two." placeholder:"BYTES" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
-	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot. Default: what the file of the workload says, else serializable." placeholder:"LEVEL" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
-
-	GCInterval  *time.Duration `name:"gc-interval" help:"Time between two looks at which epochs are being read." placeholder:"TIME" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
-	GCWorkers   []int          `name:"gc-workers" help:"Numbers of goroutines that prune, each of which is measured; 0 leaves it to the committers." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
-	GCQueue     *int           `name:"gc-queue" help:"Buckets of the index, of a few keys each, that may wait to be pruned." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
-	GCThreshold *int           `name:"gc-threshold" help:"New versions of a key after which its committer prunes it." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
+	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot. Default: serializable." placeholder:"LEVEL" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 
 	LatencySample []string `help:"Time one operation in N, at random distances; auto chooses N so that reading the clock takes less than 1 % of the time, off times none. off,1 shows what timing costs." default:"auto" placeholder:"N" group:"Measuring"`
 	Verify        bool     `help:"Check at the end of each sample that the map holds what it must. What is read is checked as it is read in any case." default:"true" negatable:"" group:"Measuring"`
@@ -75,10 +70,16 @@ type sweepFlags struct {
 
 // vars are the names in the tags of the flags that come from elsewhere.
 func vars(p Program) kong.Vars {
+	measured, served := "read-heavy,transfer,audited", "transfer"
+	if len(p.Default) > 0 {
+		measured, served = strings.Join(p.Default, ","), p.Default[0]
+	}
 	return kong.Vars{
 		"version":        p.Name + " " + version(),
 		"enum_formats":   strings.Join(formatNames(), ","),
-		"enum_workloads": strings.Join(workloadNames(), ", "),
+		"enum_workloads": strings.Join(namesOf(p.Workloads, nameOf), ", "),
+		"workloads":      measured,
+		"workload":       served,
 		"enum_kinds":     strings.Join(kindNames(), ","),
 		"enum_engines":   strings.Join(engineNames(p.Engines), ", "),
 		"duration":       defaultDuration.String(),
@@ -97,9 +98,7 @@ func namesOf[T any](list []T, name func(T) string) []string {
 	return names
 }
 
-func workloadNames() []string {
-	return namesOf(bench.Workloads(), func(w bench.Workload) string { return w.Name })
-}
+func nameOf(w bench.Workload) string { return w.Name }
 
 func engineNames(engines []bench.EngineSpec) []string {
 	return namesOf(engines, func(e bench.EngineSpec) string { return e.Name })
@@ -255,13 +254,6 @@ func checkCount(n int) error {
 // CheckNumbers checks a flag that is a list of different numbers from low to high.
 func CheckNumbers(flag string, list []int, low, high int) error {
 	return numbers(flag, list, fmt.Sprintf("numbers from %d to %d", low, high), within(low, high))
-}
-
-// checkRun checks the times of a sample.
-func checkRun(duration, warmup time.Duration) error {
-	return cmp.Or(
-		numbers("--duration", listOf(&duration), "a time above 0, such as 1s", within(1, forever)),
-		numbers("--warmup", listOf(&warmup), "a time of 0 or more, such as 100ms", within(0, forever)))
 }
 
 // given returns what a flag was set to, or, if it was not, what it is otherwise.

@@ -39,8 +39,8 @@ var examples = map[string][]Example{
 	"run": {
 		{"The default sweep, in under a minute", ""},
 		{"Reads of skewed keys: transactions, one-key operations and a concurrent map",
-			"--workload zipf-read --engine mvcc,mvcc-direct,xsync --threads 2"},
-		{"A sweep over two parameters", "--workload zipf-read --theta 0.5,0.9 --value-size 8,16-1024"},
+			"--workload read-heavy --keys 1k --theta 0.9 --engine mvcc,mvcc-direct,xsync --threads 2"},
+		{"A sweep over two parameters", "--workload read-heavy --keys 1k --theta 0.5,0.9 --value-size 8,16-1024"},
 		{"Response times at a given load, a line of figures each second",
 			"--workload transfer --rate 50k --arrival poisson --duration 10s --interval 1s --count 1 " +
 				"--threads 2"},
@@ -48,12 +48,11 @@ var examples = map[string][]Example{
 			"--rate 50k --duration 2s --threshold 'response-p99<5ms,achieved>=99'"},
 		{"The highest rate at which they are", "--workload transfer --engine mvcc --threads 1 " +
 			"--duration 1s --find-rate 'response-p99<5ms'"},
-		{"For other programs: a line of JSON for each event, a histogram for each second",
-			"--workload transfer --duration 10s --events events.ndjson --hlog transfer.hlog"},
-		{"What timing each operation costs", "--workload begin --threads 1 --latency-sample off,1"},
-		{"Charts, and a record for later comparisons", "--save before --report charts.html"},
-		{"Profiles of each combination, for go tool pprof", "--workload transfer --profile=profiles"},
-		{"", "$ go tool pprof -http=: profiles/transfer-mvcc-threads=4.cpu.pb.gz"},
+		{"For other programs: a histogram for each second",
+			"--workload transfer --duration 10s --hlog transfer.hlog"},
+		{"What timing each operation costs", "--workload counter --threads 1 --latency-sample off,1"},
+		{"Charts, and a record with profiles, to be shown and compared later",
+			"--workload transfer --profile -o before.json --report charts.html"},
 		{"Change something in between, then compare", "-o old.txt"},
 		{"", "-o new.txt"},
 		{"", "compare old.txt new.txt"},
@@ -65,7 +64,8 @@ var examples = map[string][]Example{
 	"serve": {
 		{"Transfers, looked at in the browser until Ctrl-C", "serve"},
 		{"A skewed load at a fixed rate, for ten minutes",
-			"serve --workload zipf-write --theta 0.99 --threads 8 --rate 100000 --duration 10m"},
+			"serve --workload ycsb-a --theta 0.99 --threads 8 --rate 100000 --duration 10m"},
+		{"Two kept runs, to compare them and their profiles", "serve before.json after.json"},
 	},
 	"verify": {
 		{"As a soak", "verify --duration 10m"},
@@ -80,28 +80,10 @@ var examples = map[string][]Example{
 	},
 	"compare": {
 		{"Two files of results, or of Go benchmarks", "compare old.txt new.txt"},
-		{"Two saved runs", "run --save before"},
-		{"", "run --save after"},
-		{"", "compare before after"},
 		{"In CI: fail if throughput has fallen", "compare old.txt new.txt --gate"},
 	},
-	"runs": {
-		{"Keep a run, list all, delete it", "run --save before"},
-		{"", "runs"},
-		{"", "runs rm before"},
-		{"With profiles; compare two runs and their profiles in the browser",
-			"run --save after --profile"},
-		{"", "runs serve"},
-	},
 	"report": {
-		{"Charts of a saved run", "run --save before --threads 1,2,4,8"},
-		{"", "report before --report charts.html"},
 		{"Charts of a file of results", "report results.txt --report charts.html"},
-	},
-	"table": {
-		{"Reads and writes under a shared lock and without it", "table ravendb"},
-		{"What cleaning up in the background is worth", "table free-batch"},
-		{"100,000 goroutines and one critical section", "table goroutines"},
 	},
 	"list": {
 		{"Everything", "list"},

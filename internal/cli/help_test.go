@@ -40,41 +40,30 @@ func callOther(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 // Whatever a program says of itself, it says with its own name.
 func TestOtherProgram(t *testing.T) {
-	keepRuns(t)
 	for _, c := range []struct {
 		args string
 		code int
 	}{
 		{"--help", ExitOK}, {"--version", ExitOK}, {"list", ExitOK}, {"serve --help", ExitOK},
 		{"verify --help", ExitOK},
-		{"compare --help", ExitOK}, {"report --help", ExitOK}, {"runs --help", ExitOK},
-		{"table --help", ExitOK}, {"list --help", ExitOK},
+		{"compare --help", ExitOK}, {"report --help", ExitOK},
+		{"list --help", ExitOK},
 		{"--no-such", ExitUsage}, {"compare nosuch nosuch", ExitUsage}, {"report nosuch --report=x",
-			ExitUsage}, {"runs", ExitOK},
-		{strings.Join(quick("--workload=begin"), " "), ExitOK},
-		{strings.Join(quick("--workload=begin", "--format=table"), " "), ExitOK},
-		{strings.Join(quick("--workload=begin", "--save=x"), " "), ExitOK},
-		{strings.Join(quick("--workload=begin", "--save=x"), " "), ExitUsage}, // there is one already
-		{strings.Join(quickRavendb, " "), ExitOK},
+			ExitUsage},
+		{strings.Join(quick("--workload=counter"), " "), ExitOK},
+		{strings.Join(quick("--workload=counter"), " "), ExitOK},
 		{"verify --duration=1ms --http=off --kind=onekey", ExitOK}, // some check nothing so soon
 	} {
 		code, stdout, stderr := callOther(t, strings.Fields(c.args)...)
 		require.Equal(t, c.code, code, "%s: %s", c.args, stderr)
-		// whose benchmarks they are, and a folder that is the same for all programs
-		said := strings.NewReplacer("cmd/mvccbench", "", "mvccbench/runs", "").Replace(stdout + stderr)
-		if before, _, ok := strings.Cut(said, "saved as "); ok {
-			said = before // the folder is the same for all programs
-		}
-		if before, _, ok := strings.Cut(said, "no runs are saved in "); ok {
-			said = before
-		}
+		said := strings.ReplaceAll(stdout+stderr, "cmd/mvccbench", "") // whose benchmarks they are
 		require.NotContains(t, said, "mvccbench", c.args)
 	}
 	code, stdout, _ := callOther(t, "--help")
 	require.Equal(t, ExitOK, code)
 	require.Contains(t, stdout, "otherbench greet ")
 	require.Contains(t, stdout, "\n    otherbench verify --duration 10m\n")
-	_, stdout, _ = callOther(t, strings.Fields(strings.Join(quick("--workload=begin"), " "))...)
+	_, stdout, _ = callOther(t, strings.Fields(strings.Join(quick("--workload=counter"), " "))...)
 	require.True(t, strings.HasPrefix(stdout, "# otherbench --duration=2ms"), stdout)
 
 	code, stdout, _ = callOther(t, "greet", "you")
@@ -93,8 +82,7 @@ func TestOtherProgram(t *testing.T) {
 // Every command shows examples and the exit codes in its help, in 80 columns.
 func TestHelpOfEachCommand(t *testing.T) {
 	t.Setenv("COLUMNS", "80")
-	for _, args := range []string{"", "run", "serve", "verify", "ab", "compare", "runs", "runs rm",
-		"report", "table", "table ravendb", "table free-batch", "table goroutines", "list"} {
+	for _, args := range []string{"", "run", "serve", "verify", "ab", "compare", "report", "list"} {
 		stdout, _ := succeed(t, append(strings.Fields(args), "--help")...)
 		require.Contains(t, stdout, "\nExamples:\n", args)
 		require.Contains(t, stdout, "\nExit codes: 0 ", args)
@@ -121,13 +109,13 @@ func TestExamplesAreRight(t *testing.T) {
 			require.NoError(t, err, x.Args)
 			switch cmd := ctx.Selected().Target.Addr().Interface().(type) {
 			case *runCmd:
-				_, err = cmd.sweep(e.Engines)
+				_, err = cmd.sweep(e)
 			case *abCmd:
-				if _, err = cmd.sweep(e.Engines); err == nil {
+				if _, err = cmd.sweep(e); err == nil {
 					err = cmd.check()
 				}
 			case *serveCmd:
-				_, err = cmd.config(e.Engines)
+				_, err = cmd.config(e)
 			case *verifyCmd:
 				_, err = cmd.config()
 			}
@@ -136,13 +124,6 @@ func TestExamplesAreRight(t *testing.T) {
 		require.True(t, slices.ContainsFunc(list, func(x Example) bool {
 			return command == "run" || x.Args == command || strings.HasPrefix(x.Args, command+" ")
 		}), "no example of %s", command)
-	}
-}
-
-// A user who asks for the journey learns where it has gone, whatever else is asked.
-func TestJourneyHasMoved(t *testing.T) {
-	for _, args := range []string{"journey", "journey --quick -o j.txt", "journey answers guard"} {
-		refused(t, strings.Fields(args), "go -C bench/journey run ./cmd/journeybench steps")
 	}
 }
 

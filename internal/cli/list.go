@@ -11,7 +11,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/results"
-	"github.com/mvccmap/mvccmap/internal/workfile"
 )
 
 // listCmd is "mvccbench list".
@@ -54,36 +53,25 @@ func (c *listCmd) Run(e *Env) error {
 	return w.err
 }
 
-func listWorkloads(w *textWriter, _ *Env) {
+func listWorkloads(w *textWriter, e *Env) {
 	w.line("Workloads (--workload). One operation is one transaction, retried until it has committed.")
-	for _, wl := range bench.Workloads() {
+	for _, wl := range e.Workloads {
 		w.entry(wl.Name, wl.Doc)
 		if params := describeParams(wl); params != "" {
 			w.wrap(indent, indent+"  ", params)
 		}
 	}
 	w.line("")
-	w.line("A file is a workload, too (--workload FILE.json): one JSON object with tables (the kind of " +
-		"their keys, how many records, the sizes of values), draws (keys and numbers by distribution: " +
-		"uniform, zipf, latest, hot, nurand), operations (a weight, variables, and steps: get, put, " +
-		"insert, modify, add, delete, range, let, end), and invariants (a sum or a count). FILE.trace " +
-		"or FILE.csv is a list of operations to repeat: get KEY, put KEY SIZE, delete KEY; or " +
-		"timestamp,key,size,op. docs/workloads.md describes both in full.")
-	w.line("Shipped as such files, in internal/workfile/files: " + strings.Join(fileNames(), ", ") + ".")
+	w.line("One of your own is a function in Go: examples/workload, and the documentation of package bench.")
 	w.line("")
 	w.line("Every sample has a new map and is verified before its figures are printed: final " +
 		"values, reads that never go back, sums. An engine that fails ends the run with exit code 3.")
 }
 
-// fileNames returns the names of the workloads that are shipped as files.
-func fileNames() []string {
-	return namesOf(workfile.Shipped(), func(f *workfile.File) string { return f.Name })
-}
-
 func listEngines(w *textWriter, e *Env) {
 	w.line("Engines (--engine).")
 	for _, en := range e.Engines {
-		w.entry(en.Name, en.Doc+"."+levels(en)+lacks(en))
+		w.entry(en.Name, en.Doc+"."+levels(en)+lacks(en, e.Workloads))
 	}
 }
 
@@ -97,10 +85,10 @@ func levels(e bench.EngineSpec) string {
 }
 
 // lacks says what an engine cannot run, by the reason.
-func lacks(e bench.EngineSpec) string {
+func lacks(e bench.EngineSpec, workloads []bench.Workload) string {
 	var reasons []string
 	names := map[string][]string{}
-	for _, w := range bench.Workloads() {
+	for _, w := range workloads {
 		why, ok := e.Runs(w)
 		if ok {
 			continue
@@ -123,7 +111,7 @@ func listMetrics(w *textWriter, _ *Env) {
 		"the other formats the names are the same. benchstat and compare show seconds for nanoseconds. " +
 		"Where nothing is said of how a figure is measured, it is as the one above it.")
 	w.line("")
-	w.line("Where a workload of a file has several operations, each has ops/s, p50-ns, p99-ns and " +
+	w.line("Where a workload has several operations, each has ops/s, p50-ns, p99-ns and " +
 		"p99.9-ns, and with --rate response times, of its own: read:p99-ns. Compare shows them if " +
 		"--unit names them.")
 	before := ""
@@ -161,12 +149,6 @@ func describeParams(w bench.Workload) string {
 		}
 		parts = append(parts, part)
 	}
-	if n := w.Threads(); n > 0 {
-		parts = append(parts, fmt.Sprintf("--threads %d", n))
-	}
-	if rate := w.Rate(); rate > 0 {
-		parts = append(parts, fmt.Sprintf("--rate %.0f", rate))
-	}
 	if len(parts) == 0 {
 		return ""
 	}
@@ -196,21 +178,6 @@ type textWriter struct {
 func (t *textWriter) verbatim(indent, line string) {
 	if t.err == nil {
 		_, t.err = fmt.Fprintf(t.w, "%s%s\n", indent, line)
-	}
-}
-
-// measuredBy ends what has been measured with how, in Markdown as code.
-func (t *textWriter) measuredBy(markdown bool, how []string) {
-	indent := ""
-	if markdown {
-		indent = "    "
-		t.line("Measured by:")
-		t.line("")
-	}
-	for _, line := range how {
-		if line != "" { // not known
-			t.verbatim(indent, line)
-		}
 	}
 }
 
@@ -254,25 +221,4 @@ func (t *textWriter) wrap(head, indent, text string) {
 	if t.err == nil {
 		_, t.err = io.WriteString(t.w, b.String())
 	}
-}
-
-// namedWorkloads returns the workloads that names are of, and those of the files that they name.
-func namedWorkloads(names []string) (list []bench.Workload, err error) {
-	builtin := slices.DeleteFunc(slices.Clone(names), bench.IsFile)
-	if err := CheckNames("--workload", "workload", builtin, workloadNames()); err != nil {
-		return nil, err
-	}
-	for _, name := range names {
-		w, ok := bench.WorkloadByName(name)
-		if !ok {
-			if w, err = bench.ReadWorkload(name); err != nil {
-				return nil, usagef("--workload: %w", err)
-			}
-		}
-		if slices.ContainsFunc(list, func(other bench.Workload) bool { return other.Name == w.Name }) {
-			return nil, usagef("--workload: two workloads are called %q; expected different names", w.Name)
-		}
-		list = append(list, w)
-	}
-	return list, nil
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -19,13 +18,11 @@ import (
 
 // outputFlags are the flags that say what becomes of the results.
 type outputFlags struct {
-	Format string `help:"Format of the results: ${enum}. bench is the Go benchmark format, which benchstat reads, written as the run goes on; json keeps everything; auto is a table that grows with the run on a terminal, and bench elsewhere." enum:"auto,${enum_formats}" default:"auto" placeholder:"FORMAT" group:"Output"`
+	Format string `help:"Format of the results: ${enum}. bench is the Go benchmark format, which benchstat reads, written as the run goes on; json keeps everything; auto is json into a file that ends in .json, a table that grows with the run on a terminal, and bench elsewhere." enum:"auto,${enum_formats}" default:"auto" placeholder:"FORMAT" group:"Output"`
 	Output string `help:"Write the results to FILE, which there is not yet, instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
 
 	Overwrite bool `help:"Let --output replace a file." group:"Output"`
 
-	HGRM   string `name:"hgrm" help:"Write the latencies' percentile distribution to FILE, as HdrHistogram prints it; of several combinations each to its own file, the combination put before the ending." placeholder:"FILE" group:"Output"`
-	Save   string `help:"Keep the run under NAME, which is not in use yet, for compare, report and runs, in the folder that the environment variable MVCCBENCH_DIR names, or in mvccbench/runs of the user's configuration." placeholder:"NAME" group:"Output"`
 	Report string `help:"Draw charts of the results, and write them to FILE as one HTML page, which needs nothing else." placeholder:"FILE" group:"Output"`
 }
 
@@ -43,11 +40,8 @@ var formats = []format{
 	{"bench", "The Go benchmark format, for benchstat: a line for each sample, written as soon as " +
 		"it is verified. What may differ between runs that are compared is in comments.",
 		results.WriteBench},
-	{"table", "Medians for reading, and what they were measured on.", writeRunTable},
 	{"json", "Everything: machine, arguments, outcome, each sample with its figures, percentiles " +
-		"and latency histogram (HdrHistogram, V2).", results.Write},
-	{"csv", "A line for each sample, with a column for each figure, for spreadsheets.",
-		results.WriteCSV},
+		"and latency histogram (HdrHistogram, V2), and the profiles of --profile.", results.Write},
 }
 
 // output is where the results of a run go.
@@ -58,36 +52,23 @@ type output struct {
 	w      *bufio.Writer
 	screen io.Writer // what w writes to
 	file   *os.File  // nil if w writes to standard output
-	store  *results.Store
 
 	// a table that is redrawn as the run goes on, and at its end stands on standard output
 	live    bool
 	subject string // the engine that the others are set beside
-
-	profiles map[string][]byte // to be kept with the run, by the names of their files
 }
 
 // open checks the flags and makes sure that everything they ask for can be
 // written. An error names the flag, and then nothing has been touched.
 func (f outputFlags) open(e *Env) (*output, error) {
 	o := &output{flags: f}
-	if f.Save != "" {
-		var err error
-		if o.store, err = openStore(e.Name, f.Save); err != nil {
+	if f.Report != "" {
+		if err := canWrite("--report", f.Report); err != nil {
 			return nil, err
 		}
 	}
-	for _, file := range []struct{ flag, name string }{{"--hgrm", f.HGRM}, {"--report", f.Report}} {
-		if file.name != "" {
-			if err := canWrite(file.flag, file.name); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if f.Format == autoFormat {
-		o.live = f.Output == "" && isScreen(e.stdout)
-		o.flags.Format = "bench"
-	}
+	o.flags.Format = f.format()
+	o.live = f.Format == autoFormat && f.Output == "" && isScreen(e.stdout)
 	w := e.stdout
 	if f.Output != "" {
 		file, err := createOutput(f.Output, f.Overwrite)
@@ -100,25 +81,15 @@ func (f outputFlags) open(e *Env) (*output, error) {
 	return o, nil
 }
 
-// openStore returns the store for a run of that name, which --save has asked for. An error names the
-// flag.
-func openStore(program, name string) (*results.Store, error) {
-	if err := results.CheckName(name); err != nil {
-		return nil, usagef("--save: %w", err)
+// format returns the format that --format means.
+func (f outputFlags) format() string {
+	switch {
+	case f.Format != autoFormat:
+		return f.Format
+	case strings.HasSuffix(f.Output, ".json"):
+		return "json"
 	}
-	store, err := results.OpenStore()
-	if err != nil {
-		return nil, usagef("--save: %w", err)
-	}
-	if store.Has(name) {
-		return nil, usagef("--save: there is a run called %s already; expected another name, or first "+
-			"%s runs rm %s", name, program, name)
-	}
-	if err := store.Ready(); err != nil {
-		return nil, usagef("--save: expected a folder that can be written, %s, or another in %s: %w",
-			store.Dir(), results.DirEnv, err)
-	}
-	return store, nil
+	return "bench"
 }
 
 // isNew returns an error, which names the flag, if there is a file of that name with something in
@@ -235,18 +206,11 @@ func (o *output) end(outcome results.Outcome) (notes []string, err error) {
 	if len(o.run.Samples) == 0 {
 		return notes, err
 	}
-	for _, also := range []struct {
-		to    string
-		write func() (note string, err error)
-	}{{o.flags.HGRM, o.distributions}, {o.flags.Save, o.save}, {o.flags.Report, o.report}} {
-		if also.to == "" {
-			continue
+	if o.flags.Report != "" {
+		if e := report.Write(o.flags.Report, &o.run); e != nil {
+			return notes, errors.Join(err, fmt.Errorf("drawing the charts: %w", e))
 		}
-		note, e := also.write()
-		err = errors.Join(err, e)
-		if note != "" {
-			notes = append(notes, note)
-		}
+		notes = append(notes, "charts: "+o.flags.Report)
 	}
 	return notes, err
 }
@@ -256,20 +220,6 @@ func writing(what string, err error) error {
 		err = fmt.Errorf("writing the %s: %w", what, err)
 	}
 	return err
-}
-
-func (o *output) save() (note string, err error) {
-	if err := o.store.SaveProfiled(o.flags.Save, &o.run, o.profiles); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("saved as %s in %s", o.flags.Save, o.store.Dir()), nil
-}
-
-func (o *output) report() (note string, err error) {
-	if err := report.Write(o.flags.Report, &o.run); err != nil {
-		return "", fmt.Errorf("drawing the charts: %w", err)
-	}
-	return "charts: " + o.flags.Report, nil
 }
 
 // standings writes how the engines have come out, and on what.
@@ -296,55 +246,8 @@ func (o *output) standings() error {
 // flush makes what has been written visible, and returns the first error.
 func (o *output) flush() error { return writing("results", o.w.Flush()) }
 
-// summary writes the medians as a table, for people, unless standard output has
-// had it already.
+// summary writes the medians as a table, for people.
 func (o *output) summary(w io.Writer) {
-	if o.flags.Format != "table" || o.file != nil {
-		_ = writeMedians(w, &o.run, terminalWidth(w)) // w is where an error would be reported
-		_ = writeOperations(w, &o.run, terminalWidth(w))
-	}
-}
-
-// distributions writes the percentile distributions of the run: to the file that was named if
-// there is one distribution, or one for each combination and kind of latency.
-func (o *output) distributions() (note string, err error) {
-	type part struct {
-		cell *results.Cell
-		kind string
-	}
-	var parts []part
-	kinds := map[string]bool{}
-	for _, c := range o.run.Cells() {
-		for _, kind := range []string{results.Service, results.Response} {
-			if _, n := c.Distribution(kind); n > 0 {
-				parts = append(parts, part{c, kind})
-				kinds[kind] = true
-			}
-		}
-	}
-	if len(parts) == 0 {
-		return "", writing("latencies", errors.New("no operation was timed"))
-	}
-	ext := filepath.Ext(o.flags.HGRM)
-	var files []string
-	for _, p := range parts {
-		file := o.flags.HGRM
-		if len(parts) > 1 {
-			file = strings.TrimSuffix(file, ext) + "-" + p.cell.Samples[0].FileName()
-			if len(kinds) > 1 {
-				file += "-" + p.kind
-			}
-			file += ext
-		}
-		var b bytes.Buffer
-		_ = p.cell.WritePercentiles(&b, p.kind, o.run.Mark()) // b takes anything
-		if err := os.WriteFile(file, b.Bytes(), 0o666); err != nil {
-			return "", writing("latencies", err)
-		}
-		files = append(files, file)
-	}
-	if len(files) > 1 {
-		note = fmt.Sprintf("latencies: %d files, %s to %s", len(files), files[0], files[len(files)-1])
-	}
-	return note, nil
+	_ = writeMedians(w, &o.run, terminalWidth(w)) // w is where an error would be reported
+	_ = writeOperations(w, &o.run, terminalWidth(w))
 }

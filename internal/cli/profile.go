@@ -46,25 +46,30 @@ type profiler struct {
 // serves reports whether something is to be served on addr.
 func serves(addr string) bool { return addr != "" && addr != "off" }
 
-// mayServe starts the profiler of a command that also works without; nil if addr says so.
-func mayServe(program, addr string, slow *profiling.SlowConfig) (*profiler, error) {
-	if !serves(addr) {
+// A served is what a profiler serves.
+type served struct {
+	program, addr string
+	slow          *profiling.SlowConfig // what is recorded of slow operations; nil: nothing
+	tables        []string              // of the database under test; none if it is a map
+	kept          *results.Shelf        // runs; nil: none
+}
+
+// mayServe starts the profiler of a command that also works without; nil if the address says so.
+func mayServe(of served) (*profiler, error) {
+	if !serves(of.addr) {
 		return nil, nil
 	}
-	p, err := startProfiler(program, addr, slow, nil)
+	p, err := startProfiler(of)
 	return p, wrongHTTP("auto or off", err)
 }
 
-// mustServe starts the profiler of a command that is for nothing else. See startProfiler.
-func mustServe(
-	program, addr string, slow *profiling.SlowConfig, tables []string,
-	rules ...profiling.AutoCapture,
-) (*profiler, error) {
-	if !serves(addr) {
+// mustServe starts the profiler of a command that is for nothing else.
+func mustServe(of served) (*profiler, error) {
+	if !serves(of.addr) {
 		return nil, usagef("--http: expected an address such as %s: without one there is nothing to serve",
 			exampleHTTP)
 	}
-	p, err := startProfiler(program, addr, slow, tables, rules...)
+	p, err := startProfiler(of)
 	return p, wrongHTTP("or auto", err)
 }
 
@@ -77,20 +82,19 @@ func wrongHTTP(others string, err error) error {
 		others, err)
 }
 
-// startProfiler starts serving on addr, for the program of that name, and recording slow operations
-// unless slow is nil. By the rules, captures are taken by themselves. If the map under test is a
-// database it shows the tables.
-func startProfiler(
-	program, addr string, slow *profiling.SlowConfig, tables []string,
-	rules ...profiling.AutoCapture,
-) (*profiler, error) {
+// startProfiler starts serving.
+func startProfiler(of served) (*profiler, error) {
 	p := new(profiler)
 	name := ""
-	if len(tables) > 0 {
+	if len(of.tables) > 0 {
 		name = databaseName
 	}
-	if addr == autoHTTP {
-		addr = ""
+	if of.addr == autoHTTP {
+		of.addr = ""
+	}
+	var kept http.Handler
+	if of.kept != nil {
+		kept = runs.Handler(of.program, of.kept)
 	}
 	var serving atomic.Pointer[profiling.Server] // nil for the first requests
 	operations := func() []prom.Operation {
@@ -103,15 +107,14 @@ func startProfiler(
 		return list
 	}
 	server, err := profiling.Start(profiling.Config{
-		Addr:     addr,
-		Title:    program,
+		Addr:     of.addr,
+		Title:    of.program,
 		Token:    os.Getenv(tokenVariable),
-		Maps:     p.sources(name, tables),
+		Maps:     p.sources(name, of.tables),
 		Workload: p.workload,
-		Runs:     runPages(program),
-		Metrics:  prom.Handler(p.sources(exportedName, tables), operations),
-		Slow:     slow,
-		Auto:     rules,
+		Runs:     kept,
+		Metrics:  prom.Handler(p.sources(exportedName, of.tables), operations),
+		Slow:     of.slow,
 
 		Capturing: p.capturing,
 	})
@@ -125,15 +128,6 @@ func startProfiler(
 	p.server = server
 	serving.Store(server)
 	return p, nil
-}
-
-// runPages returns the pages of saved runs; nil if it is not known where they are.
-func runPages(title string) http.Handler {
-	store, err := results.OpenStore()
-	if err != nil {
-		return nil
-	}
-	return runs.Handler(title, store)
 }
 
 func (p *profiler) url() string { return p.server.URL() }
@@ -187,7 +181,8 @@ func (p *profiler) close() {
 // A board knows what the dashboard shows of a sweep.
 type board struct {
 	mu      sync.Mutex
-	begun   time.Time // of the first step
+	first   time.Time // when the first step was begun
+	begun   time.Time // when the one under way was
 	step    bench.Step
 	next    *bench.Step
 	trial   *bench.Trial // nil between the samples
@@ -202,8 +197,9 @@ type board struct {
 func (b *board) start(step bench.Step, next *bench.Step) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.begun.IsZero() {
-		b.begun = time.Now()
+	b.begun = time.Now()
+	if step.Index == 0 {
+		b.first = b.begun
 	}
 	b.step, b.next, b.trial = step, next, nil
 }
@@ -300,7 +296,8 @@ func (b *board) stats(table string) mvcc.Stats {
 // workload says what is running and how far it is.
 func (b *board) workload() profiling.Workload {
 	b.mu.Lock()
-	step, next, begun := b.step, b.next, b.begun
+	step, next := b.step, b.next
+	left, _ := remaining(b.first, b.begun, time.Now(), step.Index, step.Of, 0)
 	w := profiling.Workload{
 		Done:    step.Index,
 		Of:      step.Of,
@@ -314,10 +311,7 @@ func (b *board) workload() profiling.Workload {
 	if next != nil {
 		w.Next = stepName(*next)
 	}
-	if step.Index > 0 {
-		passed := time.Since(begun)
-		w.Left = passed / time.Duration(step.Index) * time.Duration(step.Of-step.Index)
-	}
+	w.Left = left
 	b.settle()
 	w.Ops, w.Aborts, w.Errors, w.Latency = b.totals.shown()
 	return w

@@ -28,6 +28,7 @@ type progress struct {
 	// Under the line's lock.
 	printed bool // there is a line already
 	step    bench.Step
+	begun   time.Time // when the step was
 	next    *bench.Step
 	trial   *bench.Trial // nil while the map is being filled
 	liveAt  time.Time
@@ -55,7 +56,7 @@ func newProgress(w io.Writer, interval, perStep time.Duration) *progress {
 func (p *progress) Start(step bench.Step, next *bench.Step) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.step, p.next, p.trial = step, next, nil
+	p.step, p.begun, p.next, p.trial = step, time.Now(), next, nil
 	if p.table != nil {
 		p.table.rows = 0
 	}
@@ -122,7 +123,7 @@ func (p *progress) report(now time.Time) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[%*d/%d", len(fmt.Sprint(s.Of)), s.Index+1, s.Of)
 	// At the beginning, since the end may be beyond the terminal's edge.
-	if left, ok := p.left(now); ok {
+	if left, ok := remaining(p.started, p.begun, now, s.Index, s.Of, p.perStep); ok {
 		fmt.Fprintf(&b, ", %s left", left)
 	}
 	fmt.Fprintf(&b, "] %s", stepName(s))
@@ -159,15 +160,18 @@ func (p *progress) rate(now time.Time) (float64, bool) {
 	return float64(ops-before) / d.Seconds(), true
 }
 
-// left estimates the time until the end: by what the steps took so far, once
-// there are some. p.mu is held.
-func (p *progress) left(now time.Time) (left time.Duration, ok bool) {
-	perStep := p.perStep
-	if p.step.Index > 0 {
-		perStep = now.Sub(p.started) / time.Duration(p.step.Index)
+// remaining estimates the time until the end of steps, the next of which began at begun: by what those
+// before it took since started or, before there are any, by a guess, unless that is 0. It does not
+// grow while a step is under way, however long that takes.
+func remaining(
+	started, begun, now time.Time, done, of int, guess time.Duration,
+) (left time.Duration, ok bool) {
+	each := guess
+	if done > 0 {
+		each = begun.Sub(started) / time.Duration(done)
 	}
-	total := perStep * time.Duration(p.step.Of)
-	return max(total-now.Sub(p.started), 0).Round(time.Second), perStep > 0
+	passed := min(now.Sub(begun), each) // of the step under way
+	return (each*time.Duration(of-done) - passed).Round(time.Second), each > 0
 }
 
 // stepName names a step within the sweep.

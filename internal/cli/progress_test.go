@@ -36,8 +36,13 @@ func slowTrial(t *testing.T, step bench.Step, op time.Duration) *bench.Trial {
 	c.Workload, _ = bench.WorkloadByName("counter")
 	good, _ := bench.EngineByName("rwmutex")
 	c.Engine = sessions("slow", good,
-		func(s bench.Session[uint64]) bench.Session[uint64] {
-			return &slow{s, op}
+		func(s bench.Session) bench.Session {
+			return doing{s, func(s bench.Session, readOnly bool, fn func(bench.Access) error) error {
+				if !readOnly {
+					time.Sleep(op)
+				}
+				return s.Do(readOnly, fn)
+			}}
 		})
 	trial, err := bench.New(c)
 	require.NoError(t, err)
@@ -78,6 +83,26 @@ func TestProgressLines(t *testing.T) {
 		require.NotContains(t, out.String(), "\x1b")
 		require.NotContains(t, out.String(), "\r")
 	})
+}
+
+// What is left does not grow while a step is under way, even one that takes longer than those before.
+func TestRemaining(t *testing.T) {
+	began := time.Now()
+	at := func(now time.Duration, done int, begun time.Duration) time.Duration {
+		left, ok := remaining(began, began.Add(begun), began.Add(now), done, 4, 5*time.Second)
+		require.True(t, ok)
+		return left / time.Second
+	}
+	var left []time.Duration
+	for _, now := range []time.Duration{0, 4, 9} {
+		left = append(left, at(now*time.Second, 0, 0))
+	}
+	for _, now := range []time.Duration{20, 21, 29, 30, 35, 60} {
+		left = append(left, at(now*time.Second, 2, 20*time.Second))
+	}
+	require.Equal(t, []time.Duration{20, 16, 15, 20, 19, 11, 10, 10, 10}, left)
+	_, ok := remaining(began, began, began, 0, 4, 0)
+	require.False(t, ok)
 }
 
 // The rate is that of the run under way, whatever was before it: the filling of the map, a warm-up.
@@ -286,14 +311,4 @@ func TestTimesForPeople(t *testing.T) {
 		9_990 * time.Millisecond: "9.99s", 9_996 * time.Millisecond: "10.0s", 100 * time.Second: "100s"} {
 		require.Equal(t, want, seconds(d, true))
 	}
-}
-
-type slow struct {
-	bench.Session[uint64]
-	op time.Duration
-}
-
-func (s *slow) Add(key string, delta uint64) (uint64, error) {
-	time.Sleep(s.op)
-	return s.Session.(bench.Incrementer).Add(key, delta)
 }

@@ -16,7 +16,7 @@ import (
 // Run carries "mvccbench run" out; the parser calls it. Everything that can be
 // wrong with the arguments is found before anything is done.
 func (c *runCmd) Run(e *Env) error {
-	sweep, err := c.sweep(e.Engines)
+	sweep, err := c.sweep(e)
 	if err != nil {
 		return err
 	}
@@ -37,24 +37,24 @@ func (c *runCmd) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
-	samples, err := c.profileFlags.start(e.Name, c.Save)
+	samples, err := c.profileFlags.start(e.Name, c.format())
 	if err != nil {
 		return err
 	}
 	defer samples.close()
-	profiles, err := mayServe(e.Name, c.HTTP, slow)
+	profiles, err := mayServe(served{program: e.Name, addr: c.HTTP, slow: slow})
 	if err != nil {
 		return err
 	}
 	defer profiles.close()
-	if err := c.checkLogs(c.Overwrite); err != nil {
+	if err := c.checkLog(c.Overwrite); err != nil {
 		return err
 	}
 	out, err := c.open(e)
 	if err != nil {
 		return err
 	}
-	logged, err := c.openLogs()
+	logged, err := c.openLog()
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (r *runner) run() error {
 	several := slices.ContainsFunc(steps, func(s bench.Step) bool {
 		return s.Config.Name() != steps[0].Config.Name()
 	})
-	r.logged.begin(h, of, several || len(r.finding) > 0, given(r.cmd.Interval, time.Second))
+	r.logged.begin(h, several || len(r.finding) > 0, given(r.cmd.Interval, time.Second))
 	var perStep time.Duration
 	if r.sweep.Ops == 0 {
 		perStep = r.sweep.Warmup + r.sweep.Duration
@@ -139,7 +139,7 @@ func (r *runner) run() error {
 	r.progress.close()
 	r.timeline.end()
 
-	missed := errors.Is(err, errMissed) // which is no failure of the run
+	missed := errors.Is(err, errMissed) || errors.Is(err, errCannotTell) // no failure of the run
 	outcome := outcomeOf(err, len(r.out.run.Samples), of)
 	if missed {
 		outcome = outcomeOf(nil, outcome.Done, outcome.Of)
@@ -147,23 +147,21 @@ func (r *runner) run() error {
 	if outcome.Kind == results.Interrupted {
 		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n", outcome.Done, outcome.Of)
 	}
-	note, profileErr := r.kept.finish(r.out)
+	profileErr := r.kept.finish(r.out)
 	notes, outErr := r.out.end(outcome)
 	err = cmp.Or(err, profileErr, outErr)
 	if err == nil || missed {
 		err = cmp.Or(err, r.judge(r.out.run.Cells()))
 	}
-	err = cmp.Or(r.logged.end(outcome), err)
+	err = cmp.Or(r.logged.end(), err)
 	if r.cmd.Quiet {
 		return err
 	}
 	if outcome.Kind != results.Violated && r.cmd.Summary && !r.out.live {
 		r.out.summary(r.env.stderr)
 	}
-	for _, n := range append(notes, note) {
-		if n != "" {
-			fmt.Fprintln(r.env.stderr, n)
-		}
+	for _, n := range notes {
+		fmt.Fprintln(r.env.stderr, n)
 	}
 	return err
 }
@@ -298,6 +296,5 @@ func (r *runner) Done(step bench.Step, m bench.Measurement) error {
 	}
 	taken := &r.out.run.Samples[len(r.out.run.Samples)-1]
 	taken.Intervals = r.timeline.take()
-	r.logged.sample(*taken)
 	return r.kept.sample(taken)
 }

@@ -91,7 +91,7 @@ func TestOutputCanBeReadBack(t *testing.T) {
 // One command sweeps several dimensions, and an open loop reports response times
 // and whether the map kept up.
 func TestSweepAndOpenLoop(t *testing.T) {
-	stdout, _ := succeed(t, "--workload=zipf-read", "--engine=mvcc,rwmutex", "--threads=2",
+	stdout, _ := succeed(t, "--workload=read-heavy", "--engine=mvcc,rwmutex", "--threads=2",
 		"--count=1", "--warmup=0", "--http=off",
 		"--theta=0.5,0.9", "--value-size=8,16-32", "--isolation=serializable,snapshot",
 		"--rate=50000", "--arrival=poisson", "--ops=2000")
@@ -134,7 +134,7 @@ func TestResponseTimesHaveTheWaitInThem(t *testing.T) {
 // What timing costs, by one command: the same without, and with, and nothing
 // timed where nothing is to be.
 func TestCostOfTiming(t *testing.T) {
-	stdout, _ := succeed(t, "--workload=begin", "--engine=rwmutex", "--threads=1", "--count=1",
+	stdout, _ := succeed(t, "--workload=counter", "--engine=rwmutex", "--threads=1", "--count=1",
 		"--warmup=0", "--http=off", "--ops=20000", "--latency-sample=off,1")
 	lines, _ := parse(t, stdout)
 	require.Len(t, lines, 2)
@@ -149,19 +149,26 @@ func TestCostOfTiming(t *testing.T) {
 func TestFaultyEngineExitsWith3(t *testing.T) {
 	good, ok := bench.EngineByName("rwmutex")
 	require.True(t, ok)
-	for name, fault := range map[string]func(bench.Session[uint64]) bench.Session[uint64]{
-		"loses one write in 1000": func(s bench.Session[uint64]) bench.Session[uint64] {
-			return &lossy{Session: s}
+	for workload, fault := range map[string]func(bench.Session) bench.Session{
+		"read-heavy": func(s bench.Session) bench.Session { // loses one write in 1000
+			n := 0
+			return doing{s, func(s bench.Session, readOnly bool, fn func(bench.Access) error) error {
+				if n++; n%1000 == 0 && !readOnly {
+					return s.Do(true, func(tx bench.Access) error { return fn(&lossy{tx, 0}) })
+				}
+				return s.Do(readOnly, fn)
+			}}
 		},
-		"tears transfers": func(s bench.Session[uint64]) bench.Session[uint64] {
-			return &tearing{Session: s}
+		"transfer": func(s bench.Session) bench.Session { // tears transfers
+			return doing{s, func(s bench.Session, readOnly bool, fn func(bench.Access) error) error {
+				if readOnly {
+					return s.Do(true, fn)
+				}
+				return s.Do(false, func(tx bench.Access) error { return fn(&lossy{tx, 1}) })
+			}}
 		},
 	} {
 		// The run lasts until the fault is found.
-		workload := "write-heavy"
-		if name == "tears transfers" {
-			workload = "transfer"
-		}
 		bad := sessions("faulty", good, fault)
 		var stdout, stderr lines
 		code := run(&Env{
@@ -172,7 +179,7 @@ func TestFaultyEngineExitsWith3(t *testing.T) {
 			args: []string{"--http=off", "--workload=" + workload, "--engine=faulty,rwmutex",
 				"--threads=2", "--duration=1h", "--warmup=0", "--count=1"},
 		})
-		require.Equal(t, ExitViolated, code, "%s: %s", name, stderr.String())
+		require.Equal(t, ExitViolated, code, "%s: %s", workload, stderr.String())
 		require.Contains(t, stderr.String(),
 			"verification violated: workload "+workload+", engine faulty")
 		require.Contains(t, stdout.String(), "# verification violated")
@@ -187,16 +194,24 @@ func TestFaultyEngineExitsWith3(t *testing.T) {
 func TestNothingCommitted(t *testing.T) {
 	good, _ := bench.EngineByName("rwmutex")
 	stuck := bench.EngineSpec{Name: "stuck", Doc: "It gives up",
-		New: func(setup bench.Setup[uint64]) (bench.Engine[uint64], error) {
-			return good.Wrapped(func(s bench.Session[uint64]) bench.Session[uint64] {
-				return gaveUp{s, setup.Stopped}
+		New: func(setup bench.Setup) (bench.Engine, error) {
+			return good.Wrapped(func(s bench.Session) bench.Session {
+				return doing{s, func(s bench.Session, readOnly bool, fn func(bench.Access) error) error {
+					for !readOnly && !setup.Stopped() {
+						runtime.Gosched()
+					}
+					if readOnly {
+						return s.Do(true, fn)
+					}
+					return bench.ErrStopped
+				}}
 			}).New(setup)
 		}}
 	var stdout, stderr lines
 	code := run(&Env{
 		ctx: t.Context(), stdout: &stdout, stderr: &stderr, Program: Program{Name: "mvccbench",
 			Engines: []bench.EngineSpec{stuck}},
-		args: []string{"--http=off", "--workload=disjoint", "--engine=stuck", "--threads=1",
+		args: []string{"--http=off", "--workload=read-heavy", "--read-pct=0", "--engine=stuck", "--threads=1",
 			"--duration=2ms", "--warmup=0", "--count=1"},
 	})
 	require.Equal(t, ExitFailed, code)
@@ -204,52 +219,25 @@ func TestNothingCommitted(t *testing.T) {
 	require.NotContains(t, stdout.String(), "\nBenchmark")
 }
 
-type gaveUp struct {
-	bench.Session[uint64]
-	stopped func() bool
-}
-
-func (s gaveUp) Put(string, uint64) error {
-	for !s.stopped() {
-		runtime.Gosched()
-	}
-	return bench.ErrStopped
-}
-
 // sessions returns an engine like good, whose sessions are wrapped.
 func sessions(
 	name string, good bench.EngineSpec,
-	wrap func(bench.Session[uint64]) bench.Session[uint64],
+	wrap func(bench.Session) bench.Session,
 ) bench.EngineSpec {
 	return bench.EngineSpec{Name: name, Doc: "for tests", New: good.Wrapped(wrap).New}
 }
 
+// lossy is a transaction that makes so many writes, and no more.
 type lossy struct {
-	bench.Session[uint64]
-	n int
+	bench.Access
+	writes int
 }
 
-func (s *lossy) Put(key string, v uint64) error {
-	if s.n++; s.n%1_000 == 0 {
-		return nil
+func (s *lossy) Put(table int, key int64, r bench.Record) {
+	if s.writes--; s.writes >= 0 {
+		s.Access.Put(table, key, r)
 	}
-	return s.Session.Put(key, v)
 }
-
-type tearing struct {
-	bench.Session[uint64]
-	n int
-}
-
-func (s *tearing) Transfer(from, to string, amount uint64) error {
-	if s.n++; s.n%1_000 == 0 {
-		_, err := s.Session.(bench.Incrementer).Add(from, -amount) // and no more
-		return err
-	}
-	return s.Session.(bench.Transferer).Transfer(from, to, amount)
-}
-
-func (s *tearing) Sum() (uint64, int, error) { return s.Session.(bench.Transferer).Sum() }
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	for sent, want := range map[os.Signal]int{os.Interrupt: ExitInterrupted,

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/profiling"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // serveCmd is "mvccbench serve". The fields are the flags; those of a run mean
 // the same.
 type serveCmd struct {
-	Workload string        `help:"Workload to run: ${enum_workloads}; or a file, as in run." default:"transfer" placeholder:"NAME" group:"What to run"`
+	Kept []string `arg:"" optional:"" name:"file" help:"Kept runs to be shown, instead of one that runs a workload: files of results in JSON, or folders of them. Their results, comparisons and profiles, and the differences of those as flame graphs."`
+
+	Workload string        `help:"Workload to run: ${enum_workloads}." default:"${workload}" placeholder:"NAME" group:"What to run"`
 	Engine   string        `help:"Map to run it on: ${enum_engines}." default:"mvcc" placeholder:"NAME" group:"What to run"`
 	Threads  int           `help:"Number of goroutines." default:"4" placeholder:"N" group:"What to run"`
 	Duration time.Duration `help:"Time after which to end; 0 for never." default:"0s" placeholder:"TIME" group:"What to run"`
@@ -28,14 +30,9 @@ type serveCmd struct {
 	Keys      *int     `help:"Number of keys." placeholder:"N" group:"Parameters of the workload (defaults: see list)"`
 	Theta     *float64 `help:"Skew of the Zipf distribution, from 0 (uniform) up." placeholder:"X" group:"Parameters of the workload (defaults: see list)"`
 	ReadPct   *int     `help:"Percentage of operations that read." placeholder:"PCT" group:"Parameters of the workload (defaults: see list)"`
-	TxnSize   *int     `help:"Number of reads and writes in a transaction." placeholder:"N" group:"Parameters of the workload (defaults: see list)"`
+	TxnSize   *int     `help:"Number of operations in a transaction." placeholder:"N" group:"Parameters of the workload (defaults: see list)"`
 	ValueSize *string  `help:"Bytes of a value, such as 100, or 16-1024 for sizes at random between the two." placeholder:"BYTES" group:"Parameters of the workload (defaults: see list)"`
-	Isolation *string  `help:"Level of read-write transactions: serializable or snapshot. Default: what the file of the workload says, else serializable." placeholder:"LEVEL" group:"Parameters of the workload (defaults: see list)"`
-
-	GCInterval  *time.Duration `name:"gc-interval" help:"Time between two looks at which epochs are being read." placeholder:"TIME" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
-	GCWorkers   *int           `name:"gc-workers" help:"Number of goroutines that prune; 0 leaves it to the committers." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
-	GCQueue     *int           `name:"gc-queue" help:"Buckets of the index, of a few keys each, that may wait to be pruned." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
-	GCThreshold *int           `name:"gc-threshold" help:"New versions of a key after which its committer prunes it." placeholder:"N" group:"Reclaiming of old versions (engines mvcc and mvcc-direct)"`
+	Isolation *string  `help:"Level of read-write transactions: serializable or snapshot. Default: serializable." placeholder:"LEVEL" group:"Parameters of the workload (defaults: see list)"`
 
 	LatencySample string `help:"Time one operation in N, at random distances; auto chooses N so that reading the clock takes less than 1 % of the time, off times none: then /metrics has no operations." default:"auto" placeholder:"N" group:"Measuring"`
 	Verify        bool   `help:"Check at the end that the map holds what it must. What is read is checked as it is read in any case." default:"true" negatable:"" group:"Measuring"`
@@ -45,11 +42,10 @@ type serveCmd struct {
 	HTTP string `name:"http" help:"Serve the dashboard on ADDR; auto is ${http_addr}, or a free port if that is taken. An address that other machines can reach needs a token in the environment variable MVCCBENCH_TOKEN." default:"auto" placeholder:"ADDR" group:"Profiles in the browser"`
 
 	slowFlags `embed:""`
-	autoFlags `embed:""`
 }
 
 // config returns what the flags ask for, checked as those of a run are.
-func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
+func (c *serveCmd) config(e *Env) (bench.Config, error) {
 	switch {
 	case c.Duration < 0:
 		return bench.Config{}, usagef("--duration: expected a time of 0 or more, such as 10m, not %v",
@@ -74,17 +70,13 @@ func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 			ValueSize:     listOf(c.ValueSize),
 			Rate:          listOf(c.Rate),
 			Isolation:     listOf(c.Isolation),
-			GCInterval:    c.GCInterval,
-			GCWorkers:     listOf(c.GCWorkers),
-			GCQueue:       c.GCQueue,
-			GCThreshold:   c.GCThreshold,
 			LatencySample: []string{c.LatencySample},
 			Verify:        c.Verify,
 		},
 		slowFlags: c.slowFlags,
 		HTTP:      c.HTTP,
 	}
-	sweep, err := run.sweep(engines)
+	sweep, err := run.sweep(e)
 	if err != nil {
 		return bench.Config{}, err
 	}
@@ -95,7 +87,10 @@ func (c *serveCmd) config(engines []bench.EngineSpec) (bench.Config, error) {
 // Run carries "mvccbench serve" out; the parser calls it. It ends with Ctrl-C,
 // or after the given time, and verifies the map then.
 func (c *serveCmd) Run(e *Env) error {
-	config, err := c.config(e.Engines)
+	if len(c.Kept) > 0 {
+		return c.show(e)
+	}
+	config, err := c.config(e)
 	if err != nil {
 		return err
 	}
@@ -103,15 +98,11 @@ func (c *serveCmd) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
-	rules, err := c.rules()
-	if err != nil {
-		return err
-	}
 	var tables []string
 	if config.Engine.Reclaims { // it is the map of this library
 		tables = config.Workload.Tables()
 	}
-	profiles, err := mustServe(e.Name, c.HTTP, slow, tables, rules...)
+	profiles, err := mustServe(served{program: e.Name, addr: c.HTTP, slow: slow, tables: tables})
 	if err != nil {
 		return err
 	}
@@ -172,29 +163,18 @@ func (c *serveCmd) serve(
 	return nil
 }
 
-// autoFlags say when captures are taken by themselves. Zero is never.
-type autoFlags struct {
-	CaptureEvery time.Duration `help:"Take a CPU profile each TIME, at least 10s. The last ones are among the captures, on the page /debug/pprof/." default:"0s" placeholder:"TIME" group:"Profiles in the browser"`
-	CaptureAbove time.Duration `help:"When the 99th percentile of a second's operations is above TIME, take a CPU profile and a report on contention, at most once a minute. A report takes an execution trace of a second: the row of results says so." default:"0s" placeholder:"TIME" group:"Profiles in the browser"`
-}
-
-// rules returns what the flags ask for.
-func (f autoFlags) rules() (list []profiling.AutoCapture, err error) {
-	switch {
-	case f.CaptureEvery < 0 || 0 < f.CaptureEvery && f.CaptureEvery < 10*time.Second:
-		return nil, usagef("--capture-every: expected a time of at least 10s, or 0 for never, not %v",
-			f.CaptureEvery)
-	case f.CaptureAbove < 0:
-		return nil, usagef("--capture-above: expected a time above 0, such as 5ms, or 0 for never, not "+
-			"%v", f.CaptureAbove)
+// show serves kept runs until Ctrl-C.
+func (c *serveCmd) show(e *Env) error {
+	kept, err := results.OpenShelf(c.Kept...)
+	if err != nil {
+		return usagef("serve: expected files of results in JSON, or folders of them: %w", err)
 	}
-	if f.CaptureAbove > 0 {
-		list = append(list, profiling.AutoCapture{
-			Above: f.CaptureAbove, Kinds: []string{"cpu", "contention"},
-		})
+	profiles, err := mustServe(served{program: e.Name, addr: c.HTTP, kept: kept})
+	if err != nil {
+		return err
 	}
-	if f.CaptureEvery > 0 {
-		list = append(list, profiling.AutoCapture{Every: f.CaptureEvery})
-	}
-	return list, nil
+	defer profiles.close()
+	fmt.Fprintf(e.stderr, "runs: %s/debug/pprof/runs/\nend with Ctrl-C\n", profiles.url())
+	<-e.ctx.Done()
+	return nil
 }

@@ -121,8 +121,6 @@ func draw(url string) (d drawn) {
 func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 	for workload, want := range map[string][]string{
 		"transfer": {"Map/Transactions/commits", "Map/Live versions/keys"},
-		"orders": {"Map database/Transactions/commits", "Table database/customers/Keys/keys",
-			"Table database/items/Keys/keys", "Table database/orders/Keys/keys"},
 		"smallbank": {"Map database/Transactions/commits", "Table database/savings/Keys/keys",
 			"Table database/checking/Keys/keys"},
 	} {
@@ -143,7 +141,7 @@ func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 			}, watchdog, 50*time.Millisecond)
 			metrics := fetch(url + "/metrics")
 			require.Contains(t, metrics, `"benchmark"`)
-			require.Equal(t, workload == "orders", strings.Contains(metrics, `"benchmark/orders"`))
+			require.Equal(t, workload == "smallbank", strings.Contains(metrics, `"benchmark/savings"`))
 
 			s.stop(t, ExitOK)
 			require.Regexp(t, `^`+workload+`, mvcc, 2 threads: [1-9]\d* operations in \S+, verified\n$`,
@@ -151,20 +149,6 @@ func TestServeShowsTheMapUntilInterrupted(t *testing.T) {
 			require.Empty(t, fetch(url), "no longer served")
 		})
 	}
-}
-
-// Operations that take long have captures taken, which the end of the program does not wait for.
-func TestServeTakesCapturesByItself(t *testing.T) {
-	s := start(t, "serve", "--http=127.0.0.1:0", "--keys=100", "--threads=1",
-		"--capture-every=10m", "--capture-above=1ns")
-	url := s.stderr.await(t, `dashboard: (http://\S+)`)
-	page := fetch(url + "/debug/pprof/")
-	require.Contains(t, page, "cpu, contention: when p99 of an operation is above 1ns")
-	require.Contains(t, page, "cpu: every 10m0s")
-	require.Eventually(t, func() bool {
-		return strings.Contains(fetch(url+"/debug/pprof/"), "Being captured: CPU profile")
-	}, watchdog, 10*time.Millisecond)
-	s.stop(t, ExitOK)
 }
 
 func TestServeRefusesBadArguments(t *testing.T) {
@@ -183,8 +167,7 @@ func TestServeRefusesBadArguments(t *testing.T) {
 		"--latency-sample=x":   "--latency-sample: expected",
 		"--audit-interval=-1s": "--audit-interval: expected",
 		"--config=/no/such":    "--config: expected",
-		"--capture-every=1s":   "--capture-every: expected a time of at least 10s",
-		"--capture-above=-1s":  "--capture-above: expected a time above 0",
+		"nosuch":               "serve: expected files of results",
 	} {
 		refused(t, []string{"serve", arg}, want)
 	}
@@ -203,7 +186,7 @@ func TestServeEndsAfterItsTime(t *testing.T) {
 func TestServeExportsOperations(t *testing.T) {
 	s := start(t, "serve", "--workload=ycsb-a", "--http=127.0.0.1:0", "--keys=100", "--threads=2",
 		"--rate=500", "--arrival=poisson", "--retries=3", "--txn-size=2", "--value-size=10-20",
-		"--gc-workers=1", "--gc-interval=5ms", "--latency-sample=1", "--no-verify")
+		"--latency-sample=1", "--no-verify")
 	url := s.stderr.await(t, `dashboard: (http://\S+)`)
 	count := regexp.MustCompile(
 		`(?m)^operation_duration_seconds_count\{operation="ycsb-a on mvcc"\} [1-9]\d*$`)

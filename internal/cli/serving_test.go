@@ -34,7 +34,7 @@ func BenchmarkServing(b *testing.B) {
 				if pages == "slow" {
 					slow = &profiling.SlowConfig{}
 				}
-				p, err := startProfiler("mvccbench", "127.0.0.1:0", slow, nil)
+				p, err := startProfiler(served{program: "mvccbench", addr: "127.0.0.1:0", slow: slow})
 				require.NoError(b, err)
 				defer p.close()
 				p.running(t, bench.Config{Workload: w, Engine: e})

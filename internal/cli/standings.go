@@ -58,7 +58,7 @@ func contestLines(c *results.Contest, width int, colour bool) []string {
 	table := b.String()
 	if colour {
 		table = times.ReplaceAllStringFunc(table, func(text string) string {
-			if strings.HasSuffix(text, "more") == (c.Better == "higher") {
+			if strings.Contains(text, " more") == (c.Better == "higher") {
 				return green + text + reset
 			}
 			return red + text + reset
@@ -68,7 +68,7 @@ func contestLines(c *results.Contest, width int, colour bool) []string {
 }
 
 // times are the results in a table of standings that are decided.
-var times = regexp.MustCompile(`\S+ x (more|less)`)
+var times = regexp.MustCompile(`\S+ x (more|less)!?`)
 
 // noisyMeans says what a noisy sample is.
 const noisyMeans = "other programs or the host had enough of the processors meanwhile to explain " +

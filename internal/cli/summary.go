@@ -10,28 +10,6 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
-// writeRunTable writes a run for people: what was measured on what, the medians,
-// and how it ended.
-func writeRunTable(w io.Writer, r *results.Run) error {
-	var b strings.Builder
-	for _, line := range results.Describe(r.Header) {
-		fmt.Fprintln(&b, line)
-	}
-	h := r.Header
-	fmt.Fprintf(&b, "%s/%s %s\n", h.GOOS, h.GOARCH, h.CPU)
-	if err := cmp.Or(writeMedians(&b, r, anyWidth), writeOperations(&b, r, anyWidth)); err != nil {
-		return err
-	}
-	for _, f := range r.Found {
-		fmt.Fprintf(&b, "\n%s\n", f)
-	}
-	if mark := r.Mark(); mark != "" {
-		fmt.Fprintf(&b, "\nNOTE: %s\n", mark)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
 // writeOperations writes the medians of each kind of operation, where workloads have several.
 func writeOperations(w io.Writer, r *results.Run, width int) error {
 	rows := results.OperationRows(r.Cells())

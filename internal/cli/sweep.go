@@ -15,13 +15,13 @@ import (
 )
 
 // sweep returns what the flags ask for, and checks those that are no part of it, too.
-func (c *runCmd) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
+func (c *runCmd) sweep(e *Env) (bench.Sweep, error) {
 	flags := c.sweepFlags
 	flags.LatencySample = c.slowFlags.latencySample(c.LatencySample)
 	if len(c.FindRate) > 0 {
 		flags.Rate = []float64{findsRate}
 	}
-	s, err := flags.sweep(engines)
+	s, err := flags.sweep(e)
 	if err != nil {
 		return s, err
 	}
@@ -33,7 +33,7 @@ const findsRate = 1e6
 
 // sweep returns what the flags ask for. An error names the flag that is wrong
 // and says what would be right.
-func (c *sweepFlags) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
+func (c *sweepFlags) sweep(e *Env) (bench.Sweep, error) {
 	s := bench.Sweep{
 		Threads:       c.Threads,
 		Rates:         c.Rate,
@@ -61,19 +61,16 @@ func (c *sweepFlags) sweep(engines []bench.EngineSpec) (bench.Sweep, error) {
 	if len(s.Stages) > 0 {
 		s.Duration = s.Stages.Duration()
 	}
-	if s.Workloads, err = c.workloads(); err != nil {
+	if s.Workloads, err = c.workloads(e.Workloads); err != nil {
 		return s, err
 	}
-	if s.Engines, err = namedEngines("--engine", c.Engine, engines); err != nil {
+	if s.Engines, err = namedEngines("--engine", c.Engine, e.Engines); err != nil {
 		return s, err
 	}
 	if s.Isolations, err = c.isolations(); err != nil {
 		return s, err
 	}
 	if s.LatencySamples, err = c.latencySamples(); err != nil {
-		return s, err
-	}
-	if s.Maps, err = c.maps(s.Engines); err != nil {
 		return s, err
 	}
 	if err := checkRate(s); err != nil {
@@ -102,10 +99,13 @@ func checkMemory(steps []bench.Step, memory float64) error {
 }
 
 // workloads returns every variant of every workload that was named.
-func (c *sweepFlags) workloads() ([]bench.Workload, error) {
-	named, err := namedWorkloads(c.Workload)
-	if err != nil {
+func (c *sweepFlags) workloads(known []bench.Workload) ([]bench.Workload, error) {
+	if err := CheckNames("--workload", "workload", c.Workload, namesOf(known, nameOf)); err != nil {
 		return nil, err
+	}
+	var named []bench.Workload
+	for _, name := range c.Workload {
+		named = append(named, known[slices.IndexFunc(known, func(w bench.Workload) bool { return w.Name == name })])
 	}
 	params, err := c.params()
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *sweepFlags) workloads() ([]bench.Workload, error) {
 	for i, p := range params {
 		if !used[i] {
 			return nil, usagef("%s: no parameter of %s; expected one of %s", p.flag,
-				strings.Join(c.Workload, ", "), strings.Join(workloadsTaking(p.sets[0]), ", "))
+				strings.Join(c.Workload, ", "), strings.Join(workloadsTaking(known, p.sets[0]), ", "))
 		}
 	}
 	return list, nil
@@ -203,9 +203,9 @@ func parseSizes(texts []string) ([]bench.ValueSize, error) {
 	return list, nil
 }
 
-func workloadsTaking(p bench.Params) []string {
+func workloadsTaking(known []bench.Workload, p bench.Params) []string {
 	var names []string
-	for _, w := range bench.Workloads() {
+	for _, w := range known {
 		if w.Takes(p) {
 			names = append(names, w.Name)
 		}
@@ -267,45 +267,6 @@ func (c *sweepFlags) latencySamples() ([]int, error) {
 	return list, nil
 }
 
-// maps returns how the map is to reclaim; nothing if no flag says so.
-func (c *sweepFlags) maps(engines []bench.EngineSpec) ([]bench.MapOptions, error) {
-	first := ""
-	for _, f := range []struct {
-		flag  string
-		given bool
-	}{
-		{"--gc-interval", c.GCInterval != nil},
-		{"--gc-workers", len(c.GCWorkers) > 0},
-		{"--gc-queue", c.GCQueue != nil},
-		{"--gc-threshold", c.GCThreshold != nil},
-	} {
-		if f.given {
-			first = cmp.Or(first, f.flag)
-		}
-	}
-	if first == "" {
-		return nil, nil
-	}
-	if !slices.ContainsFunc(engines, func(e bench.EngineSpec) bool { return e.Reclaims }) {
-		return nil, usagef("%s: none of the engines %s keeps versions that could be reclaimed", first,
-			strings.Join(c.Engine, ", "))
-	}
-	o := bench.MapOptions{Interval: given(c.GCInterval, 0), Queue: given(c.GCQueue, 0),
-		Threshold: given(c.GCThreshold, 0)}
-	if len(c.GCWorkers) == 0 {
-		return []bench.MapOptions{o}, nil
-	}
-	var list []bench.MapOptions
-	for _, n := range c.GCWorkers {
-		o.Workers = n
-		if n == 0 {
-			o.Workers = bench.NoWorkers
-		}
-		list = append(list, o)
-	}
-	return list, nil
-}
-
 // checkRate checks that the rates make sense with the rest of s.
 func checkRate(s bench.Sweep) error {
 	open := len(s.Stages) > 0
@@ -315,9 +276,6 @@ func checkRate(s bench.Sweep) error {
 			return usagef("--rate: at %v operations per second there is less than one in %v; expected a "+
 				"higher rate, or a longer --duration", rate, s.Duration)
 		}
-	}
-	for _, w := range s.Workloads {
-		open = open || len(s.Rates) == 0 && w.Rate() > 0
 	}
 	if !open && s.Arrival != bench.FixedArrivals {
 		return usagef("--arrival: nothing arrives in a closed loop; expected --rate or --stages with it")
@@ -340,17 +298,12 @@ func (c *sweepFlags) checkNumbers() error {
 		numbers("--theta", c.Theta, some, within(0, math.Inf(1))),
 		numbers("--read-pct", c.ReadPct, "a percentage from 0 to 100", within(0, 100)),
 		numbers("--txn-size", c.TxnSize, positive, within(1, math.MaxInt)),
-		numbers("--gc-workers", c.GCWorkers, some, within(0, math.MaxInt)),
 		checkCount(c.Count),
 		numbers("--duration", listOf(c.Duration), aboveZero+"200ms", within(1, forever)),
 		numbers("--ops", listOf(c.Ops), positive, within[uint64](1, math.MaxUint64)),
 		numbers("--warmup", listOf(&c.Warmup), fromZero+"50ms", within(0, forever)),
 		numbers("--retries", listOf(c.Retries), some, within(0, math.MaxInt32-1)),
 		numbers("--audit-interval", listOf(&c.AuditInterval), fromZero+"10ms", within(0, forever)),
-		numbers("--gc-interval", listOf(c.GCInterval), aboveZero+"100ms", within(1, forever)),
-		numbers("--gc-queue", listOf(c.GCQueue), positive, within(1, math.MaxInt)),
-		numbers("--gc-threshold", listOf(c.GCThreshold),
-			fmt.Sprintf("a number from 1 to %d", bench.MaxThreshold), within(1, bench.MaxThreshold)),
 	)
 }
 

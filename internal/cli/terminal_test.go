@@ -52,7 +52,7 @@ func TestFitsTheTerminal(t *testing.T) {
 		t.Setenv("NO_COLOR", "1")
 		text := onTerminal(t, width, func(tty *os.File) {
 			// So many that there are quantiles to be shown.
-			code := Run(t.Context(), counted(1_000, "--workload=zipf-read", "--theta=0.5",
+			code := Run(t.Context(), counted(1_000, "--workload=read-heavy", "--theta=0.5",
 				"--value-size=16-1024", "--engine=mvcc,mvcc-direct", "--latency-sample=1"), io.Discard, tty)
 			require.Equal(t, ExitOK, code)
 		})
@@ -60,7 +60,7 @@ func TestFitsTheTerminal(t *testing.T) {
 		require.NotContains(t, text, "\x1b[2m", "NO_COLOR")
 		plain := strings.ReplaceAll(escapes.ReplaceAllString(text, ""), "\r", "")
 		require.Contains(t, plain, "\nMedians; ")
-		require.Regexp(t, `(?m)^ZipfRead/theta=0.5/value-size=16-1024(\n| +1  mvcc )`, plain)
+		require.Regexp(t, `(?m)^ReadHeavy/theta=0.5/value-size=16-1024(\n| +1  mvcc )`, plain)
 		for line := range strings.Lines(plain) {
 			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimRight(line, "\n")), width, line)
 		}
@@ -124,7 +124,7 @@ var up = regexp.MustCompile("\r\x1b\\[[0-9]+A")
 // On a terminal a run is one table that is redrawn and fits; at its end that table stands there.
 func TestLiveTable(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
-	text := runOnTerminal(t, 80, "--workload=begin,mixed",
+	text := runOnTerminal(t, 80, "--workload=counter,long-reader",
 		"--engine=mvcc,rwmutex,mvcc-direct,mutex,sync.Map",
 		"--threads=1,2", "--count=2", "--ops=200", "--warmup=0", "--http=off")
 	require.NotContains(t, text, "\nBenchmark", "raw lines are for files")
@@ -142,16 +142,16 @@ func TestLiveTable(t *testing.T) {
 	require.Equal(t, 1, strings.Count(end, "ops/s: higher is better"), end)
 	require.Regexp(t, `(?m)^ +threads +mvcc +rwmutex +mvcc has`, end)
 	require.Regexp(t, `\(no room for [12] more\)`, end, "a mark of noise takes room")
-	require.Regexp(t, `(?m)^Mixed +1 `, end)
+	require.Regexp(t, `(?m)^LongReader +1 `, end)
 	require.Contains(t, end, "do not tell mvcc and rwmutex apart")
 }
 
 // With --format the format is written on a terminal, too; with --quiet only the end is.
 func TestTerminalFormats(t *testing.T) {
-	run := []string{"--workload=begin", "--engine=mvcc,rwmutex", "--threads=1", "--count=1",
+	run := []string{"--workload=counter", "--engine=mvcc,rwmutex", "--threads=1", "--count=1",
 		"--ops=200", "--warmup=0", "--http=off"}
 	require.Contains(t, runOnTerminal(t, 80, append(run, "--format=bench")...),
-		"\nBenchmarkBegin/engine=mvcc")
+		"\nBenchmarkCounter/engine=mvcc")
 	quiet := runOnTerminal(t, 80, append(run, "--quiet")...)
 	require.NotRegexp(t, up, quiet)
 	require.Contains(t, quiet, "ops/s: higher is better")

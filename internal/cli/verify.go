@@ -96,7 +96,7 @@ func (c *verifyCmd) Run(e *Env) error {
 	if err := canCreate("--out", c.Out); err != nil {
 		return err
 	}
-	profiles, err := mayServe(e.Name, c.HTTP, nil)
+	profiles, err := mayServe(served{program: e.Name, addr: c.HTTP})
 	if err != nil {
 		return err
 	}

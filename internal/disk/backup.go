@@ -32,6 +32,13 @@ func (r *Reader) Version() byte {
 	return r.magic[7]
 }
 
+// HighestSkip is the highest epoch that a program can skip to, and HighestEpoch the highest one that a
+// file may have: no machine makes so many commits that it gets there. Clocks go up to 1<<52.
+const (
+	HighestSkip  = 1 << 51
+	HighestEpoch = 3 << 50
+)
+
 // The kinds of frames of a backup.
 const (
 	BackupHeader = 'h' // a part of the header

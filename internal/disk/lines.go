@@ -107,6 +107,20 @@ func (w *Writer) line(kind byte, payload []byte) error {
 
 var newline = []byte("\n")
 
+// lineEnds are characters that JSON has in texts as they are, and where some readers end a line.
+var lineEnds = [][2][]byte{{[]byte("\u0085"), []byte(`\u0085`)}, {[]byte("\u2028"), []byte(`\u2028`)},
+	{[]byte("\u2029"), []byte(`\u2029`)}}
+
+// EscapeLineEnds returns JSON with its line ends escaped, so that all readers take it for one line.
+func EscapeLineEnds(text []byte) []byte {
+	for _, end := range lineEnds {
+		if bytes.Contains(text, end[0]) {
+			text = bytes.ReplaceAll(text, end[0], end[1])
+		}
+	}
+	return text
+}
+
 // numbers are those of a payload.
 func numbers(payload []byte) []uint64 {
 	list := []uint64{}
@@ -127,7 +141,7 @@ func (w *Writer) object(key string, value, records []byte) error {
 	head := len(w.buf)
 	w.buf = append(w.buf, lineHead...)
 	w.buf = append(append(append(w.buf, '"'), key...), `":`...)
-	w.buf = append(append(w.buf, value...), "}\n"...)
+	w.buf = append(append(w.buf, EscapeLineEnds(value)...), "}\n"...)
 	w.buf = append(w.buf, records...)
 	n := fmt.Sprintf("%12d", len(w.buf)-head-len(lineHead))
 	if len(n) > bytesTo-bytesAt {

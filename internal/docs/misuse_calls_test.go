@@ -236,18 +236,6 @@ var misusedCalls = []misuses{
 			}
 			return nil
 		}), "it returns false"},
-		{"`s.Record` with a key of another type", onShop(func(db *mvcc.DB, _, _ *table) error {
-			s := db.Snapshot()
-			defer s.Close()
-			s.Record("users", 1)
-			return nil
-		}), ""},
-		{"`s.Records` of a table that the snapshot has not", onShop(func(db *mvcc.DB, _, _ *table) error {
-			s := db.Snapshot()
-			defer s.Close()
-			s.Records("nowhere", nil)
-			return nil
-		}), ""},
 		{"`Ascend`, `Min` and others of a map by `New`", onMap(func(m *table) error {
 			loop(m.Ascend(mvcc.From("a")))
 			return nil
@@ -259,10 +247,6 @@ var misusedCalls = []misuses{
 				panic(key)
 			}
 		}), "it is empty"},
-		{"`DeleteRange` of a map by `New`", onMap(func(m *table) error {
-			m.DeleteRange(mvcc.From("a"))
-			return nil
-		}), ""},
 		{"`CountRange` of another `Reader`", onMap(func(m *table) error {
 			mvcc.CountRange(struct{ *table }{m}, mvcc.From("a"))
 			return nil
@@ -283,11 +267,6 @@ var misusedCalls = []misuses{
 			}
 			return err
 		}), "it has what comes after that"},
-		{"`Ascend` of an index by `NewIndex`", onShop(func(_ *mvcc.DB, users, _ *table) error {
-			ix, err := mvcc.NewIndex(users, "by n", valueOf, nil)
-			loop(ix.Ascend(users, mvcc.From(1)))
-			return err
-		}), ""},
 		{"reading an index through another table", onShop(func(_ *mvcc.DB, users, orders *table) error {
 			ix, err := mvcc.NewIndex(users, "by n", valueOf, nil)
 			loop(ix.Get(orders, 1))

@@ -59,10 +59,6 @@ var misusedFiles = []misuses{
 			_, err := db.Load(bg, strings.NewReader(strings.Repeat("rubbish ", 99)), codec.Gob, nil)
 			return err
 		}, ""},
-		{"`ReadHeader` of what is no backup", func(*testing.T) error {
-			_, err := mvcc.ReadHeader(strings.NewReader(strings.Repeat("rubbish ", 99)))
-			return err
-		}, ""},
 		{"`Load` of differences alone", func(t *testing.T) error {
 			db, users, _ := newShop(t)
 			s := db.Snapshot()
@@ -114,12 +110,6 @@ var misusedFiles = []misuses{
 			_, err := db.Load(bg, saved(t), codec.Gob, &mvcc.LoadOptions{Migrate: make([]mvcc.Migration, 1)})
 			return err
 		}, ""},
-		{"`journal.Open` with a zero `Migration`", func(t *testing.T) error {
-			db, _, _ := newShop(t)
-			_, err := journal.Open(bg, t.TempDir(), db, codec.Gob,
-				&journal.Options{Migrate: make([]mvcc.Migration, 1)})
-			return err
-		}, ""},
 		{"`RenameFields` to a field that there is not", func(t *testing.T) error {
 			db, _, _ := newShop(t)
 			_, err := db.Load(bg, saved(t), codec.Gob, &mvcc.LoadOptions{Migrate: []mvcc.Migration{
@@ -138,10 +128,6 @@ var misusedFiles = []misuses{
 		}, "nothing is loaded"},
 		{"`RenameFields` out of a struct", func(*testing.T) error {
 			mvcc.RenameFields("users", map[string]string{"Street": "Address.Street"})
-			return nil
-		}, ""},
-		{"`Migrate` or `MigrateTo` with a nil function", func(*testing.T) error {
-			mvcc.Migrate[int, int, string]("users", nil)
 			return nil
 		}, ""},
 		{"`Migrate` or `MigrateTo` of a table without a name", func(*testing.T) error {

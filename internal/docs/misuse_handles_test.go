@@ -36,28 +36,11 @@ var misusedHandles = []misuses{
 			mvcc.DBSnapshot{}.Close()
 		}), "it may be deferred at once"},
 		{"a method of a zero or nil `DB`", panics(func() { new(mvcc.DB).Begin(nil) }), ""},
-		{"`NewTable` with a nil `DB`", panics(func() {
-			mvcc.NewTable[int, int](nil, "a", nil)
-		}), ""},
 		{"a method of a zero or nil `Index`", panics(func() {
 			loop(new(mvcc.Index[int, string, int]).Get(nil, 1))
 		}), ""},
 		{"`Update` with a nil context", onMap(func(m *table) error {
 			return m.Update(none, nil, increment)
-		}), ""},
-		{"`Watch` with a nil context", onMap(func(m *table) error {
-			m.Watch(none, nil)
-			return nil
-		}), ""},
-		{"`Follow` with a nil context", panics(func() {
-			_ = mvcc.NewDB(nil).Follow(none, nil, nil, nil)
-		}), ""},
-		{"`Follow` with a nil function", panics(func() {
-			_ = mvcc.NewDB(nil).Follow(bg, nil, func(mvcc.DBSnapshot) error { return nil }, nil)
-		}), ""},
-		{"`m.OnExpire` with a nil function", onMap(func(m *table) error {
-			m.OnExpire(nil)
-			return nil
 		}), ""},
 		{"`Update` with a nil function", onMap(func(m *table) error {
 			return m.Update(bg, nil, nil)
@@ -66,48 +49,22 @@ var misusedHandles = []misuses{
 			_, err := db.Save(bg, nil, codec.Gob, nil)
 			return err
 		}), ""},
-		{"`ReadHeader` with a nil reader", func(*testing.T) error {
-			_, err := mvcc.ReadHeader(nil)
-			return err
-		}, ""},
 		{"`Save` or `Load` with a zero `Codec`", onShop(func(db *mvcc.DB, _, _ *table) error {
 			_, err := db.Save(bg, io.Discard, mvcc.Codec{}, nil)
 			return err
 		}), ""},
-		{"`journal.Open` with a zero `Codec`", func(t *testing.T) error {
-			db, _, _ := newShop(t)
-			_, err := journal.Open(bg, t.TempDir(), db, mvcc.Codec{}, nil)
-			return err
-		}, ""},
-		{"`NewOrderedFunc` with a nil function", panics(func() {
-			mvcc.NewOrderedFunc[string, int](nil, nil)
-		}), ""},
-		{"`journal.Open` with a nil `DB`", func(t *testing.T) error {
-			_, err := journal.Open(bg, t.TempDir(), nil, codec.Gob, nil)
-			return err
-		}, ""},
 	}},
 	{"Options without a meaning", []misuse{
 		{"a negative `Options.Capacity`", panics(func() {
 			mvcc.New[int, int](&mvcc.Options{Capacity: -1})
 		}), ""},
-		{"a negative `Options.MaxTxAge`", panics(func() {
-			mvcc.NewDB(&mvcc.Options{MaxTxAge: -time.Second})
-		}), ""},
 		{"an `Isolation` that is no level", onMap(func(m *table) error {
 			m.Begin(&mvcc.TxOptions{Isolation: 9})
 			return nil
 		}), ""},
-		{"a negative `TxOptions.MaxAttempts`", onMap(func(m *table) error {
-			return m.Update(bg, &mvcc.TxOptions{MaxAttempts: -1}, increment)
-		}), ""},
 		{"a negative `WatchOptions.Buffer`", onMap(func(m *table) error {
 			m.Watch(bg, &mvcc.WatchOptions[string, int]{Buffer: -1})
 			return nil
-		}), ""},
-		{"a negative `FollowOptions.Buffer`", panics(func() {
-			_ = mvcc.NewDB(nil).Follow(bg, &mvcc.FollowOptions{Buffer: -1},
-				func(mvcc.DBSnapshot) error { return nil }, func(mvcc.DBCommit) error { return nil })
 		}), ""},
 	}},
 	{"Too late", []misuse{

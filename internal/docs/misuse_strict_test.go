@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,13 @@ var misusedStrictly = []misuses{
 				users.Merge("k", func(int, bool) int { n++; return n })
 				return nil
 			}), ""},
+		{"`append(old, x)` in the function of `Merge`", changing(func(lists *mvcc.Map[string, []int]) {
+			lists.Merge("k", func(old []int, _ bool) []int { return append(old, 1) })
+		}), "without it an element is lost that another attempt appends: `append(slices.Clip(old), x)`"},
+		{"a value is changed after it was stored", changing(func(lists *mvcc.Map[string, []int]) {
+			list, _ := lists.Get("k")
+			slices.Reverse(list)
+		}), "when it is written over, or in `Close`"},
 		{"a function of an index that uses the database",
 			onStrict(func(_ *mvcc.DB, users *table) error {
 				_, err := mvcc.NewIndex(users, "by n", func(string, int) []int {
@@ -61,6 +69,12 @@ var misusedStrictly = []misuses{
 				}, nil)
 				return err
 			}), ""},
+		{"`Expire` with a function that returns `time.Unix(0, 0)`, for never", panics(func() {
+			m := mvcc.New[string, int](&mvcc.Options{ManualReclaim: true, Strict: true})
+			m.Store("k", 1)
+			m.Expire(func(string, int) time.Time { return time.Unix(0, 0).UTC() })
+			_ = m.Reclaim(bg)
+		}), "in the background work, or in `Reclaim`; without `Strict` it deletes the record"},
 		{"a `compare` that is no order", panics(func() {
 			m := mvcc.NewOrderedFunc[string, int](func(a, b string) int {
 				return len(a) - len(b) - 1
@@ -109,9 +123,31 @@ var misusedFunctions = []misuse{
 		m.Store("k", 1)
 		_ = m.Reclaim(bg)
 	}), "in the background work, which ends the program, or in `Reclaim`"},
+	{"`m.Reclaim` or `m.Close` in the function of `Expire`", panics(func() {
+		m := mvcc.New[string, int](&mvcc.Options{ManualReclaim: true})
+		m.Store("k", 1)
+		m.Expire(func(string, int) time.Time {
+			_ = m.Reclaim(bg)
+			return time.Unix(1, 0)
+		})
+		_ = m.Reclaim(bg)
+	}), "likewise; [this table](guarantees.md#functions-of-the-user) has more such calls"},
 }
 
 var strictly = &mvcc.Options{Strict: true}
+
+// changing makes the program of a row that changes a value of a strict table. Its record k is a list
+// with room behind it.
+func changing(do func(lists *mvcc.Map[string, []int])) func(*testing.T) error {
+	return func(*testing.T) error {
+		db := mvcc.NewDB(strictly)
+		lists := mvcc.NewTable[string, []int](db, "lists", nil)
+		lists.Store("k", append(make([]int, 0, 8), 1, 2))
+		do(lists)
+		db.Close()
+		return nil
+	}
+}
 
 // onStrict makes the program of a row that uses a strict database. Its table users has a key k,
 // whose value is 1.

@@ -122,11 +122,13 @@ var (
 	epochs  = regexp.MustCompile(`(epoch|offset|after|before) \d+`)
 	folders = regexp.MustCompile(`[^ ]*TestMisusePage[^ :]*`)
 	systems = regexp.MustCompile(`(in use by another journal): .*`)
+	callers = regexp.MustCompile(`(it was stored by) \S+ \(.*?\)`)
 )
 
 func quote(text string) string {
 	text = epochs.ReplaceAllString(text, "$1 N")
 	text = folders.ReplaceAllString(text, "PATH")
+	text = callers.ReplaceAllString(text, "$1 FUNC (PATH)")
 	return "`" + systems.ReplaceAllString(text, "$1") + "`"
 }
 
@@ -157,17 +159,18 @@ const misuseHead = `# Misuse
 What the library says when it is used wrongly. Each row is a program in
 [internal/docs](../internal/docs). Its answer is what the program got, and a test compares this page
 with the code. A mistake in a program is a panic. What can happen to a correct program is an error.
-In the rows ` + "`m`" + ` is a map, ` + "`s`" + ` a snapshot, ` + "`tx`" + ` a transaction and ` + "`users`" + ` a table. N and PATH stand
-for what differs from run to run.
+Where several calls have the same answer one of them is here. In the rows ` + "`m`" + ` is a map, ` + "`s`" + ` a
+snapshot, ` + "`tx`" + ` a transaction and ` + "`users`" + ` a table. N, FUNC and PATH stand for what differs from run
+to run.
 
 Some mistakes are not noticed:
 
-- A value is changed after it was stored, or the bytes of a key.
 - A transaction is used by two goroutines that do not meet within a method.
 - Two maps that are not tables of one database are used as if they had one order of commits.
 
 Others are noticed only with ` + "`Options.Strict`" + `, which is [for tests](#with-optionsstrict-for-tests):
 
+- A value is changed after it was stored.
 - The map is used beside the transaction, but not in another goroutine.
 - A function must return the same for the same arguments, and does not: ` + "`compare`" + `, ` + "`Expire`" + `,
   ` + "`Merge`" + `, the function of an index.

@@ -24,7 +24,7 @@ const (
 // engineFiles are what a commit, a read, and the work in the background run through.
 var engineFiles = []string{
 	"mvcc/alarm.go", "mvcc/bid.go", "mvcc/commit.go", "mvcc/engine.go", "mvcc/expiry_sweep.go", "mvcc/hub.go",
-	"mvcc/install.go", "mvcc/kept.go", "mvcc/member.go", "mvcc/moment.go", "mvcc/prune.go", "mvcc/record.go",
+	"mvcc/install.go", "mvcc/kept.go", "mvcc/member.go", "mvcc/moment.go", "mvcc/prune.go",
 	"mvcc/shared.go", "mvcc/state.go", "mvcc/tx_loop.go", "mvcc/txn.go", "mvcc/validate.go", "mvcc/withdraw.go",
 	"internal/chain/*.go", "internal/index/*.go", "internal/tree/*.go", "internal/favour/*.go",
 }

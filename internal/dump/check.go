@@ -115,7 +115,7 @@ func (e *env) listed(dir string, info *journal.Info) {
 
 // decoded decodes all records, and says how many there are.
 func (e *env) decoded(s *source) (string, error) {
-	st, n := &state{source: s}, 0
+	n := 0
 	for i := range s.parts {
 		if err := e.ctx.Err(); err != nil {
 			return "", err
@@ -128,15 +128,12 @@ func (e *env) decoded(s *source) (string, error) {
 			return fmt.Sprintf("the codec %q is not known, so records were not decoded", b.Codec), nil
 		}
 		for at := range b.Tables {
-			t := &b.Tables[at]
-			if t.Closed {
-				st.leave(t)
+			if b.Tables[at].Closed {
 				continue
 			}
-			is := st.enter(t)
 			from, err := b.Table(at)
 			if err == nil {
-				err = records(from, b.Codec, is.shapes, func(*record) error { n++; return s.tick(n) })
+				err = records(from, b.Codec, func(*record) error { n++; return s.tick(n) })
 			}
 			if err != nil {
 				return "", s.at(i, err)

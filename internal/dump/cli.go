@@ -1,6 +1,6 @@
-// Package dump is the command mvccdump, which shows what is in backups and in the folders of
+// Package dump is the command mvccdump, which shows the contents of backups and of the folders of
 // journals, without the Go types. It reads files, also those of a program that runs, takes no lock,
-// and writes none but the one that compact is told to.
+// and writes none.
 package dump
 
 import (
@@ -22,17 +22,14 @@ const (
 	ExitOK          = 0
 	ExitFailed      = 1 // something is damaged, missing, or cannot be read
 	ExitUsage       = 2 // an argument is wrong; nothing was done
-	ExitDiffer      = 3 // with diff --exit-code: there are differences
 	ExitInterrupted = 130
 )
 
 type root struct {
-	Info    infoCmd    `cmd:"" help:"Say what is in a backup or journal: tables, types, epochs, files."`
-	Check   checkCmd   `cmd:"" help:"Check all checksums, decode every record, and say what is damaged or missing."`
-	Dump    dumpCmd    `cmd:"" help:"Print the records as of the last commit, one a line, as JSON."`
-	Diff    diffCmd    `cmd:"" help:"Print the records that were added, removed or changed from one to another."`
-	Log     logCmd     `cmd:"" help:"Print what the commits of a journal have changed."`
-	Compact compactCmd `cmd:"" help:"Write the state of a journal into one backup file."`
+	Info  infoCmd  `cmd:"" help:"Say what is in a backup or journal: tables, types, epochs, files."`
+	Check checkCmd `cmd:"" help:"Check all checksums, decode every record, and say what is damaged or missing."`
+	Dump  dumpCmd  `cmd:"" help:"Print the records as of the last commit, one a line, as JSON."`
+	Log   logCmd   `cmd:"" help:"Print what the commits of a journal have changed."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
@@ -41,12 +38,13 @@ const description = `Shows what is in the backups and journals of package mvcc, 
 PATH is a file that DB.Save or DB.SaveFile has written, or the folder of a journal.
 It takes no lock and changes nothing: the program that writes a journal may run.
 
-Records are printed as they are if the codec is json. Those of gob are translated:
-docs/format.md says how. Of another codec only its bytes can be printed.`
+Records are printed as they are if the codec is json. Those of gob are translated,
+without what is zero: docs/format.md says how. Of another codec only its bytes can
+be printed.`
 
 const exitCodes = `
 Exit codes: 0 all is well, 1 something is damaged, missing or cannot be read,
-2 an argument is wrong, 3 there are differences (diff --exit-code), 130 Ctrl-C.
+2 an argument is wrong, 130 Ctrl-C.
 `
 
 // env is what a command works with.
@@ -67,9 +65,6 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// errDiffer says that there are differences.
-var errDiffer = errors.New("there are differences")
 
 // exited is what the parser's Exit panics with, to get out of it.
 type exited int
@@ -96,8 +91,6 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	switch {
 	case err == nil:
 		return ExitOK
-	case errors.Is(err, errDiffer):
-		return ExitDiffer
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return ExitInterrupted
 	case errors.As(err, &parse), errors.As(err, &usage):
@@ -161,7 +154,6 @@ var examples = map[string]string{
   mvccdump info data                     what is in the folder of a journal
   mvccdump check users.backup            is it whole?
   mvccdump dump data --table users | jq 'select(.value.Age > 30)'
-  mvccdump diff before.backup data       what has changed since
   mvccdump log data --key '"ada"'        which commits have changed it`,
 	"info": `
   mvccdump info data
@@ -171,15 +163,11 @@ var examples = map[string]string{
 	"dump": `
   mvccdump dump data | wc -l
   mvccdump dump users.backup --table users | jq .value.Name
+  diff <(mvccdump dump a.backup | sort) <(mvccdump dump data | sort)
   mvccdump dump damaged.backup --partial > rescued.jsonl`,
-	"diff": `
-  mvccdump diff monday.backup tuesday.backup --table users
-  mvccdump diff --exit-code a b > /dev/null || echo they differ`,
 	"log": `
   mvccdump log data --since 1000
   mvccdump log data --table users --key '"ada"' --format jsonl`,
-	"compact": `
-  mvccdump compact data -o data.backup`,
 }
 
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {

@@ -36,7 +36,6 @@ func TestUsage(t *testing.T) {
 		says string
 	}{
 		{[]string{"dump"}, "PATH is missing; expected a backup, or the folder of a journal"},
-		{[]string{"diff", file}, "B is missing"},
 		{[]string{"dmup", file}, `did you mean "dump"?`},
 		{[]string{"dump", file, "--tabel=t"}, `did you mean "--table"?`},
 		{[]string{"dump", filepath.Join(above, "none")}, "none: no such file or directory; expected"},
@@ -47,18 +46,11 @@ func TestUsage(t *testing.T) {
 		{[]string{"check", filepath.Join(dir, "acknowledged")}, "is a part of a journal"},
 		{[]string{"check", os.DevNull}, "is not a file"},
 		{[]string{"dump", dir, "--table", "u"}, `--table: there is no table "u"; expected one of "t"`},
-		{[]string{"diff", dir, file, "--table", "u"},
-			`--table: there is no table "u"; expected one of "t"`},
 		{[]string{"log", dir, "--table", "u"},
 			`--table: there is no table "u" in the journal; expected one of "t"`},
 		{[]string{"dump", dir, "--format=csv"}, "--format must be one of"},
 		{[]string{"log", file}, "is a backup: it does not say which commits"},
 		{[]string{"log", dir, "--since=x"}, "--since"},
-		{[]string{"compact", file, "-o", filepath.Join(above, "x")}, "is a backup already"},
-		{[]string{"compact", dir}, "missing flags: --output=FILE"},
-		{[]string{"compact", dir, "-o", file}, "--output: " + file + " exists; expected a new name"},
-		{[]string{"compact", dir, "-o", filepath.Join(dir, "x")}, "is in the folder of the journal"},
-		{[]string{"compact", dir, "-o", filepath.Join(above, "none", "x")}, "--output: "},
 	} {
 		stdout, stderr, code := call(t, c.args...)
 		require.Equal(t, ExitUsage, code, "%v: %s", c.args, stderr)
@@ -88,19 +80,13 @@ func TestNoBackupYet(t *testing.T) {
 		_, stderr, code := call(t, args...)
 		require.Equal(t, ExitOK, code, "%v %s", args, stderr)
 	}
-	file := filepath.Join(t.TempDir(), "x")
-	for _, args := range [][]string{{"diff", dir, dir}, {"compact", dir, "-o", file}} {
-		_, stderr, code := call(t, args...)
-		require.Equal(t, ExitFailed, code, args)
-		require.Contains(t, stderr, "has no backup yet")
-	}
 }
 
 // Help has an example of each command, and the exit codes.
 func TestHelp(t *testing.T) {
 	all, _, code := call(t)
 	require.Equal(t, ExitOK, code)
-	for _, name := range []string{"info", "check", "dump", "diff", "log", "compact"} {
+	for _, name := range []string{"info", "check", "dump", "log"} {
 		require.Contains(t, all, "\n  "+name)
 		text, _, code := call(t, "help", name)
 		require.Equal(t, ExitOK, code)
@@ -114,50 +100,6 @@ func TestHelp(t *testing.T) {
 	text, _, code := call(t, "--version")
 	require.Equal(t, ExitOK, code)
 	require.NotEmpty(t, text)
-}
-
-// What changed from one to another, also if not all values that have changed fit into memory.
-func TestDiff(t *testing.T) {
-	defer func(was int) { budget = was }(budget)
-	dir := t.TempDir()
-	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-	db, m := fourRecords(t)
-	gone := mvcc.NewTable[int, int](db, "gone", nil)
-	gone.Store(7, 7)
-	_, err := db.SaveFile(t.Context(), a, codec.Gob, nil)
-	require.NoError(t, err)
-	gone.Close()
-	m.Store(0, "zero")
-	m.Delete(1)
-	m.Store(3, "three")
-	m.Store(4, "four")
-	mvcc.NewTable[int, int](db, "new", nil)
-	_, err = db.SaveFile(t.Context(), b, codec.Gob, nil)
-	require.NoError(t, err)
-	want := []string{
-		`{"change":"added","table":"new"}`,
-		`{"change":"removed","table":"gone"}`,
-		`{"change":"added","table":"t","key":4,"value":"four"}`,
-		`{"change":"removed","table":"gone","key":7,"value":7}`,
-		`{"change":"removed","table":"t","key":1,"value":"value 1"}`,
-		`{"change":"changed","table":"t","key":0,"from":"value 0","to":"zero"}`,
-		`{"change":"changed","table":"t","key":3,"from":"value 3","to":"three"}`,
-	}
-	for _, budget = range []int{1, 64 << 20} {
-		require.Equal(t, want, lines(t, "diff", a, b))
-		_, _, code := call(t, "diff", "--exit-code", a, b)
-		require.Equal(t, ExitDiffer, code)
-		require.Empty(t, lines(t, "diff", "--exit-code", a, a))
-		require.Equal(t, want[len(want)-1:], lines(t, "diff", a, b, "--table", "t")[3:])
-	}
-	other := mvcc.NewDB(nil)
-	defer other.Close()
-	mvcc.NewTable[int, int](other, "t", nil).Store(2, 5)
-	_, err = other.SaveFile(t.Context(), b+"2", codec.JSON, nil)
-	require.NoError(t, err)
-	_, stderr, code := call(t, "diff", a, b+"2")
-	require.Equal(t, ExitOK, code)
-	require.Contains(t, stderr, `table "t": the types differ: Map[int, string], and Map[int, int]`)
 }
 
 // The changes of groups, by epoch, table and key.

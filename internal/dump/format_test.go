@@ -32,14 +32,18 @@ type vector struct {
 	dir   string
 	codec mvcc.Codec
 	names []string // a backup, a journal, or both
-	files []string // what docs/format.md describes
+	files []string // that are written in the same way today
 }
 
 var vectors = []vector{
-	{"testdata/format-2/gob", codec.Gob, []string{"backup", "journal"}, vectorFiles},
-	{"testdata/format-2/json", inFrames(codec.JSON), []string{"backup", "journal"}, vectorFiles},
+	{"testdata/format-2/gob", codec.Gob, []string{"backup", "journal"}, vectorFiles[:1]},
+	{"testdata/format-2/json", inFrames(codec.JSON), []string{"backup", "journal"}, vectorFiles[:1]},
 	{"testdata/format-3/json", codec.JSON, []string{"backup"}, vectorFiles[:1]},
+	{"testdata/format-4/gob", codec.Gob, []string{"journal"}, vectorFiles[1:]},
+	{"testdata/format-4/json", inFrames(codec.JSON), []string{"journal"}, vectorFiles[1:]},
 }
+
+const newest = "format-4"
 
 // inFrames is the codec of a version that did not write lines.
 func inFrames(c mvcc.Codec) mvcc.Codec {
@@ -108,7 +112,8 @@ var vectorFiles = []string{"backup", "journal/acknowledged", "journal/backup-000
 // The vectors can be read, and have the records that they had when they were written.
 func TestVectors(t *testing.T) {
 	for _, v := range vectors {
-		if *writeVectors {
+		write := *writeVectors && strings.Contains(v.dir, newest)
+		if write {
 			all := t.TempDir()
 			writeVector(t, all, v.codec)
 			require.NoError(t, os.RemoveAll(v.dir))
@@ -125,7 +130,7 @@ func TestVectors(t *testing.T) {
 			require.Equal(t, ExitOK, code)
 			logged, _, _ := call(t, "log", "--format=jsonl", path)
 			got += logged
-			if *writeVectors {
+			if write {
 				require.NoError(t, os.WriteFile(path+".jsonl", []byte(got), 0o666))
 			}
 			want, err := os.ReadFile(path + ".jsonl")
@@ -152,8 +157,8 @@ func TestFormat(t *testing.T) {
 			got := framesOf(t, filepath.Join(dir, name), v.codec)
 			require.NotEmpty(t, want)
 			if strings.HasSuffix(name, "journal-00000001") {
-				require.Contains(t, got, want[1])
-				require.Equal(t, "m", want[1].kind)
+				mark := slices.IndexFunc(want, func(f frame) bool { return f.kind == "m" })
+				require.Contains(t, got, want[mark])
 				want, got = withoutMarks(want), withoutMarks(got)
 			}
 			for i := range min(len(got), len(want)) {
@@ -191,7 +196,8 @@ func withoutMarks(list []frame) []frame {
 	return slices.DeleteFunc(list, func(f frame) bool { return f.kind == "m" })
 }
 
-var dbName = regexp.MustCompile(`[0-9a-f]{16}`)
+// dbName is a life, which had half as many digits in format 2.
+var dbName = regexp.MustCompile(`[0-9a-f]{32}|[0-9a-f]{16}`)
 
 // framesOf reads a file as docs/format.md describes it, and shares no code with what writes it.
 func framesOf(t *testing.T, path string, of mvcc.Codec) (list []frame) {

@@ -166,11 +166,33 @@ func asJSON(t testing.TB, v any) string {
 	return string(text)
 }
 
-// normal makes lines that mean the same the same.
+// normal makes lines that mean the same the same: in keys and values it leaves out members of
+// objects that are zero, as gob does, or have no others.
 func normal(t testing.TB, line string) string {
 	v, err := parsed([]byte(line))
 	require.NoError(t, err, line)
+	for name, of := range v.(map[string]any) {
+		v.(map[string]any)[name] = sparse(of)
+	}
 	return asJSON(t, v)
+}
+
+func sparse(v any) any {
+	switch v := v.(type) {
+	case []any:
+		for i := range v {
+			v[i] = sparse(v[i])
+		}
+	case map[string]any:
+		for name, of := range v {
+			v[name] = sparse(of)
+			switch fmt.Sprint(v[name]) {
+			case "<nil>", "0", "", "false", "[]", "map[]", "0001-01-01T00:00:00Z":
+				delete(v, name)
+			}
+		}
+	}
+	return v
 }
 
 // normalOf makes lines normal, and sorts them.

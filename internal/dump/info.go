@@ -77,6 +77,11 @@ func (e *env) journal(dir string, info *journal.Info) {
 	e.printf("journal    %s\n", dir)
 	if info.DB != "" {
 		e.printf("state      as of epoch %d, of database %s\n", info.Epoch, info.DB)
+		for i, life := range info.Lives {
+			if i > 0 {
+				e.printf("goes on    from epoch %d in another life of it, %s\n", life.Epoch, life.Life)
+			}
+		}
 		e.printf("codec      %s, version %d of the program's data\n", info.Codec, info.Version)
 	} else {
 		e.printf("state      none: there is no backup that can be read\n")
@@ -180,9 +185,4 @@ func shapeText(s mvcc.Shape, name string) string {
 // sameName reports whether a shape is what Go calls the same, such as []uint8.
 func sameName(shape, name string) bool {
 	return strings.ReplaceAll(name, " {}", "{}") == shape
-}
-
-// typeText names the types of a table.
-func typeText(t *tableState) string {
-	return fmt.Sprintf("Map[%s, %s]", shapeText(t.KeyShape, t.Key), shapeText(t.ValueShape, t.Value))
 }

@@ -99,6 +99,7 @@ func (l *logging) run() error {
 			return err
 		}
 		l.file, l.b = l.st.parts[i].file, &b.Backup
+		l.st.begin(l.b)
 		if i == 0 {
 			l.st.codec = b.Codec
 			l.note("%s has the state as of epoch %d; what was committed before is not there", l.file,
@@ -163,7 +164,6 @@ func (l *logging) group(
 		l.commits = commits[at]
 		wanted := wanted && (len(l.cmd.Table) == 0 || slices.Contains(l.cmd.Table, t.Name))
 		if t.Closed {
-			l.st.leave(t)
 			if wanted && len(l.keys) == 0 {
 				if err := l.line(t.Name, "closed", nil, nil); err != nil {
 					return err
@@ -171,7 +171,6 @@ func (l *logging) group(
 			}
 			continue
 		}
-		is := l.st.enter(t)
 		if !wanted {
 			continue
 		}
@@ -185,7 +184,7 @@ func (l *logging) group(
 				err = l.line(t.Name, "changed", fmt.Appendf(nil, "%d", from.Records), nil)
 			}
 		} else {
-			err = records(from, l.st.codec, is.shapes, func(r *record) error { return l.record(t.Name, r) })
+			err = records(from, l.st.codec, func(r *record) error { return l.record(t.Name, r) })
 		}
 		if err != nil {
 			return err

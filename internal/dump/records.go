@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/mvccmap/mvccmap/internal/backupfile"
+	"github.com/mvccmap/mvccmap/internal/disk"
 	"github.com/mvccmap/mvccmap/internal/gobtext"
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 func newBuffered(r io.Reader, size int) io.Reader { return bufio.NewReaderSize(r, size) }
@@ -24,46 +24,17 @@ func known(codec string) bool { return codec == "gob" || codec == "json" }
 type record struct {
 	key, value []byte
 	deleted    bool
-	// raw is what the codec has written. In a stream of gob repairs and defs come before it, see
-	// [gobtext.Message]; inner are definitions within it.
-	repairs, raw []byte
-	defs, inner  []gobtext.Def
-	// anew says that it is the first one of an encoder.
-	anew bool
-}
-
-// shapes are those of key, value and the deletion mark of a table.
-type shapes map[string]gobtext.Shape
-
-func shapesOf(t *mvcc.BackupTable) shapes {
-	return shapes{"K": shapeOf(t.KeyShape, t.Key), "V": shapeOf(t.ValueShape, t.Value),
-		"D": gobtext.ParseShape([]byte(`[{"k":"bool"}]`))}
-}
-
-// shapeOf returns a shape, or, of a format without any, what the name of the type says.
-func shapeOf(s mvcc.Shape, name string) gobtext.Shape {
-	if s.IsZero() {
-		if strings.HasPrefix(name, "*") {
-			return gobtext.ParseShape([]byte(`[{"k":"*","t":[1]},{"k":"?"}]`))
-		}
-		return gobtext.ParseShape([]byte(`[{"k":"?"}]`))
-	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		return gobtext.Shape{}
-	}
-	return gobtext.ParseShape(text)
 }
 
 // records calls visit for each record of a table. What it is given is valid until it returns.
-func records(t *backupfile.Table, codec string, of shapes, visit func(*record) error) error {
+func records(t *backupfile.Table, codec string, visit func(*record) error) error {
 	n := 0
 	for {
-		next := fromGob(t, of)
+		next := fromGob(t)
 		if codec == "json" {
 			next = fromJSON(t)
 		}
-		for anew := true; ; anew = false {
+		for {
 			r, err := next()
 			if errors.Is(err, io.EOF) {
 				break
@@ -72,7 +43,6 @@ func records(t *backupfile.Table, codec string, of shapes, visit func(*record) e
 				return inRecord(t, n+1, err)
 			}
 			n++
-			r.anew = anew
 			if err := visit(r); err != nil {
 				return err
 			}
@@ -95,26 +65,32 @@ func inRecord(t *backupfile.Table, n int, err error) error {
 	return t.Damage(fmt.Sprintf("record %d of table %q cannot be decoded: %v", n, t.Name, err))
 }
 
-func fromGob(t *backupfile.Table, of shapes) func() (*record, error) {
-	d := gobtext.NewDecoder(t)
+func fromGob(t *backupfile.Table) func() (*record, error) {
+	d := gobtext.NewReader(t)
 	return func() (*record, error) {
-		m, err := d.Next(of)
+		err := d.Next()
 		if err != nil {
 			return nil, err
 		}
-		r := &record{value: []byte("{}"), repairs: m.Repairs, raw: m.Raw, defs: m.Defs, inner: m.Inner}
-		for _, f := range m.Fields {
+		fields, err := d.Fields()
+		if err != nil {
+			return nil, err
+		}
+		r := &record{value: []byte("{}")}
+		for _, f := range fields {
 			switch f.Name {
 			case "K":
 				r.key = f.Text
 			case "V":
-				r.value = f.Text
+				if r.value = f.Text; f.Absent && strings.HasPrefix(t.Value, "*") {
+					r.value = []byte("null")
+				}
 			case "D":
 				r.deleted = bytes.Equal(f.Text, []byte("true"))
 			}
 		}
-		if r.key == nil || r.value == nil {
-			return nil, errors.New("it has no key, or no value")
+		if r.key == nil {
+			return nil, errors.New("it has no key")
 		}
 		return r, nil
 	}
@@ -137,39 +113,30 @@ func fromJSON(t *backupfile.Table) func() (*record, error) {
 		if fields.K == nil {
 			return nil, errors.New("it has no key")
 		}
-		if bytes.IndexByte(raw, '\n') >= 0 { // of another codec of that name
-			var line bytes.Buffer
-			if err := json.Compact(&line, raw); err != nil {
-				return nil, err
-			}
-			raw = line.Bytes()
-		}
-		r := &record{value: []byte("{}"), deleted: fields.D, raw: append(raw, '\n')}
+		r := &record{value: []byte("{}"), deleted: fields.D}
 		var key, value bytes.Buffer
 		if err := json.Compact(&key, fields.K); err != nil {
 			return nil, err
 		}
-		r.key = key.Bytes()
+		r.key = disk.EscapeLineEnds(key.Bytes())
 		if fields.V != nil {
 			if err := json.Compact(&value, fields.V); err != nil {
 				return nil, err
 			}
-			r.value = value.Bytes()
+			r.value = disk.EscapeLineEnds(value.Bytes())
 		}
 		return r, nil
 	}
 }
 
-// A digest stands for a key or value: no two of them have the same one.
+// A digest stands for a key: no two of them have the same one.
 type digest [16]byte
 
-func digestOf(text []byte) digest {
-	sum := sha256.Sum256(text)
+// digestOf returns the digest of a key, the same for keys that are equal.
+func digestOf(key []byte) digest {
+	sum := sha256.Sum256(withoutNegativeZero(key))
 	return digest(sum[:16])
 }
-
-// keyDigest is the same for keys that are equal.
-func keyDigest(key []byte) digest { return digestOf(withoutNegativeZero(key)) }
 
 // withoutNegativeZero makes -0 in JSON 0: as keys both are the same.
 func withoutNegativeZero(text []byte) []byte {

@@ -15,21 +15,17 @@ import (
 type state struct {
 	*source
 	codec   string
-	version int
-	db      string
-	epoch   uint64
-	since   uint64 // not 0 for a backup of differences
-	format  byte
+	since   uint64        // not 0 for a backup of differences
 	tables  []*tableState // those that there are, in the order in which they came
 	refused int           // records that were refused, and are not there
+	db      string        // as the newest part says
 }
 
 // A tableState is a table.
 type tableState struct {
-	mvcc.BackupTable // with the shapes, wherever they were
-	shapes           shapes
-	parts            []tablePart
-	last             map[digest]place // where the keys were changed last, by groups
+	mvcc.BackupTable
+	parts []tablePart
+	last  map[digest]place // where the keys were changed last, by groups
 }
 
 // has reports whether a part, of a table of the same name, is of the table, and not of one that was
@@ -56,6 +52,20 @@ func stateOf(s *source) (*state, error) {
 	return st, nil
 }
 
+// begin notes what the header of a part says of the state. In another life of the database the same
+// tables have other IDs: its first group names all of them.
+func (st *state) begin(b *mvcc.Backup) {
+	if st.db == b.DB {
+		return
+	}
+	st.db = b.DB
+	for _, t := range b.Tables {
+		if is := st.table(t.Name); is != nil {
+			is.ID = t.ID
+		}
+	}
+}
+
 // table returns the table of that name, nil if there is none.
 func (st *state) table(name string) *tableState {
 	i := slices.IndexFunc(st.tables, func(t *tableState) bool { return t.Name == name })
@@ -76,12 +86,9 @@ func (st *state) enter(t *mvcc.BackupTable) *tableState {
 	case is.ID != t.ID:
 		*is = tableState{}
 	default:
-		if !t.KeyShape.IsZero() {
-			is.BackupTable, is.shapes = *t, shapesOf(t)
-		}
 		return is
 	}
-	is.BackupTable, is.shapes, is.last = *t, shapesOf(t), map[digest]place{}
+	is.BackupTable, is.last = *t, map[digest]place{}
 	return is
 }
 
@@ -100,8 +107,8 @@ func (st *state) read(i int) error {
 	if err != nil {
 		return err
 	}
-	if st.epoch = b.Epoch; i == 0 {
-		st.codec, st.version, st.db, st.since, st.format = b.Codec, b.Version, b.DB, b.Since, b.Format
+	if st.begin(&b.Backup); i == 0 {
+		st.codec, st.since = b.Codec, b.Since
 	}
 	for at := range b.Tables {
 		t := &b.Tables[at]
@@ -119,8 +126,8 @@ func (st *state) read(i int) error {
 			return st.at(i, err)
 		}
 		n := 0
-		err = records(from, st.codec, is.shapes, func(r *record) error {
-			is.last[keyDigest(r.key)] = place{int32(i), int32(n)}
+		err = records(from, st.codec, func(r *record) error {
+			is.last[digestOf(r.key)] = place{int32(i), int32(n)}
 			n++
 			return st.tick(n)
 		})
@@ -185,10 +192,10 @@ func (st *state) records(
 	t *tableState, i int, from *backupfile.Table, visit func(r *record, lives bool) error,
 ) error {
 	n := 0
-	err := records(from, st.codec, t.shapes, func(r *record) error {
+	err := records(from, st.codec, func(r *record) error {
 		lives := st.since != 0 || !r.deleted
 		if len(t.last) > 0 {
-			last, changed := t.last[keyDigest(r.key)]
+			last, changed := t.last[digestOf(r.key)]
 			lives = lives && (!changed || last == place{int32(i), int32(n)})
 		}
 		n++

@@ -30,8 +30,8 @@ import (
 // empty. It is safe for use by several goroutines, and must not be copied.
 type Queue struct {
 	_ [128]byte
-	// n is the number of granted claims. lanes has the granted claims with a key
-	// in the lane, in lists that are never changed; nil if there is none.
+	// n is the number of granted claims, and alwaysAny if it must not be 0. lanes has the granted
+	// claims with a key in the lane, in lists that are never changed; nil if there is none.
 	n     atomic.Int64
 	lanes [64]atomic.Pointer[[]*Claim]
 	_     [120]byte
@@ -200,7 +200,12 @@ func (c *Claim) End() {
 	}
 }
 
-// Any reports whether any claim is granted. It costs a load.
+// AlwaysAny has Any report true from now on: writers have more to do there than to give way.
+func (q *Queue) AlwaysAny() { q.n.Add(alwaysAny) }
+
+const alwaysAny = 1 << 32
+
+// Any reports whether any claim is granted, or always. It costs a load.
 func (q *Queue) Any() bool { return q.n.Load() != 0 }
 
 // Claimed reports whether a claim on a key with the hash is granted. It costs a look at

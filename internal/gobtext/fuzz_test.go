@@ -30,11 +30,11 @@ type seedInner struct {
 
 func seeds(t testing.TB) [][]byte {
 	gob.RegisterName("test.Inner", seedInner{})
+	gob.RegisterName("test.List", []any{})
 	var b bytes.Buffer
 	enc := gob.NewEncoder(&b)
 	var s seed
-	s.K, s.V.N, s.V.Of = "key", -5, []any(nil)
-	s.V.Of = seedInner{Next: &seedInner{}}
+	s.K, s.V.N, s.V.Of = "key", -5, []any{seedInner{Next: &seedInner{}}, "a"}
 	s.V.M = map[string][]seedInner{"a": {{}, {}}}
 	require.NoError(t, enc.Encode(&s))
 	s.V.Of, s.V.P = "text", &seedInner{Array: [4]float64{1, 2, 3, 4}}
@@ -43,33 +43,33 @@ func seeds(t testing.TB) [][]byte {
 	return [][]byte{b.Bytes(), repaired}
 }
 
-var seedShapes = map[string]Shape{
-	"V": ParseShape([]byte(`[{"k":"struct","f":["N","Of","M","P"],"t":[1,2,3,4]},{"k":"int"},` +
-		`{"k":"interface"},{"k":"map","t":[5,6]},{"k":"*","t":[7]},{"k":"string"},{"k":"[]","t":[7]},` +
-		`{"k":"struct","f":["Next","Array"],"t":[4,8]},{"k":"[4]","t":[9]},{"k":"float64"}]`)),
-	"D": ParseShape([]byte(`[{"k":"struct","f":["Self"],"t":[0]}]`)),
-	"K": ParseShape([]byte(`[{"k":"*","t":[0]}]`)),
-}
-
-// readForged reads what may be anything, and returns how much text it has become.
+// readForged reads a stream that may be anything, and returns how much text it has become. A value
+// that Next has let pass, Fields prints, and package gob decodes or refuses.
 func readForged(data []byte) (text int, err error) {
 	const limit = 1 << 16
-	d := NewDecoder(bytes.NewReader(data))
-	d.text = limit
-	for {
-		m, err := d.Next(seedShapes)
+	r := NewReader(bytes.NewReader(data))
+	r.text = limit
+	var raw bytes.Buffer
+	dec := gob.NewDecoder(&raw)
+	for r.Next() == nil {
+		raw.Write(r.Raw())
+		fields, err := r.Fields()
 		n := 0
-		for _, f := range m.Fields {
+		for _, f := range fields {
 			n += len(f.Text)
 		}
 		if n > limit+64 {
 			return n, errors.New("there is more text than there may be")
 		}
 		text += n
-		if err != nil {
+		if dec.Decode(new(seed)) != nil || err != nil {
 			return text, nil
 		}
+		if raw.Len() > 0 {
+			return text, errors.New("package gob has another end of the value")
+		}
 	}
+	return text, nil
 }
 
 // Whatever the input is: an error, or some text.
@@ -117,15 +117,13 @@ func TestBounds(t *testing.T) {
 	}
 	var b bytes.Buffer
 	require.NoError(t, gob.NewEncoder(&b).Encode(&c))
-	_, err := NewDecoder(&b).Next(nil)
-	require.ErrorContains(t, err, "nested more than 10000 deep")
+	require.ErrorContains(t, NewReader(&b).Next(), "nested more than 20000 deep")
 
 	for _, prefix := range []string{"\xf8\xff\xff\xff\xff\xff\xff\xff\xff", "\xfc\x3f\xff\xff\xff",
 		"\x80", "\x00\xff\xff\xff\xff\x01", "\x00\x05m\xff\xff\xff\x7f"} {
-		_, err := NewDecoder(strings.NewReader(prefix + "abc")).Next(nil)
+		err := NewReader(strings.NewReader(prefix + "abc")).Next()
 		require.Error(t, err, "%q", prefix)
 		require.NotErrorIs(t, err, io.EOF, "%q", prefix)
 	}
-	_, err = NewDecoder(strings.NewReader("")).Next(nil)
-	require.Equal(t, io.EOF, err)
+	require.Equal(t, io.EOF, NewReader(strings.NewReader("")).Next())
 }

@@ -4,148 +4,126 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 )
 
-// A Field is a field of a struct, in JSON. Text is nil if gob has left it out and its shape is not
-// known: then it is zero, or nil.
+// A Field is a field of a struct, in JSON.
 type Field struct {
 	Name string
 	Text []byte
+	// Absent says that gob has left the field out, since it is zero or nil: then Text is that of zero
+	// for numbers, text and bool, and null for others.
+	Absent bool
 }
 
-// record prints the fields of a message.
+// Fields prints the fields of the value that Next has read, which is a struct.
 //
-// A field that gob has left out is zero if it is of a number, text or time, and null otherwise: or
-// what the repairs say. Within a value whose shape is not known, it is left out too. Numbers are as
-// Go prints them, those that JSON does not have in quotation marks. Bytes are in base64. A text
-// that is not UTF-8 is {"base64": ...}. Maps are sorted; those with keys that are neither text nor
-// numbers are lists of pairs. A value of an interface type is {"type": ..., "value": ...}, unless it is a
-// string or bool. A type that encodes itself is {"type": ..., "base64": ...}, but for times.
-func (p *printer) record(id int64, shapes map[string]Shape, fx *fix) (list []Field, err error) {
-	t := p.typeOf(id)
+// In values the fields that gob has left out, which are zero or nil, are left out too. Numbers are as
+// Go prints them, those that JSON does not have in quotation marks. Bytes are in base64. A text that
+// is not UTF-8 is {"base64": ...}. Maps are sorted; those with keys that are neither text nor
+// numbers are lists of pairs. A value of an interface type is {"type": ..., "value": ...}, unless it
+// is a string or bool. A type that encodes itself is {"type": ..., "base64": ...}, without the type if
+// it is a pointer, but for times.
+// Repairs are not looked at: nil is as that which is empty, and -0 as 0.
+func (r *Reader) Fields() (list []Field, err error) {
+	p := printer{parser: parser{r: r, again: true}}
+	p.goOn()
+	t := p.typeOf(r.id)
 	if p.err == nil && t.kind != structure {
-		p.fail("a record is not a struct")
+		return nil, errors.New("gob: a record is not a struct")
 	}
-	p.fields(t, func(f wireField, there bool) {
-		of, fx := shapes[f.name].form(), fx.step(f.name)
-		if there {
-			p.value(f.id, of, fx)
-		} else if !p.absent(f.id, of, fx) {
-			list = append(list, Field{Name: f.name})
-			return
+	next := p.nextField(t, -1)
+	for i, f := range t.fields {
+		is := Field{Name: f.name, Absent: i != next}
+		if is.Absent {
+			p.add(zeroText(f.id))
+		} else if p.value(f.id); p.err == nil {
+			next = p.nextField(t, next)
 		}
-		list = append(list, Field{f.name, p.out})
-		p.out = nil
-	})
-	if p.err == nil && len(p.in) > 0 {
-		p.fail("something follows a value")
+		if p.err != nil {
+			break
+		}
+		is.Text, p.out = p.out, nil
+		list = append(list, is)
 	}
 	return list, p.err
 }
 
-// A printer prints what it parses.
+// zeroText is the zero value of a type in JSON.
+func zeroText(id int64) string {
+	switch id {
+	case idBool:
+		return "false"
+	case idInt, idUint, idFloat:
+		return "0"
+	case idString:
+		return `""`
+	case idComplex:
+		return `"(0+0i)"`
+	}
+	return "null"
+}
+
+// A printer prints the values that it parses.
 type printer struct {
 	parser
 	out []byte
+	put int // how long the text has become
 }
 
 func (p *printer) add(s string) {
-	if p.put += len(s); p.put > p.d.text {
-		p.fail("a record of more than %d bytes of text is not printed", p.d.text)
+	if p.put += len(s); p.put > p.r.text {
+		p.fail("a record of more than %d bytes of text is not printed", p.r.text)
 		return
 	}
 	p.out = append(p.out, s...)
 }
 
-// fields calls visit for all fields of a struct; those that are there are to be read.
-func (p *printer) fields(t *wireType, visit func(f wireField, there bool)) {
-	next := -1
-	step := func() {
-		switch delta := p.uint(); {
-		case delta == 0:
-			next = len(t.fields)
-		case delta > uint64(len(t.fields)) || next+int(delta) >= len(t.fields):
-			p.fail("there is no such field of %s", t.name)
-		default:
-			next += int(delta)
-		}
-	}
-	step()
-	for i, f := range t.fields {
-		if p.err != nil {
-			return
-		}
-		if visit(f, i == next); i == next && p.err == nil {
-			step()
-		}
-	}
-}
-
-// enter counts a level of nesting. It returns false if there are too many.
-func (p *printer) enter() bool {
-	if p.depth++; p.depth > maxDepth {
-		p.fail("values are nested more than %d deep", maxDepth)
-	}
-	return p.err == nil
-}
-
 // value prints a value.
-func (p *printer) value(id int64, of form, fx *fix) {
-	of, _ = of.pointed()
+func (p *printer) value(id int64) {
 	t := p.typeOf(id)
 	if !p.enter() {
 		return
 	}
-	defer func() { p.depth-- }()
 	switch t.kind {
 	case basic:
-		p.basic(id, of, fx)
+		p.basic(id)
 	case array, slice:
-		p.list(t, of, fx)
+		p.add("[")
+		for n, first := p.count(t), true; n > 0 && p.err == nil; n, first = n-1, false {
+			p.separate(first)
+			p.value(t.elem)
+		}
+		p.add("]")
 	case structure:
-		sep := "{"
-		p.fields(t, func(f wireField, there bool) {
-			if p.member(f, of.field(f.name), fx.step(f.name), sep, there) {
-				sep = ","
-			}
-		})
-		p.end(sep, "{", "}")
+		p.add("{")
+		for at, first := p.nextField(t, -1), true; at >= 0; at, first = p.nextField(t, at), false {
+			p.separate(first)
+			p.add(string(appendQuoted(nil, t.fields[at].name)) + ":")
+			p.value(t.fields[at].id)
+		}
+		p.add("}")
 	case mapping:
-		p.mapping(t, of, fx)
+		p.mapping(t)
 	default:
-		p.opaque(t, of, p.bytes())
+		p.opaque(t, p.bytes())
+	}
+	p.depth--
+}
+
+func (p *printer) separate(first bool) {
+	if !first {
+		p.add(",")
 	}
 }
 
-func (p *printer) end(sep, open, end string) {
-	if sep == open {
-		p.add(open)
-	}
-	p.add(end)
-}
-
-// member prints a field with its name, or nothing if it is left out: then it returns false.
-func (p *printer) member(f wireField, of form, fx *fix, sep string, there bool) bool {
-	before := len(p.out)
-	p.add(sep)
-	p.add(string(appendQuoted(nil, f.name)) + ":")
-	if there {
-		p.value(f.id, of, fx)
-	} else if !p.absent(f.id, of, fx) {
-		p.out = p.out[:min(before, len(p.out))]
-		return false
-	}
-	return true
-}
-
-func (p *printer) basic(id int64, of form, fx *fix) {
+func (p *printer) basic(id int64) {
 	switch id {
 	case idBool:
 		p.add(strconv.FormatBool(p.uint() != 0))
@@ -154,33 +132,22 @@ func (p *printer) basic(id int64, of form, fx *fix) {
 	case idUint:
 		p.add(strconv.FormatUint(p.uint(), 10))
 	case idFloat:
-		p.float(p.parser.float(), of)
-	case idBytes:
-		if b := p.bytes(); len(b) > 0 || fx != nil && fx.makes > 0 {
-			p.base64(b)
-		} else {
-			p.add("null")
+		f := p.float()
+		text := strconv.FormatFloat(f, 'g', -1, 64)
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			text = `"` + text + `"`
 		}
+		p.add(text)
+	case idBytes:
+		p.base64(p.bytes())
 	case idString:
 		p.text(p.bytes())
 	case idComplex:
-		re, im := p.parser.float(), p.parser.float()
+		re, im := p.float(), p.float()
 		p.add(`"` + fmt.Sprint(complex(re, im)) + `"`)
 	case idInterface:
-		p.dynamic(fx)
+		p.dynamic()
 	}
-}
-
-func (p *printer) float(f float64, of form) {
-	size := 64
-	if of.kind() == "float32" {
-		size = 32
-	}
-	text := strconv.FormatFloat(f, 'g', -1, size)
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		text = `"` + text + `"`
-	}
-	p.add(text)
 }
 
 func (p *printer) base64(b []byte) { p.add(`"` + base64.StdEncoding.EncodeToString(b) + `"`) }
@@ -208,7 +175,7 @@ func appendQuoted(to []byte, s string) []byte {
 			to = append(to, `\n`...)
 		case r == '\t':
 			to = append(to, `\t`...)
-		case r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029':
+		case r < ' ' || r == 0x7f || r == '\u0085' || r == '\u2028' || r == '\u2029':
 			to = fmt.Appendf(to, `\u%04x`, r)
 		default:
 			to = utf8.AppendRune(to, r)
@@ -217,62 +184,34 @@ func appendQuoted(to []byte, s string) []byte {
 	return append(to, '"')
 }
 
-// list prints an array or slice.
-func (p *printer) list(t *wireType, of form, fx *fix) {
-	n := p.count()
-	if t.kind == array && n != uint64(t.length) {
-		p.fail("an array has %d elements, and its type %d", n, t.length)
-	}
-	if n == 0 && t.kind == slice && (fx == nil || fx.makes == 0) {
-		p.add("null")
-		return
-	}
-	sep := "["
-	for i := uint64(0); i < n && p.err == nil; i++ {
-		p.add(sep)
-		sep = ","
-		var in *fix
-		if fx != nil {
-			in = fx.step(strconv.FormatUint(i, 10))
-		}
-		p.value(t.elem, of.part(0), in)
-	}
-	p.end(sep, "[", "]")
-}
-
 // mapping prints a map, sorted by the text of its keys.
-func (p *printer) mapping(t *wireType, of form, fx *fix) {
-	n := p.count()
-	if n == 0 && fx != nil && fx.isNil {
-		p.add("null")
-		return
-	}
+func (p *printer) mapping(t *wireType) {
 	var entries [][2]string
 	names := true // keys can be names of an object
 	start := len(p.out)
 	cut := func() (text string) {
-		if start > len(p.out) {
-			return ""
-		}
 		text = string(p.out[start:])
 		p.out = p.out[:start]
 		return text
 	}
-	for ; n > 0 && p.err == nil; n-- {
-		p.value(t.key, of.part(0), nil)
+	for n := p.uint(); n > 0 && p.err == nil; n-- {
+		p.value(t.key)
 		key := cut()
-		p.value(t.elem, of.part(1), fx.step(p.step(t.key, of.part(0), key)))
+		p.value(t.elem)
 		names = names && key != "" && (t.key <= idFloat || key[0] == '"')
 		entries = append(entries, [2]string{key, cut()})
 	}
-	slices.SortFunc(entries, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
-	open, end, sep := "{", "}", "{"
-	if !names {
-		open, end, sep = "[", "]", "["
+	if p.err != nil {
+		return
 	}
-	for _, e := range entries {
-		p.add(sep)
-		sep = ","
+	slices.SortFunc(entries, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
+	open, end := "{", "}"
+	if !names {
+		open, end = "[", "]"
+	}
+	p.add(open)
+	for i, e := range entries {
+		p.separate(i == 0)
 		switch {
 		case !names:
 			p.add("[" + e[0] + "," + e[1] + "]")
@@ -282,102 +221,42 @@ func (p *printer) mapping(t *wireType, of form, fx *fix) {
 			p.add(`"` + e[0] + `":` + e[1])
 		}
 	}
-	p.end(sep, open, end)
-}
-
-// step returns how repairs name the key with a text: as Go writes it. Those of structs, arrays and
-// interfaces are not known without their types: what is repaired behind them is printed as gob has
-// it, null for a slice without elements.
-func (p *printer) step(id int64, of form, text string) string {
-	switch {
-	case id == idUint:
-		n, _ := strconv.ParseUint(text, 10, 64)
-		return fmt.Sprintf("%#v", n)
-	case id == idFloat:
-		f, _ := strconv.ParseFloat(strings.Trim(text, `"`), 64)
-		if of.kind() == "float32" {
-			return fmt.Sprintf("%#v", float32(f))
-		}
-		return fmt.Sprintf("%#v", f)
-	case id == idString && strings.HasPrefix(text, `"`):
-		s, _ := unquote(text)
-		return fmt.Sprintf("%#v", s)
-	}
-	return text
+	p.add(end)
 }
 
 // dynamic prints a value of an interface type.
-func (p *printer) dynamic(fx *fix) {
-	name := p.bytes()
-	if len(name) == 0 {
+func (p *printer) dynamic() {
+	name := string(p.bytes())
+	if name == "" {
 		p.add("null")
 		return
 	}
 	id := p.dynamicType()
-	p.uint() // how long it is
-	t := p.typeOf(id)
-	if t.kind != structure && p.err == nil && p.uint() != 0 {
-		p.fail("a value of an interface is not right")
-	}
-	if plain := string(name); plain == "string" || plain == "bool" {
-		p.value(id, form{}, fx)
-		return
-	}
-	p.add(`{"type":`)
-	p.text(name)
-	p.add(`,"value":`)
-	p.value(id, form{}, fx)
-	p.add("}")
-}
-
-// dynamicType reads the type of a value, with the definitions that stand before it.
-func (p *printer) dynamicType() int64 {
-	for {
-		from := p.in
-		id := p.int()
-		if p.err != nil || id >= 0 {
-			return id
-		}
-		p.define(-id)
-		if p.err != nil {
-			return 0
-		}
-		body := from[:len(from)-len(p.in)]
-		raw := append(appendUint(nil, uint64(len(body))), body...)
-		p.inner = append(p.inner, Def{-id, raw})
-		p.goOn()
-	}
-}
-
-// appendUint appends a number as gob does.
-func appendUint(to []byte, n uint64) []byte {
-	if n <= 0x7f {
-		return append(to, byte(n))
-	}
-	b := bytes.TrimLeft(binary.BigEndian.AppendUint64(nil, n), "\x00")
-	return append(append(to, byte(-len(b))), b...)
-}
-
-// opaque prints what a type has made of its value by itself.
-func (p *printer) opaque(t *wireType, of form, b []byte) {
-	if p.err != nil {
-		return
-	}
-	name := t.name
-	if strings.Contains(of.kind(), ".") {
-		name = of.kind()
-	}
-	if at, ok := timeOf(b); ok && (name == "time.Time" || name == "Time" && !of.known()) {
-		p.add(at.Format(`"` + time.RFC3339Nano + `"`))
-		return
-	}
-	if t.kind == textMarshaler {
-		p.text(b)
+	if name == "string" || name == "bool" {
+		p.value(id)
 		return
 	}
 	p.add(`{"type":`)
 	p.text([]byte(name))
-	p.add(`,"base64":`)
+	p.add(`,"value":`)
+	p.value(id)
+	p.add("}")
+}
+
+// opaque prints the bytes that a type has made of its value by itself. The type of a pointer has no
+// name.
+func (p *printer) opaque(t *wireType, b []byte) {
+	if at, ok := timeOf(b); ok && (t.name == "Time" || t.name == "") {
+		p.add(at.Format(`"` + time.RFC3339Nano + `"`))
+		return
+	}
+	p.add("{")
+	if t.name != "" {
+		p.add(`"type":`)
+		p.text([]byte(t.name))
+		p.add(",")
+	}
+	p.add(`"base64":`)
 	p.base64(b)
 	p.add("}")
 }

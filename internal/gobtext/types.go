@@ -1,11 +1,6 @@
 package gobtext
 
-import (
-	"errors"
-	"fmt"
-	"math"
-	"math/bits"
-)
+import "slices"
 
 // The numbers of the types that need no definition, and the first that may be defined.
 const (
@@ -36,11 +31,12 @@ const (
 // A wireType is a type as gob describes it.
 type wireType struct {
 	kind      wireKind
-	id        int64
 	name      string
 	key, elem int64
 	length    int64 // of an array
 	fields    []wireField
+
+	asked, flat bool // whether it was asked, and the answer of Reader.flat
 }
 
 type wireField struct {
@@ -48,24 +44,41 @@ type wireField struct {
 	id   int64
 }
 
+var basicType wireType
+
 // typeOf returns the type with a number.
 func (p *parser) typeOf(id int64) *wireType {
-	if t := p.d.types[id]; t != nil {
-		return t
-	}
 	if id < idBool || id > idInterface {
+		if t := p.r.types[id]; t != nil {
+			return t
+		}
 		p.fail("there is no type %d", id)
 	}
-	return &wireType{id: id}
+	return &basicType
+}
+
+// flat reports whether gob allocates nothing by a count for values of a type, and none is nested
+// deeper than the type. (It checks lengths of bytes by itself.) All types that it has are defined.
+func (r *Reader) flat(id int64, depth int) bool {
+	t := r.types[id]
+	if t == nil {
+		return id >= idBool && id < idInterface
+	}
+	if !t.asked && depth < 100 { // a type may be within itself
+		t.flat = t.kind != slice && t.kind != mapping && (t.kind != array || r.flat(t.elem, depth+1)) &&
+			!slices.ContainsFunc(t.fields, func(f wireField) bool { return !r.flat(f.id, depth+1) })
+		t.asked = true
+	}
+	return t.flat
 }
 
 // define reads the definition of a type.
 func (p *parser) define(id int64) {
-	if p.d.types[id] != nil || id < firstID {
+	if id < firstID || p.r.types[id] != nil && !p.again {
 		p.fail("the definition of type %d is not the first one", id)
 		return
 	}
-	t := &wireType{id: id}
+	t := &wireType{}
 	p.structure(func(field int) bool {
 		if field < 1 || field > int(textMarshaler) || t.kind != basic {
 			return false
@@ -78,11 +91,11 @@ func (p *parser) define(id int64) {
 		p.fail("the definition of type %d is empty", id)
 	}
 	if p.err == nil {
-		p.d.types[id] = t
+		p.r.types[id] = t
 	}
 }
 
-// part reads a field of a definition. The first one is what all have in common.
+// part reads a field of a definition. The first one is that which all have in common.
 func (p *parser) part(t *wireType, field int) bool {
 	switch {
 	case field == 1:
@@ -98,20 +111,8 @@ func (p *parser) part(t *wireType, field int) bool {
 			return true
 		})
 	case field == 2 && t.kind == structure:
-		for n := p.count(); n > 0 && p.err == nil; n-- {
-			var f wireField
-			p.structure(func(field int) bool {
-				switch field {
-				case 1:
-					f.name = string(p.bytes())
-				case 2:
-					f.id = p.int()
-				default:
-					return false
-				}
-				return true
-			})
-			t.fields = append(t.fields, f)
+		for n := p.uint(); n > 0 && p.err == nil; n-- {
+			t.fields = append(t.fields, p.field())
 		}
 	case field == 2 && t.kind == mapping:
 		t.key = p.int()
@@ -125,89 +126,20 @@ func (p *parser) part(t *wireType, field int) bool {
 	return true
 }
 
-// A parser reads a message. A value goes on in another one after each definition within it.
-type parser struct {
-	d     *Decoder
-	in    []byte // the rest of it
-	err   error  // nothing is read any more
-	raw   []byte // all messages of the value
-	inner []Def
-	depth int
-	put   int // how long the text has become
-}
-
-func (p *parser) fail(format string, args ...any) {
-	if p.err == nil {
-		p.err = fmt.Errorf("gob: "+format, args...)
-	}
-	p.in = nil
-}
-
-var errShort = errors.New("gob: a value goes on after the end of its message")
-
-// take takes n bytes.
-func (p *parser) take(n uint64) []byte {
-	if n > uint64(len(p.in)) {
-		if p.err == nil {
-			p.err = errShort
+// field reads the description of a field.
+func (p *parser) field() (f wireField) {
+	p.structure(func(field int) bool {
+		switch field {
+		case 1:
+			f.name = string(p.bytes())
+		case 2:
+			f.id = p.int()
+		default:
+			return false
 		}
-		p.in = nil
-		return nil
-	}
-	b := p.in[:n:n]
-	p.in = p.in[n:]
-	return b
-}
-
-func (p *parser) uint() (n uint64) {
-	first := p.take(1)
-	if len(first) == 0 {
-		return 0
-	}
-	if first[0] <= 0x7f {
-		return uint64(first[0])
-	}
-	length := -int(int8(first[0]))
-	if length > 8 {
-		p.fail("a number is not right")
-		return 0
-	}
-	for _, b := range p.take(uint64(length)) {
-		n = n<<8 | uint64(b)
-	}
-	return n
-}
-
-func (p *parser) int() int64 {
-	n := p.uint()
-	if n&1 != 0 {
-		return ^int64(n >> 1)
-	}
-	return int64(n >> 1)
-}
-
-func (p *parser) float() float64 { return math.Float64frombits(bits.ReverseBytes64(p.uint())) }
-
-func (p *parser) bytes() []byte { return p.take(p.uint()) }
-
-// count reads how many elements follow. Each of them has at least one byte, so a loop over them
-// ends with the input.
-func (p *parser) count() uint64 { return p.uint() }
-
-// goOn reads the message in which a value goes on after a definition; or the length of what goes on
-// in this one.
-func (p *parser) goOn() {
-	if len(p.in) > 0 {
-		p.uint()
-		return
-	}
-	prefix, body, err := p.d.message()
-	if err != nil {
-		p.err = unexpected(err)
-		return
-	}
-	p.raw = append(append(p.raw, prefix...), body...)
-	p.in = body
+		return true
+	})
+	return f
 }
 
 // structure reads the fields of a struct, from 1 on. read returns false if there is no such field.

@@ -152,35 +152,19 @@ func (s *Set) Add(h *Hasher, key unsafe.Pointer) bool {
 	hash := h.Sum(key)
 	first, taken := s.by[hash]
 	switch {
-	case !taken && s.amongMore(h, key) < 0:
+	case !taken:
 		if s.by == nil {
 			s.by = map[uint64]unsafe.Pointer{}
 		}
 		s.by[hash] = key
 		return true
-	case !taken || h.Equal(first, key) || s.amongMore(h, key) >= 0:
+	case h.Equal(first, key) || s.amongMore(h, key):
 		return false
 	}
 	s.more = append(s.more, key)
 	return true
 }
 
-// Remove takes the key out that is equal to that at key.
-func (s *Set) Remove(h *Hasher, key unsafe.Pointer) {
-	hash := h.Sum(key)
-	if first, there := s.by[hash]; there && h.Equal(first, key) {
-		delete(s.by, hash)
-	} else if i := s.amongMore(h, key); i >= 0 {
-		s.more = slices.Delete(s.more, i, i+1)
-	}
-}
-
-// Clear takes all keys out, also those whose bytes have changed since, which Remove does not find.
-func (s *Set) Clear() {
-	clear(s.by)
-	s.more = nil
-}
-
-func (s *Set) amongMore(h *Hasher, key unsafe.Pointer) int {
-	return slices.IndexFunc(s.more, func(o unsafe.Pointer) bool { return h.Equal(o, key) })
+func (s *Set) amongMore(h *Hasher, key unsafe.Pointer) bool {
+	return slices.ContainsFunc(s.more, func(o unsafe.Pointer) bool { return h.Equal(o, key) })
 }

@@ -53,21 +53,3 @@ func TestDamagedEncodings(t *testing.T) {
 		require.Error(t, new(Hist).addCounts(counts, 2), name)
 	}
 }
-
-// As HdrHistogram prints it.
-func TestWritePercentiles(t *testing.T) {
-	var b strings.Builder
-	require.NoError(t, encoded().WritePercentiles(&b, 5))
-	text := b.String()
-	require.True(t, strings.HasPrefix(text, " Value\tPercentile\tTotalCount\t1/(1-Percentile)\n\n"+
-		"       0.000     0.000000            1         1.00\n"+
-		"     779.000     0.100000          110         1.11\n"), text)
-	require.Contains(t, text, "     779.000     0.943750          110        17.78\n"+
-		"    1003.000     0.950000          112        20.00\n")
-	require.Contains(t, text, "1082130431.000     0.990625          115       106.67\n"+
-		"2199023255552.000     0.992188          116       128.00\n"+
-		"2199023255552.000     1.000000          116          inf\n")
-	require.Contains(t, text, "]\n#[Max     = 2199023255552.000, Total count    =          116]\n"+
-		"#[Buckets =           35, SubBuckets     =          256]\n")
-	require.Regexp(t, `#\[Mean    = 1\d{10}\.\d{3}, StdDeviation   = 20\d{10}\.\d{3}\]`, text)
-}

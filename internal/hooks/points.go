@@ -128,6 +128,8 @@ const (
 	Spawned
 	// Swept: what was noted of records that expire was looked at, the records are not deleted.
 	Swept
+	// PastBegun: a snapshot of the past of a database has begun, it has no list of tables.
+	PastBegun
 	// Points is the number of points.
 	Points
 )
@@ -141,6 +143,7 @@ var names = [...]string{
 	"StateLoaded", "TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "CellTagged",
 	"RemoveLocked", "RemoveEmptied", "Gone", "CellFilled", "CellsMoved", "LeavesFilled",
 	"LeafReplaced", "ParentKnows", "BucketMoved", "TableReplaced", "Parking", "Spawned", "Swept",
+	"PastBegun",
 }
 
 // Each point has a name.

@@ -1,27 +1,51 @@
-// Command mutants shows that the tests can fail. It applies each deliberate
-// fault of internal/mutants/*.patch to a copy of the work tree and runs the one
-// test that the patch names: a fault that this test does not notice in three
-// runs has survived, and the command exits with 1.
+// Command mutants shows that the tests can fail. It makes each deliberate fault of
+// internal/mutants/*.txt and runs the one test that the mutant names: a fault that this test does
+// not notice in three runs has survived, and the command exits with 1.
 //
-// A patch starts with a header that git apply skips:
+// A mutant looks like this:
 //
-//	# title: the clock is drawn before the announcement
-//	# why: a reader that saw the writer active may already have skipped it
-//	# test: go test -tags mvcccheck -count=1 -run 'TestReadersDecideForStandingWriter$' ./mvcc
-//	# timeout-ok: the reader waits for ever
+//	# mvcc-chain-cut-too-high: the version that a live epoch reads is cut off
+//	why: an open snapshot loses keys
+//	test: mvcc TestSnapshotAcrossDeletion -tags=mvcccheck
+//	in: mvcc.chains.pruneBelow
+//	- c.CommitEpoch(n) > at
+//	+ c.CommitEpoch(n) >= at
 //
-// The last line is optional; without it a test that times out kills nothing.
-// A patch that no longer applies, a mutant that does not compile, and a test
-// that fails, is skipped or does not exist on the clean tree fail the run too.
+// A line that begins with a space continues the field above it, one that begins with // is a
+// comment.
 //
-// With -all it runs every test of the package against each fault, shortened, which takes a night, and
-// prints the tests that notice none: such a test holds a promise, or nobody would miss it.
+// test is PACKAGE PATTERN and flags of go test: -tags= -race -short -count= -cpu= -failfast
+// -timeout= -args. A pattern of names alone means these tests and no others; any other one means
+// the same as with go test -run. A test that may hang needs the field "hangs: 30s, REASON": without
+// it a test that times out kills nothing.
 //
-// With -table it tries nothing and prints docs/mutants.md ("make mutants-table").
-// Run it from anywhere in the module with "go run ./internal/mutants", or with
-// "make mutants". It needs git and writes to the temporary directory only. It
-// exits with 0 if every mutant was killed, 1 if not, 2 on a wrong flag and 130
-// when interrupted.
+// in is PACKAGE.FUNCTION, PACKAGE.TYPE.METHOD, or another declaration, in whatever file; the end of
+// its path is enough for a package. The lines below are an edit of the declaration: code that stays
+// (' '), goes ('-') or comes ('+'), in lines of any tokens. The line ... stands for any code, as
+// little as possible. The old code must be there once; say more of it if it is not. A second field
+// in begins another edit of the same mutant. In a package without a declaration the lines, all '+',
+// become a file.
+//
+// Old code is compared token by token. So files, folders, layout, comments and neighbours do not
+// matter, and names matter little: a name that the function has no more stands for a local one, and
+// a name that the package has no more for any other, always the same one. Methods are found under
+// another type too. A rename breaks a mutant only if it is one of the function itself, in the field
+// in, or of something that only the new code uses. Types would tell more names apart, but need a
+// tree that compiles; a syntax tree has no half of a statement. Imports that an edit leaves unused
+// become blank.
+//
+// A mutant that does not apply or compile, and a test that fails, is skipped or does not exist on
+// the clean tree, fail the run. With -check no test runs: for each mutant that does not apply or
+// compile it prints the reason and the present code, within seconds.
+//
+// With -matrix PACKAGE each mutant whose test is in the package meets other tests of it too, see
+// type matrix; -results names the file that keeps the results.
+//
+// Test binaries are built from the work tree with an overlay, so that only the mutated package is
+// compiled, and run in a copy of the tree, which they may read and write. The command runs anywhere
+// in the module, as "go run ./internal/mutants" or "make mutants", needs git, and writes to the
+// temporary directory only. It exits with 0 if every mutant was killed, 1 if not, 2 on a wrong flag
+// and 130 when interrupted.
 package main
 
 import (
@@ -49,96 +73,120 @@ func main() {
 	os.Exit(code)
 }
 
-// run is main with its surroundings passed in. It returns the exit code.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// options are the flags.
+type options struct {
+	root, dir, only string
+	pattern         *regexp.Regexp
+	check, verbose  bool
+	parallel, start int
+	timeout, budget time.Duration
+	matrix, results string
+	killers         int
+}
+
+// parseFlags reads args. It returns false with the exit code if there is nothing to do.
+func parseFlags(args []string, stderr io.Writer) (o options, code int, ok bool) {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	root := flags.String("root", "",
-		"work tree to copy (default: the module that holds the current folder)")
-	dir := flags.String("dir", "internal/mutants", "folder of the patches, relative to the work tree")
-	only := flags.String("run", "", "try only the mutants whose name matches this regular expression")
-	asTable := flags.Bool("table", false,
-		"try nothing; print the mutants as the Markdown of docs/mutants.md")
-	verbose := flags.Bool("v", false, "print the reasons and the last lines of each test")
-	parallel := flags.Int("parallel", 2, "mutants tried at a time")
-	timeout := flags.Duration("timeout", 2*time.Minute, "limit for a test command without -timeout")
-	budget := flags.Duration("budget", 0, "start no mutant later than this (0: no limit)")
-	all := flags.Bool("all", false,
-		"run all tests of the package, with -short, in place of the one, "+
-			"and print those that notice nothing; it takes a night and -timeout 10m")
-	start := flags.Int("start", 0, "begin at this mutant, modulo their number, and wrap round; "+
+	flags.StringVar(&o.root, "root", "",
+		"work tree (default: the module that holds the current folder)")
+	flags.StringVar(&o.dir, "dir", "internal/mutants",
+		"folder of the mutants, relative to the work tree")
+	flags.StringVar(&o.only, "run", "", "only the mutants whose name matches this regular expression")
+	flags.BoolVar(&o.check, "check", false,
+		"run no test; print the mutants that do not apply or compile")
+	flags.BoolVar(&o.verbose, "v", false, "print the reasons and the last lines of each test")
+	flags.IntVar(&o.parallel, "parallel", 2, "mutants tried at a time")
+	flags.DurationVar(&o.timeout, "timeout", 4*time.Minute, "limit for a test without -timeout")
+	flags.DurationVar(&o.budget, "budget", 0, "start no mutant later than this (0: no limit)")
+	flags.IntVar(&o.start, "start", 0, "begin at this mutant, modulo their number, and wrap round; "+
 		"with -budget, a number that grows from run to run makes every mutant's turn come")
+	flags.StringVar(&o.matrix, "matrix", "",
+		"try the mutants whose tests are in this package with its other tests too")
+	flags.StringVar(&o.results, "results", "",
+		"file that keeps the results of -matrix, so that a later run goes on")
+	flags.IntVar(&o.killers, "killers", 2, "with -matrix: enough tests that notice a mutant")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			return 0
+			return o, 0, false
 		}
-		return 2
+		return o, 2, false
 	}
-	pattern, err := regexp.Compile(*only)
-	if err != nil || flags.NArg() > 0 || *parallel < 1 || *start < 0 {
-		fmt.Fprintln(stderr, "mutants: -run takes a regular expression, -parallel a positive number,",
-			"-start none below 0, and there are no arguments")
-		return 2
+	var err error
+	o.pattern, err = regexp.Compile(o.only)
+	if err != nil || flags.NArg() > 0 || o.parallel < 1 || o.start < 0 || o.killers < 1 {
+		fmt.Fprintln(stderr, "mutants: -run takes a regular expression, -parallel and -killers a",
+			"positive number, -start none below 0, and there are no arguments")
+		return o, 2, false
 	}
+	if (o.matrix == "") != (o.results == "") {
+		fmt.Fprintln(stderr, "mutants: -matrix and -results go together")
+		return o, 2, false
+	}
+	return o, 0, true
+}
 
-	if *root == "" {
-		if *root, err = moduleRoot(ctx); err != nil {
-			fmt.Fprintln(stderr, "mutants:", err)
-			return 1
-		}
+// run is main with its surroundings passed in. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, code, ok := parseFlags(args, stderr)
+	if !ok {
+		return code
 	}
-	mutants, err := readMutants(filepath.Join(*root, *dir))
+	ok, err := o.run(ctx, stdout, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "mutants:", err)
-		return 1
-	}
-	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return !pattern.MatchString(m.name) })
-	if len(mutants) == 0 {
-		fmt.Fprintf(stderr, "mutants: no patch in %s matches %q\n", *dir, *only)
-		return 1
-	}
-	if *asTable {
-		printMarkdown(stdout, mutants)
-		return 0
-	}
-	first := *start % len(mutants)
-	mutants = slices.Concat(mutants[first:], mutants[:first])
-
-	reports, err := tryAll(ctx, *root, mutants, &runner{
-		parallel: *parallel, timeout: *timeout, budget: *budget, all: *all,
-	}, stderr)
-	if err != nil {
-		fmt.Fprintln(stderr, "mutants:", err)
-	}
-	ok := err == nil && printTable(stdout, reports, *verbose)
-	if *all {
-		printKillers(stdout, reports)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return 130
-	case !ok:
+	case !ok || err != nil:
 		return 1
 	}
 	return 0
 }
 
-// tryAll copies the work tree at root for r, runs it, tells each verdict to
-// progress as it comes, and returns the reports sorted by name.
-func tryAll(
-	ctx context.Context, root string, mutants []mutant, r *runner, progress io.Writer,
-) ([]report, error) {
-	files, err := sourceFiles(ctx, root)
-	if err != nil {
-		return nil, err
+// run does what the flags say, and reports whether nothing is wrong with the mutants.
+func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (ok bool, err error) {
+	if o.root == "" {
+		if o.root, err = moduleRoot(ctx); err != nil {
+			return false, err
+		}
 	}
-	scratch, err := os.MkdirTemp("", "mutants-")
+	mutants, err := readMutants(filepath.Join(o.root, o.dir))
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	defer os.RemoveAll(scratch)
-	r.root, r.files, r.scratch = root, files, scratch
+	mutants = slices.DeleteFunc(mutants, func(m *mutant) bool {
+		return !o.pattern.MatchString(m.name)
+	})
+	if len(mutants) == 0 {
+		return false, fmt.Errorf("no mutant in %s matches %q", o.dir, o.only)
+	}
+	tree, err := openTree(o.root)
+	if err != nil {
+		return false, err
+	}
+	if o.check {
+		return printCheck(ctx, tree, mutants, o.verbose, stdout)
+	}
+	r, end, err := newRunner(ctx, tree)
+	if err != nil {
+		return false, err
+	}
+	defer end()
+	r.parallel, r.timeout, r.budget = o.parallel, o.timeout, o.budget
+	if o.matrix != "" {
+		err := r.runMatrix(ctx, o, mutants, stdout, stderr)
+		return err == nil, err
+	}
+	first := o.start % len(mutants)
+	return printTable(stdout, r.tryAll(ctx, slices.Concat(mutants[first:], mutants[:first]), stderr),
+		o.verbose), nil
+}
 
+// tryAll tries mutants, tells each verdict to progress as it comes, and returns the reports sorted
+// by name.
+func (r *runner) tryAll(ctx context.Context, mutants []*mutant, progress io.Writer) []report {
 	var mu sync.Mutex
 	var reports []report
 	r.run(ctx, mutants, func(rep report) {
@@ -151,7 +199,7 @@ func tryAll(
 	slices.SortFunc(reports, func(a, b report) int {
 		return strings.Compare(a.mutant.name, b.mutant.name)
 	})
-	return reports, nil
+	return reports
 }
 
 // printTable prints one row per mutant, then the details that matter and the
@@ -159,14 +207,13 @@ func tryAll(
 // those that the budget left out do not count.
 func printTable(w io.Writer, reports []report, verbose bool) bool {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "mutant\ttest\tresult\ttime\ttitle")
+	fmt.Fprintln(table, "mutant\tresult\ttime\ttest\ttitle")
 	counts := map[verdict]int{}
 	for _, r := range reports {
 		counts[r.verdict]++
-		test, pkg := r.mutant.named()
-		fmt.Fprintf(table, "%s\t%s %s\t%v\t%.1fs\t%s\n", r.mutant.name, pkg,
-			strings.TrimSuffix(strings.TrimPrefix(test, "^"), "$"), r.verdict,
-			r.elapsed.Seconds(), r.mutant.title)
+		test, _, _ := strings.Cut(r.mutant.test.text, " -")
+		fmt.Fprintf(table, "%s\t%v\t%.1fs\t%s\t%s\n", r.mutant.name, r.verdict, r.elapsed.Seconds(),
+			test, r.mutant.title)
 	}
 	table.Flush()
 	for _, r := range reports {
@@ -175,7 +222,7 @@ func printTable(w io.Writer, reports []report, verbose bool) bool {
 			continue
 		}
 		fmt.Fprintf(w, "\n%s: %v\n  title: %s\n  why:   %s\n  test:  %v\n", r.mutant.name, r.verdict,
-			r.mutant.title, r.mutant.why, r.mutant.test)
+			r.mutant.title, r.mutant.why, r.mutant.test.text)
 		if r.detail != "" {
 			fmt.Fprintf(w, "  %s\n", strings.ReplaceAll(r.detail, "\n", "\n  "))
 		}
@@ -184,6 +231,27 @@ func printTable(w io.Writer, reports []report, verbose bool) bool {
 	fmt.Fprintf(w, "\n%d mutants: %d killed, %d not killed, %d not run\n",
 		len(reports), counts[killed], bad, counts[notRun])
 	return bad == 0 && counts[killed] > 0
+}
+
+// printCheck prints the mutants that do not apply or compile, and with verbose those that apply by
+// other names. It reports whether all apply and compile.
+func printCheck(
+	ctx context.Context, tree *workTree, mutants []*mutant, verbose bool, stdout io.Writer,
+) (ok bool, err error) {
+	all, err := tree.verify(ctx, mutants)
+	bad := 0
+	for _, v := range all {
+		if v.err != nil {
+			bad++
+			fmt.Fprintf(stdout, "%s: %s %v\n\n", v.mutant.place, v.mutant.name, v.err)
+		} else if verbose && len(v.renamed) > 0 {
+			fmt.Fprintf(stdout, "%s: %s has %s\n", v.mutant.place, v.mutant.name,
+				strings.Join(v.renamed, ", "))
+		}
+	}
+	fmt.Fprintf(stdout, "%d mutants: %d apply and compile, %d do not\n",
+		len(mutants), len(mutants)-bad, bad)
+	return bad == 0, err
 }
 
 // moduleRoot returns the folder of the go.mod that go finds from here.

@@ -28,6 +28,20 @@ func sampleRepo(t *testing.T) string {
 	return root
 }
 
+// sampleRunner returns a runner for a sample repository, and its mutants.
+func sampleRunner(t *testing.T, root string) (*runner, []*mutant) {
+	t.Helper()
+	mutants, err := readMutants(filepath.Join(root, "faults"))
+	require.NoError(t, err)
+	tree, err := openTree(root)
+	require.NoError(t, err)
+	r, end, err := newRunner(t.Context(), tree)
+	require.NoError(t, err)
+	t.Cleanup(end)
+	r.parallel, r.timeout = 2, time.Minute
+	return r, mutants
+}
+
 // snapshot returns the contents of every file of root outside .git.
 func snapshot(t *testing.T, root string) map[string]string {
 	t.Helper()
@@ -47,29 +61,26 @@ func TestVerdicts(t *testing.T) {
 	root := sampleRepo(t)
 	before := snapshot(t, root)
 	want := map[string]verdict{
-		"killed":    killed,
-		"late":      killed,
-		"panics":    killed,
-		"hangs-ok":  killed,
-		"hangs":     hung,
-		"survived":  survived,
-		"env":       survived,
-		"leaves":    survived, // killed if the baseline's left.txt were still there
-		"buildfail": doesNotBuild,
-		"vetfail":   doesNotBuild,
-		"stale":     stale,
-		"nofile":    stale,
-		"baseline":  baselineFailed,
-		"norun":     baselineFailed,
-		"skipped":   baselineFailed,
+		"is-killed":     killed,
+		"is-found-late": killed,
+		"does-panic":    killed,
+		"hangs-rightly": killed,
+		"reads-source":  killed,
+		"hangs-forever": hung,
+		"has-survived":  survived,
+		"leaves-file":   survived, // killed if the left.txt of the clean tree were still there
+		"not-go":        doesNotBuild,
+		"adds-nonsense": doesNotBuild,
+		"not-there":     stale,
+		"no-package":    stale,
+		"fails-anyway":  baselineFailed,
+		"no-test":       baselineFailed,
+		"is-skipped":    baselineFailed,
 	}
 
-	mutants, err := readMutants(filepath.Join(root, "faults"))
-	require.NoError(t, err)
+	r, mutants := sampleRunner(t, root)
 	var progress bytes.Buffer
-	reports, err := tryAll(t.Context(), root, mutants,
-		&runner{parallel: 2, timeout: time.Minute}, &progress)
-	require.NoError(t, err)
+	reports := r.tryAll(t.Context(), mutants, &progress)
 
 	got := map[string]verdict{}
 	details := map[string]string{}
@@ -79,46 +90,45 @@ func TestVerdicts(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(want, got), "details: %v", details)
 	require.Equal(t, len(want), strings.Count(progress.String(), "\n"))
-	require.Equal(t, "TestMax failed", details["killed"])
-	require.Equal(t, "TestNoticesLate failed; not before run 2", details["late"])
-	require.Contains(t, details["panics"], "panic: crash")
-	require.Contains(t, details["buildfail"], "undefined: c")
-	require.Contains(t, details["stale"], "patch does not apply")
-	require.Contains(t, details["baseline"], "fails on the clean tree")
+	require.Equal(t, "TestMax failed", details["is-killed"])
+	require.Equal(t, "TestNoticesLate failed; not before run 2", details["is-found-late"])
+	require.Contains(t, details["does-panic"], "panic: crash")
+	require.Contains(t, details["not-go"], "undefined: c")
+	require.Contains(t, details["not-there"], "no such code")
+	require.Contains(t, details["fails-anyway"], "fails on the clean tree")
 	require.Empty(t, cmp.Diff(before, snapshot(t, root)), "the work tree was written to")
 
 	var table bytes.Buffer
 	require.False(t, printTable(&table, reports, false))
-	require.Regexp(t, `(?m)^survived +\. TestMaxOfEqual +SURVIVED +`, table.String())
-	require.Contains(t, table.String(), "15 mutants: 4 killed, 11 not killed, 0 not run\n")
+	require.Contains(t, table.String(), "has-survived: SURVIVED")
+	require.Contains(t, table.String(), "15 mutants: 5 killed, 10 not killed, 0 not run")
+	require.Contains(t, table.String(), "sum TestMax ")
 }
 
-func TestExitCodes(t *testing.T) {
+func TestModes(t *testing.T) {
 	root := sampleRepo(t)
 	for _, c := range []struct {
-		name   string
-		args   []string
-		code   int
-		stdout string
-		stderr string
+		name           string
+		args           []string
+		code           int
+		stdout, stderr string
 	}{
-		{"all killed", []string{"-run", "^killed$"}, 0, "1 mutants: 1 killed, 0 not killed, 0 not run",
-			"1/1 killed: killed"},
-		{"a survivor", []string{"-run", "^(killed|survived)$"}, 1, "2 mutants: 1 killed, 1 not killed",
-			""},
-		{"a stale patch", []string{"-run", "^(killed|stale)$"}, 1, "STALE", ""},
-		// TestMax notices env, whose named test does not, and TestCountdown notices nothing.
-		{"all tests", []string{"-run", "^env$", "-all"}, 0,
-			".: 5 tests, 1 mutants; 1 tests were alone in noticing one\n  these 4 notice none of them: " +
-				"TestCountdown, TestFails, TestLeavesFile, TestMaxOfEqual", "1/1 env: killed"},
-		{"no such mutant", []string{"-run", "nobody"}, 1, "", "no patch in faults"},
-		{"no time for any", []string{"-run", "^killed$", "-budget", "1ns"}, 1,
+		{"killed", []string{"-run", "^is-killed$"}, 0, "1 killed", "1/1 is-killed: killed"},
+		{"verbose", []string{"-run", "^is-killed$", "-v"}, 0, "and so does this second line", ""},
+		{"one bad", []string{"-run", "^(is-killed|not-there)$"}, 1, "STALE", ""},
+		{"check", []string{"-check", "-run", "^not-there$"}, 1,
+			"faults.txt:69: not-there does not apply: no such code in Max; at sum/sum.go:6 is\n" +
+				"     5  func Max(a, b int) int {\n     6  \tif a > b {\n", ""},
+		{"check all", []string{"-check"}, 1, "15 mutants: 11 apply and compile, 4 do not", ""},
+		{"no such mutant", []string{"-run", "nobody"}, 1, "", "no mutant in faults"},
+		{"no time for any", []string{"-run", "^is-killed$", "-budget", "1ns"}, 1,
 			"0 killed, 0 not killed, 1 not run", ""},
 		{"an unknown flag", []string{"-walk"}, 2, "", "-walk"},
 		{"a bad pattern", []string{"-run", "("}, 2, "", "regular expression"},
+		{"a matrix without a file", []string{"-matrix", "sum"}, 2, "", "go together"},
 		{"an argument", []string{"killed"}, 2, "", "no arguments"},
 		{"help", []string{"-h"}, 0, "", "-budget"},
-		{"no folder", []string{"-dir", "nowhere"}, 1, "", "no patch in nowhere"},
+		{"no folder", []string{"-dir", "nowhere"}, 1, "", "no mutant in nowhere"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
@@ -135,17 +145,15 @@ func TestInterrupted(t *testing.T) {
 	root := sampleRepo(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	mutants, err := readMutants(filepath.Join(root, "faults"))
-	require.NoError(t, err)
-	mutants = slices.DeleteFunc(mutants, func(m mutant) bool {
-		return m.name != "killed" && m.name != "hangs-ok"
+	r, mutants := sampleRunner(t, root)
+	mutants = slices.DeleteFunc(mutants, func(m *mutant) bool {
+		return m.name != "is-killed" && m.name != "hangs-rightly"
 	})
 
 	// The first verdict interrupts the run, as Ctrl-C would, while the other
 	// mutant hangs: its end must not count as a kill.
-	reports, err := tryAll(ctx, root, mutants, &runner{parallel: 2, timeout: time.Minute},
+	reports := r.tryAll(ctx, mutants,
 		writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil }))
-	require.NoError(t, err)
 	require.Len(t, reports, 2)
 	verdicts := []verdict{reports[0].verdict, reports[1].verdict}
 	require.ElementsMatch(t, []verdict{killed, notRun}, verdicts)
@@ -163,7 +171,7 @@ func TestStartRotates(t *testing.T) {
 	// One worker and no time: the order of the refusals is the order of turns.
 	order := func(start string) []string {
 		var stderr bytes.Buffer
-		run(t.Context(), []string{"-root", root, "-dir", "faults", "-run", "^(baseline|env|killed)$",
+		run(t.Context(), []string{"-root", root, "-dir", "faults", "-run", "^(is-killed|not-go|no-test)$",
 			"-parallel", "1", "-budget", "1ns", "-start", start}, new(bytes.Buffer), &stderr)
 		var names []string
 		for line := range strings.Lines(stderr.String()) {
@@ -173,51 +181,57 @@ func TestStartRotates(t *testing.T) {
 		}
 		return names
 	}
-	require.Equal(t, []string{"baseline", "env", "killed"}, order("0"))
-	require.Equal(t, []string{"killed", "baseline", "env"}, order("2"))
-	require.Equal(t, []string{"env", "killed", "baseline"}, order("4"))
+	require.Equal(t, []string{"is-killed", "not-go", "no-test"}, order("0"))
+	require.Equal(t, []string{"no-test", "is-killed", "not-go"}, order("2"))
+	require.Equal(t, []string{"not-go", "no-test", "is-killed"}, order("4"))
 }
 
-func TestParseMutant(t *testing.T) {
-	const good = "# title: a fault\n# why: it hurts\n#   badly\n# test: A=1 go test -run " +
-		"'TestA$|TestB' -v ./x\n"
-	m, err := parseMutant([]byte(good +
-		"# timeout-ok: it waits\n\ndiff --git a b\n# why: not a header\n"))
-	require.NoError(t, err)
-	require.Equal(t, "a fault", m.title)
-	require.Equal(t, "it hurts badly", m.why)
-	test, pkg := m.named()
-	require.Equal(t, []string{"TestA$|TestB", "./x"}, []string{test, pkg})
-	require.True(t, m.timeoutOK)
-
-	m, err = parseMutant([]byte(good))
-	require.NoError(t, err)
-	require.False(t, m.timeoutOK)
-
-	m, err = parseMutant([]byte("# title: x\n# why: y\n# test: go test -C in/a -timeout 1s -run 'X$' .\n"))
-	require.NoError(t, err)
-	test, pkg = m.named()
-	require.Equal(t, []string{"X$", "./in/a"}, []string{test, pkg})
-	require.Equal(t, "go test -C in/a -short -run '^(Test|Fuzz)' .", m.wholePackage())
-
-	for _, c := range []struct{ text, wrong string }{
-		{"", `"title" is missing`},
-		{"# title: x\n# test: go test -run X .\n", `"why" is missing`},
-		{"# title: x\n# why: y\n", `"test" is missing`},
-		{good + "# timeout_ok\n", `unknown header field "timeout_ok"`},
-		{good + "# title: again\n", `"title" is given twice`},
-		{"# title: x\n# why: y\n# test: go test .\n", "is not go test with -run"},
-		{"# title: x\n# why: y\n# test: go vet -run X .\n", "is not go test with -run"},
-		{"# title: x\n# why: y\n# test: go test -json -run X .\n", "and no -json"},
-	} {
-		_, err := parseMutant([]byte(c.text))
-		require.ErrorContains(t, err, c.wrong)
+func TestMatrix(t *testing.T) {
+	root, results := sampleRepo(t), filepath.Join(t.TempDir(), "results")
+	fill := func() (table, progress string) {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), []string{"-root", root, "-dir", "faults", "-matrix", "sum",
+			"-results", results, "-run", "^(is-killed|has-survived|not-there)$"}, &stdout, &stderr)
+		require.Zero(t, code, &stderr)
+		return stdout.String(), stderr.String()
 	}
+	table, progress := fill()
+	require.Contains(t, progress, "is-killed: ")
+	for _, part := range []string{
+		"no test notices: 2\n  has-survived, of 3 \n  not-there, of 0 no such code in Max",
+		"the only one to notice (noticed/met): 1\n  TestMax 1/2: is-killed\n",
+		"notices nothing: 4\n  TestCountdown 0/0\n  TestLeavesFile 0/2\n  TestMaxOfEqual 0/2\n",
+		"alone and shortened: 3\n  TestFails\n  TestNoticesLate\n  TestSkipped\n",
+		"sum: 3 mutants, 3 of them tried, by number of killers: map[0:2 1:1]\n",
+	} {
+		require.Contains(t, table, part)
+	}
+	// The file ends amid the last result: that one is tried again, and kept.
+	text, err := os.ReadFile(results)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(results, text[:len(text)-9], 0o644))
+	again, progress := fill()
+	require.Equal(t, table, again)
+	require.Equal(t, 1, strings.Count(progress, " tests "))
+	again, progress = fill()
+	require.Equal(t, table, again)
+	require.Empty(t, progress)
 }
 
-func TestReadMutantsNamesTheBadFile(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "bad.patch"), []byte("diff"), 0o644))
-	_, err := readMutants(dir)
-	require.ErrorContains(t, err, "bad.patch: header field")
+// A fault that does not apply or compile any more is noticed by no test.
+func TestMutantsApplyAndCompile(t *testing.T) {
+	mutants, err := readMutants(".")
+	require.NoError(t, err)
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	tree, err := openTree(root)
+	require.NoError(t, err)
+	all, err := tree.verify(t.Context(), mutants)
+	require.NoError(t, err)
+	require.Len(t, all, len(mutants))
+	for _, v := range all {
+		if v.err != nil {
+			t.Errorf("%s: %s %v", v.mutant.place, v.mutant.name, v.err)
+		}
+	}
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,15 +28,20 @@ func sourceFiles(ctx context.Context, root string) ([]string, error) {
 	return slices.Compact(files), nil // a file in a merge conflict is listed thrice
 }
 
-// copyTree makes dir a fresh copy of the named files of root. Whatever dir
-// held before is gone: a test may have left files behind.
-func copyTree(root, dir string, files []string) error {
+// copyTree makes dir a fresh copy of the named files of root, with the files of a mutant in place
+// of theirs. All that dir held before is gone: a test may have left files behind.
+func copyTree(root, dir string, files []string, changed map[string][]byte) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
 	for _, file := range files {
 		from, to := filepath.Join(root, file), filepath.Join(dir, file)
 		if err := copyFile(from, to); err != nil {
+			return err
+		}
+	}
+	for file, text := range changed {
+		if err := os.WriteFile(filepath.Join(dir, file), text, 0o644); err != nil {
 			return err
 		}
 	}
@@ -73,29 +78,32 @@ func copyFile(from, to string) error {
 	return fmt.Errorf("%s is neither a file nor a link", from)
 }
 
-// applyPatch applies patch to the tree at dir. All hunks apply exactly, or
-// nothing is changed and the error says which did not.
-func applyPatch(ctx context.Context, dir string, patch []byte) error {
-	cmd := exec.CommandContext(ctx, "git", "apply", "--whitespace=nowarn", "-")
-	cmd.Dir = dir
-	// Inside a repository git apply silently skips paths that it takes to be
-	// outside. The temporary directory may lie in one, and a git hook names one
-	// by environment.
-	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "GIT_DIR=") || strings.HasPrefix(v, "GIT_WORK_TREE=")
-	})
-	cmd.Env = append(cmd.Env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
-	cmd.Stdin = bytes.NewReader(patch)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(out))
+// overlay writes a file for go build -overlay to dir, and returns its name: the files of a mutant
+// in place of those of root, and no file in the place of those left out.
+func overlay(root, dir string, changed map[string][]byte, leftOut []string) (string, error) {
+	replace := map[string]string{}
+	for file, text := range changed {
+		to := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
+		if err := os.WriteFile(to, text, 0o644); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(root, file)] = to
 	}
-	return nil
+	for _, file := range leftOut {
+		replace[filepath.Join(root, file)] = ""
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(dir, "overlay.json")
+	return name, os.WriteFile(name, text, 0o644)
 }
 
-// stderrOf returns what a command that failed in Output said, or nothing.
+// stderrOf returns the words of a command that failed in Output, or nothing.
 func stderrOf(err error) string {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
-		return ": " + string(bytes.TrimSpace(exit.Stderr))
+		return ": " + strings.TrimSpace(string(exit.Stderr))
 	}
 	return ""
 }

@@ -27,10 +27,32 @@ type Round struct {
 	Threads int
 	Medians []string // by engine; "-" of those that did not run, with [NoisyMark]
 	Beside  []*Row   // by engine: from that to the first; nil if there is nothing to compare
+
+	noisy []bool // by engine
 }
 
-// NoisyMark marks figures that have noisy samples.
+// NoisyMark marks figures that have noisy samples, and ratios of such figures.
 const NoisyMark = "!"
+
+// markOf returns the mark of a figure that is made of the samples of cells.
+func markOf(cells ...*Cell) string {
+	if slices.ContainsFunc(cells, func(c *Cell) bool { return c.Noisy() > 0 }) {
+		return NoisyMark
+	}
+	return ""
+}
+
+// times says what the first engine has beside that at a place among them, "" if there is nothing to
+// compare.
+func (r *Round) times(engine int) string {
+	switch {
+	case r.Beside[engine] == nil:
+		return ""
+	case r.Beside[engine].Significant && (r.noisy[0] || r.noisy[engine]):
+		return r.Beside[engine].Times() + NoisyMark
+	}
+	return r.Beside[engine].Times()
+}
 
 // Compete sets subject beside the other engines of cells, in each of units that they have.
 func Compete(cells []*Cell, subject string, units ...string) []Contest {
@@ -54,17 +76,15 @@ func compete(groups [][]*Cell, engines []string, unit string) Contest {
 	var at []**Row // where the row of each pair belongs
 	for _, group := range groups {
 		r := Round{group[0].Title, group[0].Threads, slices.Repeat([]string{"-"}, len(engines)),
-			make([]*Row, len(engines))}
+			make([]*Row, len(engines)), make([]bool, len(engines))}
 		values := make([][]float64, len(engines))
 		for _, cell := range group {
 			i, v := slices.Index(engines, cell.Engine), cell.Values(unit)
 			if len(v) == 0 {
 				continue
 			}
-			values[i], r.Medians[i] = v, shown(unit, Median(v), brief.Number)
-			if cell.Noisy() > 0 {
-				r.Medians[i] += NoisyMark
-			}
+			values[i], r.Medians[i] = v, shown(unit, Median(v), brief.Number)+markOf(cell)
+			r.noisy[i] = cell.Noisy() > 0
 		}
 		if !slices.ContainsFunc(values, func(v []float64) bool { return len(v) > 0 }) {
 			continue
@@ -101,12 +121,8 @@ func (c *Contest) Rows() [][]string {
 		if r.Title != title {
 			row[0], title = r.Title, r.Title
 		}
-		for i, beside := range r.Beside[1:] {
-			word := ""
-			if beside != nil {
-				word = beside.Times()
-			}
-			row = append(row, r.Medians[i+1], word)
+		for i := range r.Beside[1:] {
+			row = append(row, r.Medians[i+1], r.times(i+1))
 		}
 		rows = append(rows, row)
 	}
@@ -145,7 +161,7 @@ func (c *Contest) Where(engine int, verdict string) string {
 			b.WriteString("; " + r.Title + "/")
 		}
 		title = r.Title
-		fmt.Fprintf(&b, "threads=%d: %s", r.Threads, beside.Times())
+		fmt.Fprintf(&b, "threads=%d: %s", r.Threads, r.times(engine))
 	}
 	return b.String()
 }

@@ -55,6 +55,24 @@ func TestContest(t *testing.T) {
 	require.Equal(t, []int{0, 0, 1}, []int{list[0].Open(1), list[1].Open(1), list[2].Open(1)})
 	require.Equal(t, "p99", list[1].Figure())
 
+	// Each figure, and each ratio, of a noisy sample is marked.
+	for i := range r.Samples {
+		if s := &r.Samples[i]; s.Title == "Writes" && s.Engine == "old" && s.Index == 3 {
+			s.Noisy = "other programs were busy"
+		}
+	}
+	noisy := Compete(r.Cells(), "mvcc", "ops/s")[0]
+	require.Equal(t, [][]string{
+		{"", "threads", "mvcc", "old", "mvcc has", "third", "mvcc has"},
+		{"Reads", "2", "2.05M", "1.02M", "2.00 x more", "-", ""},
+		{"Writes", "2", "1.02M", "3.08M!", "3.00 x less!", "102k", "10.1 x more"},
+	}, noisy.Rows())
+	require.Equal(t, "Writes/threads=2: 3.00 x less!", noisy.Where(1, Worsened))
+	medians := MedianRows(r.Cells(), nil)
+	for i, against := range []string{"2.00 x", "0.33 x!", "0.03 x!"} { // beside old
+		require.Equal(t, against, medians[[]int{2, 4, 5}[i]][5])
+	}
+
 	// What decides is what decides between two runs.
 	row := list[0].Rounds[0].Beside[1]
 	require.Equal(t, "Reads/engine=old/threads=2", row.Name)

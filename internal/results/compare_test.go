@@ -22,8 +22,8 @@ func source(t *testing.T, label string, r *Run) *Source {
 	return s
 }
 
-func loadSource(name string, store *Store) (*Source, error) {
-	in, err := Load(name, store)
+func loadSource(name string) (*Source, error) {
+	in, err := Load(name)
 	if err != nil {
 		return nil, err
 	}
@@ -201,20 +201,16 @@ func TestWhatDiffersIsSaid(t *testing.T) {
 // The format that a run was written in does not change the comparison.
 func TestFormatDoesNotMatter(t *testing.T) {
 	dir := t.TempDir()
-	t.Setenv(DirEnv, filepath.Join(dir, "runs"))
-	store, err := OpenStore()
-	require.NoError(t, err)
 	run := testRun(t, 6, 1e6)
 	run.Samples[0].Metrics["aborts/op"] = 0.25
 	json, txt := filepath.Join(dir, "run.json"), filepath.Join(dir, "run.txt")
 	require.NoError(t, os.WriteFile(json, []byte("\n "+encode(t, run)), 0o600))
 	require.NoError(t, os.WriteFile(txt, []byte(benchText(t, run)), 0o600))
-	require.NoError(t, store.Save("run", run))
 
 	var first []Table
 	same := cmpopts.IgnoreUnexported(Row{})
-	for _, name := range []string{json, txt, "run"} {
-		s, err := loadSource(name, store)
+	for _, name := range []string{json, txt} {
+		s, err := loadSource(name)
 		require.NoError(t, err)
 		require.Equal(t, name, s.Label)
 		c, err := Compare(s, source(t, "other", testRun(t, 6, 3e6)), Options{Alpha: 0.05})
@@ -229,7 +225,7 @@ func TestFormatDoesNotMatter(t *testing.T) {
 	require.NoError(t, os.WriteFile(other,
 		[]byte(strings.Repeat("pkg: x\nBenchmarkX 1 5 ns/op\nPASS\npkg: y\nBenchmarkX 1 0 ns/op 7 "+
 			"widgets\nBenchmark bad line\nPASS\n", 2)), 0o600))
-	s, err := loadSource(other, store)
+	s, err := loadSource(other)
 	require.NoError(t, err)
 	require.Len(t, s.Warnings, 2)
 	c, err := Compare(s, s, Options{Alpha: 0.05})
@@ -241,9 +237,6 @@ func TestFormatDoesNotMatter(t *testing.T) {
 
 func TestLoadErrors(t *testing.T) {
 	dir := t.TempDir()
-	t.Setenv(DirEnv, filepath.Join(dir, "runs"))
-	store, err := OpenStore()
-	require.NoError(t, err)
 	empty, bad, txt := filepath.Join(dir, "empty"), filepath.Join(dir, "bad"),
 		filepath.Join(dir, "txt")
 	require.NoError(t, os.WriteFile(empty, []byte("Benchmark\nhello"), 0o600))
@@ -252,109 +245,87 @@ func TestLoadErrors(t *testing.T) {
 	head := filepath.Join(dir, "head")
 	require.NoError(t, os.WriteFile(head, []byte("# header: {\nBenchmarkX 1 5 ns/op\n"), 0o600))
 	for name, want := range map[string]string{
-		"nosuch": "there is no file nosuch, and no run is saved under that name in " +
-			store.Dir(),
-		filepath.Join(dir, "none"): "there is no file " + dir,
+		filepath.Join(dir, "none"): "no such file",
 		dir:                        "is a directory",
 		empty:                      "no results in it",
 		bad:                        bad + ": not a record",
 		head:                       head + ": the header: ",
 	} {
-		_, err := loadSource(name, store)
+		_, err := loadSource(name)
 		require.ErrorContains(t, err, want)
 	}
-	in, err := Load(txt, store)
+	in, err := Load(txt)
 	require.NoError(t, err)
 	_, err = in.Run()
 	require.ErrorContains(t, err, "result X: its name has no engine= and threads=")
 }
 
-func TestStore(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a", "b")
-	t.Setenv(DirEnv, dir)
-	s, err := OpenStore()
-	require.NoError(t, err)
-	list, err := s.List()
-	require.NoError(t, err)
-	require.Empty(t, list)
-	require.NoDirExists(t, dir, "looking makes nothing")
-	require.NoError(t, s.Ready())
-
+// A shelf has files and folders of files, also those that cannot be shown; their profiles are those
+// of the records.
+func TestShelf(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		return file
+	}
 	run := testRun(t, 2, 1e6)
-	require.NoError(t, s.Save("before", run))
-	require.NoError(t, s.Save("a.b-c_1", run))
-	run.Header.Seed = 99
-	require.NoError(t, s.Save("before", run), "replaced")
-	got, err := s.Load("before")
+	of := run.Samples[0].FileName()
+	run.Profiles = map[string][]byte{of + ".block.pb.gz": []byte("b"), of + ".cpu.pb.gz": []byte("c"),
+		"whole-run.cpu.pb.gz": []byte("w"), "z.odd.pb.gz": nil}
+	text := encode(t, run)
+	file := write("single.json", text)
+	write("folder/before.json", text)
+	write("folder/a b.json", text)
+	write("folder/broken.json", "{}")
+	write("folder/notes.txt", text)
+	write("folder/more/x.json", text)
+	again := write("again/before.json", text)
+	s, err := OpenShelf(file, filepath.Join(dir, "folder"), filepath.Dir(again))
 	require.NoError(t, err)
-	require.EqualValues(t, 99, got.Header.Seed)
-	require.True(t, s.Has("before"))
-	require.False(t, s.Has("../before"))
-
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "broken.json"), []byte("{}"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, ".saving-123"), nil, 0o600))
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "folder.json"), 0o700))
-	list, err = s.List()
-	require.NoError(t, err)
-	var names []string
-	for _, e := range list {
-		names = append(names, fmt.Sprint(e.Name, " ", e.Err == ""))
+	list := func() (names []string) {
+		files, err := s.Files()
+		require.NoError(t, err)
+		for _, f := range files {
+			saved, err := f.Get()
+			require.Equal(t, err == nil, saved.Err == "")
+			names = append(names, fmt.Sprint(strings.TrimPrefix(f.Name, dir), " ", err == nil))
+		}
+		return names
 	}
-	require.Equal(t, []string{"a.b-c_1 true", "before true", "broken false"}, names)
+	require.Equal(t, []string{"/again/before.json false", "/folder/a b.json false", "before true",
+		"broken false", "single true"}, list())
 
-	require.NoError(t, s.Remove("before"))
-	_, err = s.Load("before")
+	saved, err := s.Get("before")
+	require.NoError(t, err)
+	require.Equal(t, []string{"balanced"}, saved.Workloads)
+	var profiles []string
+	for _, p := range saved.Profiles {
+		profiles = append(profiles, p.Of+" "+p.Kind)
+	}
+	require.Equal(t, []string{"The whole run cpu", run.Samples[0].Name(1) + " cpu",
+		run.Samples[0].Name(1) + " block", "z odd"}, profiles)
+	data, err := s.Profile("single", "whole-run.cpu.pb.gz")
+	require.NoError(t, err)
+	require.Equal(t, "w", string(data))
+	_, err = s.Profile("single", "../x.pb.gz")
+	require.ErrorIs(t, err, ErrNoProfile)
+
+	require.NoError(t, os.Remove(file))
+	write("folder/new.json", text)
+	require.Len(t, list(), 5)
+	_, err = s.Get("single")
 	require.ErrorIs(t, err, ErrNoRun)
-	require.ErrorIs(t, s.Remove("before"), ErrNoRun)
-	left, err := filepath.Glob(filepath.Join(dir, ".saving-*"))
-	require.NoError(t, err)
-	require.Len(t, left, 1, "nothing but what was there")
-}
-
-// A run that cannot be written leaves the one of that name as it was.
-func TestSaveIsAllOrNothing(t *testing.T) {
-	t.Setenv(DirEnv, t.TempDir())
-	s, err := OpenStore()
-	require.NoError(t, err)
-	run := testRun(t, 1, 1e6)
-	require.NoError(t, s.Save("x", run))
-	run.Samples[0].Metrics["ops/s"] = math.NaN() // not in JSON
-	require.Error(t, s.Save("x", run))
-	got, err := s.Load("x")
-	require.NoError(t, err)
-	require.Equal(t, 1e6, got.Samples[0].Metrics["ops/s"])
-	files, err := os.ReadDir(s.Dir())
-	require.NoError(t, err)
-	require.Len(t, files, 1)
-}
-
-func TestNames(t *testing.T) {
-	for _, name := range []string{"a", "A9", "before-2", "v1.2", "x_", strings.Repeat("x", 64)} {
-		require.NoError(t, CheckName(name), name)
+	for _, name := range []string{"", "../again/before", file, "before.json"} {
+		_, err = s.Get(name)
+		require.ErrorIs(t, err, ErrNoRun, name)
 	}
-	for _, name := range []string{"", ".", "..", "a/b", `a\b`, "-x", ".x", "x.", "a b", "ä", "a\n",
-		strings.Repeat("x", 65), "a:b"} {
-		require.Error(t, CheckName(name), name)
-		s := &Store{t.TempDir()}
-		require.Error(t, s.Save(name, testRun(t, 1, 1)))
-		_, err := s.Load(name)
-		require.Error(t, err)
-		require.Error(t, s.Remove(name))
-	}
-}
-
-func TestWhereRunsAreKept(t *testing.T) {
-	t.Setenv(DirEnv, "")
-	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
-	t.Setenv("HOME", t.TempDir())
-	s, err := OpenStore()
-	require.NoError(t, err)
-	require.True(t, strings.HasSuffix(s.Dir(), filepath.Join("mvccbench", "runs")), s.Dir())
-	t.Setenv(DirEnv, "/elsewhere")
-	s, err = OpenStore()
-	require.NoError(t, err)
-	require.Equal(t, "/elsewhere", s.Dir())
+	_, err = OpenShelf(filepath.Join(dir, "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	run.Profiles["../x.pb.gz"] = nil
+	_, err = Read(strings.NewReader(encode(t, run)))
+	require.ErrorContains(t, err, `"../x.pb.gz"`)
 }
 
 // Runs that have nothing in common but for one parameter are compared across it.

@@ -2,9 +2,9 @@
 // measured on what machine and how, the samples, and how it ended.
 //
 // A [Run] is written and read as JSON, which keeps everything, percentile
-// distributions included; [WriteBench] and [WriteCSV] write its figures for other
-// programs, in the Go benchmark format and as a table of comma-separated values.
-// A [Store] keeps runs by name. [Compare] compares two sets of results, as
+// distributions included; [WriteBench] writes its figures for other programs, in the Go benchmark
+// format.
+// A [Shelf] has files of records. [Compare] compares two sets of results, as
 // benchstat does, and [Compete] likewise the engines of one run. [Metrics] says what
 // each figure means.
 //

@@ -37,56 +37,67 @@ type Judgement struct {
 	Doubts  []string     `json:"doubts,omitempty"` // what is missing
 }
 
-// What is judged of a benchmark unless other units are asked for. If operations came at a given
+// The units in which a benchmark is judged unless others are asked for. If operations came at a given
 // rate that is how long they took to be answered, and whether the map kept up: how many there were
-// was asked for. Else it is the first of the others that there is.
-var (
-	pacedHeadline = []string{"response-p50-sec", "response-p99-sec", achieved}
-	headline      = []string{"ops/s", "sec/op"}
-)
+// was asked for. Else it is the first of the others that the benchmark has.
+var headlines = [][]string{{"response-p50-sec", "response-p99-sec", achieved}, {"ops/s"}, {"sec/op"}}
+
+// pacedHeadline are the units of operations at a given rate.
+var pacedHeadline = headlines[0]
 
 // judged are the rows of a table that are judged.
 type judged struct {
 	*Table
-	rows []Row
+	rows    []Row
+	missing []string // benchmarks that would be, and have figures on the old side only
 }
 
-// judged returns what is judged: all, or the headline of each row; all, too, if there is none.
+// judged returns the rows that are judged: all, or those of the headline that each benchmark has, and
+// all of a benchmark that has none.
 func (c *Comparison) judged(all bool) []judged {
 	var list []judged
-	paced := map[string]bool{}
-	add := func(t *Table, rows []Row) {
-		if len(rows) > 0 && t.Better != "" {
-			list = append(list, judged{t, rows})
+	done := map[string]bool{} // by benchmark: it has its headline
+	add := func(t *Table) {
+		j := judged{Table: t}
+		for _, r := range t.Rows {
+			if !done[r.Name] {
+				j.rows = append(j.rows, r)
+			}
+		}
+		for _, name := range t.Missing {
+			if !done[name] {
+				j.missing = append(j.missing, name)
+			}
+		}
+		if t.Better != "" && len(j.rows)+len(j.missing) > 0 {
+			list = append(list, j)
 		}
 	}
-	table := func(unit string) *Table {
-		i := slices.IndexFunc(c.Tables, func(t Table) bool { return t.Unit == unit })
-		if i < 0 {
-			return new(Table)
-		}
-		return &c.Tables[i]
+	rest := make([]*Table, len(c.Tables))
+	for i := range c.Tables {
+		rest[i] = &c.Tables[i]
 	}
 	if !all {
-		for _, unit := range pacedHeadline {
-			t := table(unit)
-			add(t, t.Rows)
-			for _, r := range t.Rows {
-				paced[r.Name] = true
+		for _, units := range headlines {
+			var now []string
+			for _, unit := range units {
+				at := slices.IndexFunc(rest, func(t *Table) bool { return t.Unit == unit })
+				if at < 0 {
+					continue
+				}
+				add(rest[at])
+				for _, r := range rest[at].Rows {
+					now = append(now, r.Name)
+				}
+				rest = slices.Delete(rest, at, at+1)
 			}
-		}
-		for _, unit := range headline {
-			t := table(unit)
-			rows := slices.DeleteFunc(slices.Clone(t.Rows), func(r Row) bool { return paced[r.Name] })
-			if add(t, rows); len(rows) > 0 {
-				break
+			for _, name := range now { // those of a group are judged together
+				done[name] = true
 			}
 		}
 	}
-	if len(list) == 0 {
-		for i := range c.Tables {
-			add(&c.Tables[i], c.Tables[i].Rows)
-		}
+	for _, t := range rest {
+		add(t)
 	}
 	return list
 }
@@ -102,7 +113,7 @@ func (c *Comparison) Judge(pct float64, all bool) *Judgement {
 	var atAll, chances []float64
 	for _, t := range tables {
 		j.Units = append(j.Units, t.Unit)
-		for _, name := range t.Missing {
+		for _, name := range t.missing {
 			j.doubt("%s has %s in %s only", name, t.Unit, c.Old)
 		}
 		limit := t.limit(pct)

@@ -250,3 +250,38 @@ func TestHolm(t *testing.T) {
 	require.Equal(t, []bool{true, true}, holm([]float64{0.05, 0.025}, 0.05))
 	require.Empty(t, holm(nil, 0.05))
 }
+
+// Each benchmark is judged by the first headline unit that it has, and by all that it has if it has
+// none: one that has not the unit of the others does not pass unseen.
+func TestGateJudgesEveryBenchmark(t *testing.T) {
+	text := func(y, z float64) string {
+		var b strings.Builder
+		b.WriteString("pkg: p\nUnit ops/s better=higher\n")
+		for i := range 10 {
+			noise := 1 + 0.002*float64(i%5)
+			fmt.Fprintf(&b, "BenchmarkX 1 %f ns/op %f ops/s\n", 100*noise, 1000/noise)
+			fmt.Fprintf(&b, "BenchmarkY 1 %f ns/op\nBenchmarkZ 1 %f B/op\n", y*noise, z)
+		}
+		return b.String() + "PASS\nok  \tp\t1s\n"
+	}
+	judge := func(y, z float64) *Judgement {
+		var sides [2]*Source
+		for i, text := range []string{text(100, 8), text(y, z)} {
+			in, err := Parse("x", strings.NewReader(text))
+			require.NoError(t, err)
+			sides[i], err = in.Source()
+			require.NoError(t, err)
+		}
+		c, err := Compare(sides[0], sides[1], Options{Alpha: 0.05})
+		require.NoError(t, err)
+		return c.Judge(10, false)
+	}
+	same := judge(100, 8)
+	require.Equal(t, Passed, same.Outcome, same)
+	require.Equal(t, []string{"ops/s", "sec/op", "B/op"}, same.Units)
+	require.Equal(t, 3, same.Rows, "X by ops/s alone")
+	for name, j := range map[string]*Judgement{"Y": judge(300, 8), "Z": judge(100, 24)} {
+		require.Equal(t, GateFailed, j.Outcome, name)
+		require.Equal(t, name, j.Worse[0].Name)
+	}
+}

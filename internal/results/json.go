@@ -45,7 +45,7 @@ func ReadNewer(r io.Reader) (*Run, error) { return read(r, false) }
 func read(r io.Reader, strict bool) (*Run, error) {
 	b, err := io.ReadAll(r)
 	if err == nil {
-		b, err = plain(b)
+		b, err = PlainText(b)
 	}
 	if err != nil {
 		return nil, err
@@ -62,6 +62,9 @@ func read(r io.Reader, strict bool) (*Run, error) {
 		return nil, wrong(`it does not say "format": %q`, Format)
 	case head.Version < 1:
 		return nil, wrong("it has no version")
+	case head.Version < Version:
+		return nil, wrong("its version is %d, and this program reads %d: its workloads did other work "+
+			"under the same names; measure it again", head.Version, Version)
 	case head.Version > Version:
 		return nil, wrong("its version is %d, and this program reads up to %d; a newer one wrote it",
 			head.Version, Version)
@@ -116,6 +119,12 @@ func (r *Run) check() error {
 		return errors.New("header: it lacks the time at which the run started")
 	case h.Loop == "":
 		return errors.New("header: it lacks the loop")
+	}
+	for name := range r.Profiles {
+		if !profileNames.MatchString(name) {
+			return fmt.Errorf("expected the name of a profile, which ends in %s, not %q", ProfileExtension,
+				name)
+		}
 	}
 	for i := range r.Samples {
 		if err := r.Samples[i].check(); err != nil {

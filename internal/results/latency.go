@@ -2,7 +2,6 @@ package results
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/mvccmap/mvccmap/internal/hist"
 )
@@ -90,28 +89,4 @@ func (c *Cell) merged(kind string) *hist.Hist {
 		}
 	}
 	return sum
-}
-
-// ticksPerHalf is how many lines a percentile distribution has for each halving of the
-// distance to 100 %, as in other tools that write them.
-const ticksPerHalf = 5
-
-// WritePercentiles writes the distribution of one kind of latencies of the cell as
-// HdrHistogram prints it, for its plotter: nanoseconds, from 0 to 100 %. Comments
-// begin with "#[". It writes nothing if there is none.
-func (c *Cell) WritePercentiles(w io.Writer, kind, mark string) error {
-	h := c.merged(kind)
-	if h.Count() == 0 {
-		return nil
-	}
-	if err := h.WritePercentiles(w, ticksPerHalf); err != nil {
-		return err
-	}
-	text := fmt.Sprintf("#[%s, engine %s, %d threads: %s latency in ns, %d samples]\n", c.Title,
-		c.Engine, c.Threads, kind, len(c.Samples))
-	if mark != "" {
-		text += fmt.Sprintf("#[%s]\n", oneLine(mark))
-	}
-	_, err := io.WriteString(w, text)
-	return err
 }

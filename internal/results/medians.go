@@ -93,7 +93,7 @@ func MedianRows(cells []*Cell, columns []MedianColumn) [][]string {
 			first = c
 		default:
 			if v, w := c.Values(by), first.Values(by); len(v) > 0 && len(w) > 0 {
-				against = brief.Number(Median(v)/Median(w)) + " x"
+				against = brief.Number(Median(v)/Median(w)) + " x" + markOf(c, first)
 			}
 		}
 		row := []string{title, threads, c.Engine, brief.Number(Median(ops)), spread(ops)}

@@ -116,20 +116,19 @@ func Metrics() []Metric {
 			"versions of values that the map held at the end; workloads about memory only", byMap, 0},
 		Metric{"process-%", "higher", "percentage of the processors of the machine that the process had",
 			"by the system's accounts of the process and the machine, before and after the sample; if it " +
-				"was long enough for them; in JSON and CSV only", 1},
+				"was long enough for them; in JSON only", 1},
 		Metric{"others-%", "lower", "percentage of the processors of the machine that other programs " +
 			"had, and the system's own work", "as process-%", 1},
 		Metric{"steal-%", "lower", "percentage of the processors of the machine that the host of a " +
 			"virtual machine kept back", "as process-%", 1},
 		Metric{"hiccup-ns", "lower", "longest time that a goroutine, which wakes every 10 ms, was late",
-			"by that goroutine; in JSON and CSV only", 0},
+			"by that goroutine; in JSON only", 0},
 		Metric{"audits/s", "higher", "full scans made meanwhile, each with a correct result; workloads " +
 			"with an auditor only", "counted by the auditor", 1},
 	)
 }
 
-// asides are the units of the figures about the machine rather than an engine. Records and
-// spreadsheets have them. The Go benchmark format has not: comparisons are made of it.
+// asides are the units of the figures about the machine rather than an engine. Records have them. The Go benchmark format has not: comparisons are made of it.
 var asides = []string{"process-%", "others-%", "steal-%", "hiccup-ns"}
 
 var byUnit = func() map[string]Metric {

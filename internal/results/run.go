@@ -11,10 +11,11 @@ import (
 )
 
 // Format and Version begin every record in JSON. Version grows when a record of
-// the new form would be misunderstood by a program that reads the old one.
+// the new form would be misunderstood by a program that reads the old one, or when names stand for
+// other work.
 const (
 	Format  = "mvccbench"
-	Version = 1
+	Version = 2
 )
 
 // A Run is the record of one run.
@@ -24,6 +25,9 @@ type Run struct {
 	Samples []Sample `json:"samples"`
 
 	Found []FoundRate `json:"found_rates,omitempty"` // what was searched for, if rates were
+
+	// Profiles are those of the samples, by names such as begin-mvcc-threads=4.cpu.pb.gz.
+	Profiles map[string][]byte `json:"profiles,omitempty"`
 }
 
 // Header says what was asked for and on what it was measured.

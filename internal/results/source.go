@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 
 	"golang.org/x/perf/benchfmt"
 )
 
-// A Source is one side of a comparison: results from a file or a saved run.
+// A Source is one side of a comparison.
 type Source struct {
 	Label   string // as it was named
 	Results []*benchfmt.Result
@@ -42,31 +41,21 @@ type Input struct {
 	text  []byte
 }
 
-// Load returns the results in the file called name, in the Go benchmark format or
-// as a record in JSON, or else of the run saved under that name in the store. The
-// file is preferred if there are both.
-func Load(name string, store *Store) (*Input, error) {
+// Load returns the results in the file called name, in the Go benchmark format or as a record in
+// JSON.
+func Load(name string) (*Input, error) {
 	b, err := os.ReadFile(name)
-	switch {
-	case err == nil:
-		return Parse(name, bytes.NewReader(b))
-	case !errors.Is(err, fs.ErrNotExist):
+	if err != nil {
 		return nil, err
-	case CheckName(name) != nil:
-		return nil, fmt.Errorf("there is no file %s", name)
-	case !store.Has(name):
-		return nil, fmt.Errorf("there is no file %s, and no run is saved under that name in %s",
-			name, store.Dir())
 	}
-	run, err := store.Load(name)
-	return &Input{label: name, run: run}, err
+	return Parse(name, bytes.NewReader(b))
 }
 
 // Parse is [Load] of the text of r, which is called name.
 func Parse(name string, r io.Reader) (*Input, error) {
 	b, err := io.ReadAll(r)
 	if err == nil {
-		b, err = plain(b)
+		b, err = PlainText(b)
 	}
 	if err == nil && !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) {
 		return &Input{label: name, text: b}, nil
@@ -108,9 +97,9 @@ func (r *Run) Source(label string) (*Source, error) {
 	return parseBench(label, b.Bytes())
 }
 
-// plain returns text without the byte order mark that some editors and shells put before it: the
+// PlainText returns text without the byte order mark that some editors and shells put before it: the
 // first line would not be understood.
-func plain(b []byte) ([]byte, error) {
+func PlainText(b []byte) ([]byte, error) {
 	if bytes.HasPrefix(b, []byte{0xFE, 0xFF}) || bytes.HasPrefix(b, []byte{0xFF, 0xFE}) {
 		return nil, errors.New("it is in UTF-16; expected UTF-8, without a byte order mark")
 	}

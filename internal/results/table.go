@@ -2,7 +2,6 @@ package results
 
 import (
 	"bufio"
-	"encoding/csv"
 	"io"
 	"slices"
 	"strings"
@@ -16,7 +15,6 @@ type Form int
 const (
 	Plain Form = iota
 	Markdown
-	CSV
 )
 
 // gap is between two columns of a plain table.
@@ -46,10 +44,7 @@ func widths(rows [][]string, least int) []int {
 // right.
 func (f Form) Write(w io.Writer, rows [][]string, left func(column int) bool) error {
 	begin, between, end, least := "", gap, "", 0
-	switch f {
-	case CSV:
-		return csv.NewWriter(w).WriteAll(rows)
-	case Markdown:
+	if f == Markdown {
 		begin, between, end, least = "| ", " | ", " |", 3
 		clean := make([][]string, len(rows))
 		for i, row := range rows {

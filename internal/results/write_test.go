@@ -2,13 +2,11 @@ package results
 
 import (
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -138,46 +136,9 @@ func TestWritingFails(t *testing.T) {
 	r := testRun(t, 2, 1e6)
 	for name, write := range map[string]func() error{
 		"bench": func() error { return WriteBench(&broken{1000}, r) },
-		"csv":   func() error { return WriteCSV(&broken{100}, r) },
 		"json":  func() error { return Write(&broken{100}, r) },
-		"hgrm": func() error {
-			return r.Cells()[0].WritePercentiles(&broken{100}, Service, "")
-		},
 	} {
 		require.ErrorIs(t, write(), errFull, name)
-	}
-}
-
-func TestCSV(t *testing.T) {
-	r := testRun(t, 2, 1e6)
-	r.Header.Instrumented = "a trace"
-	r.Outcome.Kind = Interrupted
-	delete(r.Samples[2].Metrics, "p99-ns")
-	var b bytes.Buffer
-	require.NoError(t, WriteCSV(&b, r))
-	lines, err := csv.NewReader(&b).ReadAll()
-	require.NoError(t, err)
-	require.Len(t, lines, 1+len(r.Samples))
-	for i, line := range lines[1:] {
-		get := func(name string) string {
-			for j, head := range lines[0] {
-				if head == name {
-					return line[j]
-				}
-			}
-			t.Fatalf("no column %s", name)
-			return ""
-		}
-		s := &r.Samples[i]
-		require.Equal(t, "keys=10 read-pct=50", get("params"))
-		require.Equal(t, s.Engine, get("engine"))
-		require.Equal(t, strconv.Itoa(s.Threads), get("threads"))
-		require.Equal(t, "interrupted", get("outcome"))
-		require.Equal(t, "a trace", get("instrumented"))
-		v, err := strconv.ParseFloat(get("ops/s"), 64)
-		require.NoError(t, err)
-		require.Equal(t, s.Metrics["ops/s"], v)
-		require.Equal(t, i == 2, get("p99-ns") == "")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/history"
+	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // do does a round and checks it.
@@ -105,9 +106,9 @@ func (t Target) doTransfer(ctx context.Context, r Round) Outcome {
 	run, err := bench.New(bench.Config{
 		Workload: w, Threads: r.Workers, Isolation: level, Seed: r.Seed, AuditInterval: r.AuditInterval,
 		LatencySample: 1 << 20, Engine: t.Bank,
-		Map: bench.MapOptions{
-			Interval: r.ReclaimInterval, Workers: r.ReclaimWorkers,
-			Queue: r.ReclaimQueue, Threshold: r.PruneThreshold,
+		Options: mvcc.Options{
+			ReclaimInterval: r.ReclaimInterval, ReclaimWorkers: r.ReclaimWorkers,
+			ReclaimQueue: r.ReclaimQueue, PruneThreshold: r.PruneThreshold,
 		},
 	})
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
@@ -37,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// run runs the tests with a browser and with a folder for saved runs.
+// run runs the tests with a browser.
 func run(m *testing.M) (code int, err error) {
 	dir, err := os.MkdirTemp("", "browsertest-*")
 	if err != nil {
@@ -48,9 +47,6 @@ func run(m *testing.M) (code int, err error) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}()
-	if err := os.Setenv(results.DirEnv, filepath.Join(dir, "runs")); err != nil {
-		return 0, err
-	}
 	program := find()
 	if program == "" {
 		return m.Run(), nil

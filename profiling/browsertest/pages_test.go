@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -31,7 +30,7 @@ func (v view) refused() bool { return v.name == "error" || v.name == "compare-no
 
 // longPhase and longLabel are as long as what is shown of them.
 var (
-	longPhase = "zipf-read, engine mvcc, 4 threads, keys " + strings.Repeat("x", 80)
+	longPhase = "read-heavy, engine mvcc, 4 threads, keys " + strings.Repeat("x", 80)
 	longLabel = strings.Repeat("y", 80)
 )
 
@@ -41,7 +40,7 @@ func report(t *testing.T, threads string, more ...string) string {
 	file := filepath.Join(t.TempDir(), "charts.html")
 	var said bytes.Buffer
 	require.Zero(t, cli.Run(t.Context(), append([]string{
-		"--workload", "counter,zipf-read", "--theta", "0,0.5,0.9", "--threads", threads,
+		"--workload", "counter,read-heavy", "--theta", "0,0.5,0.9", "--threads", threads,
 		"--engine", "mvcc,mvcc-direct,rwmutex,mutex,sync.Map,xsync", "--count", "2",
 		"--duration", "10ms", "--warmup", "0", "--http", "off", "-q", "--report", file,
 	}, more...), &said, &said), &said)
@@ -78,7 +77,6 @@ func everything(t *testing.T, b *tab) []view {
 	cfg.Slow = &profiling.SlowConfig{Above: 15 * time.Millisecond, Every: 100 * time.Millisecond,
 		Keep: 3}
 	cfg.MutexFraction, cfg.BlockRate = 1, 1
-	cfg.Auto = []profiling.AutoCapture{{}, {Kinds: []string{"goroutine"}, Above: time.Millisecond}}
 	cfg.Data = map[string]*mvcc.DB{"shop": shop(t)}
 	srv := start(t, cfg)
 	srv.SetPhase(longPhase)
@@ -108,9 +106,6 @@ func everything(t *testing.T, b *tab) []view {
 	first := strings.TrimSuffix(take("ui/new?type=goroutine"), "flamegraph")
 	second := strings.TrimSuffix(take("ui/new?type=goroutine"), "/flamegraph")
 	diff := second + "-" + strings.TrimPrefix(first, at+"ui/")
-	const token = "0123456789abcdef"
-	open := start(t, profiling.Config{Data: cfg.Data, Records: true, Token: token})
-	records := open.URL() + "/debug/pprof/data/records?database=shop&table=stock&token=" + token
 	const drawn = `document.querySelector(".chart canvas") !== null`
 	sum := at + "runs/" + longName + "/sums-squares-threads=2.cpu.pb.gz/"
 	list := []view{
@@ -132,7 +127,6 @@ func everything(t *testing.T, b *tab) []view {
 		{"slow-source", line, ""},
 		{"slow-flamegraph", at + "slow/all/flamegraph", flame},
 		{"data", at + "data/", `document.querySelectorAll(".data tbody tr").length > 3`},
-		{"records", records, ""},
 		{"runs", at + "runs/", ""},
 		{"run", at + "runs/" + longName + "/", drawn},
 		{"compare", at + "runs/compare?old=before&new=" + longName, ""},
@@ -141,9 +135,6 @@ func everything(t *testing.T, b *tab) []view {
 		{"error", at + "nowhere", ""},
 		{"report", sweep, drawn},
 		{"report-of-one", one, drawn},
-	}
-	if _, err := exec.LookPath("dot"); err == nil {
-		list = append(list, view{"graph", first + "graph", `document.querySelector("#graph0") !== null`})
 	}
 	return list
 }

@@ -158,18 +158,20 @@ func (b *tab) shop() {
 	p.stop()
 }
 
-// runs compares two runs that were saved.
+// runs compares two runs that were kept.
 func (b *tab) runs() {
 	program := build(b.T, "cmd/mvccbench")
-	env := []string{"MVCCBENCH_DIR=" + b.TempDir()}
+	dir := b.TempDir()
 	for _, run := range []struct{ name, gogc string }{{"gogc-100", "100"}, {"gogc-400", "400"}} {
-		cmd := exec.Command(program, "--workload", "zipf-write", "--engine", "mvcc", "--threads", "1,2",
-			"--count", "10", "--duration", "500ms", "--profile", "--save", run.name, "--http", "off", "-q")
-		cmd.Env = append(os.Environ(), append(env, "GOGC="+run.gogc)...)
+		cmd := exec.Command(program, "--workload", "read-heavy", "--keys", "1k", "--theta", "0.9",
+			"--read-pct", "10", "--engine", "mvcc", "--threads", "1,2",
+			"--count", "10", "--duration", "500ms", "--profile", "-o", filepath.Join(dir, run.name+".json"),
+			"--http", "off", "-q")
+		cmd.Env = append(os.Environ(), "GOGC="+run.gogc)
 		cmd.Stderr = os.Stderr
 		require.NoError(b, cmd.Run())
 	}
-	p := serving(b.T, env, program, "runs", "serve", "--http", "127.0.0.1:0")
+	p := serving(b.T, nil, program, "serve", dir, "--http", "127.0.0.1:0")
 	require.Equal(b, http.StatusOK,
 		b.visit(p.url+"/debug/pprof/runs/compare?old=gogc-100&new=gogc-400"))
 	b.picture("compare", "", 700)

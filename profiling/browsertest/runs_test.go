@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime/pprof"
 	"testing"
 	"time"
@@ -42,23 +43,22 @@ func sums(day int, cpu string, ops map[string]float64) *results.Run {
 // savedRuns are pages of two runs, of which the second does something more, and of one that
 // cannot be read.
 func savedRuns(t *testing.T) http.Handler {
-	store, err := results.OpenStore()
+	dir := t.TempDir()
+	kept, err := results.OpenShelf(dir)
 	require.NoError(t, err)
-	h := runs.Handler("sums", store)
-	if _, err := os.Stat(store.Path("broken")); err == nil { // they are there
-		return h
-	}
 	var goroutines bytes.Buffer
 	require.NoError(t, pprof.Lookup("goroutine").WriteTo(&goroutines, 0))
-	profiles := map[string][]byte{
-		"sums-squares-threads=2.cpu" + results.ProfileExtension: goroutines.Bytes(),
-	}
 	for name, r := range map[string]*results.Run{
 		"before": sums(20, "one", map[string]float64{"squares": 512e3, "cubes": 5.75e6, "powers": 1e6}),
 		longName: sums(21, "another", map[string]float64{"squares": 256e3, "cubes": 5.75e6, "powers": 2e6}),
 	} {
-		require.NoError(t, store.SaveProfiled(name, r, profiles))
+		r.Profiles = map[string][]byte{
+			"sums-squares-threads=2.cpu" + results.ProfileExtension: goroutines.Bytes(),
+		}
+		var b bytes.Buffer
+		require.NoError(t, results.Write(&b, r))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+".json"), b.Bytes(), 0o600))
 	}
-	require.NoError(t, os.WriteFile(store.Path("broken"), []byte("nonsense"), 0o600))
-	return h
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "broken.json"), []byte("nonsense"), 0o600))
+	return runs.Handler("sums", kept)
 }

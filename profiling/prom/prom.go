@@ -88,30 +88,27 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(t.Bytes())
 }
 
-// writeMaps writes the metrics of the maps, and those of tables by other names: the figures of a
-// database count them already.
+// writeMaps writes the metrics of the maps, metric by metric, as the format wants it.
 func (e *exporter) writeMaps(t *text) {
 	stats, labels := e.read()
-	e.writeFigures(t, "mvccmap_", stats, labels, false)
-	e.writeFigures(t, "mvccmap_table_", stats, labels, true)
-}
-
-// writeFigures writes the metrics of tables, or of all else, metric by metric, as the format wants it.
-func (e *exporter) writeFigures(
-	t *text, prefix string, stats map[string]mvcc.Stats, labels map[string]string, tables bool,
-) {
-	for _, f := range mvcc.Figures() {
-		if f.Metric == "" || tables && !f.Table {
-			continue
+	for _, ofTables := range []bool{false, true} {
+		prefix := "mvccmap_"
+		if ofTables {
+			prefix += "table_" // the database counts it already
 		}
-		kind := "gauge"
-		if f.Counter {
-			kind = "counter"
-		}
-		for _, name := range e.names {
-			if s, ok := stats[name]; ok && s.OfTable() == tables {
-				t.head(prefix+f.Metric, kind, f.Help)
-				t.value(prefix+f.Metric, f.Of(s), "map", labels[name], f.Label, f.Value)
+		for _, f := range mvcc.Figures() {
+			if f.Metric == "" || ofTables && !f.Table {
+				continue
+			}
+			kind := "gauge"
+			if f.Counter {
+				kind = "counter"
+			}
+			for _, name := range e.names {
+				if s, ok := stats[name]; ok && s.OfTable() == ofTables {
+					t.head(prefix+f.Metric, kind, f.Help)
+					t.value(prefix+f.Metric, f.Of(s), "map", labels[name], f.Label, f.Value)
+				}
 			}
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/mvccmap/mvccmap/internal/results"
-	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
@@ -24,13 +23,7 @@ type savedProfile struct{ run, file string }
 // data returns the bytes of a profile, whatever they are.
 func (p *pages) data(r *http.Request, of savedProfile) (data []byte, err error) {
 	err = p.ask(r, func() error {
-		if err := check(of.run, results.CheckName(of.run)); err != nil {
-			return err
-		}
-		if err := check(of.file, results.CheckProfileName(of.file)); err != nil {
-			return err
-		}
-		data, err = p.store.Profile(of.run, of.file)
+		data, err = p.shelf.Profile(of.run, of.file)
 		return err
 	})
 	return data, err
@@ -97,7 +90,7 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 			return nil, nil, err
 		}
 		if !compared {
-			if capture.IsEmpty(x) {
+			if pprofui.IsEmpty(x) {
 				err = web.NotFound("nothing was sampled in profile %s of run %s", of.file, of.run)
 			}
 			return x, nil, err
@@ -126,7 +119,7 @@ func (p *pages) sides(r *http.Request, of, base savedProfile) (more, less pprofu
 			savedProfile
 			ops *uint64
 		}{{of, &more.Ops}, {base, &less.Ops}} {
-			run, err := p.get(side.run)
+			run, err := p.shelf.Get(side.run)
 			if err != nil {
 				return err
 			}
@@ -158,7 +151,7 @@ func comparable(x, y *profile.Profile) error {
 	if !slices.EqualFunc(x.SampleType, y.SampleType, same) {
 		return web.Bad("the profiles are of different kinds: only equal kinds can be compared")
 	}
-	if capture.IsEmpty(x) && capture.IsEmpty(y) {
+	if pprofui.IsEmpty(x) && pprofui.IsEmpty(y) {
 		return web.NotFound("nothing was sampled in either profile")
 	}
 	return nil

@@ -1,4 +1,4 @@
-// Package runs shows the runs that mvccbench saved in the browser: their results,
+// Package runs shows kept runs of mvccbench in the browser: their results,
 // comparisons, profiles, and the differences of those as flame graphs.
 package runs
 
@@ -8,7 +8,6 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,18 +15,17 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/report"
 	"github.com/mvccmap/mvccmap/internal/results"
-	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
 // maxRuns is how many runs a list shows, the newest.
 const maxRuns = 200
 
-// pages shows the runs of a store.
+// pages shows the runs of a shelf.
 type pages struct {
 	title string
-	store *results.Store
-	reads chan struct{} // holds one value per request that the store works for
+	shelf *results.Shelf
+	reads chan struct{} // holds one value per request that the shelf works for
 
 	mu    sync.Mutex
 	known map[string]knownRun // by name
@@ -42,9 +40,9 @@ type knownRun struct {
 
 // Handler returns the pages below /debug/pprof/runs/, for the configuration of a
 // service with that title. Names are never taken for paths.
-func Handler(title string, store *results.Store) http.Handler {
+func Handler(title string, shelf *results.Shelf) http.Handler {
 	p := &pages{
-		title: title, store: store, reads: make(chan struct{}, 2), known: map[string]knownRun{},
+		title: title, shelf: shelf, reads: make(chan struct{}, 2), known: map[string]knownRun{},
 	}
 	const at = "/debug/pprof/runs"
 	mux := http.NewServeMux()
@@ -86,7 +84,7 @@ func (p *pages) frame(page, base string) web.Frame {
 
 func asksJSON(r *http.Request) bool { return r.FormValue("format") == "json" }
 
-// ask lets f ask the store, for at most two requests at a time, and gives its error the status
+// ask lets f ask the shelf, for at most two requests at a time, and gives its error the status
 // to answer with.
 func (p *pages) ask(r *http.Request, f func() error) error {
 	select {
@@ -105,41 +103,15 @@ func (p *pages) ask(r *http.Request, f func() error) error {
 	return web.Refuse(http.StatusUnprocessableEntity, "%v", err)
 }
 
-// check refuses a name that no run or profile can have.
-func check(name string, err error) error {
-	if err != nil {
-		return web.NotFound("there is no run or profile %q: %v", name, err)
-	}
-	return nil
-}
-
-// get returns a run that can be read.
-func (p *pages) get(name string) (results.Saved, error) {
-	if err := check(name, results.CheckName(name)); err != nil {
-		return results.Saved{}, err
-	}
-	return p.store.Get(name)
-}
-
 // list returns what a list says of the newest runs, and how many there are beside. Files that have
 // not changed are not read again.
 func (p *pages) list() (list []results.Saved, hidden int, err error) {
-	names, err := p.store.Names()
+	files, err := p.shelf.Files()
 	if err != nil {
 		return nil, 0, err
 	}
-	type file struct {
-		name string
-		info os.FileInfo
-	}
-	var files []file
-	for _, name := range names {
-		if info, err := os.Stat(p.store.Path(name)); err == nil {
-			files = append(files, file{name, info})
-		}
-	}
-	slices.SortStableFunc(files, func(a, b file) int {
-		return b.info.ModTime().Compare(a.info.ModTime())
+	slices.SortStableFunc(files, func(a, b results.File) int {
+		return b.Info.ModTime().Compare(a.Info.ModTime())
 	})
 	hidden = max(len(files)-maxRuns, 0)
 	files = files[:len(files)-hidden]
@@ -149,16 +121,16 @@ func (p *pages) list() (list []results.Saved, hidden int, err error) {
 	known := map[string]knownRun{}
 	list = []results.Saved{}
 	for _, f := range files {
-		k, ok := before[f.name]
-		if !ok || !k.modified.Equal(f.info.ModTime()) || k.size != f.info.Size() {
-			saved, err := p.store.Get(f.name)
+		k, ok := before[f.Name]
+		if !ok || !k.modified.Equal(f.Info.ModTime()) || k.size != f.Info.Size() {
+			saved, err := f.Get()
 			if errors.Is(err, results.ErrNoRun) {
 				continue // removed meanwhile
 			}
 			saved.Run = nil
-			k = knownRun{f.info.ModTime(), f.info.Size(), saved}
+			k = knownRun{f.Info.ModTime(), f.Info.Size(), saved}
 		}
-		known[f.name] = k
+		known[f.Name] = k
 		list = append(list, k.run)
 	}
 	p.mu.Lock()
@@ -210,7 +182,7 @@ type details struct {
 func (p *pages) run(w http.ResponseWriter, r *http.Request) error {
 	var saved results.Saved
 	err := p.ask(r, func() (err error) {
-		saved, err = p.get(r.PathValue("run"))
+		saved, err = p.shelf.Get(r.PathValue("run"))
 		return err
 	})
 	if err != nil {
@@ -230,8 +202,7 @@ func (p *pages) run(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	more, err := web.Part("run.html", frame, web.Data{"Rows": rowsOf(saved.Profiles),
-		"Dot": pprofui.HaveDot()})
+	more, err := web.Part("run.html", frame, web.Data{"Rows": rowsOf(saved.Profiles)})
 	if err != nil {
 		return err
 	}
@@ -283,10 +254,10 @@ func (p *pages) compare(w http.ResponseWriter, r *http.Request) error {
 	var c *results.Comparison
 	var why error
 	err := p.ask(r, func() (err error) {
-		if old, err = p.get(before); err != nil {
+		if old, err = p.shelf.Get(before); err != nil {
 			return err
 		}
-		if now, err = p.get(after); err != nil {
+		if now, err = p.shelf.Get(after); err != nil {
 			return err
 		}
 		if before == after {

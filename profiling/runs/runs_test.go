@@ -53,10 +53,10 @@ func measured(day int, ops float64) *results.Run {
 	return r
 }
 
-// A shelf is a store, and a service that shows it.
+// A shelf is a folder of runs, and a service that shows it.
 type shelf struct {
 	*testing.T
-	store *results.Store
+	dir string
 	http.Handler
 }
 
@@ -64,12 +64,13 @@ type shelf struct {
 // nothing with them.
 func newShelf(t *testing.T) shelf {
 	t.Helper()
-	t.Setenv(results.DirEnv, filepath.Join(t.TempDir(), "runs"))
-	store, err := results.OpenStore()
+	dir := filepath.Join(t.TempDir(), "runs")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	kept, err := results.OpenShelf(dir)
 	require.NoError(t, err)
-	h := profiling.Handler(profiling.Config{Runs: runs.Handler("sums", store)})
+	h := profiling.Handler(profiling.Config{Runs: runs.Handler("sums", kept)})
 	t.Cleanup(func() { require.NoError(t, h.Close()) })
-	s := shelf{t, store, h}
+	s := shelf{t, dir, h}
 	s.save("old", measured(1, 2e6), map[string][]byte{
 		file: crafted(t, "main.work", "main.go", 0, 10),
 		odd:  crafted(t, "main.work", "main.go", 0, 10, "contentions"),
@@ -86,14 +87,20 @@ func newShelf(t *testing.T) shelf {
 		alone.Samples[i].Title = "Other/<k>"
 	}
 	s.save("alone", alone, nil)
-	require.NoError(t, os.WriteFile(store.Path("broken"), []byte("<nonsense>"), 0o600))
+	require.NoError(t, os.WriteFile(s.path("broken"), []byte("<nonsense>"), 0o600))
 	return s
 }
 
 func (s shelf) save(name string, r *results.Run, profiles map[string][]byte) {
 	s.Helper()
-	require.NoError(s, s.store.SaveProfiled(name, r, profiles))
+	r.Profiles = profiles
+	f, err := os.Create(s.path(name))
+	require.NoError(s, err)
+	require.NoError(s, results.Write(f, r))
+	require.NoError(s, f.Close())
 }
+
+func (s shelf) path(name string) string { return filepath.Join(s.dir, name+".json") }
 
 // get asks for a page below the runs.
 func (s shelf) get(path string, edits ...func(*http.Request)) *httptest.ResponseRecorder {
@@ -180,21 +187,19 @@ func TestRunsAreListed(t *testing.T) {
 
 	// What is saved or deleted meanwhile shows at once.
 	s.save("later", measured(4, 1), nil)
-	require.NoError(t, s.store.Remove("old"))
+	require.NoError(t, os.Remove(s.path("old")))
 	require.NotContains(t, s.shows("", `id="run-later"`), `id="run-old"`)
-	s.answers(map[string]answer{"old/": {404, "no run of that name is saved"}})
-	require.NoError(t, os.RemoveAll(s.store.Dir()))
-	s.shows("", "None are saved")
+	s.answers(map[string]answer{"old/": {404, "no run of that name"}})
+	require.NoError(t, os.RemoveAll(s.dir))
+	s.shows("", "There are none")
 	require.Equal(t, "[]\n", s.get("?format=json").Body.String())
-	require.NoError(t, os.WriteFile(s.store.Dir(), nil, 0o600))
-	s.answers(map[string]answer{"": {500, "runs"}})
 }
 
 // A list reads what has changed, and nothing else.
 func TestListRemembers(t *testing.T) {
 	s := newShelf(t)
 	s.shows("", "begin on mvcc, rwmutex")
-	name := s.store.Path("old")
+	name := s.path("old")
 	info, err := os.Stat(name)
 	require.NoError(t, err)
 	garbage := []byte(strings.Repeat("?", int(info.Size())))
@@ -349,10 +354,10 @@ func TestProfilesOfRuns(t *testing.T) {
 // Names are never taken for paths.
 func TestNamesAreNoPaths(t *testing.T) {
 	s := newShelf(t)
-	outside := filepath.Dir(s.store.Dir())
+	outside := filepath.Dir(s.dir)
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret.pb.gz"),
 		crafted(t, "main.secret", "main.go", 0, 1), 0o600))
-	require.NoError(t, os.Link(s.store.Path("old"), filepath.Join(outside, "x.json")))
+	require.NoError(t, os.Link(s.path("old"), filepath.Join(outside, "x.json")))
 	for _, name := range []string{
 		"../x", "..", ".", "/x", `..\x`, outside + "/x", "x/../../x", "x\x00", "-x", "C:x",
 		"../secret.pb.gz", "../../secret.pb.gz", "../x.json", "x.json",
@@ -368,5 +373,5 @@ func TestNamesAreNoPaths(t *testing.T) {
 			require.NotContains(t, w.Body.String(), "main.secret")
 		}
 	}
-	require.Contains(t, s.get("old/%2e%2e/top").Body.String(), `there is no run or profile ".."`)
+	require.Contains(t, s.get("old/%2e%2e/top").Body.String(), `no profile of that name`)
 }

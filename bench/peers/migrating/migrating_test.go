@@ -11,7 +11,6 @@ import (
 	"github.com/dgraph-io/badger/v4"
 	"github.com/hashicorp/go-memdb"
 	"github.com/stretchr/testify/require"
-	"github.com/tidwall/buntdb"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -88,33 +87,6 @@ func hit(ctx context.Context, m *mvcc.Map[string, int], key string) error {
 	})
 }
 
-// From buntdb.
-
-func renameBuntDB(db *buntdb.DB, from, to string) error {
-	return db.Update(func(tx *buntdb.Tx) error { // nobody else reads or writes meanwhile
-		value, err := tx.Delete(from)
-		if err != nil {
-			return err // buntdb.ErrNotFound
-		}
-		_, _, err = tx.Set(to, value, nil)
-		return err
-	})
-}
-
-var errNotFound = errors.New("not found")
-
-func rename(ctx context.Context, m *mvcc.Map[string, string], from, to string) error {
-	return m.Update(ctx, nil, func(tx mvcc.Tx[string, string]) error {
-		value, ok := tx.Get(from)
-		if !ok {
-			return errNotFound
-		}
-		tx.Delete(from)
-		tx.Set(to, value)
-		return nil
-	})
-}
-
 // TestMigrating runs both sides of each pair.
 func TestMigrating(t *testing.T) {
 	ctx := t.Context()
@@ -166,26 +138,5 @@ func TestMigrating(t *testing.T) {
 			require.Equal(t, "3", string(text))
 			return err
 		}))
-	})
-
-	t.Run("buntdb", func(t *testing.T) {
-		db, err := buntdb.Open(":memory:")
-		require.NoError(t, err)
-		defer db.Close()
-		require.NoError(t, db.Update(func(tx *buntdb.Tx) error {
-			_, _, err := tx.Set("a", "1", nil)
-			return err
-		}))
-		require.NoError(t, renameBuntDB(db, "a", "b"))
-		require.ErrorIs(t, renameBuntDB(db, "a", "b"), buntdb.ErrNotFound)
-
-		m := mvcc.New[string, string](nil)
-		defer m.Close()
-		m.Store("a", "1")
-		require.NoError(t, rename(ctx, m, "a", "b"))
-		require.NoError(t, rename(ctx, m, "b", "b"))
-		require.ErrorIs(t, rename(ctx, m, "a", "b"), errNotFound)
-		value, _ := m.Load("b")
-		require.Equal(t, "1", value)
 	})
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
 	"github.com/mvccmap/mvccmap/profiling/internal/wall"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
@@ -30,9 +31,7 @@ type Capture struct {
 	Start  time.Time
 	Window time.Duration // 0: a snapshot, or everything since the program started
 	Empty  bool          // nothing was sampled
-	// Unasked tells that a rule had it taken, and Label says why.
-	Unasked bool
-	Data    []byte // gzipped profile
+	Data   []byte        // gzipped profile
 	// Ops is how many operations the program did in the time that it covers, 0 if that is not known
 	// or it does not cover a time.
 	Ops uint64
@@ -189,30 +188,17 @@ func (s *Captures) finish(c *Capture, p *profile.Profile, err error) (*Capture, 
 	if err := p.Write(&buf); err != nil {
 		return nil, err
 	}
-	c.Data, c.Empty = buf.Bytes(), IsEmpty(p)
+	c.Data, c.Empty = buf.Bytes(), pprofui.IsEmpty(p)
 	return c, nil
 }
 
-// Keep stores c, which gets a number, in place of the oldest if there are too many. At most
-// half of those that are kept, or one, may be unasked.
+// Keep stores c, which gets a number, in place of the oldest if there are too many.
 func (s *Captures) Keep(c *Capture) {
 	s.Kept.Add(func(id int) *Capture {
 		c.ID = id
 		return c
 	}, func(list []*Capture) int {
-		first, n := -1, 0
-		for i, c := range list {
-			if !c.Unasked {
-				continue
-			}
-			if n++; n == 1 {
-				first = i
-			}
-		}
-		switch {
-		case n > max(s.Limit/2, 1):
-			return first
-		case len(list) > s.Limit:
+		if len(list) > s.Limit {
 			return 0
 		}
 		return -1
@@ -234,20 +220,6 @@ func (s *Captures) Get(id string) (*Capture, error) {
 		return nil, web.NotFound("there is no capture %d", n)
 	}
 	return c, nil
-}
-
-// IsEmpty reports whether pprof's pages would have nothing to show of p: no
-// sample has a value of the type that they show at first. A heap profile
-// without live objects is an example.
-func IsEmpty(p *profile.Profile) bool {
-	shown := len(p.SampleType) - 1
-	for i, t := range p.SampleType {
-		if t.Type == p.DefaultSampleType {
-			shown = i
-		}
-	}
-	seen := func(s *profile.Sample) bool { return s.Value[shown] != 0 }
-	return !slices.ContainsFunc(p.Sample, seen)
 }
 
 // takeCPU profiles the processor while wait lasts, which is for d, and calls capturing before and

@@ -10,7 +10,7 @@ import (
 
 // Map returns the charts of a map. They only choose what is drawn together: the unit of a figure,
 // and whether it is a counter, follow from its description in [mvcc.Figures]. Counters that no
-// chart chooses are in the last one.
+// chart chooses are in the last one, but for internalFigures.
 func Map(name string, stats func() mvcc.Stats) Group {
 	m := mapCharts{source: &Source[mvcc.Stats]{Read: stats}, drawn: map[string]bool{}}
 	title := "Map"
@@ -45,13 +45,6 @@ func Map(name string, stats func() mvcc.Stats) Group {
 		m.chart("Memory of the map", "estimate, without what keys and values point to",
 			FromZero, "map", "Bytes"),
 		m.chart("Pruned versions", "old versions dropped", FromZero, "pruned", "Pruned"),
-		m.chart("Epochs", "the newest epoch, and the oldest that is visible to somebody",
-			CloseUp, "newest", "Epoch", "min visible", "MinVisible"),
-		{Title: "Lag of min visible epoch",
-			About: "epochs from the min visible one to the newest: what cannot be dropped yet",
-			Series: []Series{m.source.Gauge("lag", func(s mvcc.Stats) float64 {
-				return max(float64(s.Epoch)-present(figure("MinVisible"))(s), 0)
-			})}},
 		m.chart("Age of oldest pin", "for how long the oldest read epoch has been read",
 			FromZero, "age", "OldestPinAge"),
 		m.chart("Live readers", "open transactions and snapshots, and their distinct read epochs",
@@ -62,13 +55,9 @@ func Map(name string, stats func() mvcc.Stats) Group {
 		m.chart("Synchronous fallbacks",
 			"buckets that a committer had to prune because the queue was full",
 			FromZero, "fallbacks", "SyncFallbacks"),
-		m.chart("View refreshes", "new views of what is being read, by what asked for them", FromZero,
-			"ticker", "TickRefreshes", "committers", "CommitRefreshes",
-			"by hand", "ManualRefreshes"),
-		{Title: "Time of a refresh", About: "average of each second", Unit: Seconds, Series: []Series{
-			m.average("ticker", "TickRefreshTime", "TickRefreshes"),
-			m.average("committers", "CommitRefreshTime", "CommitRefreshes"),
-		}},
+	}
+	for _, field := range internalFigures {
+		m.drawn[field] = true
 	}
 	var others []string
 	for _, f := range mvcc.Figures() {
@@ -79,6 +68,9 @@ func Map(name string, stats func() mvcc.Stats) Group {
 	list = append(list, m.chart("Other counters", "what no other chart has", FromZero, others...))
 	return Group{Title: title, Charts: list, Source: m.source}
 }
+
+// internalFigures are for those who work on the map. /metrics has them.
+var internalFigures = []string{"TickRefreshes", "CommitRefreshes", "ManualRefreshes"}
 
 // Table returns the charts of a table of a [mvcc.DB], which has few of the figures.
 func Table(name string, stats func() mvcc.Stats) Group {
@@ -115,11 +107,6 @@ func (m mapCharts) chart(title, about string, scale Scale, lines ...string) Char
 		c.Series = append(c.Series, line(lines[0], present(f)))
 	}
 	return c
-}
-
-// average draws the growth of a time by that of a number.
-func (m mapCharts) average(name, time, by string) Series {
-	return m.source.Ratio(name, present(figure(time)), present(figure(by)), 1)
 }
 
 // present returns a function that returns the figure, or NaN if there is none: statistics without

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,7 +41,7 @@ func send(w http.ResponseWriter, r *http.Request, a *web.Memory, p Page, view st
 	}
 	p.Base = web.Base(r.URL.Path)
 	data := web.Data{
-		"About": p.About, "Links": p.Links, "Dot": HaveDot(), "Difference": p.Difference,
+		"About": p.About, "Links": p.Links, "Difference": p.Difference,
 		"More": p.More, "Less": p.Less, "Note": p.Note, "View": view,
 	}
 	head, err := web.Part("pprofhead", p.Frame, data)
@@ -106,7 +105,7 @@ func dropScraps(page []byte) []byte {
 var turns = make(chan struct{}, 2)
 
 // Views has the pages of the driver that a profile has here.
-var Views = []string{"flamegraph", "top", "peek", "source", "graph"}
+var Views = []string{"flamegraph", "top", "peek", "source"}
 
 // policy lets pprof's pages run the scripts and styles they consist of, and those of
 // this server.
@@ -126,9 +125,6 @@ func Show(
 	case view == "disasm":
 		return web.Refuse(http.StatusNotImplemented, "no disassembly here, since it takes "+
 			"other programs: download the profile and run go tool pprof -http=: on it")
-	case view == "graph" && !HaveDot():
-		return web.Refuse(http.StatusNotImplemented, "the graph needs the dot program of "+
-			"Graphviz, which is not installed here; flamegraph, top and peek work without")
 	case !slices.Contains(Views, view):
 		return web.NotFound("a profile has no page %q", view)
 	}
@@ -156,6 +152,7 @@ func Show(
 	if page.Note != "" && view == "source" {
 		return web.NotFound("%s", page.Note+" The other pages of the profile work.")
 	}
+	showSamples(p, base)
 	if base != nil {
 		dropUnshared(p, base)
 	}
@@ -177,10 +174,4 @@ func Show(
 	a := new(web.Memory)
 	h.ServeHTTP(a, r)
 	return send(w, r, a, page, view)
-}
-
-// HaveDot reports whether pprof will find the program that lays out graphs.
-func HaveDot() bool {
-	_, err := exec.LookPath("dot")
-	return err == nil
 }

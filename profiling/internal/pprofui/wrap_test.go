@@ -32,3 +32,29 @@ func sampleOf(function string) *profile.Profile {
 	shortenGenerics(p)
 	return p
 }
+
+// Pages begin with a sample type of which there are samples.
+func TestShownSampleType(t *testing.T) {
+	for _, tt := range []struct {
+		values []int64
+		given  string // the default type
+		want   string
+	}{
+		{[]int64{1, 1, 1}, "", "c"},
+		{[]int64{1, 1, 1}, "a", "a"},
+		{[]int64{1, 1, 0}, "", "b"},
+		{[]int64{0, 1, 0}, "a", "b"},
+		{[]int64{1, 0, 0}, "c", "a"},
+		{[]int64{0, 0, 0}, "b", "b"},
+	} {
+		p := sampleOf("f")
+		p.SampleType, p.DefaultSampleType = nil, tt.given
+		for _, name := range []string{"a", "b", "c"} {
+			p.SampleType = append(p.SampleType, &profile.ValueType{Type: name, Unit: "count"})
+		}
+		p.Sample[0].Value = tt.values
+		showSamples(p, nil)
+		require.Equal(t, tt.want, p.DefaultSampleType, tt)
+		require.Equal(t, tt.values[0]+tt.values[1]+tt.values[2] == 0, IsEmpty(p), tt)
+	}
+}

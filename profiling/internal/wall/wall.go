@@ -224,7 +224,7 @@ func framesOf(pcs stack) (frames []contention.Frame) {
 		}
 	}
 	if !whole {
-		frames = append(frames, contention.Frame{Func: "[outer callers are not known]"})
+		frames = append(frames, contention.Frame{Func: "[truncated]"})
 	}
 	return frames
 }

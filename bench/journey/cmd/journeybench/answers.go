@@ -41,7 +41,7 @@ func (c *answersCmd) Run(e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	var sets [][]*cli.Form
+	var forms []*form
 	fall := newFlame("two-threads", "two-threads, and aborted ones stay: processor time",
 		hot(journey.StepByName("counted").Engine, 2).Config)
 	for _, q := range questions {
@@ -49,12 +49,11 @@ func (c *answersCmd) Run(e *cli.Env) error {
 			continue
 		}
 		form := q.form(fall)
-		form.Title, form.Left = q.name+": "+q.asks, 1
+		form.title, form.note = q.name+": "+q.asks, q.says
 		if c.Format == "markdown" {
-			form.Title = fmt.Sprintf("**%s**: %s", q.name, q.asks)
+			form.title = fmt.Sprintf("**%s**: %s", q.name, q.asks)
 		}
-		form.Notes = []string{q.says}
-		sets = append(sets, []*cli.Form{form})
+		forms = append(forms, form)
 	}
-	return cmp.Or(e.Fill(c.filling(3, 100*time.Millisecond), sets...), draw(c.Flames, fall))
+	return cmp.Or(c.fill(e, 3, 100*time.Millisecond, forms), draw(c.Flames, fall))
 }

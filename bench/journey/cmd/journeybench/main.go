@@ -36,14 +36,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			Examples: []cli.Example{
 				{What: "All steps in ten minutes; in one", Args: "steps"},
 				{Args: "steps --quick"},
-				{What: "Two steps beside each other, for benchstat",
-					Args: "steps --step counted,slots -o j.txt"},
-				{Args: "$ go tool benchstat -filter .unit:ops/s -col /engine -ignore /retries j.txt"},
 			},
 			Args: new(stepsCmd),
 		}, {
 			Name: "answers",
-			Help: "Measure what the post and its neighbours left open, and answer it, in a minute.",
+			Help: "Measure what the post left open, and answer it, in a minute.",
 			Examples: []cli.Example{
 				{What: "What was left open", Args: "answers"},
 				{Args: "answers two-threads --flames flames"},

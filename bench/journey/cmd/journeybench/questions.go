@@ -1,22 +1,18 @@
 package main
 
 import (
-	"fmt"
-	"runtime"
 	"runtime/metrics"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/bench/journey"
 	"github.com/mvccmap/mvccmap/internal/brief"
-	"github.com/mvccmap/mvccmap/internal/cli"
 )
 
-// questions are what the post, or a neighbour, left open: RavenDB, the Persistent Memory
-// Development Kit, and a database that moved to virtual threads.
+// questions are what the post left open.
 var questions = []struct {
 	name, asks, says string
-	form             func(fall *flame) *cli.Form
+	form             func(fall *flame) *form
 }{
 	{
 		"two-threads", "Why did the map from epochs to counts fall at two threads?",
@@ -40,43 +36,17 @@ var questions = []struct {
 			"it never was. With the right guard the versions are those that wait for the next tick.",
 		guard,
 	},
-	{
-		"holding", "What should a read transaction keep the few things in that it holds?",
-		"In a slice with room for two from the beginning, as RavenDB found.",
-		holding,
-	},
-	{
-		"second-lock", "What did it bring to take the second lock out of begin, after the first?",
-		"With eight goroutines; commits close the gate. RavenDB fell to a quarter without its first " +
-			"lock, as the second was met more often, and without both had 1.08, 1.05 and 1.00 of the " +
-			"beginning. Here, too, it is the last lock that counts.",
-		secondLock,
-	},
-	{
-		"cleanup-workers", "How many workers should clean up after commits that delete much?",
-		"For one goroutine that deletes 20,000 objects, in transactions of so many; " +
-			"\"table free-batch\" has the whole table of the PMDK.",
-		cleanupWorkers,
-	},
-	{
-		"os-threads", "Goroutines or OS threads?",
-		"Goroutines: at 20,000 operations a second of a thousand of them, with an OS thread each the " +
-			"threads of the process are switched far more often, and the table has what that does to " +
-			"response times.",
-		osThreads,
-	},
 }
 
 // hot is the write-heavy load of the post, without retries.
-func hot(engine bench.EngineSpec, threads int) cli.FormRun {
-	run := cli.ClosedLoop(journey.Workloads()[1], engine, threads)
-	run.Attempts = 1
-	return run
+func hot(engine bench.EngineSpec, threads int) formRun {
+	return formRun{Config: bench.Config{Workload: journey.Workloads()[1], Engine: engine,
+		Threads: threads, Attempts: 1}}
 }
 
 // twoThreads measures the map from epochs to counts at one and two goroutines: as in the post, with
 // a scan at each commit, and with many aborts, whose entries go or stay in the map.
-func twoThreads(fall *flame) *cli.Form {
+func twoThreads(fall *flame) *form {
 	asked := journey.StepByName("counted").Config
 	each := asked
 	each.Cleaning = journey.Cleaning{Guard: journey.RightGuard}
@@ -84,9 +54,9 @@ func twoThreads(fall *flame) *cli.Form {
 	yield.Yield = true
 	left := yield
 	left.LeaveAborted = true
-	form := &cli.Form{
-		Head: []string{"", "1 thread", "2 threads", "part", "aborts", "in the scan"},
-		Show: cli.Shows{brief.Number, brief.Number, cli.Format("%.2f"), cli.Count, brief.Percent},
+	form := &form{
+		head: []string{"", "1 thread", "2 threads", "part", "aborts", "in the scan"},
+		show: []func(float64) string{brief.Number, brief.Number, format("%.2f"), count, brief.Percent},
 	}
 	for _, c := range []struct {
 		name, engine string
@@ -103,8 +73,8 @@ func twoThreads(fall *flame) *cli.Form {
 		if c.config == left {
 			profile = &fall.Profile
 		}
-		one.Around, two.Around = new(journey.Profile).Around, profile.Around
-		form.Add(c.name, func(m []bench.Measurement) []float64 {
+		one.around, two.around = new(journey.Profile).Around, profile.Around
+		form.add(c.name, func(m []bench.Measurement) []float64 {
 			a, b := m[0].OpsPerSecond(), m[1].OpsPerSecond()
 			return []float64{a, b, b / a, float64(m[1].Errors), profile.Share("counted).lowest")}
 		}, one, two)
@@ -113,21 +83,21 @@ func twoThreads(fall *flame) *cli.Form {
 }
 
 // retryMemory measures retries that allocate a state, and retries that use one again.
-func retryMemory(*flame) *cli.Form {
+func retryMemory(*flame) *form {
 	w, _ := bench.WorkloadByName("counter")
 	w.Params.Keys = 1
-	form := &cli.Form{
-		Head: []string{"states", "ops/s", "aborts/op", "B/op", "allocs/op", "heap peak"},
-		Show: cli.Shows{brief.Number, cli.Format("%.2f"), cli.Format("%.0f"),
-			cli.Format("%.1f"), func(x float64) string { return brief.Bytes(int64(x)) }},
+	form := &form{
+		head: []string{"states", "ops/s", "aborts/op", "B/op", "allocs/op", "heap peak"},
+		show: []func(float64) string{brief.Number, format("%.2f"), format("%.0f"),
+			format("%.1f"), func(x float64) string { return brief.Bytes(int64(x)) }},
 	}
 	for _, s := range [][2]string{{"allocated", "retry"}, {"used again", "reuse"}} {
 		c := journey.StepByName(s[1]).Config
 		c.Yield = true
 		peak := new(heapPeak)
-		run := cli.ClosedLoop(w, journey.Engine(s[1], "", c), 8)
-		run.Around = peak.around
-		form.Add(s[0], func(m []bench.Measurement) []float64 {
+		run := formRun{Config: bench.Config{Workload: w, Engine: journey.Engine(s[1], "", c), Threads: 8}}
+		run.around = peak.around
+		form.add(s[0], func(m []bench.Measurement) []float64 {
 			return []float64{m[0].OpsPerSecond(), m[0].AbortsPerOp(), m[0].BytesPerOp(),
 				m[0].AllocsPerOp(), peak.bytes}
 		}, run)
@@ -160,115 +130,26 @@ func (h *heapPeak) around() func() {
 }
 
 // guard measures the wrong guard and the right one.
-func guard(*flame) *cli.Form {
-	form := &cli.Form{
-		Head: []string{"guard", "ops/s", "versions of 4 keys"},
-		Show: cli.Shows{brief.Number, cli.Count},
+func guard(*flame) *form {
+	form := &form{
+		head: []string{"guard", "ops/s", "versions of 4 keys"},
+		show: []func(float64) string{brief.Number, count},
 	}
 	for _, s := range [][2]string{{"wrong", "keyed-bug"}, {"right", "keyed"}} {
 		var engine bench.Versioner
 		versions := 0
 		spec := journey.StepByName(s[1]).Engine
 		open := spec.New
-		spec.New = func(setup bench.Setup[uint64]) (bench.Engine[uint64], error) {
+		spec.New = func(setup bench.Setup) (bench.Engine, error) {
 			e, err := open(setup)
 			engine, _ = e.(bench.Versioner)
 			return e, err
 		}
 		run := hot(spec, 2)
-		run.Around = func() func() { return func() { versions = engine.Versions() } }
-		form.Add(s[0], func(m []bench.Measurement) []float64 {
+		run.around = func() func() { return func() { versions = engine.Versions() } }
+		form.add(s[0], func(m []bench.Measurement) []float64 {
 			return []float64{m[0].OpsPerSecond(), float64(versions)}
 		}, run)
-	}
-	return form
-}
-
-// holding measures what a read transaction keeps two things in.
-func holding(*flame) *cli.Form {
-	form := &cli.Form{
-		Head: []string{"two things in", "ns", "B", "allocs"}, Show: cli.Shows{cli.Format("%.0f")},
-	}
-	w, _ := bench.WorkloadByName("begin")
-	for _, h := range journey.Holders() {
-		form.Add(h.Doc, func(m []bench.Measurement) []float64 {
-			const n = journey.Held
-			return []float64{m[0].NsPerOp() / n, m[0].BytesPerOp() / n, m[0].AllocsPerOp() / n}
-		}, cli.ClosedLoop(w, h, 1))
-	}
-	return form
-}
-
-// secondLock measures begin behind two locks, one, and none.
-func secondLock(*flame) *cli.Form {
-	one := journey.StepByName("reuse").Config
-	one.Tracker = journey.KeyedLocked
-	two := one
-	two.Gate = true
-	form := &cli.Form{
-		Head: []string{"locks in begin", "reads", "writes", "2/3 reads"}, Show: cli.Shows{brief.Number},
-	}
-	w, _ := bench.WorkloadByName("mixed")
-	form.Add("two: of a gate and of the list", nil,
-		cli.Mixed(w, journey.Engine("two-locks", "", two), 8)...)
-	form.Add("one: of the list", nil, cli.Mixed(w, journey.Engine("one-lock", "", one), 8)...)
-	form.Add("none: slots per P", nil, cli.Mixed(w, journey.StepByName("slots").Engine, 8)...)
-	return form
-}
-
-// cleanupWorkers deletes in batches, by the table that there is for that.
-func cleanupWorkers(*flame) *cli.Form {
-	spec, _ := bench.EngineByName("mvcc")
-	form := &cli.Form{
-		Head: []string{"cleanup workers", "100 objects ms", "1,000 objects ms"},
-		Show: cli.Shows{cli.Format("%.2f")},
-	}
-	for _, n := range []int{0, 1, 2, 4} {
-		form.Add(fmt.Sprint(n), func(m []bench.Measurement) []float64 { // putting back follows each
-			return []float64{1e3 * m[0].Wall.Seconds(), 1e3 * m[2].Wall.Seconds()}
-		}, cli.FreeBatch(spec, 20_000, 100, 1, n, bench.MapOptions{}),
-			cli.FreeBatch(spec, 20_000, 1_000, 1, n, bench.MapOptions{}))
-	}
-	return form
-}
-
-// onThread is a session whose goroutine has an OS thread to itself.
-type onThread struct {
-	bench.Session[uint64]
-	counter bench.Incrementer
-}
-
-// Add implements [bench.Incrementer]. The thread is the goroutine's from its first operation on,
-// and ends with it.
-func (s onThread) Add(key string, delta uint64) (uint64, error) {
-	runtime.LockOSThread()
-	return s.counter.Add(key, delta)
-}
-
-// osThreads measures response times at a given load, with goroutines and with OS threads.
-func osThreads(*flame) *cli.Form {
-	w, _ := bench.WorkloadByName("many-goroutines")
-	ms := cli.Format("%.3f")
-	form := &cli.Form{
-		Head: []string{"1,000 of them", "ops/s", "average ms", "99 % ms", "max ms", "switches/s"},
-		Show: cli.Shows{brief.Number, ms, ms, ms, brief.Number},
-	}
-	for _, name := range []string{"mutex", "mvcc"} {
-		spec, _ := bench.EngineByName(name)
-		locked := spec.Wrapped(func(s bench.Session[uint64]) bench.Session[uint64] {
-			return onThread{s, s.(bench.Incrementer)}
-		})
-		spec.Name, locked.Name = name+", goroutines", name+", OS threads"
-		for _, engine := range []bench.EngineSpec{spec, locked} {
-			form.Add(engine.Name, func(m []bench.Measurement) []float64 {
-				ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
-				most, _ := m[0].Response.Quantile(0.99)
-				switches, _ := m[0].SwitchesPerOp()
-				return []float64{m[0].OpsPerSecond(), ms(m[0].Response.Mean()), ms(most),
-					ms(m[0].Response.Max()), switches * m[0].OpsPerSecond()}
-			}, cli.FormRun{Config: bench.Config{Workload: w, Engine: engine, Threads: 1_000,
-				Rate: 20_000, Arrival: bench.PoissonArrivals, LatencySample: 1}})
-		}
 	}
 	return form
 }

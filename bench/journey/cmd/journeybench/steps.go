@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -20,25 +21,9 @@ type lengthFlags struct {
 	Duration *time.Duration `help:"Length of a sample. Default: 500ms, with --quick 200ms for steps, 100ms for answers." placeholder:"TIME" group:"How long"`
 	Warmup   time.Duration  `help:"Length of the warm-up before each sample." default:"20ms" placeholder:"TIME" group:"How long"`
 
-	Format string `help:"Format: table, for a terminal; markdown, as it stands in docs/journey.md; bench, the Go benchmark format, which benchstat reads." enum:"table,markdown,bench" default:"table" placeholder:"FORMAT" group:"Output"`
+	Format string `help:"Format: table, for a terminal; markdown, as it stands in docs/journey.md." enum:"table,markdown" default:"table" placeholder:"FORMAT" group:"Output"`
 	Seed   uint64 `help:"Seed of all random choices." default:"1" placeholder:"N" group:"Output"`
 	Quiet  bool   `help:"Report no progress." short:"q" group:"Output"`
-}
-
-// filling returns what they say, if samples are so many and a quick one is as long.
-func (f *lengthFlags) filling(count int, quick time.Duration) cli.Filling {
-	duration := 500 * time.Millisecond
-	if f.Quick {
-		count, duration = 1, quick
-	}
-	if f.Count != nil {
-		count = *f.Count
-	}
-	if f.Duration != nil {
-		duration = *f.Duration
-	}
-	return cli.Filling{Count: count, Duration: duration, Warmup: f.Warmup, Seed: f.Seed,
-		Quiet: f.Quiet, Format: f.Format, Recorded: true}
 }
 
 // stepsCmd is "journeybench steps". The fields are the flags.
@@ -48,9 +33,7 @@ type stepsCmd struct {
 
 	lengthFlags `embed:""`
 
-	Output    string `help:"Write the results to FILE as well, which there is not yet, in the Go benchmark format." short:"o" placeholder:"FILE" group:"Output"`
-	Overwrite bool   `help:"Let --output replace a file." group:"Output"`
-	Flames    string `help:"Take CPU profiles of the write-heavy samples with the most goroutines, and draw a flame graph of each step in the folder DIR: STEP.svg." placeholder:"DIR" group:"Output"`
+	Flames string `help:"Take CPU profiles of the write-heavy samples with the most goroutines, and draw a flame graph of each step in the folder DIR: STEP.svg." placeholder:"DIR" group:"Output"`
 }
 
 // Help ends the help of the command.
@@ -79,17 +62,16 @@ func (c *stepsCmd) Run(e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	var forms []*cli.Form
+	var forms []*form
 	var flames []*flame
 	for w, workload := range journey.Workloads() {
-		form := &cli.Form{
-			Title: fmt.Sprintf("%s, %d %% puts to 4 keys: operations a second by the number of goroutines.",
+		form := &form{
+			title: fmt.Sprintf("%s, %d %% puts to 4 keys: operations a second by the number of goroutines.",
 				strings.ToUpper(workload.Name[:1])+workload.Name[1:], 100-workload.Params.ReadPct),
-			Head: []string{"step"}, Left: 1,
-			Show: cli.Shows{brief.Number},
+			head: []string{"step"}, show: []func(float64) string{brief.Number},
 		}
 		for _, n := range c.Threads {
-			form.Head = append(form.Head, fmt.Sprintf("%d post", n), "ours")
+			form.head = append(form.head, fmt.Sprintf("%d post", n), "ours")
 		}
 		for _, step := range steps {
 			if !slices.Contains(c.Step, step.Name) {
@@ -98,35 +80,33 @@ func (c *stepsCmd) Run(e *cli.Env) error {
 			row := c.row(step, w, workload)
 			if w == 1 && c.Flames != "" {
 				most := slices.Index(c.Threads, slices.Max(c.Threads))
-				f := newFlame(step.Name, step.Name+": processor time", row.Runs[most].Config)
-				row.Runs[most].Around = f.Around
+				f := newFlame(step.Name, step.Name+": processor time", row.runs[most].Config)
+				row.runs[most].around = f.Around
 				flames = append(flames, f)
 			}
-			form.Rows = append(form.Rows, row)
+			form.rows = append(form.rows, row)
 		}
 		forms = append(forms, form)
 	}
-	forms[1].Notes = []string{"post: the figures of the post, of Java on its author's machine. " +
+	forms[1].note = "post: the figures of the post, of Java on its author's machine. " +
 		"ours: the same step of this program, median; an operation that has not committed is not " +
-		"counted."}
-	f := c.filling(5, 200*time.Millisecond)
-	f.Output, f.Overwrite = c.Output, c.Overwrite
-	return cmp.Or(e.Fill(f, forms), draw(c.Flames, flames...))
+		"counted."
+	return cmp.Or(c.fill(e, 5, 200*time.Millisecond, forms), draw(c.Flames, flames...))
 }
 
 // row returns that of a step in the table of workload number w.
-func (c *stepsCmd) row(step journey.Step, w int, workload bench.Workload) *cli.FormRow {
-	row := &cli.FormRow{Labels: []string{step.Name}}
+func (c *stepsCmd) row(step journey.Step, w int, workload bench.Workload) *formRow {
+	row := &formRow{name: step.Name}
 	for _, n := range c.Threads {
 		config := bench.Config{Workload: workload, Engine: step.Engine, Threads: n}
 		if !step.Retries {
 			config.Attempts = 1
 		}
-		row.Runs = append(row.Runs, cli.FormRun{Config: config})
+		row.runs = append(row.runs, formRun{Config: config})
 	}
-	row.Figures = func(list []bench.Measurement) (figures []float64) {
+	row.figures = func(list []bench.Measurement) (figures []float64) {
 		for i, m := range list {
-			post := cli.NoFigure
+			post := math.NaN()
 			if at := slices.Index(journey.Threads(), c.Threads[i]); at >= 0 && step.Post[w][at] > 0 {
 				post = step.Post[w][at]
 			}

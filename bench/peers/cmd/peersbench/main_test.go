@@ -51,7 +51,7 @@ func TestRunAndTable(t *testing.T) {
 	for _, p := range peers.Peers() {
 		engines += "," + p.Name
 	}
-	_, stderr, code := call(t, "run", "--workload=begin,counter", "--engine="+engines,
+	_, stderr, code := call(t, "run", "--workload=transfer,long-reader", "--engine="+engines,
 		"--threads=1,2", "--count=1",
 		"--duration=2ms", "--warmup=0", "--http=off", "-o", file)
 	require.Zero(t, code, stderr)
@@ -62,8 +62,8 @@ func TestRunAndTable(t *testing.T) {
 		require.Regexp(t, `\| +`+p.Name+` +\| `+p.Isolation+` +\| +[0-9]`, stdout)
 		require.Contains(t, stdout, "    "+p.Module+" v", "its version")
 	}
-	require.Contains(t, stdout, "Counter without column: ")
-	require.Contains(t, stdout, "\n    peersbench run --workload=begin,counter ",
+	require.Contains(t, stdout, "LongReader without buntdb: ")
+	require.Contains(t, stdout, "\n    peersbench run --workload=transfer,long-reader ",
 		"the command line can be copied")
 	require.NotContains(t, stdout, "mvccbench")
 
@@ -111,7 +111,7 @@ func TestExitCodes(t *testing.T) {
 		{"table into another page", []string{"markdown", results, "--into", results}, 2,
 			"there is no line \"<!-- make bench-peers -->\""},
 		{"unknown engine", []string{"run", "--engine=no-such"}, 2, "badger"},
-		{"lacking", []string{"run", "--engine=column", "--workload=counter"}, 2, "a merge does not say"},
+		{"lacking", []string{"run", "--engine=buntdb", "--workload=long-reader"}, 2, "stops every writer"},
 	} {
 		stdout, stderr, code := call(t, c.args...)
 		require.Equal(t, c.code, code, "%s: %s", c.name, stderr)

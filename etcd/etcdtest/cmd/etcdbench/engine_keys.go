@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
-	"fmt"
+	"math"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -15,27 +17,30 @@ import (
 
 // A keyspace is keys of etcd, used by its own client: by requests that compare and write, or by the
 // transactions of package concurrency.
-type keyspace[V any] struct {
+type keyspace struct {
 	at  *place
 	ctx context.Context
 	stm bool
 	bench.Limits
 }
 
-func newKeys[V any](c *cluster, setup bench.Setup[V], stm bool) (bench.Engine[V], error) {
+func newKeys(c *cluster, setup bench.Setup, stm bool) (bench.Engine, error) {
 	at, err := c.place()
 	if err != nil {
 		return nil, err
 	}
-	e := &keyspace[V]{at: at, ctx: c.ctx, stm: stm, Limits: setup.Limits}
-	err = fill(len(setup.Keys), func(low, high int) error {
-		var puts []clientv3.Op
-		for i := low; i < high; i++ {
-			puts = append(puts, e.put(setup.Keys[i], setup.Values[i]))
-		}
-		_, err := at.client.Txn(c.ctx).Then(puts...).Commit()
-		return err
-	})
+	e := &keyspace{at: at, ctx: c.ctx, stm: stm, Limits: setup.Limits}
+	for i := range setup.Tables {
+		t := &setup.Tables[i]
+		err = cmp.Or(err, fill(len(t.Keys), func(low, high int) error {
+			var puts []clientv3.Op
+			for k := low; k < high; k++ {
+				puts = append(puts, clientv3.OpPut(e.key(i, t.Keys[k]), recordText(t.Records[k])))
+			}
+			_, err := at.client.Txn(c.ctx).Then(puts...).Commit()
+			return err
+		}))
+	}
 	if err != nil {
 		at.clear()
 		return nil, err
@@ -44,270 +49,212 @@ func newKeys[V any](c *cluster, setup bench.Setup[V], stm bool) (bench.Engine[V]
 }
 
 // Close implements [bench.Engine].
-func (e *keyspace[V]) Close() { e.at.clear() }
+func (e *keyspace) Close() { e.at.clear() }
 
-func (e *keyspace[V]) put(key string, value V) clientv3.Op {
-	return clientv3.OpPut(e.at.prefix+key, string(bytesOf(value)))
+// Session implements [bench.Engine].
+func (e *keyspace) Session(int) bench.Session { return &keysSession{keyspace: e} }
+
+// key returns a key of etcd; those of a table have the order of the numbers.
+func (e *keyspace) key(table int, key int64) string {
+	b := append([]byte(e.at.prefix), byte(table))
+	return string(binary.BigEndian.AppendUint64(b, uint64(key)^1<<63))
 }
 
-func (e *keyspace[V]) Session(int) bench.Session[V] {
-	if e.stm {
-		return &stmSession[V]{keysSession[V]{keyspace: e}}
-	}
-	return &keysSession[V]{keyspace: e}
-}
-
-// A keysSession makes requests by hand.
-type keysSession[V any] struct {
+type keysSession struct {
 	bench.Attempts
-	*keyspace[V]
+	*keyspace
 }
 
-func (s *keysSession[V]) Get(key string) (value V, ok bool, err error) {
-	return s.get(key)
-}
-
-func (s *keysSession[V]) get(key string, opts ...clientv3.OpOption) (value V, ok bool, err error) {
-	resp, err := s.at.client.Get(s.ctx, s.at.prefix+key, opts...)
-	if err != nil || len(resp.Kvs) == 0 {
-		return value, false, err
+// Do implements [bench.Session].
+func (s *keysSession) Do(readOnly bool, fn func(tx bench.Access) error) error {
+	switch {
+	case readOnly:
+		r := &reader{keyspace: s.keyspace}
+		err := fn(r)
+		return cmp.Or(r.err, err)
+	case s.stm:
+		return s.transact(fn)
 	}
-	value, err = valueOf[V](resp.Kvs[0].Value)
-	return value, err == nil, err
-}
-
-func (s *keysSession[V]) Put(key string, value V) error {
-	_, err := s.at.client.Put(s.ctx, s.at.prefix+key, string(bytesOf(value)))
-	return err
-}
-
-// Begin implements [bench.Beginner]: an empty transaction is a request, too.
-func (s *keysSession[V]) Begin() error {
-	_, err := s.at.client.Txn(s.ctx).Commit()
-	return err
-}
-
-// read reads keys as of one moment.
-func (s *keysSession[V]) read(keys []string) (map[string]*mvccpb.KeyValue, error) {
-	found := map[string]*mvccpb.KeyValue{}
-	var gets []clientv3.Op
-	for _, key := range keys {
-		gets = append(gets, clientv3.OpGet(s.at.prefix+key))
-	}
-	resp, err := s.at.client.Txn(s.ctx).Then(gets...).Commit()
-	if err != nil {
-		return nil, err
-	}
-	for i, r := range resp.Responses {
-		if kvs := r.GetResponseRange().Kvs; len(kvs) > 0 {
-			found[keys[i]] = kvs[0]
-		}
-	}
-	return found, nil
-}
-
-// transact reads keys, and writes what make returns for them, if they still are what they were;
-// otherwise it does so again.
-func (s *keysSession[V]) transact(
-	keys []string, make func(found map[string]*mvccpb.KeyValue) ([]clientv3.Op, error),
-) error {
 	for attempts := 0; ; attempts++ {
 		if err := over(&s.Limits, attempts); err != nil {
 			return err
 		}
 		s.Tries++
-		found, err := s.read(keys)
+		tx := &writer{reader{keyspace: s.keyspace}, map[string]int64{}, map[string]clientv3.Op{},
+			map[string]bench.Record{}}
+		err := fn(tx)
+		if err = cmp.Or(tx.err, err); err != nil {
+			s.Commits++ // it ends as it was to
+			return err
+		}
+		committed, err := tx.commit()
 		if err != nil {
 			return err
 		}
-		writes, err := make(found)
-		if err != nil {
-			return err
-		}
-		var same []clientv3.Cmp
-		for _, key := range keys {
-			rev := int64(0)
-			if kv := found[key]; kv != nil {
-				rev = kv.ModRevision
-			}
-			same = append(same, clientv3.Compare(clientv3.ModRevision(s.at.prefix+key), "=", rev))
-		}
-		resp, err := s.at.client.Txn(s.ctx).If(same...).Then(writes...).Commit()
-		if err != nil {
-			return err
-		}
-		if resp.Succeeded {
+		if committed {
 			s.Commits++
 			return nil
 		}
 	}
 }
 
-// Batch implements [bench.Batcher]. It reads what is asked for, and adds up what is written.
-func (s *keysSession[V]) Batch(ops []bench.Op[V], readOnly bool) error {
-	if readOnly {
-		return s.look(ops)
-	}
-	return s.transact(reads(ops), func(found map[string]*mvccpb.KeyValue) ([]clientv3.Op, error) {
-		b := &batch[V]{values: map[string]*V{}, written: map[string]bool{}}
-		for key, kv := range found {
-			v, err := valueOf[V](kv.Value)
-			if err != nil {
-				return nil, err
-			}
-			b.values[key] = &v
-		}
-		b.do(ops)
-		var writes []clientv3.Op
-		for key := range b.written {
-			if v := b.values[key]; v != nil {
-				writes = append(writes, s.put(key, *v))
-			} else {
-				writes = append(writes, clientv3.OpDelete(s.at.prefix+key))
-			}
-		}
-		return writes, nil
-	})
-}
-
-// look reads what ops ask for, as of one moment.
-func (s *keysSession[V]) look(ops []bench.Op[V]) error {
-	found, err := s.read(reads(ops))
-	if err != nil {
-		return err
-	}
-	for i := range ops {
-		kv := found[ops[i].Key]
-		if ops[i].OK = kv != nil; kv == nil {
-			continue
-		}
-		if ops[i].Old, err = valueOf[V](kv.Value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// reads returns the keys that ops read, each once.
-func reads[V any](ops []bench.Op[V]) (keys []string) {
-	seen := map[string]bool{}
-	for i := range ops {
-		op := &ops[i]
-		if (op.Kind == bench.OpGet || op.Kind == bench.OpHas || op.Kind == bench.OpModify) && !seen[op.Key] {
-			seen[op.Key] = true
-			keys = append(keys, op.Key)
-		}
-	}
-	return keys
-}
-
-// A batch is operations on a copy of what was read.
-type batch[V any] struct {
-	values  map[string]*V
-	written map[string]bool
-}
-
-func (b *batch[V]) do(ops []bench.Op[V]) {
-	for i := range ops {
-		op := &ops[i]
-		if op.Kind == bench.OpGet || op.Kind == bench.OpHas || op.Kind == bench.OpModify {
-			v := b.values[op.Key]
-			if op.OK = v != nil; v != nil {
-				op.Old = *v
-			}
-		}
-		switch op.Kind {
-		case bench.OpPut, bench.OpModify:
-			v := op.Value
-			b.values[op.Key], b.written[op.Key] = &v, true
-		case bench.OpDelete:
-			b.values[op.Key], b.written[op.Key] = nil, true
-		}
-	}
-}
-
-// Add implements [bench.Incrementer].
-func (s *keysSession[V]) Add(key string, delta uint64) (sum uint64, err error) {
-	err = s.transact([]string{key}, func(found map[string]*mvccpb.KeyValue) ([]clientv3.Op, error) {
-		v, err := number(found[key])
-		sum = v + delta
-		return []clientv3.Op{clientv3.OpPut(s.at.prefix+key, string(bytesOf(sum)))}, err
-	})
-	return sum, err
-}
-
-// Transfer implements [bench.Transferer].
-func (s *keysSession[V]) Transfer(from, to string, amount uint64) error {
-	return s.transact([]string{from, to}, func(found map[string]*mvccpb.KeyValue) ([]clientv3.Op, error) {
-		a, err := number(found[from])
-		b, other := number(found[to])
-		return []clientv3.Op{clientv3.OpPut(s.at.prefix+from, string(bytesOf(a-amount))),
-			clientv3.OpPut(s.at.prefix+to, string(bytesOf(b+amount)))}, errors.Join(err, other)
-	})
-}
-
-func number(kv *mvccpb.KeyValue) (uint64, error) {
-	if kv == nil {
-		return 0, nil
-	}
-	return valueOf[uint64](kv.Value)
-}
-
-// Sum implements [bench.Transferer], by one request.
-func (s *keysSession[V]) Sum() (total uint64, keys int, err error) {
-	resp, err := s.at.client.Get(s.ctx, s.at.prefix, clientv3.WithPrefix())
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, kv := range resp.Kvs {
-		v, err := number(kv)
-		if err != nil {
-			return 0, 0, err
-		}
-		total += v
-	}
-	return total, len(resp.Kvs), nil
-}
-
-// Range implements [bench.Ranger].
-func (s *keysSession[V]) Range(low string, n int, visit func(key string, value V)) error {
-	resp, err := s.at.client.Get(s.ctx, s.at.prefix+low,
-		clientv3.WithRange(clientv3.GetPrefixRangeEnd(s.at.prefix)), clientv3.WithLimit(int64(n)))
-	if err != nil {
-		return err
-	}
-	for _, kv := range resp.Kvs {
-		v, err := valueOf[V](kv.Value)
-		if err != nil {
-			return err
-		}
-		visit(string(kv.Key[len(s.at.prefix):]), v)
-	}
-	return nil
-}
-
 // Pin implements [bench.Pinner]: a revision, which is not compacted meanwhile.
-func (s *keysSession[V]) Pin() (bench.Pin[V], error) {
-	resp, err := s.at.client.Get(s.ctx, s.at.prefix, clientv3.WithCountOnly())
-	if err != nil {
-		return nil, err
+func (s *keysSession) Pin() (bench.Access, func(), error) {
+	r := &reader{keyspace: s.keyspace}
+	r.read(s.at.prefix, clientv3.WithCountOnly())
+	return pinned{r}, func() {}, r.err
+}
+
+// pinned is a reader whose errors end the run: it belongs to no transaction that could return them.
+type pinned struct{ *reader }
+
+func (p pinned) Get(table int, key int64) (bench.Record, bool) {
+	r, ok := p.reader.Get(table, key)
+	if p.err != nil {
+		panic(p.err)
 	}
-	return &keysPin[V]{s, resp.Header.Revision}, nil
+	return r, ok
 }
 
-type keysPin[V any] struct {
-	s   *keysSession[V]
-	rev int64
+// A reader reads as of the revision of its first read. It keeps its first error.
+type reader struct {
+	*keyspace
+	rev int64 // 0: it has read nothing
+	err error
 }
 
-func (p *keysPin[V]) Get(key string) (V, bool, error) { return p.s.get(key, clientv3.WithRev(p.rev)) }
-func (p *keysPin[V]) Close()                          {}
+func (r *reader) read(key string, opts ...clientv3.OpOption) []*mvccpb.KeyValue {
+	if r.err != nil {
+		return nil
+	}
+	if r.rev > 0 {
+		opts = append(opts, clientv3.WithRev(r.rev))
+	}
+	resp, err := r.at.client.Get(r.ctx, key, opts...)
+	if err != nil {
+		r.fail(err)
+		return nil
+	}
+	if r.rev == 0 {
+		r.rev = resp.Header.Revision
+	}
+	return resp.Kvs
+}
 
-// An stmSession writes by transactions of package concurrency.
-type stmSession[V any] struct{ keysSession[V] }
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
 
-// atomically runs fn until it has committed.
-func (s *stmSession[V]) atomically(fn func(tx concurrency.STM) error) error {
+func (r *reader) Get(table int, key int64) (bench.Record, bool) {
+	record, ok, _ := r.get(r.key(table, key))
+	return record, ok
+}
+
+// get returns a record, and the revision that wrote it; 0: it is not there.
+func (r *reader) get(key string) (record bench.Record, ok bool, rev int64) {
+	kvs := r.read(key)
+	if len(kvs) == 0 {
+		return record, false, 0
+	}
+	record, err := recordOf(kvs[0].Value)
+	if err != nil {
+		r.fail(err)
+	}
+	return record, err == nil, kvs[0].ModRevision
+}
+
+func (r *reader) Put(int, int64, bench.Record) { r.fail(errReads) }
+func (r *reader) Add(int, int64, int64)        { r.fail(errReads) }
+func (r *reader) Delete(int, int64)            { r.fail(errReads) }
+
+func (r *reader) All(table int, visit func(int64, bench.Record)) {
+	r.Range(table, math.MinInt64, func(key int64, record bench.Record) bool {
+		visit(key, record)
+		return true
+	})
+}
+
+func (r *reader) Range(table int, low int64, visit func(int64, bench.Record) bool) {
+	const page = 100
+	end := clientv3.GetPrefixRangeEnd(r.at.prefix + string([]byte{byte(table)}))
+	for from := r.key(table, low); ; {
+		kvs := r.read(from, clientv3.WithRange(end), clientv3.WithLimit(page))
+		for _, kv := range kvs {
+			record, err := recordOf(kv.Value)
+			if err != nil {
+				r.fail(err)
+				return
+			}
+			key := binary.BigEndian.Uint64(kv.Key[len(kv.Key)-8:])
+			if !visit(int64(key^1<<63), record) {
+				return
+			}
+		}
+		if len(kvs) < page {
+			return
+		}
+		from = string(kvs[page-1].Key) + "\x00"
+	}
+}
+
+// A writer is a transaction by requests of its own: it reads key by key as of one revision, and
+// commits by one request, if the records that it has read are still there as they were.
+type writer struct {
+	reader
+	seen   map[string]int64 // the revisions that have written the records that were read
+	writes map[string]clientv3.Op
+	values map[string]bench.Record // of those that are not deleted
+}
+
+func (w *writer) Get(table int, key int64) (bench.Record, bool) {
+	name := w.key(table, key)
+	if _, written := w.writes[name]; written {
+		record, ok := w.values[name]
+		return record, ok
+	}
+	record, ok, rev := w.get(name)
+	w.seen[name] = rev
+	return record, ok
+}
+
+func (w *writer) Put(table int, key int64, r bench.Record) {
+	name := w.key(table, key)
+	w.writes[name], w.values[name] = clientv3.OpPut(name, recordText(r)), r
+}
+
+func (w *writer) Add(table int, key, delta int64) {
+	r, _ := w.Get(table, key)
+	r.Number += delta
+	w.Put(table, key, r)
+}
+
+func (w *writer) Delete(table int, key int64) {
+	name := w.key(table, key)
+	w.writes[name] = clientv3.OpDelete(name)
+	delete(w.values, name)
+}
+
+func (w *writer) All(int, func(int64, bench.Record))               { w.fail(errRange) }
+func (w *writer) Range(int, int64, func(int64, bench.Record) bool) { w.fail(errRange) }
+
+// commit reports whether all was as it had been read.
+func (w *writer) commit() (bool, error) {
+	var same []clientv3.Cmp
+	for key, rev := range w.seen {
+		same = append(same, clientv3.Compare(clientv3.ModRevision(key), "=", rev))
+	}
+	var writes []clientv3.Op
+	for _, op := range w.writes {
+		writes = append(writes, op)
+	}
+	resp, err := w.at.client.Txn(w.ctx).If(same...).Then(writes...).Commit()
+	return err == nil && resp.Succeeded, err
+}
+
+// transact is Do by a transaction of package concurrency.
+func (s *keysSession) transact(fn func(tx bench.Access) error) error {
 	attempts := 0
 	err := atomically(s.ctx, s.at.client, func(tx concurrency.STM) error {
 		if err := over(&s.Limits, attempts); err != nil {
@@ -315,9 +262,11 @@ func (s *stmSession[V]) atomically(fn func(tx concurrency.STM) error) error {
 		}
 		attempts++
 		s.Tries++
-		return fn(tx)
+		a := &stmAccess{keyspace: s.keyspace, tx: tx}
+		err := fn(a)
+		return cmp.Or(a.err, err)
 	})
-	if err == nil {
+	if err == nil || err == bench.ErrRollBack {
 		s.Commits++
 	}
 	return err
@@ -335,69 +284,37 @@ func atomically(ctx context.Context, client *clientv3.Client, fn func(tx concurr
 	}
 }
 
-func (s *stmSession[V]) Put(key string, value V) error {
-	return s.atomically(func(tx concurrency.STM) error {
-		tx.Put(s.at.prefix+key, string(bytesOf(value)))
-		return nil
-	})
+// stmAccess is a transaction of package concurrency. It keeps its first error.
+type stmAccess struct {
+	*keyspace
+	tx  concurrency.STM
+	err error
 }
 
-// Batch implements [bench.Batcher].
-func (s *stmSession[V]) Batch(ops []bench.Op[V], readOnly bool) error {
-	if readOnly {
-		return s.look(ops)
+// Get implements [bench.Access]: a key that is absent has "" there, and no record is empty.
+func (a *stmAccess) Get(table int, key int64) (bench.Record, bool) {
+	text := a.tx.Get(a.key(table, key))
+	if text == "" {
+		return bench.Record{}, false
 	}
-	return s.atomically(func(tx concurrency.STM) error {
-		for i := range ops {
-			op := &ops[i]
-			key := s.at.prefix + op.Key
-			switch op.Kind {
-			case bench.OpGet, bench.OpHas, bench.OpModify:
-				// Get returns "" for a key that is absent, and no value is empty.
-				text := tx.Get(key)
-				if op.OK = text != ""; op.OK {
-					var err error
-					if op.Old, err = valueOf[V]([]byte(text)); err != nil {
-						return err
-					}
-				}
-			case bench.OpPut, bench.OpDelete:
-			default:
-				return fmt.Errorf("%w: %v", errBatch, op.Kind)
-			}
-			switch op.Kind {
-			case bench.OpPut, bench.OpModify:
-				tx.Put(key, string(bytesOf(op.Value)))
-			case bench.OpDelete:
-				tx.Del(key)
-			}
-		}
-		return nil
-	})
+	r, err := recordOf([]byte(text))
+	a.err = cmp.Or(a.err, err)
+	return r, err == nil
 }
 
-func (s *stmSession[V]) number(tx concurrency.STM, key string) (uint64, error) {
-	return valueOf[uint64]([]byte(tx.Get(s.at.prefix + key)))
+func (a *stmAccess) Put(table int, key int64, r bench.Record) {
+	a.tx.Put(a.key(table, key), recordText(r))
 }
 
-// Add implements [bench.Incrementer].
-func (s *stmSession[V]) Add(key string, delta uint64) (sum uint64, err error) {
-	err = s.atomically(func(tx concurrency.STM) error {
-		v, err := s.number(tx, key)
-		sum = v + delta
-		tx.Put(s.at.prefix+key, string(bytesOf(sum)))
-		return err
-	})
-	return sum, err
+func (a *stmAccess) Add(table int, key, delta int64) {
+	r, _ := a.Get(table, key)
+	r.Number += delta
+	a.Put(table, key, r)
 }
 
-// Transfer implements [bench.Transferer].
-func (s *stmSession[V]) Transfer(from, to string, amount uint64) error {
-	return s.atomically(func(tx concurrency.STM) error {
-		a, err := s.number(tx, from)
-		b, other := s.number(tx, to)
-		tx.Put(s.at.prefix+from, string(bytesOf(a-amount)))
-		tx.Put(s.at.prefix+to, string(bytesOf(b+amount)))
-		return errors.Join(err, other)
-	})
+func (a *stmAccess) Delete(table int, key int64) { a.tx.Del(a.key(table, key)) }
+
+func (a *stmAccess) All(int, func(int64, bench.Record)) { a.err = cmp.Or(a.err, errRange) }
+func (a *stmAccess) Range(int, int64, func(int64, bench.Record) bool) {
+	a.err = cmp.Or(a.err, errRange)
 }

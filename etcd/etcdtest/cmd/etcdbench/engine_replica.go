@@ -1,99 +1,90 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"errors"
-	"iter"
-	"slices"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A replica is module etcd: one replica for all goroutines, as a process has it.
-type replica[V any] struct {
-	at      *place
-	db      *etcd.DB
-	table   *etcd.Table[string, V]
-	numbers *etcd.Table[string, uint64] // table, if values are numbers
+// A replicaEngine is module etcd: one replica for all goroutines, as a process has it.
+type replicaEngine struct {
+	at     *place
+	db     *etcd.DB
+	tables []*etcd.Table[int64, bench.Record]
 	bench.Limits
 }
 
-func openReplica[V any](at *place, ordered bool, attempts int) (*replica[V], error) {
-	s := etcd.NewSchema(nil)
-	options := &etcd.TableOptions[string, V]{Codec: "etcdbench",
-		Encode: func(v V) ([]byte, error) { return bytesOf(v), nil }, Decode: valueOf[V]}
-	r := &replica[V]{at: at}
-	if ordered {
-		r.table = etcd.NewOrderedTable(s, "table", options)
-	} else {
-		r.table = etcd.NewTable(s, "table", options)
-	}
-	r.numbers, _ = any(r.table).(*etcd.Table[string, uint64])
-	ctx, cancel := context.WithTimeout(at.cluster.ctx, patience)
-	defer cancel()
-	endpoints := at.endpoints
-	if endpoints == nil {
-		endpoints = at.client.Endpoints()
-	}
-	var err error
-	r.db, err = etcd.Open(ctx, etcd.Config{Prefix: at.prefix, Schema: s, MaxAttempts: attempts,
-		MaxTxnOps: int(at.cluster.MaxTxnOps), Client: clientv3.Config{Endpoints: endpoints}})
-	return r, err
-}
-
-func newReplica[V any](c *cluster, setup bench.Setup[V]) (bench.Engine[V], error) {
+func newReplica(c *cluster, setup bench.Setup) (bench.Engine, error) {
 	at, err := c.place()
 	if err != nil {
 		return nil, err
 	}
-	r, err := openReplica[V](at, setup.Ordered, setup.Attempts)
-	if err != nil {
+	e := &replicaEngine{at: at, Limits: setup.Limits}
+	schema := etcd.NewSchema(nil)
+	options := &etcd.TableOptions[int64, bench.Record]{Codec: "etcdbench", Decode: recordOf,
+		Encode: func(r bench.Record) ([]byte, error) { return []byte(recordText(r)), nil }}
+	for _, t := range setup.Tables {
+		if t.Ordered {
+			e.tables = append(e.tables, etcd.NewOrderedTable(schema, t.Name, options))
+		} else {
+			e.tables = append(e.tables, etcd.NewTable(schema, t.Name, options))
+		}
+	}
+	if e.db, err = open(at, schema, setup.Attempts); err != nil {
 		return nil, err
 	}
-	r.Limits = setup.Limits
-	err = fill(len(setup.Keys), func(low, high int) error {
-		return r.db.Update(c.ctx, func(tx mvcc.DBTx) error {
-			for i := low; i < high; i++ {
-				r.table.In(tx).Set(setup.Keys[i], setup.Values[i])
-			}
-			return nil
-		})
-	})
+	for i := range setup.Tables {
+		t := &setup.Tables[i]
+		err = cmp.Or(err, fill(len(t.Keys), func(low, high int) error {
+			return e.db.Update(c.ctx, func(tx mvcc.DBTx) error {
+				for k := low; k < high; k++ {
+					e.tables[i].In(tx).Set(t.Keys[k], t.Records[k])
+				}
+				return nil
+			})
+		}))
+	}
 	if err != nil {
-		r.Close()
+		e.Close()
 		return nil, err
 	}
-	return r, nil
+	return e, nil
 }
 
 // Close implements [bench.Engine].
-func (r *replica[V]) Close() {
-	_ = r.db.Close()
-	r.at.clear()
+func (e *replicaEngine) Close() {
+	_ = e.db.Close()
+	e.at.clear()
 }
 
 // Versions implements [bench.Versioner].
-func (r *replica[V]) Versions() int { return r.db.Sources("")[""]().Versions }
+func (e *replicaEngine) Versions() int { return e.db.Sources("")[""]().Versions }
 
-func (r *replica[V]) Session(int) bench.Session[V] { return &replicaSession[V]{replica: r} }
+// Session implements [bench.Engine].
+func (e *replicaEngine) Session(int) bench.Session { return &replicaSession{replicaEngine: e} }
 
-type replicaSession[V any] struct {
+type replicaSession struct {
 	bench.Attempts
-	*replica[V]
+	*replicaEngine
 }
 
-// update runs fn, which counts its runs in s.Tries, until it has committed.
-func (s *replicaSession[V]) update(fn func(tx mvcc.DBTx) error) error {
+// Do implements [bench.Session].
+func (s *replicaSession) Do(readOnly bool, fn func(tx bench.Access) error) error {
+	if readOnly {
+		return s.db.View(func(sn mvcc.DBSnapshot) error { return fn(replicaView{s.tables, sn}) })
+	}
 	for {
-		err := s.db.Update(s.at.cluster.ctx, fn)
+		err := s.db.Update(s.at.cluster.ctx, func(tx mvcc.DBTx) error {
+			s.Tries++
+			return fn(replicaTx{s.tables, tx})
+		})
 		switch {
-		case err == nil:
+		case err == nil || err == bench.ErrRollBack:
 			s.Commits++
-			return nil
+			return err
 		case !errors.Is(err, mvcc.ErrConflict):
 			return err
 		case s.Limits.Attempts > 0:
@@ -104,145 +95,62 @@ func (s *replicaSession[V]) update(fn func(tx mvcc.DBTx) error) error {
 	}
 }
 
-func (s *replicaSession[V]) Get(key string) (value V, ok bool, err error) {
-	err = s.db.View(func(sn mvcc.DBSnapshot) error {
-		value, ok = s.table.At(sn).Get(key)
-		return nil
-	})
-	return value, ok, err
-}
-
-func (s *replicaSession[V]) Put(key string, value V) error {
-	return s.update(func(tx mvcc.DBTx) error {
-		s.Tries++
-		s.table.In(tx).Set(key, value)
-		return nil
-	})
-}
-
-// Begin implements [bench.Beginner].
-func (s *replicaSession[V]) Begin() error {
-	return s.db.View(func(mvcc.DBSnapshot) error { return nil })
-}
-
-// Batch implements [bench.Batcher].
-func (s *replicaSession[V]) Batch(ops []bench.Op[V], readOnly bool) error {
-	if readOnly {
-		return s.db.View(func(sn mvcc.DBSnapshot) error {
-			at := s.table.At(sn)
-			for i := range ops {
-				ops[i].Old, ops[i].OK = at.Get(ops[i].Key)
-			}
-			return nil
-		})
-	}
-	return s.update(func(tx mvcc.DBTx) error {
-		s.Tries++
-		in := s.table.In(tx)
-		for i := range ops {
-			op := &ops[i]
-			switch op.Kind {
-			case bench.OpGet, bench.OpHas:
-				op.Old, op.OK = in.Get(op.Key)
-			case bench.OpPut:
-				in.Set(op.Key, op.Value)
-			case bench.OpModify:
-				op.Old, op.OK = in.Get(op.Key)
-				in.Set(op.Key, op.Value)
-			case bench.OpDelete:
-				in.Delete(op.Key)
-			default:
-				return errBatch
-			}
-		}
-		return nil
-	})
-}
-
-// Add implements [bench.Incrementer], by Merge. Its function may run several times, and what it has
-// returned last is what was committed.
-func (s *replicaSession[V]) Add(key string, delta uint64) (sum uint64, err error) {
-	err = s.update(func(tx mvcc.DBTx) error {
-		s.Tries++
-		s.numbers.In(tx).Merge(key, func(old uint64, _ bool) uint64 {
-			sum = old + delta
-			return sum
-		})
-		return nil
-	})
-	return sum, err
-}
-
-// Transfer implements [bench.Transferer].
-func (s *replicaSession[V]) Transfer(from, to string, amount uint64) error {
-	return s.update(func(tx mvcc.DBTx) error {
-		s.Tries++
-		in := s.numbers.In(tx)
-		a, _ := in.Get(from)
-		b, _ := in.Get(to)
-		in.Set(from, a-amount)
-		in.Set(to, b+amount)
-		return nil
-	})
-}
-
-func (s *replicaSession[V]) Sum() (total uint64, keys int, err error) {
-	err = s.db.View(func(sn mvcc.DBSnapshot) error {
-		for _, v := range s.numbers.At(sn).All() {
-			total += v
-			keys++
-		}
-		return nil
-	})
-	return total, keys, err
-}
-
-// Range implements [bench.Ranger].
-func (s *replicaSession[V]) Range(low string, n int, visit func(key string, value V)) error {
-	return s.db.View(func(sn mvcc.DBSnapshot) error {
-		for key, value := range s.table.At(sn).Ascend(mvcc.From(low)) {
-			visit(key, value)
-			if n--; n <= 0 {
-				break
-			}
-		}
-		return nil
-	})
-}
-
 // Pin implements [bench.Pinner].
-func (s *replicaSession[V]) Pin() (bench.Pin[V], error) {
-	return replicaPin[V]{s.db.Snapshot(), s.table}, nil
+func (s *replicaSession) Pin() (bench.Access, func(), error) {
+	sn := s.db.Snapshot()
+	return replicaView{s.tables, sn}, sn.Close, nil
 }
 
-type replicaPin[V any] struct {
-	s     mvcc.DBSnapshot
-	table *etcd.Table[string, V]
+// A replicaView only reads.
+type replicaView struct {
+	tables []*etcd.Table[int64, bench.Record]
+	sn     mvcc.DBSnapshot
 }
 
-func (p replicaPin[V]) Get(key string) (V, bool, error) {
-	v, ok := p.table.At(p.s).Get(key)
-	return v, ok, nil
+func (v replicaView) Get(table int, key int64) (bench.Record, bool) {
+	return v.tables[table].At(v.sn).Get(key)
 }
 
-func (p replicaPin[V]) Close() { p.s.Close() }
+func (v replicaView) Put(int, int64, bench.Record) { panic(errReads) }
+func (v replicaView) Add(int, int64, int64)        { panic(errReads) }
+func (v replicaView) Delete(int, int64)            { panic(errReads) }
 
-// Follow implements [bench.Follower].
-func (s *replicaSession[V]) Follow(
-	ctx context.Context, begin func(all iter.Seq2[string, uint64]),
-	commit func(all []mvcc.Change[string, uint64]) error,
-) error {
-	err := s.db.Follow(ctx, nil, func(sn mvcc.DBSnapshot) error {
-		begin(s.numbers.At(sn).All())
-		return nil
-	}, func(c mvcc.DBCommit) error {
-		if changes := s.numbers.Changes(c); len(changes) > 0 {
-			return commit(slices.Clone(changes))
-		}
-		return nil
-	})
-	if ctx.Err() != nil {
-		return nil
+func (v replicaView) Range(table int, low int64, visit func(int64, bench.Record) bool) {
+	v.tables[table].At(v.sn).Ascend(mvcc.From(low))(visit)
+}
+
+func (v replicaView) All(table int, visit func(int64, bench.Record)) {
+	for key, r := range v.tables[table].At(v.sn).All() {
+		visit(key, r)
 	}
-	return err
+}
+
+// A replicaTx is a transaction that writes.
+type replicaTx struct {
+	tables []*etcd.Table[int64, bench.Record]
+	tx     mvcc.DBTx
+}
+
+func (t replicaTx) Get(table int, key int64) (bench.Record, bool) {
+	return t.tables[table].In(t.tx).Get(key)
+}
+
+func (t replicaTx) Put(table int, key int64, r bench.Record) { t.tables[table].In(t.tx).Set(key, r) }
+func (t replicaTx) Delete(table int, key int64)              { t.tables[table].In(t.tx).Delete(key) }
+
+func (t replicaTx) Add(table int, key, delta int64) {
+	t.tables[table].In(t.tx).Merge(key, func(r bench.Record, _ bool) bench.Record {
+		r.Number += delta
+		return r
+	})
+}
+
+func (t replicaTx) Range(table int, low int64, visit func(int64, bench.Record) bool) {
+	t.tables[table].In(t.tx).Ascend(mvcc.From(low))(visit)
+}
+
+func (t replicaTx) All(table int, visit func(int64, bench.Record)) {
+	for key, r := range t.tables[table].In(t.tx).All() {
+		visit(key, r)
+	}
 }

@@ -4,73 +4,50 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 
 	"github.com/mvccmap/mvccmap/bench"
 )
 
 // engines returns the engines that keep things in a cluster.
 func engines(c *cluster) []bench.EngineSpec {
-	lacks := map[string]string{
-		"journaled": "its members keep what is committed, and not this program",
-		"expiring":  "its records are made without an end",
-	}
-	unwatched := maps.Clone(lacks)
-	unwatched["watched"] = "its watch is not wrapped: etcd follows by one"
 	return []bench.EngineSpec{
 		{
 			Name: "etcd",
 			Doc: "Tables of module etcd, kept in a cluster: reads from memory, by View, and writes by " +
 				"Update, one request each. Isolation: transactions that write are strictly serializable, " +
 				"views see one revision",
-			Lacks: lacks,
-			New:   func(s bench.Setup[uint64]) (bench.Engine[uint64], error) { return newReplica(c, s) },
-			NewBytes: func(s bench.Setup[[]byte]) (bench.Engine[[]byte], error) {
-				return newReplica(c, s)
-			},
+			New: func(s bench.Setup) (bench.Engine, error) { return newReplica(c, s) },
 		},
 		{
 			Name: "etcd-raw",
-			Doc: "Keys of etcd, by requests that a program makes by hand: one that reads, and one that " +
-				"compares and writes. Isolation: strictly serializable",
-			Lacks: unwatched,
-			New:   func(s bench.Setup[uint64]) (bench.Engine[uint64], error) { return newKeys(c, s, false) },
-			NewBytes: func(s bench.Setup[[]byte]) (bench.Engine[[]byte], error) {
-				return newKeys(c, s, false)
-			},
+			Doc: "Keys of etcd, by requests that a program makes by hand: some that read key by key, as of " +
+				"one revision, and one that compares and writes. Isolation: strictly serializable",
+			New: func(s bench.Setup) (bench.Engine, error) { return newKeys(c, s, false) },
 		},
 		{
 			Name: "etcd-stm",
-			Doc: "Keys of etcd, by the transactions of clientv3/concurrency, which read key by key; single " +
-				"reads, ranges and snapshots by plain requests. Isolation: serializable at commit",
-			Lacks: unwatched,
-			New:   func(s bench.Setup[uint64]) (bench.Engine[uint64], error) { return newKeys(c, s, true) },
-			NewBytes: func(s bench.Setup[[]byte]) (bench.Engine[[]byte], error) {
-				return newKeys(c, s, true)
-			},
+			Doc: "Keys of etcd, by the transactions of clientv3/concurrency, which read key by key; what " +
+				"only reads by plain requests. Isolation: serializable at commit",
+			New: func(s bench.Setup) (bench.Engine, error) { return newKeys(c, s, true) },
 		},
 	}
 }
 
-// bytesOf returns a value, which is a number or bytes, as it is kept.
-func bytesOf[V any](v V) []byte {
-	if n, ok := any(v).(uint64); ok {
-		return binary.BigEndian.AppendUint64(nil, n)
-	}
-	return any(v).([]byte)
+// recordText returns a record as it is kept.
+func recordText(r bench.Record) string {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, 8+len(r.Bytes)), uint64(r.Number))
+	return string(append(b, r.Bytes...))
 }
 
-func valueOf[V any](b []byte) (v V, err error) {
-	switch v := any(&v).(type) {
-	case *uint64:
-		if len(b) != 8 {
-			return *any(v).(*V), fmt.Errorf("a number of %d bytes", len(b))
-		}
-		*v = binary.BigEndian.Uint64(b)
-	case *[]byte:
-		*v = b
+func recordOf(b []byte) (r bench.Record, err error) {
+	if len(b) < 8 {
+		return r, fmt.Errorf("a record of %d bytes", len(b))
 	}
-	return v, nil
+	r.Number = int64(binary.BigEndian.Uint64(b))
+	if len(b) > 8 {
+		r.Bytes = b[8:]
+	}
+	return r, nil
 }
 
 // over returns why there is no further attempt, or nil.
@@ -81,4 +58,7 @@ func over(l *bench.Limits, attempts int) error {
 	return l.Over(attempts)
 }
 
-var errBatch = errors.New("etcdbench: unknown operation")
+var (
+	errReads = errors.New("etcdbench: a write in a transaction that only reads")
+	errRange = errors.New("etcdbench: a range in a transaction that writes; expected View")
+)

@@ -12,11 +12,9 @@ import (
 
 // transfer measures one client.
 func (f *figures) transfer(r *replica[uint64]) error {
-	s := &replicaSession[uint64]{replica: r}
-	r.Stopped = func() bool { return false }
 	var own, stm latencies
 	if err := f.inTurns(
-		own.measure(func() error { return s.Transfer("from", "to", 1) }),
+		own.measure(func() error { return transfer(r, "from", "to", 1) }),
 		stm.measure(func() error {
 			return atomically(f.ctx, f.at.client, func(tx concurrency.STM) error {
 				x, _ := strconv.Atoi(tx.Get(f.key("from")))

@@ -124,14 +124,10 @@ func (j job) doing(ctx context.Context) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &replicaSession[uint64]{replica: r}
 	if j.Kind == jobMerge {
-		return func() error {
-			_, err := (&replicaSession[uint64]{replica: r}).Add("counter", 1)
-			return err
-		}, nil
+		return func() error { return increment(r, "counter") }, nil
 	}
-	return func() error { return s.Transfer(name(1), name(2), 1) }, nil
+	return func() error { return transfer(r, name(1), name(2), 1) }, nil
 }
 
 // others starts processes that do a job. What is returned ends them, and returns how much all have done

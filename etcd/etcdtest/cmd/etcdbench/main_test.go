@@ -44,9 +44,9 @@ func call(t *testing.T, args string) (stdout, stderr string, code int) {
 func TestEngines(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, more := range []string{
-		"begin,zipf-read,zipf-write,disjoint-batch,transfer,watched,range-audit --keys 100",
-		"counter,free-batch --txn-size 50",
-		"range-read,long-reader --keys 100 --txn-size 10",
+		"read-heavy,transfer,range-audit,long-reader,ycsb-d,ycsb-e,ycsb-f,smallbank --keys 100",
+		"tatp --keys 10",
+		"counter",
 	} {
 		stdout, stderr, code := call(t, "run --engine etcd,etcd-raw,etcd-stm --threads 2 --count 1 "+
 			"--duration 50ms --warmup 0 --http off --quiet --audit-interval 10ms --workload "+more)

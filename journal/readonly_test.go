@@ -1,0 +1,131 @@
+package journal
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// stamps returns what is in a folder, with when each file was written.
+func stamps(t *testing.T, dir string) map[string]string {
+	all := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		require.NoError(t, err)
+		info, err := e.Info()
+		require.NoError(t, err)
+		all[path] = info.Mode().String() + info.ModTime().String()
+		if !e.IsDir() {
+			data, err := os.ReadFile(path)
+			require.NoError(t, err)
+			all[path] += string(data)
+		}
+		return nil
+	}))
+	return all
+}
+
+// Load reads a journal, whoever has it open, and touches nothing.
+func TestLoad(t *testing.T) {
+	dir, n := t.TempDir(), 0
+	load := func(dir string, opts *Options) (*ledger, Stats) {
+		l, was := newLedger(t), stamps(t, dir)
+		s, err := Load(t.Context(), dir, l.DB, codec.Gob, opts)
+		require.NoError(t, err)
+		require.Equal(t, was, stamps(t, dir))
+		require.GreaterOrEqual(t, l.Epoch(), s.Epoch)
+		return l, s
+	}
+	for range 3 { // lives
+		l := newLedger(t)
+		j := opened(t, dir, l, nil, nil)
+		for range 10 {
+			n = l.commit(1)
+			require.NoError(t, j.Sync(t.Context()))
+		}
+		is, s := load(dir, nil) // while it is open
+		is.must(t, n, false)
+		require.Equal(t, l.Epoch(), s.Epoch)
+		require.NoError(t, j.Close())
+		is, _ = load(dir, nil)
+		is.must(t, n, false)
+		is.commit(1) // is kept nowhere
+	}
+	require.NoError(t, os.Remove(filepath.Join(dir, lockName)))
+	torn := copied(t, dir)
+	files, err := list(torn)
+	require.NoError(t, err)
+	last := filepath.Join(torn, journalName(files.journals[len(files.journals)-1]))
+	require.NoError(t, os.Truncate(last, 1000))
+	require.NoError(t, os.Remove(filepath.Join(torn, boundName)))
+	is, _ := load(torn, nil)
+	is.must(t, 20, true)
+	require.NoError(t, os.Chmod(dir, 0o500))
+	defer os.Chmod(dir, 0o700)
+	is, _ = load(dir, &Options{Version: 1, Versions: []int{0}})
+	is.must(t, n, false)
+}
+
+// What cannot be loaded is an error, and nothing is made in its place.
+func TestLoadFails(t *testing.T) {
+	dir := t.TempDir()
+	load := func(dir string, opts *Options) error {
+		_, err := Load(t.Context(), dir, newLedger(t).DB, codec.Gob, opts)
+		return err
+	}
+	require.ErrorIs(t, load(dir, nil), fs.ErrNotExist)
+	require.ErrorIs(t, load(filepath.Join(dir, "none"), nil), fs.ErrNotExist)
+	require.Empty(t, stamps(t, dir)[filepath.Join(dir, "none")])
+	l := newLedger(t)
+	j := opened(t, dir, l, &Options{Version: 1}, nil)
+	l.commit(1)
+	require.NoError(t, j.Close())
+	require.ErrorAs(t, load(dir, nil), new(*mvcc.VersionError))
+	was := stamps(t, dir)
+	require.NoError(t, os.Truncate(filepath.Join(dir, journalName(1)), 100))
+	require.ErrorAs(t, load(dir, &Options{Version: 1}), new(*mvcc.DamageError))
+	require.Equal(t, len(was), len(stamps(t, dir)))
+	require.PanicsWithValue(t, "journal: Load: the Codec has an empty field", func() {
+		_, _ = Load(t.Context(), dir, l.DB, mvcc.Codec{}, nil)
+	})
+}
+
+// A copy that is loaded while the journal is written has all that was acknowledged before, whatever a
+// compaction removes meanwhile.
+func TestLoadWhileWritten(t *testing.T) {
+	dir, l := t.TempDir(), newLedger(t)
+	j := opened(t, dir, l, &Options{Compact: 2000}, nil)
+	var acknowledged atomic.Int64
+	over, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-over:
+				ended <- nil
+				return
+			default:
+			}
+			n := l.commit(1)
+			if err := j.Sync(t.Context()); err != nil {
+				ended <- err
+				return
+			}
+			acknowledged.Store(int64(n))
+		}
+	}()
+	for j.Stats().Backups < 20 {
+		sure := int(acknowledged.Load())
+		is := newLedger(t)
+		_, err := Load(t.Context(), dir, is.DB, codec.Gob, nil)
+		require.NoError(t, err)
+		is.must(t, sure, true)
+	}
+	close(over)
+	require.NoError(t, <-ended)
+}

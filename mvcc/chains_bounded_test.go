@@ -1,0 +1,204 @@
+package mvcc
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/stage"
+)
+
+// Readers begin and end all the time, each as of an epoch of its own, beside writers of the keys that
+// they read. What has to be kept moves down the chains then, and what lies between need not be kept
+// any more. Writers drop that alone: no tick comes in these tests.
+
+// A beside is a map whose keys are read and written.
+type beside struct {
+	name string
+	m    *Map[int, int]
+	// cores has what has chains: the map, and the table of its index.
+	cores []*core
+}
+
+func besides(t testing.TB, opts Options) (all []beside) {
+	if opts.ReclaimInterval == 0 {
+		opts.ReclaimInterval = time.Hour
+	}
+	plain, ordered := newMap[int, int](t, &opts), NewOrdered[int, int](&opts)
+	t.Cleanup(ordered.Close)
+	db := NewDB(&opts)
+	t.Cleanup(db.Close)
+	indexed := NewTable[int, int](db, "indexed", nil)
+	byValue, err := NewIndex(indexed, "by value", func(_, v int) []int { return []int{v % 2} }, nil)
+	require.NoError(t, err)
+	all = []beside{
+		{"map", plain, []*core{coreOf(plain)}},
+		{"ordered", ordered, []*core{coreOf(ordered)}},
+		{"index", indexed, []*core{coreOf(indexed), coreAt(byValue.entries.at)}},
+	}
+	for range 50 { // of which the readers know nothing
+		NewTable[int, int](db, fmt.Sprint("another ", len(db.Tables())), nil).Store(1, 1)
+	}
+	return all
+}
+
+// versions returns how many versions a chain has, on average and at most.
+func (b *beside) versions() (mean float64, most int) {
+	keys, sum := 0, 0
+	for _, c := range b.cores {
+		c.index.Scan(func(_ index.Place, v *chain.Node) bool {
+			n := 0
+			for ; v != nil; v = v.Next.Load() {
+				n++
+			}
+			keys, sum, most = keys+1, sum+n, max(most, n)
+			return true
+		})
+	}
+	return float64(sum) / float64(keys), most
+}
+
+// turnover opens and closes a snapshot, so that readers are open, the oldest of them or any, and
+// stores each of keys once for each time.
+func (b *beside) turnover(open []Snapshot[int, int], keys, times int, oldest bool) {
+	for round := range times {
+		if len(open) > 0 {
+			i := round % len(open)
+			if !oldest {
+				i = rand.IntN(len(open))
+			}
+			open[i].Close()
+			open[i] = b.m.Snapshot()
+		}
+		for key := range keys {
+			b.m.Store(key, round)
+		}
+	}
+}
+
+// requireShort checks that chains have at most about twice as many versions as epochs are live, and
+// some.
+func (b *beside) requireShort(t *testing.T, readers int, about string) {
+	t.Helper()
+	mean, most := b.versions()
+	t.Logf("%s, %d readers: %.1f versions of a key, %d at most; %s", b.name, readers, mean, most, about)
+	limit := 2*(readers+1) + DefaultPruneThreshold
+	if readers > chain.CountMax { // then chance decides when all of a chain is pruned
+		limit = 3 * (readers + 2)
+		require.LessOrEqual(t, most, 5*limit)
+	} else {
+		require.LessOrEqual(t, most, limit+slack)
+	}
+	require.LessOrEqual(t, mean, float64(limit))
+}
+
+func manyReaders() []int {
+	if stage.Race || testing.Short() {
+		return []int{2, 80}
+	}
+	return []int{2, 20, 50, 300}
+}
+
+// However many readers there are, and however these end, chains are as long as they need them to be.
+func TestWritersPruneBesideReaders(t *testing.T) {
+	const keys = 20
+	for name, opts := range map[string]Options{
+		"defaults": {}, "threshold of 1": {PruneThreshold: 1}, "committers": {ReclaimWorkers: -1},
+		"by hand": {ManualReclaim: true, ReclaimQueue: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, b := range besides(t, opts) {
+				for _, readers := range manyReaders() {
+					open := make([]Snapshot[int, int], readers)
+					for _, oldest := range []bool{true, false} {
+						b.turnover(open, keys, 4*readers+20, oldest)
+						b.requireShort(t, readers, "turning over")
+					}
+					// All end but one in the middle, late.
+					for i := range open[1:] {
+						open[1+i].Close()
+					}
+					b.turnover(nil, keys, 2*DefaultPruneThreshold, true)
+					b.requireShort(t, 1, "one is left")
+					open[0].Close()
+				}
+				checkQuiet(t, b.m)
+			}
+		})
+	}
+}
+
+// The same with goroutines, that sleep wherever it may be, and beside a watch.
+func TestWritersPruneBesideScans(t *testing.T) {
+	const goroutines, keys = 20, 20
+	for _, b := range besides(t, Options{}) {
+		for _, watched := range []bool{false, true} {
+			b.turnover(nil, keys, 1, true)
+			scans, writers := stage.NewCrew(t), stage.NewCrew(t)
+			ctx, cancel := context.WithCancel(bg)
+			if watched {
+				scans.Loop(1, func(int, int) error { // again, if it is too slow
+					for _, err := range b.m.Watch(ctx, nil) {
+						if err != nil { // a gap, or the end of ctx
+							break
+						}
+					}
+					return nil
+				})
+			}
+			scans.Loop(goroutines, func(int, int) error {
+				n := 0
+				for range b.m.All() {
+					n++
+					runtime.Gosched()
+				}
+				return expect("keys", keys, n)
+			})
+			writers.Run(goroutines, func(int) error {
+				for round := range stage.Sizes(200, 50) {
+					for key := range keys {
+						b.m.Store(key, round)
+					}
+					runtime.Gosched()
+				}
+				return nil
+			})
+			writers.Wait(t)
+			for range goroutines + DefaultPruneThreshold {
+				stage.Eventually(t, func() bool { return !watched || b.cores[0].shared.stats().WatchLag == 0 },
+					"the watch is not told, and keeps what it has not been told of")
+				b.turnover(nil, keys, 1, true)
+			}
+			b.requireShort(t, goroutines, fmt.Sprint("watched: ", watched))
+			cancel()
+			scans.Finish(t)
+		}
+	}
+}
+
+// Stores of 1,000 keys beside snapshots, one of which is renewed for every 1,000 stores.
+func BenchmarkStoreBesideReaders(b *testing.B) {
+	for _, readers := range []int{0, 1, 50, 500} {
+		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
+			const keys = 1000
+			of := beside{m: newMap[int, int](b, nil)}
+			of.cores = []*core{coreOf(of.m)}
+			open := make([]Snapshot[int, int], readers)
+			of.turnover(open, keys, readers+1, true)
+			b.ResetTimer()
+			of.turnover(open, keys, (b.N+keys-1)/keys, true)
+			b.StopTimer()
+			mean, most := of.versions()
+			b.ReportMetric(mean, "versions/key")
+			b.ReportMetric(float64(most), "most-versions")
+			closeAll(open)
+		})
+	}
+}

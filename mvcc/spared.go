@@ -1,0 +1,35 @@
+package mvcc
+
+import (
+	"math"
+
+	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/seam"
+)
+
+func init() {
+	seam.Snapshot = func(db any) any { return dbAt(db.(*DB)).snapshot(forCall) }
+}
+
+// Options.MaxTxAge is for what a program keeps open. A transaction or snapshot that the library opens
+// for one call, and ends with it, is spared: it takes as long as it takes. No function of an Update or
+// View, and no loop of the program, runs in it. This is where each such call says so:
+//
+//   - forLibrary: Load, NewIndex, one-key writes of a table with indexes, sequences, records that
+//     expire without OnExpire;
+//   - clearing: Clear, DeleteRange;
+//   - replicas: Apply and Renew, but not Attempt, which calls the function of an Update;
+//   - snapshots with forCall: Save and journals, watches and channels that begin, History, counts and
+//     ends of ranges and of indexes.
+const (
+	forProgram = 0
+	forCall    = epoch.Spared
+)
+
+// forLibrary returns the options of an Update of the library.
+func forLibrary(attempts int) *TxOptions {
+	return &TxOptions{Isolation: LevelSerializable, MaxAttempts: attempts, own: true, kind: forCall}
+}
+
+// always is for an Update that goes on until it commits.
+const always = math.MaxInt
