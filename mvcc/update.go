@@ -250,23 +250,3 @@ func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 	}
 	return m.engine().view(func(s moment) error { return fn(Snapshot[K, V](s)) })
 }
-
-// ViewValue is [Map.View] for a function that returns a value. It returns fn's value, or
-// the zero value and an error.
-func ViewValue[K comparable, V, R any](
-	m *Map[K, V], fn func(s Snapshot[K, V]) (R, error),
-) (R, error) {
-	if fn == nil {
-		panic("mvcc: ViewValue: fn is nil")
-	}
-	var result R
-	err := m.View(func(s Snapshot[K, V]) (err error) {
-		result, err = fn(s)
-		return err
-	})
-	if err != nil {
-		var none R
-		return none, err
-	}
-	return result, nil
-}

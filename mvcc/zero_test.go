@@ -78,9 +78,6 @@ func TestMisuse(t *testing.T) {
 		"UpdateValue": {func() {
 			_, _ = UpdateValue[string, int, int](bg, m, nil, nil)
 		}, "mvcc: UpdateValue: fn is nil"},
-		"ViewValue": {func() {
-			_, _ = ViewValue[string, int, int](m, nil)
-		}, "mvcc: ViewValue: fn is nil"},
 		"Tx.Merge, nil": {func() {
 			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Merge("a", nil); return nil })
 		}, "mvcc: Merge: fn is nil"},
