@@ -11,16 +11,12 @@ import (
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// Changed returns a channel that is closed when a commit that the snapshot does not see has
-// written key. It is for what is derived from a snapshot and kept, such as a cache: wait for the
-// channel, and make it anew. The commit may have come before the call. Only if it has made a key
-// absent that is absent in the snapshot, it may go unnoticed then.
-//
-// The channel is closed, too, where a watch would end with a [*GapError]. When ctx ends it stays
-// as it is. A key that is not equal to itself never changes. The snapshot may be closed once
-// Changed has returned. It costs what a watch does, see [Map.Watch]: it may take a millisecond,
-// and the first one looks at all keys. A channel that waits takes about half a kilobyte, until ctx
-// ends or the garbage collector finds that nobody can reach it.
+// Changed returns a channel that is closed when a commit that the snapshot does not see has written
+// key, also one before the call: for a cache, say, that is made anew then. Only an older commit
+// that has left an absent key absent may go unnoticed. It is closed, too, where a watch would end
+// with a [*GapError], and stays open when ctx ends. The snapshot may be closed once Changed has
+// returned. It costs what a watch does, see [Map.Watch]. A channel that waits takes about half a
+// kilobyte, until ctx ends or the garbage collector finds that nobody can reach it.
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	s.check()
 	if !s.st.plain && isBad(s.st.engine(), useTx, key) {
@@ -49,9 +45,8 @@ func anyOf[K comparable, V any](matches func(c *Change[K, V]) bool) func(all any
 }
 
 // Changed is [Snapshot.Changed] for the records that have an index key, in the snapshot s of the
-// table: the channel is closed when [Index.Get] may give something else. A goroutine asks the function
-// of the index about the records that change, as long as there are any. If that panics the channel is
-// closed.
+// table: the channel is closed when [Index.Get] may give something else. A goroutine asks the
+// function of the index about the records that change. If that panics the channel is closed.
 func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) <-chan struct{} {
 	ix.check()
 	s.check()

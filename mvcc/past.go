@@ -11,27 +11,22 @@ import (
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// A Revision is what a key's value was from one commit on, up to that of the next revision. See
-// [History].
+// A Revision is the value of a key from one commit on, up to the next revision, see [History].
 type Revision[V any] struct {
 	Epoch   uint64 // of the commit
 	Value   V
 	Deleted bool // the key had no value from then on
-	// Time is when it committed, or a little after: by the longer one of Options.ReclaimInterval and
-	// 1/4096 of Options.Retain, and by the delay of the background work. With Options.ManualReclaim
-	// the map looks at the time at each [Map.Reclaim] only. It is zero where that was longer ago than
-	// Options.Retain reaches, or after Close.
+	// Time is when it committed, or a little after: by the longer one of Options.ReclaimInterval
+	// and 1/4096 of Options.Retain, and by the delay of the background work, or of [Map.Reclaim].
+	// It is zero if that is longer ago than Options.Retain, or after Close.
 	Time time.Time
 }
 
-// History returns what the values of a key of m have been in the time of Options.Retain, the newest
-// first: all revisions of that time, and the one before, which was the value when it began. Without
-// Retain it has the newest revision, and what of those before is there by chance. A key that has no
-// value, and had none in that time, has no history. A record that a Load has restored was written
-// then.
-//
-// It waits as a snapshot does, sees what had committed when it was called, and costs a snapshot, a
-// [Map.Load], and for each revision a step, a binary search, and its place in the slice.
+// History returns the values of a key of m in the time of Options.Retain, the newest first: all
+// revisions of that time, and the one before. Without Retain it has the newest one, and older ones
+// by chance. A key without a value in that time has no history. A record that a Load has restored
+// was written then. It waits as a snapshot does, and costs one, a [Map.Load], and for each revision
+// a step, a binary search, and its place in the slice.
 func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V]) {
 	if m.badKey(useRead, key) {
 		return nil

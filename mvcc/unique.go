@@ -61,14 +61,13 @@ func (x *extras) remove(at extraKey, record any) bool {
 	return true
 }
 
-// A UniqueError says that a transaction would have given two records the same index key of a
-// unique index: it was rolled back. Trying again makes no sense unless the records have
-// changed.
+// A UniqueError says that a transaction would have given two records the same key of a unique
+// index: it was rolled back, and another try makes no sense.
 type UniqueError struct {
 	// Table and Index name the index, see [Map.Name] and [Index.Name].
 	Table, Index string
-	// Key is the index key, and Records are the keys of the two records, as they are sorted
-	// when printed.
+	// Key is the index key, and Records are the keys of the two records, sorted as they are
+	// printed.
 	Key     any
 	Records [2]any
 	// Others are the other pairs, of a call that loads or makes the index, sorted: of several
