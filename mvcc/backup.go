@@ -72,13 +72,12 @@ type Backup struct {
 // A BackupTable is a table of a backup.
 type BackupTable struct {
 	Name string `json:"name"`
-	// Key and Value are the types, as [reflect.Type.String] names them.
-	Key   string `json:"key"`
-	Value string `json:"value"`
-	// KeyShape and ValueShape are zero in a backup of differences if the table was in the one
-	// before.
-	KeyShape   Shape `json:"keyShape,omitzero"`
-	ValueShape Shape `json:"valueShape,omitzero"`
+	// Key and Value are the types, as [reflect.Type.String] names them, and KeyShape and ValueShape
+	// those shapes; zero in a backup of differences if the table was in the one before.
+	Key        string `json:"key"`
+	Value      string `json:"value"`
+	KeyShape   Shape  `json:"keyShape,omitzero"`
+	ValueShape Shape  `json:"valueShape,omitzero"`
 	// ID differs for tables of the same name: when one was closed and made again.
 	ID int `json:"id,omitempty"`
 	// Closed says that the table was closed: its records go.
@@ -143,9 +142,9 @@ type SaveOptions struct {
 	// Of is the snapshot to be saved, which stays open. Default: one of its own.
 	Of DBSnapshot
 	// Since is an older snapshot, which was saved before, and is still open: only later writes are
-	// saved, see [LoadOptions.Then]. Default: everything is saved.
+	// saved, see [LoadOptions.Then].
 	Since DBSnapshot
-	// Version is the program's own version of the data, which [DB.Load] compares.
+	// Version is that of the data, which [DB.Load] compares.
 	Version int
 	// Progress is called now and then, with the records and bytes so far.
 	Progress func(records int, bytes int64)
@@ -153,22 +152,21 @@ type SaveOptions struct {
 	// key is absent: so a transaction may come back without it. Only if not even the deletion of
 	// the key can be saved does an older value stay, of the backup before. A codec that panics or
 	// calls [runtime.Goexit] refuses the record. Default: the first such record ends the call with
-	// the [*CodecError], and a panic of the codec comes out of it.
+	// the [*CodecError], or the panic.
 	Refused func(*CodecError)
 
 	_ struct{}
 }
 
 // Save writes a backup of the tables to w: all that a snapshot sees, also of tables that were
-// closed since, while readers and writers go on. Indexes follow from the records. The backup has
-// checksums, so that [DB.Load] finds any damage. It ends with the error of w, or of ctx, with a
-// [*CodecError], see [SaveOptions].Refused, or with [ErrTxTooOld] if a given snapshot was evicted:
-// then it is of no use.
+// closed since, while readers and writers go on. It has checksums, so that [DB.Load] finds any
+// damage. Save ends with the error of w, or of ctx, with a [*CodecError], see
+// [SaveOptions].Refused, or with [ErrTxTooOld] if a given snapshot was evicted: then the backup is
+// of no use.
 //
 // Each key that is not an integer is encoded once more and decoded, to see whether it comes back,
 // and so no two become one. It waits for the codec, writes up to 64 KB at a time, and keeps one
-// record in memory until it is encoded. Versions overwritten meanwhile are kept as long as it
-// takes.
+// record in memory. Versions overwritten meanwhile stay as long.
 func (db *DB) Save(
 	ctx context.Context, w io.Writer, codec Codec, opts *SaveOptions,
 ) (Backup, error) {

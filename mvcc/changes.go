@@ -179,8 +179,8 @@ func diff[K comparable, V any](newer, older moment) (changes any, n int) {
 }
 
 // RequestProgress delivers all commits before the call to all watches of the database and its
-// tables. Each watch with [DBWatchOptions].Progress is given a Progress up to there or later, in
-// any case. The call waits for the goroutine of the watches, or does its work.
+// tables. Each watch with [DBWatchOptions].Progress is given a Progress up to there or later. The
+// call waits for the goroutine of the watches, or does its work.
 func (db *DB) RequestProgress() {
 	h := &dbAt(db).shared.hub
 	h.mu.Lock()

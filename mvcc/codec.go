@@ -14,16 +14,15 @@ import (
 )
 
 // A Codec turns keys and values into bytes and back, for [DB.Save] and [DB.Load]: see package
-// [github.com/mvccmap/mvccmap/codec] for gob and JSON. A key that does not come back as it was is
-// refused, see [CodecError]; for values it is up to the codec.
+// [github.com/mvccmap/mvccmap/codec]. A key that does not come back as it was is refused, see
+// [CodecError]; for values it is up to the codec.
 type Codec struct {
 	// Name is written into a backup, which is loaded with a Codec of the same name. It is UTF-8.
 	Name string
 	// NewEncoder and NewDecoder are called once or more for each table: an encoder may refer to its
 	// earlier values. Encode and Decode are given a pointer to a struct with key and value in its
-	// exported fields, or the key alone, as when it is looked at whether a key comes back as it
-	// was. Encode writes all of it before it returns; after an error the encoder is not used any
-	// more. Decode returns [io.EOF] at the end.
+	// exported fields, or the key alone. Encode writes all of it before it returns; after an error
+	// the encoder is not used any more. Decode returns [io.EOF] at the end.
 	NewEncoder func(w io.Writer) interface{ Encode(v any) error }
 	NewDecoder func(r io.Reader) interface{ Decode(v any) error }
 	// Lines says that Encode writes a line: an object in JSON, with one newline, at its end, and
@@ -48,7 +47,7 @@ func (c Codec) check(call string) {
 }
 
 // A CodecError says that a record cannot be saved: the codec refuses it, or its key would come back
-// as another one. It ends [DB.Save] and [DB.SaveCommits], but for [SaveOptions.Refused].
+// as another one. See [SaveOptions.Refused].
 type CodecError struct {
 	Table string // its name
 	Key   any    // of the table's key type
@@ -60,17 +59,15 @@ type CodecError struct {
 	_       struct{}
 }
 
-// Error names the table, the key, shortened if it is long, and the cause.
 func (e *CodecError) Error() string {
 	return fmt.Sprintf("mvcc: table %q, key %s: the codec %s cannot save the record: %v", e.Table,
 		keyText(e.Key), e.Codec, e.Err)
 }
 
-// Unwrap returns Err.
 func (e *CodecError) Unwrap() error { return e.Err }
 
 // Current reports whether the table still has the refused record: the key was not written since,
-// and the table not closed. It is a read like [Map.Load], and any goroutine may call it.
+// and the table not closed. It is a read like [Map.Load].
 func (e *CodecError) Current() bool { return e.current != nil && e.current() }
 
 // keyText is a key in an error.

@@ -7,8 +7,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// A ComputeOp says what [Map.Compute] is to do with a key. The operations have the names
-// that they have in xsync.
+// A ComputeOp says what [Map.Compute] is to do with a key, as in xsync.
 type ComputeOp int
 
 const (
@@ -140,9 +139,9 @@ func tombstoneOf[K comparable, V any](key K) *chain.Node {
 
 // DeleteFunc deletes the keys for which del returns true, and returns how many. It visits each key
 // that is there throughout the call once, with its newest value; del is asked again if the key was
-// written meanwhile. It is not one transaction: for that use [Map.Update] with [Tx.All] and
-// [Tx.Delete]. del may use the map in any way. The cost is that of a scan, and one version for each
-// key deleted; it holds back no reclamation.
+// written meanwhile. It is not one transaction, unlike [Tx.All] with [Tx.Delete]. del may use the
+// map in any way. The cost is that of a scan, and one version for each key deleted; it holds back
+// no reclamation.
 func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 	m.engine()
 	if del == nil {
@@ -181,15 +180,15 @@ func (m *core) deleteFunc(del func(v *chain.Node) bool) (deleted int) {
 }
 
 // Clear deletes all keys, in one transaction. It takes its turn like [Map.Update], but for up to
-// ten seconds: in a large map others wait until it is through, once each. It allocates one version
+// ten seconds: in a large map others wait until it is through, once each. It allocates a version
 // for each key.
 func (m *Map[K, V]) Clear() { m.engine().clear() }
 
 // DeleteRange deletes the keys of a range of an ordered map, in one transaction, and returns how
 // many there were. It begins anew if another commit writes a key of the range meanwhile, and takes
 // its turn like [Map.Clear]: on its keys if there are more than 256, and on all keys of the map
-// after a conflict. It allocates an own write of a transaction and a version for each key. It
-// panics if the keys have no order.
+// after a conflict. It allocates a write and a version for each key. It panics if the keys have no
+// order.
 func (m *Map[K, V]) DeleteRange(r Range[K]) (deleted int) {
 	return m.engine().deleteRange(spanOf(&r), r.prefix)
 }

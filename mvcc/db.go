@@ -46,8 +46,8 @@ type database struct {
 }
 
 // NewDB returns a database without tables, with the options of all of them. It panics if an option
-// has no meaning. [DB.Close] ends its background goroutines, which also end when the database and
-// its tables have become unreachable, unless a value in a table refers to one of them.
+// has no meaning. [DB.Close] ends its background goroutines. So does the garbage collector, unless
+// a value in a table refers to the database or a table.
 func NewDB(opts *Options) *DB {
 	o := opts.withDefaults()
 	s := newShared(&o)
@@ -69,9 +69,8 @@ type TableOptions struct {
 }
 
 // NewTable makes a table of db, which takes part in its transactions, see [Map.In], and does all
-// that a Map does. It may be called at any time; transactions under way find the table empty. It
-// panics if the name is empty or taken, or if an option has no meaning. It waits while a [DB.Watch]
-// begins.
+// that a Map does. Transactions under way find it empty. It panics if the name is empty or taken,
+// or if an option has no meaning. It waits while a [DB.Watch] begins.
 func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
 	return mapOf[K, V](addTable(db, name, opts, nil, recordTypeOf[K, V](), false))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// A DBTx is a [Tx] over the tables of a [DB]; [Map.In] is its part in one of them. The zero DBTx
-// panics in every method but Rollback.
+// A DBTx is a [Tx] over the tables of a [DB]; [Map.In] is its part in one of them. The zero DBTx is
+// not usable.
 type DBTx struct {
 	st  *txn // of no table, but for a DBTx that a [Tx] is converted to
 	gen epoch.Gen
@@ -22,10 +22,10 @@ func (tx DBTx) check() {
 }
 
 // In returns the transaction tx for the table m: the Tx reads, writes and scans m, and is tx for
-// the rest: all tables are read as of one moment, and Commit, Rollback, Savepoint, OnCommit and Err
-// are those of tx. In panics if m is not a table of tx's database, or was closed, and with
-// [ErrTxDone] if tx has ended. It looks through the tables that tx, and some transactions before,
-// have used; the first time of a table it allocates two small objects.
+// the rest: one read epoch, Commit, Rollback, Savepoint, OnCommit and Err are those of tx. In
+// panics if m is not a table of tx's database, or was closed, and with [ErrTxDone] if tx has ended.
+// It looks through the tables that tx, and some transactions before, have used; the first time of a
+// table it allocates two small objects.
 func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
 	return Tx[K, V](m.engine().in(tx))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Description is the result of [DB.Describe], for pages and tools.
+// A Description is the result of [DB.Describe].
 type Description struct {
 	Tables  []TableInfo  // by name
 	Watches []WatchInfo  // by table, those of the whole database first
@@ -47,7 +47,7 @@ type WatchInfo struct {
 	Buffer  int    // how many may wait
 }
 
-// A ReaderInfo describes a transaction or snapshot that is open.
+// A ReaderInfo describes an open transaction or snapshot.
 type ReaderInfo struct {
 	Epoch uint64 // what it reads
 	// Age is for how long the background work, or Describe, has seen it.
@@ -63,9 +63,9 @@ const (
 )
 
 // Describe returns the present tables, indexes, watches and oldest readers, read one after the
-// other. It waits for a goroutine that makes or closes a table, a refresh of the view, and a round
-// of the goroutine of the watches. It costs a look at each slot, table and watch, and for each
-// index that is not unique a search for each of up to 10,000 index keys. It allocates its result.
+// other. It waits for the making or closing of a table, a refresh of the view, and a round of the
+// watches. It costs a look at each slot, table and watch, and for each index that is not unique a
+// search for each of up to 10,000 index keys.
 func (db *DB) Describe() Description {
 	d := Description{Tables: dbAt(db).describeTables()}
 	s := dbAt(db).shared

@@ -2,8 +2,7 @@
 // keys.
 //
 // A [Map] keeps several versions of a value for a while. A transaction reads the versions that were
-// the newest when it began, whatever happens meanwhile. Its own writes become visible all at once,
-// or not at all.
+// the newest when it began, whatever happens meanwhile. Its writes become visible all at once, or not at all.
 //
 // # Which call to use
 //
@@ -20,8 +19,7 @@
 //   - Records by their fields: [NewIndex] and [NewOrderedIndex] of a table; pages and facets by
 //     [Index.AscendEntries] and [Index.Keys].
 //   - Following commits: [Map.Watch] and [DB.Watch]; [DB.Follow] keeps a cache or a copy in step.
-//     [Snapshot.Changed] tells of the next change of one key, and [Snapshot.Diff] compares two
-//     snapshots.
+//     [Snapshot.Changed] tells of the next change of one key.
 //   - Deleting records at a given time: [Map.Expire], [Map.OnExpire].
 //   - Keeping data: [DB.SaveFile] and [DB.LoadFile], or [DB.Save] and [DB.Load] for streams.
 //     Package [github.com/mvccmap/mvccmap/journal] persists each commit.
@@ -35,17 +33,12 @@
 // # What is guaranteed
 //
 // One-key operations and transactions at [LevelSerializable], the default, behave as if they ran
-// one at a time, in an order that agrees with real time. (Strict serializability, in the sense of
-// Herlihy and Wing 1990 and of Adya 1999, PL-SS.) This covers absent keys, scans of ranges or of
-// the whole map (there are no phantoms), and all tables of a transaction of a [DB].
+// one at a time, in an order that agrees with real time. (Strict serializability, PL-SS.) This covers absent keys, scans (there are no phantoms), and all tables of a [DB].
 //
 // At [LevelSnapshot] a transaction reads as of its begin. If it has read at all, it cannot
-// overwrite a later commit. Two transactions may each read what the other writes, and both commit:
-// write skew (Berenson et al. 1995). So it can break the serializability of others.
+// overwrite a later commit. Two transactions may each read the key that the other writes, and both commit: write skew. So it can break the serializability of others.
 //
-// A View or a Snapshot sees one moment of the map: everything that had committed at its epoch, and
-// nothing else. It is one of the serializable transactions where no transaction at LevelSnapshot
-// writes.
+// A View or a Snapshot sees one moment: everything that had committed at its epoch, and nothing else. It is a serializable transaction where no transaction at LevelSnapshot writes.
 //
 // docs/guarantees.md in the repository has every promise with its tests.
 //
@@ -55,10 +48,8 @@
 // commit that stands still complete, postpone or abort it. There are four exceptions:
 //
 //   - Inserting a new key, and removing a deleted one, locks a bucket of the hash table for some
-//     instructions for each key in it, which may be hashed. The Go runtime does not preempt the
-//     holder.
-//   - In an ordered map it locks a leaf of a tree, likewise. Now and then it also takes a mutex for
-//     about a microsecond, and the holder of that may be preempted.
+//     instructions for each key in it, which may be hashed. The holder is not preempted.
+//   - In an ordered map it locks a leaf of a tree, likewise. Now and then it also takes a mutex for about a microsecond, whose holder may be preempted.
 //   - A write gives way to a transaction that has its turn on the key, once and for a bounded time,
 //     see [Map.Update].
 //   - A transaction or snapshot that begins when more are open than lately takes a mutex for some
@@ -68,8 +59,7 @@
 //
 // # Limits
 //
-// The map lives in memory, and ends with the process unless it is saved or has a journal. Values
-// are stored, not copied: everybody shares the memory that they point to, so it must not be changed
+// The map ends with the process unless it is saved or has a journal. Values are stored, not copied: everybody shares the memory that they point to, so it must not be changed
 // after the store. Nor must the room behind a slice, which append writes: append(slices.Clip(old),
 // x). Options.Strict finds such changes in tests.
 //
@@ -78,15 +68,13 @@
 //
 // # What it costs
 //
-// A read of one key allocates nothing. A write allocates one version. The only word that all
-// commits share is the clock. A read-only transaction neither notes nor validates its reads. A
+// A read of one key allocates nothing. A write allocates one version. All commits share the clock alone.  A read-only transaction neither notes nor validates its reads. A
 // serializable transaction that writes validates its reads when it commits, unless it writes all
 // the keys that it has read: the cost grows with their number.
 //
 // Writers, and a goroutine in the background, drop old versions when nobody can see them: see
 // package [github.com/mvccmap/mvccmap/gc]. An open snapshot keeps at most one version of each key.
-// An empty map has no goroutine, unless Options.Retain is set. The compiler makes a part of the
-// package anew for each type of map. docs/performance.md in the repository has figures.
+// An empty map has no goroutine, unless Options.Retain is set. docs/performance.md in the repository has figures.
 //
 // # Ending
 //
@@ -99,6 +87,5 @@
 // map is unreachable, or at [Map.Close]. A map that is used in a bubble of testing/synctest must be
 // made and closed in the bubble.
 //
-// A Tx is for one goroutine at a time. Two that use it at once get a panic, like two that write to
-// a Go map.
+// Two goroutines that use a Tx at once get a panic.
 package mvcc

@@ -22,8 +22,7 @@ var (
 
 	// ErrTxTooOld: a transaction or snapshot was older than Options.MaxTxAge, and none of its
 	// writes has become visible. View, Update, Commit, Err and Try return it; reads and writes
-	// through a handle of one's own panic with an error that wraps it, until Rollback or Close has
-	// been called.
+	// panic with an error that wraps it, until Rollback or Close has been called.
 	ErrTxTooOld = errors.New("mvcc: transaction or snapshot is older than MaxTxAge")
 
 	// ErrEpochGone is wrapped by the error of [Map.SnapshotAt] for an epoch without a complete
@@ -104,13 +103,13 @@ func (k ConflictKind) String() string {
 // A ConflictError says why a transaction could not be committed. It wraps [ErrConflict]. None of
 // its writes has become visible.
 type ConflictError struct {
-	// Table is the name of the map in its [DB], empty for one by itself.
+	// Table is the name of the map in its [DB], or "".
 	Table string
-	// Key is the key in question, of the map's key type.
+	// Key is of the map's key type.
 	Key any
-	// Kind says what happened to it.
+	// Kind says how it was in the way.
 	Kind ConflictKind
-	// ReadEpoch is the epoch as of which the transaction read.
+	// ReadEpoch is that of the transaction.
 	ReadEpoch uint64
 	// CommitEpoch is that of the version that was in the way, or 0.
 	CommitEpoch uint64
@@ -120,7 +119,6 @@ type ConflictError struct {
 	_ struct{}
 }
 
-// Error names the table, the key, the kind, the epochs and the number of attempts.
 func (e *ConflictError) Error() string {
 	where := ""
 	if e.Table != "" {
@@ -134,7 +132,6 @@ func (e *ConflictError) Error() string {
 		ErrConflict, where, e.Key, e.Kind, e.ReadEpoch, e.CommitEpoch, tries)
 }
 
-// Unwrap returns [ErrConflict].
 func (e *ConflictError) Unwrap() error { return ErrConflict }
 
 // ErrGap is what a [*GapError] wraps.
@@ -152,7 +149,6 @@ func (e *GapError) Error() string {
 		"take a snapshot, and watch anew since that", e.Epoch)
 }
 
-// Unwrap returns [ErrGap].
 func (e *GapError) Unwrap() error { return ErrGap }
 
 // A conflict is what a ConflictError is made of, before anybody asks for one:

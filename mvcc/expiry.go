@@ -20,12 +20,10 @@ import (
 //
 // The background work, or [Map.Reclaim] with ManualReclaim, deletes a record within
 // Options.ReclaimInterval after its time, if the machine has time, in a transaction of its own.
-// Watches are told, see [Commit.Expired]. A record that is written anew has the time of its new
-// value. A transaction that has read a record, and writes, conflicts if the record expires
-// meanwhile.
-//
-// To give the time with the write, make it a field of the value, as the example "touch" shows.
-// [Map.OnExpire] acts when a record goes.
+// Watches are told, see [Commit.Expired], and [Map.OnExpire] acts on it. A record that is written
+// anew has the time of its new value. A transaction that has read a record, and writes, conflicts
+// if the record expires meanwhile. To give the time with the write, make it a field of the value,
+// as the example "touch" shows.
 //
 // until must return the same for the same record, and panics if the first few show that it does
 // not: so it must not ask for the time itself. It must be quick, not use the map, and not change

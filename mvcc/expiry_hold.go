@@ -49,13 +49,10 @@ func (h *expiryHold) release() {
 }
 
 // HoldExpiry keeps records of the database from expiring, see [Map.Expire], until release is
-// called: for a program that brings its tables up to date in steps, say by [DB.Load] and
-// [DB.LoadCommits], where the next step may renew a record. Load holds expiry by itself once it has
-// read the backup, and journal.Open does all the time.
-//
-// It waits for a deletion under way, and for its function of [Map.OnExpire]: called there, it
-// panics, as does Load. Several may hold at once. What is due goes soon after the last release; a
-// second call of a release does nothing.
+// called: for a program that brings its tables up to date in steps, where the next step may renew a
+// record. Load holds expiry by itself once it has read the backup, and journal.Open all the time.
+// It waits for a deletion under way; in a function of [Map.OnExpire] it panics, as does Load.
+// Several may hold at once. A second call of a release does nothing.
 func (db *DB) HoldExpiry() (release func()) {
 	h := &dbAt(db).shared.expiryHold
 	dbAt(db).shared.gc.Outside("HoldExpiry")

@@ -8,9 +8,8 @@ import (
 
 // FollowOptions configures [DB.Follow].
 type FollowOptions struct {
-	// After is the position of the follower's state. One of an earlier life of the database, or of
-	// another one, has begin called, unless package journal keeps the database and has met that
-	// state. Default: it has none.
+	// After is the position of the follower's state. With one of another life or database begin is
+	// called, unless package journal keeps the database and has met that state.
 	After Position
 
 	// Buffer is as [WatchOptions.Buffer].
@@ -42,13 +41,12 @@ type FollowOptions struct {
 //
 // The calling goroutine calls begin and apply, with nothing locked. They may read and write the
 // tables. The snapshot is open until begin returns. Later tables are included. [DBCommit.Closed]
-// tells of those that were closed; those before a summary come before it, with the epoch of the
-// follower's state.
+// tells of closed ones; those before a summary come before it, with the epoch of the follower's
+// state.
 //
 // Follow returns the error of begin or apply, unchanged; an error that wraps ctx's error and its
 // cause; or [ErrTxTooOld] if begin took longer than MaxTxAge. If they panic or call runtime.Goexit
-// the watch and the snapshot end, and the panic goes on. [DB.Close] does not end Follow. It costs
-// what [DB.Watch] with Since does. Any number of goroutines may follow a database.
+// the watch and the snapshot end. [DB.Close] does not end Follow. It costs what [DB.Watch] with Since does.
 func (db *DB) Follow(
 	ctx context.Context, opts *FollowOptions,
 	begin func(s DBSnapshot) error, apply func(c DBCommit) error,

@@ -7,11 +7,11 @@ import (
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
-// ReadHeader reads the header of a backup: the tables, with the shapes of their types, the codec,
-// the version and the epoch. It needs neither types nor codec, reads no further, and allocates the
-// header; Records, Refused and Bytes are 0. It returns a [*DamageError] for anything else, or a
-// damaged header. A group of package journal is a backup too. Fields that an older version of the
-// format lacks are zero.
+// ReadHeader reads the header of a backup, or of a group of package journal, and no further: the
+// tables, with the shapes of their types, the codec, the version and the epoch. It needs neither
+// types nor codec, and allocates the header; Records, Refused and Bytes are 0. It returns a
+// [*DamageError] for anything else, or a damaged header. Fields that an older version of the format
+// lacks are zero.
 func ReadHeader(r io.Reader) (Backup, error) {
 	if r == nil {
 		panic("mvcc: ReadHeader: r is nil")

@@ -55,10 +55,9 @@ func (db *DB) Logger() *slog.Logger {
 	return dbAt(db).opts.Logger
 }
 
-// SkipTo makes all later epochs be above to, for programs that keep epochs outside of the process.
-// [DB.Load] does it with the epoch of the backup, and package journal with the newest one of the
-// last life. The epochs passed over are no states: [DB.SnapshotAt] returns [ErrEpochGone]. It never
-// waits. It panics if to is above 1<<51.
+// SkipTo makes all later epochs be above to, as [DB.Load] and package journal do with the newest
+// one of the last life. The epochs passed over are no states, see [ErrEpochGone]. It never waits.
+// It panics if to is above 1<<51.
 func (db *DB) SkipTo(to uint64) {
 	if to > disk.HighestSkip {
 		panic(fmt.Sprintf("mvcc: SkipTo: %d is above %d", to, uint64(disk.HighestSkip)))

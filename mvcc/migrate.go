@@ -19,8 +19,7 @@ import (
 //   - Otherwise the Migrations of its name count whose old types have exactly the saved shapes, but
 //     for the order of fields and the names of types that do not encode themselves.
 //   - If a Migration makes other types than the table has, the next one goes on: one of that table
-//     which takes exactly these Go types. So each version of a program adds a Migration from the
-//     version before, and keeps the others.
+//     which takes exactly these Go types. So each version of a program adds one.
 //   - If there is none, the table is loaded as without Migrations, or is a [*SchemaError].
 //
 // A backup without shapes is not migrated.
@@ -35,8 +34,8 @@ type Migration struct{ of *migration }
 // ErrDrop is returned by the function of a [Migration] to leave a record out.
 var ErrDrop = errors.New("mvcc: the record is dropped")
 
-// A MigrationError says that the function of a [Migration] has failed, or that two records would
-// have one key: nothing was loaded.
+// A MigrationError says that the function of a [Migration] has failed, or that two records have one
+// key: nothing was loaded.
 type MigrationError struct {
 	Table, To string // from where, as it is called now, and to where
 	Key       any    // of the old record
@@ -44,7 +43,6 @@ type MigrationError struct {
 	_         struct{}
 }
 
-// Error names the tables, the key, shortened if it is long, and the cause.
 func (e *MigrationError) Error() string {
 	to := ""
 	if e.To != e.Table {
@@ -53,13 +51,12 @@ func (e *MigrationError) Error() string {
 	return fmt.Sprintf("the migration of table %q%s fails at key %s: %v", e.Table, to, keyText(e.Key), e.Err)
 }
 
-// Unwrap returns Err.
 func (e *MigrationError) Unwrap() error { return e.Err }
 
 // Migrate returns the Migration of a table whose values have changed, and whose keys have not: fn
 // is given each saved record, and returns the new value. table is the present name, see
-// [LoadOptions].Rename. Keep the type Old as long as there are backups with it. Old and New must
-// not have the same shape: a field with another meaning needs another name.
+// [LoadOptions].Rename. Old and New must not have the same shape: a field with another meaning
+// needs another name.
 func Migrate[K comparable, Old, New any](
 	table string, fn func(key K, old Old) (New, error),
 ) Migration {

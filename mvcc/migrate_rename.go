@@ -10,10 +10,9 @@ import (
 )
 
 // RenameFields returns a Migration of a table in whose values fields have other names now: names
-// has the present name of each, by the old one. It needs neither the old type nor a function. A
-// field in another struct has a path, as in {"Address.Street": "Address.Road"}, which leads through
-// pointers, slices, arrays and the values of maps. Names are those of the codec, see [Shape]. table
-// is the present name, see [LoadOptions].Rename.
+// has the present name of each, by the old one. A field in another struct has a path, as in
+// {"Address.Street": "Address.Road"}, which leads through pointers, slices, arrays and the values
+// of maps. Names are those of the codec, see [Shape].
 //
 // It applies if saved fields would be lost otherwise, and none with the old names; with
 // [LoadOptions].AnyShape if fewer are lost. Give one Migration for each version, the oldest first:
@@ -24,8 +23,8 @@ import (
 // It is for codecs gob and json, and copies each record by reflection. A struct with renamed fields
 // must not encode itself, nor have itself within it, with json not have embedded fields, and no two
 // of its fields may have had one name. Otherwise the call that loads returns an error, and nothing
-// is loaded. docs/schemas.md has the other ways. RenameFields panics if table, names or a name is
-// empty, or if a path has another length.
+// is loaded. RenameFields panics if table, names or a name is empty, or if a path has another
+// length.
 func RenameFields(table string, names map[string]string) Migration {
 	checkMigration("RenameFields", false, table)
 	if len(names) == 0 {

@@ -28,10 +28,10 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	return chain.Present[K, V](m.at.newest(v))
 }
 
-// Store sets the value of key, in a transaction of its own that never conflicts. Store of a key
-// that the map has waits for no particular goroutine; of a new key, for a moment, for one that
-// changes the same bucket of the table, or leaf of the tree. It allocates one version. It panics
-// with [ErrBadKey] if key is not equal to itself.
+// Store sets the value of key, in a transaction of its own that never conflicts. It waits for no
+// particular goroutine, but with a new key, for a moment, for one that changes the same bucket of
+// the table, or leaf of the tree. It allocates one version. It panics with [ErrBadKey] if key is
+// not equal to itself.
 func (m *Map[K, V]) Store(key K, value V) {
 	m.checkKey(useWrite, key)
 	h, p, _ := index.Lookup(m.index, key)
@@ -60,7 +60,7 @@ func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 }
 
 // LoadOrStore returns the value of key if there is one. Otherwise it stores the given value and
-// returns that. loaded tells which. Its cost is that of Load, or that of Store.
+// returns that. loaded tells which. Its cost is that of Load or Store.
 func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	m.checkKey(useWrite, key)
 	h, p, v := index.Lookup(m.index, key)
@@ -91,8 +91,8 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 // Delete is [Map.LoadAndDelete] without the value.
 func (m *Map[K, V]) Delete(key K) { m.LoadAndDelete(key) }
 
-// Range calls f for each key and value of [Map.All], until f returns false. Unlike that of
-// [sync.Map] it is of one moment.
+// Range calls f for each key and value of [Map.All], until f returns false: of one moment, unlike
+// that of [sync.Map].
 func (m *Map[K, V]) Range(f func(key K, value V) bool) {
 	m.engine()
 	if f == nil {
@@ -102,8 +102,8 @@ func (m *Map[K, V]) Range(f func(key K, value V) bool) {
 }
 
 // CompareAndSwap sets the value of key to new if it is old, and reports whether it did; an absent
-// key is never swapped. Its cost is that of [Map.Store]. It panics with a runtime error if V is an
-// interface type and the values cannot be compared, and then nothing has happened.
+// key is never swapped. Its cost is that of [Map.Store]. It panics with a runtime error if the
+// values are interfaces that cannot be compared, and then nothing has happened.
 func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped bool) {
 	if m.badKey(useWrite, key) {
 		return false

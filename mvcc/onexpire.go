@@ -23,14 +23,14 @@ import (
 // The transaction is that of an Update of level serializable, for one record. fn finds the record
 // deleted; if it sets the key again, say with a later time, the record stays. It may be called
 // again, as a function of Update may, while the record is due. [Map.In] gives the Tx of a map by
-// itself, as of a table.
+// itself, too.
 //
 // A record stays if fn returns an error, panics or calls runtime.Goexit for it, or if its
-// transaction cannot be committed: because of a unique index, or a hundred conflicts. The others
-// go. [Stats.ExpireFailures] counts it, and [Options.Logger], or slog.Default, is told at level
-// Error. It is tried again after a second, then after twice as long each time, up to a minute.
-// While fn blocks, no other record of the table expires, and Reclaim and Close wait;
-// Options.MaxTxAge counts.
+// transaction cannot be committed: because of a unique index, or a hundred conflicts.
+// [Stats.ExpireFailures] counts it, and [Options.Logger], or slog.Default, is told at level Error.
+// It is tried again after a second, then after twice as long each time, up to a minute. While fn
+// blocks, no other record of the table expires, and Reclaim and Close wait; Options.MaxTxAge
+// counts.
 //
 // Call it once, before Map.Expire; else it panics, as it does if fn is nil. A deletion costs a
 // goroutine more.

@@ -58,7 +58,7 @@ type Options struct {
 	Isolation Level
 
 	// ReclaimInterval is the time between two ticks of the background work, which drops versions
-	// that nobody can see. Writers prune the keys that they write in any case. Default: 100 ms.
+	// that nobody can see. Default: 100 ms.
 	ReclaimInterval time.Duration
 
 	// ReclaimWorkers is how many goroutines prune at a tick. Negative: committers prune, two
@@ -71,12 +71,12 @@ type Options struct {
 	ReclaimQueue int
 
 	// PruneThreshold is after how many new versions of a key its committer prunes it; 1 to 63.
-	// Lower means shorter chains, and more work for writers of hot keys. Default: 16.
+	// Lower means shorter chains, and more work for writers. Default: 16.
 	PruneThreshold int
 
 	// ManualReclaim: the map has no background goroutines, and the program calls [Map.Reclaim] now
-	// and then. Until then committers prune when the queue is full; nothing is evicted, and no age
-	// is noticed.
+	// and then. Until then committers prune when the queue is full; nothing is evicted or warned
+	// of.
 	ManualReclaim bool
 
 	// MaxTxAge is the age at which an open transaction or snapshot of the program is evicted: its
@@ -89,14 +89,13 @@ type Options struct {
 	// Retain is for how long, and up to an eighth and some ReclaimIntervals longer, the map keeps
 	// its history: for [Map.SnapshotAt] and [History]. Each version that is written takes its
 	// memory for so long, and a read of an old epoch walks over the later versions of its key.
-	// There is a tick each ReclaimInterval also at rest. Default: 0.
+	// There is a tick each ReclaimInterval also at rest.
 	Retain time.Duration
 
 	// Logger is told, at level Warn and once each, of transactions and snapshots that have been
 	// open for PinWarnAge or are evicted, of 64 in a round at most, and of none that is evicted
 	// during a call. A goroutine of its own calls it, but [Map.Reclaim] calls it itself, so it must
-	// not call Reclaim or Close. A journal logs its errors with it. Default: nil, only these are
-	// logged.
+	// not call Reclaim or Close. A journal logs its errors with it, or else with slog.Default.
 	Logger *slog.Logger
 
 	// PinWarnAge is from which age on Logger is told. Default: a minute.
@@ -110,9 +109,9 @@ type Options struct {
 
 	// Around is called for each [Map.Update], [UpdateValue] and [DB.Update]. It must call run once,
 	// in the same goroutine, with ctx or one derived from it: the whole Update happens in that
-	// call. tx is TxOptions.Name; table is "" for a database or a map by itself. LabelUpdate of
-	// package [github.com/mvccmap/mvccmap/profiling] is one. If Around panics so does Update. It
-	// costs some allocations an Update.
+	// call. tx is TxOptions.Name; table is "" for a database or a map by itself. If Around panics
+	// so does Update. It costs some allocations an Update. See package
+	// [github.com/mvccmap/mvccmap/profiling].
 	Around func(ctx context.Context, tx, table string, run func(ctx context.Context))
 
 	// Strict is for tests: it shows mistakes that are not noticed otherwise, at a cost;
@@ -127,10 +126,9 @@ type Options struct {
 	// A value that was changed after it was stored is a panic of the call that writes over it, or
 	// of Close, with the record, the place in the value and the call that stored it. That includes
 	// all that the value leads to, up to 16,384 numbers, strings and pointers, and the memory
-	// between length and capacity of its slices: store a part of a larger buffer as slices.Clip of
-	// it. It leaves out structs that others may change: those with a lock (methods Lock and Unlock)
-	// or a pointer to one, a type of package sync, sync/atomic or xsync, a channel, or an embedded
-	// pointer to such a struct. No function of the program is called for this.
+	// between length and capacity of its slices. It leaves out structs that others may change:
+	// those with a lock (methods Lock and Unlock) or a pointer to one, a type of package sync,
+	// sync/atomic or xsync, a channel, or an embedded pointer to such a struct.
 	Strict bool
 
 	// TracePins notes for Logger where each transaction and snapshot began. It costs about a
@@ -230,10 +228,10 @@ type TxOptions struct {
 	Isolation Level
 
 	// MaxAttempts is how often [Map.Update] runs its function before it returns the last conflict.
-	// An attempt that gave way to a transaction with a turn counts. Default: 100. Begin ignores it.
+	// Default: 100. Begin ignores it.
 	MaxAttempts int
 
-	// Name is for [Options.Observe] and [Options.Around]. Default: none.
+	// Name is for [Options.Observe] and [Options.Around].
 	Name string
 
 	own    bool         // it is an Update of the library's own, or strict no more

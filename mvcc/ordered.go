@@ -9,10 +9,9 @@ import (
 )
 
 // NewOrdered returns an empty map whose keys have the order of Go's operators, for ranges, see
-// [Snapshot.Ascend]. It keeps them in a tree: each look-up of a key costs a search;
-// docs/performance.md has figures. Reads, loops, and writes of keys that are there do not wait for
-// writers. Inserting a new key locks a leaf of the tree, for some ten nanoseconds, or a microsecond
-// if the leaf has to be replaced.
+// [Snapshot.Ascend]. It keeps them in a tree: each look-up of a key costs a search. Reads, loops,
+// and writes of keys that are there do not wait for writers. Inserting a new key locks a leaf of
+// the tree, for some ten nanoseconds, or a microsecond if the leaf has to be replaced.
 func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
 	return newAlone(opts, naturalOrder(hasher.TypeOf((*K)(nil))), recordTypeOf[K, V]()).(*Map[K, V])
 }
@@ -22,9 +21,8 @@ func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
 // == compares the zone and the monotonic reading as well: let keys be t.UTC().Round(0).) Otherwise
 // keys are missed; a write that inserts a key panics if it sees 0 for keys that are not equal.
 //
-// Every call with a key calls compare, some ten to thirty times, and many goroutines do at once: it
-// should be quick, and must not use the map. If it panics, so does the call, and the map is as it
-// was. [Prefix] is not for such a map.
+// Every call with a key calls compare, some ten to thirty times, in many goroutines: it should be
+// quick, and must not use the map. If it panics, so does the call, and the map is as it was.
 func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options) *Map[K, V] {
 	if compare == nil {
 		panic("mvcc: NewOrderedFunc: compare is nil")
@@ -49,9 +47,8 @@ func NewOrderedTableFunc[K comparable, V any](
 }
 
 // Ascend is [Snapshot.All] for the keys of r, from the lowest to the highest. Finding the first key
-// costs a search in a tree, each step much less than a Get. Deleted keys that a snapshot may still
-// see are passed over one by one. A loop allocates some small objects. It panics if the keys have
-// no order.
+// costs a search in a tree, each step much less than a Get, also of deleted keys that a snapshot
+// may still see. A loop allocates some small objects. It panics if the keys have no order.
 func (s Snapshot[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return s.ranged(r, false) }
 
 // Descend is [Snapshot.Ascend] from the highest key to the lowest.
@@ -113,8 +110,7 @@ func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 }
 
 // CountRange returns how many keys of an ordered map r, a Map, Snapshot or Tx, has in a range. It
-// reads them as a loop over Ascend does, and panics likewise. It costs a few nanoseconds for each,
-// and allocates some small objects whatever their number.
+// reads them as a loop over Ascend does, and panics likewise. It costs a few nanoseconds for each.
 func CountRange[K comparable, V any](r Reader[K, V], keys Range[K]) int {
 	l := looping{in: spanOf(&keys), ranged: true}
 	switch r := r.(type) {
@@ -132,8 +128,8 @@ func CountRange[K comparable, V any](r Reader[K, V], keys Range[K]) int {
 	return l.count(keys.prefix)
 }
 
-// A Range is a range of the keys of an ordered map. The zero Range has all keys. From(a).Before(b)
-// has a and not b. A range whose high end is below the low one is empty.
+// A Range is a range of the keys of an ordered map: From(a).Before(b) has a and not b, the zero
+// Range all keys. A range whose high end is below the low one is empty.
 type Range[K any] struct {
 	low, high bound[K]
 	prefix    bool // it is one by Prefix, and so for the order of Go's operators

@@ -24,9 +24,9 @@ type Revision[V any] struct {
 
 // History returns the values of a key of m in the time of Options.Retain, the newest first: all
 // revisions of that time, and the one before. Without Retain it has the newest one, and older ones
-// by chance. A key without a value in that time has no history. A record that a Load has restored
-// was written then. It waits as a snapshot does, and costs one, a [Map.Load], and for each revision
-// a step, a binary search, and its place in the slice.
+// by chance. A key without a value in that time has none. A record that a Load has restored was
+// written then. It waits as a snapshot does, and costs one, a [Map.Load], and for each revision a
+// step, a binary search, and its place in the slice.
 func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V]) {
 	if m.badKey(useRead, key) {
 		return nil

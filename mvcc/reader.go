@@ -2,9 +2,9 @@ package mvcc
 
 import "iter"
 
-// A Reader is for functions that read from a [Map], [Tx] or [Snapshot]. From a Map each call reads
-// the newest values, from the others all calls read one moment. As an interface a Tx or Snapshot
-// costs an allocation of 16 bytes; as a type parameter it costs none:
+// A Reader is a [Map], [Tx] or [Snapshot], for functions that read. From a Map each call reads the
+// newest values, from the others all calls read one moment. As an interface a Tx or Snapshot costs
+// an allocation of 16 bytes; as a type parameter it costs none:
 //
 //	func total[R mvcc.Reader[string, int]](r R, keys ...string) (sum int)
 type Reader[K comparable, V any] interface {
@@ -18,8 +18,8 @@ type Reader[K comparable, V any] interface {
 	Epoch() uint64
 }
 
-// A ReadWriter is for functions that write to a [Map] or [Tx], see [Reader]. On a Map each call is
-// a transaction of its own.
+// A ReadWriter is a [Map] or [Tx], for functions that write, see [Reader]. On a Map each call is a
+// transaction of its own.
 type ReadWriter[K comparable, V any] interface {
 	Reader[K, V]
 	// Set sets the value of key.
@@ -66,26 +66,26 @@ func (m *Map[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	m.compute(key, func(old V, loaded bool) (V, ComputeOp) { return fn(old, loaded), UpdateOp })
 }
 
-// Epoch returns the newest epoch that was drawn. A snapshot opened later has this epoch or a later
-// one; as long as it equals the epoch of a snapshot, nothing has been committed since.
+// Epoch returns the newest epoch that was drawn: a later snapshot has this one or a higher one. As
+// long as it equals that of a snapshot, nothing has been committed since.
 func (m *Map[K, V]) Epoch() uint64 {
 	return m.engine().epoch()
 }
 
-// All is [Snapshot.All] of a snapshot that each loop opens and closes, also by a panic. With
-// Options.MaxTxAge a longer loop panics with [ErrTxTooOld].
+// All is [Snapshot.All] of a snapshot of its own for each loop. With Options.MaxTxAge a longer loop
+// panics with [ErrTxTooOld].
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return records[K, V](looping{of: m.engine()})
 }
 
-// Keys returns an iterator over the keys of [Map.All].
+// Keys is [Map.All] without values.
 func (m *Map[K, V]) Keys() iter.Seq[K] { return keys(m.All()) }
 
-// Values returns an iterator over the values of [Map.All].
+// Values is [Map.All] without keys.
 func (m *Map[K, V]) Values() iter.Seq[V] { return values(m.All()) }
 
 // Len returns the number of keys: exact while nobody writes, and beside writers off by the commits
-// under way. It costs a look at a striped counter. [Snapshot.Len] is always exact.
+// under way. It is a look at a striped counter. [Snapshot.Len] is always exact.
 func (m *Map[K, V]) Len() int { return m.engine().len() }
 
 //go:noinline

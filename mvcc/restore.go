@@ -33,25 +33,25 @@ type LoadOptions struct {
 	// Then are backups of differences, see [SaveOptions.Since], each to the one before, the first
 	// one to the loaded backup.
 	Then []io.Reader
-	// Version is the [SaveOptions.Version] of the backup, and Versions are others that will do,
-	// such as those that Migrate is for. Any other one is a [*VersionError].
+	// Version is the [SaveOptions.Version] of the backup, and Versions are others that will do. Any
+	// other one is a [*VersionError].
 	Version  int
 	Versions []int
-	// Rename has the present names of tables, by those in the backup. All other names, such as
-	// those of Migrate, are present ones. A name that is not in the backup does nothing. Two tables
-	// of a backup with one name are refused. [RenameFields] is for fields.
+	// Rename has the present names of tables, by those in the backup; one that is not there does
+	// nothing. All other names, such as those of Migrate, are present ones. Two tables of a backup
+	// with one name are refused.
 	Rename map[string]string
 	// Migrate is for tables whose types have changed, or that were split or merged, see
 	// [Migration]. One record at a time is in memory in its old form; those by MigrateTo wait until
 	// all of a backup of differences was read.
 	Migrate []Migration
-	// AnyShape: fields that were removed or renamed, or have another type, see [Shape], are lost
-	// without an error. Without it they are a [*SchemaError], unless Migrate is for them. Fields
-	// may be added, and types renamed. (Of a backup without shapes the names of the types are
+	// AnyShape: fields that were removed or renamed, or have another type, are lost without an
+	// error. Without it they are a [*SchemaError], unless Migrate is for them. Fields may be added,
+	// and types renamed. (Of a backup without shapes, see [Shape], the names of the types are
 	// compared.)
 	AnyShape bool
-	// More says that differences follow, by [DB.LoadCommits]. So a table that does not fit is
-	// passed over, since it may have been closed: [Backup.Missing] tells of it in the end.
+	// More says that differences follow, by [DB.LoadCommits]: a table that does not fit is passed
+	// over, as it may have been closed. [Backup.Missing] tells of it in the end.
 	More bool
 	// Resume are positions from which [DB.Follow] is to go on, each as often as it does. Load keeps
 	// the state of each that it meets, see [DB.KeepState], in a transaction of its own, which
@@ -66,15 +66,15 @@ type LoadOptions struct {
 }
 
 // Load makes the tables of the backup as they were, in one transaction, which deletes all else in
-// them. Other tables stay as they are. Readers see all of it, or nothing. Indexes follow. The
-// epochs of the database go on above that of the backup.
+// them. Other tables stay as they are. Readers see all of it, or nothing. Indexes follow. Epochs go
+// on above that of the backup.
 //
 // Load reads the backup to its end first, and no further. It loads nothing if the backup is
 // damaged, a [*DamageError], or does not fit the tables, or if the transaction fails. Once it has
-// read the backup nothing expires until Load returns, see [DB.HoldExpiry].
+// read the backup nothing expires until it returns, see [DB.HoldExpiry].
 //
-// All records are in memory twice, until Load returns. A backup is as trusted as its codec: those
-// of package codec allocate no more than its bytes can hold, also if it is forged.
+// All records are in memory twice, until Load returns. The codecs of package codec allocate no more
+// than the bytes of a backup can hold, also if it is forged.
 func (db *DB) Load(
 	ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions,
 ) (Backup, error) {
@@ -166,9 +166,8 @@ func (b *Backup) loadedAt(at uint64, wrote bool) {
 }
 
 // Matches reports whether a snapshot of the database sees exactly the loaded backup b, in tables of
-// the same names and types, and no other ones: so later commits can be saved as differences to b.
-// It is false if there were writes since the load began, or may have been. It is for package
-// journal. It costs a look at each table.
+// the same names and types, and no other ones, so that later commits can be saved as differences to
+// b. It is false if there may have been writes since the load began. It costs a look at each table.
 func (b Backup) Matches(s DBSnapshot) bool {
 	tables := seenIn(s)
 	if !b.alone || s.Epoch() != uint64(b.now) || len(b.migrated)+len(b.misfits) > 0 ||

@@ -90,10 +90,9 @@ func (p *past) hasSkipped(at epoch.Epoch) bool {
 	})
 }
 
-// KeepState keeps the present state of the tables for one [DB.Follow] that goes on after a position
-// of an earlier life of the database with the same state. It is for programs that load the results
-// of [DB.SaveCommits]; package journal calls it by itself. Overwritten versions stay in memory
-// until that has begun, or the state is older than [Options.MaxTxAge].
+// KeepState keeps the present state of the tables for one [DB.Follow] after a position of an
+// earlier life of the database with the same state; package journal calls it by itself. Overwritten
+// versions stay in memory until that has begun, or the state is older than [Options.MaxTxAge].
 func (db *DB) KeepState(after Position) {
 	s, p := db.Snapshot(), &dbAt(db).shared.past
 	p.mu.Lock()

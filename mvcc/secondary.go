@@ -10,8 +10,8 @@ import (
 )
 
 // An Index finds the records of a table by index keys of type I, which a function makes of each
-// record. A snapshot or transaction that reads it finds exactly the records that it sees in the
-// table. Use [NewIndex] or [NewOrderedIndex]. Any number of goroutines may use it.
+// record: exactly those that a snapshot or transaction sees in the table. Use [NewIndex] or
+// [NewOrderedIndex]. Any number of goroutines may use it.
 type Index[I, K comparable, V any] struct {
 	_ noCopy
 
@@ -54,17 +54,15 @@ type IndexOptions struct {
 // and no index, if the index is to be unique and the records are not.
 //
 // A write of a record of a table with indexes reads the old record first: so [Tx.Set], [Tx.Delete]
-// and [Tx.Merge] are reads of the key as well. Where index keys have changed, it writes entries
-// too, and conflicts with transactions that have searched for such an index key, or read a range
-// with it.
+// and [Tx.Merge] are reads of the key as well. Where index keys have changed, it conflicts with
+// transactions that have searched for such an index key, or read a range with it.
 //
 // One-key operations like [Map.Store] are transactions then, and cost as much; one that changes no
-// index key, two calls of keys. They panic with a *UniqueError if the index would not be unique;
-// [Map.Put] and [Map.Update] return it. Functions given to [Map.Compute] and the like may be called
-// once more.
+// index key, two calls of keys. They panic with a *UniqueError where [Map.Put] and [Map.Update]
+// return it. Functions given to [Map.Compute] and the like may be called once more.
 //
 // Reading the table costs nothing more. An entry takes about as much memory as a key of an ordered
-// table. [DB.Stats] counts an index as a table.
+// table.
 func NewIndex[I, K comparable, V any](
 	m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions,
 ) (*Index[I, K, V], error) {
@@ -103,16 +101,16 @@ func (ix *Index[I, K, V]) Name() string {
 }
 
 // Get returns an iterator over the records with the index key, and their keys, in the order of
-// [Entry], as r sees them: a Snapshot or Tx of the table, with its own writes, or the table itself:
-// then each loop opens a snapshot of its own.
+// [Entry], as r sees them: a Snapshot or Tx of the table, or the table itself: then each loop opens
+// a snapshot of its own.
 //
-// The loop may write to the transaction. It visits the same records nonetheless, with their values
+// The loop may write to the transaction; it visits the same records nonetheless, with their values
 // by then. At level serializable the index key joins the read set: the transaction conflicts with
 // one that gives it to a record or takes it away. So does each record visited. It costs a search in
 // a tree, or, with IndexOptions.Unique and without an order, a look into a table; and a Get for
 // each record. A loop allocates some small objects.
 //
-// No record has an index key that is not equal to itself. A step panics if r is not one of the
+// An index key that is not equal to itself has no record. A step panics if r is not one of the
 // index's table, or began before the index was complete; and as a read of r does.
 func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
 	ix.check()

@@ -30,9 +30,8 @@ func (ix *Index[I, K, V]) Len(r Reader[K, V]) int {
 }
 
 // Count returns how many entries with index keys in the range the index has, as r sees it. It walks
-// along them, a few nanoseconds for each, and allocates some small objects whatever their number.
-// At level serializable the range joins the read set. An index without an order takes all index
-// keys, Range[I]{}, or one, From(key).UpTo(key).
+// along them, a few nanoseconds for each. At level serializable the range joins the read set. An
+// index without an order takes all index keys, Range[I]{}, or one, From(key).UpTo(key).
 func (ix *Index[I, K, V]) Count(r Reader[K, V], keys Range[I]) (n int) {
 	of := ix.part(keys)
 	in, _ := ix.open(r, forCall)
@@ -64,8 +63,8 @@ func (e *engine) countAlong(s moment, tx bool, r *span) (n int) {
 // Keys returns an iterator over the index keys in the range that any record has, as r sees the
 // table, each once: in their order, if the index has one. It does not walk along many records of
 // one key: each such key costs a search in a tree. Otherwise it is as [Index.Ascend]; the first
-// entries of each index key, and all that lies between two, join the read set. The range is one as
-// for [Index.Count].
+// entries of each index key, and all that lies between two, join the read set. For the range see
+// [Index.Count].
 func (ix *Index[I, K, V]) Keys(r Reader[K, V], keys Range[I]) iter.Seq[I] {
 	of := ix.part(keys)
 	return func(yield func(I) bool) {

@@ -2,15 +2,15 @@ package mvcc
 
 import "iter"
 
-// An Entry is a place in an index: an index key, and the key of a record that has it. It says where
-// a page has ended. A client may keep it in any form that gives keys which are == to the former
-// ones; of a time.Time only t.UTC().Round(0) is.
+// An Entry is a place in an index, such as the end of a page: an index key, and the key of a record
+// that has it. A client may keep it in any form that gives keys which are == to the former ones; of
+// a time.Time only t.UTC().Round(0) is.
 //
 // Entries are in the order of the index keys, if the index has one. Those of the same index key are
 // in the order of the keys of the records: that of the table if it has one, else that of Go's
 // operators for numbers and strings, and that of a hash for all other types. The order is the same
-// in each process with the same types, and for an index that was made anew, but for keys with a
-// pointer or channel, and two keys whose hashes of 64 bits are equal.
+// in each process, and for an index that was made anew, but for keys with a pointer or channel, and
+// two keys whose hashes of 64 bits are equal.
 type Entry[I, K comparable] struct {
 	IndexKey I
 	Key      K
@@ -19,14 +19,11 @@ type Entry[I, K comparable] struct {
 // AscendEntries is [Index.Ascend] with the index keys, and for pages: if after is not nil it begins
 // behind that entry, whether it is there or not. So a caller that keeps the last entry of a page
 // meets each entry once that was there all the time. With [Map.SnapshotAt] the pages are of one
-// moment.
+// moment. after may be out of the range. A page costs a search in a tree, wherever it begins.
 //
 //	for e, user := range byAge.AscendEntries(users, mvcc.From(18), after) {
 //		page, after = append(page, user), &e
 //	}
-//
-// after may be out of the range. It costs what Ascend costs, wherever it begins: a search in a
-// tree.
 func (ix *Index[I, K, V]) AscendEntries(
 	r Reader[K, V], keys Range[I], after *Entry[I, K],
 ) iter.Seq2[Entry[I, K], V] {

@@ -21,7 +21,7 @@ import (
 //
 // There are gaps: a transaction that is rolled back, or runs again, does not give its numbers back,
 // nor does a process that ends without [Sequence.Release]. Numbers have the order of the draws, not
-// of the commits. (As with the sequences of SQL:2003.)
+// of the commits.
 //
 // The reservation commits before a number of it is given out: so with package journal no number
 // that a kept commit uses comes again after a restart. One that has left the process before the
@@ -86,10 +86,10 @@ func NewSequence[K comparable](m *Map[K, uint64], key K, block uint64) *Sequence
 // block it reserves the next one, by an Update of the map; other callers wait for that. The
 // function of an Update, also of this map, may call it, unless that has read or written the record
 // itself. Next panics where it would wait for itself: in a function that this Update calls, such as
-// those of Options.Around and Observe.
+// Options.Observe.
 //
-// It returns the error of that Update, and an error if no block is left below 1<<63. Then no number
-// was drawn, and the next call tries again.
+// It returns the error of that Update, or one if no block is left below 1<<63. Then no number was
+// drawn, and the next call tries again.
 func (s *Sequence[K]) Next() (uint64, error) {
 	for {
 		now := s.now.Load()

@@ -12,8 +12,7 @@ import (
 )
 
 // A Shape is a type as a codec sees it: its fields, with their names and types, down to the types
-// of Go itself. A backup has it, so that [DB.Load] notices that a field was removed or renamed, or
-// has another type.
+// of Go itself. [DB.Load] compares it with that in the backup.
 //
 //   - Only exported fields count. A field has the name of its tag with the name of the codec, as in
 //     `json:"name,omitempty"`, and is left out if that is "-".
@@ -21,7 +20,7 @@ import (
 //     that: with codec gob by GobEncode or MarshalBinary, with json by MarshalJSON or MarshalText,
 //     with any other codec by any of these.
 //
-// A type may refer to itself. The zero Shape is that of a backup which has none.
+// The zero Shape is that of a backup which has none.
 type Shape struct{ nodes []shapeNode } // the first one is that of the type
 
 // A shapeNode is one type in a Shape.

@@ -12,11 +12,10 @@ import (
 )
 
 // A Snapshot reads a map as of one moment. Its reads wait for no particular goroutine, never
-// conflict and never fail, except by Options.MaxTxAge. It is passed by value, and may be used by
-// several goroutines at once. The zero Snapshot panics in every method but Close. After Close every
-// other method, and each step of a loop, panics with [ErrTxDone], even during the call.
-//
-// As long as it is open, it keeps at most one version of each key from being dropped.
+// conflict and never fail, except by Options.MaxTxAge. Several goroutines may use it. The zero
+// Snapshot panics in every method but Close. After Close every other method, and each step of a
+// loop, panics with [ErrTxDone], even during the call. As long as it is open, it keeps at most one
+// version of each key from being dropped.
 type Snapshot[K comparable, V any] struct {
 	st  *txn
 	gen epoch.Gen
@@ -30,8 +29,8 @@ func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
 
 // SnapshotAt opens a snapshot of the map as of an epoch, say one of [Tx.OnCommit] or
 // [Snapshot.Epoch]. It returns an error that wraps [ErrEpochGone] if that state may not be complete
-// any more, or the epoch has not come yet. With Options.Retain a state stays for that time;
-// without, until some time after the next commit, whatever snapshots are open.
+// any more, or has not come yet. With Options.Retain a state stays for that time; without, until
+// some time after the next commit, whatever snapshots are open.
 func (m *Map[K, V]) SnapshotAt(at uint64) (Snapshot[K, V], error) {
 	s, err := m.engine().snapshotAt(at)
 	return Snapshot[K, V](s), err
@@ -85,16 +84,15 @@ func (s Snapshot[K, V]) Has(key K) bool {
 	return ok
 }
 
-// Keys returns an iterator over the keys of [Snapshot.All].
+// Keys is [Snapshot.All] without values.
 func (s Snapshot[K, V]) Keys() iter.Seq[K] { return keys(s.All()) }
 
-// Values returns an iterator over the values of [Snapshot.All].
+// Values is [Snapshot.All] without keys.
 func (s Snapshot[K, V]) Values() iter.Seq[V] { return values(s.All()) }
 
-// Try calls fn, which reads from the snapshot, and returns its error. If the snapshot was evicted,
-// being older than Options.MaxTxAge, Try returns [ErrTxTooOld]: fn does not go on after the read
-// that found it. It returns [ErrTxDone] if the snapshot is closed. In goroutines that fn starts the
-// panic is theirs.
+// Try calls fn, which reads from the snapshot, and returns its error; [ErrTxTooOld] if the snapshot
+// was evicted, being older than Options.MaxTxAge: fn does not go on after the read that found it;
+// or [ErrTxDone] if it is closed. In goroutines that fn starts the panic is theirs.
 func (s Snapshot[K, V]) Try(fn func() error) (err error) { return moment(s).Try(fn) }
 
 // Len returns the number of keys, and visits every entry of the index.

@@ -29,20 +29,20 @@ type Stats struct {
 	// background work has seen it; 0 if there is none.
 	OldestPin    uint64        `json:"oldest_pin"`
 	OldestPinAge time.Duration `json:"oldest_pin_age_ns"`
-	// Keys is the number of keys with a value, without the entries of indexes. Entries includes
-	// these, and deleted keys that somebody may still see.
+	// Keys is the number of keys with a value; Entries includes entries of indexes, and deleted
+	// keys that somebody may still see.
 	Keys    int `json:"keys"`
 	Entries int `json:"entries"`
 	// Versions is the number of versions in memory: estimated from some of the keys until the
 	// background work has caught up.
 	Versions int `json:"versions"`
-	// Bytes estimates the memory of keys, versions and index, without the memory that keys and
-	// values point to.
+	// Bytes estimates the memory of keys, versions and index, without that which keys and values
+	// point to.
 	Bytes uint64 `json:"bytes"`
-	// QueueDepth is how many buckets of keys wait to be pruned.
+	// QueueDepth is how many buckets wait to be pruned.
 	QueueDepth int `json:"queue_depth"`
-	// Aside is how many old versions and tombstones wait for the end of a transaction or snapshot
-	// that three ticks have seen.
+	// Aside is how many old versions and tombstones wait for the end of an old transaction or
+	// snapshot.
 	Aside int `json:"aside"`
 
 	// Commits counts commits that wrote something, one-key writes included.
@@ -65,9 +65,9 @@ type Stats struct {
 	Revoked     uint64 `json:"revoked"`
 	Rivals      uint64 `json:"rivals"`
 	Reinstalled uint64 `json:"reinstalled"`
-	// Claims counts the turns that were granted, see [Map.Update], ExpiredClaims those that took
-	// too long, and Deferred the commits that waited for one. HeldClaims is how many are granted
-	// now, and Waiting how many goroutines wait for the begin or end of one.
+	// Claims counts turns, see [Map.Update], ExpiredClaims those that took too long, and Deferred
+	// the commits that waited for one. HeldClaims is how many are granted now, and Waiting how many
+	// goroutines wait for the begin or end of one.
 	Claims        uint64 `json:"claims"`
 	ExpiredClaims uint64 `json:"expired_claims"`
 	Deferred      uint64 `json:"deferred"`
@@ -78,8 +78,8 @@ type Stats struct {
 	Expired        uint64 `json:"expired"`
 	ExpireFailures uint64 `json:"expire_failures"`
 	// Watches is how many watches and channels of Changed there are, WatchLag how many epochs they
-	// are behind, and WatchWaiting how many changes wait for their loops. Gaps counts those that
-	// ended because something was too slow.
+	// are behind, and WatchWaiting how many changes wait for loops. Gaps counts those that ended
+	// because something was too slow.
 	Watches      int    `json:"watches"`
 	WatchLag     uint64 `json:"watch_lag"`
 	WatchWaiting int    `json:"watch_waiting"`
@@ -104,11 +104,11 @@ type Stats struct {
 	TickRefreshTime   time.Duration `json:"tick_refresh_time_ns"`
 	CommitRefreshTime time.Duration `json:"commit_refresh_time_ns"`
 	ManualRefreshTime time.Duration `json:"manual_refresh_time_ns"`
-	// RefreshTime is the sum of these times.
+	// RefreshTime is their sum.
 	RefreshTime time.Duration `json:"refresh_time_ns"`
 	// SyncFallbacks counts buckets that found the queue full: their committers pruned two others.
 	SyncFallbacks uint64 `json:"sync_fallbacks"`
-	// Parks counts how often the background work came to rest.
+	// Parks counts the rests of the background work.
 	Parks uint64 `json:"parks"`
 	// Evicted counts transactions and snapshots older than Options.MaxTxAge, Leaked those that
 	// nobody ended.
@@ -234,10 +234,8 @@ type commonCounters struct {
 
 // Stats returns the present statistics. It looks at every slot, about as many as transactions have
 // been open at once lately, and at some hundred of the keys that wait to be pruned. It allocates
-// nothing.
-//
-// A table of a [DB] has Epoch, Keys, Entries, the conflicts, and Bytes, that of the index and the
-// newest version of each key. The others are zero, and in [DB.Stats].
+// nothing. A table of a [DB] has Epoch, Keys, Entries, the conflicts, and Bytes, that of the index
+// and the newest version of each key. The others are zero, and in [DB.Stats].
 func (m *Map[K, V]) Stats() Stats { return m.engine().stats() }
 
 // stats is [Map.Stats].
@@ -258,7 +256,7 @@ func (s Stats) OfTable() bool { return s.Epoch != 0 && s.MinVisible == 0 }
 // Stats returns the present statistics of all tables together, see [Map.Stats].
 func (db *DB) Stats() Stats { return dbAt(db).shared.stats() }
 
-// Sources returns the statistics for package profiling and for metrics: of the database by its
+// Sources returns the statistics, for package profiling and for metrics: of the database by its
 // name, and of its present tables by name and table, as in "shop/stock"; zero once a table was
 // closed.
 func (db *DB) Sources(name string) map[string]func() Stats {

@@ -25,9 +25,9 @@ type WatchOptions[K comparable, V any] struct {
 	Match func(key K) bool
 
 	// Buffer is how many changes may wait, before Match is asked, and Keys in an order by a
-	// function; with more the watch ends with a [*GapError]. A commit that is larger than the
-	// buffer is given whole to a loop that has taken the large ones before. A waiting change takes
-	// a key and two values, and up to a hundred bytes. Default: 8192.
+	// function; with more the watch ends with a [*GapError]. A larger commit is given whole to a
+	// loop that has taken the large ones before. A waiting change takes a key and two values, and
+	// up to a hundred bytes. Default: 8192.
 	Buffer int
 
 	_ struct{}
@@ -49,16 +49,15 @@ const defaultBuffer = 1 << 13
 //
 // A commit is given within a millisecond, if the machine has time. Commits never wait for watches:
 // one goroutine serves all watches of the map or database, and ends with the last of them. A commit
-// notes its writes, in one allocation; in a map that nobody watches it pays one load. Changes are
-// kept until the goroutine has seen them, and in the buffer of a loop until it has taken them.
+// notes its writes, in one allocation; in a map that nobody watches it pays one load. Changes stay
+// in memory until the goroutine has seen them, and in the buffer of a loop until it has taken them.
 //
 // Watch may wait for the round under way. The first one of a map, and one with Since, looks at all
 // keys. With Since the first commit is a [Commit.Summary] of the changes since the snapshot, if
 // there are any; it panics, with an error that wraps [ErrTxTooOld], if that is evicted. The end of
 // the last watch waits for the goroutine to end.
 //
-// [NewIndex] writes all records of its table again, and these are changes. [Map.Close] does not end
-// a watch.
+// [NewIndex] writes, and so changes, all records. [Map.Close] does not end a watch.
 func (m *Map[K, V]) Watch(
 	ctx context.Context, opts *WatchOptions[K, V],
 ) iter.Seq2[Commit[K, V], error] {

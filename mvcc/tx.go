@@ -40,10 +40,9 @@ func (tx Tx[K, V]) Epoch() uint64 { return DBTx(tx).Epoch() }
 // to make room in the read set, which later transactions use again.
 func (tx Tx[K, V]) Get(key K) (value V, ok bool) { return getIn[K, V](DBTx(tx), key, false) }
 
-// GetForUpdate is Get for a key on which the writes of the transaction depend. At level snapshot
-// the key joins the read set, as every key does at level serializable: the commit fails if it has
-// changed. So a transaction of that level is free of write skew as far as it reads in this way. It
-// takes no lock.
+// GetForUpdate is Get for a key on which the writes of the transaction depend: at level snapshot it
+// joins the read set too, and the commit fails if it has changed. So a transaction of that level is
+// free of write skew as far as it reads in this way. It takes no lock.
 func (tx Tx[K, V]) GetForUpdate(key K) (value V, ok bool) {
 	return getIn[K, V](DBTx(tx), key, true)
 }
@@ -122,8 +121,8 @@ func setIn[K comparable, V any](tx DBTx, key K, value V, tomb chain.Word) {
 	}
 }
 
-// Put is [Tx.Set], for [ReadWriter]. It returns nil: a unique index that does not allow the record
-// is an error of the commit.
+// Put is [Tx.Set], for [ReadWriter]. It returns nil: an error of a unique index is one of the
+// commit.
 func (tx Tx[K, V]) Put(key K, value V) error {
 	tx.Set(key, value)
 	return nil
@@ -149,10 +148,10 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 	return records[K, V](looping{s: moment(tx), tx: true})
 }
 
-// Keys returns an iterator over the keys of [Tx.All].
+// Keys is [Tx.All] without values.
 func (tx Tx[K, V]) Keys() iter.Seq[K] { return keys(tx.All()) }
 
-// Values returns an iterator over the values of [Tx.All].
+// Values is [Tx.All] without keys.
 func (tx Tx[K, V]) Values() iter.Seq[V] { return values(tx.All()) }
 
 // Len returns how many keys have a value, own writes included. At level serializable the number
@@ -161,10 +160,10 @@ func (tx Tx[K, V]) Values() iter.Seq[V] { return values(tx.All()) }
 func (tx Tx[K, V]) Len() int { return DBTx(tx).countKeys() }
 
 // OnCommit has f called once the transaction has committed, before Commit or [Map.Update] returns,
-// in the same goroutine: for effects that should happen once. f is given the commit epoch, or the
-// read epoch of a transaction that has written nothing. Several are called in their order. f may
-// use the map in any way, but not the transaction. If f panics, or calls runtime.Goexit, the commit
-// stands, and the others are called too. Then the first panic goes on.
+// in the same goroutine. f is given the commit epoch, or the read epoch of a transaction that has
+// written nothing. Several are called in their order. f may use the map in any way, but not the
+// transaction. If f panics, or calls runtime.Goexit, the commit stands, and the others are called
+// too. Then the first panic goes on.
 func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) { DBTx(tx).OnCommit(f) }
 
 // Commit makes the transaction's writes visible, all at once, and ends it. If it returns nil, every
@@ -190,6 +189,6 @@ func (tx Tx[K, V]) Try(fn func() error) (err error) { return DBTx(tx).Try(fn) }
 // Err returns [ErrTxDone] if the transaction has ended, [ErrTxTooOld] if it was evicted, and a
 // [*ConflictError] if it writes, is serializable, and a value that it got has been overwritten:
 // then Commit will fail. Nil promises nothing: only Commit looks at absent keys, scans and ranges
-// and, at level snapshot, at the keys to be written. A long transaction may ask now and then. The
-// cost is one look at each key that Get has found.
+// and, at level snapshot, at the keys to be written. The cost is one look at each key that Get has
+// found.
 func (tx Tx[K, V]) Err() error { return DBTx(tx).Err() }

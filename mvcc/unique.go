@@ -62,7 +62,7 @@ func (x *extras) remove(at extraKey, record any) bool {
 }
 
 // A UniqueError says that a transaction would have given two records the same key of a unique
-// index: it was rolled back, and another try makes no sense.
+// index: it was rolled back.
 type UniqueError struct {
 	// Table and Index name the index, see [Map.Name] and [Index.Name].
 	Table, Index string

@@ -53,8 +53,8 @@ func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K
 	return m.engine().update(ctx, opts, func(tx DBTx) error { return fn(Tx[K, V](tx)) })
 }
 
-// UpdateValue is [Map.Update] for a function that returns a value: that of the committed attempt,
-// or the zero value and an error.
+// UpdateValue is [Map.Update] for a function with a result: that of the committed attempt, or the
+// zero value and an error.
 func UpdateValue[K comparable, V, R any](
 	ctx context.Context, m *Map[K, V], opts *TxOptions, fn func(tx Tx[K, V]) (R, error),
 ) (R, error) {
@@ -228,10 +228,10 @@ func (m *core) attempt(
 	return false, err
 }
 
-// View calls fn with a snapshot of the map, closes the snapshot, even when fn panics or calls
-// runtime.Goexit, and returns fn's error unchanged. It waits for no transaction, never conflicts,
-// runs fn once, and allocates nothing itself. The snapshot must not be used after fn has returned.
-// If it is older than Options.MaxTxAge, View returns [ErrTxTooOld], as [Snapshot.Try] does.
+// View calls fn with a snapshot of the map, closes it, even when fn panics or calls runtime.Goexit,
+// and returns fn's error unchanged. It waits for no transaction, never conflicts, runs fn once, and
+// allocates nothing itself. The snapshot must not be used afterwards. If it is older than
+// Options.MaxTxAge, View returns [ErrTxTooOld], as [Snapshot.Try] does.
 func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 	if fn == nil {
 		panic("mvcc: View: fn is nil")
