@@ -45,8 +45,8 @@ func anyOf[K comparable, V any](matches func(c *Change[K, V]) bool) func(all any
 }
 
 // Changed is [Snapshot.Changed] for the records that have an index key, in the snapshot s of the
-// table: [Index.Get] may give something else. A goroutine asks the function of the index about the
-// records that change. If that panics the channel is closed.
+// table: it is closed when [Index.Get] may give something else. A goroutine asks the function of
+// the index about the records that change. If that panics the channel is closed.
 func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) <-chan struct{} {
 	ix.check()
 	s.check()

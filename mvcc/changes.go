@@ -59,7 +59,7 @@ type tableChanges struct {
 	closed  *engine // that it was closed, and nothing else
 }
 
-// Changes returns what c has changed in the table m, nil if that is nothing.
+// Changes returns the changes of the table m in c, nil if there are none.
 func (m *Map[K, V]) Changes(c DBCommit) []Change[K, V] {
 	changes, _ := c.of(m.engine()).([]Change[K, V])
 	return changes

@@ -156,7 +156,7 @@ func (tx DBTx) Epoch() uint64 {
 	return moment(tx).Epoch()
 }
 
-// Err is [Tx.Err] for what was read in all tables.
+// Err is [Tx.Err] over all tables.
 //
 //go:noinline
 func (tx DBTx) Err() error {

@@ -22,7 +22,7 @@
 //     [Snapshot.Changed] tells of the next change of one key.
 //   - Deleting records at a given time: [Map.Expire], [Map.OnExpire].
 //   - Keeping data: [DB.SaveFile] and [DB.LoadFile], or [DB.Save] and [DB.Load] for streams.
-//     Package [github.com/mvccmap/mvccmap/journal] persists each commit.
+//     Package [github.com/mvccmap/mvccmap/journal] persists commits.
 //   - Types, tables and keys that have changed since: [Migrate] and [MigrateTo].
 //   - Functions for use inside and outside a transaction: let them take a [Reader] or a
 //     [ReadWriter].
@@ -63,8 +63,7 @@
 // after the store. Nor must the room behind a slice, which append writes: append(slices.Clip(old),
 // x). Options.Strict finds such changes in tests.
 //
-// A key that is not equal to itself, such as a NaN, is absent for reads, and a panic with
-// [ErrBadKey] for writes. One that cannot be hashed is a runtime error.
+// A key that is not equal to itself, such as a NaN, is absent for reads and deletions, and a panic with [ErrBadKey] for other writes. One that cannot be hashed is a runtime error.
 //
 // # What it costs
 //

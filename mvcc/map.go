@@ -56,7 +56,7 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 // with Options.Retain, when that time has passed and another table is made or closed.
 func (m *Map[K, V]) Close() { m.engine().close() }
 
-// String names the types and says how many keys there are, and the newest epoch.
+// String names the types, the number of keys and the newest epoch.
 func (m *Map[K, V]) String() string {
 	if m == nil || m.at == nil {
 		return fmt.Sprintf("%T without mvcc.New", m)

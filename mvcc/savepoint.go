@@ -16,7 +16,7 @@ type undone struct {
 // key that is written again.
 func (tx Tx[K, V]) Savepoint(fn func() error) (err error) { return DBTx(tx).Savepoint(fn) }
 
-// Savepoint is [Tx.Savepoint]: what is undone is what was written to all tables.
+// Savepoint is [Tx.Savepoint] over all tables.
 func (tx DBTx) Savepoint(fn func() error) (err error) {
 	tx.check()
 	if fn == nil {

@@ -30,8 +30,9 @@ func (ix *Index[I, K, V]) Len(r Reader[K, V]) int {
 }
 
 // Count returns how many entries with index keys in the range the index has, as r sees it. It walks
-// along them, a few nanoseconds for each. At level serializable the range joins the read set. An
-// index without an order takes all index keys, Range[I]{}, or one, From(key).UpTo(key).
+// along them, a few nanoseconds for each, and allocates some small objects. At level serializable
+// the range joins the read set. An index without an order takes all index keys, Range[I]{}, or one,
+// From(key).UpTo(key).
 func (ix *Index[I, K, V]) Count(r Reader[K, V], keys Range[I]) (n int) {
 	of := ix.part(keys)
 	in, _ := ix.open(r, forCall)

@@ -54,8 +54,8 @@ const defaultBuffer = 1 << 13
 //
 // Watch may wait for the round under way. The first one of a map, and one with Since, looks at all
 // keys. With Since the first commit is a [Commit.Summary] of the changes since the snapshot, if
-// there are any; it panics, with an error that wraps [ErrTxTooOld], if that is evicted. The end of
-// the last watch waits for the goroutine to end.
+// there are any. If that is evicted meanwhile Watch panics, with an error that wraps [ErrTxTooOld].
+// The end of the last watch waits for the goroutine to end.
 //
 // [NewIndex] writes, and so changes, all records. [Map.Close] does not end a watch.
 func (m *Map[K, V]) Watch(
