@@ -191,16 +191,6 @@ func (tx DBTx) OnCommit(f func(epoch uint64)) {
 	st.leave()
 }
 
-// Try is [Tx.Try].
-//
-//go:noinline
-func (tx DBTx) Try(fn func() error) (err error) {
-	if tx.st == nil {
-		panic(errZeroTx)
-	}
-	return stateOf(tx.st).guarded(tx.gen, fn)
-}
-
 // A DBSnapshot is a [Snapshot] of the tables of a [DB]; [Map.At] is its part in one of them. The
 // zero DBSnapshot panics in every method but Close.
 type DBSnapshot struct {

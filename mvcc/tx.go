@@ -183,9 +183,6 @@ func (tx Tx[K, V]) Commit() error { return DBTx(tx).Commit() }
 // It never waits.
 func (tx Tx[K, V]) Rollback() { DBTx(tx).Rollback() }
 
-// Try is [Snapshot.Try] for a transaction begun by hand, which may have been evicted.
-func (tx Tx[K, V]) Try(fn func() error) (err error) { return DBTx(tx).Try(fn) }
-
 // Err returns [ErrTxDone] if the transaction has ended, [ErrTxTooOld] if it was evicted, and a
 // [*ConflictError] if it writes, is serializable, and a value that it got has been overwritten:
 // then Commit will fail. Nil promises nothing: only Commit looks at absent keys, scans and ranges

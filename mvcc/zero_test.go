@@ -60,7 +60,6 @@ func TestMisuse(t *testing.T) {
 		"Snapshot.Len":   {func() { s.Len() }, errZeroSnapshot},
 		"Snapshot.Epoch": {func() { s.Epoch() }, errZeroSnapshot},
 		"Snapshot.Try":   {func() { _ = s.Try(nil) }, errZeroSnapshot},
-		"Tx.Try":         {func() { _ = tx.Try(nil) }, errZeroTx},
 		"Try":            {func() { _ = m.Snapshot().Try(nil) }, "mvcc: Try: fn is nil"},
 		"Reclaim": {func() {
 			_ = m.Reclaim(none)
