@@ -32,8 +32,8 @@ import (
 // blocks, no other record of the table expires, and Reclaim and Close wait; Options.MaxTxAge
 // counts.
 //
-// Call it once, before Map.Expire; else it panics, as it does if fn is nil. A deletion costs a
-// goroutine more.
+// Call it once, before Map.Expire. It panics if it was called before, or fn is nil. A deletion costs
+// a goroutine more.
 func (m *Map[K, V]) OnExpire(fn func(tx DBTx, key K, value V) error) {
 	m.engine()
 	if fn == nil {

@@ -34,7 +34,7 @@ type shapeNode struct {
 // MarshalJSON is for the header of a backup.
 func (s Shape) MarshalJSON() ([]byte, error) { return json.Marshal(s.nodes) }
 
-// UnmarshalJSON is for the header of a backup. It refuses the shape of no type.
+// UnmarshalJSON is for the header of a backup. It refuses anything else.
 func (s *Shape) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &s.nodes); err != nil {
 		return err
