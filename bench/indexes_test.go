@@ -50,16 +50,16 @@ func BenchmarkIndexes(b *testing.B) {
 	}
 	plain := mvcc.NewTable[uint64, record](db, "plain", nil)
 	fill(plain.Store)
-	table := mvcc.NewTable[uint64, record](db, "indexed", nil)
-	fill(table.Store)
-	before := heapOf()
+	table, before, err := mvcc.NewTable[uint64, record](db, "indexed", nil), uint64(0), error(nil)
 	var ix, single *mvcc.Index[uint64, uint64, record]
 	b.Run("make", func(b *testing.B) {
 		for b.Loop() {
-			if ix != nil {
-				ix.Drop()
-			}
-			var err error
+			b.StopTimer()
+			table.Close()
+			table, ix = mvcc.NewTable[uint64, record](db, "indexed", nil), nil
+			fill(table.Store)
+			before = heapOf()
+			b.StartTimer()
 			if ix, err = mvcc.NewOrderedIndex(table, "group", groupOf, nil); err != nil {
 				b.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func BenchmarkIndexes(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/indexKeys, "ns/record")
 		b.ReportMetric(float64(heapOf()-before)/indexKeys, "B/record")
 	})
-	single, err := mvcc.NewIndex(table, "value",
+	single, err = mvcc.NewIndex(table, "value",
 		func(_ uint64, r record) []uint64 { return []uint64{r.value} },
 		&mvcc.IndexOptions{Unique: true})
 	if err != nil {

@@ -51,8 +51,6 @@ type pins struct {
 	told    int // list[:told] have been warned of
 	gone    uint64
 	fresh   []pin // what this round promotes
-	// evictions is how many transactions had been evicted by others, when it was looked which.
-	evictions uint64
 }
 
 // pin is a promoted transaction.
@@ -91,7 +89,6 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 	p := &s.pins
 	p.round++
 	changed := s.reap()
-	changed = s.buryEvicted() || changed
 	clock, m := s.announce()
 	young := Pin{Epoch: 1<<64 - 1}
 	for g := range s.groups {
@@ -211,22 +208,6 @@ func (s *Slots) reap() (changed bool) {
 				slot.pin = 0
 			}
 			s.Release(slot)
-		}
-	}
-	return changed
-}
-
-// buryEvicted notes which of the promoted transactions have been evicted by [Slot.Evict],
-// and reports whether there were any.
-func (s *Slots) buryEvicted() (changed bool) {
-	n := s.evictions.Load()
-	if n == s.pins.evictions {
-		return false
-	}
-	s.pins.evictions = n
-	for i := range s.pins.list {
-		if one := &s.pins.list[i]; one.slot.Gen() != one.gen {
-			changed = s.pins.bury(i) || changed
 		}
 	}
 	return changed
@@ -354,16 +335,6 @@ func (s *Slots) publish() {
 func (p Pin) tell(f func(Pin)) {
 	if f != nil {
 		f(p)
-	}
-}
-
-// Evict ends the transaction gen as [Slots.Round] does with one that is too old, if it has
-// not ended: what it published is not in views that are made afterwards, or if it was
-// promoted not in those after the next round. It may be called by anybody, at any time, and
-// waits for nobody.
-func (slot *Slot) Evict(gen Gen) {
-	if slot.evict(gen) {
-		slot.group.home.evictions.Add(1)
 	}
 }
 

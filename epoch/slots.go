@@ -44,9 +44,8 @@ type Slots struct {
 	dir stdatomic.Pointer[[]stdatomic.Pointer[group]]
 	// old are the read epochs of the promoted transactions, see [Slots.Round].
 	old atomic.Pointer[oldEpochs]
-	// gone counts the promoted transactions that have ended, and evictions what was evicted
-	// by others than rounds.
-	gone, evictions stdatomic.Uint64
+	// gone counts the promoted transactions that have ended.
+	gone stdatomic.Uint64
 
 	mu     sync.Mutex // held for a few instructions
 	vacant int        // no group before this one has room; guarded by mu

@@ -54,7 +54,7 @@
 //
 // The goroutine ends when nothing is live, queued, listed or set aside, and takes the memory of
 // queue and lists with it. The next item handed over starts one. With [Config.Retain] it goes on: it
-// notes what the clock is at each tick, by which [Reclaimer.EpochAt] tells epochs of times.
+// notes what the clock is at each tick, by which [Reclaimer.TimesOf] tells times of epochs.
 //
 // # Old readers
 //

@@ -215,9 +215,6 @@ func (r *Reclaimer[E, W]) Stop() {
 // Closed reports whether Stop or Close was called.
 func (r *Reclaimer[E, W]) Closed() bool { return r.closed.Load() }
 
-// Retain is that of the [Config].
-func (r *Reclaimer[E, W]) Retain() time.Duration { return r.cfg.Retain }
-
 // Manual reports whether there is no goroutine, and [Reclaimer.Reclaim] does it all.
 func (r *Reclaimer[E, W]) Manual() bool { return r.cfg.Manual }
 

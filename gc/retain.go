@@ -98,23 +98,8 @@ func (h *retention) last(at time.Duration) int {
 	return sort.Search(len(h.notes), func(i int) bool { return h.notes[i].at > at }) - 1
 }
 
-// EpochAt returns an epoch that was the newest at time t, or a little before: by the longer one of
-// the time between two rounds and keep/4096. It returns false if t is longer ago than what is
-// retained reaches back; what has not come yet is as now. A time without a monotonic reading is as
-// long ago as the clock on the wall says now. It returns false for a time at which the reclaimer had
-// been closed. It waits for a refresh under way, not for long.
-func (r *Reclaimer[E, W]) EpochAt(t time.Time) (at epoch.Epoch, ok bool) {
-	r.refreshing.Lock()
-	defer r.refreshing.Unlock()
-	when := r.now() - time.Since(t)
-	if i := r.history.last(when); i >= 0 && !r.isLate(when) {
-		return r.history.notes[i].clock, true
-	}
-	return 0, false
-}
-
 // TimesOf returns for each epoch, all of which have come, a time at which it was over, or a little
-// after, as [Reclaimer.EpochAt] says. The time is zero if that is longer ago than what is retained
+// after: by the longer one of the time between two rounds and keep/4096. The time is zero if that is longer ago than what is retained
 // reaches back, or after the reclaimer was closed. It waits for a refresh under way, and keeps none
 // waiting for more than some epochs. They are to come in their order, the newest first.
 func (r *Reclaimer[E, W]) TimesOf(epochs []epoch.Epoch) []time.Time {

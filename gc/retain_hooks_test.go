@@ -32,10 +32,9 @@ func TestTimesOfLetsRefreshesPass(t *testing.T) {
 		defer hooks.Set(func(p hooks.Point) {
 			if p == hooks.TimesStep {
 				steps++
+				before := f.Stats().TickRefreshes.N
 				time.Sleep(10 * time.Second)
-				at, ok := f.EpochAt(time.Now())
-				require.True(t, ok)
-				require.Equal(t, f.slots.Now(), at, "a refresh has passed")
+				require.Greater(t, f.Stats().TickRefreshes.N, before, "a refresh has passed")
 			}
 		})()
 		times := f.TimesOf(epochs)

@@ -95,7 +95,7 @@ func TestBoundFollowsRetain(t *testing.T) {
 
 // What the clock was at a time of what is retained is known to within an interval, or a part of the
 // time, also if nobody hands anything over and the clock jumps; and the notes do not grow.
-func TestEpochAt(t *testing.T) {
+func TestTimesOf(t *testing.T) {
 	for _, retain := range []time.Duration{time.Minute, time.Hour} {
 		bubble(t, config{Workers: 1, Retain: retain}, func(t *testing.T, f *fixture) {
 			most := max(gc.DefaultInterval, retain/gc.NoteParts)
@@ -119,16 +119,6 @@ func TestEpochAt(t *testing.T) {
 				i := sort.Search(len(clocks), func(i int) bool { return clocks[i].at.After(at) })
 				return clocks[max(i-1, 0)].clock
 			}
-			for age := time.Duration(0); age < retain-most; age += retain / 1000 {
-				at := time.Now().Add(-age)
-				e, ok := f.EpochAt(at)
-				require.True(t, ok)
-				require.LessOrEqual(t, e, newest(at))
-				require.GreaterOrEqual(t, e, newest(at.Add(-most)))
-				if wall, _ := f.EpochAt(at.Round(0)); wall != e {
-					require.Equal(t, e, wall)
-				}
-			}
 			last := clocks[len(clocks)-1].clock
 			for e := last; ; e-- {
 				over := f.TimesOf([]epoch.Epoch{e})[0]
@@ -139,14 +129,10 @@ func TestEpochAt(t *testing.T) {
 				require.GreaterOrEqual(t, newest(over), e)
 				require.Less(t, newest(over.Add(-2*most)), e)
 			}
-			_, ok := f.EpochAt(time.Now().Add(-2 * retain))
-			require.False(t, ok)
 			require.LessOrEqual(t, f.Notes(), 2*gc.NoteParts+2)
 		})
 	}
 	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
-		_, ok := f.EpochAt(time.Now())
-		require.False(t, ok)
 		require.Zero(t, f.TimesOf([]epoch.Epoch{f.slots.Now()})[0])
 	})
 }

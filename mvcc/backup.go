@@ -41,15 +41,15 @@ const (
 type Backup struct {
 	// DB is the life of the database, see [Position].
 	DB string `json:"db"`
-	// Epoch is that of the snapshot that was saved. Since is not 0 if only the differences to
-	// that of an older one are in it.
+	// Epoch is that of the saved snapshot, and Since, if not 0, of the older one to which these are
+	// the differences.
 	Epoch uint64 `json:"epoch"`
 	Since uint64 `json:"since,omitempty"`
 	// Version is [SaveOptions.Version], and Codec [Codec.Name].
 	Version int           `json:"version,omitempty"`
 	Codec   string        `json:"codec"`
 	Tables  []BackupTable `json:"tables"`
-	// Records is how many records, and deletions, there are, and Bytes how long it is.
+	// Records is how many records and deletions there are, and Bytes the length.
 	Records int   `json:"-"`
 	Bytes   int64 `json:"-"`
 
@@ -69,22 +69,20 @@ type Backup struct {
 	mistakes []mistaken
 }
 
-// A BackupTable says what is in a backup of a table.
+// A BackupTable is a table of a backup.
 type BackupTable struct {
 	Name string `json:"name"`
-	// Key and Value are the types, as [reflect.Type.String] names them.
-	Key   string `json:"key"`
-	Value string `json:"value"`
-	// KeyShape and ValueShape are what the types are made of. They are zero in a backup of
-	// differences if the table was in the one before.
-	KeyShape   Shape `json:"keyShape,omitzero"`
-	ValueShape Shape `json:"valueShape,omitzero"`
-	// ID tells tables of the same name apart: when one was closed and made again.
+	// Key and Value are the types, as [reflect.Type.String] names them, and KeyShape and ValueShape
+	// those shapes; zero in a backup of differences if the table was in the one before.
+	Key        string `json:"key"`
+	Value      string `json:"value"`
+	KeyShape   Shape  `json:"keyShape,omitzero"`
+	ValueShape Shape  `json:"valueShape,omitzero"`
+	// ID differs for tables of the same name: when one was closed and made again.
 	ID int `json:"id,omitempty"`
-	// Closed says that the table was closed: what was in it goes.
+	// Closed says that the table was closed: its records go.
 	Closed bool `json:"closed,omitempty"`
-	// Records is how many records, and deletions, there are, and Refused how many there are not:
-	// see [SaveOptions.Refused].
+	// Records counts records and deletions, and Refused those left out, see [SaveOptions.Refused].
 	Records int `json:"-"`
 	Refused int `json:"-"`
 }
@@ -139,44 +137,36 @@ func (b *Backup) anotherLife(before *Backup) bool {
 	return before.ids != nil && before.idsOf != b.DB
 }
 
-// SaveOptions configures a backup. A nil *SaveOptions, and every field that is zero, means the
-// default.
+// SaveOptions configures a backup.
 type SaveOptions struct {
 	// Of is the snapshot to be saved, which stays open. Default: one of its own.
 	Of DBSnapshot
-	// Since is an older snapshot, which was saved before, and has stayed open since. Only what
-	// was written after it is saved: see [LoadOptions.Then]. What was committed since is kept in
-	// memory until it is closed. Default: everything is saved.
+	// Since is an older snapshot, which was saved before, and is still open: only later writes are
+	// saved, see [LoadOptions.Then].
 	Since DBSnapshot
-	// Version is your own version of what is in the tables: [DB.Load] is told which one it expects.
+	// Version is that of the data, which [DB.Load] compares.
 	Version int
-	// Progress is called now and then, with how many records and bytes were written so far.
+	// Progress is called now and then, with the records and bytes so far.
 	Progress func(records int, bytes int64)
-	// Refused is called for each record that cannot be saved: that one is left out, and the
-	// others are saved. After [DB.Load] its key is absent, whatever was saved of it before: so
-	// what a transaction has written may come back without it. Only if not even the deletion of
-	// the key can be saved does an older value stay, of a backup that the differences are to.
-	// A codec that panics or calls [runtime.Goexit] refuses the record. Default: the first such
-	// record ends the call with the [*CodecError], and a panic of the codec comes out of it.
+	// Refused is called for each record that cannot be saved, and is left out. After [DB.Load] its
+	// key is absent: so a transaction may come back without it. Only if not even the deletion of
+	// the key can be saved does an older value stay, of the backup before. A codec that panics or
+	// calls [runtime.Goexit] refuses the record. Default: the first such record ends the call with
+	// the [*CodecError], or the panic.
 	Refused func(*CodecError)
 
 	_ struct{}
 }
 
-// Save writes a backup of the tables to w: all that a snapshot sees, while readers and writers go
-// on; also of tables that were closed since. opts may be nil. It ends with the error of w, of ctx
-// when that has ended, with a [*CodecError] that names a record which cannot be saved, see
-// [SaveOptions.Refused], and with [ErrTxTooOld] if a snapshot that is given was evicted; then what was
-// written is of no use.
-// Indexes are not saved: they follow from the records.
+// Save writes a backup of the tables to w: all that a snapshot sees, also of tables that were
+// closed since, while readers and writers go on. It has checksums, so that [DB.Load] finds any
+// damage. Save ends with the error of w, or of ctx, with a [*CodecError], see
+// [SaveOptions].Refused, or with [ErrTxTooOld] if a given snapshot was evicted: then the backup is
+// of no use.
 //
-// Keys that would come back as others are such records, so that no two of them become one: each key
-// is encoded once more for that, and decoded, unless it is an integer. That allocates what the
-// codec does, and keeps nothing. It waits for the codec, as long as that takes.
-//
-// The backup has checksums, so that [DB.Load] finds any damage. Save reads as [Snapshot.All]
-// does, and writes up to 64 KB at a time; a record is in memory until it is encoded. What is written to the tables meanwhile is kept as long
-// as it takes.
+// Each key that is not an integer is encoded once more and decoded, to see whether it comes back,
+// and so no two become one. It waits for the codec, writes up to 64 KB at a time, and keeps one
+// record in memory. Versions overwritten meanwhile stay as long.
 func (db *DB) Save(
 	ctx context.Context, w io.Writer, codec Codec, opts *SaveOptions,
 ) (Backup, error) {

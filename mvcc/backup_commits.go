@@ -12,12 +12,11 @@ import (
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
-// SaveCommits writes commits that [DB.Watch] has given as a backup of differences: from the one
-// that is after to the state at the epoch of the last of them, which may be a [DBCommit.Progress].
-// It must be all commits in between, in their order, and there must be one. What it returns is
-// after for the next call; of the first one Epoch is enough. Only the tables that have changed, or
-// were closed, are named in it. Of opts, which may be nil, Version, Progress and Refused count. For
-// the rest it is as [DB.Save], but that it needs no snapshot.
+// SaveCommits writes commits of [DB.Watch] as a backup of differences: all commits from after on,
+// in their order; the last one may be a [DBCommit].Progress. It returns after for the next call; of
+// the first one Epoch is enough. Only the tables that have changed, or were closed, are named in
+// it. Of opts Version, Progress and Refused count. For the rest it is as [DB.Save], without a
+// snapshot.
 func (db *DB) SaveCommits(
 	ctx context.Context, w io.Writer, codec Codec, after Backup, commits []DBCommit, opts *SaveOptions,
 ) (Backup, error) {
@@ -54,24 +53,20 @@ func (db *DB) SaveCommits(
 	return s.Backup, err
 }
 
-// LoadCommits is [DB.Load] of a backup of differences alone. They must be to the backup that is
-// after, which an earlier Load or LoadCommits has loaded. What it returns is after for the next
-// call. If the differences are of another life of the database, package journal has set DB and Epoch of
-// after to what its state is called there; the first ones name all tables. It loads the differences in
-// one transaction. It is for a copy that nobody else writes to
-// meanwhile: it does not check that. Tables that are migrated go on as they have begun, and Rename
-// must be the same. If the transaction fails, what is known of them is not right any more, and
-// Load has to begin anew.
+// LoadCommits is [DB.Load] of a backup of differences alone, to the backup after, which an earlier
+// Load or LoadCommits has returned; it returns after for the next call. If the differences are of
+// another life of the database, DB and Epoch of after name its state there; the first ones name all
+// tables. It does not check that nobody else writes to the copy. Migrated tables go on as they have
+// begun, with the same Rename. If it fails Load has to begin anew.
 func (db *DB) LoadCommits(
 	ctx context.Context, r io.Reader, codec Codec, after Backup, opts *LoadOptions,
 ) (Backup, error) {
 	return db.load(ctx, r, codec, opts, &after, false)
 }
 
-// SaveFile is [DB.Save] into a file. The file at path is replaced when the backup is complete and
-// on disk: whatever happens before that, it stays as it is. A new file can be read by its owner
-// alone. It is written beside it first, with a name that begins with that of path and ends
-// with ".tmp"; after a crash that stays.
+// SaveFile is [DB.Save] into a file, which is replaced when the backup is complete and on disk. A
+// new file can be read by its owner alone. It is written beside it first, with a name that begins
+// with that of path and ends with ".tmp"; after a crash that stays.
 func (db *DB) SaveFile(
 	ctx context.Context, path string, codec Codec, opts *SaveOptions,
 ) (b Backup, err error) {

@@ -286,7 +286,7 @@ var trappedCalls = map[string]func(f *trapped){
 			func(a, b int) int { f.call("compare index"); return cmp.Compare(a, b) },
 			func(_, v int) []int { f.call("keys"); return []int{v} }, nil)
 		if err == nil {
-			ix.Drop()
+			ix.drop()
 		}
 	},
 }

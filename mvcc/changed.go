@@ -6,22 +6,17 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// Changed returns a channel that is closed when a commit that the snapshot does not see has
-// written key. It is for what is derived from a snapshot and kept, such as a cache: wait for the
-// channel, and make it anew. The commit may have come before the call. Only if it has made a key
-// absent that is absent in the snapshot, it may go unnoticed then.
-//
-// The channel is closed, too, where a watch would end with a [*GapError]. When ctx ends it stays
-// as it is. A key that is not equal to itself never changes. The snapshot may be closed once
-// Changed has returned. It costs what a watch does, see [Map.Watch]: it may take a millisecond,
-// and the first one looks at all keys. A channel that waits takes about half a kilobyte, until ctx
-// ends or the garbage collector finds that nobody can reach it.
+// Changed returns a channel that is closed when a commit that the snapshot does not see has written
+// key, also one before the call: for a cache, say, that is made anew then. Only an older commit
+// that has left an absent key absent may go unnoticed. It is closed, too, where a watch would end
+// with a [*GapError], and stays open when ctx ends. The snapshot may be closed once Changed has
+// returned. It costs what a watch does, see [Map.Watch]. A channel that waits takes about half a
+// kilobyte, until ctx ends or the garbage collector finds that nobody can reach it.
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	s.check()
 	if !s.st.plain && isBad(s.st.engine(), useTx, key) {
@@ -33,20 +28,6 @@ func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 			if _, _, head := index.Lookup(s.st.index, key); head != nil {
 				yield(head)
 			}
-		})
-}
-
-// RangeChanged is [Snapshot.Changed] for all keys of a range of an ordered map, those that are
-// inserted included.
-func (s Snapshot[K, V]) RangeChanged(ctx context.Context, keys Range[K]) <-chan struct{} {
-	s.check()
-	e := s.st.engine()
-	e.checkOrdered(keys.prefix)
-	in := spanOf(&keys)
-	return moment(s).alert(ctx, !e.order().natural,
-		anyOf(func(c *Change[K, V]) bool { return e.within(&in, unsafe.Pointer(&c.Key)) }),
-		func(_ moment, yield func(head *chain.Node) bool) {
-			e.heads(&in, yield)
 		})
 }
 
@@ -64,42 +45,20 @@ func anyOf[K comparable, V any](matches func(c *Change[K, V]) bool) func(all any
 }
 
 // Changed is [Snapshot.Changed] for the records that have an index key, in the snapshot s of the
-// table: the channel is closed when [Index.Get] may give something else. A goroutine asks the function
-// of the index about the records that change, as long as there are any. If that panics the channel is
-// closed.
+// table: it is closed when [Index.Get] may give something else. A goroutine asks the function of
+// the index about the records that change. If that panics the channel is closed.
 func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) <-chan struct{} {
 	ix.check()
-	return ix.alert(ctx, s, stretch[I, K]{keys: From(key).UpTo(key), one: true},
-		func(index I) bool { return index == key })
-}
-
-// RangeChanged is [Index.Changed] for all index keys of a range, of an index with an order: the
-// channel is closed when [Index.Ascend] may give something else.
-func (ix *Index[I, K, V]) RangeChanged(
-	ctx context.Context, s Snapshot[K, V], keys Range[I],
-) <-chan struct{} {
-	of := ix.ranged(keys, nil, false)
-	in := spanOf(&of.keys)
-	return ix.alert(ctx, s, of, func(index I) bool {
-		return ix.order.Side(&in, unsafe.Pointer(&index)) == 0
-	})
-}
-
-// alert returns a channel that is closed when a record changes that has an index key of the
-// stretch; has says which these are.
-func (ix *Index[I, K, V]) alert(
-	ctx context.Context, s Snapshot[K, V], of stretch[I, K], has func(index I) bool,
-) <-chan struct{} {
 	s.check()
 	ix.checkOf(s.st.engine())
 	return moment(s).alert(ctx, true,
 		anyOf(func(c *Change[K, V]) bool {
-			return c.Had && slices.ContainsFunc(ix.keys(c.Key, c.Old), has) ||
-				c.Has && slices.ContainsFunc(ix.keys(c.Key, c.New), has)
+			return c.Had && slices.Contains(ix.keys(c.Key, c.Old), key) ||
+				c.Has && slices.Contains(ix.keys(c.Key, c.New), key)
 		}),
 		func(now moment, yield func(head *chain.Node) bool) {
 			for _, in := range []Snapshot[K, V]{s, Snapshot[K, V](now)} {
-				for key := range ix.records(in, of) {
+				for key := range ix.Get(in, key) {
 					if _, _, head := index.Lookup(s.st.index, key); head != nil && !yield(head) {
 						return
 					}

@@ -10,8 +10,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// A Change is what became of a key between two states of a map: its old and its new value, as
-// far as it had one. A key that was written has changed, even if the value is the same.
+// A Change is the old and the new value of a key that was written, even if they are the same.
 type Change[K comparable, V any] struct {
 	Key      K
 	Old, New V
@@ -20,21 +19,21 @@ type Change[K comparable, V any] struct {
 
 // A Commit is what a transaction, or a one-key operation, has changed in a map: all of it.
 type Commit[K comparable, V any] struct {
-	// Epoch is its commit epoch: a snapshot whose epoch is that or higher sees all the changes.
+	// Epoch is its commit epoch: a snapshot of that epoch or a later one sees all the changes.
 	Epoch uint64
 	// Changes are in no particular order, each key once. All watches share them.
 	Changes []Change[K, V]
-	// Summary says that these are the changes of several transactions, with the last value of
-	// each key: all those between the snapshot [WatchOptions.Since] and Epoch. Only
-	// the first Commit of a watch may be one.
+	// Summary says that these are the changes of several transactions, between the snapshot
+	// [WatchOptions.Since] and Epoch, with the last value of each key. Only the first Commit of a
+	// watch may be one.
 	Summary bool
-	// Expired says that it deletes a record because its time had come, see [Map.Expire]; with what
-	// the function of [Map.OnExpire] has written.
+	// Expired says that it deletes a record because its time had come, see [Map.Expire] and
+	// [Map.OnExpire].
 	Expired bool
 }
 
-// A DBCommit is a [Commit] over the tables of a database. [Map.Changes] gives the changes of one
-// of them. If Progress or Closed is set it is no commit, and has no changes.
+// A DBCommit is a [Commit] over the tables of a database, see [Map.Changes]. With Progress or
+// Closed it has no changes.
 type DBCommit struct {
 	Epoch   uint64
 	Summary bool
@@ -60,7 +59,7 @@ type tableChanges struct {
 	closed  *engine // that it was closed, and nothing else
 }
 
-// Changes returns what c has changed in the table m, nil if that is nothing.
+// Changes returns the changes of the table m in c, nil if there are none.
 func (m *Map[K, V]) Changes(c DBCommit) []Change[K, V] {
 	changes, _ := c.of(m.engine()).([]Change[K, V])
 	return changes
@@ -84,10 +83,9 @@ func (c *DBCommit) in(m *engine) (changes any, n int) {
 	return nil, 0
 }
 
-// Diff returns an iterator over the keys that were written between the snapshots older and s,
-// with the values that these see. Both are of the same map, and stay open until the loop has
-// ended; it does not matter which one is older. It looks at every key of the map, as
-// [Snapshot.All] does, and waits for nobody.
+// Diff returns an iterator over the keys that were written between the snapshots older and s, with
+// the values that these see. Both are of the same map, in any order, and stay open until the loop
+// has ended. It looks at every key of the map, and waits for nobody.
 //
 //go:noinline
 func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
@@ -144,9 +142,8 @@ func (s moment) diff(older moment, visit func(v, was, is *chain.Node) bool) {
 	runtime.KeepAlive(older.st)
 }
 
-// Diff returns what was changed in the tables between the snapshots older and newer, in one
-// piece; its Epoch is that of newer. See [Snapshot.Diff] for what it costs. It is about the tables
-// that there are in newer: one that was made since older has changed as well.
+// Diff returns the changes of the tables of newer since older, with the Epoch of newer, including
+// those of tables made since. See [Snapshot.Diff] for its cost.
 func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
 	c := DBCommit{Epoch: newer.Epoch(), Summary: true}
 	for _, table := range seenIn(newer) {
@@ -181,10 +178,9 @@ func diff[K comparable, V any](newer, older moment) (changes any, n int) {
 	return list, len(list)
 }
 
-// RequestProgress delivers, to all watches of the database and its tables, what was committed
-// before the call. Each watch with DBWatchOptions.Progress is given a Progress up to there or
-// later, even if there was nothing to deliver. If the goroutine that serves the watches is at
-// work, the call waits for it; otherwise the caller does its work.
+// RequestProgress delivers all commits before the call to all watches of the database and its
+// tables. Each watch with [DBWatchOptions].Progress is given a Progress up to there or later. The
+// call waits for the goroutine of the watches, or does its work.
 func (db *DB) RequestProgress() {
 	h := &dbAt(db).shared.hub
 	h.mu.Lock()

@@ -13,24 +13,22 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
-// A Codec turns keys and values into bytes and back, for [DB.Save] and [DB.Load]. Package
-// github.com/mvccmap/mvccmap/codec has those of gob and JSON, and says what they change. A key that
-// does not come back as it was is refused, see [CodecError]; for values it is up to the codec.
+// A Codec turns keys and values into bytes and back, for [DB.Save] and [DB.Load]: see package
+// [github.com/mvccmap/mvccmap/codec]. A key that does not come back as it was is refused, see
+// [CodecError]; for values it is up to the codec.
 type Codec struct {
 	// Name is written into a backup, which is loaded with a Codec of the same name. It is UTF-8.
 	Name string
-	// NewEncoder and NewDecoder are called once or more for each table: what is encoded may refer
-	// to what the same encoder has encoded before. Encode and Decode are given a pointer to a
-	// struct that has key and value in its exported fields, or the key alone. When Encode returns
-	// it has written all of it; after an error of it, the encoder is not used any more. Decode
-	// returns [io.EOF] where there are no more. They are also called for keys alone, to see
-	// whether they come back as they were.
+	// NewEncoder and NewDecoder are called once or more for each table: an encoder may refer to its
+	// earlier values. Encode and Decode are given a pointer to a struct with key and value in its
+	// exported fields, or the key alone. Encode writes all of it before it returns; after an error
+	// the encoder is not used any more. Decode returns [io.EOF] at the end.
 	NewEncoder func(w io.Writer) interface{ Encode(v any) error }
 	NewDecoder func(r io.Reader) interface{ Decode(v any) error }
-	// Lines says that Encode writes a line: an object in JSON, with a newline at its end alone, and
-	// without a field "crc32c". Then a backup is a file of lines, which other tools can read, see
-	// docs/format.md, and a record that is no line is refused. Otherwise a backup is a file of binary
-	// frames. Backups of both kinds are loaded either way. Package journal writes frames.
+	// Lines says that Encode writes a line: an object in JSON, with one newline, at its end, and
+	// without a field "crc32c". Then a backup is a file of lines, for other tools, see
+	// docs/format.md, and a record that is no line is refused. Otherwise, and in package journal,
+	// it is a file of binary frames.
 	Lines bool
 }
 
@@ -48,9 +46,8 @@ func (c Codec) check(call string) {
 	}
 }
 
-// A CodecError says that a record cannot be saved: the codec refuses it, or its key would come
-// back as another one. [DB.Save] and [DB.SaveCommits] end with it, unless [SaveOptions.Refused] is
-// set.
+// A CodecError says that a record cannot be saved: the codec refuses it, or its key would come back
+// as another one. See [SaveOptions.Refused].
 type CodecError struct {
 	Table string // its name
 	Key   any    // of the table's key type
@@ -62,18 +59,15 @@ type CodecError struct {
 	_       struct{}
 }
 
-// Error names the table, the key, shortened if it is long, and the cause.
 func (e *CodecError) Error() string {
 	return fmt.Sprintf("mvcc: table %q, key %s: the codec %s cannot save the record: %v", e.Table,
 		keyText(e.Key), e.Codec, e.Err)
 }
 
-// Unwrap returns Err.
 func (e *CodecError) Unwrap() error { return e.Err }
 
-// Current reports whether the table still has what was refused: the key was not written since,
-// and the table not closed. It is a read of one key, like [Map.Load], and may be called by any
-// goroutine.
+// Current reports whether the table still has the refused record: the key was not written since,
+// and the table not closed. It is a read like [Map.Load].
 func (e *CodecError) Current() bool { return e.current != nil && e.current() }
 
 // keyText is a key in an error.

@@ -7,8 +7,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// A ComputeOp says what [Map.Compute] is to do with a key. The operations have the names
-// that they have in xsync.
+// A ComputeOp says what [Map.Compute] is to do with a key, as in xsync.
 type ComputeOp int
 
 const (
@@ -33,19 +32,16 @@ func (op ComputeOp) String() string {
 	return fmt.Sprintf("ComputeOp(%d)", int(op))
 }
 
-// Compute sets or deletes the value of key, or leaves it as it is. fn says which: it is given the
-// value that key has, and loaded tells whether it has one. Compute returns whether the key has a
-// value afterwards, and that value, or else the one that it deleted, if any. This is one atomic
-// step, which never conflicts: nobody else writes the key between the value that fn was given and
-// what becomes of it.
+// Compute sets or deletes the value of key, or leaves it as it is, as fn says: fn is given the
+// value, and loaded tells whether there is one. Compute returns whether the key has a value
+// afterwards, and that value, or else the deleted one, if any. This is one atomic step, which never
+// conflicts.
 //
-// No lock is held meanwhile. So fn is called again if the key was written while it ran, and only
-// what it returns last counts. It should have no other effect: so it must not change the old value,
-// and appends to slices.Clip of a slice, see [Tx.Merge]. It may use the map, but must not write key.
-// After six calls in vain Compute queues for the key, and writers of that key let it go first, for a
-// bounded time, see [Map.Update]; after 96 it panics. If fn panics, nothing is written. Compute
-// allocates one version; otherwise its cost is that of [Map.Store], and that of fn. It panics with
-// [ErrBadKey] if key is not equal to itself.
+// No lock is held meanwhile: fn is called again if the key was written while it ran, and only its
+// last result counts. It must not change the old value, see [Tx.Merge]. It may use the map, but
+// must not write key. After six calls in vain Compute has its turn, as [Map.Update] does; after 96
+// it panics. If fn panics, nothing is written. Its cost, and its panic for a bad key, are those of
+// [Map.Store].
 func (m *Map[K, V]) Compute(
 	key K, fn func(old V, loaded bool) (value V, op ComputeOp),
 ) (actual V, ok bool) {
@@ -98,11 +94,10 @@ func become[K comparable, V any](v *chain.Node, value V, tomb chain.Word) {
 }
 
 // LoadOrCompute returns the value of key if there is one. Otherwise it calls fn, once, and stores
-// the value that fn returns, unless fn says cancel. If another goroutine has stored one meanwhile,
-// it returns that one. loaded tells whether the value was there. After a cancel it returns the zero
-// value, and false. No lock is held while fn runs: fn may use the map in any way, and of several
-// calls at once for a key that is absent each calls its own fn. Its cost is that of [Map.Load], or
-// that of [Map.Store] and fn.
+// its value, unless fn says cancel: then it returns the zero value, and false. If another goroutine
+// has stored one meanwhile, it returns that one. loaded tells whether the value was there. No lock
+// is held while fn runs: several calls at once each call their own fn. Its cost is that of
+// [Map.Load], or that of [Map.Store] and fn.
 func (m *Map[K, V]) LoadOrCompute(key K, fn func() (value V, cancel bool)) (actual V, loaded bool) {
 	if fn == nil {
 		panic("mvcc: LoadOrCompute: fn is nil")
@@ -118,8 +113,8 @@ func (m *Map[K, V]) LoadOrCompute(key K, fn func() (value V, cancel bool)) (actu
 	return m.LoadOrStore(key, value)
 }
 
-// CompareAndDelete deletes key if its value is old, and reports whether it did. An
-// absent key has no value. Its cost and its panics are those of [CompareAndSwap].
+// CompareAndDelete deletes key if its value is old, and reports whether it did, as [CompareAndSwap]
+// does.
 func CompareAndDelete[K, V comparable](m *Map[K, V], key K, old V) (deleted bool) {
 	if m.badKey(useWrite, key) {
 		return false
@@ -142,13 +137,11 @@ func tombstoneOf[K comparable, V any](key K) *chain.Node {
 	return v
 }
 
-// DeleteFunc deletes the keys for which del returns true, and returns how many. It visits
-// each key that is there throughout the call once, in no particular order, with its
-// newest value; a key is deleted if it still has that value, and if it was written while
-// del ran, del is asked again. It is not one transaction: others may see some of the keys
-// deleted and others not yet. Where that matters, use [Map.Update] with [Tx.All] and
-// [Tx.Delete]. del may use the map in any way. The cost is that of a scan, and one
-// version for each key deleted; it holds back no reclamation.
+// DeleteFunc deletes the keys for which del returns true, and returns how many. It visits each key
+// that is there throughout the call once, with its newest value; del is asked again if the key was
+// written meanwhile. It is not one transaction, unlike [Tx.All] with [Tx.Delete]. del may use the
+// map in any way. The cost is that of a scan, and one version for each key deleted; it holds back
+// no reclamation.
 func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 	m.engine()
 	if del == nil {
@@ -186,29 +179,23 @@ func (m *core) deleteFunc(del func(v *chain.Node) bool) (deleted int) {
 	return deleted
 }
 
-// Clear deletes all keys, in one transaction: nobody sees some of them deleted and others
-// not, and snapshots and transactions that are open see the map as it was. It takes its
-// turn like [Map.Update], but for up to ten seconds: in a large map others
-// wait until it is through, once each. It allocates one version for each key.
+// Clear deletes all keys, in one transaction. It takes its turn like [Map.Update], but for up to
+// ten seconds: in a large map others wait until it is through, once each. It allocates a version
+// for each key.
 func (m *Map[K, V]) Clear() { m.engine().clear() }
 
-// DeleteRange deletes the keys of a range of an ordered map, in one transaction like [Map.Clear],
-// and returns how many there were. The keys go as with [Map.Delete]: out of indexes, and told of to
-// watches and journals. It begins anew if another commit writes, inserts or deletes a key of the
-// range meanwhile. It takes its turn like Clear, for up to ten seconds: on its keys if there are
-// more than 256, and on all keys of the map after a conflict. Others that write these wait until it
-// is through, once each. It costs an own write of a transaction for each key, and allocates that and
-// a version. It panics if the keys have no order. Where the range may go bit by bit, call it for parts
-// of it.
+// DeleteRange deletes the keys of a range of an ordered map, in one transaction, and returns how
+// many there were. It begins anew if another commit writes a key of the range meanwhile, and takes
+// its turn like [Map.Clear]: on its keys if there are more than 256, and on all keys of the map
+// after a conflict. It allocates a write and a version for each key. It panics if the keys have no
+// order.
 func (m *Map[K, V]) DeleteRange(r Range[K]) (deleted int) {
 	return m.engine().deleteRange(spanOf(&r), r.prefix)
 }
 
-// DeleteRange deletes the keys of a range that the transaction sees, its own writes among them, and
-// returns how many: [Tx.Ascend], and [Tx.Delete] of each. So at level serializable the range joins
-// the read set, and none of its keys is there after the commit. At level snapshot a key that another
-// transaction inserts meanwhile stays. It costs an own write for each key, and panics if the keys
-// have no order.
+// DeleteRange is [Tx.Ascend], and [Tx.Delete] of each key; it returns how many. So at level
+// serializable none of the range is there after the commit. At level snapshot a key that another
+// transaction inserts meanwhile stays.
 func (tx Tx[K, V]) DeleteRange(r Range[K]) (deleted int) {
 	return DBTx(tx).deleteRange(spanOf(&r), r.prefix)
 }

@@ -66,7 +66,7 @@ type core struct {
 	until   atomic.Uint64 // at this epoch, see D2
 	used    atomic.Bool   // states of the root have parts in it
 	inner   bool          // it is a table of an index,
-	dropped atomic.Bool   // which nobody writes any more
+	dropped atomic.Bool   // which could not be made
 }
 
 // A recordType is what has to be compiled for each type of records, beside a keyType.

@@ -10,9 +10,9 @@ import (
 	"unsafe"
 )
 
-// A DB is a set of maps, its tables, that have one clock: a transaction may read and write
-// any of them, and commits over all at once. Use [NewDB] and [NewTable]. A table is a [Map]
-// that does all that a map does. Methods of a DB may be called by any number of goroutines.
+// A DB is a set of maps, its tables, that have one clock: a transaction may read and write any of
+// them, and commits over all at once. Use [NewDB] and [NewTable]. Any number of goroutines may use
+// it.
 type DB struct {
 	_ noCopy
 
@@ -45,12 +45,9 @@ type database struct {
 	name   string
 }
 
-// NewDB returns a database without tables. opts may be nil, and is for all tables:
-// Capacity is for those that do not say theirs. NewDB panics if an option has no meaning.
-//
-// A database that is in use has background goroutines, which [DB.Close] ends. They also
-// end when the database and its tables have become unreachable, unless a value stored in a
-// table refers to one of them.
+// NewDB returns a database without tables, with the options of all of them. It panics if an option
+// has no meaning. [DB.Close] ends its background goroutines. So does the garbage collector, unless
+// a value in a table refers to the database or a table.
 func NewDB(opts *Options) *DB {
 	o := opts.withDefaults()
 	s := newShared(&o)
@@ -63,8 +60,7 @@ func NewDB(opts *Options) *DB {
 	return db
 }
 
-// TableOptions configures a table. A nil *TableOptions, and every field that is zero, means
-// the default.
+// TableOptions configures a table.
 type TableOptions struct {
 	// Capacity presizes the index for so many keys. Default: that of the database.
 	Capacity int
@@ -72,14 +68,9 @@ type TableOptions struct {
 	_ struct{}
 }
 
-// NewTable makes a table of db, with a name of its own. opts may be nil. It may be called
-// at any time, even while transactions are under way, which find the table empty. It panics
-// if the name is empty, if there is a table with that name, or if an option has no meaning. It
-// waits while a [DB.Watch] begins.
-// Isolation, MaxTxAge, Retain and the like are the database's.
-//
-// A table takes part in the transactions of its database, see [Map.In]. All that a Map can
-// do by itself, its own Update and View included, it does as any other.
+// NewTable makes a table of db, which takes part in its transactions, see [Map.In], and does all
+// that a Map does. Transactions under way find it empty. It panics if the name is empty or taken,
+// or if an option has no meaning. It waits while a [DB.Watch] begins.
 func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
 	return mapOf[K, V](addTable(db, name, opts, nil, recordTypeOf[K, V](), false))
 }
@@ -205,8 +196,8 @@ func tableOf(db *DB, name string) *core {
 	return nil
 }
 
-// Close ends the background goroutines of the database, as [Map.Close] does for a map by
-// itself. The tables stay usable.
+// Close ends the background goroutines of the database, as [Map.Close] does. The tables stay
+// usable.
 func (db *DB) Close() {
 	s := dbAt(db).shared
 	s.gc.Outside("Close")
@@ -232,6 +223,3 @@ func (db *DB) String() string {
 	}
 	return fmt.Sprintf("mvcc.DB: epoch %d, tables: %q", db.Epoch(), db.Tables())
 }
-
-// GoString returns the same as String.
-func (db *DB) GoString() string { return db.String() }

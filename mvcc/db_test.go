@@ -170,7 +170,6 @@ func TestDBMisuse(t *testing.T) {
 	})
 	panics("mvcc: Update: fn is nil", func() { _ = s.db.Update(bg, nil, nil) })
 	panics("mvcc: View: fn is nil", func() { _ = s.db.View(nil) })
-	panics("mvcc: ViewContext: fn is nil", func() { _ = s.db.ViewContext(bg, nil) })
 	DBTx{}.Rollback()
 	DBSnapshot{}.Close()
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// A DBTx is a transaction over the tables of a [DB]. [Map.In] is what it does in one of
-// them. It is a small value, to be passed by value, and for one goroutine at a time. The
-// zero DBTx panics in every method but Rollback; get one from [DB.Update] or [DB.Begin].
+// A DBTx is a [Tx] over the tables of a [DB]; [Map.In] is its part in one of them. The zero DBTx is
+// not usable.
 type DBTx struct {
 	st  *txn // of no table, but for a DBTx that a [Tx] is converted to
 	gen epoch.Gen
@@ -22,12 +21,11 @@ func (tx DBTx) check() {
 	}
 }
 
-// In returns the transaction tx for the table m: what it reads, writes and scans through the Tx, it
-// does in m. The Tx is used like one of m alone, and it is the transaction tx: all tables are read
-// as of one moment, Commit, Rollback, Savepoint and OnCommit are those of tx, and so is Err. The Tx
-// returned for a table is the same each time. In panics if m is not a table of tx's database, or
-// was closed, and with [ErrTxDone] if tx has ended. It looks through the tables that tx, and some
-// transactions before, have used; the first time of a table it allocates two small objects.
+// In returns the transaction tx for the table m: the Tx reads, writes and scans m, and is tx for
+// the rest: one read epoch, Commit, Rollback, Savepoint, OnCommit and Err are those of tx. In
+// panics if m is not a table of tx's database, or was closed, and with [ErrTxDone] if tx has ended.
+// It looks through the tables that tx, and some transactions before, have used; the first time of a
+// table it allocates two small objects.
 func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
 	return Tx[K, V](m.engine().in(tx))
 }
@@ -44,11 +42,9 @@ func (m *core) checkTable(call string, s *shared) {
 	}
 }
 
-// Update calls fn with a new transaction over the tables and commits it, and tries again after a
-// conflict. It is [Map.Update] in every respect. fn uses each table through [Map.In]: what it does
-// on a table itself, as in users.Set instead of users.In(tx).Set, is not part of the transaction.
-// fn may run again: it should set its results anew each time. The commit is one atomic step over
-// all tables, for readers of one table as for those of several.
+// Update is [Map.Update] over the tables: the commit is one atomic step over all of them. fn uses
+// each table through [Map.In]: users.Set instead of users.In(tx).Set is not part of the
+// transaction.
 func (db *DB) Update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
 	checkContext("Update", ctx)
 	if fn == nil {
@@ -57,7 +53,7 @@ func (db *DB) Update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) erro
 	return dbAt(db).root.update(ctx, opts, fn)
 }
 
-// Begin begins a transaction over the tables, to be ended by hand, see [Map.Begin].
+// Begin is [Map.Begin] over the tables.
 func (db *DB) Begin(opts *TxOptions) DBTx {
 	return dbAt(db).root.beginTx(opts)
 }
@@ -160,7 +156,7 @@ func (tx DBTx) Epoch() uint64 {
 	return moment(tx).Epoch()
 }
 
-// Err is [Tx.Err] for what was read in all tables.
+// Err is [Tx.Err] over all tables.
 //
 //go:noinline
 func (tx DBTx) Err() error {
@@ -195,19 +191,8 @@ func (tx DBTx) OnCommit(f func(epoch uint64)) {
 	st.leave()
 }
 
-// Try is [Tx.Try].
-//
-//go:noinline
-func (tx DBTx) Try(fn func() error) (err error) {
-	if tx.st == nil {
-		panic(errZeroTx)
-	}
-	return stateOf(tx.st).guarded(tx.gen, fn)
-}
-
-// A DBSnapshot reads the tables of a [DB] as of one moment. [Map.At] is what it sees of one of
-// them. It is a small value, to be passed by value, and may be used by several goroutines at
-// once. The zero DBSnapshot panics in every method but Close.
+// A DBSnapshot is a [Snapshot] of the tables of a [DB]; [Map.At] is its part in one of them. The
+// zero DBSnapshot panics in every method but Close.
 type DBSnapshot struct {
 	st   *txn
 	gen  epoch.Gen
@@ -217,14 +202,13 @@ type DBSnapshot struct {
 func (s DBSnapshot) moment() moment { return moment{s.st, s.gen} }
 func (s DBSnapshot) check()         { s.moment().check() }
 
-// At returns the snapshot s for the table m. The Snapshot is used like one of m alone, and it is
-// the snapshot s: Close closes s. It may be called by several goroutines at once. A table that was
-// made after s is empty in it. At panics as [Map.In] does, and has its cost.
+// At returns the snapshot s for the table m: Close closes s. Several goroutines may call it. A
+// table that was made after s is empty in it. At panics as [Map.In] does, and has its cost.
 func (m *Map[K, V]) At(s DBSnapshot) Snapshot[K, V] {
 	return Snapshot[K, V](m.engine().at(s))
 }
 
-// View calls fn with a snapshot of the tables. It is [Map.View] in every respect.
+// View is [Map.View] of the tables.
 func (db *DB) View(fn func(s DBSnapshot) error) error {
 	if fn == nil {
 		panic("mvcc: View: fn is nil")
@@ -244,28 +228,7 @@ func (db *DB) View(fn func(s DBSnapshot) error) error {
 	}
 }
 
-// ViewContext is [Map.ViewContext] for the tables.
-func (db *DB) ViewContext(ctx context.Context, fn func(s DBSnapshot) error) error {
-	checkContext("ViewContext", ctx)
-	if fn == nil {
-		panic("mvcc: ViewContext: fn is nil")
-	}
-	base := dbAt(db).root
-	for {
-		list, again := dbAt(db).list.Load(), false
-		err := base.viewContext(ctx, func(s moment) error {
-			if again = dbAt(db).list.Load() != list; again { // D1
-				return nil
-			}
-			return fn(DBSnapshot{s.st, s.gen, hideList(list)})
-		})
-		if !again {
-			return err
-		}
-	}
-}
-
-// Snapshot opens a snapshot of the tables, which the caller closes, see [Map.Snapshot].
+// Snapshot is [Map.Snapshot] of the tables.
 func (db *DB) Snapshot() DBSnapshot { return dbAt(db).snapshot(forProgram) }
 
 // snapshot opens a snapshot of a kind.
@@ -284,9 +247,8 @@ func (db *database) snapshot(kind uint64) DBSnapshot {
 	}
 }
 
-// SnapshotAt opens a snapshot of the tables as they were at an epoch, see [Map.SnapshotAt]. Without
-// Options.Retain it also returns an error that wraps [ErrEpochGone] if a table has been closed since
-// that had something in it then.
+// SnapshotAt is [Map.SnapshotAt] of the tables. Without Options.Retain it also returns an error
+// that wraps [ErrEpochGone] if a table has been closed since that had something in it then.
 func (db *DB) SnapshotAt(at uint64) (DBSnapshot, error) {
 	d := dbAt(db)
 	return d.at(func() (moment, error) { return d.root.snapshotAt(at) })
@@ -301,8 +263,8 @@ func (s DBSnapshot) Epoch() uint64 { return s.moment().Epoch() }
 // Try is [Snapshot.Try].
 func (s DBSnapshot) Try(fn func() error) error { return s.moment().Try(fn) }
 
-// Tables returns the names of the tables that the snapshot has, sorted: those of [DB.Tables] when
-// it began. It waits for nobody, and allocates the list.
+// Tables returns the names of the tables of the snapshot, sorted. It waits for nobody, and
+// allocates the list.
 func (s DBSnapshot) Tables() (names []string) {
 	s.check()
 	for _, c := range seenIn(s) {

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// A Description says what a database consists of, and who uses it, for pages and tools: see
-// [DB.Describe].
+// A Description is the result of [DB.Describe].
 type Description struct {
 	Tables  []TableInfo  // by name
 	Watches []WatchInfo  // by table, those of the whole database first
@@ -33,15 +32,14 @@ type IndexInfo struct {
 	Name            string
 	Key             reflect.Type // of the index keys
 	Unique, Ordered bool
-	// Entries is how many there are: one for each index key of each record. Of a unique index that
-	// is the number of index keys.
+	// Entries is how many there are: one for each index key of each record.
 	Entries int
-	// Keys is how many different index keys there are; 10,000 stands for any number from there on,
-	// unless it is unique. It is -1 if the index is just being made, or was dropped.
+	// Keys is how many different index keys there are, up to 10,000 unless it is unique; -1 if the
+	// index is just being made.
 	Keys int
 }
 
-// A WatchInfo describes a watch, see [Map.Watch] and [DB.Watch]; channels of Changed are not there.
+// A WatchInfo describes a watch, but no channel of Changed.
 type WatchInfo struct {
 	Table   string // "" for the whole database
 	Epoch   uint64 // up to which the loop was offered what was committed
@@ -49,13 +47,12 @@ type WatchInfo struct {
 	Buffer  int    // how many may wait
 }
 
-// A ReaderInfo describes a transaction or snapshot that is open.
+// A ReaderInfo describes an open transaction or snapshot.
 type ReaderInfo struct {
 	Epoch uint64 // what it reads
-	// Age is for how long the background work has seen it: the first look, also one of Describe,
-	// sees it at age 0.
+	// Age is for how long the background work, or Describe, has seen it.
 	Age time.Duration
-	// Began is where it began, innermost call first, if [Options.TracePins] is set.
+	// Began is where it began, innermost call first, with [Options.TracePins].
 	Began []runtime.Frame
 }
 
@@ -65,11 +62,10 @@ const (
 	maxDistinct = 10_000
 )
 
-// Describe returns the tables, indexes, watches and oldest readers that there are now. It reads
-// the parts one after the other, not at one moment. It waits for a goroutine that makes or closes
-// a table just now, for a refresh of the view, and for a round of the goroutine that serves the
-// watches. It costs a look at each slot, table and watch, and for each index that
-// is not unique a search for each of up to 10,000 index keys. It allocates what it returns.
+// Describe returns the present tables, indexes, watches and oldest readers, read one after the
+// other. It waits for the making or closing of a table, a refresh of the view, and a round of the
+// watches. It costs a look at each slot, table and watch, and for each index that is not unique a
+// search for each of up to 10,000 index keys.
 func (db *DB) Describe() Description {
 	d := Description{Tables: dbAt(db).describeTables()}
 	s := dbAt(db).shared

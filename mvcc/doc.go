@@ -2,113 +2,89 @@
 // keys.
 //
 // A [Map] keeps several versions of a value for a while. A transaction reads the versions that were
-// the newest when it began, whatever happens meanwhile. Its own writes become visible all at once,
-// or not at all.
+// the newest when it began, whatever happens meanwhile. Its writes become visible all at once, or not at all.
 //
 // # Which call to use
 //
 //   - One key: [Map.Load], [Map.Store] and the others that are named after those of [sync.Map], and
 //     mean the same; [Map.Compute] and [Map.LoadOrCompute] as in xsync. [Map.Put] is Store with an
 //     error, for a table with a unique index.
-//   - Reading several keys, or all: [Map.View]. It never waits, never conflicts and runs its
-//     function once. [Map.Snapshot] does the same without a function, for a view that lives long or
-//     is shared by goroutines. [Map.SnapshotAt] and [Map.SnapshotAtTime] open a view of the past, and
-//     [History] tells what one key was.
-//   - Reading and writing: [Map.Update]. It commits, and tries again after a conflict. [Map.Begin]
-//     and [Tx.Commit] do the same by hand. To count or to add, use [Tx.Merge]: what depends on the
-//     old value of one key alone conflicts with nobody.
+//   - Reading several keys, or all: [Map.View], or [Map.Snapshot] for a view that lives long or is
+//     shared by goroutines. [Map.SnapshotAt] is a view of the past, and [History] that of one key.
+//   - Reading and writing: [Map.Update], or [Map.Begin] and [Tx.Commit] by hand. To count or to
+//     add, use [Tx.Merge], which conflicts with nobody.
 //   - Numbers for keys: [NewSequence].
 //   - Several maps, of several types, in one transaction: [NewDB] and [NewTable].
-//   - Keys in order: [NewOrdered]. Then [Snapshot.Ascend], [Tx.Ascend] and others visit ranges.
-//   - Records by what is in them: [NewIndex] and [NewOrderedIndex] of a table. Pages that go on
-//     behind an [Entry], and facets: [Index.AscendEntries], [Index.Keys].
+//   - Keys in order: [NewOrdered], for ranges by [Snapshot.Ascend], [Tx.Ascend] and others.
+//   - Records by their fields: [NewIndex] and [NewOrderedIndex] of a table; pages and facets by
+//     [Index.AscendEntries] and [Index.Keys].
 //   - Following commits: [Map.Watch] and [DB.Watch]; [DB.Follow] keeps a cache or a copy in step.
-//     [Snapshot.Changed] tells of the next change of one key, and [Snapshot.Diff] compares two
-//     snapshots.
+//     [Snapshot.Changed] tells of the next change of one key.
 //   - Deleting records at a given time: [Map.Expire], [Map.OnExpire].
-//   - Keeping data beyond the process: [DB.SaveFile] and [DB.LoadFile], or [DB.Save] and [DB.Load]
-//     for streams. Package [github.com/mvccmap/mvccmap/journal] persists each commit.
-//   - Types, tables and keys that have changed since: [Migrate] and [MigrateTo]; docs/schemas.md in
-//     the repository has a page of cases.
+//   - Keeping data: [DB.SaveFile] and [DB.LoadFile], or [DB.Save] and [DB.Load] for streams.
+//     Package [github.com/mvccmap/mvccmap/journal] persists commits.
+//   - Types, tables and keys that have changed since: [Migrate] and [MigrateTo].
 //   - Functions for use inside and outside a transaction: let them take a [Reader] or a
 //     [ReadWriter].
-//   - Tests of your program: package [github.com/mvccmap/mvccmap/mvcctest] has each Update conflict
-//     first, and finds mistakes that nothing else notices.
+//   - Tests of your program: package [github.com/mvccmap/mvccmap/mvcctest].
+//
+// A nil pointer to options, and every field of options that is zero, means the default.
 //
 // # What is guaranteed
 //
 // One-key operations and transactions at [LevelSerializable], the default, behave as if they ran
-// one at a time, in an order that agrees with real time: an operation sees what committed before it
-// began. (Strict serializability, in the sense of Herlihy and Wing 1990 and of Adya 1999, PL-SS.)
-// This covers keys that were found absent, and scans of ranges or of the whole map: there are no
-// phantoms. It covers all tables of a transaction of a [DB].
+// one at a time, in an order that agrees with real time. (Strict serializability, PL-SS.) This covers absent keys, scans (there are no phantoms), and all tables of a [DB].
 //
 // At [LevelSnapshot] a transaction reads as of its begin. If it has read at all, it cannot
-// overwrite what another one has committed since. Two transactions may each read what the other
-// writes, and both commit. That is write skew (Berenson et al. 1995). So a transaction at this
-// level can break the serializability of others.
+// overwrite a later commit. Two transactions may each read the key that the other writes, and both commit: write skew. So it can break the serializability of others.
 //
-// A View or a Snapshot sees one moment of the map: everything that had committed at its epoch, and
-// nothing else. It is one of the serializable transactions where no transaction at LevelSnapshot
-// writes.
+// A View or a Snapshot sees one moment: everything that had committed at its epoch, and nothing else. It is a serializable transaction where no transaction at LevelSnapshot writes.
 //
-// docs/guarantees.md in the repository has every promise with the tests that check it.
+// docs/guarantees.md in the repository has every promise with its tests.
 //
 // # Waiting
 //
-// Nobody waits for a goroutine that is not running. If a commit was stopped in the middle, the
-// goroutines that meet it complete, postpone or abort it. There are four exceptions:
+// Reads, writes and transactions wait for no goroutine that is not running: those that meet a
+// commit that stands still complete, postpone or abort it. There are four exceptions:
 //
 //   - Inserting a new key, and removing a deleted one, locks a bucket of the hash table for some
-//     instructions for each key in it. They may have to hash these keys. The Go runtime does not
-//     preempt the holder.
-//   - In an ordered map the same locks a leaf of a tree, likewise. Now and then it also takes a
-//     mutex for about a microsecond, and the holder of that may be preempted.
-//   - A transaction that has lost again and again gets its turn. A write of one of its keys gives
-//     way to it, once and for a bounded time, see [Map.Update].
-//   - A transaction that begins when more are open than lately takes a mutex for some instructions.
-//     So do [Map.Stats], and commits after [Map.Close].
+//     instructions for each key in it, which may be hashed. The holder is not preempted.
+//   - In an ordered map it locks a leaf of a tree, likewise. Now and then it also takes a mutex for about a microsecond, whose holder may be preempted.
+//   - A write gives way to a transaction that has its turn on the key, once and for a bounded time,
+//     see [Map.Update].
+//   - A transaction or snapshot that begins when more are open than lately takes a mutex for some
+//     instructions. So do [Map.Stats], and commits after [Map.Close].
 //
-// This is about reads, writes and transactions. Other calls may wait, such as [Map.Reclaim],
-// [DB.Load], Close, or [Sequence.Next] once in a block. Their comments say for what.
+// Other calls may wait, such as [Map.Reclaim], [DB.Load] or Close. Their comments say for what.
 //
 // # Limits
 //
-// The map lives in memory, and ends with the process unless it is saved or has a journal. Values
-// are stored, not copied: everybody shares what they point to, so it must not be changed after it
-// was stored. Nor must the room behind a slice, which append writes: append(slices.Clip(old), x).
-// Options.Strict finds such changes in tests.
+// The map ends with the process unless it is saved or has a journal. Values are stored, not copied: everybody shares the memory that they point to, so it must not be changed
+// after the store. Nor must the room behind a slice, which append writes: append(slices.Clip(old),
+// x). Options.Strict finds such changes in tests.
+//
+// A key that is not equal to itself, such as a NaN, is absent for reads and deletions, and a panic with [ErrBadKey] for other writes. One that cannot be hashed is a runtime error.
 //
 // # What it costs
 //
-// A read of one key allocates nothing. A write allocates one version. A transaction that begins
-// writes one word that nobody else writes. The only word that all commits share is the clock.
-//
-// A read-only transaction neither notes nor validates what it reads. A serializable transaction
-// that writes validates its reads when it commits, unless it writes all the keys that it has read.
-// The cost grows with the number of reads.
+// A read of one key allocates nothing. A write allocates one version. All commits share the clock alone.  A read-only transaction neither notes nor validates its reads. A
+// serializable transaction that writes validates its reads when it commits, unless it writes all
+// the keys that it has read: the cost grows with their number.
 //
 // Writers, and a goroutine in the background, drop old versions when nobody can see them: see
-// package [github.com/mvccmap/mvccmap/gc]. A snapshot that stays open for hours keeps at most one
-// version of each key from being dropped. An empty map has no goroutine, unless Options.Retain is
-// set.
-//
-// The compiler makes a part of the package anew for each type of map. docs/performance.md in the
-// repository measures this, and everything else.
+// package [github.com/mvccmap/mvccmap/gc]. An open snapshot keeps at most one version of each key.
+// An empty map has no goroutine, unless Options.Retain is set. docs/performance.md in the repository has figures.
 //
 // # Ending
 //
-// Transactions and snapshots are small values that may be copied. Each knows whether it has ended.
-// A late Rollback or Close does nothing. Any other late call panics with [ErrTxDone], or returns
-// it.
+// Transactions and snapshots are small values that may be copied. A late Rollback or Close does
+// nothing. Any other late call panics with [ErrTxDone], or returns it. One that nobody ends keeps
+// old versions until the garbage collector finds its handle unreachable, and [Stats].Leaked counts
+// it. Options.MaxTxAge limits its age.
 //
-// A transaction or snapshot that nobody ends keeps old versions until the garbage collector finds
-// its handle unreachable. Options.MaxTxAge limits its age, and Options.Logger tells of it.
+// A map that is in use has a background goroutine, which ends when there is nothing to do, when the
+// map is unreachable, or at [Map.Close]. A map that is used in a bubble of testing/synctest must be
+// made and closed in the bubble.
 //
-// A map that is in use has a background goroutine, which ends when there is nothing to do.
-// [Map.Close] ends it for good. A map that is used in a bubble of testing/synctest must be made and
-// closed in the bubble.
-//
-// A Tx is for one goroutine at a time. Two that use it at once get a panic, like two that write to
-// a Go map.
+// Two goroutines that use a Tx at once get a panic.
 package mvcc

@@ -37,7 +37,7 @@ func TestDropped(t *testing.T) {
 			kept := s.Changed(ctx, 1)
 			waited := make(chan struct{})
 			go func() {
-				<-s.RangeChanged(ctx, From(1).UpTo(2))
+				<-ix.Changed(ctx, s, 1)
 				close(waited)
 			}()
 			stage.Eventually(t, func() bool { return h.listening.Load() == 2 }, "they have not begun")
@@ -45,7 +45,6 @@ func TestDropped(t *testing.T) {
 			db.Watch(ctx, &DBWatchOptions{Progress: true})
 			for range 100 {
 				s.Changed(ctx, 1)
-				s.RangeChanged(ctx, From(0))
 				ix.Changed(ctx, s, 1)
 				m.Watch(ctx, &WatchOptions[int, int]{Since: s})
 			}
@@ -78,11 +77,9 @@ func TestWatchesKeepNoSnapshot(t *testing.T) {
 	m.Store(1, 1)
 	watch := m.Watch(bg, &WatchOptions[int, int]{Since: m.Snapshot(), Keys: From(1)})
 	changed := m.Snapshot().Changed(bg, 1)
-	inRange := m.Snapshot().RangeChanged(bg, From(1))
 	whenCollected(t, func() bool { return m.Stats().LiveTx == 0 }, "a snapshot stays")
 	m.Store(1, 2)
 	stage.Await(t, changed, "the channel is not closed")
-	stage.Await(t, inRange, "the channel is not closed")
 	for _, err := range watch {
 		require.NoError(t, err)
 		break
@@ -121,7 +118,6 @@ func TestChangedOfDeleted(t *testing.T) {
 	m.Store(2, 2)
 	m.Delete(2)
 	stage.Await(t, s.Changed(bg, 2), "the channel is not closed")
-	stage.Await(t, s.RangeChanged(bg, From(2)), "the channel is not closed")
 }
 
 // What waits for a watch that has missed something is given back when nobody can reach the watch,

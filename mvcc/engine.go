@@ -132,11 +132,6 @@ func (e *engine) open() moment {
 func (e *engine) view(fn func(s moment) error) error { return coreAt(e).view(fn) }
 
 //go:noinline
-func (e *engine) viewContext(ctx context.Context, fn func(s moment) error) error {
-	return coreAt(e).viewContext(ctx, fn)
-}
-
-//go:noinline
 func (e *engine) end(last bool) *chain.Node { return coreAt(e).end(last) }
 
 // in is [Map.In], inside is that for a table that may have been closed, and at is [Map.At].
@@ -209,13 +204,6 @@ func (e *engine) watch(
 	}
 	begun = true
 	return loop.all
-}
-
-// heads visits the heads of the keys of r.
-//
-//go:noinline
-func (e *engine) heads(r *span, visit func(head *chain.Node) bool) {
-	coreAt(e).index.Span(r, false, func(_ index.Place, head *chain.Node) bool { return visit(head) })
 }
 
 // along visits what is seen of the keys of r through the slot of a snapshot, or as part of a

@@ -12,29 +12,25 @@ import (
 )
 
 var (
-	// ErrConflict is what a conflict error wraps: the transaction was rolled
-	// back because of a concurrent one and may be tried again.
+	// ErrConflict is wrapped by a [*ConflictError]: the transaction was rolled back because of a
+	// concurrent one and may be tried again.
 	ErrConflict = errors.New("mvcc: transaction conflict")
 
-	// ErrTxDone is returned by Commit, Err and Try, and is the panic value of every
-	// other method but Rollback and Close, which do nothing, on a transaction or
-	// snapshot that has ended.
+	// ErrTxDone: the transaction or snapshot has ended. Commit, Err and Try return it, Rollback and
+	// Close do nothing, and every other method panics with it.
 	ErrTxDone = errors.New("mvcc: transaction or snapshot has ended")
 
-	// ErrTxTooOld is what becomes of a transaction or snapshot that was older
-	// than Options.MaxTxAge: View, Update, Commit and Err return it; every read and
-	// write through a handle of one's own panics with an error that wraps it, until
-	// Rollback or Close has been called, and afterwards with ErrTxDone. Nothing that
-	// the transaction wrote has become visible. [Snapshot.Try] turns such a panic into the
-	// error.
+	// ErrTxTooOld: a transaction or snapshot was older than Options.MaxTxAge, and none of its
+	// writes has become visible. View, Update, Commit, Err and Try return it; reads and writes
+	// panic with an error that wraps it, until Rollback or Close has been called.
 	ErrTxTooOld = errors.New("mvcc: transaction or snapshot is older than MaxTxAge")
 
-	// ErrEpochGone is what [Map.SnapshotAt] returns for an epoch whose state is not, or not yet,
-	// available.
+	// ErrEpochGone is wrapped by the error of [Map.SnapshotAt] for an epoch without a complete
+	// state.
 	ErrEpochGone = errors.New("mvcc: no such epoch any more")
 
-	// ErrBadKey is the panic value of writes with a key that is not equal to
-	// itself: a NaN, or a struct, array or interface that contains one.
+	// ErrBadKey is the panic value of writes with a key that is not equal to itself: a NaN, or a
+	// struct, array or interface that contains one.
 	ErrBadKey = errors.New("mvcc: key is not equal to itself")
 )
 
@@ -80,14 +76,14 @@ func checkContext(call string, ctx context.Context) {
 type ConflictKind uint8
 
 const (
-	// ConflictRead: a key that the transaction read, or found absent, was
-	// written by another one that committed first (serializable level).
+	// ConflictRead: a key that the transaction read, or found absent, was written by another one
+	// that committed first (serializable level).
 	ConflictRead ConflictKind = iota + 1
-	// ConflictScan: a key was written, after the transaction began, in what it has scanned:
-	// a map or table by All, or a part of a range (serializable level).
+	// ConflictScan: a key was written in a map, table or range that the transaction has scanned
+	// (serializable level).
 	ConflictScan
-	// ConflictWrite: a key that the transaction writes was written by another
-	// one that committed after the transaction began (snapshot level).
+	// ConflictWrite: a key that the transaction writes was written by another one that committed
+	// after it began (snapshot level).
 	ConflictWrite
 )
 
@@ -104,19 +100,18 @@ func (k ConflictKind) String() string {
 	return "unknown"
 }
 
-// A ConflictError says why a transaction could not be committed. It wraps
-// [ErrConflict]. Nothing that the transaction wrote has become visible.
+// A ConflictError says why a transaction could not be committed. It wraps [ErrConflict]. None of
+// its writes has become visible.
 type ConflictError struct {
-	// Table is the name of the map in its [DB], empty for one by itself.
+	// Table is the name of the map in its [DB], or "".
 	Table string
-	// Key is the key in question, of the map's key type.
+	// Key is of the map's key type.
 	Key any
-	// Kind says what happened to it.
+	// Kind says how it was in the way.
 	Kind ConflictKind
-	// ReadEpoch is the epoch as of which the transaction read.
+	// ReadEpoch is that of the transaction.
 	ReadEpoch uint64
-	// CommitEpoch is the commit epoch of the version that was in the way, or 0
-	// if there was none.
+	// CommitEpoch is that of the version that was in the way, or 0.
 	CommitEpoch uint64
 	// Attempts is how often [Map.Update] has run its function; 1 for a Commit by hand.
 	Attempts int
@@ -124,8 +119,6 @@ type ConflictError struct {
 	_ struct{}
 }
 
-// Error names the table, if there is one, the key, the kind, the epochs and the number of
-// attempts, if there were several.
 func (e *ConflictError) Error() string {
 	where := ""
 	if e.Table != "" {
@@ -139,17 +132,15 @@ func (e *ConflictError) Error() string {
 		ErrConflict, where, e.Key, e.Kind, e.ReadEpoch, e.CommitEpoch, tries)
 }
 
-// Unwrap returns [ErrConflict].
 func (e *ConflictError) Unwrap() error { return ErrConflict }
 
 // ErrGap is what a [*GapError] wraps.
 var ErrGap = errors.New("mvcc: commits were missed")
 
 // A GapError ends a watch whose loop was too slow, see [WatchOptions.Buffer]; or all watches of a
-// map or database, if commits come faster than the goroutine that serves the watches can go.
+// map or database, if commits come too fast for their goroutine.
 type GapError struct {
-	// Epoch is that of the last commit that was given, or of the start of the watch: none up
-	// to it was missed.
+	// Epoch is that of the last commit that was given, or of the start of the watch.
 	Epoch uint64
 }
 
@@ -158,7 +149,6 @@ func (e *GapError) Error() string {
 		"take a snapshot, and watch anew since that", e.Epoch)
 }
 
-// Unwrap returns [ErrGap].
 func (e *GapError) Unwrap() error { return ErrGap }
 
 // A conflict is what a ConflictError is made of, before anybody asks for one:

@@ -104,8 +104,8 @@ func ExampleNewOrderedIndexFunc_columns() {
 		return []column{{v.Town, v.Year}}
 	}, nil)
 	inRome := mvcc.From(column{"Rome", math.MinInt}).UpTo(column{"Rome", math.MaxInt})
-	for e := range columns.DescendEntries(visits, inRome, nil) { // the latest first
-		fmt.Println(e.IndexKey.year, e.Key)
+	for id, v := range columns.Descend(visits, inRome) { // the latest first
+		fmt.Println(v.Year, id)
 	}
 	fmt.Println(columns.Count(visits, mvcc.From(column{"Rome", 2021}).Before(column{"Rome", 2022})))
 	// Output:

@@ -86,31 +86,6 @@ func ExampleMap_SnapshotAt() {
 	// true
 }
 
-// With Options.Retain the map can be read as it was at a time of the last hour, say when something
-// went wrong.
-func ExampleMap_SnapshotAtTime() {
-	m := mvcc.New[string, int](&mvcc.Options{Retain: time.Hour, ManualReclaim: true})
-	defer m.Close()
-	m.Store("price", 10)
-	_ = m.Reclaim(context.Background()) // without ManualReclaim the map does so in the background
-	then := time.Now()
-	m.Store("price", 0)
-
-	s, err := m.SnapshotAtTime(then)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer s.Close()
-	fmt.Println(s.Get("price"))
-
-	_, err = m.SnapshotAtTime(then.Add(-2 * time.Hour))
-	fmt.Println(errors.Is(err, mvcc.ErrEpochGone))
-	// Output:
-	// 10 true
-	// true
-}
-
 // What was written when, and by whom? A value that names its writer tells the rest.
 func ExampleHistory() {
 	m := mvcc.New[string, string](&mvcc.Options{Retain: time.Hour})

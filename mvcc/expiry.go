@@ -14,32 +14,27 @@ import (
 )
 
 // Expire makes the records of the map expire. until returns the time of a record, by the wall
-// clock; the zero [time.Time] means never. Any other time that has come, such as time.Unix(0, 0) or the
-// zero time and an hour, deletes the record at once. That is for good. Until a record is deleted it can
-// be read. A reader that must not see it too late looks at the time as well.
+// clock; the zero [time.Time] means never. Any other time in the past, such as time.Unix(0, 0),
+// deletes the record at once, for good. Until a record is deleted it can be read: a reader that
+// must not see it too late looks at the time as well.
 //
-// The background work deletes what is due within Options.ReclaimInterval, if the machine has time,
-// each record in a transaction of its own. With ManualReclaim [Map.Reclaim] does. Watches are
-// told, see [Commit.Expired]. A record that is written anew has the time of its new value. A
-// transaction that has read a record, and writes, conflicts if the record expires meanwhile.
+// The background work, or [Map.Reclaim] with ManualReclaim, deletes a record within
+// Options.ReclaimInterval after its time, if the machine has time, in a transaction of its own.
+// Watches are told, see [Commit.Expired], and [Map.OnExpire] acts on it. A record that is written
+// anew has the time of its new value. A transaction that has read a record, and writes, conflicts
+// if the record expires meanwhile. To give the time with the write, make it a field of the value,
+// as the example "touch" shows.
 //
-// To give the time with the write, make it a field of the value, as the example "touch" shows.
-// Then snapshots, backups and journals have it, as all that is written. [Map.OnExpire] does what
-// has to be done when a record goes.
-//
-// until must return the same for the same record. So it must not ask for the time itself: the
-// value says when the record expires. The first few records are asked for twice, and if the times
-// differ until panics. It must be quick, not use the map, and not change what it is given. Writes
-// call it, for the old value and the new one, and so does the background work. If it panics in a
-// write, the background work calls it again, and the program ends with its panic; with
+// until must return the same for the same record, and panics if the first few show that it does
+// not: so it must not ask for the time itself. It must be quick, not use the map, and not change
+// its arguments. Writes call it, for the old value and the new one, and so does the background
+// work. A panic of it in a write is repeated in the background work, and ends the program; with
 // ManualReclaim Reclaim panics.
 //
-// Expire may be called once, before the map is closed, even while it is in use. It looks at all
-// keys. It may be called before or after something is loaded; a program that loads in several
-// steps holds it back, see [DB.HoldExpiry]. It keeps a key and some 16 bytes for each record, and
-// at times for some that were deleted; if there are too many of these, writers look at them. After
-// [Map.Close] and [DB.Close] nothing expires any more. If the clock is set, or the machine was
-// asleep, a record may go a minute late.
+// Expire may be called once, before the map is closed, before or after a Load; see [DB.HoldExpiry]
+// for one in several steps. It looks at all keys. It keeps a key and some 16 bytes for each record,
+// and at times for deleted ones. After [Map.Close] and [DB.Close] nothing expires. If the clock is
+// set, or the machine was asleep, a record may go a minute late.
 func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	m.engine()
 	if until == nil {

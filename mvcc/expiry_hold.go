@@ -49,14 +49,10 @@ func (h *expiryHold) release() {
 }
 
 // HoldExpiry keeps records of the database from expiring, see [Map.Expire], until release is
-// called. It is for a program that brings its tables up to date step by step, say by [DB.Load] and
-// then [DB.LoadCommits]. Between two steps the time of a record may have come that the next step
-// renews or deletes. It must not go, and [Map.OnExpire] must not be told of it. Load holds expiry
-// by itself once it has read the backup, and journal.Open does all the time.
-//
-// HoldExpiry waits for a deletion under way, and for the function of OnExpire in it: if that function
-// calls it, or Load, it panics. Several may hold at once. What is due goes soon after the last
-// release; a second call of the same release does nothing.
+// called: for a program that brings its tables up to date in steps, where the next step may renew a
+// record. Load holds expiry by itself once it has read the backup, and journal.Open all the time.
+// It waits for a deletion under way; in a function of [Map.OnExpire] it panics, as does Load.
+// Several may hold at once. A second call of a release does nothing.
 func (db *DB) HoldExpiry() (release func()) {
 	h := &dbAt(db).shared.expiryHold
 	dbAt(db).shared.gc.Outside("HoldExpiry")

@@ -18,9 +18,8 @@ type Figure struct {
 	Counter bool   // it grows, and Sub subtracts it; otherwise it is a gauge
 	Table   bool   // a table of a [DB] has it as well, see [Map.Stats]
 
-	// Metric is the name for Prometheus, which "mvccmap_" precedes. Figures of one metric
-	// differ in Value, the value of its label Label. A sum of other figures has none, as
-	// Prometheus adds up itself.
+	// Metric is the name for Prometheus, without "mvccmap_", and none if it is a sum of other
+	// figures. Those of one metric differ in Value, the value of its label Label.
 	Metric, Label, Value string
 
 	index int // of the field
@@ -30,8 +29,7 @@ type Figure struct {
 var tableFigures = []string{"Epoch", "Keys", "Entries", "Bytes",
 	"Conflicts", "ReadConflicts", "ScanConflicts", "WriteConflicts"}
 
-// Figures describes the fields of [Stats], in their order: for what shows or exports
-// statistics, and has to know the fields of later versions as well.
+// Figures describes the fields of [Stats], in their order.
 func Figures() []Figure { return slices.Clone(figures()) }
 
 var figures = sync.OnceValue(func() (list []Figure) {

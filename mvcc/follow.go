@@ -6,26 +6,22 @@ import (
 	"fmt"
 )
 
-// FollowOptions configures [DB.Follow]. A nil *FollowOptions, and every field that is zero, means
-// the default.
+// FollowOptions configures [DB.Follow].
 type FollowOptions struct {
-	// After is the position of the state that the follower has: [DB.Position] of the epoch that an
-	// earlier call has given last, to begin or apply. It may be one of an earlier life of the
-	// database, or of another one: then begin is called, unless package journal keeps the database
-	// and has met that state. Default: it has none.
+	// After is the position of the follower's state. With one of another life or database begin is
+	// called, unless package journal keeps the database and has met that state.
 	After Position
 
-	// Buffer is how many changes may wait while apply is at work, see [WatchOptions.Buffer].
+	// Buffer is as [WatchOptions.Buffer].
 	Buffer int
 
 	_ struct{}
 }
 
 // Follow keeps something that is derived from the tables in step with them, such as a cache, a
-// search index or a copy elsewhere. It calls begin with a snapshot, from which the follower is
-// made anew. Then it calls apply for each commit after that snapshot: in the order of the epochs,
-// each once and whole, without a hole. It blocks until ctx has ended, or begin or apply returns an
-// error. opts may be nil.
+// search index or a copy elsewhere. It calls begin with a snapshot, from which the follower is made
+// anew, and then apply for each commit after it: in the order of the epochs, each once and whole.
+// It blocks until ctx has ended, or begin or apply returns an error.
 //
 //	err := db.Follow(ctx, nil, func(s mvcc.DBSnapshot) error {
 //		return search.Rebuild(users.At(s).All())
@@ -33,35 +29,24 @@ type FollowOptions struct {
 //		return search.Apply(users.Changes(c))
 //	})
 //
-// What was committed while begin was at work comes first, in one: a [DBCommit.Summary]. Writers do
-// not wait for begin or apply. If apply is so slow that more than Buffer changes wait, there is a
-// gap. With [Options.Retain] Follow then goes on with a summary of what was missed. Without it,
-// Follow calls begin again, with a new snapshot. So a follower is never wrong, but one that is
-// always too slow is often made anew. [Stats] counts these gaps as any others.
+// The commits made while begin was at work come first, in one [DBCommit.Summary]. Writers do not
+// wait. If more than Buffer changes wait for apply, there is a gap: with [Options.Retain] a summary
+// follows, without it begin is called again.
 //
-// A follower may keep the position that it has got to, together with what it has made of it: that
-// of the epoch of the snapshot of begin, or of the commit of apply, see [DB.Position]. Then a later
-// call goes on from there, see FollowOptions.After. The first commit is a summary of what came after
-// that. In the same process this needs Options.Retain. After a restart it needs that Options.Resume
-// of package journal has named the position. Follow calls begin if it cannot have that state, say
-// because the machine failed before it was on disk, or because older files were put back. A call
-// that fails in the middle of apply is repeated. So each commit is applied once if the follower
-// keeps its position in one step with what apply does, and otherwise at least once.
+// A follower may keep the [DB.Position] of the last epoch, together with its own state, for
+// FollowOptions.After of a later call, which begins with a summary of the commits since. In the
+// same process this needs Options.Retain; after a restart, Options.Resume of package journal. Where
+// that state is gone, begin is called. A commit whose apply has failed comes again: each is applied
+// once if the follower keeps its position in one step with apply, and otherwise at least once.
 //
-// The goroutine that calls Follow calls begin and apply, one after the other, with nothing locked.
-// They may read and write the tables, and Follow tells of what they write as well. The snapshot is
-// open until begin returns; [Options.MaxTxAge] counts. With Options.Retain [DB.SnapshotAt] gives a
-// snapshot of the epoch of a commit; without, a snapshot is of that epoch or a later one. Follow
-// includes tables that are made later, and tells by [DBCommit.Closed] that one was closed. If a
-// call begins with a summary, the closings that the summary covers come before it, with the epoch
-// of the state that the follower has.
+// The calling goroutine calls begin and apply, with nothing locked. They may read and write the
+// tables. The snapshot is open until begin returns. Later tables are included. [DBCommit.Closed]
+// tells of closed ones; those before a summary come before it, with the epoch of the follower's
+// state.
 //
-// Follow returns the error of begin or apply, unchanged. If ctx has ended before a call, it
-// returns an error that wraps ctx's error and its cause. If begin took longer than MaxTxAge, it
-// returns [ErrTxTooOld]. ctx does not interrupt begin or apply. If they panic or call
-// runtime.Goexit the watch and the snapshot end, and the panic goes on. [DB.Close] does not end
-// Follow. It costs what [DB.Watch] with Since does, and allocates some objects more. Any number of
-// goroutines may follow a database.
+// Follow returns the error of begin or apply, unchanged; an error that wraps ctx's error and its
+// cause; or [ErrTxTooOld] if begin took longer than MaxTxAge. If they panic or call runtime.Goexit
+// the watch and the snapshot end. [DB.Close] does not end Follow. It costs what [DB.Watch] with Since does.
 func (db *DB) Follow(
 	ctx context.Context, opts *FollowOptions,
 	begin func(s DBSnapshot) error, apply func(c DBCommit) error,

@@ -292,13 +292,6 @@ var functions = []called{
 			break
 		}
 	}},
-	{name: "!compare", call: func(f *town) {
-		s := f.mine.Snapshot()
-		defer s.Close()
-		changed := s.RangeChanged(f.Context(), mvcc.From(5))
-		f.mine.Store(7, 8)
-		<-changed
-	}, panics: returns, exits: returns},
 	{name: "compare of an index", call: func(f *town) { f.mine.Store(1, 8) }},
 	{name: "keys", call: func(f *town) { f.mine.Store(1, 8) }},
 	{name: "!keys", call: func(f *town) {

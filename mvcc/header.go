@@ -7,14 +7,11 @@ import (
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
-// ReadHeader reads what a backup says of itself: the tables, with the shapes of their types, the
-// codec, the version and the epoch. It needs neither the types nor the codec. It reads the header
-// alone and no further, so Records, Refused and Bytes are 0, and damage behind it is not noticed:
-// that is a [*DamageError] for what is not a backup, or has a header that is damaged. It blocks for
-// as long as r does, and allocates what the header takes.
-//
-// A group of a journal, see package journal, is a backup too. What a header of an older version of
-// the format lacks is zero.
+// ReadHeader reads the header of a backup, or of a group of package journal, and no further: the
+// tables, with the shapes of their types, the codec, the version and the epoch. It needs neither
+// types nor codec, and allocates the header; Records, Refused and Bytes are 0. It returns a
+// [*DamageError] for anything else, or a damaged header. Fields that an older version of the format
+// lacks are zero.
 func ReadHeader(r io.Reader) (Backup, error) {
 	if r == nil {
 		panic("mvcc: ReadHeader: r is nil")

@@ -39,14 +39,13 @@ func (k *kept) describe(s *Stats) {
 	}
 }
 
-// A JournalState says how a journal is doing, for [DB.SetJournal].
+// A JournalState says how a journal is doing, see [DB.SetJournal].
 type JournalState struct {
 	// Epoch is the one up to which all commits are kept, and Behind for how long something has
-	// waited to be, 0 if nothing has.
+	// waited to be.
 	Epoch  uint64
 	Behind time.Duration
-	// Failures is how often something could not be written, and Refused how many records were
-	// left out because the codec has refused them.
+	// Failures counts failed writes, and Refused the records that the codec has refused.
 	Failures, Refused uint64
 }
 
@@ -56,11 +55,9 @@ func (db *DB) Logger() *slog.Logger {
 	return dbAt(db).opts.Logger
 }
 
-// SkipTo makes all epochs that are drawn from now on be above to, for programs that keep epochs
-// outside of the process: say in another database, to know up to where they have read. [DB.Load]
-// does it with the epoch of the backup, and package journal with the newest one of the last life.
-// What is passed over means no state: [DB.SnapshotAt] returns [ErrEpochGone]. It never waits. It
-// panics if to is above 1<<51: there would not be enough left.
+// SkipTo makes all later epochs be above to, as [DB.Load] and package journal do with the newest
+// one of the last life. The epochs passed over are no states, see [ErrEpochGone]. It never waits.
+// It panics if to is above 1<<51.
 func (db *DB) SkipTo(to uint64) {
 	if to > disk.HighestSkip {
 		panic(fmt.Sprintf("mvcc: SkipTo: %d is above %d", to, uint64(disk.HighestSkip)))

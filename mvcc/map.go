@@ -8,12 +8,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// A Map is a map from K to V that any number of goroutines may use at once, one
-// key at a time or in transactions over several keys. Use [New]. A Map must not
-// be copied.
-//
-// In the terminology of the Go memory model, a commit synchronizes before every
-// read that observes one of its writes.
+// A Map is a map from K to V that any number of goroutines may use at once, one key at a time or in
+// transactions over several keys. Use [New]. A Map must not be copied. In the terminology of the Go
+// memory model, a commit synchronizes before every read that observes one of its writes.
 type Map[K comparable, V any] struct {
 	_ noCopy
 
@@ -42,30 +39,24 @@ func (m *Map[K, V]) strictly() *strict {
 // mapOf returns the map of an engine.
 func mapOf[K comparable, V any](e *engine) *Map[K, V] { return e.typed().(*Map[K, V]) }
 
-// New returns an empty map. opts may be nil: the defaults are right for most.
-// New panics if an option has no meaning.
-//
-// A map that is in use has background goroutines, which [Map.Close] ends. They also
-// end when the map has become unreachable, unless a value stored in the map refers
-// to the map itself.
+// New returns an empty map. It panics if an option has no meaning. Its background goroutines end as
+// those of [NewDB] do.
 func New[K comparable, V any](opts *Options) *Map[K, V] {
 	return newAlone(opts, nil, recordTypeOf[K, V]()).(*Map[K, V])
 }
 
-// Close of a map by itself ends its background goroutines and waits for them. It also waits for
-// Options.Logger if that is just being told something, so the Logger must not call Close. The map
-// stays usable, with everything in it; from then on committers prune the keys they write. Close
-// may be called more than once, by any goroutine.
+// Close of a map by itself ends its background goroutines and waits for them, and for
+// Options.Logger, which must not call Close. The map stays usable; from then on committers prune
+// the keys they write. Any goroutine may call it, more than once.
 //
-// Close of a table takes it out of its database, whose goroutines stay, see [DB.Close]. The name
-// is free, and [Map.In] and [Map.At] panic; transactions that have called In before go on. If the
-// database is watched, Close waits until what was committed is handed on, else for nothing. The
-// table stays usable by itself, and its memory goes when nobody refers to it any more. A snapshot
-// of the database that was opened before still saves it, see [DB.Save]. With Options.Retain the
-// table stays until that time has passed and another table is made or closed.
+// Close of a table takes it out of its database. Its name is free, and [Map.In] and [Map.At] panic;
+// transactions that have called In before go on. If the database is watched, Close waits until
+// older commits are handed on, else for nothing. The table stays usable by itself. An older
+// snapshot of the database still saves it, see [DB.Save]. Its memory goes when nobody refers to it;
+// with Options.Retain, when that time has passed and another table is made or closed.
 func (m *Map[K, V]) Close() { m.engine().close() }
 
-// String names the types and says how many keys there are, and the newest epoch.
+// String names the types, the number of keys and the newest epoch.
 func (m *Map[K, V]) String() string {
 	if m == nil || m.at == nil {
 		return fmt.Sprintf("%T without mvcc.New", m)
@@ -73,16 +64,11 @@ func (m *Map[K, V]) String() string {
 	return fmt.Sprintf("%T: epoch %d, keys: %d", m, m.Epoch(), m.Len())
 }
 
-// GoString returns the same as String: %#v does not print what the map is made of.
-func (m *Map[K, V]) GoString() string { return m.String() }
-
-// Reclaim does, in the calling goroutine, all the background work that there is when it is called:
-// it evicts transactions older than Options.MaxTxAge, and drops every version that nobody could see
-// any more when it was called, except for what other goroutines have in hand. A map with
-// Options.ManualReclaim relies on a program that calls it now and then; with any other map it is
-// harmless, and gives the memory back at once, say after a large deletion. It returns ctx's error
-// if ctx ends before all is done; the rest stays for the next time. It may be called by any number
-// of goroutines at once, takes as long as there is something to drop, and waits for no transaction.
+// Reclaim does, in the calling goroutine, the background work that there is: it evicts transactions
+// older than Options.MaxTxAge, and drops every version that nobody could see any more when it was
+// called, except for those that other goroutines have in hand. With Options.ManualReclaim it has to
+// be called now and then. It returns ctx's error if ctx ends before all is done. Any number of
+// goroutines may call it. It waits for no transaction.
 func (m *Map[K, V]) Reclaim(ctx context.Context) error {
 	return m.engine().reclaim(ctx)
 }

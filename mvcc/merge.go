@@ -34,23 +34,21 @@ func (m *merging[K, V]) apply(value V, ok bool) V {
 	return value
 }
 
-// Merge makes what fn returns the value of key, when the transaction commits: fn is given
-// the newest value at that moment, and whether there is one, whatever the transaction has
-// read. So transactions that merge, say, add to a counter, do not conflict over that key,
-// at either level, and no write of others is lost.
+// Merge makes the result of fn the value of key, when the transaction commits: fn is given the
+// newest value at that moment, and whether there is one, whatever the transaction has read. So
+// transactions that merge, say, add to a counter, do not conflict over that key, at either level,
+// and no write of others is lost.
 //
-// Several Merges of a key are applied in their order, one after a Set or Delete to what
-// that has written, at once. [Tx.Get] and [Tx.All] after a Merge return what it makes of
-// the value at the read epoch, all of them each time; that is a read of the key like any
-// other.
+// Several Merges of a key are applied in their order; one after a Set or Delete, to that write, at
+// once. [Tx.Get] and [Tx.All] after a Merge return its result for the value at the read epoch; that
+// is a read of the key like any other.
 //
 // fn may be called several times, and must return the same for the same value. It must not change
-// the old value, which others read. To append to a slice does, behind its end, where another call
-// may write too, and then one of the elements is lost: append(slices.Clip(old), x) does not. fn runs
-// while others that write the same keys are kept waiting for a moment: it should be quick,
-// and must not use the map or the transaction. If it panics, so does Commit, or Update: the
-// transaction is rolled back. Merge allocates a version and what it notes. It panics with
-// [ErrBadKey] if key is not equal to itself.
+// the old value. append to a slice does, behind its end, and loses an element that another call
+// appends: append(slices.Clip(old), x) does not. Others that write the same keys wait for fn: it
+// should be quick, and must not use the map or the transaction. If it panics, so does Commit, or
+// Update: the transaction is rolled back. Merge allocates a version and a note, and panics as Set
+// does.
 func (tx Tx[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	tx.check()
 	if fn == nil {

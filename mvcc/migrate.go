@@ -8,39 +8,34 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
-// A Migration makes new records of those that were saved of a table, when its types have changed
-// since: see [Migrate], [MigrateTo] and [RenameFields], which make one, and [LoadOptions.Migrate].
+// A Migration makes new records of the saved ones of a table whose types have changed since.
+// [Migrate], [MigrateTo] and [RenameFields] make one, for [LoadOptions].Migrate. The zero Migration
+// panics. docs/schemas.md in the repository has cases.
 //
-// It is chosen by the shapes that are in the backup, see [Shape], so the same program loads old
-// backups and new ones:
+// It is chosen by the shapes in the backup, see [Shape], so the same program loads old backups and
+// new ones:
 //
-//   - A table that was saved with the shapes that it has now is loaded as it is.
-//   - Otherwise the Migrations of its name count whose old types have exactly the shapes that were
-//     saved. Fields may be in another order, and types have another name, but for those that encode
-//     themselves.
-//   - If what a Migration makes is not of the types that the table has, the next one goes on: one of
-//     that table which takes exactly these Go types. So each version of a program adds a Migration
-//     from the version before, and keeps the others.
+//   - A table that was saved with its present shapes is loaded as it is.
+//   - Otherwise the Migrations of its name count whose old types have exactly the saved shapes, but
+//     for the order of fields and the names of types that do not encode themselves.
+//   - If a Migration makes other types than the table has, the next one goes on: one of that table
+//     which takes exactly these Go types. So each version of a program adds one.
 //   - If there is none, the table is loaded as without Migrations, or is a [*SchemaError].
 //
-// A backup from before there were shapes is not migrated.
+// A backup without shapes is not migrated.
 //
-// The function of a Migration is called for each record that is read, one after the other, in the
-// goroutine of the call that loads: table by table, in the order of the names that were saved, or as
-// [Migration.After] says. What it returns is kept, and the old record is not. It may be
-// called for a record that differences replace later. A deletion needs no call. It may use the
-// database, which has none of what is being loaded yet. If it returns [ErrDrop] the record is left
-// out; any other error ends the call, with a [*MigrationError], and nothing is loaded. A panic comes
-// out of the call, as does [runtime.Goexit], and nothing is loaded either.
-//
-// The zero Migration is none: the call that is given one panics.
+// The function is called for each record that is read, also one that differences replace later, in
+// the goroutine of the call that loads: table by table, in the order of the saved names, or as
+// [Migration.After] says. It may use the database, which has none of the loaded records yet. If it
+// returns [ErrDrop] the record is left out. Any other error ends the call, with a
+// [*MigrationError], and nothing is loaded; nor after a panic or runtime.Goexit.
 type Migration struct{ of *migration }
 
 // ErrDrop is returned by the function of a [Migration] to leave a record out.
 var ErrDrop = errors.New("mvcc: the record is dropped")
 
-// A MigrationError says that the function of a [Migration] has failed, or that two records would
-// have one key: nothing was loaded.
+// A MigrationError says that the function of a [Migration] has failed, or that two records have one
+// key: nothing was loaded.
 type MigrationError struct {
 	Table, To string // from where, as it is called now, and to where
 	Key       any    // of the old record
@@ -48,7 +43,6 @@ type MigrationError struct {
 	_         struct{}
 }
 
-// Error names the tables, the key, shortened if it is long, and the cause.
 func (e *MigrationError) Error() string {
 	to := ""
 	if e.To != e.Table {
@@ -57,16 +51,12 @@ func (e *MigrationError) Error() string {
 	return fmt.Sprintf("the migration of table %q%s fails at key %s: %v", e.Table, to, keyText(e.Key), e.Err)
 }
 
-// Unwrap returns Err.
 func (e *MigrationError) Unwrap() error { return e.Err }
 
-// Migrate returns the Migration of a table whose values have changed, and whose keys have not: fn is
-// given each record as it was saved, and returns the new value. The table is called what it is
-// called now, see [LoadOptions.Rename]. Old is the type that values had; keep it for as long as
-// there are backups of that time. Old and New must not have the same shape: a field with another
-// meaning needs another name.
-//
-// It costs what fn does, and nothing in a program that does not call it.
+// Migrate returns the Migration of a table whose values have changed, and whose keys have not: fn
+// is given each saved record, and returns the new value. table is the present name, see
+// [LoadOptions].Rename. Old and New must not have the same shape: a field with another meaning
+// needs another name.
 func Migrate[K comparable, Old, New any](
 	table string, fn func(key K, old Old) (New, error),
 ) Migration {
@@ -77,16 +67,14 @@ func Migrate[K comparable, Old, New any](
 }
 
 // MigrateTo returns a Migration to other keys, or to another table, or to both: fn returns the new
-// key and value. To split a table give several of it, with the same old types: each is given each
-// of its records. To merge tables give several to one. A table that is there already, and is
-// merged into, needs none itself. The names are the present ones, see [LoadOptions.Rename]; from
-// need not be a table of the program.
+// key and value. To split a table give several of it, with the same old types; to merge tables give
+// several to one. A table that is merged into needs none itself. The names are the present ones;
+// from need not be a table of the program.
 //
-// No two old records may get one new key: that is a [*MigrationError], which names both. When
-// differences are loaded, the record that was made of an old one goes if the old one is deleted or
-// overwritten, or gets another key. For that MigrateTo notes which key each record has got. The
-// notes take both keys of each record, and up to a hundred bytes, for as long as the [Backup] can
-// be reached that the call has returned. See [Migrate] for the rest.
+// Two old records with one new key are a [*MigrationError], which names both. When differences are
+// loaded, the new record goes if the old one is deleted, overwritten or gets another key: the notes
+// for that take both keys of each record, and up to a hundred bytes, as long as the returned Backup
+// can be reached.
 func MigrateTo[OldKey comparable, Old any, NewKey comparable, New any](
 	from, to string, fn func(key OldKey, old Old) (NewKey, New, error),
 ) Migration {

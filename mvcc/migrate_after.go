@@ -9,14 +9,12 @@ import (
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
-// After returns the Migration, of a table whose records are migrated after those of the tables with
-// these names: of each backup, of all differences, and of each group of a journal. So its function can
-// use notes that the functions of those tables make, such as new ids that other records refer to. The
-// names are those that Migrations have in front: the present ones, of the tables that records come
-// from. Names that a file does not have do nothing. The call that loads returns an error, and loads
-// nothing, if a name is neither of a table nor of a Migration, or if tables wait for each other.
-//
-// A table that is saved before those it waits for is in memory meanwhile, encoded. After panics if a
+// After returns the Migration, of a table whose records are migrated after those of the named
+// tables: of each backup, of all differences, and of each group of a journal. So its function can
+// use notes of theirs, such as new ids. The names are the present ones of the tables that records
+// come from; those that a file lacks do nothing. The call that loads returns an error, and loads
+// nothing, if a name is neither of a table nor of a Migration, or if tables wait for each other. A
+// table that is saved before those it waits for is in memory meanwhile, encoded. After panics if a
 // name is empty, or the Migration is zero.
 func (m Migration) After(tables ...string) Migration {
 	if m.of == nil {

@@ -9,34 +9,22 @@ import (
 	"strings"
 )
 
-// RenameFields returns a Migration of a table in whose values fields have other names now. names
-// has the present name of each field, by the one that it had. Neither the old type nor a function
-// is needed. A field in another struct has a path, as in {"Address.Street": "Address.Road"}. A
-// path leads through pointers, slices, arrays and the values of maps as if they were not there,
-// and stays as long as it was. Names are those that the codec gives to fields, see [Shape]: with
-// codec json those of tags. table is the present name, see [LoadOptions.Rename].
+// RenameFields returns a Migration of a table in whose values fields have other names now: names
+// has the present name of each, by the old one. A field in another struct has a path, as in
+// {"Address.Street": "Address.Road"}, which leads through pointers, slices, arrays and the values
+// of maps. Names are those of the codec, see [Shape].
 //
-// The Migration applies if something that was saved would be lost otherwise, and nothing is with
-// the old names; with [LoadOptions.AnyShape] if less is lost so. So the same program loads old
-// backups and new ones, and fields may be added as ever. If fields were renamed more than once,
-// give one Migration for each version, the oldest first. As many of them apply as are needed, from
-// the last one on. Another Migration may go on from there: it applies if the shape with the old
-// names is just what was saved.
+// It applies if saved fields would be lost otherwise, and none with the old names; with
+// [LoadOptions].AnyShape if fewer are lost. Give one Migration for each version, the oldest first:
+// as many apply as are needed, from the last one on. Another Migration may go on from there, if the
+// shape with the old names is exactly the saved one. Fields that change names with each other must
+// differ in type, or beside others that do.
 //
-// A field may have a name now that another field had, as when two change their names with each
-// other. What was saved must tell which one is meant: their types differ, or there is a field that
-// has another name only then. Otherwise the call that loads returns an error, and nothing is
-// loaded.
-//
-// It is for codecs gob and json, which decode into a type that is made with the old names. Each
-// record is copied from that by reflection. A struct with renamed fields must not encode or decode
-// itself, nor have itself within it. With codec json it must not have embedded fields. No two of
-// its fields may have had one name. Otherwise, or if there is no such field, the call that loads
-// returns an error, and nothing is loaded. Use [Migrate] for these, and [MigrateTo] for fields of
-// keys.
-//
-// RenameFields panics if table, names or a name is empty, or if a path has become longer or
-// shorter.
+// It is for codecs gob and json, and copies each record by reflection. A struct with renamed fields
+// must not encode itself, nor have itself within it, with json not have embedded fields, and no two
+// of its fields may have had one name. Otherwise the call that loads returns an error, and nothing
+// is loaded. RenameFields panics if table, names or a name is empty, or if a path has another
+// length.
 func RenameFields(table string, names map[string]string) Migration {
 	checkMigration("RenameFields", false, table)
 	if len(names) == 0 {

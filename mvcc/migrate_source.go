@@ -300,8 +300,7 @@ func (l *loading) migrates(name string) {
 	}
 }
 
-// Migrated returns the names, as they were saved, of the tables that were loaded as others: that were
-// migrated or renamed, or whose types have other shapes, such as one field more. A program that has
-// the types of when the backup was written cannot load what is saved of these tables from now on.
-// It is nil for what was saved, and not loaded. It costs a copy of the list.
+// Migrated returns the saved names of the tables that were migrated or renamed as they were loaded,
+// or whose types have other shapes: a program with the types of the backup cannot load later saves
+// of them. It is nil for a backup that was saved. It costs a copy of the list.
 func (b Backup) Migrated() []string { return slices.Clone(b.migrated) }

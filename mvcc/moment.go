@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -123,25 +122,6 @@ func (m *core) viewGuarded(fn func(s moment) error) (err error) {
 	defer s.Close()
 	defer stateOf(s.st).tooOld(s.gen, &err)
 	return m.seen(s, fn)
-}
-
-// viewContext is [Map.ViewContext].
-func (m *core) viewContext(ctx context.Context, fn func(s moment) error) (err error) {
-	switch {
-	case ctx.Done() == nil:
-		return m.view(fn)
-	case ctx.Err() != nil:
-		return endOf(ctx)
-	}
-	s := m.snapshot()
-	defer s.Close()
-	stop := context.AfterFunc(ctx, func() { stateOf(s.st).slot.Evict(s.gen) })
-	defer func() {
-		if !stop() && err == ErrTxTooOld {
-			err = endOf(ctx)
-		}
-	}()
-	return s.Try(func() error { return m.seen(s, fn) })
 }
 
 // seen calls fn for View and the like.

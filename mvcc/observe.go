@@ -6,25 +6,22 @@ import (
 	"time"
 )
 
-// An Attempt is what [Options.Observe] is told: how one attempt of an Update has ended, see
-// [Map.Update].
+// An Attempt is one attempt of an Update, for [Options.Observe].
 type Attempt struct {
-	// Context is the one that Update was given: a span of a trace may be in it.
+	// Context is that of the Update: a span of a trace may be in it.
 	Context context.Context
 	Name    string // TxOptions.Name
 	Number  int    // of the attempt, from 1
 	Last    bool   // Update returns now: there is no further attempt
-	// Err is nil if the attempt has committed. Otherwise it is a [*ConflictError], which says which
-	// key of which table was in the way, or, of the last attempt, what Update returns.
+	// Err is nil if the attempt has committed. Otherwise it is a [*ConflictError] or the error of
+	// the Update.
 	Err error
-	// Panicked says that the function has panicked, or called runtime.Goexit: Err is nil, and
-	// nothing was committed.
+	// Panicked: the function has panicked, or called runtime.Goexit, and Err is nil.
 	Panicked bool
-	// Epoch is that of the commit, 0 if there was none. That of a transaction that has written
-	// nothing is its read epoch.
+	// Epoch is that of the commit, or 0; the read epoch if the transaction has written nothing.
 	Epoch uint64
-	// Began is when the function was called, and Took how long it and the commit took. Waited is
-	// how long Update had waited before: for its turn, or a little while.
+	// Began is when the function was called, Took how long it and the commit took, and Waited how
+	// long Update had waited before.
 	Began        time.Time
 	Took, Waited time.Duration
 }

@@ -15,8 +15,7 @@ import (
 
 // Load returns the newest committed value of key, and whether there is one. It waits for no
 // particular goroutine, giving a writer that is about to commit a moment at most, and allocates
-// nothing. It costs a lookup in a hash table; in an ordered map a search in a tree, see
-// [NewOrdered]. It panics with a runtime error if key cannot be hashed.
+// nothing. It costs a lookup in a hash table; in an ordered map a search in a tree.
 func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	if m.badKey(useRead, key) {
 		return value, false
@@ -29,12 +28,10 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 	return chain.Present[K, V](m.at.newest(v))
 }
 
-// Store sets the value of key, in a transaction of its own that never conflicts. The value is
-// stored, not copied: what it points to is shared with every reader. Store of a key that the map
-// has waits for no particular goroutine; of a new key it may wait for one that inserts into the
-// same bucket of the table, or leaf of the tree, or takes a key out of it, or moves it: for a
-// moment, see the package's doc. It allocates one version. It panics with [ErrBadKey] if key is not
-// equal to itself.
+// Store sets the value of key, in a transaction of its own that never conflicts. It waits for no
+// particular goroutine, but with a new key, for a moment, for one that changes the same bucket of
+// the table, or leaf of the tree. It allocates one version. It panics with [ErrBadKey] if key is
+// not equal to itself.
 func (m *Map[K, V]) Store(key K, value V) {
 	m.checkKey(useWrite, key)
 	h, p, _ := index.Lookup(m.index, key)
@@ -42,8 +39,7 @@ func (m *Map[K, V]) Store(key K, value V) {
 }
 
 // Put is [Map.Store] with an error, for a table with indexes: a [*UniqueError] if a unique index
-// does not allow the record; then nothing is written. Where the record depends on what is there,
-// [Map.Update] returns the same error. Its cost is that of Store.
+// does not allow the record; then nothing is written. Its cost is that of Store.
 func (m *Map[K, V]) Put(key K, value V) error {
 	m.checkKey(useWrite, key)
 	h, p, _ := index.Lookup(m.index, key)
@@ -54,8 +50,8 @@ func (m *Map[K, V]) Put(key K, value V) error {
 	return m.at.writeIndexed(v, nil)
 }
 
-// Swap sets the value of key and returns the value it replaced, if there was
-// one. Its cost is that of Store.
+// Swap sets the value of key and returns the one before, if there was one. Its cost is that of
+// Store.
 func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	m.checkKey(useWrite, key)
 	h, p, _ := index.Lookup(m.index, key)
@@ -63,9 +59,8 @@ func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	return chain.Present[K, V](base)
 }
 
-// LoadOrStore returns the value of key if there is one. Otherwise it stores the
-// given value and returns that. loaded tells which. Its cost is that of Load, or
-// that of Store.
+// LoadOrStore returns the value of key if there is one. Otherwise it stores the given value and
+// returns that. loaded tells which. Its cost is that of Load or Store.
 func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	m.checkKey(useWrite, key)
 	h, p, v := index.Lookup(m.index, key)
@@ -79,8 +74,8 @@ func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	return value, false
 }
 
-// LoadAndDelete deletes key and returns the value it had, if there was one. If
-// there was none nothing is written. Otherwise its cost is that of Store.
+// LoadAndDelete deletes key and returns the value it had, if there was one. An absent key costs a
+// Load, and nothing is written; otherwise the cost is that of Store.
 func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 	if m.badKey(useWrite, key) {
 		return value, false
@@ -93,15 +88,11 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 	return chain.Present[K, V](base)
 }
 
-// Delete deletes key. If it is absent nothing is written. Its cost is that of
-// LoadAndDelete.
+// Delete is [Map.LoadAndDelete] without the value.
 func (m *Map[K, V]) Delete(key K) { m.LoadAndDelete(key) }
 
-// Range calls f for each key and value of a snapshot of the map, in no
-// particular order, until f returns false. Unlike that of [sync.Map] it is
-// consistent: f sees the map as it was at one moment. f may use the map in any
-// way; the snapshot is closed even if f panics. With Options.MaxTxAge, Range panics
-// with [ErrTxTooOld] if it takes longer than that.
+// Range calls f for each key and value of [Map.All], until f returns false: of one moment, unlike
+// that of [sync.Map].
 func (m *Map[K, V]) Range(f func(key K, value V) bool) {
 	m.engine()
 	if f == nil {
@@ -110,11 +101,9 @@ func (m *Map[K, V]) Range(f func(key K, value V) bool) {
 	m.All()(f)
 }
 
-// CompareAndSwap sets the value of key to new if it is old, and reports whether
-// it did. An absent key has no value: it is never swapped. It allocates one
-// version; otherwise its cost is that of Store. It panics with a runtime error
-// if V is an interface type and the values cannot be compared, and then nothing
-// has happened.
+// CompareAndSwap sets the value of key to new if it is old, and reports whether it did; an absent
+// key is never swapped. Its cost is that of [Map.Store]. It panics with a runtime error if the
+// values are interfaces that cannot be compared, and then nothing has happened.
 func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped bool) {
 	if m.badKey(useWrite, key) {
 		return false

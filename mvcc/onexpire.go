@@ -12,32 +12,28 @@ import (
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// OnExpire has fn called for each record that [Map.Expire] deletes, in the transaction that
-// deletes it. What fn writes through tx is committed together with the deletion, or not at all. So
-// the lease goes, and the job is back in its queue, in one step.
+// OnExpire has fn called for each record that [Map.Expire] deletes, in the transaction that deletes
+// it: the writes of fn through tx are committed with the deletion, or not at all.
 //
 //	leases.OnExpire(func(tx mvcc.DBTx, job int, l Lease) error {
 //		queue.In(tx).Set(job, Job{Attempts: l.Attempts + 1})
 //		return nil
 //	})
 //
-// Each record is a transaction of its own, as that of a [Map.Update], of level serializable. fn finds
-// the record deleted already. If it sets the key again, say with a later time, the record stays. If
-// somebody writes the record meanwhile, nothing of fn's is committed, and fn is called again if the
-// record that is there then is due. fn may be called again in any case, as a function of Update may;
-// what should happen once goes to [DBTx.OnCommit]. [Map.In] gives the Tx of a map by itself, as it
-// does of a table. fn is not called for records that are deleted in another way.
+// The transaction is that of an Update of level serializable, for one record. fn finds the record
+// deleted; if it sets the key again, say with a later time, the record stays. It may be called
+// again, as a function of Update may, while the record is due. [Map.In] gives the Tx of a map by
+// itself, too.
 //
-// A record stays if fn returns an error, panics or calls runtime.Goexit for it, or if its transaction
-// cannot be committed: say because of a unique index, or if it conflicts a hundred times. Nothing
-// that fn has written for it stays. The others go. [Stats.ExpireFailures] counts it.
-// [Options.Logger], or [slog.Default] if there is none, is told at level Error. It is tried again
-// after a second, and then after twice as long each time, up to a minute. While fn blocks, no
-// other record of the table expires, and Reclaim and Close wait, but nobody else does;
-// [Options.MaxTxAge] counts.
+// A record stays if fn returns an error, panics or calls runtime.Goexit for it, or if its
+// transaction cannot be committed: because of a unique index, or a hundred conflicts.
+// [Stats.ExpireFailures] counts it, and [Options.Logger], or slog.Default, is told at level Error.
+// It is tried again after a second, then after twice as long each time, up to a minute. While fn
+// blocks, no other record of the table expires, and Reclaim and Close wait; Options.MaxTxAge
+// counts.
 //
-// Call it once, before [Map.Expire], so that no record goes without. It panics if it was called
-// before, or fn is nil. A deletion costs what it does without fn, and a goroutine.
+// Call it once, before Map.Expire. It panics if it was called before, or fn is nil. A deletion costs
+// a goroutine more.
 func (m *Map[K, V]) OnExpire(fn func(tx DBTx, key K, value V) error) {
 	m.engine()
 	if fn == nil {

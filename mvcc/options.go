@@ -16,16 +16,12 @@ import (
 type Level uint8
 
 const (
-	// LevelDefault is the level of the [Options] of the map or database, which by default is
-	// LevelSerializable.
+	// LevelDefault is that of the [Options], by default LevelSerializable.
 	LevelDefault Level = iota
-	// LevelSerializable: the serializable transactions and one-key operations of a map, or of
-	// all tables of a database, behave as if they ran one at a time, in an order that agrees
-	// with real time (strict serializability).
+	// LevelSerializable: strict serializability, of transactions and one-key operations.
 	LevelSerializable
-	// LevelSnapshot: a transaction reads as of its begin, and of two concurrent
-	// ones that write the same key, having read anything, only one commits.
-	// Write skew is possible.
+	// LevelSnapshot: a transaction reads as of its begin, and of two concurrent ones that write the
+	// same key, having read anything, only one commits. Write skew is possible.
 	LevelSnapshot
 )
 
@@ -52,119 +48,92 @@ const (
 	DefaultMaxAttempts     = 100
 )
 
-// Options configures a map, or a database with its tables. A nil *Options, and every field
-// that is zero, means the default.
+// Options configures a map, or a database with its tables.
 type Options struct {
-	// Capacity presizes the index for so many keys, 14 bytes or more for each; up to 2^40, or 2^24
-	// on a machine of 32 bits. The index of keys with an order takes no room before it is needed.
+	// Capacity presizes the index for so many keys, 14 bytes or more each; up to 2^40, or 2^24 on a
+	// machine of 32 bits. Keys in an order ignore it.
 	Capacity int
 
-	// Isolation is the level of transactions that do not ask for one
-	// themselves. Default: LevelSerializable.
+	// Isolation is the level of transactions that ask for none. Default: LevelSerializable.
 	Isolation Level
 
-	// ReclaimInterval is how often the background work looks which epochs are
-	// being read and drops the versions that nobody can see. Longer means
-	// that versions of keys which are no longer written stay for longer;
-	// keys that are written are pruned by their writers. Default: 100 ms.
+	// ReclaimInterval is the time between two ticks of the background work, which drops versions
+	// that nobody can see. Default: 100 ms.
 	ReclaimInterval time.Duration
 
-	// ReclaimWorkers is how many goroutines prune at a tick. Negative means that
-	// committers do it: when more than 64 buckets of keys wait, a committer prunes two
-	// for each that it adds, and a tick what they have left. Default: 1.
+	// ReclaimWorkers is how many goroutines prune at a tick. Negative: committers prune, two
+	// buckets of keys for each that they add when more than 64 wait. Default: 1.
 	ReclaimWorkers int
 
-	// ReclaimQueue is how many buckets of the index, of some keys each, may be handed to
-	// the background work at a time. When it is full, committers move buckets from it to
-	// the list of the next tick; when 64 times as many are there, they prune two for each
-	// that they add. Memory is taken as it fills. At most 2^24.
-	// Default: 16384.
+	// ReclaimQueue is how many buckets of keys may wait for the next visit; others wait for the
+	// next tick, and when 64 times as many do, committers prune two for each that they add. At most
+	// 2^24. Default: 16384.
 	ReclaimQueue int
 
-	// PruneThreshold is after how many new versions of a key their committer
-	// prunes it, without waiting for the background work; 1 to 63. Lower
-	// means shorter chains, and more work for writers of hot keys.
-	// Default: 16.
+	// PruneThreshold is after how many new versions of a key its committer prunes it; 1 to 63.
+	// Lower means shorter chains, and more work for writers. Default: 16.
 	PruneThreshold int
 
-	// ManualReclaim means that the map has no background goroutines: what they do is done by
-	// [Map.Reclaim], which the program has to call now and then. Keys to be pruned are queued as
-	// usual, and pruned by committers when the queue is full. Ages, warnings and evictions happen
-	// in Reclaim only. Default: false.
+	// ManualReclaim: the map has no background goroutines, and the program calls [Map.Reclaim] now
+	// and then. Until then committers prune when the queue is full; nothing is evicted or warned
+	// of.
 	ManualReclaim bool
 
-	// MaxTxAge is after how long an open transaction or snapshot is evicted: the
-	// versions that it keeps are dropped, and it fails with [ErrTxTooOld] when
-	// it is used next, before it can see that they are gone. That is for those of the
-	// program: what the library opens for one call, such as Load, Save, Clear, NewIndex or
-	// a journal's backup, takes as long as it takes. Ages are measured
-	// by the background work and count from the first time it sees a
-	// transaction, so it may become older by some ReclaimIntervals; the clock is
-	// the monotonic one. While the background work is at rest, time may stand
-	// still. Default: 0, no limit.
+	// MaxTxAge is the age at which an open transaction or snapshot of the program is evicted: its
+	// versions are dropped, and its next use fails with [ErrTxTooOld]. Calls of the library, such
+	// as Load or Clear, take as long as they take. Ages count from the first tick that sees a
+	// transaction: it may become some ReclaimIntervals older. While the background work is at rest,
+	// time may stand still. Default: 0, no limit.
 	MaxTxAge time.Duration
 
-	// Retain is for how long the map keeps its history: what was the newest state at any
-	// moment of that time can be read by [Map.SnapshotAt] and [Map.SnapshotAtTime], and is in the
-	// [History] of a key. It is kept for up to an eighth and some ReclaimIntervals longer. The
-	// background work looks at the clock each ReclaimInterval, also if nothing is written. Every version that is written takes its memory for so long, and a
-	// read as of an old epoch walks over the versions that its key has got since. Default:
-	// 0, nothing is kept for later.
+	// Retain is for how long, and up to an eighth and some ReclaimIntervals longer, the map keeps
+	// its history: for [Map.SnapshotAt] and [History]. Each version that is written takes its
+	// memory for so long, and a read of an old epoch walks over the later versions of its key.
+	// There is a tick each ReclaimInterval also at rest.
 	Retain time.Duration
 
-	// Logger is told, at level Warn and once each, of transactions and snapshots
-	// of the program that have been open for PinWarnAge, and of those that are evicted: read
-	// epoch, age and, if TracePins is set, where they began; of 64 in a round at
-	// most, and of none that is evicted while a call is under way. Ticks call it
-	// in a goroutine of its own, so it may take its time; [Map.Reclaim] calls it
-	// itself and waits for it, so it must not call Reclaim or Close. A journal tells it of errors and
-	// of long loads, see package journal. Default: nil, nobody is told, but for journals.
+	// Logger is told, at level Warn and once each, of the program's transactions and snapshots that
+	// have been open for PinWarnAge or are evicted, of 64 in a round at most, and of none that is evicted
+	// during a call. A goroutine of its own calls it, but [Map.Reclaim] calls it itself, so it must
+	// not call Reclaim or Close. A journal logs its errors and long loads with it, or else with
+	// slog.Default.
 	Logger *slog.Logger
 
-	// PinWarnAge is from what age on Logger is told. Default: a minute.
+	// PinWarnAge is from which age on Logger is told. Default: a minute.
 	PinWarnAge time.Duration
 
-	// Observe is told of each attempt of each [Map.Update], [UpdateValue] and [DB.Update], by the
-	// goroutine that made it, when it has ended and holds nothing any more: for traces, metrics and
-	// logs. Update waits for it. If it panics so does Update, but what was committed stays. It
-	// costs three readings of the clock and some allocations an Update, and nothing if it is nil.
-	// Not observed are transactions by Begin, views, one-key operations, and an Update whose context
-	// had ended before. Default: nil.
+	// Observe is told of each attempt of each [Map.Update], [UpdateValue] and [DB.Update], but for
+	// one whose context had ended before. The goroutine of the Update calls it when the attempt
+	// holds nothing any more. If it panics so does Update, and a commit stays. It costs three
+	// readings of the clock and some allocations an Update.
 	Observe func(Attempt)
 
-	// Around is called for each [Map.Update], [UpdateValue] and [DB.Update], and must call run, once,
-	// in the same goroutine, before it returns: all that the Update does happens in that call. tx is
-	// TxOptions.Name, and table the table, "" for the whole database or a map by itself. run takes
-	// ctx, or one derived from it. So profiles can be labelled: see LabelUpdate of package
-	// [github.com/mvccmap/mvccmap/profiling]. If Around panics so does Update. It costs the call and
-	// some allocations an Update, and nothing if it is nil. Default: nil.
+	// Around is called for each [Map.Update], [UpdateValue] and [DB.Update]. It must call run once,
+	// in the same goroutine, with ctx or one derived from it: the whole Update happens in that
+	// call. tx is TxOptions.Name; table is "" for a database or a map by itself. If Around panics
+	// so does Update. It costs some allocations an Update. See package
+	// [github.com/mvccmap/mvccmap/profiling].
 	Around func(ctx context.Context, tx, table string, run func(ctx context.Context))
 
-	// Strict is for tests: it makes mistakes show that are not noticed otherwise, at a cost. What
-	// the program gives the library runs twice: the function of [Map.Update] in a transaction that
-	// is rolled back first, as if after a conflict, unless MaxAttempts is 1; that of Compute, and
-	// of DeleteFunc; and those that must return the same for the same, Merge, an index, Expire,
-	// Match and compare, panic if they do not, or if they use the database. In the function of
-	// Update or [DB.Update] it panics to use a map or table of the database itself instead of the
-	// transaction, and in that of [Map.View] to read one. Of the Commits by hand that could
-	// conflict every eighth does. A loop over a Watch panics that goes on after the error.
+	// Strict is for tests: it shows mistakes that are not noticed otherwise, at a cost;
+	// docs/misuse.md has a list. The function of [Map.Update] runs twice, first in a transaction
+	// that is rolled back, unless MaxAttempts is 1; so do those of Compute and DeleteFunc. The
+	// functions of Merge, an index, Expire, Match and compare panic if they do not return the same
+	// for the same, or if they use the database. In the function of an Update any use of the
+	// database beside the transaction panics, and in that of a [Map.View] a read. Every eighth
+	// Commit by hand that could conflict does. A loop over a Watch panics that goes on after the
+	// error.
 	//
-	// A value that was changed after it was stored is a panic of the call that writes over it, or of
-	// Close, and names the record, the place in the value and where it was stored. All that a value
-	// leads to is part of it, and so is the memory between the length and the capacity of its slices:
-	// a part of a larger buffer is stored as slices.Clip of it. Looked at are the first 16,384 numbers,
-	// strings, pointers and the like of a value. Left out, with all that they lead to, are structs
-	// that others may change: those that have in them a lock (methods Lock and Unlock) or a pointer
-	// to one, a type of package sync, sync/atomic or xsync, a channel, or such a struct that they
-	// embed by pointer. (A plain number that a function of sync/atomic changes is not.)
-	// No function of the program is called for this.
-	//
-	// Default: false, and then it costs nothing. Package mvcctest has more for tests.
+	// A value that was changed after it was stored is a panic of the call that writes over it, or
+	// of Close, with the record, the place in the value and the call that stored it. That includes
+	// all that the value leads to, up to 16,384 numbers, strings and pointers, and the memory
+	// between length and capacity of its slices. It leaves out structs that others may change:
+	// those with a lock (methods Lock and Unlock) or a pointer to one, a type of package sync,
+	// sync/atomic or xsync, a channel, or an embedded pointer to such a struct.
 	Strict bool
 
-	// TracePins notes for every transaction and snapshot where it began, for
-	// Logger. It costs about a microsecond and two allocations each. Default:
-	// false.
+	// TracePins notes for Logger where each transaction and snapshot began. It costs about a
+	// microsecond and two allocations each.
 	TracePins bool
 
 	trial *trial.Trial // see package mvcctest
@@ -254,19 +223,16 @@ func checkCapacity(of string, capacity int) {
 	}
 }
 
-// TxOptions configures one transaction. A nil *TxOptions, and every field that
-// is zero, means the default.
+// TxOptions configures one transaction.
 type TxOptions struct {
 	// Isolation is the level. Default: that of the map or database.
 	Isolation Level
 
-	// MaxAttempts is how often [Map.Update] runs its function before it gives
-	// up and returns the last conflict. An attempt that gave way to another
-	// transaction which had its turn counts as well. Default: 100. Begin ignores it.
+	// MaxAttempts is how often [Map.Update] runs its function before it returns the last conflict.
+	// Default: 100. Begin ignores it.
 	MaxAttempts int
 
-	// Name is what [Options.Observe] and [Options.Around] are told of the transaction. Default:
-	// none.
+	// Name is for [Options.Observe] and [Options.Around].
 	Name string
 
 	own    bool         // it is an Update of the library's own, or strict no more

@@ -116,7 +116,6 @@ func TestPrefixOfAnotherOrder(t *testing.T) {
 		func(r Range[string]) { _ = maps.Collect(ix.Ascend(m, r)) },
 		func(r Range[string]) { _ = maps.Collect(unique.Descend(s, r)) },
 		func(r Range[string]) { m.Watch(context.Background(), &WatchOptions[string, string]{Keys: r}) },
-		func(r Range[string]) { s.RangeChanged(context.Background(), r) },
 	} {
 		for _, prefix := range []string{"a", "", "\xff"} {
 			requirePanicText(t, errPrefix, func() { call(Prefix(prefix)) }, i)

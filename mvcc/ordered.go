@@ -8,25 +8,21 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
-// NewOrdered returns an empty map whose keys have the order of Go's operators. Beside all that a
-// map by [New] does, its snapshots and transactions iterate over ranges of keys, see
-// [Snapshot.Ascend]. It keeps the keys in a tree. So each operation that looks up a key costs a
-// search; docs/performance.md in the repository has figures. Reads, loops, and writes of keys that
-// are there do not wait for writers. Inserting a key that is new to the map locks a leaf of the
-// tree, for some ten nanoseconds, or a microsecond if the leaf has to be replaced.
+// NewOrdered returns an empty map whose keys have the order of Go's operators, for ranges, see
+// [Snapshot.Ascend]. It keeps them in a tree: each look-up of a key costs a search. Reads, loops,
+// and writes of keys that are there do not wait for writers. Inserting a new key locks a leaf of
+// the tree, for some ten nanoseconds, or a microsecond if the leaf has to be replaced.
 func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
 	return newAlone(opts, naturalOrder(hasher.TypeOf((*K)(nil))), recordTypeOf[K, V]()).(*Map[K, V])
 }
 
-// NewOrderedFunc is [NewOrdered] with an order of one's own. compare returns a negative number if
-// a comes before b, a positive one if it comes after, and 0 if and only if a == b. (For a
-// time.Time == compares the zone and the monotonic reading as well, so let keys be
-// t.UTC().Round(0).) If it does not, keys are missed; a write that inserts a key panics if it sees
-// 0 for keys that are not equal.
+// NewOrderedFunc is [NewOrdered] with an order by compare, which returns a negative number if a
+// comes before b, a positive one if it comes after, and 0 if and only if a == b. (For a time.Time
+// == compares the zone and the monotonic reading as well: let keys be t.UTC().Round(0).) Otherwise
+// keys are missed; a write that inserts a key panics if it sees 0 for keys that are not equal.
 //
-// Every call with a key calls compare, some ten to thirty times, and many goroutines do at once.
-// So it should be quick, and must not use the map. If it panics, so does the call, and the map is
-// as it was. [Prefix] is not for such a map.
+// Every call with a key calls compare, some ten to thirty times, in many goroutines: it should be
+// quick, and must not use the map. If it panics, so does the call, and the map is as it was.
 func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options) *Map[K, V] {
 	if compare == nil {
 		panic("mvcc: NewOrderedFunc: compare is nil")
@@ -34,14 +30,13 @@ func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options
 	return newAlone(opts, orderBy(compare), recordTypeOf[K, V]()).(*Map[K, V])
 }
 
-// NewOrderedTable is [NewTable] for a table whose keys have an order, see [NewOrdered].
+// NewOrderedTable is [NewTable] with the order of [NewOrdered].
 func NewOrderedTable[K cmp.Ordered, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
 	by := naturalOrder(hasher.TypeOf((*K)(nil)))
 	return mapOf[K, V](addTable(db, name, opts, by, recordTypeOf[K, V](), false))
 }
 
-// NewOrderedTableFunc is [NewTable] for a table with an order of one's own, see
-// [NewOrderedFunc].
+// NewOrderedTableFunc is [NewTable] with the order of [NewOrderedFunc].
 func NewOrderedTableFunc[K comparable, V any](
 	db *DB, name string, compare func(a, b K) int, opts *TableOptions,
 ) *Map[K, V] {
@@ -51,19 +46,15 @@ func NewOrderedTableFunc[K comparable, V any](
 	return mapOf[K, V](addTable(db, name, opts, orderBy(compare), recordTypeOf[K, V](), false))
 }
 
-// Ascend returns an iterator over the keys of r and their values as of the snapshot, from the
-// lowest to the highest. The zero Range has all keys. It takes no lock: the loop may take its time,
-// stop early, and use the map in any way. Finding the first key costs a search in a tree, each step
-// much less than a Get: keys that follow each other are in one leaf. Deleted keys that a snapshot
-// may still see are passed over one by one. A loop allocates some small objects. It panics if the
-// keys have no order, and a step with [ErrTxDone] if the snapshot is closed.
+// Ascend is [Snapshot.All] for the keys of r, from the lowest to the highest. Finding the first key
+// costs a search in a tree, each step much less than a Get, also of deleted keys that a snapshot
+// may still see. A loop allocates some small objects. It panics if the keys have no order.
 func (s Snapshot[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return s.ranged(r, false) }
 
 // Descend is [Snapshot.Ascend] from the highest key to the lowest.
 func (s Snapshot[K, V]) Descend(r Range[K]) iter.Seq2[K, V] { return s.ranged(r, true) }
 
-// Min returns the lowest key as of the snapshot, and its value, if there is any. It panics as
-// [Snapshot.Ascend] does.
+// Min returns the lowest key, and its value, if there is any. It panics if the keys have no order.
 func (s Snapshot[K, V]) Min() (key K, value V, ok bool) { return recordIn[K, V](moment(s).end(false)) }
 
 // Max returns the highest key, see [Snapshot.Min].
@@ -76,25 +67,21 @@ func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	return records[K, V](looping{s: moment(s), in: spanOf(&r), ranged: true, down: down})
 }
 
-// Ascend returns an iterator over the keys of r, from the lowest to the highest, with the
-// transaction's own writes made before the loop began, and for every other key the value as
-// of the read epoch. The loop may write to the transaction; that changes nothing of what it
-// visits. At level serializable the part of r that the loop has gone through joins the read set:
-// a commit elsewhere is a conflict if it writes, inserts or deletes a key of that part, and
-// no other. So to read a page, break off the loop. (If the transaction has lost again and
-// again, its turn is on all keys of the map.) See also [Snapshot.Ascend]; beyond that each loop
-// sorts in the own writes made since the one before, and allocates a list of those in r, or of a
-// few of them if it is left at once.
+// Ascend is [Snapshot.Ascend] with own writes as in [Tx.All]. At level serializable the part of r
+// that the loop has gone through joins the read set: a commit elsewhere is a conflict if it writes
+// a key of that part. So to read a page, break off the loop. (If the transaction has lost again and
+// again, its turn is on all keys of the map.) Each loop sorts in the own writes since the one
+// before, and allocates a list of those in r, or of a few of them if it is left at once.
 func (tx Tx[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, false) }
 
 // Descend is [Tx.Ascend] from the highest key to the lowest.
 func (tx Tx[K, V]) Descend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, true) }
 
-// Min returns the lowest key and its value, if there is any. All that is lower is read.
+// Min is [Snapshot.Min] with own writes. All that is lower is read.
 func (tx Tx[K, V]) Min() (key K, value V, ok bool) { return recordIn[K, V](DBTx(tx).end(false)) }
 
-// Max returns the highest key and its value, if there is any. All that is higher is read: so
-// two transactions that append after the highest key conflict.
+// Max returns the highest key and its value, if there is any. All that is higher is read: so two
+// transactions that append after the highest key conflict.
 func (tx Tx[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](DBTx(tx).end(true)) }
 
 //go:noinline
@@ -104,16 +91,13 @@ func (tx Tx[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	return records[K, V](looping{s: moment(tx), tx: true, in: spanOf(&r), ranged: true, down: down})
 }
 
-// Ascend returns an iterator over the keys of r, from the lowest to the highest, as of one
-// moment: when the loop begins. See [Map.All] and [Snapshot.Ascend]. It panics if the keys
-// have no order.
+// Ascend is [Snapshot.Ascend] of a snapshot of its own, as in [Map.All].
 func (m *Map[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return m.ranged(r, false) }
 
 // Descend is [Map.Ascend] from the highest key to the lowest.
 func (m *Map[K, V]) Descend(r Range[K]) iter.Seq2[K, V] { return m.ranged(r, true) }
 
-// Min returns the lowest key and its value, if there is any, as of one moment. It panics if
-// the keys have no order.
+// Min is [Snapshot.Min] of the map as it is now.
 func (m *Map[K, V]) Min() (key K, value V, ok bool) { return recordIn[K, V](m.engine().end(false)) }
 
 // Max returns the highest key and its value, see [Map.Min].
@@ -125,10 +109,9 @@ func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	return records[K, V](looping{of: m.engine(), in: spanOf(&r), ranged: true, down: down})
 }
 
-// CountRange returns how many keys of an ordered map r has in a range: a [Map], [Snapshot] or [Tx],
-// which reads them as a loop over its Ascend does. It walks along all of them, a few nanoseconds
-// for each, and allocates some small objects whatever their number. It panics as Ascend does, and if
-// r is another Reader.
+// CountRange returns how many keys of an ordered map r, a Map, Snapshot or Tx, has in a range. It
+// reads them as a loop over Ascend does, and panics likewise. It costs a few nanoseconds for each,
+// and allocates some small objects.
 func CountRange[K comparable, V any](r Reader[K, V], keys Range[K]) int {
 	l := looping{in: spanOf(&keys), ranged: true}
 	switch r := r.(type) {
@@ -146,9 +129,8 @@ func CountRange[K comparable, V any](r Reader[K, V], keys Range[K]) int {
 	return l.count(keys.prefix)
 }
 
-// A Range is a range of the keys of an ordered map. The zero Range has all keys. It is made
-// with [From], [After], [UpTo], [Before] and [Prefix]: From(a).Before(b) has a and not b. A
-// range whose high end is below the low one is empty. (It has nothing to do with [Map.Range].)
+// A Range is a range of the keys of an ordered map: From(a).Before(b) has a and not b, the zero
+// Range all keys. A range whose high end is below the low one is empty.
 type Range[K any] struct {
 	low, high bound[K]
 	prefix    bool // it is one by Prefix, and so for the order of Go's operators
@@ -180,9 +162,8 @@ func UpTo[K any](high K) Range[K] { return Range[K]{}.UpTo(high) }
 // Before returns the range of the keys that are lower than high.
 func Before[K any](high K) Range[K] { return Range[K]{}.Before(high) }
 
-// Prefix returns the range of the strings that begin with prefix, for a map or index whose order
-// is that of Go's operators: with an order by a function, as of [NewOrderedFunc], what is given
-// the range panics.
+// Prefix returns the range of the strings that begin with prefix. With an order by a function, as
+// of [NewOrderedFunc], its use panics.
 func Prefix[K ~string](prefix K) Range[K] {
 	r := From(prefix)
 	for i := len(prefix) - 1; i >= 0; i-- {
@@ -195,13 +176,13 @@ func Prefix[K ~string](prefix K) Range[K] {
 	return r
 }
 
-// UpTo returns r without the keys that are higher than high; a high end that r had is gone.
+// UpTo returns r with another high end: high itself.
 func (r Range[K]) UpTo(high K) Range[K] {
 	r.high, r.prefix = bound[K]{high, inclusive}, false
 	return r
 }
 
-// Before returns r without the keys that are high or higher; a high end that r had is gone.
+// Before returns r with another high end: below high.
 func (r Range[K]) Before(high K) Range[K] {
 	r.high, r.prefix = bound[K]{high, exclusive}, false
 	return r

@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 	"time"
@@ -12,73 +11,22 @@ import (
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// SnapshotAtTime opens a snapshot of the map as it was at time t, or a little before. It sees no
-// transaction that began to commit after t. It may be before t by the longer one of
-// Options.ReclaimInterval and 1/4096 of Options.Retain, which must be set, and by the delay of the
-// background work. With Options.ManualReclaim the map looks at the time at each [Map.Reclaim]
-// only.
-//
-// It returns an error that wraps [ErrEpochGone] if t is longer ago than Options.Retain reaches,
-// lies ahead, or is after the map or its database was closed. A time without a monotonic reading,
-// such as one that was parsed, is as long ago as the clock on the wall says at the call. The
-// snapshot is that of [Map.SnapshotAt]. It waits for a refresh of the view, which takes
-// microseconds, and costs a binary search more.
-func (m *Map[K, V]) SnapshotAtTime(t time.Time) (Snapshot[K, V], error) {
-	s, err := m.engine().snapshotAtTime(t)
-	return Snapshot[K, V](s), err
-}
-
-// SnapshotAtTime opens a snapshot of the tables as they were at time t, see [Map.SnapshotAtTime].
-func (db *DB) SnapshotAtTime(t time.Time) (DBSnapshot, error) {
-	d := dbAt(db)
-	return d.at(func() (moment, error) { return d.root.momentAt(t) })
-}
-
-//go:noinline
-func (e *engine) snapshotAtTime(t time.Time) (moment, error) {
-	e.use(useRead)
-	return coreAt(e).momentAt(t)
-}
-
-// momentAt is [Map.SnapshotAtTime].
-func (m *core) momentAt(t time.Time) (moment, error) {
-	at, ok := m.gc.EpochAt(t)
-	switch {
-	case m.gc.Retain() == 0:
-		return moment{}, fmt.Errorf("%w: of no time, as Options.Retain is not set", ErrEpochGone)
-	case time.Until(t) > 0:
-		return moment{}, fmt.Errorf("%w: %s has not come yet", ErrEpochGone, t.Format(time.RFC3339Nano))
-	case ok:
-		s, err := m.openAt(uint64(at), forProgram) // not snapshotAt: what this life has passed over has a state
-		if err != nil {
-			err = fmt.Errorf("as of %s: %w", t.Format(time.RFC3339Nano), err)
-		}
-		return s, err
-	}
-	return moment{}, fmt.Errorf("%w: %s is longer ago than what is retained (Options.Retain is %v), or "+
-		"after Close",
-		ErrEpochGone, t.Format(time.RFC3339Nano), m.gc.Retain())
-}
-
-// A Revision is what a key's value was from one commit on, up to that of the next revision. See
-// [History].
+// A Revision is the value of a key from one commit on, up to the next revision, see [History].
 type Revision[V any] struct {
 	Epoch   uint64 // of the commit
 	Value   V
 	Deleted bool // the key had no value from then on
-	// Time is when it committed, or a little after: by as much as [Map.SnapshotAtTime] says. It is
-	// zero where that was longer ago than Options.Retain reaches, or after Close.
+	// Time is when it committed, or a little after: by the longer one of Options.ReclaimInterval
+	// and 1/4096 of Options.Retain, and by the delay of the background work, or of [Map.Reclaim].
+	// It is zero if that is longer ago than Options.Retain, or after Close.
 	Time time.Time
 }
 
-// History returns what the values of a key of m have been in the time of Options.Retain, the newest
-// first: all revisions of that time, and the one before, which was the value when it began. Without
-// Retain it has the newest revision, and what of those before is there by chance. A key that has no
-// value, and had none in that time, has no history. A record that a Load has restored was written
-// then.
-//
-// It waits as a snapshot does, sees what had committed when it was called, and costs a snapshot, a
-// [Map.Load], and for each revision a step, a binary search, and its place in the slice.
+// History returns the values of a key of m in the time of Options.Retain, the newest first: all
+// revisions of that time, and the one before. Without Retain it has the newest one, and older ones
+// by chance. A key without a value in that time has none. A record that a Load has restored was
+// written then. It waits as a snapshot does, and costs one, a [Map.Load], and for each revision a
+// step, a binary search, and its place in the slice.
 func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V]) {
 	if m.badKey(useRead, key) {
 		return nil

@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // With Retain each state of that time can be read, however often its keys were written
@@ -244,98 +242,6 @@ func TestRetainEnds(t *testing.T) {
 		require.Zero(t, s.Parks, "the time of each epoch is noted")
 		checkQuiet(t, m)
 	})
-}
-
-// ViewContext ends when its context does: at the next read, with both its errors, and
-// what it has read is kept for it no longer.
-func TestViewContext(t *testing.T) {
-	m := newMap[int, int](t, still())
-	for i := range 10 {
-		m.Store(i, i)
-	}
-	cause, own := errors.New("cause"), errors.New("own")
-	for _, c := range []struct {
-		name string
-		fn   func(s Snapshot[int, int], cancel func()) error
-		want []error
-	}{
-		{"goes on", func(s Snapshot[int, int], cancel func()) error {
-			s.Get(1)
-			return own
-		}, []error{own}},
-		{"in Get", func(s Snapshot[int, int], cancel func()) error {
-			cancel()
-			s.Get(1)
-			return own
-		}, []error{context.Canceled, cause}},
-		{"in All", func(s Snapshot[int, int], cancel func()) error {
-			n := 0
-			for range s.All() {
-				if n++; n == 5 {
-					cancel()
-				}
-			}
-			return own
-		}, []error{context.Canceled, cause}},
-		{"reads no more", func(s Snapshot[int, int], cancel func()) error {
-			s.Get(1)
-			cancel()
-			return own
-		}, []error{own}},
-		{"closes it", func(s Snapshot[int, int], cancel func()) error {
-			s.Close()
-			cancel()
-			return nil
-		}, nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			ctx, cancel := context.WithCancelCause(bg)
-			err := m.ViewContext(ctx, func(s Snapshot[int, int]) error {
-				return c.fn(s, func() {
-					cancel(cause)
-					stage.Eventually(t, func() bool { return stateOf(s.st).gen() != s.gen }, "it is not evicted")
-				})
-			})
-			cancel(nil)
-			require.Len(t, c.want, min(len(c.want), 2))
-			if c.want == nil {
-				require.NoError(t, err)
-			}
-			for _, want := range c.want {
-				require.ErrorIs(t, err, want)
-			}
-			checkQuiet(t, m)
-		})
-	}
-	ctx, cancel := context.WithCancel(bg)
-	cancel()
-	never := func(Snapshot[int, int]) error { t.Error("it is called"); return nil }
-	require.ErrorIs(t, m.ViewContext(ctx, never), context.Canceled)
-	require.ErrorIs(t, m.ViewContext(bg, func(Snapshot[int, int]) error { return own }), own)
-}
-
-// What it had read is kept no longer, even if it has been open for long and its function
-// goes on without a read.
-func TestViewContextLetsGo(t *testing.T) {
-	m := newMap[int, int](t, &Options{ManualReclaim: true})
-	ctx, cancel := context.WithCancel(bg)
-	m.Store(1, 1)
-	err := m.ViewContext(ctx, func(s Snapshot[int, int]) error {
-		for range 5 { // it is old by then
-			m.Store(1, 2)
-			require.NoError(t, m.Reclaim(bg))
-		}
-		require.Equal(t, 2, versions(m))
-		cancel()
-		stage.Eventually(t, func() bool { return stateOf(s.st).gen() != s.gen }, "it is not evicted")
-		reclaim(t, m, 3)
-		require.Equal(t, 1, versions(m))
-		require.Zero(t, m.Stats().OldestPin)
-		s.Get(1)
-		return nil
-	})
-	require.ErrorIs(t, err, context.Canceled)
-	checkQuiet(t, m)
 }
 
 // A program that reads page by page from a snapshot that may be evicted need not recover.

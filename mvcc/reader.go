@@ -2,10 +2,9 @@ package mvcc
 
 import "iter"
 
-// A Reader is what [Map], [Tx] and [Snapshot] have in common, for functions that read and
-// do not care through which. From a Map each call reads the newest values, from the others
-// all calls read one moment. Passed as an interface a Tx or Snapshot costs an allocation
-// of 16 bytes; as a type parameter it costs none:
+// A Reader is a [Map], [Tx] or [Snapshot], for functions that read. From a Map each call reads the
+// newest values, from the others all calls read one moment. As an interface a Tx or Snapshot costs
+// an allocation of 16 bytes; as a type parameter it costs none:
 //
 //	func total[R mvcc.Reader[string, int]](r R, keys ...string) (sum int)
 type Reader[K comparable, V any] interface {
@@ -19,19 +18,18 @@ type Reader[K comparable, V any] interface {
 	Epoch() uint64
 }
 
-// A ReadWriter is what [Map] and [Tx] have in common, see [Reader]. On a Map each call is a
+// A ReadWriter is a [Map] or [Tx], for functions that write, see [Reader]. On a Map each call is a
 // transaction of its own.
 type ReadWriter[K comparable, V any] interface {
 	Reader[K, V]
 	// Set sets the value of key.
 	Set(key K, value V)
-	// Put is Set with an error: on a Map whether a unique index allows the record. A Tx finds
-	// that out when it commits.
+	// Put is Set with an error: on a Map whether a unique index allows the record. A Tx finds that
+	// out when it commits.
 	Put(key K, value V) error
 	// Delete deletes key.
 	Delete(key K)
-	// Merge makes what fn returns the value of key, given the newest value. fn must be quick, use
-	// neither map nor transaction, and append to slices.Clip(old), as for [Tx.Merge].
+	// Merge makes the result of fn the value of key, given the newest value, see [Tx.Merge].
 	Merge(key K, fn func(old V, ok bool) V)
 }
 
@@ -41,20 +39,20 @@ var (
 	_ ReadWriter[int, int] = (*Map[int, int])(nil)
 )
 
-// Get is [Map.Load], under the name that it has in [Reader].
+// Get is [Map.Load], for [Reader].
 func (m *Map[K, V]) Get(key K) (value V, ok bool) { return m.Load(key) }
 
-// Has reports whether key has a value. Its cost is that of Load.
+// Has reports whether key has a value, at the cost of Load.
 func (m *Map[K, V]) Has(key K) bool {
 	_, ok := m.Load(key)
 	return ok
 }
 
-// Set is [Map.Store], under the name that it has in [ReadWriter].
+// Set is [Map.Store], for [ReadWriter].
 func (m *Map[K, V]) Set(key K, value V) { m.Store(key, value) }
 
-// Merge makes what fn returns the value of key: [Map.Compute] for a value that is always
-// written. To a slice fn appends by append(slices.Clip(old), x), see [Tx.Merge].
+// Merge is [Map.Compute] for a value that is always written. fn appends to a slice as in
+// [Tx.Merge].
 func (m *Map[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	if fn == nil {
 		panic("mvcc: Merge: fn is nil")
@@ -68,30 +66,26 @@ func (m *Map[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	m.compute(key, func(old V, loaded bool) (V, ComputeOp) { return fn(old, loaded), UpdateOp })
 }
 
-// Epoch returns the newest epoch that was drawn. A snapshot that is opened afterwards has this
-// epoch or a later one; as long as it equals the epoch of a snapshot, nothing has been committed
-// since that was opened.
+// Epoch returns the newest epoch that was drawn: a later snapshot has this one or a higher one. As
+// long as it equals that of a snapshot, nothing has been committed since.
 func (m *Map[K, V]) Epoch() uint64 {
 	return m.engine().epoch()
 }
 
-// All returns an iterator over all keys and values of a snapshot, which it opens when a
-// loop begins and closes when it ends, also by a panic: see [Snapshot.All]. With
-// Options.MaxTxAge it panics with [ErrTxTooOld] if the loop takes longer than that.
+// All is [Snapshot.All] of a snapshot of its own for each loop. With Options.MaxTxAge a longer loop
+// panics with [ErrTxTooOld].
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return records[K, V](looping{of: m.engine()})
 }
 
-// Keys returns an iterator over the keys of [Map.All].
+// Keys is [Map.All] without values.
 func (m *Map[K, V]) Keys() iter.Seq[K] { return keys(m.All()) }
 
-// Values returns an iterator over the values of [Map.All].
+// Values is [Map.All] without keys.
 func (m *Map[K, V]) Values() iter.Seq[V] { return values(m.All()) }
 
-// Len returns the number of keys. Commits change it a moment after they have become visible: it is
-// exact while nobody writes, and beside writers off by the commits that are under way.
-// [Snapshot.Len] is always exact, and visits every key; this costs a look at a counter, which is
-// striped.
+// Len returns the number of keys: exact while nobody writes, and beside writers off by the commits
+// under way. It is a look at a striped counter. [Snapshot.Len] is always exact.
 func (m *Map[K, V]) Len() int { return m.engine().len() }
 
 //go:noinline

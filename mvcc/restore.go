@@ -28,60 +28,53 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("mvcc: %s is damaged at offset %d: %s", which, e.Offset, e.Reason)
 }
 
-// LoadOptions configures [DB.Load]. A nil *LoadOptions, and every field that is zero, means the
-// default.
+// LoadOptions configures [DB.Load].
 type LoadOptions struct {
-	// Then are backups of differences, see [SaveOptions.Since], each to the one before, the
-	// first one to the backup that is loaded.
+	// Then are backups of differences, see [SaveOptions.Since], each to the one before, the first
+	// one to the loaded backup.
 	Then []io.Reader
-	// Version is what [SaveOptions.Version] must have been, and Versions are others that it may have
-	// been too, such as those that Migrate is for. Any other one is a [*VersionError].
+	// Version is the [SaveOptions.Version] of the backup, and Versions are others that will do. Any
+	// other one is a [*VersionError].
 	Version  int
 	Versions []int
-	// Rename says what tables are called now, by what they were called when the backup was
-	// written. All other names, such as those of Migrate, are the present ones. A name that is not
-	// in the backup does nothing, so the same program loads old backups and new ones. A backup in
-	// which two tables would get one name is refused. To rename a field use [RenameFields].
+	// Rename has the present names of tables, by those in the backup; one that is not there does
+	// nothing. All other names, such as those of Migrate, are present ones. Two tables of a backup
+	// with one name are refused.
 	Rename map[string]string
-	// Migrate is for tables whose types have changed, or that were split or merged, see [Migration].
-	// Each record is migrated as it is read, so that no more than one is in memory in its old form; of
-	// a backup of differences, MigrateTo keeps what it makes until all of that was read.
+	// Migrate is for tables whose types have changed, or that were split or merged, see
+	// [Migration]. One record at a time is in memory in its old form; those by MigrateTo wait until
+	// all of a backup of differences was read.
 	Migrate []Migration
-	// AnyShape says that the types of keys and values need not be what they were when the backup
-	// was written. What the codec finds no place for is lost then, without an error. Without it a
-	// field that was removed or renamed, or has another type, see [Shape], is a [*SchemaError],
-	// unless Migrate is for it. Fields may be added, and types renamed. (A backup without shapes
-	// has only the names of the types. Then these are compared.)
+	// AnyShape: fields that were removed or renamed, or have another type, are lost without an
+	// error. Without it they are a [*SchemaError], unless Migrate is for them. Fields may be added,
+	// and types renamed. (Of a backup without shapes, see [Shape], the names of the types are
+	// compared.)
 	AnyShape bool
-	// More says that differences follow, by [DB.LoadCommits]. So a table that does not fit is passed
-	// over, since it may have been closed: [Backup.Missing] tells of it when all is loaded.
+	// More says that differences follow, by [DB.LoadCommits]: a table that does not fit is passed
+	// over, as it may have been closed. [Backup.Missing] tells of it in the end.
 	More bool
 	// Resume are positions from which [DB.Follow] is to go on, each as often as it does. Load keeps
-	// the state of each of them that it meets, see [DB.KeepState]. It meets those of the
-	// backup and of all differences, and of differences by [DB.SaveCommits] that of each commit.
-	// It does not meet those among which a table was closed, or is migrated by [MigrateTo]. It
-	// makes one transaction for each state that it keeps, so others see these states one after the
-	// other. If one of the transactions fails those before it stay.
+	// the state of each that it meets, see [DB.KeepState], in a transaction of its own, which
+	// others see: of the backup, of all differences, and of each commit of differences by
+	// [DB.SaveCommits], but not where a table was closed, or is migrated by [MigrateTo]. If one
+	// fails those before it stay.
 	Resume []Position
-	// Progress is called now and then, with how many records and bytes were read so far.
+	// Progress is called now and then, with the records and bytes so far.
 	Progress func(records int, bytes int64)
 
 	_ struct{}
 }
 
-// Load makes the tables what they were when the backup was written. It does so for all tables of
-// the backup in one transaction, which deletes what else is in them. Tables that are not in the
-// backup stay as they are. Readers see all of it, or nothing. Indexes of the tables follow. The
-// epochs of the database go on above that of the backup. opts may be nil.
+// Load makes the tables of the backup as they were, in one transaction, which deletes all else in
+// them. Other tables stay as they are. Readers see all of it, or nothing. Indexes follow. Epochs go
+// on above that of the backup.
 //
 // Load reads the backup to its end first, and no further. It loads nothing if the backup is
-// damaged, a [*DamageError], or does not fit the tables, or if the transaction fails.
+// damaged, a [*DamageError], or does not fit the tables, or if the transaction fails. Once it has
+// read the backup nothing expires until it returns, see [DB.HoldExpiry].
 //
-// Once it has read the backup nothing expires until Load returns, see [DB.HoldExpiry]. It waits
-// for a deletion under way, so a function of [Map.OnExpire] must not call it.
-//
-// All records are in memory twice, until Load returns. A backup is as trusted as its codec: those of
-// package codec allocate no more than its bytes can hold, also if it is forged.
+// All records are in memory twice, until Load returns. The codecs of package codec allocate no more
+// than the bytes of a backup can hold, also if it is forged.
 func (db *DB) Load(
 	ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions,
 ) (Backup, error) {
@@ -180,10 +173,9 @@ func (b *Backup) loadedAt(at uint64, wrote bool) {
 	b.now = epoch.Epoch(at)
 }
 
-// Matches reports whether a snapshot of the database sees exactly what was loaded, which is b, and in
-// the same tables: with the names and types that were saved, and no other ones. So commits that come
-// after the snapshot can be saved as differences to b. It is false if something else was written since
-// the load began, or may have been. It is for package journal. It costs a look at each table.
+// Matches reports whether a snapshot of the database sees exactly the loaded backup b, in tables of
+// the same names and types, and no other ones, so that later commits can be saved as differences to
+// b. It is false if there may have been writes since the load began. It costs a look at each table.
 func (b Backup) Matches(s DBSnapshot) bool {
 	tables := seenIn(s)
 	if !b.alone || s.Epoch() != uint64(b.now) || len(b.migrated)+len(b.misfits) > 0 ||

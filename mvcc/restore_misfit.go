@@ -16,9 +16,9 @@ type misfit struct {
 	why error
 }
 
-// Missing says which of the tables that there are in what was loaded were passed over, and why,
-// see [LoadOptions.More]: all of them, with the Migrations of other tables that have applied to
-// nothing, in one error. It returns nil if all is right.
+// Missing returns one error for all tables that were loaded and passed over, see
+// [LoadOptions.More], with the Migrations of other tables that have applied to nothing; nil if
+// there are none.
 func (b Backup) Missing() error {
 	var list []error
 	for _, name := range slices.Sorted(maps.Keys(b.misfits)) {

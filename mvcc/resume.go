@@ -10,21 +10,18 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// A Position is a state of a database, for a follower to keep: [DB.Position] returns it, and
-// [FollowOptions] takes it. Epochs of two lives may be equal, and mean two states: after a crash, or
-// where files of before were put back, epochs come again. Two equal Positions are one state, whatever
-// has become of the files.
-//
-// It is a plain value: compare it by ==, and keep it in any form, such as JSON or gob.
+// A Position is a state of a database, for a follower to keep, see [DB.Position] and
+// [FollowOptions]. After a crash, or with older files, epochs come again and mean other states; two
+// equal Positions are one state. Compare it by ==, and keep it in any form, such as JSON or gob.
 type Position struct {
-	// Life is random, 128 bits in hexadecimal digits: another one for each [NewDB]. [Backup.DB] is
-	// that of the database that was saved.
+	// Life is random, 128 bits in hexadecimal digits, for each [NewDB]; [Backup.DB] is that of the
+	// saved database.
 	Life  string `json:"life"`
 	Epoch uint64 `json:"epoch"`
 }
 
-// Position returns the position of the database at an epoch of this life: that of the snapshot, or
-// of the commit, that [DB.Follow] has given. It allocates nothing but once, and never waits.
+// Position returns the position of the database at an epoch of this life, as [DB.Follow] has given
+// it. It never waits, and allocates once.
 func (db *DB) Position(epoch uint64) Position { return Position{dbAt(db).life(), epoch} }
 
 // life returns the name of this life of the database.
@@ -93,11 +90,9 @@ func (p *past) hasSkipped(at epoch.Epoch) bool {
 	})
 }
 
-// KeepState keeps the present state of the tables for a [DB.Follow] that goes on after a position of
-// an earlier life of the database, at which the state was the same. It is for
-// programs that load what [DB.SaveCommits] has written; package journal calls it by itself. Each
-// call keeps the state for one Follow. What is overwritten meanwhile stays in memory until that
-// has begun, or the state is older than [Options.MaxTxAge].
+// KeepState keeps the present state of the tables for one [DB.Follow] after a position of an
+// earlier life of the database with the same state; package journal calls it by itself. Overwritten
+// versions stay in memory until that has begun, or the state is older than [Options.MaxTxAge].
 func (db *DB) KeepState(after Position) {
 	s, p := db.Snapshot(), &dbAt(db).shared.past
 	p.mu.Lock()

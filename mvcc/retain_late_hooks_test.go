@@ -28,14 +28,16 @@ func TestRetainLate(t *testing.T) {
 				<-goOn
 			}
 		})()
-		for tick := range 5 * ticks {
+		epochs := make([]uint64, 5*ticks)
+		for tick := range epochs {
+			epochs[tick] = m.Epoch()
 			for i := range keys * perTick {
 				m.Store(i%keys, tick)
 			}
 			time.Sleep(DefaultReclaimInterval)
 		}
 		require.True(t, stuck.Load())
-		before, err := m.SnapshotAtTime(time.Now().Add(-retain + 4*DefaultReclaimInterval))
+		before, err := m.SnapshotAt(epochs[4*ticks+4])
 		require.NoError(t, err)
 		before.Close()
 		most := ticks * perTick * 9 / 8 // it is kept for up to an eighth longer, and some ticks

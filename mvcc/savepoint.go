@@ -9,15 +9,14 @@ type undone struct {
 }
 
 // Savepoint calls fn and returns its error unchanged. If that is not nil, or fn panics or calls
-// runtime.Goexit, what the transaction has written since the call began is undone, and so is what
-// was given to [Tx.OnCommit]: the transaction goes on with what it had before. What it has read
-// stays read, and may be a reason for a conflict. Savepoints nest; a loop over All or a range that
-// begins in one must end in it. In a transaction of a [DB] this covers all tables. If fn ends the
-// transaction and returns nil, Savepoint returns [ErrTxDone], or [ErrTxTooOld] if it was evicted
-// meanwhile. The cost is that of one note for each key that is written again; no write is copied.
+// runtime.Goexit, the writes of the call, in all tables, and its functions for [Tx.OnCommit] are
+// undone. Its reads stay, and may be a reason for a conflict. Savepoints nest; a loop over All or a
+// range that begins in one must end in it. If fn ends the transaction and returns nil, Savepoint
+// returns [ErrTxDone], or [ErrTxTooOld] if it was evicted. The cost is that of one note for each
+// key that is written again.
 func (tx Tx[K, V]) Savepoint(fn func() error) (err error) { return DBTx(tx).Savepoint(fn) }
 
-// Savepoint is [Tx.Savepoint]: what is undone is what was written to all tables.
+// Savepoint is [Tx.Savepoint] over all tables.
 func (tx DBTx) Savepoint(fn func() error) (err error) {
 	tx.check()
 	if fn == nil {

@@ -50,7 +50,7 @@ type keptIndex interface {
 	named() string
 	// describe returns the type of the index keys, and the core of the table of entries.
 	describe() (key reflect.Type, table *engine, unique, ordered bool)
-	// distinct counts index keys up to most: -1 if the index is not complete, or dropped.
+	// distinct counts index keys up to most: -1 if the index is not complete.
 	distinct(most int) int
 	// clear deletes all entries.
 	clear(tx DBTx)

@@ -9,10 +9,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
-// An Index finds the records of a table by something that is in them: by index keys of type
-// I, which a function makes of each record. It is always right: a snapshot or transaction
-// that reads it finds exactly the records that it sees in the table. Use [NewIndex] or
-// [NewOrderedIndex]. Methods of an Index may be called by any number of goroutines.
+// An Index finds the records of a table by index keys of type I, which a function makes of each
+// record: exactly those that a snapshot or transaction sees in the table. Use [NewIndex] or
+// [NewOrderedIndex]. Any number of goroutines may use it.
 type Index[I, K comparable, V any] struct {
 	_ noCopy
 
@@ -34,61 +33,50 @@ type Index[I, K comparable, V any] struct {
 	since atomic.Uint64 // the epoch from which on the index is right, 0 before
 }
 
-// IndexOptions configures an index. A nil *IndexOptions means the default.
+// IndexOptions configures an index.
 type IndexOptions struct {
-	// Unique says that no two records may have the same index key. A transaction that would
-	// commit two fails with a [*UniqueError].
+	// Unique: no two records may have the same index key. A transaction that would commit two fails
+	// with a [*UniqueError].
 	Unique bool
 
 	_ struct{}
 }
 
-// NewIndex makes an index of the table m. The index has no order. keys returns the index keys of a
-// record: none if the index is not to find it; an index key that is there twice counts once. keys
-// must return the same for the same record, must not use the database, and must not change what it
-// is given. Each write of a record calls it, for the old value and the new one. name is one that
-// no other index of the table has. opts may be nil. NewIndex panics if m is not a table, see
-// [NewTable], if the name is empty or taken, or in the function of an Update, which may run again.
+// NewIndex makes an index, without an order, of the table m. keys returns the index keys of a
+// record: none if the index is not to find it; a double one counts once. It must return the same
+// for the same record, not use the database, and not change its arguments. Each write of a record
+// calls it, for the old value and the new one. NewIndex panics if m is not a table, if the name is
+// empty or taken by another index, or in the function of an Update.
 //
-// The table may be in use, and may have any number of records. NewIndex writes the index in small
-// transactions, while readers and writers go on, and returns when it is complete. These write
-// every record again, as it is, so transactions that were under way when it was called may
-// conflict, once. Snapshots and transactions that began before it returned cannot read the index.
-// NewIndex returns a [*UniqueError], and no index, if the index is to be unique and the records
-// are not.
+// The table may be in use. NewIndex writes the index, and every record again, in small
+// transactions, and returns when it is complete. Transactions under way may conflict, once. Those
+// and snapshots that began before it returned cannot read the index. It returns a [*UniqueError],
+// and no index, if the index is to be unique and the records are not.
 //
-// # What writing costs
+// A write of a record of a table with indexes reads the old record first: so [Tx.Set], [Tx.Delete]
+// and [Tx.Merge] are reads of the key as well. Where index keys have changed, it conflicts with
+// transactions that have searched for such an index key, or read a range with it.
 //
-// A write of a record of a table with indexes reads the old record first. So [Tx.Set], [Tx.Delete]
-// and [Tx.Merge] are reads of the key as well: the transaction conflicts if another one writes the
-// record meanwhile. Where index keys have changed, it writes entries too. Then it conflicts with
-// transactions that have searched for such an index key, or have been through a range that has it.
-//
-// One-key operations like [Map.Store] are transactions then, and cost as much. One that changes no
-// index key costs what it costs without an index, and two calls of keys. These operations have no
-// error to return. They panic with a [*UniqueError] if the index is unique and would not be.
-// [Map.Put] is Store with an error, and [Map.Update] does what the others do, and returns one.
-// Functions given to [Map.Compute] and
-// the like may be called once more. [Map.Clear] clears the indexes as well.
+// One-key operations like [Map.Store] are transactions then, and cost as much; one that changes no
+// index key, two calls of keys. They panic with a *UniqueError where [Map.Put] and [Map.Update]
+// return it. Functions given to [Map.Compute] and the like may be called once more.
 //
 // Reading the table costs nothing more. An entry takes about as much memory as a key of an ordered
-// table. [DB.Stats] counts an index as a table.
+// table.
 func NewIndex[I, K comparable, V any](
 	m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions,
 ) (*Index[I, K, V], error) {
 	return newIndexOf(m, "NewIndex", name, nil, keys, opts)
 }
 
-// NewOrderedIndex is [NewIndex] for an index whose keys have an order, that of Go's operators:
-// records can be found by ranges as well, see [Index.Ascend].
+// NewOrderedIndex is [NewIndex] with the order of Go's operators, for ranges, see [Index.Ascend].
 func NewOrderedIndex[I cmp.Ordered, K comparable, V any](
 	m *Map[K, V], name string, keys func(key K, value V) []I, opts *IndexOptions,
 ) (*Index[I, K, V], error) {
 	return newIndexOf(m, "NewOrderedIndex", name, naturalOrder(hasher.TypeOf((*I)(nil))), keys, opts)
 }
 
-// NewOrderedIndexFunc is [NewOrderedIndex] with an order of one's own, see [NewOrderedFunc] for
-// what compare has to be.
+// NewOrderedIndexFunc is [NewOrderedIndex] with an order by compare, see [NewOrderedFunc].
 func NewOrderedIndexFunc[I, K comparable, V any](
 	m *Map[K, V], name string, compare func(a, b I) int, keys func(key K, value V) []I,
 	opts *IndexOptions,
@@ -112,36 +100,33 @@ func (ix *Index[I, K, V]) Name() string {
 	return ix.name
 }
 
-// Get returns an iterator over the records with the index key, and their keys, as r sees them. r
-// is a [Snapshot] or [Tx] of the table, or the table itself: then each loop opens a snapshot of
-// its own. Those of a Tx include what it has written. Records of the same index key come in the
-// order of their keys, see [Entry].
+// Get returns an iterator over the records with the index key, and their keys, in the order of
+// [Entry], as r sees them: a Snapshot or Tx of the table, or the table itself: then each loop opens
+// a snapshot of its own.
 //
-// The loop may write to the transaction. It visits the same records nonetheless, with the value
-// that they have by then. At level serializable the index key joins the read set: the transaction
-// conflicts with one that gives it to a record or takes it away. Each record visited joins it as
-// well. Get costs a search in a tree, or, with [IndexOptions.Unique] and without an order, a look
-// into a table; and a Get for each record. A loop allocates some small objects.
+// The loop may write to the transaction; it visits the same records nonetheless, with their values
+// by then. At level serializable the index key joins the read set: the transaction conflicts with
+// one that gives it to a record or takes it away. So does each record visited. It costs a search in
+// a tree, or, with IndexOptions.Unique and without an order, a look into a table; and a Get for
+// each record. A loop allocates some small objects.
 //
-// No record has an index key that is not equal to itself. A step panics if r is not one of the
-// index's table, if r began before the index was complete, or if the index was dropped; and as a
-// read of r does.
+// An index key that is not equal to itself has no record. A step panics if r is not one of the
+// index's table, or began before the index was complete; and as a read of r does.
 func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
 	ix.check()
 	return ix.records(r, stretch[I, K]{keys: From(key).UpTo(key), one: true})
 }
 
-// First returns the first record with the index key, and its key: that of [Index.Get].
+// First returns the first record of [Index.Get], and its key.
 func (ix *Index[I, K, V]) First(r Reader[K, V], key I) (k K, v V, ok bool) {
 	ix.check()
 	e, v, ok := ix.end(r, stretch[I, K]{keys: From(key).UpTo(key), one: true})
 	return e.Key, v, ok
 }
 
-// Ascend returns an iterator over the records whose index keys are in the range, from the
-// lowest to the highest, see [Index.Get]. A record with several index keys in the range comes
-// once for each. At level serializable the part of the range that the loop has gone through
-// joins the read set. It panics if the index has no order.
+// Ascend is [Index.Get] for all index keys in a range, from the lowest to the highest. A record
+// with several of them comes once for each. At level serializable the part of the range that the
+// loop has gone through joins the read set. It panics if the index has no order.
 func (ix *Index[I, K, V]) Ascend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V] {
 	return ix.records(r, ix.ranged(keys, nil, false))
 }
@@ -175,18 +160,12 @@ func (ix *Index[I, K, V]) open(r Reader[K, V], kind uint64) (in window[K], by Re
 	default:
 		panic(fmt.Sprintf("mvcc: index %q: the reader is a %T, want a Map, Snapshot or Tx", ix.name, r))
 	}
-	switch since := ix.since.Load(); { // must follow the begin of the reader
-	case ix.dropped().Load():
-		in.closeOwn()
-		ix.gone()
-	case since == 0 || by.Epoch() < since:
+	if since := ix.since.Load(); since == 0 || by.Epoch() < since { // must follow the begin of the reader
 		in.closeOwn()
 		ix.tooNew()
 	}
 	return in, by
 }
-
-func (ix *Index[I, K, V]) gone() { panic(fmt.Sprintf("mvcc: index %q was dropped", ix.name)) }
 
 func (ix *Index[I, K, V]) tooNew() {
 	panic(fmt.Sprintf("mvcc: index %q was not complete when the snapshot or transaction began",

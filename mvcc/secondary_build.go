@@ -19,7 +19,7 @@ func newIndexOf[I, K comparable, V any](m *Map[K, V], call, name string, by *ord
 	done := false
 	defer func() {
 		if !done { // even if keys panics
-			ix.Drop()
+			ix.drop()
 		}
 	}()
 	if err := ix.build(); err != nil {
@@ -128,18 +128,15 @@ func (e *engine) updateAll(opts *TxOptions, fn func(tx DBTx) error) error {
 	return coreAt(e).db.Update(background, opts, fn)
 }
 
-// dropped says that the table is one of an index that was dropped.
+// dropped says that the table is one of an index that could not be made.
 //
 //go:noinline
 func (e *engine) dropped() *atomic.Bool { return &coreAt(e).dropped }
 
-// writesTo reports whether the table has the index, for the transaction.
+// usesSchema has the transaction use the schema that its table has now.
 //
 //go:noinline
-func (tx DBTx) writesTo(ix keptIndex) bool {
-	s := partOf(tx.st).schemaFor()
-	return s != nil && slices.Contains(s.indexes, ix)
-}
+func (tx DBTx) usesSchema() { partOf(tx.st).schemaFor() }
 
 // build writes the index. It returns an error if it was to be unique and is not.
 func (ix *Index[I, K, V]) build() (err error) {
@@ -158,7 +155,9 @@ func (ix *Index[I, K, V]) build() (err error) {
 	if err == nil && len(batch) > 0 {
 		err = ix.write(batch)
 	}
-	ix.since.Store(ix.m.at.draw())
+	if err == nil {
+		ix.since.Store(ix.m.at.draw())
+	}
 	return err
 }
 
@@ -171,9 +170,7 @@ const buildBatch = 64
 func (ix *Index[I, K, V]) write(batch []K) error {
 	return ix.m.at.updateAll(forLibrary(always), func(db DBTx) error {
 		tx := ix.m.inside(db)
-		if !DBTx(tx).writesTo(ix) {
-			return nil // it was dropped
-		}
+		DBTx(tx).usesSchema()
 		var no V
 		for _, key := range batch {
 			value, has := getIn[K, V](DBTx(tx), key, false)
@@ -192,14 +189,10 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 	})
 }
 
-// Drop removes the index from its table, at once: it is written no more, and reading it panics.
-// Transactions that were under way, and have read the index or written to the table, conflict once.
-// Its name is free. A second Drop does nothing.
-func (ix *Index[I, K, V]) Drop() {
-	ix.check()
-	if ix.dropped().Swap(true) { // must precede: readers of the index validate that
-		return
-	}
+// drop removes the index, which could not be made, from its table: it is written no more. Transactions
+// that were under way, and have written to the table, conflict once. Its name is free.
+func (ix *Index[I, K, V]) drop() {
+	ix.dropped().Store(true) // must precede: what breaks its rule is looked at afterwards
 	ix.alter(func(list []keptIndex) []keptIndex {
 		return slices.DeleteFunc(list, func(o keptIndex) bool { return o == keptIndex(ix) })
 	})

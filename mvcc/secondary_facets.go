@@ -8,8 +8,7 @@ import (
 // What an index says without a look at the records: so these are no reads of them, and a
 // transaction conflicts only with what changes the index.
 
-// Has reports whether a record, as r sees the table, has the index key. It costs what
-// [Index.First] costs without the Get, and panics as [Index.Get] does.
+// Has reports whether [Index.Get] would find a record. It costs no Get.
 func (ix *Index[I, K, V]) Has(r Reader[K, V], key I) bool {
 	ix.check()
 	in, _ := ix.open(r, forCall)
@@ -19,26 +18,21 @@ func (ix *Index[I, K, V]) Has(r Reader[K, V], key I) bool {
 	return ok
 }
 
-// Len returns how many entries the index has, as r sees it: how many records, if each has one index
-// key. Given the table itself it is a look at a counter, and exact while nobody writes, see
-// [Map.Len]; else it is [Index.Count] of all.
+// Len returns how many entries the index has, as r sees it. Given the table itself it is a look at
+// a counter, see [Map.Len]; else it is [Index.Count] of all.
 func (ix *Index[I, K, V]) Len(r Reader[K, V]) int {
 	ix.check()
 	if m, ok := r.(*Map[K, V]); ok {
 		ix.checkOf(m.at)
-		if ix.dropped().Load() {
-			ix.gone()
-		}
 		return ix.table.len()
 	}
 	return ix.Count(r, Range[I]{})
 }
 
-// Count returns how many entries with index keys in the range the index has, as r sees it. A
-// record with several of them counts once for each. It walks along all of them, a few nanoseconds
-// for each, and allocates some small objects whatever their number. At level serializable the
-// range joins the read set. An index without an order takes all index keys, Range[I]{}, or one,
-// From(key).UpTo(key). It panics as [Index.Ascend] does.
+// Count returns how many entries with index keys in the range the index has, as r sees it. It walks
+// along them, a few nanoseconds for each, and allocates some small objects. At level serializable
+// the range joins the read set. An index without an order takes all index keys, Range[I]{}, or one,
+// From(key).UpTo(key).
 func (ix *Index[I, K, V]) Count(r Reader[K, V], keys Range[I]) (n int) {
 	of := ix.part(keys)
 	in, _ := ix.open(r, forCall)
@@ -68,10 +62,9 @@ func (e *engine) countAlong(s moment, tx bool, r *span) (n int) {
 }
 
 // Keys returns an iterator over the index keys in the range that any record has, as r sees the
-// table, each once: in their order, or in any if the index has none. Where many records have the
-// same one it does not walk along them: each such key costs a search in a tree. Otherwise it is as
-// [Index.Ascend], and at level serializable joins what it has walked along to the read set: the
-// first entries of each index key, and all that lies between two. The range is one as for
+// table, each once: in their order, if the index has one. It does not walk along many records of
+// one key: each such key costs a search in a tree. Otherwise it is as [Index.Ascend]; the first
+// entries of each index key, and all that lies between two, join the read set. For the range see
 // [Index.Count].
 func (ix *Index[I, K, V]) Keys(r Reader[K, V], keys Range[I]) iter.Seq[I] {
 	of := ix.part(keys)

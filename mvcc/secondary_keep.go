@@ -18,7 +18,7 @@ func (ix *Index[I, K, V]) distinct(most int) (n int) {
 		return -1
 	}
 	defer func() {
-		if recover() != nil { // it was dropped just now
+		if recover() != nil { // compare may panic
 			n = -1
 		}
 	}()

@@ -76,8 +76,6 @@ func TestIndexMisuse(t *testing.T) {
 	x.check(t, x.m)
 	key, _, ok := bad.First(x.m, 14)
 	require.True(t, ok && key == 2)
-	bad.Drop()
-	bad.Drop()
 	require.Equal(t, "bad", bad.Name())
 }
 

@@ -2,64 +2,38 @@ package mvcc
 
 import "iter"
 
-// An Entry is a place in an index: an index key, and the key of a record that has it. It says
-// where a page has ended, and where the next one goes on. It can be sent to a client and back in
-// any form that gives keys which are == to those that went. Of a time.Time only t.UTC().Round(0)
-// is.
+// An Entry is a place in an index, such as the end of a page: an index key, and the key of a record
+// that has it. A client may keep it in any form that gives keys which are == to the former ones; of
+// a time.Time only t.UTC().Round(0) is.
 //
-// Entries are in the order of the index keys, if the index has one. Those of the same index key
-// are in the order of the keys of the records: that of the table if it has one, else that of Go's
-// operators for numbers and strings, and that of a hash for all other types. These orders are the
-// same in each process that has the same types, and for an index that was made anew. They are not
-// the same where a key has a pointer or channel, whose address counts. (Two keys whose hashes of
-// 64 bits are the same may change places in another process.)
+// Entries are in the order of the index keys, if the index has one. Those of the same index key are
+// in the order of the keys of the records: that of the table if it has one, else that of Go's
+// operators for numbers and strings, and that of a hash for all other types. The order is the same
+// in each process, and for an index that was made anew, but for keys with a pointer or channel, and
+// two keys whose hashes of 64 bits are equal.
 type Entry[I, K comparable] struct {
 	IndexKey I
 	Key      K
 }
 
-// AscendEntries is [Index.Ascend] with the index keys, and for pages. If after is not nil it
-// begins behind that entry, whether there still is such an entry, or ever was. So a caller that
-// keeps the last entry of a page meets each entry once that was there all the time, whatever is
-// written between the pages. With [Map.SnapshotAt] the pages are of one moment.
+// AscendEntries is [Index.Ascend] with the index keys, and for pages: if after is not nil it begins
+// behind that entry, whether it is there or not. So a caller that keeps the last entry of a page
+// meets each entry once that was there all the time. With [Map.SnapshotAt] the pages are of one
+// moment. after may be out of the range. A page costs a search in a tree, wherever it begins.
 //
 //	for e, user := range byAge.AscendEntries(users, mvcc.From(18), after) {
 //		page, after = append(page, user), &e
 //	}
-//
-// after may be out of the range: one below it is as good as none, and behind one above it there is
-// nothing. It costs what Ascend costs, wherever it begins: a search in a tree.
 func (ix *Index[I, K, V]) AscendEntries(
 	r Reader[K, V], keys Range[I], after *Entry[I, K],
 ) iter.Seq2[Entry[I, K], V] {
-	return ix.entriesOf(r, ix.ranged(keys, after, false))
-}
-
-// DescendEntries is [Index.AscendEntries] from the highest entry to the lowest, also among those of
-// the same index key: what it begins behind are the entries below after.
-func (ix *Index[I, K, V]) DescendEntries(
-	r Reader[K, V], keys Range[I], after *Entry[I, K],
-) iter.Seq2[Entry[I, K], V] {
-	return ix.entriesOf(r, ix.ranged(keys, after, true))
-}
-
-func (ix *Index[I, K, V]) entriesOf(
-	r Reader[K, V], of stretch[I, K],
-) iter.Seq2[Entry[I, K], V] {
+	of := ix.ranged(keys, after, false)
 	return func(yield func(Entry[I, K], V) bool) { ix.loop(r, of, yield) }
 }
 
-// GetAfter is [Index.Get] for the records that come after the one with the key after, whether that
-// is there or not: the next page, of an index without an order as well.
-func (ix *Index[I, K, V]) GetAfter(r Reader[K, V], key I, after K) iter.Seq2[K, V] {
-	ix.check()
-	return ix.records(r, stretch[I, K]{
-		keys: From(key).UpTo(key), after: &Entry[I, K]{key, after}, one: true})
-}
-
-// Min returns the lowest entry of the index, and its record, as r sees it, if there is any. All that
-// is lower joins the read set of a transaction at level serializable. It costs a search in a tree
-// and a Get, and panics as [Index.Ascend] does.
+// Min returns the lowest entry, and its record, as r sees it, if there is any. All that is lower
+// joins the read set of a transaction at level serializable. It costs a search in a tree and a Get,
+// and panics as [Index.Ascend] does.
 func (ix *Index[I, K, V]) Min(r Reader[K, V]) (e Entry[I, K], value V, ok bool) {
 	return ix.end(r, ix.ranged(Range[I]{}, nil, false))
 }

@@ -62,7 +62,7 @@ func (x *indexing) build(t require.TestingT) {
 
 func (x *indexing) drop() {
 	for _, ix := range []*Index[int, int, int]{x.tags, x.sizes, x.single, x.ranks} {
-		ix.Drop()
+		ix.drop()
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // How what is read by an index is found.
 
 // A stretch is a part of an index: the entries whose index keys are in keys, and that come after
-// one, if that is not nil, in the direction of the loop.
+// one, if that is not nil: then the loop goes upwards.
 type stretch[I, K comparable] struct {
 	keys  Range[I]
 	after *Entry[I, K]
@@ -181,8 +181,7 @@ func (ix *Index[I, K, V]) behind(of *stretch[I, K], index I, key K) bool {
 	if of.after == nil || index != of.after.IndexKey {
 		return true
 	}
-	n := ix.compareKeys(unsafe.Pointer(&key), unsafe.Pointer(&of.after.Key))
-	return n > 0 && !of.down || n < 0 && of.down
+	return ix.compareKeys(unsafe.Pointer(&key), unsafe.Pointer(&of.after.Key)) > 0
 }
 
 // indexRange returns the range of the index keys that entries of a stretch may have.
@@ -190,7 +189,7 @@ func (ix *Index[I, K, V]) indexRange(of *stretch[I, K]) Range[I] {
 	if of.after == nil {
 		return of.keys
 	}
-	return rest(of.keys, ix.order.Compare, bound[I]{of.after.IndexKey, inclusive}, of.down)
+	return rest(of.keys, ix.order.Compare, bound[I]{of.after.IndexKey, inclusive})
 }
 
 // entryRange returns the range of the entries of a stretch.
@@ -212,22 +211,13 @@ func (ix *Index[I, K, V]) entryRange(of *stretch[I, K]) (all Range[entry[I, K]])
 		return all
 	}
 	after := entryOf(ix.collation, of.after.IndexKey, of.after.Key)
-	return rest(all, ix.compare, bound[entry[I, K]]{after, exclusive}, of.down)
+	return rest(all, ix.compare, bound[entry[I, K]]{after, exclusive})
 }
 
 // rest returns what of r is left for a loop that goes on at a key.
-func rest[T any](
-	r Range[T], compare func(a, b unsafe.Pointer) int, at bound[T], down bool,
-) Range[T] {
-	end := &r.low
-	if down {
-		end = &r.high
+func rest[T any](r Range[T], compare func(a, b unsafe.Pointer) int, at bound[T]) Range[T] {
+	if r.low.kind == open || compare(unsafe.Pointer(&r.low.key), unsafe.Pointer(&at.key)) < 0 {
+		r.low, r.prefix = at, false
 	}
-	if end.kind != open {
-		if n := compare(unsafe.Pointer(&end.key), unsafe.Pointer(&at.key)); n == 0 || (n > 0) != down {
-			return r
-		}
-	}
-	*end, r.prefix = at, false
 	return r
 }

@@ -15,24 +15,18 @@ import (
 )
 
 // A Sequence gives out numbers, each once and each higher than those before, for keys of records,
-// say. Transactions that draw numbers do not conflict with each other, as they would if each
-// counted up one record. The record of a sequence says up to where numbers are reserved, and is
-// written once for a block of them. Use [NewSequence]. A Sequence may be used by any number of
-// goroutines at once, and must not be copied.
+// say. Transactions that draw numbers do not conflict with each other: the record of a sequence is
+// written once for a block of numbers. Use [NewSequence]. Any number of goroutines may use it. It
+// must not be copied.
 //
-// There are gaps. A transaction that is rolled back, or runs again after a conflict, does not give
-// its numbers back, and a process that ends without [Sequence.Release] leaves out what it has
-// reserved. Numbers are in the order in which they were drawn, not in that of the commits. So a
-// reader that lists records by number may see a lower one appear later. (As with the sequences of
-// SQL:2003.)
+// There are gaps: a transaction that is rolled back, or runs again, does not give its numbers back,
+// nor does a process that ends without [Sequence.Release]. Numbers have the order of the draws, not
+// of the commits.
 //
-// The reservation commits before a number of it is given out, in a transaction of its own. So
-// where commits are kept, by package journal say, one that uses a number is never kept without the
-// reservation, and the number does not come again after a restart. A number that has left the
-// process before the journal had its commit may come again.
-//
-// When somebody else has written the record, [DB.Load] or package journal say, or deleted it, what
-// was reserved is void: the next number is above that of the record.
+// The reservation commits before a number of it is given out: so with package journal no number
+// that a kept commit uses comes again after a restart. One that has left the process before the
+// journal had its commit may. When somebody else has written or deleted the record, DB.Load say,
+// the reserved numbers are void: the next one is above that of the record.
 type Sequence[K comparable] struct {
 	_     noCopy
 	m     *Map[K, uint64]
@@ -73,11 +67,11 @@ type numbers struct {
 // defaultBlock is how many numbers are reserved at a time.
 const defaultBlock = 1000
 
-// NewSequence returns a sequence whose record in m has the given key: its value is the highest number
-// that is reserved. If there is none the first number is 1; a program that has numbers already
-// stores the highest one there before. block is how many numbers are reserved at a time, which is
-// also how many may be left out when the process ends; 0 means 1000. Several sequences of one key
-// give out different numbers. NewSequence writes nothing. It panics if m is a zero Map.
+// NewSequence returns a sequence whose record is the given key of m: its value is the highest
+// reserved number. If there is none the first number is 1; a program that has numbers already
+// stores the highest one there before. block is how many numbers are reserved at a time; 0 means
+// 1000. Several sequences of one key give out different numbers. NewSequence writes nothing. It
+// panics if m is a zero Map.
 func NewSequence[K comparable](m *Map[K, uint64], key K, block uint64) *Sequence[K] {
 	m.engine()
 	if block == 0 {
@@ -89,14 +83,13 @@ func NewSequence[K comparable](m *Map[K, uint64], key K, block uint64) *Sequence
 }
 
 // Next returns the next number. It costs an atomic addition and a Load of the record. Once in a
-// block it reserves the next one, by an Update of the map; goroutines that call it meanwhile wait
-// for that one. It may be called in the function of an Update, of this map as well: the reservation
-// is not part of that transaction, which must not have read or written the record itself. Next
-// panics where it would wait for itself: if a function that this Update calls has called it, such
-// as those of Options.Around and Observe.
+// block it reserves the next one, by an Update of the map; other callers wait for that. The
+// function of an Update, also of this map, may call it, unless that has read or written the record
+// itself. Next panics where it would wait for itself: in a function that this Update calls, such as
+// Options.Observe.
 //
-// It returns the error of that Update, and an error if no block is left below 1<<63. Then no number
-// was drawn, and the next call tries again.
+// It returns the error of that Update, or one if no block is left below 1<<63. Then no number was
+// drawn, and the next call tries again.
 func (s *Sequence[K]) Next() (uint64, error) {
 	for {
 		now := s.now.Load()
@@ -191,10 +184,10 @@ func (s *Sequence[K]) reserve(before *numbers) error {
 	return err
 }
 
-// Release gives back what is reserved and was not drawn, so that the next process goes on without a
-// gap: call it before the database is closed. It does nothing if somebody has reserved more since.
-// The sequence can be used afterwards, and reserves anew. Release returns the error of the Update
-// that it makes; then what was reserved is left out. It waits for a reservation under way.
+// Release gives back the reserved numbers that were not drawn, so that the next process goes on
+// without a gap: call it before the database is closed. It does nothing if somebody has reserved
+// more since. The sequence can be used afterwards. It waits for a reservation under way, and
+// returns the error of its Update; then these numbers are left out.
 func (s *Sequence[K]) Release() error {
 	r := s.now.Load().record
 	if r == nil {

@@ -171,7 +171,7 @@ func TestSequenceErrors(t *testing.T) {
 		_, err = other.Next()
 		require.ErrorAs(t, err, &refused)
 	}
-	one.Drop()
+	one.drop()
 	require.EqualValues(t, 1, next(t, other))
 	require.EqualValues(t, 2, next(t, other))
 }

@@ -11,17 +11,16 @@ import (
 	"sync"
 )
 
-// A Shape is what a type looks like to a codec: its fields, with their names and types, down to
-// the types that Go has by itself. It is in a backup, beside the name of the type, so that
-// [DB.Load] notices that a field was removed or renamed, or has another type.
+// A Shape is a type as a codec sees it: its fields, with their names and types, down to the types
+// of Go itself. [DB.Load] compares it with that in the backup.
 //
-//   - Only exported fields count. A field has the name that its tag with the name of the codec
-//     gives it, as in `json:"name,omitempty"`, and is left out if that is "-".
-//   - The name of a type does not count, only what it is made of; but for types that encode
-//     themselves: with codec gob by GobEncode or MarshalBinary, with json by MarshalJSON or
-//     MarshalText, with any other codec by any of these. They are known by their name alone.
+//   - Only exported fields count. A field has the name of its tag with the name of the codec, as in
+//     `json:"name,omitempty"`, and is left out if that is "-".
+//   - The name of a type does not count, but for types that encode themselves, which have only
+//     that: with codec gob by GobEncode or MarshalBinary, with json by MarshalJSON or MarshalText,
+//     with any other codec by any of these.
 //
-// A type may refer to itself. The zero Shape is that of a backup which has none.
+// The zero Shape is that of a backup which has none.
 type Shape struct{ nodes []shapeNode } // the first one is that of the type
 
 // A shapeNode is one type in a Shape.
@@ -35,7 +34,7 @@ type shapeNode struct {
 // MarshalJSON is for the header of a backup.
 func (s Shape) MarshalJSON() ([]byte, error) { return json.Marshal(s.nodes) }
 
-// UnmarshalJSON is for the header of a backup. It refuses what no type looks like.
+// UnmarshalJSON is for the header of a backup. It refuses anything else.
 func (s *Shape) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &s.nodes); err != nil {
 		return err
@@ -59,7 +58,7 @@ func (s *Shape) UnmarshalJSON(data []byte) error {
 // IsZero reports whether there is no shape.
 func (s Shape) IsZero() bool { return len(s.nodes) == 0 }
 
-// String is as Go writes the type, without the names that types have. A type within itself is "...".
+// String is the type in Go, without the names of types. A type within itself is "...".
 func (s Shape) String() string {
 	if s.IsZero() {
 		return ""
@@ -295,12 +294,11 @@ func (s Shape) from(at int) string {
 	return b.String()
 }
 
-// A SchemaError says that a table has other types than in a backup, so that something of what was
-// saved would be lost: nothing was loaded.
+// A SchemaError says that the types of a table in the program would lose something of a backup:
+// nothing was loaded.
 type SchemaError struct {
 	Table string
-	// Saved and Is are the types of key and value in the backup and in the program, as Go writes
-	// them.
+	// Saved and Is are the types of key and value in the backup and in the program.
 	Saved, Is [2]string
 	// SavedShape and Shape are their shapes; zero in a backup that has none.
 	SavedShape, Shape [2]Shape
@@ -321,11 +319,10 @@ func (e *SchemaError) Error() string {
 	return s + ": see LoadOptions.Migrate and AnyShape"
 }
 
-// A VersionError says that the version of a backup is not one that the program takes: nothing was
-// loaded.
+// A VersionError says that the program does not take the version of a backup: nothing was loaded.
 type VersionError struct {
-	// Saved is [SaveOptions.Version] of the backup; Version and Versions are [LoadOptions.Version] and
-	// [LoadOptions.Versions].
+	// Saved is [SaveOptions.Version] of the backup; Version and Versions are those of
+	// [LoadOptions].
 	Saved, Version int
 	Versions       []int
 	// Backup says which one it is: 0, or that of LoadOptions.Then from 1.

@@ -12,129 +12,106 @@ import (
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// Stats says what a map has done so far, and what it holds. Counters grow,
-// gauges go up and down. Fields are read one after the other, not at one
-// instant; when nothing is going on they are exact, unless it says otherwise.
-// Commits alone may fall: a commit under way is counted when it has drawn its
-// epoch, and no longer if it fails.
-//
-// It has a form for JSON, and so for expvar: publish
-// expvar.Func(func() any { return m.Stats() }). Durations are in nanoseconds there.
+// Stats says how much a map has done so far, and holds now: counters grow, gauges go up and down,
+// and [Figures] says which is which. Fields are read one after the other; when nothing is going on
+// they are exact, unless it says otherwise. Commits alone may fall: a commit under way is counted
+// when it has drawn its epoch, and no longer if it fails. In JSON, for expvar say, durations are in
+// nanoseconds.
 type Stats struct {
-	// Epoch is the newest epoch drawn (gauge).
-	Epoch uint64 `json:"epoch"`
-	// MinVisible is the cached min visible epoch: nobody reads below it (gauge).
+	// Epoch is the newest epoch drawn; nobody reads below MinVisible.
+	Epoch      uint64 `json:"epoch"`
 	MinVisible uint64 `json:"min_visible"`
-	// LiveEpochs is the number of distinct read epochs in the newest view,
-	// LiveTx that of transactions and snapshots that are open (gauges).
+	// LiveTx is how many transactions and snapshots are open, LiveEpochs how many read epochs they
+	// have.
 	LiveEpochs int `json:"live_epochs"`
 	LiveTx     int `json:"live_tx"`
-	// OldestPin is the oldest read epoch that is being read, as seen by the
-	// background work, and OldestPinAge for how long it has seen it; both
-	// are zero if there is none (gauges).
+	// OldestPin is the oldest epoch that is being read, and OldestPinAge for how long the
+	// background work has seen it; 0 if there is none.
 	OldestPin    uint64        `json:"oldest_pin"`
 	OldestPinAge time.Duration `json:"oldest_pin_age_ns"`
-	// Keys is the number of keys with a value, without the entries of indexes. Entries is that of all
-	// that is in hash tables and trees: keys, also deleted ones until nobody can see that they were
-	// there, and entries of indexes of tables (gauges).
+	// Keys is the number of keys with a value; Entries includes entries of indexes, and deleted
+	// keys that somebody may still see.
 	Keys    int `json:"keys"`
 	Entries int `json:"entries"`
-	// Versions is the number of versions in memory: one for each entry, those
-	// that are set aside, and those that have not been pruned yet (gauge). It
-	// is exact when the background work has caught up and nobody writes; until
-	// then the last part is estimated from some of the keys that wait.
+	// Versions is the number of versions in memory: estimated from some of the keys until the
+	// background work has caught up.
 	Versions int `json:"versions"`
-	// Bytes estimates the memory that keys, versions, index, slots and the
-	// background work take, without what keys and values point to (gauge).
+	// Bytes estimates the memory of keys, versions and index, without that which keys and values
+	// point to.
 	Bytes uint64 `json:"bytes"`
-	// QueueDepth is how many buckets of the index wait for a visit, in the queue or in
-	// the list of the next ticks: up to six keys in each have more than one version, or
-	// are deleted (gauge).
+	// QueueDepth is how many buckets wait to be pruned.
 	QueueDepth int `json:"queue_depth"`
-	// Aside is how many old versions wait for the end of a transaction or
-	// snapshot that three ticks have seen, and how many tombstones for that of
-	// such a transaction that may write (gauge).
+	// Aside is how many old versions and tombstones wait for the end of an old transaction or
+	// snapshot.
 	Aside int `json:"aside"`
 
 	// Commits counts commits that wrote something, one-key writes included.
 	Commits uint64 `json:"commits"`
 	// Ended counts transactions and snapshots that have ended, however.
 	Ended uint64 `json:"ended"`
-	// Conflicts counts commits that failed, or gave way to others, and ReadConflicts, ScanConflicts
-	// and WriteConflicts those of each [ConflictKind].
+	// Conflicts counts commits that failed, or gave way to others; the next three those of each
+	// [ConflictKind].
 	Conflicts      uint64 `json:"conflicts"`
 	ReadConflicts  uint64 `json:"read_conflicts"`
 	ScanConflicts  uint64 `json:"scan_conflicts"`
 	WriteConflicts uint64 `json:"write_conflicts"`
-	// Retries counts the further attempts that Update made.
+	// Retries counts the further attempts of Update.
 	Retries uint64 `json:"retries"`
-	// Helped counts writers that another goroutine committed, Pushed those
-	// for which one drew an epoch, Revoked epochs taken away again, Rivals
-	// writers that were aborted because they stood still, Reinstalled the
-	// attempts that followed.
+	// Helped counts writers that another goroutine committed, Pushed those for which one drew an
+	// epoch, Revoked epochs taken away again, Rivals aborted writers, Reinstalled the attempts that
+	// followed.
 	Helped      uint64 `json:"helped"`
 	Pushed      uint64 `json:"pushed"`
 	Revoked     uint64 `json:"revoked"`
 	Rivals      uint64 `json:"rivals"`
 	Reinstalled uint64 `json:"reinstalled"`
-	// Claims counts claims on keys that Update and commits that had lost often were
-	// granted, so that others let them go first, ExpiredClaims those that were taken away
-	// because they took too long, and Deferred how often a commit waited for one.
-	// HeldClaims is how many are granted, and Waiting how many goroutines wait for
-	// a claim of their own, or for the end of another's (gauges).
+	// Claims counts turns, see [Map.Update], ExpiredClaims those that took too long, and Deferred
+	// the commits that waited for one. HeldClaims is how many are granted now, and Waiting how many
+	// goroutines wait for the begin or end of one.
 	Claims        uint64 `json:"claims"`
 	ExpiredClaims uint64 `json:"expired_claims"`
 	Deferred      uint64 `json:"deferred"`
 	HeldClaims    int    `json:"held_claims"`
 	Waiting       int    `json:"waiting"`
-	// Expired counts records that were deleted because their time had come, see [Map.Expire], and
-	// ExpireFailures how often one was not, because of the function of [Map.OnExpire].
+	// Expired counts the records deleted by [Map.Expire], and ExpireFailures the failures of
+	// [Map.OnExpire].
 	Expired        uint64 `json:"expired"`
 	ExpireFailures uint64 `json:"expire_failures"`
-	// Watches is how many watches and channels of Changed there are, WatchLag up to how many
-	// epochs before Epoch they were told of, and WatchWaiting how many changes wait for their
-	// loops (gauges). Gaps counts those that ended because something was too slow.
+	// Watches is how many watches and channels of Changed there are, WatchLag how many epochs they
+	// are behind, and WatchWaiting how many changes wait for loops. Gaps counts those that ended
+	// because something was too slow.
 	Watches      int    `json:"watches"`
 	WatchLag     uint64 `json:"watch_lag"`
 	WatchWaiting int    `json:"watch_waiting"`
 	Gaps         uint64 `json:"gaps"`
-	// Backups counts complete ones, see [DB.Save], and BackupAge is how long ago the last one was
-	// (a gauge). JournalLag is how many epochs before Epoch a journal is, JournalBehind for how
-	// long something has waited to be written by it (gauges), JournalFailures counts how often
-	// it could not, and JournalRefused the records that it left out, see [CodecError]. They are
-	// zero where there is none, and stay when it is closed: the first commit after that is one
-	// of JournalFailures.
+	// Backups counts complete ones, see [DB.Save], and BackupAge is the age of the last one.
+	// JournalLag is how many epochs a journal is behind, JournalBehind for how long something has
+	// waited for it; JournalFailures counts failed writes, and JournalRefused the records left out,
+	// see [CodecError]. The first commit after its end is one of JournalFailures.
 	Backups         uint64        `json:"backups"`
 	BackupAge       time.Duration `json:"backup_age_ns"`
 	JournalLag      uint64        `json:"journal_lag"`
 	JournalBehind   time.Duration `json:"journal_behind_ns"`
 	JournalFailures uint64        `json:"journal_failures"`
 	JournalRefused  uint64        `json:"journal_refused"`
-	// Pruned counts versions dropped. It is what was committed less Versions,
-	// and as exact as that.
+	// Pruned counts versions dropped, as exact as Versions.
 	Pruned uint64 `json:"pruned"`
-	// TickRefreshes counts the views made by the ticker, CommitRefreshes those
-	// made by committers because the view was too old, and ManualRefreshes
-	// those of [Map.Reclaim]. The times are what they took in all; of those of
-	// committers one in 64 is timed.
+	// Refreshes of the view, by the ticker, by committers and by [Map.Reclaim]; and their times, of
+	// committers estimated from one in 64.
 	TickRefreshes     uint64        `json:"tick_refreshes"`
 	CommitRefreshes   uint64        `json:"commit_refreshes"`
 	ManualRefreshes   uint64        `json:"manual_refreshes"`
 	TickRefreshTime   time.Duration `json:"tick_refresh_time_ns"`
 	CommitRefreshTime time.Duration `json:"commit_refresh_time_ns"`
 	ManualRefreshTime time.Duration `json:"manual_refresh_time_ns"`
-	// RefreshTime is the sum of these times.
+	// RefreshTime is their sum.
 	RefreshTime time.Duration `json:"refresh_time_ns"`
-	// SyncFallbacks counts buckets of the index that were handed over when the queue
-	// was full and could not be emptied into the list, because that was very long or
-	// locked, or with ManualReclaim: for each the committer pruned two others.
+	// SyncFallbacks counts buckets that found the queue full: their committers pruned two others.
 	SyncFallbacks uint64 `json:"sync_fallbacks"`
-	// Parks counts how often the background work stopped altogether, because
-	// there was nothing to do.
+	// Parks counts the rests of the background work.
 	Parks uint64 `json:"parks"`
-	// Evicted counts transactions and snapshots that were older than
-	// Options.MaxTxAge, Leaked those that were never ended, and were ended by
-	// the garbage collector.
+	// Evicted counts transactions and snapshots older than Options.MaxTxAge, Leaked those that
+	// nobody ended.
 	Evicted uint64 `json:"evicted"`
 	Leaked  uint64 `json:"leaked"`
 
@@ -255,14 +232,10 @@ type commonCounters struct {
 	_          [128]byte
 }
 
-// Stats returns the present statistics. It looks at every slot, of which there are
-// about as many as transactions have been open at once lately, and at some hundred of
-// the keys that wait to be pruned. It allocates nothing. It takes a lock for some
-// instructions, see the package's doc.
-//
-// Of a table of a [DB] there are Epoch, Keys, Entries, the conflicts, and Bytes, that of the
-// index and the newest version of each key. What it has in common with other tables is zero:
-// [DB.Stats] has that.
+// Stats returns the present statistics. It looks at every slot, about as many as transactions have
+// been open at once lately, and at some hundred of the keys that wait to be pruned. It allocates
+// nothing. A table of a [DB] has Epoch, Keys, Entries, the conflicts, and Bytes, that of the index
+// and the newest version of each key. The others are zero, and in [DB.Stats].
 func (m *Map[K, V]) Stats() Stats { return m.engine().stats() }
 
 // stats is [Map.Stats].
@@ -277,17 +250,15 @@ func (m *core) stats() Stats {
 	return s
 }
 
-// OfTable reports whether these are the statistics of a table of a [DB], in which most figures
-// are zero: see [Map.Stats], and [Figure] for those that are not. It tells by MinVisible, which
-// a map or database always has.
+// OfTable reports whether these are the statistics of a table of a [DB], see [Map.Stats].
 func (s Stats) OfTable() bool { return s.Epoch != 0 && s.MinVisible == 0 }
 
 // Stats returns the present statistics of all tables together, see [Map.Stats].
 func (db *DB) Stats() Stats { return dbAt(db).shared.stats() }
 
-// Sources returns what statistics there are, for package profiling and for metrics: those of
-// the database by its name, and those of the tables that it has now by name and table, as
-// in "shop/stock". Those of a table that was closed are zero.
+// Sources returns the statistics, for package profiling and for metrics: of the database by its
+// name, and of its present tables by name and table, as in "shop/stock"; zero once a table was
+// closed.
 func (db *DB) Sources(name string) map[string]func() Stats {
 	dbAt(db).mu.Lock()
 	defer dbAt(db).mu.Unlock()

@@ -204,8 +204,9 @@ func (m *core) rehearse(opts *TxOptions, run func(tx DBTx) error) error {
 
 // rehearsed returns the error of run, or that of a transaction that has ended meanwhile.
 func (tx DBTx) rehearsed(run func(tx DBTx) error) error {
-	err := tx.Try(func() error { return run(tx) })
-	if st := stateOf(tx.st); err == nil && st.gen() != tx.gen {
+	st := stateOf(tx.st)
+	err := st.guarded(tx.gen, func() error { return run(tx) })
+	if err == nil && st.gen() != tx.gen {
 		err = st.over(tx.gen)
 	}
 	return err

@@ -135,12 +135,10 @@ func TestStrictBeside(t *testing.T) {
 			requirePanicText(t, "mvcc: Strict: the function of a View reads ", read, name)
 			return nil
 		}))
-		ctx, cancel := context.WithCancel(bg)
-		require.NoError(t, db.ViewContext(ctx, func(DBSnapshot) error {
+		require.NoError(t, db.View(func(DBSnapshot) error {
 			requirePanicText(t, " beside its snapshot", read, name)
 			return nil
 		}))
-		cancel()
 		read()
 	}
 	for name, write := range writes {
@@ -208,7 +206,7 @@ func TestStrictFunctions(t *testing.T) {
 				return f()
 			}, func(int, int) []int { return []int{1, 2} }, nil)
 			if err == nil {
-				ix.Drop()
+				ix.drop()
 			}
 		},
 	} {

@@ -11,11 +11,10 @@ import (
 	"unsafe"
 )
 
-// WatchOptions configures a watch. A nil *WatchOptions, and every field that is zero, means the
-// default.
+// WatchOptions configures a watch.
 type WatchOptions[K comparable, V any] struct {
-	// Since is a snapshot of the map: the watch gives all changes after it, so a reader of the
-	// snapshot misses none. It must be open until [Map.Watch] has returned. Default: from now on.
+	// Since is a snapshot of the map, open until [Map.Watch] has returned: the watch gives all
+	// changes after it. Default: from now on.
 	Since Snapshot[K, V]
 
 	// Keys are the keys to watch, of an ordered map. Default: all.
@@ -25,11 +24,10 @@ type WatchOptions[K comparable, V any] struct {
 	// wakes up for all commits. Default: all.
 	Match func(key K) bool
 
-	// Buffer is how many changes may wait to be consumed, before Match is asked, and Keys in an
-	// order by a function; when there are more the watch ends with a [*GapError]. Commits that are
-	// larger than the buffer do not count: they are given whole to a loop that has taken the large
-	// ones before. A change that waits takes the size of a key and of two values, and up to a hundred
-	// bytes. Default: 8192.
+	// Buffer is how many changes may wait, before Match is asked, and Keys in an order by a
+	// function; with more the watch ends with a [*GapError]. A larger commit is given whole to a
+	// loop that has taken the large ones before. A waiting change takes a key and two values, and
+	// up to a hundred bytes. Default: 8192.
 	Buffer int
 
 	_ struct{}
@@ -37,36 +35,29 @@ type WatchOptions[K comparable, V any] struct {
 
 const defaultBuffer = 1 << 13
 
-// Watch returns an iterator over the commits that change the map from now on, in the order of
-// their epochs. Each is whole: with all of its changes, and the old and new values. opts may be
-// nil. The watch begins with the call, not with the loop. It ends with the loop, or when ctx has
-// ended. The last thing that the iterator gives is then the error of the context, or, if the loop
-// was too slow, a [*GapError]. There may be one loop: a second one panics.
+// Watch returns an iterator over the commits that change the map from now on, in the order of their
+// epochs, each whole, with old and new values. The watch begins with the call, not with the loop.
+// It ends with the loop, or when ctx has ended: then the last step gives the error of the context,
+// or a [*GapError] if the loop was too slow. A second loop panics.
 //
 //	for c, err := range users.Watch(ctx, nil) {
-//		if err != nil {
+//		if err != nil { // without a look at it, the end is a commit without changes
 //			return err
 //		}
 //		for _, change := range c.Changes { ... }
 //	}
 //
-// A loop that does not look at the error takes the end of the watch for a commit without changes,
-// and never learns that it has missed some.
+// A commit is given within a millisecond, if the machine has time. Commits never wait for watches:
+// one goroutine serves all watches of the map or database, and ends with the last of them. A commit
+// notes its writes, in one allocation; in a map that nobody watches it pays one load. Changes stay
+// in memory until the goroutine has seen them, and in the buffer of a loop until it has taken them.
 //
-// A commit is given soon after it was made, within a millisecond if the machine has time. Commits
-// never wait for watches: one goroutine serves all watches of the map or database, and ends with
-// the last of them. A commit notes what it writes, which takes an allocation. What was written is
-// kept until the goroutine has seen it; what waits for a loop is kept in its buffer. In a map that
-// nobody watches a commit pays one load.
+// Watch may wait for the round under way. The first one of a map, and one with Since, looks at all
+// keys. With Since the first commit is a [Commit.Summary] of the changes since the snapshot, if
+// there are any. If that is evicted meanwhile Watch panics, with an error that wraps [ErrTxTooOld].
+// The end of the last watch waits for the goroutine to end.
 //
-// Watch may wait for the round that is under way, and the first one of a map looks at all keys
-// once. With Since, the first commit that is given is a [Commit.Summary] of what changed between
-// the snapshot and the start of the watch, if anything has. That looks at all keys, too. If the
-// snapshot is evicted meanwhile Watch panics, with an error that wraps [ErrTxTooOld]. The end of
-// the last watch waits for the goroutine to end.
-//
-// [NewIndex] writes all records of its table again, and these are changes. [Map.Close] does not
-// end a watch.
+// [NewIndex] writes, and so changes, all records. [Map.Close] does not end a watch.
 func (m *Map[K, V]) Watch(
 	ctx context.Context, opts *WatchOptions[K, V],
 ) iter.Seq2[Commit[K, V], error] {
@@ -153,8 +144,7 @@ func (m *core) snapshotAtHub(at uint64) moment {
 	return s
 }
 
-// DBWatchOptions configures a watch of a database. A nil *DBWatchOptions, and every field that
-// is zero, means the default. Its fields are as those of [WatchOptions].
+// DBWatchOptions configures a watch of a database, see [WatchOptions].
 type DBWatchOptions struct {
 	Since  DBSnapshot
 	Buffer int
@@ -164,9 +154,9 @@ type DBWatchOptions struct {
 	_ struct{}
 }
 
-// Watch is [Map.Watch] for all tables, including those that are made later: a commit is given with
-// its changes in all of them, see [Map.Changes]. When a table is closed that is told as well, in the
-// order of the epochs; with Since, those that were closed since then come before the summary.
+// Watch is [Map.Watch] for all tables, including later ones: [Map.Changes] has the changes of one.
+// It also tells when a table is closed, in the order of the epochs; with Since, those that were
+// closed since then come before the summary.
 //
 //go:noinline
 func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommit, error] {

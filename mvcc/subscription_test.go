@@ -426,7 +426,6 @@ func TestWatchMisuse(t *testing.T) {
 	require.Panics(t, func() {
 		m.Watch(bg, &WatchOptions[int, int]{Keys: From(1)})
 	}, "its keys have no order")
-	require.Panics(t, func() { m.Snapshot().RangeChanged(bg, From(1)) })
 	require.Panics(t, func() { new(Map[int, int]).Watch(bg, nil) })
 	require.Panics(t, func() { s.Diff(m.Snapshot()) })
 	a, b := NewDB(nil), NewDB(nil)

@@ -10,53 +10,39 @@ import (
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// A Tx is a transaction that may read and write. It reads as of the moment it
-// began, and its own writes. Its writes are buffered: nothing of them is visible
-// to others before [Tx.Commit], and then all of it at once.
+// A Tx is a transaction that may read and write. It reads as of the moment it began, and its own
+// writes, which nobody else sees before [Tx.Commit]. All copies are the same transaction, which one
+// goroutine at a time may use. The zero Tx is not usable. After its end Commit returns [ErrTxDone],
+// Rollback does nothing and every other method panics with ErrTxDone.
 //
-// A Tx is a small value, to be passed by value; all copies are the same
-// transaction. It must be used by one goroutine at a time. The zero Tx is not
-// usable; get one from [Map.Update] or [Map.Begin]. After it has ended, Commit
-// returns [ErrTxDone], Rollback does nothing and every other method panics with
-// ErrTxDone, however late the call, and whatever has become of the memory.
-//
-// At level serializable every key that Get or Has looked at, present or not, joins the read
-// set, and so do, for All, the whole map or table, and for Ascend, Descend, Min and Max the
-// part of a range that they went through. Reads of the transaction's own writes do not.
+// At level serializable every key that Get or Has looked at, present or not, joins the read set,
+// and so do, for All, the whole map or table, and for Ascend, Descend, Min and Max the part of a
+// range that they went through. Reads of own writes do not.
 type Tx[K comparable, V any] struct {
 	st  *txn
 	gen epoch.Gen
 }
 
-// Begin begins a transaction. The caller ends it with Commit or Rollback; the
-// idiom is a deferred Rollback, which does nothing after Commit. [Map.Update]
-// does all this, and tries again after a conflict. A Tx that becomes
-// unreachable is rolled back by the garbage collector some time later, and
-// counted in Stats.Leaked. Begin waits for no transaction, and takes a mutex and allocates only
-// when more transactions are open than lately.
+// Begin begins a transaction, which the caller ends with Commit or Rollback: a deferred Rollback
+// does nothing after Commit. [Map.Update] does all this, and tries again after a conflict. Begin
+// waits for no transaction, and allocates only when more are open than lately.
 func (m *Map[K, V]) Begin(opts *TxOptions) Tx[K, V] {
 	return Tx[K, V](m.engine().beginTx(opts))
 }
 
 func (tx Tx[K, V]) check() { DBTx(tx).check() }
 
-// Epoch returns the transaction's read epoch: the commit epoch of the newest
-// transaction it may see.
+// Epoch returns the read epoch, see [Snapshot.Epoch].
 func (tx Tx[K, V]) Epoch() uint64 { return DBTx(tx).Epoch() }
 
-// Get returns the value of key, and whether there is one: the transaction's own
-// write, or else the value as of its read epoch, see also [Tx.Merge]. It does not depend on
-// any goroutine going on: a writer that is about to commit has a moment to do so, and must draw
-// its epoch again if it does not.
-// It allocates only to make room in the read set, which is reused by later
-// transactions. It panics with a runtime error if key cannot be hashed.
+// Get returns the value of key, and whether there is one: the transaction's own write, or else the
+// value as of its read epoch, see also [Tx.Merge]. It waits as [Map.Load] does. It allocates only
+// to make room in the read set, which later transactions use again.
 func (tx Tx[K, V]) Get(key K) (value V, ok bool) { return getIn[K, V](DBTx(tx), key, false) }
 
-// GetForUpdate is Get for a key on which depends what the transaction writes. At level
-// snapshot the key joins the read set, as every key does at level serializable: the commit
-// fails if it has been overwritten or deleted meanwhile, or was absent and is there. So a
-// transaction of that level is free of write skew as far as it reads in this way. At level serializable it is
-// the same as Get. It takes no lock.
+// GetForUpdate is Get for a key on which the writes of the transaction depend: at level snapshot it
+// joins the read set too, and the commit fails if it has changed. So a transaction of that level is
+// free of write skew as far as it reads in this way. It takes no lock.
 func (tx Tx[K, V]) GetForUpdate(key K) (value V, ok bool) {
 	return getIn[K, V](DBTx(tx), key, true)
 }
@@ -95,9 +81,8 @@ func getIn[K comparable, V any](tx DBTx, key K, update bool) (value V, ok bool) 
 	return value, ok
 }
 
-// Set writes value to key. The value is stored, not copied: what it points to is
-// shared with every reader, and must not be changed any more. Set allocates one
-// version, and panics with [ErrBadKey] if key is not equal to itself.
+// Set writes value to key. It allocates one version, and panics with [ErrBadKey] if key is not
+// equal to itself.
 func (tx Tx[K, V]) Set(key K, value V) {
 	if tx.st == nil || tx.st.head.Gen() != tx.gen { // check, which is not inlined
 		DBTx(tx).refuse()
@@ -136,16 +121,16 @@ func setIn[K comparable, V any](tx DBTx, key K, value V, tomb chain.Word) {
 	}
 }
 
-// Put is [Tx.Set], under the name that it has in [ReadWriter]. It returns nil: whether a unique
-// index allows the record turns out when the transaction commits, and is the error of that.
+// Put is [Tx.Set], for [ReadWriter]. It returns nil: an error of a unique index is one of the
+// commit.
 func (tx Tx[K, V]) Put(key K, value V) error {
 	tx.Set(key, value)
 	return nil
 }
 
-// Delete deletes key. It is a write like Set, and no read; if key is absent, Delete makes sure
-// that it still is when the transaction commits. It allocates one version. A key that is not
-// equal to itself is always absent: nothing happens.
+// Delete deletes key. It is a write like Set, and no read; it makes sure that key is absent when
+// the transaction commits. It allocates one version. For a key that is not equal to itself it does
+// nothing.
 func (tx Tx[K, V]) Delete(key K) {
 	tx.check()
 	if !tx.st.plain && isBad(tx.st.engine(), useTx, key) {
@@ -155,81 +140,52 @@ func (tx Tx[K, V]) Delete(key K) {
 	setIn(DBTx(tx), key, zero, chain.TombBit)
 }
 
-// All returns an iterator over all keys and values, in no particular order: the
-// transaction's own writes made before the loop began, and for every other key
-// the value as of the read epoch. The loop may write to the transaction; that
-// changes nothing of what it visits. At level serializable the whole map joins
-// the read set, so that a commit elsewhere, of any key of this map or table, is a conflict if
-// the transaction writes at all; read with [Map.View] where that is not meant. All
-// takes no lock, and allocates a list of the own writes.
+// All is [Snapshot.All] as of the read epoch, with the transaction's own writes made before the
+// loop began; the loop may write more. At level serializable the whole map or table joins the read
+// set: a commit elsewhere is a conflict if the transaction writes at all. It allocates a list of
+// the own writes.
 func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 	return records[K, V](looping{s: moment(tx), tx: true})
 }
 
-// Keys returns an iterator over the keys of [Tx.All].
+// Keys is [Tx.All] without values.
 func (tx Tx[K, V]) Keys() iter.Seq[K] { return keys(tx.All()) }
 
-// Values returns an iterator over the values of [Tx.All].
+// Values is [Tx.All] without keys.
 func (tx Tx[K, V]) Values() iter.Seq[V] { return values(tx.All()) }
 
-// Len returns how many keys have a value, the transaction's own writes included. At level serializable
-// the number joins the read set: the commit conflicts if others have changed it, and not if they have
-// written keys that are there, or have deleted as many as they have inserted. It looks at each key, the
-// first time, and so does the commit; then it costs a lookup for each own write.
+// Len returns how many keys have a value, own writes included. At level serializable the number
+// joins the read set: the commit conflicts if others have changed it. The first call looks at each
+// key, and so does the commit; then it costs a lookup for each own write.
 func (tx Tx[K, V]) Len() int { return DBTx(tx).countKeys() }
 
-// SetAll writes all pairs of seq, as if by [Tx.Set] one after the other. seq may read the
-// transaction. In [Map.Update] it is run again in each attempt: it must give the same again.
-func (tx Tx[K, V]) SetAll(seq iter.Seq2[K, V]) {
-	tx.check()
-	if seq == nil {
-		panic("mvcc: SetAll: seq is nil")
-	}
-	for key, value := range seq {
-		tx.Set(key, value)
-	}
-}
-
 // OnCommit has f called once the transaction has committed, before Commit or [Map.Update] returns,
-// in the same goroutine. It is for what should happen once, and only if the transaction commits,
-// though its function may run several times. f is given the commit epoch, or the read epoch of a
-// transaction that has written nothing. Several are called in their order. The transaction has
-// ended by then; f may use the map in any way. If f panics, or calls runtime.Goexit, the commit
-// stands, and those after it are called too. Then the panic goes on; other panics of theirs are
-// lost.
+// in the same goroutine. f is given the commit epoch, or the read epoch of a transaction that has
+// written nothing. Several are called in their order. f may use the map in any way, but not the
+// transaction. If f panics, or calls runtime.Goexit, the commit stands, and the others are called
+// too. Then the first panic goes on.
 func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) { DBTx(tx).OnCommit(f) }
 
-// Commit makes the transaction's writes visible, all at once, and ends it. If it
-// returns nil, every transaction that begins afterwards sees them. If it returns
-// a *[ConflictError], which wraps [ErrConflict], nobody ever sees any of them.
-// It returns [ErrTxDone], and does nothing, if the transaction had ended before,
-// and [ErrTxTooOld] if it was evicted before its reads had been validated; that
-// is like a Rollback.
+// Commit makes the transaction's writes visible, all at once, and ends it. If it returns nil, every
+// transaction that begins afterwards sees them. If it returns a [*ConflictError], nobody ever sees
+// any of them. It returns [ErrTxDone] if the transaction had ended before, and [ErrTxTooOld], like
+// a Rollback, if it was evicted before its reads had been validated. A transaction that wrote
+// nothing, or has read nothing, never conflicts.
 //
-// A transaction that wrote nothing, or has read nothing, never conflicts.
-//
-// Commit gives way, once, to others that have their turn on a key that it writes, see
-// [Map.Update]. Transactions that are about to commit and whose keys meet decide for each
-// other; one that stands still is aborted, and installs again. After five such attempts, or
-// one that writes more than 256 keys, Commit waits for its own turn, behind those that asked
-// before. Beyond that it waits for no particular goroutine, but where it inserts new keys: see
-// [Map.Store]. With Options.MaxTxAge it may become too old meanwhile. The cost grows with the
-// number of keys written and, at level serializable, read; a transaction that scanned a map or
-// a range, and writes, scans that again.
+// Commit gives way, once, to others that have their turn on a key that it writes, see [Map.Update].
+// Of commits under way whose keys meet, one that stands still is aborted, and installs again. After
+// five such attempts, or with more than 256 keys, Commit waits for its own turn. Beyond that it
+// waits as [Map.Store] does. The cost grows with the number of keys written and, at level
+// serializable, read; a transaction that scanned a map or a range, and writes, scans that again.
 func (tx Tx[K, V]) Commit() error { return DBTx(tx).Commit() }
 
-// Rollback ends the transaction and forgets its writes. After Commit, or a
-// Rollback before, it does nothing; so it may always be deferred. It never
-// waits.
+// Rollback ends the transaction and forgets its writes. After Commit or Rollback it does nothing.
+// It never waits.
 func (tx Tx[K, V]) Rollback() { DBTx(tx).Rollback() }
 
-// Try is [Snapshot.Try] for a transaction begun by hand, which may have been evicted.
-func (tx Tx[K, V]) Try(fn func() error) (err error) { return DBTx(tx).Try(fn) }
-
-// Err returns [ErrTxDone] if the transaction has ended, and [ErrTxTooOld] if it was evicted. It
-// returns a *[ConflictError] if the transaction writes, is serializable, and a value that it got
-// has been overwritten. Otherwise it returns nil. An error means that Commit will fail. Nil
-// promises nothing: only Commit looks at what was absent, at what All and loops over ranges met
-// and, at level snapshot, at what is to be written. A long transaction may ask now and then, and
-// save itself the rest. The cost is one look at each key that Get has found.
+// Err returns [ErrTxDone] if the transaction has ended, [ErrTxTooOld] if it was evicted, and a
+// [*ConflictError] if it writes, is serializable, and a value that it got has been overwritten:
+// then Commit will fail. Nil promises nothing: only Commit looks at absent keys, scans and ranges
+// and, at level snapshot, at the keys to be written. The cost is one look at each key that Get has
+// found.
 func (tx Tx[K, V]) Err() error { return DBTx(tx).Err() }

@@ -61,14 +61,13 @@ func (x *extras) remove(at extraKey, record any) bool {
 	return true
 }
 
-// A UniqueError says that a transaction would have given two records the same index key of a
-// unique index: it was rolled back. Trying again makes no sense unless the records have
-// changed.
+// A UniqueError says that a transaction would have given two records the same key of a unique
+// index: it was rolled back.
 type UniqueError struct {
 	// Table and Index name the index, see [Map.Name] and [Index.Name].
 	Table, Index string
-	// Key is the index key, and Records are the keys of the two records, as they are sorted
-	// when printed.
+	// Key is the index key, and Records are the keys of the two records, sorted as they are
+	// printed.
 	Key     any
 	Records [2]any
 	// Others are the other pairs, of a call that loads or makes the index, sorted: of several
@@ -159,7 +158,7 @@ func (x *extras) allNotUnique(tx DBTx) error {
 }
 
 // notUnique returns the error of the first index by name, and of the first index key as it is
-// printed. An index that was dropped meanwhile allows all: the commit conflicts, and begins anew.
+// printed. An index that could not be made allows all: the commit conflicts, and begins anew.
 func (x *extras) notUnique(tx DBTx) error {
 	keys := slices.DeleteFunc(slices.Collect(maps.Keys(x.of)), func(key extraKey) bool {
 		return key.ix.(uniqueIndex).dropped().Load()

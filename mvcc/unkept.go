@@ -20,15 +20,13 @@ type unkept struct {
 	found  bool
 }
 
-// SetJournal has [DB.Stats] tell how a journal is doing. It is for programs that keep what [DB.Watch]
-// gives; package journal calls it by itself. state may be called by several goroutines at once, and
-// must not call Stats.
+// SetJournal has [DB.Stats] tell how a journal is doing: package journal calls it by itself.
+// Several goroutines may call state at once; it must not call Stats.
 //
-// closed has the journal closed, by end, and Stats go on with the last state. The first commit above the
-// epoch of that, unless it deletes what has expired, is an error for [Options.Logger], or
-// [slog.Default], and one more of Stats.JournalFailures; with package mvcctest it fails the test. It is
-// looked for until the next SetJournal, or [DB.Close], which has to be called then, waits for the
-// logger, and must not be called by it.
+// closed has the journal closed, by end. The first later commit, unless it deletes expired records,
+// is an error for [Options.Logger], or slog.Default, and one of [Stats.JournalFailures]; with
+// package mvcctest it fails the test. It is looked for until the next SetJournal, or [DB.Close],
+// which has to be called then, and waits for the logger.
 func (db *DB) SetJournal(state func() JournalState) (closed func(end func())) {
 	s := dbAt(db).shared
 	s.endUnkept()

@@ -19,29 +19,24 @@ var (
 )
 
 // Update calls fn with a new transaction and commits it. After a conflict it rolls back, waits, a
-// little longer each time, and calls fn again. So fn may run several times, and should have no
-// effect but through its transaction, see [Tx.OnCommit]. It must not change a value that it reads,
-// and appends to slices.Clip of a slice, see [Tx.Merge]. The transaction must not be used after fn
-// has returned.
+// little longer each time, and calls fn again. So fn should have no effect but through its
+// transaction, see [Tx.OnCommit]. It must not change a value that it reads, see [Tx.Merge]. The
+// transaction must not be used after fn has returned.
 //
-// What fn does on the map itself, say by [Map.Store] or by an Update within it, is not part of the
-// transaction, and what it reads there is not validated. If fn writes a key in this way that the
-// transaction has read, it causes its own conflict each time, until the attempts are used up; what it
-// has written meanwhile stays. Options.Strict, for tests, says so. Functions for use inside and
-// outside a transaction take a [ReadWriter].
+// Calls of fn on the map itself, such as [Map.Store] or another Update, are not part of the
+// transaction. One that writes a key that the transaction has read makes it conflict each time, and
+// stays; Options.Strict tells of it. It may also have to wait for the transaction itself.
 //
-// After a few conflicts Update queues for the keys that it has read and written. When its turn
-// comes, others that write one of them let it go first, each once. The turn lasts four times as
-// long as the attempt before took, from 10 ms to 100 ms and 10 µs for each key (for all keys of a
-// table after a scan of it). If that was too short the next one is longer, as far as it was the
-// commit that took long, and not fn, nor a function given to Merge or Expire. After its turn Update
-// has to get through as any other. Writers of other keys do not wait. What fn writes on the map
-// itself may have to wait for the very transaction that fn runs in.
+// After a few conflicts Update queues for the keys that it has read and written. In its turn others
+// that write one of them let it go first, each once. A turn lasts four times as long as the attempt
+// before, from 10 ms to 100 ms and 10 µs for each key (for all keys of a table after a scan of it),
+// and the next one longer if the commit was what took long. After it Update has to get through as
+// any other. Writers of other keys do not wait.
 //
 // Update returns
 //
 //   - nil if a commit succeeded;
-//   - fn's error, unchanged, if fn returned one; then the transaction is rolled back;
+//   - fn's error, unchanged: then the transaction is rolled back;
 //   - an error that wraps ctx's error, its cause, and the last [*ConflictError] if there was one,
 //     if ctx has ended before an attempt, or while others abort the commit again and again;
 //   - the last [*ConflictError] when TxOptions.MaxAttempts are used up;
@@ -58,8 +53,8 @@ func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K
 	return m.engine().update(ctx, opts, func(tx DBTx) error { return fn(Tx[K, V](tx)) })
 }
 
-// UpdateValue is [Map.Update] for a function that returns a value. It returns the value of
-// the attempt that was committed, or the zero value and an error.
+// UpdateValue is [Map.Update] for a function with a result: that of the committed attempt, or the
+// zero value and an error.
 func UpdateValue[K comparable, V, R any](
 	ctx context.Context, m *Map[K, V], opts *TxOptions, fn func(tx Tx[K, V]) (R, error),
 ) (R, error) {
@@ -233,12 +228,10 @@ func (m *core) attempt(
 	return false, err
 }
 
-// View calls fn with a snapshot of the map, closes the snapshot, even when fn panics or calls
-// runtime.Goexit, and returns fn's error unchanged. It waits for no transaction, never conflicts,
-// runs fn exactly once, and allocates nothing itself. The snapshot must not be used after fn has
-// returned. If it was evicted, being older than Options.MaxTxAge, and fn has read from it since,
-// View returns [ErrTxTooOld]: fn does not go on after that read. In goroutines that fn starts the
-// panic is theirs.
+// View calls fn with a snapshot of the map, closes it, even when fn panics or calls runtime.Goexit,
+// and returns fn's error unchanged. It waits for no transaction, never conflicts, runs fn once, and
+// allocates nothing itself. The snapshot must not be used afterwards. If it is older than
+// Options.MaxTxAge, View returns [ErrTxTooOld], as [Snapshot.Try] does.
 func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 	if fn == nil {
 		panic("mvcc: View: fn is nil")
@@ -249,39 +242,4 @@ func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 		return fn(Snapshot[K, V](s))
 	}
 	return m.engine().view(func(s moment) error { return fn(Snapshot[K, V](s)) })
-}
-
-// ViewValue is [Map.View] for a function that returns a value. It returns fn's value, or
-// the zero value and an error.
-func ViewValue[K comparable, V, R any](
-	m *Map[K, V], fn func(s Snapshot[K, V]) (R, error),
-) (R, error) {
-	if fn == nil {
-		panic("mvcc: ViewValue: fn is nil")
-	}
-	var result R
-	err := m.View(func(s Snapshot[K, V]) (err error) {
-		result, err = fn(s)
-		return err
-	})
-	if err != nil {
-		var none R
-		return none, err
-	}
-	return result, nil
-}
-
-// ViewContext is [Map.View] that ends when ctx does: from then on the snapshot keeps
-// nothing from being reclaimed, fn does not go on after its next read, or one soon after,
-// and ViewContext returns an error that wraps ctx's error and its cause. If fn returns
-// before, its error is returned. It does not call fn if ctx has ended before. In goroutines
-// that fn starts a read of a snapshot that has ended in this way panics with
-// [ErrTxTooOld]. ctx must not be nil. It costs some allocations more than View, unless ctx
-// never ends.
-func (m *Map[K, V]) ViewContext(ctx context.Context, fn func(s Snapshot[K, V]) error) (err error) {
-	checkContext("ViewContext", ctx)
-	if fn == nil {
-		panic("mvcc: ViewContext: fn is nil")
-	}
-	return m.engine().viewContext(ctx, func(s moment) error { return fn(Snapshot[K, V](s)) })
 }

@@ -77,11 +77,6 @@ func (st *txState) goesOnValidating() bool {
 // validate is that for the keys of the part that were absent, and for ranges. goOn is false if
 // goesOnValidating has said so.
 func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
-	// This must follow the draw of e. Nobody writes the table of an index that was dropped.
-	if p.m.inner && p.m.dropped.Load() && p.st.level == LevelSerializable {
-		p.conflictOn(p.index.Moved.Key(), ConflictScan, nil) // of no key
-		return false, false
-	}
 	for i := range p.absences() {
 		key, hash := p.absent.at(i)
 		at, head := p.index.Find(hash, key)

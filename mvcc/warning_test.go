@@ -123,11 +123,6 @@ func TestOldPinsBeganInTheProgram(t *testing.T) {
 		"View": func(_ *DB, m *Map[int, int], wait func()) {
 			_ = m.View(func(Snapshot[int, int]) error { wait(); return nil })
 		},
-		"ViewContext": func(_ *DB, m *Map[int, int], wait func()) {
-			ctx, cancel := context.WithCancel(bg)
-			defer cancel()
-			_ = m.ViewContext(ctx, func(Snapshot[int, int]) error { wait(); return nil })
-		},
 		"Update": func(_ *DB, m *Map[int, int], wait func()) {
 			_ = m.Update(bg, nil, func(Tx[int, int]) error { wait(); return nil })
 		},

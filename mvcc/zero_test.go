@@ -60,8 +60,6 @@ func TestMisuse(t *testing.T) {
 		"Snapshot.Len":   {func() { s.Len() }, errZeroSnapshot},
 		"Snapshot.Epoch": {func() { s.Epoch() }, errZeroSnapshot},
 		"Snapshot.Try":   {func() { _ = s.Try(nil) }, errZeroSnapshot},
-		"Tx.Try":         {func() { _ = tx.Try(nil) }, errZeroTx},
-		"Tx.SetAll":      {func() { tx.SetAll(nil) }, errZeroTx},
 		"Try":            {func() { _ = m.Snapshot().Try(nil) }, "mvcc: Try: fn is nil"},
 		"Reclaim": {func() {
 			_ = m.Reclaim(none)
@@ -69,12 +67,8 @@ func TestMisuse(t *testing.T) {
 		"nil context": {func() {
 			_ = m.Update(none, nil, noTx)
 		}, "mvcc: Update: ctx is nil, want context.Background() or another one"},
-		"nil context, too": {func() {
-			_ = m.ViewContext(none, nil)
-		}, "mvcc: ViewContext: ctx is nil, want context.Background() or another one"},
 		"Update":        {func() { _ = m.Update(bg, nil, nil) }, "mvcc: Update: fn is nil"},
 		"View":          {func() { _ = m.View(nil) }, "mvcc: View: fn is nil"},
-		"ViewContext":   {func() { _ = m.ViewContext(bg, nil) }, "mvcc: ViewContext: fn is nil"},
 		"Range":         {func() { m.Range(nil) }, "mvcc: Range: f is nil"},
 		"Compute":       {func() { m.Compute("a", nil) }, "mvcc: Compute: fn is nil"},
 		"LoadOrCompute": {func() { m.LoadOrCompute("a", nil) }, "mvcc: LoadOrCompute: fn is nil"},
@@ -83,9 +77,6 @@ func TestMisuse(t *testing.T) {
 		"UpdateValue": {func() {
 			_, _ = UpdateValue[string, int, int](bg, m, nil, nil)
 		}, "mvcc: UpdateValue: fn is nil"},
-		"ViewValue": {func() {
-			_, _ = ViewValue[string, int, int](m, nil)
-		}, "mvcc: ViewValue: fn is nil"},
 		"Tx.Merge, nil": {func() {
 			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Merge("a", nil); return nil })
 		}, "mvcc: Merge: fn is nil"},

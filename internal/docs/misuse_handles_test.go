@@ -142,12 +142,6 @@ var misusedHandles = []misuses{
 			users.In(tx)
 			return nil
 		}), ""},
-		{"reading an index after `Drop`", onShop(func(_ *mvcc.DB, users, _ *table) error {
-			ix, err := mvcc.NewIndex(users, "by n", valueOf, nil)
-			ix.Drop()
-			loop(ix.Get(users, 1))
-			return err
-		}), ""},
 		{"reading an index in a snapshot that is older", onShop(func(_ *mvcc.DB, users, _ *table) error {
 			s := users.Snapshot()
 			defer s.Close()

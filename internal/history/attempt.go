@@ -196,14 +196,11 @@ func (w *worker[V]) forUpdate(from mvcc.Reader[int, V]) bool {
 	return isTx && w.percent(25)
 }
 
-// set sets a key, now and then by SetAll, after a write that no transaction may see.
+// set sets a key, now and then after a write that no transaction may see.
 func (w *worker[V]) set(to mvcc.Tx[int, V], key int, value V) {
-	if w.percent(90) {
-		to.Set(key, value)
-		return
-	}
-	to.SetAll(func(yield func(int, V) bool) {
+	if w.percent(10) {
 		var never V
-		_ = yield(key, never) && yield(key, value)
-	})
+		to.Set(key, never)
+	}
+	to.Set(key, value)
 }

@@ -44,16 +44,7 @@ func (w *worker[V]) readOnly() {
 		}
 		return nil
 	}
-	if w.percent(20) {
-		epoch, _ := mvcc.ViewValue(w.m, func(s mvcc.Snapshot[int, V]) (uint64, error) {
-			return s.Epoch(), view(s)
-		})
-		if epoch != t.Epoch {
-			t.lie(0)
-		}
-	} else {
-		_ = w.m.View(view)
-	}
+	_ = w.m.View(view)
 	w.done(&t, StatusCommitted)
 }
 

@@ -26,11 +26,8 @@ func (s span[T]) one(compare func(a, b T) int) bool {
 }
 
 // behind returns the part of s from x on.
-func (s span[T]) behind(compare func(a, b T) int, x T, down bool) span[T] {
-	switch {
-	case down && (s.high == nil || compare(x, *s.high) < 0):
-		s.high, s.highOut = &x, false
-	case !down && (s.low == nil || compare(x, *s.low) > 0):
+func (s span[T]) behind(compare func(a, b T) int, x T) span[T] {
+	if s.low == nil || compare(x, *s.low) > 0 {
 		s.low, s.lowOut = &x, false
 	}
 	return s
@@ -38,35 +35,19 @@ func (s span[T]) behind(compare func(a, b T) int, x T, down bool) span[T] {
 
 // page reads a page that begins behind some entry, which need not be there.
 func (p *program[K, V]) page(h *handle[K, V], ix *index[K, V], r reader[K, V], want map[K]V) {
-	get := !ix.ordered || p.choose(4, "GetAfter") == 0
-	in, down := p.part(ix, get), !get && p.choose(2, "down") == 1
-	pages := ix.ix.AscendEntries
-	if down {
-		pages = ix.ix.DescendEntries
+	if !ix.ordered {
+		return
 	}
+	in := p.part(ix, false)
 	read := func(after *mvcc.Entry[int, K]) iter.Seq2[mvcc.Entry[int, K], V] {
-		if !get {
-			return pages(r, in.engine(), after)
-		}
-		seq := ix.ix.Get(r, *in.low)
-		if after != nil {
-			seq = ix.ix.GetAfter(r, *in.low, after.Key)
-		}
-		return func(yield func(mvcc.Entry[int, K], V) bool) {
-			seq(func(key K, value V) bool {
-				return yield(mvcc.Entry[int, K]{IndexKey: *in.low, Key: key}, value)
-			})
-		}
+		return ix.ix.AscendEntries(r, in.engine(), after)
 	}
-	list := ix.entries(want, in, down)
+	list := ix.entries(want, in, false)
 	after := &mvcc.Entry[int, K]{IndexKey: p.choose(numbers, "after"), Key: p.key()}
-	if get {
-		after.IndexKey = *in.low
-	}
 	hashed := p.hashed && !ix.of.ordered
 	switch {
 	case hashed: // only the index knows what comes after what
-		h.looks(look[K, V]{ix: ix, in: in, point: get && ix.unique})
+		h.looks(look[K, V]{ix: ix, in: in})
 		var all []entry[K]
 		for e := range read(nil) {
 			all = append(all, entry[K]{e.IndexKey, e.Key})
@@ -84,8 +65,7 @@ func (p *program[K, V]) page(h *handle[K, V], ix *index[K, V], r reader[K, V], w
 		e := list[p.choose(len(list), "which")]
 		after = &mvcc.Entry[int, K]{IndexKey: e.index, Key: e.key}
 	}
-	seen := look[K, V]{ix: ix, point: get && ix.unique, edges: []int{after.IndexKey},
-		in: in.behind(ix.compare, after.IndexKey, down)}
+	seen := look[K, V]{ix: ix, edges: []int{after.IndexKey}, in: in.behind(ix.compare, after.IndexKey)}
 	if p.choose(4, "first page") == 3 {
 		after, seen.in, seen.edges = nil, in, nil
 	}
@@ -97,7 +77,7 @@ func (p *program[K, V]) page(h *handle[K, V], ix *index[K, V], r reader[K, V], w
 			return e == entry[K]{after.IndexKey, after.Key}
 		}
 		n := cmp.Or(ix.compare(e.index, after.IndexKey), ix.order(e.key, after.Key))
-		return n > 0 && !down || n < 0 && down
+		return n > 0
 	})
 	switch {
 	case at < 0:
@@ -111,9 +91,9 @@ func (p *program[K, V]) page(h *handle[K, V], ix *index[K, V], r reader[K, V], w
 	if len(list) > 0 && p.choose(2, "leave") == 1 {
 		left = 1 + p.choose(len(list), "how many")
 		list = list[:left]
-		seen.leave(list[left-1].index, down)
+		seen.leave(list[left-1].index, false)
 	}
-	p.note("page by %s behind %v: %v, down %v, left at %d", ix.name, after, in.engine(), down, left)
+	p.note("page by %s behind %v: %v, left at %d", ix.name, after, in.engine(), left)
 	h.looks(seen)
 	got := []entry[K]{}
 	for e, value := range read(after) {

@@ -198,7 +198,7 @@ func (h *handle[K, V]) refused(o *model[K, V]) (twice, stale bool) {
 		for _, ix := range p.by {
 			if ix.unique && len(ix.twice(h.view(o, t))) > 0 {
 				twice = true
-				stale = stale || ix.dropped || ix.made > h.begun
+				stale = stale || ix.made > h.begun
 			}
 		}
 	}
@@ -258,9 +258,6 @@ func (h *handle[K, V]) conflicts(o *model[K, V]) (surely, perhaps bool) {
 		return surely, perhaps
 	}
 	for _, look := range h.seen {
-		if look.ix.dropped {
-			reason(h.at+1, false)
-		}
 		for i := range numbers {
 			switch {
 			case !look.in.has(look.ix.compare, i):
@@ -274,9 +271,6 @@ func (h *handle[K, V]) conflicts(o *model[K, V]) (surely, perhaps bool) {
 		}
 	}
 	for at := range h.met {
-		if at.ix.dropped {
-			reason(h.at+1, true)
-		}
 		h.pointRead(o, at.ix, at.key, reason)
 		reason(at.ix.perhaps[at.key], true)
 	}
@@ -357,15 +351,15 @@ func (h *handle[K, V]) explains(o *model[K, V], c *mvcc.ConflictError) bool {
 	i, ok := c.Key.(int)
 	about := func(ix *index[K, V]) bool {
 		return ok && ix.of.m.Name()+"/"+ix.name == c.Table &&
-			(ix.dropped || max(ix.changed[i], ix.perhaps[i]) > h.at)
+			max(ix.changed[i], ix.perhaps[i]) > h.at
 	}
 	for _, look := range h.seen {
-		if about(look.ix) && (look.ix.dropped || look.in.has(look.ix.compare, i)) {
+		if about(look.ix) && look.in.has(look.ix.compare, i) {
 			return true
 		}
 	}
 	for at := range h.met {
-		if about(at.ix) && (at.ix.dropped || at.key == i) {
+		if about(at.ix) && at.key == i {
 			return true
 		}
 	}

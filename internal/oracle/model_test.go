@@ -85,10 +85,9 @@ const numbers = 6
 // An index is one of the engine, beside what the model knows of it.
 type index[K, V comparable] struct {
 	*kind[K, V]
-	of      *table[K, V]
-	ix      *mvcc.Index[int, K, V]
-	made    int
-	dropped bool
+	of   *table[K, V]
+	ix   *mvcc.Index[int, K, V]
+	made int
 	// After which commit an index key was given or taken away last; and was perhaps, by a
 	// transaction that did one and then the other.
 	changed, perhaps map[int]int

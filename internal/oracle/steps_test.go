@@ -44,7 +44,7 @@ func (p *program[K, V]) actions() []action {
 		{"View", always, p.view},
 		{"newest", always, p.newest},
 		{"Range", always, p.rangeFunc},
-		{"making and dropping", tables, p.indexing},
+		{"making", tables, p.indexing},
 		{"closing", tables, p.closeTable},
 		{"Close", func() bool { return !p.closed && seldom() }, p.closeEngine},
 		{"Clear", seldom, p.clear},
@@ -170,16 +170,12 @@ func (p *program[K, V]) write(h *handle[K, V]) {
 		}
 	case 2:
 		n := 1 + p.choose(len(p.keys), "how many")
-		p.note("%s: %s.SetAll of %d keys", h.name, t.m.Name(), n)
-		tx.SetAll(func(yield func(K, V) bool) {
-			for i, key := range p.keys[:n] {
-				value := p.fresh(max(1+i, numbers)%numbers, p.choose(8, "tags"))
-				more := yield(key, value)
-				if h.put(p.o, t, key, &value); !more {
-					return
-				}
-			}
-		})
+		p.note("%s: %s.Set of %d keys", h.name, t.m.Name(), n)
+		for i, key := range p.keys[:n] {
+			value := p.fresh(max(1+i, numbers)%numbers, p.choose(8, "tags"))
+			tx.Set(key, value)
+			h.put(p.o, t, key, &value)
+		}
 	default:
 		p.note("%s: %s.Set(%v, %v)", h.name, t.m.Name(), key, value)
 		tx.Set(key, value)

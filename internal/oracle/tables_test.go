@@ -58,19 +58,13 @@ func (p *program[K, V]) altered(t *table[K, V]) {
 	}
 }
 
-// indexing makes an index, or drops it if the table has it.
+// indexing makes an index, unless the table has it.
 func (p *program[K, V]) indexing() {
 	t, k := p.table(), p.kinds[p.choose(len(p.kinds), "index")]
 	i := slices.IndexFunc(t.indexes, func(ix *index[K, V]) bool { return ix.kind == k })
 	if i < 0 {
 		p.makeIndex(t, k)
-		return
 	}
-	p.note("%s of %s is dropped", k.name, t.m.Name())
-	t.indexes[i].ix.Drop()
-	t.indexes[i].dropped = true
-	t.indexes = slices.Delete(slices.Clone(t.indexes), i, i+1)
-	p.altered(t)
 }
 
 // closeTable closes a table, and makes another one of that name.
