@@ -400,16 +400,26 @@ func TestSpared(t *testing.T) {
 	past := s.Acquire()
 	require.True(t, s.BeginAt(past, at, epoch.Spared))
 	other, _ := begin(s, epoch.MayWrite)
-	var told []epoch.Pin
-	tell := func(p epoch.Pin) { told = append(told, p) }
-	limits := epoch.Limits{Evict: 1500, Evicted: tell, Warn: 500, Warned: tell}
-	for now := range time.Duration(40) {
-		s.Round(100*now, limits)
+	var evicted, warned []epoch.Pin
+	limits := epoch.Limits{
+		Evict: 100, Evicted: func(p epoch.Pin) { evicted = append(evicted, p) },
+		Warn: 2500, Warned: func(p epoch.Pin) { warned = append(warned, p) },
 	}
-	require.Len(t, told, 2)
-	require.Equal(t, told[0], told[1])
+	for _, now := range []time.Duration{10, 1000, 2000, 3000, 4000} {
+		s.Round(now, limits)
+	}
+	require.Len(t, evicted, 1)
+	require.Empty(t, warned)
 	require.True(t, other.Evicted(other.Gen()&^(1<<63)-1))
 	require.Equal(t, []epoch.Epoch{at}, live(s, s.Announce()))
+
+	another, _ := begin(s, 0)
+	limits.Evict = 0
+	for now := range time.Duration(5) {
+		s.Round(5000+1000*now, limits)
+	}
+	require.Len(t, warned, 1)
+	end(t, another, false)
 	end(t, spared, false)
 	end(t, past, false)
 }
