@@ -44,8 +44,8 @@ var Gob = mvcc.Codec{
 // one, such as an int; or values that are within themselves, or nested more than 10,000 deep. Types
 // that encode and decode themselves, by MarshalJSON or MarshalText, are taken at their word, as
 // those of [Gob] are. Where the method is one of the pointer, and cannot be called, as in maps,
-// they are refused. Fields with the tag "-" are left out, and those with omitempty or omitzero may come
-// back as zero.
+// they are refused. Fields with the tag "-" are left out, and those with omitempty or omitzero may
+// come back as zero.
 //
 // For that each record is decoded as well: encoding takes about three times as long as package json
 // does. A backup is a file of lines of JSON, see [mvcc.Codec.Lines].

@@ -5,9 +5,9 @@
 // # The problem
 //
 // A multi-version map may drop a version when nobody can see it any more. So the reclaimer must
-// know the read epoch of every live transaction. A transaction that begins must not slip in, unseen,
-// below the point up to which versions are being dropped. And beginning is the hottest operation
-// there is: it must not touch memory that other beginners write.
+// know the read epoch of every live transaction. A transaction that begins must not slip in,
+// unseen, below the point up to which versions are being dropped. And beginning is the hottest
+// operation there is: it must not touch memory that other beginners write.
 //
 // # The protocol
 //
@@ -35,8 +35,8 @@
 //
 // A slot also has the record of a commit of several keys: the one word by which package mvcc says
 // what has become of all of them at once. Versions name the slot by its number, and [Slots.Record]
-// finds the record. [Slot.Open] begins a record, and [Slot.Settle] says that nobody refers to it any
-// more. A slot whose record is not settled serves no other transaction.
+// finds the record. [Slot.Open] begins a record, and [Slot.Settle] says that nobody refers to it
+// any more. A slot whose record is not settled serves no other transaction.
 //
 //	slot: word  read epoch | may write | live      written by Begin, read by scans
 //	      gen   names the transaction              moved on by End, or by an eviction
@@ -50,9 +50,9 @@
 // that its owner gives back is used again. So a scan costs what is open now, not what has ever
 // been.
 //
-// A round is the scan that the reclaimer makes at each tick, see [Slots.Round]. The third round that
-// finds a transaction live promotes it: it publishes its read epoch in a sorted list, which every
-// view shares, and scans pass over its slot from then on. So 10^6 open snapshots cost a scan
+// A round is the scan that the reclaimer makes at each tick, see [Slots.Round]. The third round
+// that finds a transaction live promotes it: it publishes its read epoch in a sorted list, which
+// every view shares, and scans pass over its slot from then on. So 10^6 open snapshots cost a scan
 // nothing, once they are older than three rounds. The slot of a promoted transaction is not used
 // again. The end of the transaction leaves it behind, and the next round releases it.
 //

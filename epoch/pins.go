@@ -148,8 +148,8 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 	return oldest, oldest.slot != nil
 }
 
-// Oldest returns up to n of the live transactions that the last round has seen, the oldest first. It
-// is for the caller of [Slots.Round].
+// Oldest returns up to n of the live transactions that the last round has seen, the oldest first.
+// It is for the caller of [Slots.Round].
 func (s *Slots) Oldest(n int) (list []Pin) {
 	for i := range s.pins.list { // sorted by age
 		if one := &s.pins.list[i]; !one.dead && one.slot.Gen() == one.gen {

@@ -91,8 +91,8 @@ func (s *Slots) Now() Epoch { return Epoch(s.clock.Load()) }
 // Next draws the next epoch. It is the one shared write of a commit.
 func (s *Slots) Next() Epoch { return Epoch(s.clock.Add(1)) }
 
-// SkipTo sets the clock to an epoch, unless it is there, or further, already. It returns how many it
-// has passed over, which nobody has drawn.
+// SkipTo sets the clock to an epoch, unless it is there, or further, already. It returns how many
+// it has passed over, which nobody has drawn.
 func (s *Slots) SkipTo(e Epoch) (skipped uint64) {
 	for now := s.clock.Load(); now < uint64(e); now = s.clock.Load() {
 		if s.clock.CompareAndSwap(now, uint64(e)) {
@@ -271,9 +271,9 @@ func (s *Slots) Begin(slot *Slot, kind uint64) Epoch {
 	}
 }
 
-// BeginAt is [Slots.Begin] for a transaction that only reads, [Spared] or not, as of an epoch which the
-// clock has reached. It reports whether every refresh lists the epoch, or has a bound of
-// at most that. If not, nothing has begun: the caller asks [Slot.Keep], as after an end.
+// BeginAt is [Slots.Begin] for a transaction that only reads, [Spared] or not, as of an epoch which
+// the clock has reached. It reports whether every refresh lists the epoch, or has a bound of at
+// most that. If not, nothing has begun: the caller asks [Slot.Keep], as after an end.
 func (s *Slots) BeginAt(slot *Slot, at Epoch, kind uint64) bool {
 	slot.checkBegin()
 	gen := slot.Gen()

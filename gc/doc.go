@@ -53,8 +53,8 @@
 // With [Config.Manual] there is no goroutine, and [Reclaimer.Reclaim] does what a tick would.
 //
 // The goroutine ends when nothing is live, queued, listed or set aside, and takes the memory of
-// queue and lists with it. The next item handed over starts one. With [Config.Retain] it goes on: it
-// notes what the clock is at each tick, by which [Reclaimer.TimesOf] tells times of epochs.
+// queue and lists with it. The next item handed over starts one. With [Config.Retain] it goes on:
+// it notes what the clock is at each tick, by which [Reclaimer.TimesOf] tells times of epochs.
 //
 // # Old readers
 //

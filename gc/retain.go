@@ -99,9 +99,10 @@ func (h *retention) last(at time.Duration) int {
 }
 
 // TimesOf returns for each epoch, all of which have come, a time at which it was over, or a little
-// after: by the longer one of the time between two rounds and keep/4096. The time is zero if that is longer ago than what is retained
-// reaches back, or after the reclaimer was closed. It waits for a refresh under way, and keeps none
-// waiting for more than some epochs. They are to come in their order, the newest first.
+// after: by the longer one of the time between two rounds and keep/4096. The time is zero if that
+// is longer ago than what is retained reaches back, or after the reclaimer was closed. It waits for
+// a refresh under way, and keeps none waiting for more than some epochs. They are to come in their
+// order, the newest first.
 func (r *Reclaimer[E, W]) TimesOf(epochs []epoch.Epoch) []time.Time {
 	times := make([]time.Time, len(epochs))
 	for at := 0; at < len(epochs); at += timesAtOnce {

@@ -42,8 +42,8 @@ func (w *writer) take(ctx context.Context, b *backup) {
 	})
 }
 
-// tidy removes what is not needed any more: J2. What cannot be removed is tried again after the next
-// backup.
+// tidy removes what is not needed any more: J2. What cannot be removed is tried again after the
+// next backup.
 func (j *Journal) tidy(below uint64) {
 	if err := errors.Join(removeBelow(j.dir, below), j.forgetBefore()); err != nil {
 		j.tell(err)

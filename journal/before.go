@@ -11,13 +11,14 @@ import (
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
-// beforeName is the folder with the files that a program with other types, names or version has left.
-// It is a journal of its own. It was made when its time of modification says, and stays for KeepBefore.
+// beforeName is the folder with the files that a program with other types, names or version has
+// left. It is a journal of its own. It was made when its time of modification says, and stays for
+// KeepBefore.
 const beforeName = "before"
 
 // keepBefore keeps the files that were found, of other types, names or version than those of the
-// program: their own program cannot read what this one writes. They are links: it costs nothing until
-// the files themselves are removed. What was kept before becomes the folder before in them.
+// program: their own program cannot read what this one writes. They are links: it costs nothing
+// until the files themselves are removed. What was kept before becomes the folder before in them.
 func (j *Journal) keepBefore(f *found) error {
 	before, next := filepath.Join(j.dir, beforeName), filepath.Join(j.dir, nextName)
 	names := []string{backupName(f.from)}
@@ -121,7 +122,8 @@ func (j *Journal) linkAll(names []string, made string) error {
 	return disk.SyncFolder(made)
 }
 
-// forgetBefore removes what keepBefore has kept for long enough: also within what it has kept since.
+// forgetBefore removes what keepBefore has kept for long enough: also within what it has kept
+// since.
 func (j *Journal) forgetBefore() error {
 	if err := j.finishNext(); err != nil {
 		return err

@@ -39,20 +39,20 @@
 //     last commit up to that epoch, without a break, and all of this is on disk.
 //   - J4: a mark of an epoch is written after J3 holds for it. It gets to the disk with what
 //     follows.
-//   - J5: journal N begins with a record of its number and position, and that which it follows. It is
-//     on disk before backup N is, and before the rest of the journal. So a backup without its journal,
-//     a journal that is not the one of its name, and a backup of another folder is damage.
+//   - J5: journal N begins with a record of its number and position, and that which it follows. It
+//     is on disk before backup N is, and before the rest of the journal. So a backup without its
+//     journal, a journal that is not the one of its name, and a backup of another folder is damage.
 //   - J6: before an epoch is acknowledged, the epoch and the number of the journal are written over
 //     what is in the file "acknowledged". That file gets to the disk at some time, at the latest
 //     when the journal is closed.
 //
-// Reading goes from the last backup to the first group that is damaged or does not follow, and on from
-// there if a later journal says that it follows that. So it
-// yields a prefix of the commits, with all that was acknowledged. If a mark of a later epoch, or
-// the file of J6, says that more was on disk, something has been lost. That is an error, which
-// names the file. So one file that is removed, cut, renamed, or swapped with another loses nothing
-// in silence. Only what was written last before the machine failed may also be cut unnoticed. Copy
-// a folder when its journal is closed.
+// Reading goes from the last backup to the first group that is damaged or does not follow, and on
+// from there if a later journal says that it follows that. So it yields a prefix of the commits,
+// with all that was acknowledged. If a mark of a later epoch, or the file of J6, says that more was
+// on disk, something has been lost. That is an error, which names the file. So one file that is
+// removed, cut, renamed, or swapped with another loses nothing in silence. Only what was written
+// last before the machine failed may also be cut unnoticed. Copy a folder when its journal is
+// closed.
 //
 // The tables that a journal has are those that there were at its end: one that was closed is not
 // needed by the program that opens it.
@@ -78,9 +78,9 @@
 //
 // # Lives
 //
-// Each life of the database has a name, which is in the files, see [mvcc.Position]. Epochs go on from
-// the last one that was found. So those of commits that were lost in a crash come again, in another
-// life.
+// Each life of the database has a name, which is in the files, see [mvcc.Position]. Epochs go on
+// from the last one that was found. So those of commits that were lost in a crash come again, in
+// another life.
 //
 // A follower, see [mvcc.DB.Follow], that has kept its position can go on: Options.Resume keeps the
 // states that followers have got to. Where the history is another one a follower begins anew: if

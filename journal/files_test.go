@@ -203,7 +203,8 @@ func TestEpochsGoOn(t *testing.T) {
 	}
 }
 
-// From the highest epoch that a program can skip to on, all that is written can be read, in each life.
+// From the highest epoch that a program can skip to on, all that is written can be read, in each
+// life.
 func TestHighestEpoch(t *testing.T) {
 	dir := t.TempDir()
 	for n := range 3 {
@@ -222,8 +223,8 @@ func TestHighestEpoch(t *testing.T) {
 	}
 }
 
-// A program that has the types, names and version of the files begins a journal, and takes no backup,
-// however it has ended: until there are too many. Then it does so while it goes on.
+// A program that has the types, names and version of the files begins a journal, and takes no
+// backup, however it has ended: until there are too many. Then it does so while it goes on.
 func TestOpenUnchanged(t *testing.T) {
 	dir, long, n := t.TempDir(), "", 0
 	for life := range mostLives + 2 {
@@ -287,8 +288,8 @@ func foldersIn(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// Something that is written while a journal is opened is kept, though nobody should: it is not taken
-// for what the files have.
+// Something that is written while a journal is opened is kept, though nobody should: it is not
+// taken for what the files have.
 func TestWrittenWhileOpening(t *testing.T) {
 	dir, l := t.TempDir(), newLedger(t)
 	j := opened(t, dir, l, nil, nil)

@@ -20,8 +20,8 @@ type folder struct {
 	opened  []*os.File // likewise
 }
 
-// meanwhile is called once the names are known, and once the files are open. Tests change the folder
-// then.
+// meanwhile is called once the names are known, and once the files are open. Tests change the
+// folder then.
 var meanwhile = func(open bool) {}
 
 // openFolder opens the files. What is acknowledged is read first: what is there later leads to it.

@@ -59,10 +59,10 @@ type Options struct {
 	// was closed, and those that got lost because they were not on disk, or are of another history,
 	// since somebody has put back older files. Where it does not Follow begins anew.
 	Resume []mvcc.Position
-	// Progress is called while Open or [Load] reads the files, ten times a second at most and once all
-	// is read: with the records so far, and the bytes of the total that the files have. Open waits
-	// for it. Default: the Logger of the database, or [slog.Default] if there is none, is told every
-	// five seconds, at level Info.
+	// Progress is called while Open or [Load] reads the files, ten times a second at most and once
+	// all is read: with the records so far, and the bytes of the total that the files have. Open
+	// waits for it. Default: the Logger of the database, or [slog.Default] if there is none, is told
+	// every five seconds, at level Info.
 	Progress func(records int, read, total int64)
 	// OnError is called, in a goroutine of its own and once at a time, if something could not be
 	// written; the journal takes a new backup then, after a second, and after up to ten if that
@@ -183,11 +183,12 @@ type Stats struct {
 // with; opts may be nil. Nothing is kept of a table that is closed. Until Open returns nothing
 // expires, see [mvcc.DB.HoldExpiry].
 //
-// It costs what it takes to read the files. Then a new file of some kilobytes is begun. Only if types,
-// names of tables or Options.Version are others than in the files, or something else was written to
-// the tables meanwhile, Open takes a backup first. If that, or the new file, cannot be written, as on a
-// full disk, it returns all the same: the files stay as they were, OnError is told, Sync returns why,
-// and what was committed is written when it can be. [Load] reads the files without that.
+// It costs what it takes to read the files. Then a new file of some kilobytes is begun. Only if
+// types, names of tables or Options.Version are others than in the files, or something else was
+// written to the tables meanwhile, Open takes a backup first. If that, or the new file, cannot be
+// written, as on a full disk, it returns all the same: the files stay as they were, OnError is
+// told, Sync returns why, and what was committed is written when it can be. [Load] reads the files
+// without that.
 //
 // A journal is for one process at a time: a second one gets an error where the system has locks
 // for files (not on Windows). If Open fails nothing of what is in the files is lost; the tables may
@@ -330,11 +331,11 @@ func (j *Journal) Sync(ctx context.Context) error {
 	}
 }
 
-// Close ends the journal, after a [Journal.Sync], and returns the error of that. A commit during the
-// call, or afterwards, may be lost: the first one that is, is an error for [mvcc.Options.Logger] and a
-// figure of [mvcc.DB.Stats], and fails a test with package mvcctest. The database stays open; close it
-// after the journal, else it stays in memory. Close waits for the disk, and for the codec, for as long
-// as they take.
+// Close ends the journal, after a [Journal.Sync], and returns the error of that. A commit during
+// the call, or afterwards, may be lost: the first one that is, is an error for
+// [mvcc.Options.Logger] and a figure of [mvcc.DB.Stats], and fails a test with package mvcctest.
+// The database stays open; close it after the journal, else it stays in memory. Close waits for the
+// disk, and for the codec, for as long as they take.
 func (j *Journal) Close() error {
 	j.outside("Close")
 	err := j.Sync(context.Background())
@@ -366,8 +367,8 @@ func (j *Journal) Close() error {
 	return errors.Join(err, j.unlock())
 }
 
-// outside panics if call, which waits for the goroutines of the journal, is made by one of these: by a
-// function of the program that it calls. It would wait for itself.
+// outside panics if call, which waits for the goroutines of the journal, is made by one of these:
+// by a function of the program that it calls. It would wait for itself.
 func (j *Journal) outside(call string) {
 	if j.within.Has() {
 		panic("journal: " + call + " is called by a function that the journal calls: it would wait for " +

@@ -150,7 +150,8 @@ func filed(path string, err error) error {
 	return err
 }
 
-// keepEnd keeps the state of the epochs after the last commit at which nothing else had been committed.
+// keepEnd keeps the state of the epochs after the last commit at which nothing else had been
+// committed.
 func (j *Journal) keepEnd(was bound, loaded mvcc.Position) {
 	if was.epoch != loaded.Epoch || was.life != loaded.Life {
 		return
@@ -192,7 +193,8 @@ type loader struct {
 	begun  bool            // the first one was looked at
 	after  mvcc.Backup     // what was loaded leads to there
 	lives  []mvcc.Position // of the database, in their order, and where each begins
-	// also are other positions of the state that was loaded: of lives that have committed nothing since.
+	// also are other positions of the state that was loaded: of lives that have committed nothing
+	// since.
 	also []mvcc.Position
 	over bool  // the rest does not go on from there
 	why  error // with the file
@@ -236,8 +238,8 @@ var (
 	errForeign = errors.New("it is another file")
 )
 
-// journal loads what is in a journal, if that goes on from what was loaded. Otherwise it is an error
-// if something in the rest says that more was on disk: a beginning, or a mark.
+// journal loads what is in a journal, if that goes on from what was loaded. Otherwise it is an
+// error if something in the rest says that more was on disk: a beginning, or a mark.
 func (l *loader) journal(n uint64) error {
 	path := filepath.Join(l.dir, journalName(n))
 	f, err := l.open(path)
@@ -309,8 +311,8 @@ func (l *loader) enter(in *bufio.Reader, n uint64, path string) (life string, er
 	return cmp.Or(b.at.Life, l.after.DB), nil
 }
 
-// beginsJournal reports whether head is the beginning of a journal, or may be what a crash has left of
-// one.
+// beginsJournal reports whether head is the beginning of a journal, or may be what a crash has left
+// of one.
 func beginsJournal(head []byte) (begins, torn bool) {
 	for _, kind := range []byte{frameBegin, frameBeginBefore} {
 		record := append(markMagic[:], kind)

@@ -20,8 +20,8 @@ const (
 )
 
 // A beginning is the record that a journal begins with. It is on disk before the backup of the same
-// number, and before all that follows in the journal. So a file that is cut to nothing, or stands at
-// the name of another, is known, and so is a backup of another folder.
+// number, and before all that follows in the journal. So a file that is cut to nothing, or stands
+// at the name of another, is known, and so is a backup of another folder.
 type beginning struct {
 	number uint64
 	at     mvcc.Position // of the state that the journal leads on from; of version 1 without life

@@ -174,8 +174,8 @@ func TestRenameFields(t *testing.T) {
 	require.Equal(t, users, maps.Collect(was.All()))
 }
 
-// Each of three programs, none of which has closed the journal, can be gone back to; and the last one
-// opens what any of them has written.
+// Each of three programs, none of which has closed the journal, can be gone back to; and the last
+// one opens what any of them has written.
 func TestMigrateTwice(t *testing.T) {
 	dir := t.TempDir()
 	users := usersWritten(t, dir)
@@ -207,8 +207,8 @@ func TestMigrateTwice(t *testing.T) {
 	require.NoError(t, j.Close())
 }
 
-// Wherever the process ends while the files of a program are kept, those of that before it stay too;
-// and as long as there is no backup of the program of now, they are kept once.
+// Wherever the process ends while the files of a program are kept, those of that before it stay
+// too; and as long as there is no backup of the program of now, they are kept once.
 func TestMigrateCrashes(t *testing.T) {
 	from := t.TempDir()
 	users := usersWritten(t, from)

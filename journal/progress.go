@@ -16,8 +16,8 @@ const (
 	progressCalls = 100 * time.Millisecond
 )
 
-// A progress counts the records and bytes that Open or Load has read. Its functions but lines are of
-// the goroutine of these.
+// A progress counts the records and bytes that Open or Load has read. Its functions but lines are
+// of the goroutine of these.
 type progress struct {
 	report func(records int, read, total int64) // nil: the logger is told
 	called time.Time                            // when report was called last

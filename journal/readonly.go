@@ -11,15 +11,17 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Load makes the tables what the journal in the folder dir has of them, as [Open] does, and no more:
-// it writes nothing, takes no lock, and keeps nothing of what is committed afterwards. The folder may be
-// on a full disk, or read-only, and a process may have it open: then the tables get what it had
-// written at some moment during the call, with all that it had acknowledged before. If that process
-// removes a file meanwhile Load begins anew, and others see what it had loaded by then.
+// Load makes the tables what the journal in the folder dir has of them, as [Open] does, and no
+// more: it writes nothing, takes no lock, and keeps nothing of what is committed afterwards. The
+// folder may be on a full disk, or read-only, and a process may have it open: then the tables get
+// what it had written at some moment during the call, with all that it had acknowledged before. If
+// that process removes a file meanwhile Load begins anew, and others see what it had loaded by
+// then.
 //
-// Of opts, which may be nil, Version, Versions, Rename, Migrate, AnyShape, Resume and Progress count.
-// Of the statistics that it returns Epoch, Loaded and Dropped are set. The error is that of Open; it wraps
-// [io/fs.ErrNotExist] if there is no journal in dir. What is in a table may be a part by then.
+// Of opts, which may be nil, Version, Versions, Rename, Migrate, AnyShape, Resume and Progress
+// count. Of the statistics that it returns Epoch, Loaded and Dropped are set. The error is that of
+// Open; it wraps [io/fs.ErrNotExist] if there is no journal in dir. What is in a table may be a
+// part by then.
 func Load(
 	ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options,
 ) (Stats, error) {

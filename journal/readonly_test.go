@@ -96,8 +96,8 @@ func TestLoadFails(t *testing.T) {
 	})
 }
 
-// A copy that is loaded while the journal is written has all that was acknowledged before, whatever a
-// compaction removes meanwhile.
+// A copy that is loaded while the journal is written has all that was acknowledged before, whatever
+// a compaction removes meanwhile.
 func TestLoadWhileWritten(t *testing.T) {
 	dir, l := t.TempDir(), newLedger(t)
 	j := opened(t, dir, l, &Options{Compact: 2000}, nil)

@@ -168,9 +168,9 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// Where the history is another one than that of the follower it begins anew, however far the epochs have
-// got: after a crash, with older copies of the folder or of the file of what was acknowledged, and with
-// what was lost by the Close.
+// Where the history is another one than that of the follower it begins anew, however far the epochs
+// have got: after a crash, with older copies of the folder or of the file of what was acknowledged,
+// and with what was lost by the Close.
 func TestOtherHistory(t *testing.T) {
 	type lives struct {
 		f    followed

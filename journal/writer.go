@@ -19,9 +19,9 @@ const (
 	longestRetry = 10 * time.Second
 )
 
-// run is the goroutine. It tells begun when what is committed from then on can be kept: a backup is on
-// disk, or is not needed. If there was something in the folder it also does if nothing can be written:
-// that stays, and is tried again, as what cannot be written later is.
+// run is the goroutine. It tells begun when what is committed from then on can be kept: a backup is
+// on disk, or is not needed. If there was something in the folder it also does if nothing can be
+// written: that stays, and is tried again, as what cannot be written later is.
 func (j *Journal) run(begun chan<- error) {
 	defer close(j.ended)
 	retry, first := j.retry, true

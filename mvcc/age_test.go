@@ -295,8 +295,8 @@ func TestManualEviction(t *testing.T) {
 	})
 }
 
-// What the library opens for one call is not evicted, nor warned of, however long the functions take
-// that it calls.
+// What the library opens for one call is not evicted, nor warned of, however long the functions
+// take that it calls.
 func TestSpared(t *testing.T) {
 	const keys = 20
 	var slow atomic.Bool

@@ -68,8 +68,8 @@ func (l *alarms) remove(a *alarm) {
 }
 
 // tell is called by the goroutine that commits v, which is installed and has no epoch yet: it notes
-// the key, if the map is watched, or if records of it expire, and raises the alarms on it, except for
-// that of the transaction whose record is r, v's own.
+// the key, if the map is watched, or if records of it expire, and raises the alarms on it, except
+// for that of the transaction whose record is r, v's own.
 func (m *core) tell(v *chain.Node, r *chain.Record) {
 	if x := m.expiryAt.Load(); x != nil { // E1
 		x.note(v, m.index.Hash.Sum(v.Key()))

@@ -19,12 +19,12 @@ import (
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
-// A backup is a stream of frames, see package frames, which begins with [disk.BackupMagic]. The first one
-// has the header, a Backup in JSON. Then comes, for each table, what the codec writes, in frames of
-// kind frameData, and one of kind frameTable with the number of records, and that of the refused
-// ones if there are any, or of the commits that the records are of, see commitCounts; and at last
-// one of kind frameEnd with that of all. A frame of kind frameAnew says that what follows is of
-// another encoder, see recordSaver. Numbers are in the form of [binary.AppendUvarint].
+// A backup is a stream of frames, see package frames, which begins with [disk.BackupMagic]. The
+// first one has the header, a Backup in JSON. Then comes, for each table, what the codec writes, in
+// frames of kind frameData, and one of kind frameTable with the number of records, and that of the
+// refused ones if there are any, or of the commits that the records are of, see commitCounts; and
+// at last one of kind frameEnd with that of all. A frame of kind frameAnew says that what follows
+// is of another encoder, see recordSaver. Numbers are in the form of [binary.AppendUvarint].
 //
 // A header that is longer than a frame goes on in the next one.
 //

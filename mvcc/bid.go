@@ -51,10 +51,10 @@ const (
 )
 
 // How long a claim is granted: four times as long as the attempt before took, and twice as long as
-// the claim before, if that was over too soon, but at most maxTenure, tenureForKey for each key that
-// was read or written, and four times what a commit took. What it reads and writes may take time in
-// a large map, and so may a commit; what the function of an Update does beside may not. Where there
-// is none longTenure is added: the machine may be slow.
+// the claim before, if that was over too soon, but at most maxTenure, tenureForKey for each key
+// that was read or written, and four times what a commit took. What it reads and writes may take
+// time in a large map, and so may a commit; what the function of an Update does beside may not.
+// Where there is none longTenure is added: the machine may be slow.
 const (
 	tenureFactor = 4
 	maxTenure    = 100 * time.Millisecond
@@ -123,8 +123,8 @@ func (st *txState) bid(b *bid) {
 	b.enter(st.keySet(true), most, st.m.favour)
 }
 
-// quick reports whether the commit calls no function of the user but those that compare: neither one
-// that was given to Merge, nor one that says when a record expires.
+// quick reports whether the commit calls no function of the user but those that compare: neither
+// one that was given to Merge, nor one that says when a record expires.
 func (st *txState) quick() bool {
 	return !slices.ContainsFunc(st.parts, func(p *part) bool { return p.m.expiry() != nil }) && !st.merges()
 }

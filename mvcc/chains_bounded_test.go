@@ -15,9 +15,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-// Readers begin and end all the time, each as of an epoch of its own, beside writers of the keys that
-// they read. What has to be kept moves down the chains then, and what lies between need not be kept
-// any more. Writers drop that alone: no tick comes in these tests.
+// Readers begin and end all the time, each as of an epoch of its own, beside writers of the keys
+// that they read. What has to be kept moves down the chains then, and what lies between need not be
+// kept any more. Writers drop that alone: no tick comes in these tests.
 
 // A beside is a map whose keys are read and written.
 type beside struct {
@@ -106,7 +106,8 @@ func manyReaders() []int {
 	return []int{2, 20, 50, 300}
 }
 
-// However many readers there are, and however these end, chains are as long as they need them to be.
+// However many readers there are, and however these end, chains are as long as they need them to
+// be.
 func TestWritersPruneBesideReaders(t *testing.T) {
 	const keys = 20
 	for name, opts := range map[string]Options{

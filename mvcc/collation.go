@@ -158,8 +158,8 @@ func collate(by *order, other *hasher.Hasher, hashX, hashY uint64, x, y unsafe.P
 }
 
 // typesIn appends the names of the types of what the interfaces in v hold, and their addresses: of
-// two functions each may have a type of the same name, and another process may order these the other
-// way round.
+// two functions each may have a type of the same name, and another process may order these the
+// other way round.
 func typesIn(names []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Interface:

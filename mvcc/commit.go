@@ -26,11 +26,11 @@ import (
 //
 // Then the caller of commit calls what was given to OnCommit.
 //
-// The CAS to committed is the linearization point; that of a transaction which does not
-// validate may be a helper's. A transaction with one key has its record in its version, which it
-// installs announced: from then on others may draw for it. If it has read nothing either, it is
-// committed as a Store is (commitBlind, onekey.go). Where a function of the user leaves a step, by a
-// panic or by runtime.Goexit, unwind does what is left.
+// The CAS to committed is the linearization point; that of a transaction which does not validate
+// may be a helper's. A transaction with one key has its record in its version, which it installs
+// announced: from then on others may draw for it. If it has read nothing either, it is committed as
+// a Store is (commitBlind, onekey.go). Where a function of the user leaves a step, by a panic or by
+// runtime.Goexit, unwind does what is left.
 //
 //   - I2: an undecided writer draws its epoch after it announced itself. So a
 //     reader that found it active may pass over it: the epoch will be above

@@ -40,8 +40,8 @@ func (db *database) publish() {
 	db.trimPast()
 }
 
-// A pastTable is a table that was closed. It is kept where history is, see Options.Retain; otherwise
-// a snapshot of the past would lack it, and cannot be had.
+// A pastTable is a table that was closed. It is kept where history is, see Options.Retain;
+// otherwise a snapshot of the past would lack it, and cannot be had.
 type pastTable struct {
 	made, closed epoch.Epoch
 	table        *core // nil if it is not kept
@@ -54,8 +54,9 @@ func (db *database) trimPast() {
 }
 
 // at opens a snapshot of the past, by open, with the tables that there were, as far as anything was
-// committed in them by then. What trimPast lets go of was closed below a bound, and no snapshot begins
-// below that: so it must not be called between the begin, which lets the bound go on, and the list.
+// committed in them by then. What trimPast lets go of was closed below a bound, and no snapshot
+// begins below that: so it must not be called between the begin, which lets the bound go on, and
+// the list.
 func (db *database) at(open func() (moment, error)) (DBSnapshot, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()

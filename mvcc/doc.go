@@ -2,7 +2,8 @@
 // keys.
 //
 // A [Map] keeps several versions of a value for a while. A transaction reads the versions that were
-// the newest when it began, whatever happens meanwhile. Its writes become visible all at once, or not at all.
+// the newest when it began, whatever happens meanwhile. Its writes become visible all at once, or
+// not at all.
 //
 // # Which call to use
 //
@@ -33,12 +34,16 @@
 // # What is guaranteed
 //
 // One-key operations and transactions at [LevelSerializable], the default, behave as if they ran
-// one at a time, in an order that agrees with real time. (Strict serializability, PL-SS.) This covers absent keys, scans (there are no phantoms), and all tables of a [DB].
+// one at a time, in an order that agrees with real time. (Strict serializability: Herlihy and Wing
+// 1990; PL-SS of Adya 1999.) This covers absent keys, scans (there are no phantoms), and all tables
+// of a [DB].
 //
 // At [LevelSnapshot] a transaction reads as of its begin. If it has read at all, it cannot
-// overwrite a later commit. Two transactions may each read the key that the other writes, and both commit: write skew. So it can break the serializability of others.
+// overwrite a later commit. Two transactions may each read the key that the other writes, and both
+// commit: write skew (Berenson et al. 1995). So it can break the serializability of others.
 //
-// A View or a Snapshot sees one moment: everything that had committed at its epoch, and nothing else. It is a serializable transaction where no transaction at LevelSnapshot writes.
+// A View or a Snapshot sees one moment: everything that had committed at its epoch, and nothing
+// else. It is a serializable transaction where no transaction at LevelSnapshot writes.
 //
 // docs/guarantees.md in the repository has every promise with its tests.
 //
@@ -49,7 +54,8 @@
 //
 //   - Inserting a new key, and removing a deleted one, locks a bucket of the hash table for some
 //     instructions for each key in it, which may be hashed. The holder is not preempted.
-//   - In an ordered map it locks a leaf of a tree, likewise. Now and then it also takes a mutex for about a microsecond, whose holder may be preempted.
+//   - In an ordered map it locks a leaf of a tree, likewise. Now and then it also takes a mutex for
+//     about a microsecond, whose holder may be preempted.
 //   - A write gives way to a transaction that has its turn on the key, once and for a bounded time,
 //     see [Map.Update].
 //   - A transaction or snapshot that begins when more are open than lately takes a mutex for some
@@ -59,21 +65,25 @@
 //
 // # Limits
 //
-// The map ends with the process unless it is saved or has a journal. Values are stored, not copied: everybody shares the memory that they point to, so it must not be changed
-// after the store. Nor must the room behind a slice, which append writes: append(slices.Clip(old),
-// x). Options.Strict finds such changes in tests.
+// The map ends with the process unless it is saved or has a journal. Values are stored, not copied:
+// everybody shares the memory that they point to, so it must not be changed after the store. Nor
+// must the room behind a slice, which append writes: append(slices.Clip(old), x). Options.Strict
+// finds such changes in tests.
 //
-// A key that is not equal to itself, such as a NaN, is absent for reads and deletions, and a panic with [ErrBadKey] for other writes. One that cannot be hashed is a runtime error.
+// A key that is not equal to itself, such as a NaN, is absent for reads and deletions, and a panic
+// with [ErrBadKey] for other writes. One that cannot be hashed is a runtime error.
 //
 // # What it costs
 //
-// A read of one key allocates nothing. A write allocates one version. All commits share the clock alone.  A read-only transaction neither notes nor validates its reads. A
-// serializable transaction that writes validates its reads when it commits, unless it writes all
-// the keys that it has read: the cost grows with their number.
+// A read of one key allocates nothing. A write allocates one version. All commits share the clock
+// alone. A read-only transaction neither notes nor validates its reads. A serializable transaction
+// that writes validates its reads when it commits, unless it writes all the keys that it has read:
+// the cost grows with their number.
 //
 // Writers, and a goroutine in the background, drop old versions when nobody can see them: see
 // package [github.com/mvccmap/mvccmap/gc]. An open snapshot keeps at most one version of each key.
-// An empty map has no goroutine, unless Options.Retain is set. docs/performance.md in the repository has figures.
+// An empty map has no goroutine, unless Options.Retain is set. docs/performance.md in the
+// repository has figures.
 //
 // # Ending
 //

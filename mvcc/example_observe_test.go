@@ -49,8 +49,8 @@ func ExampleAttempt() {
 	// <nil>
 }
 
-// The function of Around is where a lock, a span of a trace or the labels of a profile go round each
-// Update: package profiling has LabelUpdate for these.
+// The function of Around is where a lock, a span of a trace or the labels of a profile go round
+// each Update: package profiling has LabelUpdate for these.
 func ExampleOptions_around() {
 	around := func(ctx context.Context, tx, table string, run func(ctx context.Context)) {
 		pprof.Do(ctx, pprof.Labels("mvcc_tx", tx), func(ctx context.Context) {

@@ -42,8 +42,8 @@ func Example() {
 
 // A value is stored, not copied: everybody shares the slices and maps in it, snapshots of the past
 // too. So they are copied before they are changed. An append is a change as well, if there is room
-// behind the slice: two that append to one slice write the same place, so they append to slices.Clip
-// of it.
+// behind the slice: two that append to one slice write the same place, so they append to
+// slices.Clip of it.
 func ExampleMap() {
 	type doc struct {
 		title string // of what a value holds directly every reader has a copy

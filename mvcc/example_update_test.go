@@ -34,9 +34,9 @@ func ExampleMap_Update() {
 	// 30 are not enough for 70
 }
 
-// A long import goes in batches, each all or nothing. How far it has come is written with them: so one
-// that was interrupted goes on there. The rows are read before the transaction, which may run again;
-// it only writes, so it never conflicts.
+// A long import goes in batches, each all or nothing. How far it has come is written with them: so
+// one that was interrupted goes on there. The rows are read before the transaction, which may run
+// again; it only writes, so it never conflicts.
 func ExampleMap_Update_batches() {
 	m := mvcc.New[string, int](nil)
 	defer m.Close()

@@ -2,8 +2,8 @@ package mvcc
 
 import "sync"
 
-// expiryHold keeps records from expiring while something is loaded in steps: between these there are
-// states in which records are that were renewed or deleted since.
+// expiryHold keeps records from expiring while something is loaded in steps: between these there
+// are states in which records are that were renewed or deleted since.
 type expiryHold struct {
 	mu      sync.Mutex
 	changed *sync.Cond // of mu; made by the first hold

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// While somebody holds it nothing expires, and what is renewed or deleted meanwhile never does; what
-// is due goes after the last release, by itself or by Reclaim.
+// While somebody holds it nothing expires, and what is renewed or deleted meanwhile never does;
+// what is due goes after the last release, by itself or by Reclaim.
 func TestHoldExpiry(t *testing.T) {
 	t.Parallel()
 	for _, manual := range []bool{false, true} {

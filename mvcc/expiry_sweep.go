@@ -204,8 +204,8 @@ func (x *expiry) sweepSome(ctx context.Context) (more bool) {
 	return more
 }
 
-// sweepOne deletes the record at key if its time has come. It returns when the key is to be looked at
-// again, if it is; and false if that cannot be said, and nothing else is to be deleted now.
+// sweepOne deletes the record at key if its time has come. It returns when the key is to be looked
+// at again, if it is; and false if that cannot be said, and nothing else is to be deleted now.
 func (x *expiry) sweepOne(
 	ctx context.Context, key unsafe.Pointer, soon int64,
 ) (at int64, again, goOn bool) {

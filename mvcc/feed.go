@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/index"
 )
 
-// A feed collects the versions of a watched map on which a commit is about to be made. The hub takes
-// them, and finds out which were committed.
+// A feed collects the versions of a watched map on which a commit is about to be made. The hub
+// takes them, and finds out which were committed.
 //
 //   - N1: a goroutine that draws an epoch for a record has looked for the feed before, and
 //     after the versions of the record were installed, and has noted them there. For a
@@ -50,8 +50,8 @@ type succession struct{ v, older *chain.Node }
 // feed returns the feed of the watches, or nil.
 func (m *core) feed() *feed { return m.feedAt.Load() }
 
-// feedLists is how many lists there are, so that committers of different keys do not meet on
-// one. When one has longList entries, a committer that adds another gives the hub its turn. When all
+// feedLists is how many lists there are, so that committers of different keys do not meet on one.
+// When one has longList entries, a committer that adds another gives the hub its turn. When all
 // have longestList, the hub has not run for so long that it gives up.
 const (
 	feedLists   = 16
@@ -180,8 +180,8 @@ func (f *feed) empty() bool {
 	return !f.hasNotes() && len(f.pending) == 0 && !f.lost.Load()
 }
 
-// seed makes the versions pending that are undecided, or above at: see N2. What is below one that is
-// above may be, too: its committer may have found no feed.
+// seed makes the versions pending that are undecided, or above at: see N2. What is below one that
+// is above may be, too: its committer may have found no feed.
 func (f *feed) seed(at epoch.Epoch) {
 	f.seeded = map[*chain.Node]struct{}{}
 	f.m.index.Scan(func(_ index.Place, head *chain.Node) bool {

@@ -22,8 +22,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A town is a database with all functions that a program can give it. One of them does something else,
-// once: that with the name armed.
+// A town is a database with all functions that a program can give it. One of them does something
+// else, once: that with the name armed.
 type town struct {
 	*testing.T
 	manual  bool // see Options.ManualReclaim
@@ -140,8 +140,8 @@ func newTown(t *testing.T, manual bool) *town {
 	return f
 }
 
-// goesOn is what does not wait for a function of another table that blocks, and is as it was after one
-// that has failed: but for what waits, "the journal" or "reclaiming".
+// goesOn is what does not wait for a function of another table that blocks, and is as it was after
+// one that has failed: but for what waits, "the journal" or "reclaiming".
 func (f *town) goesOn(waits string) {
 	epoch := uint64(0)
 	f.other.Store(1, 1)
@@ -378,8 +378,8 @@ func (f *town) expire() {
 
 var errFunction = errors.New("of a function")
 
-// A function of the program that blocks, panics, ends its goroutine or calls back holds up nothing but
-// what docs/guarantees.md says.
+// A function of the program that blocks, panics, ends its goroutine or calls back holds up nothing
+// but what docs/guarantees.md says.
 func TestFunctions(t *testing.T) {
 	for _, c := range functions {
 		release := make(chan struct{})

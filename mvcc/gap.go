@@ -6,9 +6,9 @@ import (
 )
 
 // A transaction may take the first key of a range, delete it, and take the first again, many times.
-// So that a loop does not pass over all that the ones before it have deleted, it notes a gap: a span
-// in which no key has a value, as the transaction sees them. A loop that begins in a gap goes on
-// where the gap ends. What is in a gap has been read, by the loops that have noted it.
+// So that a loop does not pass over all that the ones before it have deleted, it notes a gap: a
+// span in which no key has a value, as the transaction sees them. A loop that begins in a gap goes
+// on where the gap ends. What is in a gap has been read, by the loops that have noted it.
 
 const (
 	fewPassed = 8  // after how many keys without a value a loop notes a gap

@@ -118,8 +118,8 @@ func (h *hub) run(w *hubWork) {
 }
 
 // runOnTrial is run without pauses: in a bubble of testing/synctest a round is made before all
-// goroutines rest. Those that have committed several keys, or what they had to validate, stir it once
-// more when that is decided, see Commit and tooOld. (Others it helps.)
+// goroutines rest. Those that have committed several keys, or what they had to validate, stir it
+// once more when that is decided, see Commit and tooOld. (Others it helps.)
 func (h *hub) runOnTrial(w *hubWork) {
 	for {
 		_, rest, over := h.turn(w)

@@ -68,8 +68,8 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 	}
 }
 
-// atHead returns the version that was read of the key of w, if that is the head of the chain at p: it
-// is committed, and no key need be compared. Otherwise, or if it was not read, it returns nil.
+// atHead returns the version that was read of the key of w, if that is the head of the chain at p:
+// it is committed, and no key need be compared. Otherwise, or if it was not read, it returns nil.
 func (st *txState) atHead(w *write, p index.Place) *chain.Node {
 	if w.read > 0 && !p.Nowhere() {
 		if seen := st.reads[w.read-1].seen; p.Load() == seen {

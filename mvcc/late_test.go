@@ -31,8 +31,8 @@ func comparing(t *testing.T) (m *Map[int, int], in *func()) {
 	return m, in
 }
 
-// A call whose transaction ends while it compares keys panics, and leaves nothing in the transaction
-// that the state serves by then.
+// A call whose transaction ends while it compares keys panics, and leaves nothing in the
+// transaction that the state serves by then.
 func TestEndedWhileComparing(t *testing.T) {
 	for name, call := range map[string]func(tx Tx[int, int]){
 		"Set":    func(tx Tx[int, int]) { tx.Set(5, 1) },
@@ -59,8 +59,8 @@ func TestEndedWhileComparing(t *testing.T) {
 	}
 }
 
-// A transaction with two writes of one key, as when compare writes by it, is refused when it commits:
-// it would wait for itself.
+// A transaction with two writes of one key, as when compare writes by it, is refused when it
+// commits: it would wait for itself.
 func TestTwoWritesOfOneKey(t *testing.T) {
 	m, in := comparing(t)
 	tx := m.Begin(nil)
@@ -146,8 +146,8 @@ func (r rude) String() string {
 	return fmt.Sprint(r.key)
 }
 
-// Commit returns ErrTxTooOld also if the transaction is evicted while it looks for what a unique index
-// does not allow.
+// Commit returns ErrTxTooOld also if the transaction is evicted while it looks for what a unique
+// index does not allow.
 func TestEvictedWhileUnique(t *testing.T) {
 	db := NewDB(&Options{MaxTxAge: time.Nanosecond, ManualReclaim: true})
 	defer db.Close()
@@ -189,8 +189,8 @@ type triple struct {
 	n    int
 }
 
-// Keys that are hashed and compared by functions are found wherever the stack moves meanwhile. (Under
-// the race detector a check of their address would be a call in between.)
+// Keys that are hashed and compared by functions are found wherever the stack moves meanwhile.
+// (Under the race detector a check of their address would be a call in between.)
 func TestKeysOnDeepStacks(t *testing.T) {
 	m := newMap[triple, int](t, nil)
 	o := NewOrderedFunc[triple, int](func(a, b triple) int { return a.n - b.n }, nil)
@@ -261,7 +261,8 @@ func TestMinBesideManyWrites(t *testing.T) {
 	require.Zero(t, m.Len())
 }
 
-// A unique index that cannot be made, while a transaction breaks its rule, is no reason to refuse that.
+// A unique index that cannot be made, while a transaction breaks its rule, is no reason to refuse
+// that.
 func TestUniqueIndexDroppedMeanwhile(t *testing.T) {
 	db := NewDB(still())
 	defer db.Close()

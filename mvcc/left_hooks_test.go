@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-// Who helps a writer, also the goroutine of watches, does not ask when the record of that one expires;
-// and the record goes in its time, though the writer sleeps.
+// Who helps a writer, also the goroutine of watches, does not ask when the record of that one
+// expires; and the record goes in its time, though the writer sleeps.
 func TestHelperAsksNobody(t *testing.T) {
 	for name, read := range map[string]func(tx Tx[int, session]){
 		"Get":          func(tx Tx[int, session]) { tx.Get(1) },

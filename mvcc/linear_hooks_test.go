@@ -33,9 +33,9 @@ func newQueue(t *testing.T) *queue {
 	return q
 }
 
-// steps returns how many steps a transaction takes that does something n times, on a table of n keys
-// whose values are below most: comparisons of keys, and looks at cells, those of the commit included.
-// (That mvcccheck compares keys as well is not counted.)
+// steps returns how many steps a transaction takes that does something n times, on a table of n
+// keys whose values are below most: comparisons of keys, and looks at cells, those of the commit
+// included. (That mvcccheck compares keys as well is not counted.)
 func steps(t *testing.T, opts *TxOptions, n, most int, do func(q *queue, tx Tx[int, int], i, n int)) int {
 	q := newQueue(t)
 	mustUpdate(t, q.m, nil, func(tx Tx[int, int]) {

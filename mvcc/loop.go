@@ -71,8 +71,8 @@ func records[K comparable, V any](l looping) iter.Seq2[K, V] {
 }
 
 // A chunk is versions with values that a loop visits next: as many as are found at once, so that
-// what the processor has to wait for it waits for once, and a step of the loop calls no function but
-// that of the program. Nobody may keep a chunk: it is on the stack.
+// what the processor has to wait for it waits for once, and a step of the loop calls no function
+// but that of the program. Nobody may keep a chunk: it is on the stack.
 type chunk struct {
 	moment // which is checked after each step
 	n      int

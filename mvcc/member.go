@@ -22,7 +22,8 @@ type chains struct {
 type member struct {
 	*chains
 	of weak.Pointer[core]
-	// A version that waits points to one of these, which says of which map it is, and what it waits for.
+	// A version that waits points to one of these, which says of which map it is, and what it waits
+	// for.
 	old, last waiter
 }
 

@@ -125,7 +125,8 @@ func (l *loading) readInTurn(of *BackupTable) error {
 	return l.readHeld(of.Name)
 }
 
-// readHeld reads the tables that have waited for one, which was read or passed over, and for no other.
+// readHeld reads the tables that have waited for one, which was read or passed over, and for no
+// other.
 func (l *loading) readHeld(read string) error {
 	for delete(l.unread, read); ; delete(l.unread, read) {
 		i := slices.IndexFunc(l.held, func(h heldTable) bool { return !l.mustWait(h.of.Name) })
@@ -183,8 +184,8 @@ func (l *loading) damage(reason string) error {
 	return &disk.DamageError{Offset: l.frameAt, Reason: reason}
 }
 
-// A mistaken is a Migration that has applied to nothing that was saved: it may be for other files, so
-// that is no mistake unless a table does not fit. If of is nil it is one in any case.
+// A mistaken is a Migration that has applied to nothing that was saved: it may be for other files,
+// so that is no mistake unless a table does not fit. If of is nil it is one in any case.
 type mistaken struct {
 	of  *migration
 	why string
@@ -213,7 +214,8 @@ func (l *loading) suspectAll(db *DB) {
 	}
 }
 
-// hasName reports whether there is a table of that name: in the database, the backup, or a Migration.
+// hasName reports whether there is a table of that name: in the database, the backup, or a
+// Migration.
 func (l *loading) hasName(db *DB, name string) bool {
 	return tableOf(db, name) != nil ||
 		slices.ContainsFunc(l.opts.Migrate, func(m Migration) bool { return m.of.from == name }) ||

@@ -6,12 +6,12 @@ import (
 	"reflect"
 )
 
-// A carrier moves the records of a saved table to another one, or to other keys, and knows where they
-// are. It decodes the record that it moves, for what is added to the table.
+// A carrier moves the records of a saved table to another one, or to other keys, and knows where
+// they are. It decodes the record that it moves, for what is added to the table.
 //
 // A backup has the state of one moment, and the records of its tables one after the other. So which
-// keys are free is known when all of them were read: what differences change is kept until then, and
-// what goes, goes first.
+// keys are free is known when all of them were read: what differences change is kept until then,
+// and what goes, goes first.
 type carrier interface {
 	decoder
 	// read decodes an old record, which is given to take, or to that of another carrier of its types.

@@ -77,8 +77,8 @@ func (n fieldNames) now(was string) string {
 	return n.now(was[:last]) + was[last:]
 }
 
-// mixed returns a field that was saved, and would become one field by n and another one by other; ""
-// if there is none.
+// mixed returns a field that was saved, and would become one field by n and another one by other;
+// "" if there is none.
 func (n fieldNames) mixed(saved Shape, other fieldNames) string {
 	for _, names := range []fieldNames{n, other} {
 		for _, was := range slices.Sorted(maps.Keys(names)) {

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// A shadow is a type whose fields, or those of structs within it, have the names that they had once.
-// It is a type of its own, made when it is used, and has what a codec sees of the other one.
+// A shadow is a type whose fields, or those of structs within it, have the names that they had
+// once. It is a type of its own, made when it is used, and has what a codec sees of the other one.
 type shadow struct {
 	of    reflect.Type
 	codec string

@@ -61,7 +61,8 @@ func (l *loading) checkNames() error {
 	return nil
 }
 
-// from returns the migrations of a table, but for RenameFields, for which is says that they are right.
+// from returns the migrations of a table, but for RenameFields, for which is says that they are
+// right.
 func (o *LoadOptions) from(table string, is func(m *migration) bool) (list []*migration) {
 	for _, m := range o.Migrate {
 		if m := m.of; m.from == table && !m.renames() && is(m) {

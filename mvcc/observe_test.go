@@ -174,8 +174,8 @@ func TestObserveGivesUp(t *testing.T) {
 	require.True(t, told[1].Last)
 }
 
-// What is done in an Update is done in the call of Around, by itself, beside Observe and Strict, and
-// an Around that does not do what it must is told so.
+// What is done in an Update is done in the call of Around, by itself, beside Observe and Strict,
+// and an Around that does not do what it must is told so.
 func TestAround(t *testing.T) {
 	for _, opts := range []mvcc.Options{{}, {Strict: true}, {Observe: func(mvcc.Attempt) {}}} {
 		type place struct{}

@@ -32,8 +32,8 @@ import (
 // blocks, no other record of the table expires, and Reclaim and Close wait; Options.MaxTxAge
 // counts.
 //
-// Call it once, before Map.Expire. It panics if it was called before, or fn is nil. A deletion costs
-// a goroutine more.
+// Call it once, before Map.Expire. It panics if it was called before, or fn is nil. A deletion
+// costs a goroutine more.
 func (m *Map[K, V]) OnExpire(fn func(tx DBTx, key K, value V) error) {
 	m.engine()
 	if fn == nil {
@@ -63,7 +63,8 @@ func (m *core) setOnExpire(fn func(tx DBTx, v *chain.Node) error) {
 	}
 }
 
-// A refusal is how the function of OnExpire has failed: whatever its error wraps, it is no conflict.
+// A refusal is how the function of OnExpire has failed: whatever its error wraps, it is no
+// conflict.
 type refusal struct {
 	err   error
 	stack string // if it has panicked
@@ -71,8 +72,8 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.err.Error() }
 
-// calling runs the transaction of the deletion, and the function of OnExpire in it, in a goroutine of
-// its own: that is the one which the function may end.
+// calling runs the transaction of the deletion, and the function of OnExpire in it, in a goroutine
+// of its own: that is the one which the function may end.
 func (d *deletion) calling(ctx context.Context) (err error) {
 	done := make(chan struct{})
 	go func() {
@@ -102,8 +103,8 @@ func (d *deletion) left(err *error) {
 	}
 }
 
-// run runs the transaction: first, in a trial, as often as that has an Update conflict, to be rolled
-// back.
+// run runs the transaction: first, in a trial, as often as that has an Update conflict, to be
+// rolled back.
 func (d *deletion) run(ctx context.Context) error {
 	of := d.x.m
 	if of.db != nil { // on may use the other tables
@@ -156,8 +157,8 @@ const (
 	longestDelay = 60_000
 )
 
-// refused notes that a record is not deleted, and returns when it is looked at again, if it is. now is
-// when it was found to be due.
+// refused notes that a record is not deleted, and returns when it is looked at again, if it is. now
+// is when it was found to be due.
 func (x *expiry) refused(key unsafe.Pointer, err error, now, soon int64) (at int64, ok bool) {
 	hash := x.m.index.Hash.Sum(key)
 	x.mu.Lock()

@@ -93,10 +93,10 @@ type Options struct {
 	Retain time.Duration
 
 	// Logger is told, at level Warn and once each, of the program's transactions and snapshots that
-	// have been open for PinWarnAge or are evicted, of 64 in a round at most, and of none that is evicted
-	// during a call. A goroutine of its own calls it, but [Map.Reclaim] calls it itself, so it must
-	// not call Reclaim or Close. A journal logs its errors and long loads with it, or else with
-	// slog.Default.
+	// have been open for PinWarnAge or are evicted, of 64 in a round at most, and of none that is
+	// evicted during a call. A goroutine of its own calls it, but [Map.Reclaim] calls it itself, so
+	// it must not call Reclaim or Close. A journal logs its errors and long loads with it, or else
+	// with slog.Default.
 	Logger *slog.Logger
 
 	// PinWarnAge is from which age on Logger is told. Default: a minute.

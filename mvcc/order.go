@@ -134,8 +134,8 @@ func (o *order) merged(spans []span) []span {
 	return spans[:n+1]
 }
 
-// gone returns the spans with part, which a loop has gone through by now. noted is the number of the
-// span that has what it had gone through before, or -1, and then the new one.
+// gone returns the spans with part, which a loop has gone through by now. noted is the number of
+// the span that has what it had gone through before, or -1, and then the new one.
 func (o *order) gone(spans []span, noted int, part span) ([]span, int) {
 	// A loop may take over what another has noted: what replaces a span contains it.
 	switch last := len(spans) - 1; {

@@ -12,8 +12,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-// Readers, and writers of keys that are there, do not wait for a leaf that an insert has locked, nor
-// for one that is being replaced; and an insert that has not let go of the lock has not inserted.
+// Readers, and writers of keys that are there, do not wait for a leaf that an insert has locked,
+// nor for one that is being replaced; and an insert that has not let go of the lock has not
+// inserted.
 func TestOrderedReadersDoNotWait(t *testing.T) {
 	for _, at := range []hooks.Point{hooks.InsertLocked, hooks.LeavesFilled, hooks.CellFilled} {
 		m := newOrdered[int](t, &Options{ManualReclaim: true})

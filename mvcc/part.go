@@ -55,8 +55,8 @@ type rarePart struct {
 	// order of their keys, from a loop over a range on.
 	inOrder []int32
 	ordered int
-	// gaps are spans without a value, but for the writes from lookedAt on, and those of revived, which
-	// had deleted a key before; see closeGaps.
+	// gaps are spans without a value, but for the writes from lookedAt on, and those of revived,
+	// which had deleted a key before; see closeGaps.
 	gaps     []span
 	lookedAt int
 	revived  []int32

@@ -44,11 +44,12 @@ func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V])
 	return revisions
 }
 
-// history returns the versions that have been the newest of the key with this head, since the bound,
-// the newest first.
+// history returns the versions that have been the newest of the key with this head, since the
+// bound, the newest first.
 //
 // The snapshot keeps the newest version that it sees. All that is above the bound, and the newest
-// one below, is kept because no view has a greater bound: so what counts is the bound after the walk.
+// one below, is kept because no view has a greater bound: so what counts is the bound after the
+// walk.
 //
 //go:noinline
 func (s moment) history(head *chain.Node) (list []*chain.Node, epochs []epoch.Epoch, times []time.Time) {

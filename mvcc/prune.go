@@ -140,10 +140,10 @@ const (
 	leftNoKey        // the key itself is gone
 )
 
-// prune removes the versions of the key at p that the view no longer needs; head is or was its head.
-// It removes the key once only a tombstone is left of it, and no transaction that may write reads
-// below that. It keeps all versions above the bound, the newest one at or below it, and the newest one at
-// or below each live epoch. It links these together and lets go of the rest.
+// prune removes the versions of the key at p that the view no longer needs; head is or was its
+// head. It removes the key once only a tombstone is left of it, and no transaction that may write
+// reads below that. It keeps all versions above the bound, the newest one at or below it, and the
+// newest one at or below each live epoch. It links these together and lets go of the rest.
 //
 // Pruners of one chain may run at the same time, with different views, and none
 // waits. Views stay true, so what any of them passes over is invisible to
@@ -152,8 +152,8 @@ const (
 // epochs that are neither live in its view nor at or above that version.
 //
 // It passes over up to most versions above the bound, and stops after run in a row that had to be
-// kept. If f is not nil it tells of the old versions that have to be kept for old epochs, once each:
-// a version is marked as waiting when its wait begins.
+// kept. If f is not nil it tells of the old versions that have to be kept for old epochs, once
+// each: a version is marked as waiting when its wait begins.
 func (c *chains) prune(
 	p index.Place, head *chain.Node, view *gc.View, most uint64, run int, f *found,
 ) (l left) {

@@ -11,14 +11,15 @@ import (
 // Committing at an epoch that is given.
 //
 // Nobody else commits, so there is nothing to validate, and no rival. What remains is that readers
-// see all of a commit or nothing of it. Its record goes from active to an announced word that has the
-// epoch in it, and from there to committed at that epoch, by whoever comes first:
+// see all of a commit or nothing of it. Its record goes from active to an announced word that has
+// the epoch in it, and from there to committed at that epoch, by whoever comes first:
 //
-//   - F1: the clock reaches the epoch after the word was announced, and before it is committed. So a
-//     reader that finds the record active reads as of an earlier epoch, and passes over it; one that
-//     reads as of this epoch or a later one finds it announced, and commits it itself; and a reader
-//     that has found it committed reads as of this epoch from then on.
-//   - F2: a goroutine that decides draws no epoch: the clock never passes one that is still to come.
+//   - F1: the clock reaches the epoch after the word was announced, and before it is committed. So
+//     a reader that finds the record active reads as of an earlier epoch, and passes over it; one
+//     that reads as of this epoch or a later one finds it announced, and commits it itself; and a
+//     reader that has found it committed reads as of this epoch from then on.
+//   - F2: a goroutine that decides draws no epoch: the clock never passes one that is still to
+//     come.
 //
 // A single version has its record in itself, and is installed announced.
 

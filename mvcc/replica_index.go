@@ -6,8 +6,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/replicate"
 )
 
-// What a transaction of a replica has done in indexes. An entry says that a record has an index key.
-// So a transaction that has looked for one index key depends on nothing but the entries of that.
+// What a transaction of a replica has done in indexes. An entry says that a record has an index
+// key. So a transaction that has looked for one index key depends on nothing but the entries of
+// that.
 
 // Indexed returns the index keys that change.
 func (r replicated) Indexed(of any) []replicate.Table {
@@ -61,8 +62,8 @@ func (b *workBuilder) readIndex(p *part) {
 	}
 }
 
-// indexKeyOf returns the index key of an entry at key, of the table of an index: if that is unique they
-// are the same.
+// indexKeyOf returns the index key of an entry at key, of the table of an index: if that is unique
+// they are the same.
 func indexKeyOf(m *core, key unsafe.Pointer) any {
 	boxed := m.index.Hash.Boxed(key)
 	if e, ok := boxed.(interface{ indexKey() any }); ok {

@@ -35,8 +35,8 @@ func apply(t testing.TB, r replicate.DB, at uint64, fn func(tx DBTx)) {
 	}))
 }
 
-// An attempt says what was read, with the epochs of the versions, and what is written; and nothing of
-// it is seen.
+// An attempt says what was read, with the epochs of the versions, and what is written; and nothing
+// of it is seen.
 func TestReplicaAttempt(t *testing.T) {
 	t.Parallel()
 	db, r, a, b, byTen := newReplicated(t, nil)
@@ -191,8 +191,8 @@ func TestReplicaRenew(t *testing.T) {
 	require.Panics(t, func() { _, _ = r.Renew([]*replicate.Work{read}) })
 }
 
-// A replica commits at the epochs that it is given, for readers, versions, watches and the past; and
-// at none that is not above the clock.
+// A replica commits at the epochs that it is given, for readers, versions, watches and the past;
+// and at none that is not above the clock.
 func TestReplicaApply(t *testing.T) {
 	t.Parallel()
 	db, r, a, b, byTen := newReplicated(t, &Options{Retain: 1 << 40})

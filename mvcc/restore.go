@@ -162,8 +162,8 @@ func expectWrites(tx DBTx, n int) {
 	st.writes = slices.Grow(st.writes, n)
 }
 
-// loadedAt notes the epoch of a transaction that has loaded something, or that it has read as of if it
-// had nothing to write.
+// loadedAt notes the epoch of a transaction that has loaded something, or that it has read as of if
+// it had nothing to write.
 func (b *Backup) loadedAt(at uint64, wrote bool) {
 	next := b.now
 	if wrote {

@@ -47,7 +47,8 @@ func (l *loading) passOver(db *DB, before *Backup) {
 	}
 }
 
-// rename notes the IDs that tables have in another life: that of differences which name all of them.
+// rename notes the IDs that tables have in another life: that of differences which name all of
+// them.
 func (l *loading) rename(before *Backup, ids map[string]int) error {
 	for _, table := range l.Tables {
 		ids[table.Name] = table.ID

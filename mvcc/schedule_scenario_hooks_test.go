@@ -25,14 +25,14 @@ type scenario struct {
 //
 //	a b-|update ra wb; load a|prune
 //
-// The first part has a word for each key that has an entry: "a" has a value, "b-"
-// was deleted, "c+" was overwritten once; the value of key number i is i+1. It
-// may also say "eager": committers prune at every write; "busy": there is no
-// background work, committers do it; "ordered": the keys have an order; "tables": each key is in a
-// table of its own, but for the last, which is with the one before; "indexed": they are in one
-// table, which has an index of the values; "indexable": it may get one; "wide": the table of the
-// hash index has four buckets, not two; and "patience=2", see [scheduler]. The other parts are the programs of the actors, each a list of operations
-// divided by semicolons.
+// The first part has a word for each key that has an entry: "a" has a value, "b-" was deleted, "c+"
+// was overwritten once; the value of key number i is i+1. It may also say "eager": committers prune
+// at every write; "busy": there is no background work, committers do it; "ordered": the keys have
+// an order; "tables": each key is in a table of its own, but for the last, which is with the one
+// before; "indexed": they are in one table, which has an index of the values; "indexable": it may
+// get one; "wide": the table of the hash index has four buckets, not two; and "patience=2", see
+// [scheduler]. The other parts are the programs of the actors, each a list of operations divided by
+// semicolons.
 func parseScenario(text string) (*scenario, error) {
 	initial, rest, _ := strings.Cut(text, "|")
 	sc := &scenario{initial: initial, patience: 1}

@@ -85,8 +85,8 @@ func (p *part) schemaFor() *schema {
 	return p.schema
 }
 
-// asWritten returns key, of a record that the transaction sees, or the snapshot, if own is not set, as
-// it was written last: it may be the other zero.
+// asWritten returns key, of a record that the transaction sees, or the snapshot, if own is not set,
+// as it was written last: it may be the other zero.
 func asWritten[K comparable](st *txn, key K, own bool) K {
 	if !st.plain {
 		if v := st.written(unsafe.Pointer(&key), own); v != nil {

@@ -136,8 +136,8 @@ func (ix *Index[I, K, V]) Descend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V]
 	return ix.records(r, ix.ranged(keys, nil, true))
 }
 
-// open returns how the tables of the index are read as r sees them, and the records. kind is that of
-// the snapshot that it opens if r is the table.
+// open returns how the tables of the index are read as r sees them, and the records. kind is that
+// of the snapshot that it opens if r is the table.
 func (ix *Index[I, K, V]) open(r Reader[K, V], kind uint64) (in window[K], by Reader[K, V]) {
 	by = r
 	switch r := r.(type) {

@@ -189,8 +189,8 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 	})
 }
 
-// drop removes the index, which could not be made, from its table: it is written no more. Transactions
-// that were under way, and have written to the table, conflict once. Its name is free.
+// drop removes the index, which could not be made, from its table: it is written no more.
+// Transactions that were under way, and have written to the table, conflict once. Its name is free.
 func (ix *Index[I, K, V]) drop() {
 	ix.dropped().Store(true) // must precede: what breaks its rule is looked at afterwards
 	ix.alter(func(list []keptIndex) []keptIndex {

@@ -152,8 +152,8 @@ func (ix *Index[I, K, V]) endIn(in window[K], of *stretch[I, K]) (first Entry[I,
 	return first, ok
 }
 
-// owners visits the records that have an index key of a unique index, in order: the owner, and those
-// to which the transaction has given it as well.
+// owners visits the records that have an index key of a unique index, in order: the owner, and
+// those to which the transaction has given it as well.
 func (ix *Index[I, K, V]) owners(
 	in window[K], of *stretch[I, K], index I, owner K, visit func(index I, key K) bool,
 ) bool {
@@ -176,7 +176,8 @@ func (ix *Index[I, K, V]) owners(
 	return true
 }
 
-// behind reports whether the entry of a unique index, which is one of indexRange, is in the stretch.
+// behind reports whether the entry of a unique index, which is one of indexRange, is in the
+// stretch.
 func (ix *Index[I, K, V]) behind(of *stretch[I, K], index I, key K) bool {
 	if of.after == nil || index != of.after.IndexKey {
 		return true

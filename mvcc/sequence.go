@@ -43,8 +43,8 @@ type sequences struct {
 }
 
 // A sequenceRecord is what the Sequences of a record have in common. A block that one of them has
-// reserved is its own for as long as nobody but they has written the record since: its newest version
-// is that of the last reservation, and no reservation has found another one in between.
+// reserved is its own for as long as nobody but they has written the record since: its newest
+// version is that of the last reservation, and no reservation has found another one in between.
 type sequenceRecord struct {
 	mu      sync.Mutex    // held while a block is reserved or released
 	within  goid.Set      // the goroutine that does that

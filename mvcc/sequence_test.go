@@ -67,8 +67,8 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// What is drawn is reserved before: a commit that uses a number comes after the one that reserves it,
-// and a process that begins with what was kept gives out others.
+// What is drawn is reserved before: a commit that uses a number comes after the one that reserves
+// it, and a process that begins with what was kept gives out others.
 func TestSequenceReservesFirst(t *testing.T) {
 	db := NewDB(nil)
 	defer db.Close()

@@ -11,16 +11,16 @@ func init() {
 	seam.Snapshot = func(db any) any { return dbAt(db.(*DB)).snapshot(forCall) }
 }
 
-// Options.MaxTxAge is for what a program keeps open. A transaction or snapshot that the library opens
-// for one call, and ends with it, is spared: it takes as long as it takes. No function of an Update or
-// View, and no loop of the program, runs in it. This is where each such call says so:
+// Options.MaxTxAge is for what a program keeps open. A transaction or snapshot that the library
+// opens for one call, and ends with it, is spared: it takes as long as it takes. No function of an
+// Update or View, and no loop of the program, runs in it. This is where each such call says so:
 //
 //   - forLibrary: Load, NewIndex, one-key writes of a table with indexes, sequences, records that
 //     expire without OnExpire;
 //   - clearing: Clear, DeleteRange;
 //   - replicas: Apply and Renew, but not Attempt, which calls the function of an Update;
-//   - snapshots with forCall: Save and journals, watches and channels that begin, History, counts and
-//     ends of ranges and of indexes.
+//   - snapshots with forCall: Save and journals, watches and channels that begin, History, counts
+//     and ends of ranges and of indexes.
 const (
 	forProgram = 0
 	forCall    = epoch.Spared

@@ -40,8 +40,8 @@ func (m *core) begin(level Level, also uint64) (st *txState, gen epoch.Gen) {
 	return st, gen
 }
 
-// open is begin for a transaction of a kind: see [epoch.Slots.Begin]. Those of the library itself are
-// spared, see [forCall].
+// open is begin for a transaction of a kind: see [epoch.Slots.Begin]. Those of the library itself
+// are spared, see [forCall].
 func (m *core) open(kind uint64) (st *txState, gen epoch.Gen) {
 	if m.strict {
 		m.besideOpen(kind)
@@ -107,8 +107,8 @@ func (st *txState) enter() {
 
 func (st *txState) leave() { st.busy = false }
 
-// enterAgain is enter for a method of the transaction gen that has left in between: it panics if that
-// has ended since, so that nothing of it gets into the one that the state serves by now.
+// enterAgain is enter for a method of the transaction gen that has left in between: it panics if
+// that has ended since, so that nothing of it gets into the one that the state serves by now.
 func (st *txState) enterAgain(gen epoch.Gen) {
 	if st.gen() != gen {
 		refuse(&st.own.txn, gen)

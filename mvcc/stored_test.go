@@ -72,8 +72,8 @@ type (
 	fileIndex = *Index[int, int, file]
 )
 
-// A value that is changed after it was stored is noticed, by whatever call it came out of the map: when
-// it is written over, and at the end.
+// A value that is changed after it was stored is noticed, by whatever call it came out of the map:
+// when it is written over, and at the end.
 func TestStrictStoredValues(t *testing.T) {
 	update := func(files fileTable, fn func(tx Tx[int, file])) {
 		_ = files.Update(bg, nil, func(tx Tx[int, file]) error { fn(tx); return nil })
@@ -168,8 +168,8 @@ func TestStrictStoredValues(t *testing.T) {
 	}
 }
 
-// A transaction of which values are noted conflicts as any other, also at snapshot level, and leaves
-// no note.
+// A transaction of which values are noted conflicts as any other, also at snapshot level, and
+// leaves no note.
 func TestStrictStoredConflicts(t *testing.T) {
 	for _, level := range []Level{LevelSnapshot, LevelSerializable} {
 		m := New[int, []int](strictly)
@@ -362,8 +362,9 @@ func TestStrictValuesOfGoodPrograms(t *testing.T) {
 	}]()))
 }
 
-// Goroutines that take a value out of the map, and change it, are its owners: the look at a value does
-// not race with them, whatever else is committed, and neither does Close. To be run with -race.
+// Goroutines that take a value out of the map, and change it, are its owners: the look at a value
+// does not race with them, whatever else is committed, and neither does Close. To be run with
+// -race.
 func TestStrictOwnersOfValues(t *testing.T) {
 	for range 20 {
 		m := New[int, *file](strictly)

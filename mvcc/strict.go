@@ -252,8 +252,8 @@ func same[T any](a, b T) bool {
 	return alike(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem(), 0, &most)
 }
 
-// sameKeys reports whether a and b have the same index keys, in whatever order: so it does not matter
-// if they come from a map.
+// sameKeys reports whether a and b have the same index keys, in whatever order: so it does not
+// matter if they come from a map.
 func sameKeys[I comparable](a, b []I) bool {
 	in := func(list, other []I) bool {
 		return !slices.ContainsFunc(list, func(key I) bool {

@@ -120,8 +120,8 @@ func (m *Map[K, V]) picks(o *WatchOptions[K, V]) (atOnce, later picker[K, V]) {
 	return pick[K, V](m.at, &in, nil), later
 }
 
-// pick returns what picks the changes in a range, if in is not nil, with keys that match, if that is
-// not nil.
+// pick returns what picks the changes in a range, if in is not nil, with keys that match, if that
+// is not nil.
 func pick[K comparable, V any](e *engine, in *span, match func(key K) bool) picker[K, V] {
 	return func(all []Change[K, V]) (some []Change[K, V]) {
 		for i := range all {

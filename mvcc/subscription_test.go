@@ -194,8 +194,8 @@ func TestWatchGap(t *testing.T) {
 	})
 }
 
-// What waits for a loop is dropped when its context ends: a gap that it is told of then, too, begins
-// where it was given something last.
+// What waits for a loop is dropped when its context ends: a gap that it is told of then, too,
+// begins where it was given something last.
 func TestGapBesideContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gaps := 0

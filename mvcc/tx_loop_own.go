@@ -27,8 +27,8 @@ func (p *part) ownRecords() []ownRecord {
 	return mine
 }
 
-// An ownRest is what a loop over a range has still to visit of the own writes: those of next, in the
-// order of the loop, and then those numbered from low to high in the part's inOrder. These are
+// An ownRest is what a loop over a range has still to visit of the own writes: those of next, in
+// the order of the loop, and then those numbered from low to high in the part's inOrder. These are
 // copied a few at a time, so that a loop that is left at once costs little; and all of them before
 // any of them, or the order, changes, see copyOwn: the loop visits what there was when it began. A
 // nil ownRest has none.

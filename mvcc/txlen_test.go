@@ -6,7 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The number of keys is a read like others: what changes it is a conflict, and what does not is none.
+// The number of keys is a read like others: what changes it is a conflict, and what does not is
+// none.
 func TestTxLen(t *testing.T) {
 	db := NewDB(nil)
 	t.Cleanup(db.Close)

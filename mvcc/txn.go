@@ -124,8 +124,8 @@ func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *chain.Node) {
 	return toBeFound, nil
 }
 
-// A begun is what toWrite has found: the number of the write, or 1 + that of the read, and the hash of
-// the key.
+// A begun is what toWrite has found: the number of the write, or 1 + that of the read, and the hash
+// of the key.
 type begun struct {
 	i    int
 	read int
@@ -179,8 +179,8 @@ func (t *txn) toMerge(key unsafe.Pointer) (own *chain.Node, merge merger) {
 	return own, merge
 }
 
-// mergeMore ends a merge of v, which is private, and has the key. If more is set there was one before,
-// whose key is the other zero, or has other memory.
+// mergeMore ends a merge of v, which is private, and has the key. If more is set there was one
+// before, whose key is the other zero, or has other memory.
 //
 //go:noinline
 func (t *txn) mergeMore(gen epoch.Gen, v *chain.Node, merge merger, more bool) {
@@ -221,8 +221,8 @@ func (t *txn) strict() *strict {
 func (t *txn) engine() *engine { return hide(partOf(t).m) }
 
 // written returns the version of the key at key as the transaction sees it, or, if own is not set,
-// the snapshot; nil if there is none. Its key is as it was written last. What a state has written is
-// not for snapshots to look at: it may serve somebody else by now.
+// the snapshot; nil if there is none. Its key is as it was written last. What a state has written
+// is not for snapshots to look at: it may serve somebody else by now.
 //
 //go:noinline
 func (t *txn) written(key unsafe.Pointer, own bool) *chain.Node {

@@ -137,9 +137,9 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 	return ok, goOn
 }
 
-// validateCount is validate for the number of keys: as many must have got a value since the read epoch
-// as have lost theirs. What the newest version says is true for every epoch from least on if it was
-// committed before. If it was committed later nobody knows what was there, as in validate.
+// validateCount is validate for the number of keys: as many must have got a value since the read
+// epoch as have lost theirs. What the newest version says is true for every epoch from least on if
+// it was committed before. If it was committed later nobody knows what was there, as in validate.
 func (p *part) validateCount(least, e epoch.Epoch) (ok, goOn bool) {
 	from, more := p.st.epoch(), 0
 	ok, goOn = true, true

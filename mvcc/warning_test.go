@@ -100,8 +100,8 @@ func TestOldPinsAreToldOf(t *testing.T) {
 	}
 }
 
-// Where it began is said from the call of the program on, whichever way it was begun, and whether or
-// not there is a limit.
+// Where it began is said from the call of the program on, whichever way it was begun, and whether
+// or not there is a limit.
 func TestOldPinsBeganInTheProgram(t *testing.T) {
 	for name, hold := range map[string]func(db *DB, m *Map[int, int], wait func()){
 		"Snapshot": func(_ *DB, m *Map[int, int], wait func()) {

@@ -73,8 +73,8 @@ func (st *txState) unwind(gen epoch.Gen) {
 	quietly(func() { st.tidyAfter(outcome) })
 }
 
-// quietly calls f. If it panics, another panic has begun before, or a Goexit: that goes on. A Goexit
-// in f goes on too: what must follow is deferred.
+// quietly calls f. If it panics, another panic has begun before, or a Goexit: that goes on. A
+// Goexit in f goes on too: what must follow is deferred.
 func quietly(f func()) {
 	defer func() { _ = recover() }()
 	f()

@@ -25,8 +25,8 @@ type txWork struct {
 	full   int // from so many reads on they are looked through for what is there twice, see compact
 	writes []write
 	// byHash finds an own write by the hash of its key, once one is looked for among more than
-	// linearWrites of them: 1 + its number is at the hash, or in the places that follow, up to one that
-	// is 0. At most half of them are taken, and their number is a power of two.
+	// linearWrites of them: 1 + its number is at the hash, or in the places that follow, up to one
+	// that is 0. At most half of them are taken, and their number is a power of two.
 	byHash []int32
 	begun  begun // of the write that is under way, see txn
 
@@ -265,8 +265,8 @@ func (p *part) get(gen epoch.Gen, key unsafe.Pointer) *chain.Node {
 	return v
 }
 
-// noteRead records that v was read of the key, which has hash h and is at a place, at level snapshot
-// if that is for an update.
+// noteRead records that v was read of the key, which has hash h and is at a place, at level
+// snapshot if that is for an update.
 func (p *part) noteRead(key unsafe.Pointer, h uint64, at index.Place, v *chain.Node, update bool) {
 	st := p.st
 	st.hasRead = true

@@ -138,8 +138,8 @@ func TestJournalInBubble(t *testing.T) {
 	}
 }
 
-// In a bubble a watch has been told of a commit, whatever has made it, when all goroutines rest: time
-// need not go on. A context that is the bubble's is enough for a loop.
+// In a bubble a watch has been told of a commit, whatever has made it, when all goroutines rest:
+// time need not go on. A context that is the bubble's is enough for a loop.
 func TestLoopInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, users, orders := shop(Options(t, nil))

@@ -22,8 +22,8 @@
 //     returns something else when it is called twice with the same arguments, or that uses the
 //     database.
 //   - A compare that is no order.
-//   - A function of Expire that returns a time which no program means, up to that of Unix time 0, and
-//     not the zero time: the record goes at once.
+//   - A function of Expire that returns a time which no program means, up to that of Unix time 0,
+//     and not the zero time: the record goes at once.
 //   - The function of an Update or View that uses a map or table itself instead of its transaction
 //     or snapshot.
 //   - A loop over a Watch that goes on after the error.
@@ -45,9 +45,9 @@
 // find. To the program it is a conflict as any other: the writes are gone, OnCommit calls nothing,
 // the context is looked at, [mvcc.Stats] counts it, and it is one of MaxAttempts. A transaction
 // that could not conflict, since it has read or has written nothing, is rolled back and run again.
-// The function of OnExpire runs as often before it counts, in a transaction that is rolled back; that
-// is no conflict in [mvcc.Stats]. With [Config].Chance the last attempt may conflict as well, so that
-// Update returns the error.
+// The function of OnExpire runs as often before it counts, in a transaction that is rolled back;
+// that is no conflict in [mvcc.Stats]. With [Config].Chance the last attempt may conflict as well,
+// so that Update returns the error.
 //
 // # Steps and time
 //
@@ -56,12 +56,11 @@
 // have a goroutine nonetheless: Step does its work.
 //
 // In a bubble of package testing/synctest everything works, with goroutines or without: records
-// expire, and MaxTxAge counts, by the time of the bubble. After a commit synctest.Wait is enough for
-// a watch to have been told. The map, and the Trial, must be made in
-// the bubble, with the bubble's t. What was left open is ended at the end of the bubble's test, so
-// that this fails with the reason. (A map that is not on trial, and is dropped in a bubble without
-// Close, ends the program when the garbage collector finds it: it may not close a channel of the
-// bubble.)
+// expire, and MaxTxAge counts, by the time of the bubble. After a commit synctest.Wait is enough
+// for a watch to have been told. The map, and the Trial, must be made in the bubble, with the
+// bubble's t. What was left open is ended at the end of the bubble's test, so that this fails with
+// the reason. (A map that is not on trial, and is dropped in a bubble without Close, ends the
+// program when the garbage collector finds it: it may not close a channel of the bubble.)
 //
 // # Cost
 //

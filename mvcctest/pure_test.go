@@ -103,8 +103,8 @@ func TestImpure(t *testing.T) {
 	}
 }
 
-// A value that was changed after it was stored fails the test: once for each place, and for what the
-// end of the test finds.
+// A value that was changed after it was stored fails the test: once for each place, and for what
+// the end of the test finds.
 func TestChangedValue(t *testing.T) {
 	f := &fake{}
 	r := New(f, nil)

@@ -17,9 +17,9 @@ import (
 // Config says how hard a trial is. A nil *Config, and every field that is zero, means the default.
 type Config struct {
 	// Conflicts is how many attempts of each Update conflict, but for the last one that MaxAttempts
-	// leaves, and how often the function of OnExpire runs for a record before it counts. Negative means
-	// none: then no function runs twice because of the trial, but that of Compute and DeleteFunc, and
-	// those that must be pure. Default: 1.
+	// leaves, and how often the function of OnExpire runs for a record before it counts. Negative
+	// means none: then no function runs twice because of the trial, but that of Compute and
+	// DeleteFunc, and those that must be pure. Default: 1.
 	Conflicts int
 
 	// Chance is with which probability each other attempt of an Update that could conflict does,
@@ -93,8 +93,8 @@ func (r *Trial) Options() *mvcc.Options {
 // Step does the background work of all maps and databases of the trial, as a tick does: records
 // expire whose time has come, watches are told of what was committed before the call, and versions
 // that nobody can see are dropped. It waits for a goroutine that is at it. Ages, warnings and
-// evictions need several steps, see [mvcc.Options].ManualReclaim. Functions given to Expire are called;
-// where one panics Step does.
+// evictions need several steps, see [mvcc.Options].ManualReclaim. Functions given to Expire are
+// called; where one panics Step does.
 func (r *Trial) Step() { r.each(trial.Subject.Step) }
 
 // Advance moves the time by which records expire on by d, and deletes those whose time has come. It
