@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -200,6 +202,65 @@ func BenchmarkStoreBesideReaders(b *testing.B) {
 			b.ReportMetric(mean, "versions/key")
 			b.ReportMetric(float64(most), "most-versions")
 			closeAll(open)
+		})
+	}
+}
+
+// BenchmarkScansBesideWriters scans 10^4 keys with 50 goroutines, without a pause, beside 50 that
+// store and delete them, a second for each iteration: how many versions a key has at the end, and
+// how long scans took in the first and in the last quarter of the time.
+//
+//	go test -run '^$' -bench ScansBesideWriters -benchtime 120x ./mvcc
+func BenchmarkScansBesideWriters(b *testing.B) {
+	const goroutines, keys = 50, 10_000
+	for _, of := range besides(b, Options{ReclaimInterval: DefaultReclaimInterval}) {
+		b.Run(of.name, func(b *testing.B) {
+			of.turnover(nil, keys, 1, true)
+			c := stage.NewCrew(b)
+			start, length := time.Now(), time.Duration(b.N)*time.Second
+			var mu sync.Mutex
+			var first, last []time.Duration
+			c.Run(goroutines, func(int) error {
+				for began := start; !c.Ended(); began = time.Now() {
+					for range of.m.All() {
+						continue
+					}
+					mu.Lock()
+					if took, at := time.Since(began), time.Since(start); at < length/4 {
+						first = append(first, took)
+					} else if at > 3*length/4 {
+						last = append(last, took)
+					}
+					mu.Unlock()
+				}
+				return nil
+			})
+			c.Run(goroutines, func(int) error {
+				for round := 0; !c.Ended(); round++ {
+					for key := range keys {
+						if of.m.Store(key, round); key%10 == 0 {
+							of.m.Delete(key)
+							of.m.Store(key, round)
+						}
+					}
+				}
+				return nil
+			})
+			time.Sleep(length)
+			mean, _ := of.versions()
+			c.Finish(b)
+			b.ReportMetric(mean, "versions/key")
+			for name, took := range map[string][]time.Duration{"first": first, "last": last} {
+				if len(took) == 0 { // -benchtime is short
+					continue
+				}
+				slices.Sort(took)
+				for _, percent := range []int{50, 99, 100} {
+					b.ReportMetric(took[(len(took)-1)*percent/100].Seconds()*1000,
+						fmt.Sprintf("%s-p%d-ms", name, percent))
+				}
+			}
+			b.ReportMetric(0, "ns/op")
 		})
 	}
 }
