@@ -103,6 +103,7 @@ func TestProgressLines(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, numbers.Len())
 		time.Sleep(time.Minute) // no line comes later
+		synctest.Wait()
 		require.NoError(t, j.Close())
 		told := strings.Split(strings.TrimSpace(lines.String()), "\n")
 		require.Len(t, told, 3, lines.String())

@@ -360,19 +360,18 @@ func TestSpared(t *testing.T) {
 				slow.Store(false)
 				var log recorder
 				db := NewDB(&Options{MaxTxAge: time.Second, PinWarnAge: time.Second,
-					Logger: slog.New(&log)})
+					Logger: slog.New(&log), ReclaimInterval: time.Hour})
 				defer db.Close()
 				m := NewOrderedTableFunc[int, int](db, "m", compare, nil)
 				ix, err := NewOrderedIndexFunc(m, "ix", compare,
 					func(_, v int) []int { takesLong(); return []int{v} }, nil)
 				require.NoError(t, err)
 				var ended atomic.Bool
-				var ticks sync.WaitGroup
-				ticks.Go(func() { // so that time goes on
+				var rounds sync.WaitGroup
+				rounds.Go(func() { // ticks would wait for Reclaim, by a mutex
 					for !ended.Load() {
-						s := db.Snapshot()
-						time.Sleep(200 * time.Millisecond)
-						s.Close()
+						time.Sleep(100 * time.Millisecond)
+						coreOf(m).shared.gc.Readers(1)
 					}
 				})
 				for i := range keys {
@@ -386,7 +385,7 @@ func TestSpared(t *testing.T) {
 				require.Empty(t, log.told())
 				slow.Store(false)
 				ended.Store(true)
-				ticks.Wait()
+				rounds.Wait()
 			})
 		})
 	}
