@@ -41,17 +41,13 @@ func TestProgress(t *testing.T) {
 	}
 	require.NoError(t, j.Close())
 	var size int64
-	for _, pattern := range []string{"backup-*", "journal-*"} {
-		files, err := filepath.Glob(filepath.Join(dir, pattern))
-		require.NoError(t, err)
-		require.Len(t, files, 1)
-		info, err := os.Stat(files[0])
+	for _, name := range []string{backupName(1), journalName(1)} {
+		info, err := os.Stat(filepath.Join(dir, name))
 		require.NoError(t, err)
 		size += info.Size()
 	}
 	for _, call := range []string{"Load", "Open"} {
-		calls, lastRecords, lastRead := 0, 0, int64(0)
-		var ended bool
+		calls, lastRecords, lastRead, ended := 0, 0, int64(0), false
 		opts := &Options{Progress: func(records int, read, total int64) {
 			require.Equal(t, size, total)
 			require.LessOrEqual(t, read, total)
@@ -64,7 +60,9 @@ func TestProgress(t *testing.T) {
 		if call == "Load" {
 			_, err = Load(t.Context(), dir, db, codec.Gob, opts)
 		} else {
-			j, err = Open(t.Context(), dir, db, codec.Gob, opts)
+			bad := &Options{Progress: func(int, int64, int64) { panic("oh") }}
+			require.Panics(t, func() { _, _ = Open(t.Context(), dir, db, codec.Gob, bad) })
+			j, err = Open(t.Context(), dir, db, codec.Gob, opts) // the folder is not locked
 			defer func() { require.NoError(t, j.Close()) }()
 		}
 		require.NoError(t, err)
