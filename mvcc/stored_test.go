@@ -330,7 +330,7 @@ func TestStrictValuesOfGoodPrograms(t *testing.T) {
 			for range 3 {
 				m.Store(1, list)
 				m.Store(2, large)
-				m.Store(3, make([]struct{}, 1<<40))
+				m.Store(3, make([]struct{}, math.MaxInt))
 				m.Store(4, make([]int, 2*mostPlaces))
 			}
 		},
