@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/replicate"
@@ -37,30 +36,19 @@ func (db *DB) observed(ctx context.Context, name string, fn func(tx mvcc.DBTx) e
 	return err
 }
 
-// around is observed, in a call of Options.Around.
-func (db *DB) around(ctx context.Context, name string, fn func(tx mvcc.DBTx) error) (err error) {
+// around is observed, between the two calls of Options.Around.
+func (db *DB) around(ctx context.Context, name string, fn func(tx mvcc.DBTx) error) error {
 	if db.schema.around == nil {
 		return db.observed(ctx, name, fn)
 	}
-	const running, done, over = 1, 2, 3
-	var state atomic.Int32
-	db.schema.around(ctx, name, "", func(ctx context.Context) {
-		if !state.CompareAndSwap(0, running) {
-			panic("etcd: Options.Around: run is called twice, or after Around has returned")
-		}
-		if ctx == nil {
-			panic("etcd: Options.Around: run: ctx is nil")
-		}
-		err = db.observed(ctx, name, fn)
-		state.Store(done)
-	})
-	switch state.Swap(over) {
-	case 0:
-		panic("etcd: Options.Around has returned, and has not called run")
-	case running:
-		panic("etcd: Options.Around has returned before run has, or has recovered its panic")
+	inside, after := db.schema.around(ctx, name, "")
+	if after != nil {
+		defer after()
 	}
-	return err
+	if inside == nil {
+		panic("etcd: Options.Around: inside is nil")
+	}
+	return db.observed(inside, name, fn)
 }
 
 // begin says that an attempt begins.

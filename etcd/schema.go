@@ -16,7 +16,7 @@ import (
 type Schema struct {
 	db      *mvcc.DB
 	observe func(mvcc.Attempt)
-	around  func(ctx context.Context, tx, table string, run func(ctx context.Context))
+	around  func(ctx context.Context, tx, table string) (inside context.Context, after func())
 
 	mu     sync.Mutex
 	opened bool

@@ -52,12 +52,14 @@ func ExampleAttempt() {
 // The function of Around is where a lock, a span of a trace or the labels of a profile go round
 // each Update: package profiling has LabelUpdate for these.
 func ExampleOptions_around() {
-	around := func(ctx context.Context, tx, table string, run func(ctx context.Context)) {
-		pprof.Do(ctx, pprof.Labels("mvcc_tx", tx), func(ctx context.Context) {
-			fmt.Println("begin", tx)
-			run(ctx)
+	around := func(ctx context.Context, tx, table string) (context.Context, func()) {
+		fmt.Println("begin", tx)
+		inside := pprof.WithLabels(ctx, pprof.Labels("mvcc_tx", tx))
+		pprof.SetGoroutineLabels(inside)
+		return inside, func() {
+			pprof.SetGoroutineLabels(ctx)
 			fmt.Println("end", tx)
-		})
+		}
 	}
 	stock := mvcc.New[string, int](&mvcc.Options{Around: around})
 	defer stock.Close()

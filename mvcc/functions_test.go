@@ -103,9 +103,9 @@ func newTown(t *testing.T, manual bool) *town {
 	f := &town{T: t, manual: manual, entered: make(chan struct{}), told: make(chan uint64, 1000)}
 	f.db = mvcc.NewDB(&mvcc.Options{ManualReclaim: manual, ReclaimInterval: time.Millisecond, Logger: slog.New(f), PinWarnAge: time.Nanosecond,
 		Observe: func(mvcc.Attempt) { f.at("Observe") },
-		Around: func(ctx context.Context, _, _ string, run func(context.Context)) {
+		Around: func(ctx context.Context, _, _ string) (context.Context, func()) {
 			f.at("Around")
-			run(ctx)
+			return ctx, func() { f.at("the end of Around") }
 		}})
 	f.mine = mvcc.NewOrderedTableFunc[int, int](f.db, "mine", f.compare("compare"), nil)
 	var err error
@@ -268,6 +268,7 @@ var functions = []called{
 	}},
 	{name: "Observe", call: func(f *town) { _ = f.update(func(mvcc.DBTx) {}) }},
 	{name: "Around", call: func(f *town) { _, _ = f.numbers.Next() }},
+	{name: "the end of Around", call: func(f *town) { _, _ = f.numbers.Next() }},
 	{name: "compare", call: func(f *town) { f.mine.Store(1000, 1) }},
 	{name: "compare", call: func(f *town) { // of the background work
 		for arm := f.armed.Swap(nil); arm != nil; arm = f.armed.Swap(nil) {

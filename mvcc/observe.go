@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 )
 
@@ -59,30 +58,20 @@ func (m *core) observed(ctx context.Context, opts *TxOptions, fn func(tx DBTx) e
 	return err
 }
 
-// around is update, in a call of Options.Around.
-func (m *core) around(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) (err error) {
+// around is update, between the two calls of Options.Around. One function that calls Update would
+// keep fn: the compiler would have each Update allocate its function, also without an Around.
+func (m *core) around(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
 	var own TxOptions
 	if opts != nil {
 		own = *opts
 	}
 	own.inside, own.own = true, m.shared.observe == nil && !m.strict // see observed
-	const running, done, over = 1, 2, 3
-	var state atomic.Int32
-	m.shared.around(ctx, own.Name, m.counters.name, func(ctx context.Context) {
-		if !state.CompareAndSwap(0, running) {
-			panic("mvcc: Options.Around: run is called twice, or after Around has returned")
-		}
-		checkContext("Options.Around: run", ctx)
-		err = m.update(ctx, &own, fn)
-		state.Store(done)
-	})
-	switch state.Swap(over) {
-	case 0:
-		panic("mvcc: Options.Around has returned, and has not called run")
-	case running:
-		panic("mvcc: Options.Around has returned before run has, or has recovered its panic")
+	inside, after := m.shared.around(ctx, own.Name, m.counters.name)
+	if after != nil {
+		defer after()
 	}
-	return err
+	checkContext("Options.Around: inside", inside)
+	return m.update(inside, &own, fn)
 }
 
 // begin says that an attempt begins. A rehearsal, see strict, is part of the attempt after it.

@@ -25,9 +25,9 @@ func testObserve(t *testing.T, strict bool) {
 	var around []string
 	db := mvcc.NewDB(&mvcc.Options{Strict: strict, Observe: func(a mvcc.Attempt) {
 		told = append(told, a)
-	}, Around: func(ctx context.Context, tx, table string, run func(context.Context)) {
+	}, Around: func(ctx context.Context, tx, table string) (context.Context, func()) {
 		around = append(around, tx+" in "+table)
-		run(ctx)
+		return ctx, nil
 	}})
 	defer db.Close()
 	users := mvcc.NewTable[string, int](db, "users", nil)
@@ -179,11 +179,14 @@ func TestObserveGivesUp(t *testing.T) {
 func TestAround(t *testing.T) {
 	for _, opts := range []mvcc.Options{{}, {Strict: true}, {Observe: func(mvcc.Attempt) {}}} {
 		type place struct{}
-		misbehave := func(run func()) { run() }
-		opts.Around = func(ctx context.Context, tx, table string, run func(context.Context)) {
+		begun, ended := 0, 0
+		misbehave := func() {}
+		opts.Around = func(ctx context.Context, tx, table string) (context.Context, func()) {
 			require.Equal(t, "name", tx)
 			require.Empty(t, table)
-			misbehave(func() { run(context.WithValue(ctx, place{}, true)) })
+			misbehave()
+			begun++
+			return context.WithValue(ctx, place{}, true), func() { ended++ }
 		}
 		m := mvcc.New[int, int](&opts)
 		defer m.Close()
@@ -197,27 +200,14 @@ func TestAround(t *testing.T) {
 		require.NoError(t, set())
 		require.Equal(t, 1, m.Len())
 
-		misbehave = func(func()) {}
-		require.PanicsWithValue(t, "mvcc: Options.Around has returned, and has not called run",
-			func() { _ = set() })
-		misbehave = func(run func()) { run(); run() }
-		require.PanicsWithValue(t,
-			"mvcc: Options.Around: run is called twice, or after Around has returned",
-			func() { _ = set() })
-		n, _ := m.Load(1)
-		require.Equal(t, 2, n, "it was committed before")
-
-		misbehave = func(run func()) {
-			defer func() { _ = recover() }()
-			run()
-		}
-		require.PanicsWithValue(t,
-			"mvcc: Options.Around has returned before run has, or has recovered its panic", func() {
-				_ = m.Update(t.Context(), &mvcc.TxOptions{Name: "name"}, func(mvcc.Tx[int, int]) error {
-					panic("oh")
-				})
+		require.PanicsWithValue(t, "oh", func() {
+			_ = m.Update(t.Context(), &mvcc.TxOptions{Name: "name"}, func(mvcc.Tx[int, int]) error {
+				panic("oh")
 			})
-		misbehave = func(func()) { panic("around") }
+		})
+		require.Equal(t, 2, begun)
+		require.Equal(t, 2, ended)
+		misbehave = func() { panic("around") }
 		require.PanicsWithValue(t, "around", func() { _ = set() })
 		require.Zero(t, m.Stats().LiveTx)
 	}

@@ -141,10 +141,13 @@ func ifAbsent(base *chain.Node) bool { return !ifPresent(base) }
 func (m *core) write(
 	p index.Place, h uint64, v *chain.Node, cond condition, touches *bool,
 ) (base *chain.Node, written bool) {
-	turns := m.favour.Any()
+	turns, watched := m.favour.Any(), false
+	var calls []uintptr // of v, for its note; a function that wraps cond would have each call allocate
 	if turns {
 		m.giveWay(h)
-		cond = m.noting(v, cond)
+		if watched = m.watched; watched {
+			calls = callersHere()
+		}
 	}
 	chain.SetWord(&v.State, chain.Word(v.State.Load()).Announced(0, 0))
 	var claim *favour.Claim
@@ -156,13 +159,19 @@ func (m *core) write(
 		if !ok {
 			continue
 		}
-		if cond != nil {
+		if cond != nil || watched {
 			if lost%bidLosses == bidLosses-1 {
 				began = time.Now()
 			}
-			if !cond(base) {
+			if watched { // of an attempt before; cond may panic
+				m.forgetStored(v)
+			}
+			if cond != nil && !cond(base) {
 				claim.End()
 				return base, false
+			}
+			if watched {
+				m.noteStored(v, calls)
 			}
 			hooks.At(hooks.Computed)
 		}
@@ -170,7 +179,8 @@ func (m *core) write(
 		if s != nil && s.alters(s, base, v) {
 			claim.End()
 			if touches == nil {
-				base, written, err := m.writeInstead(v, cond)
+				m.unnoted(v)
+				base, written, err := m.writeIndexed(v, cond)
 				if err != nil {
 					panic(err)
 				}

@@ -108,12 +108,13 @@ type Options struct {
 	// readings of the clock and some allocations an Update.
 	Observe func(Attempt)
 
-	// Around is called for each [Map.Update], [UpdateValue] and [DB.Update]. It must call run once,
-	// in the same goroutine, with ctx or one derived from it: the whole Update happens in that
-	// call. tx is TxOptions.Name; table is "" for a database or a map by itself. If Around panics
-	// so does Update. It costs some allocations an Update. See package
+	// Around is called as each [Map.Update], [UpdateValue] and [DB.Update] begins, and the function
+	// that it returns, if any, when the Update ends, also by a panic, in the same goroutine. The
+	// context that it returns, ctx or one derived from it, takes the place of ctx. tx is
+	// TxOptions.Name; table is "" for a database or a map by itself. If a call panics so does
+	// Update. It costs some allocations an Update. See package
 	// [github.com/mvccmap/mvccmap/profiling].
-	Around func(ctx context.Context, tx, table string, run func(ctx context.Context))
+	Around func(ctx context.Context, tx, table string) (inside context.Context, after func())
 
 	// Strict is for tests: it shows mistakes that are not noticed otherwise, at a cost;
 	// docs/misuse.md has a list. The function of [Map.Update] runs twice, first in a transaction

@@ -207,11 +207,11 @@ func TestSequenceOfStrict(t *testing.T) {
 func TestSequenceDrawsBesideRelease(t *testing.T) {
 	var beside func()
 	m := newMap[string, uint64](t, &Options{
-		Around: func(ctx context.Context, _, _ string, run func(context.Context)) {
+		Around: func(ctx context.Context, _, _ string) (context.Context, func()) {
 			if beside != nil {
 				beside()
 			}
-			run(ctx)
+			return ctx, nil
 		}})
 	s := NewSequence(m, "k", 100)
 	require.EqualValues(t, 1, next(t, s))

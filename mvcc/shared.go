@@ -31,7 +31,7 @@ type shared struct {
 	expiryHold expiryHold
 	logger     *slog.Logger // see Options.Logger
 	observe    func(Attempt)
-	around     func(ctx context.Context, tx, table string, run func(ctx context.Context))
+	around     func(ctx context.Context, tx, table string) (inside context.Context, after func())
 	// members are the maps there are; the list is never changed.
 	members atomic.Pointer[[]*member]
 	// gone is what tables that are gone have counted, and how many keys they had.

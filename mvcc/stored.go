@@ -125,35 +125,11 @@ func (v storedValue) by() string {
 	return ""
 }
 
-// noting returns a condition that says the same as cond, which may be nil, and notes v if it holds.
-func (m *core) noting(v *chain.Node, cond condition) condition {
-	if !m.watched {
-		return cond
-	}
-	calls := callersHere()
-	return func(base *chain.Node) bool {
-		m.forgetStored(v) // of an attempt before; cond may panic
-		holds := cond == nil || cond(base)
-		if holds {
-			m.noteStored(v, calls)
-		}
-		return holds
-	}
-}
-
 // unnoted drops the note of v, which is written by other means.
 func (m *core) unnoted(v *chain.Node) {
 	if m.watched {
 		m.forgetStored(v)
 	}
-}
-
-// writeInstead is writeIndexed in the midst of the write of v, which may have been noted.
-func (m *core) writeInstead(
-	v *chain.Node, cond condition,
-) (base *chain.Node, written bool, err error) {
-	defer m.unnoted(v)
-	return m.writeIndexed(v, cond)
 }
 
 // checkCovered fails if the value of base, on top of which a one-key write of the caller has been

@@ -197,7 +197,7 @@ func (l Labels) Do(f func()) {
 // microsecond and some allocations. A goroutine that is started meanwhile keeps the labels: that of
 // the background work, which an Update may start, has [github.com/mvccmap/mvccmap/gc.Reclaimer] on
 // its stack.
-func LabelUpdate(ctx context.Context, tx, table string, run func(ctx context.Context)) {
+func LabelUpdate(ctx context.Context, tx, table string) (inside context.Context, after func()) {
 	var pairs []string
 	if tx != "" {
 		pairs = append(pairs, "mvcc_tx", tx)
@@ -205,5 +205,7 @@ func LabelUpdate(ctx context.Context, tx, table string, run func(ctx context.Con
 	if table != "" {
 		pairs = append(pairs, "mvcc_table", table)
 	}
-	pprof.Do(ctx, pprof.Labels(pairs...), run)
+	inside = pprof.WithLabels(ctx, pprof.Labels(pairs...))
+	pprof.SetGoroutineLabels(inside)
+	return inside, func() { pprof.SetGoroutineLabels(ctx) }
 }

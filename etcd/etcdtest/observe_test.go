@@ -25,12 +25,11 @@ func TestObserved(t *testing.T) {
 			require.Equal(t, 1, depth)
 			told = append(told, a)
 		},
-		Around: func(ctx context.Context, tx, table string, run func(ctx context.Context)) {
+		Around: func(ctx context.Context, tx, table string) (context.Context, func()) {
 			depth++
 			calls++
-			defer func() { depth-- }()
 			require.Equal(t, []string{"transfer", ""}, []string{tx, table})
-			run(context.WithValue(ctx, key{}, calls))
+			return context.WithValue(ctx, key{}, calls), func() { depth-- }
 		},
 	})
 	a := etcd.NewTable[string, int](s, "a", nil)
