@@ -21,6 +21,13 @@ const MinSift = minSift
 // MinVisits is how many items a tick visits beside writers that do not rest.
 const MinVisits = minVisits
 
+// How old a view may get.
+const (
+	AgeLimit    = ageLimit
+	AgeFactor   = ageFactor
+	RetainedAge = retainedAge
+)
+
 // A Shelf is a stock of which only the shelves are used.
 type Shelf struct {
 	s stock[int, epoch.Epoch]

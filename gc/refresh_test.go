@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/gc"
 )
 
 // A committer's request makes a view only if the present one is old enough.
@@ -29,15 +30,15 @@ func TestRefreshPastRate(t *testing.T) {
 			require.False(t, f.Due(f.slots.Now()))
 		}
 		f.slots.Next()
-		require.Equal(t, n >= 1024, f.Due(f.slots.Now()))
+		require.Equal(t, n >= gc.AgeLimit, f.Due(f.slots.Now()))
 		request(stride, bound+epoch.Epoch(n))
 		require.Equal(t, made+1, refreshed())
 	}
 	for range 5 {
 		advance(16, 16)
 	}
-	advance(1024, 0)
-	advance(1024, 5000)
+	advance(gc.AgeLimit, 0)
+	advance(gc.AgeLimit, 5000)
 
 	// With many slots to look at a view costs more, and so it is made less often.
 	var readers []reader
@@ -47,7 +48,7 @@ func TestRefreshPastRate(t *testing.T) {
 	f.Refresh()
 	const looked = 200 + 4 // four groups
 	advance(looked/4, 16)
-	advance(looked*64, 0)
+	advance(looked*gc.AgeFactor, 0)
 
 	// Those that have been live for long cost nothing.
 	for i := range 3 {
@@ -55,7 +56,7 @@ func TestRefreshPastRate(t *testing.T) {
 	}
 	f.Refresh()
 	advance(16, 16)
-	advance(1024, 0)
+	advance(gc.AgeLimit, 0)
 	for _, r := range readers {
 		r.end()
 	}

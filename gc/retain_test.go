@@ -51,7 +51,7 @@ func TestRetainRefreshesNoMore(t *testing.T) {
 				}
 				f.RefreshPast(f.slots.Now(), 4)
 			}
-			most := commits / 1024
+			most := commits / (gc.AgeLimit * gc.RetainedAge)
 			if retain == 0 {
 				most = commits / 4
 			}
