@@ -96,15 +96,24 @@ func (st *txState) commitWrites(
 		}
 		st.noteStored()
 	}
+	timed, tried := b != nil && b.timed, false
+	if !turns && !timed && st.isPlain() {
+		if e, r, tried = st.tryPlain(gen); r == resultOK {
+			st.recycle(gen)
+			return e, resultOK
+		}
+	}
 	check := chain.Word(0)
 	if st.mustValidate() && !st.written() {
 		check = chain.CheckBit
 	}
-	if b != nil && b.timed {
+	switch {
+	case tried:
+	case timed:
 		began := time.Now()
 		e, r = st.try(gen, check, st.epoch())
 		b.took = max(b.took, time.Since(began))
-	} else {
+	default:
 		e, r = st.try(gen, check, st.epoch())
 	}
 	if r == resultAborted {
@@ -132,15 +141,16 @@ func (st *txState) commitWrites(
 func (st *txState) commitBlind(gen epoch.Gen, c *conflict) (e epoch.Epoch, r result) {
 	w, at, touches := &st.writes[0], st.epoch(), false
 	p := st.parts[w.of]
+	place, head := p.index.Again(w.at(), w.hash, w.v.Key()) // may call a function that compares keys
 	if w.merge != nil {
-		p.m.write(w.at(), w.hash, w.v, func(base *chain.Node) bool {
+		p.m.write(place, w.hash, head, w.v, func(base *chain.Node) bool {
 			w.merge.mergeInto(w.v, base)
 			return true
 		}, &touches)
 		st.end(gen)
 	} else {
 		st.end(gen)
-		p.m.write(w.at(), w.hash, w.v, nil, &touches)
+		p.m.write(place, w.hash, head, w.v, nil, &touches)
 	}
 	if touches { // the table has got an index
 		p.conflictOn(w.v.Key(), ConflictRead, nil)
@@ -229,6 +239,12 @@ func (st *txState) try(gen epoch.Gen, check chain.Word, floor epoch.Epoch) (epoc
 		st.withdraw()
 		return 0, r
 	}
+	st.conclude(gen, e)
+	return e, resultOK
+}
+
+// conclude ends the transaction gen, which has committed at e, and does what is left to be done.
+func (st *txState) conclude(gen epoch.Gen, e epoch.Epoch) {
 	hooks.At(hooks.Published)
 	st.checkCommit(gen, e)
 	// The reads are over: do not keep the versions that we have just replaced.
@@ -237,7 +253,6 @@ func (st *txState) try(gen epoch.Gen, check chain.Word, floor epoch.Epoch) (epoc
 	if st.m.views.Load().Due(e) {
 		st.m.gc.RefreshPast(e, 0)
 	}
-	return e, resultOK
 }
 
 // record returns the record of the commit under way: of a single key the state of its
@@ -263,20 +278,27 @@ func (st *txState) prepare(check chain.Word) {
 	}
 	st.slot.Open(uint64(chain.Special(chain.KindActive)))
 	st.sortWrites()
-	says := chain.Indirect(st.slot.Number())
-	for i := range st.writes {
-		v := st.writes[i].v
+	says, writes := chain.Indirect(st.slot.Number()), st.writes
+	for i := range writes {
+		v := writes[i].v
 		chain.SetWord(&v.State, chain.Word(v.State.Load())&chain.KeepMask|says)
 	}
 }
 
 // installAll installs all versions, and counts them.
 func (st *txState) installAll(gen epoch.Gen) result {
-	for i := range st.writes {
-		if r := st.install(gen, i); r != resultOK {
-			return r
+	work := st.txWork
+	for i := range work.writes {
+		w := &work.writes[i]
+		if i%installStride == installStride-1 && !st.goesOn() {
+			return resultAborted
 		}
-		st.installed++
+		if w.read <= 0 || w.b == nil || w.merge != nil || !st.installRead(gen, w) {
+			if r := st.install(gen, w); r != resultOK {
+				return r
+			}
+		}
+		work.installed++
 		hooks.At(hooks.Installed)
 	}
 	hooks.At(hooks.InstalledAll)
@@ -300,22 +322,24 @@ func (st *txState) announce(floor epoch.Epoch, check chain.Word) result {
 
 // finalize does what is left to be done when the transaction has committed at e.
 func (st *txState) finalize(e epoch.Epoch) {
-	for _, p := range st.parts {
+	parts, writes := st.parts, st.writes
+	for _, p := range parts {
 		if p.grows != 0 {
 			p.countKeys()
 		}
 	}
-	if st.multi() {
-		for i := range st.writes {
-			st.parts[st.writes[i].of].m.CheckCopy(st.writes[i].v, e)
-			st.writes[i].v.PutOutcome(chain.Word(0).At(e))
+	if len(writes) > 1 {
+		for i := range writes {
+			v := writes[i].v
+			parts[writes[i].of].m.CheckCopy(v, e)
+			v.PutOutcome(chain.Word(0).At(e))
 		}
-		st.slot.Settle(uint64(len(st.writes) - 1)) // the epoch counts one version
+		st.slot.Settle(uint64(len(writes) - 1)) // the epoch counts one version
 	}
 	hooks.At(hooks.Finalized)
-	for i := range st.writes {
-		w := &st.writes[i]
-		st.parts[w.of].m.tidyKey(w.at(), w.hash, w.v)
+	for i := range writes {
+		w := &writes[i]
+		parts[w.of].m.tidyKey(w.at(), w.hash, chain.Load(&w.v.State), w.v)
 	}
 }
 

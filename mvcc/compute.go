@@ -62,9 +62,9 @@ func (m *Map[K, V]) compute(
 	key K, fn func(old V, loaded bool) (value V, op ComputeOp),
 ) (actual V, ok bool) {
 	m.checkKey(useWrite, key)
-	h, p, _ := index.Lookup(m.index, key)
+	h, p, head := index.Lookup(m.index, key)
 	v := chain.Bare[K, V](key)
-	base, written := m.at.write(p, h, v, func(base *chain.Node) bool {
+	base, written := m.at.write(p, h, head, v, func(base *chain.Node) bool {
 		old, loaded := chain.Present[K, V](base)
 		value, op := fn(old, loaded)
 		switch {
@@ -123,7 +123,7 @@ func CompareAndDelete[K, V comparable](m *Map[K, V], key K, old V) (deleted bool
 	if value, ok := chain.Present[K, V](m.at.newest(head)); !ok || value != old {
 		return false
 	}
-	_, deleted = m.at.write(p, h, tombstoneOf[K, V](key), func(base *chain.Node) bool {
+	_, deleted = m.at.write(p, h, head, tombstoneOf[K, V](key), func(base *chain.Node) bool {
 		value, ok := chain.Present[K, V](base)
 		return ok && value == old
 	}, nil)
@@ -168,7 +168,8 @@ func (m *core) deleteFunc(del func(v *chain.Node) bool) (deleted int) {
 		if !head.There() || !del(head) {
 			return true
 		}
-		_, ok := m.write(p, h, m.types.tombstone(head.Key()), func(base *chain.Node) bool {
+		at, now := m.index.Again(p, h, head.Key())
+		_, ok := m.write(at, h, now, m.types.tombstone(head.Key()), func(base *chain.Node) bool {
 			return base.There() && (base == head || del(base))
 		}, nil)
 		if ok {
@@ -230,11 +231,11 @@ func (tx DBTx) deleteAll() {
 	}
 	st.enter()
 	defer st.leave()
-	st.hasRead = true
+	st.hasRead, st.beyond = true, true
 	p.rare().scanned = true
 	p.index.Scan(func(at index.Place, head *chain.Node) bool {
 		if p.m.Visible(head, read).There() {
-			p.note(p.m.types.tombstone(head.Key()), p.index.Hash.Sum(head.Key()), at)
+			p.note(p.m.types.tombstone(head.Key()), p.index.Hash.Sum(head.Key()), at, 0)
 		}
 		return st.gen() == tx.gen
 	})

@@ -84,9 +84,9 @@ func (e *engine) newest(v *chain.Node) *chain.Node { return coreAt(e).Newest(v) 
 
 //go:noinline
 func (e *engine) write(
-	p index.Place, h uint64, v *chain.Node, cond condition, touches *bool,
+	p index.Place, h uint64, head, v *chain.Node, cond condition, touches *bool,
 ) (base *chain.Node, written bool) {
-	return coreAt(e).write(p, h, v, cond, touches)
+	return coreAt(e).write(p, h, head, v, cond, touches)
 }
 
 //go:noinline

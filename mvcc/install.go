@@ -14,31 +14,20 @@ import (
 // install puts the pending version of write i on top of its chain, or makes it the head
 // of a new one. It returns resultOK if it did, and otherwise why the attempt is
 // over. gen is the transaction.
-func (st *txState) install(gen epoch.Gen, i int) result {
-	w := &st.writes[i]
+func (st *txState) install(gen epoch.Gen, w *write) result {
 	of := st.parts[w.of]
 	m := of.m
-	if len(st.writes) > 1 && i%installStride == installStride-1 && !st.goesOn() {
-		return resultAborted
-	}
 	for lost := 0; ; {
-		p, ok := w.at(), true
-		var head, base *chain.Node
-		if head = st.atHead(w, p); head != nil {
-			if base = head; st.gen() != gen { // as mayCover, which would find no conflict
-				return resultEvicted
+		p, head := m.index.Again(w.at(), w.hash, w.v.Key())
+		base, ok := m.DecidedBase(head)
+		if !ok {
+			if w := chain.Load(&head.State); w == chain.Indirect(st.slot.Number())|w&chain.KeepMask {
+				panic(errTwice) // it is our own
 			}
-		} else {
-			p, head = m.index.Again(p, w.hash, w.v.Key())
-			if base, ok = m.DecidedBase(head); !ok {
-				if w := chain.Load(&head.State); w == chain.Indirect(st.slot.Number())|w&chain.KeepMask {
-					panic(errTwice) // it is our own
-				}
-				continue
-			}
-			if r := of.mayCover(gen, w, base); r != resultOK {
-				return r
-			}
+			continue
+		}
+		if r := of.mayCover(gen, w, base); r != resultOK {
+			return r
 		}
 		if m.schemaNow() != of.schema { // must follow the load of the head: X2
 			return of.conflictOn(w.v.Key(), ConflictRead, nil)
@@ -68,15 +57,31 @@ func (st *txState) install(gen epoch.Gen, i int) result {
 	}
 }
 
-// atHead returns the version that was read of the key of w, if that is the head of the chain at p:
-// it is committed, and no key need be compared. Otherwise, or if it was not read, it returns nil.
-func (st *txState) atHead(w *write, p index.Place) *chain.Node {
-	if w.read > 0 && !p.Nowhere() {
-		if seen := st.reads[w.read-1].seen; p.Load() == seen {
-			return seen
-		}
+// installRead is install for what nearly always is true of a key that was read: what was seen is the
+// head still. It is committed then, and no key need be compared. It reports whether it did.
+func (st *txState) installRead(gen epoch.Gen, w *write) bool {
+	work := st.txWork
+	seen, p, of := work.reads[w.read-1].seen, w.at(), work.parts[w.of]
+	if p.Load() != seen || st.slot.Gen() != gen { // as mayCover, which would find no conflict
+		return false
 	}
-	return nil
+	m, v := of.m, w.v
+	if m.schemaNow() != of.schema { // X2
+		return false
+	}
+	// putOnTop
+	says, base := chain.Word(v.State.Load())&^chain.CountMask, chain.Load(&seen.State)
+	count := m.cover(seen, base)
+	chain.SetWord(&v.State, says|count<<chain.CountShift)
+	chain.SetLink(&v.Next, seen)
+	m.CheckOnTop(seen, seen, v)
+	if !p.Cell().CompareAndSwap(seen, v) {
+		return false
+	}
+	if (base | says).Tomb() {
+		of.grows += chain.Growth(seen, v)
+	}
+	return true
 }
 
 // goesOn gives a sign of life and reports whether the record is still active: a
@@ -133,21 +138,30 @@ func (m *core) insert(hash uint64, v *chain.Node, s *schema) (index.Place, bool)
 func (m *core) putOnTop(p index.Place, head, base, v *chain.Node) bool {
 	count := chain.Word(1)
 	if base != nil {
-		// By its commit epoch, not by its own word, which may not have it yet.
-		view := m.views.Load()
-		if e := m.CommitEpoch(base); e <= view.Min {
-			m.Trim(base, view)
-		} else {
-			count += chain.Load(&base.State).Count()
-			if uint64(count) >= m.threshold || view.Since != 0 {
-				count = m.countOn(uint64(count), e, view)
-			}
-		}
+		count = m.cover(base, chain.Load(&base.State))
 	}
 	chain.SetWord(&v.State, chain.Word(v.State.Load())&^chain.CountMask|count<<chain.CountShift)
 	chain.SetLink(&v.Next, base)
 	m.CheckOnTop(head, base, v)
-	return p.Swap(head, v)
+	return p.Cell().CompareAndSwap(head, v)
+}
+
+// cover cuts off the versions below base that nobody sees any more. base is committed, has state w,
+// and is about to be covered. It returns the count of the version on top.
+func (m *core) cover(base *chain.Node, w chain.Word) (count chain.Word) {
+	view, e := m.views.Load(), w.Epoch()
+	if !w.Committed() { // by its commit epoch: its own word may not have it yet
+		e = m.CommitEpoch(base)
+	}
+	if e <= view.Min {
+		m.Trim(base, view)
+		return 1
+	}
+	count = w.Count() + 1
+	if uint64(count) >= m.threshold || view.Since != 0 {
+		count = m.countOn(uint64(count), e, view)
+	}
+	return count
 }
 
 // countOn returns the count of a version that is number n since all of its chain was pruned, on
@@ -196,16 +210,17 @@ const (
 // tidyKey does the work that a committed version v of write at p brings with it: it
 // drops what has become superfluous, now and then, and asks the background work for a
 // visit, which drops the rest when the key is not written any more. h is the hash of the
-// key.
-func (m *core) tidyKey(p index.Place, h uint64, v *chain.Node) {
+// key, and w what v says.
+func (m *core) tidyKey(p index.Place, h uint64, w chain.Word, v *chain.Node) {
 	m.CheckNewest(v)
-	w := chain.Load(&v.State)
 	base := v.Next.Load()
 	if base == nil && !w.Tomb() {
 		return // a new key: nothing to drop
 	}
 	if n := uint64(w.Count()); n != 1 && base != nil && (n%shortRun == 0 || n%m.threshold == 0) {
 		m.pruneOwn(p, base, w.Epoch(), n)
+	} else if m.index.IsAsked(p) {
+		return // nearly always
 	}
 	m.index.Ask(p, h, v.Key())
 }

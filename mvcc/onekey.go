@@ -34,17 +34,17 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 // not equal to itself.
 func (m *Map[K, V]) Store(key K, value V) {
 	m.checkKey(useWrite, key)
-	h, p, _ := index.Lookup(m.index, key)
-	m.at.write(p, h, chain.New(key, value), nil, nil)
+	h, p, head := index.Lookup(m.index, key)
+	m.at.write(p, h, head, chain.New(key, value), nil, nil)
 }
 
 // Put is [Map.Store] with an error, for a table with indexes: a [*UniqueError] if a unique index
 // does not allow the record; then nothing is written. Its cost is that of Store.
 func (m *Map[K, V]) Put(key K, value V) error {
 	m.checkKey(useWrite, key)
-	h, p, _ := index.Lookup(m.index, key)
+	h, p, head := index.Lookup(m.index, key)
 	v, touches := chain.New(key, value), false
-	if m.at.write(p, h, v, nil, &touches); !touches {
+	if m.at.write(p, h, head, v, nil, &touches); !touches {
 		return nil
 	}
 	return m.at.writeIndexed(v, nil)
@@ -54,8 +54,8 @@ func (m *Map[K, V]) Put(key K, value V) error {
 // Store.
 func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	m.checkKey(useWrite, key)
-	h, p, _ := index.Lookup(m.index, key)
-	base, _ := m.at.write(p, h, chain.New(key, value), nil, nil)
+	h, p, head := index.Lookup(m.index, key)
+	base, _ := m.at.write(p, h, head, chain.New(key, value), nil, nil)
 	return chain.Present[K, V](base)
 }
 
@@ -67,7 +67,7 @@ func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	if actual, loaded = chain.Present[K, V](m.at.newest(v)); loaded {
 		return actual, true
 	}
-	if base, written := m.at.write(p, h, chain.New(key, value),
+	if base, written := m.at.write(p, h, v, chain.New(key, value),
 		ifAbsent, nil); !written {
 		return chain.ValueOf[K, V](base), true
 	}
@@ -84,7 +84,7 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 	if ok := m.at.newest(v).There(); !ok {
 		return value, false
 	}
-	base, _ := m.at.write(p, h, tombstoneOf[K, V](key), ifPresent, nil)
+	base, _ := m.at.write(p, h, v, tombstoneOf[K, V](key), ifPresent, nil)
 	return chain.Present[K, V](base)
 }
 
@@ -113,7 +113,7 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 		return false
 	}
 	v := chain.New(key, new)
-	_, swapped = m.at.write(p, h, v, func(base *chain.Node) bool {
+	_, swapped = m.at.write(p, h, head, v, func(base *chain.Node) bool {
 		value, ok := chain.Present[K, V](base)
 		return ok && value == old
 	}, nil)
@@ -130,7 +130,7 @@ func ifAbsent(base *chain.Node) bool { return !ifPresent(base) }
 
 // write installs v, whose state is that of a tombstone or zero, as the newest
 // version of its key and commits it, if cond holds, or is nil. p is where the key was
-// found, if it was looked up, and h its hash. It returns the version that was
+// found, with head, and h its hash. It returns the version that was
 // the newest one before, or nil, and whether it wrote: nothing comes between the
 // two, since v is installed by a CAS of the head below which base was found.
 // If indexes of the table have to change it does all this in a transaction; or, if touches is
@@ -139,7 +139,7 @@ func ifAbsent(base *chain.Node) bool { return !ifPresent(base) }
 // cond may change the value of v, and whether it is a tombstone. It may be slow: after several lost
 // races it gets a turn.
 func (m *core) write(
-	p index.Place, h uint64, v *chain.Node, cond condition, touches *bool,
+	p index.Place, h uint64, head, v *chain.Node, cond condition, touches *bool,
 ) (base *chain.Node, written bool) {
 	turns, watched := m.favour.Any(), false
 	var calls []uintptr // of v, for its note; a function that wraps cond would have each call allocate
@@ -152,9 +152,9 @@ func (m *core) write(
 	chain.SetWord(&v.State, chain.Word(v.State.Load()).Announced(0, 0))
 	var claim *favour.Claim
 	var began time.Time // when cond was asked whose duration says how long a turn it needs
-	for lost := 0; ; {
-		at, head := m.index.Again(p, h, v.Key())
-		p = at
+	// The head that was found need not be looked up again: the install fails if it is not the head
+	// any more.
+	for lost := 0; ; p, head = m.index.Again(p, h, v.Key()) {
 		base, ok := m.DecidedBase(head)
 		if !ok {
 			continue
@@ -234,17 +234,35 @@ func (m *core) turn(h uint64, took time.Duration) *favour.Claim {
 	return claim
 }
 
-// publish commits the announced one-key version v at p, on top of base; h is the hash of its
-// key. If a function of the user panics in what follows, all that must be done has been done.
+// publish commits the announced one-key version v at p, on top of base, unless a helper has; h is
+// the hash of its key. If a function of the user panics in what follows, all that must be done has
+// been done.
 func (m *core) publish(p index.Place, h uint64, base, v *chain.Node) {
 	hooks.At(hooks.StoreInstalled)
-	m.decideOne(p, h, base, v)
-	if base == nil || base.Tombstone() || v.Tombstone() {
+	// The word is announced with floor 0 and no check: nobody revokes it, so
+	// any goroutine that draws for it commits it.
+	w := chain.Load(&v.State)
+	if !w.Committed() {
+		if m.hasListeners() {
+			m.tellGuarded(p, h, base, v)
+		}
+		hooks.At(hooks.Told)
+		d := w.Drawn(m.Slots.Next())
+		hooks.At(hooks.StoreDrawn)
+		// Linearization point, unless a helper's CAS was.
+		if chain.Advance(&v.State, w, d) {
+			w = d
+		} else {
+			m.counters.Wasted.Add(1)
+			w = chain.Load(&v.State)
+		}
+	}
+	if base == nil || (chain.Load(&base.State) | w).Tomb() {
 		m.countOne(base, v)
 	}
-	m.tidyKey(p, h, v)
-	if e := chain.Load(&v.State).Epoch(); m.views.Load().Due(e) {
-		m.gc.RefreshPast(e, 0)
+	m.tidyKey(p, h, w, v)
+	if m.views.Load().Due(w.Epoch()) {
+		m.gc.RefreshPast(w.Epoch(), 0)
 	}
 }
 
@@ -271,23 +289,5 @@ func (m *core) tellGuarded(p index.Place, h uint64, base, v *chain.Node) {
 func (m *core) countOne(base, v *chain.Node) {
 	if n := chain.Growth(base, v); n != 0 {
 		m.counters.keys.Add(int64(n))
-	}
-}
-
-// decideOne commits the announced one-key version v, unless a helper has.
-func (m *core) decideOne(p index.Place, h uint64, base, v *chain.Node) {
-	// The word is announced with floor 0 and no check: nobody revokes it, so
-	// any goroutine that draws for it commits it.
-	if w := chain.Load(&v.State); !w.Committed() {
-		if m.hasListeners() {
-			m.tellGuarded(p, h, base, v)
-		}
-		hooks.At(hooks.Told)
-		d := w.Drawn(m.Slots.Next())
-		hooks.At(hooks.StoreDrawn)
-		// Linearization point, unless a helper's CAS was.
-		if !chain.Advance(&v.State, w, d) {
-			m.counters.Wasted.Add(1)
-		}
 	}
 }

@@ -66,7 +66,7 @@ type rarePart struct {
 func partOf(t *txn) *part { return (*part)(unsafe.Pointer(t)) }
 
 func (p *part) init(st *txState, m *core) {
-	p.txn = txn{head: &st.slot.Head, index: m.index, plain: m.plain}
+	p.txn = txn{head: &st.slot.Head, index: m.index, plain: m.plain, is64: m.index != nil && m.index.Is64()}
 	p.st, p.m = st, m
 }
 
@@ -134,7 +134,7 @@ func (p *part) forget() {
 		p.absent.empty()
 		p.fullAbsent = compactReads
 	}
-	p.hasWritten, p.grows = false, 0
+	p.hasWritten, p.hasNoted, p.grows = false, false, 0
 	if p.schema != nil {
 		p.schema = nil
 	}
@@ -208,6 +208,7 @@ func (w *txWork) absences() (n int) {
 
 // noteAbsent records that there was no version of the key, which has hash h.
 func (p *part) noteAbsent(key unsafe.Pointer, h uint64) {
+	p.st.beyond = true
 	if p.absent == nil {
 		p.absent = p.m.types.absences()
 	}

@@ -69,8 +69,14 @@ func getIn[K comparable, V any](tx DBTx, key K, update bool) (value V, ok bool) 
 			return chain.Present[K, V](own)
 		}
 	}
-	h, p, v := index.Lookup(st.index, key)
-	value, ok = chain.Present[K, V](st.read(tx.gen, unsafe.Pointer(&key), h, p, v, update))
+	var v *chain.Node
+	if st.is64 {
+		v = st.read64(tx.gen, unsafe.Pointer(&key), update)
+	} else {
+		h, p, head := index.Lookup(st.index, key)
+		v = st.read(tx.gen, unsafe.Pointer(&key), h, p, head, update)
+	}
+	value, ok = chain.Present[K, V](v)
 	if st.head.Gen() != tx.gen {
 		tx.refuse()
 	}
@@ -96,28 +102,23 @@ func (tx Tx[K, V]) Set(key K, value V) {
 // setIn buffers a write.
 func setIn[K comparable, V any](tx DBTx, key K, value V, tomb chain.Word) {
 	st := tx.st
-	how, v := st.toWrite(unsafe.Pointer(&key))
-	if how == inPlace {
-		own := chain.VersionOf[K, V](v)
-		own.Key, own.Value = key, value
+	how := toBeFound
+	var v *chain.Node
+	if st.hasWritten || st.hasNoted {
+		v = chain.New(key, value)
 		chain.SetWord(&v.State, tomb)
-		st.wrote()
-		return
+		how = st.set(tx.gen, v)
 	}
-	var h uint64
-	var p index.Place
-	if how == toBeFound { // before the version is made: so the memory of the key is waited for meanwhile
-		h, p, _ = index.Lookup(st.index, key)
+	if how == toBeFound {
+		h, p, _ := index.Lookup(st.index, key) // the memory of the key is waited for
+		if v == nil {                          // while the version is made
+			v = chain.New(key, value)
+			chain.SetWord(&v.State, tomb)
+		}
+		how = st.setAt(tx.gen, v, h, p)
 	}
-	v = chain.New(key, value)
-	chain.SetWord(&v.State, tomb)
-	switch how {
-	case toBeFound:
-		st.writeAt(tx.gen, v, h, p)
-	case inIndexes:
+	if how == inIndexes {
 		tx.write(v)
-	default:
-		st.write(v)
 	}
 }
 

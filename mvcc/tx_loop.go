@@ -18,7 +18,7 @@ func (tx DBTx) scanAll(visit func(c *chunk) bool) {
 	st := p.st
 	at := st.epoch()
 	st.enter()
-	st.hasRead = true
+	st.hasRead, st.beyond = true, true
 	p.rare().scanned, st.rare().looped = true, true
 	// From here on put makes new versions: what the loop writes does not
 	// change what it is still to visit.
@@ -67,7 +67,7 @@ func (tx DBTx) countKeys() int {
 	if !p.counted {
 		n := moment(tx).len()
 		p.st.enterAgain(tx.gen)
-		p.st.hasRead = true
+		p.st.hasRead, p.st.beyond = true, true
 		rare := p.rare()
 		rare.counted, rare.seen = true, n
 		p.st.leave()
@@ -160,7 +160,7 @@ func (l *txLoop) begin() {
 	st := stateOf(l.tx.st)
 	st.enter()
 	defer st.leave() // compare may panic
-	st.hasRead = true
+	st.hasRead, st.beyond = true, true
 	st.rare().looped = true
 	p := partOf(l.tx.st)
 	p.closeGaps()

@@ -19,8 +19,9 @@ type txn struct {
 	head  *epoch.Head  // of the slot
 	index *index.Index // of the map: a read is there one load sooner
 	plain bool         // see core
-	// hasWritten says that there are writes to the map.
-	hasWritten bool
+	is64  bool         // see [index.Index.Is64]
+	// hasWritten says that there are writes to the map, and hasNoted that there are notes of reads.
+	hasWritten, hasNoted bool
 }
 
 // stateOf returns the state of a handle, whatever map it is for.
@@ -62,21 +63,48 @@ func (t *txn) read(
 ) *chain.Node {
 	p := partOf(t)
 	st := p.st
-	st.enterAgain(gen)
+	w := st.txWork
+	if w.busy || st.slot.Gen() != gen { // enterAgain, which is not inlined
+		st.enterAgain(gen)
+	}
+	w.busy = true
 	if !v.Plain(st.epoch()) {
 		v = p.visible(gen, v)
 	}
-	if n := len(st.reads); v != nil && n < cap(st.reads) && n+1 < st.full &&
-		st.level == LevelSerializable && !p.scanned { // noteRead, as it nearly always is
-		st.hasRead = true
-		if n == 0 || st.reads[n-1].seen != v {
-			st.reads = st.reads[:n+1]
-			st.reads[n].note(v, at, p.number)
+	if n := len(w.reads); v != nil && n < cap(w.reads) && n+1 < w.full &&
+		w.level == LevelSerializable && !p.scanned { // noteRead, as it nearly always is
+		w.hasRead, t.hasNoted = true, true
+		if n == 0 || w.reads[n-1].seen != v {
+			w.reads = w.reads[:n+1]
+			w.reads[n].note(v, h, at, p.number)
 		}
 	} else {
 		p.noteRead(key, h, at, v, update)
 	}
-	st.leave()
+	w.busy = false
+	p.checkGet(key, v)
+	return v
+}
+
+// read64 is read for a key of eight bytes that is at key, and is looked up here: all that is nearly
+// always done is in one function.
+//
+//go:noinline
+func (t *txn) read64(gen epoch.Gen, key unsafe.Pointer, update bool) *chain.Node {
+	p := partOf(t)
+	h, at, v := index.Lookup(t.index, *(*uint64)(key))
+	st := p.st
+	w := st.txWork
+	n := len(w.reads)
+	if w.busy || st.slot.Gen() != gen || !v.Plain(st.epoch()) ||
+		n == cap(w.reads) || n+1 >= w.full || w.level != LevelSerializable || p.scanned {
+		return t.read(gen, key, h, at, v, update)
+	}
+	w.hasRead, t.hasNoted = true, true
+	if n == 0 || w.reads[n-1].seen != v {
+		w.reads = w.reads[:n+1]
+		w.reads[n].note(v, h, at, p.number)
+	}
 	p.checkGet(key, v)
 	return v
 }
@@ -85,81 +113,61 @@ func (t *txn) read(
 type writing uint8
 
 const (
-	inPlace   writing = iota // in the version that is given
-	placed                   // of a key that has a write, or whose place is known
-	toBeFound                // of a key that is to be looked up
-	inIndexes                // of a table with indexes
+	done      writing = iota
+	toBeFound         // the key is to be looked up
+	inIndexes         // the table has indexes
 )
 
-// toWrite begins a write of the key at key. write, or wrote if it is in place, must follow.
+// set writes v, if the transaction has written or read its key before. Otherwise setAt must follow,
+// once the key has been looked up, or what writes to tables with indexes.
 //
 //go:noinline
-func (t *txn) toWrite(key unsafe.Pointer) (how writing, v *chain.Node) {
+func (t *txn) set(gen epoch.Gen, v *chain.Node) writing {
+	p := partOf(t)
+	st := p.st
+	w := st.txWork
+	if p.schemaFor() != nil {
+		return inIndexes
+	}
+	if w.busy || st.slot.Gen() != gen { // enterAgain, which is not inlined
+		st.enterAgain(gen)
+	}
+	w.busy = true
+	key := v.Key()
+	if t.hasWritten {
+		if i := p.find(key); i >= 0 {
+			st.replace(i, v)
+			w.busy = false
+			return done
+		}
+	}
+	// known, and note.
+	for i := range min(len(w.reads), fewRecords) {
+		r := &w.reads[i]
+		if r.of == p.number && p.index.Hash.Equal(r.seen.Key(), key) {
+			p.note(v, r.hash, r.at(), int32(1+i))
+			w.busy = false
+			return done
+		}
+	}
+	w.busy = false // a function of the user may panic that compares keys
+	return toBeFound
+}
+
+// setAt writes v, whose key has hash h and is at a place, and was not written before.
+//
+//go:noinline
+func (t *txn) setAt(gen epoch.Gen, v *chain.Node, h uint64, at index.Place) writing {
 	p := partOf(t)
 	st := p.st
 	if p.schemaFor() != nil {
-		return inIndexes, nil
+		return inIndexes
 	}
-	st.enter()
-	i := -1
-	if len(st.writes) > 0 {
-		i = p.find(key)
+	if st.busy || st.slot.Gen() != gen { // enterAgain, which is not inlined
+		st.enterAgain(gen)
 	}
-	if i >= 0 {
-		if v = st.rewritten(i); v != nil {
-			return inPlace, v
-		}
-		st.begun = begun{i: i}
-		return placed, nil
-	}
-	read := 0
-	if len(st.reads) > 0 {
-		read = p.known(key)
-	}
-	if read > 0 {
-		st.begun = begun{i: -1, read: read, h: p.index.Hash.Sum(key)}
-		return placed, nil
-	}
-	st.leave() // a function of the user may panic that compares keys
-	return toBeFound, nil
-}
-
-// A begun is what toWrite has found: the number of the write, or 1 + that of the read, and the hash
-// of the key.
-type begun struct {
-	i    int
-	read int
-	h    uint64
-}
-
-// wrote ends a write in place.
-//
-//go:noinline
-func (t *txn) wrote() { stateOf(t).leave() }
-
-// write ends a write of v, where toWrite has found.
-//
-//go:noinline
-func (t *txn) write(v *chain.Node) {
-	p := partOf(t)
-	st := p.st
-	if b := &st.begun; b.i >= 0 {
-		st.replace(b.i, v)
-	} else {
-		p.note(v, b.h, st.reads[b.read-1].at())
-		st.writes[len(st.writes)-1].read = int32(b.read)
-	}
-	st.leave()
-}
-
-// writeAt ends a write of v, whose key has hash h and is at a place.
-//
-//go:noinline
-func (t *txn) writeAt(gen epoch.Gen, v *chain.Node, h uint64, at index.Place) {
-	p := partOf(t)
-	p.st.enterAgain(gen)
-	p.note(v, h, at)
-	p.st.leave()
+	p.note(v, h, at, 0)
+	return done
 }
 
 // toMerge begins a merge of the key at key: own is what the transaction has written last, and merge
@@ -194,7 +202,7 @@ func (t *txn) mergeMore(gen epoch.Gen, v *chain.Node, merge merger, more bool) {
 	} else {
 		h, at := p.locate(v.Key()) // which may call a function of the user that compares keys
 		st.enterAgain(gen)
-		p.note(v, h, at)
+		p.note(v, h, at, 0)
 		st.writes[len(st.writes)-1].merge = merge
 	}
 	st.leave()

@@ -247,7 +247,7 @@ func (st *txState) doomed() bool {
 // mustValidate reports whether the transaction has read anything that must not have changed
 // when it commits.
 func (st *txState) mustValidate() bool {
-	return st.hasRead && (st.level == LevelSerializable || len(st.reads)+st.absences() > 0)
+	return st.hasRead && (st.level == LevelSerializable || len(st.reads) > 0 || st.beyond && st.absences() > 0)
 }
 
 // If a transaction writes every key that it has read, its commit need not validate.
@@ -262,6 +262,9 @@ func (st *txState) mustValidate() bool {
 // written reports whether every key that was read is written too. It notes in the writes
 // what was read; if it reports false, of some: these conflict earlier than they would.
 func (st *txState) written() bool {
+	if !st.beyond && st.known() == len(st.reads) {
+		return true // as nearly always, if it is
+	}
 	n := 0
 	for _, p := range st.parts {
 		if st.level == LevelSerializable && (p.scanned || p.counted) || len(p.ranges) > 0 {
@@ -271,9 +274,6 @@ func (st *txState) written() bool {
 	}
 	if len(st.reads)+n > len(st.writes) {
 		return false
-	}
-	if n == 0 && st.known() == len(st.reads) {
-		return true // as nearly always, if it is
 	}
 	for i := range st.reads {
 		r := &st.reads[i]

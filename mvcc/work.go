@@ -15,6 +15,7 @@ type txWork struct {
 	level   Level
 	busy    bool // a method is under way, see enter
 	hasRead bool // a read of the map, not of an own write
+	beyond  bool // a read that has no record: of an absent key, a scan, or of a range
 	isRare  bool // see rare
 
 	parts []*part // that the transaction uses: first that of the map that has begun it
@@ -28,7 +29,6 @@ type txWork struct {
 	// linearWrites of them: 1 + its number is at the hash, or in the places that follow, up to one
 	// that is 0. At most half of them are taken, and their number is a power of two.
 	byHash []int32
-	begun  begun // of the write that is under way, see txn
 
 	// Of the attempt to commit that is under way:
 	installed int        // how many writes are installed
@@ -67,13 +67,14 @@ func (st *txState) rare() *rareWork {
 type readRecord struct {
 	seen *chain.Node
 	b    *index.Bucket
+	hash uint64 // of the key
 	i    uint8
 	of   uint32
 }
 
 // note fills in a record that recycle has left.
-func (r *readRecord) note(seen *chain.Node, at index.Place, of uint32) {
-	r.seen, r.b, r.i, r.of = seen, at.Bucket, at.I, of
+func (r *readRecord) note(seen *chain.Node, h uint64, at index.Place, of uint32) {
+	r.seen, r.b, r.hash, r.i, r.of = seen, at.Bucket, h, at.I, of
 }
 
 func (r *readRecord) at() index.Place { return index.Place{Bucket: r.b, I: r.i} }
@@ -142,18 +143,6 @@ func (p *part) find(key unsafe.Pointer) int {
 	return -1
 }
 
-// rewritten returns the version of write i if it may be changed: it is written anew. It returns nil
-// if a loop may still have it before it, or a savepoint.
-func (st *txState) rewritten(i int) *chain.Node {
-	st.save(i)
-	if st.looped || st.since != 0 {
-		return nil
-	}
-	w := &st.writes[i]
-	w.merge = nil
-	return w.v
-}
-
 // put buffers a write of v, whose state says whether it deletes the key, for a transaction that is
 // not in use otherwise.
 func (p *part) put(gen epoch.Gen, v *chain.Node) {
@@ -164,7 +153,7 @@ func (p *part) put(gen epoch.Gen, v *chain.Node) {
 		p.st.leave() // a function of the user may panic that compares keys
 		h, at := p.locate(v.Key())
 		p.st.enterAgain(gen)
-		p.note(v, h, at)
+		p.note(v, h, at, 0)
 	}
 	p.st.leave()
 }
@@ -187,21 +176,28 @@ func (st *txState) replace(i int, v *chain.Node) {
 // looked up here, so hashed here: a key that cannot be hashed panics now, when nothing is held.
 func (p *part) locate(key unsafe.Pointer) (h uint64, at index.Place) {
 	if read := p.known(key); read > 0 {
-		return p.index.Hash.Sum(key), p.st.reads[read-1].at()
+		r := &p.st.reads[read-1]
+		return r.hash, r.at()
 	}
 	h, at, _ = p.index.Seek(key)
 	return h, at
 }
 
-// note adds v to the writes. Its key has hash h and is at a place, and has no write yet.
-func (p *part) note(v *chain.Node, h uint64, at index.Place) {
-	st := p.st
-	st.writes = extended(st.writes)
-	w := &st.writes[len(st.writes)-1]
-	w.v, w.hash, w.b, w.i, w.of = v, h, at.Bucket, at.I, p.number
+// note adds v to the writes. Its key has hash h and is at a place, and has no write yet. read is what
+// is known of the read of the key, see write.
+func (p *part) note(v *chain.Node, h uint64, at index.Place, read int32) {
+	work := p.st.txWork
+	n := len(work.writes)
+	if n < cap(work.writes) {
+		work.writes = work.writes[:n+1]
+	} else {
+		work.writes = append(work.writes, write{})
+	}
+	w := &work.writes[n]
+	w.v, w.hash, w.b, w.i, w.of, w.read = v, h, at.Bucket, at.I, p.number, read
 	p.hasWritten = true
-	if st.byHash != nil {
-		st.list(len(st.writes) - 1)
+	if work.byHash != nil {
+		p.st.list(n)
 	}
 }
 
@@ -281,7 +277,8 @@ func (p *part) noteRead(key unsafe.Pointer, h uint64, at index.Place, v *chain.N
 		p.noteAbsent(key, h)
 	} else if n := len(st.reads); n == 0 || st.reads[n-1].seen != v {
 		st.reads = extended(st.reads)
-		st.reads[n].note(v, at, p.number)
+		st.reads[n].note(v, h, at, p.number)
+		p.hasNoted = true
 		if len(st.reads) >= st.full {
 			st.compact()
 		}
@@ -349,7 +346,7 @@ func (st *txState) forget() {
 		w.writes = w.writes[:0]
 	}
 	if w.hasRead {
-		w.hasRead = false
+		w.hasRead, w.beyond = false, false
 		if len(w.reads) > fewRecords {
 			w.reads = emptied(w.reads)
 		} else {

@@ -229,6 +229,9 @@ func Lookup[K comparable](x *Index, key K) (h uint64, p Place, head *chain.Node)
 	return h, p, head
 }
 
+// Is64 reports whether keys have eight bytes and no order, so that Lookup[uint64] finds them.
+func (x *Index) Is64() bool { return x.tree == nil && x.Hash.Kind == hasher.Hash64 }
+
 // Seek is [Lookup] for the key at key.
 func (x *Index) Seek(key unsafe.Pointer) (h uint64, p Place, head *chain.Node) {
 	h = x.Hash.Sum(key)

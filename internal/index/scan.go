@@ -137,13 +137,19 @@ func (x *Index) Bytes() (n uint64) {
 // Ask asks for a visit of p, where key was found, whose hash is h. It is one load if that
 // is asked for already. Where the bucket is listed it is not handed over again.
 func (x *Index) Ask(p Place, h uint64, key unsafe.Pointer) {
-	if x.tree == nil && !p.Nowhere() &&
-		p.Bucket.meta.Load()&(firstVisit<<p.I|bucketMoved) == firstVisit<<p.I {
+	if x.IsAsked(p) {
 		return
 	}
 	if b := x.List(p, h, key); b != nil {
 		x.Visit(b)
 	}
+}
+
+// IsAsked reports whether a visit of the key at p, which is somewhere, has been asked for already, as
+// far as that can be said at once.
+func (x *Index) IsAsked(p Place) bool {
+	return x.tree == nil && p.Bucket != nil && // alone, so that this is inlined
+		p.Bucket.meta.Load()&(firstVisit<<p.I|bucketMoved) == firstVisit<<p.I
 }
 
 // List is Ask for a caller that hands over the bucket that it returns, if any.
