@@ -17,33 +17,22 @@ type mutant struct {
 	title string // the fault, in a few words
 	why   string // its harm to a user
 	test  testCommand
-	hangs time.Duration // a test that runs for longer has noticed the fault; 0: it has not
 	edits []edit
 	place string // file and line of its heading
 }
 
-// An edit is one change of one declaration, or an added file.
+// An edit puts new code in the place of old code of one function.
 type edit struct {
-	target string // PACKAGE.FUNCTION, PACKAGE.TYPE.METHOD, or PACKAGE for an added file
-	lines  []editLine
-}
-
-// An editLine is some tokens of Go that stay (' '), go ('-') or come ('+').
-type editLine struct {
-	mark byte
-	text string
+	target   string // PACKAGE.FUNCTION or PACKAGE.TYPE.METHOD
+	old, new string
 }
 
 // readMutants reads every *.txt file of dir. One bad line fails the whole call: a mutant that
 // cannot be read must not go unnoticed.
-func readMutants(dir string) ([]*mutant, error) {
+func readMutants(dir string) (all []*mutant, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txt"))
-	if err != nil {
-		return nil, err
-	}
-	var all []*mutant
-	var errs []error
 	places := map[string]string{}
+	errs := []error{err}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -107,43 +96,44 @@ func (p *fileParser) addLine(file, line string) error {
 		return errors.New("this line is above the first heading")
 	}
 	m := p.all[len(p.all)-1]
-	if strings.IndexByte(" \t-+", line[0]) < 0 {
+	mark, text := line[0], strings.TrimSpace(line[1:])
+	if strings.IndexByte(" \t-+", mark) < 0 {
 		return p.setField(m, line)
 	}
-	if p.field != nil && line[0] != '-' && line[0] != '+' {
-		*p.field += " " + strings.TrimSpace(line)
+	if p.field != nil && mark != '-' && mark != '+' {
+		*p.field += " " + text
 		return nil
 	}
 	if len(m.edits) == 0 {
 		return errors.New("an edit begins with: in: PACKAGE.FUNCTION")
 	}
 	e := &m.edits[len(m.edits)-1]
-	e.lines = append(e.lines, editLine{line[0], strings.TrimSpace(line[1:])})
+	if mark != '+' {
+		e.old += text + "\n"
+	}
+	if mark != '-' {
+		e.new += text + "\n"
+	}
 	return nil
 }
 
 // setField reads a line KEY: VALUE.
 func (p *fileParser) setField(m *mutant, line string) error {
 	key, value, _ := strings.Cut(line, ":")
-	value = strings.TrimSpace(value)
 	p.field = nil
 	switch key {
 	case "why":
-		m.why, p.field = value, &m.why
-		return nil
+		p.field = &m.why
 	case "test":
-		m.test.text, p.field = value, &m.test.text
-		return nil
-	case "hangs":
-		limit, _, _ := strings.Cut(value, ",")
-		var err error
-		m.hangs, err = time.ParseDuration(limit)
-		return err
+		p.field = &m.test.text
 	case "in":
-		m.edits = append(m.edits, edit{target: value})
+		m.edits = append(m.edits, edit{target: strings.TrimSpace(value)})
 		return nil
+	default:
+		return fmt.Errorf("unknown field %q, want why, test or in", key)
 	}
-	return fmt.Errorf("unknown field %q, want why, test, hangs or in", key)
+	*p.field = strings.TrimSpace(value)
+	return nil
 }
 
 // complete checks that nothing is missing, and reads the test command.
@@ -152,8 +142,8 @@ func (m *mutant) complete() error {
 		return errors.New("it lacks one of the fields why, test and in")
 	}
 	for _, e := range m.edits {
-		if len(e.lines) == 0 {
-			return fmt.Errorf("the edit of %s has no lines", e.target)
+		if e.old == "" {
+			return fmt.Errorf("the edit of %s has no old code", e.target)
 		}
 	}
 	return m.test.parse()
@@ -165,17 +155,15 @@ type testCommand struct {
 	pkg     string // as written
 	pattern string // for -test.run
 	tags    string
-	race    bool
-	flags   []string      // of the test binary, -test.run and -args left out
-	args    []string      // behind -args
-	limit   time.Duration // of its time; 0: the usual one
+	flags   []string      // of the test binary, and arguments behind -args
+	limit   time.Duration // a test that runs for longer has noticed the fault; 0: it has not
 }
 
 // plainPattern is a pattern of names alone: each stands for that test only.
 var plainPattern = regexp.MustCompile(`^[\w|/]+$`)
 
 // parse reads c.text.
-func (c *testCommand) parse() error {
+func (c *testCommand) parse() (err error) {
 	words := splitWords(c.text)
 	if len(words) < 2 || strings.HasPrefix(words[0], "-") || strings.HasPrefix(words[1], "-") {
 		return fmt.Errorf("test %q is not PACKAGE PATTERN FLAGS", c.text)
@@ -188,22 +176,19 @@ func (c *testCommand) parse() error {
 		name, value, _ := strings.Cut(word, "=")
 		switch name {
 		case "-args":
-			c.args = words[2+i+1:]
+			c.flags = append(c.flags, words[2+i+1:]...)
 			return nil
 		case "-tags":
 			c.tags = value
-		case "-race":
-			c.race = true
 		case "-timeout":
-			var err error
 			if c.limit, err = time.ParseDuration(value); err != nil {
 				return err
 			}
-		case "-short", "-failfast", "-count", "-cpu":
+		case "-short", "-count":
 			c.flags = append(c.flags, "-test."+word[1:])
 		default:
-			return fmt.Errorf("test %q: flag %s is none of -tags=, -race, -timeout=, -short, "+
-				"-failfast, -count=, -cpu= and -args", c.text, name)
+			return fmt.Errorf("test %q: flag %s is none of -tags=, -timeout=, -short, -count= and -args",
+				c.text, name)
 		}
 	}
 	return nil

@@ -4,28 +4,28 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestParseMutants(t *testing.T) {
 	const head = "# a-b: a fault\n"
-	const good = head + "why: it hurts\n  badly\ntest: x TestA|TestB -tags=t -short -args -s 'a b'\n"
+	const good = head + "why: it hurts\n  badly\ntest: x TestA|TestB -tags=t -short -timeout=3s " +
+		"-args -s 'a b'\n"
 	all, err := parseMutants("f.txt", []byte("// about\n"+good+
-		"hangs: 3s, it waits\nin: x.F\n- a\n+ \tb\n  c\n...\nin: y\n+ d\n\n# c-d: x\n"+good[len(head):]+
+		"in: x.F\n- a\n+ \tb\n  c\n...\nin: y.G\n- d\n\n# c-d: x\n"+good[len(head):]+
 		"in: x.F\n- a\n"))
-	require.ErrorContains(t, err, `f.txt:11: unknown field "..."`)
+	require.ErrorContains(t, err, `f.txt:10: unknown field "..."`)
 	require.Len(t, all, 2)
 	m := all[0]
-	require.Equal(t, []string{"a-b", "a fault", "it hurts badly", "f.txt:2", "3s"},
-		[]string{m.name, m.title, m.why, m.place, m.hangs.String()})
-	require.Equal(t, []edit{
-		{"x.F", []editLine{{'-', "a"}, {'+', "b"}, {' ', "c"}}},
-		{"y", []editLine{{'+', "d"}}},
-	}, m.edits)
+	require.Equal(t, []string{"a-b", "a fault", "it hurts badly", "f.txt:2"},
+		[]string{m.name, m.title, m.why, m.place})
+	require.Equal(t, []edit{{"x.F", "a\nc\n", "b\nc\n"}, {"y.G", "d\n", ""}}, m.edits)
 	require.Equal(t, testCommand{
-		text: "x TestA|TestB -tags=t -short -args -s 'a b'", pkg: "x", pattern: "^(TestA|TestB)$",
-		tags: "t", flags: []string{"-test.short"}, args: []string{"-s", "a b"},
+		text: "x TestA|TestB -tags=t -short -timeout=3s -args -s 'a b'", pkg: "x",
+		pattern: "^(TestA|TestB)$", tags: "t", limit: 3 * time.Second,
+		flags: []string{"-test.short", "-s", "a b"},
 	}, m.test)
 
 	const in = "in: x.F\n- a\n"
@@ -34,10 +34,10 @@ func TestParseMutants(t *testing.T) {
 		{"# A: x\n", "a heading is"},
 		{head + in, "it lacks one of the fields"},
 		{good, "it lacks one of the fields"},
-		{good + "in: x.F\n", "the edit of x.F has no lines"},
+		{good + "in: x.F\n", "the edit of x.F has no old code"},
 		{good + "+ a\n", "an edit begins with"},
 		{good + "when: x\n", `unknown field "when"`},
-		{good + "hangs: long\n" + in, "invalid duration"},
+		{head + "why: y\ntest: x X -timeout=long\n" + in, "invalid duration"},
 		{head + "why: y\ntest: x -short\n" + in, "is not PACKAGE PATTERN FLAGS"},
 		{head + "why: y\ntest: x X -json\n" + in, "flag -json is none of"},
 	} {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +18,7 @@ import (
 // A result says how one run of a test binary ended.
 type result struct {
 	outcome outcome
-	passed  []string // tests that passed, subtests left out
+	passed  int      // tests that passed, subtests left out
 	failed  []string // tests that failed, subtests left out
 	output  string   // of the tests
 }
@@ -34,49 +35,46 @@ const (
 // interruptGrace is how long a test may take to end after an interrupt.
 const interruptGrace = 15 * time.Second
 
-// A buildError is the output of a build that failed.
-type buildError struct{ output string }
-
-func (e *buildError) Error() string { return lastLines(e.output, 10) }
-
 // A binary says which test binary a test command needs.
 type binary struct {
 	folder, tags string
-	race         bool
 	lean         bool   // without external tests
 	cover        string // packages whose coverage it tells
 }
 
-// buildTest compiles b with the files of a mutant, if any, to the file out. It uses dir.
+// buildTest compiles b with the files of a mutant, if any, to the file out.
 func (t *workTree) buildTest(
-	ctx context.Context, b binary, changed map[string][]byte, dir, out string,
+	ctx context.Context, b binary, changed map[string]string, out string,
 ) error {
-	var leftOut []string
+	replace := map[string]string{}
+	for file, text := range changed {
+		to := fmt.Sprintf("%s-%d.go", out, len(replace))
+		if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
+			return err
+		}
+		replace[filepath.Join(t.root, file)] = to
+	}
 	if b.lean {
-		leftOut, _ = t.externalTests(b.folder)
+		files, _ := t.externalTests(b.folder)
+		for _, file := range files {
+			replace[file] = "" // there is none
+		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	overlay, _ := json.Marshal(map[string]any{"Replace": replace})
+	if err := os.WriteFile(out+".json", overlay, 0o644); err != nil {
 		return err
 	}
-	lay, err := overlay(t.root, dir, changed, leftOut)
-	if err != nil {
-		return err
-	}
-	args := []string{"test", "-c", "-o", out, "-overlay", lay, "-tags", b.tags}
-	if b.race {
-		args = append(args, "-race")
-	}
+	args := []string{"test", "-c", "-o", out, "-overlay", out + ".json", "-tags", b.tags}
 	if b.cover != "" {
 		args = append(args, "-coverpkg", b.cover)
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, ".")...)
 	cmd.Dir = filepath.Join(t.root, b.folder)
 	cmd.Env = append(cmd.Environ(), "GOWORK=off") // PWD follows Dir
-	text, err := cmd.CombinedOutput()
-	if _, ok := errors.AsType[*exec.ExitError](err); ok && ctx.Err() == nil {
-		return &buildError{string(text)}
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, lastLines(string(text), 10))
 	}
-	return err
+	return nil
 }
 
 var (
@@ -93,7 +91,7 @@ func (t *workTree) externalTests(folder string) (files, tests []string) {
 		if err != nil || !externalPackage.Match(text) {
 			continue
 		}
-		files = append(files, filepath.ToSlash(filepath.Join(folder, filepath.Base(file))))
+		files = append(files, file)
 		for _, test := range testFunctions.FindAllSubmatch(text, -1) {
 			tests = append(tests, string(test[1]))
 		}
@@ -102,7 +100,7 @@ func (t *workTree) externalTests(folder string) (files, tests []string) {
 }
 
 // binary returns the test binary that c needs: without external tests if it runs none of them,
-// since compiling those takes longer than all else.
+// since compiling those takes as long as all else.
 func (t *workTree) binary(c *testCommand) (binary, error) {
 	folder, err := t.folder(c.pkg)
 	if err != nil {
@@ -114,21 +112,21 @@ func (t *workTree) binary(c *testCommand) (binary, error) {
 		return binary{}, err
 	}
 	_, tests := t.externalTests(folder)
-	lean := !slices.ContainsFunc(tests, pattern.MatchString)
-	return binary{folder: folder, tags: c.tags, race: c.race, lean: lean}, nil
+	return binary{folder: folder, tags: c.tags,
+		lean: !slices.ContainsFunc(tests, pattern.MatchString)}, nil
 }
 
-// runTest runs c of the test binary file in dir. An error means that it could not be run, or that
-// ctx ended first.
-func runTest(
-	ctx context.Context, file, dir string, c *testCommand, limit time.Duration,
+// runTest runs tests of the test binary file of b, at its place. An error means that they could not
+// be run, or that ctx ended first.
+func (t *workTree) runTest(
+	ctx context.Context, b binary, file, pattern string, flags []string, limit time.Duration,
 ) (result, error) {
 	hard, cancel := context.WithTimeout(ctx, limit+interruptGrace)
 	defer cancel()
-	args := append([]string{"-test.v=test2json", "-test.paniconexit0", "-test.run=" + c.pattern,
-		fmt.Sprintf("-test.timeout=%v", limit)}, c.flags...)
-	cmd := exec.CommandContext(hard, file, append(args, c.args...)...)
-	cmd.Dir = dir
+	args := []string{"-test.v=test2json", "-test.paniconexit0", "-test.run=" + pattern,
+		fmt.Sprintf("-test.timeout=%v", limit)}
+	cmd := exec.CommandContext(hard, file, append(args, flags...)...)
+	cmd.Dir = filepath.Join(t.root, b.folder)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = interruptGrace
 	var out bytes.Buffer
@@ -138,15 +136,12 @@ func runTest(
 		return result{}, ctx.Err()
 	}
 	r := readResult(out.String())
-	if err == nil {
+	switch _, exited := errors.AsType[*exec.ExitError](err); {
+	case err == nil:
 		r.outcome = passed
-		return r, nil
-	}
-	if hard.Err() != nil || strings.Contains(r.output, "panic: test timed out after ") {
+	case hard.Err() != nil || strings.Contains(r.output, "panic: test timed out after "):
 		r.outcome = timedOut
-		return r, nil
-	}
-	if _, ok := errors.AsType[*exec.ExitError](err); !ok && !errors.Is(err, exec.ErrWaitDelay) {
+	case !exited && !errors.Is(err, exec.ErrWaitDelay):
 		return result{}, err
 	}
 	return r, nil
@@ -161,13 +156,11 @@ func readResult(output string) result {
 	r := result{outcome: testFailed, output: strings.ReplaceAll(output, "\x16", "")}
 	for _, words := range resultLine.FindAllStringSubmatch(output, -1) {
 		if words[1] == "PASS" {
-			r.passed = append(r.passed, words[2])
-		} else {
+			r.passed++
+		} else if !slices.Contains(r.failed, words[2]) {
 			r.failed = append(r.failed, words[2])
 		}
 	}
-	slices.Sort(r.failed)
-	r.failed = slices.Compact(r.failed)
 	return r
 }
 
@@ -177,15 +170,10 @@ func lastLines(text string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// crashLine returns the line of output that says why the process died or what
-// the race detector found, or "" if there is none.
-func crashLine(output string) string {
-	for line := range strings.Lines(output) {
-		for _, start := range []string{"panic: ", "fatal error: ", "WARNING: DATA RACE"} {
-			if strings.HasPrefix(line, start) {
-				return strings.TrimSpace(line)
-			}
-		}
+// stderrOf returns the words of a command that failed in Output, or nothing.
+func stderrOf(err error) string {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && len(exit.Stderr) > 0 {
+		return ": " + strings.TrimSpace(string(exit.Stderr))
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path"
@@ -27,28 +28,27 @@ type workTree struct {
 
 // A goPackage is a folder's code without tests, as far as some build tags select it.
 type goPackage struct {
-	folder string // relative to the root of the tree
-	tags   string
-	files  []*sourceFile
-	names  map[string]bool // all that stand in it
-	own    map[string]bool // those that it declares, but for methods
+	folder    string // relative to the root of the tree
+	files     []*sourceFile
+	functions []*function
+	names     map[string]bool // all that stand in it
 }
 
 // A sourceFile is a file of a package.
 type sourceFile struct {
-	path  string // relative to the root of the tree
-	text  []byte
-	toks  []tok
-	decls []declaration
-	tree  *ast.File
+	path string // relative to the root of the tree
+	text string
+	tree *ast.File
 }
 
-// A declaration is one of a function, method, type, constant or variable.
-type declaration struct {
-	name string // TYPE.METHOD for a method
-	node ast.Node
-	toks []tok
-	file *sourceFile
+// A function is one function or method.
+type function struct {
+	name      string // TYPE.METHOD for a method
+	of        *goPackage
+	file      *sourceFile
+	from, to  int // offsets in the file
+	firstLine int
+	toks      []tok
 }
 
 // openTree lists the folders with Go files below root.
@@ -85,13 +85,10 @@ func (t *workTree) folder(name string) (string, error) {
 			found = append(found, folder)
 		}
 	}
-	switch len(found) {
-	case 0:
-		return "", fmt.Errorf("no folder with Go files is named %s", name)
-	case 1:
-		return found[0], nil
+	if len(found) != 1 {
+		return "", fmt.Errorf("%d folders with Go files are named %s %v", len(found), name, found)
 	}
-	return "", fmt.Errorf("%s may mean %s", name, strings.Join(found, " or "))
+	return found[0], nil
 }
 
 // module returns the folder of the module that folder is in.
@@ -113,7 +110,7 @@ func (t *workTree) loadPackage(folder, tags string) (*goPackage, error) {
 	if p := t.packages[key]; p != nil {
 		return p, nil
 	}
-	p := &goPackage{folder: folder, tags: tags, names: map[string]bool{}, own: map[string]bool{}}
+	p := &goPackage{folder: folder, names: map[string]bool{}}
 	selected := build.Default
 	selected.BuildTags = strings.Split(tags, ",")
 	dir := filepath.Join(t.root, folder)
@@ -129,70 +126,40 @@ func (t *workTree) loadPackage(folder, tags string) (*goPackage, error) {
 		if match, err := selected.MatchFile(dir, name); err != nil || !match {
 			continue
 		}
-		file, err := t.readFile(path.Join(folder, name))
-		if err != nil {
+		if err := t.readFile(p, path.Join(folder, name)); err != nil {
 			return nil, err
-		}
-		p.files = append(p.files, file)
-		for name := range namesOf(file.toks) {
-			p.names[name] = true
-		}
-		for i := range file.decls {
-			p.own[file.decls[i].name] = true
 		}
 	}
 	t.packages[key] = p
 	return p, nil
 }
 
-// readFile parses one file.
-func (t *workTree) readFile(name string) (*sourceFile, error) {
+// readFile parses one file of p.
+func (t *workTree) readFile(p *goPackage, name string) error {
 	text, err := os.ReadFile(filepath.Join(t.root, name))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f := &sourceFile{path: name, text: text}
+	f := &sourceFile{path: name, text: string(text)}
 	if f.tree, err = parser.ParseFile(t.fset, name, text, parser.SkipObjectResolution); err != nil {
-		return nil, err
+		return err
 	}
-	if f.toks, err = tokenize(text); err != nil {
-		return nil, err
-	}
+	p.files = append(p.files, f)
 	for _, decl := range f.tree.Decls {
-		switch decl := decl.(type) {
-		case *ast.FuncDecl:
-			f.declare(receiver(decl)+decl.Name.Name, decl)
-		case *ast.GenDecl:
-			f.declareAll(decl)
+		from, to := int(decl.Pos()-f.tree.FileStart), int(decl.End()-f.tree.FileStart)
+		toks, err := tokenize(f.text[from:to])
+		if err != nil {
+			return err
+		}
+		addNames(p.names, toks)
+		if d, ok := decl.(*ast.FuncDecl); ok {
+			p.functions = append(p.functions, &function{
+				name: receiver(d) + d.Name.Name, of: p, file: f, from: from, to: to,
+				firstLine: t.fset.Position(d.Pos()).Line, toks: toks,
+			})
 		}
 	}
-	return f, nil
-}
-
-// declareAll adds the types, constants and variables of a declaration.
-func (f *sourceFile) declareAll(decl *ast.GenDecl) {
-	for _, spec := range decl.Specs {
-		node := ast.Node(spec)
-		if !decl.Lparen.IsValid() {
-			node = decl
-		}
-		switch spec := spec.(type) {
-		case *ast.TypeSpec:
-			f.declare(spec.Name.Name, node)
-		case *ast.ValueSpec:
-			for _, name := range spec.Names {
-				f.declare(name.Name, node)
-			}
-		}
-	}
-}
-
-// declare adds a declaration.
-func (f *sourceFile) declare(name string, node ast.Node) {
-	from, to := int(node.Pos()-f.tree.FileStart), int(node.End()-f.tree.FileStart)
-	first, _ := slices.BinarySearchFunc(f.toks, from, func(t tok, at int) int { return t.pos - at })
-	last, _ := slices.BinarySearchFunc(f.toks, to, func(t tok, at int) int { return t.pos - at })
-	f.decls = append(f.decls, declaration{name: name, node: node, toks: f.toks[first:last], file: f})
+	return nil
 }
 
 // receiver returns the type of the receiver of f with a dot, or nothing.
@@ -200,48 +167,21 @@ func receiver(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return ""
 	}
-	for of := f.Recv.List[0].Type; ; {
-		switch x := of.(type) {
-		case *ast.StarExpr:
-			of = x.X
-		case *ast.IndexExpr:
-			of = x.X
-		case *ast.IndexListExpr:
-			of = x.X
-		case *ast.Ident:
-			return x.Name + "."
-		default:
-			return ""
-		}
-	}
+	name, _, _ := strings.Cut(types.ExprString(f.Recv.List[0].Type), "[")
+	return strings.TrimPrefix(name, "*") + "."
 }
 
-// isFunc reports whether d is a function or method.
-func (d *declaration) isFunc() bool {
-	_, ok := d.node.(*ast.FuncDecl)
-	return ok
-}
-
-// lineOf returns the number of the line at offset.
-func (f *sourceFile) lineOf(offset int) int {
-	return 1 + strings.Count(string(f.text[:offset]), "\n")
-}
-
-// findDecls returns the declarations called name, or else the methods of other types that are
+// findFunctions returns the functions called name, or else the methods of other types that are
 // called as this one: a type may have another name now.
-func (p *goPackage) findDecls(name string) (exact []*declaration) {
-	var others []*declaration
+func (p *goPackage) findFunctions(name string) (exact []*function) {
+	var others []*function
 	_, method, _ := strings.Cut(name, ".")
-	for _, file := range p.files {
-		for i := range file.decls {
-			d := &file.decls[i]
-			_, own, _ := strings.Cut(d.name, ".")
-			switch {
-			case d.name == name:
-				exact = append(exact, d)
-			case method != "" && own == method:
-				others = append(others, d)
-			}
+	for _, f := range p.functions {
+		if f.name == name {
+			exact = append(exact, f)
+		}
+		if _, own, _ := strings.Cut(f.name, "."); method != "" && own == method {
+			others = append(others, f)
 		}
 	}
 	if exact != nil {
@@ -250,7 +190,7 @@ func (p *goPackage) findDecls(name string) (exact []*declaration) {
 	return others
 }
 
-// split divides a target into its package and the name of the declaration.
+// split divides a target into its package and the name of the function.
 func (e *edit) split() (pkg, name string) {
 	slash := strings.LastIndexByte(e.target, '/') + 1
 	pkg, name, _ = strings.Cut(e.target[slash:], ".")

@@ -14,25 +14,23 @@
 // A line that begins with a space continues the field above it, one that begins with // is a
 // comment.
 //
-// test is PACKAGE PATTERN and flags of go test: -tags= -race -short -count= -cpu= -failfast
-// -timeout= -args. A pattern of names alone means these tests and no others; any other one means
-// the same as with go test -run. A test that may hang needs the field "hangs: 30s, REASON": without
-// it a test that times out kills nothing.
+// test is PACKAGE PATTERN and flags of go test: -tags= -short -count= -timeout= -args. A pattern of
+// names alone means these tests and no others; any other one means the same as with go test -run.
+// -timeout is for faults that make a test hang: one that runs for longer has noticed the fault.
+// Without it a test that times out, after ten minutes, kills nothing.
 //
-// in is PACKAGE.FUNCTION, PACKAGE.TYPE.METHOD, or another declaration, in whatever file; the end of
-// its path is enough for a package. The lines below are an edit of the declaration: code that stays
-// (' '), goes ('-') or comes ('+'), in lines of any tokens. The line ... stands for any code, as
-// little as possible. The old code must be there once; say more of it if it is not. A second field
-// in begins another edit of the same mutant. In a package without a declaration the lines, all '+',
-// become a file.
+// in is PACKAGE.FUNCTION or PACKAGE.TYPE.METHOD, in whatever file; the end of its path is enough
+// for a package. The lines below are an edit of the function: code that stays (' '), goes ('-') or
+// comes ('+'), in lines of any tokens. The old code must be there once; say more of it if it is
+// not. A second field in begins another edit of the same mutant.
 //
 // Old code is compared token by token. So files, folders, layout, comments and neighbours do not
-// matter, and names matter little: a name that the function has no more stands for a local one, and
-// a name that the package has no more for any other, always the same one. Methods are found under
-// another type too. A rename breaks a mutant only if it is one of the function itself, in the field
-// in, or of something that only the new code uses. Types would tell more names apart, but need a
-// tree that compiles; a syntax tree has no half of a statement. Imports that an edit leaves unused
-// become blank.
+// matter, and names matter little: a name that the function has no more stands for another one of
+// it, and a field or method that the package has no more for any other, always the same one.
+// Methods are found under another type too. A rename breaks a mutant only if it is one of the
+// function itself, in the field in, or of something that only the new code uses. Types would tell
+// more names apart, but need a tree that compiles; a syntax tree has no half of a statement.
+// Imports that an edit leaves unused become blank.
 //
 // A mutant that does not apply or compile, and a test that fails, is skipped or does not exist on
 // the clean tree, fail the run. With -check no test runs: for each mutant that does not apply or
@@ -42,10 +40,9 @@
 // type matrix; -results names the file that keeps the results.
 //
 // Test binaries are built from the work tree with an overlay, so that only the mutated package is
-// compiled, and run in a copy of the tree, which they may read and write. The command runs anywhere
-// in the module, as "go run ./internal/mutants" or "make mutants", needs git, and writes to the
-// temporary directory only. It exits with 0 if every mutant was killed, 1 if not, 2 on a wrong flag
-// and 130 when interrupted.
+// compiled, and run in the folder of the package, as go test does. The command runs anywhere in the
+// module, as "go run ./internal/mutants" or "make mutants". It exits with 0 if every mutant was
+// killed, 1 if not, 2 on a wrong flag and 130 when interrupted.
 package main
 
 import (
@@ -62,7 +59,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 )
 
@@ -75,29 +71,22 @@ func main() {
 
 // options are the flags.
 type options struct {
-	root, dir, only string
+	only            string
 	pattern         *regexp.Regexp
-	check, verbose  bool
+	check           bool
 	parallel, start int
-	timeout, budget time.Duration
+	budget          time.Duration
 	matrix, results string
-	killers         int
 }
 
 // parseFlags reads args. It returns false with the exit code if there is nothing to do.
 func parseFlags(args []string, stderr io.Writer) (o options, code int, ok bool) {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&o.root, "root", "",
-		"work tree (default: the module that holds the current folder)")
-	flags.StringVar(&o.dir, "dir", "internal/mutants",
-		"folder of the mutants, relative to the work tree")
 	flags.StringVar(&o.only, "run", "", "only the mutants whose name matches this regular expression")
 	flags.BoolVar(&o.check, "check", false,
 		"run no test; print the mutants that do not apply or compile")
-	flags.BoolVar(&o.verbose, "v", false, "print the reasons and the last lines of each test")
 	flags.IntVar(&o.parallel, "parallel", 2, "mutants tried at a time")
-	flags.DurationVar(&o.timeout, "timeout", 4*time.Minute, "limit for a test without -timeout")
 	flags.DurationVar(&o.budget, "budget", 0, "start no mutant later than this (0: no limit)")
 	flags.IntVar(&o.start, "start", 0, "begin at this mutant, modulo their number, and wrap round; "+
 		"with -budget, a number that grows from run to run makes every mutant's turn come")
@@ -105,7 +94,6 @@ func parseFlags(args []string, stderr io.Writer) (o options, code int, ok bool) 
 		"try the mutants whose tests are in this package with its other tests too")
 	flags.StringVar(&o.results, "results", "",
 		"file that keeps the results of -matrix, so that a later run goes on")
-	flags.IntVar(&o.killers, "killers", 2, "with -matrix: enough tests that notice a mutant")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return o, 0, false
@@ -114,13 +102,10 @@ func parseFlags(args []string, stderr io.Writer) (o options, code int, ok bool) 
 	}
 	var err error
 	o.pattern, err = regexp.Compile(o.only)
-	if err != nil || flags.NArg() > 0 || o.parallel < 1 || o.start < 0 || o.killers < 1 {
-		fmt.Fprintln(stderr, "mutants: -run takes a regular expression, -parallel and -killers a",
-			"positive number, -start none below 0, and there are no arguments")
-		return o, 2, false
-	}
-	if (o.matrix == "") != (o.results == "") {
-		fmt.Fprintln(stderr, "mutants: -matrix and -results go together")
+	if err != nil || flags.NArg() > 0 || o.parallel < 1 || o.start < 0 ||
+		(o.matrix == "") != (o.results == "") {
+		fmt.Fprintln(stderr, "mutants: -run takes a regular expression, -parallel a positive number,",
+			"-start none below 0, -matrix and -results go together, and there are no arguments")
 		return o, 2, false
 	}
 	return o, 0, true
@@ -147,12 +132,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // run does what the flags say, and reports whether nothing is wrong with the mutants.
 func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (ok bool, err error) {
-	if o.root == "" {
-		if o.root, err = moduleRoot(ctx); err != nil {
-			return false, err
-		}
+	root, err := moduleRoot(ctx)
+	if err != nil {
+		return false, err
 	}
-	mutants, err := readMutants(filepath.Join(o.root, o.dir))
+	mutants, err := readMutants(filepath.Join(root, "internal/mutants"))
 	if err != nil {
 		return false, err
 	}
@@ -160,98 +144,75 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (ok bool, e
 		return !o.pattern.MatchString(m.name)
 	})
 	if len(mutants) == 0 {
-		return false, fmt.Errorf("no mutant in %s matches %q", o.dir, o.only)
+		return false, fmt.Errorf("no mutant matches %q", o.only)
 	}
-	tree, err := openTree(o.root)
+	tree, err := openTree(root)
 	if err != nil {
 		return false, err
 	}
 	if o.check {
-		return printCheck(ctx, tree, mutants, o.verbose, stdout)
+		errs, err := tree.verify(ctx, mutants)
+		for _, m := range mutants {
+			if errs[m] != nil {
+				fmt.Fprintf(stdout, "%s: %s %v\n\n", m.place, m.name, errs[m])
+			}
+		}
+		fmt.Fprintf(stdout, "%d mutants: %d do not apply or compile\n", len(mutants), len(errs))
+		return len(errs) == 0, err
 	}
-	r, end, err := newRunner(ctx, tree)
+	r, end, err := newRunner(tree)
 	if err != nil {
 		return false, err
 	}
 	defer end()
-	r.parallel, r.timeout, r.budget = o.parallel, o.timeout, o.budget
+	r.parallel, r.budget = o.parallel, o.budget
 	if o.matrix != "" {
 		err := r.runMatrix(ctx, o, mutants, stdout, stderr)
 		return err == nil, err
 	}
 	first := o.start % len(mutants)
-	return printTable(stdout, r.tryAll(ctx, slices.Concat(mutants[first:], mutants[:first]), stderr),
-		o.verbose), nil
+	return summarize(stdout,
+		r.tryAll(ctx, slices.Concat(mutants[first:], mutants[:first]), stderr)), nil
 }
 
-// tryAll tries mutants, tells each verdict to progress as it comes, and returns the reports sorted
-// by name.
+// tryAll tries mutants, and tells each verdict to progress as it comes.
 func (r *runner) tryAll(ctx context.Context, mutants []*mutant, progress io.Writer) []report {
 	var mu sync.Mutex
 	var reports []report
-	r.run(ctx, mutants, func(rep report) {
+	r.run(ctx, mutants, func(m *mutant, hasTime bool) {
+		began := time.Now()
+		rep := report{m, notRun, ""}
+		if hasTime {
+			rep.verdict, rep.detail = r.tryMutant(ctx, m)
+		}
+		if ctx.Err() != nil { // then the failure was ours
+			rep = report{m, notRun, ""}
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		reports = append(reports, rep)
-		fmt.Fprintf(progress, "%d/%d %s: %v (%.1fs)\n",
-			len(reports), len(mutants), rep.mutant.name, rep.verdict, rep.elapsed.Seconds())
-	})
-	slices.SortFunc(reports, func(a, b report) int {
-		return strings.Compare(a.mutant.name, b.mutant.name)
+		detail, _, _ := strings.Cut(rep.detail, "\n")
+		fmt.Fprintf(progress, "%d/%d %s: %s (%.1fs) %s\n", len(reports), len(mutants), m.name,
+			rep.verdict, time.Since(began).Seconds(), detail)
 	})
 	return reports
 }
 
-// printTable prints one row per mutant, then the details that matter and the
-// totals. It reports whether at least one mutant was killed and none got away;
-// those that the budget left out do not count.
-func printTable(w io.Writer, reports []report, verbose bool) bool {
-	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "mutant\tresult\ttime\ttest\ttitle")
+// summarize prints all about the mutants that got away, and the totals. It reports whether at least
+// one mutant was killed and none got away; those that the budget left out do not count.
+func summarize(w io.Writer, reports []report) bool {
 	counts := map[verdict]int{}
 	for _, r := range reports {
 		counts[r.verdict]++
-		test, _, _ := strings.Cut(r.mutant.test.text, " -")
-		fmt.Fprintf(table, "%s\t%v\t%.1fs\t%s\t%s\n", r.mutant.name, r.verdict, r.elapsed.Seconds(),
-			test, r.mutant.title)
-	}
-	table.Flush()
-	for _, r := range reports {
-		good := r.verdict == killed || r.verdict == notRun
-		if good && !verbose {
-			continue
-		}
-		fmt.Fprintf(w, "\n%s: %v\n  title: %s\n  why:   %s\n  test:  %v\n", r.mutant.name, r.verdict,
-			r.mutant.title, r.mutant.why, r.mutant.test.text)
-		if r.detail != "" {
-			fmt.Fprintf(w, "  %s\n", strings.ReplaceAll(r.detail, "\n", "\n  "))
+		if m := r.mutant; r.verdict != killed && r.verdict != notRun {
+			fmt.Fprintf(w, "%s: %s: %s\n  title: %s\n  why:   %s\n  test:  %s\n  %s\n\n", m.place, m.name,
+				r.verdict, m.title, m.why, m.test.text, strings.ReplaceAll(r.detail, "\n", "\n  "))
 		}
 	}
 	bad := len(reports) - counts[killed] - counts[notRun]
-	fmt.Fprintf(w, "\n%d mutants: %d killed, %d not killed, %d not run\n",
+	fmt.Fprintf(w, "%d mutants: %d killed, %d not killed, %d not run\n",
 		len(reports), counts[killed], bad, counts[notRun])
 	return bad == 0 && counts[killed] > 0
-}
-
-// printCheck prints the mutants that do not apply or compile, and with verbose those that apply by
-// other names. It reports whether all apply and compile.
-func printCheck(
-	ctx context.Context, tree *workTree, mutants []*mutant, verbose bool, stdout io.Writer,
-) (ok bool, err error) {
-	all, err := tree.verify(ctx, mutants)
-	bad := 0
-	for _, v := range all {
-		if v.err != nil {
-			bad++
-			fmt.Fprintf(stdout, "%s: %s %v\n\n", v.mutant.place, v.mutant.name, v.err)
-		} else if verbose && len(v.renamed) > 0 {
-			fmt.Fprintf(stdout, "%s: %s has %s\n", v.mutant.place, v.mutant.name,
-				strings.Join(v.renamed, ", "))
-		}
-	}
-	fmt.Fprintf(stdout, "%d mutants: %d apply and compile, %d do not\n",
-		len(mutants), len(mutants)-bad, bad)
-	return bad == 0, err
 }
 
 // moduleRoot returns the folder of the go.mod that go finds from here.

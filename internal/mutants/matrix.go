@@ -13,7 +13,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -28,13 +27,16 @@ type record struct {
 	Tags    string   `json:",omitempty"`
 	Passed  bool     `json:",omitempty"`
 	Seconds float64  `json:",omitempty"`
-	Reaches []string `json:",omitempty"` // functions, as FOLDER.NAME, and folders
+	Reaches []string `json:",omitempty"` // functions, as FOLDER.NAME
 	Mutant  string   `json:",omitempty"`
 	Digest  uint64   `json:",omitempty"` // of its text: the result is void if that has changed
 	Killers []string `json:",omitempty"` // tests that have noticed it
 	Tried   []string `json:",omitempty"` // tests, the killers among them
 	Problem string   `json:",omitempty"` // it could not be tried
 }
+
+// enoughKillers is how many tests have to notice a mutant until no other ones are tried.
+const enoughKillers = 2
 
 // A matrix is which tests of a package notice which mutants.
 //
@@ -45,7 +47,6 @@ type record struct {
 type matrix struct {
 	*runner
 	folder  string
-	killers int // enough for a mutant
 	mutants []*mutant
 	edited  map[string]bool // folders
 	mu      sync.Mutex
@@ -85,9 +86,6 @@ func newMatrix(r *runner, folder string, mutants []*mutant, results string) (*ma
 		}
 	}
 	m.file, err = os.OpenFile(results, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err == nil && len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
-		_, err = m.file.WriteString("\n")
-	}
 	return m, err
 }
 
@@ -106,7 +104,7 @@ func (m *matrix) keepRecord(r *record) {
 // digest tells whether a mutant is still the same.
 func (m *mutant) digest() uint64 {
 	h := fnv.New64a()
-	fmt.Fprint(h, m.test.text, m.hangs, m.edits)
+	fmt.Fprint(h, m.test.text, m.edits)
 	return h.Sum64()
 }
 
@@ -123,14 +121,16 @@ func (m *matrix) addRecord(r *record, progress io.Writer) {
 			r.Test, r.Passed, len(r.Reaches), r.Seconds)
 	}
 	line, _ := json.Marshal(r)
-	if _, err := m.file.Write(append(line, '\n')); err != nil {
+	if _, err := fmt.Fprintf(m.file, "\n%s\n", line); err != nil { // below a line that broke off
 		m.failed = err
 	}
 }
 
-// alone is the command for one test, shortened.
-func alone(test string, flags ...string) *testCommand {
-	return &testCommand{pattern: "^" + test + "$", flags: append(flags, "-test.short")}
+// runAlone runs one test, shortened.
+func (m *matrix) runAlone(
+	ctx context.Context, b binary, file, test string, limit time.Duration, flags ...string,
+) (result, error) {
+	return m.tree.runTest(ctx, b, file, "^"+test+"$", append(flags, "-test.short"), limit)
 }
 
 // cover runs each test alone for which there is no result yet.
@@ -146,34 +146,29 @@ func (m *matrix) cover(
 		packages = append(packages, "./"+filepath.ToSlash(from))
 	}
 	slices.Sort(packages)
-	file, err := m.cleanBinary(ctx, binary{
-		folder: m.folder, tags: tags, cover: strings.Join(packages, ","),
-	})
+	b := binary{folder: m.folder, tags: tags, cover: strings.Join(packages, ",")}
+	file, err := m.cleanBinary(ctx, b)
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(m.scratch, "cover")
-	if err := copyTree(m.tree.root, dir, m.files, nil); err != nil {
-		return err
-	}
 	list := exec.CommandContext(ctx, file, "-test.list=^(Test|Fuzz|Example)")
-	list.Dir = filepath.Join(dir, m.folder)
-	names, err := list.Output()
+	list.Dir = filepath.Join(m.tree.root, m.folder)
+	all, err := list.Output()
 	if err != nil {
 		return fmt.Errorf("the list of tests: %w%s", err, stderrOf(err))
 	}
 	profile := filepath.Join(m.scratch, "coverage")
-	for _, test := range strings.Fields(string(names)) {
+	for _, test := range strings.Fields(string(all)) {
 		if m.tests[tags][test] != nil || m.budget > 0 && time.Since(start) > m.budget {
 			continue
 		}
 		began := time.Now()
-		res, err := runTest(ctx, file, list.Dir, alone(test, "-test.coverprofile="+profile), m.timeout)
+		res, err := m.runAlone(ctx, b, file, test, m.timeout, "-test.coverprofile="+profile)
 		if err != nil {
 			return err
 		}
 		r := &record{Test: test, Tags: tags, Seconds: time.Since(began).Seconds()}
-		if r.Passed = res.outcome == passed && len(res.passed) > 0; r.Passed {
+		if r.Passed = res.outcome == passed && res.passed > 0; r.Passed {
 			if r.Reaches, err = m.reached(profile, tags); err != nil {
 				return err
 			}
@@ -186,92 +181,74 @@ func (m *matrix) cover(
 // ranBlock is a line of a coverage profile whose statements have run.
 var ranBlock = regexp.MustCompile(`(?m)^(.*):(\d+)\.\d+,\d+\.\d+ \d+ [1-9]`)
 
-// reached returns the functions that have run according to a profile, and their folders.
-func (m *matrix) reached(profile, tags string) (list []string, err error) {
+// reached returns the functions that have run according to a profile.
+func (m *matrix) reached(profile, tags string) ([]string, error) {
 	text, err := os.ReadFile(profile)
 	if err != nil {
 		return nil, err
 	}
+	set := map[string]bool{}
 	for _, words := range ranBlock.FindAllStringSubmatch(string(text), -1) {
+		var line int
+		fmt.Sscan(words[2], &line)
 		for folder := range m.edited {
 			p, err := m.tree.loadPackage(folder, tags)
 			if err != nil {
 				return nil, err
 			}
-			var line int
-			fmt.Sscan(words[2], &line)
-			for _, f := range p.files {
-				if strings.HasSuffix(words[1], "/"+f.path) {
-					list = append(list, folder, folder+"."+f.funcAt(line))
+			var in *function
+			for _, f := range p.functions {
+				if strings.HasSuffix(words[1], "/"+f.file.path) && f.firstLine <= line {
+					in = f
 				}
+			}
+			if in != nil {
+				set[folder+"."+in.name] = true
 			}
 		}
 	}
-	slices.Sort(list)
-	return slices.Compact(list), nil
-}
-
-// funcAt returns the name of the function that a line is in.
-func (f *sourceFile) funcAt(line int) (name string) {
-	for i := range f.decls {
-		if d := &f.decls[i]; d.isFunc() && f.lineOf(d.toks[0].pos) <= line {
-			name = d.name
-		}
-	}
-	return name
+	return slices.Sorted(maps.Keys(set)), nil
 }
 
 // tryMutant runs tests against a mutant until enough have noticed it.
-func (m *matrix) tryMutant(ctx context.Context, w worker, of *mutant) *record {
+func (m *matrix) tryMutant(ctx context.Context, of *mutant) *record {
 	began := time.Now()
 	r := &record{Mutant: of.name, Digest: of.digest()}
 	defer func() { r.Seconds = time.Since(began).Seconds() }()
-	result, err := m.tree.apply(of)
+	b := binary{folder: m.folder, tags: of.test.tags}
+	file, err := m.build(ctx, of, b)
+	defer os.Remove(file)
 	if err != nil {
-		r.Problem = err.Error()
-		return r
-	}
-	b := binary{folder: m.folder, tags: of.test.tags, race: of.test.race}
-	file := w.dir + ".test"
-	if err := m.tree.buildTest(ctx, b, result.files, w.dir+"-overlay", file); err != nil {
 		r.Problem = err.Error()
 		return r
 	}
 	named := strings.Trim(of.test.pattern, "^()$")
 	r.Tried = []string{named}
-	if v, _ := w.judge(ctx, of, b, file, result.files); v == killed {
+	if v, _ := m.judge(ctx, of, b, file); v == killed {
 		r.Killers = []string{named}
 	}
-	for _, test := range m.reaching(of, result) {
-		if len(r.Killers) >= m.killers || ctx.Err() != nil {
+	for _, test := range m.reaching(of) {
+		if len(r.Killers) >= enoughKillers || ctx.Err() != nil {
 			break
 		}
 		if test.Test == named {
 			continue
 		}
 		r.Tried = append(r.Tried, test.Test)
-		if m.notices(ctx, w, b, file, test) {
+		if m.notices(ctx, b, file, test) {
 			r.Killers = append(r.Killers, test.Test)
 		}
 	}
 	return r
 }
 
-// reaching returns the tests that reach the mutant, the quickest first.
-func (m *matrix) reaching(of *mutant, result *mutated) (list []*record) {
-	places := map[string]bool{}
-	for _, d := range result.places {
-		folder := path.Dir(d.file.path)
-		places[folder+"."+d.name] = true
-		if !d.isFunc() {
-			places[folder] = true
-		}
-	}
-	if len(result.places) == 0 { // it adds a file
-		places[result.folders()[0]] = true
-	}
+// reaching returns the tests that reach a mutant that applies, the quickest first.
+func (m *matrix) reaching(of *mutant) (list []*record) {
+	result, _ := m.tree.apply(of)
 	for _, test := range m.tests[of.test.tags] {
-		if test.Passed && slices.ContainsFunc(test.Reaches, func(s string) bool { return places[s] }) {
+		if test.Passed && slices.ContainsFunc(result.places, func(f *function) bool {
+			return slices.Contains(test.Reaches, f.of.folder+"."+f.name)
+		}) {
 			list = append(list, test)
 		}
 	}
@@ -281,21 +258,18 @@ func (m *matrix) reaching(of *mutant, result *mutated) (list []*record) {
 
 // notices reports whether a test does not pass in a mutated binary, and passes once more in the
 // clean one.
-func (m *matrix) notices(ctx context.Context, w worker, b binary, file string, test *record) bool {
+func (m *matrix) notices(ctx context.Context, b binary, file string, test *record) bool {
 	limit := 10*time.Second + time.Duration(20*test.Seconds*float64(time.Second))
-	clean, err := m.cleanBinary(ctx, b)
-	if err != nil {
-		return false
-	}
 	passes := func(file string) bool {
-		res, err := runTest(ctx, file, filepath.Join(w.dir, m.folder), alone(test.Test), limit)
+		res, err := m.runAlone(ctx, b, file, test.Test, limit)
 		return err == nil && res.outcome == passed
 	}
-	return !passes(file) && passes(clean)
+	clean, err := m.cleanBinary(ctx, b)
+	return err == nil && !passes(file) && passes(clean)
 }
 
-// run fills the matrix: it tries the tests and mutants that have no result yet.
-func (m *matrix) run(ctx context.Context, progress io.Writer) error {
+// fill tries the tests and mutants that have no result yet.
+func (m *matrix) fill(ctx context.Context, progress io.Writer) error {
 	start := time.Now()
 	for tags := range m.tests {
 		if err := m.cover(ctx, tags, start, progress); err != nil {
@@ -308,11 +282,11 @@ func (m *matrix) run(ctx context.Context, progress io.Writer) error {
 	remaining := slices.DeleteFunc(slices.Clone(m.mutants), func(one *mutant) bool {
 		return m.results[one.name] != nil
 	})
-	m.eachMutant(ctx, remaining, func(w worker, one *mutant, hasTime bool) {
+	m.run(ctx, remaining, func(one *mutant, hasTime bool) {
 		if !hasTime {
 			return
 		}
-		if r := m.tryMutant(ctx, w, one); ctx.Err() == nil {
+		if r := m.tryMutant(ctx, one); ctx.Err() == nil {
 			m.addRecord(r, progress)
 		}
 	})
@@ -320,17 +294,14 @@ func (m *matrix) run(ctx context.Context, progress io.Writer) error {
 }
 
 // print prints the mutants that no test has noticed, and for each test how many it has noticed of
-// those that it met: those that were alone in noticing one first, with its name.
+// those that it met, with the names of those that no other one has noticed.
 func (m *matrix) print(w io.Writer) {
-	killed, tried, alone := map[string]int{}, map[string]int{}, map[string][]string{}
-	byKillers := map[int]int{}
-	var survivors []string
+	killed, tried, alone := map[string]int{}, map[string]int{}, map[string]string{}
 	for _, one := range m.mutants {
 		r := m.results[one.name]
 		if r == nil {
 			continue
 		}
-		byKillers[len(r.Killers)]++
 		for _, test := range r.Tried {
 			tried[test]++
 		}
@@ -339,9 +310,9 @@ func (m *matrix) print(w io.Writer) {
 		}
 		switch len(r.Killers) {
 		case 0:
-			survivors = append(survivors, fmt.Sprintf("%s, of %d %s", one.name, len(r.Tried), r.Problem))
+			fmt.Fprintf(w, "no test notices %s, of %d %s\n", one.name, len(r.Tried), r.Problem)
 		case 1:
-			alone[r.Killers[0]] = append(alone[r.Killers[0]], one.name)
+			alone[r.Killers[0]] += " " + one.name
 		}
 	}
 	passes := map[string]bool{}
@@ -350,34 +321,19 @@ func (m *matrix) print(w io.Writer) {
 			passes[name] = passes[name] || test.Passed
 		}
 	}
-	var sole, some, none, bad []string
-	for _, name := range slices.Sorted(maps.Keys(passes)) {
-		entry := fmt.Sprintf("%s %d/%d", name, killed[name], tried[name])
+	for _, name := range slices.SortedFunc(maps.Keys(passes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(killed[b], killed[a]), cmp.Compare(a, b))
+	}) {
 		switch {
-		case alone[name] != nil:
-			sole = append(sole, entry+": "+strings.Join(alone[name], " "))
-		case killed[name] > 0:
-			some = append(some, entry)
-		case passes[name]:
-			none = append(none, entry)
+		case !passes[name]:
+			fmt.Fprintf(w, "%s fails or is skipped on the clean tree, alone and shortened\n", name)
+		case alone[name] != "":
+			fmt.Fprintf(w, "%s notices %d of %d, alone%s\n", name, killed[name], tried[name], alone[name])
 		default:
-			bad = append(bad, name)
+			fmt.Fprintf(w, "%s notices %d of %d\n", name, killed[name], tried[name])
 		}
 	}
-	printList(w, "no test notices", survivors)
-	printList(w, "the only one to notice (noticed/met)", sole)
-	printList(w, "never the only one", some)
-	printList(w, "notices nothing", none)
-	printList(w, "fails or is skipped on the clean tree, alone and shortened", bad)
-	fmt.Fprintf(w, "%s: %d mutants, %d of them tried, by number of killers: %v\n",
-		m.folder, len(m.mutants), len(m.results), byKillers)
-}
-
-func printList(w io.Writer, title string, list []string) {
-	fmt.Fprintf(w, "%s: %d\n", title, len(list))
-	for _, one := range list {
-		fmt.Fprintf(w, "  %s\n", one)
-	}
+	fmt.Fprintf(w, "%s: %d mutants, %d of them tried\n", m.folder, len(m.mutants), len(m.results))
 }
 
 // runMatrix fills the matrix of a package, and prints it.
@@ -393,8 +349,7 @@ func (r *runner) runMatrix(
 		return err
 	}
 	defer m.file.Close()
-	m.killers = o.killers
-	err = m.run(ctx, progress)
+	err = m.fill(ctx, progress)
 	m.print(stdout)
 	return err
 }
