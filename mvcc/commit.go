@@ -97,7 +97,7 @@ func (st *txState) commitWrites(
 		st.noteStored()
 	}
 	timed, tried := b != nil && b.timed, false
-	if !turns && !timed && st.isPlain() {
+	if !turns && !timed {
 		if e, r, tried = st.tryPlain(gen); r == resultOK {
 			st.recycle(gen)
 			return e, resultOK

@@ -1,8 +1,6 @@
 package mvcc
 
 import (
-	"math/bits"
-
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hooks"
@@ -12,30 +10,12 @@ import (
 // no reader meets an active record for longer than installStride installs.
 const plainWrites = 4
 
-// isPlain reports whether the transaction has read up to plainWrites keys and writes these, and
-// nothing else: so nothing is left to validate, see txState.written. No write merges.
-func (st *txState) isPlain() bool {
-	w := st.txWork
-	n := len(w.writes)
-	if n > plainWrites || len(w.reads) != n || w.beyond {
-		return false
-	}
-	reads := uint8(0)
-	for i := range w.writes {
-		if one := &w.writes[i]; one.read <= 0 || one.merge != nil || one.b == nil {
-			return false
-		} else {
-			reads |= 1 << (one.read - 1)
-		}
-	}
-	return bits.OnesCount8(reads) == n
-}
-
-// tryPlain is the first try of a plain transaction, in one function. tried is false, and nothing has
-// happened, where not all is as it nearly always is: each version that was read is the head of its
-// key still, neither it nor the one to be written is a tombstone, and no table has an index.
-// Otherwise it takes the steps of try in the same order, so the invariants are those of try. Some
-// questions have known answers:
+// tryPlain is the first try of a plain transaction: it has read up to plainWrites keys and writes
+// these, and nothing else, so that nothing is left to validate (see written), and no write merges.
+// tried is false, and nothing has happened, if the transaction is not plain, or not all is as it
+// nearly always is: each version that was read is the head of its key still, neither it nor the one
+// to be written is a tombstone, and no table has an index. Otherwise it takes the steps of try in
+// the same order, so the invariants are those of try. Some questions have known answers:
 //
 //   - the head is the version that was read, which is committed: no key is compared, and nothing
 //     else is covered, since a head that has left its cell never comes back, and the CAS fails;
@@ -47,15 +27,23 @@ func (st *txState) isPlain() bool {
 func (st *txState) tryPlain(gen epoch.Gen) (e epoch.Epoch, r result, tried bool) {
 	work, slot := st.txWork, st.slot
 	writes, reads, parts := work.writes, work.reads, work.parts
+	if len(writes) > plainWrites || len(reads) != len(writes) || work.beyond {
+		return 0, resultAborted, false
+	}
+	known := 0
 	for i := range writes {
 		w := &writes[i]
+		if w.read <= 0 || w.merge != nil || w.b == nil {
+			return 0, resultAborted, false
+		}
+		known |= 1 << w.read
 		seen := reads[w.read-1].seen
 		if w.at().Load() != seen || parts[w.of].m.schemaNow() != nil || // in this order: X2
 			chain.Word(w.v.State.Load()|seen.State.Load())&chain.OwnMask != 0 {
 			return 0, resultAborted, false
 		}
 	}
-	if slot.Gen() != gen { // must follow the comparisons, see mayCover
+	if known != 2<<len(writes)-2 || slot.Gen() != gen { // must follow the comparisons: see mayCover
 		return 0, resultAborted, false
 	}
 	hooks.At(hooks.CommitEntries)
@@ -72,7 +60,7 @@ func (st *txState) tryPlain(gen epoch.Gen) (e epoch.Epoch, r result, tried bool)
 		chain.SetWord(&v.State, says|m.cover(seen, chain.Load(&seen.State))<<chain.CountShift)
 		chain.SetLink(&v.Next, seen)
 		m.CheckOnTop(seen, seen, v)
-		if !w.at().Swap(seen, v) {
+		if !w.at().Cell().CompareAndSwap(seen, v) {
 			if len(writes) == 1 {
 				return 0, resultAborted, false
 			}
@@ -83,13 +71,67 @@ func (st *txState) tryPlain(gen epoch.Gen) (e epoch.Epoch, r result, tried bool)
 		hooks.At(hooks.Installed)
 	}
 	hooks.At(hooks.InstalledAll)
-	if r = st.announce(st.epoch(), 0); r == resultOK {
-		e, r = st.decide(gen)
-	}
-	if r != resultOK {
+	d := st.decidePlain(writes)
+	if !d.Committed() {
 		st.withdraw()
-		return 0, r, true
+		return 0, resultAborted, true
 	}
-	st.conclude(gen, e)
+	e = d.Epoch()
+	hooks.At(hooks.Published)
+	st.checkCommit(gen, e)
+	st.end(gen) // the reads are over: do not keep the versions that were just replaced
+	if len(writes) > 1 {
+		for i := range writes {
+			v := writes[i].v
+			parts[writes[i].of].m.CheckCopy(v, e)
+			v.PutOutcome(chain.Word(0).At(e))
+		}
+		slot.Settle(uint64(len(writes) - 1)) // the epoch counts one version
+	}
+	hooks.At(hooks.Finalized)
+	for i := range writes {
+		w := &writes[i]
+		parts[w.of].m.tidyKey(w.at(), w.hash, chain.Load(&w.v.State), w.v)
+	}
+	if m := st.m; m.views.Load().Due(e) {
+		m.gc.RefreshPast(e, 0)
+	}
 	return e, resultOK, true
+}
+
+// decidePlain is announce and decide for a plain transaction, whose writes are installed. It returns
+// the word of the record then: committed, or the transaction is aborted.
+func (st *txState) decidePlain(writes []write) (decided chain.Word) {
+	m, record := st.m, &writes[0].v.State
+	says := chain.Load(record)
+	if len(writes) > 1 {
+		if len(st.parts) > 1 || m.hasListeners() {
+			st.tellAll() // must precede: from here on others may commit it
+		}
+		hooks.At(hooks.Told)
+		record = st.slot.Record()
+		active := chain.Load(record)
+		says = active.Announced(st.slot.Epoch(), 0)
+		if !active.Is(chain.KindActive) || !chain.Advance(record, active, says) {
+			return active.Aborted()
+		}
+		hooks.At(hooks.JustAnnounced)
+		hooks.At(hooks.Announced)
+	} else if says.Committed() { // a helper was faster, which has told
+		return says
+	} else {
+		hooks.At(hooks.Announced)
+		if m := st.parts[writes[0].of].m; m.hasListeners() {
+			m.tell(writes[0].v, record)
+		}
+		hooks.At(hooks.Told)
+	}
+	decided = says.Drawn(m.Slots.Next())
+	hooks.At(hooks.Drawn)
+	// Linearization point, unless a helper's CAS was.
+	if chain.Advance(record, says, decided) {
+		return decided
+	}
+	m.counters.Wasted.Add(1)
+	return chain.Load(record)
 }

@@ -92,7 +92,7 @@ func (t *txn) read(
 //go:noinline
 func (t *txn) read64(gen epoch.Gen, key unsafe.Pointer, update bool) *chain.Node {
 	p := partOf(t)
-	h, at, v := index.Lookup(t.index, *(*uint64)(key))
+	h, at, v := t.index.Lookup64(*(*uint64)(key))
 	st := p.st
 	w := st.txWork
 	n := len(w.reads)

@@ -229,8 +229,30 @@ func Lookup[K comparable](x *Index, key K) (h uint64, p Place, head *chain.Node)
 	return h, p, head
 }
 
-// Is64 reports whether keys have eight bytes and no order, so that Lookup[uint64] finds them.
+// Is64 reports whether keys have eight bytes, and no order: so Lookup64 finds them.
 func (x *Index) Is64() bool { return x.tree == nil && x.Hash.Kind == hasher.Hash64 }
+
+// Lookup64 is [Lookup] for the eight bytes of a key.
+func (x *Index) Lookup64(key uint64) (h uint64, p Place, head *chain.Node) {
+	hooks.Index(hooks.Read, key)
+	h = x.Hash.Mix(key)
+	b := x.table.Load().bucket(h)
+	meta := b.meta.Load()
+	if meta&bucketMoved == 0 {
+		for m := matching(meta, TagOf(h)); m != 0; m &= m - 1 {
+			i := uint8(bits.TrailingZeros64(m) / 8)
+			v := b.cells[i].Load()
+			if v == nil || v == x.Moved {
+				break
+			}
+			if *(*uint64)(v.Key()) == key {
+				return h, Place{b, i}, v
+			}
+		}
+	}
+	p, head = x.Find(h, unsafe.Pointer(&key))
+	return h, p, head
+}
 
 // Seek is [Lookup] for the key at key.
 func (x *Index) Seek(key unsafe.Pointer) (h uint64, p Place, head *chain.Node) {
