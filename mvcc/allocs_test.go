@@ -15,7 +15,8 @@ func TestAllocations(t *testing.T) {
 	defer db.Close()
 	m := mvcc.New[int, int](&mvcc.Options{ManualReclaim: true})
 	defer m.Close()
-	table, other := mvcc.NewTable[int, int](db, "table", nil), mvcc.NewTable[int, int](db, "other", nil)
+	table := mvcc.NewTable[int, int](db, "table", nil)
+	other := mvcc.NewTable[int, int](db, "other", nil)
 	for k := range 2 {
 		m.Store(k, k)
 		table.Store(k, k)

@@ -29,8 +29,9 @@ import (
 // The CAS to committed is the linearization point; that of a transaction which does not validate
 // may be a helper's. A transaction with one key has its record in its version, which it installs
 // announced: from then on others may draw for it. If it has read nothing either, it is committed as
-// a Store is (commitBlind, onekey.go). Where a function of the user leaves a step, by a panic or by
-// runtime.Goexit, unwind does what is left.
+// a Store is (commitBlind, onekey.go). If it writes what it has read, a few keys, the steps from
+// prepare on are first tried in one function (plain.go). Where a function of the user leaves a
+// step, by a panic or by runtime.Goexit, unwind does what is left.
 //
 //   - I2: an undecided writer draws its epoch after it announced itself. So a
 //     reader that found it active may pass over it: the epoch will be above

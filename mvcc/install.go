@@ -57,8 +57,8 @@ func (st *txState) install(gen epoch.Gen, w *write) result {
 	}
 }
 
-// installRead is install for what nearly always is true of a key that was read: what was seen is the
-// head still. It is committed then, and no key need be compared. It reports whether it did.
+// installRead is install for what nearly always is true of a key that was read: what was seen is
+// the head still. It is committed then, and no key need be compared. It reports whether it did.
 func (st *txState) installRead(gen epoch.Gen, w *write) bool {
 	work := st.txWork
 	seen, p, of := work.reads[w.read-1].seen, w.at(), work.parts[w.of]

@@ -19,7 +19,8 @@ const plainWrites = 4
 //
 //   - the head is the version that was read, which is committed: no key is compared, and nothing
 //     else is covered, since a head that has left its cell never comes back, and the CAS fails;
-//   - the record is never tentative: the linearization point is the CAS from announced to committed;
+//   - the record is never tentative: the linearization point is the CAS from announced to
+//     committed;
 //   - the number of keys stays.
 //
 // Where a rival was faster after the first install the versions are withdrawn, and tryAgain goes on
@@ -99,8 +100,8 @@ func (st *txState) tryPlain(gen epoch.Gen) (e epoch.Epoch, r result, tried bool)
 	return e, resultOK, true
 }
 
-// decidePlain is announce and decide for a plain transaction, whose writes are installed. It returns
-// the word of the record then: committed, or the transaction is aborted.
+// decidePlain is announce and decide for a plain transaction, whose writes are installed. It
+// returns the word of the record then: committed, or the transaction is aborted.
 func (st *txState) decidePlain(writes []write) (decided chain.Word) {
 	m, record := st.m, &writes[0].v.State
 	says := chain.Load(record)

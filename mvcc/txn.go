@@ -171,7 +171,7 @@ func (t *txn) setAt(gen epoch.Gen, v *chain.Node, h uint64, at index.Place) writ
 }
 
 // toMerge begins a merge of the key at key: own is what the transaction has written last, and merge
-// what it has merged. mergeMore, or toWrite if own is not nil, must follow.
+// what it has merged. mergeMore, or set if own is not nil, must follow.
 //
 //go:noinline
 func (t *txn) toMerge(key unsafe.Pointer) (own *chain.Node, merge merger) {

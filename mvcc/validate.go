@@ -247,7 +247,8 @@ func (st *txState) doomed() bool {
 // mustValidate reports whether the transaction has read anything that must not have changed
 // when it commits.
 func (st *txState) mustValidate() bool {
-	return st.hasRead && (st.level == LevelSerializable || len(st.reads) > 0 || st.beyond && st.absences() > 0)
+	return st.hasRead &&
+		(st.level == LevelSerializable || len(st.reads) > 0 || st.beyond && st.absences() > 0)
 }
 
 // If a transaction writes every key that it has read, its commit need not validate.

@@ -183,8 +183,8 @@ func (p *part) locate(key unsafe.Pointer) (h uint64, at index.Place) {
 	return h, at
 }
 
-// note adds v to the writes. Its key has hash h and is at a place, and has no write yet. read is what
-// is known of the read of the key, see write.
+// note adds v to the writes. Its key has hash h and is at a place, and has no write yet. read is
+// what is known of the read of the key, see write.
 func (p *part) note(v *chain.Node, h uint64, at index.Place, read int32) {
 	work := p.st.txWork
 	n := len(work.writes)

@@ -145,8 +145,8 @@ func (x *Index) Ask(p Place, h uint64, key unsafe.Pointer) {
 	}
 }
 
-// IsAsked reports whether a visit of the key at p, which is somewhere, has been asked for already, as
-// far as that can be said at once.
+// IsAsked reports whether a visit of the key at p, which is somewhere, has been asked for already,
+// as far as that can be said at once.
 func (x *Index) IsAsked(p Place) bool {
 	return x.tree == nil && p.Bucket != nil && // alone, so that this is inlined
 		p.Bucket.meta.Load()&(firstVisit<<p.I|bucketMoved) == firstVisit<<p.I
