@@ -27,7 +27,7 @@ type Cluster struct {
 }
 
 // Start starts a cluster of n members, with their data in folders of dir, and waits until it
-// answers. The folders go with the cluster if the program ends without [Cluster.Stop].
+// answers.
 func Start(ctx context.Context, n int, dir string, o Options) (*Cluster, error) {
 	c := &Cluster{runs: make([]*exec.Cmd, n)}
 	var all []string

@@ -243,7 +243,7 @@ func TestHistoryLost(t *testing.T) {
 		backup := backUp(t, c)
 		p.set(t, p.a, "x", 2)
 		p.gate.set(true)
-		goBack(t, c, backup)
+		require.NoError(t, c.Restore(backup))
 		if ahead {
 			q := open(t, c, prefix, nil)
 			for i := range 10 {

@@ -37,7 +37,7 @@ func TestReplicated(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, p.b.At(s).Has("y"))
 	s.Close()
-	require.NoError(t, p.ViewFresh(within(t), func(s mvcc.DBSnapshot) error {
+	require.NoError(t, p.View(func(s mvcc.DBSnapshot) error {
 		key, v, ok := p.byTen.First(p.b.At(s), 7)
 		require.Equal(t, []any{"y", 27, true}, []any{key, v, ok})
 		return nil
@@ -195,44 +195,6 @@ func TestConflicts(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Two records of different processes cannot get the same index key of a unique index.
-func TestUnique(t *testing.T) {
-	t.Parallel()
-	c, prefix := shared(t), newPrefix()
-	type proc struct {
-		db    *etcd.DB
-		users *etcd.Table[int, string]
-	}
-	openUsers := func() proc {
-		s := etcd.NewSchema(nil)
-		users := etcd.NewTable[int, string](s, "users", nil)
-		_, err := etcd.NewIndex(users, "names", func(_ int, name string) []string { return []string{name} },
-			&mvcc.IndexOptions{Unique: true})
-		require.NoError(t, err)
-		p, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = p.Close() })
-		return proc{p.DB, users}
-	}
-	p, q := openUsers(), openUsers()
-	add := func(p proc, id int, meanwhile func()) error {
-		return p.db.Update(within(t), func(tx mvcc.DBTx) error {
-			p.users.In(tx).Set(id, "ann")
-			if meanwhile != nil {
-				meanwhile()
-				meanwhile = nil
-			}
-			return nil
-		})
-	}
-	err := add(p, 1, func() { require.NoError(t, add(q, -2, nil)) })
-	var unique *mvcc.UniqueError
-	require.ErrorAs(t, err, &unique)
-	require.Equal(t, 1, p.users.Len())
-	v, _ := p.users.Load(-2)
-	require.Equal(t, "ann", v)
 }
 
 // What Update refuses, and when, and that nothing of it was committed.

@@ -17,6 +17,7 @@ var (
 
 func TestMain(m *testing.M) {
 	Main()
+	_ = flag.Set("test.parallel", "4") // rounds wait more than they work
 	os.Exit(m.Run())
 }
 
@@ -34,9 +35,7 @@ func TestFaults(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, o.Wrong, o.Detail)
 			require.Positive(t, o.Transactions)
-			t.Logf("%d transactions checked, %d commits, %d unclear, %d unknown, %d resyncs; without a commit "+
-				"%v, after %d deaths %v; %d views, the longest %v", o.Transactions, o.Commits, o.Unclear,
-				o.Unknown, o.Resyncs, o.Gap, o.Deaths, o.DeathGap, o.Views, o.LongestView)
+			t.Log(o)
 		})
 	}
 }
