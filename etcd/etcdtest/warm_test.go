@@ -56,7 +56,9 @@ func TestWarmStart(t *testing.T) {
 		})
 	}
 	p.delete(t, p.a, "3-3")
-	p = open(t, c, prefix, nil) // which has loaded them
+	all := records(p)
+	p = open(t, c, prefix, nil) // which has loaded them, page by page
+	require.Equal(t, all, records(p))
 	p.set(t, p.a, "x", 2)
 	var busy crew
 	next := 0
