@@ -12,7 +12,7 @@ import (
 
 var (
 	seed  = flag.Uint64("seed", 0, "of the rounds; 0 means another one each time")
-	lasts = flag.Duration("round", time.Second, "how long faults are made in each round")
+	lasts = flag.Duration("round", 2*time.Second, "how long faults are made in each round")
 )
 
 func TestMain(m *testing.M) {
