@@ -135,9 +135,6 @@ func (c *Cluster) Endpoints() (list []string) {
 	return list
 }
 
-// Dir returns the folder of a member's data.
-func (c *Cluster) Dir(i int) string { return c.specs[i].Dir }
-
 // Pid returns the process ID of a member, 0 if it was killed by [Cluster.Kill].
 func (c *Cluster) Pid(i int) int {
 	c.mu.Lock()
