@@ -25,7 +25,7 @@ import (
 // The benchmarks measure module etcd beside etcd's own client and a plain DB: docs/scale-out.md has
 // the figures.
 var (
-	synced  = flag.Bool("sync", false, "whether members of benchmarks keep everything on disk before they answer")
+	synced  = flag.Bool("sync", false, "whether members of benchmarks write to disk before they answer")
 	perOpen = flag.Int("records", 100_000, "how many records BenchmarkOpen loads")
 )
 
@@ -75,8 +75,8 @@ func adding(p *process, from, to string) error {
 	})
 }
 
-// addingSTM is adding by the transactions of etcd's client. It begins again after an error that says
-// that a member is behind: reads after the first one ask any member for its revision (issue 11963).
+// addingSTM is adding by the transactions of etcd's client. It begins again after an error that
+// says that a member is behind: reads after the first one ask any member (issue 11963).
 func addingSTM(client *clientv3.Client, from, to string) error {
 	for {
 		_, err := concurrency.NewSTM(client, func(tx concurrency.STM) error {
@@ -104,7 +104,9 @@ func BenchmarkUpdate(b *testing.B) {
 	for _, goroutines := range []int{1, 64} {
 		b.Run(fmt.Sprint("goroutines=", goroutines), func(b *testing.B) {
 			revs := make([]int64, goroutines)
-			side(b, "etcd", goroutines, func(g int) error { return adding(p, fmt.Sprint(g), fmt.Sprint(g)) })
+			side(b, "etcd", goroutines, func(g int) error {
+				return adding(p, fmt.Sprint(g), fmt.Sprint(g))
+			})
 			side(b, "txn", goroutines, func(g int) error {
 				key := fmt.Sprint("txn", goroutines, "/", g)
 				resp, err := client.Txn(context.Background()).

@@ -1,10 +1,10 @@
-// Command etcdbench checks module etcd over three members and three clients, each a process of its own,
-// while members, clients and networks fail, see package nemesis:
+// Command etcdbench checks module etcd over three members and three clients, each a process of its
+// own, while members, clients and networks fail, see package nemesis:
 //
 //	go run -C etcd/etcdtest ./cmd/etcdbench verify --duration 10m
 //
-// It prints a line of the form of Go benchmarks for each round. The exit code is 1 if a round could not
-// be run, 2 if an argument is wrong, 3 if something was violated, 130 if it was interrupted.
+// It prints a line of the form of Go benchmarks for each round. The exit code is 1 if a round could
+// not be run, 2 if an argument is wrong, 3 if something was violated, 130 if it was interrupted.
 package main
 
 import (
@@ -57,8 +57,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var v *nemesis.Violation
 	switch {
 	case errors.As(err, &v):
-		fmt.Fprintf(stderr, "VIOLATED: %v\n%s\n%s\nrepeat it: etcdbench verify --fault %s --seed %d --round %v\n",
-			v.RoundConfig, strings.Join(v.Wrong, "\n"), v.Detail, v.Fault, v.Seed, cfg.Round)
+		fmt.Fprintf(stderr, "VIOLATED: %v\n%s\n%s\nrepeat it: etcdbench verify --fault %s --seed %d "+
+			"--round %v\n", v.RoundConfig, strings.Join(v.Wrong, "\n"), v.Detail, v.Fault, v.Seed, cfg.Round)
 		if err := save(folder, v); err != nil {
 			fmt.Fprintln(stderr, "etcdbench: it could not be saved:", err)
 		}
@@ -73,8 +73,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "etcdbench:", err)
 		return exitFailed
 	}
-	fmt.Fprintf(stdout, "%d transactions checked in %v from seed %d: nothing was violated\n", checked,
-		time.Since(began).Round(time.Second), cfg.Seed)
+	fmt.Fprintf(stdout, "%d transactions checked in %v from seed %d: nothing was violated\n",
+		checked, time.Since(began).Round(time.Second), cfg.Seed)
 	return 0
 }
 
@@ -85,11 +85,14 @@ func parse(args []string, stderr io.Writer) (cfg nemesis.Config, folder string, 
 	}
 	flags := flag.NewFlagSet("etcdbench verify", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	faults := flags.String("fault", "", "faults to make, with commas between them; by default all:\n"+about())
-	flags.DurationVar(&cfg.Duration, "duration", 30*time.Second, "how long; each fault has a round in any case")
+	faults := flags.String("fault", "", "faults, with commas between them; by default all:\n"+about())
+	flags.DurationVar(&cfg.Duration, "duration", 30*time.Second,
+		"how long; each fault has a round in any case")
 	flags.DurationVar(&cfg.Round, "round", 10*time.Second, "how long faults are made in one round")
-	flags.Uint64Var(&cfg.Seed, "seed", rand.Uint64N(1_000_000_000), "seed of the first round; others count on")
-	flags.StringVar(&cfg.Server, "server", "", "a program etcd, of another version maybe, to run as members")
+	flags.Uint64Var(&cfg.Seed, "seed", rand.Uint64N(1_000_000_000),
+		"seed of the first round; those after it count on")
+	flags.StringVar(&cfg.Server, "server", "",
+		"a program etcd, of another version maybe, to run as members")
 	flags.StringVar(&folder, "out", "etcdbench-violations", "where to save violations")
 	if err := flags.Parse(args[1:]); err != nil {
 		return cfg, "", err
@@ -99,14 +102,15 @@ func parse(args []string, stderr io.Writer) (cfg nemesis.Config, folder string, 
 	}
 	for _, name := range cfg.Faults {
 		if all := nemesis.FaultNames(); !slices.Contains(all, name) {
-			return cfg, "", fmt.Errorf("--fault: expected some of %s, not %q", strings.Join(all, ", "), name)
+			return cfg, "", fmt.Errorf("--fault: expected some of %s, not %q", all, name)
 		}
 	}
 	switch {
 	case flags.NArg() > 0:
 		return cfg, "", fmt.Errorf("expected no arguments after the flags, not %q", flags.Args())
 	case cfg.Duration <= 0 || cfg.Round <= 0:
-		return cfg, "", fmt.Errorf("expected times above 0, not --duration %v --round %v", cfg.Duration, cfg.Round)
+		return cfg, "", fmt.Errorf("expected times above 0, not --duration %v --round %v",
+			cfg.Duration, cfg.Round)
 	}
 	return cfg, folder, nil
 }

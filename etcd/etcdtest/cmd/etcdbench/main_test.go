@@ -47,7 +47,8 @@ func TestVerify(t *testing.T) {
 	require.Zero(t, run(t.Context(), strings.Fields(args), &stdout, &stderr), stderr.String())
 	require.Contains(t, stderr.String(), "seed 7\n")
 	require.Regexp(t, `(?m)^BenchmarkVerify/fault=client-killed/seed=\d+ 1 [1-9]`, stdout.String())
-	require.Regexp(t, `[1-9]\d* transactions checked in .* from seed 7: nothing was violated`, stdout.String())
+	require.Regexp(t, `[1-9]\d* transactions checked in .* from seed 7: nothing was violated`,
+		stdout.String())
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -64,7 +65,8 @@ func TestInterrupted(t *testing.T) {
 			require.NoError(t, err)
 			dir := t.TempDir()
 			cmd := exec.Command(self)
-			cmd.Env = append(os.Environ(), "TMPDIR="+dir, program+"=verify --round 60s --fault "+run.fault)
+			cmd.Env = append(os.Environ(), "TMPDIR="+dir,
+				program+"=verify --round 60s --fault "+run.fault)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			require.NoError(t, cmd.Start())
