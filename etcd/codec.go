@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"unsafe"
+
+	"github.com/mvccmap/mvccmap/codec"
 )
 
 // A keyCodec makes bytes of keys, of different keys different ones, and back.
@@ -102,31 +102,12 @@ type valueCodec[V any] struct {
 func jsonCodec[V any]() valueCodec[V] {
 	return valueCodec[V]{"json",
 		func(v V) ([]byte, error) {
-			b, err := json.Marshal(v)
-			if err == nil && replaced(b) {
-				return nil, errors.New("a string in the value is no UTF-8, which JSON cannot keep: give " +
-					"TableOptions.Encode and Decode, or keep a []byte")
-			}
-			return b, err
+			var b bytes.Buffer
+			err := codec.JSON.NewEncoder(&b).Encode(&v)
+			return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 		},
 		func(b []byte) (v V, err error) {
 			err = json.Unmarshal(b, &v)
 			return v, err
 		}}
-}
-
-// replaced reports whether there is an escaped U+FFFD in JSON: package json writes that for what is
-// no UTF-8, and does not escape one that is in a string.
-func replaced(b []byte) bool {
-	const escape = `\ufffd`
-	for i := bytes.IndexByte(b, '\\'); i >= 0 && i < len(b); i++ {
-		if b[i] != '\\' {
-			continue
-		}
-		if len(b)-i >= len(escape) && strings.EqualFold(string(b[i:i+len(escape)]), escape) {
-			return true
-		}
-		i++ // of what the backslash escapes
-	}
-	return false
 }

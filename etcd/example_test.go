@@ -58,18 +58,6 @@ func Example() {
 	})
 }
 
-// Another process is to see what this one has committed: it is told the revision.
-func ExampleDB_WaitFor() {
-	var db *etcd.DB // of the other process
-	var revision uint64
-	// Here: tx.OnCommit(func(at uint64) { revision = at }), and then, say, a header of a request.
-	ctx := context.Background()
-	if err := db.WaitFor(ctx, revision); err != nil {
-		log.Fatal(err)
-	}
-	_ = db.View(func(mvcc.DBSnapshot) error { return nil })
-}
-
 // A job that a worker does not finish in time goes back to the queue, whichever process it was, and
 // whichever deletes its lease: in one transaction.
 func ExampleTable_OnExpire() {
@@ -88,28 +76,18 @@ func ExampleTable_OnExpire() {
 	// Here: etcd.Open. A worker that goes on writes a later time.
 }
 
-// A process writes what it has to a file before it ends, and begins with that.
+// A process writes its records to a file before it ends: the next one gives that to Config.Replica.
 func ExampleDB_SaveReplica() {
+	var db *etcd.DB
 	const file = "/var/lib/train/replica"
-	save := func(db *etcd.DB) error {
-		to, err := os.Create(file + ".new")
-		if err != nil {
-			return err
-		}
-		if _, err := db.SaveReplica(context.Background(), to); err != nil {
-			return errors.Join(err, to.Close())
-		}
-		if err := to.Close(); err != nil {
-			return err
-		}
-		return os.Rename(file+".new", file)
+	to, err := os.Create(file + ".new")
+	if err != nil {
+		log.Fatal(err)
 	}
-	open := func(ctx context.Context, cfg etcd.Config) (*etcd.DB, error) {
-		if from, err := os.Open(file); err == nil { // or everything is loaded
-			defer from.Close()
-			cfg.Replica = from
-		}
-		return etcd.Open(ctx, cfg)
+	if _, err := db.SaveReplica(context.Background(), to); err != nil {
+		log.Fatal(err)
 	}
-	_, _ = save, open
+	if err := errors.Join(to.Close(), os.Rename(file+".new", file)); err != nil {
+		log.Fatal(err)
+	}
 }

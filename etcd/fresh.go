@@ -5,8 +5,6 @@ import (
 	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // Sync waits until this process has applied all that had been committed, by any process, when Sync
@@ -56,14 +54,6 @@ func (db *DB) askUntil(ctx context.Context, revision uint64) (newest, at uint64,
 		cancel()
 	}()
 	return db.barrier.pass(ctx, db)
-}
-
-// ViewFresh is [DB.Sync], and then [DB.View].
-func (db *DB) ViewFresh(ctx context.Context, fn func(s mvcc.DBSnapshot) error) error {
-	if _, err := db.Sync(ctx); err != nil {
-		return err
-	}
-	return db.View(fn)
 }
 
 // newest asks for the revision of the newest commit there is, of any process, and for that which

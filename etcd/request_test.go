@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -117,45 +118,37 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// Keys come back as they were, and integers are in their order.
+// keysKept encodes keys, which are in their order, and decodes them.
+func keysKept[K cmp.Ordered](t *testing.T, keys ...K) keyCodec[K] {
+	c, ok := keyCodecFor[K]()
+	require.True(t, ok)
+	last := []byte(nil)
+	for i, key := range keys {
+		b, err := c.encode(key)
+		require.NoError(t, err)
+		require.True(t, i == 0 || string(b) > string(last))
+		back, err := c.decode(b)
+		require.NoError(t, err)
+		require.Equal(t, key, back)
+		last = b
+	}
+	return c
+}
+
+// Keys come back as they were, in their order.
 func TestKeyCodecs(t *testing.T) {
 	type name string
 	type small int8
-	names, ok := keyCodecFor[name]()
-	require.True(t, ok)
-	for _, n := range []name{"", "a/b", "\x00", "\xff"} {
-		b, err := names.encode(n)
-		require.NoError(t, err)
-		back, err := names.decode(b)
-		require.NoError(t, err)
-		require.Equal(t, n, back)
-	}
-	ints, ok := keyCodecFor[int64]()
-	require.True(t, ok)
-	last := ""
-	for _, n := range []int64{math.MinInt64, -1, 0, 1, math.MaxInt64} {
-		b, err := ints.encode(n)
-		require.NoError(t, err)
-		require.Greater(t, string(b), last)
-		last = string(b)
-		back, err := ints.decode(b)
-		require.NoError(t, err)
-		require.Equal(t, n, back)
-	}
-	smalls, _ := keyCodecFor[small]()
-	b, err := ints.encode(200)
+	keysKept[name](t, "", "\x00", "a/b", "\xff")
+	keysKept[uint16](t, 0, 1, math.MaxUint16)
+	b, err := keysKept[int64](t, math.MinInt64, -1, 0, 1, math.MaxInt64).encode(200)
 	require.NoError(t, err)
+	smalls := keysKept[small](t, -128, 127)
 	_, err = smalls.decode(b)
 	require.ErrorContains(t, err, "200")
 	_, err = smalls.decode([]byte("x"))
 	require.ErrorContains(t, err, "want 8")
-	uints, _ := keyCodecFor[uint16]()
-	b, err = uints.encode(math.MaxUint16)
-	require.NoError(t, err)
-	back, err := uints.decode(b)
-	require.NoError(t, err)
-	require.EqualValues(t, math.MaxUint16, back)
-	_, ok = keyCodecFor[float64]()
+	_, ok := keyCodecFor[float64]()
 	require.False(t, ok)
 	lossy := keyCodec[int]{name: "lossy", encode: func(int) ([]byte, error) { return []byte("x"), nil },
 		decode: func([]byte) (int, error) { return 1, nil }}.checked()

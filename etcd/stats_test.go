@@ -1,14 +1,17 @@
 package etcd
 
 import (
+	"net/http/httptest"
 	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
-// Each field of Stats is in one of the Values.
-func TestValuesHaveAllStats(t *testing.T) {
+// Each field of Stats is in one of the Values, whose names are good for Prometheus.
+func TestValues(t *testing.T) {
 	none := Stats{}.values()
 	for i := range reflect.TypeFor[Stats]().NumField() {
 		field := reflect.TypeFor[Stats]().Field(i)
@@ -16,14 +19,21 @@ func TestValuesHaveAllStats(t *testing.T) {
 			continue
 		}
 		var s Stats
-		switch v := reflect.ValueOf(&s).Elem().Field(i); {
-		case v.CanUint():
+		if v := reflect.ValueOf(&s).Elem().Field(i); v.CanUint() {
 			v.SetUint(7)
-		case v.CanInt():
+		} else {
 			v.SetInt(7)
-		default:
-			t.Fatalf("%s: of a kind that this test does not know", field.Name)
 		}
 		require.NotEqual(t, none, s.values(), "%s is in no value", field.Name)
+	}
+	w := httptest.NewRecorder()
+	values := func() []prom.Value { return Stats{Commits: 1}.values() }
+	prom.WithValues(nil, nil, map[string]func() []prom.Value{"bank": values}).
+		ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	require.Contains(t, w.Body.String(), "# TYPE mvccmap_etcd_commits_total counter\n"+
+		`mvccmap_etcd_commits_total{of="bank"} 1`)
+	for _, v := range none {
+		require.NotEmpty(t, v.Help)
+		require.Regexp(t, `^mvccmap_etcd_[a-z_]+$`, v.Metric)
 	}
 }

@@ -27,7 +27,7 @@ type Cluster struct {
 }
 
 // Start starts a cluster of n members, with their data in folders of dir, and waits until it
-// answers. The folders go with the cluster if the program ends without [Cluster.Stop].
+// answers.
 func Start(ctx context.Context, n int, dir string, o Options) (*Cluster, error) {
 	c := &Cluster{runs: make([]*exec.Cmd, n)}
 	var all []string
@@ -134,9 +134,6 @@ func (c *Cluster) Endpoints() (list []string) {
 	}
 	return list
 }
-
-// Dir returns the folder of a member's data.
-func (c *Cluster) Dir(i int) string { return c.specs[i].Dir }
 
 // Pid returns the process ID of a member, 0 if it was killed by [Cluster.Kill].
 func (c *Cluster) Pid(i int) int {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -200,24 +199,6 @@ func TestExpirersHourApart(t *testing.T) {
 	}, patience, time.Millisecond)
 }
 
-// If the elected process is cut off for ever, or ends, another one goes on.
-func TestExpirerDies(t *testing.T) {
-	t.Parallel()
-	c, prefix := shared(t), newPrefix()
-	p := openVisit(t, c, prefix, 0, 2*time.Second, nil)
-	p.begin(t, "first", 0)
-	p.wait(t, "first")
-	q := openVisit(t, c, prefix, 0, 2*time.Second, nil)
-	p.gate.set(true)
-	q.begin(t, "second", 0)
-	require.Equal(t, 1, q.wait(t, "second"))
-	require.Eventually(t, func() bool { return q.Stats().Expired == 1 }, patience, time.Millisecond)
-	r := openVisit(t, c, prefix, 0, 2*time.Second, nil)
-	require.NoError(t, q.Close())
-	r.begin(t, "third", 0)
-	require.Equal(t, 1, r.wait(t, "third"))
-}
-
 // A record for which OnExpire fails stays, with nothing of what that has written, and is tried again;
 // others go.
 func TestExpireRefused(t *testing.T) {
@@ -327,37 +308,6 @@ func TestJanitor(t *testing.T) {
 		}
 	}
 	require.NoError(t, p.Err())
-}
-
-// A process deletes a slot that it does not use any more since it was not put for long: the janitor
-// need not have been elected for as long.
-func TestOldSlotsGo(t *testing.T) {
-	t.Parallel()
-	c, prefix := shared(t), newPrefix()
-	client := dial(t, c)
-	_, err := client.Put(within(t), prefix+"e/janitor", "somebody")
-	require.NoError(t, err)
-	p := open(t, c, prefix, func(cfg *etcd.Config) {
-		cfg.RequestTimeout, cfg.ResolveTimeout, cfg.SlotAge = time.Second, 2*time.Second, 12*time.Second
-	})
-	p.set(t, p.a, "x", 0)
-	took := func() (all []string) {
-		for _, kv := range kept(t, c, prefix+"a/") {
-			all = append(all, string(kv.Key))
-		}
-		return all
-	}
-	first := took()
-	for ctx := within(t); slices.Equal(first, took()); {
-		require.NoError(t, ctx.Err())
-		time.Sleep(6100 * time.Millisecond)                                        // half of its age
-		if err := p.Update(within(t), adders["read and written"](p)); err != nil { // the machine may be too busy
-			require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
-		}
-	}
-	for ctx := within(t); len(took()) != 1; time.Sleep(100 * time.Millisecond) {
-		require.NoError(t, ctx.Err(), "%v", took())
-	}
 }
 
 // A process stands still in the midst of a commit, so long that its slot is deleted: it says that it does

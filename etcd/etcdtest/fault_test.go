@@ -186,8 +186,9 @@ func TestCutOff(t *testing.T) {
 		require.NoError(t, err)
 		before := p.Snapshot()
 		p.gate.set(true)
+		var passed uint64
 		for i := range 5 {
-			q.set(t, q.a, "x", 2+i)
+			passed = q.set(t, q.a, "x", 2+i)
 		}
 		q.delete(t, q.a, "gone")
 		last := q.set(t, q.b, "new", 3)
@@ -217,6 +218,8 @@ func TestCutOff(t *testing.T) {
 		want := uint64(0)
 		if compacted {
 			want = 1
+			_, err = p.SnapshotAt(passed) // it was passed over, and is no state
+			require.ErrorIs(t, err, mvcc.ErrEpochGone)
 		}
 		require.Equal(t, want, p.Stats().Resyncs)
 		for _, key := range []string{"x", "kept"} { // what has changed, and what has not
@@ -236,26 +239,16 @@ func TestCutOff(t *testing.T) {
 // can be written.
 func TestHistoryLost(t *testing.T) {
 	t.Parallel()
-	for _, ahead := range []bool{false, true} { // the cluster has got further since
-		c, prefix := start(t, 1, 0), newPrefix()
-		p := open(t, c, prefix, nil)
-		p.set(t, p.a, "x", 1)
-		backup := backUp(t, c)
-		p.set(t, p.a, "x", 2)
-		p.gate.set(true)
-		goBack(t, c, backup)
-		if ahead {
-			q := open(t, c, prefix, nil)
-			for i := range 10 {
-				q.set(t, q.a, "other", i)
-			}
-		}
-		p.gate.set(false)
-		require.ErrorIs(t, failed(t, p), etcd.ErrHistoryLost)
-		require.ErrorIs(t, p.Update(within(t), adders["merged"](p)), etcd.ErrHistoryLost)
-		v, _ := p.a.Load("x")
-		require.Equal(t, 2, v)
-	}
+	c, prefix := start(t, 1, 0), newPrefix()
+	p := open(t, c, prefix, nil)
+	p.set(t, p.a, "x", 1)
+	backup := backUp(t, c)
+	p.set(t, p.a, "x", 2)
+	require.NoError(t, c.Restore(backup))
+	require.ErrorIs(t, failed(t, p), etcd.ErrHistoryLost)
+	require.ErrorIs(t, p.Update(within(t), adders["merged"](p)), etcd.ErrHistoryLost)
+	v, _ := p.a.Load("x")
+	require.Equal(t, 2, v)
 }
 
 // A record that is written without the guard of its table is noticed.
@@ -296,36 +289,31 @@ func TestNoSpace(t *testing.T) {
 	}
 }
 
-// Goroutines of several processes that increment a counter all get through: by Merge together, and
-// where they read it those that lose again and again take turns.
+// Goroutines of several processes that read a counter and increment it all get through: those that lose
+// again and again take turns.
 func TestTurns(t *testing.T) {
 	t.Parallel()
-	for kind, add := range adders {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			c, prefix := shared(t), newPrefix()
-			p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
-			var all sync.WaitGroup
-			const each, goroutines = 5, 24
-			for _, p := range []*process{p, q} {
-				for range goroutines {
-					all.Go(func() {
-						for range each {
-							if err := p.Update(within(t), add(p)); err != nil {
-								t.Error(err)
-							}
-						}
-					})
+	c, prefix := shared(t), newPrefix()
+	p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
+	var all sync.WaitGroup
+	const each, goroutines = 5, 24
+	for _, p := range []*process{p, q} {
+		for range goroutines {
+			all.Go(func() {
+				for range each {
+					if err := p.Update(within(t), adders["read and written"](p)); err != nil {
+						t.Error(err)
+					}
 				}
-			}
-			all.Wait()
-			_, err := p.Sync(within(t))
-			require.NoError(t, err)
-			v, _ := p.a.Load("x")
-			require.Equal(t, 2*each*goroutines, v)
-			require.EqualValues(t, each*goroutines, p.Stats().Commits)
-		})
+			})
+		}
 	}
+	all.Wait()
+	_, err := p.Sync(within(t))
+	require.NoError(t, err)
+	v, _ := p.a.Load("x")
+	require.Equal(t, 2*each*goroutines, v)
+	require.EqualValues(t, each*goroutines, p.Stats().Commits)
 }
 
 // Close waits for what is under way, and leaves nothing of the process behind.
@@ -358,23 +346,4 @@ func TestClose(t *testing.T) {
 	got := kept(t, c, prefix+"a/")
 	require.Empty(t, got)
 	require.NoError(t, p.Close()) // once more
-}
-
-// A function given to Merge that panics does so in its own goroutine, and no other is concerned.
-func TestMergePanics(t *testing.T) {
-	t.Parallel()
-	p := open(t, shared(t), newPrefix(), nil)
-	calls := 0
-	require.PanicsWithValue(t, "mine", func() {
-		_ = p.Update(within(t), func(tx mvcc.DBTx) error {
-			p.a.In(tx).Merge("x", func(int, bool) int {
-				if calls++; calls > 1 {
-					panic("mine")
-				}
-				return 1
-			})
-			return nil
-		})
-	})
-	require.NoError(t, p.Update(within(t), adders["merged"](p)))
 }

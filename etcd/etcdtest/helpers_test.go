@@ -3,7 +3,9 @@ package etcdtest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
@@ -27,18 +29,11 @@ import (
 
 func TestMain(m *testing.M) {
 	Main()
-	if where := os.Getenv(counting); where != "" {
-		fmt.Fprintln(os.Stderr, count(where))
-		os.Exit(1)
-	}
-	if where := os.Getenv(rewriting); where != "" {
-		fmt.Fprintln(os.Stderr, rewrite(where))
-		os.Exit(1)
-	}
 	if where := os.Getenv(expiring); where != "" {
 		fmt.Fprintln(os.Stderr, expire(where))
 		os.Exit(1)
 	}
+	_ = flag.Set("test.parallel", "8") // they wait more than they work
 	code := m.Run()
 	if one.cluster != nil {
 		_ = one.cluster.Stop()
@@ -83,6 +78,43 @@ func start(t testing.TB, n int, quota int64) *Cluster {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Stop() })
 	return c
+}
+
+var (
+	seed   = flag.Uint64("seed", 0, "of the random tests; 0 means another one each time")
+	rounds = flag.Int("rounds", 4, "how long random tests are")
+)
+
+func seeded(t *testing.T) uint64 {
+	s := *seed
+	if s == 0 {
+		s = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-seed %d", s)
+	return s
+}
+
+// A crew is goroutines that go on until over is set.
+type crew struct {
+	sync.WaitGroup
+	over atomic.Bool
+}
+
+func (c *crew) run(seed uint64, f func(r *rand.Rand)) {
+	c.Go(func() {
+		r := rand.New(rand.NewPCG(seed, 1))
+		for !c.over.Load() {
+			f(r)
+		}
+	})
+}
+
+// progress waits for some commits.
+func progress(t *testing.T, commits func() uint64) {
+	ctx := within(t)
+	for until := commits() + 30; commits() < until && !t.Failed(); time.Sleep(time.Millisecond) {
+		require.NoError(t, ctx.Err(), "nothing is committed any more")
+	}
 }
 
 func newPrefix() string { return fmt.Sprintf("test%d/", one.number.Add(1)) }
@@ -220,23 +252,12 @@ func (p *process) delete(t testing.TB, table *etcd.Table[string, int], key strin
 	p.update(t, func(tx mvcc.DBTx) { table.In(tx).Delete(key) })
 }
 
-// backUp returns a copy of what the only member has, which is killed and run again for that, and
-// goBack has it go on with one.
+// backUp returns a copy of the folders of the members, for [Cluster.Restore].
 func backUp(t testing.TB, c *Cluster) (dir string) {
 	t.Helper()
-	require.NoError(t, c.Kill(0))
 	dir = t.TempDir()
-	require.NoError(t, os.CopyFS(dir, os.DirFS(c.Dir(0))))
-	require.NoError(t, c.Run(0))
+	require.NoError(t, c.Copy(dir))
 	return dir
-}
-
-func goBack(t testing.TB, c *Cluster, backup string) {
-	t.Helper()
-	require.NoError(t, c.Kill(0))
-	require.NoError(t, os.RemoveAll(c.Dir(0)))
-	require.NoError(t, os.CopyFS(c.Dir(0), os.DirFS(backup)))
-	require.NoError(t, c.Run(0))
 }
 
 // A gate is what all connections of a process go through.

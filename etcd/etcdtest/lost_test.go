@@ -30,7 +30,7 @@ func TestHistoryLostInStep(t *testing.T) {
 	backup := backUp(t, c)
 	lost := p.set(t, p.a, "x", 2)
 	p.gate.set(true)
-	goBack(t, c, backup)
+	require.NoError(t, c.Restore(backup))
 	q.gate.set(false)
 	first := q.set(t, q.a, "other", 1)
 	t.Log("lost", lost, "in its place", first, "and then", q.set(t, q.a, "third", 2))
@@ -83,7 +83,7 @@ func historyLostAtCommit(t *testing.T, table func(p *process) *etcd.Table[string
 	require.NoError(t, p.WaitFor(within(t), q.Epoch()))
 	opens.Lock()
 	p.gate.set(true)
-	goBack(t, c, backup)
+	require.NoError(t, c.Restore(backup))
 	p.gate.set(false)
 	err := p.Update(within(t), func(tx mvcc.DBTx) error {
 		p.a.In(tx).Set("y", 1)
@@ -149,7 +149,7 @@ func historyLostUnseen(t *testing.T, lost error) {
 	require.Never(t, func() bool { return len(done) > 0 }, 500*time.Millisecond, 50*time.Millisecond)
 	cancel() // it was committed, and has not come
 	require.NoError(t, <-done)
-	goBack(t, c, backup)
+	require.NoError(t, c.Restore(backup))
 	q := open(t, c, prefix, nil)
 	for range 5 {
 		q.set(t, q.a, "y", 1)

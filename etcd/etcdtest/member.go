@@ -2,14 +2,11 @@ package etcdtest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
 )
@@ -38,19 +35,12 @@ type Options struct {
 	Net *Net `json:"-"`
 }
 
-// What says in the environment of a process that it is a member, or removes the folder of one.
-const (
-	environment = "MVCCMAP_ETCDTEST_MEMBER"
-	cleaning    = "MVCCMAP_ETCDTEST_CLEAN"
-)
+// environment says to a process that it is a member.
+const environment = "MVCCMAP_ETCDTEST_MEMBER"
 
 // Main runs a member, and does not return, if the process was started for that. A program that calls
 // [Start] calls it first of all.
 func Main() {
-	if dir := os.Getenv(cleaning); dir != "" {
-		clean(dir)
-		os.Exit(0)
-	}
 	text := os.Getenv(environment)
 	if text == "" {
 		return
@@ -58,63 +48,6 @@ func Main() {
 	err := run(text)
 	fmt.Fprintln(os.Stderr, "etcdtest: a member has ended:", err)
 	os.Exit(1)
-}
-
-// leave ends the member, and leaves its folder to a process that removes it: here etcd would write to it
-// meanwhile, or end with an error halfway.
-func (s *spec) leave() {
-	_, _ = removeAfter(s.Dir)
-	os.Exit(0)
-}
-
-// TempDir makes a folder, as [os.MkdirTemp] does, and returns what removes it with all that is in it. If
-// the program ends before that, however it does, a process of its own removes it: members that were
-// killed leave theirs, and so does what is being copied.
-func TempDir(dir, pattern string) (name string, remove func() error, err error) {
-	if name, err = os.MkdirTemp(dir, pattern); err != nil {
-		return "", nil, err
-	}
-	end, err := removeAfter(name + string(filepath.Separator))
-	if err != nil {
-		return "", nil, errors.Join(err, os.RemoveAll(name))
-	}
-	return name, func() error {
-		err := os.RemoveAll(name)
-		end()
-		return err
-	}, nil
-}
-
-// removeAfter removes dir when this process has ended, or end is called, and then the folder in which it is
-// if that is empty: that is dir itself if it ends with a separator.
-func removeAfter(dir string) (end func(), err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), cleaning+"="+dir)
-	in, err := cmd.StdinPipe() // which ends with this process
-	if err != nil {
-		return nil, err
-	}
-	return func() {
-		_ = in.Close()
-		_ = cmd.Wait()
-	}, cmd.Start()
-}
-
-// clean is what the process of removeAfter does: with the last folder of a member that of the cluster goes.
-func clean(dir string) {
-	signal.Ignore(os.Interrupt)
-	_, _ = os.Stdin.Read(make([]byte, 1)) // until whose folder it is has ended: it would write once more
-	for range 200 {
-		if os.RemoveAll(dir) == nil {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	_ = os.Remove(filepath.Dir(dir))
 }
 
 func run(text string) error {
@@ -125,7 +58,7 @@ func run(text string) error {
 	signal.Ignore(os.Interrupt) // a terminal sends it to all; the program says when it ends
 	go func() {                 // it does not survive the program that has started it
 		_, _ = os.Stdin.Read(make([]byte, 1))
-		s.leave()
+		os.Exit(0)
 	}()
 	cfg := embed.NewConfig()
 	cfg.Name, cfg.Dir, cfg.LogLevel, cfg.UnsafeNoFsync = s.Name, s.Dir, "panic", !s.Sync
@@ -175,6 +108,7 @@ func (s *spec) command() (*exec.Cmd, error) {
 	}
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), environment+"="+string(text))
+	alone(cmd)
 	_, err = cmd.StdinPipe() // which ends with this program
 	return cmd, err
 }

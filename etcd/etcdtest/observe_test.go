@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -35,7 +34,7 @@ func TestObserved(t *testing.T) {
 	a := etcd.NewTable[string, int](s, "a", nil)
 	p, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) {
 		cfg.Schema, cfg.MaxAttempts = s, 3
-		slowStreams(cfg) // what was in the way is known nevertheless
+		received(cfg, func(any) { time.Sleep(20 * time.Millisecond) }) // and what was in the way is known
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = p.Close() })
@@ -82,23 +81,4 @@ func TestObserved(t *testing.T) {
 	require.Len(t, told, 1)
 	require.True(t, told[0].Panicked && told[0].Last)
 	require.Equal(t, 4, calls)
-}
-
-// A slowStream has the process know late what was committed.
-type slowStream struct{ grpc.ClientStream }
-
-func (s slowStream) RecvMsg(m any) error {
-	err := s.ClientStream.RecvMsg(m)
-	time.Sleep(20 * time.Millisecond)
-	return err
-}
-
-func slowStreams(cfg *etcd.Config) {
-	cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(func(
-		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
-		opts ...grpc.CallOption,
-	) (grpc.ClientStream, error) {
-		s, err := open(ctx, desc, cc, method, opts...)
-		return slowStream{s}, err
-	}))
 }

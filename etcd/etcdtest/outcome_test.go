@@ -7,68 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What became of a request that was not answered is found though others have written to the table
-// since, and also if what they have written is compacted.
-func TestOutcomesBesideOthers(t *testing.T) {
-	t.Parallel()
-	for name, run := range map[string]struct{ applied, compacted bool }{
-		"applied": {true, false}, "lost": {false, false}, "applied, compacted": {true, true},
-		"lost, compacted": {false, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, prefix := shared(t), newPrefix()
-			if run.compacted {
-				c = start(t, 1, 0) // one of its own
-			}
-			p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
-			p.set(t, p.a, "x", 10)
-			for i := range 2 {
-				p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
-					if run.applied {
-						_ = send(ctx)
-					}
-					for i := range 3 {
-						q.set(t, q.a, "other", i)
-					}
-					if run.compacted {
-						compact(t, c, q.Epoch())
-					}
-					return errBroken
-				})
-				require.NoError(t, p.Update(within(t), adders["read and written"](p)))
-				_, err := p.Sync(within(t))
-				require.NoError(t, err)
-				v, _ := p.a.Load("x")
-				require.Equal(t, 11+i, v)
-			}
-		})
-	}
-}
-
-// A request that somebody on the way sends twice is applied once, and its Update knows that.
-func TestSentTwice(t *testing.T) {
-	t.Parallel()
-	for kind, add := range adders {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			p := open(t, shared(t), newPrefix(), nil)
-			p.set(t, p.a, "other", 0) // it has a slot
-			for i := range 3 {        // the first one inserts
-				p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
-					_ = send(ctx)
-					return send(ctx)
-				})
-				require.NoError(t, p.Update(within(t), add(p)))
-				v, _ := p.a.Load("x")
-				require.Equal(t, i+1, v)
-			}
-			require.Zero(t, p.Stats().Conflicts)
-		})
-	}
-}
-
-// So is one that comes for the second time after others have written to the table, and to the record.
+// A request that somebody on the way sends twice is applied once, and its Update knows that, after others
+// have written to the table, and to the record.
 func TestSentAgainAfterOthers(t *testing.T) {
 	t.Parallel()
 	for kind, add := range adders {

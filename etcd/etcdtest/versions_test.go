@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 var older = flag.String("older", "", "the path of a program etcd of an older version, for TestUpgrade")
@@ -58,11 +56,10 @@ func TestUpgrade(t *testing.T) {
 	work.over.Store(true)
 	work.Wait()
 	for _, p := range all {
-		require.NoError(t, p.ViewFresh(within(t), func(s mvcc.DBSnapshot) error {
-			v, _ := p.a.At(s).Get("x")
-			require.EqualValues(t, commits.Load(), v)
-			return nil
-		}))
+		_, err := p.Sync(within(t))
+		require.NoError(t, err)
+		v, _ := p.a.Load("x")
+		require.EqualValues(t, commits.Load(), v)
 		t.Logf("%+v", p.Stats())
 	}
 }

@@ -56,7 +56,9 @@ func TestWarmStart(t *testing.T) {
 		})
 	}
 	p.delete(t, p.a, "3-3")
-	p = open(t, c, prefix, nil) // which has loaded them
+	all := records(p)
+	p = open(t, c, prefix, nil) // which has loaded them, page by page
+	require.Equal(t, all, records(p))
 	p.set(t, p.a, "x", 2)
 	var busy crew
 	next := 0
@@ -181,7 +183,7 @@ func TestWarmStartOtherHistory(t *testing.T) {
 	p.set(t, p.a, "lost", 1)
 	file, rev := saved(t, p)
 	require.NoError(t, p.Close())
-	goBack(t, c, backup)
+	require.NoError(t, c.Restore(backup))
 	var log buffer
 	q := open(t, c, prefix, from(file, &log))
 	require.Contains(t, log.String(), "another history")
@@ -212,7 +214,7 @@ func TestWarmStartAfterFailures(t *testing.T) {
 			s := etcd.NewSchema(nil)
 			a := etcd.NewTable[string, any](s, "a", &etcd.TableOptions[string, any]{AnyShape: true})
 			p := open(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
-			for _, v := range []any{"text", 8} {
+			for _, v := range []any{"text", 8.0} {
 				p.update(t, func(tx mvcc.DBTx) {
 					a.In(tx).Set("y", v)
 				})

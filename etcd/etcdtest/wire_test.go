@@ -79,66 +79,61 @@ func TestBadWire(t *testing.T) {
 			return 1
 		},
 	}
-	for name, compacted := range map[string]bool{"kept": false, "compacted": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := seeded(t)
-			c, prefix := start(t, 1, 0), newPrefix() // one of its own: it is compacted
-			var commits atomic.Uint64
-			known, unknown := map[string]*atomic.Int64{}, map[string]*atomic.Int64{}
-			for kind := range kinds {
-				known[kind], unknown[kind] = new(atomic.Int64), new(atomic.Int64)
-			}
-			var all []*process
-			var work crew
-			for i := range uint64(3) {
-				p, f := open(t, c, prefix, nil), badWire(t, s+i)
-				p.wire.fault.Store(&f)
-				all = append(all, p)
-				for kind, do := range kinds {
-					work.run(s+i, func(r *rand.Rand) {
-						added := int64(0)
-						err := p.Update(within(t), func(tx mvcc.DBTx) error {
-							added = do(p, r, tx)
-							return nil
-						})
-						switch {
-						case err == nil:
-							known[kind].Add(added)
-						case errors.Is(err, etcd.ErrOutcomeUnknown):
-							unknown[kind].Add(1)
-						default:
-							t.Error(err)
-						}
-						commits.Add(1)
-					})
+	s := seeded(t)
+	c, prefix := start(t, 1, 0), newPrefix() // one of its own: it is compacted
+	var commits atomic.Uint64
+	known, unknown := map[string]*atomic.Int64{}, map[string]*atomic.Int64{}
+	for kind := range kinds {
+		known[kind], unknown[kind] = new(atomic.Int64), new(atomic.Int64)
+	}
+	var all []*process
+	var work crew
+	for i := range uint64(3) {
+		p, f := open(t, c, prefix, nil), badWire(t, s+i)
+		p.wire.fault.Store(&f)
+		all = append(all, p)
+		for kind, do := range kinds {
+			work.run(s+i, func(r *rand.Rand) {
+				added := int64(0)
+				err := p.Update(within(t), func(tx mvcc.DBTx) error {
+					added = do(p, r, tx)
+					return nil
+				})
+				switch {
+				case err == nil:
+					known[kind].Add(added)
+				case errors.Is(err, etcd.ErrOutcomeUnknown):
+					unknown[kind].Add(1)
+				default:
+					t.Error(err)
 				}
-			}
-			client := dial(t, c)
-			for range 20 * *rounds {
-				progress(t, commits.Load)
-				if compacted {
-					_, _ = client.Compact(within(t), int64(all[0].Epoch())) // it may be that already
-				}
-			}
-			work.over.Store(true)
-			work.Wait()
-			p := all[0]
-			_, err := p.Sync(within(t))
-			require.NoError(t, err)
-			for kind := range kinds {
-				v, _ := p.a.Load(kind)
-				for i := range 3 {
-					one, _ := p.a.Load(fmt.Sprint(kind, i))
-					v += one
-				}
-				t.Log(kind, v, known[kind].Load(), unknown[kind].Load())
-				require.LessOrEqual(t, max(int64(v)-known[kind].Load(), known[kind].Load()-int64(v)),
-					unknown[kind].Load(), kind)
-			}
-			for _, p := range all {
-				require.NoError(t, p.Err())
-			}
-		})
+				commits.Add(1)
+			})
+		}
+	}
+	client := dial(t, c)
+	for i := range 20 * *rounds {
+		progress(t, commits.Load)
+		if i >= 10**rounds { // from now on
+			_, _ = client.Compact(within(t), int64(all[0].Epoch())) // it may be that already
+		}
+	}
+	work.over.Store(true)
+	work.Wait()
+	p := all[0]
+	_, err := p.Sync(within(t))
+	require.NoError(t, err)
+	for kind := range kinds {
+		v, _ := p.a.Load(kind)
+		for i := range 3 {
+			one, _ := p.a.Load(fmt.Sprint(kind, i))
+			v += one
+		}
+		t.Log(kind, v, known[kind].Load(), unknown[kind].Load())
+		require.LessOrEqual(t, max(int64(v)-known[kind].Load(), known[kind].Load()-int64(v)),
+			unknown[kind].Load(), kind)
+	}
+	for _, p := range all {
+		require.NoError(t, p.Err())
 	}
 }

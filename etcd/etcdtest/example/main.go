@@ -105,11 +105,11 @@ func (b *bank) total() (sum int, revision uint64) {
 }
 
 func run(ctx context.Context, out io.Writer, o options) (err error) {
-	dir, remove, err := etcdtest.TempDir("", "etcd-example")
+	dir, err := os.MkdirTemp("", "etcd-example")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, remove()) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cluster, err := etcdtest.Start(ctx, 3, dir, etcdtest.Options{})
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 
 func TestRun(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, run(t.Context(), &out, options{duration: 10 * time.Second, kill: 2 * time.Second}))
+	require.NoError(t, run(t.Context(), &out, options{duration: 5 * time.Second, kill: time.Second}))
 	require.Contains(t, out.String(), "is killed")
 	require.Contains(t, out.String(), "  100000")
 }

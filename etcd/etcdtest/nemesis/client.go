@@ -79,13 +79,8 @@ type final struct {
 	Revision uint64
 	Hash     string
 	Stats    etcd.Stats
-	Views    int64
 	Longest  time.Duration // that a view took
-	Stalled  int64         // views that took longer than stall
 }
-
-// stall is longer than a read takes that waits for nothing, on a machine that is busy.
-const stall = time.Second
 
 // A client runs workers on a replica, and tells what they do.
 type client struct {
@@ -97,10 +92,8 @@ type client struct {
 	opening sync.Mutex
 	goOn    chan bool
 
-	over           atomic.Bool
-	values         atomic.Int64
-	views, stalled atomic.Int64
-	longest        atomic.Int64
+	over            atomic.Bool
+	values, longest atomic.Int64
 }
 
 // tell writes a line, which is out when it returns.
@@ -167,8 +160,7 @@ func runClient(text string) error {
 	if _, err := r.Sync(long); err != nil {
 		return fmt.Errorf("at the end: Sync: %w", err)
 	}
-	f := &final{Stats: r.Stats(), Views: c.views.Load(), Stalled: c.stalled.Load(),
-		Longest: time.Duration(c.longest.Load())}
+	f := &final{Stats: r.Stats(), Longest: time.Duration(c.longest.Load())}
 	if f.Revision, f.Hash, err = r.hash(); err != nil {
 		return err
 	}

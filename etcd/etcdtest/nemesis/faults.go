@@ -139,9 +139,6 @@ func (r *round) killLeader() error {
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	r.deaths = append(r.deaths, now())
-	r.mu.Unlock()
 	if err := r.cluster.Kill(i); err != nil {
 		return err
 	}

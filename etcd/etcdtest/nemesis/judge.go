@@ -20,15 +20,16 @@ func (r *round) judge() Outcome {
 		o.Detail = report.String()
 	}
 	for _, f := range r.lines.finals {
-		o.Views += f.Views
-		o.Stalled += f.Stalled
 		o.LongestView = max(o.LongestView, f.Longest)
 		o.Unclear += f.Stats.Unclear
 		o.Unknown += f.Stats.Unknown
 		o.Resyncs += f.Stats.Resyncs
 	}
-	o.Deaths = len(r.deaths)
-	o.Gap, o.DeathGap = r.gaps()
+	last := r.start
+	for _, at := range slices.Sorted(slices.Values(r.lines.at)) {
+		o.Gap = max(o.Gap, time.Duration(at-last))
+		last = at
+	}
 	return o
 }
 
@@ -72,21 +73,4 @@ func (r *round) history() *history.History {
 		add(t)
 	}
 	return h
-}
-
-// gaps returns the longest time without a commit of any client, and the longest one around the death of
-// a leader.
-func (r *round) gaps() (longest, dead time.Duration) {
-	last := r.start
-	for _, at := range slices.Sorted(slices.Values(r.lines.at)) {
-		gap := time.Duration(at - last)
-		longest = max(longest, gap)
-		for _, death := range r.deaths {
-			if death <= at && last <= death+int64(time.Second) {
-				dead = max(dead, gap)
-			}
-		}
-		last = at
-	}
-	return longest, dead
 }

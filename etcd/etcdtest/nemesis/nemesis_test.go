@@ -12,11 +12,12 @@ import (
 
 var (
 	seed  = flag.Uint64("seed", 0, "of the rounds; 0 means another one each time")
-	lasts = flag.Duration("round", time.Second, "how long faults are made in each round")
+	lasts = flag.Duration("round", 2*time.Second, "how long faults are made in each round")
 )
 
 func TestMain(m *testing.M) {
 	Main()
+	_ = flag.Set("test.parallel", "4") // rounds wait more than they work
 	os.Exit(m.Run())
 }
 
@@ -34,9 +35,7 @@ func TestFaults(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, o.Wrong, o.Detail)
 			require.Positive(t, o.Transactions)
-			t.Logf("%d transactions checked, %d commits, %d unclear, %d unknown, %d resyncs; without a commit "+
-				"%v, after %d deaths %v; %d views, the longest %v", o.Transactions, o.Commits, o.Unclear,
-				o.Unknown, o.Resyncs, o.Gap, o.Deaths, o.DeathGap, o.Views, o.LongestView)
+			t.Log(o)
 		})
 	}
 }

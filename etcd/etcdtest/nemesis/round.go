@@ -50,7 +50,6 @@ type told struct {
 	next    int // number of a client
 	running []*running
 	lines   lines
-	deaths  []int64 // when leaders were killed
 	// from is the first generation of lists that the history has.
 	from int
 }
@@ -230,11 +229,10 @@ func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err erro
 		mayLose: f.goesBack, told: &told{running: make([]*running, clients),
 			lines: lines{begun: map[int]history.Tx{}, adds: map[string]int{}}}}
 	defer r.net.Close()
-	var remove func() error
-	if r.dir, remove, err = etcdtest.TempDir(dir, "nemesis"); err != nil {
+	if r.dir, err = os.MkdirTemp(dir, "nemesis"); err != nil {
 		return o, err
 	}
-	defer func() { err = errors.Join(err, remove()) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(r.dir)) }()
 	began, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	options := etcdtest.Options{Net: r.net, Quota: f.quota, Server: cfg.Server}

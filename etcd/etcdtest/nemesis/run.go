@@ -15,7 +15,6 @@
 package nemesis
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -41,7 +40,6 @@ type Outcome struct {
 	RoundConfig
 	Transactions int // of the history, which were checked
 	Commits      int // of all kinds
-	Views        int64
 	// Wrong is what must not have happened, in one line each, and Detail explains what of that is in
 	// the history.
 	Wrong   []string
@@ -50,13 +48,15 @@ type Outcome struct {
 	// Unclear requests were not answered, and Unknown is how many of them stayed so. Resyncs is how
 	// often a client has loaded everything anew.
 	Unclear, Unknown, Resyncs uint64
-	// Gap is the longest time without a commit of any client. DeathGap is that around the death of a
-	// leader, of which there were Deaths.
-	Gap, DeathGap time.Duration
-	Deaths        int
-	// Stalled views took longer than a second, and LongestView did the longest.
-	Stalled     int64
-	LongestView time.Duration
+	// Gap is the longest time without a commit of any client, LongestView what the longest view took.
+	Gap, LongestView time.Duration
+}
+
+// String returns the figures in the form of Go benchmarks.
+func (o Outcome) String() string {
+	return fmt.Sprintf("BenchmarkVerify/fault=%s/seed=%d 1 %d transactions %d commits %d violations %d unclear "+
+		"%d unknown %d resyncs %d gap-ns %d longest-view-ns", o.Fault, o.Seed, o.Transactions, o.Commits,
+		len(o.Wrong), o.Unclear, o.Unknown, o.Resyncs, o.Gap, o.LongestView)
 }
 
 // A Config says what to run.
@@ -64,19 +64,13 @@ type Config struct {
 	Faults   []string // all if there are none
 	Seed     uint64   // of the first round; those after it count on
 	Duration time.Duration
-	// Round is how long faults are made in one round. Default: 10 seconds.
-	Round  time.Duration
-	Server string // see [etcdtest.Options]
-	// Dir is where data lies meanwhile. Default: that for temporary files.
-	Dir string
-	// Start and Done, if not nil, are called with each round.
-	Start func(RoundConfig)
-	Done  func(Outcome)
+	Round    time.Duration // how long faults are made in one round
+	Server   string        // see [etcdtest.Options]
 }
 
 // Run plays rounds of all faults in turn, in random order, until the time is over, and each at least
-// once; or ctx ends, whose error it returns; or something is violated.
-func Run(ctx context.Context, cfg Config) error {
+// once; or ctx ends, whose error it returns; or something is violated. It calls done with each round.
+func Run(ctx context.Context, cfg Config, done func(Outcome)) error {
 	names := cfg.Faults
 	if len(names) == 0 {
 		names = FaultNames()
@@ -88,22 +82,16 @@ func Run(ctx context.Context, cfg Config) error {
 		if n%len(names) == 0 {
 			r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		}
-		c := RoundConfig{Fault: order[n%len(names)], Seed: cfg.Seed + uint64(n),
-			Duration: cmp.Or(cfg.Round, 10*time.Second), Server: cfg.Server}
-		if cfg.Start != nil {
-			cfg.Start(c)
-		}
-		o, err := play(ctx, c, cfg.Dir)
+		c := RoundConfig{Fault: order[n%len(names)], Seed: cfg.Seed + uint64(n), Duration: cfg.Round,
+			Server: cfg.Server}
+		o, err := play(ctx, c, "")
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
 			return fmt.Errorf("nemesis: %v: %w", c, err)
 		}
-		if cfg.Done != nil {
-			cfg.Done(o)
-		}
-		if len(o.Wrong) > 0 {
+		if done(o); len(o.Wrong) > 0 {
 			return &Violation{o}
 		}
 	}

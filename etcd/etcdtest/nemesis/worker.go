@@ -282,10 +282,6 @@ func (w *worker) look() {
 	if err != nil {
 		w.tell(line{Wrong: err.Error()})
 	}
-	w.views.Add(1)
-	if took > stall {
-		w.stalled.Add(1)
-	}
 	if took > time.Duration(w.longest.Load()) {
 		w.longest.Store(int64(took)) // this worker is the only one that does
 	}
