@@ -325,10 +325,10 @@ func (m *matrix) print(w io.Writer) {
 		return cmp.Or(cmp.Compare(killed[b], killed[a]), cmp.Compare(a, b))
 	}) {
 		switch {
-		case !passes[name]:
-			fmt.Fprintf(w, "%s fails or is skipped on the clean tree, alone and shortened\n", name)
 		case alone[name] != "":
 			fmt.Fprintf(w, "%s notices %d of %d, alone%s\n", name, killed[name], tried[name], alone[name])
+		case killed[name] == 0 && !passes[name]:
+			fmt.Fprintf(w, "%s fails or is skipped on the clean tree, alone and shortened\n", name)
 		default:
 			fmt.Fprintf(w, "%s notices %d of %d\n", name, killed[name], tried[name])
 		}
