@@ -48,7 +48,7 @@ func (c *checker) appendKey(k int32) {
 	var late []writer // of versions that are not in the order
 	for i := range ks.writers {
 		w := &ks.writers[i]
-		if w.pos = c.writeOf(k, w.value.Value).pos; w.pos == 0 {
+		if c.writeOf(k, w.last().Value).pos == 0 {
 			late = append(late, *w)
 			continue
 		}
@@ -57,8 +57,8 @@ func (c *checker) appendKey(k int32) {
 	for i := range late {
 		if prev > 0 {
 			c.edge(edge{kind: WW, fromTx: who[prev], toTx: late[i].tx, key: k,
-				commit: c.writeOf(k, late[i].value.Value).merge,
-				before: c.version(order, prev), after: late[i].value})
+				commit: c.writeOf(k, late[i].last().Value).merge,
+				before: c.version(order, prev), after: late[i].last()})
 		}
 	}
 	ends := 0
@@ -104,7 +104,7 @@ func (c *checker) appendKey(k int32) {
 		}
 		for j := range late {
 			c.edge(edge{kind: RW, fromTx: r.tx, toTx: late[j].tx, key: k, commit: r.update,
-				before: read, after: late[j].value})
+				before: read, after: late[j].last()})
 		}
 	}
 }

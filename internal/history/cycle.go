@@ -70,9 +70,6 @@ func (c *checker) cycle(name string, hops []int32) {
 	a := Anomaly{Name: name, Cycle: edges}
 	for _, e := range edges {
 		a.Txs = append(a.Txs, e.From)
-		if e.Via != nil {
-			a.Txs = append(a.Txs, *e.Via)
-		}
 	}
 	suffix := ""
 	if name == "G2-realtime" {
@@ -81,8 +78,6 @@ func (c *checker) cycle(name string, hops []int32) {
 	switch {
 	case (name == "G-single" || name == "G2") && isLostUpdate(edges):
 		a.Name = "lost update (P4)"
-	case rw == 0 && name == "G2-realtime":
-		a.Name = "G1c-realtime" // it takes a read to know the order of two writes
 	case rw == 1 && name == "G2-realtime":
 		a.Name = "G-single-realtime"
 	case rw < 2:
@@ -102,7 +97,7 @@ func isLostUpdate(edges []Edge) bool {
 }
 
 // lostUpdates reports those that make no cycle: two transactions at snapshot level
-// that both replaced one version, and two that replaced one version of a register.
+// that both replaced one version.
 func (c *checker) lostUpdates() {
 	type pair struct{ a, b, key int }
 	known := map[pair]bool{}
@@ -128,17 +123,10 @@ func (c *checker) lostUpdates() {
 			if known[pair{a, b, ks.key}] {
 				continue
 			}
-			read := f.value
-			if n := len(f.list); n > 0 {
-				read = Version{f.list[n-1], true}
-			}
+			read := c.version(f.list, f.pos)
 			wrote := func(tx int32) Version {
-				for _, w := range ks.writers {
-					if w.tx == tx {
-						return w.value
-					}
-				}
-				return Version{}
+				i := slices.IndexFunc(ks.writers, func(w writer) bool { return w.tx == tx })
+				return ks.writers[i].last()
 			}
 			c.found(Anomaly{Name: "lost update (P4)", Key: ks.key, Txs: []int{a, b}, Cycle: []Edge{
 				{Kind: RW, From: a, To: b, Key: ks.key, Before: read, After: wrote(r.tx)},
@@ -161,13 +149,8 @@ func (c *checker) label(hops []int32) (edges []Edge) {
 	for i, x := range hops {
 		if x >= 0 {
 			e := &g.edges[x]
-			label := Edge{Kind: e.kind, From: c.id(e.fromTx), To: c.id(e.toTx), Key: c.keys[e.key].key,
-				Before: e.before, After: e.after, Realtime: e.realtime}
-			if e.via > 0 {
-				via := c.id(e.via - 1)
-				label.Via = &via
-			}
-			edges = append(edges, label)
+			edges = append(edges, Edge{Kind: e.kind, From: c.id(e.fromTx), To: c.id(e.toTx),
+				Key: c.keys[e.key].key, Before: e.before, After: e.after})
 			continue
 		}
 		if a := g.arcs[^x]; a.counts {

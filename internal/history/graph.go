@@ -10,10 +10,8 @@ type edge struct {
 	from, to      int32
 	fromTx, toTx  int32
 	kind          EdgeKind
-	realtime      bool
 	commit        bool // ww: the second is a merge; rw: the first read for an update
 	key           int32
-	via           int32 // 1 + the transaction with a read that shows the order, or 0
 	before, after Version
 }
 
@@ -27,9 +25,7 @@ const (
 	withRT
 )
 
-func (e *edge) in(s set) bool {
-	return s>>e.kind&1 != 0 && (!e.realtime || s&withRT != 0) && (e.via == 0 || s&withRW != 0)
-}
+func (e *edge) in(s set) bool { return s>>e.kind&1 != 0 }
 
 // A graph has nodes for the moments of transactions, and for moments of the clock,
 // which are in the order of real time. Edges between transactions count as steps. Arcs

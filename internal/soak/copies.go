@@ -277,7 +277,7 @@ const clockSlack = 5 * time.Millisecond
 
 // backUp takes backups, and loads each elsewhere, until all writers have ended.
 func (c *copies) backUp() error {
-	for over := false; !over; time.Sleep(c.r.AuditInterval) {
+	for over := false; !over; time.Sleep(c.r.BackupInterval) {
 		over = c.rest.Load() != 0
 		var b bytes.Buffer
 		s := c.db.Snapshot()

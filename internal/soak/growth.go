@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"text/tabwriter"
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/brief"
@@ -26,15 +30,122 @@ const (
 // pollInterval is how often the statistics are looked at within a window.
 const pollInterval = 5 * time.Millisecond
 
-// opening is what is in each account before the first transfer.
+// opening is the amount in each account before the first transfer.
 const opening = 1000
+
+// A map may hold so much beyond the versions that are needed. It follows from the counts alone. A
+// busy machine makes everything late, also the writers, and these prune what they write: so the
+// excess of a key is bounded however late a tick is. With a fault it follows the commits.
+const (
+	excessGrown = 16  // for each key, if it has become more and more
+	excessMost  = 256 // for each key, ever
+	excessKeys  = 256 // as many keys are counted at least
+)
+
+// The heap may exceed what the map says that it takes by a factor, and by room for what is
+// left by collections beside the writers.
+const (
+	heapFactor = 3
+	heapRoom   = 64 << 20
+)
+
+// keptRoom is how many bytes a map may keep for later use.
+const keptRoom = 16 << 20
+
+// needed is how many versions may be needed: of each key the newest one, one for each snapshot
+// that is open, or was lately, and one for each transaction.
+func (r Round) needed() int {
+	n := 1 + r.Snapshots
+	if r.Snapshots > 1 {
+		// One is closed with each tick. Its versions stay for some ticks until they are noticed and
+		// due, and for more if there are more keys than a tick visits.
+		n += 6 + 2*r.Keys/16384
+	}
+	if !r.Stores {
+		n += r.Workers
+	}
+	return n * r.Keys
+}
+
+// A gauge is the size of a map at one moment of a growth round.
+type gauge struct {
+	commits, ticks          uint64
+	versions, aside, queued int
+	heap                    int64 // of the process, right after a collection
+	bytes                   int64 // what the map says that it takes
+}
+
+// excess is how many versions, or notes of them if these are more, there are beyond those that are
+// needed.
+func (g gauge) excess(r Round) int {
+	return max(g.versions, r.Keys+g.aside, g.queued, r.needed()) - r.needed()
+}
+
+// grown says what has grown with each window of a round, and is too much in the end, "" if
+// all is well. The first of gauges is from before the load.
+func grown(r Round, gauges []gauge) string {
+	start, all := gauges[0], gauges[1:]
+	last := all[len(all)-1]
+	excess := func(g gauge) int { return g.excess(r) }
+	if limit := excessGrown * max(r.Keys, excessKeys); excess(last) > limit && rising(all, excess) {
+		return fmt.Sprintf("versions grow with the commits: %d beyond the %d that are needed, of %d "+
+			"keys, after %d commits", excess(last), r.needed(), r.Keys, last.commits-start.commits)
+	}
+	more := func(g gauge) int {
+		return int(max(g.heap-start.heap-heapFactor*max(g.bytes-start.bytes, 0), 0))
+	}
+	if more(last) > heapRoom && rising(all, more) {
+		return fmt.Sprintf("the heap grows with the commits: from %s to %s after %d commits, and the "+
+			"map says that it takes %s",
+			brief.Bytes(start.heap), brief.Bytes(last.heap), last.commits-start.commits,
+			brief.Bytes(last.bytes))
+	}
+	return ""
+}
+
+// rising reports whether a figure falls with no gauge, and at least doubles.
+func rising(all []gauge, figure func(gauge) int) bool {
+	sorted := slices.IsSortedFunc(all, func(a, b gauge) int { return figure(a) - figure(b) })
+	return sorted && figure(all[len(all)-1]) >= 2*figure(all[0])
+}
+
+// tooMuch says what there is more of than there may ever be, "" if nothing.
+func tooMuch(r Round, g gauge) string {
+	if g.excess(r) <= excessMost*max(r.Keys, excessKeys) {
+		return ""
+	}
+	return fmt.Sprintf("%d versions beyond the %d that are needed, of %d keys", g.excess(r),
+		r.needed(), r.Keys)
+}
+
+// table shows gauges, each in a line.
+func table(gauges []gauge) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "window\tcommits\tticks\tversions\taside\tqueued\theap\tmap\t")
+	for i, g := range gauges {
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\t\n", i, g.commits, g.ticks, g.versions, g.aside,
+			g.queued, brief.Bytes(g.heap), brief.Bytes(g.bytes))
+	}
+	_ = w.Flush()
+	return b.String()
+}
+
+// liveHeap returns the bytes that are in use after a garbage collection. Pools and
+// cleanups take a second one.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int64(s.HeapAlloc)
+}
 
 // growth is a growth round under way.
 type growth struct {
 	r       Round
 	m       *mvcc.Map[int, int64]
 	stats   func(m *mvcc.Map[int, int64]) mvcc.Stats
-	readers *readers
 	writers []*writer
 
 	stop   atomic.Bool
@@ -42,10 +153,10 @@ type growth struct {
 	wg     sync.WaitGroup
 
 	gauges []gauge // at the start, and after each window
-	peak   gauge   // the most of each
+	open   []mvcc.Snapshot[int, int64]
 }
 
-// doGrowth has writers that never rest, with readers beside them, and looks whether
+// doGrowth has writers that never rest, with snapshots beside them, and looks whether
 // memory grows with what they have written.
 func (t Target) doGrowth(ctx context.Context, r Round) Outcome {
 	before := liveHeap()
@@ -54,7 +165,7 @@ func (t Target) doGrowth(ctx context.Context, r Round) Outcome {
 	for k := range r.Keys {
 		m.Store(k, r.first(k))
 	}
-	g := &growth{r: r, m: m, stats: t.Stats, readers: newReaders(r, m)}
+	g := &growth{r: r, m: m, stats: t.Stats}
 	g.keep(liveHeap())
 	g.begin()
 	v := g.watch(ctx)
@@ -73,17 +184,16 @@ func (t Target) doGrowth(ctx context.Context, r Round) Outcome {
 		o.Operations *= 4
 	}
 	o.Aborted = int(m.Stats().Conflicts)
-	if v == nil {
-		v = g.readers.check()
+	for _, s := range g.open {
+		if v == nil {
+			v = checkContents(r, s)
+		}
+		s.Close()
 	}
-	g.readers.close()
 	if v == nil {
 		v = g.atRest(before)
 	}
-	end := liveHeap()
 	o.Violation = v
-	o.Note = fmt.Sprintf("%d versions at most; live heap %s at the start, %s at most, %s in the end",
-		g.peak.versions, brief.Bytes(g.gauges[0].heap), brief.Bytes(g.peak.heap), brief.Bytes(end))
 	return o
 }
 
@@ -102,7 +212,21 @@ func (g *growth) begin() {
 		g.writers = append(g.writers, w)
 		g.wg.Go(w.run)
 	}
-	g.wg.Go(func() { g.readers.run(&g.stop) })
+	for range g.r.Snapshots {
+		g.open = append(g.open, g.m.Snapshot())
+	}
+	if g.r.Snapshots > 1 {
+		g.wg.Go(g.renew)
+	}
+}
+
+// renew renews the oldest snapshot with each tick.
+func (g *growth) renew() {
+	for !g.stop.Load() {
+		time.Sleep(g.r.ReclaimInterval)
+		g.open[0].Close()
+		g.open = append(slices.Delete(g.open, 0, 1), g.m.Snapshot())
+	}
 }
 
 // watch goes through the windows. It returns what has grown.
@@ -118,24 +242,14 @@ func (g *growth) watch(ctx context.Context) *Violation {
 	return g.violation(grown(g.r, g.gauges))
 }
 
-// window waits until the window is over, and measures. All the time, also during a
-// collection, it keeps a map that grows from taking all memory.
+// window waits until the window is over, and measures. It keeps a map that grows from taking all
+// memory.
 func (g *growth) window(ctx context.Context) *Violation {
 	first, from := g.gauges[0], g.take()
 	patience := time.Now().Add(restPatience)
-	var heap chan int64
-	for over := false; !over; {
-		now := gauge{}
-		select {
-		case <-ctx.Done():
-			over = true
-			now = g.take()
-		case bytes := <-heap:
-			over = true
-			now = g.keep(bytes)
-		case <-time.After(pollInterval):
-			now = g.take()
-		}
+	for ctx.Err() == nil && !g.broken.Load() {
+		time.Sleep(pollInterval)
+		now := g.take()
 		what := tooMuch(g.r, now)
 		if now.ticks == first.ticks && time.Now().After(patience) {
 			what = fmt.Sprintf("the background work stands still: no tick in %v", restPatience)
@@ -149,35 +263,28 @@ func (g *growth) window(ctx context.Context) *Violation {
 		}
 		ticks, done := now.ticks-from.ticks, now.commits-from.commits
 		enough := ticks >= windowTicks || now.ticks > first.ticks && done >= windowCommits
-		if heap == nil && (enough && done >= uint64(g.r.Size/windows) || g.broken.Load()) {
-			heap = make(chan int64, 1)
-			go func() { heap <- liveHeap() }()
+		if enough && done >= uint64(g.r.Size/windows) {
+			break
 		}
 	}
+	g.keep(liveHeap())
 	return nil
 }
 
 // take reads the gauges, but for the heap.
 func (g *growth) take() gauge {
 	s := g.stats(g.m)
-	// Must follow the versions: snapshots opened meanwhile count, and more are needed.
-	n := gauge{
-		commits: s.Commits, ticks: s.TickRefreshes,
-		versions: s.Versions, surplus: s.Versions - s.Entries - s.Aside, aside: s.Aside,
-		queued: s.QueueDepth,
-		bytes:  int64(s.Bytes), needed: g.readers.needed(s.TickRefreshes),
+	return gauge{
+		commits: s.Commits, ticks: s.TickRefreshes, versions: s.Versions, aside: s.Aside,
+		queued: s.QueueDepth, bytes: int64(s.Bytes),
 	}
-	g.peak.versions = max(g.peak.versions, n.versions)
-	return n
 }
 
 // keep reads the gauges, and keeps them with the measured heap.
-func (g *growth) keep(heap int64) gauge {
+func (g *growth) keep(heap int64) {
 	now := g.take()
 	now.heap = heap
-	g.peak.heap = max(g.peak.heap, heap)
 	g.gauges = append(g.gauges, now)
-	return now
 }
 
 // violation makes a violation of what is wrong and all that was measured; nil if nothing is wrong.
@@ -221,9 +328,6 @@ func (g *growth) atRest(before int64) *Violation {
 	}
 	return v
 }
-
-// keptRoom is how many bytes a map may keep for later use.
-const keptRoom = 16 << 20
 
 // checkContents checks what sn shows: transfers leave the sum alone, and what is
 // stored names its key.
