@@ -1,7 +1,5 @@
 package history
 
-import "math"
-
 // The order of the versions of a list is that of the longest list that was read.
 // Values that were appended but are not in it come after all of it.
 
@@ -61,27 +59,14 @@ func (c *checker) appendKey(k int32) {
 				before: c.version(order, prev), after: late[i].last()})
 		}
 	}
-	ends := 0
 	for i := range ks.readers {
 		r := &ks.readers[i]
-		n := len(r.list)
-		if !samePrefix(order, r.list, n) {
+		if !samePrefix(order, r.list, len(r.list)) {
 			c.fork(k, r, ks.readers[longest])
 			r.pos = none
 			continue
 		}
-		if r.pos = int32(n); next[n] == 0 {
-			ends++
-		}
-	}
-	if len(late)*ends > maxProduct {
-		late = c.earliest(late) // the others come after one of these in real time
-	}
-	for i := range ks.readers {
-		r := &ks.readers[i]
-		if r.pos == none {
-			continue
-		}
+		r.pos = int32(len(r.list))
 		read := c.version(order, r.pos)
 		from := who[r.pos]
 		if from == r.tx {
@@ -122,24 +107,6 @@ func (c *checker) whole(k int32, w *writer, order []int) {
 		}
 		before = at
 	}
-}
-
-// maxProduct is how many edges between the readers of one version and the
-// writers of its successors are made, at most.
-const maxProduct = 1 << 16
-
-// earliest returns those writers that come after none of the others in real time.
-func (c *checker) earliest(writers []writer) (first []writer) {
-	least := int64(math.MaxInt64)
-	for i := range writers {
-		least = min(least, c.h.Txs[writers[i].tx].End)
-	}
-	for i := range writers {
-		if c.h.Txs[writers[i].tx].Begin <= least {
-			first = append(first, writers[i])
-		}
-	}
-	return first
 }
 
 func (c *checker) version(order []int, p int32) Version {

@@ -19,73 +19,14 @@ func (w *worker[V]) body(t *txn, tx transaction, m writers[V]) {
 			w.d.read(w, t, m.readers(), slot)
 			continue
 		}
-		saves := w.percent(savepoints)
-		if !saves || w.percent(50) {
-			w.d.write(w, t, m, slot)
-		}
-		if !saves {
-			continue
-		}
-		w.savepoint(t, tx, m, slot)
-		if w.percent(30) {
+		w.d.write(w, t, m, slot)
+		if w.percent(5) {
 			w.d.write(w, t, m, slot)
 		}
 	}
 	w.pause()
 	if w.cfg.Past > 0 {
 		tx.OnCommit(func(epoch uint64) { t.state = epoch })
-	}
-}
-
-// savepoints is how many of a hundred writes are in a savepoint.
-const savepoints = 15
-
-// savepoint writes within a savepoint, and now and then within another one in it.
-// Half of them fail.
-func (w *worker[V]) savepoint(t *txn, tx transaction, m writers[V], slot int) {
-	from := len(t.ops)
-	var fails error
-	if w.percent(50) {
-		fails = errRollback
-	}
-	err := tx.Savepoint(func() error {
-		w.d.write(w, t, m, slot)
-		if w.percent(30) {
-			w.savepoint(t, tx, m, w.slots[w.rng.IntN(w.cfg.MaxOps)])
-		}
-		if fails != nil {
-			tx.OnCommit(func(uint64) { t.lie(slot) })
-		}
-		return fails
-	})
-	if fails != nil {
-		w.undo(t, from)
-	}
-	if err != fails {
-		t.lie(slot)
-	}
-}
-
-// undo takes out of t the writes of a savepoint that failed, from operation from on, and notes them
-// as a transaction of its own that was rolled back. What t has read there stays, but for its own
-// writes. In KindOneKey a read of a value that was never written is found without that.
-func (w *worker[V]) undo(t *txn, from int) {
-	undone := txn{Tx: Tx{Level: t.Level, Begin: t.Begin}}
-	wrote := map[int]bool{} // by slot
-	kept := t.ops[:from]
-	for _, o := range t.ops[from:] {
-		slot := o.Key % w.cfg.Keys
-		switch {
-		case o.Kind.writes():
-			wrote[slot] = true
-			undone.ops = append(undone.ops, o)
-		case !wrote[slot]:
-			kept = append(kept, o)
-		}
-	}
-	t.ops = kept
-	if w.cfg.Kind != KindOneKey {
-		w.done(&undone, StatusAborted)
 	}
 }
 

@@ -48,8 +48,7 @@
 // committer wins; if that merges, to the moment at which it writes. A rw edge comes from
 // the moment at which the first transaction reads; if that has read for an update, from
 // the moment at which it writes. A strongly connected component (Tarjan) holds a cycle, and no
-// order explains a cycle. The simplest class of cycle that there is gets reported, by
-// the shortest one of each component:
+// order explains a cycle. The shortest one of each component gets reported:
 //
 //	G0             ww only
 //	G1c            ww and wr
@@ -64,8 +63,7 @@
 //
 // # How other calls are recorded
 //
-// The writes of a savepoint that fails are a transaction of its own, which was rolled
-// back. What SnapshotAt finds as of the epoch of a transaction is one more read of that
+// What SnapshotAt finds as of the epoch of a transaction is one more read of that
 // transaction; so it must be what that has read, or left behind. Clear has deleted every key.
 // An answer that contradicts another one of the same call is recorded as a read of a value
 // that is never written.

@@ -29,7 +29,6 @@ func (tx writers[V]) readers() readers[V] { return readers[V]{tx[0], tx[1]} }
 type transaction interface {
 	Commit() error
 	Rollback()
-	Savepoint(fn func() error) error
 	OnCommit(fn func(epoch uint64))
 	Epoch() uint64
 }

@@ -57,11 +57,14 @@ func checkQuiet[K, V comparable](m *mvcc.Map[K, V]) *Violation {
 	return nil
 }
 
+// violated returns a violation with the statistics of the map.
+func violated(s mvcc.Stats, format string, args ...any) *Violation {
+	return &Violation{Summary: fmt.Sprintf(format, args...),
+		Detail: fmt.Sprintf("Statistics of the map: %+v", s)}
+}
+
 func atRest(s mvcc.Stats, format string, args ...any) *Violation {
-	return &Violation{
-		Summary: "map at rest: " + fmt.Sprintf(format, args...),
-		Detail:  fmt.Sprintf("Statistics of the map: %+v", s),
-	}
+	return violated(s, "map at rest: "+format, args...)
 }
 
 // A Thing is key and value in the reclaim check, by its address. The garbage

@@ -186,7 +186,7 @@ const growthEvery = 40
 func (r *Round) grow(rnd *rand.Rand) {
 	r.Kind = Growth
 	r.Workers = 2 + rnd.IntN(15)
-	r.Keys = int(math.Pow(10, 3+2*rnd.Float64()))
+	r.Keys = int(math.Pow(10, 2+1.7*rnd.Float64()))
 	r.Stores = rnd.IntN(3) == 0
 	r.Snapshots = [...]int{0, 1, 8}[rnd.IntN(3)]
 	r.ReclaimInterval = [...]time.Duration{5, 20, 100, 100}[rnd.IntN(4)] * time.Millisecond
@@ -242,7 +242,7 @@ func (s *rounds) made(r Round) Round {
 	}
 	if r.Kind == Growth {
 		r.Keys = max(r.Keys, 2)
-		r.Size = max(200_000, 20*r.Keys) // each key is written 20 or 40 times
+		r.Size = 2 * excess * max(r.Keys, excessKeys) // with a fault that is too much
 	}
 	return r
 }
