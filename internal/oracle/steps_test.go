@@ -39,7 +39,6 @@ func (p *program[K, V]) actions() []action {
 		{"Commit", tx, p.commit},
 		{"end", opened, p.rollback},
 		{"Err", tx, func() { h := p.pick(true); p.note("%s.Err()", h.name); p.err(h) }},
-		{"ended handle", func() bool { return len(p.done) > 0 }, p.late},
 		{"Update", always, p.update},
 		{"View", always, p.view},
 		{"newest", always, p.newest},

@@ -154,11 +154,6 @@ func (p *program[K, V]) checkStats() {
 	same("Ended", p.ended, s.Ended)
 	same("Conflicts", p.conflicts, s.Conflicts)
 	same("conflicts of all kinds", s.Conflicts, s.ReadConflicts+s.ScanConflicts+s.WriteConflicts)
-	for kind, n := range map[mvcc.ConflictKind]uint64{mvcc.ConflictRead: s.ReadConflicts,
-		mvcc.ConflictScan: s.ScanConflicts, mvcc.ConflictWrite: s.WriteConflicts} {
-		// Those of the first attempts of an Update are of any kind.
-		p.check(n >= p.byKind[kind] && n <= p.byKind[kind]+p.retries, "Stats", "%d %v conflicts", n, kind)
-	}
 	same("Retries", p.retries, s.Retries)
 	same("help of others", 0, s.Helped+s.Pushed+s.Revoked+s.Rivals+s.Reinstalled+s.Leaked)
 }
