@@ -93,17 +93,6 @@ func TestViolationIsShort(t *testing.T) {
 		"    T1004, one-key, committed, goroutine 0, from 10040 to 10045: write 0: 252;\n", r.String())
 }
 
-// A history is cut only where nothing runs.
-func TestQuiescent(t *testing.T) {
-	var steps []step
-	for _, s := range [][2]int64{{0, 10}, {1, 2}, {5, 10}, {10, 11}, {12, 13}, {14, 20}, {15, 16},
-		{21, 22}, {30, 31}} {
-		x := one(s[0], s[1])
-		steps = append(steps, step{tx: &x, pending: s[0] == 21})
-	}
-	require.Equal(t, []int{4, 5}, quiescent(steps))
-}
-
 // What cannot be decided in time is not called right.
 func TestTimeout(t *testing.T) {
 	var all []Tx

@@ -38,9 +38,7 @@ type program[K, V comparable] struct {
 	closed bool
 
 	schemas, handles, values, steps int // made so far
-	// What Stats of a map must say.
-	ended, conflicts, retries uint64
-	trace                     []func() string
+	trace                           []func() string
 }
 
 // An engine is a database, or a map.

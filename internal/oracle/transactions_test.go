@@ -77,7 +77,6 @@ func (p *program[K, V]) has(tx bool) bool {
 
 // close takes a handle off the list of those that are open.
 func (p *program[K, V]) close(h *handle[K, V]) {
-	p.ended++
 	i := slices.Index(p.open, h)
 	p.open = slices.Delete(p.open, i, i+1)
 }
@@ -120,7 +119,6 @@ func (p *program[K, V]) outcome(what string, h *handle[K, V], v outcomes, err er
 	case err == nil:
 		p.check(v.ok, what, "it succeeds, want %+v", v)
 	case errors.As(err, &c):
-		p.conflicts++
 		p.check(v.conflict && errors.Is(err, mvcc.ErrConflict), what, "%v, want %+v", err, v)
 	case errors.As(err, &u):
 		p.check(v.refused && p.refuses(h, u), what, "%v, want %+v", err, v)
@@ -211,12 +209,9 @@ func (p *program[K, V]) update() {
 	body := func(x *handle[K, V]) error {
 		if calls++; calls > 1 {
 			p.again = true
-			p.conflicts++
-			p.retries++
 			p.check(last.conflict, "Update", "it runs again after %+v", last)
 			p.note("again:")
 		}
-		p.ended++
 		h = p.begun(x, "tx")
 		p.inside = append(p.inside, h)
 		defer func() { p.inside, p.again = nil, false }()
@@ -283,6 +278,5 @@ func (p *program[K, V]) view() {
 	} else {
 		err = p.db.View(func(s mvcc.DBSnapshot) error { return look(t.m.At(s)) })
 	}
-	p.ended++
 	p.check(err == errOwn, "View", "%v", err)
 }

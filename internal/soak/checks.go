@@ -2,7 +2,6 @@ package soak
 
 import (
 	"context"
-	"errors"
 	"io"
 	"time"
 
@@ -36,13 +35,10 @@ func (t Target) doHistory(ctx context.Context, r Round) Outcome {
 		Seed: r.Seed, Snapshot: r.Snapshot, OneKey: r.OneKey, ReadOnly: r.ReadOnly, Scan: r.Scan,
 		Write: r.Write, Delete: r.Delete, Past: r.Past, Tables: r.Tables, Options: r.Options(),
 	})
-	switch {
-	case err == nil:
-		return checkHistory(h)
-	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return Outcome{}
+	if err != nil {
+		return Outcome{Violation: failed(err)}
 	}
-	return Outcome{Violation: failed(err)}
+	return checkHistory(h)
 }
 
 // keyPatience is how long a key may take to be judged. Tests take the limit away.

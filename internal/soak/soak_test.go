@@ -295,19 +295,6 @@ func TestHang(t *testing.T) {
 	require.Contains(t, r.Violations[0].Detail, "TestHang")
 }
 
-// What ends a recording because the time is over is no violation.
-func TestRecordingThatIsCutShort(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	c := small(Append)
-	c.Target.Record = func(ctx context.Context, _ history.Config) (*history.History, error) {
-		cancel()
-		return nil, ctx.Err()
-	}
-	r, err := Run(ctx, c)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Empty(t, r.Violations)
-}
-
 // A map at rest has nothing open and nothing to do, and keeps nothing alive.
 func TestAtRest(t *testing.T) {
 	patience := restPatience
