@@ -44,11 +44,13 @@ func historySize(full, short int) int {
 	return full
 }
 
-// historyTests are the mixtures of transactions.
-var historyTests = []struct {
+// A historyTest is a mixture of transactions.
+type historyTest struct {
 	name   string
 	change func(cfg *history.Config)
-}{
+}
+
+var historyTests = []historyTest{
 	{"serializable", func(cfg *history.Config) { cfg.Snapshot = 0 }},
 	{"snapshot", func(cfg *history.Config) { cfg.Snapshot = 100 }},
 	{"mixed", func(*history.Config) {}},
@@ -74,36 +76,30 @@ var historyTests = []struct {
 	{"committers prune", func(cfg *history.Config) {
 		cfg.Options = &mvcc.Options{ReclaimWorkers: -1, PruneThreshold: 1}
 	}},
-}
-
-// tableTests are mixtures over two ordered tables, with ranges and an index: the predicates of
-// phantoms and of write skew.
-var tableTests = []struct {
-	name   string
-	change func(cfg *history.Config)
-}{
-	{"serializable", func(cfg *history.Config) { cfg.Snapshot = 0 }},
-	{"mixed", func(*history.Config) {}},
-	{"deletes", func(cfg *history.Config) {
-		cfg.Delete, cfg.Write, cfg.Keys, cfg.Snapshot = 50, 60, 4, 0
+	// Over two ordered tables, with ranges and an index: the predicates of phantoms and of write skew.
+	{"tables/serializable", func(cfg *history.Config) {
+		cfg.Tables, cfg.Scan, cfg.Snapshot = true, 40, 0
 	}},
-	{"one-key", func(cfg *history.Config) { cfg.OneKey, cfg.Keys, cfg.Snapshot = 60, 4, 0 }},
-	{"committers prune", func(cfg *history.Config) {
+	{"tables/mixed", func(cfg *history.Config) { cfg.Tables, cfg.Scan = true, 40 }},
+	{"tables/deletes", func(cfg *history.Config) {
+		cfg.Tables, cfg.Scan, cfg.Delete, cfg.Write, cfg.Keys, cfg.Snapshot = true, 40, 60, 60, 4, 0
+	}},
+	{"tables/one-key", func(cfg *history.Config) {
+		cfg.Tables, cfg.Scan, cfg.OneKey, cfg.Keys, cfg.Snapshot = true, 40, 60, 4, 0
+	}},
+	{"tables/committers prune", func(cfg *history.Config) {
+		cfg.Tables, cfg.Scan = true, 40
 		cfg.Options = &mvcc.Options{ReclaimWorkers: -1, PruneThreshold: 1}
 	}},
 }
 
-// TestTableHistories is TestHistories over tables.
-func TestTableHistories(t *testing.T) {
-	for _, test := range tableTests {
-		t.Run(test.name, func(t *testing.T) {
-			for i := range uint64(historyRepeats()) {
-				cfg := history.Mixed(history.KindRegister, *historySeed+i)
-				cfg.Tables, cfg.Scan, cfg.Txs = true, 40, historySize(4000, 1000)
-				test.change(&cfg)
-				checkHistory(t, cfg)
-			}
-		})
+// check records histories of so many transactions, and checks them.
+func (h historyTest) check(t *testing.T, full, short int) {
+	for i := range uint64(historyRepeats()) {
+		cfg := history.Mixed(history.KindAppend, *historySeed+i)
+		cfg.Txs = historySize(full, short)
+		h.change(&cfg)
+		checkHistory(t, cfg)
 	}
 }
 
@@ -132,16 +128,7 @@ func checkHistory(t *testing.T, cfg history.Config) {
 // TestHistories: transactions at one level and one-key operations are strictly
 // serializable; with others at snapshot level among them, each keeps its promise.
 func TestHistories(t *testing.T) {
-	for _, kind := range []history.Kind{history.KindAppend, history.KindRegister} {
-		for _, test := range historyTests {
-			t.Run(string(kind)+"/"+test.name, func(t *testing.T) {
-				for i := range uint64(historyRepeats()) {
-					cfg := history.Mixed(kind, *historySeed+i)
-					cfg.Txs = historySize(4000, 1500)
-					test.change(&cfg)
-					checkHistory(t, cfg)
-				}
-			})
-		}
+	for _, test := range historyTests {
+		t.Run(test.name, func(t *testing.T) { test.check(t, 4000, 1500) })
 	}
 }

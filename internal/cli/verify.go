@@ -116,11 +116,7 @@ func (c *verifyCmd) Run(e *Env) error {
 	}
 	cfg.Done = func(r soak.Round, o soak.Outcome) {
 		if c.Verbose {
-			line := fmt.Sprintf("%v: %d transactions, %v", r, o.Transactions, o.Time.Round(time.Millisecond))
-			if o.Note != "" {
-				line += "; " + o.Note
-			}
-			p.note("%s", line)
+			p.note("%v: %d transactions, %v", r, o.Transactions, o.Time.Round(time.Millisecond))
 		}
 		if o.Violation != nil {
 			p.aside(func() {

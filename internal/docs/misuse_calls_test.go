@@ -1,13 +1,11 @@
 package docs
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
 	"runtime"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -65,16 +63,6 @@ var misusedCalls = []misuses{
 				return err
 			})
 		}), ""},
-		{"`NewTable` there, of a name that the attempt before has used",
-			onShop(func(db *mvcc.DB, users, _ *table) error {
-				return db.Update(bg, nil, func(tx mvcc.DBTx) error {
-					mvcc.NewTable[int, int](db, "late", nil)
-					old, _ := users.In(tx).Get("k")
-					users.Set("k", old+1)
-					users.In(tx).Set("other", old)
-					return nil
-				})
-			}), ""},
 		{"a transaction in two goroutines at once", onMap(func(m *table) error {
 			tx := m.Begin(nil)
 			within, go_, done := make(chan bool), make(chan bool), make(chan bool)
@@ -113,25 +101,6 @@ var misusedCalls = []misuses{
 			tx.OnCommit(func(uint64) { panic("oh") })
 			return nil
 		}), "the commit stands"},
-		{"a panic in the function of an index", onShop(func(_ *mvcc.DB, users, _ *table) error {
-			_, err := mvcc.NewIndex(users, "by n", func(string, int) []int { panic("oh") }, nil)
-			return err
-		}), "there is no index, and the table is as before"},
-		{"a panic in `WatchOptions.Match`", onMap(func(m *table) error {
-			watch := m.Watch(bg, &mvcc.WatchOptions[string, int]{Match: func(string) bool { panic("oh") }})
-			m.Store("k", 2)
-			loop(watch)
-			return nil
-		}), "in the loop"},
-		{"`Compute` returns an operation that is none", onMap(func(m *table) error {
-			m.Compute("k", func(int, bool) (int, mvcc.ComputeOp) { return 1, 7 })
-			return nil
-		}), ""},
-		{"a context that has ended", onMap(func(m *table) error {
-			ctx, cancel := context.WithCancelCause(bg)
-			cancel(errors.New("shutdown"))
-			return m.Update(ctx, nil, increment)
-		}), "with its cause; the function is not called"},
 	}...)},
 	{"Keys and values", []misuse{
 		{"a write with a NaN as the key", panics(func() {
@@ -142,14 +111,6 @@ var misusedCalls = []misuses{
 			m.Load(math.NaN())
 			m.Delete(math.NaN())
 		}), "it is absent"},
-		{"a key of type `any` that holds a slice", panics(func() {
-			mvcc.New[any, any](nil).Load([]int{})
-		}), ""},
-		{"`CompareAndSwap` of values of type `any` that hold slices", panics(func() {
-			m := mvcc.New[any, any](nil)
-			m.Store(1, []int{})
-			mvcc.CompareAndSwap[any, any](m, 1, []int{}, nil)
-		}), ""},
 		{"a key whose bytes change after the store, as those of a buffer that is used again",
 			func(*testing.T) error {
 				m := mvcc.New[string, int](&mvcc.Options{ManualReclaim: true})
@@ -177,32 +138,12 @@ var misusedCalls = []misuses{
 				return nil
 			})
 		}, "if they meet in the order, or by their hashes"},
-		{"a NaN as an index key", onShop(func(_ *mvcc.DB, users, _ *table) error {
-			_, err := mvcc.NewIndex(users, "by n", func(string, int) []float64 {
-				return []float64{math.NaN()}
-			}, nil)
-			return err
-		}), ""},
 		{"`m.Store` of a record whose unique index key another one has",
 			onShop(func(_ *mvcc.DB, users, _ *table) error {
 				_, err := mvcc.NewIndex(users, "by n", valueOf, &mvcc.IndexOptions{Unique: true})
 				users.Store("other", 1)
 				return err
 			}), "`Store` has no error to return, `Put` has"},
-		{"`m.Put` of such a record", onShop(func(_ *mvcc.DB, users, _ *table) error {
-			if _, err := mvcc.NewIndex(users, "by n", valueOf,
-				&mvcc.IndexOptions{Unique: true}); err != nil {
-				return err
-			}
-			return users.Put("other", 1)
-		}), ""},
-		{"the same in `Update`", onShop(func(_ *mvcc.DB, users, _ *table) error {
-			if _, err := mvcc.NewIndex(users, "by n", valueOf,
-				&mvcc.IndexOptions{Unique: true}); err != nil {
-				return err
-			}
-			return users.Update(bg, nil, func(tx txn) error { tx.Set("other", 1); return nil })
-		}), ""},
 		{"a unique index of records that are not", onShop(func(_ *mvcc.DB, users, _ *table) error {
 			users.Store("other", 1)
 			_, err := mvcc.NewIndex(users, "by n", valueOf, &mvcc.IndexOptions{Unique: true})
@@ -225,31 +166,12 @@ var misusedCalls = []misuses{
 			newMap(t).In(tx)
 			return nil
 		}, ""},
-		{"`NewTable` with a name that a table has", onShop(func(db *mvcc.DB, _, _ *table) error {
-			mvcc.NewTable[int, int](db, "users", nil)
-			return nil
-		}), ""},
 		{"`mvcc.Table` with other types than the table has", onShop(func(db *mvcc.DB, _, _ *table) error {
 			if _, ok := mvcc.Table[int, int](db, "users"); ok {
 				return errors.New("it is there")
 			}
 			return nil
 		}), "it returns false"},
-		{"`Ascend`, `Min` and others of a map by `New`", onMap(func(m *table) error {
-			loop(m.Ascend(mvcc.From("a")))
-			return nil
-		}), ""},
-		{"a range whose end is below its start", panics(func() {
-			m := mvcc.NewOrdered[int, int](nil)
-			m.Store(4, 4)
-			for key := range m.Ascend(mvcc.From(5).Before(3)) {
-				panic(key)
-			}
-		}), "it is empty"},
-		{"`CountRange` of another `Reader`", onMap(func(m *table) error {
-			mvcc.CountRange(struct{ *table }{m}, mvcc.From("a"))
-			return nil
-		}), ""},
 		{"`Count` or `Keys` of a range of an index by `NewIndex`", onShop(func(
 			_ *mvcc.DB, users, _ *table,
 		) error {
@@ -257,15 +179,6 @@ var misusedCalls = []misuses{
 			ix.Count(users, mvcc.From(1))
 			return err
 		}), "all index keys, or one, can be counted"},
-		{"a page behind an `Entry` that never was", onShop(func(_ *mvcc.DB, users, _ *table) error {
-			ix, err := mvcc.NewOrderedIndex(users, "by n", valueOf, nil)
-			for e := range ix.AscendEntries(users, mvcc.Range[int]{}, &mvcc.Entry[int, string]{Key: "x"}) {
-				if e.Key != "k" {
-					panic(e)
-				}
-			}
-			return err
-		}), "it has what comes after that"},
 		{"reading an index through another table", onShop(func(_ *mvcc.DB, users, orders *table) error {
 			ix, err := mvcc.NewIndex(users, "by n", valueOf, nil)
 			loop(ix.Get(orders, 1))
@@ -293,15 +206,5 @@ var misusedCalls = []misuses{
 			newMap(t).Watch(bg, &mvcc.WatchOptions[string, int]{Since: s})
 			return nil
 		}, ""},
-		{"`m.OnExpire` a second time", onMap(func(m *table) error {
-			m.OnExpire(func(mvcc.DBTx, string, int) error { return nil })
-			m.OnExpire(func(mvcc.DBTx, string, int) error { return nil })
-			return nil
-		}), ""},
-		{"`m.Expire` a second time", onMap(func(m *table) error {
-			m.Expire(func(string, int) time.Time { return time.Time{} })
-			m.Expire(func(string, int) time.Time { return time.Time{} })
-			return nil
-		}), ""},
 	}},
 }

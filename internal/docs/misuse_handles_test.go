@@ -2,16 +2,8 @@ package docs
 
 import (
 	"context"
-	"fmt"
-	"io"
-	"iter"
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -19,10 +11,6 @@ import (
 var misusedHandles = []misuses{
 	{"Never made, nil, or without a meaning", []misuse{
 		{"a method of a zero `Map`", panics(func() { new(table).Store("k", 1) }), ""},
-		{"a method of a nil `*Map`", panics(func() { (*table)(nil).Store("k", 1) }), ""},
-		{"printing a zero or nil `Map`", panics(func() {
-			_ = fmt.Sprint(new(table), (*table)(nil))
-		}), "it says that it is one"},
 		{"a method of a zero `Tx` or `DBTx`", panics(func() { txn{}.Get("k") }), ""},
 		{"its `Rollback`", panics(func() {
 			txn{}.Rollback()
@@ -42,20 +30,6 @@ var misusedHandles = []misuses{
 		{"`Update` with a nil context", onMap(func(m *table) error {
 			return m.Update(none, nil, increment)
 		}), ""},
-		{"`Update` with a nil function", onMap(func(m *table) error {
-			return m.Update(bg, nil, nil)
-		}), ""},
-		{"`Save` with a nil writer", onShop(func(db *mvcc.DB, _, _ *table) error {
-			_, err := db.Save(bg, nil, codec.Gob, nil)
-			return err
-		}), ""},
-		{"`Save` or `Load` with a zero `Codec`", onShop(func(db *mvcc.DB, _, _ *table) error {
-			_, err := db.Save(bg, io.Discard, mvcc.Codec{}, nil)
-			return err
-		}), ""},
-		{"a negative `Options.Capacity`", panics(func() {
-			mvcc.New[int, int](&mvcc.Options{Capacity: -1})
-		}), ""},
 		{"an `Isolation` that is no level", onMap(func(m *table) error {
 			m.Begin(&mvcc.TxOptions{Isolation: 9})
 			return nil
@@ -66,11 +40,6 @@ var misusedHandles = []misuses{
 		}), ""},
 	}},
 	{"Too late", []misuse{
-		{"`m.Expire` after `m.Close`", onMap(func(m *table) error {
-			m.Close()
-			m.Expire(func(string, int) time.Time { return time.Time{} })
-			return nil
-		}), ""},
 		{"`tx.Get` after `Commit`, or after `Update` has returned", onMap(func(m *table) error {
 			tx := m.Begin(nil)
 			_ = tx.Commit()
@@ -96,24 +65,6 @@ var misusedHandles = []misuses{
 			s.Get("k")
 		}), ""},
 		{"`s.Close` a second time", onSnapshot(func(_ *table, s snapshot) { s.Close() }), ""},
-		{"the next step of a loop over `s.All()` after `Close`", onSnapshot(func(m *table, s snapshot) {
-			m.Clear() // which s does not see
-			next, stop := iter.Pull2(s.All())
-			defer stop()
-			s.Close()
-			next()
-		}), ""},
-		{"`s.Try` after `Close`", onMap(func(m *table) error {
-			s := m.Snapshot()
-			s.Close()
-			return s.Try(func() error { s.Get("k"); return nil })
-		}), ""},
-		{"`users.In(tx)` after `tx` has ended", onShop(func(db *mvcc.DB, users, _ *table) error {
-			tx := db.Begin(nil)
-			tx.Rollback()
-			users.In(tx)
-			return nil
-		}), ""},
 		{"a read through a snapshot older than `MaxTxAge`", func(t *testing.T) error {
 			evicted(t).Get("k")
 			return nil
@@ -126,22 +77,11 @@ var misusedHandles = []misuses{
 			_, err := m.SnapshotAt(0)
 			return err
 		}), ""},
-		{"`m.SnapshotAt` of an epoch to come", onMap(func(m *table) error {
-			_, err := m.SnapshotAt(m.Epoch() + 9)
-			return err
-		}), ""},
 		{"use of a map after `m.Close`", onMap(func(m *table) error {
 			m.Close()
 			m.Close()
 			return m.Update(bg, nil, increment)
 		}), "it works as before, without a goroutine; but nothing expires any more"},
-		{"`users.In(tx)` after `users.Close`", onShop(func(db *mvcc.DB, users, _ *table) error {
-			tx := db.Begin(nil)
-			defer tx.Rollback()
-			users.Close()
-			users.In(tx)
-			return nil
-		}), ""},
 		{"reading an index in a snapshot that is older", onShop(func(_ *mvcc.DB, users, _ *table) error {
 			s := users.Snapshot()
 			defer s.Close()
@@ -157,12 +97,5 @@ var misusedHandles = []misuses{
 			loop(watch)
 			return nil
 		}), ""},
-		{"`j.Sync` of a journal after `Close`", func(t *testing.T) error {
-			db, _, _ := newShop(t)
-			j, err := journal.Open(bg, t.TempDir(), db, codec.Gob, nil)
-			require.NoError(t, err)
-			require.NoError(t, j.Close())
-			return j.Sync(bg)
-		}, ""},
 	}},
 }

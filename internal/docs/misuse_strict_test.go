@@ -19,14 +19,6 @@ var misusedStrictly = []misuses{
 			onStrict(func(db *mvcc.DB, users *table) error {
 				return db.Update(bg, nil, func(mvcc.DBTx) error { users.Get("k"); return nil })
 			}), "without it the commit does not know of the read"},
-		{"`ix.First(users, k)` instead of `ix.First(users.In(tx), k)`",
-			onStrict(func(db *mvcc.DB, users *table) error {
-				ix, err := mvcc.NewIndex(users, "by n", valueOf, nil)
-				if err != nil {
-					return err
-				}
-				return db.Update(bg, nil, func(mvcc.DBTx) error { ix.First(users, 1); return nil })
-			}), "likewise"},
 		{"`users.Set` instead of `users.In(tx).Set`",
 			onStrict(func(db *mvcc.DB, users *table) error {
 				return db.Update(bg, nil, func(mvcc.DBTx) error { users.Set("k", 2); return nil })
@@ -75,12 +67,6 @@ var misusedStrictly = []misuses{
 			m.Expire(func(string, int) time.Time { return time.Unix(0, 0).UTC() })
 			_ = m.Reclaim(bg)
 		}), "in the background work, or in `Reclaim`; without `Strict` it deletes the record"},
-		{"a `compare` that is no order", panics(func() {
-			m := mvcc.NewOrderedFunc[string, int](func(a, b string) int {
-				return len(a) - len(b) - 1
-			}, strictly)
-			m.Store("a", 1)
-		}), ""},
 		{"a loop over `Watch` that does not look at the error",
 			onStrict(func(_ *mvcc.DB, users *table) error {
 				ctx, cancel := context.WithCancel(bg)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/mvcctest"
@@ -37,13 +36,6 @@ var misusedOnTrial = []misuses{
 		}), "and where that is"},
 		{"`m.Close` is missing", onTrial(func(*failing, *mvcc.Map[string, int]) {}),
 			"and where that is"},
-		{"`mvcctest.Options` without a test", panics(func() { mvcctest.Options(nil, nil) }), ""},
-		{"a `Config.Chance` that is none", panics(func() {
-			mvcctest.New(&failing{}, &mvcctest.Config{Chance: 2})
-		}), ""},
-		{"`Trial.Advance` to the past", panics(func() {
-			mvcctest.New(&failing{}, nil).Advance(-time.Second)
-		}), ""},
 	}},
 }
 

@@ -105,28 +105,3 @@ func TestSkinIsThin(t *testing.T) {
 		}
 	}
 }
-
-// TestReceivers: the receiver of a type has one name, in all of its methods.
-func TestReceivers(t *testing.T) {
-	for _, pattern := range []string{"mvcc/*.go", "epoch/*.go", "gc/*.go", "journal/*.go", "codec/*.go",
-		"internal/*/*.go", "profiling/*.go", "bench/*.go", "etcd/*.go"} {
-		files := token.NewFileSet()
-		names := map[string]string{}
-		for _, file := range parsed(t, files, pattern) {
-			for _, decl := range file.Decls {
-				f, ok := decl.(*ast.FuncDecl)
-				if !ok || f.Recv == nil || len(f.Recv.List[0].Names) == 0 {
-					continue
-				}
-				at := files.Position(f.Pos())
-				of, _ := receiver(f)
-				of = filepath.Dir(at.Filename) + "." + of
-				name := f.Recv.List[0].Names[0].Name
-				if first, ok := names[of]; ok {
-					assert.Equal(t, first, name, "%s: the receiver of %s has another name elsewhere", at, of)
-				}
-				names[of] = name
-			}
-		}
-	}
-}

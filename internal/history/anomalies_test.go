@@ -19,7 +19,6 @@ func mg(key, value int) Op       { return Op{Kind: OpMerge, Key: key, Value: val
 func rv(key, value int) Op {
 	return Op{Kind: OpRead, Key: key, Value: value, Present: true}
 }
-func up(op Op) Op                  { op.Update = true; return op }
 func rn(key int) Op                { return Op{Kind: OpRead, Key: key} }
 func wr(key, value int) Op         { return Op{Kind: OpWrite, Key: key, Value: value} }
 func del(key int) Op               { return Op{Kind: OpDelete, Key: key} }
@@ -40,7 +39,6 @@ func tx(ops ...Op) Tx {
 }
 
 func appends(t ...Tx) *History { return txs(KindAppend, t...) }
-func values(t ...Tx) *History  { return txs(KindRegister, t...) }
 
 // circle returns a cycle as text.
 func circle(a Anomaly) string {
@@ -89,45 +87,19 @@ func TestAnomalies(t *testing.T) {
 			tx(rl(1, 12, 13)), tx(rl(1, 11))),
 		more: []string{"incompatible order"},
 	}, {
-		name: "G1a: of registers",
-		bad:  values(aborted(tx(wr(1, 11))), tx(rv(1, 11))),
-		good: values(aborted(tx(wr(1, 11))), tx(rn(1))),
-	}, {
 		name: "dirty update",
 		bad:  appends(aborted(tx(ap(1, 11))), tx(ap(1, 12)), tx(rl(1, 11, 12))),
 		more: []string{"G1a"},
 		good: appends(aborted(tx(ap(1, 11))), tx(ap(1, 12)), tx(rl(1, 12))),
 	}, {
-		name: "dirty update: of registers",
-		bad:  values(aborted(tx(wr(1, 11))), tx(rv(1, 11), wr(1, 12))),
-		more: []string{"G1a"},
-	}, {
 		name: "G1b",
 		bad:  appends(tx(ap(1, 11), ap(1, 12)), tx(rl(1, 11)), tx(rl(1, 11, 12))),
 		good: appends(tx(ap(1, 11), ap(1, 12)), tx(rl(1)), tx(rl(1, 11, 12))),
-	}, {
-		name: "G1b: of registers",
-		bad:  values(tx(wr(1, 11), wr(1, 12)), tx(rv(1, 11))),
-		good: values(tx(wr(1, 11), wr(1, 12)), tx(rv(1, 12))),
-	}, {
-		name: "G1b: before a delete",
-		bad:  values(tx(wr(1, 11), del(1)), tx(rv(1, 11))),
-		good: values(tx(wr(1, 11), del(1)), tx(rn(1))),
 	}, {
 		name:  "G1c",
 		bad:   appends(tx(ap(1, 11), rl(2, 22)), tx(ap(2, 22), rl(1, 11))),
 		cycle: "1 wr 2 wr 1",
 		good:  appends(tx(ap(1, 11), rl(2)), tx(ap(2, 22), rl(1, 11))),
-	}, {
-		name:  "G1c: of registers",
-		bad:   values(tx(wr(1, 11), rv(2, 22)), tx(wr(2, 22), rv(1, 11))),
-		cycle: "1 wr 2 wr 1",
-		good:  values(tx(wr(1, 11), rn(2)), tx(wr(2, 22), rv(1, 11))),
-	}, {
-		name:  "G1c-realtime: from the future",
-		bad:   values(at(1, 2, tx(rv(1, 11))), at(3, 4, tx(wr(1, 11)))),
-		cycle: "1 rt 2 wr 1",
-		good:  values(at(1, 3, tx(rv(1, 11))), at(3, 4, tx(wr(1, 11)))),
 	}, {
 		name:  "G-single: read skew",
 		bad:   appends(tx(ap(1, 11), ap(2, 21)), tx(rl(1, 11), rl(2)), tx(rl(1, 11), rl(2, 21))),
@@ -142,18 +114,6 @@ func TestAnomalies(t *testing.T) {
 		bad:   appends(snap(tx(rl(3), ap(1, 11), ap(2, 21))), snap(tx(rl(1, 11), rl(2), ap(4, 41)))),
 		cycle: "1 wr 2 rw 1",
 	}, {
-		name: "G-single: of registers",
-		bad: values(tx(wr(1, 11), wr(2, 21)), tx(rv(1, 11), wr(1, 12), rv(2, 21), wr(2, 22)),
-			tx(rv(1, 12), rv(2, 21))),
-		cycle: "2 wr 3 rw 2",
-		good: values(tx(wr(1, 11), wr(2, 21)), tx(rv(1, 11), wr(1, 12), rv(2, 21), wr(2, 22)),
-			tx(rv(1, 11), rv(2, 21))),
-	}, {
-		name:  "G-single: the key was absent",
-		bad:   values(tx(wr(1, 11), wr(2, 21)), tx(rv(1, 11), rn(2))),
-		cycle: "1 wr 2 rw 1",
-		good:  values(tx(wr(1, 11), wr(2, 21)), tx(rn(1), rn(2))),
-	}, {
 		name:  "G-single-realtime: stale read",
 		bad:   appends(at(1, 2, tx(ap(1, 11))), at(3, 4, tx(rl(1)))),
 		cycle: "1 rt 2 rw 1",
@@ -163,29 +123,11 @@ func TestAnomalies(t *testing.T) {
 		bad:   appends(at(1, 3, tx(ap(1, 11))), at(3, 4, tx(ap(1, 12))), at(5, 6, tx(rl(1, 12)))),
 		cycle: "1 rt 3 rw 1",
 	}, {
-		name:  "G-single-realtime: stale read of a register",
-		bad:   values(at(1, 2, tx(wr(1, 11))), at(3, 4, tx(wr(1, 12))), at(5, 6, tx(rv(1, 11)))),
-		cycle: "2 rt 3 rw 2",
-		good:  values(at(1, 3, tx(wr(1, 11))), at(3, 4, tx(wr(1, 12))), at(5, 6, tx(rv(1, 11)))),
-	}, {
-		name: "G1c-realtime: which version is later shows in what a third one reads",
-		bad: values(at(1, 9, tx(wr(1, 11), wr(2, 21))), at(1, 4, tx(rv(2, 21), wr(1, 12))),
-			at(5, 6, tx(rv(1, 11)))),
-		cycle: "1 wr 2 ww 1",
-		good: values(at(1, 9, tx(wr(1, 11), wr(2, 21))), at(1, 4, tx(rv(2, 21), wr(1, 12))),
-			at(5, 6, tx(rv(1, 12)))),
-	}, {
 		name:  "G2-item: write skew",
 		bad:   appends(tx(rl(1), ap(2, 21)), tx(rl(2), ap(1, 11))),
 		cycle: "1 rw 2 rw 1",
 		good:  appends(tx(rl(1), ap(2, 21)), tx(rl(2, 21), ap(1, 11))),
 		si:    appends(snap(tx(rl(1), ap(2, 21))), snap(tx(rl(2), ap(1, 11)))),
-	}, {
-		name:  "G2-item: of registers",
-		bad:   values(tx(rn(1), wr(2, 21)), tx(rn(2), wr(1, 11))),
-		cycle: "1 rw 2 rw 1",
-		good:  values(tx(rn(1), wr(2, 21)), tx(rv(2, 21), wr(1, 11))),
-		si:    values(snap(tx(rn(1), wr(2, 21))), tx(rn(2), wr(1, 11))),
 	}, {
 		name: "G2-item: read-only anomaly",
 		bad:  appends(tx(rl(1), rl(2), ap(1, 11)), tx(rl(2), ap(2, 22)), tx(rl(1), rl(2, 22))),
@@ -244,16 +186,6 @@ func TestAnomalies(t *testing.T) {
 		bad:   appends(snap(tx(rl(1), ap(1, 11))), snap(tx(rl(1), ap(1, 12)))),
 		cycle: "1 rw 2 rw 1",
 	}, {
-		name:  "lost update (P4): of registers",
-		bad:   values(tx(wr(1, 11)), tx(rv(1, 11), wr(1, 12)), tx(rv(1, 11), wr(1, 13))),
-		cycle: "2 rw 3 rw 2",
-		good:  values(tx(wr(1, 11)), tx(rv(1, 11), wr(1, 12)), tx(rv(1, 12), wr(1, 13))),
-	}, {
-		name:  "lost update (P4): of an absent key",
-		bad:   values(snap(tx(rn(1), wr(1, 12))), snap(tx(rn(1), wr(1, 13)))),
-		cycle: "1 rw 2 rw 1",
-		good:  values(tx(rn(1), wr(1, 12)), tx(rv(1, 12), del(1)), tx(rn(1), wr(1, 13))),
-	}, {
 		name:  "lost update (P4): beside a merge",
 		bad:   appends(snap(tx(rl(1), ap(1, 11), mg(1, 12))), tx(mg(1, 13)), tx(rl(1, 13, 11, 12))),
 		cycle: "1 rw 2 ww 1",
@@ -277,11 +209,6 @@ func TestAnomalies(t *testing.T) {
 		good:  appends(snap(tx(ru(1), ap(2, 21))), snap(tx(ru(2, 21), ap(1, 11)))),
 		si:    appends(snap(tx(ru(1), ap(2, 21))), snap(tx(rl(2), ap(1, 11)))),
 	}, {
-		name:  "G2-item: of registers that were read for update",
-		bad:   values(snap(tx(up(rn(1)), wr(2, 21))), snap(tx(up(rn(2)), wr(1, 11)))),
-		cycle: "1 rw 2 rw 1",
-		si:    values(snap(tx(up(rn(1)), wr(2, 21))), snap(tx(rn(2), wr(1, 11)))),
-	}, {
 		name: "internal: its own write",
 		bad:  appends(tx(ap(1, 11), rl(1))),
 		good: appends(tx(ap(1, 11), rl(1, 11))),
@@ -294,19 +221,8 @@ func TestAnomalies(t *testing.T) {
 		bad:  appends(tx(ap(1, 11)), tx(rl(1), rl(1, 11))),
 		good: appends(tx(ap(1, 11)), tx(rl(1, 11), rl(1, 11))),
 	}, {
-		name: "internal: of registers, its own write",
-		bad:  values(tx(wr(1, 11), rn(1))),
-		good: values(tx(wr(1, 11), rv(1, 11), del(1), rn(1))),
-	}, {
-		name: "internal: of registers, twice the same key",
-		bad:  values(tx(wr(1, 11)), tx(rv(1, 11), rn(1))),
-		good: values(tx(wr(1, 11)), tx(rv(1, 11), rv(1, 11))),
-	}, {
 		name: "internal: what it writes later",
 		bad:  appends(tx(rl(1, 11), ap(1, 11))),
-	}, {
-		name: "internal: of registers, what it writes later",
-		bad:  values(tx(rv(1, 11), wr(1, 11))),
 	}, {
 		name: "incompatible order",
 		bad:  appends(tx(ap(1, 11)), tx(ap(1, 12)), tx(rl(1, 11)), tx(rl(1, 12, 11))),
@@ -324,10 +240,6 @@ func TestAnomalies(t *testing.T) {
 		bad:  appends(tx(ap(1, 11)), tx(rl(1, 11, 11))),
 		good: appends(tx(ap(1, 11)), tx(rl(1, 11))),
 	}, {
-		name: "duplicate write",
-		bad:  values(tx(wr(1, 11)), tx(wr(1, 11))),
-		good: values(tx(wr(1, 11)), tx(wr(2, 11))),
-	}, {
 		name: "garbage read",
 		bad:  appends(tx(rl(1, 99))),
 		good: appends(tx(rl(1, 99)), tx(ap(1, 99))),
@@ -335,25 +247,6 @@ func TestAnomalies(t *testing.T) {
 		name: "garbage read: in a list that forks",
 		bad:  appends(tx(ap(1, 1)), tx(ap(1, 2)), tx(rl(1, 1, 2)), tx(rl(1, 99))),
 		more: []string{"incompatible order"},
-	}, {
-		name: "garbage read: of registers",
-		bad:  values(tx(rv(1, 99))),
-		good: values(tx(rv(1, 99)), tx(wr(1, 99))),
-	}, {
-		name: "stale absence",
-		bad:  values(at(1, 2, tx(wr(1, 11))), at(3, 4, tx(rn(1)))),
-		good: values(at(1, 2, tx(wr(1, 11))), at(3, 4, tx(rn(1))), at(3, 9, tx(del(1)))),
-	}, {
-		name: "stale absence: the delete came before the write",
-		bad:  values(at(1, 2, tx(del(1))), at(3, 4, tx(wr(1, 11))), at(5, 6, tx(rn(1)))),
-		good: values(at(1, 3, tx(del(1))), at(3, 4, tx(wr(1, 11))), at(5, 6, tx(rn(1)))),
-	}, {
-		name: "G-single: by the one delete that is possible",
-		bad: values(at(1, 2, tx(wr(1, 11), wr(2, 21))),
-			at(10, 20, tx(rv(1, 11), del(1), rv(2, 21), wr(2, 22))), at(10, 20, tx(rn(1), rv(2, 21)))),
-		cycle: "2 wr 3 rw 2",
-		good: values(at(1, 2, tx(wr(1, 11), wr(2, 21))),
-			at(10, 20, tx(rv(1, 11), del(1), rv(2, 21), wr(2, 22))), at(10, 20, tx(rn(1), rv(2, 22)))),
 	}, {
 		name:  "G-single: an aborted transaction has seen it",
 		bad:   appends(tx(ap(1, 11), ap(2, 21)), aborted(tx(rl(1, 11), rl(2)))),

@@ -1,7 +1,5 @@
 package history
 
-import "math"
-
 // The order of the versions of a list is that of the longest list that was read.
 // Values that were appended but are not in it come after all of it.
 
@@ -48,7 +46,7 @@ func (c *checker) appendKey(k int32) {
 	var late []writer // of versions that are not in the order
 	for i := range ks.writers {
 		w := &ks.writers[i]
-		if w.pos = c.writeOf(k, w.value.Value).pos; w.pos == 0 {
+		if c.writeOf(k, w.last().Value).pos == 0 {
 			late = append(late, *w)
 			continue
 		}
@@ -57,31 +55,18 @@ func (c *checker) appendKey(k int32) {
 	for i := range late {
 		if prev > 0 {
 			c.edge(edge{kind: WW, fromTx: who[prev], toTx: late[i].tx, key: k,
-				commit: c.writeOf(k, late[i].value.Value).merge,
-				before: c.version(order, prev), after: late[i].value})
+				commit: c.writeOf(k, late[i].last().Value).merge,
+				before: c.version(order, prev), after: late[i].last()})
 		}
 	}
-	ends := 0
 	for i := range ks.readers {
 		r := &ks.readers[i]
-		n := len(r.list)
-		if !samePrefix(order, r.list, n) {
+		if !samePrefix(order, r.list, len(r.list)) {
 			c.fork(k, r, ks.readers[longest])
 			r.pos = none
 			continue
 		}
-		if r.pos = int32(n); next[n] == 0 {
-			ends++
-		}
-	}
-	if len(late)*ends > maxProduct {
-		late = c.earliest(late) // the others come after one of these in real time
-	}
-	for i := range ks.readers {
-		r := &ks.readers[i]
-		if r.pos == none {
-			continue
-		}
+		r.pos = int32(len(r.list))
 		read := c.version(order, r.pos)
 		from := who[r.pos]
 		if from == r.tx {
@@ -104,7 +89,7 @@ func (c *checker) appendKey(k int32) {
 		}
 		for j := range late {
 			c.edge(edge{kind: RW, fromTx: r.tx, toTx: late[j].tx, key: k, commit: r.update,
-				before: read, after: late[j].value})
+				before: read, after: late[j].last()})
 		}
 	}
 }
@@ -122,24 +107,6 @@ func (c *checker) whole(k int32, w *writer, order []int) {
 		}
 		before = at
 	}
-}
-
-// maxProduct is how many edges between the readers of one version and the
-// writers of its successors are made, at most.
-const maxProduct = 1 << 16
-
-// earliest returns those writers that come after none of the others in real time.
-func (c *checker) earliest(writers []writer) (first []writer) {
-	least := int64(math.MaxInt64)
-	for i := range writers {
-		least = min(least, c.h.Txs[writers[i].tx].End)
-	}
-	for i := range writers {
-		if c.h.Txs[writers[i].tx].Begin <= least {
-			first = append(first, writers[i])
-		}
-	}
-	return first
 }
 
 func (c *checker) version(order []int, p int32) Version {

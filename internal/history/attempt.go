@@ -8,84 +8,25 @@ import (
 )
 
 // body is what a transaction that may write does.
-func (w *worker[V]) body(t *txn, m mvcc.Tx[int, V]) {
-	t.Epoch = m.Epoch()
+func (w *worker[V]) body(t *txn, tx transaction, m writers[V]) {
+	t.Epoch = tx.Epoch()
 	if w.percent(w.cfg.Scan) {
-		w.d.readAll(w, t, m)
+		w.d.readAll(w, t, m.readers())
 	}
 	for _, slot := range w.pick() {
 		w.pause()
 		if !w.percent(w.cfg.Write) {
-			w.d.read(w, t, m, slot)
+			w.d.read(w, t, m.readers(), slot)
 			continue
 		}
-		saves := w.percent(savepoints)
-		if !saves || w.percent(50) {
-			w.d.write(w, t, m, slot)
-		}
-		if !saves {
-			continue
-		}
-		w.savepoint(t, m, slot)
-		if w.percent(30) {
+		w.d.write(w, t, m, slot)
+		if w.percent(5) {
 			w.d.write(w, t, m, slot)
 		}
 	}
 	w.pause()
 	if w.cfg.Past > 0 {
-		m.OnCommit(func(epoch uint64) { t.state = epoch })
-	}
-}
-
-// savepoints is how many of a hundred writes are in a savepoint.
-const savepoints = 15
-
-// savepoint writes within a savepoint, and now and then within another one in it.
-// Half of them fail.
-func (w *worker[V]) savepoint(t *txn, m mvcc.Tx[int, V], slot int) {
-	from := len(t.ops)
-	var fails error
-	if w.percent(50) {
-		fails = errRollback
-	}
-	err := m.Savepoint(func() error {
-		w.d.write(w, t, m, slot)
-		if w.percent(30) {
-			w.savepoint(t, m, w.slots[w.rng.IntN(w.cfg.MaxOps)])
-		}
-		if fails != nil {
-			m.OnCommit(func(uint64) { t.lie(slot) })
-		}
-		return fails
-	})
-	if fails != nil {
-		w.undo(t, from)
-	}
-	if err != fails {
-		t.lie(slot)
-	}
-}
-
-// undo takes out of t the writes of a savepoint that failed, from operation from on, and notes them
-// as a transaction of its own that was rolled back. What t has read there stays, but for its own
-// writes. In KindOneKey a read of a value that was never written is found without that.
-func (w *worker[V]) undo(t *txn, from int) {
-	undone := txn{Tx: Tx{Level: t.Level, Begin: t.Begin}}
-	wrote := map[int]bool{} // by slot
-	kept := t.ops[:from]
-	for _, o := range t.ops[from:] {
-		slot := o.Key % w.cfg.Keys
-		switch {
-		case o.Kind.writes():
-			wrote[slot] = true
-			undone.ops = append(undone.ops, o)
-		case !wrote[slot]:
-			kept = append(kept, o)
-		}
-	}
-	t.ops = kept
-	if w.cfg.Kind != KindOneKey {
-		w.done(&undone, StatusAborted)
+		tx.OnCommit(func(epoch uint64) { t.state = epoch })
 	}
 }
 
@@ -100,7 +41,7 @@ func (w *worker[V]) update(ctx context.Context, opts *mvcc.TxOptions, level Leve
 	t := w.open(level)
 	give := w.percent(rollbacks)
 	runs := 0
-	attempt := func(m mvcc.Tx[int, V]) error {
+	err := w.m.update(ctx, opts, func(tx transaction, m writers[V]) error {
 		if runs++; runs > 1 {
 			// The attempt before this one has ended. This one has begun
 			// some time after it; when is not known.
@@ -108,27 +49,14 @@ func (w *worker[V]) update(ctx context.Context, opts *mvcc.TxOptions, level Leve
 			w.done(&t, StatusAborted)
 			t = again
 		}
-		w.body(&t, m)
+		w.body(&t, tx, m)
 		// Nothing can have begun again before this.
 		t.End = w.begin()
 		if give {
 			return errRollback
 		}
 		return nil
-	}
-	var err error
-	if w.percent(20) {
-		last := 0
-		last, err = mvcc.UpdateValue(ctx, w.m, opts, func(m mvcc.Tx[int, V]) (int, error) {
-			err := attempt(m)
-			return runs, err
-		})
-		if err == nil && last != runs {
-			t.lie(0)
-		}
-	} else {
-		err = w.m.Update(ctx, opts, attempt)
-	}
+	})
 	switch {
 	case err == nil:
 		w.done(&t, StatusCommitted)
@@ -140,67 +68,60 @@ func (w *worker[V]) update(ctx context.Context, opts *mvcc.TxOptions, level Leve
 	return nil
 }
 
-// byHand runs a transaction by Begin and Commit, once.
+// byHand runs a transaction by Begin and Commit, once, now and then to a rollback.
 func (w *worker[V]) byHand(opts *mvcc.TxOptions, level Level) error {
 	t := w.open(level)
-	m := w.m.Begin(opts)
-	defer m.Rollback()
-	w.body(&t, m)
-	return w.end(&t, m)
-}
-
-// end ends a transaction by hand, now and then by a rollback.
-func (w *worker[V]) end(t *txn, tx interface {
-	Commit() error
-	Rollback()
-}) error {
+	tx, m := w.m.begin(opts)
+	defer tx.Rollback()
+	w.body(&t, tx, m)
 	if w.percent(rollbacks) {
 		tx.Rollback()
-		w.done(t, StatusAborted)
+		w.done(&t, StatusAborted)
 		return nil
 	}
 	switch err := tx.Commit(); {
 	case err == nil:
-		w.done(t, StatusCommitted)
+		w.done(&t, StatusCommitted)
 	case errors.Is(err, mvcc.ErrConflict):
-		w.done(t, StatusAborted)
+		w.done(&t, StatusAborted)
 	default:
 		return err
 	}
 	return nil
 }
 
-// get reads key, of a slot, for a transaction or by a snapshot, and notes a lie if it is absent
+// get reads a place, of a slot, for a transaction or by a snapshot, and notes a lie if it is absent
 // although Has says that it is there. An absent key is not asked for twice.
 func (w *worker[V]) get(
-	t *txn, from mvcc.Reader[int, V], key, slot int, update bool,
+	t *txn, from readers[V], place, slot int, update bool,
 ) (v V, ok bool) {
-	tx, isTx := from.(mvcc.Tx[int, V])
+	r := from[place%2]
+	tx, isTx := r.(mvcc.Tx[int, V])
 	switch {
 	case update && isTx:
-		return tx.GetForUpdate(key)
+		return tx.GetForUpdate(place)
 	case w.percent(90):
-		return from.Get(key)
-	case !from.Has(key):
+		return r.Get(place)
+	case !r.Has(place):
 		return v, false
 	}
-	if v, ok = from.Get(key); !ok {
+	if v, ok = r.Get(place); !ok {
 		t.lie(slot)
 	}
 	return v, ok
 }
 
 // forUpdate reports whether a read shall be one for an update: in a transaction now and then.
-func (w *worker[V]) forUpdate(from mvcc.Reader[int, V]) bool {
-	_, isTx := from.(mvcc.Tx[int, V])
+func (w *worker[V]) forUpdate(from readers[V]) bool {
+	_, isTx := from[0].(mvcc.Tx[int, V])
 	return isTx && w.percent(25)
 }
 
-// set sets a key, now and then after a write that no transaction may see.
-func (w *worker[V]) set(to mvcc.Tx[int, V], key int, value V) {
+// set sets a place, now and then after a write that no transaction may see.
+func (w *worker[V]) set(to writers[V], place int, value V) {
 	if w.percent(10) {
 		var never V
-		to.Set(key, never)
+		to[place%2].Set(place, never)
 	}
-	to.Set(key, value)
+	to[place%2].Set(place, value)
 }

@@ -21,11 +21,7 @@ func Check(h *History, patience time.Duration) *Report {
 	}
 	c.nodes()
 	for k := range c.keys {
-		if h.Kind == KindAppend {
-			c.appendKey(int32(k))
-		} else {
-			c.registerKey(int32(k))
-		}
+		c.appendKey(int32(k))
 	}
 	c.report.Edges = len(c.g.edges)
 	c.realTime()
@@ -92,19 +88,19 @@ type keyState struct {
 type reader struct {
 	tx     int32
 	writes bool // it also writes the key, and not only by merges
-	update bool // it read for an update: what it read is there when it writes
-	value  Version
+	update bool // it read for an update: the list is there when it writes
 	list   []int
 	pos    int32 // of the version that it read
 }
 
-// A writer is a transaction that wrote a key.
+// A writer is a transaction that appended to a key.
 type writer struct {
-	tx    int32
-	value Version // the last one it wrote
-	own   []int   // all it appended
-	pos   int32
+	tx  int32
+	own []int // the values
 }
+
+// last is the version that it left.
+func (w *writer) last() Version { return Version{w.own[len(w.own)-1], true} }
 
 // found reports an anomaly.
 func (c *checker) found(a Anomaly) {
@@ -146,10 +142,7 @@ func (c *checker) index() {
 				c.keyOf[op.Key] = k
 				c.keys = append(c.keys, &keyState{key: op.Key})
 			}
-			if op.Kind == OpDelete {
-				delete(last, k) // what it wrote before was not its last
-			}
-			if !op.Kind.appends() && op.Kind != OpWrite {
+			if !op.Kind.appends() {
 				continue
 			}
 			at := cell{k, op.Value}
@@ -191,20 +184,12 @@ func (c *checker) nodes() {
 	}
 }
 
-// splits reports whether tx both writes, and reads writes of others: otherwise all
-// it does may be at one moment. A list that it has appended to still begins with
-// writes of others.
+// splits reports whether tx both writes, and reads writes of others: otherwise all of it may be at
+// one moment. A list that it has appended to still begins with writes of others.
 func (c *checker) splits(tx *Tx) bool {
 	reads, writes := false, false
-	for i, op := range tx.Ops {
-		if op.Kind.writes() {
-			writes = true
-			continue
-		}
-		own := c.h.Kind == KindRegister && slices.ContainsFunc(tx.Ops[:i], func(before Op) bool {
-			return before.Kind.writes() && before.Key == op.Key
-		})
-		reads = reads || !own
+	for _, op := range tx.Ops {
+		reads, writes = reads || !op.Kind.writes(), writes || op.Kind.writes()
 	}
 	return reads && writes
 }

@@ -2,42 +2,18 @@ package history
 
 import "slices"
 
-// The classes of cycles, in the order in which they are looked for. A component is
-// reported as the first one that it has.
-var classes = []struct {
-	name string // G2 until it is known what rw edges it has
-	set  set
-	one  bool // exactly one rw edge
-}{
-	{"G0", withWW, false},
-	{"G1c", withWW | withWR, false},
-	{"G-single", withWW | withWR, true},
-	{"G2", withWW | withWR | withRW, false},
-	{"G0-realtime", withWW | withRT, false},
-	{"G1c-realtime", withWW | withWR | withRT, false},
-	{"G-single-realtime", withWW | withWR | withRT, true},
-	{"G2-realtime", withWW | withWR | withRW | withRT, false},
-}
-
 // effort is how many hops the searches for the shortest cycle of one component
 // may take. In a component that is too large for that, a short one is found.
 const effort = 30_000_000
 
-// cycles finds the cycles of the first class that has one: the shortest of each
-// strongly connected component.
+// cycles finds the shortest cycle of each strongly connected component; of all that need no real
+// time, if there is one.
 func (c *checker) cycles() {
-	g := &c.g
-	g.close()
-	if len(g.components(withWW|withWR|withRW|withRT)) == 0 {
-		return
-	}
-	for _, class := range classes {
-		wanted, found := class.set, false
-		if class.one {
-			wanted |= withRW
-		}
-		s := search{g: g, part: make([]int32, len(g.tx))}
-		for i, nodes := range g.components(wanted) {
+	c.g.close()
+	for _, realtime := range []bool{false, true} {
+		s := search{g: &c.g, realtime: realtime, part: make([]int32, len(c.g.tx))}
+		all := c.g.components(realtime)
+		for i, nodes := range all {
 			for _, v := range nodes {
 				s.part[v] = int32(i + 1)
 			}
@@ -46,50 +22,39 @@ func (c *checker) cycles() {
 				continue
 			}
 			s.left = effort
-			if hops := s.shortest(nodes, class.set, class.one); hops != nil {
-				found = true
-				c.cycle(class.name, hops)
-			}
+			c.cycle(s.shortest(nodes))
 		}
-		if found {
+		if len(all) > 0 {
 			return
 		}
 	}
 }
 
 // cycle reports a cycle, given as edges and complements of arcs.
-func (c *checker) cycle(name string, hops []int32) {
-	edges := c.label(hops)
-	rw, near := 0, false
-	for i, e := range edges {
-		if e.Kind == RW {
-			rw++
-			near = near || edges[(i+1)%len(edges)].Kind == RW
-		}
-	}
-	a := Anomaly{Name: name, Cycle: edges}
-	for _, e := range edges {
+func (c *checker) cycle(hops []int32) {
+	a := Anomaly{Cycle: c.label(hops)}
+	n, near := [4]int{}, false // how many edges of each kind, and whether rw comes twice in a row
+	for i, e := range a.Cycle {
 		a.Txs = append(a.Txs, e.From)
-		if e.Via != nil {
-			a.Txs = append(a.Txs, *e.Via)
-		}
-	}
-	suffix := ""
-	if name == "G2-realtime" {
-		suffix = "-realtime"
+		n[e.Kind]++
+		near = near || e.Kind == RW && a.Cycle[(i+1)%len(a.Cycle)].Kind == RW
 	}
 	switch {
-	case (name == "G-single" || name == "G2") && isLostUpdate(edges):
+	case isLostUpdate(a.Cycle):
 		a.Name = "lost update (P4)"
-	case rw == 0 && name == "G2-realtime":
-		a.Name = "G1c-realtime" // it takes a read to know the order of two writes
-	case rw == 1 && name == "G2-realtime":
-		a.Name = "G-single-realtime"
-	case rw < 2:
-	case !near:
-		a.Name = "G-nonadjacent" + suffix
+	case n[RW] == 0 && n[WR] == 0:
+		a.Name = "G0"
+	case n[RW] == 0:
+		a.Name = "G1c"
+	case n[RW] == 1:
+		a.Name = "G-single"
+	case near:
+		a.Name = "G2-item"
 	default:
-		a.Name = "G2-item" + suffix
+		a.Name = "G-nonadjacent"
+	}
+	if n[RT] > 0 {
+		a.Name += "-realtime"
 	}
 	c.found(a)
 }
@@ -97,12 +62,15 @@ func (c *checker) cycle(name string, hops []int32) {
 // isLostUpdate reports whether a cycle is of two transactions over one key: one has
 // read and written it, and the other wrote it in between.
 func isLostUpdate(edges []Edge) bool {
-	return len(edges) == 2 && edges[0].Key == edges[1].Key &&
-		(edges[0].Kind == RW || edges[1].Kind == RW) && edges[0].Kind != WR && edges[1].Kind != WR
+	if len(edges) != 2 || edges[0].Key != edges[1].Key {
+		return false
+	}
+	a, b := edges[0].Kind, edges[1].Kind
+	return a == RW && b == RW || a == RW && b == WW || a == WW && b == RW
 }
 
 // lostUpdates reports those that make no cycle: two transactions at snapshot level
-// that both replaced one version, and two that replaced one version of a register.
+// that both replaced one version.
 func (c *checker) lostUpdates() {
 	type pair struct{ a, b, key int }
 	known := map[pair]bool{}
@@ -128,17 +96,10 @@ func (c *checker) lostUpdates() {
 			if known[pair{a, b, ks.key}] {
 				continue
 			}
-			read := f.value
-			if n := len(f.list); n > 0 {
-				read = Version{f.list[n-1], true}
-			}
+			read := c.version(f.list, f.pos)
 			wrote := func(tx int32) Version {
-				for _, w := range ks.writers {
-					if w.tx == tx {
-						return w.value
-					}
-				}
-				return Version{}
+				i := slices.IndexFunc(ks.writers, func(w writer) bool { return w.tx == tx })
+				return ks.writers[i].last()
 			}
 			c.found(Anomaly{Name: "lost update (P4)", Key: ks.key, Txs: []int{a, b}, Cycle: []Edge{
 				{Kind: RW, From: a, To: b, Key: ks.key, Before: read, After: wrote(r.tx)},
@@ -161,13 +122,8 @@ func (c *checker) label(hops []int32) (edges []Edge) {
 	for i, x := range hops {
 		if x >= 0 {
 			e := &g.edges[x]
-			label := Edge{Kind: e.kind, From: c.id(e.fromTx), To: c.id(e.toTx), Key: c.keys[e.key].key,
-				Before: e.before, After: e.after, Realtime: e.realtime}
-			if e.via > 0 {
-				via := c.id(e.via - 1)
-				label.Via = &via
-			}
-			edges = append(edges, label)
+			edges = append(edges, Edge{Kind: e.kind, From: c.id(e.fromTx), To: c.id(e.toTx),
+				Key: c.keys[e.key].key, Before: e.before, After: e.after})
 			continue
 		}
 		if a := g.arcs[^x]; a.counts {
@@ -191,9 +147,10 @@ func (c *checker) label(hops []int32) (edges []Edge) {
 
 // A search finds shortest cycles. The nodes of one component have the same part.
 type search struct {
-	g    *graph
-	part []int32 // by node: its component
-	left int     // hops that may still be looked at
+	g        *graph
+	realtime bool
+	part     []int32 // by node: its component
+	left     int     // hops that may still be looked at
 
 	dist  []int32 // by node, if seen says so
 	via   []hop   // by node: how it was reached; its to is the node before
@@ -201,24 +158,19 @@ type search struct {
 	round int32
 }
 
-// shortest returns the shortest cycle of a component: of edges of the given set,
-// and if one is set of exactly one rw edge beside them.
-func (s *search) shortest(nodes []int32, with set, one bool) (best []int32) {
+// shortest returns the shortest cycle of a component.
+func (s *search) shortest(nodes []int32) (best []int32) {
 	limit := int32(1 << 30)
 	for _, v := range nodes {
 		for _, h := range s.g.out(v) {
-			first := s.g.steps(h) > 0 && s.g.in(h, with)
-			if one {
-				first = h.edge >= 0 && s.g.edges[h.edge].kind == RW && s.g.in(h, with|withRW)
-			}
-			if !first || s.part[h.to] != s.part[v] {
+			if s.g.steps(h) == 0 || !s.g.in(h, s.realtime) || s.part[h.to] != s.part[v] {
 				continue
 			}
-			if d, ok := s.reach(h.to, v, with, limit-1); ok {
+			if d, ok := s.reach(h.to, v, limit-1); ok {
 				limit = d + 1
 				best = append(s.path(h.to, v), h.edge)
 			}
-			if limit == 2 || s.left <= 0 && (one || best != nil) {
+			if limit == 2 || s.left <= 0 && best != nil {
 				return best
 			}
 		}
@@ -228,7 +180,7 @@ func (s *search) shortest(nodes []int32, with set, one bool) (best []int32) {
 
 // reach finds the shortest way from one node to another, in fewer than limit
 // steps. Arcs that are no step are taken at once: a 0-1 breadth-first search.
-func (s *search) reach(from, to int32, with set, limit int32) (int32, bool) {
+func (s *search) reach(from, to int32, limit int32) (int32, bool) {
 	g := s.g
 	if s.seen == nil {
 		s.dist, s.via, s.seen = make([]int32, len(g.tx)), make([]hop, len(g.tx)), make([]int32, len(g.tx))
@@ -248,7 +200,7 @@ func (s *search) reach(from, to int32, with set, limit int32) (int32, bool) {
 			}
 			for _, h := range g.out(v) {
 				s.left--
-				if s.part[h.to] != s.part[v] || !g.in(h, with) {
+				if s.part[h.to] != s.part[v] || !g.in(h, s.realtime) {
 					continue
 				}
 				n := d + g.steps(h)

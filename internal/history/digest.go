@@ -5,19 +5,14 @@ import "slices"
 // This file collects what a transaction read and wrote, key by key, and checks that it agrees with
 // itself.
 
-// An access is what one transaction did with one key.
+// An access is the use that one transaction makes of one key.
 type access struct {
-	key   int32
-	read  bool // from others, before its own writes
-	value Version
-	list  []int
-
+	key    int32
+	read   bool // from others, before its own writes
 	update bool // one of these reads was for an update
-
-	wrote bool
-	other bool    // not only by merges
-	own   []int   // what it appended
-	last  Version // what it wrote last
+	list   []int
+	own    []int // the values that it appended
+	other  bool  // not only by merges
 }
 
 // digest notes what transaction i read from others and what it wrote.
@@ -33,30 +28,24 @@ func (c *checker) digest(i int32) {
 			accesses = append(accesses, access{key: k})
 		}
 		a := &accesses[j]
-		a.other = a.other || op.Kind.writes() && op.Kind != OpMerge
-		a.update = a.update || op.Update && !a.wrote
-		switch {
-		case op.Kind == OpDelete:
-			a.wrote, a.last = true, Version{}
-		case op.Kind.writes():
-			a.wrote, a.last = true, Version{op.Value, true}
-			a.own = append(a.own, op.Value)
-		case c.h.Kind == KindAppend:
+		if op.Kind == OpRead {
+			a.update = a.update || op.Update && a.own == nil
 			c.readList(i, a, op.List)
-		default:
-			c.readValue(i, a, op)
+			continue
 		}
+		a.other = a.other || op.Kind != OpMerge
+		a.own = append(a.own, op.Value)
 	}
 	for _, a := range accesses {
 		ks := c.keys[a.key]
-		wrote := a.wrote && c.committed(i)
+		wrote := a.own != nil && c.committed(i)
 		if a.read {
 			ks.readers = append(ks.readers, reader{
-				tx: i, writes: wrote && a.other, update: a.update, value: a.value, list: a.list,
+				tx: i, writes: wrote && a.other, update: a.update, list: a.list,
 			})
 		}
 		if wrote {
-			ks.writers = append(ks.writers, writer{tx: i, value: a.last, own: a.own})
+			ks.writers = append(ks.writers, writer{tx: i, own: a.own})
 			for _, value := range a.own {
 				c.writeOf(a.key, value).merge = !a.other
 			}
@@ -79,31 +68,6 @@ func (c *checker) readList(i int32, a *access, list []int) {
 		return
 	}
 	a.read, a.list = true, list[:n:n]
-}
-
-// readValue takes a read of a register.
-func (c *checker) readValue(i int32, a *access, op Op) {
-	got := op.version()
-	switch {
-	case a.wrote:
-		if a.last != got {
-			c.wrong("internal", a.key, []int32{i}, "the transaction wrote %v and then read %v", a.last, got)
-		}
-	case a.read:
-		if a.value != got {
-			c.wrong("internal", a.key, []int32{i}, "the transaction read first %v and then %v", a.value, got)
-		}
-	default:
-		a.read, a.value = true, got
-	}
-}
-
-// version returns what was read.
-func (op *Op) version() Version {
-	if !op.Present {
-		return Version{}
-	}
-	return Version{op.Value, true}
 }
 
 // samePrefix reports whether the first n elements of a and b are the same. Lists

@@ -36,9 +36,8 @@
 //
 // # How it is checked
 //
-// First the order of the versions of each key is found: for lists from the lists
-// that were read, for registers from real time and from the transactions that read
-// what they replaced. Then each of these is an edge of a graph of the moments:
+// First the order of the versions of each key is found, from the lists
+// that were read. Then each of these is an edge of a graph of the moments:
 //
 //	ww  the first wrote a version, and the second a later one
 //	wr  the second read what the first wrote
@@ -49,8 +48,7 @@
 // committer wins; if that merges, to the moment at which it writes. A rw edge comes from
 // the moment at which the first transaction reads; if that has read for an update, from
 // the moment at which it writes. A strongly connected component (Tarjan) holds a cycle, and no
-// order explains a cycle. The simplest class of cycle that there is gets reported, by
-// the shortest one of each component:
+// order explains a cycle. The shortest one of each component gets reported:
 //
 //	G0             ww only
 //	G1c            ww and wr
@@ -60,24 +58,18 @@
 //
 // with "-realtime" behind the name if real time is needed. Other anomalies need no
 // cycle: reads of what was rolled back (G1a), of what was not the last write (G1b), of
-// what was never written; transactions that contradict themselves; lists that fork;
-// absences that cannot be. Only one of a kind is listed for each key, since one often
-// leads to others.
+// what was never written; transactions that contradict themselves; lists that fork.
+// Only one of a kind is listed for each key, since one often leads to others.
 //
 // # How other calls are recorded
 //
-// The writes of a savepoint that fails are a transaction of its own, which was rolled
-// back. What SnapshotAt finds as of the epoch of a transaction is one more read of that
-// transaction; so it must be what that has read, or left behind. A transaction that
-// merges a register has read what the merge was given, and Clear has deleted every key:
-// both only if that can be said of one moment. An answer that contradicts another one
-// of the same call is recorded as a read of a value that is never written.
+// What SnapshotAt finds as of the epoch of a transaction is one more read of that
+// transaction; so it must be what that has read, or left behind. Clear has deleted every key.
+// An answer that contradicts another one of the same call is recorded as a read of a value
+// that is never written.
 //
 // # How far it goes
 //
-// A reported anomaly is one: no order explains the history. The converse depends on
-// the kind. An append history that ends with a read of all keys passes only if there
-// is an order. Of a register history not all is known: which of two blind writes at
-// the same time was the later one, or which of two deletes left the absence that was
-// read. An anomaly that depends on it may be missed.
+// A reported anomaly is one: no order explains the history. An append history that ends with a
+// read of all keys passes only if there is an order.
 package history

@@ -10,25 +10,9 @@ type edge struct {
 	from, to      int32
 	fromTx, toTx  int32
 	kind          EdgeKind
-	realtime      bool
 	commit        bool // ww: the second is a merge; rw: the first read for an update
 	key           int32
-	via           int32 // 1 + the transaction with a read that shows the order, or 0
 	before, after Version
-}
-
-// A set says which edges a search may use.
-type set uint8
-
-const (
-	withWW set = 1 << iota
-	withWR
-	withRW
-	withRT
-)
-
-func (e *edge) in(s set) bool {
-	return s>>e.kind&1 != 0 && (!e.realtime || s&withRT != 0) && (e.via == 0 || s&withRW != 0)
 }
 
 // A graph has nodes for the moments of transactions, and for moments of the clock,
@@ -131,12 +115,9 @@ func (g *graph) close() {
 
 func (g *graph) out(v int32) []hop { return g.to[g.first[v]:g.first[v+1]] }
 
-// in reports whether a search with the set s may use the hop.
-func (g *graph) in(h hop, s set) bool {
-	if h.edge >= 0 {
-		return g.edges[h.edge].in(s)
-	}
-	return g.arcs[^h.edge].kind == WW || s&withRT != 0
+// in reports whether a search, with or without real time, may use the hop.
+func (g *graph) in(h hop, realtime bool) bool {
+	return realtime || h.edge >= 0 || g.arcs[^h.edge].kind == WW
 }
 
 // steps returns how many steps between transactions the hop is: 0 or 1.
@@ -147,9 +128,9 @@ func (g *graph) steps(h hop) int32 {
 	return 0
 }
 
-// components returns the strongly connected components of more than one node that
-// edges of the set s make, by Tarjan's algorithm.
-func (g *graph) components(s set) (all [][]int32) {
+// components returns the strongly connected components of more than one node, by Tarjan's
+// algorithm.
+func (g *graph) components(realtime bool) (all [][]int32) {
 	type frame struct{ v, next int32 }
 	index := make([]int32, len(g.tx)) // 0: not met
 	low := make([]int32, len(g.tx))
@@ -176,7 +157,7 @@ func (g *graph) components(s set) (all [][]int32) {
 				h := g.to[f.next]
 				f.next++
 				switch {
-				case !g.in(h, s):
+				case !g.in(h, realtime):
 				case index[h.to] == 0:
 					enter(h.to)
 				case onStack[h.to]:

@@ -17,18 +17,16 @@ const (
 	// same. A write appends one; a read returns the list, and with it the order
 	// of all versions up to there. An absent key is the empty list.
 	KindAppend Kind = "append"
-	// KindRegister: the value of a key is an int, or absent. No two writes of a
-	// key write the same value.
-	KindRegister Kind = "register"
-	// KindOneKey: the same, mostly written and read by one-key operations, and
-	// all transactions are serializable. Each key is looked at alone.
+	// KindOneKey: the value of a key is an int, or absent, mostly written and read by
+	// one-key operations. No two writes of a key write the same value, and all transactions
+	// are serializable. Each key is looked at alone.
 	KindOneKey Kind = "onekey"
 )
 
 // Kinds returns all kinds of histories.
-func Kinds() []Kind { return []Kind{KindAppend, KindRegister, KindOneKey} }
+func Kinds() []Kind { return []Kind{KindAppend, KindOneKey} }
 
-// A Level is what one transaction was promised.
+// A Level is the promise of one transaction.
 type Level string
 
 const (
@@ -36,8 +34,8 @@ const (
 	// LevelSnapshot: its reads are at one moment and its writes at a later one.
 	// No other transaction writes a key that it writes in between.
 	LevelSnapshot Level = "snapshot"
-	// LevelOneKey: an operation on one key, outside of any transaction. It is
-	// promised what a serializable transaction is.
+	// LevelOneKey: an operation on one key, outside of any transaction. Its promise is that of
+	// a serializable transaction.
 	LevelOneKey Level = "one-key"
 )
 
@@ -49,7 +47,7 @@ const (
 	StatusAborted   Status = "aborted"   // no other may ever have seen its writes
 )
 
-// An OpKind is what an operation of a transaction did.
+// An OpKind is the kind of an operation of a transaction.
 type OpKind string
 
 const (
@@ -58,16 +56,15 @@ const (
 	// OpMerge appends as well (KindAppend): to the list as it is when the transaction
 	// commits, whatever the transaction has read.
 	OpMerge  OpKind = "merge"
-	OpWrite  OpKind = "write" // set a key to Value
-	OpDelete OpKind = "delete"
-	OpOther  OpKind = "other" // a compare-and-swap found something else than Value (KindOneKey)
+	OpWrite  OpKind = "write"  // set a key to Value (KindOneKey)
+	OpDelete OpKind = "delete" // (KindOneKey)
+	OpOther  OpKind = "other"  // a compare-and-swap found something else than Value (KindOneKey)
 )
 
 // opKinds are the operations of each kind of history.
 var opKinds = map[Kind][]OpKind{
-	KindAppend:   {OpRead, OpAppend, OpMerge},
-	KindRegister: {OpRead, OpWrite, OpDelete},
-	KindOneKey:   {OpRead, OpWrite, OpDelete, OpOther},
+	KindAppend: {OpRead, OpAppend, OpMerge},
+	KindOneKey: {OpRead, OpWrite, OpDelete, OpOther},
 }
 
 // writes reports whether the operation changes the key.
@@ -80,13 +77,13 @@ func (k OpKind) appends() bool { return k == OpAppend || k == OpMerge }
 type Op struct {
 	Kind OpKind `json:"f"`
 	Key  int    `json:"k"`
-	// Value is what was written or appended, or, if there are no lists and it is
-	// Present, what was read.
+	// Value is the value that was written or appended, or, if there are no lists and it is
+	// Present, read.
 	Value   int  `json:"v,omitempty"`
 	Present bool `json:"p,omitempty"`
-	// Update means that what was read must be there when the transaction commits, too.
+	// Update means that the value that was read must be there when the transaction commits, too.
 	Update bool `json:"u,omitempty"`
-	// List is what was read in append histories. Lists may share memory, and
+	// List is the list that was read in append histories. Lists may share memory, and
 	// must not be changed.
 	List []int `json:"l,omitempty"`
 }
@@ -100,79 +97,17 @@ type Tx struct {
 	Status  Status `json:"status"`
 	Begin   int64  `json:"begin"` // by one monotonic clock, before it was begun
 	End     int64  `json:"end"`   // after its commit, or rollback, had returned
-	// Epoch is the read epoch, if known: nothing is checked by it, but it helps to find out
-	// what happened.
+	// Epoch is the read epoch, if known: nothing is checked by it, but it helps to explain
+	// an anomaly.
 	Epoch uint64 `json:"epoch,omitempty"`
 	Ops   []Op   `json:"ops"` // in order; a read of a key that it has written is of its own write
 }
 
-// A History is what a set of concurrent transactions read and wrote. The order
+// A History is a set of concurrent transactions with their reads and writes. The order
 // of Txs has no meaning.
 type History struct {
 	Kind Kind
 	Txs  []Tx
-}
-
-// registers keeps a register under each key.
-type registers struct{ cfg *Config }
-
-func newRegisters(cfg *Config) dialect[int] { return &registers{cfg} }
-
-func (d *registers) read(w *worker[int], t *txn, from mvcc.Reader[int, int], key int) {
-	update := w.forUpdate(from)
-	value, ok := w.get(t, from, key, key, update)
-	t.note(OpRead, key, Version{value, ok})
-	t.ops[len(t.ops)-1].Update = update
-}
-
-func (d *registers) readAll(_ *worker[int], t *txn, from mvcc.Reader[int, int]) {
-	found := make([]bool, d.cfg.Keys)
-	for key, value := range from.All() {
-		t.note(OpRead, key, Version{value, true})
-		found[key] = true
-	}
-	for key, ok := range found {
-		if !ok {
-			t.note(OpRead, key, Version{})
-		}
-	}
-}
-
-// write mostly reads what it overwrites: a blind write is hard to put in order.
-func (d *registers) write(w *worker[int], t *txn, to mvcc.Tx[int, int], key int) {
-	if t.Level == LevelSerializable && w.percent(15) {
-		d.merge(w, t, to, key)
-		return
-	}
-	if w.percent(80) {
-		d.read(w, t, to, key)
-	}
-	if w.percent(d.cfg.Delete) {
-		to.Delete(key)
-		t.note(OpDelete, key, Version{})
-		return
-	}
-	value := w.value()
-	w.set(to, key, value)
-	t.note(OpWrite, key, Version{Value: value})
-	if w.percent(10) {
-		d.read(w, t, to, key) // its own write
-	}
-}
-
-// merge writes by a merge. A serializable transaction that has committed replaced what the merge
-// was given, as if it had read it.
-func (d *registers) merge(w *worker[int], t *txn, to mvcc.Tx[int, int], key int) {
-	value, m := w.value(), &merged{key: key}
-	t.note(OpWrite, key, Version{Value: value})
-	t.ops[len(t.ops)-1].merge = m
-	to.Merge(key, func(old int, ok bool) int {
-		m.old = &Version{old, ok}
-		return value
-	})
-	if w.percent(20) {
-		d.read(w, t, to, key) // its own write
-	}
 }
 
 // Config says what to record. A count that is zero means its default; a percentage
@@ -198,8 +133,8 @@ type Config struct {
 	// kept under one of two keys of the map, is deleted there and stored under the other.
 	Delete int
 
-	// Tables says that the keys are in two ordered tables of a database, one of which has an
-	// index, and that what is scanned are ranges. For registers only; there is no Past then.
+	// Tables keeps lists in two ordered tables of a database, one of which has an index, and scans
+	// ranges. A list moves from one table to the other.
 	Tables bool
 
 	// Options are those of the map. By default versions are dropped as soon as
@@ -231,11 +166,16 @@ func Record(ctx context.Context, cfg Config) (*History, error) {
 	if cfg.Options == nil {
 		cfg.Options = &mvcc.Options{ReclaimInterval: time.Millisecond, PruneThreshold: 2}
 	}
-	if cfg.Tables && cfg.Kind != KindRegister {
-		return nil, errors.New("history: Tables is for registers")
-	}
 	if cfg.Kind == KindAppend {
-		return run(ctx, cfg, newLists)
+		place, err := newLists(&cfg)
+		if err != nil {
+			return nil, err
+		}
+		return run(ctx, cfg, place, newListDialect)
 	}
-	return run(ctx, cfg, newRegisters)
+	if cfg.Tables {
+		return nil, errors.New("history: Tables is for lists")
+	}
+	m := mvcc.New[int, int](cfg.Options)
+	return run(ctx, cfg, &space[int]{maps: [2]*mvcc.Map[int, int]{m, m}}, newRegisters)
 }

@@ -3,7 +3,6 @@ package history
 import (
 	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -49,14 +48,12 @@ func Read(r io.Reader) (*History, error) {
 	dec := json.NewDecoder(bufio.NewReader(r))
 	dec.DisallowUnknownFields()
 	var head header
-	// In a file of something else the first line may be anything.
-	var first json.RawMessage
-	err := dec.Decode(&first)
-	if e := new(json.SyntaxError); err != nil && err != io.EOF && !errors.As(err, &e) {
-		return nil, fmt.Errorf("history: %w", err)
+	err := dec.Decode(&head)
+	if err == nil && head.Format != formatName {
+		err = fmt.Errorf("its format is %q", head.Format)
 	}
-	if json.Unmarshal(first, &head) != nil || head.Format != formatName {
-		return nil, fmt.Errorf(`history: not a history: it does not begin with {"format":%q`, formatName)
+	if err != nil {
+		return nil, fmt.Errorf(`history: not a history, which begins with {"format":%q: %w`, formatName, err)
 	}
 	if head.Version != formatVersion {
 		return nil, fmt.Errorf("history: version %d, want %d", head.Version, formatVersion)

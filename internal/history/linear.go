@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -70,21 +69,6 @@ func model(first held) porcupine.Model {
 			next, ok := h.(held).next(in.(*step))
 			return ok, next
 		},
-		DescribeOperation: func(in, _ any) (text string) {
-			for i, op := range in.(*step).ops {
-				if i > 0 {
-					text += "; "
-				}
-				text += op.String()
-			}
-			return text
-		},
-		DescribeState: func(h any) string {
-			if !h.(held).known {
-				return "unknown"
-			}
-			return h.(held).Version.String()
-		},
 	}
 }
 
@@ -117,8 +101,7 @@ func checkKeys(h *History, patience time.Duration) *Report {
 		case porcupine.Unknown:
 			r.Undecided++
 		case porcupine.Illegal:
-			var first held
-			first, steps = shrink(steps, func(first held, steps []step) bool {
+			steps = shrink(steps, func(first held, steps []step) bool {
 				return decide(first, steps) == porcupine.Illegal
 			})
 			a := Anomaly{Name: notLinearizable, Key: key,
@@ -127,7 +110,6 @@ func checkKeys(h *History, patience time.Duration) *Report {
 				a.Txs = append(a.Txs, s.tx.ID)
 			}
 			r.Anomalies = append(r.Anomalies, a)
-			r.picture = func(w io.Writer) error { return draw(w, first, steps) }
 			return r
 		}
 	}
@@ -152,23 +134,13 @@ func byKey(h *History) map[int][]step {
 	return keys
 }
 
-// maxDrawn bounds what is drawn: the picture grows with the square.
-const maxDrawn = 1000
+// maxSteps is in how many steps at most those are looked for that explain nothing.
+const maxSteps = 2000
 
-func draw(w io.Writer, first held, steps []step) error {
-	if len(steps) > maxDrawn {
-		return nil
-	}
-	m := model(first)
-	_, info := porcupine.CheckOperationsVerbose(m, operations(steps), 10*time.Second)
-	return porcupine.Visualize(m, info, w)
-}
-
-// shrink returns a short stretch of steps that no order explains, and what is known
-// of the key before it. The stretch ends with the first return that cannot be
-// explained, and begins as late as it can.
-func shrink(steps []step, illegal func(held, []step) bool) (first held, short []step) {
-	first = held{known: true}
+// shrink returns a short stretch of steps that no order explains. It ends with the first return
+// that cannot be explained, and begins as late as it can.
+func shrink(steps []step, illegal func(held, []step) bool) []step {
+	first := held{known: true} // what is known of the key before the stretch
 	// What has happened until a moment can be explained if all can.
 	var ends []int64
 	for _, s := range steps {
@@ -190,7 +162,7 @@ func shrink(steps []step, illegal func(held, []step) bool) (first held, short []
 	}
 	cut()
 	// What changes nothing only restricts the others.
-	for n := len(steps) / 2; n > 0 && len(steps) <= 2*maxDrawn; n /= 2 {
+	for n := len(steps) / 2; n > 0 && len(steps) <= maxSteps; n /= 2 {
 		for i := 0; i < len(steps); {
 			fewer := slices.Clone(steps[:i])
 			for j := i; j < len(steps); j++ {
@@ -206,7 +178,7 @@ func shrink(steps []step, illegal func(held, []step) bool) (first held, short []
 		}
 	}
 	cut()
-	return first, steps
+	return steps
 }
 
 // until returns the steps that began before or at time t, as they stand at t.

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -65,7 +64,7 @@ func TestLinearizability(t *testing.T) {
 	}
 }
 
-// What is shown of a long history is what is wrong with it, and it is drawn.
+// What is shown of a long history is what is wrong with it.
 func TestViolationIsShort(t *testing.T) {
 	h := &History{Kind: KindOneKey}
 	for i := range 2000 {
@@ -92,25 +91,6 @@ func TestViolationIsShort(t *testing.T) {
 		"    T1002, one-key, committed, goroutine 0, from 10020 to 10033: read 0: 251;\n"+
 		"    T1003, one-key, committed, goroutine 0, from 10030 to 10043: read 0: 250;\n"+
 		"    T1004, one-key, committed, goroutine 0, from 10040 to 10045: write 0: 252;\n", r.String())
-	var page bytes.Buffer
-	require.NoError(t, r.Draw(&page))
-	require.Contains(t, page.String(), "read 0: 250")
-
-	page.Reset()
-	require.NoError(t, draw(&page, held{}, make([]step, maxDrawn+1)))
-	require.NoError(t, new(Report).Draw(&page))
-	require.Empty(t, page.String())
-}
-
-// A history is cut only where nothing runs.
-func TestQuiescent(t *testing.T) {
-	var steps []step
-	for _, s := range [][2]int64{{0, 10}, {1, 2}, {5, 10}, {10, 11}, {12, 13}, {14, 20}, {15, 16},
-		{21, 22}, {30, 31}} {
-		x := one(s[0], s[1])
-		steps = append(steps, step{tx: &x, pending: s[0] == 21})
-	}
-	require.Equal(t, []int{4, 5}, quiescent(steps))
 }
 
 // What cannot be decided in time is not called right.

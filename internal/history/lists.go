@@ -38,8 +38,8 @@ func (l *node) values() []int {
 // are equal modulo Config.Keys.
 const maxList = 40
 
-// lists keeps lists. The list of a slot is under key 2*slot or 2*slot+1 of the map,
-// never under both. An append writes where the list is, or deletes it there and writes
+// lists keeps lists. The list of a slot is in place 2*slot or 2*slot+1 of the space,
+// never in both. An append writes where the list is, or deletes it there and writes
 // to the other place. A merge that finds no list where its worker saw it last leaves a nil
 // there, which stands for nothing: a merge always writes.
 type lists struct {
@@ -47,7 +47,28 @@ type lists struct {
 	place []int // where the list of a slot was when this worker saw it last
 }
 
-func newLists(cfg *Config) dialect[*node] {
+// newLists makes a map, or tables, for lists.
+func newLists(cfg *Config) (*space[*node], error) {
+	if !cfg.Tables {
+		m := mvcc.New[int, *node](cfg.Options)
+		return &space[*node]{maps: [2]*mvcc.Map[int, *node]{m, m}}, nil
+	}
+	db := mvcc.NewDB(cfg.Options)
+	s := &space[*node]{db: db, maps: [2]*mvcc.Map[int, *node]{
+		mvcc.NewOrderedTable[int, *node](db, "even", nil),
+		mvcc.NewOrderedTable[int, *node](db, "odd", nil),
+	}}
+	var err error
+	s.sizes, err = mvcc.NewOrderedIndex(s.maps[1], "sizes", func(_ int, l *node) []int {
+		if l == nil {
+			return nil
+		}
+		return []int{l.n}
+	}, nil)
+	return s, err
+}
+
+func newListDialect(cfg *Config) dialect[*node] {
 	d := &lists{cfg: cfg}
 	for slot := range cfg.Keys {
 		d.place = append(d.place, 2*slot)
@@ -58,7 +79,7 @@ func newLists(cfg *Config) dialect[*node] {
 // get returns the list of a slot, and where it is. If it is in both places, that
 // is recorded as two reads, and cannot be explained.
 func (d *lists) get(
-	w *worker[*node], t *txn, from mvcc.Reader[int, *node], slot int,
+	w *worker[*node], t *txn, from readers[*node], slot int,
 ) (l *node, place int) {
 	places := 1
 	if d.cfg.Delete > 0 {
@@ -109,24 +130,45 @@ func (t *txn) pending(slot int) bool {
 	})
 }
 
-func (d *lists) read(w *worker[*node], t *txn, from mvcc.Reader[int, *node], slot int) {
-	if !t.pending(slot) {
+// read reads the list of a slot, or, now and then, those of a range that begins with it.
+func (d *lists) read(w *worker[*node], t *txn, from readers[*node], slot int) {
+	if d.cfg.Tables && w.percent(d.cfg.Scan) {
+		d.scan(w, t, from, slot, min(slot+1+w.rng.IntN(d.cfg.Keys), d.cfg.Keys))
+	} else if !t.pending(slot) {
 		d.get(w, t, from, slot)
 	}
 }
 
-func (d *lists) readAll(w *worker[*node], t *txn, from mvcc.Reader[int, *node]) {
-	found := make([]bool, d.cfg.Keys)
-	for p, l := range from.All() {
-		if l != nil {
-			found[p/2] = true
-			t.noteList(p/2, l, false)
+func (d *lists) readAll(w *worker[*node], t *txn, from readers[*node]) {
+	d.scan(w, t, from, 0, d.cfg.Keys)
+}
+
+// scan reads the lists of the slots from one up to another: each of them, there or not. So a
+// phantom is a read that does not fit.
+func (d *lists) scan(w *worker[*node], t *txn, from readers[*node], low, high int) {
+	for slot := low; slot < high; slot++ {
+		if t.pending(slot) {
+			return
 		}
 	}
-	for slot, ok := range found {
-		if !ok {
+	met, found := map[int]bool{}, make([]bool, d.cfg.Keys)
+	for _, part := range w.m.scan(w.rng, from, 2*low, 2*high) {
+		for place, l := range part {
+			slot := place / 2
+			if met[place] {
+				t.lie(slot)
+			}
+			if met[place] = true; l != nil && low <= slot && slot < high {
+				found[slot] = true
+				t.noteList(slot, l, false)
+			}
+		}
+	}
+	for slot := low; slot < high; slot++ {
+		if !found[slot] {
 			t.noteList(slot, nil, false)
 		}
+		t.settle(slot)
 	}
 }
 
@@ -145,29 +187,29 @@ func (d *lists) longer(w *worker[*node], t *txn, slot int, l *node) *node {
 	return next
 }
 
-func (d *lists) write(w *worker[*node], t *txn, to mvcc.Tx[int, *node], slot int) {
+func (d *lists) write(w *worker[*node], t *txn, to writers[*node], slot int) {
 	if w.percent(25) || t.pending(slot) {
 		d.merge(w, t, to, slot)
 		return
 	}
-	l, place := d.get(w, t, to, slot)
+	l, place := d.get(w, t, to.readers(), slot)
 	next := d.longer(w, t, slot, l)
 	if l != nil && w.percent(d.cfg.Delete) {
-		to.Delete(place)
+		to[place%2].Delete(place)
 		place ^= 1
 	}
 	w.set(to, place, next)
 }
 
 // merge appends by a merge. It pays no heed to maxList.
-func (d *lists) merge(w *worker[*node], t *txn, to mvcc.Tx[int, *node], slot int) {
+func (d *lists) merge(w *worker[*node], t *txn, to writers[*node], slot int) {
 	if w.percent(30) {
-		d.read(w, t, to, slot)
+		d.read(w, t, to.readers(), slot)
 	}
-	value, m := w.value(), &merged{key: slot}
+	value, m, place := w.value(), &merged{key: slot}, d.place[slot]
 	t.note(OpMerge, slot, Version{Value: value})
 	t.ops[len(t.ops)-1].merge = m
-	to.Merge(d.place[slot], func(l *node, _ bool) *node {
+	to[place%2].Merge(place, func(l *node, _ bool) *node {
 		if m.none = l == nil && d.cfg.Delete > 0; m.none {
 			return nil
 		}
@@ -186,10 +228,10 @@ func (d *lists) oneKey(w *worker[*node], slot int) {
 		place += w.rng.IntN(2)
 	}
 	if w.percent(5) {
-		d.sweep(w, place)
+		mvcc.CompareAndDelete(w.m.of(place), place, nil) // of a merge
 	}
 	t := w.open(LevelOneKey)
-	l, ok := w.m.Load(place)
+	l, ok := w.m.of(place).Load(place)
 	if l != nil || d.cfg.Delete == 0 {
 		t.noteList(slot, l, false)
 		w.single(&t)
@@ -208,14 +250,14 @@ func (d *lists) oneKey(w *worker[*node], slot int) {
 	t.noteList(slot, l, false)
 	next := d.longer(w, &t, slot, l)
 	switch {
-	case l != nil && mvcc.CompareAndSwap(w.m, place, l, next):
+	case l != nil && mvcc.CompareAndSwap(w.m.of(place), place, l, next):
 		w.single(&t)
 	case !ok && d.cfg.Delete == 0:
 		var actual *node
 		if n == 2 {
-			actual, ok = w.m.LoadOrCompute(place, func() (*node, bool) { return next, false })
+			actual, ok = w.m.of(place).LoadOrCompute(place, func() (*node, bool) { return next, false })
 		} else {
-			actual, ok = w.m.LoadOrStore(place, next)
+			actual, ok = w.m.of(place).LoadOrStore(place, next)
 		}
 		if ok {
 			t.ops = nil
@@ -240,37 +282,13 @@ func (d *lists) compute(w *worker[*node], t *txn, slot, place int, merge bool) {
 		return d.longer(w, t, slot, l), mvcc.UpdateOp
 	}
 	if merge {
-		w.m.Merge(place, func(l *node, ok bool) *node {
+		w.m.of(place).Merge(place, func(l *node, ok bool) *node {
 			next, _ := grow(l, ok)
 			return next
 		})
 		return
 	}
-	if l, _ := w.m.Compute(place, grow); l != nil || d.cfg.Delete == 0 {
+	if l, _ := w.m.of(place).Compute(place, grow); l != nil || d.cfg.Delete == 0 {
 		t.noteList(slot, l, false)
-	}
-}
-
-// sweep deletes nothing but the nils of merges, of one place or of all.
-func (d *lists) sweep(w *worker[*node], place int) {
-	if w.percent(50) {
-		mvcc.CompareAndDelete(w.m, place, nil)
-		return
-	}
-	start := w.open(LevelOneKey)
-	found := make([]bool, d.cfg.Keys)
-	w.m.DeleteFunc(func(p int, l *node) bool {
-		if t := start; l != nil {
-			found[p/2] = true
-			t.noteList(p/2, l, false)
-			w.single(&t)
-		}
-		return l == nil
-	})
-	for slot, ok := range found {
-		if t := start; !ok && d.cfg.Delete == 0 {
-			t.noteList(slot, nil, false)
-			w.single(&t)
-		}
 	}
 }

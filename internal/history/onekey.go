@@ -2,50 +2,86 @@ package history
 
 import "github.com/mvccmap/mvccmap/mvcc"
 
-// This file has the operations on one register.
+// registers keeps an int under each key.
+type registers struct{ cfg *Config }
 
+func newRegisters(cfg *Config) dialect[int] { return &registers{cfg} }
+
+func (d *registers) read(w *worker[int], t *txn, from readers[int], key int) {
+	value, ok := w.get(t, from, key, key, w.forUpdate(from))
+	t.note(OpRead, key, Version{value, ok})
+}
+
+func (d *registers) readAll(_ *worker[int], t *txn, from readers[int]) {
+	found := make([]bool, d.cfg.Keys)
+	for key, value := range from[0].All() {
+		t.note(OpRead, key, Version{value, true})
+		found[key] = true
+	}
+	for key, ok := range found {
+		if !ok {
+			t.note(OpRead, key, Version{})
+		}
+	}
+}
+
+func (d *registers) write(w *worker[int], t *txn, to writers[int], key int) {
+	if w.percent(80) {
+		d.read(w, t, to.readers(), key)
+	}
+	if w.percent(d.cfg.Delete) {
+		to[0].Delete(key)
+		t.note(OpDelete, key, Version{})
+		return
+	}
+	value := w.value()
+	w.set(to, key, value)
+	t.note(OpWrite, key, Version{Value: value})
+	if w.percent(10) {
+		d.read(w, t, to.readers(), key) // its own write
+	}
+}
+
+// oneKey makes a one-key operation.
 func (d *registers) oneKey(w *worker[int], key int) {
 	t := w.open(LevelOneKey)
-	happened := true
 	switch {
 	case !w.percent(d.cfg.Write):
 		d.load(w, &t, key)
 	case w.percent(d.cfg.Delete):
-		happened = d.remove(w, &t, key)
+		d.remove(w, &t, key)
 	default:
-		happened = d.change(w, &t, key)
+		d.change(w, &t, key)
 	}
-	if happened {
-		w.single(&t)
-	}
+	w.single(&t)
 }
 
 // load reads a key. Now and then Has alone says that it is absent.
 func (d *registers) load(w *worker[int], t *txn, key int) {
 	var old Version
-	if w.percent(90) || w.m.Has(key) {
-		old.Value, old.Present = w.m.Load(key)
+	if w.percent(90) || w.m.maps[0].Has(key) {
+		old.Value, old.Present = w.m.maps[0].Load(key)
 	}
 	t.note(OpRead, key, old)
 }
 
-// change writes a key, and reports whether there is something to note.
-func (d *registers) change(w *worker[int], t *txn, key int) bool {
+// change writes a key.
+func (d *registers) change(w *worker[int], t *txn, key int) {
 	value := w.value()
 	switch w.rng.IntN(8) {
 	case 0:
-		w.m.Store(key, value)
+		w.m.maps[0].Store(key, value)
 		t.note(OpWrite, key, Version{Value: value})
 	case 1:
-		old, ok := w.m.Swap(key, value)
+		old, ok := w.m.maps[0].Swap(key, value)
 		t.note(OpRead, key, Version{old, ok})
 		t.note(OpWrite, key, Version{Value: value})
 	case 2:
-		actual, loaded := w.m.LoadOrStore(key, value)
+		actual, loaded := w.m.maps[0].LoadOrStore(key, value)
 		d.stored(t, key, value, loaded, Version{actual, true})
 	case 3:
 		give := w.percent(20) // up
-		actual, loaded := w.m.LoadOrCompute(key, func() (int, bool) {
+		actual, loaded := w.m.maps[0].LoadOrCompute(key, func() (int, bool) {
 			w.pause()
 			return value, give
 		})
@@ -61,7 +97,7 @@ func (d *registers) change(w *worker[int], t *txn, key int) bool {
 		}
 		d.compute(w, t, key, value, op)
 	case 5:
-		w.m.Merge(key, func(old int, ok bool) int {
+		w.m.maps[0].Merge(key, func(old int, ok bool) int {
 			t.ops = nil
 			t.note(OpRead, key, Version{old, ok})
 			w.pause()
@@ -70,14 +106,13 @@ func (d *registers) change(w *worker[int], t *txn, key int) bool {
 		t.note(OpWrite, key, Version{Value: value})
 	default:
 		old := d.before(w, t, key)
-		if mvcc.CompareAndSwap(w.m, key, old, value) {
+		if mvcc.CompareAndSwap(w.m.maps[0], key, old, value) {
 			t.note(OpRead, key, Version{old, true})
 			t.note(OpWrite, key, Version{Value: value})
-			return true
+			return
 		}
-		return d.other(t, key, old)
+		t.note(OpOther, key, Version{Value: old})
 	}
-	return true
 }
 
 // stored notes an operation that stores a value if the key is absent.
@@ -93,7 +128,7 @@ func (d *registers) stored(t *txn, key, value int, loaded bool, actual Version) 
 // it said.
 func (d *registers) compute(w *worker[int], t *txn, key, value int, op mvcc.ComputeOp) {
 	had := false
-	actual, ok := w.m.Compute(key, func(old int, loaded bool) (int, mvcc.ComputeOp) {
+	actual, ok := w.m.maps[0].Compute(key, func(old int, loaded bool) (int, mvcc.ComputeOp) {
 		t.ops, had = nil, loaded
 		t.note(OpRead, key, Version{old, loaded})
 		w.pause()
@@ -112,7 +147,7 @@ func (d *registers) compute(w *worker[int], t *txn, key, value int, op mvcc.Comp
 
 // before reads what is to be compared, and gives others time to change it.
 func (d *registers) before(w *worker[int], t *txn, key int) (old int) {
-	old, ok := w.m.Load(key)
+	old, ok := w.m.maps[0].Load(key)
 	t.note(OpRead, key, Version{old, ok})
 	w.single(t)
 	w.pause()
@@ -120,60 +155,50 @@ func (d *registers) before(w *worker[int], t *txn, key int) (old int) {
 	return old
 }
 
-// other notes that a key did not have the value old. That is checked only if each key is looked at
-// alone.
-func (d *registers) other(t *txn, key, old int) bool {
-	t.note(OpOther, key, Version{Value: old})
-	return d.cfg.Kind == KindOneKey
-}
-
-// remove deletes a key, or all, and reports whether there is something to note.
-func (d *registers) remove(w *worker[int], t *txn, key int) bool {
+// remove deletes a key, or all.
+func (d *registers) remove(w *worker[int], t *txn, key int) {
 	switch n := w.rng.IntN(100); {
-	case n < 20 && d.cfg.Kind == KindOneKey:
-		// It does not say whether there was something to delete. That makes no
-		// difference if the key is looked at alone.
-		w.m.Delete(key)
-	case n < 35 && d.cfg.Snapshot == 0:
-		// Neither does this. That makes no difference if every transaction has one moment.
-		d.clear(w, t)
-		return false
+	case n < 20:
+		// It does not say whether there was something to delete. That makes no difference.
+		w.m.maps[0].Delete(key)
+	case n < 35:
+		d.clear(w, t) // nor does this
+		return
 	case n < 40:
 		d.deleteFunc(w, key)
-		return false
+		return
 	case n < 55:
 		d.compute(w, t, key, 0, mvcc.DeleteOp)
-		return true
+		return
 	case n < 70:
 		old := d.before(w, t, key)
-		if !mvcc.CompareAndDelete(w.m, key, old) {
-			return d.other(t, key, old)
+		if !mvcc.CompareAndDelete(w.m.maps[0], key, old) {
+			t.note(OpOther, key, Version{Value: old})
+			return
 		}
 		t.note(OpRead, key, Version{old, true})
 	default:
-		old, ok := w.m.LoadAndDelete(key)
+		old, ok := w.m.maps[0].LoadAndDelete(key)
 		t.note(OpRead, key, Version{old, ok})
 		if !ok {
-			return true
+			return
 		}
 	}
 	t.note(OpDelete, key, Version{})
-	return true
 }
 
 // clear deletes all keys. There must be an epoch at which there were none, unless that epoch is
 // not known any more.
 func (d *registers) clear(w *worker[int], t *txn) {
-	from := w.m.Epoch()
-	w.m.Clear()
-	to := w.m.Epoch()
+	from := w.m.maps[0].Epoch()
+	w.m.maps[0].Clear()
+	to := w.m.maps[0].Epoch()
 	t.Level = LevelSerializable
 	for key := range d.cfg.Keys {
 		t.note(OpDelete, key, Version{})
 	}
-	w.done(t, StatusCommitted)
 	for ; from <= to; from++ {
-		s, err := w.m.SnapshotAt(from)
+		s, err := w.m.maps[0].SnapshotAt(from)
 		if err != nil {
 			return
 		}
@@ -183,9 +208,7 @@ func (d *registers) clear(w *worker[int], t *txn) {
 			return
 		}
 	}
-	again := w.open(LevelSerializable)
-	again.lie(0)
-	w.done(&again, StatusCommitted)
+	t.lie(0)
 }
 
 // deleteFunc deletes one key by DeleteFunc, so that it is known whether it was deleted. It notes
@@ -194,7 +217,7 @@ func (d *registers) deleteFunc(w *worker[int], target int) {
 	start := w.open(LevelOneKey)
 	last := start // what was found under target
 	found := make([]bool, d.cfg.Keys)
-	deleted := w.m.DeleteFunc(func(key, value int) bool {
+	deleted := w.m.maps[0].DeleteFunc(func(key, value int) bool {
 		t := start
 		t.note(OpRead, key, Version{value, true})
 		w.single(&t)

@@ -10,7 +10,7 @@ import (
 
 // A heldSnapshot stays open while its worker does other things.
 type heldSnapshot[V any] struct {
-	s    mvcc.Snapshot[int, V]
+	s    snapshot[V]
 	t    txn
 	left int
 }
@@ -25,33 +25,31 @@ type recollection struct {
 func (w *worker[V]) readOnly() {
 	t := w.open(LevelSerializable)
 	if w.held == nil && w.cfg.Kind != KindOneKey && w.percent(10) {
-		s := w.m.Snapshot()
+		s := w.m.snapshot()
 		t.Epoch = s.Epoch()
 		t.state = t.Epoch
 		w.held = &heldSnapshot[V]{s: s, t: t, left: 1 + w.rng.IntN(50)}
 		return
 	}
-	view := func(s mvcc.Snapshot[int, V]) error {
+	w.m.view(func(s snapshot[V]) {
 		t.Epoch = s.Epoch()
 		t.state = t.Epoch
 		if w.percent(w.cfg.Scan) {
-			w.d.readAll(w, &t, s)
-			return nil
+			w.d.readAll(w, &t, s.readers)
+			return
 		}
 		for _, slot := range w.pick() {
 			w.pause()
-			w.d.read(w, &t, s, slot)
+			w.d.read(w, &t, s.readers, slot)
 		}
-		return nil
-	}
-	_ = w.m.View(view)
+	})
 	w.done(&t, StatusCommitted)
 }
 
 // release ends the snapshot that is held, if there is one, with a last scan.
 func (w *worker[V]) release() {
 	if h := w.held; h != nil {
-		w.d.readAll(w, &h.t, h.s)
+		w.d.readAll(w, &h.t, h.s.readers)
 		h.s.Close()
 		w.done(&h.t, StatusCommitted)
 		w.held = nil
@@ -60,15 +58,11 @@ func (w *worker[V]) release() {
 
 // final reads everything in the end.
 func (w *worker[V]) final() {
-	if w, ok := any(w).(*worker[int]); ok && w.over != nil {
-		w.over.final(w)
-		return
-	}
 	t := w.open(LevelSerializable)
-	s := w.m.Snapshot()
+	s := w.m.snapshot()
 	defer s.Close()
 	t.Epoch = s.Epoch()
-	w.d.readAll(w, &t, s)
+	w.d.readAll(w, &t, s.readers)
 	w.done(&t, StatusCommitted)
 }
 
@@ -82,7 +76,7 @@ func (w *worker[V]) recall() error {
 	}
 	t := w.past.t
 	w.past = nil
-	s, err := w.m.SnapshotAt(t.state)
+	s, err := w.m.snapshotAt(t.state)
 	if err == nil {
 		defer s.Close()
 		if t.Level == LevelSnapshot {
@@ -90,7 +84,7 @@ func (w *worker[V]) recall() error {
 			t = txn{Tx: Tx{Level: LevelSerializable, Status: t.Status, Begin: t.Begin, End: t.End}}
 			t.Epoch = s.Epoch()
 		}
-		w.d.readAll(w, &t, s)
+		w.d.readAll(w, &t, s.readers)
 	} else if age := time.Duration(w.now() - t.Begin); !errors.Is(err, mvcc.ErrEpochGone) ||
 		age < w.cfg.Options.Retain {
 		return fmt.Errorf("epoch %d after %v, with Options.Retain %v: %w",

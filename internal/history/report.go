@@ -3,7 +3,6 @@ package history
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 )
@@ -27,10 +26,6 @@ type Edge struct {
 	From, To      int     // the IDs of the transactions
 	Key           int     // over which they meet, unless Kind is RT
 	Before, After Version // what From, and what To wrote or read
-	Realtime      bool    // the order of the two versions is known from real time
-	// Via is the transaction, if there is one, that comes after From in real time
-	// and read what To wrote: that shows that To wrote the later version.
-	Via *int
 }
 
 // A Version is one value of a key.
@@ -58,7 +53,6 @@ type Report struct {
 	Undecided int // keys that could not be judged in time
 
 	history *History
-	picture func(io.Writer) error
 }
 
 // OK reports whether no anomaly was found.
@@ -83,15 +77,6 @@ func (r *Report) Summary() string {
 	return s
 }
 
-// Draw writes a page that shows how far each attempt to order the operations of a
-// key gets. It writes nothing if there are none, or too many to be looked at.
-func (r *Report) Draw(w io.Writer) error {
-	if r.picture == nil {
-		return nil
-	}
-	return r.picture(w)
-}
-
 // explanations says what the classes of anomalies mean.
 var explanations = map[string]string{
 	"G0":  "dirty write: the order in which transactions wrote is a cycle",
@@ -111,7 +96,6 @@ var explanations = map[string]string{
 	"incompatible order": "lists of one key that no order of the appends explains",
 	"duplicate":          "a value that was written, or is seen, twice",
 	"garbage read":       "a value that nobody wrote",
-	"stale absence":      "a key that is absent though it must not be",
 	notLinearizable:      "operations on one key that no order explains",
 }
 
@@ -162,22 +146,15 @@ func (r *Report) explain(b *strings.Builder, a *Anomaly) {
 
 // reason says what justifies an edge.
 func (r *Report) reason(e Edge) string {
-	derived := ""
-	if e.Realtime {
-		derived = " (which of the two versions is later follows from real time)"
-	}
-	if e.Via != nil {
-		derived = fmt.Sprintf(" (T%d read that, and comes after T%d in real time)", *e.Via, e.From)
-	}
 	switch e.Kind {
 	case WW:
-		return fmt.Sprintf("T%d wrote %v to key %d, and T%d %v after it%s",
-			e.From, e.Before, e.Key, e.To, e.After, derived)
+		return fmt.Sprintf("T%d wrote %v to key %d, and T%d %v after it",
+			e.From, e.Before, e.Key, e.To, e.After)
 	case WR:
 		return fmt.Sprintf("T%d wrote %v to key %d, which T%d read", e.From, e.Before, e.Key, e.To)
 	case RW:
-		return fmt.Sprintf("T%d read %v for key %d, and T%d wrote %v after it%s",
-			e.From, e.Before, e.Key, e.To, e.After, derived)
+		return fmt.Sprintf("T%d read %v for key %d, and T%d wrote %v after it",
+			e.From, e.Before, e.Key, e.To, e.After)
 	}
 	from, to := r.tx(e.From), r.tx(e.To)
 	if from == nil || to == nil {
@@ -239,7 +216,7 @@ func (op Op) String() string {
 		}
 		return fmt.Sprintf("%s %d: %s%v", read, op.Key, dots, list)
 	case op.Kind == OpRead:
-		return fmt.Sprintf("%s %d: %v", read, op.Key, op.version())
+		return fmt.Sprintf("%s %d: %v", read, op.Key, Version{op.Value, op.Present})
 	case op.Kind == OpOther:
 		return fmt.Sprintf("found %d to be other than %d", op.Key, op.Value)
 	case op.Kind == OpDelete:

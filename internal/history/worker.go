@@ -15,18 +15,17 @@ import (
 )
 
 // An op becomes an Op when all workers have finished. list is the end of the list that was
-// read, and merge says what a merge was given, which is known at the commit.
+// read, and merge the last call of a merge, which is known at the commit.
 type op struct {
 	Op
 	list  *node
 	merge *merged
 }
 
-// A merged has what the function of a merge was given and did in its last call.
+// A merged is the last call of the function of a merge.
 type merged struct {
-	key  int      // of the list that it has made longer
-	none bool     // it found no list where it was, and has written nothing
-	old  *Version // what it replaced, if that is a register
+	key  int  // of the list that it has made longer
+	none bool // it found no list where it was, and has written nothing
 }
 
 // A txn becomes a Tx.
@@ -49,15 +48,15 @@ func (t *txn) lie(key int) {
 	t.ops = append(t.ops, op{Op: Op{Kind: OpRead, Key: key, Present: true}, list: never})
 }
 
-// A dialect says how keys and values of histories of one kind are kept in a map
+// A dialect says how keys and values of histories of one kind are kept in a space
 // with values of type V. The functions note in t what they did.
 type dialect[V any] interface {
 	// read reads key slot.
-	read(w *worker[V], t *txn, from mvcc.Reader[int, V], slot int)
+	read(w *worker[V], t *txn, from readers[V], slot int)
 	// readAll scans the map.
-	readAll(w *worker[V], t *txn, from mvcc.Reader[int, V])
+	readAll(w *worker[V], t *txn, from readers[V])
 	// write writes key slot.
-	write(w *worker[V], t *txn, to mvcc.Tx[int, V], slot int)
+	write(w *worker[V], t *txn, to writers[V], slot int)
 	// oneKey makes a one-key operation on key slot.
 	oneKey(w *worker[V], slot int)
 }
@@ -66,8 +65,7 @@ type dialect[V any] interface {
 type worker[V any] struct {
 	cfg   *Config
 	id    int
-	m     *mvcc.Map[int, V]
-	over  *overTables // in place of m and d, if cfg says so
+	m     *space[V]
 	d     dialect[V]
 	rng   *rand.Rand
 	start time.Time
@@ -80,24 +78,15 @@ type worker[V any] struct {
 	past *recollection
 }
 
-// run runs cfg on a new map.
+// run runs cfg on a new space.
 func run[V any](
-	ctx context.Context, cfg Config, dialect func(cfg *Config) dialect[V],
+	ctx context.Context, cfg Config, m *space[V], dialect func(cfg *Config) dialect[V],
 ) (*History, error) {
-	m := mvcc.New[int, V](cfg.Options)
-	defer m.Close()
-	var over *overTables
-	if cfg.Tables {
-		var err error
-		if over, err = newOverTables(cfg.Options); err != nil {
-			return nil, err
-		}
-		defer over.db.Close()
-	}
+	defer m.close()
 	start := time.Now()
 	workers := make([]*worker[V], cfg.Workers+1)
 	for i := range workers {
-		w := &worker[V]{cfg: &cfg, id: i, m: m, over: over, d: dialect(&cfg), start: start,
+		w := &worker[V]{cfg: &cfg, id: i, m: m, d: dialect(&cfg), start: start,
 			rng: rand.New(rand.NewPCG(cfg.Seed, uint64(i)))}
 		for slot := range cfg.Keys {
 			w.slots = append(w.slots, slot)
@@ -198,14 +187,11 @@ func (w *worker[V]) done(t *txn, status Status) {
 
 // step runs one transaction.
 func (w *worker[V]) step(ctx context.Context) error {
-	if w, ok := any(w).(*worker[int]); ok && w.over != nil {
-		return w.over.step(w)
-	}
 	if h := w.held; h != nil {
 		if h.left--; h.left <= 0 {
 			w.release()
 		} else if w.percent(30) {
-			w.d.read(w, &h.t, h.s, w.rng.IntN(w.cfg.Keys))
+			w.d.read(w, &h.t, h.s.readers, w.rng.IntN(w.cfg.Keys))
 		}
 	}
 	if p := w.past; p != nil {
@@ -246,10 +232,6 @@ func (w *worker[V]) deliver(h *History) {
 			if m := o.merge; m != nil {
 				if m.none {
 					continue
-				}
-				if m.old != nil && t.Status == StatusCommitted {
-					read := Op{Kind: OpRead, Key: o.Key, Value: m.old.Value, Present: m.old.Present}
-					t.Ops = append(t.Ops, read)
 				}
 				o.Key = m.key
 			}

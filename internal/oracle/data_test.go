@@ -19,8 +19,6 @@ type data[K, V comparable] struct {
 	// prefix returns the keys that begin as this one, and their bounds; nil if keys have no
 	// beginning.
 	prefix func(key K) (mvcc.Range[K], span[K])
-	// hashed says that an index of a table without an order has records in that of a hash.
-	hashed bool
 	// A map and a table with an order.
 	newMap   func(opts *mvcc.Options) *mvcc.Map[K, V]
 	newTable func(db *mvcc.DB, name string, opts *mvcc.TableOptions) *mvcc.Map[K, V]
@@ -68,26 +66,6 @@ func texts() data[string, int] {
 			in.high, in.highOut = &end, true
 		}
 		return mvcc.Prefix(key), in
-	}
-	return d
-}
-
-// mixed are keys of dynamic types, so that the map asks whether keys equal themselves.
-func mixed() data[any, int] {
-	compare := func(a, b any) int {
-		return cmp.Compare(fmt.Sprintf("%v %T", a, a), fmt.Sprintf("%v %T", b, b))
-	}
-	d := data[any, int]{compare: compare, make: same, number: same, hashed: true,
-		newMap: func(opts *mvcc.Options) *mvcc.Map[any, int] {
-			return mvcc.NewOrderedFunc[any, int](compare, opts)
-		},
-		newTable: func(db *mvcc.DB, name string, opts *mvcc.TableOptions) *mvcc.Map[any, int] {
-			return mvcc.NewOrderedTableFunc[any, int](db, name, compare, opts)
-		}}
-	// Equal ones of different types are different keys, also if their bytes are the same, as of uint.
-	for i := range (12 + manyKeys) / 8 {
-		d.keys = append(d.keys, i, uint(i), int8(i), int16(i), float64(i), fmt.Sprint(i),
-			[2]any{i, "a"}, struct{ A, B any }{"a", i})
 	}
 	return d
 }

@@ -39,29 +39,9 @@ func (p *program[K, V]) page(h *handle[K, V], ix *index[K, V], r reader[K, V], w
 		return
 	}
 	in := p.part(ix, false)
-	read := func(after *mvcc.Entry[int, K]) iter.Seq2[mvcc.Entry[int, K], V] {
-		return ix.ix.AscendEntries(r, in.engine(), after)
-	}
 	list := ix.entries(want, in, false)
 	after := &mvcc.Entry[int, K]{IndexKey: p.choose(numbers, "after"), Key: p.key()}
-	hashed := p.hashed && !ix.of.ordered
-	switch {
-	case hashed: // only the index knows what comes after what
-		h.looks(look[K, V]{ix: ix, in: in})
-		var all []entry[K]
-		for e := range read(nil) {
-			all = append(all, entry[K]{e.IndexKey, e.Key})
-			if h != nil {
-				h.get(ix.of, e.Key, false)
-			}
-		}
-		wanted, got := ix.grouped(list, all)
-		p.check(slices.Equal(wanted, got), "all pages", "%v, want %v", got, wanted)
-		if list = all; len(list) == 0 {
-			return
-		}
-		fallthrough
-	case len(list) > 0 && p.choose(2, "there") == 0:
+	if len(list) > 0 && p.choose(2, "there") == 0 {
 		e := list[p.choose(len(list), "which")]
 		after = &mvcc.Entry[int, K]{IndexKey: e.index, Key: e.key}
 	}
@@ -70,23 +50,13 @@ func (p *program[K, V]) page(h *handle[K, V], ix *index[K, V], r reader[K, V], w
 		after, seen.in, seen.edges = nil, in, nil
 	}
 	at := slices.IndexFunc(list, func(e entry[K]) bool {
-		if after == nil {
-			return true
-		}
-		if hashed {
-			return e == entry[K]{after.IndexKey, after.Key}
-		}
-		n := cmp.Or(ix.compare(e.index, after.IndexKey), ix.order(e.key, after.Key))
-		return n > 0
+		return after == nil ||
+			cmp.Or(ix.compare(e.index, after.IndexKey), ix.order(e.key, after.Key)) > 0
 	})
-	switch {
-	case at < 0:
-		list = nil
-	case hashed && after != nil:
-		list = list[at+1:]
-	default:
-		list = list[at:]
+	if at < 0 {
+		at = len(list)
 	}
+	list = list[at:]
 	left := -1
 	if len(list) > 0 && p.choose(2, "leave") == 1 {
 		left = 1 + p.choose(len(list), "how many")
@@ -96,7 +66,7 @@ func (p *program[K, V]) page(h *handle[K, V], ix *index[K, V], r reader[K, V], w
 	p.note("page by %s behind %v: %v, left at %d", ix.name, after, in.engine(), left)
 	h.looks(seen)
 	got := []entry[K]{}
-	for e, value := range read(after) {
+	for e, value := range ix.ix.AscendEntries(r, in.engine(), after) {
 		p.check(value == want[e.Key], "value of a page", "%v is %v, want %v", e, value, want[e.Key])
 		if h != nil {
 			h.get(ix.of, e.Key, false)
@@ -158,11 +128,8 @@ func (p *program[K, V]) first(h *handle[K, V], ix *index[K, V], seen *look[K, V]
 	if h != nil {
 		h.get(ix.of, e.Key, false)
 	}
-	p.check(value == want[e.Key] && e.IndexKey == list[0].index, "the first by an index",
-		"%v is %v, want %v of %v", e, value, want[e.Key], list)
-	if !p.hashed || ix.of.ordered {
-		p.check(e.Key == list[0].key, "the first by an index", "%v, want %v", e, list)
-	}
+	p.check(value == want[e.Key] && e.IndexKey == list[0].index && e.Key == list[0].key,
+		"the first by an index", "%v is %v, want %v of %v", e, value, want[e.Key], list)
 }
 
 // keysOf compares a loop over index keys, which may be left.

@@ -10,18 +10,18 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // A program is a sequence of actions of one goroutine over the tables of a database, or over one
-// map, with several open transactions and snapshots. Whoever runs it chooses, step by step:
-// rapid, or the bytes of a fuzz test, see run_test.go. Nothing that is compared depends on what
-// the background work is at, so that a program fails again when it is run again.
+// map, with several open transactions and snapshots. rapid chooses, step by step. Nothing that is
+// compared depends on what the background work is at, so that a program fails again when it is run
+// again.
 type program[K, V comparable] struct {
 	data[K, V]
-	t      tester
-	choose chooser
+	t *rapid.T
 
 	db     *mvcc.DB // nil for a map
 	engine engine   // the database, or the map
@@ -29,7 +29,6 @@ type program[K, V comparable] struct {
 	names  []string
 	now    map[string]*table[K, V] // those of the database, by name
 	open   []*handle[K, V]
-	done   []*handle[K, V] // ended: the last few
 	inside []*handle[K, V] // that of the Update under way
 	again  bool            // and it runs again: it must not be in its own way any more
 	kinds  []*kind[K, V]
@@ -39,10 +38,7 @@ type program[K, V comparable] struct {
 	closed bool
 
 	schemas, handles, values, steps int // made so far
-	// What Stats of a map must say.
-	ended, conflicts, retries uint64
-	byKind                    map[mvcc.ConflictKind]uint64 // of conflicts that were errors
-	trace                     []func() string
+	trace                           []func() string
 }
 
 // An engine is a database, or a map.
@@ -53,14 +49,9 @@ type engine interface {
 	Close()
 }
 
-// A chooser chooses a number from 0 to n-1, for the purpose named.
-type chooser func(n int, what string) int
-
-// A tester is a *testing.T or a *rapid.T.
-type tester interface {
-	Helper()
-	Logf(format string, args ...any)
-	Fatalf(format string, args ...any)
+// choose chooses a number from 0 to n-1, for the purpose named.
+func (p *program[K, V]) choose(n int, purpose string) int {
+	return rapid.IntRange(0, n-1).Draw(p.t, purpose)
 }
 
 // A reader is a map, a snapshot or a transaction of one.
@@ -74,7 +65,6 @@ type reader[K, V comparable] interface {
 
 const (
 	maxOpen  = 6
-	maxDone  = 4   // handles that have ended and are still used
 	manyKeys = 100 // more than a scan looks at together
 )
 
@@ -83,9 +73,9 @@ var (
 	allNames = []string{"hashed", "ordered", "indexed", "unique"}
 )
 
-func newProgram[K, V comparable](t tester, d data[K, V], choose chooser) *program[K, V] {
-	p := &program[K, V]{data: d, t: t, choose: choose, kinds: kindsOf(d),
-		now: map[string]*table[K, V]{}, byKind: map[mvcc.ConflictKind]uint64{}}
+func newProgram[K, V comparable](t *rapid.T, d data[K, V]) *program[K, V] {
+	p := &program[K, V]{data: d, t: t, kinds: kindsOf(d), now: map[string]*table[K, V]{}}
+	choose := p.choose
 	opts := &mvcc.Options{
 		ReclaimInterval: time.Millisecond,
 		ReclaimWorkers:  choose(4, "workers") - 1,

@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -194,36 +193,7 @@ func (p *program[K, V]) loop(h *handle[K, V], ix *index[K, V], want map[K]V,
 	if left > 0 {
 		wanted = list[:left]
 	}
-	if p.hashed && !ix.of.ordered {
-		if wanted, got = ix.grouped(list, got); left < 0 {
-			slices.SortFunc(wanted, ix.inOrder)
-		}
-	}
 	if !slices.Equal(wanted, got) {
 		p.same("by an index", fmt.Sprint(ix.name, wanted), fmt.Sprint(ix.name, got))
 	}
-}
-
-func (k *kind[K, V]) inOrder(a, b entry[K]) int {
-	return cmp.Or(cmp.Compare(a.index, b.index), k.order(a.key, b.key))
-}
-
-// grouped returns what is wanted and what was got in the same order: got was given the index keys
-// of what is wanted, so that only the keys within one may be others.
-func (k *kind[K, V]) grouped(list, got []entry[K]) (want, sorted []entry[K]) {
-	sorted = slices.Clone(got)
-	slices.SortFunc(sorted, k.inOrder)
-	if len(slices.Compact(slices.Clone(sorted))) < len(sorted) {
-		return list, sorted // one is there twice
-	}
-	for _, e := range list {
-		if slices.Contains(got, e) {
-			want = append(want, e)
-		}
-	}
-	if len(got) == len(list) {
-		want = slices.Clone(list)
-	}
-	slices.SortFunc(want, k.inOrder)
-	return want, sorted
 }

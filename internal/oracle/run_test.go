@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"flag"
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -18,25 +19,23 @@ func TestPrograms(t *testing.T) {
 	}
 	t.Run("int", func(t *testing.T) { rapid.Check(t, run(ints())) })
 	t.Run("string", func(t *testing.T) { rapid.Check(t, run(texts())) })
-	t.Run("any", func(t *testing.T) { rapid.Check(t, run(mixed())) })
 }
 
 // run returns a function that runs what rapid chooses.
 func run[K, V comparable](d data[K, V]) func(*rapid.T) {
-	return func(rt *rapid.T) {
-		choose := func(n int, what string) int { return rapid.IntRange(0, n-1).Draw(rt, what) }
-		p := newProgram(rt, d, choose)
+	return func(t *rapid.T) {
+		p := newProgram(t, d)
 		defer p.engine.Close()
 		actions := map[string]func(*rapid.T){"": func(*rapid.T) { p.lookAtAll() }}
 		for _, a := range p.actions() {
-			actions[a.name] = func(rt *rapid.T) {
+			actions[a.name] = func(t *rapid.T) {
 				if !a.ready() {
-					rt.SkipNow()
+					t.SkipNow()
 				}
 				a.run()
 			}
 		}
-		rt.Repeat(actions)
+		t.Repeat(actions)
 		p.finish()
 	}
 }
@@ -54,57 +53,18 @@ func rapidFlag(t *testing.T, name, value string) {
 	}
 }
 
-// A tape is the code of a fuzz test: each choice takes one byte.
-type tape struct {
-	code []byte
-	at   int
-}
-
-// choose returns a number from 0 to n-1; 0 once the tape has ended.
-func (c *tape) choose(n int, _ string) int {
-	if c.ended() {
-		return 0
-	}
-	c.at++
-	return int(c.code[c.at-1]) % n
-}
-
-func (c *tape) ended() bool { return c.at >= len(c.code) }
-
-// maxProgram bounds the time that one program takes.
-const maxProgram = 200
-
-func runCode[K, V comparable](t *testing.T, c *tape, d data[K, V]) {
-	p := newProgram(t, d, c.choose)
-	defer p.engine.Close()
-	actions := p.actions()
-	for step := 0; step < maxProgram && !c.ended(); step++ {
-		if a := actions[c.choose(len(actions), "action")]; a.ready() {
-			a.run()
-			p.lookAtAll()
-		}
-	}
-	p.finish()
-}
-
 // FuzzProgram runs the program that the bytes say.
 func FuzzProgram(f *testing.F) {
-	for i := range 24 { // programs of all kinds of steps, over all shapes and types
-		code := make([]byte, 300)
-		for j := range code {
-			code[j] = byte(j*(2*i+7) + j*j/(i+3))
-		}
-		code[0] = byte(i)
+	for seed := range byte(12) {
+		code := make([]byte, 1<<16)
+		_, _ = rand.NewChaCha8([32]byte{seed}).Read(code)
 		f.Add(code)
 	}
-	f.Fuzz(func(t *testing.T, code []byte) {
-		switch c := (&tape{code: code}); c.choose(3, "types") {
-		case 0:
-			runCode(t, c, ints())
-		case 1:
-			runCode(t, c, texts())
-		default:
-			runCode(t, c, mixed())
+	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
+		if rapid.Bool().Draw(t, "texts") {
+			run(texts())(t)
+		} else {
+			run(ints())(t)
 		}
-	})
+	}))
 }

@@ -39,7 +39,6 @@ func (p *program[K, V]) actions() []action {
 		{"Commit", tx, p.commit},
 		{"end", opened, p.rollback},
 		{"Err", tx, func() { h := p.pick(true); p.note("%s.Err()", h.name); p.err(h) }},
-		{"ended handle", func() bool { return len(p.done) > 0 }, p.late},
 		{"Update", always, p.update},
 		{"View", always, p.view},
 		{"newest", always, p.newest},
@@ -66,7 +65,6 @@ func (p *program[K, V]) newest() {
 	p.history(t, key)
 	if t.ordered && p.choose(2, "range") == 1 {
 		p.rangeOf(nil, t, t.m, want)
-		p.ended = p.engine.Stats().Ended // with some of what it calls
 	} else {
 		p.lookupOf(nil, t, t.m, want)
 	}
@@ -76,7 +74,6 @@ func (p *program[K, V]) newest() {
 // pruned. Each revision must be what the key was from its epoch to that of the next one.
 func (p *program[K, V]) history(t *table[K, V], key K) {
 	revisions, n := mvcc.History(t.m, key), p.o.now()
-	p.ended++ // its snapshot
 	value, ok := p.o.newest(t)[key]
 	p.check(!ok || len(revisions) > 0, "History", "none of %v, which is %v", key, value)
 	for i, r := range revisions {
@@ -113,7 +110,6 @@ func (p *program[K, V]) deleteRange() {
 
 // deleted notes a transaction that has deleted keys of a table.
 func (p *program[K, V]) deleted(t *table[K, V], keys []K) {
-	p.ended++
 	writes := map[K]*V{}
 	for _, key := range keys {
 		writes[key] = nil

@@ -130,7 +130,6 @@ func (p *program[K, V]) lookAtAll() {
 		s := t.m.Snapshot()
 		p.whole(t, s, p.o.newest(t), p.o.tick())
 		s.Close()
-		p.ended++
 	}
 	for _, h := range p.open {
 		if !h.isTx {
@@ -143,24 +142,11 @@ func (p *program[K, V]) lookAtAll() {
 
 func (p *program[K, V]) checkStats() {
 	s := p.engine.Stats()
-	same := func(what string, want, got uint64) {
-		p.check(want == got, "Stats."+what, "want %d, got %d", want, got)
+	p.same("Stats.LiveTx", len(p.open), s.LiveTx)
+	if p.db == nil {
+		p.same("Stats.Commits", uint64(p.o.now()), s.Commits)
+		p.same("help of others", uint64(0), s.Helped+s.Pushed+s.Revoked+s.Rivals+s.Reinstalled+s.Leaked)
 	}
-	same("LiveTx", uint64(len(p.open)), uint64(s.LiveTx))
-	if p.db != nil {
-		return
-	}
-	same("Commits", uint64(p.o.now()), s.Commits)
-	same("Ended", p.ended, s.Ended)
-	same("Conflicts", p.conflicts, s.Conflicts)
-	same("conflicts of all kinds", s.Conflicts, s.ReadConflicts+s.ScanConflicts+s.WriteConflicts)
-	for kind, n := range map[mvcc.ConflictKind]uint64{mvcc.ConflictRead: s.ReadConflicts,
-		mvcc.ConflictScan: s.ScanConflicts, mvcc.ConflictWrite: s.WriteConflicts} {
-		// Those of the first attempts of an Update are of any kind.
-		p.check(n >= p.byKind[kind] && n <= p.byKind[kind]+p.retries, "Stats", "%d %v conflicts", n, kind)
-	}
-	same("Retries", p.retries, s.Retries)
-	same("help of others", 0, s.Helped+s.Pushed+s.Revoked+s.Rivals+s.Reinstalled+s.Leaked)
 }
 
 // whole compares all of a table, and of its indexes, with what is wanted.
@@ -192,7 +178,6 @@ func (p *program[K, V]) finish() {
 		p.note("%s ends", h.name)
 		p.end(h)
 	}
-	p.ended += uint64(len(p.open))
 	p.open = nil
 	p.closeEngine()
 	p.steps = -1

@@ -77,12 +77,8 @@ func (p *program[K, V]) has(tx bool) bool {
 
 // close takes a handle off the list of those that are open.
 func (p *program[K, V]) close(h *handle[K, V]) {
-	p.ended++
 	i := slices.Index(p.open, h)
 	p.open = slices.Delete(p.open, i, i+1)
-	if p.done = append(p.done, h); len(p.done) > maxDone {
-		p.done = p.done[1:]
-	}
 }
 
 func (p *program[K, V]) commit() {
@@ -123,10 +119,7 @@ func (p *program[K, V]) outcome(what string, h *handle[K, V], v outcomes, err er
 	case err == nil:
 		p.check(v.ok, what, "it succeeds, want %+v", v)
 	case errors.As(err, &c):
-		p.conflicts++
-		p.byKind[c.Kind]++
 		p.check(v.conflict && errors.Is(err, mvcc.ErrConflict), what, "%v, want %+v", err, v)
-		p.check(h.explains(p.o, c), what, "%#v is not what happened", c)
 	case errors.As(err, &u):
 		p.check(v.refused && p.refuses(h, u), what, "%v, want %+v", err, v)
 	default:
@@ -169,7 +162,6 @@ func (p *program[K, V]) err(h *handle[K, V]) bool {
 	}
 	v := h.verdict(p.o)
 	p.check(errors.As(got, &c) && (v.conflict || v.refused), "Err", "%v, want %+v", got, v)
-	p.check(h.explains(p.o, c), "Err", "%#v is not what happened", c)
 	return true
 }
 
@@ -180,7 +172,7 @@ func (p *program[K, V]) rollback() {
 	p.close(h)
 }
 
-// end ends a handle, or does nothing if it has ended.
+// end ends a handle.
 func (p *program[K, V]) end(h *handle[K, V]) {
 	switch {
 	case h.alone == nil && h.isTx:
@@ -191,36 +183,6 @@ func (p *program[K, V]) end(h *handle[K, V]) {
 		p.tx(h, h.alone).Rollback()
 	default:
 		h.readers[h.alone].(mvcc.Snapshot[K, V]).Close()
-	}
-}
-
-// late uses a handle that has ended.
-func (p *program[K, V]) late() {
-	h, key := p.done[p.choose(len(p.done), "ended handle")], p.key()
-	value := p.value(key)
-	p.note("late calls of %s", h.name)
-	p.end(h)
-	var calls []func()
-	for t, r := range h.readers {
-		if t.closed {
-			continue
-		}
-		calls = append(calls, func() { r.Get(key) }, func() { r.Has(key) }, func() { r.Epoch() },
-			func() {
-				for range r.All() {
-					p.check(false, "late All", "it meets a key")
-				}
-			})
-		if tx, ok := r.(mvcc.Tx[K, V]); ok {
-			p.check(tx.Err() == mvcc.ErrTxDone, "late Err", "%v", tx.Err())
-			err := tx.Commit()
-			p.check(err == mvcc.ErrTxDone, "late Commit", "%v", err)
-			calls = append(calls, func() { tx.Set(key, value) }, func() { tx.Delete(key) })
-		}
-	}
-	for _, call := range calls {
-		got := panicOf(call)
-		p.check(got == any(mvcc.ErrTxDone), "panic of a late call", "%v", got)
 	}
 }
 
@@ -247,12 +209,9 @@ func (p *program[K, V]) update() {
 	body := func(x *handle[K, V]) error {
 		if calls++; calls > 1 {
 			p.again = true
-			p.conflicts++
-			p.retries++
 			p.check(last.conflict, "Update", "it runs again after %+v", last)
 			p.note("again:")
 		}
-		p.ended++
 		h = p.begun(x, "tx")
 		p.inside = append(p.inside, h)
 		defer func() { p.inside, p.again = nil, false }()
@@ -319,6 +278,5 @@ func (p *program[K, V]) view() {
 	} else {
 		err = p.db.View(func(s mvcc.DBSnapshot) error { return look(t.m.At(s)) })
 	}
-	p.ended++
 	p.check(err == errOwn, "View", "%v", err)
 }

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,32 +25,42 @@ type copies struct {
 	tables
 	r      Round
 	target Target
-	stop   atomic.Bool   // the writers end
-	rest   atomic.Uint64 // the last epoch, once all writers have ended
+	stop   atomic.Bool // the writers end
+	rest   atomic.Bool // all writers have ended, and the last record is written
 	audits atomic.Int64
 }
 
-// tables are those of one database. Keys are numbers, values amounts; in notes the values are the
-// times at which they expire.
+const (
+	left = iota
+	right
+	notes // values are the times at which they expire
+)
+
+// last is the key of the last record of the left accounts.
+const last = -1
+
+// tables are those of one database.
 type tables struct {
-	db                 *mvcc.DB
-	left, right, notes *mvcc.Map[int, int64]
+	db *mvcc.DB
+	of [3]*mvcc.Map[int, int64]
 }
 
 func newTables(options *mvcc.Options) tables {
 	db := mvcc.NewDB(options)
-	return tables{db,
+	return tables{db, [3]*mvcc.Map[int, int64]{
 		mvcc.NewTable[int, int64](db, "left", nil),
 		mvcc.NewOrderedTable[int, int64](db, "right", nil),
-		mvcc.NewTable[int, int64](db, "notes", nil)}
+		mvcc.NewTable[int, int64](db, "notes", nil)}}
 }
 
-// A state is what is in the tables.
-type state struct{ left, right, notes map[int]int64 }
+// A state is the contents of the tables.
+type state [3]map[int]int64
 
-func (t tables) at(s mvcc.DBSnapshot) state {
-	return state{maps.Collect(t.left.At(s).All()), maps.Collect(t.right.At(s).All()),
-		maps.Collect(t.notes.At(s).All())}
+func (t tables) at(s mvcc.DBSnapshot) (all state) {
+	for i, table := range t.of {
+		all[i] = maps.Collect(table.At(s).All())
+	}
+	return all
 }
 
 func (t tables) now() state {
@@ -58,33 +69,25 @@ func (t tables) now() state {
 	return t.at(s)
 }
 
-// sum is what is in all accounts.
-func (s state) sum() (sum int64) {
-	for _, accounts := range []map[int]int64{s.left, s.right} {
-		for _, v := range accounts {
-			sum += v
-		}
-	}
-	return sum
-}
-
-// audit compares a copy with what was there.
+// audit compares a copy with the tables.
 func (c *copies) audit(by string, copied, want state) error {
 	c.audits.Add(1)
 	if c.target.Copied != nil {
-		c.target.Copied(by, copied.left)
+		c.target.Copied(by, copied[left])
 	}
-	for _, t := range []struct {
-		name         string
-		copied, want map[int]int64
-	}{{"left", copied.left, want.left}, {"right", copied.right, want.right},
-		{"notes", copied.notes, want.notes}} {
-		if !maps.Equal(t.copied, t.want) {
-			return fmt.Errorf("%s: table %s was %v, and its copy is %v", by, t.name, t.want, t.copied)
+	sum := -int64(2 * c.r.Keys * opening)
+	for i, t := range c.of {
+		if !maps.Equal(copied[i], want[i]) {
+			return fmt.Errorf("%s: table %s was %v, and its copy is %v", by, t.Name(), want[i], copied[i])
+		}
+		for _, v := range copied[i] {
+			if i != notes {
+				sum += v
+			}
 		}
 	}
-	if is, sum := copied.sum(), int64(2*c.r.Keys*opening); is != sum {
-		return fmt.Errorf("%s: there is %d in all accounts, not %d", by, is, sum)
+	if sum != 0 {
+		return fmt.Errorf("%s: there is %d too much in all accounts", by, sum)
 	}
 	return nil
 }
@@ -95,10 +98,10 @@ func (t Target) doCopies(ctx context.Context, r Round) Outcome {
 	defer c.db.Close()
 	defer context.AfterFunc(ctx, func() { c.stop.Store(true) })()
 	for k := range r.Keys {
-		c.left.Store(k, opening)
-		c.right.Store(k, opening)
+		c.of[left].Store(k, opening)
+		c.of[right].Store(k, opening)
 	}
-	c.notes.Expire(func(_ int, at int64) time.Time { return time.Unix(0, at) })
+	c.of[notes].Expire(func(_ int, at int64) time.Time { return time.Unix(0, at) })
 	dir, err := os.MkdirTemp("", "mvcc-copies-")
 	if err != nil {
 		return Outcome{Violation: failed(err)}
@@ -169,16 +172,15 @@ func (c *copies) write(i int, j *journal.Journal, e *ending) error {
 		tries := 0
 		err := c.db.Update(context.Background(), c.r.level(random), func(tx mvcc.DBTx) error {
 			tries++
-			left, right := c.left.In(tx), c.right.In(tx)
-			x, _ := left.Get(from)
-			y, _ := right.Get(to)
-			left.Set(from, x-amount)
-			right.Set(to, y+amount)
+			x, _ := c.of[left].In(tx).Get(from)
+			y, _ := c.of[right].In(tx).Get(to)
+			c.of[left].In(tx).Set(from, x-amount)
+			c.of[right].In(tx).Set(to, y+amount)
 			switch what {
 			case 0:
-				c.notes.In(tx).Set(note, time.Now().Add(lives).UnixNano())
+				c.of[notes].In(tx).Set(note, time.Now().Add(lives).UnixNano())
 			case 1:
-				c.notes.In(tx).Delete(note)
+				c.of[notes].In(tx).Delete(note)
 			}
 			return nil
 		})
@@ -200,69 +202,64 @@ func (c *copies) write(i int, j *journal.Journal, e *ending) error {
 	return nil
 }
 
-// settle waits until all notes have expired, and tells follow that nothing more comes.
+// settle waits until all notes have expired, and writes the last record.
 func (c *copies) settle() error {
-	for end := time.Now().Add(restPatience); c.notes.Len() > 0; time.Sleep(time.Millisecond) {
+	defer c.rest.Store(true)
+	defer c.of[left].Store(last, 0)
+	for end := time.Now().Add(restPatience); c.of[notes].Len() > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			return fmt.Errorf("%d records have not expired after %v", c.notes.Len(), restPatience)
+			return fmt.Errorf("%d records have not expired after %v", c.of[notes].Len(), restPatience)
 		}
 	}
-	c.rest.Store(c.db.Epoch())
 	return nil
 }
 
-// follow keeps a copy by a watch, until nothing more comes.
+// errLast ends a watch: it has come to the last record.
+var errLast = errors.New("soak: the last record")
+
+// follow keeps a copy by a watch, up to the last record.
 func (c *copies) follow() error {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		for ctx.Err() == nil {
-			time.Sleep(time.Millisecond)
-			c.db.RequestProgress()
+	var copied state
+	atEnd := func() error {
+		if _, ok := copied[left][last]; !ok {
+			return nil
 		}
-	}()
-	for {
-		s := c.db.Snapshot()
-		commits := c.db.Watch(ctx, &mvcc.DBWatchOptions{Since: s, Buffer: 1000, Progress: true})
-		copied := c.at(s)
-		s.Close()
-		for commit, err := range commits {
-			switch {
-			case errors.Is(err, mvcc.ErrGap):
-			case err != nil:
-				return err
-			case !commit.Progress:
-				if err := c.apply(commit, copied); err != nil {
-					return fmt.Errorf("the watch: epoch %d: %w", commit.Epoch, err)
-				}
-			case c.rest.Load() != 0 && commit.Epoch >= c.rest.Load():
-				return c.audit("the watch", copied, c.now())
-			}
-		}
+		return cmp.Or(c.audit("the watch", copied, c.now()), errLast)
 	}
+	err := c.db.Follow(context.Background(), &mvcc.FollowOptions{Buffer: 1000},
+		func(s mvcc.DBSnapshot) error {
+			copied = c.at(s)
+			return atEnd()
+		}, func(commit mvcc.DBCommit) error {
+			if err := c.apply(commit, copied); err != nil {
+				return fmt.Errorf("the watch: epoch %d: %w", commit.Epoch, err)
+			}
+			return atEnd()
+		})
+	if err == errLast {
+		return nil
+	}
+	return err
 }
 
 // apply makes the changes of a commit in a copy. It must be in the state that they were made in.
 func (c *copies) apply(commit mvcc.DBCommit, copied state) error {
 	now := time.Now().Add(clockSlack).UnixNano()
 	sum := int64(0)
-	for _, t := range []struct {
-		of     *mvcc.Map[int, int64]
-		copied map[int]int64
-	}{{c.left, copied.left}, {c.right, copied.right}, {c.notes, copied.notes}} {
-		for _, ch := range t.of.Changes(commit) {
-			if was, had := t.copied[ch.Key]; had != ch.Had || was != ch.Old {
-				return fmt.Errorf("key %d of %s was %d, %t, and has changed from %d, %t", ch.Key, t.of.Name(),
+	for i, t := range c.of {
+		for _, ch := range t.Changes(commit) {
+			if was, had := copied[i][ch.Key]; had != ch.Had || was != ch.Old {
+				return fmt.Errorf("key %d of %s was %d, %t, and has changed from %d, %t", ch.Key, t.Name(),
 					was, had, ch.Old, ch.Had)
 			}
-			if t.copied[ch.Key] = ch.New; !ch.Has {
-				delete(t.copied, ch.Key)
+			if copied[i][ch.Key] = ch.New; !ch.Has {
+				delete(copied[i], ch.Key)
 			}
-			if t.of != c.notes {
+			if i != notes {
 				sum += ch.New - ch.Old
 			}
-			if commit.Expired && (t.of != c.notes || ch.Has || ch.Old > now) {
-				return fmt.Errorf("key %d of %s has expired before its time: %+v", ch.Key, t.of.Name(), ch)
+			if commit.Expired && (i != notes || ch.Has || ch.Old > now) {
+				return fmt.Errorf("key %d of %s has expired before its time: %+v", ch.Key, t.Name(), ch)
 			}
 		}
 	}
@@ -277,8 +274,8 @@ const clockSlack = 5 * time.Millisecond
 
 // backUp takes backups, and loads each elsewhere, until all writers have ended.
 func (c *copies) backUp() error {
-	for over := false; !over; time.Sleep(c.r.AuditInterval) {
-		over = c.rest.Load() != 0
+	for over := false; !over; time.Sleep(c.r.BackupInterval) {
+		over = c.rest.Load()
 		var b bytes.Buffer
 		s := c.db.Snapshot()
 		want := c.at(s)

@@ -1,7 +1,7 @@
 // Package soak runs random load on the map for as long as one likes, and checks
 // everything that can be checked from outside: that the histories of
 // transactions have an order that explains them, that one-key operations are
-// linearizable, that every audit finds the sum that transfers leave unchanged,
+// linearizable, that watches, backups and a journal have what was committed,
 // that a map at rest holds nothing but what is in it, and that it does not grow
 // with the work of writers that never rest.
 //

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,38 +16,58 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A growth round goes on for a number of windows, and measures at the end of each. A window
-// has no fixed time: it is over when its share of the round's transactions is done, and the
-// background work has made a number of ticks, or fewer if much was written meanwhile.
+// opening is the amount in each account before the first transfer.
+const opening = 1000
+
+// growthTicks is how often the background work must have run at least before a round ends.
+const growthTicks = 20
+
+// A map may hold so many versions of each key beyond those that are needed. Nothing follows from
+// time: a busy machine makes everything late, also the writers, and these prune what they write. So
+// the excess of a key is bounded however late a tick is. With a fault it follows the commits, of
+// which a round has more.
 const (
-	windows       = 5
-	windowTicks   = 4
-	windowCommits = 300_000
+	excess     = 256
+	excessKeys = 256 // as many keys are counted at least
 )
 
-// pollInterval is how often the statistics are looked at within a window.
-const pollInterval = 5 * time.Millisecond
+// needed is how many versions may be needed: of each key the newest one, one for each snapshot
+// that is open, or was lately, and one for each transaction.
+func (r Round) needed() int {
+	n := 1 + r.Snapshots
+	if r.Snapshots > 1 {
+		n += 6 // one is closed with each tick, and noticed within some
+	}
+	if !r.Stores {
+		n += r.Workers
+	}
+	return n * r.Keys
+}
 
-// opening is what is in each account before the first transfer.
-const opening = 1000
+// liveHeap returns the bytes that are in use after a garbage collection. Pools and
+// cleanups take a second one.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int64(s.HeapAlloc)
+}
 
 // growth is a growth round under way.
 type growth struct {
 	r       Round
 	m       *mvcc.Map[int, int64]
 	stats   func(m *mvcc.Map[int, int64]) mvcc.Stats
-	readers *readers
 	writers []*writer
 
 	stop   atomic.Bool
 	broken atomic.Bool // a writer has failed
 	wg     sync.WaitGroup
-
-	gauges []gauge // at the start, and after each window
-	peak   gauge   // the most of each
+	open   []mvcc.Snapshot[int, int64]
 }
 
-// doGrowth has writers that never rest, with readers beside them, and looks whether
+// doGrowth has writers that never rest, with snapshots beside them, and looks whether
 // memory grows with what they have written.
 func (t Target) doGrowth(ctx context.Context, r Round) Outcome {
 	before := liveHeap()
@@ -54,8 +76,8 @@ func (t Target) doGrowth(ctx context.Context, r Round) Outcome {
 	for k := range r.Keys {
 		m.Store(k, r.first(k))
 	}
-	g := &growth{r: r, m: m, stats: t.Stats, readers: newReaders(r, m)}
-	g.keep(liveHeap())
+	g := &growth{r: r, m: m, stats: t.Stats}
+	start := liveHeap()
 	g.begin()
 	v := g.watch(ctx)
 	g.stop.Store(true)
@@ -73,17 +95,16 @@ func (t Target) doGrowth(ctx context.Context, r Round) Outcome {
 		o.Operations *= 4
 	}
 	o.Aborted = int(m.Stats().Conflicts)
-	if v == nil {
-		v = g.readers.check()
+	for _, s := range g.open {
+		if v == nil {
+			v = checkContents(r, s)
+		}
+		s.Close()
 	}
-	g.readers.close()
 	if v == nil {
-		v = g.atRest(before)
+		v = g.atRest(before, start)
 	}
-	end := liveHeap()
 	o.Violation = v
-	o.Note = fmt.Sprintf("%d versions at most; live heap %s at the start, %s at most, %s in the end",
-		g.peak.versions, brief.Bytes(g.gauges[0].heap), brief.Bytes(g.peak.heap), brief.Bytes(end))
 	return o
 }
 
@@ -102,106 +123,60 @@ func (g *growth) begin() {
 		g.writers = append(g.writers, w)
 		g.wg.Go(w.run)
 	}
-	g.wg.Go(func() { g.readers.run(&g.stop) })
-}
-
-// watch goes through the windows. It returns what has grown.
-func (g *growth) watch(ctx context.Context) *Violation {
-	for range windows {
-		if v := g.window(ctx); v != nil {
-			return v
-		}
-		if ctx.Err() != nil || g.broken.Load() {
-			return nil
-		}
+	for range g.r.Snapshots {
+		g.open = append(g.open, g.m.Snapshot())
 	}
-	return g.violation(grown(g.r, g.gauges))
+	if g.r.Snapshots > 1 {
+		g.wg.Go(g.renew)
+	}
 }
 
-// window waits until the window is over, and measures. All the time, also during a
-// collection, it keeps a map that grows from taking all memory.
-func (g *growth) window(ctx context.Context) *Violation {
-	first, from := g.gauges[0], g.take()
+// renew renews the oldest snapshot with each tick.
+func (g *growth) renew() {
+	for !g.stop.Load() {
+		time.Sleep(g.r.ReclaimInterval)
+		g.open[0].Close()
+		g.open = append(slices.Delete(g.open, 0, 1), g.m.Snapshot())
+	}
+}
+
+// watch looks at the map until the writers have done enough.
+func (g *growth) watch(ctx context.Context) *Violation {
+	first := g.stats(g.m)
 	patience := time.Now().Add(restPatience)
-	var heap chan int64
-	for over := false; !over; {
-		now := gauge{}
-		select {
-		case <-ctx.Done():
-			over = true
-			now = g.take()
-		case bytes := <-heap:
-			over = true
-			now = g.keep(bytes)
-		case <-time.After(pollInterval):
-			now = g.take()
-		}
-		what := tooMuch(g.r, now)
-		if now.ticks == first.ticks && time.Now().After(patience) {
-			what = fmt.Sprintf("the background work stands still: no tick in %v", restPatience)
-		}
-		if what != "" {
-			// Must precede the collection, which may take long beside the writers.
-			g.stop.Store(true)
-			g.wg.Wait()
-			g.keep(liveHeap())
-			return g.violation(what)
-		}
-		ticks, done := now.ticks-from.ticks, now.commits-from.commits
-		enough := ticks >= windowTicks || now.ticks > first.ticks && done >= windowCommits
-		if heap == nil && (enough && done >= uint64(g.r.Size/windows) || g.broken.Load()) {
-			heap = make(chan int64, 1)
-			go func() { heap <- liveHeap() }()
+	for ctx.Err() == nil && !g.broken.Load() {
+		time.Sleep(5 * time.Millisecond)
+		s := g.stats(g.m)
+		more := max(s.Versions, g.r.Keys+s.Aside, s.QueueDepth) - g.r.needed()
+		ticks := s.TickRefreshes - first.TickRefreshes
+		commits := s.Commits - first.Commits
+		switch {
+		case more > excess*max(g.r.Keys, excessKeys):
+			return violated(s, "versions grow with the commits: %d beyond the %d that are needed, of %d keys, "+
+				"after %d commits", more, g.r.needed(), g.r.Keys, commits)
+		case ticks == 0 && time.Now().After(patience):
+			return violated(s, "the background work stands still: no tick in %v", restPatience)
+		case ticks >= growthTicks && commits >= uint64(g.r.Size):
+			return nil
 		}
 	}
 	return nil
 }
 
-// take reads the gauges, but for the heap.
-func (g *growth) take() gauge {
-	s := g.stats(g.m)
-	// Must follow the versions: snapshots opened meanwhile count, and more are needed.
-	n := gauge{
-		commits: s.Commits, ticks: s.TickRefreshes,
-		versions: s.Versions, surplus: s.Versions - s.Entries - s.Aside, aside: s.Aside,
-		queued: s.QueueDepth,
-		bytes:  int64(s.Bytes), needed: g.readers.needed(s.TickRefreshes),
-	}
-	g.peak.versions = max(g.peak.versions, n.versions)
-	return n
-}
-
-// keep reads the gauges, and keeps them with the measured heap.
-func (g *growth) keep(heap int64) gauge {
-	now := g.take()
-	now.heap = heap
-	g.peak.heap = max(g.peak.heap, heap)
-	g.gauges = append(g.gauges, now)
-	return now
-}
-
-// violation makes a violation of what is wrong and all that was measured; nil if nothing is wrong.
-func (g *growth) violation(what string) *Violation {
-	if what == "" {
-		return nil
-	}
-	return &Violation{Summary: what, Detail: table(g.gauges) +
-		fmt.Sprintf("Statistics of the map: %+v", g.m.Stats())}
-}
+// keptRoom is how many bytes a map may keep for later use.
+const keptRoom = 16 << 20
 
 // atRest checks that all is given back once there are no writers and readers any more: in
 // the map by one call of Reclaim, in the heap by as many garbage collections as it takes.
-// before is the heap without the map.
-func (g *growth) atRest(before int64) *Violation {
+// before is the heap without the map, and start that with it, before the load.
+func (g *growth) atRest(before, start int64) *Violation {
 	if err := g.m.Reclaim(context.Background()); err != nil {
 		return failed(err)
 	}
 	if s := g.stats(g.m); s.Versions != g.r.Keys || s.QueueDepth != 0 || s.Aside != 0 {
-		return g.violation(fmt.Sprintf("after the load and one Reclaim: %d versions of %d keys, %d set "+
-			"aside, %d keys queued",
-			s.Versions, g.r.Keys, s.Aside, s.QueueDepth))
+		return violated(s, "after the load and one Reclaim: %d versions of %d keys, %d set aside, %d keys "+
+			"queued", s.Versions, g.r.Keys, s.Aside, s.QueueDepth)
 	}
-	start := g.gauges[0].heap
 	room := int64(keptRoom) + max(start-before, 0)/2
 	for end := time.Now().Add(restPatience); ; {
 		heap := liveHeap()
@@ -209,8 +184,8 @@ func (g *growth) atRest(before int64) *Violation {
 			break
 		}
 		if time.Now().After(end) {
-			return g.violation(fmt.Sprintf("after the load the heap is not given back: %s, from %s at its "+
-				"start", brief.Bytes(heap), brief.Bytes(start)))
+			return violated(g.m.Stats(), "after the load the heap is not given back: %s, from %s at its "+
+				"start", brief.Bytes(heap), brief.Bytes(start))
 		}
 	}
 	sn := g.m.Snapshot()
@@ -221,9 +196,6 @@ func (g *growth) atRest(before int64) *Violation {
 	}
 	return v
 }
-
-// keptRoom is how many bytes a map may keep for later use.
-const keptRoom = 16 << 20
 
 // checkContents checks what sn shows: transfers leave the sum alone, and what is
 // stored names its key.

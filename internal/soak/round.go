@@ -16,72 +16,70 @@ type Kind string
 
 // The kinds of check.
 const (
-	Append   Kind = "append"
-	Register Kind = "register"
-	OneKey   Kind = "onekey"
-	Transfer Kind = "transfer"
-	Reclaim  Kind = "reclaim"
-	Copies   Kind = "copies"
-	Growth   Kind = "growth"
+	Append  Kind = "append"
+	OneKey  Kind = "onekey"
+	Reclaim Kind = "reclaim"
+	Copies  Kind = "copies"
+	Growth  Kind = "growth"
 )
 
 // Kinds returns all kinds, in the order in which they are reported.
-func Kinds() []Kind { return []Kind{Append, Register, OneKey, Transfer, Reclaim, Copies, Growth} }
+func Kinds() []Kind { return []Kind{Append, OneKey, Reclaim, Copies, Growth} }
 
 // Doc says what a round of the kind checks.
 func (k Kind) Doc() string {
 	return map[Kind]string{
-		Append:   "transactions that append to lists: their history has an explanation",
-		Register: "transactions that read, write and delete values: the same",
-		OneKey:   "Load, Store, CompareAndSwap and the like: they are linearizable",
-		Transfer: "transfers between accounts: every scan finds the same sum",
-		Reclaim:  "keys come and go: nothing is left of them in memory",
-		Copies:   "watches, backups, a journal: each copy is what was committed",
-		Growth:   "writers that never rest: memory does not grow with what they write",
+		Append:  "transactions over lists, in a map or tables: their history has an explanation",
+		OneKey:  "Load, Store, CompareAndSwap and the like: they are linearizable",
+		Reclaim: "keys come and go: nothing is left of them in memory",
+		Copies:  "watches, backups, a journal: each copy is what was committed",
+		Growth:  "writers that never rest: memory does not grow with what they write",
 	}[k]
 }
 
 // A Round is what one round does. All of it follows from Seed, but for what the
 // [Config] sets.
 type Round struct {
-	Number  int    `json:"round"`
-	Seed    uint64 `json:"seed"`
-	Kind    Kind   `json:"kind"`
-	Procs   int    `json:"gomaxprocs"` // 0: as it is
-	Workers int    `json:"workers"`
-	Keys    int    `json:"keys"`
-	Size    int    `json:"size"` // transactions, or operations, of all workers together
+	Number  int
+	Seed    uint64
+	Kind    Kind
+	Procs   int // GOMAXPROCS; 0: as it is
+	Workers int
+	Keys    int
+	Size    int // transactions, or operations, of all workers together
 
 	// Percentages: of transactions that run at snapshot level, are one-key operations,
 	// only read, or scan the map; of operations that write; and of writes that delete.
-	Snapshot int `json:"snapshot"`
-	OneKey   int `json:"onekey"`
-	ReadOnly int `json:"readonly"`
-	Scan     int `json:"scan"`
-	Write    int `json:"write"`
-	Delete   int `json:"delete"`
-	MaxOps   int `json:"maxops"` // operations of a transaction
+	Snapshot int
+	OneKey   int
+	ReadOnly int
+	Scan     int
+	Write    int
+	Delete   int
+	MaxOps   int // operations of a transaction
 	// Past is the percentage of transactions whose state is read again later; it stays for
 	// Retain at least.
-	Past   int           `json:"past,omitempty"`
-	Retain time.Duration `json:"retain,omitempty"`
+	Past   int
+	Retain time.Duration
+	Tables bool // the lists of Append are in two tables of a database
 
 	// Of the map.
-	ReclaimInterval time.Duration `json:"reclaim_interval"`
-	ReclaimWorkers  int           `json:"reclaim_workers"`
-	ReclaimQueue    int           `json:"reclaim_queue"`
-	PruneThreshold  int           `json:"prune_threshold"`
+	ReclaimInterval time.Duration
+	ReclaimWorkers  int
+	ReclaimQueue    int
+	PruneThreshold  int
 
-	AuditInterval time.Duration `json:"audit_interval"`
+	BackupInterval time.Duration
 
-	// Of a growth round: its readers, and whether Store is called or Update.
-	Readers Readers `json:"readers,omitempty"`
-	Stores  bool    `json:"stores,omitempty"`
+	// Of a growth round: how many snapshots are open, of which more than one are renewed in turn;
+	// and whether Store is called or Update.
+	Snapshots int
+	Stores    bool
 
 	// With the build tag mvcccheck, goroutines yield at one of Disturb points
 	// between two steps of the protocol, and sleep at one of 100 times as many.
 	// Zero: never.
-	Disturb int `json:"disturb"`
+	Disturb int
 }
 
 // Options returns the options of the round's map.
@@ -112,7 +110,10 @@ func (r Round) String() string {
 		if r.Stores {
 			by = "Store"
 		}
-		s += fmt.Sprintf(", %s beside %s", by, r.Readers.doc())
+		s += fmt.Sprintf(", %s beside %s", by, count(r.Snapshots, "snapshot"))
+	}
+	if r.Kind == Append && r.Tables {
+		s += ", tables"
 	}
 	if r.Procs > 0 {
 		s += fmt.Sprintf(", GOMAXPROCS %d", r.Procs)
@@ -133,9 +134,8 @@ func draw(seed uint64) Round {
 	oneOf := func(list ...int) int { return list[rnd.IntN(len(list))] }
 	procs := runtime.NumCPU()
 	r := Round{
-		Seed: seed,
-		Kind: [...]Kind{Append, Append, Append, Register, Register, OneKey, OneKey, Transfer,
-			Reclaim}[rnd.IntN(9)],
+		Seed:     seed,
+		Kind:     [...]Kind{Append, Append, Append, Append, OneKey, OneKey, Reclaim}[rnd.IntN(7)],
 		Procs:    oneOf(1, 2, procs, procs, procs, 2*procs, 4*procs),
 		Workers:  2 + rnd.IntN(max(4*procs, 4)-1),
 		Keys:     oneOf(1, 2, 2, 3, 3, 4, 4, 6, 6, 8, 12, 16, 32, 64),
@@ -154,17 +154,19 @@ func draw(seed uint64) Round {
 		ReclaimQueue:   oneOf(1, 8, 0, 0),
 		PruneThreshold: oneOf(1, 2, 4, 16, 16, 63),
 
-		AuditInterval: time.Duration(oneOf(0, 1, 10)) * time.Millisecond,
-		Disturb:       oneOf(0, 2, 16, 128),
+		BackupInterval: time.Duration(oneOf(0, 1, 10)) * time.Millisecond,
+		Disturb:        oneOf(0, 2, 16, 128),
 	}
 	r.Workers = min(r.Workers, maxWorkers)
 	if rnd.IntN(growthEvery) == 0 {
 		r.grow(rnd)
 	}
-	switch r.Kind {
-	case Append, Register, OneKey:
+	if r.Kind == Append || r.Kind == OneKey {
 		r.Past = oneOf(0, 5, 20)
 		r.Retain = time.Duration(oneOf(0, 0, 2, 20)) * time.Millisecond
+	}
+	if r.Kind == Append && rnd.IntN(3) == 0 {
+		r.Tables, r.Scan, r.Delete = true, max(r.Scan, 20), max(r.Delete, 10)
 	}
 	if rnd.IntN(copiesEvery) == 0 && r.Kind != Growth {
 		r.Kind = Copies
@@ -184,9 +186,9 @@ const growthEvery = 40
 func (r *Round) grow(rnd *rand.Rand) {
 	r.Kind = Growth
 	r.Workers = 2 + rnd.IntN(15)
-	r.Keys = int(math.Pow(10, 3+2*rnd.Float64()))
+	r.Keys = int(math.Pow(10, 2+1.7*rnd.Float64()))
 	r.Stores = rnd.IntN(3) == 0
-	r.Readers = [...]Readers{ReadersNone, ReadersOne, ReadersRenewed, ReadersMany}[rnd.IntN(4)]
+	r.Snapshots = [...]int{0, 1, 8}[rnd.IntN(3)]
 	r.ReclaimInterval = [...]time.Duration{5, 20, 100, 100}[rnd.IntN(4)] * time.Millisecond
 	r.PruneThreshold, r.Disturb = 0, 0
 }
@@ -238,11 +240,9 @@ func (s *rounds) made(r Round) Round {
 		// Contention is what makes it interesting, and each key is looked at alone.
 		r.Keys, r.OneKey, r.ReadOnly, r.Snapshot, r.Scan, r.MaxOps = min(r.Keys, 8), 90, 5, 0, 0, 2
 	}
-	if r.Kind == Transfer || r.Kind == Growth {
-		r.Keys = max(r.Keys, 2)
-	}
 	if r.Kind == Growth {
-		r.Size = max(200_000, 20*r.Keys) // each key is written 20 or 40 times
+		r.Keys = max(r.Keys, 2)
+		r.Size = 2 * excess * max(r.Keys, excessKeys) // with a fault that is too much
 	}
 	return r
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/history"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -134,13 +133,11 @@ func (t Target) watched(ctx context.Context, r Round, patience time.Duration) Ou
 	return o
 }
 
-// A Target is what the checks are made on. A field that is nil, or an engine without
-// a name, means the map of package mvcc; tests put something faulty there.
+// A Target is what the checks are made on. A field that is nil means the map of package mvcc; tests
+// put something faulty there.
 type Target struct {
 	// Record records what goroutines do with a new map.
 	Record func(ctx context.Context, c history.Config) (*history.History, error)
-	// Bank is the engine that transfers are made on.
-	Bank bench.EngineSpec
 	// Hold is called with each map of the reclaim check before its end.
 	Hold func(m *mvcc.Map[*Thing, *Thing])
 	// Copied is called with each copy, and what has made it, before it is compared.
@@ -152,9 +149,6 @@ type Target struct {
 func (t Target) orDefault() Target {
 	if t.Record == nil {
 		t.Record = history.Record
-	}
-	if t.Bank.Name == "" {
-		t.Bank, _ = bench.EngineByName("mvcc")
 	}
 	if t.Hold == nil {
 		t.Hold = func(*mvcc.Map[*Thing, *Thing]) {}
@@ -173,7 +167,7 @@ type Totals struct {
 	Aborted      int // attempts that did not commit
 	// pairs of transactions found to be ordered, among which cycles were looked for
 	Dependencies int
-	Audits       int           // full scans whose sum was checked
+	Audits       int           // copies that were compared
 	Undecided    int           // keys whose operations could not be judged in time
 	Violations   int           // rounds in which something was wrong
 	Time         time.Duration // checking included
@@ -201,7 +195,6 @@ type KindTotals struct {
 type Outcome struct {
 	Totals
 	Violation *Violation // nil if all was well
-	Note      string     // what else there is to say of it, in one line
 
 	hung bool
 }

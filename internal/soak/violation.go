@@ -1,13 +1,14 @@
 package soak
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/mvccmap/mvccmap/internal/history"
 )
 
 // A Violation is something that must not have happened.
@@ -20,21 +21,13 @@ type Violation struct {
 	Folder  string
 	SaveErr error
 
-	files []file
-}
-
-// A file is part of what is saved of a violation.
-type file struct {
-	name  string
-	write func(io.Writer) error
+	history *history.History // nil if the check has none
 }
 
 // Names of the files in a violation's folder.
 const (
-	HistoryFile = "history.jsonl" // what was recorded, if the check has a history
-	ReportFile  = "report.txt"    // what is wrong with it
-	RoundFile   = "round.json"    // the parameters
-	PictureFile = "picture.html"  // one-key operations, drawn
+	HistoryFile = "history.jsonl" // for CheckFile, if the check has a history
+	ReportFile  = "report.txt"    // the parameters, and what is wrong
 )
 
 // Error names the check and what it found.
@@ -44,36 +37,24 @@ func (v *Violation) Error() string {
 
 // save writes everything into a new folder below dir.
 func (v *Violation) save(dir string) {
-	files := append([]file{
-		{ReportFile, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%v\n%s\n\n%s\n", v.Round, v.Summary, v.Detail)
-			return err
-		}},
-		{RoundFile, v.writeRound},
-	}, v.files...)
 	folder, err := newFolder(dir, fmt.Sprintf("%s-%d", v.Round.Kind, v.Round.Seed))
-	if err != nil {
-		v.SaveErr = err
-		return
+	if err == nil {
+		v.Folder = folder
+		err = writeFile(filepath.Join(folder, ReportFile), func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "%v\n%s\n\n%s\n\nparameters: %+v\n%s %s/%s, %d processors\n", v.Round,
+				v.Summary, v.Detail, parameters(v.Round), runtime.Version(), runtime.GOOS, runtime.GOARCH,
+				runtime.NumCPU())
+			return err
+		})
+		if v.history != nil {
+			err = errors.Join(err, writeFile(filepath.Join(folder, HistoryFile), v.history.Write))
+		}
 	}
-	v.Folder = folder
-	var errs []error
-	for _, f := range files {
-		errs = append(errs, writeFile(filepath.Join(folder, f.name), f.write))
-	}
-	v.SaveErr = errors.Join(errs...)
+	v.SaveErr = err
 }
 
-func (v *Violation) writeRound(w io.Writer) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
-		Round
-		Go   string `json:"go"`
-		OS   string `json:"os"`
-		CPUs int    `json:"cpus"`
-	}{v.Round, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, runtime.NumCPU()})
-}
+// parameters are a Round without its short form.
+type parameters Round
 
 // newFolder creates a folder called name, or name-2 and so on if that exists.
 func newFolder(dir, name string) (string, error) {
@@ -90,17 +71,10 @@ func newFolder(dir, name string) (string, error) {
 	}
 }
 
-// writeFile creates a file. It removes the file again if nothing was written.
 func writeFile(path string, write func(io.Writer) error) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	err = write(f)
-	n, e := f.Seek(0, io.SeekCurrent)
-	err = errors.Join(err, e, f.Close())
-	if err == nil && n == 0 {
-		err = os.Remove(path)
-	}
-	return err
+	return errors.Join(write(f), f.Close())
 }
