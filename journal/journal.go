@@ -244,7 +244,7 @@ func open(
 		}
 	}()
 	defer db.HoldExpiry()() // until what is deleted gets into the journal
-	j.found, err = j.load(ctx)
+	j.found, _, err = j.load(ctx)
 	loaded = true
 	if err == nil {
 		j.bounds, err = openBound(dir)

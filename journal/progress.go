@@ -1,8 +1,6 @@
 package journal
 
 import (
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -33,24 +31,13 @@ type counted struct {
 }
 
 // expect notes how long the files are that will be read.
-func (p *progress) expect(dir string, files listing) {
-	var total int64
-	sum := func(name string) {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil { // else reading it says why
-			total += info.Size()
+func (p *progress) expect(files []FileInfo) {
+	p.before = counted{}
+	for _, f := range files {
+		if f.Used {
+			p.before.total += f.Bytes
 		}
 	}
-	from := uint64(0)
-	if n := len(files.backups); n > 0 {
-		from = files.backups[n-1]
-		sum(backupName(from))
-	}
-	for _, n := range files.journals {
-		if n >= from {
-			sum(journalName(n))
-		}
-	}
-	p.before = counted{total: total}
 	p.set(p.before)
 }
 
