@@ -131,6 +131,10 @@ func TestCrashes(t *testing.T) {
 		}
 		wg.Wait()
 		require.NoError(t, j.Close())
+		files, err := list(dir)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(files.backups)+len(files.journals), 4,
+			"nobody removes what is not needed")
 		failed += len(images)
 		for _, image := range images {
 			crashed := newLedger(t)

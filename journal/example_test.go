@@ -66,21 +66,13 @@ func ExampleInspect() {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	orders := mvcc.NewTable[int, string](db, "orders", nil)
-	j, err := journal.Open(ctx, dir, db, codec.JSON, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	j, _ := journal.Open(ctx, dir, db, codec.JSON, nil)
 	defer j.Close()
 	orders.Store(1, "tea")
 	_ = j.Sync(ctx)
 
 	info, err := journal.Inspect(dir)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(info.Codec, info.Epoch == db.Epoch(), info.Err)
+	fmt.Println(info.Codec, info.Epoch == db.Epoch(), info.Err, err)
 	for _, table := range info.Tables {
 		fmt.Println(table.Name, table.ValueShape, table.Changes)
 	}
@@ -88,7 +80,7 @@ func ExampleInspect() {
 		fmt.Println(file.Name, len(file.Groups))
 	}
 	// Output:
-	// json true <nil>
+	// json true <nil> <nil>
 	// orders string 1
 	// backup-00000001 0
 	// journal-00000001 2

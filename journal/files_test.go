@@ -3,7 +3,6 @@ package journal
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -43,62 +42,6 @@ func imageOf(t testing.TB, dir string, sure int) image {
 
 func (i image) names() []string { return slices.Sorted(maps.Keys(i.files)) }
 
-// Whatever file is removed, cut, or put in the place of another: all that was acknowledged is
-// there, or the error names a file.
-func TestFiles(t *testing.T) {
-	var c tries
-	all := shopImages(t, "A", 3000)
-	for _, i := range all[len(all)-3:] {
-		names := i.names()
-		change := func(what string, do func(files map[string][]byte)) {
-			if rand.IntN(10) > 0 && testing.Short() {
-				return
-			}
-			changed := image{maps.Clone(i.files), i.sure}
-			do(changed.files)
-			c.try(t, i, fmt.Sprint(names, ": ", what), func(dir string) {
-				for _, name := range names {
-					require.NoError(t, os.Remove(filepath.Join(dir, name)))
-				}
-				changed.write(t, dir)
-			})
-		}
-		targets := append(slices.Clone(names), "elsewhere", backupName(9), journalName(9))
-		for n := range uint64(4) {
-			targets = append(targets, backupName(n), journalName(n))
-		}
-		for _, name := range names {
-			change("without "+name, func(f map[string][]byte) { delete(f, name) })
-		}
-		for _, name := range slices.Backward(names) { // the journals first
-			data := i.files[name]
-			for at := range data {
-				// Within the first parts and the last ones, and some others.
-				if near := at < 40 || at > len(data)-50; near && rand.IntN(3) == 0 || rand.IntN(200) == 0 {
-					change(fmt.Sprint(name, " is cut at ", at), func(f map[string][]byte) {
-						f[name] = data[:at]
-					})
-				}
-			}
-			for _, to := range targets {
-				if to == name {
-					continue
-				}
-				change(name+" is renamed to "+to, func(f map[string][]byte) {
-					f[to] = f[name]
-					delete(f, name)
-				})
-				change(name+" is copied to "+to, func(f map[string][]byte) { f[to] = f[name] })
-				if i.files[to] != nil {
-					change(name+" and "+to+" are swapped", func(f map[string][]byte) {
-						f[to], f[name] = f[name], f[to]
-					})
-				}
-			}
-		}
-	}
-}
-
 // A folder, or a file, that is removed under a running journal is noticed, and is mended without
 // help.
 func TestFilesGoMeanwhile(t *testing.T) {
@@ -130,29 +73,6 @@ func TestFilesGoMeanwhile(t *testing.T) {
 	require.NoError(t, j.Sync(t.Context()))
 	require.NoError(t, os.RemoveAll(dir))
 	require.ErrorContains(t, j.Close(), "a file has gone")
-}
-
-// What cannot be read is an error, unless it is not needed.
-func TestFilesThatCannotBeRead(t *testing.T) {
-	all := shopImages(t, "A", 3000)
-	i := all[len(all)-1]
-	refused := 0
-	for _, name := range i.names() {
-		dir, s := t.TempDir(), newShop(t, "A", false)
-		i.write(t, dir)
-		require.NoError(t, os.Remove(filepath.Join(dir, name)))
-		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
-		j, err := s.open(t, dir, 0, createFile)
-		if err == nil {
-			s.verify(t, i.sure, name)
-			require.NoError(t, j.Close())
-		} else {
-			require.ErrorContains(t, err, name)
-			refused++
-		}
-		s.Close()
-	}
-	require.GreaterOrEqual(t, refused, 3)
 }
 
 // A journal of the version before can be opened, and goes on in the present format.
@@ -425,80 +345,51 @@ func TestClosedWhileRotating(t *testing.T) {
 	}
 }
 
-// closedFolder returns a folder with what one commit and a Close leave, and what is in it.
-func closedFolder(t *testing.T) (dir string, whole image) {
+// Another file in the place of the bound, or of a journal after the first one, is an error, even if
+// that is the last journal, or the bound itself, which is missing then. What a crash may leave of
+// either is none.
+func TestForeignBound(t *testing.T) {
 	dir, l := t.TempDir(), newLedger(t)
 	j := opened(t, dir, l, nil, nil)
 	n := l.commit(1)
 	require.NoError(t, j.Sync(t.Context()))
 	require.NoError(t, j.Close())
-	return dir, imageOf(t, dir, n)
-}
-
-// A journal after the first one may be torn where it begins, by a crash; another file in its place
-// is an error, even if that says what was acknowledged and is where it was no more.
-func TestBeginOfLaterJournal(t *testing.T) {
-	dir, whole := closedFolder(t)
-	n := whole.sure
-	files, err := list(dir)
-	require.NoError(t, err)
-	later := journalName(files.journals[len(files.journals)-1] + 1)
+	whole := imageOf(t, dir, n)
+	bound, backup, journal := whole.files[boundName], whole.files[backupName(1)], whole.files[journalName(1)]
 	record := append(markMagic[:], frameBegin)
+	zeros := make([]byte, 100)
 	for _, c := range []struct {
-		what  string
-		data  []byte
-		fails bool
+		what, name string
+		data       []byte
+		fails      bool
 	}{
-		{"nothing", nil, false},
-		{"a part of the record", record[:5], false},
-		{"a part of the record, and zeros", append(slices.Clone(record[:3]), make([]byte, 20)...), false},
-		{"zeros", make([]byte, 100), false},
-		{"what says what was acknowledged", whole.files["acknowledged"], true},
-		{"a backup", whole.files[backupName(files.backups[0])], true},
+		{"nothing", boundName, nil, false},
+		{"a part of it", boundName, bound[:5], false},
+		{"a part, and zeros", boundName, append(slices.Clone(bound[:20]), zeros[:len(bound)-20]...), false},
+		{"zeros", boundName, zeros[:len(bound)], false},
+		{"a journal", boundName, journal, true},
+		{"a part of a backup", boundName, backup[:len(bound)], true},
+		{"text", boundName, []byte("{}"), true},
+		{"nothing", journalName(2), nil, false},
+		{"a part of the record", journalName(2), record[:5], false},
+		{"a part of the record, and zeros", journalName(2), append(slices.Clone(record[:3]), zeros[:20]...), false},
+		{"zeros", journalName(2), zeros, false},
+		{"the bound", journalName(2), bound, true},
+		{"a backup", journalName(2), backup, true},
 	} {
 		i, at := image{maps.Clone(whole.files), n}, t.TempDir()
-		delete(i.files, "acknowledged")
-		i.files[later] = c.data
-		i.write(t, at)
-		db := newLedger(t)
-		opened, err := Open(t.Context(), at, db.DB, codec.Gob, nil)
-		if c.fails {
-			require.ErrorContains(t, err, filepath.Join(at, later), c.what)
-			continue
+		if c.name != boundName {
+			delete(i.files, boundName)
 		}
-		require.NoError(t, err, c.what)
-		require.NoError(t, opened.Close())
-	}
-}
-
-// Another file in the place of what says what was acknowledged is an error, be it the last journal,
-// which is missing then; what a crash may leave of it is none.
-func TestForeignBound(t *testing.T) {
-	_, whole := closedFolder(t)
-	bound := whole.files[boundName]
-	for what, c := range map[string]struct {
-		data  []byte
-		fails bool
-	}{
-		"nothing":            {nil, false},
-		"a part of it":       {bound[:5], false},
-		"a part, and zeros":  {append(slices.Clone(bound[:20]), make([]byte, len(bound)-20)...), false},
-		"zeros":              {make([]byte, len(bound)), false},
-		"a journal":          {whole.files[journalName(1)], true},
-		"a part of a backup": {whole.files[backupName(1)][:len(bound)], true},
-		"text":               {[]byte("{}"), true},
-	} {
-		at := t.TempDir()
-		whole.write(t, at)
-		path := filepath.Join(at, boundName)
-		require.NoError(t, os.WriteFile(path, c.data, 0o600))
+		i.files[c.name] = c.data
+		i.write(t, at)
 		opened, err := Open(t.Context(), at, newLedger(t).DB, codec.Gob, nil)
 		if c.fails {
-			require.ErrorContains(t, err, path, what)
-			require.ErrorAs(t, err, new(*mvcc.DamageError), what)
+			require.ErrorContains(t, err, filepath.Join(at, c.name), c.what)
+			require.ErrorAs(t, err, new(*mvcc.DamageError), c.what)
 			continue
 		}
-		require.NoError(t, err, what)
+		require.NoError(t, err, "%s: %s", c.name, c.what)
 		require.NoError(t, opened.Close())
 	}
 }

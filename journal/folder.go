@@ -11,13 +11,13 @@ import (
 	"slices"
 )
 
-// A folder is the files of a journal, open, as they were at one moment.
+// A folder is the files of a journal as they were at one moment. Those that are needed are open.
 type folder struct {
 	listing
 	must    bound
-	foreign error      // why must cannot be read
-	infos   []FileInfo // by number; a backup before its journal
-	opened  []*os.File // likewise
+	foreign error               // why must cannot be read
+	infos   []FileInfo          // by number; a backup before its journal
+	opened  map[string]*os.File // by their names
 }
 
 // meanwhile is called once the names are known, and once the files are open. Tests change the
@@ -28,7 +28,7 @@ var meanwhile = func(open bool) {}
 // A file that has gone meanwhile is not needed, if there are others now.
 func openFolder(dir string) (*folder, error) {
 	for was := ""; ; {
-		f := &folder{}
+		f := &folder{opened: map[string]*os.File{}}
 		f.must, f.foreign = readBound(dir)
 		var err error
 		if f.listing, err = list(dir); err != nil {
@@ -58,16 +58,20 @@ func (f *folder) open(dir string) error {
 		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name))
 	})
 	for i := range f.infos {
-		file, err := os.Open(filepath.Join(dir, f.infos[i].Name))
+		info := &f.infos[i]
+		path := filepath.Join(dir, info.Name)
+		is, err := os.Stat(path)
+		if info.Used = info.Number >= f.from(); info.Used {
+			var file *os.File
+			if file, err = os.Open(path); err == nil {
+				f.opened[info.Name] = file
+				is, err = file.Stat()
+			}
+		}
 		if err != nil {
 			return err
 		}
-		f.opened = append(f.opened, file)
-		info, err := file.Stat()
-		if err != nil {
-			return err
-		}
-		f.infos[i].Bytes = info.Size()
+		info.Bytes = is.Size()
 	}
 	meanwhile(true)
 	return nil
@@ -101,5 +105,5 @@ func (f *folder) file(name string) (inspected, error) {
 	if i < 0 {
 		return inspected{}, fs.ErrNotExist
 	}
-	return inspected{io.NewSectionReader(f.opened[i], 0, f.infos[i].Bytes), &f.infos[i]}, nil
+	return inspected{io.NewSectionReader(f.opened[name], 0, f.infos[i].Bytes), &f.infos[i]}, nil
 }

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -63,15 +62,13 @@ type FileInfo struct {
 	Bytes  int64
 	// Epoch is that of the state that is in a backup, or that a journal begins with.
 	Epoch uint64
-	// Used says that Open reads it. Others are there until they are removed, see J2.
+	// Used says that Open reads it. Others are there until they are removed, see J2: of these only
+	// the fields above are set, without Epoch.
 	Used bool
-	// Groups are those of a journal, as far as they follow each other, and for a file that is used
-	// what came before.
+	// Groups are those of a journal, as far as they follow each other and the files before.
 	Groups []GroupInfo
 	// Rest is how many bytes come after the last group and mark that can be read.
 	Rest int64
-	// Err is why a file that is not used cannot be read.
-	Err error
 
 	_ struct{}
 }
@@ -87,8 +84,8 @@ type GroupInfo struct {
 // Inspect returns what is in the folder of a journal. It needs neither the types nor the codec,
 // takes no lock, writes nothing, and may be called while a process writes the journal: it reads the
 // files as they are at one moment, so a group that is half-written then is not damage. It reads all
-// of them, with their checksums, and does not decode records. It blocks for as long as the disk
-// takes. It allocates some 50 bytes for each group, beside what headers take.
+// that Open would, with their checksums, and does not decode records. It blocks for as long as the
+// disk takes. It allocates some 50 bytes for each group, beside what headers take.
 //
 // The error is one of the system, for instance if there is no such folder. Damage is in [Info.Err].
 // A folder without any files of a journal has an Info without Files, and no error.
@@ -114,12 +111,11 @@ func Inspect(dir string) (Info, error) {
 // An inspector reads files as Open does, and keeps what headers say.
 type inspector struct {
 	loader
-	stats   Stats
-	info    *Info
-	folder  *folder
-	at      *FileInfo // what is being read
-	life    string    // in which tables have the IDs that are in info
-	reached map[string]bool
+	stats  Stats
+	info   *Info
+	folder *folder
+	at     *FileInfo // what is being read
+	life   string    // in which tables have the IDs that are in info
 }
 
 func inspect(dir string) (info Info, err error) {
@@ -130,7 +126,7 @@ func inspect(dir string) (info Info, err error) {
 	defer f.close()
 	info.Acknowledged, info.Closed, info.Unfinished = f.must.epoch, f.must.closed, f.left
 	info.Files = f.infos
-	in := &inspector{info: &info, folder: f, reached: map[string]bool{}}
+	in := &inspector{info: &info, folder: f}
 	in.loader = loader{dir: dir, must: f.must, stats: &in.stats, open: in.begin, backup: in.whole,
 		group: in.next}
 	_, _, err = in.all(f.listing)
@@ -140,13 +136,8 @@ func inspect(dir string) (info Info, err error) {
 	}
 	info.Epoch, info.Lives, info.Incomplete = in.after.Epoch, in.lives, in.stats.Dropped
 	for i := range info.Files {
-		file := &info.Files[i]
-		file.Used = file.Number >= f.from()
-		if !file.Backup {
+		if file := &info.Files[i]; file.Used && !file.Backup {
 			file.Epoch = in.begun(file)
-		}
-		if !in.reached[file.Name] {
-			in.alone(file)
 		}
 	}
 	return info, nil
@@ -170,10 +161,9 @@ func (in *inspector) begin(path string) (io.ReadSeekCloser, error) {
 	in.leave()
 	f, err := in.folder.file(filepath.Base(path))
 	if err != nil {
-		return nil, fmt.Errorf("%s is missing: %w", path, err)
+		return nil, missing(path)
 	}
 	in.at = f.info
-	in.reached[in.at.Name] = true
 	return f, nil
 }
 
@@ -276,31 +266,4 @@ func (in *inspector) change(tables []mvcc.BackupTable) {
 		list[i].Refused += table.Refused
 	}
 	in.info.Tables = list
-}
-
-// alone reads a file from which nothing leads on to the end.
-func (in *inspector) alone(info *FileInfo) {
-	var none Info
-	f, err := in.folder.file(info.Name)
-	if err != nil {
-		info.Err = err
-		return
-	}
-	one := &inspector{info: &none, folder: in.folder, reached: in.reached}
-	one.loader = loader{dir: in.dir, stats: &one.stats, open: one.begin, backup: one.whole,
-		group: one.next}
-	path := filepath.Join(in.dir, info.Name)
-	if info.Backup {
-		_, err = one.whole(path)
-	} else if b, _, failed := readBegin(f); failed == nil && b.number == info.Number {
-		one.after, one.begins = mvcc.Backup{Epoch: b.at.Epoch, DB: b.at.Life}, true
-		err = one.journal(info.Number)
-		one.leave()
-	} else {
-		info.Rest = info.Bytes
-		err = damaged(cmp.Or(failed, error(errMissing)))
-	}
-	if err != nil {
-		info.Err = fmt.Errorf("%s: %w", path, err)
-	}
 }

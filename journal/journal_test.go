@@ -194,38 +194,6 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// Many writers, many waiters, and backups that take the place of journals all the time.
-func TestJournalBesideWriters(t *testing.T) {
-	dir, l := t.TempDir(), newLedger(t)
-	j := opened(t, dir, l, &Options{Compact: 20_000}, nil)
-	var wg sync.WaitGroup
-	for w := range 8 {
-		wg.Go(func() {
-			for range 200 {
-				n := l.commit(w)
-				if n%3 != 0 {
-					continue
-				}
-				epoch := l.Epoch()
-				if err := j.Sync(t.Context()); err != nil {
-					t.Errorf("sync: %v", err)
-				}
-				if s := j.Stats(); s.Epoch < epoch {
-					t.Errorf("acknowledged up to %d, and not %d", s.Epoch, epoch)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	require.NoError(t, j.Close())
-	require.Greater(t, j.Stats().Backups, uint64(2))
-	files, err := list(dir)
-	require.NoError(t, err)
-	require.LessOrEqual(t, len(files.backups)+len(files.journals), 4,
-		"nobody removes what is not needed")
-	requireKept(t, dir, 1600)
-}
-
 // When the disk does not keep up a backup takes the place of what was missed.
 func TestGaps(t *testing.T) {
 	dir, l := t.TempDir(), newLedger(t)
@@ -265,65 +233,6 @@ func (f *faulty) Sync() error {
 		return err
 	}
 	return f.file.Sync()
-}
-
-// A disk that is full now and then: waiters are told, nothing that was acknowledged is lost,
-// whenever the process ends, and when there is room again all goes on by itself.
-func TestFullDisk(t *testing.T) {
-	full := errors.New("no space left on device")
-	for range 10 {
-		dir, l := t.TempDir(), newLedger(t)
-		var room atomic.Int64
-		room.Store(1 << 40)
-		told := atomic.Int64{}
-		j := opened(t, dir, l, &Options{Compact: 10_000, OnError: func(err error) {
-			if errors.Is(err, full) {
-				told.Add(1)
-			}
-		}}, func(path string) (file, error) {
-			if room.Load() <= 0 {
-				return nil, full
-			}
-			f, err := createFile(path)
-			return &faulty{f, func(n int) error {
-				if room.Add(int64(-max(n, 0))) <= 0 {
-					return full
-				}
-				return nil
-			}}, err
-		})
-		acknowledged := 0
-		for round := range 6 {
-			if round%2 == 1 {
-				room.Store(rand.Int64N(20_000))
-			}
-			for range 100 {
-				n := l.commit(round)
-				if err := j.Sync(t.Context()); err == nil {
-					acknowledged = n
-				} else {
-					require.ErrorIs(t, err, full)
-				}
-			}
-			if round%2 == 1 {
-				for j.Sync(t.Context()) == nil {
-					l.commit(round)
-				}
-				require.Eventually(t, func() bool { return told.Load() > 0 }, time.Minute, time.Millisecond)
-				require.Positive(t, j.Stats().Failures)
-				crashed := newLedger(t)
-				opened(t, copied(t, dir), crashed, nil, nil)
-				crashed.must(t, acknowledged, true)
-				room.Store(1 << 40)
-				require.Eventually(t, func() bool {
-					return j.Sync(t.Context()) == nil
-				}, time.Minute, time.Millisecond)
-			}
-		}
-		require.NoError(t, j.Close())
-		n := l.must(t, 600, true)
-		requireKept(t, dir, n)
-	}
 }
 
 // A program starts on a full disk if there was something in the folder, with that: nothing there is
@@ -446,6 +355,8 @@ func TestMisuse(t *testing.T) {
 	for want, opts := range map[string]*Options{
 		"journal: Options.Compact is -1, want 0 or more": {Compact: -1},
 		"journal: Options.Buffer is -2, want 0 or more":  {Buffer: -2},
+		"journal: Open: Options.Migrate[0] is zero, want what mvcc.Migrate, mvcc.MigrateTo or mvcc.RenameFields " +
+			"returns": {Migrate: []mvcc.Migration{{}}},
 	} {
 		require.PanicsWithValue(t, want, func() { _, _ = Open(ctx, t.TempDir(), l.DB, codec.Gob, opts) })
 	}

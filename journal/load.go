@@ -28,67 +28,56 @@ type found struct {
 	same bool
 }
 
-// load makes the tables what the folder has of them.
-func (j *Journal) load(ctx context.Context) (f found, err error) {
-	files, err := list(j.dir)
+// load makes the tables what the folder has of them, and keeps the states that were asked for. It
+// returns which files these are.
+func (j *Journal) load(ctx context.Context) (f found, names string, err error) {
+	in, err := openFolder(j.dir)
 	if err != nil {
-		return f, err
+		return f, "", err
 	}
-	must, err := readBound(j.dir)
-	if err != nil {
-		return f, err
+	defer in.close()
+	if names = fmt.Sprint(in.listing); in.foreign != nil {
+		return f, names, in.foreign
 	}
-	l := j.loader(ctx, must)
-	if f, err = j.loadFrom(l, files); err != nil || f.from == 0 {
-		return f, err
+	j.stats = Stats{}
+	// Where it is higher it is that of what is loaded, or means nothing.
+	j.db.SkipTo(min(in.must.clock, disk.HighestSkip))
+	j.progress.expect(in.infos)
+	defer j.lines()()
+	l := j.loader(ctx, in)
+	if f.from, f.last, err = l.all(in.listing); err != nil || f.from == 0 {
+		return f, names, err
+	}
+	if err := l.after.Missing(); err != nil {
+		return f, names, fmt.Errorf("%s: %w", filepath.Join(j.dir, backupName(f.from)), err)
+	}
+	f.state = l.after
+	j.keepEnd(l.must, l.position())
+	for _, info := range in.infos {
+		switch {
+		case !info.Used:
+		case info.Backup:
+			f.backup = info.Bytes
+		default:
+			f.journals, f.log = append(f.journals, info.Number), f.log+info.Bytes
+		}
 	}
 	s := j.db.Snapshot()
 	defer s.Close()
 	f.same = f.state.Version == j.opts.Version && f.state.Matches(s) && l.begins
-	return f, f.measure(j.dir, files)
-}
-
-// loadFrom loads what there is, and keeps the states that were asked for.
-func (j *Journal) loadFrom(l *loader, files listing) (f found, err error) {
-	// Where it is higher it is that of what is loaded, or means nothing.
-	j.db.SkipTo(min(l.must.clock, disk.HighestSkip))
-	j.progress.expect(j.dir, files)
-	defer j.lines()()
-	if f.from, f.last, err = l.all(files); err != nil || f.from == 0 {
-		return f, err
-	}
-	if err := l.after.Missing(); err != nil {
-		return f, fmt.Errorf("%s: %w", filepath.Join(j.dir, backupName(f.from)), err)
-	}
-	j.progress.done()
-	f.state = l.after
-	j.keepEnd(l.must, l.position())
-	return f, nil
-}
-
-// measure looks how long the files are.
-func (f *found) measure(dir string, files listing) error {
-	info, err := os.Stat(filepath.Join(dir, backupName(f.from)))
-	if err != nil {
-		return err
-	}
-	f.backup = info.Size()
-	for _, n := range files.journals {
-		if n < f.from {
-			continue
-		}
-		if info, err = os.Stat(filepath.Join(dir, journalName(n))); err != nil {
-			return err
-		}
-		f.journals = append(f.journals, n)
-		f.log += info.Size()
-	}
-	return nil
+	return f, names, nil
 }
 
 // loader returns what loads into the database.
-func (j *Journal) loader(ctx context.Context, must bound) *loader {
-	return &loader{dir: j.dir, must: must, stats: &j.stats, open: openFile,
+func (j *Journal) loader(ctx context.Context, in *folder) *loader {
+	return &loader{dir: j.dir, must: in.must, stats: &j.stats,
+		open: func(path string) (io.ReadSeekCloser, error) { // no further than it went at the opening
+			file, err := in.file(filepath.Base(path))
+			if err != nil {
+				return nil, missing(path)
+			}
+			return file, nil
+		},
 		backup: func(path string) (mvcc.Backup, error) {
 			b, err := j.db.LoadFile(ctx, path, j.codec, j.loads())
 			j.progress.readAll(b, err)
@@ -162,8 +151,6 @@ func (j *Journal) keepEnd(was bound, loaded mvcc.Position) {
 		}
 	}
 }
-
-func openFile(path string) (io.ReadSeekCloser, error) { return os.Open(path) }
 
 func missing(path string) error { return fmt.Errorf("%s is missing: %w", path, os.ErrNotExist) }
 

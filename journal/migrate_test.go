@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -126,8 +125,12 @@ func TestMigrate(t *testing.T) {
 	require.Equal(t, kept, imageOf(t, filepath.Join(crashed, beforeName), 0))
 
 	// The program before cannot read it, and goes back to what it had.
-	_, _, err = program[int, number](t, crash(t, dir), "users", nil)
-	require.ErrorAs(t, err, new(*mvcc.VersionError))
+	other := crash(t, dir)
+	_, _, err = program[int, number](t, other, "users", &Options{Version: 5, Versions: []int{4}})
+	var version *mvcc.VersionError
+	require.ErrorAs(t, err, &version)
+	require.Equal(t, other, filepath.Dir(version.File))
+	require.Equal(t, mvcc.VersionError{Saved: 2, Version: 5, Versions: []int{4}, File: version.File}, *version)
 	_, _, err = program[int, number](t, crash(t, dir), "users", &Options{Version: 2})
 	require.ErrorContains(t, err, `there is no table "people"`)
 	back := crash(t, before)
@@ -143,35 +146,6 @@ func TestMigrate(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, len(users)+1, people.Len())
 	require.NoError(t, j.Close())
-}
-
-// The backup and the groups have old names of fields, and what is written from then on has the new
-// ones; the program before can go back.
-func TestRenameFields(t *testing.T) {
-	type now struct{ FullName string }
-	dir := t.TempDir()
-	users := usersWritten(t, dir)
-	dir = crash(t, dir)
-	opts := &Options{Migrate: []mvcc.Migration{
-		mvcc.RenameFields("users", map[string]string{"Name": "FullName"})}}
-	want := map[int]now{}
-	for n, u := range users {
-		want[n] = now{u.Name}
-	}
-	for range 2 {
-		m, j, err := program[int, now](t, dir, "users", opts)
-		require.NoError(t, err)
-		require.Equal(t, want, maps.Collect(m.All()))
-		m.Store(len(want)+100, now{"new"})
-		want[len(want)+100] = now{"new"}
-		require.NoError(t, j.Sync(t.Context()))
-		dir = crash(t, dir)
-	}
-	_, _, err := program[int, number](t, crash(t, dir), "users", nil)
-	require.ErrorAs(t, err, new(*mvcc.SchemaError))
-	was, _, err := program[int, number](t, crash(t, filepath.Join(dir, beforeName)), "users", nil)
-	require.NoError(t, err)
-	require.Equal(t, users, maps.Collect(was.All()))
 }
 
 // Each of three programs, none of which has closed the journal, can be gone back to; and the last
@@ -305,24 +279,4 @@ func TestMigrateFails(t *testing.T) {
 	people, _, err := program[string, named](t, dir, "people", toNames)
 	require.NoError(t, err)
 	require.Equal(t, len(users), people.Len())
-}
-
-// Files of another version are named.
-func TestVersionError(t *testing.T) {
-	dir := t.TempDir()
-	_, j, err := program[int, number](t, dir, "users", &Options{Version: 1})
-	require.NoError(t, err)
-	require.NoError(t, j.Close())
-	_, _, err = program[int, number](t, dir, "users", &Options{Version: 3, Versions: []int{2}})
-	var version *mvcc.VersionError
-	require.ErrorAs(t, err, &version)
-	path := filepath.Join(dir, "backup-00000001")
-	require.Equal(t, &mvcc.VersionError{Saved: 1, Version: 3, Versions: []int{2}, File: path}, version)
-	require.EqualError(t, err, "journal: "+path+": mvcc: Load: the version of the backup is 1, and "+
-		"LoadOptions.Version is 3, and Versions [2]")
-	require.PanicsWithValue(t, "journal: Open: Options.Migrate[0] is zero, want what mvcc.Migrate, "+
-		"mvcc.MigrateTo or mvcc.RenameFields returns", func() {
-		_, _ = Open(context.Background(), t.TempDir(), mvcc.NewDB(nil), codec.Gob,
-			&Options{Migrate: []mvcc.Migration{{}}})
-	})
 }

@@ -1,102 +1,56 @@
 package journal
 
 import (
-	"os"
-	"path/filepath"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// progressLines is how often the logger is told how far Open or Load has got, and progressCalls how
-// often Options.Progress is at most.
-const (
-	progressLines = 5 * time.Second
-	progressCalls = 100 * time.Millisecond
-)
+// progressLines is how often the logger is told how far Open or Load has got.
+const progressLines = 5 * time.Second
 
-// A progress counts the records and bytes that Open or Load has read. Its functions but lines are
-// of the goroutine of these.
+// A progress counts the records and bytes that Open or Load has read. Its methods are called by the
+// goroutine of these.
 type progress struct {
-	report func(records int, read, total int64) // nil: the logger is told
-	called time.Time                            // when report was called last
-	before counted                              // of the files and groups that were read to their end
-
-	mu  sync.Mutex
-	now counted
+	before      counted // of the backup and groups that were read to their end
+	now         atomic.Pointer[counted]
+	filesLength int64
 }
 
 type counted struct {
-	records     int
-	read, total int64
+	records int
+	read    int64
 }
 
 // expect notes how long the files are that will be read.
-func (p *progress) expect(dir string, files listing) {
-	var total int64
-	sum := func(name string) {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil { // else reading it says why
-			total += info.Size()
+func (p *progress) expect(files []FileInfo) {
+	p.before, p.filesLength = counted{}, 0
+	for _, f := range files {
+		if f.Used {
+			p.filesLength += f.Bytes
 		}
 	}
-	from := uint64(0)
-	if n := len(files.backups); n > 0 {
-		from = files.backups[n-1]
-		sum(backupName(from))
-	}
-	for _, n := range files.journals {
-		if n >= from {
-			sum(journalName(n))
-		}
-	}
-	p.before = counted{total: total}
-	p.set(p.before)
-}
-
-func (p *progress) set(c counted) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.now = c
+	p.reading(0, 0)
 }
 
 // reading notes how far the backup or group that is being read has got.
 func (p *progress) reading(records int, read int64) {
-	c := p.before
-	c.records, c.read = c.records+records, c.read+read
-	p.set(c)
-	if p.report == nil {
-		return
-	}
-	if now := time.Now(); now.Sub(p.called) >= progressCalls {
-		p.called = now
-		p.report(c.records, min(c.read, c.total), c.total) // others may append to the files
-	}
+	p.now.Store(&counted{p.before.records + records, p.before.read + read})
 }
 
 // readAll notes that a backup or group was loaded, if it was.
 func (p *progress) readAll(b mvcc.Backup, err error) {
-	if err != nil {
-		return
-	}
-	p.before.records += b.Records
-	p.before.read += b.Bytes
-	p.set(p.before)
-}
-
-// done reports the end, where all has been read.
-func (p *progress) done() {
-	if p.report != nil {
-		p.report(p.before.records, p.before.total, p.before.total)
+	if err == nil {
+		p.before.records += b.Records
+		p.before.read += b.Bytes
+		p.reading(0, 0)
 	}
 }
 
 // lines has the logger told until the function that it returns is called.
 func (j *Journal) lines() (end func()) {
-	if j.progress.report != nil {
-		return func() {}
-	}
-	ended := make(chan struct{})
+	ended, filesLength := make(chan struct{}), j.progress.filesLength
 	go func() {
 		start, ticks := time.Now(), time.NewTicker(progressLines)
 		defer ticks.Stop()
@@ -106,11 +60,9 @@ func (j *Journal) lines() (end func()) {
 				return
 			case <-ticks.C:
 			}
-			j.progress.mu.Lock()
-			c := j.progress.now
-			j.progress.mu.Unlock()
+			c := j.progress.now.Load()
 			j.logger().Info("journal: loading the tables", "journal", j.dir, "records", c.records,
-				"read", c.read, "of", c.total, "since", time.Since(start).Round(time.Second))
+				"read", c.read, "of", filesLength, "since", time.Since(start).Round(time.Second))
 		}
 	}()
 	return func() { close(ended) }

@@ -102,12 +102,12 @@ func TestLoadFails(t *testing.T) {
 	})
 }
 
-// A copy that is loaded while the journal is written has all that was acknowledged before, whatever
-// a compaction removes meanwhile.
+// Whoever looks at a journal while it is written, by Inspect or Load, finds no damage, and all that
+// was acknowledged before, whatever a compaction removes meanwhile.
 func TestLoadWhileWritten(t *testing.T) {
 	dir, l := t.TempDir(), newLedger(t)
 	j := opened(t, dir, l, &Options{Compact: 2000}, nil)
-	var acknowledged atomic.Int64
+	var commits, epoch atomic.Int64 // that were acknowledged
 	over, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		for {
@@ -118,17 +118,23 @@ func TestLoadWhileWritten(t *testing.T) {
 			default:
 			}
 			n := l.commit(1)
+			at := l.Epoch()
 			if err := j.Sync(t.Context()); err != nil {
 				ended <- err
 				return
 			}
-			acknowledged.Store(int64(n))
+			commits.Store(int64(n))
+			epoch.Store(int64(at))
 		}
 	}()
 	for j.Stats().Backups < 20 {
-		sure := int(acknowledged.Load())
+		sure, at := int(commits.Load()), uint64(epoch.Load())
+		info, err := Inspect(dir)
+		require.NoError(t, err)
+		require.NoError(t, info.Err)
+		require.GreaterOrEqual(t, info.Epoch, max(at, info.Acknowledged))
 		is := newLedger(t)
-		_, err := Load(t.Context(), dir, is.DB, codec.Gob, nil)
+		_, err = Load(t.Context(), dir, is.DB, codec.Gob, nil)
 		require.NoError(t, err)
 		is.must(t, sure, true)
 	}

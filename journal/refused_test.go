@@ -315,37 +315,3 @@ func TestToldByTheEnd(t *testing.T) {
 type ending struct{ slog.Handler }
 
 func (ending) Enabled(context.Context, slog.Level) bool { runtime.Goexit(); return true }
-
-// A value that is within itself is refused, with its table and key. The journal goes on with the
-// others.
-func TestRing(t *testing.T) {
-	type node struct {
-		Name string
-		Next *node
-	}
-	for _, c := range codecs {
-		dir, told := t.TempDir(), make(chan error, 10)
-		open := func() (*mvcc.DB, *mvcc.Map[string, *node], *Journal) {
-			db := mvcc.NewDB(nil)
-			t.Cleanup(db.Close)
-			m := mvcc.NewTable[string, *node](db, "nodes", nil)
-			j, err := Open(t.Context(), dir, db, c, &Options{OnError: func(err error) { told <- err }})
-			require.NoError(t, err)
-			return db, m, j
-		}
-		_, m, j := open()
-		ring := &node{Name: "a"}
-		ring.Next = &node{"b", ring}
-		m.Store("ring", ring)
-		m.Store("list", &node{"a", &node{"b", nil}})
-		err := j.Sync(t.Context())
-		require.ErrorContains(t, err, `table "nodes", key "ring": the codec `+c.Name)
-		require.ErrorContains(t, err, "V.Next.Next")
-		require.ErrorContains(t, <-told, `key "ring"`)
-		m.Store("last", &node{Name: "c"})
-		require.Error(t, j.Close())
-		_, m, j = open()
-		require.Equal(t, map[string]*node{"list": {"a", &node{"b", nil}}, "last": {"c", nil}}, maps.Collect(m.All()))
-		require.NoError(t, j.Close())
-	}
-}

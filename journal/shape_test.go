@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -19,21 +18,16 @@ type (
 		FullName string
 		Age      int
 	}
-	userMore struct {
-		Name, Mail string
-		Age        int
-	}
 )
 
 // A program whose types have lost a field is refused, and changes nothing, unless that is asked
-// for; and as long as it has not closed the journal all is there for the program before.
+// for; then all is there for the program before.
 func TestRenamedField(t *testing.T) {
 	for _, c := range codecs {
 		dir := t.TempDir()
-		ada := user{"ada", 36}
 		m, j, err := openTable[user](t, dir, c, nil)
 		require.NoError(t, err)
-		m.Store(1, ada)
+		m.Store(1, user{"ada", 36})
 		require.NoError(t, j.Close())
 
 		was := imageOf(t, dir, 0)
@@ -49,23 +43,11 @@ func TestRenamedField(t *testing.T) {
 		require.NoError(t, err)
 		v, _ := renamed.Load(1)
 		require.Equal(t, userRenamed{"", 36}, v)
-		crashed := t.TempDir()
-		for err = os.CopyFS(crashed, os.DirFS(dir)); err != nil; err = os.CopyFS(crashed, os.DirFS(dir)) {
-			require.ErrorIs(t, err, os.ErrNotExist, "the journal takes its first backup meanwhile")
-			crashed = t.TempDir()
-		}
-		_, _, err = openTable[user](t, crashed, c, nil)
-		require.ErrorAs(t, err, &schema)
-		m, j, err = openTable[user](t, filepath.Join(crashed, beforeName), c, nil)
+		m, j, err = openTable[user](t, filepath.Join(crash(t, dir), beforeName), c, nil)
 		require.NoError(t, err)
 		got, _ := m.Load(1)
-		require.Equal(t, ada, got)
+		require.Equal(t, user{"ada", 36}, got)
 		require.NoError(t, j.Close())
-
-		more, _, err := openTable[userMore](t, filepath.Join(crashed, beforeName), c, nil)
-		require.NoError(t, err)
-		added, _ := more.Load(1)
-		require.Equal(t, userMore{"ada", "", 36}, added)
 	}
 }
 

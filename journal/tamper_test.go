@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -148,13 +149,18 @@ func (c *tries) try(t testing.TB, i image, what string, tamper func(dir string))
 	require.NoError(t, err)
 	i.write(t, dir)
 	tamper(dir)
+	was := imageOf(t, dir, 0)
 	info, infoErr := Inspect(dir)
+	require.Equal(t, was, imageOf(t, dir, 0), what)
 	again := func() error {
 		s := newShop(t, "A", false)
 		defer s.Close()
 		j, err := s.open(t, dir, 0, createFile)
 		if err == nil {
 			s.verify(t, i.sure, what)
+			if infoErr == nil && info.Err == nil {
+				require.Equal(t, j.found.state.Epoch, info.Epoch, what)
+			}
 			for j.Sync(t.Context()) != nil { // the name of the next journal is taken
 				time.Sleep(time.Millisecond)
 			}
@@ -186,50 +192,64 @@ func (c *tries) try(t testing.TB, i image, what string, tamper func(dir string))
 	require.NoError(t, again(), "%s, and was put back", what)
 }
 
-// Whatever somebody does to one file, or to two of them: nothing is lost in silence.
-func TestTamper(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
+// Whatever file is removed, cut, damaged, or put in the place of another: all that was acknowledged is
+// there, or the error names a file.
+func TestFiles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(rand.Uint64(), 2))
 	var c tries
-	for _, i := range shopImages(t, "A", 3000) {
+	all := shopImages(t, "A", 3000)
+	for k, i := range all {
 		var whole tries
 		whole.try(t, i, "as it was", func(string) {})
 		require.Equal(t, tries{opened: 1}, whole)
 		names := i.names()
-		for _, name := range names {
+		change := func(what string, do func(files map[string][]byte)) {
+			if rng.IntN(8) > 0 && (testing.Short() || k < len(all)-2) {
+				return
+			}
+			changed := image{maps.Clone(i.files), i.sure}
+			do(changed.files)
+			c.try(t, i, fmt.Sprint(names, ": ", what), func(dir string) {
+				for _, name := range names {
+					require.NoError(t, os.Remove(filepath.Join(dir, name)))
+				}
+				changed.write(t, dir)
+			})
+		}
+		targets := slices.Concat(names, []string{"elsewhere"})
+		for _, n := range []uint64{0, 1, 2, 3, 9, 1<<51 - 1, math.MaxUint64} {
+			targets = append(targets, backupName(n), journalName(n))
+		}
+		for _, name := range slices.Backward(names) { // the journals first
 			data := i.files[name]
-			change := func(what string, to []byte) {
-				c.try(t, i, fmt.Sprint(names, ": ", name, " ", what), func(dir string) {
-					require.NoError(t, os.WriteFile(filepath.Join(dir, name), to, 0o600))
-				})
-			}
-			if testing.Short() && rng.IntN(5) > 0 {
-				continue
-			}
 			c.try(t, i, name+" is a folder", func(dir string) {
 				require.NoError(t, os.Remove(filepath.Join(dir, name)))
 				require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 			})
-			change("is empty", nil)
-			if len(data) == 0 {
-				continue
-			}
-			for range 2 {
-				at := rng.IntN(len(data))
-				change(fmt.Sprint("is cut at ", at), data[:at])
-				flipped := bytes.Clone(data)
-				flipped[at] ^= 1 << rng.IntN(8)
-				change(fmt.Sprint("is flipped at ", at), flipped)
-			}
-			// Where a record begins, or a group.
-			for _, at := range starts(data) {
-				if rng.IntN(6) == 0 {
-					change(fmt.Sprint("is cut before the record at ", at), data[:at])
+			change("without "+name, func(f map[string][]byte) { delete(f, name) })
+			begins := starts(data) // of records and groups
+			for at := range data {
+				near := at < 40 || at > len(data)-50
+				if near && rng.IntN(3) == 0 || slices.Contains(begins, at) && rng.IntN(6) == 0 || rng.IntN(200) == 0 {
+					change(fmt.Sprint(name, " is cut at ", at), func(f map[string][]byte) { f[name] = data[:at] })
+					change(fmt.Sprint(name, " is flipped at ", at), func(f map[string][]byte) {
+						f[name] = bytes.Clone(data)
+						f[name][at] ^= 1 << rng.IntN(8)
+					})
 				}
 			}
-			for _, to := range []uint64{0, 1<<51 - 1, math.MaxUint64} {
-				for _, to := range []string{backupName(to), journalName(to)} {
-					c.try(t, i, name+" is copied to "+to, func(dir string) {
-						require.NoError(t, os.WriteFile(filepath.Join(dir, to), data, 0o600))
+			for _, to := range targets {
+				if to == name {
+					continue
+				}
+				change(name+" is renamed to "+to, func(f map[string][]byte) {
+					f[to] = f[name]
+					delete(f, name)
+				})
+				change(name+" is copied to "+to, func(f map[string][]byte) { f[to] = f[name] })
+				if i.files[to] != nil {
+					change(name+" and "+to+" are swapped", func(f map[string][]byte) {
+						f[to], f[name] = f[name], f[to]
 					})
 				}
 			}

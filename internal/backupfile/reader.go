@@ -108,9 +108,6 @@ func (b *Reader) Skip() error {
 // End returns a [*disk.DamageError] if anything follows the backup.
 func (b *Reader) End() error { return b.from.End() }
 
-// Offset returns where the frame begins that was read last.
-func (b *Reader) Offset() int64 { return b.from.Offset() }
-
 // A Commit says how many of the records of a table of a group are those of one commit.
 type Commit struct {
 	Epoch   uint64
@@ -154,23 +151,6 @@ func (t *Table) Anew() bool {
 	}
 	t.anew = false
 	return true
-}
-
-// Frame returns the bytes of the next frame, whatever encoder has written them; io.EOF at the end.
-// They are valid until the next call.
-func (t *Table) Frame() ([]byte, error) {
-	for len(t.data) == 0 && !t.over {
-		t.anew = false
-		if err := t.frame(); err != nil {
-			return nil, err
-		}
-	}
-	if len(t.data) == 0 {
-		return nil, io.EOF
-	}
-	data := t.data
-	t.data = nil
-	return data, nil
 }
 
 // Skip passes over the rest of the table.

@@ -10,11 +10,8 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"strings"
 
 	"github.com/alecthomas/kong"
-
-	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
 // The exit codes of the command.
@@ -26,10 +23,9 @@ const (
 )
 
 type root struct {
-	Info  infoCmd  `cmd:"" help:"Say what is in a backup or journal: tables, types, epochs, files."`
-	Check checkCmd `cmd:"" help:"Check all checksums, decode every record, and say what is damaged or missing."`
-	Dump  dumpCmd  `cmd:"" help:"Print the records as of the last commit, one a line, as JSON."`
-	Log   logCmd   `cmd:"" help:"Print what the commits of a journal have changed."`
+	Info infoCmd `cmd:"" help:"Check all checksums, and say what there is: tables, types, epochs, files, damage."`
+	Dump dumpCmd `cmd:"" help:"Print the records as of the last commit, one a line, as JSON."`
+	Log  logCmd  `cmd:"" help:"Print the changes by each commit of a journal, one a line, as JSON."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
@@ -38,14 +34,16 @@ const description = `Shows what is in the backups and journals of package mvcc, 
 PATH is a file that DB.Save or DB.SaveFile has written, or the folder of a journal.
 It takes no lock and changes nothing: the program that writes a journal may run.
 
-Records are printed as they are if the codec is json. Those of gob are translated,
-without what is zero: docs/format.md says how. Of another codec only its bytes can
-be printed.`
+Records of codec json are printed as they are, and those of gob translated, without
+what is zero: docs/format.md says how. Those of another codec cannot be printed.
 
-const exitCodes = `
 Exit codes: 0 all is well, 1 something is damaged, missing or cannot be read,
 2 an argument is wrong, 130 Ctrl-C.
-`
+
+  mvccdump info data && cp -r data elsewhere         # if its program does not run
+  mvccdump dump data --table users | jq 'select(.value.Age > 30)'
+  mvccdump log data | jq -c 'select(.table == "users" and .key == "ada")'
+  diff <(mvccdump dump a.backup | sort) <(mvccdump dump data | sort)`
 
 // env is what a command works with.
 type env struct {
@@ -58,13 +56,6 @@ type env struct {
 func (e *env) note(format string, args ...any) {
 	fmt.Fprintf(e.stderr, "mvccdump: "+format+"\n", args...)
 }
-
-// usageError is an error in the arguments; it names the argument.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // exited is what the parser's Exit panics with, to get out of it.
 type exited int
@@ -86,14 +77,12 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	if flushed := e.out.Flush(); err == nil {
 		err = flushed
 	}
-	var parse *kong.ParseError
-	var usage usageError
 	switch {
 	case err == nil:
 		return ExitOK
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return ExitInterrupted
-	case errors.As(err, &parse), errors.As(err, &usage):
+	case errors.As(err, new(*kong.ParseError)):
 		e.note("%v\nTry mvccdump --help.", err)
 		return ExitUsage
 	}
@@ -102,20 +91,12 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 }
 
 func (e *env) run(args []string, stdout io.Writer) error {
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	if args[0] == "help" {
-		args = append(args[1:len(args):len(args)], "--help")
-	}
-	var cmd root
-	parser, err := kong.New(&cmd,
+	parser, err := kong.New(&root{},
 		kong.Name("mvccdump"),
 		kong.Description(description),
 		kong.Writers(stdout, e.stderr),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
-		kong.Help(printHelp),
 		kong.Vars{"version": version()},
 	)
 	if err != nil {
@@ -123,11 +104,6 @@ func (e *env) run(args []string, stdout io.Writer) error {
 	}
 	ctx, err := parser.Parse(args)
 	if err != nil {
-		if name, missing := strings.CutPrefix(err.Error(), `expected "<`); missing {
-			name, _, _ = strings.Cut(name, ">")
-			err = usagef("%s is missing; expected a backup, or the folder of a journal",
-				strings.ToUpper(name))
-		}
 		return err
 	}
 	return ctx.Run(e)
@@ -140,47 +116,4 @@ func version() string {
 		return "(devel)"
 	}
 	return info.Main.Version + " " + info.GoVersion
-}
-
-func isDamage(err error) bool {
-	var in *disk.DamageError
-	var of damageError
-	return errors.As(err, &in) || errors.As(err, &of)
-}
-
-// examples are shown in the help of each command.
-var examples = map[string]string{
-	"": `
-  mvccdump info data                     what is in the folder of a journal
-  mvccdump check users.backup            is it whole?
-  mvccdump dump data --table users | jq 'select(.value.Age > 30)'
-  mvccdump log data --key '"ada"'        which commits have changed it`,
-	"info": `
-  mvccdump info data
-  mvccdump info users.backup`,
-	"check": `
-  mvccdump check data && cp -r data elsewhere   # if its program does not run`,
-	"dump": `
-  mvccdump dump data | wc -l
-  mvccdump dump users.backup --table users | jq .value.Name
-  diff <(mvccdump dump a.backup | sort) <(mvccdump dump data | sort)
-  mvccdump dump damaged.backup --partial > rescued.jsonl`,
-	"log": `
-  mvccdump log data --since 1000
-  mvccdump log data --table users --key '"ada"' --format jsonl`,
-}
-
-func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
-	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
-		return err
-	}
-	name := ""
-	if node := ctx.Selected(); node != nil {
-		name = node.Name
-	}
-	if text := examples[name]; text != "" {
-		fmt.Fprintf(ctx.Stdout, "\nExamples:%s\n", text)
-	}
-	_, err := io.WriteString(ctx.Stdout, exitCodes)
-	return err
 }

@@ -1,13 +1,12 @@
 package dump
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/mvccmap/mvccmap/internal/backupfile"
 	"github.com/mvccmap/mvccmap/journal"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -18,7 +17,9 @@ type infoCmd struct {
 
 // Help is what --help says beside the flags.
 func (*infoCmd) Help() string {
-	return "It reads all of the files, with their checksums, and decodes no records."
+	return "It reads all of the files, with their checksums, and ends with 1 if something is damaged or " +
+		"missing: of a journal it checks what Open would, in the folder \"before\" too. It decodes no " +
+		"records: dump does."
 }
 
 // Run prints what is in a backup or journal.
@@ -28,26 +29,24 @@ func (c *infoCmd) Run(e *env) error {
 		return err
 	}
 	defer s.close()
-	if s.info != nil {
+	switch {
+	case s.info != nil:
 		e.journal(s.path, s.info)
-		if s.info.Err != nil {
-			return damaged(s.info.Err)
+		if before := s.info.Before; before != nil {
+			e.printf("\nThe files that a program with other types, names or version has left:\n")
+			e.journal(filepath.Join(s.path, "before"), before)
+			if s.damage == nil {
+				return before.Err
+			}
 		}
-		return nil
+	case s.backup != nil:
+		e.backup(s.backup, s.parts[0].bytes)
 	}
-	b, err := s.reader(0)
-	if err != nil {
-		return err
-	}
-	for err == nil {
-		if err = e.ctx.Err(); err == nil {
-			_, err = b.Next()
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		err = b.End()
-	}
-	e.printf("backup     format %d, %s\n", b.Format, plural(s.size, "byte"))
+	return s.damage
+}
+
+func (e *env) backup(b *backupfile.Reader, size int64) {
+	e.printf("backup     format %d, %s\n", b.Format, plural(size, "byte"))
 	if b.Since != 0 {
 		e.printf("state      the differences from epoch %d to epoch %d, of database %s\n", b.Since,
 			b.Epoch, b.DB)
@@ -59,17 +58,14 @@ func (c *infoCmd) Run(e *env) error {
 	for _, t := range b.Tables {
 		tables = append(tables, journal.TableInfo{BackupTable: t})
 	}
-	e.tables(tables, false)
-	return s.at(0, err)
+	e.tables(tables)
 }
 
-func (e *env) printf(format string, args ...any) { fmt.Fprintf(e.out, format, args...) }
-
-func plural(n int64, what string) string {
+func plural(n int64, noun string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + noun
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // journal prints what is in the folder of one.
@@ -103,11 +99,7 @@ func (e *env) journal(dir string, info *journal.Info) {
 		e.printf("unfinished %s: a backup that is being taken, or what a crash has left of one\n", name)
 	}
 	e.files(info)
-	e.tables(info.Tables, true)
-	if info.Before != nil {
-		e.printf("\nWhat the program has found at its start, until it closes the journal:\n")
-		e.journal(filepath.Join(dir, "before"), info.Before)
-	}
+	e.tables(info.Tables)
 }
 
 // files lists the files.
@@ -115,7 +107,7 @@ func (e *env) files(info *journal.Info) {
 	w := tabwriter.NewWriter(e.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(w, "\nFILE\tBYTES\tEPOCHS\tGROUPS\t\n")
 	for _, f := range info.Files {
-		epochs, groups, what := fmt.Sprint(f.Epoch), "", ""
+		epochs, groups, remark := fmt.Sprint(f.Epoch), "", ""
 		if n := len(f.Groups); !f.Backup {
 			groups = fmt.Sprint(n)
 			if n > 0 {
@@ -123,66 +115,43 @@ func (e *env) files(info *journal.Info) {
 			}
 		}
 		switch {
-		case f.Err != nil:
-			what = "cannot be read; it is not needed"
 		case !f.Used:
-			what = "not needed any more"
+			epochs, groups, remark = "", "", "not needed any more"
 		case f.Rest > 0:
-			what = plural(f.Rest, "byte") + " at the end left out"
+			remark = plural(f.Rest, "byte") + " at the end left out"
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", f.Name, f.Bytes, epochs, groups, what)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", f.Name, f.Bytes, epochs, groups, remark)
 	}
 	_ = w.Flush()
 }
 
-// tables lists tables, with their types.
-func (e *env) tables(list []journal.TableInfo, changes bool) {
+// tables lists tables, with their types. Only those of a journal have changes since the backup.
+func (e *env) tables(list []journal.TableInfo) {
 	if len(list) == 0 {
 		return
 	}
 	w := tabwriter.NewWriter(e.out, 0, 0, 3, ' ', 0)
-	head := "\nTABLE\tRECORDS\t"
-	if changes {
-		head = "\nTABLE\tIN BACKUP\tCHANGES SINCE\t"
-	}
-	fmt.Fprintf(w, "%sKEY\tVALUE\n", head)
+	fmt.Fprintf(w, "\nTABLE\tIN BACKUP\tCHANGES SINCE\tKEY\tVALUE\n")
 	for _, t := range list {
-		counts := fmt.Sprint(t.Records)
-		if changes {
-			counts += fmt.Sprintf("\t%d", t.Changes)
-		}
+		records := fmt.Sprint(t.Records)
 		if t.Closed {
-			counts = "closed"
+			records = "closed"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", tableName(t.Name), counts, shapeText(t.KeyShape, t.Key),
+		fmt.Fprintf(w, "%q\t%s\t%d\t%s\t%s\n", t.Name, records, t.Changes, shapeText(t.KeyShape, t.Key),
 			shapeText(t.ValueShape, t.Value))
 	}
 	_ = w.Flush()
 	for _, t := range list {
 		if t.Refused > 0 {
-			e.printf("%s: the codec has refused %s\n", tableName(t.Name), plural(int64(t.Refused), "record"))
+			e.printf("%q: the codec has refused %s\n", t.Name, plural(int64(t.Refused), "record"))
 		}
 	}
 }
 
-// tableName is a name as it is, if that is one word.
-func tableName(name string) string {
-	if quoted := fmt.Sprintf("%q", name); name == "" || strings.ContainsAny(name, " \t") ||
-		quoted != `"`+name+`"` {
-		return quoted
-	}
-	return name
-}
-
 // shapeText is the name of a type, and what it is made of if that says more.
 func shapeText(s mvcc.Shape, name string) string {
-	if text := s.String(); text != "" && text != name && !sameName(text, name) {
+	if text := s.String(); text != "" && text != strings.ReplaceAll(name, " {}", "{}") {
 		return name + " = " + text
 	}
 	return name
-}
-
-// sameName reports whether a shape is what Go calls the same, such as []uint8.
-func sameName(shape, name string) bool {
-	return strings.ReplaceAll(name, " {}", "{}") == shape
 }

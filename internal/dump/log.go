@@ -1,35 +1,38 @@
 package dump
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"maps"
-	"reflect"
+	"path/filepath"
 	"slices"
 
 	"github.com/mvccmap/mvccmap/internal/backupfile"
 	"github.com/mvccmap/mvccmap/internal/gobtext"
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 type logCmd struct {
-	Dir     string   `arg:"" help:"The folder of a journal."`
-	Since   uint64   `help:"Only commits of later epochs." placeholder:"EPOCH"`
-	Table   []string `help:"Only changes of the table of that name; may be given several times." placeholder:"NAME" sep:"none"`
-	Key     []string `help:"Only changes of that key, as it is printed; text also without quotation marks. May be given several times." placeholder:"KEY" sep:"none"`
-	Format  string   `help:"text has epochs, table, change and key of each change; jsonl is an object a line, also with value and file." enum:"text,jsonl" default:"text" placeholder:"text|jsonl"`
-	Partial bool     `help:"If something is damaged print what comes before it. Otherwise nothing is printed."`
+	Dir string `arg:"" help:"The folder of a journal."`
 }
 
 // Help is what --help says beside the flags.
 func (*logCmd) Help() string {
-	return "Commits come in their order, each with the epoch at which it became visible. Where the " +
-		"journal does not say which of several commits has changed something, because they were very many, or " +
-		"closed a table, 7-9 stands for the epochs 7 to 9. What came before the last backup is not there any more."
+	return "An object a line, in the order of the commits, with epoch, file, table, change (set, deleted " +
+		"or closed), key and value. The commit has the epoch at which it became visible. Where the journal " +
+		"does not say which of several commits has changed something, because they were very many, or " +
+		"closed a table, it is one with an epoch after since, up to epoch. What came before the last " +
+		"backup is not there any more."
+}
+
+// A change is what is printed of one.
+type change struct {
+	Since  uint64          `json:"since"`
+	Epoch  uint64          `json:"epoch"`
+	File   string          `json:"file"`
+	Table  any             `json:"table"`
+	Change string          `json:"change"`
+	Key    json.RawMessage `json:"key,omitempty"`
+	Value  json.RawMessage `json:"value,omitempty"`
 }
 
 // Run prints the changes.
@@ -40,221 +43,79 @@ func (c *logCmd) Run(e *env) error {
 	}
 	defer s.close()
 	if s.info == nil {
-		return usagef("%s is a backup: it does not say which commits have led to it; "+
-			"expected the folder of a journal", c.Dir)
+		return errors.New(c.Dir + " is a backup: it does not say which commits have led to it; expected " +
+			"the folder of a journal")
 	}
-	damage := s.whole()
-	if damage != nil && !c.Partial {
-		return damage
+	if s.damage != nil || len(s.parts) == 0 {
+		return e.nothing(s)
 	}
-	if len(s.parts) == 0 {
-		return e.nothing(s, damage)
-	}
-	l := &logging{env: e, st: &state{source: s}, cmd: c, seen: map[string]bool{}}
-	if err := l.run(); err != nil {
-		return err
-	}
-	for _, name := range c.Table {
-		if !l.seen[name] && damage == nil {
-			return usagef("--table: there is no table %q in the journal; expected one of %s", name,
-				list(slices.Sorted(maps.Keys(l.seen))))
-		}
-	}
-	return damage
-}
-
-// A logging prints the changes of groups.
-type logging struct {
-	*env
-	st   *state
-	cmd  *logCmd
-	keys []any
-	seen map[string]bool // the names of tables
-	file string
-	b    *mvcc.Backup // the group
-	// of the group: what is printed when all of it was read
-	lines   []logLine
-	commits []backupfile.Commit // of the table that is being read, what is left
-}
-
-// A logLine is what is printed of one change.
-type logLine struct {
-	epoch uint64
-	text  []byte
-}
-
-func (l *logging) run() error {
-	for _, key := range l.cmd.Key {
-		l.keys = append(l.keys, key) // text as it is
-		if v, err := parsed([]byte(key)); err == nil {
-			l.keys = append(l.keys, v)
-		}
-	}
-	for i := range l.st.parts {
-		if err := l.ctx.Err(); err != nil {
+	var codec string // of the backup
+	for i := range s.parts {
+		if err := e.ctx.Err(); err != nil {
 			return err
 		}
-		b, err := l.st.reader(i)
+		b, err := s.reader(i)
 		if err != nil {
 			return err
 		}
-		l.file, l.b = l.st.parts[i].file, &b.Backup
-		l.st.begin(l.b)
 		if i == 0 {
-			l.st.codec = b.Codec
-			l.note("%s has the state as of epoch %d; what was committed before is not there", l.file,
-				b.Epoch)
-		}
-		wanted := i > 0 && b.Epoch > l.cmd.Since
-		var commits map[int][]backupfile.Commit
-		if wanted {
-			if commits, err = l.commitsOf(i); err != nil {
-				return l.st.at(i, err)
-			}
-		}
-		err = l.group(b, wanted, commits)
-		if err = errors.Join(err, l.print()); err != nil { // what there is, with --partial
-			return l.st.at(i, err)
-		}
-	}
-	return nil
-}
-
-// commitsOf returns the commits of the tables of a group: they stand behind the records.
-func (l *logging) commitsOf(part int) (map[int][]backupfile.Commit, error) {
-	b, err := l.st.reader(part)
-	if err != nil {
-		return nil, err
-	}
-	commits := map[int][]backupfile.Commit{}
-	for {
-		t, err := b.Next()
-		if errors.Is(err, io.EOF) {
-			return commits, nil
-		}
-		if err == nil {
-			err = t.Skip()
-		}
-		if err != nil {
-			return nil, err
-		}
-		commits[t.At] = t.Commits
-	}
-}
-
-// print prints the changes of a group in the order of the commits.
-func (l *logging) print() error {
-	slices.SortStableFunc(l.lines, func(a, b logLine) int { return cmp.Compare(a.epoch, b.epoch) })
-	for _, line := range l.lines {
-		if _, err := l.out.Write(line.text); err != nil {
-			return err
-		}
-	}
-	l.lines = nil
-	return nil
-}
-
-// group notes the changes of a group, if it is wanted.
-func (l *logging) group(
-	b *backupfile.Reader, wanted bool, commits map[int][]backupfile.Commit,
-) error {
-	for at := range b.Tables {
-		t := &b.Tables[at]
-		l.seen[t.Name] = true
-		l.commits = commits[at]
-		wanted := wanted && (len(l.cmd.Table) == 0 || slices.Contains(l.cmd.Table, t.Name))
-		if t.Closed {
-			if wanted && len(l.keys) == 0 {
-				if err := l.line(t.Name, "closed", nil, nil); err != nil {
-					return err
-				}
-			}
+			codec = b.Codec
+			e.note("%s has the state as of epoch %d; what was committed before is not there",
+				s.parts[i].file, b.Epoch)
 			continue
 		}
-		if !wanted {
+		if err := e.group(b, codec, filepath.Base(s.parts[i].file)); err != nil {
+			return s.at(i, err)
+		}
+	}
+	return nil
+}
+
+// group prints the changes by a group, in the order of its commits.
+func (e *env) group(b *backupfile.Reader, codec, file string) error {
+	var all []change
+	for at, t := range b.Tables {
+		c := change{Since: b.Since, Epoch: b.Epoch, File: file, Table: gobtext.Text(t.Name), Change: "closed"}
+		if t.Closed {
+			all = append(all, c)
 			continue
 		}
 		from, err := b.Table(at)
 		if err != nil {
 			return err
 		}
-		if !known(l.st.codec) {
-			l.commits = nil
-			if err = from.Skip(); err == nil {
-				err = l.line(t.Name, "changed", fmt.Appendf(nil, "%d", from.Records), nil)
+		first := len(all)
+		err = records(from, codec, func(r *record) (err error) {
+			if c.Key, err = jsonOf(r.key); err != nil {
+				return err
 			}
-		} else {
-			err = records(from, l.st.codec, func(r *record) error { return l.record(t.Name, r) })
-		}
+			if c.Change, c.Value = "deleted", nil; !r.deleted {
+				c.Change = "set"
+				c.Value, err = jsonOf(r.value)
+			}
+			all = append(all, c)
+			return err
+		})
 		if err != nil {
+			return err
+		}
+		setEpochs(all[first:], from.Commits)
+	}
+	slices.SortStableFunc(all, func(a, b change) int { return cmp.Compare(a.Epoch, b.Epoch) })
+	for _, c := range all {
+		if err := e.line(c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// parsed is what JSON stands for.
-func parsed(text []byte) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if err = d.Decode(&v); err == nil {
-		if _, more := d.Token(); more != io.EOF {
-			err = errors.New("something follows")
+// setEpochs gives the changes of a table the epochs of their commits, which stand behind the records.
+func setEpochs(list []change, commits []backupfile.Commit) {
+	for _, c := range commits {
+		for range c.Records {
+			list[0].Since, list[0].Epoch = c.Epoch-1, c.Epoch
+			list = list[1:]
 		}
 	}
-	return v, err
-}
-
-func (l *logging) record(table string, r *record) error {
-	for len(l.commits) > 0 && l.commits[0].Records == 0 {
-		l.commits = l.commits[1:]
-	}
-	if len(l.commits) > 0 {
-		defer func() { l.commits[0].Records-- }()
-		if l.commits[0].Epoch <= l.cmd.Since {
-			return nil
-		}
-	}
-	if len(l.keys) > 0 {
-		key, err := parsed(r.key)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(l.keys, func(want any) bool { return reflect.DeepEqual(key, want) }) {
-			return nil
-		}
-	}
-	if r.deleted {
-		return l.line(table, "deleted", r.key, nil)
-	}
-	return l.line(table, "set", r.key, r.value)
-}
-
-// line notes a change.
-func (l *logging) line(table, change string, key, value []byte) error {
-	since, epoch := l.b.Since, l.b.Epoch
-	if len(l.commits) > 0 {
-		epoch = l.commits[0].Epoch
-		since = epoch - 1
-	}
-	epochs := fmt.Sprint(epoch)
-	if since+1 < epoch {
-		epochs = fmt.Sprintf("%d-%d", since+1, epoch)
-	}
-	if l.cmd.Format == "text" {
-		l.lines = append(l.lines, logLine{epoch, fmt.Appendf(nil, "%-12s %-16s %-7s %s\n", epochs,
-			tableName(table), change, key)})
-		return nil
-	}
-	text := fmt.Appendf(nil, `{"since":%d,"epoch":%d,"file":"%s","table":`, since, epoch, l.file)
-	text = gobtext.AppendText(text, table)
-	text = fmt.Appendf(text, `,"change":"%s"`, change)
-	if key != nil {
-		text = append(append(text, `,"key":`...), key...)
-	}
-	if value != nil {
-		text = append(append(text, `,"value":`...), value...)
-	}
-	l.lines = append(l.lines, logLine{epoch, append(text, "}\n"...)})
-	return nil
 }

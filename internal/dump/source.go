@@ -1,7 +1,7 @@
 package dump
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/mvccmap/mvccmap/internal/backupfile"
 	"github.com/mvccmap/mvccmap/internal/disk"
@@ -18,139 +17,111 @@ import (
 
 // A source is a backup, or the folder of a journal, open to be read.
 type source struct {
-	path string
-	ctx  context.Context
-	// info is what is in the folder, nil for a backup.
-	info  *journal.Info
-	files map[string]*os.File // by their names
-	// parts are the backup, and the groups that lead on from it.
-	parts []part
-	size  int64 // of a backup
+	path   string
+	ctx    context.Context
+	info   *journal.Info      // the contents of the folder, nil for a backup
+	backup *backupfile.Reader // a backup that was read, nil if its header cannot be
+	damage error              // the damage, or the file that is missing
+	files  []*os.File
+	parts  []part // the backup, and the groups that lead on from it
 }
 
 // A part is a backup, or a group of a journal.
 type part struct {
-	file   string // its name
-	offset int64
-	bytes  int64
-	from   io.ReaderAt
+	file          string // its path
+	offset, bytes int64
+	from          io.ReaderAt
 }
 
-// open opens a backup or a journal. An error of it is one of the argument.
+// open opens a backup or a journal, and reads all of it.
 func open(ctx context.Context, path string) (*source, error) {
 	is, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, usagef("%s: %w; expected a backup, or the folder of a journal", path, cause(err))
+		return nil, fmt.Errorf("%w; expected a backup, or the folder of a journal", err)
 	case is.IsDir():
 		return openFolder(ctx, path)
 	case !is.Mode().IsRegular():
-		return nil, usagef("%s is not a file; expected a backup, or the folder of a journal", path)
+		return nil, fmt.Errorf("%s is not a file; expected a backup, or the folder of a journal", path)
 	}
-	f, err := os.Open(path)
+	s := &source{path: path, ctx: ctx}
+	f, err := s.openFile(path)
 	if err != nil {
-		return nil, usagef("%s: %w", path, cause(err))
+		return nil, err
 	}
-	s := &source{path: path, ctx: ctx, files: map[string]*os.File{path: f}, size: is.Size()}
-	s.parts = []part{{file: filepath.Base(path), bytes: is.Size(), from: f}}
 	var magic disk.Magic
-	n, _ := f.ReadAt(magic[:], 0)
-	switch begins := magic[:n]; {
-	case bytes.Equal(begins, []byte("mvccmark")), bytes.Equal(begins, []byte("mvccackn")):
+	if n, _ := f.ReadAt(magic[:], 0); !disk.BeginsBackup(magic[:n]) {
 		s.close()
-		return nil, usagef("%s is a part of a journal; expected its folder, %s", path, filepath.Dir(path))
-	case !disk.BeginsBackup(begins):
-		s.close()
-		return nil, usagef("%s is no backup: it does not begin as one; "+
-			"expected a backup, or the folder of a journal", path)
+		return nil, fmt.Errorf("%s is no backup: it does not begin as one; expected a backup, or the "+
+			"folder of a journal", path)
 	}
+	s.parts = []part{{path, 0, is.Size(), f}}
+	s.backup, err = s.reader(0)
+	for err == nil {
+		if err = ctx.Err(); err == nil {
+			_, err = s.backup.Next()
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = s.backup.End()
+	}
+	s.damage = s.at(0, err)
 	return s, nil
 }
 
-// cause is an error of the system without the path.
-func cause(err error) error {
-	var of *fs.PathError
-	if errors.As(err, &of) {
-		return of.Err
-	}
-	return err
-}
-
-// openFolder opens the files, and then looks what is in them: those that a compaction removes
-// meanwhile can still be read. If it has removed one just in between it begins again.
+// openFolder opens the files that are needed. If a compaction has removed one in between it begins
+// again.
 func openFolder(ctx context.Context, dir string) (*source, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	for ctx.Err() == nil {
+		info, err := journal.Inspect(dir)
+		if err == nil && info.Files == nil && info.Err == nil {
+			err = fmt.Errorf("%s has no journal in it; expected a backup, or the folder of a journal", dir)
 		}
-		s := &source{path: dir, ctx: ctx, files: map[string]*os.File{}}
-		err := s.openFiles()
-		if err == nil {
-			var info journal.Info
-			if info, err = journal.Inspect(dir); err == nil {
-				s.info = &info
-				if info.Files == nil && info.Err == nil {
-					err = usagef("%s has no journal in it; expected a backup, or the folder of a journal", dir)
-				} else if s.collect() {
-					return s, nil
-				}
-			}
-		}
-		s.close()
 		if err != nil {
 			return nil, err
 		}
+		s := &source{path: dir, ctx: ctx, info: &info, damage: info.Err}
+		if err = s.collect(); err == nil {
+			return s, nil
+		}
+		s.close()
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
+	return nil, ctx.Err()
 }
 
-func (s *source) openFiles() error {
-	entries, err := os.ReadDir(s.path)
-	if err != nil {
-		return err
+// collect opens the files, and lists the parts.
+func (s *source) collect() error {
+	if s.info.DB == "" { // there is no backup, or its header cannot be read
+		return nil
 	}
-	for _, e := range entries {
-		name := e.Name()
-		named := strings.HasPrefix(name, "backup-") || strings.HasPrefix(name, "journal-")
-		if !named || !e.Type().IsRegular() {
+	for _, file := range s.info.Files {
+		if !file.Used {
 			continue
 		}
-		f, err := os.Open(filepath.Join(s.path, name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		path := filepath.Join(s.path, file.Name)
+		f, err := s.openFile(path)
 		if err != nil {
 			return err
 		}
-		s.files[name] = f
+		if file.Backup {
+			s.parts = append(s.parts, part{path, 0, file.Bytes, f})
+		}
+		for _, g := range file.Groups {
+			s.parts = append(s.parts, part{path, g.Offset, g.Bytes, f})
+		}
 	}
 	return nil
 }
 
-// collect lists the parts. It returns false if a file was not there yet when the files were opened.
-func (s *source) collect() bool {
-	last := -1
-	for i, file := range s.info.Files {
-		if file.Used && s.files[file.Name] == nil {
-			return false
-		}
-		if file.Backup && file.Used {
-			last = i
-		}
+func (s *source) openFile(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err == nil {
+		s.files = append(s.files, f)
 	}
-	if last < 0 {
-		return true
-	}
-	b := s.info.Files[last]
-	if s.info.DB == "" { // its header cannot be read
-		return true
-	}
-	s.parts = []part{{file: b.Name, bytes: b.Bytes, from: s.files[b.Name]}}
-	for _, file := range s.info.Files[last+1:] {
-		for _, g := range file.Groups {
-			s.parts = append(s.parts, part{file.Name, g.Offset, g.Bytes, s.files[file.Name]})
-		}
-	}
-	return true
+	return f, err
 }
 
 func (s *source) close() {
@@ -162,11 +133,8 @@ func (s *source) close() {
 // reader opens a part.
 func (s *source) reader(i int) (*backupfile.Reader, error) {
 	p := s.parts[i]
-	size := 1 << 16
-	if p.bytes < int64(size) {
-		size = int(max(p.bytes, 16))
-	}
-	b, err := backupfile.NewReader(newBuffered(io.NewSectionReader(p.from, p.offset, p.bytes), size))
+	in := io.NewSectionReader(p.from, p.offset, p.bytes)
+	b, err := backupfile.NewReader(bufio.NewReaderSize(in, int(min(max(p.bytes, 16), 1<<16))))
 	return b, s.at(i, err)
 }
 
@@ -176,45 +144,14 @@ func (s *source) at(i int, err error) error {
 	if !errors.As(err, &damage) {
 		return err
 	}
-	file := filepath.Join(s.path, s.parts[i].file)
-	if s.info == nil {
-		file = s.path
-	}
-	return damagef("%s is damaged at offset %d: %s", file, s.parts[i].offset+damage.Offset,
-		damage.Reason)
+	p := s.parts[i]
+	return fmt.Errorf("%s is damaged at offset %d: %s", p.file, p.offset+damage.Offset, damage.Reason)
 }
 
-// whole returns an error if something is damaged or missing. Of a backup it reads all.
-func (s *source) whole() error {
-	if s.info != nil {
-		if s.info.Err != nil {
-			return damaged(s.info.Err)
-		}
-		return nil
+// tick returns the error of ctx, now and then.
+func (s *source) tick(n int) error {
+	if n%256 == 0 {
+		return s.ctx.Err()
 	}
-	b, err := s.reader(0)
-	if err != nil {
-		return err
-	}
-	for {
-		if err := s.ctx.Err(); err != nil {
-			return err
-		}
-		if _, err = b.Next(); err != nil {
-			break
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		err = b.End()
-	}
-	return s.at(0, err)
+	return nil
 }
-
-// damageError is damage, or something that is missing.
-type damageError struct{ error }
-
-func (e damageError) Unwrap() error { return e.error }
-
-func damaged(err error) error { return damageError{err} }
-
-func damagef(format string, args ...any) error { return damaged(fmt.Errorf(format, args...)) }

@@ -24,29 +24,24 @@ type state struct {
 // A tableState is a table.
 type tableState struct {
 	mvcc.BackupTable
-	parts []tablePart
+	first place            // the first part with records, and the number of the table there
 	last  map[digest]place // where the keys were changed last, by groups
 }
 
-// has reports whether a part, of a table of the same name, is of the table, and not of one that was
-// closed before.
-func (t *tableState) has(p tablePart) bool {
-	first := t.parts[0]
-	return p.part > first.part || p.part == first.part && p.at >= first.at
-}
-
-// A tablePart is where a table has records: which part, and which table of that.
-type tablePart struct{ part, at int }
-
 // A place is a record: of which part, and which of the table there.
 type place struct{ part, n int32 }
+
+// has reports whether a table of a part, of the same name, is t, and not one that was closed before.
+func (t *tableState) has(part, at int) bool {
+	return int32(part) > t.first.part || int32(part) == t.first.part && int32(at) >= t.first.n
+}
 
 // stateOf reads the groups once.
 func stateOf(s *source) (*state, error) {
 	st := &state{source: s}
 	for i := range s.parts {
 		if err := st.read(i); err != nil {
-			return nil, err
+			return st, err
 		}
 	}
 	return st, nil
@@ -77,18 +72,17 @@ func (st *state) table(name string) *tableState {
 
 // enter returns the table that a part has records of. One of another ID is another table: the one
 // before was closed.
-func (st *state) enter(t *mvcc.BackupTable) *tableState {
+func (st *state) enter(t *mvcc.BackupTable, part, at int) *tableState {
 	is := st.table(t.Name)
 	switch {
 	case is == nil:
 		is = &tableState{}
 		st.tables = append(st.tables, is)
 	case is.ID != t.ID:
-		*is = tableState{}
 	default:
 		return is
 	}
-	is.BackupTable, is.last = *t, map[digest]place{}
+	*is = tableState{*t, place{int32(part), int32(at)}, map[digest]place{}}
 	return is
 }
 
@@ -116,21 +110,18 @@ func (st *state) read(i int) error {
 			st.leave(t)
 			continue
 		}
-		is := st.enter(t)
-		is.parts = append(is.parts, tablePart{i, at})
-		if i == 0 || !known(st.codec) {
+		is := st.enter(t, i, at)
+		if i == 0 {
 			continue
 		}
 		from, err := b.Table(at)
-		if err != nil {
-			return st.at(i, err)
+		if err == nil {
+			err = st.numbered(from, i, func(r *record, at place) error {
+				key, err := digestOf(r.key)
+				is.last[key] = at
+				return err
+			})
 		}
-		n := 0
-		err = records(from, st.codec, func(r *record) error {
-			is.last[digestOf(r.key)] = place{int32(i), int32(n)}
-			n++
-			return st.tick(n)
-		})
 		if err != nil {
 			return st.at(i, err)
 		}
@@ -138,31 +129,24 @@ func (st *state) read(i int) error {
 	return nil
 }
 
-// tick returns the error of ctx, now and then.
-func (s *source) tick(n int) error {
-	if n%256 == 0 {
-		return s.ctx.Err()
-	}
-	return nil
+// numbered calls visit for the records that a part has of a table.
+func (st *state) numbered(
+	from *backupfile.Table, part int, visit func(r *record, at place) error,
+) error {
+	n := 0
+	return records(from, st.codec, func(r *record) error {
+		n++
+		if err := st.tick(n); err != nil {
+			return err
+		}
+		return visit(r, place{int32(part), int32(n)})
+	})
 }
 
 // each calls visit for all records as of the last commit, in the order in which they are in the
 // files: those of the backup that were not changed since, and then the others. Of a backup of
 // differences it does so for all, also deletions.
 func (st *state) each(visit func(*tableState, *record) error) error {
-	st.refused = 0
-	return st.eachTable(func(i int, from *backupfile.Table, t *tableState) error {
-		return st.at(i, st.records(t, i, from, func(r *record, lives bool) error {
-			if !lives {
-				return nil
-			}
-			return visit(t, r)
-		}))
-	})
-}
-
-// eachTable calls visit for each part of a table that there is, in the order of the files.
-func (st *state) eachTable(visit func(i int, from *backupfile.Table, t *tableState) error) error {
 	for i := range st.parts {
 		b, err := st.reader(i)
 		if err != nil {
@@ -173,77 +157,58 @@ func (st *state) eachTable(visit func(i int, from *backupfile.Table, t *tableSta
 			if errors.Is(err, io.EOF) {
 				break
 			}
+			if err == nil {
+				err = st.eachOf(from, i, visit)
+			}
 			if err != nil {
 				return st.at(i, err)
-			}
-			if t := st.table(from.Name); t != nil && t.has(tablePart{i, from.At}) {
-				if err := visit(i, from, t); err != nil {
-					return err
-				}
 			}
 		}
 	}
 	return nil
 }
 
-// records calls visit for the records that a part has of a table, and says which of them live: they
-// are not deleted, and no other one follows.
-func (st *state) records(
-	t *tableState, i int, from *backupfile.Table, visit func(r *record, lives bool) error,
+// eachOf calls visit for the records that a part has of a table and that are neither deleted nor
+// followed by another one of their key.
+func (st *state) eachOf(
+	from *backupfile.Table, part int, visit func(*tableState, *record) error,
 ) error {
-	n := 0
-	err := records(from, st.codec, func(r *record) error {
+	t := st.table(from.Name)
+	if t == nil || !t.has(part, from.At) {
+		return nil
+	}
+	err := st.numbered(from, part, func(r *record, at place) error {
 		lives := st.since != 0 || !r.deleted
-		if len(t.last) > 0 {
-			last, changed := t.last[digestOf(r.key)]
-			lives = lives && (!changed || last == place{int32(i), int32(n)})
+		if lives && len(t.last) > 0 {
+			key, err := digestOf(r.key)
+			if err != nil {
+				return err
+			}
+			last, changed := t.last[key]
+			lives = !changed || last == at
 		}
-		n++
-		if err := st.tick(n); err != nil {
-			return err
+		if !lives {
+			return nil
 		}
-		return visit(r, lives)
+		return visit(t, r)
 	})
 	st.refused += from.Refused
 	return err
 }
 
-// want restricts the tables to those of some names. If there are none of one that is an error.
+// want restricts the tables to those of some names. If there is none of one that is an error.
 func (st *state) want(names []string) error {
-	if len(names) == 0 {
-		return nil
-	}
 	var all []string
 	for _, t := range st.tables {
 		all = append(all, t.Name)
 	}
 	for _, name := range names {
 		if !slices.Contains(all, name) {
-			return usagef("--table: there is no table %q; expected one of %s", name, list(all))
+			return fmt.Errorf("--table: there is no table %q; expected one of %q", name, all)
 		}
 	}
-	st.only(names)
-	return nil
-}
-
-// only leaves the tables of some names.
-func (st *state) only(names []string) {
 	st.tables = slices.DeleteFunc(st.tables, func(t *tableState) bool {
-		return !slices.Contains(names, t.Name)
+		return len(names) > 0 && !slices.Contains(names, t.Name)
 	})
-}
-
-// list writes names as somebody would say them.
-func list(names []string) string {
-	if len(names) == 0 {
-		return "none: it has no tables"
-	}
-	text := ""
-	for i, name := range names {
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%q", name)
-	}
-	return text
+	return nil
 }

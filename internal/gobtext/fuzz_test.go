@@ -3,9 +3,11 @@ package gobtext
 import (
 	"bytes"
 	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"io"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -43,26 +45,23 @@ func seeds(t testing.TB) [][]byte {
 	return [][]byte{b.Bytes(), repaired}
 }
 
-// readForged reads a stream that may be anything, and returns how much text it has become. A value
-// that Next has let pass, Fields prints, and package gob decodes or refuses.
+// readForged reads a stream that may be anything, and returns how much text it has become. What is
+// printed was let pass by Next too, and package gob decodes or refuses it.
 func readForged(data []byte) (text int, err error) {
-	const limit = 1 << 16
-	r := NewReader(bytes.NewReader(data))
-	r.text = limit
+	r, p := NewReader(bytes.NewReader(data)), NewPrinter(bytes.NewReader(data))
 	var raw bytes.Buffer
 	dec := gob.NewDecoder(&raw)
 	for r.Next() == nil {
 		raw.Write(r.Raw())
-		fields, err := r.Fields()
-		n := 0
-		for _, f := range fields {
-			n += len(f.Text)
+		printed := p.Next()
+		if printed == nil {
+			out, err := json.Marshal(p.Fields())
+			if err != nil {
+				return text, err
+			}
+			text += len(out)
 		}
-		if n > limit+64 {
-			return n, errors.New("there is more text than there may be")
-		}
-		text += n
-		if dec.Decode(new(seed)) != nil || err != nil {
+		if dec.Decode(new(seed)) != nil || printed != nil {
 			return text, nil
 		}
 		if raw.Len() > 0 {
@@ -107,7 +106,7 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// Lists that go on and on, and lengths that are not there.
+// Lists that go on and on, names that are printed again and again, and lengths that are not there.
 func TestBounds(t *testing.T) {
 	type link struct{ Next *link }
 	type chain struct{ K, V link }
@@ -117,7 +116,21 @@ func TestBounds(t *testing.T) {
 	}
 	var b bytes.Buffer
 	require.NoError(t, gob.NewEncoder(&b).Encode(&c))
-	require.ErrorContains(t, NewReader(&b).Next(), "nested more than 20000 deep")
+	data := b.Bytes()
+	require.ErrorContains(t, NewReader(bytes.NewReader(data)).Next(), "nested more than 20000 deep")
+	require.ErrorContains(t, NewPrinter(bytes.NewReader(data)).Next(), "nested more than 20000 deep")
+
+	named := reflect.StructOf([]reflect.StructField{{Name: "A" + strings.Repeat("x", 1<<20),
+		Type: reflect.TypeFor[bool]()}})
+	list := reflect.MakeSlice(reflect.SliceOf(named), 300, 300)
+	for i := range 300 {
+		list.Index(i).Field(0).SetBool(true)
+	}
+	record := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "V", Type: list.Type()}})).Elem()
+	record.Field(0).Set(list)
+	b.Reset()
+	require.NoError(t, gob.NewEncoder(&b).EncodeValue(record))
+	require.ErrorContains(t, NewPrinter(&b).Next(), "bytes of names is not printed")
 
 	for _, prefix := range []string{"\xf8\xff\xff\xff\xff\xff\xff\xff\xff", "\xfc\x3f\xff\xff\xff",
 		"\x80", "\x00\xff\xff\xff\xff\x01", "\x00\x05m\xff\xff\xff\x7f"} {

@@ -13,8 +13,7 @@ type parser struct {
 	in    []byte // the rest of it
 	err   error  // nothing is read any more
 	depth int
-	again bool // it reads the value of r once more
-	next  int  // the part of r that comes next then
+	names int // how long the names are that were printed
 }
 
 func (p *parser) fail(format string, args ...any) {
@@ -85,32 +84,29 @@ func (p *parser) goOn() {
 		p.uint()
 		return
 	}
-	if p.again {
-		if p.next < len(p.r.parts) {
-			at := p.r.parts[p.next]
-			p.in, p.next = p.r.raw[at[0]:at[1]], p.next+1
-		}
-		return
-	}
 	from, err := p.r.message()
 	if err != nil {
 		p.err = unexpected(err)
 		return
 	}
-	p.r.parts = append(p.r.parts, [2]int{from, len(p.r.raw)})
 	p.in = p.r.raw[from:]
 }
 
-// checkValue checks the value of a message, which is of the type with a number.
-func (p *parser) checkValue(id int64) error {
+// message reads the value of a message, which is of the type with a number.
+func (p *parser) message(id int64) error {
 	t := p.typeOf(id)
-	if p.err == nil && p.r.flat(id, 0) {
+	switch {
+	case p.err == nil && !p.r.prints && p.r.flat(id, 0):
 		return nil
-	}
-	if t.kind != structure && p.uint() != 0 {
+	case p.r.prints && t.kind != structure:
+		p.fail("a record is not a struct")
+	case p.r.prints:
+		p.record(t)
+	case t.kind != structure && p.uint() != 0:
 		p.fail("a value is not right")
+	default:
+		p.skip(id)
 	}
-	p.skip(id)
 	if p.err == nil && len(p.in) > 0 {
 		p.fail("something follows a value")
 	}

@@ -1,9 +1,9 @@
 // Package gobtext reads the streams of package encoding/gob without the Go types of their values. It
-// checks the lengths in a value before codec Gob hands it to gob, which allocates by some of them. It
-// prints values as JSON for mvccdump.
+// checks the lengths in a value before codec Gob hands it to gob, which allocates by some of them. For
+// mvccdump it makes values of them that package json prints.
 //
 // A stream may be forged: the package returns an error then. It neither panics, nor nests, reads
-// ahead, allocates or prints without bound.
+// ahead or allocates without bound.
 package gobtext
 
 import (
@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	// maxMessage is how long gob lets a message be, and maxText how long the text of one may be.
+	// maxMessage is how long gob lets a message be, and maxNames how long the names of all fields and
+	// types of a value may be: each stands once in the stream, and may be printed very often.
 	maxMessage = (1 << 30) << (^uint(0) >> 62)
-	maxText    = 1 << 30
+	maxNames   = 1 << 28
 	// maxDepth is how deep values may be nested: deeper than codec Gob lets them.
 	maxDepth = 20000
 	// largeValue is how large a value is whose memory is not used for the next one.
@@ -29,16 +30,22 @@ const (
 type Reader struct {
 	r       *bufio.Reader
 	types   map[int64]*wireType
-	text    int // how long the text of a value may be
 	repairs []byte
-	raw     []byte   // the messages of the value, with those that define types for it
-	id      int64    // of its type
-	parts   [][2]int // where its own bytes are in raw, one part for each message
+	raw     []byte // the messages of the value, with those that define types for it
+	prints  bool   // Fields is wanted
+	fields  map[string]any
 }
 
 // NewReader returns a reader of the stream of one encoder, which may read ahead.
 func NewReader(r io.Reader) *Reader {
-	return &Reader{r: bufio.NewReader(r), types: map[int64]*wireType{}, text: maxText}
+	return &Reader{r: bufio.NewReader(r), types: map[int64]*wireType{}}
+}
+
+// NewPrinter returns a reader of records, which are structs: see [Reader.Fields].
+func NewPrinter(r io.Reader) *Reader {
+	p := NewReader(r)
+	p.prints = true
+	return p
 }
 
 // Raw returns the messages of the value, with those before it that define types. They are valid until
@@ -56,7 +63,7 @@ func (r *Reader) Next() error {
 	if cap(r.raw) > largeValue {
 		r.raw, r.repairs = nil, nil
 	}
-	r.raw, r.repairs, r.parts = r.raw[:0], r.repairs[:0], r.parts[:0]
+	r.raw, r.repairs = r.raw[:0], r.repairs[:0]
 	if first, err := r.r.Peek(1); err == nil && first[0] == 0 {
 		if err := r.readRepairs(); err != nil {
 			return err
@@ -76,8 +83,7 @@ func (r *Reader) Next() error {
 			return p.err
 		}
 		if id >= 0 {
-			r.id, r.parts = id, append(r.parts, [2]int{len(r.raw) - len(p.in), len(r.raw)})
-			return p.checkValue(id)
+			return p.message(id)
 		}
 		if p.define(-id); p.err == nil && len(p.in) > 0 {
 			p.fail("something follows the definition of a type")

@@ -2,9 +2,8 @@ package gobtext
 
 import (
 	"bytes"
-	"encoding/base64"
+	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,252 +12,163 @@ import (
 	"unicode/utf8"
 )
 
-// A Field is a field of a struct, in JSON.
-type Field struct {
-	Name string
-	Text []byte
-	// Absent says that gob has left the field out, since it is zero or nil: then Text is that of zero
-	// for numbers, text and bool, and null for others.
-	Absent bool
-}
-
-// Fields prints the fields of the value that Next has read, which is a struct.
+// Fields returns the fields of the record that Next of a printer has read, by their names, as values
+// that package json prints: numbers, strings, bool, nil, []byte, and slices and maps of them.
 //
-// In values the fields that gob has left out, which are zero or nil, are left out too. Numbers are as
-// Go prints them, those that JSON does not have in quotation marks. Bytes are in base64. A text that
-// is not UTF-8 is {"base64": ...}. Maps are sorted; those with keys that are neither text nor
-// numbers are lists of pairs. A value of an interface type is {"type": ..., "value": ...}, unless it
-// is a string or bool. A type that encodes itself is {"type": ..., "base64": ...}, without the type if
-// it is a pointer, but for times.
-// Repairs are not looked at: nil is as that which is empty, and -0 as 0.
-func (r *Reader) Fields() (list []Field, err error) {
-	p := printer{parser: parser{r: r, again: true}}
-	p.goOn()
-	t := p.typeOf(r.id)
-	if p.err == nil && t.kind != structure {
-		return nil, errors.New("gob: a record is not a struct")
+// A field that gob has left out, since it is zero or nil, is left out, but for one of the record
+// itself: that is the zero value of a number, text or bool, else nil. Floats that JSON does not have are
+// strings. A text that is not UTF-8 is {"base64": ...}. A map whose keys are neither text, numbers
+// nor bool is a sorted list of pairs. A value of an interface type is {"type": ..., "value": ...},
+// unless it is a string or bool. A type that encodes itself is {"type": ..., "base64": ...}, but for
+// times. Repairs are not looked at: nil is as empty, and -0 as 0. All is valid until the next call of
+// Next.
+func (r *Reader) Fields() map[string]any { return r.fields }
+
+// Text returns a text as JSON has it.
+func Text(s string) any {
+	if utf8.ValidString(s) {
+		return s
 	}
-	next := p.nextField(t, -1)
-	for i, f := range t.fields {
-		is := Field{Name: f.name, Absent: i != next}
-		if is.Absent {
-			p.add(zeroText(f.id))
-		} else if p.value(f.id); p.err == nil {
-			next = p.nextField(t, next)
-		}
-		if p.err != nil {
-			break
-		}
-		is.Text, p.out = p.out, nil
-		list = append(list, is)
-	}
-	return list, p.err
+	return map[string]any{"base64": []byte(s)}
 }
 
-// zeroText is the zero value of a type in JSON.
-func zeroText(id int64) string {
+// record reads a struct whose fields are all there.
+func (p *parser) record(t *wireType) {
+	fields := p.structOf(t)
+	for _, f := range t.fields {
+		if _, has := fields[f.name]; !has {
+			fields[f.name] = zeroOf(f.id)
+		}
+	}
+	p.r.fields = fields
+}
+
+// zeroOf returns the zero value of a type.
+func zeroOf(id int64) any {
 	switch id {
 	case idBool:
-		return "false"
+		return false
 	case idInt, idUint, idFloat:
-		return "0"
+		return 0
 	case idString:
-		return `""`
-	case idComplex:
-		return `"(0+0i)"`
+		return ""
 	}
-	return "null"
+	return nil
 }
 
-// A printer prints the values that it parses.
-type printer struct {
-	parser
-	out []byte
-	put int // how long the text has become
-}
-
-func (p *printer) add(s string) {
-	if p.put += len(s); p.put > p.r.text {
-		p.fail("a record of more than %d bytes of text is not printed", p.r.text)
-		return
+// named counts a name.
+func (p *parser) named(name string) string {
+	if p.names += len(name); p.names > maxNames {
+		p.fail("a record with more than %d bytes of names is not printed", maxNames)
 	}
-	p.out = append(p.out, s...)
+	return name
 }
 
-// value prints a value.
-func (p *printer) value(id int64) {
+// value returns a value. Each element has at least one byte, so a loop over them ends with the input.
+func (p *parser) value(id int64) (v any) {
 	t := p.typeOf(id)
 	if !p.enter() {
-		return
+		return nil
 	}
 	switch t.kind {
 	case basic:
-		p.basic(id)
+		v = p.basic(id)
 	case array, slice:
-		p.add("[")
-		for n, first := p.count(t), true; n > 0 && p.err == nil; n, first = n-1, false {
-			p.separate(first)
-			p.value(t.elem)
+		list := []any{}
+		for n := p.count(t); n > 0 && p.err == nil; n-- {
+			list = append(list, p.value(t.elem))
 		}
-		p.add("]")
+		v = list
 	case structure:
-		p.add("{")
-		for at, first := p.nextField(t, -1), true; at >= 0; at, first = p.nextField(t, at), false {
-			p.separate(first)
-			p.add(string(appendQuoted(nil, t.fields[at].name)) + ":")
-			p.value(t.fields[at].id)
-		}
-		p.add("}")
+		v = p.structOf(t)
 	case mapping:
-		p.mapping(t)
+		v = p.mapOf(t)
 	default:
-		p.opaque(t, p.bytes())
+		v = p.opaque(t, p.bytes())
 	}
 	p.depth--
+	return v
 }
 
-func (p *printer) separate(first bool) {
-	if !first {
-		p.add(",")
+func (p *parser) structOf(t *wireType) map[string]any {
+	fields := map[string]any{}
+	for at := p.nextField(t, -1); at >= 0; at = p.nextField(t, at) {
+		fields[p.named(t.fields[at].name)] = p.value(t.fields[at].id)
 	}
+	return fields
 }
 
-func (p *printer) basic(id int64) {
+func (p *parser) basic(id int64) any {
 	switch id {
 	case idBool:
-		p.add(strconv.FormatBool(p.uint() != 0))
+		return p.uint() != 0
 	case idInt:
-		p.add(strconv.FormatInt(p.int(), 10))
+		return p.int()
 	case idUint:
-		p.add(strconv.FormatUint(p.uint(), 10))
+		return p.uint()
 	case idFloat:
-		f := p.float()
-		text := strconv.FormatFloat(f, 'g', -1, 64)
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			text = `"` + text + `"`
+		switch f := p.float(); {
+		case f == 0: // also -0: as keys both are the same
+			return 0.0
+		case math.IsNaN(f) || math.IsInf(f, 0):
+			return strconv.FormatFloat(f, 'g', -1, 64)
+		default:
+			return f
 		}
-		p.add(text)
 	case idBytes:
-		p.base64(p.bytes())
+		return p.bytes()
 	case idString:
-		p.text(p.bytes())
+		return Text(string(p.bytes()))
 	case idComplex:
 		re, im := p.float(), p.float()
-		p.add(`"` + fmt.Sprint(complex(re, im)) + `"`)
-	case idInterface:
-		p.dynamic()
+		return fmt.Sprint(complex(re, im))
 	}
+	return p.dynamic()
 }
 
-func (p *printer) base64(b []byte) { p.add(`"` + base64.StdEncoding.EncodeToString(b) + `"`) }
-
-// text prints a text.
-func (p *printer) text(s []byte) { p.add(string(AppendText(nil, string(s)))) }
-
-// AppendText appends a text as JSON, or {"base64": ...} if it is not UTF-8.
-func AppendText(to []byte, s string) []byte {
-	if utf8.ValidString(s) {
-		return appendQuoted(to, s)
-	}
-	to = base64.StdEncoding.AppendEncode(append(to, `{"base64":"`...), []byte(s))
-	return append(to, `"}`...)
-}
-
-// appendQuoted appends a text in quotation marks, and escapes no more than it must.
-func appendQuoted(to []byte, s string) []byte {
-	to = append(to, '"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			to = append(to, '\\', byte(r))
-		case r == '\n':
-			to = append(to, `\n`...)
-		case r == '\t':
-			to = append(to, `\t`...)
-		case r < ' ' || r == 0x7f || r == '\u0085' || r == '\u2028' || r == '\u2029':
-			to = fmt.Appendf(to, `\u%04x`, r)
-		default:
-			to = utf8.AppendRune(to, r)
-		}
-	}
-	return append(to, '"')
-}
-
-// mapping prints a map, sorted by the text of its keys.
-func (p *printer) mapping(t *wireType) {
-	var entries [][2]string
-	names := true // keys can be names of an object
-	start := len(p.out)
-	cut := func() (text string) {
-		text = string(p.out[start:])
-		p.out = p.out[:start]
-		return text
-	}
+func (p *parser) mapOf(t *wireType) any {
+	names, pairs := map[string]any{}, [][2]any{}
 	for n := p.uint(); n > 0 && p.err == nil; n-- {
-		p.value(t.key)
-		key := cut()
-		p.value(t.elem)
-		names = names && key != "" && (t.key <= idFloat || key[0] == '"')
-		entries = append(entries, [2]string{key, cut()})
-	}
-	if p.err != nil {
-		return
-	}
-	slices.SortFunc(entries, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
-	open, end := "{", "}"
-	if !names {
-		open, end = "[", "]"
-	}
-	p.add(open)
-	for i, e := range entries {
-		p.separate(i == 0)
-		switch {
-		case !names:
-			p.add("[" + e[0] + "," + e[1] + "]")
-		case e[0][0] == '"':
-			p.add(e[0] + ":" + e[1])
-		default:
-			p.add(`"` + e[0] + `":` + e[1])
+		pair := [2]any{p.value(t.key), p.value(t.elem)}
+		switch pair[0].(type) {
+		case string, bool, int64, uint64, float64:
+			names[fmt.Sprint(pair[0])] = pair[1]
 		}
+		pairs = append(pairs, pair)
 	}
-	p.add(end)
+	if len(names) == len(pairs) {
+		return names
+	}
+	slices.SortFunc(pairs, func(a, b [2]any) int {
+		return cmp.Compare(fmt.Sprint(a[0]), fmt.Sprint(b[0]))
+	})
+	return pairs
 }
 
-// dynamic prints a value of an interface type.
-func (p *printer) dynamic() {
+// dynamic returns a value of an interface type.
+func (p *parser) dynamic() any {
 	name := string(p.bytes())
 	if name == "" {
-		p.add("null")
-		return
+		return nil
 	}
-	id := p.dynamicType()
+	v := p.value(p.dynamicType())
 	if name == "string" || name == "bool" {
-		p.value(id)
-		return
+		return v
 	}
-	p.add(`{"type":`)
-	p.text([]byte(name))
-	p.add(`,"value":`)
-	p.value(id)
-	p.add("}")
+	return map[string]any{"type": Text(name), "value": v}
 }
 
-// opaque prints the bytes that a type has made of its value by itself. The type of a pointer has no
+// opaque returns the bytes that a type has made of its value by itself. The type of a pointer has no
 // name.
-func (p *printer) opaque(t *wireType, b []byte) {
+func (p *parser) opaque(t *wireType, b []byte) any {
 	if at, ok := timeOf(b); ok && (t.name == "Time" || t.name == "") {
-		p.add(at.Format(`"` + time.RFC3339Nano + `"`))
-		return
+		return at.Format(time.RFC3339Nano)
 	}
-	p.add("{")
+	v := map[string]any{"base64": b}
 	if t.name != "" {
-		p.add(`"type":`)
-		p.text([]byte(t.name))
-		p.add(",")
+		v["type"] = Text(p.named(t.name))
 	}
-	p.add(`"base64":`)
-	p.base64(b)
-	p.add("}")
+	return v
 }
 
 // timeOf returns the time that b is the binary form of.

@@ -74,7 +74,7 @@ func (r *Reader) flat(id int64, depth int) bool {
 
 // define reads the definition of a type.
 func (p *parser) define(id int64) {
-	if id < firstID || p.r.types[id] != nil && !p.again {
+	if id < firstID || p.r.types[id] != nil {
 		p.fail("the definition of type %d is not the first one", id)
 		return
 	}

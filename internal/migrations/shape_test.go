@@ -2,7 +2,6 @@ package migrations_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -169,23 +168,4 @@ func TestManyTables(t *testing.T) {
 	require.Equal(t, info.Tables, loaded.Tables)
 	last, _ := mvcc.Table[int, customer](to, strings.Repeat("n", 500))
 	require.Equal(t, 1, last.Len())
-}
-
-// Whatever a header says of a shape is refused, or can be printed and compared.
-func FuzzShape(f *testing.F) {
-	f.Add([]byte(`[{"k":"struct","f":["A","B"],"t":[1,0]},{"k":"map","t":[1,1]}]`))
-	f.Add([]byte(`[{"k":"*","t":[0]}]`))
-	f.Add([]byte(`[{"k":"[3]","t":[7]}]`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var s mvcc.Shape
-		if json.Unmarshal(data, &s) != nil {
-			return
-		}
-		_ = s.String()
-		again, err := json.Marshal(s)
-		require.NoError(t, err)
-		var back mvcc.Shape
-		require.NoError(t, json.Unmarshal(again, &back))
-		require.Equal(t, s.String(), back.String())
-	})
 }
