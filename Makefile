@@ -208,7 +208,8 @@ PEERRESULTS   ?= bin/peers.txt
 .PHONY: bench-peers
 bench-peers: ## measure the map beside its peers, in one table; for benchstat: PEERRESULTS
 	mkdir -p bin && go -C bench/peers build -o ../../bin/ ./cmd/peersbench
-	bin/peersbench run --workload $(PEERWORKLOADS) --engine $(PEERENGINES) $(PEERFLAGS) --no-summary $(ARGS) --overwrite -o $(PEERRESULTS)
+	rm -f $(PEERRESULTS)
+	bin/peersbench run --workload $(PEERWORKLOADS) --engine $(PEERENGINES) $(PEERFLAGS) $(ARGS) -o $(PEERRESULTS)
 	bin/peersbench markdown $(PEERRESULTS)
 
 .PHONY: bench-beside

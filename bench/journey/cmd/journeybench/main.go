@@ -33,18 +33,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Commands: []cli.Command{{
 			Name: "steps",
 			Help: "Measure every step, beside the figures of its author, in ten minutes.",
-			Examples: []cli.Example{
-				{What: "All steps in ten minutes; in one", Args: "steps"},
-				{Args: "steps --quick"},
-			},
 			Args: new(stepsCmd),
 		}, {
 			Name: "answers",
 			Help: "Measure what the post left open, and answer it, in a minute.",
-			Examples: []cli.Example{
-				{What: "What was left open", Args: "answers"},
-				{Args: "answers two-threads --flames flames"},
-			},
 			Args: new(answersCmd),
 		}},
 	}, args, stdout, stderr)

@@ -29,10 +29,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		Commands: []cli.Command{{
 			Name: "markdown",
 			Help: "Print results that run wrote as one table in Markdown, with what each engine isolates.",
-			Examples: []cli.Example{
-				{What: "The table of a run", Args: "run --engine mvcc,badger,memdb -o peers.txt"},
-				{Args: "markdown peers.txt"},
-			},
 			Args: new(markdownCmd),
 		}},
 	}, args, stdout, stderr)
@@ -42,6 +38,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 type markdownCmd struct {
 	Files []string `arg:"" name:"file" help:"Results in the Go benchmark format, as run -o FILE writes them."`
 	Into  string   `help:"Put the table into FILE instead, in place of what is there between the lines <!-- make bench-peers --> and <!-- end of make bench-peers -->." placeholder:"FILE"`
+}
+
+// Help shows how the table of a run is made.
+func (markdownCmd) Help() string {
+	return "The table of a run:\n\n    peersbench run --engine mvcc,badger,memdb -o peers.txt\n" +
+		"    peersbench markdown peers.txt"
 }
 
 // Run prints the results in the named files.

@@ -40,13 +40,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			Name: "verify",
 			Help: "Check module etcd while members, clients and networks fail.",
 			Args: &verifyCmd{cluster: c},
-			Examples: []cli.Example{{What: "As a soak", Args: "verify --duration 1h"},
-				{What: "One fault", Args: "verify --fault leader-killed --round 1m"}},
 		}, {
-			Name:     "figures",
-			Help:     "Measure module etcd beside etcd's own client and a plain DB.",
-			Args:     &figuresCmd{cluster: c},
-			Examples: []cli.Example{{What: "All, in some minutes", Args: "figures"}},
+			Name: "figures",
+			Help: "Measure module etcd beside etcd's own client and a plain DB, in some minutes.",
+			Args: &figuresCmd{cluster: c},
 		}},
 	}, args, stdout, stderr)
 	if err := c.stop(); err != nil {

@@ -62,7 +62,7 @@ func TestEngines(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	for args, says := range map[string]string{
-		"list engines":           "",
+		"list":                   "",
 		"run --engine no-such":   "etcd-stm",
 		"run --max-txn-ops -1":   "--max-txn-ops",
 		"verify --fault no-such": "leader-killed",
