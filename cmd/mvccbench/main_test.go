@@ -59,17 +59,6 @@ func call(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
-// What the command line is told ends as the exit code of the process.
-func TestExitCodes(t *testing.T) {
-	stdout, _, code := call(t, "list")
-	require.Zero(t, code)
-	require.NotEmpty(t, stdout)
-	stdout, stderr, code := call(t, "--no-such-flag")
-	require.Equal(t, 2, code)
-	require.Empty(t, stdout)
-	require.Contains(t, stderr, "no-such-flag")
-}
-
 // Ctrl-C in the middle of a run: what was measured is printed and flagged, and
 // the exit code is 130.
 func TestInterrupt(t *testing.T) {

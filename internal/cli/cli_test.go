@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -62,7 +61,7 @@ func counted(ops int, more ...string) []string {
 }
 
 // A wrong argument is named together with what would be right; the exit code is
-// 2, nothing is measured, and the output file is left alone.
+// 2, nothing is measured, and no file is made.
 func TestWrongArguments(t *testing.T) {
 	for _, c := range []struct {
 		args string
@@ -123,26 +122,13 @@ func TestWrongArguments(t *testing.T) {
 		{"list --keys=3", []string{"--keys"}},
 	} {
 		t.Run(c.args, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "old.txt")
-			require.NoError(t, os.WriteFile(file, []byte("precious"), 0o600))
+			file := filepath.Join(t.TempDir(), "new.txt")
 			args := strings.Fields(c.args)
 			if args[0] != "list" {
 				args = append(args, "--output="+file)
 			}
 			refused(t, args, c.want...)
-			kept, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, "precious", string(kept))
-
-			if raced {
-				return // parsing is slow then, and nothing of it runs at the same time
-			}
-			missing := filepath.Join(t.TempDir(), "new.txt")
-			if args[0] != "list" {
-				args[len(args)-1] = "--output=" + missing
-			}
-			call(t, args...)
-			require.NoFileExists(t, missing)
+			require.NoFileExists(t, file)
 		})
 	}
 }

@@ -182,7 +182,7 @@ func TestGateOfAPacedRun(t *testing.T) {
 		require.Contains(t, stderr, want, name)
 	}
 	// Too few operations for a percentile: it is missing.
-	run := store.load("slower")
+	run := loadRun(t, "slower")
 	for i := range run.Samples {
 		delete(run.Samples[i].Metrics, "response-p99-ns")
 		run.Samples[i].Metrics["response-p50-ns"] = 1000

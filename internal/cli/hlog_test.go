@@ -39,8 +39,7 @@ func TestHistogramLog(t *testing.T) {
 	require.Equal(t, map[string]uint64{"mvcc": 4000, "rwmutex": 4000}, counts)
 }
 
-// A log of one combination has no tags. What cannot be written fails the run, which is saved all the
-// same.
+// A log of one combination has no tags. What cannot be written fails the run.
 func TestHistogramLogOfOneCombination(t *testing.T) {
 	hlog := filepath.Join(t.TempDir(), "x.hlog")
 	args := []string{"--workload=counter", "--engine=mvcc", "--threads=1", "--count=2", "--ops=100",
@@ -50,7 +49,6 @@ func TestHistogramLogOfOneCombination(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, regexp.MustCompile(`(?m)^\d+\.\d{3},0\.\d{3},\d+\.\d{3},HISTFAAA\S+$`).
 		FindAllString(string(b), -1), 2, string(b))
-
 	if _, err := os.Stat("/dev/full"); err == nil {
 		code, stdout, stderr := call(t, append(args, "--hlog=/dev/full")...)
 		require.Equal(t, ExitFailed, code)

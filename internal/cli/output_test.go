@@ -32,11 +32,6 @@ func (k keptRuns) save(name string, r *results.Run) {
 	require.NoError(k, os.WriteFile(name, b.Bytes(), 0o600))
 }
 
-func (k keptRuns) load(name string) *results.Run {
-	k.Helper()
-	return loadRun(k.T, name)
-}
-
 // madeUp returns a run with throughputs of about ops, in rounds of four samples.
 func madeUp(t *testing.T, samples int, ops float64) *results.Run {
 	t.Helper()

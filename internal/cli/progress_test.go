@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -114,29 +113,4 @@ func TestProgressRate(t *testing.T) {
 			require.Regexp(t, `^(4.00k|3.9\dk|39\d\d) `, rate)
 		}
 	})
-}
-
-func TestTerminal(t *testing.T) {
-	require.False(t, isTerminal(&lines{}))
-	f, err := os.CreateTemp(t.TempDir(), "")
-	require.NoError(t, err)
-	defer f.Close()
-	require.False(t, isTerminal(f))
-	require.Equal(t, anyWidth, terminalWidth(f))
-	device, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
-	require.NoError(t, err)
-	defer device.Close()
-	require.False(t, isTerminal(device), "a character device, but no terminal")
-
-	_, tty := openTerminal(t, 100)
-	for term, moves := range map[string]bool{"xterm": true, "dumb": false} {
-		t.Setenv("TERM", term)
-		require.Equal(t, moves, isTerminal(tty))
-	}
-	t.Setenv("COLUMNS", "")
-	require.Equal(t, 100, terminalWidth(tty))
-	t.Setenv("COLUMNS", "72")
-	require.Equal(t, 72, terminalWidth(tty))
-	require.Equal(t, anyWidth, terminalWidth(f),
-		"a file has no columns, whatever the environment says")
 }

@@ -162,18 +162,14 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 	h := results.Header{
 		Program: r.env.Name + " " + version(), Args: r.env.args, Started: time.Now().UTC(),
 		Machine: results.ThisMachine(), Loop: "closed", ClockCost: bench.ClockCost(),
+		Seed: r.sweep.Seed, Count: r.sweep.Count, Ops: r.sweep.Ops,
+		Warmup: r.sweep.Warmup, Duration: r.sweep.Duration, Harness: map[string]float64{},
 	}
-	h.Seed, h.Count, h.Ops = r.sweep.Seed, r.sweep.Count, r.sweep.Ops
-	h.Warmup, h.Duration = r.sweep.Warmup, r.sweep.Duration
-	h.Harness = map[string]float64{}
-	h.Notes = []string{"profiles: not served"}
 	if r.kept != nil {
 		h.Profiled = profiled
 	}
 	if r.profiles != nil {
-		h.Notes[0] = fmt.Sprintf("profiles: served at %s, with the runtime's default rates of package "+
-			"profiling",
-			r.profiles.url())
+		h.Notes = []string{"profiles: served at " + r.profiles.url()}
 	}
 	if rates := slices.DeleteFunc(slices.Clone(r.sweep.Rates), func(rate float64) bool {
 		return rate == 0

@@ -36,12 +36,8 @@ func labels(p *profile.Profile, name string) map[string]bool {
 // CPU profiler has seen some. How many it takes, depends on the machine.
 func untilSampled(t *testing.T, try func(ops int) bool) {
 	t.Helper()
-	ops := 30_000
-	if raced {
-		ops = 1_000
-	}
-	for most := 200 * ops; !try(ops); ops *= 2 {
-		require.Less(t, ops, most, "the CPU profiler never sees an operation")
+	for ops := 1_000; !try(ops); ops *= 2 {
+		require.Less(t, ops, 10_000_000, "the CPU profiler never sees an operation")
 	}
 }
 
@@ -103,14 +99,14 @@ func TestProfileWrongArguments(t *testing.T) {
 
 // Ctrl-C: the profiles of what was measured are kept.
 func TestProfilesAfterInterrupt(t *testing.T) {
-	store := keepRuns(t)
+	t.Chdir(t.TempDir())
 	untilSampled(t, func(ops int) bool {
 		s := start(t, "--workload=transfer", "--engine=mvcc", "--keys=100", "--threads=1",
 			"--count=1000", fmt.Sprint("--ops=", ops), "--warmup=1ms", "--http=off", "--profile",
 			"--output=part.json")
 		s.stderr.await(t, `(sample 3)`)
 		s.stop(t, ExitInterrupted)
-		r := store.load("part.json")
+		r := loadRun(t, "part.json")
 		require.NoError(t, os.Remove("part.json"))
 		require.Equal(t, results.Interrupted, r.Outcome.Kind)
 		return r.Profiles["whole-run.cpu.pb.gz"] != nil

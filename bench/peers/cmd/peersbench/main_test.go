@@ -101,7 +101,7 @@ func TestExitCodes(t *testing.T) {
 		says string
 	}{
 		{"list", []string{"list"}, 0, "badger"},
-		{"help", []string{"--help"}, 0, "badger"},
+		{"help", []string{"run", "--help"}, 0, "badger"},
 		{"help of markdown", []string{"markdown", "--help"}, 0, "FILE"},
 		{"table of nothing", []string{"markdown"}, 2, "<file>"},
 		{"table of no file", []string{"markdown", filepath.Join(t.TempDir(), "none")}, 2, "no such file"},

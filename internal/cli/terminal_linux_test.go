@@ -2,13 +2,41 @@ package cli
 
 import (
 	"bytes"
+	"os"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
+
+// openTerminal returns both ends of a pseudo-terminal with so many columns: what
+// is written to tty can be read from screen.
+func openTerminal(t *testing.T, columns int) (screen, tty *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("there are no pseudo-terminals here: ", err)
+	}
+	t.Cleanup(func() { screen.Close() })
+	control := func(request uintptr, arg unsafe.Pointer) {
+		_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, screen.Fd(), request, uintptr(arg))
+		require.Zero(t, errno)
+	}
+	var locked, n int32
+	control(syscall.TIOCSPTLCK, unsafe.Pointer(&locked))
+	control(syscall.TIOCGPTN, unsafe.Pointer(&n))
+	tty, err = os.OpenFile("/dev/pts/"+strconv.Itoa(int(n)), os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { tty.Close() })
+	size := [4]uint16{40, uint16(columns), 0, 0}
+	control(syscall.TIOCSWINSZ, unsafe.Pointer(&size))
+	return screen, tty
+}
 
 // onTerminal returns what mvccbench writes to a terminal of so many columns, with both outputs there.
 func onTerminal(t *testing.T, columns int, args ...string) string {
@@ -60,4 +88,29 @@ func TestOnATerminal(t *testing.T) {
 	quiet := onTerminal(t, 80, append(run, "--quiet")...)
 	require.NotContains(t, quiet, "\x1b")
 	require.Contains(t, quiet, "ops/s: higher is better")
+}
+
+func TestTerminal(t *testing.T) {
+	require.False(t, isTerminal(&lines{}))
+	f, err := os.CreateTemp(t.TempDir(), "")
+	require.NoError(t, err)
+	defer f.Close()
+	require.False(t, isTerminal(f))
+	require.Equal(t, anyWidth, terminalWidth(f))
+	device, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer device.Close()
+	require.False(t, isTerminal(device), "a character device, but no terminal")
+
+	_, tty := openTerminal(t, 100)
+	for term, moves := range map[string]bool{"xterm": true, "dumb": false} {
+		t.Setenv("TERM", term)
+		require.Equal(t, moves, isTerminal(tty))
+	}
+	t.Setenv("COLUMNS", "")
+	require.Equal(t, 100, terminalWidth(tty))
+	t.Setenv("COLUMNS", "72")
+	require.Equal(t, 72, terminalWidth(tty))
+	require.Equal(t, anyWidth, terminalWidth(f),
+		"a file has no columns, whatever the environment says")
 }
