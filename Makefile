@@ -223,8 +223,8 @@ pictures: ## make the pictures of docs/profiling.md, with chromium, in three min
 	MVCCMAP_PICTURES=$(CURDIR)/docs/pictures go -C profiling/browsertest test -count=1 -run '^TestPictures$$' .
 
 .PHONY: journey
-journey: ## measure what docs/journey.md tells of, and draw its pictures, in a quarter of an hour (ARGS)
-	scripts/journey.sh $(ARGS)
+journey: ## measure the table of docs/journey.md, in eight minutes (ARGS)
+	go -C bench/journey test -run '^$$' -bench 'Steps/.*/threads=2|Aborts' -benchtime 500ms -count 3 $(ARGS) .
 
 .PHONY: bars
 bars: ## measure the performance bars, each against its reference

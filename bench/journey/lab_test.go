@@ -155,12 +155,11 @@ func TestWorkersPrune(t *testing.T) {
 	}
 }
 
-// Every step, and a gate, stand up to the checks of package bench: values that do not go back, sums
+// Every step stands up to the checks of package bench: values that do not go back, sums
 // that are conserved in each scan, and no lost update.
 func TestSteps(t *testing.T) {
-	gate := Engine("gate", "", Config{Tracker: KeyedLocked, Chain: List, Gate: true})
 	names := map[string]bool{}
-	for _, step := range append(Steps(), Step{Name: "gate", Engine: gate}) {
+	for _, step := range Steps() {
 		require.False(t, names[step.Name], "there are two steps %s", step.Name)
 		names[step.Name] = true
 		for _, workload := range []string{"read-heavy", "transfer", "counter"} {
