@@ -193,7 +193,7 @@ cover: ## measure how much of the core the tests reach (coverage.out)
 
 .PHONY: bench
 bench: ## run the Go benchmarks (BENCH, BENCHTIME, COUNT)
-	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem $(CORE) ./bench/... ./internal/bars
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem $(CORE) ./bench/...
 
 .PHONY: bench-compare
 bench-compare: ## compare two result files (OLD, NEW) with benchstat
@@ -227,8 +227,8 @@ journey: ## measure the table of docs/journey.md, in eight minutes (ARGS)
 	go -C bench/journey test -run '^$$' -bench 'Steps/.*/threads=2|Aborts' -benchtime 500ms -count 3 $(ARGS) .
 
 .PHONY: bars
-bars: ## measure the performance bars, each against its reference
-	go run ./internal/bars
+bars: ## measure the performance bars, each against its reference (ARGS)
+	go test -run '^$$' -bench Bars -benchtime 10x -timeout 0 $(ARGS) ./internal/bars
 
 ##@ check
 
