@@ -206,16 +206,15 @@ PEERFLAGS     ?= --keys 1k --threads 1,2,8 --count 6 --duration 150ms --warmup 5
 PEERRESULTS   ?= bin/peers.txt
 
 .PHONY: bench-peers
-bench-peers: ## measure the map beside its peers, in one table; for benchstat: PEERRESULTS
+bench-peers: ## measure the map beside its peers (ARGS), for benchstat in PEERRESULTS
 	mkdir -p bin && go -C bench/peers build -o ../../bin/ ./cmd/peersbench
-	bin/peersbench run --workload $(PEERWORKLOADS) --engine $(PEERENGINES) $(PEERFLAGS) --no-summary $(ARGS) --overwrite -o $(PEERRESULTS)
-	bin/peersbench markdown $(PEERRESULTS)
+	bin/peersbench run --workload $(PEERWORKLOADS) --engine $(PEERENGINES) $(PEERFLAGS) $(ARGS) --overwrite -o $(PEERRESULTS)
 
 .PHONY: bench-beside
-bench-beside: ## measure tables and order beside the peers, in one table, in five minutes
+bench-beside: ## measure tables and order beside the peers, in five minutes
 	mkdir -p bin
 	go -C bench/peers test -run '^$$' -bench Beside -benchtime 100ms . > bin/beside.txt
-	go -C bench/peers run ./cmd/peersbench markdown $(CURDIR)/bin/beside.txt
+	go tool benchstat -col /engine bin/beside.txt
 
 .PHONY: pictures
 pictures: ## make the pictures of docs/profiling.md, with chromium, in three minutes

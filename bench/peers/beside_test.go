@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
@@ -12,14 +13,16 @@ import (
 	"github.com/mvccmap/mvccmap/bench"
 )
 
-// The engines that have an order, beside each other, at 1, 2 and 8 goroutines; "make bench-beside"
-// prints one table of it;
-//
-// and the memory that 10^6 records take:
+// The engines that have an order, beside each other, at 1, 2 and 8 goroutines, see "make
+// bench-beside"; and the memory that 10^6 records take:
 //
 //	go test -run '^$' -bench Weight -benchtime 1x .
 
-var besideEngines = []string{"mvcc", "btree", "buntdb", "memdb", "badger"}
+func besideEngines() []bench.EngineSpec {
+	return slices.DeleteFunc(Engines(), func(e bench.EngineSpec) bool {
+		return !slices.Contains([]string{"mvcc", "btree", "buntdb", "memdb", "badger"}, e.Name)
+	})
+}
 
 const besideKeys = 1_000_000
 
@@ -68,16 +71,14 @@ func besideSetup(tables, bytes int) bench.Setup {
 // deletion, and a transaction that reads and writes four keys in 1, 2 and 4 tables. Peers that have
 // no tables have a part of their keys for each.
 func BenchmarkBeside(b *testing.B) {
-	for _, name := range besideEngines {
-		peer, ok := ByName(name)
-		require.True(b, ok)
+	for _, peer := range besideEngines() {
 		besideTables(b, peer, 1, 1)
 		besideTables(b, peer, 4, 2, 4)
 	}
 }
 
 // besideTables measures transactions over some of so many tables.
-func besideTables(b *testing.B, peer Peer, tables int, over ...int) {
+func besideTables(b *testing.B, peer bench.EngineSpec, tables int, over ...int) {
 	engine, err := peer.New(besideSetup(tables, 0))
 	require.NoError(b, err)
 	defer engine.Close()
@@ -144,11 +145,9 @@ func besideOne(b *testing.B, name string, sessions []bench.Session) {
 // BenchmarkWeight reports what the engines hold for 10^6 records with keys of 8 bytes: the bytes of
 // the heap in use after a collection, a key.
 func BenchmarkWeight(b *testing.B) {
-	for _, name := range besideEngines {
-		peer, ok := ByName(name)
-		require.True(b, ok)
+	for _, peer := range besideEngines() {
 		for _, bytes := range []int{0, 100} {
-			b.Run(fmt.Sprintf("number+%d/engine=%s", bytes, name), func(b *testing.B) {
+			b.Run(fmt.Sprintf("number+%d/engine=%s", bytes, peer.Name), func(b *testing.B) {
 				before := collected()
 				engine, err := peer.New(besideSetup(1, bytes))
 				require.NoError(b, err)
