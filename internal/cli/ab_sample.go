@@ -56,14 +56,10 @@ func (a *ab) arguments(step bench.Step) []string {
 	args = append(args, fmt.Sprint("--seed=", a.sweep.Seed+uint64(c.Sample)), "--count=1",
 		"--warmup="+a.sweep.Warmup.String())
 	switch {
-	case len(a.sweep.Stages) > 0: // they have a length
 	case a.sweep.Ops > 0:
 		args = append(args, fmt.Sprint("--ops=", a.sweep.Ops))
 	default:
 		args = append(args, "--duration="+a.sweep.Duration.String())
-	}
-	if a.sweep.SkipVerify {
-		args = append(args, "--no-verify")
 	}
 	if a.cmd.Profile {
 		args = append(args, "--profile")

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
@@ -46,7 +45,7 @@ func TestLotIsFair(t *testing.T) {
 // A side is told all that its own defaults might have otherwise.
 func TestArgumentsOfASide(t *testing.T) {
 	e := &Env{Program: mvccbench(), args: strings.Fields("ab old new --workload=read-heavy --threads=2 " +
-		"--theta=0.5,0.9 --rate=1000 --arrival=poisson --retries=3 --no-verify --seed=7")}
+		"--theta=0.5,0.9 --rate=1000 --arrival=poisson --retries=3 --seed=7")}
 	ctx, err := e.parse()
 	require.NoError(t, err)
 	cmd := ctx.Selected().Target.Addr().Interface().(*abCmd)
@@ -59,15 +58,8 @@ func TestArgumentsOfASide(t *testing.T) {
 	require.Equal(t, strings.Fields("run --workload=read-heavy --keys=4 --read-pct=90 --theta=0.9 "+
 		"--value-size=8 --rate=1000 --arrival=poisson --retries=3 --isolation=serializable "+
 		"--latency-sample=auto --engine=mvcc --threads=2 --seed=8 --count=1 "+
-		"--warmup=50ms --duration=200ms --no-verify --profile --http=off --quiet --format=json"),
+		"--warmup=50ms --duration=200ms --profile --http=off --quiet --format=json"),
 		a.arguments(steps[3]))
-
-	staged := steps[3]
-	staged.Config.Stages = bench.Stages{{For: time.Second, From: 1, To: 2}}
-	a.sweep.Stages = staged.Config.Stages
-	require.Contains(t, a.arguments(staged), "--stages=1s:1-2")
-	require.NotContains(t, strings.Join(a.arguments(staged), " "), "--duration")
-	a.sweep.Stages = nil
 
 	e.args = a.arguments(steps[3])
 	ctx, err = e.parse()

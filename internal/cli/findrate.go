@@ -296,7 +296,7 @@ func limits(flag string, texts []string, paced bool) ([]results.Limit, error) {
 			return nil, usagef("%s: %w", flag, err)
 		}
 		if l.Paced() && !paced {
-			return nil, usagef("%s: %s is measured at a given rate only; expected --rate, --stages or "+
+			return nil, usagef("%s: %s is measured at a given rate only; expected --rate or "+
 				"--find-rate with it", flag, l.Unit)
 		}
 		list = append(list, l)
@@ -306,9 +306,6 @@ func limits(flag string, texts []string, paced bool) ([]results.Limit, error) {
 
 // paced reports whether a sweep is an open loop, in all its parts.
 func paced(s bench.Sweep) bool {
-	if len(s.Stages) > 0 {
-		return true
-	}
 	return len(s.Rates) > 0 && !slices.Contains(s.Rates, 0)
 }
 

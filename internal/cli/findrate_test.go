@@ -178,23 +178,3 @@ func TestNumbersOfFlags(t *testing.T) {
 		require.Error(t, err, wrong)
 	}
 }
-
-// Stages are in the names of samples, and decide how long they are.
-func TestStagesOfARun(t *testing.T) {
-	// A busy machine may leave no time for any operation: then longer stages are taken.
-	for d := 10 * time.Millisecond; ; d *= 4 {
-		stdout, _ := succeed(t, "--workload=counter", "--engine=mvcc", "--threads=2", "--count=1",
-			"--warmup=0", "--http=off", fmt.Sprintf("--stages=%v:1k,%v:1k-5k", d, 2*d),
-			"--threshold=achieved>=0")
-		require.Contains(t, stdout, fmt.Sprintf("# seed 1, 1 x %v", 3*d))
-		require.Contains(t, stdout, "# open loop, fixed arrivals")
-		if !strings.Contains(stdout, "\nBenchmark") {
-			require.Less(t, d, 10*time.Second, stdout)
-			continue
-		}
-		require.Contains(t, stdout, fmt.Sprintf(
-			"BenchmarkCounter/stages=%v:1000,%v:1000-5000/engine=mvcc/threads=2", d, 2*d))
-		require.Contains(t, stdout, " achieved-%")
-		return
-	}
-}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -50,8 +49,7 @@ type sweepFlags struct {
 	Warmup   time.Duration  `help:"Length of the warm-up before each sample." default:"50ms" placeholder:"TIME" group:"How long"`
 
 	Rate    []float64 `help:"Operations to start in a second, by all goroutines together, each when it is due (open loop): response times count from then. 0 or nothing: each goroutine starts the next when the last has ended (closed loop)." placeholder:"OPS/S" xor:"load" group:"Load"`
-	Stages  []string  `help:"Rates that change within a sample, instead of --rate and --duration: 10s:1k,30s:1k-10k is ten seconds at 1,000 operations per second, and then thirty in which the rate grows evenly to 10,000. The warm-up is at the mean rate. Figures are of all stages together; --interval shows them as they go." placeholder:"TIME:OPS/S" xor:"load,length" group:"Load"`
-	Arrival string    `help:"With --rate, --stages or --find-rate: operations come at fixed distances, or at random like requests of many users: fixed or poisson." enum:"fixed,poisson" default:"fixed" placeholder:"KIND" group:"Load"`
+	Arrival string    `help:"With --rate or --find-rate: operations come at fixed distances, or at random like requests of many users: fixed or poisson." enum:"fixed,poisson" default:"fixed" placeholder:"KIND" group:"Load"`
 	Retries *int      `help:"Retry an operation that does not commit so many times at most, then give it up and count an error (err/s). Without the flag it is retried until it commits." placeholder:"N" group:"Load"`
 
 	AuditInterval time.Duration `help:"Time from one audit to the next; 0 for no pause between them." default:"${audit_interval}" placeholder:"TIME" group:"Load"`
@@ -65,7 +63,6 @@ type sweepFlags struct {
 	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot. Default: serializable." placeholder:"LEVEL" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
 
 	LatencySample []string `help:"Time one operation in N, at random distances; auto chooses N so that reading the clock takes less than 1 % of the time, off times none. off,1 shows what timing costs." default:"auto" placeholder:"N" group:"Measuring"`
-	Verify        bool     `help:"Check at the end of each sample that the map holds what it must. What is read is checked as it is read in any case." default:"true" negatable:"" group:"Measuring"`
 }
 
 // vars are the names in the tags of the flags that come from elsewhere.
@@ -179,37 +176,6 @@ func decodeNumber(ctx *kong.DecodeContext, target reflect.Value) error {
 		}
 	}
 	return nil
-}
-
-// stages reads the stages of --stages.
-func stages(texts []string) (bench.Stages, error) {
-	var list bench.Stages
-	for _, text := range texts {
-		wrong := func() error {
-			return usagef("--stages: expected a time above 0 and operations per second up to %d, such as "+
-				"10s:1k, or 30s:1k-10k for a ramp, not %q", int(bench.MaxRate), text)
-		}
-		length, rates, ok := strings.Cut(text, ":")
-		from, to, ramp := strings.Cut(rates, "-")
-		if !ramp {
-			to = from
-		}
-		g := bench.Stage{}
-		var errs [3]error
-		g.For, errs[0] = time.ParseDuration(length)
-		g.From, errs[1] = parseNumber(from)
-		g.To, errs[2] = parseNumber(to)
-		fine := within(0, bench.MaxRate)
-		if !ok || errors.Join(errs[:]...) != nil || g.For <= 0 || !fine(g.From) || !fine(g.To) {
-			return nil, wrong()
-		}
-		list = append(list, g)
-	}
-	if len(list) > 0 && list.Ops() < 1 {
-		return nil, usagef("--stages: less than one operation comes in all of them; expected higher " +
-			"rates, or longer stages")
-	}
-	return list, nil
 }
 
 // CheckNames checks a list of names: known, and named once.

@@ -71,7 +71,6 @@ func (c *serveCmd) config(e *Env) (bench.Config, error) {
 			Rate:          listOf(c.Rate),
 			Isolation:     listOf(c.Isolation),
 			LatencySample: []string{c.LatencySample},
-			Verify:        c.Verify,
 		},
 		slowFlags: c.slowFlags,
 		HTTP:      c.HTTP,

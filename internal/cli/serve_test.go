@@ -186,7 +186,7 @@ func TestServeEndsAfterItsTime(t *testing.T) {
 func TestServeExportsOperations(t *testing.T) {
 	s := start(t, "serve", "--workload=ycsb-a", "--http=127.0.0.1:0", "--keys=100", "--threads=2",
 		"--rate=500", "--arrival=poisson", "--retries=3", "--txn-size=2", "--value-size=10-20",
-		"--latency-sample=1", "--no-verify")
+		"--latency-sample=1")
 	url := s.stderr.await(t, `dashboard: (http://\S+)`)
 	count := regexp.MustCompile(
 		`(?m)^operation_duration_seconds_count\{operation="ycsb-a on mvcc"\} [1-9]\d*$`)
@@ -210,7 +210,7 @@ func TestServeExportsOperations(t *testing.T) {
 // As OpenMetrics, operations name the slow ones of which a trace is kept.
 func TestServeExportsExemplars(t *testing.T) {
 	s := start(t, "serve", "--workload=transfer", "--http=127.0.0.1:0", "--threads=1", "--rate=200",
-		"--slow=1µs", "--no-verify")
+		"--slow=1µs")
 	url := s.stderr.await(t, `dashboard: (http://\S+)`)
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	exemplar := regexp.MustCompile(`operation="transfer on mvcc",le="\S+"} \d+ # {slow="\d+"} \S+ \S+\n`)

@@ -43,7 +43,6 @@ func (c *sweepFlags) sweep(e *Env) (bench.Sweep, error) {
 		Arrival:       bench.Arrival(c.Arrival),
 		Seed:          c.Seed,
 		AuditInterval: c.AuditInterval,
-		SkipVerify:    !c.Verify,
 	}
 	if c.Ops == nil {
 		s.Duration = given(c.Duration, defaultDuration)
@@ -55,12 +54,6 @@ func (c *sweepFlags) sweep(e *Env) (bench.Sweep, error) {
 		return s, err
 	}
 	var err error
-	if s.Stages, err = stages(c.Stages); err != nil {
-		return s, err
-	}
-	if len(s.Stages) > 0 {
-		s.Duration = s.Stages.Duration()
-	}
 	if s.Workloads, err = c.workloads(e.Workloads); err != nil {
 		return s, err
 	}
@@ -269,7 +262,7 @@ func (c *sweepFlags) latencySamples() ([]int, error) {
 
 // checkRate checks that the rates make sense with the rest of s.
 func checkRate(s bench.Sweep) error {
-	open := len(s.Stages) > 0
+	open := false
 	for _, rate := range s.Rates {
 		open = open || rate > 0
 		if rate > 0 && s.Ops == 0 && rate*s.Duration.Seconds() < 1 {
@@ -278,7 +271,7 @@ func checkRate(s bench.Sweep) error {
 		}
 	}
 	if !open && s.Arrival != bench.FixedArrivals {
-		return usagef("--arrival: nothing arrives in a closed loop; expected --rate or --stages with it")
+		return usagef("--arrival: nothing arrives in a closed loop; expected --rate with it")
 	}
 	return nil
 }
