@@ -10,7 +10,6 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/report"
 	"github.com/mvccmap/mvccmap/profiling"
 )

@@ -224,6 +224,11 @@ func TestStandardInput(t *testing.T) {
 			var out, errs lines
 			code := run(&Env{Program: mvccbench(), ctx: t.Context(), stdin: bytes.NewReader(in.Bytes()),
 				stdout: &out, stderr: &errs, args: args})
+			if args[0] == "report" && in == bench { // from which there are no charts
+				require.Equal(t, ExitUsage, code)
+				require.Contains(t, errs.String(), "expected a record in JSON")
+				continue
+			}
 			require.Equal(t, ExitOK, code, errs.String())
 			require.Empty(t, errs.String())
 			if args[0] == "compare" {
@@ -231,10 +236,6 @@ func TestStandardInput(t *testing.T) {
 				require.Contains(t, out.String(), "p=1.000 n=6")
 			}
 		}
-		page, err := os.ReadFile(charts)
-		require.NoError(t, err)
-		require.Contains(t, string(page), "Counter: throughput")
-		require.NotContains(t, string(page), `datetime="0001`, "a date that is not known")
 	}
 	for _, args := range [][]string{{"compare", "-", "-"}, {"compare", "a", "-"},
 		{"report", "-", "--report", t.TempDir()}} {
