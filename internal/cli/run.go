@@ -219,7 +219,6 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 	h := r.env.header(r.cmd.Quiet)
 	h.Seed, h.Count, h.Ops = r.sweep.Seed, r.sweep.Count, r.sweep.Ops
 	h.Warmup, h.Duration = r.sweep.Warmup, r.sweep.Duration
-	h.Harness = map[string]float64{}
 	h.Notes = []string{"profiles: not served"}
 	if r.kept != nil {
 		h.Profiled = profiled
@@ -239,11 +238,6 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 	}
 	for _, level := range r.sweep.Levels() {
 		h.Isolation = append(h.Isolation, string(level))
-	}
-	for _, w := range r.sweep.Workloads {
-		if ns, err := bench.HarnessCost(w); err == nil {
-			h.Harness[w.Name] = ns
-		}
 	}
 	for _, s := range skips {
 		h.Skips = append(h.Skips, results.Skip(s))

@@ -186,13 +186,6 @@ func Describe(h Header) []string {
 		levels = ", " + strings.Join(h.Isolation, " and ")
 	}
 	add("seed %d, %d x %s after %v of warm-up%s", h.Seed, h.Count, length(&h), h.Warmup, levels)
-	if len(h.Harness) > 0 {
-		var costs []string
-		for _, w := range slices.Sorted(maps.Keys(h.Harness)) {
-			costs = append(costs, fmt.Sprintf("%.0f ns (%s)", h.Harness[w], w))
-		}
-		add("the harness takes of each operation about %s", strings.Join(costs, ", "))
-	}
 	if h.Loop != "closed" {
 		add("open loop, %s arrivals: response times count from when an operation was due; latencies "+
 			"include one reading of the clock, %v", h.Loop, h.ClockCost)
