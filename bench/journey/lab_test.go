@@ -96,19 +96,6 @@ func TestFirstCommitterWins(t *testing.T) {
 	})
 }
 
-// A transaction that ends without a commit leaves nothing.
-func TestEnd(t *testing.T) {
-	m := New(Config{Tracker: Slots, Chain: List, Reuse: true})
-	defer m.Close()
-	tx := m.Begin()
-	tx.Put("a", 1)
-	tx.End()
-	tx = m.Begin()
-	defer tx.End()
-	_, ok := tx.Get("a")
-	require.False(t, ok)
-}
-
 // overwritten returns how many versions one key has after so many commits without readers.
 func overwritten(t *testing.T, c Config, commits int) int {
 	t.Helper()

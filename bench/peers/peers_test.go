@@ -280,39 +280,6 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// With a limit on attempts every engine whose transactions can conflict gives
-// operations up when they do, and says so; the others never do. What was given up
-// has changed nothing: the sums are right.
-func TestContendedRunGivesUp(t *testing.T) {
-	conflicting := []string{"mvcc", "badger"}
-	w, _ := bench.WorkloadByName("transfer")
-	w.Params.Keys = 2
-	for _, p := range Engines() {
-		if _, ok := p.Runs(w); !ok {
-			continue
-		}
-		conflicts := slices.Contains(conflicting, p.Name)
-		tr, err := bench.New(bench.Config{Workload: w, Engine: p, Threads: 8,
-			Seed: 1, Attempts: 1})
-		require.NoError(t, err, p.Name)
-		for {
-			m, err := tr.RunFor(t.Context(), 5*time.Millisecond, true)
-			require.NoError(t, err, p.Name)
-			require.Equal(t, m.Errors, m.Aborts, "%s: each that was given up was one attempt", p.Name)
-			if !conflicts {
-				require.Zero(t, m.Errors, p.Name)
-				break
-			}
-			if m.Errors > 0 {
-				require.Positive(t, m.ErrorsPerSecond(), p.Name)
-				break
-			}
-		}
-		require.NoError(t, tr.Verify(), p.Name)
-		tr.Close()
-	}
-}
-
 // Ctrl-C in the middle of a run ends it for every peer.
 func TestInterrupted(t *testing.T) {
 	w, _ := bench.WorkloadByName("transfer")

@@ -103,47 +103,6 @@ func TestGateCharacteristic(t *testing.T) {
 	}
 }
 
-// timedRuns returns the samples of runs as they were measured: of one program, and of one that is
-// really slower, which took turns.
-func timedRuns(t *testing.T) (plain, timed []float64) {
-	t.Helper()
-	text, err := os.ReadFile("testdata/timed.txt")
-	require.NoError(t, err)
-	for line := range strings.Lines(string(text)) {
-		var a, b float64
-		if n, _ := fmt.Sscan(line, &a, &b); n == 2 {
-			plain, timed = append(plain, a), append(timed, b)
-		}
-	}
-	require.Len(t, plain, 60)
-	require.InDelta(t, 0.75, Median(timed)/Median(plain), 0.01)
-	return plain, timed
-}
-
-// As with synthetic noise, with recorded samples. Their noise is 15 %: with ten of them the gate
-// may not be able to tell, but it does not say what is wrong.
-func TestGateOfRecordedRuns(t *testing.T) {
-	plain, timed := timedRuns(t)
-	rnd := rand.New(rand.NewPCG(1, 2))
-	for _, samples := range []int{10, 20, 30} {
-		same, slower := outcomes{}, outcomes{}
-		for range 200 {
-			rnd.Shuffle(len(plain), func(i, k int) { plain[i], plain[k] = plain[k], plain[i] })
-			rnd.Shuffle(len(timed), func(i, k int) { timed[i], timed[k] = timed[k], timed[i] })
-			a := slices.Clone(plain[:samples])
-			same[rowsOf(true, [2][]float64{a, plain[samples : 2*samples]}).Judge(10, false).Outcome]++
-			slower[rowsOf(true, [2][]float64{a, timed[:samples]}).Judge(10, false).Outcome]++
-		}
-		t.Logf("%d samples: the same %v, slower %v", samples, same, slower)
-		require.LessOrEqual(t, same.percent(GateFailed), 5, samples)
-		require.LessOrEqual(t, slower.percent(Passed), 5, samples)
-		if samples >= 20 {
-			require.GreaterOrEqual(t, same.percent(Passed), 95, samples)
-			require.GreaterOrEqual(t, slower.percent(GateFailed), 95, samples)
-		}
-	}
-}
-
 // A handful of noisy samples says nothing: neither that it is slower nor that it is not.
 func TestGateOfFewNoisySamples(t *testing.T) {
 	old, now := []float64{100, 160, 80, 130}, []float64{110, 150, 90, 140}
