@@ -203,11 +203,6 @@ func numbers[T comparable](flag string, list []T, expects string, ok func(T) boo
 	return nil
 }
 
-// CheckNumbers checks a flag that is a list of different numbers from low to high.
-func CheckNumbers(flag string, list []int, low, high int) error {
-	return numbers(flag, list, fmt.Sprintf("numbers from %d to %d", low, high), within(low, high))
-}
-
 // given returns what a flag was set to, or, if it was not, what it is otherwise.
 func given[T any](flag *T, otherwise T) T {
 	if flag == nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/hist"
+	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // Every operation is in one interval of the log of histograms.
@@ -32,8 +32,8 @@ func TestHistogramLog(t *testing.T) {
 	for _, line := range lines[4:] {
 		m := interval.FindStringSubmatch(line)
 		require.NotNil(t, m, line)
-		h := new(hist.Hist)
-		require.NoError(t, h.Decode(m[2]))
+		h, err := results.DecodeHistogram(m[2])
+		require.NoError(t, err)
 		counts[m[1]] += h.Count()
 	}
 	require.Equal(t, map[string]uint64{"mvcc": 4000, "rwmutex": 4000}, counts)

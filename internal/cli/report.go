@@ -10,7 +10,7 @@ import (
 
 // reportCmd is "mvccbench report".
 type reportCmd struct {
-	From   string `arg:"" name:"file" help:"A file of results. From the Go benchmark format there are no charts of all percentiles, since it has but some."`
+	From   string `arg:"" name:"file" help:"A file of results in JSON."`
 	Report string `help:"File to write the charts to: one HTML page, which needs nothing else." required:"" placeholder:"FILE"`
 }
 
@@ -22,7 +22,7 @@ func (c *reportCmd) Run(e *Env) error {
 		r, err = in.Run()
 	}
 	if err != nil {
-		return usagef("%w; %s", err, expectedResults)
+		return usagef("%w", err)
 	}
 	if err := canWrite("--report", c.Report); err != nil {
 		return err

@@ -163,7 +163,7 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 		Program: r.env.Name + " " + version(), Args: r.env.args, Started: time.Now().UTC(),
 		Machine: results.ThisMachine(), Loop: "closed", ClockCost: bench.ClockCost(),
 		Seed: r.sweep.Seed, Count: r.sweep.Count, Ops: r.sweep.Ops,
-		Warmup: r.sweep.Warmup, Duration: r.sweep.Duration, Harness: map[string]float64{},
+		Warmup: r.sweep.Warmup, Duration: r.sweep.Duration,
 	}
 	if r.kept != nil {
 		h.Profiled = profiled
@@ -181,11 +181,6 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 	}
 	for _, level := range r.sweep.Levels() {
 		h.Isolation = append(h.Isolation, string(level))
-	}
-	for _, w := range r.sweep.Workloads {
-		if ns, err := bench.HarnessCost(w); err == nil {
-			h.Harness[w.Name] = ns
-		}
 	}
 	for _, s := range skips {
 		h.Skips = append(h.Skips, results.Skip(s))
