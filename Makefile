@@ -193,7 +193,7 @@ cover: ## measure how much of the core the tests reach (coverage.out)
 
 .PHONY: bench
 bench: ## run the Go benchmarks (BENCH, BENCHTIME, COUNT)
-	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem $(CORE) ./bench/... ./internal/bars
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem $(CORE) ./bench/...
 
 .PHONY: bench-compare
 bench-compare: ## compare two result files (OLD, NEW) with benchstat
@@ -206,16 +206,16 @@ PEERFLAGS     ?= --keys 1k --threads 1,2,8 --count 6 --duration 150ms --warmup 5
 PEERRESULTS   ?= bin/peers.txt
 
 .PHONY: bench-peers
-bench-peers: ## measure the map beside its peers, in one table; for benchstat: PEERRESULTS
+bench-peers: ## measure the map beside its peers (ARGS), for benchstat in PEERRESULTS
 	mkdir -p bin && go -C bench/peers build -o ../../bin/ ./cmd/peersbench
-	bin/peersbench run --workload $(PEERWORKLOADS) --engine $(PEERENGINES) $(PEERFLAGS) --no-summary $(ARGS) --overwrite -o $(PEERRESULTS)
-	bin/peersbench markdown $(PEERRESULTS)
+	rm -f $(PEERRESULTS)
+	bin/peersbench run --workload $(PEERWORKLOADS) --engine $(PEERENGINES) $(PEERFLAGS) $(ARGS) -o $(PEERRESULTS)
 
 .PHONY: bench-beside
-bench-beside: ## measure tables and order beside the peers, in one table, in five minutes
+bench-beside: ## measure tables and order beside the peers, in five minutes
 	mkdir -p bin
 	go -C bench/peers test -run '^$$' -bench Beside -benchtime 100ms . > bin/beside.txt
-	go -C bench/peers run ./cmd/peersbench markdown $(CURDIR)/bin/beside.txt
+	go tool benchstat -col /engine bin/beside.txt
 
 .PHONY: pictures
 pictures: ## make the pictures of docs/profiling.md, with chromium, in three minutes
@@ -223,12 +223,12 @@ pictures: ## make the pictures of docs/profiling.md, with chromium, in three min
 	MVCCMAP_PICTURES=$(CURDIR)/docs/pictures go -C profiling/browsertest test -count=1 -run '^TestPictures$$' .
 
 .PHONY: journey
-journey: ## measure what docs/journey.md tells of, and draw its pictures, in a quarter of an hour (ARGS)
-	scripts/journey.sh $(ARGS)
+journey: ## measure the table of docs/journey.md, in eight minutes (ARGS)
+	go -C bench/journey test -run '^$$' -bench 'Steps/.*/threads=2|Aborts' -benchtime 500ms -count 3 $(ARGS) .
 
 .PHONY: bars
-bars: ## measure the performance bars, each against its reference
-	go run ./internal/bars
+bars: ## measure the performance bars, each against its reference (ARGS)
+	go test -run '^$$' -bench Bars -benchtime 10x -timeout 0 $(ARGS) ./internal/bars
 
 ##@ check
 

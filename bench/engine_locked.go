@@ -44,24 +44,9 @@ type lockedTable interface {
 }
 
 func newLocked[L lock](setup Setup) (Engine, error) {
-	return lockedBy[L](setup, func(t TableSetup) lockedTable {
-		switch {
-		case t.Ordered && t.Numbers:
-			return new(tree[int64])
-		case t.Ordered:
-			return new(tree[Record])
-		case t.Numbers:
-			return make(hashTable[int64], len(t.Keys))
-		}
-		return make(hashTable[Record], len(t.Keys))
-	}), nil
-}
-
-// lockedBy fills the tables that open makes.
-func lockedBy[L lock](setup Setup, open func(t TableSetup) lockedTable) *locked[L] {
 	e := &locked[L]{}
 	for _, t := range setup.Tables {
-		of := open(t)
+		of := openLocked(t)
 		for i, key := range t.Keys {
 			of.put(key, t.Records[i])
 		}
@@ -70,7 +55,19 @@ func lockedBy[L lock](setup Setup, open func(t TableSetup) lockedTable) *locked[
 	if setup.RollsBack {
 		e.undo = new([]undone)
 	}
-	return e
+	return e, nil
+}
+
+func openLocked(t TableSetup) lockedTable {
+	switch {
+	case t.Ordered && t.Numbers:
+		return new(tree[int64])
+	case t.Ordered:
+		return new(tree[Record])
+	case t.Numbers:
+		return make(hashTable[int64], len(t.Keys))
+	}
+	return make(hashTable[Record], len(t.Keys))
 }
 
 func (e *locked[L]) Session(int) Session { return e }
@@ -209,62 +206,4 @@ func (t *tree[V]) clone() lockedTable {
 		return true
 	})
 	return c
-}
-
-// idleSpec makes an engine for one goroutine that answers as a map would, from an array: what is
-// left is the harness.
-func idleSpec() EngineSpec {
-	return EngineSpec{Name: "idle", New: func(setup Setup) (Engine, error) {
-		return lockedBy[noLock](setup, func(t TableSetup) lockedTable {
-			return &array{tree: new(tree[Record]), hidden: t.Ordered}
-		}), nil
-	}}
-}
-
-// array has the records of small numbers in an array, and others in a tree.
-type array struct {
-	*tree[Record]
-	of     []Record
-	there  []bool
-	hidden bool // all are in the tree, since ranges are read
-}
-
-// maxArray bounds the array.
-const maxArray = 1 << 20
-
-func (a *array) small(key int64) bool { return key >= 0 && key < maxArray && !a.hidden }
-
-func (a *array) get(key int64) (Record, bool) {
-	if key < int64(len(a.of)) && key >= 0 {
-		return a.of[key], a.there[key]
-	}
-	return a.tree.get(key)
-}
-
-func (a *array) put(key int64, r Record) {
-	if !a.small(key) {
-		a.tree.put(key, r)
-		return
-	}
-	for int64(len(a.of)) <= key {
-		a.of, a.there = append(a.of, Record{}), append(a.there, false)
-	}
-	a.of[key], a.there[key] = r, true
-}
-
-func (a *array) remove(key int64) {
-	if key < int64(len(a.of)) && key >= 0 {
-		a.there[key] = false
-		return
-	}
-	a.tree.remove(key)
-}
-
-func (a *array) each(low int64, visit func(key int64, r Record) bool) {
-	for key, r := range a.of {
-		if a.there[key] && int64(key) >= low && !visit(int64(key), r) {
-			return
-		}
-	}
-	a.tree.each(low, visit)
 }

@@ -39,11 +39,7 @@ func (c Config) Labels() []Label {
 			add(p.key, value, value != other)
 		}
 	}
-	if len(c.Stages) > 0 {
-		add("stages", c.Stages.String(), true)
-	} else {
-		add("rate", rateText(c.Rate), c.Rate > 0)
-	}
+	add("rate", strconv.FormatFloat(c.Rate, 'f', -1, 64), c.Rate > 0)
 	add("arrival", string(c.Arrival), c.Rate > 0 && c.Arrival == PoissonArrivals)
 	add("retries", strconv.Itoa(c.Attempts-1), c.Attempts > 0)
 	level := c.Level()

@@ -103,20 +103,6 @@ func TestProcessorTime(t *testing.T) {
 	require.InEpsilon(t, float64(m.CPU)/float64(m.Ops), ns, 1e-9)
 }
 
-// The harness can be measured under every workload, on an engine that passes
-// verification.
-func TestHarnessCost(t *testing.T) {
-	for _, w := range smallWorkloads() {
-		ns, err := HarnessCost(w)
-		require.NoError(t, err, w.Name)
-		require.Positive(t, ns, w.Name)
-		w.alone = true
-		tr := newTrial(t, Config{Workload: w, Engine: idleSpec(), Threads: 1})
-		runOps(t, tr, 5_000)
-		require.NoError(t, tr.Verify(), w.Name)
-	}
-}
-
 // The wall time is that of the slowest goroutine, and aborts are those of the run,
 // not of what came before.
 func TestWallAndAborts(t *testing.T) {

@@ -30,13 +30,6 @@ type pacer struct {
 	n       float64  // operations before that
 	start   *instant // when the run started
 
-	// With stages, operations are counted, and when so many have come is looked up. The mean of a
-	// gap is then the number of goroutines. A warm-up is at the mean rate.
-	stages  Stages
-	threads float64
-	works   *clockwork // nil in a warm-up, or without stages
-	count   float64    // of all operations, when the next comes
-
 	// spin is how long before the time the goroutine wakes up and yields the
 	// processor until it has come: the system wakes sleepers up to a
 	// millisecond late.
@@ -54,8 +47,6 @@ func newPacer(c Config, i int, poisson *Rand, start *instant) *pacer {
 	p := &pacer{
 		period:  float64(threads) / rate * 1e9,
 		offset:  float64(i) / rate * 1e9,
-		stages:  c.Stages,
-		threads: float64(threads),
 		poisson: poisson,
 		start:   start,
 		spin:    maxSpin,
@@ -71,16 +62,11 @@ func newPacer(c Config, i int, poisson *Rand, start *instant) *pacer {
 	return p
 }
 
-// reset begins the plan anew, before a run, which is measured or a warm-up.
-func (p *pacer) reset(measured bool) {
-	p.n, p.due, p.works = 0, p.offset, nil
+// reset begins the plan anew, before a run.
+func (p *pacer) reset() {
+	p.n, p.due = 0, p.offset
 	if p.poisson != nil {
 		p.due = p.gap()
-	}
-	if measured && len(p.stages) > 0 {
-		p.works = &clockwork{stages: p.stages}
-		p.count = p.due / p.period * p.threads
-		p.due = float64(p.works.at(p.count))
 	}
 }
 
@@ -89,15 +75,6 @@ func (p *pacer) next() time.Duration { return p.start.load() + time.Duration(p.d
 
 // advance goes on to the operation after the next.
 func (p *pacer) advance() {
-	if p.works != nil {
-		gap := p.threads
-		if p.poisson != nil {
-			gap *= p.gap() / p.period
-		}
-		p.count += gap
-		p.due = float64(p.works.at(p.count))
-		return
-	}
 	if p.poisson != nil {
 		p.due += p.gap()
 		return
@@ -144,9 +121,6 @@ func (p *pacer) backlog(t time.Duration) uint64 {
 	late := float64(t-p.start.load()) - p.due
 	if late < 0 {
 		return 0
-	}
-	if p.works != nil {
-		return 1 + uint64(max(0, p.stages.due(t-p.start.load())-p.count)/p.threads)
 	}
 	return 1 + uint64(late/p.period)
 }

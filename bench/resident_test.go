@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"flag"
-	"fmt"
 	"math"
 	"runtime"
-	"runtime/metrics"
 	"testing"
 	"time"
 
@@ -19,19 +17,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// What a map holds, and what it costs the garbage collector:
-//
-//	go test -run '^$' -bench Resident -benchtime 1x -count 3 ./bench -keys 10000000
-//	go test -run '^$' -bench Collector -benchtime 1x -count 3 ./bench -keys 10000000 -stores 100000000
-//
-// -benchtime 1x, since what is measured is a map of so many keys, not time.
-var (
-	residentKeys    = flag.Int("keys", 100_000, "keys of the maps that Resident and Collector weigh")
-	collectorStores = flag.Int("stores", 1_000_000, "overwrites that Collector makes")
-)
-
-// hotKeys is how many keys Collector overwrites, in turn.
-const hotKeys = 1024
+// residentKeys is the size of the maps of BenchmarkResident and BenchmarkGrow.
+var residentKeys = flag.Int("keys", 100_000, "keys of the maps that Resident weighs and Grow fills")
 
 // A resident is a map under measurement.
 type resident struct {
@@ -40,6 +27,9 @@ type resident struct {
 	close    func()
 }
 
+// BenchmarkResident reports the memory of a map, and its cost for the garbage collector:
+//
+//	go test -run '^$' -bench Resident -benchtime 1x -count 3 ./bench -keys 10000000
 func BenchmarkResident(b *testing.B) {
 	forEachResident(b, func(b *testing.B, open func(keys int) resident) {
 		keys := *residentKeys
@@ -80,48 +70,6 @@ func BenchmarkResident(b *testing.B) {
 		m.close()
 		b.ReportMetric(0, "ns/op")
 	})
-}
-
-func BenchmarkCollector(b *testing.B) {
-	forEachResident(b, func(b *testing.B, open func(keys int) resident) {
-		m := open(*residentKeys)
-		for i := range *residentKeys {
-			m.store(i)
-		}
-		runtime.GC()
-		gc0, idle0, busy0, cycles0 := collectorCPU()
-		cpu0, _, ok := machine.Process()
-		require.True(b, ok)
-		for i := range *collectorStores {
-			m.store(i % min(hotKeys, *residentKeys))
-		}
-		cpu1, _, _ := machine.Process()
-		// The runtime brings its figures up to date at the end of a cycle.
-		gc1, idle1, busy1, cycles1 := collectorCPU()
-		per := func(s float64) float64 { return s * 1e9 / float64(*collectorStores) }
-		b.ReportMetric(per((cpu1 - cpu0).Seconds()), "cpu-ns/store")
-		b.ReportMetric(per(gc1-gc0), "gc-ns/store")
-		b.ReportMetric(per(idle1-idle0), "gc-idle-ns/store")
-		b.ReportMetric(100*(gc1-gc0)/(busy1-busy0), "gc-%")
-		b.ReportMetric(float64(cycles1-cycles0), "cycles")
-		b.ReportMetric(0, "ns/op")
-		m.close()
-	})
-}
-
-// collectorCPU returns the processor seconds of the collector, of it those of
-// processors that had nothing else to do, and those of the process, and the
-// number of cycles.
-func collectorCPU() (gc, idle, busy float64, cycles uint64) {
-	s := []metrics.Sample{
-		{Name: "/cpu/classes/gc/total:cpu-seconds"},
-		{Name: "/cpu/classes/gc/mark/idle:cpu-seconds"},
-		{Name: "/cpu/classes/user:cpu-seconds"},
-		{Name: "/gc/cycles/total:gc-cycles"},
-	}
-	metrics.Read(s)
-	gc, idle = s[0].Value.Float64(), s[1].Value.Float64()
-	return gc, idle, gc + s[2].Value.Float64(), s[3].Value.Uint64()
 }
 
 func settledHeap() runtime.MemStats {
@@ -241,31 +189,4 @@ func ordered[K comparable, V any](
 		t := btree.NewBTreeG(func(x, y item) bool { return number(x.k) < number(y.k) }) // with a lock
 		return resident{store: func(i int) { t.Set(item{key(i), value(i)}) }, close: func() {}}
 	})
-}
-
-// BenchmarkIdle reports the processor time that the whole process takes in ten
-// seconds with a map that is open and unused, beside none.
-//
-//	go test -run '^$' -bench Idle -benchtime 1x ./bench
-func BenchmarkIdle(b *testing.B) {
-	for _, open := range []int{0, 1, 100} {
-		b.Run(fmt.Sprint("maps=", open), func(b *testing.B) {
-			for range open {
-				m := mvcc.New[uint64, uint64](nil)
-				defer m.Close()
-				for key := range uint64(1000) {
-					m.Store(key, 0)
-					m.Store(key, 1)
-				}
-			}
-			time.Sleep(time.Second) // the last ticks
-			for b.Loop() {
-				before, _, ok := machine.Process()
-				require.True(b, ok)
-				time.Sleep(10 * time.Second)
-				after, _, _ := machine.Process()
-				b.ReportMetric(float64(after-before)/1e6, "cpu-ms/10s")
-			}
-		})
-	}
 }

@@ -20,7 +20,6 @@ type Sweep struct {
 	Threads   []int // empty: DefaultThreads
 
 	Rates          []float64
-	Stages         Stages      // instead of rates; Duration is theirs then
 	Isolations     []Isolation // for the engines that have a choice
 	LatencySamples []int
 
@@ -33,11 +32,6 @@ type Sweep struct {
 	Attempts      int
 	Seed          uint64
 	AuditInterval time.Duration
-
-	// SkipVerify leaves out the check at the end of each sample, which takes
-	// time in proportion to the keys. What the goroutines read is checked all
-	// the same.
-	SkipVerify bool
 }
 
 // DefaultThreads returns the numbers of goroutines of a [Sweep] without Threads.
@@ -146,12 +140,8 @@ func sameName(list []Workload) iter.Seq[[]Workload] {
 func (s Sweep) configs(variants []Workload) []Config {
 	var list []Config
 	swept := s.swept(variants)
-	rates := orDefault(s.Rates)
-	if len(s.Stages) > 0 {
-		rates = []float64{s.Stages.Rate()}
-	}
 	for _, w := range variants {
-		for _, rate := range rates {
+		for _, rate := range orDefault(s.Rates) {
 			for i, isolation := range orDefault(s.Isolations) {
 				for _, every := range orDefault(s.LatencySamples) {
 					for _, e := range s.Engines {
@@ -163,7 +153,6 @@ func (s Sweep) configs(variants []Workload) []Config {
 							Engine:        e,
 							Isolation:     isolation,
 							Rate:          rate,
-							Stages:        s.Stages,
 							Arrival:       s.Arrival,
 							Attempts:      s.Attempts,
 							Seed:          s.Seed,
@@ -198,8 +187,7 @@ type Observer interface {
 	// call [Trial.Around], [Trial.Watch] and [Trial.LabelOperations]; other goroutines may call the
 	// last of these, too. Nothing else is allowed with t.
 	Running(step Step, t *Trial)
-	// Done is called after a sample that has been verified, unless the sweep
-	// leaves that out.
+	// Done is called after a sample that has been verified.
 	Done(step Step, m Measurement) error
 }
 
@@ -249,7 +237,7 @@ func (s Sweep) sample(ctx context.Context, step Step, o Observer) error {
 		}
 	}
 	if ctx.Err() != nil {
-		return s.verify(t)
+		return t.Verify()
 	}
 	var m Measurement
 	if s.Ops > 0 {
@@ -260,15 +248,8 @@ func (s Sweep) sample(ctx context.Context, step Step, o Observer) error {
 	if err != nil {
 		return err
 	}
-	if err := s.verify(t); err != nil {
+	if err := t.Verify(); err != nil {
 		return err
 	}
 	return o.Done(step, m)
-}
-
-func (s Sweep) verify(t *Trial) error {
-	if s.SkipVerify {
-		return nil
-	}
-	return t.Verify()
 }

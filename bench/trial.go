@@ -38,10 +38,6 @@ type Config struct {
 	// which each goroutine starts its next operation when the last has ended.
 	Rate float64
 
-	// Stages say how the rate changes while the trial is measured; none: it does not. With stages Rate
-	// is their mean, [Stages.Rate].
-	Stages Stages
-
 	// Arrival says how the operations of an open loop follow each other. Empty
 	// means [FixedArrivals].
 	Arrival Arrival
@@ -86,13 +82,8 @@ func (c Config) validate() error {
 	case c.Arrival != "" && c.Arrival != FixedArrivals && c.Arrival != PoissonArrivals:
 		return fmt.Errorf("bench: unknown arrivals %q; expected %s or %s", c.Arrival,
 			FixedArrivals, PoissonArrivals)
-	case len(c.Stages) > 0 && c.Rate != c.Stages.Rate():
-		return fmt.Errorf("bench: a rate of %v with stages whose mean is %v", c.Rate, c.Stages.Rate())
 	case c.Attempts < 0:
 		return fmt.Errorf("bench: negative number of attempts %d", c.Attempts)
-	}
-	if err := c.Stages.validate(); err != nil {
-		return err
 	}
 	if err := c.Workload.validate(); err != nil {
 		return err

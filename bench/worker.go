@@ -72,7 +72,7 @@ func (w *worker) reset(limit uint64, every int, timed bool) {
 	w.live.aborts.Store(0)
 	w.live.gaveUp.Store(0)
 	if w.pace != nil {
-		w.pace.reset(timed)
+		w.pace.reset()
 	}
 }
 

@@ -23,7 +23,7 @@ func TestExample(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{[]string{"list", "workloads"}, []string{"  booking ", "  tpcc "}},
+		{[]string{"list"}, []string{"  booking ", "  tpcc "}},
 		{append([]string{"run", "--http=off"}, short...), []string{"\nBenchmarkBooking/engine=mvcc/threads=1",
 			"\nBenchmarkBooking/engine=rwmutex/threads=1", " book:ops/s"}},
 		{append([]string{"run", "--http=off", "--workload=counter"}, short...), []string{"\nBenchmarkCounter/"}},

@@ -1,7 +1,7 @@
 // Package journey is a laboratory: a small MVCC map with parts that can be exchanged, to
 // repeat what the author of another one has published. Each [Step] is a step of that
-// post as a configuration of parts, beside the figures that the post gives for it.
-// The command journeybench measures them; docs/journey.md tells what they teach.
+// post as a configuration of parts. Go benchmarks measure them; docs/journey.md has their
+// figures beside those of the post, and tells what they teach.
 //
 // The map is simple, and right in every configuration: snapshot reads, and of two
 // transactions that write the same key the first to commit wins. A configuration may be

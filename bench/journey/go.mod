@@ -5,19 +5,10 @@ go 1.26.8
 replace github.com/mvccmap/mvccmap => ../..
 
 require (
-	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/mvccmap/mvccmap v0.0.0
 	github.com/puzpuzpuz/xsync/v4 v4.5.0
 	github.com/stretchr/testify v1.12.1
 	github.com/tidwall/btree v1.8.2
 )
 
-require (
-	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
-	github.com/alecthomas/kong v1.17.0 // indirect
-	github.com/anishathalye/porcupine v1.3.1 // indirect
-	github.com/ianlancetaylor/demangle v0.0.0-20250417193237-f615e6bd150b // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/exp v0.0.0-20260908205506-85c1c2202aba // indirect
-	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da // indirect
-)
+require go.yaml.in/yaml/v3 v3.0.5 // indirect

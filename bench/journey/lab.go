@@ -5,7 +5,6 @@ import (
 	"errors"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/puzpuzpuz/xsync/v4"
@@ -27,8 +26,6 @@ type Config struct {
 	LeaveAborted bool
 	// Yield lets others run before a transaction of the engine commits, so that many fail to.
 	Yield bool
-	// Gate has a transaction that begins wait for committers that install their versions.
-	Gate bool
 }
 
 // A Map is an MVCC map made of the parts of its [Config].
@@ -40,7 +37,6 @@ type Map struct {
 	tracker Tracker
 	cleaner *cleaner
 	idle    epoch.Pool[Tx]
-	gate    sync.RWMutex
 }
 
 // New returns an empty map.
@@ -112,10 +108,6 @@ func (m *Map) Begin() *Tx {
 	if tx == nil {
 		tx = &Tx{m: m}
 	}
-	if m.config.Gate {
-		m.gate.RLock()
-		defer m.gate.RUnlock()
-	}
 	tx.handle = m.tracker.Begin(m.clock)
 	return tx
 }
@@ -182,10 +174,6 @@ func (tx *Tx) install() bool {
 		slices.SortFunc(tx.writes, func(a, b write) int {
 			return cmp.Compare(a.cell.id, b.cell.id)
 		})
-	}
-	if tx.m.config.Gate {
-		tx.m.gate.Lock()
-		defer tx.m.gate.Unlock()
 	}
 	for i := range tx.writes {
 		c := tx.writes[i].cell

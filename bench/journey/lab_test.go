@@ -96,19 +96,6 @@ func TestFirstCommitterWins(t *testing.T) {
 	})
 }
 
-// A transaction that ends without a commit leaves nothing.
-func TestEnd(t *testing.T) {
-	m := New(Config{Tracker: Slots, Chain: List, Reuse: true})
-	defer m.Close()
-	tx := m.Begin()
-	tx.Put("a", 1)
-	tx.End()
-	tx = m.Begin()
-	defer tx.End()
-	_, ok := tx.Get("a")
-	require.False(t, ok)
-}
-
 // overwritten returns how many versions one key has after so many commits without readers.
 func overwritten(t *testing.T, c Config, commits int) int {
 	t.Helper()
@@ -155,12 +142,11 @@ func TestWorkersPrune(t *testing.T) {
 	}
 }
 
-// Every step, and a gate, stand up to the checks of package bench: values that do not go back, sums
+// Every step stands up to the checks of package bench: values that do not go back, sums
 // that are conserved in each scan, and no lost update.
 func TestSteps(t *testing.T) {
-	gate := Engine("gate", "", Config{Tracker: KeyedLocked, Chain: List, Gate: true})
 	names := map[string]bool{}
-	for _, step := range append(Steps(), Step{Name: "gate", Engine: gate}) {
+	for _, step := range Steps() {
 		require.False(t, names[step.Name], "there are two steps %s", step.Name)
 		names[step.Name] = true
 		for _, workload := range []string{"read-heavy", "transfer", "counter"} {

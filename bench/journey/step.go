@@ -1,9 +1,7 @@
 package journey
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -13,9 +11,6 @@ import (
 type Step struct {
 	Name string
 	Doc  string // what it changes, in one sentence without the full stop
-	// Post has the post's operations a second, by [Workloads] and [Threads]; zero if the
-	// post has none.
-	Post [2][4]float64
 	// Retries says that an operation that does not commit is tried again. Without that the
 	// post counted it as done; here it is an error, and not counted.
 	Retries bool
@@ -37,33 +32,6 @@ func Workloads() [2]bench.Workload {
 	return [2]bench.Workload{reads, writes}
 }
 
-// Threads are the numbers of goroutines of the post.
-func Threads() []int { return []int{1, 2, 4, 8} }
-
-// posts are the figures of the post: reads by 1, 2, 4 and 8 threads, then writes.
-const posts = `
-keeper-noop       1249    1205    1407    2567      2022    1475    1693   13807
-keeper-idle     454138  449544  623249  464863    369462  445275  728383  902538
-indexed         601083  642443  688104  690432    454926  594926  836489  979821
-keeper           37911   89183 1197666  868823      2849    9548   25872 1132311
-worker          864771 1187432  827030  661419    476757  622144  767387  819022
-guard          1384521 1559841 1328777  843850    527538  836844  944842  764114
-spaced         1499641 1800304 1420702  828145    654820  895030  987045  853467
-segmented       601762 1005846 1700100 1321714    321688  549510  826927 1026862
-segmented-os    543984 1020562 1632501 1444734    335079  580449  864820 1120983
-keeper-os      1251410 1619556 1345362  784240    640250  813339 1011854  927351
-counted        2191449  195198 1733824 2832820    898844   58323  118490 5211745
-ordered        2189669 1209369 1390759 1831715    863360  695208  905599 1438307
-ordered-100ms  2426305 1138293 1297350 1581117    831512  651383  864551 1133964
-counted-100ms  2033145 1588019 1729478 2155202    806951  736237 1163395 1664437
-list-counted   2290893 1604327 1891342 1937384    932854  966232 1135402 1620440
-keyed-bug      2887534 2366272 2162653 2449227   1271287 1578856 1340980 1519457
-keyed          3022274 2583841 3152546 4209720   2467899 1987672 2540089 3310157
-keyed-locked   3917122 2935325 2410565 2138870   2789017 2308032 2285734 2274920
-keyed-words    3921045 3351487 4130101 6100774   2948892 2523596 2943223 4064741
-retry          4255294 3727360 4222921 4512409   2887463 2083535 2093721 1800087
-`
-
 // threshold is the depth of a chain at which committers ask for it to be pruned.
 const threshold = 32
 
@@ -73,14 +41,9 @@ func Steps() (steps []Step) {
 	retries := false
 	add := func(name string, change func(), doc string) {
 		change()
-		s := Step{
+		steps = append(steps, Step{
 			Name: name, Doc: doc, Retries: retries, Config: now, Engine: Engine(name, doc, now),
-		}
-		if _, figures, ok := strings.Cut(posts, "\n"+name+" "); ok {
-			r, w := &s.Post[0], &s.Post[1]
-			_, _ = fmt.Sscan(figures, &r[0], &r[1], &r[2], &r[3], &w[0], &w[1], &w[2], &w[3])
-		}
-		steps = append(steps, s)
+		})
 	}
 	add("copied", func() { now.Tracker = Copied },
 		"One map of the active transactions, which each committer copies to find the "+

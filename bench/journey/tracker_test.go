@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -157,42 +155,6 @@ func TestBeginRace(t *testing.T) {
 	})
 }
 
-// unchecked begins as it should not: it does not look at the bound when it is entered.
-type unchecked struct{ checked }
-
-func (t *unchecked) Begin(c Clock) Handle { return t.enter(c.Now()) }
-
-// The test above finds a tracker that does not look again.
-func TestBeginRaceIsFound(t *testing.T) {
-	tr, c := &unchecked{checked{register: registers[Counted]()}}, newClock()
-	require.ErrorContains(t, beginRace(tr, c), "may be dropped")
-}
-
-// The same by chance, and everything at once for the race detector.
-func TestTrackersTogether(t *testing.T) {
-	rounds := 2000
-	if testing.Short() {
-		rounds = 300
-	}
-	eachTracker(t, func(t *testing.T, _ TrackerKind, tr Tracker, c Clock) {
-		var wg sync.WaitGroup
-		for range 4 {
-			wg.Go(func() {
-				for range rounds {
-					h := tr.Begin(c)
-					e := c.Next()
-					if least := tr.MinVisible(c); least > h.Epoch || h.Epoch >= e {
-						t.Errorf("a transaction reads at %d, the min visible epoch is %d, and the clock %d",
-							h.Epoch, least, e)
-					}
-					tr.End(h)
-				}
-			})
-		}
-		wg.Wait()
-	})
-}
-
 // scanned is a register that calls after when it has been scanned.
 type scanned struct {
 	register
@@ -218,17 +180,5 @@ func TestBoundBeforeScan(t *testing.T) {
 		var h Handle
 		tr.register = &scanned{tr.register, func() { h = tr.Begin(slow) }}
 		require.LessOrEqual(t, tr.MinVisible(c), h.Epoch)
-	})
-}
-
-// Close waits for the keeper's goroutine, which begins late here, to end.
-func TestCloseWaitsForTheOwner(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
-		tracker, _ := newTracker(Keeper, func(own func()) {
-			time.AfterFunc(time.Second, own)
-		})
-		tracker.Close()
-		require.Equal(t, time.Second, time.Since(begun))
 	})
 }

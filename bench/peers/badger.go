@@ -9,17 +9,14 @@ import (
 	"github.com/mvccmap/mvccmap/bench"
 )
 
-func badgerPeer() Peer {
-	return Peer{
-		Module:    "github.com/dgraph-io/badger/v4",
-		Isolation: "serializable but for phantoms",
-		Caveat:    "Two transactions that scan the same keys, and each insert one, both commit",
-		EngineSpec: bench.EngineSpec{
-			Name: "badger",
-			Doc: "An LSM tree with optimistic transactions, kept in memory, without a log, " +
-				"compression or cache; conflicts are retried at once, as its users do",
-			New: newBadger,
-		},
+func badgerPeer() bench.EngineSpec {
+	return bench.EngineSpec{
+		Name: "badger",
+		Doc: "An LSM tree with optimistic transactions, kept in memory, without a log, " +
+			"compression or cache; conflicts are retried at once, as its users do. " +
+			"Isolation: serializable but for phantoms. " +
+			"Two transactions that scan the same keys, and each insert one, both commit",
+		New: newBadger,
 	}
 }
 

@@ -11,17 +11,14 @@ import (
 	"github.com/mvccmap/mvccmap/bench"
 )
 
-func bboltPeer() Peer {
-	return Peer{
-		Module:    "go.etcd.io/bbolt",
-		Isolation: "one writer, readers have snapshots",
-		Caveat:    "It is on disk, and what it maps into memory is not part of the heap",
-		EngineSpec: bench.EngineSpec{
-			Name: "bbolt",
-			Doc: "A B+tree in a file on disk, mapped into memory, with one writer at a time; the " +
-				"file lies in the directory for temporary files and is never synced",
-			New: newBBolt,
-		},
+func bboltPeer() bench.EngineSpec {
+	return bench.EngineSpec{
+		Name: "bbolt",
+		Doc: "A B+tree in a file on disk, mapped into memory, with one writer at a time; the " +
+			"file lies in the directory for temporary files and is never synced. " +
+			"Isolation: one writer, readers have snapshots. " +
+			"It is on disk, and what it maps into memory is not part of the heap",
+		New: newBBolt,
 	}
 }
 

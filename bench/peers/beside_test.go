@@ -3,7 +3,7 @@ package peers
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
+	"slices"
 	"sync"
 	"testing"
 
@@ -12,14 +12,14 @@ import (
 	"github.com/mvccmap/mvccmap/bench"
 )
 
-// The engines that have an order, beside each other, at 1, 2 and 8 goroutines; "make bench-beside"
-// prints one table of it;
-//
-// and the memory that 10^6 records take:
-//
-//	go test -run '^$' -bench Weight -benchtime 1x .
+// The engines that have an order, beside each other, at 1, 2 and 8 goroutines, see "make
+// bench-beside".
 
-var besideEngines = []string{"mvcc", "btree", "buntdb", "memdb", "badger"}
+func besideEngines() []bench.EngineSpec {
+	return slices.DeleteFunc(Engines(), func(e bench.EngineSpec) bool {
+		return !slices.Contains([]string{"mvcc", "btree", "buntdb", "memdb", "badger"}, e.Name)
+	})
+}
 
 const besideKeys = 1_000_000
 
@@ -47,19 +47,18 @@ func beside(b *testing.B, what, engine string, f func(worker int, r *rand.Rand) 
 	}
 }
 
-// besideSetup returns 10^6 even keys of so many tables, in random order, with records of so many
-// bytes beside their number.
-func besideSetup(tables, bytes int) bench.Setup {
+// besideSetup returns 10^6 even keys of so many tables, in random order, with numbers as records.
+func besideSetup(tables int) bench.Setup {
 	setup := bench.Setup{Tables: make([]bench.TableSetup, tables), Isolation: bench.Serializable}
 	setup.Limits.Stopped = func() bool { return false }
 	for _, k := range rand.New(rand.NewPCG(1, 1)).Perm(besideKeys) {
 		t := &setup.Tables[k%tables]
 		t.Keys = append(t.Keys, int64(2*(k/tables)))
-		t.Records = append(t.Records, bench.Record{Number: int64(k), Bytes: make([]byte, bytes)})
+		t.Records = append(t.Records, bench.Record{Number: int64(k)})
 	}
 	for i := range setup.Tables {
 		t := &setup.Tables[i]
-		t.Name, t.Ordered, t.Numbers = fmt.Sprint("t", i), true, bytes == 0
+		t.Name, t.Ordered, t.Numbers = fmt.Sprint("t", i), true, true
 	}
 	return setup
 }
@@ -68,17 +67,15 @@ func besideSetup(tables, bytes int) bench.Setup {
 // deletion, and a transaction that reads and writes four keys in 1, 2 and 4 tables. Peers that have
 // no tables have a part of their keys for each.
 func BenchmarkBeside(b *testing.B) {
-	for _, name := range besideEngines {
-		peer, ok := ByName(name)
-		require.True(b, ok)
+	for _, peer := range besideEngines() {
 		besideTables(b, peer, 1, 1)
 		besideTables(b, peer, 4, 2, 4)
 	}
 }
 
 // besideTables measures transactions over some of so many tables.
-func besideTables(b *testing.B, peer Peer, tables int, over ...int) {
-	engine, err := peer.New(besideSetup(tables, 0))
+func besideTables(b *testing.B, peer bench.EngineSpec, tables int, over ...int) {
+	engine, err := peer.New(besideSetup(tables))
 	require.NoError(b, err)
 	defer engine.Close()
 	sessions := make([]bench.Session, 8)
@@ -139,32 +136,4 @@ func besideOne(b *testing.B, name string, sessions []bench.Session) {
 			return nil
 		})
 	})
-}
-
-// BenchmarkWeight reports what the engines hold for 10^6 records with keys of 8 bytes: the bytes of
-// the heap in use after a collection, a key.
-func BenchmarkWeight(b *testing.B) {
-	for _, name := range besideEngines {
-		peer, ok := ByName(name)
-		require.True(b, ok)
-		for _, bytes := range []int{0, 100} {
-			b.Run(fmt.Sprintf("number+%d/engine=%s", bytes, name), func(b *testing.B) {
-				before := collected()
-				engine, err := peer.New(besideSetup(1, bytes))
-				require.NoError(b, err)
-				b.ReportMetric((float64(collected())-float64(before))/besideKeys, "B/key")
-				b.ReportMetric(0, "ns/op")
-				engine.Close()
-			})
-		}
-	}
-}
-
-func collected() uint64 {
-	var m runtime.MemStats
-	for range 3 { // what finalizers and the background work hold goes, too
-		runtime.GC()
-	}
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }

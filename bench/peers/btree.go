@@ -8,16 +8,13 @@ import (
 	"github.com/mvccmap/mvccmap/bench"
 )
 
-func btreePeer() Peer {
-	return Peer{
-		Module:    "github.com/tidwall/btree",
-		Isolation: "one lock, scans have snapshots",
-		EngineSpec: bench.EngineSpec{
-			Name: "btree",
-			Doc: "A B-tree under a sync.RWMutex, held once for each transaction; full scans and snapshots " +
-				"take a copy, which shares its nodes until they are written to, and hold no lock",
-			New: newBTree,
-		},
+func btreePeer() bench.EngineSpec {
+	return bench.EngineSpec{
+		Name: "btree",
+		Doc: "A B-tree under a sync.RWMutex, held once for each transaction; full scans and snapshots " +
+			"take a copy, which shares its nodes until they are written to, and hold no lock. " +
+			"Isolation: one lock, scans have snapshots",
+		New: newBTree,
 	}
 }
 

@@ -9,17 +9,14 @@ import (
 	"github.com/mvccmap/mvccmap/bench"
 )
 
-func buntdbPeer() Peer {
-	return Peer{
-		Module:    "github.com/tidwall/buntdb",
-		Isolation: "serial: one lock",
-		EngineSpec: bench.EngineSpec{
-			Name: "buntdb",
-			Doc: "A B-tree of strings under a lock that is held for a whole transaction, in memory, " +
-				"without a file",
-			NoSnapshots: "a read transaction that stays open stops every writer",
-			New:         newBuntDB,
-		},
+func buntdbPeer() bench.EngineSpec {
+	return bench.EngineSpec{
+		Name: "buntdb",
+		Doc: "A B-tree of strings under a lock that is held for a whole transaction, in memory, " +
+			"without a file. " +
+			"Isolation: serial: one lock",
+		NoSnapshots: "a read transaction that stays open stops every writer",
+		New:         newBuntDB,
 	}
 }
 

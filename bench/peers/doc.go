@@ -6,6 +6,6 @@
 // The package is a module of its own, so that nobody who imports the map
 // compiles, or has to trust, any of them.
 //
-// What a peer isolates is said in [Peer.Isolation] and stands next to its
-// figures. It was tried: the tests have a schedule for each claim that something goes wrong.
+// The Doc of a peer says what it isolates. The tests have a schedule for each claim that something
+// goes wrong.
 package peers

@@ -11,7 +11,6 @@ import (
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/stretchr/testify/require"
-	"github.com/tidwall/buntdb"
 	"go.etcd.io/bbolt"
 
 	"github.com/mvccmap/mvccmap/codec"
@@ -101,68 +100,4 @@ func spread(b *testing.B, goroutines int, f func(r *rand.Rand) error) {
 	for range goroutines {
 		require.NoError(b, <-errs)
 	}
-}
-
-// BenchmarkRestore loads a backup of 10^6 records, of a key of 8 to 15 bytes and a value of 64,
-// into an empty database in memory.
-func BenchmarkRestore(b *testing.B) {
-	const keys = 1_000_000
-	each := func(f func(key string, value []byte)) {
-		for k := range keys {
-			f("record-"+strconv.Itoa(k), bytes.Repeat([]byte{byte(k)}, 64))
-		}
-	}
-	b.Run("mvcc", func(b *testing.B) {
-		newDB := func() (*mvcc.DB, *mvcc.Map[string, []byte]) {
-			db := mvcc.NewDB(nil)
-			return db, mvcc.NewTable[string, []byte](db, "records", nil)
-		}
-		db, m := newDB()
-		each(m.Store)
-		var file bytes.Buffer
-		_, err := db.Save(b.Context(), &file, codec.Gob, nil)
-		require.NoError(b, err)
-		db.Close()
-		for b.Loop() {
-			to, m := newDB()
-			_, err := to.Load(b.Context(), bytes.NewReader(file.Bytes()), codec.Gob, nil)
-			require.NoError(b, err)
-			require.Equal(b, keys, m.Len())
-			to.Close()
-		}
-	})
-	b.Run("badger", func(b *testing.B) {
-		db, err := openBadger()
-		require.NoError(b, err)
-		batch := db.NewWriteBatch()
-		each(func(key string, value []byte) { require.NoError(b, batch.Set([]byte(key), value)) })
-		require.NoError(b, batch.Flush())
-		var file bytes.Buffer
-		_, err = db.Backup(&file, 0)
-		require.NoError(b, err)
-		require.NoError(b, db.Close())
-		for b.Loop() {
-			to, err := openBadger()
-			require.NoError(b, err)
-			require.NoError(b, to.Load(bytes.NewReader(file.Bytes()), 256))
-			require.NoError(b, to.Close())
-		}
-	})
-	b.Run("buntdb", func(b *testing.B) {
-		db, err := buntdb.Open(":memory:")
-		require.NoError(b, err)
-		require.NoError(b, db.Update(func(tx *buntdb.Tx) (err error) {
-			each(func(key string, value []byte) { _, _, err = tx.Set(key, string(value), nil) })
-			return err
-		}))
-		var file bytes.Buffer
-		require.NoError(b, db.Save(&file))
-		require.NoError(b, db.Close())
-		for b.Loop() {
-			to, err := buntdb.Open(":memory:")
-			require.NoError(b, err)
-			require.NoError(b, to.Load(bytes.NewReader(file.Bytes())))
-			require.NoError(b, to.Close())
-		}
-	})
 }

@@ -6,7 +6,6 @@ replace github.com/mvccmap/mvccmap => ../..
 
 require (
 	github.com/dgraph-io/badger/v4 v4.9.6
-	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/go-memdb v1.3.5
 	github.com/mvccmap/mvccmap v0.0.0
 	github.com/stretchr/testify v1.12.1
@@ -16,6 +15,7 @@ require (
 )
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/aclements/go-moremath v0.0.0-20210112150236-f10218a38794 // indirect
 	github.com/alecthomas/kong v1.17.0 // indirect
 	github.com/anishathalye/porcupine v1.3.1 // indirect

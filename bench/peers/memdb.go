@@ -10,16 +10,13 @@ import (
 	"github.com/mvccmap/mvccmap/bench"
 )
 
-func memdbPeer() Peer {
-	return Peer{
-		Module:    "github.com/hashicorp/go-memdb",
-		Isolation: "one writer, readers have snapshots",
-		EngineSpec: bench.EngineSpec{
-			Name: "memdb",
-			Doc: "Immutable radix trees with one writer at a time; a table of it for each, with one index, " +
-				"whose indexer does not use reflection",
-			New: newMemDB,
-		},
+func memdbPeer() bench.EngineSpec {
+	return bench.EngineSpec{
+		Name: "memdb",
+		Doc: "Immutable radix trees with one writer at a time; a table of it for each, with one index, " +
+			"whose indexer does not use reflection. " +
+			"Isolation: one writer, readers have snapshots",
+		New: newMemDB,
 	}
 }
 

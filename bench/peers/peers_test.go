@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -57,7 +56,7 @@ func TestPeersPassVerification(t *testing.T) {
 					continue
 				}
 				for _, threads := range goroutines {
-					tr := trial(t, p.EngineSpec, w, threads)
+					tr := trial(t, p, w, threads)
 					m, err := tr.RunOps(t.Context(), ops)
 					require.NoError(t, err, "%s with %d goroutines", w.Name, threads)
 					require.NoError(t, tr.Verify(), "%s with %d goroutines", w.Name, threads)
@@ -69,36 +68,9 @@ func TestPeersPassVerification(t *testing.T) {
 	}
 }
 
-// All engines can be named and say what they isolate.
-func TestSpecs(t *testing.T) {
-	names := map[string]bool{}
-	for _, p := range All() {
-		require.False(t, names[p.Name], "two engines are called %s", p.Name)
-		names[p.Name] = true
-		require.NotEmpty(t, p.Isolation, "isolation of %s", p.Name)
-		require.NotEmpty(t, p.Doc, p.Name)
-		require.False(t, strings.HasSuffix(p.Doc, "."), p.Name)
-		found, ok := ByName(p.Name)
-		require.True(t, ok)
-		require.Equal(t, p.Isolation, found.Isolation)
-	}
-	_, ok := ByName("no-such")
-	require.False(t, ok)
-	for i, e := range Engines() {
-		if i < len(bench.Engines()) {
-			continue
-		}
-		p, _ := ByName(e.Name)
-		require.Contains(t, e.Doc, p.Isolation)
-		require.Contains(t, e.Doc, p.Caveat)
-		require.NotEmpty(t, p.Module)
-	}
-	require.Len(t, Engines(), len(names))
-}
-
 // open returns a peer that holds the given records, with numbers, in a table of numbers and one with
 // bytes. It is closed at the end of the test.
-func open(t *testing.T, p Peer, ordered bool, numbers ...int64) bench.Engine {
+func open(t *testing.T, p bench.EngineSpec, ordered bool, numbers ...int64) bench.Engine {
 	t.Helper()
 	setup := bench.Setup{Isolation: bench.Serializable, RollsBack: true}
 	setup.Stopped = func() bool { return false }
@@ -122,7 +94,7 @@ func open(t *testing.T, p Peer, ordered bool, numbers ...int64) bench.Engine {
 // Every call, also in a transaction that is rolled back, has the result that a Go map has.
 func TestCallsAsOfAMap(t *testing.T) {
 	undo := errors.New("undo")
-	for _, p := range All() {
+	for _, p := range Engines() {
 		if p.OneKey {
 			continue
 		}
@@ -201,7 +173,7 @@ func requireTable(t *testing.T, name string, tx bench.Access, table int, model m
 
 // Snapshots do not change, whatever is put or deleted meanwhile, and a full scan of the B-tree holds no lock.
 func TestSnapshots(t *testing.T) {
-	for _, p := range All() {
+	for _, p := range Engines() {
 		if p.NoSnapshots != "" {
 			continue
 		}
@@ -308,44 +280,11 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// With a limit on attempts every engine whose transactions can conflict gives
-// operations up when they do, and says so; the others never do. What was given up
-// has changed nothing: the sums are right.
-func TestContendedRunGivesUp(t *testing.T) {
-	conflicting := []string{"mvcc", "badger"}
-	w, _ := bench.WorkloadByName("transfer")
-	w.Params.Keys = 2
-	for _, p := range All() {
-		if _, ok := p.Runs(w); !ok {
-			continue
-		}
-		conflicts := slices.Contains(conflicting, p.Name)
-		tr, err := bench.New(bench.Config{Workload: w, Engine: p.EngineSpec, Threads: 8,
-			Seed: 1, Attempts: 1})
-		require.NoError(t, err, p.Name)
-		for {
-			m, err := tr.RunFor(t.Context(), 5*time.Millisecond, true)
-			require.NoError(t, err, p.Name)
-			require.Equal(t, m.Errors, m.Aborts, "%s: each that was given up was one attempt", p.Name)
-			if !conflicts {
-				require.Zero(t, m.Errors, p.Name)
-				break
-			}
-			if m.Errors > 0 {
-				require.Positive(t, m.ErrorsPerSecond(), p.Name)
-				break
-			}
-		}
-		require.NoError(t, tr.Verify(), p.Name)
-		tr.Close()
-	}
-}
-
 // Ctrl-C in the middle of a run ends it for every peer.
 func TestInterrupted(t *testing.T) {
 	w, _ := bench.WorkloadByName("transfer")
 	for _, p := range Peers() {
-		tr := trial(t, p.EngineSpec, w, 4)
+		tr := trial(t, p, w, 4)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			for tr.Live() == 0 && ctx.Err() == nil {

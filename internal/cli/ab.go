@@ -51,20 +51,13 @@ func (c *abCmd) Run(e *Env) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	a.temp = temp
-	a.progress = newABProgress(e.said(c.Quiet))
-	closed := false
-	end := func() {
-		if !closed {
-			closed = true
-			a.progress.close()
-		}
-	}
-	defer end()
+	a.progress = newProgress(e.said(c.Quiet), time.Second)
+	defer a.progress.close()
 	if err := a.prepare(); err != nil {
 		return a.interrupted(err)
 	}
 	err = a.measure()
-	end()
+	a.progress.close()
 	// Before anything is printed: who reads that may have gone, and then the process ends there.
 	err = cmp.Or(err, os.RemoveAll(temp))
 	return a.finish(err)
@@ -78,7 +71,8 @@ type ab struct {
 	steps    []bench.Step // each is taken of both sides
 	temp     string       // a folder, which goes at the end
 	sides    [2]*abSide   // old and new
-	progress *abProgress
+	progress *progress
+	began    time.Time // when the first sample was
 }
 
 // sideNames are what the sides are called in the names of files and runs.
@@ -94,15 +88,15 @@ func (a *ab) open() error {
 			"with it")
 	}
 	for _, s := range skips {
-		remark(a.env.said(c.Quiet), "skipping %s on %s: %s", s.Workload, s.Engine, s.Why)
+		fmt.Fprintf(a.env.said(c.Quiet), "skipping %s on %s: %s\n", s.Workload, s.Engine, s.Why)
 	}
 	combinations := map[string]bool{}
 	for _, step := range a.steps {
 		combinations[step.Config.Name()] = true
 	}
 	if n := results.PairsFor(c.Alpha / float64(len(combinations))); c.Count < n {
-		remark(a.env.said(c.Quiet), "note: with %d combinations it takes at least %d pairs of samples "+
-			"for a difference to be significant: --count %d", len(combinations), n, n)
+		fmt.Fprintf(a.env.said(c.Quiet), "note: with %d combinations it takes at least %d pairs of "+
+			"samples for a difference to be significant: --count %d\n", len(combinations), n, n)
 	}
 	if c.Report != "" {
 		if err := canWrite("--report", c.Report); err != nil {
@@ -110,19 +104,16 @@ func (a *ab) open() error {
 		}
 	}
 	if c.Samples != "" {
-		if err := canCreate("--samples", c.Samples); err != nil {
-			return err
+		if err := os.MkdirAll(c.Samples, 0o777); err != nil {
+			return usagef("--samples: expected a folder that can be written: %w", err)
 		}
 		for _, side := range sideNames {
-			if err := isNew("--samples", samplesFile(c.Samples, side), c.Overwrite); err != nil {
+			if err := isNew("--samples", samplesFile(c.Samples, side)); err != nil {
 				return err
 			}
 		}
 	}
-	if c.Output == "" {
-		return nil
-	}
-	return cmp.Or(isNew("--output", c.Output, c.Overwrite), canWrite("--output", c.Output))
+	return nil
 }
 
 // prepare finds or builds both programs.
@@ -135,7 +126,15 @@ func (a *ab) prepare() error {
 		a.sides[i] = s
 	}
 	for _, s := range a.sides {
-		if err := s.build(a.env.ctx, a.progress); err != nil {
+		if s.program != "" {
+			continue
+		}
+		what := "the work tree in " + s.module
+		if s.commit != "" {
+			what = fmt.Sprintf("%s (%.12s)", s.label, s.commit)
+		}
+		a.progress.note("building %s: %s", s.side, what)
+		if err := s.build(a.env.ctx); err != nil {
 			return err
 		}
 	}
@@ -148,13 +147,18 @@ func (a *ab) prepare() error {
 // measure takes all samples.
 func (a *ab) measure() error {
 	lot := newLot(a.sweep.Seed)
+	a.began = time.Now()
 	for i, step := range a.steps {
 		pair := [2]results.Sample{}
 		for k, side := range lot.order(step) {
 			if err := a.env.ctx.Err(); err != nil {
 				return context.Cause(a.env.ctx)
 			}
-			a.progress.sample(2*i+k, 2*len(a.steps), step, sideNames[side])
+			begun := time.Now()
+			a.progress.set(func(now time.Time) string {
+				return position(a.began, begun, now, 2*i+k, 2*len(a.steps)) + stepName(step) + ", " +
+					sideNames[side]
+			})
 			s, err := a.sides[side].sample(a.env.ctx, a, step)
 			if err != nil {
 				return err
@@ -219,7 +223,7 @@ func (a *ab) finish(err error) error {
 		}
 		writeChanges(w, changes)
 		fmt.Fprintln(w)
-		return compareText(w, comparison, verdict.Units, a.cmd.Output == "" && hasColour(w))
+		return compareText(w, comparison, verdict.Units)
 	})
 	return cmp.Or(err, a.keep(comparison, changes), told)
 }
@@ -227,16 +231,17 @@ func (a *ab) finish(err error) error {
 // keep saves the runs and writes the page, if that is asked for.
 func (a *ab) keep(c *results.Comparison, changes []report.Change) error {
 	if dir := a.cmd.Samples; dir != "" {
-		err := os.MkdirAll(dir, 0o777)
+		var err error
 		for _, s := range a.sides {
-			err = cmp.Or(err, writeTo(samplesFile(dir, s.side), true, nil, func(w io.Writer) error {
-				return results.Write(w, &s.run)
-			}))
+			f, why := os.Create(samplesFile(dir, s.side))
+			if err = cmp.Or(err, why); err == nil {
+				err = errors.Join(results.Write(f, &s.run), f.Close())
+			}
 		}
 		if err != nil {
 			return writing("samples", err)
 		}
-		remark(a.env.said(a.cmd.Quiet), "samples: old.json and new.json in %s", dir)
+		fmt.Fprintf(a.env.said(a.cmd.Quiet), "samples: old.json and new.json in %s\n", dir)
 	}
 	if a.cmd.Report == "" {
 		return nil
@@ -247,71 +252,6 @@ func (a *ab) keep(c *results.Comparison, changes []report.Change) error {
 	if err != nil {
 		return fmt.Errorf("drawing the charts: %w", err)
 	}
-	remark(a.env.said(a.cmd.Quiet), "charts: %s", a.cmd.Report)
+	fmt.Fprintf(a.env.said(a.cmd.Quiet), "charts: %s\n", a.cmd.Report)
 	return nil
-}
-
-// abProgress tells which sample of which side is being taken.
-type abProgress struct {
-	*statusLine
-
-	// Under the line's lock.
-	line  string
-	first time.Time // when the first sample was begun
-	begun time.Time // when the one under way was
-	done  int       // samples so far
-	of    int
-}
-
-// newABProgress starts reporting on w.
-func newABProgress(w io.Writer) *abProgress {
-	p := &abProgress{statusLine: newStatusLine(w)}
-	p.every(time.Second, func() {
-		if p.terminal || p.of > 0 { // that something is being built is said once
-			p.report()
-		}
-	})
-	return p
-}
-
-// building says that a side is being built.
-func (p *abProgress) building(s *abSide) {
-	what := "the work tree in " + s.module
-	if s.commit != "" {
-		what = fmt.Sprintf("%s (%.12s)", s.label, s.commit)
-	}
-	p.say(fmt.Sprintf("building %s: %s", s.side, what), 0, 0)
-}
-
-// sample says that a sample is being taken.
-func (p *abProgress) sample(done, of int, step bench.Step, side string) {
-	p.say(stepName(step)+", "+side, done, of)
-}
-
-func (p *abProgress) say(line string, done, of int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.line, p.begun, p.done, p.of = line, time.Now(), done, of
-	if done == 0 {
-		p.first = p.begun
-	}
-	if p.terminal || done == 0 {
-		p.report()
-	}
-}
-
-// report says what is running. p.mu is held.
-func (p *abProgress) report() {
-	if p.line == "" {
-		return
-	}
-	head := ""
-	if p.of > 0 {
-		head = fmt.Sprintf("[%*d/%d", len(fmt.Sprint(p.of)), p.done+1, p.of)
-		if left, ok := remaining(p.first, p.begun, time.Now(), p.done, p.of, 0); ok {
-			head += fmt.Sprintf(", %s left", left)
-		}
-		head += "] "
-	}
-	p.show(head + p.line)
 }

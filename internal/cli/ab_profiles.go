@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/pprof/profile"
 
@@ -18,13 +17,6 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/profiling"
 )
-
-// An abProfile is the merged profiles of a side's samples of one combination.
-type abProfile struct {
-	combinationProfiles
-	of  string // the name of the combination's benchmark
-	ops uint64
-}
 
 // readProfiles takes the profiles of a sample.
 func (s *abSide) readProfiles(files map[string][]byte) error {
@@ -48,42 +40,14 @@ func (s *abSide) readProfiles(files map[string][]byte) error {
 	return nil
 }
 
-// mergeProfiles adds the profiles of the sample that was taken last to those of its combination.
-func (s *abSide) mergeProfiles(sample *results.Sample) error {
-	if s.last == nil {
-		return nil
-	}
-	name := sample.FileName()
-	p := s.profile[name]
-	if p == nil {
-		p = &abProfile{of: sample.Name(1)}
-		s.profile[name] = p
-	}
-	var err error
-	p.Profiles, err = p.Merge(s.last)
-	p.ops += sample.Ops
-	p.samples++
-	p.wall += sample.Wall
-	s.last = nil
-	return err
-}
-
 // profiles keeps the profiles of both sides with their runs, and returns what the differences are.
 func (a *ab) profiles() (changes []report.Change, err error) {
 	if !a.cmd.Profile {
 		return nil, nil
 	}
 	for _, s := range a.sides {
-		s.run.Profiles = map[string][]byte{}
-		for name, p := range s.profile {
-			list, err := p.Comment(fmt.Sprintf("%s, %s: %d samples, %d operations, %v in total, without "+
-				"warm-up", name, s.label, p.samples, p.ops, p.wall.Round(time.Millisecond)))
-			if err != nil {
-				return nil, err
-			}
-			for kind, data := range list {
-				s.run.Profiles[name+"."+kind+results.ProfileExtension] = data
-			}
+		if s.run.Profiles, err = s.profile.files(", " + s.label); err != nil {
+			return nil, err
 		}
 	}
 	const kind = "cpu"
@@ -105,7 +69,7 @@ func (a *ab) profiles() (changes []report.Change, err error) {
 const baseLabel = "pprof::base"
 
 // minus returns what the new side has more than the old one has for as many operations.
-func minus(old, now *abProfile, kind string) (*profile.Profile, error) {
+func minus(old, now *combinationProfiles, kind string) (*profile.Profile, error) {
 	x, err := profile.ParseData(old.Profiles[kind])
 	if err != nil {
 		return nil, err

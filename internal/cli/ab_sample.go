@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -40,8 +42,7 @@ func (l *lot) order(step bench.Step) [2]int {
 }
 
 // swept are the labels that a side is told in any case: its defaults may be others.
-var swept = []string{"keys", "read-pct", "theta", "txn-size", "value-size", "rate", "isolation",
-	"latency-sample"}
+var swept = []string{"keys", "read-pct", "theta", "txn-size", "value-size", "rate", "isolation"}
 
 // arguments returns the command line by which a side takes one sample. They are flags of the first
 // version on, so that it may be an old one.
@@ -55,21 +56,22 @@ func (a *ab) arguments(step bench.Step) []string {
 	// Each pair has another seed, or all samples would be of the same random choices.
 	args = append(args, fmt.Sprint("--seed=", a.sweep.Seed+uint64(c.Sample)), "--count=1",
 		"--warmup="+a.sweep.Warmup.String())
-	switch {
-	case len(a.sweep.Stages) > 0: // they have a length
-	case a.sweep.Ops > 0:
+	if a.sweep.Ops > 0 {
 		args = append(args, fmt.Sprint("--ops=", a.sweep.Ops))
-	default:
+	} else {
 		args = append(args, "--duration="+a.sweep.Duration.String())
 	}
-	if a.sweep.SkipVerify {
-		args = append(args, "--no-verify")
+	if c.LatencySample > 0 {
+		args = append(args, fmt.Sprint("--latency-sample=", c.LatencySample))
 	}
 	if a.cmd.Profile {
 		args = append(args, "--profile")
 	}
-	return append(args, "--http=off", "--quiet", "--format=json")
+	return append(args, "--http=off", "--quiet", "--output="+a.sampleFile())
 }
+
+// sampleFile returns the name of the file into which a side writes a sample.
+func (a *ab) sampleFile() string { return filepath.Join(a.temp, "sample.json") }
 
 // A sideError is that a program of a comparison has failed.
 type sideError struct {
@@ -86,9 +88,9 @@ func (e *sideError) Error() string {
 
 // sample has the side take a sample.
 func (s *abSide) sample(ctx context.Context, a *ab, step bench.Step) (results.Sample, error) {
-	var stdout, stderr bytes.Buffer
+	var stderr bytes.Buffer
 	c := command(ctx, s.program, a.arguments(step)...)
-	c.Stdout, c.Stderr = &stdout, &stderr
+	c.Stderr = &stderr
 	err := c.Run()
 	who := fmt.Sprintf("%s (%s)", s.side, s.label)
 	var exit *exec.ExitError
@@ -101,13 +103,20 @@ func (s *abSide) sample(ctx context.Context, a *ab, step bench.Step) (results.Sa
 	case err != nil:
 		return results.Sample{}, fmt.Errorf("%s: %w", who, err)
 	}
-	r, err := results.ReadNewer(&stdout)
+	data, err := os.ReadFile(a.sampleFile())
+	var r *results.Run
+	if err == nil {
+		err = os.Remove(a.sampleFile())
+	}
+	if err == nil {
+		r, err = results.ReadNewer(bytes.NewReader(data))
+	}
 	if err == nil && len(r.Samples) != 1 {
 		err = fmt.Errorf("%d samples instead of one", len(r.Samples))
 	}
 	if err != nil {
-		return results.Sample{}, fmt.Errorf("%s: expected a record of one sample on standard output of "+
-			"%s: %w", who, strings.Join(c.Args, " "), err)
+		return results.Sample{}, fmt.Errorf("%s: expected a record of one sample of %s: %w", who,
+			strings.Join(c.Args, " "), err)
 	}
 	if len(s.run.Samples) == 0 {
 		s.run.Header = a.header(r.Header)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -28,19 +27,18 @@ type abSide struct {
 	module  string // the folder of the module that it is built in; "" if it is there already
 	commit  string // that is built; "" for the work tree as it is
 	temp    string
-	name    string   // of the program
-	pkg     string   // that is built
-	env     []string // of its build, beside that of all
+	name    string // of the program
+	pkg     string // that is built
 
 	run     results.Run
-	profile map[string]*abProfile // by the names of the combinations' files
-	last    profiling.Profiles    // of the sample that was taken last
+	profile combinations
+	last    profiling.Profiles // of the sample that was taken last
 }
 
 // find says what a side is: an executable, the work tree, or a revision.
 func (a *ab) find(side, named string) (*abSide, error) {
 	s := &abSide{side: side, label: named, temp: a.temp, name: a.env.Name,
-		pkg: cmp.Or(a.env.Package, "./cmd/"+a.env.Name), profile: map[string]*abProfile{}}
+		pkg: cmp.Or(a.env.Package, "./cmd/"+a.env.Name), profile: combinations{}}
 	wrong := func(why string) error {
 		return usagef("%s: %s; expected an executable file of %s, a revision of git, or . for the work "+
 			"tree", named, why, s.name)
@@ -65,6 +63,15 @@ func (a *ab) find(side, named string) (*abSide, error) {
 	if named == "." {
 		return s, nil
 	}
+	// The modules of a workspace would be those of the work tree.
+	work, err := s.output(a.env.ctx, s.module, "go", "env", "GOWORK")
+	switch {
+	case err != nil:
+		return nil, err
+	case work != "" && work != "off":
+		return nil, usagef("%s: the module is in the workspace %s, which a revision has no part in; "+
+			"expected GOWORK=off in the environment, or programs that are built already", named, work)
+	}
 	s.commit, err = s.output(a.env.ctx, s.module, "git", "rev-parse", "--verify", "--quiet",
 		"--end-of-options", named+"^{commit}")
 	if err != nil && a.env.ctx.Err() == nil {
@@ -78,7 +85,7 @@ func (a *ab) find(side, named string) (*abSide, error) {
 func (s *abSide) output(ctx context.Context, dir, program string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	c := command(ctx, program, args...)
-	c.Dir, c.Stdout, c.Stderr, c.Env = dir, &stdout, &stderr, append(c.Env[:len(c.Env):len(c.Env)], s.env...)
+	c.Dir, c.Stdout, c.Stderr = dir, &stdout, &stderr
 	err := c.Run()
 	switch {
 	case ctx.Err() != nil:
@@ -123,13 +130,9 @@ func command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	return c
 }
 
-// build builds the program, unless it is there already. A revision is built in a git worktree, which
+// build builds the program. A revision is built in a git worktree, which
 // is gone when build returns.
-func (s *abSide) build(ctx context.Context, p *abProgress) (err error) {
-	if s.program != "" {
-		return nil
-	}
-	p.building(s)
+func (s *abSide) build(ctx context.Context) (err error) {
 	dir := s.module
 	if s.commit != "" {
 		prefix, err := s.output(ctx, s.module, "git", "rev-parse", "--show-prefix")
@@ -150,11 +153,6 @@ func (s *abSide) build(ctx context.Context, p *abProgress) (err error) {
 			return err
 		}
 		dir = filepath.Join(tree, filepath.FromSlash(prefix))
-		workspace, err := s.workspace(ctx, tree)
-		if err != nil {
-			return err
-		}
-		s.env = []string{"GOWORK=" + workspace}
 	}
 	program := filepath.Join(s.temp, s.side)
 	if runtime.GOOS == "windows" {
@@ -169,82 +167,15 @@ func (s *abSide) build(ctx context.Context, p *abProgress) (err error) {
 	return err
 }
 
-// workspace returns the go.work file of a build in tree: that of the module, with the modules of tree
-// in place of those of its repository; "off" if the module has none.
-func (s *abSide) workspace(ctx context.Context, tree string) (string, error) {
-	file, err := s.output(ctx, s.module, "go", "env", "GOWORK")
-	if err != nil || file == "" || file == "off" {
-		return "off", err
-	}
-	top, err := s.output(ctx, s.module, "git", "rev-parse", "--show-toplevel")
-	if err != nil {
-		return "", err
-	}
-	text, err := s.output(ctx, s.module, "go", "work", "edit", "-json", file)
-	if err != nil {
-		return "", err
-	}
-	var work struct {
-		Use     []struct{ DiskPath string }
-		Replace []struct {
-			Old, New struct{ Path, Version string }
-		}
-	}
-	if err := json.Unmarshal([]byte(text), &work); err != nil {
-		return "", err
-	}
-	folder, err := filepath.EvalSymlinks(filepath.Dir(file))
-	if err != nil {
-		return "", err
-	}
-	// place returns a folder that the file names, as the build is to have it.
-	place := func(path string) string {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(folder, path)
-		}
-		if rel, err := filepath.Rel(filepath.FromSlash(top), path); err == nil && filepath.IsLocal(rel) {
-			return filepath.Join(tree, rel)
-		}
-		return path
-	}
-	edit := []string{"work", "edit"}
-	for _, u := range work.Use {
-		edit = append(edit, "-dropuse="+u.DiskPath)
-		if dir := place(u.DiskPath); exists(filepath.Join(dir, "go.mod")) { // else it was not there yet
-			edit = append(edit, "-use="+dir)
-		}
-	}
-	for _, r := range work.Replace {
-		if r.New.Version == "" {
-			old := strings.TrimSuffix(r.Old.Path+"@"+r.Old.Version, "@")
-			edit = append(edit, "-replace="+old+"="+place(r.New.Path))
-		}
-	}
-	copied := filepath.Join(s.temp, s.side+".work")
-	for from, to := range map[string]string{file: copied, file + ".sum": copied + ".sum"} {
-		data, err := os.ReadFile(from)
-		if err == nil {
-			err = os.WriteFile(to, data, 0o666)
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", err
-		}
-	}
-	_, err = s.output(ctx, s.module, "go", append(edit, copied)...)
-	return copied, err
-}
-
-func exists(file string) bool {
-	_, err := os.Stat(file)
-	return err == nil
-}
-
 // samplesFile returns the name of the file of a side.
 func samplesFile(dir, side string) string { return filepath.Join(dir, side+".json") }
 
-// keep takes a sample of the side.
-func (s *abSide) keep(sample results.Sample) error {
-	err := s.mergeProfiles(&sample)
+// keep takes a sample of the side, and its profiles.
+func (s *abSide) keep(sample results.Sample) (err error) {
+	if s.last != nil {
+		err = s.profile.add(&sample, s.last)
+		s.last = nil
+	}
 	s.run.Samples = append(s.run.Samples, sample)
 	return err
 }

@@ -6,12 +6,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/report"
 	"github.com/mvccmap/mvccmap/profiling"
 )
@@ -46,11 +44,11 @@ func TestLotIsFair(t *testing.T) {
 // A side is told all that its own defaults might have otherwise.
 func TestArgumentsOfASide(t *testing.T) {
 	e := &Env{Program: mvccbench(), args: strings.Fields("ab old new --workload=read-heavy --threads=2 " +
-		"--theta=0.5,0.9 --rate=1000 --arrival=poisson --retries=3 --no-verify --seed=7")}
+		"--theta=0.5,0.9 --rate=1000 --arrival=poisson --retries=3 --latency-sample=5 --seed=7")}
 	ctx, err := e.parse()
 	require.NoError(t, err)
 	cmd := ctx.Selected().Target.Addr().Interface().(*abCmd)
-	a := &ab{cmd: cmd, env: e}
+	a := &ab{cmd: cmd, env: e, temp: "temp"}
 	cmd.Profile = true
 	a.sweep, err = cmd.sweep(e)
 	require.NoError(t, err)
@@ -58,16 +56,9 @@ func TestArgumentsOfASide(t *testing.T) {
 	require.Len(t, steps, 20)
 	require.Equal(t, strings.Fields("run --workload=read-heavy --keys=4 --read-pct=90 --theta=0.9 "+
 		"--value-size=8 --rate=1000 --arrival=poisson --retries=3 --isolation=serializable "+
-		"--latency-sample=auto --engine=mvcc --threads=2 --seed=8 --count=1 "+
-		"--warmup=50ms --duration=200ms --no-verify --profile --http=off --quiet --format=json"),
+		"--engine=mvcc --threads=2 --seed=8 --count=1 --warmup=50ms --duration=200ms "+
+		"--latency-sample=5 --profile --http=off --quiet --output=temp/sample.json"),
 		a.arguments(steps[3]))
-
-	staged := steps[3]
-	staged.Config.Stages = bench.Stages{{For: time.Second, From: 1, To: 2}}
-	a.sweep.Stages = staged.Config.Stages
-	require.Contains(t, a.arguments(staged), "--stages=1s:1-2")
-	require.NotContains(t, strings.Join(a.arguments(staged), " "), "--duration")
-	a.sweep.Stages = nil
 
 	e.args = a.arguments(steps[3])
 	ctx, err = e.parse()
@@ -107,10 +98,8 @@ func profileOf(t *testing.T, took map[string]int64) profiling.Profiles {
 // What is subtracted is of as many operations, and said to be so to pprof.
 func TestProfilesAreSubtractedForEachOperation(t *testing.T) {
 	side := func(name string, ops uint64, took map[string]int64) *abSide {
-		return &abSide{side: name, label: name, profile: map[string]*abProfile{"x": {
-			of: "X/threads=1", ops: ops,
-			combinationProfiles: combinationProfiles{Profiles: profileOf(t, took), samples: 2},
-		}}}
+		return &abSide{side: name, label: name, profile: combinations{"x": {of: "X/threads=1", ops: ops,
+			Profiles: profileOf(t, took), samples: 2}}}
 	}
 	a := &ab{cmd: &abCmd{Profile: true}, sides: [2]*abSide{
 		side("old", 2000, map[string]int64{"store": 20_000, "load": 10_000}),
@@ -162,7 +151,6 @@ func TestWrongArgumentsOfAB(t *testing.T) {
 		{program + " " + program + " --engine=no", []string{"--engine", "mvcc, mvcc-direct"}},
 		{program + " " + program + " --gate-pct=5", []string{"--gate-pct", "--gate"}},
 		{program + " " + program + " --alpha=2", []string{"--alpha", "0.05"}},
-		{program + " " + program + " --output=" + program, []string{"--output", "already"}},
 		{program + " " + program + " --report=" + program, []string{"--report"}},
 		{program + " " + program + " --samples=" + program, []string{"--samples", "folder"}},
 	} {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ type root struct {
 	AB      abCmd      `cmd:"" name:"ab" help:"Is my change slower? Measure two builds of this program in turns, and say which way it went."`
 	Compare compareCmd `cmd:"" help:"Compare two runs, with the statistics of benchstat."`
 	Report  reportCmd  `cmd:"" help:"Draw charts of a file of results."`
-	List    listCmd    `cmd:"" help:"Describe every workload, engine, metric and format."`
+	List    listCmd    `cmd:"" help:"Describe every workload, engine and metric."`
 
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
@@ -71,10 +72,9 @@ type Program struct {
 type Command struct {
 	Name string
 	Help string // one sentence
-	// Examples are shown in its --help.
-	Examples []Example
 	// Args has the flags and arguments of the command as its fields, with the
-	// tags of package kong, and points to a struct.
+	// tags of package kong, and points to a struct. Its method Help, if it has one, returns the rest
+	// of --help, such as examples.
 	Args interface {
 		// Run carries the command out. An error of [UsageError] ends the
 		// program with [ExitUsage], another one with [ExitFailed].
@@ -91,7 +91,6 @@ func mvccbench() Program {
 type Env struct {
 	Program
 	ctx    context.Context
-	stdin  io.Reader // os.Stdin if it is nil
 	stdout io.Writer
 	stderr io.Writer
 	target soak.Target // what verify checks
@@ -209,7 +208,6 @@ func (e *Env) parse() (*kong.Context, error) {
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.ValueFormatter(withDefault),
-		kong.Help(e.printHelp),
 		vars(e.Program),
 	}
 	options = append(options, numberFlags()...)
@@ -224,18 +222,34 @@ func (e *Env) parse() (*kong.Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	args, err := helpOf(e.args, parser.Model.Node)
-	if err != nil {
-		return nil, err
+	for _, command := range parser.Model.Children {
+		command.Detail = strings.ReplaceAll(command.Detail, "mvccbench", e.Name)
 	}
-	ctx, err := parser.Parse(args)
+	ctx, err := parser.Parse(e.args)
+	if err != nil && strings.HasPrefix(err.Error(), "unexpected argument") {
+		commands := namesOf(parser.Model.Children, func(n *kong.Node) string { return n.Name })
+		return nil, usagef("%w; expected one of %s, and flags", err, strings.Join(commands, ", "))
+	}
 	if err != nil {
-		if strings.HasPrefix(err.Error(), "unexpected argument") {
-			err = unexpected(err, args, parser.Model.Node)
-		}
 		return nil, err
 	}
 	return ctx, empty(ctx.Path)
+}
+
+// empty returns an error if a flag has nothing for its value.
+func empty(path []*kong.Path) error {
+	for _, p := range path {
+		f := p.Flag
+		switch {
+		case f == nil:
+		case f.IsSlice() && f.Target.Len() == 0:
+			return usagef("--%s: nothing given; expected one value, or several with commas between them",
+				f.Name)
+		case f.Target.Kind() == reflect.String && f.Target.Len() == 0 && f.Name != "http":
+			return usagef("--%s: nothing given; expected %s", f.Name, f.FormatPlaceHolder())
+		}
+	}
+	return nil
 }
 
 // replaceCommands puts commands of a [Program] in the place of mvccbench's with the same name.

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -62,7 +61,7 @@ func counted(ops int, more ...string) []string {
 }
 
 // A wrong argument is named together with what would be right; the exit code is
-// 2, nothing is measured, and the output file is left alone.
+// 2, nothing is measured, and no file is made.
 func TestWrongArguments(t *testing.T) {
 	for _, c := range []struct {
 		args string
@@ -74,8 +73,6 @@ func TestWrongArguments(t *testing.T) {
 		{"--threads=2,2", []string{"--threads", "twice"}},
 		{"--threads=", []string{"--threads", "expected"}},
 		{"--workload=no-such", []string{"--workload", "no-such", "read-heavy, counter"}},
-		{"--workload=transfr", []string{"did you mean transfer?"}},
-		{"--engine=syncmap", []string{"did you mean sync.Map?"}},
 		{"--workload=counter,counter", []string{"--workload", "twice"}},
 		{"--workload=", []string{"--workload", "expected"}},
 		{"--engine=no-such", []string{"--engine", "no-such", "mvcc, mvcc-direct"}},
@@ -94,19 +91,13 @@ func TestWrongArguments(t *testing.T) {
 		{"--isolation=dirty", []string{"--isolation", "serializable", "snapshot", "dirty"}},
 		{"--keys=1.5", []string{"--keys", "whole number", "1e3 or 1k", "1.5"}},
 		{"--seed=-1", []string{"--seed", "0 or more"}},
-		{"--stages=0s:1k", []string{"--stages", "above 0"}},
-		{"--stages=1s:2e9", []string{"--stages", "up to 1000000000"}},
-		{"--stages=1ms:1", []string{"--stages", "less than one operation"}},
-		{"--stages=1s:1k --rate=1k", []string{"--rate", "--stages", "can't be used together"}},
-		{"--stages=1s:1k --duration=1s", []string{"--duration", "--stages", "can't be used together"}},
 		{"--threshold=ops/s", []string{"--threshold", "response-p99<1ms", "ops/s"}},
 		{"--threshold=op/s>1", []string{"--threshold", "op/s", "expected one of ns/op, ops/s"}},
 		{"--threshold=p99<fast", []string{"--threshold", "p99-ns", "response-p99<1ms"}},
-		{"--threshold=response-p99<1ms", []string{"--threshold", "response-p99-ns", "--rate, --stages"}},
+		{"--threshold=response-p99<1ms", []string{"--threshold", "response-p99-ns", "--rate or "}},
 		{"--threshold=achieved>99 --rate=0,1k", []string{"--threshold", "achieved-%", "--rate"}},
 		{"--find-rate=p99", []string{"--find-rate", "response-p99<1ms"}},
 		{"--find-rate=p99<1ms --rate=10k", []string{"--rate", "--find-rate", "can't be used together"}},
-		{"--find-rate=p99<1ms --resolution=0", []string{"--resolution", "from 1 to 100"}},
 		{"--rate=-1", []string{"--rate", "operations per second"}},
 		{"--rate=NaN", []string{"--rate", "operations per second"}},
 		{"--rate=1e10", []string{"--rate", "1000000000"}},
@@ -120,43 +111,24 @@ func TestWrongArguments(t *testing.T) {
 		{"--ops=5 --duration=1s", []string{"--ops", "--duration"}},
 		{"--warmup=-1s", []string{"--warmup", "0 or more"}},
 		{"--count=0", []string{"--count", "1 or more"}},
-		{"--latency-sample=never", []string{"--latency-sample", "auto, off", "never"}},
-		{"--latency-sample=1,1", []string{"--latency-sample", "twice"}},
-		{"--latency-sample=", []string{"--latency-sample", "expected"}},
+		{"--latency-sample=-1", []string{"--latency-sample", "0 or more"}},
 		{"--audit-interval=-1s", []string{"--audit-interval", "0 or more"}},
 		{"--interval=0s", []string{"--interval", "above 0"}},
 		{"--hlog=", []string{"--hlog", "nothing given", "FILE"}},
-		{"--format=xml", []string{"--format", "bench", "xml"}},
 		{"--http=0.0.0.0:0", []string{"--http", "loopback"}},
 		{"--http=nonsense", []string{"--http", "127.0.0.1:6060"}},
-		{"--hold --http=off", []string{"--hold", "off"}},
 		{"nonsense", []string{"nonsense", "run, ", "verify", "list"}},
-		{"rnu", []string{"did you mean run?", "run, ", "verify", "list"}},
-		{"list metrcs", []string{"did you mean metrics?", "all, workloads"}},
-		{"help nonsense", []string{"nonsense", "run, ", "verify", "list"}},
+		{"list metrics", []string{"metrics"}},
 		{"list --keys=3", []string{"--keys"}},
 	} {
 		t.Run(c.args, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "old.txt")
-			require.NoError(t, os.WriteFile(file, []byte("precious"), 0o600))
+			file := filepath.Join(t.TempDir(), "new.txt")
 			args := strings.Fields(c.args)
 			if args[0] != "list" {
 				args = append(args, "--output="+file)
 			}
 			refused(t, args, c.want...)
-			kept, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, "precious", string(kept))
-
-			if raced {
-				return // parsing is slow then, and nothing of it runs at the same time
-			}
-			missing := filepath.Join(t.TempDir(), "new.txt")
-			if args[0] != "list" {
-				args[len(args)-1] = "--output=" + missing
-			}
-			call(t, args...)
-			require.NoFileExists(t, missing)
+			require.NoFileExists(t, file)
 		})
 	}
 }
@@ -219,7 +191,7 @@ func TestResultsThatCannotBeWritten(t *testing.T) {
 		room int
 		args []string
 	}{{0, quick("--count=100")}, {1_000, quick("--count=100")}, {0, []string{"verify", "--http=off",
-		"--duration=1ms", "--kind=onekey", "--out=" + t.TempDir()}}} {
+		"--duration=1ms", "--kind=onekey"}}} {
 		var stderr lines
 		require.Equal(t, ExitFailed, Run(t.Context(), c.args, &broken{left: c.room}, &stderr))
 		require.Contains(t, stderr.String(), errFull.Error())

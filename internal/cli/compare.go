@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 
 // compareCmd is "mvccbench compare".
 type compareCmd struct {
-	Old string `arg:"" help:"The results to compare with: a file in the Go benchmark format or in JSON, or - for standard input."`
+	Old string `arg:"" help:"The results to compare with: a file in the Go benchmark format or in JSON."`
 	New string `arg:"" help:"The results to compare: likewise."`
 
 	comparisonFlags `embed:""`
@@ -25,11 +24,9 @@ type compareCmd struct {
 
 // comparisonFlags say what is compared, how it is judged and where that goes.
 type comparisonFlags struct {
-	Unit      []string `help:"Compare these figures only, such as ops/s or p99-ns." placeholder:"UNIT" group:"What to compare"`
-	Alpha     float64  `help:"A difference is significant if one as large would turn up by chance with at most this probability." default:"0.05" placeholder:"P" group:"What to compare"`
-	Format    string   `help:"Format: text or json." enum:"text,json" default:"text" placeholder:"FORMAT" group:"Output"`
-	Output    string   `help:"Write the comparison to FILE, which there is not yet, instead of standard output." short:"o" placeholder:"FILE" group:"Output"`
-	Overwrite bool     `help:"Let --output replace a file." group:"Output"`
+	Unit   []string `help:"Compare these figures only, such as ops/s or p99-ns." placeholder:"UNIT" group:"What to compare"`
+	Alpha  float64  `help:"A difference is significant if one as large would turn up by chance with at most this probability." default:"0.05" placeholder:"P" group:"What to compare"`
+	Format string   `help:"Format: text or json." enum:"text,json" default:"text" placeholder:"FORMAT" group:"Output"`
 
 	Gate    bool     `help:"Exit with 1 if something surely has become worse, with 0 if surely nothing has, with 4 if that cannot be told: too few samples, too much noise, benchmarks that are missing, a run that did not come to its end. Judged is throughput or, where there is none, the time of an operation; of operations at a given --rate the response times and what was achieved; with --unit, what that names." group:"Gate"`
 	GatePct *float64 `help:"With --gate: worse by more than so many percent, with the confidence that --alpha leaves, considering how many comparisons are judged. What passes is surely not worse by twice that. Default: 10." placeholder:"PCT" group:"Gate"`
@@ -38,34 +35,17 @@ type comparisonFlags struct {
 // errGate is returned when the gate does not let the change pass.
 var errGate = errors.New("worse")
 
-// stdinName is what stands for standard input where a file is expected.
-const stdinName = "-"
-
 // expectedResults says what a file of results is.
 const expectedResults = "expected a file of results, in JSON or in the Go benchmark format"
-
-// load returns the results that a user has named: those of standard input, or of a file.
-func (e *Env) load(name string) (*results.Input, error) {
-	if name != stdinName {
-		return results.Load(name)
-	}
-	if e.stdin == nil {
-		return results.Parse("standard input", os.Stdin)
-	}
-	return results.Parse("standard input", e.stdin)
-}
 
 // Run compares; the parser calls it.
 func (c *compareCmd) Run(e *Env) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if c.Old == stdinName && c.New == stdinName {
-		return usagef("-: expected standard input on one side only")
-	}
 	var sides [2]*results.Source
 	for i, name := range []string{c.Old, c.New} {
-		in, err := e.load(name)
+		in, err := results.Load(name)
 		if err == nil {
 			sides[i], err = in.Source()
 		}
@@ -82,7 +62,7 @@ func (c *compareCmd) Run(e *Env) error {
 	}
 	once := sides[0].Runs == 1 || sides[1].Runs == 1
 	return c.tell(e, cmp, once, func(w io.Writer) error {
-		return compareText(w, cmp, nil, c.Output == "" && hasColour(w))
+		return compareText(w, cmp, nil)
 	})
 }
 
@@ -125,20 +105,22 @@ func (c *comparisonFlags) compare(
 func (c *comparisonFlags) tell(
 	e *Env, cmp *results.Comparison, once bool, text func(w io.Writer) error,
 ) error {
-	err := writeTo(c.Output, c.Overwrite, e.stdout, func(w io.Writer) error {
-		if c.Format == "json" {
-			return compareJSON(w, cmp)
-		}
+	var err error
+	if c.Format == "json" {
+		enc := json.NewEncoder(e.stdout)
+		enc.SetIndent("", " ")
+		err = enc.Encode(cmp)
+	} else {
 		if c.Gate {
-			fmt.Fprintf(w, "%s\n\n", cmp.Gate)
+			fmt.Fprintf(e.stdout, "%s\n\n", cmp.Gate)
 		}
-		return text(w)
-	})
+		err = text(e.stdout)
+	}
 	if err != nil {
-		return err
+		return writing("comparison", err)
 	}
 	for _, w := range cmp.Warnings {
-		remark(e.stderr, "note: %s", w)
+		fmt.Fprintf(e.stderr, "note: %s\n", w)
 	}
 	if !c.Gate {
 		return nil
@@ -152,17 +134,17 @@ func (c *comparisonFlags) gatePct() float64 { return given(c.GatePct, 10) }
 // judge says what has become worse, or may have.
 func (c *comparisonFlags) judge(e *Env, j *results.Judgement, once bool) error {
 	for _, r := range j.Worse {
-		remark(e.stderr, "worse: %s", r)
+		fmt.Fprintf(e.stderr, "worse: %s\n", r)
 	}
 	for _, r := range j.Open {
-		remark(e.stderr, "cannot tell: %s", r)
+		fmt.Fprintf(e.stderr, "cannot tell: %s\n", r)
 	}
 	for _, why := range j.Doubts {
-		remark(e.stderr, "cannot tell: %s", why)
+		fmt.Fprintf(e.stderr, "cannot tell: %s\n", why)
 	}
 	if once && j.Outcome == results.GateFailed {
-		remark(e.stderr, "note: what differs from one run to the next is not in the samples of one: "+
-			"to be sure let both programs take turns (%s ab, see docs/gate.md)", e.Name)
+		fmt.Fprintf(e.stderr, "note: what differs from one run to the next is not in the samples of "+
+			"one: to be sure let both programs take turns (%s ab, see docs/gate.md)\n", e.Name)
 	}
 	switch j.Outcome {
 	case results.GateFailed:
@@ -170,8 +152,8 @@ func (c *comparisonFlags) judge(e *Env, j *results.Judgement, once bool) error {
 	case results.CannotTell:
 		return fmt.Errorf("gate: %w: %s", errCannotTell, j.Why())
 	}
-	if c.Format != "text" || c.Output != "" {
-		remark(e.stderr, "%s", j)
+	if c.Format != "text" {
+		fmt.Fprintf(e.stderr, "%s\n", j)
 	}
 	return nil
 }
@@ -188,7 +170,7 @@ func tally(t *results.Table) string {
 
 // compareText writes what has changed in short, and then a table for each unit or, unless units is
 // nil, for each of those.
-func compareText(w io.Writer, c *results.Comparison, units []string, colour bool) error {
+func compareText(w io.Writer, c *results.Comparison, units []string) error {
 	var b strings.Builder
 	var same []string
 	for _, t := range c.Changed() {
@@ -220,9 +202,7 @@ func compareText(w io.Writer, c *results.Comparison, units []string, colour bool
 			rows = append(rows, []string{r.Name, t.Show(r.Old), r.Old.Range, t.Show(r.New), r.New.Range,
 				r.Change(), r.Interval(), r.Chances(), r.Verdict})
 		}
-		var lines strings.Builder
-		_ = results.Plain.Write(&lines, rows, func(column int) bool { return column == 0 || column >= 7 })
-		b.WriteString(painted(lines.String(), colour))
+		_ = results.Plain.Write(&b, rows, func(column int) bool { return column == 0 || column >= 7 })
 	}
 	if zero := c.Zero(); len(zero) > 0 {
 		fmt.Fprintf(&b, "\nzero on both sides: %s\n", strings.Join(zero, ", "))
@@ -240,34 +220,4 @@ func compareText(w io.Writer, c *results.Comparison, units []string, colour bool
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-// painted gives the verdicts at the ends of lines their colours.
-func painted(lines string, colour bool) string {
-	if !colour {
-		return lines
-	}
-	return strings.NewReplacer(
-		" "+results.Improved+"\n", " "+green+results.Improved+reset+"\n",
-		" "+results.Worsened+"\n", " "+red+results.Worsened+reset+"\n",
-	).Replace(lines)
-}
-
-// compareJSON writes everything.
-func compareJSON(w io.Writer, c *results.Comparison) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", " ")
-	return enc.Encode(c)
-}
-
-// writeTo writes to the named file, or to stdout if name is empty.
-func writeTo(name string, overwrite bool, stdout io.Writer, write func(w io.Writer) error) error {
-	if name == "" {
-		return write(stdout)
-	}
-	f, err := createOutput(name, overwrite)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }

@@ -3,8 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -82,22 +80,8 @@ func TestCompareFormats(t *testing.T) {
 	require.InDelta(t, 100, *c.Tables[0].Rows[0].DeltaPct, 1e-6)
 	require.Equal(t, []string{"Counter/engine=xsync/threads=4-2"}, c.OnlyNew)
 
-	file := filepath.Join(t.TempDir(), "c.json")
-	written, _ := succeed(t, "compare", "a", "b", "--format=json", "-o", file)
-	require.Empty(t, written)
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, stdout, string(b))
-
 	_, stdout, _ = call(t, "compare", "a", "b")
 	require.Contains(t, stdout, "\nonly in b:\n  Counter/engine=xsync/threads=4-2\n")
-}
-
-// On a terminal the verdicts have colours.
-func TestCompareHasColours(t *testing.T) {
-	require.Equal(t, "a  \x1b[32mbetter\x1b[m\nb  \x1b[31mworse\x1b[m\nc  ~\n",
-		painted("a  better\nb  worse\nc  ~\n", true))
-	require.Equal(t, "a  better\n", painted("a  better\n", false))
 }
 
 // Of a run that was cut short the gate cannot tell: what it did not get to may be worse. The same
@@ -198,7 +182,7 @@ func TestGateOfAPacedRun(t *testing.T) {
 		require.Contains(t, stderr, want, name)
 	}
 	// Too few operations for a percentile: it is missing.
-	run := store.load("slower")
+	run := loadRun(t, "slower")
 	for i := range run.Samples {
 		delete(run.Samples[i].Metrics, "response-p99-ns")
 		run.Samples[i].Metrics["response-p50-ns"] = 1000
@@ -207,44 +191,6 @@ func TestGateOfAPacedRun(t *testing.T) {
 	code, _, stderr := call(t, "compare", "before", "few", "--gate")
 	require.Equal(t, ExitCannotTell, code)
 	require.Contains(t, stderr, "response-p99-sec is in before only")
-}
-
-// Standard input can be one side, or what is drawn.
-func TestStandardInput(t *testing.T) {
-	store := keepRuns(t)
-	kept := madeUp(t, 6, 1e6)
-	store.save("a", kept)
-	bench, record := new(bytes.Buffer), new(bytes.Buffer)
-	require.NoError(t, results.WriteBench(bench, kept))
-	require.NoError(t, results.Write(record, kept))
-	for _, in := range []*bytes.Buffer{bench, record} {
-		charts := filepath.Join(t.TempDir(), "charts.html")
-		for _, args := range [][]string{{"compare", "a", "-"}, {"compare", "-", "a"},
-			{"report", "-", "--report", charts}} {
-			var out, errs lines
-			code := run(&Env{Program: mvccbench(), ctx: t.Context(), stdin: bytes.NewReader(in.Bytes()),
-				stdout: &out, stderr: &errs, args: args})
-			require.Equal(t, ExitOK, code, errs.String())
-			require.Empty(t, errs.String())
-			if args[0] == "compare" {
-				require.Contains(t, out.String(), "standard input")
-				require.Contains(t, out.String(), "p=1.000 n=6")
-			}
-		}
-		page, err := os.ReadFile(charts)
-		require.NoError(t, err)
-		require.Contains(t, string(page), "Counter: throughput")
-		require.NotContains(t, string(page), `datetime="0001`, "a date that is not known")
-	}
-	for _, args := range [][]string{{"compare", "-", "-"}, {"compare", "a", "-"},
-		{"report", "-", "--report", t.TempDir()}} {
-		var out, errs lines
-		code := run(&Env{Program: mvccbench(), ctx: t.Context(), stdin: strings.NewReader("x"),
-			stdout: &out, stderr: &errs, args: args})
-		require.Equal(t, ExitUsage, code, args)
-		require.Empty(t, out.String())
-		require.Contains(t, errs.String(), "standard input")
-	}
 }
 
 func TestCompareWrongArguments(t *testing.T) {
@@ -267,14 +213,9 @@ func TestCompareWrongArguments(t *testing.T) {
 		{"a a --gate --gate-pct=-1", []string{"--gate-pct", "0 or more"}},
 		{"a a --gate --gate-pct=Inf", []string{"--gate-pct"}},
 		{"a a --format=xml", []string{"--format", "text", "json"}},
-		{"a a --output=" + t.TempDir(), []string{"--output"}},
 	} {
 		refused(t, append([]string{"compare"}, strings.Fields(c.args)...), c.want...)
 	}
 	_, stderr := succeed(t, "compare", "a", "traced", "--force")
 	require.Contains(t, stderr, "note: a is plain, traced is instrumented (a trace)")
-	code, _, stderr := call(t, "compare", "a", "a", "--output=/dev/full")
-	if _, err := os.Stat("/dev/full"); err == nil {
-		require.Equal(t, ExitFailed, code, stderr)
-	}
 }

@@ -31,6 +31,9 @@ type rateSearch struct {
 	confirm func(rate float64) (tried, error)
 }
 
+// rateStep is the ratio at which a search stops: of the rate found, and the next that does not do.
+const rateStep = 1.05
+
 // steps bounds the tries of each part of a search.
 const steps = 40
 
@@ -193,7 +196,7 @@ func (t *tries) sample(rate float64, n int) ([]results.Sample, error) {
 		s, c := t.sweep, t.config
 		s.Workloads, s.Engines, s.Threads = []bench.Workload{c.Workload}, []bench.EngineSpec{c.Engine},
 			[]int{c.Threads}
-		s.Isolations, s.LatencySamples = []bench.Isolation{c.Isolation}, []int{c.LatencySample}
+		s.Isolations = []bench.Isolation{c.Isolation}
 		s.Rates, s.Count = []float64{rate}, 1
 		s.Seed += uint64(t.index)
 		if err := s.Run(t.env.ctx, t); err != nil {
@@ -216,7 +219,7 @@ func (t *tries) find(c bench.Config) (results.FoundRate, error) {
 		return f, err
 	}
 	search := rateSearch{
-		apart: 1 + t.cmd.Resolution/100,
+		apart: rateStep,
 		try:   func(rate float64) (tried, error) { return t.try(&f, rate, 1) },
 		confirm: func(rate float64) (tried, error) {
 			f.Samples = t.sweep.Count
@@ -279,9 +282,8 @@ func (t *tries) try(f *results.FoundRate, rate float64, n int) (tried, error) {
 
 // limitFlags say what a run must keep.
 type limitFlags struct {
-	Threshold  []string `help:"Exit with 5 unless the median of each combination keeps these limits, such as 'response-p99<1ms,achieved>=99'. The figures are those of \"list metrics\", whose unit at the end may be left out; times are 1ms, other values numbers such as 1.5M." placeholder:"LIMIT" group:"Limits"`
-	FindRate   []string `help:"Search for the highest rate at which these limits are kept, such as 'response-p99<1ms', and all that is due is begun (achieved>=99): for each combination, from what it does in a closed loop, up or down until there is a rate that does and one that does not, and then between them. The rate found is confirmed by --count samples, whose median must keep the limits, or a lower one is taken. Exit with 5 if there is none, with 4 if that cannot be told." placeholder:"LIMIT" xor:"load" group:"Limits"`
-	Resolution float64  `help:"With --find-rate: stop when rate and the next that does not do are so many percent apart." default:"5" placeholder:"PCT" group:"Limits"`
+	Threshold []string `help:"Exit with 5 unless the median of each combination keeps these limits, such as 'response-p99<1ms,achieved>=99'. The figures are those of \"list\", whose unit at the end may be left out; times are 1ms, other values numbers such as 1.5M." placeholder:"LIMIT" group:"Limits"`
+	FindRate  []string `help:"Search for the highest rate at which these limits are kept, such as 'response-p99<1ms', and all that is due is begun (achieved>=99): for each combination, from what it does in a closed loop, up or down until there is a rate that does and one that does not, and then between them. The rate found is confirmed by --count samples, whose median must keep the limits, or a lower one is taken. Exit with 5 if there is none, with 4 if that cannot be told." placeholder:"LIMIT" xor:"load" group:"Limits"`
 }
 
 // errMissed is wrapped by the errors that say that a limit was not kept.
@@ -296,7 +298,7 @@ func limits(flag string, texts []string, paced bool) ([]results.Limit, error) {
 			return nil, usagef("%s: %w", flag, err)
 		}
 		if l.Paced() && !paced {
-			return nil, usagef("%s: %s is measured at a given rate only; expected --rate, --stages or "+
+			return nil, usagef("%s: %s is measured at a given rate only; expected --rate or "+
 				"--find-rate with it", flag, l.Unit)
 		}
 		list = append(list, l)
@@ -304,17 +306,10 @@ func limits(flag string, texts []string, paced bool) ([]results.Limit, error) {
 	return list, nil
 }
 
-// paced reports whether a sweep is an open loop, in all its parts.
-func paced(s bench.Sweep) bool {
-	if len(s.Stages) > 0 {
-		return true
-	}
-	return len(s.Rates) > 0 && !slices.Contains(s.Rates, 0)
-}
-
 // thresholds returns what --threshold asks for.
 func (c *runCmd) thresholds(s bench.Sweep) ([]results.Limit, error) {
-	return limits("--threshold", c.Threshold, paced(s) || len(c.FindRate) > 0)
+	paced := len(s.Rates) > 0 && !slices.Contains(s.Rates, 0) // all of them
+	return limits("--threshold", c.Threshold, paced || len(c.FindRate) > 0)
 }
 
 // judge says which limits a run that is over has missed, and returns an error if it has.
@@ -331,7 +326,7 @@ func (r *runner) judge(cells []*results.Cell) error {
 			default:
 				continue
 			}
-			remark(r.env.stderr, "threshold: %s", check)
+			fmt.Fprintf(r.env.stderr, "threshold: %s\n", check)
 		}
 	}
 	switch {
@@ -341,7 +336,7 @@ func (r *runner) judge(cells []*results.Cell) error {
 		return fmt.Errorf("thresholds: %w: %d of %d", errCannotTell, open, all)
 	}
 	if all > 0 && !r.cmd.Quiet {
-		remark(r.env.stderr, "thresholds: all kept: %s", strings.Join(namesOf(r.thresholds,
+		fmt.Fprintf(r.env.stderr, "thresholds: all kept: %s\n", strings.Join(namesOf(r.thresholds,
 			results.Limit.String), ", "))
 	}
 	return nil

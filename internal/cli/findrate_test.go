@@ -1,24 +1,18 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/brief"
-	"github.com/mvccmap/mvccmap/internal/results"
 )
 
 // A service keeps the limits up to a rate, but for noise; what the search finds, from far below and
@@ -105,14 +99,11 @@ func TestSearchEnds(t *testing.T) {
 func TestFindRate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "found.json")
 	args := []string{"--workload=counter", "--engine=mvcc", "--threads=1", "--count=2", "--warmup=0",
-		"--http=off", "--format=json", "--output=" + file, "--overwrite"}
+		"--http=off", "--output=" + file}
 	_, stderr := succeed(t, append(args, "--ops=20", "--find-rate=achieved>=0,aborts/op<=0")...)
 	require.Contains(t, stderr, "highest rate at which Counter/engine=mvcc/threads=1 keeps achieved-% >= 0, "+
 		"aborts/op <= 0: "+brief.Number(1e9)+" operations per second, confirmed by 2 samples (")
-	b, err := os.ReadFile(file)
-	require.NoError(t, err)
-	r, err := results.Read(bytes.NewReader(b))
-	require.NoError(t, err)
+	r := loadRun(t, file)
 	require.Len(t, r.Found, 1)
 	require.Equal(t, 1e9, r.Found[0].Rate)
 	require.Equal(t, "fixed", r.Header.Loop)
@@ -176,25 +167,5 @@ func TestNumbersOfFlags(t *testing.T) {
 	for _, wrong := range []string{"1x", "0x10", "1_000", "k", "", "1kk", "1e"} {
 		_, err := parseNumber(wrong)
 		require.Error(t, err, wrong)
-	}
-}
-
-// Stages are in the names of samples, and decide how long they are.
-func TestStagesOfARun(t *testing.T) {
-	// A busy machine may leave no time for any operation: then longer stages are taken.
-	for d := 10 * time.Millisecond; ; d *= 4 {
-		stdout, _ := succeed(t, "--workload=counter", "--engine=mvcc", "--threads=2", "--count=1",
-			"--warmup=0", "--http=off", fmt.Sprintf("--stages=%v:1k,%v:1k-5k", d, 2*d),
-			"--threshold=achieved>=0")
-		require.Contains(t, stdout, fmt.Sprintf("# seed 1, 1 x %v", 3*d))
-		require.Contains(t, stdout, "# open loop, fixed arrivals")
-		if !strings.Contains(stdout, "\nBenchmark") {
-			require.Less(t, d, 10*time.Second, stdout)
-			continue
-		}
-		require.Contains(t, stdout, fmt.Sprintf(
-			"BenchmarkCounter/stages=%v:1000,%v:1000-5000/engine=mvcc/threads=2", d, 2*d))
-		require.Contains(t, stdout, " achieved-%")
-		return
 	}
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -22,20 +21,15 @@ type runCmd struct {
 	//lint:ignore SA5008 kong takes each set
 	sweepFlags `embed:"" set:"engines=mvcc,rwmutex" set:"count=7" set:"count_help=benchstat wants at least 6, and compare --gate 7 if there are many"`
 
-	Summary bool `help:"Sum up the results at the end, on standard error." default:"true" negatable:"" group:"Measuring"`
-	Quiet   bool `help:"Report no progress and no summary." short:"q" group:"Measuring"`
+	Quiet bool `help:"Report no progress and no summary." short:"q" group:"Measuring"`
 
 	intervalFlags `embed:""`
 	outputFlags   `embed:""`
 	profileFlags  `embed:""`
-
-	Config configFlag `help:"Take flags from FILE, a JSON object such as {\"threads\": [1, 8], \"count\": 10}; those on the command line win." placeholder:"FILE" group:"Output"`
-
-	limitFlags `embed:""`
-	slowFlags  `embed:""`
+	limitFlags    `embed:""`
+	slowFlags     `embed:""`
 
 	HTTP string `name:"http" help:"Serve profiles of the running program on ADDR; auto is ${http_addr}, or a free port if that is taken; \"off\" or an empty address for none." default:"auto" placeholder:"ADDR" group:"Profiles in the browser"`
-	Hold bool   `help:"When all is measured, keep serving until Ctrl-C." group:"Profiles in the browser"`
 }
 
 // sweepFlags say what is measured, and how long.
@@ -49,23 +43,25 @@ type sweepFlags struct {
 	Ops      *uint64        `help:"Operations of a sample, of all goroutines together, instead of a length." placeholder:"N" xor:"length" group:"How long"`
 	Warmup   time.Duration  `help:"Length of the warm-up before each sample." default:"50ms" placeholder:"TIME" group:"How long"`
 
+	loadFlags `embed:""`
+}
+
+// loadFlags say what load there is.
+type loadFlags struct {
 	Rate    []float64 `help:"Operations to start in a second, by all goroutines together, each when it is due (open loop): response times count from then. 0 or nothing: each goroutine starts the next when the last has ended (closed loop)." placeholder:"OPS/S" xor:"load" group:"Load"`
-	Stages  []string  `help:"Rates that change within a sample, instead of --rate and --duration: 10s:1k,30s:1k-10k is ten seconds at 1,000 operations per second, and then thirty in which the rate grows evenly to 10,000. The warm-up is at the mean rate. Figures are of all stages together; --interval shows them as they go." placeholder:"TIME:OPS/S" xor:"load,length" group:"Load"`
-	Arrival string    `help:"With --rate, --stages or --find-rate: operations come at fixed distances, or at random like requests of many users: fixed or poisson." enum:"fixed,poisson" default:"fixed" placeholder:"KIND" group:"Load"`
+	Arrival string    `help:"With --rate or --find-rate: operations come at fixed distances, or at random like requests of many users: fixed or poisson." enum:"fixed,poisson" default:"fixed" placeholder:"KIND" group:"Load"`
 	Retries *int      `help:"Retry an operation that does not commit so many times at most, then give it up and count an error (err/s). Without the flag it is retried until it commits." placeholder:"N" group:"Load"`
 
 	AuditInterval time.Duration `help:"Time from one audit to the next; 0 for no pause between them." default:"${audit_interval}" placeholder:"TIME" group:"Load"`
+	LatencySample int           `help:"Time one operation in N, at random distances; 0 chooses N so that reading the clock takes less than 1 % of the time." default:"0" placeholder:"N" group:"Load"`
 	Seed          uint64        `help:"Seed of all random choices." default:"1" placeholder:"N" group:"Load"`
 
-	Keys      []int     `help:"Numbers of keys." placeholder:"N" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
-	Theta     []float64 `help:"Skews of the Zipf distribution, from 0 (uniform) up." placeholder:"X" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
-	ReadPct   []int     `help:"Percentages of operations that read." placeholder:"PCT" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
-	TxnSize   []int     `help:"Numbers of operations in a transaction." placeholder:"N" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
-	ValueSize []string  `help:"Bytes of a value, such as 100, or 16-1024 for sizes at random between the two." placeholder:"BYTES" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
-	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot. Default: serializable." placeholder:"LEVEL" group:"Parameters of the workloads (defaults: see list; several: each is measured)"`
-
-	LatencySample []string `help:"Time one operation in N, at random distances; auto chooses N so that reading the clock takes less than 1 % of the time, off times none. off,1 shows what timing costs." default:"auto" placeholder:"N" group:"Measuring"`
-	Verify        bool     `help:"Check at the end of each sample that the map holds what it must. What is read is checked as it is read in any case." default:"true" negatable:"" group:"Measuring"`
+	Keys      []int     `help:"Numbers of keys." placeholder:"N" group:"Parameters of the workloads (defaults: see list; run and ab measure each of several)"`
+	Theta     []float64 `help:"Skews of the Zipf distribution, from 0 (uniform) up." placeholder:"X" group:"Parameters of the workloads (defaults: see list; run and ab measure each of several)"`
+	ReadPct   []int     `help:"Percentages of operations that read." placeholder:"PCT" group:"Parameters of the workloads (defaults: see list; run and ab measure each of several)"`
+	TxnSize   []int     `help:"Numbers of operations in a transaction." placeholder:"N" group:"Parameters of the workloads (defaults: see list; run and ab measure each of several)"`
+	ValueSize []string  `help:"Bytes of a value, such as 100, or 16-1024 for sizes at random between the two." placeholder:"BYTES" group:"Parameters of the workloads (defaults: see list; run and ab measure each of several)"`
+	Isolation []string  `help:"Levels of read-write transactions: serializable, snapshot. Default: serializable." placeholder:"LEVEL" group:"Parameters of the workloads (defaults: see list; run and ab measure each of several)"`
 }
 
 // vars are the names in the tags of the flags that come from elsewhere.
@@ -76,7 +72,6 @@ func vars(p Program) kong.Vars {
 	}
 	return kong.Vars{
 		"version":        p.Name + " " + version(),
-		"enum_formats":   strings.Join(formatNames(), ","),
 		"enum_workloads": strings.Join(namesOf(p.Workloads, nameOf), ", "),
 		"workloads":      measured,
 		"workload":       served,
@@ -107,8 +102,6 @@ func engineNames(engines []bench.EngineSpec) []string {
 func kindNames() []string {
 	return namesOf(soak.Kinds(), func(k soak.Kind) string { return string(k) })
 }
-
-func formatNames() []string { return namesOf(formats, func(f format) string { return f.name }) }
 
 // defaultDuration is the length of a sample unless the flags say otherwise.
 const defaultDuration = 200 * time.Millisecond
@@ -143,81 +136,45 @@ const exact = 1 << 53
 
 // decodeNumber sets a flag that is a number.
 func decodeNumber(ctx *kong.DecodeContext, target reflect.Value) error {
-	what := map[reflect.Kind]string{reflect.Int: "int", reflect.Uint64: "uint", reflect.Float64: "float"}
-	t, err := ctx.Scan.PopValue(what[target.Kind()])
+	kind := strings.TrimRight(target.Kind().String(), "64")
+	expects := map[string]string{"int": "a whole number", "uint": "a whole number of 0 or more",
+		"float": "a number"}[kind]
+	t, err := ctx.Scan.PopValue(kind)
 	if err != nil {
 		return err
 	}
 	text := fmt.Sprint(t.Value)
-	wrong := func(expected string) error {
-		return fmt.Errorf("expected %s such as 1000, 1e3 or 1k but got %q (%s)", expected, text,
-			what[target.Kind()])
-	}
 	v, err := parseNumber(text)
-	whole := err == nil && v == math.Trunc(v) && math.Abs(v) <= exact
+	whole := v == math.Trunc(v) && math.Abs(v) <= exact
 	switch target.Kind() {
 	case reflect.Float64:
-		if err != nil {
-			return wrong("a number")
-		}
 		target.SetFloat(v)
 	case reflect.Int:
-		if n, err := strconv.ParseInt(text, 10, strconv.IntSize); err == nil { // to the last digit
-			target.SetInt(n)
-		} else if whole {
-			target.SetInt(int64(v))
-		} else {
-			return wrong("a whole number")
+		if n, why := strconv.Atoi(text); why == nil { // to the last digit
+			target.SetInt(int64(n))
+			return nil
 		}
+		target.SetInt(int64(v))
 	default:
-		if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		if n, why := strconv.ParseUint(text, 10, 64); why == nil {
 			target.SetUint(n)
-		} else if whole && v >= 0 {
-			target.SetUint(uint64(v))
-		} else {
-			return wrong("a whole number of 0 or more")
+			return nil
 		}
+		whole = whole && v >= 0
+		target.SetUint(uint64(v))
+	}
+	if err != nil || !whole && target.Kind() != reflect.Float64 {
+		return fmt.Errorf("expected %s such as 1000, 1e3 or 1k but got %q (%s)", expects, text, kind)
 	}
 	return nil
-}
-
-// stages reads the stages of --stages.
-func stages(texts []string) (bench.Stages, error) {
-	var list bench.Stages
-	for _, text := range texts {
-		wrong := func() error {
-			return usagef("--stages: expected a time above 0 and operations per second up to %d, such as "+
-				"10s:1k, or 30s:1k-10k for a ramp, not %q", int(bench.MaxRate), text)
-		}
-		length, rates, ok := strings.Cut(text, ":")
-		from, to, ramp := strings.Cut(rates, "-")
-		if !ramp {
-			to = from
-		}
-		g := bench.Stage{}
-		var errs [3]error
-		g.For, errs[0] = time.ParseDuration(length)
-		g.From, errs[1] = parseNumber(from)
-		g.To, errs[2] = parseNumber(to)
-		fine := within(0, bench.MaxRate)
-		if !ok || errors.Join(errs[:]...) != nil || g.For <= 0 || !fine(g.From) || !fine(g.To) {
-			return nil, wrong()
-		}
-		list = append(list, g)
-	}
-	if len(list) > 0 && list.Ops() < 1 {
-		return nil, usagef("--stages: less than one operation comes in all of them; expected higher " +
-			"rates, or longer stages")
-	}
-	return list, nil
 }
 
 // CheckNames checks a list of names: known, and named once.
 func CheckNames(flag, what string, names, known []string) error {
 	for i, name := range names {
 		if !slices.Contains(known, name) {
-			return usagef("%s: unknown %s %q%s; expected one or more of %s", flag, what, name,
-				hint(name, known), strings.Join(known, ", "))
+			return usagef("%s: unknown %s %q; expected one or more of %s", flag, what, name,
+				strings.Join(known, ", "))
 		}
 		if slices.Contains(names[:i], name) {
 			return usagef("%s: %s %q is named twice", flag, what, name)
@@ -244,16 +201,6 @@ func numbers[T comparable](flag string, list []T, expects string, ok func(T) boo
 		}
 	}
 	return nil
-}
-
-// checkCount checks how many samples there are to be.
-func checkCount(n int) error {
-	return numbers("--count", []int{n}, "a number of 1 or more", within(1, math.MaxInt))
-}
-
-// CheckNumbers checks a flag that is a list of different numbers from low to high.
-func CheckNumbers(flag string, list []int, low, high int) error {
-	return numbers(flag, list, fmt.Sprintf("numbers from %d to %d", low, high), within(low, high))
 }
 
 // given returns what a flag was set to, or, if it was not, what it is otherwise.

@@ -1,22 +1,38 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
-// intervals makes the lines of --interval: how a sample goes on, each with what
-// happened since the line before.
-type intervals struct {
-	recent
-	rows int  // of the sample
-	fine bool // they are less than a second apart
+// intervalFlags say where the figures of intervals go.
+type intervalFlags struct {
+	Interval *time.Duration `help:"Time from one report of progress to the next, and of each interval of --hlog and of the figures over time that JSON and --report have. Default: 1s, and figures over time of samples of 5s and more only." placeholder:"TIME" group:"Measuring"`
+	HLog     string         `name:"hlog" help:"Write a histogram of the response times of each --interval to FILE, as a log of HdrHistogram, tagged with the combination if there are several. A sample shorter than the interval has one." placeholder:"FILE" group:"Output"`
+}
+
+// checkLog checks that the file can be written. An error names the flag, and nothing has been
+// touched.
+func (f intervalFlags) checkLog() error {
+	if f.HLog == "" {
+		return nil
+	}
+	return cmp.Or(isNew("--hlog", f.HLog), canWrite("--hlog", f.HLog))
+}
+
+// openLog creates the file, for a watcher; nil if there is none.
+func (f intervalFlags) openLog() (*watcher, error) {
+	if f.HLog == "" {
+		return nil, nil
+	}
+	file, err := os.Create(f.HLog)
+	return &watcher{file: file}, writing("histogram log", err)
 }
 
 // A recent is how far a trial was when it was last read, and before that.
@@ -40,212 +56,43 @@ func (r *recent) read(t *bench.Trial) bool {
 	return ok
 }
 
-// An interval is what a trial has done since it was last read.
-type interval struct {
-	now    *bench.Live
-	before *bench.Live
-	from   time.Time // when it began, if a watcher says so
-	span   time.Duration
-	lately bench.Distribution // response times of the interval
-}
-
-// next returns what t has done since the last one; ok is false if there is nothing to be said, as
-// during the warm-up. The run has taken so long, or, if took is zero, is still running.
-func (r *recent) next(t *bench.Trial, took time.Duration) (i interval, ok bool) {
-	if !r.read(t) || !r.now.Measured {
-		return i, false
-	}
-	if took > 0 {
-		r.now.Elapsed = took
-	}
-	i = interval{now: &r.now, before: &r.before, span: r.now.Elapsed - r.before.Elapsed}
-	if i.span <= 0 {
-		return i, false
-	}
-	i.lately = r.now.Response.Since(r.before.Response)
-	return i, true
-}
-
-// perSecond returns how fast a count has grown.
-func (i interval) perSecond(count func(*bench.Live) uint64) float64 {
-	now, before := count(i.now), count(i.before)
-	if now <= before {
-		return 0
-	}
-	return float64(now-before) / i.span.Seconds()
-}
-
-func liveOps(l *bench.Live) uint64      { return l.Ops }
-func liveAborts(l *bench.Live) uint64   { return l.Aborts }
-func liveErrors(l *bench.Live) uint64   { return l.Errors }
-func liveSwitches(l *bench.Live) uint64 { return l.Switches }
-
-// intervalQuantiles are the columns of quantiles, of the interval.
-var intervalQuantiles = []float64{0.5, 0.9, 0.99, 0.999}
-
-// columns are the widths of the table, which fits into 80 columns.
-var columns = []int{5, 7, 6, 8, 7, 7, 7, 7, 7, 6, 6}
-
-// header returns the two lines above the first row of a sample.
-func (t *intervals) header(open bool) string {
-	kind := "service time of the interval "
-	if open {
-		kind = "response time of the interval "
-	}
-	kind += strings.Repeat("-", 35-len(kind)) // above five columns
-	return "       ops/s -----   " + kind + "  per second -----\n" +
-		row([]string{"time", "recent", "avg", "p50", "p90", "p99", "p99.9", "max", "aborts", "errs",
-			"ctxsw"})
-}
-
-// row returns one line of the table.
-func row(cells []string) string {
-	var b strings.Builder
-	for i, text := range cells {
-		fmt.Fprintf(&b, "%*s", columns[i], text)
-	}
-	return b.String()
-}
-
-// line returns the line of what t has done since the last one; see [recent.next].
-func (t *intervals) line(trial *bench.Trial, took time.Duration) (line string, ok bool) {
-	i, ok := t.next(trial, took)
-	if !ok {
-		return "", false
-	}
-	perSecond := func(count func(*bench.Live) uint64) string {
-		if v := i.perSecond(count); v > 0 {
-			return brief.Number(v)
-		}
-		return "0"
-	}
-	cells := []string{seconds(i.now.Elapsed, t.fine), perSecond(liveOps),
-		brief.Number(float64(i.now.Ops) / i.now.Elapsed.Seconds())}
-	for _, q := range intervalQuantiles {
-		text := "-"
-		if v, ok := i.lately.Quantile(q); ok {
-			text = tiny(v)
-		}
-		cells = append(cells, text)
-	}
-	longest, switches := "-", "-"
-	if i.lately.Count() > 0 {
-		longest = tiny(i.lately.Max())
-	}
-	if i.now.Switches > 0 {
-		switches = perSecond(liveSwitches)
-	}
-	cells = append(cells, longest, perSecond(liveAborts), perSecond(liveErrors), switches)
-	t.rows++
-	return row(cells), true
-}
-
-// tiny writes a time with three significant digits in at most five characters, if
-// it is below a thousand seconds.
-func tiny(d time.Duration) string {
-	if d >= 99_950*time.Millisecond {
-		return seconds(d, false)
-	}
-	return strings.NewReplacer(" ms", "m", " µs", "µ", " ns", "n", " ", "").Replace(brief.Time(d))
-}
-
-// seconds writes how long a sample has run, if fine to a hundredth.
-func seconds(d time.Duration, fine bool) string {
-	switch {
-	case d >= 100*time.Second:
-		return fmt.Sprintf("%.0fs", d.Seconds())
-	case fine && d < 9_995*time.Millisecond:
-		return fmt.Sprintf("%.2fs", d.Seconds())
-	}
-	return fmt.Sprintf("%.1fs", d.Seconds())
-}
-
-// A timeline takes the intervals of each sample, for its record. A nil one takes none. It is an
-// observer of the sweep.
-type timeline struct {
-	*watcher
-	list results.Intervals // of the sample; under the watcher's mu
-}
-
 // longEnough is how long samples must be for intervals of a second, if none were asked for: to read
 // what a sample did costs it a little.
 const longEnough = 5 * time.Second
 
-// newTimeline takes intervals of samples that take so long, 0 if that is not known, at that
-// distance if it is not nil.
-func newTimeline(every *time.Duration, sample time.Duration) *timeline {
-	if every == nil && sample < longEnough {
-		return nil
-	}
-	t := new(timeline)
-	t.watcher = newWatcher(max(given(every, time.Second), sample/results.MaxIntervals), t.add)
-	return t
-}
-
-// add takes an interval; the watcher calls it.
-func (t *timeline) add(_ bench.Step, i interval) {
-	count := func(of func(*bench.Live) uint64) uint64 {
-		now, before := of(i.now), of(i.before)
-		return max(now, before) - before
-	}
-	one := results.Interval{End: i.now.Elapsed, Ops: count(liveOps), Aborts: count(liveAborts),
-		Errors: count(liveErrors)}
-	for _, q := range []struct {
-		q  float64
-		to *int64
-	}{{.5, &one.P50}, {.9, &one.P90}, {.99, &one.P99}} {
-		if v, ok := i.lately.Quantile(q.q); ok {
-			*q.to = int64(v)
-		}
-	}
-	if i.lately.Count() > 0 {
-		one.Max = int64(i.lately.Max())
-	}
-	t.list = t.list.Add(one)
-}
-
-// Start implements [bench.Observer].
-func (t *timeline) Start(step bench.Step, next *bench.Step) {
-	t.watcher.Start(step, next)
-	t.take()
-}
-
-// take returns the intervals of the sample that has ended, nil if there are none.
-func (t *timeline) take() results.Intervals {
-	if t == nil {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	list := t.list.End()
-	t.list = nil
-	return list
-}
-
-// end ends it.
-func (t *timeline) end() {
-	if t != nil {
-		t.watcher.close()
-	}
-}
-
-// A watcher reads the trial that is being measured once in an interval, and at its end, and hands
-// on what it has done meanwhile. It is an observer of the sweep.
+// A watcher reads the trial that is being measured once in an interval, and at its end, for the log
+// of histograms, if there is one, and for the record. It is an observer of the sweep. A nil one takes
+// nothing.
 type watcher struct {
-	told func(step bench.Step, i interval) // with mu held
+	file *os.File // nil: there is no log
+	log  *results.HistogramLog
+	tags bool // it is of several combinations
 
 	mu     sync.Mutex
 	recent recent
 	step   bench.Step
 	trial  *bench.Trial // nil between the samples
 	began  time.Time    // when its measured run did; zero if it has not been read yet
-	stop   chan struct{}
-	done   sync.WaitGroup
+	list   results.Intervals
+	err    error // of the log, the first
+
+	stop chan struct{}
+	done sync.WaitGroup
 }
 
-// newWatcher starts reading once in an interval.
-func newWatcher(every time.Duration, told func(step bench.Step, i interval)) *watcher {
-	w := &watcher{told: told, stop: make(chan struct{})}
+// begin starts reading once in an interval, of a run of one combination or of several.
+func (w *watcher) begin(h results.Header, several bool, every time.Duration) {
+	if w == nil {
+		return
+	}
+	if w.file != nil {
+		kind := "response times of the interval, from when each operation was due"
+		if h.Loop == "closed" {
+			kind = "times of the interval"
+		}
+		w.log = results.NewHistogramLog(w.file, time.Now(), fmt.Sprintf("%s, ns: %s", kind, h.Program))
+	}
+	w.tags, w.stop = several, make(chan struct{})
 	w.done.Go(func() {
 		t := time.NewTicker(every)
 		defer t.Stop()
@@ -260,31 +107,62 @@ func newWatcher(every time.Duration, told func(step bench.Step, i interval)) *wa
 			}
 		}
 	})
-	return w
 }
 
-// read hands on what the trial has done, if there is one. It took so long or, if took is zero, is
-// still running. w.mu is held.
+// read takes what the trial has done since it was last read, if there is something to be said: not
+// so during the warm-up. It took so long or, if took is zero, is still running. w.mu is held.
 func (w *watcher) read(took time.Duration) {
-	if w.trial == nil {
+	if w.trial == nil || !w.recent.read(w.trial) || !w.recent.now.Measured {
 		return
 	}
-	i, ok := w.recent.next(w.trial, took)
-	if !ok {
+	now, before := &w.recent.now, &w.recent.before
+	if took > 0 {
+		now.Elapsed = took
+	}
+	if now.Elapsed <= before.Elapsed {
 		return
 	}
 	if w.began.IsZero() {
-		w.began = time.Now().Add(-i.now.Elapsed)
+		w.began = time.Now().Add(-now.Elapsed)
 	}
-	i.from = w.began.Add(i.before.Elapsed)
-	w.told(w.step, i)
+	lately := now.Response.Since(before.Response)
+	if w.log != nil {
+		tag := ""
+		if w.tags {
+			tag = w.step.Config.Name()
+		}
+		w.err = cmp.Or(w.err, w.log.Interval(tag, w.began.Add(before.Elapsed),
+			now.Elapsed-before.Elapsed, lately))
+	}
+	w.list = w.list.Add(intervalOf(now, before, lately))
+}
+
+// grown returns how much a count has grown: it may be read in part before it was.
+func grown(now, before uint64) uint64 { return max(now, before) - before }
+
+// intervalOf returns what was done between two readings, in the times lately.
+func intervalOf(now, before *bench.Live, lately bench.Distribution) results.Interval {
+	i := results.Interval{End: now.Elapsed, Ops: grown(now.Ops, before.Ops),
+		Aborts: grown(now.Aborts, before.Aborts), Errors: grown(now.Errors, before.Errors)}
+	for _, q := range []struct {
+		q  float64
+		to *int64
+	}{{.5, &i.P50}, {.9, &i.P90}, {.99, &i.P99}} {
+		if v, ok := lately.Quantile(q.q); ok {
+			*q.to = int64(v)
+		}
+	}
+	if lately.Count() > 0 {
+		i.Max = int64(lately.Max())
+	}
+	return i
 }
 
 // Start implements [bench.Observer].
 func (w *watcher) Start(step bench.Step, _ *bench.Step) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.step, w.trial = step, nil
+	w.step, w.trial, w.list = step, nil, nil
 }
 
 // Running implements [bench.Observer].
@@ -303,8 +181,27 @@ func (w *watcher) Done(_ bench.Step, m bench.Measurement) error {
 	return nil
 }
 
-// close ends the reading.
-func (w *watcher) close() {
+// take returns the intervals of the sample that has ended, nil if there are none.
+func (w *watcher) take() results.Intervals {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list := w.list.End()
+	w.list = nil
+	return list
+}
+
+// end ends the reading, closes the log and returns its first error.
+func (w *watcher) end() error {
+	if w == nil {
+		return nil
+	}
 	close(w.stop)
 	w.done.Wait()
+	if w.file == nil {
+		return nil
+	}
+	return writing("histogram log", cmp.Or(w.err, w.file.Close()))
 }

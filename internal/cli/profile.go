@@ -54,32 +54,17 @@ type served struct {
 	kept          *results.Shelf        // runs; nil: none
 }
 
-// mayServe starts the profiler of a command that also works without; nil if the address says so.
-func mayServe(of served) (*profiler, error) {
+// serve starts the profiler; nil if the address says that there is none.
+func serve(of served) (*profiler, error) {
 	if !serves(of.addr) {
 		return nil, nil
 	}
 	p, err := startProfiler(of)
-	return p, wrongHTTP("auto or off", err)
-}
-
-// mustServe starts the profiler of a command that is for nothing else.
-func mustServe(of served) (*profiler, error) {
-	if !serves(of.addr) {
-		return nil, usagef("--http: expected an address such as %s: without one there is nothing to serve",
-			exampleHTTP)
+	if err != nil {
+		return nil, usagef("--http: expected a loopback address that is free, such as %s, or auto: %w",
+			exampleHTTP, err)
 	}
-	p, err := startProfiler(of)
-	return p, wrongHTTP("or auto", err)
-}
-
-// wrongHTTP says what else would have been right, if nothing could be served because of err.
-func wrongHTTP(others string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return usagef("--http: expected a loopback address that is free, such as %s, %s: %w", exampleHTTP,
-		others, err)
+	return p, nil
 }
 
 // startProfiler starts serving.
@@ -189,7 +174,6 @@ type board struct {
 	doing   string       // the name of its operations
 	labels  bool         // a CPU profile is being taken
 	results [][]string
-	ended   bool
 
 	totals totals
 }
@@ -202,13 +186,6 @@ func (b *board) start(step bench.Step, next *bench.Step) {
 		b.first = b.begun
 	}
 	b.step, b.next, b.trial = step, next, nil
-}
-
-// end says that there are no more steps.
-func (b *board) end() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.ended, b.next = true, nil
 }
 
 // runs says what trial there is, if any, and the name of its operations.
@@ -297,15 +274,14 @@ func (b *board) stats(table string) mvcc.Stats {
 func (b *board) workload() profiling.Workload {
 	b.mu.Lock()
 	step, next := b.step, b.next
-	left, _ := remaining(b.first, b.begun, time.Now(), step.Index, step.Of, 0)
+	left := remaining(b.first, b.begun, time.Now(), step.Index, step.Of)
 	w := profiling.Workload{
 		Done:    step.Index,
 		Of:      step.Of,
-		Ended:   b.ended,
 		Results: profiling.Table{Columns: resultColumns, Rows: b.results[:len(b.results):len(b.results)]},
 	}
 	b.mu.Unlock()
-	if step.Of > 0 && !w.Ended {
+	if step.Of > 0 {
 		w.Name = stepName(step)
 	}
 	if next != nil {
@@ -351,9 +327,9 @@ func (f slowFlags) config() (*profiling.SlowConfig, error) {
 
 // latencySample returns the value of --latency-sample: every operation, if slow
 // ones are wanted and the flag does not say otherwise.
-func (f slowFlags) latencySample(flag []string) []string {
-	if f.Slow != "" && len(flag) == 1 && flag[0] == autoSample {
-		return []string{"1"}
+func (f slowFlags) latencySample(flag int) int {
+	if f.Slow != "" && flag == 0 {
+		return 1
 	}
 	return flag
 }

@@ -1,150 +1,219 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
+	"os"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
-// progress tells what is running, what is next and how long it will take. With a table of
-// intervals its lines come on top of that, on a terminal above the one that is redrawn,
-// elsewhere instead of it. Nothing is written more often than once an interval while a sample
-// is being measured, so as not to disturb it. It is an observer of the sweep.
+// progress tells on standard error how far a command is: on a terminal in one line that is redrawn,
+// elsewhere in lines that follow each other, the first at once and one an interval.
 type progress struct {
-	*statusLine
-	interval time.Duration
-	perStep  time.Duration // what a step takes, until experience tells; 0 if nobody knows
-	table    *intervals    // nil if there is none
+	w        io.Writer
+	terminal bool
+	started  time.Time
 
-	// a table to be drawn above the line; nil if there is none
-	standings func(width, height int) []string
+	mu    sync.Mutex
+	line  func(now time.Time) string // nil: there is nothing to be said
+	said  bool                       // there is a line already
+	drawn bool                       // it is on the terminal now
 
-	// Under the line's lock.
-	printed bool // there is a line already
-	step    bench.Step
-	begun   time.Time // when the step was
-	next    *bench.Step
-	trial   *bench.Trial // nil while the map is being filled
-	liveAt  time.Time
-	liveOps uint64
+	stop  chan struct{}
+	done  sync.WaitGroup
+	close func() // ends the reports, once
 }
 
-// newProgress starts reporting on w. If interval is 0 there is no table.
-func newProgress(w io.Writer, interval, perStep time.Duration) *progress {
-	p := &progress{
-		statusLine: newStatusLine(w), interval: cmp.Or(interval, time.Second), perStep: perStep,
+// onScreen is the line that is being redrawn on the terminal, which other lines must not get into.
+var onScreen atomic.Pointer[progress]
+
+// said returns where a command reports its progress.
+func (e *Env) said(quiet bool) io.Writer {
+	if quiet {
+		return io.Discard
 	}
-	if interval > 0 {
-		p.table = &intervals{fine: interval < time.Second}
+	return e.stderr
+}
+
+// newProgress starts reporting on w, once in an interval, unless that is [io.Discard].
+func newProgress(w io.Writer, interval time.Duration) *progress {
+	p := &progress{w: w, terminal: isTerminal(w), started: time.Now(), stop: make(chan struct{})}
+	p.close = sync.OnceFunc(func() {
+		onScreen.CompareAndSwap(p, nil)
+		close(p.stop)
+		p.done.Wait()
+		p.aside(func() {})
+	})
+	if w == io.Discard {
+		return p
 	}
-	p.every(p.interval, func() {
-		p.row(0)
-		if p.terminal || p.table == nil {
-			p.report(time.Now())
+	if p.terminal {
+		onScreen.Store(p)
+	}
+	p.done.Go(func() {
+		t := time.NewTicker(interval)
+		defer t.Stop()
+		for {
+			select {
+			case <-p.stop:
+				return
+			case <-t.C:
+				p.mu.Lock()
+				p.show()
+				p.mu.Unlock()
+			}
 		}
 	})
 	return p
 }
 
-// Start implements [bench.Observer].
-func (p *progress) Start(step bench.Step, next *bench.Step) {
+// set changes the line, which is asked for with p.mu held.
+func (p *progress) set(line func(now time.Time) string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.step, p.begun, p.next, p.trial = step, time.Now(), next, nil
-	if p.table != nil {
-		p.table.rows = 0
-	}
-	if p.terminal || !p.printed || p.table != nil {
-		p.report(time.Now())
+	p.line = line
+	if p.terminal || !p.said {
+		p.show()
 	}
 }
 
+// show prints or redraws the line. p.mu is held.
+func (p *progress) show() {
+	switch {
+	case p.line == nil:
+		return
+	case p.terminal: // without wrapping, since a second row would not be taken away again
+		fmt.Fprint(p.w, "\r\x1b[K\x1b[?7l", p.line(time.Now()), "\x1b[?7h")
+		p.drawn = true
+	default:
+		fmt.Fprintln(p.w, p.line(time.Now()))
+	}
+	p.said = true
+}
+
+// aside runs f, which may print, with the redrawn line out of the way.
+func (p *progress) aside(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.drawn {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.drawn = false
+	}
+	f()
+}
+
+// note prints a remark, on a line of its own.
+func (p *progress) note(format string, args ...any) {
+	p.aside(func() { fmt.Fprintf(p.w, format+"\n", args...) })
+}
+
+// isTerminal reports whether w is a terminal that can move its cursor.
+func isTerminal(w io.Writer) bool { return os.Getenv("TERM") != "dumb" && isScreen(w) }
+
+// isScreen reports whether w is a terminal, of any kind.
+func isScreen(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	_, ok = ttyColumns(f)
+	return ok
+}
+
+// anyWidth is the width of what is not a terminal: lines may be as long as they
+// like.
+const anyWidth = 0
+
+// terminalWidth returns how many columns a line on w has: those that COLUMNS
+// says or, if it says nothing, those of the terminal. It is anyWidth if w is no
+// terminal, or one that does not tell.
+func terminalWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return anyWidth
+	}
+	width, ok := ttyColumns(f)
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); ok && err == nil && n > 0 {
+		return n
+	}
+	return width
+}
+
+// position says which of several samples the next is, and how long they take from then on. The
+// first began at started, the next at begun.
+func position(started, begun, now time.Time, done, of int) string {
+	left := ""
+	if done > 0 {
+		left = fmt.Sprintf(", %s left", remaining(started, begun, now, done, of))
+	}
+	return fmt.Sprintf("[%*d/%d%s] ", len(fmt.Sprint(of)), done+1, of, left)
+}
+
+// remaining estimates the time until the end of steps, the next of which began at begun: by the time
+// of those before it since started, 0 if there are none. It does not grow while a step is under way,
+// however long that takes.
+func remaining(started, begun, now time.Time, done, of int) time.Duration {
+	if done == 0 {
+		return 0
+	}
+	each := begun.Sub(started) / time.Duration(done)
+	passed := min(now.Sub(begun), each) // of the step under way
+	return (each*time.Duration(of-done) - passed).Round(time.Second)
+}
+
+// sweepProgress tells which sample is being taken, and how fast it is. It is an observer of a sweep.
+type sweepProgress struct {
+	*progress
+
+	// Under its lock.
+	trial   *bench.Trial // nil while the map is being filled
+	liveAt  time.Time
+	liveOps uint64
+}
+
+// newSweepProgress starts reporting on w.
+func newSweepProgress(w io.Writer, interval time.Duration) *sweepProgress {
+	return &sweepProgress{progress: newProgress(w, interval)}
+}
+
+// Start implements [bench.Observer].
+func (p *sweepProgress) Start(step bench.Step, _ *bench.Step) {
+	begun := time.Now()
+	p.run(nil)
+	p.set(func(now time.Time) string {
+		line := position(p.started, begun, now, step.Index, step.Of) + stepName(step)
+		if ops, ok := p.rate(now); ok {
+			line += fmt.Sprintf(", %s ops/s", brief.Number(ops))
+		}
+		return line
+	})
+}
+
 // Running implements [bench.Observer].
-func (p *progress) Running(_ bench.Step, t *bench.Trial) {
+func (p *sweepProgress) Running(_ bench.Step, t *bench.Trial) { p.run(t) }
+
+// Done implements [bench.Observer].
+func (p *sweepProgress) Done(bench.Step, bench.Measurement) error {
+	p.run(nil)
+	return nil
+}
+
+func (p *sweepProgress) run(t *bench.Trial) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.trial, p.liveAt, p.liveOps = t, time.Now(), 0
 }
 
-// Done implements [bench.Observer].
-func (p *progress) Done(_ bench.Step, m bench.Measurement) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	// What came after the last line has one of its own, unless it is too little.
-	if p.table != nil && p.trial != nil &&
-		(p.table.rows == 0 || m.Wall-p.table.now.Elapsed > p.interval/2) {
-		p.row(m.Wall)
-	}
-	p.trial = nil
-	return nil
-}
-
-// locked calls f, which changes what is drawn.
-func (p *progress) locked(f func() error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return f()
-}
-
-// row prints the next line of the table of intervals, if there is one. The step
-// has ended after elapsed, unless that is zero. p.mu is held.
-func (p *progress) row(elapsed time.Duration) {
-	if p.table == nil || p.trial == nil {
-		return
-	}
-	line, ok := p.table.line(p.trial, elapsed)
-	if !ok {
-		return
-	}
-	p.clear()
-	if p.table.rows == 1 {
-		if p.terminal { // elsewhere it has been said
-			fmt.Fprintln(p.w, stepName(p.step))
-		}
-		for head := range strings.SplitSeq(p.table.header(p.step.Config.Rate > 0), "\n") {
-			fmt.Fprintln(p.w, p.dim(head))
-		}
-	}
-	fmt.Fprintln(p.w, line)
-}
-
-// report says what is running. p.mu is held.
-func (p *progress) report(now time.Time) {
-	s := p.step
-	if s.Of == 0 {
-		return
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "[%*d/%d", len(fmt.Sprint(s.Of)), s.Index+1, s.Of)
-	// At the beginning, since the end may be beyond the terminal's edge.
-	if left, ok := remaining(p.started, p.begun, now, s.Index, s.Of, p.perStep); ok {
-		fmt.Fprintf(&b, ", %s left", left)
-	}
-	fmt.Fprintf(&b, "] %s", stepName(s))
-	if ops, ok := p.rate(now); ok {
-		fmt.Fprintf(&b, ", %s ops/s", brief.Number(ops))
-	}
-	rest := "; last one"
-	if p.next != nil {
-		rest = "; next " + difference(s, *p.next)
-	}
-	var table []string
-	if p.standings != nil && p.terminal {
-		table = p.standings(cmp.Or(terminalWidth(p.w), 80), terminalHeight(p.w)-2)
-	}
-	p.show(b.String()+p.dim(rest), table...)
-	p.printed = true
-}
-
 // rate returns the operations per second since it was last asked, or since the run under way has
 // begun. p.mu is held.
-func (p *progress) rate(now time.Time) (float64, bool) {
+func (p *sweepProgress) rate(now time.Time) (float64, bool) {
 	if p.trial == nil {
 		return 0, false
 	}
@@ -160,36 +229,16 @@ func (p *progress) rate(now time.Time) (float64, bool) {
 	return float64(ops-before) / d.Seconds(), true
 }
 
-// remaining estimates the time until the end of steps, the next of which began at begun: by what those
-// before it took since started or, before there are any, by a guess, unless that is 0. It does not
-// grow while a step is under way, however long that takes.
-func remaining(
-	started, begun, now time.Time, done, of int, guess time.Duration,
-) (left time.Duration, ok bool) {
-	each := guess
-	if done > 0 {
-		each = begun.Sub(started) / time.Duration(done)
-	}
-	passed := min(now.Sub(begun), each) // of the step under way
-	return (each*time.Duration(of-done) - passed).Round(time.Second), each > 0
-}
-
 // stepName names a step within the sweep.
 func stepName(s bench.Step) string {
-	return fmt.Sprintf("%s, %s, %s, sample %d", strings.Join(append([]string{s.Config.Workload.Name},
-		variant(s.Config)...), " "),
-		s.Config.Engine.Name, threads(s.Config.Threads), s.Config.Sample+1)
-}
-
-// variant names what is not the default, or varied, but for engine and threads.
-func variant(c bench.Config) []string {
-	var list []string
-	for _, l := range c.Labels() {
+	parts := []string{s.Config.Workload.Name}
+	for _, l := range s.Config.Labels() { // of all that is not the default, or varied
 		if l.Key != "engine" && l.Key != "threads" {
-			list = append(list, l.Key+" "+l.Value)
+			parts = append(parts, l.Key+" "+l.Value)
 		}
 	}
-	return list
+	return fmt.Sprintf("%s, %s, %s, sample %d", strings.Join(parts, " "), s.Config.Engine.Name,
+		threads(s.Config.Threads), s.Config.Sample+1)
 }
 
 func threads(n int) string {
@@ -197,28 +246,4 @@ func threads(n int) string {
 		return "1 thread"
 	}
 	return fmt.Sprintf("%d threads", n)
-}
-
-// difference names of next only what is not as in s.
-func difference(s, next bench.Step) string {
-	if s.Config.Workload.Name != next.Config.Workload.Name {
-		return next.Config.Workload.Name
-	}
-	var list []string
-	if s.Config.Threads != next.Config.Threads {
-		list = append(list, threads(next.Config.Threads))
-	}
-	now := variant(s.Config)
-	for _, v := range variant(next.Config) {
-		if !slices.Contains(now, v) {
-			list = append(list, v)
-		}
-	}
-	if s.Config.Engine.Name != next.Config.Engine.Name {
-		list = append(list, next.Config.Engine.Name)
-	}
-	if len(list) == 0 {
-		return fmt.Sprintf("sample %d", next.Config.Sample+1)
-	}
-	return strings.Join(list, ", ")
 }

@@ -10,19 +10,19 @@ import (
 
 // reportCmd is "mvccbench report".
 type reportCmd struct {
-	From   string `arg:"" name:"file" help:"A file of results, or - for standard input. From the Go benchmark format there are no charts of all percentiles, since it has but some."`
+	From   string `arg:"" name:"file" help:"A file of results in JSON."`
 	Report string `help:"File to write the charts to: one HTML page, which needs nothing else." required:"" placeholder:"FILE"`
 }
 
 // Run draws the charts of a run again.
 func (c *reportCmd) Run(e *Env) error {
 	var r *results.Run
-	in, err := e.load(c.From)
+	in, err := results.Load(c.From)
 	if err == nil {
 		r, err = in.Run()
 	}
 	if err != nil {
-		return usagef("%w; %s", err, expectedResults)
+		return usagef("%w", err)
 	}
 	if err := canWrite("--report", c.Report); err != nil {
 		return err

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
@@ -37,24 +36,24 @@ func (c *runCmd) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
-	samples, err := c.profileFlags.start(e.Name, c.format())
+	samples, err := c.profileFlags.start(e.Name, c.outputFlags)
 	if err != nil {
 		return err
 	}
 	defer samples.close()
-	profiles, err := mayServe(served{program: e.Name, addr: c.HTTP, slow: slow})
+	profiles, err := serve(served{program: e.Name, addr: c.HTTP, slow: slow})
 	if err != nil {
 		return err
 	}
 	defer profiles.close()
-	if err := c.checkLog(c.Overwrite); err != nil {
+	if err := c.checkLog(); err != nil {
 		return err
 	}
 	out, err := c.open(e)
 	if err != nil {
 		return err
 	}
-	logged, err := c.openLog()
+	watch, err := c.openLog()
 	if err != nil {
 		return err
 	}
@@ -63,15 +62,8 @@ func (c *runCmd) Run(e *Env) error {
 	}
 	out.subject = subject(sweep.Engines)
 	r := &runner{cmd: c, env: e, sweep: sweep, profiles: profiles, kept: samples, out: out,
-		thresholds: thresholds, finding: finding, logged: logged}
-	err = r.run()
-	if err == nil && c.Hold {
-		fmt.Fprintf(e.stderr, "still serving profiles at %s; end with Ctrl-C\n", profiles.url())
-		profiles.phase("done")
-		profiles.end()
-		<-e.ctx.Done()
-	}
-	return err
+		thresholds: thresholds, finding: finding, watch: watch}
+	return r.run()
 }
 
 // runner runs a sweep; it is its observer.
@@ -82,9 +74,8 @@ type runner struct {
 	profiles *profiler
 	kept     *sampleProfiles
 	out      *output
-	progress *progress
-	logged   *intervalLog // nil if nothing is
-	timeline *timeline    // nil if samples are too short
+	progress *sweepProgress
+	watch    *watcher // nil if samples are too short, and there is no log
 
 	thresholds, finding []results.Limit // of --threshold and --find-rate
 
@@ -101,27 +92,21 @@ func (r *runner) run() error {
 	several := slices.ContainsFunc(steps, func(s bench.Step) bool {
 		return s.Config.Name() != steps[0].Config.Name()
 	})
-	r.logged.begin(h, several || len(r.finding) > 0, given(r.cmd.Interval, time.Second))
-	var perStep time.Duration
-	if r.sweep.Ops == 0 {
-		perStep = r.sweep.Warmup + r.sweep.Duration
+	every := given(r.cmd.Interval, time.Second)
+	if r.watch == nil && (r.cmd.Interval != nil || r.sweep.Duration >= longEnough) {
+		r.watch = new(watcher)
 	}
-	r.timeline = newTimeline(r.cmd.Interval, max(perStep-r.sweep.Warmup, 0))
-	r.progress = newProgress(r.env.said(r.cmd.Quiet), given(r.cmd.Interval, 0), perStep)
-	if r.out.live {
-		r.progress.standings = func(width, height int) []string {
-			return standings(&r.out.run, r.out.subject, width, height, r.progress.colour)
-		}
+	if r.watch != nil && r.watch.file == nil {
+		every = max(every, r.sweep.Duration/results.MaxIntervals)
 	}
+	r.watch.begin(h, several || len(r.finding) > 0, every)
+	r.progress = newSweepProgress(r.env.said(r.cmd.Quiet), given(r.cmd.Interval, time.Second))
 	r.observers = []bench.Observer{r.progress}
 	if r.profiles != nil {
 		r.observers = append(r.observers, r.profiles)
 	}
-	if r.logged != nil {
-		r.observers = append(r.observers, r.logged)
-	}
-	if r.timeline != nil {
-		r.observers = append(r.observers, r.timeline)
+	if r.watch != nil {
+		r.observers = append(r.observers, r.watch)
 	}
 	for _, s := range skips {
 		r.progress.note("skipping %s on %s: %s", s.Workload, s.Engine, s.Why)
@@ -137,8 +122,6 @@ func (r *runner) run() error {
 		err = r.sweep.Run(r.env.ctx, r)
 	}
 	r.progress.close()
-	r.timeline.end()
-
 	missed := errors.Is(err, errMissed) || errors.Is(err, errCannotTell) // no failure of the run
 	outcome := outcomeOf(err, len(r.out.run.Samples), of)
 	if missed {
@@ -148,22 +131,12 @@ func (r *runner) run() error {
 		fmt.Fprintf(r.env.stderr, "interrupted after %d of %d samples\n", outcome.Done, outcome.Of)
 	}
 	profileErr := r.kept.finish(r.out)
-	notes, outErr := r.out.end(outcome)
+	outErr := r.out.end(outcome, r.cmd.Quiet, r.env.stderr)
 	err = cmp.Or(err, profileErr, outErr)
 	if err == nil || missed {
 		err = cmp.Or(err, r.judge(r.out.run.Cells()))
 	}
-	err = cmp.Or(r.logged.end(), err)
-	if r.cmd.Quiet {
-		return err
-	}
-	if outcome.Kind != results.Violated && r.cmd.Summary && !r.out.live {
-		r.out.summary(r.env.stderr)
-	}
-	for _, n := range notes {
-		fmt.Fprintln(r.env.stderr, n)
-	}
-	return err
+	return cmp.Or(r.watch.end(), err)
 }
 
 // outcomeOf says how a run has ended that stopped with err after some of its samples.
@@ -184,54 +157,23 @@ func outcomeOf(err error, done, of int) results.Outcome {
 	return o
 }
 
-// freeCPUProbe is for how long the free share of the CPUs is measured. A share of enoughCPU or more
-// needs no remark.
-const (
-	freeCPUProbe = 30 * time.Millisecond
-	enoughCPU    = 0.9
-)
-
-// freeCPU returns how much of its CPUs the process could have, 0 if that is not known, and remarks
-// upon it if that is little.
-func (e *Env) freeCPU(quiet bool) float64 {
-	share, ok := bench.FreeCPU(freeCPUProbe)
-	if !ok {
-		return 0
-	}
-	if share < enoughCPU && !quiet {
-		remark(e.stderr, "note: other programs are busy: this one gets only %s of its CPUs, and the "+
-			"figures will show it", brief.Percent(share))
-	}
-	return share
-}
-
-// header says what measures, and on what.
-func (e *Env) header(quiet bool) results.Header {
-	return results.Header{
-		Program: e.Name + " " + version(), Args: e.args, Started: time.Now().UTC(),
-		Machine: results.ThisMachine(), FreeCPU: e.freeCPU(quiet),
-		Loop: "closed", ClockCost: bench.ClockCost(),
-	}
-}
-
-// header says what is measured and how.
+// header says what measures what, how, and on what.
 func (r *runner) header(skips []bench.Skip) results.Header {
-	h := r.env.header(r.cmd.Quiet)
-	h.Seed, h.Count, h.Ops = r.sweep.Seed, r.sweep.Count, r.sweep.Ops
-	h.Warmup, h.Duration = r.sweep.Warmup, r.sweep.Duration
-	h.Harness = map[string]float64{}
-	h.Notes = []string{"profiles: not served"}
+	h := results.Header{
+		Program: r.env.Name + " " + version(), Args: r.env.args, Started: time.Now().UTC(),
+		Machine: results.ThisMachine(), Loop: "closed", ClockCost: bench.ClockCost(),
+		Seed: r.sweep.Seed, Count: r.sweep.Count, Ops: r.sweep.Ops,
+		Warmup: r.sweep.Warmup, Duration: r.sweep.Duration,
+	}
 	if r.kept != nil {
 		h.Profiled = profiled
 	}
 	if r.profiles != nil {
-		h.Notes[0] = fmt.Sprintf("profiles: served at %s, with the runtime's default rates of package "+
-			"profiling",
-			r.profiles.url())
+		h.Notes = []string{"profiles: served at " + r.profiles.url()}
 	}
 	if rates := slices.DeleteFunc(slices.Clone(r.sweep.Rates), func(rate float64) bool {
 		return rate == 0
-	}); len(rates) > 0 || len(r.sweep.Stages) > 0 {
+	}); len(rates) > 0 {
 		h.Loop = string(cmp.Or(r.sweep.Arrival, bench.FixedArrivals))
 		if len(r.finding) == 0 {
 			h.Rates = rates
@@ -239,11 +181,6 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 	}
 	for _, level := range r.sweep.Levels() {
 		h.Isolation = append(h.Isolation, string(level))
-	}
-	for _, w := range r.sweep.Workloads {
-		if ns, err := bench.HarnessCost(w); err == nil {
-			h.Harness[w.Name] = ns
-		}
 	}
 	for _, s := range skips {
 		h.Skips = append(h.Skips, results.Skip(s))
@@ -291,10 +228,10 @@ func (r *runner) Done(step bench.Step, m bench.Measurement) error {
 	if r.profiles.instrumented(r.out.run.Header.Started) {
 		r.out.instrument("an execution trace was taken meanwhile")
 	}
-	if err := r.progress.locked(func() error { return r.out.sample(step.Config, m) }); err != nil {
+	if err := r.out.sample(step.Config, m); err != nil {
 		return err
 	}
 	taken := &r.out.run.Samples[len(r.out.run.Samples)-1]
-	taken.Intervals = r.timeline.take()
+	taken.Intervals = r.watch.take()
 	return r.kept.sample(taken)
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,33 +25,71 @@ const profiled = "the measured part of every sample, by the CPU profiler at 100 
 // none.
 type sampleProfiles struct {
 	recorder *profiling.Recorder
-	of       map[string]*combinationProfiles
+	of       combinations
 	last     profiling.Profiles // of the sample that was measured last
 	failure  error              // of taking them
 }
 
+// combinations are the merged profiles of each combination's samples, by the names of its files.
+type combinations map[string]*combinationProfiles
+
 // combinationProfiles are the merged profiles of the samples of a combination.
 type combinationProfiles struct {
 	profiling.Profiles
+	of      string // the name of its benchmark
 	samples int
+	ops     uint64
 	wall    time.Duration
 }
 
-// start takes the CPU profiler if samples are to be profiled, whose results go into that format. An
+// add adds the profiles of a sample.
+func (c combinations) add(s *results.Sample, p profiling.Profiles) (err error) {
+	name := s.FileName()
+	m := c[name]
+	if m == nil {
+		m = &combinationProfiles{of: s.Name(1)}
+		c[name] = m
+	}
+	m.samples++
+	m.ops += s.Ops
+	m.wall += s.Wall
+	m.Profiles, err = m.Merge(p)
+	return err
+}
+
+// files returns the profiles by the names of their files; each says in a comment of which samples,
+// taken by whom, it is.
+func (c combinations) files(whose string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		m := c[name]
+		list, err := m.Comment(fmt.Sprintf("%s%s: %d samples, %d operations, %v in total, without warm-up",
+			name, whose, m.samples, m.ops, m.wall.Round(time.Millisecond)))
+		if err != nil {
+			return nil, err
+		}
+		for kind, data := range list {
+			files[name+"."+kind+results.ProfileExtension] = data
+		}
+	}
+	return files, nil
+}
+
+// start takes the CPU profiler if samples are to be profiled, whose results go to out. An
 // error names the flag, and then nothing has been touched.
-func (f profileFlags) start(program, format string) (*sampleProfiles, error) {
+func (f profileFlags) start(program string, out outputFlags) (*sampleProfiles, error) {
 	switch {
 	case !f.Profile:
 		return nil, nil
-	case format != "json":
-		return nil, usagef("--profile: there is nowhere to keep the profiles; expected --format json, or " +
-			"--output FILE.json, with it")
+	case !out.json():
+		return nil, usagef("--profile: there is nowhere to keep the profiles; expected " +
+			"--output FILE.json with it")
 	}
 	recorder, err := profiling.NewRecorder(program + " run --profile")
 	if err != nil {
 		return nil, usagef("--profile: %w", err)
 	}
-	return &sampleProfiles{recorder: recorder, of: map[string]*combinationProfiles{}}, nil
+	return &sampleProfiles{recorder: recorder, of: combinations{}}, nil
 }
 
 // close gives the CPU profiler back.
@@ -88,60 +125,32 @@ func (p *sampleProfiles) sample(s *results.Sample) error {
 	if p.failure != nil {
 		return fmt.Errorf("profiling: %w", p.failure)
 	}
-	name := s.FileName()
-	c := p.of[name]
-	if c == nil {
-		c = new(combinationProfiles)
-		p.of[name] = c
-	}
-	var err error
-	if c.Profiles, err = c.Merge(p.last); err != nil {
+	if err := p.of.add(s, p.last); err != nil {
 		return fmt.Errorf("profiling: %w", err)
 	}
 	p.last = nil
-	c.samples++
-	c.wall += s.Wall
 	return nil
 }
 
-// files returns all profiles by the names of their files.
-func (p *sampleProfiles) files() (map[string][]byte, error) {
-	if len(p.of) == 0 {
-		return nil, nil
-	}
-	files := map[string][]byte{}
-	all := new(combinationProfiles)
-	add := func(name string, c *combinationProfiles) error {
-		list, err := c.Comment(fmt.Sprintf("%s: %d samples, %v in total, without warm-up",
-			name, c.samples, c.wall.Round(time.Millisecond)))
-		for kind, data := range list {
-			files[name+"."+kind+results.ProfileExtension] = data
-		}
-		return err
-	}
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(p.of)) {
-		c := p.of[name]
-		errs = append(errs, add(name, c))
-		all.samples += c.samples
-		all.wall += c.wall
-		if cpu := c.Profiles["cpu"]; cpu != nil {
-			var err error
-			all.Profiles, err = all.Merge(profiling.Profiles{"cpu": cpu})
-			errs = append(errs, err)
-		}
-	}
-	errs = append(errs, add(results.WholeRun, all))
-	return files, errors.Join(errs...)
-}
-
-// finish gives the CPU profiler back, and the profiles to the run.
+// finish gives the CPU profiler back, and the profiles to the run, with those of processor time of all
+// combinations as one.
 func (p *sampleProfiles) finish(out *output) (err error) {
-	if p == nil {
+	if p == nil || len(p.of) == 0 {
 		return nil
 	}
 	p.close()
-	if out.run.Profiles, err = p.files(); err != nil {
+	whole := new(combinationProfiles)
+	for _, c := range p.of {
+		whole.samples, whole.ops, whole.wall = whole.samples+c.samples, whole.ops+c.ops, whole.wall+c.wall
+		if cpu := c.Profiles["cpu"]; cpu != nil && err == nil {
+			whole.Profiles, err = whole.Merge(profiling.Profiles{"cpu": cpu})
+		}
+	}
+	p.of[results.WholeRun] = whole
+	if err == nil {
+		out.run.Profiles, err = p.of.files("")
+	}
+	if err != nil {
 		err = fmt.Errorf("merging the profiles: %w", err)
 	}
 	return err

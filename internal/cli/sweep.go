@@ -22,10 +22,7 @@ func (c *runCmd) sweep(e *Env) (bench.Sweep, error) {
 		flags.Rate = []float64{findsRate}
 	}
 	s, err := flags.sweep(e)
-	if err != nil {
-		return s, err
-	}
-	return s, c.check()
+	return s, cmp.Or(err, c.check())
 }
 
 // findsRate stands for the rates that --find-rate tries.
@@ -43,7 +40,8 @@ func (c *sweepFlags) sweep(e *Env) (bench.Sweep, error) {
 		Arrival:       bench.Arrival(c.Arrival),
 		Seed:          c.Seed,
 		AuditInterval: c.AuditInterval,
-		SkipVerify:    !c.Verify,
+
+		LatencySamples: []int{c.LatencySample},
 	}
 	if c.Ops == nil {
 		s.Duration = given(c.Duration, defaultDuration)
@@ -55,12 +53,6 @@ func (c *sweepFlags) sweep(e *Env) (bench.Sweep, error) {
 		return s, err
 	}
 	var err error
-	if s.Stages, err = stages(c.Stages); err != nil {
-		return s, err
-	}
-	if len(s.Stages) > 0 {
-		s.Duration = s.Stages.Duration()
-	}
 	if s.Workloads, err = c.workloads(e.Workloads); err != nil {
 		return s, err
 	}
@@ -68,9 +60,6 @@ func (c *sweepFlags) sweep(e *Env) (bench.Sweep, error) {
 		return s, err
 	}
 	if s.Isolations, err = c.isolations(); err != nil {
-		return s, err
-	}
-	if s.LatencySamples, err = c.latencySamples(); err != nil {
 		return s, err
 	}
 	if err := checkRate(s); err != nil {
@@ -243,33 +232,9 @@ func (c *sweepFlags) isolations() ([]bench.Isolation, error) {
 	return list, nil
 }
 
-// autoSample is the value of --latency-sample that leaves the choice to bench.
-const autoSample = "auto"
-
-func (c *sweepFlags) latencySamples() ([]int, error) {
-	var list []int
-	for _, text := range c.LatencySample {
-		n, err := strconv.Atoi(text)
-		switch {
-		case text == autoSample:
-			n = 0
-		case text == "off":
-			n = bench.NoLatency
-		case err != nil || n < 1 || n > math.MaxInt32:
-			return nil, usagef("--latency-sample: expected auto, off, or a number of 1 or more, not %q",
-				text)
-		}
-		if slices.Contains(list, n) {
-			return nil, usagef("--latency-sample: %s is given twice", text)
-		}
-		list = append(list, n)
-	}
-	return list, nil
-}
-
 // checkRate checks that the rates make sense with the rest of s.
 func checkRate(s bench.Sweep) error {
-	open := len(s.Stages) > 0
+	open := false
 	for _, rate := range s.Rates {
 		open = open || rate > 0
 		if rate > 0 && s.Ops == 0 && rate*s.Duration.Seconds() < 1 {
@@ -278,7 +243,7 @@ func checkRate(s bench.Sweep) error {
 		}
 	}
 	if !open && s.Arrival != bench.FixedArrivals {
-		return usagef("--arrival: nothing arrives in a closed loop; expected --rate or --stages with it")
+		return usagef("--arrival: nothing arrives in a closed loop; expected --rate with it")
 	}
 	return nil
 }
@@ -298,10 +263,11 @@ func (c *sweepFlags) checkNumbers() error {
 		numbers("--theta", c.Theta, some, within(0, math.Inf(1))),
 		numbers("--read-pct", c.ReadPct, "a percentage from 0 to 100", within(0, 100)),
 		numbers("--txn-size", c.TxnSize, positive, within(1, math.MaxInt)),
-		checkCount(c.Count),
+		numbers("--count", []int{c.Count}, positive, within(1, math.MaxInt)),
 		numbers("--duration", listOf(c.Duration), aboveZero+"200ms", within(1, forever)),
 		numbers("--ops", listOf(c.Ops), positive, within[uint64](1, math.MaxUint64)),
 		numbers("--warmup", listOf(&c.Warmup), fromZero+"50ms", within(0, forever)),
+		numbers("--latency-sample", []int{c.LatencySample}, some, within(0, math.MaxInt32)),
 		numbers("--retries", listOf(c.Retries), some, within(0, math.MaxInt32-1)),
 		numbers("--audit-interval", listOf(&c.AuditInterval), fromZero+"10ms", within(0, forever)),
 	)
@@ -312,16 +278,9 @@ func (c *runCmd) check() error {
 	switch {
 	case c.Interval != nil && *c.Interval <= 0:
 		return usagef("--interval: expected a time above 0, such as 1s, not %v", *c.Interval)
-	case len(c.FindRate) > 0 && !(c.Resolution >= 1 && c.Resolution <= 100):
-		return usagef("--resolution: expected a percentage from 1 to 100, not %v", c.Resolution)
 	case c.Slow != "" && !serves(c.HTTP):
 		return usagef("--slow: expected an address in --http: it is there that slow operations are " +
 			"explained")
-	case c.Slow != "" && slices.Equal(c.LatencySample, []string{"off"}):
-		return usagef("--slow: no operation is timed with --latency-sample off; expected a number " +
-			"there, or auto for every operation")
-	case c.Hold && !serves(c.HTTP):
-		return usagef("--hold: there is nothing to keep serving with --http=%s", c.HTTP)
 	}
 	return nil
 }

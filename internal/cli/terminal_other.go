@@ -4,8 +4,8 @@ package cli
 
 import "os"
 
-// ttySize takes a character device for a terminal, one that does not tell how large it is.
-func ttySize(f *os.File) (columns, rows int, ok bool) {
+// ttyColumns takes a character device for a terminal, one that does not tell how large it is.
+func ttyColumns(f *os.File) (columns int, ok bool) {
 	info, err := f.Stat()
-	return 0, 0, err == nil && info.Mode()&os.ModeCharDevice != 0
+	return 0, err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,22 +16,9 @@ import (
 // A record has the intervals of each sample, with every operation in one of them, if they are asked
 // for; of short samples not otherwise.
 func TestRecordHasIntervals(t *testing.T) {
-	dir := t.TempDir()
-	record := func(name string, more ...string) *results.Run {
-		file := filepath.Join(dir, name)
-		code, _, stderr := call(t, append([]string{"--workload=transfer", "--engine=mvcc,rwmutex",
-			"--threads=2", "--count=2", "--warmup=1ms", "--http=off", "--format=json", "--output=" + file},
-			more...)...)
-		require.Zero(t, code, stderr)
-		f, err := os.Open(file)
-		require.NoError(t, err)
-		defer f.Close()
-		run, err := results.Read(f)
-		require.NoError(t, err)
-		require.Len(t, run.Samples, 4)
-		return run
-	}
-	for _, s := range record("asked", "--duration=60ms", "--interval=5ms").Samples {
+	args := []string{"--workload=transfer", "--engine=mvcc,rwmutex", "--threads=2", "--count=2",
+		"--warmup=1ms", "--http=off"}
+	for _, s := range record(t, append(args, "--duration=60ms", "--interval=5ms")...).Samples {
 		require.NotEmpty(t, s.Intervals)
 		var ops uint64
 		for _, i := range s.Intervals {
@@ -41,23 +26,9 @@ func TestRecordHasIntervals(t *testing.T) {
 		}
 		require.Equal(t, s.Ops, ops)
 	}
-	for _, s := range record("not", "--duration=10ms").Samples {
+	for _, s := range record(t, append(args, "--duration=10ms")...).Samples {
 		require.Empty(t, s.Intervals)
 	}
-}
-
-func TestWhichSamplesHaveIntervals(t *testing.T) {
-	every := time.Millisecond
-	for sample, want := range map[time.Duration]bool{
-		0: false, 4 * time.Second: false, 5 * time.Second: true,
-	} {
-		l := newTimeline(nil, sample)
-		require.Equal(t, want, l != nil, sample)
-		l.end()
-	}
-	l := newTimeline(&every, 0)
-	require.NotNil(t, l)
-	l.end()
 }
 
 // counts returns how many operations are exported of each kind.
@@ -137,13 +108,13 @@ func TestNoiseOnTheDashboard(t *testing.T) {
 	}
 }
 
-// The tables say which figures have noisy samples and what that means, and nothing of the kind
+// The summary says which figures have noisy samples and what that means, and nothing of the kind
 // when there are none.
-func TestNoiseInTables(t *testing.T) {
-	run := &results.Run{Outcome: results.Outcome{Kind: results.Complete}}
+func TestNoiseInTheSummary(t *testing.T) {
+	o := &output{run: results.Run{Outcome: results.Outcome{Kind: results.Complete}}, subject: "mvcc"}
 	for i := range 2 {
 		for _, engine := range []string{"mvcc", "rwmutex"} {
-			run.Samples = append(run.Samples, results.Sample{
+			o.run.Samples = append(o.run.Samples, results.Sample{
 				Workload: "counter", Title: "Counter", Engine: engine, Threads: 1, Index: i,
 				Ops: 1, Wall: time.Second, Metrics: map[string]float64{"ops/s": 1e6, "ns/op": 1000},
 			})
@@ -151,19 +122,12 @@ func TestNoiseInTables(t *testing.T) {
 	}
 	text := func() string {
 		var b strings.Builder
-		require.NoError(t, writeStandings(&b, run, "mvcc", 80, false))
-		require.NoError(t, writeMedians(&b, run, anyWidth))
+		require.NoError(t, o.summary(&b))
 		return b.String()
 	}
 	require.NotContains(t, text(), "noisy")
 	require.NotContains(t, text(), results.NoisyMark)
-	run.Samples[0].Noisy = "a goroutine woke 1.00 s late"
+	o.run.Samples[0].Noisy = "a goroutine woke 1.00 s late"
 	require.Regexp(t, `(?m)^Counter +1 +1\.00M! +1\.00M `, text())
 	require.Contains(t, text(), "! of which samples are noisy, 1 of 4 in all: other programs or the host had")
-	require.Regexp(t, `(?m)^Counter +1 +mvcc .* 1 of 2$`, text())
-	for line := range strings.SplitSeq(text(), "\n") {
-		if strings.Contains(line, "of which samples") {
-			require.LessOrEqual(t, len(line), 80)
-		}
-	}
 }

@@ -37,7 +37,6 @@ func (c *totals) read(t *bench.Trial, name string) {
 		return
 	}
 	now, before := &c.live.now, &c.live.before
-	grown := func(now, before uint64) uint64 { return max(now, before) - before }
 	ops, errs := grown(now.Ops, before.Ops), grown(now.Errors, before.Errors)
 	c.ops += ops
 	c.errs += errs

@@ -2,12 +2,10 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,22 +17,18 @@ import (
 
 // verifyCmd is "mvccbench verify". The fields are the flags.
 type verifyCmd struct {
-	Duration  time.Duration `help:"How long." default:"30s" placeholder:"TIME" group:"How long"`
-	KeepGoing bool          `help:"Go on after a violation." group:"How long"`
+	Duration time.Duration `help:"How long." default:"30s" placeholder:"TIME" group:"What to check"`
 
 	Kind      []string `help:"Checks to make, in random order." default:"${enum_kinds}" placeholder:"NAME" group:"What to check"`
 	Workers   *int     `help:"Number of goroutines; by default it varies from round to round." placeholder:"N" group:"What to check"`
 	Keys      *int     `help:"Number of keys; by default it varies." placeholder:"N" group:"What to check"`
 	Isolation string   `help:"Level of read-write transactions: serializable, snapshot or mixed." enum:"serializable,snapshot,mixed" default:"mixed" placeholder:"LEVEL" group:"What to check"`
-	VaryProcs bool     `help:"Vary GOMAXPROCS." default:"true" negatable:"" group:"What to check"`
 	Seed      *uint64  `help:"Seed of the first round; those after it count on. By default another one each time." placeholder:"N" group:"What to check"`
 	Repeat    bool     `help:"Repeat the parameters of the first round: with --seed, those of a round that was violated." group:"What to check"`
 	Check     string   `help:"Run nothing, but judge a history that was saved." placeholder:"FILE" group:"What to check"`
 
-	Out      string        `help:"Save what was violated below the folder DIR, which is created then." default:"${program}-violations" placeholder:"DIR" group:"Output"`
-	Interval time.Duration `help:"Time between two progress reports." default:"5s" placeholder:"TIME" group:"Output"`
-	Verbose  bool          `help:"Report every round." short:"v" group:"Output"`
-	Quiet    bool          `help:"Report no progress." short:"q" group:"Output"`
+	Out   string `help:"Save what was violated below the folder DIR, which is created then." default:"${program}-violations" placeholder:"DIR" group:"Output"`
+	Quiet bool   `help:"Report no progress." short:"q" group:"Output"`
 
 	HTTP string `name:"http" help:"Serve profiles of the running program on ADDR; auto is ${http_addr}, or a free port if that is taken; \"off\" or an empty address for none." default:"auto" placeholder:"ADDR" group:"Profiles in the browser"`
 }
@@ -43,21 +37,23 @@ type verifyCmd struct {
 func (c *verifyCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("Runs random load on the map for a while and checks what it did, in rounds with " +
-		"parameters of their own:\n")
+		"parameters of their own:\n\n")
 	for _, k := range soak.Kinds() {
-		fmt.Fprintf(&b, "  %-8s %s\n", k, k.Doc())
+		fmt.Fprintf(&b, "    %-8s %s\n", k, k.Doc())
 	}
-	b.WriteString("The exit code is 3 if something was violated. Then the history, an explanation " +
-		"and the parameters have been saved.")
+	b.WriteString("\nThe exit code is 3 if something was violated. Then the history, an explanation " +
+		"and the parameters have been saved.\n\n" +
+		"As a soak; the parameters of one round, over and over:\n\n" +
+		"    mvccbench verify --duration 10m\n" +
+		"    mvccbench verify --seed 7 --repeat --duration 1m")
 	return b.String()
 }
 
 // config returns what the flags ask for.
 func (c *verifyCmd) config() (soak.Config, error) {
 	cfg := soak.Config{
-		Duration: c.Duration, Repeat: c.Repeat, VaryProcs: c.VaryProcs, Dir: c.Out,
-		KeepGoing: c.KeepGoing,
-		Snapshot:  map[string]int{"serializable": 0, "snapshot": 100, "mixed": -1}[c.Isolation],
+		Duration: c.Duration, Repeat: c.Repeat, VaryProcs: true, Dir: c.Out,
+		Snapshot: map[string]int{"serializable": 0, "snapshot": 100, "mixed": -1}[c.Isolation],
 	}
 	if err := CheckNames("--kind", "check", c.Kind, kindNames()); err != nil {
 		return cfg, err
@@ -70,7 +66,6 @@ func (c *verifyCmd) config() (soak.Config, error) {
 	err := cmp.Or(
 		numbers("--duration", listOf(&c.Duration), "a time above 0, such as 30s",
 			within(1, forever)),
-		numbers("--interval", listOf(&c.Interval), "a time above 0, such as 5s", within(1, forever)),
 		numbers("--workers", listOf(c.Workers),
 			fmt.Sprintf("a number from 1 to %d", soak.MaxWorkers), within(1, soak.MaxWorkers)),
 		numbers("--keys", listOf(c.Keys),
@@ -93,10 +88,7 @@ func (c *verifyCmd) Run(e *Env) error {
 	if err != nil {
 		return err
 	}
-	if err := canCreate("--out", c.Out); err != nil {
-		return err
-	}
-	profiles, err := mayServe(served{program: e.Name, addr: c.HTTP})
+	profiles, err := serve(served{program: e.Name, addr: c.HTTP})
 	if err != nil {
 		return err
 	}
@@ -106,18 +98,18 @@ func (c *verifyCmd) Run(e *Env) error {
 	}
 	said := e.said(c.Quiet)
 	fmt.Fprintf(said, "seed %d\n", cfg.Seed)
-	p := newVerifyProgress(said, c.Interval, c.Duration)
+	p := newProgress(said, 5*time.Second)
 	cfg.Target = e.target
 	cfg.Start = func(r soak.Round, so soak.Totals) {
 		if profiles != nil {
 			profiles.phase("verify, " + r.String())
 		}
-		p.start(r, so)
+		p.set(func(now time.Time) string {
+			return fmt.Sprintf("[%v/%v] %s transactions checked; %v",
+				now.Sub(p.started).Truncate(time.Second), c.Duration, brief.Count(so.Transactions), r)
+		})
 	}
 	cfg.Done = func(r soak.Round, o soak.Outcome) {
-		if c.Verbose {
-			p.note("%v: %d transactions, %v", r, o.Transactions, o.Time.Round(time.Millisecond))
-		}
 		if o.Violation != nil {
 			p.aside(func() {
 				describeViolation(e.stderr, o.Violation, true)
@@ -156,9 +148,6 @@ func (c *verifyCmd) repeat(program string, r soak.Round) string {
 	}
 	if c.Isolation != "mixed" {
 		s += " --isolation " + c.Isolation
-	}
-	if !c.VaryProcs {
-		s += " --no-vary-procs"
 	}
 	return s
 }
@@ -202,29 +191,6 @@ func describeViolation(w io.Writer, v *soak.Violation, saved bool) {
 	case v.Folder != "":
 		fmt.Fprintf(w, "saved in: %s\n", v.Folder)
 	}
-}
-
-// canCreate returns an error, which names the flag, if nothing can be created below dir, which
-// need not exist. It leaves nothing behind.
-func canCreate(flag, dir string) error {
-	var missing []string
-	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
-		if _, err := os.Stat(d); !errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		missing = append(missing, d)
-	}
-	err := os.MkdirAll(dir, 0o777)
-	if err == nil {
-		err = tryFile(dir)
-		for _, d := range missing {
-			err = errors.Join(err, os.Remove(d))
-		}
-	}
-	if err != nil {
-		err = usagef("%s: expected a folder that can be written: %w", flag, err)
-	}
-	return err
 }
 
 // writeReport writes the table of what was checked and, after head, the verdict.
@@ -275,43 +241,4 @@ func roundsIn(r *soak.Report) string {
 		rounds = "round"
 	}
 	return fmt.Sprintf("%d %s in %s", r.Rounds, rounds, brief.Time(r.Elapsed))
-}
-
-// verifyProgress tells which round is running.
-type verifyProgress struct {
-	*statusLine
-	duration time.Duration
-	round    soak.Round // under the line's lock
-	so       soak.Totals
-}
-
-// newVerifyProgress starts reporting on w.
-func newVerifyProgress(w io.Writer, interval, duration time.Duration) *verifyProgress {
-	p := &verifyProgress{statusLine: newStatusLine(w), duration: duration}
-	p.every(interval, p.report)
-	return p
-}
-
-// start says that a round begins, and what was checked before it.
-func (p *verifyProgress) start(r soak.Round, so soak.Totals) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.round, p.so = r, so
-	if p.terminal || r.Number == 1 {
-		p.report()
-	}
-}
-
-// report says what is running. p.mu is held.
-func (p *verifyProgress) report() {
-	if p.round.Number == 0 {
-		return
-	}
-	elapsed := time.Since(p.started).Truncate(time.Second)
-	line := fmt.Sprintf("[%v/%v] %s transactions checked", elapsed, p.duration,
-		brief.Count(p.so.Transactions))
-	if n := p.so.Violations; n > 0 {
-		line += fmt.Sprintf(", %d rounds VIOLATED", n)
-	}
-	p.show(line + p.dim("; "+p.round.String()))
 }

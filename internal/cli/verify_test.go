@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -47,7 +45,7 @@ func TestVerify(t *testing.T) {
 	top := filepath.Join(t.TempDir(), "new")
 	dir := filepath.Join(top, "violations")
 	code, stdout, stderr := verify(t, t.Context(), soak.Target{}, "--duration=300ms", "--workers=3",
-		"--keys=2", "--seed=5", "--verbose", "--out="+dir)
+		"--keys=2", "--seed=5", "--out="+dir)
 	require.Equal(t, ExitOK, code, stderr)
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	lines = slices.DeleteFunc(lines, func(line string) bool { // in so short a time
@@ -68,7 +66,6 @@ func TestVerify(t *testing.T) {
 	require.Contains(t, stderr, "seed 5\n")
 	require.Regexp(t, `\[[\dms]+/300ms\] 0 transactions checked; `+
 		`round 1 \(seed \d+\): \w+, 3 workers, 2 keys, GOMAXPROCS \d+\n`, stderr)
-	require.Regexp(t, `(?m)^round 1 .*: \d+ transactions, `, stderr)
 	require.NoDirExists(t, top, "nothing was violated, nothing was created")
 
 	code, stdout, stderr = verify(t, t.Context(), soak.Target{}, "--duration=1ms", "--kind=onekey",
@@ -83,7 +80,7 @@ func TestVerify(t *testing.T) {
 func TestVerifyFaultyMap(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "violations")
 	args := []string{"--duration=1h", "--kind=onekey", "--workers=2", "--keys=1",
-		"--isolation=serializable", "--no-vary-procs", "--out=" + dir}
+		"--isolation=serializable", "--out=" + dir}
 	code, stdout, stderr := verify(t, t.Context(), faulty, args...)
 	require.Equal(t, ExitViolated, code, stderr)
 	require.Contains(t, stderr, "VIOLATED: not linearizable: ")
@@ -95,7 +92,7 @@ func TestVerifyFaultyMap(t *testing.T) {
 	for _, name := range []string{soak.ReportFile, soak.HistoryFile} {
 		require.FileExists(t, filepath.Join(saved[1], name))
 	}
-	require.Regexp(t, `(?m)^repeat it: mvccbench verify --seed \d+ --repeat --workers 2 --keys 1 --isolation serializable --no-vary-procs$`, stderr)
+	require.Regexp(t, `(?m)^repeat it: mvccbench verify --seed \d+ --repeat --workers 2 --keys 1 --isolation serializable$`, stderr)
 
 	code, stdout, stderr = call(t, "verify", "--check="+filepath.Join(saved[1], soak.HistoryFile))
 	require.Equal(t, ExitViolated, code)
@@ -113,27 +110,6 @@ func TestVerifyFaultyMap(t *testing.T) {
 		Ops: []history.Op{{Kind: history.OpWrite, Value: 1}}}}}).Write(f))
 	stdout, _ = succeed(t, "verify", "--check="+right)
 	require.Contains(t, stdout, "nothing was violated")
-}
-
-func TestVerifyKeepsGoing(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	rounds := 0
-	target := soak.Target{Record: func(context.Context, history.Config) (*history.History, error) {
-		if rounds++; rounds == 3 {
-			cancel()
-		}
-		return nil, errBroken
-	}}
-	dir := t.TempDir()
-	code, stdout, stderr := verify(t, ctx, target, "--duration=1h", "--kind=onekey",
-		"--keep-going", "--out="+dir)
-	require.Equal(t, ExitViolated, code, "that counts more than the interruption")
-	require.GreaterOrEqual(t, strings.Count(stderr, "\nVIOLATED: the map failed"), 2)
-	require.Contains(t, stderr, "interrupted after ")
-	require.Contains(t, stdout, "VIOLATED")
-	saved, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, saved, strings.Count(stderr, "saved in: "))
 }
 
 // What cannot be saved is shown in full.
@@ -165,7 +141,6 @@ func TestVerifyWrongArguments(t *testing.T) {
 	}{
 		{"--duration=0s", []string{"--duration", "above 0"}},
 		{"--duration=5", []string{"--duration", "duration", "5"}},
-		{"--interval=-1s", []string{"--interval", "above 0"}},
 		{"--kind=nonsense", []string{"--kind", "nonsense", "append, onekey"}},
 		{"--kind=append,append", []string{"--kind", "twice"}},
 		{"--kind=", []string{"--kind", "expected"}},
@@ -175,8 +150,6 @@ func TestVerifyWrongArguments(t *testing.T) {
 		{"--isolation=dirty", []string{"--isolation", "serializable", "mixed"}},
 		{"--seed=-1", []string{"--seed", "uint"}},
 		{"--out=", []string{"--out", "nothing given"}},
-		{"--out=" + file, []string{"--out", "folder"}},
-		{"--out=" + filepath.Join(file, "below"), []string{"--out", "folder"}},
 		{"--http=0.0.0.0:0", []string{"--http", "loopback"}},
 		{"--check=" + file, []string{"--check", file, "history"}},
 		{"--check=" + filepath.Join(file, "below"), []string{"--check", "a file"}},
@@ -195,28 +168,6 @@ func TestVerifyWrongArguments(t *testing.T) {
 	require.Equal(t, "precious", string(text))
 }
 
-// On a pipe there is a line for each interval.
-func TestVerifyProgress(t *testing.T) {
-	round := func(n int) soak.Round {
-		return soak.Round{Number: n, Kind: soak.Append, Workers: 2, Keys: 1, Seed: 7}
-	}
-	synctest.Test(t, func(t *testing.T) {
-		var out lines
-		p := newVerifyProgress(&out, time.Second, time.Minute)
-		p.start(round(1), soak.Totals{})
-		time.Sleep(500 * time.Millisecond)
-		p.start(round(2), soak.Totals{Transactions: 1_500_000, Violations: 1})
-		time.Sleep(time.Second)
-		synctest.Wait()
-		p.note("a note")
-		p.close()
-		require.Equal(t, "[0s/1m0s] 0 transactions checked; round 1 (seed 7): append, 2 workers, 1 key\n"+
-			"[1s/1m0s] 1.50M transactions checked, 1 rounds VIOLATED; round 2 (seed 7): append, 2 "+
-			"workers, 1 key\n"+
-			"a note\n", out.String())
-	})
-}
-
 // Where nothing was checked nothing is verified.
 func TestVerifyOfNothing(t *testing.T) {
 	nothing := &soak.Report{Rounds: 1, Kinds: []soak.KindTotals{{Kind: soak.OneKey,
@@ -231,19 +182,13 @@ func TestVerifyOfNothing(t *testing.T) {
 		"neither way\nnothing was checked by append\nnothing was violated\n")
 }
 
-func fileOf(t *testing.T, name, text string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	return file
-}
-
 // A workload of several operations has the figures of each, and the tables of its medians have them.
 func TestOperations(t *testing.T) {
 	args := []string{"--workload=ycsb-f", "--engine=mvcc", "--threads=1", "--count=1", "--ops=3000",
 		"--warmup=0s", "--keys=70", "--latency-sample=1", "--http=off"}
-	stdout, _ := succeed(t, append(args, "--format=json")...)
-	s := runOf(t, stdout).Samples[0]
+	file := filepath.Join(t.TempDir(), "r.json")
+	succeed(t, append(args, "-o", file)...)
+	s := loadRun(t, file).Samples[0]
 	require.InEpsilon(t, s.Metrics["ops/s"], s.Metrics["get:ops/s"]+s.Metrics["read_modify_write:ops/s"], 0.01)
 	require.Positive(t, s.Metrics["get:p99-ns"])
 	require.NotContains(t, s.Metrics, "get:response-p99-ns")
@@ -252,7 +197,6 @@ func TestOperations(t *testing.T) {
 	require.Contains(t, table, "\nread_modify_write ")
 
 	// Compare shows them if they are asked for.
-	file := fileOf(t, "r.json", stdout)
 	out, _ := succeed(t, "compare", file, file)
 	require.NotContains(t, out, "get:")
 	out, _ = succeed(t, "compare", file, file, "--unit=get:p99-ns")

@@ -22,10 +22,10 @@ const (
 	subBits = 7
 	sub     = 1 << subBits // buckets for each power of two
 
-	// maxBits bounds what is told apart: values of 2^maxBits and more, for
-	// nanoseconds 73 minutes, share the last bucket. The maximum stays exact.
-	maxBits = 42
-	buckets = (maxBits - subBits + 1) * sub
+	// MaxBits bounds the values that have buckets: 2^MaxBits and more, for
+	// nanoseconds 73 minutes, share the last one. The maximum stays exact.
+	MaxBits = 42
+	buckets = (MaxBits - subBits + 1) * sub
 )
 
 // MaxError bounds the relative error of [Hist.Quantile] for values above 127

@@ -35,9 +35,9 @@ func TestBucketError(t *testing.T) {
 		}
 	}
 	for range 1 << 16 {
-		check(r.Uint64() >> (64 - r.IntN(maxBits-1) - 1))
+		check(r.Uint64() >> (64 - r.IntN(MaxBits-1) - 1))
 	}
-	for b := range maxBits - 1 {
+	for b := range MaxBits - 1 {
 		for _, v := range []uint64{1<<b - 1, 1 << b, 1<<b + 1} {
 			check(v)
 		}

@@ -8,13 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
-
-// timesHead are the columns of the table of what is drawn over time.
-var timesHead = []string{"workload", "engine", "goroutines", "until", "ops/s", "p50", "p90", "p99",
-	"max", "aborts/s", "errors/s"}
 
 // A moment is an interval, and how long it was.
 type moment struct {
@@ -66,15 +61,15 @@ var (
 	errorsLine = line{"errors", func(m moment) float64 { return m.rate(m.Errors) }}
 )
 
-// overTime returns the charts of what samples of cells did over time, at their largest number of
-// threads, and all their figures in a table; nothing if that is not recorded.
-func (p planner) overTime(cells []*results.Cell) (charts []chart, rows [][]string) {
+// overTime returns the charts of samples of cells over time, at their largest number of threads;
+// nothing if that is not recorded.
+func (p planner) overTime(cells []*results.Cell) (charts []chart) {
 	of, goroutines := most(cells)
 	of = slices.DeleteFunc(slices.Clone(of), func(c *results.Cell) bool {
 		return len(moments(c)) == 0
 	})
 	if len(of) == 0 {
-		return nil, nil
+		return nil
 	}
 	which := "One sample"
 	if slices.ContainsFunc(of, func(c *results.Cell) bool { return len(c.Samples) > 1 }) {
@@ -119,10 +114,7 @@ func (p planner) overTime(cells []*results.Cell) (charts []chart, rows [][]strin
 			add(l.name, "Per second of each interval.", yAxis{Unit: "/s"}, lines)
 		}
 	}
-	for _, c := range of {
-		rows = append(rows, timesOf(c)...)
-	}
-	return charts, rows
+	return charts
 }
 
 // timed returns a line over time for each cell.
@@ -172,27 +164,4 @@ func secondsOf(lines []series) xAxis {
 		x.Ticks = append(x.Ticks, tick{at, strconv.FormatFloat(at, 'g', 4, 64)})
 	}
 	return x
-}
-
-// timesOf returns the rows of the table of a cell.
-func timesOf(c *results.Cell) (rows [][]string) {
-	took := func(ns int64) string {
-		if ns == 0 {
-			return "–"
-		}
-		return brief.Time(time.Duration(ns))
-	}
-	rate := func(v float64) string {
-		if v == 0 {
-			return "0"
-		}
-		return brief.Number(v)
-	}
-	for _, m := range moments(c) {
-		rows = append(rows, []string{c.Title, c.Engine, strconv.Itoa(c.Threads),
-			strconv.FormatFloat(m.End.Seconds(), 'f', 2, 64) + " s", rate(m.rate(m.Ops)),
-			took(m.P50), took(m.P90), took(m.P99), took(m.Max), rate(m.rate(m.Aborts)),
-			rate(m.rate(m.Errors))})
-	}
-	return rows
 }

@@ -21,7 +21,7 @@ func withIntervals(s *results.Sample, n int, ops uint64, late time.Duration) {
 }
 
 // A run whose samples have intervals has charts of them over time, of the sample with the median
-// throughput, and all figures in a table.
+// throughput.
 func TestOverTime(t *testing.T) {
 	b := newBuilder(t)
 	b.add("transfer", "Transfer", "", "mvcc", 1, 1e5)
@@ -60,15 +60,8 @@ func TestOverTime(t *testing.T) {
 	require.InDelta(t, 2e-6, times.Series[1].Points[0].Y, 1e-12)
 	require.Len(t, times.Series[2].Points, 6, "a logarithmic axis has no place for what is not known")
 
-	require.Len(t, sections[0].Times, 24)
-	require.Equal(t, []string{"Transfer", "mvcc", "2", "2.00 s", "201", "1.00 µs", "2.00 µs", "3.00 µs",
-		"5.00 µs", "0", "0"}, sections[0].Times[1])
-	require.Equal(t, "–", sections[0].Times[0][7])
-	require.Len(t, sections[0].Times[0], len(timesHead))
-
 	page, err := Page{Saved: results.Summary("", &b.run)}.HTML()
 	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(page), "The figures over time</summary>"))
 	require.Equal(t, planned(t, drawn(t, string(page))), planned(t, sections))
 
 	// Three engines have one chart of their times.
@@ -89,7 +82,6 @@ func TestOverTime(t *testing.T) {
 		b.run.Samples[i].Intervals = b.run.Samples[i].Intervals[:1]
 	}
 	require.Len(t, plan(&b.run)[0].Charts, n)
-	require.Empty(t, plan(&b.run)[0].Times)
 }
 
 // planned returns the charts of sections.

@@ -52,12 +52,8 @@ func plan(r *results.Run) []section {
 			}
 			s.Charts = append(s.Charts, p.againstThreads(same)...)
 		}
-		if len(s.Charts) > manyCharts {
-			s.Heat = heatMaps(of)
-		}
 		for _, same := range results.Grouped(of, titleOf) {
-			charts, rows := p.overTime(same)
-			s.Charts, s.Times = append(s.Charts, charts...), append(s.Times, rows...)
+			s.Charts = append(s.Charts, p.overTime(same)...)
 		}
 		sections = append(sections, s)
 	}
@@ -297,8 +293,6 @@ func without(title, param string) string {
 type section struct {
 	Workload string     `json:"-"`
 	Rows     [][]string `json:"-"` // of the table of medians
-	Heat     []heatMap  `json:"-"` // if there are too many charts
-	Times    [][]string `json:"-"` // of the table of what is drawn over time, without its head
 	Charts   []chart    `json:"charts"`
 }
 

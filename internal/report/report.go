@@ -119,9 +119,6 @@ func (Page) Script() template.JS { return template.JS(script) }
 // Caption says what the tables have.
 func (Page) Caption() string { return results.MediansCaption }
 
-// TimesHead returns the columns of the tables of what is drawn over time.
-func (Page) TimesHead() []string { return timesHead }
-
 // Sections returns what is drawn.
 func (p Page) Sections() []section { return plan(p.Run) }
 

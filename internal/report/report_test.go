@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -78,46 +77,6 @@ func sweep(t *testing.T) *results.Run {
 	b.add("begin", "Begin", "", "mvcc", 8, 1e7)
 	b.add("begin", "Begin", "", "rwmutex", 8, 3e7)
 	return &b.run
-}
-
-// Of a sweep with too many charts there are heat maps of all combinations, and of another none.
-func TestHeatMaps(t *testing.T) {
-	sections := plan(sweep(t))
-	require.Empty(t, sections[0].Heat)
-	require.Empty(t, sections[0].Fold())
-	zipf := sections[1]
-	require.Len(t, zipf.Charts, 15)
-	require.Equal(t, "The 15 charts of zipf-read", zipf.Fold())
-	require.Len(t, zipf.Heat, 2)
-	m := zipf.Heat[0]
-	require.Equal(t, "throughput", m.Title)
-	require.Equal(t, "goroutines", m.Label)
-	require.Equal(t, []string{"1", "2", "4", "8"}, m.Columns)
-	require.Len(t, m.Rows, 6)
-	require.Equal(t, "theta=0 mvcc", m.Rows[0].Name)
-	require.Equal(t, heatCell{"1.10M", 0}, m.Rows[0].Cells[0])
-	require.Equal(t, heatCell{"2.20M", shades - 1}, m.Rows[1].Cells[3])
-	require.Contains(t, m.About, "the stronger the colour, the more. Medians; from 1.10M to 2.20M.")
-	require.Equal(t, "latency, 99th percentile", zipf.Heat[1].Title)
-	require.Contains(t, zipf.Heat[1].About, "The stronger the colour, the longer")
-
-	// With one number of goroutines the parameter is across; a combination that is not there is none,
-	// and values that are far apart have a logarithmic scale.
-	b := newBuilder(t)
-	for i, theta := range []string{"0.99", "0", "0.5"} {
-		b.add("zipf-read", "ZipfRead/theta="+theta, theta, "mvcc", 2, 1e4*math.Pow(10, float64(i)))
-	}
-	b.add("zipf-read", "ZipfRead/theta=0", "0", "rwmutex", 2, 1e5)
-	maps := heatMaps(b.run.Cells())
-	m = maps[0]
-	require.Equal(t, "theta", m.Label)
-	require.Equal(t, []string{"0", "0.5", "0.99"}, m.Columns)
-	require.Equal(t, "rwmutex", m.Rows[1].Name)
-	require.Equal(t, heatCell{"–", -1}, m.Rows[1].Cells[1])
-	require.Equal(t, "none", m.Rows[1].Cells[1].Class())
-	require.Equal(t, heatCell{"110k", 4}, m.Rows[0].Cells[0])
-	require.Equal(t, "heat8", m.Rows[0].Cells[1].Class())
-	require.Contains(t, m.About, "logarithmic")
 }
 
 // titles returns the titles of charts, without what they begin with.

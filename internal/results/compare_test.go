@@ -257,7 +257,7 @@ func TestLoadErrors(t *testing.T) {
 	in, err := Load(txt)
 	require.NoError(t, err)
 	_, err = in.Run()
-	require.ErrorContains(t, err, "result X: its name has no engine= and threads=")
+	require.ErrorContains(t, err, "expected a record in JSON")
 }
 
 // A shelf has files and folders of files, also those that cannot be shown; their profiles are those

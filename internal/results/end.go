@@ -11,54 +11,42 @@ import (
 // What the comments of a [BenchWriter] say of the end of a run.
 var (
 	sayComplete = regexp.MustCompile(`^# complete: (\d+) of (\d+) samples$`)
-	sayOutcome  = regexp.MustCompile(`^# (interrupted|failed) after (\d+) of (\d+) samples(?:: (.*))?$`)
+	sayCut      = regexp.MustCompile(`^# (?:interrupted|failed) after (\d+) of \d+ samples(?:: .*)?$`)
 	sayViolated = regexp.MustCompile(
-		`^# the samples above were verified; the run ended here, after (\d+) of (\d+)$`)
-	sayNext = regexp.MustCompile(`^# interrupted: the next sample ran `)
+		`^# the samples above were verified; the run ended here, after (\d+) of \d+$`)
 )
 
 // ends is what text in the Go benchmark format says of the runs in it and how they ended. Those of
 // mvccbench say so in comments. What go test writes ends with a line for each package.
 type ends struct {
 	header       *Header // of the first run
-	outcome      Outcome // of the last run that was cut short or, if none was, of the first
 	begun, ended int
 	cut          []string
 	lost         []string // runs that say how many samples they have, and have others
 	others       bool     // it is not mvccbench that wrote it
-
-	noisy       map[int]string // by the line of a sample: why it is noisy
-	interrupted map[int]bool   // by the line of a sample, which is a comment
+	noisy        int      // samples
 }
 
 // endsOf reads what b says.
 func endsOf(b []byte) (*ends, error) {
-	e := &ends{noisy: map[int]string{}, interrupted: map[int]bool{}}
-	samples, n, text, before, noise := 0, 0, "", "", ""
-	end := func(o Outcome, done, of string) {
+	e := &ends{}
+	samples, text := 0, ""
+	end := func(done string, whole bool) {
 		e.ended++
 		if n, err := strconv.Atoi(done); err != nil || n != samples {
 			e.lost = append(e.lost, fmt.Sprintf("a run says that it has %s samples, and there are %d",
 				done, samples))
 		}
-		samples = 0
-		if o.Of, _ = strconv.Atoi(of); o.Kind != Complete || e.outcome.Kind == "" {
-			e.outcome = o
-		}
-		if o.Kind != Complete || done != of {
+		if samples = 0; !whole {
 			e.cut = append(e.cut, text)
 		}
 	}
 	for line := range strings.Lines(string(b)) {
-		n++
 		line = strings.TrimSpace(line)
 		comment := false
 		text, comment = strings.CutPrefix(line, "# ")
 		if strings.HasPrefix(text, "Benchmark") {
 			samples++ // those that were interrupted are comments
-			if e.interrupted[n] = sayNext.MatchString(before); noise != "" && !comment {
-				e.noisy[n], noise = noise, ""
-			}
 		}
 		if record, ok := strings.CutPrefix(text, headerMark); ok && comment {
 			e.begun++
@@ -68,22 +56,18 @@ func endsOf(b []byte) (*ends, error) {
 					return nil, fmt.Errorf("the header: %w", err)
 				}
 			}
-		} else if why, ok := strings.CutPrefix(text, noisyMark); ok && comment {
-			noise = why
+		} else if comment && strings.HasPrefix(text, noisyMark) {
+			e.noisy++
 		} else if m := sayComplete.FindStringSubmatch(line); m != nil {
-			end(Outcome{Kind: Complete}, m[1], m[2])
-		} else if m := sayOutcome.FindStringSubmatch(line); m != nil {
-			end(Outcome{Kind: m[1], Detail: m[4]}, m[2], m[3])
+			end(m[1], m[1] == m[2])
+		} else if m := sayCut.FindStringSubmatch(line); m != nil {
+			end(m[1], false)
 		} else if m := sayViolated.FindStringSubmatch(line); m != nil {
-			end(Outcome{Kind: Violated, Detail: strings.TrimPrefix(before, "# ")}, m[1], m[2])
+			end(m[1], false)
 		}
-		before = line
 	}
 	if e.begun == 0 && e.ended == 0 {
 		e.goTest(string(b))
-	}
-	if len(e.cut) == 0 && e.outcome.Kind == Complete && len(e.doubts()) > 0 {
-		e.outcome = Outcome{} // it is not known of all
 	}
 	return e, nil
 }

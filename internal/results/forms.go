@@ -42,6 +42,6 @@ func (l *HistogramLog) Interval(
 		tag = "Tag=" + strings.NewReplacer(",", ";", " ", "_", "\n", "_", "\r", "_").Replace(tag) + ","
 	}
 	fmt.Fprintf(l.w, "%s%.3f,%.3f,%.3f,%s\n", tag, from.Sub(l.start).Seconds(), length.Seconds(),
-		float64(d.Max())/1e6, histogram(d).Encode())
+		float64(d.Max())/1e6, encodeHistogram(histogram(d)))
 	return l.w.Flush()
 }

@@ -2,11 +2,11 @@ package results
 
 import (
 	"bufio"
-	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,77 +84,21 @@ func TestGateFindsAndPasses(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the table of docs/gate.md")
-
-// What the gate makes of slowdowns is a table in docs/gate.md.
-// go test ./internal/results -run TestGateCharacteristic -update writes it.
+// docs/gate.md has in a table what the gate makes of slowdowns: how many of a hundred fail, cannot
+// be told and pass.
 func TestGateCharacteristic(t *testing.T) {
-	rows := [][]string{{"noise", "samples", "0 %", "5 %", "10 %", "20 %", "30 %"}}
+	page, err := os.ReadFile("../../docs/gate.md")
+	require.NoError(t, err)
+	text := regexp.MustCompile(` +`).ReplaceAllString(string(page), " ")
 	for _, noise := range []float64{3, 10} {
 		for _, samples := range []int{10, 20, 50} {
-			row := []string{fmt.Sprintf("%v %%", noise), strconv.Itoa(samples)}
+			row := fmt.Sprintf("| %v %% | %d |", noise, samples)
 			for _, slower := range []float64{0, 5, 10, 20, 30} {
 				o := characteristic(200, 1, samples, slower, noise)
-				row = append(row, fmt.Sprintf("%d / %d / %d",
-					o.percent(GateFailed), o.percent(CannotTell), o.percent(Passed)))
+				row += fmt.Sprintf(" %d / %d / %d |", o.percent(GateFailed), o.percent(CannotTell),
+					o.percent(Passed))
 			}
-			rows = append(rows, row)
-		}
-	}
-	var table strings.Builder
-	require.NoError(t, Markdown.Write(&table, rows, func(int) bool { return false }))
-
-	const file, begin, end = "../../docs/gate.md", "<!-- characteristic -->\n", "<!-- end -->\n"
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	head, rest, ok := strings.Cut(string(text), begin)
-	require.True(t, ok)
-	is, tail, ok := strings.Cut(rest, end)
-	require.True(t, ok)
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(head+begin+table.String()+end+tail), 0o644))
-		return
-	}
-	require.Equal(t, table.String(), is, "go test ./internal/results -run TestGateCharacteristic -update")
-}
-
-// timedRuns returns the samples of runs as they were measured: of one program, and of one that is
-// really slower, which took turns.
-func timedRuns(t *testing.T) (plain, timed []float64) {
-	t.Helper()
-	text, err := os.ReadFile("testdata/timed.txt")
-	require.NoError(t, err)
-	for line := range strings.Lines(string(text)) {
-		var a, b float64
-		if n, _ := fmt.Sscan(line, &a, &b); n == 2 {
-			plain, timed = append(plain, a), append(timed, b)
-		}
-	}
-	require.Len(t, plain, 60)
-	require.InDelta(t, 0.75, Median(timed)/Median(plain), 0.01)
-	return plain, timed
-}
-
-// As with synthetic noise, with recorded samples. Their noise is 15 %: with ten of them the gate
-// may not be able to tell, but it does not say what is wrong.
-func TestGateOfRecordedRuns(t *testing.T) {
-	plain, timed := timedRuns(t)
-	rnd := rand.New(rand.NewPCG(1, 2))
-	for _, samples := range []int{10, 20, 30} {
-		same, slower := outcomes{}, outcomes{}
-		for range 200 {
-			rnd.Shuffle(len(plain), func(i, k int) { plain[i], plain[k] = plain[k], plain[i] })
-			rnd.Shuffle(len(timed), func(i, k int) { timed[i], timed[k] = timed[k], timed[i] })
-			a := slices.Clone(plain[:samples])
-			same[rowsOf(true, [2][]float64{a, plain[samples : 2*samples]}).Judge(10, false).Outcome]++
-			slower[rowsOf(true, [2][]float64{a, timed[:samples]}).Judge(10, false).Outcome]++
-		}
-		t.Logf("%d samples: the same %v, slower %v", samples, same, slower)
-		require.LessOrEqual(t, same.percent(GateFailed), 5, samples)
-		require.LessOrEqual(t, slower.percent(Passed), 5, samples)
-		if samples >= 20 {
-			require.GreaterOrEqual(t, same.percent(Passed), 95, samples)
-			require.GreaterOrEqual(t, slower.percent(GateFailed), 95, samples)
+			require.Contains(t, text, row)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package results
 import (
 	"fmt"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"github.com/mvccmap/mvccmap/internal/hist"
 )
 
@@ -39,14 +41,14 @@ var percents = []float64{1, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99
 func NewLatency(kind string, h *hist.Hist) Latency {
 	return Latency{
 		Kind: kind, Count: h.Count(), Max: h.Max(), Percentiles: percentiles(h),
-		Histogram: h.Encode(),
+		Histogram: encodeHistogram(h),
 	}
 }
 
 // decode returns the whole distribution.
 func (l *Latency) decode() (*hist.Hist, error) {
-	h := new(hist.Hist)
-	if err := h.Decode(l.Histogram); err != nil {
+	h, err := DecodeHistogram(l.Histogram)
+	if err != nil {
 		return nil, fmt.Errorf("the histogram of %s latencies is damaged: %w", l.Kind, err)
 	}
 	if n := h.Count(); n != l.Count {
@@ -54,6 +56,38 @@ func (l *Latency) decode() (*hist.Hist, error) {
 			l.Kind, n, l.Count)
 	}
 	h.Add(l.Max, 0)
+	return h, nil
+}
+
+// encodeHistogram returns counts in the compressed V2 encoding of HdrHistogram, in base64. With two
+// significant digits its buckets are those of package hist. The exact maximum is not in it.
+func encodeHistogram(h *hist.Hist) string {
+	all := hdrhistogram.New(1, 1<<hist.MaxBits-1, 2)
+	for value, count := range h.All() {
+		if err := all.RecordValues(value, int64(count)); err != nil {
+			panic(err) // there is a bucket for each
+		}
+	}
+	text, err := all.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		panic(err) // memory is not refused
+	}
+	return string(text)
+}
+
+// DecodeHistogram reads the encoding of any HdrHistogram of integers. The maximum is then the lower
+// end of the last bucket; [hist.Hist.Add] of none of the real one mends it.
+func DecodeHistogram(text string) (*hist.Hist, error) {
+	all, err := hdrhistogram.Decode([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	h := new(hist.Hist)
+	for _, bar := range all.Distribution() {
+		if bar.Count > 0 {
+			h.Add(bar.From, uint64(bar.Count))
+		}
+	}
 	return h, nil
 }
 

@@ -58,7 +58,7 @@ type Header struct {
 
 	// of one reading, which every latency includes
 	ClockCost time.Duration `json:"clock_ns"`
-	// by workload: nanoseconds of each operation that are the harness's
+	// in older records only
 	Harness map[string]float64 `json:"harness_ns,omitempty"`
 
 	// Instrumented names what slowed the run down to look into it, such as an

@@ -78,13 +78,12 @@ func (in *Input) Source() (*Source, error) {
 	return parseBench(in.label, in.text)
 }
 
-// Run returns the record. Text in the Go benchmark format has only a part of one, and that is
-// returned.
+// Run returns the record, which text in the Go benchmark format is not.
 func (in *Input) Run() (*Run, error) {
-	if in.run != nil {
-		return in.run, nil
+	if in.run == nil {
+		return nil, fmt.Errorf("%s: expected a record in JSON, as run -o FILE.json writes it", in.label)
 	}
-	return readBench(in.label, in.text)
+	return in.run, nil
 }
 
 // Source returns r, under the name label, as it would come out of a file in the
@@ -137,7 +136,7 @@ func parseBench(label string, b []byte) (*Source, error) {
 	if s.ends, err = endsOf(b); err != nil {
 		return nil, fmt.Errorf("%s: %w", label, err)
 	}
-	s.Runs, s.Noisy = s.begun, len(s.noisy)
+	s.Runs, s.Noisy = s.begun, s.noisy
 	for _, doubt := range s.doubts() {
 		s.Doubts = append(s.Doubts, label+": "+doubt)
 	}

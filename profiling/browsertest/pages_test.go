@@ -204,9 +204,6 @@ func TestEveryPage(t *testing.T) {
 			if strings.HasPrefix(p.name, "report") {
 				b.hasAllCharts()
 			}
-			if p.name == "report" {
-				b.unfolds()
-			}
 			if !p.refused() { // browsers tell of their statuses
 				b.clean()
 			}
@@ -238,21 +235,7 @@ func (b *tab) hasAllCharts() {
 	require.Zero(b, eval[int](b, `[...document.querySelectorAll(".chart")]
 		.filter(card => card.querySelector(".legend").innerText.includes("undefined")
 			|| card.querySelectorAll(".legend svg").length === 0).length`))
-	require.Equal(b, 2, eval[int](b, `document.querySelectorAll("details table:not(.times)").length`))
-	times := `JSON.parse(data.textContent).flatMap(s => s.charts).some(c => c.title.endsWith(" over time"))`
-	require.Equal(b, eval[bool](b, times), eval[bool](b, `document.querySelector("table.times") !== null`))
-}
-
-// unfolds fails the test unless the charts of a sweep with many stand below a heat map, and are drawn
-// as wide as others once they are unfolded.
-func (b *tab) unfolds() {
-	b.Helper()
-	b.screen(1280, "light")
-	const folded = `document.querySelector("details.charts")`
-	require.Greater(b, eval[int](b, `document.querySelectorAll("table.heat td.heat8").length`), 0)
-	require.False(b, eval[bool](b, folded+`.open`))
-	width := `document.querySelector(".grid .chart:not(details *) canvas").clientWidth`
-	b.await(folded + `.open = true, Math.abs(` + folded + `.querySelector("canvas").clientWidth - ` + width + `) < 3`)
+	require.Equal(b, 2, eval[int](b, `document.querySelectorAll("details table").length`))
 }
 
 // contrast is the ratio of the luminances of text and background, as the Web

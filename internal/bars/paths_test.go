@@ -1,4 +1,4 @@
-package main
+package bars
 
 import (
 	"context"
@@ -180,9 +180,9 @@ func mustUpdate(m *theMap, fn func(tx tx) error) {
 }
 
 // side returns a side whose goroutines share its operations out. With one goroutine there is
-// one processor: what the collector does is in its time.
+// one processor: the work of the collector is in its time.
 func (o opener) side(name string, keys, goroutines int) side {
-	return side{name, func(ctx context.Context, b *testing.B) error {
+	return side{name, func(testing.TB) figure {
 		loop, done := o(keys)
 		defer done()
 		run := func(n int) {
@@ -192,16 +192,14 @@ func (o opener) side(name string, keys, goroutines int) side {
 		}
 		if goroutines == 1 {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-			measure(ctx, b, batch, run)
-			return nil
+			return measure(name, batch, run)
 		}
-		measure(ctx, b, goroutines*batch, func(n int) {
+		return measure(name, goroutines*batch, func(n int) {
 			var wg sync.WaitGroup
 			for range goroutines {
 				wg.Go(func() { run(n / goroutines) })
 			}
 			wg.Wait()
 		})
-		return nil
 	}}
 }
