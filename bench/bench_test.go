@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkHarness is the harness with a Go map, or a B-tree, without a lock. The harness is in every
-// figure of every engine.
+// BenchmarkHarness is the harness with a Go map, or a B-tree, without a lock. Every figure of every
+// engine has the harness in it.
 func BenchmarkHarness(b *testing.B) {
 	for _, w := range Workloads() {
 		w.Params.Keys = min(w.Params.Keys, 1_000)

@@ -132,37 +132,6 @@ func TestHashesAreUndone(t *testing.T) {
 	}
 }
 
-// Random numbers of neighbouring seeds, goroutines and purposes agree on a bit as often as coins do,
-// at any small distance.
-func TestRandomNumbersAreUnrelated(t *testing.T) {
-	const n = 1 << 16
-	bitsOf := func(r Rand, count int) []uint64 {
-		list := make([]uint64, count)
-		for i := range list {
-			list[i] = r.next() >> 63
-		}
-		return list
-	}
-	for name, pair := range map[string][2]Rand{
-		"seeds":      {newRand(1, 0, 0, 0), newRand(2, 0, 0, 0)},
-		"samples":    {newRand(1, 0, 0, 0), newRand(1, 1, 0, 0)},
-		"goroutines": {newRand(1, 0, 0, 0), newRand(1, 0, 1, 0)},
-		"purposes":   {newRand(1, 0, 0, 0), newRand(1, 0, 0, 1)},
-		"paths":      {newRand(1, 0, 1, 0), newRand(1, 0, 0, 1)},
-	} {
-		a, b := bitsOf(pair[0], n), bitsOf(pair[1], n+8)
-		for lag := range 8 {
-			same := 0
-			for i := range n {
-				if a[i] == b[i+lag] {
-					same++
-				}
-			}
-			require.InDelta(t, n/2, same, 5*math.Sqrt(n)/2, "%s at distance %d", name, lag)
-		}
-	}
-}
-
 // counting is an engine whose goroutines count, each for itself, the records that they read and write.
 func counting() (spec EngineSpec, reads, writes *[]map[int64]int) {
 	reads, writes = new([]map[int64]int), new([]map[int64]int)

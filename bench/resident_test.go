@@ -27,11 +27,9 @@ type resident struct {
 	close    func()
 }
 
-// BenchmarkResident reports the memory of a map, and its cost for the garbage collector:
-//
-//	go test -run '^$' -bench Resident -benchtime 1x -count 3 ./bench -keys 10000000
-func BenchmarkResident(b *testing.B) {
-	forEachResident(b, func(b *testing.B, open func(keys int) resident) {
+// weigh runs the benchmark of the maps that open makes.
+func weigh(b *testing.B, name string, open func(keys int) resident) {
+	b.Run("engine="+name, func(b *testing.B) {
 		keys := *residentKeys
 		empty := settledHeap()
 		m := open(keys)
@@ -90,20 +88,23 @@ func settledHeap() runtime.MemStats {
 	return least
 }
 
-func forEachResident(b *testing.B, measure measuring) {
+// BenchmarkResident reports the memory of a map, and its cost for the garbage collector:
+//
+//	go test -run '^$' -bench Resident -benchtime 1x -count 3 ./bench -keys 10000000
+func BenchmarkResident(b *testing.B) {
 	b.Run("entry=8+8", func(b *testing.B) {
 		word := func(i int) uint64 { return uint64(i) }
-		residents(b, measure, word, word)
-		ordered(b, measure, word, word, func(k uint64) uint64 { return k })
+		residents(b, word, word)
+		ordered(b, word, word, func(k uint64) uint64 { return k })
 	})
 	b.Run("entry=16+100", func(b *testing.B) {
 		value := func(i int) [100]byte { return [100]byte{byte(i)} }
-		residents(b, measure, name16, value)
-		ordered(b, measure, name16, value,
+		residents(b, name16, value)
+		ordered(b, name16, value,
 			func(k [16]byte) uint64 { return binary.LittleEndian.Uint64(k[:]) })
 	})
 	b.Run("entry=string16+slice100", func(b *testing.B) {
-		residents(b, measure, func(i int) string { k := name16(i); return string(k[:]) },
+		residents(b, func(i int) string { k := name16(i); return string(k[:]) },
 			func(i int) []byte { return make([]byte, 100) })
 	})
 }
@@ -113,18 +114,9 @@ func name16(i int) (k [16]byte) {
 	return k
 }
 
-// measuring measures the residents that open makes.
-type measuring func(b *testing.B, open func(keys int) resident)
-
-func (m measuring) engine(b *testing.B, name string, open func(keys int) resident) {
-	b.Run("engine="+name, func(b *testing.B) { m(b, open) })
-}
-
 // residents measures maps without an order.
-func residents[K comparable, V any](
-	b *testing.B, measure measuring, key func(int) K, value func(int) V,
-) {
-	measure.engine(b, "mvcc", func(keys int) resident {
+func residents[K comparable, V any](b *testing.B, key func(int) K, value func(int) V) {
+	weigh(b, "mvcc", func(keys int) resident {
 		m := mvcc.New[K, V](&mvcc.Options{Capacity: keys})
 		return resident{
 			store:    func(i int) { m.Store(key(i), value(i)) },
@@ -132,11 +124,11 @@ func residents[K comparable, V any](
 			close:    m.Close,
 		}
 	})
-	measure.engine(b, "xsync", func(keys int) resident {
+	weigh(b, "xsync", func(keys int) resident {
 		m := xsync.NewMap[K, V](xsync.WithPresize(keys))
 		return resident{store: func(i int) { m.Store(key(i), value(i)) }, close: func() {}}
 	})
-	measure.engine(b, "map", func(keys int) resident {
+	weigh(b, "map", func(keys int) resident {
 		m := make(map[K]V, keys)
 		return resident{store: func(i int) { m[key(i)] = value(i) }, close: func() {}}
 	})
@@ -145,10 +137,10 @@ func residents[K comparable, V any](
 // ordered measures maps with an order, and tables with an index; number returns what of a key is
 // ordered, or is the index key.
 func ordered[K comparable, V any](
-	b *testing.B, measure measuring, key func(int) K, value func(int) V, number func(K) uint64,
+	b *testing.B, key func(int) K, value func(int) V, number func(K) uint64,
 ) {
 	byNumber := func(x, y K) int { return cmp.Compare(number(x), number(y)) }
-	measure.engine(b, "mvcc-ordered", func(keys int) resident {
+	weigh(b, "mvcc-ordered", func(keys int) resident {
 		m := mvcc.NewOrderedFunc[K, V](byNumber, &mvcc.Options{Capacity: keys})
 		return resident{
 			store:    func(i int) { m.Store(key(i), value(i)) },
@@ -161,7 +153,7 @@ func ordered[K comparable, V any](
 		unique, ordered bool
 	}{{"index", false, false}, {"ordered-index", false, true}, {"unique", true, false},
 		{"ordered-unique", true, true}} {
-		measure.engine(b, "mvcc-"+ix.name, func(keys int) resident {
+		weigh(b, "mvcc-"+ix.name, func(keys int) resident {
 			db := mvcc.NewDB(&mvcc.Options{Capacity: keys})
 			m := mvcc.NewTable[K, V](db, "records", nil)
 			var err error
@@ -181,7 +173,7 @@ func ordered[K comparable, V any](
 			}
 		})
 	}
-	measure.engine(b, "btree", func(int) resident {
+	weigh(b, "btree", func(int) resident {
 		type item struct {
 			k K
 			v V

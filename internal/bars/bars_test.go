@@ -49,13 +49,14 @@ type side struct {
 type figure struct{ value, allocs float64 }
 
 // BenchmarkBars measures the rows. The sides of a row take turns, so that a machine that grows
-// slower or faster meanwhile is equally unfair to both. It reports the ratio of the medians, the bar
-// and the aim, and as "met" 1 if the bar holds, else 0. For profiles of a row:
+// slower or faster meanwhile is equally unfair to both. It reports the ratio of the medians, the
+// bar and the aim, and as "met" 1 if the bar holds, else 0. For profiles of a row:
 //
 //	go test -run '^$' -bench Bars/store/keys=10000/goroutines=1 -benchtime 10x -cpuprofile cpu.prof .
 //	go tool pprof -top -tagfocus side=mvcc cpu.prof
 func BenchmarkBars(b *testing.B) {
-	for _, row := range rows(sizes{path: [2]int{10_000, 1_000_000}, scan: 1_000_000, weighs: *weighed}) {
+	all := sizes{path: [2]int{10_000, 1_000_000}, scan: 1_000_000, weighs: *weighed}
+	for _, row := range rows(all) {
 		b.Run(row.name, func(b *testing.B) {
 			var values, allocs [2][]float64
 			for i := 0; b.Loop(); i++ {
@@ -131,8 +132,9 @@ func TestRows(t *testing.T) {
 		require.False(t, row.met(row.bar*1.01, row.maxAllocs) && row.met(row.bar*0.99, row.maxAllocs),
 			row.name)
 		require.False(t, row.maxAllocs >= 0 && row.met(row.aim, row.maxAllocs+1), row.name)
-		if testing.Short() && (strings.HasPrefix(row.name, "bytes") || strings.HasPrefix(row.name, "many-")) {
-			continue // they take long under the race detector
+		long := strings.HasPrefix(row.name, "bytes") || strings.HasPrefix(row.name, "many-")
+		if testing.Short() && long { // under the race detector
+			continue
 		}
 		if rebuilds := strings.HasPrefix(row.name, "rebuild/"); rebuilds &&
 			(testing.Short() || row.name != "rebuild/maps=1") {

@@ -25,7 +25,7 @@ func TestRun(t *testing.T) {
 	require.Contains(t, stdout.String(), "# peersbench run --workload=transfer,long-reader")
 
 	stdout.Reset()
-	require.Zero(t, run(t.Context(), []string{"list", "engines"}, &stdout, &stderr))
+	require.Zero(t, run(t.Context(), []string{"list"}, &stdout, &stderr))
 	require.Contains(t, stdout.String(), "phantoms")
 	require.Equal(t, 2, run(t.Context(), []string{"run", "--engine=buntdb", "--workload=long-reader"},
 		&stdout, &stderr))
