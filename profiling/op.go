@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/profiling/internal/flight"
-	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
 // An Op is a kind of operation of the program, such as "checkout". The dashboard and
@@ -126,17 +125,6 @@ func (c SlowConfig) flight() flight.Config {
 //	checkOut(cart)
 //	checkout.Done(time.Since(start))
 func (s *Service) Op(name string) *Op { return (*Op)(s.slow.Op(name)) }
-
-// SlowOf returns the slow operations of that name of which a trace is kept, the newest first: for
-// the exemplars of a program that counts operations in its own way, with a [Config.Metrics].
-func (s *Service) SlowOf(name string) (list []prom.Slow) {
-	for _, c := range s.slow.Kept.NewestFirst() {
-		if c.Op == name {
-			list = append(list, prom.Slow{ID: c.ID, Took: c.Took, End: c.End})
-		}
-	}
-	return list
-}
 
 // StartSlow starts to record slow operations; if they are being recorded, it
 // starts anew under cfg. What is kept stays. The error says what is wrong with

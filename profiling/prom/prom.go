@@ -1,6 +1,5 @@
-// Package prom exports the statistics of maps and operations to Prometheus, in its text format, or
-// as OpenMetrics where a client asks for that. It does without the client of Prometheus, so that a
-// module that requires this one need not know it.
+// Package prom exports the statistics of maps and operations to Prometheus, in its text format. It
+// does without the client of Prometheus, so that a module that requires this one need not know it.
 //
 // A service of package profiling serves it at /metrics by itself. Alone it is one line:
 //
@@ -10,8 +9,8 @@
 // name of the map as label "map". A table of a [mvcc.DB] has those few that are its own, named
 // mvccmap_table_...: so a sum over all maps counts nothing twice.
 // Operations are a histogram, operation_duration_seconds, and a counter, operation_errors_total,
-// with label "operation". As OpenMetrics the histogram has exemplars: see [Slow]. A dashboard for
-// Grafana that shows both is in dashboard.json beside this file.
+// with label "operation". A dashboard for Grafana that shows both is in dashboard.json beside this
+// file.
 package prom
 
 import (
@@ -70,8 +69,8 @@ type exporter struct {
 }
 
 // ServeHTTP implements [http.Handler].
-func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	t := text{open: opens(r.Header.Values("Accept"))}
+func (e *exporter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	var t text
 	e.writeMaps(&t)
 	if e.operations != nil {
 		writeOperations(&t, e.valid(e.operations()))
@@ -79,12 +78,7 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeValues(&t, e.values)
 	writeRuntime(&t)
 	writeProcess(&t)
-	w.Header().Set("Vary", "Accept")
-	w.Header().Set("Content-Type", plainType)
-	if t.open {
-		w.Header().Set("Content-Type", openType)
-		t.WriteString("# EOF\n")
-	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Write(t.Bytes())
 }
 
@@ -129,7 +123,6 @@ func (e *exporter) valid(list []Operation) (valid []Operation) {
 			continue
 		}
 		valid[i].Errors += o.Errors
-		valid[i].Slow = slices.Concat(valid[i].Slow, o.Slow)
 		valid[i].Latency = both{valid[i].Latency, o.Latency}
 	}
 	return valid

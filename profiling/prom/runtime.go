@@ -85,7 +85,7 @@ func writeRuntime(t *text) {
 	const pauses = "go_gc_duration_seconds"
 	t.head(pauses, "summary", "Pauses of the garbage collector, while which no goroutine runs.")
 	for i, q := range []float64{0, 0.25, 0.5, 0.75, 1} {
-		t.value(pauses, gc.PauseQuantiles[i].Seconds(), "quantile", t.number(q))
+		t.value(pauses, gc.PauseQuantiles[i].Seconds(), "quantile", textOf(q))
 	}
 	t.value(pauses+"_sum", gc.PauseTotal.Seconds())
 	t.value(pauses+"_count", float64(gc.NumGC))
