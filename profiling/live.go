@@ -42,7 +42,6 @@ type liveNow struct {
 	Of         int     `json:"of"`
 	Left       float64 `json:"left_s,omitempty"`
 	Ended      bool    `json:"ended,omitempty"`
-	Finished   bool    `json:"finished,omitempty"` // this is the last answer
 	Results    *Table  `json:"results,omitempty"`
 	Operations []opNow `json:"operations,omitempty"`
 	Captures   string  `json:"captures,omitempty"` // being taken
@@ -70,11 +69,7 @@ func (s *Service) live(w http.ResponseWriter, r *http.Request) error {
 		span = time.Duration(n) * time.Second
 	}
 	a := s.sampler.Answer(after, query.Get("boot"), span)
-	now := s.liveNow()
-	if name := query.Get("page"); name != "" { // a dashboard, which will ask again
-		now.Finished = s.farewell.note(name)
-	}
-	a.Now = now
+	a.Now = s.liveNow()
 	text, err := json.Marshal(a)
 	if err != nil {
 		return fmt.Errorf("the charts: %w", err)
@@ -115,7 +110,7 @@ func (s *Service) liveNow() liveNow {
 // program that measures one thing after the other also says how far it is.
 type Workload struct {
 	// Name says what runs now. It heads the dashboard and labels captures,
-	// unless [Service.SetPhase] or [Config.Phase] say something else. If
+	// unless [Service.SetPhase] says something else. If
 	// steps are counted it heads the dashboard in any case, so that it fits
 	// what is said of them. Next is what comes after it.
 	Name, Next string

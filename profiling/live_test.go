@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -94,7 +93,7 @@ func TestLiveHistoryIsBounded(t *testing.T) {
 		h := profiling.Handler(profiling.Config{
 			Maps: map[string]func() mvcc.Stats{"m": func() mvcc.Stats {
 				n := uint64(time.Since(begin) / time.Second)
-				return mvcc.Stats{Epoch: 1 + 50*n, MinVisible: 1, Commits: 50 * n, Retries: 2 * n,
+				return mvcc.Stats{Epoch: 1 + 50*n, MinVisible: 1, Commits: 50 * n,
 					Versions: 7, OldestPinAge: 3 * time.Second}
 			}},
 			Workload: func() profiling.Workload {
@@ -117,7 +116,6 @@ func TestLiveHistoryIsBounded(t *testing.T) {
 			"Map m/Transactions/commits":   50,
 			"Map m/Live versions/versions": 7,
 			"Map m/Age of oldest pin/age":  3,
-			"Map m/Other counters/retries": 2,
 		} {
 			c := a.column(t, name)
 			require.Len(t, c, 10, name)
@@ -155,28 +153,6 @@ func TestLiveHistoryIsBounded(t *testing.T) {
 			require.InDelta(t, 100, *rate[want.rows-1], 1e-9)
 		}
 	})
-}
-
-// A dashboard that is looked at is told when the program has finished, and nobody else is waited
-// for.
-func TestFarewell(t *testing.T) {
-	profiling.LimitFarewell(watchdog)
-	defer profiling.LimitFarewell(2 * charts.Interval)
-	srv, err := profiling.Start(profiling.Config{Addr: "127.0.0.1:0"})
-	require.NoError(t, err)
-	closed := make(chan error, 1)
-	for _, name := range []string{"a", "b"} {
-		require.NotContains(t, get(t, srv.URL()+"/debug/pprof/live.json?page="+name).body, `"finished"`)
-	}
-	get(t, srv.URL()+"/debug/pprof/live.json")
-	go func() { closed <- srv.Close() }()
-	for _, name := range []string{"a", "b"} {
-		require.Eventually(t, func() bool {
-			return strings.Contains(get(t, srv.URL()+"/debug/pprof/live.json?page="+name).body,
-				`"finished":true`)
-		}, watchdog, time.Millisecond)
-	}
-	require.NoError(t, <-closed)
 }
 
 // A map that gives way to another leaves a gap, not a negative rate.

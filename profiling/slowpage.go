@@ -216,26 +216,21 @@ func (s *Service) slowStop(w http.ResponseWriter, _ *http.Request) error {
 	return web.Redirect(w, "./")
 }
 
-// slowOne answers with the trace of an operation, if its number ends in
-// ".trace", or with what is known of it as JSON, if it ends in ".json".
+// slowOne answers with the trace of an operation, whose number ends in ".trace".
 func (s *Service) slowOne(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("id")
 	number, asTrace := strings.CutSuffix(name, ".trace")
-	number, asJSON := strings.CutSuffix(number, ".json")
 	id, err := strconv.Atoi(number)
-	if err != nil || !asTrace && !asJSON {
-		return web.NotFound("a slow operation has a number with .trace or .json, not %q", name)
+	if err != nil || !asTrace {
+		return web.NotFound("a slow operation has a number with .trace, not %q", name)
 	}
 	c, err := s.slowOf(id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case asTrace:
-		web.Attach(w, slowFile(c))
-		w.Write(c.Data)
-		return nil
 	}
-	return web.JSON(w, c)
+	web.Attach(w, slowFile(c))
+	w.Write(c.Data)
+	return nil
 }
 
 // slowOf returns the operation with a number.

@@ -127,7 +127,7 @@ func (b *tab) shop() {
 	b.await(`/\d/.test(document.querySelector('[data-chart="Workload/Throughput"] .legend b')?.textContent)`)
 	b.picture("dashboard", "", 700)
 	require.Equal(b, http.StatusOK,
-		b.visit(p.url+"/debug/pprof/contention/new?mode=trace&seconds=2&label=orders"))
+		b.visit(p.url+"/debug/pprof/contention/new?mode=trace&seconds=2"))
 	b.picture("contention", "", 620)
 	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/slow/"))
 	eval[bool](b, `(document.querySelector("#start input[name=percentile]").value = "99", true)`)

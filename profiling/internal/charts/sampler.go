@@ -59,7 +59,6 @@ type Scale string
 const (
 	FromZero    Scale = ""
 	Logarithmic Scale = "log"
-	CloseUp     Scale = "close" // from the smallest value
 )
 
 // A Series is one line of a chart. NaN means that there is no value: a gap.
@@ -153,10 +152,10 @@ type Sampler struct {
 
 	mu     sync.Mutex
 	groups []Group
-	series []Series  // of all charts, in the order in which they came; they only become more
-	had    []byte    // for each series '1' once it had a value other than zero, else '0'
-	newest time.Time // when the sources were last read
-	levels []*level  // the finest first
+	series []Series // of all charts, in the order in which they came; they only become more
+	had    []byte   // for each series '1' once it had a value other than zero, else '0'
+	read   bool     // the sources were read
+	levels []*level // the finest first
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -199,19 +198,6 @@ func (s *Sampler) Close() {
 	<-s.stopped
 }
 
-// State returns when the sources were last read, zero if they were not, and whether
-// they will be read again.
-func (s *Sampler) State() (newest time.Time, closed bool) {
-	select {
-	case <-s.stopped:
-		closed = true
-	default:
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.newest, closed
-}
-
 func (s *Sampler) run(ctx context.Context) {
 	t := time.NewTicker(Interval)
 	defer t.Stop()
@@ -244,8 +230,8 @@ func (s *Sampler) sample(now time.Time) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first := s.newest.IsZero()
-	s.newest = now
+	first := !s.read
+	s.read = true
 	for i := range s.groups {
 		g := &s.groups[i]
 		if g.More == nil {

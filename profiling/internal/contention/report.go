@@ -18,8 +18,6 @@ type Report struct {
 	// Holders has what was waited for: the places that released a lock with
 	// goroutines waiting. Only the mutex profile knows them.
 	Holders []Site `json:"holders,omitempty"`
-	// Counters has waits that are counted but not timed.
-	Counters []Counter `json:"counters,omitempty"`
 
 	// Exact says that P99 and Max are known, and every wait that began was recorded.
 	Exact bool `json:"exact"`
@@ -77,14 +75,6 @@ type Frame struct {
 	Line int    `json:"line"`
 
 	PC uint64 `json:"-"`
-}
-
-// A Counter counts waits that are not timed.
-type Counter struct {
-	Map   string `json:"map"`
-	Name  string `json:"name"`
-	About string `json:"about"`
-	Count uint64 `json:"count"`
 }
 
 // MaxSites is how many sites Waits and Holders of a [Report] have at most, each, and
