@@ -72,7 +72,7 @@ type Config struct {
 	// Capturing, if not nil, is called with true before a CPU profile of this
 	// service begins and with false when it has ended, never by two goroutines
 	// at a time, and must not block: a program can have its goroutines set
-	// [Labels] for each operation meanwhile, and not pay for them otherwise.
+	// profiler labels for each operation meanwhile, and not pay for them otherwise.
 	Capturing func(bool)
 
 	// Runs, if not nil, answers requests below /debug/pprof/runs/, and all pages

@@ -45,7 +45,7 @@
 //	/debug/pprof/contention/<id>        a report
 //	/debug/pprof/slow/                  why operations were slow; ?format=json,
 //	                                    ?op=NAME for those of one name
-//	/debug/pprof/slow/start?percentile=99.9 or above=5ms, &op=NAME, slow/stop
+//	/debug/pprof/slow/start?percentile=99.9 or above=5ms, slow/stop
 //	                                    record slow operations, or end that
 //	/debug/pprof/slow/all/flamegraph, top, peek, source
 //	                                    what all slow ones of late did

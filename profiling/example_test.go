@@ -129,19 +129,3 @@ func ExampleLabelUpdate() {
 	fmt.Println(m.Len(), err)
 	// Output: 1 <nil>
 }
-
-// Labels made in advance tell operations apart in CPU profiles at a cost of
-// some nanoseconds.
-func ExampleLabels() {
-	worker := profiling.NewLabels("worker", "7")
-	reading := worker.With("operation", "read")
-	writing := worker.With("operation", "write")
-
-	worker.Set()
-	reading.Do(func() { fmt.Println("read") })
-	writing.Do(func() { fmt.Println("write") })
-	profiling.Labels{}.Set()
-	// Output:
-	// read
-	// write
-}

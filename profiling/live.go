@@ -49,7 +49,7 @@ type liveNow struct {
 }
 
 // live answers with the rows after the one that the parameter "after" names,
-// or with all rows of the last "span" seconds and the description of the charts.
+// or with all rows and the description of the charts.
 func (s *Service) live(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	after := 0
@@ -60,15 +60,7 @@ func (s *Service) live(w http.ResponseWriter, r *http.Request) error {
 		}
 		after = n
 	}
-	span := charts.Fine
-	if text := query.Get("span"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n <= 0 || n > int(charts.Day.Seconds()) {
-			return web.Bad("span must be seconds, at most a day, not %q", text)
-		}
-		span = time.Duration(n) * time.Second
-	}
-	a := s.sampler.Answer(after, query.Get("boot"), span)
+	a := s.sampler.Answer(after, query.Get("boot"))
 	a.Now = s.liveNow()
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -163,7 +155,7 @@ func workloadCharts(s *charts.Source[Workload]) charts.Group {
 				return d.Seconds()
 			}
 			return math.NaN()
-		}).Peak()
+		})
 	}
 	return charts.Group{Title: "Workload", Source: s, Charts: []charts.Chart{
 		{Title: "Throughput", About: "operations that succeeded", Unit: charts.PerSecond,

@@ -165,7 +165,7 @@ func (h *opHistory) charts(mu *sync.Mutex) []charts.Chart {
 				return math.NaN()
 			}
 			return inSeconds(of(h.second))
-		}).Peak()
+		})
 	}
 	name := h.op.Name()
 	return []charts.Chart{

@@ -58,7 +58,7 @@ func (s *Service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 	return web.Page(w, http.StatusOK, "slow.html", frame, web.Data{
 		"On": st.On, "Failed": st.Failed, "Rule": st.Rule, "Ops": st.Ops,
 		"Lost": st.Lost, "Problem": st.Problem, "Rows": rows,
-		"Only": only, "Tails": tails, "Within": flight.TailReach.Minutes(), "Recorded": cfg.Op,
+		"Only": only, "Tails": tails, "Within": flight.TailReach.Minutes(),
 		"Percentile": cfg.Percentile, "Above": above, "Keep": cfg.Keep,
 		"Size": brief.Bytes(int64(cfg.MaxBytes)), "Reach": cfg.MinAge,
 	})
@@ -187,9 +187,6 @@ func (s *Service) slowStart(w http.ResponseWriter, r *http.Request) error {
 	cfg := s.slowConfig()
 	percentile := strings.TrimSpace(query.Get("percentile"))
 	above := strings.TrimSpace(query.Get("above"))
-	if query.Has("op") {
-		cfg.Op = query.Get("op")
-	}
 	switch {
 	case above != "":
 		d, err := time.ParseDuration(above)

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"regexp"
 	"runtime"
 	"runtime/trace"
 	"slices"
@@ -165,45 +164,6 @@ func TestDifference(t *testing.T) {
 	require.Contains(t, page, `href="ui/2-1/flamegraph"`)
 	// The form begins with the newest that has one of its kind before it, and that.
 	require.Regexp(t, `(?s)value="2" selected.*minus.*value="1" selected`, page)
-}
-
-func TestLabels(t *testing.T) {
-	worker := profiling.NewLabels("worker", "7", "operation", "none")
-	reading := worker.With("operation", "read")
-	srv := handler(t, profiling.Config{})
-	// The labels of this goroutine: others that it has started inherit them.
-	seen := func() string {
-		text := request(srv, "/debug/pprof/goroutine?debug=1").Body.String()
-		for block := range strings.SplitSeq(text, "\n\n") {
-			if m := regexp.MustCompile(`(?m)^# labels: (\{.*"worker".*\})$`).FindStringSubmatch(block); m != nil && strings.Contains(block, ".TestLabels") {
-				return m[1]
-			}
-		}
-		return ""
-	}
-	defer profiling.Labels{}.Set()
-	worker.Set()
-	require.JSONEq(t, `{"worker":"7","operation":"none"}`, seen())
-	reading.Do(func() { require.JSONEq(t, `{"worker":"7","operation":"read"}`, seen()) })
-	require.JSONEq(t, `{"worker":"7","operation":"none"}`, seen())
-	require.Panics(t, func() { reading.Do(func() { panic("x") }) })
-	require.JSONEq(t, `{"worker":"7","operation":"none"}`, seen())
-	profiling.Labels{}.Do(func() { require.Empty(t, seen()) })
-	require.Empty(t, seen())
-
-	n := 0
-	f := func() { n++ }
-	require.Zero(t, testing.AllocsPerRun(100, func() { reading.Do(f) }))
-	odd := []string{"odd"}
-	require.Panics(t, func() { profiling.NewLabels(odd...) })
-}
-
-func BenchmarkLabels(b *testing.B) {
-	reading := profiling.NewLabels("operation", "read")
-	b.ReportAllocs()
-	for b.Loop() {
-		reading.Do(func() {})
-	}
 }
 
 // Where the rates are off the report says so, instead of that nothing waited.

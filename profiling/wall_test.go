@@ -5,6 +5,7 @@ import (
 	"html"
 	"net/http"
 	"regexp"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
@@ -71,7 +72,8 @@ func TestWallShowsEveryPlantedFault(t *testing.T) {
 func TestWallIsACapture(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	planted.Again(t, func() {
-		profiling.NewLabels("operation", "burn").Do(func() { planted.Garbage(make([][]byte, 64)) })
+		pprof.Do(context.Background(), pprof.Labels("operation", "burn"),
+			func(context.Context) { planted.Garbage(make([][]byte, 64)) })
 	})
 	planted.Leak(t, 1)
 	planted.Await(t, 1, "planted.Leaked(", "chan receive")

@@ -9,7 +9,8 @@
   const { format, element, frame, sample, resolved, axis, yAxis, newPlot, onScheme, fit } = drawing;
 
   const every = 1000;             // milliseconds between two questions
-  let boot = "", seq = 0, length = 600, interval = 1;
+  let boot = "", seq = 0;
+  const length = 600;             // of the history, in seconds
   let times = [], columns = [];   // all points; columns in the order of the series
   let charts = [];                // {card, plot, spec, part, quiet, visible, drawn, values}
   let parts = [];                 // {grid, fold, summary, folded, names}, one for each group
@@ -156,7 +157,7 @@
   }
 
   function draw(c) {
-    const from = Math.max(times.length - Math.ceil(span() / interval) - 2, 0);
+    const from = Math.max(times.length - span() - 2, 0);
     const data = [times.slice(from)];
     for (let i = 0; i < c.spec.series.length; i++) {
       const column = columns[c.first + i].slice(from);
@@ -252,15 +253,13 @@
   // ---- polling
 
   async function ask() {
-    const res = await fetch(`${base}live.json?after=${seq}&span=${span()}&boot=${encodeURIComponent(boot)}`, {
+    const res = await fetch(`${base}live.json?after=${seq}&boot=${encodeURIComponent(boot)}`, {
       signal: AbortSignal.timeout(15000), cache: "no-store", credentials: "same-origin",
     });
     if (!res.ok) throw new Error((await res.text()).trim() || res.statusText);
     const a = await res.json();
-    if (a.groups) { // the first answer, another program by now, other charts or another step
+    if (a.groups) { // the first answer, another program by now, or other charts
       boot = a.boot;
-      length = a.length;
-      interval = a.interval_s;
       times = [];
       columns = a.columns.map(() => []);
       build(a.groups);
@@ -299,10 +298,7 @@
   }
 
   document.addEventListener("visibilitychange", poll);
-  $("span").addEventListener("change", () => {
-    drawAll();
-    poll();
-  });
+  $("span").addEventListener("change", drawAll);
   onScheme(() => {
     for (const c of charts) {
       c.plot.destroy();

@@ -2,13 +2,11 @@ package prom
 
 import (
 	"iter"
-	"maps"
-	"slices"
 )
 
 // An Operation is what a program did of one kind since it began.
 type Operation struct {
-	Name    string
+	Name    string  // another for each
 	Errors  uint64  // operations that failed
 	Latency Latency // of all, also of those that failed
 }
@@ -17,26 +15,6 @@ type Operation struct {
 // duration may stand for several that are about as long.
 type Latency interface {
 	All() iter.Seq2[int64, uint64]
-}
-
-// both are two latencies in one.
-type both [2]Latency
-
-// All implements [Latency].
-func (b both) All() iter.Seq2[int64, uint64] {
-	counts := map[int64]uint64{}
-	for _, l := range b {
-		for ns, n := range l.All() {
-			counts[ns] += n
-		}
-	}
-	return func(yield func(int64, uint64) bool) {
-		for _, ns := range slices.Sorted(maps.Keys(counts)) {
-			if !yield(ns, counts[ns]) {
-				return
-			}
-		}
-	}
 }
 
 // bounds are the upper ends of the buckets, from 1 µs to 50 s.

@@ -108,24 +108,15 @@ func (e *exporter) writeMaps(t *text) {
 	}
 }
 
-// valid gives operations names that are UTF-8, and adds up those of one name: a series that is
-// there twice spoils all metrics.
-func (e *exporter) valid(list []Operation) (valid []Operation) {
+// valid gives operations names that are UTF-8: a series that is there twice spoils all metrics.
+func (e *exporter) valid(list []Operation) []Operation {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	at := map[string]int{}
-	for _, o := range list {
-		o.Name = e.ofOther.Valid(o.Name)
-		i, twice := at[o.Name]
-		if !twice {
-			at[o.Name] = len(valid)
-			valid = append(valid, o)
-			continue
-		}
-		valid[i].Errors += o.Errors
-		valid[i].Latency = both{valid[i].Latency, o.Latency}
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Name = e.ofOther.Valid(list[i].Name)
 	}
-	return valid
+	return list
 }
 
 // read returns the statistics of the maps that there are, and their names that are UTF-8.

@@ -25,7 +25,6 @@ func TestWhoseWaitsAre(t *testing.T) {
 		{"", []string{"net/http/httputil.(*ReverseProxy).ServeHTTP", own + ".(*wrapped).ServeHTTP"}},
 		{"", []string{"internal/poll.runtime_pollWait", "net.(*conn).Write", own + ".(*answer).Write",
 			"main.show", own + ".(*wrapped).ServeHTTP"}},
-		{"", []string{"main.read", own + ".Labels.Do", "main.main"}},
 		{"", []string{"main.stats", own + "/internal/charts.(*Sampler).run"}}, // a callback
 		{"", []string{"main.healthy", own + ".(*health).serve", "net/http.(*conn).serve"}},
 		{"", []string{"github.com/google/pprof/profile.Merge", "main.profile"}},
