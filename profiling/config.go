@@ -79,7 +79,7 @@ type Config struct {
 	// link to it: mvccbench lists and compares the runs there that it saved.
 	Runs http.Handler
 
-	// Metrics answers requests for /metrics. If it is nil, that is [prom.WithValues] of Maps, of the
+	// Metrics answers requests for /metrics. If it is nil, that is [prom.Handler] of Maps, of the
 	// operations that an [Op] counts, and of Values. It is
 	// behind the same guard as the rest: Prometheus sends the Token as
 	// "authorization" of the scrape configuration.

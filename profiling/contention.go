@@ -77,7 +77,7 @@ func (s *Service) contentionReport(w http.ResponseWriter, r *http.Request) error
 		"At": row.At, "Scope": row.Scope,
 		"Kinds": kindTotals(c.Report.Waits), "Kind": kind,
 		"Waits": waits, "Idle": never,
-		"Hidden": c.Report.Sites - len(c.Report.Waits) - len(c.Report.Holders),
+		"Hidden": c.Report.Sites - len(c.Report.Waits),
 	})
 }
 

@@ -24,15 +24,11 @@ func (s *Service) index(w http.ResponseWriter, _ *http.Request) error {
 	if !ph.Since.IsZero() {
 		age = now.Sub(ph.Since).Round(time.Second)
 	}
-	var of, base int // what the form of comparisons begins with
-	if i := slices.IndexFunc(rows, func(row captureRow) bool { return row.Previous > 0 }); i >= 0 {
-		of, base = rows[i].ID, rows[i].Previous
-	}
 	return web.Page(w, http.StatusOK, "index.html", s.frame("Profiles", "profiles", ""), web.Data{
 		"Now": now.Format(time.TimeOnly), "Uptime": now.Sub(s.started).Round(time.Second),
 		"Phase": ph.Label, "PhaseAge": age, "System": systemLine(),
 		"Running": capture.Running(), "Kinds": capture.Kinds(),
-		"Captures": rows, "Of": of, "Minus": base,
+		"Captures":   rows,
 		"MaxSeconds": capture.Longest.Seconds(), "CPUSeconds": capture.DefaultWindow.Seconds(),
 		"Off": capture.Off(),
 	})
@@ -138,9 +134,6 @@ func (s *Service) subject(name string) (sub subject, err error) {
 	return sub, err
 }
 
-// diffName returns the part of a path that names a difference.
-func diffName(of, base int) string { return fmt.Sprintf("%d-%d", of, base) }
-
 // sideOf describes a capture that is compared.
 func sideOf(c *capture.Capture) pprofui.Side {
 	return pprofui.Side{Name: fmt.Sprintf("capture %d", c.ID), Ops: c.Ops}
@@ -158,16 +151,6 @@ func (sub subject) profiles() (p, base *profile.Profile, err error) {
 	p.Comments = append(p.Comments,
 		fmt.Sprintf("Difference: capture %d minus capture %d", sub.of.ID, sub.base.ID))
 	return p, base, nil
-}
-
-// uiDiff redirects from the form that compares two captures to their pages.
-func (s *Service) uiDiff(w http.ResponseWriter, r *http.Request) error {
-	query := r.URL.Query()
-	sub, err := s.subject(query.Get("of") + "-" + query.Get("base"))
-	if err != nil {
-		return err
-	}
-	return web.Redirect(w, "./"+diffName(sub.of.ID, sub.base.ID)+"/flamegraph")
 }
 
 // uiView shows a page of a capture, or of the difference of two.
@@ -225,7 +208,7 @@ func (s *Service) pageOf(sub subject, view string) pprofui.Page {
 			pprofui.AboutScale(more, less)),
 		Difference: true, More: more.Name, Less: less.Name,
 		Links: []pprofui.Link{
-			link("the other way round", "%s/%s", diffName(base.ID, of.ID), view),
+			link("the other way round", "%d-%d/%s", base.ID, of.ID, view),
 		},
 	}
 }

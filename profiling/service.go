@@ -63,7 +63,7 @@ func Handler(cfg Config) *Service {
 	}
 	s.sampler = charts.New(groups)
 	if cfg.Metrics == nil {
-		s.cfg.Metrics = prom.WithValues(cfg.Maps, s.operations.exported, cfg.Values)
+		s.cfg.Metrics = prom.Handler(cfg.Maps, s.operations.exported, cfg.Values)
 	}
 	phase := func() string { return s.phase().Label }
 	s.captures = capture.Captures{
@@ -226,7 +226,6 @@ func (s *Service) routes() http.Handler {
 		at + "/ui":               web.To("./"),
 		at + "/ui/{$}":           web.To("../"),
 		at + "/ui/new":           web.OwnSite(s.uiNew),
-		at + "/ui/diff":          s.uiDiff,
 		at + "/ui/{id}/{view}":   s.uiView,
 		at + "/ui/{id}/{$}":      web.To("../../"), // where pages of pprof lead back to
 		at + "/contention":       web.To("./contention/"),

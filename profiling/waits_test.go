@@ -141,9 +141,6 @@ func TestDifference(t *testing.T) {
 	newCapture(t, srv.URL(), "type=heap")
 
 	ui := srv.URL() + "/debug/pprof/ui/"
-	a := get(t, ui+"diff?of=2&base=1")
-	require.Equal(t, http.StatusSeeOther, a.status)
-	require.Equal(t, "./2-1/flamegraph", a.header.Get("Location"))
 	for _, view := range []string{"flamegraph", "top", "peek", "source"} {
 		a := get(t, ui+"2-1/"+view)
 		require.Equal(t, http.StatusOK, a.status, a.body)
@@ -154,16 +151,13 @@ func TestDifference(t *testing.T) {
 	require.NotContains(t, get(t, ui+"1/top").body, "planted.Leaked")
 	require.NotContains(t, get(t, ui+"2/top").body, "minus capture")
 	for query, status := range map[string]int{
-		"of=2&base=2": 400, "of=2&base=3": 400, "of=2&base=9": 404, "of=x&base=1": 404,
-		"of=2&base=": 404, "of=2-1&base=1": 404, "": 404,
+		"2-2": 400, "2-3": 400, "2-9": 404, "x-1": 404, "2-": 404, "2-1-1": 404, "-": 404,
 	} {
-		require.Equal(t, status, get(t, ui+"diff?"+query).status, query)
+		require.Equal(t, status, get(t, ui+query+"/top").status, query)
 	}
 	require.Equal(t, http.StatusNotImplemented, get(t, ui+"2-1/download").status)
 	page := get(t, srv.URL()+"/debug/pprof/").body
 	require.Contains(t, page, `href="ui/2-1/flamegraph"`)
-	// The form begins with the newest that has one of its kind before it, and that.
-	require.Regexp(t, `(?s)value="2" selected.*minus.*value="1" selected`, page)
 }
 
 // Where the rates are off the report says so, instead of that nothing waited.

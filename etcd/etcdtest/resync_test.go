@@ -83,7 +83,7 @@ func TestValues(t *testing.T) {
 	p := open(t, shared(t), newPrefix(), nil)
 	p.set(t, p.a, "x", 1)
 	w := httptest.NewRecorder()
-	prom.WithValues(nil, nil, map[string]func() []prom.Value{"bank": p.Values}).
+	prom.Handler(nil, nil, map[string]func() []prom.Value{"bank": p.Values}).
 		ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	require.Contains(t, w.Body.String(), "# TYPE mvccmap_etcd_commits_total counter\n"+
 		`mvccmap_etcd_commits_total{of="bank"} 1`)

@@ -102,7 +102,7 @@ func startProfiler(of served) (*profiler, error) {
 		Maps:     p.sources(name, of.tables),
 		Workload: p.workload,
 		Runs:     kept,
-		Metrics:  prom.Handler(p.sources(exportedName, of.tables), p.totals.exported),
+		Metrics:  prom.Handler(p.sources(exportedName, of.tables), p.totals.exported, nil),
 		Slow:     of.slow,
 
 		Capturing: p.capturing,

@@ -28,7 +28,7 @@ func TestSeriesAreThereOnce(t *testing.T) {
 		sources[name] = of(s)
 		ops = append(ops, Operation{Name: name, Errors: 3, Latency: &one})
 	}
-	h := Handler(sources, func() []Operation { return ops })
+	h := Handler(sources, func() []Operation { return ops }, nil)
 	values := parse(t, ask(t, h)) // which finds series that are there twice
 	count := func(prefix string) (n int) {
 		for name := range values {

@@ -3,7 +3,7 @@
 //
 // A service of package profiling serves it at /metrics by itself. Alone it is one line:
 //
-//	http.Handle("/metrics", prom.Handler(map[string]func() mvcc.Stats{"accounts": accounts.Stats}, nil))
+//	http.Handle("/metrics", prom.Handler(map[string]func() mvcc.Stats{"accounts": accounts.Stats}, nil, nil))
 //
 // The metrics of maps are those of [mvcc.Figures]. They are named mvccmap_..., and have the
 // name of the map as label "map". A table of a [mvcc.DB] has those few that are its own, named
@@ -33,15 +33,10 @@ import (
 // process, as far as the system tells the latter. The maps come by name: for each,
 // [mvcc.Map.Stats] of a map, or a function that returns those of the map that is in use at
 // present, and zero Stats if there is none: then it is left out. For each request each
-// function is called once, by one goroutine at a time. Operations may be nil.
-func Handler(sources map[string]func() mvcc.Stats, operations func() []Operation) http.Handler {
-	return WithValues(sources, operations, nil)
-}
-
-// WithValues is [Handler] with values of other things, by the names that are their label "of". Each
-// function is called once for each request, maybe by several goroutines at a time, and returns figures
-// of the same metrics each time.
-func WithValues(
+// function is called once, by one goroutine at a time. Operations may be nil. Values are of other
+// things, by the names that are their label "of". Each function of them is called once for each
+// request, maybe by several goroutines at a time, and returns figures of the same metrics each time.
+func Handler(
 	sources map[string]func() mvcc.Stats, operations func() []Operation,
 	values map[string]func() []Value,
 ) http.Handler {
