@@ -84,7 +84,6 @@ func TestEveryRuntimeProfileIsServed(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/nonsense").status)
 	cmdline := get(t, srv.URL()+"/debug/pprof/cmdline")
 	require.Equal(t, http.StatusNotFound, cmdline.status)
-	require.Contains(t, cmdline.body, "may hold secrets")
 	require.NotContains(t, cmdline.body, os.Args[0])
 }
 

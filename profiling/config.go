@@ -49,9 +49,8 @@ type Config struct {
 	// Maps has the statistics of each map that the dashboard shows, by name:
 	// [mvcc.Map.Stats] of a map, or a function that returns those of the map
 	// that is in use at present, and zero Stats if there is none. Each is
-	// called once a second, and with each report on contention. If there is a
-	// map shop, the name shop/orders is that of its table orders, which has
-	// few charts: [mvcc.DB.Sources] gives such names.
+	// called once a second. If there is a map shop, the name shop/orders is that
+	// of its table orders, which has few charts: [mvcc.DB.Sources] gives such names.
 	Maps map[string]func() mvcc.Stats
 
 	// Values has functions that return further figures, by name: those of a replica of module etcd,

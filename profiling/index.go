@@ -69,7 +69,6 @@ func rowOf(c *capture.Capture) captureRow {
 		Scope:   "as it was",
 		Size:    brief.Bytes(int64(len(c.Data))),
 	}
-	grows := func(k capture.Kind) bool { return k.Name == c.Kind && k.Change }
 	switch {
 	case c.Report != nil && c.Report.Window > 0:
 		row.Scope = fmt.Sprintf("during %s, by %s", brief.Time(c.Report.Window), c.Report.Source)
@@ -77,7 +76,7 @@ func rowOf(c *capture.Capture) captureRow {
 		row.Scope = "since the start, by " + c.Report.Source
 	case c.Window > 0:
 		row.Scope = "during " + c.Window.String()
-	case slices.ContainsFunc(capture.Kinds(), grows):
+	case capture.KindNamed(c.Kind).Change:
 		row.Scope = "since the start"
 	}
 	if c.Empty {

@@ -244,9 +244,6 @@ func (s *Service) routes() http.Handler {
 		at + "/ui/{id}": func(w http.ResponseWriter, r *http.Request) error {
 			return web.Redirect(w, web.Path(r.PathValue("id"), "flamegraph"))
 		},
-		at + "/cmdline": func(http.ResponseWriter, *http.Request) error {
-			return web.NotFound("the command line is not served: it may hold secrets")
-		},
 		"/favicon.ico": func(w http.ResponseWriter, _ *http.Request) error {
 			w.WriteHeader(http.StatusNoContent)
 			return nil

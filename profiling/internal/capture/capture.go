@@ -88,8 +88,8 @@ func Kinds() []Kind {
 	return list
 }
 
-// kindNamed returns the kind of that name, without more if there is none.
-func kindNamed(name string) Kind {
+// KindNamed returns the kind of that name, without more if there is none.
+func KindNamed(name string) Kind {
 	for _, k := range Kinds() {
 		if k.Name == name {
 			return k
@@ -139,7 +139,7 @@ func (s *Captures) Take(ctx context.Context, name string, d time.Duration) (*Cap
 	default:
 		p, err = takeSnapshot(name)
 	}
-	switch of := kindNamed(name); {
+	switch of := KindNamed(name); {
 	case d > 0:
 		c.Ops = s.done() - before
 	case of.Change:
