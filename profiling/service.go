@@ -244,10 +244,6 @@ func (s *Service) routes() http.Handler {
 		at + "/ui/{id}": func(w http.ResponseWriter, r *http.Request) error {
 			return web.Redirect(w, web.Path(r.PathValue("id"), "flamegraph"))
 		},
-		"/favicon.ico": func(w http.ResponseWriter, _ *http.Request) error {
-			w.WriteHeader(http.StatusNoContent)
-			return nil
-		},
 		"/": func(_ http.ResponseWriter, r *http.Request) error {
 			return web.NotFound(
 				"nothing at %s; the dashboard is at the top of this service, or at %s/live, and the "+
