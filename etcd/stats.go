@@ -64,7 +64,7 @@ func (db *DB) Stats() Stats {
 }
 
 // Values returns the figures of [DB.Stats] for monitoring. Give this method to Config.Values of
-// package profiling, to [prom.WithValues], or to Values of module otel. The metrics begin with
+// package profiling, to [prom.Handler], or to Values of module otel. The metrics begin with
 // mvccmap_etcd_.
 func (db *DB) Values() []prom.Value { return db.Stats().values() }
 

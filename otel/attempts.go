@@ -24,8 +24,6 @@ type Config struct {
 	// Keys says that a span of a conflict has the key, as package fmt prints it. It may be a
 	// secret, or different each time, so it is no attribute of metrics in any case.
 	Keys bool
-	// Parents says that there are spans only where the context of the Update has one.
-	Parents bool
 }
 
 func (c Config) tracer() trace.Tracer {
@@ -73,9 +71,6 @@ func Attempts(cfg Config) (func(mvcc.Attempt), error) {
 		set := metric.WithAttributes(attrs...)
 		took.Record(a.Context, a.Took.Seconds(), set)
 		waited.Record(a.Context, a.Waited.Seconds(), set)
-		if cfg.Parents && !trace.SpanContextFromContext(a.Context).IsValid() {
-			return
-		}
 		span(tracer, a, attrs, key, cfg.Keys)
 	}, nil
 }

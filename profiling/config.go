@@ -14,8 +14,6 @@ import (
 // Values that zero fields of a [Config] stand for.
 const (
 	defaultAddr          = "127.0.0.1:6060"
-	defaultMaxSeconds    = 120
-	defaultHistory       = 32
 	defaultMutexFraction = 100
 	defaultBlockRate     = 10 * time.Microsecond
 )
@@ -48,18 +46,11 @@ type Config struct {
 	// Title heads the index page. If empty, it is the program's name.
 	Title string
 
-	// Phase, if not nil, returns what the program does now, to be shown and
-	// to be stored with captures. It is called on each request, from several
-	// goroutines, and must not block. A label set by [Server.SetPhase]
-	// replaces it.
-	Phase func() string
-
 	// Maps has the statistics of each map that the dashboard shows, by name:
 	// [mvcc.Map.Stats] of a map, or a function that returns those of the map
 	// that is in use at present, and zero Stats if there is none. Each is
-	// called once a second, and with each report on contention. If there is a
-	// map shop, the name shop/orders is that of its table orders, which has
-	// few charts: [mvcc.DB.Sources] gives such names.
+	// called once a second. If there is a map shop, the name shop/orders is that
+	// of its table orders, which has few charts: [mvcc.DB.Sources] gives such names.
 	Maps map[string]func() mvcc.Stats
 
 	// Values has functions that return further figures, by name: those of a replica of module etcd,
@@ -80,27 +71,14 @@ type Config struct {
 	// Capturing, if not nil, is called with true before a CPU profile of this
 	// service begins and with false when it has ended, never by two goroutines
 	// at a time, and must not block: a program can have its goroutines set
-	// [Labels] for each operation meanwhile, and not pay for them otherwise.
+	// profiler labels for each operation meanwhile, and not pay for them otherwise.
 	Capturing func(bool)
 
 	// Runs, if not nil, answers requests below /debug/pprof/runs/, and all pages
 	// link to it: mvccbench lists and compares the runs there that it saved.
 	Runs http.Handler
 
-	// Health, if not nil, returns why the program does not work, or nil if it
-	// does: /healthz answers with status 503 or 200. Without it the program
-	// works as long as its sources, which the charts call each second, return.
-	// It is called on request, at most once a second and by one goroutine at
-	// a time.
-	//
-	// Unlike everything else, /healthz answers every client that can reach
-	// the port, without Token and whatever the Host header says: what probes
-	// a program, such as an orchestrator, knows its IP address and no secret.
-	// It says "ok" or "failing" and nothing more; the error's text is only
-	// for clients to which the other pages are open.
-	Health func() error
-
-	// Metrics answers requests for /metrics. If it is nil, that is [prom.WithValues] of Maps, of the
+	// Metrics answers requests for /metrics. If it is nil, that is [prom.Handler] of Maps, of the
 	// operations that an [Op] counts, and of Values. It is
 	// behind the same guard as the rest: Prometheus sends the Token as
 	// "authorization" of the scrape configuration.
@@ -110,14 +88,6 @@ type Config struct {
 	// [SlowConfig] for what that costs. It is also what a visitor of the page
 	// /debug/pprof/slow/ turns on, with another threshold if so chosen.
 	Slow *SlowConfig
-
-	// MaxSeconds bounds the length of one capture; longer ones are shortened
-	// to it. The default is 120.
-	MaxSeconds int
-
-	// History is how many captures are kept for the browser, the oldest
-	// making room for the newest. The default is 32.
-	History int
 
 	// MutexFraction is passed to [runtime.SetMutexProfileFraction] by
 	// [Start]: on average one of that many contended unlocks is recorded.
@@ -142,11 +112,5 @@ func (c Config) withDefaults() Config {
 	c.Title = cmp.Or(c.Title, filepath.Base(os.Args[0]))
 	c.MutexFraction = cmp.Or(c.MutexFraction, defaultMutexFraction)
 	c.BlockRate = cmp.Or(c.BlockRate, defaultBlockRate)
-	if c.MaxSeconds <= 0 {
-		c.MaxSeconds = defaultMaxSeconds
-	}
-	if c.History <= 0 {
-		c.History = defaultHistory
-	}
 	return c
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
@@ -15,18 +14,14 @@ import (
 
 // contentionIndex shows the ways to look for contention, what each costs, and
 // the reports there are.
-func (s *Service) contentionIndex(w http.ResponseWriter, r *http.Request) error {
-	var last time.Duration // since the last report from profiles, 0 if there is none
-	if at := s.captures.LastReport(); !at.IsZero() {
-		last = max(time.Since(at).Round(time.Second), time.Second)
-	}
+func (s *Service) contentionIndex(w http.ResponseWriter, _ *http.Request) error {
 	other := func(row captureRow) bool { return row.Report == nil }
 	frame := s.frame("Contention", "contention", "../")
 	return web.Page(w, http.StatusOK, "contention.html", frame, web.Data{
-		"Phase": s.phase().Label, "Running": capture.Running(), "Last": last,
+		"Phase": s.phase().Label, "Running": capture.Running(),
 		"Reports": slices.DeleteFunc(s.rows(), other),
-		"Off":     capture.Off(), "Longest": s.cfg.MaxSeconds,
-		"MaxTrace": int(min(capture.MaxTrace, s.captures.Longest).Seconds()),
+		"Off":     capture.Off(), "Longest": capture.Longest.Seconds(),
+		"MaxTrace": capture.MaxTrace.Seconds(),
 	})
 }
 
@@ -34,7 +29,7 @@ func (s *Service) contentionIndex(w http.ResponseWriter, r *http.Request) error 
 // it as JSON.
 func (s *Service) contentionNew(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
-	mode, err := s.captures.Mode(query)
+	mode, err := capture.ModeOf(query)
 	if err != nil {
 		return err
 	}
@@ -43,7 +38,7 @@ func (s *Service) contentionNew(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	web.AllowTime(w, r, mode.Window)
-	c, err := s.captures.Waits(r.Context(), mode, labelOf(query))
+	c, err := s.captures.Waits(r.Context(), mode)
 	if err != nil {
 		return err
 	}
@@ -54,32 +49,17 @@ func (s *Service) contentionNew(w http.ResponseWriter, r *http.Request) error {
 	return web.Redirect(w, fmt.Sprintf("./%d", c.ID))
 }
 
-// contentionReport shows a stored report as a table, or as JSON if its number
-// ends in ".json".
+// contentionReport shows a stored report as a table.
 func (s *Service) contentionReport(w http.ResponseWriter, r *http.Request) error {
-	id, asJSON := strings.CutSuffix(r.PathValue("id"), ".json")
-	c, err := s.captures.Get(id)
+	c, err := s.captures.Get(r.PathValue("id"))
 	if err == nil && c.Report == nil {
 		err = web.NotFound("capture %d (%s) is no report on contention", c.ID, c.Kind)
 	}
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return web.JSON(w, c.Report)
-	}
-	query := r.URL.Query()
-	sort := cmp.Or(query.Get("sort"), "total")
-	order, ok := siteOrders[sort]
-	if !ok {
-		return web.Bad("sort must be total, count, avg, p99 or max, not %q", sort)
-	}
-	kind := contention.Kind(query.Get("kind"))
+	kind := contention.Kind(r.URL.Query().Get("kind"))
 	const idle = "idle" // in place of a kind
-	sorts := []string{"total", "count", "avg"}
-	if c.Report.Exact {
-		sorts = append(sorts, "p99", "max")
-	}
 	var waits []contention.Site
 	never := 0 // sites of goroutines that waited all the time
 	for _, site := range c.Report.Waits {
@@ -90,27 +70,15 @@ func (s *Service) contentionReport(w http.ResponseWriter, r *http.Request) error
 			waits = append(waits, site)
 		}
 	}
-	slices.SortStableFunc(waits, order)
-	counted := func(n contention.Counter) bool { return n.Count > 0 }
 	row := rowOf(c)
 	frame := s.frame("Contention", "contention", "../")
 	return web.Page(w, http.StatusOK, "report.html", frame, web.Data{
-		"ID": c.ID, "Label": c.Label, "Phase": c.Phase, "Empty": c.Empty, "Report": c.Report,
+		"ID": c.ID, "Phase": c.Phase, "Empty": c.Empty, "Report": c.Report,
 		"At": row.At, "Scope": row.Scope,
-		"Kinds": kindTotals(c.Report.Waits), "Kind": kind, "Sorts": sorts, "Sort": sort,
+		"Kinds": kindTotals(c.Report.Waits), "Kind": kind,
 		"Waits": waits, "Idle": never,
-		"Hidden":  c.Report.Sites - len(c.Report.Waits) - len(c.Report.Holders),
-		"Counted": slices.ContainsFunc(c.Report.Counters, counted),
+		"Hidden": c.Report.Sites - len(c.Report.Waits),
 	})
-}
-
-// siteOrders has the ways to sort a report.
-var siteOrders = map[string]func(a, b contention.Site) int{
-	"total": func(a, b contention.Site) int { return cmp.Compare(b.Total, a.Total) },
-	"count": func(a, b contention.Site) int { return cmp.Compare(b.Count, a.Count) },
-	"avg":   func(a, b contention.Site) int { return cmp.Compare(b.Average, a.Average) },
-	"p99":   func(a, b contention.Site) int { return cmp.Compare(b.P99, a.P99) },
-	"max":   func(a, b contention.Site) int { return cmp.Compare(b.Max, a.Max) },
 }
 
 // A kindTotal sums up the waits of one kind at all sites but the idle ones.

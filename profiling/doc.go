@@ -31,46 +31,38 @@
 //	/debug/pprof/trace?seconds=1        execution trace for "go tool trace"
 //	/debug/pprof/ui/new?type=cpu&seconds=5
 //	                                    capture, then redirect to the page of it
-//	/debug/pprof/ui/<id>/flamegraph, top, peek, source, graph, download
+//	/debug/pprof/ui/<id>/flamegraph, top, peek, source, download
 //	                                    pages of a capture
-//	/debug/pprof/ui/<id>-<base>/flamegraph, top, peek, source, graph
+//	/debug/pprof/ui/<id>-<base>/flamegraph, top, peek, source
 //	                                    what a capture has more than another, per
 //	                                    operation if those are known
 //	/debug/pprof/contention/            reports on contention
-//	/debug/pprof/contention/new?mode=profiles&seconds=5, or since=start or last
+//	/debug/pprof/contention/new?mode=profiles&seconds=5, or since=start
 //	                                    report by the block and mutex profiles
 //	/debug/pprof/contention/new?mode=trace&seconds=1
 //	                                    report by an execution trace; format=json
 //	                                    answers with it
-//	/debug/pprof/contention/<id>, <id>.json
-//	                                    a report
+//	/debug/pprof/contention/<id>        a report
 //	/debug/pprof/slow/                  why operations were slow; ?format=json,
 //	                                    ?op=NAME for those of one name
-//	/debug/pprof/slow/start?percentile=99.9 or above=5ms, &op=NAME, slow/stop
+//	/debug/pprof/slow/start?percentile=99.9 or above=5ms, slow/stop
 //	                                    record slow operations, or end that
-//	/debug/pprof/slow/all/flamegraph, top, peek, source, graph
+//	/debug/pprof/slow/all/flamegraph, top, peek, source
 //	                                    what all slow ones of late did
-//	/debug/pprof/slow/<id>.trace, <id>.json
-//	                                    trace of one for "go tool trace", and
-//	                                    what is known of it
-//	/debug/pprof/slow/<id>/source, flamegraph, top, peek, graph
+//	/debug/pprof/slow/<id>.trace        trace of one for "go tool trace"
+//	/debug/pprof/slow/<id>/source, flamegraph, top, peek
 //	                                    what it waited for, and what let it wait
-//	/debug/pprof/runs/                  saved runs, if there is Config.Runs;
-//	                                    ?format=json here and below
+//	/debug/pprof/data/                  tables, indexes, watches and oldest readers, if there
+//	                                    is Config.Data
+//	/debug/pprof/runs/                  saved runs, if there is Config.Runs
 //	/debug/pprof/runs/compare?old=A&new=B
-//	                                    what has changed from one to another, in
-//	                                    JSON as mvccbench compare writes it
+//	                                    changes from one to another
 //	/debug/pprof/runs/<run>/            results of a run, and its profiles
-//	/debug/pprof/runs/<run>/<file>/flamegraph, top, peek, source, graph, download
+//	/debug/pprof/runs/<run>/<file>/flamegraph, top, peek, source, download
 //	                                    pages of a profile
 //	/debug/pprof/runs/<run>/<file>/minus/<run>/<file>/flamegraph, ...
-//	                                    what a profile has more than another;
-//	                                    minus-measured as measured, minus-share
-//	                                    with equal totals
-//	/debug/vars                         variables of package expvar, without the
-//	                                    command line, and statistics of the maps
+//	                                    what a profile has more than another
 //	/metrics                            for Prometheus
-//	/healthz                            200 "ok" or 503, see Config.Health
 //
 // The pages load nothing from elsewhere.
 // The source page opens no files but those that the running program was built from.
@@ -82,8 +74,7 @@
 // say that a proxy forwarded it. With a token every request must carry it, and any address may be
 // listened on. In both cases the Host header must name this machine, so that a page whose name was
 // rebound to the loopback address reads nothing. A foreign Origin, captures started by a page of
-// another site and methods other than GET are refused. Only /healthz answers every client, with
-// "ok" or "failing".
+// another site and methods other than GET are refused.
 //
 // # What it costs
 //
@@ -96,8 +87,8 @@
 // a tenth of one processor. It has 32 frames of a stack that is not on a processor.
 //
 // Captures are bounded: one CPU or wall-clock profile and one execution trace at a time in the whole process,
-// four windows of other profiles, each for at most [Config.MaxSeconds], an execution trace for a
-// report on contention for at most ten. [Service.Instrumented] says what such a trace costs;
+// four windows of other profiles, each for at most two minutes, an execution trace for a
+// report on contention for at most ten seconds. [Service.Instrumented] says what such a trace costs;
 // recording slow operations costs the same for as long as it is on, see [SlowConfig]. At most
-// [Config.History] captures are kept, compressed.
+// 32 captures are kept, compressed.
 package profiling

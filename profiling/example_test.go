@@ -13,48 +13,6 @@ import (
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-func ExampleStart() {
-	srv, err := profiling.Start(profiling.Config{Addr: "127.0.0.1:0"}) // any free port
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer srv.Close()
-	srv.SetPhase("loading the accounts")
-
-	res, err := http.Get(srv.URL() + "/debug/pprof/heap")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	res.Body.Close()
-	http.DefaultClient.CloseIdleConnections()
-	fmt.Println(strings.HasPrefix(srv.URL(), "http://127.0.0.1:"), res.Status)
-	// Output: true 200 OK
-}
-
-// A service shows its maps beside its own pages.
-func ExampleHandler() {
-	accounts := mvcc.New[string, int](nil)
-	defer accounts.Close()
-
-	mux := http.NewServeMux()
-	h := profiling.Handler(profiling.Config{Maps: map[string]func() mvcc.Stats{"accounts": accounts.Stats}})
-	defer h.Close()
-	mux.Handle("/debug/pprof/", h)
-
-	srv := httptest.NewServer(mux)
-	defer srv.Close()
-	res, err := http.Get(srv.URL + "/debug/pprof/live") // the dashboard
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	res.Body.Close()
-	fmt.Println(res.Status, res.Header.Get("Content-Type"))
-	// Output: 200 OK text/html; charset=utf-8
-}
-
 // A service whose requests are counted by pattern, with errors and latencies.
 func ExampleService_Wrap() {
 	h := profiling.Handler(profiling.Config{})
@@ -128,20 +86,4 @@ func ExampleLabelUpdate() {
 	})
 	fmt.Println(m.Len(), err)
 	// Output: 1 <nil>
-}
-
-// Labels made in advance tell operations apart in CPU profiles at a cost of
-// some nanoseconds.
-func ExampleLabels() {
-	worker := profiling.NewLabels("worker", "7")
-	reading := worker.With("operation", "read")
-	writing := worker.With("operation", "write")
-
-	worker.Set()
-	reading.Do(func() { fmt.Println("read") })
-	writing.Do(func() { fmt.Println("write") })
-	profiling.Labels{}.Set()
-	// Output:
-	// read
-	// write
 }

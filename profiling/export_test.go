@@ -11,9 +11,6 @@ import (
 // LimitClose sets how long Close of a server waits for its clients.
 func LimitClose(d time.Duration) { closeTimeout = d }
 
-// LimitFarewell sets how long Close of a server waits for dashboards.
-func LimitFarewell(d time.Duration) { patience = d }
-
 // ConnState tells s of the state of a connection, as its HTTP server does.
 func ConnState(s *Server, c net.Conn, state http.ConnState) { s.http.ConnState(c, state) }
 

@@ -6,10 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/google/pprof/profile"
 
@@ -20,33 +18,19 @@ import (
 )
 
 // index shows the page of profiles.
-func (s *Service) index(w http.ResponseWriter, r *http.Request) error {
+func (s *Service) index(w http.ResponseWriter, _ *http.Request) error {
 	now, ph, rows := time.Now(), s.phase(), s.rows()
 	var age time.Duration // 0: unknown
 	if !ph.Since.IsZero() {
 		age = now.Sub(ph.Since).Round(time.Second)
 	}
-	scheme, prefix := "http", "" // under which the handler is mounted
-	if r.TLS != nil {
-		scheme = "https"
-	}
-	if full, _, _ := strings.Cut(r.RequestURI, "?"); strings.HasSuffix(full, r.URL.Path) {
-		prefix = strings.TrimSuffix(full, r.URL.Path)
-	}
-	var of, base int // what the form of comparisons begins with
-	if i := slices.IndexFunc(rows, func(row captureRow) bool { return row.Previous > 0 }); i >= 0 {
-		of, base = rows[i].ID, rows[i].Previous
-	}
 	return web.Page(w, http.StatusOK, "index.html", s.frame("Profiles", "profiles", ""), web.Data{
-		"Scheme": scheme, "Host": r.Host, "Prefix": prefix,
 		"Now": now.Format(time.TimeOnly), "Uptime": now.Sub(s.started).Round(time.Second),
 		"Phase": ph.Label, "PhaseAge": age, "System": systemLine(),
 		"Running": capture.Running(), "Kinds": capture.Kinds(),
-		"Captures": rows, "Of": of, "Minus": base,
-		"History": s.cfg.History, "MaxSeconds": s.cfg.MaxSeconds,
-		"CPUSeconds": capture.DefaultWindow.Seconds(),
-		"Token":      s.cfg.Token != "",
-		"Off":        capture.Off(),
+		"Captures":   rows,
+		"MaxSeconds": capture.Longest.Seconds(), "CPUSeconds": capture.DefaultWindow.Seconds(),
+		"Off": capture.Off(),
 	})
 }
 
@@ -85,7 +69,6 @@ func rowOf(c *capture.Capture) captureRow {
 		Scope:   "as it was",
 		Size:    brief.Bytes(int64(len(c.Data))),
 	}
-	grows := func(k capture.Kind) bool { return k.Name == c.Kind && k.Change }
 	switch {
 	case c.Report != nil && c.Report.Window > 0:
 		row.Scope = fmt.Sprintf("during %s, by %s", brief.Time(c.Report.Window), c.Report.Source)
@@ -93,7 +76,7 @@ func rowOf(c *capture.Capture) captureRow {
 		row.Scope = "since the start, by " + c.Report.Source
 	case c.Window > 0:
 		row.Scope = "during " + c.Window.String()
-	case slices.ContainsFunc(capture.Kinds(), grows):
+	case capture.KindNamed(c.Kind).Change:
 		row.Scope = "since the start"
 	}
 	if c.Empty {
@@ -102,52 +85,30 @@ func rowOf(c *capture.Capture) captureRow {
 	return row
 }
 
-// maxLabel bounds the label that a capture is given, in characters.
-const maxLabel = 80
-
-// labelOf returns the parameter label, in one line and not too long.
-func labelOf(query url.Values) string {
-	text := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, strings.ToValidUTF8(query.Get("label"), "")))
-	return strings.TrimSpace(string(text[:min(len(text), maxLabel)]))
-}
-
-// uiNew takes a capture, stores it and redirects to its flame graph, or says as JSON
-// where that is. A client that leaves ends it.
+// uiNew takes a capture, stores it and redirects to its flame graph. A client that leaves ends it.
 func (s *Service) uiNew(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	name, fallback := cmp.Or(query.Get("type"), capture.CPU), time.Duration(0)
 	if capture.IsTimed(name) {
 		fallback = capture.DefaultWindow
 	}
-	d, err := s.captures.Seconds(query, fallback)
+	d, err := capture.Seconds(query, fallback)
 	if err != nil {
 		return err
 	}
 	web.AllowTime(w, r, d)
-	gc, _ := strconv.Atoi(query.Get("gc"))
-	c, err := s.captures.Take(r.Context(), name, d, gc > 0, labelOf(query))
+	c, err := s.captures.Take(r.Context(), name, d)
 	if err != nil {
 		return err
 	}
 	s.captures.Keep(c)
-	page := fmt.Sprintf("./%d/flamegraph", c.ID)
-	if query.Get("format") == "json" {
-		return web.JSON(w, map[string]any{"id": c.ID, "empty": c.Empty, "page": page})
-	}
-	return web.Redirect(w, page)
+	return web.Redirect(w, fmt.Sprintf("./%d/flamegraph", c.ID))
 }
 
 // A subject is what pprof's pages show: a capture, or what it has more than
-// another. Its name is the part of their path that says which: "7", or "7-3" with what
-// says how the other is scaled.
+// another. Its name is the part of their path that says which: "7", or "7-3".
 type subject struct {
 	of, base *capture.Capture // base is nil without a comparison
-	scale    pprofui.Scale
 }
 
 // subject finds the captures that a path names, and checks that they can be compared.
@@ -155,11 +116,6 @@ func (s *Service) subject(name string) (sub subject, err error) {
 	of, base, compared := strings.Cut(name, "-")
 	if sub.of, err = s.captures.Get(of); err != nil || !compared {
 		return sub, err
-	}
-	for _, scale := range []pprofui.Scale{pprofui.AsMeasured, pprofui.EqualTotals} {
-		if id, ok := strings.CutSuffix(base, string(scale)); ok {
-			base, sub.scale = id, scale
-		}
 	}
 	if sub.base, err = s.captures.Get(base); err != nil {
 		return sub, err
@@ -177,11 +133,6 @@ func (s *Service) subject(name string) (sub subject, err error) {
 	return sub, err
 }
 
-// diffName returns the part of a path that names a difference.
-func diffName(of, base int, scale pprofui.Scale) string {
-	return fmt.Sprintf("%d-%d%s", of, base, scale)
-}
-
 // sideOf describes a capture that is compared.
 func sideOf(c *capture.Capture) pprofui.Side {
 	return pprofui.Side{Name: fmt.Sprintf("capture %d", c.ID), Ops: c.Ops}
@@ -195,23 +146,10 @@ func (sub subject) profiles() (p, base *profile.Profile, err error) {
 	if base, err = profile.ParseData(sub.base.Data); err != nil {
 		return nil, nil, err
 	}
-	sub.scale.Apply(p, base, sideOf(sub.of), sideOf(sub.base))
+	pprofui.ScaleBase(base, sideOf(sub.of), sideOf(sub.base))
 	p.Comments = append(p.Comments,
 		fmt.Sprintf("Difference: capture %d minus capture %d", sub.of.ID, sub.base.ID))
 	return p, base, nil
-}
-
-// uiDiff redirects from the form that compares two captures to their pages.
-func (s *Service) uiDiff(w http.ResponseWriter, r *http.Request) error {
-	query := r.URL.Query()
-	sub, err := s.subject(query.Get("of") + "-" + query.Get("base"))
-	if err == nil && query.Get("scale") != "" {
-		sub.scale, err = pprofui.ScaleOf(query.Get("scale"))
-	}
-	if err != nil {
-		return err
-	}
-	return web.Redirect(w, "./"+diffName(sub.of.ID, sub.base.ID, sub.scale)+"/flamegraph")
 }
 
 // uiView shows a page of a capture, or of the difference of two.
@@ -262,30 +200,23 @@ func (s *Service) pageOf(sub subject, view string) pprofui.Page {
 	}
 	base := rowOf(sub.base)
 	more, less := sideOf(sub.of), sideOf(sub.base)
-	page := pprofui.Page{
+	return pprofui.Page{
 		Frame: s.frame(fmt.Sprintf("%s, capture %d minus %d", of.Kind, of.ID, base.ID),
 			"profiles", ""),
 		About: fmt.Sprintf("%d: %s; %d: %s; %s", of.ID, of.about(), base.ID, base.about(),
-			sub.scale.About(more, less)),
+			pprofui.AboutScale(more, less)),
 		Difference: true, More: more.Name, Less: less.Name,
 		Links: []pprofui.Link{
-			link("the other way round", "%s/%s", diffName(base.ID, of.ID, sub.scale), view),
+			link("the other way round", "%d-%d/%s", base.ID, of.ID, view),
 		},
 	}
-	for _, o := range sub.scale.Others(more, less) {
-		name := diffName(of.ID, base.ID, pprofui.Scale(o.Ref))
-		page.Links = append(page.Links, link(o.Text, "%s/%s", name, view))
-	}
-	return page
 }
 
 // about says in a line when a capture was taken, for how long, and what ran.
 func (row captureRow) about() string {
 	text := row.Start.Format(time.DateTime) + ", " + row.Scope
-	for _, more := range []string{row.Phase, row.Label} {
-		if more != "" {
-			text += ", " + more
-		}
+	if row.Phase != "" {
+		text += ", " + row.Phase
 	}
 	return text
 }

@@ -93,12 +93,6 @@ func TestNamesStayApart(t *testing.T) {
 	require.Equal(t, len(names), strings.Count(metrics, "\nmvccmap_keys{"))
 	require.Equal(t, len(names), strings.Count(metrics, "\noperation_duration_seconds_count{"))
 
-	var vars struct {
-		Maps map[string]json.RawMessage `json:"mvccmap"`
-	}
-	require.NoError(t, json.Unmarshal(request(h, "/debug/vars").Body.Bytes(), &vars))
-	require.Len(t, vars.Maps, len(names))
-
 	var slow flight.State
 	body := request(h, "/debug/pprof/slow/?format=json").Body.Bytes()
 	require.NoError(t, json.Unmarshal(body, &slow))

@@ -42,7 +42,6 @@ type liveNow struct {
 	Of         int     `json:"of"`
 	Left       float64 `json:"left_s,omitempty"`
 	Ended      bool    `json:"ended,omitempty"`
-	Finished   bool    `json:"finished,omitempty"` // this is the last answer
 	Results    *Table  `json:"results,omitempty"`
 	Operations []opNow `json:"operations,omitempty"`
 	Captures   string  `json:"captures,omitempty"` // being taken
@@ -50,7 +49,7 @@ type liveNow struct {
 }
 
 // live answers with the rows after the one that the parameter "after" names,
-// or with all rows of the last "span" seconds and the description of the charts.
+// or with all rows and the description of the charts.
 func (s *Service) live(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	after := 0
@@ -61,20 +60,8 @@ func (s *Service) live(w http.ResponseWriter, r *http.Request) error {
 		}
 		after = n
 	}
-	span := charts.Fine
-	if text := query.Get("span"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n <= 0 || n > int(charts.Day.Seconds()) {
-			return web.Bad("span must be seconds, at most a day, not %q", text)
-		}
-		span = time.Duration(n) * time.Second
-	}
-	a := s.sampler.Answer(after, query.Get("boot"), span)
-	now := s.liveNow()
-	if name := query.Get("page"); name != "" { // a dashboard, which will ask again
-		now.Finished = s.farewell.note(name)
-	}
-	a.Now = now
+	a := s.sampler.Answer(after, query.Get("boot"))
+	a.Now = s.liveNow()
 	text, err := json.Marshal(a)
 	if err != nil {
 		return fmt.Errorf("the charts: %w", err)
@@ -115,7 +102,7 @@ func (s *Service) liveNow() liveNow {
 // program that measures one thing after the other also says how far it is.
 type Workload struct {
 	// Name says what runs now. It heads the dashboard and labels captures,
-	// unless [Service.SetPhase] or [Config.Phase] say something else. If
+	// unless [Service.SetPhase] says something else. If
 	// steps are counted it heads the dashboard in any case, so that it fits
 	// what is said of them. Next is what comes after it.
 	Name, Next string
@@ -168,7 +155,7 @@ func workloadCharts(s *charts.Source[Workload]) charts.Group {
 				return d.Seconds()
 			}
 			return math.NaN()
-		}).Peak()
+		})
 	}
 	return charts.Group{Title: "Workload", Source: s, Charts: []charts.Chart{
 		{Title: "Throughput", About: "operations that succeeded", Unit: charts.PerSecond,

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/profiling/internal/flight"
-	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
 // An Op is a kind of operation of the program, such as "checkout". The dashboard and
@@ -101,16 +100,13 @@ type SlowConfig struct {
 	// are not larger than Keep times MaxBytes. The default is 8.
 	Keep int
 
-	// Op, if not empty, is the name of the one Op of which slow operations are recorded.
-	Op string
-
 	_ struct{}
 }
 
 func (c SlowConfig) flight() flight.Config {
 	return flight.Config{
 		Percentile: c.Percentile, Above: c.Above, MinAge: c.MinAge, MaxBytes: c.MaxBytes,
-		Every: c.Every, Keep: c.Keep, Op: c.Op,
+		Every: c.Every, Keep: c.Keep,
 	}
 }
 
@@ -127,17 +123,6 @@ func (c SlowConfig) flight() flight.Config {
 //	checkout.Done(time.Since(start))
 func (s *Service) Op(name string) *Op { return (*Op)(s.slow.Op(name)) }
 
-// SlowOf returns the slow operations of that name of which a trace is kept, the newest first: for
-// the exemplars of a program that counts operations in its own way, with a [Config.Metrics].
-func (s *Service) SlowOf(name string) (list []prom.Slow) {
-	for _, c := range s.slow.Kept.NewestFirst() {
-		if c.Op == name {
-			list = append(list, prom.Slow{ID: c.ID, Took: c.Took, End: c.End})
-		}
-	}
-	return list
-}
-
 // StartSlow starts to record slow operations; if they are being recorded, it
 // starts anew under cfg. What is kept stays. The error says what is wrong with
 // cfg, or that the flight recorder of the process is in use elsewhere.
@@ -146,50 +131,6 @@ func (s *Service) StartSlow(cfg SlowConfig) error { return s.slow.Start(cfg.flig
 // StopSlow ends the recording of slow operations, if there is one, and waits
 // until it has ended. What is kept stays.
 func (s *Service) StopSlow() { s.slow.Stop() }
-
-// Labels are profiler labels that were put together in advance, so that a
-// goroutine can be labelled for a phase or for a single operation: CPU and
-// goroutine profiles can then be filtered and split by them. Changing the
-// labels of a goroutine in this way takes about 20 ns and allocates nothing;
-// [pprof.Do] takes ten times as long and allocates. The zero Labels are
-// empty. Labels are immutable and may be used by several goroutines.
-type Labels struct {
-	ctx, outer context.Context
-}
-
-// NewLabels returns labels from names and values in turn; it panics if there is
-// a name without a value.
-func NewLabels(pairs ...string) Labels { return Labels{}.With(pairs...) }
-
-// With returns l and further labels, which replace those of the same name.
-func (l Labels) With(pairs ...string) Labels {
-	outer := l.context()
-	return Labels{ctx: pprof.WithLabels(outer, pprof.Labels(pairs...)), outer: outer}
-}
-
-func (l Labels) context() context.Context {
-	if l.ctx == nil {
-		return context.Background()
-	}
-	return l.ctx
-}
-
-// Set gives the calling goroutine the labels l and no others, until they are
-// set again. Goroutines that it starts inherit them.
-func (l Labels) Set() { pprof.SetGoroutineLabels(l.context()) }
-
-// Do calls f with the labels l. Afterwards, also if f panics, the goroutine has
-// the labels that l was made from with [Labels.With]:
-//
-//	worker := profiling.NewLabels("worker", "7")
-//	reading := worker.With("operation", "read")
-//	worker.Set()
-//	reading.Do(read) // then only worker=7 again
-func (l Labels) Do(f func()) {
-	defer Labels{ctx: l.outer}.Set()
-	l.Set()
-	f()
-}
 
 // LabelUpdate is for Options.Around of package mvcc: it labels what an Update does with the name of
 // the transaction and that of the table, as mvcc_tx and mvcc_table, each if there is one. The labels

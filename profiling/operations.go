@@ -165,7 +165,7 @@ func (h *opHistory) charts(mu *sync.Mutex) []charts.Chart {
 				return math.NaN()
 			}
 			return inSeconds(of(h.second))
-		}).Peak()
+		})
 	}
 	name := h.op.Name()
 	return []charts.Chart{
@@ -185,15 +185,9 @@ func (h *opHistory) charts(mu *sync.Mutex) []charts.Chart {
 
 // exported returns what all operations did since the program began, for Prometheus.
 func (o *operations) exported() (list []prom.Operation) {
-	slow := map[string][]prom.Slow{}
-	for _, s := range o.slow.Kept.NewestFirst() {
-		slow[s.Op] = append(slow[s.Op], prom.Slow{ID: s.ID, Took: s.Took, End: s.End})
-	}
 	for _, op := range o.slow.Ops() {
 		if all, errors, ok := op.Totals(); ok {
-			list = append(list, prom.Operation{
-				Name: op.Name(), Errors: errors, Latency: all, Slow: slow[op.Name()],
-			})
+			list = append(list, prom.Operation{Name: op.Name(), Errors: errors, Latency: all})
 		}
 	}
 	return list

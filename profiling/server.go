@@ -14,7 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
-	"github.com/mvccmap/mvccmap/profiling/internal/charts"
 )
 
 // ErrTokenRequired is returned by [Start] for an address that other machines
@@ -134,12 +133,11 @@ func (s *Server) URL() string { return s.url }
 // Close ends running captures, which answer that the server is closing, closes
 // the listener and all connections, turns the mutex and block profiles back and
 // ends the sampling of the charts. It waits until that is done: the time it takes to
-// stop a capture, at most two seconds for clients that do not read their
-// answers, and two seconds for dashboards, which are told. Further calls return the result of the first.
+// stop a capture, and at most two seconds for clients that do not read their
+// answers. Further calls return the result of the first.
 func (s *Server) Close() error {
 	s.closeOnce.Do(func() {
 		s.cancel(errClosing)
-		s.farewell.say()
 		s.ending.Store(true)
 		s.fresh.Range(func(c, _ any) bool { c.(net.Conn).Close(); return true })
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -215,68 +213,4 @@ func urlOf(a net.Addr) string {
 		host = "localhost"
 	}
 	return "http://" + net.JoinHostPort(host, strconv.Itoa(tcp.Port))
-}
-
-// A farewell tells the dashboards that are open that the program has finished, so that they need
-// not guess why it is gone. The zero value is ready. Its methods may be called from several
-// goroutines.
-type farewell struct {
-	mu    sync.Mutex
-	asked map[string]time.Time // when each dashboard last asked, and was not told
-	told  chan struct{}        // closed when all are told; nil before say
-}
-
-// patience is how long dashboards are waited for, each of which asks once a second. Tests raise it.
-var patience = 2 * charts.Interval
-
-// maxDashboards bounds the memory of a farewell. The others have to guess.
-const maxDashboards = 100
-
-// note says that the dashboard of that name asks now, and reports whether it is to be told.
-func (f *farewell) note(name string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.told != nil {
-		if _, waited := f.asked[name]; waited {
-			if delete(f.asked, name); len(f.asked) == 0 {
-				close(f.told)
-			}
-		}
-		return true
-	}
-	f.forget()
-	if f.asked == nil {
-		f.asked = map[string]time.Time{}
-	}
-	if len(f.asked) < maxDashboards {
-		f.asked[name] = time.Now()
-	}
-	return false
-}
-
-// forget drops the dashboards that do not ask any more.
-func (f *farewell) forget() {
-	for name, at := range f.asked {
-		if time.Since(at) > patience {
-			delete(f.asked, name)
-		}
-	}
-}
-
-// say waits until the dashboards have been told, if there are any.
-func (f *farewell) say() {
-	f.mu.Lock()
-	f.forget()
-	f.told = make(chan struct{})
-	waited := len(f.asked)
-	f.mu.Unlock()
-	if waited == 0 {
-		return
-	}
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	select {
-	case <-f.told:
-	case <-late.C:
-	}
 }

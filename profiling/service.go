@@ -1,7 +1,6 @@
 package profiling
 
 import (
-	"cmp"
 	"maps"
 	"net/http"
 	"runtime"
@@ -28,8 +27,8 @@ import (
 //	defer h.Close()
 //	mux.Handle("/debug/pprof/", h) // or "/admin/debug/pprof/"
 //
-// likewise /debug/vars, /metrics and /healthz, if wanted; or, with everything and
-// the dashboard at the top, under any prefix:
+// likewise /metrics, if wanted; or, with everything and the dashboard at the top, under
+// any prefix:
 //
 //	mux.Handle("/profiling/", http.StripPrefix("/profiling", h))
 //
@@ -52,7 +51,6 @@ func Handler(cfg Config) *Service {
 	s.operations.slow = &s.slow
 	groups = append(groups, s.operations.group(), charts.Machine(), charts.Runtime())
 	for _, name := range slices.Sorted(maps.Keys(cfg.Maps)) {
-		s.maps = append(s.maps, capture.Map{Name: name, Stats: cfg.Maps[name]})
 		draw := charts.Map
 		if isTable(name, cfg.Maps) {
 			draw = charts.Table
@@ -65,22 +63,16 @@ func Handler(cfg Config) *Service {
 	}
 	s.sampler = charts.New(groups)
 	if cfg.Metrics == nil {
-		s.cfg.Metrics = prom.WithValues(cfg.Maps, s.operations.exported, cfg.Values)
+		s.cfg.Metrics = prom.Handler(cfg.Maps, s.operations.exported, cfg.Values)
 	}
 	phase := func() string { return s.phase().Label }
 	s.captures = capture.Captures{
-		Phase: phase, Capturing: cfg.Capturing, Limit: cfg.History, Maps: s.maps,
-		Operations: s.opsDone,
-		Started:    s.started, Longest: time.Duration(cfg.MaxSeconds) * time.Second,
-	}
-	s.health = health{check: cfg.Health, turn: make(chan struct{}, 1)}
-	if cfg.Health == nil {
-		s.health.check = s.healthy
+		Phase: phase, Capturing: cfg.Capturing, Started: s.started, Operations: s.opsDone,
 	}
 	s.slow.Phase = phase
 	s.guard = web.NewGuard(cfg.Addr, cfg.Hosts, cfg.Token)
 	s.guard.Broken = cfg.checkToken()
-	s.guard.Next, s.guard.Health = s.routes(), s.serveHealth
+	s.guard.Next = s.routes()
 	s.guard.Frame = s.frame("", "", "")
 	if cfg.Slow != nil {
 		s.slow.Start(cfg.Slow.flight()) // the page says why it is off
@@ -96,14 +88,11 @@ type Service struct {
 	started    time.Time
 	guard      *web.Guard
 	set        atomic.Pointer[phase] // by SetPhase; nil before the first call
-	maps       []capture.Map         // by name
 	workload   *charts.Source[Workload]
 	sampler    *charts.Sampler
 	captures   capture.Captures
 	slow       flight.Recording
 	operations operations
-	health     health
-	farewell   farewell
 }
 
 // ServeHTTP implements [http.Handler].
@@ -188,11 +177,7 @@ func (s *Service) phase() phase {
 	if p := s.set.Load(); p != nil {
 		return *p
 	}
-	var label string
-	if s.cfg.Phase != nil {
-		label = s.cfg.Phase()
-	}
-	return phase{Label: cmp.Or(label, s.now().Name)}
+	return phase{Label: s.now().Name}
 }
 
 // opsDone returns how many operations the program has done: those of the workload or, if there is
@@ -235,14 +220,12 @@ func (s *Service) routes() http.Handler {
 		at + "/assets/{name}":    web.Asset,
 		at:                       web.To("./pprof/"),
 		at + "/{$}":              s.index,
-		"/debug/vars":            s.vars,
 		at + "/profile":          web.OwnSite(s.profile),
 		at + "/trace":            web.OwnSite(s.trace),
 		at + "/{name...}":        web.OwnSite(s.named),
 		at + "/ui":               web.To("./"),
 		at + "/ui/{$}":           web.To("../"),
 		at + "/ui/new":           web.OwnSite(s.uiNew),
-		at + "/ui/diff":          s.uiDiff,
 		at + "/ui/{id}/{view}":   s.uiView,
 		at + "/ui/{id}/{$}":      web.To("../../"), // where pages of pprof lead back to
 		at + "/contention":       web.To("./contention/"),
@@ -260,13 +243,6 @@ func (s *Service) routes() http.Handler {
 		at + "/data/{$}":         s.data,
 		at + "/ui/{id}": func(w http.ResponseWriter, r *http.Request) error {
 			return web.Redirect(w, web.Path(r.PathValue("id"), "flamegraph"))
-		},
-		at + "/cmdline": func(http.ResponseWriter, *http.Request) error {
-			return web.NotFound("the command line is not served: it may hold secrets")
-		},
-		"/favicon.ico": func(w http.ResponseWriter, _ *http.Request) error {
-			w.WriteHeader(http.StatusNoContent)
-			return nil
 		},
 		"/": func(_ http.ResponseWriter, r *http.Request) error {
 			return web.NotFound(
@@ -292,7 +268,7 @@ const (
 
 // profile answers with a CPU profile.
 func (s *Service) profile(w http.ResponseWriter, r *http.Request) error {
-	d, err := s.captures.Seconds(r.URL.Query(), defaultCPUWindow)
+	d, err := capture.Seconds(r.URL.Query(), defaultCPUWindow)
 	if err != nil {
 		return err
 	}
@@ -304,7 +280,7 @@ func (s *Service) sendCapture(
 	w http.ResponseWriter, r *http.Request, name string, d time.Duration, file string,
 ) error {
 	web.AllowTime(w, r, d)
-	c, err := s.captures.Take(r.Context(), name, d, false, "")
+	c, err := s.captures.Take(r.Context(), name, d)
 	if err != nil {
 		return err
 	}
@@ -318,7 +294,7 @@ func (s *Service) sendCapture(
 func (s *Service) named(w http.ResponseWriter, r *http.Request) error {
 	name, query := r.PathValue("name"), r.URL.Query()
 	if capture.IsTimed(name) {
-		d, err := s.captures.Seconds(query, capture.DefaultWindow)
+		d, err := capture.Seconds(query, capture.DefaultWindow)
 		if err != nil {
 			return err
 		}
@@ -330,7 +306,7 @@ func (s *Service) named(w http.ResponseWriter, r *http.Request) error {
 	}
 	debug, _ := strconv.Atoi(query.Get("debug"))
 	if query.Has("seconds") {
-		d, err := s.captures.Seconds(query, 0)
+		d, err := capture.Seconds(query, 0)
 		if err == nil && debug != 0 {
 			err = web.Bad("seconds and debug exclude each other")
 		}
@@ -353,7 +329,7 @@ func (s *Service) named(w http.ResponseWriter, r *http.Request) error {
 
 // trace answers with an execution trace.
 func (s *Service) trace(w http.ResponseWriter, r *http.Request) error {
-	d, err := s.captures.Seconds(r.URL.Query(), defaultTraceWindow)
+	d, err := capture.Seconds(r.URL.Query(), defaultTraceWindow)
 	if err != nil {
 		return err
 	}

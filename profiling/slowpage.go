@@ -58,7 +58,7 @@ func (s *Service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 	return web.Page(w, http.StatusOK, "slow.html", frame, web.Data{
 		"On": st.On, "Failed": st.Failed, "Rule": st.Rule, "Ops": st.Ops,
 		"Lost": st.Lost, "Problem": st.Problem, "Rows": rows,
-		"Only": only, "Tails": tails, "Within": flight.TailReach.Minutes(), "Recorded": cfg.Op,
+		"Only": only, "Tails": tails, "Within": flight.TailReach.Minutes(),
 		"Percentile": cfg.Percentile, "Above": above, "Keep": cfg.Keep,
 		"Size": brief.Bytes(int64(cfg.MaxBytes)), "Reach": cfg.MinAge,
 	})
@@ -187,9 +187,6 @@ func (s *Service) slowStart(w http.ResponseWriter, r *http.Request) error {
 	cfg := s.slowConfig()
 	percentile := strings.TrimSpace(query.Get("percentile"))
 	above := strings.TrimSpace(query.Get("above"))
-	if query.Has("op") {
-		cfg.Op = query.Get("op")
-	}
 	switch {
 	case above != "":
 		d, err := time.ParseDuration(above)
@@ -216,26 +213,21 @@ func (s *Service) slowStop(w http.ResponseWriter, _ *http.Request) error {
 	return web.Redirect(w, "./")
 }
 
-// slowOne answers with the trace of an operation, if its number ends in
-// ".trace", or with what is known of it as JSON, if it ends in ".json".
+// slowOne answers with the trace of an operation, whose number ends in ".trace".
 func (s *Service) slowOne(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("id")
 	number, asTrace := strings.CutSuffix(name, ".trace")
-	number, asJSON := strings.CutSuffix(number, ".json")
 	id, err := strconv.Atoi(number)
-	if err != nil || !asTrace && !asJSON {
-		return web.NotFound("a slow operation has a number with .trace or .json, not %q", name)
+	if err != nil || !asTrace {
+		return web.NotFound("a slow operation has a number with .trace, not %q", name)
 	}
 	c, err := s.slowOf(id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case asTrace:
-		web.Attach(w, slowFile(c))
-		w.Write(c.Data)
-		return nil
 	}
-	return web.JSON(w, c)
+	web.Attach(w, slowFile(c))
+	w.Write(c.Data)
+	return nil
 }
 
 // slowOf returns the operation with a number.

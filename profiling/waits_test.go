@@ -5,19 +5,16 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"regexp"
 	"runtime"
 	"runtime/trace"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/planted"
-	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
@@ -66,17 +63,12 @@ func reportUntil(t *testing.T, base, query string, planted ...plantedWait) (r co
 
 func TestContentionReports(t *testing.T) {
 	holdUp(t)
-	var conflicts atomic.Uint64
-	srv := start(t, profiling.Config{BlockRate: 1, MutexFraction: 1,
-		Maps: map[string]func() mvcc.Stats{"bank": func() mvcc.Stats {
-			return mvcc.Stats{Epoch: 5, Conflicts: conflicts.Add(3)}
-		}}})
+	srv := start(t, profiling.Config{BlockRate: 1, MutexFraction: 1})
 	cheap := reportUntil(t, srv.URL(), "mode=profiles&seconds=0.05", plantedLock)
 	require.False(t, cheap.Exact)
 	require.Positive(t, cheap.Window)
 	whole := reportUntil(t, srv.URL(), "since=start", plantedLock)
 	require.Zero(t, whole.Window)
-	reportUntil(t, srv.URL(), "since=last", plantedLock)
 
 	before := time.Now()
 	require.False(t, srv.Instrumented(before))
@@ -86,17 +78,9 @@ func TestContentionReports(t *testing.T) {
 	require.True(t, srv.Instrumented(before))
 	require.False(t, srv.Instrumented(time.Now()))
 	for _, s := range full.Waits {
+		require.Positive(t, s.Max)
 		require.NotRegexp(t, `mvccmap/profiling(\.|/internal/)`, s.Func, "our own waits are left out")
 	}
-	i := -1
-	for k, c := range full.Counters {
-		if c.Name == "conflicts" {
-			i = k
-		}
-	}
-	require.GreaterOrEqual(t, i, 0)
-	require.Equal(t, "bank", full.Counters[i].Map)
-	require.Positive(t, full.Counters[i].Count)
 }
 
 func TestContentionPages(t *testing.T) {
@@ -106,40 +90,26 @@ func TestContentionPages(t *testing.T) {
 	base := srv.URL() + "/debug/pprof/contention/"
 	require.Contains(t, get(t, base).body, "no-reports")
 	for _, mode := range []string{"profiles", "trace"} {
-		a := get(t, base+"new?seconds=0.1&mode="+mode+"&label=%3Cb%3Efirst%0Aline"+strings.Repeat("x",
-			200))
+		a := get(t, base+"new?seconds=0.1&mode="+mode)
 		require.Equal(t, http.StatusSeeOther, a.status, a.body)
 		require.Regexp(t, `^\./\d+$`, a.header.Get("Location"))
 	}
 	page := get(t, base).body
 	for _, want := range []string{`id="report-1"`, `id="report-2"`, "handing over",
-		"&lt;b&gt;first line", "by execution trace", "minus 1", "cheap-last"} {
+		"by execution trace", "minus 1"} {
 		require.Contains(t, page, want)
 	}
-	require.NotContains(t, page, strings.Repeat("x", 80))
 	for _, id := range []string{"1", "2"} {
-		for _, query := range []string{"", "?sort=count", "?sort=p99", "?kind=sleep&sort=max",
-			"?kind=%3Cscript%3E", "?kind=idle"} {
+		for _, query := range []string{"", "?kind=sleep", "?kind=%3Cscript%3E", "?kind=idle"} {
 			a := get(t, base+id+query)
 			require.Equal(t, http.StatusOK, a.status, a.body)
 			require.NotContains(t, a.body, "<script>")
 		}
-		a := get(t, base+id+".json")
-		require.Contains(t, a.header.Get("Content-Type"), "application/json")
-		for _, key := range []string{"kind", "func", "file", "line", "count", "total_ns", "avg_ns",
-			"stacks", "frames", "source", "start", "window_ns", "waits", "exact", "sites"} {
-			require.Contains(t, a.body, `"`+key+`": `)
-		}
-		require.Equal(t, id == "2", strings.Contains(a.body, `"max_ns": `), "traces tell")
-		require.Equal(t, id == "2", strings.Contains(a.body, `"p99_ns": `))
-		var r contention.Report
-		require.NoError(t, json.Unmarshal([]byte(a.body), &r))
 		p := parse(t, get(t, srv.URL()+"/debug/pprof/ui/"+id+"/download"))
 		require.Equal(t, "waits", p.SampleType[0].Type)
 		require.Contains(t, p.Comments, "Phase: handing over")
 	}
 	require.Equal(t, http.StatusOK, get(t, srv.URL()+"/debug/pprof/ui/2/flamegraph").status)
-	require.Equal(t, http.StatusBadRequest, get(t, base+"1?sort=nonsense").status)
 	require.Equal(t, http.StatusNotFound, get(t, base+"77").status)
 	newCapture(t, srv.URL(), "type=goroutine")
 	a := get(t, base+"3")
@@ -164,79 +134,30 @@ func TestContentionRespectsTheTracer(t *testing.T) {
 
 func TestDifference(t *testing.T) {
 	srv := start(t, profiling.Config{})
-	newCapture(t, srv.URL(), "type=goroutine&label=few")
+	newCapture(t, srv.URL(), "type=goroutine")
 	planted.Leak(t, 40)
 	planted.Await(t, 40, "planted.Leaked(", "chan receive")
-	newCapture(t, srv.URL(), "type=goroutine&label=many")
+	newCapture(t, srv.URL(), "type=goroutine")
 	newCapture(t, srv.URL(), "type=heap")
 
 	ui := srv.URL() + "/debug/pprof/ui/"
-	for _, scale := range []string{"", "share"} {
-		a := get(t, ui+"diff?of=2&base=1&scale="+scale)
-		require.Equal(t, http.StatusSeeOther, a.status)
-		name := strings.Trim("2-1-"+scale, "-")
-		require.Equal(t, "./"+name+"/flamegraph", a.header.Get("Location"))
-		for _, view := range []string{"flamegraph", "top", "peek", "source"} {
-			a := get(t, ui+name+"/"+view)
-			require.Equal(t, http.StatusOK, a.status, a.body)
-			require.Contains(t, a.body, "capture 2 minus capture 1")
-		}
-		require.Contains(t, get(t, ui+name+"/top").body, "planted.Leaked")
+	for _, view := range []string{"flamegraph", "top", "peek", "source"} {
+		a := get(t, ui+"2-1/"+view)
+		require.Equal(t, http.StatusOK, a.status, a.body)
+		require.Contains(t, a.body, "capture 2 minus capture 1")
 	}
+	require.Contains(t, get(t, ui+"2-1/top").body, "planted.Leaked")
 	// What was shown before is not carried over.
 	require.NotContains(t, get(t, ui+"1/top").body, "planted.Leaked")
 	require.NotContains(t, get(t, ui+"2/top").body, "minus capture")
 	for query, status := range map[string]int{
-		"of=2&base=2": 400, "of=2&base=3": 400, "of=2&base=9": 404, "of=x&base=1": 404,
-		"of=2&base=": 404, "of=2-1&base=1": 404, "": 404,
+		"2-2": 400, "2-3": 400, "2-9": 404, "x-1": 404, "2-": 404, "2-1-1": 404, "-": 404,
 	} {
-		require.Equal(t, status, get(t, ui+"diff?"+query).status, query)
+		require.Equal(t, status, get(t, ui+query+"/top").status, query)
 	}
 	require.Equal(t, http.StatusNotImplemented, get(t, ui+"2-1/download").status)
 	page := get(t, srv.URL()+"/debug/pprof/").body
 	require.Contains(t, page, `href="ui/2-1/flamegraph"`)
-	// The form begins with the newest that has one of its kind before it, and that.
-	require.Regexp(t, `(?s)value="2" selected.*minus.*value="1" selected`, page)
-	require.Contains(t, page, "few")
-}
-
-func TestLabels(t *testing.T) {
-	worker := profiling.NewLabels("worker", "7", "operation", "none")
-	reading := worker.With("operation", "read")
-	srv := handler(t, profiling.Config{})
-	// The labels of this goroutine: others that it has started inherit them.
-	seen := func() string {
-		text := request(srv, "/debug/pprof/goroutine?debug=1").Body.String()
-		for block := range strings.SplitSeq(text, "\n\n") {
-			if m := regexp.MustCompile(`(?m)^# labels: (\{.*"worker".*\})$`).FindStringSubmatch(block); m != nil && strings.Contains(block, ".TestLabels") {
-				return m[1]
-			}
-		}
-		return ""
-	}
-	defer profiling.Labels{}.Set()
-	worker.Set()
-	require.JSONEq(t, `{"worker":"7","operation":"none"}`, seen())
-	reading.Do(func() { require.JSONEq(t, `{"worker":"7","operation":"read"}`, seen()) })
-	require.JSONEq(t, `{"worker":"7","operation":"none"}`, seen())
-	require.Panics(t, func() { reading.Do(func() { panic("x") }) })
-	require.JSONEq(t, `{"worker":"7","operation":"none"}`, seen())
-	profiling.Labels{}.Do(func() { require.Empty(t, seen()) })
-	require.Empty(t, seen())
-
-	n := 0
-	f := func() { n++ }
-	require.Zero(t, testing.AllocsPerRun(100, func() { reading.Do(f) }))
-	odd := []string{"odd"}
-	require.Panics(t, func() { profiling.NewLabels(odd...) })
-}
-
-func BenchmarkLabels(b *testing.B) {
-	reading := profiling.NewLabels("operation", "read")
-	b.ReportAllocs()
-	for b.Loop() {
-		reading.Do(func() {})
-	}
 }
 
 // Where the rates are off the report says so, instead of that nothing waited.

@@ -5,6 +5,7 @@ import (
 	"html"
 	"net/http"
 	"regexp"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
@@ -17,61 +18,13 @@ import (
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// doing reports whether a profile of all goroutines has a stack with the functions, from the root
-// on, of which the first is the state, and all must come in that order.
-func doing(p *profile.Profile, functions ...string) bool {
-	return slices.ContainsFunc(p.Sample, func(s *profile.Sample) bool {
-		rest := functions
-		for _, loc := range slices.Backward(s.Location) {
-			for _, line := range slices.Backward(loc.Line) {
-				if len(rest) > 0 && strings.HasSuffix(line.Function.Name, rest[0]) {
-					rest = rest[1:]
-				}
-			}
-		}
-		return len(rest) == 0
-	})
-}
-
-// One picture shows all faults that are planted: each at its line, below what its goroutines do.
-func TestWallShowsEveryPlantedFault(t *testing.T) {
-	h := handler(t, profiling.Config{})
-	for name, c := range map[string]struct {
-		plant func(t *testing.T)
-		shown []string
-	}{
-		"lock": {func(t *testing.T) {
-			planted.Slow(t, func(time.Duration) {}, 0, 5*time.Millisecond)
-		}, []string{"[mutex]", "planted.TakeLock", "sync.(*Mutex).Lock"}},
-		"leak": {func(t *testing.T) { planted.Leak(t, 100) },
-			[]string{"[chan receive]", "planted.Leaked"}},
-		"allocation": {planted.Allocate,
-			[]string{"[running]", "planted.Garbage", "runtime.mallocgc"}},
-		"collector": {planted.Collect, []string{"[collector]", "runtime.gcBgMarkWorker"}},
-		"fsync":     {planted.Sync, []string{"[syscall]", "planted.SyncFile", "os.(*File).Sync"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c.plant(t)
-			require.Eventually(t, func() bool {
-				w := request(h, "/debug/pprof/wall?seconds=0.3")
-				require.Equal(t, http.StatusOK, w.Code, w.Body)
-				p, err := profile.ParseData(w.Body.Bytes())
-				require.NoError(t, err)
-				require.NoError(t, p.CheckValid())
-				require.Equal(t, "wall", p.DefaultSampleType)
-				require.False(t, doing(p, "wall.(*Sampler)"), "the profiler itself")
-				return doing(p, c.shown...)
-			}, watchdog, time.Millisecond)
-		})
-	}
-}
-
-// Labels of what runs are kept; a capture is opened in the browser like others, may be taken by a
-// rule, ends with the client, and is refused while the CPU profiler is in use.
+// Labels of running goroutines are kept; a capture is opened in the browser like others, ends with
+// the client, and is refused while the CPU profiler is in use.
 func TestWallIsACapture(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	planted.Again(t, func() {
-		profiling.NewLabels("operation", "burn").Do(func() { planted.Garbage(make([][]byte, 64)) })
+		pprof.Do(context.Background(), pprof.Labels("operation", "burn"),
+			func(context.Context) { planted.Garbage(make([][]byte, 64)) })
 	})
 	planted.Leak(t, 1)
 	planted.Await(t, 1, "planted.Leaked(", "chan receive")

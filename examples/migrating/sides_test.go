@@ -1,10 +1,10 @@
-// Package migrating_test has the code of docs/migrating.md, and programs for other maps that run
-// with a Map.
+// Package migrating_test has the code of docs/migrating.md.
 package migrating_test
 
 import (
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"sync"
 	"testing"
@@ -13,6 +13,33 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// A syncMap has the methods of sync.Map, except for those that compare values, and an xsyncMap those
+// of xsync.Map that sync.Map has not. Op is the type of operations.
+type (
+	syncMap interface {
+		Load(key any) (value any, ok bool)
+		Store(key, value any)
+		LoadOrStore(key, value any) (actual any, loaded bool)
+		LoadAndDelete(key any) (value any, loaded bool)
+		Delete(key any)
+		Range(f func(key, value any) bool)
+		Clear()
+	}
+	xsyncMap[Op any] interface {
+		LoadOrCompute(key string, fn func() (n int, cancel bool)) (actual int, loaded bool)
+		Compute(key string, fn func(old int, loaded bool) (int, Op)) (actual int, ok bool)
+		All() iter.Seq2[string, int]
+	}
+)
+
+// Programs for both run with a Map.
+var (
+	_ = []syncMap{new(sync.Map), new(mvcc.Map[any, any])}
+
+	_ xsyncMap[xsync.ComputeOp] = new(xsync.Map[string, int])
+	_ xsyncMap[mvcc.ComputeOp]  = new(mvcc.Map[string, int])
 )
 
 // From a mutex and a map.

@@ -54,19 +54,6 @@ var fullNames = mvcc.RenameFields("members", map[string]string{
 	"Address.Street": "Address.Road",
 })
 
-// A field is removed.
-
-type PhotoV1 struct {
-	Title string
-	Pixel []byte
-}
-
-type Photo struct{ Title string }
-
-var noPixels = mvcc.Migrate("photos", func(key string, old PhotoV1) (Photo, error) {
-	return Photo{old.Title}, nil
-})
-
 // A field has another type. Records that mean nothing any more are dropped, and an error ends Open.
 
 type VisitorV1 struct{ Age string }
@@ -112,23 +99,6 @@ var split = []mvcc.Migration{
 			return 0, Address{}, mvcc.ErrDrop
 		}
 		return id, Address{old.Street}, nil
-	}),
-}
-
-// Tables are merged.
-
-type CarV1 struct{ Doors int }
-
-type TruckV1 struct{ Tons int }
-
-type Vehicle struct{ Doors, Tons int }
-
-var merged = []mvcc.Migration{
-	mvcc.MigrateTo("cars", "vehicles", func(n int, old CarV1) (string, Vehicle, error) {
-		return fmt.Sprint("car ", n), Vehicle{Doors: old.Doors}, nil
-	}),
-	mvcc.MigrateTo("trucks", "vehicles", func(n int, old TruckV1) (string, Vehicle, error) {
-		return fmt.Sprint("truck ", n), Vehicle{Tons: old.Tons}, nil
 	}),
 }
 
@@ -184,27 +154,6 @@ func byUniqueMail(readers *mvcc.Map[int, Reader]) (*mvcc.Index[string, int, Read
 		ix, err = mvcc.NewIndex(readers, "mail", mailOf, unique)
 	}
 	return ix, err
-}
-
-// One version after the other: each adds a step.
-
-type TaskV1 struct{ Text string }
-
-type TaskV2 struct{ Title, Body string }
-
-type Task struct {
-	Title string
-	Words int
-}
-
-var tasks = []mvcc.Migration{
-	mvcc.Migrate("tasks", func(id int, old TaskV1) (TaskV2, error) {
-		title, body, _ := strings.Cut(old.Text, "\n")
-		return TaskV2{title, body}, nil
-	}),
-	mvcc.Migrate("tasks", func(id int, old TaskV2) (Task, error) {
-		return Task{old.Title, len(strings.Fields(old.Body))}, nil
-	}),
 }
 
 // Back to the program before.

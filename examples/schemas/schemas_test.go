@@ -73,16 +73,8 @@ func TestFields(t *testing.T) {
 	dir = written(t, func(db *mvcc.DB) { table(db, "members", members) })
 	migrated(t, dir, "members", ada, fullNames)
 
-	dir = written(t, func(db *mvcc.DB) { table(db, "photos", map[string]PhotoV1{"a": {"Sea", []byte{1}}}) })
-	migrated(t, dir, "photos", map[string]Photo{"a": {"Sea"}}, noPixels)
-
 	dir = written(t, func(db *mvcc.DB) { table(db, "visitors", map[int]VisitorV1{1: {"36"}, 2: {""}}) })
 	migrated(t, dir, "visitors", map[int]Visitor{1: {36}}, agesAsNumbers)
-
-	dir = written(t, func(db *mvcc.DB) { table(db, "tasks", map[int]TaskV1{1: {"Home\nGo home."}}) })
-	migrated(t, dir, "tasks", map[int]Task{1: {"Home", 2}}, tasks...)
-	dir = written(t, func(db *mvcc.DB) { table(db, "tasks", map[int]TaskV2{1: {"Home", "Go home."}}) })
-	migrated(t, dir, "tasks", map[int]Task{1: {"Home", 2}}, tasks...)
 }
 
 func TestKeys(t *testing.T) {
@@ -109,12 +101,6 @@ func TestTables(t *testing.T) {
 		require.Equal(t, map[int]Address{1: {"Main Street"}}, maps.Collect(addresses.All()))
 		require.NoError(t, j.Close())
 	}
-
-	dir = written(t, func(db *mvcc.DB) {
-		table(db, "cars", map[int]CarV1{1: {5}})
-		table(db, "trucks", map[int]TruckV1{1: {40}})
-	})
-	migrated(t, dir, "vehicles", map[string]Vehicle{"car 1": {Doors: 5}, "truck 1": {Tons: 40}}, merged...)
 }
 
 func TestReferences(t *testing.T) {

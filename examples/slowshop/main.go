@@ -13,7 +13,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,7 +34,6 @@ type shop struct {
 	journal journal
 	orders  atomic.Uint64
 	again   atomic.Uint64 // attempts of orders that had to be made again
-	times   times
 
 	fixLock, fixCount bool // do without the mistakes
 }
@@ -105,35 +103,6 @@ func (j *journal) addShortly(line []int) {
 // write takes as long as a disk does until it says that it has a line.
 func write([]int) { time.Sleep(time.Millisecond) }
 
-// times are those that orders took, since somebody has asked.
-type times struct {
-	mu   sync.Mutex
-	list []time.Duration
-}
-
-func (t *times) add(d time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.list) < 1_000_000 { // nobody asks
-		t.list = append(t.list, d)
-	}
-}
-
-// take returns what the dashboard shows of them, and forgets them.
-func (t *times) take() profiling.Latency {
-	t.mu.Lock()
-	list := t.list
-	t.list = make([]time.Duration, 0, len(list))
-	t.mu.Unlock()
-	if len(list) == 0 {
-		return profiling.Latency{}
-	}
-	slices.Sort(list)
-	percentile := func(p float64) time.Duration { return list[int(p/100*float64(len(list)-1))] }
-	return profiling.Latency{P50: percentile(50), P90: percentile(90), P99: percentile(99),
-		Max: list[len(list)-1]}
-}
-
 // work takes orders, n of them or, if that is 0, until ctx ends.
 func (s *shop) work(ctx context.Context, n int, took *profiling.Op) error {
 	var wg sync.WaitGroup
@@ -151,9 +120,7 @@ func (s *shop) work(ctx context.Context, n int, took *profiling.Op) error {
 					failure.Store(&err)
 					return
 				}
-				d := time.Since(start)
-				s.times.add(d)
-				took.Done(d)
+				took.Done(time.Since(start))
 			}
 		})
 	}
@@ -186,18 +153,13 @@ func run() error {
 	var took *profiling.Op // does nothing yet
 	if *addr != "" {
 		maps := map[string]func() mvcc.Stats{"stock": s.stock.Stats}
-		srv, err := profiling.Start(profiling.Config{
-			Addr: *addr, Title: "slowshop", Maps: maps,
-			Workload: func() profiling.Workload {
-				return profiling.Workload{Name: "taking orders", Ops: s.orders.Load(), Aborts: s.again.Load(),
-					Latency: s.times.take()}
-			},
-		})
+		srv, err := profiling.Start(profiling.Config{Addr: *addr, Title: "slowshop", Maps: maps})
 		if err != nil {
 			return err
 		}
 		defer srv.Close()
 		fmt.Fprintln(os.Stderr, "profiles:", srv.URL())
+		srv.SetPhase("taking orders")
 		took, *n = srv.Op("order"), 0
 	}
 	if err := s.work(ctx, *n, took); err != nil {

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -81,16 +80,6 @@ func startProfiler(of served) (*profiler, error) {
 	if of.kept != nil {
 		kept = runs.Handler(of.program, of.kept)
 	}
-	var serving atomic.Pointer[profiling.Server] // nil for the first requests
-	operations := func() []prom.Operation {
-		list := p.totals.exported()
-		for i := range list {
-			if s := serving.Load(); s != nil {
-				list[i].Slow = s.SlowOf(list[i].Name)
-			}
-		}
-		return list
-	}
 	server, err := profiling.Start(profiling.Config{
 		Addr:     of.addr,
 		Title:    of.program,
@@ -98,7 +87,7 @@ func startProfiler(of served) (*profiler, error) {
 		Maps:     p.sources(name, of.tables),
 		Workload: p.workload,
 		Runs:     kept,
-		Metrics:  prom.Handler(p.sources(exportedName, of.tables), operations),
+		Metrics:  prom.Handler(p.sources(exportedName, of.tables), p.totals.exported, nil),
 		Slow:     of.slow,
 
 		Capturing: p.capturing,
@@ -111,7 +100,6 @@ func startProfiler(of served) (*profiler, error) {
 		return nil, err
 	}
 	p.server = server
-	serving.Store(server)
 	return p, nil
 }
 

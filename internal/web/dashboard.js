@@ -9,12 +9,12 @@
   const { format, element, frame, sample, resolved, axis, yAxis, newPlot, onScheme, fit } = drawing;
 
   const every = 1000;             // milliseconds between two questions
-  let boot = "", seq = 0, length = 600, interval = 1;
-  const me = Math.random().toString(36).slice(2); // tells dashboards apart
+  let boot = "", seq = 0;
+  const length = 600;             // of the history, in seconds
   let times = [], columns = [];   // all points; columns in the order of the series
   let charts = [];                // {card, plot, spec, part, quiet, visible, drawn, values}
   let parts = [];                 // {grid, fold, summary, folded, names}, one for each group
-  let paused = false, timer = 0, asking = false, finished = false;
+  let timer = 0, asking = false;
 
   const left = s => s >= 3600 ? `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`
     : s >= 60 ? `${Math.floor(s / 60)} min ${Math.floor(s % 60)} s` : `${Math.ceil(s)} s`;
@@ -129,9 +129,7 @@
       ? (u, min, max) => min === null || !(min > 0) ? [1e-6, 1e-3] : uPlot.rangeLog(min, max, 10, true)
       : (u, min, max) => {
         if (min === null || max === null) return [0, 1];
-        if (spec.scale !== "close") return [0, max > 0 ? max * 1.08 : 1];
-        const room = (max - min) * .08 || 1;
-        return [Math.max(min - room, 0), max + room];
+        return [0, max > 0 ? max * 1.08 : 1];
       };
     return newPlot(c.holder, {
       padding: [8, 4, 0, 0],
@@ -159,7 +157,7 @@
   }
 
   function draw(c) {
-    const from = Math.max(times.length - Math.ceil(span() / interval) - 2, 0);
+    const from = Math.max(times.length - span() - 2, 0);
     const data = [times.slice(from)];
     for (let i = 0; i < c.spec.series.length; i++) {
       const column = columns[c.first + i].slice(from);
@@ -199,8 +197,7 @@
   function show(now) {
     const box = $("now");
     box.classList.remove("lost");
-    finished = now.finished === true;
-    $("state").textContent = finished ? `Finished at ${clock.format(Date.now())}; what is shown stays` : paused ? "Paused" : now.ended ? "Has ended; its results are below" : now.captures ? "Running now · being captured: " + now.captures : "Running now";
+    $("state").textContent = now.ended ? "Has ended; its results are below" : now.captures ? "Running now · being captured: " + now.captures : "Running now";
     $("phase").textContent = now.phase || "The program does not say what runs now.";
     $("age").textContent = now.phase_age_s ? "for " + left(now.phase_age_s) : "";
     $("progress").hidden = !now.of;
@@ -256,15 +253,13 @@
   // ---- polling
 
   async function ask() {
-    const res = await fetch(`${base}live.json?page=${me}&after=${seq}&span=${span()}&boot=${encodeURIComponent(boot)}`, {
+    const res = await fetch(`${base}live.json?after=${seq}&boot=${encodeURIComponent(boot)}`, {
       signal: AbortSignal.timeout(15000), cache: "no-store", credentials: "same-origin",
     });
     if (!res.ok) throw new Error((await res.text()).trim() || res.statusText);
     const a = await res.json();
-    if (a.groups) { // the first answer, another program by now, other charts or another step
+    if (a.groups) { // the first answer, another program by now, or other charts
       boot = a.boot;
-      length = a.length;
-      interval = a.interval_s;
       times = [];
       columns = a.columns.map(() => []);
       build(a.groups);
@@ -284,16 +279,15 @@
 
   async function poll() {
     clearTimeout(timer);
-    if (asking || paused || document.hidden) return;
+    if (asking || document.hidden) return;
     asking = true;
     try {
       await ask();
     } catch (e) {
-      if (!finished) lost(e);
+      lost(e);
     }
     asking = false;
-    // What has finished may begin anew at the same address.
-    if (!paused && !document.hidden) timer = setTimeout(poll, finished ? 5 * every : every);
+    if (!document.hidden) timer = setTimeout(poll, every);
   }
 
   function lost(e) {
@@ -304,16 +298,7 @@
   }
 
   document.addEventListener("visibilitychange", poll);
-  $("span").addEventListener("change", () => {
-    drawAll();
-    poll();
-  });
-  $("pause").addEventListener("click", () => {
-    paused = !paused;
-    $("pause").textContent = paused ? "Go on" : "Pause";
-    if (paused) $("state").textContent = "Paused";
-    poll();
-  });
+  $("span").addEventListener("change", drawAll);
   onScheme(() => {
     for (const c of charts) {
       c.plot.destroy();

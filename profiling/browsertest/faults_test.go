@@ -106,7 +106,7 @@ func TestFaultsAreFoundByClicks(t *testing.T) {
 			require.Equal(t, strconv.Itoa(len(p.clicks)), table[p.page][p.fault], "%s: %s", p.page, p.fault)
 			delete(table[p.page], p.fault)
 		}
-		if testing.Short() && len(p.clicks) < 2 && p.page != "*Slow*" {
+		if testing.Short() && len(p.clicks) < 2 && p.page != "*Slow*" && p.clicks[0] != closer("wall") {
 			continue // one click is one link, and other tests follow those
 		}
 		b.find(srv.URL(), same)

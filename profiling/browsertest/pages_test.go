@@ -97,7 +97,7 @@ func everything(t *testing.T, b *tab) []view {
 	at := srv.URL() + "/debug/pprof/"
 	line := slowLine(b, srv, at+"slow/")
 	take := func(path string) (page string) {
-		b.visit(at + path + "&label=" + longLabel)
+		b.visit(at + path)
 		return b.address()
 	}
 	traced := take("contention/new?mode=trace&seconds=1")

@@ -124,10 +124,10 @@ func (b *tab) shop() {
 	p := serving(b.T, nil, program, "-http", "127.0.0.1:0")
 	b.settle(p.url)
 	require.Equal(b, http.StatusOK, b.visit(p.url))
-	b.await(`/\d/.test(document.querySelector('[data-chart="Workload/Throughput"] .legend b')?.textContent)`)
+	b.await(`/\d/.test(document.querySelector('[data-chart="Operations/order"] .legend b')?.textContent)`)
 	b.picture("dashboard", "", 700)
 	require.Equal(b, http.StatusOK,
-		b.visit(p.url+"/debug/pprof/contention/new?mode=trace&seconds=2&label=orders"))
+		b.visit(p.url+"/debug/pprof/contention/new?mode=trace&seconds=2"))
 	b.picture("contention", "", 620)
 	require.Equal(b, http.StatusOK, b.visit(p.url+"/debug/pprof/slow/"))
 	eval[bool](b, `(document.querySelector("#start input[name=percentile]").value = "99", true)`)

@@ -1,56 +1,20 @@
 package prom
 
 import (
-	"fmt"
 	"iter"
-	"maps"
-	"math"
-	"slices"
-	"strconv"
-	"time"
 )
 
 // An Operation is what a program did of one kind since it began.
 type Operation struct {
-	Name    string
+	Name    string  // another for each
 	Errors  uint64  // operations that failed
 	Latency Latency // of all, also of those that failed
-	Slow    []Slow  // those of which a trace is kept, in any order
-}
-
-// A Slow is a slow operation of which a trace is kept. In OpenMetrics it is the exemplar of its
-// bucket, with its number as the label "slow": a service of package profiling shows it at
-// /debug/pprof/slow/NUMBER/flamegraph.
-type Slow struct {
-	ID   int
-	Took time.Duration
-	End  time.Time
 }
 
 // A Latency has durations in nanoseconds, and how often there was each, in ascending order. The
 // duration may stand for several that are about as long.
 type Latency interface {
 	All() iter.Seq2[int64, uint64]
-}
-
-// both are two latencies in one.
-type both [2]Latency
-
-// All implements [Latency].
-func (b both) All() iter.Seq2[int64, uint64] {
-	counts := map[int64]uint64{}
-	for _, l := range b {
-		for ns, n := range l.All() {
-			counts[ns] += n
-		}
-	}
-	return func(yield func(int64, uint64) bool) {
-		for _, ns := range slices.Sorted(maps.Keys(counts)) {
-			if !yield(ns, counts[ns]) {
-				return
-			}
-		}
-	}
 }
 
 // bounds are the upper ends of the buckets, from 1 µs to 50 s.
@@ -80,20 +44,12 @@ func (t *text) histogram(name string, o Operation) {
 	var count uint64
 	var sum float64
 	i := 0
-	above := time.Duration(-1) // the end of the bucket before
-	bucket := func(end time.Duration, le string) {
-		t.sample(name+"_bucket", float64(count), "operation", o.Name, "le", le)
-		if s := newest(o.Slow, above, end); t.open && count > 0 && s != nil {
-			fmt.Fprintf(t, ` # {slow="%d"} %s %.3f`, s.ID,
-				strconv.FormatFloat(s.Took.Seconds(), 'g', -1, 64),
-				float64(s.End.UnixMilli())/1e3)
-		}
-		t.WriteByte('\n')
-		above = end
+	bucket := func(le string) {
+		t.value(name+"_bucket", float64(count), "operation", o.Name, "le", le)
 	}
 	upTo := func(ns int64) {
 		for ; i < len(bounds) && bounds[i] < ns; i++ {
-			bucket(time.Duration(bounds[i]), t.number(float64(bounds[i])/1e9))
+			bucket(textOf(float64(bounds[i]) / 1e9))
 		}
 	}
 	for ns, n := range o.Latency.All() {
@@ -102,18 +58,7 @@ func (t *text) histogram(name string, o Operation) {
 		sum += float64(ns) / 1e9 * float64(n)
 	}
 	upTo(bounds[len(bounds)-1] + 1)
-	bucket(math.MaxInt64, "+Inf")
+	bucket("+Inf")
 	t.value(name+"_sum", sum, "operation", o.Name)
 	t.value(name+"_count", float64(count), "operation", o.Name)
-}
-
-// newest returns the one that ended last of those that took longer than above and not longer than
-// most, nil if there is none.
-func newest(list []Slow, above, most time.Duration) (found *Slow) {
-	for i := range list {
-		if s := &list[i]; above < s.Took && s.Took <= most && (found == nil || s.End.After(found.End)) {
-			found = s
-		}
-	}
-	return found
 }

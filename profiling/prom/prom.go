@@ -1,17 +1,16 @@
-// Package prom exports the statistics of maps and operations to Prometheus, in its text format, or
-// as OpenMetrics where a client asks for that. It does without the client of Prometheus, so that a
-// module that requires this one need not know it.
+// Package prom exports the statistics of maps and operations to Prometheus, in its text format. It
+// does without the client of Prometheus, so that a module that requires this one need not know it.
 //
 // A service of package profiling serves it at /metrics by itself. Alone it is one line:
 //
-//	http.Handle("/metrics", prom.Handler(map[string]func() mvcc.Stats{"accounts": accounts.Stats}, nil))
+//	http.Handle("/metrics", prom.Handler(map[string]func() mvcc.Stats{"accounts": accounts.Stats}, nil, nil))
 //
 // The metrics of maps are those of [mvcc.Figures]. They are named mvccmap_..., and have the
 // name of the map as label "map". A table of a [mvcc.DB] has those few that are its own, named
 // mvccmap_table_...: so a sum over all maps counts nothing twice.
 // Operations are a histogram, operation_duration_seconds, and a counter, operation_errors_total,
-// with label "operation". As OpenMetrics the histogram has exemplars: see [Slow]. A dashboard for
-// Grafana that shows both is in dashboard.json beside this file.
+// with label "operation". A dashboard for Grafana that shows both is in dashboard.json beside this
+// file.
 package prom
 
 import (
@@ -34,15 +33,10 @@ import (
 // process, as far as the system tells the latter. The maps come by name: for each,
 // [mvcc.Map.Stats] of a map, or a function that returns those of the map that is in use at
 // present, and zero Stats if there is none: then it is left out. For each request each
-// function is called once, by one goroutine at a time. Operations may be nil.
-func Handler(sources map[string]func() mvcc.Stats, operations func() []Operation) http.Handler {
-	return WithValues(sources, operations, nil)
-}
-
-// WithValues is [Handler] with values of other things, by the names that are their label "of". Each
-// function is called once for each request, maybe by several goroutines at a time, and returns figures
-// of the same metrics each time.
-func WithValues(
+// function is called once, by one goroutine at a time. Operations may be nil. Values are of other
+// things, by the names that are their label "of". Each function of them is called once for each
+// request, maybe by several goroutines at a time, and returns figures of the same metrics each time.
+func Handler(
 	sources map[string]func() mvcc.Stats, operations func() []Operation,
 	values map[string]func() []Value,
 ) http.Handler {
@@ -70,8 +64,8 @@ type exporter struct {
 }
 
 // ServeHTTP implements [http.Handler].
-func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	t := text{open: opens(r.Header.Values("Accept"))}
+func (e *exporter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	var t text
 	e.writeMaps(&t)
 	if e.operations != nil {
 		writeOperations(&t, e.valid(e.operations()))
@@ -79,12 +73,7 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeValues(&t, e.values)
 	writeRuntime(&t)
 	writeProcess(&t)
-	w.Header().Set("Vary", "Accept")
-	w.Header().Set("Content-Type", plainType)
-	if t.open {
-		w.Header().Set("Content-Type", openType)
-		t.WriteString("# EOF\n")
-	}
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	w.Write(t.Bytes())
 }
 
@@ -114,25 +103,15 @@ func (e *exporter) writeMaps(t *text) {
 	}
 }
 
-// valid gives operations names that are UTF-8, and adds up those of one name: a series that is
-// there twice spoils all metrics.
-func (e *exporter) valid(list []Operation) (valid []Operation) {
+// valid gives operations names that are UTF-8: a series that is there twice spoils all metrics.
+func (e *exporter) valid(list []Operation) []Operation {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	at := map[string]int{}
-	for _, o := range list {
-		o.Name = e.ofOther.Valid(o.Name)
-		i, twice := at[o.Name]
-		if !twice {
-			at[o.Name] = len(valid)
-			valid = append(valid, o)
-			continue
-		}
-		valid[i].Errors += o.Errors
-		valid[i].Slow = slices.Concat(valid[i].Slow, o.Slow)
-		valid[i].Latency = both{valid[i].Latency, o.Latency}
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Name = e.ofOther.Valid(list[i].Name)
 	}
-	return valid
+	return list
 }
 
 // read returns the statistics of the maps that there are, and their names that are UTF-8.

@@ -72,8 +72,6 @@ func writeRuntime(t *text) {
 	t.head("go_info", "gauge", "The release of Go that the program was built with.")
 	t.value("go_info", 1, "version", runtime.Version())
 
-	writeBuild(t)
-
 	gc := debug.GCStats{PauseQuantiles: make([]time.Duration, 5)}
 	debug.ReadGCStats(&gc)
 	last := 0.
@@ -85,24 +83,8 @@ func writeRuntime(t *text) {
 	const pauses = "go_gc_duration_seconds"
 	t.head(pauses, "summary", "Pauses of the garbage collector, while which no goroutine runs.")
 	for i, q := range []float64{0, 0.25, 0.5, 0.75, 1} {
-		t.value(pauses, gc.PauseQuantiles[i].Seconds(), "quantile", t.number(q))
+		t.value(pauses, gc.PauseQuantiles[i].Seconds(), "quantile", textOf(q))
 	}
 	t.value(pauses+"_sum", gc.PauseTotal.Seconds())
 	t.value(pauses+"_count", float64(gc.NumGC))
-}
-
-// writeBuild says what the program was built from.
-func writeBuild(t *text) {
-	b, ok := debug.ReadBuildInfo()
-	if !ok {
-		return
-	}
-	settings := map[string]string{}
-	for _, s := range b.Settings {
-		settings[s.Key] = s.Value
-	}
-	t.head("go_build_info", "gauge", "The main module of the program, and its revision.")
-	t.value("go_build_info", 1, "path", b.Main.Path, "version", b.Main.Version,
-		"checksum", b.Main.Sum, "revision", settings["vcs.revision"],
-		"modified", settings["vcs.modified"])
 }

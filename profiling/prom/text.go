@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"mime"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,42 +11,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
-// A text is metrics in the text format of Prometheus, version 0.0.4, or in that of OpenMetrics,
-// version 1.0.0, which has exemplars.
+// A text is metrics in the text format of Prometheus, version 0.0.4.
 type text struct {
 	bytes.Buffer
-	open   bool            // OpenMetrics
-	metric string          // the last one with a head
-	heads  map[string]bool // all families, by the names that OpenMetrics has for them
-}
-
-// The media types of both.
-const (
-	plainType = "text/plain; version=0.0.4; charset=utf-8"
-	openType  = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-)
-
-// opens reports whether a client that accepts such answers rather has OpenMetrics: it says so,
-// and does not say that it likes plain text better.
-func opens(accept []string) bool {
-	open, plain := 0., 0.
-	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
-		kind, params, err := mime.ParseMediaType(part)
-		if err != nil {
-			continue
-		}
-		weight := 1.
-		if q, ok := params["q"]; ok {
-			weight, _ = strconv.ParseFloat(q, 64)
-		}
-		switch version := params["version"]; {
-		case kind == "application/openmetrics-text" && (version == "" || version == "1.0.0"):
-			open = max(open, weight)
-		case kind == "text/plain":
-			plain = max(plain, weight)
-		}
-	}
-	return open > 0 && open >= plain
+	metric string // the last one with a head
 }
 
 var (
@@ -62,40 +29,11 @@ func (t *text) head(metric, kind, help string) {
 		return
 	}
 	t.metric = metric
-	family, escape := metric, escapeHelp
-	if t.open {
-		escape = escapeLabel
-		if kind == "counter" {
-			family = strings.TrimSuffix(metric, "_total")
-		}
-		if t.heads[family] { // a gauge has the name that the counter would have
-			family, kind = metric, "unknown"
-		}
-		if t.heads == nil {
-			t.heads = map[string]bool{}
-		}
-		t.heads[family] = true
-	}
-	fmt.Fprintf(t, "# HELP %s %s\n# TYPE %[1]s %[3]s\n", family, escape.Replace(help), kind)
-}
-
-// number returns a number as the value of a label: OpenMetrics has it look like no integer.
-func (t *text) number(v float64) string {
-	s := strconv.FormatFloat(v, 'g', -1, 64)
-	if t.open && !strings.ContainsAny(s, ".eIN") {
-		s += ".0"
-	}
-	return s
+	fmt.Fprintf(t, "# HELP %s %s\n# TYPE %[1]s %[3]s\n", metric, escapeHelp.Replace(help), kind)
 }
 
 // value writes a value. Labels are names and values in turn; one without a name is left out.
 func (t *text) value(name string, v float64, labels ...string) {
-	t.sample(name, v, labels...)
-	t.WriteByte('\n')
-}
-
-// sample writes a value without the end of the line.
-func (t *text) sample(name string, v float64, labels ...string) {
 	t.WriteString(name)
 	separator := "{"
 	for ; len(labels) > 0; labels = labels[2:] {
@@ -108,8 +46,10 @@ func (t *text) sample(name string, v float64, labels ...string) {
 	if separator == "," {
 		t.WriteByte('}')
 	}
-	t.WriteString(" " + strconv.FormatFloat(v, 'g', -1, 64))
+	t.WriteString(" " + textOf(v) + "\n")
 }
+
+func textOf(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // one writes a metric that has one value, a counter if its name says so.
 func (t *text) one(metric, help string, v float64) {

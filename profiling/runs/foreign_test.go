@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
-	"runtime/pprof"
 	"strings"
 	"testing"
 
@@ -138,38 +137,4 @@ func TestForeignProfiles(t *testing.T) {
 	}
 	s.replace(crafted(t, "main.work", "main.go", 0, 0))
 	s.answers(map[string]answer{"old/" + file + "/flamegraph": {404, "nothing was sampled"}})
-}
-
-// A few kilobytes of a file can be millions of entries, each of which would take
-// some hundred times its size.
-func TestProfileBombs(t *testing.T) {
-	before := pprofui.MaxMemory
-	defer func() { pprofui.MaxMemory = before }()
-	pprofui.MaxMemory = 8 << 20
-	s := newShelf(t)
-	for name, entry := range map[string]string{
-		"samples":   "\x12\x02\x10\x01",
-		"mappings":  "\x1a\x00",
-		"locations": "\x22\x00",
-		"functions": "\x2a\x00",
-		"strings":   "\x32\x00",
-		"stacks":    "\x12\xff\x01\x0a\xfc\x01" + string(bytes.Repeat([]byte{1}, 252)),
-		"labels":    "\x12\x80\x01" + strings.Repeat("\x1a\x00", 64),
-		"lines":     "\x22\x80\x01" + strings.Repeat("\x22\x00", 64),
-	} {
-		const kind = "\x0a\x02\x08\x01\x32\x00\x32\x01a"
-		data := zipped(t, []byte(kind+strings.Repeat(entry, 1<<20/len(entry))))
-		require.Less(t, len(data), 200<<10)
-		s.replace(data)
-		w := s.get("old/" + file + "/top")
-		require.Equal(t, http.StatusUnprocessableEntity, w.Code, name)
-		require.Contains(t, w.Body.String(), "it would take about", name)
-	}
-	s.shows("new/" + file + "/top")
-
-	// Profiles of programs are far from the usual bound: here it is a 64th of that.
-	var buf bytes.Buffer
-	require.NoError(t, pprof.Lookup("allocs").WriteTo(&buf, 0))
-	s.replace(buf.Bytes())
-	s.shows("old/" + file + "/top")
 }

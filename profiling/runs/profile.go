@@ -14,9 +14,6 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// minus stands in the path of a difference, and then how its base is scaled.
-const minus = "minus"
-
 // A savedProfile is a profile of a run.
 type savedProfile struct{ run, file string }
 
@@ -49,11 +46,8 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 	of := savedProfile{r.PathValue("run"), r.PathValue("file")}
 	base := savedProfile{r.PathValue("base"), r.PathValue("basefile")}
 	view := r.PathValue("view")
-	by, compared := strings.CutPrefix(r.PathValue("minus"), minus)
-	scale, err := pprofui.ScaleOf(strings.TrimPrefix(by, "-"))
+	compared := base.run != ""
 	switch {
-	case r.PathValue("minus") != "" && (!compared || err != nil):
-		return p.nothing(w, r)
 	case view == "download" && compared:
 		return web.Refuse(http.StatusNotImplemented, "a difference is not stored: "+
 			"download both profiles and run go tool pprof -diff_base")
@@ -72,18 +66,16 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 	page.Links = []pprofui.Link{{Ref: "./", Text: "the run"}}
 	var more, less pprofui.Side
 	if compared {
+		var err error
 		if more, less, err = p.sides(r, of, base); err != nil {
 			return err
 		}
 		page.Difference = true
 		page.More, page.Less = more.Name, less.Name
 		page.Page = of.file + " minus " + base.file
-		page.About = "run " + of.run + " minus run " + base.run + ", " + scale.About(more, less)
+		page.About = "run " + of.run + " minus run " + base.run + ", " +
+			pprofui.AboutScale(more, less)
 		page.Links[0].Text = "the comparison"
-		for _, o := range scale.Others(more, less) {
-			ref := "../../../" + web.Path(minus+o.Ref, base.run, base.file, view)
-			page.Links = append(page.Links, pprofui.Link{Ref: ref, Text: o.Text})
-		}
 	}
 	return pprofui.Show(w, r, view, page, func() (x, y *profile.Profile, err error) {
 		if x, err = p.read(r, of); err != nil {
@@ -101,7 +93,7 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 		if err := comparable(x, y); err != nil {
 			return nil, nil, err
 		}
-		scale.Apply(x, y, more, less)
+		pprofui.ScaleBase(y, more, less)
 		x.Comments = append(x.Comments,
 			fmt.Sprintf("Difference: run %s minus run %s", of.run, base.run))
 		return x, y, nil
@@ -155,19 +147,4 @@ func comparable(x, y *profile.Profile) error {
 		return web.NotFound("nothing was sampled in either profile")
 	}
 	return nil
-}
-
-// diff redirects from a form that compares two profiles to their pages. Each is given
-// as the name of a run, a slash, and that of a file.
-func (p *pages) diff(w http.ResponseWriter, r *http.Request) error {
-	of, base := r.FormValue("of"), r.FormValue("base")
-	if strings.Count(of, "/") != 1 || strings.Count(base, "/") != 1 {
-		return web.Bad("expected of=RUN/FILE and base=RUN/FILE, not %q and %q", of, base)
-	}
-	scale, err := pprofui.ScaleOf(r.FormValue("scale"))
-	if err != nil {
-		return err
-	}
-	names := strings.Split(path.Join(of, minus+string(scale), base, "flamegraph"), "/")
-	return web.Redirect(w, web.Path(names...))
 }

@@ -50,7 +50,6 @@ func Handler(title string, shelf *results.Shelf) http.Handler {
 		"/{$}":     p.index,
 		"/":        p.nothing,
 		"/compare": p.compare,
-		"/diff":    p.diff,
 		"/{run}": func(w http.ResponseWriter, r *http.Request) error {
 			return web.Redirect(w, web.Path(r.PathValue("run"), ""))
 		},
@@ -58,10 +57,10 @@ func Handler(title string, shelf *results.Shelf) http.Handler {
 		"/{run}/{file}": func(w http.ResponseWriter, r *http.Request) error {
 			return web.Redirect(w, web.Path(r.PathValue("file"), "flamegraph"))
 		},
-		"/{run}/{file}/{$}":                              web.To("../"),
-		"/{run}/{file}/{view}":                           p.profile,
-		"/{run}/{file}/{minus}/{base}/{basefile}/{view}": p.profile,
-		"/{run}/{file}/{minus}/{base}/{basefile}/{$}":    toComparison,
+		"/{run}/{file}/{$}":                            web.To("../"),
+		"/{run}/{file}/{view}":                         p.profile,
+		"/{run}/{file}/minus/{base}/{basefile}/{view}": p.profile,
+		"/{run}/{file}/minus/{base}/{basefile}/{$}":    toComparison,
 	} {
 		mux.Handle(at+pattern, h)
 	}
@@ -81,8 +80,6 @@ func (p *pages) nothing(_ http.ResponseWriter, r *http.Request) error {
 func (p *pages) frame(page, base string) web.Frame {
 	return web.Frame{Title: p.title, Page: page, Base: base, Here: "runs", Saved: true}
 }
-
-func asksJSON(r *http.Request) bool { return r.FormValue("format") == "json" }
 
 // ask lets f ask the shelf, for at most two requests at a time, and gives its error the status
 // to answer with.
@@ -154,9 +151,6 @@ func (p *pages) index(w http.ResponseWriter, r *http.Request) error {
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
-	if asksJSON(r) {
-		return web.JSON(w, list)
-	}
 	var readable []string // newest first
 	for _, run := range list {
 		if run.Err == "" {
@@ -165,17 +159,6 @@ func (p *pages) index(w http.ResponseWriter, r *http.Request) error {
 	}
 	return web.Page(w, http.StatusOK, "runs.html", p.frame("Runs", "../"),
 		web.Data{"Runs": list, "Readable": readable, "Hidden": hidden})
-}
-
-// details are what is shown of one run, in JSON.
-type details struct {
-	results.Saved
-	Notes   []string `json:"notes"` // on what, when and how it was measured
-	Results struct {
-		Columns []string   `json:"columns"`
-		Rows    [][]string `json:"rows"` // each has as many cells
-	} `json:"results"`
-	Caption string `json:"caption,omitempty"` // of the results
 }
 
 // run shows one run.
@@ -187,15 +170,6 @@ func (p *pages) run(w http.ResponseWriter, r *http.Request) error {
 	})
 	if err != nil {
 		return err
-	}
-	if asksJSON(r) {
-		d := details{Saved: saved, Notes: results.Describe(saved.Run.Header)}
-		if cells := saved.Run.Cells(); len(cells) > 0 {
-			rows := results.MedianRows(cells, results.MedianColumns(cells))
-			d.Results.Columns, d.Results.Rows = rows[0], rows[1:]
-			d.Caption = results.MediansCaption + "."
-		}
-		return web.JSON(w, d)
 	}
 	frame := p.frame("Run "+saved.Name, "../../")
 	top, err := web.Part("top", frame, web.Data{})
@@ -267,13 +241,8 @@ func (p *pages) compare(w http.ResponseWriter, r *http.Request) error {
 		c, why = compared(old, now)
 		return nil
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case why != nil && asksJSON(r):
-		return web.Refuse(http.StatusUnprocessableEntity, "%v", why)
-	case asksJSON(r):
-		return web.JSON(w, c)
 	}
 	status := http.StatusOK
 	if why != nil {

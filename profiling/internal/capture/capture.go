@@ -6,16 +6,13 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"runtime"
 	"runtime/pprof"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/pprof/profile"
 
-	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
 	"github.com/mvccmap/mvccmap/profiling/internal/wall"
@@ -27,7 +24,6 @@ type Capture struct {
 	ID     int
 	Kind   string // name of a kind
 	Phase  string // what ran, "" if unknown
-	Label  string // as requested, may be ""
 	Start  time.Time
 	Window time.Duration // 0: a snapshot, or everything since the program started
 	Empty  bool          // nothing was sampled
@@ -44,21 +40,11 @@ type Capture struct {
 type Captures struct {
 	Phase     func() string // what the program does
 	Capturing func(bool)    // called before and after CPU profiles, may be nil
-	Longest   time.Duration // of any capture
-	Limit     int           // of what is kept
-	Maps      []Map         // reports have their counters
 	Started   time.Time
 	// Operations returns how many operations the program has done so far, may be nil.
 	Operations func() uint64
 
-	Kept  History[*Capture]
-	waits atomic.Pointer[waitState] // as of the last report from profiles
-}
-
-// A Map is a source of the statistics of a map.
-type Map struct {
-	Name  string
-	Stats func() mvcc.Stats
+	Kept History[*Capture]
 }
 
 // A Kind is a profile that can be captured.
@@ -102,8 +88,8 @@ func Kinds() []Kind {
 	return list
 }
 
-// kindNamed returns the kind of that name, without more if there is none.
-func kindNamed(name string) Kind {
+// KindNamed returns the kind of that name, without more if there is none.
+func KindNamed(name string) Kind {
 	for _, k := range Kinds() {
 		if k.Name == name {
 			return k
@@ -112,31 +98,34 @@ func kindNamed(name string) Kind {
 	return Kind{Name: name}
 }
 
+// Longest bounds the length of one capture, and keep how many are kept for the browser.
+const (
+	Longest = 2 * time.Minute
+	keep    = 32
+)
+
 // Seconds returns the length of the capture that query asks for: its parameter
-// seconds, or fallback without one, and at most the bound. Zero means a snapshot.
-func (s *Captures) Seconds(query url.Values, fallback time.Duration) (time.Duration, error) {
+// seconds, or fallback without one, and at most Longest. Zero means a snapshot.
+func Seconds(query url.Values, fallback time.Duration) (time.Duration, error) {
 	text := query.Get("seconds")
 	if text == "" {
-		return min(fallback, s.Longest), nil
+		return min(fallback, Longest), nil
 	}
 	sec, err := strconv.ParseFloat(text, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) || !(sec > 0) {
 		return 0, web.Bad("seconds must be a number above 0, not %q", text)
 	}
-	if sec >= s.Longest.Seconds() {
-		return s.Longest, nil
+	if sec >= Longest.Seconds() {
+		return Longest, nil
 	}
 	return max(time.Duration(sec*float64(time.Second)), 1), nil
 }
 
 // Take captures the named profile: during d, or as it is now if d is 0. It
-// returns at once when ctx ends, with an error. The profile has the phase and
-// the label as comments, which every pprof page and report shows. With gc, a
-// heap profile is taken after a garbage collection.
-func (s *Captures) Take(
-	ctx context.Context, name string, d time.Duration, gc bool, label string,
-) (*Capture, error) {
-	c := &Capture{Kind: name, Phase: s.Phase(), Label: label, Start: time.Now(), Window: d}
+// returns at once when ctx ends, with an error. The profile has the phase as a
+// comment, which every pprof page and report shows.
+func (s *Captures) Take(ctx context.Context, name string, d time.Duration) (*Capture, error) {
+	c := &Capture{Kind: name, Phase: s.Phase(), Start: time.Now(), Window: d}
 	before := s.done()
 	var p *profile.Profile
 	var err error
@@ -148,12 +137,9 @@ func (s *Captures) Take(
 	case d > 0:
 		p, err = takeChange(ctx, name, d)
 	default:
-		if gc && name == "heap" {
-			runtime.GC()
-		}
 		p, err = takeSnapshot(name)
 	}
-	switch of := kindNamed(name); {
+	switch of := KindNamed(name); {
 	case d > 0:
 		c.Ops = s.done() - before
 	case of.Change:
@@ -181,9 +167,6 @@ func (s *Captures) finish(c *Capture, p *profile.Profile, err error) (*Capture, 
 	if c.Phase != "" {
 		p.Comments = append(p.Comments, "Phase: "+c.Phase)
 	}
-	if c.Label != "" {
-		p.Comments = append(p.Comments, "Label: "+c.Label)
-	}
 	var buf bytes.Buffer
 	if err := p.Write(&buf); err != nil {
 		return nil, err
@@ -198,7 +181,7 @@ func (s *Captures) Keep(c *Capture) {
 		c.ID = id
 		return c
 	}, func(list []*Capture) int {
-		if len(list) > s.Limit {
+		if len(list) > keep {
 			return 0
 		}
 		return -1
@@ -215,7 +198,7 @@ func (s *Captures) Get(id string) (*Capture, error) {
 	switch {
 	case gone:
 		return nil, web.Refuse(http.StatusGone,
-			"capture %d is gone: only the last %d are kept", n, s.Limit)
+			"capture %d is gone: only the last %d are kept", n, keep)
 	case !ok:
 		return nil, web.NotFound("there is no capture %d", n)
 	}

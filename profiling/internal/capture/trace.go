@@ -1,98 +1,92 @@
 package capture
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
 	"runtime/trace"
-	"sync"
 	"time"
 
+	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// MaxRelay bounds what is kept of a trace for a client that reads slowly. Tests
-// lower it.
-var MaxRelay = 64 << 20
+// Bounds of execution traces: of those that reports are made from, and of those to download.
+const (
+	MaxTrace        = 10 * time.Second
+	maxTraceBytes   = 32 << 20
+	maxDownloadable = 64 << 20
+)
 
-// Trace answers with an execution trace of length d, written while it is taken.
+// Trace answers with an execution trace of length d, which ends early if it grows too large.
 func Trace(w http.ResponseWriter, r *http.Request, d time.Duration) error {
-	leave, err := traceGate.enter(d)
+	web.AllowTime(w, r, d)
+	text, err := takeTrace(r.Context(), d, maxDownloadable)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	web.AllowTime(w, r, d)
-	q := &relay{wake: make(chan struct{}, 1)}
-	if err := startTrace(q); err != nil {
-		return err
-	}
-	ctx, end := context.WithTimeout(r.Context(), d)
-	defer end()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		<-ctx.Done() // if it ends early, the client has the part until then
-		trace.Stop()
-	}()
 	web.Attach(w, "trace")
-	if errors.Is(q.send(w, ended, end), errSlowClient) {
-		panic(http.ErrAbortHandler) // or else half a trace would look like a whole one
-	}
+	w.Write(text.Bytes())
 	return nil
 }
 
-// A relay delivers what the runtime's tracer writes. The tracer has one goroutine,
-// which writes all traces of the process, and to start or stop a trace is to wait for
-// it. So it must not wait for a client.
-type relay struct {
-	wake chan struct{} // says that there is something
-
-	mu   sync.Mutex
-	data []byte
-	lost bool // the client was too slow
+// tracedWaits reports on contention by an execution trace of length d, which
+// ends early if it grows too large.
+func tracedWaits(ctx context.Context, d time.Duration) (*contention.Report, error) {
+	start := time.Now()
+	text, err := takeTrace(ctx, d, maxTraceBytes)
+	if err != nil {
+		return nil, err
+	}
+	size := text.Len()
+	r, err := contention.FromTrace(text)
+	if err != nil {
+		return nil, err
+	}
+	r.Start, r.Bytes, r.Truncated = start, size, size >= maxTraceBytes
+	return r, nil
 }
 
-// Write implements [io.Writer]. It never blocks.
-func (q *relay) Write(p []byte) (int, error) {
-	q.mu.Lock()
-	if q.lost = q.lost || len(q.data)+len(p) > MaxRelay; !q.lost {
-		q.data = append(q.data, p...)
+// errFull is why a trace ended early, and can be read all the same.
+var errFull = errors.New("the trace is large enough")
+
+// takeTrace takes an execution trace of length d, or until it has most bytes. The runtime's tracer
+// has one goroutine, which writes all traces of the process: it must not wait for a client.
+func takeTrace(ctx context.Context, d time.Duration, most int) (*bytes.Buffer, error) {
+	leave, err := traceGate.enter(d)
+	if err != nil {
+		return nil, err
 	}
-	q.mu.Unlock()
-	select {
-	case q.wake <- struct{}{}:
-	default:
+	defer leave()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	buf := &traceBuffer{most: most, full: func() { end(errFull) }}
+	if err := trace.Start(buf); err != nil {
+		return nil, web.Refuse(http.StatusConflict,
+			"the program itself is taking an execution trace: %v", err)
 	}
-	return len(p), nil
+	err = sleep(ctx, d)
+	trace.Stop()
+	if err != nil && !errors.Is(context.Cause(ctx), errFull) {
+		return nil, err
+	}
+	return &buf.Buffer, nil
 }
 
-// errSlowClient is why a trace ends early.
-var errSlowClient = errors.New("the client reads too slowly")
+// A traceBuffer takes a trace in, and says when it is large enough. Bytes that follow until the
+// tracer has stopped are taken in as well: a trace without its end cannot be read.
+type traceBuffer struct {
+	bytes.Buffer
+	most int
+	full func()
+}
 
-// send writes to w what comes until ended is closed, and calls end early if w
-// takes no more. It uses a second buffer in turn with q's own.
-func (q *relay) send(w http.ResponseWriter, ended <-chan struct{}, end func()) (err error) {
-	var data []byte
-	for last := false; !last; {
-		select {
-		case <-q.wake:
-		case <-ended:
-			last = true
-		}
-		q.mu.Lock()
-		data, q.data = q.data, data[:0]
-		lost := q.lost
-		q.mu.Unlock()
-		if err == nil {
-			_, err = w.Write(data)
-		}
-		if err == nil && lost {
-			err = errSlowClient
-		}
-		if err != nil {
-			end()
-		}
+// Write implements [io.Writer]; only the tracer's goroutine calls it.
+func (b *traceBuffer) Write(p []byte) (int, error) {
+	n, err := b.Buffer.Write(p)
+	if b.Len() >= b.most {
+		b.full()
 	}
-	return err
+	return n, err
 }

@@ -203,7 +203,7 @@ func Machine() Group {
 				}),
 			}},
 		{Title: "Hiccups", About: "the longest time that a goroutine which was to wake was late",
-			Unit: Seconds, Scale: Logarithmic, Series: []Series{longest.Peak()}},
+			Unit: Seconds, Scale: Logarithmic, Series: []Series{longest}},
 		{Title: "Pressure", About: about, Unit: Percent, Series: []Series{
 			percent("cpu", func(t machineTimes) float64 { return t.CPU }),
 			percent("memory", func(t machineTimes) float64 { return t.Memory }),

@@ -1,5 +1,4 @@
-// Package charts has what the dashboard draws: the charts, and their values of the
-// last day, the older the coarser.
+// Package charts has the charts of the dashboard, and their values of the last ten minutes.
 package charts
 
 import (
@@ -13,8 +12,12 @@ import (
 	"time"
 )
 
-// Interval is the time between two readings of the sources.
-const Interval = time.Second
+// Interval is the time between two readings of the sources, of which kept have their values kept:
+// some 5 KB for each series.
+const (
+	Interval = time.Second
+	kept     = int(10 * time.Minute / Interval)
+)
 
 // A Group is a part of the dashboard under a heading of its own, with one source.
 type Group struct {
@@ -59,21 +62,12 @@ type Scale string
 const (
 	FromZero    Scale = ""
 	Logarithmic Scale = "log"
-	CloseUp     Scale = "close" // from the smallest value
 )
 
 // A Series is one line of a chart. NaN means that there is no value: a gap.
 type Series struct {
 	Name  string         `json:"name"`
 	Value func() float64 `json:"-"`
-	// Largest says that the largest of several values stands for them, instead of their mean.
-	Largest bool `json:"-"`
-}
-
-// Peak returns s with Largest set.
-func (s Series) Peak() Series {
-	s.Largest = true
-	return s
 }
 
 // A Source is read once a second. Series are made of its last two readings.
@@ -153,10 +147,12 @@ type Sampler struct {
 
 	mu     sync.Mutex
 	groups []Group
-	series []Series  // of all charts, in the order in which they came; they only become more
-	had    []byte    // for each series '1' once it had a value other than zero, else '0'
-	newest time.Time // when the sources were last read
-	levels []*level  // the finest first
+	series []Series        // of all charts, in the order in which they came; they only become more
+	had    []byte          // for each series '1' once it had a value other than zero, else '0'
+	read   bool            // the sources were read
+	seq    int             // of the newest row, from 1
+	at     [kept]time.Time // of the rows, a ring
+	rows   [kept][]float64 // the values of each row, a ring
 
 	stop    context.CancelFunc
 	stopped chan struct{}
@@ -167,7 +163,6 @@ func New(groups []Group) *Sampler {
 	s := &Sampler{
 		groups:  groups,
 		boot:    strconv.FormatInt(time.Now().UnixNano(), 36),
-		levels:  newLevels(),
 		stopped: make(chan struct{}),
 	}
 	for _, g := range groups {
@@ -197,19 +192,6 @@ func New(groups []Group) *Sampler {
 func (s *Sampler) Close() {
 	s.stop()
 	<-s.stopped
-}
-
-// State returns when the sources were last read, zero if they were not, and whether
-// they will be read again.
-func (s *Sampler) State() (newest time.Time, closed bool) {
-	select {
-	case <-s.stopped:
-		closed = true
-	default:
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.newest, closed
 }
 
 func (s *Sampler) run(ctx context.Context) {
@@ -244,8 +226,8 @@ func (s *Sampler) sample(now time.Time) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first := s.newest.IsZero()
-	s.newest = now
+	first := !s.read
+	s.read = true
 	for i := range s.groups {
 		g := &s.groups[i]
 		if g.More == nil {
@@ -259,49 +241,40 @@ func (s *Sampler) sample(now time.Time) {
 	if first {
 		return
 	}
-	row := make([]float64, len(s.series))
+	place := s.seq % kept
+	row := slices.Grow(s.rows[place][:0], len(s.series))[:len(s.series)]
 	for i, line := range s.series {
 		row[i] = line.Value()
 		if row[i] != 0 && !math.IsNaN(row[i]) {
 			s.had[i] = '1'
 		}
 	}
-	for _, l := range s.levels {
-		l.add(now, row, s.series)
-	}
+	s.at[place], s.rows[place] = now, row
+	s.seq++
 }
 
 // An Answer is what the dashboard asks for each second.
 type Answer struct {
-	Boot     string    `json:"boot"`
-	Seq      int       `json:"seq"`
-	Length   int       `json:"length"`
-	Interval float64   `json:"interval_s"`
-	Now      any       `json:"now"`
-	Groups   []Group   `json:"groups,omitempty"` // in the first answer
-	Times    []float64 `json:"times"`            // Unix time of each row, in seconds
-	Columns  []column  `json:"columns"`          // of each series, see Chart.First
+	Boot    string    `json:"boot"`
+	Seq     int       `json:"seq"`
+	Now     any       `json:"now"`
+	Groups  []Group   `json:"groups,omitempty"` // in the first answer
+	Times   []float64 `json:"times"`            // Unix time of each row, in seconds
+	Columns []column  `json:"columns"`          // of each series, see Chart.First
 	// Had has a digit for each column, 1 if it ever had a value other than zero.
 	Had string `json:"had"`
 }
 
-// Answer returns the rows after the given one, of the finest level that has all of span. It
-// returns all rows, with the description of the charts, if boot says that the ones before were of
-// another level or sampler, or of fewer charts.
-func (s *Sampler) Answer(after int, boot string, span time.Duration) Answer {
+// Answer returns the rows after the given one. It returns all rows, with the description of the
+// charts, if boot says that the ones before were of another sampler, or of fewer charts.
+func (s *Sampler) Answer(after int, boot string) Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.levels, func(l *level) bool { return l.holds(span) })
-	if i < 0 {
-		i = len(s.levels) - 1
-	}
-	l := s.levels[i]
 	a := Answer{
-		Boot: fmt.Sprintf("%s-%d-%d", s.boot, i, len(s.series)),
-		Seq:  l.seq, Length: len(l.rows), Interval: l.step().Seconds(),
+		Boot: fmt.Sprintf("%s-%d", s.boot, len(s.series)), Seq: s.seq,
 		Times: []float64{}, Columns: make([]column, len(s.series)), Had: string(s.had),
 	}
-	if boot != a.Boot || after > l.seq {
+	if boot != a.Boot || after > s.seq {
 		after = 0
 	}
 	if after == 0 {
@@ -311,13 +284,13 @@ func (s *Sampler) Answer(after int, boot string, span time.Duration) Answer {
 			}
 		}
 	}
-	for n := max(after, l.seq-len(l.rows)); n < l.seq; n++ {
-		i := n % len(l.rows)
-		a.Times = append(a.Times, float64(l.at[i].UnixMilli())/1000)
+	for n := max(after, s.seq-kept); n < s.seq; n++ {
+		i := n % kept
+		a.Times = append(a.Times, float64(s.at[i].UnixMilli())/1000)
 		for k := range a.Columns {
 			v := math.NaN() // of a series that came later
-			if k < len(l.rows[i]) {
-				v = l.rows[i][k]
+			if k < len(s.rows[i]) {
+				v = s.rows[i][k]
 			}
 			a.Columns[k] = append(a.Columns[k], v)
 		}

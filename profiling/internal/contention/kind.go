@@ -50,15 +50,12 @@ func kindOf(reason string, frames []Frame) Kind {
 	}
 	k := kinds[reason]
 	if k == "" || k == ChanReceive || k == Select {
-		if by := kindOfStack(frames); k == "" || by == Claim {
+		if by := KindOf(frames); k == "" || by == Claim {
 			return by
 		}
 	}
 	return k
 }
-
-// KindOf returns the kind of a wait with such a stack, leaf first.
-func KindOf(frames []Frame) Kind { return kindOfStack(frames) }
 
 // waiters has the functions at the leaf of a waiting stack, by prefix.
 var waiters = []struct {
@@ -88,12 +85,12 @@ var waiters = []struct {
 	{"runtime.gcAssistAlloc", GCAssist},
 }
 
-// kindOfStack returns the kind of the wait of a stack, leaf first: that of the
+// KindOf returns the kind of the wait of a stack, leaf first: that of the
 // outermost function of the standard library that is known to wait, so that
 // the Mutex within a Once counts for the Once. There are two exceptions: a Cond
 // that takes its Mutex back waits for the Mutex, and a wait for the collector in
 // an allocation is one, whatever the allocation is for.
-func kindOfStack(frames []Frame) Kind {
+func KindOf(frames []Frame) Kind {
 	kind := Other
 	for _, f := range frames {
 		if !isPlumbing(f.Func) {

@@ -120,7 +120,7 @@ func isProfiler(pkg string) bool {
 // passing has the functions of package profiling in which the program's own code runs on behalf of
 // the program, by prefix: what they wait for themselves, the program would wait for without them.
 var passing = []string{
-	ownPackage + ".Labels.Do", ownPackage + ".(*wrapped).ServeHTTP", ownPackage + ".(*answer).",
+	ownPackage + ".(*wrapped).ServeHTTP", ownPackage + ".(*answer).",
 }
 
 // tools has the packages of others that the profiler uses, and a program may use as well.

@@ -98,29 +98,21 @@ func (p *Profile) function(name, file string) *profile.Function {
 	return f
 }
 
-// FromProfiles makes a report of what the runtime's block and mutex profiles
-// gained. The block profile says where goroutines waited, the mutex profile which
-// code let them wait; either may be nil. Counts and times are estimates where the runtime
-// samples; P99 and Max are unknown. Waits of this module's profiling packages
-// themselves are left out: [Report.LeftOut] counts them.
+// FromProfiles makes a report of the growth of the runtime's block profile, and of the locks of the
+// runtime in its mutex profile, which no other profile has; either may be nil. Counts and times are
+// estimates where the runtime samples; P99 and Max are unknown. Waits of this module's profiling
+// packages themselves are left out: [Report.LeftOut] counts them.
 func FromProfiles(block, mutex *profile.Profile) *Report {
 	r := &Report{Source: "block and mutex profiles"}
-	waits, left := split(stacksOf(block))
-	held, released := split(stacksOf(mutex))
-	for _, l := range released {
-		l.Whose += ", by locks that it released"
-		left = append(left, l)
-	}
-	r.places, r.LeftOut = waits, left
-	// No other profile has the waits for locks of the runtime.
-	for _, s := range held {
+	waits := stacksOf(block)
+	for _, s := range stacksOf(mutex) {
 		if s.tallies[wait{kind: RuntimeLock}] != nil {
-			r.places = append(r.places, s)
+			waits = append(waits, s)
 		}
 	}
-	all, holders := sites(waits), sites(held)
-	r.Sites = len(all) + len(holders)
-	r.Waits, r.Holders = longest(all), longest(holders)
+	r.places, r.LeftOut = split(waits)
+	all := sites(r.places)
+	r.Sites, r.Waits = len(all), longest(all)
 	return r
 }
 
@@ -137,7 +129,7 @@ func stacksOf(p *profile.Profile) []*Place {
 		}
 		frames := FramesOf(sample)
 		s := newPlace(frames)
-		t := s.tally(wait{kind: kindOfStack(frames)})
+		t := s.tally(wait{kind: KindOf(frames)})
 		t.count = max(sample.Value[0], 0)
 		t.total = time.Duration(max(sample.Value[1], 0))
 		list = append(list, s)

@@ -15,11 +15,6 @@ type Report struct {
 
 	// Waits has what goroutines waited for, by site, the longest total first.
 	Waits []Site `json:"waits"`
-	// Holders has what was waited for: the places that released a lock with
-	// goroutines waiting. Only the mutex profile knows them.
-	Holders []Site `json:"holders,omitempty"`
-	// Counters has waits that are counted but not timed.
-	Counters []Counter `json:"counters,omitempty"`
 
 	// Exact says that P99 and Max are known, and every wait that began was recorded.
 	Exact bool `json:"exact"`
@@ -30,10 +25,9 @@ type Report struct {
 	// Events is how many events of a trace were read, Bytes how long it was.
 	Events int `json:"events,omitempty"`
 	Bytes  int `json:"bytes,omitempty"`
-	// Sites is how many sites there were; Waits and Holders have at most
-	// MaxSites each.
+	// Sites is how many sites there were; Waits has at most MaxSites.
 	Sites int `json:"sites"`
-	// LeftOut has what is in neither list: above all the waits of the profiler itself.
+	// LeftOut has the waits that are not in the list: above all the waits of the profiler itself.
 	LeftOut []LeftOut `json:"left_out"`
 
 	places []*Place // of the waits, for Profile
@@ -79,15 +73,7 @@ type Frame struct {
 	PC uint64 `json:"-"`
 }
 
-// A Counter counts waits that are not timed.
-type Counter struct {
-	Map   string `json:"map"`
-	Name  string `json:"name"`
-	About string `json:"about"`
-	Count uint64 `json:"count"`
-}
-
-// MaxSites is how many sites Waits and Holders of a [Report] have at most, each, and
+// MaxSites is how many sites Waits of a [Report] has at most, and
 // MaxStacks how many stacks a [Site] has.
 const (
 	MaxSites  = 300

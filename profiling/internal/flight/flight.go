@@ -101,9 +101,6 @@ func (f *flight) close() {
 
 // record records o from now on.
 func (f *flight) record(o *Op) {
-	if f.cfg.Op != "" && f.cfg.Op != o.name {
-		return
-	}
 	r := newRecord(o, f, time.Now())
 	f.mu.Lock()
 	f.records = append(f.records, r)

@@ -2,11 +2,13 @@ package flight
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
@@ -267,4 +269,32 @@ func TestTooLateIsLost(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	stop()
 	<-ended
+}
+
+// While the recording ends, which waits for a trace that is being read, the program goes on: it names
+// operations, and its page has a state.
+func TestStoppingHoldsNobodyUp(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	s := &Recording{Phase: func() string {
+		first.Do(func() { close(entered); <-leave })
+		return ""
+	}}
+	require.NoError(t, s.Start(Config{Above: time.Nanosecond}))
+	require.Eventually(t, func() bool { // an operation that comes too late is not kept
+		s.Op("one").Count(time.Second, false)
+		select {
+		case <-entered:
+			return true
+		default:
+			return false
+		}
+	}, time.Minute, time.Millisecond, "the trace is not being kept")
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); s.Stop() }()
+	planted.Await(t, 1, "(*flight).close(", "chan receive")
+	s.Op("two").Count(time.Second, false)
+	require.False(t, s.State().On)
+	close(leave)
+	<-stopped
 }

@@ -24,7 +24,6 @@ type Config struct {
 	MaxBytes      int
 	Every         time.Duration
 	Keep          int
-	Op            string // if not empty, no others are recorded
 }
 
 // maxBytes is the largest size of a trace.
@@ -243,14 +242,10 @@ func (st *State) Of(op string) {
 
 // rule says in words which operations are slow.
 func (c Config) rule() string {
-	only := ""
-	if c.Op != "" {
-		only = ", " + c.Op + " alone"
-	}
 	if c.Above > 0 {
-		return "above " + c.Above.String() + only
+		return "above " + c.Above.String()
 	}
-	return fmt.Sprintf("beyond p%v of the last minute", c.Percentile) + only
+	return fmt.Sprintf("beyond p%v of the last minute", c.Percentile)
 }
 
 // marksASecond bounds how many slow operations leave a mark in the trace that are not to be kept.

@@ -7,17 +7,6 @@ import (
 	"github.com/google/pprof/profile"
 
 	"github.com/mvccmap/mvccmap/internal/brief"
-	"github.com/mvccmap/mvccmap/profiling/internal/web"
-)
-
-// A Scale says how the base of a difference is scaled. It ends the names of differences in paths.
-type Scale string
-
-// The scales.
-const (
-	PerOperation Scale = ""          // as if it had done as many operations, if those are known
-	AsMeasured   Scale = "-measured" // not at all
-	EqualTotals  Scale = "-share"    // to the same total
 )
 
 // A Side is what a difference is made of.
@@ -26,35 +15,17 @@ type Side struct {
 	Ops  uint64 // operations that were done meanwhile, 0 if that is not known
 }
 
-// ScaleOf returns the scale that a parameter of a form names.
-func ScaleOf(text string) (Scale, error) {
-	switch s := Scale("-" + text); s {
-	case "-":
-		return PerOperation, nil
-	case AsMeasured, EqualTotals:
-		return s, nil
-	}
-	return "", web.Bad("scale must be measured or share, or be left out, not %q", text)
-}
-
-// Apply scales the base of a difference.
-func (s Scale) Apply(p, base *profile.Profile, of, less Side) {
-	switch {
-	case s == EqualTotals:
-		ScaleTo(base, p)
-	case s == PerOperation && of.Ops > 0 && less.Ops > 0:
+// ScaleBase scales the base of a difference as if it had done as many operations as the other side,
+// if both are known.
+func ScaleBase(base *profile.Profile, of, less Side) {
+	if of.Ops > 0 && less.Ops > 0 {
 		base.Scale(float64(of.Ops) / float64(less.Ops))
 	}
 }
 
-// About says in words what was done to the base.
-func (s Scale) About(of, less Side) string {
-	switch {
-	case s == EqualTotals:
-		return "of equal totals"
-	case s == AsMeasured:
-		return "as measured"
-	case of.Ops == 0 || less.Ops == 0:
+// AboutScale says in words what ScaleBase does.
+func AboutScale(of, less Side) string {
+	if of.Ops == 0 || less.Ops == 0 {
 		return "as measured: it is not known how many operations there were"
 	}
 	return fmt.Sprintf("per operation: %s had %s operations and %s %s, so what was in it counts "+
@@ -68,43 +39,6 @@ func (s Side) count() string {
 		return fmt.Sprint(s.Ops)
 	}
 	return brief.Number(float64(s.Ops))
-}
-
-// Others returns the other scales that make a difference, with what links call them.
-func (s Scale) Others(of, less Side) (list []Link) {
-	for _, o := range []Link{
-		{string(PerOperation), "per operation"}, {string(AsMeasured), "as measured"},
-		{string(EqualTotals), "scale to equal totals"},
-	} {
-		known := of.Ops > 0 && less.Ops > 0
-		if o.Ref != string(s) && (known || o.Ref == string(EqualTotals) || s == EqualTotals &&
-			o.Ref == string(AsMeasured)) {
-			list = append(list, o)
-		}
-	}
-	return list
-}
-
-// ScaleTo gives p the totals of like, value by value.
-func ScaleTo(p, like *profile.Profile) {
-	ratios := make([]float64, len(p.SampleType))
-	for i := range ratios {
-		ratios[i] = 1
-		if from, to := total(p, i), total(like, i); from != 0 && to != 0 {
-			ratios[i] = to / from
-		}
-	}
-	p.ScaleN(ratios)
-}
-
-// total sums value i over all samples, 0 if there is no such value.
-func total(p *profile.Profile, i int) (sum float64) {
-	for _, s := range p.Sample {
-		if i < len(s.Value) {
-			sum += float64(s.Value[i])
-		}
-	}
-	return sum
 }
 
 // dropUnshared takes the file names of a function out of both profiles if one of

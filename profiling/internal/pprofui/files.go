@@ -4,8 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
-	"unicode"
 
 	"github.com/google/pprof/profile"
 )
@@ -81,58 +79,4 @@ func isSource(name string) bool {
 	}
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()
-}
-
-// makePlain takes out of p links to other sites, and characters that could end a text
-// in the program for the dot command: the driver writes texts of p there unescaped. The
-// values of labels, such as the paths of requests, are often chosen by strangers.
-func makePlain(p *profile.Profile) {
-	p.DocURL = ""
-	for _, m := range p.Mapping {
-		m.File = plainText(m.File)
-	}
-	p.DefaultSampleType = plainText(p.DefaultSampleType)
-	for _, t := range p.SampleType {
-		t.Type, t.Unit = plainText(t.Type), plainText(t.Unit)
-	}
-	for _, s := range p.Sample {
-		s.Label, s.NumLabel = plainNames(s.Label), plainNames(s.NumLabel)
-		s.NumUnit = plainNames(s.NumUnit)
-		for _, labels := range []map[string][]string{s.Label, s.NumUnit} {
-			for _, list := range labels {
-				for i, text := range list {
-					list[i] = plainText(text)
-				}
-			}
-		}
-	}
-}
-
-// plainNames returns labels under plain names.
-func plainNames[V any](labels map[string][]V) map[string][]V {
-	for name := range labels {
-		if plainText(name) != name {
-			all := map[string][]V{}
-			for name, values := range labels {
-				all[plainText(name)] = append(all[plainText(name)], values...)
-			}
-			return all
-		}
-	}
-	return labels
-}
-
-// plainText returns a text without double quotes, escapes and control characters.
-func plainText(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '"':
-			return '\''
-		case r == '\\':
-			return '/'
-		case unicode.IsControl(r):
-			return ' '
-		}
-		return r
-	}, text)
 }

@@ -146,7 +146,7 @@ func Show(
 		if q == p {
 			page.Note = why
 		}
-		makePlain(q)
+		q.DocURL = "" // a link to another site
 		shortenGenerics(q)
 	}
 	if page.Note != "" && view == "source" {

@@ -22,13 +22,8 @@ import (
 // (DNS rebinding). Hence three independent checks: the Host header must name
 // this machine, which a rebound page's does not; a foreign Origin is refused;
 // and what costs the program time is not started by a page of another site.
-//
-// One question is answered to all: whether the program works. A probe comes by any
-// address, without a token, and learns no more than that; see Health.
 type Guard struct {
 	Next http.Handler
-	// Health answers the one question that every client may ask.
-	Health func(w http.ResponseWriter, r *http.Request, trusted bool) error
 
 	// Broken, if not nil, is why all requests are refused.
 	Broken error
@@ -53,8 +48,6 @@ func NewGuard(addr string, hosts []string, token string) *Guard {
 	return g
 }
 
-const healthPath = "/healthz"
-
 // ServeHTTP implements [http.Handler].
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
@@ -66,16 +59,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
-	err := g.check(w, r)
-	if r.URL.Path == healthPath {
-		h.Del("WWW-Authenticate")
-		h.Del("Allow")
-		err = g.Health(w, r, err == nil)
-		if err == nil {
-			return
-		}
-	}
-	if err != nil {
+	if err := g.check(w, r); err != nil {
 		writeError(w, r, err)
 		return
 	}

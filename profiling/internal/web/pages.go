@@ -23,6 +23,7 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"duration": brief.Time,
 	"count":    spaced,
 	"percent":  brief.Percent,
+	"bytes":    func(n uint64) string { return brief.Bytes(int64(n)) },
 	"function": brief.Func,
 	"base":     path.Base,
 	"source":   SourceRef,
