@@ -3,7 +3,6 @@ package mvcc_test
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -33,17 +32,6 @@ func ExampleMap_All() {
 	// Output:
 	// 6
 	// 6 Peru
-}
-
-func ExampleMap_Keys() {
-	m := cities()
-	defer m.Close()
-
-	fmt.Println(slices.Sorted(m.Keys())) // the map itself has no order
-	fmt.Println(slices.Compact(slices.Sorted(m.Values())))
-	// Output:
-	// [Bergen Lima Oslo]
-	// [Norway Peru]
 }
 
 // DeleteFunc deletes without a transaction over the whole map: nobody is held up, and others
