@@ -197,17 +197,6 @@ func TestCommitAfterValidation(t *testing.T) {
 	}
 }
 
-// The same, but the validator is not pushed: it comes first.
-func TestCommitAboveAlarmed(t *testing.T) {
-	m := alarmMap(t)
-	h := validating(stage.New(t), m, "y", "x")
-	h.To(hooks.Validated)
-	m.Store("x", 2)
-	h.commits("its epoch is from before it validated")
-	require.Less(t, chainOf(m, "y")[0].Epoch, chainOf(m, "x")[0].Epoch)
-	checkQuiet(t, m)
-}
-
 // A commit elsewhere does not raise the alarm.
 func TestStrangersRaiseNoAlarm(t *testing.T) {
 	m := alarmMap(t)
@@ -235,37 +224,6 @@ func markInVain(t testing.TB, m *Map[string, int]) {
 	tx.Set("q", 2)
 	m.Store("z", 2)
 	require.ErrorIs(t, tx.Commit(), ErrConflict)
-}
-
-// Somebody has raised the alarm, and then not committed: the validator validates once
-// more, and not again and again.
-func TestAlarmIsSetBack(t *testing.T) {
-	m := alarmMap(t)
-	h := validating(stage.New(t), m, "y", "x")
-	h.To(hooks.Validated)
-	markInVain(t, m)
-	push(t, m, "y")
-	h.again()
-	push(t, m, "y")
-	h.commits("nobody has raised it since")
-	checkQuiet(t, m)
-}
-
-// Two with alarms at a time, each pushed beyond the other, both commit.
-func TestTwoAlarmed(t *testing.T) {
-	m := alarmMap(t)
-	s := stage.New(t)
-	a, b := validating(s, m, "y", "x"), validating(s, m, "y2", "z")
-	a.To(hooks.Validated)
-	b.To(hooks.Validated)
-	for range 3 {
-		push(t, m, "y")
-		push(t, m, "y2")
-	}
-	a.commits("their keys are different")
-	push(t, m, "y2")
-	b.commits("their keys are different")
-	checkQuiet(t, m)
 }
 
 // A writer of x is held at each step of its commit while the validator validates. It does

@@ -252,45 +252,6 @@ func TestAbortedBatchInstallsAgain(t *testing.T) {
 	}
 }
 
-// What a commit that was aborted leaves behind is taken over or cleaned up.
-func TestTombstoneBelowAbortedWriteIsReclaimed(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Tentative} {
-		m := newMap[string, int](t, &Options{ReclaimInterval: 1e6})
-		m.Store("read", 1)
-		m.Store("x", 1)
-		hold := m.Snapshot() // or else x leaves the index before it is installed on
-		m.Delete("x")
-		var err error
-		w := stage.New(t).Actor("writer", func() {
-			tx := m.Begin(nil)
-			tx.Get("read")
-			tx.Set("x", 2)
-			tx.Set("y", 2)
-			err = tx.Commit()
-		}).To(p)
-		m.Store("read", 2)
-		hold.Close()
-		passes(t, m, 3)
-		w.Finish()
-		requireConflict(t, err, "read", ConflictRead)
-		stage.Eventually(t, func() bool {
-			return !m.has("y")
-		}, "%v: y, which was never there, stays in the index", p)
-		stage.Eventually(t, func() bool {
-			return !m.has("x")
-		}, "%v: x, which was deleted, stays in the index", p)
-	}
-}
-
-// passes waits until the background work has begun and ended n passes.
-func passes(t testing.TB, m *Map[string, int], n uint64) {
-	t.Helper()
-	start := m.Stats().TickRefreshes
-	stage.Eventually(t, func() bool {
-		return m.Stats().TickRefreshes > start+n
-	}, "the background work stands still")
-}
-
 // A long validation with an alarm goes on although readers take its epoch
 // away meanwhile. Its signs of life must not make the record look like that of a
 // transaction which needs no validation.
