@@ -129,6 +129,12 @@ func TestEvictedWhileCommitting(t *testing.T) {
 			tx.Get("sum")
 			tx.Set("another", 2)
 		}, points{hooks.CommitEntries, hooks.Installed}, false},
+		"compared where it installs": {serializable, func(_ *Map[string, int], tx Tx[string, int]) {
+			tx.Get("a")
+			tx.Get("another")
+			tx.Set("a", 1)
+			tx.Set("another", 2)
+		}, points{hooks.CommitEntries, hooks.Installed}, false},
 		"committed by others": {snapshot, func(_ *Map[string, int], tx Tx[string, int]) { tx.Get("a") },
 			points{hooks.InstalledAll}, true},
 	} {
@@ -138,8 +144,8 @@ func TestEvictedWhileCommitting(t *testing.T) {
 				m.Store("a", 1)
 				m.Store("b", 1)
 				tx := m.Begin(c.opts)
-				tx.Set("sum", 2)
 				c.begin(m, tx)
+				tx.Set("sum", 2)
 				once(t, p, func() {
 					if name == "committed by others" {
 						requireValue(t, 2)(m.Load("sum"))
@@ -268,26 +274,4 @@ func TestBoundedWithStuckWorker(t *testing.T) {
 		return m.Stats().QueueDepth == 0 && longest(m) == 1
 	}, "the worker does not go on")
 	ended(c, m, 4<<20) // the index keeps its buckets
-}
-
-// A serializable commit that compares what it has read where it installs says so if it
-// was evicted before.
-func TestEvictedWhileComparing(t *testing.T) {
-	for i := range 16 { // which of the two is installed first is the hash's choice
-		p := []hooks.Point{hooks.CommitEntries, hooks.Installed}[i%2]
-		m := newMap[string, int](t, hasty())
-		m.Store("a", 1)
-		tx := m.Begin(nil)
-		requireValue(t, 1)(tx.Get("a"))
-		requireAbsent[int](t)(tx.Get("b"))
-		tx.Set("a", 2)
-		tx.Set("b", 2)
-		once(t, p, func() { evictAll(t, m) })
-		require.Equal(t, ErrTxTooOld, tx.Commit())
-		requireValue(t, 1)(m.Load("a"))
-		requireAbsent[int](t)(m.Load("b"))
-		require.NoError(t, m.Reclaim(bg))
-		require.Len(t, heads(m), 1)
-		checkQuiet(t, m)
-	}
 }

@@ -228,24 +228,6 @@ func TestEvictionWithoutWrites(t *testing.T) {
 	})
 }
 
-// Ages are those of transactions, not of the states that serve them.
-func TestAgeStartsAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[string, int](aging())
-		defer m.Close()
-		m.Store("k", 1)
-		for range 5 {
-			require.NoError(t, m.View(func(s Snapshot[string, int]) error {
-				time.Sleep(50 * time.Second)
-				m.Store("k", 1)
-				s.Get("k")
-				return nil
-			}))
-		}
-		require.Zero(t, m.Stats().Evicted)
-	})
-}
-
 // Reclaim stops when its context ends, and goes on the next time.
 func TestReclaimStops(t *testing.T) {
 	m := newMap[int, int](t, &Options{ManualReclaim: true})

@@ -3,7 +3,6 @@ package mvcc
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"sync"
 	"testing"
@@ -279,49 +278,6 @@ func TestDBParts(t *testing.T) {
 	tx.Rollback()
 	s.orders.Close()
 	require.NotSame(t, up, s.db.Begin(nil).st, "idle states have parts in it")
-}
-
-// The reads and writes of all tables are in one list: those of one are not those of another with
-// the same keys, be they few or many, and whichever tables the state had before.
-func TestDBManyWrites(t *testing.T) {
-	db := NewDB(nil)
-	t.Cleanup(db.Close)
-	var tables []*Map[int, int]
-	for i := range 3 {
-		tables = append(tables, NewTable[int, int](db, fmt.Sprint(i), nil))
-	}
-	model := [3]map[int]int{{}, {}, {}}
-	for round := range 24 {
-		first, n := tables[round%3:], []int{1, 3, 3 * linearWrites}[round/3%3]
-		require.NoError(t, db.Update(bg, nil, func(tx DBTx) error {
-			for i, table := range first { // what is read in one is written to the next one
-				in, of := table.In(tx), model[len(tables)-len(first)+i]
-				for key := range n {
-					old, ok := in.Get(key)
-					was, there := of[key]
-					require.Equal(t, there, ok)
-					require.Equal(t, was, old)
-					if next := len(tables) - len(first) + i + 1; next < len(tables) {
-						require.NotPanics(t, func() { tables[next].In(tx).Set(key, 100*round+key) })
-						model[next][key] = 100*round + key
-					}
-				}
-				own := 0
-				for key, value := range in.All() {
-					require.Equal(t, of[key], value)
-					own++
-				}
-				require.Len(t, of, own)
-			}
-			first[0].In(tx).Set(round, -round)
-			model[round%3][round] = -round
-			return nil
-		}))
-		for i, table := range tables {
-			require.Equal(t, model[i], maps.Collect(table.All()))
-			require.Equal(t, len(model[i]), table.Len())
-		}
-	}
 }
 
 // The loops of a snapshot over an index do not look at what the state, which may serve another

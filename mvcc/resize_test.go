@@ -82,19 +82,3 @@ func TestScansWhileIndexResizes(t *testing.T) {
 	writers.Finish(t)
 	checkQuiet(t, m)
 }
-
-// A commit of very many new keys that ends in a conflict does not leave a large index.
-func TestWithdrawnKeysLeaveNothing(t *testing.T) {
-	m := newMap[int, int](t, nil)
-	n := stage.Sizes(20_000, 5_000)
-	m.Begin(nil).Rollback() // a state is at hand: to begin wakes nobody
-	stage.Eventually(t, func() bool { return m.Stats().Parks > 0 }, "the ticker does not rest")
-	tx := m.Begin(nil)
-	tx.Get(-1) // absent
-	for i := range n {
-		tx.Set(i, i)
-	}
-	m.Store(-1, 1)
-	require.ErrorIs(t, tx.Commit(), ErrConflict)
-	stage.Eventually(t, m.index.Fits, "the index stays large")
-}

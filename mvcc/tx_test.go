@@ -177,19 +177,6 @@ func TestErr(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-func TestErrAfterRefresh(t *testing.T) {
-	m := newMap[string, int](t, nil)
-	m.Store("x", 1)
-	tx := m.Begin(nil)
-	tx.Get("x")
-	tx.Set("y", 1)
-	m.Delete("x")
-	prune(m)
-	requireConflict(t, tx.Err(), "x", ConflictRead)
-	tx.Rollback()
-	require.ErrorIs(t, tx.Err(), ErrTxDone)
-}
-
 // Many transactions of one goroutine at once, ended in any order.
 func TestManyOpenTransactions(t *testing.T) {
 	m := newMap[int, int](t, nil)
