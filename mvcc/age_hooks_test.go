@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -236,42 +235,4 @@ func TestEvictionAtAnyTime(t *testing.T) {
 		require.Zero(t, v)
 	}
 	checkQuiet(t, m)
-}
-
-// A worker that sleeps over a key keeps nobody from reclaiming: the queue fills up,
-// and committers do the work.
-func TestBoundedWithStuckWorker(t *testing.T) {
-	const n = 1000
-	m := newMap[int, int](t, &Options{ReclaimQueue: 8})
-	c := begin(t, m, n)
-	stuck, goOn := make(chan struct{}), make(chan struct{})
-	release := sync.OnceFunc(func() { close(goOn) })
-	defer release()
-	var first atomic.Bool
-	t.Cleanup(hooks.Set(func(p hooks.Point) {
-		if p == hooks.Dequeued && first.CompareAndSwap(false, true) {
-			close(stuck)
-			<-goOn
-		}
-	}))
-	m.Store(0, 1)
-	<-stuck
-	for i := range stage.Sizes(200_000, 20_000) {
-		m.Store(i%n, i)
-		if key := n + i; i%10 == 0 {
-			m.Store(key, 0)
-			m.Delete(key)
-		}
-	}
-	s := m.Stats()
-	require.NotZero(t, s.SyncFallbacks)
-	require.Less(t, s.QueueDepth, 1024)
-	require.LessOrEqual(t, longest(m), 2+slack)
-	c.peak = gauge{heap(), s.Versions, len(heads(m))}
-	require.Less(t, c.peak.entries, n+1024)
-	release()
-	stage.Eventually(t, func() bool {
-		return m.Stats().QueueDepth == 0 && longest(m) == 1
-	}, "the worker does not go on")
-	ended(c, m, 4<<20) // the index keeps its buckets
 }

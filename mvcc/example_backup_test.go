@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -128,20 +126,4 @@ func ExampleReadHeader() {
 	// Output:
 	// gob 2 <nil>
 	// numbers int string
-}
-
-// A record that the codec cannot express is left out, and named.
-func ExampleCodecError() {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	rates := mvcc.NewTable[string, float64](db, "rates", nil)
-	rates.Store("up", 1.5)
-	rates.Store("down", math.NaN())
-	b, err := db.Save(context.Background(), io.Discard, codec.JSON, &mvcc.SaveOptions{
-		Refused: func(e *mvcc.CodecError) { fmt.Println("without", e.Key) },
-	})
-	fmt.Println(b.Records, err)
-	// Output:
-	// without down
-	// 1 <nil>
 }

@@ -48,17 +48,6 @@ func TestUntilGoexitKeepsNotes(t *testing.T) {
 			gone(t, m)
 		}
 	})
-	check("thin", func(t *testing.T) {
-		m := expiring(t, 5)
-		calls = 3
-		run(func() {
-			x := coreOf(m).expiry()
-			x.look(0)
-			x.thin(bg)
-		})
-		require.True(t, sprung)
-		gone(t, m)
-	})
 	check("Store", func(t *testing.T) { // a list is too long
 		m := expiring(t, 0)
 		for i := 0; !sprung; i++ {

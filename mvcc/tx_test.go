@@ -71,32 +71,6 @@ func TestAllWhileWriting(t *testing.T) {
 	})
 }
 
-// A key deleted in the loop, before or after it is met, is not met twice, and
-// its deletion counts.
-func TestAllWhileDeleting(t *testing.T) {
-	m := newMap[int, int](t, nil)
-	for i := range 100 {
-		m.Store(i, i)
-	}
-	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
-		met := map[int]bool{}
-		for key := range tx.All() {
-			require.False(t, met[key])
-			met[key] = true
-			tx.Delete(key)
-			tx.Set(key+1000, key)
-		}
-		require.Len(t, met, 100)
-	})
-	s := m.Snapshot()
-	defer s.Close()
-	require.Equal(t, 100, s.Len())
-	for i := range 100 {
-		requireValue(t, i)(s.Get(i + 1000))
-		requireAbsent[int](t)(s.Get(i))
-	}
-}
-
 func TestEnded(t *testing.T) {
 	for name, end := range map[string]func(tx Tx[string, int]){
 		"committed":      func(tx Tx[string, int]) { require.NoError(t, tx.Commit()) },
