@@ -1,7 +1,6 @@
 package epoch_test
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -74,32 +73,4 @@ func TestAbandon(t *testing.T) {
 	require.Zero(t, s.Owned())
 	require.False(t, epoch.Abandon(leaked), "once is enough")
 	require.Zero(t, s.Groups())
-}
-
-// Slots are acquired from the bottom, and what is not needed goes from the top.
-func TestSlotsAreUsedFromTheBottom(t *testing.T) {
-	s := epoch.NewSlots()
-	const n = 5 * epoch.GroupSize
-	var slots []*epoch.Slot
-	for range n {
-		slots = append(slots, s.Acquire())
-	}
-	require.Equal(t, 5, s.Groups())
-	for _, i := range rand.Perm(n) {
-		if i%epoch.GroupSize != 7 {
-			s.Release(slots[i])
-			s.Release(slots[i])
-		}
-	}
-	require.Equal(t, 5, s.Groups())
-	require.Equal(t, 5, s.Owned())
-	for i := range 3 * (epoch.GroupSize - 1) {
-		slots[i] = s.Acquire()
-	}
-	require.Equal(t, 5, s.Groups())
-	s.Release(slots[n-epoch.GroupSize+7])
-	require.Equal(t, 4, s.Groups(), "the last one is empty")
-	s.Release(slots[n-2*epoch.GroupSize+7])
-	require.Equal(t, 3, s.Groups())
-	require.Equal(t, 3*epoch.GroupSize, s.Owned(), "the first three are full")
 }

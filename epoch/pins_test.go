@@ -13,27 +13,6 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// The age is that of the epoch: a reader that comes later and reads at the same
-// epoch, from whichever slot, does not make it younger.
-func TestOldestSharedEpoch(t *testing.T) {
-	for _, first := range []int{0, 1} {
-		s := epoch.NewSlots()
-		slots := []*epoch.Slot{s.Acquire(), s.Acquire()}
-		s.Begin(slots[first], 0)
-		s.Begin(slots[1-first], 0)
-		s.Next()
-		gen := slots[1-first].Gen()
-		require.True(t, slots[1-first].End(gen))
-		s.Round(10, epoch.Limits{})
-		slots[1-first] = nil
-		pin, ok := s.Round(20, epoch.Limits{})
-		require.True(t, ok)
-		require.Equal(t, epoch.First, pin.Epoch)
-		require.Equal(t, time.Duration(10), pin.Since, "the reader in slot %d has been seen since 10",
-			first)
-	}
-}
-
 // A transaction is promoted when it is found live for the third time. It stays in
 // every view until it ends, and its slot is not used again.
 func TestPromotion(t *testing.T) {

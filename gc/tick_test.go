@@ -78,28 +78,6 @@ func TestWrittenDuringVisit(t *testing.T) {
 	})
 }
 
-// What is kept for a transaction that has just begun is looked at in two ticks, when
-// most of them have ended; it is set aside if that is old by then.
-func TestYoungReader(t *testing.T) {
-	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
-		k := f.keys(1)[0]
-		r := f.begin()
-		f.write(k)
-		f.ticks(1)
-		require.Equal(t, 1, k.visited())
-		require.Len(t, k.chain(), 2)
-		require.Equal(t, 1, f.Stats().Pending)
-		require.Zero(t, f.Stats().Aside)
-		r.end()
-		f.ticks(1)
-		require.Equal(t, 1, k.visited())
-		f.ticks(1)
-		require.Equal(t, 2, k.visited())
-		require.Len(t, k.chain(), 1)
-		require.Zero(t, f.Stats().Pending)
-	})
-}
-
 // What is kept for an old transaction is set aside, and visited when that has ended:
 // not before, and not again after.
 func TestOldReader(t *testing.T) {

@@ -85,7 +85,7 @@ func TestStatsCount(t *testing.T) {
 	require.Zero(t, m.Stats().Aside)
 }
 
-// Nor do they drift when many goroutines write and prune the same keys.
+// The figures do not drift when many goroutines write and prune the same keys.
 func TestStatsDoNotDrift(t *testing.T) {
 	for _, opts := range []*Options{nil, brisk(), {ReclaimWorkers: 3, ReclaimQueue: 4,
 		ReclaimInterval: time.Millisecond}, {ReclaimWorkers: -1}} {

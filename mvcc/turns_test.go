@@ -105,7 +105,7 @@ func TestContextEndsWait(t *testing.T) {
 	})
 }
 
-// It ends the wait of an attempt that lets others go first, too: what it reads is not committed,
+// A context ends the wait of an attempt that lets others go first, too: what it reads is not committed,
 // and what has read nothing goes on.
 func TestContextEndsGivingWay(t *testing.T) {
 	for _, reads := range []bool{false, true} {

@@ -11,7 +11,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-// The same with more writes than are searched one by one.
+// A transaction reads its own writes, also more than are searched one by one.
 func TestReadYourManyWrites(t *testing.T) {
 	for _, n := range []int{linearWrites - 1, linearWrites, linearWrites + 1, 100, 2 * keptCapacity} {
 		m := newMap[int, int](t, nil)

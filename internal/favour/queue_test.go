@@ -111,22 +111,6 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func TestStrangersAreGrantedAtOnce(t *testing.T) {
-	var q Queue
-	var claims []*Claim
-	for i := range 100 {
-		claims = append(claims, q.Enter(setOf(i), time.Hour),
-			q.Enter(span(1000+100*i, 1100+100*i), time.Hour))
-	}
-	require.Equal(t, 200, q.Stats().Held)
-	require.Zero(t, q.Stats().Waiting)
-	for _, c := range claims {
-		require.True(t, c.Held())
-		c.End()
-	}
-	requireEmpty(t, &q)
-}
-
 // A claim on few keys waits for the wide claims that it has a key in common with, and for no others.
 func TestStrangersOfWideClaims(t *testing.T) {
 	var q Queue
