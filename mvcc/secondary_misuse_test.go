@@ -11,9 +11,6 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-// A wrapped is a reader of another type.
-type wrapped struct{ Tx[int, int] }
-
 func must[T any](value T, ok bool) T {
 	if !ok {
 		panic("no value")
