@@ -131,7 +131,7 @@ func TestEvictionOfViewAndUpdate(t *testing.T) {
 			view   func(s snap) error // or
 			update func(tx txn) error
 			err    error
-			panics any
+			panics error
 		}{
 			"it reads": {err: ErrTxTooOld,
 				view: func(s snap) error { old(m); s.Get("k"); n++; return nil }},
@@ -163,7 +163,8 @@ func TestEvictionOfViewAndUpdate(t *testing.T) {
 				return m.Update(bg, nil, func(tx txn) error { calls++; return c.update(tx) })
 			}
 			if c.panics != nil {
-				require.PanicsWithValue(t, c.panics, func() { _ = do() }, name)
+				p, _ := panicOf(func() { _ = do() }).(error)
+				require.ErrorIs(t, p, c.panics, name)
 			} else {
 				require.Equal(t, c.err, do(), name)
 			}

@@ -132,3 +132,24 @@ func TestWatchProgress(t *testing.T) {
 		db.RequestProgress()
 	}
 }
+
+func TestSaveCommitsMisuse(t *testing.T) {
+	s, other := newShop(t), newShop(t)
+	_, saved := save(t, s, codecs[0], nil)
+	_, foreign := save(t, other, codecs[0], nil)
+	call := func(after mvcc.Backup, commits []mvcc.DBCommit, opts *mvcc.SaveOptions) func() {
+		return func() {
+			_, _ = s.SaveCommits(t.Context(), new(bytes.Buffer), codecs[0], after, commits, opts)
+		}
+	}
+	one := []mvcc.DBCommit{{Epoch: saved.Epoch + 1}, {Epoch: saved.Epoch}}
+	require.PanicsWithValue(t, "mvcc: SaveCommits: there are no commits", call(saved, nil, nil))
+	require.PanicsWithValue(t, "mvcc: SaveCommits: after is a backup of another database",
+		call(foreign, one, nil))
+	require.PanicsWithValue(t, "mvcc: SaveCommits: the commits are not in their order",
+		call(saved, one, nil))
+	sn := s.Snapshot()
+	defer sn.Close()
+	require.PanicsWithValue(t, "mvcc: SaveCommits: SaveOptions.Of or Since is set",
+		call(saved, one, &mvcc.SaveOptions{Of: sn}))
+}

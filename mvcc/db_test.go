@@ -324,3 +324,27 @@ func requireHas(t *testing.T, want bool) func(_ int, has bool) {
 		require.Equal(t, want, has)
 	}
 }
+
+// What docs/misuse.md does not show.
+func TestDBMisuse(t *testing.T) {
+	s, other := newShop(t, nil), newShop(t, nil)
+	tx := s.db.Begin(nil)
+	defer tx.Rollback()
+	snapshot := s.db.Snapshot()
+	defer snapshot.Close()
+	panics := func(want string, f func()) {
+		t.Helper()
+		require.PanicsWithValue(t, want, f)
+	}
+	panics(`mvcc: At: table "stock" belongs to another database`, func() { other.stock.At(snapshot) })
+	panics(errZeroTx, func() { s.stock.In(DBTx{}) })
+	panics(errZeroSnapshot, func() { s.stock.At(DBSnapshot{}) })
+	panics(errZeroMap, func() { (&Map[int, int]{}).In(tx) })
+	panics("mvcc: TableOptions.Capacity is -1, want 0 or more", func() {
+		NewTable[int, int](s.db, "x", &TableOptions{Capacity: -1})
+	})
+	panics("mvcc: Update: fn is nil", func() { _ = s.db.Update(bg, nil, nil) })
+	panics("mvcc: View: fn is nil", func() { _ = s.db.View(nil) })
+	DBTx{}.Rollback()
+	DBSnapshot{}.Close()
+}

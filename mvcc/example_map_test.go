@@ -3,6 +3,7 @@ package mvcc_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -43,4 +44,15 @@ func ExampleMap_DeleteFunc() {
 	deleted := m.DeleteFunc(func(city, _ string) bool { return strings.HasPrefix(city, "B") })
 	fmt.Println(deleted, m.Len())
 	// Output: 1 2
+}
+
+func ExampleMap_Keys() {
+	m := cities()
+	defer m.Close()
+
+	fmt.Println(slices.Sorted(m.Keys())) // the map itself has no order
+	fmt.Println(slices.Compact(slices.Sorted(m.Values())))
+	// Output:
+	// [Bergen Lima Oslo]
+	// [Norway Peru]
 }

@@ -39,3 +39,30 @@ func TestPut(t *testing.T) {
 	nan /= nan
 	require.PanicsWithValue(t, ErrBadKey, func() { _ = floats.Put(nan, 1) })
 }
+
+// A ReadWriter that is a transaction puts as well, and its commit says whether that may be.
+func TestPutInTransaction(t *testing.T) {
+	db := NewDB(nil)
+	defer db.Close()
+	names := NewTable[int, string](db, "names", nil)
+	_, err := NewIndex(names, "by name", func(_ int, name string) []string {
+		return []string{name}
+	}, &IndexOptions{Unique: true})
+	require.NoError(t, err)
+	swap := func(w ReadWriter[int, string]) error {
+		if err := w.Put(1, "bob"); err != nil {
+			return err
+		}
+		return w.Put(2, "ada")
+	}
+	names.Store(1, "ada")
+	names.Store(2, "bob")
+	var unique *UniqueError
+	require.ErrorAs(t, swap(names), &unique, "one at a time it cannot be")
+	requireValue(t, "ada")(names.Load(1))
+	require.NoError(t, names.Update(bg, nil, func(tx Tx[int, string]) error { return swap(tx) }))
+	requireValue(t, "bob")(names.Load(1))
+	require.ErrorAs(t, names.Update(bg, nil, func(tx Tx[int, string]) error {
+		return tx.Put(3, "ada")
+	}), &unique)
+}
