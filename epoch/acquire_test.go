@@ -1,9 +1,6 @@
 package epoch_test
 
 import (
-	"math/rand/v2"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -50,44 +47,6 @@ func TestAcquireWithoutLimit(t *testing.T) {
 	require.Equal(t, uint64(n), ended)
 }
 
-func TestAcquireConcurrently(t *testing.T) {
-	const goroutines, each = 8, 3*epoch.GroupSize + 5
-	s := epoch.NewSlots()
-	owned := make([][]*epoch.Slot, goroutines)
-	stop := make(chan struct{})
-	var scanner, wg sync.WaitGroup
-	scanner.Go(func() { // the directory grows under a scan
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				live(s, s.Announce())
-				s.Next()
-			}
-		}
-	})
-	for i := range owned {
-		wg.Go(func() {
-			for range each {
-				slot := s.Acquire()
-				s.Begin(slot, 0)
-				owned[i] = append(owned[i], slot)
-			}
-		})
-	}
-	wg.Wait()
-	close(stop)
-	scanner.Wait()
-	distinct := map[*epoch.Slot]bool{}
-	for _, slot := range slices.Concat(owned...) {
-		distinct[slot] = true
-	}
-	require.Len(t, distinct, goroutines*each)
-	live, _, _ := s.Census()
-	require.Equal(t, goroutines*each, live)
-}
-
 func TestAbandon(t *testing.T) {
 	s := epoch.NewSlots()
 	leaked, idle, never, evicted := s.Acquire(), s.Acquire(), s.Acquire(), s.Acquire()
@@ -114,53 +73,4 @@ func TestAbandon(t *testing.T) {
 	require.Zero(t, s.Owned())
 	require.False(t, epoch.Abandon(leaked), "once is enough")
 	require.Zero(t, s.Groups())
-}
-
-// A promoted transaction whose handle is leaked leaves its slot to the next round.
-func TestAbandonPromoted(t *testing.T) {
-	for _, evicted := range []bool{false, true} {
-		s := epoch.NewSlots()
-		slot, _ := begin(s, 0)
-		s.Next()
-		rounds(s, 3)
-		require.Equal(t, 1, s.Pins())
-		if evicted {
-			s.Round(time.Hour, epoch.Limits{Evict: time.Minute})
-			require.Zero(t, s.Pins(), "evicted")
-		}
-		require.Equal(t, !evicted, epoch.Abandon(slot))
-		require.Equal(t, 1, s.Owned())
-		rounds(s, 1)
-		require.Zero(t, s.Owned())
-		require.Zero(t, s.Pins())
-		require.False(t, epoch.Abandon(slot))
-	}
-}
-
-// Slots are acquired from the bottom, and what is not needed goes from the top.
-func TestSlotsAreUsedFromTheBottom(t *testing.T) {
-	s := epoch.NewSlots()
-	const n = 5 * epoch.GroupSize
-	var slots []*epoch.Slot
-	for range n {
-		slots = append(slots, s.Acquire())
-	}
-	require.Equal(t, 5, s.Groups())
-	for _, i := range rand.Perm(n) {
-		if i%epoch.GroupSize != 7 {
-			s.Release(slots[i])
-			s.Release(slots[i])
-		}
-	}
-	require.Equal(t, 5, s.Groups())
-	require.Equal(t, 5, s.Owned())
-	for i := range 3 * (epoch.GroupSize - 1) {
-		slots[i] = s.Acquire()
-	}
-	require.Equal(t, 5, s.Groups())
-	s.Release(slots[n-epoch.GroupSize+7])
-	require.Equal(t, 4, s.Groups(), "the last one is empty")
-	s.Release(slots[n-2*epoch.GroupSize+7])
-	require.Equal(t, 3, s.Groups())
-	require.Equal(t, 3*epoch.GroupSize, s.Owned(), "the first three are full")
 }

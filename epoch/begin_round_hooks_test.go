@@ -11,42 +11,6 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// A transaction is evicted with an epoch that its Begin cannot keep. What Begin
-// publishes then is not live, and the slot is as good as any once its owner has ended
-// the transaction.
-func TestEvictedWhileGoingRound(t *testing.T) {
-	s := epoch.NewSlots()
-	slot := s.Acquire()
-	gen := slot.Gen()
-	stores := 0
-	restore := hooks.Set(func(p hooks.Point) {
-		if p != hooks.BeginStored {
-			return
-		}
-		if stores++; stores == 1 {
-			limits := epoch.Limits{Evict: 1}
-			s.Round(0, limits)
-			s.Next()
-			s.Round(10, limits)
-			require.True(t, slot.Evicted(gen))
-		}
-	})
-	defer restore()
-	s.Begin(slot, 0)
-	require.Equal(t, 2, stores)
-	require.Empty(t, live(s, s.Announce()))
-	require.True(t, slot.Evicted(gen))
-	require.True(t, slot.End(gen))
-	require.True(t, slot.Keep(gen))
-	open, ended, _ := s.Census()
-	require.Zero(t, open)
-	require.EqualValues(t, 1, ended)
-	at := s.Begin(slot, 0)
-	s.Next()
-	require.Equal(t, []epoch.Epoch{at}, live(s, s.Announce()))
-	end(t, slot, true)
-}
-
 // A transaction that has published an epoch below the bound of the last round cannot
 // keep it. Rounds pass over it: else it would come into the list after younger ones.
 func TestRoundPassesOverBeginner(t *testing.T) {

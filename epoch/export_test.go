@@ -11,9 +11,6 @@ const (
 // SlotSize is what a slot takes.
 const SlotSize = unsafe.Sizeof(Slot{})
 
-// EvictNow evicts the transaction that is live in the slot.
-func (slot *Slot) EvictNow() { slot.evict(slot.Gen()) }
-
 // Groups returns how many groups of slots the directory has.
 func (s *Slots) Groups() int { return len(*s.dir.Load()) }
 

@@ -2,7 +2,6 @@ package epoch_test
 
 import (
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,65 +12,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
-
-func TestOldest(t *testing.T) {
-	s := epoch.NewSlots()
-	a, b := s.Acquire(), s.Acquire()
-	check := func(now time.Duration, wantEpoch epoch.Epoch, wantSince time.Duration) {
-		t.Helper()
-		pin, ok := s.Round(now, epoch.Limits{})
-		require.True(t, ok)
-		require.Equal(t, wantEpoch, pin.Epoch)
-		require.Equal(t, wantSince, pin.Since)
-	}
-	none := func(now time.Duration) {
-		t.Helper()
-		_, ok := s.Round(now, epoch.Limits{})
-		require.False(t, ok)
-	}
-
-	none(1)
-	s.Begin(b, 0) // at 1
-	check(10, 1, 10)
-	s.Next()
-	check(20, 1, 10)
-	s.Begin(a, 0) // at 2
-	s.Next()
-	check(30, 1, 10)
-	end(t, b, false)
-	b = s.Acquire()
-	check(40, 2, 30)
-	s.Begin(b, 0) // at 3
-	s.Next()
-	check(50, 2, 30) // a was seen first at 30, though it was not the oldest then
-
-	// Its age starts anew for another transaction.
-	end(t, a, false)
-	check(60, 3, 50)
-	end(t, b, true)
-	none(70)
-}
-
-// The age is that of the epoch: a reader that comes later and reads at the same
-// epoch, from whichever slot, does not make it younger.
-func TestOldestSharedEpoch(t *testing.T) {
-	for _, first := range []int{0, 1} {
-		s := epoch.NewSlots()
-		slots := []*epoch.Slot{s.Acquire(), s.Acquire()}
-		s.Begin(slots[first], 0)
-		s.Begin(slots[1-first], 0)
-		s.Next()
-		gen := slots[1-first].Gen()
-		require.True(t, slots[1-first].End(gen))
-		s.Round(10, epoch.Limits{})
-		slots[1-first] = nil
-		pin, ok := s.Round(20, epoch.Limits{})
-		require.True(t, ok)
-		require.Equal(t, epoch.First, pin.Epoch)
-		require.Equal(t, time.Duration(10), pin.Since, "the reader in slot %d has been seen since 10",
-			first)
-	}
-}
 
 // A transaction is promoted when it is found live for the third time. It stays in
 // every view until it ends, and its slot is not used again.
@@ -166,39 +106,6 @@ func TestViewOfOldAndYoung(t *testing.T) {
 	}
 }
 
-// Very many transactions that are open for long are no work for a scan, and leave
-// nothing behind.
-func TestManyPins(t *testing.T) {
-	const n = 20_000
-	s := epoch.NewSlots()
-	var slots []*epoch.Slot
-	for range n {
-		slot, _ := begin(s, 0)
-		slots = append(slots, slot)
-		s.Next()
-	}
-	rounds(s, 3)
-	var v epoch.View
-	looked, _ := s.Look(&v, s.Announce(), nil)
-	require.Equal(t, s.Groups(), looked)
-	require.Equal(t, n, v.Len())
-	rand.Shuffle(n, func(i, j int) { slots[i], slots[j] = slots[j], slots[i] })
-	for i, slot := range slots {
-		end(t, slot, false)
-		if i%(n/10) == 0 {
-			rounds(s, 1)
-			s.Look(&v, s.Announce(), nil)
-			require.Equal(t, n-i-1, v.Len())
-			require.Equal(t, n-i-1, s.Owned())
-			require.LessOrEqual(t, s.Pins(), max(2*(n-i-1), 2))
-		}
-	}
-	rounds(s, 1)
-	require.Zero(t, s.Pins())
-	require.Zero(t, s.Owned())
-	require.Zero(t, s.Groups())
-}
-
 // An evicted transaction is not live, and is ended once more by its owner, once. Its
 // age decides, and not whether it was promoted.
 func TestEvict(t *testing.T) {
@@ -286,110 +193,6 @@ func TestEvictAgainstEnd(t *testing.T) {
 		require.Equal(t, gen+1, slot.Gen())
 		require.True(t, slot.Keep(gen))
 	}
-}
-
-// Of several calls that end an evicted transaction one does: callers collide very
-// often here, each round with the same generation.
-func TestCollectOnce(t *testing.T) {
-	const evicted = 1 << 63
-	s := epoch.NewSlots()
-	slot := s.Acquire()
-	evict := func() {
-		s.Begin(slot, 0)
-		slot.EvictNow()
-	}
-	evict()
-	collide(t, slot, 1_000_000, func() (won, lost bool) {
-		gen := slot.Gen()
-		switch {
-		case gen&evicted == 0: // about to be evicted
-			return false, false
-		case slot.End(gen&^evicted - 1):
-			evict()
-			return true, false
-		}
-		return false, true
-	})
-}
-
-// A transaction is warned of once, when it is promoted and old, and it is known where
-// it began.
-func TestWarned(t *testing.T) {
-	s := epoch.NewSlots()
-	var told []epoch.Pin
-	round := func(now time.Duration) {
-		s.Round(now, epoch.Limits{Warn: 100, Warned: func(p epoch.Pin) { told = append(told, p) }})
-	}
-	a, _ := begin(s, 0)
-	a.Trace(a.Gen(), 0)
-	s.Next()
-	round(0)
-	b, _ := begin(s, 0)
-	s.Next()
-	round(10)
-	round(20)
-	round(99)
-	require.Empty(t, told)
-	round(100)
-	require.Len(t, told, 1)
-	require.Contains(t, told[0].Began()[0].Function, "TestWarned")
-	end(t, a, false)
-	round(110)
-	require.Len(t, told, 2)
-	require.Equal(t, epoch.Epoch(2), told[1].Epoch)
-	require.Empty(t, told[1].Began())
-	round(1000)
-	require.Len(t, told, 2)
-	end(t, b, false)
-	round(1001)
-	require.Len(t, told, 2)
-}
-
-// Live gives the transactions that are live, promoted or not, and no others.
-func TestLivePins(t *testing.T) {
-	s := epoch.NewSlots()
-	reader, writer, over := s.Acquire(), s.Acquire(), s.Acquire()
-	idle := s.Acquire()
-	for range 2 {
-		s.Begin(over, 0)
-		end(t, over, true)
-	}
-	at := s.Begin(reader, 0)
-	reader.Trace(reader.Gen(), 0)
-	s.Next()
-	s.Begin(writer, epoch.MayWrite)
-	check := func(want ...bool) {
-		t.Helper()
-		var got []bool
-		for p := range s.Live {
-			got = append(got, p.MayWrite())
-			if p.MayWrite() {
-				require.Equal(t, at+1, p.Epoch)
-				require.Empty(t, p.Began())
-			} else {
-				require.Equal(t, at, p.Epoch)
-				require.Contains(t, p.Began()[0].Function, "TestLivePins")
-			}
-		}
-		require.ElementsMatch(t, want, got)
-	}
-	check(false, true)
-	for now := range 8 {
-		s.Round(time.Duration(now), epoch.Limits{})
-	}
-	check(false, true)
-	for range s.Live { // may be left
-		break
-	}
-	for _, slot := range []*epoch.Slot{over, idle} {
-		_, live := slot.Pin()
-		require.False(t, live)
-	}
-	end(t, reader, false)
-	check(true)
-	s.Round(100, epoch.Limits{Evict: 1})
-	check()
-	runtime.KeepAlive(writer)
 }
 
 // One that is spared is not evicted, promoted or not, nor warned of, beside one that is.

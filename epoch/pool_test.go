@@ -1,7 +1,6 @@
 package epoch_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -27,31 +26,6 @@ func (o *object) take(t testing.TB) {
 }
 
 func (o *object) leave() { o.owned.Store(false) }
-
-// Far more objects than a shard holds go in and come out again, each once: they
-// spill over and are refilled from there. On one P nothing is out of reach.
-func TestPoolSpillAndRefill(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	for _, n := range []int{1, epoch.PoolLocal, epoch.PoolLocal + 1, 10*epoch.PoolLocal + 3, 5000} {
-		t.Run(fmt.Sprint("n=", n), func(t *testing.T) {
-			var p epoch.Pool[object]
-			for range 3 { // the shards are not the same the second time
-				for i := range n {
-					p.Put(&object{id: i})
-				}
-				require.Equal(t, n, p.Idle())
-				got := map[int]bool{}
-				drain(&p, func(o *object) {
-					o.take(t)
-					require.False(t, got[o.id], "object %d came twice", o.id)
-					got[o.id] = true
-				})
-				require.Len(t, got, n)
-				require.Zero(t, p.Idle())
-			}
-		})
-	}
-}
 
 // drain gets objects until none are left anywhere.
 func drain(p *epoch.Pool[object], f func(*object)) {

@@ -12,12 +12,6 @@ func (r *Reclaimer[E, W]) Resting() bool { return !r.running.Load() }
 // Strand queues an item and tells nobody.
 func (r *Reclaimer[E, W]) Strand(item E) { r.queue.put(item) }
 
-// Queued returns how many items are in the queue.
-func (r *Reclaimer[E, W]) Queued() int { return r.queue.size() }
-
-// MinSift is how much must wait for writers to be sifted.
-const MinSift = minSift
-
 // MinVisits is how many items a tick visits beside writers that do not rest.
 const MinVisits = minVisits
 
@@ -66,9 +60,6 @@ func (s *Shelf) DueForWriters(lowest epoch.Epoch) (what []epoch.Epoch) {
 	}
 	return what
 }
-
-// Sift drops what is stale of what waits for those that may write.
-func (s *Shelf) Sift(stale func(what epoch.Epoch) bool) { s.s.sift(stale) }
 
 // Waiting returns how much waits.
 func (s *Shelf) Waiting() int { return int(s.s.waits.Load()) }

@@ -2,7 +2,6 @@ package gc_test
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -30,23 +29,6 @@ func (f *fixture) writeTwice(t *testing.T, keys []*key, most int) {
 			}
 		}
 	}
-}
-
-// The ticker takes over what is queued when that is half of what there is room for, and
-// does not wait for its tick.
-func TestHalfFullQueueIsTakenOver(t *testing.T) {
-	bubble(t, config{Workers: 1, Queue: 64, Interval: time.Hour}, func(t *testing.T, f *fixture) {
-		keys := f.keys(1000)
-		for _, k := range keys {
-			f.write(k)
-			synctest.Wait()
-			require.LessOrEqual(t, f.Queued(), 64/2)
-		}
-		require.Zero(t, f.Stats().Fallbacks)
-		require.Equal(t, len(keys), f.Stats().Pending)
-		f.ticks(1)
-		require.Zero(t, f.Stats().Pending)
-	})
 }
 
 // Whoever empties the queue into the list of the next tick, a committer or the ticker,

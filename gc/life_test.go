@@ -1,7 +1,6 @@
 package gc_test
 
 import (
-	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/leak"
 )
@@ -41,32 +39,6 @@ func TestRest(t *testing.T) {
 			}
 		})
 	}
-}
-
-// While a transaction is live it ticks, at the interval.
-func TestTicksWhileLive(t *testing.T) {
-	for _, interval := range []time.Duration{0, time.Second, 7 * time.Millisecond} {
-		bubble(t, config{Workers: 1, Interval: interval}, func(t *testing.T, f *fixture) {
-			r := f.begin()
-			now := f.slots.Next()
-			f.ticks(1)
-			require.Equal(t, uint64(1), f.made())
-			f.ticks(10)
-			require.Equal(t, uint64(11), f.made())
-			require.False(t, f.Resting())
-			require.Equal(t, now, f.View().Bound)
-			require.Equal(t, r.at, f.View().Min)
-			require.Equal(t, []epoch.Epoch{r.at}, f.View().Live())
-			r.end()
-			f.ticks(3)
-			require.True(t, f.Resting())
-			require.Equal(t, now, f.View().Min)
-			require.Equal(t, uint64(12), f.made())
-			f.ticks(100)
-			require.Equal(t, uint64(12), f.made())
-		})
-	}
-	require.Equal(t, 100*time.Millisecond, gc.DefaultInterval)
 }
 
 // Close ends every goroutine, in whatever state it is, and may be called again,
@@ -211,30 +183,5 @@ func TestManual(t *testing.T) {
 		require.NoError(t, f.Reclaim(t.Context()))
 		require.True(t, old.slot.Evicted(old.gen))
 		settled(t, f, append(keys, extra))
-	})
-}
-
-// Reclaim drops what nobody could see when it was called, also what would wait for two
-// ticks; it stops when its context ends, and what is left stays.
-func TestReclaim(t *testing.T) {
-	bubble(t, config{Workers: 1, Interval: time.Hour}, func(t *testing.T, f *fixture) {
-		keys := f.keys(1000)
-		r := f.begin()
-		for _, k := range keys {
-			f.write(k)
-		}
-		require.NoError(t, f.Reclaim(t.Context()))
-		require.Equal(t, 1000, f.Stats().Pending, "kept for a transaction that is not old")
-		r.end()
-		ctx, cancel := context.WithCancel(t.Context())
-		keys[70].onVisit = func(*gc.View) { cancel() }
-		require.ErrorIs(t, f.Reclaim(ctx), context.Canceled)
-		pending := f.Stats().Pending
-		require.Positive(t, pending)
-		require.Less(t, pending, 1000)
-		require.ErrorIs(t, f.Reclaim(ctx), context.Canceled)
-		require.Equal(t, pending, f.Stats().Pending)
-		require.NoError(t, f.Reclaim(t.Context()))
-		settled(t, f, keys)
 	})
 }

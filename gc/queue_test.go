@@ -16,15 +16,6 @@ func newQueue(capacity int) *queue[int] {
 	return q
 }
 
-func (q *queue[E]) ringCount() (n int) {
-	for i := range q.rings {
-		if q.rings[i].Load() != nil {
-			n++
-		}
-	}
-	return n
-}
-
 // Everything comes out once, wherever it was.
 func TestQueue(t *testing.T) {
 	for _, n := range []int{0, 1, 2, smallRing, smallRing + 1, 1000, 5000, 10_000} {
@@ -54,36 +45,6 @@ func TestQueue(t *testing.T) {
 		require.False(t, ok)
 		require.Empty(t, q.unspill())
 	}
-}
-
-// The queue takes the memory it needs, and lets go of it when it has needed less for a
-// while.
-func TestQueueGrowsAndShrinks(t *testing.T) {
-	q := newQueue(10_000)
-	require.Zero(t, q.ringCount())
-	fill := func(n, rings int) {
-		t.Helper()
-		for i := range n {
-			q.put(i)
-		}
-		require.Equal(t, rings, q.ringCount())
-		require.Len(t, q.drain(nil), n)
-	}
-	fill(1, 1)
-	fill(smallRing, 1)
-	fill(smallRing+1, 2)
-	fill(5000, 3)
-	for range calmDrain {
-		fill(1, 3)
-	}
-	fill(1, 3) // it is dropped after this drain
-	fill(10, 1)
-	for range calmDrain {
-		fill(0, 1)
-	}
-	fill(0, 1)
-	require.Zero(t, q.ringCount(), "not needed at all")
-	fill(3, 1)
 }
 
 // Items that are put in while rings are dropped are not lost.

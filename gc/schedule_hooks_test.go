@@ -3,7 +3,6 @@
 package gc_test
 
 import (
-	"iter"
 	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
@@ -16,70 +15,6 @@ import (
 	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
-
-// A live read epoch is in the view or at least its bound, for every place in a
-// refresh at which a transaction may load the clock and at which it may publish.
-func TestBeginDuringRefresh(t *testing.T) {
-	points := []hooks.Point{hooks.BoundLoaded, hooks.BoundStored, hooks.SlotsScanned}
-	for _, load := range append([]hooks.Point{hooks.Points}, points...) { // Points: before the refresh
-		for _, publish := range append(points, hooks.Points) { // Points: after it
-			if load != hooks.Points && publish < load {
-				continue
-			}
-			t.Run(load.String()+"-"+publish.String(), func(t *testing.T) {
-				f := start(t, config{Interval: time.Hour})
-				f.begin().end()                  // starts the ticker
-				var yield func(hooks.Point) bool // the beginner's, while it runs
-				resume := func(next func() (hooks.Point, bool), set func(hooks.Point) bool) (hooks.Point,
-					bool) {
-					yield = set
-					defer func() { yield = nil }()
-					return next()
-				}
-				var r reader
-				var y func(hooks.Point) bool
-				next, stop := iter.Pull(func(set func(hooks.Point) bool) {
-					y, yield = set, set
-					r = f.begin()
-				})
-				defer stop()
-				loaded := func() {
-					p, _ := resume(next, y)
-					require.Equal(t, hooks.BeginLoaded, p)
-					f.slots.Next() // a commit, right after the load
-				}
-				// The beginner stores its epoch, checks, and may go round.
-				published := func() {
-					for more := true; more; {
-						_, more = resume(next, y)
-					}
-				}
-				defer hooks.Set(func(p hooks.Point) {
-					if yield != nil {
-						yield(p)
-						return
-					}
-					if p == load {
-						loaded()
-					}
-					if p == publish {
-						published()
-					}
-				})()
-				if load == hooks.Points {
-					loaded()
-				}
-				f.Refresh()
-				if publish == hooks.Points {
-					published()
-				}
-				v := f.View()
-				at, _ := v.Below(r.at + 1)
-				require.True(t, at == r.at || r.at >= v.Bound, "reader at %d, view %v", r.at, v)
-			})
-		}
-	}
-}
 
 // A refresh that finds another one under way does not wait for it, and so does
 // not overtake it either: bounds ascend.

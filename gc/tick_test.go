@@ -1,7 +1,6 @@
 package gc_test
 
 import (
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -76,28 +75,6 @@ func TestWrittenDuringVisit(t *testing.T) {
 		f.ticks(1)
 		require.Equal(t, 2, k.visited())
 		require.Len(t, k.chain(), 1)
-	})
-}
-
-// What is kept for a transaction that has just begun is looked at in two ticks, when
-// most of them have ended; it is set aside if that is old by then.
-func TestYoungReader(t *testing.T) {
-	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
-		k := f.keys(1)[0]
-		r := f.begin()
-		f.write(k)
-		f.ticks(1)
-		require.Equal(t, 1, k.visited())
-		require.Len(t, k.chain(), 2)
-		require.Equal(t, 1, f.Stats().Pending)
-		require.Zero(t, f.Stats().Aside)
-		r.end()
-		f.ticks(1)
-		require.Equal(t, 1, k.visited())
-		f.ticks(1)
-		require.Equal(t, 2, k.visited())
-		require.Len(t, k.chain(), 1)
-		require.Zero(t, f.Stats().Pending)
 	})
 }
 
@@ -221,68 +198,6 @@ func TestTickBesideWriters(t *testing.T) {
 			require.LessOrEqual(t, f.Stats().Pending, n, "each key is in the list once")
 			f.ticks(2) // no more writes
 			settled(t, f, keys)
-		})
-	}
-}
-
-// What is superfluous is counted if it is little, and estimated if not.
-func TestSurplus(t *testing.T) {
-	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
-		keys := f.keys(5000)
-		n := 0
-		for i, k := range keys[:100] {
-			for range i % 4 {
-				f.write(k)
-				n++
-			}
-		}
-		require.Equal(t, n, f.Stats().Surplus)
-		require.Equal(t, n, f.Stats().Surplus, "it does not matter where they wait")
-		f.ticks(1)
-		require.Zero(t, f.Stats().Surplus)
-		n = 0
-		for i, k := range keys {
-			for range 1 + i%4 {
-				f.write(k)
-				n++
-			}
-		}
-		require.InEpsilon(t, n, f.Stats().Surplus, 0.25)
-		f.ticks(1)
-		require.Zero(t, f.Stats().Surplus)
-	})
-}
-
-// Every worker visits, and together they visit everything.
-func TestWorkers(t *testing.T) {
-	for _, workers := range []int{1, 2, 3} {
-		t.Run(fmt.Sprint("workers=", workers), func(t *testing.T) {
-			bubble(t, config{Workers: workers, Queue: 4096}, func(t *testing.T, f *fixture) {
-				arrived := make(chan struct{}, workers)
-				all := make(chan struct{})
-				keys := f.keys(1000)
-				for _, k := range keys {
-					k.onVisit = func(*gc.View) {
-						select {
-						case <-all:
-							return
-						case arrived <- struct{}{}:
-							if len(arrived) == workers {
-								close(all)
-							}
-						default:
-						}
-						<-all
-					}
-					f.write(k)
-				}
-				f.ticks(2)
-				for _, k := range keys {
-					require.Equal(t, 1, k.visited())
-					require.False(t, k.isMarked())
-				}
-				require.Zero(t, f.Stats().Pending)
-			})
 		})
 	}
 }

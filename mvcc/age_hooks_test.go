@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -101,96 +100,73 @@ func TestEvictedWhileBeginning(t *testing.T) {
 	}
 }
 
-// A commit that is evicted before its reads have been validated fails: the entry
-// that would show the conflict may be gone.
+// A commit that is evicted before its reads have been validated, or before it installs at level
+// snapshot, fails: the entry that would show the conflict may be gone. Afterwards, and when others
+// have committed it, it does not matter.
 func TestEvictedWhileCommitting(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.CommitEntries, hooks.Installed, hooks.InstalledAll,
-		hooks.Tentative} {
-		t.Run(p.String(), func(t *testing.T) {
-			m := newMap[string, int](t, hasty())
-			m.Store("a", 1)
-			m.Store("b", 1)
-			tx := m.Begin(serializable)
-			n := 0
+	type points = []hooks.Point
+	for name, c := range map[string]struct {
+		opts    *TxOptions
+		begin   func(m *Map[string, int], tx Tx[string, int])
+		at      points
+		commits bool
+	}{
+		"scan": {serializable, func(m *Map[string, int], tx Tx[string, int]) {
 			for range tx.All() {
-				n++
+				continue
 			}
-			require.Equal(t, 2, n)
-			tx.Set("sum", n)
 			m.Delete("b") // the conflict
-			once(t, p, func() { evictAll(t, m) })
-			require.Equal(t, ErrTxTooOld, tx.Commit())
-			requireAbsent[int](t)(m.Load("sum"))
-			require.EqualValues(t, 1, m.Stats().Evicted)
-			require.Zero(t, m.Stats().Conflicts)
-			checkQuiet(t, m)
-		})
-	}
-}
-
-// Once it has been validated it does not matter.
-func TestEvictedAfterValidation(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.Validated, hooks.Published} {
-		t.Run(p.String(), func(t *testing.T) {
-			m := newMap[string, int](t, hasty())
-			m.Store("a", 1)
-			tx := m.Begin(serializable)
+		}, points{hooks.CommitEntries, hooks.Installed, hooks.InstalledAll, hooks.Tentative}, false},
+		"validated": {serializable, func(_ *Map[string, int], tx Tx[string, int]) { tx.Get("a") },
+			points{hooks.Validated, hooks.Published}, true},
+		"conflict of snapshot level": {snapshot, func(m *Map[string, int], tx Tx[string, int]) {
+			tx.Get("sum")
+			m.Store("sum", 1)
+			m.Delete("sum")
+		}, points{hooks.CommitEntries}, false},
+		"snapshot level": {snapshot, func(_ *Map[string, int], tx Tx[string, int]) {
+			tx.Get("sum")
+			tx.Set("another", 2)
+		}, points{hooks.CommitEntries, hooks.Installed}, false},
+		"compared where it installs": {serializable, func(_ *Map[string, int], tx Tx[string, int]) {
 			tx.Get("a")
-			tx.Set("b", 2)
-			once(t, p, func() { evictAll(t, m) })
-			require.NoError(t, tx.Commit())
-			requireValue(t, 2)(m.Load("b"))
-			require.Equal(t, ErrTxDone, tx.Commit())
-			checkQuiet(t, m)
-		})
-	}
-}
-
-// The same for the first committer at level snapshot: what was committed since may
-// have left the index.
-func TestEvictedWhileInstalling(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.CommitEntries, hooks.Installed} {
-		t.Run(p.String(), func(t *testing.T) {
-			m := newMap[string, int](t, hasty())
-			m.Store("a", 1)
-			tx := m.Begin(snapshot)
-			requireAbsent[int](t)(tx.Get("b"))
-			requireAbsent[int](t)(tx.Get("c"))
-			tx.Set("b", 2)
-			tx.Set("c", 2)
-			for _, key := range []string{"b", "c"} {
-				if p == hooks.CommitEntries {
-					m.Store(key, 1) // the conflict
-					m.Delete(key)
+			tx.Get("another")
+			tx.Set("a", 1)
+			tx.Set("another", 2)
+		}, points{hooks.CommitEntries, hooks.Installed}, false},
+		"committed by others": {snapshot, func(_ *Map[string, int], tx Tx[string, int]) { tx.Get("a") },
+			points{hooks.InstalledAll}, true},
+	} {
+		for _, p := range c.at {
+			t.Run(name+"/"+p.String(), func(t *testing.T) {
+				m := newMap[string, int](t, hasty())
+				m.Store("a", 1)
+				m.Store("b", 1)
+				tx := m.Begin(c.opts)
+				c.begin(m, tx)
+				tx.Set("sum", 2)
+				once(t, p, func() {
+					if name == "committed by others" {
+						requireValue(t, 2)(m.Load("sum"))
+					}
+					evictAll(t, m)
+				})
+				if err := tx.Commit(); c.commits {
+					require.NoError(t, err)
+					requireValue(t, 2)(m.Load("sum"))
+				} else {
+					require.Equal(t, ErrTxTooOld, err)
+					requireAbsent[int](t)(m.Load("sum"))
+					requireAbsent[int](t)(m.Load("another"))
+					require.Zero(t, m.Stats().Conflicts)
+					require.NoError(t, m.Reclaim(bg))
+					require.Len(t, heads(m), len(contents(t, m)))
 				}
-			}
-			once(t, p, func() { evictAll(t, m) })
-			require.Equal(t, ErrTxTooOld, tx.Commit())
-			requireAbsent[int](t)(m.Load("b"))
-			requireAbsent[int](t)(m.Load("c"))
-			require.NoError(t, m.Reclaim(bg))
-			require.Len(t, heads(m), 1)
-			checkQuiet(t, m)
-		})
+				require.EqualValues(t, 1, m.Stats().Evicted)
+				checkQuiet(t, m)
+			})
+		}
 	}
-}
-
-// A transaction with one write may be committed by others as soon as it is
-// installed. That it is evicted then comes too late.
-func TestEvictedAfterOthersCommittedIt(t *testing.T) {
-	m := newMap[string, int](t, hasty())
-	m.Store("a", 1)
-	m.Store("b", 1)
-	tx := m.Begin(snapshot)
-	tx.Get("a")
-	tx.Set("b", 2)
-	once(t, hooks.InstalledAll, func() {
-		requireValue(t, 2)(m.Load("b"))
-		evictAll(t, m)
-	})
-	require.NoError(t, tx.Commit())
-	requireValue(t, 2)(m.Load("b"))
-	checkQuiet(t, m)
 }
 
 // Readers that are evicted at any moment see what they should, or learn that they
@@ -259,64 +235,4 @@ func TestEvictionAtAnyTime(t *testing.T) {
 		require.Zero(t, v)
 	}
 	checkQuiet(t, m)
-}
-
-// A worker that sleeps over a key keeps nobody from reclaiming: the queue fills up,
-// and committers do the work.
-func TestBoundedWithStuckWorker(t *testing.T) {
-	const n = 1000
-	m := newMap[int, int](t, &Options{ReclaimQueue: 8})
-	c := begin(t, m, n)
-	stuck, goOn := make(chan struct{}), make(chan struct{})
-	release := sync.OnceFunc(func() { close(goOn) })
-	defer release()
-	var first atomic.Bool
-	t.Cleanup(hooks.Set(func(p hooks.Point) {
-		if p == hooks.Dequeued && first.CompareAndSwap(false, true) {
-			close(stuck)
-			<-goOn
-		}
-	}))
-	m.Store(0, 1)
-	<-stuck
-	for i := range stage.Sizes(200_000, 20_000) {
-		m.Store(i%n, i)
-		if key := n + i; i%10 == 0 {
-			m.Store(key, 0)
-			m.Delete(key)
-		}
-	}
-	s := m.Stats()
-	require.NotZero(t, s.SyncFallbacks)
-	require.Less(t, s.QueueDepth, 1024)
-	require.LessOrEqual(t, longest(m), 2+slack)
-	c.peak = gauge{heap(), s.Versions, len(heads(m))}
-	require.Less(t, c.peak.entries, n+1024)
-	release()
-	stage.Eventually(t, func() bool {
-		return m.Stats().QueueDepth == 0 && longest(m) == 1
-	}, "the worker does not go on")
-	ended(c, m, 4<<20) // the index keeps its buckets
-}
-
-// A serializable commit that compares what it has read where it installs says so if it
-// was evicted before.
-func TestEvictedWhileComparing(t *testing.T) {
-	for i := range 16 { // which of the two is installed first is the hash's choice
-		p := []hooks.Point{hooks.CommitEntries, hooks.Installed}[i%2]
-		m := newMap[string, int](t, hasty())
-		m.Store("a", 1)
-		tx := m.Begin(nil)
-		requireValue(t, 1)(tx.Get("a"))
-		requireAbsent[int](t)(tx.Get("b"))
-		tx.Set("a", 2)
-		tx.Set("b", 2)
-		once(t, p, func() { evictAll(t, m) })
-		require.Equal(t, ErrTxTooOld, tx.Commit())
-		requireValue(t, 1)(m.Load("a"))
-		requireAbsent[int](t)(m.Load("b"))
-		require.NoError(t, m.Reclaim(bg))
-		require.Len(t, heads(m), 1)
-		checkQuiet(t, m)
-	}
 }

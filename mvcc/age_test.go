@@ -112,103 +112,77 @@ func TestEviction(t *testing.T) {
 	})
 }
 
-// View and Update return the error, and no other panic is theirs.
+// View and Update return the error, once, and no other panic is theirs.
 func TestEvictionOfViewAndUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := New[string, int](aging())
+		m, other := New[string, int](aging()), New[string, int](aging())
 		defer m.Close()
+		defer other.Close()
 		m.Store("k", 1)
 		mine := errors.New("mine")
-
-		n := 0
-		require.Equal(t, ErrTxTooOld, m.View(func(s Snapshot[string, int]) error {
-			n++
-			old(m)
-			s.Get("k")
-			n++
-			return nil
-		}))
-		require.Equal(t, ErrTxTooOld, m.View(func(s Snapshot[string, int]) error {
-			for range s.All() {
-				old(m)
-			}
-			n++
-			return nil
-		}))
-		require.Equal(t, ErrTxTooOld, m.Update(bg, nil, func(tx Tx[string, int]) error {
-			n++
-			old(m)
-			tx.Set("k", 2)
-			n++
-			return nil
-		}))
-		require.Equal(t, 2, n, "the function runs once, and up to the read")
-		n = 0
-		require.Equal(t, ErrTxTooOld, m.Update(bg, nil, func(tx Tx[string, int]) error {
-			n++
-			tx.Get("k")
-			tx.Set("k", 2)
-			old(m)
-			return nil
-		}), "it is evicted, and does nothing more")
-		require.Equal(t, 1, n, "it would be as old the next time")
-
-		// Ending it oneself changes nothing of that.
-		require.Equal(t, ErrTxTooOld, m.View(func(s Snapshot[string, int]) error {
-			defer s.Close()
-			old(m)
-			s.Get("k")
-			return nil
-		}))
-		require.Equal(t, ErrTxTooOld, m.Update(bg, nil, func(tx Tx[string, int]) error {
-			defer tx.Rollback()
-			old(m)
-			tx.Get("k")
-			return nil
-		}))
-
-		// What does not touch the transaction any more is not disturbed.
-		require.NoError(t, m.View(func(Snapshot[string, int]) error { old(m); return nil }))
-		require.Equal(t, mine, m.View(func(Snapshot[string, int]) error { old(m); return mine }))
-		require.Equal(t, mine, m.Update(bg, nil, func(Tx[string, int]) error { old(m); return mine }))
-		for _, p := range []any{mine, ErrTxTooOld} {
-			f := func() { _ = m.View(func(Snapshot[string, int]) error { panic(p) }) }
-			require.PanicsWithValue(t, p, f, "not evicted: not ours")
-		}
-		require.PanicsWithValue(t, mine, func() {
-			_ = m.View(func(Snapshot[string, int]) error { old(m); panic(mine) })
-		})
-		require.PanicsWithValue(t, mine, func() {
-			_ = m.Update(bg, nil, func(Tx[string, int]) error { old(m); panic(mine) })
-		})
-		// A snapshot of another map that was evicted.
-		other := New[string, int](aging())
-		defer other.Close()
 		theirs := other.Snapshot()
 		old(other)
-		for _, mineToo := range []bool{false, true} { // ours was evicted as well
-			use := func() error {
-				if mineToo {
-					old(m)
+		type (
+			snap = Snapshot[string, int]
+			txn  = Tx[string, int]
+		)
+		n := 0
+		for name, c := range map[string]struct {
+			view   func(s snap) error // or
+			update func(tx txn) error
+			err    error
+			panics error
+		}{
+			"it reads": {err: ErrTxTooOld,
+				view: func(s snap) error { old(m); s.Get("k"); n++; return nil }},
+			"it loops": {err: ErrTxTooOld, view: func(s snap) error { return loopOld(m, s) }},
+			"it closes": {err: ErrTxTooOld,
+				view: func(s snap) error { defer s.Close(); old(m); s.Get("k"); return nil }},
+			"it writes": {err: ErrTxTooOld,
+				update: func(tx txn) error { old(m); tx.Set("k", 2); n++; return nil }},
+			"it ends": {err: ErrTxTooOld,
+				update: func(tx txn) error { defer tx.Rollback(); old(m); tx.Get("k"); return nil }},
+			"it commits": {err: ErrTxTooOld,
+				update: func(tx txn) error { tx.Get("k"); tx.Set("k", 2); old(m); return nil }},
+			// What does not touch the transaction any more is not disturbed.
+			"view returns":   {view: func(snap) error { old(m); return nil }},
+			"view fails":     {err: mine, view: func(snap) error { old(m); return mine }},
+			"update fails":   {err: mine, update: func(txn) error { old(m); return mine }},
+			"not evicted":    {panics: ErrTxTooOld, view: func(snap) error { panic(ErrTxTooOld) }},
+			"view panics":    {panics: mine, view: func(snap) error { old(m); panic(mine) }},
+			"update panics":  {panics: mine, update: func(txn) error { old(m); panic(mine) }},
+			"of another map": {panics: ErrTxTooOld, view: func(snap) error { theirs.Get("k"); return nil }},
+			"of both": {panics: ErrTxTooOld,
+				update: func(txn) error { old(m); theirs.Get("k"); return nil }},
+		} {
+			calls := 0
+			do := func() error {
+				if c.view != nil {
+					return m.View(func(s snap) error { calls++; return c.view(s) })
 				}
-				theirs.Get("k")
-				return nil
+				return m.Update(bg, nil, func(tx txn) error { calls++; return c.update(tx) })
 			}
-			for _, f := range []func(){
-				func() { _ = m.View(func(Snapshot[string, int]) error { return use() }) },
-				func() { _ = m.Update(bg, nil, func(Tx[string, int]) error { return use() }) },
-			} {
-				require.PanicsWithError(t, ErrTxTooOld.Error(), f, "it is about another handle")
+			if c.panics != nil {
+				p, _ := panicOf(func() { _ = do() }).(error)
+				require.ErrorIs(t, p, c.panics, name)
+			} else {
+				require.Equal(t, c.err, do(), name)
 			}
+			require.Equal(t, 1, calls, name)
 		}
-		func() {
-			defer func() { require.ErrorIs(t, recover().(error), ErrTxTooOld) }()
-			theirs.Get("k")
-		}()
+		require.Zero(t, n, "the function runs up to the read or write")
 		theirs.Close()
 		requireValue(t, 1)(m.Load("k"))
 		checkQuiet(t, m)
 	})
+}
+
+// loopOld loops over a snapshot that grows too old in the first step.
+func loopOld(m *Map[string, int], s Snapshot[string, int]) error {
+	for range s.All() {
+		old(m)
+	}
+	return errors.New("the loop ends")
 }
 
 // A transaction for which there was no idle state grows old even if nothing is
@@ -225,24 +199,6 @@ func TestEvictionWithoutWrites(t *testing.T) {
 		synctest.Wait()
 		require.PanicsWithError(t, ErrTxTooOld.Error(), func() { s.Get("k") })
 		s.Close()
-	})
-}
-
-// Ages are those of transactions, not of the states that serve them.
-func TestAgeStartsAnew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[string, int](aging())
-		defer m.Close()
-		m.Store("k", 1)
-		for range 5 {
-			require.NoError(t, m.View(func(s Snapshot[string, int]) error {
-				time.Sleep(50 * time.Second)
-				m.Store("k", 1)
-				s.Get("k")
-				return nil
-			}))
-		}
-		require.Zero(t, m.Stats().Evicted)
 	})
 }
 

@@ -197,17 +197,6 @@ func TestCommitAfterValidation(t *testing.T) {
 	}
 }
 
-// The same, but the validator is not pushed: it comes first.
-func TestCommitAboveAlarmed(t *testing.T) {
-	m := alarmMap(t)
-	h := validating(stage.New(t), m, "y", "x")
-	h.To(hooks.Validated)
-	m.Store("x", 2)
-	h.commits("its epoch is from before it validated")
-	require.Less(t, chainOf(m, "y")[0].Epoch, chainOf(m, "x")[0].Epoch)
-	checkQuiet(t, m)
-}
-
 // A commit elsewhere does not raise the alarm.
 func TestStrangersRaiseNoAlarm(t *testing.T) {
 	m := alarmMap(t)
@@ -235,108 +224,6 @@ func markInVain(t testing.TB, m *Map[string, int]) {
 	tx.Set("q", 2)
 	m.Store("z", 2)
 	require.ErrorIs(t, tx.Commit(), ErrConflict)
-}
-
-// Somebody has raised the alarm, and then not committed: the validator validates once
-// more, and not again and again.
-func TestAlarmIsSetBack(t *testing.T) {
-	m := alarmMap(t)
-	h := validating(stage.New(t), m, "y", "x")
-	h.To(hooks.Validated)
-	markInVain(t, m)
-	push(t, m, "y")
-	h.again()
-	push(t, m, "y")
-	h.commits("nobody has raised it since")
-	checkQuiet(t, m)
-}
-
-// Two with alarms at a time, each pushed beyond the other, both commit.
-func TestTwoAlarmed(t *testing.T) {
-	m := alarmMap(t)
-	s := stage.New(t)
-	a, b := validating(s, m, "y", "x"), validating(s, m, "y2", "z")
-	a.To(hooks.Validated)
-	b.To(hooks.Validated)
-	for range 3 {
-		push(t, m, "y")
-		push(t, m, "y2")
-	}
-	a.commits("their keys are different")
-	push(t, m, "y2")
-	b.commits("their keys are different")
-	checkQuiet(t, m)
-}
-
-// A writer of x is held at each step of its commit while the validator validates. It does
-// not come between the epoch as of which that was done, and one that the validator is
-// pushed to afterwards.
-func TestWriterBesideAlarmed(t *testing.T) {
-	for name, write := range map[string]func(m *Map[string, int]) error{
-		"Store": func(m *Map[string, int]) error { m.Store("x", 2); return nil },
-		"one write": func(m *Map[string, int]) error {
-			tx := m.Begin(nil)
-			tx.Get("q")
-			tx.Set("x", 2)
-			return tx.Commit()
-		},
-		"two writes": func(m *Map[string, int]) error {
-			tx := m.Begin(nil)
-			tx.Set("p", 2)
-			tx.Set("x", 2)
-			return tx.Commit()
-		},
-		"two writes, validated": func(m *Map[string, int]) error {
-			tx := m.Begin(nil)
-			tx.Get("q")
-			tx.Set("p", 2)
-			tx.Set("x", 2)
-			return tx.Commit()
-		},
-	} {
-		for p := hooks.CommitEntries; p <= hooks.AlarmClean; p++ {
-			for _, from := range []hooks.Point{hooks.Tentative, hooks.AlarmListed, hooks.Validated} {
-				for _, helped := range []bool{false, true} { // by a reader of x, when the validator has validated
-					m := alarmMap(t)
-					s := stage.New(t)
-					h := validating(s, m, "y", "x")
-					h.To(from)
-					var err error
-					w := s.Actor("writer", func() { err = write(m) })
-					if _, ok := w.Step(1 << p); !ok {
-						h.Finish()
-						continue // it does not pass there
-					}
-					if from != hooks.Validated {
-						if _, ok := h.Step(1 << hooks.Validated); !ok {
-							w.Finish()
-							continue
-						}
-					}
-					if helped {
-						m.Load("x")
-						m.Load("p")
-					}
-					between := m.Snapshot()
-					before, _ := between.Get("x")
-					push(t, m, "y")
-					w.Finish()
-					m.Load("y") // and beyond the epoch of the writer
-					h.Finish()
-					x, _ := between.Get("x")
-					require.Equal(t, before, x)
-					require.True(t, err == nil || h.err == nil, "%s at %v, from %v: neither has committed", name,
-						p, from)
-					if h.err == nil && err == nil {
-						require.Less(t, chainOf(m, "y")[0].Epoch, chainOf(m, "x")[0].Epoch,
-							"%s at %v, from %v: the validator has not read what is there at its epoch", name, p, from)
-					}
-					between.Close()
-					checkQuiet(t, m)
-				}
-			}
-		}
-	}
 }
 
 // Readers revoke a transaction each time that it has validated, while somebody has a

@@ -2,22 +2,17 @@ package mvcc_test
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/gob"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/internal/stage"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -170,91 +165,4 @@ func TestLoadRefusesKeys(t *testing.T) {
 	mvcc.NewTable[any, int](to, "any", nil)
 	_, err = to.Load(t.Context(), &b, plainJSON, &mvcc.LoadOptions{AnyShape: true})
 	require.ErrorContains(t, err, "the key map[X:1] (map[string]interface {}) cannot be compared")
-}
-
-// An encoder that writes a key twice, alone, does no harm to the others: they are not refused, and
-// no deletion of them is left out.
-func TestKeyWrittenTwice(t *testing.T) {
-	c := plainJSON
-	c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
-		enc := json.NewEncoder(w)
-		return encodeFunc(func(v any) error {
-			if text := fmt.Sprintf("%+v", v); strings.HasPrefix(text, "&{K:twice D:") {
-				_ = enc.Encode(v)
-			}
-			return enc.Encode(v)
-		})
-	}
-	keys := strings.Split("abcdefghijklmnopqrstuvwxyz", "")
-	require.NoError(t, saveKeys(t, c, append(keys, "twice")...))
-	db, to := mvcc.NewDB(nil), mvcc.NewDB(nil)
-	defer db.Close()
-	defer to.Close()
-	m, copied := mvcc.NewTable[string, int](db, "t", nil), mvcc.NewTable[string, int](to, "t", nil)
-	for _, key := range keys {
-		m.Store(key, 1)
-	}
-	first := db.Snapshot()
-	defer first.Close()
-	m.Clear()
-	m.Store("twice", 1)
-	var full, more bytes.Buffer
-	_, err := db.Save(t.Context(), &full, c, &mvcc.SaveOptions{Of: first})
-	require.NoError(t, err)
-	_, err = db.Save(t.Context(), &more, c, &mvcc.SaveOptions{Since: first})
-	require.NoError(t, err)
-	_, err = to.Load(t.Context(), &full, c, &mvcc.LoadOptions{Then: []io.Reader{&more}})
-	require.NoError(t, err)
-	require.Equal(t, map[string]int{"twice": 1}, maps.Collect(copied.All()))
-}
-
-// An encoder that writes something when it is made, and then no record, has written nothing.
-func TestNothingButBeginning(t *testing.T) {
-	c := plainJSON
-	c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
-		_, _ = w.Write([]byte(" "))
-		enc := json.NewEncoder(w)
-		return encodeFunc(func(v any) error {
-			if strings.HasPrefix(fmt.Sprintf("%+v", v), "&{K:1 ") {
-				return nil
-			}
-			return enc.Encode(v)
-		})
-	}
-	require.ErrorContains(t, saveKeys(t, c, 1), `key 1: the codec json cannot save the record: `+
-		"it has written nothing")
-}
-
-// A Load gets through beside a writer that never rests, however long it takes to apply the records.
-func TestLoadBesideHotWriter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var slow atomic.Bool
-		db := mvcc.NewDB(&mvcc.Options{ManualReclaim: true})
-		defer db.Close()
-		hot := mvcc.NewTable[int, int](db, "hot", nil)
-		m := mvcc.NewOrderedTableFunc[int, int](db, "m", func(a, b int) int {
-			if slow.Load() {
-				time.Sleep(20 * time.Millisecond)
-			}
-			return cmp.Compare(a, b)
-		}, nil)
-		hot.Store(1, 1)
-		for key := range 8 {
-			m.Store(key, key)
-		}
-		var saved bytes.Buffer
-		_, err := db.Save(t.Context(), &saved, codec.Gob, nil)
-		require.NoError(t, err)
-		m.Clear()
-		slow.Store(true)
-		c := stage.NewCrew(t)
-		defer c.Finish(t)
-		c.Loop(1, func(int, int) error {
-			time.Sleep(time.Millisecond)
-			hot.Store(1, 2)
-			return nil
-		})
-		_, err = db.Load(t.Context(), &saved, codec.Gob, nil)
-		require.NoError(t, err)
-	})
 }

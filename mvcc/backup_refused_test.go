@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -170,34 +169,6 @@ func TestRefusedRecords(t *testing.T) {
 			}
 		}
 	}
-}
-
-// What is refused goes on being so until it is written again, and a deletion too.
-func TestCodecErrorCurrent(t *testing.T) {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	m := mvcc.NewTable[string, string](db, "m", nil)
-	m.Store("a", "bad")
-	refused := func() (e *mvcc.CodecError) {
-		_, err := db.Save(t.Context(), io.Discard, fickle(codec.Gob, refusals["error"], "bad"), nil)
-		require.ErrorAs(t, err, &e)
-		return e
-	}
-	e := refused()
-	require.Equal(t, db.Epoch(), e.Epoch)
-	m.Store("b", "bad")
-	require.True(t, e.Current())
-	m.Store("a", "bad")
-	require.False(t, e.Current())
-	m.Delete("b")
-	e = refused()
-	m.Delete("a")
-	require.False(t, e.Current())
-	m.Store("a", "bad")
-	e = refused()
-	m.Close()
-	require.False(t, e.Current())
-	require.False(t, (&mvcc.CodecError{}).Current())
 }
 
 // A proper value has no zero: it cannot be encoded.

@@ -3,14 +3,11 @@
 package mvcc
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
@@ -59,43 +56,6 @@ func TestAbortedBatchMakesClaim(t *testing.T) {
 			checkQuiet(t, m)
 		})
 	}
-}
-
-// A batch that is aborted when its context has ended gives up: it would wait for a turn
-// that it does not take.
-func TestAbortedBatchAndContext(t *testing.T) {
-	for _, attempts := range []int{1, 0} {
-		synctest.Test(t, func(t *testing.T) { abortedBatchAndContext(t, attempts) })
-	}
-}
-
-func abortedBatchAndContext(t *testing.T, attempts int) {
-	m := New[int, int](still())
-	defer m.Close()
-	m.Store(0, 0)
-	ctx, cancel := context.WithCancel(bg)
-	var err error
-	w := stage.New(t).Actor("batch", func() {
-		err = m.Update(ctx, &TxOptions{MaxAttempts: attempts}, func(tx Tx[int, int]) error {
-			tx.Set(0, 1)
-			tx.Set(1, 1)
-			return nil
-		})
-	})
-	for range bidAborts {
-		w.To(hooks.InstalledAll)
-		m.Store(0, 2)
-	}
-	claim := coreOf(m).favour.Enter(favour.All(), time.Hour)
-	cancel()
-	w.Finish()
-	require.ErrorIs(t, err, context.Canceled)
-	claim.End()
-	requireValue(t, 2)(m.Load(0))
-	requireAbsent[int](t)(m.Load(1))
-	require.EqualValues(t, 1, coreOf(m).favour.Stats().Granted)
-	require.Zero(t, m.Stats().Conflicts, "what has read nothing never conflicts")
-	checkQuiet(t, m)
 }
 
 // Somebody raises the alarm of a transaction again and again, and never commits; readers

@@ -159,33 +159,6 @@ func TestWritersWaitOnce(t *testing.T) {
 	}
 }
 
-// What is to happen after a commit does not wait for the claim of its own transaction, and
-// a merge that panics leaves none.
-func TestClaimEndsWithCommit(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *Map[string, int]) {
-		attempts := 0
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
-			tx.OnCommit(func(uint64) {
-				require.NotZero(t, coreOf(m).favour.Stats().Granted)
-				start := time.Now()
-				m.Store("k", 1)
-				require.Zero(t, time.Since(start))
-			})
-			if attempts++; attempts <= bidLosses {
-				defer elsewhere(func() { m.Store("k", attempts) })
-			}
-			return increment("k")(tx)
-		}))
-		st, gen := coreOf(m).begin(LevelSerializable, forProgram)
-		tx := Tx[string, int]{&st.own.txn, gen}
-		tx.Set("l", 1)
-		tx.Merge("k", func(int, bool) int { panic("own") })
-		st.rare().claim = claim(m, "k") // as if it had been aborted too often
-		require.PanicsWithValue(t, "own", func() { _ = tx.Commit() })
-		require.False(t, coreOf(m).favour.Any())
-	})
-}
-
 // The tenure of a claim ends, whatever its holder does: a function that sleeps, or goes
 // on reading, holds nobody up for longer.
 func TestTenureOfUpdateEnds(t *testing.T) {
@@ -294,29 +267,6 @@ func TestScanClaimsAll(t *testing.T) {
 			require.True(t, coreOf(m).favour.Claimed(m.hash("whatever")))
 			return nil
 		}))
-	})
-}
-
-// An Update with many keys claims them sooner.
-func TestLargeUpdateClaimsSooner(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *Map[string, int]) {
-		for key := range largeBatch {
-			m.Store(fmt.Sprint(key), key)
-		}
-		attempts := 0
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
-			for key := range largeBatch {
-				tx.Get(fmt.Sprint(key))
-			}
-			tx.Get("l")
-			tx.Set("k", attempts)
-			require.Equal(t, attempts == largeLosses, coreOf(m).favour.Claimed(m.hash("l")))
-			if attempts++; attempts <= largeLosses {
-				elsewhere(func() { m.Store("l", attempts) })
-			}
-			return nil
-		}))
-		require.Equal(t, largeLosses+1, attempts)
 	})
 }
 

@@ -140,30 +140,6 @@ func begin(t *testing.T, m *Map[int, int], n int) *course {
 	return &course{t: t, start: g, peak: g}
 }
 
-// The background work alone gets chains down to what is read, key by key, when
-// nobody writes any more; and again when a reader has gone.
-func TestTickPrunes(t *testing.T) {
-	for _, workers := range []int{1, 3} {
-		opts := brisk()
-		opts.ReclaimWorkers = workers
-		m := newMap[int, int](t, opts)
-		const n = 300
-		overwrite(m, n, 0, n, func() {})
-		old := m.Snapshot()
-		overwrite(m, n, n, 5*n, func() {})
-		m.Store(-1, 0)
-		stage.Eventually(t, func() bool {
-			return longest(m) <= 1+2
-		}, "chains stay longer than what is read, with %d workers", workers)
-		requireValue(t, 7)(old.Get(7))
-		old.Close()
-		stage.Eventually(t, func() bool {
-			return longest(m) == 1
-		}, "old versions stay after their reader has gone")
-		require.Len(t, contents(t, m), n+1)
-	}
-}
-
 // Without workers committers prune what was handed over before, also after Close: a few
 // keys wait.
 func TestCommittersPrune(t *testing.T) {

@@ -398,29 +398,6 @@ func run(f func()) (returned bool, panicked any) {
 	return returned, panicked
 }
 
-// All functions given to OnCommit are called, and the first panic comes out.
-func TestOnCommitPanics(t *testing.T) {
-	m := newMap[int, int](t, still())
-	var told []int
-	tell := func(i int, then func()) func(uint64) {
-		return func(uint64) { told = append(told, i); then() }
-	}
-	commits := func() {
-		_ = m.Update(bg, nil, func(tx Tx[int, int]) error {
-			tx.Set(1, 1)
-			tx.OnCommit(tell(0, func() {}))
-			tx.OnCommit(tell(1, func() { panic(errTrip) }))
-			tx.OnCommit(tell(2, func() { panic("another") }))
-			tx.OnCommit(tell(3, func() {}))
-			return nil
-		})
-	}
-	require.PanicsWithValue(t, errTrip, commits)
-	require.Equal(t, []int{0, 1, 2, 3}, told)
-	requireValue(t, 1)(m.Load(1))
-	checkQuiet(t, m)
-}
-
 // A commit that is left when it is decided stands: it is told of, and counted. That happens where a
 // committer visits what others have left, and compares keys.
 func TestLeftWhenDecided(t *testing.T) {
@@ -458,29 +435,4 @@ func TestLeftWhenDecided(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A transaction whose loop is left by a panic of compare goes on, if its function recovers.
-func TestLoopLeft(t *testing.T) {
-	leaves := false
-	m := NewOrderedFunc[int, int](func(a, b int) int {
-		if leaves {
-			panic(errTrip)
-		}
-		return cmp.Compare(a, b)
-	}, still())
-	defer m.Close()
-	require.NoError(t, m.Update(bg, nil, func(tx Tx[int, int]) error {
-		tx.Set(1, 1)
-		tx.Set(2, 2)
-		leaves = true
-		require.PanicsWithValue(t, errTrip, func() {
-			for range tx.Ascend(Range[int]{}) {
-			}
-		})
-		leaves = false
-		tx.Set(3, 3)
-		return nil
-	}))
-	require.Equal(t, 3, m.Len())
 }

@@ -41,19 +41,6 @@ func abort(t *testing.T, m *Map[string, int], key string) index.Place {
 	return was.at
 }
 
-// A pruner takes aborted versions off, and prunes what is below.
-func TestPruneTakesAbortedHeadOff(t *testing.T) {
-	m := newMap[string, int](t, still())
-	m.Store("k", 1)
-	m.Store("k", 2)
-	p := abort(t, m, "k")
-	prune(m)
-	w, _ := coreOf(m).Resolve(p.Load())
-	require.True(t, w.Committed())
-	require.Len(t, chainOf(m, "k"), 1)
-	requireValue(t, 2)(m.Load("k"))
-}
-
 // What is left of a key after pruning with a view, and what the pruner says.
 func TestPruneOutcomes(t *testing.T) {
 	at := func(m *Map[string, int]) (epochs []epoch.Epoch) {

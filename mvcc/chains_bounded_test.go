@@ -1,10 +1,8 @@
 package mvcc
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -134,74 +132,6 @@ func TestWritersPruneBesideReaders(t *testing.T) {
 				}
 				checkQuiet(t, b.m)
 			}
-		})
-	}
-}
-
-// The same with goroutines, that sleep wherever it may be, and beside a watch.
-func TestWritersPruneBesideScans(t *testing.T) {
-	const goroutines, keys = 20, 20
-	for _, b := range besides(t, Options{}) {
-		for _, watched := range []bool{false, true} {
-			b.turnover(nil, keys, 1, true)
-			scans, writers := stage.NewCrew(t), stage.NewCrew(t)
-			ctx, cancel := context.WithCancel(bg)
-			if watched {
-				scans.Loop(1, func(int, int) error { // again, if it is too slow
-					for _, err := range b.m.Watch(ctx, nil) {
-						if err != nil { // a gap, or the end of ctx
-							break
-						}
-					}
-					return nil
-				})
-			}
-			scans.Loop(goroutines, func(int, int) error {
-				n := 0
-				for range b.m.All() {
-					n++
-					runtime.Gosched()
-				}
-				return expect("keys", keys, n)
-			})
-			writers.Run(goroutines, func(int) error {
-				for round := range stage.Sizes(200, 50) {
-					for key := range keys {
-						b.m.Store(key, round)
-					}
-					runtime.Gosched()
-				}
-				return nil
-			})
-			writers.Wait(t)
-			for range goroutines + DefaultPruneThreshold {
-				stage.Eventually(t, func() bool { return !watched || b.cores[0].shared.stats().WatchLag == 0 },
-					"the watch is not told, and keeps what it has not been told of")
-				b.turnover(nil, keys, 1, true)
-			}
-			b.requireShort(t, goroutines, fmt.Sprint("watched: ", watched))
-			cancel()
-			scans.Finish(t)
-		}
-	}
-}
-
-// Stores of 1,000 keys beside snapshots, one of which is renewed for every 1,000 stores.
-func BenchmarkStoreBesideReaders(b *testing.B) {
-	for _, readers := range []int{0, 1, 50, 500} {
-		b.Run(fmt.Sprintf("readers=%d", readers), func(b *testing.B) {
-			const keys = 1000
-			of := beside{m: newMap[int, int](b, nil)}
-			of.cores = []*core{coreOf(of.m)}
-			open := make([]Snapshot[int, int], readers)
-			of.turnover(open, keys, readers+1, true)
-			b.ResetTimer()
-			of.turnover(open, keys, (b.N+keys-1)/keys, true)
-			b.StopTimer()
-			mean, most := of.versions()
-			b.ReportMetric(mean, "versions/key")
-			b.ReportMetric(float64(most), "most-versions")
-			closeAll(open)
 		})
 	}
 }

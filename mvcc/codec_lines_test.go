@@ -66,25 +66,6 @@ func TestBackupOfLines(t *testing.T) {
 		"set": {"{\"k\":[5000,0]}\n"}}, linesOf(t, data))
 }
 
-// Frames and lines may follow each other.
-func TestLinesAfterFrames(t *testing.T) {
-	for i, c := range []mvcc.Codec{codec.JSON, framedJSON()} {
-		from, to := newShop(t).fill(5), newShop(t)
-		before := from.Snapshot()
-		defer before.Close()
-		full, _ := save(t, from, allForms[0], &mvcc.SaveOptions{Of: before})
-		if i == 1 {
-			full, _ = save(t, from, codec.JSON, &mvcc.SaveOptions{Of: before})
-		}
-		from.counts.Delete(3)
-		since, _ := save(t, from, c, &mvcc.SaveOptions{Since: before})
-		_, err := to.Load(t.Context(), bytes.NewReader(full), codec.JSON,
-			&mvcc.LoadOptions{Then: []io.Reader{bytes.NewReader(since)}})
-		require.NoError(t, err)
-		require.Equal(t, from.content(), to.content())
-	}
-}
-
 // What is not one line that looks like an object is refused, record by record, and nothing of it is
 // in the backup.
 func TestNoLines(t *testing.T) {

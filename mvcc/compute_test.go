@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/favour"
-	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // What fn returns is what happens; a key that is left as it is draws no epoch.
@@ -144,36 +142,6 @@ func TestComputePanics(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// What a transaction writes after it has cleared a map, over the same keys, is looked for in a
-// table of its own writes, not in all of them: else Load would be quadratic.
-func TestWritesAfterClear(t *testing.T) {
-	for _, n := range []int{linearWrites, 10 * linearWrites} {
-		m := newMap[int, int](t, nil)
-		for i := range n {
-			m.Store(i, i)
-		}
-		err := m.Update(bg, nil, func(tx Tx[int, int]) error {
-			DBTx(tx).deleteAll()
-			require.Nil(t, stateOf(tx.st).byHash, "nothing was looked for")
-			for i := range n {
-				tx.Set(i, -i)
-			}
-			require.Len(t, stateOf(tx.st).writes, n)
-			if n > linearWrites {
-				listed := slices.DeleteFunc(slices.Clone(stateOf(tx.st).byHash),
-					func(i int32) bool { return i == 0 })
-				require.Len(t, listed, n)
-			}
-			return nil
-		})
-		require.NoError(t, err)
-		for k, v := range m.All() {
-			require.Equal(t, -k, v)
-		}
-		require.Equal(t, n, m.Len())
-	}
-}
-
 // Clear is one transaction: a reader before it reads all, and one after it nothing.
 func TestClear(t *testing.T) {
 	m := newMap[int, int](t, nil)
@@ -193,36 +161,6 @@ func TestClear(t *testing.T) {
 	require.Equal(t, at+1, m.Epoch(), "there is nothing to clear")
 	m.Store(1, 1)
 	require.Equal(t, map[int]int{1: 1}, contents(t, m))
-
-	// A key that is stored meanwhile is cleared as well, or stored afterwards.
-	c := stage.NewCrew(t)
-	c.Run(2, func(i int) error {
-		for n := range 2000 {
-			m.Store(n%50*2+i, n)
-		}
-		return nil
-	})
-	c.Run(1, func(int) error {
-		for range 50 {
-			before := m.Epoch()
-			m.Clear()
-			err := m.View(func(s Snapshot[int, int]) error {
-				for key, value := range s.All() {
-					if value < 0 {
-						return fmt.Errorf("key %d survived since before %d", key, before)
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-			m.Store(200, -1) // must never be seen after the next Clear
-		}
-		m.Delete(200)
-		return nil
-	})
-	c.Wait(t)
 	checkQuiet(t, m)
 }
 

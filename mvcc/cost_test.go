@@ -60,14 +60,6 @@ func settled(m *Map[int, int]) {
 	}
 }
 
-// What a map costs that is not used.
-func BenchmarkNew(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		New[int, int](nil).Close()
-	}
-}
-
 // A store of a hot key beside n snapshots that are open, or that have been.
 func BenchmarkHotKey(b *testing.B) {
 	store := func(b *testing.B, m *Map[int, int]) {
@@ -163,24 +155,6 @@ func BenchmarkOpenSnapshots(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/snapshot")
 		})
-	}
-}
-
-// A transaction that reads two keys in turn, a million times.
-func BenchmarkReadAgain(b *testing.B) {
-	m := newMap[int, int](b, nil)
-	m.Store(1, 1)
-	m.Store(2, 2)
-	b.ReportAllocs()
-	for b.Loop() {
-		tx := m.Begin(nil)
-		for i := range 1_000_000 {
-			tx.Get(1 + i%2)
-		}
-		tx.Set(3, 3)
-		if err := tx.Commit(); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 

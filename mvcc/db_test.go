@@ -3,7 +3,6 @@ package mvcc
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"sync"
 	"testing"
@@ -150,30 +149,6 @@ func TestDBConflicts(t *testing.T) {
 	require.Zero(t, s.db.Stats().LiveTx)
 }
 
-// What docs/misuse.md does not show.
-func TestDBMisuse(t *testing.T) {
-	s, other := newShop(t, nil), newShop(t, nil)
-	tx := s.db.Begin(nil)
-	defer tx.Rollback()
-	snapshot := s.db.Snapshot()
-	defer snapshot.Close()
-	panics := func(want string, f func()) {
-		t.Helper()
-		require.PanicsWithValue(t, want, f)
-	}
-	panics(`mvcc: At: table "stock" belongs to another database`, func() { other.stock.At(snapshot) })
-	panics(errZeroTx, func() { s.stock.In(DBTx{}) })
-	panics(errZeroSnapshot, func() { s.stock.At(DBSnapshot{}) })
-	panics(errZeroMap, func() { (&Map[int, int]{}).In(tx) })
-	panics("mvcc: TableOptions.Capacity is -1, want 0 or more", func() {
-		NewTable[int, int](s.db, "x", &TableOptions{Capacity: -1})
-	})
-	panics("mvcc: Update: fn is nil", func() { _ = s.db.Update(bg, nil, nil) })
-	panics("mvcc: View: fn is nil", func() { _ = s.db.View(nil) })
-	DBTx{}.Rollback()
-	DBSnapshot{}.Close()
-}
-
 // A table that was closed is out of the database, and its number serves another one.
 func TestDBTables(t *testing.T) {
 	s := newShop(t, nil)
@@ -281,88 +256,6 @@ func TestDBParts(t *testing.T) {
 	require.NotSame(t, up, s.db.Begin(nil).st, "idle states have parts in it")
 }
 
-// The reads and writes of all tables are in one list: those of one are not those of another with
-// the same keys, be they few or many, and whichever tables the state had before.
-func TestDBManyWrites(t *testing.T) {
-	db := NewDB(nil)
-	t.Cleanup(db.Close)
-	var tables []*Map[int, int]
-	for i := range 3 {
-		tables = append(tables, NewTable[int, int](db, fmt.Sprint(i), nil))
-	}
-	model := [3]map[int]int{{}, {}, {}}
-	for round := range 24 {
-		first, n := tables[round%3:], []int{1, 3, 3 * linearWrites}[round/3%3]
-		require.NoError(t, db.Update(bg, nil, func(tx DBTx) error {
-			for i, table := range first { // what is read in one is written to the next one
-				in, of := table.In(tx), model[len(tables)-len(first)+i]
-				for key := range n {
-					old, ok := in.Get(key)
-					was, there := of[key]
-					require.Equal(t, there, ok)
-					require.Equal(t, was, old)
-					if next := len(tables) - len(first) + i + 1; next < len(tables) {
-						require.NotPanics(t, func() { tables[next].In(tx).Set(key, 100*round+key) })
-						model[next][key] = 100*round + key
-					}
-				}
-				own := 0
-				for key, value := range in.All() {
-					require.Equal(t, of[key], value)
-					own++
-				}
-				require.Len(t, of, own)
-			}
-			first[0].In(tx).Set(round, -round)
-			model[round%3][round] = -round
-			return nil
-		}))
-		for i, table := range tables {
-			require.Equal(t, model[i], maps.Collect(table.All()))
-			require.Equal(t, len(model[i]), table.Len())
-		}
-	}
-}
-
-// The loops of a snapshot over an index do not look at what the state, which may serve another
-// transaction by then, has written. It is for the race detector.
-func TestDBSnapshotClosedInIndexLoop(t *testing.T) {
-	s := newShop(t, nil)
-	m := NewTable[float64, int](s.db, "odd", nil)
-	odd, err := NewIndex(m, "odd", func(_ float64, v int) []int { return []int{v % 2} }, nil)
-	require.NoError(t, err)
-	for k := range 50 {
-		m.Store(float64(k), k)
-	}
-	rounds := 100
-	if runtime.GOMAXPROCS(0) == 1 {
-		rounds = 5 // the reader runs for 10 ms each time that it is let run
-	}
-	for round := range rounds {
-		snapshot := s.db.Snapshot()
-		var reader sync.WaitGroup
-		reader.Go(func() {
-			defer func() { _ = recover() }() // ErrTxDone
-			for {
-				for range odd.Get(m.At(snapshot), 1) {
-				}
-			}
-		})
-		for range 20 * round {
-			runtime.Gosched()
-		}
-		snapshot.Close()
-		require.NoError(t, s.db.Update(bg, nil, func(tx DBTx) error {
-			for j := range 12 {
-				s.orders.In(tx).Set(j, 1)
-			}
-			m.In(tx).Set(100, 1)
-			return nil
-		}))
-		reader.Wait()
-	}
-}
-
 // A table that is closed takes the slots of idle states along, at once.
 func TestDBTablesComeAndGo(t *testing.T) {
 	s := newShop(t, nil)
@@ -430,4 +323,28 @@ func requireHas(t *testing.T, want bool) func(_ int, has bool) {
 		t.Helper()
 		require.Equal(t, want, has)
 	}
+}
+
+// What docs/misuse.md does not show.
+func TestDBMisuse(t *testing.T) {
+	s, other := newShop(t, nil), newShop(t, nil)
+	tx := s.db.Begin(nil)
+	defer tx.Rollback()
+	snapshot := s.db.Snapshot()
+	defer snapshot.Close()
+	panics := func(want string, f func()) {
+		t.Helper()
+		require.PanicsWithValue(t, want, f)
+	}
+	panics(`mvcc: At: table "stock" belongs to another database`, func() { other.stock.At(snapshot) })
+	panics(errZeroTx, func() { s.stock.In(DBTx{}) })
+	panics(errZeroSnapshot, func() { s.stock.At(DBSnapshot{}) })
+	panics(errZeroMap, func() { (&Map[int, int]{}).In(tx) })
+	panics("mvcc: TableOptions.Capacity is -1, want 0 or more", func() {
+		NewTable[int, int](s.db, "x", &TableOptions{Capacity: -1})
+	})
+	panics("mvcc: Update: fn is nil", func() { _ = s.db.Update(bg, nil, nil) })
+	panics("mvcc: View: fn is nil", func() { _ = s.db.View(nil) })
+	DBTx{}.Rollback()
+	DBSnapshot{}.Close()
 }

@@ -114,36 +114,3 @@ func TestDeleteRangeConflicts(t *testing.T) {
 		}
 	}
 }
-
-// What is wrong with a range panics, also in a map that has no order.
-func TestDeleteRangeMisuse(t *testing.T) {
-	byLength := NewOrderedFunc[string, int](func(a, b string) int { return len(a) - len(b) }, nil)
-	defer byLength.Close()
-	hashed := newMap[string, int](t, nil)
-	for _, c := range []struct {
-		m    *Map[string, int]
-		in   Range[string]
-		want string
-	}{
-		{byLength, Prefix("a"), errPrefix},
-		{hashed, Range[string]{}, "mvcc: the keys of the map have no order: make it with mvcc.NewOrdered"},
-	} {
-		s := c.m.Snapshot()
-		require.PanicsWithValue(t, c.want, func() { c.m.DeleteRange(c.in) })
-		require.PanicsWithValue(t, c.want, func() { CountRange(s, c.in) })
-		require.PanicsWithValue(t, c.want, func() { CountRange(c.m, c.in) })
-		mustUpdate(t, c.m, nil, func(tx Tx[string, int]) {
-			require.PanicsWithValue(t, c.want, func() { tx.DeleteRange(c.in) })
-			require.PanicsWithValue(t, c.want, func() { CountRange(tx, c.in) })
-		})
-		s.Close()
-		require.PanicsWithValue(t, ErrTxDone, func() { CountRange(s, c.in) })
-	}
-	require.PanicsWithValue(t, errZeroTx, func() { CountRange(Tx[int, int]{}, Range[int]{}) })
-	require.PanicsWithValue(t, errZeroTx, func() { Tx[int, int]{}.DeleteRange(Range[int]{}) })
-	require.PanicsWithValue(t, errZeroMap, func() { new(Map[int, int]).DeleteRange(Range[int]{}) })
-	type other struct{ Tx[int, int] }
-	require.PanicsWithValue(t,
-		"mvcc: CountRange: the reader is a mvcc.other, want a Map, Snapshot or Tx",
-		func() { CountRange(other{}, Range[int]{}) })
-}

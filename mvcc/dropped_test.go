@@ -132,26 +132,3 @@ func TestWatchDroppedBehindGap(t *testing.T) {
 	runtime.KeepAlive(loop)
 	whenCollected(t, func() bool { return m.Stats().WatchWaiting == 0 }, "what waits is kept")
 }
-
-// A Watch that has panicked, because of its options, leaves nothing that the hub stumbles over.
-func TestDroppedBeforeItBegan(t *testing.T) {
-	m, other := newMap[int, int](t, nil), newMap[int, int](t, nil)
-	s := other.Snapshot()
-	defer s.Close()
-	for range 100 {
-		require.Panics(t, func() { m.Watch(bg, &WatchOptions[int, int]{Since: s}) })
-	}
-	h := &coreOf(m).shared.hub
-	func() {
-		h.mu.Lock() // nobody takes them out
-		defer h.mu.Unlock()
-		whenCollected(t, func() bool { return h.dropped.head.Load() != nil }, "nothing is dropped")
-	}()
-	loop := m.Watch(bg, nil) // takes out what was dropped
-	m.Store(1, 1)
-	for c, err := range loop {
-		require.NoError(t, err)
-		require.Equal(t, 1, c.Changes[0].Key)
-		break
-	}
-}

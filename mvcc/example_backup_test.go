@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -72,22 +70,6 @@ func ExampleDB_Save_lines() {
 	// 5 101 {"k":5,"v":"101"}
 }
 
-// Nothing of a damaged backup is loaded.
-func ExampleDB_Load() {
-	db, table := numbers(1, 2, 3)
-	defer db.Close()
-	var file bytes.Buffer
-	_, _ = db.Save(context.Background(), &file, codec.JSON, nil)
-	table.Store(4, "100")
-
-	_, err := db.Load(context.Background(), bytes.NewReader(file.Bytes()[:20]), codec.JSON, nil)
-	fmt.Println(err)
-	fmt.Println(table.Len())
-	// Output:
-	// mvcc: the backup is damaged at offset 0: it ends in the middle of the frame
-	// 4
-}
-
 func ExampleDB_SaveFile() {
 	db, table := numbers(1, 2, 3)
 	defer db.Close()
@@ -103,20 +85,6 @@ func ExampleDB_SaveFile() {
 	// Output:
 	// <nil>
 	// 3 <nil>
-}
-
-// The version is one's own: that of what is in the tables.
-func ExampleDB_LoadFile() {
-	db, _ := numbers(1, 2, 3)
-	defer db.Close()
-	dir, _ := os.MkdirTemp("", "example")
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "numbers.backup")
-
-	_, _ = db.SaveFile(context.Background(), path, codec.Gob, &mvcc.SaveOptions{Version: 1})
-	_, err := db.LoadFile(context.Background(), path, codec.Gob, &mvcc.LoadOptions{Version: 2})
-	fmt.Println(err)
-	// Output: mvcc: Load: the version of the backup is 1, and LoadOptions.Version is 2
 }
 
 // What has changed since the last backup, and how both are loaded.
@@ -143,16 +111,6 @@ func ExampleSaveOptions() {
 	// 2 <nil>
 }
 
-// What a backup has is said by the call that saves it, and by the one that loads it.
-func ExampleBackup() {
-	db, _ := numbers(1, 2, 3)
-	defer db.Close()
-	saved, _ := db.Save(context.Background(), io.Discard, codec.JSON, &mvcc.SaveOptions{Version: 5})
-	fmt.Println(saved.Codec, saved.Version, saved.Records, saved.Bytes > 0,
-		saved.Epoch == db.Epoch(), saved.Since)
-	// Output: json 5 3 true true 0
-}
-
 // A program can look at a backup before it makes the tables, or without knowing their types.
 func ExampleReadHeader() {
 	db, _ := numbers(1, 2, 3)
@@ -168,20 +126,4 @@ func ExampleReadHeader() {
 	// Output:
 	// gob 2 <nil>
 	// numbers int string
-}
-
-// A record that the codec cannot express is left out, and named.
-func ExampleCodecError() {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	rates := mvcc.NewTable[string, float64](db, "rates", nil)
-	rates.Store("up", 1.5)
-	rates.Store("down", math.NaN())
-	b, err := db.Save(context.Background(), io.Discard, codec.JSON, &mvcc.SaveOptions{
-		Refused: func(e *mvcc.CodecError) { fmt.Println("without", e.Key) },
-	})
-	fmt.Println(b.Records, err)
-	// Output:
-	// without down
-	// 1 <nil>
 }

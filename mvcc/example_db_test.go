@@ -44,18 +44,6 @@ func ExampleDB() {
 	// 2 left, 1 sold
 }
 
-func ExampleTable() {
-	db, stock, _ := openShop()
-	defer db.Close()
-	m, ok := mvcc.Table[string, int](db, "stock")
-	fmt.Println(m == stock, ok)
-	_, ok = mvcc.Table[string, string](db, "stock") // of other types
-	fmt.Println(ok)
-	// Output:
-	// true true
-	// false
-}
-
 func ExampleMap_In() {
 	db, stock, orders := openShop()
 	defer db.Close()
@@ -68,43 +56,6 @@ func ExampleMap_In() {
 	// Output:
 	// 7 true
 	// false
-}
-
-func ExampleMap_At() {
-	db, stock, orders := openShop()
-	defer db.Close()
-	s := db.Snapshot()
-	defer s.Close()
-	stock.Store("pear", 7)
-	orders.Store(1, "pear")
-	fmt.Println(stock.At(s).Len(), orders.At(s).Len())
-	// Output: 1 0
-}
-
-// A conflict says in which table it was.
-func ExampleDBTx() {
-	db, stock, orders := openShop()
-	defer db.Close()
-	var tx mvcc.DBTx = db.Begin(nil)
-	defer tx.Rollback()
-	_ = stock.In(tx).Has("apple")
-	orders.In(tx).Set(1, "apple")
-	stock.Delete("apple") // by somebody else
-	var conflict *mvcc.ConflictError
-	if errors.As(tx.Commit(), &conflict) {
-		fmt.Println(conflict.Table, conflict.Key, conflict.Kind)
-	}
-	// Output: stock apple read
-}
-
-// A program that has numbers already begins above them.
-func ExampleNewSequence() {
-	m := mvcc.New[string, uint64](nil)
-	defer m.Close()
-	m.LoadOrStore("invoices", 20_000) // the first time
-	invoices := mvcc.NewSequence(m, "invoices", 0)
-	fmt.Println(invoices.Next())
-	// Output: 20001 <nil>
 }
 
 // Orders are numbered. Transactions that make some do not conflict over the next number, which they

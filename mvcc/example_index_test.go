@@ -1,11 +1,8 @@
 package mvcc_test
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -63,25 +60,6 @@ func ExampleNewIndex() {
 	// 2 Alan
 }
 
-func ExampleUniqueError() {
-	db, users := openSite()
-	defer db.Close()
-	_, _ = mvcc.NewIndex(users, "by mail", byMail, &mvcc.IndexOptions{Unique: true})
-	err := users.Update(context.Background(), nil, func(tx mvcc.Tx[int, user]) error {
-		tx.Set(5, user{name: "Al", mail: "alan@example.com"})
-		tx.Set(6, user{name: "Edsger", mail: "ed@example.com"})
-		return nil
-	})
-	var taken *mvcc.UniqueError
-	if errors.As(err, &taken) {
-		fmt.Println(taken.Index, "says that", taken.Records[0], "has", taken.Key)
-	}
-	fmt.Println(users.Has(6)) // nothing of it
-	// Output:
-	// by mail says that 2 has alan@example.com
-	// false
-}
-
 func ExampleNewOrderedIndex() {
 	db, users := openSite()
 	defer db.Close()
@@ -92,45 +70,6 @@ func ExampleNewOrderedIndex() {
 	// Output:
 	// Alan
 	// Grace
-}
-
-func ExampleNewOrderedIndexFunc() {
-	db, users := openSite()
-	defer db.Close()
-	users.Store(4, user{name: "Konrad", born: 1912})
-	// Two orders in one: the youngest first, and by name within a year.
-	type birth struct {
-		year int
-		name string
-	}
-	births, _ := mvcc.NewOrderedIndexFunc(users, "by birth", func(a, b birth) int {
-		return cmp.Or(cmp.Compare(b.year, a.year), strings.Compare(a.name, b.name))
-	}, func(_ int, u user) []birth {
-		return []birth{{u.born, u.name}}
-	}, nil)
-	for _, u := range births.Ascend(users, mvcc.Range[birth]{}) {
-		fmt.Println(u.born, u.name)
-	}
-	// Output:
-	// 1912 Alan
-	// 1912 Konrad
-	// 1906 Grace
-	// 1815 Ada
-}
-
-func ExampleIndex_Get() {
-	db, users := openSite()
-	defer db.Close()
-	tags, _ := mvcc.NewIndex(users, "by tag", byTag, nil)
-	_ = users.Update(context.Background(), nil, func(tx mvcc.Tx[int, user]) error {
-		tx.Set(3, user{name: "Grace", tags: []string{"admin"}})
-		for id := range tags.Get(tx, "admin") { // what the transaction has written included
-			tx.Delete(id)
-		}
-		return nil
-	})
-	fmt.Println(users.Len())
-	// Output: 0
 }
 
 // What users type in may break a unique index: Put says so.

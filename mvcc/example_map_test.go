@@ -35,17 +35,6 @@ func ExampleMap_All() {
 	// 6 Peru
 }
 
-func ExampleMap_Keys() {
-	m := cities()
-	defer m.Close()
-
-	fmt.Println(slices.Sorted(m.Keys())) // the map itself has no order
-	fmt.Println(slices.Compact(slices.Sorted(m.Values())))
-	// Output:
-	// [Bergen Lima Oslo]
-	// [Norway Peru]
-}
-
 // DeleteFunc deletes without a transaction over the whole map: nobody is held up, and others
 // may see some of the keys deleted and others not yet.
 func ExampleMap_DeleteFunc() {
@@ -55,4 +44,15 @@ func ExampleMap_DeleteFunc() {
 	deleted := m.DeleteFunc(func(city, _ string) bool { return strings.HasPrefix(city, "B") })
 	fmt.Println(deleted, m.Len())
 	// Output: 1 2
+}
+
+func ExampleMap_Keys() {
+	m := cities()
+	defer m.Close()
+
+	fmt.Println(slices.Sorted(m.Keys())) // the map itself has no order
+	fmt.Println(slices.Compact(slices.Sorted(m.Values())))
+	// Output:
+	// [Bergen Lima Oslo]
+	// [Norway Peru]
 }

@@ -83,67 +83,19 @@ func ExampleMigrateTo() {
 	// <nil>
 }
 
-// A field has another name than when the backup was written. What is loaded again is as it is now.
+// A field has another name than when the backup was written.
 func ExampleRenameFields() {
 	type User struct{ FullName, Age string } // FullName was Name
-	ctx := context.Background()
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	users := mvcc.NewOrderedTable[int, User](db, "users", nil)
 	opts := &mvcc.LoadOptions{Migrate: []mvcc.Migration{
 		mvcc.RenameFields("users", map[string]string{"Name": "FullName"}),
 	}}
-	_, err := db.Load(ctx, savedAges("36", "41"), codec.Gob, opts)
+	_, err := db.Load(context.Background(), savedAges("36", "41"), codec.Gob, opts)
 	user, _ := users.Load(1)
 	fmt.Println(user.FullName, user.Age, err)
-
-	var file bytes.Buffer
-	_, _ = db.Save(ctx, &file, codec.Gob, nil)
-	loaded, err := db.Load(ctx, &file, codec.Gob, opts)
-	fmt.Println(loaded.Records, err)
-	// Output:
-	// user1 41 <nil>
-	// 2 <nil>
-}
-
-// The Migrations of all versions of a program: what was saved by any of them is loaded.
-func ExampleMigration() {
-	type V1 struct{ Text string }
-	type V2 struct{ Words []string }
-	type V3 struct{ Count int }
-	migrations := []mvcc.Migration{
-		mvcc.Migrate("notes", func(_ int, old V1) (V2, error) { return V2{[]string{old.Text}}, nil }),
-		mvcc.Migrate("notes", func(_ int, old V2) (V3, error) { return V3{len(old.Words)}, nil }),
-	}
-	first := mvcc.NewDB(nil)
-	defer first.Close()
-	mvcc.NewTable[int, V1](first, "notes", nil).Store(1, V1{"one"})
-	var b bytes.Buffer
-	_, _ = first.Save(context.Background(), &b, codec.JSON, nil)
-
-	third := mvcc.NewDB(nil)
-	defer third.Close()
-	notes := mvcc.NewTable[int, V3](third, "notes", nil)
-	_, err := third.Load(context.Background(), &b, codec.JSON, &mvcc.LoadOptions{Migrate: migrations})
-	note, _ := notes.Load(1)
-	fmt.Println(note.Count, err)
-	// Output: 1 <nil>
-}
-
-func ExampleMigrationError() {
-	type UserV1 struct{ Name, Age string }
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	mvcc.NewTable[int, int](db, "users", nil)
-	_, err := db.Load(context.Background(), savedAges("36", "old"), codec.Gob, &mvcc.LoadOptions{
-		Migrate: []mvcc.Migration{
-			mvcc.Migrate("users", func(_ int, old UserV1) (int, error) { return strconv.Atoi(old.Age) }),
-		}})
-	var failed *mvcc.MigrationError
-	if errors.As(err, &failed) {
-		fmt.Println(failed.Table, failed.Key, errors.Is(err, strconv.ErrSyntax))
-	}
-	// Output: users 1 true
+	// Output: user1 41 <nil>
 }
 
 // A field was renamed, and nobody has said so: nothing is loaded.

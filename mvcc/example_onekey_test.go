@@ -32,9 +32,16 @@ func ExampleMap_LoadOrStore() {
 	fmt.Println(owner, taken)
 	owner, taken = owners.LoadOrStore("seat 12A", "bob") // of many callers one wins
 	fmt.Println(owner, taken)
+	fmt.Println(owners.Swap("seat 12A", "carol")) // the value that was replaced
+	for range 2 {                                 // of many callers one takes it out
+		fmt.Println(owners.LoadAndDelete("seat 12A"))
+	}
 	// Output:
 	// alice false
 	// alice true
+	// alice true
+	// carol true
+	//  false
 }
 
 // LoadOrCompute makes the value only if there is none. Of several goroutines that make one
@@ -56,35 +63,6 @@ func ExampleMap_LoadOrCompute() {
 	// "HOME" false
 	// "HOME" true
 	// rendering ""
-	// "" false
-}
-
-// Swap tells what was replaced, so that nobody else releases it.
-func ExampleMap_Swap() {
-	leader := mvcc.New[string, string](nil)
-	defer leader.Close()
-
-	before, loaded := leader.Swap("shard 1", "node a")
-	fmt.Printf("%q %v\n", before, loaded)
-	before, loaded = leader.Swap("shard 1", "node b")
-	fmt.Printf("%q %v\n", before, loaded)
-	// Output:
-	// "" false
-	// "node a" true
-}
-
-// LoadAndDelete takes a value out: of several goroutines only one has it.
-func ExampleMap_LoadAndDelete() {
-	jobs := mvcc.New[int, string](nil)
-	defer jobs.Close()
-	jobs.Store(1, "send mail")
-
-	for range 2 {
-		job, mine := jobs.LoadAndDelete(1)
-		fmt.Printf("%q %v\n", job, mine)
-	}
-	// Output:
-	// "send mail" true
 	// "" false
 }
 

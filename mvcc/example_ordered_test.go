@@ -1,10 +1,8 @@
 package mvcc_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -33,18 +31,6 @@ func ExampleNewOrdered() {
 	// pear
 	// plum
 	// plum 2 true
-}
-
-func ExampleNewOrderedFunc() {
-	ignoringCase := func(a, b string) int { // different keys are never equal
-		return cmp.Or(cmp.Compare(strings.ToLower(a), strings.ToLower(b)), cmp.Compare(a, b))
-	}
-	rooms := mvcc.NewOrderedFunc[string, int](ignoringCase, nil)
-	defer rooms.Close()
-	rooms.Store("Edsger", 107)
-	rooms.Store("ada", 201)
-	fmt.Println(rooms.Min())
-	// Output: ada 201 true
 }
 
 // The ends of a range are there or not, or open.
@@ -80,30 +66,6 @@ func ExampleAfter() {
 	}
 	fmt.Println(page(0), page(570))
 	// Output: [540 570] [600]
-}
-
-func ExampleUpTo() {
-	prices := openPrices()
-	defer prices.Close()
-	for minute, price := range prices.Descend(mvcc.UpTo(590)) { // what was the price then?
-		fmt.Println(minute, price)
-		break
-	}
-	// Output: 570 9.20
-}
-
-func ExamplePrefix() {
-	names := mvcc.NewOrdered[string, int](nil)
-	defer names.Close()
-	for _, name := range []string{"fruit", "fruit/apple", "fruit/pear", "fruits"} {
-		names.Store(name, len(name))
-	}
-	for name := range names.Ascend(mvcc.Prefix("fruit/")) {
-		fmt.Println(name)
-	}
-	// Output:
-	// fruit/apple
-	// fruit/pear
 }
 
 // Deciding by a range conflicts with changes of that range, and with nothing else.
@@ -142,21 +104,6 @@ func ExampleTx_Min() {
 	})
 	fmt.Println(job, queue.Len())
 	// Output: first 1
-}
-
-// Numbers without a gap: two that append at once conflict, and one tries again.
-func ExampleTx_Max() {
-	log := mvcc.NewOrdered[int, string](nil)
-	defer log.Close()
-	for _, line := range []string{"start", "stop"} {
-		_ = log.Update(context.Background(), nil, func(tx mvcc.Tx[int, string]) error {
-			last, _, _ := tx.Max()
-			tx.Set(last+1, line)
-			return nil
-		})
-	}
-	fmt.Println(log.Max())
-	// Output: 2 stop true
 }
 
 // Nobody sees some of them deleted and others not.

@@ -2,7 +2,6 @@ package mvcc_test
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -74,19 +73,6 @@ func ExampleIndex_Keys() {
 	// Bonn 1
 	// Oslo 1
 	// Rome 3
-}
-
-func ExampleIndex_Has() {
-	db, visits, towns := openVisits()
-	defer db.Close()
-	err := visits.Update(context.Background(), nil, func(tx mvcc.Tx[int, visit]) error {
-		if !towns.Has(tx, "Kyiv") { // two that do this at once conflict: one Kyiv is stored
-			tx.Set(5, visit{"Kyiv", 2023})
-		}
-		return nil
-	})
-	fmt.Println(towns.Has(visits, "Kyiv"), err)
-	// Output: true <nil>
 }
 
 // An index of several columns: its key is a struct, compared column by column. A range of the first

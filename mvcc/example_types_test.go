@@ -102,22 +102,6 @@ func total[R mvcc.Reader[string, int]](r R, names ...string) (sum int) {
 	return sum
 }
 
-func ExampleReader() {
-	accounts := mvcc.New[string, int](nil)
-	defer accounts.Close()
-	accounts.Store("alice", 100)
-	accounts.Store("bob", 20)
-
-	fmt.Println(total(accounts, "alice")) // one key: the newest value
-	_ = accounts.View(func(s mvcc.Snapshot[string, int]) error {
-		fmt.Println(total(s, "alice", "bob")) // several: of one moment
-		return nil
-	})
-	// Output:
-	// 100
-	// 120
-}
-
 // deposit is for a transaction that does more, and also for a Map, where it is a step of its
 // own.
 func deposit[W mvcc.ReadWriter[string, int]](w W, name string, n int) {

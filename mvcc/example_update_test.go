@@ -115,81 +115,6 @@ func ExampleMap_Begin() {
 	// true
 }
 
-// A transaction reads its own writes, and otherwise the map as it was when it began.
-func ExampleTx_Get() {
-	m := mvcc.New[string, string](nil)
-	defer m.Close()
-	m.Store("theirs", "old")
-
-	tx := m.Begin(nil)
-	defer tx.Rollback()
-	m.Store("theirs", "new")
-	tx.Set("mine", "new")
-	fmt.Println(tx.Get("theirs"))
-	fmt.Println(tx.Get("mine"))
-	fmt.Println(m.Has("mine")) // not committed
-	// Output:
-	// old true
-	// new true
-	// false
-}
-
-// What a key is that was found absent counts as well: of two that take the same name one
-// fails, or tries again.
-func ExampleTx_Len() {
-	seats := mvcc.New[string, int](nil)
-	defer seats.Close()
-	book := func(name string) error {
-		return seats.Update(context.Background(), nil, func(tx mvcc.Tx[string, int]) error {
-			if tx.Len() == 2 { // if others book meanwhile, this is looked at again
-				return errors.New("booked out")
-			}
-			tx.Set(name, 1)
-			return nil
-		})
-	}
-
-	fmt.Println(book("alice"), book("bob"), book("carol"))
-	// Output: <nil> <nil> booked out
-}
-
-func ExampleTx_Has() {
-	users := mvcc.New[string, int](nil)
-	defer users.Close()
-	register := func(name string, id int) error {
-		return users.Update(context.Background(), nil, func(tx mvcc.Tx[string, int]) error {
-			if tx.Has(name) {
-				return errors.New("taken")
-			}
-			tx.Set(name, id)
-			return nil
-		})
-	}
-
-	fmt.Println(register("alice", 1))
-	fmt.Println(register("alice", 2))
-	// Output:
-	// <nil>
-	// taken
-}
-
-// Moving a value to another key is a Delete and a Set: nobody sees it twice, or not at all.
-func ExampleTx_Delete() {
-	m := mvcc.New[string, string](nil)
-	defer m.Close()
-	m.Store("inbox/1", "hello")
-
-	err := m.Update(context.Background(), nil, func(tx mvcc.Tx[string, string]) error {
-		if mail, ok := tx.Get("inbox/1"); ok {
-			tx.Delete("inbox/1")
-			tx.Set("archive/1", mail)
-		}
-		return nil
-	})
-	fmt.Println(err, maps.Collect(m.All()))
-	// Output: <nil> map[archive/1:hello]
-}
-
 // Transactions that merge a key do not conflict over it: each adds to the value that is the
 // newest when it commits.
 func ExampleTx_Merge() {
@@ -224,24 +149,6 @@ func ExampleTx_GetForUpdate() {
 	err := tx.Commit()
 	fmt.Println(errors.Is(err, mvcc.ErrConflict))
 	// Output: true
-}
-
-// All meets the transaction's own writes as well.
-func ExampleTx_All() {
-	accounts := mvcc.New[string, int](nil)
-	defer accounts.Close()
-	accounts.Store("alice", 100)
-	accounts.Store("bob", 20)
-
-	err := accounts.Update(context.Background(), nil, func(tx mvcc.Tx[string, int]) error {
-		tx.Set("carol", 1000)
-		for name, balance := range tx.All() {
-			tx.Set(name, balance+balance/100) // one percent for everybody
-		}
-		return nil
-	})
-	fmt.Println(err, maps.Collect(accounts.All()))
-	// Output: <nil> map[alice:101 bob:20 carol:1010]
 }
 
 // Savepoint undoes one step of a transaction that failed; the rest is committed.
@@ -291,34 +198,6 @@ func ExampleTx_OnCommit() {
 	// mail: your order of tea
 	// <nil>
 	// placed already
-}
-
-func ExampleTx_Commit() {
-	m := mvcc.New[string, int](nil)
-	defer m.Close()
-	m.Store("n", 1)
-
-	add := func() error {
-		tx := m.Begin(nil)
-		defer tx.Rollback()
-		n, _ := tx.Get("n")
-		if n == 1 {
-			m.Store("n", 10) // somebody else is faster, once
-		}
-		tx.Set("n", n+1)
-		return tx.Commit()
-	}
-	err := add()
-	for errors.Is(err, mvcc.ErrConflict) { // Update does this, and better
-		fmt.Println("again")
-		err = add()
-	}
-	fmt.Println(err)
-	fmt.Println(m.Load("n"))
-	// Output:
-	// again
-	// <nil>
-	// 11 true
 }
 
 // A long transaction asks now and then whether it has lost already.

@@ -68,28 +68,6 @@ func ExampleWatchOptions() {
 	// Output: [{user/7 0 3 false true}]
 }
 
-// A commit over several tables comes as one.
-func ExampleDB_Watch() {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	stock := mvcc.NewTable[string, int](db, "stock", nil)
-	orders := mvcc.NewTable[int, string](db, "orders", nil)
-	commits := db.Watch(context.Background(), &mvcc.DBWatchOptions{Buffer: 1000})
-	_ = db.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
-		stock.In(tx).Set("tea", 9)
-		orders.In(tx).Set(1, "tea")
-		return nil
-	})
-	for c, err := range commits {
-		if err != nil {
-			break
-		}
-		fmt.Println(stock.Changes(c), orders.Changes(c))
-		break
-	}
-	// Output: [{tea 0 9 false true}] [{1  tea false true}]
-}
-
 // What changed between two moments.
 func ExampleSnapshot_Diff() {
 	m := mvcc.New[string, int](nil)
@@ -104,28 +82,6 @@ func ExampleSnapshot_Diff() {
 		fmt.Println(change.Key, change.Old, change.New)
 	}
 	// Output: a 1 2
-}
-
-// A change says what was there before, and what is there now.
-func ExampleChange() {
-	for _, c := range []mvcc.Change[string, int]{
-		{Key: "a", New: 1, Has: true},
-		{Key: "a", Old: 1, New: 2, Had: true, Has: true},
-		{Key: "a", Old: 2, Had: true},
-	} {
-		switch {
-		case !c.Had:
-			fmt.Println("inserted", c.Key, c.New)
-		case !c.Has:
-			fmt.Println("deleted", c.Key, c.Old)
-		default:
-			fmt.Println("changed", c.Key, c.Old, c.New)
-		}
-	}
-	// Output:
-	// inserted a 1
-	// changed a 1 2
-	// deleted a 2
 }
 
 // A loop that is too slow is told, and begins anew with a snapshot.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
@@ -187,28 +186,6 @@ func TestExpiryNotesAreBounded(t *testing.T) {
 	for key := range m.Keys() {
 		require.True(t, left[key])
 	}
-}
-
-// Records whose time is a moment ahead by the monotonic clock are due when they are by the wall
-// clock; and what is not due yet is not looked at again in the same sweep.
-func TestExpiryGoesByTheWallClock(t *testing.T) {
-	m := sessions(t, &Options{ManualReclaim: true})
-	for i := range 1000 {
-		m.Store(i, in(50*time.Minute))
-	}
-	x := coreOf(m).expiry()
-	x.mu.Lock()
-	x.wheel.advance(time.Now().Add(time.Hour).UnixMilli()) // it was set back since
-	x.mu.Unlock()
-	calls := 0
-	x.until = func(v *chain.Node) time.Time {
-		calls++
-		return chain.ValueOf[int, session](v).until
-	}
-	require.NoError(t, x.sweep(bg))
-	require.NoError(t, m.Reclaim(bg))
-	require.Equal(t, 1000, m.Len())
-	require.LessOrEqual(t, calls, 4000)
 }
 
 // The background work rests when there is nothing that will expire, and the map can be collected.

@@ -32,33 +32,6 @@ func TestStaleDrawAfterRevocation(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// A key that was absent is inserted before the commit epoch and deleted after it:
-// at the commit epoch it was there.
-func TestDeletedAboveCommitEpoch(t *testing.T) {
-	for _, known := range []bool{false, true} { // whether the key has an entry when it is read
-		m := newMap[string, int](t, still())
-		if known {
-			m.Store("k", 1)
-			m.Delete("k")
-		}
-		var err error
-		w := stage.New(t).Actor("writer", func() {
-			tx := m.Begin(nil)
-			if _, ok := tx.Get("k"); !ok {
-				tx.Set("absent", 1)
-			}
-			err = tx.Commit()
-		}).To(hooks.CommitEntries)
-		m.Store("k", 2)
-		w.To(hooks.Tentative)
-		m.Delete("k")
-		w.Finish()
-		requireConflict(t, err, "k", ConflictRead)
-		requireAbsent[int](t)(m.Load("absent"))
-		checkQuiet(t, m)
-	}
-}
-
 // A key that was read is overwritten before the commit epoch and again after it,
 // and a pruner drops the version in between: nobody reads there. What is left
 // does not show that there was a conflict.

@@ -75,39 +75,6 @@ func TestFollowAfter(t *testing.T) {
 	}
 }
 
-// A snapshot that has become too old for begin is an error; one to go on from is not: begin is
-// called then.
-func TestFollowTooOld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDerived(t, &Options{MaxTxAge: time.Second, ReclaimInterval: time.Millisecond})
-		d.both(t, 1, 1)
-		reads := false
-		d.began = func(s DBSnapshot) error {
-			time.Sleep(3 * time.Second)
-			d.both(t, 1, 2)
-			time.Sleep(3 * time.Second)
-			if reads {
-				d.a.At(s).Get(1)
-			}
-			return nil
-		}
-		require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), ErrTxTooOld)
-		reads, d.at = true, Position{}
-		require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), ErrTxTooOld)
-		d.nothingLeft(t)
-		before := Position{"another", 17}
-		d.begins, d.at = 0, before
-		d.began = func(DBSnapshot) error { return errEnough }
-		d.db.KeepState(before)
-		time.Sleep(3 * time.Second)
-		d.both(t, 1, 3)
-		time.Sleep(3 * time.Second)
-		require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), errEnough)
-		require.Equal(t, 1, d.begins)
-		d.nothingLeft(t)
-	})
-}
-
 // Each state that is kept is for one call, and holds what it has until then.
 func TestKeepState(t *testing.T) {
 	d := newDerived(t, nil)

@@ -301,48 +301,6 @@ func TestFollowTables(t *testing.T) {
 	})
 }
 
-// apply reads as of the commit that it is given, where the past is retained, and writes.
-func TestFollowReadsAndWrites(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDerived(t, &Options{Retain: time.Hour})
-		sums := NewTable[string, int](d.db, "sums", nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		d.applied = func(c DBCommit) error {
-			if len(sums.Changes(c)) > 0 {
-				return nil
-			}
-			s, err := d.db.SnapshotAt(c.Epoch)
-			require.NoError(t, err)
-			defer s.Close()
-			sum := 0
-			for _, change := range d.a.Changes(c) {
-				value, _ := d.a.At(s).Get(change.Key)
-				require.Equal(t, change.New, value)
-			}
-			for _, value := range d.a.At(s).All() {
-				sum += value
-			}
-			sums.Store("a", sum)
-			return nil
-		}
-		ended := make(chan error, 1)
-		go func() { ended <- d.follow(ctx, FollowOptions{}) }()
-		synctest.Wait()
-		want := 0
-		for i := range 100 {
-			d.both(t, i, i)
-			d.both(t, i, i+1)
-			want += i + 1
-		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		got, _ := sums.Load("a")
-		require.Equal(t, want, got)
-		cancel()
-		require.ErrorIs(t, <-ended, context.Canceled)
-	})
-}
-
 // Beside writers, with gaps and ends at any time, the copy is in step in the end.
 func TestFollowBesideWriters(t *testing.T) {
 	t.Parallel()

@@ -77,28 +77,6 @@ func TestWatchOfIdleTable(t *testing.T) {
 	})
 }
 
-// What was committed before a table is closed is told of, whole.
-func TestWatchOfClosedTable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		db := NewDB(nil)
-		defer db.Close()
-		a, b := NewTable[int, int](db, "a", nil), NewTable[int, int](db, "b", nil)
-		all := db.Watch(t.Context(), nil)
-		require.NoError(t, db.Update(bg, nil, func(tx DBTx) error {
-			a.In(tx).Set(1, 1)
-			b.In(tx).Set(1, 1)
-			return nil
-		}))
-		b.Close()
-		for c, err := range all {
-			require.NoError(t, err)
-			require.Len(t, a.Changes(c), 1)
-			require.Len(t, b.Changes(c), 1)
-			break
-		}
-	})
-}
-
 // Writers that are faster than the hub end the watches, including those of other keys; one that
 // begins then begins anew.
 func TestWatchOverrun(t *testing.T) {
@@ -148,53 +126,4 @@ func restsNow(t *testing.T, h *hub) {
 	require.Empty(t, h.listeners)
 	require.Empty(t, h.feeds)
 	require.Nil(t, h.work.Load())
-}
-
-// A function that panics ends its own watch, in its own loop.
-func TestWatchPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[int, int](nil)
-		defer m.Close()
-		h := &coreOf(m).shared.hub
-		bad := func(k int) bool { panic(k) }
-		broken := m.Watch(t.Context(), &WatchOptions[int, int]{Match: bad})
-		all := m.Watch(t.Context(), nil)
-		m.Store(7, 7)
-		for c, err := range all {
-			require.NoError(t, err)
-			require.Equal(t, 7, c.Changes[0].Key)
-			break
-		}
-		require.PanicsWithValue(t, 7, func() {
-			broken(func(Commit[int, int], error) bool { return true })
-		})
-		s := m.Snapshot()
-		m.Store(8, 8)
-		require.PanicsWithValue(t, 8, func() {
-			for _, err := range m.Watch(t.Context(), &WatchOptions[int, int]{Since: s, Match: bad}) {
-				require.NoError(t, err)
-			}
-		})
-		var none context.Context
-		require.PanicsWithValue(t, "mvcc: Watch: ctx is nil, want context.Background() or another one",
-			func() {
-				m.Watch(none, nil)
-			})
-		require.PanicsWithValue(t, "mvcc: Changed: ctx is nil, want context.Background() or another one",
-			func() {
-				s.Changed(none, 1)
-			})
-		keys := New[any, int](nil)
-		defer keys.Close()
-		r := keys.Snapshot()
-		keys.Store(1, 1)
-		require.Panics(t, func() { r.Changed(t.Context(), []int{}) })
-		r.Close()
-		diff := m.Snapshot().Diff(s)
-		s.Close()
-		require.Panics(t, func() { diff(func(Change[int, int]) bool { return true }) })
-		for _, h := range []*hub{h, &coreOf(keys).shared.hub} {
-			restsNow(t, h)
-		}
-	})
 }

@@ -1,15 +1,11 @@
 package mvcc
 
 import (
-	"fmt"
 	"math"
 	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/internal/hasher"
-	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // Keys that a Go map could not find again, or could not hash.
@@ -143,47 +139,6 @@ func TestReflexive(t *testing.T) {
 	}
 }
 
-// The zeros of floating point are one key.
-func TestNegativeZero(t *testing.T) {
-	m := newMap[float64, int](t, nil)
-	m.Store(0, 1)
-	requireValue(t, 1)(m.Load(math.Copysign(0, -1)))
-	mustUpdate(t, m, nil, func(tx Tx[float64, int]) {
-		tx.Set(math.Copysign(0, -1), 2)
-		requireValue(t, 2)(tx.Get(0))
-	})
-	require.Len(t, heads(m), 1)
-	m.Store(math.Inf(1), 3)
-	m.Store(math.Inf(-1), 4)
-	require.Equal(t, map[float64]int{0: 2, math.Inf(1): 3, math.Inf(-1): 4}, contents(t, m))
-}
-
-// NaNs are looked for, and refused, while the index grows and shrinks: under the
-// race detector this would show an index that compares them while it moves them.
-func TestNaNKeysWhileIndexGrows(t *testing.T) {
-	m := newMap[float64, int](t, brisk())
-	n := stage.Sizes(20_000, 3_000)
-	c := stage.NewCrew(t)
-	c.Loop(2, func(who, round int) error {
-		use := keyUses[float64]()[round%11]
-		p := panicOf(func() { use.do(m, math.NaN()) })
-		if use.write {
-			return expect[any](use.name, ErrBadKey, p)
-		}
-		return expect[any](use.name, nil, p)
-	})
-	for range 2 {
-		for i := range n {
-			m.Store(float64(i), i)
-		}
-		for i := range n {
-			m.Delete(float64(i))
-		}
-	}
-	c.Finish(t)
-	require.Empty(t, contents(t, m))
-}
-
 func testUnhashable[K comparable](t *testing.T, name string, bad, good K) {
 	t.Run(name, func(t *testing.T) {
 		m := newMap[K, int](t, nil)
@@ -224,48 +179,6 @@ func TestUnhashableKeys(t *testing.T) {
 	testUnhashable[any](t, "array", [2]any{1, []int{1}}, [2]any{1, 2})
 	testUnhashable[any](t, "struct", inside{1, []int{1}}, inside{1, 1})
 	testUnhashable[any](t, "nested", inside{1, [1]any{[]int{1}}}, inside{1, nil})
-}
-
-// All keys hash alike: the map is slow then, and right. Lookups compare with each key;
-// inserts look through the chain before they lock it.
-func TestKeysThatHashAlike(t *testing.T) {
-	m := newMap[int, int](t, brisk())
-	m.index.Hash = hasher.Given(func(int) uint64 { return 7 << 60 })
-	const stay = 100
-	n := stage.Sizes(300, 100)
-	for i := range stay {
-		m.Store(i, i)
-	}
-	c := stage.NewCrew(t)
-	c.Run(2, func(w int) error {
-		for round := range 3 {
-			for i := range n {
-				key := stay + w*n + i
-				err := m.Update(bg, nil, func(tx Tx[int, int]) error {
-					own, _ := tx.Get(w)
-					tx.Set(w, own+1)
-					tx.Set(key, round)
-					return nil
-				})
-				if err != nil {
-					return err
-				}
-			}
-			for i := range n {
-				if value, ok := m.LoadAndDelete(stay + w*n + i); !ok || value != round {
-					return fmt.Errorf("key %d: %d, %v", stay+w*n+i, value, ok)
-				}
-			}
-		}
-		return nil
-	})
-	c.Wait(t)
-	all := contents(t, m)
-	require.Len(t, all, stay)
-	for i := range 2 {
-		require.Equal(t, i+3*n, all[i])
-	}
-	stage.Eventually(t, func() bool { return len(heads(m)) == stay }, "deleted keys stay in the index")
 }
 
 // Types of two functions may have one name, and their values one hash.

@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"cmp"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -49,17 +48,6 @@ func TestUntilGoexitKeepsNotes(t *testing.T) {
 			gone(t, m)
 		}
 	})
-	check("thin", func(t *testing.T) {
-		m := expiring(t, 5)
-		calls = 3
-		run(func() {
-			x := coreOf(m).expiry()
-			x.look(0)
-			x.thin(bg)
-		})
-		require.True(t, sprung)
-		gone(t, m)
-	})
 	check("Store", func(t *testing.T) { // a list is too long
 		m := expiring(t, 0)
 		for i := 0; !sprung; i++ {
@@ -82,49 +70,4 @@ func TestUntilGoexitKeepsNotes(t *testing.T) {
 		m.Expire(until)
 		gone(t, m)
 	})
-}
-
-// A compare that leaves a visit, in whichever call of it, makes nobody forget what is still to be
-// visited.
-func TestVisitLeft(t *testing.T) {
-	for how, exit := range exits {
-		for visitor, opts := range map[string]*Options{
-			"Reclaim":   {ManualReclaim: true},
-			"committer": {ReclaimWorkers: -1, ReclaimInterval: time.Hour},
-		} {
-			t.Run(how+"/"+visitor, func(t *testing.T) {
-				const keys = 200
-				sprung := true
-				for n := 1; sprung; n++ {
-					calls := 0
-					sprung = false
-					m := NewOrderedFunc[int, int](func(a, b int) int {
-						if calls--; calls == 0 {
-							sprung = true
-							exit()
-						}
-						return cmp.Compare(a, b)
-					}, opts)
-					for i := range keys {
-						m.Store(i, i)
-					}
-					calls = n
-					for i := range keys {
-						run(func() { m.Delete(i) })
-					}
-					if visitor == "Reclaim" {
-						run(func() { _ = m.Reclaim(bg) })
-					}
-					calls = 0
-					for i := range keys {
-						m.Delete(i)
-					}
-					reclaim(t, m, 2)
-					require.Empty(t, heads(m), "call %d", n)
-					m.Close()
-					n *= 2
-				}
-			})
-		}
-	}
 }

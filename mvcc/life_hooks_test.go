@@ -88,18 +88,3 @@ func TestWithdrawKeepsWhatIsAbove(t *testing.T) {
 	requireValue(t, 1)(s.Get("b"))
 	require.Equal(t, map[string]int{"a": 2, "b": 2}, contents(t, m))
 }
-
-func TestValidatorShowsLife(t *testing.T) {
-	m := newMap[int, int](t, still())
-	tx := m.Begin(nil)
-	for i := range validateStride {
-		tx.Get(i)
-	}
-	tx.Set(-1, 1)
-	a := stage.New(t).Actor("validator", func() { require.NoError(t, tx.Commit()) })
-	a.To(hooks.Tentative)
-	before := recordOf(t, m, -1)
-	a.To(hooks.Validated)
-	require.Equal(t, before^chain.CheckBit, recordOf(t, m, -1))
-	a.Finish()
-}

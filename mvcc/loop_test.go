@@ -2,12 +2,9 @@ package mvcc
 
 import (
 	"iter"
-	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A step after the snapshot was closed, or the transaction has ended, panics, also if its key was
@@ -51,44 +48,5 @@ func TestLoopOverClosed(t *testing.T) {
 			})
 			require.Equal(t, 2, steps)
 		})
-	}
-}
-
-// A loop meets what its snapshot sees, whatever its steps do to the map.
-func TestLoopThatWrites(t *testing.T) {
-	const n = 300
-	for name, m := range map[string]*Map[int, int]{
-		"table": newMap[int, int](t, nil), "ordered": newOrdered[int](t, nil),
-	} {
-		for at := 0; at < n; at += stage.Sizes(37, 149) {
-			t.Run(name, func(t *testing.T) {
-				m.Clear()
-				want := map[int]int{}
-				for k := range n {
-					m.Store(2*k, k)
-					want[2*k] = k
-				}
-				got, steps := map[int]int{}, 0
-				for k, v := range m.All() {
-					require.NotContains(t, got, k)
-					got[k] = v
-					switch steps++; {
-					case steps < at:
-					case steps%3 == 0:
-						for i := range n {
-							m.Store(2*i+1, -1)
-						}
-					case steps%3 == 1:
-						m.Store(2*((k/2+7)%n), -2)
-					default:
-						for i := range n {
-							m.Delete(2 * ((k/2 + i) % n))
-							m.Delete(2*i + 1)
-						}
-					}
-				}
-				require.True(t, maps.Equal(want, got))
-			})
-		}
 	}
 }

@@ -33,61 +33,6 @@ func moving(t *testing.T, n int, p hooks.Point) (m *Map[int, int], mover *stage.
 	return m, mover
 }
 
-// A goroutine that sleeps while it moves a bucket stops only those that insert into it.
-func TestSleepingMover(t *testing.T) {
-	const n = 9 // a chain of two buckets
-	for _, p := range []hooks.Point{hooks.CellFilled, hooks.BucketMoved} {
-		m, mover := moving(t, n, p)
-		for round := range 2 {
-			for key := range n {
-				requireValue(t, key+100*round)(m.Load(key))
-				m.Store(key, key+100*(round+1))
-			}
-			mustUpdate(t, m, nil, func(tx Tx[int, int]) {
-				for key, value := range tx.All() {
-					tx.Set(key, value)
-				}
-			})
-			require.Len(t, contents(t, m), n)
-		}
-		m.Store(101, 1) // into the other bucket
-		m.Delete(101)
-		m.Delete(2) // with a tombstone
-		mover.Finish()
-		prune(m)
-		require.Len(t, heads(m), n-1)
-		require.Len(t, contents(t, m), n-1)
-		checkQuiet(t, m)
-	}
-}
-
-// What happens to a key after its cell was filled in the next table, and before it is
-// marked in the old one.
-func TestCellChangesWhileItMoves(t *testing.T) {
-	for name, change := range map[string]func(m *Map[int, int]){
-		"overwritten": func(m *Map[int, int]) { m.Store(0, 7) },
-		"twice":       func(m *Map[int, int]) { m.Store(0, 6); m.Store(0, 7) },
-		"in a batch": func(m *Map[int, int]) {
-			_ = m.Update(bg, nil, func(tx Tx[int, int]) error { tx.Set(0, 7); tx.Set(4, 7); return nil })
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m, mover := moving(t, 5, hooks.CellFilled)
-			s := m.Snapshot()
-			defer s.Close()
-			change(m)
-			requireValue(t, 7)(m.Load(0))
-			mover.Finish()
-			requireValue(t, 7)(m.Load(0))
-			requireValue(t, 0)(s.Get(0))
-			require.Equal(t, 5, s.Len())
-			m.Store(0, 8)
-			requireValue(t, 8)(m.Load(0))
-			require.Len(t, contents(t, m), 5)
-		})
-	}
-}
-
 // A key does not leave while its bucket moves: neither table has it afterwards.
 func TestKeyLeavesWhileItMoves(t *testing.T) {
 	m, mover := moving(t, 5, hooks.CellFilled)

@@ -153,27 +153,6 @@ func TestObservePanics(t *testing.T) {
 	require.Zero(t, m.Stats().HeldClaims)
 }
 
-// An Update that uses up its attempts tells of each.
-func TestObserveGivesUp(t *testing.T) {
-	var told []mvcc.Attempt
-	m := mvcc.New[int, int](&mvcc.Options{Observe: func(a mvcc.Attempt) { told = append(told, a) }})
-	defer m.Close()
-	err := m.Update(t.Context(), &mvcc.TxOptions{MaxAttempts: 2}, func(tx mvcc.Tx[int, int]) error {
-		n, _ := tx.Get(1)
-		other := make(chan bool)
-		go func() { m.Store(1, n+10); close(other) }()
-		<-other
-		tx.Set(1, n+1)
-		return nil
-	})
-	require.ErrorIs(t, err, mvcc.ErrConflict)
-	require.Len(t, told, 2)
-	require.Equal(t, []int{1, 2}, []int{told[0].Number, told[1].Number})
-	require.Equal(t, err, told[1].Err)
-	require.False(t, told[0].Last)
-	require.True(t, told[1].Last)
-}
-
 // What is done in an Update is done in the call of Around, by itself, beside Observe and Strict,
 // and an Around that does not do what it must is told so.
 func TestAround(t *testing.T) {

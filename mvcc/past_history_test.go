@@ -96,26 +96,3 @@ func testHistory(t *testing.T, opts *Options) {
 	open.Close()
 	checkQuiet(t, m)
 }
-
-// After Close nobody looks at the time, and no time is made up.
-func TestHistoryAfterClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[string, int](&Options{Retain: time.Hour})
-		m.Store("k", 1)
-		time.Sleep(time.Second)
-		before := time.Now()
-		m.Close()
-		time.Sleep(time.Second)
-		for i := range 5000 {
-			m.Store("k", 2+i)
-		}
-		time.Sleep(time.Second)
-		list := History(m, "k")
-		require.Len(t, list, 5001)
-		for _, r := range list[:5000] {
-			require.Zero(t, r.Time)
-		}
-		require.WithinDuration(t, before, list[5000].Time, 2*time.Second)
-		require.NotZero(t, list[5000].Time)
-	})
-}

@@ -188,62 +188,6 @@ func TestSnapshotsOfThePastGrowOld(t *testing.T) {
 	})
 }
 
-// versions returns how many versions there are. Nobody may be writing.
-func versions[K comparable, V any](m *Map[K, V]) (n int) {
-	for _, h := range heads(m) {
-		n += len(chainOf(m, chain.KeyOf[K](h.head)))
-	}
-	return n
-}
-
-// What is retained keeps nobody from growing old.
-func TestEvictionBesideRetain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		opts := aging()
-		opts.Retain = time.Hour
-		m := New[string, int](opts)
-		defer m.Close()
-		m.Store("k", 1)
-		s, at := m.Snapshot(), m.Epoch()
-		m.Store("k", 2)
-		time.Sleep(30 * time.Second)
-		require.Equal(t, at, m.Stats().OldestPin)
-		require.NotZero(t, m.Stats().OldestPinAge)
-		old(m)
-		require.Equal(t, ErrTxTooOld, s.Try(func() error { s.Get("k"); return nil }))
-		again, err := m.SnapshotAt(at)
-		require.NoError(t, err)
-		requireValue(t, 1)(again.Get("k"))
-		again.Close()
-		checkQuiet(t, m)
-	})
-}
-
-// What is retained waits until its time comes.
-func TestRetainEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[int, int](&Options{Retain: time.Hour})
-		defer m.Close()
-		for i := range 3000 {
-			m.Store(i%1000, i)
-		}
-		for range 1000 {
-			m.Delete(999)
-			m.Store(999, 1)
-		}
-		time.Sleep(59 * time.Minute)
-		synctest.Wait()
-		require.Equal(t, 5000, versions(m))
-		time.Sleep(time.Hour)
-		synctest.Wait()
-		require.Equal(t, 1000, versions(m))
-		s := m.Stats()
-		require.Zero(t, s.QueueDepth)
-		require.Zero(t, s.Parks, "the time of each epoch is noted")
-		checkQuiet(t, m)
-	})
-}
-
 // A program that reads page by page from a snapshot that may be evicted need not recover.
 func TestTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,32 +37,6 @@ func TestTombstonesWaitForWriters(t *testing.T) {
 	require.Equal(t, 4, m.Stats().Entries)
 	require.Zero(t, m.Stats().Aside)
 	requireAbsent[int](t)(s.Get(7))
-}
-
-// Keys come and go faster than a tick visits keys that stay.
-func TestChurnBesideTicks(t *testing.T) {
-	m := newMap[int, int](t, &Options{ManualReclaim: true, ReclaimQueue: 1 << 20})
-	n := stage.Sizes(100_000, 20_000)
-	for i := range n {
-		m.Store(i, 1)
-		m.Delete(i)
-	}
-	require.NoError(t, m.Reclaim(bg))
-	require.Zero(t, m.Stats().Entries)
-	var wg sync.WaitGroup
-	worst := 0
-	m = newMap[int, int](t, brisk())
-	for g := range 4 {
-		wg.Go(func() {
-			for i := g; i < n; i += 4 {
-				m.Store(i, 1)
-				m.Delete(i)
-			}
-		})
-	}
-	wg.Wait()
-	worst = m.Stats().Entries
-	stage.Eventually(t, func() bool { return m.Stats().Entries == 0 }, "%d keys stay", worst)
 }
 
 // After Close committers do what is left to do: also what readers leave that end later,

@@ -13,66 +13,6 @@ import (
 
 // How keys leave the index while somebody wants to use them.
 
-// writers write newValue to key, by every path there is.
-var writers = map[string]func(m *Map[string, int], key string) error{
-	"Store": func(m *Map[string, int], key string) error { m.Store(key, newValue); return nil },
-	"Swap":  func(m *Map[string, int], key string) error { m.Swap(key, newValue); return nil },
-	"LoadOrStore": func(m *Map[string, int], key string) error {
-		m.LoadOrStore(key, newValue)
-		return nil
-	},
-	"put": func(m *Map[string, int], key string) error { return commitTo(m, nil, key) },
-	"batch": func(m *Map[string, int], key string) error {
-		return commitTo(m, nil, key, "other")
-	},
-	"read and put": func(m *Map[string, int], key string) error {
-		return commitTo(m, func(tx Tx[string, int]) { tx.Get(key) }, key)
-	},
-	"scan and put": func(m *Map[string, int], key string) error {
-		return commitTo(m, func(tx Tx[string, int]) {
-			for range tx.All() {
-			}
-		}, key, "other")
-	},
-}
-
-func commitTo(m *Map[string, int], read func(Tx[string, int]), keys ...string) error {
-	return m.Update(bg, nil, func(tx Tx[string, int]) error {
-		if read != nil {
-			read(tx)
-		}
-		for _, key := range keys {
-			tx.Set(key, newValue)
-		}
-		return nil
-	})
-}
-
-// deleted returns a map whose key x has nothing but a tombstone.
-func deleted(t *testing.T) *Map[string, int] {
-	m := newMap[string, int](t, still())
-	m.Store("x", oldValue)
-	m.Delete("x")
-	return m
-}
-
-// A pruner has seen the tombstone and is about to take the key out when a
-// write comes: then it stays.
-func TestPrunerLosesAgainstWrite(t *testing.T) {
-	for name, write := range writers {
-		t.Run(name, func(t *testing.T) {
-			m := deleted(t)
-			p := stage.New(t).Actor("pruner", func() { prune(m) }).To(hooks.PruneFound)
-			require.NoError(t, write(m, "x"))
-			p.Finish()
-			requireValue(t, newValue)(m.Load("x"))
-			require.Equal(t, newValue, contents(t, m)["x"])
-			prune(m)
-			requireValue(t, newValue)(m.Load("x"))
-		})
-	}
-}
-
 // A pruner that sleeps before it cuts does not link in again what another one with a
 // newer view has dropped meanwhile.
 func TestPrunerDoesNotLinkDroppedVersions(t *testing.T) {

@@ -221,7 +221,7 @@ func replay(t testing.TB, text, schedule string) *execution {
 	require.NoError(t, err)
 	next, err := follow(schedule)
 	require.NoError(t, err)
-	return executeStepwise(sc, true, func(_ *execution, ready []int) int { return next(ready) })
+	return execute(sc, true, func(_ *execution, ready []int) int { return next(ready) })
 }
 
 // outcome says what came out of an execution: what was returned, what is there in

@@ -208,13 +208,10 @@ type execution struct {
 	wrong   error      // found by looking at the map
 }
 
-// execute runs the programs of sc once. Before each step choose is asked for one
-// of those that are ready; if that is none of them, the rest runs unscheduled.
-func execute(sc *scenario, choose func(ready []int) int) *execution {
-	return executeStepwise(sc, false, func(_ *execution, ready []int) int { return choose(ready) })
-}
-
-func executeStepwise(
+// execute runs the programs of sc once, and notes where accesses are made if sites are asked for.
+// Before each step choose is asked for one of those that are ready; if that is none of them, the
+// rest runs unscheduled.
+func execute(
 	sc *scenario, sites bool, choose func(x *execution, ready []int) int,
 ) (x *execution) {
 	s := &scheduler{objects: map[unsafe.Pointer]int{}, indexed: map[any]int{}, sites: sites,

@@ -67,7 +67,7 @@ func (x *explorer) run() (*execution, error) {
 		fresh := max(len(x.path)-1, 0) // the first step that is new
 		var diverged error
 		depth := 0
-		e := executeStepwise(x.scenario, false, func(e *execution, ready []int) int {
+		e := execute(x.scenario, false, func(e *execution, ready []int) int {
 			if depth > 0 && depth <= fresh && x.path[depth-1].event != e.events[depth-1] {
 				diverged = fmt.Errorf("not deterministic: step %d was %v, and is %v", depth,
 					x.path[depth-1].event, e.events[depth-1])

@@ -34,34 +34,3 @@ func TestIndexWaitsForInsert(t *testing.T) {
 	<-done
 	x.check(t, x.m)
 }
-
-// And what a writer that has seen no index installs is what NewIndex writes over, or is
-// aborted by it.
-func TestIndexMeetsWhatIsInstalled(t *testing.T) {
-	for _, multi := range []bool{false, true} {
-		x := newIndexing(t, false)
-		x.m.Store(1, 8)
-		s := stage.New(t)
-		writer := s.Actor("writer", func() {
-			if !multi {
-				x.m.Store(1, 16)
-				return
-			}
-			require.NoError(t, x.m.Update(bg, nil, func(tx Tx[int, int]) error {
-				tx.Set(1, 16)
-				tx.Set(2, 24)
-				return nil
-			}))
-		})
-		if multi {
-			writer.To(hooks.InstalledAll)
-		} else {
-			writer.To(hooks.StoreInstalled)
-		}
-		x.build(t)
-		x.check(t, x.m)
-		writer.Finish()
-		x.check(t, x.m)
-		require.Equal(t, 16, must(x.m.Load(1)))
-	}
-}

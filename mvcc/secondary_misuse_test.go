@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 	"testing"
@@ -11,9 +10,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
-
-// A wrapped is a reader of another type.
-type wrapped struct{ Tx[int, int] }
 
 func must[T any](value T, ok bool) T {
 	if !ok {
@@ -27,29 +23,6 @@ func TestIndexMisuse(t *testing.T) {
 	x := newIndexing(t, false)
 	x.build(t)
 	x.m.Store(3, 3<<3)
-	for want, call := range map[string]func(){
-		"NewIndex: the name is empty": func() { _, _ = NewIndex(x.m, "", tagsOf, nil) },
-		"NewOrderedIndex: keys is nil": func() {
-			_, _ = NewOrderedIndex[int](x.m, "a", nil, nil)
-		},
-		"NewOrderedIndexFunc: compare is nil": func() {
-			_, _ = NewOrderedIndexFunc(x.m, "a", nil, tagsOf, nil)
-		},
-		"index \"tags\": the reader is a mvcc.wrapped": func() { x.tags.First(wrapped{}, 1) },
-		"the Map is a zero value": func() {
-			_, _ = NewIndex(&Map[int, int]{}, "a", tagsOf, nil)
-		},
-		"transaction or snapshot has ended": func() {
-			s := x.m.Snapshot()
-			s.Close()
-			x.tags.First(s, 1)
-		},
-	} {
-		func() {
-			defer func() { require.Contains(t, fmt.Sprint(recover()), want) }()
-			call()
-		}()
-	}
 	_, ok := Table[int, int](x.db, "records/single")
 	require.False(t, ok, "the table of an index is its own")
 	require.Panics(t, func() {

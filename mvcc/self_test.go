@@ -1,8 +1,6 @@
 package mvcc
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,26 +63,4 @@ func TestOwnKey(t *testing.T) {
 			})
 		})
 	}
-}
-
-// When a context ends amid conflicts, the error is all of it.
-func TestContextEndsAmidConflicts(t *testing.T) {
-	m := newMap[string, int](t, still())
-	m.Store("k", 1)
-	cause := errors.New("cause")
-	ctx, cancel := context.WithCancelCause(bg)
-	err := m.Update(ctx, nil, func(tx Tx[string, int]) error {
-		tx.Get("k")
-		elsewhere(func() { m.Store("k", 3) })
-		cancel(cause)
-		return increment("k")(tx)
-	})
-	for _, want := range []error{context.Canceled, cause, ErrConflict} {
-		require.ErrorIs(t, err, want)
-	}
-	var c *ConflictError
-	require.ErrorAs(t, err, &c)
-	require.Equal(t, 1, c.Attempts)
-	require.Equal(t, "context canceled: cause; "+c.Error(), err.Error())
-	checkQuiet(t, m)
 }

@@ -176,33 +176,6 @@ func TestSequenceErrors(t *testing.T) {
 	require.EqualValues(t, 2, next(t, other))
 }
 
-// A panic on the way, of a key that cannot be compared, leaves the sequence as it was.
-func TestSequenceOfBadKey(t *testing.T) {
-	m := newMap[any, uint64](t, nil)
-	s := NewSequence(m, any([]int{1}), 5)
-	for range 3 {
-		require.Panics(t, func() { _, _ = s.Next() })
-	}
-	require.NoError(t, s.Release())
-}
-
-// A number is drawn in the function of an Update also where that must not use the map itself.
-func TestSequenceOfStrict(t *testing.T) {
-	m := newMap[string, uint64](t, &Options{Strict: true})
-	s := NewSequence(m, "k", 2)
-	seen := map[uint64]bool{}
-	for range 10 {
-		mustUpdate(t, m, nil, func(tx Tx[string, uint64]) {
-			n, err := s.Next()
-			require.NoError(t, err)
-			require.False(t, seen[n])
-			seen[n] = true
-			tx.Set("n", n)
-			require.Panics(t, func() { m.Load("k") }, "it is still strict")
-		})
-	}
-}
-
 // What is drawn while a Release is under way is not given back.
 func TestSequenceDrawsBesideRelease(t *testing.T) {
 	var beside func()

@@ -5,7 +5,6 @@ package mvcc
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -121,36 +120,20 @@ var sleepers = []sleeper{
 	},
 }
 
-// stalls is the longest time that one operation of each kind took.
-type stalls struct{ read, overwrite, other atomic.Int64 }
-
-func (s *stalls) timed(worst *atomic.Int64, op func() error) error {
-	start := time.Now()
-	err := op()
-	took := int64(time.Since(start))
-	for old := worst.Load(); took > old && !worst.CompareAndSwap(old, took); old = worst.Load() {
-	}
-	return err
-}
-
 func TestSleepingCommitter(t *testing.T) {
 	hold := *sleepFor
 	if testing.Short() || stage.Race {
 		hold = min(hold, 10*time.Millisecond)
 	}
-	table := fmt.Sprintf("%-36s %-15s %12s %12s %12s %10s", "sleeper", "held at", "reads",
-		"overwrites", "other keys", "ops")
 	for _, s := range sleepers {
 		for _, p := range s.points {
-			t.Run(s.name+"/"+p.String(), func(t *testing.T) { table += "\n" + s.hold(t, p, hold) })
+			t.Run(s.name+"/"+p.String(), func(t *testing.T) { s.hold(t, p, hold) })
 		}
 	}
-	t.Logf("longest single operation while one committer is held for %v at each step:\n%s", hold,
-		table)
 }
 
-// hold runs one sleeper and eight others, and returns a row of the table.
-func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) string {
+// hold runs one sleeper and eight others.
+func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) {
 	m := newMap[string, int](t, nil)
 	same, others := []string{"a", "b", "c"}, []string{"d", "e"}
 	for _, key := range append(same, others...) {
@@ -159,25 +142,24 @@ func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) string {
 	var err error
 	w := stage.New(t).Actor("sleeper", func() { err = s.commit(m) }).To(p)
 
-	var worst stalls
 	var done [8]atomic.Int64
 	workers := stage.NewCrew(t)
-	worker := func(first, n int, slowest *atomic.Int64, op func(who, round int) error) {
+	worker := func(first, n int, op func(who, round int) error) {
 		workers.Loop(n, func(i, round int) error {
-			if err := worst.timed(slowest, func() error { return op(i, round) }); err != nil {
+			if err := op(i, round); err != nil {
 				return err
 			}
 			done[first+i].Add(1)
 			return nil
 		})
 	}
-	worker(0, 2, &worst.read, func(_, round int) error { // the same keys, each by itself
+	worker(0, 2, func(_, round int) error { // the same keys, each by itself
 		if _, ok := m.Load(same[round%3]); !ok {
 			return errors.New("Load: absent")
 		}
 		return nil
 	})
-	worker(2, 2, &worst.read, func(int, int) error { // the same keys, together
+	worker(2, 2, func(int, int) error { // the same keys, together
 		return m.View(func(s Snapshot[string, int]) error {
 			for range 2 {
 				for _, key := range same {
@@ -189,7 +171,7 @@ func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) string {
 			return expect("number of keys", 5, s.Len())
 		})
 	})
-	worker(4, 2, &worst.overwrite, func(who, round int) error {
+	worker(4, 2, func(who, round int) error {
 		if who == 0 {
 			m.Store(same[round%3], round)
 			return nil
@@ -200,7 +182,7 @@ func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) string {
 			return nil
 		})
 	})
-	worker(6, 2, &worst.other, func(who, round int) error {
+	worker(6, 2, func(who, round int) error {
 		return m.Update(bg, nil, func(tx Tx[string, int]) error {
 			value, _ := tx.Get(others[who])
 			tx.Set(others[who], value+1)
@@ -217,10 +199,6 @@ func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) string {
 		}
 		return time.Since(start) >= hold
 	}, "others wait for a committer that is held at %v", p)
-	total := int64(0)
-	for i := range done {
-		total += done[i].Load()
-	}
 	require.True(t, w.Held)
 	workers.Finish(t)
 	frozen := contents(t, m)
@@ -245,9 +223,6 @@ func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) string {
 	}
 	before.Close()
 	checkQuiet(t, m)
-	ms := func(d *atomic.Int64) string { return fmt.Sprintf("%.2f ms", float64(d.Load())/1e6) }
-	return fmt.Sprintf("%-36s %-15v %12s %12s %12s %10d", s.name, p, ms(&worst.read),
-		ms(&worst.overwrite), ms(&worst.other), total)
 }
 
 // Readers push a sleeper's epoch ahead of them, again and again. That is no sign

@@ -6,8 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 func TestSnapshotStaysAsItWas(t *testing.T) {
@@ -67,99 +65,6 @@ func TestClosedSnapshot(t *testing.T) {
 	}
 }
 
-// A loop over a snapshot that is closed meanwhile panics at its next step, and
-// never ends as if there were no more keys.
-func TestSnapshotClosedWithinAll(t *testing.T) {
-	m := newMap[int, int](t, nil)
-	for i := range 10 {
-		m.Store(i, i)
-	}
-	s := m.Snapshot()
-	n := 0
-	requireTxDone(t, func() {
-		for range s.All() {
-			if n++; n == 5 {
-				s.Close()
-			}
-		}
-	})
-	require.Equal(t, 5, n)
-	last := m.Snapshot()
-	n = 0
-	requireTxDone(t, func() {
-		for range last.All() {
-			if n++; n == 10 {
-				last.Close() // the loop has met every key, but does not know
-			}
-		}
-	})
-	early := m.Snapshot()
-	require.Nil(t, panicOf(func() {
-		for range early.All() {
-			early.Close()
-			break // no further step
-		}
-	}))
-	checkQuiet(t, m)
-}
-
-// Goroutines read through one snapshot while another closes it: each read
-// returns what was there, or panics.
-func TestSnapshotClosedByAnotherGoroutine(t *testing.T) {
-	const n = 64
-	m := newMap[int, int](t, brisk())
-	for round := range stage.Sizes(60, 20) {
-		for i := range n {
-			m.Store(i, round)
-		}
-		s := m.Snapshot()
-		c := stage.NewCrew(t)
-		c.Run(3, func(who int) (err error) {
-			for i := 0; ; i++ {
-				done := panicOf(func() {
-					if who == 0 {
-						met := 0
-						for _, value := range s.All() {
-							if err == nil {
-								err = expect("value in All", round, value)
-							}
-							met++
-						}
-						if err == nil {
-							err = expect("keys met", n, met)
-						}
-						return
-					}
-					value, ok := s.Get(i % n)
-					if err = expect("present", true, ok); err == nil {
-						err = expect("value", round, value)
-					}
-				})
-				if done != nil {
-					return expect[any]("panic", ErrTxDone, done)
-				}
-				if err != nil {
-					return err
-				}
-			}
-		})
-		c.Run(1, func(int) error { // it deletes all, closes and takes the slot again
-			for i := range n {
-				m.Delete(i)
-			}
-			s.Close()
-			for range 4 {
-				tx := m.Begin(nil)
-				tx.Get(1)
-				tx.Rollback()
-			}
-			return nil
-		})
-		c.Wait(t)
-	}
-	checkQuiet(t, m)
-}
-
 func TestRange(t *testing.T) {
 	m := newMap[int, int](t, nil)
 	for i := range 50 {
@@ -183,28 +88,4 @@ func TestRange(t *testing.T) {
 	m.Range(func(int, int) bool { n++; return n < 7 })
 	require.Equal(t, 7, n)
 	checkQuiet(t, m)
-}
-
-// The slot of an old transaction is not begun in again, nor is its state used: scans
-// pass over that slot.
-func TestStateOfOldTransactionIsNotUsedAgain(t *testing.T) {
-	m := newMap[int, int](t, &Options{ManualReclaim: true})
-	for i := range 10 {
-		m.Store(1, i)
-		s := m.Snapshot()
-		m.Store(1, -1)
-		reclaim(t, m, 4)
-		require.Equal(t, 1, m.Stats().Aside, "the snapshot is an old one")
-		st := s.st
-		s.Close()
-		m.Store(1, i)
-		next := m.Snapshot()
-		require.NotSame(t, st, next.st)
-		m.Store(1, -1)
-		require.NoError(t, m.Reclaim(bg))
-		requireValue(t, i)(next.Get(1))
-		next.Close()
-		require.NoError(t, m.Reclaim(bg))
-		require.Equal(t, 1, m.Stats().Versions)
-	}
 }

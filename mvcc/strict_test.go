@@ -1,12 +1,10 @@
 package mvcc
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -244,79 +242,6 @@ func TestStrictFunctions(t *testing.T) {
 			require.NoError(t, err)
 		}
 	})
-}
-
-// A compare that is no order, though it returns the same each time, is noticed.
-func TestStrictCompare(t *testing.T) {
-	m := NewOrderedFunc[int, int](func(a, b int) int {
-		if a == b {
-			return 0
-		}
-		return -1
-	}, strictly)
-	defer m.Close()
-	m.Store(1, 1)
-	requirePanicText(t, "compare is no order", func() { m.Store(2, 2) })
-	good := NewOrderedFunc[int, int](func(a, b int) int { return b - a }, strictly)
-	defer good.Close()
-	for i := range 200 {
-		good.Store(i, i)
-	}
-	require.Equal(t, []int{5, 4, 3}, slices.Collect(keys(good.Ascend(From(5).UpTo(3)))))
-}
-
-// Of the commits by hand that could conflict one in eight does; those that cannot do not.
-func TestStrictConflicts(t *testing.T) {
-	db, users, orders := strictShop(t)
-	conflicts := 0
-	for range 4 * forcedConflict {
-		tx := db.Begin(nil)
-		old, _ := users.In(tx).Get(1)
-		orders.In(tx).Set(2, old)
-		var conflict *ConflictError
-		if err := tx.Commit(); err != nil {
-			require.ErrorAs(t, err, &conflict)
-			require.Equal(t, "orders", conflict.Table)
-			require.Equal(t, 2, conflict.Key)
-			require.ErrorIs(t, tx.Commit(), ErrTxDone)
-			conflicts++
-		}
-		for _, reads := range []bool{false, true} {
-			tx := users.Begin(nil)
-			if reads {
-				tx.Get(1)
-			} else {
-				tx.Set(1, 2)
-			}
-			require.NoError(t, tx.Commit())
-		}
-	}
-	require.Equal(t, 4, conflicts)
-	require.EqualValues(t, 4, db.Stats().Conflicts)
-}
-
-// A loop over a Watch that goes on after the error did not look at it.
-func TestStrictWatch(t *testing.T) {
-	for _, goesOn := range []bool{false, true} {
-		m := New[int, int](strictly)
-		defer m.Close()
-		ctx, cancel := context.WithCancel(bg)
-		watch := m.Watch(ctx, nil)
-		cancel()
-		loop := func() {
-			for _, err := range watch {
-				require.ErrorIs(t, err, context.Canceled)
-				if !goesOn {
-					break
-				}
-			}
-		}
-		if goesOn {
-			requirePanicText(t, "goes on after the error", loop)
-		} else {
-			loop()
-		}
-	}
 }
 
 func TestSame(t *testing.T) {

@@ -415,36 +415,3 @@ func TestWatchBesideWriters(t *testing.T) {
 		db.Close()
 	}
 }
-
-// What docs/misuse.md does not show.
-func TestWatchMisuse(t *testing.T) {
-	m, other := New[int, int](nil), NewOrdered[int, int](nil)
-	defer m.Close()
-	defer other.Close()
-	s := other.Snapshot()
-	defer s.Close()
-	require.Panics(t, func() {
-		m.Watch(bg, &WatchOptions[int, int]{Keys: From(1)})
-	}, "its keys have no order")
-	require.Panics(t, func() { new(Map[int, int]).Watch(bg, nil) })
-	require.Panics(t, func() { s.Diff(m.Snapshot()) })
-	a, b := NewDB(nil), NewDB(nil)
-	defer a.Close()
-	defer b.Close()
-	require.PanicsWithValue(t, "mvcc: Watch: DBWatchOptions.Since is a snapshot of another database",
-		func() {
-			a.Watch(bg, &DBWatchOptions{Since: b.Snapshot()})
-		})
-	closed := a.Snapshot()
-	closed.Close()
-	require.Panics(t, func() { a.Watch(bg, &DBWatchOptions{Since: closed}) })
-	gone, cancel := context.WithCancel(bg)
-	cancel()
-	for _, err := range m.Watch(gone, nil) {
-		require.ErrorIs(t, err, context.Canceled)
-	}
-	for _, h := range []*hub{&coreOf(m).shared.hub, &coreOf(other).shared.hub, &dbAt(a).shared.hub} {
-		restsNow(t, h)
-	}
-	require.Nil(t, coreOf(m).feed())
-}

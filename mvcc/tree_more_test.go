@@ -1,9 +1,6 @@
 package mvcc
 
 import (
-	"fmt"
-	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,19 +22,4 @@ func TestOrderedVisitOfReplaced(t *testing.T) {
 	})
 	reclaim(t, m, 3)
 	require.Len(t, heads(m), 200)
-}
-
-// A map that nobody can reach is given back, with what its tree has.
-func TestUnreachableOrderedMap(t *testing.T) {
-	gone := make(chan struct{}, 1)
-	func() {
-		m := NewOrderedFunc[string, int](strings.Compare, brisk())
-		runtime.AddCleanup(m, func(c chan struct{}) { c <- struct{}{} }, gone)
-		for i := range 100 {
-			m.Store(fmt.Sprint(i), i)
-			m.Delete(fmt.Sprint(i / 2))
-		}
-		m.Snapshot()
-	}()
-	collect(t, func() bool { return len(gone) > 0 }, "the map stays reachable")
 }

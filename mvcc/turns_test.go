@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/favour"
-	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // Which writer waits for which, when several want the same key.
@@ -50,34 +49,6 @@ func TestUpdatesQueue(t *testing.T) {
 	}
 }
 
-// An Update gives way to two claims as any other, and queues at the third: else one claim
-// would make others for as long as there are writers.
-func TestUpdateQueuesAtThirdClaim(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *Map[string, int]) {
-		var claims []*favour.Claim
-		for range bidMeets {
-			claims = append(claims, claim(m, "k"))
-		}
-		done := make(chan error)
-		go func() { done <- m.Update(bg, nil, increment("k")) }()
-		for i, c := range claims {
-			synctest.Wait()
-			require.EqualValues(t, bidMeets-1-i+1, coreOf(m).favour.Stats().Waiting)
-			require.EqualValues(t, min(i+1, bidMeets-1), coreOf(m).favour.Stats().Deferrals)
-			// As the holder of the claim would do.
-			st, gen := coreOf(m).begin(LevelSerializable, forProgram)
-			tx := Tx[string, int]{&st.own.txn, gen}
-			_ = increment("k")(tx)
-			_, r := st.commit(gen, new(conflict), &bid{ctx: bg, claim: c})
-			require.Equal(t, resultOK, r)
-			c.End()
-		}
-		require.NoError(t, <-done)
-		requireValue(t, 1+bidMeets+1)(m.Load("k"))
-		require.EqualValues(t, bidMeets+1, coreOf(m).favour.Stats().Granted)
-	})
-}
-
 // An Update that gives way has no transaction open meanwhile: it does not become too old,
 // and nothing is kept for it.
 func TestNothingIsOpenWhileGivingWay(t *testing.T) {
@@ -100,50 +71,6 @@ func TestNothingIsOpenWhileGivingWay(t *testing.T) {
 			require.NoError(t, <-done)
 		}
 		requireValue(t, 3)(m.Load("k"))
-	})
-}
-
-// The last attempt of an Update does not queue, as there is none that would have the
-// turn: it gives way, and commits if it can.
-func TestLastAttemptGivesWay(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *Map[string, int]) {
-		c := claim(m, "k")
-		b := bid{ctx: bg, gave: bidMeets, last: true}
-		done := make(chan bool)
-		go func() {
-			st, gen := coreOf(m).begin(LevelSerializable, forProgram)
-			_ = increment("k")(Tx[string, int]{&st.own.txn, gen})
-			_, r := st.commit(gen, new(conflict), &b)
-			done <- r == resultOK
-		}()
-		synctest.Wait()
-		require.Equal(t, 1, coreOf(m).favour.Stats().Waiting)
-		c.End()
-		require.True(t, <-done)
-		b.end()
-		requireValue(t, 2)(m.Load("k"))
-	})
-}
-
-// A function that reads nothing any more, when it has its turn, does not give way to
-// its own claim.
-func TestUpdateThatReadsNoMore(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *Map[string, int]) {
-		attempts := 0
-		start := time.Now()
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
-			if attempts++; attempts > bidLosses {
-				require.True(t, coreOf(m).favour.Claimed(m.hash("k")))
-				start = time.Now()
-				tx.Set("k", -1)
-				return nil
-			}
-			_ = increment("k")(tx)
-			elsewhere(func() { m.Store("k", attempts) })
-			return nil
-		}))
-		require.Zero(t, time.Since(start))
-		requireValue(t, -1)(m.Load("k"))
 	})
 }
 
@@ -178,8 +105,8 @@ func TestContextEndsWait(t *testing.T) {
 	})
 }
 
-// It ends the wait of an attempt that lets others go first, too: what it reads is not committed,
-// and what has read nothing goes on.
+// A context ends the wait of an attempt that lets others go first, too: what it reads is not
+// committed, and what has read nothing goes on.
 func TestContextEndsGivingWay(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, m *Map[string, int]) {
@@ -206,36 +133,6 @@ func TestContextEndsGivingWay(t *testing.T) {
 			c.End()
 		})
 	}
-}
-
-// Many goroutines and one key, with a pause in which all others run: nobody is left
-// behind, and nothing is lost.
-func TestManyUpdatesOfOneKey(t *testing.T) {
-	workers, rounds := stage.Sizes(1000, 100), 5
-	m := newMap[string, int](t, nil)
-	var wg sync.WaitGroup
-	errs := make(chan error, workers)
-	for range workers {
-		wg.Go(func() {
-			for range rounds {
-				err := m.Update(bg, nil, func(tx Tx[string, int]) error {
-					value, _ := tx.Get("k")
-					runtime.Gosched()
-					tx.Set("k", value+1)
-					return nil
-				})
-				if err != nil {
-					errs <- err
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	close(errs)
-	require.NoError(t, <-errs)
-	requireValue(t, workers*rounds)(m.Load("k"))
-	checkQuiet(t, m)
 }
 
 // Functions that sleep, in any place of the queue: those behind them wait for their

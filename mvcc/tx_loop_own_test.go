@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/internal/chain"
 )
 
 // A loop over a range that is left at once does not copy all that the transaction has written.
@@ -119,38 +117,4 @@ func TestLoopsUnderWay(t *testing.T) {
 		})
 		m.Close()
 	}
-}
-
-// A loop that was left may go on further on: it visits nothing of what it passes over, neither of
-// the map nor of what the transaction has written.
-func TestLoopGoesOnFurtherOn(t *testing.T) {
-	m := NewOrdered[int, int](still())
-	defer m.Close()
-	var want []int
-	for k := range 100 {
-		if k%2 == 0 {
-			m.Store(k, k)
-		}
-		if k <= 10 || k >= 50 {
-			want = append(want, k)
-		}
-	}
-	tx := m.Begin(nil)
-	defer tx.Rollback()
-	for k := 1; k < 100; k += 2 {
-		tx.Set(k, k)
-	}
-	var got []int
-	DBTx(tx).ranged(nil, false, func(c *chunk) bool {
-		for _, v := range c.found[:c.n] {
-			if got = append(got, chain.KeyOf[int](v)); got[len(got)-1] == 10 {
-				further := From(50)
-				rest := spanOf(&further)
-				c.jump = &rest
-				return false
-			}
-		}
-		return true
-	})
-	require.Equal(t, want, got)
 }

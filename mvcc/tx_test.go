@@ -11,7 +11,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-// The same with more writes than are searched one by one.
+// A transaction reads its own writes, also more than are searched one by one.
 func TestReadYourManyWrites(t *testing.T) {
 	for _, n := range []int{linearWrites - 1, linearWrites, linearWrites + 1, 100, 2 * keptCapacity} {
 		m := newMap[int, int](t, nil)
@@ -69,32 +69,6 @@ func TestAllWhileWriting(t *testing.T) {
 		require.Equal(t, 1, n)
 		tx.Rollback()
 	})
-}
-
-// A key deleted in the loop, before or after it is met, is not met twice, and
-// its deletion counts.
-func TestAllWhileDeleting(t *testing.T) {
-	m := newMap[int, int](t, nil)
-	for i := range 100 {
-		m.Store(i, i)
-	}
-	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
-		met := map[int]bool{}
-		for key := range tx.All() {
-			require.False(t, met[key])
-			met[key] = true
-			tx.Delete(key)
-			tx.Set(key+1000, key)
-		}
-		require.Len(t, met, 100)
-	})
-	s := m.Snapshot()
-	defer s.Close()
-	require.Equal(t, 100, s.Len())
-	for i := range 100 {
-		requireValue(t, i)(s.Get(i + 1000))
-		requireAbsent[int](t)(s.Get(i))
-	}
 }
 
 func TestEnded(t *testing.T) {
@@ -175,19 +149,6 @@ func TestErr(t *testing.T) {
 	requireConflict(t, write.Commit(), "x", ConflictRead)
 	require.NoError(t, read.Commit())
 	checkQuiet(t, m)
-}
-
-func TestErrAfterRefresh(t *testing.T) {
-	m := newMap[string, int](t, nil)
-	m.Store("x", 1)
-	tx := m.Begin(nil)
-	tx.Get("x")
-	tx.Set("y", 1)
-	m.Delete("x")
-	prune(m)
-	requireConflict(t, tx.Err(), "x", ConflictRead)
-	tx.Rollback()
-	require.ErrorIs(t, tx.Err(), ErrTxDone)
 }
 
 // Many transactions of one goroutine at once, ended in any order.

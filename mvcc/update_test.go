@@ -140,16 +140,6 @@ func TestUpdateWhereFnEndsTransaction(t *testing.T) {
 	}
 }
 
-func TestHandlesEndWithCallback(t *testing.T) {
-	m := newMap[string, int](t, nil)
-	var tx Tx[string, int]
-	mustUpdate(t, m, nil, func(inner Tx[string, int]) { tx = inner })
-	requireTxDone(t, func() { tx.Get("x") })
-	var s Snapshot[string, int]
-	require.NoError(t, m.View(func(inner Snapshot[string, int]) error { s = inner; return nil }))
-	requireTxDone(t, func() { s.Get("x") })
-}
-
 func TestNestedTransactions(t *testing.T) {
 	m := newMap[string, int](t, nil)
 	require.NoError(t, m.Update(bg, nil, func(outer Tx[string, int]) error {
@@ -192,97 +182,4 @@ func leave(t *testing.T, f func()) {
 	}()
 	require.False(t, stage.Await(t, done, "a callback that is left hangs"),
 		"the panic or Goexit was swallowed")
-}
-
-// Whatever way a callback is left, nothing stays locked, no slot stays taken,
-// nothing of it is seen and nothing is lost.
-func TestCallbackThatDoesNotReturn(t *testing.T) {
-	for how, exit := range exits {
-		for where, call := range map[string]func(m *Map[int, int]){
-			"Update": func(m *Map[int, int]) {
-				_ = m.Update(bg, nil, func(tx Tx[int, int]) error {
-					tx.Get(1)
-					tx.Set(1, -1)
-					tx.Set(100, 1)
-					exit()
-					return nil
-				})
-			},
-			"Update, snapshot": func(m *Map[int, int]) {
-				_ = m.Update(bg, snapshot, func(tx Tx[int, int]) error {
-					tx.Get(1)
-					tx.Delete(1)
-					exit()
-					return nil
-				})
-			},
-			"Update, later attempt": func(m *Map[int, int]) {
-				n := 0
-				_ = m.Update(bg, nil, func(tx Tx[int, int]) error {
-					x, _ := tx.Get(0)
-					elsewhere(func() { m.Store(0, x) })
-					tx.Set(1, -1)
-					if n++; n > bidLosses+1 { // it has a claim by now
-						exit()
-					}
-					return nil
-				})
-			},
-			"View": func(m *Map[int, int]) {
-				_ = m.View(func(s Snapshot[int, int]) error { s.Get(1); exit(); return nil })
-			},
-			"View, All": func(m *Map[int, int]) {
-				_ = m.View(func(s Snapshot[int, int]) error {
-					for range s.All() {
-						exit()
-					}
-					return nil
-				})
-			},
-			"Update, All": func(m *Map[int, int]) {
-				_ = m.Update(bg, nil, func(tx Tx[int, int]) error {
-					tx.Set(1, -1)
-					tx.Set(200, -1)
-					for key := range tx.All() {
-						if key == 2 {
-							exit()
-						}
-					}
-					return nil
-				})
-			},
-			"Range": func(m *Map[int, int]) { m.Range(func(int, int) bool { exit(); return true }) },
-			"deferred Rollback": func(m *Map[int, int]) {
-				tx := m.Begin(nil)
-				defer tx.Rollback()
-				tx.Set(1, -1)
-				exit()
-			},
-		} {
-			t.Run(how+"/"+where, func(t *testing.T) {
-				m := newMap[int, int](t, nil)
-				want := map[int]int{}
-				for i := range 10 {
-					m.Store(i, i)
-					want[i] = i
-				}
-				for range 3 {
-					leave(t, func() { call(m) })
-				}
-				checkQuiet(t, m)
-				require.Equal(t, want, contents(t, m))
-				for i := range 500 { // the index can grow, and every key be written
-					m.Store(i, i)
-					m.Delete(i)
-				}
-				mustUpdate(t, m, nil, func(tx Tx[int, int]) {
-					for range tx.All() {
-					}
-					tx.Set(1, 2)
-				})
-				prune(m)
-				require.Equal(t, map[int]int{1: 2}, contents(t, m))
-			})
-		}
-	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
@@ -77,52 +76,6 @@ func TestSlotIsHeldUntilValidated(t *testing.T) {
 		require.Len(t, chainOf(m, "gone"), 2)
 		w.Finish()
 		checkQuiet(t, m)
-	}
-}
-
-// A key that was read, deleted, reclaimed and inserted again while the reader
-// commits is another one by then. It may have another slot, and its slot another key.
-func TestValidatorMeetsReplacedKey(t *testing.T) {
-	for name, change := range map[string]struct {
-		do       func(m *Map[string, int])
-		conflict bool
-	}{
-		"still absent": {func(m *Map[string, int]) {}, false},
-		"inserted":     {func(m *Map[string, int]) { m.Store("gone", 2) }, true},
-		"slot taken":   {func(m *Map[string, int]) { m.Store("other", 2) }, false},
-		"inserted elsewhere": {func(m *Map[string, int]) {
-			m.Store("other", 2)
-			m.Store("gone", 2)
-		}, true},
-	} {
-		for _, p := range []hooks.Point{hooks.CommitEntries, hooks.InstalledAll, hooks.Announced} {
-			t.Run(name+"/"+p.String(), func(t *testing.T) {
-				m := newMap[string, int](t, still())
-				// one bucket
-				m.index.Hash = hasher.Given(func(string) uint64 { return 0 })
-				m.Store("gone", 1)
-				m.Delete("gone")
-				var err error
-				w := stage.New(t).Actor("writer", func() {
-					tx := m.Begin(nil)
-					if _, ok := tx.Get("gone"); ok {
-						panic("not gone")
-					}
-					tx.Set("y", 1)
-					err = tx.Commit()
-				}).To(p)
-				prune(m)
-				require.False(t, m.has("gone"), "the key that was read is to leave the index")
-				change.do(m)
-				w.Finish()
-				if change.conflict {
-					requireConflict(t, err, "gone", ConflictRead)
-				} else {
-					require.NoError(t, err)
-				}
-				checkQuiet(t, m)
-			})
-		}
 	}
 }
 
@@ -206,89 +159,6 @@ func TestWriteSkewWhileCommitting(t *testing.T) {
 			checkQuiet(t, m)
 		}
 	}
-}
-
-// A batch that has read nothing never conflicts: aborted by a writer that could
-// not wait, it installs again, and comes after that writer.
-func TestAbortedBatchInstallsAgain(t *testing.T) {
-	for _, opts := range levels {
-		for _, p := range []hooks.Point{hooks.Installed, hooks.InstalledAll} {
-			for _, rival := range []string{"x", "y", "both"} {
-				m := newMap[string, int](t, still())
-				m.Store("x", 0)
-				m.Store("y", 0)
-				var err error
-				w := stage.New(t).Actor("batch", func() {
-					tx := m.Begin(opts)
-					for _, key := range []string{"x", "y", "new"} {
-						tx.Set(key, 1)
-					}
-					tx.Delete("absent")
-					err = tx.Commit()
-				}).To(p)
-				if p == hooks.Installed {
-					w.To(p).To(p)
-				}
-				if rival == "both" {
-					mustUpdate(t, m, opts, func(tx Tx[string, int]) {
-						tx.Set("x", 2)
-						tx.Set("y", 2)
-						tx.Set("absent", 2)
-					})
-				} else {
-					m.Store(rival, 2)
-				}
-				prune(m)
-				w.Finish()
-				require.NoError(t, err)
-				require.Equal(t, map[string]int{"x": 1, "y": 1, "new": 1}, contents(t, m))
-				if p == hooks.InstalledAll {
-					require.NotZero(t, m.Stats().Rivals)
-					require.NotZero(t, m.Stats().Reinstalled)
-				}
-				checkQuiet(t, m)
-			}
-		}
-	}
-}
-
-// What a commit that was aborted leaves behind is taken over or cleaned up.
-func TestTombstoneBelowAbortedWriteIsReclaimed(t *testing.T) {
-	for _, p := range []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Tentative} {
-		m := newMap[string, int](t, &Options{ReclaimInterval: 1e6})
-		m.Store("read", 1)
-		m.Store("x", 1)
-		hold := m.Snapshot() // or else x leaves the index before it is installed on
-		m.Delete("x")
-		var err error
-		w := stage.New(t).Actor("writer", func() {
-			tx := m.Begin(nil)
-			tx.Get("read")
-			tx.Set("x", 2)
-			tx.Set("y", 2)
-			err = tx.Commit()
-		}).To(p)
-		m.Store("read", 2)
-		hold.Close()
-		passes(t, m, 3)
-		w.Finish()
-		requireConflict(t, err, "read", ConflictRead)
-		stage.Eventually(t, func() bool {
-			return !m.has("y")
-		}, "%v: y, which was never there, stays in the index", p)
-		stage.Eventually(t, func() bool {
-			return !m.has("x")
-		}, "%v: x, which was deleted, stays in the index", p)
-	}
-}
-
-// passes waits until the background work has begun and ended n passes.
-func passes(t testing.TB, m *Map[string, int], n uint64) {
-	t.Helper()
-	start := m.Stats().TickRefreshes
-	stage.Eventually(t, func() bool {
-		return m.Stats().TickRefreshes > start+n
-	}, "the background work stands still")
 }
 
 // A long validation with an alarm goes on although readers take its epoch

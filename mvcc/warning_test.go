@@ -109,47 +109,19 @@ func TestOldPinsBeganInTheProgram(t *testing.T) {
 			defer s.Close()
 			wait()
 		},
-		"SnapshotAt": func(_ *DB, m *Map[int, int], wait func()) {
-			s, err := m.SnapshotAt(m.Epoch())
-			if err == nil {
-				defer s.Close()
-			}
-			wait()
-		},
-		"Begin": func(_ *DB, m *Map[int, int], wait func()) {
-			defer m.Begin(nil).Rollback()
-			wait()
-		},
 		"View": func(_ *DB, m *Map[int, int], wait func()) {
 			_ = m.View(func(Snapshot[int, int]) error { wait(); return nil })
 		},
 		"Update": func(_ *DB, m *Map[int, int], wait func()) {
 			_ = m.Update(bg, nil, func(Tx[int, int]) error { wait(); return nil })
 		},
-		"All": func(_ *DB, m *Map[int, int], wait func()) {
-			for range m.All() {
-				wait()
-			}
-		},
 		"Ascend": func(_ *DB, m *Map[int, int], wait func()) {
 			for range m.Ascend(Range[int]{}) {
 				wait()
 			}
 		},
-		"DB.Begin": func(db *DB, _ *Map[int, int], wait func()) {
-			defer db.Begin(nil).Rollback()
-			wait()
-		},
 		"DB.Update": func(db *DB, _ *Map[int, int], wait func()) {
 			_ = db.Update(bg, nil, func(DBTx) error { wait(); return nil })
-		},
-		"DB.View": func(db *DB, _ *Map[int, int], wait func()) {
-			_ = db.View(func(DBSnapshot) error { wait(); return nil })
-		},
-		"DB.Snapshot": func(db *DB, _ *Map[int, int], wait func()) {
-			s := db.Snapshot()
-			defer s.Close()
-			wait()
 		},
 	} {
 		for _, limit := range []time.Duration{0, time.Hour} {

@@ -4,41 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/internal/chain"
 )
 
 // What a commit leaves behind: in chains, in its state, in its slot.
-
-func TestWithdrawTakesVersionsOff(t *testing.T) {
-	m := newMap[string, int](t, still())
-	keys := []string{"a", "b", "c"}
-	for _, key := range keys {
-		m.Store(key, 1)
-	}
-	for _, key := range keys { // the last in the order of installs is among them
-		tx := m.Begin(snapshot)
-		tx.Get("a")
-		var vs []*chain.Node
-		for _, k := range keys {
-			tx.Set(k, 2)
-		}
-		for _, w := range stateOf(tx.st).writes {
-			vs = append(vs, w.v)
-		}
-		m.Store(key, 3)
-		requireConflict(t, tx.Commit(), key, ConflictWrite)
-		for _, v := range vs {
-			w, _ := coreOf(m).Resolve(v)
-			require.True(t, w.Is(chain.KindAborted), "it says %v", w)
-		}
-		for _, k := range keys {
-			w, _ := coreOf(m).Resolve(m.lookup(k).head)
-			require.True(t, w.Committed(), "key %s: the head says %v", k, w)
-		}
-	}
-	checkQuiet(t, m)
-}
 
 func TestStateForgets(t *testing.T) {
 	m := newMap[int, int](t, still())

@@ -122,30 +122,8 @@ func TestConflictsOfWrittenReads(t *testing.T) {
 	}
 }
 
-// The read set follows the keys that are read, and not how often.
-// A write says which read is of its key. That read has another number when those that are there
-// twice are gone.
-func TestWrittenAmongManyReads(t *testing.T) {
-	m := newMap[int, int](t, still())
-	for key := range 2 * compactReads {
-		m.Store(key, key)
-	}
-	for range 2 {
-		tx := m.Begin(nil)
-		for _, key := range []int{0, 1, 0, 2} {
-			tx.Get(key)
-		}
-		tx.Set(2, 0)
-		require.EqualValues(t, 4, stateOf(tx.st).writes[0].read)
-		for key := range 2 * compactReads {
-			tx.Get(key)
-		}
-		require.Equal(t, 2*compactReads, len(stateOf(tx.st).reads), "not compacted")
-		require.NoError(t, tx.Commit())
-	}
-}
-
-// Nor does a savepoint that is undone bring the old number back.
+// A write says which read is of its key: that read has another number when those that are there
+// twice are gone, and a savepoint that is undone does not bring the old one back.
 func TestUndoneAmongManyReads(t *testing.T) {
 	m := newMap[int, int](t, still())
 	for key := range 10 {

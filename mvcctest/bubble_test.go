@@ -173,25 +173,7 @@ func TestLoopInBubble(t *testing.T) {
 						return nil
 					}))
 				},
-				"Update, validates": func() {
-					require.NoError(t, users.Update(bg, nil, func(tx txn) error {
-						n, _ := tx.Get(1)
-						tx.Set(2, n)
-						return nil
-					}))
-				},
 				"DB.Update": func() { require.NoError(t, db.Update(bg, nil, both)) },
-				"Commit": func() {
-					for err := mvcc.ErrConflict; err != nil; {
-						tx := db.Begin(nil)
-						require.NoError(t, both(tx))
-						err = tx.Commit()
-					}
-				},
-				"Clear": func() {
-					orders.Store(-1, i)
-					orders.Clear()
-				},
 			} {
 				before := db.Epoch()
 				commit()

@@ -152,30 +152,6 @@ func TestConflictOfOthers(t *testing.T) {
 	require.EqualValues(t, 4, db.Stats().Conflicts)
 }
 
-// Each attempt that conflicts is one that Options.Observe is told of.
-func TestObserved(t *testing.T) {
-	o := Options(t, &Config{Conflicts: 2})
-	var told []mvcc.Attempt
-	o.Observe = func(a mvcc.Attempt) { told = append(told, a) }
-	db, users, _ := shop(o)
-	defer db.Close()
-	require.NoError(t, users.Update(bg, nil, func(tx txn) error {
-		n, _ := tx.Get(1)
-		tx.Set(1, n+1)
-		return nil
-	}))
-	require.Len(t, told, 3)
-	for i, a := range told {
-		require.Equal(t, i+1, a.Number)
-		require.Equal(t, i == 2, a.Last)
-		if i < 2 {
-			require.ErrorIs(t, a.Err, mvcc.ErrConflict)
-		} else {
-			require.NoError(t, a.Err)
-		}
-	}
-}
-
 // With a chance of 1 all that could conflict does, and returns it.
 func TestChance(t *testing.T) {
 	db, users, orders := shop(Options(t, &Config{Chance: 1, Conflicts: -1}))

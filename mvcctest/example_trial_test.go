@@ -27,17 +27,6 @@ func ExampleNew() {
 	// 0
 }
 
-// Options may be added to: here there is no background work but in steps.
-func ExampleTrial_Options() {
-	t := &printer{}
-	opts := mvcctest.New(t, nil).Options()
-	opts.ManualReclaim = true
-	db := mvcc.NewDB(opts)
-	defer db.Close()
-	fmt.Println(opts.Strict, opts.TracePins)
-	// Output: true true
-}
-
 // A step is what a tick of the background work is.
 func ExampleTrial_Step() {
 	t := &printer{}
@@ -64,28 +53,4 @@ func ExampleTrial_Step() {
 	// Output:
 	// 2 changes wait
 	// 1 version
-}
-
-// The time of Expire has come before the background work looks.
-func ExampleTrial_Advance() {
-	t := &printer{}
-	trial := mvcctest.New(t, nil)
-	locks := mvcc.New[string, time.Time](trial.Options())
-	defer locks.Close()
-	locks.Expire(func(_ string, end time.Time) time.Time { return end })
-	locks.Store("door", trial.Now().Add(time.Second))
-	trial.Advance(time.Minute)
-	fmt.Println(locks.Has("door"), locks.Stats().Expired)
-	// Output: false 1
-}
-
-// A program that looks at the time itself is given that of the trial.
-func ExampleTrial_Now() {
-	t := &printer{}
-	trial := mvcctest.New(t, nil)
-	clock := trial.Now // the program's would be time.Now
-	end := clock().Add(time.Hour)
-	trial.Advance(2 * time.Hour)
-	fmt.Println(clock().After(end))
-	// Output: true
 }

@@ -1,7 +1,6 @@
 package mvcctest
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -46,34 +45,5 @@ func TestOnExpireTwice(t *testing.T) {
 		require.Zero(t, since.Conflicts)
 		require.Zero(t, since.ExpireFailures)
 		db.Close()
-	}
-}
-
-// A failure of it is one, and the record stays.
-func TestOnExpireFailsOnTrial(t *testing.T) {
-	for _, fail := range []func() error{
-		func() error { return errors.New("failed") }, func() error { panic("failed") },
-	} {
-		r := New(t, nil)
-		o := r.Options()
-		o.ManualReclaim = true
-		m := mvcc.New[int, lease](o)
-		called := 0
-		m.OnExpire(func(mvcc.DBTx, int, lease) error {
-			if called++; called == 1 {
-				return fail()
-			}
-			return nil
-		})
-		m.Expire(until)
-		m.Store(1, lease{r.Now().Add(time.Hour)})
-		r.Advance(2 * time.Hour)
-		require.Equal(t, 1, called)
-		require.True(t, m.Has(1))
-		require.EqualValues(t, 1, m.Stats().ExpireFailures)
-		r.Advance(time.Hour)
-		require.Equal(t, 3, called)
-		require.False(t, m.Has(1))
-		m.Close()
 	}
 }

@@ -111,22 +111,6 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func TestStrangersAreGrantedAtOnce(t *testing.T) {
-	var q Queue
-	var claims []*Claim
-	for i := range 100 {
-		claims = append(claims, q.Enter(setOf(i), time.Hour),
-			q.Enter(span(1000+100*i, 1100+100*i), time.Hour))
-	}
-	require.Equal(t, 200, q.Stats().Held)
-	require.Zero(t, q.Stats().Waiting)
-	for _, c := range claims {
-		require.True(t, c.Held())
-		c.End()
-	}
-	requireEmpty(t, &q)
-}
-
 // A claim on few keys waits for the wide claims that it has a key in common with, and for no others.
 func TestStrangersOfWideClaims(t *testing.T) {
 	var q Queue
@@ -185,26 +169,6 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// A claim that waits is waited for: nobody overtakes it.
-func TestNobodyOvertakes(t *testing.T) {
-	var q Queue
-	a, b := q.Enter(setOf(1, 2), time.Hour), q.Enter(setOf(2, 3), time.Hour)
-	c, d := q.Enter(setOf(3, 4), time.Hour), q.Enter(setOf(4), time.Hour)
-	require.True(t, a.Held())
-	require.False(t, b.Held() || c.Held() || d.Held())
-	a.End()
-	require.True(t, b.Held())
-	require.False(t, c.Held() || d.Held())
-	// A claim that gives up keeps its place for those behind it.
-	c.End()
-	require.False(t, d.Held())
-	b.End()
-	require.True(t, d.Held())
-	require.Equal(t, 0, q.Stats().Waiting)
-	d.End()
-	requireEmpty(t, &q)
-}
-
 // What is granted is taken away when its tenure is over, and what follows rests for as
 // long again, or until the holder ends its claim.
 func TestTenureEnds(t *testing.T) {
@@ -245,22 +209,6 @@ func TestTenureEnds(t *testing.T) {
 	}
 }
 
-// A short tenure ends in time although the timer was set for a longer one.
-func TestTenuresDiffer(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *Queue) {
-		long, short := q.Enter(setOf(1), time.Hour), q.Enter(setOf(2), MinTenure)
-		time.Sleep(MinTenure)
-		synctest.Wait()
-		require.True(t, long.Held())
-		require.False(t, short.Held())
-		time.Sleep(time.Hour - MinTenure)
-		synctest.Wait()
-		require.False(t, long.Held())
-		long.End()
-		requireEmpty(t, q)
-	})
-}
-
 // A writer of a key that is claimed waits until the claim ends, or its tenure does, once.
 func TestAwait(t *testing.T) {
 	for name, end := range map[string]func(c *Claim){
@@ -295,45 +243,6 @@ func TestAwait(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Several claims are awaited, but none that was granted meanwhile.
-func TestAwaitSeveral(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *Queue) {
-		a, b := q.Enter(setOf(1), time.Hour), q.Enter(setOf(2), time.Hour)
-		c := q.Enter(setOf(2), time.Hour)
-		done := false
-		go func() { done = q.Await(bg, hash(1), hash(2)) }()
-		synctest.Wait()
-		b.End()
-		synctest.Wait()
-		require.False(t, done)
-		require.True(t, c.Held())
-		a.End()
-		synctest.Wait()
-		require.True(t, done)
-		c.End()
-		requireEmpty(t, q)
-	})
-}
-
-func TestWaitEndsWithContext(t *testing.T) {
-	inBubble(t, func(t *testing.T, q *Queue) {
-		a := q.Enter(setOf(1), time.Hour)
-		ctx, cancel := context.WithTimeout(bg, time.Second)
-		defer cancel()
-		b, c := q.Enter(setOf(1), time.Hour), q.Enter(setOf(1), time.Hour)
-		start := time.Now()
-		require.False(t, b.Wait(ctx))
-		require.Equal(t, time.Second, time.Since(start))
-		require.Equal(t, 1, q.Stats().Waiting)
-		a.End()
-		require.True(t, c.Wait(ctx), "what is granted is granted")
-		require.False(t, b.Held())
-		b.End()
-		c.End()
-		requireEmpty(t, q)
-	})
 }
 
 // Many goroutines, few keys: two that hold a claim on one key are never found there

@@ -115,25 +115,6 @@ func TestInsertBesideMerge(t *testing.T) {
 	requireIndex(t, want, x)
 }
 
-// A key is overwritten when a goroutine that takes it out has locked the bucket. It stays.
-func TestRemoveAgainstOverwrite(t *testing.T) {
-	x := newTestIndex(oneHash)
-	want := map[int]*chain.Node{}
-	for key := range 3 {
-		insertInto(x, want, key)
-	}
-	removed := true
-	a := stage.New(t).Actor("remover", func() { removed = x.Remove(Place{}, want[1]) })
-	a.To(hooks.RemoveLocked)
-	p, was := findIn(x, hashIn(x, 1), 1)
-	v := chain.New(1, 0)
-	require.True(t, p.Swap(was, v))
-	a.Finish()
-	require.False(t, removed)
-	want[1] = v
-	requireIndex(t, want, x)
-}
-
 func insertInto(x *Index, want map[int]*chain.Node, key int) {
 	want[key] = chain.New(key, 0)
 	x.Insert(hashIn(x, key), want[key], Gate{})
@@ -180,39 +161,6 @@ func TestLookupMeetsMark(t *testing.T) {
 	overwrite(p, found)
 	m.Finish()
 	requireIndex(t, want, x)
-}
-
-// A visitor has loaded what is asked for, and sleeps. A goroutine that asks for
-// another visit in the bucket relies on it.
-func TestVisitIsAskedForBesideVisitor(t *testing.T) {
-	x := newTestIndex(oneHash)
-	var queue []*Bucket
-	x.Visit = func(b *Bucket) { queue = append(queue, b) }
-	want := map[int]*chain.Node{}
-	ask := func(key int) {
-		p, _ := findIn(x, hashIn(x, key), key)
-		x.Ask(p, hashIn(x, key), addressOf(key))
-	}
-	for key := range 3 {
-		insertInto(x, want, key)
-	}
-	ask(0)
-	require.Len(t, queue, 1)
-	var visits [MaxVisits]bool
-	var heads [MaxVisits]*chain.Node
-	v := stage.New(t).Actor("visitor", func() {
-		visits, heads = askedIn(x, queue[0])
-	}).To(hooks.VisitsLoaded)
-	ask(1)
-	require.Len(t, queue, 1, "the bucket is handed over already")
-	v.Finish()
-	for key := range 2 {
-		require.True(t, visits[key], "key %d is not visited", key)
-		require.Same(t, want[key], heads[key])
-	}
-	require.False(t, visits[2])
-	ask(2)
-	require.Len(t, queue, 2)
 }
 
 // The locks of a table are passed that takes the place of another one meanwhile.

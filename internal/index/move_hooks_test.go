@@ -12,30 +12,6 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-// A visit that is asked for by a goroutine that has found the key before its bucket moved.
-func TestVisitOfMovedPlace(t *testing.T) {
-	x := newTestIndex(nil)
-	var queue []*Bucket
-	x.Visit = func(b *Bucket) { queue = append(queue, b) }
-	v := chain.New(1, 0)
-	h := hashIn(x, 1)
-	p, _ := x.Insert(h, v, Gate{})
-	now := x.table.Load()
-	x.resize(now, 4)
-	for i := range now.buckets {
-		x.move(now, i, true)
-	}
-	x.Ask(p, h, addressOf(1))
-	seen := false
-	for _, b := range queue {
-		visits, heads := askedIn(x, b)
-		for i, v := range heads {
-			seen = seen || visits[i] && chain.KeyOf[int](v) == 1
-		}
-	}
-	require.True(t, seen)
-}
-
 // A goroutine that comes back to a cell of another key by now looks its own key up again.
 func TestPlaceOfAnotherKey(t *testing.T) {
 	x := newTestIndex(func(int) uint64 { return 1 << 60 })

@@ -1,8 +1,6 @@
 package index
 
 import (
-	"math"
-	"math/bits"
 	"testing"
 	"unsafe"
 
@@ -106,26 +104,4 @@ func TestTableIsAnnouncedAtOnce(t *testing.T) {
 	all[0]() // comes too late
 	require.True(t, old.next.Load() == nil)
 	requireKeys(t, x, i)
-}
-
-// A table that is too small when it is complete is replaced by a larger one.
-func TestTableGrowsAgain(t *testing.T) {
-	x := newTestIndex(nil)
-	var all []func()
-	x.Spawn = func(f func()) bool { all = append(all, f); return true }
-	for i := range 100 {
-		x.put(chain.New(i, 0))
-	}
-	for len(all) > 0 {
-		all[0]()
-		all = all[1:]
-	}
-	require.True(t, x.Fits())
-}
-
-func TestAbsurdCapacity(t *testing.T) {
-	if bits.UintSize == 32 {
-		t.Skip("there may be memory for as many")
-	}
-	require.Panics(t, func() { For[int, int](math.MaxInt) })
 }
