@@ -13,7 +13,7 @@ import (
 //
 //	go test -rapid.checks=100000 -rapid.seed=$RANDOM ./internal/oracle
 func TestPrograms(t *testing.T) {
-	for name, value := range map[string]string{"checks": "400", "steps": "80", "seed": "1",
+	for name, value := range map[string]string{"checks": "1000", "steps": "80", "seed": "1",
 		"nofailfile": "true"} {
 		rapidFlag(t, name, value)
 	}
