@@ -84,8 +84,8 @@ type GroupInfo struct {
 // Inspect returns what is in the folder of a journal. It needs neither the types nor the codec,
 // takes no lock, writes nothing, and may be called while a process writes the journal: it reads the
 // files as they are at one moment, so a group that is half-written then is not damage. It reads all
-// that Open would, with their checksums, and does not decode records. It blocks for as long as the
-// disk takes. It allocates some 50 bytes for each group, beside what headers take.
+// that Open would, with their checksums, and does not decode records. It blocks for as long as the disk
+// takes. It allocates some 50 bytes for each group, beside what headers take.
 //
 // The error is one of the system, for instance if there is no such folder. Damage is in [Info.Err].
 // A folder without any files of a journal has an Info without Files, and no error.

@@ -59,6 +59,11 @@ type Options struct {
 	// was closed, and those that got lost because they were not on disk, or are of another history,
 	// since somebody has put back older files. Where it does not Follow begins anew.
 	Resume []mvcc.Position
+	// Progress is called while Open or [Load] reads the files, ten times a second at most and once
+	// all is read: with the records so far, and the bytes of the total that the files have. Open
+	// waits for it. Default: the Logger of the database, or [slog.Default] if there is none, is told
+	// every five seconds, at level Info.
+	Progress func(records int, read, total int64)
 	// OnError is called, in a goroutine of its own and once at a time, if something could not be
 	// written; the journal takes a new backup then, after a second, and after up to ten if that
 	// fails too. It is called as well with a [*mvcc.CodecError] for a record that the codec
@@ -191,9 +196,7 @@ type Stats struct {
 // missing an [io/fs.ErrNotExist]; both name the file.
 //
 // A journal costs what a watch does, see [mvcc.Map.Watch], and has a goroutine. While it takes a
-// backup what is written meanwhile is kept in memory. While Open, or [Load], reads the files, the
-// Logger of the database, or [slog.Default] if there is none, is told every five seconds how far it
-// has got, at level Info.
+// backup what is written meanwhile is kept in memory.
 func Open(
 	ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options,
 ) (*Journal, error) {
@@ -214,7 +217,8 @@ func newJournal(
 	codec.Lines = false // frames are told apart from what a crash has torn
 	all := opts.withDefaults()
 	return &Journal{db: db, dir: dir, codec: codec, opts: all, sync: syncFile,
-		waiting: map[chan error]uint64{}, files: map[string]expected{},
+		progress: progress{report: all.Progress},
+		waiting:  map[chan error]uint64{}, files: map[string]expected{},
 		refused: map[recordKey]*mvcc.CodecError{},
 		ended:   make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
 }

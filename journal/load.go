@@ -51,6 +51,7 @@ func (j *Journal) load(ctx context.Context) (f found, names string, err error) {
 	if err := l.after.Missing(); err != nil {
 		return f, names, fmt.Errorf("%s: %w", filepath.Join(j.dir, backupName(f.from)), err)
 	}
+	j.progress.done()
 	f.state = l.after
 	j.keepEnd(l.must, l.position())
 	for _, info := range in.infos {
@@ -71,7 +72,7 @@ func (j *Journal) load(ctx context.Context) (f found, names string, err error) {
 // loader returns what loads into the database.
 func (j *Journal) loader(ctx context.Context, in *folder) *loader {
 	return &loader{dir: j.dir, must: in.must, stats: &j.stats,
-		open: func(path string) (io.ReadSeekCloser, error) { // no further than it went at the opening
+		open: func(path string) (io.ReadSeekCloser, error) { // no further than it went when all were opened
 			file, err := in.file(filepath.Base(path))
 			if err != nil {
 				return nil, missing(path)

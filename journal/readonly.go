@@ -16,9 +16,10 @@ import (
 // that process removes a file meanwhile Load begins anew, and others see what it had loaded by
 // then.
 //
-// Of opts, which may be nil, Version, Versions, Rename, Migrate, AnyShape and Resume count. Of the
-// statistics that it returns Epoch, Loaded and Dropped are set. The error is that of Open; it wraps
-// [io/fs.ErrNotExist] if there is no journal in dir. What is in a table may be a part by then.
+// Of opts, which may be nil, Version, Versions, Rename, Migrate, AnyShape, Resume and Progress
+// count. Of the statistics that it returns Epoch, Loaded and Dropped are set. The error is that of
+// Open; it wraps [io/fs.ErrNotExist] if there is no journal in dir. What is in a table may be a
+// part by then.
 func Load(
 	ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options,
 ) (Stats, error) {

@@ -57,7 +57,7 @@ func TestDamagedBackup(t *testing.T) {
 				some++
 			}
 		}
-		step := 3
+		step := 1
 		if testing.Short() {
 			step = 9
 		}
@@ -86,7 +86,7 @@ func TestDamagedJournal(t *testing.T) {
 	require.Len(t, good, 4)
 	damaged, fine := 0, 0
 	for name, data := range whole {
-		step := 3
+		step := 1
 		if testing.Short() {
 			step = 9
 		}

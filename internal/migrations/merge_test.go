@@ -234,6 +234,26 @@ func TestMigrateMisuse(t *testing.T) {
 	}
 }
 
+// A version that is not expected is said with both, and with the file; others may be allowed.
+func TestVersions(t *testing.T) {
+	data := savedTable(t, codec.Gob, "people", map[int]int{1: 1}, &mvcc.SaveOptions{Version: 3})
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	m := mvcc.NewTable[int, int](db, "people", nil)
+	_, err := db.Load(t.Context(), bytes.NewReader(data), codec.Gob,
+		&mvcc.LoadOptions{Version: 5, Versions: []int{4, 2}})
+	var version *mvcc.VersionError
+	require.ErrorAs(t, err, &version)
+	require.Equal(t, &mvcc.VersionError{Saved: 3, Version: 5, Versions: []int{4, 2}}, version)
+	require.EqualError(t, err,
+		"mvcc: Load: the version of the backup is 3, and LoadOptions.Version is 5, and Versions [4 2]")
+	require.Zero(t, m.Len())
+	_, err = db.Load(t.Context(), bytes.NewReader(data), codec.Gob,
+		&mvcc.LoadOptions{Version: 5, Versions: []int{3}})
+	require.NoError(t, err)
+	require.Equal(t, 1, m.Len())
+}
+
 // Old records are not kept: when the last one is migrated the others are garbage.
 func TestMigrateKeepsNothing(t *testing.T) {
 	type blob struct{ Text string }
