@@ -28,7 +28,7 @@ func TestValues(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	values := func() []prom.Value { return Stats{Commits: 1}.values() }
-	prom.WithValues(nil, nil, map[string]func() []prom.Value{"bank": values}).
+	prom.Handler(nil, nil, map[string]func() []prom.Value{"bank": values}).
 		ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	require.Contains(t, w.Body.String(), "# TYPE mvccmap_etcd_commits_total counter\n"+
 		`mvccmap_etcd_commits_total{of="bank"} 1`)
