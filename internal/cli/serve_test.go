@@ -203,25 +203,3 @@ func TestServeExportsOperations(t *testing.T) {
 	}
 	s.stop(t, ExitOK)
 }
-
-// As OpenMetrics, operations name the slow ones of which a trace is kept.
-func TestServeExportsExemplars(t *testing.T) {
-	s := start(t, "serve", "--workload=transfer", "--http=127.0.0.1:0", "--threads=1", "--rate=200",
-		"--slow=1µs")
-	url := s.stderr.await(t, `dashboard: (http://\S+)`)
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	exemplar := regexp.MustCompile(`operation="transfer on mvcc",le="\S+"} \d+ # {slow="\d+"} \S+ \S+\n`)
-	require.Eventually(t, func() bool {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/metrics", nil)
-		require.NoError(t, err)
-		r.Header.Set("Accept", "application/openmetrics-text")
-		res, err := client.Do(r)
-		if err != nil {
-			return false
-		}
-		defer res.Body.Close()
-		body, err := io.ReadAll(res.Body)
-		return err == nil && exemplar.Match(body)
-	}, watchdog, 50*time.Millisecond)
-	s.stop(t, ExitOK)
-}

@@ -29,7 +29,7 @@ func Kinds() []Kind { return []Kind{Append, OneKey, Reclaim, Copies, Growth} }
 // Doc says what a round of the kind checks.
 func (k Kind) Doc() string {
 	return map[Kind]string{
-		Append:  "transactions over lists, in a map or tables: their history has an explanation",
+		Append:  "transactions over lists: their history has an explanation",
 		OneKey:  "Load, Store, CompareAndSwap and the like: they are linearizable",
 		Reclaim: "keys come and go: nothing is left of them in memory",
 		Copies:  "watches, backups, a journal: each copy is what was committed",
