@@ -54,7 +54,7 @@ func (h *retention) begin(keep time.Duration, slots *epoch.Slots) {
 	}
 }
 
-// advance lets the bound pass the epochs that were the newest more than h.keep ago. now tells the time.
+// advance lets the bound pass the newest epochs of more than h.keep ago. now tells the time.
 func (h *retention) advance(now func() time.Duration, slots *epoch.Slots) {
 	if h.keep == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// stock is the work before the background: items to visit, each once, and
+// stock is the pending work of the background: items to visit, each once, and
 // versions that wait for old read epochs.
 //
 // An item is visited at the next tick, and then again as long as it has versions
