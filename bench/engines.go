@@ -38,23 +38,6 @@ func (e EngineSpec) Runs(w Workload) (why string, ok bool) {
 	return "", true
 }
 
-// Wrapped returns e with every session replaced by what wrap makes of it.
-func (e EngineSpec) Wrapped(wrap func(Session) Session) EngineSpec {
-	open := e.New
-	e.New = func(setup Setup) (Engine, error) {
-		made, err := open(setup)
-		return wrapped{made, wrap}, err
-	}
-	return e
-}
-
-type wrapped struct {
-	Engine
-	wrap func(Session) Session
-}
-
-func (w wrapped) Session(worker int) Session { return w.wrap(w.Engine.Session(worker)) }
-
 const noSnapshots = "it has no snapshots"
 
 // Engines returns the built-in engines, in the order in which they are listed.

@@ -48,19 +48,8 @@ func (c Config) Labels() []Label {
 	}
 	add("audit-interval", c.AuditInterval.String(),
 		c.Workload.HasAudits() && !c.Workload.restless && c.AuditInterval != DefaultAuditInterval)
-	add("latency-sample", c.latencySample(), c.LatencySample == NoLatency)
+	add("latency-sample", "off", c.LatencySample == NoLatency)
 	return append(list, Label{"engine", c.Engine.Name}, Label{"threads", strconv.Itoa(c.Threads)})
-}
-
-// latencySample returns c.LatencySample as it is given on the command line.
-func (c Config) latencySample() string {
-	switch c.LatencySample {
-	case 0:
-		return "auto"
-	case NoLatency:
-		return "off"
-	}
-	return strconv.Itoa(c.LatencySample)
 }
 
 // swept returns the keys of the labels in which the samples of some variants of
@@ -78,7 +67,6 @@ func (s Sweep) swept(variants []Workload) []string {
 	}
 	for key, varies := range map[string]bool{
 		"rate": len(s.Rates) > 1, "isolation": len(s.Isolations) > 1,
-		"latency-sample": len(s.LatencySamples) > 1,
 	} {
 		if varies {
 			keys = append(keys, key)

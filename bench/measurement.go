@@ -157,10 +157,6 @@ type Live struct {
 	// Service and Response are as in a [Measurement]. The next
 	// [Trial.ReadLive] into the same Live overwrites them.
 	Service, Response Distribution
-
-	// Switches is how often threads of the process have been switched since the
-	// run began. 0 if it is not known.
-	Switches uint64
 }
 
 // Live returns the operations committed so far in the current or last run,
@@ -206,7 +202,5 @@ func (t *Trial) ReadLive(l *Live) bool {
 		l.Errors += w.live.gaveUp.Load()
 	}
 	collect(t.times, &l.Service, &l.Response)
-	_, switches, _ := machine.Process()
-	l.Switches = switches - min(t.switches.Load(), switches)
 	return t.runs.Load() == run
 }

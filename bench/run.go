@@ -150,8 +150,6 @@ func (r *running) wait(ctx context.Context, d time.Duration) (interrupted bool, 
 		r.workers.Wait()
 		close(finished)
 	}()
-	_, switches, _ := machine.Process()
-	t.switches.Store(switches)
 	t.started.store(clock())
 	t.runs.Add(1)
 	close(r.start)

@@ -3,7 +3,6 @@ package bench
 import (
 	"runtime"
 	"runtime/metrics"
-	"sync"
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/machine"
@@ -67,31 +66,6 @@ func seconds(s metrics.Sample) float64 {
 		return 0
 	}
 	return s.Value.Float64()
-}
-
-// FreeCPU finds out how much of the processors this process can have: it keeps
-// GOMAXPROCS goroutines busy for d and returns the part of that time that they
-// were really running, 1 on a machine that is otherwise idle. Below about 0.9,
-// other programs take part in every measurement. ok is false if the system does
-// not tell processor time.
-func FreeCPU(d time.Duration) (share float64, ok bool) {
-	before, _, ok := machine.Process()
-	if !ok {
-		return 0, false
-	}
-	procs := runtime.GOMAXPROCS(0)
-	from := clock()
-	var wg sync.WaitGroup
-	for range procs {
-		wg.Go(func() {
-			for clock()-from < d {
-			}
-		})
-	}
-	wg.Wait()
-	wall := clock() - from
-	after, _, _ := machine.Process()
-	return min(float64(after-before)/float64(wall)/float64(procs), 1), true
 }
 
 // Memory is what a run held in memory: at its start, at its peak, and at its end, before an open

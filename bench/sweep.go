@@ -17,11 +17,10 @@ import (
 type Sweep struct {
 	Workloads []Workload // variants of one, with [Workload.With], next to each other
 	Engines   []EngineSpec
-	Threads   []int // empty: DefaultThreads
+	Threads   []int // empty: 1, 2, 4 and 8
 
-	Rates          []float64
-	Isolations     []Isolation // for the engines that have a choice
-	LatencySamples []int
+	Rates      []float64
+	Isolations []Isolation // for the engines that have a choice
 
 	Count    int           // samples of each combination
 	Warmup   time.Duration // before each sample; may be 0
@@ -31,11 +30,9 @@ type Sweep struct {
 	Arrival       Arrival
 	Attempts      int
 	Seed          uint64
+	LatencySample int // see [Config]
 	AuditInterval time.Duration
 }
-
-// DefaultThreads returns the numbers of goroutines of a [Sweep] without Threads.
-func DefaultThreads() []int { return []int{1, 2, 4, 8} }
 
 // A Step is one sample of a [Sweep].
 type Step struct {
@@ -87,7 +84,7 @@ func (s Sweep) all() iter.Seq[Step] {
 	for variants := range sameName(s.Workloads) {
 		r := round{s.Threads, s.configs(variants)}
 		if len(r.threads) == 0 {
-			r.threads = DefaultThreads()
+			r.threads = []int{1, 2, 4, 8}
 		}
 		rounds = append(rounds, r)
 		step.Of += len(r.threads) * s.Count * len(r.configs)
@@ -143,24 +140,22 @@ func (s Sweep) configs(variants []Workload) []Config {
 	for _, w := range variants {
 		for _, rate := range orDefault(s.Rates) {
 			for i, isolation := range orDefault(s.Isolations) {
-				for _, every := range orDefault(s.LatencySamples) {
-					for _, e := range s.Engines {
-						if _, ok := e.Runs(w); !ok || i > 0 && len(e.Levels) == 0 {
-							continue
-						}
-						list = append(list, Config{
-							Workload:      w,
-							Engine:        e,
-							Isolation:     isolation,
-							Rate:          rate,
-							Arrival:       s.Arrival,
-							Attempts:      s.Attempts,
-							Seed:          s.Seed,
-							LatencySample: every,
-							AuditInterval: s.AuditInterval,
-							Swept:         swept,
-						})
+				for _, e := range s.Engines {
+					if _, ok := e.Runs(w); !ok || i > 0 && len(e.Levels) == 0 {
+						continue
 					}
+					list = append(list, Config{
+						Workload:      w,
+						Engine:        e,
+						Isolation:     isolation,
+						Rate:          rate,
+						Arrival:       s.Arrival,
+						Attempts:      s.Attempts,
+						Seed:          s.Seed,
+						LatencySample: s.LatencySample,
+						AuditInterval: s.AuditInterval,
+						Swept:         swept,
+					})
 				}
 			}
 		}

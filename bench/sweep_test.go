@@ -181,13 +181,9 @@ func TestNames(t *testing.T) {
 		want  []string
 	}{
 		{Sweep{}, []string{"ReadHeavy/engine=mvcc/threads=1", "ReadHeavy/engine=rwmutex/threads=1"}},
-		{Sweep{LatencySamples: []int{NoLatency, 0, 5}}, []string{
+		{Sweep{LatencySample: NoLatency}, []string{
 			"ReadHeavy/latency-sample=off/engine=mvcc/threads=1",
-			"ReadHeavy/latency-sample=off/engine=rwmutex/threads=1",
-			"ReadHeavy/latency-sample=auto/engine=mvcc/threads=1",
-			"ReadHeavy/latency-sample=auto/engine=rwmutex/threads=1",
-			"ReadHeavy/latency-sample=5/engine=mvcc/threads=1",
-			"ReadHeavy/latency-sample=5/engine=rwmutex/threads=1"}},
+			"ReadHeavy/latency-sample=off/engine=rwmutex/threads=1"}},
 		{Sweep{Rates: []float64{1_500}, Arrival: PoissonArrivals, Attempts: 3}, []string{
 			"ReadHeavy/rate=1500/arrival=poisson/retries=2/engine=mvcc/threads=1",
 			"ReadHeavy/rate=1500/arrival=poisson/retries=2/engine=rwmutex/threads=1"}},

@@ -107,12 +107,11 @@ type Trial struct {
 	census    *census // nil if the workload does not report memory
 	workers   []*worker
 	times     []*recorders
-	audits    *auditWorker  // nil if the workload has none
-	every     int           // operations for each one that is timed, or NoLatency
-	started   instant       // when the run began
-	switches  atomic.Uint64 // of the threads of the process, until then
-	measured  atomic.Bool   // the run keeps times
-	runs      atomic.Int64  // twice the number of runs begun; odd while one begins
+	audits    *auditWorker // nil if the workload has none
+	every     int          // operations for each one that is timed, or NoLatency
+	started   instant      // when the run began
+	measured  atomic.Bool  // the run keeps times
+	runs      atomic.Int64 // twice the number of runs begun; odd while one begins
 	stop      stopFlag
 	labels    pprof.LabelSet      // the profiler labels of the goroutines
 	failure   error               // the first; nothing runs any more

@@ -38,7 +38,7 @@ func keyWorkloads() []Workload {
 			"--read-pct 0. Heap and versions are reported at the start, at their peak and at the end." +
 			verified,
 		Params: Params{Keys: 1_000, ReadPct: Unset, Theta: Unset, ValueSize: words},
-		OneKey: true, pins: true, memory: true,
+		OneKey: true, pins: true,
 		Build: func(m *Model) {
 			t := m.Table(Table{Name: "records", Records: m.Keys, Size: m.ValueSize})
 			m.Update("put", 1, func(tx *Tx) error {

@@ -115,8 +115,7 @@ type Workload struct {
 	Build func(m *Model)
 
 	usual    *Params // before it was varied; nil if it was not
-	pins     bool    // a snapshot stays open
-	memory   bool    // what ReportsMemory returns
+	pins     bool    // a snapshot stays open, and measurements have a Memory
 	restless bool    // there is no pause between its audits, whatever the interval
 	alone    bool    // nothing runs beside the goroutines
 }
@@ -175,7 +174,7 @@ func (w Workload) defaults() Params {
 func (c Config) Level() Isolation { return cmp.Or(c.Isolation, Serializable) }
 
 // HasAudits reports whether an auditor runs beside the workload's goroutines.
-func (w Workload) HasAudits() bool { return w.pins || w.memory || len(w.model().audit) > 0 }
+func (w Workload) HasAudits() bool { return w.pins || len(w.model().audit) > 0 }
 
 // Tables returns the names of the tables of a workload that has several.
 func (w Workload) Tables() (names []string) {
@@ -189,7 +188,7 @@ func (w Workload) Tables() (names []string) {
 }
 
 // ReportsMemory reports whether the workload's measurements have a [Memory].
-func (w Workload) ReportsMemory() bool { return w.memory }
+func (w Workload) ReportsMemory() bool { return w.pins }
 
 // has reports whether w has a parameter, and given whether p gives it.
 func (w Workload) has(param param, p Params) (has, given bool) {

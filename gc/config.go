@@ -14,7 +14,7 @@ const (
 	DefaultWarnAge  = time.Minute
 )
 
-// Found is what visits to some items have found out; [Config].Visit adds to it.
+// Found is the result of visits to some items; [Config].Visit adds to it.
 type Found[E, W any] struct {
 	// Again has the items to be visited again at the next tick: they have
 	// versions above the bound of the view.
@@ -23,13 +23,13 @@ type Found[E, W any] struct {
 	// that are kept for read epochs which are not old. Most of these have ended
 	// by then, and the others are old.
 	Later []E
-	// Waits has what is kept for old read epochs and did not wait before.
+	// Waits has the versions kept for old read epochs that did not wait before.
 	Waits []Wait[W]
 	// Gone counts items that are gone for good. They cost nothing of what a tick may
 	// visit: there may be any number of them, ever new ones.
 	Gone int
 	// Alone says that the visitor is a committer, which must not wait for a
-	// lock: what would be put in Waits makes the item one of Later.
+	// lock: an entry for Waits makes the item one of Later.
 	Alone bool
 }
 
@@ -41,7 +41,7 @@ type Wait[W any] struct {
 	// Writers says that it is kept until no transaction that may write reads at or
 	// below Epoch. Then Epoch is the view's Writers, and that is an old one.
 	Writers bool
-	// What is kept.
+	// What is the thing kept.
 	What W
 }
 
@@ -52,25 +52,25 @@ func (f *Found[E, W]) reset() {
 	*f = Found[E, W]{Again: f.Again[:0], Later: f.Later[:0], Waits: f.Waits[:0], Alone: f.Alone}
 }
 
-// Config configures a [Reclaimer] of items E, buckets of the keys of a map, and of what waits
-// for read epochs, W, old versions.
+// Config configures a [Reclaimer] of items E, buckets of the keys of a map, and of old versions W,
+// which wait for read epochs.
 type Config[E, W any] struct {
 	// Slots is the clock and the slots of the map.
 	Slots *epoch.Slots
 	// Interval is how often the view is made anew; 0 means [DefaultInterval].
 	Interval time.Duration
-	// Workers is how many goroutines visit what is to be pruned at a tick. With 0 or
-	// fewer committers do, and a tick what they leave.
+	// Workers is how many goroutines visit the items to be pruned at a tick. With 0 or
+	// fewer committers do, and a tick the rest.
 	Workers int
 	// Queue is how many items may wait in the queue; 0 means [DefaultQueue].
 	Queue int
-	// Manual means that there are no goroutines at all: what they do is done
-	// by [Reclaimer.Reclaim].
+	// Manual means that there are no goroutines at all: [Reclaimer.Reclaim] does
+	// their work.
 	Manual bool
 	// MaxAge is after how long a transaction is evicted; 0 means never. Ages
 	// count from the first round that sees the transaction.
 	MaxAge time.Duration
-	// Retain is for how long what was the newest is not dropped, so that a transaction
+	// Retain is for how long the newest versions are not dropped, so that a transaction
 	// may begin as of then; 0 means that the bound of a view is the clock.
 	Retain time.Duration
 	// Logger is told, once each, of transactions that have been seen for
@@ -81,8 +81,8 @@ type Config[E, W any] struct {
 	// Inner reports whether a file is one of those whose calls are left out of where a transaction
 	// is said to have begun, up to the first call of another file; nil means that none is.
 	Inner func(file string) bool
-	// Visit takes the mark off each item, drops what the view allows to drop of
-	// it, and adds to found what is left to do; of an item that it puts in
+	// Visit takes the mark off each item, drops the versions of it that nobody of the
+	// view needs, and adds the remaining work to found; of an item that it puts in
 	// Again or Later it sets the mark, and leaves it out if it is set already.
 	// It is called by several goroutines at once, also for the same item. It
 	// must not block.
@@ -97,11 +97,11 @@ type Config[E, W any] struct {
 	// reads below it need not be kept any more, and takes its mark off then. It is asked
 	// when there is twice as much as when it was asked before.
 	Stale func(what W) bool
-	// Trim, if not nil, is called by each tick, to let go of what is kept for
-	// later use and has not been used for a while. It reports whether there is
+	// Trim, if not nil, is called by each tick, to let go of memory kept for
+	// later use and not used for a while. It reports whether there is
 	// more: then the ticker does not stop yet.
 	Trim func() (more bool)
-	// Tend, if not nil, is called by each tick before it gathers what it visits, and by
+	// Tend, if not nil, is called by each tick before it gathers its items, and by
 	// Reclaim until it has nothing left to do: it does a part of some work that goes on
 	// beside, and reports whether there is more.
 	Tend func() (more bool)

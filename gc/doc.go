@@ -3,7 +3,7 @@
 //
 // # View
 //
-// A [View] says what has to be kept: a bound m, and the read epochs below m of all live
+// A [View] names the versions to be kept: a bound m, and the read epochs below m of all live
 // transactions, in two sorted lists, of the young ones and of those that were promoted. Every
 // other transaction, live or future, reads at m or above. So of a key's versions these are needed,
 // and no others: all above m, the newest one at or below m, and the newest one at or below each
@@ -18,43 +18,43 @@
 // PVLDB 13(2) 2019, section 4; Lee et al., "Hybrid Garbage Collection for Multi-Version Concurrency
 // Control in SAP HANA", SIGMOD 2016.)
 //
-// A view stays true for ever, and only grows less useful. What it allows to drop was invisible to
-// everybody when it was made, and nobody begins below its bound afterwards.
+// A view stays true for ever, and only grows less useful. The versions that it gives up were
+// invisible to everybody when it was made, and nobody begins below its bound afterwards.
 //
 // # Who does the work
 //
 // Writers do most of it, in package mvcc. A view has a min visible epoch ([View].Min): nobody reads
-// below it, or will. A writer that covers a version of that epoch or an older one cuts off what is
-// below the version. It calls [Reclaimer.RefreshPast] when the view is older than some thousand
+// below it, or will. A writer that covers a version of that epoch or an older one cuts off the
+// versions below. It calls [Reclaimer.RefreshPast] when the view is older than some thousand
 // commits. So memory does not depend on whether a goroutine gets its turn.
 //
-// What writers leave are the last versions of keys that nobody writes any more, and those that
+// Writers leave the last versions of keys that nobody writes any more, and those that
 // somebody reads. A writer hands over the item that its key belongs to, a bucket of a few keys. It
 // does so once, through a bounded queue ([Reclaimer.Offer]). A [Reclaimer] visits the item at the
-// next tick, by default within 100 ms. What is left decides when it visits it again:
+// next tick, by default within 100 ms. The versions left decide when it visits it again:
 //
 //   - it has versions above the bound: at the next tick;
 //   - it has versions that a young reader needs: in two ticks. Most readers have ended by then, and
 //     the others are old;
 //   - it has versions that an old reader needs, one that three ticks have seen: when that one ends.
 //     The version stands on the shelf of the newest read epoch that needs it, and moves to the
-//     shelf of the next older one when that epoch has ended. What a long reader keeps costs nothing
-//     until it ends.
+//     shelf of the next older one when that epoch has ended. The versions of a long reader cost
+//     nothing until it ends.
 //
 // So the lists are bounded by the items with keys that have more than one version, and by the
 // versions that old readers keep. Beside writers that never rest a tick visits a share of the list,
-// in proportion to what they have committed since the last one.
+// in proportion to their commits since the last one.
 //
 // The goroutine empties a queue that is half full into the list at once. Committers do so when it
 // is full. When the list is 64 times as long as the queue, a committer that hands an item over
 // visits two that were handed over before. So cleaning up cannot fall behind by more than that.
 // (The rule of the asynchronous post-commit of the Persistent Memory Development Kit's libpmemobj.)
 // Without workers, and after Close, committers do the same whenever more than a few items wait.
-// With [Config.Manual] there is no goroutine, and [Reclaimer.Reclaim] does what a tick would.
+// With [Config.Manual] there is no goroutine, and [Reclaimer.Reclaim] does the work of a tick.
 //
 // The goroutine ends when nothing is live, queued, listed or set aside, and takes the memory of
 // queue and lists with it. The next item handed over starts one. With [Config.Retain] it goes on:
-// it notes what the clock is at each tick, by which [Reclaimer.TimesOf] tells times of epochs.
+// it notes the clock at each tick, by which [Reclaimer.TimesOf] tells times of epochs.
 //
 // # Old readers
 //

@@ -1,6 +1,6 @@
 package gc
 
-// What committers call.
+// The calls of committers.
 
 // Offer hands over an item whose mark the caller has just set: it has versions that
 // will be superfluous. The background work visits it at the next tick or the one

@@ -11,11 +11,11 @@ import (
 
 // How much a tick visits beside writers that do not rest: one item for every
 // visitShare epochs that were drawn since the last tick, but minVisits in any case. So
-// what reclaiming takes of the processors is bounded by what writing takes. When
+// the processor time of reclaiming is bounded by that of writing. When
 // fewer epochs were drawn than one for every restShare of the items, a tick visits all.
 //
-// What is not visited stays: an item is in the list once, so the list is bounded by
-// the items that have more than one version, and writers trim what they write. Items
+// An item not visited stays: an item is in the list once, so the list is bounded by
+// the items that have more than one version, and writers trim their chains. Items
 // that turn out to be gone do not count: nobody trims these, and ever new ones may come
 // as fast as the clock goes.
 const (
@@ -31,8 +31,8 @@ type pass[E, W any] struct {
 	quota atomic.Int64 // how many more items may be taken
 }
 
-// gather returns a pass with view over what is to be visited: all of it, or what a
-// tick visits. r.gathering is held.
+// gather returns a pass with view over the items to be visited: all of them, or
+// the share of a tick. r.gathering is held.
 func (r *Reclaimer[E, W]) gather(view *View, all bool) *pass[E, W] {
 	p := &pass[E, W]{r: r, view: view}
 	r.stock.sift(r.cfg.Stale)
@@ -80,7 +80,7 @@ func (p *pass[E, W]) work(ctx context.Context) error {
 	return nil
 }
 
-// visit visits items, and keeps what is found. If that leaves, by a panic or runtime.Goexit, all of
+// visit visits items, and keeps the findings. If that leaves, by a panic or runtime.Goexit, all of
 // them are to be visited again.
 func (p *pass[E, W]) visit(items []E, found *Found[E, W]) {
 	r, done := p.r, false
@@ -97,7 +97,7 @@ func (p *pass[E, W]) visit(items []E, found *Found[E, W]) {
 	done = true
 }
 
-// tick is what is done at each tick.
+// tick is the work of each tick.
 func (r *Reclaimer[E, W]) tick() {
 	r.passing.Lock()
 	defer r.passing.Unlock()
@@ -108,18 +108,18 @@ func (r *Reclaimer[E, W]) tick() {
 	}
 	_ = p.work(context.Background())
 	others.Wait()
-	if r.cfg.Tend() || more { // what was visited may be gone
+	if r.cfg.Tend() || more { // items visited may be gone
 		r.pending.Store(true)
 	}
 	r.inTime()
 }
 
-// begin makes a view, for the given cause, trims and tends, and returns a pass over what
-// is to be visited, see gather, and whether there is more to trim or to tend.
+// begin makes a view, for the given cause, trims and tends, and returns a pass over the
+// items to be visited, see gather, and whether there is more to trim or to tend.
 func (r *Reclaimer[E, W]) begin(
 	cause *cause, all bool, tend func() bool,
 ) (p *pass[E, W], more bool) {
-	r.pending.Store(false) // must precede what is done: Wake may be called meanwhile
+	r.pending.Store(false) // must precede the work: Wake may be called meanwhile
 	more = tend()
 	view := r.renew(cause)
 	r.gathering.Lock()
@@ -140,9 +140,9 @@ func (r *Reclaimer[E, W]) tendAll(ctx context.Context) (more bool) {
 }
 
 // Reclaim makes a view and does, in the calling goroutine, all the background
-// work there is when it is called: it evicts, and visits what was handed over and
-// what waited for read epochs that have ended. Items that committers hand over
-// meanwhile are visited the next time, and so is what is left when ctx ends: then
+// work there is when it is called: it evicts, and visits the items handed over and
+// those that waited for read epochs now ended. Items that committers hand over
+// meanwhile are visited the next time, and so are those left when ctx ends: then
 // Reclaim returns ctx's error. It waits for a tick, or another Reclaim, that is under
 // way.
 func (r *Reclaimer[E, W]) Reclaim(ctx context.Context) (err error) {
@@ -156,7 +156,7 @@ func (r *Reclaimer[E, W]) reclaim(ctx context.Context) error {
 	defer r.passing.Unlock()
 	p, more := r.begin(&r.counters.manual, true, func() bool { return r.tendAll(ctx) })
 	err := p.work(ctx)
-	if err == nil && r.tendAll(ctx) { // what was visited may be gone
+	if err == nil && r.tendAll(ctx) { // items visited may be gone
 		more, err = true, ctx.Err()
 	}
 	if more {
@@ -203,9 +203,9 @@ func (r *Reclaimer[E, W]) inTime() {
 // isAlone reports whether committers do the work of ticks: after Close, and when these are late.
 func (r *Reclaimer[E, W]) isAlone() bool { return r.late.Load() || r.closed.Load() }
 
-// passAlone does what committers do of a tick where none comes, except for the visits: one of
-// them at a time, and once in an interval. It waits for nobody. Until Close it leaves alone what
-// calls functions of the user, except for those that compare keys.
+// passAlone does the part of committers in a tick where none comes, except for the visits: one of
+// them at a time, and once in an interval. It waits for nobody. Until Close it leaves alone the
+// functions of the user, except for those that compare keys.
 func (r *Reclaimer[E, W]) passAlone() {
 	now := int64(r.now())
 	last := r.passed.Load()

@@ -11,20 +11,20 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// A notice is what the logger is told of one pin.
+// A notice is a message to the logger about one pin.
 type notice struct {
 	pin     epoch.Pin
 	evicted bool
 }
 
-// maxNotices bounds what the logger is told of one round: where 10^5 snapshots
+// maxNotices bounds the messages to the logger of one round: where 10^5 snapshots
 // grow old together the first of them say it all.
 const maxNotices = 64
 
 // round looks at the live transactions: it notes the oldest, evicts those that are
-// too old, and returns what is to be told. r.refreshing is held. Eviction comes
-// before the view is made: what is pruned afterwards is seen only by transactions
-// that have been evicted. It warns of nobody unless asked to.
+// too old, and returns the notices. r.refreshing is held. Eviction comes
+// before the view is made: versions pruned afterwards are seen only by evicted
+// transactions. It warns of nobody unless asked to.
 func (r *Reclaimer[E, W]) round(now time.Duration, warn bool) (notices []notice) {
 	r.history.advance(r.now, r.cfg.Slots)
 	note := func(p epoch.Pin, evicted bool) {
@@ -49,7 +49,7 @@ func (r *Reclaimer[E, W]) round(now time.Duration, warn bool) (notices []notice)
 
 // A Reader is a transaction or snapshot that is open.
 type Reader struct {
-	Epoch epoch.Epoch     // what it reads
+	Epoch epoch.Epoch     // at which it reads
 	Age   time.Duration   // since a round saw it first
 	Began []runtime.Frame // where it began, innermost first, if that was traced
 }

@@ -14,11 +14,11 @@ type queue[E any] struct {
 	rings [3]atomic.Pointer[ring[E]]
 	sizes [3]int
 	turn  atomic.Uint32 // counts calls of take
-	// spilled has what did not fit into the rings. It takes anything.
+	// spilled has the items beyond the rings. It takes anything.
 	spilled  atomic.Pointer[spill[E]]
 	overflow atomic.Int64 // how many items there are in spilled, roughly
 
-	// most is what drain has found at most lately, and calm how often in a row
+	// most is the largest number drain has found lately, and calm how often in a row
 	// it was less than half of that; of the caller of drain.
 	most, calm int
 }
@@ -104,7 +104,7 @@ func (q *queue[E]) spill(items []E) {
 	}
 }
 
-// unspill takes some of what was spilled, if anything was.
+// unspill takes some of the spilled items, if there are any.
 func (q *queue[E]) unspill() []E {
 	for {
 		s := q.spilled.Load()
@@ -135,8 +135,8 @@ func (q *queue[E]) take() (item E, ok bool) {
 	return item, false
 }
 
-// drain appends everything there is to items, and lets go of what the queue has
-// not needed for a while. Calls must not overlap.
+// drain appends everything there is to items, and lets go of memory that the queue
+// has not needed for a while. Calls must not overlap.
 func (q *queue[E]) drain(items []E) []E {
 	for more := q.unspill(); more != nil; more = q.unspill() {
 		items = append(items, more...)
@@ -184,7 +184,7 @@ func (q *queue[E]) drop(n int) {
 	}
 }
 
-// empty saves what is in a ring that was dropped. If it does not find what was
+// empty saves the items of a ring that was dropped. If it does not find one that was
 // counted, for long, then another goroutine has taken it out and not counted it
 // yet.
 func (q *queue[E]) empty(r *ring[E]) {

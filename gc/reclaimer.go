@@ -15,7 +15,7 @@ import (
 // A Reclaimer makes views and has items visited whose versions are to be dropped. Use
 // [NewReclaimer]; all methods are safe for concurrent use.
 type Reclaimer[E, W any] struct {
-	// What committers read all the time; only the view changes.
+	// Committers read these all the time; only the view changes.
 	view   hooked.Pointer[View]
 	cfg    Config[E, W] // with defaults filled in
 	closed atomic.Bool
@@ -112,7 +112,7 @@ func (r *Reclaimer[E, W]) start() {
 	}
 }
 
-// run is the ticker goroutine: at each tick it does what there is to do, and when
+// run is the ticker goroutine: at each tick it does the work there is, and when
 // the queue is half full it makes room.
 func (r *Reclaimer[E, W]) run() {
 	t := time.NewTicker(r.cfg.Interval)
@@ -140,7 +140,7 @@ func (r *Reclaimer[E, W]) run() {
 // anything left to trim, and nobody has called Wake.
 func (r *Reclaimer[E, W]) idle() bool { return r.oldest.Load() == nil && r.unused() }
 
-// unused is idle except for what is live.
+// unused is idle except for live transactions.
 func (r *Reclaimer[E, W]) unused() bool {
 	s := &r.stock
 	return r.queue.idle() && s.items.Load() == 0 && s.waits.Load() == 0 && s.aside.Load() == 0 &&
@@ -186,8 +186,8 @@ func (r *Reclaimer[E, W]) Go(f func()) bool {
 // spawn runs f in a goroutine that Close waits for.
 func (r *Reclaimer[E, W]) spawn(f func()) { r.wg.Go(func() { r.within.Run(f) }) }
 
-// Within calls f, which is background work: the calling goroutine may hold what [Reclaimer.Close],
-// [Reclaimer.Reclaim] and the like wait for.
+// Within calls f, which is background work: the calling goroutine may hold locks for which
+// [Reclaimer.Close], [Reclaimer.Reclaim] and the like wait.
 func (r *Reclaimer[E, W]) Within(f func()) { r.within.Run(f) }
 
 // Outside panics if call, which waits for background work, is made by that: by a function of the
@@ -219,8 +219,8 @@ func (r *Reclaimer[E, W]) Closed() bool { return r.closed.Load() }
 func (r *Reclaimer[E, W]) Manual() bool { return r.cfg.Manual }
 
 // Close ends the goroutine, waits for it, also for the Logger if it is just
-// being told something, and visits what was handed over. Afterwards committers
-// visit what they hand over, and now and then what was set aside.
+// being told something, and visits the items handed over. Afterwards committers
+// visit theirs, and now and then those set aside.
 func (r *Reclaimer[E, W]) Close() {
 	r.Outside("Close")
 	r.within.Run(r.close)
@@ -243,7 +243,7 @@ func (r *Reclaimer[E, W]) close() {
 	r.gathering.Unlock()
 	_ = p.work(context.Background())
 	r.tendAll(context.Background())
-	// What is idle goes, some of it with each call.
+	// Idle memory goes, some of it with each call.
 	for n := 0; n < closeTrims && r.cfg.Trim(); n++ {
 	}
 }

@@ -9,20 +9,20 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// A retention keeps the bound of views from passing what the clock was a given time ago, so
-// that nothing is dropped which was the newest since. It notes what the clock is now and
-// then, and so tells which epoch was the newest at a time. What has versions above the bound is
+// A retention keeps the bound of views from passing the clock of a given time ago, so
+// that no version is dropped which was the newest since. It notes the clock now and
+// then, and so tells the newest epoch of a time. An item with versions above the bound is
 // parked until the bound has passed them, and not visited at each tick.
 //
-// All of it is guarded by Reclaimer.refreshing, except for what is atomic.
+// All of it is guarded by Reclaimer.refreshing, except for the atomic fields.
 type retention struct {
 	keep time.Duration // 0: nothing is retained
-	// notes are in the order of time, and of clocks; the clock of the first is what the bound may
-	// be. None is taken while the clock stands still, and of three that follow each other the last
+	// notes are in the order of time, and of clocks; the clock of the first is the highest
+	// bound. None is taken while the clock stands still, and of three that follow each other the last
 	// is at least keep/noteParts younger than the first.
 	notes []note
 	began time.Duration // when the first lot was begun of those into which items go now
-	// What others read: how many lots were begun before, and where the bound will be, if it moves,
+	// Others read these: how many lots were begun before, and where the bound will be, if it moves,
 	// a part of the time later, or 0.
 	lots, next atomic.Uint64
 	// since is that of views, and divided when it moved last.
@@ -30,14 +30,14 @@ type retention struct {
 	divided time.Duration
 }
 
-// A note says what the clock was at a time.
+// A note is the clock at a time.
 type note struct {
 	at    time.Duration
 	clock epoch.Epoch
 }
 
 // noteParts bounds the notes: there are at most twice as many and some in the time that is kept.
-// parkParts is how many times what is retained is visited in that time, and lotParts in how many
+// parkParts is how many times retained items are visited in that time, and lotParts in how many
 // lots it is. So something is kept for up to a part of the latter two longer.
 const (
 	noteParts = 4096
@@ -54,7 +54,7 @@ func (h *retention) begin(keep time.Duration, slots *epoch.Slots) {
 	}
 }
 
-// advance lets the bound pass what was the newest more than h.keep ago. now tells the time.
+// advance lets the bound pass the newest epochs of more than h.keep ago. now tells the time.
 func (h *retention) advance(now func() time.Duration, slots *epoch.Slots) {
 	if h.keep == 0 {
 		return
@@ -85,7 +85,7 @@ func (h *retention) note(now time.Duration, clock epoch.Epoch, slots *epoch.Slot
 	h.next.Store(uint64(next))
 }
 
-// divide moves on what views say of the time that is retained, once in a part of it.
+// divide moves on the lots of the time that is retained, once in a part of it.
 func (h *retention) divide(now time.Duration, slots *epoch.Slots) {
 	if h.keep > 0 && now-h.divided >= h.keep/parkParts {
 		h.divided = now
@@ -100,7 +100,7 @@ func (h *retention) last(at time.Duration) int {
 
 // TimesOf returns for each epoch, all of which have come, a time at which it was over, or a little
 // after: by the longer one of the time between two rounds and keep/4096. The time is zero if that
-// is longer ago than what is retained reaches back, or after the reclaimer was closed. It waits for
+// is longer ago than the retained time, or after the reclaimer was closed. It waits for
 // a refresh under way, and keeps none waiting for more than some epochs. They are to come in their
 // order, the newest first.
 func (r *Reclaimer[E, W]) TimesOf(epochs []epoch.Epoch) []time.Time {
@@ -183,7 +183,7 @@ func (s *stock[E, W]) park(items []E, at lot) {
 	s.aside.Add(int64(len(items)))
 }
 
-// unpark adds what was parked until reached, or before, to what is visited now. s.mu is held.
+// unpark adds what was parked until reached, or before, to the items visited now. s.mu is held.
 func (s *stock[E, W]) unpark(reached epoch.Epoch) {
 	kept := s.parked[:0]
 	for _, p := range s.parked {

@@ -41,7 +41,7 @@ func (c *cause) begin() (start time.Time) {
 	return start
 }
 
-// end ends what begin has started.
+// end ends the measurement that begin has started.
 func (c *cause) end(start time.Time) {
 	if !start.IsZero() {
 		c.nanos.Add(timedRefreshes * uint64(max(time.Since(start), 0)))
@@ -52,14 +52,14 @@ func (c *cause) load() Refreshes {
 	return Refreshes{c.n.Load(), time.Duration(c.nanos.Load())}
 }
 
-// Refreshes says how often views were made for one reason, and what it took in
-// all.
+// Refreshes says how often views were made for one reason, and how long it took
+// in all.
 type Refreshes struct {
 	N    uint64
 	Time time.Duration
 }
 
-// Stats is what a reclaimer has done and what it has before it. Fields are read
+// Stats is the work that a reclaimer has done and that before it. Fields are read
 // one after the other, not at one instant.
 type Stats struct {
 	// Bound and MinVisible are those of the newest view, LiveEpochs is the
@@ -87,7 +87,7 @@ type Stats struct {
 	// was none.
 	OldestPin    epoch.Epoch
 	OldestPinAge time.Duration
-	// Bytes is about what the reclaimer takes for what it has before it.
+	// Bytes is about the memory of the work before it.
 	Bytes uint64
 }
 
@@ -131,7 +131,7 @@ const sampled = 128
 
 // estimate returns how many superfluous versions the items have in all that wait to be
 // visited, as some of them say. Items that are queued are taken out for that, and put
-// back. If the others are locked it goes by what they said last time.
+// back. If the others are locked it goes by their last answer.
 func (r *Reclaimer[E, W]) estimate() int {
 	n, sum := 0, 0
 	items := make([]E, sampled, 4*sampled)
@@ -165,7 +165,7 @@ func (r *Reclaimer[E, W]) estimate() int {
 	for i := range s.parked {
 		some(s.parked[i].items)
 	}
-	s.mu.Unlock() // what follows takes longer than others should wait
+	s.mu.Unlock() // the rest takes longer than others should wait
 	of := 0
 	for _, item := range items {
 		of += r.cfg.Surplus(item)
@@ -177,5 +177,5 @@ func (r *Reclaimer[E, W]) estimate() int {
 	return sum
 }
 
-// ringCell is what a cell of xsync's queue takes beside the item.
+// ringCell is the memory that a cell of xsync's queue takes beside the item.
 const ringCell = 64

@@ -9,25 +9,25 @@ import (
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// stock is what the background work has before it: items to visit, each once, and
-// what waits for old read epochs.
+// stock is the pending work of the background: items to visit, each once, and
+// versions that wait for old read epochs.
 //
 // An item is visited at the next tick, and then again as long as it has versions
 // above the bound; or in two ticks if versions of it are kept for a read epoch that
-// is not old. What is kept for an old epoch stands on a shelf of that epoch, the
+// is not old. A version kept for an old epoch stands on a shelf of that epoch, the
 // newest one that needs it, and becomes due when the epoch has ended; then it is
-// dropped, or moves to the shelf of the next older epoch. What is kept for
-// transactions that may write stands on a shelf of their lowest epoch. So what is
-// stored here is bounded by the items that have more than one version, and by the old
+// dropped, or moves to the shelf of the next older epoch. A version kept for
+// transactions that may write stands on a shelf of their lowest epoch. So the stock
+// is bounded by the items that have more than one version, and by the old
 // versions that are kept for old epochs; and the work done for a version follows the
 // read epochs that it outlives, and not the ticks.
 type stock[E, W any] struct {
 	mu    sync.Mutex // held for a few instructions, or to sort
-	now   []E        // what this tick visits; the rest of it stays for the next one
+	now   []E        // the items of this tick; the rest stays for the next one
 	taken int        // now[:taken] has been taken
 	next  []E        // for the next tick
 	later []E        // for the tick after that
-	// parked is what waits for the bound, in the order in which that comes, see retention.
+	// parked has the lots that wait for the bound, in the order in which that comes, see retention.
 	parked []parked[E]
 
 	shelves map[epoch.Epoch][]W
@@ -37,8 +37,8 @@ type stock[E, W any] struct {
 	// changed says that this is not enough to leave it at that.
 	seen    []epoch.Epoch
 	changed bool
-	// writers has what waits for transactions that may write, and enough how much of
-	// that there must be to look for what need not wait any more.
+	// writers has the waits for transactions that may write, and enough how many there
+	// must be to look for those that need not wait any more.
 	writers map[epoch.Epoch][]W
 	waiting int // on writers
 	enough  int
@@ -51,8 +51,8 @@ type stock[E, W any] struct {
 // batchSize is up to how many items are visited together.
 const batchSize = 64
 
-// turn makes what was to be visited at the next tick what is to be visited now, and
-// adds what drain does, and what was parked until reached. If all is set,
+// turn makes the items of the next tick those of this one, and adds those of drain, and
+// those parked until reached. If all is set,
 // nothing else is left for a later tick. It returns how many items there are to visit now.
 func (s *stock[E, W]) turn(drain func([]E) []E, all bool, reached epoch.Epoch) int {
 	s.mu.Lock()
@@ -92,7 +92,7 @@ func (s *stock[E, W]) clear(q *queue[E]) {
 	}
 }
 
-// absorb takes over what has been handed over, for the next tick.
+// absorb takes over the items handed over, for the next tick.
 func (s *stock[E, W]) absorb(drain func([]E) []E) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func spare[E any](list []E) []E {
 	return slices.Clone(list)
 }
 
-// take moves up to n items of what is to be visited now to batch.
+// take moves up to n of the items to be visited now to batch.
 func (s *stock[E, W]) take(batch []E, n int) []E {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,7 +155,7 @@ func (s *stock[E, W]) move(batch []E, n int) []E {
 	return batch
 }
 
-// put adds what visits have found, and parks at at what is to be visited again, if that is
+// put adds the findings of visits, and parks at at the items to be visited again, if that is
 // a lot.
 func (s *stock[E, W]) put(found *Found[E, W], at lot) {
 	if len(found.Again)+len(found.Later)+len(found.Waits) == 0 {
@@ -209,8 +209,8 @@ func (s *stock[E, W]) shelve(waits []Wait[W]) {
 // minSift is how much must at least wait for transactions that may write to be sifted.
 const minSift = 1024
 
-// sift drops what is stale of what waits for transactions that may write, if there is
-// twice as much of that as the last time left. Calls must not overlap.
+// sift drops the stale waits for transactions that may write, if there are twice as
+// many as the last time left. Calls must not overlap.
 func (s *stock[E, W]) sift(stale func(W) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +241,7 @@ func (s *stock[E, W]) sift(stale func(W) bool) {
 	s.enough = 2 * s.waiting
 }
 
-// due takes down what view allows of up to about limit waits: the shelves whose epochs
+// due takes down, as far as view allows, up to about limit waits: the shelves whose epochs
 // are not among its old ones. The view is newer than all those with which anything was
 // put on a shelf that is not found here; calls must not overlap.
 func (s *stock[E, W]) due(view *View, limit int) (shelves [][]W) {

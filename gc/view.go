@@ -8,7 +8,7 @@ import (
 	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
-// A View is a picture of what is being read, and says when a committer should ask
+// A View is a picture of the open transactions, and says when a committer should ask
 // for a newer one.
 type View struct {
 	epoch.View
@@ -18,7 +18,7 @@ type View struct {
 	Since epoch.Epoch
 	// looked is how many slots were looked at to make it.
 	looked uint64
-	// made is what the clock was when it was made: its bound, if nothing is retained.
+	// made is the clock at that time: its bound, if nothing is retained.
 	made epoch.Epoch
 	// due is the epoch from which on the view is too old for committers.
 	due epoch.Epoch
@@ -114,7 +114,7 @@ func (r *Reclaimer[E, W]) renew(cause *cause) *View {
 	view := r.refresh()
 	r.refreshing.Unlock()
 	cause.add(1, r.now()-start)
-	apart := func(say func()) bool { // Close waits for the ticker, and so for what it starts
+	apart := func(say func()) bool { // Close waits for the ticker, and so for goroutines of it
 		r.spawn(say)
 		return true
 	}
@@ -136,8 +136,8 @@ func (r *Reclaimer[E, W]) refresh() *View {
 	return v
 }
 
-// install scans the slots, once bound m has been announced, and makes what it
-// finds the view, unless a newer one has been made meanwhile. It returns the view
+// install scans the slots, once bound m has been announced, and makes its
+// findings the view, unless a newer one has been made meanwhile. It returns the view
 // it made, and scratch, which it has used. Calls may overlap; one that holds
 // r.refreshing also replaces a view of the same bound, which is older than its own.
 func (r *Reclaimer[E, W]) install(

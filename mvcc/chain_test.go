@@ -28,19 +28,6 @@ func TestInstallComparesHead(t *testing.T) {
 	require.Len(t, chainOf(m, "k"), 2)
 }
 
-// abort puts an aborted version on top of key, as a writer leaves it that was
-// aborted and has not got round to taking it off.
-func abort(t *testing.T, m *Map[string, int], key string) index.Place {
-	t.Helper()
-	was := m.lookup(key)
-	v := chain.New(key, -1)
-	chain.SetWord(&v.State, chain.Word(0).Announced(0, chain.CheckBit))
-	base, ok := coreOf(m).DecidedBase(was.head)
-	require.True(t, ok && coreOf(m).putOnTop(was.at, was.head, base, v))
-	require.True(t, chain.Advance(&v.State, chain.Load(&v.State), chain.Load(&v.State).Aborted()))
-	return was.at
-}
-
 // What is left of a key after pruning with a view, and what the pruner says.
 func TestPruneOutcomes(t *testing.T) {
 	at := func(m *Map[string, int]) (epochs []epoch.Epoch) {

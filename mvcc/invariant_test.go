@@ -136,6 +136,18 @@ func TestDroppedInTwoSteps(t *testing.T) {
 	st.own.checkAbsent(keyAt("k"), tombstone+1)
 }
 
+// abort puts an aborted version on top of key, as a writer leaves it that was
+// aborted and has not got round to taking it off.
+func abort(t *testing.T, m *Map[string, int], key string) {
+	t.Helper()
+	was := m.lookup(key)
+	v := chain.New(key, -1)
+	chain.SetWord(&v.State, chain.Word(0).Announced(0, chain.CheckBit))
+	base, ok := coreOf(m).DecidedBase(was.head)
+	require.True(t, ok && coreOf(m).putOnTop(was.at, was.head, base, v))
+	require.True(t, chain.Advance(&v.State, chain.Load(&v.State), chain.Load(&v.State).Aborted()))
+}
+
 func TestInvariantOfReads(t *testing.T) {
 	m, p, newer, older := two(t)
 	s := m.Snapshot()

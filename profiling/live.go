@@ -41,7 +41,6 @@ type liveNow struct {
 	Done       int     `json:"done"`
 	Of         int     `json:"of"`
 	Left       float64 `json:"left_s,omitempty"`
-	Ended      bool    `json:"ended,omitempty"`
 	Results    *Table  `json:"results,omitempty"`
 	Operations []opNow `json:"operations,omitempty"`
 	Captures   string  `json:"captures,omitempty"` // being taken
@@ -78,9 +77,6 @@ func (s *Service) liveNow() liveNow {
 		Phase: ph.Label, Goroutines: runtime.NumGoroutine(),
 		Next: now.Next, Done: now.Done, Of: now.Of, Left: now.Left.Seconds(),
 	}
-	if n.Ended = now.Ended; n.Ended {
-		n.Done, n.Next, n.Left = n.Of, "", 0
-	}
 	if now.Of > 0 && now.Name != "" && now.Name != ph.Label {
 		n.Phase = now.Name // of the same moment as the steps
 	} else if !ph.Since.IsZero() {
@@ -106,9 +102,6 @@ type Workload struct {
 	// steps are counted it heads the dashboard in any case, so that it fits
 	// what is said of them. Next is what comes after it.
 	Name, Next string
-
-	// Ended says that nothing comes any more: the last state stays on show.
-	Ended bool
 
 	// Done of Of steps have ended, and Left is how long the rest will take;
 	// zero if that is not known.

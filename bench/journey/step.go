@@ -1,7 +1,6 @@
 package journey
 
 import (
-	"slices"
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
@@ -16,12 +15,6 @@ type Step struct {
 	Retries bool
 	Config  Config // zero if the engine is another map
 	Engine  bench.EngineSpec
-}
-
-// StepByName returns the step called name.
-func StepByName(name string) Step {
-	steps := Steps()
-	return steps[slices.IndexFunc(steps, func(s Step) bool { return s.Name == name })]
 }
 
 // Workloads are what is measured of each step: four hot keys, 10 % and 90 % puts.

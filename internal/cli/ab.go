@@ -75,7 +75,7 @@ type ab struct {
 	began    time.Time // when the first sample was
 }
 
-// sideNames are what the sides are called in the names of files and runs.
+// sideNames are the names of the sides in those of files and runs.
 var sideNames = [2]string{"old", "new"}
 
 // open checks the flags that say where results go. An error names the flag, and then nothing has
@@ -165,7 +165,7 @@ func (a *ab) measure() error {
 			}
 			pair[side] = s
 		}
-		for k, side := range a.sides { // both or neither: what was interrupted has nothing beside it
+		for k, side := range a.sides { // both or neither: an interrupted one has nothing beside it
 			if err := side.keep(pair[k]); err != nil {
 				return err
 			}
@@ -186,7 +186,7 @@ func (a *ab) interrupted(err error) error {
 	return err
 }
 
-// finish compares what there is, and says where it went.
+// finish compares the samples there are, and says where they went.
 func (a *ab) finish(err error) error {
 	_ = a.interrupted(err)
 	outcome := outcomeOf(err, len(a.sides[0].run.Samples), len(a.steps))

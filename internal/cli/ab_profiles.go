@@ -40,7 +40,7 @@ func (s *abSide) readProfiles(files map[string][]byte) error {
 	return nil
 }
 
-// profiles keeps the profiles of both sides with their runs, and returns what the differences are.
+// profiles keeps the profiles of both sides with their runs, and returns the differences.
 func (a *ab) profiles() (changes []report.Change, err error) {
 	if !a.cmd.Profile {
 		return nil, nil
@@ -65,10 +65,10 @@ func (a *ab) profiles() (changes []report.Change, err error) {
 	return changes, nil
 }
 
-// baseLabel is how go tool pprof marks what was subtracted: percentages are of that.
+// baseLabel is how go tool pprof marks the subtracted profile: percentages are of that.
 const baseLabel = "pprof::base"
 
-// minus returns what the new side has more than the old one has for as many operations.
+// minus returns the surplus of the new side over the old one for as many operations.
 func minus(old, now *combinationProfiles, kind string) (*profile.Profile, error) {
 	x, err := profile.ParseData(old.Profiles[kind])
 	if err != nil {

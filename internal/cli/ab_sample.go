@@ -75,7 +75,7 @@ func (a *ab) sampleFile() string { return filepath.Join(a.temp, "sample.json") }
 
 // A sideError is that a program of a comparison has failed.
 type sideError struct {
-	who    string // the side, and as what it was named
+	who    string // the side, and its name as it was given
 	args   []string
 	code   int
 	stderr string
@@ -131,8 +131,8 @@ func (s *abSide) sample(ctx context.Context, a *ab, step bench.Step) (results.Sa
 	return sample, nil
 }
 
-// header returns what the record of a side begins with: that of its first sample, but for what the
-// comparison was asked for.
+// header returns the header of the record of a side: that of its first sample, but for the
+// parameters of the comparison.
 func (a *ab) header(h results.Header) results.Header {
 	h.Args, h.Notes = a.env.args, []string{"samples taken in turns with another program"}
 	h.Seed, h.Count = a.sweep.Seed, a.sweep.Count

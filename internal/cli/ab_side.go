@@ -35,7 +35,7 @@ type abSide struct {
 	last    profiling.Profiles // of the sample that was taken last
 }
 
-// find says what a side is: an executable, the work tree, or a revision.
+// find returns the kind of a side: an executable, the work tree, or a revision.
 func (a *ab) find(side, named string) (*abSide, error) {
 	s := &abSide{side: side, label: named, temp: a.temp, name: a.env.Name,
 		pkg: cmp.Or(a.env.Package, "./cmd/"+a.env.Name), profile: combinations{}}
@@ -80,7 +80,7 @@ func (a *ab) find(side, named string) (*abSide, error) {
 	return s, err
 }
 
-// output runs a program in a folder and returns what it prints. An error has what it prints on
+// output runs a program in a folder and returns its output. An error has its
 // standard error.
 func (s *abSide) output(ctx context.Context, dir, program string, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer

@@ -1,4 +1,4 @@
-// Package cli is the command mvccbench: its flags, its output, and what it says
+// Package cli is the command mvccbench: its flags, its output, and its messages
 // while it runs. The measuring is done by package bench.
 package cli
 
@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"reflect"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -30,7 +29,7 @@ const (
 	ExitViolated    = 3   // an engine, or the map, did not pass verification
 	ExitCannotTell  = 4   // too little was measured, or checked, to say that all is well
 	ExitMissed      = 5   // a limit of --threshold was not kept, or no rate of --find-rate
-	ExitInterrupted = 130 // by Ctrl-C; what had been measured was printed
+	ExitInterrupted = 130 // by Ctrl-C; the samples so far were printed
 	ExitTerminated  = 143 // likewise, by SIGTERM
 )
 
@@ -49,7 +48,7 @@ type root struct {
 
 // A Program is a command line tool with the commands of mvccbench.
 type Program struct {
-	// Name is what users call it; it is in all that the program says of itself.
+	// Name is its name for users; it is in all that the program says of itself.
 	Name string
 	// Engines are those that --engine can name, in the order in which they are
 	// listed.
@@ -60,26 +59,6 @@ type Program struct {
 	Default []string
 	// Package is the package that ab builds; empty: cmd/Name of the module of the current folder.
 	Package string
-	// Commands are those that it has beside mvccbench's, or in place of one of them with the same
-	// name.
-	Commands []Command
-	// Flags, if not nil, points to a struct whose fields are flags of all commands, as those of a
-	// Command are.
-	Flags any
-}
-
-// A Command is a command of a [Program].
-type Command struct {
-	Name string
-	Help string // one sentence
-	// Args has the flags and arguments of the command as its fields, with the
-	// tags of package kong, and points to a struct. Its method Help, if it has one, returns the rest
-	// of --help, such as examples.
-	Args interface {
-		// Run carries the command out. An error of [UsageError] ends the
-		// program with [ExitUsage], another one with [ExitFailed].
-		Run(e *Env) error
-	}
 }
 
 // mvccbench is the program that this package is made for.
@@ -87,24 +66,15 @@ func mvccbench() Program {
 	return Program{Name: "mvccbench", Engines: bench.Engines(), Workloads: bench.Workloads()}
 }
 
-// An Env is what a command works with.
+// An Env is the environment of a command.
 type Env struct {
 	Program
 	ctx    context.Context
 	stdout io.Writer
 	stderr io.Writer
-	target soak.Target // what verify checks
+	target soak.Target // of verify
 	args   []string
 }
-
-// Stdout is where results go.
-func (e *Env) Stdout() io.Writer { return e.stdout }
-
-// Stderr is where everything else goes.
-func (e *Env) Stderr() io.Writer { return e.stderr }
-
-// Context ends when the program is told to stop.
-func (e *Env) Context() context.Context { return e.ctx }
 
 // usageError is an error in the arguments; it names the argument.
 type usageError struct{ error }
@@ -115,13 +85,6 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 
 // errCannotTell is wrapped by the errors that say that there was too little to judge by.
 var errCannotTell = errors.New("cannot tell")
-
-// UsageError returns err as what is wrong with an argument, which it names.
-func UsageError(err error) error { return usageError{err} }
-
-// CannotTell returns an error that says why there was too little to judge by: it ends the program with
-// [ExitCannotTell].
-func CannotTell(why string) error { return fmt.Errorf("%w: %s", errCannotTell, why) }
 
 // Run runs mvccbench with the given arguments, the program's name left out, until
 // it is done or ctx ends, and returns the exit code. Tests may pass any writers;
@@ -135,7 +98,7 @@ func RunWith(ctx context.Context, p Program, args []string, stdout, stderr io.Wr
 	return run(&Env{Program: p, ctx: ctx, stdout: stdout, stderr: stderr, args: args})
 }
 
-// exited is what the parser's Exit panics with, to get out of it.
+// exited is the value with which the parser's Exit panics, to get out of it.
 type exited int
 
 func run(e *Env) (code int) {
@@ -211,13 +174,6 @@ func (e *Env) parse() (*kong.Context, error) {
 		vars(e.Program),
 	}
 	options = append(options, numberFlags()...)
-	for _, c := range e.Commands {
-		options = append(options, kong.DynamicCommand(c.Name, c.Help, "", c.Args))
-	}
-	options = append(options, kong.PostBuild(replaceCommands))
-	if e.Flags != nil {
-		options = append(options, kong.Embed(e.Flags))
-	}
 	parser, err := kong.New(&cmd, options...)
 	if err != nil {
 		return nil, err
@@ -249,19 +205,6 @@ func empty(path []*kong.Path) error {
 			return usagef("--%s: nothing given; expected %s", f.Name, f.FormatPlaceHolder())
 		}
 	}
-	return nil
-}
-
-// replaceCommands puts commands of a [Program] in the place of mvccbench's with the same name.
-func replaceCommands(k *kong.Kong) error {
-	all := k.Model.Children
-	for i := len(all) - 1; i >= 0; i-- {
-		if j := slices.IndexFunc(all[:i], func(n *kong.Node) bool { return n.Name == all[i].Name }); j >= 0 {
-			all[j] = all[i]
-			all = slices.Delete(all, i, i+1)
-		}
-	}
-	k.Model.Children = all
 	return nil
 }
 
@@ -301,7 +244,7 @@ func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer)
 // A Stop is how a program is told to end.
 type Stop struct{ terminated atomic.Bool }
 
-// Handle calls cancel at the first signal, upon which the run prints what it has, and exit at
+// Handle calls cancel at the first signal, upon which the run prints its samples, and exit at
 // the second, at once. It does not return before.
 func (s *Stop) Handle(
 	signals <-chan os.Signal, cancel func(), stderr io.Writer, exit func(code int),

@@ -22,7 +22,7 @@ type compareCmd struct {
 	Force bool `help:"Compare a run that was slowed down by instruments with one that was not." group:"What to compare"`
 }
 
-// comparisonFlags say what is compared, how it is judged and where that goes.
+// comparisonFlags say which samples are compared, how they are judged and where that goes.
 type comparisonFlags struct {
 	Unit   []string `help:"Compare these figures only, such as ops/s or p99-ns." placeholder:"UNIT" group:"What to compare"`
 	Alpha  float64  `help:"A difference is significant if one as large would turn up by chance with at most this probability." default:"0.05" placeholder:"P" group:"What to compare"`
@@ -35,7 +35,7 @@ type comparisonFlags struct {
 // errGate is returned when the gate does not let the change pass.
 var errGate = errors.New("worse")
 
-// expectedResults says what a file of results is.
+// expectedResults describes a file of results.
 const expectedResults = "expected a file of results, in JSON or in the Go benchmark format"
 
 // Run compares; the parser calls it.
@@ -99,7 +99,7 @@ func (c *comparisonFlags) compare(
 	return cmp, nil
 }
 
-// tell writes a comparison, in the format text by that function, and what must be said about it. If
+// tell writes a comparison, in the format text by that function, and the notes about it. If
 // it does not pass the gate it returns an error. At least one side may be of samples that were taken
 // at once.
 func (c *comparisonFlags) tell(
@@ -131,7 +131,7 @@ func (c *comparisonFlags) tell(
 // gatePct returns by how many percent something may become worse.
 func (c *comparisonFlags) gatePct() float64 { return given(c.GatePct, 10) }
 
-// judge says what has become worse, or may have.
+// judge names the rows that have become worse, or may have.
 func (c *comparisonFlags) judge(e *Env, j *results.Judgement, once bool) error {
 	for _, r := range j.Worse {
 		fmt.Fprintf(e.stderr, "worse: %s\n", r)
@@ -168,7 +168,7 @@ func tally(t *results.Table) string {
 		n.Rows-n.Improved-n.Worse)
 }
 
-// compareText writes what has changed in short, and then a table for each unit or, unless units is
+// compareText writes the changes in short, and then a table for each unit or, unless units is
 // nil, for each of those.
 func compareText(w io.Writer, c *results.Comparison, units []string) error {
 	var b strings.Builder

@@ -14,10 +14,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
-// A tried is what a try at a rate has shown.
+// A tried is the result of a try at a rate.
 type tried int
 
-// What a try shows. Nothing is known of a rate that is too low for the figures.
+// The results of a try. Nothing is known of a rate that is too low for the figures.
 const (
 	kept tried = iota
 	notKept
@@ -234,7 +234,7 @@ func (t *tries) find(c bench.Config) (results.FoundRate, error) {
 	return f, err
 }
 
-// startShare is how much of what a closed loop does is tried first.
+// startShare is the share of the rate of a closed loop that is tried first.
 const startShare = 0.7
 
 // try says whether the limits are kept at a rate, by the median of n samples.
@@ -280,7 +280,7 @@ func (t *tries) try(f *results.FoundRate, rate float64, n int) (tried, error) {
 	return got, nil
 }
 
-// limitFlags say what a run must keep.
+// limitFlags are the limits of a run.
 type limitFlags struct {
 	Threshold []string `help:"Exit with 5 unless the median of each combination keeps these limits, such as 'response-p99<1ms,achieved>=99'. The figures are those of \"list\", whose unit at the end may be left out; times are 1ms, other values numbers such as 1.5M." placeholder:"LIMIT" group:"Limits"`
 	FindRate  []string `help:"Search for the highest rate at which these limits are kept, such as 'response-p99<1ms', and all that is due is begun (achieved>=99): for each combination, from what it does in a closed loop, up or down until there is a rate that does and one that does not, and then between them. The rate found is confirmed by --count samples, whose median must keep the limits, or a lower one is taken. Exit with 5 if there is none, with 4 if that cannot be told." placeholder:"LIMIT" xor:"load" group:"Limits"`
@@ -306,7 +306,7 @@ func limits(flag string, texts []string, paced bool) ([]results.Limit, error) {
 	return list, nil
 }
 
-// thresholds returns what --threshold asks for.
+// thresholds returns the limits of --threshold.
 func (c *runCmd) thresholds(s bench.Sweep) ([]results.Limit, error) {
 	paced := len(s.Rates) > 0 && !slices.Contains(s.Rates, 0) // all of them
 	return limits("--threshold", c.Threshold, paced || len(c.FindRate) > 0)

@@ -32,7 +32,7 @@ type runCmd struct {
 	HTTP string `name:"http" help:"Serve profiles of the running program on ADDR; auto is ${http_addr}, or a free port if that is taken; \"off\" or an empty address for none." default:"auto" placeholder:"ADDR" group:"Profiles in the browser"`
 }
 
-// sweepFlags say what is measured, and how long.
+// sweepFlags are the combinations measured, and how long.
 type sweepFlags struct {
 	Workload []string `help:"Workloads to run: ${enum_workloads}." default:"${workloads}" placeholder:"NAME" group:"What to run"`
 	Engine   []string `help:"Maps to run them on: ${enum_engines}. Their samples alternate." default:"${engines}" placeholder:"NAME" group:"What to run"`
@@ -46,7 +46,7 @@ type sweepFlags struct {
 	loadFlags `embed:""`
 }
 
-// loadFlags say what load there is.
+// loadFlags are the load.
 type loadFlags struct {
 	Rate    []float64 `help:"Operations to start in a second, by all goroutines together, each when it is due (open loop): response times count from then. 0 or nothing: each goroutine starts the next when the last has ended (closed loop)." placeholder:"OPS/S" xor:"load" group:"Load"`
 	Arrival string    `help:"With --rate or --find-rate: operations come at fixed distances, or at random like requests of many users: fixed or poisson." enum:"fixed,poisson" default:"fixed" placeholder:"KIND" group:"Load"`
@@ -106,7 +106,7 @@ func kindNames() []string {
 // defaultDuration is the length of a sample unless the flags say otherwise.
 const defaultDuration = 200 * time.Millisecond
 
-// multiples are what may stand behind a number.
+// multiples are the units that may stand behind a number.
 var multiples = map[string]float64{"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9}
 
 // parseNumber reads a number such as 1000, 1e3, 1k or 1.5M.
@@ -203,7 +203,7 @@ func numbers[T comparable](flag string, list []T, expects string, ok func(T) boo
 	return nil
 }
 
-// given returns what a flag was set to, or, if it was not, what it is otherwise.
+// given returns the value of a flag or, if it was not set, its default.
 func given[T any](flag *T, otherwise T) T {
 	if flag == nil {
 		return otherwise

@@ -1,6 +1,6 @@
 package cli
 
-// description is what the program is, in --help.
+// description describes the program, in --help.
 const description = `Measures a transactional in-memory map, and other maps beside it, under load.
 Every result is verified before it is printed. Results go to standard output in
 the Go benchmark format, everything else to standard error. While a run lasts,
@@ -17,7 +17,7 @@ Exit codes: 0 all went well, 1 the run failed, or --gate found something worse,
 130 interrupted by Ctrl-C (143 by SIGTERM): what had been measured was printed.
 A second Ctrl-C ends at once. For "serve" Ctrl-C is the normal end: 0 or 3.`
 
-// Help is what --help says of the command beside its flags; so are those below.
+// Help is the text of --help beside the flags of the command; so are those below.
 func (runCmd) Help() string {
 	return `Reads of skewed keys, by transactions and by a concurrent map:
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"io"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -11,56 +10,27 @@ import (
 	"github.com/mvccmap/mvccmap/bench"
 )
 
-// greet is a command of another program.
-type greet struct {
-	Name string `arg:"" help:"Whom."`
-}
-
-func (g *greet) Help() string { return "Politely:\n\n    mvccbench greet you" }
-
-func (g *greet) Run(e *Env) error {
-	if g.Name == "nobody" {
-		return UsageError(io.EOF)
-	}
-	_, err := io.WriteString(e.Stdout(), "hello "+g.Name+"\n")
-	return err
-}
-
-// callOther runs a program that is not mvccbench: it has a command more, one in place of verify, and a
-// flag of all commands.
+// callOther runs a program that is not mvccbench.
 func callOther(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err lines
-	var flags struct {
-		Whom string `help:"Whom."`
-	}
-	code = RunWith(t.Context(), Program{
-		Name: "otherbench", Engines: bench.Engines(), Flags: &flags,
-		Commands: []Command{{Name: "greet", Help: "Greet somebody.", Args: new(greet)},
-			{Name: "verify", Help: "Greet anybody.", Args: new(greet)}},
-	}, args, &out, &err)
+	code = RunWith(t.Context(), Program{Name: "otherbench", Engines: bench.Engines()}, args, &out, &err)
 	return code, out.String(), err.String()
 }
 
-// Whatever a program says of itself, it says with its own name; its commands are beside those of
-// mvccbench, or in place of them.
+// Whatever a program says of itself, it says with its own name.
 func TestOtherProgram(t *testing.T) {
 	for _, c := range []struct {
 		args string
 		code int
 		says string
 	}{
-		{"--help", ExitOK, "\n  verify     Greet anybody.\n"},
+		{"--help", ExitOK, "otherbench"},
 		{"--version", ExitOK, "otherbench"},
 		{"list", ExitOK, "mvcc-direct"},
 		{"run --help", ExitOK, "\n    otherbench --workload transfer --rate 50k"},
 		{"serve --help", ExitOK, "otherbench serve"},
-		{"greet --help", ExitOK, "Politely:\n\n    otherbench greet you\n"},
-		{"list --whom me", ExitOK, ""},
-		{"greet you", ExitOK, "hello you\n"},
-		{"verify you", ExitOK, "hello you\n"},
-		{"verify --duration=1s", ExitUsage, "duration"},
-		{"greet nobody", ExitUsage, "otherbench: EOF\nTry otherbench --help.\n"},
+		{"verify --nope", ExitUsage, "otherbench: unknown flag --nope"},
 		{"nope", ExitUsage, "unexpected argument nope; expected one of run, serve, verify, ab, compare, "},
 		{"compare nosuch nosuch", ExitUsage, "otherbench: open nosuch"},
 		{strings.Join(quick("--workload=counter"), " "), ExitOK, "# otherbench --duration=2ms"},
@@ -69,7 +39,6 @@ func TestOtherProgram(t *testing.T) {
 		require.Equal(t, c.code, code, "%s: %s", c.args, stderr)
 		require.Contains(t, stdout+stderr, c.says, c.args)
 		require.NotContains(t, strings.ReplaceAll(stdout+stderr, "cmd/mvccbench", ""), "mvccbench", c.args)
-		require.NotContains(t, stdout, "linearizability")
 	}
 }
 

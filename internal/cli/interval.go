@@ -41,7 +41,7 @@ type recent struct {
 	before, now bench.Live
 }
 
-// read reads t, and reports whether it says anything. What was before is nothing unless it is
+// read reads t, and reports whether it says anything. The reading before is nothing unless it is
 // of the same run.
 func (r *recent) read(t *bench.Trial) bool {
 	r.before, r.now = r.now, r.before
@@ -57,7 +57,7 @@ func (r *recent) read(t *bench.Trial) bool {
 }
 
 // longEnough is how long samples must be for intervals of a second, if none were asked for: to read
-// what a sample did costs it a little.
+// a sample costs it a little.
 const longEnough = 5 * time.Second
 
 // A watcher reads the trial that is being measured once in an interval, and at its end, for the log
@@ -109,7 +109,7 @@ func (w *watcher) begin(h results.Header, several bool, every time.Duration) {
 	})
 }
 
-// read takes what the trial has done since it was last read, if there is something to be said: not
+// read takes the operations of the trial since it was last read, if there is something to be said: not
 // so during the warm-up. It took so long or, if took is zero, is still running. w.mu is held.
 func (w *watcher) read(took time.Duration) {
 	if w.trial == nil || !w.recent.read(w.trial) || !w.recent.now.Measured {
@@ -140,7 +140,7 @@ func (w *watcher) read(took time.Duration) {
 // grown returns how much a count has grown: it may be read in part before it was.
 func grown(now, before uint64) uint64 { return max(now, before) - before }
 
-// intervalOf returns what was done between two readings, in the times lately.
+// intervalOf returns the operations between two readings, in the times lately.
 func intervalOf(now, before *bench.Live, lately bench.Distribution) results.Interval {
 	i := results.Interval{End: now.Elapsed, Ops: grown(now.Ops, before.Ops),
 		Aborts: grown(now.Aborts, before.Aborts), Errors: grown(now.Errors, before.Errors)}

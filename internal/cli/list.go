@@ -54,7 +54,7 @@ func levels(e bench.EngineSpec) string {
 	return " Isolation: " + strings.Join(names, " or ") + "."
 }
 
-// lacks says what an engine cannot run, by the reason.
+// lacks names the workloads that an engine cannot run, by the reason.
 func lacks(e bench.EngineSpec, workloads []bench.Workload) string {
 	var reasons []string
 	names := map[string][]string{}
@@ -98,8 +98,8 @@ func (t *textWriter) listMetrics() {
 // sentence begins text with a capital, unless it begins with a name.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// describeParams lists the parameters of a workload, with their defaults and what
-// else they can be.
+// describeParams lists the parameters of a workload, with their defaults and
+// their other values.
 func describeParams(w bench.Workload) string {
 	var parts []string
 	for _, p := range results.Parameters(bench.Config{Workload: w,
@@ -119,7 +119,7 @@ func describeParams(w bench.Workload) string {
 // indent is where the text of an entry begins.
 const indent = "               "
 
-// entry writes what a name means beside it or, if the name is long, below it.
+// entry writes the meaning of a name beside it or, if the name is long, below it.
 func (t *textWriter) entry(name, doc string) {
 	head := fmt.Sprintf("  %-*s ", len(indent)-3, name)
 	if len(head) > len(indent) {

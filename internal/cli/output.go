@@ -13,7 +13,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
-// outputFlags are the flags that say what becomes of the results.
+// outputFlags are the destinations of the results.
 type outputFlags struct {
 	Output string `help:"Write the results to FILE, which there is not yet, instead of standard output. A name that ends in .json: as JSON, which keeps everything, histograms and profiles too. Any other: in the Go benchmark format, for benchstat, a line for each sample as soon as it is verified. On a terminal there is a table instead." short:"o" placeholder:"FILE" group:"Output"`
 	Report string `help:"Draw charts of the results, and write them to FILE as one HTML page, which needs nothing else." placeholder:"FILE" group:"Output"`
@@ -28,7 +28,7 @@ type output struct {
 	run    results.Run
 	stream *results.BenchWriter // of the format that is written as the run goes on; nil otherwise
 	w      *bufio.Writer
-	screen io.Writer // what w writes to
+	screen io.Writer // below w
 	file   *os.File  // nil if that is standard output
 
 	table   bool   // on standard output, a terminal, is a table
@@ -94,7 +94,7 @@ func canWrite(flag, name string) error {
 	return nil
 }
 
-// begin writes what is known before the first sample.
+// begin writes the header, before the first sample.
 func (o *output) begin(h results.Header) error {
 	o.run.Header = h
 	if !o.table && !o.flags.json() {
@@ -103,8 +103,7 @@ func (o *output) begin(h results.Header) error {
 	return o.flush()
 }
 
-// instrument says that what is measured from now on is slowed down by something
-// that looks into it, and by what.
+// instrument says which instrument slows down the samples from now on.
 func (o *output) instrument(how string) {
 	o.run.Header.Instrumented = how
 	if o.stream != nil {
@@ -130,7 +129,7 @@ func (o *output) sample(c bench.Config, m bench.Measurement) error {
 	return o.flush()
 }
 
-// end writes what is left to be written and closes the file; and says on stderr, unless it is to be
+// end writes the rest and closes the file; and says on stderr, unless it is to be
 // quiet, how the engines have come out. The first error does not keep the rest from being written.
 func (o *output) end(outcome results.Outcome, quiet bool, stderr io.Writer) (err error) {
 	o.run.Outcome = outcome
@@ -169,5 +168,5 @@ func writing(what string, err error) error {
 	return err
 }
 
-// flush makes what has been written visible, and returns the first error.
+// flush makes the output so far visible, and returns the first error.
 func (o *output) flush() error { return writing("results", o.w.Flush()) }

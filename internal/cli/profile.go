@@ -32,7 +32,7 @@ const tokenVariable = "MVCCBENCH_TOKEN"
 // databaseName is the name on the dashboard of a database under test. A map has none.
 const databaseName = "database"
 
-// exportedName is what it is called at /metrics.
+// exportedName is its name at /metrics.
 const exportedName = "benchmark"
 
 // profiler serves profiles of the program while it runs, and shows how far it
@@ -45,10 +45,10 @@ type profiler struct {
 // serves reports whether something is to be served on addr.
 func serves(addr string) bool { return addr != "" && addr != "off" }
 
-// A served is what a profiler serves.
+// A served is the content of a profiler.
 type served struct {
 	program, addr string
-	slow          *profiling.SlowConfig // what is recorded of slow operations; nil: nothing
+	slow          *profiling.SlowConfig // of slow operations; nil: nothing is recorded
 	tables        []string              // of the database under test; none if it is a map
 	kept          *results.Shelf        // runs; nil: none
 }
@@ -105,7 +105,7 @@ func startProfiler(of served) (*profiler, error) {
 
 func (p *profiler) url() string { return p.server.URL() }
 
-// phase says what is running from now on.
+// phase names the sample that runs from now on.
 func (p *profiler) phase(label string) { p.server.SetPhase(label) }
 
 // Start implements [bench.Observer].
@@ -151,7 +151,7 @@ func (p *profiler) close() {
 	}
 }
 
-// A board knows what the dashboard shows of a sweep.
+// A board knows the state of a sweep, for the dashboard.
 type board struct {
 	mu      sync.Mutex
 	first   time.Time // when the first step was begun
@@ -176,7 +176,7 @@ func (b *board) start(step bench.Step, next *bench.Step) {
 	b.step, b.next, b.trial = step, next, nil
 }
 
-// runs says what trial there is, if any, and the name of its operations.
+// runs says which trial there is, if any, and the name of its operations.
 func (b *board) runs(t *bench.Trial, doing string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -187,7 +187,7 @@ func (b *board) runs(t *bench.Trial, doing string) {
 }
 
 // capturing says whether a CPU profile is being taken: goroutines are then labelled
-// with what they do.
+// with their operations.
 func (b *board) capturing(on bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -200,7 +200,7 @@ func (b *board) capturing(on bool) {
 // keptResults bounds the rows of results that are kept.
 const keptResults = 50
 
-// resultColumns has what a row of results says.
+// resultColumns are the columns of a row of results.
 var resultColumns = []string{"sample", "ops/s", "ns/op", "p50", "p99", "p99.9", "aborts/op",
 	"B/op", "allocs/op", "process", "others", "steal", "hiccup"}
 
@@ -258,7 +258,7 @@ func (b *board) stats(table string) mvcc.Stats {
 	return t.MapStats(table)
 }
 
-// workload says what is running and how far it is.
+// workload says which sample runs and how far it is.
 func (b *board) workload() profiling.Workload {
 	b.mu.Lock()
 	step, next := b.step, b.next
@@ -281,7 +281,7 @@ func (b *board) workload() profiling.Workload {
 	return w
 }
 
-// settle counts what the trial has done so far, if there is one. Once a run has ended it is all of
+// settle counts the operations of the trial so far, if there is one. Once a run has ended it is all of
 // it.
 func (b *board) settle() {
 	b.mu.Lock()
@@ -297,7 +297,7 @@ type slowFlags struct {
 	Slow string `help:"Keep the execution trace around operations that take longer than this percentile of what is usual, such as 99.9, or longer than a time, such as 2ms, and say on the page /debug/pprof/slow/ what they waited for. Every operation is timed, unless --latency-sample says otherwise, and the trace slows down a workload whose goroutines wait often: the results say so." placeholder:"PCT|TIME" group:"Profiles in the browser"`
 }
 
-// config returns what is to be recorded, nil for nothing.
+// config returns the configuration of the recorder, nil for none.
 func (f slowFlags) config() (*profiling.SlowConfig, error) {
 	if f.Slow == "" {
 		return nil, nil
@@ -322,7 +322,7 @@ func (f slowFlags) latencySample(flag int) int {
 	return flag
 }
 
-// watch has the service know what the operations of t take, so that it can explain
+// watch has the service know the times of the operations of t, so that it can explain
 // the slow ones if that is wanted, now or later.
 func (p *profiler) watch(t *bench.Trial, c bench.Config) {
 	t.Watch(p.server.Op(operationName(c)).Watch)

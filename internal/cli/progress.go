@@ -127,7 +127,7 @@ func isScreen(w io.Writer) bool {
 	return ok
 }
 
-// anyWidth is the width of what is not a terminal: lines may be as long as they
+// anyWidth is the width of a file, not a terminal: lines may be as long as they
 // like.
 const anyWidth = 0
 

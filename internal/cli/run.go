@@ -157,7 +157,7 @@ func outcomeOf(err error, done, of int) results.Outcome {
 	return o
 }
 
-// header says what measures what, how, and on what.
+// header describes the run: program, parameters, machine.
 func (r *runner) header(skips []bench.Skip) results.Header {
 	h := results.Header{
 		Program: r.env.Name + " " + version(), Args: r.env.args, Started: time.Now().UTC(),

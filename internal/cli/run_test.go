@@ -181,7 +181,8 @@ func TestNothingCommitted(t *testing.T) {
 	good, _ := bench.EngineByName("rwmutex")
 	stuck := bench.EngineSpec{Name: "stuck", Doc: "It gives up",
 		New: func(setup bench.Setup) (bench.Engine, error) {
-			return good.Wrapped(func(s bench.Session) bench.Session {
+			engine, err := good.New(setup)
+			return wrapped{engine, func(s bench.Session) bench.Session {
 				return doing{s, func(s bench.Session, readOnly bool, fn func(bench.Access) error) error {
 					for !readOnly && !setup.Stopped() {
 						runtime.Gosched()
@@ -191,7 +192,7 @@ func TestNothingCommitted(t *testing.T) {
 					}
 					return bench.ErrStopped
 				}}
-			}).New(setup)
+			}}, err
 		}}
 	var stdout, stderr lines
 	code := run(&Env{
@@ -210,8 +211,20 @@ func sessions(
 	name string, good bench.EngineSpec,
 	wrap func(bench.Session) bench.Session,
 ) bench.EngineSpec {
-	return bench.EngineSpec{Name: name, Doc: "for tests", New: good.Wrapped(wrap).New}
+	return bench.EngineSpec{Name: name, Doc: "for tests",
+		New: func(setup bench.Setup) (bench.Engine, error) {
+			engine, err := good.New(setup)
+			return wrapped{engine, wrap}, err
+		}}
 }
+
+// wrapped is an engine with other sessions.
+type wrapped struct {
+	bench.Engine
+	wrap func(bench.Session) bench.Session
+}
+
+func (w wrapped) Session(worker int) bench.Session { return w.wrap(w.Engine.Session(worker)) }
 
 // lossy is a transaction that makes so many writes, and no more.
 type lossy struct {

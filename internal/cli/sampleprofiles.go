@@ -17,7 +17,7 @@ type profileFlags struct {
 	Profile bool `help:"Profile the measured part of every sample: processor time, allocations, and the waits for locks and channels. The profiles of all samples of a combination are merged, those of processor time of the whole run as well, and are kept in the results, which must be JSON: \"serve FILE\" shows them, subtracts those of two runs, and gives them to go tool pprof. The CPU profiler takes about 1 % of the time meanwhile, and each sample some 0.2 s more that are not measured; the results say so. Profiles of processor time cannot be captured in the browser meanwhile." group:"Profiles"`
 }
 
-// profiled is what the head of the results says.
+// profiled is the note in the head of the results.
 const profiled = "the measured part of every sample, by the CPU profiler at 100 Hz, which takes " +
 	"about 1 % of the time, and by the allocs, mutex and block profiles"
 

@@ -27,7 +27,7 @@ type serveCmd struct {
 	slowFlags `embed:""`
 }
 
-// config returns what the flags ask for, checked as those of a run are.
+// config returns the configuration of the flags, checked as those of a run are.
 func (c *serveCmd) config(e *Env) (bench.Config, error) {
 	if c.Duration < 0 {
 		return bench.Config{}, usagef("--duration: expected a time of 0 or more, such as 10m, not %v",

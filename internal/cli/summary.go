@@ -25,7 +25,7 @@ func subject(engines []bench.EngineSpec) string {
 	return engines[max(i, 0)].Name
 }
 
-// noisyMeans says what a noisy sample is.
+// noisyMeans explains a noisy sample.
 const noisyMeans = "other programs or the host had enough of the processors meanwhile to explain " +
 	"a difference"
 

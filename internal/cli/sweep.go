@@ -14,7 +14,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
-// sweep returns what the flags ask for, and checks those that are no part of it, too.
+// sweep returns the sweep of the flags, and checks those that are no part of it, too.
 func (c *runCmd) sweep(e *Env) (bench.Sweep, error) {
 	flags := c.sweepFlags
 	flags.LatencySample = c.slowFlags.latencySample(c.LatencySample)
@@ -28,8 +28,7 @@ func (c *runCmd) sweep(e *Env) (bench.Sweep, error) {
 // findsRate stands for the rates that --find-rate tries.
 const findsRate = 1e6
 
-// sweep returns what the flags ask for. An error names the flag that is wrong
-// and says what would be right.
+// sweep returns the sweep of the flags. An error names the wrong flag and the expected value.
 func (c *sweepFlags) sweep(e *Env) (bench.Sweep, error) {
 	s := bench.Sweep{
 		Threads:       c.Threads,
@@ -40,8 +39,7 @@ func (c *sweepFlags) sweep(e *Env) (bench.Sweep, error) {
 		Arrival:       bench.Arrival(c.Arrival),
 		Seed:          c.Seed,
 		AuditInterval: c.AuditInterval,
-
-		LatencySamples: []int{c.LatencySample},
+		LatencySample: c.LatencySample,
 	}
 	if c.Ops == nil {
 		s.Duration = given(c.Duration, defaultDuration)
@@ -248,7 +246,7 @@ func checkRate(s bench.Sweep) error {
 	return nil
 }
 
-// checkNumbers checks what can be said of each flag by itself.
+// checkNumbers checks each flag by itself.
 func (c *sweepFlags) checkNumbers() error {
 	const (
 		positive, some      = "a number of 1 or more", "a number of 0 or more"

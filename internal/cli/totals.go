@@ -12,7 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
-// totals has what the runs of the program have done so far, warm-ups left out, for the dashboard
+// totals counts the operations of the runs of the program so far, warm-ups left out, for the dashboard
 // and /metrics. Its methods may be called from several goroutines.
 type totals struct {
 	mu                sync.Mutex
@@ -22,14 +22,14 @@ type totals struct {
 	operations        map[string]*operation
 }
 
-// An operation has what was done of one kind.
+// An operation counts those of one kind.
 type operation struct {
 	times   hist.Hist // as many as operations
 	untimed uint64    // operations that are not in times yet
 	errs    uint64
 }
 
-// read adds what t has done since it was last read, under the name of an operation.
+// read adds the operations of t since it was last read, under the name of an operation.
 func (c *totals) read(t *bench.Trial, name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (o *operation) add(d bench.Distribution, ops uint64) {
 	o.untimed -= min(given, o.untimed)
 }
 
-// shown returns what was done so far, and the times of the operations since the last call.
+// shown returns the counts so far, and the times of the operations since the last call.
 func (c *totals) shown() (ops, aborts, errs uint64, l profiling.Latency) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +100,7 @@ func (c *totals) shown() (ops, aborts, errs uint64, l profiling.Latency) {
 	return c.ops, c.aborts, c.errs, l
 }
 
-// exported returns what was done of each kind, for Prometheus.
+// exported returns the counts of each kind, for Prometheus.
 func (c *totals) exported() (list []prom.Operation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,6 +112,6 @@ func (c *totals) exported() (list []prom.Operation) {
 	return list
 }
 
-// operationName is what operations of a configuration are called at /metrics and where slow ones
+// operationName is the name of the operations of a configuration at /metrics and where slow ones
 // are explained.
 func operationName(c bench.Config) string { return c.Workload.Name + " on " + c.Engine.Name }

@@ -33,7 +33,7 @@ type verifyCmd struct {
 	HTTP string `name:"http" help:"Serve profiles of the running program on ADDR; auto is ${http_addr}, or a free port if that is taken; \"off\" or an empty address for none." default:"auto" placeholder:"ADDR" group:"Profiles in the browser"`
 }
 
-// Help is what --help says of the command beside its flags.
+// Help is the text of --help beside the flags of the command.
 func (c *verifyCmd) Help() string {
 	var b strings.Builder
 	b.WriteString("Runs random load on the map for a while and checks what it did, in rounds with " +
@@ -49,10 +49,10 @@ func (c *verifyCmd) Help() string {
 	return b.String()
 }
 
-// config returns what the flags ask for.
+// config returns the configuration of the flags.
 func (c *verifyCmd) config() (soak.Config, error) {
 	cfg := soak.Config{
-		Duration: c.Duration, Repeat: c.Repeat, VaryProcs: true, Dir: c.Out,
+		Duration: c.Duration, Repeat: c.Repeat, Dir: c.Out,
 		Snapshot: map[string]int{"serializable": 0, "snapshot": 100, "mixed": -1}[c.Isolation],
 	}
 	if err := CheckNames("--kind", "check", c.Kind, kindNames()); err != nil {
@@ -193,7 +193,7 @@ func describeViolation(w io.Writer, v *soak.Violation, saved bool) {
 	}
 }
 
-// writeReport writes the table of what was checked and, after head, the verdict.
+// writeReport writes the table of the checks and, after head, the verdict.
 func writeReport(w io.Writer, r *soak.Report, head string) error {
 	rows := [][]string{{"check", "rounds", "transactions", "ops", "aborted", "dependencies",
 		"violated", "time"}}

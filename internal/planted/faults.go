@@ -2,13 +2,10 @@ package planted
 
 import (
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
 // Leak has goroutines wait for what never comes, until the test ends.
@@ -66,15 +63,6 @@ func Collect(t *testing.T) {
 	}
 	Again(t, runtime.GC)
 	t.Cleanup(func() { runtime.KeepAlive(first) })
-}
-
-// Sync has a file written to disk, again and again, until the test ends.
-func Sync(t *testing.T) {
-	t.Helper()
-	f, err := os.Create(filepath.Join(t.TempDir(), "synced"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, f.Close()) })
-	Again(t, func() { SyncFile(t, f) })
 }
 
 // SyncFile writes something to a file, and waits until it is on disk.

@@ -41,7 +41,7 @@ func plan(r *results.Run) []section {
 	sections := []section{}
 	for _, of := range results.Grouped(cells, workloadOf) {
 		s := section{Workload: workloadOf(of[0]), Charts: []chart{}}
-		s.Rows = results.MedianRows(of, results.MedianColumns(of))
+		s.Rows = results.MedianRows(of)
 		for _, param := range sweptParams(of) {
 			s.Charts = append(s.Charts, p.againstParam(of, param)...)
 		}

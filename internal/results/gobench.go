@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/perf/benchfmt"
-
-	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
 // pkgName is what benchmarks of mvccbench are said to be of.
@@ -169,9 +167,6 @@ func DescribeMachine(h Header) []string {
 		settings += fmt.Sprintf(", %s=%s", name, h.Settings[name])
 	}
 	add("GOMAXPROCS %d of %d CPUs%s", h.GOMAXPROCS, h.CPUs, settings)
-	if h.FreeCPU > 0 {
-		add("the process could have %s of its CPUs", brief.Percent(h.FreeCPU))
-	}
 	return lines
 }
 

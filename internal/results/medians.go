@@ -12,26 +12,23 @@ import (
 	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
-// A MedianColumn is a column of figures in the table of medians.
-type MedianColumn struct {
-	Head, Unit string
-	Rank       int // if there is no room for all, the lowest rank is left out first
-}
-
 // MediansCaption says what the table of medians has.
 const MediansCaption = "Medians; ± is their 95 % confidence interval, as in comparisons and in " +
 	"benchstat (∞: it takes six samples)"
 
-var medianColumns = []MedianColumn{
-	{"ns/op", "ns/op", 2},
-	{"p50", "p50-ns", 0},
-	{"p99", "p99-ns", 5},
-	{"p99.9", "p99.9-ns", 3},
-	{"resp p99", ResponsePrefix + "p99-ns", 6},
-	{"achieved %", achieved, 6},
-	{"aborts/op", "aborts/op", 4},
-	{"err/s", "err/s", 6},
-	{"allocs/op", "allocs/op", 1},
+// A medianColumn is a column of figures in the table of medians.
+type medianColumn struct{ head, unit string }
+
+var medianColumns = []medianColumn{
+	{"ns/op", "ns/op"},
+	{"p50", "p50-ns"},
+	{"p99", "p99-ns"},
+	{"p99.9", "p99.9-ns"},
+	{"resp p99", ResponsePrefix + "p99-ns"},
+	{"achieved %", achieved},
+	{"aborts/op", "aborts/op"},
+	{"err/s", "err/s"},
+	{"allocs/op", "allocs/op"},
 }
 
 // shown writes a figure: a time with its unit, or else by others.
@@ -50,22 +47,18 @@ func Paced(cells []*Cell) bool {
 	})
 }
 
-// MedianColumns returns the columns that have figures of cells.
-func MedianColumns(cells []*Cell) []MedianColumn {
-	return slices.DeleteFunc(slices.Clone(medianColumns), func(c MedianColumn) bool {
-		return !slices.ContainsFunc(cells, func(cell *Cell) bool {
-			return len(cell.Values(c.Unit)) > 0
-		})
-	})
-}
-
 // MedianRows returns the rows of the table of medians, the header first. For each workload and
 // number of threads the other engines are compared with the first: by throughput or, if they are
 // [Paced], by the response time that one in 100 exceeds.
-func MedianRows(cells []*Cell, columns []MedianColumn) [][]string {
+func MedianRows(cells []*Cell) [][]string {
+	columns := slices.DeleteFunc(slices.Clone(medianColumns), func(c medianColumn) bool {
+		return !slices.ContainsFunc(cells, func(cell *Cell) bool {
+			return len(cell.Values(c.unit)) > 0
+		})
+	})
 	head := []string{"workload", "threads", "engine", "ops/s", "±"}
 	for _, c := range columns {
-		head = append(head, c.Head)
+		head = append(head, c.head)
 	}
 	noisy := slices.ContainsFunc(cells, func(c *Cell) bool { return c.Noisy() > 0 })
 	by, against := "ops/s", "vs first"
@@ -99,9 +92,9 @@ func MedianRows(cells []*Cell, columns []MedianColumn) [][]string {
 		row := []string{title, threads, c.Engine, brief.Number(Median(ops)), spread(ops)}
 		for _, col := range columns {
 			text := "-"
-			if v := c.Values(col.Unit); len(v) > 0 {
-				m, _ := MetricByUnit(col.Unit)
-				text = shown(col.Unit, Median(v), m.Format)
+			if v := c.Values(col.unit); len(v) > 0 {
+				m, _ := MetricByUnit(col.unit)
+				text = shown(col.unit, Median(v), m.Format)
 			}
 			row = append(row, text)
 		}

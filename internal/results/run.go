@@ -38,10 +38,6 @@ type Header struct {
 
 	Machine
 
-	// FreeCPU is the part of its processors that the process could have before
-	// the run, from 0 to 1; 0 if it is not known.
-	FreeCPU float64 `json:"free_cpu,omitempty"`
-
 	Seed     uint64        `json:"seed"`
 	Count    int           `json:"count"`       // samples of each combination
 	Warmup   time.Duration `json:"warmup_ns"`   // before each sample
@@ -58,8 +54,6 @@ type Header struct {
 
 	// of one reading, which every latency includes
 	ClockCost time.Duration `json:"clock_ns"`
-	// in older records only
-	Harness map[string]float64 `json:"harness_ns,omitempty"`
 
 	// Instrumented names what slowed the run down to look into it, such as an
 	// execution trace; it is empty for a plain run. An instrumented run is

@@ -35,8 +35,8 @@ func testRun(t testing.TB, samples int, ops float64) *Run {
 		Started: time.Date(2026, 11, 21, 16, 0, 0, 0, time.UTC),
 		Machine: Machine{Go: "go1.26.8", GOOS: "linux", GOARCH: "amd64", CPU: "A  Processor: 3 GHz",
 			CPUs: 4, GOMAXPROCS: 2, Settings: map[string]string{"GOGC": "50"}},
-		FreeCPU: 0.5, Seed: 7, Count: samples, Warmup: time.Second, Duration: 2 * time.Second,
-		Loop: "closed", ClockCost: 40, Harness: map[string]float64{"balanced": 12},
+		Seed: 7, Count: samples, Warmup: time.Second, Duration: 2 * time.Second,
+		Loop: "closed", ClockCost: 40,
 		Isolation: []string{"serializable"},
 		Skips:     []Skip{{"transfer", "xsync", "it cannot"}}, Notes: []string{"a note"},
 	}}

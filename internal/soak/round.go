@@ -43,7 +43,7 @@ type Round struct {
 	Number  int
 	Seed    uint64
 	Kind    Kind
-	Procs   int // GOMAXPROCS; 0: as it is
+	Procs   int // GOMAXPROCS
 	Workers int
 	Keys    int
 	Size    int // transactions, or operations, of all workers together
@@ -232,9 +232,6 @@ func (s *rounds) made(r Round) Round {
 	}
 	if c.Snapshot >= 0 {
 		r.Snapshot = c.Snapshot
-	}
-	if !c.VaryProcs {
-		r.Procs = 0
 	}
 	if r.Kind == OneKey {
 		// Contention is what makes it interesting, and each key is looked at alone.

@@ -25,15 +25,9 @@ type Config struct {
 	Keys     int    // default: drawn
 	Snapshot int    // percentage of transactions at snapshot level; negative: drawn
 
-	// VaryProcs lets rounds change GOMAXPROCS, which is of the whole process.
-	// It is put back at the end.
-	VaryProcs bool
-
 	// Dir is where violations are saved, each in a folder of its own, which is
 	// created then. Empty: they are not saved.
 	Dir string
-	// KeepGoing goes on after a violation.
-	KeepGoing bool
 
 	// Patience is how long a round may go without progress before it counts as
 	// hung. Default: 5 minutes.
@@ -55,7 +49,8 @@ const (
 )
 
 // Run does rounds, at least one, until the duration is over, a violation is found,
-// or ctx ends. What a round has done by then is checked too. It returns the results so far
+// or ctx ends. What a round has done by then is checked too. Rounds change GOMAXPROCS, which is of
+// the whole process; it is put back at the end. Run returns the results so far
 // together with any error: ctx's, or why a check could not be made. A violation is no
 // error; it is in the report.
 func Run(ctx context.Context, c Config) (*Report, error) {
@@ -99,7 +94,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 		if c.Done != nil {
 			c.Done(r, o)
 		}
-		if o.Violation != nil && (!c.KeepGoing || o.hung) {
+		if o.Violation != nil {
 			break
 		}
 	}
@@ -108,9 +103,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 
 // watched does a round, and gives it up if it makes no progress.
 func (t Target) watched(ctx context.Context, r Round, patience time.Duration) Outcome {
-	if r.Procs > 0 {
-		runtime.GOMAXPROCS(r.Procs)
-	}
+	runtime.GOMAXPROCS(r.Procs)
 	start := time.Now()
 	defer disturb(r)()
 	done := make(chan Outcome, 1)
@@ -123,7 +116,6 @@ func (t Target) watched(ctx context.Context, r Round, patience time.Duration) Ou
 	case <-watchdog.C:
 		stacks := make([]byte, 1<<22)
 		stacks = stacks[:runtime.Stack(stacks, true)]
-		o.hung = true
 		o.Violation = &Violation{
 			Summary: fmt.Sprintf("the round did not end within %v: somebody waits for ever", patience),
 			Detail:  string(stacks),
@@ -195,16 +187,14 @@ type KindTotals struct {
 type Outcome struct {
 	Totals
 	Violation *Violation // nil if all was well
-
-	hung bool
 }
 
 // A Report is the outcome of all rounds.
 type Report struct {
-	Kinds      []KindTotals
-	Violations []*Violation
-	Rounds     int
-	Elapsed    time.Duration
+	Kinds     []KindTotals
+	Violation *Violation // nil if there was none
+	Rounds    int
+	Elapsed   time.Duration
 }
 
 // Totals returns the totals over all kinds.
@@ -220,28 +210,22 @@ func (r *Report) add(round Round, o Outcome) {
 	o.Rounds = 1
 	if o.Violation != nil {
 		o.Violations = 1
-		r.Violations = append(r.Violations, o.Violation)
+		r.Violation = o.Violation
 	}
 	i := slices.IndexFunc(r.Kinds, func(k KindTotals) bool { return k.Kind == round.Kind })
 	r.Kinds[i].add(o.Totals)
 }
 
-// Err returns an error that wraps all violations, or nil if there were none.
+// Err returns an error of the violation, or nil if there was none.
 func (r *Report) Err() error {
-	if len(r.Violations) == 0 {
+	if r.Violation == nil {
 		return nil
 	}
-	return &Error{r.Violations}
+	return &Error{r.Violation}
 }
 
 // An Error says that something was violated.
-type Error struct{ Violations []*Violation }
+type Error struct{ Violation *Violation }
 
-// Error names the first violation, and how many there were.
-func (e *Error) Error() string {
-	s := "verification violated: " + e.Violations[0].Error()
-	if n := len(e.Violations) - 1; n > 0 {
-		s += fmt.Sprintf(" (and in %d other rounds)", n)
-	}
-	return s
-}
+// Error names the violation.
+func (e *Error) Error() string { return "verification violated: " + e.Violation.Error() }

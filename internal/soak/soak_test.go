@@ -44,7 +44,7 @@ func TestMapPasses(t *testing.T) {
 				c.Rounds = 1
 			}
 			r := run(t, c)
-			for _, v := range r.Violations {
+			if v := r.Violation; v != nil {
 				t.Errorf("%v\n%v\n%s", v, v.Round, v.Detail)
 			}
 			require.Equal(t, c.Rounds, r.Rounds)
@@ -70,8 +70,8 @@ func TestWrongCopiesAreFound(t *testing.T) {
 			}
 		}
 		r := run(t, c)
-		require.Len(t, r.Violations, 1)
-		require.Contains(t, r.Violations[0].Detail, by+": table left was")
+		require.NotNil(t, r.Violation)
+		require.Contains(t, r.Violation.Detail, by+": table left was")
 	}
 }
 
@@ -95,8 +95,8 @@ func TestRounds(t *testing.T) {
 	}
 
 	// A round is drawn by its own seed, whatever other kinds are wanted.
-	all := rounds{c: &Config{Snapshot: -1, VaryProcs: true}, seed: 7}
-	some := rounds{c: &Config{Snapshot: -1, VaryProcs: true, Kinds: []Kind{Reclaim}}, seed: 7}
+	all := rounds{c: &Config{Snapshot: -1}, seed: 7}
+	some := rounds{c: &Config{Snapshot: -1, Kinds: []Kind{Reclaim}}, seed: 7}
 	for range 5 {
 		want := some.next()
 		got := all.next()
@@ -106,7 +106,7 @@ func TestRounds(t *testing.T) {
 		}
 		got.Number = want.Number
 		require.Equal(t, want, got)
-		again := rounds{c: &Config{Snapshot: -1, VaryProcs: true, Repeat: true}, seed: want.Seed}
+		again := rounds{c: &Config{Snapshot: -1, Repeat: true}, seed: want.Seed}
 		for n := range 3 {
 			r := again.next()
 			require.Equal(t, n+1, r.Number)
@@ -120,7 +120,6 @@ func TestRounds(t *testing.T) {
 		r := fixed.next()
 		require.Equal(t, 1, r.Workers)
 		require.Equal(t, map[bool]int{true: 0, false: 100}[r.Kind == OneKey], r.Snapshot)
-		require.Zero(t, r.Procs)
 		if r.Kind == Growth {
 			require.Equal(t, 2, r.Keys)
 		} else {
@@ -134,7 +133,6 @@ func TestRounds(t *testing.T) {
 func TestProcs(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	c := small(OneKey)
-	c.VaryProcs = true
 	seen := map[int]bool{}
 	c.Target.Record = func(context.Context, history.Config) (*history.History, error) {
 		seen[runtime.GOMAXPROCS(0)] = true
@@ -227,8 +225,8 @@ func TestFaultsAreFoundAndSaved(t *testing.T) {
 			c.Target = f.target
 			c.Dir = filepath.Join(t.TempDir(), "new", "folder")
 			r := run(t, c)
-			require.Len(t, r.Violations, 1)
-			v := r.Violations[0]
+			require.NotNil(t, r.Violation)
+			v := r.Violation
 			require.NoError(t, v.SaveErr)
 			require.NotEmpty(t, v.Detail)
 			require.Equal(t, f.kind, v.Round.Kind)
@@ -251,32 +249,24 @@ func TestFaultsAreFoundAndSaved(t *testing.T) {
 			defer file.Close()
 			again, err := CheckFile(file)
 			require.NoError(t, err)
-			require.Len(t, again.Violations, 1)
-			require.Equal(t, v.Summary, again.Violations[0].Summary)
-			require.Equal(t, f.kind, again.Violations[0].Round.Kind)
+			require.NotNil(t, again.Violation)
+			require.Equal(t, v.Summary, again.Violation.Summary)
+			require.Equal(t, f.kind, again.Violation.Round.Kind)
 		})
 	}
 }
 
-func TestKeepGoing(t *testing.T) {
+// Violations of one round, run again, are saved beside each other.
+func TestFoldersAreNew(t *testing.T) {
 	c := small(OneKey)
-	c.KeepGoing, c.Dir, c.Repeat = true, t.TempDir(), true
-	c.Target.Record = panicking
-	var told []int
-	c.Done = func(r Round, o Outcome) {
-		require.NotNil(t, o.Violation)
-		told = append(told, r.Number)
-	}
-	r := run(t, c)
-	require.Equal(t, []int{1, 2, 3, 4}, told)
-	require.Len(t, r.Violations, 4)
-	require.ErrorContains(t, r.Err(), "and in 3 other rounds")
-	first := filepath.Base(r.Violations[0].Folder)
+	c.Dir, c.Target.Record = t.TempDir(), panicking
 	var folders []string
-	for _, v := range r.Violations {
-		folders = append(folders, filepath.Base(v.Folder))
+	for range 3 {
+		r := run(t, c)
+		require.NotNil(t, r.Violation)
+		folders = append(folders, filepath.Base(r.Violation.Folder))
 	}
-	require.Equal(t, []string{first, first + "-2", first + "-3", first + "-4"}, folders)
+	require.Equal(t, []string{folders[0], folders[0] + "-2", folders[0] + "-3"}, folders)
 }
 
 // A round that hangs is given up, and the stacks of all goroutines say where.
@@ -284,15 +274,15 @@ func TestHang(t *testing.T) {
 	c := small(Append, OneKey)
 	hang := make(chan struct{})
 	t.Cleanup(func() { close(hang) })
-	c.KeepGoing, c.Patience, c.Dir = true, time.Millisecond, t.TempDir()
+	c.Patience, c.Dir = time.Millisecond, t.TempDir()
 	c.Target.Record = func(context.Context, history.Config) (*history.History, error) {
 		<-hang
 		return new(history.History), nil
 	}
 	r := run(t, c)
 	require.Equal(t, 1, r.Rounds)
-	require.Contains(t, r.Violations[0].Summary, "waits for ever")
-	require.Contains(t, r.Violations[0].Detail, "TestHang")
+	require.Contains(t, r.Violation.Summary, "waits for ever")
+	require.Contains(t, r.Violation.Detail, "TestHang")
 }
 
 // A map at rest has nothing open and nothing to do, and keeps nothing alive.

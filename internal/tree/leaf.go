@@ -50,7 +50,6 @@ const (
 	locked   = 1 << (addBits + 8)
 	dead     = 1 << (addBits + 9)
 
-	skipMask   = 1<<32 - 1
 	firstVisit = 1 << 32
 	allVisits  = firstVisit * (1<<Cap - 1)
 	listed     = 1 << 62

@@ -197,7 +197,7 @@
   function show(now) {
     const box = $("now");
     box.classList.remove("lost");
-    $("state").textContent = now.ended ? "Has ended; its results are below" : now.captures ? "Running now · being captured: " + now.captures : "Running now";
+    $("state").textContent = now.captures ? "Running now · being captured: " + now.captures : "Running now";
     $("phase").textContent = now.phase || "The program does not say what runs now.";
     $("age").textContent = now.phase_age_s ? "for " + left(now.phase_age_s) : "";
     $("progress").hidden = !now.of;

@@ -25,9 +25,8 @@ type flight struct {
 	kept    *capture.History[*Slow]
 	phase   func() string
 	rec     *trace.FlightRecorder // of the flight's goroutine
-	started time.Time
-	leave   func()      // the gate
-	machine machine.Log // of the flight's goroutine
+	leave   func()                // the gate
+	machine machine.Log           // of the flight's goroutine
 
 	best  atomic.Pointer[Slow] // to be kept next
 	fresh atomic.Int64         // how old best may become, in nanoseconds
@@ -64,7 +63,6 @@ func newFlight(cfg Config, kept *capture.History[*Slow], phase func() string) (*
 		rec: trace.NewFlightRecorder(trace.FlightRecorderConfig{
 			MinAge: cfg.MinAge, MaxBytes: uint64(cfg.MaxBytes),
 		}),
-		started: time.Now(),
 		leave:   leave,
 		wake:    make(chan struct{}, 1),
 		stopped: make(chan struct{}),
