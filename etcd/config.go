@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -28,14 +27,6 @@ type Config struct {
 
 	// Schema has the tables. It can be opened by one DB.
 	Schema *Schema
-
-	// Replica is what [DB.SaveReplica] of a program with the same tables has written, for an Open
-	// that does not load everything, but follows what was committed since. It is read to its end;
-	// the program closes it. If it is damaged, of another cluster or history, or of other types, or
-	// if its revision is compacted, Logger is told and everything is loaded. Functions that encode
-	// get another Codec, or the program another Version, if they keep more than before. Default:
-	// everything is loaded.
-	Replica io.Reader
 
 	// Version is your own version of what is in the tables, and Versions are further ones that the
 	// program takes. Open refuses others with a [*SchemaError] that wraps a [*mvcc.VersionError],
@@ -89,8 +80,8 @@ type Config struct {
 	// Now is the clock that says what has expired. Default: [time.Now].
 	Now func() time.Time
 
-	// Logger is told, at level Warn, when the watch begins anew or everything is loaded anew, or
-	// Replica is not used, and at level Error when the replica fails. Default: nobody is told.
+	// Logger is told, at level Warn, when the watch begins anew or everything is loaded anew, and
+	// at level Error when the replica fails. Default: nobody is told.
 	Logger *slog.Logger
 
 	_ struct{}

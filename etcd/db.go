@@ -44,12 +44,9 @@ type DB struct {
 	barrier barrier
 	figures figures
 
-	patience  patience
-	agreed    atomic.Int64  // the revision of the meta that was accepted last
-	less      sync.Map      // of tables, by their names: why this program does not keep all that is kept
-	begunWarm bool          // with Config.Replica
-	catching  atomic.Bool   // up with what was committed since that was written, in Open
-	seen      atomic.Uint64 // the newest revision of which the watch has told
+	patience patience
+	agreed   atomic.Int64 // the revision of the meta that was accepted last
+	less     sync.Map     // of tables, by their names: why this program does not keep all that is kept
 }
 
 // Open connects to etcd, loads all records under the prefix, and goes on to follow what is
@@ -58,9 +55,8 @@ type DB struct {
 // [Config.RequestTimeout] is asked of others.
 //
 // If it fails it may be called again, with the same schema, unless what it has loaded could not be
-// decoded, or ctx has ended after it had begun with [Config.Replica]. It refuses servers with a
-// [*VersionError], and what is kept there with a [*SchemaError], if the program could not decode
-// it, or would lose some of it. Tables that are new are added.
+// decoded. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError],
+// if the program could not decode it, or would lose some of it. Tables that are new are added.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if ctx == nil {
 		panic("etcd: Open: ctx is nil, want context.Background() or another one")
@@ -94,7 +90,6 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		}
 		return nil, errors.Join(fmt.Errorf("etcd: Open: %w", err), client.Close())
 	}
-	db.catching.Store(db.begunWarm)
 	db.workers.Go(db.follow)
 	db.workers.Go(func() { db.beat(db.beatOnce) })
 	db.workers.Go(func() { db.beat(db.beatServers) })
@@ -105,12 +100,6 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 				db.elected("expiry/"+name, func(ctx context.Context) { t.expire(ctx, db) })
 			})
 		}
-	}
-	if db.begunWarm { // it has to come to where a load would be
-		if err := db.catchUp(ctx); err != nil {
-			return nil, errors.Join(fmt.Errorf("etcd: Open: %w", err), db.Close())
-		}
-		db.catching.Store(false)
 	}
 	return db, nil
 }
@@ -123,17 +112,12 @@ func (db *DB) begin(ctx context.Context) error {
 	if err := db.agree(ctx); err != nil {
 		return err
 	}
-	l := db.warm(ctx)
-	if db.begunWarm = l != nil; db.begunWarm {
-		db.figures.warm.Store(int64(len(l.records)))
-	} else {
-		var err error
-		if l, err = db.load(ctx); err != nil {
-			return err
-		}
-		if err := db.metaNow(ctx); err != nil { // a program may have been opened while this one loaded
-			return err
-		}
+	l, err := db.load(ctx)
+	if err != nil {
+		return err
+	}
+	if err := db.metaNow(ctx); err != nil { // a program may have been opened while this one loaded
+		return err
 	}
 	return db.replay(l)
 }
@@ -210,7 +194,7 @@ func (db *DB) Follow(
 func (db *DB) Diff(newer, older mvcc.DBSnapshot) mvcc.DBCommit { return db.local.Diff(newer, older) }
 
 // Save writes the tables as of one revision as a backup, see [mvcc.DB.Save]: for other programs. A
-// replica is not loaded from it, see [DB.SaveReplica].
+// replica is not loaded from it.
 func (db *DB) Save(
 	ctx context.Context, w io.Writer, codec mvcc.Codec, opts *mvcc.SaveOptions,
 ) (mvcc.Backup, error) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"os"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -74,20 +73,4 @@ func ExampleTable_OnExpire() {
 		return nil
 	})
 	// Here: etcd.Open. A worker that goes on writes a later time.
-}
-
-// A process writes its records to a file before it ends: the next one gives that to Config.Replica.
-func ExampleDB_SaveReplica() {
-	var db *etcd.DB
-	const file = "/var/lib/train/replica"
-	to, err := os.Create(file + ".new")
-	if err != nil {
-		log.Fatal(err)
-	}
-	if _, err := db.SaveReplica(context.Background(), to); err != nil {
-		log.Fatal(err)
-	}
-	if err := errors.Join(to.Close(), os.Rename(file+".new", file)); err != nil {
-		log.Fatal(err)
-	}
 }

@@ -18,12 +18,7 @@ func (db *DB) follow() {
 		before := db.applied.now()
 		err := db.watchOnce()
 		if isRPC(err, rpctypes.ErrCompacted) {
-			err = db.reload(db.ctx, true)
-		}
-		if fatal(err) && db.catching.Load() { // W4
-			db.cfg.Logger.Warn("etcd: what was committed since Config.Replica was written cannot be applied, "+
-				"everything is loaded", "prefix", db.cfg.Prefix, "error", err)
-			err = db.reload(db.ctx, false)
+			err = db.reload(db.ctx)
 		}
 		switch {
 		case db.ctx.Err() != nil || db.applied.err() != nil:
@@ -125,7 +120,6 @@ func (db *DB) events(list []*clientv3.Event) error {
 				return err
 			}
 		}
-		db.seen.Store(max(db.seen.Load(), uint64(rev))) // one goroutine does
 		list = list[n:]
 	}
 	return nil
@@ -169,7 +163,7 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 		}
 	}
 	if len(guarded) == 0 {
-		return nil // somebody waits
+		return nil // of somebody else
 	}
 	if err := db.history.met(rev, guarded); err != nil {
 		return err

@@ -111,14 +111,11 @@ func (h *history) verified(endpoint string) {
 func (h *history) loaded(l *loaded) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.guards, h.upTo, h.last = maps.Clone(l.guards), l.rev, 0 // it may have another past: W4
+	h.guards, h.upTo = maps.Clone(l.guards), l.rev
 	for of, g := range h.guards {
 		h.seen(of, g.Rev)
 	}
 	maps.DeleteFunc(h.expected, func(at uint64, _ expectation) bool { return at <= l.rev })
-	for at, e := range h.expected {
-		h.seen(e.of, at)
-	}
 }
 
 // follows returns why a guard is not the one that comes next: then commits are missing in between,

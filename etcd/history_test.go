@@ -36,8 +36,7 @@ func TestBeforeOpen(t *testing.T) {
 	}
 }
 
-// The newest guard is known from what was loaded, applied or answered; and what is loaded after
-// another history counts alone.
+// The newest guard is known from what was loaded, applied or answered.
 func TestNewest(t *testing.T) {
 	db, _ := offline(t)
 	h := &db.history
@@ -54,10 +53,8 @@ func TestNewest(t *testing.T) {
 	is("b/-", 60)
 	h.put(map[string]guard{"a/-": {Rev: 65}, "c/-": {Rev: 64}})
 	is("a/-", 65)
-	h.loaded(&loaded{rev: 58, guards: map[string]guard{"a/-": {Rev: 57}}})
-	is("b/-", 60)
-	h.loaded(&loaded{rev: 61, guards: map[string]guard{"a/-": {Rev: 57}}})
-	is("a/-", 57)
+	h.loaded(&loaded{rev: 68, guards: map[string]guard{"a/-": {Rev: 65}, "b/-": {Rev: 67}}})
+	is("b/-", 67)
 }
 
 // A program agrees to what another one has said only once it has refused what it must not go on

@@ -15,7 +15,6 @@ import (
 //	x/<table>/<index>/<hash>  the guard of some index keys: put by each commit by which a record
 //	                          enters or leaves one
 //	m                         what is kept, and how
-//	w                         put by who waits until its watch has come to now
 //	a/<process>/<number>      a slot: which attempts of a process to commit have an outcome
 //	c                         put with m if programs that run may have to stop: each commit
 //	                          compares it
@@ -33,7 +32,6 @@ const (
 	guardsAt  = "g/"
 	indexesAt = "x/"
 	metaAt    = "m"
-	wakeAt    = "w"
 	slotsAt   = "a/"
 	ceaseAt   = "c"
 	deletesAt = "d/"
@@ -54,7 +52,6 @@ func (k keys) slots() string               { return k.prefix + slotsAt }
 func (k keys) task(task string) string     { return k.prefix + tasksAt + task }
 func (k keys) meta() string                { return k.prefix + metaAt }
 func (k keys) cease() string               { return k.prefix + ceaseAt }
-func (k keys) wake() string                { return k.prefix + wakeAt }
 
 func (k keys) guard(table, class string) string { return k.guards(table) + class }
 

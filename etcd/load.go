@@ -255,9 +255,8 @@ func (db *DB) arrive(rev uint64) error {
 //
 // What the cluster says must agree with what was applied: a record that has not changed since must
 // be there with the revision that it has here, and one that is gone must have gone after it.
-// Otherwise the cluster has another history. If that is not to be checked, since nobody has seen
-// what is here, whatever is here gives way.
-func (db *DB) reload(ctx context.Context, checked bool) error {
+// Otherwise the cluster has another history.
+func (db *DB) reload(ctx context.Context) error {
 	l, err := db.load(ctx)
 	if err != nil {
 		return err
@@ -266,7 +265,7 @@ func (db *DB) reload(ctx context.Context, checked bool) error {
 		return err
 	}
 	here := db.applied.now()
-	if err := db.history.agrees(l, here); err != nil && (checked || l.rev <= here) {
+	if err := db.history.agrees(l, here); err != nil {
 		return err
 	}
 	if l.rev == here {
@@ -288,7 +287,7 @@ func (db *DB) reload(ctx context.Context, checked bool) error {
 		name, rev := string(kv.Key), uint64(kv.ModRevision)
 		switch old := was[name]; {
 		case old == rev:
-		case checked && rev <= here:
+		case rev <= here:
 			return fmt.Errorf("%w: %s has revision %d, and here %d", ErrHistoryLost, name, rev, old)
 		default:
 			changed = append(changed, kv)
@@ -297,7 +296,7 @@ func (db *DB) reload(ctx context.Context, checked bool) error {
 	}
 	var gone []string
 	for name := range was {
-		if table, _, _ := db.keys.record(name); checked && l.written(table) <= here {
+		if table, _, _ := db.keys.record(name); l.written(table) <= here {
 			return fmt.Errorf("%w: %s is gone, and nothing was written to its table", ErrHistoryLost, name)
 		}
 		gone = append(gone, name)
@@ -316,6 +315,5 @@ func (db *DB) reload(ctx context.Context, checked bool) error {
 	db.figures.resyncs.Add(1)
 	db.cfg.Logger.Warn("etcd: everything was loaded anew", "prefix", db.cfg.Prefix, "after", here,
 		"revision", l.rev, "changed", len(changed), "deleted", len(gone))
-	db.seen.Store(max(db.seen.Load(), l.rev))
 	return db.arrive(l.rev)
 }

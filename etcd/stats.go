@@ -12,7 +12,7 @@ type figures struct {
 	commits, batches, conflicts, unclear, unknown atomic.Uint64
 	resyncs, restarts, applied                    atomic.Uint64
 	expired, unexpired                            atomic.Uint64
-	inFlight, warm                                atomic.Int64
+	inFlight                                      atomic.Int64
 
 	behind  atomic.Uint64                      // that the last heartbeat has found
 	rewatch atomic.Pointer[context.CancelFunc] // ends the watch
@@ -44,8 +44,6 @@ type Stats struct {
 	Resyncs, Restarts uint64
 	// Applied counts the records that were applied.
 	Applied uint64
-	// Warm is how many records came from Config.Replica, 0 if it was not used.
-	Warm int
 	// Expired counts the records that this process has deleted because their time had come, and
 	// ExpireFailures how often it could not, see [Table.OnExpire].
 	Expired, ExpireFailures uint64
@@ -60,7 +58,7 @@ func (db *DB) Stats() Stats {
 		Batches: f.batches.Load(), Conflicts: f.conflicts.Load(), InFlight: int(f.inFlight.Load()),
 		Unclear: f.unclear.Load(), Unknown: f.unknown.Load(), Resyncs: f.resyncs.Load(),
 		Restarts: f.restarts.Load(), Applied: f.applied.Load(),
-		Warm: int(f.warm.Load()), Expired: f.expired.Load(), ExpireFailures: f.unexpired.Load()}
+		Expired: f.expired.Load(), ExpireFailures: f.unexpired.Load()}
 }
 
 // Values returns the figures of [DB.Stats] for monitoring. Give this method to Config.Values of
@@ -94,6 +92,5 @@ func (s Stats) values() []prom.Value {
 			"their time had come.", s.Expired),
 		one("expire_failures_total", unusual, "not expired", "How often a record could not be deleted whose "+
 			"time had come.", s.ExpireFailures),
-		one("warm_records", "", "", "Records that came from Config.Replica.", uint64(max(s.Warm, 0))),
 	}
 }

@@ -171,10 +171,6 @@ type table interface {
 	span(r replicate.Range) (low, high []byte, ok bool)
 	// writes calls visit with the records of a []mvcc.Change; value is nil where one is deleted.
 	writes(changes any, visit func(key, value []byte, deleted bool)) error
-	// readAll reads all records that there are in a snapshot, each for itself, and encoded calls
-	// visit with them as reads has them.
-	readAll(tx mvcc.DBTx, s mvcc.DBSnapshot)
-	encoded(changes any, visit func(i int, key, value []byte)) error
 	// changed returns the first of some keys that were read, as reads has them, whose version has
 	// another epoch now.
 	changed(r replicate.DB, changes any, epochs []uint64) (key any)
@@ -230,31 +226,6 @@ func (t *Table[K, V]) reads(changes any, visit func(i int, key []byte)) error {
 			return t.failed(c.Key, err)
 		}
 		visit(i, key)
-	}
-	return nil
-}
-
-func (t *Table[K, V]) readAll(tx mvcc.DBTx, s mvcc.DBSnapshot) {
-	in := t.m.In(tx)
-	for key := range t.m.At(s).All() {
-		in.Has(key)
-	}
-}
-
-func (t *Table[K, V]) encoded(changes any, visit func(i int, key, value []byte)) error {
-	if changes == nil {
-		return nil
-	}
-	for i, c := range changes.([]mvcc.Change[K, V]) {
-		key, err := t.key.encode(c.Key)
-		if err != nil {
-			return t.failed(c.Key, err)
-		}
-		value, err := t.value.encode(c.New)
-		if err != nil {
-			return t.failed(c.Key, err)
-		}
-		visit(i, key, value)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package etcdtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -18,7 +17,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
-	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -243,7 +241,7 @@ func BenchmarkReads(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen opens a replica, which loads the records, or begins with the file of another one.
+// BenchmarkOpen opens a replica, which loads the records.
 func BenchmarkOpen(b *testing.B) {
 	c, prefix := start(b, 1, 0), newPrefix()
 	p := open(b, c, prefix, nil)
@@ -254,20 +252,11 @@ func BenchmarkOpen(b *testing.B) {
 			}
 		})
 	}
-	file, _ := saved(b, p)
-	for name, replica := range map[string][]byte{"cold": nil, "warm": file} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				q := open(b, c, prefix, func(cfg *etcd.Config) {
-					if replica != nil {
-						cfg.Replica = bytes.NewReader(replica)
-					}
-				})
-				require.Equal(b, replica != nil, q.Stats().Warm == p.a.Len())
-				b.StopTimer()
-				require.NoError(b, q.Close())
-				b.StartTimer()
-			}
-		})
+	for b.Loop() {
+		q := open(b, c, prefix, nil)
+		require.Equal(b, p.a.Len(), q.a.Len())
+		b.StopTimer()
+		require.NoError(b, q.Close())
+		b.StartTimer()
 	}
 }

@@ -3,6 +3,7 @@ package etcdtest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestConnectsAgain(t *testing.T) {
 }
 
 // A process that was cut off during many commits of many small records catches up: by a watch in pieces
-// the server needs longer than the heartbeat waits.
+// the server needs longer than the heartbeat waits. One that is opened then loads the same.
 func TestCatchesUp(t *testing.T) {
 	t.Parallel()
 	c, prefix := start(t, 1, 0), newPrefix()
@@ -52,5 +53,6 @@ func TestCatchesUp(t *testing.T) {
 	require.NoError(t, p.WaitFor(ctx, last))
 	require.Equal(t, commits*each, p.a.Len())
 	require.Zero(t, p.Stats().Resyncs)
+	require.Equal(t, maps.Collect(p.a.All()), maps.Collect(open(t, c, prefix, nil).a.All())) // in pages
 	t.Logf("%+v", p.Stats())
 }
