@@ -163,7 +163,7 @@ func (c *verifyCmd) checkFile(e *Env) error {
 	if err != nil {
 		return usagef("--check: %s: %w", c.Check, err)
 	}
-	for _, v := range report.Violations {
+	if v := report.Violation; v != nil {
 		describeViolation(e.stderr, v, false)
 	}
 	if err := writeReport(e.stdout, report, ""); err != nil {
@@ -226,8 +226,8 @@ func writeReport(w io.Writer, r *soak.Report, head string) error {
 		fmt.Fprintf(&b, "nothing was checked by %s\n", strings.Join(left, ", "))
 	}
 	verdict := "nothing was violated"
-	if len(r.Violations) > 0 {
-		verdict = "VIOLATED: " + r.Violations[0].Error()
+	if r.Violation != nil {
+		verdict = "VIOLATED: " + r.Violation.Error()
 	}
 	fmt.Fprintf(&b, "%s%s\n", head, verdict)
 	_, err := io.WriteString(w, b.String())
