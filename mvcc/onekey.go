@@ -145,6 +145,7 @@ func (m *core) write(
 	var calls []uintptr // of v, for its note; a function that wraps cond would have each call allocate
 	if turns {
 		m.giveWay(h)
+		p, head = m.index.Again(p, h, v.Key()) // which may have been overwritten while it waited
 		if watched = m.watched; watched {
 			calls = callersHere()
 		}

@@ -59,7 +59,7 @@ type Stats struct {
 	Retries uint64 `json:"retries"`
 	// Helped counts writers that another goroutine committed, Pushed those for which one drew an
 	// epoch, Revoked epochs taken away again, Rivals aborted writers, Reinstalled the attempts that
-	// followed.
+	// followed that, or another writer that was faster.
 	Helped      uint64 `json:"helped"`
 	Pushed      uint64 `json:"pushed"`
 	Revoked     uint64 `json:"revoked"`
@@ -157,7 +157,7 @@ func describe(gauge, counter func(field, metric, help string)) {
 	counter("Pushed", "pushed_commits_total", "Writers for which another goroutine drew an epoch.")
 	counter("Revoked", "revoked_epochs_total", "Epochs that were taken away from a writer again.")
 	counter("Rivals", "stalled_rivals_total", "Writers that others aborted because they stood still.")
-	counter("Reinstalled", "reinstalled_total", "Attempts that followed an abort by another writer.")
+	counter("Reinstalled", "reinstalled_total", "Attempts that followed an abort, or a faster writer.")
 	counter("Claims", "claims_total", "Claims on keys that were granted to transactions that had "+
 		"lost often.")
 	counter("ExpiredClaims", "expired_claims_total",

@@ -100,11 +100,13 @@ func (t *txn) read64(gen epoch.Gen, key unsafe.Pointer, update bool) *chain.Node
 		n == cap(w.reads) || n+1 >= w.full || w.level != LevelSerializable || p.scanned {
 		return t.read(gen, key, h, at, v, update)
 	}
+	w.busy = true
 	w.hasRead, t.hasNoted = true, true
 	if n == 0 || w.reads[n-1].seen != v {
 		w.reads = w.reads[:n+1]
 		w.reads[n].note(v, h, at, p.number)
 	}
+	w.busy = false
 	p.checkGet(key, v)
 	return v
 }
@@ -166,7 +168,9 @@ func (t *txn) setAt(gen epoch.Gen, v *chain.Node, h uint64, at index.Place) writ
 	if st.busy || st.slot.Gen() != gen { // enterAgain, which is not inlined
 		st.enterAgain(gen)
 	}
+	st.busy = true
 	p.note(v, h, at, 0)
+	st.busy = false
 	return done
 }
 

@@ -234,7 +234,10 @@ func (x *Index) Is64() bool { return x.tree == nil && x.Hash.Kind == hasher.Hash
 
 // Lookup64 is [Lookup] for the eight bytes of a key.
 func (x *Index) Lookup64(key uint64) (h uint64, p Place, head *chain.Node) {
-	hooks.Index(hooks.Read, key)
+	if hooks.Enabled { // so that key is only moved to the heap there
+		boxed := key
+		x.step(hooks.Read, unsafe.Pointer(&boxed)) // as the key's own type: as those that insert do
+	}
 	h = x.Hash.Mix(key)
 	b := x.table.Load().bucket(h)
 	meta := b.meta.Load()
