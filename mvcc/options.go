@@ -108,11 +108,10 @@ type Options struct {
 	// readings of the clock and some allocations an Update.
 	Observe func(Attempt)
 
-	// Around is called as each [Map.Update], [UpdateValue] and [DB.Update] begins, and the function
-	// that it returns, if any, when the Update ends, also by a panic, in the same goroutine. The
-	// context that it returns, ctx or one derived from it, takes the place of ctx. tx is
-	// TxOptions.Name; table is "" for a database or a map by itself. If a call panics so does
-	// Update. It costs some allocations an Update. See package
+	// Around is called as each [Map.Update], [UpdateValue] and [DB.Update] begins, and after, if it
+	// is not nil, when the Update ends, also by a panic, in the same goroutine. inside, which is ctx
+	// or derived from it, takes its place. tx is TxOptions.Name; table is "" for a database or a map
+	// by itself. If a call panics so does Update. It costs some allocations an Update. See package
 	// [github.com/mvccmap/mvccmap/profiling].
 	Around func(ctx context.Context, tx, table string) (inside context.Context, after func())
 

@@ -59,7 +59,7 @@ type Stats struct {
 	Retries uint64 `json:"retries"`
 	// Helped counts writers that another goroutine committed, Pushed those for which one drew an
 	// epoch, Revoked epochs taken away again, Rivals aborted writers, Reinstalled the attempts that
-	// followed that, or another writer that was faster.
+	// followed that, or a faster writer.
 	Helped      uint64 `json:"helped"`
 	Pushed      uint64 `json:"pushed"`
 	Revoked     uint64 `json:"revoked"`
