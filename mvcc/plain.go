@@ -6,8 +6,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// plainWrites is how many keys a plain transaction may write: so many stay in registers and L1, and
-// no reader meets an active record for longer than installStride installs.
+// plainWrites is how many keys a plain transaction may write: few enough, below installStride, that
+// its owner need not show that it goes on.
 const plainWrites = 4
 
 // tryPlain is the first try of a plain transaction: it has read up to plainWrites keys and writes
@@ -75,27 +75,8 @@ func (st *txState) tryPlain(gen epoch.Gen) (e epoch.Epoch, r result, tried bool)
 		st.withdraw()
 		return 0, resultAborted, true
 	}
-	e = d.Epoch()
-	hooks.At(hooks.Published)
-	st.checkCommit(gen, e)
-	st.end(gen) // the reads are over: do not keep the versions that were just replaced
-	if len(writes) > 1 {
-		for i := range writes {
-			v := writes[i].v
-			parts[writes[i].of].m.CheckCopy(v, e)
-			v.PutOutcome(chain.Word(0).At(e))
-		}
-		slot.Settle(uint64(len(writes) - 1)) // the epoch counts one version
-	}
-	hooks.At(hooks.Finalized)
-	for i := range writes {
-		w := &writes[i]
-		parts[w.of].m.tidyKey(w.at(), w.hash, chain.Load(&w.v.State), w.v)
-	}
-	if m := st.m; m.views.Load().Due(e) {
-		m.gc.RefreshPast(e, 0)
-	}
-	return e, resultOK, true
+	st.conclude(gen, d.Epoch())
+	return d.Epoch(), resultOK, true
 }
 
 // decidePlain is announce and decide for a plain transaction, whose writes are installed. It

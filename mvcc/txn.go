@@ -143,14 +143,11 @@ func (t *txn) set(gen epoch.Gen, v *chain.Node) writing {
 			return done
 		}
 	}
-	// known, and note.
-	for i := range min(len(w.reads), fewRecords) {
-		r := &w.reads[i]
-		if r.of == p.number && p.index.Hash.Equal(r.seen.Key(), key) {
-			p.note(v, r.hash, r.at(), int32(1+i))
-			w.busy = false
-			return done
-		}
+	if read := p.known(key); read > 0 {
+		r := &w.reads[read-1]
+		p.note(v, r.hash, r.at(), int32(read))
+		w.busy = false
+		return done
 	}
 	w.busy = false // a function of the user may panic that compares keys
 	return toBeFound
