@@ -38,8 +38,7 @@ const interruptGrace = 15 * time.Second
 // A binary says which test binary a test command needs.
 type binary struct {
 	folder, tags string
-	lean         bool   // without external tests
-	cover        string // packages whose coverage it tells
+	lean         bool // without external tests
 }
 
 // buildTest compiles b with the files of a mutant, if any, to the file out.
@@ -64,11 +63,8 @@ func (t *workTree) buildTest(
 	if err := os.WriteFile(out+".json", overlay, 0o644); err != nil {
 		return err
 	}
-	args := []string{"test", "-c", "-o", out, "-overlay", out + ".json", "-tags", b.tags}
-	if b.cover != "" {
-		args = append(args, "-coverpkg", b.cover)
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, ".")...)
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", out, "-overlay", out+".json",
+		"-tags", b.tags, ".")
 	cmd.Dir = filepath.Join(t.root, b.folder)
 	cmd.Env = append(cmd.Environ(), "GOWORK=off") // PWD follows Dir
 	if text, err := cmd.CombinedOutput(); err != nil {

@@ -36,9 +36,6 @@
 // the clean tree, fail the run. With -check no test runs: for each mutant that does not apply or
 // compile it prints the reason and the present code, within seconds.
 //
-// With -matrix PACKAGE each mutant whose test is in the package meets other tests of it too, see
-// type matrix; -results names the file that keeps the results.
-//
 // Test binaries are built from the work tree with an overlay, so that only the mutated package is
 // compiled, and run in the folder of the package, as go test does. The command runs anywhere in the
 // module, as "go run ./internal/mutants" or "make mutants". It exits with 0 if every mutant was
@@ -76,7 +73,6 @@ type options struct {
 	check           bool
 	parallel, start int
 	budget          time.Duration
-	matrix, results string
 }
 
 // parseFlags reads args. It returns false with the exit code if there is nothing to do.
@@ -90,10 +86,6 @@ func parseFlags(args []string, stderr io.Writer) (o options, code int, ok bool) 
 	flags.DurationVar(&o.budget, "budget", 0, "start no mutant later than this (0: no limit)")
 	flags.IntVar(&o.start, "start", 0, "begin at this mutant, modulo their number, and wrap round; "+
 		"with -budget, a number that grows from run to run makes every mutant's turn come")
-	flags.StringVar(&o.matrix, "matrix", "",
-		"try the mutants whose tests are in this package with its other tests too")
-	flags.StringVar(&o.results, "results", "",
-		"file that keeps the results of -matrix, so that a later run goes on")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return o, 0, false
@@ -102,10 +94,9 @@ func parseFlags(args []string, stderr io.Writer) (o options, code int, ok bool) 
 	}
 	var err error
 	o.pattern, err = regexp.Compile(o.only)
-	if err != nil || flags.NArg() > 0 || o.parallel < 1 || o.start < 0 ||
-		(o.matrix == "") != (o.results == "") {
+	if err != nil || flags.NArg() > 0 || o.parallel < 1 || o.start < 0 {
 		fmt.Fprintln(stderr, "mutants: -run takes a regular expression, -parallel a positive number,",
-			"-start none below 0, -matrix and -results go together, and there are no arguments")
+			"-start none below 0, and there are no arguments")
 		return o, 2, false
 	}
 	return o, 0, true
@@ -166,10 +157,6 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (ok bool, e
 	}
 	defer end()
 	r.parallel, r.budget = o.parallel, o.budget
-	if o.matrix != "" {
-		err := r.runMatrix(ctx, o, mutants, stdout, stderr)
-		return err == nil, err
-	}
 	first := o.start % len(mutants)
 	return summarize(stdout,
 		r.tryAll(ctx, slices.Concat(mutants[first:], mutants[:first]), stderr)), nil

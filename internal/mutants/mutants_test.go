@@ -162,39 +162,6 @@ func TestStartRotates(t *testing.T) {
 	require.Equal(t, []string{"not-go", "no-test", "is-killed"}, order("4"))
 }
 
-func TestMatrix(t *testing.T) {
-	results := filepath.Join(t.TempDir(), "results")
-	inSample(t)
-	fill := func() (table, progress string) {
-		var stdout, stderr bytes.Buffer
-		code := run(t.Context(), []string{"-matrix", "sum", "-results", results,
-			"-run", "^(is-killed|has-survived|not-there)$"}, &stdout, &stderr)
-		require.Zero(t, code, &stderr)
-		return stdout.String(), stderr.String()
-	}
-	table, progress := fill()
-	require.Contains(t, progress, "is-killed: ")
-	require.Equal(t, "no test notices has-survived, of 2 \n"+
-		"no test notices not-there, of 0 does not apply: ",
-		table[:strings.Index(table, "0 times such code")])
-	require.Equal(t, "TestMax notices 1 of 2, alone is-killed\nTestCountdown notices 0 of 0\n"+
-		"TestFails fails or is skipped on the clean tree, alone and shortened\n"+
-		"TestMaxOfEqual notices 0 of 2\n"+
-		"TestNoticesLate fails or is skipped on the clean tree, alone and shortened\n"+
-		"TestSkipped fails or is skipped on the clean tree, alone and shortened\n"+
-		"sum: 3 mutants, 3 of them tried\n", table[strings.Index(table, "TestMax"):])
-	// The file ends amid the last result: that one is tried again, and kept.
-	text, err := os.ReadFile(results)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(results, text[:len(text)-9], 0o644))
-	again, progress := fill()
-	require.Equal(t, table, again)
-	require.Equal(t, 1, strings.Count(progress, " tests "))
-	again, progress = fill()
-	require.Equal(t, table, again)
-	require.Empty(t, progress)
-}
-
 // A fault that does not apply or compile any more is noticed by no test.
 func TestMutantsApplyAndCompile(t *testing.T) {
 	mutants, err := readMutants(".")
