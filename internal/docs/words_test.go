@@ -46,7 +46,7 @@ const riddle = `\b[sS]o who\b|\band (so does )?who (has|gives|reads|writes)\b|` 
 // Files do not say an old word where a new one has its meaning.
 func TestOldWords(t *testing.T) {
 	for _, old := range oldWords {
-		files, err := filepath.Glob(filepath.Join("..", "..", old.files))
+		files, err := filepath.Glob(filepath.Join(root, old.files))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, old.files)
 		word := regexp.MustCompile(old.word)
