@@ -42,7 +42,7 @@ func (w *writer) take(ctx context.Context, b *backup) {
 	})
 }
 
-// tidy removes what is not needed any more: J2. What cannot be removed is tried again after the
+// tidy removes files that are no longer needed: J2. A removal that fails is tried again after the
 // next backup.
 func (j *Journal) tidy(below uint64) {
 	if err := errors.Join(removeBelow(j.dir, below), j.forgetBefore()); err != nil {

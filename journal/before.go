@@ -17,8 +17,8 @@ import (
 const beforeName = "before"
 
 // keepBefore keeps the files that were found, of other types, names or version than those of the
-// program: their own program cannot read what this one writes. They are links: it costs nothing
-// until the files themselves are removed. What was kept before becomes the folder before in them.
+// program: their own program cannot read the files of this one. They are links: it costs nothing
+// until the files themselves are removed. The folder before of then becomes one within them.
 func (j *Journal) keepBefore(f *found) error {
 	before, next := filepath.Join(j.dir, beforeName), filepath.Join(j.dir, nextName)
 	names := []string{backupName(f.from)}
@@ -46,7 +46,7 @@ func (j *Journal) keepBefore(f *found) error {
 		return err
 	}
 	if there {
-		// What is in next is whole. Whenever the process ends, finishNext goes on.
+		// The folder next is whole. Whenever the process ends, finishNext goes on.
 		if err := os.Rename(made, next); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (j *Journal) keepBefore(f *found) error {
 // nextName is the folder that takes the place of before, and has that in it.
 const nextName = beforeName + ".next"
 
-// finishNext finishes what a keepBefore has begun, or undoes it if that had only begun.
+// finishNext finishes an interrupted keepBefore, or undoes one that had only begun.
 func (j *Journal) finishNext() error {
 	before, next := filepath.Join(j.dir, beforeName), filepath.Join(j.dir, nextName)
 	if _, err := os.Stat(next); err != nil {
@@ -97,7 +97,7 @@ func (j *Journal) sameFiles(names []string) bool {
 	return true
 }
 
-// linkAll makes a folder of links to files, and of what was acknowledged of them.
+// linkAll makes a folder of links to files, and of their bound.
 func (j *Journal) linkAll(names []string, made string) error {
 	if err := os.RemoveAll(made); err != nil {
 		return err
@@ -122,8 +122,7 @@ func (j *Journal) linkAll(names []string, made string) error {
 	return disk.SyncFolder(made)
 }
 
-// forgetBefore removes what keepBefore has kept for long enough: also within what it has kept
-// since.
+// forgetBefore removes files that keepBefore has kept for long enough, also within later ones.
 func (j *Journal) forgetBefore() error {
 	if err := j.finishNext(); err != nil {
 		return err

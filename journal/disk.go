@@ -20,7 +20,7 @@ const (
 	highestNumber = 1 << 63
 )
 
-// A listing is what is in the folder of a journal.
+// A listing has the files in the folder of a journal.
 type listing struct {
 	backups, journals []uint64 // sorted
 	left              []string // files that were not finished

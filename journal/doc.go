@@ -3,13 +3,13 @@
 //
 //	db := mvcc.NewDB(nil)
 //	users := mvcc.NewTable[int, User](db, "users", nil)
-//	j, err := journal.Open(ctx, "data", db, codec.Gob, nil) // loads what was there
+//	j, err := journal.Open(ctx, "data", db, codec.Gob, nil) // loads the files
 //	...
 //	users.Store(1, u)
-//	err = j.Sync(ctx) // what was committed before is on disk
+//	err = j.Sync(ctx) // earlier commits are on disk
 //
-// After a crash, of the process or the machine, the tables are what a prefix of the commits has
-// made of them. All commits for which [Journal.Sync] has returned nil are in it.
+// After a crash, of the process or the machine, the tables have the state after a prefix of
+// the commits. All commits for which [Journal.Sync] has returned nil are in it.
 //
 // A commit waits neither for the disk nor for the journal, which watches the database, see
 // [mvcc.DB.Watch]. A goroutine that wants to know that something is on disk calls Sync. One write
@@ -29,7 +29,7 @@
 //
 // A folder has backups and journals, by numbers. A journal is a row of groups; a group is a backup
 // of the differences that some commits have made, see [mvcc.DB.SaveCommits]. Between them stand
-// marks, each of which says that what was before it had got to the disk.
+// marks, each of which says that all before it had got to the disk.
 //
 //   - J1: journal N begins with the state that is in backup N, and each group follows the one
 //     before. If it says that the journals before lead to that state too, these were on disk before
@@ -43,32 +43,32 @@
 //     is on disk before backup N is, and before the rest of the journal. So a backup without its
 //     journal, a journal that is not the one of its name, and a backup of another folder is damage.
 //   - J6: before an epoch is acknowledged, the epoch and the number of the journal are written over
-//     what is in the file "acknowledged". That file gets to the disk at some time, at the latest
+//     those in the file "acknowledged". That file gets to the disk at some time, at the latest
 //     when the journal is closed.
 //
 // Reading goes from the last backup to the first group that is damaged or does not follow, and on
 // from there if a later journal says that it follows that. So it yields a prefix of the commits,
 // with all that was acknowledged. If a mark of a later epoch, or the file of J6, says that more was
 // on disk, something has been lost. That is an error, which names the file. So one file that is
-// removed, cut, renamed, or swapped with another loses nothing in silence. Only what was written
-// last before the machine failed may also be cut unnoticed. Copy a folder when its journal is
+// removed, cut, renamed, or swapped with another loses nothing in silence. Only the last
+// writes before a failure of the machine may also be cut unnoticed. Copy a folder when its journal is
 // closed.
 //
 // The tables that a journal has are those that there were at its end: one that was closed is not
 // needed by the program that opens it.
 //
-// [Inspect] says what is in a folder, without the types, and the command mvccdump prints the
+// [Inspect] lists the contents of a folder, without the types, and the command mvccdump prints the
 // records. docs/format.md has the format byte by byte.
 //
 // # Other types
 //
 // Open refuses tables whose types have lost something that was saved, such as a field that was
 // renamed, see [mvcc.Shape]. It returns a [*mvcc.SchemaError] before anything is written. A field
-// may be added. Options.Rename and Options.Migrate say what becomes of other tables, names and
-// types, in the backup and in each group. Then the new backup has the present types, and the next
+// may be added. Options.Rename and Options.Migrate take other tables, names and
+// types over, in the backup and in each group. Then the new backup has the present types, and the next
 // Open finds these. docs/schemas.md in the repository has the cases.
 //
-// What a program with other types, names of tables or Options.Version has left stays in the folder
+// The files of a program with other types, names of tables or Options.Version stay in the folder
 // "before", for Options.KeepBefore, whether the journal is closed or not. That is a journal of its
 // own. To go back to the program before, put it in the place of the folder, or open it there. It
 // takes the disk space that those files had at Open, whatever is written later. Its files are links
@@ -84,5 +84,5 @@
 //
 // A follower, see [mvcc.DB.Follow], that has kept its position can go on: Options.Resume keeps the
 // states that followers have got to. Where the history is another one a follower begins anew: if
-// what it has was lost, or somebody has put back older files.
+// its state was lost, or somebody has put back older files.
 package journal

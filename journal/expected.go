@@ -79,7 +79,7 @@ func (j *Journal) relock() error {
 	return err
 }
 
-// unlock closes what is open as long as the journal is.
+// unlock closes the files that are open as long as the journal is.
 func (j *Journal) unlock() error {
 	err := j.lock.Close()
 	if j.bounds != nil {
@@ -91,7 +91,7 @@ func (j *Journal) unlock() error {
 // finish says that the journal was closed as it should be.
 func (j *Journal) finish() error {
 	b := j.acknowledged
-	b.closed = true // up to its clock: what came after the last Sync is lost
+	b.closed = true // up to its clock: commits after the last Sync are lost
 	if err := b.write(j.bounds); err != nil {
 		return err
 	}

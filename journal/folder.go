@@ -24,7 +24,7 @@ type folder struct {
 // folder then.
 var meanwhile = func(open bool) {}
 
-// openFolder opens the files. What is acknowledged is read first: what is there later leads to it.
+// openFolder opens the files. The bound is read first: the files read later lead to it.
 // A file that has gone meanwhile is not needed, if there are others now.
 func openFolder(dir string) (*folder, error) {
 	for was := ""; ; {

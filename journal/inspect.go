@@ -14,7 +14,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// An Info says what is in the folder of a journal, see [Inspect].
+// An Info describes the folder of a journal, see [Inspect].
 type Info struct {
 	// DB, Codec and Version are those of the backup, see [mvcc.Backup]; empty if there is none.
 	DB      string
@@ -34,21 +34,21 @@ type Info struct {
 	// Incomplete is how many bytes at the end Open would leave out: of a group that is being written,
 	// or that a crash has torn.
 	Incomplete int64
-	// Err is what Open would return for these files: nil, or what is damaged, a
-	// [*mvcc.DamageError], or missing, an [io/fs.ErrNotExist]. Both name the file.
+	// Err is the error of Open for these files: nil, or that of a damaged one, a
+	// [*mvcc.DamageError], or of a missing one, an [io/fs.ErrNotExist]. Both name the file.
 	Err error
 	// Files are the backups and journals, by their numbers.
 	Files []FileInfo
 	// Unfinished are the names of files that were not brought to their end: a backup that is being
-	// taken, or what a crash has left of one.
+	// taken, or the remains of one after a crash.
 	Unfinished []string
-	// Before is what is in the folder "before", or nil if there is none.
+	// Before describes the folder "before", or is nil if there is none.
 	Before *Info
 
 	_ struct{}
 }
 
-// A TableInfo says what is in a journal of a table.
+// A TableInfo describes a table of a journal.
 type TableInfo struct {
 	mvcc.BackupTable     // Records is that of the backup, Refused that of all
 	Changes          int // how many records, and deletions, the groups after the backup have
@@ -81,11 +81,11 @@ type GroupInfo struct {
 	Records       int // and deletions
 }
 
-// Inspect returns what is in the folder of a journal. It needs neither the types nor the codec,
+// Inspect describes the folder of a journal. It needs neither the types nor the codec,
 // takes no lock, writes nothing, and may be called while a process writes the journal: it reads the
 // files as they are at one moment, so a group that is half-written then is not damage. It reads all
 // that Open would, with their checksums, and does not decode records. It blocks for as long as the disk
-// takes. It allocates some 50 bytes for each group, beside what headers take.
+// takes. It allocates some 50 bytes for each group, beside the headers.
 //
 // The error is one of the system, for instance if there is no such folder. Damage is in [Info.Err].
 // A folder without any files of a journal has an Info without Files, and no error.
@@ -108,13 +108,13 @@ func Inspect(dir string) (Info, error) {
 	return info, nil
 }
 
-// An inspector reads files as Open does, and keeps what headers say.
+// An inspector reads files as Open does, and keeps their headers.
 type inspector struct {
 	loader
 	stats  Stats
 	info   *Info
 	folder *folder
-	at     *FileInfo // what is being read
+	at     *FileInfo // the file being read
 	life   string    // in which tables have the IDs that are in info
 }
 
@@ -243,7 +243,7 @@ func (in *inspector) rename(tables []mvcc.BackupTable) {
 	}
 }
 
-// change notes what a group says of tables.
+// change notes the tables of a group.
 func (in *inspector) change(tables []mvcc.BackupTable) {
 	list := in.info.Tables
 	for _, table := range tables {

@@ -16,7 +16,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// ErrClosed is what [Journal.Sync] returns after [Journal.Close].
+// ErrClosed is the error of [Journal.Sync] after [Journal.Close].
 var ErrClosed = errors.New("journal: it is closed")
 
 // Options configures a journal. A nil *Options, and every field that is zero, means the default.
@@ -33,7 +33,7 @@ type Options struct {
 	// Buffer is how many changes may wait for the disk. When there are more the journal takes a
 	// new backup instead. Default: 2^20.
 	Buffer int
-	// Version is the program's own version of what is in the tables, see [mvcc.SaveOptions], and
+	// Version is the program's own version of the contents of the tables, see [mvcc.SaveOptions], and
 	// Versions are others that it takes too. Open refuses files of any other one, with a
 	// [*mvcc.VersionError].
 	Version  int
@@ -42,19 +42,19 @@ type Options struct {
 	// [mvcc.LoadOptions] and the package. The next Open finds them as they are now.
 	Rename  map[string]string
 	Migrate []mvcc.Migration
-	// KeepBefore is how long the folder "before" stays, with what a program with other types, names
-	// of tables or Version has left, see the package. It takes the disk space of that. It is removed
+	// KeepBefore is how long the folder "before" stays, with the files of a program with other types,
+	// names of tables or Version, see the package. It takes the disk space of that. It is removed
 	// when a journal is opened, or has taken a backup, after this time. Default: a week. Negative:
 	// nothing is kept.
 	KeepBefore time.Duration
-	// AnyShape says that the types of keys and values need not have what they had, see
+	// AnyShape says that the types of keys and values may be others than in the files, see
 	// [mvcc.LoadOptions]. Otherwise Open refuses a table of which it would lose something, with a
 	// [*mvcc.SchemaError], and all files stay as they are.
 	AnyShape bool
 	// Resume are the positions that followers of the database have got to, see [mvcc.DB.Follow]: one
 	// for each, from whatever the follower has kept it in. Open keeps the state of each that it
-	// meets, so that Follow goes on from there, see [mvcc.FollowOptions]; what was overwritten
-	// since stays in memory until Follow has begun. It meets all since the last backup,
+	// meets, so that Follow goes on from there, see [mvcc.FollowOptions]; versions overwritten
+	// since stay in memory until Follow has begun. It meets all since the last backup,
 	// whether the journal was closed or not, but for those in a group of commits in which a table
 	// was closed, and those that got lost because they were not on disk, or are of another history,
 	// since somebody has put back older files. Where it does not Follow begins anew.
@@ -114,7 +114,7 @@ type Journal struct {
 	codec mvcc.Codec
 	opts  Options
 	lock  *os.File
-	// bounds is the file of what was acknowledged, see bound. Of the goroutine, until that ends.
+	// bounds is the file of the last acknowledgement, see bound. Of the goroutine, until that ends.
 	bounds       *os.File
 	acknowledged bound
 	// create creates a file for a journal, and sync brings one to the disk. Tests have their own.
@@ -142,10 +142,10 @@ type Journal struct {
 	waiting map[chan error]uint64 // for an epoch to be on disk
 	asked   bool                  // the writer will be told of progress
 	closed  bool
-	refused map[recordKey]*mvcc.CodecError // what could not be saved, as far as it is known
+	refused map[recordKey]*mvcc.CodecError // records that could not be saved, as far as known
 }
 
-// A file is what a journal is written to.
+// A file takes the bytes of a journal.
 type file interface {
 	io.WriteCloser
 	Sync() error
@@ -158,8 +158,8 @@ type Stats struct {
 	Epoch uint64
 	// Behind is for how long something has waited to be on disk, zero if nothing has.
 	Behind time.Duration
-	// Groups and Bytes count what was written to journals since Open, and Syncs how often it
-	// was forced to the disk.
+	// Groups and Bytes count the writes to journals since Open, and Syncs how often these
+	// were forced to the disk.
 	Groups, Syncs, Bytes uint64
 	// Backups counts those that were taken since Open, its own included; LastBackup is when
 	// the last one was complete.
@@ -176,27 +176,27 @@ type Stats struct {
 	Dropped int64
 }
 
-// Open makes the tables what they were when the journal in the folder dir was written last, see
-// [mvcc.DB.Load], and keeps what is committed from then on in it. If there is none it makes one,
+// Open gives the tables the state at the last write of the journal in the folder dir, see
+// [mvcc.DB.Load], and keeps all later commits in it. If there is none it makes one,
 // and the tables stay as they are. All tables that are in the journal must have been made, and
 // should not be written to until Open returns. codec must be the one that the journal was written
 // with; opts may be nil. Nothing is kept of a table that is closed. Until Open returns nothing
 // expires, see [mvcc.DB.HoldExpiry].
 //
-// It costs what it takes to read the files. Then a new file of some kilobytes is begun. Only if
+// It costs reading the files. Then a new file of some kilobytes is begun. Only if
 // types, names of tables or Options.Version are others than in the files, or something else was
 // written to the tables meanwhile, Open takes a backup first. If that, or the new file, cannot be
 // written, as on a full disk, it returns all the same: the files stay as they were, OnError is
-// told, Sync returns why, and what was committed is written when it can be. [Load] reads the files
+// told, Sync returns why, and the commits are written when they can be. [Load] reads the files
 // without that.
 //
 // A journal is for one process at a time: a second one gets an error where the system has locks
-// for files (not on Windows). If Open fails nothing of what is in the files is lost; the tables may
-// have a part of it. What was on disk and is damaged is a [*mvcc.DamageError], and a file that is
-// missing an [io/fs.ErrNotExist]; both name the file.
+// for files (not on Windows). If Open fails nothing in the files is lost; the tables may have a
+// part of it. Damage of a record on disk is a [*mvcc.DamageError], and a missing file
+// an [io/fs.ErrNotExist]; both name the file.
 //
-// A journal costs what a watch does, see [mvcc.Map.Watch], and has a goroutine. While it takes a
-// backup what is written meanwhile is kept in memory.
+// A journal costs as much as a watch, see [mvcc.Map.Watch], and has a goroutine. While it takes a
+// backup it keeps the commits of that time in memory.
 func Open(
 	ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options,
 ) (*Journal, error) {
@@ -214,7 +214,7 @@ func newJournal(
 	if codec.Name == "" || codec.NewEncoder == nil || codec.NewDecoder == nil {
 		panic("journal: " + call + ": the Codec has an empty field")
 	}
-	codec.Lines = false // frames are told apart from what a crash has torn
+	codec.Lines = false // so that frames differ from the remains of a crash
 	all := opts.withDefaults()
 	return &Journal{db: db, dir: dir, codec: codec, opts: all, sync: syncFile,
 		progress: progress{report: all.Progress},
@@ -243,7 +243,7 @@ func open(
 			_ = j.lock.Close()
 		}
 	}()
-	defer db.HoldExpiry()() // until what is deleted gets into the journal
+	defer db.HoldExpiry()() // until deletions get into the journal
 	j.found, _, err = j.load(ctx)
 	loaded = true
 	if err == nil {
@@ -355,7 +355,7 @@ func (j *Journal) Close() error {
 		j.cancel()
 		<-j.ended
 	})
-	if err == nil { // all is on disk; what the writer has begun since, say a backup, waits no more
+	if err == nil { // all is on disk; later work of the writer, say a backup, waits no more
 		j.mu.Lock()
 		j.since = time.Time{}
 		j.mu.Unlock()
@@ -405,7 +405,7 @@ func (j *Journal) waits() {
 	}
 }
 
-// due returns how long until what was written must be on disk, and whether that is now: it is if a
+// due returns how long until the writes must be on disk, and whether that is now: it is if a
 // Sync waits.
 func (j *Journal) due() (in time.Duration, now bool) {
 	j.mu.Lock()

@@ -16,19 +16,19 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A found is what Open has found in the folder.
+// A found describes the folder that Open has found.
 type found struct {
 	from, last uint64      // the number of the backup, 0 if there is none, and the highest one
-	state      mvcc.Backup // what was loaded
-	journals   []uint64    // that lead on from the backup, and what else has such numbers
+	state      mvcc.Backup // after the files loaded
+	journals   []uint64    // that lead on from the backup, and other files with such numbers
 	// backup and log are how many bytes the backup and these have.
 	backup, log int64
-	// same says that the tables are what the files have, of the same names, types and version. So
+	// same says that the tables have the names, types and version of the files. So
 	// nothing has to be written before commits can follow.
 	same bool
 }
 
-// load makes the tables what the folder has of them, and keeps the states that were asked for. It
+// load gives the tables the state of the folder, and keeps the states that were asked for. It
 // returns which files these are.
 func (j *Journal) load(ctx context.Context) (f found, names string, err error) {
 	in, err := openFolder(j.dir)
@@ -40,7 +40,7 @@ func (j *Journal) load(ctx context.Context) (f found, names string, err error) {
 		return f, names, in.foreign
 	}
 	j.stats = Stats{}
-	// Where it is higher it is that of what is loaded, or means nothing.
+	// Where it is higher it is that of the loaded state, or means nothing.
 	j.db.SkipTo(min(in.must.clock, disk.HighestSkip))
 	j.progress.expect(in.infos)
 	defer j.lines()()
@@ -69,7 +69,7 @@ func (j *Journal) load(ctx context.Context) (f found, names string, err error) {
 	return f, names, nil
 }
 
-// loader returns what loads into the database.
+// loader returns a loader into the database.
 func (j *Journal) loader(ctx context.Context, in *folder) *loader {
 	return &loader{dir: j.dir, must: in.must, stats: &j.stats,
 		open: func(path string) (io.ReadSeekCloser, error) { // no further than it went when all were opened
@@ -91,7 +91,7 @@ func (j *Journal) loader(ctx context.Context, in *folder) *loader {
 		}}
 }
 
-// all loads the last backup, if there is one, and what leads on from it. It returns the number of
+// all loads the last backup, if there is one, and the journals that lead on from it. It returns the number of
 // the backup, and the highest one.
 func (l *loader) all(files listing) (from, last uint64, err error) {
 	if n := len(files.backups); n > 0 {
@@ -173,13 +173,13 @@ type loader struct {
 	must  bound
 	stats *Stats
 	open  func(path string) (io.ReadSeekCloser, error)
-	// backup loads a backup, and group one of differences to what was loaded.
+	// backup loads a backup, and group one of differences to the loaded state.
 	backup func(path string) (mvcc.Backup, error)
 	group  func(in *bufio.Reader, after mvcc.Backup) (mvcc.Backup, error)
 
 	begins bool            // they must begin with a record: the backup is not of an old version
 	begun  bool            // the first one was looked at
-	after  mvcc.Backup     // what was loaded leads to there
+	after  mvcc.Backup     // where the loaded state leads to
 	lives  []mvcc.Position // of the database, in their order, and where each begins
 	// also are other positions of the state that was loaded: of lives that have committed nothing
 	// since.
@@ -194,7 +194,7 @@ func (l *loader) position() mvcc.Position {
 	return mvcc.Position{Life: l.after.DB, Epoch: l.after.Epoch}
 }
 
-// stop ends the loading: what follows is not to be loaded, and must not have been on disk.
+// stop ends the loading: the rest is not to be loaded, and must not have been on disk.
 func (l *loader) stop(why error) { l.over, l.why = true, why }
 
 // lost says that all up to an epoch was on disk, and is not there.
@@ -202,7 +202,7 @@ func (l *loader) lost(e uint64, why error) error {
 	return fmt.Errorf("what was on disk up to epoch %d is lost after epoch %d: %w", e, l.after.Epoch, why)
 }
 
-// complete returns an error if there is less than what was acknowledged. last is the number of
+// complete returns an error if there is less than was acknowledged. last is the number of
 // the last journal.
 func (l *loader) complete(last uint64) error {
 	if l.must.epoch <= l.after.Epoch {
@@ -226,7 +226,7 @@ var (
 	errForeign = errors.New("it is another file")
 )
 
-// journal loads what is in a journal, if that goes on from what was loaded. Otherwise it is an
+// journal loads a journal, if that goes on from the loaded state. Otherwise it is an
 // error if something in the rest says that more was on disk: a beginning, or a mark.
 func (l *loader) journal(n uint64) error {
 	path := filepath.Join(l.dir, journalName(n))
@@ -268,7 +268,7 @@ func (l *loader) journal(n uint64) error {
 	return nil
 }
 
-// enter reads what a journal begins with. l is over if that does not go on from what was loaded. It
+// enter reads the beginning of a journal. l is over if that does not go on from the loaded state. It
 // returns the life whose marks count in the rest.
 func (l *loader) enter(in *bufio.Reader, n uint64, path string) (life string, err error) {
 	first := l.begins && !l.begun
@@ -280,7 +280,7 @@ func (l *loader) enter(in *bufio.Reader, n uint64, path string) (life string, er
 			l.lives, l.also = append(l.lives, b.at), append(l.also, l.position())
 			l.after.DB = b.at.Life
 		}
-		// Whatever came after what was loaded, whoever has begun this one has not had it either.
+		// Whatever came after the loaded state, the process that has begun this one lacked it too.
 		l.after.Epoch, l.at, l.over = b.at.Epoch, length, false
 		return l.after.DB, nil
 	case err == nil: // of a version that wrote no such record
@@ -299,8 +299,8 @@ func (l *loader) enter(in *bufio.Reader, n uint64, path string) (life string, er
 	return cmp.Or(b.at.Life, l.after.DB), nil
 }
 
-// beginsJournal reports whether head is the beginning of a journal, or may be what a crash has left
-// of one.
+// beginsJournal reports whether head is the beginning of a journal, or may be the remains of one
+// after a crash.
 func beginsJournal(head []byte) (begins, torn bool) {
 	for _, kind := range []byte{frameBegin, frameBeginBefore} {
 		record := append(markMagic[:], kind)
@@ -310,7 +310,7 @@ func beginsJournal(head []byte) (begins, torn bool) {
 	return begins, torn
 }
 
-// isTorn reports whether head may be what a crash has left of the beginning of a file, which is no
+// isTorn reports whether head may be the remains after a crash of the beginning of a file, which is no
 // shorter: a part of it, or none, and zeros.
 func isTorn(head, beginning []byte) bool {
 	n := 0
@@ -330,7 +330,7 @@ func (l *loader) begin(in *bufio.Reader, n uint64, first bool) (b beginning, len
 	switch {
 	case begins:
 		if b, length, err = readBegin(in); err != nil && len(bytes.TrimRight(head, "\x00")) > longestBegin {
-			err = fmt.Errorf("%w: %w", errForeign, err) // it was on disk before what follows was written
+			err = fmt.Errorf("%w: %w", errForeign, err) // it was on disk before the rest was written
 		}
 	case !l.begins:
 		return b, 0, nil

@@ -72,7 +72,7 @@ func readBegin(r io.Reader) (b beginning, length int64, err error) {
 
 const noBegin = "it does not begin as a journal should"
 
-// A parser takes what stands in a payload. It is not good any more if there was less.
+// A parser takes fields from a payload. It is no longer good once there was less.
 type parser struct {
 	data []byte
 	good bool

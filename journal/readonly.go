@@ -9,17 +9,17 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Load makes the tables what the journal in the folder dir has of them, as [Open] does, and no
-// more: it writes nothing, takes no lock, and keeps nothing of what is committed afterwards. The
+// Load gives the tables the state of the journal in the folder dir, as [Open] does, and no
+// more: it writes nothing, takes no lock, and keeps no later commits. The
 // folder may be on a full disk, or read-only, and a process may have it open: then the tables get
-// what it had written at some moment during the call, with all that it had acknowledged before. If
-// that process removes a file meanwhile Load begins anew, and others see what it had loaded by
+// its state on disk of some moment during the call, with all that it had acknowledged before. If
+// that process removes a file meanwhile Load begins anew, and others see the tables of
 // then.
 //
 // Of opts, which may be nil, Version, Versions, Rename, Migrate, AnyShape, Resume and Progress
 // count. Of the statistics that it returns Epoch, Loaded and Dropped are set. The error is that of
-// Open; it wraps [io/fs.ErrNotExist] if there is no journal in dir. What is in a table may be a
-// part by then.
+// Open; it wraps [io/fs.ErrNotExist] if there is no journal in dir. A table may have a
+// part of its records by then.
 func Load(
 	ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options,
 ) (Stats, error) {

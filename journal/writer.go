@@ -19,9 +19,9 @@ const (
 	longestRetry = 10 * time.Second
 )
 
-// run is the goroutine. It tells begun when what is committed from then on can be kept: a backup is
+// run is the goroutine. It tells begun when later commits can be kept: a backup is
 // on disk, or is not needed. If there was something in the folder it also does if nothing can be
-// written: that stays, and is tried again, as what cannot be written later is.
+// written: that stays, and is tried again, as later writes that fail are.
 func (j *Journal) run(begun chan<- error) {
 	defer close(j.ended)
 	retry, first := j.retry, true
@@ -112,11 +112,11 @@ type writer struct {
 	based  func() // is called once, when there is a backup to go on from
 
 	file    file
-	after   mvcc.Backup // what was written leads to there
+	after   mvcc.Backup // where the written commits lead to
 	written int64       // since the backup
 	compact int64       // at which length a new backup is taken
 	lives   int         // journals since the backup
-	unsure  bool        // what was written may not be on disk
+	unsure  bool        // the writes may not be on disk
 	sure    uint64      // the epoch up to which all is on disk
 	marked  uint64      // the epoch of the last mark
 	safe    bool        // J3 holds for sure
@@ -132,7 +132,7 @@ type writer struct {
 // mostLives is how many lives may follow a backup: each has a journal.
 const mostLives = 64
 
-// follow writes what is committed, after what was found, or beginning with a backup.
+// follow writes the commits, after the state found, or beginning with a backup.
 func (w *writer) follow() (err error) {
 	j := w.j
 	ctx, cancel := context.WithCancel(j.ctx)
@@ -189,7 +189,7 @@ func cleared(group []mvcc.DBCommit) []mvcc.DBCommit {
 	return group[:0]
 }
 
-// base begins with a backup, unless what was found is the state.
+// base begins with a backup, unless the state found is that of now.
 func (w *writer) base(ctx context.Context, b *backup) error {
 	j := w.j
 	f := &j.found
@@ -208,7 +208,7 @@ func (w *writer) base(ctx context.Context, b *backup) error {
 	return nil
 }
 
-// goOn goes on from what was found.
+// goOn goes on from the state found.
 func (w *writer) goOn(b *backup) error {
 	j := w.j
 	f := &j.found
@@ -252,7 +252,7 @@ func (w *writer) begin(b *backup, after mvcc.Position) (err error) {
 	if err := (beginning{number: w.number, at: at, after: after}).write(w.file); err != nil {
 		return err
 	}
-	if err := w.file.Sync(); err != nil { // before the backup is there, and before what follows
+	if err := w.file.Sync(); err != nil { // before the backup is there, and before the rest
 		return err
 	}
 	if err := w.name(b); err != nil {
@@ -377,7 +377,7 @@ func (w *writer) acknowledge() error {
 	return writeMark(w.file, w.marked, w.life)
 }
 
-// settle is called when there is a gap. It brings to its end what is under way, so that there is
+// settle is called when there is a gap. It ends the work under way, so that there is
 // progress also if one gap follows the other.
 func (w *writer) settle() error {
 	if b := w.backup; b != nil {
