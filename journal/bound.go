@@ -13,11 +13,10 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A bound is the least that must be there: the files up to a number lead at least to an epoch. It is in a
-// file of its own, which is overwritten in place whenever something is acknowledged: so a
-// missing end of the last journal is noticed too. If the machine fails it may be an older
-// one, or torn; then nothing is known. Another file in its place is damage: the bound is
-// missing.
+// A bound is the least that must be there: the files up to a number lead at least to an epoch. It
+// is in a file of its own, which is overwritten in place whenever something is acknowledged: so a
+// missing end of the last journal is noticed too. If the machine fails it may be an older one, or
+// torn; then nothing is known. Another file in its place is damage: the bound is missing.
 type bound struct {
 	number uint64 // of a journal
 	epoch  uint64

@@ -50,8 +50,8 @@
 // from there if a later journal says that it follows that. So it yields a prefix of the commits,
 // with all that was acknowledged. If a mark of a later epoch, or the file of J6, says that more was
 // on disk, something has been lost. That is an error, which names the file. So one file that is
-// removed, cut, renamed, or swapped with another loses nothing in silence. Only the last
-// writes before a failure of the machine may also be cut unnoticed. Copy a folder when its journal is
+// removed, cut, renamed, or swapped with another loses nothing in silence. Only the last writes
+// before a failure of the machine may also be cut unnoticed. Copy a folder when its journal is
 // closed.
 //
 // The tables that a journal has are those that there were at its end: one that was closed is not
@@ -64,9 +64,9 @@
 //
 // Open refuses tables whose types have lost something that was saved, such as a field that was
 // renamed, see [mvcc.Shape]. It returns a [*mvcc.SchemaError] before anything is written. A field
-// may be added. Options.Rename and Options.Migrate take other tables, names and
-// types over, in the backup and in each group. Then the new backup has the present types, and the next
-// Open finds these. docs/schemas.md in the repository has the cases.
+// may be added. Options.Rename and Options.Migrate take other tables, names and types over, in the
+// backup and in each group. Then the new backup has the present types, and the next Open finds
+// these. docs/schemas.md in the repository has the cases.
 //
 // The files of a program with other types, names of tables or Options.Version stay in the folder
 // "before", for Options.KeepBefore, whether the journal is closed or not. That is a journal of its

@@ -24,15 +24,15 @@ type Info struct {
 	Tables []TableInfo
 	// Epoch is that of the last commit that Open would load.
 	Epoch uint64
-	// Lives are those of the database since the backup, in their order, with the epoch at which each
-	// begins: the first one with that of the backup.
+	// Lives are those of the database since the backup, in their order, with the epoch at which
+	// each begins: the first one with that of the backup.
 	Lives []mvcc.Position
 	// Acknowledged is the epoch up to which all was on disk, as far as the file of that name says;
 	// 0 if it does not. Closed says that the journal was closed after that.
 	Acknowledged uint64
 	Closed       bool
-	// Incomplete is how many bytes at the end Open would leave out: of a group that is being written,
-	// or that a crash has torn.
+	// Incomplete is how many bytes at the end Open would leave out: of a group that is being
+	// written, or that a crash has torn.
 	Incomplete int64
 	// Err is the error of Open for these files: nil, or that of a damaged one, a
 	// [*mvcc.DamageError], or of a missing one, an [io/fs.ErrNotExist]. Both name the file.
@@ -81,10 +81,10 @@ type GroupInfo struct {
 	Records       int // and deletions
 }
 
-// Inspect describes the folder of a journal. It needs neither the types nor the codec,
-// takes no lock, writes nothing, and may be called while a process writes the journal: it reads the
-// files as they are at one moment, so a group that is half-written then is not damage. It reads all
-// that Open would, with their checksums, and does not decode records. It blocks for as long as the disk
+// Inspect describes the folder of a journal. It needs neither the types nor the codec, takes no
+// lock, writes nothing, and may be called while a process writes the journal: it reads the files as
+// they are at one moment, so a group that is half-written then is not damage. It reads all that
+// Open would, with their checksums, and does not decode records. It blocks for as long as the disk
 // takes. It allocates some 50 bytes for each group, beside the headers.
 //
 // The error is one of the system, for instance if there is no such folder. Damage is in [Info.Err].

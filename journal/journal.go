@@ -33,36 +33,36 @@ type Options struct {
 	// Buffer is how many changes may wait for the disk. When there are more the journal takes a
 	// new backup instead. Default: 2^20.
 	Buffer int
-	// Version is the program's own version of the contents of the tables, see [mvcc.SaveOptions], and
-	// Versions are others that it takes too. Open refuses files of any other one, with a
+	// Version is the program's own version of the contents of the tables, see [mvcc.SaveOptions],
+	// and Versions are others that it takes too. Open refuses files of any other one, with a
 	// [*mvcc.VersionError].
 	Version  int
 	Versions []int
-	// Rename and Migrate are for tables that have another name than in the files, or other types, see
-	// [mvcc.LoadOptions] and the package. The next Open finds them as they are now.
+	// Rename and Migrate are for tables that have another name than in the files, or other types,
+	// see [mvcc.LoadOptions] and the package. The next Open finds them as they are now.
 	Rename  map[string]string
 	Migrate []mvcc.Migration
-	// KeepBefore is how long the folder "before" stays, with the files of a program with other types,
-	// names of tables or Version, see the package. It takes the disk space of that. It is removed
-	// when a journal is opened, or has taken a backup, after this time. Default: a week. Negative:
-	// nothing is kept.
+	// KeepBefore is how long the folder "before" stays, with the files of a program with other
+	// types, names of tables or Version, see the package. It takes the disk space of that. It is
+	// removed when a journal is opened, or has taken a backup, after this time. Default: a week.
+	// Negative: nothing is kept.
 	KeepBefore time.Duration
 	// AnyShape says that the types of keys and values may be others than in the files, see
 	// [mvcc.LoadOptions]. Otherwise Open refuses a table of which it would lose something, with a
 	// [*mvcc.SchemaError], and all files stay as they are.
 	AnyShape bool
-	// Resume are the positions that followers of the database have got to, see [mvcc.DB.Follow]: one
-	// for each, from whatever the follower has kept it in. Open keeps the state of each that it
+	// Resume are the positions that followers of the database have got to, see [mvcc.DB.Follow]:
+	// one for each, from whatever the follower has kept it in. Open keeps the state of each that it
 	// meets, so that Follow goes on from there, see [mvcc.FollowOptions]; versions overwritten
-	// since stay in memory until Follow has begun. It meets all since the last backup,
-	// whether the journal was closed or not, but for those in a group of commits in which a table
-	// was closed, and those that got lost because they were not on disk, or are of another history,
-	// since somebody has put back older files. Where it does not Follow begins anew.
+	// since stay in memory until Follow has begun. It meets all since the last backup, whether the
+	// journal was closed or not, but for those in a group of commits in which a table was closed,
+	// and those that got lost because they were not on disk, or are of another history, since
+	// somebody has put back older files. Where it does not Follow begins anew.
 	Resume []mvcc.Position
 	// Progress is called while Open or [Load] reads the files, ten times a second at most and once
 	// all is read: with the records so far, and the bytes of the total that the files have. Open
-	// waits for it. Default: the Logger of the database, or [slog.Default] if there is none, is told
-	// every five seconds, at level Info.
+	// waits for it. Default: the Logger of the database, or [slog.Default] if there is none, is
+	// told every five seconds, at level Info.
 	Progress func(records int, read, total int64)
 	// OnError is called, in a goroutine of its own and once at a time, if something could not be
 	// written; the journal takes a new backup then, after a second, and after up to ten if that

@@ -91,8 +91,8 @@ func (j *Journal) loader(ctx context.Context, in *folder) *loader {
 		}}
 }
 
-// all loads the last backup, if there is one, and the journals that lead on from it. It returns the number of
-// the backup, and the highest one.
+// all loads the last backup, if there is one, and the journals that lead on from it. It returns the
+// number of the backup, and the highest one.
 func (l *loader) all(files listing) (from, last uint64, err error) {
 	if n := len(files.backups); n > 0 {
 		if from = files.backups[n-1]; !slices.Contains(files.journals, from) {
@@ -268,8 +268,8 @@ func (l *loader) journal(n uint64) error {
 	return nil
 }
 
-// enter reads the beginning of a journal. l is over if that does not go on from the loaded state. It
-// returns the life whose marks count in the rest.
+// enter reads the beginning of a journal. l is over if that does not go on from the loaded state.
+// It returns the life whose marks count in the rest.
 func (l *loader) enter(in *bufio.Reader, n uint64, path string) (life string, err error) {
 	first := l.begins && !l.begun
 	l.at, l.begun = 0, true
@@ -310,8 +310,8 @@ func beginsJournal(head []byte) (begins, torn bool) {
 	return begins, torn
 }
 
-// isTorn reports whether head may be the remains after a crash of the beginning of a file, which is no
-// shorter: a part of it, or none, and zeros.
+// isTorn reports whether head may be the remains after a crash of the beginning of a file, which is
+// no shorter: a part of it, or none, and zeros.
 func isTorn(head, beginning []byte) bool {
 	n := 0
 	for n < len(head) && head[n] == beginning[n] {

@@ -192,8 +192,8 @@ func (c *tries) try(t testing.TB, i image, what string, tamper func(dir string))
 	require.NoError(t, again(), "%s, and was put back", what)
 }
 
-// Whatever file is removed, cut, damaged, or put in the place of another: all that was acknowledged is
-// there, or the error names a file.
+// Whatever file is removed, cut, damaged, or put in the place of another: all that was acknowledged
+// is there, or the error names a file.
 func TestFiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(rand.Uint64(), 2))
 	var c tries
