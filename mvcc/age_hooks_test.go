@@ -3,17 +3,11 @@
 package mvcc
 
 import (
-	"errors"
-	"math/rand/v2"
-	"runtime"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // evictAll evicts all transactions of a map with the options of hasty that have not been, and
@@ -167,72 +161,4 @@ func TestEvictedWhileCommitting(t *testing.T) {
 			})
 		}
 	}
-}
-
-// Readers that are evicted at any moment see what they should, or learn that they
-// have been evicted.
-func TestEvictionAtAnyTime(t *testing.T) {
-	m := newMap[int, int](t, &Options{ReclaimInterval: 50 * time.Microsecond,
-		MaxTxAge: 50 * time.Microsecond})
-	const n = 8
-	for key := range n {
-		m.Store(key, 0)
-	}
-	t.Cleanup(hooks.Set(func(hooks.Point) {
-		if rand.Uint32()&7 == 0 {
-			runtime.Gosched()
-		}
-	}))
-	c := stage.NewCrew(t)
-	var tooOld, sums atomic.Int64
-	c.Loop(2, func(_, round int) error { // all keys have the same value
-		err := m.Update(bg, nil, func(tx Tx[int, int]) error {
-			for key := range n {
-				tx.Set(key, round)
-			}
-			return nil
-		})
-		if errors.Is(err, ErrTxTooOld) {
-			return nil
-		}
-		return err
-	})
-	c.Loop(2, func(_, round int) error {
-		err := m.View(func(s Snapshot[int, int]) error {
-			first, ok := s.Get(0)
-			if !ok {
-				return errors.New("key 0 is absent")
-			}
-			for key := range n {
-				if v, ok := s.Get(key); !ok || v != first {
-					return errors.New("half a commit, or none")
-				}
-			}
-			return nil
-		})
-		if errors.Is(err, ErrTxTooOld) {
-			tooOld.Add(1)
-			return nil
-		}
-		sums.Add(1)
-		return err
-	})
-	c.Loop(1, func(_, round int) error {
-		err := m.Update(bg, nil, func(tx Tx[int, int]) error {
-			first, _ := tx.Get(0)
-			last, _ := tx.Get(n - 1)
-			tx.Set(n, last-first)
-			return nil
-		})
-		if errors.Is(err, ErrTxTooOld) || errors.Is(err, ErrConflict) {
-			return nil
-		}
-		return err
-	})
-	stage.Eventually(t, func() bool { return tooOld.Load() > 20 && sums.Load() > 20 }, "no progress")
-	c.Finish(t)
-	if v, ok := m.Load(n); ok {
-		require.Zero(t, v)
-	}
-	checkQuiet(t, m)
 }

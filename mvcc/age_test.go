@@ -185,23 +185,6 @@ func loopOld(m *Map[string, int], s Snapshot[string, int]) error {
 	return errors.New("the loop ends")
 }
 
-// A transaction for which there was no idle state grows old even if nothing is
-// written, and nothing is to be reclaimed.
-func TestEvictionWithoutWrites(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[string, int](aging())
-		defer m.Close()
-		m.Store("k", 1)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		s := m.Snapshot()
-		time.Sleep(time.Minute + 3*time.Second)
-		synctest.Wait()
-		require.PanicsWithError(t, ErrTxTooOld.Error(), func() { s.Get("k") })
-		s.Close()
-	})
-}
-
 // Reclaim stops when its context ends, and goes on the next time.
 func TestReclaimStops(t *testing.T) {
 	m := newMap[int, int](t, &Options{ManualReclaim: true})
@@ -217,38 +200,6 @@ func TestReclaimStops(t *testing.T) {
 	require.NoError(t, m.Reclaim(bg))
 	require.Zero(t, m.Stats().QueueDepth)
 	require.Equal(t, n, m.Stats().Versions)
-
-	s := m.Snapshot()
-	overwrite(m, n, 0, n, func() {})
-	reclaim(t, m, 4)
-	require.Equal(t, n, m.Stats().Aside)
-	s.Close()
-	require.ErrorIs(t, m.Reclaim(ctx), context.Canceled)
-	require.GreaterOrEqual(t, m.Stats().QueueDepth, n/index.BucketCells)
-	require.NoError(t, m.Reclaim(bg))
-	require.Equal(t, 1, longest(m))
-
-	// It is manual, so transactions are evicted by it too, and Close leaves nothing.
-	m.Close()
-	require.NoError(t, m.Reclaim(bg))
-}
-
-// A manual map has no goroutines, and Reclaim evicts.
-func TestManualEviction(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[string, int](&Options{ManualReclaim: true, MaxTxAge: time.Minute})
-		m.Store("k", 1)
-		s := m.Snapshot()
-		m.Store("k", 2)
-		require.NoError(t, m.Reclaim(bg)) // sees it first
-		time.Sleep(time.Minute)
-		requireValue(t, 1)(s.Get("k"))
-		require.NoError(t, m.Reclaim(bg))
-		require.Len(t, chainOf(m, "k"), 1)
-		require.PanicsWithError(t, ErrTxTooOld.Error(), func() { s.Get("k") })
-		s.Close()
-		// The bubble would not end with a goroutine left.
-	})
 }
 
 // What the library opens for one call is not evicted, nor warned of, however long the functions

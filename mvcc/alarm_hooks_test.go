@@ -9,7 +9,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/favour"
 	"github.com/mvccmap/mvccmap/internal/hooks"
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
@@ -24,8 +23,8 @@ type alarmed struct {
 	err error
 }
 
-// validating makes an actor that reads some keys, or all if there is none, and writes 1
-// to key, as if readers had taken its epoch away often enough.
+// validating makes an actor that reads some keys and writes 1 to key, as if readers had taken its
+// epoch away often enough.
 func validating(s *stage.Stage, m *Map[string, int], key string, reads ...string) *alarmed {
 	h := new(alarmed)
 	h.Actor = s.Actor("validator", func() {
@@ -33,11 +32,6 @@ func validating(s *stage.Stage, m *Map[string, int], key string, reads ...string
 		stateOf(h.tx.st).rare().revoked = maxRevocations
 		for _, k := range reads {
 			h.tx.Get(k)
-		}
-		if len(reads) == 0 {
-			for range h.tx.All() {
-				continue
-			}
 		}
 		h.tx.Set(key, 1)
 		h.err = h.tx.Commit()
@@ -142,61 +136,6 @@ func TestPushedAlarmedValidatesOnce(t *testing.T) {
 	}
 }
 
-// Somebody overwrites what the validator has read after it was validated there, and
-// then it is pushed beyond that.
-func TestCommitAfterValidation(t *testing.T) {
-	for name, commit := range map[string]func(m *Map[string, int]) error{
-		"Store":          func(m *Map[string, int]) error { m.Store("x", 2); return nil },
-		"Delete":         func(m *Map[string, int]) error { m.Delete("x"); return nil },
-		"CompareAndSwap": func(m *Map[string, int]) error { CompareAndSwap(m, "x", 0, 2); return nil },
-		"one write": func(m *Map[string, int]) error {
-			return m.Update(bg, nil, func(tx Tx[string, int]) error {
-				tx.Get("z")
-				tx.Set("x", 2)
-				return nil
-			})
-		},
-		"two writes": func(m *Map[string, int]) error {
-			return m.Update(bg, nil, func(tx Tx[string, int]) error {
-				tx.Set("q", 2)
-				tx.Set("x", 2)
-				return nil
-			})
-		},
-		"two writes, validated": func(m *Map[string, int]) error {
-			return m.Update(bg, nil, func(tx Tx[string, int]) error {
-				tx.Get("z")
-				tx.Set("x", 2)
-				tx.Set("q", 2)
-				return nil
-			})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, reads := range [][]string{{"x"}, {"q", "x"}, nil} {
-				for _, p := range []hooks.Point{hooks.Validated, hooks.AlarmClean} {
-					for _, before := range []bool{false, true} { // it is pushed before, too
-						m := alarmMap(t)
-						h := validating(stage.New(t), m, "y", reads...)
-						h.To(p)
-						if before {
-							push(t, m, "y")
-						}
-						require.NoError(t, commit(m))
-						between := m.Snapshot()
-						push(t, m, "y")
-						h.Finish()
-						require.ErrorIs(t, h.err, ErrConflict)
-						requireAbsent[int](t)(between.Get("y"))
-						between.Close()
-						checkQuiet(t, m)
-					}
-				}
-			}
-		})
-	}
-}
-
 // A commit elsewhere does not raise the alarm.
 func TestStrangersRaiseNoAlarm(t *testing.T) {
 	m := alarmMap(t)
@@ -212,40 +151,5 @@ func TestStrangersRaiseNoAlarm(t *testing.T) {
 		push(t, m, "y")
 	}
 	h.commits("only strangers have committed")
-	checkQuiet(t, m)
-}
-
-// markInVain raises the alarms on x, and does not commit.
-func markInVain(t testing.TB, m *Map[string, int]) {
-	t.Helper()
-	tx := m.Begin(nil)
-	tx.Get("z")
-	tx.Set("x", 2)
-	tx.Set("q", 2)
-	m.Store("z", 2)
-	require.ErrorIs(t, tx.Commit(), ErrConflict)
-}
-
-// Readers revoke a transaction each time that it has validated, while somebody has a
-// claim on the key that it writes, and does not move: it commits all the same.
-func TestRevokedBesideClaim(t *testing.T) {
-	m := alarmMap(t)
-	h := validating(stage.New(t), m, "y", "x")
-	require.False(t, coreOf(m).favour.Any())
-	h.To(hooks.Announced) // past giving way
-	stateOf(h.tx.st).rare().revoked = 0
-	claim := coreOf(m).favour.Enter(favour.All(), 1<<40)
-	validations := 0
-	for {
-		if _, more := h.Step(1 << hooks.Validated); !more {
-			break
-		}
-		validations++
-		require.Less(t, validations, 100, "it is revoked for ever")
-		push(t, m, "y")
-	}
-	require.NoError(t, h.err)
-	require.LessOrEqual(t, validations, maxRevocations+1)
-	claim.End()
 	checkQuiet(t, m)
 }

@@ -89,38 +89,34 @@ func TestKeysComeBack(t *testing.T) {
 // A deletion of a key that would come back as another one leaves that one alone.
 func TestDeletionOfAnotherKey(t *testing.T) {
 	for _, c := range []mvcc.Codec{plainJSON, codec.JSON} {
-		deletionOfAnotherKey(t, c)
+		db, to := mvcc.NewDB(nil), mvcc.NewDB(nil)
+		defer db.Close()
+		defer to.Close()
+		m, copied := mvcc.NewTable[string, int](db, "t", nil), mvcc.NewTable[string, int](to, "t", nil)
+		m.Store("\ufffd", 1)
+		first := db.Snapshot()
+		defer first.Close()
+		m.Store("\xff", 2)
+		second := db.Snapshot()
+		defer second.Close()
+		m.Delete("\xff")
+		refused := 0
+		opts := func(of, since mvcc.DBSnapshot) *mvcc.SaveOptions {
+			return &mvcc.SaveOptions{Of: of, Since: since, Refused: func(*mvcc.CodecError) { refused++ }}
+		}
+		var full, one, two bytes.Buffer
+		_, err := db.Save(t.Context(), &full, c, opts(first, mvcc.DBSnapshot{}))
+		require.NoError(t, err)
+		_, err = db.Save(t.Context(), &one, c, opts(second, first))
+		require.NoError(t, err)
+		require.Equal(t, 1, refused)
+		_, err = db.Save(t.Context(), &two, c, opts(mvcc.DBSnapshot{}, second))
+		require.NoError(t, err)
+		require.Equal(t, 1, refused)
+		_, err = to.Load(t.Context(), &full, c, &mvcc.LoadOptions{Then: []io.Reader{&one, &two}})
+		require.NoError(t, err)
+		require.Equal(t, map[string]int{"\ufffd": 1}, maps.Collect(copied.All()))
 	}
-}
-
-func deletionOfAnotherKey(t *testing.T, c mvcc.Codec) {
-	db, to := mvcc.NewDB(nil), mvcc.NewDB(nil)
-	defer db.Close()
-	defer to.Close()
-	m, copied := mvcc.NewTable[string, int](db, "t", nil), mvcc.NewTable[string, int](to, "t", nil)
-	m.Store("\ufffd", 1)
-	first := db.Snapshot()
-	defer first.Close()
-	m.Store("\xff", 2)
-	second := db.Snapshot()
-	defer second.Close()
-	m.Delete("\xff")
-	refused := 0
-	opts := func(of, since mvcc.DBSnapshot) *mvcc.SaveOptions {
-		return &mvcc.SaveOptions{Of: of, Since: since, Refused: func(*mvcc.CodecError) { refused++ }}
-	}
-	var full, one, two bytes.Buffer
-	_, err := db.Save(t.Context(), &full, c, opts(first, mvcc.DBSnapshot{}))
-	require.NoError(t, err)
-	_, err = db.Save(t.Context(), &one, c, opts(second, first))
-	require.NoError(t, err)
-	require.Equal(t, 1, refused)
-	_, err = db.Save(t.Context(), &two, c, opts(mvcc.DBSnapshot{}, second))
-	require.NoError(t, err)
-	require.Equal(t, 1, refused)
-	_, err = to.Load(t.Context(), &full, c, &mvcc.LoadOptions{Then: []io.Reader{&one, &two}})
-	require.NoError(t, err)
-	require.Equal(t, map[string]int{"\ufffd": 1}, maps.Collect(copied.All()))
 }
 
 // duplicating is JSON, but that it writes each record twice.

@@ -3,6 +3,7 @@ package mvcc_test
 import (
 	"bytes"
 	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/codec"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -220,4 +222,41 @@ func TestRenameToOne(t *testing.T) {
 	require.ErrorContains(t, err,
 		`LoadOptions.Rename: tables "parts" and "ptrs" were saved, and both would be "ptrs"`)
 	require.Equal(t, before, s.content())
+}
+
+// What is not one line that looks like an object is refused, record by record, and nothing of it is
+// in the backup.
+func TestNoLines(t *testing.T) {
+	for _, bad := range []string{"{}", "{\n}\n", "1\n", "\n", "{}\n{}\n", " {}\n"} {
+		c := codec.JSON
+		c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
+			return encodeFunc(func(v any) error {
+				text, err := json.Marshal(v)
+				if bytes.Contains(text, []byte(`"bad"`)) {
+					text = []byte(strings.TrimSuffix(bad, "\n"))
+				}
+				if err == nil && (!bytes.Equal(text, []byte("{}")) || bad != "{}") {
+					text = append(text, '\n')
+				}
+				_, err = w.Write(text)
+				return err
+			})
+		}
+		db := mvcc.NewDB(nil)
+		defer db.Close()
+		table := mvcc.NewTable[int, string](db, "t", nil)
+		table.Store(1, "good")
+		table.Store(2, "bad")
+		_, err := db.Save(t.Context(), io.Discard, c, nil)
+		require.ErrorContains(t, err, fmt.Sprintf("table %q, key 2: the codec json cannot save the record: "+
+			"it has not written a line with an object, as Codec.Lines says", "t"), "%q", bad)
+		var file bytes.Buffer
+		_, err = db.Save(t.Context(), &file, c,
+			&mvcc.SaveOptions{Refused: func(*mvcc.CodecError) {}})
+		require.NoError(t, err)
+		require.Contains(t, file.String(), "{\"k\":1,\"v\":\"good\"}\n")
+		_, err = db.Load(t.Context(), &file, codec.JSON, nil)
+		require.NoError(t, err)
+		require.Equal(t, 1, table.Len())
+	}
 }

@@ -57,27 +57,3 @@ func TestAbortedBatchMakesClaim(t *testing.T) {
 		})
 	}
 }
-
-// Somebody raises the alarm of a transaction again and again, and never commits; readers
-// push it beyond that each time. It claims what it has read, so that others give way.
-func TestRaisedForNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[string, int](still())
-		defer m.Close()
-		for _, key := range []string{"x", "z", "q"} {
-			m.Store(key, 0)
-		}
-		h := validating(stage.New(t), m, "y", "x")
-		for range maxDirty {
-			h.To(hooks.Validated)
-			require.False(t, coreOf(m).favour.Any())
-			markInVain(t, m)
-			push(t, m, "y")
-		}
-		h.To(hooks.Validated)
-		require.True(t, coreOf(m).favour.Claimed(m.hash("x")))
-		require.False(t, coreOf(m).favour.Claimed(m.hash("z")))
-		h.commits("nobody has marked it since")
-		checkQuiet(t, m)
-	})
-}

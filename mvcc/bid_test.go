@@ -159,52 +159,6 @@ func TestWritersWaitOnce(t *testing.T) {
 	}
 }
 
-// The tenure of a claim ends, whatever its holder does: a function that sleeps, or goes
-// on reading, holds nobody up for longer.
-func TestTenureOfUpdateEnds(t *testing.T) {
-	for _, sleep := range []time.Duration{time.Millisecond, 30 * time.Millisecond, 10 * maxTenure} {
-		for _, reads := range []bool{false, true} {
-			inBubble(t, func(t *testing.T, m *Map[string, int]) {
-				attempts := 0
-				claimed := make(chan struct{})
-				finished := make(chan error)
-				go func() {
-					finished <- m.Update(bg, nil, func(tx Tx[string, int]) error {
-						_ = increment("k")(tx)
-						switch attempts++; {
-						case attempts <= bidLosses:
-							elsewhere(func() { m.Store("k", 10*attempts) })
-						case attempts == bidLosses+1:
-							close(claimed)
-						}
-						for end := time.Now().Add(sleep); time.Now().Before(end); {
-							time.Sleep(time.Millisecond)
-							if reads {
-								tx.Get("l")
-							}
-						}
-						return nil
-					})
-				}()
-				<-claimed
-				require.True(t, coreOf(m).favour.Claimed(m.hash("k")))
-				start := time.Now()
-				m.Store("k", 1000)
-				waited := time.Since(start)
-				require.GreaterOrEqual(t, waited, min(sleep, maxTenure)/2)
-				require.LessOrEqual(t, waited, maxTenure+time.Millisecond)
-				require.NoError(t, <-finished)
-				if sleep < maxTenure {
-					require.Equal(t, bidLosses+1, attempts)
-					requireValue(t, 1000)(m.Load("k"))
-				} else {
-					requireValue(t, 1001)(m.Load("k"))
-				}
-			})
-		}
-	}
-}
-
 // An Update makes a claim when it has lost a few times, on what it has read and
 // written, and gives it back however it ends.
 func TestUpdateMakesClaim(t *testing.T) {
@@ -249,25 +203,6 @@ func TestUpdateMakesClaim(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A scan claims the whole map.
-func TestScanClaimsAll(t *testing.T) {
-	inBubble(t, func(t *testing.T, m *Map[string, int]) {
-		attempts := 0
-		require.NoError(t, m.Update(bg, nil, func(tx Tx[string, int]) error {
-			for range tx.All() {
-				continue
-			}
-			tx.Set("k", attempts)
-			if attempts++; attempts <= bidLosses {
-				elsewhere(func() { m.Store("l", attempts) })
-				return nil
-			}
-			require.True(t, coreOf(m).favour.Claimed(m.hash("whatever")))
-			return nil
-		}))
-	})
 }
 
 // A commit that takes longer than a turn gets a longer one: else it would begin anew for as long as

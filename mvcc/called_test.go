@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/index"
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
@@ -396,43 +395,4 @@ func run(f func()) (returned bool, panicked any) {
 	}()
 	<-done
 	return returned, panicked
-}
-
-// A commit that is left when it is decided stands: it is told of, and counted. That happens where a
-// committer visits what others have left, and compares keys.
-func TestLeftWhenDecided(t *testing.T) {
-	for how, exit := range exits {
-		told := 0
-		for name, call := range map[string]func(m *Map[int, int]){
-			"Update": func(m *Map[int, int]) {
-				_ = m.Update(bg, nil, func(tx Tx[int, int]) error {
-					tx.Delete(1)
-					tx.Delete(2)
-					tx.OnCommit(func(uint64) { told++ })
-					return nil
-				})
-			},
-			"Delete": func(m *Map[int, int]) { m.Delete(1) },
-		} {
-			t.Run(name+"/"+how, func(t *testing.T) {
-				m := newMap[int, int](t, still())
-				for key := range 3 {
-					m.Store(key, 1)
-				}
-				prune(m)
-				told = 0
-				visit := m.index.Visit
-				m.index.Visit = func(*index.Bucket) { exit() }
-				returned, _ := run(func() { call(m) })
-				m.index.Visit = visit
-				require.False(t, returned)
-				require.False(t, m.Has(1))
-				require.Len(t, contents(t, m), m.Len())
-				if name == "Update" {
-					require.Equal(t, 1, told)
-					require.False(t, m.Has(2))
-				}
-			})
-		}
-	}
 }

@@ -3,8 +3,6 @@ package mvcc
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -99,24 +97,21 @@ func (b *beside) requireShort(t *testing.T, readers int, about string) {
 	require.LessOrEqual(t, mean, float64(limit))
 }
 
-func manyReaders() []int {
-	if stage.Race || testing.Short() {
-		return []int{2, 80}
-	}
-	return []int{2, 20, 50, 300}
-}
-
 // However many readers there are, and however these end, chains are as long as they need them to
 // be.
 func TestWritersPruneBesideReaders(t *testing.T) {
 	const keys = 20
+	many := []int{2, 20, 50, 300}
+	if stage.Race || testing.Short() {
+		many = []int{2, 80}
+	}
 	for name, opts := range map[string]Options{
 		"defaults": {}, "threshold of 1": {PruneThreshold: 1}, "committers": {ReclaimWorkers: -1},
 		"by hand": {ManualReclaim: true, ReclaimQueue: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, b := range besides(t, opts) {
-				for _, readers := range manyReaders() {
+				for _, readers := range many {
 					open := make([]Snapshot[int, int], readers)
 					for _, oldest := range []bool{true, false} {
 						b.turnover(open, keys, 4*readers+20, oldest)
@@ -136,61 +131,27 @@ func TestWritersPruneBesideReaders(t *testing.T) {
 	}
 }
 
-// BenchmarkScansBesideWriters scans 10^4 keys with 50 goroutines, without a pause, beside 50 that
-// store and delete them, a second for each iteration: how many versions a key has at the end, and
-// how long scans took in the first and in the last quarter of the time.
-//
-//	go test -run '^$' -bench ScansBesideWriters -benchtime 120x ./mvcc
-func BenchmarkScansBesideWriters(b *testing.B) {
-	const goroutines, keys = 50, 10_000
-	for _, of := range besides(b, Options{ReclaimInterval: DefaultReclaimInterval}) {
-		b.Run(of.name, func(b *testing.B) {
-			of.turnover(nil, keys, 1, true)
-			c := stage.NewCrew(b)
-			start, length := time.Now(), time.Duration(b.N)*time.Second
-			var mu sync.Mutex
-			var first, last []time.Duration
-			c.Run(goroutines, func(int) error {
-				for began := start; !c.Ended(); began = time.Now() {
-					for range of.m.All() {
-						continue
-					}
-					mu.Lock()
-					if took, at := time.Since(began), time.Since(start); at < length/4 {
-						first = append(first, took)
-					} else if at > 3*length/4 {
-						last = append(last, took)
-					}
-					mu.Unlock()
-				}
-				return nil
-			})
-			c.Run(goroutines, func(int) error {
-				for round := 0; !c.Ended(); round++ {
-					for key := range keys {
-						if of.m.Store(key, round); key%10 == 0 {
-							of.m.Delete(key)
-							of.m.Store(key, round)
-						}
-					}
-				}
-				return nil
-			})
-			time.Sleep(length)
-			mean, _ := of.versions()
-			c.Finish(b)
-			b.ReportMetric(mean, "versions/key")
-			for name, took := range map[string][]time.Duration{"first": first, "last": last} {
-				if len(took) == 0 { // -benchtime is short
-					continue
-				}
-				slices.Sort(took)
-				for _, percent := range []int{50, 99, 100} {
-					b.ReportMetric(took[(len(took)-1)*percent/100].Seconds()*1000,
-						fmt.Sprintf("%s-p%d-ms", name, percent))
-				}
-			}
-			b.ReportMetric(0, "ns/op")
-		})
+// A writer drops what is below the version that it covers, if nobody sees it.
+func TestWritersTrim(t *testing.T) {
+	m := newMap[int, int](t, still())
+	for i := range 5 {
+		m.Store(1, i)
 	}
+	require.Len(t, chainOf(m, 1), 5)
+	coreOf(m).gc.Refresh()
+	m.Store(1, 5)
+	require.Len(t, chainOf(m, 1), 2)
+	s := m.Snapshot()
+	m.Store(1, 6)
+	coreOf(m).gc.Refresh()
+	m.Store(1, 7)
+	requireValue(t, 5)(s.Get(1))
+	m.Store(1, 8)
+	s.Close()
+	coreOf(m).gc.Refresh()
+	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
+		tx.Set(1, 9)
+		tx.Set(2, 9)
+	})
+	require.Len(t, chainOf(m, 1), 2)
 }

@@ -1,8 +1,6 @@
 package mvcc
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"sync/atomic"
 	"testing"
@@ -13,49 +11,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/favour"
 )
-
-// What fn returns is what happens; a key that is left as it is draws no epoch.
-func TestCompute(t *testing.T) {
-	for _, c := range []struct {
-		before any // nil: absent
-		op     ComputeOp
-		after  any
-		writes bool
-	}{
-		{nil, UpdateOp, 7, true}, {nil, DeleteOp, nil, false}, {nil, CancelOp, nil, false},
-		{1, UpdateOp, 7, true}, {1, DeleteOp, nil, true}, {1, CancelOp, 1, false},
-	} {
-		t.Run(fmt.Sprint(c.op, " of ", c.before), func(t *testing.T) {
-			m := newMap[string, int](t, still())
-			m.Store("other", 1)
-			if c.before != nil {
-				m.Store("k", c.before.(int))
-			}
-			s, at := m.Snapshot(), m.Epoch()
-			defer s.Close()
-			was, had := s.Get("k")
-			actual, ok := m.Compute("k", func(old int, loaded bool) (int, ComputeOp) {
-				require.Equal(t, was, old)
-				require.Equal(t, had, loaded)
-				return 7, c.op
-			})
-			require.Equal(t, c.after != nil, ok)
-			if ok {
-				require.Equal(t, c.after, actual)
-				requireValue(t, actual)(m.Load("k"))
-			} else {
-				requireAbsent[int](t)(m.Load("k"))
-			}
-			require.Equal(t, c.writes, m.Epoch() > at)
-			now, has := s.Get("k")
-			require.Equal(t, was, now)
-			require.Equal(t, had, has)
-			require.Equal(t, len(contents(t, m)), m.Len())
-			s.Close()
-			checkQuiet(t, m)
-		})
-	}
-}
 
 // fn is called anew when the key was written while it ran, and only what it returns last
 // counts. It may write other keys itself.
@@ -114,17 +69,11 @@ func TestComputeGetsItsTurn(t *testing.T) {
 	})
 }
 
+// What functions of the user do is in TestCalled.
 func TestComputePanics(t *testing.T) {
 	m := newMap[float64, int](t, still())
 	m.Store(1, 1)
 	at := m.Epoch()
-	own := errors.New("own")
-	require.PanicsWithValue(t, own, func() {
-		m.Compute(1, func(int, bool) (int, ComputeOp) { panic(own) })
-	})
-	require.PanicsWithValue(t, own, func() { m.LoadOrCompute(2, func() (int, bool) { panic(own) }) })
-	require.PanicsWithValue(t, own, func() { m.Merge(1, func(int, bool) int { panic(own) }) })
-	require.PanicsWithValue(t, own, func() { m.DeleteFunc(func(float64, int) bool { panic(own) }) })
 	bad := "mvcc: Compute: fn returned ComputeOp(3), want CancelOp, UpdateOp or DeleteOp"
 	require.PanicsWithValue(t, bad, func() {
 		m.Compute(1, func(int, bool) (int, ComputeOp) { return 5, 3 })

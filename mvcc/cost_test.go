@@ -3,8 +3,6 @@ package mvcc
 import (
 	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,13 +51,6 @@ func closeAll(open []Snapshot[int, int]) {
 	}
 }
 
-// settled reclaims until every snapshot is old and nothing waits.
-func settled(m *Map[int, int]) {
-	for range 32 {
-		_ = m.Reclaim(bg)
-	}
-}
-
 // A store of a hot key beside n snapshots that are open, or that have been.
 func BenchmarkHotKey(b *testing.B) {
 	store := func(b *testing.B, m *Map[int, int]) {
@@ -91,44 +82,10 @@ func BenchmarkHotKey(b *testing.B) {
 			b.Run(name+"closed", func(b *testing.B) {
 				m := newMap[int, int](b, &Options{ReclaimWorkers: workers})
 				closeAll(burst(m, n))
-				settled(m)
+				reclaim(b, m, 32) // every snapshot is old, and nothing waits
 				store(b, m)
 			})
 		}
-	}
-}
-
-// One Reclaim after every second of n snapshots over 500 keys was closed.
-func BenchmarkReclaimClosed(b *testing.B) {
-	for _, n := range []int{500, 1000, 2000} {
-		b.Run(fmt.Sprintf("snapshots=%d", n), func(b *testing.B) {
-			const keys = 500
-			for b.Loop() {
-				b.StopTimer()
-				m := newMap[int, int](b, &Options{ManualReclaim: true})
-				var open []Snapshot[int, int]
-				for i := range n {
-					for key := range keys {
-						m.Store(key, i)
-					}
-					open = append(open, m.Snapshot())
-					_ = m.Reclaim(bg)
-				}
-				settled(m)
-				for i := 0; i < n; i += 2 {
-					open[i].Close()
-				}
-				b.StartTimer()
-				_ = m.Reclaim(bg)
-				b.StopTimer()
-				if got := measureAsIs(m).versions; got > keys*(n/2+2) {
-					b.Fatalf("%d versions are left", got)
-				}
-				closeAll(open)
-				m.Close()
-				b.StartTimer()
-			}
-		})
 	}
 }
 
@@ -154,51 +111,6 @@ func BenchmarkOpenSnapshots(b *testing.B) {
 				b.StartTimer()
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/snapshot")
-		})
-	}
-}
-
-// Increments of one key by many goroutines that yield in between, so that each lets all
-// others in, beside a goroutine that stores another key.
-func BenchmarkOneKey(b *testing.B) {
-	for _, goroutines := range []int{16, 1024} {
-		b.Run(fmt.Sprintf("goroutines=%d", goroutines), func(b *testing.B) {
-			m := newMap[int, int](b, nil)
-			m.Store(1, 0)
-			m.Store(2, 0)
-			var done atomic.Int64
-			var stop atomic.Bool
-			var crew, stranger sync.WaitGroup
-			stores := 0
-			stranger.Go(func() {
-				for ; !stop.Load(); stores++ {
-					m.Store(2, stores)
-				}
-			})
-			b.ResetTimer()
-			for range goroutines {
-				crew.Go(func() {
-					for done.Add(1) <= int64(b.N) {
-						err := m.Update(bg, nil, func(tx Tx[int, int]) error {
-							value, _ := tx.Get(1)
-							runtime.Gosched()
-							tx.Set(1, value+1)
-							return nil
-						})
-						if err != nil {
-							b.Error(err)
-						}
-					}
-				})
-			}
-			crew.Wait()
-			b.StopTimer()
-			stop.Store(true)
-			stranger.Wait()
-			b.ReportMetric(float64(stores)/b.Elapsed().Seconds(), "strangers-stores/s")
-			if value, _ := m.Load(1); value != b.N {
-				b.Errorf("%d increments, want %d", value, b.N)
-			}
 		})
 	}
 }

@@ -302,29 +302,6 @@ func TestDBClaims(t *testing.T) {
 // claimedKeys is what the transaction that st belongs to would make a claim on.
 func (st *txState) claimedKeys() *favour.Keys { return st.keySet(true) }
 
-// Two tables, whose transactions each read what the other writes: no write skew, as long as
-// they are serializable.
-func TestDBWriteSkew(t *testing.T) {
-	s := newShop(t, nil)
-	for _, there := range []bool{false, true} {
-		one, two := s.db.Begin(nil), s.db.Begin(nil)
-		requireHas(t, there)(s.stock.In(one).Get("a"))
-		requireHas(t, there)(s.orders.In(two).Get(1))
-		s.orders.In(one).Set(1, 1)
-		s.stock.In(two).Set("a", 1)
-		require.NoError(t, one.Commit())
-		require.ErrorIs(t, two.Commit(), ErrConflict)
-		s.stock.Store("a", 1)
-	}
-}
-
-func requireHas(t *testing.T, want bool) func(_ int, has bool) {
-	return func(_ int, has bool) {
-		t.Helper()
-		require.Equal(t, want, has)
-	}
-}
-
 // What docs/misuse.md does not show.
 func TestDBMisuse(t *testing.T) {
 	s, other := newShop(t, nil), newShop(t, nil)

@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -77,40 +76,4 @@ func TestDeleteRange(t *testing.T) {
 	}
 	require.Zero(t, many.Len(indexed)+unique.Len(indexed))
 	require.Zero(t, many.Count(indexed, Range[int]{})+unique.Count(indexed, Range[int]{}))
-}
-
-// A DeleteRange of a transaction conflicts with what writes to the range, and with nothing else.
-func TestDeleteRangeConflicts(t *testing.T) {
-	for _, opts := range levels {
-		for name, c := range map[string]struct {
-			write    func(m *Map[int, int])
-			conflict bool // at level serializable, and
-			deletes  bool // at level snapshot
-		}{
-			"insert":           {func(m *Map[int, int]) { m.Store(5, 5) }, true, false},
-			"overwrite":        {func(m *Map[int, int]) { m.Store(4, 5) }, true, true},
-			"delete":           {func(m *Map[int, int]) { m.Delete(4) }, true, true},
-			"insert elsewhere": {func(m *Map[int, int]) { m.Store(11, 5) }, false, false},
-			"overwrite there":  {func(m *Map[int, int]) { m.Store(10, 5) }, false, false},
-		} {
-			t.Run(fmt.Sprint(name, opts.Isolation), func(t *testing.T) {
-				m := NewOrdered[int, int](nil)
-				defer m.Close()
-				for i := range 10 {
-					m.Store(2*i, i)
-				}
-				tx := m.Begin(opts)
-				require.Equal(t, 5, tx.DeleteRange(Before(10)))
-				c.write(m)
-				err := tx.Commit()
-				if c.conflict && opts == serializable || c.deletes {
-					require.ErrorIs(t, err, ErrConflict)
-					return
-				}
-				require.NoError(t, err)
-				_, inserted := m.Load(5)
-				require.Equal(t, inserted, CountRange(m, Before(10)) == 1)
-			})
-		}
-	}
 }

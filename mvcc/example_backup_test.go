@@ -23,22 +23,6 @@ func numbers(all ...int) (*mvcc.DB, *mvcc.Map[int, string]) {
 	return db, table
 }
 
-func ExampleDB_Save() {
-	db, _ := numbers(1, 2, 3)
-	defer db.Close()
-	var file bytes.Buffer
-	saved, err := db.Save(context.Background(), &file, codec.Gob, nil)
-	fmt.Println(saved.Records, saved.Tables[0].Name, err)
-
-	other, table := numbers(7)
-	defer other.Close()
-	_, err = other.Load(context.Background(), &file, codec.Gob, nil)
-	fmt.Println(table.Len(), err)
-	// Output:
-	// 3 numbers <nil>
-	// 3 <nil>
-}
-
 // A backup with codec.JSON is lines of JSON: a program that knows nothing of this library reads the
 // records of a table, which come after the line with its name. With jq it is
 //

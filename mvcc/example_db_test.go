@@ -8,18 +8,12 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A shop with two tables, as the examples below use it.
-func openShop() (db *mvcc.DB, stock *mvcc.Map[string, int], orders *mvcc.Map[int, string]) {
-	db = mvcc.NewDB(nil)
-	stock = mvcc.NewTable[string, int](db, "stock", nil)
-	orders = mvcc.NewTable[int, string](db, "orders", nil)
-	stock.Store("apple", 3)
-	return db, stock, orders
-}
-
 func ExampleDB() {
-	db, stock, orders := openShop()
+	db := mvcc.NewDB(nil)
 	defer db.Close()
+	stock := mvcc.NewTable[string, int](db, "stock", nil)
+	orders := mvcc.NewTable[int, string](db, "orders", nil)
+	stock.Store("apple", 3)
 
 	buy := func(id int, what string) error {
 		return db.Update(context.Background(), nil, func(tx mvcc.DBTx) error {
@@ -42,20 +36,6 @@ func ExampleDB() {
 	// Output:
 	// <nil> sold out
 	// 2 left, 1 sold
-}
-
-func ExampleMap_In() {
-	db, stock, orders := openShop()
-	defer db.Close()
-	tx := db.Begin(nil)
-	defer tx.Rollback()
-	stock.In(tx).Set("pear", 7)
-	orders.In(tx).Set(1, "pear")
-	fmt.Println(stock.In(tx).Get("pear")) // its own write
-	fmt.Println(stock.Has("pear"))        // which nobody else sees
-	// Output:
-	// 7 true
-	// false
 }
 
 // Orders are numbered. Transactions that make some do not conflict over the next number, which they

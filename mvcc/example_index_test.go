@@ -16,8 +16,6 @@ type user struct {
 
 func byMail(_ int, u user) []string { return []string{u.mail} }
 func byTag(_ int, u user) []string  { return u.tags }
-func byName(_ int, u user) []string { return []string{u.name} }
-
 func openSite() (db *mvcc.DB, users *mvcc.Map[int, user]) {
 	db = mvcc.NewDB(nil)
 	users = mvcc.NewOrderedTable[int, user](db, "users", nil)
@@ -58,18 +56,6 @@ func ExampleNewIndex() {
 	// Output:
 	// 1 Ada
 	// 2 Alan
-}
-
-func ExampleNewOrderedIndex() {
-	db, users := openSite()
-	defer db.Close()
-	names, _ := mvcc.NewOrderedIndex(users, "by name", byName, nil)
-	for _, u := range names.Ascend(users, mvcc.From("Al")) {
-		fmt.Println(u.name)
-	}
-	// Output:
-	// Alan
-	// Grace
 }
 
 // What users type in may break a unique index: Put says so.

@@ -107,17 +107,3 @@ func ExampleMap_Compute() {
 	// 1 false
 	// 0 false
 }
-
-// Merge counts without a read before: no hit is lost, whoever counts at the same time.
-func ExampleMap_Merge() {
-	hits := mvcc.New[string, int](nil)
-	defer hits.Close()
-	plusOne := func(n int, _ bool) int { return n + 1 }
-
-	for _, page := range []string{"/", "/about", "/"} {
-		hits.Merge(page, plusOne)
-	}
-	n, _ := hits.Load("/")
-	fmt.Println(n)
-	// Output: 2
-}

@@ -52,22 +52,6 @@ func ExampleRange() {
 	// 540;570;
 }
 
-// Pages: each goes on after the last key of the one before.
-func ExampleAfter() {
-	prices := openPrices()
-	defer prices.Close()
-	page := func(last int) (minutes []int) {
-		for minute := range prices.Ascend(mvcc.After(last)) {
-			if minutes = append(minutes, minute); len(minutes) == 2 {
-				break
-			}
-		}
-		return minutes
-	}
-	fmt.Println(page(0), page(570))
-	// Output: [540 570] [600]
-}
-
 // Deciding by a range conflicts with changes of that range, and with nothing else.
 func ExampleTx_Ascend() {
 	bookings := mvcc.NewOrdered[int, string](nil) // by hour
@@ -85,25 +69,6 @@ func ExampleTx_Ascend() {
 	}
 	fmt.Println(book(9, 12, "Ada"), book(11, 13, "Edsger"), book(12, 13, "Edsger"))
 	// Output: <nil> Ada has it at 11 <nil>
-}
-
-// A queue: whoever commits has taken the first.
-func ExampleTx_Min() {
-	queue := mvcc.NewOrdered[int, string](nil)
-	defer queue.Close()
-	queue.Store(2, "second")
-	queue.Store(1, "first")
-	var job string
-	_ = queue.Update(context.Background(), nil, func(tx mvcc.Tx[int, string]) error {
-		key, value, ok := tx.Min()
-		if ok {
-			tx.Delete(key)
-		}
-		job = value
-		return nil
-	})
-	fmt.Println(job, queue.Len())
-	// Output: first 1
 }
 
 // Nobody sees some of them deleted and others not.

@@ -10,26 +10,6 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A View reads several keys as of one moment. It never conflicts, and holds nobody up.
-func ExampleMap_View() {
-	prices := mvcc.New[string, int](nil)
-	defer prices.Close()
-	prices.Store("tea", 3)
-	prices.Store("cup", 5)
-
-	err := prices.View(func(s mvcc.Snapshot[string, int]) error {
-		tea, _ := s.Get("tea")
-		prices.Store("cup", 6) // too late for this view
-		cup, _ := s.Get("cup")
-		fmt.Println(tea + cup)
-		return nil
-	})
-	fmt.Println(err)
-	// Output:
-	// 8
-	// <nil>
-}
-
 // A Snapshot may be open for long, and used by several goroutines at once: all of them read
 // one moment.
 func ExampleMap_Snapshot() {
@@ -107,26 +87,4 @@ func ExampleHistory() {
 	// 4 deleted true
 	// 3 first edition
 	// 2 draft
-}
-
-// A snapshot that is too old panics at a read. Try makes that an error.
-func ExampleSnapshot_Try() {
-	ctx := context.Background()
-	m := mvcc.New[string, int](&mvcc.Options{MaxTxAge: time.Nanosecond, ManualReclaim: true})
-	m.Store("n", 1)
-
-	s := m.Snapshot()
-	defer s.Close()
-	for m.Stats().Evicted == 0 { // a map with goroutines of its own does this itself
-		if err := m.Reclaim(ctx); err != nil {
-			panic(err)
-		}
-	}
-	err := s.Try(func() error {
-		n, _ := s.Get("n")
-		fmt.Println(n) // never comes to this
-		return nil
-	})
-	fmt.Println(errors.Is(err, mvcc.ErrTxTooOld))
-	// Output: true
 }

@@ -10,30 +10,6 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Update commits what its function has written when that returns nil, and tries again after
-// a conflict: so the function has no effect but through its transaction.
-func ExampleMap_Update() {
-	accounts := mvcc.New[string, int](nil)
-	defer accounts.Close()
-	accounts.Store("alice", 100)
-	withdraw := func(n int) error {
-		return accounts.Update(context.Background(), nil, func(tx mvcc.Tx[string, int]) error {
-			balance, _ := tx.Get("alice")
-			if balance < n {
-				return fmt.Errorf("%d are not enough for %d", balance, n)
-			}
-			tx.Set("alice", balance-n)
-			return nil
-		})
-	}
-
-	fmt.Println(withdraw(70))
-	fmt.Println(withdraw(70)) // the error comes back unchanged, and nothing is written
-	// Output:
-	// <nil>
-	// 30 are not enough for 70
-}
-
 // A long import goes in batches, each all or nothing. How far it has come is written with them: so
 // one that was interrupted goes on there. The rows are read before the transaction, which may run
 // again; it only writes, so it never conflicts.
@@ -77,42 +53,22 @@ func ExampleMap_Update_batches() {
 // UpdateValue returns what the attempt that was committed has found out. A variable outside
 // of the function might have the value of an attempt that was not.
 func ExampleUpdateValue() {
-	queue := mvcc.New[int, string](nil)
+	queue := mvcc.NewOrdered[int, string](nil)
 	defer queue.Close()
-	queue.Store(1, "write")
 	queue.Store(2, "read")
+	queue.Store(1, "write")
 
 	job, err := mvcc.UpdateValue(context.Background(), queue, nil,
 		func(tx mvcc.Tx[int, string]) (string, error) {
-			if first := slices.Sorted(tx.Keys()); len(first) > 0 {
-				job, _ := tx.Get(first[0])
-				tx.Delete(first[0])
-				return job, nil
+			first, job, ok := tx.Min() // whoever commits has taken it
+			if !ok {
+				return "", errors.New("nothing to do")
 			}
-			return "", errors.New("nothing to do")
+			tx.Delete(first)
+			return job, nil
 		})
 	fmt.Println(job, err)
 	// Output: write <nil>
-}
-
-// Begin and Commit are for a transaction that does not fit into one function. Their
-// caller handles conflicts. The deferred Rollback does nothing after a Commit.
-func ExampleMap_Begin() {
-	accounts := mvcc.New[string, int](nil)
-	defer accounts.Close()
-	accounts.Store("alice", 100)
-
-	tx := accounts.Begin(nil)
-	defer tx.Rollback()
-	balance, _ := tx.Get("alice")
-	tx.Set("alice", balance-30)
-	fmt.Println(accounts.Load("alice")) // nothing is to be seen before the commit
-	fmt.Println(tx.Commit())
-	fmt.Println(tx.Commit() == mvcc.ErrTxDone)
-	// Output:
-	// 100 true
-	// <nil>
-	// true
 }
 
 // Transactions that merge a key do not conflict over it: each adds to the value that is the
@@ -198,44 +154,4 @@ func ExampleTx_OnCommit() {
 	// mail: your order of tea
 	// <nil>
 	// placed already
-}
-
-// A long transaction asks now and then whether it has lost already.
-func ExampleTx_Err() {
-	m := mvcc.New[string, int](nil)
-	defer m.Close()
-	m.Store("input", 1)
-
-	tx := m.Begin(nil)
-	defer tx.Rollback()
-	input, _ := tx.Get("input")
-	tx.Set("result", input*input)
-	fmt.Println(tx.Err())
-
-	m.Store("input", 2)
-	if errors.Is(tx.Err(), mvcc.ErrConflict) {
-		fmt.Println("the rest can be saved")
-	}
-	// Output:
-	// <nil>
-	// the rest can be saved
-}
-
-// A ConflictError says which key was in the way, for logs: the key that appears again and
-// again is one to be split, or merged.
-func ExampleConflictError() {
-	seats := mvcc.New[string, string](nil)
-	defer seats.Close()
-
-	tx := seats.Begin(nil)
-	defer tx.Rollback()
-	if !tx.Has("12A") {
-		tx.Set("12A", "alice")
-	}
-	seats.Store("12A", "bob") // somebody else is faster
-	err := tx.Commit()
-	if conflict, ok := errors.AsType[*mvcc.ConflictError](err); ok {
-		fmt.Println(conflict.Key, conflict.Kind, conflict.Attempts)
-	}
-	// Output: 12A read 1
 }

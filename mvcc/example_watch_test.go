@@ -84,24 +84,6 @@ func ExampleSnapshot_Diff() {
 	// Output: a 1 2
 }
 
-// A loop that is too slow is told, and begins anew with a snapshot.
-func ExampleGapError() {
-	m := mvcc.New[int, int](nil)
-	defer m.Close()
-	commits := m.Watch(context.Background(), &mvcc.WatchOptions[int, int]{Buffer: 1})
-	for i := range 1000 {
-		m.Store(i, i)
-	}
-	for _, err := range commits {
-		var gap *mvcc.GapError
-		if errors.As(err, &gap) {
-			fmt.Println(errors.Is(err, mvcc.ErrGap), gap.Epoch < m.Epoch())
-			// s := m.Snapshot(); read it, and Watch since s.
-		}
-	}
-	// Output: true true
-}
-
 // A value that was made from others is made again when one of them has changed.
 func ExampleSnapshot_Changed() {
 	m := mvcc.New[string, int](nil)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
@@ -12,8 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // A derived is what a follower keeps: a copy of two tables, and the position that it has got to. It
@@ -208,29 +205,11 @@ func TestFollowFails(t *testing.T) {
 			if inBegin {
 				d.began = func(DBSnapshot) error { return f() }
 			}
-			var got any = "Goexit"
-			done := make(chan bool)
-			go func() {
-				defer close(done)
-				defer func() {
-					if p := recover(); p != nil {
-						got = p
-					}
-				}()
-				got = "not returned"
-				defer func() {
-					if got == "not returned" {
-						got = "Goexit"
-					}
-				}()
-				got = d.follow(bg, FollowOptions{})
-			}()
-			<-done
-			if name == "Goexit" {
-				require.Equal(t, "Goexit", got)
-			} else {
-				require.Same(t, errEnough, got)
-			}
+			var err error
+			returned, panicked := run(func() { err = d.follow(bg, FollowOptions{}) })
+			require.Equal(t, name == "an error", returned)
+			require.Equal(t, name == "an error", err == errEnough)
+			require.Equal(t, name == "a panic", panicked == errEnough)
 			d.nothingLeft(t)
 		}
 	}
@@ -299,58 +278,4 @@ func TestFollowTables(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)
 	})
-}
-
-// Beside writers, with gaps and ends at any time, the copy is in step in the end.
-func TestFollowBesideWriters(t *testing.T) {
-	t.Parallel()
-	for _, retain := range []time.Duration{0, time.Minute} {
-		d := newDerived(t, &Options{Retain: retain})
-		crew := stage.NewCrew(t)
-		crew.Loop(3, func(_, round int) error {
-			switch key := rand.IntN(20); rand.IntN(3) {
-			case 0:
-				d.a.Store(key, rand.Int())
-			case 1:
-				d.b.Delete(-key)
-			default:
-				d.both(t, key, round)
-			}
-			return nil
-		})
-		random := rand.New(rand.NewPCG(2, 2))
-		d.applied = func(DBCommit) error {
-			switch random.IntN(50) {
-			case 0:
-				return errEnough
-			case 1:
-				time.Sleep(2 * time.Millisecond)
-			}
-			return nil
-		}
-		for range stage.Sizes(30, 5) {
-			require.ErrorIs(t, d.follow(bg, FollowOptions{Buffer: 64}), errEnough)
-		}
-		crew.Finish(t)
-		d.a.Store(100, 2)
-		last := d.db.Epoch()
-		ctx, cancel := context.WithCancel(bg)
-		reached := func(e uint64) error {
-			if e >= last {
-				cancel()
-			}
-			return nil
-		}
-		d.began = func(s DBSnapshot) error { return reached(s.Epoch()) }
-		d.applied = func(c DBCommit) error { return reached(c.Epoch) }
-		ended := make(chan error, 1)
-		go func() { ended <- d.follow(ctx, FollowOptions{}) }()
-		select {
-		case err := <-ended:
-			require.ErrorIs(t, err, context.Canceled)
-		case <-time.After(time.Minute):
-			t.Fatal("it is not told of the last commit")
-		}
-		d.requireInStep(t)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -51,52 +50,36 @@ func TestReadHeader(t *testing.T) {
 	}
 }
 
-func TestReadHeaderOfOldBackups(t *testing.T) {
-	for _, c := range codecs {
-		data, err := os.ReadFile("testdata/backup-1." + c.Name)
-		require.NoError(t, err)
-		b, err := mvcc.ReadHeader(bytes.NewReader(data))
-		require.NoError(t, err)
-		require.Equal(t, "counts", b.Tables[0].Name)
-		require.Equal(t, "int", b.Tables[0].Value)
-		require.True(t, b.Tables[0].ValueShape.IsZero())
-	}
-}
-
 // What is no header, or a damaged one, is a DamageError; an error of the reader is wrapped.
 func TestReadHeaderDamage(t *testing.T) {
 	for _, c := range codecs {
-		testReadHeaderDamage(t, c)
-	}
-}
-
-func testReadHeaderDamage(t *testing.T, c mvcc.Codec) {
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	mvcc.NewTable[int, int](db, "t", nil)
-	var file bytes.Buffer
-	_, err := db.Save(t.Context(), &file, c, nil)
-	require.NoError(t, err)
-	after := map[bool]int{false: 4, true: 2}[c.Lines] // the checksum, or the end of the line
-	header := file.Bytes()[:bytes.Index(file.Bytes(), []byte("}]}"))+3+after]
-	_, err = mvcc.ReadHeader(bytes.NewReader(header))
-	require.NoError(t, err)
-	for at := range header {
-		flipped := bytes.Clone(header)
-		flipped[at] ^= 1 << (at % 8)
-		for _, data := range [][]byte{header[:at], flipped} {
-			b, err := mvcc.ReadHeader(bytes.NewReader(data))
-			var damage *mvcc.DamageError
-			require.ErrorAs(t, err, &damage)
-			require.ErrorContains(t, err, "mvcc: the backup is damaged at offset")
-			require.Zero(t, b)
+		db := mvcc.NewDB(nil)
+		defer db.Close()
+		mvcc.NewTable[int, int](db, "t", nil)
+		var file bytes.Buffer
+		_, err := db.Save(t.Context(), &file, c, nil)
+		require.NoError(t, err)
+		after := map[bool]int{false: 4, true: 2}[c.Lines] // the checksum, or the end of the line
+		header := file.Bytes()[:bytes.Index(file.Bytes(), []byte("}]}"))+3+after]
+		_, err = mvcc.ReadHeader(bytes.NewReader(header))
+		require.NoError(t, err)
+		for at := range header {
+			flipped := bytes.Clone(header)
+			flipped[at] ^= 1 << (at % 8)
+			for _, data := range [][]byte{header[:at], flipped} {
+				b, err := mvcc.ReadHeader(bytes.NewReader(data))
+				var damage *mvcc.DamageError
+				require.ErrorAs(t, err, &damage)
+				require.ErrorContains(t, err, "mvcc: the backup is damaged at offset")
+				require.Zero(t, b)
+			}
 		}
+		_, err = mvcc.ReadHeader(io.MultiReader(bytes.NewReader(header[:20]),
+			iotest.ErrReader(io.ErrClosedPipe)))
+		require.ErrorIs(t, err, io.ErrClosedPipe)
+		require.ErrorContains(t, err, "mvcc: ReadHeader: ")
+		require.PanicsWithValue(t, "mvcc: ReadHeader: r is nil", func() { _, _ = mvcc.ReadHeader(nil) })
 	}
-	_, err = mvcc.ReadHeader(io.MultiReader(bytes.NewReader(header[:20]),
-		iotest.ErrReader(io.ErrClosedPipe)))
-	require.ErrorIs(t, err, io.ErrClosedPipe)
-	require.ErrorContains(t, err, "mvcc: ReadHeader: ")
-	require.PanicsWithValue(t, "mvcc: ReadHeader: r is nil", func() { _, _ = mvcc.ReadHeader(nil) })
 }
 
 // A shape that no type has is refused: else String would print it for a very long time.

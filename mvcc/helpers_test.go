@@ -110,12 +110,6 @@ func (m *Map[K, V]) lookup(key K) spotted {
 // has reports whether key is in the index.
 func (m *Map[K, V]) has(key K) bool { return m.lookup(key).head != nil }
 
-// visitAsked reports whether a visit of key is asked for.
-func (m *Map[K, V]) visitAsked(key K) bool {
-	p := m.lookup(key).at
-	return !p.Nowhere() && m.index.Waiting(p.Bucket)&(1<<p.I) != 0
-}
-
 // A link is one version of a chain.
 type link[V any] struct {
 	Epoch uint64

@@ -1,7 +1,6 @@
 package mvcc_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,39 +9,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/history"
+	"github.com/mvccmap/mvccmap/internal/stage"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // Random transactions on the real map, many at a time on few keys, recorded and
 // checked: see package history. A history that breaks a promise is kept as a file.
-
-var (
-	historySeed = flag.Uint64("history-seed", 1, "where the random choices of the history tests start")
-	historyRuns = flag.Int("history-runs", 0, "how many histories of each kind to record; 0: a few")
-	historyTxs  = flag.Int("history-txs", 0, "how many transactions a history has; 0: some thousand")
-)
-
-// historyRepeats returns how many histories of each kind to record.
-func historyRepeats() int {
-	switch {
-	case *historyRuns > 0:
-		return *historyRuns
-	case testing.Short():
-		return 1
-	}
-	return 3
-}
-
-// historySize returns how many transactions a history has.
-func historySize(full, short int) int {
-	switch {
-	case *historyTxs > 0:
-		return *historyTxs
-	case testing.Short():
-		return short
-	}
-	return full
-}
 
 // A historyTest is a mixture of transactions.
 type historyTest struct {
@@ -93,16 +65,6 @@ var historyTests = []historyTest{
 	}},
 }
 
-// check records histories of so many transactions, and checks them.
-func (h historyTest) check(t *testing.T, full, short int) {
-	for i := range uint64(historyRepeats()) {
-		cfg := history.Mixed(history.KindAppend, *historySeed+i)
-		cfg.Txs = historySize(full, short)
-		h.change(&cfg)
-		checkHistory(t, cfg)
-	}
-}
-
 // checkHistory records a history and checks it.
 func checkHistory(t *testing.T, cfg history.Config) {
 	t.Helper()
@@ -129,6 +91,13 @@ func checkHistory(t *testing.T, cfg history.Config) {
 // serializable; with others at snapshot level among them, each keeps its promise.
 func TestHistories(t *testing.T) {
 	for _, test := range historyTests {
-		t.Run(test.name, func(t *testing.T) { test.check(t, 4000, 1500) })
+		t.Run(test.name, func(t *testing.T) {
+			for i := range uint64(stage.Sizes(3, 1)) {
+				cfg := history.Mixed(history.KindAppend, 1+i)
+				cfg.Txs = stage.Sizes(4000, 1500)
+				test.change(&cfg)
+				checkHistory(t, cfg)
+			}
+		})
 	}
 }

@@ -1,10 +1,8 @@
 package mvcc
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -39,41 +37,6 @@ func TestWatchBeginsAtTheEndOfAnother(t *testing.T) {
 			}
 		}
 		require.False(t, coreOf(m).Slots.Holds())
-	})
-	synctest.Test(t, func(t *testing.T) { // the same for a database, whose first watch is too slow
-		db := NewDB(nil)
-		defer db.Close()
-		m := NewTable[int, int](db, "m", nil)
-		db.Watch(t.Context(), &DBWatchOptions{Buffer: 1})
-		m.Store(1, 1)
-		m.Store(2, 2)
-		all := db.Watch(t.Context(), nil)
-		m.Store(3, 3)
-		for c, err := range all {
-			require.NoError(t, err)
-			require.Len(t, m.Changes(c), 1)
-			break
-		}
-		require.Nil(t, coreOf(m).feed())
-	})
-}
-
-// Watching one table keeps nothing of the others.
-func TestWatchOfIdleTable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		db := NewDB(nil)
-		defer db.Close()
-		a, b := NewTable[int, int](db, "a", nil), NewTable[int, int](db, "b", nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		a.Watch(ctx, nil)
-		for i := range 1000 {
-			b.Store(i%10, i)
-		}
-		time.Sleep(time.Second)
-		require.NoError(t, db.Reclaim(bg))
-		require.Equal(t, 10, db.Stats().Versions)
-		cancel()
-		synctest.Wait()
 	})
 }
 

@@ -116,26 +116,6 @@ func TestInvariantOfPruning(t *testing.T) {
 	stage.RequireViolation(t, "leaves the index", func() { coreOf(m).CheckRemove(l) })
 }
 
-// What was dropped from below a version counts as dropped from below the one that
-// takes its place: here the tombstone that made the key absent.
-func TestDroppedInTwoSteps(t *testing.T) {
-	m := newMap[string, int](t, still())
-	m.Store("k", 1)
-	first := coreOf(m).Slots.Now()
-	m.Delete("k")
-	tombstone := coreOf(m).Slots.Now()
-	for range 2 {
-		m.Store("k", 2)
-		k := m.lookup("k")
-		coreOf(m).prune(k.at, k.head, viewAt(coreOf(m).Slots.Now(), first), math.MaxInt, math.MaxInt, nil)
-	}
-	h := m.lookup("k").head
-	require.EqualValues(t, tombstone, h.Lost.Load())
-	require.Equal(t, first, coreOf(m).CommitEpoch(h.Next.Load()))
-	st := coreOf(m).newState()
-	st.own.checkAbsent(keyAt("k"), tombstone+1)
-}
-
 // abort puts an aborted version on top of key, as a writer leaves it that was
 // aborted and has not got round to taking it off.
 func abort(t *testing.T, m *Map[string, int], key string) {

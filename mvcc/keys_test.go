@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"math"
-	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -103,40 +102,14 @@ func TestNaNKeys(t *testing.T) {
 	bad := inside{name: "a"}
 	bad.at.y = float32(nan)
 	testNaN[float64](t, "float64", nan, 1)
+	testNaN[complex64](t, "complex64", complex(float32(nan), 0), 1i)
+	testNaN(t, "struct", bad, inside{name: "a"})
+	testNaN(t, "array", [2]float64{0, nan}, [2]float64{0, 1})
 	testNaN[any](t, "interface", nan, 1.0)
 	testNaN[any](t, "interface holding complex", complex(0, nan), 1i)
 	testNaN[any](t, "interface holding struct", bad, inside{name: "a"})
 	testNaN[any](t, "interface holding array", [2]float64{0, nan}, [2]float64{0, 1})
 	testNaN[any](t, "interface holding array of interface", [1]any{nan}, [1]any{"x"})
-}
-
-// Whether keys must be compared with themselves at all is decided by their type.
-func TestReflexive(t *testing.T) {
-	yes := []reflect.Type{
-		reflect.TypeFor[int](), reflect.TypeFor[string](), reflect.TypeFor[bool](),
-		reflect.TypeFor[*float64](),
-		reflect.TypeFor[chan float64](), reflect.TypeFor[struct{}](), reflect.TypeFor[[3]string](),
-		reflect.TypeFor[struct {
-			a [2]struct{ b *any }
-			c uintptr
-		}](),
-	}
-	no := []reflect.Type{
-		reflect.TypeFor[float32](), reflect.TypeFor[float64](), reflect.TypeFor[complex64](),
-		reflect.TypeFor[complex128](),
-		reflect.TypeFor[any](), reflect.TypeFor[error](), reflect.TypeFor[[1]float64](),
-		reflect.TypeFor[[2][2]any](),
-		reflect.TypeFor[struct {
-			a int
-			b struct{ c [1]float32 }
-		}](),
-	}
-	for _, typ := range yes {
-		require.True(t, reflexive(typ), typ)
-	}
-	for _, typ := range no {
-		require.False(t, reflexive(typ), typ)
-	}
 }
 
 func testUnhashable[K comparable](t *testing.T, name string, bad, good K) {

@@ -146,19 +146,3 @@ func TestCloseEndsGoroutines(t *testing.T) {
 		checkQuiet(t, m)
 	}
 }
-
-func TestCloseWhileInUse(t *testing.T) {
-	for range 20 {
-		m := New[int, int](brisk())
-		c := stage.NewCrew(t)
-		c.Loop(3, func(who, round int) error {
-			m.Store(round%100, who)
-			m.Delete((round + 50) % 100)
-			return m.View(func(s Snapshot[int, int]) error { s.Get(round); return nil })
-		})
-		stage.Eventually(t, func() bool { return m.Stats().Commits > 1000 }, "no progress")
-		m.Close()
-		c.Finish(t)
-		checkQuiet(t, m)
-	}
-}

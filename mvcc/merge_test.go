@@ -12,34 +12,6 @@ import (
 
 func add(n int) func(int, bool) int { return func(old int, _ bool) int { return old + n } }
 
-// A merge is given the newest value, and conflicts with no writer of it; what
-// else the transaction reads does.
-func TestMergeIsGivenTheNewest(t *testing.T) {
-	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
-		for _, alone := range []bool{true, false} {
-			m.Store("x", 10)
-			tx := m.Begin(opts)
-			tx.Merge("x", add(1))
-			tx.Merge("x", add(100))
-			if !alone {
-				tx.Set("y", 1)
-				tx.Get("z")
-			}
-			m.Store("x", 1000)
-			require.NoError(t, tx.Commit())
-			requireValue(t, 1101)(m.Load("x"))
-		}
-		tx := m.Begin(opts)
-		tx.Merge("x", add(1))
-		requireValue(t, 1)(tx.Get("y"))
-		tx.Set("y", 2)
-		m.Store("y", 3)
-		requireAnyConflict(t, tx.Commit(), "y")
-		requireValue(t, 1101)(m.Load("x"))
-		checkQuiet(t, m)
-	})
-}
-
 // requireAnyConflict requires a conflict over key, of any kind.
 func requireAnyConflict(t *testing.T, err error, key any) {
 	t.Helper()
@@ -74,42 +46,6 @@ func TestMergeOfWhatIsRead(t *testing.T) {
 		}
 		checkQuiet(t, m)
 	})
-}
-
-// Set, Delete and Merge of one key count in their order.
-func TestMergeAmongWrites(t *testing.T) {
-	m := newMap[string, int](t, still())
-	for name, c := range map[string]struct {
-		do   func(tx Tx[string, int])
-		want int
-	}{
-		"after Set":    {func(tx Tx[string, int]) { tx.Set("k", 5); tx.Merge("k", add(1)) }, 6},
-		"after Delete": {func(tx Tx[string, int]) { tx.Delete("k"); tx.Merge("k", add(1)) }, 1},
-		"before Set":   {func(tx Tx[string, int]) { tx.Merge("k", add(1)); tx.Set("k", 5) }, 5},
-		"before Delete": {func(tx Tx[string, int]) {
-			tx.Merge("k", add(1))
-			tx.Delete("k")
-			tx.Merge("k", add(2))
-		}, 2},
-		"more than once": {func(tx Tx[string, int]) {
-			tx.Merge("k", add(1))
-			tx.Merge("k", func(old int, _ bool) int { return 2 * old })
-		}, 22},
-		"of many": {func(tx Tx[string, int]) { many(tx, 100) }, 110},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m.Store("k", 10)
-			mustUpdate(t, m, nil, func(tx Tx[string, int]) { c.do(tx) })
-			requireValue(t, c.want)(m.Load("k"))
-		})
-	}
-	checkQuiet(t, m)
-}
-
-func many(tx Tx[string, int], n int) {
-	for range n {
-		tx.Merge("k", add(1))
-	}
 }
 
 // A merge that panics, or does not return, ends its transaction; nothing of it is seen, and

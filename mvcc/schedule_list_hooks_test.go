@@ -46,6 +46,7 @@ var longer = []string{
 	"a b|snapshot ua wb|snapshot ub wa",
 	"a|cas a=1|delete a; prune; store a",
 	"b|alarmed ra wb|store a; delete a",
+	"b|alarmed ra wb|store a; load b",
 	"b|alarmed scan wb|store a; delete a",
 	"a|update len wb|update len wc",
 	"a b|update len wc|store a; delete b",
@@ -239,6 +240,8 @@ var anomalies = []string{
 	"a b|update ra rb wa|store b; load b; load a",
 	"a b|update ra rb wa|update rb wb; view ra rb",
 	"a b|update ra rb wa|swap b; view scan",
+	// what was read is overwritten before the epoch and after it, and what lies between is pruned
+	"a|update ra wb|store a; view ra rb; store a; prune",
 }
 
 // three are programs of three actors, explored within a bound on preemptions.
@@ -247,6 +250,7 @@ var three = []string{
 	"a b|store a|store b|view ra rb",
 	"a b|update wa wb|load a; load b|load b; load a",
 	"a b|update wa wb; update wa wb|load a|view ra rb",
+	"a b c|update rc wa wb|view ra rb|view ra",
 	"a+ b|view ra rb|store a|refresh; prune",
 	"a b|update ra wb|store a; load b|view rb",
 	"a- b|update ra wb|store a|prune",
@@ -269,5 +273,4 @@ var threeMore = []string{
 	"a|snapshot ra wa|snapshot ra wa|prune",
 	"a+ b|update scan wb|store a|prune",
 	"a b|alarmed ra wb|store a|view ra rb",
-	"a b c|update rc wa wb|view rb ra|view ra",
 }

@@ -6,7 +6,7 @@
 //
 //	# mvcc-chain-cut-too-high: the version that a live epoch reads is cut off
 //	why: an open snapshot loses keys
-//	test: mvcc TestSnapshotAcrossDeletion -tags=mvcccheck
+//	test: mvcc TestSchedules -tags=mvcccheck -args -scenario 'a+|view ra|store a; prune'
 //	in: mvcc.chains.pruneBelow
 //	- c.CommitEpoch(n) > at
 //	+ c.CommitEpoch(n) >= at
