@@ -5,12 +5,9 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -223,7 +220,7 @@ func TestWrittenWhileOpening(t *testing.T) {
 		c := codec.Gob
 		c.NewDecoder = func(r io.Reader) interface{ Decode(v any) error } {
 			d := codec.Gob.NewDecoder(r)
-			return decoding(func(v any) error {
+			return decodeFunc(func(v any) error {
 				if records++; records == at {
 					now.things.Store("of another", []byte("x"))
 				}
@@ -242,10 +239,6 @@ func TestWrittenWhileOpening(t *testing.T) {
 		}
 	}
 }
-
-type decoding func(v any) error
-
-func (d decoding) Decode(v any) error { return d(v) }
 
 // A table that was closed and made again with other types, and whatever else was closed, is not
 // needed by those that open the journal.
@@ -281,115 +274,5 @@ func TestTableOfOtherTypes(t *testing.T) {
 		strings, _ := mvcc.Table[int, string](db, "tmp")
 		require.Equal(t, map[int]string{1: "1"}, maps.Collect(strings.All()))
 		require.NoError(t, j.Close())
-	}
-}
-
-// A table is closed while the journal begins a new file. If the process fails then the table is
-// there, whole, or it is not.
-func TestClosedWhileRotating(t *testing.T) {
-	dir := t.TempDir()
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	m := mvcc.NewTable[int, string](db, "m", nil)
-	tmp := mvcc.NewTable[int, int](db, "tmp", nil)
-	for i := range 10 {
-		tmp.Store(i, i)
-	}
-	rotating, goOn := make(chan struct{}), make(chan struct{})
-	var over atomic.Bool
-	files := 0
-	j, err := open(t.Context(), dir, db, codec.Gob, &Options{Compact: 4000, Every: time.Millisecond},
-		func(path string) (file, error) {
-			if files++; files == 2 {
-				close(rotating)
-				<-goOn
-			}
-			return createFile(path)
-		}, time.Millisecond)
-	require.NoError(t, err)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for i := 0; !over.Load(); i++ {
-			m.Store(i%100, strings.Repeat("x", 1000))
-			tmp.Store(100, i)
-		}
-	}()
-	<-rotating // the epoch of the next backup is fixed
-	over.Store(true)
-	<-ended
-	tmp.Store(100, -1)
-	tmp.Close()
-	close(goOn)
-	require.Eventually(t, func() bool { return j.Stats().Backups >= 2 }, time.Minute, time.Millisecond)
-	require.NoError(t, j.Sync(t.Context()))
-	i := imageOf(t, dir, 0)
-	require.NoError(t, j.Close())
-	// The newest journal is cut everywhere, as when the process has failed there.
-	newest := i.names()[slices.Index(i.names(), lockName)-1]
-	delete(i.files, boundName)
-	length := len(i.files[newest])
-	for at := 0; at < length; at += 1 + rand.IntN(1+length/20) {
-		to, cut := t.TempDir(), image{maps.Clone(i.files), 0}
-		cut.files[newest] = i.files[newest][:at]
-		cut.write(t, to)
-		db := mvcc.NewDB(nil)
-		mvcc.NewTable[int, string](db, "m", nil)
-		tmp := mvcc.NewTable[int, int](db, "tmp", nil)
-		j, err := Open(t.Context(), to, db, codec.Gob, nil)
-		if err == nil {
-			require.Contains(t, []int{0, 11}, tmp.Len(), "cut at %d", at)
-			require.NoError(t, j.Close())
-		}
-		db.Close()
-	}
-}
-
-// Another file in the place of the bound, or of a journal after the first one, is an error, even if
-// that is the last journal, or the bound itself, which is missing then. What a crash may leave of
-// either is none.
-func TestForeignBound(t *testing.T) {
-	dir, l := t.TempDir(), newLedger(t)
-	j := opened(t, dir, l, nil, nil)
-	n := l.commit(1)
-	require.NoError(t, j.Sync(t.Context()))
-	require.NoError(t, j.Close())
-	whole := imageOf(t, dir, n)
-	bound, backup, journal := whole.files[boundName], whole.files[backupName(1)], whole.files[journalName(1)]
-	record := append(markMagic[:], frameBegin)
-	zeros := make([]byte, 100)
-	for _, c := range []struct {
-		what, name string
-		data       []byte
-		fails      bool
-	}{
-		{"nothing", boundName, nil, false},
-		{"a part of it", boundName, bound[:5], false},
-		{"a part, and zeros", boundName, append(slices.Clone(bound[:20]), zeros[:len(bound)-20]...), false},
-		{"zeros", boundName, zeros[:len(bound)], false},
-		{"a journal", boundName, journal, true},
-		{"a part of a backup", boundName, backup[:len(bound)], true},
-		{"text", boundName, []byte("{}"), true},
-		{"nothing", journalName(2), nil, false},
-		{"a part of the record", journalName(2), record[:5], false},
-		{"a part of the record, and zeros", journalName(2), append(slices.Clone(record[:3]), zeros[:20]...), false},
-		{"zeros", journalName(2), zeros, false},
-		{"the bound", journalName(2), bound, true},
-		{"a backup", journalName(2), backup, true},
-	} {
-		i, at := image{maps.Clone(whole.files), n}, t.TempDir()
-		if c.name != boundName {
-			delete(i.files, boundName)
-		}
-		i.files[c.name] = c.data
-		i.write(t, at)
-		opened, err := Open(t.Context(), at, newLedger(t).DB, codec.Gob, nil)
-		if c.fails {
-			require.ErrorContains(t, err, filepath.Join(at, c.name), c.what)
-			require.ErrorAs(t, err, new(*mvcc.DamageError), c.what)
-			continue
-		}
-		require.NoError(t, err, "%s: %s", c.name, c.what)
-		require.NoError(t, opened.Close())
 	}
 }

@@ -76,37 +76,6 @@ func TestInspect(t *testing.T) {
 	require.True(t, info.Before.Closed)
 }
 
-// A table that was closed is not there any more, and one that was made again is another one.
-func TestInspectTables(t *testing.T) {
-	dir, s := t.TempDir(), newShop(t, "A", true)
-	defer s.Close()
-	j, err := s.open(t, dir, 0, createFile)
-	require.NoError(t, err)
-	for range remade + 2 {
-		s.sell()
-	}
-	_ = j.Sync(t.Context())
-	info, err := Inspect(dir)
-	require.NoError(t, err)
-	require.NoError(t, info.Err)
-	var tmp []TableInfo
-	for _, table := range info.Tables {
-		if table.Name == "tmp" {
-			tmp = append(tmp, table)
-		}
-	}
-	require.Len(t, tmp, 1)
-	require.Equal(t, "string", tmp[0].ValueShape.String())
-	s.tmp.Close()
-	_ = j.Sync(t.Context())
-	_ = j.Close()
-	info, err = Inspect(dir)
-	require.NoError(t, err)
-	for _, table := range info.Tables {
-		require.NotEqual(t, "tmp", table.Name)
-	}
-}
-
 func TestInspectNothing(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Inspect(filepath.Join(dir, "none"))

@@ -16,21 +16,16 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Three programs, one after the other: users by number; people by name; people with an age.
+// Two programs, one after the other: users by number; people by name.
 type (
-	number  struct{ Name string }
-	named   struct{ Number int }
-	withAge struct{ Number, Age int }
+	number struct{ Name string }
+	named  struct{ Number int }
 )
 
 var toNames = &Options{Version: 2, Versions: []int{0}, Migrate: []mvcc.Migration{
 	mvcc.MigrateTo("users", "people", func(n int, u number) (string, named, error) {
 		return u.Name, named{n}, nil
 	})}}
-
-var toAges = &Options{Version: 3, Versions: []int{0, 2}, Migrate: append([]mvcc.Migration{
-	mvcc.Migrate("people", func(_ string, n named) (withAge, error) { return withAge{n.Number, 40}, nil }),
-}, toNames.Migrate...)}
 
 // program opens the journal of a program with one table.
 func program[K comparable, V any](
@@ -145,39 +140,6 @@ func TestMigrate(t *testing.T) {
 	people, j, err = program[string, named](t, dir, "people", toNames)
 	require.NoError(t, err)
 	require.Equal(t, len(users)+1, people.Len())
-	require.NoError(t, j.Close())
-}
-
-// Each of three programs, none of which has closed the journal, can be gone back to; and the last
-// one opens what any of them has written.
-func TestMigrateTwice(t *testing.T) {
-	dir := t.TempDir()
-	users := usersWritten(t, dir)
-	ages := map[string]withAge{}
-	for name, n := range namesOf(users) {
-		ages[name] = withAge{n.Number, 40}
-	}
-	_, _, err := program[string, withAge](t, crash(t, dir), "people", toAges)
-	require.NoError(t, err)
-
-	dir = crash(t, dir)
-	people, j, err := program[string, named](t, dir, "people", toNames)
-	require.NoError(t, err)
-	people.Store("new", named{30})
-	require.NoError(t, j.Sync(t.Context()))
-	dir = crash(t, dir)
-	now, j, err := program[string, withAge](t, dir, "people", toAges)
-	require.NoError(t, err)
-	ages["new"] = withAge{30, 40}
-	require.Equal(t, ages, maps.Collect(now.All()))
-
-	before := filepath.Join(dir, beforeName)
-	names, _, err := program[string, named](t, crash(t, before), "people", toNames)
-	require.NoError(t, err)
-	require.Equal(t, len(users)+1, names.Len())
-	was, _, err := program[int, number](t, crash(t, filepath.Join(before, beforeName)), "users", nil)
-	require.NoError(t, err)
-	require.Equal(t, users, maps.Collect(was.All()))
 	require.NoError(t, j.Close())
 }
 

@@ -1,16 +1,9 @@
 package journal
 
 import (
-	"bytes"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,9 +11,9 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// numbersTable returns a database, which tells logger, with a table of numbers.
-func numbersTable(t *testing.T, logger *slog.Logger) (*mvcc.DB, *mvcc.Map[int, int]) {
-	db := mvcc.NewDB(&mvcc.Options{Logger: logger})
+// numbersTable returns a database with a table of numbers.
+func numbersTable(t *testing.T) (*mvcc.DB, *mvcc.Map[int, int]) {
+	db := mvcc.NewDB(nil)
 	t.Cleanup(db.Close)
 	return db, mvcc.NewTable[int, int](db, "numbers", nil)
 }
@@ -29,7 +22,7 @@ func numbersTable(t *testing.T, logger *slog.Logger) (*mvcc.DB, *mvcc.Map[int, i
 func TestProgress(t *testing.T) {
 	const saved, stored = 50_000, 100
 	dir := t.TempDir()
-	db, numbers := numbersTable(t, nil)
+	db, numbers := numbersTable(t)
 	for i := range saved {
 		numbers.Store(i, i)
 	}
@@ -56,7 +49,7 @@ func TestProgress(t *testing.T) {
 			require.False(t, ended)
 			calls, lastRecords, lastRead, ended = calls+1, records, read, read == total
 		}}
-		db, numbers := numbersTable(t, nil)
+		db, numbers := numbersTable(t)
 		if call == "Load" {
 			_, err = Load(t.Context(), dir, db, codec.Gob, opts)
 		} else {
@@ -71,44 +64,4 @@ func TestProgress(t *testing.T) {
 		require.True(t, ended)
 		require.Greater(t, calls, 1)
 	}
-}
-
-// slowly is a codec that takes its time for the first record of each table.
-func slowly(t time.Duration) mvcc.Codec {
-	c := codec.JSON
-	decoder := c.NewDecoder
-	c.NewDecoder = func(r io.Reader) interface{ Decode(any) error } {
-		time.Sleep(t)
-		return decoder(r)
-	}
-	return c
-}
-
-// Else the logger is told every five seconds, and not warned of the transaction that loads.
-func TestProgressLines(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		db, numbers := numbersTable(t, nil)
-		numbers.Store(1, 1)
-		j, err := Open(t.Context(), dir, db, codec.JSON, nil)
-		require.NoError(t, err)
-		require.NoError(t, j.Close())
-		db.Close()
-
-		var lines bytes.Buffer
-		db, numbers = numbersTable(t, slog.New(slog.NewTextHandler(&lines, nil)))
-		j, err = Open(t.Context(), dir, db, slowly(17*time.Second), nil)
-		require.NoError(t, err)
-		require.Equal(t, 1, numbers.Len())
-		time.Sleep(time.Minute) // no line comes later
-		synctest.Wait()
-		require.NoError(t, j.Close())
-		told := strings.Split(strings.TrimSpace(lines.String()), "\n")
-		require.Len(t, told, 3, lines.String())
-		for i, line := range told {
-			require.Contains(t, line, "level=INFO")
-			require.Contains(t, line, "since="+strconv.Itoa(5*(i+1))+"s")
-			require.Regexp(t, `read=\d+ of=[1-9]\d+ `, line)
-		}
-	})
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"math"
 	"os"
@@ -166,37 +165,6 @@ func TestRefusedNoMore(t *testing.T) {
 	}
 }
 
-// Without OnError a logger is told: that of the database, or the program's.
-func TestRefusedIsLogged(t *testing.T) {
-	before := slog.Default()
-	defer slog.SetDefault(before)
-	for _, own := range []bool{false, true} {
-		var log, other bytes.Buffer
-		logger, opts := slog.New(slog.NewTextHandler(&log, nil)), &mvcc.Options{}
-		if own {
-			opts.Logger = logger
-			slog.SetDefault(slog.New(slog.NewTextHandler(&other, nil)))
-		} else {
-			slog.SetDefault(logger)
-		}
-		db := mvcc.NewDB(opts)
-		m := mvcc.NewTable[int, float64](db, "m", nil)
-		for i := range 3 * toldAtOnce {
-			m.Store(i, math.NaN())
-		}
-		j, err := Open(t.Context(), t.TempDir(), db, codec.JSON, nil)
-		require.NoError(t, err)
-		require.Error(t, j.Close())
-		require.Contains(t, log.String(), "level=ERROR")
-		require.Contains(t, log.String(), `table \"m\", key `)
-		require.Contains(t, log.String(), "20 more records are not saved")
-		require.Equal(t, toldAtOnce+1, bytes.Count(log.Bytes(), []byte("\n")))
-		require.Empty(t, other.String())
-		require.EqualValues(t, 3*toldAtOnce, j.Stats().Refused)
-		db.Close()
-	}
-}
-
 // While a codec blocks commits go on, and Sync waits no longer than its context says.
 func TestCodecThatBlocks(t *testing.T) {
 	dir, l := t.TempDir(), newLedger(t)
@@ -283,35 +251,3 @@ func TestRefusedInTheLastBackup(t *testing.T) {
 	require.Equal(t, 1, e.Key)
 	require.EqualValues(t, 1, j.Stats().Refused)
 }
-
-// A function, or a logger, that is told of an error may end its goroutine: the journal goes on.
-func TestToldByTheEnd(t *testing.T) {
-	for name, opts := range map[string]struct {
-		db *mvcc.Options
-		j  *Options
-	}{
-		"OnError": {nil, &Options{OnError: func(error) { runtime.Goexit() }}},
-		"Logger":  {&mvcc.Options{Logger: slog.New(ending{})}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c, dir := poisoned(codec.Gob, ways["error"]), t.TempDir()
-			db := mvcc.NewDB(opts.db)
-			t.Cleanup(db.Close)
-			texts := mvcc.NewTable[string, string](db, "texts", nil)
-			j, err := Open(t.Context(), dir, db, c, opts.j)
-			require.NoError(t, err)
-			for range 3 {
-				texts.Store("key", poison)
-				require.ErrorContains(t, j.Sync(t.Context()), "is not saved")
-				texts.Store("key", "mended")
-				require.NoError(t, j.Sync(t.Context()))
-			}
-			require.NoError(t, j.Close())
-		})
-	}
-}
-
-// An ending is a handler of logs that ends the goroutine.
-type ending struct{ slog.Handler }
-
-func (ending) Enabled(context.Context, slog.Level) bool { runtime.Goexit(); return true }

@@ -344,26 +344,3 @@ func TestOnExpireBesideWriters(t *testing.T) {
 	require.Equal(t, jobs, y.queue.Len())
 	require.Zero(t, y.db.Stats().ExpireFailures)
 }
-
-// until that fails is what it is without OnExpire.
-func TestOnExpireUntilFails(t *testing.T) {
-	y := newYard(t, &Options{ManualReclaim: true})
-	fails := false
-	y.leases.OnExpire(y.back)
-	y.leases.Expire(func(_ int, s session) time.Time {
-		if fails {
-			panic("until")
-		}
-		return s.until
-	})
-	y.leases.Store(1, session{until: time.Unix(1, 0)})
-	fails = true
-	require.PanicsWithValue(t, "until", func() { _ = y.db.Reclaim(bg) })
-	fails = false
-	time.Sleep(2 * time.Millisecond)
-	require.NoError(t, y.db.Reclaim(bg))
-	require.Equal(t, 1, y.queue.Len())
-	require.Zero(t, y.db.Stats().ExpireFailures)
-	requirePanicText(t, "fn is nil", func() { y.queue.OnExpire(nil) })
-	requirePanicText(t, "it was called before", func() { y.leases.OnExpire(y.back) })
-}

@@ -1,7 +1,7 @@
 package mvcc
 
 import (
-	"cmp"
+	"iter"
 	"testing"
 	"time"
 
@@ -9,6 +9,21 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
+
+func newOrdered[V any](t testing.TB, opts *Options) *Map[int, V] {
+	m := NewOrdered[int, V](opts)
+	t.Cleanup(m.Close)
+	return m
+}
+
+type keyValue struct{ key, value int }
+
+func pairs(seq iter.Seq2[int, int]) (all []keyValue) {
+	for key, value := range seq {
+		all = append(all, keyValue{key, value})
+	}
+	return all
+}
 
 // A commit with many new keys gets through beside one that writes one of them, and what was not
 // committed leaves the tree.
@@ -44,31 +59,20 @@ func TestOrderedLargeCommit(t *testing.T) {
 	require.Less(t, m.index.Bytes(), before+before/8, "leaves that are empty go")
 }
 
-// A structKey has fields with gaps between them, and a method that the tree must not call.
-type structKey struct {
-	a string
-	b [3]int16
-	c bool
-}
-
-func (k structKey) Copy() structKey { k.b[0]++; return k }
-
-// A large value is one that Go keeps behind a pointer where it can.
-type large [1 << 9]int
-
-func TestOrderedKeysAreNotCopied(t *testing.T) {
-	m := NewOrderedFunc[structKey, large](func(a, b structKey) int {
-		return cmp.Compare(a.b[0], b.b[0])
-	}, nil)
-	defer m.Close()
-	for i := range 1000 {
-		m.Store(structKey{b: [3]int16{int16(i)}}, large{i})
+// What a commit has deleted leaves the tree, though the leaves in which it found the keys have been
+// replaced since: the commit itself has inserted many.
+func TestOrderedVisitOfReplaced(t *testing.T) {
+	m := newOrdered[int](t, &Options{ManualReclaim: true})
+	for k := range 100 {
+		m.Store(3*k, 1)
 	}
-	n := 0
-	for key, value := range m.Ascend(Range[structKey]{}) {
-		require.EqualValues(t, n, key.b[0])
-		require.Equal(t, n, value[0])
-		n++
-	}
-	require.Equal(t, 1000, n)
+	mustUpdate(t, m, nil, func(tx Tx[int, int]) {
+		for k := range 300 {
+			if tx.Set(k, 2); k%3 == 0 {
+				tx.Delete(k)
+			}
+		}
+	})
+	reclaim(t, m, 3)
+	require.Len(t, heads(m), 200)
 }

@@ -29,11 +29,9 @@ func patterns() []pattern {
 		{"churn beside a reader", 1000, nil, 4 << 20,
 			func(m *Map[int, int], c *course) { churn(m, c, true) }},
 		{"probes", 1000, nil, 4 << 20, probes},
-		{"aborts", 1000, nil, 4 << 20, aborts},
 		{"leaks", 100, nil, 2 << 20, leaks},
 		{"between ticks", 1, &Options{ReclaimInterval: hour}, 1 << 20, betweenTicks},
 		{"short queue", 10_000, &Options{ReclaimInterval: hour, ReclaimQueue: 4}, 4 << 20, shortQueue},
-		{"by hand", 1000, &Options{ManualReclaim: true, ReclaimQueue: 2000}, 1 << 20, byHand},
 	}
 }
 
@@ -204,36 +202,6 @@ func probes(m *Map[int, int], c *course) {
 	c.peaked(measure(t, m))
 }
 
-// Writers that are rolled back, that conflict and try again, or give up.
-func aborts(m *Map[int, int], c *course) {
-	t, n := c.t, stage.Sizes(50_000, 3_000)
-	for i := range n {
-		tx := m.Begin(nil)
-		tx.Get(i % 1000)
-		tx.Set(1000+i, 1) // a new key
-		tx.Set(i%1000, 1)
-		if i%2 == 0 {
-			m.Store(i%1000, 2)
-			require.ErrorIs(t, tx.Commit(), ErrConflict)
-		}
-		tx.Rollback()
-		first := true
-		mustUpdate(t, m, nil, func(tx Tx[int, int]) {
-			v, _ := tx.Get(i % 1000)
-			if first {
-				first = false
-				m.Store(i%1000, v+1)
-			}
-			tx.Set(i%1000, v+1)
-		})
-	}
-	s := m.Stats()
-	require.EqualValues(t, n, s.Retries)
-	require.EqualValues(t, n/2+n, s.ReadConflicts)
-	require.Equal(t, s.Conflicts, s.ReadConflicts)
-	c.peaked(measure(t, m))
-}
-
 // Transactions and snapshots that nobody ends hold nothing back once they are
 // unreachable.
 func leaks(m *Map[int, int], c *course) {
@@ -280,29 +248,4 @@ func shortQueue(m *Map[int, int], c *course) {
 	c.peaked(gauge{heap: heap(), versions: m.Stats().Versions})
 	require.LessOrEqual(c.t, longest(m), 2+slack)
 	require.NotZero(c.t, m.Stats().SyncFallbacks)
-}
-
-// Nobody works in the background, and somebody calls Reclaim now and then.
-func byHand(m *Map[int, int], c *course) {
-	t, n := c.t, c.start.entries
-	for round := range stage.Sizes(300, 8) {
-		s := m.Snapshot()
-		for i := range n {
-			m.Store(i, i)
-			m.Store(i, i+1)
-		}
-		require.LessOrEqual(t, m.Stats().Versions, 4*n)
-		if round%2 == 0 {
-			s.Close()
-			require.NoError(t, m.Reclaim(bg))
-			require.Equal(t, n, m.Stats().Versions)
-		} else {
-			require.NoError(t, m.Reclaim(bg))
-			require.InDelta(t, 2*n, m.Stats().Versions, float64(n)/5, "an estimate") // of samples
-			c.peaked(measure(t, m))
-			s.Close()
-		}
-	}
-	require.Zero(t, m.Stats().TickRefreshes)
-	require.NotZero(t, m.Stats().ManualRefreshes)
 }

@@ -20,21 +20,11 @@ func TestCommitSynchronizesBeforeRead(t *testing.T) {
 		commit func(m *Map[int, *int], p *int) error
 	}{
 		{"Store", func(m *Map[int, *int], p *int) error { m.Store(1, p); return nil }},
-		{"Swap", func(m *Map[int, *int], p *int) error { m.Swap(1, p); return nil }},
-		{"LoadOrStore", func(m *Map[int, *int], p *int) error { m.LoadOrStore(1, p); return nil }},
 		{"blind batch", func(m *Map[int, *int], p *int) error {
 			return m.Update(bg, nil, func(tx Tx[int, *int]) error { tx.Set(0, p); tx.Set(1, p); return nil })
 		}},
 		{"read and write", func(m *Map[int, *int], p *int) error {
 			return m.Update(bg, nil, func(tx Tx[int, *int]) error {
-				tx.Get(1)
-				tx.Set(0, p)
-				tx.Set(1, p)
-				return nil
-			})
-		}},
-		{"snapshot level", func(m *Map[int, *int], p *int) error {
-			return m.Update(bg, snapshot, func(tx Tx[int, *int]) error {
 				tx.Get(1)
 				tx.Set(0, p)
 				tx.Set(1, p)

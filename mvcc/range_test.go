@@ -2,19 +2,12 @@ package mvcc
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
-
-func ranges(low, high int) []Range[int] {
-	return []Range[int]{{}, From(low), After(low), UpTo(high), Before(high), From(low).UpTo(high),
-		From(low).Before(high), After(low).UpTo(high), After(low).Before(high)}
-}
 
 // A commit elsewhere is no conflict; one in the part that was read is, whatever it does.
 func TestRangeConflicts(t *testing.T) {
@@ -129,28 +122,5 @@ func TestPrefix(t *testing.T) {
 		}
 		slices.Sort(want)
 		require.Equal(t, want, got, "%q", prefix)
-	}
-}
-
-func TestRangeContains(t *testing.T) {
-	all := append(ranges(3, 7), ranges(4, 7)...)
-	all = append(all, ranges(3, 6)...)
-	by := naturalOrder(reflect.TypeFor[int]())
-	for _, r := range all {
-		for _, o := range all {
-			want := true
-			for k := range 12 {
-				in := func(r Range[int]) bool {
-					s := spanOf(&r)
-					return by.Side(&s, unsafe.Pointer(&k)) == 0
-				}
-				want = want && (in(r) || !in(o))
-			}
-			if a, b := spanOf(&r), spanOf(&o); by.contains(&a, &b) {
-				require.True(t, want, "%v contains %v", r, o)
-			} else if r == o {
-				require.Fail(t, "not even itself", "%v", r)
-			}
-		}
 	}
 }

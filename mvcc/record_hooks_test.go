@@ -14,6 +14,47 @@ import (
 
 // The record in the slot: what others do while it is being used, and used again.
 
+// The values of these tests: what a key has, what it gets, and what comes after that.
+const (
+	oldValue = 1 + iota
+	newValue
+	newerValue
+)
+
+// pair returns a map with x = y = oldValue.
+func pair(t *testing.T) *Map[string, int] {
+	m := newMap[string, int](t, still())
+	m.Store("x", oldValue)
+	m.Store("y", oldValue)
+	return m
+}
+
+// both checks that a reader sees the same value of x and y.
+func both(t *testing.T, r Reader[string, int], want int) {
+	t.Helper()
+	requireValue(t, want)(r.Get("x"))
+	requireValue(t, want)(r.Get("y"))
+}
+
+// batch writes x and y = newValue; with reads, it has read both, and another key, so that it
+// validates.
+func batch(t *testing.T, m *Map[string, int], reads bool) func() {
+	return func() {
+		tx := m.Begin(nil)
+		defer tx.Rollback()
+		if reads {
+			tx.Get("x")
+			tx.Get("y")
+			tx.Get("never written")
+		}
+		tx.Set("x", newValue)
+		tx.Set("y", newValue)
+		if err := tx.Commit(); err != nil {
+			panic(err)
+		}
+	}
+}
+
 // The version below says by itself only later when it was committed: a writer that puts
 // one on top does not take the number of a slot for its commit epoch, and trims.
 func TestTrimAsksTheRecord(t *testing.T) {
@@ -99,4 +140,24 @@ func TestRecordServesAnother(t *testing.T) {
 	require.Equal(t, newValue, x)
 	another.Finish()
 	both(t, s, newValue)
+}
+
+// A snapshot is closed while another goroutine reads through it; its slot may
+// serve somebody else by then, and what the walk found means nothing.
+func TestSnapshotClosedDuringGet(t *testing.T) {
+	for _, reused := range []bool{false, true} {
+		m := pair(t)
+		s := m.Snapshot()
+		r := stage.New(t).Actor("reader", func() { s.Get("x") }).To(hooks.GetWalked)
+		s.Close()
+		m.Delete("x")
+		prune(m)
+		if reused {
+			tx := m.Begin(nil)
+			defer tx.Rollback()
+		}
+		_, ok := r.Step(0)
+		require.False(t, ok)
+		require.Equal(t, any(ErrTxDone), r.Result)
+	}
 }

@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"errors"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,33 +123,6 @@ func all[K, V any](seq func(func(K, V) bool)) error {
 	return nil
 }
 
-// A transaction of a replica ends with the function: not by hand, and not if that fails.
-func TestReplicaAttemptEnds(t *testing.T) {
-	t.Parallel()
-	db, r, a, b, _ := newReplicated(t, nil)
-	apply(t, r, 100, func(tx DBTx) { b.In(tx).Set("y", 12) })
-	_, err := r.Attempt(func(tx DBTx) error {
-		a.In(tx).Set("x", 1)
-		require.ErrorIs(t, a.In(tx).Commit(), errByHand)
-		return nil
-	})
-	require.ErrorIs(t, err, ErrTxDone)
-	mine := errors.New("mine")
-	_, err = r.Attempt(func(DBTx) error { return mine })
-	require.ErrorIs(t, err, mine)
-	_, err = r.Attempt(func(tx DBTx) error {
-		b.In(tx).Set("other", 12)
-		return nil
-	})
-	var unique *UniqueError
-	require.ErrorAs(t, err, &unique)
-	require.Equal(t, "unique", unique.Index)
-	require.PanicsWithValue(t, "x", func() { _, _ = r.Attempt(func(DBTx) error { panic("x") }) })
-	require.Zero(t, db.Stats().LiveTx)
-	requireAbsent[int](t)(a.Load("x"))
-	require.EqualValues(t, 100, db.Epoch())
-}
-
 // Works that have read nothing are renewed together, as if one came after the other.
 func TestReplicaRenew(t *testing.T) {
 	t.Parallel()
@@ -233,37 +205,4 @@ func TestReplicaApply(t *testing.T) {
 	require.EqualValues(t, 600, db.Epoch())
 	a.Store("x", 1) // by somebody else: it is noticed
 	require.ErrorContains(t, r.Apply(601, func(DBTx) error { return nil }), "somebody else has committed")
-}
-
-// Readers see all of a commit, or nothing, and go forward; the epoch is the one that was given even
-// if readers commit it.
-func TestReplicaReaders(t *testing.T) {
-	t.Parallel()
-	db, r, a, b, _ := newReplicated(t, nil)
-	const commits = 2000
-	apply(t, r, 10, func(tx DBTx) { a.In(tx).Set("x", 0); b.In(tx).Set("y", 0) })
-	var readers sync.WaitGroup
-	for range 3 {
-		readers.Go(func() {
-			for last := 0; last < commits; {
-				before, _ := b.Load("y")
-				if err := db.View(func(s DBSnapshot) error {
-					x, _ := a.At(s).Get("x")
-					y, _ := b.At(s).Get("y")
-					if x != y || x < last || x < before || s.Epoch() != 10+uint64(x) {
-						t.Errorf("x %d, y %d at epoch %d, after %d and %d", x, y, s.Epoch(), last, before)
-					}
-					last = x
-					return nil
-				}); err != nil || t.Failed() {
-					return
-				}
-			}
-		})
-	}
-	for i := 1; i <= commits; i++ {
-		apply(t, r, 10+uint64(i), func(tx DBTx) { a.In(tx).Set("x", i); b.In(tx).Set("y", i) })
-		require.EqualValues(t, 10+i, db.Epoch())
-	}
-	readers.Wait()
 }

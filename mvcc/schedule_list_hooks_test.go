@@ -76,6 +76,7 @@ var reusedMore = []string{
 	"a b c|update rc wa wb; update wb wc|store c; load a",
 	"a b|update wa wb; update wa wb|load a; load b",
 	"a b|update wa wb; update wa wb|prune",
+	"a b c|update ra wb|store a; load b; update wa wc; prune",
 	"a b c|update ra wb wc; update ra wb wc|view rc rb",
 	"a b|clear|store c; store b",
 	"a-|update wa wb|prune; store a",
@@ -259,18 +260,5 @@ var three = []string{
 	"a+|view ra|store a; prune|refresh; prune",
 	"b|alarmed ra wb|store a; delete a|view ra rb",
 	"a b c|update rc wa wb|store c; store a|prune",
-}
-
-// threeMore are more of these, for a large run.
-var threeMore = []string{
-	"a b c|update ra wb|store c; load b|view rb rc",
-	"a b|snapshot ra wb|snapshot rb wa|view ra rb",
-	"a b|update ra wb|update rb wa|load a",
-	"a b|update wa wb|update wb wa|view ra rb",
-	"a b|update ra rb wc|store a; store b|load c",
-	"a-|update ra wb|loadOrStore a; delete a|prune",
-	"a b c|update ra wb|update rb wc|update rc wa",
-	"a|snapshot ra wa|snapshot ra wa|prune",
-	"a+ b|update scan wb|store a|prune",
-	"a b|alarmed ra wb|store a|view ra rb",
+	"a b c|update rb wa|store c; load a|view rc ra",
 }

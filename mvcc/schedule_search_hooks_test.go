@@ -23,15 +23,13 @@ import (
 type explorer struct {
 	scenario *scenario
 	bound    int  // preemptions, or negative: no bound
-	limit    int  // executions, or 0: no limit
 	plain    bool // no reduction: everybody is tried everywhere
 	check    func(x *execution) error
 
-	path     []*branch
-	runs     int // complete executions
-	blocked  int // given up: nothing but sleepers was left
-	deepest  int
-	complete bool // nothing is left, within the bound
+	path    []*branch
+	runs    int // complete executions
+	blocked int // given up: nothing but sleepers was left
+	deepest int
 }
 
 // A branch is the state before one step of the present path.
@@ -60,7 +58,7 @@ func actors(s actorSet) (all []int) {
 	return all
 }
 
-// run explores until nothing is left, the limit is reached, or check finds
+// run explores until nothing is left within the bound, or check finds
 // something wrong: then it returns that execution.
 func (x *explorer) run() (*execution, error) {
 	for {
@@ -105,10 +103,6 @@ func (x *explorer) run() (*execution, error) {
 			x.races(fresh)
 		}
 		if !x.back() {
-			x.complete = true
-			return nil, nil
-		}
-		if x.limit > 0 && x.runs >= x.limit {
 			return nil, nil
 		}
 	}

@@ -2,7 +2,6 @@ package mvcc
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -10,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
@@ -136,156 +134,54 @@ func (x *indexing) check(t require.TestingT, r Reader[int, int]) {
 	got = collected(x.sizes.Descend(r, After(1).UpTo(3)))
 	slices.SortFunc(got, byKey)
 	require.Equal(t, some, got)
-	x.checkPages(t, r, all)
+	require.Equal(t, len(some), x.sizes.Count(r, After(1).UpTo(3)))
+	require.Equal(t, len(all), x.sizes.Len(r))
+	require.Len(t, slices.Collect(x.ranks.Keys(r, Range[int]{})), len(ranked))
+	least, _, ok := x.sizes.Min(r)
+	if require.Equal(t, len(all) > 0, ok); ok {
+		require.Equal(t, bySize[0].value>>3, least.IndexKey)
+	}
 }
 
-// What is done to a table with indexes, by whatever call, is what is done to one without, and
-// the indexes follow.
-func TestIndexes(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		x := newIndexing(t, rapid.Bool().Draw(rt, "ordered"))
-		defer x.db.Close()
-		early := rapid.IntRange(0, 3).Draw(rt, "records before the indexes")
-		for key := range early {
-			x.m.Store(key, (key+1)<<3|key)
+func must[T any](value T, ok bool) T {
+	if !ok {
+		panic("no value")
+	}
+	return value
+}
+
+// What docs/misuse.md does not show.
+func TestIndexMisuse(t *testing.T) {
+	x := newIndexing(t, false)
+	x.build(t)
+	x.m.Store(3, 3<<3)
+	_, ok := Table[int, int](x.db, "records/single")
+	require.False(t, ok, "the table of an index is its own")
+	require.Panics(t, func() {
+		_, _ = NewIndex(x.m, "never", func(int, int) []int { panic("unlucky") }, nil)
+	}, "there is a record")
+	require.Len(t, coreOf(x.m).schema.Load().indexes, 4)
+	require.Len(t, dbAt(x.db).tables, 5)
+
+	// A function that panics leaves nothing half done.
+	bad, err := NewIndex(x.m, "bad", func(_, value int) []int {
+		if value == 13 {
+			panic("unlucky")
 		}
-		x.build(rt)
-		model := map[int]int{}
-		for key, value := range x.m.All() {
-			model[key] = value
-		}
-		type past struct {
-			s    Snapshot[int, int]
-			want map[int]int
-		}
-		var pasts []past
-		key := rapid.IntRange(0, 5)
-		// Only a record of number n or 0 has value n, but where uniqueness is to be broken.
-		value := func(rt *rapid.T, key int) int {
-			return rapid.SampledFrom([]int{0, key + 1}).Draw(rt, "number")<<3 | rapid.IntRange(0,
-				7).Draw(rt, "tags")
-		}
-		rt.Repeat(map[string]func(*rapid.T){
-			"": func(rt *rapid.T) {
-				s := x.m.Snapshot()
-				defer s.Close()
-				x.check(rt, s)
-				got := map[int]int{}
-				for key, value := range s.All() {
-					got[key] = value
-				}
-				require.Equal(rt, model, got)
-			},
-			"store": func(rt *rapid.T) {
-				k := key.Draw(rt, "key")
-				v := value(rt, k)
-				old, had := x.m.Swap(k, v)
-				was, there := model[k]
-				require.Equal(rt, []any{was, there}, []any{old, had})
-				model[k] = v
-			},
-			"delete": func(rt *rapid.T) {
-				k := key.Draw(rt, "key")
-				x.m.Delete(k)
-				delete(model, k)
-			},
-			"others": func(rt *rapid.T) {
-				k := key.Draw(rt, "key")
-				v := value(rt, k)
-				old, had := model[k]
-				switch rapid.IntRange(0, 5).Draw(rt, "call") {
-				case 0:
-					actual, loaded := x.m.LoadOrStore(k, v)
-					require.Equal(rt, had, loaded)
-					model[k] = actual
-				case 1:
-					require.Equal(rt, had, CompareAndSwap(x.m, k, old, v))
-					if had {
-						model[k] = v
-					}
-				case 2:
-					actual, ok := x.m.Compute(k, func(old int, loaded bool) (int, ComputeOp) {
-						if loaded {
-							return 0, DeleteOp
-						}
-						return v, UpdateOp
-					})
-					require.Equal(rt, !had, ok)
-					if delete(model, k); ok {
-						model[k] = actual
-					}
-				case 3:
-					require.Equal(rt, had, CompareAndDelete(x.m, k, old))
-					delete(model, k)
-				case 4:
-					x.m.DeleteFunc(func(key, value int) bool { return key == k && value == old })
-					delete(model, k)
-				case 5:
-					x.m.Merge(k, func(old int, ok bool) int { return old&^7 | v&7 })
-					model[k] = old&^7 | v&7
-				}
-			},
-			"clear": func(*rapid.T) {
-				x.m.Clear()
-				clear(model)
-			},
-			"update": func(rt *rapid.T) {
-				n := rapid.IntRange(1, 4).Draw(rt, "writes")
-				level := rapid.SampledFrom([]Level{LevelSerializable, LevelSnapshot}).Draw(rt, "level")
-				fail := errors.New("undone")
-				err := x.m.Update(bg, &TxOptions{Isolation: level}, func(tx Tx[int, int]) error {
-					for range n {
-						k := key.Draw(rt, "key")
-						v := value(rt, k)
-						switch rapid.IntRange(0, 3).Draw(rt, "write") {
-						case 0:
-							tx.Set(k, v)
-							model[k] = v
-						case 1:
-							tx.Delete(k)
-							delete(model, k)
-						case 2:
-							tx.Merge(k, func(old int, _ bool) int { return old ^ 1 })
-							model[k] ^= 1
-						case 3:
-							require.ErrorIs(rt, tx.Savepoint(func() error {
-								tx.Set(k, v)
-								tx.Set((k+1)%6, (k+1)<<3) // perhaps of another one
-								tx.Delete((k + 2) % 6)
-								return fail
-							}), fail)
-						}
-						x.check(rt, tx)
-					}
-					return nil
-				})
-				require.NoError(rt, err)
-			},
-			"rebuild": func(rt *rapid.T) {
-				x.drop()
-				x.build(rt)
-				for _, p := range pasts {
-					p.s.Close()
-				}
-				pasts = nil
-			},
-			"keep": func(*rapid.T) {
-				want := map[int]int{}
-				for k, v := range model {
-					want[k] = v
-				}
-				pasts = append(pasts, past{x.m.Snapshot(), want})
-			},
-			"look back": func(rt *rapid.T) {
-				for _, p := range pasts {
-					x.check(rt, p.s)
-				}
-			},
-		})
-		for _, p := range pasts {
-			p.s.Close()
-		}
-	})
+		return []int{value}
+	}, nil)
+	require.NoError(t, err)
+	require.Panics(t, func() { x.m.Store(1, 13) })
+	require.NoError(t, x.m.Update(bg, nil, func(tx Tx[int, int]) error {
+		require.Panics(t, func() { tx.Set(1, 13) })
+		tx.Set(2, 14)
+		return nil
+	}))
+	require.False(t, x.m.Has(1))
+	x.check(t, x.m)
+	key, _, ok := bad.First(x.m, 14)
+	require.True(t, ok && key == 2)
+	require.Equal(t, "bad", bad.Name())
 }
 
 // Indexes are made and dropped while others write, by all ways there are, and while readers

@@ -3,15 +3,12 @@ package mvcc
 import (
 	"context"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/internal/favour"
 )
 
 // Which writer waits for which, when several want the same key.
@@ -37,6 +34,7 @@ func TestUpdatesQueue(t *testing.T) {
 				synctest.Wait()
 			}
 			require.Equal(t, n, coreOf(m).favour.Stats().Waiting)
+			require.Zero(t, m.Stats().LiveTx, "who gives way has no transaction open")
 			require.EqualValues(t, n, calls.Load())
 			c.End()
 			synctest.Wait()
@@ -47,31 +45,6 @@ func TestUpdatesQueue(t *testing.T) {
 			requireValue(t, 1+n)(m.Load("k"))
 		})
 	}
-}
-
-// An Update that gives way has no transaction open meanwhile: it does not become too old,
-// and nothing is kept for it.
-func TestNothingIsOpenWhileGivingWay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := New[string, int](aging())
-		defer m.Close()
-		m.Store("k", 1)
-		for _, gave := range []int{0, bidMeets - 1} {
-			c := claim(m, "k")
-			done := make(chan error)
-			go func() {
-				b := bid{ctx: bg, gave: gave}
-				done <- coreOf(m).retry(LevelSerializable, DefaultMaxAttempts, &b, new(conflict),
-					func(tx DBTx) error { return increment("k")(Tx[string, int](tx)) })
-			}()
-			synctest.Wait()
-			require.Zero(t, m.Stats().LiveTx)
-			time.Sleep(10 * time.Hour)
-			c.End()
-			require.NoError(t, <-done)
-		}
-		requireValue(t, 3)(m.Load("k"))
-	})
 }
 
 // A context ends a wait for a turn, and leaves the others theirs.
@@ -131,43 +104,6 @@ func TestContextEndsGivingWay(t *testing.T) {
 				requireValue(t, 7)(m.Load("k"))
 			}
 			c.End()
-		})
-	}
-}
-
-// Functions that sleep, in any place of the queue: those behind them wait for their
-// tenures and for as long again, and no longer.
-func TestSleepersInQueue(t *testing.T) {
-	const n = 5
-	for sleepers := range 1 << n {
-		inBubble(t, func(t *testing.T, m *Map[string, int]) {
-			c := claimFor(m, favour.MinTenure, "k")
-			awake, slept := make(chan struct{}), new(atomic.Int64)
-			var done sync.WaitGroup
-			start := time.Now()
-			for i := range n {
-				calls := 0
-				done.Go(func() {
-					_ = meet(bg, m, func(tx Tx[string, int]) error {
-						if calls++; calls == 2 && sleepers>>i&1 == 1 { // it has its turn
-							slept.Add(1)
-							<-awake
-						}
-						return increment("k")(tx)
-					})
-					if sleepers>>i&1 == 0 {
-						// The tenures of the claims before it, and of the first.
-						require.LessOrEqual(t, time.Since(start), time.Duration(slept.Load())*2*favour.MinTenure)
-					}
-				})
-				synctest.Wait()
-			}
-			c.End()
-			time.Sleep(time.Minute)
-			synctest.Wait()
-			require.Zero(t, coreOf(m).favour.Stats().Waiting)
-			close(awake)
-			done.Wait()
 		})
 	}
 }

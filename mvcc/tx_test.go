@@ -2,47 +2,11 @@ package mvcc
 
 import (
 	"fmt"
-	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/internal/stage"
 )
-
-// A transaction reads its own writes, also more than are searched one by one.
-func TestReadYourManyWrites(t *testing.T) {
-	for _, n := range []int{linearWrites - 1, linearWrites, linearWrites + 1, 100, 2 * keptCapacity} {
-		m := newMap[int, int](t, nil)
-		m.Store(-1, -1)
-		for range 2 { // the second transaction has the first one's memory
-			tx := m.Begin(nil)
-			want := map[int]int{-1: -1}
-			for i := range n {
-				_, there := m.Load(i)
-				got, ok := tx.Get(i)
-				require.Equal(t, there, ok, "a write of an earlier transaction")
-				require.Equal(t, there, got == i+1 && ok)
-				tx.Set(i, i)
-				requireValue(t, i)(tx.Get(i))
-			}
-			for i := range n {
-				tx.Set(i, i+1)
-				want[i] = i + 1
-				if i%3 == 2 {
-					tx.Delete(i)
-					delete(want, i)
-					requireAbsent[int](t)(tx.Get(i))
-				}
-			}
-			require.Empty(t, cmp.Diff(want, maps.Collect(tx.All())))
-			require.NoError(t, tx.Commit())
-			require.Empty(t, cmp.Diff(want, contents(t, m)))
-		}
-		requireAbsent[int](t)(m.Begin(nil).Get(2))
-	}
-}
 
 func TestAllWhileWriting(t *testing.T) {
 	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
@@ -129,6 +93,35 @@ func TestEnded(t *testing.T) {
 	}
 }
 
+func TestClosedSnapshot(t *testing.T) {
+	for _, reused := range []bool{false, true} {
+		m := newMap[int, int](t, nil)
+		m.Store(1, 1)
+		s := m.Snapshot()
+		copied, all := s, s.All()
+		s.Close()
+		if reused {
+			other := m.Snapshot()
+			for other.st != s.st {
+				defer other.Close()
+				other = m.Snapshot()
+			}
+			defer func() {
+				requireValue(t, 1)(other.Get(1))
+				other.Close()
+			}()
+		}
+		for _, s := range []Snapshot[int, int]{s, copied} {
+			s.Close()
+			requireTxDone(t, func() { s.Get(1) })
+			requireTxDone(t, func() { s.Get(2) })
+			requireTxDone(t, func() { s.Len() })
+			requireTxDone(t, func() { s.Epoch() })
+			requireTxDone(t, func() { all(func(int, int) bool { return true }) })
+		}
+	}
+}
+
 func TestErr(t *testing.T) {
 	m := newMap[string, int](t, nil)
 	m.Store("x", 1)
@@ -148,28 +141,6 @@ func TestErr(t *testing.T) {
 	require.NoError(t, read.Err(), "a transaction that writes nothing cannot conflict")
 	requireConflict(t, write.Commit(), "x", ConflictRead)
 	require.NoError(t, read.Commit())
-	checkQuiet(t, m)
-}
-
-// Many transactions of one goroutine at once, ended in any order.
-func TestManyOpenTransactions(t *testing.T) {
-	m := newMap[int, int](t, nil)
-	n := stage.Sizes(20_000, 2_000)
-	first := m.Snapshot()
-	defer first.Close()
-	txs := make([]Tx[int, int], n)
-	for i := range txs {
-		txs[i] = m.Begin(nil)
-		txs[i].Set(i, i)
-		m.Store(-1, i)
-	}
-	require.Equal(t, n+1, m.Stats().LiveTx)
-	for i := range txs {
-		require.NoError(t, txs[(i*7919)%n].Commit())
-	}
-	requireAbsent[int](t)(first.Get(-1))
-	first.Close()
-	require.Len(t, contents(t, m), n+1)
 	checkQuiet(t, m)
 }
 

@@ -78,7 +78,8 @@ func TestOldPinsAreToldOf(t *testing.T) {
 				require.GreaterOrEqual(t, r.attrs["age"].Duration(), 10*time.Second)
 				require.Less(t, r.attrs["age"].Duration(), 12*time.Second)
 				if traced {
-					require.Contains(t, r.attrs["began"].String(), "TestOldPinsAreToldOf")
+					require.Regexp(t, `^\S*mvcc\.TestOldPinsAreToldOf\S*\n\t\S*warning_test\.go:`,
+						r.attrs["began"].String(), "from the call of the program on")
 				} else {
 					require.NotContains(t, r.attrs, "began")
 				}
@@ -97,53 +98,6 @@ func TestOldPinsAreToldOf(t *testing.T) {
 			require.Len(t, log.told(), 4)
 			s.Close()
 		})
-	}
-}
-
-// Where it began is said from the call of the program on, whichever way it was begun, and whether
-// or not there is a limit.
-func TestOldPinsBeganInTheProgram(t *testing.T) {
-	for name, hold := range map[string]func(db *DB, m *Map[int, int], wait func()){
-		"Snapshot": func(_ *DB, m *Map[int, int], wait func()) {
-			s := m.Snapshot()
-			defer s.Close()
-			wait()
-		},
-		"View": func(_ *DB, m *Map[int, int], wait func()) {
-			_ = m.View(func(Snapshot[int, int]) error { wait(); return nil })
-		},
-		"Update": func(_ *DB, m *Map[int, int], wait func()) {
-			_ = m.Update(bg, nil, func(Tx[int, int]) error { wait(); return nil })
-		},
-		"Ascend": func(_ *DB, m *Map[int, int], wait func()) {
-			for range m.Ascend(Range[int]{}) {
-				wait()
-			}
-		},
-		"DB.Update": func(db *DB, _ *Map[int, int], wait func()) {
-			_ = db.Update(bg, nil, func(DBTx) error { wait(); return nil })
-		},
-	} {
-		for _, limit := range []time.Duration{0, time.Hour} {
-			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var log recorder
-					db := NewDB(&Options{ReclaimInterval: time.Second, Logger: slog.New(&log),
-						PinWarnAge: 10 * time.Second, MaxTxAge: limit, TracePins: true})
-					defer db.Close()
-					m := NewOrderedTable[int, int](db, "m", nil)
-					m.Store(1, 1)
-					hold(db, m, func() {
-						m.Store(1, 2)
-						time.Sleep(15 * time.Second)
-						synctest.Wait()
-					})
-					require.Len(t, log.told(), 1)
-					began := log.told()[0].attrs["began"].String()
-					require.Regexp(t, `^\S*mvcc\.TestOldPinsBeganInTheProgram\S*\n\t\S*warning_test\.go:`, began)
-				})
-			})
-		}
 	}
 }
 

@@ -9,43 +9,6 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-// Whatever committed before Begin is seen, by whichever path it committed.
-func TestStrict(t *testing.T) {
-	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
-		writes := []func(i int){
-			func(i int) { m.Store("x", i) },
-			func(i int) { m.Swap("x", i) },
-			func(i int) { m.Delete("x"); m.LoadOrStore("x", i) },
-			func(i int) { CompareAndSwap(m, "x", i-1, i) },
-			func(i int) {
-				_ = m.Update(bg, opts, func(tx Tx[string, int]) error { tx.Set("x", i); return nil })
-			},
-			func(i int) {
-				_ = m.Update(bg, opts, func(tx Tx[string, int]) error {
-					tx.Get("y")
-					tx.Set("x", i)
-					tx.Set("other", i)
-					return nil
-				})
-			},
-		}
-		m.Store("x", 0)
-		last := uint64(0)
-		for i := 1; i <= 60; i++ {
-			writes[i%len(writes)](i)
-			tx := m.Begin(opts)
-			requireValue(t, i)(tx.Get("x"))
-			require.Greater(t, tx.Epoch(), last)
-			last = tx.Epoch()
-			tx.Rollback()
-			s := m.Snapshot()
-			requireValue(t, i)(s.Get("x"))
-			s.Close()
-			requireValue(t, i)(m.Load("x"))
-		}
-	})
-}
-
 func TestConflictLeavesNothing(t *testing.T) {
 	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
 		before := len(heads(m))

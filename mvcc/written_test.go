@@ -10,65 +10,6 @@ import (
 // Reads that are written are compared where they are installed; the outcomes are those
 // of a validation.
 
-// requireCovered checks whether a transaction that does what f does would validate.
-func requireCovered(t *testing.T, m *Map[string, int], covered bool, f func(tx Tx[string, int])) {
-	t.Helper()
-	tx := m.Begin(nil)
-	defer tx.Rollback()
-	f(tx)
-	require.Equal(t, covered, stateOf(tx.st).written())
-}
-
-func TestWhatIsCovered(t *testing.T) {
-	m := newMap[string, int](t, still())
-	for _, key := range []string{"a", "b", "c"} {
-		m.Store(key, 1)
-	}
-	m.Store("gone", 1)
-	m.Delete("gone")
-	get := func(keys ...string) func(tx Tx[string, int]) {
-		return func(tx Tx[string, int]) {
-			for _, key := range keys {
-				tx.Get(key)
-			}
-		}
-	}
-	set := func(keys ...string) func(tx Tx[string, int]) {
-		return func(tx Tx[string, int]) {
-			for _, key := range keys {
-				tx.Set(key, 2)
-			}
-		}
-	}
-	all := func(fs ...func(tx Tx[string, int])) func(tx Tx[string, int]) {
-		return func(tx Tx[string, int]) {
-			for _, f := range fs {
-				f(tx)
-			}
-		}
-	}
-	requireCovered(t, m, true, set("a", "b"))
-	requireCovered(t, m, true, all(get("a"), set("a")))
-	requireCovered(t, m, true, all(get("a", "b"), set("c", "b", "a", "new")))
-	requireCovered(t, m, true, all(get("a"), set("a"), get("a", "a")))
-	requireCovered(t, m, true, all(get("absent", "gone"), set("gone", "absent")))
-	requireCovered(t, m, true, all(get("a"), func(tx Tx[string, int]) { tx.Delete("a") }))
-	requireCovered(t, m, false, all(get("a", "b"), set("a")))
-	requireCovered(t, m, false, all(get("a", "b"), set("a", "c")))
-	requireCovered(t, m, false, all(get("absent"), set("a")))
-	requireCovered(t, m, false, all(get("gone"), set("a")))
-	requireCovered(t, m, false, all(set("a", "b", "c"), func(tx Tx[string, int]) {
-		for range tx.All() {
-		}
-	}))
-	var many []string
-	for i := range 50 {
-		many = append(many, string(rune('A'+i)))
-	}
-	requireCovered(t, m, true, all(get(many...), set(many...)))
-	requireCovered(t, m, false, all(get(many...), set(many[1:]...), set("x")))
-}
-
 // What was read and is written conflicts if it was written meanwhile, also back to the
 // same value; what was absent and is so again does not.
 func TestConflictsOfWrittenReads(t *testing.T) {

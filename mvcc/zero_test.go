@@ -67,6 +67,16 @@ func TestMisuse(t *testing.T) {
 		"nil context": {func() {
 			_ = m.Update(none, nil, noTx)
 		}, "mvcc: Update: ctx is nil, want context.Background() or another one"},
+		"Map.Ascend": {func() {
+			m.Ascend(Range[string]{})
+		}, "mvcc: the keys of the map have no order: make it with mvcc.NewOrdered"},
+		"NewOrderedFunc": {func() {
+			NewOrderedFunc[string, int](nil, nil)
+		}, "mvcc: NewOrderedFunc: compare is nil"},
+		"NewOrderedTableFunc": {func() {
+			NewOrderedTableFunc[string, int](NewDB(nil), "t", nil, nil)
+		}, "mvcc: NewOrderedTableFunc: compare is nil"},
+		"OnExpire":      {func() { m.OnExpire(nil) }, "mvcc: OnExpire: fn is nil"},
 		"Update":        {func() { _ = m.Update(bg, nil, nil) }, "mvcc: Update: fn is nil"},
 		"View":          {func() { _ = m.View(nil) }, "mvcc: View: fn is nil"},
 		"Range":         {func() { m.Range(nil) }, "mvcc: Range: f is nil"},

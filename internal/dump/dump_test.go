@@ -83,29 +83,6 @@ func TestLineEnds(t *testing.T) {
 	}
 }
 
-// Keys that are equal are the same key, also 0 and -0.
-func TestEqualKeys(t *testing.T) {
-	for _, c := range codecs {
-		db := mvcc.NewDB(nil)
-		m := mvcc.NewTable[[2]float64, int](db, "f", nil)
-		zero := 0.0
-		m.Store([2]float64{zero, 1}, 1)
-		dir := t.TempDir()
-		j, err := journal.Open(t.Context(), dir, db, c, nil)
-		require.NoError(t, err)
-		m.Delete([2]float64{zero, 1})
-		m.Store([2]float64{negativeZero(), 1}, 3)
-		require.NoError(t, j.Close())
-		require.Len(t, lines(t, "dump", dir), 1)
-		db.Close()
-	}
-}
-
-func negativeZero() float64 {
-	zero := 0.0
-	return -zero
-}
-
 // A backup of differences has deletions; whole backups are needed elsewhere.
 func TestDifferences(t *testing.T) {
 	db := mvcc.NewDB(nil)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -189,67 +188,6 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// Steps may follow a move, also such as leave records out, and a move steps.
-func TestMigrateSteps(t *testing.T) {
-	type (
-		v1 struct{ A string }
-		v2 struct{ B string }
-		v3 struct{ C string }
-		v4 struct{ D string }
-	)
-	migrations := []mvcc.Migration{
-		mvcc.Migrate("one", func(_ int, v v1) (v2, error) { return v2{v.A + "2"}, nil }),
-		mvcc.MigrateTo("one", "two", func(key int, v v2) (string, v3, error) {
-			return strings.ToLower(v.B), v3{v.B + "3"}, nil
-		}),
-		mvcc.Migrate("two", func(_ string, v v3) (v4, error) {
-			if strings.HasPrefix(v.C, "x") {
-				return v4{}, mvcc.ErrDrop
-			}
-			return v4{v.C + "4"}, nil
-		}),
-	}
-	for _, c := range codecs {
-		was, db := mvcc.NewDB(nil), mvcc.NewDB(nil)
-		defer was.Close()
-		defer db.Close()
-		one := mvcc.NewTable[int, v1](was, "one", nil)
-		two := mvcc.NewTable[string, v4](db, "two", nil)
-		one.Store(1, v1{"X"})
-		one.Store(2, v1{"x"})
-		one.Store(3, v1{"Y"})
-		s := was.Snapshot()
-		defer s.Close()
-		opts := &mvcc.LoadOptions{Migrate: migrations}
-		var b bytes.Buffer
-		saved, err := was.Save(t.Context(), &b, c, &mvcc.SaveOptions{Of: s})
-		require.NoError(t, err)
-		next, stop := iter.Pull2(was.Watch(t.Context(), &mvcc.DBWatchOptions{Since: s, Progress: true}))
-		defer stop()
-		loaded, err := db.Load(t.Context(), &b, c, opts)
-		require.NoError(t, err)
-		require.Equal(t, map[string]v4{"x2": {"X234"}, "y2": {"Y234"}}, maps.Collect(two.All()))
-
-		for i, change := range []struct {
-			do   func()
-			want map[string]v4
-		}{
-			{func() { one.Store(1, v1{"x"}) }, map[string]v4{"y2": {"Y234"}}}, // left out, where it is
-			{func() { one.Store(2, v1{"X"}) }, map[string]v4{"x2": {"X234"}, "y2": {"Y234"}}},
-			{func() { one.Store(3, v1{"x"}) }, map[string]v4{"x2": {"X234"}}}, // left out, where another is
-			{func() { one.Delete(3); one.Delete(1) }, map[string]v4{"x2": {"X234"}}},
-			{func() { one.Delete(2) }, map[string]v4{}},
-		} {
-			change.do()
-			saved, err = was.SaveCommits(t.Context(), &b, c, saved, commitsOf(t, was, next), nil)
-			require.NoError(t, err)
-			loaded, err = db.LoadCommits(t.Context(), &b, c, loaded, opts)
-			require.NoError(t, err)
-			require.Equal(t, change.want, maps.Collect(two.All()), "change %d", i)
-		}
-	}
-}
-
 // Records of differences that were cut off are not noted; those of which the transaction has failed
 // are, so what is known of the tables is not right any more.
 func TestMigrateGoesOn(t *testing.T) {
@@ -335,33 +273,6 @@ func snapshotOf(t *testing.T, db *mvcc.DB) mvcc.DBSnapshot {
 	s := db.Snapshot()
 	t.Cleanup(s.Close)
 	return s
-}
-
-// A codec may read more than it needs for a record. The error of a migration is told all the same,
-// even if it is what says that there are no more records.
-func TestMigrateEndsWithEOF(t *testing.T) {
-	eager := codecs[0]
-	eager.NewDecoder = func(r io.Reader) interface{ Decode(v any) error } {
-		all, err := io.ReadAll(r)
-		require.NoError(t, err)
-		return codecs[0].NewDecoder(bytes.NewReader(all))
-	}
-	type before struct{ A string }
-	type now struct{ B string }
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	mvcc.NewTable[int, now](db, "t", nil)
-	left := 2
-	saved := savedTable(t, codecs[0], "t", map[int]before{1: {"a"}, 2: {"b"}}, nil)
-	_, err := db.Load(t.Context(), bytes.NewReader(saved), eager, &mvcc.LoadOptions{
-		Migrate: []mvcc.Migration{mvcc.Migrate("t", func(int, before) (now, error) {
-			if left--; left == 0 {
-				return now{}, io.EOF
-			}
-			return now{}, nil
-		})}})
-	require.ErrorAs(t, err, new(*mvcc.MigrationError))
-	require.ErrorIs(t, err, io.EOF)
 }
 
 // What cannot be right is refused, and nothing is loaded.

@@ -15,23 +15,35 @@ import (
 )
 
 // A program of before has users by number, guests by name, and notes. Now people are by mail, merged
-// of both; who is old is in a table of its own; notes have another type, in two steps.
+// of both, and those who came from users are changed once more; who is old is in a table of its own;
+// notes have a field that was renamed, and then another type, in two steps.
 type (
 	userBefore struct {
 		Name, Mail string
 		Old        bool
 	}
-	person struct{ Name, From string }
+	personMoved struct{ Called, From string }
+	person      struct{ Name, From string }
 
 	noteBefore  struct{ Text string }
+	noteRenamed struct{ Line string }
 	noteBetween struct{ Words []string }
 	noteNow     struct{ Count int }
 )
 
+// leftOut is the name of users who do not become people.
+const leftOut = "8"
+
 func migratedPeople() []mvcc.Migration {
 	return []mvcc.Migration{
-		mvcc.MigrateTo("users", "people", func(n int, u userBefore) (string, person, error) {
-			return u.Mail, person{u.Name, fmt.Sprint(n)}, nil
+		mvcc.MigrateTo("users", "people", func(n int, u userBefore) (string, personMoved, error) {
+			return u.Mail, personMoved{u.Name, fmt.Sprint(n)}, nil
+		}),
+		mvcc.Migrate("people", func(_ string, p personMoved) (person, error) {
+			if p.Called == leftOut {
+				return person{}, mvcc.ErrDrop
+			}
+			return person{p.Called, p.From}, nil
 		}),
 		mvcc.MigrateTo("users", "old", func(n int, u userBefore) (int, bool, error) {
 			if !u.Old {
@@ -42,8 +54,9 @@ func migratedPeople() []mvcc.Migration {
 		mvcc.MigrateTo("guests", "people", func(name, mail string) (string, person, error) {
 			return mail, person{name, "guest"}, nil
 		}),
-		mvcc.Migrate("notes", func(_ int, n noteBefore) (noteBetween, error) {
-			return noteBetween{[]string{n.Text}}, nil
+		mvcc.RenameFields("notes", map[string]string{"Text": "Line"}),
+		mvcc.Migrate("notes", func(_ int, n noteRenamed) (noteBetween, error) {
+			return noteBetween{[]string{n.Line}}, nil
 		}),
 		mvcc.Migrate("notes", func(key int, n noteBetween) (noteNow, error) {
 			if n.Words[0] == "" {
@@ -81,7 +94,9 @@ func newPeopleBefore(t *testing.T) *peopleBefore {
 func (p *peopleBefore) now() peopleNow {
 	n := peopleNow{map[string]person{}, map[int]bool{}, map[int]noteNow{}}
 	for k, u := range p.users.All() {
-		n.People[u.Mail] = person{u.Name, fmt.Sprint(k)}
+		if u.Name != leftOut {
+			n.People[u.Mail] = person{u.Name, fmt.Sprint(k)}
+		}
 		if u.Old {
 			n.Old[k] = true
 		}

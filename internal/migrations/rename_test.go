@@ -2,10 +2,7 @@ package migrations_test
 
 import (
 	"bytes"
-	"io"
-	"iter"
 	"maps"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -188,71 +185,6 @@ func TestRenameFieldsAndMigrate(t *testing.T) {
 			mvcc.RenameFields("old", map[string]string{"Name": "FullName"}), byName)
 		require.NoError(t, err)
 		require.Equal(t, map[string]int{"Ada": 1, "Bob": 2}, got)
-	}
-}
-
-// Differences of all kinds lead to what a whole backup of their end leads to, also from a version to
-// the next.
-func TestRenameFieldsInDifferences(t *testing.T) {
-	type was struct {
-		Name string
-		List []int
-	}
-	type is struct {
-		List     []int
-		FullName string
-	}
-	for seed := range uint64(20) {
-		c, r := codecs[seed%2], rand.New(rand.NewPCG(seed, 1))
-		from := mvcc.NewDB(nil)
-		defer from.Close()
-		old := mvcc.NewTable[int, was](from, "t", nil)
-		change := func() {
-			for range 20 {
-				if k := r.IntN(30); r.IntN(3) == 0 {
-					old.Delete(k)
-				} else {
-					old.Store(k, was{strings.Repeat("x", r.IntN(3)), make([]int, r.IntN(2))})
-				}
-			}
-		}
-		to := mvcc.NewDB(nil)
-		defer to.Close()
-		now := mvcc.NewTable[int, is](to, "t", nil)
-		check := func() {
-			want := map[int]is{}
-			for k, v := range old.All() {
-				want[k] = is{v.List, v.Name}
-			}
-			require.Equal(t, want, maps.Collect(now.All()), "seed %d", seed)
-		}
-		opts := &mvcc.LoadOptions{Migrate: []mvcc.Migration{renamedT("Name", "FullName")}}
-		change()
-		s := from.Snapshot()
-		defer s.Close()
-		next, stop := iter.Pull2(from.Watch(t.Context(), &mvcc.DBWatchOptions{Since: s, Progress: true}))
-		defer stop()
-		var first, data, since bytes.Buffer
-		saved, err := from.Save(t.Context(), &first, c, &mvcc.SaveOptions{Of: s})
-		require.NoError(t, err)
-		loaded, err := to.Load(t.Context(), bytes.NewReader(first.Bytes()), c, opts)
-		require.NoError(t, err)
-		check()
-		for range 3 {
-			change()
-			saved, err = from.SaveCommits(t.Context(), &data, c, saved, commitsOf(t, from, next), nil)
-			require.NoError(t, err)
-			loaded, err = to.LoadCommits(t.Context(), &data, c, loaded, opts)
-			require.NoError(t, err)
-			check()
-		}
-		now.Clear()
-		_, err = from.Save(t.Context(), &since, c, &mvcc.SaveOptions{Since: s})
-		require.NoError(t, err)
-		opts.Then = []io.Reader{&since}
-		_, err = to.Load(t.Context(), &first, c, opts)
-		require.NoError(t, err)
-		check()
 	}
 }
 
