@@ -104,7 +104,6 @@ func TestModes(t *testing.T) {
 			"0 killed, 0 not killed, 1 not run", ""},
 		{"an unknown flag", []string{"-walk"}, 2, "", "-walk"},
 		{"a bad pattern", []string{"-run", "("}, 2, "", "regular expression"},
-		{"a matrix without a file", []string{"-matrix", "sum"}, 2, "", "go together"},
 		{"an argument", []string{"killed"}, 2, "", "no arguments"},
 		{"help", []string{"-h"}, 0, "", "-budget"},
 	} {
