@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -58,20 +59,21 @@ func TestSaveCommits(t *testing.T) {
 				continue
 			}
 			var b bytes.Buffer
-			saved, err = from.SaveCommits(ctx, &b, c, saved, commits, &mvcc.SaveOptions{Version: 1})
+			saved, err = door.Of(from.DB).SaveCommits(ctx, &b, c, saved, commits,
+				&mvcc.SaveOptions{Version: 1})
 			require.NoError(t, err)
 			require.Equal(t, int64(b.Len()), saved.Bytes)
 			data := bytes.Clone(b.Bytes())
 			opts.Then = append(opts.Then, bytes.NewReader(data))
-			_, err = to.LoadCommits(ctx, bytes.NewReader(data[:len(data)-1]), c, loaded,
+			_, err = door.Of(to.DB).LoadCommits(ctx, bytes.NewReader(data[:len(data)-1]), c, loaded,
 				&mvcc.LoadOptions{Version: 1})
 			require.ErrorAs(t, err, new(*mvcc.DamageError))
 			if rounds > 0 {
-				_, err = to.LoadCommits(ctx, bytes.NewReader(data), c, mvcc.Backup{DB: saved.DB,
+				_, err = door.Of(to.DB).LoadCommits(ctx, bytes.NewReader(data), c, mvcc.Backup{DB: saved.DB,
 					Epoch: saved.Epoch + 1}, opts)
 				require.ErrorContains(t, err, "the backup does not follow the one before")
 			}
-			loaded, err = to.LoadCommits(ctx, &b, c, loaded, &mvcc.LoadOptions{Version: 1})
+			loaded, err = door.Of(to.DB).LoadCommits(ctx, &b, c, loaded, &mvcc.LoadOptions{Version: 1})
 			require.NoError(t, err)
 			require.EqualExportedValues(t, saved, loaded)
 			commits = nil
@@ -89,7 +91,7 @@ func TestSaveCommits(t *testing.T) {
 				from.set = mvcc.NewTable[[2]int, struct{}](from.DB, "set", nil)
 				from.set.Store([2]int{-1, -1}, struct{}{})
 			}
-			from.RequestProgress()
+			door.Of(from.DB).RequestProgress()
 		}
 		require.Equal(t, from.content(), to.content())
 		_, err = atOnce.Load(t.Context(), bytes.NewReader(full), c, opts)
@@ -105,7 +107,7 @@ func TestWatchProgress(t *testing.T) {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	m := mvcc.NewTable[int, int](db, "m", nil)
-	db.RequestProgress() // nobody watches
+	door.Of(db).RequestProgress() // nobody watches
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	rounds, committed, given, wants := 0, 0, 0, uint64(0)
@@ -129,7 +131,7 @@ func TestWatchProgress(t *testing.T) {
 			committed++
 		}
 		wants = db.Epoch()
-		db.RequestProgress()
+		door.Of(db).RequestProgress()
 	}
 }
 
@@ -139,7 +141,7 @@ func TestSaveCommitsMisuse(t *testing.T) {
 	_, foreign := save(t, other, codecs[0], nil)
 	call := func(after mvcc.Backup, commits []mvcc.DBCommit, opts *mvcc.SaveOptions) func() {
 		return func() {
-			_, _ = s.SaveCommits(t.Context(), new(bytes.Buffer), codecs[0], after, commits, opts)
+			_, _ = door.Of(s.DB).SaveCommits(t.Context(), new(bytes.Buffer), codecs[0], after, commits, opts)
 		}
 	}
 	one := []mvcc.DBCommit{{Epoch: saved.Epoch + 1}, {Epoch: saved.Epoch}}

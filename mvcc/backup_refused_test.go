@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -113,7 +114,7 @@ func TestRefusedRecords(t *testing.T) {
 					clear(got)
 					return &mvcc.SaveOptions{Refused: func(e *mvcc.CodecError) {
 						require.Equal(t, "a", e.Table)
-						require.True(t, e.Current())
+						require.True(t, door.Of(db).Current(e))
 						require.False(t, got[e.Key.(string)], "told twice")
 						got[e.Key.(string)] = true
 						if name != "Goexit" && name != "nothing" {
@@ -145,7 +146,7 @@ func TestRefusedRecords(t *testing.T) {
 				o.Since = old
 				b, err = db.Save(t.Context(), &diff, refusing, o)
 				check(b, err, &full, &diff)
-				db.RequestProgress()
+				door.Of(db).RequestProgress()
 				var list []mvcc.DBCommit
 				for c, err := range watch {
 					require.NoError(t, err)
@@ -154,7 +155,7 @@ func TestRefusedRecords(t *testing.T) {
 						break
 					}
 				}
-				b, err = db.SaveCommits(t.Context(), &commits, refusing, fullSaved, list, opts())
+				b, err = door.Of(db).SaveCommits(t.Context(), &commits, refusing, fullSaved, list, opts())
 				check(b, err, &full, &commits)
 				old.Close()
 				if mask != 0 && (name == "error" || name == "whole") {

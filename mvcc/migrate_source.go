@@ -300,7 +300,4 @@ func (l *loading) migrates(name string) {
 	}
 }
 
-// Migrated returns the saved names of the tables that were migrated or renamed as they were loaded,
-// or whose types have other shapes: a program with the types of the backup cannot load later saves
-// of them. It is nil for a backup that was saved. It costs a copy of the list.
-func (b Backup) Migrated() []string { return slices.Clone(b.migrated) }
+func (door) Migrated(b Backup) []string { return slices.Clone(b.migrated) }

@@ -7,10 +7,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
-// commitCounts say, of the records of a table in differences by [DB.SaveCommits], which commits
+// commitCounts say, of the records of a table in differences by SaveCommits, which commits
 // they are of: for each of these, in their order, by how much its epoch is above that of the one
 // before, and how many records it has. The first one is above [Backup.Since]. So a state between
-// two of the commits can be met again, see [LoadOptions.Resume].
+// two of the commits can be met again, see [door.Followed].
 type commitCounts struct {
 	data       []byte
 	last, this uint64 // epochs
@@ -70,7 +70,7 @@ func (l *loading) cut() {
 		return
 	}
 	var met []uint64
-	for _, at := range l.opts.Resume {
+	for _, at := range l.opts.resume {
 		if at.Life == l.DB && l.Since < at.Epoch && at.Epoch < l.Epoch {
 			met = append(met, at.Epoch)
 		}

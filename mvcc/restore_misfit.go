@@ -16,10 +16,9 @@ type misfit struct {
 	why error
 }
 
-// Missing returns one error for all tables that were loaded and passed over, see
-// [LoadOptions.More], with the Migrations of other tables that have applied to nothing; nil if
-// there are none.
-func (b Backup) Missing() error {
+func (door) Missing(b Backup) error { return b.missing() }
+
+func (b *Backup) missing() error {
 	var list []error
 	for _, name := range slices.Sorted(maps.Keys(b.misfits)) {
 		list = append(list, b.misfits[name].why)

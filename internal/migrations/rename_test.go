@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -24,7 +25,7 @@ func loadT[K comparable, V any](
 	defer db.Close()
 	m := mvcc.NewTable[K, V](db, "t", nil)
 	b, err := db.Load(t.Context(), bytes.NewReader(data), c, &mvcc.LoadOptions{Migrate: migrate})
-	return maps.Collect(m.All()), b.Migrated(), err
+	return maps.Collect(m.All()), door.Of(db).Migrated(b), err
 }
 
 func renamedT(names ...string) mvcc.Migration {
@@ -240,9 +241,9 @@ func TestRenameFieldsInDifferences(t *testing.T) {
 		check()
 		for range 3 {
 			change()
-			saved, err = from.SaveCommits(t.Context(), &data, c, saved, commitsOf(t, from, next), nil)
+			saved, err = door.Of(from).SaveCommits(t.Context(), &data, c, saved, commitsOf(t, from, next), nil)
 			require.NoError(t, err)
-			loaded, err = to.LoadCommits(t.Context(), &data, c, loaded, opts)
+			loaded, err = door.Of(to).LoadCommits(t.Context(), &data, c, loaded, opts)
 			require.NoError(t, err)
 			check()
 		}
