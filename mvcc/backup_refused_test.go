@@ -125,7 +125,7 @@ func TestRefusedRecords(t *testing.T) {
 				check := func(b mvcc.Backup, err error, streams ...*bytes.Buffer) {
 					require.NoError(t, err)
 					require.Equal(t, wantRefused, got)
-					require.Equal(t, len(got), b.Tables[0].Refused)
+					require.Equal(t, len(got), door.Of(db).SavedTables(b)[0].Refused)
 					to, a, beside := made()
 					a.Store("key0", fiction{"of before", of})
 					var then []io.Reader
@@ -135,7 +135,7 @@ func TestRefusedRecords(t *testing.T) {
 					loaded, err := to.Load(t.Context(), bytes.NewReader(streams[0].Bytes()), c,
 						&mvcc.LoadOptions{Then: then})
 					require.NoError(t, err)
-					require.Equal(t, len(got), loaded.Tables[0].Refused)
+					require.Equal(t, len(got), door.Of(to).SavedTables(loaded)[0].Refused)
 					require.Equal(t, want, maps.Collect(a.All()), "%s, %s, %b", name, c.Name, mask)
 					require.Equal(t, map[int]int{1: 1, 2: 2}, maps.Collect(beside.All()))
 				}

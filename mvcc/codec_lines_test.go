@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -49,7 +50,7 @@ func TestBackupOfLines(t *testing.T) {
 		require.Less(t, unsummed, 1<<17, "there are checksums often enough")
 	}
 	got := linesOf(t, data)
-	for _, table := range info.Tables {
+	for _, table := range door.Of(s.DB).SavedTables(info) {
 		require.Len(t, got[table.Name], table.Records, table.Name)
 	}
 	require.Equal(t, "{\"k\":7,\"v\":49}\n", got["counts"][7])

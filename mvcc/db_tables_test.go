@@ -157,7 +157,7 @@ func TestTablesOfSnapshots(t *testing.T) {
 		}
 		for i, m := range moments {
 			full, info := save(mvcc.SaveOptions{Of: m.s})
-			require.Len(t, info.Tables, len(m.content))
+			require.Len(t, door.Of(db).SavedTables(info), len(m.content))
 			load(m.content, full)
 			past, err := db.SnapshotAt(m.s.Epoch())
 			if err != nil && !retains {

@@ -28,14 +28,14 @@ func ExampleDB_Save() {
 	defer db.Close()
 	var file bytes.Buffer
 	saved, err := db.Save(context.Background(), &file, codec.Gob, nil)
-	fmt.Println(saved.Records, saved.Tables[0].Name, err)
+	fmt.Println(saved.Records, err)
 
 	other, table := numbers(7)
 	defer other.Close()
 	_, err = other.Load(context.Background(), &file, codec.Gob, nil)
 	fmt.Println(table.Len(), err)
 	// Output:
-	// 3 numbers <nil>
+	// 3 <nil>
 	// 3 <nil>
 }
 
@@ -109,21 +109,4 @@ func ExampleSaveOptions() {
 	// Output:
 	// 1
 	// 2 <nil>
-}
-
-// A program can look at a backup before it makes the tables, or without knowing their types.
-func ExampleReadHeader() {
-	db, _ := numbers(1, 2, 3)
-	defer db.Close()
-	var file bytes.Buffer
-	_, _ = db.Save(context.Background(), &file, codec.Gob, &mvcc.SaveOptions{Version: 2})
-
-	b, err := mvcc.ReadHeader(&file)
-	fmt.Println(b.Codec, b.Version, err)
-	for _, table := range b.Tables {
-		fmt.Println(table.Name, table.KeyShape, table.ValueShape)
-	}
-	// Output:
-	// gob 2 <nil>
-	// numbers int string
 }

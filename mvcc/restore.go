@@ -11,6 +11,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A DamageError says that a backup is damaged: nothing of it was loaded.
@@ -47,7 +48,7 @@ type LoadOptions struct {
 	Migrate []Migration
 	// AnyShape: fields that were removed or renamed, or have another type, are lost without an
 	// error. Without it they are a [*SchemaError], unless Migrate is for them. Fields may be added,
-	// and types renamed. (Of a backup without shapes, see [Shape], the names of the types are
+	// and types renamed. (Of a backup without them, the names of the types are
 	// compared.)
 	AnyShape bool
 	// Progress is called now and then, with the records and bytes so far.
@@ -239,10 +240,12 @@ type loading struct {
 
 // run reads the backup, which follows another one unless it is the first.
 func (l *loading) run(db *DB, before *Backup) error {
-	var err error
-	if l.Backup, err = readHeader(l.from); err != nil {
+	h, err := seam.ReadHeader(l.from)
+	if err != nil {
 		return err
 	}
+	l.Backup = Backup{DB: h.DB, Epoch: h.Epoch, Since: h.Since, Version: h.Version, Codec: h.Codec,
+		savedTables: h.Tables}
 	if err := l.fits(before); err != nil {
 		return err
 	}
@@ -265,7 +268,7 @@ func (l *loading) run(db *DB, before *Backup) error {
 		return err
 	}
 	l.cut()
-	for i, table := range l.Tables {
+	for i, table := range l.savedTables {
 		if table.Closed {
 			if ids[table.Name] == table.ID && l.hasLoaded(table.Name, table.ID) {
 				l.renew(db, table, true)
@@ -287,7 +290,7 @@ func (l *loading) run(db *DB, before *Backup) error {
 		l.tables[table.Name] = to
 		ids[table.Name] = table.ID
 		if l.misfit(table, misfit); misfit != nil {
-			if err := l.pass(&l.Tables[i]); err != nil {
+			if err := l.pass(&l.savedTables[i]); err != nil {
 				return err
 			}
 			if err := l.readHeld(table.Name); err != nil {
@@ -298,7 +301,7 @@ func (l *loading) run(db *DB, before *Backup) error {
 		if len(l.cuts) > 0 {
 			l.into(db, l.opts.renamed(table.Name)).inOrder()
 		}
-		if err := l.readInTurn(&l.Tables[i]); err != nil {
+		if err := l.readInTurn(&l.savedTables[i]); err != nil {
 			return err
 		}
 	}
@@ -335,7 +338,7 @@ func (l *loading) fits(before *Backup) error {
 }
 
 // table reads the records of a table.
-func (l *loading) table(of *BackupTable) error {
+func (l *loading) table(of *seam.Table) error {
 	for l.over = false; !l.over; {
 		l.anew = false
 		if l.fill(); l.err != nil {
@@ -354,13 +357,13 @@ func (l *loading) table(of *BackupTable) error {
 	return nil
 }
 
-func (l *loading) miscounted(of *BackupTable) error {
+func (l *loading) miscounted(of *seam.Table) error {
 	return l.damage(fmt.Sprintf("table %q has %d records, and %d were written", of.Name,
 		of.Records, l.count))
 }
 
 // records reads what one encoder has written.
-func (l *loading) records(of *BackupTable) error {
+func (l *loading) records(of *seam.Table) error {
 	dec, to := l.codec.NewDecoder(l), l.tables[of.Name]
 	for {
 		err := to.add(dec, l.Since == 0)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // commitCounts say, of the records of a table in differences by SaveCommits, which commits
@@ -66,7 +67,7 @@ func (c *cut) records(table string) int {
 // moved, or there are other differences, it is not known what there was between two commits.
 func (l *loading) cut() {
 	if l.Since == 0 || l.number > 0 || len(l.opts.Then) > 0 ||
-		slices.ContainsFunc(l.Tables, func(t BackupTable) bool { return t.Closed || l.moves(t) }) {
+		slices.ContainsFunc(l.savedTables, func(t seam.Table) bool { return t.Closed || l.moves(t) }) {
 		return
 	}
 	var met []uint64
@@ -82,7 +83,7 @@ func (l *loading) cut() {
 }
 
 // cutTable finds where the cuts are in a table, which was read. If that is not said there are none.
-func (l *loading) cutTable(of *BackupTable) {
+func (l *loading) cutTable(of *seam.Table) {
 	epoch, n, list := l.Since, 0, l.commits
 	for len(list) > 0 {
 		above, k := binary.Uvarint(list)

@@ -85,7 +85,7 @@ func TestMigrate(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, now, maps.Collect(m.All()), "version %d", i+1)
 			require.Equal(t, i < 2, len(door.Of(db).Migrated(loaded)) == 1)
-			require.Equal(t, "accounts", loaded.Tables[0].Name)
+			require.Equal(t, "accounts", door.Of(db).SavedTables(loaded)[0].Name)
 			var again bytes.Buffer
 			_, err = db.Save(t.Context(), &again, c, nil)
 			require.NoError(t, err)

@@ -72,6 +72,8 @@ type DB interface {
 	// where a table was closed, or is migrated by [mvcc.MigrateTo]. If one fails those before it
 	// stay.
 	Followed(opts mvcc.LoadOptions, resume []mvcc.Position) *mvcc.LoadOptions
+	// SavedTables returns the tables of a backup.
+	SavedTables(b mvcc.Backup) []seam.Table
 	// Missing returns one error for all tables that were loaded and passed over, with the Migrations
 	// of other tables that have applied to nothing; nil if there are none.
 	Missing(loaded mvcc.Backup) error
