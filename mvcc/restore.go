@@ -48,8 +48,7 @@ type LoadOptions struct {
 	Migrate []Migration
 	// AnyShape: fields that were removed or renamed, or have another type, are lost without an
 	// error. Without it they are a [*SchemaError], unless Migrate is for them. Fields may be added,
-	// and types renamed. (Of a backup without them, the names of the types are
-	// compared.)
+	// and types renamed.
 	AnyShape bool
 	// Progress is called now and then, with the records and bytes so far.
 	Progress func(records int, bytes int64)
