@@ -9,6 +9,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -29,7 +30,7 @@ type metaTable struct {
 	Only string `json:"only,omitempty"`
 	By   string `json:"by,omitempty"`
 	// Types are those of the records, of the program that has most in them.
-	Types mvcc.BackupTable `json:"types"`
+	Types seam.Table `json:"types"`
 }
 
 const format = 3
@@ -150,7 +151,7 @@ func (db *DB) loses(name string, t table, kept metaTable) error {
 	if t.ownValues() || kept.Types.ValueShape.IsZero() {
 		return nil
 	}
-	is := db.hooks.Described(name, "json").(mvcc.BackupTable)
+	is := db.hooks.Described(name, "json")
 	was := kept.Types
 	was.KeyShape = is.KeyShape // the codec says what keys are
 	err := db.hooks.Misfits(was, is)
@@ -173,10 +174,10 @@ func (db *DB) add(m *meta) (news bool) {
 		if kept.Only != "" && kept.Only != t.codec() {
 			kept.Only, kept.By, news = "", "", true
 		}
-		is := db.hooks.Described(name, "json").(mvcc.BackupTable)
+		is := db.hooks.Described(name, "json")
 		is.ID = 0
 		if t.ownValues() {
-			is.KeyShape, is.ValueShape = mvcc.Shape{}, mvcc.Shape{}
+			is.KeyShape, is.ValueShape = seam.Shape{}, seam.Shape{}
 		}
 		unknown := t.ownValues() && !kept.Types.ValueShape.IsZero() // whether it loses something
 		if !there || !db.cfg.Rolling && !unknown && db.loses(name, t, kept) == nil {
@@ -188,7 +189,7 @@ func (db *DB) add(m *meta) (news bool) {
 	return news
 }
 
-func sameTypes(a, b mvcc.BackupTable) bool {
+func sameTypes(a, b seam.Table) bool {
 	x, err := json.Marshal(a)
 	y, other := json.Marshal(b)
 	return err == nil && other == nil && string(x) == string(y)

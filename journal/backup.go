@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -22,7 +21,7 @@ type backup struct {
 
 // snapshot returns a backup that can be taken.
 func (j *Journal) snapshot() *backup {
-	s := seam.Snapshot(j.db).(mvcc.DBSnapshot)
+	s := j.door.SparedSnapshot()
 	return &backup{of: s, epoch: s.Epoch(), done: make(chan error, 1)}
 }
 
@@ -38,7 +37,7 @@ func (w *writer) take(ctx context.Context, b *backup) {
 			}})
 		b.of.Close()
 		b.done <- err
-		j.db.RequestProgress()
+		j.door.RequestProgress()
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -51,7 +52,7 @@ func TestCommitAfterClose(t *testing.T) {
 			require.NoError(t, err, what)
 			return j
 		}
-		release := db.HoldExpiry()
+		release := door.Of(db).HoldExpiry()
 		aged.Expire(func(int, int) time.Time { return time.Unix(1, 0) })
 		j := open()
 		for k := range 3 {

@@ -28,8 +28,8 @@
 // # Files
 //
 // A folder has backups and journals, by numbers. A journal is a row of groups; a group is a backup
-// of the differences that some commits have made, see [mvcc.DB.SaveCommits]. Between them stand
-// marks, each of which says that all before it had got to the disk.
+// of the differences that some commits have made. Between them stand marks, each of which says
+// that all before it had got to the disk.
 //
 //   - J1: journal N begins with the state that is in backup N, and each group follows the one
 //     before. If it says that the journals before lead to that state too, these were on disk before

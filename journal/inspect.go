@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/mvccmap/mvccmap/internal/backupfile"
+	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -50,8 +51,8 @@ type Info struct {
 
 // A TableInfo describes a table of a journal.
 type TableInfo struct {
-	mvcc.BackupTable     // Records is that of the backup, Refused that of all
-	Changes          int // how many records, and deletions, the groups after the backup have
+	seam.Table     // Records is that of the backup, Refused that of all
+	Changes    int // how many records, and deletions, the groups after the backup have
 }
 
 // A FileInfo is a backup or a journal.
@@ -198,9 +199,14 @@ func (in *inspector) whole(path string) (mvcc.Backup, error) {
 		return mvcc.Backup{}, damaged(err)
 	}
 	for _, table := range b.Tables {
-		in.info.Tables = append(in.info.Tables, TableInfo{BackupTable: table})
+		in.info.Tables = append(in.info.Tables, TableInfo{Table: table})
 	}
-	return b.Backup, nil
+	return backupOf(b), nil
+}
+
+func backupOf(b *backupfile.Reader) mvcc.Backup {
+	return mvcc.Backup{DB: b.DB, Epoch: b.Epoch, Since: b.Since, Version: b.Version, Codec: b.Codec,
+		Records: b.Records, Bytes: b.Bytes}
 }
 
 // next reads a group.
@@ -211,16 +217,16 @@ func (in *inspector) next(r *bufio.Reader, after mvcc.Backup) (mvcc.Backup, erro
 	}
 	switch {
 	case after.Codec != "" && b.Codec != after.Codec:
-		return b.Backup, fmt.Errorf("the codec of a group is %q, and that of the backup %q", b.Codec,
+		return backupOf(b), fmt.Errorf("the codec of a group is %q, and that of the backup %q", b.Codec,
 			after.Codec)
 	case after.Codec != "" && b.Version != after.Version:
-		return b.Backup, fmt.Errorf("the version of a group is %d, and that of the backup %d", b.Version,
+		return backupOf(b), fmt.Errorf("the version of a group is %d, and that of the backup %d", b.Version,
 			after.Version)
 	case b.Since != after.Epoch || b.DB != after.DB || b.Since == 0:
-		return b.Backup, errors.New("a group does not follow the one before")
+		return backupOf(b), errors.New("a group does not follow the one before")
 	}
 	if err := b.Skip(); err != nil {
-		return b.Backup, err
+		return backupOf(b), err
 	}
 	in.at.Groups = append(in.at.Groups, GroupInfo{Offset: in.loader.at, Bytes: b.Bytes,
 		Since: b.Since, Epoch: b.Epoch, Records: b.Records})
@@ -229,11 +235,11 @@ func (in *inspector) next(r *bufio.Reader, after mvcc.Backup) (mvcc.Backup, erro
 		in.rename(b.Tables)
 	}
 	in.change(b.Tables)
-	return b.Backup, nil
+	return backupOf(b), nil
 }
 
 // rename notes the IDs that tables have in another life, whose first group names all of them.
-func (in *inspector) rename(tables []mvcc.BackupTable) {
+func (in *inspector) rename(tables []seam.Table) {
 	for _, table := range tables {
 		for i := range in.info.Tables {
 			if is := &in.info.Tables[i]; is.Name == table.Name {
@@ -244,7 +250,7 @@ func (in *inspector) rename(tables []mvcc.BackupTable) {
 }
 
 // change notes the tables of a group.
-func (in *inspector) change(tables []mvcc.BackupTable) {
+func (in *inspector) change(tables []seam.Table) {
 	list := in.info.Tables
 	for _, table := range tables {
 		i := slices.IndexFunc(list, func(t TableInfo) bool { return t.Name == table.Name })
@@ -259,7 +265,7 @@ func (in *inspector) change(tables []mvcc.BackupTable) {
 			i = len(list) - 1
 			fallthrough
 		case list[i].ID != table.ID: // the one before was closed
-			list[i] = TableInfo{BackupTable: table}
+			list[i] = TableInfo{Table: table}
 			list[i].Records, list[i].Refused = 0, 0
 		}
 		list[i].Changes += table.Records

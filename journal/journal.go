@@ -13,6 +13,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/disk"
 	"github.com/mvccmap/mvccmap/internal/goid"
 	"github.com/mvccmap/mvccmap/internal/seam"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -110,6 +111,7 @@ func (o *Options) withDefaults() (all Options) {
 // A Journal keeps a database on disk. Its methods may be called by several goroutines.
 type Journal struct {
 	db    *mvcc.DB
+	door  door.DB
 	dir   string
 	codec mvcc.Codec
 	opts  Options
@@ -181,7 +183,7 @@ type Stats struct {
 // and the tables stay as they are. All tables that are in the journal must have been made, and
 // should not be written to until Open returns. codec must be the one that the journal was written
 // with; opts may be nil. Nothing is kept of a table that is closed. Until Open returns nothing
-// expires, see [mvcc.DB.HoldExpiry].
+// expires.
 //
 // It costs reading the files. Then a new file of some kilobytes is begun. Only if
 // types, names of tables or Options.Version are others than in the files, or something else was
@@ -216,7 +218,7 @@ func newJournal(
 	}
 	codec.Lines = false // so that frames differ from the remains of a crash
 	all := opts.withDefaults()
-	return &Journal{db: db, dir: dir, codec: codec, opts: all, sync: syncFile,
+	return &Journal{db: db, door: door.Of(db), dir: dir, codec: codec, opts: all, sync: syncFile,
 		progress: progress{report: all.Progress},
 		waiting:  map[chan error]uint64{}, files: map[string]expected{},
 		refused: map[recordKey]*mvcc.CodecError{},
@@ -243,7 +245,7 @@ func open(
 			_ = j.lock.Close()
 		}
 	}()
-	defer db.HoldExpiry()() // until deletions get into the journal
+	defer j.door.HoldExpiry()() // until deletions get into the journal
 	j.found, _, err = j.load(ctx)
 	loaded = true
 	if err == nil {
@@ -265,9 +267,9 @@ func open(
 		<-j.ended
 		return nil, errors.Join(fmt.Errorf("journal: %w", err), j.unlock())
 	}
-	j.toClose = db.SetJournal(func() mvcc.JournalState {
+	j.toClose = j.door.SetJournal(func() seam.JournalState {
 		s := j.Stats()
-		return mvcc.JournalState{Epoch: s.Epoch, Behind: s.Behind, Failures: s.Failures,
+		return seam.JournalState{Epoch: s.Epoch, Behind: s.Behind, Failures: s.Failures,
 			Refused: s.Refused}
 	})
 	return j, nil
@@ -315,7 +317,7 @@ func (j *Journal) Sync(ctx context.Context) error {
 	default:
 	}
 	if ask {
-		j.db.RequestProgress()
+		j.door.RequestProgress()
 	}
 	select {
 	case err := <-done:

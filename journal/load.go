@@ -41,14 +41,14 @@ func (j *Journal) load(ctx context.Context) (f found, names string, err error) {
 	}
 	j.stats = Stats{}
 	// Where it is higher it is that of the loaded state, or means nothing.
-	j.db.SkipTo(min(in.must.clock, disk.HighestSkip))
+	j.door.SkipTo(min(in.must.clock, disk.HighestSkip))
 	j.progress.expect(in.infos)
 	defer j.lines()()
 	l := j.loader(ctx, in)
 	if f.from, f.last, err = l.all(in.listing); err != nil || f.from == 0 {
 		return f, names, err
 	}
-	if err := l.after.Missing(); err != nil {
+	if err := j.door.Missing(l.after); err != nil {
 		return f, names, fmt.Errorf("%s: %w", filepath.Join(j.dir, backupName(f.from)), err)
 	}
 	j.progress.done()
@@ -65,7 +65,7 @@ func (j *Journal) load(ctx context.Context) (f found, names string, err error) {
 	}
 	s := j.db.Snapshot()
 	defer s.Close()
-	f.same = f.state.Version == j.opts.Version && f.state.Matches(s) && l.begins
+	f.same = f.state.Version == j.opts.Version && j.door.Matches(f.state, s) && l.begins
 	return f, names, nil
 }
 
@@ -85,7 +85,7 @@ func (j *Journal) loader(ctx context.Context, in *folder) *loader {
 			return b, err
 		},
 		group: func(in *bufio.Reader, after mvcc.Backup) (mvcc.Backup, error) {
-			b, err := j.db.LoadCommits(ctx, in, j.codec, after, j.loads())
+			b, err := j.door.LoadCommits(ctx, in, j.codec, after, j.loads())
 			j.progress.readAll(b, err)
 			return b, err
 		}}
@@ -127,9 +127,9 @@ func (l *loader) all(files listing) (from, last uint64, err error) {
 
 // loads returns the options with which backups and groups are loaded.
 func (j *Journal) loads() *mvcc.LoadOptions {
-	return &mvcc.LoadOptions{Version: j.opts.Version, Versions: j.opts.Versions,
-		Rename: j.opts.Rename, Migrate: j.opts.Migrate, AnyShape: j.opts.AnyShape, More: true,
-		Resume: j.opts.Resume, Progress: j.progress.reading}
+	return j.door.Followed(mvcc.LoadOptions{Version: j.opts.Version, Versions: j.opts.Versions,
+		Rename: j.opts.Rename, Migrate: j.opts.Migrate, AnyShape: j.opts.AnyShape,
+		Progress: j.progress.reading}, j.opts.Resume)
 }
 
 // filed says in a [*mvcc.VersionError] which file it is of.
@@ -148,7 +148,7 @@ func (j *Journal) keepEnd(was bound, loaded mvcc.Position) {
 	}
 	for _, at := range j.opts.Resume {
 		if at.Life == was.life && was.epoch < at.Epoch && at.Epoch <= was.clock {
-			j.db.KeepState(at)
+			j.door.KeepState(at)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -24,7 +25,7 @@ func Load(
 	ctx context.Context, dir string, db *mvcc.DB, codec mvcc.Codec, opts *Options,
 ) (Stats, error) {
 	j := newJournal("Load", ctx, dir, db, codec, opts)
-	defer db.HoldExpiry()()
+	defer door.Of(db).HoldExpiry()()
 	for was := ""; ; {
 		found, is, err := j.load(ctx)
 		if err == nil && found.from == 0 {

@@ -64,7 +64,7 @@ func (j *Journal) refusal() error {
 	j.mu.Unlock()
 	left := len(all)
 	for id, e := range all {
-		if e.Current() { // not with the mutex: it may call a function that compares keys
+		if j.door.Current(e) { // not with the mutex: it may call a function that compares keys
 			if left == 1 {
 				return fmt.Errorf("journal: a record is not saved: %w", e)
 			}
@@ -96,5 +96,5 @@ func (j *Journal) report(err error) {
 }
 
 func (j *Journal) logger() *slog.Logger {
-	return cmp.Or(j.db.Logger(), slog.Default())
+	return cmp.Or(j.door.Logger(), slog.Default())
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -237,7 +238,7 @@ func TestRefusedInTheLastBackup(t *testing.T) {
 	require.NoError(t, err)
 	m.Store(1, "1")
 	require.NoError(t, j.Sync(t.Context()))
-	db.RequestProgress()
+	door.Of(db).RequestProgress()
 	<-blocked
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(dir, backupName(2)))

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -122,7 +123,7 @@ func TestResume(t *testing.T) {
 			case 0:
 				require.NoError(t, j.Sync(t.Context()))
 			case 1:
-				f.SkipTo(f.Epoch() + 3) // epochs without a commit
+				door.Of(f.DB).SkipTo(f.Epoch() + 3) // epochs without a commit
 				f.note()
 			}
 		}
@@ -130,7 +131,7 @@ func TestResume(t *testing.T) {
 		require.NoError(t, j.Sync(t.Context()))
 		saved := f.Epoch()
 		if closes {
-			f.SkipTo(f.Epoch() + 3)
+			door.Of(f.DB).SkipTo(f.Epoch() + 3)
 			f.note()
 			saved = f.Epoch()
 			require.NoError(t, j.Close())
@@ -224,7 +225,7 @@ func TestOtherHistory(t *testing.T) {
 			f.commit(1)
 			kept := f.note()
 			require.NoError(t, j.Sync(t.Context()))
-			f.SkipTo(f.Epoch() + 3) // without a commit
+			door.Of(f.DB).SkipTo(f.Epoch() + 3) // without a commit
 			at := f.note()
 			require.NoError(t, j.Close())
 			older := imageOf(t, dir, 0).files[boundName]

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -90,7 +91,7 @@ func TestForeignMarks(t *testing.T) {
 	require.NoError(t, j.Sync(t.Context()))
 	groups := j.Stats().Groups
 	l.things.Store("mark", b.Bytes())
-	l.RequestProgress()
+	door.Of(l.DB).RequestProgress()
 	require.Eventually(t, func() bool {
 		return j.Stats().Groups > groups
 	}, time.Minute, time.Millisecond)

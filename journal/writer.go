@@ -194,7 +194,7 @@ func (w *writer) base(ctx context.Context, b *backup) error {
 	j := w.j
 	f := &j.found
 	switch {
-	case f.same && f.state.Matches(b.of):
+	case f.same && w.j.door.Matches(f.state, b.of):
 		return w.goOn(b)
 	case f.from > 0 && !f.same:
 		if err := j.keepBefore(f); err != nil {
@@ -278,7 +278,7 @@ func (w *writer) write(group []mvcc.DBCommit) (err error) {
 	w.j.waits()
 	to := bufio.NewWriterSize(w.file, 1<<16)
 	var refused []*mvcc.CodecError
-	w.after, err = w.j.db.SaveCommits(context.Background(), to, w.j.codec, w.after, group,
+	w.after, err = w.j.door.SaveCommits(context.Background(), to, w.j.codec, w.after, group,
 		&mvcc.SaveOptions{Version: w.j.opts.Version, Refused: func(e *mvcc.CodecError) {
 			refused = append(refused, e)
 		}})
@@ -338,7 +338,7 @@ func (w *writer) progress(to uint64) error {
 	if w.safe && w.backup == nil && w.next == nil && (w.closed || long) {
 		w.closed, w.lives = false, 0
 		w.next = j.snapshot()
-		j.db.RequestProgress() // else it stays open until the next commit
+		j.door.RequestProgress() // else it stays open until the next commit
 	}
 	select {
 	case <-j.hurry:
@@ -368,7 +368,7 @@ func (w *writer) acknowledge() error {
 	j.since = time.Time{}
 	j.mu.Unlock()
 	if j.release(w.sure, nil) {
-		j.db.RequestProgress()
+		j.door.RequestProgress()
 	}
 	if w.marked >= w.after.Epoch {
 		return nil
@@ -416,7 +416,7 @@ func (w *writer) rotate(ctx context.Context, group []mvcc.DBCommit) error {
 // askIn asks for progress in a while.
 func (w *writer) askIn(d time.Duration) {
 	if w.timer == nil {
-		w.timer = time.AfterFunc(d, w.j.db.RequestProgress)
+		w.timer = time.AfterFunc(d, w.j.door.RequestProgress)
 		return
 	}
 	w.timer.Reset(d)

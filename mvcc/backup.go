@@ -5,22 +5,21 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A backup is a stream of frames, see package frames, which begins with [disk.BackupMagic]. The
-// first one has the header, a Backup in JSON. Then comes, for each table, what the codec writes, in
+// first one has the header, a [seam.Header]. Then comes, for each table, what the codec writes, in
 // frames of kind frameData, and one of kind frameTable with the number of records, and that of the
 // refused ones if there are any, or of the commits that the records are of, see commitCounts; and
 // at last one of kind frameEnd with that of all. A frame of kind frameAnew says that what follows
@@ -40,22 +39,21 @@ const (
 // A Backup says what is in a backup.
 type Backup struct {
 	// DB is the life of the database, see [Position].
-	DB string `json:"db"`
+	DB string
 	// Epoch is that of the saved snapshot, and Since, if not 0, of the older one to which these are
 	// the differences.
-	Epoch uint64 `json:"epoch"`
-	Since uint64 `json:"since,omitempty"`
+	Epoch, Since uint64
 	// Version is [SaveOptions.Version], and Codec [Codec.Name].
-	Version int           `json:"version,omitempty"`
-	Codec   string        `json:"codec"`
-	Tables  []BackupTable `json:"tables"`
+	Version int
+	Codec   string
 	// Records is how many records and deletions there are, and Bytes the length.
-	Records int   `json:"-"`
-	Bytes   int64 `json:"-"`
+	Records int
+	Bytes   int64
 
-	ids   map[string]int // of the tables in what was loaded, also in the backups before
-	idsOf string         // the life in which they have these
-	idsAt uint64         // Epoch, before package journal has set that of another life
+	savedTables []seam.Table
+	ids         map[string]int // of the tables in what was loaded, also in the backups before
+	idsOf       string         // the life in which they have these
+	idsAt       uint64         // Epoch, before package journal has set that of another life
 	// alone says that nobody else has drawn an epoch since the first of them was loaded, up to now.
 	alone bool
 	now   epoch.Epoch
@@ -69,53 +67,7 @@ type Backup struct {
 	mistakes []mistaken
 }
 
-// A BackupTable is a table of a backup.
-type BackupTable struct {
-	Name string `json:"name"`
-	// Key and Value are the types, as [reflect.Type.String] names them, and KeyShape and ValueShape
-	// those shapes; zero in a backup of differences if the table was in the one before.
-	Key        string `json:"key"`
-	Value      string `json:"value"`
-	KeyShape   Shape  `json:"keyShape,omitzero"`
-	ValueShape Shape  `json:"valueShape,omitzero"`
-	// ID differs for tables of the same name: when one was closed and made again.
-	ID int `json:"id,omitempty"`
-	// Closed says that the table was closed: its records go.
-	Closed bool `json:"closed,omitempty"`
-	// Records counts records and deletions, and Refused those left out, see [SaveOptions.Refused].
-	Records int `json:"-"`
-	Refused int `json:"-"`
-}
-
-// A header is a Backup in JSON, in which a name is text: those that are not UTF-8 are apart.
-type header struct {
-	*Backup
-	Names map[int][]byte `json:"names,omitempty"` // by the number of the table
-}
-
-func headerOf(b *Backup) header {
-	h := header{b, map[int][]byte{}}
-	for i, table := range b.Tables {
-		if !utf8.ValidString(table.Name) {
-			h.Names[i] = []byte(table.Name)
-		}
-	}
-	return h
-}
-
-// parse is the reverse of [json.Marshal].
-func (h header) parse(text []byte) error {
-	if err := json.Unmarshal(text, &h); err != nil {
-		return err
-	}
-	for i, name := range h.Names {
-		if i < 0 || i >= len(h.Tables) {
-			return fmt.Errorf("there is no table %d", i)
-		}
-		h.Tables[i].Name = string(name)
-	}
-	return nil
-}
+func (door) SavedTables(b Backup) []seam.Table { return b.savedTables }
 
 // identify notes which tables there are, also in what was before, if it is not nil.
 func (b *Backup) identify(before *Backup) {
@@ -123,7 +75,7 @@ func (b *Backup) identify(before *Backup) {
 	if before != nil && !b.anotherLife(before) {
 		maps.Copy(b.ids, before.ids)
 	}
-	for _, table := range b.Tables {
+	for _, table := range b.savedTables {
 		if !table.Closed {
 			b.ids[table.Name] = table.ID
 		} else if b.ids[table.Name] == table.ID {
@@ -237,7 +189,7 @@ type saving struct {
 	of      DBSnapshot
 	since   *DBSnapshot
 	after   *Backup
-	closed  []BackupTable
+	closed  []seam.Table
 	changes map[*engine][]changesAt // by table; if not nil it is these that are saved
 	to      *disk.Writer
 	data    []byte // of the table, not written yet
@@ -257,11 +209,12 @@ func runSaving(s *saving, tables []*core) error {
 		return cmp.Or(strings.Compare(a1.Name, b1.Name), cmp.Compare(a1.ID, b1.ID))
 	})
 	for _, table := range tables {
-		s.Tables = append(s.Tables, shaped(s, table))
+		s.savedTables = append(s.savedTables, shaped(s, table))
 	}
-	s.Tables = append(s.Tables, s.closed...)
+	s.savedTables = append(s.savedTables, s.closed...)
 	s.identify(s.after)
-	header, err := json.Marshal(headerOf(&s.Backup))
+	header, err := seam.Header{DB: s.DB, Epoch: s.Epoch, Since: s.Since, Version: s.Version,
+		Codec: s.Codec, Tables: s.savedTables}.Text()
 	if err != nil {
 		return err
 	}
@@ -273,7 +226,7 @@ func runSaving(s *saving, tables []*core) error {
 		header, more = header[n:], n == disk.MaxPayload
 	}
 	for i, table := range tables {
-		if err := s.to.Table(s.Tables[i].Name); err != nil {
+		if err := s.to.Table(s.savedTables[i].Name); err != nil {
 			return err
 		}
 		saved, refused, counts, err := table.save(s)
@@ -284,15 +237,15 @@ func runSaving(s *saving, tables []*core) error {
 			err = s.to.Frame(frameTable, counts)
 		}
 		if err != nil {
-			return fmt.Errorf("mvcc: Save: table %q: %w", s.Tables[i].Name, err)
+			return fmt.Errorf("mvcc: Save: table %q: %w", s.savedTables[i].Name, err)
 		}
-		s.Tables[i].Records, s.Tables[i].Refused = saved, refused
+		s.savedTables[i].Records, s.savedTables[i].Refused = saved, refused
 	}
 	return s.to.Frame(frameEnd, binary.AppendUvarint(nil, uint64(s.Records)))
 }
 
 // shaped describes a table, with its shapes unless the backup before has them.
-func shaped(s *saving, t *core) BackupTable {
+func shaped(s *saving, t *core) seam.Table {
 	table := t.described()
 	if s.after == nil || s.after.ids[table.Name] != table.ID {
 		setShape(&table, t, s.codec.Name)
@@ -347,7 +300,7 @@ func valueless[V any]() bool {
 }
 
 // described returns what a backup says of a table.
-func (m *core) described() BackupTable {
-	return BackupTable{Name: m.counters.name, Key: m.types.key.String(), Value: m.types.value.String(),
+func (m *core) described() seam.Table {
+	return seam.Table{Name: m.counters.name, Key: m.types.key.String(), Value: m.types.value.String(),
 		ID: m.ordinal}
 }

@@ -12,12 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/disk"
 )
 
-// SaveCommits writes commits of [DB.Watch] as a backup of differences: all commits from after on,
-// in their order; the last one may be a [DBCommit].Progress. It returns after for the next call; of
-// the first one Epoch is enough. Only the tables that have changed, or were closed, are named in
-// it. Of opts Version, Progress and Refused count. For the rest it is as [DB.Save], without a
-// snapshot.
-func (db *DB) SaveCommits(
+func (db door) SaveCommits(
 	ctx context.Context, w io.Writer, codec Codec, after Backup, commits []DBCommit, opts *SaveOptions,
 ) (Backup, error) {
 	s := db.newSaving(ctx, w, codec, opts)
@@ -53,12 +48,7 @@ func (db *DB) SaveCommits(
 	return s.Backup, err
 }
 
-// LoadCommits is [DB.Load] of a backup of differences alone, to the backup after, which an earlier
-// Load or LoadCommits has returned; it returns after for the next call. If the differences are of
-// another life of the database, DB and Epoch of after name its state there; the first ones name all
-// tables. It does not check that nobody else writes to the copy. Migrated tables go on as they have
-// begun, with the same Rename. If it fails Load has to begin anew.
-func (db *DB) LoadCommits(
+func (db door) LoadCommits(
 	ctx context.Context, r io.Reader, codec Codec, after Backup, opts *LoadOptions,
 ) (Backup, error) {
 	return db.load(ctx, r, codec, opts, &after, false)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -115,7 +116,7 @@ func TestRefusedRecords(t *testing.T) {
 					clear(got)
 					return &mvcc.SaveOptions{Refused: func(e *mvcc.CodecError) {
 						require.Equal(t, "a", e.Table)
-						require.True(t, e.Current())
+						require.True(t, door.Of(db).Current(e))
 						require.False(t, got[e.Key.(string)], "told twice")
 						got[e.Key.(string)] = true
 						if name != "Goexit" && name != "nothing" {
@@ -126,7 +127,7 @@ func TestRefusedRecords(t *testing.T) {
 				check := func(b mvcc.Backup, err error, streams ...*bytes.Buffer) {
 					require.NoError(t, err)
 					require.Equal(t, wantRefused, got)
-					require.Equal(t, len(got), b.Tables[0].Refused)
+					require.Equal(t, len(got), door.Of(db).SavedTables(b)[0].Refused)
 					to, a, beside := made()
 					a.Store("key0", fiction{"of before", of})
 					var then []io.Reader
@@ -136,7 +137,7 @@ func TestRefusedRecords(t *testing.T) {
 					loaded, err := to.Load(t.Context(), bytes.NewReader(streams[0].Bytes()), c,
 						&mvcc.LoadOptions{Then: then})
 					require.NoError(t, err)
-					require.Equal(t, len(got), loaded.Tables[0].Refused)
+					require.Equal(t, len(got), door.Of(to).SavedTables(loaded)[0].Refused)
 					require.Equal(t, want, maps.Collect(a.All()), "%s, %s, %b", name, c.Name, mask)
 					require.Equal(t, map[int]int{1: 1, 2: 2}, maps.Collect(beside.All()))
 				}
@@ -147,7 +148,7 @@ func TestRefusedRecords(t *testing.T) {
 				o.Since = old
 				b, err = db.Save(t.Context(), &diff, refusing, o)
 				check(b, err, &full, &diff)
-				db.RequestProgress()
+				door.Of(db).RequestProgress()
 				var list []mvcc.DBCommit
 				for c, err := range watch {
 					require.NoError(t, err)
@@ -156,7 +157,7 @@ func TestRefusedRecords(t *testing.T) {
 						break
 					}
 				}
-				b, err = db.SaveCommits(t.Context(), &commits, refusing, fullSaved, list, opts())
+				b, err = door.Of(db).SaveCommits(t.Context(), &commits, refusing, fullSaved, list, opts())
 				check(b, err, &full, &commits)
 				old.Close()
 				if mask != 0 && (name == "error" || name == "whole") {

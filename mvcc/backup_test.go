@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -148,7 +149,7 @@ func TestOldBackups(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 82, info.Records)
 			require.Equal(t, newShop(t).fill(20).content(), to.content())
-			require.Equal(t, v > 1, !info.Tables[0].KeyShape.IsZero())
+			require.Equal(t, v > 1, !door.Of(to.DB).SavedTables(info)[0].KeyShape.IsZero())
 		}
 	}
 }

@@ -178,11 +178,8 @@ func diff[K comparable, V any](newer, older moment) (changes any, n int) {
 	return list, len(list)
 }
 
-// RequestProgress delivers all commits before the call to all watches of the database and its
-// tables. Each watch with [DBWatchOptions].Progress is given a Progress up to there or later. The
-// call waits for the goroutine of the watches, or does its work.
-func (db *DB) RequestProgress() {
-	h := &dbAt(db).shared.hub
+func (db door) RequestProgress() {
+	h := &dbAt(db.DB).shared.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.listeners) > 0 {

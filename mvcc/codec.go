@@ -66,9 +66,7 @@ func (e *CodecError) Error() string {
 
 func (e *CodecError) Unwrap() error { return e.Err }
 
-// Current reports whether the table still has the refused record: the key was not written since,
-// and the table not closed. It is a read like [Map.Load].
-func (e *CodecError) Current() bool { return e.current != nil && e.current() }
+func (door) Current(e *CodecError) bool { return e.current != nil && e.current() }
 
 // keyText is a key in an error.
 func keyText(key any) string {

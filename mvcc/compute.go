@@ -19,19 +19,6 @@ const (
 	DeleteOp
 )
 
-// String returns "cancel", "update" or "delete".
-func (op ComputeOp) String() string {
-	switch op {
-	case CancelOp:
-		return "cancel"
-	case UpdateOp:
-		return "update"
-	case DeleteOp:
-		return "delete"
-	}
-	return fmt.Sprintf("ComputeOp(%d)", int(op))
-}
-
 // Compute sets or deletes the value of key, or leaves it as it is, as fn says: fn is given the
 // value, and loaded tells whether there is one. Compute returns whether the key has a value
 // afterwards, and that value, or else the deleted one, if any. This is one atomic step, which never
@@ -76,7 +63,8 @@ func (m *Map[K, V]) compute(
 		case op == DeleteOp || op == CancelOp:
 			return false
 		default:
-			panic(fmt.Sprintf("mvcc: Compute: fn returned %v, want CancelOp, UpdateOp or DeleteOp", op))
+			panic(fmt.Sprintf("mvcc: Compute: fn returned ComputeOp(%d), want CancelOp, UpdateOp or "+
+				"DeleteOp", op))
 		}
 		return true
 	}, nil)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/internal/stage"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -127,7 +128,7 @@ func TestTablesOfSnapshots(t *testing.T) {
 				watch := db.Watch(ctx, &mvcc.DBWatchOptions{Since: moments[0].s, Progress: true})
 				watched = func() {
 					last := db.Epoch()
-					db.RequestProgress()
+					door.Of(db).RequestProgress()
 					for c, err := range watch {
 						require.NoError(t, err)
 						if commits = append(commits, c); c.Progress && c.Epoch >= last {
@@ -155,7 +156,7 @@ func TestTablesOfSnapshots(t *testing.T) {
 		}
 		for i, m := range moments {
 			full, info := save(mvcc.SaveOptions{Of: m.s})
-			require.Len(t, info.Tables, len(m.content))
+			require.Len(t, door.Of(db).SavedTables(info), len(m.content))
 			load(m.content, full)
 			past, err := db.SnapshotAt(m.s.Epoch())
 			if err != nil && !retains {
@@ -187,27 +188,27 @@ func TestTablesOfSnapshots(t *testing.T) {
 			to := min(from+1+random.IntN(6), len(commits))
 			var b bytes.Buffer
 			var err error
-			after, err = db.SaveCommits(ctx, &b, codec.Gob, after, commits[from:to], nil)
+			after, err = door.Of(db).SaveCommits(ctx, &b, codec.Gob, after, commits[from:to], nil)
 			require.NoError(t, err)
 			groups, from = append(groups, b.Bytes()), to
 		}
 		last := moments[len(moments)-1].content
 		load(last, first, groups...)
 		to := like(t, last)
-		more := &mvcc.LoadOptions{More: true}
+		more := door.Of(to.DB).Followed(mvcc.LoadOptions{}, nil)
 		at, err := to.Load(ctx, bytes.NewReader(first), codec.Gob, more)
 		for i, data := range groups {
 			require.NoError(t, err)
-			_, err = to.LoadCommits(ctx, bytes.NewReader(data[:len(data)-1]), codec.Gob, at, more)
+			_, err = door.Of(to.DB).LoadCommits(ctx, bytes.NewReader(data[:len(data)-1]), codec.Gob, at, more)
 			require.ErrorAs(t, err, new(*mvcc.DamageError))
 			if i > 0 {
-				_, err = to.LoadCommits(ctx, bytes.NewReader(groups[i-1]), codec.Gob, at, more)
+				_, err = door.Of(to.DB).LoadCommits(ctx, bytes.NewReader(groups[i-1]), codec.Gob, at, more)
 				require.ErrorContains(t, err, "the backup does not follow the one before")
 			}
-			at, err = to.LoadCommits(ctx, bytes.NewReader(data), codec.Gob, at, more)
+			at, err = door.Of(to.DB).LoadCommits(ctx, bytes.NewReader(data), codec.Gob, at, more)
 		}
 		require.NoError(t, err)
-		require.NoError(t, at.Missing())
+		require.NoError(t, door.Of(to.DB).Missing(at))
 		require.Equal(t, last, to.content())
 		cancel()
 		for _, m := range moments {
@@ -227,10 +228,10 @@ func TestTablesThatAreMissing(t *testing.T) {
 	_, err := db.Save(t.Context(), &data, codec.Gob, nil)
 	require.NoError(t, err)
 	to := like(t, map[string]any{"b": map[int]int{}})
-	more := &mvcc.LoadOptions{More: true}
+	more := door.Of(to.DB).Followed(mvcc.LoadOptions{}, nil)
 	at, err := to.Load(t.Context(), bytes.NewReader(data.Bytes()), codec.Gob, more)
 	require.NoError(t, err)
-	require.ErrorContains(t, at.Missing(), `mvcc: Load: there is no table "a"`)
+	require.ErrorContains(t, door.Of(to.DB).Missing(at), `mvcc: Load: there is no table "a"`)
 	require.Equal(t, map[string]any{"b": map[int]int{1: 1}}, to.content())
 	to = like(t, map[string]any{"b": map[int]int{}})
 	_, err = to.Load(t.Context(), &data, codec.Gob, nil)
@@ -244,8 +245,8 @@ func TestLoadSkipsEpochs(t *testing.T) {
 	defer db.Close()
 	defer to.Close()
 	newAnyOf(db, "a", true).store(1, 1)
-	db.SkipTo(1000)
-	db.SkipTo(5)
+	door.Of(db).SkipTo(1000)
+	door.Of(db).SkipTo(5)
 	require.Equal(t, uint64(1000), db.Epoch())
 	var data bytes.Buffer
 	_, err := db.Save(t.Context(), &data, codec.Gob, nil)
@@ -254,7 +255,7 @@ func TestLoadSkipsEpochs(t *testing.T) {
 	_, err = to.Load(t.Context(), &data, codec.Gob, nil)
 	require.NoError(t, err)
 	require.Equal(t, uint64(1001), to.Epoch())
-	require.Panics(t, func() { db.SkipTo(1 << 60) })
+	require.Panics(t, func() { door.Of(db).SkipTo(1 << 60) })
 }
 
 // Without Retain a snapshot of the past is not to be had if it would lack a table that was closed
@@ -274,7 +275,6 @@ func TestSnapshotAtClosed(t *testing.T) {
 		for _, e := range []uint64{before, db.Epoch()} { // there was nothing in it
 			s, err := db.SnapshotAt(e)
 			require.NoError(t, err)
-			require.Empty(t, s.Tables())
 			s.Close()
 		}
 		begun := errors.New("begun")

@@ -3,7 +3,6 @@ package mvcc
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
@@ -262,14 +261,3 @@ func (s DBSnapshot) Epoch() uint64 { return s.moment().Epoch() }
 
 // Try is [Snapshot.Try].
 func (s DBSnapshot) Try(fn func() error) error { return s.moment().Try(fn) }
-
-// Tables returns the names of the tables of the snapshot, sorted. It waits for nobody, and
-// allocates the list.
-func (s DBSnapshot) Tables() (names []string) {
-	s.check()
-	for _, c := range seenIn(s) {
-		names = append(names, c.counters.name)
-	}
-	slices.Sort(names)
-	return names
-}

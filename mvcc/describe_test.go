@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/seam"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -34,12 +36,12 @@ func TestDescribe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	watch := people.Watch(ctx, &mvcc.WatchOptions[int, string]{Buffer: 10})
 	people.Delete(3)
-	db.RequestProgress()
+	door.Of(db).RequestProgress()
 
-	d := db.Describe()
-	want := []mvcc.TableInfo{{
+	d := door.Of(db).Describe()
+	want := []seam.TableInfo{{
 		Name: "people", Key: reflect.TypeFor[int](), Value: reflect.TypeFor[string](),
-		Indexes: []mvcc.IndexInfo{
+		Indexes: []seam.IndexInfo{
 			{Name: "by name", Key: reflect.TypeFor[string](), Unique: true, Ordered: true, Entries: 2,
 				Keys: 2},
 			{Name: "initial", Key: reflect.TypeFor[string](), Entries: 4, Keys: 3},
@@ -49,22 +51,23 @@ func TestDescribe(t *testing.T) {
 		Natural: true, Expires: true,
 	}}
 	types := cmp.Comparer(func(a, b reflect.Type) bool { return a == b })
-	require.Empty(t, cmp.Diff(want, d.Tables, types, cmpopts.IgnoreFields(mvcc.TableInfo{}, "Stats")))
-	require.Equal(t, 2, d.Tables[0].Stats.Keys)
-	require.Equal(t, []mvcc.WatchInfo{{Table: "people", Epoch: db.Epoch(), Waiting: 1, Buffer: 10}},
+	require.Empty(t, cmp.Diff(want, d.Tables, types,
+		cmpopts.IgnoreFields(seam.TableInfo{}, "Keys", "Entries", "Bytes", "Conflicts")))
+	require.Equal(t, 2, d.Tables[0].Keys)
+	require.Equal(t, []seam.WatchInfo{{Table: "people", Epoch: db.Epoch(), Waiting: 1, Buffer: 10}},
 		d.Watches)
 	require.Len(t, d.Readers, 1)
 	require.Equal(t, s.Epoch(), d.Readers[0].Epoch)
 	require.True(t, strings.HasSuffix(d.Readers[0].Began[0].Function, ".TestDescribe"))
 	first := d.Readers[0].Age
-	require.Greater(t, db.Describe().Readers[0].Age, first)
+	require.Greater(t, door.Of(db).Describe().Readers[0].Age, first)
 
 	s.Close()
 	cancel()
 	for _, err := range watch {
 		require.ErrorIs(t, err, context.Canceled)
 	}
-	d = db.Describe()
+	d = door.Of(db).Describe()
 	require.Empty(t, d.Readers)
 	require.Empty(t, d.Watches)
 }
@@ -85,7 +88,7 @@ func TestDescribeReaders(t *testing.T) {
 	for _, s := range all[:350] { // also such as have been promoted
 		s.Close()
 	}
-	d := db.Describe()
+	d := door.Of(db).Describe()
 	require.Len(t, d.Readers, 32)
 	for i, r := range d.Readers {
 		require.Equal(t, all[350+i].Epoch(), r.Epoch)

@@ -1,5 +1,7 @@
-// Package mvcc is a concurrent map from keys to values of any type, with transactions over several
-// keys.
+// Package mvcc has concurrent maps with transactions: a [Map] by itself, or the tables of a [DB], of
+// any types, with indexes, keys in order, expiry, watches, a view of the past, backups, and a
+// journal (package [github.com/mvccmap/mvccmap/journal]). All of it is in memory, in one process;
+// module etcd has tables of several.
 //
 // A [Map] keeps several versions of a value for a while. A transaction reads the versions that were
 // the newest when it began, whatever happens meanwhile. Its writes become visible all at once, or

@@ -94,20 +94,3 @@ func ExampleSaveOptions() {
 	// 1
 	// 2 <nil>
 }
-
-// A program can look at a backup before it makes the tables, or without knowing their types.
-func ExampleReadHeader() {
-	db, _ := numbers(1, 2, 3)
-	defer db.Close()
-	var file bytes.Buffer
-	_, _ = db.Save(context.Background(), &file, codec.Gob, &mvcc.SaveOptions{Version: 2})
-
-	b, err := mvcc.ReadHeader(&file)
-	fmt.Println(b.Codec, b.Version, err)
-	for _, table := range b.Tables {
-		fmt.Println(table.Name, table.KeyShape, table.ValueShape)
-	}
-	// Output:
-	// gob 2 <nil>
-	// numbers int string
-}

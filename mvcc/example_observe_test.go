@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"os"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -44,19 +42,4 @@ func ExampleAttempt() {
 	// sell 1 read conflict over apples
 	// sell 2 committed at 3
 	// <nil>
-}
-
-// In a log there is what is not zero.
-func ExampleStats_LogValue() {
-	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
-		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
-				return slog.Attr{}
-			}
-			return a
-		},
-	}))
-	stats := mvcc.Stats{Keys: 3, Commits: 5, Conflicts: 1} // or those of a map
-	log.Info("cities", "map", stats)
-	// Output: level=INFO msg=cities map.keys=3 map.commits=5 map.conflicts=1
 }

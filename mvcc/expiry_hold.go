@@ -48,14 +48,9 @@ func (h *expiryHold) release() {
 	h.holders--
 }
 
-// HoldExpiry keeps records of the database from expiring, see [Map.Expire], until release is
-// called: for a program that brings its tables up to date in steps, where the next step may renew a
-// record. Load holds expiry by itself once it has read the backup, and journal.Open all the time.
-// It waits for a deletion under way; in a function of [Map.OnExpire] it panics, as does Load.
-// Several may hold at once. A second call of a release does nothing.
-func (db *DB) HoldExpiry() (release func()) {
-	h := &dbAt(db).shared.expiryHold
-	dbAt(db).shared.gc.Outside("HoldExpiry")
+func (db door) HoldExpiry() (release func()) {
+	h := &dbAt(db.DB).shared.expiryHold
+	dbAt(db.DB).shared.gc.Outside("HoldExpiry")
 	h.hold()
 	return sync.OnceFunc(h.release)
 }

@@ -20,7 +20,7 @@ func TestHoldExpiry(t *testing.T) {
 			y := newYard(t, &Options{ManualReclaim: manual})
 			y.leases.OnExpire(y.back)
 			y.leases.Expire(untilOf)
-			first, second := y.db.HoldExpiry(), y.db.HoldExpiry()
+			first, second := door{y.db}.HoldExpiry(), door{y.db}.HoldExpiry()
 			for i := range 1000 {
 				y.leases.Store(i, session{time.Now().Add(time.Second), i})
 			}
@@ -69,18 +69,18 @@ func TestHoldExpiryWaits(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second) // amid the first call
 		require.EqualValues(t, 1, calls.Load())
-		release := y.db.HoldExpiry()
+		release := door{y.db}.HoldExpiry()
 		require.Equal(t, 1, y.leases.Len())
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		require.EqualValues(t, 1, calls.Load())
 		release()
 		time.Sleep(30 * time.Second) // amid the second
-		y.db.HoldExpiry()()
+		door{y.db}.HoldExpiry()()
 		require.Equal(t, 1, y.leases.Len())
 		time.Sleep(30 * time.Second) // amid the third
 		require.EqualValues(t, 3, calls.Load(), "it is tried again")
-		y.db.HoldExpiry()()
+		door{y.db}.HoldExpiry()()
 		require.Zero(t, y.leases.Len())
 	})
 }

@@ -67,7 +67,7 @@ func TestFollowAfter(t *testing.T) {
 			for _, at := range []uint64{d.db.Epoch() + 1000, d.db.Epoch() + 500, d.db.Epoch() + 999} {
 				d.at = d.db.Position(at)
 				if at < d.db.Epoch()+1000 {
-					d.db.SkipTo(d.db.Epoch() + 1000)
+					door{d.db}.SkipTo(d.db.Epoch() + 1000)
 				}
 				require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), errEnough)
 			}
@@ -80,8 +80,8 @@ func TestKeepState(t *testing.T) {
 	d := newDerived(t, nil)
 	d.both(t, 1, 1)
 	before := Position{"another", 1 << 20}
-	d.db.KeepState(before)
-	d.db.KeepState(before)
+	door{d.db}.KeepState(before)
+	door{d.db}.KeepState(before)
 	s := d.db.Snapshot()
 	copies := [2]*replica[int]{newReplica(d.a.At(s)), newReplica(d.b.At(s))}
 	s.Close()
@@ -112,7 +112,7 @@ func TestSkippedEpochs(t *testing.T) {
 	for i := range 5 {
 		d.both(t, 1, i)
 		at[d.db.Epoch()] = i
-		d.db.SkipTo(d.db.Epoch() + 100)
+		door{d.db}.SkipTo(d.db.Epoch() + 100)
 		at[d.db.Epoch()] = i
 	}
 	for e := range d.db.Epoch() {

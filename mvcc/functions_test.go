@@ -17,6 +17,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/codec"
 	"github.com/mvccmap/mvccmap/internal/goid"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/internal/stage"
 	"github.com/mvccmap/mvccmap/journal"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -167,7 +168,7 @@ func (f *town) goesOn(waits string) {
 	cancel()
 	s.Close()
 	require.Contains(f, f.db.Tables(), "other")
-	f.db.Describe()
+	door.Of(f.db).Describe()
 	f.db.Stats()
 	made := mvcc.NewTable[int, int](f.db, "made", nil)
 	made.Store(1, 1)
@@ -192,7 +193,7 @@ func (f *town) callsBack() {
 		"Sync":       func() { _ = f.j.Sync(bg) },
 		"Close":      f.db.Close,
 		"j.Close":    func() { _ = f.j.Close() },
-		"HoldExpiry": func() { f.db.HoldExpiry()() },
+		"HoldExpiry": func() { door.Of(f.db).HoldExpiry()() },
 	} {
 		func() {
 			defer func() {

@@ -8,13 +8,14 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // kept is what [Stats] tells of the copies of a database that are kept elsewhere.
 type kept struct {
 	backups atomic.Uint64
 	last    atomic.Pointer[time.Time] // when a backup was complete
-	journal atomic.Pointer[func() JournalState]
+	journal atomic.Pointer[func() seam.JournalState]
 	unkept  atomic.Pointer[unkept] // if the journal was closed
 	closed  atomic.Bool            // the database was
 }
@@ -39,30 +40,13 @@ func (k *kept) describe(s *Stats) {
 	}
 }
 
-// A JournalState says how a journal is doing, see [DB.SetJournal].
-type JournalState struct {
-	// Epoch is the one up to which all commits are kept, and Behind for how long something has
-	// waited to be.
-	Epoch  uint64
-	Behind time.Duration
-	// Failures counts failed writes, and Refused the records that the codec has refused.
-	Failures, Refused uint64
-}
+func (db door) Logger() *slog.Logger { return dbAt(db.DB).opts.Logger }
 
-// Logger returns [Options.Logger], nil if there is none.
-func (db *DB) Logger() *slog.Logger {
-	dbAt(db) // panics for a zero DB
-	return dbAt(db).opts.Logger
-}
-
-// SkipTo makes all later epochs be above to, as [DB.Load] and package journal do with the newest
-// one of the last life. The epochs passed over are no states, see [ErrEpochGone]. It never waits.
-// It panics if to is above 1<<51.
-func (db *DB) SkipTo(to uint64) {
+func (db door) SkipTo(to uint64) {
 	if to > disk.HighestSkip {
 		panic(fmt.Sprintf("mvcc: SkipTo: %d is above %d", to, uint64(disk.HighestSkip)))
 	}
-	dbAt(db).skipTo(to, false)
+	dbAt(db.DB).skipTo(to, false)
 }
 
 // skipTo is SkipTo; if through is set to was passed over too.

@@ -12,7 +12,7 @@ import (
 // [Migrate], [MigrateTo] and [RenameFields] make one, for [LoadOptions].Migrate. The zero Migration
 // panics. docs/schemas.md in the repository has cases.
 //
-// It is chosen by the shapes in the backup, see [Shape], so the same program loads old backups and
+// It is chosen by the shapes in the backup, so the same program loads old backups and
 // new ones:
 //
 //   - A table that was saved with its present shapes is loaded as it is.
@@ -22,7 +22,9 @@ import (
 //     which takes exactly these Go types. So each version of a program adds one.
 //   - If there is none, the table is loaded as without Migrations, or is a [*SchemaError].
 //
-// A backup without shapes is not migrated.
+// The shape of a type is its exported fields, by the names that the codec gives them, and their
+// types, down to those of Go itself; of a type that encodes itself it is the name. A backup without
+// shapes is not migrated.
 //
 // The function is called for each record that is read, also one that differences replace later, in
 // the goroutine of the call that loads: table by table, in the order of the saved names, or as

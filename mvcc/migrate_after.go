@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // After returns the Migration, of a table whose records are migrated after those of the named
@@ -55,13 +56,13 @@ func (l *loading) arrange() error {
 		return nil
 	}
 	l.waitsFor, l.unread = map[string][]string{}, map[string]bool{}
-	for _, table := range l.Tables {
+	for _, table := range l.savedTables {
 		if table.Closed {
 			continue
 		}
 		l.unread[table.Name] = true
 		after := l.after(table)
-		for _, other := range l.Tables {
+		for _, other := range l.savedTables {
 			if !other.Closed && slices.Contains(after, l.opts.renamed(other.Name)) {
 				l.waitsFor[table.Name] = append(l.waitsFor[table.Name], other.Name)
 			}
@@ -71,7 +72,7 @@ func (l *loading) arrange() error {
 }
 
 // after returns the present names of the tables that come before one.
-func (l *loading) after(of BackupTable) []string {
+func (l *loading) after(of seam.Table) []string {
 	if s := l.sourceOf(of); s != nil {
 		return s.after
 	}
@@ -98,7 +99,7 @@ func (l *loading) checkCircle() error {
 
 // A heldTable is a table whose records wait, encoded, for those of others.
 type heldTable struct {
-	of     *BackupTable
+	of     *seam.Table
 	frames []heldFrame
 }
 
@@ -114,7 +115,7 @@ func (l *loading) mustWait(table string) bool {
 }
 
 // readInTurn reads the records of a table, or keeps them until it is their turn.
-func (l *loading) readInTurn(of *BackupTable) error {
+func (l *loading) readInTurn(of *seam.Table) error {
 	if l.mustWait(of.Name) {
 		return l.hold(of)
 	}
@@ -144,7 +145,7 @@ func (l *loading) readHeld(read string) error {
 }
 
 // hold keeps the records of a table as they are.
-func (l *loading) hold(of *BackupTable) error {
+func (l *loading) hold(of *seam.Table) error {
 	h := heldTable{of: of}
 	for {
 		if err := l.ctx.Err(); err != nil {
@@ -219,7 +220,7 @@ func (l *loading) suspectAll(db *DB) {
 func (l *loading) hasName(db *DB, name string) bool {
 	return tableOf(db, name) != nil ||
 		slices.ContainsFunc(l.opts.Migrate, func(m Migration) bool { return m.of.from == name }) ||
-		slices.ContainsFunc(l.Tables, func(t BackupTable) bool { return l.opts.renamed(t.Name) == name })
+		slices.ContainsFunc(l.savedTables, func(t seam.Table) bool { return l.opts.renamed(t.Name) == name })
 }
 
 // applies notes that Migrations have applied.

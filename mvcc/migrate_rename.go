@@ -7,12 +7,14 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // RenameFields returns a Migration of a table in whose values fields have other names now: names
 // has the present name of each, by the old one. A field in another struct has a path, as in
 // {"Address.Street": "Address.Road"}, which leads through pointers, slices, arrays and the values
-// of maps. Names are those of the codec, see [Shape].
+// of maps. Names are those of the codec.
 //
 // It applies if saved fields would be lost otherwise, and none with the old names; with
 // [LoadOptions].AnyShape if fewer are lost. Give one Migration for each version, the oldest first:
@@ -60,7 +62,7 @@ type renamedType interface {
 	// undo gives fields the names of before. If it fails they are as they were.
 	undo(list []renamedField) error
 	// renaming returns the shape, and what decodes records of the type, with keys of another one.
-	renaming(key reflect.Type) (Shape, func(from decoder) decoder)
+	renaming(key reflect.Type) (seam.Shape, func(from decoder) decoder)
 	// names returns what fields are called now, by what they are called at the moment.
 	names() fieldNames
 }
@@ -79,10 +81,10 @@ func (n fieldNames) now(was string) string {
 
 // mixed returns a field that was saved, and would become one field by n and another one by other;
 // "" if there is none.
-func (n fieldNames) mixed(saved Shape, other fieldNames) string {
+func (n fieldNames) mixed(saved seam.Shape, other fieldNames) string {
 	for _, names := range []fieldNames{n, other} {
 		for _, was := range slices.Sorted(maps.Keys(names)) {
-			if saved.has(was) && n.now(was) != other.now(was) {
+			if saved.Has(was) && n.now(was) != other.now(was) {
 				return strings.ReplaceAll(was[1:], "\x00", ".")
 			}
 		}
@@ -95,7 +97,7 @@ func (n fieldNames) mixed(saved Shape, other fieldNames) string {
 type renaming struct {
 	key, value reflect.Type
 	now        bool // they are those of the table
-	saved      Shape
+	saved      seam.Shape
 	names      fieldNames
 	by         []*migration
 	step       func(from decoder) decoder
@@ -126,7 +128,7 @@ func (l *loading) renamings(db *DB, name string) (list []renaming, err error) {
 	failed, used := map[*migration]error{}, map[*migration]bool{}
 	for _, of := range types {
 		t := renames[0].shadow(of.value, l.codec.Name)
-		states := []renaming{{saved: shapeOf(of.value, l.codec.Name)}}
+		states := []renaming{{saved: seam.ShapeOf(of.value, l.codec.Name)}}
 		for _, m := range renames {
 			if err := t.undo(m.fields); err != nil {
 				failed[m] = cmp.Or(failed[m], err)
@@ -136,7 +138,7 @@ func (l *loading) renamings(db *DB, name string) (list []renaming, err error) {
 			of.saved, of.step = t.renaming(of.key)
 			of.names, of.by = t.names(), append(slices.Clip(of.by), m)
 			for _, s := range states {
-				if field := of.names.mixed(of.saved, s.names); field != "" && of.saved.same(s.saved) {
+				if field := of.names.mixed(of.saved, s.names); field != "" && of.saved.Same(s.saved) {
 					return nil, fmt.Errorf("RenameFields of table %q: %s has the same shape with the names of "+
 						"before, so that which field a saved %s is cannot be told: use Migrate, from a type of "+
 						"another shape", name, of.value, field)
@@ -156,13 +158,13 @@ func (l *loading) renamings(db *DB, name string) (list []renaming, err error) {
 
 // renaming chooses the renaming of a table that was saved; nil if there is none. least is how much
 // would be lost without one. With AnyShape it is one with which less is.
-func (l *loading) renaming(of BackupTable, list []renaming, least int) (*renaming, error) {
+func (l *loading) renaming(of seam.Table, list []renaming, least int) (*renaming, error) {
 	var exact, fits *renaming
 	asIs := least == 0
 	for i := range list {
 		r := &list[i]
-		keys := shapeOf(r.key, l.codec.Name)
-		if of.KeyShape.same(keys) && of.ValueShape.same(r.saved) {
+		keys := seam.ShapeOf(r.key, l.codec.Name)
+		if of.KeyShape.Same(keys) && of.ValueShape.Same(r.saved) {
 			if exact == nil {
 				exact = r
 			} else if !exact.now && (exact.key != r.key || exact.value != r.value) {
@@ -172,7 +174,7 @@ func (l *loading) renaming(of BackupTable, list []renaming, least int) (*renamin
 			}
 		}
 		// Fields may have been added.
-		n := len(of.KeyShape.lost(keys, "")) + len(of.ValueShape.lost(r.saved, ""))
+		n := len(of.KeyShape.Lost(keys, "")) + len(of.ValueShape.Lost(r.saved, ""))
 		if !r.now || n > 0 && (!l.opts.AnyShape || n >= least) {
 			continue
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A shadow is a type whose fields, or those of structs within it, have the names that they had
@@ -94,9 +96,8 @@ func (s *shadow) names() fieldNames {
 }
 
 func (s *shadow) addNames(was, is string, to fieldNames) {
-	b := shaper{codec: s.codec}
 	for _, f := range s.fields {
-		w, n := was+"\x00"+f.name, is+"\x00"+b.named(f.StructField)
+		w, n := was+"\x00"+f.name, is+"\x00"+seam.FieldName(f.StructField, s.codec)
 		to[w] = n
 		f.addNames(w, n, to)
 	}
@@ -135,11 +136,10 @@ func (s *shadow) open() error {
 	if s.fields != nil || s.of.Size() == 0 { // a record has no such value
 		return nil
 	}
-	b := shaper{codec: s.codec}
 	seen := map[reflect.Type]bool{}
 	for t := s.of; !seen[t]; t = t.Elem() { // a slice may be one of itself
 		seen[t] = true
-		if b.encodesItself(t) || decodesItself(t) {
+		if seam.EncodesItself(t, s.codec) || decodesItself(t) {
 			return fmt.Errorf("%s encodes or decodes itself, and what becomes of its fields is not known: "+
 				"use Migrate", t)
 		}
@@ -147,22 +147,22 @@ func (s *shadow) open() error {
 		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 			continue
 		case reflect.Struct:
-			return s.openStruct(t, &b)
+			return s.openStruct(t)
 		}
 		return nil
 	}
 	return nil
 }
 
-func (s *shadow) openStruct(t reflect.Type, b *shaper) error {
+func (s *shadow) openStruct(t reflect.Type) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name := b.named(f)
+		name := seam.FieldName(f, s.codec)
 		switch {
 		case s.codec == "gob" && f.IsExported() && name != f.Name:
 			return fmt.Errorf("%s has a tag gob at the field %s, which package gob does not look at, and a "+
 				"shape does: use Migrate", t, f.Name)
-		case !b.exported(f) || name == "":
+		case !seam.SeenByCodec(f) || name == "":
 			continue
 		case f.Anonymous && (s.codec != "gob" || !f.IsExported()):
 			return fmt.Errorf("%s has the embedded field %s, which codec %s has not as a field: use Migrate",
@@ -207,14 +207,14 @@ func decodesItself(t reflect.Type) bool {
 	return false
 }
 
-func (s *shadow) renaming(key reflect.Type) (Shape, func(decoder) decoder) {
+func (s *shadow) renaming(key reflect.Type) (seam.Shape, func(decoder) decoder) {
 	as, give := s.made(s.of)
 	record := reflect.StructOf([]reflect.StructField{
 		{Name: "K", Type: key, Tag: `json:"k"`},
 		{Name: "V", Type: as, Tag: `json:"v"`},
 		{Name: "D", Type: reflect.TypeFor[bool](), Tag: `json:"d,omitempty"`},
 	})
-	return shapeOf(as, s.codec), func(from decoder) decoder {
+	return seam.ShapeOf(as, s.codec), func(from decoder) decoder {
 		return &renamer{from: from, old: reflect.New(record), give: give}
 	}
 }

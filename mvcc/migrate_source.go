@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A source is a table that was saved, and is migrated.
@@ -80,7 +82,7 @@ func (l *loading) choose(db *DB, before *Backup) error {
 	l.ways, l.whyNot = map[string]*way{}, map[string]error{}
 	l.sources, l.targets = map[string]*source{}, map[string]*target{}
 	merged := map[string]fork{} // by where they lead to
-	for _, table := range l.Tables {
+	for _, table := range l.savedTables {
 		if table.Closed || l.sourceOf(table) != nil {
 			continue
 		}
@@ -113,7 +115,7 @@ func (l *loading) choose(db *DB, before *Backup) error {
 
 // stay makes a move of the way of each table that is at a target, and stays there.
 func (l *loading) stay(db *DB, merged map[string]fork) {
-	for _, table := range l.Tables {
+	for _, table := range l.savedTables {
 		if table.Closed || l.sourceOf(table) != nil || l.whyNot[table.Name] != nil {
 			continue
 		}
@@ -159,7 +161,7 @@ func (l *loading) unnoted(before *Backup, target, from string) error {
 }
 
 // sourceOf returns the source that a table is already.
-func (l *loading) sourceOf(of BackupTable) *source {
+func (l *loading) sourceOf(of seam.Table) *source {
 	if l.moved != nil {
 		if s := l.moved.sources[of.Name]; s != nil && s.id == of.ID {
 			return s
@@ -169,7 +171,7 @@ func (l *loading) sourceOf(of BackupTable) *source {
 }
 
 // moves reports whether records of a table get to other keys, or to another table.
-func (l *loading) moves(of BackupTable) bool {
+func (l *loading) moves(of seam.Table) bool {
 	if s := l.sourceOf(of); s != nil {
 		return len(s.routes) > 0
 	}
@@ -178,7 +180,7 @@ func (l *loading) moves(of BackupTable) bool {
 }
 
 // source returns what loads a table that is migrated, and nil for one that is not.
-func (l *loading) source(db *DB, of BackupTable) (*source, error) {
+func (l *loading) source(db *DB, of seam.Table) (*source, error) {
 	if err := l.whyNot[of.Name]; err != nil {
 		return nil, err
 	}
@@ -300,7 +302,4 @@ func (l *loading) migrates(name string) {
 	}
 }
 
-// Migrated returns the saved names of the tables that were migrated or renamed as they were loaded,
-// or whose types have other shapes: a program with the types of the backup cannot load later saves
-// of them. It is nil for a backup that was saved. It costs a copy of the list.
-func (b Backup) Migrated() []string { return slices.Clone(b.migrated) }
+func (door) Migrated(b Backup) []string { return slices.Clone(b.migrated) }

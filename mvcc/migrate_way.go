@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A way leads from the records that were saved of a table to those of tables that there are. No way
@@ -28,8 +30,8 @@ func (o *LoadOptions) checkMigrations(codec string) {
 				"RenameFields returns", i))
 		}
 		m := m.of
-		if !m.renames() && m.from == m.to && shapeOf(m.key, codec).same(shapeOf(m.toKey, codec)) &&
-			shapeOf(m.old, codec).same(shapeOf(m.made, codec)) {
+		if !m.renames() && m.from == m.to && seam.ShapeOf(m.key, codec).Same(seam.ShapeOf(m.toKey, codec)) &&
+			seam.ShapeOf(m.old, codec).Same(seam.ShapeOf(m.made, codec)) {
 			panic(fmt.Sprintf("mvcc: Load: LoadOptions.Migrate[%d], of table %q, has old and new types of "+
 				"one shape: which of them was saved cannot be told", i, m.from))
 		}
@@ -73,7 +75,7 @@ func (o *LoadOptions) from(table string, is func(m *migration) bool) (list []*mi
 }
 
 // way chooses the migrations of a table that was saved; nil if it is loaded as it is.
-func (l *loading) way(db *DB, of BackupTable) (*way, error) {
+func (l *loading) way(db *DB, of seam.Table) (*way, error) {
 	if of.KeyShape.IsZero() || of.ValueShape.IsZero() {
 		return nil, nil
 	}
@@ -87,8 +89,8 @@ func (l *loading) way(db *DB, of BackupTable) (*way, error) {
 		return nil, nil
 	}
 	list := l.opts.from(name, func(m *migration) bool {
-		return of.KeyShape.same(shapeOf(m.key, l.codec.Name)) &&
-			of.ValueShape.same(shapeOf(m.old, l.codec.Name))
+		return of.KeyShape.Same(seam.ShapeOf(m.key, l.codec.Name)) &&
+			of.ValueShape.Same(seam.ShapeOf(m.old, l.codec.Name))
 	})
 	w := &way{}
 	if len(list) == 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -15,7 +16,7 @@ func TestWatchProgress(t *testing.T) {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	m := mvcc.NewTable[int, int](db, "m", nil)
-	db.RequestProgress() // nobody watches
+	door.Of(db).RequestProgress() // nobody watches
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	rounds, committed, given, wants := 0, 0, 0, uint64(0)
@@ -39,6 +40,6 @@ func TestWatchProgress(t *testing.T) {
 			committed++
 		}
 		wants = db.Epoch()
-		db.RequestProgress()
+		door.Of(db).RequestProgress()
 	}
 }

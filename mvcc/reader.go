@@ -81,9 +81,6 @@ func (m *Map[K, V]) All() iter.Seq2[K, V] {
 // Keys is [Map.All] without values.
 func (m *Map[K, V]) Keys() iter.Seq[K] { return keys(m.All()) }
 
-// Values is [Map.All] without keys.
-func (m *Map[K, V]) Values() iter.Seq[V] { return values(m.All()) }
-
 // Len returns the number of keys: exact while nobody writes, and beside writers off by the commits
 // under way. It is a look at a striped counter. [Snapshot.Len] is always exact.
 func (m *Map[K, V]) Len() int { return m.engine().len() }
@@ -92,12 +89,5 @@ func (m *Map[K, V]) Len() int { return m.engine().len() }
 func keys[K, V any](all iter.Seq2[K, V]) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		all(func(key K, _ V) bool { return yield(key) })
-	}
-}
-
-//go:noinline
-func values[K, V any](all iter.Seq2[K, V]) iter.Seq[V] {
-	return func(yield func(V) bool) {
-		all(func(_ K, value V) bool { return yield(value) })
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/index"
 	"github.com/mvccmap/mvccmap/internal/replicate"
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A database may be a replica of what is kept elsewhere, see package internal/replicate and module
@@ -291,7 +292,7 @@ var errByHand = fmt.Errorf("mvcc: a transaction of a replica cannot be committed
 	"return nil from the function of Update")
 
 // Described returns what a table is made of.
-func (r replicated) Described(name, codec string) any {
+func (r replicated) Described(name, codec string) seam.Table {
 	of := dbAt(r.db)
 	of.mu.Lock()
 	defer of.mu.Unlock()
@@ -301,6 +302,4 @@ func (r replicated) Described(name, codec string) any {
 }
 
 // Misfits says what of one table would be lost in another one.
-func (r replicated) Misfits(was, is any) error {
-	return was.(BackupTable).misfits(is.(BackupTable))
-}
+func (r replicated) Misfits(was, is seam.Table) error { return misfits(was, is) }

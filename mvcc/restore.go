@@ -11,6 +11,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A DamageError says that a backup is damaged: nothing of it was loaded.
@@ -47,22 +48,14 @@ type LoadOptions struct {
 	Migrate []Migration
 	// AnyShape: fields that were removed or renamed, or have another type, are lost without an
 	// error. Without it they are a [*SchemaError], unless Migrate is for them. Fields may be added,
-	// and types renamed. (Of a backup without shapes, see [Shape], the names of the types are
-	// compared.)
+	// and types renamed.
 	AnyShape bool
-	// More says that differences follow, by [DB.LoadCommits]: a table that does not fit is passed
-	// over, as it may have been closed. [Backup.Missing] tells of it in the end.
-	More bool
-	// Resume are positions from which [DB.Follow] is to go on, each as often as it does. Load keeps
-	// the state of each that it meets, see [DB.KeepState], in a transaction of its own, which
-	// others see: of the backup, of all differences, and of each commit of differences by
-	// [DB.SaveCommits], but not where a table was closed, or is migrated by [MigrateTo]. If one
-	// fails those before it stay.
-	Resume []Position
 	// Progress is called now and then, with the records and bytes so far.
 	Progress func(records int, bytes int64)
 
-	_ struct{}
+	more   bool       // see door.Followed
+	resume []Position // likewise
+
 }
 
 // Load makes the tables of the backup as they were, in one transaction, which deletes all else in
@@ -71,7 +64,7 @@ type LoadOptions struct {
 //
 // Load reads the backup to its end first, and no further. It loads nothing if the backup is
 // damaged, a [*DamageError], or does not fit the tables, or if the transaction fails. Once it has
-// read the backup nothing expires until it returns, see [DB.HoldExpiry].
+// read the backup nothing expires until it returns.
 //
 // All records are in memory twice, until Load returns. The codecs of package codec allocate no more
 // than the bytes of a backup can hold, also if it is forged.
@@ -79,6 +72,11 @@ func (db *DB) Load(
 	ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions,
 ) (Backup, error) {
 	return db.load(ctx, r, codec, opts, nil, false)
+}
+
+func (door) Followed(opts LoadOptions, resume []Position) *LoadOptions {
+	opts.more, opts.resume = true, resume
+	return &opts
 }
 
 // load is Load, or LoadCommits if after is not nil. If whole is set nothing may follow the first
@@ -115,11 +113,11 @@ func (db *DB) load(
 			return *last, fmt.Errorf("mvcc: Load: %w", err)
 		}
 	}
-	if err := last.Missing(); err != nil && !o.More {
+	if err := last.missing(); err != nil && !o.more {
 		return *last, err
 	}
-	defer db.HoldExpiry()()     // not before: r may be slow
-	dbAt(db).shared.endUnkept() // what is loaded is kept already: a journal may be opened anew
+	defer door{db}.HoldExpiry()() // not before: r may be slow
+	dbAt(db).shared.endUnkept()   // what is loaded is kept already: a journal may be opened anew
 	now := dbAt(db).root.Slots.Now()
 	last.alone = after == nil || after.alone && after.now == now
 	last.now = max(now, epoch.Epoch(last.Epoch))
@@ -142,9 +140,9 @@ func (db *DB) load(
 			return *last, err
 		}
 		before = cut
-		for _, at := range o.Resume {
+		for _, at := range o.resume {
 			if another && at == (Position{last.DB, cut.epoch}) {
-				db.KeepState(at)
+				door{db}.KeepState(at)
 			}
 		}
 	}
@@ -173,10 +171,7 @@ func (b *Backup) loadedAt(at uint64, wrote bool) {
 	b.now = epoch.Epoch(at)
 }
 
-// Matches reports whether a snapshot of the database sees exactly the loaded backup b, in tables of
-// the same names and types, and no other ones, so that later commits can be saved as differences to
-// b. It is false if there may have been writes since the load began. It costs a look at each table.
-func (b Backup) Matches(s DBSnapshot) bool {
+func (door) Matches(b Backup, s DBSnapshot) bool {
 	tables := seenIn(s)
 	if !b.alone || s.Epoch() != uint64(b.now) || len(b.migrated)+len(b.misfits) > 0 ||
 		len(tables) != len(b.ids) {
@@ -244,10 +239,12 @@ type loading struct {
 
 // run reads the backup, which follows another one unless it is the first.
 func (l *loading) run(db *DB, before *Backup) error {
-	var err error
-	if l.Backup, err = readHeader(l.from); err != nil {
+	h, err := seam.ReadHeader(l.from)
+	if err != nil {
 		return err
 	}
+	l.Backup = Backup{DB: h.DB, Epoch: h.Epoch, Since: h.Since, Version: h.Version, Codec: h.Codec,
+		savedTables: h.Tables}
 	if err := l.fits(before); err != nil {
 		return err
 	}
@@ -270,7 +267,7 @@ func (l *loading) run(db *DB, before *Backup) error {
 		return err
 	}
 	l.cut()
-	for i, table := range l.Tables {
+	for i, table := range l.savedTables {
 		if table.Closed {
 			if ids[table.Name] == table.ID && l.hasLoaded(table.Name, table.ID) {
 				l.renew(db, table, true)
@@ -292,7 +289,7 @@ func (l *loading) run(db *DB, before *Backup) error {
 		l.tables[table.Name] = to
 		ids[table.Name] = table.ID
 		if l.misfit(table, misfit); misfit != nil {
-			if err := l.pass(&l.Tables[i]); err != nil {
+			if err := l.pass(&l.savedTables[i]); err != nil {
 				return err
 			}
 			if err := l.readHeld(table.Name); err != nil {
@@ -303,7 +300,7 @@ func (l *loading) run(db *DB, before *Backup) error {
 		if len(l.cuts) > 0 {
 			l.into(db, l.opts.renamed(table.Name)).inOrder()
 		}
-		if err := l.readInTurn(&l.Tables[i]); err != nil {
+		if err := l.readInTurn(&l.savedTables[i]); err != nil {
 			return err
 		}
 	}
@@ -340,7 +337,7 @@ func (l *loading) fits(before *Backup) error {
 }
 
 // table reads the records of a table.
-func (l *loading) table(of *BackupTable) error {
+func (l *loading) table(of *seam.Table) error {
 	for l.over = false; !l.over; {
 		l.anew = false
 		if l.fill(); l.err != nil {
@@ -359,13 +356,13 @@ func (l *loading) table(of *BackupTable) error {
 	return nil
 }
 
-func (l *loading) miscounted(of *BackupTable) error {
+func (l *loading) miscounted(of *seam.Table) error {
 	return l.damage(fmt.Sprintf("table %q has %d records, and %d were written", of.Name,
 		of.Records, l.count))
 }
 
 // records reads what one encoder has written.
-func (l *loading) records(of *BackupTable) error {
+func (l *loading) records(of *seam.Table) error {
 	dec, to := l.codec.NewDecoder(l), l.tables[of.Name]
 	for {
 		err := to.add(dec, l.Since == 0)

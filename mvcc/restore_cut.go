@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// commitCounts say, of the records of a table in differences by [DB.SaveCommits], which commits
+// commitCounts say, of the records of a table in differences by SaveCommits, which commits
 // they are of: for each of these, in their order, by how much its epoch is above that of the one
 // before, and how many records it has. The first one is above [Backup.Since]. So a state between
-// two of the commits can be met again, see [LoadOptions.Resume].
+// two of the commits can be met again, see [door.Followed].
 type commitCounts struct {
 	data       []byte
 	last, this uint64 // epochs
@@ -66,11 +67,11 @@ func (c *cut) records(table string) int {
 // moved, or there are other differences, it is not known what there was between two commits.
 func (l *loading) cut() {
 	if l.Since == 0 || l.number > 0 || len(l.opts.Then) > 0 ||
-		slices.ContainsFunc(l.Tables, func(t BackupTable) bool { return t.Closed || l.moves(t) }) {
+		slices.ContainsFunc(l.savedTables, func(t seam.Table) bool { return t.Closed || l.moves(t) }) {
 		return
 	}
 	var met []uint64
-	for _, at := range l.opts.Resume {
+	for _, at := range l.opts.resume {
 		if at.Life == l.DB && l.Since < at.Epoch && at.Epoch < l.Epoch {
 			met = append(met, at.Epoch)
 		}
@@ -82,7 +83,7 @@ func (l *loading) cut() {
 }
 
 // cutTable finds where the cuts are in a table, which was read. If that is not said there are none.
-func (l *loading) cutTable(of *BackupTable) {
+func (l *loading) cutTable(of *seam.Table) {
 	epoch, n, list := l.Since, 0, l.commits
 	for len(list) > 0 {
 		above, k := binary.Uvarint(list)

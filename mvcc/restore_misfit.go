@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A misfit is a table of a backup which the database does not have, or not with such types. That
@@ -16,10 +18,9 @@ type misfit struct {
 	why error
 }
 
-// Missing returns one error for all tables that were loaded and passed over, see
-// [LoadOptions.More], with the Migrations of other tables that have applied to nothing; nil if
-// there are none.
-func (b Backup) Missing() error {
+func (door) Missing(b Backup) error { return b.missing() }
+
+func (b *Backup) missing() error {
 	var list []error
 	for _, name := range slices.Sorted(maps.Keys(b.misfits)) {
 		list = append(list, b.misfits[name].why)
@@ -50,7 +51,7 @@ func (l *loading) passOver(db *DB, before *Backup) {
 // rename notes the IDs that tables have in another life: that of differences which name all of
 // them.
 func (l *loading) rename(before *Backup, ids map[string]int) error {
-	for _, table := range l.Tables {
+	for _, table := range l.savedTables {
 		ids[table.Name] = table.ID
 		if m, passed := l.misfits[table.Name]; passed {
 			l.misfits[table.Name] = misfit{table.ID, m.why}
@@ -75,7 +76,7 @@ func (l *loading) hasLoaded(name string, id int) bool {
 }
 
 // renew says that what was loaded of a table goes, if there was one, whatever its types are now.
-func (l *loading) renew(db *DB, of BackupTable, there bool) {
+func (l *loading) renew(db *DB, of seam.Table, there bool) {
 	if l.leave(db, of.Name) {
 		return
 	}
@@ -88,14 +89,14 @@ func (l *loading) renew(db *DB, of BackupTable, there bool) {
 }
 
 // closed is told that a table was closed.
-func (l *loading) closed(of BackupTable) {
+func (l *loading) closed(of seam.Table) {
 	if m, there := l.misfits[of.Name]; there && m.id == of.ID {
 		l.fit(of.Name)
 	}
 }
 
 // misfit notes why a table does not fit; nil if it does.
-func (l *loading) misfit(of BackupTable, why error) {
+func (l *loading) misfit(of seam.Table, why error) {
 	if why == nil {
 		l.fit(of.Name)
 		is := l.opts.renamed(of.Name)
@@ -115,7 +116,7 @@ func (l *loading) fit(name string) {
 }
 
 // pass reads the records of a table, and forgets them.
-func (l *loading) pass(of *BackupTable) error {
+func (l *loading) pass(of *seam.Table) error {
 	for {
 		if err := l.ctx.Err(); err != nil {
 			return err
@@ -138,7 +139,7 @@ func (l *loading) pass(of *BackupTable) error {
 
 // loader returns what loads a table that was saved, or says why it cannot be loaded. If it is known
 // its shapes were looked at when it came first.
-func (l *loading) loader(db *DB, of BackupTable, known bool) (adder, error) {
+func (l *loading) loader(db *DB, of seam.Table, known bool) (adder, error) {
 	s, err := l.source(db, of)
 	if err != nil {
 		return nil, err
@@ -166,14 +167,14 @@ func (l *loading) loader(db *DB, of BackupTable, known bool) (adder, error) {
 
 // compare returns an error if something of a table that was saved would be lost in the one that
 // there is.
-func (l *loading) compare(of BackupTable, table *core) error {
+func (l *loading) compare(of seam.Table, table *core) error {
 	if l.opts.AnyShape {
 		return nil
 	}
 	is := table.described()
 	setShape(&is, table, l.codec.Name)
 	of.Name = is.Name
-	return of.misfits(is)
+	return misfits(of, is)
 }
 
 // into returns the loader of a table, nil if there is none of that name.

@@ -90,11 +90,8 @@ func (p *past) hasSkipped(at epoch.Epoch) bool {
 	})
 }
 
-// KeepState keeps the present state of the tables for one [DB.Follow] after a position of an
-// earlier life of the database with the same state; package journal calls it by itself. Overwritten
-// versions stay in memory until that has begun, or the state is older than [Options.MaxTxAge].
-func (db *DB) KeepState(after Position) {
-	s, p := db.Snapshot(), &dbAt(db).shared.past
+func (db door) KeepState(after Position) {
+	s, p := db.Snapshot(), &dbAt(db.DB).shared.past
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.states == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -66,7 +67,7 @@ func TestLoadResume(t *testing.T) {
 					other.Close()
 				}
 			}
-			db.RequestProgress()
+			door.Of(db).RequestProgress()
 			var commits []mvcc.DBCommit
 			for c, err := range all {
 				require.NoError(t, err)
@@ -75,19 +76,20 @@ func TestLoadResume(t *testing.T) {
 				}
 			}
 			note()
-			_, err = db.SaveCommits(t.Context(), &second, codec.Gob, after, commits, nil)
+			_, err = door.Of(db).SaveCommits(t.Context(), &second, codec.Gob, after, commits, nil)
 			require.NoError(t, err)
 
 			toA, _, _ := tables(to)
-			opts := &mvcc.LoadOptions{More: true}
+			var resume []mvcc.Position
 			for _, e := range epochs {
-				opts.Resume = append(opts.Resume, db.Position(e))
+				resume = append(resume, db.Position(e))
 			}
+			opts := door.Of(to).Followed(mvcc.LoadOptions{}, resume)
 			after, err = to.Load(t.Context(), &first, codec.Gob, opts)
 			require.NoError(t, err)
-			after, err = to.LoadCommits(t.Context(), &second, codec.Gob, after, opts)
+			after, err = door.Of(to).LoadCommits(t.Context(), &second, codec.Gob, after, opts)
 			require.NoError(t, err)
-			require.NoError(t, after.Missing())
+			require.NoError(t, door.Of(to).Missing(after))
 			require.Equal(t, maps.Collect(a.All()), maps.Collect(toA.All()))
 			require.NoError(t, to.Reclaim(t.Context()))
 			toA.Store(100, 1)
@@ -141,7 +143,7 @@ func TestFollowOfAnotherLife(t *testing.T) {
 		table.Store(7, -7)
 	}
 	_, err = db.Load(t.Context(), &data, codec.Gob,
-		&mvcc.LoadOptions{Resume: []mvcc.Position{old.Position(b.Epoch)}})
+		door.Of(db).Followed(mvcc.LoadOptions{}, []mvcc.Position{old.Position(b.Epoch)}))
 	require.NoError(t, err)
 	for range 200 { // the clock of old is passed
 		table.Store(7, 8)

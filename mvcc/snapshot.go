@@ -87,9 +87,6 @@ func (s Snapshot[K, V]) Has(key K) bool {
 // Keys is [Snapshot.All] without values.
 func (s Snapshot[K, V]) Keys() iter.Seq[K] { return keys(s.All()) }
 
-// Values is [Snapshot.All] without keys.
-func (s Snapshot[K, V]) Values() iter.Seq[V] { return values(s.All()) }
-
 // Try calls fn, which reads from the snapshot, and returns its error; [ErrTxTooOld] if the snapshot
 // was evicted, being older than Options.MaxTxAge: fn does not go on after the read that found it;
 // or [ErrTxDone] if it is closed. In goroutines that fn starts the panic is theirs.

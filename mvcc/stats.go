@@ -12,9 +12,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// Stats says how much a map has done so far, and holds now: counters grow, gauges go up and down,
-// and [Figures] says which is which. Fields are read one after the other; when nothing is going on
-// they are exact, unless it says otherwise. Commits alone may fall: a commit under way is counted
+// Stats says how much a map has done so far, and holds now: counters grow, gauges go up and down.
+// Fields are read one after the other; when nothing is going on they are exact, unless it says
+// otherwise. Commits alone may fall: a commit under way is counted
 // when it has drawn its epoch, and no longer if it fails. In JSON, for expvar say, durations are in
 // nanoseconds.
 type Stats struct {
@@ -118,96 +118,6 @@ type Stats struct {
 	_ struct{}
 }
 
-// describe says what the fields of [Stats] are. It is the one place that does: Sub, LogValue,
-// the metrics for Prometheus, the charts and the reports follow from it; see [Figures]. A metric
-// that several fields share has a label, and the help of the first of them. A sum of other
-// fields is no metric.
-func describe(gauge, counter func(field, metric, help string)) {
-	gauge("Epoch", "epoch", "Newest epoch drawn. Every commit that writes draws one.")
-	gauge("MinVisible", "min_visible_epoch", "Min visible epoch as of the newest view: nobody "+
-		"reads below it, so what is older and replaced can be dropped.")
-	gauge("LiveEpochs", "live_epochs", "Distinct epochs that are being read, as of the newest view.")
-	gauge("LiveTx", "live_transactions", "Transactions and snapshots that are open.")
-	gauge("OldestPin", "oldest_pinned_epoch", "Oldest epoch that is being read, 0 if none is.")
-	gauge("OldestPinAge", "oldest_pin_age_seconds", "For how long the oldest epoch that is being "+
-		"read has been, 0 if none is. What grows here keeps old versions in memory.")
-	gauge("Keys", "keys", "Keys that have a value.")
-	gauge("Entries", "entries", "Keys with a value, deleted ones that somebody may still see, and "+
-		"entries of indexes.")
-	gauge("Versions", "versions", "Versions in memory: the newest of each key, those that are "+
-		"being read, and those not pruned yet.")
-	gauge("Bytes", "size_bytes", "Estimate of the memory of keys, versions, index and slots, "+
-		"without what keys and values point to.")
-	gauge("QueueDepth", "queued_buckets", "Buckets of the index, of a few keys each, that wait to "+
-		"be pruned.")
-	gauge("Aside", "set_aside_versions", "Old versions and tombstones that are kept until a "+
-		"reader ends.")
-
-	counter("Commits", "commits_total", "Commits that wrote something, one-key writes included.")
-	counter("Ended", "ended_transactions_total", "Transactions and snapshots that have ended, "+
-		"however.")
-	counter("Conflicts", "", "Commits that failed.")
-	counter("ReadConflicts", "conflicts_total{kind=read}", "Commits that failed: because what was "+
-		"read has changed, or what was scanned, or because another writer of the same key came "+
-		"first.")
-	counter("ScanConflicts", "conflicts_total{kind=scan}", "")
-	counter("WriteConflicts", "conflicts_total{kind=write}", "")
-	counter("Retries", "retries_total", "Further attempts that Update made after a conflict.")
-	counter("Helped", "helped_commits_total", "Writers that another goroutine committed.")
-	counter("Pushed", "pushed_commits_total", "Writers for which another goroutine drew an epoch.")
-	counter("Revoked", "revoked_epochs_total", "Epochs that were taken away from a writer again.")
-	counter("Rivals", "stalled_rivals_total", "Writers that others aborted because they stood still.")
-	counter("Reinstalled", "reinstalled_total", "Attempts that followed an abort, or a faster writer.")
-	counter("Claims", "claims_total", "Claims on keys that were granted to transactions that had "+
-		"lost often.")
-	counter("ExpiredClaims", "expired_claims_total",
-		"Claims that were taken away because they took too "+
-			"long.")
-	counter("Deferred", "deferred_commits_total", "How often a commit waited for the end of "+
-		"another's claim.")
-	gauge("HeldClaims", "held_claims", "Claims that are granted.")
-	gauge("Waiting", "waiting_goroutines", "Goroutines that wait for a claim of their own, or for "+
-		"the end of another's.")
-	counter("Expired", "expired_records_total", "Records that were deleted because their time had "+
-		"come.")
-	counter("ExpireFailures", "expire_failures_total", "How often a record was not deleted although "+
-		"its time had come, because the function of OnExpire has failed.")
-	gauge("Watches", "watches", "Watches, and channels of Changed, that are open.")
-	gauge("WatchLag", "watch_lag_epochs", "Epochs that those who watch were not told of yet.")
-	gauge("WatchWaiting", "watch_waiting_changes", "Changes that wait for the loops of watches.")
-	counter("Gaps", "watch_gaps_total",
-		"Watches that ended because something was too slow: the loop, "+
-			"or the goroutine that serves all of them.")
-	counter("Backups", "backups_total", "Complete backups.")
-	gauge("BackupAge", "backup_age_seconds", "How long ago the last backup was complete, 0 if "+
-		"there was none.")
-	gauge("JournalLag", "journal_lag_epochs", "Epochs that are not on the disk of the journal yet.")
-	gauge("JournalBehind", "journal_behind_seconds", "For how long something has waited to be on "+
-		"the disk of the journal, 0 if nothing has.")
-	counter("JournalFailures", "journal_failures_total", "How often the journal could not write "+
-		"something.")
-	counter("JournalRefused", "journal_refused_records_total", "Records that are not in the journal "+
-		"because its codec has refused them.")
-	counter("Pruned", "pruned_versions_total", "Old versions dropped.")
-	counter("TickRefreshes", "view_refreshes_total{by=ticker}", "New views of what is being read, by "+
-		"what asked for them: the ticker, committers, or Reclaim.")
-	counter("CommitRefreshes", "view_refreshes_total{by=committer}", "")
-	counter("ManualRefreshes", "view_refreshes_total{by=reclaim}", "")
-	counter("TickRefreshTime", "view_refresh_seconds_total{by=ticker}", "What new views took, by "+
-		"what asked for them. One in 64 of those of committers is timed.")
-	counter("CommitRefreshTime", "view_refresh_seconds_total{by=committer}", "")
-	counter("ManualRefreshTime", "view_refresh_seconds_total{by=reclaim}", "")
-	counter("RefreshTime", "", "What new views took.")
-	counter("SyncFallbacks", "sync_fallbacks_total", "Buckets of the index that a committer had "+
-		"to prune itself because the queue was full.")
-	counter("Parks", "parks_total", "How often the background work stopped altogether, because "+
-		"there was nothing to do.")
-	counter("Evicted", "evicted_transactions_total", "Transactions and snapshots that were older "+
-		"than Options.MaxTxAge.")
-	counter("Leaked", "leaked_transactions_total", "Transactions and snapshots that were never "+
-		"ended, until the Go collector found them.")
-}
-
 // counters counts what happens to one map off the hot path. What happens on it is
 // derived: commits from the clock, ended transactions from the generations of the slots.
 type counters struct {
@@ -249,9 +159,6 @@ func (m *core) stats() Stats {
 	s.setConflicts(own.conflicts)
 	return s
 }
-
-// OfTable reports whether these are the statistics of a table of a [DB], see [Map.Stats].
-func (s Stats) OfTable() bool { return s.Epoch != 0 && s.MinVisible == 0 }
 
 // Stats returns the present statistics of all tables together, see [Map.Stats].
 func (db *DB) Stats() Stats { return dbAt(db).shared.stats() }

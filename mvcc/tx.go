@@ -152,9 +152,6 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 // Keys is [Tx.All] without values.
 func (tx Tx[K, V]) Keys() iter.Seq[K] { return keys(tx.All()) }
 
-// Values is [Tx.All] without keys.
-func (tx Tx[K, V]) Values() iter.Seq[V] { return values(tx.All()) }
-
 // Len returns how many keys have a value, own writes included. At level serializable the number
 // joins the read set: the commit conflicts if others have changed it. The first call looks at each
 // key, and so does the commit; then it costs a lookup for each own write.

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // An unkept is a [listener] that looks for a commit that comes when the journal was closed, which
@@ -20,15 +22,8 @@ type unkept struct {
 	found  bool
 }
 
-// SetJournal has [DB.Stats] tell how a journal is doing: package journal calls it by itself.
-// Several goroutines may call state at once; it must not call Stats.
-//
-// closed has the journal closed, by end. The first later commit, unless it deletes expired records,
-// is an error for [Options.Logger], or slog.Default, and one of [Stats.JournalFailures]; with
-// package mvcctest it fails the test. It is looked for until the next SetJournal, or [DB.Close],
-// which has to be called then, and waits for the logger.
-func (db *DB) SetJournal(state func() JournalState) (closed func(end func())) {
-	s := dbAt(db).shared
+func (db door) SetJournal(state func() seam.JournalState) (closed func(end func())) {
+	s := dbAt(db.DB).shared
 	s.endUnkept()
 	s.kept.journal.Store(&state)
 	return func(end func()) {
@@ -36,7 +31,7 @@ func (db *DB) SetJournal(state func() JournalState) (closed func(end func())) {
 		if s.strict != nil && s.strict.trial != nil {
 			u.closed = programCalls()
 		}
-		dbAt(db).listenToAll(u) // must precede end: nothing may come between
+		dbAt(db.DB).listenToAll(u) // must precede end: nothing may come between
 		s.kept.unkept.Store(u)
 		end()
 		if s.kept.closed.Load() { // must follow: DB.Close came first
@@ -46,7 +41,7 @@ func (db *DB) SetJournal(state func() JournalState) (closed func(end func())) {
 		}
 		final := state()
 		final.Behind = 0
-		last := func() JournalState {
+		last := func() seam.JournalState {
 			is := final
 			if u.hasFound() {
 				is.Failures++

@@ -10,23 +10,25 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/mvccmap/mvccmap/internal/seam/figures"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // Figures registers the figures of maps and databases as metrics, which are read whenever the
-// provider collects: those of [mvcc.Figures], by the names "mvcc." and Figure.Name, with the
-// attribute mvcc.map. sources are as [mvcc.DB.Sources] returns them, or "name": m.Stats. A table
-// has few of them, whose names begin with "mvcc.table.": the database counts them already. What panics in a source ends the collection. Unregister ends it.
+// provider collects: the fields of [mvcc.Stats], by the names "mvcc." and that in its JSON form,
+// without "_ns", with the attribute mvcc.map. sources are as [mvcc.DB.Sources] returns them, or
+// "name": m.Stats. A table has few of them, whose names begin with "mvcc.table.": the database counts
+// them already. What panics in a source ends the collection. Unregister ends it.
 func Figures(cfg Config, sources map[string]func() mvcc.Stats) (metric.Registration, error) {
 	meter := cfg.meter()
 	type exported struct {
-		mvcc.Figure
+		figures.Figure
 		metric.Float64Observable
 		ofTables bool
 	}
 	var all []exported
 	var instruments []metric.Observable
-	for _, f := range mvcc.Figures() {
+	for _, f := range figures.All() {
 		unit := cmp.Or(f.Unit, "1")
 		if unit == "B" {
 			unit = "By"
@@ -56,7 +58,7 @@ func Figures(cfg Config, sources map[string]func() mvcc.Stats) (metric.Registrat
 			}
 			set := metric.WithAttributes(attribute.String("mvcc.map", name))
 			for _, f := range all {
-				if f.ofTables == s.OfTable() {
+				if f.ofTables == figures.OfTable(s) {
 					o.ObserveFloat64(f.Float64Observable, f.Of(s), set)
 				}
 			}

@@ -6,7 +6,8 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/mvccmap/mvccmap/mvcc"
+	"github.com/mvccmap/mvccmap/internal/seam"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
@@ -14,7 +15,7 @@ import (
 type database struct {
 	Name  string
 	Epoch uint64
-	mvcc.Description
+	seam.Description
 }
 
 // data shows the tables of the databases, and who uses them.
@@ -22,7 +23,7 @@ func (s *Service) data(w http.ResponseWriter, _ *http.Request) error {
 	var list []database
 	for _, name := range slices.Sorted(maps.Keys(s.cfg.Data)) {
 		db := s.cfg.Data[name]
-		d := db.Describe() // before the epoch, so that nothing is ahead of it
+		d := door.Of(db).Describe() // before the epoch, so that nothing is ahead of it
 		list = append(list, database{name, db.Epoch(), d})
 	}
 	return web.Page(w, http.StatusOK, "data.html", s.frame("Data", "data", "../"), web.Data{
@@ -34,12 +35,12 @@ func (s *Service) data(w http.ResponseWriter, _ *http.Request) error {
 func (d database) Behind(epoch uint64) uint64 { return max(d.Epoch, epoch) - epoch }
 
 // Deleted is how many keys are deleted and may still be seen by somebody.
-func (d database) Deleted(t mvcc.TableInfo) int { return max(t.Stats.Entries-t.Stats.Keys, 0) }
+func (d database) Deleted(t seam.TableInfo) int { return max(t.Entries-t.Keys, 0) }
 
 // Cardinality is how many index keys there are, and entries for a record, in words.
-func (d database) Cardinality(t mvcc.TableInfo, ix mvcc.IndexInfo) string {
+func (d database) Cardinality(t seam.TableInfo, ix seam.IndexInfo) string {
 	const counted = 10_000 // and no further
-	if t.Stats.Keys == 0 || ix.Keys < 0 {
+	if t.Keys == 0 || ix.Keys < 0 {
 		return ""
 	}
 	most := ""
@@ -47,5 +48,5 @@ func (d database) Cardinality(t mvcc.TableInfo, ix mvcc.IndexInfo) string {
 		most = " or more"
 	}
 	return fmt.Sprintf("%d%s index keys, %.3g entries a record", ix.Keys, most,
-		float64(ix.Entries)/float64(t.Stats.Keys))
+		float64(ix.Entries)/float64(t.Keys))
 }

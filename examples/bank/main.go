@@ -57,7 +57,7 @@ func (b bank) transfer(ctx context.Context, from, to string, amount int) error {
 
 // total adds up all balances, as of one moment.
 func (b bank) total() (sum int) {
-	for balance := range b.balances.Values() {
+	for _, balance := range b.balances.All() {
 		sum += balance
 	}
 	return sum

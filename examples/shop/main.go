@@ -69,13 +69,13 @@ func (s shop) buy(ctx context.Context, o order) (number int, err error) {
 func (s shop) audit() (items, money int) {
 	_ = s.db.View(func(v mvcc.DBSnapshot) error {
 		items, money = 0, 0
-		for n := range s.stock.At(v).Values() {
+		for _, n := range s.stock.At(v).All() {
 			items += n
 		}
-		for n := range s.customers.At(v).Values() {
+		for _, n := range s.customers.At(v).All() {
 			money += n
 		}
-		for o := range s.orders.At(v).Values() {
+		for _, o := range s.orders.At(v).All() {
 			items++
 			money += o.price
 		}

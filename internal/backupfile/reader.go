@@ -4,22 +4,20 @@
 package backupfile
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/mvccmap/mvccmap/internal/disk"
-	"github.com/mvccmap/mvccmap/mvcc"
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A Reader reads a backup. Its errors are [*disk.DamageError], or of what it reads.
 type Reader struct {
-	// Backup is what the header says. Records of it, and Records and Refused of its tables, are set
-	// when they were read, and Bytes at the end.
-	mvcc.Backup
-	Format byte // the version of the format
+	seam.Header // Records and Refused of its tables are set when they were read
+	Records     int
+	Bytes       int64 // set at the end
+	Format      byte  // the version of the format
 
 	from  *disk.Reader
 	next  int // the table that comes next
@@ -29,33 +27,15 @@ type Reader struct {
 // NewReader reads the header of a backup. It reads no more of r than it is asked for.
 func NewReader(r io.Reader) (*Reader, error) {
 	b := &Reader{from: disk.NewBackupReader(r)}
-	// The header is read by the package that writes it, once its frames were checked.
-	var raw bytes.Buffer
-	w := disk.NewWriter(&raw, disk.BackupMagic)
-	for more := true; more; {
-		kind, payload, err := b.from.Frame()
-		switch {
-		case err != nil:
-			return nil, err
-		case kind != disk.BackupHeader:
-			return nil, b.from.Damage("there is no header")
-		}
-		if err := w.Frame(kind, payload); err != nil {
-			return nil, err
-		}
-		more = len(payload) == disk.MaxPayload
+	var err error
+	if b.Header, err = seam.ReadHeader(b.from); err != nil {
+		return nil, err
 	}
 	b.Format = b.from.Version()
-	var err error
-	b.Backup, err = mvcc.ReadHeader(&raw)
-	var damage *mvcc.DamageError
-	if errors.As(err, &damage) {
-		return nil, b.from.Damage(damage.Reason)
-	}
-	return b, err
+	return b, nil
 }
 
-// Next returns the next table, in the order of [mvcc.Backup.Tables], but for those that were
+// Next returns the next table, in the order of [seam.Header.Tables], but for those that were
 // closed, which have no records. What was not read of the one before is passed over. After the last one it
 // reads the end, and returns io.EOF.
 func (b *Reader) Next() (*Table, error) {
@@ -69,7 +49,7 @@ func (b *Reader) Next() (*Table, error) {
 		b.next++
 	}
 	if b.next < len(b.Tables) {
-		b.table = &Table{b: b, BackupTable: &b.Tables[b.next], At: b.next}
+		b.table = &Table{b: b, saved: &b.Tables[b.next], At: b.next}
 		b.next++
 		return b.table, nil
 	}
@@ -84,7 +64,7 @@ func (b *Reader) Next() (*Table, error) {
 	return nil, io.EOF
 }
 
-// Table returns the table at a place in [mvcc.Backup.Tables], which was not closed. It passes over
+// Table returns the table at a place in [seam.Header.Tables], which was not closed. It passes over
 // those before it.
 func (b *Reader) Table(at int) (*Table, error) {
 	for {
@@ -114,10 +94,12 @@ type Commit struct {
 	Records int
 }
 
+type saved = seam.Table
+
 // A Table is a table of a backup. It is an [io.Reader] of what one encoder has written: see Anew.
 type Table struct {
-	*mvcc.BackupTable     // Records and Refused of it are set when it was read to its end
-	At                int // its place in [mvcc.Backup.Tables]
+	*saved     // Records and Refused of it are set when it was read to its end
+	At     int // its place in [seam.Header.Tables]
 	// Commits are those of a group that have records here, in their order, which is that of the
 	// records: nil if the file does not say so. They are set when the table was read to its end.
 	Commits []Commit

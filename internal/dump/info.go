@@ -7,8 +7,8 @@ import (
 	"text/tabwriter"
 
 	"github.com/mvccmap/mvccmap/internal/backupfile"
+	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/journal"
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 type infoCmd struct {
@@ -56,7 +56,7 @@ func (e *env) backup(b *backupfile.Reader, size int64) {
 	e.printf("codec      %s, version %d of the program's data\n", b.Codec, b.Version)
 	var tables []journal.TableInfo
 	for _, t := range b.Tables {
-		tables = append(tables, journal.TableInfo{BackupTable: t})
+		tables = append(tables, journal.TableInfo{Table: t})
 	}
 	e.tables(tables)
 }
@@ -149,7 +149,7 @@ func (e *env) tables(list []journal.TableInfo) {
 }
 
 // shapeText is the name of a type, and what it is made of if that says more.
-func shapeText(s mvcc.Shape, name string) string {
+func shapeText(s seam.Shape, name string) string {
 	if text := s.String(); text != "" && text != strings.ReplaceAll(name, " {}", "{}") {
 		return name + " = " + text
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/mvccmap/mvccmap/internal/backupfile"
-	"github.com/mvccmap/mvccmap/mvcc"
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A state says which records of a source there are as of the last commit. It has a digest for each
@@ -23,7 +23,7 @@ type state struct {
 
 // A tableState is a table.
 type tableState struct {
-	mvcc.BackupTable
+	seam.Table
 	first place            // the first part with records, and the number of the table there
 	last  map[digest]place // where the keys were changed last, by groups
 }
@@ -49,7 +49,7 @@ func stateOf(s *source) (*state, error) {
 
 // begin notes what the header of a part says of the state. In another life of the database the same
 // tables have other IDs: its first group names all of them.
-func (st *state) begin(b *mvcc.Backup) {
+func (st *state) begin(b *backupfile.Reader) {
 	if st.db == b.DB {
 		return
 	}
@@ -72,7 +72,7 @@ func (st *state) table(name string) *tableState {
 
 // enter returns the table that a part has records of. One of another ID is another table: the one
 // before was closed.
-func (st *state) enter(t *mvcc.BackupTable, part, at int) *tableState {
+func (st *state) enter(t *seam.Table, part, at int) *tableState {
 	is := st.table(t.Name)
 	switch {
 	case is == nil:
@@ -86,7 +86,7 @@ func (st *state) enter(t *mvcc.BackupTable, part, at int) *tableState {
 	return is
 }
 
-func (st *state) leave(t *mvcc.BackupTable) {
+func (st *state) leave(t *seam.Table) {
 	st.tables = slices.DeleteFunc(st.tables, func(is *tableState) bool {
 		return is.Name == t.Name && is.ID == t.ID
 	})
@@ -101,7 +101,7 @@ func (st *state) read(i int) error {
 	if err != nil {
 		return err
 	}
-	if st.begin(&b.Backup); i == 0 {
+	if st.begin(b); i == 0 {
 		st.codec, st.since = b.Codec, b.Since
 	}
 	for at := range b.Tables {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -72,7 +73,7 @@ func TestAfter(t *testing.T) {
 		require.Equal(t, []string{"settings", "parents", "kids"}, calls)
 		require.Equal(t, map[int]child{1: {10}}, maps.Collect(kids.All()))
 		calls = nil
-		_, err = db.LoadCommits(t.Context(), &since, c, loaded, opts)
+		_, err = door.Of(db).LoadCommits(t.Context(), &since, c, loaded, opts)
 		require.NoError(t, err)
 		require.Equal(t, []string{"parents", "kids"}, calls)
 		require.Equal(t, map[int]child{2: {20}}, maps.Collect(kids.All()))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -54,7 +55,7 @@ func (m *merging) load(opts *mvcc.LoadOptions) (err error) {
 	if m.at == (mvcc.DBSnapshot{}) {
 		loaded, err = m.is.Load(m.t.Context(), &b, codec.Gob, opts)
 	} else {
-		loaded, err = m.is.LoadCommits(m.t.Context(), &b, codec.Gob, m.loaded, opts)
+		loaded, err = door.Of(m.is).LoadCommits(m.t.Context(), &b, codec.Gob, m.loaded, opts)
 	}
 	if err == nil {
 		m.loaded, m.at = loaded, s
@@ -71,7 +72,7 @@ func TestMergeIntoATable(t *testing.T) {
 	require.NoError(t, m.load(opts))
 	require.Equal(t, map[string]person{"ada": {Name: "Ada"}, "alan": {"alan", "visitor"}},
 		maps.Collect(m.now.All()))
-	require.Equal(t, []string{"people", "visitors"}, m.loaded.Migrated())
+	require.Equal(t, []string{"people", "visitors"}, door.Of(m.is).Migrated(m.loaded))
 
 	// In one commit a visitor gets to be one of the people, and the other way round.
 	require.NoError(t, m.was.Update(t.Context(), nil, func(tx mvcc.DBTx) error {
@@ -115,20 +116,21 @@ func TestMergeOneKey(t *testing.T) {
 // A table that was made after the backup is refused where it would be merged into what was loaded
 // as it is; unless it is closed in the end. One that is made once more is another one.
 func TestMergeLater(t *testing.T) {
-	opts := &mvcc.LoadOptions{Migrate: mergedVisitors(), More: true}
 	m := newMerging(t)
+	opts := door.Of(m.is).Followed(mvcc.LoadOptions{Migrate: mergedVisitors()}, nil)
 	m.visitors.Close()
 	m.people.Store("ada", person{})
 	require.NoError(t, m.load(opts))
 	m.visitors = mvcc.NewTable[int, visitor](m.was, "visitors", nil)
 	m.visitors.Store(1, visitor{"alan"})
 	require.NoError(t, m.load(opts))
-	require.ErrorContains(t, m.loaded.Missing(), `table "visitors" was made after the backup, and cannot be `+
-		`merged into table "people", which was loaded by then`)
+	require.ErrorContains(t, door.Of(m.is).Missing(m.loaded),
+		`table "visitors" was made after the backup, and cannot be `+
+			`merged into table "people", which was loaded by then`)
 	m.visitors.Close()
 	m.people.Store("eve", person{})
 	require.NoError(t, m.load(opts))
-	require.NoError(t, m.loaded.Missing())
+	require.NoError(t, door.Of(m.is).Missing(m.loaded))
 	require.Equal(t, map[string]person{"ada": {}, "eve": {}}, maps.Collect(m.now.All()))
 
 	m = newMerging(t)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -82,14 +83,14 @@ func TestMigrate(t *testing.T) {
 				&mvcc.LoadOptions{Migrate: accountSteps()})
 			require.NoError(t, err)
 			require.Equal(t, now, maps.Collect(m.All()), "version %d", i+1)
-			require.Equal(t, i < 2, len(loaded.Migrated()) == 1)
-			require.Equal(t, "accounts", loaded.Tables[0].Name)
+			require.Equal(t, i < 2, len(door.Of(db).Migrated(loaded)) == 1)
+			require.Equal(t, "accounts", door.Of(db).SavedTables(loaded)[0].Name)
 			var again bytes.Buffer
 			_, err = db.Save(t.Context(), &again, c, nil)
 			require.NoError(t, err)
 			loaded, err = db.Load(t.Context(), &again, c, &mvcc.LoadOptions{Migrate: accountSteps()})
 			require.NoError(t, err)
-			require.Nil(t, loaded.Migrated())
+			require.Nil(t, door.Of(db).Migrated(loaded))
 			require.Equal(t, now, maps.Collect(m.All()))
 			require.Equal(t, []int{1}, slices.Collect(maps.Keys(maps.Collect(names.Get(m, "Ada Lovelace")))))
 		}
@@ -161,27 +162,27 @@ func TestRename(t *testing.T) {
 		loaded, err := db.Load(t.Context(), bytes.NewReader(full.Bytes()), c, opts)
 		require.NoError(t, err)
 		require.Equal(t, 2, m.Len())
-		require.Equal(t, []string{"members"}, loaded.Migrated())
-		loaded, err = db.LoadCommits(t.Context(), &since, c, loaded, opts)
+		require.Equal(t, []string{"members"}, door.Of(db).Migrated(loaded))
+		loaded, err = door.Of(db).LoadCommits(t.Context(), &since, c, loaded, opts)
 		require.NoError(t, err)
 		require.Equal(t, map[int]account3{2: {"Alan Turing", 1}}, maps.Collect(m.All()))
 		var now bytes.Buffer
 		_, err = db.Save(t.Context(), &now, c, nil)
 		require.NoError(t, err)
-		_, err = db.LoadCommits(t.Context(), &closed, c, loaded, opts)
+		_, err = door.Of(db).LoadCommits(t.Context(), &closed, c, loaded, opts)
 		require.NoError(t, err)
 		require.Zero(t, m.Len())
 		loaded, err = db.Load(t.Context(), &now, c, opts)
 		require.NoError(t, err)
 		require.Equal(t, 1, m.Len())
-		require.Nil(t, loaded.Migrated())
+		require.Nil(t, door.Of(db).Migrated(loaded))
 
 		plain := mvcc.NewTable[int, account1](db, "plain", nil)
 		loaded, err = db.Load(t.Context(), bytes.NewReader(full.Bytes()), c,
 			&mvcc.LoadOptions{Rename: map[string]string{"members": "plain"}})
 		require.NoError(t, err)
 		require.Equal(t, 2, plain.Len())
-		require.Equal(t, []string{"members"}, loaded.Migrated())
+		require.Equal(t, []string{"members"}, door.Of(db).Migrated(loaded))
 		_, err = db.Load(t.Context(), bytes.NewReader(full.Bytes()), c,
 			&mvcc.LoadOptions{Rename: map[string]string{"members": "gone"}})
 		require.ErrorContains(t, err, `there is no table "gone"`)
@@ -225,17 +226,17 @@ func TestMigrateGoesOn(t *testing.T) {
 	}
 	to, people, loaded := load()
 	for cut := range since.Len() {
-		_, err := to.LoadCommits(t.Context(), bytes.NewReader(since.Bytes()[:cut]), codecs[0], loaded, opts)
+		_, err := door.Of(to).LoadCommits(t.Context(), bytes.NewReader(since.Bytes()[:cut]), codecs[0], loaded, opts)
 		require.ErrorAs(t, err, new(*mvcc.DamageError))
 	}
 	swapped := map[string]person{"a": {"alan", "2"}, "b": {"ada", "1"}}
-	next, err := to.LoadCommits(t.Context(), bytes.NewReader(since.Bytes()), codecs[0], loaded, opts)
+	next, err := door.Of(to).LoadCommits(t.Context(), bytes.NewReader(since.Bytes()), codecs[0], loaded, opts)
 	require.NoError(t, err)
 	require.Equal(t, swapped, maps.Collect(people.All()))
-	_, err = to.LoadCommits(t.Context(), bytes.NewReader(since.Bytes()), codecs[0], loaded, opts)
+	_, err = door.Of(to).LoadCommits(t.Context(), bytes.NewReader(since.Bytes()), codecs[0], loaded, opts)
 	require.ErrorContains(t, err, "what is known of them is not that of the backup before")
 	require.Equal(t, swapped, maps.Collect(people.All()))
-	_, err = to.LoadCommits(t.Context(), bytes.NewReader(more.Bytes()), codecs[0], next, opts)
+	_, err = door.Of(to).LoadCommits(t.Context(), bytes.NewReader(more.Bytes()), codecs[0], next, opts)
 	require.NoError(t, err)
 	require.Equal(t, map[string]person{"a": {"alan", "2"}}, maps.Collect(people.All()))
 
@@ -248,10 +249,10 @@ func TestMigrateGoesOn(t *testing.T) {
 	more.Reset()
 	_, err = p.db.Save(t.Context(), &more, codecs[0], &mvcc.SaveOptions{Since: s})
 	require.NoError(t, err)
-	_, err = to.LoadCommits(t.Context(), bytes.NewReader(more.Bytes()), codecs[0], loaded, opts)
+	_, err = door.Of(to).LoadCommits(t.Context(), bytes.NewReader(more.Bytes()), codecs[0], loaded, opts)
 	require.ErrorAs(t, err, new(*mvcc.UniqueError))
 	require.Equal(t, map[string]person{"a": {"ada", "1"}, "b": {"alan", "2"}}, maps.Collect(people.All()))
-	_, err = to.LoadCommits(t.Context(), bytes.NewReader(since.Bytes()), codecs[0], loaded, opts)
+	_, err = door.Of(to).LoadCommits(t.Context(), bytes.NewReader(since.Bytes()), codecs[0], loaded, opts)
 	require.ErrorContains(t, err, "Load them again")
 
 	// Where the notes are changed already, and the records that follow from them were refused.
@@ -263,9 +264,9 @@ func TestMigrateGoesOn(t *testing.T) {
 	more.Reset()
 	_, err = p.db.Save(t.Context(), &more, codecs[0], &mvcc.SaveOptions{Since: s, Of: snapshotOf(t, p.db)})
 	require.NoError(t, err)
-	_, err = to.LoadCommits(t.Context(), bytes.NewReader(more.Bytes()), codecs[0], loaded, opts)
+	_, err = door.Of(to).LoadCommits(t.Context(), bytes.NewReader(more.Bytes()), codecs[0], loaded, opts)
 	require.ErrorAs(t, err, new(*mvcc.MigrationError))
-	_, err = to.LoadCommits(t.Context(), bytes.NewReader(since.Bytes()), codecs[0], loaded, opts)
+	_, err = door.Of(to).LoadCommits(t.Context(), bytes.NewReader(since.Bytes()), codecs[0], loaded, opts)
 	require.ErrorContains(t, err, "Load them again")
 }
 

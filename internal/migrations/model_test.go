@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -202,10 +203,11 @@ func TestMigratedDifferences(t *testing.T) {
 			for range 1 + r.IntN(8) {
 				p.change(t, r)
 			}
-			saved, err = p.db.SaveCommits(t.Context(), &data, c, saved, commitsOf(t, p.db, next), nil)
+			saved, err = door.Of(p.db).SaveCommits(t.Context(), &data, c, saved,
+				commitsOf(t, p.db, next), nil)
 			require.NoError(t, err)
 			then.Then = append(then.Then, bytes.NewReader(bytes.Clone(data.Bytes())))
-			loaded, err = to.LoadCommits(t.Context(), &data, c, loaded, opts)
+			loaded, err = door.Of(to).LoadCommits(t.Context(), &data, c, loaded, opts)
 			require.NoError(t, err)
 			check()
 		}
@@ -224,7 +226,7 @@ func TestMigratedDifferences(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, last.Epoch, again.Epoch)
 		require.Less(t, full.Epoch, again.Epoch)
-		require.Subset(t, []string{"guests", "notes", "users"}, again.Migrated())
+		require.Subset(t, []string{"guests", "notes", "users"}, door.Of(to).Migrated(again))
 		check()
 	}
 }
@@ -234,7 +236,7 @@ func commitsOf(
 	t *testing.T, db *mvcc.DB, next func() (mvcc.DBCommit, error, bool),
 ) (list []mvcc.DBCommit) {
 	end := db.Epoch()
-	db.RequestProgress()
+	door.Of(db).RequestProgress()
 	for {
 		c, err, _ := next()
 		require.NoError(t, err)
@@ -242,7 +244,7 @@ func commitsOf(
 			if c.Epoch >= end {
 				return list
 			}
-			db.RequestProgress()
+			door.Of(db).RequestProgress()
 		}
 	}
 }

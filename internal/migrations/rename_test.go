@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -21,7 +22,7 @@ func loadT[K comparable, V any](
 	defer db.Close()
 	m := mvcc.NewTable[K, V](db, "t", nil)
 	b, err := db.Load(t.Context(), bytes.NewReader(data), c, &mvcc.LoadOptions{Migrate: migrate})
-	return maps.Collect(m.All()), b.Migrated(), err
+	return maps.Collect(m.All()), door.Of(db).Migrated(b), err
 }
 
 func renamedT(names ...string) mvcc.Migration {

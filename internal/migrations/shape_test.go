@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -103,11 +104,12 @@ func TestShapes(t *testing.T) {
 		var b bytes.Buffer
 		info, err := db.Save(t.Context(), &b, c, nil)
 		require.NoError(t, err)
+		table := door.Of(db).SavedTables(info)[0]
 		name := map[string]string{"gob": "Name", "json": "name"}[c.Name]
 		require.Equal(t, "struct{"+name+" string; Since time.Time; Home *struct{City string; Zip int}; "+
 			"Others map[string][]struct{City string; Zip int}; Friend *...}",
-			info.Tables[0].ValueShape.String())
-		require.Equal(t, "int", info.Tables[0].KeyShape.String())
+			table.ValueShape.String())
+		require.Equal(t, "int", table.KeyShape.String())
 
 		more, err := loadAs[customerMore](t, b.Bytes(), c, nil)
 		require.NoError(t, err)
@@ -139,7 +141,7 @@ func TestShapes(t *testing.T) {
 			"the field Home of the value was *struct{City string; Zip int}, and is struct{City string; Zip int}",
 			"a key of the field Others of the value was string, and is int")
 		_, err = loadAs[int](t, b.Bytes(), c, nil)
-		check(err, "the value was "+info.Tables[0].ValueShape.String()+", and is int")
+		check(err, "the value was "+table.ValueShape.String()+", and is int")
 		_, err = loadAs[hiddenTag](t, b.Bytes(), c, nil)
 		if c.Name == "json" {
 			check(err, "the field name of the value is gone")
@@ -165,7 +167,7 @@ func TestManyTables(t *testing.T) {
 	require.NoError(t, err)
 	loaded, err := to.Load(t.Context(), &b, codec.Gob, nil)
 	require.NoError(t, err)
-	require.Equal(t, info.Tables, loaded.Tables)
+	require.Equal(t, door.Of(db).SavedTables(info), door.Of(to).SavedTables(loaded))
 	last, _ := mvcc.Table[int, customer](to, strings.Repeat("n", 500))
 	require.Equal(t, 1, last.Len())
 }

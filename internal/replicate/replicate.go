@@ -4,6 +4,8 @@
 // not know their types.
 package replicate
 
+import "github.com/mvccmap/mvccmap/internal/seam"
+
 // A DB is a database whose commits come from elsewhere. Its functions may be called by any number of
 // goroutines, unless they say otherwise. A transaction is an [mvcc.DBTx].
 type DB interface {
@@ -24,9 +26,9 @@ type DB interface {
 	// an mvcc.DBTx in the function of Attempt or Apply: only these, of the tables that have some.
 	Indexed(tx any) []Table
 	// Described returns what a table is made of for a codec, and Misfits a *mvcc.SchemaError if
-	// something of one table would be lost in another one: mvcc.BackupTables.
-	Described(table, codec string) any
-	Misfits(was, is any) error
+	// something of one table would be lost in another one.
+	Described(table, codec string) seam.Table
+	Misfits(was, is seam.Table) error
 }
 
 // Of returns the database db, an *mvcc.DB, as a replica. Package mvcc sets it.

@@ -1,14 +1,25 @@
-// Package seam is how packages of this module reach in package mvcc what programs need not see.
+// Package seam has what packages of this project share with package mvcc, and programs need not see.
+// Package [github.com/mvccmap/mvccmap/internal/seam/door] is the way in.
 package seam
 
 import (
 	"context"
 	"runtime"
+	"time"
 )
 
-// Snapshot returns an mvcc.DBSnapshot of an *mvcc.DB, that Options.MaxTxAge does not concern: for
-// what is closed for sure. Package mvcc sets it.
-var Snapshot func(db any) any
+// Door returns the methods of an *mvcc.DB that package door names. Package mvcc sets it.
+var Door func(db any) any
+
+// A JournalState says how a journal is doing.
+type JournalState struct {
+	// Epoch is the one up to which all commits are kept, and Behind for how long something has
+	// waited to be.
+	Epoch  uint64
+	Behind time.Duration
+	// Failures counts failed writes, and Refused the records that the codec has refused.
+	Failures, Refused uint64
+}
 
 type caller struct{}
 

@@ -5,7 +5,7 @@
 //
 //	http.Handle("/metrics", prom.Handler(map[string]func() mvcc.Stats{"accounts": accounts.Stats}, nil, nil))
 //
-// The metrics of maps are those of [mvcc.Figures]. They are named mvccmap_..., and have the
+// The metrics of maps are the fields of [mvcc.Stats]. They are named mvccmap_..., and have the
 // name of the map as label "map". A table of a [mvcc.DB] has those few that are its own, named
 // mvccmap_table_...: so a sum over all maps counts nothing twice.
 // Operations are a histogram, operation_duration_seconds, and a counter, operation_errors_total,
@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/seam/figures"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -85,7 +86,7 @@ func (e *exporter) writeMaps(t *text) {
 		if ofTables {
 			prefix += "table_" // the database counts it already
 		}
-		for _, f := range mvcc.Figures() {
+		for _, f := range figures.All() {
 			if f.Metric == "" || ofTables && !f.Table {
 				continue
 			}
@@ -94,7 +95,7 @@ func (e *exporter) writeMaps(t *text) {
 				kind = "counter"
 			}
 			for _, name := range e.names {
-				if s, ok := stats[name]; ok && s.OfTable() == ofTables {
+				if s, ok := stats[name]; ok && figures.OfTable(s) == ofTables {
 					t.head(prefix+f.Metric, kind, f.Help)
 					t.value(prefix+f.Metric, f.Of(s), "map", labels[name], f.Label, f.Value)
 				}

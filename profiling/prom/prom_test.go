@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/leak"
+	"github.com/mvccmap/mvccmap/internal/seam/figures"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -90,7 +91,7 @@ func TestEveryFieldIsExported(t *testing.T) {
 	}
 	values := parse(t, ask(t, Handler(map[string]func() mvcc.Stats{"a": of(s), "b": of(s)}, nil, nil)))
 	n := 0
-	for _, f := range mvcc.Figures() {
+	for _, f := range figures.All() {
 		if f.Metric == "" {
 			require.Contains(t, []string{"Conflicts", "RefreshTime"}, f.Field)
 			continue

@@ -4,11 +4,12 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mvccmap/mvccmap/internal/seam/figures"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // Map returns the charts of a map. They only choose what is drawn together: the unit of a figure,
-// and whether it is a counter, follow from its description in [mvcc.Figures]. Counters that no
+// and whether it is a counter, follow from its description in package figures. Counters that no
 // chart chooses are in /metrics.
 func Map(name string, stats func() mvcc.Stats) Group {
 	m := mapCharts{source: &Source[mvcc.Stats]{Read: stats}}
@@ -87,9 +88,9 @@ func (m mapCharts) chart(title, about string, lines ...string) Chart {
 
 // present returns a function that returns the figure, or NaN if there is none: statistics without
 // an epoch are of no map, and a table lacks most figures.
-func present(f mvcc.Figure) func(mvcc.Stats) float64 {
+func present(f figures.Figure) func(mvcc.Stats) float64 {
 	return func(s mvcc.Stats) float64 {
-		if s.Epoch == 0 || s.OfTable() && !f.Table {
+		if s.Epoch == 0 || figures.OfTable(s) && !f.Table {
 			return math.NaN()
 		}
 		return f.Of(s)
@@ -97,7 +98,7 @@ func present(f mvcc.Figure) func(mvcc.Stats) float64 {
 }
 
 // figure returns the description of a field of [mvcc.Stats].
-func figure(field string) mvcc.Figure {
-	list := mvcc.Figures()
-	return list[slices.IndexFunc(list, func(f mvcc.Figure) bool { return f.Field == field })]
+func figure(field string) figures.Figure {
+	list := figures.All()
+	return list[slices.IndexFunc(list, func(f figures.Figure) bool { return f.Field == field })]
 }

@@ -1,4 +1,4 @@
-package mvcc
+package seam
 
 import (
 	"encoding"
@@ -12,7 +12,7 @@ import (
 )
 
 // A Shape is a type as a codec sees it: its fields, with their names and types, down to the types
-// of Go itself. [DB.Load] compares it with that in the backup.
+// of Go itself. A load compares it with that in the backup.
 //
 //   - Only exported fields count. A field has the name of its tag with the name of the codec, as in
 //     `json:"name,omitempty"`, and is left out if that is "-".
@@ -49,7 +49,7 @@ func (s *Shape) UnmarshalJSON(data []byte) error {
 		}
 		if len(n.Of) != want || n.Kind != "struct" && len(n.Fields) > 0 ||
 			slices.ContainsFunc(n.Of, func(of int) bool { return of < 0 || of >= len(s.nodes) }) {
-			return fmt.Errorf("mvcc: %s is not the shape of a type", data)
+			return fmt.Errorf("%s is not the shape of a type", data)
 		}
 	}
 	return nil
@@ -106,8 +106,8 @@ type shapeKey struct {
 	codec string
 }
 
-// shapeOf returns the shape that a type has for a codec.
-func shapeOf(t reflect.Type, codec string) Shape {
+// ShapeOf returns the shape that a type has for a codec.
+func ShapeOf(t reflect.Type, codec string) Shape {
 	key := shapeKey{t, codec}
 	if s, ok := shapes.Load(key); ok {
 		return s.(Shape)
@@ -134,12 +134,13 @@ func (b *shaper) add(t reflect.Type) int {
 	b.s.nodes = append(b.s.nodes, shapeNode{})
 	n := shapeNode{Kind: t.Kind().String()}
 	switch {
-	case b.encodesItself(t):
+	case EncodesItself(t, b.codec):
 		n.Kind = t.String()
 	case t.Kind() == reflect.Struct:
 		for i := range t.NumField() {
-			if f := t.Field(i); b.exported(f) && b.named(f) != "" {
-				n.Fields = append(n.Fields, b.named(f))
+			f := t.Field(i)
+			if name := FieldName(f, b.codec); SeenByCodec(f) && name != "" {
+				n.Fields = append(n.Fields, name)
 				n.Of = append(n.Of, b.add(f.Type))
 			}
 		}
@@ -156,9 +157,9 @@ func (b *shaper) add(t reflect.Type) int {
 	return at
 }
 
-// exported reports whether a codec may see a field: also one that is embedded, of a struct whose
+// SeenByCodec reports whether a codec may see a field: also one that is embedded, of a struct whose
 // own fields are exported.
-func (b *shaper) exported(f reflect.StructField) bool {
+func SeenByCodec(f reflect.StructField) bool {
 	t := f.Type
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -166,9 +167,9 @@ func (b *shaper) exported(f reflect.StructField) bool {
 	return f.IsExported() || f.Anonymous && t.Kind() == reflect.Struct
 }
 
-// named returns the name of a field, "" if it is left out.
-func (b *shaper) named(f reflect.StructField) string {
-	tag := f.Tag.Get(b.codec)
+// FieldName returns the name that a codec gives a field, "" if it is left out.
+func FieldName(f reflect.StructField, codec string) string {
+	tag := f.Tag.Get(codec)
 	if tag == "-" {
 		return ""
 	}
@@ -183,8 +184,8 @@ type (
 	jsonEncoder interface{ MarshalJSON() ([]byte, error) }
 )
 
-// encodesItself reports whether the fields of a type are its own affair.
-func (b *shaper) encodesItself(t reflect.Type) bool {
+// EncodesItself reports whether the fields of a type are its own affair.
+func EncodesItself(t reflect.Type, codec string) bool {
 	if t.Name() == "" {
 		return false
 	}
@@ -195,7 +196,7 @@ func (b *shaper) encodesItself(t reflect.Type) bool {
 	}
 	inGob := is(reflect.TypeFor[gobEncoder](), reflect.TypeFor[encoding.BinaryMarshaler]())
 	inJSON := is(reflect.TypeFor[jsonEncoder](), reflect.TypeFor[encoding.TextMarshaler]())
-	switch b.codec {
+	switch codec {
 	case "gob":
 		return inGob
 	case "json":
@@ -204,9 +205,9 @@ func (b *shaper) encodesItself(t reflect.Type) bool {
 	return inGob || inJSON
 }
 
-// lost says, in words, what of s is not in is: a field that is gone, or another type. What is new
+// Lost says, in words, what of s is not in is: a field that is gone, or another type. What is new
 // in is does not count. of is what the whole is called.
-func (s Shape) lost(is Shape, of string) (what []string) {
+func (s Shape) Lost(is Shape, of string) (what []string) {
 	if s.IsZero() || is.IsZero() {
 		return nil
 	}
@@ -248,8 +249,8 @@ func (s Shape) lost(is Shape, of string) (what []string) {
 	return what
 }
 
-// has reports whether there is a field, whose path is that of fieldNames.
-func (s Shape) has(path string) bool {
+// Has reports whether there is a field, by the names on the way to it, each behind a zero byte.
+func (s Shape) Has(path string) bool {
 	at := 0
 	for _, name := range strings.Split(path, "\x00")[1:] {
 		for range s.nodes { // more there are not, but in a circle
@@ -268,23 +269,9 @@ func (s Shape) has(path string) bool {
 	return true
 }
 
-// same reports whether two types look alike: no field is in one of them alone.
-func (s Shape) same(as Shape) bool {
-	return len(s.lost(as, "")) == 0 && len(as.lost(s, "")) == 0
-}
-
-// sameShapes reports whether a table has the shapes that were saved.
-func sameShapes(of BackupTable, t *core, codec string) bool {
-	is := of
-	setShape(&is, t, codec)
-	return !of.KeyShape.IsZero() && of.KeyShape.same(is.KeyShape) && of.ValueShape.same(is.ValueShape)
-}
-
-// lostIn returns how much of what was saved a table would lose.
-func lostIn(of BackupTable, t *core, codec string) int {
-	is := of
-	setShape(&is, t, codec)
-	return len(of.KeyShape.lost(is.KeyShape, "")) + len(of.ValueShape.lost(is.ValueShape, ""))
+// Same reports whether two types look alike: no field is in one of them alone.
+func (s Shape) Same(as Shape) bool {
+	return len(s.Lost(as, "")) == 0 && len(as.Lost(s, "")) == 0
 }
 
 // from is String of the type with a number.
@@ -292,79 +279,4 @@ func (s Shape) from(at int) string {
 	var b strings.Builder
 	s.write(&b, at, nil)
 	return b.String()
-}
-
-// A SchemaError says that the types of a table in the program would lose something of a backup:
-// nothing was loaded.
-type SchemaError struct {
-	Table string
-	// Saved and Is are the types of key and value in the backup and in the program.
-	Saved, Is [2]string
-	// SavedShape and Shape are their shapes; zero in a backup that has none.
-	SavedShape, Shape [2]Shape
-	// Lost says what would be lost, in words.
-	Lost []string
-}
-
-func (e *SchemaError) Error() string {
-	s := fmt.Sprintf("table %q is a Map[%s, %s]", e.Table, e.Is[0], e.Is[1])
-	if e.Saved == e.Is {
-		s += ", as in the backup"
-	} else {
-		s += fmt.Sprintf(", and in the backup it is a Map[%s, %s]", e.Saved[0], e.Saved[1])
-	}
-	if len(e.Lost) > 0 {
-		s += ": " + strings.Join(e.Lost, "; ")
-	}
-	return s + ": see LoadOptions.Migrate and AnyShape"
-}
-
-// A VersionError says that the program does not take the version of a backup: nothing was loaded.
-type VersionError struct {
-	// Saved is [SaveOptions.Version] of the backup; Version and Versions are those of
-	// [LoadOptions].
-	Saved, Version int
-	Versions       []int
-	// Backup says which one it is: 0, or that of LoadOptions.Then from 1.
-	Backup int
-	// File is where it is, if a journal has it.
-	File string
-	_    struct{}
-}
-
-func (e *VersionError) Error() string {
-	which, more := "the backup", ""
-	if e.Backup > 0 {
-		which = fmt.Sprintf("the backup Then[%d]", e.Backup-1)
-	}
-	if len(e.Versions) > 0 {
-		more = fmt.Sprintf(", and Versions %d", e.Versions)
-	}
-	return fmt.Sprintf("the version of %s is %d, and LoadOptions.Version is %d%s", which, e.Saved,
-		e.Version, more)
-}
-
-// setShape sets the shapes that a table has for a codec.
-func setShape(of *BackupTable, t *core, codec string) {
-	key, value := t.types.key, t.types.value
-	of.KeyShape, of.ValueShape = shapeOf(key, codec), shapeOf(value, codec)
-}
-
-// misfits returns a *SchemaError if something of a table in a backup would be lost in the table
-// that is.
-func (of BackupTable) misfits(is BackupTable) error {
-	e := &SchemaError{Table: of.Name, Saved: [2]string{of.Key, of.Value}, Is: [2]string{is.Key, is.Value},
-		SavedShape: [2]Shape{of.KeyShape, of.ValueShape}, Shape: [2]Shape{is.KeyShape, is.ValueShape}}
-	if of.KeyShape.IsZero() || of.ValueShape.IsZero() {
-		if e.Saved == e.Is {
-			return nil
-		}
-		return e
-	}
-	e.Lost = append(of.KeyShape.lost(is.KeyShape, "the key"),
-		of.ValueShape.lost(is.ValueShape, "the value")...)
-	if len(e.Lost) == 0 {
-		return nil
-	}
-	return e
 }

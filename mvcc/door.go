@@ -7,9 +7,14 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-func init() {
-	seam.Snapshot = func(db any) any { return dbAt(db.(*DB)).snapshot(forCall) }
-}
+// A door has the methods of a database that packages of this project use, and programs need not
+// see: those of package internal/seam/door, whose comments say what they do. Each stands beside
+// what it is about.
+type door struct{ *DB }
+
+func init() { seam.Door = func(db any) any { return door{db.(*DB)} } }
+
+func (db door) SparedSnapshot() DBSnapshot { return dbAt(db.DB).snapshot(forCall) }
 
 // Options.MaxTxAge is for what a program keeps open. A transaction or snapshot that the library
 // opens for one call, and ends with it, is spared: it takes as long as it takes. No function of an
