@@ -206,7 +206,7 @@ bench-compare: ## compare two result files (OLD, NEW) with benchstat
 	go tool benchstat $(OLD) $(NEW)
 
 # What bench-peers measures; it takes under five minutes.
-PEERENGINES   ?= mvcc,mvcc-direct,rwmutex,sync.Map,xsync,badger,memdb,buntdb,bbolt,btree
+PEERENGINES   ?= mvcc,mvcc-direct,rwmutex,sync.Map,xsync,badger,memdb,statedb,buntdb,bbolt,btree
 PEERWORKLOADS ?= ycsb-a,ycsb-b,ycsb-e,counter,transfer,range-audit,smallbank,long-reader
 PEERFLAGS     ?= --keys 1k --threads 1,2,8 --count 6 --duration 150ms --warmup 50ms
 PEERRESULTS   ?= bin/peers.txt

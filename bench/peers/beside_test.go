@@ -17,14 +17,16 @@ import (
 
 func besideEngines() []bench.EngineSpec {
 	return slices.DeleteFunc(Engines(), func(e bench.EngineSpec) bool {
-		return !slices.Contains([]string{"mvcc", "btree", "buntdb", "memdb", "badger"}, e.Name)
+		return !slices.Contains([]string{"mvcc", "btree", "buntdb", "memdb", "statedb", "badger"}, e.Name)
 	})
 }
 
 const besideKeys = 1_000_000
 
-// beside runs f b.N times in all, in so many goroutines, as the benchmark of an engine.
-func beside(b *testing.B, what, engine string, f func(worker int, r *rand.Rand) error) {
+// beside runs f b.N times in all, in so many goroutines, as the benchmark of an engine, and then
+// the checks.
+func beside(b *testing.B, what, engine string, f func(worker int, r *rand.Rand) error,
+	checks ...func(b *testing.B)) {
 	for _, threads := range []int{1, 2, 8} {
 		b.Run(fmt.Sprintf("%s/engine=%s/threads=%d", what, engine, threads), func(b *testing.B) {
 			errs := make([]error, threads)
@@ -40,8 +42,12 @@ func beside(b *testing.B, what, engine string, f func(worker int, r *rand.Rand) 
 				})
 			}
 			all.Wait()
+			b.StopTimer()
 			for _, err := range errs {
 				require.NoError(b, err)
+			}
+			for _, check := range checks {
+				check(b)
 			}
 		})
 	}

@@ -59,14 +59,7 @@ func newMemDB(setup bench.Setup) (bench.Engine, error) {
 	if e.db, err = memdb.NewMemDB(schema); err != nil {
 		return nil, err
 	}
-	return e, e.Session(-1).Do(false, func(tx bench.Access) error {
-		for i, t := range setup.Tables {
-			for k, key := range t.Keys {
-				tx.Put(i, key, t.Records[k])
-			}
-		}
-		return nil
-	})
+	return filled(e, setup)
 }
 
 func (e *memdbEngine) Session(int) bench.Session { return e.session() }
@@ -83,8 +76,8 @@ func (e *memdbEngine) session() *memdbSession {
 type memdbSession struct {
 	_ [128]byte
 	*memdbEngine
-	tx   *memdb.Txn
-	err  error    // the first of the transaction
+	tx *memdb.Txn
+	failure
 	row  memdbRow // the argument of lookups, used over and over
 	args []any    // &row
 	_    [128]byte
@@ -112,12 +105,6 @@ func (s *memdbSession) Pin() (bench.Access, func(), error) {
 func (s *memdbSession) lookup(key int64) []any {
 	s.row.key = tableKey(s.row.key[:0], 0, key)
 	return s.args
-}
-
-func (s *memdbSession) failed(err error) {
-	if s.err == nil {
-		s.err = err
-	}
 }
 
 func (s *memdbSession) find(table int, key int64) *memdbRow {

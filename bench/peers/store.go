@@ -81,8 +81,8 @@ type storeSession struct {
 	fn      func(bench.Access) error
 
 	// Of the transaction under way.
-	tx    storeTx
-	err   error  // the first of the store
+	tx storeTx
+	failure
 	arena []byte // keys and numbers
 	// Of a read.
 	table  int
@@ -110,13 +110,6 @@ func (s *storeSession) Pin() (bench.Access, func(), error) {
 			panic(pinned.err)
 		}
 	}, err
-}
-
-// failed keeps an error of the store.
-func (s *storeSession) failed(err error) {
-	if s.err == nil {
-		s.err = err
-	}
 }
 
 // key returns a key of a table, which is good until the transaction has ended.
