@@ -25,7 +25,7 @@ import (
 
 // plantFaults starts a service of eight routes, six of which have a fault: a lock that is held for
 // long, a leak, allocation, many objects for the collector, a disk that is waited for, and work that
-// takes a processor. Until the test ends each has a client, and 64 connections have nothing to do.
+// takes a processor. Until the test ends they have clients, and 64 connections have nothing to do.
 func plantFaults(t *testing.T, srv *profiling.Server) {
 	t.Helper()
 	planted.Collect(t)
@@ -34,20 +34,16 @@ func plantFaults(t *testing.T, srv *profiling.Server) {
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
 	var mu sync.Mutex
 	var leaks sync.WaitGroup
-	never, leaked := make(chan struct{}), new(atomic.Int32)
+	never := make(chan struct{})
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(){
-		"GET /stock":      func() { planted.HoldLock(&mu, 5*time.Millisecond) },
+		"GET /stock":      func() { planted.HoldLock(&mu, 20*time.Millisecond) },
 		"GET /order":      func() { planted.TakeLock(&mu) },
 		"GET /report":     func() { planted.Garbage(make([][]byte, 1024)) },
 		"GET /save":       func() { planted.SyncFile(t, f) },
 		"GET /items":      func() {},
 		"GET /items/{id}": func() {},
-		"GET /mail": func() {
-			if leaked.Add(1) <= 3 {
-				leaks.Go(func() { planted.Leaked(never) })
-			}
-		},
+		"GET /mail":       func() { leaks.Go(func() { planted.Leaked(never) }) },
 		"GET /price": func() {
 			var stop atomic.Bool
 			time.AfterFunc(10*time.Millisecond, func() { stop.Store(true) })
@@ -76,8 +72,14 @@ func plantFaults(t *testing.T, srv *profiling.Server) {
 		together.Go(func() { get("/items") })
 	}
 	together.Wait()
+	for range 5 {
+		get("/mail")
+		get("/items/7")
+	}
 	var clients []func()
-	for _, path := range []string{"/stock", "/order", "/report", "/save", "/items/7", "/mail", "/price"} {
+	for _, path := range []string{
+		"/stock", "/order", "/order", "/report", "/save", "/save", "/price", "/price",
+	} {
 		clients = append(clients, func() {
 			get(path)
 			time.Sleep(time.Millisecond)
@@ -108,11 +110,10 @@ var paths = []path{
 	{"*all goroutines, 5 s*", "leak", "Leaked", []string{closer("wall")}},
 	{"*all goroutines, 5 s*", "allocation", "Garbage", []string{closer("wall")}},
 	{"*all goroutines, 5 s*", "disk", "SyncFile", []string{closer("wall")}},
-	{"*all goroutines, 5 s*", "collector", "gcBgMarkWorker", []string{closer("wall")}},
-	{"*all goroutines, 5 s*", "processor", "planted.Spin", []string{closer("wall")}},
+	{"*all goroutines, 5 s*", "processor", "Spin", []string{closer("wall")}},
 	{"*CPU, 5 s*", "allocation", "Garbage", []string{closer("cpu")}},
 	{"*CPU, 5 s*", "collector", "gcBgMarkWorker", []string{closer("cpu")}},
-	{"*CPU, 5 s*", "processor", "planted.Spin", []string{closer("cpu")}},
+	{"*CPU, 5 s*", "processor", "Spin", []string{closer("cpu")}},
 	{"*heap*", "collector", "planted.Collect", []string{closer("heap")}},
 	{"*allocs*", "allocation", "Garbage", []string{closer("allocs")}},
 	{"*mutex*", "lock", "HoldLock", []string{closer("mutex")}},
@@ -147,6 +148,7 @@ func TestFaultsAreFoundByClicks(t *testing.T) {
 	b.await(`document.querySelectorAll("#operations td .tile:not([hidden]) path[d^=M]").length === 16`)
 	b.shoot("eight-routes")
 	require.Less(t, eval[int](b, `document.documentElement.scrollHeight`), 2500)
+	b.screen(1920, "light") // on a busy machine the boxes of what needs a processor are narrow
 	for i := 0; i < len(paths); {
 		p, n := paths[i], 1
 		for ; i+n < len(paths) && slices.Equal(paths[i+n].clicks, p.clicks); n++ {
