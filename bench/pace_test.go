@@ -217,7 +217,7 @@ func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(Config{Rate: 1, Threads: 1})
 		require.Equal(t, maxSpin, p.spin)
-		many := newPacer(Config{Rate: 1e6, Threads: 10_000}) // those yield whose operations are due so soon
+		many := newPacer(Config{Rate: 1e6, Threads: 10_000}) // those yield that are due so soon
 		require.LessOrEqual(t, many.spin.Seconds()*1e6, float64(runtime.GOMAXPROCS(0))+1e-3)
 		yields := 0
 		p.yield = func() {

@@ -72,7 +72,8 @@ func TestArgumentsOfASide(t *testing.T) {
 	require.Equal(t, want.Name(), got.Name())
 }
 
-// profileOf returns a profile in which functions, called by others and main, took so much themselves.
+// profileOf returns a profile in which functions, called by others and main, took so much
+// themselves.
 func profileOf(t *testing.T, took map[string]int64) profiling.Profiles {
 	t.Helper()
 	p := &profile.Profile{SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"},
@@ -98,8 +99,8 @@ func profileOf(t *testing.T, took map[string]int64) profiling.Profiles {
 	return profiling.Profiles{"cpu": b.Bytes()}
 }
 
-// Differences are of as many operations; what may be chance is marked; the time of the function that
-// interrupts a goroutine is that of the interrupted one, in the list and in the flame graph.
+// Differences are of as many operations; what may be chance is marked; the time of the function
+// that interrupts a goroutine is that of the interrupted one, in the list and in the flame graph.
 func TestProfilesAreComparedForEachOperation(t *testing.T) {
 	side := func(name string, ops uint64, took map[string]int64) *abSide {
 		return &abSide{side: name, label: name, profile: combinations{"x": {of: "X/threads=1", ops: ops,
@@ -123,7 +124,8 @@ func TestProfilesAreComparedForEachOperation(t *testing.T) {
 		sides[b.Name] = fmt.Sprint(b.Side(), " in row ", b.Row)
 	}
 	require.Equal(t, map[string]string{"all": "more in row 0", "main": "more in row 1",
-		"store": "more in row 2", "load": " in row 2", "spin": "more in row 2", "rare": " in row 2"}, sides)
+		"store": "more in row 2", "load": " in row 2", "spin": "more in row 2", "rare": " in row 2",
+	}, sides)
 	for _, side := range a.sides {
 		require.Contains(t, side.run.Profiles, "x.cpu.pb.gz")
 	}

@@ -288,7 +288,7 @@ func TestPageOfAComparison(t *testing.T) {
 	require.NoError(t, WriteComparison(name, Sides{Old: old, New: now, Comparison: c,
 		Changes: []Change{{Of: "Transfer/threads=2", Functions: []Function{
 			{Name: "spin<T>", Old: 1.25, New: 13.75}, {Name: "chance", Old: 1, New: 2, variance: 1}},
-			Boxes: []Box{{Function: Function{Name: "main", Old: 3, New: 2}, Row: 1, Left: 12.5, Width: 50}}}}}))
+			Boxes: []Box{{Function{Name: "main", Old: 3, New: 2}, 1, 12.5, 50}}}}}))
 	b, err := os.ReadFile(name)
 	require.NoError(t, err)
 	page := html.UnescapeString(string(b))

@@ -24,8 +24,9 @@ import (
 )
 
 // plantFaults starts a service of eight routes, six of which have a fault: a lock that is held for
-// long, a leak, allocation, many objects for the collector, a disk that is waited for, and work that
-// takes a processor. Until the test ends they have clients, and 64 connections have nothing to do.
+// long, a leak, allocation, many objects for the collector, a disk that is waited for, and work
+// that takes a processor. Until the test ends they have clients, and 64 connections have nothing to
+// do.
 func plantFaults(t *testing.T, srv *profiling.Server) {
 	t.Helper()
 	planted.Collect(t)

@@ -70,7 +70,8 @@ func shop(t *testing.T) *mvcc.DB {
 // everything returns all pages of a service that does much, and of reports.
 func everything(t *testing.T, b *tab) []view {
 	t.Helper()
-	sweep, one := sweepReport(t, "1,2,8"), sweepReport(t, "2", "--duration", "30ms", "--interval", "2ms")
+	sweep := sweepReport(t, "1,2,8")
+	one := sweepReport(t, "2", "--duration", "30ms", "--interval", "2ms")
 	bank := openBank(t)
 	cfg := bank.config()
 	cfg.Runs = savedRuns(t)

@@ -94,12 +94,14 @@ func TestChartsMove(t *testing.T) {
 	// Those of the workload are open, and others by a click; a second one closes them.
 	for _, chart := range []string{"Go runtime/Heap", "Go runtime/Goroutines",
 		"Map accounts/Age of oldest pin", "Machine/Processors"} {
-		b.await(fmt.Sprintf(`document.querySelector('[data-tile=%q]:not([hidden]) path[d]') !== null`, chart))
+		b.await(fmt.Sprintf(`document.querySelector('[data-tile=%q]:not([hidden]) path[d]')`, chart) +
+			` !== null`)
 		eval[bool](b, fmt.Sprintf(`(document.querySelector('[data-tile=%q]').click(), true)`, chart))
 	}
 	eval[bool](b, `(document.querySelector('[data-tile="Machine/Processors"]').click(), true)`)
 	require.Equal(t, "Heap Goroutines Age of oldest pin", eval[string](b,
-		`[...document.querySelectorAll("[data-chart]:not([data-chart^=Workload]) h3")].map(h => h.textContent).join(" ")`))
+		`[...document.querySelectorAll("[data-chart]:not([data-chart^=Workload]) h3")]
+			.map(h => h.textContent).join(" ")`))
 	throughput := `document.querySelector('[data-chart="Workload/Throughput"] .legend b')?.textContent`
 	b.await(`/^[\d.]+[kM]?\/s$/.test(` + throughput + `)`)
 	// Something is drawn in the colour of the first line, also far below the window, and it changes.
@@ -132,9 +134,11 @@ func TestChartsMove(t *testing.T) {
 	b.await(`/^[\d.]+k?\/s$/.test(` + table + `.querySelector("td + td").textContent)`)
 	// The operations, the machine and the runtime come first, and charts without a value are hidden.
 	require.Equal(t, "Workload Machine Go runtime Map accounts", eval[string](b,
-		`[...document.querySelectorAll("#charts > section:not([id]) > h2")].map(h => h.textContent).join(" ")`))
+		`[...document.querySelectorAll("#charts > section:not([id]) > h2")]
+			.map(h => h.textContent).join(" ")`))
 	require.Contains(t, b.text(), "Claims", "named, as it has no value")
-	require.False(t, eval[bool](b, `document.querySelector('[data-tile="Map accounts/Claims"]').checkVisibility()`))
+	require.False(t, eval[bool](b,
+		`document.querySelector('[data-tile="Map accounts/Claims"]').checkVisibility()`))
 	// Lines that differ in colour differ without colours, too.
 	require.Equal(t, 6, eval[int](b, `new Set([...document.querySelectorAll('[data-chart="Workload/Latency"] .legend line')]
 		.map(l => l.getAttribute("stroke-dasharray"))).size`))

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// IsProfiler reports whether a stack, leaf first, is of the profiler itself. Going outwards, the first
-// function that is of the profiler or of the program tells: so what a handler or a callback of the
-// program waits for is the program's, whichever function of the profiler called it.
+// IsProfiler reports whether a stack, leaf first, is of the profiler itself. Going outwards, the
+// first function that is of the profiler or of the program tells: so what a handler or a callback
+// of the program waits for is the program's, whichever function of the profiler called it.
 func IsProfiler(frames []Frame) bool {
 	switch packageOf(siteOf(frames).Func) {
 	case "runtime/trace", "runtime/pprof": // the tracer and the CPU profiler, whoever uses them

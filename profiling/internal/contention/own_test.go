@@ -12,24 +12,28 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// Who waits for work is marked: surely, or if nobody else waits so, for as long as the window. A wait
-// is the profiler's own if, going outwards, one of its functions comes before any of the program's.
+// Who waits for work is marked: surely, or if nobody else waits so, for as long as the window. A
+// wait is the profiler's own if, going outwards, one of its functions comes before any of the
+// program's.
 func TestWhoWaitsForWork(t *testing.T) {
 	const conn, own = "net/http.(*conn).serve", "github.com/mvccmap/mvccmap/"
 	const prof = own + "profiling"
+	const mutex, hour = contention.Mutex, time.Hour
 	for _, c := range []struct {
 		work  bool
 		total time.Duration
 		kind  contention.Kind
 		stack []string
 	}{
-		{true, time.Hour, contention.Network, []string{"net.(*conn).Read", conn}},
+		{true, hour, contention.Network, []string{"net.(*conn).Read", conn}},
 		{false, 1, contention.Network, []string{"net.(*conn).Read", "shop.stock", conn}},
-		{false, 1, contention.Mutex, []string{"net.(*conn).Read", conn}},
-		{true, time.Hour, contention.Network, []string{"net.(*netFD).accept", "main.run", "main.main", "runtime.main"}},
+		{false, 1, mutex, []string{"net.(*conn).Read", conn}},
+		{true, hour, contention.Network, []string{"net.(*netFD).accept", "main.run", "main.main",
+			"runtime.main"}},
 		{true, 1, contention.WaitGroup, []string{"main.run", "main.main", "runtime.main"}},
 		{false, 1, contention.Network, []string{"main.get", "main.main", "runtime.main"}},
-		{true, time.Hour, contention.Cond, []string{own + "gc.(*Reclaimer[...]).run", own + "internal/goid.(*Set).Run"}},
+		{true, hour, contention.Cond, []string{own + "gc.(*Reclaimer[...]).run",
+			own + "internal/goid.(*Set).Run"}},
 		{false, 1, contention.Sleep, []string{"main.expired", own + "mvcc.(*DB).sweep"}},
 		{true, time.Second, contention.Select, []string{"main.tick", "sync.(*WaitGroup).Go.func1"}},
 		{false, 2 * time.Second, contention.ChanReceive, []string{"main.leak"}},
@@ -37,30 +41,39 @@ func TestWhoWaitsForWork(t *testing.T) {
 		{false, 1, contention.Network, []string{"main.query"}},
 		{false, 1, contention.Select, []string{"net/http.f", "[truncated]"}},
 		{false, 1, contention.Select, nil},
-		{false, 1, contention.Mutex, []string{"main.(*shop).order", prof + ".(*wrapped).ServeHTTP", "net/http.serverHandler.ServeHTTP"}},
-		{false, 1, contention.Mutex, []string{"net/http.(*body).Read", "shop/stock.Add", prof + ".(*wrapped).ServeHTTP"}},
-		{false, 1, contention.Mutex, []string{"syscall.fsync", "os.(*File).Sync", "example.org/shop.(*journal).add",
+		{false, 1, mutex, []string{"main.(*shop).order", prof + ".(*wrapped).ServeHTTP",
+			"net/http.serverHandler.ServeHTTP"}},
+		{false, 1, mutex, []string{"net/http.(*body).Read", "shop/stock.Add",
+			prof + ".(*wrapped).ServeHTTP"}},
+		{false, 1, mutex, []string{"syscall.fsync", "os.(*File).Sync",
+			"example.org/shop.(*journal).add",
 			"net/http.HandlerFunc.ServeHTTP", prof + ".(*wrapped).ServeHTTP"}},
-		{false, 1, contention.Mutex, []string{"net/http/httputil.(*ReverseProxy).ServeHTTP", prof + ".(*wrapped).ServeHTTP"}},
-		{false, 1, contention.Mutex, []string{"internal/poll.runtime_pollWait", "net.(*conn).Write", prof + ".(*answer).Write",
+		{false, 1, mutex, []string{"net/http/httputil.(*ReverseProxy).ServeHTTP",
+			prof + ".(*wrapped).ServeHTTP"}},
+		{false, 1, mutex, []string{"internal/poll.runtime_pollWait", "net.(*conn).Write",
+			prof + ".(*answer).Write",
 			"main.show", prof + ".(*wrapped).ServeHTTP"}},
-		{false, 1, contention.Mutex, []string{"main.stats", prof + "/internal/charts.(*Sampler).run"}}, // a callback
-		{false, 1, contention.Mutex, []string{"main.healthy", prof + ".(*health).serve", "net/http.(*conn).serve"}},
-		{false, 1, contention.Mutex, []string{"github.com/google/pprof/profile.Merge", "main.profile"}},
-		{false, 1, contention.Mutex, []string{"net/http.(*conn).serve"}},
-		{false, 1, contention.Mutex, []string{prof + "_test.wait"}},
-		{false, 1, contention.Mutex, []string{"C_function", "main.call"}},
-		{false, 1, contention.Mutex, []string{"main.f[go.shape.struct { " + prof + ".Op }]"}},
-		{false, 1, contention.Mutex, nil},
-		{true, time.Hour, contention.Mutex, []string{prof + ".(*wrapped).op", prof + ".(*wrapped).ServeHTTP", "main.main"}},
-		{true, time.Hour, contention.Mutex, []string{prof + "/internal/flight.(*flight).offer", prof + ".(*Op).Done",
+		{false, 1, mutex, []string{"main.stats", prof + "/internal/charts.(*Sampler).run"}},
+		{false, 1, mutex, []string{"main.healthy", prof + ".(*health).serve",
+			"net/http.(*conn).serve"}},
+		{false, 1, mutex, []string{"github.com/google/pprof/profile.Merge", "main.profile"}},
+		{false, 1, mutex, []string{"net/http.(*conn).serve"}},
+		{false, 1, mutex, []string{prof + "_test.wait"}},
+		{false, 1, mutex, []string{"C_function", "main.call"}},
+		{false, 1, mutex, []string{"main.f[go.shape.struct { " + prof + ".Op }]"}},
+		{false, 1, mutex, nil},
+		{true, hour, mutex, []string{prof + ".(*wrapped).op", prof + ".(*wrapped).ServeHTTP",
+			"main.main"}},
+		{true, hour, mutex, []string{prof + "/internal/flight.(*flight).offer", prof + ".(*Op).Done",
 			"main.order", prof + ".(*wrapped).ServeHTTP"}},
-		{true, time.Hour, contention.Mutex, []string{"time.Sleep", prof + "/internal/charts.(*Sampler).run"}},
-		{true, time.Hour, contention.Mutex, []string{"github.com/google/pprof/driver.PProf", prof + "/internal/pprofui.Show"}},
-		{true, time.Hour, contention.Mutex, []string{prof + "/prom.(*exporter).read", "net/http.(*ServeMux).ServeHTTP"}},
-		{true, time.Hour, contention.Mutex, []string{"github.com/mvccmap/mvccmap/internal/machine.(*Hiccups).Run"}},
-		{true, time.Hour, contention.Mutex, []string{"runtime.traceReaderWait", "runtime/trace.Start.func1"}},
-		{true, time.Hour, contention.Mutex, []string{"runtime/trace.Stop", "main.main"}},
+		{true, hour, mutex, []string{"time.Sleep", prof + "/internal/charts.(*Sampler).run"}},
+		{true, hour, mutex, []string{"github.com/google/pprof/driver.PProf",
+			prof + "/internal/pprofui.Show"}},
+		{true, hour, mutex, []string{prof + "/prom.(*exporter).read",
+			"net/http.(*ServeMux).ServeHTTP"}},
+		{true, hour, mutex, []string{"github.com/mvccmap/mvccmap/internal/machine.(*Hiccups).Run"}},
+		{true, hour, mutex, []string{"runtime.traceReaderWait", "runtime/trace.Start.func1"}},
+		{true, hour, mutex, []string{"runtime/trace.Stop", "main.main"}},
 	} {
 		crew := contention.NewCrew(time.Second)
 		var frames []contention.Frame
@@ -72,8 +85,8 @@ func TestWhoWaitsForWork(t *testing.T) {
 	}
 }
 
-// A trace counts the waits of which it does not have the place, and those of the runtime's goroutines
-// are for work.
+// A trace counts the waits of which it does not have the place, and those of the runtime's
+// goroutines are for work.
 func TestTraceCountsWhatItLeavesOut(t *testing.T) {
 	early := make(chan int)
 	done := make(chan struct{})

@@ -15,11 +15,12 @@ const Forever Kind = "forever"
 // forWork has the kinds of wait by which a goroutine may wait for work.
 var forWork = []Kind{Network, Select, ChanReceive, Cond, WaitGroup, Sleep, Syscall, Forever}
 
-// A Crew tells the goroutines that wait for work from those that are held up. For work wait, surely,
-// those without a function of the program, such as a connection on which no request is under way;
-// those that accept connections; those of this library, of the profiler and of the runtime; and the
-// one of main. So does, most likely, a goroutine that waits in its outermost function, for a ticker or
-// for the next of a queue, if no other one does so: several may be a leak.
+// A Crew tells the goroutines that wait for work from those that are held up. For work wait,
+// surely, those without a function of the program, such as a connection on which no request is
+// under way; those that accept connections; those of this library, of the profiler and of the
+// runtime; and the one of main. So does, most likely, a goroutine that waits in its outermost
+// function, for a ticker or for the next of a queue, if no other one does so: several may be a
+// leak.
 type Crew struct {
 	loops  map[string]time.Duration // for how long goroutines waited in an outermost function
 	window time.Duration
