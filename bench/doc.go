@@ -13,8 +13,9 @@
 // goroutines. Latencies come from a random sample of the operations, because reading the clock
 // costs more than many of them. In a closed loop a goroutine starts its next operation when the
 // last has ended: nothing waits for its turn, and one operation alone sees a stall. In an open loop
-// ([Config.Rate]) operations are due at times planned before the run, and response times count from
-// then: what was due during a stall has waited, and shows it.
+// ([Config.Rate]) operations are due at times planned before the run and wait in one queue for
+// whichever goroutine is free; response times count from when they were due: those during a stall
+// have waited, and show it.
 //
 // # What is verified
 //

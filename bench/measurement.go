@@ -31,9 +31,9 @@ type Measurement struct {
 	// waited or because another was to run. 0 if it is not known.
 	Switches uint64
 
-	// Rate is the target of an open loop, 0 in a closed one, and Backlog how
-	// many operations were due at the end and had not been started; with
-	// random arrivals, how many are to be expected.
+	// Rate is the target of an open loop, 0 in a closed one, and Backlog how many operations were due
+	// when the first goroutine was at its end, and never started: the rest of the queue, with random
+	// arrivals as long as is to be expected.
 	Rate    float64
 	Backlog uint64
 

@@ -3,33 +3,106 @@ package bench
 import (
 	"math"
 	"runtime"
+	"sync"
 	"time"
 )
 
 // Arrival says how the operations of an open loop follow each other.
 type Arrival string
 
-// The kinds of arrival. Fixed ones come at equal distances, those of the
-// goroutines evenly between each other; Poisson ones at random, independently
+// The kinds of arrival. Fixed ones come at equal distances; Poisson ones at random, independently
 // of each other, as requests of many users do, so that some come in bursts.
 const (
 	FixedArrivals   Arrival = "fixed"
 	PoissonArrivals Arrival = "poisson"
 )
 
-// A pacer says when a goroutine's operations are due, and waits until then. The
-// times are those of a plan made before the run: an operation that starts late
-// does not move those after it, so that a stall is seen by every operation that
-// would have come meanwhile, and not by one alone (the fault known as coordinated
-// omission).
-type pacer struct {
+// A queue has the operations of an open loop in the order in which they are due, for whichever
+// goroutine is free, as a server has its requests. The times are those of a plan made before the
+// run: an operation that starts late does not move those after it, so that a stall is seen by every
+// operation that would have come meanwhile, and not by one alone (the fault known as coordinated
+// omission). A goroutine takes the next operation before it is due, if it is free, and waits.
+type queue struct {
 	period  float64  // mean distance between two operations, ns
-	offset  float64  // of the first, if they are fixed
 	poisson *Rand    // nil: fixed
-	due     float64  // when the next is due, ns after the start
-	n       float64  // operations before that
-	start   *instant // when the run started
+	started *instant // when the run started
 
+	mu      sync.Mutex
+	due     float64 // when the next is due, ns after the start
+	taken   uint64  // operations before that
+	limit   uint64  // on taken
+	closed  bool
+	end     time.Duration // when it was closed, by clock
+	backlog uint64
+}
+
+// newQueue returns the plan of a trial; nil in a closed loop.
+func newQueue(t *Trial) *queue {
+	if t.config.Rate == 0 {
+		return nil
+	}
+	q := &queue{period: 1e9 / t.config.Rate, started: &t.started}
+	if t.config.Arrival == PoissonArrivals {
+		arrivals := t.randFor(0, forArrivals)
+		q.poisson = &arrivals
+	}
+	return q
+}
+
+// reset begins the plan anew, before a run of at most limit operations.
+func (q *queue) reset(limit uint64) {
+	q.due, q.taken, q.limit, q.closed, q.backlog = 0, 0, limit, false, 0
+	if q.poisson != nil {
+		q.due = q.gap()
+	}
+}
+
+// gap returns the distance between two random arrivals.
+func (q *queue) gap() float64 {
+	u := float64(q.poisson.next()>>11) / (1 << 53)
+	return -math.Log1p(-u) * q.period
+}
+
+// take returns when the next operation is due, by clock. ok is false if there is none any more.
+func (q *queue) take() (due time.Duration, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || q.taken == q.limit {
+		return 0, false
+	}
+	due = q.started.load() + time.Duration(q.due)
+	q.taken++
+	if q.poisson != nil {
+		q.due += q.gap()
+	} else {
+		q.due = float64(q.taken) * q.period // without adding up what is rounded
+	}
+	return due, true
+}
+
+// never is when an operation is due that there is not.
+const never = time.Duration(math.MaxInt64)
+
+// leave is called by each goroutine when it takes nothing more, with the time that an operation was
+// due which it has taken and not begun. The first call closes the queue: each operation that was
+// due by then has been begun, or is in the backlog; with random arrivals those not taken are the
+// ones to be expected.
+func (q *queue) leave(now, held time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed {
+		q.closed, q.end = true, now
+		if late := float64(now-q.started.load()) - q.due; late >= 0 {
+			q.backlog += 1 + uint64(late/q.period)
+		}
+	}
+	if held <= q.end {
+		q.backlog++
+	}
+}
+
+// A pacer has a goroutine wait until an operation is due.
+type pacer struct {
 	// spin is how long before the time the goroutine wakes up and yields the
 	// processor until it has come: the system wakes sleepers up to a
 	// millisecond late.
@@ -41,52 +114,16 @@ type pacer struct {
 // maxSpin is longer than the system is usually late in waking a sleeper.
 const maxSpin = 1500 * time.Microsecond
 
-// newPacer returns the plan of goroutine i of those of c.
-func newPacer(c Config, i int, poisson *Rand, start *instant) *pacer {
-	rate, threads := c.Rate, c.Threads
-	p := &pacer{
-		period:  float64(threads) / rate * 1e9,
-		offset:  float64(i) / rate * 1e9,
-		poisson: poisson,
-		start:   start,
-		spin:    maxSpin,
-		yield:   runtime.Gosched,
-		timer:   time.NewTimer(time.Hour),
-	}
+// newPacer returns the pacer of one of the goroutines of c.
+func newPacer(c Config) *pacer {
+	p := &pacer{spin: maxSpin, yield: runtime.Gosched, timer: time.NewTimer(time.Hour)}
 	p.timer.Stop()
-	if procs := runtime.GOMAXPROCS(0); threads > procs {
+	if procs := runtime.GOMAXPROCS(0); c.Threads > procs {
 		// Only so many goroutines yield at a time that each has a processor; while those are busy, the
 		// scheduler looks at timers all the time.
-		p.spin = min(maxSpin, time.Duration(float64(procs)/rate*1e9))
+		p.spin = min(maxSpin, time.Duration(float64(procs)/c.Rate*1e9))
 	}
 	return p
-}
-
-// reset begins the plan anew, before a run.
-func (p *pacer) reset() {
-	p.n, p.due = 0, p.offset
-	if p.poisson != nil {
-		p.due = p.gap()
-	}
-}
-
-// next returns when the next operation is due, by clock.
-func (p *pacer) next() time.Duration { return p.start.load() + time.Duration(p.due) }
-
-// advance goes on to the operation after the next.
-func (p *pacer) advance() {
-	if p.poisson != nil {
-		p.due += p.gap()
-		return
-	}
-	p.n++
-	p.due = p.offset + p.n*p.period // without adding up what is rounded
-}
-
-// gap returns the distance between two random arrivals.
-func (p *pacer) gap() float64 {
-	u := float64(p.poisson.next()>>11) / (1 << 53)
-	return -math.Log1p(-u) * p.period
 }
 
 // wait returns when the time has come, or at once if it has passed, and what time
@@ -113,14 +150,4 @@ func (p *pacer) wait(
 		p.yield()
 	}
 	return now, true
-}
-
-// backlog returns how many operations were due at time t and have not been
-// started; with random arrivals, how many are to be expected.
-func (p *pacer) backlog(t time.Duration) uint64 {
-	late := float64(t-p.start.load()) - p.due
-	if late < 0 {
-		return 0
-	}
-	return 1 + uint64(late/p.period)
 }

@@ -22,8 +22,8 @@ func (t *Trial) RunFor(ctx context.Context, d time.Duration, measure bool) (Meas
 	return t.run(ctx, d, 1<<62, measure)
 }
 
-// RunOps runs n operations, shared out equally among the goroutines, and measures
-// them. Otherwise it is as RunFor.
+// RunOps runs n operations, and measures them: in a closed loop shared out equally among the
+// goroutines. Otherwise it is as RunFor.
 func (t *Trial) RunOps(ctx context.Context, n uint64) (Measurement, error) {
 	return t.run(ctx, 0, n, true)
 }
@@ -117,6 +117,9 @@ func (t *Trial) begin(ctx context.Context, limit uint64, measure bool) *running 
 			f()
 		})
 	}
+	if t.queue != nil {
+		t.queue.reset(limit)
+	}
 	n := uint64(len(t.workers))
 	for i, w := range t.workers {
 		share := limit / n
@@ -194,8 +197,10 @@ func (t *Trial) measurement(before, after *usage, measure bool) Measurement {
 		m.Ops += w.ops
 		m.Errors += w.gaveUp
 		m.Aborts += w.session.Aborts() - w.aborted
-		m.Backlog += w.backlog
 		m.Wall = max(m.Wall, w.ended-from)
+	}
+	if t.queue != nil {
+		m.Backlog = t.queue.backlog
 	}
 	m.threads = len(t.workers)
 	if measure && t.every != NoLatency {

@@ -33,9 +33,9 @@ type Config struct {
 	// the time. In an open loop it times every operation.
 	LatencySample int
 
-	// Rate is how many operations per second are to be done, by all goroutines
-	// together, each when it is due: an open loop. Zero is a closed loop, in
-	// which each goroutine starts its next operation when the last has ended.
+	// Rate is how many operations per second are to be done, each when it is due: an open loop. Those
+	// that are due wait in one queue for whichever goroutine is free. Zero is a closed loop, in which
+	// each goroutine starts its next operation when the last has ended.
 	Rate float64
 
 	// Arrival says how the operations of an open loop follow each other. Empty
@@ -106,6 +106,7 @@ type Trial struct {
 	pin       *pinned // open until the end; nil if there is none
 	census    *census // nil if the workload does not report memory
 	workers   []*worker
+	queue     *queue // of an open loop
 	times     []*recorders
 	audits    *auditWorker // nil if the workload has none
 	every     int          // operations for each one that is timed, or NoLatency
@@ -178,6 +179,7 @@ func New(config Config) (*Trial, error) {
 
 // start makes the workers and the auditor, if there is one.
 func (t *Trial) start() (err error) {
+	t.queue = newQueue(t)
 	for i := range t.config.Threads {
 		s := t.engine.Session(i)
 		t.txs = append(t.txs, newTx(t, i, s))

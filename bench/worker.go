@@ -18,7 +18,8 @@ type worker struct {
 	session Session
 	stop    *stopFlag
 	times   *recorders
-	pace    *pacer // nil in a closed loop
+	queue   *queue // nil in a closed loop
+	pace    *pacer
 
 	// The rest is of the current run.
 	ops     uint64        // committed
@@ -26,7 +27,7 @@ type worker struct {
 	limit   uint64        // on ops; lowered by what was given up
 	aborted uint64        // aborts before the run
 	ended   time.Duration // by clock
-	backlog uint64        // operations that were due by then and not started
+	held    time.Duration // when the operation was due that it took and did not begin, or never
 	err     error
 	halt    func()              // ends the run of all goroutines
 	done    <-chan struct{}     // closed by halt
@@ -50,13 +51,8 @@ func newWorker(t *Trial, i int, s Session, task *Tx) *worker {
 		times:   t.times[i%len(t.times)],
 		gaps:    t.randFor(i, forGaps),
 	}
-	if t.config.Rate > 0 {
-		var poisson *Rand
-		if t.config.Arrival == PoissonArrivals {
-			arrivals := t.randFor(i, forArrivals)
-			poisson = &arrivals
-		}
-		w.pace = newPacer(t.config, i, poisson, &t.started)
+	if t.queue != nil {
+		w.queue, w.pace = t.queue, newPacer(t.config)
 	}
 	return w
 }
@@ -64,16 +60,13 @@ func newWorker(t *Trial, i int, s Session, task *Tx) *worker {
 // reset makes w ready for a run of at most limit operations.
 func (w *worker) reset(limit uint64, every int, timed bool) {
 	w.ops, w.gaveUp, w.limit = 0, 0, limit
-	w.backlog, w.err, w.told = 0, nil, longAgo
+	w.held, w.err, w.told = never, nil, longAgo
 	w.aborted = w.session.Aborts()
 	w.every, w.timed = every, timed
 	clear(w.task.counts.done)
 	w.live.ops.Store(0)
 	w.live.aborts.Store(0)
 	w.live.gaveUp.Store(0)
-	if w.pace != nil {
-		w.pace.reset()
-	}
 }
 
 // clock returns the time since the program started. It is what a single reading
@@ -121,13 +114,13 @@ func (w *worker) run() {
 			w.fail(fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 		}
 		w.ended = clock()
-		if w.pace != nil {
-			w.backlog = w.pace.backlog(w.ended)
+		if w.queue != nil {
+			w.queue.leave(w.ended, w.held)
 		}
 		w.tell()
 	}()
 	switch {
-	case w.pace != nil:
+	case w.queue != nil:
 		w.runPaced()
 	case w.every == NoLatency:
 		w.runUntimed()
@@ -213,18 +206,21 @@ func (w *worker) runSampled() {
 	}
 }
 
-// runPaced does each operation when it is due, or as soon after as it can. The
-// service time counts from when it was begun, the response time from when it was
+// runPaced does one operation of the queue after the other, each when it is due, or as soon after
+// as it can. The service time counts from when it was begun, the response time from when it was
 // due.
 func (w *worker) runPaced() {
 	gap := w.gap()
-	for w.ops < w.limit && !w.stop.Load() {
-		due := w.pace.next()
-		from, ok := w.pace.wait(due, w.stop, w.done)
+	for !w.stop.Load() {
+		due, ok := w.queue.take()
 		if !ok {
 			return
 		}
-		w.pace.advance()
+		from, ok := w.pace.wait(due, w.stop, w.done)
+		if !ok {
+			w.held = due
+			return
+		}
 		if err := w.task.do(); err != nil {
 			if w.fails(err) {
 				return

@@ -59,14 +59,19 @@ func (s *Service) contentionReport(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	kind := contention.Kind(r.URL.Query().Get("kind"))
-	const idle = "idle" // in place of a kind
+	const idle, work = "idle", "work" // in place of a kind
 	var waits []contention.Site
 	never := 0 // sites of goroutines that waited all the time
 	for _, site := range c.Report.Waits {
-		if site.Idle {
+		of := site.Kind
+		switch {
+		case site.Work:
+			of = work
+		case site.Idle:
 			never++
+			of = idle
 		}
-		if site.Idle && kind == idle || !site.Idle && (kind == "" || site.Kind == kind) {
+		if kind == of || kind == "" && of == site.Kind {
 			waits = append(waits, site)
 		}
 	}
@@ -76,12 +81,12 @@ func (s *Service) contentionReport(w http.ResponseWriter, r *http.Request) error
 		"ID": c.ID, "Phase": c.Phase, "Empty": c.Empty, "Report": c.Report,
 		"At": row.At, "Scope": row.Scope,
 		"Kinds": kindTotals(c.Report.Waits), "Kind": kind,
-		"Waits": waits, "Idle": never,
+		"Waits": waits, "Idle": never, "Work": c.Work,
 		"Hidden": c.Report.Sites - len(c.Report.Waits),
 	})
 }
 
-// A kindTotal sums up the waits of one kind at all sites but the idle ones.
+// A kindTotal sums up the waits of one kind at all sites but those that are idle or wait for work.
 type kindTotal struct {
 	Kind  contention.Kind
 	Sites int
@@ -91,7 +96,7 @@ type kindTotal struct {
 func kindTotals(list []contention.Site) []kindTotal {
 	var totals []kindTotal
 	for _, site := range list {
-		if site.Idle {
+		if site.Idle || site.Work {
 			continue
 		}
 		i := slices.IndexFunc(totals, func(k kindTotal) bool { return k.Kind == site.Kind })

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +13,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
@@ -138,18 +139,35 @@ func sideOf(c *capture.Capture) pprofui.Side {
 	return pprofui.Side{Name: fmt.Sprintf("capture %d", c.ID), Ops: c.Ops}
 }
 
-// profiles returns the profile to show, and what to take from it, or nil.
-func (sub subject) profiles() (p, base *profile.Profile, err error) {
-	if p, err = profile.ParseData(sub.of.Data); err != nil || sub.base == nil {
+// profiles returns the profile to show, and the one to take from it, or nil. Goroutines that wait
+// for work are in them if work is set.
+func (sub subject) profiles(work bool) (p, base *profile.Profile, err error) {
+	if p, err = parse(sub.of, work); err != nil || sub.base == nil {
 		return p, nil, err
 	}
-	if base, err = profile.ParseData(sub.base.Data); err != nil {
+	if base, err = parse(sub.base, work); err != nil {
 		return nil, nil, err
 	}
 	pprofui.ScaleBase(base, sideOf(sub.of), sideOf(sub.base))
 	p.Comments = append(p.Comments,
 		fmt.Sprintf("Difference: capture %d minus capture %d", sub.of.ID, sub.base.ID))
 	return p, base, nil
+}
+
+// parse returns the profile of a capture, without who waits for work unless work is set, or nobody
+// else is there.
+func parse(c *capture.Capture, work bool) (*profile.Profile, error) {
+	p, err := profile.ParseData(c.Data)
+	if err != nil || work {
+		return p, err
+	}
+	rest := slices.DeleteFunc(slices.Clone(p.Sample), func(s *profile.Sample) bool {
+		return s.HasLabel(contention.WorkLabel, "true")
+	})
+	if len(rest) > 0 {
+		p.Sample = rest
+	}
+	return p, nil
 }
 
 // uiView shows a page of a capture, or of the difference of two.
@@ -170,16 +188,24 @@ func (s *Service) uiView(w http.ResponseWriter, r *http.Request) error {
 	case slices.Contains(pprofui.Views, view) && sub.base == nil && sub.of.Empty:
 		return web.NotFound("nothing was sampled in capture %d (%s)", sub.of.ID, sub.of.Kind)
 	}
-	return pprofui.Show(w, r, view, s.pageOf(sub, view), sub.profiles)
+	work := r.URL.Query().Get("work") == "shown"
+	return pprofui.Show(w, r, view, s.pageOf(sub, view, work),
+		func() (p, base *profile.Profile, err error) { return sub.profiles(work) })
 }
 
-// hideIdle has pprof leave the states out in which goroutines are that have nothing to do.
-var hideIdle = url.Values{
-	"ti": {"state=^(chan receive|select|network|sleep|forever|cond|waitgroup)$"},
-}.Encode()
+// workLink leads to a view with those who wait for work, or without if they are shown.
+func workLink(d time.Duration, view string, shown bool) pprofui.Link {
+	link := pprofui.Link{
+		Text: "waits for work: " + brief.Time(d), Ref: view, Shown: strconv.FormatBool(shown),
+	}
+	if !shown {
+		link.Ref += "?work=shown"
+	}
+	return link
+}
 
 // pageOf says what is on pprof's pages of sub, and what else there is to see of it.
-func (s *Service) pageOf(sub subject, view string) pprofui.Page {
+func (s *Service) pageOf(sub subject, view string, work bool) pprofui.Page {
 	of := rowOf(sub.of)
 	link := func(text, format string, args ...any) pprofui.Link {
 		return pprofui.Link{Ref: "../" + fmt.Sprintf(format, args...), Text: text}
@@ -190,11 +216,8 @@ func (s *Service) pageOf(sub subject, view string) pprofui.Page {
 		if of.Report != nil {
 			page.Links = []pprofui.Link{link("table", "../contention/%d", of.ID)}
 		}
-		if of.Kind == capture.Wall {
-			page.Links = []pprofui.Link{
-				link("all", "%d/%s", of.ID, view),
-				link("hide who waits for work", "%d/%s?%s", of.ID, view, hideIdle),
-			}
+		if of.Work > 0 {
+			page.Links = append(page.Links, workLink(of.Work, view, work))
 		}
 		return page
 	}

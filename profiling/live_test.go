@@ -35,7 +35,6 @@ type liveAnswer struct {
 	}
 	Times   []float64
 	Columns [][]*float64
-	Had     string
 }
 
 // live asks h for its charts.

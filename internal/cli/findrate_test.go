@@ -106,7 +106,7 @@ func TestFindRate(t *testing.T) {
 	r := loadRun(t, file)
 	require.Len(t, r.Found, 1)
 	require.Equal(t, 1e9, r.Found[0].Rate)
-	require.Equal(t, "fixed", r.Header.Loop)
+	require.Equal(t, "fixed arrivals in one queue", r.Header.Loop)
 	require.True(t, r.Outcome.Whole())
 	tries := r.Found[0].Tries
 	require.Len(t, r.Samples, len(tries)+1, "one for each, but two for the last, and none in a closed loop")

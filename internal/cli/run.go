@@ -174,7 +174,7 @@ func (r *runner) header(skips []bench.Skip) results.Header {
 	if rates := slices.DeleteFunc(slices.Clone(r.sweep.Rates), func(rate float64) bool {
 		return rate == 0
 	}); len(rates) > 0 {
-		h.Loop = string(cmp.Or(r.sweep.Arrival, bench.FixedArrivals))
+		h.Loop = string(cmp.Or(r.sweep.Arrival, bench.FixedArrivals)) + " arrivals in one queue"
 		if len(r.finding) == 0 {
 			h.Rates = rates
 		}

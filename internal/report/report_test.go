@@ -286,7 +286,9 @@ func TestPageOfAComparison(t *testing.T) {
 	c.Verdict = c.Decide(false)
 	name := filepath.Join(t.TempDir(), "ab.html")
 	require.NoError(t, WriteComparison(name, Sides{Old: old, New: now, Comparison: c,
-		Changes: []Change{{"Transfer/threads=2", []Function{{"spin<T>", 1.25, 13.75}}}}}))
+		Changes: []Change{{Of: "Transfer/threads=2", Functions: []Function{
+			{Name: "spin<T>", Old: 1.25, New: 13.75}, {Name: "chance", Old: 1, New: 2, variance: 1}},
+			Boxes: []Box{{Function{Name: "main", Old: 3, New: 2}, 1, 12.5, 50}}}}}))
 	b, err := os.ReadFile(name)
 	require.NoError(t, err)
 	page := html.UnescapeString(string(b))
@@ -296,6 +298,9 @@ func TestPageOfAComparison(t *testing.T) {
 	require.Less(t, verdict, strings.Index(page, `<section id="workload-0">`))
 	for _, want := range []string{
 		"<h1>main<1> and .</h1>", "<td>spin<T></td><td>1.2</td><td>13.8</td><td>+12.5</td>",
+		`<tr class="dim"><td>chance</td>`, `<svg class="flame" height="36">`,
+		`<svg x="12.500%" y="18" width="50.000%" height="17"><title>main: -1.0 ns (3.0 to 2.0)</title>` +
+			`<rect class="less"`,
 		`"name":"mvcc old"`, `"name":"mvcc new"`,
 		"<details open>\n<summary>ops/s <small>higher is better</small>",
 	} {

@@ -19,24 +19,6 @@ type Sides struct {
 	Changes    []Change            // of profiles; none if they were not taken
 }
 
-// A Change is how the profiles of processor time of one combination differ.
-type Change struct {
-	Of        string // the combination
-	Functions []Function
-}
-
-// A Function is what a function itself takes on both sides, in nanoseconds of each operation.
-type Function struct {
-	Name     string
-	Old, New float64
-}
-
-// Cells returns what a table has of f, after its name.
-func (f Function) Cells() []string {
-	return []string{fmt.Sprintf("%.1f", f.Old), fmt.Sprintf("%.1f", f.New),
-		fmt.Sprintf("%+.1f", f.New-f.Old)}
-}
-
 var (
 	//go:embed sides.html
 	sidesText string

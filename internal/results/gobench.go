@@ -182,7 +182,7 @@ func Describe(h Header) []string {
 	}
 	add("seed %d, %d x %s after %v of warm-up%s", h.Seed, h.Count, length(&h), h.Warmup, levels)
 	if h.Loop != "closed" {
-		add("open loop, %s arrivals: response times count from when an operation was due; latencies "+
+		add("open loop, %s: response times count from when an operation was due; latencies "+
 			"include one reading of the clock, %v", h.Loop, h.ClockCost)
 	} else {
 		add("%s loop: latencies exclude queueing and include one reading of the clock, %v",

@@ -45,7 +45,7 @@ type Header struct {
 	Ops      uint64        `json:"ops,omitempty"`
 
 	// Loop says when operations began: "closed" if each goroutine began one
-	// when its last had ended, else the arrivals, such as "poisson".
+	// when its last had ended, else the arrivals, such as "poisson arrivals in one queue".
 	Loop string `json:"loop"`
 	// operations per second that were asked for; none in a closed loop
 	Rates []float64 `json:"rates,omitempty"`

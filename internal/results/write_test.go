@@ -101,7 +101,7 @@ func TestBenchFormat(t *testing.T) {
 	}
 	require.Equal(t, []string{"goos", "goarch", "pkg", "cpu"}, keys)
 
-	r.Header.Rates, r.Header.Loop, r.Header.Ops = []float64{1000}, "poisson", 5
+	r.Header.Rates, r.Header.Loop, r.Header.Ops = []float64{1000}, "poisson arrivals", 5
 	r.Header.Instrumented = "execution trace"
 	r.Outcome = Outcome{Kind: Failed, Detail: "no\nroom", Done: 4, Of: 9}
 	r.Samples[1].Interrupted = true

@@ -6,14 +6,15 @@
 (() => {
   const base = document.body.dataset.base;
   const $ = id => document.getElementById(id);
-  const { format, element, frame, sample, resolved, axis, yAxis, newPlot, onScheme, fit } = drawing;
+  const { format, element, frame, svg, sample, resolved, axis, yAxis, newPlot, onScheme, fit } = drawing;
 
   const every = 1000;             // milliseconds between two questions
   let boot = "", seq = 0;
   const length = 600;             // of the history, in seconds
   let times = [], columns = [];   // all points; columns in the order of the series
-  let charts = [];                // {card, plot, spec, part, quiet, visible, drawn, values}
-  let parts = [];                 // {grid, fold, summary, folded, names}, one for each group
+  let charts = [];                // {spec, first, key, part, button, path, value, quiet, line}, open ones {card, plot, ...} too
+  let parts = [];                 // {box, grid, tiles, quiet, open}, one for each group
+  const toggled = new Set();      // keys of charts that are open or closed, unlike at first
   let timer = 0, asking = false;
 
   const left = s => s >= 3600 ? `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`
@@ -23,71 +24,110 @@
 
   // ---- charts
 
-  const seen = new IntersectionObserver(list => {
-    for (const e of list) {
-      const c = charts.find(c => c.card === e.target);
-      if (!c) continue;
-      c.visible = e.isIntersecting;
-      if (c.visible) draw(c);
-    }
-  }, { rootMargin: "100px" });
   const sized = fit(() => charts);
 
+  // A chart is a button with one of its lines in small, which opens and closes it. Those of the
+  // operations are in the rows of their table.
   function build(groups) {
-    for (const c of charts) {
-      seen.unobserve(c.card);
-      sized.unobserve(c.holder);
-      if (c.plot) c.plot.destroy();
-    }
+    for (const c of charts) close(c);
     charts = [];
-    parts = [];
+    rows.clear();
     const main = $("charts"), results = $("results"), ops = $("operations");
+    ops.querySelector("tbody").replaceChildren();
     main.replaceChildren(ops, results);
-    for (const g of groups) {
-      element("h2", main, "", g.title);
-      const part = { grid: element("div", main, "grid"), fold: element("details", main, "quiet") };
-      part.summary = element("summary", part.fold);
-      part.folded = element("div", part.fold, "grid");
-      parts.push(part);
-      for (const spec of g.charts) {
-        const made = frame(part.folded, spec, (li, i) => sample(li, `var(--c${i % hues})`, dash(i)));
-        made.card.dataset.chart = g.title + "/" + spec.title;
-        const c = { ...made, spec, part, first: spec.first, quiet: true, visible: false, plot: null };
-        addFigures(c);
-        charts.push(c);
-        c.plot = plot(c);
-        seen.observe(c.card);
-        sized.observe(c.holder);
-      }
-      if (g === groups[0]) main.append(results);
-    }
+    parts = groups.map((g, i) => {
+      if (g.title === "Operations") return { grid: ops.querySelector(".grid") };
+      const box = element("section", main);
+      element("h2", box, "", g.title);
+      if (i === 0) main.append(results);
+      return {
+        box, tiles: element("div", box, "tiles"), grid: element("div", box, "grid"),
+        quiet: element("p", box, "dim"), open: g.title === "Workload",
+      };
+    });
+    groups.forEach((g, i) => {
+      for (const spec of g.charts) charts.push(tile(spec, g.title + "/" + spec.title, parts[i]));
+    });
+  }
+
+  function tile(spec, key, part) {
+    const button = element("button", part.tiles ?? part.grid, "tile");
+    element("span", button, part.tiles ? "" : "sr", spec.title + " ");
+    const picture = svg("svg", button, { viewBox: "0 0 100 20", preserveAspectRatio: "none", "aria-hidden": true });
+    const c = { spec, first: spec.first, key, part, button, path: svg("path", picture, {}), quiet: true, plot: null };
+    c.value = element("b", button, "", "–");
+    c.name = element("small", button, part.tiles ? "" : "sr");
+    button.dataset.tile = key;
+    button.title = [spec.title, spec.about].filter(Boolean).join(": ");
+    button.addEventListener("click", () => {
+      if (!toggled.delete(key)) toggled.add(key);
+      place(c);
+    });
+    return c;
+  }
+
+  // Opens or closes a chart, as it should be. Open ones stand in the order of the charts.
+  function place(c) {
+    const open = !c.quiet && toggled.has(c.key) !== Boolean(c.part.open);
+    c.button.setAttribute("aria-expanded", open);
+    if (open === Boolean(c.plot)) return;
+    if (!open) return close(c);
+    Object.assign(c, frame(c.part.grid, c.spec, (li, i) => sample(li, `var(--c${i % hues})`, dash(i))));
+    c.card.dataset.chart = c.key;
+    charts.slice(charts.indexOf(c) + 1).find(d => d.plot && d.part === c.part)?.card.before(c.card);
+    addFigures(c);
+    c.plot = plot(c);
+    sized.observe(c.holder);
+    draw(c);
+  }
+
+  function close(c) {
+    if (!c.plot) return;
+    sized.unobserve(c.holder);
+    c.plot.destroy();
+    c.plot = null;
+    c.card.remove();
   }
 
   // Lines differ by colour and by how they are broken.
   const hues = 6, dashes = [[], [7, 3], [2, 3], [10, 3, 2, 3], [4, 2], [14, 4]];
   const dash = i => dashes[(i + Math.floor(i / hues)) % dashes.length];
 
-  // Folds the charts away that never had a value, and takes out those that have.
-  function fold(had) {
-    for (const part of parts) {
-      const list = charts.filter(c => c.part === part);
-      for (const c of list) {
-        c.quiet = !c.spec.series.some((s, i) => had[c.first + i] === "1");
-        const place = c.quiet ? part.folded : part.grid;
-        if (c.card.parentNode === place) continue;
-        // Behind those before it that are in the same place.
-        const before = list.slice(0, list.indexOf(c)).findLast(d => d.quiet === c.quiet);
-        if (before) before.card.after(c.card); else place.prepend(c.card);
-      }
-      const quiet = list.filter(c => c.quiet);
-      part.fold.hidden = !quiet.length;
-      const text = quiet.map(c => c.spec.title).join(", ");
-      if (part.names === text) continue;
-      part.names = text;
-      part.summary.replaceChildren();
-      element("b", part.summary, "", quiet.length === 1 ? "1 chart" : `${quiet.length} charts`);
-      part.summary.append(" without a value so far, or always zero: " + text);
+  // Shows the charts that have a value other than zero, and names the others.
+  function appear() {
+    for (const c of charts) {
+      const has = c.spec.series.map((s, i) => columns[c.first + i].some(Boolean));
+      c.quiet = !has.includes(true);
+      c.button.hidden = c.quiet;
+      c.line = Math.max(c.spec.series.findIndex((s, i) => has[i] && s.name === "p99"), has.indexOf(true), 0);
+      place(c);
     }
+    for (const part of parts.filter(p => p.tiles)) {
+      const list = charts.filter(c => c.part === part), quiet = list.filter(c => c.quiet);
+      part.box.hidden = quiet.length === list.length;
+      const text = quiet.length ? "Without a value so far, or always zero: " + quiet.map(c => c.spec.title).join(", ") + "." : "";
+      if (part.quiet.textContent !== text) part.quiet.textContent = text;
+    }
+  }
+
+  // Draws one line of a chart in small, with its newest value.
+  function spark(c) {
+    const column = columns[c.first + c.line], values = column.slice(-span());
+    const most = Math.max(...values) || 1; // null counts as zero
+    const step = 100 / Math.min(span(), Math.max(values.length - 1, 20));
+    let d = "", pen = "M";
+    values.forEach((v, i) => {
+      if (v === null) pen = "M";
+      else {
+        d += `${pen}${(100 - (values.length - 1 - i) * step).toFixed(1)},${(19 - 18 * v / most).toFixed(1)}`;
+        pen = "L";
+      }
+    });
+    c.path.setAttribute("d", d);
+    if (!c.part.tiles) return; // the table has its own figures
+    const { series, unit } = c.spec;
+    c.value.textContent = format(column[column.length - 1], unit);
+    c.name.textContent = series.length > 1 ? series[c.line].name : "";
   }
 
   // Adds the table of a chart, for those who do not see the picture.
@@ -165,14 +205,13 @@
       data.push(c.spec.scale === "log" ? column.map(v => v > 0 ? v : null) : column);
     }
     c.plot.setData(data);
-    c.drawn = times.length > 1;
     legend(c);
     tabulate(c);
   }
 
   // Shows the values under the cursor, or else the newest.
   function legend(c) {
-    const idx = c.plot && c.visible ? c.plot.cursor.idx : null;
+    const { idx } = c.plot.cursor;
     const at = idx === null || idx === undefined ? undefined : c.plot.data[0][idx];
     c.when.textContent = at === undefined ? "" : clock.format(at * 1000);
     c.values.forEach((b, i) => {
@@ -183,13 +222,11 @@
     });
   }
 
-  // What is out of sight is drawn at first and then seldom: for pictures of the whole page.
-  let round = 0;
   function drawAll() {
-    round++;
-    charts.forEach((c, i) => {
-      if (c.visible || !c.drawn || (i + round) % 10 === 0) draw(c); else legend(c);
-    });
+    for (const c of charts) {
+      if (!c.quiet) spark(c);
+      if (c.plot) draw(c);
+    }
   }
 
   // ---- what runs
@@ -210,24 +247,57 @@
     $("goroutines").textContent = ` · ${now.goroutines} goroutines`;
     table(now.results);
     operations(now.operations || []);
+    headline(now.operations || []);
+  }
+
+  // The figures of the whole program: those of the operations it counts, or else of its workload.
+  function headline(list) {
+    const newest = (key, ...lines) => charts.filter(c => key.test(c.key) && !c.quiet).flatMap(c =>
+      c.spec.series.map((s, i) => lines.includes(s.name) ? columns[c.first + i].at(-1) : null))
+      .filter(v => (v ?? null) !== null).reduce((sum, v) => (sum ?? 0) + v, null);
+    const worst = list.toSorted((a, b) => b.p99_s - a.p99_s)[0];
+    const figures = [
+      ["operations", list.length ? list.reduce((sum, o) => sum + o.rate, 0) : newest(/^Workload\/Throughput/, "ops"), "/s"],
+      [worst?.p99_s ? "worst p99, " + worst.name : "p99", worst ? worst.p99_s || null : newest(/^Workload\/Latency/, "p99"), "s"],
+      ["of the processors", newest(/^Machine\/Processors/, "process"), "%"],
+      ["conflicts", newest(/^Map.*\/Aborts by cause/, "a read changed", "a scan changed", "a write came first"), "/s"],
+    ].filter(([, v]) => v !== null);
+    const text = JSON.stringify(figures);
+    if ($("headline").dataset.text === text) return;
+    $("headline").dataset.text = text;
+    $("headline").replaceChildren();
+    for (const [name, v, unit] of figures) {
+      const li = element("li", $("headline"));
+      element("b", li, "", format(v, unit));
+      element("span", li, "", name);
+    }
   }
 
   // The operations that the program counts, those first on which it spends most time.
+  const rows = new Map(); // of the table, by name
   function operations(list) {
     $("operations").hidden = !list.length;
     const body = $("operations").querySelector("tbody");
-    while (body.rows.length > list.length) body.deleteRow(-1);
-    list.forEach((o, i) => {
-      const tr = body.rows[i] || body.insertRow();
-      const cells = [
+    list.forEach((o, at) => {
+      let tr = rows.get(o.name);
+      const texts = [
         o.name, format(o.rate, "/s"), format(o.errors, "/s"),
         ...[o.p50_s, o.p99_s, o.max_s].map(v => format(v || null, "s")),
         format(o.busy, ""), String(o.total),
       ];
-      cells.forEach((text, k) => {
-        const td = tr.cells[k] || tr.insertCell();
-        if (td.textContent !== text) td.textContent = text;
+      if (!tr) {
+        rows.set(o.name, tr = body.insertRow());
+        for (const k of texts.keys()) tr.insertCell();
+        for (const [k, title] of [[1, o.name], [4, o.name + ", latency"]]) {
+          const c = charts.find(c => !c.part.tiles && c.spec.title === title);
+          if (c) tr.cells[k].append(c.button);
+        }
+      }
+      texts.forEach((text, k) => {
+        const e = tr.cells[k].querySelector("b") ?? tr.cells[k];
+        if (e.textContent !== text) e.textContent = text;
       });
+      if (body.rows[at] !== tr) body.rows[at].before(tr);
     });
   }
 
@@ -272,8 +342,8 @@
       times.splice(0, surplus);
       for (const c of columns) c.splice(0, surplus);
     }
+    appear();
     show(a.now);
-    fold(a.had);
     if (a.times.length || a.groups) drawAll();
   }
 
@@ -300,7 +370,7 @@
   document.addEventListener("visibilitychange", poll);
   $("span").addEventListener("change", drawAll);
   onScheme(() => {
-    for (const c of charts) {
+    for (const c of charts.filter(c => c.plot)) {
       c.plot.destroy();
       c.plot = plot(c);
     }

@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -9,36 +10,83 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// plantFaults plants a lock, a leak, allocation, much for the collector, and a disk that is waited
-// for, until the test ends. Those that make operations slow are in some.
+// plantFaults starts a service of eight routes, six of which have a fault: a lock that is held for
+// long, a leak, allocation, many objects for the collector, a disk that is waited for, and work
+// that takes a processor. Until the test ends they have clients, and 64 connections have nothing to
+// do.
 func plantFaults(t *testing.T, srv *profiling.Server) {
 	t.Helper()
-	planted.Slow(t, srv.Op("checkout").Done, 0, 5*time.Millisecond)
-	planted.Leak(t, 3)
 	planted.Collect(t)
 	f, err := os.Create(filepath.Join(t.TempDir(), "synced"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
-	timed := func(op *profiling.Op, do func()) func() {
-		return func() {
-			start := time.Now()
-			do()
-			op.Done(time.Since(start))
+	var mu sync.Mutex
+	var leaks sync.WaitGroup
+	never := make(chan struct{})
+	mux := http.NewServeMux()
+	for pattern, handle := range map[string]func(){
+		"GET /stock":      func() { planted.HoldLock(&mu, 20*time.Millisecond) },
+		"GET /order":      func() { planted.TakeLock(&mu) },
+		"GET /report":     func() { planted.Garbage(make([][]byte, 1024)) },
+		"GET /save":       func() { planted.SyncFile(t, f) },
+		"GET /items":      func() {},
+		"GET /items/{id}": func() {},
+		"GET /mail":       func() { leaks.Go(func() { planted.Leaked(never) }) },
+		"GET /price": func() {
+			var stop atomic.Bool
+			time.AfterFunc(10*time.Millisecond, func() { stop.Store(true) })
+			planted.Spin(&stop)
+		},
+	} {
+		mux.HandleFunc(pattern, func(http.ResponseWriter, *http.Request) { handle() })
+	}
+	shop := httptest.NewServer(srv.Wrap(mux))
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
+	t.Cleanup(func() { // after the clients
+		close(never)
+		leaks.Wait()
+		client.CloseIdleConnections()
+		shop.Close()
+	})
+	get := func(path string) {
+		res, err := client.Get(shop.URL + path)
+		if assert.NoError(t, err) {
+			io.Copy(io.Discard, res.Body)
+			res.Body.Close()
 		}
 	}
-	planted.Again(t,
-		timed(srv.Op("render"), func() { planted.Garbage(make([][]byte, 64)) }),
-		timed(srv.Op("save"), func() { planted.SyncFile(t, f) }))
+	var together sync.WaitGroup
+	for range 64 { // at once, so that each has a connection
+		together.Go(func() { get("/items") })
+	}
+	together.Wait()
+	for range 5 {
+		get("/mail")
+		get("/items/7")
+	}
+	var clients []func()
+	for _, path := range []string{
+		"/stock", "/order", "/order", "/report", "/save", "/save", "/price", "/price",
+	} {
+		clients = append(clients, func() {
+			get(path)
+			time.Sleep(time.Millisecond)
+		})
+	}
+	planted.Again(t, clients...)
 }
 
 // A path leads from the dashboard to a page that names the function of a fault: a click on each of
@@ -63,9 +111,10 @@ var paths = []path{
 	{"*all goroutines, 5 s*", "leak", "Leaked", []string{closer("wall")}},
 	{"*all goroutines, 5 s*", "allocation", "Garbage", []string{closer("wall")}},
 	{"*all goroutines, 5 s*", "disk", "SyncFile", []string{closer("wall")}},
-	{"*all goroutines, 5 s*", "collector", "gcBgMarkWorker", []string{closer("wall"), `a[href*="ti="]`}},
+	{"*all goroutines, 5 s*", "processor", "Spin", []string{closer("wall")}},
 	{"*CPU, 5 s*", "allocation", "Garbage", []string{closer("cpu")}},
 	{"*CPU, 5 s*", "collector", "gcBgMarkWorker", []string{closer("cpu")}},
+	{"*CPU, 5 s*", "processor", "Spin", []string{closer("cpu")}},
 	{"*heap*", "collector", "planted.Collect", []string{closer("heap")}},
 	{"*allocs*", "allocation", "Garbage", []string{closer("allocs")}},
 	{"*mutex*", "lock", "HoldLock", []string{closer("mutex")}},
@@ -88,7 +137,7 @@ func names(function string) string {
 		fmt.Sprintf(` : document.querySelector("main").innerText.includes(%q)`, function)
 }
 
-// Five faults are found by clicks alone, from the dashboard, by each page that claims to show them,
+// The faults are found by clicks alone, from the dashboard, by each page that claims to show them,
 // and the table of docs/profiling.md has as many clicks. What it took is in the log of the test.
 func TestFaultsAreFoundByClicks(t *testing.T) {
 	b := open(t)
@@ -96,6 +145,11 @@ func TestFaultsAreFoundByClicks(t *testing.T) {
 	plantFaults(t, srv)
 	b.screen(1280, "light")
 	table := tableOfClicks(t)
+	require.Equal(t, http.StatusOK, b.visit(srv.URL()))
+	b.await(`document.querySelectorAll("#operations td .tile:not([hidden]) path[d^=M]").length === 16`)
+	b.shoot("eight-routes")
+	require.Less(t, eval[int](b, `document.documentElement.scrollHeight`), 2500)
+	b.screen(1920, "light") // on a busy machine the boxes of what needs a processor are narrow
 	for i := 0; i < len(paths); {
 		p, n := paths[i], 1
 		for ; i+n < len(paths) && slices.Equal(paths[i+n].clicks, p.clicks); n++ {
@@ -153,7 +207,7 @@ func tableOfClicks(t *testing.T) map[string]map[string]string {
 	_, text, ok := strings.Cut(string(b), "\n| page | lock |")
 	require.True(t, ok)
 	text, _, _ = strings.Cut(text, "\n\n")
-	faults := []string{"lock", "leak", "allocation", "collector", "disk"}
+	faults := []string{"lock", "leak", "allocation", "collector", "disk", "processor"}
 	table := map[string]map[string]string{}
 	for _, line := range strings.Split(text, "\n")[2:] {
 		cells := strings.Split(strings.Trim(line, "| "), " | ")
@@ -213,7 +267,8 @@ func TestForeignPageCannotCapture(t *testing.T) {
 func TestTokenIsDemanded(t *testing.T) {
 	t.Parallel()
 	b := open(t)
-	srv := start(t, profiling.Config{Token: "0123456789abcdef"})
+	nothing := func() profiling.Workload { return profiling.Workload{} } // is measured
+	srv := start(t, profiling.Config{Token: "0123456789abcdef", Workload: nothing})
 	// A browser with a window asks for a password here.
 	err := chromedp.Do(b.ctx, chromedp.Navigate(srv.URL()))
 	require.ErrorContains(t, err, "ERR_INVALID_AUTH_CREDENTIALS")
@@ -222,7 +277,9 @@ func TestTokenIsDemanded(t *testing.T) {
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/?token=0123456789abcdef"))
 	require.Equal(t, srv.URL()+"/", b.address(), "the token is gone from the address")
 	require.Empty(t, eval[string](b, "document.cookie"), "scripts do not see the cookie")
-	b.await(`document.querySelectorAll(".chart canvas").length > 5`)
+	b.await(`document.querySelectorAll(".tile:not([hidden]) path[d]").length > 5`)
+	require.NotContains(t, b.text(), "Workload", "no empty charts")
+	require.Zero(t, eval[int](b, `document.querySelectorAll("canvas").length`))
 	require.Equal(t, http.StatusOK, b.visit(srv.URL()+"/debug/pprof/"))
 	require.Equal(t, http.StatusOK, b.click("#goroutine-now"))
 	b.await(`document.querySelectorAll("#stack-chart .boxtext").length > 1`)

@@ -34,8 +34,8 @@ var (
 	longLabel = strings.Repeat("y", 80)
 )
 
-// report saves the charts of a sweep, and returns where.
-func report(t *testing.T, threads string, more ...string) string {
+// sweepReport saves the charts of a sweep, and returns where.
+func sweepReport(t *testing.T, threads string, more ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "charts.html")
 	var said bytes.Buffer
@@ -70,7 +70,8 @@ func shop(t *testing.T) *mvcc.DB {
 // everything returns all pages of a service that does much, and of reports.
 func everything(t *testing.T, b *tab) []view {
 	t.Helper()
-	sweep, one := report(t, "1,2,8"), report(t, "2", "--duration", "30ms", "--interval", "2ms")
+	sweep := sweepReport(t, "1,2,8")
+	one := sweepReport(t, "2", "--duration", "30ms", "--interval", "2ms")
 	bank := openBank(t)
 	cfg := bank.config()
 	cfg.Runs = savedRuns(t)
@@ -109,7 +110,7 @@ func everything(t *testing.T, b *tab) []view {
 	const drawn = `document.querySelector(".chart canvas") !== null`
 	sum := at + "runs/" + longName + "/sums-squares-threads=2.cpu.pb.gz/"
 	list := []view{
-		{"dashboard", at + "live", `document.querySelectorAll("canvas").length > 10 &&
+		{"dashboard", at + "live", `document.querySelectorAll(".tile:not([hidden])").length > 10 &&
 			/\d/.test(document.querySelector('[data-chart="Workload/Throughput"] .legend b').textContent) &&
 			document.querySelectorAll("#results td").length > 2 &&
 			document.querySelectorAll("#operations tbody tr").length > 2`},
@@ -135,6 +136,7 @@ func everything(t *testing.T, b *tab) []view {
 		{"error", at + "nowhere", ""},
 		{"report", sweep, drawn},
 		{"report-of-one", one, drawn},
+		{"comparison", comparison(t), `document.querySelectorAll(".flame .more").length > 0`},
 	}
 	return list
 }

@@ -124,6 +124,7 @@ func (b *tab) shop() {
 	p := serving(b.T, nil, program, "-http", "127.0.0.1:0")
 	b.settle(p.url)
 	require.Equal(b, http.StatusOK, b.visit(p.url))
+	eval[bool](b, `(document.querySelector("#operations .tile").click(), true)`)
 	b.await(`/\d/.test(document.querySelector('[data-chart="Operations/order"] .legend b')?.textContent)`)
 	b.picture("dashboard", "", 700)
 	require.Equal(b, http.StatusOK,
@@ -143,6 +144,9 @@ func (b *tab) shop() {
 	b.settle(p.url)
 	require.Equal(b, http.StatusOK, b.visit(p.url))
 	aborts := `[data-chart="Map stock/Aborts by cause"]`
+	tile := "document.querySelector(`[data-tile='Map stock/Aborts by cause']:not([hidden])`)"
+	b.await(tile + " !== null")
+	eval[bool](b, "("+tile+".click(), true)")
 	b.await("/\\d/.test(document.querySelector(`" + aborts +
 		"`)?.querySelector('.legend b')?.textContent)")
 	eval[bool](b, "(document.querySelector(`"+aborts+"`).scrollIntoView(), true)")

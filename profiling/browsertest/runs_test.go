@@ -9,8 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/report"
 	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/profiling/runs"
 )
@@ -38,6 +41,34 @@ func sums(day int, cpu string, ops map[string]float64) *results.Run {
 	}
 	r.Outcome = results.Outcome{Kind: results.Complete, Done: 18, Of: 18}
 	return r
+}
+
+// comparison writes the page of "mvccbench ab" with profiles, and returns where.
+func comparison(t *testing.T) string {
+	t.Helper()
+	var sides report.Sides
+	var sources [2]*results.Source
+	var profiles [2]*profile.Profile
+	sides.Old = sums(20, "one", map[string]float64{"squares": 512e3, "cubes": 5.75e6, "powers": 1e6})
+	sides.New = sums(20, "one", map[string]float64{"squares": 256e3, "cubes": 5.75e6, "powers": 2e6})
+	for i, r := range []*results.Run{sides.Old, sides.New} {
+		var err error
+		sources[i], err = r.Source([]string{"main", "."}[i])
+		require.NoError(t, err)
+		var b bytes.Buffer
+		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&b, 0))
+		profiles[i], err = profile.ParseData(b.Bytes())
+		require.NoError(t, err)
+		planted.Leak(t, 20)
+		planted.Await(t, 20, "planted.Leaked(", "chan receive")
+	}
+	c, err := results.Compare(sources[0], sources[1], results.Options{Alpha: 0.05, Turns: true})
+	require.NoError(t, err)
+	c.Verdict, sides.Comparison = c.Decide(false), c
+	sides.Changes = []report.Change{report.NewChange("Sums/engine=squares", profiles, [2]uint64{1, 1})}
+	name := filepath.Join(t.TempDir(), "ab.html")
+	require.NoError(t, report.WriteComparison(name, sides))
+	return "file://" + name
 }
 
 // savedRuns are pages of two runs, of which the second does something more, and of one that

@@ -32,6 +32,9 @@ type Capture struct {
 	// or it does not cover a time.
 	Ops uint64
 
+	// Work is for how long goroutines waited for work: those are hidden unless asked for.
+	Work time.Duration
+
 	Report *contention.Report // what Data was made from, if it is about contention
 }
 
@@ -172,6 +175,11 @@ func (s *Captures) finish(c *Capture, p *profile.Profile, err error) (*Capture, 
 		return nil, err
 	}
 	c.Data, c.Empty = buf.Bytes(), pprofui.IsEmpty(p)
+	for _, sample := range p.Sample {
+		if sample.HasLabel(contention.WorkLabel, "true") {
+			c.Work += time.Duration(sample.Value[len(sample.Value)-1])
+		}
+	}
 	return c, nil
 }
 

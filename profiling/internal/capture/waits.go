@@ -121,7 +121,7 @@ func (s *Captures) cheapWaits(ctx context.Context, d time.Duration) (*contention
 // reportOf makes a report of what came between two states; from may be nil.
 func (s *Captures) reportOf(from, to *waitState) (*contention.Report, error) {
 	if from == nil {
-		r := contention.FromProfiles(to.block, to.mutex)
+		r := contention.FromProfiles(to.block, to.mutex, 0)
 		r.Start = s.Started // roughly that of the program
 		return r, nil
 	}
@@ -133,8 +133,8 @@ func (s *Captures) reportOf(from, to *waitState) (*contention.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := contention.FromProfiles(block, mutex)
-	r.Start, r.Window = from.at, to.at.Sub(from.at)
+	r := contention.FromProfiles(block, mutex, to.at.Sub(from.at))
+	r.Start = from.at
 	return r, nil
 }
 

@@ -148,7 +148,6 @@ type Sampler struct {
 	mu     sync.Mutex
 	groups []Group
 	series []Series        // of all charts, in the order in which they came; they only become more
-	had    []byte          // for each series '1' once it had a value other than zero, else '0'
 	read   bool            // the sources were read
 	seq    int             // of the newest row, from 1
 	at     [kept]time.Time // of the rows, a ring
@@ -214,9 +213,6 @@ func (s *Sampler) add(list []Chart) {
 		list[i].First = len(s.series)
 		s.series = append(s.series, list[i].Series...)
 	}
-	for len(s.had) < len(s.series) {
-		s.had = append(s.had, '0')
-	}
 }
 
 // sample reads the sources, and adds a row unless it is the first time.
@@ -245,9 +241,6 @@ func (s *Sampler) sample(now time.Time) {
 	row := slices.Grow(s.rows[place][:0], len(s.series))[:len(s.series)]
 	for i, line := range s.series {
 		row[i] = line.Value()
-		if row[i] != 0 && !math.IsNaN(row[i]) {
-			s.had[i] = '1'
-		}
 	}
 	s.at[place], s.rows[place] = now, row
 	s.seq++
@@ -261,8 +254,6 @@ type Answer struct {
 	Groups  []Group   `json:"groups,omitempty"` // in the first answer
 	Times   []float64 `json:"times"`            // Unix time of each row, in seconds
 	Columns []column  `json:"columns"`          // of each series, see Chart.First
-	// Had has a digit for each column, 1 if it ever had a value other than zero.
-	Had string `json:"had"`
 }
 
 // Answer returns the rows after the given one. It returns all rows, with the description of the
@@ -272,7 +263,7 @@ func (s *Sampler) Answer(after int, boot string) Answer {
 	defer s.mu.Unlock()
 	a := Answer{
 		Boot: fmt.Sprintf("%s-%d", s.boot, len(s.series)), Seq: s.seq,
-		Times: []float64{}, Columns: make([]column, len(s.series)), Had: string(s.had),
+		Times: []float64{}, Columns: make([]column, len(s.series)),
 	}
 	if boot != a.Boot || after > s.seq {
 		after = 0

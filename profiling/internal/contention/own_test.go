@@ -1,6 +1,8 @@
 package contention_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,69 +12,81 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// A wait is the profiler's own if, going outwards, one of its functions comes before any of the
-// program's. What is left out is counted, with its longest site.
-func TestWhoseWaitsAre(t *testing.T) {
-	const own = "github.com/mvccmap/mvccmap/profiling"
+// Who waits for work is marked: surely, or if nobody else waits so, for as long as the window. A
+// wait is the profiler's own if, going outwards, one of its functions comes before any of the
+// program's.
+func TestWhoWaitsForWork(t *testing.T) {
+	const conn, own = "net/http.(*conn).serve", "github.com/mvccmap/mvccmap/"
+	const prof = own + "profiling"
+	const mutex, hour = contention.Mutex, time.Hour
 	for _, c := range []struct {
-		whose string // "" if it is the program's
+		work  bool
+		total time.Duration
+		kind  contention.Kind
 		stack []string
 	}{
-		{"", []string{"main.(*shop).order", own + ".(*wrapped).ServeHTTP", "net/http.serverHandler.ServeHTTP"}},
-		{"", []string{"net/http.(*body).Read", "shop/stock.Add", own + ".(*wrapped).ServeHTTP"}},
-		{"", []string{"syscall.fsync", "os.(*File).Sync", "example.org/shop.(*journal).add",
-			"net/http.HandlerFunc.ServeHTTP", own + ".(*wrapped).ServeHTTP"}},
-		{"", []string{"net/http/httputil.(*ReverseProxy).ServeHTTP", own + ".(*wrapped).ServeHTTP"}},
-		{"", []string{"internal/poll.runtime_pollWait", "net.(*conn).Write", own + ".(*answer).Write",
-			"main.show", own + ".(*wrapped).ServeHTTP"}},
-		{"", []string{"main.stats", own + "/internal/charts.(*Sampler).run"}}, // a callback
-		{"", []string{"main.healthy", own + ".(*health).serve", "net/http.(*conn).serve"}},
-		{"", []string{"github.com/google/pprof/profile.Merge", "main.profile"}},
-		{"", []string{"net/http.(*conn).serve"}},
-		{"", []string{own + "_test.wait"}},
-		{"", []string{"C_function", "main.call"}},
-		{"", []string{"main.f[go.shape.struct { " + own + ".Op }]"}},
-		{"", nil},
-		{"the profiler itself", []string{own + ".(*wrapped).op", own + ".(*wrapped).ServeHTTP", "main.main"}},
-		{"the profiler itself", []string{own + "/internal/flight.(*flight).offer", own + ".(*Op).Done",
-			"main.order", own + ".(*wrapped).ServeHTTP"}},
-		{"the profiler itself", []string{"time.Sleep", own + "/internal/charts.(*Sampler).run"}},
-		{"the profiler itself", []string{"github.com/google/pprof/driver.PProf", own + "/internal/pprofui.Show"}},
-		{"the profiler itself", []string{own + "/prom.(*exporter).read", "net/http.(*ServeMux).ServeHTTP"}},
-		{"the profiler itself", []string{"github.com/mvccmap/mvccmap/internal/machine.(*Hiccups).Run"}},
-		{"the profiler itself", []string{"runtime.traceReaderWait", "runtime/trace.Start.func1"}},
-		{"the profiler itself", []string{"runtime/trace.Stop", "main.main"}},
+		{true, hour, contention.Network, []string{"net.(*conn).Read", conn}},
+		{false, 1, contention.Network, []string{"net.(*conn).Read", "shop.stock", conn}},
+		{false, 1, mutex, []string{"net.(*conn).Read", conn}},
+		{true, hour, contention.Network, []string{"net.(*netFD).accept", "main.run", "main.main",
+			"runtime.main"}},
+		{true, 1, contention.WaitGroup, []string{"main.run", "main.main", "runtime.main"}},
+		{false, 1, contention.Network, []string{"main.get", "main.main", "runtime.main"}},
+		{true, hour, contention.Cond, []string{own + "gc.(*Reclaimer[...]).run",
+			own + "internal/goid.(*Set).Run"}},
+		{false, 1, contention.Sleep, []string{"main.expired", own + "mvcc.(*DB).sweep"}},
+		{true, time.Second, contention.Select, []string{"main.tick", "sync.(*WaitGroup).Go.func1"}},
+		{false, 2 * time.Second, contention.ChanReceive, []string{"main.leak"}},
+		{false, 1, contention.ChanReceive, []string{"main.wait", "main.work"}},
+		{false, 1, contention.Network, []string{"main.query"}},
+		{false, 1, contention.Select, []string{"net/http.f", "[truncated]"}},
+		{false, 1, contention.Select, nil},
+		{false, 1, mutex, []string{"main.(*shop).order", prof + ".(*wrapped).ServeHTTP",
+			"net/http.serverHandler.ServeHTTP"}},
+		{false, 1, mutex, []string{"net/http.(*body).Read", "shop/stock.Add",
+			prof + ".(*wrapped).ServeHTTP"}},
+		{false, 1, mutex, []string{"syscall.fsync", "os.(*File).Sync",
+			"example.org/shop.(*journal).add",
+			"net/http.HandlerFunc.ServeHTTP", prof + ".(*wrapped).ServeHTTP"}},
+		{false, 1, mutex, []string{"net/http/httputil.(*ReverseProxy).ServeHTTP",
+			prof + ".(*wrapped).ServeHTTP"}},
+		{false, 1, mutex, []string{"internal/poll.runtime_pollWait", "net.(*conn).Write",
+			prof + ".(*answer).Write",
+			"main.show", prof + ".(*wrapped).ServeHTTP"}},
+		{false, 1, mutex, []string{"main.stats", prof + "/internal/charts.(*Sampler).run"}},
+		{false, 1, mutex, []string{"main.healthy", prof + ".(*health).serve",
+			"net/http.(*conn).serve"}},
+		{false, 1, mutex, []string{"github.com/google/pprof/profile.Merge", "main.profile"}},
+		{false, 1, mutex, []string{"net/http.(*conn).serve"}},
+		{false, 1, mutex, []string{prof + "_test.wait"}},
+		{false, 1, mutex, []string{"C_function", "main.call"}},
+		{false, 1, mutex, []string{"main.f[go.shape.struct { " + prof + ".Op }]"}},
+		{false, 1, mutex, nil},
+		{true, hour, mutex, []string{prof + ".(*wrapped).op", prof + ".(*wrapped).ServeHTTP",
+			"main.main"}},
+		{true, hour, mutex, []string{prof + "/internal/flight.(*flight).offer", prof + ".(*Op).Done",
+			"main.order", prof + ".(*wrapped).ServeHTTP"}},
+		{true, hour, mutex, []string{"time.Sleep", prof + "/internal/charts.(*Sampler).run"}},
+		{true, hour, mutex, []string{"github.com/google/pprof/driver.PProf",
+			prof + "/internal/pprofui.Show"}},
+		{true, hour, mutex, []string{prof + "/prom.(*exporter).read",
+			"net/http.(*ServeMux).ServeHTTP"}},
+		{true, hour, mutex, []string{"github.com/mvccmap/mvccmap/internal/machine.(*Hiccups).Run"}},
+		{true, hour, mutex, []string{"runtime.traceReaderWait", "runtime/trace.Start.func1"}},
+		{true, hour, mutex, []string{"runtime/trace.Stop", "main.main"}},
 	} {
-		p := contention.NewProfile(time.Time{}, 0)
+		crew := contention.NewCrew(time.Second)
 		var frames []contention.Frame
-		for i, f := range append([]string{"sync.(*Mutex).Lock"}, c.stack...) {
-			frames = append(frames, contention.Frame{Func: f, File: "f.go", Line: i + 1})
+		for _, f := range c.stack {
+			frames = append(frames, contention.Frame{Func: f})
 		}
-		p.Add(contention.Mutex, frames, 3, time.Second)
-		r := contention.FromProfiles(p.Profile, nil)
-		if c.whose == "" {
-			require.Len(t, r.Waits, 1, "%q", c.stack)
-			require.Empty(t, r.LeftOut)
-			require.Empty(t, r.Profile().Comments)
-			continue
-		}
-		require.Empty(t, r.Waits, "%q", c.stack)
-		require.Empty(t, r.Profile().Sample)
-		require.Len(t, r.LeftOut, 1)
-		l := r.LeftOut[0]
-		require.Equal(t, c.whose, l.Whose)
-		require.EqualValues(t, 3, l.Count)
-		require.Equal(t, time.Second, l.Total)
-		require.NotNil(t, l.Longest)
-		require.NotEmpty(t, l.Longest.Func)
-		require.Equal(t, []string{"Left out, " + l.String()}, r.Profile().Comments)
+		crew.Add(c.kind, frames, c.total)
+		require.Equal(t, c.work, crew.WaitsForWork(c.kind, frames), "%s: %q", c.kind, c.stack)
 	}
-	r := contention.FromProfiles(nil, nil)
-	require.NotNil(t, r.LeftOut, "[] in JSON")
 }
 
-// A trace counts the waits that it leaves out too: of the runtime's goroutines, and those of which
-// it does not have the place.
+// A trace counts the waits of which it does not have the place, and those of the runtime's
+// goroutines are for work.
 func TestTraceCountsWhatItLeavesOut(t *testing.T) {
 	early := make(chan int)
 	done := make(chan struct{})
@@ -84,15 +98,10 @@ func TestTraceCountsWhatItLeavesOut(t *testing.T) {
 		<-done
 		collect()
 	})
-	whose := map[string]contention.LeftOut{}
-	for _, l := range r.LeftOut {
-		whose[l.Whose] = l
-	}
-	nowhere := whose["at places that the trace does not have"]
-	require.Positive(t, nowhere.Count)
-	require.GreaterOrEqual(t, nowhere.Total, 20*time.Millisecond)
-	require.Nil(t, nowhere.Longest)
-	require.NotEmpty(t, whose["goroutines of the runtime"])
+	require.GreaterOrEqual(t, r.Nowhere, 20*time.Millisecond)
+	require.True(t, slices.ContainsFunc(r.Waits, func(s contention.Site) bool {
+		return s.Work && strings.HasPrefix(s.Func, "runtime.")
+	}))
 	_, ok := find(r.Waits, contention.ChanReceive, ".waitReceive")
 	require.False(t, ok)
 }

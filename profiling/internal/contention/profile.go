@@ -10,13 +10,10 @@ import (
 // Profile returns the waits of r as a profile with the values waits/count and
 // delay/nanoseconds. The root of every stack is the kind of wait in brackets,
 // and every sample has the label "wait" with the kind. The root [idle] has the waits
-// of goroutines that waited all the time. The comments say what was left out. The profile
-// shares nothing with r.
+// of goroutines that waited all the time. The profile shares
+// nothing with r.
 func (r *Report) Profile() *profile.Profile {
 	p := NewProfile(r.Start, r.Window)
-	for _, l := range r.LeftOut {
-		p.Comments = append(p.Comments, "Left out, "+l.String())
-	}
 	for _, s := range r.places {
 		for w, t := range s.tallies {
 			if t.count == 0 && t.total == 0 {
@@ -26,6 +23,9 @@ func (r *Report) Profile() *profile.Profile {
 			if w.idle {
 				sample.Location = append(sample.Location, p.location(Frame{Func: "[idle]"}))
 				sample.Label["idle"] = []string{"true"}
+			}
+			if t.work {
+				sample.Label[WorkLabel] = []string{"true"}
 			}
 		}
 	}
@@ -100,19 +100,17 @@ func (p *Profile) function(name, file string) *profile.Function {
 
 // FromProfiles makes a report of the growth of the runtime's block profile, and of the locks of the
 // runtime in its mutex profile, which no other profile has; either may be nil. Counts and times are
-// estimates where the runtime samples; P99 and Max are unknown. Waits of this module's profiling
-// packages themselves are left out: [Report.LeftOut] counts them.
-func FromProfiles(block, mutex *profile.Profile) *Report {
-	r := &Report{Source: "block and mutex profiles"}
+// estimates where the runtime samples; P99 and Max are unknown. A window of 0 is the time since
+// the program started.
+func FromProfiles(block, mutex *profile.Profile, window time.Duration) *Report {
+	r := &Report{Source: "block and mutex profiles", Window: window}
 	waits := stacksOf(block)
 	for _, s := range stacksOf(mutex) {
 		if s.tallies[wait{kind: RuntimeLock}] != nil {
 			waits = append(waits, s)
 		}
 	}
-	r.places, r.LeftOut = split(waits)
-	all := sites(r.places)
-	r.Sites, r.Waits = len(all), longest(all)
+	r.list(waits)
 	return r
 }
 

@@ -27,8 +27,8 @@ type Report struct {
 	Bytes  int `json:"bytes,omitempty"`
 	// Sites is how many sites there were; Waits has at most MaxSites.
 	Sites int `json:"sites"`
-	// LeftOut has the waits that are not in the list: above all the waits of the profiler itself.
-	LeftOut []LeftOut `json:"left_out"`
+	// Nowhere is for how long goroutines waited at places that the trace does not have.
+	Nowhere time.Duration `json:"nowhere_ns,omitempty"`
 
 	places []*Place // of the waits, for Profile
 }
@@ -49,6 +49,9 @@ type Site struct {
 	// Idle says that these are goroutines that waited from before the start
 	// of the window until after its end. They are sites of their own.
 	Idle bool `json:"idle,omitempty"`
+	// Work says that these are goroutines that wait for work, as far as that can be told: see [Crew].
+	// They are sites of their own, too.
+	Work bool `json:"work,omitempty"`
 	// Waiting is how many goroutines were still waiting when the window
 	// ended; what they had waited is in the figures above.
 	Waiting int `json:"waiting,omitempty"`
@@ -84,7 +87,6 @@ const (
 type Place struct {
 	frames  []Frame // leaf first
 	site    Frame
-	owner   owner
 	tallies map[wait]*tally
 }
 
@@ -99,12 +101,13 @@ type tally struct {
 	count   int64
 	total   time.Duration
 	waiting int
+	work    bool
 	each    []time.Duration // every wait, if the source has them
 }
 
 func newPlace(frames []Frame) *Place {
 	return &Place{
-		frames: frames, site: siteOf(frames), owner: ownerOf(frames), tallies: map[wait]*tally{},
+		frames: frames, site: siteOf(frames), tallies: map[wait]*tally{},
 	}
 }
 
@@ -148,10 +151,28 @@ func (p *Place) tally(w wait) *tally {
 	return t
 }
 
+// list makes r a report of the waits at places, and marks those of goroutines that wait for work.
+func (r *Report) list(places []*Place) {
+	crew := NewCrew(r.Window)
+	for _, p := range places {
+		for w, t := range p.tallies {
+			crew.Add(w.kind, p.frames, t.total)
+		}
+	}
+	for _, p := range places {
+		for w, t := range p.tallies {
+			t.work = crew.WaitsForWork(w.kind, p.frames)
+		}
+	}
+	all := sites(places)
+	r.places, r.Sites, r.Waits = places, len(all), slices.Clip(all[:min(len(all), MaxSites)])
+}
+
 // sites sums tallies up by kind and site, the longest total first.
 func sites(places []*Place) []Site {
 	type key struct {
 		wait
+		work bool
 		fn   string
 		line int
 	}
@@ -162,12 +183,12 @@ func sites(places []*Place) []Site {
 	groups := map[key]*group{}
 	for _, p := range places {
 		for w, t := range p.tallies {
-			k := key{w, p.site.Func, p.site.Line}
+			k := key{w, t.work, p.site.Func, p.site.Line}
 			g := groups[k]
 			if g == nil {
 				at := p.site
 				g = &group{Site: Site{
-					Kind: w.kind, Idle: w.idle, Func: at.Func, File: at.File, Line: at.Line,
+					Kind: w.kind, Idle: w.idle, Work: t.work, Func: at.Func, File: at.File, Line: at.Line,
 				}}
 				groups[k] = g
 			}
@@ -198,6 +219,3 @@ func sites(places []*Place) []Site {
 	})
 	return list
 }
-
-// longest returns the first MaxSites of a list.
-func longest(list []Site) []Site { return slices.Clip(list[:min(len(list), MaxSites)]) }

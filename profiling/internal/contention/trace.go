@@ -15,9 +15,8 @@ import (
 // calling goroutine, and memory in proportion to the number of waits. A wait that
 // goes on at the end of the trace is counted until there. One that began before the
 // trace is counted from the start of the trace, but it has a place only if it outlasts the
-// first part, about a second: otherwise the trace does not say where it was. Those without a
-// place, those of the runtime's own goroutines and of this module's profiling packages are
-// left out: [Report.LeftOut] counts them.
+// first part, about a second: otherwise the trace does not say where it was, and it is left out but
+// for [Report.Nowhere].
 func FromTrace(r io.Reader) (*Report, error) {
 	t := newTracer()
 	every := func(trace.Event) bool { return true }
@@ -52,10 +51,10 @@ func (t *tracer) report() *Report {
 	report := &Report{
 		Source: "execution trace", Exact: true, Events: t.Events, Window: t.Now.Sub(t.First),
 	}
-	report.places, report.LeftOut = split(slices.AppendSeq([]*Place{t.nowhere},
-		maps.Values(t.places)))
-	all := sites(report.places)
-	report.Sites, report.Waits = len(all), longest(all)
+	for _, y := range t.nowhere.tallies {
+		report.Nowhere += y.total
+	}
+	report.list(slices.Collect(maps.Values(t.places)))
 	return report
 }
 

@@ -29,8 +29,9 @@ type Page struct {
 	Note       string // what is missing, and why; set by Show
 }
 
-// A Link leads to another view, from a page of pprof.
-type Link struct{ Ref, Text string }
+// A Link leads to another view, from a page of pprof. Of one that shows or hides something Shown is
+// "true" or "false".
+type Link struct{ Ref, Text, Shown string }
 
 // send answers with the page of pprof in a, made one of this site: with its navigation, style and
 // title, and a script for the keyboard. If the page is not as expected, such as in another version

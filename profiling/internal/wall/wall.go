@@ -25,7 +25,6 @@ const (
 	NoProcessor contention.Kind = "no processor" // could run
 	Collector   contention.Kind = "collector"    // goroutines of the garbage collector
 	Runtime     contention.Kind = "runtime"      // the scheduler, above all
-	Forever     contention.Kind = "forever"      // a select without cases
 )
 
 // How often stacks are taken: at most a hundred times a second, and so that it takes at most a
@@ -85,8 +84,8 @@ func (s *Sampler) sample() time.Duration {
 
 // Profile returns what was sampled, and the CPU profile of the same time, as a profile with the
 // values samples/count and wall/nanoseconds. The root of every stack is what the goroutine did,
-// in brackets; samples have it as the label "state", beside the labels of the CPU profile. What
-// the profiler did itself is left out.
+// in brackets; samples have it as the label "state", beside the labels of the CPU profile, and
+// who waits for work the label of that. The work of the profiler itself is left out.
 func (s *Sampler) Profile(
 	cpu *profile.Profile, start time.Time, window time.Duration,
 ) *profile.Profile {
@@ -123,10 +122,12 @@ func (s *Sampler) Profile(
 	}
 
 	type seen struct {
+		kind   contention.Kind
 		frames []contention.Frame
 		n      int
 	}
-	var ready []seen
+	var ready, waits []seen
+	crew := contention.NewCrew(window)
 	var could time.Duration // run, by the samples
 	each := window / time.Duration(max(s.samples, 1))
 	for pcs, n := range s.stacks {
@@ -135,10 +136,17 @@ func (s *Sampler) Profile(
 		switch {
 		case kind == "":
 		case kind == NoProcessor:
-			ready = append(ready, seen{frames, n})
+			ready = append(ready, seen{kind, frames, n})
 			could += each * time.Duration(n)
 		default:
-			add(kind, frames, int64(n), each*time.Duration(n))
+			waits = append(waits, seen{kind, frames, n})
+			crew.Add(kind, frames, each*time.Duration(n))
+		}
+	}
+	for _, w := range waits {
+		sample := add(w.kind, w.frames, int64(w.n), each*time.Duration(w.n))
+		if crew.WaitsForWork(w.kind, w.frames) {
+			sample.Label[contention.WorkLabel] = []string{"true"}
 		}
 	}
 	// Of what could run, some ran: the CPU profile knows better where.
@@ -180,7 +188,7 @@ func kindOfStack(frames []contention.Frame) contention.Kind {
 	case inSyscall(frames):
 		return contention.Syscall
 	case len(frames) > 1 && frames[0].Func == "runtime.gopark" && frames[1].Func == "runtime.block":
-		return Forever
+		return contention.Forever
 	case len(frames) > 0 && frames[0].Func == "runtime.gopark":
 		return contention.KindOf(frames)
 	}

@@ -1,0 +1,98 @@
+package contention
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// WorkLabel is the label of samples of goroutines that wait for work; its value is "true".
+const WorkLabel = "work"
+
+// Forever is the kind of a select without cases.
+const Forever Kind = "forever"
+
+// forWork has the kinds of wait by which a goroutine may wait for work.
+var forWork = []Kind{Network, Select, ChanReceive, Cond, WaitGroup, Sleep, Syscall, Forever}
+
+// A Crew tells the goroutines that wait for work from those that are held up. For work wait,
+// surely, those without a function of the program, such as a connection on which no request is
+// under way; those that accept connections; those of this library, of the profiler and of the
+// runtime; and the one of main. So does, most likely, a goroutine that waits in its outermost
+// function, for a ticker or for the next of a queue, if no other one does so: several may be a
+// leak.
+type Crew struct {
+	loops  map[string]time.Duration // for how long goroutines waited in an outermost function
+	window time.Duration
+}
+
+// processStart is roughly when the program started.
+var processStart = time.Now()
+
+// NewCrew returns a crew of which nothing is known yet. A window of 0 is the time since the program
+// started.
+func NewCrew(window time.Duration) *Crew {
+	if window == 0 {
+		window = time.Since(processStart)
+	}
+	return &Crew{loops: map[string]time.Duration{}, window: window}
+}
+
+// Add takes note of a wait with a stack, leaf first.
+func (c *Crew) Add(kind Kind, stack []Frame, d time.Duration) {
+	if _, loop := work(kind, stack); loop != "" {
+		c.loops[loop] += d
+	}
+}
+
+// WaitsForWork reports whether a wait is one for work, after all were added.
+func (c *Crew) WaitsForWork(kind Kind, stack []Frame) bool {
+	sure, loop := work(kind, stack)
+	return sure || loop != "" && c.loops[loop] <= c.window+c.window/20
+}
+
+// work reports whether a wait is surely one for work. If not, loop is the function in which the
+// goroutine waits if that is its outermost one, else "".
+func work(kind Kind, stack []Frame) (sure bool, loop string) {
+	switch {
+	case len(stack) == 0:
+		return false, ""
+	case IsProfiler(stack) || IsRuntime(stack):
+		return true, ""
+	case !slices.Contains(forWork, kind):
+		return false, ""
+	}
+	switch stack[len(stack)-1].Func {
+	case "runtime.main":
+		return kind != Network && kind != Sleep && kind != Syscall || accepts(stack), ""
+	case "[truncated]":
+		return false, ""
+	}
+	sure = true
+	functions := 0
+	for _, f := range stack {
+		if pkg := packageOf(f.Func); !isBetween(f.Func, pkg) {
+			functions++
+			loop = f.Func
+			sure = sure && isLibrary(pkg)
+		}
+	}
+	if functions != 1 || kind == Network || kind == Syscall {
+		loop = ""
+	}
+	return sure || accepts(stack), loop
+}
+
+// accepts reports whether a stack is of who waits for connections.
+func accepts(stack []Frame) bool {
+	return slices.ContainsFunc(stack, func(f Frame) bool { return f.Func == "net.(*netFD).accept" })
+}
+
+// library has the packages of this library that have goroutines, after its path.
+var library = []string{"mvcc", "gc", "journal", "etcd", "internal/favour", "internal/goid"}
+
+// isLibrary reports whether a package is one of them.
+func isLibrary(pkg string) bool {
+	name, ok := strings.CutPrefix(pkg, strings.TrimSuffix(ownPackage, "profiling"))
+	return ok && slices.Contains(library, name)
+}
