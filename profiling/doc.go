@@ -43,6 +43,10 @@
 //	                                    report by an execution trace; format=json
 //	                                    answers with it
 //	/debug/pprof/contention/<id>        a report
+//	/debug/pprof/conflicts/             who loses attempts over which keys, and to whom;
+//	                                    ?format=json
+//	/debug/pprof/conflicts/all/flamegraph, top, peek, source
+//	                                    the time thrown away
 //	/debug/pprof/slow/                  why operations were slow; ?format=json,
 //	                                    ?op=NAME for those of one name
 //	/debug/pprof/slow/start?percentile=99.9 or above=5ms, slow/stop

@@ -4,11 +4,18 @@ package seam
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 )
 
 // Snapshot returns an mvcc.DBSnapshot of an *mvcc.DB, that Options.MaxTxAge does not concern: for
 // what is closed for sure. Package mvcc sets it.
 var Snapshot func(db any) any
+
+// Look, while somebody looks for lost attempts, is called at the beginning of each Update of a map or
+// database that has lost one since; of is the same for all tables of a database. tell is called by
+// the same goroutine after each attempt, with an *mvcc.Attempt, and must not block. A commit by hand
+// that is lost is told of as an attempt that began at no time. Package profiling sets it.
+var Look atomic.Pointer[func(of uintptr) (tell func(attempt any))]
 
 type caller struct{}
 

@@ -15,6 +15,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+	"github.com/mvccmap/mvccmap/profiling/internal/losses"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
@@ -116,12 +117,14 @@ func (f *flight) run(ctx context.Context) {
 	<-next.C
 	ready := true // to keep a trace at once
 	f.machine.Note()
+	losses.Look()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
 			f.machine.Note()
+			losses.Look()
 			f.tick(now)
 			continue
 		case <-next.C:

@@ -29,6 +29,7 @@ type Tail struct {
 	Count int           `json:"count"` // operations
 	Took  time.Duration `json:"took_ns"`
 	Parts []Part        `json:"parts"` // they are Took together; the longest first
+	Lost  Lost          `json:"lost,omitzero"`
 }
 
 // A Part is what the operations of a [Tail] did at one line, or in one way that has no line.
@@ -60,7 +61,7 @@ const mostCauses = 200
 func (f *follower) tailOf(op string, took time.Duration, id trace.GoID, ago time.Duration) *Tail {
 	end := f.Now - trace.Time(ago)
 	w := window{max(end-trace.Time(took), f.First), end}
-	t := &Tail{Op: op, Count: 1, Took: took}
+	t := &Tail{Op: op, Count: 1, Took: took, Lost: f.lostIn(id, w)}
 	add := func(kind contention.Kind, at *contention.Place, d time.Duration) {
 		if d > 0 {
 			t.add(Part{Kind: kind, Site: at.Site(), Ops: 1, Total: d, Stack: at.Frames(), longest: d})
@@ -217,6 +218,7 @@ func Merge(list []*Tail) []*Tail {
 		}
 		sums[i].Count += t.Count
 		sums[i].Took += t.Took
+		sums[i].Lost.add(t.Lost)
 		for _, p := range t.Parts {
 			sums[i].add(p)
 		}
@@ -250,7 +252,7 @@ const said = 4
 
 // String says what the operations did: "61 % runnable, without a processor, 22 % ...".
 func (t *Tail) String() string {
-	text, n := "", 0
+	text, n := t.Lost.String(), 0
 	for _, p := range t.Parts {
 		if n == said || t.Share(p) < 0.01 {
 			break
