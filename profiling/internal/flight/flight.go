@@ -33,7 +33,6 @@ type flight struct {
 	fresh atomic.Int64         // how old best may become, in nanoseconds
 	sums  slow.Others          // of the flight's goroutine: what was not summed up yet
 	marks marks
-	wake  chan struct{} // has a value when there is a best
 
 	mu      sync.Mutex // protects what follows, and record.recent
 	records []*record
@@ -65,7 +64,6 @@ func newFlight(cfg Config, kept *capture.History[*Slow], phase func() string) (*
 			MinAge: cfg.MinAge, MaxBytes: uint64(cfg.MaxBytes),
 		}),
 		leave:   leave,
-		wake:    make(chan struct{}, 1),
 		stopped: make(chan struct{}),
 	}
 	f.fresh.Store(int64(cfg.MinAge / 2))
@@ -107,46 +105,36 @@ func (f *flight) record(o *Op) {
 	o.rec.Store(r)
 }
 
-// run sets the thresholds each second, and keeps the trace when it is woken, but
-// not too often.
+// pause is how long the flight's goroutine sleeps: it waits in no select, which would be in the
+// program's block profile.
+const pause = 10 * time.Millisecond
+
+// run sets the thresholds each second, and keeps a trace when an operation was slow, but not too
+// often.
 func (f *flight) run(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	next := time.NewTimer(0)
-	defer next.Stop()
-	<-next.C
-	ready := true // to keep a trace at once
-	f.machine.Note()
-	losses.Look()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
+	var ticked, next time.Time
+	for ; ctx.Err() == nil; time.Sleep(pause) {
+		now := time.Now()
+		if now.Sub(ticked) >= time.Second {
+			ticked = now
 			f.machine.Note()
 			losses.Look()
 			f.tick(now)
-			continue
-		case <-next.C:
-			ready = true
-		case <-f.wake:
 		}
-		if !ready {
-			continue // until the timer ends
+		if now.Before(next) {
+			continue
 		}
 		c := f.best.Swap(nil)
 		if c == nil {
 			continue
 		}
-		start := time.Now()
-		if start.Sub(c.End) > time.Duration(f.fresh.Load()) {
+		if now.Sub(c.End) > time.Duration(f.fresh.Load()) {
 			f.drop("An operation had ended too long ago when it was its turn: the trace would " +
 				"hardly have had it.")
 			continue // the next will be kept at once
 		}
 		f.keep(c)
-		ready = false
-		next.Reset(max(f.cfg.Every, 20*time.Since(start)))
+		next = time.Now().Add(max(f.cfg.Every, 20*time.Since(now)))
 	}
 }
 
@@ -247,10 +235,6 @@ func (f *flight) offer(r *record, d, threshold time.Duration) {
 		if best = f.best.Load(); c.losesTo(best, f.fresh.Load()) {
 			return
 		}
-	}
-	select {
-	case f.wake <- struct{}{}:
-	default: // it is awake already
 	}
 }
 

@@ -20,7 +20,7 @@ func loneFlight(t *testing.T, cfg Config) *flight {
 	require.NoError(t, err)
 	f := &flight{cfg: cfg, kept: new(capture.History[*Slow]), phase: func() string {
 		return ""
-	}, wake: make(chan struct{}, 1)}
+	}}
 	f.fresh.Store(int64(time.Hour))
 	return f
 }
@@ -99,7 +99,6 @@ func TestSlowestIsChosen(t *testing.T) {
 	short := newRecord(&Op{name: "short"}, f, time.Now())
 	offer := func(r *record, d, threshold time.Duration) time.Duration {
 		f.offer(r, d, threshold)
-		require.Len(t, f.wake, 1)
 		return f.best.Load().Took
 	}
 	require.EqualValues(t, 20, offer(long, 20, 10))
@@ -221,7 +220,7 @@ func BenchmarkDone(b *testing.B) {
 		case "counted":
 			done = func(d time.Duration) { o.Count(d, false) }
 		case "recorded":
-			f := &flight{wake: make(chan struct{}, 1), cfg: Config{Above: time.Hour}}
+			f := &flight{cfg: Config{Above: time.Hour}}
 			o.rec.Store(newRecord(o, f, time.Now()))
 		}
 		b.Run(name, func(b *testing.B) {
@@ -258,7 +257,6 @@ func TestTooLateIsLost(t *testing.T) {
 	f := loneFlight(t, Config{})
 	f.fresh.Store(int64(time.Second))
 	f.best.Store(&Slow{Op: "old", End: time.Now().Add(-time.Hour)})
-	f.wake <- struct{}{}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); f.run(ctx) }()
