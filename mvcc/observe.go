@@ -131,7 +131,7 @@ func (m *core) noteLoss() {
 }
 
 // looker returns who is to be told of an Update that begins, or nil. Once nobody looks, the next
-// ones are not set apart. (A noteLoss of another look may come between: then the next loss notes it.)
+// ones are not set apart. A noteLoss of another look may come between: then the next loss notes it.
 func (m *core) looker() (tell func(attempt any)) {
 	look := seam.Look.Load()
 	if look == nil {

@@ -37,7 +37,7 @@ func (s *Service) conflictsView(w http.ResponseWriter, r *http.Request) error {
 	page := pprofui.Page{
 		Frame: s.frame("Lost attempts", "conflicts", ""),
 		About: "the attempts that transactions have lost to conflicts, and the time that these took",
-		Links: []pprofui.Link{{Ref: "../", Text: "conflicts"}}, Difference: true,
+		Links: []pprofui.Link{{Ref: "./", Text: "conflicts"}}, Difference: true,
 	}
 	return pprofui.Show(w, r, r.PathValue("view"), page, func() (p, base *profile.Profile, err error) {
 		made := contention.NewProfile(time.Now(), 0)

@@ -14,8 +14,8 @@ import (
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// M183: the report on a slow operation has the attempts that it lost, and the page Conflicts has them
-// with the key only if keys may be shown.
+// M183: the report on a slow operation has the attempts that it lost, and the page Conflicts has
+// them, with the key only if keys may be shown.
 func TestConflicts(t *testing.T) {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
@@ -55,8 +55,8 @@ func TestConflicts(t *testing.T) {
 	require.Contains(t, hidden.body, "conflicts_test.go")
 	require.NotContains(t, hidden.body, "votes of may")
 	require.Contains(t, shown.body, "votes of may")
-	require.Contains(t, get(t, srv.URL()+page+"?format=json").body, `"who":"tally"`)
-	require.Contains(t, get(t, srv.URL()+page+"all/top").body, "TestConflicts")
+	require.Contains(t, get(t, srv.URL()+page+"?format=json").body, `"who": "tally"`)
+	require.Contains(t, get(t, srv.URL()+page+"top").body, "TestConflicts")
 }
 
 // M184: none of the service's goroutines waits in the program's block profile, whatever it takes.
@@ -64,14 +64,10 @@ func TestOwnGoroutinesDoNotBlock(t *testing.T) {
 	srv := start(t, profiling.Config{
 		BlockRate: 1, Slow: &profiling.SlowConfig{Above: time.Millisecond},
 	})
-	for _, what := range []string{"wall", "profile", "mutex", "contention/new?mode=trace&"} {
-		url := srv.URL() + "/debug/pprof/" + strings.TrimSuffix(what, "&")
-		if !strings.Contains(url, "?") {
-			url += "?"
-		} else {
-			url += "&"
-		}
-		require.Equal(t, http.StatusOK, get(t, url+"seconds=0.3").status)
+	const report = "contention/new?mode=trace&format=json&"
+	for _, what := range []string{"wall?", "profile?", "mutex?", report} {
+		a := get(t, srv.URL()+"/debug/pprof/"+what+"seconds=0.3")
+		require.Equal(t, http.StatusOK, a.status, a.body)
 	}
 	var b strings.Builder
 	require.NoError(t, pprof.Lookup("block").WriteTo(&b, 0))
@@ -85,8 +81,10 @@ func TestOwnGoroutinesDoNotBlock(t *testing.T) {
 			}
 		}
 		text := strings.Join(stack, " ")
-		waits := strings.HasPrefix(text, "runtime.selectgo ") || strings.HasPrefix(text, "runtime.chanrecv")
-		own := strings.Contains(text, "mvccmap/profiling/internal/") || strings.Contains(text, "internal/machine.")
+		waits := strings.HasPrefix(text, "runtime.selectgo ") ||
+			strings.HasPrefix(text, "runtime.chanrecv")
+		own := strings.Contains(text, "mvccmap/profiling/internal/") ||
+			strings.Contains(text, "mvccmap/internal/machine.")
 		require.False(t, waits && own && s.Value[1] > int64(50*time.Millisecond), text)
 	}
 }

@@ -143,7 +143,7 @@ func storm(t *testing.T) *profiling.Server {
 }
 
 // A storm of conflicts over one key is on top of the dashboard, and a click away are its table, its
-// transactions, its line and the key, by a hash; another click shows the source.
+// transactions, its line and the key, by a hash; another click shows the flame graph.
 func TestStormIsFoundByClicks(t *testing.T) {
 	t.Parallel()
 	b := open(t)
@@ -166,8 +166,8 @@ func TestStormIsFoundByClicks(t *testing.T) {
 		}
 	}
 	b.screen(1280, "light")
-	require.Equal(t, http.StatusOK, b.press(`#kept .verdict a[href*="source"]`))
-	require.Contains(t, b.text(), "storm")
+	require.Equal(t, http.StatusOK, b.press(`a[href="flamegraph"]`))
+	b.await(hasBox("storm"))
 	b.clean()
 }
 

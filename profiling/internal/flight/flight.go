@@ -149,7 +149,7 @@ func (f *flight) tick(now time.Time) {
 
 // keep takes the trace in which c ends, reads it and keeps both.
 func (f *flight) keep(c *Slow) {
-	if f.cfg.Above == 0 {
+	if f.cfg.Above == 0 && !c.usual {
 		c.Percentile = f.cfg.Percentile
 	}
 	c.Phase = f.phase()
@@ -214,10 +214,14 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// offer says that an operation was slow. It leaves a mark for it in the trace, and has it kept
+// offer says that an operation was slow or, with threshold 0, the usual one that was asked for. It leaves a mark for it in the trace, and has it kept
 // unless another that is rather to be kept is waiting.
 func (f *flight) offer(r *record, d, threshold time.Duration) {
-	this := Slow{Op: r.op.name, Took: d, Threshold: threshold, End: time.Now(), turns: &r.turns}
+	this := Slow{Op: r.op.name, Took: d, Threshold: threshold, End: time.Now(), turns: &r.turns,
+		Count: r.slow.Load(), usual: threshold == 0}
+	if this.usual {
+		this.Op += ", a usual one"
+	}
 	best := f.best.Load()
 	loses := this.losesTo(best, f.fresh.Load())
 	if loses && !f.marks.may() {

@@ -24,6 +24,8 @@ const (
 	kept = 1024
 	// wins bounds the commits that winners are looked for among.
 	wins = 1 << 13
+	// callers bounds those that are told apart in a step: names may come from outside.
+	callers = 500
 )
 
 // state is what the process looks at; looked has the steps, the newest last.
@@ -51,10 +53,11 @@ type win struct {
 
 // gathered is what was told of in a step.
 type gathered struct {
-	began   time.Time
-	callers sync.Map // of *counts by caller
-	n       atomic.Uint64
-	samples [kept]atomic.Pointer[loss]
+	began    time.Time
+	callers  sync.Map // of *counts by caller
+	distinct atomic.Int64
+	n        atomic.Uint64
+	samples  [kept]atomic.Pointer[loss]
 }
 
 // counts are those of a caller.
@@ -149,6 +152,9 @@ func (u *update) told(a *mvcc.Attempt) {
 	}
 	u.by.name, u.by.byHand = a.Name, a.Began.IsZero()
 	list, ok := g.callers.Load(u.by)
+	if !ok && g.distinct.Add(1) > callers {
+		u.by = caller{name: "other transactions"}
+	}
 	if !ok {
 		list, _ = g.callers.LoadOrStore(u.by, &counts{caller: u.by})
 	}

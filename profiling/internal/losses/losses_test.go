@@ -53,8 +53,9 @@ func (p poll) tally(lost int) {
 	}))
 }
 
-// M183: a report has table, key, line and winner of the attempts that were lost while somebody looks,
-// from the Update after the first one on, and the trace has a note. Options.Observe and Around go on.
+// M183: a report has table, key, line and winner of the attempts that were lost while somebody
+// looks, from the Update after the first one on, and the trace has a note. Options.Observe and
+// Around go on.
 func TestLossesAreNamed(t *testing.T) {
 	observed, around := 0, 0
 	for name, opts := range map[string]*mvcc.Options{"alone": nil,
@@ -113,7 +114,8 @@ func TestLossesAreNamed(t *testing.T) {
 	require.Positive(t, around)
 }
 
-// The error of a function, a conflict of another map, is no loss; neither is an Update that gives up.
+// The error of a function, a conflict of another map, is no loss; neither is an Update that gives
+// up.
 func TestWhatIsNoLoss(t *testing.T) {
 	p := newPoll(t, nil)
 	Look()

@@ -57,7 +57,8 @@ func (r *Row) String() string {
 // most bounds the keys and winners of a row.
 const most = 8
 
-// Report returns the losses since that time, those that took longest first; show has the keys shown.
+// Report returns the losses since that time, those that took longest first; show has the keys
+// shown.
 func Report(show bool) (rows []*Row, since time.Time) {
 	state.mu.Lock()
 	looked := state.looked
@@ -115,7 +116,7 @@ func Report(show bool) (rows []*Row, since time.Time) {
 			case l.epoch == 0:
 				s.winners["one that had lost often"]++
 			default:
-				s.winners["another call, or a transaction of before"]++
+				s.winners["others"]++
 			}
 		}
 	}
@@ -202,7 +203,7 @@ func (c *caller) frames() (list []contention.Frame) {
 	return list
 }
 
-// sentence says over what losses were, and to whom most of them: "over one key of counters, to vote".
+// sentence says over which keys losses were, and to whom most: "over one key of counters, to vote".
 func sentence(list []*loss) string {
 	keys, tables, winners := map[uint64]bool{}, map[string]int{}, map[string]int{}
 	for _, l := range list {

@@ -124,7 +124,13 @@ func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage, othe
 			err = ErrNoMark
 		}
 	}
-	return report, Merge(list), last, err
+	tails = Merge(list)
+	for _, t := range tails {
+		if m.Delayed {
+			t.Delay, t.For = m.Delay, m.For
+		}
+	}
+	return report, tails, last, err
 }
 
 // A span is a time in which a goroutine was in one state.
