@@ -201,9 +201,9 @@ func New(groups []Group) *Sampler {
 // Close waits until no source is called any more.
 func (s *Sampler) Close() {
 	s.stop()
+	s.turn.Lock() // waits for a reading that is under way; the next one sees that it is to stop
 	s.timer.Stop()
-	s.turn.Lock() // waits for the one that is under way; the next one sees that it is to stop
-	defer s.turn.Unlock()
+	s.turn.Unlock()
 	s.others.Wait()
 }
 
