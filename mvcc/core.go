@@ -31,7 +31,8 @@ type core struct {
 	chain.Decider
 	plain  bool // k == k for every key, and not strict
 	strict bool // see Options.Strict: shared.strict is there
-	apart  bool // an Update is strict, observed, or in an Around
+	// apart: an Update is strict, observed, or in an Around; or somebody looks, see noteLoss.
+	apart atomic.Bool
 	// watched: it is strict, and its values lead to memory that can be changed, see stored.go.
 	watched bool
 
@@ -145,11 +146,11 @@ func newCore(
 		x.InOrder(by.Order, types.size, types.keep)
 	}
 	c := &core{types: types, order: by, level: o.Isolation, strict: o.Strict,
-		apart: o.Strict || o.Observe != nil || o.Around != nil, tracePins: o.TracePins,
-		guarded: o.TracePins || o.MaxTxAge > 0 || o.Strict, threshold: uint64(o.PruneThreshold),
+		tracePins: o.TracePins, guarded: o.TracePins || o.MaxTxAge > 0 || o.Strict, threshold: uint64(o.PruneThreshold),
 		gc: s.gc, views: s.gc.Views(), shared: s, favour: &s.favour,
 		alarms: &s.alarms}
 	c.pool.Store(&statePool{})
+	c.apart.Store(c.setApart())
 	own := &chains{index: x, Resolver: chain.Resolver{Slots: s.slots},
 		member: &member{of: weak.Make(c)},
 		counters: &counters{commonCounters: &s.counters, name: name, keys: xsync.NewCounter(),

@@ -100,7 +100,7 @@ func (tx DBTx) Commit() error {
 	case resultOK:
 		committed(after, e)
 	case resultConflict:
-		return c.err(1)
+		return st.m.lostByHand(c.err(1)) // a state keeps its m
 	case resultEvicted:
 		return ErrTxTooOld
 	}

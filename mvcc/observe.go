@@ -3,6 +3,9 @@ package mvcc
 import (
 	"context"
 	"time"
+	"unsafe"
+
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // An Attempt is one attempt of an Update, for [Options.Observe].
@@ -27,22 +30,25 @@ type Attempt struct {
 
 // An observation is an Update that is observed.
 type observation struct {
-	tell     func(Attempt)
+	tell     func(Attempt) // Options.Observe, or nil
+	look     func(any)     // see looker
 	now      Attempt
 	since    time.Time // the end of the attempt before, or the call
 	running  bool
 	finished bool
 }
 
-// observed is update, with Options.Observe told of it.
-func (m *core) observed(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) (err error) {
+// observed is update, with Options.Observe told of it, and look unless it is nil.
+func (m *core) observed(
+	ctx context.Context, opts *TxOptions, fn func(tx DBTx) error, look func(any),
+) (err error) {
 	var own TxOptions
 	if opts != nil {
 		own = *opts
 	}
-	o := &observation{tell: m.shared.observe, since: time.Now()}
+	o := &observation{tell: m.shared.observe, look: look, since: time.Now()}
 	o.now.Context, o.now.Name = ctx, own.Name
-	own.seen, own.own = o, !m.strict // which runs it as its own afterwards
+	own.seen = o
 	defer func() {
 		if !o.finished { // it has panicked, or the goroutine ends
 			o.now.Panicked = true
@@ -65,7 +71,7 @@ func (m *core) around(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 	if opts != nil {
 		own = *opts
 	}
-	own.inside, own.own = true, m.shared.observe == nil && !m.strict // see observed
+	own.inside = true
 	inside, after := m.shared.around(ctx, own.Name, m.counters.name)
 	if after != nil {
 		defer after()
@@ -96,5 +102,51 @@ func (o *observation) end(err error, last bool) {
 	}
 	o.now.Err, o.now.Last = err, last
 	o.since, o.running, o.finished = now, false, last
-	o.tell(o.now)
+	if o.look != nil {
+		o.look(&o.now)
+	}
+	if o.tell != nil {
+		o.tell(o.now)
+	}
+}
+
+// setApart reports whether the options set Updates apart.
+func (m *core) setApart() bool {
+	return m.strict || m.shared.observe != nil || m.shared.around != nil
+}
+
+// noteLoss is called when an attempt was lost. If somebody looks (see [seam.Look]), all Updates of
+// the database or map are set apart from now on, and observed. So an Update pays nothing for it,
+// whether somebody looks or not, until there is something to see: it reads apart in any case.
+func (m *core) noteLoss() {
+	if seam.Look.Load() == nil || m.apart.Load() {
+		return
+	}
+	m.shared.each(func(other *member) bool {
+		if c := other.of.Value(); c != nil {
+			c.apart.Store(true)
+		}
+		return false
+	})
+}
+
+// looker returns who is to be told of an Update that begins, or nil. Once nobody looks, the next
+// ones are not set apart. A noteLoss of another look may come between: then the next loss notes it.
+func (m *core) looker() (tell func(attempt any)) {
+	look := seam.Look.Load()
+	if look == nil {
+		m.apart.Store(m.setApart())
+		return nil
+	}
+	return (*look)(uintptr(unsafe.Pointer(m.shared)))
+}
+
+// lostByHand returns err, that of a commit by hand which was lost, and tells who looks.
+func (m *core) lostByHand(err error) error {
+	if m.noteLoss(); seam.Look.Load() != nil {
+		if tell := m.looker(); tell != nil {
+			tell(&Attempt{Number: 1, Last: true, Err: err})
+		}
+	}
+	return err
 }

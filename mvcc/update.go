@@ -80,14 +80,18 @@ func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 	if ctx.Err() != nil {
 		return endOf(ctx)
 	}
-	if m.apart && !(opts != nil && opts.own) {
+	if m.apart.Load() && !(opts != nil && opts.own) {
 		if m.shared.around != nil && (opts == nil || !opts.inside) {
 			return m.around(ctx, opts, fn)
 		}
-		if m.shared.observe != nil && (opts == nil || opts.seen == nil) {
-			return m.observed(ctx, opts, fn)
+		if opts == nil || opts.seen == nil {
+			if look := m.looker(); look != nil || m.shared.observe != nil {
+				return m.observed(ctx, opts, fn, look)
+			}
 		}
-		return m.updateStrictly(ctx, opts, fn)
+		if m.strict {
+			return m.updateStrictly(ctx, opts, fn)
+		}
 	}
 	var c conflict
 	b := bid{ctx: ctx, last: attempts == 1, kind: opts.of()}
@@ -118,6 +122,7 @@ func (m *core) retry(
 	level Level, attempts int, b *bid, c *conflict, fn func(tx DBTx) error,
 ) error {
 	defer b.end()
+	m.noteLoss()
 	for n := 1; n < attempts; n++ {
 		if b.seen != nil {
 			b.seen.end(c.err(n), false)

@@ -63,6 +63,10 @@ type Config struct {
 	// /debug/pprof/data/ shows. They are kept reachable, and need not be in Maps.
 	Data map[string]*mvcc.DB
 
+	// ShowKeys has the page /debug/pprof/conflicts/ show keys of records, as %v prints them. Else it
+	// names them by a hash.
+	ShowKeys bool
+
 	// Workload, if not nil, says what the program does and how fast. It is
 	// called once a second, never by two goroutines at a time, and should
 	// return within milliseconds.

@@ -43,12 +43,17 @@
 //	                                    report by an execution trace; format=json
 //	                                    answers with it
 //	/debug/pprof/contention/<id>        a report
+//	/debug/pprof/conflicts/             who loses attempts over which keys, and to whom;
+//	                                    ?format=json
+//	/debug/pprof/conflicts/flamegraph, top, peek, source
+//	                                    the time thrown away
 //	/debug/pprof/slow/                  why operations were slow; ?format=json,
 //	                                    ?op=NAME for those of one name
 //	/debug/pprof/slow/start?percentile=99.9 or above=5ms, slow/stop
 //	                                    record slow operations, or end that
 //	/debug/pprof/slow/all/flamegraph, top, peek, source
 //	                                    what all slow ones of late did
+//	/debug/pprof/slow/usual?op=NAME     explain the next one that takes as long as most
 //	/debug/pprof/slow/<id>.trace        trace of one for "go tool trace"
 //	/debug/pprof/slow/<id>/source, flamegraph, top, peek
 //	                                    what it waited for, and what let it wait

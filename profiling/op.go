@@ -26,7 +26,7 @@ func (o *Op) Name() string {
 // Done says that the calling goroutine has just ended an operation of this kind
 // that took d. It counts d in a histogram, which takes some ten nanoseconds, and while slow
 // operations are recorded it compares d with a threshold. If d is above that, it leaves a
-// mark in the trace and wakes the goroutine that keeps it, which takes about a
+// mark in the trace and offers it to the goroutine that keeps one, which takes about a
 // microsecond and allocates. It never blocks.
 func (o *Op) Done(d time.Duration) {
 	if o != nil {

@@ -232,9 +232,13 @@ func (s *Service) routes() http.Handler {
 		at + "/contention/{$}":   s.contentionIndex,
 		at + "/contention/new":   web.OwnSite(s.contentionNew),
 		at + "/contention/{id}":  s.contentionReport,
+		at + "/conflicts":        web.To("./conflicts/"),
+		at + "/conflicts/{$}":    web.OwnSite(s.conflicts),
+		at + "/conflicts/{view}": s.conflictsView,
 		at + "/slow":             web.To("./slow/"),
 		at + "/slow/{$}":         s.slowIndex,
 		at + "/slow/start":       web.OwnSite(s.slowStart),
+		at + "/slow/usual":       web.OwnSite(s.slowUsual),
 		at + "/slow/stop":        web.OwnSite(s.slowStop),
 		at + "/slow/{id}":        s.slowOne,
 		at + "/slow/{id}/{$}":    web.To("../"), // where pages of pprof lead back to

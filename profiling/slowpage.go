@@ -213,6 +213,14 @@ func (s *Service) slowStop(w http.ResponseWriter, _ *http.Request) error {
 	return web.Redirect(w, "./")
 }
 
+// slowUsual has a usual operation explained and leads back to the page.
+func (s *Service) slowUsual(w http.ResponseWriter, r *http.Request) error {
+	if err := s.slow.Usual(r.URL.Query().Get("op")); err != nil {
+		return err
+	}
+	return web.Redirect(w, "./")
+}
+
 // slowOne answers with the trace of an operation, whose number ends in ".trace".
 func (s *Service) slowOne(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("id")

@@ -8,6 +8,7 @@ import (
 	"context"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync"
@@ -20,11 +21,12 @@ type Times struct {
 	Process            float64 // seconds of processor time of this program
 	Busy, Steal, Total float64 // ticks of all processors; Total includes idle ones
 	Processors         int
+	Delay              float64 // seconds for which its threads waited for a processor, or 0
 }
 
-// Read reads the system's accounts. It takes two system calls.
+// Read reads the system's accounts. It takes some system calls, and three for each thread.
 func Read() Times {
-	t := Times{Process: math.NaN(), Busy: math.NaN(), Steal: math.NaN(), Total: math.NaN()}
+	t := Times{Delay: delays("/proc/self"), Process: math.NaN(), Busy: math.NaN(), Steal: math.NaN(), Total: math.NaN()}
 	if cpu, _, ok := Process(); ok {
 		t.Process = cpu.Seconds()
 	}
@@ -35,6 +37,20 @@ func Read() Times {
 		t.Processors = runtime.NumCPU()
 	}
 	return t
+}
+
+// delays returns for how long the threads of a program, those that there are now, have waited for a
+// processor; 0 if the system does not tell.
+func delays(proc string) (seconds float64) {
+	files, _ := filepath.Glob(proc + "/task/*/schedstat")
+	for _, file := range files {
+		b, _ := os.ReadFile(file) // the thread may have ended
+		if fields := bytes.Fields(b); len(fields) > 1 {
+			ns, _ := strconv.ParseFloat(string(fields[1]), 64)
+			seconds += ns / 1e9
+		}
+	}
+	return seconds
 }
 
 // parse takes from /proc/stat, in the system's ticks, the time in which something ran, what the
@@ -86,14 +102,8 @@ func (h *Hiccups) Run(ctx context.Context) {
 	begun := time.Now() // before the timer is set: a delay in between counts
 	h.begun.Store(&begun)
 	defer h.begun.Store(nil)
-	t := time.NewTimer(hiccupEvery)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
+	for ctx.Err() == nil {
+		time.Sleep(hiccupEvery) // a select would be in the program's block profile
 		// Only this goroutine stores hiccups. If Worst takes away the one compared with, that has
 		// been shown, and this one is of the next second.
 		now := time.Now()
@@ -102,7 +112,6 @@ func (h *Hiccups) Run(ctx context.Context) {
 		}
 		begun := now
 		h.begun.Store(&begun)
-		t.Reset(hiccupEvery)
 	}
 }
 

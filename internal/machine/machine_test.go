@@ -108,7 +108,7 @@ func TestBetween(t *testing.T) {
 	before := Times{Process: 7, Busy: 100, Steal: 10, Total: 1000, Processors: 2}
 	plus := func(process, busy, steal, total float64) Times {
 		r := reading(process, busy, steal, total)
-		return Times{7 + r.Process, 100 + r.Busy, 10 + r.Steal, 1000 + r.Total, 2}
+		return Times{7 + r.Process, 100 + r.Busy, 10 + r.Steal, 1000 + r.Total, 2, 0}
 	}
 	u := Between(before, plus(1000, 1600, 200, 2000), time.Second)
 	require.True(t, u.Known)

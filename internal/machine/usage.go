@@ -18,6 +18,10 @@ type Usage struct {
 	Others  float64       `json:"others,omitempty"`  // other programs, and the system's own work
 	Steal   float64       `json:"steal,omitempty"`   // kept back by the host of a virtual machine
 	Most    float64       `json:"most,omitempty"`    // what this program can have, by GOMAXPROCS
+	// Delay is for how long threads of this program waited for a processor together, if Delayed: that
+	// is known.
+	Delay   time.Duration `json:"run_delay_ns,omitempty"`
+	Delayed bool          `json:"run_delay_known,omitempty"`
 	// Hiccup is the longest time by which a goroutine woke late.
 	Hiccup time.Duration `json:"hiccup_ns"`
 }
@@ -29,6 +33,9 @@ const leastTicks = 10
 // Between returns what was used between two readings.
 func Between(before, after Times, passed time.Duration) Usage {
 	u := Usage{For: passed}
+	if u.Delayed = after.Delay > 0; u.Delayed { // it falls when threads end
+		u.Delay = time.Duration(max(after.Delay-before.Delay, 0) * 1e9)
+	}
 	total := after.Total - before.Total
 	cpus := float64(max(after.Processors, 1))
 	process := (after.Process - before.Process) / (passed.Seconds() * cpus)

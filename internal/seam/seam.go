@@ -5,6 +5,7 @@ package seam
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +21,12 @@ type JournalState struct {
 	// Failures counts failed writes, and Refused the records that the codec has refused.
 	Failures, Refused uint64
 }
+
+// Look, while somebody looks for lost attempts, is called at the beginning of each Update of a map or
+// database that has lost one since; of is the same for all tables of a database. tell is called by
+// the same goroutine after each attempt, with an *mvcc.Attempt, and must not block. A commit by hand
+// that is lost is told of as an attempt that began at no time. Package profiling sets it.
+var Look atomic.Pointer[func(of uintptr) (tell func(attempt any))]
 
 type caller struct{}
 

@@ -273,6 +273,23 @@
     }
   }
 
+  // Says which map loses more than a tenth of its attempts to conflicts, and most of them.
+  function losing() {
+    const late = (group, title, n) => {
+      const c = charts.find(c => c.key === `${group}/${title}`);
+      return columns.slice(c.first, c.first + n).flatMap(column => column.slice(-15))
+        .reduce((x, y) => x + (y || 0), 0);
+    };
+    const groups = charts.map(c => c.key).filter(name => name.endsWith("/Aborts by cause"))
+      .map(name => name.slice(0, name.lastIndexOf("/")))
+      .map(name => ({ name, lost: late(name, "Aborts by cause", 3), won: late(name, "Transactions", 1) }))
+      .filter(g => g.lost > 20 && 9 * g.lost > g.won).sort((g, h) => h.lost - g.lost);
+    $("losing").hidden = !groups.length;
+    if (!groups.length) return;
+    const { name, lost, won } = groups[0];
+    $("lost").textContent = `${name} loses ${Math.round(100 * lost / (lost + won))} % of its attempts to conflicts.`;
+  }
+
   // The operations that the program counts, those first on which it spends most time.
   const rows = new Map(); // of the table, by name
   function operations(list) {
@@ -344,6 +361,7 @@
     }
     appear();
     show(a.now);
+    losing();
     if (a.times.length || a.groups) drawAll();
   }
 

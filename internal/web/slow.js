@@ -1,9 +1,9 @@
-// The page of slow operations: asks for itself every two seconds while it is visible, and puts in
+// The pages of slow operations and of conflicts: asks for itself every two seconds while it is visible, and puts in
 // what has changed. What somebody types or opens meanwhile stays.
 "use strict";
 
 (() => {
-  const parts = ["state", "ops", "tails", "kept"];
+  const parts = ["state", "ops", "tails", "kept"].filter(id => document.getElementById(id));
   const text = page => parts.map(id => page.getElementById(id).innerHTML);
   let shown = text(document);
 

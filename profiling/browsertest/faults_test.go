@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
@@ -168,6 +170,58 @@ func TestFaultsAreFoundByClicks(t *testing.T) {
 	for page, faults := range table {
 		require.Empty(t, faults, "%s of the table: no path of the test", page)
 	}
+	b.clean()
+}
+
+// storm has transactions of two names meet at one key until the test ends, and shows the database.
+func storm(t *testing.T) *profiling.Server {
+	t.Helper()
+	db := mvcc.NewDB(nil)
+	t.Cleanup(db.Close)
+	counters := mvcc.NewTable[string, int](db, "counters", nil)
+	named := func(name string) func() {
+		return func() {
+			err := counters.Update(context.Background(), &mvcc.TxOptions{Name: name},
+				func(tx mvcc.Tx[string, int]) error {
+					n, _ := tx.Get("votes")
+					time.Sleep(100 * time.Microsecond)
+					tx.Set("votes", n+1)
+					return nil
+				})
+			require.NoError(t, err)
+		}
+	}
+	cfg := profiling.Config{Title: "polls", Maps: db.Sources("polls")}
+	planted.Again(t, named("vote"), named("vote"), named("vote"), named("tally"))
+	return start(t, cfg)
+}
+
+// A storm of conflicts over one key is on top of the dashboard, and a click away are its table, its
+// transactions, its line and the key, by a hash; another click shows the flame graph.
+func TestStormIsFoundByClicks(t *testing.T) {
+	t.Parallel()
+	b := open(t)
+	srv := storm(t)
+	b.screen(1280, "light")
+	b.visit(srv.URL())
+	b.await(`!document.querySelector("#losing").hidden`)
+	require.Regexp(t, `^Map polls loses \d\d % of its attempts to conflicts`, eval[string](b, `document.querySelector("#losing").innerText`))
+	b.shoot("losing")
+	require.Equal(t, http.StatusOK, b.press("#losing a"))
+	b.await(`/% over one key, \d+ % to vote, at faults_test.go:\d+/.test(document.querySelector("#kept").innerText)`)
+	text := b.text()
+	require.Contains(t, text, "vote, over counters:")
+	require.Regexp(t, `#[0-9a-f]{8}\s+100 %`, text)
+	for _, width := range []int64{1280, 390} {
+		for _, scheme := range []string{"light", "dark"} {
+			b.screen(width, scheme)
+			b.shoot(fmt.Sprintf("conflicts-%d-%s", width, scheme))
+			require.LessOrEqual(t, eval[int64](b, "document.documentElement.scrollWidth"), width)
+		}
+	}
+	b.screen(1280, "light")
+	require.Equal(t, http.StatusOK, b.press(`a[href="flamegraph"]`))
+	b.await(hasBox("storm"))
 	b.clean()
 }
 

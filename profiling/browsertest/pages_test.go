@@ -125,6 +125,7 @@ func everything(t *testing.T, b *tab) []view {
 		{"contention-traced", traced, ""},
 		{"contention-cheap", cheap, ""},
 		{"slow", at + "slow/", ""},
+		{"conflicts", at + "conflicts/", ""},
 		{"slow-source", line, ""},
 		{"slow-flamegraph", at + "slow/all/flamegraph", flame},
 		{"data", at + "data/", `document.querySelectorAll(".data tbody tr").length > 3`},

@@ -319,17 +319,13 @@ func Lookup(name string) (*pprof.Profile, error) {
 	return p, nil
 }
 
-// sleep waits for d. If ctx ends before, it returns a refusal, which reaches the
-// client if it was the server that ended ctx.
+// sleep waits for d, and does so in no select, which would be in the program's block profile. If ctx
+// ends before, it returns a refusal, which reaches the client if it was the server that ended ctx.
 func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return cancelled(context.Cause(ctx))
+	if err := wall.Sleep(ctx, d); err != nil {
+		return cancelled(err)
 	}
+	return nil
 }
 
 func cancelled(cause error) error {

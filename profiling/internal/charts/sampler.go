@@ -153,16 +153,19 @@ type Sampler struct {
 	at     [kept]time.Time // of the rows, a ring
 	rows   [kept][]float64 // the values of each row, a ring
 
-	stop    context.CancelFunc
-	stopped chan struct{}
+	// turn is held while the sources are read, by a callback of timer: a goroutine that waits would
+	// be in the program's block profile.
+	turn   sync.Mutex
+	timer  *time.Timer
+	stop   context.CancelFunc
+	others sync.WaitGroup // what Groups run
 }
 
 // New returns a sampler that samples until Close.
 func New(groups []Group) *Sampler {
 	s := &Sampler{
-		groups:  groups,
-		boot:    strconv.FormatInt(time.Now().UnixNano(), 36),
-		stopped: make(chan struct{}),
+		groups: groups,
+		boot:   strconv.FormatInt(time.Now().UnixNano(), 36),
 	}
 	for _, g := range groups {
 		s.add(g.Charts)
@@ -172,39 +175,35 @@ func New(groups []Group) *Sampler {
 	label := func() {
 		pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels("profiling", "sampler")))
 	}
-	var others sync.WaitGroup
 	for _, g := range groups {
 		if g.Run != nil {
-			others.Go(func() { label(); g.Run(ctx) })
+			s.others.Go(func() { label(); g.Run(ctx) })
 		}
 	}
-	go func() {
-		defer close(s.stopped)
+	s.turn.Lock() // until timer is set
+	defer s.turn.Unlock()
+	next := time.Now()
+	s.timer = time.AfterFunc(0, func() {
+		s.turn.Lock()
+		defer s.turn.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
 		label()
-		s.run(ctx)
-		others.Wait()
-	}()
+		s.sample(time.Now())
+		next = next.Add(max(Interval, time.Since(next).Truncate(Interval))) // none is made up for
+		s.timer.Reset(time.Until(next))
+	})
 	return s
 }
 
 // Close waits until no source is called any more.
 func (s *Sampler) Close() {
 	s.stop()
-	<-s.stopped
-}
-
-func (s *Sampler) run(ctx context.Context) {
-	t := time.NewTicker(Interval)
-	defer t.Stop()
-	s.sample(time.Now())
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-			s.sample(time.Now())
-		}
-	}
+	s.turn.Lock() // waits for a reading that is under way; the next one sees that it is to stop
+	s.timer.Stop()
+	s.turn.Unlock()
+	s.others.Wait()
 }
 
 // add takes the series of further charts.

@@ -15,6 +15,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/brief"
 	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
+	"github.com/mvccmap/mvccmap/profiling/internal/losses"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
@@ -32,7 +33,6 @@ type flight struct {
 	fresh atomic.Int64         // how old best may become, in nanoseconds
 	sums  slow.Others          // of the flight's goroutine: what was not summed up yet
 	marks marks
-	wake  chan struct{} // has a value when there is a best
 
 	mu      sync.Mutex // protects what follows, and record.recent
 	records []*record
@@ -64,7 +64,6 @@ func newFlight(cfg Config, kept *capture.History[*Slow], phase func() string) (*
 			MinAge: cfg.MinAge, MaxBytes: uint64(cfg.MaxBytes),
 		}),
 		leave:   leave,
-		wake:    make(chan struct{}, 1),
 		stopped: make(chan struct{}),
 	}
 	f.fresh.Store(int64(cfg.MinAge / 2))
@@ -106,44 +105,36 @@ func (f *flight) record(o *Op) {
 	o.rec.Store(r)
 }
 
-// run sets the thresholds each second, and keeps the trace when it is woken, but
-// not too often.
+// pause is how long the flight's goroutine sleeps: it waits in no select, which would be in the
+// program's block profile.
+const pause = 10 * time.Millisecond
+
+// run sets the thresholds each second, and keeps a trace when an operation was slow, but not too
+// often.
 func (f *flight) run(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	next := time.NewTimer(0)
-	defer next.Stop()
-	<-next.C
-	ready := true // to keep a trace at once
-	f.machine.Note()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-tick.C:
+	var ticked, next time.Time
+	for ; ctx.Err() == nil; time.Sleep(pause) {
+		now := time.Now()
+		if now.Sub(ticked) >= time.Second {
+			ticked = now
 			f.machine.Note()
+			losses.Look()
 			f.tick(now)
-			continue
-		case <-next.C:
-			ready = true
-		case <-f.wake:
 		}
-		if !ready {
-			continue // until the timer ends
+		if now.Before(next) {
+			continue
 		}
 		c := f.best.Swap(nil)
 		if c == nil {
 			continue
 		}
-		start := time.Now()
-		if start.Sub(c.End) > time.Duration(f.fresh.Load()) {
+		if now.Sub(c.End) > time.Duration(f.fresh.Load()) {
 			f.drop("An operation had ended too long ago when it was its turn: the trace would " +
 				"hardly have had it.")
 			continue // the next will be kept at once
 		}
 		f.keep(c)
-		ready = false
-		next.Reset(max(f.cfg.Every, 20*time.Since(start)))
+		next = time.Now().Add(max(f.cfg.Every, 20*time.Since(now)))
 	}
 }
 
@@ -158,7 +149,7 @@ func (f *flight) tick(now time.Time) {
 
 // keep takes the trace in which c ends, reads it and keeps both.
 func (f *flight) keep(c *Slow) {
-	if f.cfg.Above == 0 {
+	if f.cfg.Above == 0 && !c.usual {
 		c.Percentile = f.cfg.Percentile
 	}
 	c.Phase = f.phase()
@@ -223,10 +214,14 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// offer says that an operation was slow. It leaves a mark for it in the trace, and has it kept
+// offer says that an operation was slow or, with threshold 0, the usual one that was asked for. It leaves a mark for it in the trace, and has it kept
 // unless another that is rather to be kept is waiting.
 func (f *flight) offer(r *record, d, threshold time.Duration) {
-	this := Slow{Op: r.op.name, Took: d, Threshold: threshold, End: time.Now(), turns: &r.turns}
+	this := Slow{Op: r.op.name, Took: d, Threshold: threshold, End: time.Now(), turns: &r.turns,
+		Count: r.slow.Load(), usual: threshold == 0}
+	if this.usual {
+		this.Op += ", a usual one"
+	}
 	best := f.best.Load()
 	loses := this.losesTo(best, f.fresh.Load())
 	if loses && !f.marks.may() {
@@ -244,10 +239,6 @@ func (f *flight) offer(r *record, d, threshold time.Duration) {
 		if best = f.best.Load(); c.losesTo(best, f.fresh.Load()) {
 			return
 		}
-	}
-	select {
-	case f.wake <- struct{}{}:
-	default: // it is awake already
 	}
 }
 

@@ -20,18 +20,20 @@ type Slow struct {
 	Percentile float64       `json:"percentile,omitempty"` // of the threshold, 0 if that was set
 	Phase      string        `json:"phase,omitempty"`      // what ran, "" if unknown
 	End        time.Time     `json:"end"`
+	Count      uint64        `json:"count"` // how many of its kind were slow by then
 
 	// Report is nil if the trace could not be read, and Problem says why.
 	Report  *slow.Report `json:"report,omitempty"`
 	Problem string       `json:"problem,omitempty"`
 
 	mark  uint64
+	usual bool          // it was asked for, and was not slow
 	turns *atomic.Int64 // how many of its kind were kept in this recording, nil if not known
 	Data  []byte        `json:"-"` // the trace
 }
 
-// excess says how slow it was for its kind.
-func (c *Slow) excess() float64 { return float64(c.Took) / float64(max(c.Threshold, 1)) }
+// Cost is the time lost by operations of its kind, if all slow ones were as slow as c.
+func (c *Slow) Cost() float64 { return float64(max(c.Count, 1)) * float64(c.Took-c.Threshold) }
 
 // kept returns how many of its kind were kept already.
 func (c *Slow) kept() int64 {
@@ -42,17 +44,20 @@ func (c *Slow) kept() int64 {
 }
 
 // losesTo reports whether b, which may be nil, is rather to be kept than c: fewer of its kind were,
-// or else it is slower; and it is not as old as fresh, in nanoseconds.
+// or else more time is lost by them; and it is not as old as fresh, in nanoseconds.
 func (c *Slow) losesTo(b *Slow, fresh int64) bool {
 	if b == nil || int64(c.End.Sub(b.End)) >= fresh {
 		return false
 	}
-	return cmp.Or(cmp.Compare(c.kept(), b.kept()), cmp.Compare(b.excess(), c.excess())) >= 0
+	if b.usual || c.usual {
+		return b.usual
+	}
+	return cmp.Or(cmp.Compare(c.kept(), b.kept()), cmp.Compare(b.Cost(), c.Cost())) >= 0
 }
 
 // Keep stores c, which gets a number. If there are then more than limit, or they are larger than
 // maxBytes together, those of the operation make room that has most: the oldest, but not c, nor
-// the half of them that was the slowest.
+// the half of them that cost most.
 func Keep(kept *capture.History[*Slow], c *Slow, limit, maxBytes int) {
 	kept.Add(func(id int) *Slow {
 		c.ID = id
@@ -74,7 +79,7 @@ func Keep(kept *capture.History[*Slow], c *Slow, limit, maxBytes int) {
 			return of[c.Op] < most
 		})
 		slices.SortFunc(old, func(a, b *Slow) int {
-			return cmp.Or(cmp.Compare(b.excess(), a.excess()), cmp.Compare(b.ID, a.ID))
+			return cmp.Or(cmp.Compare(b.Cost(), a.Cost()), cmp.Compare(b.ID, a.ID))
 		})
 		old = old[min((len(old)+1)/2, len(old)-1):]
 		oldest := slices.MinFunc(old, func(a, b *Slow) int { return cmp.Compare(a.ID, b.ID) })

@@ -117,6 +117,8 @@ type record struct {
 	threshold atomic.Int64  // in nanoseconds; longer operations are slow
 	slow      atomic.Uint64 // how many were
 	turns     atomic.Int64  // how many of them were kept
+	usual     atomic.Bool   // the next one that is not slow, but took as long as most, is wanted
+	median    atomic.Int64  // of what they took of late
 
 	// Of the flight's goroutine, and under its lock.
 	last    recent
@@ -156,6 +158,8 @@ func (r *record) judge(d time.Duration) {
 	if t := r.threshold.Load(); int64(d) > t {
 		r.slow.Add(1)
 		r.flight.offer(r, d, time.Duration(t))
+	} else if r.usual.Load() && int64(d) >= r.median.Load() && r.usual.CompareAndSwap(true, false) {
+		r.flight.offer(r, d, 0)
 	}
 }
 
@@ -177,6 +181,7 @@ func (r *record) tick(now time.Time, cfg Config) {
 		P99:   time.Duration(late.Quantile(.99)),
 		Max:   time.Duration(late.Max()),
 	}
+	r.median.Store(int64(r.last.P50))
 	switch q := cfg.Percentile / 100; {
 	case cfg.Above > 0:
 		r.setThreshold(cfg.Above)

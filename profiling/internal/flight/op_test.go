@@ -20,7 +20,7 @@ func loneFlight(t *testing.T, cfg Config) *flight {
 	require.NoError(t, err)
 	f := &flight{cfg: cfg, kept: new(capture.History[*Slow]), phase: func() string {
 		return ""
-	}, wake: make(chan struct{}, 1)}
+	}}
 	f.fresh.Store(int64(time.Hour))
 	return f
 }
@@ -99,20 +99,39 @@ func TestSlowestIsChosen(t *testing.T) {
 	short := newRecord(&Op{name: "short"}, f, time.Now())
 	offer := func(r *record, d, threshold time.Duration) time.Duration {
 		f.offer(r, d, threshold)
-		require.Len(t, f.wake, 1)
 		return f.best.Load().Took
 	}
 	require.EqualValues(t, 20, offer(long, 20, 10))
 	require.EqualValues(t, 30, offer(long, 30, 10))
 	require.EqualValues(t, 30, offer(long, 29, 10))
 	require.EqualValues(t, 30, offer(short, 2, 1))
-	require.EqualValues(t, 4, offer(short, 4, 1), "four times as long as usual")
+	short.slow.Store(10)
+	require.EqualValues(t, 4, offer(short, 4, 1), "ten of its kind lose more")
 	require.EqualValues(t, 4, offer(long, 39, 10))
 	short.turns.Add(1)
 	require.EqualValues(t, 11, offer(long, 11, 10), "one of the other kind was kept already")
 	require.EqualValues(t, 11, offer(short, 90, 1))
 	f.fresh.Store(0)
 	require.EqualValues(t, 2, offer(short, 2, 1), "the other is too old")
+}
+
+// A usual operation is explained when asked for: the next one that takes as long as most.
+func TestUsualOne(t *testing.T) {
+	f := loneFlight(t, Config{Above: time.Second})
+	s := &Recording{flight: f, ops: map[string]*Op{"op": {name: "op"}}}
+	require.Error(t, s.Usual("op"), "nothing is recorded")
+	r := newRecord(s.ops["op"], f, time.Now())
+	s.ops["op"].rec.Store(r)
+	r.median.Store(10)
+	require.NoError(t, s.Usual("op"))
+	require.Error(t, s.Usual("other"))
+	for _, d := range []time.Duration{9, 11, 12} {
+		s.ops["op"].Watch(d)
+	}
+	require.EqualValues(t, 11, f.best.Load().Took)
+	require.Equal(t, "op, a usual one", f.best.Load().Op)
+	s.ops["op"].Watch(time.Hour)
+	require.EqualValues(t, 11, f.best.Load().Took, "a slow one does not take its place")
 }
 
 // Slow operations that are not to be kept leave so many marks a second and no more.
@@ -221,7 +240,7 @@ func BenchmarkDone(b *testing.B) {
 		case "counted":
 			done = func(d time.Duration) { o.Count(d, false) }
 		case "recorded":
-			f := &flight{wake: make(chan struct{}, 1), cfg: Config{Above: time.Hour}}
+			f := &flight{cfg: Config{Above: time.Hour}}
 			o.rec.Store(newRecord(o, f, time.Now()))
 		}
 		b.Run(name, func(b *testing.B) {
@@ -258,7 +277,6 @@ func TestTooLateIsLost(t *testing.T) {
 	f := loneFlight(t, Config{})
 	f.fresh.Store(int64(time.Second))
 	f.best.Store(&Slow{Op: "old", End: time.Now().Add(-time.Hour)})
-	f.wake <- struct{}{}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); f.run(ctx) }()

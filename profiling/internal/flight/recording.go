@@ -153,6 +153,19 @@ func (s *Recording) Stop() {
 	s.halt()
 }
 
+// Usual has the next operation of that name explained that takes as long as most.
+func (s *Recording) Usual(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.ops {
+		if r := o.rec.Load(); r != nil && o.name == name {
+			r.usual.Store(true)
+			return nil
+		}
+	}
+	return web.NotFound("no operation %q is recorded", name)
+}
+
 // Close is Stop for good.
 func (s *Recording) Close() {
 	s.turn.Lock()
@@ -189,7 +202,7 @@ type State struct {
 	Ops     []OpState `json:"ops"`
 	Lost    int       `json:"lost"` // traces that were not kept, of this or the last recording
 	Problem string    `json:"problem,omitempty"`
-	Kept    []*Slow   `json:"kept"` // the newest first
+	Kept    []*Slow   `json:"kept"` // those first by which most time is lost
 	// Tails sum up slow operations by name, of the last five minutes of this or the last recording.
 	Tails []*slow.Tail `json:"tails"`
 
@@ -225,8 +238,15 @@ func (s *Recording) State() State {
 		if r := s.ops[name].rec.Load(); r != nil {
 			o.recent, o.Slow = r.last, r.slow.Load()
 		}
+		for _, t := range st.Tails {
+			if t.Op == o.Name {
+				t.Excess = max(t.Took-time.Duration(t.Count)*o.P50, 0)
+			}
+		}
 		st.Ops = append(st.Ops, o)
 	}
+	slices.SortStableFunc(st.Kept, func(a, b *Slow) int { return cmp.Compare(b.Cost(), a.Cost()) })
+	slices.SortStableFunc(st.Tails, func(a, b *slow.Tail) int { return cmp.Compare(b.Excess, a.Excess) })
 	return st
 }
 

@@ -66,6 +66,7 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 		// Most is the share that GOMAXPROCS is of all processors, or 1 if there are fewer.
 		r.Used = time.Duration(m.Process / m.Most * float64(f.procs) * float64(m.For))
 	}
+	r.Lost = f.lostIn(id, w)
 	r.Running -= r.Assist
 	r.Unknown = r.Seen - r.Running - r.Assist - r.Runnable - r.Waiting - r.Syscall
 	if len(r.Waits) > 0 {

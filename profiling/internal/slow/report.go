@@ -54,6 +54,9 @@ type Report struct {
 	Stopped time.Duration `json:"stopped_ns"`
 	Stops   []string      `json:"stops,omitempty"`
 
+	// Lost are the attempts of transactions that it lost, if conflicts were looked for.
+	Lost Lost `json:"lost,omitzero"`
+
 	// Processors is how many there were and how many were wanted, if the longest wait was for
 	// one, or the goroutine that let it wait waited for one.
 	Processors *Processors `json:"processors,omitempty"`

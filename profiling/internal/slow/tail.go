@@ -2,6 +2,7 @@ package slow
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -28,7 +29,14 @@ type Tail struct {
 	Op    string        `json:"op"`
 	Count int           `json:"count"` // operations
 	Took  time.Duration `json:"took_ns"`
-	Parts []Part        `json:"parts"` // they are Took together; the longest first
+	// Excess is the time lost: how much more they took than as many usual ones.
+	Excess time.Duration `json:"excess_ns"`
+	Parts  []Part        `json:"parts"` // they are Took together; the longest first
+	Lost   Lost          `json:"lost,omitzero"`
+	// Delay is for how long threads of the program waited for a processor in the time For, 0 if it is
+	// not known.
+	Delay time.Duration `json:"run_delay_ns"`
+	For   time.Duration `json:"run_delay_of_ns"`
 }
 
 // A Part is what the operations of a [Tail] did at one line, or in one way that has no line.
@@ -60,7 +68,7 @@ const mostCauses = 200
 func (f *follower) tailOf(op string, took time.Duration, id trace.GoID, ago time.Duration) *Tail {
 	end := f.Now - trace.Time(ago)
 	w := window{max(end-trace.Time(took), f.First), end}
-	t := &Tail{Op: op, Count: 1, Took: took}
+	t := &Tail{Op: op, Count: 1, Took: took, Lost: f.lostIn(id, w)}
 	add := func(kind contention.Kind, at *contention.Place, d time.Duration) {
 		if d > 0 {
 			t.add(Part{Kind: kind, Site: at.Site(), Ops: 1, Total: d, Stack: at.Frames(), longest: d})
@@ -217,6 +225,9 @@ func Merge(list []*Tail) []*Tail {
 		}
 		sums[i].Count += t.Count
 		sums[i].Took += t.Took
+		sums[i].Lost.add(t.Lost)
+		sums[i].Delay += t.Delay
+		sums[i].For += t.For
 		for _, p := range t.Parts {
 			sums[i].add(p)
 		}
@@ -250,7 +261,7 @@ const said = 4
 
 // String says what the operations did: "61 % runnable, without a processor, 22 % ...".
 func (t *Tail) String() string {
-	text, n := "", 0
+	text, n := t.Lost.String(), 0
 	for _, p := range t.Parts {
 		if n == said || t.Share(p) < 0.01 {
 			break
@@ -265,6 +276,10 @@ func (t *Tail) String() string {
 		if why := p.Why(); why != "" {
 			text += ", " + why
 		}
+	}
+	if t.For > 0 {
+		text += fmt.Sprintf("; on average %.1f threads of the program waited for a processor of the machine",
+			float64(t.Delay)/float64(t.For))
 	}
 	return text
 }

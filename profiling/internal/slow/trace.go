@@ -16,6 +16,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
+	"github.com/mvccmap/mvccmap/profiling/internal/losses"
 )
 
 // markCategory is the category of the log events that marks are.
@@ -86,12 +87,16 @@ func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage, othe
 		took:       max(took, 1),
 		memory:     trace.Time(max(took, others.Longest, 1) + slack),
 		goroutines: map[trace.GoID]*goroutine{},
+		lost:       map[trace.GoID][]Lost{},
 	}
 	f.Done, f.Gone, f.Passed = f.done, f.gone, f.passed
 	err = f.Read(r, func(e trace.Event) bool {
 		switch e.Kind() {
 		case trace.EventLog:
 			l := e.Log()
+			if l.Category == losses.Category {
+				f.lost[e.Goroutine()] = append(f.lost[e.Goroutine()], parseLost(e.Time(), l.Message))
+			}
 			if l.Category != markCategory {
 				break
 			}
@@ -119,7 +124,13 @@ func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage, othe
 			err = ErrNoMark
 		}
 	}
-	return report, Merge(list), last, err
+	tails = Merge(list)
+	for _, t := range tails {
+		if m.Delayed {
+			t.Delay, t.For = m.Delay, m.For
+		}
+	}
+	return report, tails, last, err
 }
 
 // A span is a time in which a goroutine was in one state.
@@ -136,6 +147,7 @@ type follower struct {
 	goroutines map[trace.GoID]*goroutine
 	ranges     []contention.Range // that have ended
 	causes     int                // of how many operations causes were looked for
+	lost       map[trace.GoID][]Lost
 }
 
 // A goroutine has what a goroutine has done.
@@ -187,6 +199,12 @@ func (f *follower) forget() {
 		}
 	}
 	f.ranges = slices.DeleteFunc(f.ranges, func(r contention.Range) bool { return r.End <= then })
+	for id, list := range f.lost {
+		list = slices.DeleteFunc(list, func(l Lost) bool { return l.at <= then })
+		if f.lost[id] = list; len(list) == 0 {
+			delete(f.lost, id)
+		}
+	}
 }
 
 // stopped returns where g stopped at the end of its i-th span or, if that is not known, where it

@@ -18,6 +18,7 @@ func (r *Report) verdict() string {
 		fmt.Fprintf(&b, "The trace does not reach back to the start of the operation: "+
 			"it has only the last %s of %s. ", brief.Time(r.Seen), brief.Time(r.Took))
 	}
+	b.WriteString(r.Lost.String())
 	of := fmt.Sprintf(" of %s ", brief.Time(r.Seen))
 	top := Wait{}
 	if len(r.Waits) > 0 {

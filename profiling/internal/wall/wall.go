@@ -48,23 +48,28 @@ type stack = [len(runtime.StackRecord{}.Stack0)]uintptr
 // takes about one more for each goroutine. It returns the cause when ctx ends before.
 func (s *Sampler) Run(ctx context.Context, d time.Duration) error {
 	s.stacks = map[stack]int{}
-	end := time.NewTimer(d)
-	defer end.Stop()
-	next := time.NewTimer(0)
-	defer next.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-end.C:
-			if s.samples == 0 { // d was too short, or the machine is too busy
-				s.sample()
-			}
-			return nil
-		case <-next.C:
-			next.Reset(max(every, (share-1)*s.sample()))
+	for end, pause := time.Now().Add(d), time.Duration(0); ; {
+		left := time.Until(end)
+		if err := Sleep(ctx, min(pause, left)); err != nil {
+			return err
 		}
+		if left <= pause && s.samples > 0 { // else d was too short, or the machine is too busy
+			return nil
+		}
+		pause = max(every, (share-1)*s.sample())
 	}
+}
+
+// Sleep waits for d, and returns the cause within some milliseconds when ctx ends before.
+func Sleep(ctx context.Context, d time.Duration) error {
+	for end := time.Now().Add(d); ctx.Err() == nil; {
+		left := time.Until(end)
+		if left <= 0 {
+			return nil
+		}
+		time.Sleep(min(left, every))
+	}
+	return context.Cause(ctx)
 }
 
 // sample takes the stacks once, and returns how long that took.

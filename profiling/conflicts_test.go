@@ -1,0 +1,90 @@
+package profiling_test
+
+import (
+	"net/http"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/pprof/profile"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/mvcc"
+	"github.com/mvccmap/mvccmap/profiling"
+)
+
+// M183: the report on a slow operation has the attempts that it lost, and the page Conflicts has
+// them, with the key only if keys may be shown.
+func TestConflicts(t *testing.T) {
+	db := mvcc.NewDB(nil)
+	defer db.Close()
+	counters := mvcc.NewTable[string, int](db, "counters", nil)
+	update := func(name string, within func()) {
+		opts := &mvcc.TxOptions{Name: name}
+		require.NoError(t, counters.Update(t.Context(), opts, func(tx mvcc.Tx[string, int]) error {
+			n, _ := tx.Get("votes of may")
+			within()
+			tx.Set("votes of may", n+1)
+			return nil
+		}))
+	}
+	tally := func() {
+		lost := 0
+		update("tally", func() {
+			if lost++; lost <= 6 {
+				time.Sleep(time.Millisecond)
+				update("vote", func() {})
+			}
+		})
+	}
+	srv := start(t, profiling.Config{Slow: &profiling.SlowConfig{Above: time.Millisecond}})
+	shows := start(t, profiling.Config{ShowKeys: true})
+	op, said := srv.Op("count"), "7 attempts; 6 lost over one key of counters, to vote. "
+	require.Eventually(t, func() bool {
+		began := time.Now()
+		tally()
+		op.Done(time.Since(began))
+		return strings.Count(get(t, srv.URL()+"/debug/pprof/slow/?format=json").body, said) > 0 &&
+			strings.Contains(get(t, srv.URL()+"/debug/pprof/slow/").body, said)
+	}, watchdog, 100*time.Millisecond)
+	const page = "/debug/pprof/conflicts/"
+	hidden, shown := get(t, srv.URL()+page), get(t, shows.URL()+page)
+	require.Equal(t, http.StatusOK, hidden.status)
+	require.Contains(t, hidden.body, "tally, over counters: 86 % of")
+	require.Contains(t, hidden.body, "conflicts_test.go")
+	require.NotContains(t, hidden.body, "votes of may")
+	require.Contains(t, shown.body, "votes of may")
+	require.Contains(t, get(t, srv.URL()+page+"?format=json").body, `"who": "tally"`)
+	require.Contains(t, get(t, srv.URL()+page+"top").body, "TestConflicts")
+}
+
+// M184: none of the service's goroutines waits in the program's block profile, whatever it takes.
+func TestOwnGoroutinesDoNotBlock(t *testing.T) {
+	srv := start(t, profiling.Config{
+		BlockRate: 1, Slow: &profiling.SlowConfig{Above: time.Millisecond},
+	})
+	const report = "contention/new?mode=trace&format=json&"
+	for _, what := range []string{"wall?", "profile?", "mutex?", report} {
+		a := get(t, srv.URL()+"/debug/pprof/"+what+"seconds=0.3")
+		require.Equal(t, http.StatusOK, a.status, a.body)
+	}
+	var b strings.Builder
+	require.NoError(t, pprof.Lookup("block").WriteTo(&b, 0))
+	p, err := profile.ParseData([]byte(b.String()))
+	require.NoError(t, err)
+	for _, s := range p.Sample {
+		var stack []string
+		for _, l := range s.Location {
+			for _, line := range l.Line {
+				stack = append(stack, line.Function.Name)
+			}
+		}
+		text := strings.Join(stack, " ")
+		waits := strings.HasPrefix(text, "runtime.selectgo ") ||
+			strings.HasPrefix(text, "runtime.chanrecv")
+		own := strings.Contains(text, "mvccmap/profiling/internal/") ||
+			strings.Contains(text, "mvccmap/internal/machine.")
+		require.False(t, waits && own && s.Value[1] > int64(50*time.Millisecond), text)
+	}
+}

@@ -1,0 +1,219 @@
+// Package losses counts the attempts of transactions that were lost, over which keys and to whom,
+// while somebody looks. It is one for the whole process, as package mvcc tells one.
+package losses
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"runtime"
+	rtrace "runtime/trace"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mvccmap/mvccmap/internal/seam"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+const (
+	// Reach is for how long after the last Look it is counted, and how old counts may become.
+	Reach = 5 * time.Minute
+	step  = 30 * time.Second
+	// kept bounds the lost attempts of a step of which key and winner are kept, the newest.
+	kept = 1024
+	// wins bounds the commits that winners are looked for among.
+	wins = 1 << 13
+	// callers bounds those that are told apart in a step: names may come from outside.
+	callers = 500
+)
+
+// state is what the process looks at; looked has the steps, the newest last.
+var state struct {
+	mu     sync.Mutex
+	until  time.Time // 0 while nobody looks
+	looked []*gathered
+	now    atomic.Pointer[gathered] // the last of them, nil while nobody looks
+	wins   [wins]atomic.Pointer[win]
+}
+
+// A caller is who makes a transaction: its name, and the calls that lead to it, leaf first.
+type caller struct {
+	name   string
+	byHand bool
+	calls  [12]uintptr
+}
+
+// A win is a commit of a caller.
+type win struct {
+	of    uintptr // the database or map
+	epoch uint64
+	by    caller
+}
+
+// gathered is what was told of in a step.
+type gathered struct {
+	began    time.Time
+	callers  sync.Map // of *counts by caller
+	distinct atomic.Int64
+	n        atomic.Uint64
+	samples  [kept]atomic.Pointer[loss]
+}
+
+// counts are those of a caller.
+type counts struct {
+	caller
+	attempts atomic.Uint64
+	tables   sync.Map // of *lost by the name of the table
+}
+
+// lost counts the attempts that a caller has lost over keys of a table.
+type lost struct {
+	n            atomic.Uint64
+	took, waited atomic.Int64
+	kinds        [gaveWay + 1]atomic.Uint64
+}
+
+// gaveWay is the kind of a conflict with nobody: the attempt let a transaction go first that had
+// lost often.
+const gaveWay = mvcc.ConflictWrite + 1
+
+// A loss is an attempt that was lost. by is nil if it is not known.
+type loss struct {
+	caller
+	table string
+	key   any
+	hash  uint64
+	epoch uint64 // of the commit that was in the way
+	by    *caller
+}
+
+// Look has lost attempts counted for some time from now on. It takes a lock, and starts a timer if
+// nobody looked.
+func Look() {
+	state.mu.Lock()
+	defer state.mu.Unlock()
+	idle := state.until.IsZero()
+	if state.until = time.Now().Add(Reach); idle {
+		look := begin
+		seam.Look.Store(&look)
+		advance()
+	}
+}
+
+// advance begins a step. state.mu is held.
+func advance() {
+	g := &gathered{began: time.Now()}
+	state.looked = append(state.looked, g)
+	state.looked = state.looked[max(0, len(state.looked)-int(Reach/step)):]
+	state.now.Store(g)
+	time.AfterFunc(step, func() { turn(time.Now()) }) // no goroutine of ours waits meanwhile
+}
+
+// turn ends a step, and the look if it is over.
+func turn(now time.Time) {
+	state.mu.Lock()
+	defer state.mu.Unlock()
+	if now.Before(state.until) {
+		advance()
+		return
+	}
+	state.until, state.looked = time.Time{}, nil
+	seam.Look.Store(nil)
+	state.now.Store(nil)
+	for i := range state.wins {
+		state.wins[i].Store(nil)
+	}
+}
+
+// An update is a transaction that is told of.
+type update struct {
+	of     uintptr
+	by     caller
+	losses []*loss
+}
+
+// begin is for [seam.Look].
+func begin(of uintptr) (tell func(any)) {
+	u := &update{of: of}
+	runtime.Callers(4, u.by.calls[:]) // from the update of package mvcc on
+	return func(a any) { u.told(a.(*mvcc.Attempt)) }
+}
+
+func winAt(of uintptr, epoch uint64) *atomic.Pointer[win] {
+	return &state.wins[(epoch^uint64(of>>4))%wins]
+}
+
+// told counts an attempt.
+func (u *update) told(a *mvcc.Attempt) {
+	g := state.now.Load()
+	if g == nil {
+		return
+	}
+	u.by.name, u.by.byHand = a.Name, a.Began.IsZero()
+	list, ok := g.callers.Load(u.by)
+	if !ok && g.distinct.Add(1) > callers {
+		u.by = caller{name: "other transactions"}
+	}
+	if !ok {
+		list, _ = g.callers.LoadOrStore(u.by, &counts{caller: u.by})
+	}
+	c := list.(*counts)
+	c.attempts.Add(1)
+	// The error of a function may be a conflict elsewhere, and that of an Update which has given up
+	// wraps one that was told of.
+	if e, ok := a.Err.(*mvcc.ConflictError); ok && e.Attempts == a.Number {
+		u.lose(c, a, e)
+	} else if at := winAt(u.of, a.Epoch); a.Err == nil && a.Epoch > 0 {
+		// The first one stays: others that have this epoch have only read at it.
+		if w := at.Load(); w == nil || w.of != u.of || w.epoch != a.Epoch {
+			at.CompareAndSwap(w, &win{u.of, a.Epoch, u.by})
+		}
+	}
+	if a.Last && len(u.losses) > 0 {
+		u.settle(g, a.Number)
+	}
+}
+
+var seed = maphash.MakeSeed()
+
+// lose counts a lost attempt.
+func (u *update) lose(c *counts, a *mvcc.Attempt, e *mvcc.ConflictError) {
+	at, ok := c.tables.Load(e.Table)
+	if !ok {
+		at, _ = c.tables.LoadOrStore(e.Table, new(lost))
+	}
+	l, kind := at.(*lost), e.Kind
+	if e.CommitEpoch == 0 {
+		kind = gaveWay
+	}
+	l.n.Add(1)
+	l.took.Add(int64(a.Took))
+	if len(u.losses) > 0 {
+		l.waited.Add(int64(a.Waited))
+	}
+	l.kinds[min(kind, gaveWay)].Add(1)
+	u.losses = append(u.losses, &loss{caller: u.by, table: e.Table, key: e.Key,
+		hash: maphash.Comparable(seed, e.Key), epoch: e.CommitEpoch})
+}
+
+// settle finds who has won, now that most of them have been told of, and keeps the losses. In an
+// execution trace it leaves a note for the report on a slow operation.
+func (u *update) settle(g *gathered, attempts int) {
+	for _, l := range u.losses {
+		if w := winAt(u.of, l.epoch).Load(); w != nil && w.of == u.of && w.epoch == l.epoch {
+			l.by = &w.by
+		}
+		g.samples[g.n.Add(1)%kept].Store(l)
+	}
+	if rtrace.IsEnabled() {
+		rtrace.Log(context.Background(), Category,
+			fmt.Sprint(attempts, " ", len(u.losses), " ", sentence(u.losses)))
+	}
+}
+
+// Category is that of a note in an execution trace: attempts, lost ones, and a sentence about them.
+const Category = "lost attempts"
+
+// bitsOf names a key that is not shown.
+func bitsOf(hash uint64) string { return fmt.Sprintf("#%08x", uint32(hash)) }
