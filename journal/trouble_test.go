@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -106,6 +107,35 @@ func TestForeignMarks(t *testing.T) {
 	j = opened(t, crashed, again, nil, nil)
 	require.Equal(t, 1, again.log.Len())
 	require.Positive(t, j.Stats().Dropped)
+}
+
+// An Open that is given up leaves nothing that is in the way, whenever that is.
+func TestOpenIsGivenUp(t *testing.T) {
+	dir, l := filepath.Join(t.TempDir(), "a", "b"), newLedger(t)
+	for i := range 100 {
+		ctx, cancel := context.WithCancel(t.Context())
+		switch i % 3 {
+		case 0:
+			cancel()
+		case 1:
+			go cancel()
+		default:
+			time.AfterFunc(time.Duration(rand.IntN(3000))*time.Microsecond, cancel)
+		}
+		if j, err := Open(ctx, dir, l.DB, codec.Gob, nil); err == nil {
+			l.commit(1)
+			require.NoError(t, j.Close())
+		} else {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		cancel()
+	}
+	n := l.commit(1)
+	j := opened(t, dir, l, nil, nil) // what was committed without a journal is gone
+	now, err := l.check()
+	require.NoError(t, err)
+	require.LessOrEqual(t, now, n)
+	require.NoError(t, j.Close())
 }
 
 // brokenCodec is gob, but what is encoded fails while broken says so.
