@@ -146,7 +146,7 @@ func (c *combiner) together(db *DB, jobs []*job) {
 		switch {
 		case errors.Is(err, errLeft):
 			continue
-		case err != nil && len(jobs) > 1 && !unresolved(err):
+		case err != nil && len(jobs) > 1 && !unresolved(err) && !errors.Is(err, ErrUnanswered):
 			half := len(jobs) / 2
 			if !errors.As(err, &tooLarge) {
 				half = 1 // it may be the fault of one of them

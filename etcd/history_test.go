@@ -42,9 +42,9 @@ func TestNewest(t *testing.T) {
 	h := &db.history
 	is := func(want string, at uint64) {
 		t.Helper()
-		of, rev := h.newest()
+		of, last := h.newest()
 		require.Equal(t, want, of)
-		require.Equal(t, at, rev)
+		require.Equal(t, at, last.Rev)
 	}
 	is("a/-", 40)
 	h.expect(60, "b/-", "mine")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -28,8 +29,10 @@ type metaTable struct {
 	// the same encoding joins it.
 	Only string `json:"only,omitempty"`
 	By   string `json:"by,omitempty"`
-	// Types are those of the records, of the program that has most in them.
+	// Types are those of the records, of the program that has most in them; and Wider of one that was
+	// opened with Config.Rolling and has more.
 	Types mvcc.BackupTable `json:"types"`
+	Wider mvcc.BackupTable `json:"wider,omitzero"`
 }
 
 const format = 3
@@ -53,7 +56,11 @@ func (db *DB) agree(ctx context.Context) error {
 			return false, false, err
 		}
 		version := m.Version != db.cfg.Version && !db.cfg.Rolling
-		return db.add(m) || now <= db.local.Epoch()+1, version, nil
+		news, more := db.add(m)
+		for name, t := range db.schema.tables {
+			db.narrow(name, t, m.Tables[name])
+		}
+		return news || now <= db.local.Epoch()+1, version || more, nil
 	})
 	db.agreed.Store(agreed)
 	return err
@@ -69,6 +76,10 @@ func (db *DB) changeMeta(
 	for done := false; !done; {
 		err := db.again(ctx, func() error {
 			resp, err := db.get(ctx, db.keys.meta())
+			if err != nil {
+				return err
+			}
+			same, err := db.noNeighbours(ctx, len(resp.Kvs) == 0)
 			if err != nil {
 				return err
 			}
@@ -92,8 +103,8 @@ func (db *DB) changeMeta(
 				puts = append(puts, clientv3.OpPut(db.keys.cease(), ""))
 			}
 			// Whether it was applied shows in the next round.
-			same := clientv3.Compare(clientv3.ModRevision(db.keys.meta()), "=", mod)
-			_, err = db.txn(ctx, []clientv3.Cmp{same}, puts, nil)
+			same = append(same, clientv3.Compare(clientv3.ModRevision(db.keys.meta()), "=", mod))
+			_, err = db.txn(ctx, same, puts, nil)
 			return err
 		})
 		if err != nil {
@@ -101,6 +112,46 @@ func (db *DB) changeMeta(
 		}
 	}
 	return mod, nil
+}
+
+// noNeighbours returns an error if the prefix is within that of another database, or first is set, which
+// says that there is no database at the prefix yet, and there are keys: of one that is within it,
+// maybe. The comparisons say that this is so.
+func (db *DB) noNeighbours(ctx context.Context, first bool) (same []clientv3.Cmp, err error) {
+	for _, name := range db.keys.above() {
+		resp, err := db.get(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		rev := int64(0)
+		for _, kv := range resp.Kvs {
+			var m struct{ Format int }
+			if rev = kv.ModRevision; json.Unmarshal(kv.Value, &m) == nil && m.Format > 0 {
+				return nil, fmt.Errorf("Config.Prefix %q is within %q, at which there is another database: want "+
+					"prefixes of which none begins with the other one", db.cfg.Prefix, strings.TrimSuffix(name, metaAt))
+			}
+		}
+		same = append(same, clientv3.Compare(clientv3.ModRevision(name), "=", rev))
+	}
+	if !first {
+		return same, nil
+	}
+	resp, err := db.get(ctx, db.cfg.Prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(1000))
+	if err != nil {
+		return nil, err
+	}
+	for _, kv := range resp.Kvs {
+		if _, ok := db.keys.slot(string(kv.Key)); !ok { // of a database that was deleted
+			return nil, fmt.Errorf("there is no database at Config.Prefix %q, and there is key %q: want a prefix "+
+				"that nobody else uses, neither a database whose prefix begins with it", db.cfg.Prefix, kv.Key)
+		}
+	}
+	end := clientv3.GetPrefixRangeEnd(db.cfg.Prefix)
+	for from, to := range map[string]string{db.cfg.Prefix: db.keys.slots(),
+		clientv3.GetPrefixRangeEnd(db.keys.slots()): end} {
+		same = append(same, clientv3.Compare(clientv3.CreateRevision(from), "=", 0).WithRange(to))
+	}
+	return same, nil
 }
 
 // accepts returns a *SchemaError if the program cannot go on with what is kept: it cannot decode
@@ -131,7 +182,13 @@ func (db *DB) acceptsTable(name string, t table, kept metaTable) error {
 	if t.anyShape() {
 		return nil
 	}
-	return db.loses(name, t, kept)
+	if err := db.loses(name, t, kept.Types); err != nil {
+		return err
+	}
+	if err := db.loses(name, t, kept.Wider); err != nil && db.exceeds(name, t, kept.Types) {
+		return err // neither of the two would notice that it loses something of the other one
+	}
+	return nil
 }
 
 // acceptsVersion returns a *SchemaError if the program does not take the version of what is kept.
@@ -144,14 +201,13 @@ func (db *DB) acceptsVersion(m meta) error {
 		Err:  &mvcc.VersionError{Saved: m.Version, Version: db.cfg.Version, Versions: db.cfg.Versions}}
 }
 
-// loses returns a *SchemaError if something of what is kept of a table is not in the types of the
-// program. That is known of tables without functions of their own.
-func (db *DB) loses(name string, t table, kept metaTable) error {
-	if t.ownValues() || kept.Types.ValueShape.IsZero() {
+// loses returns a *SchemaError if something of the types that were kept of a table is not in those of
+// the program. That is known of tables without functions of their own.
+func (db *DB) loses(name string, t table, was mvcc.BackupTable) error {
+	if t.ownValues() || was.ValueShape.IsZero() {
 		return nil
 	}
 	is := db.hooks.Described(name, "json").(mvcc.BackupTable)
-	was := kept.Types
 	was.KeyShape = is.KeyShape // the codec says what keys are
 	err := db.hooks.Misfits(was, is)
 	if err == nil {
@@ -160,8 +216,36 @@ func (db *DB) loses(name string, t table, kept metaTable) error {
 	return &SchemaError{Table: name, Kept: was.ValueShape.String(), Want: is.ValueShape.String(), Err: err}
 }
 
-// add adds what the program has, and reports whether something is new.
-func (db *DB) add(m *meta) (news bool) {
+// exceeds reports whether the program has more in a table than some types.
+func (db *DB) exceeds(name string, t table, than mvcc.BackupTable) bool {
+	if t.ownValues() || than.ValueShape.IsZero() {
+		return false
+	}
+	is := db.hooks.Described(name, "json").(mvcc.BackupTable)
+	than.KeyShape = is.KeyShape
+	return db.hooks.Misfits(is, than) != nil
+}
+
+// narrow notes why this program does not keep all that is kept of a table, if that is so: its commits
+// are looked at then, see keepsFields.
+func (db *DB) narrow(name string, t table, kept metaTable) {
+	err := db.acceptsTable(name, t, kept)
+	if err == nil && !t.anyShape() {
+		err = db.loses(name, t, kept.Wider)
+	}
+	if err == nil {
+		db.less.Delete(name)
+		return
+	}
+	if _, noted := db.less.Swap(name, err); !noted {
+		db.cfg.Logger.Warn("etcd: a program was opened that keeps more than this one: an Update that would "+
+			"lose some of it is refused", "prefix", db.cfg.Prefix, "error", err)
+	}
+}
+
+// add adds what the program has, and reports whether something is new, and whether programs that run
+// may have less.
+func (db *DB) add(m *meta) (news, more bool) {
 	if m.Version != db.cfg.Version && !db.cfg.Rolling {
 		m.Version, news = db.cfg.Version, true
 	}
@@ -179,13 +263,22 @@ func (db *DB) add(m *meta) (news bool) {
 			is.KeyShape, is.ValueShape = mvcc.Shape{}, mvcc.Shape{}
 		}
 		unknown := t.ownValues() && !kept.Types.ValueShape.IsZero() // whether it loses something
-		if !there || !db.cfg.Rolling && !unknown && db.loses(name, t, kept) == nil {
+		exceeds, all := db.exceeds(name, t, kept.Types), db.loses(name, t, kept.Wider) == nil
+		switch {
+		case !there || !db.cfg.Rolling && !unknown && db.loses(name, t, kept.Types) == nil:
 			news = news || !sameTypes(kept.Types, is)
 			kept.Types = is
+			if all {
+				kept.Wider = mvcc.BackupTable{}
+			}
+		case exceeds && all:
+			news = news || !sameTypes(kept.Wider, is)
+			kept.Wider = is
 		}
+		more = more || there && exceeds
 		m.Tables[name] = kept
 	}
-	return news
+	return news, more
 }
 
 func sameTypes(a, b mvcc.BackupTable) bool {
@@ -221,14 +314,7 @@ func (db *DB) metaChanged(kv *mvccpb.KeyValue) error {
 			return &SchemaError{Table: name, Kept: fmt.Sprint(kept.Codecs, ", which was written anew"),
 				Want: t.codec()}
 		}
-		err := db.acceptsTable(name, t, kept)
-		if err == nil {
-			db.less.Delete(name)
-			continue
-		}
-		db.less.Store(name, err)
-		db.cfg.Logger.Warn("etcd: a program was opened that keeps more than this one: what this one writes "+
-			"loses it", "prefix", db.cfg.Prefix, "error", err)
+		db.narrow(name, t, kept)
 	}
 	db.agreed.Store(kv.ModRevision) // last: from now on it commits what it would not have before
 	return nil

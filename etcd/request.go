@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -16,6 +17,10 @@ type request struct {
 	bytes  int
 	// absent says that it compares that a record is absent, see O6.
 	absent bool
+	// agreed is the revision of the meta that the program had accepted before, and narrow are
+	// records that it puts, and of whose tables it has less.
+	agreed int64
+	narrow []narrowPut
 
 	guard string // that of a table, one of guards
 }
@@ -26,6 +31,8 @@ type tableRequest struct {
 	absent  int      // 1 if it compares that a record is absent, else 0
 	indexes []string // guards of index keys
 	class   string   // "" if nothing is written
+	// deleted are the revisions of the broken records that it deletes, by their encoded keys.
+	deleted map[string]uint64
 }
 
 // perOp is about how many bytes an operation or comparison takes, beside its key and value.
@@ -39,14 +46,14 @@ const perOp = 32
 // where the comparisons would be too many, the guards of the table are compared instead: nobody may
 // have written to it since. The error is a *CodecError or a *TooLargeError.
 func (db *DB) request(w *replicate.Work) (*request, error) {
-	r := &request{}
+	r := &request{agreed: db.agreed.Load()} // must precede, see fields.go
 	tables := make([]tableRequest, len(w.Tables))
 	for i := range w.Tables {
 		t, of := &w.Tables[i], &tables[i]
-		if err := db.compared(t, w.Epoch, of); err != nil {
+		if err := db.written(t, r, of); err != nil {
 			return nil, err
 		}
-		if err := db.written(t, r, of); err != nil {
+		if err := db.compared(t, w.Epoch, of); err != nil {
 			return nil, err
 		}
 	}
@@ -114,6 +121,9 @@ func largest(tables []tableRequest, of func(t *tableRequest) int) (at int) {
 
 // compared fills in what is compared of a table.
 func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) error {
+	if err := db.readsBroken(t, into); err != nil {
+		return err
+	}
 	if t.All {
 		into.cmps = []clientv3.Cmp{db.unwritten(t.Name, since)}
 		return nil
@@ -122,9 +132,12 @@ func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) err
 	at := db.keys.table(t.Name)
 	if err := db.schema.tables[t.Name].reads(t.Reads, func(n int, key []byte) {
 		name, rev := at+string(key), t.Epochs[n]
-		if rev == 0 {
+		switch broken := into.deleted[string(key)]; {
+		case broken != 0:
+			rev = broken
+		case rev == 0:
 			into.absent = 1
-		} else {
+		default:
 			rev = db.exact.of(name, rev)
 		}
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(name), "=", int64(rev)))
@@ -141,12 +154,53 @@ func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) err
 	return nil
 }
 
+// readsBroken returns the error of a broken record that is among the records that were read: of a
+// table with indexes also by a write; but not one that is deleted.
+func (db *DB) readsBroken(t *replicate.Table, of *tableRequest) error {
+	b := &db.schema.broken
+	if b.count() == 0 {
+		return nil
+	}
+	if t.All {
+		return b.within(t.Name, nil, nil)
+	}
+	for _, r := range t.Ranges {
+		low, high, ok := db.schema.tables[t.Name].span(r)
+		if !ok {
+			low, high = nil, nil
+		}
+		if err := b.within(t.Name, low, high); err != nil {
+			return err
+		}
+	}
+	var broken error
+	err := db.schema.tables[t.Name].reads(t.Reads, func(_ int, key []byte) {
+		if of.deleted[string(key)] == 0 {
+			if one := b.of(t.Name + "/" + string(key)); one.err != nil {
+				broken = one.err
+			}
+		}
+	})
+	return cmp.Or(broken, err)
+}
+
 // written fills in what is written to a table.
 func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error {
-	at, deletes := db.keys.table(t.Name), false
+	at, deletes, mends := db.keys.table(t.Name), false, false
+	into.deleted = map[string]uint64{}
+	_, narrow := db.less.Load(t.Name)
 	if err := db.schema.tables[t.Name].writes(t.Writes, func(key, value []byte, deleted bool) {
 		name := at + string(key)
+		if broken := db.schema.broken.of(t.Name + "/" + string(key)); broken.err != nil {
+			mends = true
+			if deleted {
+				into.deleted[string(key)] = broken.rev
+			}
+		}
 		r.bytes += perOp + len(name) + len(value)
+		if narrow && !deleted {
+			r.narrow = append(r.narrow, narrowPut{t.Name, name})
+		}
 		if deletes = deletes || deleted; deleted {
 			r.writes = append(r.writes, clientv3.OpDelete(name))
 		} else {
@@ -158,6 +212,9 @@ func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error 
 	if t.Written > 0 {
 		into.class = db.schema.tables[t.Name].class()
 		into.indexes, _ = db.indexGuards(t, true)
+	}
+	if mends { // which index keys the record has left is not known: I2
+		into.indexes, into.class = nil, classNone
 	}
 	if deletes {
 		r.guards = append(r.guards, db.keys.deletes(t.Name))

@@ -37,9 +37,8 @@ const (
 //
 // No program must write an older encoding any more, by its [TableOptions.Codec]. One that runs
 // nonetheless commits nothing from then on: it fails with a [*SchemaError] as soon as it hears of
-// it. If one is opened while Rewrite runs that returns a *SchemaError. So it does if a program was
-// opened that keeps more of the records than this one, or in an encoding that this one does not
-// decode; but not if it keeps more by [Config.Rolling], of which the cluster knows nothing.
+// it. If one is opened while Rewrite runs that returns a *SchemaError. So it does if a record has
+// more than this program would keep, or is in an encoding that it does not decode.
 //
 // It reads the records from etcd, some at a time, and writes those that are to be written in
 // transactions like those of [DB.Update], of up to 25 records: what others write meanwhile stays,
@@ -147,10 +146,8 @@ func (r *rewriting) some(ctx context.Context, records []*mvccpb.KeyValue) error 
 // write writes some records anew, fewer at a time if they cannot be written together.
 func (r *rewriting) write(ctx context.Context, keys [][]byte) error {
 	n := 0
+	var schema *SchemaError
 	err := r.db.update(ctx, nil, func(tx mvcc.DBTx) (err error) {
-		if err := r.less(); err != nil { // it is noted before what the other program has written is seen
-			return err
-		}
 		n, err = r.t.again(tx, keys)
 		return err
 	})
@@ -158,19 +155,11 @@ func (r *rewriting) write(ctx context.Context, keys [][]byte) error {
 	case err == nil:
 		r.written += n
 		return nil
-	case len(keys) == 1 || ctx.Err() != nil || r.db.Err() != nil || r.less() != nil:
+	case len(keys) == 1 || ctx.Err() != nil || r.db.Err() != nil || errors.As(err, &schema):
 		return err
 	}
 	half := len(keys) / 2
 	return errors.Join(r.write(ctx, keys[:half]), r.write(ctx, keys[half:]))
-}
-
-// less returns a *SchemaError if a program was opened that keeps more of the records.
-func (r *rewriting) less() error {
-	if err, there := r.db.less.Load(r.table); there {
-		return err.(error)
-	}
-	return nil
 }
 
 // stale reports whether a record is encoded in another way than it would be now.

@@ -24,8 +24,9 @@ type TableOptions[K comparable, V any] struct {
 	EncodeKey func(key K) ([]byte, error)
 	DecodeKey func(b []byte) (K, error)
 	// Encode and Decode make bytes of a value, and back; both are given or none. What Encode leaves
-	// out is not there in the other processes, nor in this one once it has committed. Default:
-	// JSON. It refuses a value that does not come back as it is, by the rules of [codec.JSON], with
+	// out is not there in the other processes, nor in this one once it has committed. Decode is
+	// called for each value that Encode has made, before it is sent: one that it refuses is not
+	// committed. Records that it refuses nonetheless are broken, see [Table.Broken]. Default: JSON. It refuses a value that does not come back as it is, by the rules of [codec.JSON], with
 	// a [*CodecError].
 	Encode func(value V) ([]byte, error)
 	Decode func(b []byte) (V, error)
@@ -36,8 +37,8 @@ type TableOptions[K comparable, V any] struct {
 	Codec  string
 	Codecs []string
 	// AnyShape has Open go on though values in the cluster have fields that V has not, or of other
-	// types. A record that this program writes loses the former; one with the latter may not be
-	// decoded, which ends the replica.
+	// types. A record that this program writes loses the former; one with the latter may be broken,
+	// see [Table.Broken].
 	AnyShape bool
 	// Capacity presizes the local index, see [mvcc.TableOptions].
 	Capacity int
@@ -139,11 +140,13 @@ func (t *Table[K, V]) All() iter.Seq2[K, V] { return t.m.All() }
 // Len returns the number of records that this process knows.
 func (t *Table[K, V]) Len() int { return t.m.Len() }
 
-// Watch watches the table, see [mvcc.Map.Watch]. The epochs of the commits are revisions.
+// Watch watches the table, see [mvcc.Map.Watch] and [DB.Watch].
 func (t *Table[K, V]) Watch(
 	ctx context.Context, opts *mvcc.WatchOptions[K, V],
 ) iter.Seq2[mvcc.Commit[K, V], error] {
-	return t.m.Watch(ctx, opts)
+	return watchUntil(ctx, t.schema.applied, func(ctx context.Context) iter.Seq2[mvcc.Commit[K, V], error] {
+		return t.m.Watch(ctx, opts)
+	})
 }
 
 // Changes returns what a commit has changed in the table, see [mvcc.Map.Changes].
@@ -174,8 +177,11 @@ type table interface {
 	// changed returns the first of some keys that were read, as reads has them, whose version has
 	// another epoch now.
 	changed(r replicate.DB, changes any, epochs []uint64) (key any)
-	// apply writes a record that etcd has.
-	apply(tx mvcc.DBTx, key, value []byte, deleted bool) error
+	// apply writes a record that etcd has, or deletes it. Its error is nil unless the record is
+	// broken; probe calls the functions of indexes before.
+	apply(tx mvcc.DBTx, key, value []byte, deleted, probe bool) *CodecError
+	// drops returns an error if something of a value would be lost.
+	drops(value []byte) error
 	// stale reports whether a record is not as it would be written now, and again writes some that
 	// there are, by their encoded keys, see Rewrite.
 	stale(key, value []byte) (bool, error)
@@ -212,7 +218,7 @@ func (t *Table[K, V]) ownValues() bool { return t.opts.Encode != nil }
 
 func (t *Table[K, V]) anyShape() bool { return t.opts.AnyShape }
 
-func (t *Table[K, V]) failed(key any, err error) error {
+func (t *Table[K, V]) failed(key any, err error) *CodecError {
 	return &CodecError{Table: t.Name(), Name: fmt.Sprint(key), Err: err}
 }
 
@@ -284,10 +290,11 @@ func (t *Table[K, V]) writes(changes any, visit func(key, value []byte, deleted 
 	return nil
 }
 
-// keeps returns an error if a value has other index keys once it is decoded: I4.
+// keeps returns an error if a value cannot be decoded as it is encoded, or has other index keys
+// then: I4.
 func (t *Table[K, V]) keeps(key K, value V, encoded []byte) error {
-	if len(t.kept) == 0 {
-		return nil
+	if len(t.kept) == 0 && !t.ownValues() {
+		return nil // codec.JSON has decoded it
 	}
 	after, err := t.value.decode(encoded)
 	if err != nil {
@@ -301,17 +308,27 @@ func (t *Table[K, V]) keeps(key K, value V, encoded []byte) error {
 	return nil
 }
 
-func (t *Table[K, V]) apply(tx mvcc.DBTx, name, value []byte, deleted bool) error {
-	key, err := t.key.decode(name)
-	if err != nil {
+func (t *Table[K, V]) apply(tx mvcc.DBTx, name, value []byte, deleted, probe bool) *CodecError {
+	var key K
+	var v V
+	if err := guarded(func() (err error) {
+		key, err = t.key.decode(name)
+		return err
+	}); err != nil {
 		return t.failed(string(name), err)
 	}
 	if deleted {
 		t.m.In(tx).Delete(key)
 		return nil
 	}
-	v, err := t.value.decode(value)
-	if err != nil {
+	if err := guarded(func() (err error) {
+		v, err = t.value.decode(value)
+		for i := 0; err == nil && probe && i < len(t.kept); i++ {
+			t.kept[i](key, v, v)
+		}
+		return err
+	}); err != nil {
+		t.m.In(tx).Delete(key)
 		return t.failed(string(name), err)
 	}
 	t.m.In(tx).Set(key, v)

@@ -21,7 +21,7 @@ import (
 // has read what is there now.
 //
 // When Update returns nil, this process has applied the commit: what is read afterwards includes
-// it; unless ctx ended, or the replica failed, after the commit. What was given to OnCommit is
+// it; unless ctx ended, or the replica failed or was cut off, after the commit. What was given to OnCommit is
 // called with the revision. fn uses tables through [Table.In], and must not commit or roll back.
 // Merge is not a read: if that was all that fn did but blind writes, it runs once, and such
 // transactions of a process go to etcd together.
@@ -29,7 +29,8 @@ import (
 // Every other error but [ErrOutcomeUnknown] says that nothing was committed, now or later: a
 // [*ConflictError]; a [*TooLargeError] or [*CodecError]; a [*mvcc.UniqueError]; that of ctx, its
 // cause; [ErrNoSpace], [ErrUnanswered], and what etcd says to requests that are not allowed; and
-// that of [DB.Err]. After ctx has ended Update goes on for up to [Config.ResolveTimeout] if it has
+// that of [DB.Err]. A process that is cut off learns that within [Config.RequestTimeout] and
+// ResolveTimeout. After ctx has ended Update goes on for up to [Config.ResolveTimeout] if it has
 // to find out what has become of a request.
 func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 	return db.UpdateNamed(ctx, "", fn)

@@ -235,8 +235,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// A replica notices that the cluster has lost what it has seen, and fails: it can be read, and nothing
-// can be written.
+// A replica notices that the cluster has lost what it has seen, and fails: it can be read, nothing can
+// be written, and watches say so.
 func TestHistoryLost(t *testing.T) {
 	t.Parallel()
 	c, prefix := start(t, 1, 0), newPrefix()
@@ -244,23 +244,37 @@ func TestHistoryLost(t *testing.T) {
 	p.set(t, p.a, "x", 1)
 	backup := backUp(t, c)
 	p.set(t, p.a, "x", 2)
+	watch, all := p.a.Watch(within(t), nil), p.Watch(within(t), nil)
+	followed := make(chan error, 1)
+	go func() {
+		followed <- p.Follow(context.Background(), nil, func(mvcc.DBSnapshot) error { return nil },
+			func(mvcc.DBCommit) error { return nil })
+	}()
 	require.NoError(t, c.Restore(backup))
 	require.ErrorIs(t, failed(t, p), etcd.ErrHistoryLost)
+	for _, err := range watch {
+		require.ErrorIs(t, err, etcd.ErrHistoryLost)
+	}
+	for _, err := range all {
+		require.ErrorIs(t, err, etcd.ErrHistoryLost)
+	}
+	require.ErrorIs(t, <-followed, etcd.ErrHistoryLost)
 	require.ErrorIs(t, p.Update(within(t), adders["merged"](p)), etcd.ErrHistoryLost)
 	v, _ := p.a.Load("x")
 	require.Equal(t, 2, v)
 }
 
-// A record that is written without the guard of its table is noticed.
+// A record that somebody else writes is seen by all, who go on.
 func TestForeignWriter(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
 	p := open(t, c, prefix, nil)
-	client := dial(t, c)
-	_, err := client.Put(within(t), prefix+"t/a/x", "1")
+	put, err := dial(t, c).Put(within(t), prefix+"t/a/x", "1")
 	require.NoError(t, err)
-	<-p.Failed()
-	require.ErrorIs(t, p.Err(), etcd.ErrForeignWriter)
+	require.NoError(t, p.WaitFor(within(t), uint64(put.Header.Revision)))
+	require.NoError(t, p.Update(within(t), adders["read and written"](p)))
+	v, _ := p.a.Load("x")
+	require.Equal(t, 2, v)
 }
 
 // A cluster without space refuses, and says so for what was not committed only.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -28,6 +29,29 @@ func TestConnectsAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return dials() >= first+9 }, 50*time.Second, 10*time.Millisecond)
 	p.gate.set(false)
 	p.set(t, p.a, "x", 1)
+}
+
+// Where nothing is committed, but others write in the cluster, and history is compacted, a watch that
+// begins anew goes on, and nothing is loaded anew; what somebody else has written before comes.
+func TestIdleIsNotLoadedAnew(t *testing.T) {
+	t.Parallel()
+	c, prefix := start(t, 1, 0), newPrefix()
+	p := open(t, c, prefix, func(cfg *etcd.Config) { cfg.Heartbeat = 100 * time.Millisecond })
+	p.set(t, p.a, "x", 1)
+	client := dial(t, c)
+	var at uint64
+	for range 100 {
+		put, err := client.Put(within(t), "elsewhere", "")
+		require.NoError(t, err)
+		at = uint64(put.Header.Revision)
+	}
+	require.Eventually(t, func() bool { return p.Stats().Revision >= at }, patience, 10*time.Millisecond)
+	p.gate.set(true)
+	compact(t, c, at-1)
+	p.gate.set(false)
+	q := open(t, c, prefix, nil)
+	require.NoError(t, p.WaitFor(within(t), q.set(t, q.b, "y", 1)))
+	require.Zero(t, p.Stats().Resyncs)
 }
 
 // A process that was cut off during many commits of many small records catches up: by a watch in pieces

@@ -145,14 +145,6 @@ func TestRewriteInterrupted(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A deaf process is told nothing by its watch while the lock is held.
-type deaf struct{ sync.Mutex }
-
-func (d *deaf) hears(any) {
-	d.Lock()
-	defer d.Unlock()
-}
-
 // A program that writes an older codec, and has not heard that all was written anew, commits
 // nothing: it fails once it hears of it.
 func TestRewriteBesideOlder(t *testing.T) {
