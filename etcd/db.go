@@ -10,6 +10,7 @@ import (
 	"iter"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -45,10 +46,10 @@ type DB struct {
 	figures figures
 
 	patience patience
-	heard    heard
-	warned   sync.Map     // the last errors of warn, by its messages
-	agreed   atomic.Int64 // the revision of the meta that was accepted last
-	less     sync.Map     // of tables, by their names: why this program does not keep all that is kept
+	heard    atomic.Pointer[time.Time] // when something was answered last
+	warned   sync.Map                  // the last errors of warn, by its messages
+	agreed   atomic.Int64              // the revision of the meta that was accepted last
+	less     sync.Map                  // of tables, by their names: why this program does not keep all that is kept
 }
 
 // Open connects to etcd, loads all records under the prefix, and goes on to follow what is

@@ -16,7 +16,7 @@ func (db *DB) elected(task string, work func(ctx context.Context)) {
 	key := db.keys.task(task)
 	for {
 		if s, err := db.campaign(key); err != nil && db.ctx.Err() == nil {
-			db.cfg.Logger.Warn("etcd: nobody could be elected, it is tried again", "task", task, "error", err)
+			db.warn("etcd: nobody could be elected, it is tried again", err, "task", task)
 		} else if s != nil {
 			db.serve(key, s, work)
 		}

@@ -17,9 +17,11 @@ import (
 // program has noted what it has less of before it commits anything after that: what it has agreed
 // to is read before what it has less of.
 
-// A narrowPut is a record that a request puts, and that may have more than the program knows.
+// A narrowPut is a record that a request puts, of a table that may have more than the program, and
+// the *SchemaError that says so.
 type narrowPut struct {
 	table, name string
+	why         error
 }
 
 // keepsFields compares the records that the request puts in tables of which the program has less, as
@@ -38,8 +40,7 @@ func (db *DB) keepsFields(ctx context.Context, r *request) error {
 		if r.absent = r.absent || len(kvs) == 0; len(kvs) > 0 {
 			rev = kvs[0].ModRevision
 			if err := db.schema.tables[p.table].drops(kvs[0].Value); err != nil {
-				why, _ := db.less.Load(p.table)
-				return fmt.Errorf("etcd: %s would lose something: %w: %w", p.name, err, why.(error))
+				return fmt.Errorf("etcd: %s would lose something: %w: %w", p.name, err, p.why)
 			}
 		}
 		r.cmps = append(r.cmps, clientv3.Compare(clientv3.ModRevision(p.name), "=", rev))

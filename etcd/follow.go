@@ -93,7 +93,7 @@ func (db *DB) watchOnce(after uint64) error {
 			if err := db.checkStream(&checked); err != nil {
 				return err
 			}
-			db.heard.now()
+			db.answer(nil)
 			if err := db.events(resp.Events); err != nil {
 				return err
 			}

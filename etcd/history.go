@@ -116,18 +116,11 @@ func (h *history) agrees(l *loaded, here uint64) error {
 	if l.rev < here {
 		return fmt.Errorf("%w: it is at revision %d, and this replica at %d", ErrHistoryLost, l.rev, here)
 	}
-	h.mu.Lock()
-	all := maps.Clone(h.guards)
-	if h.last.Rev > 0 && h.last.Rev <= l.rev {
-		all[h.lastOf] = guard{h.last.Rev, h.last.By, max(h.last.Version, all[h.lastOf].Version)}
-	}
-	h.mu.Unlock()
-	for of, known := range all {
-		now := l.guards[of]
-		if now.Version < known.Version || now.Rev < known.Rev || now.Rev == known.Rev && now.By != known.By ||
-			now.Rev > known.Rev && now.Rev <= here {
-			return known.lost(of, now)
-		}
+	of, known := h.newest()
+	now := l.guards[of]
+	if known.Rev <= l.rev && (now.Version < known.Version || now.Rev < known.Rev ||
+		now.Rev == known.Rev && now.By != known.By || now.Rev > known.Rev && now.Rev <= here) {
+		return known.lost(of, now)
 	}
 	return nil
 }
@@ -178,8 +171,9 @@ func (db *DB) beatOnce() {
 		return
 	}
 	// By the next beat the watch should have come so far, or at least further.
-	moved := before > db.history.beaten
-	db.history.beaten = before
+	epoch := db.local.Epoch()
+	moved := epoch > db.history.beaten
+	db.history.beaten = epoch
 	if newest > before && db.figures.behind.Swap(newest) > before && !moved {
 		db.standsStill(before, newest)
 	}

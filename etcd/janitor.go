@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,12 +65,13 @@ func (db *DB) cleanOnce(ctx context.Context) error {
 			continue // of somebody else
 		}
 		longest = max(longest, age)
-		if marks.least(kv.ModRevision) >= age {
+		if slices.ContainsFunc(marks, func(m mark) bool { return m.rev >= kv.ModRevision && m.age >= age }) {
 			_, _ = db.txn(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(name), "=", kv.ModRevision)},
 				[]clientv3.Op{clientv3.OpDelete(name)}, nil) // or the next time
 		}
 	}
-	if len(slots.Kvs) == 0 || marks.young(db.cfg.SlotAge/8) {
+	young := func(m mark) bool { return m.age < db.cfg.SlotAge/8 }
+	if len(slots.Kvs) == 0 || slices.ContainsFunc(marks, young) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, db.cfg.RequestTimeout)
@@ -88,10 +90,8 @@ type mark struct {
 	age time.Duration
 }
 
-type marks []mark
-
 // marks returns those that there are.
-func (db *DB) marks(ctx context.Context) (all marks, err error) {
+func (db *DB) marks(ctx context.Context) (all []mark, err error) {
 	got, err := db.get(ctx, db.keys.marks(), clientv3.WithPrefix())
 	if err != nil {
 		return nil, err
@@ -112,24 +112,4 @@ func (db *DB) marks(ctx context.Context) (all marks, err error) {
 		}
 	}
 	return all, nil
-}
-
-// least returns for how long nobody has put a key, at the least, that was put last at a revision.
-func (all marks) least(rev int64) (age time.Duration) {
-	for _, m := range all {
-		if m.rev >= rev {
-			age = max(age, m.age)
-		}
-	}
-	return age
-}
-
-// young reports whether there is a mark that is younger than an age.
-func (all marks) young(age time.Duration) bool {
-	for _, m := range all {
-		if m.age < age {
-			return true
-		}
-	}
-	return false
 }

@@ -188,7 +188,7 @@ func (db *DB) readsBroken(t *replicate.Table, of *tableRequest) error {
 func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error {
 	at, deletes, mends := db.keys.table(t.Name), false, false
 	into.deleted = map[string]uint64{}
-	_, narrow := db.less.Load(t.Name)
+	less, narrow := db.less.Load(t.Name)
 	if err := db.schema.tables[t.Name].writes(t.Writes, func(key, value []byte, deleted bool) {
 		name := at + string(key)
 		if broken := db.schema.broken.of(t.Name + "/" + string(key)); broken.err != nil {
@@ -199,7 +199,7 @@ func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error 
 		}
 		r.bytes += perOp + len(name) + len(value)
 		if narrow && !deleted {
-			r.narrow = append(r.narrow, narrowPut{t.Name, name})
+			r.narrow = append(r.narrow, narrowPut{t.Name, name, less.(error)})
 		}
 		if deletes = deletes || deleted; deleted {
 			r.writes = append(r.writes, clientv3.OpDelete(name))

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -48,6 +49,7 @@ func checkVersion(endpoint, version string) error {
 // another one does: it is asked again by each heartbeat.
 func (db *DB) checkServers(ctx context.Context) error {
 	var failed []error
+	var refused error
 	answered := false
 	for _, endpoint := range db.cfg.Client.Endpoints {
 		if db.history.checked[endpoint] {
@@ -56,11 +58,11 @@ func (db *DB) checkServers(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, db.cfg.RequestTimeout)
 		status, err := db.client.Status(ctx, endpoint)
 		cancel()
-		if err != nil && !unanswered(err) {
-			return fmt.Errorf("%s: %w", endpoint, err)
-		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", endpoint, err))
+			if !unanswered(err) {
+				refused = failed[len(failed)-1]
+			}
 			continue
 		}
 		if err := checkVersion(endpoint, status.Version); err != nil {
@@ -77,7 +79,7 @@ func (db *DB) checkServers(ctx context.Context) error {
 		}
 	}
 	if !answered && len(db.history.checked) == 0 {
-		return errors.Join(failed...)
+		return cmp.Or(refused, errors.Join(failed...))
 	}
 	return nil
 }

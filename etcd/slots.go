@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -106,11 +105,6 @@ func (s *slots) unused() *slot {
 
 // enter waits for room. A process that is cut off gives up.
 func (s *slots) enter(ctx context.Context) error {
-	select {
-	case s.room <- struct{}{}:
-		return nil
-	default:
-	}
 	for {
 		select {
 		case s.room <- struct{}{}:
@@ -205,20 +199,12 @@ func (db *DB) again(ctx context.Context, ask func() error) error {
 	}
 }
 
-// A heard says when something was answered last.
-type heard struct{ at atomic.Pointer[time.Time] }
-
-func (h *heard) now() {
-	now := time.Now()
-	h.at.Store(&now)
-}
-
 // bound is for how long calls of a process that is cut off wait.
 func (db *DB) bound() time.Duration { return db.cfg.RequestTimeout + db.cfg.ResolveTimeout }
 
 // cutOff returns an ErrUnanswered if nothing was answered for as long as that.
 func (db *DB) cutOff() error {
-	last := db.heard.at.Load()
+	last := db.heard.Load()
 	if last == nil || time.Since(*last) < db.bound() {
 		return nil
 	}
@@ -227,8 +213,8 @@ func (db *DB) cutOff() error {
 
 // answer notes that a request was answered, if its error does not say otherwise.
 func (db *DB) answer(err error) {
-	if !unanswered(err) {
-		db.heard.now()
+	if now := time.Now(); !unanswered(err) {
+		db.heard.Store(&now)
 	}
 }
 

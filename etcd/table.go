@@ -32,8 +32,7 @@ type TableOptions[K comparable, V any] struct {
 	Decode func(b []byte) (V, error)
 	// Codec names the functions that are given, and must be given with them. In Codecs are the
 	// names of others whose records they decode as well: "json" is that of tables without. Open
-	// refuses to go on with what may have been written by one that is not among these, until
-	// [DB.Rewrite] has written all of it anew.
+	// refuses to go on with what may have been written by one that is not among these.
 	Codec  string
 	Codecs []string
 	// AnyShape has Open go on though values in the cluster have fields that V has not, or of other
@@ -182,10 +181,6 @@ type table interface {
 	apply(tx mvcc.DBTx, key, value []byte, deleted, probe bool) *CodecError
 	// drops returns an error if something of a value would be lost.
 	drops(value []byte) error
-	// stale reports whether a record is not as it would be written now, and again writes some that
-	// there are, by their encoded keys, see Rewrite.
-	stale(key, value []byte) (bool, error)
-	again(tx mvcc.DBTx, keys [][]byte) (int, error)
 	// versions returns the epochs of the versions of all records, by their encoded keys.
 	versions(r replicate.DB) (map[string]uint64, error)
 }

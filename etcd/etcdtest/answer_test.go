@@ -194,7 +194,14 @@ func TestPasswordChanged(t *testing.T) {
 	}
 	require.Zero(t, p.Stats().Unclear)
 	require.NoError(t, q.WaitFor(ctx, q.set(t, q.a, "x", 3)))
-	said := func() int { return strings.Count(log.String(), "authentication failed") }
+	said := func() (n int) {
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, "the watch has ended") && strings.Contains(line, "authentication failed") {
+				n++
+			}
+		}
+		return n
+	}
 	require.Eventually(t, func() bool { return said() > 0 }, patience, time.Millisecond)
 	require.Never(t, func() bool { return said() > 1 }, 2*time.Second, 100*time.Millisecond)
 	_, err = tryOpen(t, c, prefix, func(cfg *etcd.Config) {

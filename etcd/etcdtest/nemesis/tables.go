@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -62,7 +63,7 @@ func open(ctx context.Context, endpoints []string) (*replica, error) {
 	}
 	r.DB, err = etcd.Open(ctx, etcd.Config{Prefix: prefix, Schema: s, RequestTimeout: 2 * time.Second,
 		ResolveTimeout: 4 * time.Second, Heartbeat: time.Second, Lease: time.Second,
-		Now: func() time.Time { return time.Unix(0, now()) },
+		Now: func() time.Time { return time.Unix(0, now()) }, Logger: slog.New(slog.DiscardHandler),
 		Client: clientv3.Config{Endpoints: endpoints, DialKeepAliveTime: 2 * time.Second,
 			DialKeepAliveTimeout: 2 * time.Second}})
 	return r, err
