@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,11 +75,14 @@ func TestUpdateWaits(t *testing.T) {
 	c, prefix := shared(t), newPrefix()
 	s := etcd.NewSchema(nil)
 	decoding, goOn := make(chan bool), make(chan bool)
+	var decoded atomic.Int64
 	slow := etcd.NewTable(s, "slow", &etcd.TableOptions[string, int]{Codec: "slow",
 		Encode: func(int) ([]byte, error) { return nil, nil },
 		Decode: func([]byte) (int, error) {
-			decoding <- true
-			<-goOn
+			if decoded.Add(1) > 1 { // and not before it is sent
+				decoding <- true
+				<-goOn
+			}
 			return 1, nil
 		}})
 	p, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
