@@ -49,7 +49,7 @@ type DB struct {
 	heard    atomic.Pointer[time.Time] // when something was answered last
 	warned   sync.Map                  // the last errors of warn, by its messages
 	agreed   atomic.Int64              // the revision of the meta that was accepted last
-	less     sync.Map                  // of tables, by their names: why this program does not keep all that is kept
+	less     sync.Map                  // of tables, by their names: see narrow
 }
 
 // Open connects to etcd, loads all records under the prefix, and goes on to follow what is

@@ -24,7 +24,8 @@ import (
 //
 // until must return the same for the same record, in all processes: it must not ask for the time.
 // It must be quick, and not use the tables. A record for which it panics stays until it is written
-// again: [Config.Logger] is told at level Error, and [Stats.ExpireFailures] counts it. The elected process keeps a key and some 50 bytes for each record that expires.
+// again: [Config.Logger] is told at level Error, and [Stats.ExpireFailures] counts it. The elected
+// process keeps a key and some 50 bytes for each record that expires.
 // Watches are told of a deletion, and not that the record has expired. Expire is called before
 // Open, once.
 func (t *Table[K, V]) Expire(until func(key K, value V) time.Time) {
@@ -204,7 +205,8 @@ func (d *dues[K, V]) expiry(key K, value V) (at time.Time) {
 		return nil
 	}); err != nil {
 		d.db.figures.unexpired.Add(1)
-		d.db.cfg.Logger.Error("etcd: a record stays, it has no time", "table", d.t.Name(), "key", key, "error", err)
+		d.db.cfg.Logger.Error("etcd: a record stays, it has no time", "table", d.t.Name(), "key", key,
+			"error", err)
 	}
 	return at
 }

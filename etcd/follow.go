@@ -15,13 +15,17 @@ import (
 // follow applies what is committed, until the replica ends.
 func (db *DB) follow() {
 	for pause := minPause; db.ctx.Err() == nil && db.applied.err() == nil; pause = min(2*pause, maxPause) {
-		before := db.applied.now()
-		err := db.watchOnce(db.local.Epoch())
+		before := db.local.Epoch()
+		err := db.watchOnce(before)
 		if quiet := db.applied.now(); isRPC(err, rpctypes.ErrCompacted) && quiet > db.local.Epoch() {
 			err = db.watchOnce(quiet) // heartbeats have found that nothing was committed up to there
 		}
 		if isRPC(err, rpctypes.ErrCompacted) {
 			err = db.reload(db.ctx)
+		}
+		if db.local.Epoch() > before {
+			pause = minPause
+			db.warned.Delete(watchEnded)
 		}
 		switch {
 		case db.ctx.Err() != nil || db.applied.err() != nil:
@@ -31,10 +35,6 @@ func (db *DB) follow() {
 			return
 		case err != nil:
 			db.warn(watchEnded, err)
-		}
-		if db.applied.now() > before {
-			pause = minPause
-			db.warned.Delete(watchEnded)
 		}
 		select {
 		case <-time.After(pause):
@@ -49,7 +49,8 @@ const watchEnded = "etcd: the watch has ended, it begins anew"
 func fatal(err error) bool {
 	var index *IndexError
 	var schema *SchemaError
-	return errors.Is(err, ErrHistoryLost) || errors.Is(err, errApply) || errors.As(err, &index) || errors.As(err, &schema)
+	return errors.Is(err, ErrHistoryLost) || errors.Is(err, errApply) || errors.As(err, &index) ||
+		errors.As(err, &schema)
 }
 
 // How long to wait before something is tried again.

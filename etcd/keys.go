@@ -91,8 +91,8 @@ func (k keys) slot(name string) (age time.Duration, ok bool) {
 // newest are the options that ask for the key that was put last, from allGuards on, among the guards
 // of tables and the meta.
 func (k keys) newest() []clientv3.OpOption {
-	return []clientv3.OpOption{clientv3.WithRange(k.meta() + "\x00"), clientv3.WithKeysOnly(), clientv3.WithLimit(1),
-		clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend)}
+	return []clientv3.OpOption{clientv3.WithRange(k.meta() + "\x00"), clientv3.WithKeysOnly(),
+		clientv3.WithLimit(1), clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend)}
 }
 
 // record returns the table and the encoded key of a record's name.

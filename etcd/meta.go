@@ -122,14 +122,16 @@ func (db *DB) noNeighbours(ctx context.Context, first bool) (same []clientv3.Cmp
 	if !first {
 		return same, nil
 	}
-	resp, err := db.get(ctx, db.cfg.Prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(1000))
+	resp, err := db.get(ctx, db.cfg.Prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly(),
+		clientv3.WithLimit(1000))
 	if err != nil {
 		return nil, err
 	}
 	for _, kv := range resp.Kvs {
 		if _, ok := db.keys.slot(string(kv.Key)); !ok { // of a database that was deleted
-			return nil, fmt.Errorf("there is no database at Config.Prefix %q, and there is key %q: want a prefix "+
-				"that nobody else uses, neither a database whose prefix begins with it", db.cfg.Prefix, kv.Key)
+			return nil, fmt.Errorf("there is no database at Config.Prefix %q, and there is key %q: want a "+
+				"prefix that nobody else uses, neither a database whose prefix begins with it", db.cfg.Prefix,
+				kv.Key)
 		}
 	}
 	end := clientv3.GetPrefixRangeEnd(db.cfg.Prefix)

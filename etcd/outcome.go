@@ -58,7 +58,8 @@ func (db *DB) send(ctx context.Context, at **slot, r *request, name string) (out
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(last), ">", int64(seen)-1))
 	}
 	then = append(then, clientv3.OpPut(s.name, s.says()))
-	otherwise := []clientv3.Op{clientv3.OpGet(s.name), clientv3.OpGet(db.keys.allGuards(), db.keys.newest()...),
+	otherwise := []clientv3.Op{clientv3.OpGet(s.name),
+		clientv3.OpGet(db.keys.allGuards(), db.keys.newest()...),
 		clientv3.OpGet(db.keys.cease())}
 	if r.absent { // O6
 		otherwise = append(otherwise, clientv3.OpTxn([]clientv3.Cmp{same}, []clientv3.Op{s.fence()}, nil))

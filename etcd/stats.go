@@ -61,8 +61,8 @@ func (db *DB) Stats() Stats {
 	return Stats{Revision: rev, Newest: max(rev, f.behind.Load()), Commits: f.commits.Load(),
 		Batches: f.batches.Load(), Conflicts: f.conflicts.Load(), InFlight: int(f.inFlight.Load()),
 		Unclear: f.unclear.Load(), Unknown: f.unknown.Load(), Resyncs: f.resyncs.Load(),
-		Restarts: f.restarts.Load(), Applied: f.applied.Load(), Foreign: f.foreign.Load(), Broken: db.schema.broken.count(),
-		Expired: f.expired.Load(), ExpireFailures: f.unexpired.Load()}
+		Restarts: f.restarts.Load(), Applied: f.applied.Load(), Foreign: f.foreign.Load(),
+		Broken: db.schema.broken.count(), Expired: f.expired.Load(), ExpireFailures: f.unexpired.Load()}
 }
 
 // Values returns the figures of [DB.Stats] for monitoring. Give this method to Config.Values of

@@ -26,8 +26,9 @@ type TableOptions[K comparable, V any] struct {
 	// Encode and Decode make bytes of a value, and back; both are given or none. What Encode leaves
 	// out is not there in the other processes, nor in this one once it has committed. Decode is
 	// called for each value that Encode has made, before it is sent: one that it refuses is not
-	// committed. Records that it refuses nonetheless are broken, see [Table.Broken]. Default: JSON. It refuses a value that does not come back as it is, by the rules of [codec.JSON], with
-	// a [*CodecError].
+	// committed. Records that it refuses nonetheless are broken, see [Table.Broken]. Default: JSON.
+	// It refuses a value that does not come back as it is, by the rules of [codec.JSON], with a
+	// [*CodecError].
 	Encode func(value V) ([]byte, error)
 	Decode func(b []byte) (V, error)
 	// Codec names the functions that are given, and must be given with them. In Codecs are the

@@ -21,8 +21,8 @@ import (
 // has read what is there now.
 //
 // When Update returns nil, this process has applied the commit: what is read afterwards includes
-// it; unless ctx ended, or the replica failed or was cut off, after the commit. What was given to OnCommit is
-// called with the revision. fn uses tables through [Table.In], and must not commit or roll back.
+// it; unless ctx ended, or the replica failed or was cut off, after the commit. What was given to
+// OnCommit is called with the revision. fn uses tables through [Table.In], and must not commit or roll back.
 // Merge is not a read: if that was all that fn did but blind writes, it runs once, and such
 // transactions of a process go to etcd together.
 //

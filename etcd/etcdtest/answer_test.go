@@ -203,7 +203,7 @@ func TestPasswordChanged(t *testing.T) {
 		return n
 	}
 	require.Eventually(t, func() bool { return said() > 0 }, patience, time.Millisecond)
-	require.Never(t, func() bool { return said() > 1 }, 2*time.Second, 100*time.Millisecond, log.String())
+	require.Never(t, func() bool { return said() > 1 }, 2*time.Second, 100*time.Millisecond)
 	_, err = tryOpen(t, c, prefix, func(cfg *etcd.Config) {
 		cfg.Client.Username, cfg.Client.Password = "shop", "first"
 	})
