@@ -93,14 +93,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	db.workers.Go(db.follow)
 	db.workers.Go(func() { db.beat(db.beatOnce) })
 	db.workers.Go(func() { db.beat(db.beatServers) })
-	db.workers.Go(func() { db.elected("janitor", db.clean) })
-	for name, t := range db.schema.tables {
-		if t.expires() {
-			db.workers.Go(func() {
-				db.elected("expiry/"+name, func(ctx context.Context) { t.expire(ctx, db) })
-			})
-		}
-	}
+	db.workers.Go(db.campaigns)
 	return db, nil
 }
 
