@@ -40,7 +40,7 @@ type DB struct {
 	exact   exact
 	slots   slots
 	blind   combiner
-	turns   chan struct{} // has an element while an Update has its turn
+	line    line
 	barrier barrier
 	figures figures
 
@@ -80,7 +80,6 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	_, _ = rand.Read(id[:]) // never fails
 	db.keys, db.client, db.schema, db.local = keys{cfg.Prefix}, client, cfg.Schema, cfg.Schema.db
 	db.hooks, db.self, db.applied = replicate.Of(db.local), hex.EncodeToString(id[:]), newApplied()
-	db.turns = make(chan struct{}, 1)
 	db.ctx, db.stop = context.WithCancel(context.Background())
 	db.slots.init(db)
 	if err := db.begin(ctx); err != nil {

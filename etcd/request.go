@@ -22,6 +22,8 @@ type request struct {
 
 // A tableRequest is the part of a request that one table has.
 type tableRequest struct {
+	name    string
+	since   uint64 // as of which it was read; the oldest, of several transactions
 	cmps    []clientv3.Cmp
 	absent  int      // 1 if it compares that a record is absent, else 0
 	indexes []string // guards of index keys
@@ -37,18 +39,36 @@ const perOp = 32
 // have no record that has entered or left it since, see index. Where it has read a range of an
 // index or everything, or a range of many records or of keys whose bytes have another order, or
 // where the comparisons would be too many, the guards of the table are compared instead: nobody may
-// have written to it since. The error is a *CodecError or a *TooLargeError.
-func (db *DB) request(w *replicate.Work) (*request, error) {
+// have written to it since. Where several transactions go together w is the renewed work of all,
+// and readers are those of them that have read. The error is a *CodecError or a *TooLargeError.
+func (db *DB) request(w *replicate.Work, readers ...*replicate.Work) (*request, error) {
 	r := &request{}
-	tables := make([]tableRequest, len(w.Tables))
-	for i := range w.Tables {
-		t, of := &w.Tables[i], &tables[i]
-		if err := db.compared(t, w.Epoch, of); err != nil {
-			return nil, err
+	var tables []tableRequest
+	for i, one := range append([]*replicate.Work{w}, readers...) {
+		for j := range one.Tables {
+			t := &one.Tables[j]
+			n := slices.IndexFunc(tables, func(of tableRequest) bool { return of.name == t.Name })
+			if n < 0 {
+				n = len(tables)
+				tables = append(tables, tableRequest{name: t.Name, since: one.Epoch})
+			}
+			of := &tables[n]
+			of.since = min(of.since, one.Epoch)
+			changed, _ := db.indexGuards(t, true)
+			of.indexes = append(of.indexes, changed...)
+			if i == 0 {
+				if err := db.written(t, r, of); err != nil {
+					return nil, err
+				}
+			}
+			if err := db.compared(t, one.Epoch, of); err != nil {
+				return nil, err
+			}
 		}
-		if err := db.written(t, r, of); err != nil {
-			return nil, err
-		}
+	}
+	for i := range tables { // of several transactions
+		slices.Sort(tables[i].indexes)
+		tables[i].indexes = slices.Compact(tables[i].indexes)
 	}
 	// Where it is too much: all of a table is compared, or all readers of indexes of it conflict.
 	compares := func(t *tableRequest) int { return len(t.cmps) }
@@ -59,7 +79,7 @@ func (db *DB) request(w *replicate.Work) (*request, error) {
 		if compares(&tables[i]) <= 1 {
 			break // as many tables as that
 		}
-		tables[i].cmps, tables[i].absent = []clientv3.Cmp{db.unwritten(w.Tables[i].Name, w.Epoch)}, 0
+		tables[i].cmps, tables[i].absent = []clientv3.Cmp{db.unwritten(tables[i].name, tables[i].since)}, 0
 	}
 	puts := func(t *tableRequest) int { return len(t.indexes) }
 	classes := sum(tables, func(t *tableRequest) int { return min(len(t.class), 1) })
@@ -76,8 +96,7 @@ func (db *DB) request(w *replicate.Work) (*request, error) {
 		r.cmps = append(r.cmps, t.cmps...)
 		r.guards = append(r.guards, t.indexes...)
 		if t.class != "" {
-			name := w.Tables[i].Name
-			r.guard = db.keys.guard(name, t.class)
+			r.guard = db.keys.guard(t.name, t.class)
 			r.guards = append(r.guards, r.guard)
 		}
 	}
@@ -112,18 +131,18 @@ func largest(tables []tableRequest, of func(t *tableRequest) int) (at int) {
 	return at
 }
 
-// compared fills in what is compared of a table.
+// compared adds what is compared of a table.
 func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) error {
 	if t.All {
-		into.cmps = []clientv3.Cmp{db.unwritten(t.Name, since)}
+		into.cmps = append(into.cmps, db.unwritten(t.Name, since))
 		return nil
 	}
-	cmps := make([]clientv3.Cmp, 0, len(t.Epochs))
+	cmps, absent := make([]clientv3.Cmp, 0, len(t.Epochs)), 0
 	at := db.keys.table(t.Name)
 	if err := db.schema.tables[t.Name].reads(t.Reads, func(n int, key []byte) {
 		name, rev := at+string(key), t.Epochs[n]
 		if rev == 0 {
-			into.absent = 1
+			absent = 1
 		} else {
 			rev = db.exact.of(name, rev)
 		}
@@ -134,10 +153,11 @@ func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) err
 	ranges, ok := db.ranges(t, since)
 	indexes, known := db.unchanged(t, since)
 	if !ok || !known {
-		into.absent, into.cmps = 0, []clientv3.Cmp{db.unwritten(t.Name, since)}
-	} else {
-		into.cmps = slices.Concat(cmps, ranges, indexes)
+		into.cmps = append(into.cmps, db.unwritten(t.Name, since))
+		return nil
 	}
+	into.absent = max(into.absent, absent)
+	into.cmps = slices.Concat(into.cmps, cmps, ranges, indexes)
 	return nil
 }
 
@@ -157,7 +177,6 @@ func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error 
 	}
 	if t.Written > 0 {
 		into.class = db.schema.tables[t.Name].class()
-		into.indexes, _ = db.indexGuards(t, true)
 	}
 	if deletes {
 		r.guards = append(r.guards, db.keys.deletes(t.Name))
@@ -182,17 +201,21 @@ func (r *request) tooLarge(db *DB) error {
 		MaxBytes: db.cfg.MaxRequestBytes}
 }
 
-// ranges compares the ranges of a table that were read, if that is not too much.
+// ranges compares the ranges of a table that were read, if that is not too much. The range says
+// that no record in it was put since. That none is gone say the records of a range of few keys,
+// which are compared one by one, see [replicate.Range]; of one with more it is the guard of
+// deletions.
 func (db *DB) ranges(t *replicate.Table, since uint64) (cmps []clientv3.Cmp, ok bool) {
 	if len(t.Ranges) == 0 {
 		return nil, true
 	}
-	at, keys := db.keys.table(t.Name), 0
+	at, keys, gone := db.keys.table(t.Name), 0, false
 	for _, r := range t.Ranges {
 		low, high, ok := db.schema.tables[t.Name].span(r)
 		if keys += r.Keys; !ok || keys > replicate.MostKeys { // each member looks at all of them
 			return nil, false
 		}
+		gone = gone || r.Keys > replicate.MostNamed
 		from, to := at+string(low), at+string(high)
 		if high == nil {
 			to = clientv3.GetPrefixRangeEnd(at)
@@ -202,8 +225,11 @@ func (db *DB) ranges(t *replicate.Table, since uint64) (cmps []clientv3.Cmp, ok 
 		}
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(from), "<", int64(since)+1).WithRange(to))
 	}
-	deletes := clientv3.ModRevision(db.keys.deletes(t.Name))
-	return append(cmps, clientv3.Compare(deletes, "<", int64(since)+1)), true
+	if gone {
+		deletes := clientv3.ModRevision(db.keys.deletes(t.Name))
+		cmps = append(cmps, clientv3.Compare(deletes, "<", int64(since)+1))
+	}
+	return cmps, true
 }
 
 // unwritten compares that nobody has written to a table since a revision, of whatever class.

@@ -1,14 +1,155 @@
 package etcdtest
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/mvcc"
 )
+
+// crowd has goroutines commit, each a few times, and returns how often the function of one has run
+// at most.
+func crowd(t *testing.T, p *process, goroutines int, fn func(g int, tx mvcc.DBTx)) (most int) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for g := range goroutines {
+		all.Go(func() {
+			for range 10 {
+				runs := 0
+				if err := p.Update(within(t), func(tx mvcc.DBTx) error {
+					runs++
+					fn(g, tx)
+					return nil
+				}); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				most = max(most, runs)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	return most
+}
+
+// Goroutines of one process that merge into one key, beside what each has read, do not conflict;
+// and those that read one key and write it run again in their turn, and not until they are lucky.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	p := open(t, shared(t), newPrefix(), nil)
+	require.Equal(t, 1, crowd(t, p, 32, func(g int, tx mvcc.DBTx) {
+		own := fmt.Sprint("own", g)
+		v, _ := p.a.In(tx).Get(own)
+		p.a.In(tx).Set(own, v+1)
+		p.a.In(tx).Merge("total", func(old int, _ bool) int { return old + 1 })
+	}))
+	require.Zero(t, p.Stats().Conflicts)
+	require.LessOrEqual(t, crowd(t, p, 32, func(_ int, tx mvcc.DBTx) {
+		v, _ := p.a.In(tx).Get("hot")
+		p.a.In(tx).Set("hot", v+1)
+	}), 3)
+	require.LessOrEqual(t, crowd(t, p, 32, func(_ int, tx mvcc.DBTx) { // these cannot go together
+		v, _ := p.a.In(tx).Get("both")
+		p.a.In(tx).Set("both", v+1)
+		p.a.In(tx).Merge("total", func(old int, _ bool) int { return old + 1 })
+	}), 3)
+	for name, want := range map[string]int{"own7": 10, "total": 640, "hot": 320, "both": 320} {
+		v, _ := p.a.Load(name)
+		require.Equal(t, want, v, name)
+	}
+}
+
+// setMany commits 2,000 records, and sumUp sums them up.
+func setMany(t testing.TB, p *process) {
+	for i := range 20 {
+		p.update(t, func(tx mvcc.DBTx) {
+			for j := range 100 {
+				p.a.In(tx).Set(fmt.Sprint(100*i+j), 1)
+			}
+		})
+	}
+}
+
+func sumUp(p *process, tx mvcc.DBTx) error {
+	sum := 0
+	for _, v := range p.a.In(tx).All() {
+		sum += v
+	}
+	p.b.In(tx).Set("sum", sum)
+	return nil
+}
+
+// Who has read a whole table, and lost, has its turn before those that come to write there later.
+func TestLongReader(t *testing.T) {
+	t.Parallel()
+	p := open(t, shared(t), newPrefix(), nil)
+	setMany(t, p)
+	ctx, stop := context.WithCancel(within(t))
+	var writers sync.WaitGroup
+	for g := range 8 {
+		writers.Go(func() {
+			for i := g; ctx.Err() == nil; i += 7 {
+				_ = p.Update(ctx, func(tx mvcc.DBTx) error {
+					p.a.In(tx).Set(fmt.Sprint(i%2000), 1)
+					return nil
+				})
+			}
+		})
+	}
+	for range 3 {
+		runs := 0
+		require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
+			runs++
+			return sumUp(p, tx)
+		}))
+		require.LessOrEqual(t, runs, 10)
+	}
+	stop()
+	writers.Wait()
+	v, _ := p.b.Load("sum")
+	require.Equal(t, 2000, v)
+}
+
+// A transaction that has read nothing does not wait for the request of another one, unless that
+// writes the same: then it comes after it.
+func TestUnderWay(t *testing.T) {
+	t.Parallel()
+	p := open(t, shared(t), newPrefix(), nil)
+	set := func(key string, v int) chan error {
+		done := make(chan error, 1)
+		go func() {
+			done <- p.Update(within(t), func(tx mvcc.DBTx) error {
+				p.a.In(tx).Set(key, v)
+				return nil
+			})
+		}()
+		return done
+	}
+	p.set(t, p.a, "other", 1)
+	sent, goOn := make(chan bool), make(chan bool)
+	p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
+		close(sent)
+		<-goOn
+		return send(ctx)
+	})
+	first := set("x", 1)
+	<-sent
+	second, other := set("x", 2), set("other", 2)
+	require.NoError(t, <-other)
+	require.Empty(t, second)
+	close(goOn)
+	require.NoError(t, <-first)
+	require.NoError(t, <-second)
+	v, _ := p.a.Load("x")
+	require.Equal(t, 2, v)
+}
 
 // One election is enough for all tables.
 func TestOneElection(t *testing.T) {
