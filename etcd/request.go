@@ -197,7 +197,7 @@ func (r *request) count() int {
 }
 
 func (r *request) tooLarge(db *DB) error {
-	return &TooLargeError{Ops: r.count(), Bytes: r.bytes, MaxOps: db.cfg.MaxTxnOps,
+	return &TooLargeError{Ops: r.count(), Bytes: r.bytes, Records: len(r.writes), MaxOps: db.cfg.MaxTxnOps,
 		MaxBytes: db.cfg.MaxRequestBytes}
 }
 

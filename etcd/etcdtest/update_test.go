@@ -220,6 +220,7 @@ func TestRefused(t *testing.T) {
 		return nil
 	}), &large)
 	require.Equal(t, 129, large.Ops)
+	require.ErrorContains(t, large, "127 records")
 	require.ErrorIs(t, p.Update(within(t), func(tx mvcc.DBTx) error {
 		p.a.In(tx).Set("x", 2)
 		require.Error(t, tx.Commit())
@@ -235,6 +236,21 @@ func TestRefused(t *testing.T) {
 		}
 	})
 	require.Equal(t, 127, p.a.Len())
+	for each, want := range map[int]int{1: 300, 7: 300, 130: 0} { // records of an item
+		items := func(yield func(int) bool) {
+			for i := 0; i < 300 && yield(i); i++ {
+			}
+		}
+		done, err := etcd.InParts(within(t), p.DB, items, func(tx mvcc.DBTx, i int) error {
+			for j := range each {
+				p.b.In(tx).Set(fmt.Sprint(each, " ", i, " ", j), 1)
+			}
+			return nil
+		})
+		require.Equal(t, want, done)
+		require.Equal(t, want == 0, errors.As(err, &large))
+	}
+	require.Equal(t, 300+7*300, p.b.Len())
 	runs := 0
 	q := open(t, c, prefix, func(cfg *etcd.Config) { cfg.MaxAttempts = 3 })
 	err := q.Update(within(t), func(tx mvcc.DBTx) error {
