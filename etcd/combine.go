@@ -214,19 +214,12 @@ func (c *combiner) take(most int) (jobs []*job, more bool) {
 // send commits jobs, from one place in the line.
 func (c *combiner) send(db *DB, jobs []*job) {
 	began := time.Now()
-	var tables, holds, written []string
-	blind := true
+	var tables, written []string
 	for _, j := range jobs {
-		written = append(written, j.foot.written()...)
-		if blind = blind && j.work.Blind; j.work.Blind {
-			tables, holds = append(tables, j.foot.tables...), append(holds, j.foot.writes...)
-		}
-		holds = append(holds, j.foot.merged...)
+		tables, written = append(tables, j.foot.tables...), append(written, j.foot.written()...)
 	}
-	at, before := db.line.enter(append(tables, holds...), holds)
-	if blind {
-		db.behind(db.ctx, before)
-	}
+	at, before := db.line.enter(append(tables, written...), written, true)
+	db.behind(db.ctx, before)
 	c.together(db, jobs)
 	db.line.leave(at)
 	c.took.Store(int64(time.Since(began)))

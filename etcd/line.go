@@ -13,19 +13,19 @@ import (
 // each key. Without it those that want the same key all send a request for it, all but one lose,
 // and who loses again and again is chance.
 //
-//   - Q1: a place holds the keys that its transaction writes; and once that has lost, those that it
-//     has read, and the tables of which it has read more than keys. Who comes later to one of
-//     these, to write it or having read it, waits for the place. It comes with its footprint, to
-//     all keys at once, so each place waits only for earlier ones, and some place never waits.
-//     Requests of a [combiner] have a place that holds the keys that are merged, and what those
-//     write that have read nothing. One for others, which have places, does not wait: who is in
-//     front may wait for them.
+//   - Q1: a place holds the keys that its transaction writes otherwise than by a merge; and once
+//     that has lost, those that it has read, and the tables of which it has read more than keys.
+//     Who comes later to one of these, to write it or having read it, waits for the place. It comes
+//     with its footprint, to all keys at once, so each place waits only for earlier ones.
 //   - Q2: a place is left once its commit is applied here: who waited for it then knows the value.
 //     If one waited, and a record that it has read was written, its function runs again, in its
 //     place.
 //   - Q3: nobody waits for longer than [Config.RequestTimeout]: who is in front may have no answer,
 //     or wait for this Update in its function. So a line says nothing about correctness: each
 //     request compares all that was read, whoever was or was not waited for.
+//   - Q4: a request of a [combiner] has a place that holds what it writes. It waits only for a
+//     place that has its turn, and goes to etcd by itself: such a one waits for nobody, and so no
+//     two wait for each other: those in the combiner wait for its requests, and in its order.
 //
 // Other processes have lines of their own, and are in nobody's.
 type line struct {
@@ -36,6 +36,7 @@ type line struct {
 type place struct {
 	holds []string
 	done  chan struct{}
+	turn  bool // it has its turn, and no merges: Q4; mu of the line guards it
 }
 
 // A footprint is the names of the keys that a transaction reads, merges, and writes otherwise,
@@ -99,13 +100,13 @@ func (f *footprint) touches() []string { return slices.Concat(f.writes, f.reads,
 func (f *footprint) written() []string { return slices.Concat(f.writes, f.merged) }
 
 // enter returns a new place, and those that it waits for: the last ones that hold something that is
-// touched.
-func (l *line) enter(touches, holds []string) (p *place, before []*place) {
+// touched; of a request of a combiner only those that have their turn.
+func (l *line) enter(touches, holds []string, combined bool) (p *place, before []*place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p = &place{holds, make(chan struct{})}
+	p = &place{holds: holds, done: make(chan struct{})}
 	for _, name := range touches {
-		if one := l.last[name]; one != nil && !slices.Contains(before, one) {
+		if one := l.last[name]; one != nil && (one.turn || !combined) && !slices.Contains(before, one) {
 			before = append(before, one)
 		}
 	}
@@ -113,7 +114,9 @@ func (l *line) enter(touches, holds []string) (p *place, before []*place) {
 		l.last = map[string]*place{}
 	}
 	for _, name := range holds {
-		l.last[name] = p
+		if one := l.last[name]; one == nil || one.turn || !combined {
+			l.last[name] = p // else those that come stay behind who waits already
+		}
 	}
 	return p, before
 }
@@ -145,8 +148,11 @@ func (db *DB) turn(
 	}
 	db.line.leave(*at)
 	var before []*place
-	*at, before = db.line.enter(foot.touches(), holds)
+	*at, before = db.line.enter(foot.touches(), holds, false)
 	db.behind(ctx, before)
+	db.line.mu.Lock()
+	(*at).turn = !w.Merges()
+	db.line.mu.Unlock()
 	return len(before) > 0 && db.stale(w)
 }
 

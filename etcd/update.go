@@ -25,8 +25,8 @@ import (
 // called with the revision. fn uses tables through [Table.In], and must not commit or roll back.
 // Merge is not a read: if that was all that fn did but blind writes, it runs once. Transactions
 // with a Merge, or that read nothing, go to etcd together, so those of a process never conflict
-// over merged keys. The goroutines of a process that want the same key commit in the order in which
-// they have come to it, where the one before does not keep them for longer than
+// over merged keys. The goroutines of a process that read and write the same key commit in the
+// order in which they have come to it, where the one before does not keep them for longer than
 // [Config.RequestTimeout]; among processes that is chance.
 //
 // Every other error but [ErrOutcomeUnknown] says that nothing was committed, now or later: a

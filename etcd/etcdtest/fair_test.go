@@ -43,7 +43,7 @@ func crowd(t *testing.T, p *process, goroutines int, fn func(g int, tx mvcc.DBTx
 // and those that read one key and write it run again in their turn, and not until they are lucky.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
-	p := open(t, shared(t), newPrefix(), nil)
+	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) { cfg.RequestTimeout = patience / 4 })
 	require.Equal(t, 1, crowd(t, p, 32, func(g int, tx mvcc.DBTx) {
 		own := fmt.Sprint("own", g)
 		v, _ := p.a.In(tx).Get(own)
@@ -117,38 +117,71 @@ func TestLongReader(t *testing.T) {
 	require.Equal(t, 2000, v)
 }
 
+// stopped has the next request of a process stay on its way until the function that it returns is
+// called, with a transaction that does fn, and goes on once it is sent.
+func stopped(t *testing.T, p *process, fn func(in mvcc.Tx[string, int])) (goOn func(), done chan error) {
+	p.set(t, p.a, "x", 0) // which makes a slot
+	sent, gate := make(chan bool), make(chan bool)
+	p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
+		close(sent)
+		<-gate
+		return send(ctx)
+	})
+	done = begun(t, p, fn)
+	<-sent
+	return func() { close(gate) }, done
+}
+
+func begun(t *testing.T, p *process, fn func(in mvcc.Tx[string, int])) (done chan error) {
+	done = make(chan error, 1)
+	go func() {
+		done <- p.Update(within(t), func(tx mvcc.DBTx) error {
+			fn(p.a.In(tx))
+			return nil
+		})
+	}()
+	return done
+}
+
 // A transaction that has read nothing does not wait for the request of another one, unless that
 // writes the same: then it comes after it.
 func TestUnderWay(t *testing.T) {
 	t.Parallel()
 	p := open(t, shared(t), newPrefix(), nil)
-	set := func(key string, v int) chan error {
-		done := make(chan error, 1)
-		go func() {
-			done <- p.Update(within(t), func(tx mvcc.DBTx) error {
-				p.a.In(tx).Set(key, v)
-				return nil
-			})
-		}()
-		return done
-	}
-	p.set(t, p.a, "other", 1)
-	sent, goOn := make(chan bool), make(chan bool)
-	p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
-		close(sent)
-		<-goOn
-		return send(ctx)
-	})
-	first := set("x", 1)
-	<-sent
-	second, other := set("x", 2), set("other", 2)
-	require.NoError(t, <-other)
+	goOn, first := stopped(t, p, func(in mvcc.Tx[string, int]) { in.Set("x", 1) })
+	second := begun(t, p, func(in mvcc.Tx[string, int]) { in.Set("x", 2) })
+	p.set(t, p.a, "other", 2)
 	require.Empty(t, second)
-	close(goOn)
+	goOn()
 	require.NoError(t, <-first)
 	require.NoError(t, <-second)
 	v, _ := p.a.Load("x")
 	require.Equal(t, 2, v)
+}
+
+// One that has read does not go together with another one before it that writes that: here they wait
+// for the same key, and neither order has x read as 0 and y as 10.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	p := open(t, shared(t), newPrefix(), nil)
+	merge := func(in mvcc.Tx[string, int]) {
+		in.Merge("total", func(old int, _ bool) int { return old + 1 })
+	}
+	goOn, first := stopped(t, p, merge)
+	second := begun(t, p, func(in mvcc.Tx[string, int]) { merge(in); in.Set("x", 1); in.Set("y", 1) })
+	time.Sleep(50 * time.Millisecond)
+	third := begun(t, p, func(in mvcc.Tx[string, int]) {
+		merge(in)
+		x, _ := in.Get("x")
+		in.Set("y", x+10)
+	})
+	time.Sleep(50 * time.Millisecond)
+	goOn()
+	for _, done := range []chan error{first, second, third} {
+		require.NoError(t, <-done)
+	}
+	y, _ := p.a.Load("y")
+	require.Contains(t, []int{1, 11}, y)
 }
 
 // One election is enough for all tables.
