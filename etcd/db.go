@@ -41,7 +41,7 @@ type DB struct {
 	exact   exact
 	slots   slots
 	blind   combiner
-	turns   chan struct{} // has an element while an Update has its turn
+	line    line
 	barrier barrier
 	figures figures
 
@@ -78,7 +78,6 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	_, _ = rand.Read(id[:]) // never fails
 	db.keys, db.schema, db.local = keys{cfg.Prefix}, cfg.Schema, cfg.Schema.db
 	db.hooks, db.self, db.applied = replicate.Of(db.local), hex.EncodeToString(id[:]), db.schema.applied
-	db.turns = make(chan struct{}, 1)
 	db.ctx, db.stop = context.WithCancel(context.Background())
 	db.slots.init(db)
 	if err := db.begin(ctx); err != nil {
@@ -95,14 +94,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	db.workers.Go(db.follow)
 	db.workers.Go(func() { db.beat(db.beatOnce) })
 	db.workers.Go(func() { db.beat(db.beatServers) })
-	db.workers.Go(func() { db.elected("janitor", db.clean) })
-	for name, t := range db.schema.tables {
-		if t.expires() {
-			db.workers.Go(func() {
-				db.elected("expiry/"+name, func(ctx context.Context) { t.expire(ctx, db) })
-			})
-		}
-	}
+	db.workers.Go(db.campaigns)
 	return db, nil
 }
 

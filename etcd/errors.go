@@ -75,7 +75,8 @@ func (e *ConflictError) Unwrap() error { return mvcc.ErrConflict }
 type TooLargeError struct {
 	// Ops is how many records it writes, with one for each table and one for the outcome, or how
 	// many things it compares, if these are more, and Bytes about how long the request would be.
-	Ops, Bytes int
+	// Of Ops Records are records that it writes: see [InParts].
+	Ops, Bytes, Records int
 	// MaxOps and MaxBytes are [Config.MaxTxnOps] and [Config.MaxRequestBytes].
 	MaxOps, MaxBytes int
 	_                struct{}
@@ -88,8 +89,8 @@ func (e *TooLargeError) Error() string {
 			"large: the servers or Config.Client allow less than Config.MaxTxnOps, %d, or "+
 			"Config.MaxRequestBytes, %d", e.Ops, e.Bytes, e.MaxOps, e.MaxBytes)
 	case e.Ops > e.MaxOps:
-		return fmt.Sprintf("etcd: the transaction has %d operations, and --max-txn-ops of the servers "+
-			"(Config.MaxTxnOps) is %d", e.Ops, e.MaxOps)
+		return fmt.Sprintf("etcd: the transaction writes %d records, and has %d operations, and --max-txn-ops "+
+			"of the servers (Config.MaxTxnOps) is %d: see InParts", e.Records, e.Ops, e.MaxOps)
 	}
 	return fmt.Sprintf("etcd: the transaction has about %d bytes, and --max-request-bytes of the servers "+
 		"(Config.MaxRequestBytes) is %d", e.Bytes, e.MaxBytes)

@@ -13,8 +13,8 @@ import (
 // time has come, which until returns, for good if that is the zero time. A time that is given with
 // the write is a field of the value.
 //
-// One process of those that have called Expire for the table is elected, by a lease in etcd, and
-// deletes what is due, in transactions like those of [DB.Update]. So a record that is written anew
+// One process of those that have called Expire for the same tables is elected, by a lease in etcd,
+// and deletes what is due, in transactions like those of [DB.Update]. So a record that is written anew
 // meanwhile is deleted only if the time of the new value has come as well, and none is deleted
 // twice. What counts is the clock of the process that deletes, [Config.Now], at the time of the
 // transaction; and if two take themselves for elected for a while, that which is ahead. A record

@@ -19,8 +19,8 @@ type TableOptions[K comparable, V any] struct {
 	// EncodeKey and DecodeKey make bytes of a key, and back; both are given or none. Different keys
 	// must have different bytes, and equal keys equal bytes, in every process and version of the
 	// program. A float key that is -0 is encoded as 0, which it is equal to; in a struct with
-	// floats EncodeKey has to see to that. Default: for types that are strings or integers; others
-	// have none.
+	// floats EncodeKey has to see to that. Default: for types that are strings, integers or arrays
+	// of bytes; others have none.
 	EncodeKey func(key K) ([]byte, error)
 	DecodeKey func(b []byte) (K, error)
 	// Encode and Decode make bytes of a value, and back; both are given or none. What Encode leaves
@@ -108,7 +108,7 @@ func newTable[K comparable, V any](
 		var ok bool
 		if t.key, ok = keyCodecFor[K](); !ok {
 			var k K
-			panic(fmt.Sprintf("etcd: %s: keys of type %T are no strings or integers: give "+
+			panic(fmt.Sprintf("etcd: %s: keys of type %T are no strings, integers or arrays of bytes: give "+
 				"TableOptions.EncodeKey and DecodeKey", call, k))
 		}
 	}
@@ -133,6 +133,13 @@ func (t *Table[K, V]) At(s mvcc.DBSnapshot) mvcc.Snapshot[K, V] { return t.m.At(
 
 // Load returns the newest value of key that this process knows, see [mvcc.Map.Load].
 func (t *Table[K, V]) Load(key K) (value V, ok bool) { return t.m.Load(key) }
+
+// Get is Load, and Has reports whether key has a value: a Table is an [mvcc.Reader].
+func (t *Table[K, V]) Get(key K) (value V, ok bool) { return t.m.Get(key) }
+func (t *Table[K, V]) Has(key K) bool               { return t.m.Has(key) }
+
+// Epoch returns the newest revision that this process has applied.
+func (t *Table[K, V]) Epoch() uint64 { return t.m.Epoch() }
 
 // All returns an iterator over all records, as of one moment, see [mvcc.Map.All].
 func (t *Table[K, V]) All() iter.Seq2[K, V] { return t.m.All() }

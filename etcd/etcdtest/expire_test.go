@@ -173,7 +173,7 @@ func TestExpirersHourApart(t *testing.T) {
 	require.Equal(t, 1, slow.wait(t, "elected"))
 	require.Eventually(t, func() bool { return slow.Stats().Expired == 1 }, patience, time.Millisecond)
 	client := dial(t, c)
-	deleted, err := client.Delete(within(t), prefix+"e/expiry/sessions")
+	deleted, err := client.Delete(within(t), prefix+"e/tasks/sessions")
 	require.NoError(t, err)
 	require.EqualValues(t, 1, deleted.Deleted) // slow does not know
 	fast := openVisit(t, c, prefix, time.Hour, time.Hour, nil)
@@ -344,7 +344,7 @@ func TestSlotGone(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
 	other := open(t, c, prefix, aged) // is the janitor
-	for ctx := within(t); len(kept(t, c, prefix+"e/janitor")) == 0; time.Sleep(10 * time.Millisecond) {
+	for ctx := within(t); len(kept(t, c, prefix+"e/tasks/")) == 0; time.Sleep(10 * time.Millisecond) {
 		require.NoError(t, ctx.Err())
 	}
 	p := open(t, c, prefix, aged)
