@@ -165,6 +165,20 @@ func TestBroken(t *testing.T) {
 			require.NoError(t, err, name)
 		}
 	}
+	var works []*replicate.Work // of one request: what another one deletes the first has read
+	for _, fn := range []func(tx mvcc.Tx[string, int]){
+		func(tx mvcc.Tx[string, int]) { tx.Get("k"); tx.Set("other", 1) },
+		func(tx mvcc.Tx[string, int]) { tx.Delete("k") },
+	} {
+		w, err := db.hooks.Attempt(func(tx mvcc.DBTx) error { fn(a.In(tx)); return nil })
+		require.NoError(t, err)
+		works = append(works, w)
+	}
+	all, err := db.hooks.Renew(works)
+	require.NoError(t, err)
+	_, err = db.request(all, works...)
+	var codec *CodecError
+	require.ErrorAs(t, err, &codec)
 	require.NoError(t, db.events([]*clientv3.Event{put("a/k", "7", 70), guardEvent("a", 70, 10),
 		{Type: clientv3.EventTypeDelete, Kv: record("a/text", "", 71)}, guardEvent("a", 71, 11)}))
 	require.Zero(t, db.Stats().Broken)

@@ -303,33 +303,6 @@ func TestNoSpace(t *testing.T) {
 	}
 }
 
-// Goroutines of several processes that read a counter and increment it all get through: those that lose
-// again and again take turns.
-func TestTurns(t *testing.T) {
-	t.Parallel()
-	c, prefix := shared(t), newPrefix()
-	p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
-	var all sync.WaitGroup
-	const each, goroutines = 5, 24
-	for _, p := range []*process{p, q} {
-		for range goroutines {
-			all.Go(func() {
-				for range each {
-					if err := p.Update(within(t), adders["read and written"](p)); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-	}
-	all.Wait()
-	_, err := p.Sync(within(t))
-	require.NoError(t, err)
-	v, _ := p.a.Load("x")
-	require.Equal(t, 2*each*goroutines, v)
-	require.EqualValues(t, each*goroutines, p.Stats().Commits)
-}
-
 // Close waits for what is under way, and leaves nothing of the process behind.
 func TestClose(t *testing.T) {
 	t.Parallel()
