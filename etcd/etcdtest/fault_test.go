@@ -264,19 +264,6 @@ func TestHistoryLost(t *testing.T) {
 	require.Equal(t, 2, v)
 }
 
-// A record that somebody else writes is seen by all, who go on.
-func TestForeignWriter(t *testing.T) {
-	t.Parallel()
-	c, prefix := shared(t), newPrefix()
-	p := open(t, c, prefix, nil)
-	put, err := dial(t, c).Put(within(t), prefix+"t/a/x", "1")
-	require.NoError(t, err)
-	require.NoError(t, p.WaitFor(within(t), uint64(put.Header.Revision)))
-	require.NoError(t, p.Update(within(t), adders["read and written"](p)))
-	v, _ := p.a.Load("x")
-	require.Equal(t, 2, v)
-}
-
 // A cluster without space refuses, and says so for what was not committed only.
 func TestNoSpace(t *testing.T) {
 	t.Parallel()
