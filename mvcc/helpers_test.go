@@ -107,9 +107,6 @@ func (m *Map[K, V]) lookup(key K) spotted {
 	return spotted{p, h}
 }
 
-// has reports whether key is in the index.
-func (m *Map[K, V]) has(key K) bool { return m.lookup(key).head != nil }
-
 // A link is one version of a chain.
 type link[V any] struct {
 	Epoch uint64
@@ -178,14 +175,6 @@ func contents[K comparable, V any](t testing.TB, m *Map[K, V]) map[K]V {
 	}
 	require.Equal(t, len(all), s.Len())
 	return all
-}
-
-// expect returns an error unless got is want.
-func expect[T comparable](what string, want, got T) error {
-	if want != got {
-		return fmt.Errorf("%s: want %v, got %v", what, want, got)
-	}
-	return nil
 }
 
 // requireConflict checks that err is a conflict over key, of one of the kinds.

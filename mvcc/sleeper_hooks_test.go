@@ -5,6 +5,7 @@ package mvcc
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -269,4 +270,12 @@ func incrementBy(m *Map[string, int], n int, keys ...string) error {
 		}
 		return nil
 	})
+}
+
+// expect returns an error unless got is want.
+func expect[T comparable](name string, want, got T) error {
+	if want != got {
+		return fmt.Errorf("%s: want %v, got %v", name, want, got)
+	}
+	return nil
 }

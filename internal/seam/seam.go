@@ -22,7 +22,7 @@ type JournalState struct {
 	Failures, Refused uint64
 }
 
-// Look, while somebody looks for lost attempts, is called at the beginning of each Update of a map or
+// Look is called, while somebody looks for lost attempts, at the beginning of each Update of a map or
 // database that has lost one since; of is the same for all tables of a database. tell is called by
 // the same goroutine after each attempt, with an *mvcc.Attempt, and must not block. A commit by hand
 // that is lost is told of as an attempt that began at no time. Package profiling sets it.
