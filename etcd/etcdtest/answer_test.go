@@ -187,13 +187,6 @@ func TestPasswordChanged(t *testing.T) {
 	require.NoError(t, err)
 	p.gate.set(true)
 	p.gate.set(false)
-	for range 3 {
-		err := p.Update(ctx, adders["read and written"](p))
-		require.ErrorIs(t, err, rpctypes.ErrAuthFailed)
-		require.NotErrorIs(t, err, etcd.ErrOutcomeUnknown)
-	}
-	require.Zero(t, p.Stats().Unclear)
-	require.NoError(t, q.WaitFor(ctx, q.set(t, q.a, "x", 3)))
 	said := func() (n int) {
 		for line := range strings.Lines(log.String()) {
 			if strings.Contains(line, "the watch has ended") && strings.Contains(line, "authentication failed") {
@@ -203,6 +196,13 @@ func TestPasswordChanged(t *testing.T) {
 		return n
 	}
 	require.Eventually(t, func() bool { return said() > 0 }, patience, time.Millisecond)
+	for range 3 { // by now no request goes out over the connection that was cut
+		err := p.Update(ctx, adders["read and written"](p))
+		require.ErrorIs(t, err, rpctypes.ErrAuthFailed)
+		require.NotErrorIs(t, err, etcd.ErrOutcomeUnknown)
+	}
+	require.Zero(t, p.Stats().Unclear)
+	require.NoError(t, q.WaitFor(ctx, q.set(t, q.a, "x", 3)))
 	require.Never(t, func() bool { return said() > 1 }, 2*time.Second, 100*time.Millisecond)
 	_, err = tryOpen(t, c, prefix, func(cfg *etcd.Config) {
 		cfg.Client.Username, cfg.Client.Password = "shop", "first"

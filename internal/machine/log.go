@@ -25,8 +25,8 @@ const (
 	leastLog = 500 * time.Millisecond
 )
 
-// Run measures hiccups until ctx ends.
-func (l *Log) Run(ctx context.Context) { l.hiccups.Run(ctx) }
+// Start measures hiccups until ctx ends.
+func (l *Log) Start(ctx context.Context) { l.hiccups.Start(ctx) }
 
 // Note takes a reading. Call it about once a second.
 func (l *Log) Note() { l.add(note{time.Now(), Read(), l.hiccups.Worst()}) }

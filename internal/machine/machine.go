@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -86,8 +85,7 @@ func (t *Times) parse(b []byte) {
 	}
 }
 
-// hiccupEvery is for how long the goroutine that measures hiccups sleeps. If it sleeps longer, the
-// rest is a hiccup.
+// hiccupEvery is the time from one tick to the next. If it takes longer, the rest is a hiccup.
 const hiccupEvery = 10 * time.Millisecond
 
 // Hiccups measures how late a goroutine wakes. The zero value is ready.
@@ -96,23 +94,26 @@ type Hiccups struct {
 	begun   atomic.Pointer[time.Time] // when it last set the timer, nil unless it runs
 }
 
-// Run measures until ctx ends. It costs a hundred wakeups a second, which is less than a
-// thousandth of a processor.
-func (h *Hiccups) Run(ctx context.Context) {
+// Start measures until ctx ends, by callbacks of a timer: a goroutine that waited would be in the
+// program's block profile. It costs a hundred wakeups a second, which is less than a thousandth of a
+// processor.
+func (h *Hiccups) Start(ctx context.Context) {
 	begun := time.Now() // before the timer is set: a delay in between counts
 	h.begun.Store(&begun)
-	defer h.begun.Store(nil)
-	for ctx.Err() == nil {
-		time.Sleep(hiccupEvery) // a select would be in the program's block profile
-		// Only this goroutine stores hiccups. If Worst takes away the one compared with, that has
-		// been shown, and this one is of the next second.
-		now := time.Now()
-		if late := int64(now.Sub(*h.begun.Load()) - hiccupEvery); late > h.longest.Load() {
-			h.longest.Store(late)
-		}
-		begun := now
-		h.begun.Store(&begun)
+	time.AfterFunc(hiccupEvery, func() { h.tick(ctx) })
+}
+
+// tick notes how late it is. There is one at a time: if Worst takes away the hiccup compared with,
+// that has been shown, and this one is of the next second.
+func (h *Hiccups) tick(ctx context.Context) {
+	if ctx.Err() != nil {
+		h.begun.Store(nil)
+		return
 	}
+	if late := int64(time.Since(*h.begun.Load()) - hiccupEvery); late > h.longest.Load() {
+		h.longest.Store(late)
+	}
+	h.Start(ctx)
 }
 
 // Worst returns the longest hiccup since it was last asked, 0 if there was none. One that lasts
@@ -130,13 +131,11 @@ func (h *Hiccups) Worst() time.Duration {
 func Watch() (end func() Usage) {
 	var h Hiccups
 	ctx, cancel := context.WithCancel(context.Background())
-	var meter sync.WaitGroup
-	meter.Go(func() { h.Run(ctx) })
+	h.Start(ctx)
 	begun, before := time.Now(), Read()
 	return func() Usage {
 		passed, after := time.Since(begun), Read()
 		cancel()
-		meter.Wait()
 		u := Between(before, after, passed)
 		u.Hiccup = h.Worst()
 		return u

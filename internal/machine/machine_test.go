@@ -56,8 +56,7 @@ func TestHiccups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(Hiccups)
 		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); h.Run(ctx) }()
+		h.Start(ctx)
 		time.Sleep(time.Second)
 		require.Zero(t, h.Worst(), "a machine on which nothing is late")
 		h.longest.Store(int64(3 * time.Millisecond))
@@ -65,7 +64,8 @@ func TestHiccups(t *testing.T) {
 		require.Equal(t, 3*time.Millisecond, h.Worst())
 		require.Zero(t, h.Worst())
 		cancel()
-		<-done
+		time.Sleep(2 * hiccupEvery)
+		require.Nil(t, h.begun.Load())
 	})
 }
 

@@ -80,11 +80,9 @@ func newFlight(cfg Config, kept *capture.History[*Slow], phase func() string) (*
 		defer close(f.stopped)
 		labels := pprof.Labels("profiling", "slow operations")
 		pprof.SetGoroutineLabels(pprof.WithLabels(ctx, labels))
-		var meter sync.WaitGroup
-		meter.Go(func() { f.machine.Run(ctx) })
+		f.machine.Start(ctx)
 		f.run(ctx)
 		f.rec.Stop()
-		meter.Wait()
 	}()
 	return f, nil
 }
