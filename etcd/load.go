@@ -108,7 +108,7 @@ func (db *DB) loadOnce(ctx context.Context) (*loaded, error) {
 		return nil, err
 	}
 	return l, db.again(ctx, func() error {
-		resp, err := db.get(ctx, db.keys.allGuards(), clientv3.WithPrefix(), clientv3.WithRev(int64(l.rev)))
+		resp, err := db.guardsAt(ctx, l.rev)
 		if err == nil {
 			l.guards = db.guards(resp)
 		}
@@ -187,12 +187,16 @@ func (db *DB) replay(l *loaded) error {
 
 // put commits records, and the end of others, at a revision.
 func (db *DB) put(at uint64, records []*mvccpb.KeyValue, gone []string) error {
-	return db.apply(at, func(tx mvcc.DBTx, probe bool) error {
+	return db.apply(at, func(tx mvcc.DBTx) error {
 		for _, kv := range records {
-			db.putOne(tx, kv, false, probe)
+			if err := db.putOne(tx, string(kv.Key), kv.Value, false); err != nil {
+				return err
+			}
 		}
 		for _, name := range gone {
-			db.putOne(tx, &mvccpb.KeyValue{Key: []byte(name)}, true, probe)
+			if err := db.putOne(tx, name, nil, true); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -201,57 +205,44 @@ func (db *DB) put(at uint64, records []*mvccpb.KeyValue, gone []string) error {
 // errApply says that what was committed could not be applied here.
 var errApply = errors.New("etcd: a commit could not be applied")
 
-// apply commits what fn does at a revision. Its error is an *IndexError or an errApply. If the
-// function of an index panics, fn is called again with probe, to find out for which records. If a
-// function of the program calls runtime.Goexit the replica fails.
-func (db *DB) apply(rev uint64, fn func(tx mvcc.DBTx, probe bool) error) error {
-	err, panicked := db.applyOnce(rev, func(tx mvcc.DBTx) error { return fn(tx, false) })
-	if panicked {
-		err, _ = db.applyOnce(rev, func(tx mvcc.DBTx) error { return fn(tx, true) })
-	}
-	var index *IndexError
-	if err == nil || errors.As(err, &index) {
-		return err
-	}
-	return fmt.Errorf("%w: revision %d: %w", errApply, rev, err)
-}
-
-func (db *DB) applyOnce(rev uint64, fn func(tx mvcc.DBTx) error) (err error, panicked bool) {
+// apply commits what fn does at a revision. Its error is a *CodecError, an *IndexError or an
+// errApply, also if a function of the program panics, which decodes, or is that of an index. If one
+// calls runtime.Goexit the replica fails.
+func (db *DB) apply(rev uint64, fn func(tx mvcc.DBTx) error) (err error) {
 	done := false
 	defer func() {
 		if done {
 			return
 		}
 		p := recover()
-		err, panicked = fmt.Errorf("a function of the program has panicked: %v", p), true
-		db.cfg.Logger.Error("etcd: "+err.Error(), "revision", rev, "stack", string(debug.Stack()))
-		if p == nil {
-			db.fail(fmt.Errorf("%w: revision %d: %w", errApply, rev, err))
+		err = fmt.Errorf("%w: revision %d: a function of the program has panicked: %v", errApply, rev, p)
+		if db.cfg.Logger.Error(err.Error(), "stack", string(debug.Stack())); p == nil {
+			db.fail(err)
 		}
 	}()
 	err = db.hooks.Apply(rev, fn)
 	done = true
-	return err, false
+	var codec *CodecError
+	var index *IndexError
+	if err == nil || errors.As(err, &codec) || errors.As(err, &index) {
+		return err
+	}
+	return fmt.Errorf("%w: revision %d: %w", errApply, rev, err)
 }
 
-// putOne writes a record, or deletes it.
-func (db *DB) putOne(tx mvcc.DBTx, kv *mvccpb.KeyValue, deleted, probe bool) {
-	table, key, _ := db.keys.record(string(kv.Key))
+func (db *DB) putOne(tx mvcc.DBTx, name string, value []byte, deleted bool) error {
+	table, key, _ := db.keys.record(name)
 	t := db.schema.tables[table]
 	if t == nil {
-		return // of a newer version of the program, say
+		return nil // of a newer version of the program, say
 	}
-	if err := t.apply(tx, []byte(key), kv.Value, deleted, probe); err != nil && !deleted {
-		db.noteBroken(table+"/"+key, uint64(kv.ModRevision), err)
-	} else {
-		db.schema.broken.forget(table + "/" + key)
-	}
+	return t.apply(tx, []byte(key), value, deleted)
 }
 
 // arrive makes the clock be at a revision, at which nothing was committed that is not applied.
 func (db *DB) arrive(rev uint64) error {
 	if rev > db.local.Epoch() {
-		if err := db.apply(rev, func(mvcc.DBTx, bool) error { return nil }); err != nil {
+		if err := db.apply(rev, func(mvcc.DBTx) error { return nil }); err != nil {
 			return err
 		}
 	}
@@ -273,7 +264,7 @@ func (db *DB) reload(ctx context.Context) error {
 	if err := db.metaNow(ctx); err != nil {
 		return err
 	}
-	here := db.local.Epoch()
+	here := db.applied.now()
 	if err := db.history.agrees(l, here); err != nil {
 		return err
 	}
@@ -291,7 +282,6 @@ func (db *DB) reload(ctx context.Context) error {
 			was[record] = db.exact.of(record, epoch)
 		}
 	}
-	db.schema.broken.revisions(db.keys.records(), was)
 	var changed []*mvccpb.KeyValue
 	for _, kv := range l.records {
 		name, rev := string(kv.Key), uint64(kv.ModRevision)

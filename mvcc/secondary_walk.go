@@ -8,7 +8,6 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
 // How what is read by an index is found.
@@ -127,23 +126,19 @@ func (ix *Index[I, K, V]) loopSeen(
 const recordBatch = 12
 
 // lookup sets records to what the snapshot sees of the records of some entries, which have their
-// keys keyAt bytes behind their own. Nothing in a step waits for another key: so the processor
-// loads the buckets of all at once, and then the versions.
-//
-// An entry does not remember where the chain of its record stands: that would save the hash and the
-// comparison of tags, and no load from memory, since the head is in the bucket; and it would keep
-// each table alive that the index of the records has outgrown, until the entry is written again.
+// keys keyAt bytes behind their own. Nothing in it waits for a look-up but the next look at the
+// same record: so the processor has many under way.
 //
 //go:noinline
 func (s moment) lookup(entries []*chain.Node, keyAt uintptr, records *[recordBatch]*chain.Node) {
 	p := partOf(s.st)
-	x, at := p.index, p.st.epoch()
-	var hashes [recordBatch]uint64
+	at := p.st.epoch()
 	for i, v := range entries {
-		hashes[i] = x.Ahead(unsafe.Add(v.Key(), keyAt))
-	}
-	for i, v := range entries {
-		_, records[i] = x.Find(hashes[i], unsafe.Add(v.Key(), keyAt))
+		if key := unsafe.Add(v.Key(), keyAt); p.is64 {
+			_, _, records[i] = p.index.Lookup64(*(*uint64)(key))
+		} else {
+			_, _, records[i] = p.index.Seek(key)
+		}
 	}
 	for i, v := range entries {
 		if !records[i].Plain(at) {
@@ -151,8 +146,7 @@ func (s moment) lookup(entries []*chain.Node, keyAt uintptr, records *[recordBat
 		}
 		p.checkRead(s.gen, unsafe.Add(v.Key(), keyAt), records[i])
 	}
-	hooks.At(hooks.GetWalked)
-	s.check() // what was found was read while the snapshot was open
+	s.check()
 	runtime.KeepAlive(s.st)
 }
 
