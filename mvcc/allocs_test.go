@@ -19,12 +19,6 @@ func TestAllocations(t *testing.T) {
 	defer m.Close()
 	table := mvcc.NewTable[int, int](db, "table", nil)
 	other := mvcc.NewTable[int, int](db, "other", nil)
-	found := mvcc.NewOrderedTable[int, int](db, "found", nil)
-	index, err := mvcc.NewIndex(found, "value", func(_, v int) []int { return []int{v} }, nil)
-	require.NoError(t, err)
-	for k := range 100 {
-		found.Store(k, k%10)
-	}
 	for k := range 2 {
 		m.Store(k, k)
 		table.Store(k, k)
@@ -94,19 +88,6 @@ func TestAllocations(t *testing.T) {
 		{"CompareAndSwap", 1, func() {
 			sum, _ = m.Load(from)
 			_ = mvcc.CompareAndSwap(m, from, sum, sum+to)
-		}},
-		{"Index.Get of a View", 0, func() {
-			failed = found.View(func(s mvcc.Snapshot[int, int]) error {
-				for k := range index.Get(s, to) {
-					sum += k
-				}
-				return nil
-			})
-		}},
-		{"Index.Get of a table", 0, func() {
-			for k := range index.Get(found, to) {
-				sum += k
-			}
 		}},
 		{"Load and Store", 1, func() {
 			sum, _ = m.Load(from)

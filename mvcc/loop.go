@@ -7,7 +7,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/hasher"
 	"github.com/mvccmap/mvccmap/internal/index"
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
@@ -91,14 +90,12 @@ func (c *chunk) check() {
 }
 
 // passing returns c without the compiler's knowledge where it is: it takes what a function is given
-// for kept. See [hasher.Unkept].
-func (c *chunk) passing() *chunk { return (*chunk)(hasher.Unkept(unsafe.Pointer(c))) }
-
-// unkeptVisit returns visit without the compiler's knowledge, for a loop that is on the stack: so
-// visit may be there too, and the loop of the program that it calls.
-func unkeptVisit(visit func(c *chunk) bool) func(c *chunk) bool {
-	at := hasher.Unkept(*(*unsafe.Pointer)(unsafe.Pointer(&visit)))
-	return *(*func(c *chunk) bool)(unsafe.Pointer(&at))
+// for kept. See unkept.
+//
+//go:nocheckptr
+func (c *chunk) passing() *chunk {
+	x := uintptr(unsafe.Pointer(c))
+	return *(**chunk)(unsafe.Pointer(&x))
 }
 
 // of returns c with v alone.
@@ -140,18 +137,17 @@ func (s moment) ranged(r *span, down bool, visit func(c *chunk) bool) {
 	s.each(r, down, leafful, visit)
 }
 
-// each visits what is visible of all keys, or, in their order, of those of a span.
+// each visits what is visible of all keys, or, in their order, of those of r.
 //
 // Every key that is visible here was inserted before, and stays until the snapshot has closed: it
 // is met. A key that is met twice was deleted and inserted again meanwhile: its second entry has
 // nothing visible.
-func (s moment) each(of *span, down bool, most int, visit func(c *chunk) bool) {
+func (s moment) each(r *span, down bool, most int, visit func(c *chunk) bool) {
 	s.check()
 	p := partOf(s.st)
 	l := snapshotLoop{chunk: chunk{moment: s}, p: p, at: p.st.epoch(), most: most}
 	s.check()
 	goOn := true
-	r := (*span)(hasher.Unkept(unsafe.Pointer(of))) // the cursor, on the stack, is all that has it
 	if p.index.Ordered() {
 		for again := true; again; {
 			for c := index.CursorIn(p.index, r, down); goOn && c.Next(); {

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"reflect"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
@@ -85,9 +84,10 @@ func (w *world) byIndex(r Reader[int, int]) (all iter.Seq2[int, int], ok bool) {
 		return nil, false
 	}
 	return func(yield func(int, int) bool) {
-		in := w.ix.open(r, forProgram)
+		in, by := w.ix.open(r, forProgram)
 		defer in.closeOwn()
-		see := func(index, key, value int, ok bool) bool {
+		w.ix.walk(in, &stretch[int, int]{}, func(index, key int) bool {
+			value, ok := by.Get(key)
 			switch {
 			case !ok:
 				return yield(0, misplaced)
@@ -95,17 +95,6 @@ func (w *world) byIndex(r Reader[int, int]) (all iter.Seq2[int, int], ok bool) {
 				value = misplaced
 			}
 			return yield(key, value)
-		}
-		if !in.tx {
-			w.ix.loopSeen(in.moment, &stretch[int, int]{}, func(e *entry[int, int], v *chain.Node) bool {
-				value, ok := chain.Present[int, int](v)
-				return see(e.index, e.key, value, ok)
-			})
-			return
-		}
-		w.ix.walk(in, &stretch[int, int]{}, func(index, key int) bool {
-			value, ok := w.ix.record(in, key)
-			return see(index, key, value, ok)
 		})
 	}, true
 }

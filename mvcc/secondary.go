@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"reflect"
 	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/internal/hasher"
@@ -115,13 +114,13 @@ func (ix *Index[I, K, V]) Name() string {
 // index's table, or began before the index was complete; and as a read of r does.
 func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
 	ix.check()
-	return func(yield func(K, V) bool) { ix.loopOne(r, key, yield) } // inlined: see loopOne
+	return ix.records(r, stretch[I, K]{keys: From(key).UpTo(key), one: true})
 }
 
 // First returns the first record of [Index.Get], and its key.
 func (ix *Index[I, K, V]) First(r Reader[K, V], key I) (k K, v V, ok bool) {
 	ix.check()
-	e, v, ok := ix.end(r, stretchOf[I, K](key))
+	e, v, ok := ix.end(r, stretch[I, K]{keys: From(key).UpTo(key), one: true})
 	return e.Key, v, ok
 }
 
@@ -137,13 +136,15 @@ func (ix *Index[I, K, V]) Descend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V]
 	return ix.records(r, ix.ranged(keys, nil, true))
 }
 
-// open returns how the tables of the index are read as r sees them. kind is that of the snapshot
-// that it opens if r is the table.
-func (ix *Index[I, K, V]) open(r Reader[K, V], kind uint64) (in window[K]) {
+// open returns how the tables of the index are read as r sees them, and the records. kind is that
+// of the snapshot that it opens if r is the table.
+func (ix *Index[I, K, V]) open(r Reader[K, V], kind uint64) (in window[K], by Reader[K, V]) {
+	by = r
 	switch r := r.(type) {
 	case *Map[K, V]:
 		ix.checkOf(r.at)
-		in = window[K]{moment: r.at.snapshot(kind), own: true}
+		s := Snapshot[K, V](r.at.snapshot(kind))
+		in, by = window[K]{moment: moment(s), own: true}, s
 	case Snapshot[K, V]:
 		r.check()
 		ix.checkOf(r.st.engine())
@@ -157,21 +158,14 @@ func (ix *Index[I, K, V]) open(r Reader[K, V], kind uint64) (in window[K]) {
 		}
 		in = window[K]{moment: moment(r), tx: true, extra: extra}
 	default:
-		panic(fmt.Sprintf("mvcc: index %q: the reader is a %s, want a Map, Snapshot or Tx",
-			ix.name, typeName(r)))
+		panic(fmt.Sprintf("mvcc: index %q: the reader is a %T, want a Map, Snapshot or Tx", ix.name, r))
 	}
-	// The load must follow the begin of the reader.
-	if since := ix.since.Load(); since == 0 || in.Epoch() < since {
+	if since := ix.since.Load(); since == 0 || by.Epoch() < since { // must follow the begin of the reader
 		in.closeOwn()
 		ix.tooNew()
 	}
-	return in
+	return in, by
 }
-
-// typeName returns the name of the type of x, which the compiler does not take for kept.
-//
-//go:noinline
-func typeName(x any) string { return fmt.Sprint(reflect.TypeOf(x)) }
 
 func (ix *Index[I, K, V]) tooNew() {
 	panic(fmt.Sprintf("mvcc: index %q was not complete when the snapshot or transaction began",

@@ -11,10 +11,9 @@ import (
 // Has reports whether [Index.Get] would find a record. It costs no Get.
 func (ix *Index[I, K, V]) Has(r Reader[K, V], key I) bool {
 	ix.check()
-	in := ix.open(r, forCall)
+	in, _ := ix.open(r, forCall)
 	defer in.closeOwn()
-	of := stretchOf[I, K](key)
-	_, ok := ix.endIn(in, &of)
+	_, ok := ix.endIn(in, &stretch[I, K]{keys: From(key).UpTo(key), one: true})
 	runtime.KeepAlive(in.st)
 	return ok
 }
@@ -36,7 +35,7 @@ func (ix *Index[I, K, V]) Len(r Reader[K, V]) int {
 // From(key).UpTo(key).
 func (ix *Index[I, K, V]) Count(r Reader[K, V], keys Range[I]) (n int) {
 	of := ix.part(keys)
-	in := ix.open(r, forCall)
+	in, _ := ix.open(r, forCall)
 	defer in.closeOwn()
 	switch {
 	case ix.empty(&of):
@@ -70,7 +69,7 @@ func (e *engine) countAlong(s moment, tx bool, r *span) (n int) {
 func (ix *Index[I, K, V]) Keys(r Reader[K, V], keys Range[I]) iter.Seq[I] {
 	of := ix.part(keys)
 	return func(yield func(I) bool) {
-		in := ix.open(r, forProgram)
+		in, _ := ix.open(r, forProgram)
 		defer in.closeOwn()
 		any, last, equal := false, of.keys.low.key, 0
 		isNew := func(index I) bool {

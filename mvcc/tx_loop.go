@@ -88,8 +88,8 @@ func (tx DBTx) countKeys() int {
 func (tx DBTx) ranged(r *span, down bool, visit func(c *chunk) bool) {
 	tx.check()
 	p := partOf(tx.st)
-	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1,
-		yield: unkeptVisit(visit), chunk: chunk{moment: moment(tx)}} // is on the stack
+	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1, yield: visit,
+		chunk: chunk{moment: moment(tx)}}
 	l.begin()
 	for again := true; again; again = l.goOn() {
 		c, left := index.CursorIn(p.index, l.rest, down), false
