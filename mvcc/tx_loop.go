@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"runtime"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/chain"
@@ -215,9 +216,13 @@ const maxNotes = 1 << 16
 
 // before visits the own writes that come before the key of head, or all if that is nil.
 func (l *txLoop) before(head *chain.Node) bool {
+	var key unsafe.Pointer // of head, if any: of nil, before the loop, it would be a bad pointer
+	if head != nil {
+		key = head.Key()
+	}
 	for w := l.own.first(); w != nil; w = l.own.first() {
-		if head != nil {
-			if c := l.order.compareNodes(w.v, head); c == 0 || (c > 0) != l.down {
+		if key != nil {
+			if c := l.order.Compare(w.v.Key(), key); c == 0 || (c > 0) != l.down {
 				return true
 			}
 		}
