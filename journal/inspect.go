@@ -220,8 +220,8 @@ func (in *inspector) next(r *bufio.Reader, after mvcc.Backup) (mvcc.Backup, erro
 		return backupOf(b), fmt.Errorf("the codec of a group is %q, and that of the backup %q", b.Codec,
 			after.Codec)
 	case after.Codec != "" && b.Version != after.Version:
-		return backupOf(b), fmt.Errorf("the version of a group is %d, and that of the backup %d", b.Version,
-			after.Version)
+		return backupOf(b), fmt.Errorf("the version of a group is %d, and that of the backup %d",
+			b.Version, after.Version)
 	case b.Since != after.Epoch || b.DB != after.DB || b.Since == 0:
 		return backupOf(b), errors.New("a group does not follow the one before")
 	}

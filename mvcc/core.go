@@ -146,9 +146,9 @@ func newCore(
 		x.InOrder(by.Order, types.size, types.keep)
 	}
 	c := &core{types: types, order: by, level: o.Isolation, strict: o.Strict,
-		tracePins: o.TracePins, guarded: o.TracePins || o.MaxTxAge > 0 || o.Strict, threshold: uint64(o.PruneThreshold),
-		gc: s.gc, views: s.gc.Views(), shared: s, favour: &s.favour,
-		alarms: &s.alarms}
+		tracePins: o.TracePins, guarded: o.TracePins || o.MaxTxAge > 0 || o.Strict,
+		threshold: uint64(o.PruneThreshold), gc: s.gc, views: s.gc.Views(), shared: s,
+		favour: &s.favour, alarms: &s.alarms}
 	c.pool.Store(&statePool{})
 	c.apart.Store(c.setApart())
 	own := &chains{index: x, Resolver: chain.Resolver{Slots: s.slots},

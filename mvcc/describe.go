@@ -19,7 +19,8 @@ func (db door) Describe() seam.Description {
 	s := dbAt(db.DB).shared
 	d.Watches = s.hub.describe()
 	for _, r := range s.gc.Readers(maxReaders) {
-		d.Readers = append(d.Readers, seam.ReaderInfo{Epoch: uint64(r.Epoch), Age: r.Age, Began: r.Began})
+		d.Readers = append(d.Readers,
+			seam.ReaderInfo{Epoch: uint64(r.Epoch), Age: r.Age, Began: r.Began})
 	}
 	return d
 }

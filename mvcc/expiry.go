@@ -31,10 +31,10 @@ import (
 // work. A panic of it in a write is repeated in the background work, and ends the program; with
 // ManualReclaim Reclaim panics.
 //
-// Expire may be called once, before the map is closed, before or after a Load.
-// It looks at all keys. It keeps a key and some 16 bytes for each record,
-// and at times for deleted ones. After [Map.Close] and [DB.Close] nothing expires. If the clock is
-// set, or the machine was asleep, a record may go a minute late.
+// Expire may be called once, before the map is closed, before or after a Load. It looks at all keys.
+// It keeps a key and some 16 bytes for each record, and at times for deleted ones. After [Map.Close]
+// and [DB.Close] nothing expires. If the clock is set, or the machine was asleep, a record may go a
+// minute late.
 func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	m.engine()
 	if until == nil {

@@ -220,7 +220,9 @@ func (l *loading) suspectAll(db *DB) {
 func (l *loading) hasName(db *DB, name string) bool {
 	return tableOf(db, name) != nil ||
 		slices.ContainsFunc(l.opts.Migrate, func(m Migration) bool { return m.of.from == name }) ||
-		slices.ContainsFunc(l.savedTables, func(t seam.Table) bool { return l.opts.renamed(t.Name) == name })
+		slices.ContainsFunc(l.savedTables, func(t seam.Table) bool {
+			return l.opts.renamed(t.Name) == name
+		})
 }
 
 // applies notes that Migrations have applied.

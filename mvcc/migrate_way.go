@@ -30,7 +30,8 @@ func (o *LoadOptions) checkMigrations(codec string) {
 				"RenameFields returns", i))
 		}
 		m := m.of
-		if !m.renames() && m.from == m.to && seam.ShapeOf(m.key, codec).Same(seam.ShapeOf(m.toKey, codec)) &&
+		if !m.renames() && m.from == m.to &&
+			seam.ShapeOf(m.key, codec).Same(seam.ShapeOf(m.toKey, codec)) &&
 			seam.ShapeOf(m.old, codec).Same(seam.ShapeOf(m.made, codec)) {
 			panic(fmt.Sprintf("mvcc: Load: LoadOptions.Migrate[%d], of table %q, has old and new types of "+
 				"one shape: which of them was saved cannot be told", i, m.from))

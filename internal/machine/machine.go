@@ -25,7 +25,8 @@ type Times struct {
 
 // Read reads the system's accounts. It takes some system calls, and three for each thread.
 func Read() Times {
-	t := Times{Delay: delays("/proc/self"), Process: math.NaN(), Busy: math.NaN(), Steal: math.NaN(), Total: math.NaN()}
+	none := math.NaN()
+	t := Times{Delay: delays("/proc/self"), Process: none, Busy: none, Steal: none, Total: none}
 	if cpu, _, ok := Process(); ok {
 		t.Process = cpu.Seconds()
 	}
@@ -100,17 +101,18 @@ type Hiccups struct {
 func (h *Hiccups) Start(ctx context.Context) {
 	begun := time.Now() // before the timer is set: a delay in between counts
 	h.begun.Store(&begun)
-	time.AfterFunc(hiccupEvery, func() { h.tick(ctx) })
+	time.AfterFunc(hiccupEvery, func() { h.tick(ctx, &begun) })
 }
 
-// tick notes how late it is. There is one at a time: if Worst takes away the hiccup compared with,
-// that has been shown, and this one is of the next second.
-func (h *Hiccups) tick(ctx context.Context) {
+// tick notes how late it is. There is one at a time, but for one after the end of its ctx, which
+// clears only its own begun: another Start may have come. If Worst takes away the hiccup compared
+// with, that has been shown, and this one is of the next second.
+func (h *Hiccups) tick(ctx context.Context, begun *time.Time) {
 	if ctx.Err() != nil {
-		h.begun.Store(nil)
+		h.begun.CompareAndSwap(begun, nil)
 		return
 	}
-	if late := int64(time.Since(*h.begun.Load()) - hiccupEvery); late > h.longest.Load() {
+	if late := int64(time.Since(*begun) - hiccupEvery); late > h.longest.Load() {
 		h.longest.Store(late)
 	}
 	h.Start(ctx)

@@ -64,6 +64,11 @@ func TestHiccups(t *testing.T) {
 		require.Equal(t, 3*time.Millisecond, h.Worst())
 		require.Zero(t, h.Worst())
 		cancel()
+		ctx, cancel = context.WithCancel(t.Context())
+		h.Start(ctx) // before the last tick of the other one
+		time.Sleep(10 * hiccupEvery)
+		require.NotNil(t, h.begun.Load())
+		cancel()
 		time.Sleep(2 * hiccupEvery)
 		require.Nil(t, h.begun.Load())
 	})

@@ -228,5 +228,5 @@ func Machine() Group {
 				s.Ratio("average", func(t machineTimes) float64 { return t.io.Waited },
 					func(t machineTimes) float64 { return t.io.Requests }, 1),
 			}},
-	}, Source: s, Run: hiccups.Start}
+	}, Source: s, Start: hiccups.Start}
 }

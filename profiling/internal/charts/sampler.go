@@ -24,8 +24,8 @@ type Group struct {
 	Title  string                         `json:"title"`
 	Charts []Chart                        `json:"charts"`
 	Source interface{ sample(time.Time) } `json:"-"`
-	// Run, if not nil, is called in a goroutine of its own until ctx ends.
-	Run func(ctx context.Context) `json:"-"`
+	// Start, if not nil, begins a measurement that ends with ctx, and returns at once.
+	Start func(ctx context.Context) `json:"-"`
 	// More, if not nil, returns further charts after the source was read. A group that has no
 	// charts yet is not shown.
 	More func() []Chart `json:"-"`
@@ -155,10 +155,9 @@ type Sampler struct {
 
 	// turn is held while the sources are read, by a callback of timer: a goroutine that waits would
 	// be in the program's block profile.
-	turn   sync.Mutex
-	timer  *time.Timer
-	stop   context.CancelFunc
-	others sync.WaitGroup // what Groups run
+	turn  sync.Mutex
+	timer *time.Timer
+	stop  context.CancelFunc
 }
 
 // New returns a sampler that samples until Close.
@@ -167,17 +166,12 @@ func New(groups []Group) *Sampler {
 		groups: groups,
 		boot:   strconv.FormatInt(time.Now().UnixNano(), 36),
 	}
-	for _, g := range groups {
-		s.add(g.Charts)
-	}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
-	label := func() {
-		pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels("profiling", "sampler")))
-	}
 	for _, g := range groups {
-		if g.Run != nil {
-			s.others.Go(func() { label(); g.Run(ctx) })
+		s.add(g.Charts)
+		if g.Start != nil {
+			g.Start(ctx)
 		}
 	}
 	s.turn.Lock() // until timer is set
@@ -189,7 +183,7 @@ func New(groups []Group) *Sampler {
 		if ctx.Err() != nil {
 			return
 		}
-		label()
+		pprof.SetGoroutineLabels(pprof.WithLabels(ctx, pprof.Labels("profiling", "sampler")))
 		s.sample(time.Now())
 		next = next.Add(max(Interval, time.Since(next).Truncate(Interval))) // none is made up for
 		s.timer.Reset(time.Until(next))
@@ -203,7 +197,6 @@ func (s *Sampler) Close() {
 	s.turn.Lock() // waits for a reading that is under way; the next one sees that it is to stop
 	s.timer.Stop()
 	s.turn.Unlock()
-	s.others.Wait()
 }
 
 // add takes the series of further charts.

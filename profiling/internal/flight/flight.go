@@ -212,8 +212,9 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// offer says that an operation was slow or, with threshold 0, the usual one that was asked for. It leaves a mark for it in the trace, and has it kept
-// unless another that is rather to be kept is waiting.
+// offer says that an operation was slow or, with threshold 0, the usual one that was asked for. It
+// leaves a mark for it in the trace, and has it kept unless another that is rather to be kept is
+// waiting.
 func (f *flight) offer(r *record, d, threshold time.Duration) {
 	this := Slow{Op: r.op.name, Took: d, Threshold: threshold, End: time.Now(), turns: &r.turns,
 		Count: r.slow.Load(), usual: threshold == 0}

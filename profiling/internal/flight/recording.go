@@ -246,7 +246,9 @@ func (s *Recording) State() State {
 		st.Ops = append(st.Ops, o)
 	}
 	slices.SortStableFunc(st.Kept, func(a, b *Slow) int { return cmp.Compare(b.Cost(), a.Cost()) })
-	slices.SortStableFunc(st.Tails, func(a, b *slow.Tail) int { return cmp.Compare(b.Excess, a.Excess) })
+	slices.SortStableFunc(st.Tails, func(a, b *slow.Tail) int {
+		return cmp.Compare(b.Excess, a.Excess)
+	})
 	return st
 }
 

@@ -164,7 +164,7 @@ func (l *loss) name(show bool) string {
 	}
 	text := fmt.Sprintf("%v", l.key)
 	if len(text) > 80 {
-		text = text[:80] + " …"
+		text = strings.ToValidUTF8(text[:80], "") + " …"
 	}
 	return text
 }
@@ -178,7 +178,8 @@ func (c *caller) String() string {
 		fallthrough
 	case name == "":
 		if name = cmp.Or(name, "the Update"); len(at) > 0 {
-			name += fmt.Sprintf(" at %s:%d (%s)", path.Base(at[0].File), at[0].Line, brief.Func(at[0].Func))
+			name += fmt.Sprintf(" at %s:%d (%s)", path.Base(at[0].File), at[0].Line,
+				brief.Func(at[0].Func))
 		}
 	}
 	return name

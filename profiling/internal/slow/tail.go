@@ -278,8 +278,8 @@ func (t *Tail) String() string {
 		}
 	}
 	if t.For > 0 {
-		text += fmt.Sprintf("; on average %.1f threads of the program waited for a processor of the machine",
-			float64(t.Delay)/float64(t.For))
+		text += fmt.Sprintf("; on average %.1f threads of the program waited for a processor of "+
+			"the machine", float64(t.Delay)/float64(t.For))
 	}
 	return text
 }
