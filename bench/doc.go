@@ -1,12 +1,12 @@
-// Package bench measures concurrent maps under load and checks, in the same run, that what it
-// measured was correct.
+// Package bench measures concurrent maps under load and checks, in the same run, that the measured
+// runs were correct.
 //
-// A [Workload] says what an operation is; an [Engine] is a map under test; a [Trial] puts one
-// engine under one workload with a number of goroutines, and a [Sweep] runs many trials,
-// interleaved. The command mvccbench is a front end to this package. A program with a map of its
-// own can implement [Engine] and [Session] and have it measured and verified in the same way.
+// A [Workload] describes an operation; an [Engine] is a map under test; a [Trial] puts one engine
+// under one workload with a number of goroutines, and a [Sweep] runs many trials, interleaved. The
+// command mvccbench is a front end to this package. A program with a map of its own can implement
+// [Engine] and [Session] and have it measured and verified in the same way.
 //
-// # What the figures mean
+// # The figures
 //
 // One operation is one transaction that has committed, however often it had to be retried. Aborted
 // attempts are counted apart. The time of an operation is wall time divided by operations, over all
@@ -17,7 +17,7 @@
 // whichever goroutine is free; response times count from when they were due: those during a stall
 // have waited, and show it.
 //
-// # What is verified
+// # The checks
 //
 // Every value says which goroutine wrote it, as which of its writes, and to which key. A map that
 // fails a check has no figures: [Trial.Verify] returns a [*Violation].
@@ -27,13 +27,13 @@
 //   - At the end each key holds the last write of one of the goroutines, and one that is new to, or
 //     last seen by, each of them.
 //   - Transfers conserve the sum, in every full scan that an auditor makes meanwhile, and leave in
-//     each account what the committed transfers add up to.
+//     each account the sum of the committed transfers.
 //   - Counters have counted every committed increment, and no value is handed out twice to one
 //     goroutine.
-//   - A transaction of several operations reads what it has written itself.
+//   - A transaction of several operations reads its own writes.
 //   - Keys that are deleted and put back in batches are found as a whole batch or not at all, and
 //     are at the end as their last transaction left them.
-//   - A snapshot shows at the end what it showed at the beginning.
+//   - A snapshot shows at the end the same as at the beginning.
 //   - Byte slices come back with every byte as it was.
 //
 // The checks cost a few array accesses an operation and no allocation; BenchmarkHarness has the

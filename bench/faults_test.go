@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// faults are what an engine may do wrong once in a while.
+// faults are those that an engine may have once in a while.
 var faults = []struct {
 	fault     string
 	workloads []string
@@ -213,7 +213,7 @@ var faults = []struct {
 	},
 }
 
-// ownWorkloads are for what no built-in one does.
+// ownWorkloads are for things that no built-in one does.
 var ownWorkloads = map[string]func() Workload{
 	"rolling": func() Workload {
 		return modelOf(func(m *Model) {
@@ -222,7 +222,7 @@ var ownWorkloads = map[string]func() Workload{
 			m.Update("put", 1, func(tx *Tx) error {
 				item := tx.Get(t, int64(tx.Below(10)))
 				tx.Set(item, item.Number+1)
-				tx.Set(tx.Get(t, item.Key), item.Number+2) // what is undone last counts
+				tx.Set(tx.Get(t, item.Key), item.Number+2) // the write undone last counts
 				if tx.Chance(10) {
 					return ErrRollBack
 				}
@@ -311,7 +311,7 @@ func TestEveryWorkloadIsVerifiedAtTheEnd(t *testing.T) {
 	}
 }
 
-// An engine that does not hold what it was filled with is not measured.
+// An engine that does not hold the records it was filled with is not measured.
 func TestBadlyFilledEngine(t *testing.T) {
 	for name, spoil := range map[string]func(t *TableSetup){
 		"empty":         func(t *TableSetup) { t.Keys, t.Records = nil, nil },
@@ -373,7 +373,7 @@ func TestObserverWithoutMatrix(t *testing.T) {
 	}
 }
 
-// What each check at the end refuses.
+// The refusals of each check at the end.
 func TestFinalChecks(t *testing.T) {
 	fresh := func() []*observer {
 		return []*observer{newObserver(1, 2, 4), newObserver(2, 2, 4)}

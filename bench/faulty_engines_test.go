@@ -45,7 +45,7 @@ func badRange(f func(s *tampered, low int64, visit func(int64, Record) bool)) fu
 	}
 }
 
-// spoiled has one of twenty byte slices that are read be what spoil makes of it.
+// spoiled replaces one of twenty byte slices that are read by the result of spoil.
 func spoiled(spoil func([]byte) []byte) func(*tampered) {
 	return badGet(func(s *tampered, table int, key int64) (Record, bool) {
 		r, ok := s.Access.Get(table, key)
@@ -92,7 +92,7 @@ type lost struct{ Access }
 func (lost) Put(int, int64, Record) {}
 func (lost) Delete(int, int64)      {}
 
-// blind is a transaction that reads what was there before it.
+// blind is a transaction that reads the records from before it.
 type blind struct {
 	Access
 	before map[int64]Record

@@ -6,7 +6,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/machine"
 )
 
-// Measurement is what a run of a [Trial] took.
+// Measurement has the figures of a run of a [Trial].
 type Measurement struct {
 	Ops    uint64        // operations that have committed
 	Aborts uint64        // attempts that did not commit and were made again
@@ -37,14 +37,14 @@ type Measurement struct {
 	Rate    float64
 	Backlog uint64
 
-	// Machine is what the machine did during the run.
+	// Machine is the use of the machine during the run.
 	Machine machine.Usage
 
-	// Memory is what the run held; nil unless [Workload.ReportsMemory].
+	// Memory is the memory that the run held; nil unless [Workload.ReportsMemory].
 	Memory *Memory
 
-	// Interrupted says that the context ended before the run did. What was
-	// measured until then is sound.
+	// Interrupted says that the context ended before the run did. The figures
+	// until then are sound.
 	Interrupted bool
 
 	// LatencySample is how many operations there were for each timed one, or
@@ -57,8 +57,8 @@ type Measurement struct {
 	// closed loop nothing is ever due, and both are the same.
 	Service, Response Distribution
 
-	// Operations has what each kind of operation took, of a workload that has several and does one
-	// of them in a transaction.
+	// Operations has the figures of each kind of operation, of a workload that has several and does
+	// one of them in a transaction.
 	Operations []OperationMeasurement
 
 	threads int

@@ -75,7 +75,7 @@ func (q *queue) take() (due time.Duration, ok bool) {
 	if q.poisson != nil {
 		q.due += q.gap()
 	} else {
-		q.due = float64(q.taken) * q.period // without adding up what is rounded
+		q.due = float64(q.taken) * q.period // without adding up rounding errors
 	}
 	return due, true
 }
@@ -126,7 +126,7 @@ func newPacer(c Config) *pacer {
 	return p
 }
 
-// wait returns when the time has come, or at once if it has passed, and what time
+// wait returns when the time has come, or at once if it has passed, with the time
 // it is then. ok is false if the run ended before.
 func (p *pacer) wait(
 	until time.Duration, stop *stopFlag, done <-chan struct{},

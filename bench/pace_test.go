@@ -46,7 +46,7 @@ func sleeperOf(w *worker) *sleeper { return w.session.(*tampered).sleep }
 
 func always(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
 
-// An engine stalls once, for 200 ms. In an open loop the response times see it for what it is: all
+// An engine stalls once, for 200 ms. In an open loop the response times see all of it: the
 // operations that came meanwhile, or soon after, waited. The service times show a single slow
 // operation, and so does a closed loop.
 func TestStallIsSeen(t *testing.T) {
@@ -104,7 +104,7 @@ func TestStallIsSeen(t *testing.T) {
 }
 
 // An engine that is too slow for the rate is saturated: the plan is not stretched,
-// what is due piles up, and each operation waits longer than the one before.
+// due operations pile up, and each operation waits longer than the one before.
 func TestSaturation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := paced(t, Config{Threads: 2, Rate: 1_000}, always(4*time.Millisecond))

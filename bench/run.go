@@ -177,7 +177,7 @@ func (r *running) wait(ctx context.Context, d time.Duration) (interrupted bool, 
 	return interrupted, nil
 }
 
-// measurement returns what the run that has just ended took.
+// measurement returns the figures of the run that has just ended.
 func (t *Trial) measurement(before, after *usage, measure bool) Measurement {
 	m := Measurement{
 		Audits:        t.auditCount(),
@@ -223,8 +223,8 @@ func (t *Trial) measurement(before, after *usage, measure bool) Measurement {
 	return m
 }
 
-// firstError returns what went wrong in the last run: a violation if there is
-// one, because other failures may follow from it.
+// firstError returns the failure of the last run: a violation if there is one,
+// because other failures may follow from it.
 func (t *Trial) firstError() error {
 	var errs []error
 	for _, w := range t.workers {

@@ -11,7 +11,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Config says what a [Trial] measures.
+// Config describes the work of a [Trial].
 type Config struct {
 	Workload  Workload
 	Engine    EngineSpec
@@ -23,14 +23,14 @@ type Config struct {
 	Swept []string
 
 	// Seed seeds every random choice, together with Sample, the goroutine's
-	// number and what is chosen: equal configurations make equal choices, and
-	// two engines in the same sample are given the same.
+	// number and the kind of choice: equal configurations make equal choices,
+	// and two engines in the same sample are given the same.
 	Seed   uint64
 	Sample int
 
-	// LatencySample is how many operations there are for each one that is timed, or [NoLatency]. Zero
-	// chooses it by what the warm-up took, so that reading the clock takes less than a hundredth of
-	// the time. In an open loop it times every operation.
+	// LatencySample is how many operations there are for each one that is timed, or [NoLatency].
+	// Zero chooses it by the time of the warm-up, so that reading the clock takes less than a
+	// hundredth of the time. In an open loop it times every operation.
 	LatencySample int
 
 	// Rate is how many operations per second are to be done, each when it is due: an open loop. Those
@@ -62,9 +62,9 @@ const NoLatency = -1
 // MaxRate is the highest [Config.Rate].
 const MaxRate = 1e9
 
-// DefaultAuditInterval is what front ends use unless told otherwise. Audits at a
-// fixed rate are the same load for every engine; audits without a pause take as
-// much of the machine as they can get.
+// DefaultAuditInterval is the interval of front ends unless told otherwise.
+// Audits at a fixed rate are the same load for every engine; audits without a
+// pause take as much of the machine as they can get.
 const DefaultAuditInterval = 10 * time.Millisecond
 
 func (c Config) validate() error {
@@ -139,9 +139,9 @@ type instant struct{ ns atomic.Int64 }
 func (i *instant) load() time.Duration   { return time.Duration(i.ns.Load()) }
 func (i *instant) store(t time.Duration) { i.ns.Store(int64(t)) }
 
-// New fills a new engine, checks that it holds what it was filled with, and
-// prepares the goroutines' records. It takes time and memory in proportion to
-// the number of keys.
+// New fills a new engine, checks that it holds the records it was filled with,
+// and prepares the goroutines' records. It takes time and memory in proportion
+// to the number of keys.
 func New(config Config) (*Trial, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
@@ -190,9 +190,9 @@ func (t *Trial) start() (err error) {
 }
 
 // Around makes each measured run call begin when the map is filled and warm, the goroutines wait
-// for the start and garbage has been collected, and what begin returns when the last operation has
-// ended, also if the run fails: this is for profiles of what is measured and nothing else. The time
-// that the two take is not measured. Call it before the run.
+// for the start and garbage has been collected, and the function it returns when the last operation
+// has ended, also if the run fails: this is for profiles of the measured part and nothing else. The
+// time that the two take is not measured. Call it before the run.
 func (t *Trial) Around(begin func() (end func())) { t.around = begin }
 
 // Watch makes the goroutines call ended after each operation of a measured run that is timed, with
@@ -219,9 +219,9 @@ func (t *Trial) versions() (n int, ok bool) {
 	return 0, false
 }
 
-// MapStats returns the statistics of the map or database under test, or of one of its tables,
-// as in "/orders"; zero if it has none. It may be called by any goroutine once the map has been
-// filled, and costs what [mvcc.Map.Stats] does.
+// MapStats returns the statistics of the map or database under test, or of one of its tables, as in
+// "/orders"; zero if it has none. It may be called by any goroutine once the map has been filled,
+// and costs as much as [mvcc.Map.Stats].
 func (t *Trial) MapStats(table string) (s mvcc.Stats) {
 	e, ok := t.engine.(interface {
 		sources() map[string]func() mvcc.Stats
@@ -250,7 +250,7 @@ func (v *Violation) Error() string {
 		v.Workload, v.Engine, v.Threads, v.Detail)
 }
 
-// violation is what a check found wrong; the [Trial] makes a [*Violation] of it.
+// violation is the finding of a check; the [Trial] makes a [*Violation] of it.
 type violation struct {
 	key    string
 	detail string
@@ -276,10 +276,10 @@ func (t *Trial) failed(err error) error {
 	return fmt.Errorf("bench: workload %s, engine %s, %d threads: %w", w, e, n, err)
 }
 
-// Verify checks what the goroutines have left behind against what they know of
-// it, as the package comment says. It returns nil, a [*Violation], or the
-// failure that ended the last run. It takes time in proportion to the number of
-// keys times goroutines.
+// Verify checks the records that the goroutines have left behind against their
+// knowledge of them, as the package comment says. It returns nil, a
+// [*Violation], or the failure that ended the last run. It takes time in
+// proportion to the number of keys times goroutines.
 func (t *Trial) Verify() error {
 	if t.failure != nil {
 		return t.failure

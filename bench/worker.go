@@ -24,7 +24,7 @@ type worker struct {
 	// The rest is of the current run.
 	ops     uint64        // committed
 	gaveUp  uint64        // operations without success
-	limit   uint64        // on ops; lowered by what was given up
+	limit   uint64        // on ops; lowered by operations given up
 	aborted uint64        // aborts before the run
 	ended   time.Duration // by clock
 	held    time.Duration // when the operation was due that it took and did not begin, or never
@@ -69,13 +69,13 @@ func (w *worker) reset(limit uint64, every int, timed bool) {
 	w.live.gaveUp.Store(0)
 }
 
-// clock returns the time since the program started. It is what a single reading
-// costs: about half of time.Now.
+// clock returns the time since the program started. It costs a single reading:
+// about half of time.Now.
 func clock() time.Duration { return time.Since(clockStart) }
 
 var clockStart = time.Now()
 
-// ClockCost returns what reading the clock costs, as the median of a few
+// ClockCost returns the cost of reading the clock, as the median of a few
 // thousand readings, taken now. Every latency includes one.
 var ClockCost = sync.OnceValue(func() time.Duration {
 	const batch = 64

@@ -15,7 +15,7 @@ import (
 )
 
 // A commit that no journal keeps, since that was closed, is an error line and a figure: the first
-// one after each Close. The deletion of what has expired is none: it would expire again.
+// one after each Close. The deletion of an expired key is none: it would expire again.
 func TestCommitAfterClose(t *testing.T) {
 	type store = *mvcc.Map[int, int]
 	for what, c := range map[string]struct {

@@ -37,8 +37,8 @@
 //   - J2: a file is removed when a backup of a higher number is on disk.
 //   - J3: Sync acknowledges an epoch when there is a backup, and journals after it that lead to the
 //     last commit up to that epoch, without a break, and all of this is on disk.
-//   - J4: a mark of an epoch is written after J3 holds for it. It gets to the disk with what
-//     follows.
+//   - J4: a mark of an epoch is written after J3 holds for it. It gets to the disk with the next
+//     group.
 //   - J5: journal N begins with a record of its number and position, and that which it follows. It
 //     is on disk before backup N is, and before the rest of the journal. So a backup without its
 //     journal, a journal that is not the one of its name, and a backup of another folder is damage.

@@ -23,7 +23,7 @@ type decodeFunc func(v any) error
 
 func (f decodeFunc) Decode(v any) error { return f(v) }
 
-// faults are what a decoder may do instead of do.
+// faults are the acts of a decoder instead of do.
 var faults = map[string]func(do func() error) error{
 	"error":  func(do func() error) error { return errors.Join(do(), errPoison) },
 	"panic":  func(func() error) error { panic(errPoison) },

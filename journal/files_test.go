@@ -18,7 +18,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// An image is what is in a folder at a moment, and how many commits were acknowledged by then.
+// An image has the files of a folder at a moment, and how many commits were acknowledged by then.
 type image struct {
 	files map[string][]byte
 	sure  int
@@ -207,7 +207,7 @@ func foldersIn(t *testing.T, dir string) (list []string) {
 }
 
 // Something that is written while a journal is opened is kept, though nobody should: it is not
-// taken for what the files have.
+// taken for a record of the files.
 func TestWrittenWhileOpening(t *testing.T) {
 	dir, l := t.TempDir(), newLedger(t)
 	j := opened(t, dir, l, nil, nil)

@@ -11,7 +11,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// What Inspect says of two lives of a journal, and of the files of a program with other tables.
+// The findings of Inspect on two lives of a journal, and on the files of a program with other
+// tables.
 func TestInspect(t *testing.T) {
 	dir, epochs := t.TempDir(), []uint64{}
 	inspect := func() Info {
@@ -90,7 +91,7 @@ func TestInspectNothing(t *testing.T) {
 	require.Empty(t, info.Files)
 }
 
-// What is acknowledged after the files were opened is not missed, and a file that a compaction
+// An epoch acknowledged after the files were opened is not missed, and a file that a compaction
 // removes before that is not missing.
 func TestInspectMeanwhile(t *testing.T) {
 	defer func(was func(bool)) { meanwhile = was }(meanwhile)

@@ -321,9 +321,9 @@ func isTorn(head, beginning []byte) bool {
 }
 
 // begin reads the record that a journal begins with, if there is one, and returns how long it is.
-// The error wraps errMissing if the record is that of another journal, or does not go on from what
-// was loaded, and errForeign if it is none that a crash has torn. The first journal is of the same
-// life as the backup: J5.
+// The error wraps errMissing if the record is that of another journal, or does not go on from the
+// loaded state, and errForeign if it is none that a crash has torn. The first journal is of the
+// same life as the backup: J5.
 func (l *loader) begin(in *bufio.Reader, n uint64, first bool) (b beginning, length int64, err error) {
 	head, _ := in.Peek(1 << 16)
 	begins, torn := beginsJournal(head)

@@ -55,7 +55,7 @@ func crash(t *testing.T, dir string) string {
 var first = &Options{Version: 7}
 
 // usersWritten writes a journal with users, in a backup and some groups of two lives: numbers swap
-// their names, and go. A first version has left its files too. It returns what is there.
+// their names, and go. A first version has left its files too. It returns the records in the end.
 func usersWritten(t *testing.T, dir string) map[int]number {
 	users, j, err := program[int, number](t, dir, "users", first)
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func namesOf(users map[int]number) map[string]named {
 	return people
 }
 
-// The backup and the groups of a program are migrated; what they were stays for that program.
+// The backup and the groups of a program are migrated; the old files stay for that program.
 func TestMigrate(t *testing.T) {
 	dir := t.TempDir()
 	users := usersWritten(t, dir)
@@ -110,7 +110,7 @@ func TestMigrate(t *testing.T) {
 	people.Store("new", named{30})
 	require.NoError(t, j.Sync(t.Context()))
 
-	// It crashes. What it has written is found, and not migrated once more.
+	// It crashes. Its files are found, and not migrated once more.
 	crashed := crash(t, dir)
 	kept := imageOf(t, filepath.Join(crashed, beforeName), 0)
 	people, j2, err := program[string, named](t, crashed, "people", toNames)
@@ -119,7 +119,7 @@ func TestMigrate(t *testing.T) {
 	require.NoError(t, j2.Sync(t.Context()))
 	require.Equal(t, kept, imageOf(t, filepath.Join(crashed, beforeName), 0))
 
-	// The program before cannot read it, and goes back to what it had.
+	// The program before cannot read it, and goes back to its own files.
 	other := crash(t, dir)
 	_, _, err = program[int, number](t, other, "users", &Options{Version: 5, Versions: []int{4}})
 	var version *mvcc.VersionError

@@ -40,7 +40,7 @@ var ways = map[string]func(w io.Writer) error{
 	},
 }
 
-// poisoned is the codec c, but that it refuses what has poison in it.
+// poisoned is the codec c, but that it refuses values with poison in them.
 func poisoned(c mvcc.Codec, way func(w io.Writer) error) mvcc.Codec {
 	inner := c.NewEncoder
 	c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
@@ -139,7 +139,7 @@ func TestRefusedRecords(t *testing.T) {
 	}
 }
 
-// What was refused does not matter any more when its key is written, deleted, or its table closed.
+// A refusal does not matter any more when its key is written, deleted, or its table closed.
 func TestRefusedNoMore(t *testing.T) {
 	for name, mend := range map[string]func(m *mvcc.Map[int, float64]){
 		"store":  func(m *mvcc.Map[int, float64]) { m.Store(1, 1) },
@@ -196,8 +196,8 @@ func TestCodecThatBlocks(t *testing.T) {
 	requireKept(t, dir, 101)
 }
 
-// What only the last backup has refused, which was complete when its journal could not be written,
-// or was closed: it is told, counted, and returned.
+// A refusal by only the last backup, which was complete when its journal could not be written, or
+// was closed: it is told, counted, and returned.
 func TestRefusedInTheLastBackup(t *testing.T) {
 	dir, db := t.TempDir(), mvcc.NewDB(nil)
 	defer db.Close()
@@ -222,9 +222,9 @@ func TestRefusedInTheLastBackup(t *testing.T) {
 				return nil
 			}
 			switch calls {
-			case 1: // what is encoded next is of the backup
+			case 1: // the next encoding is of the backup
 				refuses.Store(true)
-			case 4: // what it begins with is written
+			case 4: // its first record is written
 				close(blocked)
 				<-goOn
 				return broken

@@ -17,7 +17,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A copyOf is what a follower has made of two tables of a ledger.
+// A copyOf is a follower's copy of two tables of a ledger.
 type copyOf struct {
 	counts map[int]int
 	things map[string]string
@@ -31,7 +31,7 @@ func copyOfSnapshot(l *ledger, s mvcc.DBSnapshot) copyOf {
 	return c
 }
 
-// apply returns what a commit makes of c. The old values must be those of c.
+// apply returns c with a commit applied. The old values must be those of c.
 func (c copyOf) apply(l *ledger, by mvcc.DBCommit) (copyOf, error) {
 	next := copyOf{maps.Clone(c.counts), maps.Clone(c.things)}
 	for _, change := range l.counts.Changes(by) {
@@ -53,13 +53,13 @@ func (c copyOf) apply(l *ledger, by mvcc.DBCommit) (copyOf, error) {
 	return next, nil
 }
 
-// A followed is a life of a ledger, with what followers had at each position.
+// A followed is a life of a ledger, with the copies of followers at each position.
 type followed struct {
 	*ledger
 	at map[mvcc.Position]copyOf
 }
 
-// note notes what a follower has now, and returns its position.
+// note notes the copy of a follower now, and returns its position.
 func (f *followed) note() mvcc.Position {
 	s := f.Snapshot()
 	defer s.Close()
@@ -70,8 +70,8 @@ func (f *followed) note() mvcc.Position {
 
 var errAnew = errors.New("it begins anew")
 
-// resumes reports whether a follower that has c as of an epoch goes on from there; then what it has
-// in the end is what there is. The next commit is made by commit.
+// resumes reports whether a follower that has c as of an epoch goes on from there; then its copy in
+// the end is right. The next commit is made by commit.
 func (l *ledger) resumes(t *testing.T, c copyOf, after mvcc.Position, commit func()) bool {
 	t.Helper()
 	commit()
@@ -98,8 +98,8 @@ func (l *ledger) resumes(t *testing.T, c copyOf, after mvcc.Position, commit fun
 }
 
 // After a restart a follower goes on from each epoch since the last backup that was not lost, with
-// exactly what came after it: from between any two commits, and whether the process failed or not.
-// If what it has may be lost, or be of another state, it begins anew.
+// exactly the commits after it: from between any two commits, and whether the process failed or
+// not. If its commits may be lost, or be of another state, it begins anew.
 func TestResume(t *testing.T) {
 	for round := range 8 {
 		dir, random := t.TempDir(), rand.New(rand.NewPCG(uint64(round), 1))
@@ -170,8 +170,8 @@ func TestResume(t *testing.T) {
 }
 
 // Where the history is another one than that of the follower it begins anew, however far the epochs
-// have got: after a crash, with older copies of the folder or of the file of what was acknowledged,
-// and with what was lost by the Close.
+// have got: after a crash, with older copies of the folder or of the file "acknowledged", and with
+// commits lost by the Close.
 func TestOtherHistory(t *testing.T) {
 	type lives struct {
 		f    followed

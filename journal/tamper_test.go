@@ -20,8 +20,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A shop is a ledger with what else a journal may meet: texts with an index, of which the codec
-// refuses some, and a table that is closed and made again with other types.
+// A shop is a ledger with the other things that a journal may meet: texts with an index, of which
+// the codec refuses some, and a table that is closed and made again with other types.
 type shop struct {
 	*ledger
 	owner string
@@ -90,8 +90,8 @@ func (s *shop) open(t testing.TB, dir string, compact int64, create func(string)
 		&Options{Compact: compact, Every: -1, OnError: func(error) {}}, create, time.Millisecond)
 }
 
-// shopImages returns what the folder of a shop is in three lives: of each kind that it was while
-// it was written to, and after each Close.
+// shopImages returns images of the folder of a shop in three lives: of each kind while it was
+// written to, and after each Close.
 func shopImages(t testing.TB, owner string, compact int64) (all []image) {
 	dir, seen := t.TempDir(), map[string]bool{}
 	var sure atomic.Int64
@@ -137,7 +137,7 @@ func (i image) write(t testing.TB, dir string) {
 	}
 }
 
-// tries counts what became of folders that somebody has tampered with.
+// tries counts the outcomes for folders that somebody has tampered with.
 type tries struct{ opened, refused int }
 
 // try opens an image of shop A after somebody has tampered with its files. All that was

@@ -22,7 +22,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// What was in a table that was closed does not come back, whichever table has its name now.
+// The records of a closed table do not come back, whichever table has its name now.
 func TestClosedTables(t *testing.T) {
 	const others = 15 // tables of a group
 	for _, reopened := range []bool{false, true} {
@@ -82,7 +82,7 @@ func TestClosedTables(t *testing.T) {
 	}
 }
 
-// What looks like a mark in a value is none.
+// A likeness of a mark in a value is none.
 func TestForeignMarks(t *testing.T) {
 	dir, l := t.TempDir(), newLedger(t)
 	j := opened(t, dir, l, &Options{Every: -1}, nil)
@@ -131,14 +131,14 @@ func TestOpenIsGivenUp(t *testing.T) {
 		cancel()
 	}
 	n := l.commit(1)
-	j := opened(t, dir, l, nil, nil) // what was committed without a journal is gone
+	j := opened(t, dir, l, nil, nil) // commits without a journal are gone
 	now, err := l.check()
 	require.NoError(t, err)
 	require.LessOrEqual(t, now, n)
 	require.NoError(t, j.Close())
 }
 
-// brokenCodec is gob, but what is encoded fails while broken says so.
+// brokenCodec is gob, but encoding fails while broken says so.
 func brokenCodec(broken func() error) mvcc.Codec {
 	c := codec.Gob
 	c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {

@@ -78,7 +78,7 @@ func TestRunsAgainWithoutConflict(t *testing.T) {
 	require.Zero(t, db.Stats().Retries)
 }
 
-// What the function returns, or leaves by, is that of the attempt that does.
+// The return of the function, or its other way out, is that of the attempt that ends so.
 func TestFunctionEnds(t *testing.T) {
 	db, users, _ := shop(Options(t, &Config{Conflicts: 2}))
 	defer db.Close()

@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// The function of OnExpire runs as often before it counts as an Update conflicts: what it writes is
-// there once, what it has given to OnCommit is called once, and its error and panic count once.
+// The function of OnExpire runs as often before it counts as an Update conflicts: its writes are
+// there once, its functions for OnCommit are called once, and its error and panic count once.
 func TestOnExpireTwice(t *testing.T) {
 	for conflicts, runs := range map[int]int{0: 2, -1: 1, 3: 4} {
 		r := New(t, &Config{Conflicts: conflicts})

@@ -32,7 +32,7 @@ type storeTx interface {
 // the key in it, a value the number of the record and its bytes.
 type storeEngine struct {
 	store
-	tables []bench.TableSetup // without what they hold
+	tables []bench.TableSetup // without their records
 }
 
 // newStoreEngine fills a store.
@@ -71,8 +71,8 @@ func (e *storeEngine) session() *storeSession {
 	return s
 }
 
-// storeSession is its own [bench.Access]. What it calls is made once. It is padded: sessions of
-// different goroutines must not share a cache line.
+// storeSession is its own [bench.Access]. The functions it calls are made once. It is padded:
+// sessions of different goroutines must not share a cache line.
 type storeSession struct {
 	bench.Attempts
 	*storeEngine

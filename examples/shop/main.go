@@ -18,7 +18,7 @@ type order struct {
 
 type shop struct {
 	db        *mvcc.DB
-	customers *mvcc.Map[string, int] // what each has to spend
+	customers *mvcc.Map[string, int] // the money each has to spend
 	stock     *mvcc.Map[string, int] // how many there are of each item
 	orders    *mvcc.Map[int, order]  // by number, in order
 }
@@ -65,7 +65,7 @@ func (s shop) buy(ctx context.Context, o order) (number int, err error) {
 	return number, nil
 }
 
-// audit returns what the shop has in all: things, and money with that which was taken.
+// audit returns the total of the shop: things, and money with that which was taken.
 func (s shop) audit() (items, money int) {
 	_ = s.db.View(func(v mvcc.DBSnapshot) error {
 		items, money = 0, 0

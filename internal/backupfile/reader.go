@@ -12,7 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// A Reader reads a backup. Its errors are [*disk.DamageError], or of what it reads.
+// A Reader reads a backup. Its errors are [*disk.DamageError], or of its source.
 type Reader struct {
 	seam.Header // Records and Refused of its tables are set when they were read
 	Records     int
@@ -36,8 +36,8 @@ func NewReader(r io.Reader) (*Reader, error) {
 }
 
 // Next returns the next table, in the order of [seam.Header.Tables], but for those that were
-// closed, which have no records. What was not read of the one before is passed over. After the last one it
-// reads the end, and returns io.EOF.
+// closed, which have no records. The unread rest of the one before is passed over. After the last
+// one it reads the end, and returns io.EOF.
 func (b *Reader) Next() (*Table, error) {
 	if b.table != nil {
 		if err := b.table.Skip(); err != nil {
@@ -96,7 +96,7 @@ type Commit struct {
 
 type saved = seam.Table
 
-// A Table is a table of a backup. It is an [io.Reader] of what one encoder has written: see Anew.
+// A Table is a table of a backup. It is an [io.Reader] of the output of one encoder: see Anew.
 type Table struct {
 	*saved     // Records and Refused of it are set when it was read to its end
 	At     int // its place in [seam.Header.Tables]
@@ -106,11 +106,11 @@ type Table struct {
 
 	b    *Reader
 	data []byte // of the frame that was read last
-	anew bool   // what follows is of another encoder
+	anew bool   // the rest is of another encoder
 	over bool
 }
 
-// Read returns io.EOF at the end of what one encoder has written.
+// Read returns io.EOF at the end of the output of one encoder.
 func (t *Table) Read(p []byte) (int, error) {
 	for len(t.data) == 0 {
 		if t.anew || t.over {

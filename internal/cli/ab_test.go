@@ -99,8 +99,9 @@ func profileOf(t *testing.T, took map[string]int64) profiling.Profiles {
 	return profiling.Profiles{"cpu": b.Bytes()}
 }
 
-// Differences are of as many operations; what may be chance is marked; the time of the function
-// that interrupts a goroutine is that of the interrupted one, in the list and in the flame graph.
+// Differences are of as many operations; those that may be chance are marked; the time of the
+// function that interrupts a goroutine is that of the interrupted one, in the list and in the flame
+// graph.
 func TestProfilesAreComparedForEachOperation(t *testing.T) {
 	side := func(name string, ops uint64, took map[string]int64) *abSide {
 		return &abSide{side: name, label: name, profile: combinations{"x": {of: "X/threads=1", ops: ops,

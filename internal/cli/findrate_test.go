@@ -15,15 +15,15 @@ import (
 	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
-// A service keeps the limits up to a rate, but for noise; what the search finds, from far below and
-// far above it.
+// A service keeps the limits up to a rate, but for noise; the finds of the search, from far below
+// and far above it.
 func TestSearchFindsTheRate(t *testing.T) {
 	const real = 123_456
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for _, c := range []struct {
 		noise  float64 // of the rate up to which a sample keeps them
 		hiccup float64 // the probability of a sample that misses them at any rate
-		far    float64 // what 95 of 100 searches are within
+		far    float64 // the bound of 95 of 100 searches
 	}{{0, 0, 0.051}, {0.05, 0, 0.12}, {0.02, 0.1, 0.12}} {
 		var found []float64
 		tries := 0
@@ -95,7 +95,7 @@ func TestSearchEnds(t *testing.T) {
 		round3(123), round3(123456), round3(0.01234), round3(36.8000001)})
 }
 
-// A search in whole: what was found is said, and kept with the run.
+// A search in whole: the find is reported, and kept with the run.
 func TestFindRate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "found.json")
 	args := []string{"--workload=counter", "--engine=mvcc", "--threads=1", "--count=2", "--warmup=0",

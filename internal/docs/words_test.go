@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Words with one meaning each, see the glossary in docs/architecture.md: what the house said before,
-// where it would be said again.
+// Words with one meaning each, see the glossary in docs/architecture.md: the earlier words of the
+// house, where they might come back.
 var oldWords = []struct {
 	files, word, say string
 }{

@@ -25,7 +25,7 @@ func fourRecords(t testing.TB) (*mvcc.DB, *mvcc.Map[int, string]) {
 }
 
 // A backup that is cut at any length, or has any byte flipped, is damaged: nothing of it is
-// printed, or, if that is asked for, what comes before the damage.
+// printed, or, if that is asked for, the part before the damage.
 func TestDamagedBackup(t *testing.T) {
 	for _, c := range codecs {
 		db, _ := fourRecords(t)

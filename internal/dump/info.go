@@ -15,14 +15,14 @@ type infoCmd struct {
 	Path string `arg:"" help:"A backup, or the folder of a journal."`
 }
 
-// Help is what --help says beside the flags.
+// Help is the text of --help beside the flags.
 func (*infoCmd) Help() string {
 	return "It reads all of the files, with their checksums, and ends with 1 if something is damaged or " +
 		"missing: of a journal it checks what Open would, in the folder \"before\" too. It decodes no " +
 		"records: dump does."
 }
 
-// Run prints what is in a backup or journal.
+// Run prints the contents of a backup or journal.
 func (c *infoCmd) Run(e *env) error {
 	s, err := open(e.ctx, c.Path)
 	if err != nil {
@@ -68,7 +68,7 @@ func plural(n int64, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// journal prints what is in the folder of one.
+// journal prints the contents of the folder of one.
 func (e *env) journal(dir string, info *journal.Info) {
 	e.printf("journal    %s\n", dir)
 	if info.DB != "" {
@@ -148,7 +148,7 @@ func (e *env) tables(list []journal.TableInfo) {
 	}
 }
 
-// shapeText is the name of a type, and what it is made of if that says more.
+// shapeText is the name of a type, and its parts if they say more.
 func shapeText(s seam.Shape, name string) string {
 	if text := s.String(); text != "" && text != strings.ReplaceAll(name, " {}", "{}") {
 		return name + " = " + text

@@ -47,8 +47,8 @@ func stateOf(s *source) (*state, error) {
 	return st, nil
 }
 
-// begin notes what the header of a part says of the state. In another life of the database the same
-// tables have other IDs: its first group names all of them.
+// begin notes the facts of the state in the header of a part. In another life of the database the
+// same tables have other IDs: its first group names all of them.
 func (st *state) begin(b *backupfile.Reader) {
 	if st.db == b.DB {
 		return
@@ -92,7 +92,7 @@ func (st *state) leave(t *seam.Table) {
 	})
 }
 
-// read reads a part: all of a group, and the header of what it begins with.
+// read reads a part: all of a group, and the header of a backup, with which it begins.
 func (st *state) read(i int) error {
 	if err := st.ctx.Err(); err != nil {
 		return err

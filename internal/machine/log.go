@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Log knows what the machine did of late. Its methods but Run are of one goroutine.
+// A Log knows the use of the machine of late. Its methods but Run are of one goroutine.
 type Log struct {
 	hiccups Hiccups
 	notes   []note // the oldest first
@@ -38,7 +38,7 @@ func (l *Log) add(n note) {
 	l.notes = append(l.notes, n)
 }
 
-// Since returns what the machine did since then, or since up to a second before.
+// Since returns the use of the machine since then, or since up to a second before.
 func (l *Log) Since(then time.Time) Usage {
 	l.Note()
 	return l.since(then)

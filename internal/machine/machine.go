@@ -1,6 +1,6 @@
-// Package machine says what the machine did meanwhile: how much of its processors this program
-// had, how much others had, what the host kept back, and how late a goroutine woke. It has the
-// rule by which that is enough to explain that something was slow.
+// Package machine measures the use of the machine meanwhile: how much of its processors this
+// program had, how much others had, how much the host kept back, and how late a goroutine woke. It
+// has the rule by which that is enough to explain that something was slow.
 package machine
 
 import (
@@ -53,8 +53,9 @@ func delays(proc string) (seconds float64) {
 	return seconds
 }
 
-// parse takes from /proc/stat, in the system's ticks, the time in which something ran, what the
-// host took, and all; and how many processors there are, which may be more than a program may use.
+// parse takes from /proc/stat, in the system's ticks, the time in which something ran, the time the
+// host took, and all time; and how many processors there are, which may be more than a program may
+// use.
 func (t *Times) parse(b []byte) {
 	line, others, _ := bytes.Cut(b, []byte("\n"))
 	fields := bytes.Fields(line)
@@ -128,8 +129,8 @@ func (h *Hiccups) Worst() time.Duration {
 	return worst
 }
 
-// Watch watches the machine from now on. The returned function ends that, and returns what the
-// machine did meanwhile.
+// Watch watches the machine from now on. The returned function ends that, and returns the use of
+// the machine meanwhile.
 func Watch() (end func() Usage) {
 	var h Hiccups
 	ctx, cancel := context.WithCancel(context.Background())

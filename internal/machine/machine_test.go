@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
 
-// watchdog bounds what ends by itself unless something is wrong.
+// watchdog bounds waits that end by themselves unless something is wrong.
 const watchdog = time.Minute
 
 func TestParseStat(t *testing.T) {
@@ -36,7 +36,7 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
-// What the system tells of this process grows while it works.
+// The system's figures of this process grow while it works.
 func TestRead(t *testing.T) {
 	before := Read()
 	if math.IsNaN(before.Process) || math.IsNaN(before.Total) {
@@ -98,7 +98,7 @@ func TestWatch(t *testing.T) {
 	}, watchdog, time.Millisecond)
 }
 
-// A reading is what a machine with two processors said after so many milliseconds.
+// A reading has the figures of a machine with two processors after so many milliseconds.
 func reading(process, busy, steal, total float64) Times {
 	return Times{
 		Process:    process / 1000,
@@ -144,7 +144,7 @@ func TestBetween(t *testing.T) {
 	require.False(t, Between(before, before, 0).Known)
 }
 
-// What others took is noise if it was enough, and if the program could have wanted it.
+// The time others took is noise if it was enough, and if the program could have wanted it.
 func TestNoise(t *testing.T) {
 	const sample = 200 * time.Millisecond
 	for _, c := range []struct {
@@ -181,7 +181,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// A log says what was between the reading before a moment and the last one.
+// A log has the usage between the reading before a moment and the last one.
 func TestLog(t *testing.T) {
 	l, begin := new(Log), time.Now()
 	at := func(ms int) time.Time { return begin.Add(time.Duration(ms) * time.Millisecond) }

@@ -10,14 +10,14 @@ import (
 	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
-// Usage is what the machine did for a while. Shares are of all its processors, from 0 to 1.
+// Usage is the use of the machine for a while. Shares are of all its processors, from 0 to 1.
 type Usage struct {
 	For     time.Duration `json:"for_ns"`
 	Known   bool          `json:"known"`             // the shares are
 	Process float64       `json:"process,omitempty"` // this program
 	Others  float64       `json:"others,omitempty"`  // other programs, and the system's own work
 	Steal   float64       `json:"steal,omitempty"`   // kept back by the host of a virtual machine
-	Most    float64       `json:"most,omitempty"`    // what this program can have, by GOMAXPROCS
+	Most    float64       `json:"most,omitempty"`    // the limit of this program, by GOMAXPROCS
 	// Delay is for how long threads of this program waited for a processor together, if Delayed: that
 	// is known.
 	Delay   time.Duration `json:"run_delay_ns,omitempty"`
@@ -30,7 +30,7 @@ type Usage struct {
 // counts whole ticks, mostly of 10 ms, and fewer say nothing.
 const leastTicks = 10
 
-// Between returns what was used between two readings.
+// Between returns the usage between two readings.
 func Between(before, after Times, passed time.Duration) Usage {
 	u := Usage{For: passed}
 	if u.Delayed = after.Delay > 0; u.Delayed { // it falls when threads end
@@ -72,8 +72,8 @@ const (
 	ownShare = 0.1
 )
 
-// Noise says in words what beside the program may explain that something was slow, "" if nothing
-// does.
+// Noise names the causes beside the program that may explain that something was slow, "" if there
+// are none.
 func (u Usage) Noise() string {
 	var list []string
 	idle := 1 - u.Process - u.Others - u.Steal
@@ -90,7 +90,7 @@ func (u Usage) Noise() string {
 	return strings.Join(list, ", ")
 }
 
-// String says what the machine did.
+// String has the usage in words.
 func (u Usage) String() string {
 	late := "nothing woke late"
 	if u.Hiccup > 0 {

@@ -44,7 +44,7 @@ func newMerging(t *testing.T) *merging {
 	return m
 }
 
-// load loads all that there is, or what is different since then.
+// load loads all that there is, or the differences since then.
 func (m *merging) load(opts *mvcc.LoadOptions) (err error) {
 	var b bytes.Buffer
 	s := m.was.Snapshot()
@@ -113,8 +113,8 @@ func TestMergeOneKey(t *testing.T) {
 	require.Zero(t, m.now.Len())
 }
 
-// A table that was made after the backup is refused where it would be merged into what was loaded
-// as it is; unless it is closed in the end. One that is made once more is another one.
+// A table that was made after the backup is refused where it would be merged into a table that was
+// loaded as it is; unless it is closed in the end. One that is made once more is another one.
 func TestMergeLater(t *testing.T) {
 	m := newMerging(t)
 	opts := door.Of(m.is).Followed(mvcc.LoadOptions{Migrate: mergedVisitors()}, nil)
@@ -148,7 +148,7 @@ func TestMergeLater(t *testing.T) {
 	require.Zero(t, m.now.Len())
 }
 
-// What others are merged into must fit itself.
+// A table that others are merged into must fit itself.
 func TestMergeMisfit(t *testing.T) {
 	type other struct{ Name, From, More string }
 	was, is := mvcc.NewDB(nil), mvcc.NewDB(nil)
@@ -213,7 +213,7 @@ func TestMigratePanics(t *testing.T) {
 	require.Equal(t, map[string]person{"ada": {}, "alan": {}}, maps.Collect(people.All()))
 }
 
-// What can never be right panics: shapes that cannot be told apart, and what is empty.
+// Migrations that can never be right panic: shapes that cannot be told apart, and empty arguments.
 func TestMigrateMisuse(t *testing.T) {
 	same := func(_ int, p person) (person, error) { return p, nil }
 	load := func(m mvcc.Migration) func() {

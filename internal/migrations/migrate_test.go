@@ -63,7 +63,7 @@ func savedTable[K comparable, V any](
 	return b.Bytes()
 }
 
-// A program loads what each version of it has saved: by all steps, by one, and as it is.
+// A program loads the backups of each version of it: by all steps, by one, and as it is.
 func TestMigrate(t *testing.T) {
 	for _, c := range codecs {
 		now := map[int]account3{1: {"Ada Lovelace", 1}, 2: {"Alan Turing", 1}}
@@ -97,7 +97,7 @@ func TestMigrate(t *testing.T) {
 	}
 }
 
-// Values may be nothing, before or now; and what is only added needs no migration, but may have one.
+// Values may be nothing, before or now; and mere additions need no migration, but may have one.
 func TestMigrateNothing(t *testing.T) {
 	type nothing struct{}
 	for _, c := range codecs {
@@ -190,7 +190,7 @@ func TestRename(t *testing.T) {
 }
 
 // Records of differences that were cut off are not noted; those of which the transaction has failed
-// are, so what is known of the tables is not right any more.
+// are, so the knowledge of the tables is not right any more.
 func TestMigrateGoesOn(t *testing.T) {
 	p := newPeopleBefore(t)
 	p.users.Store(1, userBefore{Name: "ada", Mail: "a"})
@@ -276,7 +276,7 @@ func snapshotOf(t *testing.T, db *mvcc.DB) mvcc.DBSnapshot {
 	return s
 }
 
-// What cannot be right is refused, and nothing is loaded.
+// Migrations that cannot be right are refused, and nothing is loaded.
 func TestMigrateRefuses(t *testing.T) {
 	type (
 		v1 struct{ A string }

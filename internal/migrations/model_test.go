@@ -68,7 +68,7 @@ func migratedPeople() []mvcc.Migration {
 	}
 }
 
-// A peopleBefore is the database of the program of before, and what of it there should be now.
+// A peopleBefore is the database of the program of before, with its contents as they should be now.
 type peopleBefore struct {
 	db     *mvcc.DB
 	users  *mvcc.Map[int, userBefore]
@@ -164,8 +164,8 @@ func (p *peopleBefore) change(t *testing.T, r *rand.Rand) {
 	}))
 }
 
-// What is migrated of a backup, and then of differences, is what is migrated of a backup of the end:
-// whatever was deleted, overwritten, given another key, or closed.
+// A backup and then differences, migrated, are the same as a migrated backup of the end: whatever
+// was deleted, overwritten, given another key, or closed.
 func TestMigratedDifferences(t *testing.T) {
 	for seed := range uint64(60) {
 		c := codecs[seed%2]
@@ -212,7 +212,7 @@ func TestMigratedDifferences(t *testing.T) {
 			check()
 		}
 
-		// All of it at once; and what is different from the beginning.
+		// All of it at once; and the differences from the beginning.
 		var first, since bytes.Buffer
 		_, err = p.db.Save(t.Context(), &first, c, &mvcc.SaveOptions{Of: s})
 		require.NoError(t, err)
@@ -231,7 +231,7 @@ func TestMigratedDifferences(t *testing.T) {
 	}
 }
 
-// commitsOf returns what was committed until now.
+// commitsOf returns the commits until now.
 func commitsOf(
 	t *testing.T, db *mvcc.DB, next func() (mvcc.DBCommit, error, bool),
 ) (list []mvcc.DBCommit) {

@@ -33,8 +33,8 @@ func renamedT(names ...string) mvcc.Migration {
 	return mvcc.RenameFields("t", is)
 }
 
-// A program whose fields were renamed twice, and added in between, loads what each version of it has
-// saved, with the same options.
+// A program whose fields were renamed twice, and added in between, loads the backups of each
+// version of it, with the same options.
 func TestRenameFields(t *testing.T) {
 	type v1 struct{ Name, Mail string }
 	type v2 struct{ FullName, Mail string }
@@ -63,7 +63,7 @@ func TestRenameFields(t *testing.T) {
 			_, _, err = loadT[int, v4](t, c, data, steps[0], renamedT("FullName", "WholeName"))
 			require.Equal(t, i < 3, err != nil, "Mail would be lost")
 		}
-		// What is not one of these versions is refused, and what lacks fields loses nothing.
+		// A value of no such version is refused, and one that lacks fields loses nothing.
 		_, _, err := loadT[int, v4](t, c,
 			savedTable(t, c, "t", map[int]struct{ Name, Other string }{1: {}}, nil), steps...)
 		require.ErrorAs(t, err, new(*mvcc.SchemaError))
@@ -115,7 +115,7 @@ type places2 struct {
 	More    string
 }
 
-// Paths lead through pointers, slices, arrays and maps; what is nil, or empty, stays so.
+// Paths lead through pointers, slices, arrays and maps; nil and empty ones stay so.
 func TestRenameFieldsWithin(t *testing.T) {
 	n, when := 7, time.Unix(1, 2).UTC()
 	s1, s2 := streets1{"a", &n, when}, streets2{"a", 0, &n, when}
@@ -158,7 +158,8 @@ func TestRenameFieldsByTag(t *testing.T) {
 	require.ErrorContains(t, err, `RenameFields of table "t": there is no field FullName in migrations_test.is`)
 }
 
-// A renaming may lead to what another Migration takes, and one of these to where a renaming begins.
+// A renaming may lead to the old type of another Migration, and one of these to where a renaming
+// begins.
 func TestRenameFieldsAndMigrate(t *testing.T) {
 	type v1 struct{ Name string }
 	type v2 struct{ FullName string }
@@ -219,8 +220,8 @@ type embedsHidden struct {
 	Title string
 }
 
-// What cannot be is refused before anything is loaded, with an error that says why; also by a backup
-// of now, so that it is found in the first test.
+// An impossible renaming is refused before anything is loaded, with an error that says why; also by
+// a backup of now, so that it is found in the first test.
 func TestRenameFieldsRefuses(t *testing.T) {
 	type plain struct {
 		A, B string

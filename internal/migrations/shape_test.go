@@ -26,7 +26,7 @@ type (
 		Friend  *customer
 		private int
 	}
-	// The types below are what customer might become: all but the first few lose something.
+	// The types below are those that customer might become: all but the first few lose something.
 	addressMore struct {
 		Country string
 		City    string
@@ -78,7 +78,7 @@ type (
 	}
 )
 
-// loadAs loads what was saved of a table into one of another type of value.
+// loadAs loads the backup of a table into one of another type of value.
 func loadAs[V any](t *testing.T, data []byte, c mvcc.Codec, opts *mvcc.LoadOptions) (V, error) {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
@@ -91,8 +91,8 @@ func loadAs[V any](t *testing.T, data []byte, c mvcc.Codec, opts *mvcc.LoadOptio
 	return v, err
 }
 
-// What would lose something of what was saved is refused, and said in words; what loses nothing is
-// not; and each can be had if it is asked for.
+// A type that would lose saved data is refused, and the loss said in words; one that loses nothing
+// is not; and each can be had if it is asked for.
 func TestShapes(t *testing.T) {
 	_, _ = customer{}.private, customerMore{}.other
 	for _, c := range codecs {

@@ -121,7 +121,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// run does what the flags say, and reports whether nothing is wrong with the mutants.
+// run does as the flags say, and reports whether nothing is wrong with the mutants.
 func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (ok bool, err error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {

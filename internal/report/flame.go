@@ -85,7 +85,7 @@ type node struct {
 }
 
 // NewChange returns how the new profile of processor time of a combination differs from the old
-// one, by what they took for each of so many operations. The time of the function that interrupts a
+// one, by their times for each of so many operations. The time of the function that interrupts a
 // goroutine for another one is that of its caller.
 func NewChange(of string, sides [2]*profile.Profile, ops [2]uint64) Change {
 	root := &node{Function: Function{Name: "all"}}

@@ -79,7 +79,7 @@ func sweep(t *testing.T) *results.Run {
 	return &b.run
 }
 
-// titles returns the titles of charts, without what they begin with.
+// titles returns the titles of charts, without their prefix.
 func titles(charts []chart, prefix string) (list []string) {
 	for _, c := range charts {
 		list = append(list, strings.TrimPrefix(c.Title, prefix))
@@ -87,8 +87,8 @@ func titles(charts []chart, prefix string) (list []string) {
 	return list
 }
 
-// TestPlan: it is planned what a reader of a sweep looks for, with the medians and extremes of the
-// samples.
+// TestPlan: the plan has the charts that a reader of a sweep looks for, with the medians and
+// extremes of the samples.
 func TestPlan(t *testing.T) {
 	sections := plan(sweep(t))
 	require.Len(t, sections, 3)
@@ -152,7 +152,7 @@ func TestPlanOneThread(t *testing.T) {
 	require.Contains(t, c.About, " 1 goroutine.")
 }
 
-// drawn returns what the page says is to be drawn.
+// drawn returns the sections that the page is to draw.
 func drawn(t *testing.T, page string) (sections []section) {
 	t.Helper()
 	m := regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`).
@@ -225,7 +225,7 @@ func TestPage(t *testing.T) {
 	require.ErrorIs(t, Write(name, &results.Run{}), ErrEmpty)
 }
 
-// TestLogarithmic: what a logarithmic axis has no place for is left out.
+// TestLogarithmic: points without a place on a logarithmic axis are left out.
 func TestLogarithmic(t *testing.T) {
 	b := newBuilder(t)
 	b.add("begin", "Begin", "", "none", 1, 1e6)
@@ -255,7 +255,7 @@ func TestThroughputsFarApart(t *testing.T) {
 	}
 }
 
-// Of operations at a given rate the charts begin with what came of it.
+// Of operations at a given rate the charts begin with the response times and the rate achieved.
 func TestChartsOfAPacedRun(t *testing.T) {
 	b := newBuilder(t)
 	b.add("begin", "Begin", "", "mvcc", 1, 1e6)
@@ -266,7 +266,7 @@ func TestChartsOfAPacedRun(t *testing.T) {
 		titles(plan(&b.run)[0].Charts, "Begin")[:3])
 }
 
-// The page of a comparison has the verdict first, what has changed, the functions, and both sides of
+// The page of a comparison has the verdict first, the changes, the functions, and both sides of
 // each engine in its charts.
 func TestPageOfAComparison(t *testing.T) {
 	side := func(factor float64) *results.Run {

@@ -27,7 +27,7 @@ var (
 )
 
 // WriteComparison writes the page of a comparison to the named file, which it replaces if there is
-// one: the verdict, what has changed, and the charts of both sides beside each other.
+// one: the verdict, the changes, and the charts of both sides beside each other.
 func WriteComparison(name string, s Sides) error {
 	both := s.both()
 	if len(both.Samples) == 0 {

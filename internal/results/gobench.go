@@ -13,7 +13,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// pkgName is what benchmarks of mvccbench are said to be of.
+// pkgName is the package that benchmarks of mvccbench name.
 const pkgName = "github.com/mvccmap/mvccmap/cmd/mvccbench"
 
 // instrumentedKey is the configuration line of an instrumented run. It keeps
@@ -46,7 +46,7 @@ func NewBenchWriter(w io.Writer, h Header) *BenchWriter {
 	return b
 }
 
-// Flush writes what is buffered, and returns the first error of writing.
+// Flush writes the buffer, and returns the first error of writing.
 func (b *BenchWriter) Flush() error { return b.w.Flush() }
 
 // Comment writes lines that readers of the format skip.
@@ -104,7 +104,7 @@ func (b *BenchWriter) Instrument(how string) {
 	b.Comment("instrumented from here on: %s", how)
 }
 
-// Outcome ends the run. Without what it writes a reader takes the run for cut off.
+// Outcome ends the run. Without its lines a reader takes the run for cut off.
 func (b *BenchWriter) Outcome(o Outcome) {
 	switch o.Kind {
 	case Complete:
@@ -153,7 +153,7 @@ func WriteBench(w io.Writer, r *Run) error {
 }
 
 // DescribeMachine returns, in lines, the command line of a run, the program and
-// what it ran on.
+// its machine.
 func DescribeMachine(h Header) []string {
 	var lines []string
 	add := func(format string, args ...any) {
@@ -170,7 +170,7 @@ func DescribeMachine(h Header) []string {
 	return lines
 }
 
-// Describe returns, in lines, what a run was asked for and on what it ran.
+// Describe returns, in lines, the orders for a run and its machine.
 func Describe(h Header) []string {
 	lines := DescribeMachine(h)
 	add := func(format string, args ...any) {

@@ -24,13 +24,13 @@ type Run struct {
 	Outcome Outcome  `json:"outcome"`
 	Samples []Sample `json:"samples"`
 
-	Found []FoundRate `json:"found_rates,omitempty"` // what was searched for, if rates were
+	Found []FoundRate `json:"found_rates,omitempty"` // the finds, if rates were searched for
 
 	// Profiles are those of the samples, by names such as begin-mvcc-threads=4.cpu.pb.gz.
 	Profiles map[string][]byte `json:"profiles,omitempty"`
 }
 
-// Header says what was asked for and on what it was measured.
+// Header has the orders for a run, and the machine it was measured on.
 type Header struct {
 	Program string    `json:"program"` // name and version
 	Args    []string  `json:"args"`    // the command line without the program
@@ -55,13 +55,13 @@ type Header struct {
 	// of one reading, which every latency includes
 	ClockCost time.Duration `json:"clock_ns"`
 
-	// Instrumented names what slowed the run down to look into it, such as an
-	// execution trace; it is empty for a plain run. An instrumented run is
-	// only compared with one that was instrumented in the same way.
+	// Instrumented names the tools that slowed the run down to look into it,
+	// such as an execution trace; it is empty for a plain run. An instrumented
+	// run is only compared with one that was instrumented in the same way.
 	Instrumented string `json:"instrumented,omitempty"`
 
-	// Profiled names the profiles that were taken of the samples, and what they
-	// cost; it is empty if none were. They slow a run down so little that it may be
+	// Profiled names the profiles that were taken of the samples, and their cost;
+	// it is empty if none were. They slow a run down so little that it may be
 	// compared with one without, with a word about it.
 	Profiled string `json:"profiled,omitempty"`
 
@@ -87,7 +87,7 @@ const (
 // Outcome says how a run ended. The zero value means that it has not.
 type Outcome struct {
 	Kind   string `json:"kind"`
-	Detail string `json:"detail,omitempty"` // what failed
+	Detail string `json:"detail,omitempty"` // the failure
 	Done   int    `json:"done"`             // samples that were taken
 	Of     int    `json:"of"`               // samples that were asked for
 }
@@ -128,9 +128,9 @@ func (r *Run) Noisy() (n, of int) {
 	return n, of
 }
 
-// Marks returns what must be said beside every figure of the run: how it was
-// instrumented, that it did not run to its end, and how many samples are noisy. There is
-// nothing to be said of a plain, quiet and complete run.
+// Marks returns the remarks that belong beside every figure of the run: how it was instrumented,
+// that it did not run to its end, and how many samples are noisy. There is nothing to be said of a
+// plain, quiet and complete run.
 func (r *Run) Marks() (marks []string) {
 	if r.Header.Instrumented != "" {
 		marks = append(marks, "instrumented: "+r.Header.Instrumented)
@@ -165,7 +165,7 @@ type Sample struct {
 	Wall time.Duration `json:"wall_ns"`
 	// the run ended before the sample was over
 	Interrupted bool `json:"interrupted,omitempty"`
-	// what beside the program may explain a difference, "" if nothing
+	// causes beside the program that may explain a difference, "" if none
 	Noisy         string `json:"noisy,omitempty"`
 	LatencySample int    `json:"latency_sample,omitempty"` // operations for each timed one
 
@@ -294,7 +294,7 @@ func (c *Cell) Values(unit string) []float64 {
 	return list
 }
 
-// Machine is what a run ran on.
+// Machine is the machine of a run.
 type Machine struct {
 	Go         string `json:"go"`
 	GOOS       string `json:"goos"`
@@ -342,7 +342,7 @@ func Memory() float64 {
 	return n * 1024
 }
 
-// told returns what a file of the system says first of key, or "".
+// told returns the first value of key in a file of the system, or "".
 func told(file, key string) string {
 	b, err := os.ReadFile(file)
 	if err != nil {
