@@ -14,8 +14,8 @@ type auditWorker struct {
 	err      error
 }
 
-// newAuditor returns what audits, nil if there is nothing to be audited. It opens the snapshot of a
-// workload that has one.
+// newAuditor returns the auditor of a run, nil without anything to audit. It opens the snapshot of
+// a workload that has one.
 func (t *Trial) newAuditor() (*auditWorker, error) {
 	a := &auditWorker{interval: t.config.AuditInterval}
 	w := t.config.Workload

@@ -8,11 +8,11 @@ import (
 )
 
 // A Distribution tells how long the timed operations of a run took. Every value is
-// known to within half a percent, the maximum exactly. The zero Distribution is
-// empty. It is a reference: copies share what it refers to.
+// known to within half a percent, the maximum exactly. The zero Distribution is empty.
+// It is a reference: copies share its histogram.
 type Distribution struct{ h *hist.Hist }
 
-// none is what an empty Distribution refers to.
+// none is the histogram of an empty Distribution.
 var none hist.Hist
 
 func (d Distribution) hist() *hist.Hist {
@@ -98,8 +98,8 @@ func (r *recorders) reset() {
 	}
 }
 
-// collect copies what the recorders hold into service and response, and uses their histograms again
-// if they have them.
+// collect copies the times of the recorders into service and response, and uses their histograms
+// again if they have them.
 func collect(list []*recorders, service, response *Distribution) {
 	into := func(d *Distribution) *hist.Hist {
 		if d.h == nil {

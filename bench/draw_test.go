@@ -39,8 +39,8 @@ func zipfWeights(n int, theta float64) []float64 {
 	return weights
 }
 
-// requireShares checks by a chi-square test that counts are what weights make probable: it is
-// passed but once in millions of seeds, of which this has one.
+// requireShares checks by a chi-square test that counts are probable for the weights: it
+// fails but once in millions of seeds, of which this has one.
 func requireShares(t *testing.T, weights, counts []float64, what string) {
 	t.Helper()
 	sum, draws := 0.0, 0.0

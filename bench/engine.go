@@ -8,10 +8,10 @@ import (
 
 // An Engine is a store under test: tables of [Record]s whose keys are numbers, already filled.
 type Engine interface {
-	// Session returns what goroutine number worker works with; it is called before the goroutines
+	// Session returns the session of goroutine number worker; it is called before the goroutines
 	// start, and -1 asks for one for the runner itself.
 	Session(worker int) Session
-	// Close ends what the engine has running. No session is used afterwards.
+	// Close ends the goroutines and files of the engine. No session is used afterwards.
 	Close()
 }
 
@@ -31,8 +31,8 @@ type Session interface {
 	Aborts() uint64
 }
 
-// Access is a transaction of an [Engine], whose tables are called by their index. It sees what it
-// has written itself.
+// Access is a transaction of an [Engine], whose tables are called by their index. It sees its own
+// writes.
 type Access interface {
 	// Get reads a record. Its bytes are not written to by anybody.
 	Get(table int, key int64) (r Record, ok bool)
@@ -65,7 +65,7 @@ type Versioner interface {
 	Versions() int
 }
 
-// A Record is what a table has of a key.
+// A Record is the value of a key in a table.
 type Record struct {
 	Number int64
 	Bytes  []byte // nil if the table has numbers only
@@ -89,7 +89,7 @@ type TableSetup struct {
 	Records []Record // in the same order
 }
 
-// Setup is what an [Engine] is made from.
+// Setup has all that an [Engine] is made from.
 type Setup struct {
 	Tables []TableSetup
 	// RollsBack says that functions return errors to roll their transactions back.
@@ -152,7 +152,7 @@ type NoAborts struct{}
 // Aborts implements [Session].
 func (NoAborts) Aborts() uint64 { return 0 }
 
-// value is what an engine stores: a number, or a record with bytes.
+// value is the stored form of a [Record]: a number, or a record with bytes.
 type value interface{ int64 | Record }
 
 // recordOf returns v as a record.

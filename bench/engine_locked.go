@@ -25,7 +25,7 @@ type lock interface {
 // noLock is for one goroutine.
 type noLock struct{}
 
-// undone is what a transaction has written over.
+// undone is a value that a transaction has replaced.
 type undone struct {
 	table int
 	key   int64
@@ -100,7 +100,7 @@ func (e *locked[L]) Do(readOnly bool, fn func(tx Access) error) error {
 	return err
 }
 
-// rollBack undoes what the transaction has written, the last write first.
+// rollBack undoes the writes of the transaction, the last one first.
 func (e *locked[L]) rollBack() {
 	log := *e.undo
 	for i := len(log) - 1; i >= 0; i-- {
@@ -112,7 +112,7 @@ func (e *locked[L]) rollBack() {
 	}
 }
 
-// remember notes what a write is about to write over.
+// remember notes the value that a write is about to replace.
 func (e *locked[L]) remember(table int, key int64) {
 	if e.undo != nil {
 		was, there := e.tables[table].get(key)

@@ -98,7 +98,7 @@ func (e *mvccEngine) sources() map[string]func() mvcc.Stats {
 func (t mvccMap[V]) stats() mvcc.Stats { return t.m.Stats() }
 func (t mvccMap[V]) close()            { t.m.Close() }
 
-// An mvccSession is its own [Access]. What it calls is made once.
+// An mvccSession is its own [Access]. Its closures are made once.
 type mvccSession struct {
 	Attempts
 	*mvccEngine
@@ -113,8 +113,8 @@ type mvccSession struct {
 
 // An mvccUse is a table in the transactions of a session.
 type mvccUse interface {
-	// leave says that what the session has begun is another transaction. The table is in it from
-	// its first use on.
+	// leave says that the session has begun another transaction. The table is in it from its
+	// first use on.
 	leave()
 	// view and update run a transaction of this map alone, and pin opens a snapshot of it.
 	view() error

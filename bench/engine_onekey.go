@@ -148,7 +148,7 @@ func (t *syncMap[V]) get(key int64) (r Record, ok bool) {
 func (t *syncMap[V]) put(key int64, r Record) { t.m.Store(key, valueOf[V](r)) }
 func (t *syncMap[V]) remove(key int64)        { t.m.Delete(key) }
 
-// add tries until it has changed what it has read.
+// add tries until the value that it replaces is the one that it has read.
 func (t *syncMap[V]) add(key, delta int64) {
 	for {
 		old, ok := t.m.LoadOrStore(key, valueOf[V](Record{Number: delta}))

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// An EngineSpec makes engines and says what they are.
+// An EngineSpec makes engines and describes them.
 type EngineSpec struct {
 	Name string // as in --engine
 	Doc  string // one sentence, without the full stop
@@ -21,7 +21,7 @@ type EngineSpec struct {
 	Levels   []Isolation
 	Reclaims bool
 
-	// New returns a new engine that holds what setup says.
+	// New returns a new engine with the tables of setup.
 	New func(setup Setup) (Engine, error)
 }
 

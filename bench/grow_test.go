@@ -13,9 +13,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A grower is a map that starts empty. slice is what the collector and the scheduler do
-// by themselves: a slice of its final length, with an object of a version's size for each
-// key.
+// A grower is a map that starts empty. slice shows the collector and the scheduler alone:
+// it is a slice of its final length, with an object of a version's size for each key.
 type grower struct {
 	load   func(key uint64) uint64
 	store  func(key uint64)
@@ -87,7 +86,7 @@ func growerOf(s sorted[uint64], keep any) grower {
 //
 //	go test -run '^$' -bench Grow -benchtime 1x -count 3 ./bench -keys 10000000
 //
-// With GOGC=off it shows what the collector has no part in.
+// With GOGC=off it shows the work of the map alone.
 func BenchmarkGrow(b *testing.B) {
 	for _, e := range growers {
 		b.Run("engine="+e.name, func(b *testing.B) {

@@ -22,7 +22,7 @@ type tampered struct {
 	all    func(table int, visit func(int64, Record))
 	aborts func() uint64
 	pin    func() (Access, func(), error)
-	sleep  *sleeper // what pace tests keep here
+	sleep  *sleeper // a field for the tests of pace
 }
 
 func (s *tampered) Do(readOnly bool, fn func(Access) error) error { return s.do(readOnly, fn) }
@@ -38,7 +38,7 @@ func (s *tampered) Range(table int, low int64, visit func(int64, Record) bool) {
 	s.ranges(table, low, visit)
 }
 
-// done is Do as it should be, but for what is replaced of the [Access].
+// done is Do as it should be, but for the replaced parts of the [Access].
 func (s *tampered) done(readOnly bool, fn func(Access) error) error {
 	return s.Session.Do(readOnly, func(tx Access) error {
 		s.Access = tx
@@ -85,7 +85,7 @@ func faulty(with func(s *tampered)) EngineSpec {
 	})
 }
 
-// every returns what is true once in n times.
+// every returns a function that is true once in n times.
 func every(n int) func() bool {
 	var i atomic.Int64
 	return func() bool { return i.Add(1)%int64(n) == 0 }
@@ -145,7 +145,7 @@ func modelOf(build func(m *Model)) Workload {
 	return Workload{Name: "own", Doc: "A workload of a test", Params: NoParams, Build: build}
 }
 
-// sleeper is what an operation of [paced] takes.
+// sleeper is the duration of an operation of [paced].
 type sleeper struct {
 	service func(n int) time.Duration
 	n       int

@@ -21,7 +21,8 @@ type record struct{ group, value uint64 }
 
 func groupOf(_ uint64, r record) []uint64 { return []uint64{r.group} }
 
-// lockedRecords are what else a program would take: a map, a B-tree for the index, a lock.
+// lockedRecords are the usual choice of a program without a database: a map, a B-tree for the
+// index, a lock.
 type lockedRecords struct {
 	sync.RWMutex
 	records map[uint64]record

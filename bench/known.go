@@ -6,24 +6,24 @@ import (
 	"sync/atomic"
 )
 
-// known is what one goroutine knows of a table.
+// known is the knowledge that one goroutine has of a table.
 type known struct {
 	*Table
 	values filler
 	seen   *observer // nil if records carry no stamps
-	moved  []int64   // by record: what it has added to the number; nil if there are no numbers
+	moved  []int64   // by record: its additions to the number; nil if there are no numbers
 	net    []int32   // by record: inserts minus deletes; nil if there are none
 	shared bool      // moved and net are those of all goroutines
 	before uint64    // seen.seq when the attempt began
 	// Of all records above the first ones:
 	grown int   // inserts minus deletes
-	added int64 // what it has added to their numbers
+	added int64 // its additions to their numbers
 }
 
 // maxKnown bounds how many numbers all goroutines have for themselves; beyond, they share.
 const maxKnown = 1 << 26
 
-// newKnown returns what goroutine i knows of a table at first.
+// newKnown returns the first knowledge of goroutine i of a table.
 func (t *Trial) newKnown(i int, table *Table) known {
 	k := known{Table: table, values: filler{table.Size, newRand(t.config.Seed, uint64(t.config.Sample),
 		uint64(i), forSizes, uint64(table.index))}}
@@ -52,7 +52,7 @@ func (t *Trial) newKnown(i int, table *Table) known {
 // numbered reports whether records have numbers that operations compute with.
 func (t *Table) numbered() bool { return !t.words && (t.Number != nil || !t.stamped()) }
 
-// wrote keeps what has been written.
+// wrote keeps a write.
 func (of *known) wrote(e *effect) {
 	switch {
 	case e.key >= int64(of.Records):
@@ -76,7 +76,7 @@ func (of *known) wrote(e *effect) {
 	}
 }
 
-// got checks what was read of a record.
+// got checks a read of a record.
 func (of *known) got(e *effect) error {
 	first := e.key < int64(of.Records)
 	switch {
@@ -133,7 +133,7 @@ func (o *observer) fresh(k int, v stamp) error {
 	return nil
 }
 
-// fill makes the engine, and checks that it holds what it was filled with.
+// fill makes the engine, and checks that it holds these first values.
 func (t *Trial) fill() error {
 	setup := Setup{Isolation: t.config.Isolation, Options: t.config.Options, RollsBack: t.model.rollsBack,
 		Limits: Limits{Attempts: t.config.Attempts, Stopped: t.stop.Load}}
@@ -174,7 +174,7 @@ func (t *Trial) verifyAll() error {
 	return newTx(t, -1, t.runner).check(checks)
 }
 
-// A tally is what the records of a table must be, by what all goroutines know.
+// A tally is the required contents of a table, by the knowledge of all goroutines.
 type tally struct {
 	known
 	all    []*known
@@ -198,7 +198,7 @@ func (t *Trial) tallyOf(table *Table) *tally {
 	return of
 }
 
-// sum adds up what goroutines know.
+// sum adds up the knowledge of goroutines.
 func sum[N int32 | int64](t *tally, k int64, of func(k *known) []N) (n N) {
 	for i, known := range t.all {
 		if list := of(known); list != nil && (i == 0 || !known.shared) {

@@ -23,8 +23,8 @@ func (c Config) Name() string {
 	return b.String()
 }
 
-// Labels returns what is part of [Config.Name] beside the workload, in the same
-// order: what is not the default or was varied, the engine, and the threads.
+// Labels returns the parts of [Config.Name] beside the workload, in the same order:
+// parameters that are not the default or were varied, the engine, and the threads.
 func (c Config) Labels() []Label {
 	var list []Label
 	add := func(key, value string, ok bool) {

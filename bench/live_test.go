@@ -9,7 +9,7 @@ import (
 )
 
 // The live figures show how a run goes on: operations, aborts, times, from zero with each run, and
-// in the end exactly what was measured.
+// in the end exactly the measurement.
 func TestReadLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := paced(t, Config{Threads: 2, LatencySample: 1}, always(time.Millisecond))
@@ -148,7 +148,7 @@ func TestGivingUp(t *testing.T) {
 	})
 }
 
-// What the process used meanwhile is that of the run: collections, what they took,
+// The use of the process meanwhile is that of the run: collections, their cost,
 // allocations to the last object, context switches.
 func TestUsage(t *testing.T) {
 	const ops, size, pieces = 400, 64 << 10, 4

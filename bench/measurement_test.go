@@ -11,8 +11,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/machine"
 )
 
-// The harness allocates nothing for an operation: what B/op shows is the
-// engine's. The rwmutex engine allocates nothing either.
+// The harness allocates nothing for an operation: B/op is the engine's alone. The
+// rwmutex engine allocates nothing either.
 func TestNoAllocationInTheHarness(t *testing.T) {
 	for _, w := range smallWorkloads() {
 		for _, every := range []int{1, 16} {
@@ -98,8 +98,8 @@ func TestProcessorTime(t *testing.T) {
 	require.InEpsilon(t, float64(m.CPU)/float64(m.Ops), ns, 1e-9)
 }
 
-// The wall time is that of the slowest goroutine, and aborts are those of the run,
-// not of what came before.
+// The wall time is that of the slowest goroutine, and aborts are those of the run, not
+// of earlier ones.
 func TestWallAndAborts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := paced(t, Config{Threads: 3}, nil)

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// A Model is a workload with the parameters of one run: its tables, what is done, and what must be
-// true. [Workload.Build] makes it.
+// A Model is a workload with the parameters of one run: its tables, its operations, and its
+// checks. [Workload.Build] makes it.
 type Model struct {
 	Params
 
@@ -41,7 +41,7 @@ type Table struct {
 	next  *atomic.Int64
 }
 
-// An operation is what one transaction does.
+// An operation is the work of one transaction.
 type operation struct {
 	name     string
 	weight   float64
@@ -75,11 +75,11 @@ func (m *Model) View(name string, weight float64, do func(tx *Tx) error) {
 	m.ops = append(m.ops, operation{name, weight, true, do})
 }
 
-// Audit adds a check of what must always be true. It is made in a transaction that only reads, at
-// each interval of the audits, and at the end.
+// Audit adds a check that must always hold. It is made in a transaction that only reads, at each
+// interval of the audits, and at the end.
 func (m *Model) Audit(check func(tx *Tx) error) { m.audit = append(m.audit, check) }
 
-// AtEnd is Audit of what is checked at the end alone.
+// AtEnd is Audit for a check at the end alone.
 func (m *Model) AtEnd(check func(tx *Tx) error) { m.ends = append(m.ends, check) }
 
 // RollsBack says that operations return [ErrRollBack].
@@ -92,7 +92,7 @@ var ErrRollBack = errors.New("bench: rolled back")
 // errRolledBack is ErrRollBack, where engines return it.
 var errRolledBack = ErrRollBack
 
-// Violated returns an error that says what a check has found wrong: the engine is at fault.
+// Violated returns an error that names the fault that a check has found: the engine is at fault.
 func Violated(format string, args ...any) error { return wrong("", format, args...) }
 
 // model returns the model of w, which is not prepared to be run.
@@ -184,5 +184,5 @@ func (t *Table) first(k int64) int64 {
 	return t.Number(k)
 }
 
-// name returns what messages call a record.
+// name returns the name of a record in messages.
 func (t *Table) name(k int64) string { return fmt.Sprintf("%s/%d", t.Name, k) }

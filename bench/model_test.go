@@ -125,7 +125,7 @@ func TestRollBack(t *testing.T) {
 	}
 }
 
-// An attempt draws what the one before has drawn, and the next operation something else.
+// An attempt draws the numbers of the one before, and the next operation something else.
 func TestAttemptsDrawTheSame(t *testing.T) {
 	var drawn []int
 	w := modelOf(func(m *Model) {
@@ -237,7 +237,7 @@ func TestTransactionsOfSeveral(t *testing.T) {
 	require.False(t, ok, "it has no transactions")
 }
 
-// What a run held in memory is measured, and a snapshot keeps one version of each record, not all.
+// The memory of a run is measured, and a snapshot keeps one version of each record, not all.
 func TestMemoryIsReported(t *testing.T) {
 	for _, engine := range []string{"mvcc", "rwmutex"} {
 		w, e := named(t, "long-reader", engine)
@@ -287,8 +287,8 @@ func operationNow() string {
 	return label
 }
 
-// A goroutine that gets and puts is labelled with what it does while that is asked for, and not
-// before or afterwards; one that only puts, always.
+// A goroutine that gets and puts is labelled with its operation while that is asked for, and
+// not before or afterwards; one that only puts, always.
 func TestLabelOperations(t *testing.T) {
 	for _, w := range []Workload{halves(t), {Name: "put"}} {
 		if w.Name == "put" {
@@ -350,7 +350,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// The engines say what they cannot run, and such a trial is refused.
+// The engines say which workloads they cannot run, and such a trial is refused.
 func TestEnginesSayWhatTheyCannotRun(t *testing.T) {
 	for engine, cannot := range map[string][]string{
 		"mvcc": nil, "rwmutex": nil,

@@ -2,9 +2,9 @@ package bench
 
 import "fmt"
 
-// An observer is what one goroutine knows of records that carry stamps:
-// enough to tell a value that must not turn up from one that may. It rests on two
-// facts: no value is written twice, and a writer's sequence numbers grow.
+// An observer is the knowledge of one goroutine of records that carry stamps: enough to
+// tell a value that must not turn up from one that may. It rests on two facts: no value
+// is written twice, and a writer's sequence numbers grow.
 type observer struct {
 	writer int // 1 + the goroutine's number; 0 for the first values
 	seq    uint64
@@ -12,10 +12,9 @@ type observer struct {
 	// last is, by key, the value last read or written here.
 	last []stamp
 
-	// highest is, by key and writer, the highest sequence number seen under
-	// that key. It is as large as the square of the number of goroutines,
-	// times keys, over all of them; when that is too large it is nil, and
-	// only what last tells is checked.
+	// highest is, by key and writer, the highest sequence number seen under that key.
+	// It is as large as the square of the number of goroutines, times keys, over all of
+	// them; when that is too large it is nil, and only last is checked.
 	highest []uint64
 	writers int
 
@@ -61,7 +60,7 @@ func (o *observer) draw(k int) stamp {
 // put records that v, drawn for key k, has been committed.
 func (o *observer) put(k int, v stamp) { o.see(k, v) }
 
-// got checks what a read of key k returned, and records it.
+// got checks the value that a read of key k returned, and records it.
 func (o *observer) got(k int, v stamp) error {
 	if v == o.last[k] {
 		return nil
@@ -107,8 +106,8 @@ func describe(v stamp) string {
 
 // checkFinal checks, when the goroutines have ended, that v may be the final value of key k: one
 // that none of them, its writer included, has seen replaced. It is then the last that its writer
-// wrote to the key, or the first value if nothing was written to it: a writer has seen what was
-// there before replaced.
+// wrote to the key, or the first value if nothing was written to it: a writer has seen the value
+// before its own replaced.
 func checkFinal(all []*observer, k int, v stamp) error {
 	w := stampWriter(v)
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// What each operation on one key costs, beside xsync and sync.Map, with 10^4 keys that are
-// there. Each goroutine goes through all keys in the same shuffled order, from a place of its own:
+// The cost of each operation on one key, beside xsync and sync.Map, with 10^4 keys that are there.
+// Each goroutine goes through all keys in the same shuffled order, from a place of its own:
 //
 //	go test -run '^$' -bench OneKey -count 10 -cpu 1,2 ./bench
 func BenchmarkOneKey(b *testing.B) {

@@ -6,19 +6,19 @@ import (
 	"sync/atomic"
 )
 
-// operationLabel is the profiler label that says what a goroutine does. Where all
-// operations of a goroutine are of one kind it has the label all the time, which
+// operationLabel is the profiler label that names the operation of a goroutine. Where
+// all operations of a goroutine are of one kind it has the label all the time, which
 // costs nothing; where there are two, see [Trial.LabelOperations].
 const operationLabel = "operation"
 
 // auditOperation is that of the auditor.
 const auditOperation = "audit"
 
-// LabelOperations says whether each goroutine is to have the profiler label "operation" of what it
-// does, where it does several things. While it does, going over from one to the other takes 20 ns
-// or so; otherwise an operation loads one more word, which is hardly ever written to. It is meant
-// to be on while a CPU profile is taken. Goroutines that always do the same have the label in any
-// case. It may be called by any goroutine, at any time.
+// LabelOperations says whether each goroutine is to have the profiler label "operation", where it
+// does several things. While it has, going over from one to the other takes 20 ns or so; otherwise
+// an operation loads one more word, which is hardly ever written to. It is meant to be on while a
+// CPU profile is taken. Goroutines that always do the same have the label in any case. It may be
+// called by any goroutine, at any time.
 func (t *Trial) LabelOperations(on bool) { t.labelling.Store(on) }
 
 // labelling is read before operations, and hardly ever written to.
@@ -28,13 +28,13 @@ type labelling struct {
 	_ [128]byte
 }
 
-// A labeller gives its goroutine the labels of what it does.
+// A labeller gives its goroutine the labels of its operation.
 type labeller struct {
 	on    *labelling
 	names []string          // of operations
 	each  []context.Context // by their index
-	now   *context.Context  // of those, what the goroutine has; nil: none of them
-	none  context.Context   // the labels of a goroutine that does not say what it does
+	now   *context.Context  // of those, the goroutine's present one; nil: none of them
+	none  context.Context   // the labels of a goroutine without the name of an operation
 }
 
 // newLabeller returns one for operations of the given names.
@@ -85,7 +85,7 @@ func (c *operationCounts) count() {
 	}
 }
 
-// An OperationMeasurement is what one kind of operation took, of a workload that has several.
+// An OperationMeasurement has the times of one kind of operation, of a workload that has several.
 type OperationMeasurement struct {
 	Name string
 	Ops  uint64 // that have committed

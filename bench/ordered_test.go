@@ -13,8 +13,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A sorted is what BenchmarkOrdered measures of an ordered map. page, back and scan return the sum
-// of the values of the 100 keys from one on, up or down, and of all.
+// A sorted has the operations of an ordered map that BenchmarkOrdered measures. page, back and
+// scan return the sum of the values of the 100 keys from one on, up or down, and of all.
 type sorted[K comparable] struct {
 	load       func(key K) uint64
 	store      func(key K, value uint64)
@@ -61,7 +61,7 @@ func sortedMap[K comparable](m *mvcc.Map[K, uint64]) sorted[K] {
 	}
 }
 
-// sortedTree is what else a program would take: a B-tree and a lock.
+// sortedTree is the usual choice of a program without such a map: a B-tree and a lock.
 func sortedTree[K comparable](compare func(a, b K) int) sorted[K] {
 	type record struct {
 		key   K

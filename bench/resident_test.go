@@ -134,8 +134,8 @@ func residents[K comparable, V any](b *testing.B, key func(int) K, value func(in
 	})
 }
 
-// ordered measures maps with an order, and tables with an index; number returns what of a key is
-// ordered, or is the index key.
+// ordered measures maps with an order, and tables with an index; number returns the ordered part
+// of a key, or the index key.
 func ordered[K comparable, V any](
 	b *testing.B, key func(int) K, value func(int) V, number func(K) uint64,
 ) {

@@ -8,7 +8,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/machine"
 )
 
-// usage is what the process has used and done so far.
+// usage has the figures of the process so far.
 type usage struct {
 	mem      runtime.MemStats
 	cpu      time.Duration // 0 if it is not known
@@ -17,10 +17,10 @@ type usage struct {
 	gc       gcTime
 }
 
-// begin reads the figures before a run, and end after it. They stop the world for
-// some microseconds, because only then are allocations counted to the last: no
-// operation may be under way. What they cost themselves is outside of the
-// processor time and the context switches.
+// begin reads the figures before a run, and end after it. They stop the world for some
+// microseconds, because only then are allocations counted to the last: no operation may
+// be under way. Their own cost is outside of the processor time and the context
+// switches.
 func (u *usage) begin() {
 	runtime.ReadMemStats(&u.mem)
 	u.gc.read()
@@ -68,7 +68,7 @@ func seconds(s metrics.Sample) float64 {
 	return s.Value.Float64()
 }
 
-// Memory is what a run held in memory: at its start, at its peak, and at its end, before an open
+// Memory is the memory of a run: at its start, at its peak, and at its end, before an open
 // snapshot is closed. The peak is of samples taken at the interval of the audits.
 type Memory struct {
 	// HeapStart and HeapEnd are the bytes of the heap of the whole process
@@ -82,7 +82,7 @@ type Memory struct {
 	VersionsStart, VersionsPeak, VersionsEnd int
 }
 
-// census finds out what a [Memory] says.
+// census finds the figures of a [Memory].
 type census struct {
 	versions func() (n int, ok bool)
 	memory   Memory

@@ -35,7 +35,7 @@ func (s *Rand) Below(n int) int {
 // Chance returns true so many times in a hundred.
 func (s *Rand) Chance(percent int) bool { return s.Below(100) < percent }
 
-// A stamp is what records carry in their bytes, or as their number. It names the writer (0 for the first
+// A stamp is in the bytes of records, or is their number. It names the writer (0 for the first
 // values, 1 for goroutine 0), the low bits of the index of the key it was written to, and which of
 // the writer's writes it was. Stamps are therefore unique, and a value that turns up under another
 // key, or that was never written, is noticed.

@@ -46,20 +46,20 @@ type Skip struct {
 	Why              string
 }
 
-// Steps returns the samples in the order in which they are taken, and what the
-// engines cannot run.
+// Steps returns the samples in the order in which they are taken, and the combinations
+// that no engine can run.
 func (s Sweep) Steps() (steps []Step, skips []Skip) {
 	return slices.Collect(s.all()), s.skips()
 }
 
-// Combinations returns the first sample of each combination, and what the engines cannot run.
-// However many samples there are, it costs no more.
+// Combinations returns the first sample of each combination, and the combinations that no
+// engine can run. However many samples there are, it costs no more.
 func (s Sweep) Combinations() ([]Step, []Skip) {
 	s.Count = min(s.Count, 1)
 	return s.Steps()
 }
 
-// skips returns what the engines cannot run.
+// skips returns the combinations that engines cannot run.
 func (s Sweep) skips() (skips []Skip) {
 	for _, w := range s.Workloads {
 		for _, e := range s.Engines {
@@ -131,9 +131,9 @@ func sameName(list []Workload) iter.Seq[[]Workload] {
 	}
 }
 
-// configs returns what is measured of some variants of one workload, but for the
-// numbers of goroutines and samples. An engine that has no choice in something
-// is measured with the first choice only.
+// configs returns the configurations of some variants of one workload, without the
+// numbers of goroutines and samples. An engine that has no choice in something is
+// measured with the first choice only.
 func (s Sweep) configs(variants []Workload) []Config {
 	var list []Config
 	swept := s.swept(variants)
@@ -186,11 +186,10 @@ type Observer interface {
 	Done(step Step, m Measurement) error
 }
 
-// Run takes all samples. It returns the first error: a [*Violation], a failure of
-// an engine, or what the observer returned. When ctx ends it stops within an
-// operation, verifies the sample that was under way and hands it to the
-// observer, marked as interrupted, unless it was still warming up; Run then
-// returns the cause.
+// Run takes all samples. It returns the first error: a [*Violation], a failure of an
+// engine, or the error of the observer. When ctx ends it stops within an operation,
+// verifies the sample that was under way and hands it to the observer, marked as
+// interrupted, unless it was still warming up; Run then returns the cause.
 func (s Sweep) Run(ctx context.Context, o Observer) error {
 	follow, stop := iter.Pull(s.all())
 	defer stop()

@@ -101,7 +101,7 @@ func TestSweepRuns(t *testing.T) {
 	}
 }
 
-// An interrupted sweep hands over what the sample under way has measured.
+// An interrupted sweep hands over the figures of the sample under way.
 func TestSweepInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
@@ -137,9 +137,9 @@ func TestSweepEndsWithTheObserversError(t *testing.T) {
 	require.Error(t, Sweep{}.Run(t.Context(), &o))
 }
 
-// Every list of a sweep is combined with every other; engines alternate, then what
-// is varied, then samples; an engine that has no choice in something is measured
-// once, and what is varied is in every name.
+// Every list of a sweep is combined with every other; engines alternate, then the
+// varied parameters, then samples; an engine that has no choice in something is
+// measured once, and the varied parameters are in every name.
 func TestSweepOfEverything(t *testing.T) {
 	zipf, mvcc := named(t, "read-heavy", "mvcc")
 	rwmutex, _ := EngineByName("rwmutex")

@@ -114,7 +114,7 @@ func BenchmarkExpire(b *testing.B) {
 	}
 }
 
-// BenchmarkSweep is what the expiry of a record costs, when 10^5 expire at once.
+// BenchmarkSweep is the cost of the expiry of a record, when 10^5 expire at once.
 func BenchmarkSweep(b *testing.B) {
 	const keys = 100_000
 	for b.Loop() {
@@ -167,7 +167,7 @@ func BenchmarkBackup(b *testing.B) {
 }
 
 // BenchmarkWatch compares writes to a map without a watch with those to one that is watched by a
-// loop that does nothing with what it gets, and begins anew after a gap.
+// loop that does nothing with the changes, and begins anew after a gap.
 func BenchmarkWatch(b *testing.B) {
 	const keys = 10_000
 	for _, name := range []string{"unwatched", "watched", "watched-elsewhere"} {

@@ -200,8 +200,8 @@ func TestAudits(t *testing.T) {
 	}
 }
 
-// What is around a measured run is there when nothing has been done yet and ends
-// when all has, also if the run is cut short; a warm-up is left alone.
+// Work around a measured run begins when nothing has been done yet and ends when all
+// has, also if the run is cut short; a warm-up is left alone.
 func TestAround(t *testing.T) {
 	w, e := named(t, "counter", "rwmutex")
 	tr := newTrial(t, Config{Workload: w, Engine: e, Threads: 2, Seed: 1})

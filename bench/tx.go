@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// A Tx is a transaction of a workload, of one goroutine. It has random numbers, which are the same in
-// each attempt of a transaction, and keeps what the transaction has read and written, to be verified
-// once it has committed.
+// A Tx is a transaction of a workload, of one goroutine. It has random numbers, which are the same
+// in each attempt of a transaction, and keeps the reads and writes of the transaction, to be
+// verified once it has committed.
 type Tx struct {
 	Rand
 	model   *Model
@@ -15,7 +15,7 @@ type Tx struct {
 	known   []known // by table
 	body    func(Access) error
 
-	// What is chosen next.
+	// The next choice of a record.
 	mix    mix
 	coin   Rand
 	chosen []int // operations of the transaction
@@ -24,12 +24,12 @@ type Tx struct {
 
 	// The transaction that is under way, in its last attempt.
 	access  Access
-	begun   Rand    // what Rand was when the first attempt began
+	begun   Rand    // Rand at the beginning of the first attempt
 	fresh   []int64 // numbers of new records
 	used    int     // of them, in this attempt
 	effects []effect
 	misuse  error
-	damaged string // what is wrong with the last record whose bytes are damaged
+	damaged string // the fault of the last record whose bytes are damaged
 
 	// A range that is being read.
 	visit func(key int64, r Record) bool
@@ -46,7 +46,7 @@ type Item struct {
 	table, since int32 // since: so many effects of the transaction came before
 }
 
-// An effect is what a call has read or written that must be kept or checked.
+// An effect is a read or write of a call that must be kept or checked.
 type effect struct {
 	key, delta int64 // delta: of the number
 	stamp      stamp // that was read, or written; 0: none, or of damaged bytes
@@ -55,7 +55,7 @@ type effect struct {
 	read, ok   bool // ok: it was there
 }
 
-// newTx returns what goroutine i, or a checker if it is -1, works with.
+// newTx returns the transaction of goroutine i, or of a checker if it is -1.
 func newTx(t *Trial, i int, session Session) *Tx {
 	m := t.model
 	tx := &Tx{model: m, session: session, mix: mixOf(m.ops), chosen: make([]int, max(m.TxnSize, 1))}
@@ -160,7 +160,7 @@ func (tx *Tx) Get(t *Table, key int64) Item {
 	return Item{r.Number, ok, key, int32(t.index), int32(len(tx.effects))}
 }
 
-// read keeps what was read of a record, if there is something to be checked.
+// read keeps a read of a record, if there is something to be checked.
 func (tx *Tx) read(t *Table, key int64, r Record, ok bool) {
 	e := effect{table: int32(t.index), key: key, read: true, ok: ok}
 	switch of := &tx.known[t.index]; {
@@ -269,8 +269,8 @@ func (tx *Tx) Delete(item Item) {
 	}
 }
 
-// Range reads up to n records of an ordered table, from a number on. What it returns is valid until
-// the next call.
+// Range reads up to n records of an ordered table, from a number on. The result is valid until the
+// next call.
 func (tx *Tx) Range(t *Table, low int64, n int) []Item {
 	tx.items = tx.items[:0]
 	tx.scan = scan{of: t, low: t.key(low), last: t.key(low) - 1, k: low, left: max(n, 1)}
@@ -322,7 +322,7 @@ func (tx *Tx) Sum(t *Table) (sum int64, count int) {
 	return sum, count
 }
 
-// settle checks what the transaction has read, and keeps what it has written.
+// settle checks the reads of the transaction, and keeps its writes.
 func (tx *Tx) settle() error {
 	for i := range tx.effects {
 		e := &tx.effects[i]

@@ -78,11 +78,11 @@ func (c *filler) stamp(b []byte) stamp {
 	return s
 }
 
-// filling is what follows the stamp s in a slice of length n. It looks random, so
+// filling is the rest after the stamp s in a slice of length n. It looks random, so
 // that a store gains nothing by compressing it.
 func filling(s stamp, n int) Rand { return Rand(s ^ uint64(n)*0x9e3779b97f4a7c15) }
 
-// flaw says what is wrong with damaged bytes, in words that follow the name of a key.
+// flaw names the fault of damaged bytes, in words that follow the name of a key.
 func (c *filler) flaw(b []byte) string {
 	if n := len(b); n < c.size.Min || n > c.size.Max {
 		return fmt.Sprintf("holds a value of %d bytes, where all have %v", n, c.size)

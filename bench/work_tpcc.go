@@ -203,7 +203,7 @@ func (t *tpccTables) stockLevel(tx *Tx) error {
 	return nil
 }
 
-// consistent checks what the standard says of payments and orders.
+// consistent checks the standard's conditions on payments and orders.
 func (t *tpccTables) consistent(tx *Tx) error {
 	sum := func(table *Table) int64 {
 		n, _ := tx.Sum(table)

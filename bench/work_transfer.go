@@ -1,7 +1,7 @@
 package bench
 
-// openingBalance is what each account holds at first. Balances may go below zero: every operation
-// writes, whatever the balance.
+// openingBalance is the first balance of each account. Balances may go below zero: every
+// operation writes, whatever the balance.
 const openingBalance = 1_000
 
 // accountGroup is how many accounts range-audit adds up at a time.

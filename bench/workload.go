@@ -11,8 +11,8 @@ import (
 // Unset is the value of a number in [Params] that a workload does not have.
 const Unset = -1
 
-// Params are what can be varied in a [Workload]. The first three are [Unset]
-// where they do not apply or are not given, the others zero.
+// Params are the parameters of a [Workload]. The first three are [Unset] where they do
+// not apply or are not given, the others zero.
 type Params struct {
 	Keys    int     // number of keys
 	ReadPct int     // percentage of operations that read
@@ -40,7 +40,7 @@ type param struct {
 	value func(p Params) (value string, ok bool)
 	// limits says which values w takes, in words.
 	limits func(w Workload) string
-	// take sets it in w to what it is in p, and refuses that if it is out of range.
+	// take sets it in w to its value in p, and refuses that if it is out of range.
 	take func(w *Workload, p Params) error
 }
 
@@ -99,11 +99,11 @@ var params = []param{
 	},
 }
 
-// A Workload says what one operation is. The built-in ones come from [Workloads]; [Workload.With]
+// A Workload defines one operation. The built-in ones come from [Workloads]; [Workload.With]
 // varies them.
 type Workload struct {
 	Name   string // as in --workload: in lower case, with dashes
-	Doc    string // a few sentences: records, operations, what is verified
+	Doc    string // a few sentences: records, operations, checks
 	Params Params // with Unset, or zero, for those that do not apply
 
 	// MinKeys is the least number of keys that it takes; 0: 1.
@@ -220,7 +220,7 @@ func (w Workload) With(p Params) (Workload, error) {
 	return w, nil
 }
 
-// refuse returns an error that says what w takes, if bad.
+// refuse returns an error that says which values w takes, if bad.
 func (w *Workload) refuse(bad bool, takes string, args ...any) error {
 	if !bad {
 		return nil
@@ -264,8 +264,8 @@ func (c Config) Bytes() (sum float64) {
 	return sum
 }
 
-// What a random sequence is for. Each goroutine has one for each of them, so that
-// no choice follows from another.
+// The purposes of random sequences. Each goroutine has one for each of them, so that no
+// choice follows from another.
 const (
 	forCoin = iota
 	forPick

@@ -33,8 +33,8 @@
 //
 // # Record
 //
-// A slot also has the record of a commit of several keys: the one word by which package mvcc says
-// what has become of all of them at once. Versions name the slot by its number, and [Slots.Record]
+// A slot also has the record of a commit of several keys: the one word by which package mvcc
+// decides about all of them at once. Versions name the slot by its number, and [Slots.Record]
 // finds the record. [Slot.Open] begins a record, and [Slot.Settle] says that nobody refers to it
 // any more. A slot whose record is not settled serves no other transaction.
 //
@@ -43,12 +43,12 @@
 //	      record, installed (its lowest bit: settled)   of the commit
 //	      promoted, evicted                        of the rounds, see below
 //
-// # What a scan costs
+// # The cost of a scan
 //
 // Slots are numbered, and new ones get the lowest number that is free. A scan loads a word for each
 // 64 numbers in use, and looks at the slots in which something may be live. The number of a slot
-// that its owner gives back is used again. So a scan costs what is open now, not what has ever
-// been.
+// that its owner gives back is used again. So the cost of a scan follows the transactions open now,
+// not those that have ever been.
 //
 // A round is the scan that the reclaimer makes at each tick, see [Slots.Round]. The third round
 // that finds a transaction live promotes it: it publishes its read epoch in a sorted list, which

@@ -2,13 +2,13 @@ package epoch
 
 import "unsafe"
 
-// What the tests need to know of the sizes.
+// Sizes for the tests.
 const (
 	PoolLocal = poolLocal
 	GroupSize = groupSize
 )
 
-// SlotSize is what a slot takes.
+// SlotSize is the memory of a slot.
 const SlotSize = unsafe.Sizeof(Slot{})
 
 // Groups returns how many groups of slots the directory has.

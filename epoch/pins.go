@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// A transaction that two rounds of the reclaimer have found live, and that a third
-// one still does, is promoted: it is entered in a list, its read epoch is published
-// among the old ones, and scans look at its slot no more. So what a view costs
-// follows the transactions that have begun lately, and not the snapshots that are
-// open for long.
+// A transaction that two rounds of the reclaimer have found live, and that a third one
+// still does, is promoted: it is entered in a list, its read epoch is published among
+// the old ones, and scans look at its slot no more. So the cost of a view follows the
+// transactions that have begun lately, and not the snapshots that are open for long.
 //
 // The slot of a promoted transaction is not used again: the goroutine that ends the
 // transaction leaves the slot behind, see [Slot.Keep], and the next round takes it
@@ -50,7 +49,7 @@ type pins struct {
 	dead    int // how many of the list have ended
 	told    int // list[:told] have been warned of
 	gone    uint64
-	fresh   []pin // what this round promotes
+	fresh   []pin // promoted by this round
 }
 
 // pin is a promoted transaction.
@@ -68,23 +67,23 @@ type Pin struct {
 	gen  Gen
 }
 
-// Limits say from what age on [Slots.Round] evicts a transaction, and from what
-// age on it warns of one; 0 means never. The functions may be nil.
+// Limits are the ages from which on [Slots.Round] evicts a transaction, and warns of
+// one; 0 means never. The functions may be nil.
 type Limits struct {
 	Evict, Warn     time.Duration
 	Evicted, Warned func(Pin)
 }
 
-// Round looks which transactions are live. now is the time on the caller's own
-// clock: the age of a transaction counts from the round that saw it first. It
-// promotes those that have been live for some rounds, evicts those that are too
-// old and not [Spared], and returns the live transaction with the lowest epoch, if there is one.
-// What an evicted transaction published is not in views that are made after the
-// call; its owner finds out by [Slot.Evicted]. A transaction that is not Spared is
-// warned of once, and not before it is promoted.
+// Round looks which transactions are live. now is the time on the caller's own clock: the age of
+// a transaction counts from the round that saw it first. It promotes those that have been live
+// for some rounds, evicts those that are too old and not [Spared], and returns the live
+// transaction with the lowest epoch, if there is one. The epochs that an evicted transaction
+// published are not in views that are made after the call; its owner finds out by
+// [Slot.Evicted]. A transaction that is not Spared is warned of once, and not before it is
+// promoted.
 //
-// Rounds must not overlap. The cost is that of a scan, and of what has changed
-// among the promoted transactions.
+// Rounds must not overlap. The cost is that of a scan, and of the changes among the
+// promoted transactions.
 func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 	p := &s.pins
 	p.round++
@@ -223,10 +222,11 @@ func (p *pins) bury(i int) bool {
 	return true
 }
 
-// enter enters what this round promotes in the list, and reports whether that is
-// anything. All of it was seen first in the same round, the one before the last, and what
-// is in the list in earlier ones. So its epochs are between the bounds of that round and the
-// one before, and higher than those in the list: except for what has begun as of an old epoch.
+// enter enters the pins that this round promotes in the list, and reports whether there are
+// any. All of them were seen first in the same round, the one before the last, and those in
+// the list in earlier ones. So their epochs are between the bounds of that round and the one
+// before, and higher than those in the list: except for transactions that have begun as of an
+// old epoch.
 func (s *Slots) enter() (changed bool) {
 	p := &s.pins
 	if len(p.fresh) == 0 {

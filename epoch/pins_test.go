@@ -51,7 +51,7 @@ func TestPromotion(t *testing.T) {
 	require.Zero(t, s.Owned())
 }
 
-// What a view says of two lists is what it would say of one.
+// A view says of two lists the same as it would of one.
 func TestViewOfOldAndYoung(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

@@ -13,10 +13,9 @@ const (
 	poolBatch = poolLocal / 2
 )
 
-// A Pool is a free list of *T, sharded so that taking and giving back an object
-// touches no memory that another P writes. Unlike [sync.Pool] it drops what it was
-// given only when it is told to: the objects own slots, which cannot be had again
-// for free.
+// A Pool is a free list of *T, sharded so that taking and giving back an object touches
+// no memory that another P writes. Unlike [sync.Pool] it drops its objects only when it
+// is told to: the objects own slots, which cannot be had again for free.
 //
 // The zero value is an empty pool. It must not be copied after first use. All
 // methods are safe for concurrent use.
@@ -28,7 +27,7 @@ type Pool[T any] struct {
 	shards poolShards[T]
 }
 
-// commons is what does not fit into the shards.
+// commons has the objects that do not fit into the shards.
 type commons[T any] struct {
 	mu     sync.Mutex
 	common []*T // guarded by mu

@@ -12,7 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// An object is what the pool tests pool. owned tells whether somebody has it.
+// An object is one of the pool of the tests. owned tells whether somebody has it.
 type object struct {
 	owned atomic.Bool
 	id    int
@@ -132,7 +132,7 @@ func TestPoolProcsChange(t *testing.T) {
 	require.Equal(t, made, int64(p.Idle()))
 }
 
-// Trim lets go, bit by bit, of what nobody has needed since it was called last.
+// Trim lets go, bit by bit, of the objects that nobody has needed since it was called last.
 func TestTrim(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var p epoch.Pool[object]
@@ -154,7 +154,7 @@ func TestTrim(t *testing.T) {
 	require.InDelta(t, n/2, half, 300)
 	require.Equal(t, n, half+released, "each is released once")
 
-	// What was needed meanwhile is kept: all of it was in use.
+	// Objects needed meanwhile are kept: all of them were in use.
 	var busy []*object
 	for o := p.Get(); o != nil; o = p.Get() {
 		busy = append(busy, o)

@@ -12,7 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-// promotion is a transaction that has been found live twice, and what becomes of it.
+// promotion is a transaction that has been found live twice, and its end.
 type promotion struct {
 	*epoch.Slots
 	slot  *epoch.Slot

@@ -130,7 +130,7 @@ func search(
 	}
 }
 
-// view is what one refresh found.
+// view is the result of one refresh.
 type view struct {
 	bound epoch.Epoch
 	live  []epoch.Epoch

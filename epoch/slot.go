@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// A Head is what of a [Slot] is looked at by each read. It is a type of its own for code that must
-// reach nothing else of the slot, since it is compiled in many packages.
+// A Head is the part of a [Slot] that each read looks at. It is a type of its own for code that
+// must reach nothing else of the slot, since it is compiled in many packages.
 type Head struct {
 	// begun is the generation whose Begin has passed its check of the bound.
 	begun invariant.Ghost
@@ -38,8 +38,9 @@ type Slot struct {
 	// owner has given the slot up since.
 	promoted atomic.Uint64
 
-	// installed counts what the slot's owner reports by [Slot.Settle], times two. The lowest bit
-	// is the one of the record that was settled last, see [RecordBit]. Written by the owner only.
+	// installed sums up the reports of the slot's owner by [Slot.Settle], times two. The lowest
+	// bit is the one of the record that was settled last, see [RecordBit]. Written by the owner
+	// only.
 	installed atomic.Uint64
 
 	// evicted is the transaction that was evicted last, as far as its owner has
@@ -175,8 +176,8 @@ func (slot *Slot) collect(gen Gen) bool {
 // Number returns the slot's number, by which [Slots.Record] finds its record.
 func (slot *Slot) Number() uint64 { return uint64(slot.number) }
 
-// Record returns the slot's record. Only what its owner and those that meet it make
-// of it matters here, and that they leave [RecordBit] as it is.
+// Record returns the slot's record. Its meaning is up to its owner and those that meet
+// it, as long as they leave [RecordBit] as it is.
 func (slot *Slot) Record() *atomic.Uint64 { return &slot.record }
 
 // RecordBit is the bit of a record that changes whenever it is opened.
@@ -189,8 +190,8 @@ func (slot *Slot) Open(word uint64) {
 	atomic.Release(&slot.record, word|bit*RecordBit)
 }
 
-// Settle says that nobody refers any more to what the record says, and adds n to a count
-// of the slot, which [Slots.Census] sums up.
+// Settle says that nobody refers any more to the contents of the record, and adds n to a
+// count of the slot, which [Slots.Census] sums up.
 func (slot *Slot) Settle(n uint64) {
 	bit := raw(&slot.record) / RecordBit & 1
 	atomic.Release(&slot.installed, (slot.installed.Load()>>1+n)<<1|bit)

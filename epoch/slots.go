@@ -32,8 +32,8 @@ type Slots struct {
 	// has announced. Both are read by every Begin, and a commit takes the line
 	// away from all beginners anyway, so they share it.
 	//
-	// kept and held are what the bound is not to pass, or nothing, see [Slots.Keep]. Only
-	// what makes views reads them.
+	// kept and held are epochs that the bound is not to pass, or nothing, see
+	// [Slots.Keep]. Only makers of views read them.
 	clock      atomic.Uint64
 	bound      atomic.Uint64
 	kept, held stdatomic.Uint64
@@ -50,11 +50,11 @@ type Slots struct {
 	mu     sync.Mutex // held for a few instructions
 	vacant int        // no group before this one has room; guarded by mu
 	owned  int        // how many slots have an owner; guarded by mu
-	// What the slots that are gone have counted; written under mu.
+	// The counts of the slots that are gone; written under mu.
 	ended, installed stdatomic.Uint64
-	// releases is odd while what a slot has counted goes from there to these.
+	// releases is odd while the counts of a slot go from there to these.
 	releases stdatomic.Uint64
-	leaked   stdatomic.Uint64 // what Abandon has ended
+	leaked   stdatomic.Uint64 // ended by Abandon
 
 	pins pins
 }
@@ -156,10 +156,10 @@ func (s *Slots) extend(dir []stdatomic.Pointer[group]) []stdatomic.Pointer[group
 	return dir
 }
 
-// Release takes back a slot in which nothing is live, from an owner that never
-// uses it again: the memory goes when nothing refers to it any more. A slot whose record is
-// not settled stays where it is, for ever: what still refers to its number finds its record, and
-// never that of another slot. Only the first call does anything. It takes a mutex.
+// Release takes back a slot in which nothing is live, from an owner that never uses it again:
+// the memory goes when nothing refers to it any more. A slot whose record is not settled stays
+// where it is, for ever: a version that still refers to its number finds its record, and never
+// that of another slot. Only the first call does anything. It takes a mutex.
 func (s *Slots) Release(slot *Slot) {
 	if slot.released.Swap(true) {
 		return
@@ -208,8 +208,8 @@ func (s *Slots) shorten() {
 	s.dir.Store(&dir)
 }
 
-// Abandon takes back a slot whose owner is unreachable, ends what it still
-// published and reports whether it did: that is, whether a handle was leaked.
+// Abandon takes back a slot whose owner is unreachable, ends the transaction that it
+// still published and reports whether it did: that is, whether a handle was leaked.
 func Abandon(slot *Slot) (leaked bool) {
 	s := slot.group.home
 	gen := slot.Gen()
@@ -294,7 +294,7 @@ func (s *Slots) Keep(e Epoch) { s.kept.Store(uint64(e)) }
 
 // Hold is Keep for a caller that may also let go, with 0, and begin anew at the clock of that
 // time. A view that is being made meanwhile may have a bound above that, but none that is
-// above what the clock is once Hold has returned.
+// above the clock at the return of Hold.
 func (s *Slots) Hold(e Epoch) { s.held.Store(uint64(e)) }
 
 // Holds reports whether the bound stays behind the clock because of [Slots.Keep] or
@@ -319,10 +319,9 @@ func (s *Slots) Owned() int {
 	return s.owned
 }
 
-// Census counts the live transactions and all that have ended, and adds up what
-// the owners have reported by [Slot.Settle]. It is not a snapshot:
-// transactions may begin and end while it counts. It takes a mutex if slots are released
-// meanwhile, again and again.
+// Census counts the live transactions and all that have ended, and adds up the reports
+// of the owners by [Slot.Settle]. It is not a snapshot: transactions may begin and end
+// while it counts. It takes a mutex if slots are released meanwhile, again and again.
 func (s *Slots) Census() (live int, ended, installed uint64) {
 	for range censusTries {
 		before := s.releases.Load()

@@ -57,9 +57,9 @@ func TestEndOnce(t *testing.T) {
 	})
 }
 
-// collide has several goroutines make calls that end what is in slot, until they have been in
-// each other's way often enough, or have made so many calls: as many have won as generations
-// have passed.
+// collide has several goroutines make calls that end the transaction in slot, until they have
+// been in each other's way often enough, or have made so many calls: as many have won as
+// generations have passed.
 func collide(t *testing.T, slot *epoch.Slot, most uint64, call func() (won, lost bool)) {
 	t.Helper()
 	const collisions = 1000
@@ -138,7 +138,7 @@ func TestBeginHereEndThere(t *testing.T) {
 	require.Equal(t, uint64(4*n), ended)
 }
 
-// What slots have counted is counted once, even while they are released.
+// The counts of slots are added up once, even while they are released.
 func TestCensusBesideRelease(t *testing.T) {
 	for range 300 {
 		s := epoch.NewSlots()

@@ -7,9 +7,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// A View is an immutable picture of what is being read: a bound, and the read
-// epochs below it of all live transactions. Every other transaction, live or
-// future, reads at the bound or above. There is no limit to the number of epochs.
+// A View is an immutable picture of the epochs being read: a bound, and the read epochs
+// below it of all live transactions. Every other transaction, live or future, reads at
+// the bound or above. There is no limit to the number of epochs.
 //
 // A view stays true for ever, it only grows less useful: nobody begins below its
 // bound after it was made. It must not be copied.
@@ -21,8 +21,8 @@ type View struct {
 	// Writers is an epoch, at most the bound, below which no transaction reads
 	// that may write.
 	Writers Epoch
-	// OldWriter says that Writers is the read epoch of a promoted transaction. It
-	// may write, and Writers stays what it is until it has ended.
+	// OldWriter says that Writers is the read epoch of a promoted transaction. It may
+	// write, and Writers does not change until it has ended.
 	OldWriter bool
 
 	// young are the epochs of transactions that are not promoted, old those of
@@ -39,7 +39,7 @@ type oldEpochs struct {
 	writer Epoch // 0 if there is none
 }
 
-// Announce reads the clock, makes the bound at least that, or what [Slots.Keep] says if
+// Announce reads the clock, makes the bound at least that, or the bound of [Slots.Keep] if
 // that is lower, in this order, and returns it. The bound only grows, so calls may overlap:
 // each scan that follows is covered by a bound at or above its own.
 func (s *Slots) Announce() Epoch {
@@ -95,8 +95,8 @@ func (s *Slots) Look(v *View, m Epoch, scratch []Epoch) (looked int, _ []Epoch) 
 		}
 	}
 	hooks.At(hooks.SlotsScanned)
-	// Must follow the scan: what it did not find because it was promoted had
-	// been published here before.
+	// Must follow the scan: a transaction that it did not find because it was promoted
+	// had been published here before.
 	old := s.old.Load()
 	if old.writer != 0 {
 		writers = min(writers, old.writer)

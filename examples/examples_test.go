@@ -36,7 +36,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestReadme builds and runs the program in the README, which says what it prints.
+// TestReadme builds and runs the program in the README, which has its output.
 func TestReadme(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)

@@ -15,8 +15,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// In a bubble records expire, and transactions are evicted, by its time, and what Close has ended
-// lets the bubble end.
+// In a bubble records expire, and transactions are evicted, by its time, and goroutines that
+// Close has ended let the bubble end.
 func TestBubble(t *testing.T) {
 	for _, manual := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestLeftInBubble(t *testing.T) {
 		watch := users.Watch(bg, nil)
 		t.Cleanup(func() {
 			f.end()
-			runtime.KeepAlive(watch) // what was dropped has ended
+			runtime.KeepAlive(watch) // the dropped map has ended
 		})
 		go func() {
 			for _, err := range users.Watch(bg, nil) {
@@ -100,7 +100,7 @@ func TestLeftInBubble(t *testing.T) {
 	require.Len(t, f.failures, 4)
 }
 
-// What is dropped in a bubble is not ended from outside of it, which would end the program.
+// A map dropped in a bubble is not ended from outside of it, which would end the program.
 func TestDroppedInBubble(t *testing.T) {
 	f := &fake{}
 	synctest.Test(t, func(t *testing.T) {

@@ -13,10 +13,10 @@
 //		}
 //	}
 //
-// # What makes the test fail
+// # Failures of the test
 //
-// A mistake is an Errorf of the test that says what is wrong and where in the program: the test
-// goes on. Each is told once for each place. These are noticed:
+// A mistake is an Errorf of the test that names the fault and its place in the program: the
+// test goes on. Each is told once for each place. These are noticed:
 //
 //   - A function of Merge, of an index, of Expire, Match of a watch or the compare of an order that
 //     returns something else when it is called twice with the same arguments, or that uses the
@@ -29,11 +29,11 @@
 //   - A loop over a Watch that goes on after the error.
 //   - A value that was changed after it was stored, as append(old, x) does behind old, when it is
 //     written over or the map is closed, see [mvcc.Options].Strict.
-//   - What is left at the end of the test: a transaction or snapshot that is open, or was dropped
+//   - Things left at the end of the test: a transaction or snapshot that is open, or was dropped
 //     without having been ended; a watch that has not ended, unless its context has; a database, or
 //     a map by itself, that was not closed. The failure says where each began. The end is when the
 //     test's Cleanup functions have run that were registered after the call of Options or [New].
-//     What is left is ended then.
+//     Whatever is left is ended then.
 //
 // All but the last follow from [mvcc.Options].Strict, which Options sets, with TracePins. Without
 // this package a strict map panics instead.
@@ -58,8 +58,8 @@
 // In a bubble of package testing/synctest everything works, with goroutines or without: records
 // expire, and MaxTxAge counts, by the time of the bubble. After a commit synctest.Wait is enough
 // for a watch to have been told. The map, and the Trial, must be made in the bubble, with the
-// bubble's t. What was left open is ended at the end of the bubble's test, so that this fails with
-// the reason. (A map that is not on trial, and is dropped in a bubble without Close, ends the
+// bubble's t. Whatever was left open is ended at the end of the bubble's test, so that this fails
+// with the reason. (A map that is not on trial, and is dropped in a bubble without Close, ends the
 // program when the garbage collector finds it: it may not close a channel of the bubble.)
 //
 // # Cost

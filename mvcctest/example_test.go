@@ -31,7 +31,7 @@ func (p *printer) end() {
 	}
 }
 
-// What a function of Update adds up and does not set anew is twice what it should be.
+// A sum that a function of Update does not set anew is twice the right one.
 func Example() {
 	var t testing.TB = &printer{} // in a test it is the test's own
 	m := mvcc.New[string, int](mvcctest.Options(t, nil))
@@ -49,7 +49,7 @@ func Example() {
 	// Output: 20
 }
 
-// What is left at the end fails the test. The failure goes on with where it began.
+// An open transaction at the end fails the test. The failure goes on with where it began.
 func ExampleOptions() {
 	t := &printer{}
 	m := mvcc.New[string, int](mvcctest.Options(t, nil))
@@ -67,8 +67,7 @@ func ExampleOptions() {
 	// mvcctest: at the end of the test: a snapshot is open; it began
 }
 
-// With a chance of 1 each transaction that could conflict does: a test sees what the program does
-// when it gives up.
+// With a chance of 1 each transaction that could conflict does: a test sees the program give up.
 func ExampleConfig() {
 	t := &printer{}
 	m := mvcc.New[string, int](mvcctest.Options(t, &mvcctest.Config{Chance: 1}))

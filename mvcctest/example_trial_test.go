@@ -27,7 +27,7 @@ func ExampleNew() {
 	// 0
 }
 
-// A step is what a tick of the background work is.
+// A step is as a tick of the background work.
 func ExampleTrial_Step() {
 	t := &printer{}
 	trial := mvcctest.New(t, nil)
@@ -48,7 +48,7 @@ func ExampleTrial_Step() {
 			break
 		}
 	}
-	trial.Step() // what nobody sees is dropped
+	trial.Step() // versions that nobody sees are dropped
 	fmt.Println(m.Stats().Versions, "version")
 	// Output:
 	// 2 changes wait

@@ -14,7 +14,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// What is left at the end fails the test, and says where it began.
+// Open transactions at the end fail the test, and the failure says where they began.
 func TestLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -90,7 +90,7 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// What has ended by the end is not left, however it has.
+// Transactions that have ended by the end are not left, however they have.
 func TestNothingLeft(t *testing.T) {
 	f := &fake{}
 	r := New(f, nil)
@@ -179,8 +179,8 @@ func TestCommitAfterJournal(t *testing.T) {
 	}
 }
 
-// Maps of several options of one trial, and copies of these, are subjects of it. What Options say
-// beside is theirs, but that they are strict.
+// Maps of several options of one trial, and copies of these, are subjects of it. Other options
+// are theirs, but that they are strict.
 func TestOptions(t *testing.T) {
 	f := &fake{}
 	r := New(f, nil)
@@ -201,7 +201,7 @@ func TestOptions(t *testing.T) {
 	second.Close()
 }
 
-// What is made when the test has ended is not looked after, and says so.
+// A map made when the test has ended is not looked after, and says so.
 func TestMadeTooLate(t *testing.T) {
 	f := &fake{}
 	o := Options(f, nil)
@@ -211,7 +211,7 @@ func TestMadeTooLate(t *testing.T) {
 	require.Contains(t, f.failures[0], "is made after the end of the test")
 }
 
-// What makes no sense is a panic.
+// A senseless call is a panic.
 func TestMisuse(t *testing.T) {
 	require.PanicsWithValue(t, "mvcctest: New: t is nil, want that of the test", func() {
 		Options(nil, nil)

@@ -103,8 +103,8 @@ func TestImpure(t *testing.T) {
 	}
 }
 
-// A value that was changed after it was stored fails the test: once for each place, and for what
-// the end of the test finds.
+// A value that was changed after it was stored fails the test: once for each place, and for
+// those that the end of the test finds.
 func TestChangedValue(t *testing.T) {
 	f := &fake{}
 	r := New(f, nil)
@@ -128,7 +128,7 @@ func TestChangedValue(t *testing.T) {
 	require.Contains(t, f.failures[0], " (and so were 2 more)")
 }
 
-// What is pure, and what uses the database where it may, is no failure.
+// A pure function, and one that uses the database where it may, is no failure.
 func TestPure(t *testing.T) {
 	f := &fake{}
 	r := New(f, nil)

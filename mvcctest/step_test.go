@@ -58,7 +58,7 @@ func TestAdvance(t *testing.T) {
 	}
 }
 
-// A step tells watches of what was committed before, and reclaims.
+// A step tells watches of the commits before it, and reclaims.
 func TestStep(t *testing.T) {
 	r := New(t, nil)
 	o := r.Options()
@@ -102,7 +102,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// A function that panics in a step leaves what it is about to the next one.
+// A function that panics in a step leaves its work to the next one.
 func TestStepPanics(t *testing.T) {
 	r := New(t, nil)
 	o := r.Options()
@@ -126,7 +126,7 @@ func TestStepPanics(t *testing.T) {
 	require.False(t, m.Has(1))
 }
 
-// Steps, other calls, and what is made meanwhile may meet.
+// Steps, other calls, and new maps may meet.
 func TestStepsAtOnce(t *testing.T) {
 	r := New(t, &Config{Chance: 0.2})
 	db := mvcc.NewDB(r.Options())

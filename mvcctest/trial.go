@@ -35,8 +35,8 @@ type Config struct {
 	_ struct{}
 }
 
-// A Trial is what a test has of the maps and databases that were made with its options. Its methods
-// may be called by any number of goroutines.
+// A Trial is the handle of a test on the maps and databases that were made with its options. Its
+// methods may be called by any number of goroutines.
 type Trial struct {
 	t     testing.TB
 	inner *trial.Trial
@@ -91,10 +91,10 @@ func (r *Trial) Options() *mvcc.Options {
 }
 
 // Step does the background work of all maps and databases of the trial, as a tick does: records
-// expire whose time has come, watches are told of what was committed before the call, and versions
-// that nobody can see are dropped. It waits for a goroutine that is at it. Ages, warnings and
-// evictions need several steps, see [mvcc.Options].ManualReclaim. Functions given to Expire are
-// called; where one panics Step does.
+// expire whose time has come, watches are told of the commits before the call, and versions that
+// nobody can see are dropped. It waits for a goroutine that is at it. Ages, warnings and evictions
+// need several steps, see [mvcc.Options].ManualReclaim. Functions given to Expire are called;
+// where one panics Step does.
 func (r *Trial) Step() { r.each(trial.Subject.Step) }
 
 // Advance moves the time by which records expire on by d, and deletes those whose time has come. It
@@ -111,8 +111,9 @@ func (r *Trial) Advance(d time.Duration) {
 	r.each(trial.Subject.Expire)
 }
 
-// Now returns the time by which records expire: that of time.Now, and what [Trial.Advance] has
-// added. A program that looks at the time when it reads such records can be given it as its clock.
+// Now returns the time by which records expire: that of time.Now, and the durations that
+// [Trial.Advance] has added. A program that looks at the time when it reads such records can be
+// given it as its clock.
 func (r *Trial) Now() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +144,7 @@ func (r *Trial) made(s trial.Subject) {
 // fail tells the test of a mistake, unless it has been told.
 func (r *Trial) fail(mistake string, calls []runtime.Frame) {
 	at := text(calls)
-	key, _, _ := strings.Cut(mistake, " returns ") // what is returned differs from time to time
+	key, _, _ := strings.Cut(mistake, " returns ") // the result differs from time to time
 	if at != "" {
 		key = at
 	}

@@ -44,16 +44,16 @@ func (c Config) meter() metric.Meter {
 var buckets = metric.WithExplicitBucketBoundaries(1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4,
 	5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 
-// Attempts returns what [mvcc.Options.Observe] should be. For each attempt of an Update it sends
+// Attempts returns a function for [mvcc.Options.Observe]. For each attempt of an Update it sends
 //
 //   - a span "mvcc.update", or "mvcc.update NAME", that is a child of the one in the context of the
 //     Update, with the attributes mvcc.attempt, mvcc.epoch, mvcc.conflict and mvcc.table, and an
-//     error for what did not commit;
+//     error if it did not commit;
 //   - the histograms mvcc.update.duration and mvcc.update.wait, in seconds, by mvcc.transaction,
 //     mvcc.outcome (commit, conflict, error or panic), mvcc.conflict and mvcc.table.
 //
-// The function may be called by any number of goroutines, and waits for what the providers wait
-// for.
+// The function may be called by any number of goroutines, and waits as long as the providers
+// do.
 func Attempts(cfg Config) (func(mvcc.Attempt), error) {
 	tracer, meter := cfg.tracer(), cfg.meter()
 	took, err := meter.Float64Histogram("mvcc.update.duration", metric.WithUnit("s"), buckets,
@@ -93,7 +93,7 @@ func describe(a mvcc.Attempt) (attrs []attribute.KeyValue, key string) {
 		attribute.String("mvcc.outcome", outcome)), key
 }
 
-// span sends an attempt as a span. It begins with the attempt, not with what was waited for before.
+// span sends an attempt as a span. It begins with the attempt, not with the wait before it.
 func span(
 	tracer trace.Tracer, a mvcc.Attempt, attrs []attribute.KeyValue, key string, keys bool,
 ) {

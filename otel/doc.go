@@ -1,6 +1,6 @@
-// Package otel sends what package mvcc tells to OpenTelemetry: a span and a duration for each
-// attempt of an Update, and the figures of maps and databases. It is a module of its own, so that a
-// program that does not use it need not download OpenTelemetry.
+// Package otel sends the figures and attempts of package mvcc to OpenTelemetry: a span and a
+// duration for each attempt of an Update, and the figures of maps and databases. It is a module of
+// its own, so that a program that does not use it need not download OpenTelemetry.
 //
 //	observe, err := otel.Attempts(otel.Config{})
 //	...

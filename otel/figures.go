@@ -17,8 +17,8 @@ import (
 // Figures registers the figures of maps and databases as metrics, which are read whenever the
 // provider collects: the fields of [mvcc.Stats], by the names "mvcc." and that in its JSON form,
 // without "_ns", with the attribute mvcc.map. sources are as [mvcc.DB.Sources] returns them, or
-// "name": m.Stats. A table has few of them, whose names begin with "mvcc.table.": the database counts
-// them already. What panics in a source ends the collection. Unregister ends it.
+// "name": m.Stats. A table has few of them, whose names begin with "mvcc.table.": the database
+// counts them already. A panic of a source ends the collection. Unregister ends it.
 func Figures(cfg Config, sources map[string]func() mvcc.Stats) (metric.Registration, error) {
 	meter := cfg.meter()
 	type exported struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
-// A backend keeps what is sent to it.
+// A backend keeps all that is sent to it.
 type backend struct {
 	spans  *tracetest.SpanRecorder
 	traces *sdktrace.TracerProvider
@@ -34,7 +34,7 @@ func newBackend() backend {
 	return b
 }
 
-// metrics returns what has been measured, by name.
+// metrics returns the figures, by name.
 func (b backend) metrics(t *testing.T) map[string]metricdata.Aggregation {
 	t.Helper()
 	var rm metricdata.ResourceMetrics

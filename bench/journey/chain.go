@@ -82,7 +82,7 @@ func (l *list) prune(least epoch.Epoch) (ends epoch.Epoch) {
 		ends = v.epoch
 		v, kept = older, kept+1
 	}
-	if v != nil { // what is older ends at v, and there is no reader below least
+	if v != nil { // older versions end at v, and there is no reader below least
 		v.older.Store(nil)
 		l.n.Store(int64(kept))
 	}

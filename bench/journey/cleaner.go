@@ -8,7 +8,7 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// Cleaning says what drops versions, when and by which min visible epoch.
+// Cleaning says which goroutines drop versions, when and by which min visible epoch.
 type Cleaning struct {
 	// Workers are goroutines that prune keys when committers ask for it. Without any,
 	// each committer prunes the keys that it has written.

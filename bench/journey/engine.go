@@ -121,7 +121,7 @@ type cell struct {
 	ends epoch.Epoch
 }
 
-// read returns what is to be seen at e.
+// read returns the value to be seen at e.
 func (c *cell) read(e epoch.Epoch) (value uint64, ok bool) {
 	if c.busy.Load() { // a committer that draws an epoch up to e was busy before the clock had e
 		c.latch.Lock()
@@ -151,7 +151,7 @@ type Guard string
 // The guards.
 const (
 	NoGuard    Guard = ""
-	RightGuard Guard = "right" // nothing that was left ends below what is read now
+	RightGuard Guard = "right" // no version that was left ends below an epoch read now
 	// WrongGuard takes the mark of a key that has never been pruned, the highest
 	// epoch, for an epoch. So the key never is pruned.
 	WrongGuard Guard = "wrong"

@@ -20,7 +20,7 @@ type keeper struct {
 
 	mu     sync.Mutex
 	active []Handle      // by id, and so by epoch
-	idle   []epoch.Epoch // of [KeeperIdle]: what has begun and ended, never to be taken
+	idle   []epoch.Epoch // of [KeeperIdle]: begins and ends, never to be taken
 
 	ids uint64 // the owner's
 }
@@ -108,7 +108,7 @@ func (t *keeper) End(h Handle) {
 	}
 }
 
-// leaveThere queues what an owner that does not run should know.
+// leaveThere queues messages for an owner that does not run.
 func (t *keeper) leaveThere(e epoch.Epoch) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 // entry has the lowest epoch until all of them have ended: right, but coarse. The post's
 // trackers had an entry for each thread, and one transaction in it.
 
-// reading is what a goroutine reads: an epoch and, in the lowest bits, how many transactions
-// are open, at the epoch or above.
+// reading is the read of a goroutine: an epoch and, in the lowest bits, how many
+// transactions are open, at the epoch or above.
 type reading uint64
 
 const openBits = 16

@@ -99,7 +99,7 @@ type write struct {
 	value uint64
 }
 
-// Begin begins a transaction that reads what is committed now.
+// Begin begins a transaction that reads the commits so far.
 func (m *Map) Begin() *Tx {
 	var tx *Tx
 	if m.config.Reuse {
@@ -135,7 +135,7 @@ func (tx *Tx) Put(key string, value uint64) {
 	tx.writes = append(tx.writes, write{c, value})
 }
 
-// End ends a transaction and drops what it has written.
+// End ends a transaction and drops its writes.
 func (tx *Tx) End() {
 	tx.m.tracker.End(tx.handle)
 	tx.giveBack()
@@ -150,7 +150,7 @@ func (tx *Tx) giveBack() {
 	}
 }
 
-// Commit installs what the transaction has written, or returns ErrConflict, and ends it.
+// Commit installs the writes of the transaction, or returns ErrConflict, and ends it.
 func (tx *Tx) Commit() error {
 	m := tx.m
 	if !tx.install() {
@@ -159,7 +159,7 @@ func (tx *Tx) Commit() error {
 		}
 		return ErrConflict
 	}
-	m.tracker.End(tx.handle) // must precede: or it would keep what it has just replaced
+	m.tracker.End(tx.handle) // must precede: or it would keep the version that it has just replaced
 	for i := range tx.writes {
 		m.cleaner.written(tx.writes[i].cell)
 	}

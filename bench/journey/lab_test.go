@@ -49,7 +49,7 @@ func get(t *testing.T, tx *Tx, key string) uint64 {
 	return v
 }
 
-// A transaction reads what was committed when it began, and what it has written itself.
+// A transaction reads the commits before its beginning, and its own writes.
 func TestSnapshotReads(t *testing.T) {
 	eachConfig(t, func(t *testing.T, c Config) {
 		m := New(c)
@@ -128,7 +128,7 @@ func TestNothingIsEverPruned(t *testing.T) {
 	}
 }
 
-// A worker prunes what it is asked for.
+// A worker prunes the keys that it is asked for.
 func TestWorkersPrune(t *testing.T) {
 	for _, spaced := range []bool{false, true} {
 		m := New(Config{Tracker: Counted, Chain: List, Cleaning: Cleaning{
@@ -137,7 +137,7 @@ func TestWorkersPrune(t *testing.T) {
 		for i := range 403 {
 			put(t, m, "a", uint64(i))
 		}
-		m.Close() // what waits is pruned
+		m.Close() // waiting keys are pruned
 		require.Less(t, m.Versions(), 8)
 	}
 }
@@ -226,7 +226,7 @@ func TestLeaveAborted(t *testing.T) {
 
 func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
 
-// What a chain shows at each epoch that may still be read is what a list of all versions shows,
+// A chain shows at each epoch that may still be read the same as a list of all versions,
 // whatever is pushed and pruned.
 func TestChains(t *testing.T) {
 	for kind, newChain := range chains {

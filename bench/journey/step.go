@@ -9,7 +9,7 @@ import (
 // A Step is a step of the journey.
 type Step struct {
 	Name string
-	Doc  string // what it changes, in one sentence without the full stop
+	Doc  string // its change, in one sentence without the full stop
 	// Retries says that an operation that does not commit is tried again. Without that the
 	// post counted it as done; here it is an error, and not counted.
 	Retries bool
@@ -17,7 +17,7 @@ type Step struct {
 	Engine  bench.EngineSpec
 }
 
-// Workloads are what is measured of each step: four hot keys, 10 % and 90 % puts.
+// Workloads are the measurements of each step: four hot keys, 10 % and 90 % puts.
 func Workloads() [2]bench.Workload {
 	reads, _ := bench.WorkloadByName("read-heavy")
 	writes := reads
@@ -28,7 +28,7 @@ func Workloads() [2]bench.Workload {
 // threshold is the depth of a chain at which committers ask for it to be pruned.
 const threshold = 32
 
-// Steps returns the steps in the order of the post, and what this module adds.
+// Steps returns the steps in the order of the post, and those that this module adds.
 func Steps() (steps []Step) {
 	now := Config{Chain: List}
 	retries := false

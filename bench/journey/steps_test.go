@@ -31,7 +31,7 @@ func BenchmarkSteps(b *testing.B) {
 
 // BenchmarkAborts measures the questions that the post left open. Commits give way to others, so
 // that many abort. Does the map from epochs to counts fall at two threads if aborted transactions
-// stay in it? What memory do retries take, and what does using states again save?
+// stay in it? How much memory do retries take, and how much does using states again save?
 func BenchmarkAborts(b *testing.B) {
 	counter, _ := bench.WorkloadByName("counter")
 	for _, q := range []struct {

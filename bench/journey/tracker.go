@@ -104,7 +104,7 @@ type TrackerKind string
 const (
 	Copied      TrackerKind = "copied"       // one map of the active, copied for each scan
 	Keeper      TrackerKind = "keeper"       // one goroutine that owns the list of the active
-	KeeperNoop  TrackerKind = "keeper-noop"  // likewise, and what ends is never taken off the list
+	KeeperNoop  TrackerKind = "keeper-noop"  // likewise, but the list keeps ended transactions
 	KeeperIdle  TrackerKind = "keeper-idle"  // likewise, and the goroutine was never started
 	Segmented   TrackerKind = "segmented"    // 16 maps of the active
 	Counted     TrackerKind = "counted"      // a concurrent map from an epoch to how many read it

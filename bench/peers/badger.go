@@ -20,9 +20,9 @@ func badgerPeer() bench.EngineSpec {
 	}
 }
 
-// openBadger opens a database in memory. What compression and the block cache
-// would cost is left out: neither is of use there, and the cache's
-// documentation advises against it without compression.
+// openBadger opens a database in memory. Compression and the block cache are left out:
+// neither is of use there, and the cache's documentation advises against it without
+// compression.
 func openBadger() (*badger.DB, error) {
 	return badger.Open(badger.DefaultOptions("").
 		WithInMemory(true).
@@ -54,7 +54,7 @@ func newBadger(setup bench.Setup) (bench.Engine, error) {
 	return e, nil
 }
 
-// badgerFill is a batch of writes, which keeps what it is given.
+// badgerFill is a batch of writes, which keeps its arguments.
 type badgerFill struct {
 	storeTx
 	*badger.WriteBatch
@@ -104,7 +104,7 @@ func (t *badgerTx) get(key []byte, found func(value []byte) error) error {
 	return item.Value(found)
 }
 
-// set implements [storeTx]. The database keeps what it is given until the transaction has ended.
+// set implements [storeTx]. The database keeps the arguments until the transaction has ended.
 func (t *badgerTx) set(key, value []byte) error { return (*badger.Txn)(t).Set(key, value) }
 func (t *badgerTx) remove(key []byte) error     { return (*badger.Txn)(t).Delete(key) }
 

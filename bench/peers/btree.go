@@ -43,7 +43,7 @@ func newBTree(setup bench.Setup) (bench.Engine, error) {
 func (e *btreeEngine) Close() {}
 
 // copied returns copies of the trees. Somebody must hold mu: readers go on, since to copy a tree
-// changes only what its writers look at.
+// changes only words for its writers.
 func (e *btreeEngine) copied() []*tree {
 	e.copying.Lock()
 	defer e.copying.Unlock()

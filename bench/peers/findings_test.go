@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is said of the isolation of the peers, as schedules of a single goroutine
-// where that is possible. If one of these fails, a peer has become better (or
-// worse), and what is said of it must change.
+// The claims about the isolation of the peers, as schedules of a single goroutine where
+// that is possible. If one of these fails, a peer has become better (or worse), and its
+// claim must change.
 
 // badgerWith returns a database with some keys.
 func badgerWith(t *testing.T, keys ...string) *badger.DB {

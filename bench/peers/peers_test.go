@@ -207,7 +207,7 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// What a store says is wrong fails the transaction, as it is.
+// An error of a store fails the transaction, as it is.
 func TestStoreErrors(t *testing.T) {
 	e, err := newBBolt(bench.Setup{Tables: []bench.TableSetup{{Numbers: true}}})
 	require.NoError(t, err)

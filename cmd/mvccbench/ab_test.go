@@ -64,7 +64,7 @@ func ab(t *testing.T, old, now string, more ...string) (stdout, stderr string, c
 	return stdout, stderr, code
 }
 
-// The same program on both sides, and one that is slower: what is kept of both.
+// The same program on both sides, and one that is slower: the kept results of both.
 func TestAB(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(sideVariable, binary)
@@ -107,7 +107,7 @@ func TestAB(t *testing.T) {
 	require.Contains(t, stderr, "old.json already")
 }
 
-// A side that fails is told, with what it says; nothing is measured after it.
+// A side that fails is told, with its message; nothing is measured after it.
 func TestABOfASideThatFails(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -144,7 +144,7 @@ func TestABInterrupted(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// Nobody reads what is printed: nothing is left behind all the same.
+// Nobody reads the output: nothing is left behind all the same.
 func TestABIntoAClosedPipe(t *testing.T) {
 	temp := t.TempDir()
 	r, w, err := os.Pipe()

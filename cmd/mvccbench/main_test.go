@@ -59,8 +59,8 @@ func call(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
-// Ctrl-C in the middle of a run: what was measured is printed and flagged, and
-// the exit code is 130.
+// Ctrl-C in the middle of a run: the figures by then are printed and flagged, and the
+// exit code is 130.
 func TestInterrupt(t *testing.T) {
 	for name, c := range map[string]struct{ flags, said string }{
 		"between short samples": {"--duration=5ms --warmup=1ms --count=2000 --interval=5ms", " left] "},
@@ -100,7 +100,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// say starts cmd and returns what it says on standard error, line by line.
+// say starts cmd and returns its standard error, line by line.
 func say(t *testing.T, cmd *exec.Cmd) *bufio.Reader {
 	t.Helper()
 	stderr, err := cmd.StderrPipe()
@@ -122,7 +122,7 @@ func waitFor(t *testing.T, lines *bufio.Reader, text string) {
 	}
 }
 
-// Ctrl-C: what was checked so far is reported, and the exit code is 130.
+// Ctrl-C: the checks so far are reported, and the exit code is 130.
 func TestVerifyInterrupt(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), binary, "verify", "--duration=1h", "--http=off",
 		"--seed=1")

@@ -95,7 +95,7 @@ func (b *bank) total() (sum int) {
 	return sum
 }
 
-// TestDifferences shows what the page says of the differences.
+// TestDifferences shows the differences that the page names.
 func TestDifferences(t *testing.T) {
 	x, m := xsync.NewMap[string, int](), mvcc.New[string, int](nil)
 	defer m.Close()

@@ -1,5 +1,5 @@
-// Package schemas_test has the cases of docs/schemas.md: what a program does when its types or tables
-// change, case by case. Types with a V1 are those of the version before.
+// Package schemas_test has the cases of docs/schemas.md: the work of a program when its types or
+// tables change, case by case. Types with a V1 are those of the version before.
 package schemas_test
 
 import (

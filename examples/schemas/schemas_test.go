@@ -33,8 +33,8 @@ func written(t *testing.T, makeTables func(db *mvcc.DB)) (dir string) {
 	return dir
 }
 
-// migrated checks what the tables of a folder are with migrations: twice, as the second program
-// finds what the first one has written.
+// migrated checks the tables of a folder after migrations: twice, as the second program finds
+// the files of the first one.
 func migrated[K comparable, V any](
 	t *testing.T, dir string, name string, want map[K]V, migrations ...mvcc.Migration,
 ) {
@@ -49,13 +49,13 @@ func migrated[K comparable, V any](
 	}
 }
 
-// memberV1 is what a program had before fullNames, which need not have it.
+// memberV1 is the type of a program before fullNames, which need not have it.
 type memberV1 struct {
 	Name    string
 	Address struct{ Street string }
 }
 
-// membersBefore returns members, and what they are now.
+// membersBefore returns members, and their present form.
 func membersBefore() (map[int]memberV1, map[int]Member) {
 	was, is := memberV1{Name: "Ada"}, Member{FullName: "Ada"}
 	was.Address.Street, is.Address.Road = "Main Street", "Main Street"
@@ -143,8 +143,8 @@ func TestUnique(t *testing.T) {
 		maps.Collect(readers.All()))
 }
 
-// What all together is for: the table has another name, and what one field was is another; and the
-// program before can come back.
+// The purpose of all together: the table has another name, and a field has become another one; and
+// the program before can come back.
 func TestOpenAndBack(t *testing.T) {
 	type customer struct{ Name string }
 	was := map[int]customer{1: {"Ada"}}

@@ -1,6 +1,6 @@
 // Package sessions keeps the sessions of users, and forgets those that nobody has used for a
 // while: sliding expiry. A value says until when it is good; each use writes it anew, with a
-// later time; and the map deletes what is over.
+// later time; and the map deletes sessions that are over.
 package sessions
 
 import (
@@ -41,8 +41,8 @@ func (s *Store) User(token string) (user string, ok bool) {
 	now := time.Now()
 	found, ok := s.m.Compute(token, func(old session, ok bool) (session, mvcc.ComputeOp) {
 		if !ok || !now.Before(old.expires) {
-			// Of a key that is absent this does nothing. With OnExpire it would be CancelOp: what is
-			// deleted here is not told of.
+			// Of a key that is absent this does nothing. With OnExpire it would be CancelOp: a
+			// deletion here is not told of.
 			return old, mvcc.DeleteOp
 		}
 		old.expires = now.Add(s.ttl) // old is a copy

@@ -28,7 +28,7 @@ const (
 	plenty = 1_000_000 // of each item
 )
 
-// A shop has items in stock and a journal of what it sold.
+// A shop has items in stock and a journal of its sales.
 type shop struct {
 	stock   *mvcc.Map[int, int] // by item; countKey has the number of orders
 	journal journal

@@ -105,7 +105,7 @@ func (v *views) page(name string) (page string) {
 	return page
 }
 
-// wait waits until the views have what was committed at an epoch.
+// wait waits until the views have the commits up to an epoch.
 func (v *views) wait(epoch uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

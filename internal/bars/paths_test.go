@@ -28,9 +28,9 @@ func (d *draw) key() uint64 { return spread(d.random.Uint64N(d.keys)) }
 func spread(i uint64) uint64 { return i * 0x9e3779b97f4a7c15 }
 
 // An opener makes a map with the keys [spread] of 0 to keys-1, and returns a loop of n
-// operations on it and what closes the map. The loop is written for each operation, so
-// that nothing is called between it and the map: both sides would pay for that, and look
-// more alike than they are. Keys are drawn before a lock is taken.
+// operations on it and a function that closes the map. The loop is written for each
+// operation, so that nothing is called between it and the map: both sides would pay for
+// that, and look more alike than they are. Keys are drawn before a lock is taken.
 type opener func(keys int) (loop func(d *draw, n int) int64, done func())
 
 type (

@@ -158,9 +158,9 @@ func weight(name string, keys int, fill func(keys int) (done func())) side {
 	}}
 }
 
-// heap returns the bytes that are live on the heap. Cleanups, pools and goroutines
-// that are about to end give back what they hold one collection after another, so
-// it collects until nothing more goes away.
+// heap returns the bytes that are live on the heap. Cleanups, pools and goroutines that
+// are about to end give back their memory one collection after another, so it collects
+// until nothing more goes away.
 func heap() int64 {
 	const settle = 5 * time.Millisecond
 	least, same := int64(math.MaxInt64), 0

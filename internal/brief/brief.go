@@ -21,7 +21,7 @@ func Number(v float64) string {
 	return three(v)
 }
 
-// Count writes what was counted as [Number] does, but exactly below a thousand.
+// Count writes a count as [Number] does, but exactly below a thousand.
 func Count(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)

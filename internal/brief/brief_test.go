@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNumbers checks what people read, where the number of digits or the prefix changes.
+// TestNumbers checks the text for people, where the number of digits or the prefix changes.
 func TestNumbers(t *testing.T) {
 	for v, want := range map[float64]string{
 		0: "0.00", 1.234: "1.23", 9.996: "10.0", 99.96: "100", 999.4: "999", 999.6: "1.00k",

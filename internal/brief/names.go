@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Names makes UTF-8 of names that need not be: what is read as JSON, or by Prometheus, must be. No
-// two names become the same. The zero value is ready; its method is of one goroutine at a time.
+// Names makes UTF-8 of names that need not be: those in JSON, and for Prometheus, must be. No two
+// names become the same. The zero value is ready; its method is of one goroutine at a time.
 type Names struct {
 	valid map[string]string
 	taken map[string]bool

@@ -20,13 +20,13 @@ func (c *Resolver) CheckOnTop(h, base, v *Node) {}
 // CheckNewest checks: v was committed.
 func (c *Resolver) CheckNewest(v *Node) {}
 
-// CheckCut checks: what is from first to n may be dropped from below cur.
+// CheckCut checks: the versions from first to n may be dropped from below cur.
 func (c *Resolver) CheckCut(cur, first, n *Node, view *gc.View) {}
 
 // CheckRemove checks: the key of h may leave the index.
 func (c *Resolver) CheckRemove(h *Node) {}
 
-// CheckNewestBegin returns what CheckNewestEnd is to be told.
+// CheckNewestBegin returns the argument of CheckNewestEnd.
 func (c *Resolver) CheckNewestBegin(h *Node) (before *Node) { return nil }
 
 // CheckNewestEnd checks: v is not older than before.

@@ -14,14 +14,14 @@ import (
 // The invariants of words and chains, evaluated in builds with the tag mvcccheck; see
 // package invariant.
 //
-// Why they are true at every interleaving: a decided word stays what it is, but
-// for its count; an undecided one is looked at after what is compared with it, and
-// changes only in ways that make the comparison safer; the clock only grows.
+// Why they are true at every interleaving: a decided word does not change, but for its
+// count; an undecided one is looked at after the words compared with it, and changes
+// only in ways that make the comparison safer; the clock only grows.
 
-// PeekState returns what v says, without a yield point.
+// PeekState returns the state of v, without a yield point.
 func (v *Node) PeekState() Word { return Word(invariant.Peek(unsafe.Pointer(&v.State))) }
 
-// PeekNext returns what is below v, without a yield point.
+// PeekNext returns the version below v, without a yield point.
 func (v *Node) PeekNext() *Node {
 	return invariant.PeekPointer[Node](unsafe.Pointer(&v.Next))
 }
@@ -83,7 +83,7 @@ func (c *Resolver) CheckLink(v *Node) {
 	if n == nil {
 		return
 	}
-	// Below first: what v says now it says of the time since it was installed.
+	// Below first: the state of v now holds for the time since it was installed.
 	below, above := c.Peek(n), c.Peek(v)
 	e := below.Epoch()
 	ok := below.Committed() && e > epoch.First && e <= c.Slots.PeekNow() &&
@@ -122,8 +122,8 @@ func (c *Resolver) CheckNewest(v *Node) {
 }
 
 // CheckCut checks: the versions from first down to n, exclusively, may be dropped from
-// below cur: no live epoch of view, none at or above its bound, sees any of them.
-// What is dropped is noted in cur.
+// below cur: no live epoch of view, none at or above its bound, sees any of them. The
+// dropped versions are noted in cur.
 func (c *Resolver) CheckCut(cur, first, n *Node, view *gc.View) {
 	above, floor := c.Peek(cur).Epoch(), epoch.Epoch(0)
 	if n != nil {
@@ -143,8 +143,9 @@ func (c *Resolver) CheckCut(cur, first, n *Node, view *gc.View) {
 				c.KeyOf(cur), w, above, view.Bound, view.Live())
 		}
 		cur.Lost.Lower(uint64(w.Epoch()))
-		// What was dropped from below d before is dropped from below cur now. The
-		// link first: a goroutine that changes it has noted before what it drops.
+		// The versions dropped from below d before are dropped from below cur now. The
+		// link first: a goroutine that changes it has noted before which versions it
+		// drops.
 		next := d.PeekNext()
 		if lost := d.Lost.Load(); lost > uint64(floor) {
 			cur.Lost.Lower(lost)
@@ -165,7 +166,7 @@ func (c *Resolver) CheckRemove(h *Node) {
 		fmt.Sprintf("the tombstone with which key %v leaves the index", c.KeyOf(h)))
 }
 
-// Describe returns what v says, or "nothing".
+// Describe returns the state of v in words, or "nothing".
 func (c *Resolver) Describe(v *Node) string {
 	if v == nil {
 		return "nothing"
@@ -173,8 +174,8 @@ func (c *Resolver) Describe(v *Node) string {
 	return c.Peek(v).String()
 }
 
-// CheckNewestBegin returns what was the newest version when h, which was not committed a
-// moment ago, was the head; nil if that is not known.
+// CheckNewestBegin returns the newest version at the time when h, which was not
+// committed a moment ago, was the head; nil if that is not known.
 func (c *Resolver) CheckNewestBegin(h *Node) (before *Node) {
 	before = h.PeekNext()
 	if c.Peek(h).Committed() {

@@ -44,7 +44,7 @@ type Decider struct {
 	Tell func(v *Node, r *Record)
 }
 
-// Counts counts what deciders have done.
+// Counts counts the work of deciders.
 type Counts struct {
 	Wasted  atomic.Uint64 // epochs drawn that are no transaction's commit epoch
 	Helped  atomic.Uint64 // commits
@@ -125,9 +125,9 @@ func (d *Decider) NewestAt(v *Node, s epoch.Epoch) *Node {
 		return v
 	}
 	hooks.At(hooks.HeadSkipped)
-	// Nothing protects what is below v once v is committed: a pruner may cut there. So v
-	// must still be undecided, or aborted, after its link was loaded. Otherwise it is the
-	// newest itself: nobody installs on top of an undecided version.
+	// Nothing protects the versions below v once v is committed: a pruner may cut there.
+	// So v must still be undecided, or aborted, after its link was loaded. Otherwise it
+	// is the newest itself: nobody installs on top of an undecided version.
 	n := v.Next.Load()
 	if w, _ := d.Of.Resolve(v); w.Committed() {
 		return v

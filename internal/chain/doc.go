@@ -1,6 +1,6 @@
-// Package chain says what a version of a key says. It knows nothing of tables and transactions, nor
-// of keys and values: a version is a [Node] to it, what the nodes of a key are linked to is a
-// chain, and what decides about a node is a [Word].
+// Package chain reads the state of the versions of a key. It knows nothing of tables and
+// transactions, nor of keys and values: a version is a [Node] to it, the linked nodes of a key
+// are a chain, and a [Word] decides about a node.
 //
 //	cell -> pending? -> committed, e=9 -> committed, e=4 -> nil
 //

@@ -8,8 +8,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/invariant"
 )
 
-// A Node is a version without its types. All that a chain is, and what becomes of it, is
-// said by nodes: that code is compiled once, and not for each type of map.
+// A Node is a version without its types. Nodes have all of a chain, and of its changes:
+// that code is compiled once, and not for each type of map.
 type Node struct {
 	// Lost is the lowest epoch that was dropped from below, if any.
 	Lost invariant.Ghost
@@ -83,8 +83,8 @@ func SetWord(r *Record, w Word) { *(*Word)(unsafe.Pointer(r)) = w }
 // SetLink sets a pointer that no other goroutine can reach yet.
 func SetLink(l *atomic.Pointer[Node], v *Node) { *(**Node)(unsafe.Pointer(l)) = v }
 
-// The casts rely on an atomic.Uint64 and an atomic.Pointer being no more than
-// what they hold.
+// The casts rely on an atomic.Uint64 and an atomic.Pointer being no more than their
+// contents.
 var (
 	_ [8]byte                         = [unsafe.Sizeof(atomic.Uint64{})]byte{}
 	_ [unsafe.Sizeof(uintptr(0))]byte = [unsafe.Sizeof(atomic.Pointer[Node]{})]byte{}
@@ -92,7 +92,7 @@ var (
 
 // A Version is one value of a key: committed, or pending in a commit that is under way.
 type Version[K comparable, V any] struct {
-	node Node // first: what the engine knows of it
+	node Node // first: the engine's knowledge of it
 	// Key and value are immutable once the version is installed.
 	Key   K
 	Value V

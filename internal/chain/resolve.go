@@ -12,10 +12,10 @@ import (
 // slot's record.
 type Record = atomic.Uint64
 
-// Load returns what the record says.
+// Load returns the word of the record.
 func Load(r *Record) Word { return Word(r.Load()) }
 
-// AbortRecord makes an undecided record say aborted, and returns what it said before: it may have
+// AbortRecord makes an undecided record say aborted, and returns its word of before: it may have
 // been decided already. The caller knows that nobody announces it from here on.
 func AbortRecord(r *Record) (was Word) {
 	for {
@@ -74,15 +74,15 @@ func (c *Resolver) CommitEpoch(v *Node) epoch.Epoch {
 	return w.Epoch()
 }
 
-// outcome returns what decides about v.
+// outcome returns the word that decides about v.
 func (c *Resolver) outcome(v *Node) Word {
 	w, _ := c.Resolve(v)
 	return w
 }
 
-// Trim drops all that is below base, a committed version that the caller is about
-// to cover, and that is at or below the min visible epoch of view: nobody sees what is
-// older. It is what keeps chains short where writers never rest.
+// Trim drops all that is below base, a committed version that the caller is about to
+// cover, and that is at or below the min visible epoch of view: nobody sees older ones.
+// It keeps chains short where writers never rest.
 func (c *Resolver) Trim(base *Node, view *gc.View) {
 	if first := base.Next.Load(); first != nil {
 		c.CheckCut(base, first, nil, view)

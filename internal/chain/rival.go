@@ -60,7 +60,7 @@ func (d *Decider) abortRival(r *Record, w Word) {
 }
 
 // AbortLeft aborts the record of a commit that a function of the user has left, unless it is
-// decided, and returns what it said before. Epochs that were drawn for it are no commit's.
+// decided, and returns its word of before. Epochs that were drawn for it are no commit's.
 func (d *Decider) AbortLeft(r *Record) (was Word) {
 	d.Of.Slots.Next() // it may be announced, see abortRival
 	d.Counts.Wasted.Add(1)
@@ -78,8 +78,8 @@ const (
 	installYields = 4
 )
 
-// standsStill watches the record of a rival that says w for a while, and reports
-// what it says in the end and whether its owner stands still.
+// standsStill watches the record of a rival that says w for a while, and reports its
+// last word and whether its owner stands still.
 func standsStill(r *Record, w Word) (Word, bool) {
 	for range hooks.Looks(installSpins) {
 		now := Load(r)

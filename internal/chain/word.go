@@ -62,13 +62,13 @@ const (
 	ExpiredBit = 1 << 11
 	epochShift = 12
 
-	// OwnMask are the bits by which a version says what it is; KeepMask are those of a version's own
-	// state that its decision keeps.
+	// OwnMask are the bits of a version's own state; KeepMask are those of a version's own state
+	// that its decision keeps.
 	OwnMask  = TombBit | ExpiredBit
 	KeepMask = OwnMask | CountMask
 )
 
-// A Kind is what a word with the special tag says, in the lowest bits of its epoch.
+// A Kind is the meaning of a word with the special tag, in the lowest bits of its epoch.
 type Kind uint64
 
 // The kinds.
@@ -89,7 +89,7 @@ func Indirect(number uint64) Word {
 	return Word(number)<<(epochShift+kindBits) | Special(KindIndirect)
 }
 
-// InstallStep is what an owner adds to its active record to show that it goes on.
+// An owner adds InstallStep to its active record to show that it goes on.
 const InstallStep = 1 << (epochShift + kindBits)
 
 // Tag returns the tag.
@@ -127,7 +127,7 @@ func (w Word) Announced(floor epoch.Epoch, check Word) Word {
 	return Word(floor)<<epochShift | w&KeepMask | check | TagAnnounced
 }
 
-// Drawn is what an announced word becomes when epoch e is drawn for it.
+// Drawn is an announced word after the draw of epoch e for it.
 func (w Word) Drawn(e epoch.Epoch) Word {
 	t := Word(TagCommitted)
 	if w&CheckBit != 0 {

@@ -60,8 +60,8 @@ func counted(ops int, more ...string) []string {
 	}, more...)
 }
 
-// A wrong argument is named together with what would be right; the exit code is
-// 2, nothing is measured, and no file is made.
+// A wrong argument is named together with a right one; the exit code is 2, nothing is
+// measured, and no file is made.
 func TestWrongArguments(t *testing.T) {
 	for _, c := range []struct {
 		args string

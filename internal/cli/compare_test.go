@@ -12,7 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
-// A run that became slower: the gate says what, and by how much, and exits with 1.
+// A run that became slower: the gate says in which figure, and by how much, and exits with 1.
 func TestCompareAndGate(t *testing.T) {
 	store := keepRuns(t)
 	store.save("before", madeUp(t, 6, 2e6))
@@ -84,8 +84,8 @@ func TestCompareFormats(t *testing.T) {
 	require.Contains(t, stdout, "\nonly in b:\n  Counter/engine=xsync/threads=4-2\n")
 }
 
-// Of a run that was cut short the gate cannot tell: what it did not get to may be worse. The same
-// holds for what is missing on the new side.
+// Of a run that was cut short the gate cannot tell: the benchmarks that it did not get to may be
+// worse. The same holds for those missing on the new side.
 func TestGateAndCutShort(t *testing.T) {
 	store := keepRuns(t)
 	whole := madeUp(t, 6, 1e6)

@@ -129,7 +129,7 @@ func TestFindRate(t *testing.T) {
 	require.Contains(t, stderr, "--find-rate: cannot tell of Counter/engine=mvcc/threads=1\n")
 }
 
-// Thresholds have an exit code of their own, and say what was missed by how much.
+// Thresholds have an exit code of their own, and the message says which was missed by how much.
 func TestThresholds(t *testing.T) {
 	args := []string{"--workload=counter", "--engine=mvcc", "--threads=1", "--count=3", "--ops=50",
 		"--warmup=0", "--http=off"}

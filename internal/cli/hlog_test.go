@@ -39,7 +39,7 @@ func TestHistogramLog(t *testing.T) {
 	require.Equal(t, map[string]uint64{"mvcc": 4000, "rwmutex": 4000}, counts)
 }
 
-// A log of one combination has no tags. What cannot be written fails the run.
+// A log of one combination has no tags. A log that cannot be written fails the run.
 func TestHistogramLogOfOneCombination(t *testing.T) {
 	hlog := filepath.Join(t.TempDir(), "x.hlog")
 	args := []string{"--workload=counter", "--engine=mvcc", "--threads=1", "--count=2", "--ops=100",

@@ -47,7 +47,8 @@ func slowTrial(t *testing.T, step bench.Step, op time.Duration) *bench.Trial {
 	return trial
 }
 
-// On a pipe there are plain lines, one an interval; what runs, how fast, and how long it will take.
+// On a pipe there are plain lines, one an interval; the benchmark under way, how fast, and how
+// long it will take.
 func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		steps := twoSteps(t)
@@ -78,7 +79,8 @@ func TestProgressLines(t *testing.T) {
 	})
 }
 
-// What is left does not grow while a step is under way, even one that takes longer than those before.
+// The time left does not grow while a step is under way, even one that takes longer than those
+// before.
 func TestRemaining(t *testing.T) {
 	began := time.Now()
 	var left []time.Duration

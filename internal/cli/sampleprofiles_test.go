@@ -99,7 +99,7 @@ func TestProfileWrongArguments(t *testing.T) {
 	recorder.Close()
 }
 
-// Ctrl-C: the profiles of what was measured are kept.
+// Ctrl-C: the profiles of the samples by then are kept.
 func TestProfilesAfterInterrupt(t *testing.T) {
 	t.Chdir(t.TempDir())
 	untilSampled(t, func(ops int) bool {

@@ -80,8 +80,8 @@ func fetch(url string) string {
 	return string(body)
 }
 
-// drawn is what the dashboard has drawn, and the charts' lines that have been above zero, by group,
-// chart and line.
+// drawn has the drawn charts of the dashboard, and the charts' lines that have been above zero, by
+// group, chart and line.
 type drawn struct {
 	Groups []struct {
 		Title  string
@@ -98,7 +98,7 @@ type drawn struct {
 	positive map[string]bool
 }
 
-// draw asks a service for what its dashboard has drawn.
+// draw asks a service for the drawn charts of its dashboard.
 func draw(url string) (d drawn) {
 	d.positive = map[string]bool{}
 	if json.Unmarshal([]byte(fetch(url+"/debug/pprof/live.json")), &d) != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// openTerminal returns both ends of a pseudo-terminal with so many columns: what
-// is written to tty can be read from screen.
+// openTerminal returns both ends of a pseudo-terminal with so many columns: output to
+// tty can be read from screen.
 func openTerminal(t *testing.T, columns int) (screen, tty *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -38,7 +38,8 @@ func openTerminal(t *testing.T, columns int) (screen, tty *os.File) {
 	return screen, tty
 }
 
-// onTerminal returns what mvccbench writes to a terminal of so many columns, with both outputs there.
+// onTerminal returns the output of mvccbench to a terminal of so many columns, with both
+// outputs there.
 func onTerminal(t *testing.T, columns int, args ...string) string {
 	t.Helper()
 	t.Setenv("TERM", "xterm")

@@ -85,7 +85,7 @@ func TestTotalsHaveEveryOperation(t *testing.T) {
 	}
 }
 
-// The dashboard has what the machine did during each sample, and marks the noisy ones.
+// The dashboard has the machine's other load during each sample, and marks the noisy ones.
 func TestNoiseOnTheDashboard(t *testing.T) {
 	b := new(board)
 	for _, u := range []machine.Usage{
@@ -108,8 +108,8 @@ func TestNoiseOnTheDashboard(t *testing.T) {
 	}
 }
 
-// The summary says which figures have noisy samples and what that means, and nothing of the kind
-// when there are none.
+// The summary says which figures have noisy samples and the meaning of that, and nothing of the
+// kind when there are none.
 func TestNoiseInTheSummary(t *testing.T) {
 	o := &output{run: results.Run{Outcome: results.Outcome{Kind: results.Complete}}, subject: "mvcc"}
 	for i := range 2 {

@@ -28,7 +28,7 @@ func verify(
 	return code, out.String(), err.String()
 }
 
-// faulty is a map of which a load returned what nobody stored.
+// faulty is a map of which a load returned a value that nobody stored.
 var faulty = soak.Target{Record: func(ctx context.Context, c history.Config) (*history.History,
 	error) {
 	h, err := history.Record(ctx, c)
@@ -75,8 +75,8 @@ func TestVerify(t *testing.T) {
 	require.NotContains(t, stdout, "total", "there is only one")
 }
 
-// A violation ends the run with 3; what was recorded is saved, and judged alike
-// when it is read again.
+// A violation ends the run with 3; the records are saved, and judged alike when it is
+// read again.
 func TestVerifyFaultyMap(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "violations")
 	args := []string{"--duration=1h", "--kind=onekey", "--workers=2", "--keys=1",
@@ -112,7 +112,7 @@ func TestVerifyFaultyMap(t *testing.T) {
 	require.Contains(t, stdout, "nothing was violated")
 }
 
-// What cannot be saved is shown in full.
+// A record that cannot be saved is shown in full.
 func TestVerifyCannotSave(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "violations")
 	target := soak.Target{Record: func(context.Context, history.Config) (*history.History, error) {

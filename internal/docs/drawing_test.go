@@ -78,7 +78,7 @@ func arrows(text string) graph {
 	return g
 }
 
-// imports returns what the packages that are drawn import of each other. A package that is not
+// imports returns the imports of the drawn packages among each other. A package that is not
 // drawn counts as the one above it that is.
 func imports(t *testing.T, drawn graph) graph {
 	list := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")

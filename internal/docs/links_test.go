@@ -46,7 +46,7 @@ func TestLinks(t *testing.T) {
 	require.Greater(t, links, 100, "links are not found any more")
 }
 
-// anchors returns what the headings of a page are linked by, with a space before and after each.
+// anchors returns the link targets of the headings of a page, with a space before and after each.
 func anchors(page string) string {
 	all := " "
 	for _, match := range heading.FindAllStringSubmatch(page, -1) {
@@ -64,7 +64,7 @@ func anchors(page string) string {
 	return all
 }
 
-// text returns what is in a file, without code.
+// text returns the contents of a file, without code.
 func text(t *testing.T, file string) string {
 	t.Helper()
 	all, err := os.ReadFile(file)
@@ -72,7 +72,8 @@ func text(t *testing.T, file string) string {
 	return fenced.ReplaceAllString(string(all), "")
 }
 
-// command is a command that runs benchmarks, as a page has it: where, which, and what follows.
+// command is a command that runs benchmarks, as a page has it: where, which, and the rest of
+// the line.
 var command = regexp.MustCompile("go (?:-C (\\S+) )?test [^`\n]*-bench '?([\\w|]+)([^`\n]*)")
 
 // Benchmarks that a page says to run are there.

@@ -11,7 +11,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// misusedCalls are programs that call what they must not, or with what they must not.
+// misusedCalls are programs with forbidden calls, or calls with forbidden arguments.
 var misusedCalls = []misuses{
 	{"The map itself in a transaction", []misuse{
 		{"`m.Store`, in `Update`, of a key that the transaction has read",

@@ -7,7 +7,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// misusedHandles are programs with what was never made, or is used too late.
+// misusedHandles are programs with handles that were never made, or are used too late.
 var misusedHandles = []misuses{
 	{"Never made, nil, or without a meaning", []misuse{
 		{"a method of a zero `Map`", panics(func() { new(table).Store("k", 1) }), ""},

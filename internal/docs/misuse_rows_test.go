@@ -60,7 +60,7 @@ func onShop(do func(db *mvcc.DB, users, orders *table) error) func(*testing.T) e
 	return func(t *testing.T) error { return do(newShop(t)) }
 }
 
-// panics makes a program of what is expected to panic.
+// panics makes a program of a function that is expected to panic.
 func panics(do func()) func(*testing.T) error {
 	return func(*testing.T) error { do(); return nil }
 }

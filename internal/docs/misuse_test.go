@@ -22,8 +22,8 @@ import (
 
 var writeMisuse = flag.Bool("write-misuse", false, "write docs/misuse.md anew")
 
-// A misuse is a row of docs/misuse.md: what somebody does, and the program that does it. Its
-// answer is what becomes of the program: the table cannot say anything else.
+// A misuse is a row of docs/misuse.md: a mistake, and the program that makes it. Its answer
+// is the end of the program: the table cannot say anything else.
 type misuse struct {
 	what string
 	do   func(t *testing.T) error
@@ -51,7 +51,7 @@ var named = []struct {
 	{"context.Canceled", context.Canceled},
 }
 
-// answer does what somebody does, and says what becomes of it.
+// answer makes the mistake, and describes the end of the program.
 func (m misuse) answer(t *testing.T) (text string) {
 	done := make(chan string)
 	go func() {
@@ -117,7 +117,7 @@ func name(err error) string {
 	return "an error: "
 }
 
-// What differs from run to run, or from system to system.
+// Parts that differ from run to run, or from system to system.
 var (
 	epochs  = regexp.MustCompile(`(epoch|offset|after|before) \d+`)
 	folders = regexp.MustCompile(`[^ ]*TestMisusePage[^ :]*`)
@@ -132,7 +132,7 @@ func quote(text string) string {
 	return "`" + systems.ReplaceAllString(text, "$1") + "`"
 }
 
-// TestMisusePage makes docs/misuse.md of what the code does, and compares it with the page.
+// TestMisusePage makes docs/misuse.md of the behaviour of the code, and compares it with the page.
 func TestMisusePage(t *testing.T) {
 	var page strings.Builder
 	page.WriteString(misuseHead)

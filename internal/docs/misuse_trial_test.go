@@ -39,7 +39,7 @@ var misusedOnTrial = []misuses{
 	}},
 }
 
-// A failure is the first line of what a test has failed with.
+// A failure is the first line of the message of a failed test.
 type failure string
 
 func (f failure) Error() string { return string(f) }

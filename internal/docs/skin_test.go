@@ -13,15 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What has type parameters is compiled anew in each package that uses a map, see architecture.md. So
-// it is thin: no function of it is so long that logic could hide there, and the steps of a
+// Code with type parameters is compiled anew in each package that uses a map, see architecture.md.
+// So it is thin: no function of it is so long that logic could hide there, and the steps of a
 // transaction have none.
 const (
 	thinFunction = 40   // lines
 	thinSkin     = 2200 // lines of all of them
 )
 
-// engineFiles are what a commit, a read, and the work in the background run through.
+// engineFiles have the code of a commit, a read, and the work in the background.
 var engineFiles = []string{
 	"mvcc/alarm.go", "mvcc/bid.go", "mvcc/commit.go", "mvcc/engine.go", "mvcc/expiry_sweep.go", "mvcc/hub.go",
 	"mvcc/install.go", "mvcc/kept.go", "mvcc/member.go", "mvcc/moment.go", "mvcc/prune.go",

@@ -32,7 +32,7 @@ func TestAgainstModel(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			const tenure = 100 * time.Millisecond
 			var claims []*modelClaim
-			// settle lets the model follow: what time has ended, and what is granted.
+			// settle lets the model follow: claims that time has ended, and grants.
 			settle := func() {
 				now := time.Now()
 				for _, c := range claims {

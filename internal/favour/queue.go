@@ -308,7 +308,7 @@ func (q *Queue) release(c *Claim) {
 	}
 }
 
-// end takes c out of the queue and grants what waited for it alone.
+// end takes c out of the queue and grants the claims that waited for it alone.
 func (q *Queue) end(c *Claim) {
 	for next := []*Claim{c}; len(next) > 0; {
 		c := next[len(next)-1]

@@ -142,7 +142,7 @@ func TestStrangersOfWideClaims(t *testing.T) {
 	requireEmpty(t, &q)
 }
 
-// What is queued does not grow faster than the claims do, whatever they are on.
+// The queue does not grow faster than the claims do, whatever they are on.
 func TestEdges(t *testing.T) {
 	for name, keys := range map[string]func(i int) *Keys{
 		"all":         func(int) *Keys { return All() },
@@ -169,8 +169,8 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// What is granted is taken away when its tenure is over, and what follows rests for as
-// long again, or until the holder ends its claim.
+// A grant is taken away when its tenure is over, and the next claims rest for as long
+// again, or until the holder ends its claim.
 func TestTenureEnds(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, q *Queue) {

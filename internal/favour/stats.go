@@ -1,6 +1,6 @@
 package favour
 
-// Stats says what a queue has done, and what is in it.
+// Stats has the counts of a queue, and its contents.
 type Stats struct {
 	Held      int    // claims that are granted
 	Waiting   int    // goroutines that wait for their own claim, or for the end of another

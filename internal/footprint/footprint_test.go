@@ -1,6 +1,6 @@
-// Package footprint holds what a program that uses maps costs to compile: how many functions the
-// compiler makes in the program's own package, each time that it is built; and what the compiler
-// says of a program with mistakes.
+// Package footprint holds the cost of compiling a program that uses maps: how many functions the
+// compiler makes in the program's own package, each time that it is built; and the compiler's
+// messages about a program with mistakes.
 package footprint
 
 import (
@@ -28,8 +28,8 @@ func functions(t *testing.T, program string) int {
 	return n
 }
 
-// What is compiled for each type of map, and for the first one, stays what it is, or shrinks: what
-// has no need to know the types of keys and values is compiled once, in package mvcc.
+// The code compiled for each type of map, and for the first one, does not grow: code without a
+// need to know the types of keys and values is compiled once, in package mvcc.
 func TestFunctions(t *testing.T) {
 	one, four, tables := functions(t, "one"), functions(t, "four"), functions(t, "tables")
 	further := (four - one) / 3

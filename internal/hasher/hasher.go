@@ -1,6 +1,6 @@
-// Package hasher hashes and compares keys of which it knows the address alone: so what uses it is
-// compiled once, for all types of keys. What has to be compiled for a type are three functions of
-// one line, see [New].
+// Package hasher hashes and compares keys of which it knows the address alone: so its users are
+// compiled once, for all types of keys. To be compiled for a type are three functions of one
+// line, see [New].
 package hasher
 
 import (
@@ -18,12 +18,12 @@ type Hasher struct {
 	seeds [2]uint64
 	seed  maphash.Seed
 	given func(key any) uint64 // for hashGiven
-	// What is done with keys that are no integers or strings, see keyType.
+	// The operations on keys that are no integers or strings, see keyType.
 	types keyType
 }
 
-// A keyType is what has to be compiled for each type of keys. The functions get the address of
-// a key, and do not keep it.
+// A keyType has the code that is compiled for each type of keys. The functions get the address
+// of a key, and do not keep it.
 type keyType struct {
 	hash  func(seed maphash.Seed, key unsafe.Pointer) uint64
 	equal func(a, b unsafe.Pointer) bool
@@ -120,7 +120,7 @@ func (h *Hasher) equalOther(a, b unsafe.Pointer) bool {
 	return h.types.equal(Unkept(a), Unkept(b))
 }
 
-// Boxed returns the key at key, for what is to be read by people, and for schedules.
+// Boxed returns the key at key, for messages to people, and for schedules.
 func (h *Hasher) Boxed(key unsafe.Pointer) any { return h.types.boxed(Unkept(key)) }
 
 // Unkept hides from the compiler that a function of a keyType is given p: it would take it for

@@ -31,7 +31,7 @@ func agree[K comparable](t *testing.T, keys ...K) {
 	require.True(t, differ, "all hashers hash alike: a caller can choose where keys go")
 }
 
-// Keys of every kind are hashed and compared by what they say, and by nothing else.
+// Keys of every kind are hashed and compared by their values, and by nothing else.
 func TestHasher(t *testing.T) {
 	type pair struct {
 		a string

@@ -6,10 +6,10 @@
 // 128 buckets of equal width, so a bucket is never wider than 1/128 of its
 // lower edge; reporting its middle is wrong by less than 0.4 %.
 //
-// A [Recorder] is what a goroutine records to while others read it: recording is
-// an index computation and an atomic addition, without allocation, lock or a
-// branch that depends on the distribution. A [Hist] is a copy of its counts at
-// one time; copies are added up over goroutines and subtracted over time.
+// A goroutine records to a [Recorder] while others read it: recording is an index
+// computation and an atomic addition, without allocation, lock or a branch that depends
+// on the distribution. A [Hist] is a copy of its counts at one time; copies are added
+// up over goroutines and subtracted over time.
 package hist
 
 import (
@@ -91,10 +91,10 @@ func (h *Hist) Merge(o *Hist) {
 	h.max = max(h.max, o.max)
 }
 
-// Sub takes the counts of old, an earlier copy of what h is a copy of, from h:
-// what remains was recorded since. [Hist.Max] is then the smaller of what it was
-// and the largest value that the highest bucket left can hold, so it is exact
-// if the maximum was recorded since, and too large by less than 1/128 if not.
+// Sub takes the counts of old, an earlier copy of the same recorder, from h: the rest
+// was recorded since. [Hist.Max] is then the smaller of its earlier value and the
+// largest value that the highest bucket left can hold, so it is exact if the maximum
+// was recorded since, and too large by less than 1/128 if not.
 func (h *Hist) Sub(old *Hist) {
 	top := -1
 	for i, c := range &old.counts {

@@ -132,7 +132,7 @@ func TestMergeIsTheSameAsOne(t *testing.T) {
 	require.Equal(t, Hist{}, sum)
 }
 
-// What was recorded between two copies is their difference.
+// The records between two copies are their difference.
 func TestSub(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var recorder Recorder

@@ -2,14 +2,14 @@ package hist
 
 import "sync/atomic"
 
-// A Recorder is a histogram that one goroutine records to while others read it,
-// without any of them waiting. The zero value is empty and ready for use. Several
-// goroutines may record to one, at the cost of sharing its cache lines; each with
-// its own is what it is made for. It must not be copied once in use.
+// A Recorder is a histogram that one goroutine records to while others read it, without
+// any of them waiting. The zero value is empty and ready for use. Several goroutines
+// may record to one, at the cost of sharing its cache lines; it is made for one
+// goroutine each. It must not be copied once in use.
 //
-// There is nothing to swap and nothing to stop: a reader takes a copy of the
-// counts with [Recorder.AddTo] whenever it likes, and what was recorded between
-// two copies is their difference, by [Hist.Sub].
+// There is nothing to swap and nothing to stop: a reader takes a copy of the counts
+// with [Recorder.AddTo] whenever it likes, and the records between two copies are their
+// difference, by [Hist.Sub].
 type Recorder struct {
 	counts [buckets]atomic.Uint64
 	max    atomic.Uint64
@@ -26,9 +26,9 @@ func (r *Recorder) Record(v int64) {
 	r.counts[index(u)].Add(1)
 }
 
-// AddTo adds the counts to h. What is recorded meanwhile is contained or not,
-// each value by itself; what is contained once is contained in every later copy.
-// The maximum may be that of a value that is not contained yet.
+// AddTo adds the counts to h. Values recorded meanwhile are contained or not, each by
+// itself; a value contained once is contained in every later copy. The maximum may be
+// that of a value that is not contained yet.
 func (r *Recorder) AddTo(h *Hist) {
 	for i := range &r.counts {
 		if c := r.counts[i].Load(); c != 0 {
@@ -39,8 +39,8 @@ func (r *Recorder) AddTo(h *Hist) {
 	h.max = max(h.max, r.max.Load())
 }
 
-// Reset empties r. Nobody may record meanwhile; a reader meanwhile gets some of
-// what was there.
+// Reset empties r. Nobody may record meanwhile; a reader meanwhile gets some of the
+// former counts.
 func (r *Recorder) Reset() {
 	for i := range &r.counts {
 		if r.counts[i].Load() != 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Histories by hand: one for each class of anomaly, and beside it what differs
-// from it by little and is allowed.
+// Histories by hand: one for each class of anomaly, and beside it an allowed history
+// that differs from it by little.
 
 func rl(key int, list ...int) Op { return Op{Kind: OpRead, Key: key, List: list} }
 func ap(key, value int) Op       { return Op{Kind: OpAppend, Key: key, Value: value} }
@@ -190,7 +190,7 @@ func TestAnomalies(t *testing.T) {
 		bad:   appends(snap(tx(rl(1), ap(1, 11), mg(1, 12))), tx(mg(1, 13)), tx(rl(1, 13, 11, 12))),
 		cycle: "1 rw 2 ww 1",
 		good:  appends(snap(tx(rl(1), ap(1, 11), mg(1, 12))), tx(mg(1, 13)), tx(rl(1, 11, 12, 13))),
-		// A merge replaces what it is given when it commits.
+		// A merge replaces the value that it is given when it commits.
 		si: appends(snap(tx(rl(1), mg(1, 11))), tx(rl(1), ap(1, 12)), tx(rl(1, 12, 11))),
 	}, {
 		name:  "lost update (P4): by a merge",

@@ -149,7 +149,7 @@ func (c *checker) unwritten(k, reader int32, list any, value int) {
 		c.id(reader), list, c.id(w.tx), value)
 }
 
-// dirty reports what committed on top of something that was rolled back.
+// dirty reports commits on top of something that was rolled back.
 func (c *checker) dirty(k int32, order []int, who []int32) {
 	for p := 1; p+1 < len(who); p++ {
 		w := c.writeOf(k, order[p-1])

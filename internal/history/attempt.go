@@ -7,7 +7,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// body is what a transaction that may write does.
+// body has the operations of a transaction that may write.
 func (w *worker[V]) body(t *txn, tx transaction, m writers[V]) {
 	t.Epoch = tx.Epoch()
 	if w.percent(w.cfg.Scan) {

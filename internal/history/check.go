@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Check checks that each transaction of h was given what its level promises. Keys
-// of a KindOneKey history that take longer than patience (0: no limit) are reported
-// as undecided, never as right.
+// Check checks that each transaction of h had the promises of its level kept. Keys of a
+// KindOneKey history that take longer than patience (0: no limit) are reported as
+// undecided, never as right.
 func Check(h *History, patience time.Duration) *Report {
 	if h.Kind == KindOneKey {
 		return checkKeys(h, patience)
@@ -46,7 +46,7 @@ const limit = 20
 // none is the index of no transaction.
 const none = -1
 
-// A cell names a version by what was written.
+// A cell names a version by its value.
 type cell struct {
 	key   int32
 	value int
@@ -77,7 +77,7 @@ type checker struct {
 // two at snapshot level, otherwise the same one.
 type moments struct{ read, write int32 }
 
-// A keyState is what the checker knows of a key.
+// A keyState is the checker's knowledge of a key.
 type keyState struct {
 	key     int
 	readers []reader

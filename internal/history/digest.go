@@ -2,8 +2,8 @@ package history
 
 import "slices"
 
-// This file collects what a transaction read and wrote, key by key, and checks that it agrees with
-// itself.
+// This file collects the reads and writes of a transaction, key by key, and checks that it agrees
+// with itself.
 
 // An access is the use that one transaction makes of one key.
 type access struct {
@@ -15,7 +15,7 @@ type access struct {
 	other  bool  // not only by merges
 }
 
-// digest notes what transaction i read from others and what it wrote.
+// digest notes the reads of transaction i from others and its writes.
 func (c *checker) digest(i int32) {
 	var accesses []access
 	at := map[int32]int{}
@@ -53,8 +53,8 @@ func (c *checker) digest(i int32) {
 	}
 }
 
-// readList takes a read of a list, which must end with what the transaction has
-// appended itself, and begin with what it read before.
+// readList takes a read of a list, which must end with the transaction's own appends,
+// and begin with its earlier read.
 func (c *checker) readList(i int32, a *access, list []int) {
 	n := len(list) - len(a.own)
 	if n < 0 || !slices.Equal(list[n:], a.own) {

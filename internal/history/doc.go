@@ -1,20 +1,20 @@
-// Package history records what concurrent transactions and one-key operations have
-// read and written, finds out whether some order explains it, and if not, shows why.
+// Package history records the reads and writes of concurrent transactions and one-key
+// operations, finds out whether some order explains it, and if not, shows why.
 //
 // [Record] makes a [History], [Check] judges it. There are two oracles. Histories of
-// [KindOneKey] are judged key by key: porcupine looks for an order of the operations
-// on it that respects their times and in which each finds what it did. That is enough
-// for operations on one key, because linearizability is local. In the others,
-// transactions touch several keys: they are searched for cycles of dependencies.
-// What follows is about these.
+// [KindOneKey] are judged key by key: porcupine looks for an order of the operations on
+// it that respects their times and explains the result of each. That is enough for
+// operations on one key, because linearizability is local. In the others, transactions
+// touch several keys: they are searched for cycles of dependencies. The rest is about
+// these.
 //
-// It is made in the spirit of Adya's thesis (Weak Consistency, 1999), which says
-// what anomalies are in terms of cycles, and of Kingsbury and Alvaro's Elle (VLDB
-// 2020), which says how to find them in what clients have seen. The check takes
-// nearly linear time: it does not search for an order, it collects what is known
-// of one, and looks for a contradiction.
+// It is made in the spirit of Adya's thesis (Weak Consistency, 1999), which defines
+// anomalies by cycles, and of Kingsbury and Alvaro's Elle (VLDB 2020), which says how
+// to find them in the results of clients. The check takes nearly linear time: it does
+// not search for an order, it collects the known parts of one, and looks for a
+// contradiction.
 //
-// # What is promised
+// # The promises
 //
 // The moments of a history are these. A transaction at [LevelSerializable], an
 // operation of [LevelOneKey], and any transaction that only reads or only writes
@@ -22,7 +22,7 @@
 // has two: it reads at the first and writes at the second. All lie between the
 // transaction's Begin and its End. There is an order of all moments such that
 //
-//   - each read finds what the last write before it has left;
+//   - each read finds the result of the last write before it;
 //   - between the two moments of a transaction no other one writes a key that it has
 //     read for an update, or writes other than by merges (first committer wins);
 //   - if a transaction ended before another began, its moments come first.
@@ -57,16 +57,17 @@
 //	G2-item        more
 //
 // with "-realtime" behind the name if real time is needed. Other anomalies need no
-// cycle: reads of what was rolled back (G1a), of what was not the last write (G1b), of
-// what was never written; transactions that contradict themselves; lists that fork.
-// Only one of a kind is listed for each key, since one often leads to others.
+// cycle: reads of a write that was rolled back (G1a), of one that was not the last
+// (G1b), of a value that was never written; transactions that contradict themselves;
+// lists that fork. Only one of a kind is listed for each key, since one often leads to
+// others.
 //
 // # How other calls are recorded
 //
-// What SnapshotAt finds as of the epoch of a transaction is one more read of that
-// transaction; so it must be what that has read, or left behind. Clear has deleted every key.
-// An answer that contradicts another one of the same call is recorded as a read of a value
-// that is never written.
+// The values that SnapshotAt finds as of the epoch of a transaction are one more read of that
+// transaction; so they must be those that it has read, or left behind. Clear has deleted
+// every key. An answer that contradicts another one of the same call is recorded as a read of
+// a value that is never written.
 //
 // # How far it goes
 //

@@ -9,7 +9,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A Kind says what the values of a history are, and so how it is checked.
+// A Kind is that of the values of a history, and so the way of its check.
 type Kind string
 
 const (
@@ -110,8 +110,8 @@ type History struct {
 	Txs  []Tx
 }
 
-// Config says what to record. A count that is zero means its default; a percentage
-// that is zero means never. [Mixed] has some of everything.
+// Config says which operations to record. A count that is zero means its default; a
+// percentage that is zero means never. [Mixed] has some of everything.
 type Config struct {
 	Kind    Kind
 	Workers int    // goroutines; default: 8
@@ -121,8 +121,8 @@ type Config struct {
 	Seed    uint64 // of the random choices; the same seed is not the same schedule
 
 	// Percentages.
-	OneKey   int // of what is run: one-key operations
-	ReadOnly int // of what is run: views and snapshots; the rest is never nothing
+	OneKey   int // of the operations: one-key operations
+	ReadOnly int // of the operations: views and snapshots; the rest is never nothing
 	Snapshot int // of transactions that may write: run at LevelSnapshot
 	Scan     int // of transactions and views: read the whole map
 	Write    int // of operations: write; default: 50
@@ -152,11 +152,11 @@ func Mixed(kind Kind, seed uint64) Config {
 	return cfg
 }
 
-// Record makes a map, has goroutines run what cfg says on it, and returns the
-// history. The goroutines share nothing but the map: each keeps its records for
-// itself, and stamps them with one monotonic clock. If ctx ends Record stops early,
-// and the history is shorter. It returns an error if the map panics, or fails in a
-// way that no history shows.
+// Record makes a map, has goroutines run the operations of cfg on it, and returns the
+// history. The goroutines share nothing but the map: each keeps its records for itself,
+// and stamps them with one monotonic clock. If ctx ends Record stops early, and the
+// history is shorter. It returns an error if the map panics, or fails in a way that no
+// history shows.
 func Record(ctx context.Context, cfg Config) (*History, error) {
 	cfg.Workers = cmp.Or(cfg.Workers, 8)
 	cfg.Txs = cmp.Or(cfg.Txs, 10_000)

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// The format: JSON, one value a line. The first line says what it is, each other
-// one is a transaction.
+// The format: JSON, one value a line. The first line names the format, each other one
+// is a transaction.
 //
 //	{"format":"mvccmap-history","version":2,"kind":"append","txs":1}
 //	{"id":1,"process":0,"level":"serializable","status":"committed","begin":10,"end":20,
@@ -42,8 +42,8 @@ func (h *History) Write(w io.Writer) error {
 	return buf.Flush()
 }
 
-// Read reads a history that Write has written. Anything else, or what could not have
-// been recorded, is an error that says where.
+// Read reads a history that Write has written. Anything else, or a history that could
+// not have been recorded, is an error that says where.
 func Read(r io.Reader) (*History, error) {
 	dec := json.NewDecoder(bufio.NewReader(r))
 	dec.DisallowUnknownFields()

@@ -13,27 +13,27 @@ import (
 )
 
 // This file checks whether the operations on one key have an order that respects their
-// times and in which each finds what it did. The search is porcupine's. It is enough to
-// look at each key alone if operations and transactions touch only one:
-// linearizability is local.
+// times and explains the result of each. The search is porcupine's. It is enough to
+// look at each key alone if operations and transactions touch only one: linearizability
+// is local.
 
 const notLinearizable = "not linearizable"
 
-// A step is what a transaction did with one key.
+// A step is the use of one key by a transaction.
 type step struct {
 	tx      *Tx
 	ops     []Op
-	pending bool // it had not ended: what it has found means nothing
+	pending bool // it had not ended: its result means nothing
 }
 
-// A held is what one key holds, as far as that is known.
+// A held is the contents of one key, as far as they are known.
 type held struct {
 	known bool
 	Version
 }
 
-// next returns what the key holds after s, and whether s may have found what it
-// did.
+// next returns the contents of the key after s, and whether the result of s is
+// possible.
 func (h held) next(s *step) (held, bool) {
 	now, wrote := h, false
 	for _, op := range s.ops {
@@ -116,7 +116,7 @@ func checkKeys(h *History, patience time.Duration) *Report {
 	return r
 }
 
-// byKey returns what was done with each key.
+// byKey returns the steps of each key.
 func byKey(h *History) map[int][]step {
 	keys := map[int][]step{}
 	for i := range h.Txs {
@@ -140,8 +140,8 @@ const maxSteps = 2000
 // shrink returns a short stretch of steps that no order explains. It ends with the first return
 // that cannot be explained, and begins as late as it can.
 func shrink(steps []step, illegal func(held, []step) bool) []step {
-	first := held{known: true} // what is known of the key before the stretch
-	// What has happened until a moment can be explained if all can.
+	first := held{known: true} // the known contents of the key before the stretch
+	// The steps before a moment can be explained if all can.
 	var ends []int64
 	for _, s := range steps {
 		ends = append(ends, s.tx.End)
@@ -151,8 +151,8 @@ func shrink(steps []step, illegal func(held, []step) bool) []step {
 	steps = until(steps, ends[i])
 	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.tx.Begin, b.tx.Begin) })
 
-	// What follows a moment at which nothing runs can be explained, from some
-	// state, if all can.
+	// The steps after a moment at which nothing runs can be explained, from some state,
+	// if all can.
 	cut := func() {
 		cuts := quiescent(steps)
 		n := sort.Search(len(cuts), func(i int) bool { return !illegal(held{}, steps[cuts[i]:]) })
@@ -161,7 +161,7 @@ func shrink(steps []step, illegal func(held, []step) bool) []step {
 		}
 	}
 	cut()
-	// What changes nothing only restricts the others.
+	// A step that changes nothing only restricts the others.
 	for n := len(steps) / 2; n > 0 && len(steps) <= maxSteps; n /= 2 {
 		for i := 0; i < len(steps); {
 			fewer := slices.Clone(steps[:i])

@@ -64,7 +64,7 @@ func TestLinearizability(t *testing.T) {
 	}
 }
 
-// What is shown of a long history is what is wrong with it.
+// Of a long history the wrong part is shown.
 func TestViolationIsShort(t *testing.T) {
 	h := &History{Kind: KindOneKey}
 	for i := range 2000 {
@@ -93,7 +93,7 @@ func TestViolationIsShort(t *testing.T) {
 		"    T1004, one-key, committed, goroutine 0, from 10040 to 10045: write 0: 252;\n", r.String())
 }
 
-// What cannot be decided in time is not called right.
+// A history that cannot be decided in time is not called right.
 func TestTimeout(t *testing.T) {
 	var all []Tx
 	for i := range 40 { // all at once, and one that no order explains

@@ -6,8 +6,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A node is a list that ends with value: what is stored in the map. It never
-// changes, so that to record a read is to keep the pointer.
+// A node is a list that ends with value: the map stores it. It never changes, so that
+// to record a read is to keep the pointer.
 type node struct {
 	key, value int
 	n          int // how many values there are
@@ -111,8 +111,8 @@ func (t *txn) noteList(slot int, l *node, update bool) {
 	t.ops = append(t.ops, op{Op: Op{Kind: OpRead, Key: slot, Update: update}, list: l})
 }
 
-// settle notes that the merges of a slot were given what has just been read: if the
-// transaction, which is serializable, commits, that is still there.
+// settle notes that the merges of a slot were given the list that has just been read:
+// if the transaction, which is serializable, commits, that is still there.
 func (t *txn) settle(slot int) {
 	for i := range t.ops {
 		if o := &t.ops[i]; o.merge != nil && o.Key == slot {
@@ -122,8 +122,8 @@ func (t *txn) settle(slot int) {
 	}
 }
 
-// pending reports whether t, at level snapshot, merges into a slot: with what list is only known
-// when it commits. The slot must not be read before: that would be as of another moment.
+// pending reports whether t, at level snapshot, merges into a slot: with which list is only
+// known when it commits. The slot must not be read before: that would be as of another moment.
 func (t *txn) pending(slot int) bool {
 	return t.Level == LevelSnapshot && slices.ContainsFunc(t.ops, func(o op) bool {
 		return o.merge != nil && o.Key == slot

@@ -124,8 +124,8 @@ func (d *registers) stored(t *txn, key, value int, loaded bool, actual Version) 
 	t.note(OpRead, key, actual)
 }
 
-// compute notes what Compute was given, what it did and, as a read of its own write, what
-// it said.
+// compute notes the argument of Compute, its action and, as a read of its own write, its
+// result.
 func (d *registers) compute(w *worker[int], t *txn, key, value int, op mvcc.ComputeOp) {
 	had := false
 	actual, ok := w.m.maps[0].Compute(key, func(old int, loaded bool) (int, mvcc.ComputeOp) {
@@ -145,7 +145,7 @@ func (d *registers) compute(w *worker[int], t *txn, key, value int, op mvcc.Comp
 	t.note(OpRead, key, Version{actual, ok})
 }
 
-// before reads what is to be compared, and gives others time to change it.
+// before reads the value that is to be compared, and gives others time to change it.
 func (d *registers) before(w *worker[int], t *txn, key int) (old int) {
 	old, ok := w.m.maps[0].Load(key)
 	t.note(OpRead, key, Version{old, ok})
@@ -215,7 +215,7 @@ func (d *registers) clear(w *worker[int], t *txn) {
 // an operation for each key that DeleteFunc has found.
 func (d *registers) deleteFunc(w *worker[int], target int) {
 	start := w.open(LevelOneKey)
-	last := start // what was found under target
+	last := start // the value found under target
 	found := make([]bool, d.cfg.Keys)
 	deleted := w.m.maps[0].DeleteFunc(func(key, value int) bool {
 		t := start

@@ -68,8 +68,8 @@ func (w *worker[V]) final() {
 
 // recall reads the state of the transaction that is kept in mind, if there is one, as of
 // its epoch. If it was a view the reads find the same again, so they are noted as its own.
-// So are they if it was a serializable transaction: they find what it has left. One at
-// level snapshot has read before that, so they are noted as those of another transaction.
+// So are they if it was a serializable transaction: they find its writes. One at level
+// snapshot has read before that, so they are noted as those of another transaction.
 func (w *worker[V]) recall() error {
 	if w.past == nil {
 		return nil

@@ -72,7 +72,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestMixtures: what [Mixed] has little of is explained, too.
+// TestMixtures: rare operations of [Mixed] are explained, too.
 func TestMixtures(t *testing.T) {
 	retain := func(cfg *Config) {
 		cfg.Past, cfg.Snapshot = 30, min(cfg.Snapshot, 10)
@@ -123,8 +123,8 @@ func TestRealMapIsLinearizable(t *testing.T) {
 	}
 }
 
-// TestPlantedFaults: what a faulty map would have answered is found in a history of
-// the real one.
+// TestPlantedFaults: the answers of a faulty map are found in a history of the real
+// one.
 func TestPlantedFaults(t *testing.T) {
 	last := func(h *History, match func(tx *Tx, op *Op) bool) *Op {
 		for i := range slices.Backward(h.Txs) {
@@ -162,7 +162,7 @@ func TestPlantedFaults(t *testing.T) {
 		})
 		op.Value++
 	}
-	rolledBack := func(h *History) { // what the last transaction has read was rolled back
+	rolledBack := func(h *History) { // the read of the last transaction was rolled back
 		op := last(h, func(tx *Tx, op *Op) bool {
 			return op.Kind == OpRead && (op.Present || len(op.List) > 0)
 		})
@@ -230,7 +230,7 @@ func TestWriteSkewIsFound(t *testing.T) {
 	}
 }
 
-// TestStoppedEarly: what was recorded before the context ended is a history.
+// TestStoppedEarly: the records before the end of the context are a history.
 func TestStoppedEarly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

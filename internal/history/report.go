@@ -12,7 +12,7 @@ type EdgeKind uint8
 
 const (
 	WW EdgeKind = iota // the first wrote a version, and the second a later one of the same key
-	WR                 // the second read what the first wrote
+	WR                 // the second read the write of the first
 	RW                 // the first read a version, and the second wrote a later one
 	RT                 // the first had ended before the second began
 )
@@ -25,7 +25,7 @@ type Edge struct {
 	Kind          EdgeKind
 	From, To      int     // the IDs of the transactions
 	Key           int     // over which they meet, unless Kind is RT
-	Before, After Version // what From, and what To wrote or read
+	Before, After Version // the value that From, and that To wrote or read
 }
 
 // A Version is one value of a key.
@@ -38,7 +38,7 @@ type Version struct {
 type Anomaly struct {
 	Name   string // one of explanations, or that of a cycle followed by "-realtime"
 	Txs    []int  // the IDs of the transactions that take part
-	Detail string // what is wrong, and with which key, if it is not a cycle
+	Detail string // the fault and its key, if it is not a cycle
 	Key    int
 	Cycle  []Edge // the shortest that was found; the last edge leads back to the start
 }
@@ -58,7 +58,7 @@ type Report struct {
 // OK reports whether no anomaly was found.
 func (r *Report) OK() bool { return len(r.Anomalies) == 0 }
 
-// Summary says in one line what was violated.
+// Summary names the violated promises in one line.
 func (r *Report) Summary() string {
 	first := r.Anomalies[0]
 	if first.Name == notLinearizable {
@@ -77,7 +77,7 @@ func (r *Report) Summary() string {
 	return s
 }
 
-// explanations says what the classes of anomalies mean.
+// explanations has the meanings of the classes of anomalies.
 var explanations = map[string]string{
 	"G0":  "dirty write: the order in which transactions wrote is a cycle",
 	"G1a": "aborted read: somebody has seen what was rolled back",
@@ -99,8 +99,8 @@ var explanations = map[string]string{
 	notLinearizable:      "operations on one key that no order explains",
 }
 
-// String explains each anomaly: its class, the shortest cycle edge by edge, and
-// what the transactions that take part in it did.
+// String explains each anomaly: its class, the shortest cycle edge by edge, and the
+// transactions that take part in it.
 func (r *Report) String() string {
 	var b strings.Builder
 	if r.OK() {
@@ -144,7 +144,7 @@ func (r *Report) explain(b *strings.Builder, a *Anomaly) {
 	}
 }
 
-// reason says what justifies an edge.
+// reason justifies an edge.
 func (r *Report) reason(e Edge) string {
 	switch e.Kind {
 	case WW:

@@ -48,8 +48,8 @@ func (t *txn) lie(key int) {
 	t.ops = append(t.ops, op{Op: Op{Kind: OpRead, Key: key, Present: true}, list: never})
 }
 
-// A dialect says how keys and values of histories of one kind are kept in a space
-// with values of type V. The functions note in t what they did.
+// A dialect says how keys and values of histories of one kind are kept in a space with
+// values of type V. The functions note their work in t.
 type dialect[V any] interface {
 	// read reads key slot.
 	read(w *worker[V], t *txn, from readers[V], slot int)
@@ -224,7 +224,7 @@ func (w *worker[V]) step(ctx context.Context) error {
 // single notes a one-key operation.
 func (w *worker[V]) single(t *txn) { w.done(t, StatusCommitted) }
 
-// deliver adds what the worker has recorded to h.
+// deliver adds the records of the worker to h.
 func (w *worker[V]) deliver(h *History) {
 	for _, t := range w.txs {
 		t.ID, t.Process = len(h.Txs)+1, w.id

@@ -1,6 +1,6 @@
 package hooks
 
-// An Access says what a step does to shared memory: what a scheduler must know
+// An Access describes the effect of a step on shared memory: a scheduler must know it
 // to tell whether two steps commute.
 type Access uint8
 

@@ -74,8 +74,8 @@ func (accesses) GaveUp()                                {}
 func (accesses) Take() any                              { return nil }
 func (accesses) Give(any)                               {}
 
-// Scheduled reports whether the calling goroutine belongs to the scheduler.
-// What depends on time or chance is left out then.
+// Scheduled reports whether the calling goroutine belongs to the scheduler. Steps that
+// depend on time or chance are left out then.
 func Scheduled() bool {
 	s := scheduler.Load()
 	return s != nil && (*s).Owns()

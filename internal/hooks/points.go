@@ -79,8 +79,8 @@ const (
 	Dequeued
 	// PruneFound: a pruner has chosen where to cut, nothing is cut.
 	PruneFound
-	// PruneWalked: a pruner has found what to drop and what to link to, the link
-	// is not changed.
+	// PruneWalked: a pruner has found the versions to drop and the one to link to, the
+	// link is not changed.
 	PruneWalked
 	// StateLoaded: the state of a version says indirect, the record that decides is not
 	// loaded.
@@ -126,7 +126,7 @@ const (
 	Parking
 	// Spawned: a goroutine was started beside the ticker, the lock is not let go.
 	Spawned
-	// Swept: what was noted of records that expire was looked at, the records are not deleted.
+	// Swept: the noted records that expire were looked at, the records are not deleted.
 	Swept
 	// PastBegun: a snapshot of the past of a database has begun, it has no list of tables.
 	PastBegun

@@ -3,8 +3,8 @@
 // of the types of keys: it gets the address of one, and has a hasher that hashes and compares. Only
 // [Lookup] is compiled for each type of keys.
 //
-// What it stores for a key is a pointer to a version, the head of the key's chain, and the key is
-// in the version: so a lookup is a bucket and a version, two cache misses.
+// It stores for a key a pointer to a version, the head of the key's chain, and the key is in the
+// version: so a lookup is a bucket and a version, two cache misses.
 //
 //	table                bucket, 64 bytes                 version: state | next | key | value
 //	top bits of the hash --> [meta | s0 .. s5 | over] --s_i--> newest --> next older --> ...
@@ -34,8 +34,8 @@
 // of the old one.
 //
 // A bucket has the keys whose hashes begin with its number. So bucket i splits into 2i
-// and 2i+1, and a scan that meets a moved bucket visits what it has become: each key
-// once, through any number of resizes.
+// and 2i+1, and a scan that meets a moved bucket visits its successors: each key once,
+// through any number of resizes.
 //
 // # Visits
 //

@@ -127,7 +127,7 @@ func (x *Index) Insert(
 		p.setTag(tag)
 		hooks.At(hooks.CellTagged)
 		// Must follow: a goroutine that knows the cell because it was the key's before
-		// looks at it without the tag, and others must not miss what it finds there.
+		// looks at it without the tag, and others must not miss its changes there.
 		rawStore(p.Cell(), v)
 		if to.free < 0 {
 			to.b.over.Store(spare)
@@ -147,7 +147,7 @@ func (p Place) setTag(tag uint64) { p.Bucket.meta.Or(tag << (8 * p.I)) }
 
 // Remove takes the key whose head is v out of the index, if v still is its head, and
 // reports whether it did. It holds the lock of the bucket meanwhile: so a key that leaves
-// does not move, and what moves does not leave.
+// does not move, and one that moves does not leave.
 //
 // The compare-and-swap decides against a goroutine that puts another head on
 // top of v. p is a place of the key, or nowhere.
@@ -183,7 +183,7 @@ func (x *Index) Remove(p Place, v *chain.Node) bool {
 	}
 }
 
-// free takes off the tag of a cell that is empty, and what is asked for. The lock of the
+// free takes off the tag of a cell that is empty, and its wanted visit. The lock of the
 // chain is held.
 func (p Place) free() {
 	p.Bucket.meta.And(^(0xff<<(8*p.I) | firstVisit<<p.I)) // after the cell was emptied: see Find

@@ -90,7 +90,7 @@ func (p Place) Cell() *Cell {
 	return (*Cell)(unsafe.Add(unsafe.Pointer(p.Bucket), cellsAt+uintptr(p.I)*unsafe.Sizeof(Cell{})))
 }
 
-// Load returns what the cell holds.
+// Load returns the contents of the cell.
 func (p Place) Load() *chain.Node { return p.Cell().Load() }
 
 // Swap makes v the head in the cell, if head is there still.
@@ -187,14 +187,14 @@ func (x *Index) Ordered() bool { return x.tree != nil }
 // IsHead reports whether v, which was loaded from a cell, is the head of a key.
 func (x *Index) IsHead(v *chain.Node) bool { return v != nil && v != x.Moved }
 
-// ZeroMap is what the use of a map panics with that has no index: it is a zero value.
+// ZeroMap is the panic of a use of a map that has no index: it is a zero value.
 const ZeroMap = "mvcc: the Map is a zero value: make one with mvcc.New"
 
-// Lookup returns the hash of key, and what [Index.Find] does. It hashes by itself what is
-// hashed most often and looks only where nearly every key is, in the first bucket of its
-// chain: a processor looks up several keys at a time if all their instructions fit into
+// Lookup returns the hash of key, and the results of [Index.Find]. It hashes by itself the
+// most common types of keys and looks only where nearly every key is, in the first bucket of
+// its chain: a processor looks up several keys at a time if all their instructions fit into
 // its window, and there most of the time of a lookup in a large map can be won. It panics
-// with a runtime error if key cannot be hashed. It is what is compiled of the index for each
+// with a runtime error if key cannot be hashed. It alone of the index is compiled for each
 // type of keys.
 func Lookup[K comparable](x *Index, key K) (h uint64, p Place, head *chain.Node) {
 	hooks.Index(hooks.Read, key)

@@ -15,7 +15,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
-// The index by itself: versions are what it keeps, and it does not look at their states.
+// The index by itself: it keeps versions, and does not look at their states.
 
 // hashIn returns the hash of key in x.
 func hashIn[K comparable](x *Index, key K) uint64 { return x.Hash.Sum(unsafe.Pointer(&key)) }
@@ -71,8 +71,8 @@ var spreads = map[string]func(key int) uint64{
 	"alike": func(int) uint64 { return 1 << 60 },
 }
 
-// What is done to an index by one goroutine, resizes step by step among it, leaves what
-// it leaves in a Go map.
+// The work of one goroutine on an index, resizes step by step among it, has the same
+// result as in a Go map.
 func TestIndexModel(t *testing.T) {
 	for name, spread := range spreads {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func modelIndex(t *rapid.T, x *Index) {
 
 // Many goroutines overwrite, insert and remove, each its own keys and all of them some
 // shared ones, while the table grows and shrinks all the time, and others scan it and
-// visit what was asked for.
+// make the visits that were asked for.
 func TestIndexUnderLoad(t *testing.T) {
 	for name, spread := range spreads {
 		if name == "alike" {

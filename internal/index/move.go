@@ -39,7 +39,7 @@ func (x *Index) overflowed(t *hashTable) {
 	}
 }
 
-// Tend does a part of what there is to do: it begins to move to a table of another size
+// Tend does a part of the work to be done: it begins to move to a table of another size
 // if the present one has too many or far too few keys, and moves some buckets of one that
 // is being replaced. It reports whether there is more. Keys that go are counted nowhere
 // else: it is called now and then.
@@ -174,7 +174,7 @@ func (x *Index) move(t *hashTable, i int, wait bool) {
 			break // nobody else uses the buckets that this one becomes before it has moved
 		}
 		// All goes to one bucket, into which others insert and move: not while we do,
-		// for our memory is enough for what is here alone.
+		// for our memory is enough for the keys here alone.
 		if m.to = &next.buckets[i>>(next.shift-t.shift)]; m.to.tryLock() {
 			break
 		}
@@ -194,8 +194,8 @@ func (x *Index) move(t *hashTable, i int, wait bool) {
 		m.to.edited()
 		m.to.meta.And(^uint64(bucketLocked))
 	}
-	// The first bucket says last that it has moved: it says so for the chain. What is
-	// asked for later is asked for in the next table.
+	// The first bucket says last that it has moved: it says so for the chain. Later
+	// visits are asked for in the next table.
 	rest := m.done
 	for len(rest) > 0 && rest[0].from.Bucket == b {
 		rest = rest[1:]
@@ -238,7 +238,7 @@ func (b *Bucket) after() *Bucket {
 }
 
 // takeOver says that b has moved, and notes which visits were asked for. done begins with
-// what has moved out of b; it returns the rest.
+// the visits that have moved out of b; it returns the rest.
 func takeOver(b *Bucket, done []moved) []moved {
 	asked := b.meta.Or(bucketMoved)
 	for i := range done {
@@ -283,9 +283,9 @@ type moved struct {
 	asked    bool
 }
 
-// moveCell moves what is in the cell at p. It fills a cell of the new table first, where
-// only goroutines look that have found the old one marked; then it marks that, again if
-// the head has changed meanwhile.
+// moveCell moves the contents of the cell at p. It fills a cell of the new table first,
+// where only goroutines look that have found the old one marked; then it marks that,
+// again if the head has changed meanwhile.
 func (m *mover) moveCell(p Place) {
 	s := p.Cell()
 	v := rawLoad(s)

@@ -53,8 +53,8 @@ func (x *Index) Scan(visit func(p Place, head *chain.Node) bool) (all bool) {
 	return true
 }
 
-// gather appends what t, and the tables that it moves to, have of the keys whose hashes
-// are prefix when shifted by shift.
+// gather appends the heads in t, and in the tables that it moves to, of the keys whose
+// hashes are prefix when shifted by shift.
 func (x *Index) gather(
 	t *hashTable, prefix uint64, shift uint8, batch []held,
 ) []held {
@@ -122,7 +122,7 @@ func (x *Index) hasKey(batch []held, v *chain.Node) bool {
 	return false
 }
 
-// Bytes returns about what the buckets take.
+// Bytes returns about the memory of the buckets.
 func (x *Index) Bytes() (n uint64) {
 	if x.tree != nil {
 		return treeOf(x).Bytes()
@@ -158,8 +158,8 @@ func (x *Index) List(p Place, h uint64, key unsafe.Pointer) *Bucket {
 		return x.listInTree(p, key)
 	}
 	for !p.Nowhere() {
-		// The mover that says that the bucket has moved takes over what is
-		// asked for until then.
+		// The mover that says that the bucket has moved takes over the visits asked for
+		// until then.
 		meta := p.Bucket.meta.Load()
 		if meta&(firstVisit<<p.I|bucketMoved) != firstVisit<<p.I {
 			meta = p.Bucket.meta.Or(firstVisit<<p.I | bucketListed)
@@ -176,13 +176,12 @@ func (x *Index) List(p Place, h uint64, key unsafe.Pointer) *Bucket {
 	return nil
 }
 
-// MaxVisits is how many cells what is handed over for visits has at most.
+// MaxVisits is the largest number of cells handed over for visits.
 const MaxVisits = tree.Cap
 
-// Asked takes what is asked for off b. It returns a bit for each cell that is to be
-// visited, and puts the heads that these had into heads: a key stands there when its cell has moved
-// meanwhile. There is nothing to do if b is being moved: its mover asks for the same
-// elsewhere.
+// Asked takes the wanted visits off b. It returns a bit for each cell that is to be visited, and
+// puts the heads that these had into heads: a key stands there when its cell has moved meanwhile.
+// There is nothing to do if b is being moved: its mover asks for the same elsewhere.
 func (x *Index) Asked(b *Bucket, heads *[MaxVisits]*chain.Node) (visits uint32) {
 	if x.tree != nil {
 		return treeOf(x).Asked(leafAt(b), (*[MaxVisits]*tree.Head)(unsafe.Pointer(heads)))
@@ -217,7 +216,7 @@ func (x *Index) Waiting(b *Bucket) uint32 {
 // Touch loads the word of b, for the cache.
 func (x *Index) Touch(b *Bucket) { b.meta.Load() }
 
-// Prefetch loads what a visit of b will need first.
+// Prefetch loads the words that a visit of b will need first.
 func (x *Index) Prefetch(b *Bucket) {
 	for m := x.Waiting(b); m != 0; m &= m - 1 {
 		if v := (Place{b, uint8(bits.TrailingZeros32(m))}).Load(); v != nil {

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// This file is for the tests of what uses an index: they choose its size, and resize it step by
+// This file is for the tests of users of an index: they choose its size, and resize it step by
 // step.
 
 // Remake gives x, which is empty, a table of so many buckets.

@@ -8,9 +8,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/tree"
 )
 
-// The index of a map whose keys have an order is a tree, and there is no table: what the engine
-// asks of an index is answered by one or the other. A leaf has its cells where a bucket has them,
-// so a place is the same to both.
+// The index of a map whose keys have an order is a tree, and there is no table: the engine's
+// questions to an index are answered by one or the other. A leaf has its cells where a bucket has
+// them, so a place is the same to both.
 
 // InOrder makes x, which is new, the index of keys that are in an order. size is that of a version,
 // and own copies a key.
@@ -28,9 +28,9 @@ func (x *Index) InOrder(by tree.Order, size uint64, own func(key unsafe.Pointer)
 	}))
 }
 
-// treeOf returns the tree of an index that is one. It is no method, nor is what else has types of
-// the tree: the compiler would find them by the index, and compile some of them for each type of
-// map.
+// treeOf returns the tree of an index that is one. It is no method, nor is other code with types
+// of the tree: the compiler would find them by the index, and compile some of them for each type
+// of map.
 func treeOf(x *Index) *tree.Tree { return (*tree.Tree)(x.tree) }
 
 var _ [cellsAt]byte = [tree.CellsAt]byte{}
@@ -106,7 +106,7 @@ func (x *Index) listInTree(p Place, key unsafe.Pointer) *Bucket {
 	return nil
 }
 
-// CursorIn returns what goes over the keys of s, or all if it is nil.
+// CursorIn returns a cursor over the keys of s, or all if it is nil.
 func CursorIn(x *Index, s *tree.Span, down bool) tree.Cursor {
 	if s == nil {
 		return treeOf(x).Scan(tree.Span{}, down)

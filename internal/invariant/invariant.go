@@ -1,15 +1,15 @@
-// Package invariant is how the engine checks itself. In ordinary builds [Enabled]
-// is the constant false, every check disappears and the ghost words take no
-// room; with the build tag mvcccheck each rule that docs/protocol.md states,
-// and that can be evaluated while other goroutines go on, is evaluated where it
-// is relied on. What violates one panics.
+// Package invariant is how the engine checks itself. In ordinary builds [Enabled] is
+// the constant false, every check disappears and the ghost words take no room; with the
+// build tag mvcccheck each rule that docs/protocol.md states, and that can be evaluated
+// while other goroutines go on, is evaluated where it is relied on. A violation of one
+// panics.
 //
-// A check must be true at every interleaving, so it may rely only on words that
-// no longer change, on words that only grow, or on what the calling goroutine
-// owns; and it must not take part in the protocol: it helps, pushes and aborts
-// nobody, passes no yield point, and waits for nobody.
+// A check must be true at every interleaving, so it may rely only on words that no
+// longer change, on words that only grow, or on words that the calling goroutine owns;
+// and it must not take part in the protocol: it helps, pushes and aborts nobody, passes
+// no yield point, and waits for nobody.
 //
-// A ghost word holds what the protocol need not know and the proof talks about:
+// A ghost word holds a fact that the protocol need not know and the proof talks about:
 // which versions were dropped, or whether a begin has passed its check.
 package invariant
 
@@ -19,7 +19,7 @@ import (
 	"unsafe"
 )
 
-// A Violation is what a failed check panics with.
+// A Violation is the panic of a failed check.
 type Violation struct{ What string }
 
 // Error says which invariant was violated, and how.

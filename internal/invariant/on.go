@@ -16,7 +16,7 @@ func (g *Ghost) Load() uint64 { return g.word.Load() }
 // Store sets the word.
 func (g *Ghost) Store(x uint64) { g.word.Store(x) }
 
-// Swap sets the word and returns what it was.
+// Swap sets the word and returns the old one.
 func (g *Ghost) Swap(x uint64) uint64 { return g.word.Swap(x) }
 
 // Add adds x, modulo 2^64, and returns the sum.

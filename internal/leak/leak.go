@@ -14,7 +14,7 @@ import (
 // about to end may need long.
 const patience = time.Minute
 
-// A Set is goroutines, by what their stacks begin with.
+// A Set is goroutines, by the first lines of their stacks.
 type Set map[string]bool
 
 // Current returns the goroutines that there are.

@@ -56,7 +56,7 @@ func TestPressure(t *testing.T) {
 	require.True(t, math.IsNaN(p.Read().IO))
 }
 
-// Disks count, and neither their parts nor what is made of files.
+// Disks count, and neither their parts nor disks made of files.
 func TestDisks(t *testing.T) {
 	root := files(t, map[string]string{
 		"proc/self/io": "rchar: 9\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 1\n",

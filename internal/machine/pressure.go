@@ -24,8 +24,8 @@ type PressureFiles struct {
 	stat  string
 }
 
-// FindPressure finds what tells of the control group of this program or, if nothing does, of the
-// machine. root is that of the file system.
+// FindPressure finds the files about the control group of this program or, without any, about
+// the machine. root is that of the file system.
 func FindPressure(root string) (p PressureFiles) {
 	find := func(whose, dir, suffix string) bool {
 		files := map[string]string{}
@@ -55,7 +55,7 @@ func FindPressure(root string) (p PressureFiles) {
 	return p
 }
 
-// Read reads what there is. It takes up to four system calls for each file.
+// Read reads the files found. It takes up to four system calls for each file.
 func (f PressureFiles) Read() Pressure {
 	p := Pressure{Throttled: math.NaN()}
 	p.CPU, _ = f.read("cpu")

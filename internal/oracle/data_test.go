@@ -8,8 +8,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A data is what a program works on: types of keys and of values. The first keys are those of
-// most programs; all are those of the others.
+// A data is the material of a program: types of keys and of values. The first keys are those
+// of most programs; all are those of the others.
 type data[K, V comparable] struct {
 	keys    []K
 	compare func(a, b K) int

@@ -78,7 +78,7 @@ func (p *program[K, V]) page(h *handle[K, V], ix *index[K, V], r reader[K, V], w
 	p.check(slices.Equal(list, got), "a page", "%s: %v, want %v", ix.name, got, list)
 }
 
-// facets asks an index for what it says without its records, or with one of them.
+// facets asks an index for its answers without its records, or with one of them.
 func (p *program[K, V]) facets(h *handle[K, V], ix *index[K, V], r reader[K, V], want map[K]V) {
 	what := p.choose(6, "facet")
 	in := p.part(ix, what < 2)

@@ -7,7 +7,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A handle is an open transaction or snapshot, beside what the model knows of it.
+// A handle is an open transaction or snapshot, beside the model's knowledge of it.
 type handle[K, V comparable] struct {
 	name  string
 	tx    mvcc.DBTx
@@ -24,12 +24,12 @@ type handle[K, V comparable] struct {
 	parts   map[*table[K, V]]*part[K, V]
 	hasRead bool
 	seen    []look[K, V]
-	// What its writes have read in unique indexes, and written in all. Only the latter is
-	// undone by a savepoint.
+	// The reads of its writes in unique indexes, and the writes in all. Only the latter
+	// is undone by a savepoint.
 	met, touched touches[K, V]
 }
 
-// A part is what a transaction has read and is to write of one table.
+// A part has the reads and pending writes of a transaction in one table.
 type part[K, V comparable] struct {
 	read, early, locked map[K]bool // keys got, before a scan, and for an update
 	scanned             bool
@@ -40,7 +40,7 @@ type part[K, V comparable] struct {
 	by                  []*index[K, V]
 }
 
-// A look is what a transaction has read of an index.
+// A look is a read of an index by a transaction.
 type look[K, V comparable] struct {
 	ix *index[K, V]
 	in span[int]
@@ -74,7 +74,7 @@ func (h *handle[K, V]) writesAny() bool {
 	return false
 }
 
-// view returns what the handle sees of a table.
+// view returns the contents of a table as the handle sees them.
 func (h *handle[K, V]) view(o *model[K, V], t *table[K, V]) map[K]V {
 	if h.parts[t] == nil {
 		return o.in(t, h.at)
@@ -82,10 +82,10 @@ func (h *handle[K, V]) view(o *model[K, V], t *table[K, V]) map[K]V {
 	return h.part(t).over(o.in(t, h.at))
 }
 
-// over returns what the writes make of the contents of a table.
+// over returns the contents of a table after the writes.
 func (p *part[K, V]) over(all map[K]V) map[K]V { return written(all, p.final(all)) }
 
-// final returns what the part writes if the table has these contents.
+// final returns the writes of the part if the table has these contents.
 func (p *part[K, V]) final(all map[K]V) map[K]*V {
 	writes := maps.Clone(p.writes)
 	for key, merges := range p.merges {
@@ -167,10 +167,10 @@ func (h *handle[K, V]) toWrite(t *table[K, V]) *part[K, V] {
 	return p
 }
 
-// outcomes are what may become of a commit.
+// outcomes are the possible ends of a commit.
 type outcomes struct{ ok, conflict, refused bool }
 
-// verdict says what may become of a commit now.
+// verdict returns the possible ends of a commit now.
 func (h *handle[K, V]) verdict(o *model[K, V]) outcomes {
 	if !h.writesAny() {
 		return outcomes{ok: true}
@@ -179,7 +179,7 @@ func (h *handle[K, V]) verdict(o *model[K, V]) outcomes {
 	switch twice, stale := h.refused(o); {
 	case twice && !stale:
 		return outcomes{refused: true}
-	case twice: // what made it so may be gone, and never have been in the index that it sees
+	case twice: // the cause may be gone, and never have been in the index that it sees
 		return outcomes{refused: true, conflict: true, ok: !surely && o.allows(h.final(o))}
 	case surely || !o.allows(h.final(o)):
 		return outcomes{conflict: true}
@@ -215,7 +215,7 @@ func (h *handle[K, V]) conflicts(o *model[K, V]) (surely, perhaps bool) {
 	serial := h.level == mvcc.LevelSerializable
 	for t, p := range h.parts {
 		if p.writesAny() && p.schema != t.schema {
-			// What writes one key alone is looked at where that is installed.
+			// A write of one key alone is looked at where that is installed.
 			reason(h.at+1, len(p.by) == 0 && !h.hasRead && h.countWrites() == 1)
 		}
 		if !h.hasRead {

@@ -9,20 +9,20 @@ import (
 )
 
 // A model is a slow database that is right by inspection: it keeps the whole contents of all
-// tables for each commit, and makes what an index says of them anew for each look.
+// tables for each commit, and makes the entries of an index from them anew for each look.
 type model[K, V comparable] struct {
 	tables []*table[K, V]
 	states []state[K, V]
 	epochs []uint64 // of the states
 	engine engine
-	clock  int // counts what begins, and what indexes are made
+	clock  int // counts transactions that begin, and indexes that are made
 }
 
-// A state is what the tables have after a commit, by their numbers. It is never changed. A
-// table that it does not know was made later, and is empty.
+// A state has the contents of the tables after a commit, by their numbers. It is never
+// changed. A table that it does not know was made later, and is empty.
 type state[K, V comparable] []map[K]V
 
-// A table is one of the engine, beside what the model knows of it.
+// A table is one of the engine, beside the model's knowledge of it.
 type table[K, V comparable] struct {
 	number  int
 	m       *mvcc.Map[K, V]
@@ -82,7 +82,7 @@ func kindsOf[K, V comparable](d data[K, V]) []*kind[K, V] {
 // numbers is how many numbers there are, so index keys are below it.
 const numbers = 6
 
-// An index is one of the engine, beside what the model knows of it.
+// An index is one of the engine, beside the model's knowledge of it.
 type index[K, V comparable] struct {
 	*kind[K, V]
 	of   *table[K, V]
@@ -115,7 +115,7 @@ func (o *model[K, V]) now() int { return len(o.states) - 1 }
 
 func (o *model[K, V]) tick() int { o.clock++; return o.clock }
 
-// in returns what was in a table after a commit. It must not be changed.
+// in returns the contents of a table after a commit. They must not be changed.
 func (o *model[K, V]) in(t *table[K, V], at int) map[K]V {
 	if s := o.states[at]; t.number < len(s) {
 		return s[t.number]
@@ -202,8 +202,8 @@ type entry[K comparable] struct {
 	key   K
 }
 
-// entries returns what the index says of the contents of its table: in the order of the index
-// keys, and then of the keys.
+// entries returns the entries of the index for the contents of its table: in the order of the
+// index keys, and then of the keys.
 func (k *kind[K, V]) entries(all map[K]V, in span[int], down bool) (list []entry[K]) {
 	for key, value := range all {
 		for _, i := range k.keysOf(key, value, true) {
@@ -244,7 +244,7 @@ func (o *model[K, V]) allows(writes map[*table[K, V]]map[K]*V) bool {
 	return true
 }
 
-// written returns what becomes of the contents of a table.
+// written returns the new contents of a table.
 func written[K, V comparable](all map[K]V, writes map[K]*V) map[K]V {
 	now := map[K]V{}
 	maps.Copy(now, all)
@@ -271,7 +271,7 @@ func (p *program[K, V]) inOrder(all map[K]V, in span[K], down bool) []K {
 	return keys
 }
 
-// A span is a [mvcc.Range] that says what it has. A nil end is open.
+// A span is a [mvcc.Range] that shows its bounds. A nil end is open.
 type span[T any] struct {
 	low, high       *T
 	lowOut, highOut bool // the end is not in it

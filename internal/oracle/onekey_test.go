@@ -14,7 +14,7 @@ func (p *program[K, V]) store() {
 	value := p.value(key)
 	p.note("%s, key %v: operation %d, %v", t.m.Name(), key, op, value)
 	old, had := p.o.newest(t)[key]
-	writes, deletes := true, false // what becomes of the key, if it is not refused
+	writes, deletes := true, false // the new state of the key, if it is not refused
 	var call func()
 	switch op {
 	case 0, 1:

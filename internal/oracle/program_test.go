@@ -17,8 +17,8 @@ import (
 
 // A program is a sequence of actions of one goroutine over the tables of a database, or over one
 // map, with several open transactions and snapshots. rapid chooses, step by step. Nothing that is
-// compared depends on what the background work is at, so that a program fails again when it is run
-// again.
+// compared depends on the progress of the background work, so that a program fails again when it
+// is run again.
 type program[K, V comparable] struct {
 	data[K, V]
 	t *rapid.T
@@ -137,13 +137,13 @@ func (p *program[K, V]) add(name string, t *table[K, V]) {
 	p.now[name] = t
 }
 
-// note notes what the program does, for the case that it fails.
+// note notes the steps of the program, for the case that it fails.
 func (p *program[K, V]) note(format string, args ...any) {
 	p.trace = append(p.trace, func() string { return fmt.Sprintf(format, args...) })
 }
 
-// check fails the program unless ok. What it fails with does not depend on the details: so that
-// rapid can make it smaller.
+// check fails the program unless ok. Its message does not depend on the details: so that rapid
+// can make it smaller.
 func (p *program[K, V]) check(ok bool, what, format string, details ...any) {
 	if ok {
 		return
@@ -176,7 +176,7 @@ func (p *program[K, V]) found(what string, want V, present bool) func(got V, ok 
 func (p *program[K, V]) key() K { return p.keys[p.choose(len(p.keys), "key")] }
 
 // value makes up a value that was not there before: for every other one a number of the key's
-// own, so that the unique indexes do not refuse most of what is done.
+// own, so that the unique indexes do not refuse most of the writes.
 func (p *program[K, V]) value(key K) V {
 	number := p.choose(numbers, "number")
 	if p.choose(2, "own number") == 0 {

@@ -157,7 +157,7 @@ func (p *program[K, V]) lookupOf(h *handle[K, V], t *table[K, V], r reader[K, V]
 	p.loop(h, ix, want, seq, list, left)
 }
 
-// looks notes what a transaction has read of an index.
+// looks notes the reads of an index by a transaction.
 func (h *handle[K, V]) looks(seen look[K, V]) {
 	if h != nil && h.isTx {
 		h.hasRead = true
@@ -165,7 +165,7 @@ func (h *handle[K, V]) looks(seen look[K, V]) {
 	}
 }
 
-// leave makes it what was read by a loop that was left at an index key.
+// leave makes it the read of a loop that was left at an index key.
 func (l *look[K, V]) leave(edge int, down bool) {
 	l.in = l.in.to(edge, down)
 	if !l.ix.unique {

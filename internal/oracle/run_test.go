@@ -21,7 +21,7 @@ func TestPrograms(t *testing.T) {
 	t.Run("string", func(t *testing.T) { rapid.Check(t, run(texts())) })
 }
 
-// run returns a function that runs what rapid chooses.
+// run returns a function that runs the choices of rapid.
 func run[K, V comparable](d data[K, V]) func(*rapid.T) {
 	return func(t *rapid.T) {
 		p := newProgram(t, d)

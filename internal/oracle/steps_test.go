@@ -17,7 +17,7 @@ type action struct {
 	run   func()
 }
 
-// actions returns what a program can do.
+// actions returns the possible steps of a program.
 func (p *program[K, V]) actions() []action {
 	always := func() bool { return true }
 	room := func() bool { return len(p.open) < maxOpen }
@@ -70,8 +70,8 @@ func (p *program[K, V]) newest() {
 	}
 }
 
-// history looks at what is left of the history of a key: how much that is depends on what has been
-// pruned. Each revision must be what the key was from its epoch to that of the next one.
+// history looks at the rest of the history of a key: how much that is depends on the pruned
+// versions. Each revision must be the state of the key from its epoch to that of the next one.
 func (p *program[K, V]) history(t *table[K, V], key K) {
 	revisions, n := mvcc.History(t.m, key), p.o.now()
 	value, ok := p.o.newest(t)[key]
@@ -377,7 +377,7 @@ func (p *program[K, V]) rewrite(h *handle[K, V]) {
 			}
 		}
 	}
-	for key := range left { // only what had gone by then was passed over
+	for key := range left { // only revisions that had gone by then were passed over
 		p.check(gone[key], "a loop by an index that writes", "%v is missed", key)
 	}
 }

@@ -42,7 +42,7 @@ func (p *program[K, V]) makeIndex(t *table[K, V], k *kind[K, V]) {
 	p.altered(t)
 }
 
-// asWrites returns the writes that make what there is.
+// asWrites returns the writes that make the contents.
 func asWrites[K, V comparable](all map[K]V) map[K]*V {
 	writes := map[K]*V{}
 	for key, value := range all {
@@ -97,7 +97,7 @@ func (p *program[K, V]) closeEngine() {
 	p.closed = true
 }
 
-// reclaim reclaims what nobody sees. Without background work it is known what is left of a map.
+// reclaim reclaims versions that nobody sees. Without background work the rest of a map is known.
 func (p *program[K, V]) reclaim() {
 	p.note("Reclaim")
 	s := mvcc.Stats{QueueDepth: 1}
@@ -149,7 +149,7 @@ func (p *program[K, V]) checkStats() {
 	}
 }
 
-// whole compares all of a table, and of its indexes, with what is wanted.
+// whole compares all of a table, and of its indexes, with the expected contents.
 func (p *program[K, V]) whole(t *table[K, V], r reader[K, V], want map[K]V, begun int) {
 	got := maps.Collect(r.All())
 	if !maps.Equal(want, got) {
@@ -171,7 +171,7 @@ func (p *program[K, V]) whole(t *table[K, V], r reader[K, V], want map[K]V, begu
 	}
 }
 
-// finish ends what is open and looks at what is left.
+// finish ends open transactions and looks at the rest.
 func (p *program[K, V]) finish() {
 	p.lookAtAll()
 	for _, h := range p.open {
@@ -182,7 +182,7 @@ func (p *program[K, V]) finish() {
 	p.closeEngine()
 	p.steps = -1
 	p.lookAtAll()
-	// What the background work has in hand when it ends is dropped a moment later.
+	// The batch that the background work has in hand when it ends is dropped a moment later.
 	left := p.left()
 	for end := time.Now().Add(time.Minute); left != "" && time.Now().Before(end); left = p.left() {
 		time.Sleep(time.Millisecond)
@@ -190,7 +190,7 @@ func (p *program[K, V]) finish() {
 	p.check(left == "", "what is left", "%s", left)
 }
 
-// left says what is left beside the newest version of each key, if anything.
+// left names the versions left beside the newest one of each key, if any.
 func (p *program[K, V]) left() string {
 	p.reclaim()
 	for _, t := range p.now {

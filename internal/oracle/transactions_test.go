@@ -111,7 +111,7 @@ func (p *program[K, V]) commit() {
 	p.check(slices.Equal(told, []uint64{at, at}), "OnCommit", "told of %v, want %d twice", told, at)
 }
 
-// outcome compares what became of a commit with what may.
+// outcome compares the end of a commit with the possible ones.
 func (p *program[K, V]) outcome(what string, h *handle[K, V], v outcomes, err error) {
 	var c *mvcc.ConflictError
 	var u *mvcc.UniqueError
@@ -127,7 +127,7 @@ func (p *program[K, V]) outcome(what string, h *handle[K, V], v outcomes, err er
 	}
 }
 
-// refuses reports whether u is what a unique index says of the transaction.
+// refuses reports whether u is the error of a unique index for the transaction.
 func (p *program[K, V]) refuses(h *handle[K, V], u *mvcc.UniqueError) bool {
 	for t, part := range h.parts {
 		for _, ix := range part.by {
@@ -148,7 +148,7 @@ func twice[K, V comparable](ix *index[K, V], all map[K]V, u *mvcc.UniqueError) b
 		slices.Contains(owners, b)
 }
 
-// err compares what Err says, and reports whether that is that the transaction cannot commit.
+// err compares the result of Err, and reports whether that says that the transaction cannot commit.
 func (p *program[K, V]) err(h *handle[K, V]) bool {
 	err := h.tx.Err
 	if h.alone != nil {

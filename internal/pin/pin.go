@@ -13,7 +13,7 @@ import _ "unsafe" // for go:linkname
 //go:noescape
 func Pin() int
 
-// Unpin ends what Pin has begun.
+// Unpin ends the effect of Pin.
 //
 //go:linkname Unpin runtime.procUnpin
 //go:noescape

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Leak has goroutines wait for what never comes, until the test ends.
+// Leak has goroutines wait for an event that never comes, until the test ends.
 func Leak(t *testing.T, n int) {
 	t.Helper()
 	never := make(chan struct{})
@@ -41,7 +41,7 @@ func Allocate(t *testing.T) {
 	Again(t, func() { Garbage(make([][]byte, 64)) })
 }
 
-// Garbage fills a list with what nobody needs.
+// Garbage fills a list with objects that nobody needs.
 //
 //go:noinline
 func Garbage(list [][]byte) {
@@ -51,7 +51,7 @@ func Garbage(list [][]byte) {
 	runtime.KeepAlive(list)
 }
 
-// A link is what the collector has to follow.
+// A link is a pointer for the collector to follow.
 type link struct{ next, other *link }
 
 // Collect has the collector mark many small objects, again and again, until the test ends.

@@ -40,7 +40,7 @@ func moments(c *results.Cell) (list []moment) {
 	return list
 }
 
-// ofEach is what charts of times say of them.
+// ofEach is the remark of charts of times.
 const ofEach = "Of each interval, logarithmic."
 
 // A line is one thing that is drawn over time of a cell.
@@ -134,7 +134,7 @@ func (p planner) timed(cells []*results.Cell, l line) []series {
 	})
 }
 
-// positive returns what a logarithmic axis has a place for of lines.
+// positive returns the points of lines that a logarithmic axis has a place for.
 func positive(lines []series) (list []series) {
 	for _, s := range lines {
 		s.Points = slices.DeleteFunc(slices.Clone(s.Points), func(p point) bool { return p.Y <= 0 })

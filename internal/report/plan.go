@@ -12,10 +12,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
-// A figure is what is drawn of each combination.
+// A figure is drawn of each combination.
 type figure struct {
-	unit, label, words string  // words say what the y axis has
-	scale              float64 // of what is drawn, in the unit of y
+	unit, label, words string  // words for the y axis
+	scale              float64 // of the drawn value, in the unit of y
 	y                  yAxis
 }
 
@@ -31,7 +31,7 @@ var figures = []figure{
 	{"aborts/op", "aborted attempts", "aborts per operation", 1, yAxis{}},
 }
 
-// plan decides what is drawn of a run.
+// plan decides on the charts of a run.
 func plan(r *results.Run) []section {
 	cells := r.Cells()
 	p := planner{}
@@ -275,7 +275,7 @@ func number(text string) float64 {
 	return (a + b) / 2
 }
 
-// paramLabels are what the axis of a parameter is called, if not by its name.
+// paramLabels are the names of the axes of parameters, if not their own.
 var paramLabels = map[string]string{
 	"theta":      "theta of the Zipf distribution (0 is uniform)",
 	"read-pct":   "percentage of reads",
@@ -296,7 +296,7 @@ type section struct {
 	Charts   []chart    `json:"charts"`
 }
 
-// A chart is what is to be drawn; report.js does so.
+// A chart has the data of a drawing; report.js draws it.
 type chart struct {
 	Title  string   `json:"title"`
 	About  string   `json:"about"`
@@ -327,7 +327,7 @@ type yAxis struct {
 // series is one line of a chart.
 type series struct {
 	Name string `json:"name"`
-	// Place is the same for an engine in all charts: it is what chooses the colour.
+	// Place is the same for an engine in all charts: it chooses the colour.
 	Place  int     `json:"place"`
 	Points []point `json:"points"`
 }

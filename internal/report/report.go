@@ -59,7 +59,7 @@ const doctype = "<!doctype html>"
 type Page struct {
 	results.Saved
 	Title     string        // of the page
-	Top, More template.HTML // what comes before the run, and after its results
+	Top, More template.HTML // the parts before the run, and after its results
 }
 
 // HTML returns the page.
@@ -86,7 +86,7 @@ var (
 		ownScript
 )
 
-// Policy lets a page consist of what is in it, and of nothing else.
+// Policy lets a page load nothing from elsewhere.
 var Policy = fmt.Sprintf("default-src 'none'; img-src data:; style-src %s; script-src %s",
 	hash(style), hash(script))
 
@@ -105,7 +105,7 @@ func hash(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// What follows is for the template.
+// The rest is for the template.
 
 // Policy is [Policy].
 func (Page) Policy() string { return Policy }
@@ -116,16 +116,16 @@ func (Page) Style() template.CSS { return template.CSS(style) }
 // Script returns the program that draws.
 func (Page) Script() template.JS { return template.JS(script) }
 
-// Caption says what the tables have.
+// Caption describes the tables.
 func (Page) Caption() string { return results.MediansCaption }
 
-// Sections returns what is drawn.
+// Sections returns the charts, in sections.
 func (p Page) Sections() []section { return plan(p.Run) }
 
 // Facts say how the run was made.
 func (p Page) Facts() []string { return results.Describe(p.Run.Header) }
 
-// What says what was measured.
+// What describes the measurement.
 func (p Page) What() string {
 	return strings.Join(p.Workloads, ", ") + " on " + strings.Join(p.Engines, ", ")
 }

@@ -42,8 +42,8 @@ func markOf(cells ...*Cell) string {
 	return ""
 }
 
-// times says what the first engine has beside that at a place among them, "" if there is nothing to
-// compare.
+// times says by which factor the first engine differs from that at a place among them, "" if there
+// is nothing to compare.
 func (r *Round) times(engine int) string {
 	switch {
 	case r.Beside[engine] == nil:
@@ -129,7 +129,7 @@ func (c *Contest) Rows() [][]string {
 	return rows
 }
 
-// Figure returns what the contest is about, for people.
+// Figure returns the name of the compared figure, for people.
 func (c *Contest) Figure() string { return strings.TrimSuffix(c.Unit, "-ns") }
 
 // Open returns how many figures do not tell the first engine and that at a place among them apart.

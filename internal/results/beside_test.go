@@ -74,7 +74,7 @@ func TestContest(t *testing.T) {
 		require.Equal(t, against, row[len(row)-2], "before the noisy samples")
 	}
 
-	// What decides is what decides between two runs.
+	// The rule of decision is the one between two runs.
 	row := list[0].Rounds[0].Beside[1]
 	require.Equal(t, "Reads/engine=old/threads=2", row.Name)
 	require.InDelta(t, 100, *row.DeltaPct, 1e-9)
@@ -111,7 +111,7 @@ func TestInterruptedSamplesDoNotCount(t *testing.T) {
 	require.ErrorContains(t, err, "no results")
 }
 
-// If operations came at a given rate the response time is what engines are compared by.
+// If operations came at a given rate engines are compared by the response time.
 func TestMediansOfAPacedRun(t *testing.T) {
 	r := testRun(t, 3, 1e6)
 	require.False(t, Paced(r.Cells()))

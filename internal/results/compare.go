@@ -16,16 +16,16 @@ type Options struct {
 	Alpha float64  // the level of significance, such as 0.05
 	Units []string // those to compare, as printed in results or as benchstat has them; empty for all
 	Force bool     // compare instrumented results with others, too
-	// Turns says that the samples were taken in turns: of each benchmark the first of one side beside
-	// the first of the other, and so on. They are compared pair by pair then, by Wilcoxon's
-	// signed-rank test, and what the machine does to both samples of a pair does not count.
+	// Turns says that the samples were taken in turns: of each benchmark the first of one side
+	// beside the first of the other, and so on. They are compared pair by pair then, by Wilcoxon's
+	// signed-rank test, and a change of the machine during both samples of a pair does not count.
 	Turns bool
 }
 
-// A Comparison is what has changed from one set of results to another, by the
-// statistics of benchstat: medians, their confidence intervals, and the
-// Mann-Whitney U test. Whether a change is significant takes into account how many benchmarks are
-// compared in its unit (Holm, A simple sequentially rejective multiple test procedure, 1979).
+// A Comparison has the changes from one set of results to another, by the statistics of
+// benchstat: medians, their confidence intervals, and the Mann-Whitney U test. Whether a change
+// is significant takes into account how many benchmarks are compared in its unit (Holm, A simple
+// sequentially rejective multiple test procedure, 1979).
 type Comparison struct {
 	Old      string   `json:"old"`
 	New      string   `json:"new"`
@@ -223,7 +223,7 @@ func wanted(asked, x, y []string) ([]string, error) {
 		}
 	}
 	var order []string
-	if slices.Contains(both, achieved) { // what was asked for comes after what came of it
+	if slices.Contains(both, achieved) { // causes come after their results
 		order = slices.Clone(pacedHeadline)
 	}
 	for _, m := range Metrics() {
@@ -251,8 +251,8 @@ func wanted(asked, x, y []string) ([]string, error) {
 // none stands for a circumstance that a run lacks.
 const none = "none"
 
-// differences returns how the circumstances of two runs differ, apart from what is
-// compared: machine, runtime, and how it was measured.
+// differences returns how the circumstances of two runs differ, beside the compared
+// labels: machine, runtime, and how it was measured.
 func differences(before, after *Source) []string {
 	var list []string
 	add := func(what, x, y string) {

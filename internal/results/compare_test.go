@@ -365,7 +365,7 @@ func TestCompareAcrossALabel(t *testing.T) {
 	}
 }
 
-// What says that a run came to its end is in the text; what does not say so leaves a doubt.
+// The text says that a run came to its end; a text that does not leaves a doubt.
 func TestEnds(t *testing.T) {
 	doubts := func(text string) string {
 		s, err := parseBench("x", []byte(text))

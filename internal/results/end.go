@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What the comments of a [BenchWriter] say of the end of a run.
+// The comments of a [BenchWriter] about the end of a run.
 var (
 	sayComplete = regexp.MustCompile(`^# complete: (\d+) of (\d+) samples$`)
 	sayCut      = regexp.MustCompile(`^# (?:interrupted|failed) after (\d+) of \d+ samples(?:: .*)?$`)
@@ -16,8 +16,8 @@ var (
 		`^# the samples above were verified; the run ended here, after (\d+) of \d+$`)
 )
 
-// ends is what text in the Go benchmark format says of the runs in it and how they ended. Those of
-// mvccbench say so in comments. What go test writes ends with a line for each package.
+// ends has the runs in a text in the Go benchmark format and how they ended. Those of mvccbench
+// say so in comments. Text of go test ends with a line for each package.
 type ends struct {
 	header       *Header // of the first run
 	begun, ended int
@@ -27,7 +27,7 @@ type ends struct {
 	noisy        int      // samples
 }
 
-// endsOf reads what b says.
+// endsOf reads the ends of runs in b.
 func endsOf(b []byte) (*ends, error) {
 	e := &ends{}
 	samples, text := 0, ""

@@ -10,7 +10,7 @@ import (
 	"github.com/mvccmap/mvccmap/bench"
 )
 
-// A HistogramLog writes what happened in each interval as a histogram log of HdrHistogram, format
+// A HistogramLog writes the times of each interval as a histogram log of HdrHistogram, format
 // 1.3: a line for each, with a whole histogram in the compressed V2 encoding. Programs that read
 // such logs, as HistogramLogAnalyzer does, show the percentiles of any stretch.
 type HistogramLog struct {
@@ -34,7 +34,7 @@ func NewHistogramLog(w io.Writer, start time.Time, comment string) *HistogramLog
 }
 
 // Interval writes the times, in nanoseconds, of an interval; their maximum is in milliseconds, as
-// other programs have it. The tag says what they are of: a log may have intervals of several things.
+// other programs have it. The tag names their kind: a log may have intervals of several things.
 func (l *HistogramLog) Interval(
 	tag string, from time.Time, length time.Duration, d bench.Distribution,
 ) error {

@@ -34,7 +34,7 @@ type Judgement struct {
 	Rows    int          `json:"rows"`             // those of these units that are judged
 	Worse   []Regression `json:"worse,omitempty"`  // in the order of the tables
 	Open    []Regression `json:"open,omitempty"`   // likewise: those of which it cannot be told
-	Doubts  []string     `json:"doubts,omitempty"` // what is missing
+	Doubts  []string     `json:"doubts,omitempty"` // missing benchmarks
 }
 
 // The units in which a benchmark is judged unless others are asked for. If operations came at a given

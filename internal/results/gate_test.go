@@ -84,8 +84,8 @@ func TestGateFindsAndPasses(t *testing.T) {
 	}
 }
 
-// docs/gate.md has in a table what the gate makes of slowdowns: how many of a hundred fail, cannot
-// be told and pass.
+// docs/gate.md has in a table the verdicts of the gate on slowdowns: how many of a hundred fail,
+// cannot be told and pass.
 func TestGateCharacteristic(t *testing.T) {
 	page, err := os.ReadFile("../../docs/gate.md")
 	require.NoError(t, err)
@@ -140,8 +140,8 @@ func sameRuns(t *testing.T) []map[string][]float64 {
 }
 
 // On a machine that is not the same from one run to the next the sides take turns, of which each
-// run gives a sample. Then the gate hardly ever says of the same that it is worse, nor of what has
-// a third of the throughput that it passes.
+// run gives a sample. Then the gate hardly ever says of the same that it is worse, nor of a third
+// of the throughput that it passes.
 func TestGateOfRunsThatTakeTurns(t *testing.T) {
 	runs := sameRuns(t)
 	rnd := rand.New(rand.NewPCG(3, 4))

@@ -30,16 +30,15 @@ func Write(w io.Writer, r *Run) error {
 	return err
 }
 
-// errFormat is wrapped by the errors of [Read] that say what is wrong with the
-// text, rather than with reading it.
+// errFormat is wrapped by the errors of [Read] that name a fault of the text, rather
+// than one of reading it.
 var errFormat = errors.New("not a record of results that this program can read")
 
-// Read reads a run that [Write] has written. It is strict: what it does not know,
-// or what makes no sense, is an error, which says where.
+// Read reads a run that [Write] has written. It is strict: an unknown field, or a
+// senseless value, is an error, which says where.
 func Read(r io.Reader) (*Run, error) { return read(r, true) }
 
-// ReadNewer is [Read] of what a newer program may have written: it passes over what it does not
-// know.
+// ReadNewer is [Read] of the text of a newer program: it passes over unknown fields.
 func ReadNewer(r io.Reader) (*Run, error) { return read(r, false) }
 
 func read(r io.Reader, strict bool) (*Run, error) {
@@ -102,7 +101,7 @@ func syntax(b []byte, err error) string {
 	return fmt.Sprintf("line %d: %v", 1+bytes.Count(b[:at], []byte("\n")), err)
 }
 
-// check finds what a record cannot say.
+// check finds contradictions in a record.
 func (r *Run) check() error {
 	switch o := r.Outcome; {
 	case o.Kind != Complete && o.Kind != Interrupted && o.Kind != Failed && o.Kind != Violated:

@@ -10,21 +10,21 @@ import (
 	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
-// A Limit is what a figure must be, such as response-p99-ns < 1 ms.
+// A Limit is a demand on a figure, such as response-p99-ns < 1 ms.
 type Limit struct {
 	Unit  string // of the figure, as [Metrics] has it
 	Op    string // <, <=, > or >=
 	Value float64
 }
 
-// suffixes are what may be left out of a unit, since the value says it.
+// suffixes are the ends of units that may be left out, since the value says it.
 var suffixes = []string{"", "-ns", "-%", "-B"}
 
 // ErrLimit is wrapped by the errors of [ParseLimit]; their texts say more.
 var ErrLimit = errors.New("expected a limit such as response-p99<1ms, achieved>=99 or ops/s>1.5M")
 
 // ParseLimit reads a limit. The name is that of a metric, without the unit at its end if one likes;
-// number reads what is no time.
+// number reads values that are no times.
 func ParseLimit(text string, number func(string) (float64, error)) (Limit, error) {
 	at := strings.IndexAny(text, "<>")
 	if at < 0 {
@@ -102,7 +102,7 @@ func (l Limit) String() string { return l.Unit + " " + l.Op + " " + l.Show(l.Val
 // KeptUp is the limit that an open loop keeps which is not saturated.
 func KeptUp() Limit { return Limit{achieved, ">=", 99} }
 
-// A Check is what became of a limit in a cell.
+// A Check is the outcome of a limit in a cell.
 type Check struct {
 	Limit
 	Of     string  // the cell
@@ -125,7 +125,7 @@ func (c *Cell) Check(limits []Limit) []Check {
 	return list
 }
 
-// String says of a limit that is not kept what there is instead.
+// String says of a limit that is not kept which value there is instead.
 func (k Check) String() string {
 	if !k.Known {
 		return fmt.Sprintf("%s: cannot tell of %s: too few operations for it, or the figure is not "+
@@ -149,10 +149,10 @@ type FoundRate struct {
 type RateTry struct {
 	Rate float64 `json:"rate"`
 	Kept bool    `json:"kept"`
-	What string  `json:"what"` // what was measured
+	What string  `json:"what"` // the measured value
 }
 
-// String says what was found.
+// String describes the outcome.
 func (f FoundRate) String() string {
 	limits := strings.Join(f.Limits, ", ")
 	if f.Rate == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/brief"
 )
 
-// MediansCaption says what the table of medians has.
+// MediansCaption describes the table of medians.
 const MediansCaption = "Medians; ± is their 95 % confidence interval, as in comparisons and in " +
 	"benchstat (∞: it takes six samples)"
 
@@ -39,8 +39,8 @@ func shown(unit string, v float64, others func(float64) string) string {
 	return others(v)
 }
 
-// Paced reports whether in all cells operations came at a given rate. How many there were was asked
-// for then; how long they took to be answered, and whether all were, is what was measured.
+// Paced reports whether in all cells operations came at a given rate. Their number was asked for
+// then; measured is how long they took to be answered, and whether all were.
 func Paced(cells []*Cell) bool {
 	return len(cells) > 0 && !slices.ContainsFunc(cells, func(c *Cell) bool {
 		return len(c.Values(achieved)) == 0

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// A Metric is a figure of a sample: what it means, how it is measured, and which way is
-// better.
+// A Metric is a figure of a sample: its meaning, the way of its measurement, and which
+// way is better.
 type Metric struct {
 	Unit   string // as in results, and in --unit of compare
 	Better string // "lower" or "higher"
-	Doc    string // what it is: no capital, no full stop
+	Doc    string // its meaning: no capital, no full stop
 	How    string // how it is measured, likewise
 
 	// Digits is how many digits after the point mean something; if negative,

@@ -24,7 +24,7 @@ func noisyRun(t *testing.T) *Run {
 	return r
 }
 
-// The record of a sample has what the machine did, and whether that may explain a difference.
+// The record of a sample has the machine's other load, and whether that may explain a difference.
 func TestMachineInRecords(t *testing.T) {
 	w, _ := bench.WorkloadByName("counter")
 	e, _ := bench.EngineByName("mvcc")
@@ -49,7 +49,7 @@ func TestMachineInRecords(t *testing.T) {
 }
 
 // A noisy sample is marked in each format, in the Go benchmark format above its line, which readers
-// of the format read as ever. What the machine did is in records only.
+// of the format read as ever. The machine's other load is in records only.
 func TestNoisySamplesAreMarked(t *testing.T) {
 	r := noisyRun(t)
 	text := benchText(t, r)

@@ -35,8 +35,8 @@ type Row struct {
 	Name string `json:"name"`
 	Old  Side   `json:"old"`
 	New  Side   `json:"new"`
-	// DeltaPct is the change of the median in percent or, if the samples were taken in turns, what
-	// the pairs say it is; nil if it has grown from zero.
+	// DeltaPct is the change of the median in percent or, if the samples were taken in turns, the
+	// estimate of the pairs; nil if it has grown from zero.
 	DeltaPct *float64 `json:"delta_pct"`
 	// Lo and Hi are a confidence interval of the change in percent, by the pairs of samples; nil if
 	// it has no end there.
@@ -157,8 +157,8 @@ func (r *Row) setDelta() {
 	}
 }
 
-// setShift sets by what factor the samples differ, and the interval of the change. Of samples that
-// were taken in turns it sets the change and its p-value, too.
+// setShift sets the factor by which the samples differ, and the interval of the change. Of samples
+// that were taken in turns it sets the change and its p-value, too.
 func (r *Row) setShift(p pair, higherIsBetter bool) {
 	of := shiftOf
 	if p.turns {

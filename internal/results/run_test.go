@@ -79,7 +79,7 @@ func TestRecordIsReadBack(t *testing.T) {
 	require.Empty(t, testRun(t, 1, 1).Mark())
 }
 
-// What a record cannot say is an error that says where.
+// A contradiction in a record is an error that says where.
 func TestReaderIsStrict(t *testing.T) {
 	good := encode(t, testRun(t, 1, 1e6))
 	for _, c := range []struct{ name, from, to, want string }{

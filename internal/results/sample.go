@@ -123,7 +123,7 @@ func Parameters(c bench.Config) []Param {
 // MaxIntervals bounds how many intervals a sample has.
 const MaxIntervals = 120
 
-// An Interval is what a sample did in a part of its time.
+// An Interval has the figures of a sample in a part of its time.
 type Interval struct {
 	// End is when it ended, from the beginning of the sample. It began at the End before.
 	End    time.Duration `json:"end_ns"`

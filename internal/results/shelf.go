@@ -36,7 +36,7 @@ func OpenShelf(paths ...string) (*Shelf, error) {
 
 const extension = ".json"
 
-// names is what the name of a run looks like: nothing that a page would take for something else.
+// names is the form of the name of a run: nothing that a page would take for something else.
 var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // A File is a run on a [Shelf].
@@ -123,7 +123,7 @@ func (f File) read() (*Run, error) {
 	return r, nil
 }
 
-// A Saved is what is known of a run on a [Shelf].
+// A Saved has the known facts of a run on a [Shelf].
 type Saved struct {
 	Name      string         `json:"name"`
 	Started   time.Time      `json:"started"`
@@ -131,7 +131,7 @@ type Saved struct {
 	Engines   []string       `json:"engines"`
 	Samples   int            `json:"samples"`
 	Outcome   string         `json:"outcome"`         // such as "complete"
-	Marks     []string       `json:"marks,omitempty"` // what must be said beside its figures
+	Marks     []string       `json:"marks,omitempty"` // remarks beside its figures
 	Machine   string         `json:"machine"`
 	Profiles  []SavedProfile `json:"profiles,omitempty"`
 	Err       string         `json:"error,omitempty"` // why it cannot be read, without the rest
@@ -143,11 +143,11 @@ type Saved struct {
 type SavedProfile struct {
 	File string `json:"file"` // its name
 	Kind string `json:"kind"` // such as "cpu"; profiles of equal kind can be compared
-	Of   string `json:"of"`   // what was profiled; profiles of the same thing follow each other
+	Of   string `json:"of"`   // profiles; those of the same combination follow each other
 	Size int    `json:"bytes"`
 }
 
-// Get returns what there is of the run called name. The error wraps [ErrNoRun] if there is none.
+// Get returns the run called name. The error wraps [ErrNoRun] if there is none.
 func (s *Shelf) Get(name string) (Saved, error) {
 	files, err := s.Files()
 	if err != nil {
@@ -185,7 +185,7 @@ func (s *Shelf) Profile(name, file string) ([]byte, error) {
 	return data, nil
 }
 
-// Summary returns what a list says of a run with that name.
+// Summary returns the line of a list for a run with that name.
 func Summary(name string, r *Run) Saved {
 	h := &r.Header
 	s := Saved{
@@ -212,11 +212,11 @@ func appendNew(list []string, s string) []string {
 // ProfileExtension ends the names of all profiles.
 const ProfileExtension = ".pb.gz"
 
-// WholeRun is what the profile of all combinations together is called.
+// WholeRun is the name of the profile of all combinations together.
 const WholeRun = "whole-run"
 
-// profileNames is what a profile is called: never a path, and nothing that a shell would take for
-// something else.
+// profileNames is the form of the name of a profile: never a path, and nothing that a shell would
+// take for something else.
 var profileNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._=+-]{0,200}\.pb\.gz$`)
 
 // profiles lists the profiles of r: of the whole run, then of each combination in the order in which

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// A shift is by what factor one set of samples is worse than another. Nothing is assumed of the
-// samples but that a change multiplies them. Its estimate, its bounds and its p-value are of one
-// kind (Hodges and Lehmann, Estimates of location based on rank tests, 1963): the estimate is the
-// median of the factors of all pairs, the bounds are two of these factors, chosen by rank, and the
-// real factor is above a bound, at a level of confidence, if and only if the U test says so.
+// A shift is the factor by which one set of samples is worse than another. Nothing is assumed of
+// the samples but that a change multiplies them. Its estimate, its bounds and its p-value are of
+// one kind (Hodges and Lehmann, Estimates of location based on rank tests, 1963): the estimate is
+// the median of the factors of all pairs, the bounds are two of these factors, chosen by rank, and
+// the real factor is above a bound, at a level of confidence, if and only if the U test says so.
 type shift struct {
 	factors []float64 // of each pair of samples, ascending
 	n1, n2  int
@@ -98,7 +98,7 @@ func chanceOfU(n1, n2, u int) float64 {
 	return sums.([]float64)[u]
 }
 
-var sumsOfU sync.Map // [2]int to what distributionOfU returned
+var sumsOfU sync.Map // [2]int to results of distributionOfU
 
 // distributionOfU returns the probability of each u or less. It counts orders of samples by the
 // recurrence of Mann and Whitney (On a test of whether one of two random variables is

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The distribution of U is what all orders of few samples give.
+// The distribution of U is that of all orders of few samples.
 func TestDistributionOfU(t *testing.T) {
 	for n1 := 1; n1 <= 5; n1++ {
 		for n2 := 1; n2 <= 5; n2++ {
@@ -69,7 +69,7 @@ func TestShift(t *testing.T) {
 }
 
 // A factor is beyond the lower bound if and only if the test does not find the samples worse by it,
-// and what is better on one side is worse on the other.
+// and an improvement on one side is a loss on the other.
 func TestShiftBoundsAreTheTest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		figures := rapid.SliceOfN(rapid.Map(rapid.IntRange(1, 50), func(i int) float64 {

@@ -27,8 +27,8 @@ type Source struct {
 	Doubts []string
 	// Noisy is how many of the results are of noisy samples.
 	Noisy int
-	// Warnings are what the reader of a comparison should know: the doubts, and lines that could
-	// not be read.
+	// Warnings are remarks for the reader of a comparison: the doubts, and lines that could not
+	// be read.
 	Warnings []string
 
 	*ends

@@ -70,7 +70,7 @@ func chanceOfRanks(n, u int) float64 {
 	return sums.([]float64)[u]
 }
 
-var sumsOfRanks sync.Map // int to what distributionOfRanks returned
+var sumsOfRanks sync.Map // int to results of distributionOfRanks
 
 // distributionOfRanks returns the probability of each sum or less: every rank is in it, or not.
 func distributionOfRanks(n int) []float64 {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// The distribution of the sum of ranks is what all sets of few ranks give.
+// The distribution of the sum of ranks is that of all sets of few ranks.
 func TestDistributionOfRanks(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		count := make([]float64, n*(n+1)/2+1)
@@ -39,7 +39,8 @@ func TestDistributionOfRanks(t *testing.T) {
 	require.Equal(t, 9, PairsFor(0.05/12))
 }
 
-// Estimate, bounds and p-value of pairs. What both samples of a pair share counts for nothing.
+// Estimate, bounds and p-value of pairs. A factor common to both samples of a pair counts for
+// nothing.
 func TestShiftOfTurns(t *testing.T) {
 	s, ok := turnsShiftOf([]float64{1, 100, 7, 20, 3}, []float64{2, 200, 14, 40, 6}, false)
 	require.True(t, ok)
@@ -81,7 +82,8 @@ func drifting(rnd *rand.Rand, n int, slower float64) pair {
 }
 
 // How often samples in turns show a slowdown of 5 %, and how often one that is not there, on a
-// machine whose speed drifts by much more than that; beside it, what they show as two heaps.
+// machine whose speed drifts by much more than that; beside it, the same of the samples as two
+// heaps.
 func TestTurnsFindAndDoNotInvent(t *testing.T) {
 	const rounds, samples = 400, 20
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -28,7 +28,7 @@ type Verdict struct {
 	MostPct *float64 `json:"most_pct"`
 }
 
-// Decide returns what c has found: in all units or, as [Comparison.Judge], in those that say most.
+// Decide returns the verdict of c: in all units or, as [Comparison.Judge], in those that say most.
 func (c *Comparison) Decide(all bool) *Verdict {
 	v := &Verdict{Alpha: c.Alpha}
 	tables := c.judged(all)
@@ -85,7 +85,7 @@ func (r *Row) most(better string, alpha float64) float64 {
 	return 100 * (max(factor, 1) - 1)
 }
 
-// String says in a line what the verdict is.
+// String is the verdict in a line.
 func (v *Verdict) String() string {
 	word := "comparisons"
 	if v.Rows == 1 {

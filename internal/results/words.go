@@ -96,7 +96,7 @@ func (j *Judgement) String() string {
 	return fmt.Sprintf("gate: %s: %s", word, j.Why())
 }
 
-// Why says what led to the outcome.
+// Why gives the reason of the outcome.
 func (j *Judgement) Why() string {
 	of := fmt.Sprintf("%d comparisons of %s", j.Rows, strings.Join(j.Units, ", "))
 	switch j.Outcome {
@@ -113,7 +113,7 @@ func (j *Judgement) Why() string {
 	return strings.Join(append(why, j.Doubts...), "; ")
 }
 
-// String says what has become worse, or may have, and by how much.
+// String names the figures that are worse, or may be, and by how much.
 func (r Regression) String() string {
 	return fmt.Sprintf("%s, %s: %s to %s, %s (%s)", r.Unit, r.Name, scaled(r.Unit, r.Old),
 		scaled(r.Unit, r.New), r.Interval(), r.Chances())

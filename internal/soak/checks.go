@@ -23,7 +23,7 @@ func (t Target) do(ctx context.Context, r Round) Outcome {
 	panic("soak: there is no check " + string(r.Kind)) // Run has checked the kinds
 }
 
-// failed is the violation of a map that could not even do what it was asked.
+// failed is the violation of a map that could not even do the work of the round.
 func failed(err error) *Violation {
 	return &Violation{Summary: "the map failed", Detail: err.Error()}
 }
@@ -44,7 +44,7 @@ func (t Target) doHistory(ctx context.Context, r Round) Outcome {
 // keyPatience is how long a key may take to be judged. Tests take the limit away.
 var keyPatience = 20 * time.Second
 
-// checkHistory judges a history by what each of its transactions was promised.
+// checkHistory judges a history by the promises to each of its transactions.
 func checkHistory(h *history.History) Outcome {
 	report := history.Check(h, keyPatience)
 	o := Outcome{Totals: Totals{

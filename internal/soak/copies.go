@@ -159,7 +159,7 @@ func (g *together) wait() error {
 	return g.err
 }
 
-// An ending is what a writer has done.
+// An ending has the work of a writer.
 type ending struct{ committed, aborted int }
 
 // write moves amounts between the tables, and writes notes that soon expire.
@@ -296,7 +296,7 @@ func (c *copies) backUp() error {
 	return nil
 }
 
-// reopen loads what the journal has kept.
+// reopen loads the contents of the journal.
 func (c *copies) reopen(dir string) error {
 	loaded := newTables(nil)
 	defer loaded.db.Close()

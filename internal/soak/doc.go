@@ -1,9 +1,8 @@
 // Package soak runs random load on the map for as long as one likes, and checks
-// everything that can be checked from outside: that the histories of
-// transactions have an order that explains them, that one-key operations are
-// linearizable, that watches, backups and a journal have what was committed,
-// that a map at rest holds nothing but what is in it, and that it does not grow
-// with the work of writers that never rest.
+// everything that can be checked from outside: that the histories of transactions have
+// an order that explains them, that one-key operations are linearizable, that watches,
+// backups and a journal have the commits, that a map at rest holds nothing but its
+// contents, and that it does not grow with the work of writers that never rest.
 //
 // [Run] does one round after the other. All choices of a [Round] follow from its
 // seed: kind of check, keys, levels, options of the map, and goroutines and

@@ -23,8 +23,8 @@ const opening = 1000
 const growthTicks = 20
 
 // A map may hold so many versions of each key beyond those that are needed. Nothing follows from
-// time: a busy machine makes everything late, also the writers, and these prune what they write. So
-// the excess of a key is bounded however late a tick is. With a fault it follows the commits, of
+// time: a busy machine makes everything late, also the writers, and these prune their own versions.
+// So the excess of a key is bounded however late a tick is. With a fault it follows the commits, of
 // which a round has more.
 const (
 	excess     = 256
@@ -68,7 +68,7 @@ type growth struct {
 }
 
 // doGrowth has writers that never rest, with snapshots beside them, and looks whether
-// memory grows with what they have written.
+// memory grows with their writes.
 func (t Target) doGrowth(ctx context.Context, r Round) Outcome {
 	before := liveHeap()
 	m := mvcc.New[int, int64](r.Options())
@@ -197,8 +197,8 @@ func (g *growth) atRest(before, start int64) *Violation {
 	return v
 }
 
-// checkContents checks what sn shows: transfers leave the sum alone, and what is
-// stored names its key.
+// checkContents checks the contents of sn: transfers leave the sum alone, and each
+// value names its key.
 func checkContents(r Round, sn mvcc.Snapshot[int, int64]) *Violation {
 	n, sum := 0, int64(0)
 	for k, v := range sn.All() {

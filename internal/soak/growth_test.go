@@ -22,7 +22,7 @@ func leaky() func(*mvcc.Map[int, int64]) mvcc.Stats {
 	}
 }
 
-// growing is a round of n keys, and what it does.
+// growing is a round of n keys, and its work.
 func growing(n int, target Target) Outcome {
 	r := draw(1)
 	r.grow(rand.New(rand.NewPCG(1, 1)))
@@ -31,7 +31,7 @@ func growing(n int, target Target) Outcome {
 	return target.orDefault().do(context.Background(), r)
 }
 
-// lying is a Target.Stats that says what lie makes of the truth.
+// lying is a Target.Stats whose figures have passed through lie.
 func lying(lie func(s *mvcc.Stats)) Target {
 	return Target{Stats: func(m *mvcc.Map[int, int64]) mvcc.Stats {
 		s := m.Stats()
@@ -40,8 +40,8 @@ func lying(lie func(s *mvcc.Stats)) Target {
 	}}
 }
 
-// Each count that grows with the commits is found, and so are background work that stands still, and
-// what is left at rest.
+// Each count that grows with the commits is found, and so are background work that stands still,
+// and memory left at rest.
 func TestGrowthIsFound(t *testing.T) {
 	patience := restPatience
 	defer func() { restPatience = patience }()
@@ -78,7 +78,7 @@ func TestGrowthIsFound(t *testing.T) {
 	}
 }
 
-// What the heap does not give back after the load is found.
+// Memory that the heap does not give back after the load is found.
 func TestHeapThatStays(t *testing.T) {
 	patience := restPatience
 	defer func() { restPatience = patience }()

@@ -21,7 +21,7 @@ import (
 var restPatience = time.Minute
 
 // checkQuiet waits until m, which is not used any more, has nothing left to do, and
-// compares what its ways of reading say.
+// compares the results of its ways of reading.
 func checkQuiet[K, V comparable](m *mvcc.Map[K, V]) *Violation {
 	s := m.Stats()
 	for end := time.Now().Add(restPatience); ; s = m.Stats() {
@@ -74,7 +74,7 @@ type Thing struct {
 	self *Thing
 }
 
-// doReclaim inserts and deletes keys, and then looks at what the map keeps alive.
+// doReclaim inserts and deletes keys, and then looks at the objects that the map keeps alive.
 func (t Target) doReclaim(ctx context.Context, r Round) Outcome {
 	m := mvcc.New[*Thing, *Thing](r.Options())
 	defer m.Close()
@@ -109,8 +109,8 @@ func (t Target) doReclaim(ctx context.Context, r Round) Outcome {
 	return o
 }
 
-// checkKept checks that m, at rest, keeps nothing alive but what is in it: its
-// keys, and their values.
+// checkKept checks that m, at rest, keeps nothing alive but its contents: its keys, and
+// their values.
 func checkKept(m *mvcc.Map[*Thing, *Thing], keys, values []weak.Pointer[Thing]) *Violation {
 	n := 0
 	_ = m.View(func(s mvcc.Snapshot[*Thing, *Thing]) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A Kind is what a round checks.
+// A Kind is that of the checks of a round.
 type Kind string
 
 // The kinds of check.
@@ -26,7 +26,7 @@ const (
 // Kinds returns all kinds, in the order in which they are reported.
 func Kinds() []Kind { return []Kind{Append, OneKey, Reclaim, Copies, Growth} }
 
-// Doc says what a round of the kind checks.
+// Doc describes the checks of a round of the kind.
 func (k Kind) Doc() string {
 	return map[Kind]string{
 		Append:  "transactions over lists: their history has an explanation",
@@ -37,8 +37,8 @@ func (k Kind) Doc() string {
 	}[k]
 }
 
-// A Round is what one round does. All of it follows from Seed, but for what the
-// [Config] sets.
+// A Round is the plan of one round. All of it follows from Seed, but for the settings
+// of [Config].
 type Round struct {
 	Number  int
 	Seed    uint64
@@ -101,7 +101,7 @@ func (r Round) level(random *rand.Rand) *mvcc.TxOptions {
 	return &mvcc.TxOptions{Isolation: mvcc.LevelSerializable}
 }
 
-// String names the round by what matters most.
+// String names the round by its main parameters.
 func (r Round) String() string {
 	s := fmt.Sprintf("round %d (seed %d): %s, %s, %s", r.Number, r.Seed, r.Kind,
 		count(r.Workers, "worker"), count(r.Keys, "key"))
@@ -234,7 +234,7 @@ func (s *rounds) made(r Round) Round {
 		r.Snapshot = c.Snapshot
 	}
 	if r.Kind == OneKey {
-		// Contention is what makes it interesting, and each key is looked at alone.
+		// Only contention makes it interesting, and each key is looked at alone.
 		r.Keys, r.OneKey, r.ReadOnly, r.Snapshot, r.Scan, r.MaxOps = min(r.Keys, 8), 90, 5, 0, 0, 2
 	}
 	if r.Kind == Growth {

@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Config says what Run does. A zero field means the default, but a zero Snapshot
-// means none. If it comes from a user, its limits must be checked before.
+// Config is that of [Run]. A zero field means the default, but a zero Snapshot means
+// none. If it comes from a user, its limits must be checked before.
 type Config struct {
 	Duration time.Duration // how long; default: until ctx ends
 	Rounds   int           // how many rounds at most; default: no limit
@@ -38,7 +38,7 @@ type Config struct {
 	Start func(r Round, so Totals)
 	Done  func(r Round, o Outcome)
 
-	// Target is what is checked.
+	// Target is the map under test.
 	Target Target
 }
 
@@ -48,11 +48,11 @@ const (
 	MaxKeys    = 100_000
 )
 
-// Run does rounds, at least one, until the duration is over, a violation is found,
-// or ctx ends. What a round has done by then is checked too. Rounds change GOMAXPROCS, which is of
-// the whole process; it is put back at the end. Run returns the results so far
-// together with any error: ctx's, or why a check could not be made. A violation is no
-// error; it is in the report.
+// Run does rounds, at least one, until the duration is over, a violation is found, or ctx ends.
+// The work of a round by then is checked too. Rounds change GOMAXPROCS, which is of the whole
+// process; it is put back at the end. Run returns the results so far together with any error:
+// ctx's, or that of a check that could not be made. A violation is no error; it is in the
+// report.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	start := time.Now()
 	report := new(Report)
@@ -125,14 +125,14 @@ func (t Target) watched(ctx context.Context, r Round, patience time.Duration) Ou
 	return o
 }
 
-// A Target is what the checks are made on. A field that is nil means the map of package mvcc; tests
-// put something faulty there.
+// A Target is the map under test. A field that is nil means the map of package mvcc; tests put
+// something faulty there.
 type Target struct {
-	// Record records what goroutines do with a new map.
+	// Record records the work of goroutines on a new map.
 	Record func(ctx context.Context, c history.Config) (*history.History, error)
 	// Hold is called with each map of the reclaim check before its end.
 	Hold func(m *mvcc.Map[*Thing, *Thing])
-	// Copied is called with each copy, and what has made it, before it is compared.
+	// Copied is called with each copy, and the name of its maker, before it is compared.
 	Copied func(by string, accounts map[int]int64)
 	// Stats returns the statistics of a map of the growth check.
 	Stats func(m *mvcc.Map[int, int64]) mvcc.Stats
@@ -151,7 +151,7 @@ func (t Target) orDefault() Target {
 	return t
 }
 
-// Totals are what was checked.
+// Totals count the checks.
 type Totals struct {
 	Rounds       int
 	Transactions int // that committed, one-key operations outside of any included
@@ -183,7 +183,7 @@ type KindTotals struct {
 	Totals
 }
 
-// An Outcome is what became of a round.
+// An Outcome is the end of a round.
 type Outcome struct {
 	Totals
 	Violation *Violation // nil if all was well

@@ -146,8 +146,7 @@ func TestProcs(t *testing.T) {
 	require.Equal(t, before, runtime.GOMAXPROCS(0))
 }
 
-// It ends when the time is over, and when it is told to; what was done is
-// reported.
+// It ends when the time is over, and when it is told to; the work by then is reported.
 func TestItEnds(t *testing.T) {
 	c := small(OneKey, Append)
 	c.Rounds, c.Duration = 0, time.Millisecond
@@ -186,7 +185,7 @@ func panicking(context.Context, history.Config) (*history.History, error) {
 	return nil, errors.New("panic on purpose")
 }
 
-// garbled is what a map would have recorded of which one read is wrong.
+// garbled is the record of a map of which one read is wrong.
 func garbled(ctx context.Context, c history.Config) (*history.History, error) {
 	c.Txs = min(c.Txs, 300)
 	h, err := history.Record(ctx, c)
@@ -212,8 +211,8 @@ func garbled(ctx context.Context, c history.Config) (*history.History, error) {
 	return h, nil
 }
 
-// What is violated is saved with all that belongs to it, and a history that was
-// saved is judged alike when it is read again.
+// A violation is saved with all that belongs to it, and a history that was saved is
+// judged alike when it is read again.
 func TestFaultsAreFoundAndSaved(t *testing.T) {
 	for name, f := range faults {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 type Violation struct {
 	Round   Round
 	Summary string // one line
-	Detail  string // what happened, for people
+	Detail  string // the event, for people
 
 	// Folder is where it was saved, or empty; SaveErr says why it was not.
 	Folder  string
@@ -27,10 +27,10 @@ type Violation struct {
 // Names of the files in a violation's folder.
 const (
 	HistoryFile = "history.jsonl" // for CheckFile, if the check has a history
-	ReportFile  = "report.txt"    // the parameters, and what is wrong
+	ReportFile  = "report.txt"    // the parameters, and the fault
 )
 
-// Error names the check and what it found.
+// Error names the check and its finding.
 func (v *Violation) Error() string {
 	return fmt.Sprintf("%s (seed %d): %s", v.Round.Kind, v.Round.Seed, v.Summary)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A Crew runs goroutines that report what is wrong instead of failing the test
-// from where they must not.
+// A Crew runs goroutines that report faults instead of failing the test from where they
+// must not.
 type Crew struct {
 	wg   sync.WaitGroup
 	stop chan struct{}

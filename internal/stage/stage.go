@@ -31,7 +31,7 @@ type Actor struct {
 	at     chan hooks.Point // it has stopped
 	resume chan struct{}    // it may go on
 	done   chan struct{}    // it has ended
-	Result any              // what its function panicked with
+	Result any              // the panic of its function
 	Held   bool             // it stands at a point; the test's goroutine only
 }
 

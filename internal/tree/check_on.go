@@ -40,7 +40,7 @@ func (t *Tree) PeekAll(f func(h *Head)) {
 					f(h)
 				}
 			}
-			if r := l.repl.Load(); r != nil { // what came later
+			if r := l.repl.Load(); r != nil { // later notes
 				r.peek(f, t.Moved)
 			}
 		}

@@ -1,6 +1,6 @@
 // Package tree is the index of maps whose keys have an order: a concurrent B+tree whose leaves
-// hold the heads of version chains. It knows nothing of transactions, and nothing of what a head
-// says: to it a head is a pointer to something that has a key.
+// hold the heads of version chains. It knows nothing of transactions, and nothing of the
+// contents of a head: to it a head is a pointer to something that has a key.
 //
 //	inner ... inner    leaf, 512 bytes                            version: state | next | key ...
 //	separators, kids --> [meta | cells | word | repl | marks | slices] --cell--> newest --> older

@@ -12,7 +12,7 @@ const (
 
 // A sep is a key as a place among keys: in an exact order it is the slice s; otherwise key is where
 // the key is, and s has no meaning. Those of inner nodes are the least keys that may be to their
-// right, and copies: what a version says is kept by nothing else.
+// right, and copies: nothing else keeps a key of a version alive.
 type sep struct {
 	s   uint64
 	key unsafe.Pointer
@@ -110,7 +110,7 @@ func (p *inner) below(s uint64) int {
 		less(x[4], s) + less(x[5], s) + less(x[6], s) + less(x[7], s)
 }
 
-// fill fills what follows from the first n-1 seps.
+// fill fills the fields that follow from the first n-1 seps.
 func (p *inner) fill() {
 	for i := int(p.n) - 1; i < fanout; i++ {
 		p.groups[i>>3].seps[i&7] = 1<<64 - 1

@@ -10,8 +10,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/pin"
 )
 
-// A Gate is a pointer that an insert looks at under the lock: it is shut when the pointer is not
-// what the caller has seen. The zero Gate is open.
+// A Gate is a pointer that an insert looks at under the lock: it is shut when the pointer
+// differs from the one that the caller has seen. The zero Gate is open.
 type Gate struct {
 	At  *unsafe.Pointer
 	Saw unsafe.Pointer
@@ -207,8 +207,8 @@ func (t *Tree) PassLocks() {
 	}
 }
 
-// pass returns when the leaf, and what has replaced it, have not been locked for a moment; or false
-// if it was replaced so long ago that the parent knows.
+// pass returns when the leaf, and its replacements, have not been locked for a moment; or false if
+// it was replaced so long ago that the parent knows.
 func (l *Leaf) pass() bool {
 	for n := 1; ; n++ {
 		switch w := l.load(); {

@@ -131,7 +131,7 @@ func (w *world[K]) askAt(at Place) bool {
 	return !gone
 }
 
-// visit does what is asked for in a leaf.
+// visit makes the visits that are asked for in a leaf.
 func (w *world[K]) visit(l *Leaf, visited func(i int)) {
 	var heads [Cap]*Head
 	for m := w.tr.Asked(l, &heads); m != 0; m &= m - 1 {
@@ -170,7 +170,7 @@ func (c *scanner) next() *Head {
 	}
 }
 
-// patience is for how long a test waits for what should take far less.
+// patience is for how long a test waits for events that should take far less.
 const patience = 20 * time.Second
 
 // finish runs f, and fails with the stacks of all goroutines if it hangs.

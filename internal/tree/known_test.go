@@ -13,7 +13,7 @@ type change struct {
 	do   func(k *known)
 }
 
-// A known is what is known of the keys of a tree, whatever their type: heads[i] is that of key i.
+// A known has the known keys of a tree, whatever their type: heads[i] is that of key i.
 type known struct {
 	t      testing.TB
 	heads  []*Head
@@ -103,7 +103,7 @@ var changes = []change{
 	}},
 }
 
-// know returns what is known of a tree that gets the even ones of n keys.
+// know returns the knowledge of a tree that gets the even ones of n keys.
 func (w *world[K]) know(t testing.TB, n int) *known {
 	k := &known{t: t, heads: make([]*Head, n), places: make([]Place, n), gone: make([]bool, n),
 		spare: -1, tidy: true}

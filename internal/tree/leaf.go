@@ -8,7 +8,7 @@ import (
 	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
 )
 
-// A Head is what a cell points to: the newest version of a key. Its key is a fixed number of bytes
+// A Head is the target of a cell: the newest version of a key. Its key is a fixed number of bytes
 // behind its beginning.
 type Head struct{ _ byte }
 
@@ -102,8 +102,8 @@ func (w word) order(out *order) *order {
 	return out
 }
 
-// An order is the numbers of the entries of a leaf in the order of their keys. It has room for what
-// is copied in vain, since as much is copied each time.
+// An order is the numbers of the entries of a leaf in the order of their keys. It has room for more
+// numbers than it needs, since as many are copied each time.
 type order [64]uint8
 
 // copyFrom copies the numbers from i on to place n and behind.
@@ -189,7 +189,7 @@ func (l *Leaf) live() (n int) {
 	return n
 }
 
-// A replacement says what has replaced a leaf, until the parent does.
+// A replacement has the leaves that have replaced a leaf, until the parent does.
 type replacement struct {
 	left, right *Leaf // right is nil if there is one leaf only
 	sep         sep   // the least key that may be in right

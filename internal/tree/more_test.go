@@ -82,7 +82,7 @@ func TestMergeLooksAgain(t *testing.T) {
 	}
 }
 
-// lockForTest locks a leaf, as one that inserts does, and returns what unlocks it.
+// lockForTest locks a leaf, as one that inserts does, and returns a function that unlocks it.
 func lockForTest(l *Leaf) (unlock func()) {
 	w := l.load()
 	l.word.Store(uint64(w | locked))

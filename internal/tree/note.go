@@ -2,11 +2,11 @@ package tree
 
 import "unsafe"
 
-// A Note is what a cursor has met in a leaf. By a note a transaction that has gone along the leaf
-// finds out later, without a look at a version, that no key has come into the leaf and no head
-// that it has met has changed. A note does not keep the heads. A caller that takes one must see to
-// it that the heads are there for as long as the note is used, as versions are that a live
-// transaction sees. Then the same address is the same head.
+// A Note has the keys and heads that a cursor has met in a leaf. By a note a transaction that has
+// gone along the leaf finds out later, without a look at a version, that no key has come into the
+// leaf and no head that it has met has changed. A note does not keep the heads. A caller that
+// takes one must see to it that the heads are there for as long as the note is used, as versions
+// are that a live transaction sees. Then the same address is the same head.
 type Note struct {
 	l    *Leaf
 	sum  uint64
@@ -18,7 +18,7 @@ type Note struct {
 // and not of those that have come since.
 func (c *Cursor) Note() Note { return Note{l: c.l, used: uint8(c.w.used())} }
 
-// Of reports whether the note is of what o is of: the same leaf, with the same keys.
+// Of reports whether the note is of the same leaf as o, with the same keys.
 func (n *Note) Of(o *Note) bool { return n.l == o.l && n.used == o.used }
 
 // Add adds the head h that Head has returned with a place.
@@ -34,7 +34,7 @@ func (n *Note) Add(at Place, h *Head) {
 // its head there before it.
 func (n *Note) Same() bool {
 	// A writer that has found a cell elsewhere has found it marked, and one that has inserted into
-	// what has replaced the leaf has found it dead.
+	// its replacement has found it dead.
 	sum := uint64(0)
 	for m := n.met; m != 0; m &= m - 1 {
 		i := lowest(m)

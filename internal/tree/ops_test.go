@@ -44,7 +44,7 @@ type running struct {
 	pass    func()
 	put     func(at Place, was *Head) (now *Head, where Place)
 	visit   func()
-	changed atomic.Bool // others have done what they do meanwhile
+	changed atomic.Bool // others have done their work of that time
 }
 
 // insertOwn inserts the op's key.

@@ -14,7 +14,7 @@ import (
 type Order struct {
 	kind kind
 	size uint8  // of an integer or float, in bytes
-	flip uint64 // what makes a signed integer one that is ordered without a sign
+	flip uint64 // makes a signed integer one that is ordered without a sign
 	// compare is that of the keys, for kinds that are not exact.
 	compare func(a, b unsafe.Pointer) int
 	// bits returns the 64 bits of a key behind the first skip, and common how many first bits two
@@ -30,7 +30,7 @@ const (
 	kind64                // the slice is the key, an integer of 8 bytes
 	kindExact             // the slice is the key, of another type
 	kindText              // the slice is 64 bits of a string
-	kindBits              // the slice is 64 bits of what Bits returns
+	kindBits              // the slice is 64 bits of the result of Bits
 )
 
 func (o *Order) exact() bool { return o.kind == kind64 || o.kind == kindExact }

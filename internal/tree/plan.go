@@ -7,15 +7,15 @@ import (
 	"unsafe"
 )
 
-// plan decides whether the one leaf of f becomes two, and where it is divided: at a key above low and
-// below high, which are its ends. last says that keys seem to come in order. It reads keys, and may
-// call compare: with nothing locked. What it has decided holds as long as the leaf has the same word,
+// plan decides whether the one leaf of f becomes two, and where it is divided: at a key above low
+// and below high, which are its ends. last says that keys seem to come in order. It reads keys, and
+// may call compare: with nothing locked. Its decision holds as long as the leaf has the same word,
 // see T3, T4.
 //
-// The keys of some entries may not be what they were: a program has made strings of a buffer, and
-// uses that again. They must not lead other keys astray. So no node has a sep that is out of its
-// range, whatever keys say; and a text goes to the side where it will be looked for, by its slice,
-// which is a copy, and not by what it was put in behind.
+// The keys of some entries may have changed: a program has made strings of a buffer, and uses that
+// again. They must not lead other keys astray. So no node has a sep that is out of its range,
+// whatever keys say; and a text goes to the side where it will be looked for, by its slice, which
+// is a copy, and not by its place among the others.
 func (f *filling) plan(last bool, low, high sep) {
 	f.sep.inf = true
 	if f.n <= fullEnough {

@@ -4,7 +4,7 @@ package tree
 
 import "unsafe"
 
-// prefetchHeads begins to load what n pointers at at point to: the cache lines that the first byte
+// prefetchHeads begins to load the targets of n pointers at at: the cache lines that the first byte
 // and that at last are in. prefetchLeaf does so with the parts of a leaf that a scan needs. They
 // wait for nothing but the pointers, and so many loads are under way at once: a load that the
 // program waits for would stop the processor from going on. In a scan of 10^6 keys that saves about

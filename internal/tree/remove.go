@@ -32,9 +32,9 @@ func (t *Tree) Remove(at Place, h *Head) (removed, tidy bool) {
 	return true, empty == used || 2*empty >= used && empty%4 == 0
 }
 
-// Tidy replaces the leaf of the key at key by one without what is empty, or it and a neighbour by
-// one, if few are left. It waits for goroutines that have them locked. It may call compare, with
-// nothing locked.
+// Tidy replaces the leaf of the key at key by one without its empty cells, or it and a neighbour
+// by one, if few are left. It waits for goroutines that have them locked. It may call compare,
+// with nothing locked.
 func (t *Tree) Tidy(key unsafe.Pointer) {
 	var w path
 	f := filling{tree: t, sep: sep{inf: true}}
@@ -46,8 +46,8 @@ func (t *Tree) Tidy(key unsafe.Pointer) {
 	f.handOver()
 }
 
-// replaceFew does what tidy says, unless the path is no more the one, or the leaves have been
-// locked or replaced: then it is to be done again.
+// replaceFew replaces the leaves as tidy says, unless the path is no more the one, or the
+// leaves have been locked or replaced: then it is to be done again.
 func (t *Tree) replaceFew(w *path, f *filling) (again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

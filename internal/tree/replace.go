@@ -7,7 +7,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// A spare is what a replacement is made of: it is allocated before the lock is taken.
+// A spare has the memory of a replacement: it is allocated before the lock is taken.
 type spare struct {
 	leaves [2]*Leaf
 	repls  [2]*replacement
@@ -19,8 +19,8 @@ func (s *spare) make() {
 	}
 }
 
-// A filling replaces one leaf, or two that are neighbours, by one or two new ones, without what is
-// empty, and perhaps with a new key. All of them are locked.
+// A filling replaces one leaf, or two that are neighbours, by one or two new ones, without empty
+// cells, and perhaps with a new key. All of them are locked.
 type filling struct {
 	tree *Tree
 	made spare
@@ -85,8 +85,8 @@ func (f *filling) leaves() int {
 	return 1 - f.sources
 }
 
-// split divides the entries as planned, and decides what the keys of the new leaves, which are from
-// low to high, have in common.
+// split divides the entries as planned, and decides on the common prefix of the keys of the new
+// leaves, which are from low to high.
 func (f *filling) split(low, high sep) {
 	t := f.tree
 	f.cut = f.n
@@ -184,7 +184,7 @@ func (f *filling) move() {
 	}
 	for x := range f.sources {
 		l := f.from[x].l
-		f.askAgain(x, l.meta.Or(moved)) // what is asked for later is asked for in the new leaves
+		f.askAgain(x, l.meta.Or(moved)) // later visits are asked for in the new leaves
 		hooks.At(hooks.CellsMoved)
 		l.word.Store(uint64(f.from[x].w | dead)) // linearization point of an insert
 	}
@@ -210,7 +210,7 @@ func (f *filling) handOver() {
 	}
 }
 
-// setWord and setPointer write what nobody else has yet.
+// setWord and setPointer write words that nobody else has yet.
 func setWord(p *atomic.Uint64, x uint64) { *(*uint64)(unsafe.Pointer(p)) = x }
 
 func setPointer(p *unsafe.Pointer, x unsafe.Pointer) { *p = x }

@@ -51,13 +51,13 @@ type Cursor struct {
 	p      *inner
 	i      int // the next leaf is kid i of p, if that is not nil
 
-	// What is left of the present leaf: the entries of rank at on, or down, as many as left says.
+	// The rest of the present leaf: the entries of rank at on, or down, as many as left says.
 	l      *Leaf
 	w      word // of the leaf
 	at     int
 	step   int
 	left   int
-	direct bool // the range of the leaf is what was asked for, which is
+	direct bool // the range of the leaf is the wanted one, which is
 	low    sep
 	high   sep
 	room   order    // the numbers of the entries by rank
@@ -87,7 +87,7 @@ func (t *Tree) Scan(s Span, down bool) Cursor {
 	return c
 }
 
-// Next goes on to the next leaf, and reports whether there is one; Head has what there is in it.
+// Next goes on to the next leaf, and reports whether there is one; Head has its contents.
 func (c *Cursor) Next() bool {
 	if c.done {
 		return false
@@ -180,8 +180,8 @@ func (c *Cursor) locate() {
 	}
 }
 
-// enter finds the next leaf, and what of it is in the span. It returns false if that is to be tried
-// once more, from the root.
+// enter finds the next leaf, and its part in the span. It returns false if that is to be tried once
+// more, from the root.
 func (c *Cursor) enter() bool {
 	first := c.p == nil // then a part of the leaf may be out of the span
 	c.locate()
@@ -199,8 +199,8 @@ func (c *Cursor) enter() bool {
 	return c.take(w, first)
 }
 
-// follow returns what has replaced l, and the range that is wanted of it, which may be a part of
-// its own: nil if it is to be looked for from the root, from the end of the range before.
+// follow returns the replacement of l, and the range that is wanted of it, which may be a part
+// of its own: nil if it is to be looked for from the root, from the end of the range before.
 func (c *Cursor) follow(l *Leaf, first bool, low, high *sep) *Leaf {
 	r := l.repl.Load()
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A shape is what checkShape has found.
+// A shape has the findings of checkShape.
 type shape struct {
 	leaves, inners int64
 	keys           int
@@ -141,7 +141,7 @@ func orderOf(w word) (order []int) {
 	return order
 }
 
-// checkKeys compares what is in the tree with what should be in it: want[i] is the head of key i.
+// checkKeys compares the contents of the tree with the expected ones: want[i] is the head of key i.
 func (w *world[K]) checkKeys(t testing.TB, want []*Head) {
 	n := 0
 	for i, h := range want {
@@ -172,7 +172,8 @@ func (w *world[K]) checkKeys(t testing.TB, want []*Head) {
 	}
 }
 
-// checkAll checks the tree and its keys when nobody works on it, and visits what is asked for.
+// checkAll checks the tree and its keys when nobody works on it, and makes the visits that are
+// asked for.
 func (w *world[K]) checkAll(t testing.TB, want []*Head) shape {
 	for l := w.take(); l != nil; l = w.take() {
 		w.visit(l, w.note)

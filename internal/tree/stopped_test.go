@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// running returns what an op may do.
+// running returns the possible steps of an op.
 func (w *world[K]) running(k *known) *running {
 	r := &running{find: w.find, pass: w.tr.PassLocks, remove: func(at Place, h *Head) bool {
 		removed, _ := w.tr.Remove(at, h)
@@ -79,7 +79,7 @@ func (l *Leaf) unlocked() bool {
 	return r.left.unlocked() && (r.right == nil || r.right.unlocked())
 }
 
-// A meanwhile is what is done while an op stands still.
+// A meanwhile has the work that is done while an op stands still.
 type meanwhile struct {
 	name string
 	free bool // only if nothing is locked
@@ -227,7 +227,7 @@ func preemptAll[K comparable](t *testing.T, keys keys[K], some int,
 	}
 }
 
-// telling returns keys whose compare tells what hook returns of each call.
+// telling returns keys whose compare passes each call to the function that hook returns.
 func telling[K comparable](k keys[K]) (_ keys[K], hook func(s *stopper) (remove func())) {
 	var now atomic.Pointer[stopper]
 	order := k.order

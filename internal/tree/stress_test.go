@@ -19,7 +19,7 @@ type stress[K comparable] struct {
 	t      *testing.T
 	n      int
 	stop   atomic.Bool
-	heads  []atomic.Pointer[Head] // what is there, by its only writer
+	heads  []atomic.Pointer[Head] // the present head, by its only writer
 	floor  []atomic.Uint64        // the version of a key of nobody, once it is written
 	visits []atomic.Uint64        // how often a key was visited
 	adds   atomic.Int64           // to keys that are shared
@@ -33,7 +33,7 @@ func (s *stress[K]) fail(format string, args ...any) {
 
 func isShared(i int) bool { return i%16 == 5 }
 
-// place is what a goroutine remembers of a key.
+// place has the memory of a goroutine of a key.
 type places struct{ old, last Place }
 
 // some returns one of them, or nowhere.
@@ -47,8 +47,8 @@ func (p *places) note(at Place, r *rand.Rand) {
 	}
 }
 
-// write inserts, overwrites and removes keys of writer id, and looks whether they are what it has
-// made of them.
+// write inserts, overwrites and removes keys of writer id, and looks whether they are as it has
+// left them.
 func (s *stress[K]) write(id int, r *rand.Rand) {
 	known := make([]places, s.n)
 	for step := 1; !s.stop.Load(); step++ {
@@ -246,7 +246,7 @@ func (s *stress[K]) askFor(r *rand.Rand) {
 	}
 }
 
-// serve visits what is asked for, until all is done.
+// serve makes the visits that are asked for, until all is done.
 func (s *stress[K]) serve(done *atomic.Bool, r *rand.Rand) {
 	for {
 		last := done.Load()
@@ -341,7 +341,7 @@ func moreProcs(t *testing.T) {
 	t.Cleanup(func() { runtime.GOMAXPROCS(was) })
 }
 
-// Goroutines that insert, overwrite, remove, scan and ask for visits see what they should.
+// Goroutines that insert, overwrite, remove, scan and ask for visits see the right heads.
 func TestStress(t *testing.T) {
 	moreProcs(t)
 	t.Run("ints/64", func(t *testing.T) { runStress(t, someInts, 64) })

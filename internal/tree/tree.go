@@ -6,12 +6,12 @@ import (
 	"unsafe"
 )
 
-// Config says what a tree has to know of its keys and heads.
+// Config describes the keys and heads of a tree.
 type Config struct {
 	Order Order
 	// KeyAt is how many bytes behind its beginning a head has its key.
 	KeyAt uintptr
-	// Size is how many bytes a head has, with its key and what else a scan looks at.
+	// Size is how many bytes a head has, with its key and the other words that a scan looks at.
 	Size uintptr
 	// Equal reports whether keys are equal: so it is noticed if the order takes two for the same
 	// that are not. Own returns the address of a copy of a key.
@@ -30,7 +30,7 @@ type Config struct {
 type Tree struct {
 	Config
 	order Order   // Config.Order
-	last  uintptr // for prefetchHeads: where what a scan looks at ends, or the second cache line does
+	last  uintptr // for prefetchHeads: the end of its words, or of two cache lines
 	root  atomic.Pointer[inner]
 	// mu is locked to change inner nodes: for about a microsecond at a time. No leaf is locked, and
 	// no function of the program called, by a goroutine that waits for it or has it, but that a
@@ -49,7 +49,7 @@ func New(c Config) *Tree {
 	return t
 }
 
-// Bytes returns about what the nodes take.
+// Bytes returns about the memory of the nodes.
 func (t *Tree) Bytes() uint64 {
 	return uint64(t.leaves.Load())*uint64(unsafe.Sizeof(Leaf{})) +
 		uint64(t.inners.Load())*uint64(unsafe.Sizeof(inner{})+8)
@@ -59,7 +59,7 @@ func (t *Tree) Bytes() uint64 {
 func (t *Tree) key(h *Head) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(h), t.KeyAt) }
 
 // A Place is a cell, as it is found: cell I of a leaf, or nowhere if that is nil. It stays that of
-// its key for ever; whether it still is where the key's head stands is found out by what is in it.
+// its key for ever; whether it still is where the key's head stands is found out by its contents.
 type Place struct {
 	Leaf *Leaf
 	I    uint8

@@ -69,7 +69,7 @@ func pairs() Order {
 		})
 }
 
-// model runs random operations on a tree of some of n keys, and on a list of what should be in it.
+// model runs random operations on a tree of some of n keys, and on a list of its expected contents.
 func model[K comparable](t *testing.T, keys keys[K], n int) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -116,7 +116,7 @@ func model[K comparable](t *testing.T, keys keys[K], n int) {
 	}
 }
 
-// checkSpan compares what a cursor meets with what is there.
+// checkSpan compares the entries that a cursor meets with those of the list.
 func (w *world[K]) checkSpan(t *testing.T, want []*Head, of Span) {
 	var all []*Head
 	for i, h := range want {

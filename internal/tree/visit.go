@@ -13,7 +13,7 @@ func (l *Leaf) Ask(i uint8) (list, gone bool) {
 	return meta&(listed|moved) == 0, meta&moved != 0
 }
 
-// Asked takes what is asked for off the leaf. It returns a bit for each cell that is to be visited,
+// Asked takes the wanted visits off the leaf. It returns a bit for each cell that is to be visited,
 // and puts the heads that these had into heads: a key stands there when its cell has moved
 // meanwhile. There is nothing to do if the leaf is being replaced: then the same is asked for
 // elsewhere.

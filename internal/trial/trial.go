@@ -1,4 +1,4 @@
-// Package trial is what package mvcctest and the maps of a test have to do with each other.
+// Package trial is the interface between package mvcctest and the maps of a test.
 package trial
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Trial is what a test wants of the maps and databases that are made with its options. Its
-// functions may be called by any number of goroutines at once.
+// A Trial has the wishes of a test for the maps and databases that are made with its
+// options. Its functions may be called by any number of goroutines at once.
 type Trial struct {
 	// Conflicts is how many attempts of each Update conflict, but for the last one that it has.
 	Conflicts int
@@ -19,19 +19,18 @@ type Trial struct {
 	Now func() time.Time
 	// Fail is told of a mistake, and of the calls of the program that led to it, innermost first.
 	Fail func(mistake string, calls []runtime.Frame)
-	// Made is told of what is made.
+	// Made is told of each new map.
 	Made func(s Subject)
 }
 
 // A Subject is a database, or a map by itself.
 type Subject interface {
-	// Step does what the background work has to do: records expire, watches are told, versions are
-	// reclaimed.
+	// Step does the background work: records expire, watches are told, versions are reclaimed.
 	Step(ctx context.Context) error
 	// Expire is Step for the records that expire alone.
 	Expire(ctx context.Context) error
-	// End closes it and ends its watches, and returns what was open, or was dropped without having
-	// been ended.
+	// End closes it and ends its watches, and returns the transactions that were open, or were
+	// dropped without having been ended.
 	End() []Left
 }
 
@@ -42,5 +41,5 @@ type Left struct {
 	Began []runtime.Frame
 }
 
-// Attach has what is made with options, an *mvcc.Options, be a subject of t. Package mvcc sets it.
+// Attach has maps made with options, an *mvcc.Options, be subjects of t. Package mvcc sets it.
 var Attach func(options any, t *Trial)

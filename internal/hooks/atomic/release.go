@@ -2,10 +2,10 @@
 
 package atomic
 
-// Release is x.Store(n) for a word that only the caller writes: what the caller has written before
-// is seen by whoever sees n, but the caller may go on before anybody sees it.
+// Release is x.Store(n) for a word that only the caller writes: earlier writes of the caller are
+// seen by whoever sees n, but the caller may go on before anybody sees it.
 func Release(x *Uint64, n uint64) { x.Store(n) }
 
-// Clear is p.Store(nil) in the same way, also for a word that others write: what they write
+// Clear is p.Store(nil) in the same way, also for a word that others write: their writes
 // meanwhile may be lost.
 func Clear[T any](p *Pointer[T]) { p.Store(nil) }

@@ -1,13 +1,12 @@
 // Package explore is a small explicit-state model checker.
 //
-// A [Model] is a set of processes over one comparable state. One move of one
-// process stands for one atomic access to shared memory together with all the
-// local work that follows it, so exploring every interleaving of moves explores
-// every sequentially consistent execution of the modelled code (which is what
-// sync/atomic promises). [Run] visits each reachable state once, checks an
-// invariant in each, a verdict in those where every process has finished, and,
-// on request, that no process ever waits for another. A violation comes back as
-// the schedule that leads to it.
+// A [Model] is a set of processes over one comparable state. One move of one process
+// stands for one atomic access to shared memory together with all the local work that
+// follows it, so exploring every interleaving of moves explores every sequentially
+// consistent execution of the modelled code (the promise of sync/atomic). [Run] visits
+// each reachable state once, checks an invariant in each, a verdict in those where
+// every process has finished, and, on request, that no process ever waits for another.
+// A violation comes back as the schedule that leads to it.
 //
 // States are kept exactly, not as fingerprints: a run that ends without a
 // violation is a proof for the modelled bound.
@@ -36,7 +35,7 @@ type Model[S comparable] interface {
 	Final(s *S) error
 	// Name names process p in a counter-example.
 	Name(p int) string
-	// Explain says in words what a move has changed.
+	// Explain describes the change of a move in words.
 	Explain(before, after *S) string
 }
 
@@ -80,7 +79,7 @@ type Violation struct {
 type Step struct {
 	Process string // that moved
 	Action  string // which step of the protocol
-	Effect  string // what it changed
+	Effect  string // its change
 }
 
 // String prints the schedule, one numbered move per line.
@@ -225,7 +224,7 @@ func (s *search[S]) fail(id uint32, err error) {
 	}
 }
 
-// edge finds a move from state a to state b: the process, and what the move is called.
+// edge finds a move from state a to state b: the process, and the name of the move.
 func (s *search[S]) edge(a, b uint32) (proc int, action string) {
 	from, to := *s.seen.at(a), *s.seen.at(b)
 	for p := range s.m.Processes() {

@@ -2,7 +2,7 @@
 // slot, which decides about one transaction after the other.
 //
 // A version says where its transaction stands, or "indirect": ask the record of my slot.
-// What is modelled, and where the code is; every line is one atomic access:
+// The modelled steps, and where their code is; every line is one atomic access:
 //
 //	mvcc.(*txState).begin, try   floor = clock        a try again is a transaction of its own
 //	                             record = active
@@ -45,7 +45,7 @@ import (
 // A Fault is a mistake in the protocol.
 type Fault string
 
-// Faults are what the exploration must find.
+// Faults are those that the exploration must find.
 var Faults = []Fault{
 	noFloor, keepsFloor, noDraw, revokesToFloor, helperDrawsFirst, looksOnce,
 	freedEarly, abortStays, skipsAnnounced, skipsTentative,
@@ -85,8 +85,8 @@ type state struct {
 	version [maxTx]word
 	proc    [maxProcs]proc
 
-	// Not in the code: what has become of each transaction, the clock when the last one was
-	// announced, and what went wrong.
+	// Not in the code: the fate of each transaction, the clock when the last one was
+	// announced, and the fault.
 	truth [maxTx]word
 	since uint8
 	wrong string
@@ -96,7 +96,7 @@ type state struct {
 type proc struct {
 	pc, tx, e  uint8
 	s          uint8 // the owner's floor, a reader's read epoch
-	w          word  // what it has loaded
+	w          word  // its last load
 	late       word  // freedEarly
 	waits, saw bool  // a reader's answer, until the right one is known
 }
@@ -186,7 +186,7 @@ func (m Model) Moves(s *state, p int, yield func(string, *state)) {
 	yield(names[s.proc[p].pc], &n)
 }
 
-// put is a compare-and-swap of the record from what o has loaded. o forgets that.
+// put is a compare-and-swap of the record from the last load of o. o forgets that.
 func (m Model) put(n *state, o *proc, to word, next uint8) bool {
 	from := o.w
 	o.w, o.e, o.pc = word{}, 0, next
@@ -217,7 +217,7 @@ func (m Model) put(n *state, o *proc, to word, next uint8) bool {
 	return true
 }
 
-// judge compares a reader's answer with what has become of the transaction.
+// judge compares a reader's answer with the fate of the transaction.
 func (m Model) judge(n *state, r *proc) {
 	if r.saw != n.truth[r.tx].seenAt(r.s) {
 		n.wrong = misread
@@ -350,7 +350,7 @@ func (m Model) meet(n *state, o *proc, reads bool) {
 	}
 }
 
-// act decides what to do about a transaction in state w.
+// act decides on the next step about a transaction in state w.
 func (m Model) act(n *state, o *proc, w word, reads bool) {
 	switch {
 	case w.tag == announced && !reads && w.check:
@@ -380,7 +380,7 @@ func (m Model) act(n *state, o *proc, w word, reads bool) {
 	}
 }
 
-// Invariant says what went wrong.
+// Invariant names the fault.
 func (m Model) Invariant(s *state) error {
 	if s.wrong != "" {
 		return errors.New(s.wrong)

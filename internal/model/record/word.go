@@ -21,7 +21,7 @@ const (
 	aborted
 )
 
-// decided is what an announced word becomes at epoch e.
+// decided is an announced word after its decision at epoch e.
 func (w word) decided(e uint8) word {
 	if w.check {
 		return word{tentative, e, true}

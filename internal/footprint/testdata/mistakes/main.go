@@ -1,5 +1,5 @@
-// The first mistakes with a database: what the compiler says of them names nothing that a program
-// cannot see.
+// The first mistakes with a database: the compiler's messages name nothing that a program cannot
+// see.
 package main
 
 import (

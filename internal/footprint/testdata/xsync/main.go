@@ -1,4 +1,4 @@
-// Command xsync uses one map of xsync: what command one is compared with.
+// Command xsync uses one map of xsync, for a comparison with command one.
 package main
 
 import "github.com/puzpuzpuz/xsync/v4"

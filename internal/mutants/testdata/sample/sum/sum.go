@@ -1,4 +1,4 @@
-// Package sum is what the tests of the mutation runner mutate.
+// Package sum is the one that the tests of the mutation runner mutate.
 package sum
 
 // Max returns the larger of a and b.
