@@ -51,8 +51,8 @@ func (l *labeller) begin(ctx context.Context) {
 	}
 }
 
-// at says that the operation with that index is next.
-func (l *labeller) at(i int) {
+// labelNext says that the operation with that index is next.
+func (l *labeller) labelNext(i int) {
 	if l.on.Load() || l.now != nil {
 		l.set(&l.each[i])
 	}

@@ -99,7 +99,7 @@ func (tx *Tx) choose() (readOnly bool) {
 	}
 	if len(tx.counts.done) > 0 {
 		tx.counts.now = tx.chosen[0]
-		tx.label.at(tx.chosen[0])
+		tx.label.labelNext(tx.chosen[0])
 	}
 	return readOnly
 }

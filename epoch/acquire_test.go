@@ -26,14 +26,14 @@ func TestAcquireWithoutLimit(t *testing.T) {
 	require.Len(t, seen, n, "a slot with two owners")
 	require.Equal(t, n, s.Owned())
 	require.Equal(t, (n+epoch.GroupSize-1)/epoch.GroupSize, s.Groups())
-	require.Equal(t, want, live(s, s.Announce()))
+	require.Equal(t, want, liveEpochs(s, s.Announce()))
 	open, _, _ := s.Census()
 	require.Equal(t, n, open)
 
 	for i := range slots {
 		slots[i].End(slots[i].Gen())
 	}
-	require.Empty(t, live(s, s.Announce()))
+	require.Empty(t, liveEpochs(s, s.Announce()))
 	_, ended, _ := s.Census()
 	require.Equal(t, uint64(n), ended)
 
@@ -65,7 +65,7 @@ func TestAbandon(t *testing.T) {
 	require.False(t, epoch.Abandon(never), "it never began")
 	require.False(t, epoch.Abandon(evicted), "it was live no more")
 	require.EqualValues(t, 1, s.Leaked())
-	require.Empty(t, live(s, s.Announce()), "what a leaked handle pinned is free")
+	require.Empty(t, liveEpochs(s, s.Announce()), "what a leaked handle pinned is free")
 	open, ended, _ := s.Census()
 	require.Zero(t, open)
 	require.Equal(t, uint64(3), ended)

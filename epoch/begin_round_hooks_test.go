@@ -47,5 +47,5 @@ func TestRoundPassesOverBeginner(t *testing.T) {
 	below, old := v.Below(at + 1)
 	require.Equal(t, at, below)
 	require.True(t, old)
-	end(t, late, true)
+	endTransaction(t, late, true)
 }

@@ -16,24 +16,24 @@ import (
 // the moment at which its Begin has checked the bound: before, its epoch may be
 // one that it will not keep.
 
-// peek loads a shared word without a yield point.
-func peek(word *atomic.Uint64) uint64 { return invariant.Peek(unsafe.Pointer(word)) }
+// peekWord loads a shared word without a yield point.
+func peekWord(word *atomic.Uint64) uint64 { return invariant.Peek(unsafe.Pointer(word)) }
 
 func (s *Slots) checkView(v *View) { s.CheckView(v) }
 
-func (slot *Slot) peekGen() Gen { return Gen(peek(&slot.gen)) }
+func (slot *Slot) peekGen() Gen { return Gen(peekWord(&slot.gen)) }
 
-func (s *Slots) peekBound() Epoch { return Epoch(peek(&s.bound)) }
+func (s *Slots) peekBound() Epoch { return Epoch(peekWord(&s.bound)) }
 
 // standing returns the epoch of the transaction that is live in the slot, if one
 // is whose Begin has returned, or is about to.
 func (slot *Slot) standing() (epoch Epoch, ok bool) {
 	gen := slot.peekGen()
 	begun := Gen(slot.begun.Load())
-	word := peek(&slot.word)
+	word := peekWord(&slot.word)
 	// Only Begin writes the word, with the next generation at the earliest: if
 	// this one stands still, the word was its own all the time.
-	return epochIn(word), begun == gen && slot.peekGen() == gen && slot.live(word, gen)
+	return epochIn(word), begun == gen && slot.peekGen() == gen && slot.isLive(word, gen)
 }
 
 // CheckLive panics unless the transaction gen is live in the slot. The caller is
@@ -44,7 +44,7 @@ func (slot *Slot) CheckLive(gen Gen) {
 	if now := slot.peekGen(); (!ok || now != gen) && now != (gen+1)|evictedBit {
 		invariant.Violated("transaction %d is used, but it is not live: generation %d, begun %d, word "+
 			"of epoch %d",
-			gen, peek(&slot.gen), slot.begun.Load(), peek(&slot.word)>>epochShift)
+			gen, peekWord(&slot.gen), slot.begun.Load(), peekWord(&slot.word)>>epochShift)
 	}
 }
 
@@ -52,23 +52,23 @@ func (slot *Slot) CheckLive(gen Gen) {
 func (slot *Slot) checkBegin() {
 	if epoch, ok := slot.standing(); ok {
 		invariant.Violated("begin in a slot whose transaction %d, of epoch %d, has not ended",
-			peek(&slot.gen), epoch)
+			peekWord(&slot.gen), epoch)
 	}
 	if slot.released.Load() {
 		invariant.Violated("begin in a slot that nobody owns")
 	}
-	if peek(&slot.promoted) == left || peek(&slot.group.scan)&slot.bit() == 0 {
+	if peekWord(&slot.promoted) == left || peekWord(&slot.group.scan)&slot.groupBit() == 0 {
 		invariant.Violated("begin in slot %d, at which scans do not look", slot.number)
 	}
 }
 
 // checkBegun: the read epoch published is one that the clock has reached.
 func (s *Slots) checkBegun(slot *Slot, now Epoch) {
-	if e := epochIn(peek(&slot.word)); e != now || e < First || e > s.PeekNow() {
+	if e := epochIn(peekWord(&slot.word)); e != now || e < First || e > s.PeekNow() {
 		invariant.Violated("a transaction that begins at %d publishes %d; the clock stands at %d", now,
-			e, peek(&s.clock))
+			e, peekWord(&s.clock))
 	}
-	slot.begun.Store(peek(&slot.gen))
+	slot.begun.Store(peekWord(&slot.gen))
 }
 
 // CheckBegun panics if gen is the slot's generation and has not begun.
@@ -143,8 +143,8 @@ func (s *Slots) eachStanding(f func(epoch Epoch, writes bool)) {
 		return
 	}
 	for slot := range s.all {
-		word := peek(&slot.word)
-		if e, ok := slot.standing(); ok && peek(&slot.word) == word {
+		word := peekWord(&slot.word)
+		if e, ok := slot.standing(); ok && peekWord(&slot.word) == word {
 			f(e, word&MayWrite != 0)
 		}
 	}
@@ -154,7 +154,7 @@ func (s *Slots) eachStanding(f func(epoch Epoch, writes bool)) {
 func (slot *Slot) checkReleased() {
 	if e, ok := slot.standing(); ok {
 		invariant.Violated("a slot is released while its transaction %d, of epoch %d, is live",
-			peek(&slot.gen), e)
+			peekWord(&slot.gen), e)
 	}
 }
 
@@ -174,12 +174,12 @@ func (p *pins) check() {
 
 // Peek returns the generation and the epoch of the slot, without a yield point.
 func (slot *Slot) Peek() (Gen, Epoch) {
-	return slot.peekGen(), epochIn(peek(&slot.word))
+	return slot.peekGen(), epochIn(peekWord(&slot.word))
 }
 
 // PeekEvicted reports whether the last transaction of the slot was evicted, and its
 // owner has not ended it, without a yield point.
-func (slot *Slot) PeekEvicted() bool { return peek(&slot.gen)&evictedBit != 0 }
+func (slot *Slot) PeekEvicted() bool { return peekWord(&slot.gen)&evictedBit != 0 }
 
 // PeekNow returns the newest epoch drawn, without a yield point.
-func (s *Slots) PeekNow() Epoch { return Epoch(peek(&s.clock)) }
+func (s *Slots) PeekNow() Epoch { return Epoch(peekWord(&s.clock)) }

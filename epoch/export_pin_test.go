@@ -8,7 +8,7 @@ func (p *Pool[T]) Idle() int {
 	defer p.shards.mu.Unlock()
 	n := len(p.shards.common)
 	for pid := 0; ; pid++ {
-		s := p.at(pid)
+		s := p.stackOf(pid)
 		if s == nil {
 			return n
 		}

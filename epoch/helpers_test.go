@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// live returns the live epochs below m as a scan finds them.
-func live(s *epoch.Slots, m epoch.Epoch) []epoch.Epoch {
+// liveEpochs returns the live epochs below m as a scan finds them.
+func liveEpochs(s *epoch.Slots, m epoch.Epoch) []epoch.Epoch {
 	var v epoch.View
 	s.Look(&v, m, nil)
 	return v.Live()
@@ -29,8 +29,8 @@ func begin(s *epoch.Slots, writer uint64) (slot *epoch.Slot, at epoch.Epoch) {
 	return slot, s.Begin(slot, writer)
 }
 
-// end ends the transaction of slot, whose owner keeps the slot or not.
-func end(t *testing.T, slot *epoch.Slot, keeps bool) {
+// endTransaction ends the transaction of slot, whose owner keeps the slot or not.
+func endTransaction(t *testing.T, slot *epoch.Slot, keeps bool) {
 	t.Helper()
 	gen := slot.Gen()
 	require.True(t, slot.End(gen))

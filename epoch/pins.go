@@ -87,12 +87,12 @@ type Limits struct {
 func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 	p := &s.pins
 	p.round++
-	changed := s.reap()
+	changed := s.reapEnded()
 	clock, m := s.announce()
 	young := Pin{Epoch: 1<<64 - 1}
 	for g := range s.groups {
 		for slot := range g.scanned {
-			word, gen, live := slot.look()
+			word, gen, live := slot.loadState()
 			e := epochIn(word)
 			if !live || e > clock {
 				continue
@@ -106,7 +106,7 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 			found := Pin{e, slot.since, slot, gen}
 			switch {
 			case limits.Evict > 0 && now-slot.since >= limits.Evict && word&Spared == 0 && slot.evict(gen):
-				found.tell(limits.Evicted)
+				found.reportTo(limits.Evicted)
 			case p.round-slot.round >= promoteRounds && slot.promote(word, gen):
 				p.fresh = append(p.fresh, pin{Pin: found, writer: word&MayWrite != 0,
 					spared: word&Spared != 0})
@@ -123,7 +123,7 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 	}
 	// Must follow: see Look.
 	for _, f := range p.fresh {
-		f.slot.group.scan.And(^f.slot.bit())
+		f.slot.group.scan.And(^f.slot.groupBit())
 	}
 	clear(p.fresh)
 	p.fresh = p.fresh[:0]
@@ -161,7 +161,8 @@ func (s *Slots) Oldest(n int) (list []Pin) {
 	promoted := len(list)
 	for g := range s.groups {
 		for slot := range g.scanned {
-			if word, gen, live := slot.look(); live && slot.seen == gen && slot.seenWord == word {
+			word, gen, live := slot.loadState()
+			if live && slot.seen == gen && slot.seenWord == word {
 				list = append(list, Pin{epochIn(word), slot.since, slot, gen})
 			}
 		}
@@ -188,9 +189,9 @@ func (slot *Slot) promote(word uint64, gen Gen) bool {
 	return false
 }
 
-// reap takes the promoted transactions that have ended out of the list, releases
+// reapEnded takes the promoted transactions that have ended out of the list, releases
 // their slots, and reports whether there were any.
-func (s *Slots) reap() (changed bool) {
+func (s *Slots) reapEnded() (changed bool) {
 	// Loaded before the bits: one that is set later is counted later.
 	gone := s.gone.Load()
 	if gone == s.pins.gone {
@@ -203,7 +204,7 @@ func (s *Slots) reap() (changed bool) {
 		for w := over; w != 0; w &= w - 1 {
 			slot := g.slots[bits.TrailingZeros64(w)].Load()
 			if slot.pin > 0 {
-				changed = s.pins.bury(int(slot.pin-1)) || changed
+				changed = s.pins.buryPin(int(slot.pin-1)) || changed
 				slot.pin = 0
 			}
 			s.Release(slot)
@@ -212,8 +213,8 @@ func (s *Slots) reap() (changed bool) {
 	return changed
 }
 
-// bury notes that a pin of the list has ended, and reports whether that is new.
-func (p *pins) bury(i int) bool {
+// buryPin notes that a pin of the list has ended, and reports whether that is new.
+func (p *pins) buryPin(i int) bool {
 	if p.list[i].dead {
 		return false
 	}
@@ -288,9 +289,9 @@ func (s *Slots) evictOld(now time.Duration, limits Limits) (changed bool) {
 			break
 		}
 		if one.slot.evict(one.gen) {
-			one.tell(limits.Evicted)
+			one.reportTo(limits.Evicted)
 		}
-		changed = p.bury(i) || changed // evicted or, just now, ended
+		changed = p.buryPin(i) || changed // evicted or, just now, ended
 	}
 	return changed
 }
@@ -303,7 +304,7 @@ func (s *Slots) warnOld(now time.Duration, limits Limits) {
 	}
 	for ; p.told < len(p.list) && now-p.list[p.told].Since >= limits.Warn; p.told++ {
 		if one := &p.list[p.told]; !one.dead && !one.spared {
-			one.tell(limits.Warned)
+			one.reportTo(limits.Warned)
 		}
 	}
 }
@@ -332,7 +333,7 @@ func (s *Slots) publish() {
 	s.old.Store(old)
 }
 
-func (p Pin) tell(f func(Pin)) {
+func (p Pin) reportTo(f func(Pin)) {
 	if f != nil {
 		f(p)
 	}
@@ -340,5 +341,5 @@ func (p Pin) tell(f func(Pin)) {
 
 // evict ends the transaction gen, if it has not ended, and reports whether it did.
 func (slot *Slot) evict(gen Gen) bool {
-	return slot.move(gen, (gen+1)|evictedBit)
+	return slot.moveOn(gen, (gen+1)|evictedBit)
 }

@@ -35,17 +35,17 @@ func TestPromotion(t *testing.T) {
 	s.Next()
 	check(1, 2, at, later)
 	rounds(s, 1)
-	end(t, young, true)
+	endTransaction(t, young, true)
 	require.Equal(t, later+1, s.Begin(young, 0))
 	s.Next()
 	rounds(s, 2)
 	check(1, 2, at, later+1) // the slot is that of another one: not promoted yet
-	end(t, old, false)
+	endTransaction(t, old, false)
 	check(1, 2, at, later+1) // until the next round
 	rounds(s, 1)
 	check(1, 1, later+1)
 	require.Equal(t, 1, s.Owned())
-	end(t, young, false)
+	endTransaction(t, young, false)
 	rounds(s, 1)
 	check(0, 0)
 	require.Zero(t, s.Owned())
@@ -123,7 +123,7 @@ func TestEvict(t *testing.T) {
 			round(20)
 			round(30)
 		}
-		require.Equal(t, []epoch.Epoch{epoch.First}, live(s, s.Announce()))
+		require.Equal(t, []epoch.Epoch{epoch.First}, liveEpochs(s, s.Announce()))
 		round(109)
 		require.Empty(t, told)
 		require.False(t, slot.Evicted(gen))
@@ -134,7 +134,7 @@ func TestEvict(t *testing.T) {
 		require.True(t, slot.Evicted(gen))
 		require.False(t, slot.Evicted(gen+1))
 		require.NotEqual(t, gen, slot.Gen())
-		require.Empty(t, live(s, s.Announce()))
+		require.Empty(t, liveEpochs(s, s.Announce()))
 		open, ended, _ := s.Census()
 		require.Zero(t, open)
 		require.EqualValues(t, 1, ended)
@@ -159,7 +159,7 @@ func TestEvict(t *testing.T) {
 		require.Equal(t, gen+1, slot.Gen())
 		round(1002)
 		require.Len(t, told, 1)
-		end(t, slot, true)
+		endTransaction(t, slot, true)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestSpared(t *testing.T) {
 	require.Len(t, evicted, 1)
 	require.Empty(t, warned)
 	require.True(t, other.Evicted(other.Gen()&^(1<<63)-1))
-	require.Equal(t, []epoch.Epoch{at}, live(s, s.Announce()))
+	require.Equal(t, []epoch.Epoch{at}, liveEpochs(s, s.Announce()))
 
 	another, _ := begin(s, 0)
 	limits.Evict = 0
@@ -222,7 +222,7 @@ func TestSpared(t *testing.T) {
 		s.Round(5000+1000*now, limits)
 	}
 	require.Len(t, warned, 1)
-	end(t, another, false)
-	end(t, spared, false)
-	end(t, past, false)
+	endTransaction(t, another, false)
+	endTransaction(t, spared, false)
+	endTransaction(t, past, false)
 }

@@ -34,8 +34,8 @@ type commons[T any] struct {
 	low    int  // the fewest there were since the last Trim; guarded by mu
 }
 
-// take moves up to len(batch) objects to batch, and returns how many. c.mu is held.
-func (c *commons[T]) take(batch []*T) int {
+// takeBatch moves up to len(batch) objects to batch, and returns how many. c.mu is held.
+func (c *commons[T]) takeBatch(batch []*T) int {
 	n := copy(batch, c.common[max(0, len(c.common)-len(batch)):])
 	rest := len(c.common) - n
 	clear(c.common[rest:])
@@ -52,14 +52,14 @@ const trimKeep = 64
 // and then, it makes the pool forget that very many objects were once in use at
 // the same time.
 func (p *Pool[T]) Trim(release func(*T)) (more bool) {
-	dropped, more := p.shards.commons.trim()
+	dropped, more := p.shards.commons.dropUnneeded()
 	for _, x := range dropped {
 		release(x)
 	}
 	return more
 }
 
-func (c *commons[T]) trim() (dropped []*T, more bool) {
+func (c *commons[T]) dropUnneeded() (dropped []*T, more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if drop := (min(c.low, len(c.common)) - trimKeep + 1) / 2; drop > 0 {

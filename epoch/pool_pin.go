@@ -26,8 +26,8 @@ type padded[T any] struct {
 	_ [cacheLine]byte
 }
 
-// at returns the stack of P pid, or nil if it has none.
-func (p *Pool[T]) at(pid int) *stack[T] {
+// stackOf returns the stack of P pid, or nil if it has none.
+func (p *Pool[T]) stackOf(pid int) *stack[T] {
 	base := p.shards.base.Load()
 	if base == nil || uint(pid) >= uint(p.shards.procs) {
 		return nil
@@ -38,7 +38,7 @@ func (p *Pool[T]) at(pid int) *stack[T] {
 // Get returns an idle object, or nil if there is none at hand. It does not
 // allocate. It takes a mutex only when the shard of the current P is empty.
 func (p *Pool[T]) Get() *T {
-	if s := p.at(proc.Pin()); s != nil {
+	if s := p.stackOf(proc.Pin()); s != nil {
 		if x := s.pop(); x != nil {
 			proc.Unpin()
 			return x
@@ -51,7 +51,7 @@ func (p *Pool[T]) Get() *T {
 // Put gives x back. It takes a mutex only when the shard of the current P is
 // full.
 func (p *Pool[T]) Put(x *T) {
-	if s := p.at(proc.Pin()); s != nil && s.push(x) {
+	if s := p.stackOf(proc.Pin()); s != nil && s.push(x) {
 		proc.Unpin()
 		return
 	}
@@ -69,7 +69,7 @@ func (p *Pool[T]) refill() *T {
 	}
 	first := batch[0]
 	rest := batch[1:n]
-	if s := p.at(proc.Pin()); s != nil { // perhaps on another P by now
+	if s := p.stackOf(proc.Pin()); s != nil { // perhaps on another P by now
 		for len(rest) > 0 && s.push(rest[0]) {
 			rest = rest[1:]
 		}
@@ -83,7 +83,7 @@ func (p *Pool[T]) refill() *T {
 func (p *Pool[T]) spill(x *T) {
 	var batch [poolBatch + 1]*T
 	n := 0
-	if s := p.at(proc.Pin()); s != nil {
+	if s := p.stackOf(proc.Pin()); s != nil {
 		for n < poolBatch && s.n > poolBatch {
 			batch[n] = s.pop()
 			n++
@@ -97,8 +97,8 @@ func (p *Pool[T]) spill(x *T) {
 func (p *Pool[T]) takeCommon(batch *[poolBatch]*T) int {
 	p.shards.mu.Lock()
 	defer p.shards.mu.Unlock()
-	p.grow()
-	return p.shards.take(batch[:])
+	p.makeShards()
+	return p.shards.takeBatch(batch[:])
 }
 
 func (p *Pool[T]) giveCommon(xs ...*T) {
@@ -107,12 +107,12 @@ func (p *Pool[T]) giveCommon(xs ...*T) {
 	}
 	p.shards.mu.Lock()
 	defer p.shards.mu.Unlock()
-	p.grow()
+	p.makeShards()
 	p.shards.common = append(p.shards.common, xs...)
 }
 
-// grow makes the shards, if there are none. p.shards.mu is held.
-func (p *Pool[T]) grow() {
+// makeShards makes the shards, if there are none. p.shards.mu is held.
+func (p *Pool[T]) makeShards() {
 	if p.shards.base.Load() == nil {
 		p.shards.procs = max(runtime.GOMAXPROCS(0), runtime.NumCPU())
 		p.shards.base.Store(&make([]padded[T], p.shards.procs)[0])

@@ -50,7 +50,7 @@ func (p *Pool[T]) Get() *T {
 	p.shards.mu.Lock()
 	defer p.shards.mu.Unlock()
 	var one [1]*T
-	p.shards.take(one[:])
+	p.shards.takeBatch(one[:])
 	return one[0]
 }
 

@@ -19,7 +19,7 @@ type object struct {
 	_     [64]byte
 }
 
-func (o *object) take(t testing.TB) {
+func (o *object) takeOwned(t testing.TB) {
 	if !o.owned.CompareAndSwap(false, true) {
 		t.Errorf("object %d has two owners", o.id)
 	}
@@ -65,7 +65,7 @@ func churn(t *testing.T, p *epoch.Pool[object], goroutines, rounds int, seed uin
 					if o == nil {
 						o = &object{id: int(n.Add(1))}
 					}
-					o.take(t)
+					o.takeOwned(t)
 					held = append(held, o)
 				}
 				if r.IntN(8) == 0 {
@@ -139,7 +139,7 @@ func TestTrim(t *testing.T) {
 	released := 0
 	trim := func() bool {
 		return p.Trim(func(o *object) {
-			o.take(t)
+			o.takeOwned(t)
 			released++
 		})
 	}
@@ -176,7 +176,7 @@ func TestTrim(t *testing.T) {
 	require.Equal(t, n, p.Idle()+released)
 	got := map[int]bool{}
 	drain(&p, func(o *object) {
-		o.take(t)
+		o.takeOwned(t)
 		require.False(t, got[o.id])
 		got[o.id] = true
 	})

@@ -31,9 +31,9 @@ func newPromotion() *promotion {
 	return p
 }
 
-// own is the owner: it ends the transaction, and begins another one if the slot is
+// runOwner is the owner: it ends the transaction, and begins another one if the slot is
 // still its own.
-func (p *promotion) own(func(string)) {
+func (p *promotion) runOwner(func(string)) {
 	gen := p.slot.Gen()
 	p.ended = len(p.views)
 	if !p.slot.End(gen) {
@@ -115,7 +115,7 @@ func TestPromoteAgainstBegin(t *testing.T) {
 				owned = 1
 			}
 			require.Equal(t, owned, p.Owned(), schedule)
-			require.Empty(t, live(p.Slots, p.Announce()), schedule)
+			require.Empty(t, liveEpochs(p.Slots, p.Announce()), schedule)
 		}
 	})
 	require.Greater(t, runs, 5000)
@@ -137,12 +137,12 @@ func TestPromoteAgainstEndAndLook(t *testing.T) {
 		})
 	}
 	run("end", func(p *promotion) []thread {
-		return []thread{{"round", p.round}, {"owner", p.own}}
+		return []thread{{"round", p.round}, {"owner", p.runOwner}}
 	}, 500)
 	run("look", func(p *promotion) []thread {
 		return []thread{{"round", p.round}, {"look", p.refresh}}
 	}, 200)
 	run("both", func(p *promotion) []thread {
-		return []thread{{"round", p.round}, {"owner", p.own}, {"look", p.refresh}}
+		return []thread{{"round", p.round}, {"owner", p.runOwner}, {"look", p.refresh}}
 	}, 5000)
 }

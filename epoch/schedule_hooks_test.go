@@ -141,7 +141,7 @@ func (v view) covers(at epoch.Epoch) bool { return at >= v.bound || slices.Conta
 func refresh(s *epoch.Slots, views *[]view) func(func(string)) {
 	return func(func(string)) {
 		m := s.Announce()
-		*views = append(*views, view{m, live(s, m)})
+		*views = append(*views, view{m, liveEpochs(s, m)})
 	}
 }
 
@@ -188,7 +188,7 @@ func TestBeginAgainstRefresh(t *testing.T) {
 						require.True(t, v.covers(at), "reader at %d, view %v: %s", at, v, schedule)
 					}
 					// Later refreshes see it too.
-					require.True(t, view{s.Announce(), live(s, s.Now())}.covers(at), schedule)
+					require.True(t, view{s.Announce(), liveEpochs(s, s.Now())}.covers(at), schedule)
 				}
 			})
 			require.Greater(t, runs, 500)

@@ -91,10 +91,12 @@ const evictedBit = 1 << 63
 // left in Slot.promoted says that the owner has given the slot up.
 const left = 1<<64 - 1
 
-func (slot *Slot) bit() uint64 { return 1 << (slot.number % groupSize) }
+func (slot *Slot) groupBit() uint64 { return 1 << (slot.number % groupSize) }
 
-// at returns the slot's place in the directory.
-func (slot *Slot) at() *stdatomic.Pointer[Slot] { return &slot.group.slots[slot.number%groupSize] }
+// placeInGroup returns the slot's place in the directory.
+func (slot *Slot) placeInGroup() *stdatomic.Pointer[Slot] {
+	return &slot.group.slots[slot.number%groupSize]
+}
 
 // Gen returns the slot's generation, which names the transaction that is live
 // in it, or the next one that will be.
@@ -115,7 +117,7 @@ func (slot *Slot) Ended() uint64 { return uint64(slot.Gen()&^evictedBit - 1) }
 // transaction has been evicted meanwhile. The caller that ended it asks
 // [Slot.Keep] next.
 func (slot *Slot) End(gen Gen) bool {
-	return slot.Gen() == gen && slot.move(gen, gen+1) || slot.collect(gen)
+	return slot.Gen() == gen && slot.moveOn(gen, gen+1) || slot.collect(gen)
 }
 
 // Keep reports whether the owner, which has ended transaction gen, may use the
@@ -131,26 +133,26 @@ func (slot *Slot) leave(gen Gen) (keep bool) {
 	if !slot.promoted.CompareAndSwap(uint64(gen), left) {
 		return true
 	}
-	slot.group.over.Or(slot.bit())
+	slot.group.over.Or(slot.groupBit())
 	slot.group.home.gone.Add(1)
 	return false
 }
 
-func (slot *Slot) live(word uint64, gen Gen) bool { return (word^uint64(gen))&parity == 0 }
+func (slot *Slot) isLive(word uint64, gen Gen) bool { return (word^uint64(gen))&parity == 0 }
 
-// move moves the generation on, if it is still from.
-func (slot *Slot) move(from, to Gen) bool {
+// moveOn moves the generation on, if it is still from.
+func (slot *Slot) moveOn(from, to Gen) bool {
 	return slot.gen.CompareAndSwap(uint64(from), uint64(to))
 }
 
-// look loads word and generation, and reports whether a transaction is live. The word
+// loadState loads word and generation, and reports whether a transaction is live. The word
 // is loaded twice: if a transaction has begun in between, the generation may be its
 // own, and word and generation would not belong together. That one then is at or
 // above any bound that was stored before the call.
-func (slot *Slot) look() (word uint64, gen Gen, live bool) {
+func (slot *Slot) loadState() (word uint64, gen Gen, live bool) {
 	word = slot.word.Load()
 	gen = slot.Gen()
-	return word, gen, slot.live(word, gen) && slot.word.Load() == word
+	return word, gen, slot.isLive(word, gen) && slot.word.Load() == word
 }
 
 // Evicted reports whether the transaction gen was ended by the next round, and its
@@ -170,7 +172,7 @@ func (slot *Slot) collect(gen Gen) bool {
 		return false
 	}
 	slot.evicted.Store(uint64(gen)) // before the bit goes: see WasEvicted
-	return slot.move((gen+1)|evictedBit, gen+1)
+	return slot.moveOn((gen+1)|evictedBit, gen+1)
 }
 
 // Number returns the slot's number, by which [Slots.Record] finds its record.
@@ -186,14 +188,14 @@ const RecordBit = 1 << 2
 // Open makes the record say word, which does not have RecordBit: from here on others may
 // refer to it. Only the owner of the slot may call it, and [Slot.Settle].
 func (slot *Slot) Open(word uint64) {
-	bit := ^raw(&slot.installed) & 1
+	bit := ^loadUnhooked(&slot.installed) & 1
 	atomic.Release(&slot.record, word|bit*RecordBit)
 }
 
 // Settle says that nobody refers any more to the contents of the record, and adds n to a
 // count of the slot, which [Slots.Census] sums up.
 func (slot *Slot) Settle(n uint64) {
-	bit := raw(&slot.record) / RecordBit & 1
+	bit := loadUnhooked(&slot.record) / RecordBit & 1
 	atomic.Release(&slot.installed, (slot.installed.Load()>>1+n)<<1|bit)
 }
 
@@ -201,11 +203,11 @@ func (slot *Slot) Settle(n uint64) {
 // must never decide about anything else: such a slot is not given back, and its number is not
 // given to another one. Only the owner may call it.
 func (slot *Slot) Settled() bool {
-	return raw(&slot.installed)&1 == raw(&slot.record)/RecordBit&1
+	return loadUnhooked(&slot.installed)&1 == loadUnhooked(&slot.record)/RecordBit&1
 }
 
-// raw loads a word as far as only the owner writes it: that is no point at which the order of
-// goroutines matters.
-func raw(word *atomic.Uint64) uint64 {
+// loadUnhooked loads a word as far as only the owner writes it: that is no point at which the order
+// of goroutines matters.
+func loadUnhooked(word *atomic.Uint64) uint64 {
 	return stdatomic.LoadUint64((*uint64)(unsafe.Pointer(word)))
 }

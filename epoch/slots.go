@@ -113,7 +113,7 @@ func (s *Slots) Acquire() *Slot {
 	slot.gen.Store(1) // word says 0: not live
 	s.place(slot)
 	// Must follow: a scan that finds the bit finds the slot.
-	slot.group.scan.Or(slot.bit())
+	slot.group.scan.Or(slot.groupBit())
 	return slot
 }
 
@@ -136,9 +136,9 @@ func (s *Slots) place(slot *Slot) {
 		dir[i].Store(g)
 	}
 	slot.group, slot.number = g, uint32(i*groupSize+bits.TrailingZeros64(^g.owned))
-	g.owned |= slot.bit()
+	g.owned |= slot.groupBit()
 	s.owned++
-	slot.at().Store(slot)
+	slot.placeInGroup().Store(slot)
 }
 
 // extend appends a place for a group to the directory. s.mu is held.
@@ -165,7 +165,7 @@ func (s *Slots) Release(slot *Slot) {
 		return
 	}
 	slot.checkReleased()
-	slot.group.scan.And(^slot.bit()) // the number is still ours
+	slot.group.scan.And(^slot.groupBit()) // the number is still ours
 	if !slot.Settled() {
 		return
 	}
@@ -175,9 +175,9 @@ func (s *Slots) Release(slot *Slot) {
 	s.releases.Add(1)
 	s.ended.Add(ended)
 	s.installed.Add(installed)
-	slot.at().Store(nil)
+	slot.placeInGroup().Store(nil)
 	s.releases.Add(1)
-	slot.group.owned &^= slot.bit()
+	slot.group.owned &^= slot.groupBit()
 	s.owned--
 	i := int(slot.number) / groupSize
 	s.vacant = min(s.vacant, i)
@@ -215,7 +215,7 @@ func Abandon(slot *Slot) (leaked bool) {
 	gen := slot.Gen()
 	ended := false
 	switch {
-	case slot.live(slot.word.Load(), gen):
+	case slot.isLive(slot.word.Load(), gen):
 		leaked = slot.End(gen) // else its owner has just ended it
 		ended = leaked || slot.collect(gen)
 	case gen&evictedBit != 0:
@@ -340,7 +340,7 @@ const censusTries = 3
 // count is Census while no slot is released.
 func (s *Slots) count() (live int, ended, installed uint64) {
 	for slot := range s.all {
-		if _, _, lives := slot.look(); lives {
+		if _, _, lives := slot.loadState(); lives {
 			live++
 		}
 		ended += slot.Ended()

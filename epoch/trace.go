@@ -32,7 +32,7 @@ func (s *Slots) Live(yield func(p Pin) bool) {
 
 // Pin returns the transaction that is live in the slot, if one is.
 func (slot *Slot) Pin() (p Pin, live bool) {
-	word, gen, live := slot.look()
+	word, gen, live := slot.loadState()
 	return Pin{Epoch: epochIn(word), slot: slot, gen: gen}, live
 }
 

@@ -85,7 +85,7 @@ func (s *Slots) Look(v *View, m Epoch, scratch []Epoch) (looked int, _ []Epoch) 
 		looked++
 		for slot := range g.scanned {
 			looked++
-			word, _, live := slot.look()
+			word, _, live := slot.loadState()
 			if e := epochIn(word); live && e < m {
 				scratch = append(scratch, e)
 				if word&MayWrite != 0 {

@@ -23,7 +23,7 @@ func TestViewStaysAsItWas(t *testing.T) {
 	_, scratch = s.Look(&first, s.Announce(), scratch)
 	require.Equal(t, want, first.Live())
 	for _, slot := range slots {
-		end(t, slot, true)
+		endTransaction(t, slot, true)
 	}
 	begin(s, 0)
 	s.Next()
@@ -38,12 +38,12 @@ func TestTraceIsOfOneTransaction(t *testing.T) {
 	s := epoch.NewSlots()
 	slot, _ := begin(s, 0)
 	slot.Trace(slot.Gen(), 0)
-	end(t, slot, true)
+	endTransaction(t, slot, true)
 	s.Begin(slot, 0)
 	pin, ok := s.Round(time.Second, epoch.Limits{})
 	require.True(t, ok)
 	require.Empty(t, pin.Began())
 	slot.Trace(slot.Gen(), 0)
 	require.NotEmpty(t, pin.Began())
-	end(t, slot, true)
+	endTransaction(t, slot, true)
 }

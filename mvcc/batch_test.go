@@ -16,7 +16,7 @@ import (
 // hotWriters starts 4 goroutines that overwrite the keys below n, by Store, by a
 // put-only transaction of two keys, and by increments, until the crew ends. It
 // returns how many operations they have done so far.
-func hotWriters(c *stage.Crew, m *Map[int, int], n int) *[4]atomic.Int64 {
+func hotWriters(c *stage.Workers, m *Map[int, int], n int) *[4]atomic.Int64 {
 	var ops [4]atomic.Int64
 	c.Loop(4, func(who, round int) error {
 		r := rand.New(rand.NewPCG(uint64(who), uint64(round)))
@@ -58,7 +58,7 @@ func crowded(t *testing.T, n, hot int, big func(m *Map[int, int]) error) *Map[in
 	for i := range n {
 		m.Store(i, 0)
 	}
-	c := stage.NewCrew(t)
+	c := stage.NewWorkers(t)
 	ops := hotWriters(c, m, hot)
 	moving := func() {
 		t.Helper()

@@ -67,7 +67,7 @@ const (
 func (b *bid) enter(keys *favour.Keys, most time.Duration, q *favour.Queue) {
 	tenure := time.Duration(0)
 	if b.claim.Over() {
-		b.timed, tenure = true, 2*b.claim.Tenure()
+		b.timed, tenure = true, 2*b.claim.GrantTime()
 	}
 	b.end()
 	if !b.began.IsZero() {

@@ -245,7 +245,7 @@ func TestTurnsOfCommitGrow(t *testing.T) {
 					if test.expires > 0 {
 						slow.Expire(func(int, int) time.Time { stand(test.expires); return time.Time{} })
 					}
-					c := stage.NewCrew(t)
+					c := stage.NewWorkers(t)
 					defer c.Finish(t)
 					c.Loop(2, func(int, int) error {
 						time.Sleep(10 * ms)

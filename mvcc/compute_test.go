@@ -46,7 +46,7 @@ func TestComputeGetsItsTurn(t *testing.T) {
 		calls := 0
 		actual, _ := m.Compute("k", func(old int, _ bool) (int, ComputeOp) {
 			calls++
-			defer time.Sleep(2 * favour.MinTenure)
+			defer time.Sleep(2 * favour.MinGrantTime)
 			done := make(chan struct{})
 			go func() {
 				defer close(done)

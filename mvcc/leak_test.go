@@ -133,7 +133,7 @@ func TestCloseEndsGoroutines(t *testing.T) {
 		m := New[int, int](&Options{ReclaimWorkers: workers})
 		m.Store(1, 1)
 		s := m.Snapshot()
-		c := stage.NewCrew(t)
+		c := stage.NewWorkers(t)
 		c.Run(4, func(int) error { m.Close(); return nil })
 		c.Wait(t)
 		// The map is as usable as before.

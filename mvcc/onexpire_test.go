@@ -299,7 +299,7 @@ func TestOnExpireBesideWriters(t *testing.T) {
 	for job := range jobs {
 		y.queue.Store(job, "new")
 	}
-	crew := stage.NewCrew(t)
+	crew := stage.NewWorkers(t)
 	crew.Run(4, func(worker int) error {
 		random := rand.New(rand.NewPCG(3, uint64(worker)))
 		for range stage.Sizes(10000, 1000) {

@@ -136,7 +136,7 @@ type Options struct {
 	// microsecond and two allocations each.
 	TracePins bool
 
-	trial *trial.Trial // see package mvcctest
+	trial *trial.TestHooks // see package mvcctest
 
 	_ struct{}
 }

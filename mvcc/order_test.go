@@ -33,7 +33,7 @@ func TestOrderedLargeCommit(t *testing.T) {
 	if testing.Short() {
 		n = 3000
 	}
-	c := stage.NewCrew(t)
+	c := stage.NewWorkers(t)
 	c.Loop(1, func(int, int) error {
 		time.Sleep(200 * time.Microsecond)
 		m.Store(0, 1)

@@ -54,7 +54,7 @@ func TestCommitSynchronizesBeforeRead(t *testing.T) {
 		} {
 			t.Run(write.name+"/"+read.name, func(t *testing.T) {
 				m := newMap[int, *int](t, nil)
-				c := stage.NewCrew(t)
+				c := stage.NewWorkers(t)
 				c.Run(1, func(int) error {
 					p := new(int)
 					*p = 42

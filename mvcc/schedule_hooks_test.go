@@ -181,8 +181,8 @@ func (s *scheduler) GaveUp() {
 	}
 }
 
-// Take implements [hooks.Scheduler].
-func (s *scheduler) Take() any {
+// TakeIdle implements [hooks.Scheduler].
+func (s *scheduler) TakeIdle() any {
 	p := s.current
 	n := len(p.idle)
 	if n == 0 {
@@ -193,8 +193,8 @@ func (s *scheduler) Take() any {
 	return x
 }
 
-// Give implements [hooks.Scheduler].
-func (s *scheduler) Give(x any) { s.current.idle = append(s.current.idle, x) }
+// GiveIdle implements [hooks.Scheduler].
+func (s *scheduler) GiveIdle(x any) { s.current.idle = append(s.current.idle, x) }
 
 // An execution is one run of a scenario's programs on a fresh map.
 type execution struct {

@@ -191,7 +191,7 @@ func TestIndexesBesideWriters(t *testing.T) {
 		t.Run(fmt.Sprintf("ordered=%v", ordered), func(t *testing.T) {
 			x := newIndexing(t, ordered)
 			keys, rounds := 200, stage.Sizes(60, 2)
-			writers := stage.NewCrew(t)
+			writers := stage.NewWorkers(t)
 			writers.Run(stage.Sizes(4, 2), func(w int) error {
 				rng := rand.New(rand.NewPCG(uint64(w), 1))
 				for !writers.Ended() {

@@ -144,7 +144,7 @@ func (s *sleeper) hold(t *testing.T, p hooks.Point, hold time.Duration) {
 	w := stage.New(t).Actor("sleeper", func() { err = s.commit(m) }).To(p)
 
 	var done [8]atomic.Int64
-	workers := stage.NewCrew(t)
+	workers := stage.NewWorkers(t)
 	worker := func(first, n int, op func(who, round int) error) {
 		workers.Loop(n, func(i, round int) error {
 			if err := op(i, round); err != nil {
@@ -243,7 +243,7 @@ func TestReadersDoNotShieldSleeper(t *testing.T) {
 				w := stage.New(t).Actor("sleeper", func() { err = sleepers[0].commit(m) }).To(p)
 				procs := runtime.GOMAXPROCS(1)
 				defer runtime.GOMAXPROCS(procs)
-				readers := stage.NewCrew(t)
+				readers := stage.NewWorkers(t)
 				readers.Loop(2, func(int, int) error {
 					return m.View(func(s Snapshot[string, int]) error { s.Get("a"); return nil })
 				})

@@ -120,7 +120,7 @@ func (st *txState) enterAgain(gen epoch.Gen) {
 // several maps, or nil.
 func (m *core) scheduledIdle() (st *txState) {
 	var others []any
-	for x := hooks.Take(); x != nil; x = hooks.Take() {
+	for x := hooks.TakeIdle(); x != nil; x = hooks.TakeIdle() {
 		if own, ok := x.(*txState); ok && own.m == m {
 			st = own
 			break
@@ -128,7 +128,7 @@ func (m *core) scheduledIdle() (st *txState) {
 		others = append(others, x)
 	}
 	for _, x := range others {
-		hooks.Give(x)
+		hooks.GiveIdle(x)
 	}
 	return st
 }
@@ -146,7 +146,7 @@ func (m *core) give(st *txState, gen epoch.Gen) {
 	}
 	st.checkGiven()
 	if hooks.Scheduled() {
-		hooks.Give(st)
+		hooks.GiveIdle(st)
 		return
 	}
 	pool.Put(st)

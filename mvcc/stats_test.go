@@ -17,7 +17,7 @@ func TestStatsDoNotDrift(t *testing.T) {
 	for _, opts := range []*Options{nil, brisk(), {ReclaimWorkers: 3, ReclaimQueue: 4,
 		ReclaimInterval: time.Millisecond}, {ReclaimWorkers: -1}} {
 		m := newMap[int, int](t, opts)
-		c := stage.NewCrew(t)
+		c := stage.NewWorkers(t)
 		c.Run(4, func(who int) error {
 			r := rand.New(rand.NewPCG(uint64(who), 3))
 			for range stage.Sizes(20_000, 2_000) {

@@ -26,8 +26,8 @@ type strict struct {
 	// Programs compile in what this type can be seen to lead to: nothing of the engine does.
 
 	stored stored
-	trial  *trial.Trial // or nil: then a mistake is a panic
-	closed atomic.Bool  // the map or database
+	trial  *trial.TestHooks // or nil: then a mistake is a panic
+	closed atomic.Bool      // the map or database
 	// dropped are transactions and snapshots that the garbage collector has ended, if there is a
 	// trial; mu guards it.
 	dropped []trial.Left

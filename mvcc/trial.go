@@ -19,7 +19,7 @@ import (
 // a *strict may be called of nil.
 
 func init() {
-	trial.Attach = func(options any, t *trial.Trial) { options.(*Options).trial = t }
+	trial.Attach = func(options any, t *trial.TestHooks) { options.(*Options).trial = t }
 }
 
 // reports tells the trial of a mistake, if there is one.

@@ -28,7 +28,7 @@ func ExampleNew() {
 }
 
 // A step is as a tick of the background work.
-func ExampleTrial_Step() {
+func ExampleHarness_Step() {
 	t := &printer{}
 	trial := mvcctest.New(t, nil)
 	opts := trial.Options()

@@ -18,27 +18,27 @@ import (
 func TestLeft(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
-		do   func(f *fake, r *Trial)
+		do   func(f *fake, r *Harness)
 	}{
-		"snapshot": {"a snapshot is open; it began\n", func(f *fake, r *Trial) {
+		"snapshot": {"a snapshot is open; it began\n", func(f *fake, r *Harness) {
 			m := mvcc.New[int, int](r.Options())
 			f.Cleanup(m.Close)
 			s := m.Snapshot()
 			f.Cleanup(func() { _, _ = s.Get(1) }) // it is used until then
 		}},
-		"snapshot of a database": {"a snapshot is open; it began\n", func(f *fake, r *Trial) {
+		"snapshot of a database": {"a snapshot is open; it began\n", func(f *fake, r *Harness) {
 			db, users, _ := shop(r.Options())
 			f.Cleanup(db.Close)
 			s := db.Snapshot()
 			f.Cleanup(func() { users.At(s).Get(1) })
 		}},
-		"transaction": {"a transaction is open; it began\n", func(f *fake, r *Trial) {
+		"transaction": {"a transaction is open; it began\n", func(f *fake, r *Harness) {
 			db, users, _ := shop(r.Options())
 			f.Cleanup(db.Close)
 			tx := users.Begin(nil)
 			f.Cleanup(func() { tx.Get(1) })
 		}},
-		"several": {"3 times: a transaction is open; it began\n", func(f *fake, r *Trial) {
+		"several": {"3 times: a transaction is open; it began\n", func(f *fake, r *Harness) {
 			db, _, _ := shop(r.Options())
 			f.Cleanup(db.Close)
 			for range 3 {
@@ -46,32 +46,32 @@ func TestLeft(t *testing.T) {
 				f.Cleanup(func() { tx.Epoch() })
 			}
 		}},
-		"watch": {"a watch has not ended; it began\n", func(f *fake, r *Trial) {
+		"watch": {"a watch has not ended; it began\n", func(f *fake, r *Harness) {
 			db, users, _ := shop(r.Options())
 			f.Cleanup(db.Close)
 			watch := users.Watch(bg, nil)
 			f.Cleanup(func() { runtime.KeepAlive(watch) })
 		}},
-		"watch of a database": {"a watch has not ended; it began\n", func(f *fake, r *Trial) {
+		"watch of a database": {"a watch has not ended; it began\n", func(f *fake, r *Harness) {
 			db, _, _ := shop(r.Options())
 			f.Cleanup(db.Close)
 			watch := db.Watch(bg, nil)
 			f.Cleanup(func() { runtime.KeepAlive(watch) })
 		}},
-		"map": {"a map was not closed; it was made\n", func(_ *fake, r *Trial) {
+		"map": {"a map was not closed; it was made\n", func(_ *fake, r *Harness) {
 			m := mvcc.New[int, int](r.Options())
 			m.Store(1, 1)
 			m.Store(1, 2) // so that it has a goroutine
 		}},
-		"ordered map": {"a map was not closed; it was made\n", func(_ *fake, r *Trial) {
+		"ordered map": {"a map was not closed; it was made\n", func(_ *fake, r *Harness) {
 			mvcc.NewOrdered[int, int](r.Options())
 		}},
-		"database": {"a database was not closed; it was made\n", func(_ *fake, r *Trial) {
+		"database": {"a database was not closed; it was made\n", func(_ *fake, r *Harness) {
 			db, users, _ := shop(r.Options())
 			users.Close() // is not the database
 			runtime.KeepAlive(db)
 		}},
-		"dropped": {"a snapshot was dropped, and not ended; it began\n", func(f *fake, r *Trial) {
+		"dropped": {"a snapshot was dropped, and not ended; it began\n", func(f *fake, r *Harness) {
 			m := mvcc.New[int, int](r.Options())
 			f.Cleanup(m.Close)
 			m.Snapshot()

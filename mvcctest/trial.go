@@ -35,11 +35,11 @@ type Config struct {
 	_ struct{}
 }
 
-// A Trial is the handle of a test on the maps and databases that were made with its options. Its
+// A Harness is the handle of a test on the maps and databases that were made with its options. Its
 // methods may be called by any number of goroutines.
-type Trial struct {
+type Harness struct {
 	t     testing.TB
-	inner *trial.Trial
+	inner *trial.TestHooks
 
 	mu       sync.Mutex
 	random   *rand.Rand
@@ -49,13 +49,13 @@ type Trial struct {
 	over     bool            // it has ended
 }
 
-// Options returns options for maps and databases of the test, see [New] and [Trial.Options].
+// Options returns options for maps and databases of the test, see [New] and [Harness.Options].
 func Options(t testing.TB, c *Config) *mvcc.Options { return New(t, c).Options() }
 
 // New returns a trial for the test t. c may be nil. When the test ends, after its Cleanup functions
 // that are registered later, the test fails if something was left open, and that is ended. New
 // panics if t is nil, or if a field of c has no meaning.
-func New(t testing.TB, c *Config) *Trial {
+func New(t testing.TB, c *Config) *Harness {
 	if t == nil {
 		panic("mvcctest: New: t is nil, want that of the test")
 	}
@@ -69,8 +69,9 @@ func New(t testing.TB, c *Config) *Trial {
 	if o.Conflicts == 0 {
 		o.Conflicts = 1
 	}
-	r := &Trial{t: t, random: rand.New(rand.NewPCG(o.Seed, 0)), told: map[string]bool{}}
-	r.inner = &trial.Trial{Conflicts: o.Conflicts, Now: r.Now, Fail: r.fail, Made: r.made}
+	r := &Harness{t: t, random: rand.New(rand.NewPCG(o.Seed, 0)), told: map[string]bool{}}
+	r.inner = &trial.TestHooks{Conflicts: o.Conflicts, Now: r.Now, Fail: r.noteMistake,
+		Made: r.noteSubject}
 	if o.Chance > 0 {
 		r.inner.Chance = func() bool {
 			r.mu.Lock()
@@ -78,13 +79,13 @@ func New(t testing.TB, c *Config) *Trial {
 			return r.random.Float64() < o.Chance
 		}
 	}
-	t.Cleanup(r.end)
+	t.Cleanup(r.endAll)
 	return r
 }
 
 // Options returns new options for maps and databases of the trial. The other fields may be set, and
 // the options copied. Strict and TracePins are on, also if they are set to false.
-func (r *Trial) Options() *mvcc.Options {
+func (r *Harness) Options() *mvcc.Options {
 	o := &mvcc.Options{Strict: true, TracePins: true}
 	trial.Attach(o, r.inner)
 	return o
@@ -95,33 +96,33 @@ func (r *Trial) Options() *mvcc.Options {
 // nobody can see are dropped. It waits for a goroutine that is at it. Ages, warnings and evictions
 // need several steps, see [mvcc.Options].ManualReclaim. Functions given to Expire are called;
 // where one panics Step does.
-func (r *Trial) Step() { r.each(trial.Subject.Step) }
+func (r *Harness) Step() { r.eachSubject(trial.Subject.Step) }
 
 // Advance moves the time by which records expire on by d, and deletes those whose time has come. It
 // waits for a goroutine that is at it. A record that others write meanwhile is left for the next
 // time. MaxTxAge and Retain have another clock: for them there is
 // testing/synctest. It panics if d is negative.
-func (r *Trial) Advance(d time.Duration) {
+func (r *Harness) Advance(d time.Duration) {
 	if d < 0 {
 		panic(fmt.Sprintf("mvcctest: Advance: d is %v, want 0 or more", d))
 	}
 	r.mu.Lock()
 	r.ahead += d
 	r.mu.Unlock()
-	r.each(trial.Subject.Expire)
+	r.eachSubject(trial.Subject.Expire)
 }
 
 // Now returns the time by which records expire: that of time.Now, and the durations that
-// [Trial.Advance] has added. A program that looks at the time when it reads such records can be
+// [Harness.Advance] has added. A program that looks at the time when it reads such records can be
 // given it as its clock.
-func (r *Trial) Now() time.Time {
+func (r *Harness) Now() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return time.Now().Add(r.ahead)
 }
 
-// each calls do for all that there is.
-func (r *Trial) each(do func(s trial.Subject, ctx context.Context) error) {
+// eachSubject calls do for all that there is.
+func (r *Harness) eachSubject(do func(s trial.Subject, ctx context.Context) error) {
 	r.mu.Lock()
 	subjects := r.subjects[:len(r.subjects):len(r.subjects)]
 	r.mu.Unlock()
@@ -130,7 +131,7 @@ func (r *Trial) each(do func(s trial.Subject, ctx context.Context) error) {
 	}
 }
 
-func (r *Trial) made(s trial.Subject) {
+func (r *Harness) noteSubject(s trial.Subject) {
 	r.mu.Lock()
 	over := r.over
 	r.subjects = append(r.subjects, s)
@@ -141,9 +142,9 @@ func (r *Trial) made(s trial.Subject) {
 	}
 }
 
-// fail tells the test of a mistake, unless it has been told.
-func (r *Trial) fail(mistake string, calls []runtime.Frame) {
-	at := text(calls)
+// noteMistake tells the test of a mistake, unless it has been told.
+func (r *Harness) noteMistake(mistake string, calls []runtime.Frame) {
+	at := callsText(calls)
 	key, _, _ := strings.Cut(mistake, " returns ") // the result differs from time to time
 	if at != "" {
 		key = at
@@ -157,8 +158,8 @@ func (r *Trial) fail(mistake string, calls []runtime.Frame) {
 	}
 }
 
-// end ends all that is left.
-func (r *Trial) end() {
+// endAll ends all that is left.
+func (r *Harness) endAll() {
 	r.mu.Lock()
 	subjects := r.subjects
 	r.subjects, r.over = nil, true
@@ -167,7 +168,7 @@ func (r *Trial) end() {
 	times := map[string]int{}
 	for _, s := range subjects {
 		for _, left := range s.End() {
-			what := left.What + text(left.Began)
+			what := left.What + callsText(left.Began)
 			if times[what]++; times[what] == 1 {
 				order = append(order, what)
 			}
@@ -181,8 +182,8 @@ func (r *Trial) end() {
 	}
 }
 
-// text says which calls led somewhere, up to those of package testing.
-func text(calls []runtime.Frame) string {
+// callsText says which calls led somewhere, up to those of package testing.
+func callsText(calls []runtime.Frame) string {
 	var b strings.Builder
 	for _, f := range calls {
 		if strings.HasPrefix(f.Function, "testing.") || f.Function == "runtime.goexit" {

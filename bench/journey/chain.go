@@ -24,7 +24,7 @@ type version struct {
 type chain interface {
 	// newest returns the newest version, at the newest one that is not above e, or nil.
 	newest() *version
-	at(e epoch.Epoch) *version
+	versionAt(e epoch.Epoch) *version
 	push(v *version)
 	// prune drops the versions that no reader at least or above sees. It returns the lowest
 	// epoch at which a version ends that it has left; none if there is only the newest.
@@ -57,7 +57,7 @@ type list struct {
 
 func (l *list) newest() *version { return l.head.Load() }
 
-func (l *list) at(e epoch.Epoch) *version {
+func (l *list) versionAt(e epoch.Epoch) *version {
 	v := l.head.Load()
 	for v != nil && v.epoch > e {
 		v = v.older.Load()
@@ -109,7 +109,7 @@ type indexed struct {
 	index atomic.Pointer[[]*version]
 }
 
-func (x *indexed) at(e epoch.Epoch) *version {
+func (x *indexed) versionAt(e epoch.Epoch) *version {
 	if v := x.head.Load(); v == nil || v.epoch <= e {
 		return v
 	}

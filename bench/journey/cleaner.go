@@ -50,10 +50,10 @@ func startCleaner(how Cleaning, t Tracker, clock Clock, start func(func())) *cle
 		c.requests = make(chan request, requestQueue)
 	}
 	for range how.Workers {
-		c.begin(start, c.work)
+		c.begin(start, c.serveRequests)
 	}
 	if how.Every > 0 {
-		c.begin(start, c.tick)
+		c.begin(start, c.runTicks)
 	}
 	return c
 }
@@ -66,13 +66,13 @@ func (c *cleaner) begin(start func(func()), f func()) {
 	})
 }
 
-func (c *cleaner) work() {
+func (c *cleaner) serveRequests() {
 	for r := range c.requests {
 		r.cell.prune(r.least, c.Guard)
 	}
 }
 
-func (c *cleaner) tick() {
+func (c *cleaner) runTicks() {
 	t := time.NewTicker(c.Every)
 	defer t.Stop()
 	for {

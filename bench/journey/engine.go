@@ -127,7 +127,7 @@ func (c *cell) read(e epoch.Epoch) (value uint64, ok bool) {
 		c.latch.Lock()
 		c.latch.Unlock() //lint:ignore SA2001 to wait for it is all
 	}
-	v := c.chain.at(e)
+	v := c.chain.versionAt(e)
 	if v == nil {
 		return 0, false
 	}

@@ -177,9 +177,9 @@ type watched struct {
 	read func()
 }
 
-func (w *watched) at(e epoch.Epoch) *version {
+func (w *watched) versionAt(e epoch.Epoch) *version {
 	w.read()
-	return w.chain.at(e)
+	return w.chain.versionAt(e)
 }
 
 // A reader at an epoch that is drawn waits for the version of that, if it is not there yet.
@@ -244,7 +244,7 @@ func TestChains(t *testing.T) {
 					all = append(all, now)
 				} else if len(all) > 0 {
 					least += epoch.Epoch(r.IntN(int(now-least) + 1))
-					kept, ends := seen(all, least)
+					kept, ends := countSeen(all, least)
 					require.Equal(t, ends, c.prune(least))
 					require.Equal(t, kept, c.depth(), "versions")
 				}
@@ -255,7 +255,7 @@ func TestChains(t *testing.T) {
 							want = v
 						}
 					}
-					if v := c.at(e); want == 0 {
+					if v := c.versionAt(e); want == 0 {
 						require.Nil(t, v)
 					} else {
 						require.Equal(t, uint64(want), v.value)
@@ -266,9 +266,9 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// seen returns how many versions readers at least or above see, and the lowest epoch at which one
-// of them ends.
-func seen(all []epoch.Epoch, least epoch.Epoch) (n int, ends epoch.Epoch) {
+// countSeen returns how many versions readers at least or above see, and the lowest epoch at which
+// one of them ends.
+func countSeen(all []epoch.Epoch, least epoch.Epoch) (n int, ends epoch.Epoch) {
 	first := 0
 	for i, e := range all {
 		if e <= least {

@@ -52,11 +52,11 @@ func beSide(how string) int {
 	return 0
 }
 
-// ab runs a comparison of two programs, by few short samples.
-func ab(t *testing.T, old, now string, more ...string) (stdout, stderr string, code int) {
+// runAB runs a comparison of two programs, by few short samples.
+func runAB(t *testing.T, old, now string, more ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
-	stdout, stderr, code = call(t, append([]string{"ab", old, now, "--workload=counter", "--threads=1,2",
+	stdout, stderr, code = runCommand(t, append([]string{"ab", old, now, "--workload=counter",
 		"--count=8", "--ops=50", "--warmup=0"}, more...)...)
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	require.NoError(t, err)
@@ -71,7 +71,8 @@ func TestAB(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 
-	stdout, stderr, code := ab(t, binary, self, "--format=json", "--samples="+filepath.Join(dir, "s"),
+	stdout, stderr, code := runAB(t, binary, self, "--format=json",
+		"--samples="+filepath.Join(dir, "s"),
 		"--report="+filepath.Join(dir, "ab.html"))
 	require.Equal(t, 0, code, stderr)
 	var c results.Comparison
@@ -96,13 +97,13 @@ func TestAB(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(page), "verdict: WORSE: of 2 comparisons of ops/s 2 worse")
 
-	stdout, stderr, code = ab(t, binary, self, "--gate", "--quiet")
+	stdout, stderr, code = runAB(t, binary, self, "--gate", "--quiet")
 	require.Equal(t, 1, code, "the gate")
 	require.Contains(t, stdout, "gate: FAILED: 2 of 2 comparisons of ops/s")
 	require.Contains(t, stderr, "gate: something is worse")
 	require.NotContains(t, stderr, "[1/")
 
-	_, stderr, code = ab(t, binary, binary, "--samples="+filepath.Join(dir, "s"))
+	_, stderr, code = runAB(t, binary, binary, "--samples="+filepath.Join(dir, "s"))
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, "old.json already")
 }
@@ -114,7 +115,7 @@ func TestABOfASideThatFails(t *testing.T) {
 	for how, want := range map[string]int{"fails": 1, "violates": 3} {
 		t.Setenv(sideVariable, how)
 		samples := filepath.Join(t.TempDir(), "samples")
-		_, stderr, code := ab(t, binary, self, "--samples="+samples)
+		_, stderr, code := runAB(t, binary, self, "--samples="+samples)
 		left, err := os.ReadDir(samples)
 		require.NoError(t, err)
 		require.Empty(t, left, "there is no pair")
@@ -132,7 +133,7 @@ func TestABInterrupted(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), binary, "ab", binary, binary, "--workload=counter",
 		"--threads=1", "--duration=1h")
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
-	lines := say(t, cmd)
+	lines := startCommand(t, cmd)
 	waitFor(t, lines, "[ 1/20] counter, mvcc, 1 thread, sample 1, ")
 	begun := time.Now()
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
@@ -189,13 +190,13 @@ func newRepo(t *testing.T) repo {
 	}
 	r := repo{t, filepath.Join(t.TempDir(), "repo")}
 	require.NoError(t, os.Mkdir(r.dir, 0o777))
-	r.git(r.dir, "init", "--quiet", "--initial-branch=main")
+	r.runGit(r.dir, "init", "--quiet", "--initial-branch=main")
 	t.Setenv("MVCCBENCH_TEST_REAL", binary)
 	t.Setenv("GOFLAGS", os.Getenv("GOFLAGS")+" -mod=mod") // with those, more is built already
 	return r
 }
 
-func (r repo) git(dir string, args ...string) string {
+func (r repo) runGit(dir string, args ...string) string {
 	cmd := exec.CommandContext(r.Context(), "git", append([]string{"-C", dir, "-c", "user.name=a",
 		"-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"}, args...)...)
 	out, err := cmd.CombinedOutput()
@@ -212,8 +213,8 @@ func (r repo) write(name, text string) {
 // quick are few samples of a comparison.
 var quick = []string{"--workload=counter", "--threads=1", "--count=1", "--ops=50", "--warmup=0"}
 
-// ab compares two revisions from within a folder of the repository. Nothing is left behind.
-func (r repo) ab(folder string, args ...string) (string, int) {
+// runAB compares two revisions from within a folder of the repository. Nothing is left behind.
+func (r repo) runAB(folder string, args ...string) (string, int) {
 	temp := r.TempDir()
 	cmd := exec.CommandContext(r.Context(), binary, slices.Concat([]string{"ab"}, quick, args)...)
 	cmd.Dir, cmd.Env = filepath.Join(r.dir, folder), append(os.Environ(), "TMPDIR="+temp)
@@ -221,7 +222,7 @@ func (r repo) ab(folder string, args ...string) (string, int) {
 	left, readErr := os.ReadDir(temp)
 	require.NoError(r, readErr)
 	require.Empty(r, left)
-	require.Equal(r, 1, strings.Count(r.git(r.dir, "worktree", "list"), "\n"))
+	require.Equal(r, 1, strings.Count(r.runGit(r.dir, "worktree", "list"), "\n"))
 	return string(out), exitCode(r.T, err)
 }
 
@@ -230,33 +231,33 @@ func TestABOfRevisions(t *testing.T) {
 	r := newRepo(t)
 	r.write("m/go.mod", "module example.com/m\n\ngo 1.24\n")
 	r.write("m/cmd/mvccbench/main.go", "package main\n\nfunc main() { doesNotCompile() }\n")
-	r.git(r.dir, "add", ".")
-	r.git(r.dir, "commit", "--quiet", "-m", "broken")
+	r.runGit(r.dir, "add", ".")
+	r.runGit(r.dir, "commit", "--quiet", "-m", "broken")
 	r.write("m/cmd/mvccbench/main.go", forwards)
-	r.git(r.dir, "commit", "--quiet", "-am", "works")
-	out, code := r.ab("m", "HEAD", ".")
+	r.runGit(r.dir, "commit", "--quiet", "-am", "works")
+	out, code := r.runAB("m", "HEAD", ".")
 	require.Equal(t, 0, code, out)
 	require.Contains(t, out, "building old: HEAD (")
 	require.Contains(t, out, "building new: the work tree in ")
 	require.Contains(t, out, "of 1 comparison of ops/s")
 
-	out, code = r.ab("m", ".", "HEAD~1")
+	out, code = r.runAB("m", ".", "HEAD~1")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "doesNotCompile")
 	require.Contains(t, out, "new (HEAD~1)")
 
-	out, code = r.ab("m", ".", "HEAD~7")
+	out, code = r.runAB("m", ".", "HEAD~7")
 	require.Equal(t, 2, code, out)
 	require.Contains(t, out, "no such revision")
 
 	// A workspace would have the revision built with the modules of the work tree.
 	r.write("go.work", "go 1.24\n\nuse ./m\n")
 	t.Setenv("GOFLAGS", strings.ReplaceAll(os.Getenv("GOFLAGS"), "-mod=mod", ""))
-	out, code = r.ab("m", "HEAD", ".")
+	out, code = r.runAB("m", "HEAD", ".")
 	require.Equal(t, 2, code, out)
 	require.Contains(t, out, "expected GOWORK=off")
 	t.Setenv("GOWORK", "off")
-	out, code = r.ab("m", "HEAD", ".")
+	out, code = r.runAB("m", "HEAD", ".")
 	require.Equal(t, 0, code, out)
 }
 
@@ -270,11 +271,11 @@ func TestABInAHook(t *testing.T) {
 				const main = "cmd/mvccbench/main.go"
 				r.write("go.mod", "module example.com/m\n\ngo 1.24\n")
 				r.write(main, forwards)
-				r.git(r.dir, "add", ".")
-				r.git(r.dir, "commit", "--quiet", "-m", "one")
+				r.runGit(r.dir, "add", ".")
+				r.runGit(r.dir, "commit", "--quiet", "-m", "one")
 				top := filepath.Dir(r.dir)
 				if where != "clone" {
-					r.git(r.dir, "worktree", "add", "--quiet", "../linked", "-b", "topic")
+					r.runGit(r.dir, "worktree", "add", "--quiet", "../linked", "-b", "topic")
 				}
 				r.write(".git/hooks/pre-commit", "#!/bin/sh\n"+binary+" ab HEAD . "+strings.Join(quick, " ")+
 					" >"+top+"/said 2>&1\necho $? >"+top+"/code\n")
@@ -284,19 +285,20 @@ func TestABInAHook(t *testing.T) {
 				}
 				r.write(main, forwards+"// two\n")
 				r.write("new.txt", "new\n")
-				r.git(r.dir, "add", "new.txt")
+				r.runGit(r.dir, "add", "new.txt")
 				if how == "commit" {
-					r.git(r.dir, "add", ".")
+					r.runGit(r.dir, "add", ".")
 				}
-				r.git(r.dir, append(strings.Fields(how), "--quiet", "-m", "two")...)
+				r.runGit(r.dir, append(strings.Fields(how), "--quiet", "-m", "two")...)
 				said, err := os.ReadFile(filepath.Join(top, "said"))
 				require.NoError(t, err)
 				code, err := os.ReadFile(filepath.Join(top, "code"))
 				require.NoError(t, err)
 				require.Equal(t, "0\n", string(code), string(said))
-				require.Equal(t, main+"\nnew.txt\n", r.git(r.dir, "show", "--format=", "--name-only"))
-				require.Contains(t, r.git(r.dir, "show", "HEAD:"+main), "// two")
-				require.Empty(t, r.git(r.dir, "status", "--porcelain"))
+				require.Equal(t, main+"\nnew.txt\n",
+					r.runGit(r.dir, "show", "--format=", "--name-only"))
+				require.Contains(t, r.runGit(r.dir, "show", "HEAD:"+main), "// two")
+				require.Empty(t, r.runGit(r.dir, "status", "--porcelain"))
 				require.NoFileExists(t, filepath.Join(top, "checked-out"))
 			})
 		}

@@ -45,8 +45,8 @@ func exitCode(t *testing.T, err error) int {
 	return exit.ExitCode()
 }
 
-// call runs the command in a folder of its own, where it leaves nothing.
-func call(t *testing.T, args ...string) (stdout, stderr string, code int) {
+// runCommand runs the command in a folder of its own, where it leaves nothing.
+func runCommand(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, args...)
 	cmd.Dir = t.TempDir()
@@ -71,7 +71,7 @@ func TestInterrupt(t *testing.T) {
 				"--workload=read-heavy", "--engine=mvcc,rwmutex", "--threads=2", "--http=127.0.0.1:0")...)
 			var stdout bytes.Buffer
 			cmd.Stdout = &stdout
-			lines := say(t, cmd)
+			lines := startCommand(t, cmd)
 			waitFor(t, lines, c.said)
 			require.NoError(t, cmd.Process.Signal(os.Interrupt))
 			said, err := io.ReadAll(lines)
@@ -100,8 +100,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// say starts cmd and returns its standard error, line by line.
-func say(t *testing.T, cmd *exec.Cmd) *bufio.Reader {
+// startCommand starts cmd and returns its standard error, line by line.
+func startCommand(t *testing.T, cmd *exec.Cmd) *bufio.Reader {
 	t.Helper()
 	stderr, err := cmd.StderrPipe()
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestVerifyInterrupt(t *testing.T) {
 	cmd.Dir = t.TempDir()
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout
-	lines := say(t, cmd)
+	lines := startCommand(t, cmd)
 	waitFor(t, lines, "[5s/") // the first report but one
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	said, err := io.ReadAll(lines)

@@ -143,7 +143,7 @@ func (d *Decider) Help(v *Node, r *Record, w Word) {
 	hooks.At(hooks.HelpTold)
 	// Must follow the load of w: an epoch drawn before could be below one
 	// that was revoked.
-	e := d.draw(w)
+	e := d.drawEpoch(w)
 	hooks.At(hooks.HelpDrawn)
 	drawn := w.Drawn(e)
 	switch {
@@ -158,9 +158,9 @@ func (d *Decider) Help(v *Node, r *Record, w Word) {
 	}
 }
 
-// draw draws an epoch for an announced record that says w, unless that is fixed: then the clock goes
-// on to it, and no further.
-func (d *Decider) draw(w Word) epoch.Epoch {
+// drawEpoch draws an epoch for an announced record that says w, unless that is fixed: then the
+// clock goes on to it, and no further.
+func (d *Decider) drawEpoch(w Word) epoch.Epoch {
 	if !w.Fixed() {
 		return d.Of.Slots.Next()
 	}

@@ -51,7 +51,7 @@ func (c *abCmd) Run(e *Env) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	a.temp = temp
-	a.progress = newProgress(e.said(c.Quiet), time.Second)
+	a.progress = newProgress(e.statusOut(c.Quiet), time.Second)
 	defer a.progress.close()
 	if err := a.prepare(); err != nil {
 		return a.interrupted(err)
@@ -81,21 +81,21 @@ var sideNames = [2]string{"old", "new"}
 // open checks the flags that say where results go. An error names the flag, and then nothing has
 // been done.
 func (a *ab) open() error {
-	c := a.cmd
+	c, status := a.cmd, a.env.statusOut(a.cmd.Quiet)
 	var skips []bench.Skip
 	if a.steps, skips = a.sweep.Steps(); c.Profile && c.Samples == "" && c.Report == "" {
 		return usagef("--profile: there is nowhere to keep the profiles; expected --samples or --report " +
 			"with it")
 	}
 	for _, s := range skips {
-		fmt.Fprintf(a.env.said(c.Quiet), "skipping %s on %s: %s\n", s.Workload, s.Engine, s.Why)
+		fmt.Fprintf(status, "skipping %s on %s: %s\n", s.Workload, s.Engine, s.Why)
 	}
 	combinations := map[string]bool{}
 	for _, step := range a.steps {
 		combinations[step.Config.Name()] = true
 	}
 	if n := results.PairsFor(c.Alpha / float64(len(combinations))); c.Count < n {
-		fmt.Fprintf(a.env.said(c.Quiet), "note: with %d combinations it takes at least %d pairs of "+
+		fmt.Fprintf(status, "note: with %d combinations it takes at least %d pairs of "+
 			"samples for a difference to be significant: --count %d\n", len(combinations), n, n)
 	}
 	if c.Report != "" {
@@ -146,11 +146,11 @@ func (a *ab) prepare() error {
 
 // measure takes all samples.
 func (a *ab) measure() error {
-	lot := newLot(a.sweep.Seed)
+	lot := newSideOrder(a.sweep.Seed)
 	a.began = time.Now()
 	for i, step := range a.steps {
 		pair := [2]results.Sample{}
-		for k, side := range lot.order(step) {
+		for k, side := range lot.nextPair(step) {
 			if err := a.env.ctx.Err(); err != nil {
 				return context.Cause(a.env.ctx)
 			}
@@ -216,7 +216,7 @@ func (a *ab) finish(err error) error {
 	}
 	changes, why := a.profiles()
 	err = cmp.Or(err, why)
-	told := a.cmd.tell(a.env, comparison, false, func(w io.Writer) error {
+	told := a.cmd.writeComparison(a.env, comparison, false, func(w io.Writer) error {
 		fmt.Fprintf(w, "%s\n", verdict)
 		for _, r := range slices.Concat(verdict.Worse, verdict.Better) {
 			fmt.Fprintf(w, "  %s: %s\n", r.Verdict, r)
@@ -241,7 +241,7 @@ func (a *ab) keep(c *results.Comparison, changes []report.Change) error {
 		if err != nil {
 			return writing("samples", err)
 		}
-		fmt.Fprintf(a.env.said(a.cmd.Quiet), "samples: old.json and new.json in %s\n", dir)
+		fmt.Fprintf(a.env.statusOut(a.cmd.Quiet), "samples: old.json and new.json in %s\n", dir)
 	}
 	if a.cmd.Report == "" {
 		return nil
@@ -252,6 +252,6 @@ func (a *ab) keep(c *results.Comparison, changes []report.Change) error {
 	if err != nil {
 		return fmt.Errorf("drawing the charts: %w", err)
 	}
-	fmt.Fprintf(a.env.said(a.cmd.Quiet), "charts: %s\n", a.cmd.Report)
+	fmt.Fprintf(a.env.statusOut(a.cmd.Quiet), "charts: %s\n", a.cmd.Report)
 	return nil
 }

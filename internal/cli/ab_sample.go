@@ -16,19 +16,19 @@ import (
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
-// A lot says which side of a pair of samples is taken first: in every two pairs of a combination
-// each side once.
-type lot struct {
+// A sideOrder says which side of a pair of samples is taken first: in every two pairs of a
+// combination each side once.
+type sideOrder struct {
 	rnd   *rand.Rand
 	first map[string]int // by combination: of the pair before, unless there were two
 }
 
-func newLot(seed uint64) *lot {
-	return &lot{rnd: rand.New(rand.NewPCG(seed, 0)), first: map[string]int{}}
+func newSideOrder(seed uint64) *sideOrder {
+	return &sideOrder{rnd: rand.New(rand.NewPCG(seed, 0)), first: map[string]int{}}
 }
 
-// order returns the sides in the order in which a sample of each is taken.
-func (l *lot) order(step bench.Step) [2]int {
+// nextPair returns the sides in the order in which a sample of each is taken.
+func (l *sideOrder) nextPair(step bench.Step) [2]int {
 	name := step.Config.Name()
 	first, again := l.first[name]
 	if again {

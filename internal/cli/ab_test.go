@@ -17,10 +17,10 @@ import (
 func TestLotIsFair(t *testing.T) {
 	steps := twoSteps(t)
 	orders := func(seed uint64) (first []int) {
-		l := newLot(seed)
+		l := newSideOrder(seed)
 		for range 40 {
 			for _, step := range steps {
-				order := l.order(step)
+				order := l.nextPair(step)
 				require.Equal(t, 1, order[0]+order[1])
 				first = append(first, order[0])
 			}

@@ -61,7 +61,7 @@ func (c *compareCmd) Run(e *Env) error {
 		return err
 	}
 	once := sides[0].Runs == 1 || sides[1].Runs == 1
-	return c.tell(e, cmp, once, func(w io.Writer) error {
+	return c.writeComparison(e, cmp, once, func(w io.Writer) error {
 		return compareText(w, cmp, nil)
 	})
 }
@@ -99,10 +99,10 @@ func (c *comparisonFlags) compare(
 	return cmp, nil
 }
 
-// tell writes a comparison, in the format text by that function, and the notes about it. If
-// it does not pass the gate it returns an error. At least one side may be of samples that were taken
-// at once.
-func (c *comparisonFlags) tell(
+// writeComparison writes a comparison, in the format text by that function, and the notes about it.
+// If it does not pass the gate it returns an error. At least one side may be of samples that were
+// taken at once.
+func (c *comparisonFlags) writeComparison(
 	e *Env, cmp *results.Comparison, once bool, text func(w io.Writer) error,
 ) error {
 	var err error

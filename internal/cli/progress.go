@@ -34,8 +34,8 @@ type progress struct {
 // onScreen is the line that is being redrawn on the terminal, which other lines must not get into.
 var onScreen atomic.Pointer[progress]
 
-// said returns where a command reports its progress.
-func (e *Env) said(quiet bool) io.Writer {
+// statusOut returns where a command reports its progress.
+func (e *Env) statusOut(quiet bool) io.Writer {
 	if quiet {
 		return io.Discard
 	}

@@ -100,7 +100,7 @@ func (r *runner) run() error {
 		every = max(every, r.sweep.Duration/results.MaxIntervals)
 	}
 	r.watch.begin(h, several || len(r.finding) > 0, every)
-	r.progress = newSweepProgress(r.env.said(r.cmd.Quiet), given(r.cmd.Interval, time.Second))
+	r.progress = newSweepProgress(r.env.statusOut(r.cmd.Quiet), given(r.cmd.Interval, time.Second))
 	r.observers = []bench.Observer{r.progress}
 	if r.profiles != nil {
 		r.observers = append(r.observers, r.profiles)

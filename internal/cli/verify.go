@@ -96,7 +96,7 @@ func (c *verifyCmd) Run(e *Env) error {
 	if profiles != nil {
 		fmt.Fprintf(e.stderr, "profiles: %s\n", profiles.url())
 	}
-	said := e.said(c.Quiet)
+	said := e.statusOut(c.Quiet)
 	fmt.Fprintf(said, "seed %d\n", cfg.Seed)
 	p := newProgress(said, 5*time.Second)
 	cfg.Target = e.target

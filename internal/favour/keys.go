@@ -8,11 +8,11 @@ import (
 // Keys is a set of keys, known by their hashes: two keys with one hash are one. It is
 // made by one goroutine, and not changed once it is shared.
 type Keys struct {
-	all   bool
-	whole []uint16 // the tags of tables that are in it as a whole
-	n     int
-	few   [fewKeys]uint64 // as long as they fit
-	table []uint64        // open addressing, at most half full; 0 is a free place
+	all      bool
+	whole    []uint16 // the tags of tables that are in it as a whole
+	keyCount int
+	few      [fewKeys]uint64 // as long as they fit
+	table    []uint64        // open addressing, at most half full; 0 is a free place
 	// lanes has a bit for each key's lane, so that most other keys need not be looked for.
 	lanes uint64
 }
@@ -53,8 +53,8 @@ func NewKeys(n int) *Keys {
 // laneOf returns the lane of a key, from 0 to 63.
 func laneOf(hash uint64) int { return int(max(hash, 1) >> 58) }
 
-// lane calls f for each lane in which the set has a key.
-func (k *Keys) lane(f func(i int) bool) {
+// eachLane calls f for each lane in which the set has a key.
+func (k *Keys) eachLane(f func(i int) bool) {
 	for rest := k.lanes; rest != 0; rest &= rest - 1 {
 		if !f(bits.TrailingZeros64(rest)) {
 			return
@@ -70,7 +70,7 @@ func (k *Keys) Add(hash uint64) {
 	}
 	k.lanes |= 1 << laneOf(hash)
 	if k.table == nil {
-		k.few[k.n] = hash
+		k.few[k.keyCount] = hash
 	} else {
 		i := hash & uint64(len(k.table)-1)
 		for k.table[i] != 0 {
@@ -78,7 +78,7 @@ func (k *Keys) Add(hash uint64) {
 		}
 		k.table[i] = hash
 	}
-	k.n++
+	k.keyCount++
 }
 
 // Has reports whether a key with the hash is in the set.
@@ -90,7 +90,7 @@ func (k *Keys) Has(hash uint64) bool {
 	case k.all || k.whole != nil && slices.Contains(k.whole, uint16(hash>>tagShift)):
 		return true
 	case k.table == nil:
-		for _, h := range k.few[:k.n] {
+		for _, h := range k.few[:k.keyCount] {
 			if h == hash {
 				return true
 			}
@@ -107,11 +107,11 @@ func (k *Keys) Has(hash uint64) bool {
 	}
 }
 
-// each calls f for each key until f returns false. It must not be called for All.
-func (k *Keys) each(f func(hash uint64) bool) {
+// eachHash calls f for each key until f returns false. It must not be called for All.
+func (k *Keys) eachHash(f func(hash uint64) bool) {
 	list := k.table
 	if list == nil {
-		list = k.few[:k.n]
+		list = k.few[:k.keyCount]
 	}
 	for _, h := range list {
 		if h != 0 && !f(h) {
@@ -124,7 +124,7 @@ func (k *Keys) each(f func(hash uint64) bool) {
 // All, nor have whole tables.
 func (k *Keys) meets(o *Keys) (common bool) {
 	if k.lanes&o.lanes != 0 {
-		o.each(func(hash uint64) bool {
+		o.eachHash(func(hash uint64) bool {
 			common = k.Has(hash)
 			return !common
 		})

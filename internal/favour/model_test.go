@@ -30,16 +30,16 @@ func TestAgainstModel(t *testing.T) {
 	for seed := range uint64(300) {
 		inBubble(t, func(t *testing.T, q *Queue) {
 			r := rand.New(rand.NewPCG(seed, 0))
-			const tenure = 100 * time.Millisecond
+			const grantTime = 100 * time.Millisecond
 			var claims []*modelClaim
 			// settle lets the model follow: claims that time has ended, and grants.
 			settle := func() {
 				now := time.Now()
 				for _, c := range claims {
-					if c.given && !c.ended && !c.lost && now.Sub(c.since) >= tenure {
+					if c.given && !c.ended && !c.lost && now.Sub(c.since) >= grantTime {
 						c.lost = true
 					}
-					if c.lost && now.Sub(c.since) >= 2*tenure {
+					if c.lost && now.Sub(c.since) >= 2*grantTime {
 						c.ended = true
 					}
 				}
@@ -66,7 +66,7 @@ func TestAgainstModel(t *testing.T) {
 						}
 						keys = setOf(c.keys...)
 					}
-					c.claim = q.Enter(keys, tenure)
+					c.claim = q.Enter(keys, grantTime)
 					claims = append(claims, c)
 				case n < 8 && len(claims) > 0:
 					c := claims[r.IntN(len(claims))]
@@ -77,7 +77,7 @@ func TestAgainstModel(t *testing.T) {
 						quit = append(quit, c)
 					}
 				default:
-					time.Sleep(tenure / 4)
+					time.Sleep(grantTime / 4)
 					synctest.Wait()
 				}
 				for again := true; again; {

@@ -7,7 +7,7 @@
 // once, until the claim has ended. Writers of other keys do not notice.
 //
 // A claim is not a lock: it only decides which transaction goes first. It ends with
-// [Claim.End], and is taken away when its tenure is over, whatever its holder does. Then
+// [Claim.End], and is taken away when its grant is over, whatever its holder does. Then
 // the next claims on its keys rest for as long again, unless the holder ends it. So a
 // series of holders that stand still has half of the time at most.
 //
@@ -30,11 +30,12 @@ import (
 // empty. It is safe for use by several goroutines, and must not be copied.
 type Queue struct {
 	_ [128]byte
-	// n is the number of granted claims, and alwaysAny if it must not be 0. lanes has the granted
-	// claims with a key in the lane, in lists that are never changed; nil if there is none.
-	n     atomic.Int64
-	lanes [64]atomic.Pointer[[]*Claim]
-	_     [120]byte
+	// grantedCount is the number of granted claims, and alwaysAny if it must not be 0. lanes has
+	// the granted claims with a key in the lane, in lists that are never changed; nil if there is
+	// none.
+	grantedCount atomic.Int64
+	lanes        [64]atomic.Pointer[[]*Claim]
+	_            [120]byte
 
 	mu sync.Mutex // held for a few instructions per key of a claim, and per claim in its lanes
 	// last has the last claim on each key that is queued for by key. wide has the wide claims in
@@ -59,17 +60,17 @@ const keyedKeys = 1024
 
 // A Claim is that of a transaction on some keys. Its methods are called by its owner.
 type Claim struct {
-	q      *Queue
-	keys   *Keys
-	state  atomic.Uint32 // written under q.mu
-	ready  chan struct{} // closed when the claim is granted; nil if it was at once
-	tenure time.Duration
+	q         *Queue
+	keys      *Keys
+	state     atomic.Uint32 // written under q.mu
+	ready     chan struct{} // closed when the claim is granted; nil if it was at once
+	grantTime time.Duration
 
 	// All below is read and written under q.mu.
-	at        int           // its place in q.since, -1 if it has none
+	sinceAt   int           // its place in q.since, -1 if it has none
 	liveAt    int           // its place in q.live, while it is granted or rests
-	deadline  time.Time     // of the tenure, or of the rest that follows
-	over      chan struct{} // made by the first writer that awaits the end of the tenure
+	deadline  time.Time     // of the grant, or of the rest that follows
+	over      chan struct{} // made by the first writer that awaits the end of the grant
 	blockers  int           // how many claims have to end first
 	followers []*Claim      // the claims that this is a blocker of
 	abandoned bool          // its owner does not wait for it any more
@@ -79,7 +80,7 @@ type Claim struct {
 const (
 	waiting uint32 = iota
 	granted
-	resting // its tenure is over, and no follower is granted yet
+	resting // its grant is over, and no follower is granted yet
 	ended
 )
 
@@ -87,19 +88,19 @@ const (
 // running, and writes a few keys, is done by then.
 const awaitSpins = 200
 
-// MinTenure is for how long a claim is granted at least: a goroutine that lost its
+// MinGrantTime is for how long a claim is granted at least: a goroutine that lost its
 // processor has it back by then, if others give way.
-const MinTenure = 10 * time.Millisecond
+const MinGrantTime = 10 * time.Millisecond
 
 // keyed reports whether the claim queues for each of its keys.
 func (c *Claim) keyed() bool {
-	return !c.keys.all && c.keys.whole == nil && c.keys.n <= keyedKeys
+	return !c.keys.all && c.keys.whole == nil && c.keys.keyCount <= keyedKeys
 }
 
 // Enter makes a claim on keys, which waits for the earlier ones on any of them. It is
-// granted for tenure, and for MinTenure at least.
-func (q *Queue) Enter(keys *Keys, tenure time.Duration) *Claim {
-	c := &Claim{q: q, keys: keys, at: -1, tenure: max(tenure, MinTenure)}
+// granted for grantTime, and for MinTenure at least.
+func (q *Queue) Enter(keys *Keys, grantTime time.Duration) *Claim {
+	c := &Claim{q: q, keys: keys, sinceAt: -1, grantTime: max(grantTime, MinGrantTime)}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	block := func(b *Claim) {
@@ -110,7 +111,7 @@ func (q *Queue) Enter(keys *Keys, tenure time.Duration) *Claim {
 		if q.last == nil {
 			q.last = make(map[uint64]*Claim)
 		}
-		for hash := range keys.each {
+		for hash := range keys.eachHash {
 			if b := q.last[hash]; b != nil {
 				block(b)
 			}
@@ -122,12 +123,12 @@ func (q *Queue) Enter(keys *Keys, tenure time.Duration) *Claim {
 				break
 			}
 		}
-		c.at = len(q.since)
+		c.sinceAt = len(q.since)
 		q.since = append(q.since, c)
 	} else {
 		for _, b := range q.since {
 			block(b)
-			b.at = -1
+			b.sinceAt = -1
 		}
 		q.since = nil
 		if n := len(q.wide); n > 0 {
@@ -162,15 +163,15 @@ func (c *Claim) Wait(ctx context.Context) bool {
 	}
 }
 
-// Held reports whether the claim is granted, and its tenure is not over.
+// Held reports whether the claim is granted, and its time is not over.
 func (c *Claim) Held() bool { return c != nil && c.state.Load() == granted }
 
 // Over reports whether the claim was granted, and is not any more: for one that its owner has not
-// ended, that its tenure was over.
+// ended, that its grant was over.
 func (c *Claim) Over() bool { return c != nil && c.state.Load() >= resting }
 
-// Tenure returns for how long the claim is granted.
-func (c *Claim) Tenure() time.Duration { return c.tenure }
+// GrantTime returns for how long the claim is granted.
+func (c *Claim) GrantTime() time.Duration { return c.grantTime }
 
 // Has reports whether the claim is on a key with the hash.
 func (c *Claim) Has(hash uint64) bool { return c.keys.Has(hash) }
@@ -193,20 +194,20 @@ func (c *Claim) End() {
 		}
 	case granted:
 		// In this order: no writer may find the keys of the next claim unclaimed.
-		q.end(c)
+		q.endClaim(c)
 		q.release(c)
 	case resting:
-		q.end(c)
+		q.endClaim(c)
 	}
 }
 
 // AlwaysAny has Any report true from now on: writers have more to do there than to give way.
-func (q *Queue) AlwaysAny() { q.n.Add(alwaysAny) }
+func (q *Queue) AlwaysAny() { q.grantedCount.Add(alwaysAny) }
 
 const alwaysAny = 1 << 32
 
 // Any reports whether any claim is granted, or always. It costs a load.
-func (q *Queue) Any() bool { return q.n.Load() != 0 }
+func (q *Queue) Any() bool { return q.grantedCount.Load() != 0 }
 
 // Claimed reports whether a claim on a key with the hash is granted. It costs a look at
 // each claim in the lane.
@@ -222,7 +223,7 @@ func (q *Queue) Claimed(hash uint64) bool {
 }
 
 // Await waits for the end of the claims that are granted on any of the keys with these
-// hashes, or of ctx: for each claim for the rest of its tenure at most, and for none that is granted
+// hashes, or of ctx: for each claim for the rest of its grant at most, and for none that is granted
 // after the call began. It reports whether it had to wait.
 func (q *Queue) Await(ctx context.Context, hashes ...uint64) (waited bool) {
 	var few [4]*Claim
@@ -272,7 +273,7 @@ func (q *Queue) await(ctx context.Context, c *Claim) bool {
 func (q *Queue) grant(c *Claim) {
 	c.state.Store(granted)
 	q.granted.Add(1)
-	for i := range c.keys.lane {
+	for i := range c.keys.eachLane {
 		var list []*Claim
 		if old := q.lanes[i].Load(); old != nil {
 			list = append(make([]*Claim, 0, len(*old)+1), *old...)
@@ -280,20 +281,20 @@ func (q *Queue) grant(c *Claim) {
 		list = append(list, c)
 		q.lanes[i].Store(&list)
 	}
-	q.n.Add(1)
+	q.grantedCount.Add(1)
 	c.liveAt = len(q.live)
 	q.live = append(q.live, c)
 	if c.ready != nil {
 		close(c.ready)
 		q.waiting.Add(-1)
 	}
-	c.deadline = time.Now().Add(c.tenure)
-	q.arm(c.deadline)
+	c.deadline = time.Now().Add(c.grantTime)
+	q.armTimer(c.deadline)
 }
 
-// release ends the tenure of c, which is granted.
+// release ends the grant of c.
 func (q *Queue) release(c *Claim) {
-	for i := range c.keys.lane {
+	for i := range c.keys.eachLane {
 		var rest *[]*Claim
 		if old := *q.lanes[i].Load(); len(old) > 1 {
 			list := slices.DeleteFunc(slices.Clone(old), func(o *Claim) bool { return o == c })
@@ -301,15 +302,15 @@ func (q *Queue) release(c *Claim) {
 		}
 		q.lanes[i].Store(rest)
 	}
-	q.n.Add(-1)
+	q.grantedCount.Add(-1)
 	if c.over != nil {
 		close(c.over)
 		c.over = nil
 	}
 }
 
-// end takes c out of the queue and grants the claims that waited for it alone.
-func (q *Queue) end(c *Claim) {
+// endClaim takes c out of the queue and grants the claims that waited for it alone.
+func (q *Queue) endClaim(c *Claim) {
 	for next := []*Claim{c}; len(next) > 0; {
 		c := next[len(next)-1]
 		next = next[:len(next)-1]
@@ -353,10 +354,10 @@ func (q *Queue) remove(c *Claim) {
 		q.live[last] = nil
 		q.live = q.live[:last]
 	}
-	if c.at >= 0 {
+	if c.sinceAt >= 0 {
 		last := len(q.since) - 1
-		q.since[c.at] = q.since[last]
-		q.since[c.at].at = c.at
+		q.since[c.sinceAt] = q.since[last]
+		q.since[c.sinceAt].sinceAt = c.sinceAt
 		q.since[last] = nil
 		q.since = q.since[:last]
 	}
@@ -364,18 +365,18 @@ func (q *Queue) remove(c *Claim) {
 		q.wide = slices.Delete(q.wide, 0, 1) // it is the first: each waits for the one before
 		return
 	}
-	for hash := range c.keys.each {
+	for hash := range c.keys.eachHash {
 		if q.last[hash] == c {
 			delete(q.last, hash)
 		}
 	}
-	if len(q.last) == 0 && c.keys.n > fewKeys {
+	if len(q.last) == 0 && c.keys.keyCount > fewKeys {
 		q.last = nil // it never shrinks by itself
 	}
 }
 
-// arm makes sure that the timer goes off at the time, or before.
-func (q *Queue) arm(at time.Time) {
+// armTimer makes sure that the timer goes off at the time, or before.
+func (q *Queue) armTimer(at time.Time) {
 	if !q.due.IsZero() && !at.Before(q.due) {
 		return
 	}
@@ -387,7 +388,7 @@ func (q *Queue) arm(at time.Time) {
 	}
 }
 
-// expire takes away each claim that has been granted for its tenure, and ends each that has
+// expire takes away each claim that has been granted for its time, and ends each that has
 // rested for as long again. It is called when the timer goes off.
 func (q *Queue) expire() {
 	q.mu.Lock()
@@ -404,11 +405,11 @@ func (q *Queue) expire() {
 			q.expired.Add(1)
 			q.release(c)
 			c.state.Store(resting)
-			c.deadline = now.Add(c.tenure)
+			c.deadline = now.Add(c.grantTime)
 		}
-		q.arm(c.deadline)
+		q.armTimer(c.deadline)
 	}
 	for _, c := range rested {
-		q.end(c)
+		q.endClaim(c)
 	}
 }

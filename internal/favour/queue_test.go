@@ -34,8 +34,8 @@ func setOf(keys ...int) *Keys {
 	return k
 }
 
-// span is the set of the keys from a up to b.
-func span(a, b int) *Keys {
+// keysBetween is the set of the keys from a up to b.
+func keysBetween(a, b int) *Keys {
 	k := NewKeys(b - a)
 	for ; a < b; a++ {
 		k.Add(hash(a))
@@ -62,7 +62,7 @@ func requireEmpty(t *testing.T, q *Queue) {
 	for i := range q.lanes {
 		require.Nil(t, q.lanes[i].Load())
 	}
-	require.Zero(t, q.n.Load())
+	require.Zero(t, q.grantedCount.Load())
 	require.Zero(t, q.waiting.Load())
 }
 
@@ -72,12 +72,12 @@ func TestOrder(t *testing.T) {
 	for name, keys := range map[string]func(i int) *Keys{
 		"one key":           func(int) *Keys { return setOf(1) },
 		"one key in common": func(i int) *Keys { return setOf(1, 100+i) },
-		"many keys":         func(int) *Keys { return span(0, 50) },
-		"few and many":      func(i int) *Keys { return span(0, 1+i%2*50) },
+		"many keys":         func(int) *Keys { return keysBetween(0, 50) },
+		"few and many":      func(i int) *Keys { return keysBetween(0, 1+i%2*50) },
 		"all":               func(int) *Keys { return All() },
 		"all and few":       func(i int) *Keys { return []*Keys{All(), setOf(i)}[i%2] },
 		"all, few and many": func(i int) *Keys {
-			return []*Keys{All(), setOf(i), All(), span(0, 50)}[i%4]
+			return []*Keys{All(), setOf(i), All(), keysBetween(0, 50)}[i%4]
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestStrangersOfWideClaims(t *testing.T) {
 	table := NewKeys(0)
 	table.AddTable(7)
 	first := q.Enter(table, time.Hour)
-	second := q.Enter(span(0, 2*keyedKeys), time.Hour) // waits for the first
+	second := q.Enter(keysBetween(0, 2*keyedKeys), time.Hour) // waits for the first
 	stranger := q.Enter(setOf(3*keyedKeys), time.Hour)
 	ofFirst, ofSecond := q.Enter(tagged(3*keyedKeys), time.Hour), q.Enter(setOf(1), time.Hour)
 	require.True(t, first.Held() && stranger.Held())
@@ -146,7 +146,7 @@ func TestStrangersOfWideClaims(t *testing.T) {
 func TestEdges(t *testing.T) {
 	for name, keys := range map[string]func(i int) *Keys{
 		"all":         func(int) *Keys { return All() },
-		"many keys":   func(int) *Keys { return span(0, 10) },
+		"many keys":   func(int) *Keys { return keysBetween(0, 10) },
 		"all and few": func(i int) *Keys { return []*Keys{All(), setOf(i), setOf(i)}[i%3] },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,16 +169,16 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// A grant is taken away when its tenure is over, and the next claims rest for as long
+// A grant is taken away when its time is over, and the next claims rest for as long
 // again, or until the holder ends its claim.
-func TestTenureEnds(t *testing.T) {
+func TestGrantEnds(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, q *Queue) {
-			const tenure = 50 * time.Millisecond
-			a := q.Enter(setOf(1), tenure)
-			time.Sleep(tenure / 5)
-			b := q.Enter(setOf(1), tenure)
-			time.Sleep(tenure*4/5 - 1)
+			const grantTime = 50 * time.Millisecond
+			a := q.Enter(setOf(1), grantTime)
+			time.Sleep(grantTime / 5)
+			b := q.Enter(setOf(1), grantTime)
+			time.Sleep(grantTime*4/5 - 1)
 			synctest.Wait()
 			require.True(t, a.Held())
 			time.Sleep(time.Nanosecond)
@@ -188,7 +188,7 @@ func TestTenureEnds(t *testing.T) {
 			if ends {
 				a.End()
 			} else {
-				time.Sleep(tenure - 1)
+				time.Sleep(grantTime - 1)
 				synctest.Wait()
 				require.False(t, b.Held())
 				time.Sleep(time.Nanosecond)
@@ -197,7 +197,7 @@ func TestTenureEnds(t *testing.T) {
 			require.True(t, b.Held())
 			a.End()
 			require.True(t, b.Held())
-			time.Sleep(tenure - 1)
+			time.Sleep(grantTime - 1)
 			synctest.Wait()
 			require.True(t, b.Held())
 			time.Sleep(time.Nanosecond)
@@ -209,15 +209,15 @@ func TestTenureEnds(t *testing.T) {
 	}
 }
 
-// A writer of a key that is claimed waits until the claim ends, or its tenure does, once.
+// A writer of a key that is claimed waits until the claim ends, or its grant does, once.
 func TestAwait(t *testing.T) {
 	for name, end := range map[string]func(c *Claim){
 		"ended":      func(c *Claim) { time.Sleep(time.Millisecond); c.End() },
-		"taken away": func(*Claim) { time.Sleep(MinTenure) },
+		"taken away": func(*Claim) { time.Sleep(MinGrantTime) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, q *Queue) {
-				a, b := q.Enter(setOf(1, 2), MinTenure), q.Enter(setOf(1), time.Hour)
+				a, b := q.Enter(setOf(1, 2), MinGrantTime), q.Enter(setOf(1), time.Hour)
 				var done atomic.Int32
 				for range 10 {
 					go func() {

@@ -12,7 +12,7 @@ type Stats struct {
 // Stats returns the present statistics. It takes no lock.
 func (q *Queue) Stats() Stats {
 	return Stats{
-		Held:      int(max(q.n.Load()%alwaysAny, 0)),
+		Held:      int(max(q.grantedCount.Load()%alwaysAny, 0)),
 		Waiting:   int(max(q.waiting.Load(), 0)),
 		Granted:   q.granted.Load(),
 		Expired:   q.expired.Load(),

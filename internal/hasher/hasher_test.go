@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func at[K any](key K) unsafe.Pointer { return unsafe.Pointer(&key) }
+func keyAt[K any](key K) unsafe.Pointer { return unsafe.Pointer(&key) }
 
 // agree checks that a hasher tells all keys apart, and hashes each the same way every time. Keys
 // are few: two with the same hash would be a fault.
@@ -18,14 +18,14 @@ func agree[K comparable](t *testing.T, keys ...K) {
 	h, other := New[K](), New[K]()
 	hashes, differ := map[uint64]K{}, false
 	for i, a := range keys {
-		sum := h.Sum(at(a))
-		require.Equal(t, sum, h.Sum(at(a)), "%v", a)
+		sum := h.Sum(keyAt(a))
+		require.Equal(t, sum, h.Sum(keyAt(a)), "%v", a)
 		require.NotContains(t, hashes, sum, "%v", a)
 		hashes[sum] = a
-		differ = differ || sum != other.Sum(at(a))
-		require.Equal(t, any(a), h.Boxed(at(a)))
+		differ = differ || sum != other.Sum(keyAt(a))
+		require.Equal(t, any(a), h.Boxed(keyAt(a)))
 		for j, b := range keys {
-			require.Equal(t, i == j, h.Equal(at(a), at(b)), "%v, %v", a, b)
+			require.Equal(t, i == j, h.Equal(keyAt(a), keyAt(b)), "%v, %v", a, b)
 		}
 	}
 	require.True(t, differ, "all hashers hash alike: a caller can choose where keys go")
@@ -50,18 +50,18 @@ func TestHasher(t *testing.T) {
 	agree[any](t, 1, "1", int8(1), pair{"1", 1})
 
 	h := New[float64]()
-	require.True(t, h.Equal(at(0.0), at(math.Copysign(0, -1))))
-	require.Equal(t, h.Sum(at(0.0)), h.Sum(at(math.Copysign(0, -1))))
-	require.False(t, h.Equal(at(math.NaN()), at(math.NaN())))
+	require.True(t, h.Equal(keyAt(0.0), keyAt(math.Copysign(0, -1))))
+	require.Equal(t, h.Sum(keyAt(0.0)), h.Sum(keyAt(math.Copysign(0, -1))))
+	require.False(t, h.Equal(keyAt(math.NaN()), keyAt(math.NaN())))
 
 	given := Given(func(key string) uint64 { return uint64(len(key)) })
-	require.EqualValues(t, 3, given.Sum(at("abc")))
-	require.True(t, given.Equal(at("abc"), at("abc")))
-	require.False(t, given.Equal(at("abc"), at("abd")))
+	require.EqualValues(t, 3, given.Sum(keyAt("abc")))
+	require.True(t, given.Equal(keyAt("abc"), keyAt("abc")))
+	require.False(t, given.Equal(keyAt("abc"), keyAt("abd")))
 
 	require.Panics(t, func() {
 		h := New[any]()
-		h.Sum(at[any]([]int{1}))
+		h.Sum(keyAt[any]([]int{1}))
 	}, "a key that cannot be hashed")
 }
 
@@ -78,7 +78,7 @@ func TestSet(t *testing.T) {
 				model := map[int]bool{}
 				for range rapid.IntRange(0, 60).Draw(t, "steps") {
 					key := rapid.IntRange(0, 9).Draw(t, "key")
-					require.Equal(t, !model[key], set.Add(&h, at(key)), "key %d", key)
+					require.Equal(t, !model[key], set.Add(&h, keyAt(key)), "key %d", key)
 					model[key] = true
 				}
 			})

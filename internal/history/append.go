@@ -37,7 +37,7 @@ func (c *checker) appendKey(k int32) {
 			continue
 		}
 		if prev > 0 {
-			c.edge(edge{kind: WW, fromTx: who[prev], toTx: who[p], key: k,
+			c.addEdge(edge{kind: WW, fromTx: who[prev], toTx: who[p], key: k,
 				commit: c.writeOf(k, order[p-1]).merge,
 				before: c.version(order, prev), after: c.version(order, int32(p))})
 		}
@@ -46,7 +46,7 @@ func (c *checker) appendKey(k int32) {
 	var late []writer // of versions that are not in the order
 	for i := range ks.writers {
 		w := &ks.writers[i]
-		if c.writeOf(k, w.last().Value).pos == 0 {
+		if c.writeOf(k, w.lastVersion().Value).pos == 0 {
 			late = append(late, *w)
 			continue
 		}
@@ -54,15 +54,15 @@ func (c *checker) appendKey(k int32) {
 	}
 	for i := range late {
 		if prev > 0 {
-			c.edge(edge{kind: WW, fromTx: who[prev], toTx: late[i].tx, key: k,
-				commit: c.writeOf(k, late[i].last().Value).merge,
-				before: c.version(order, prev), after: late[i].last()})
+			c.addEdge(edge{kind: WW, fromTx: who[prev], toTx: late[i].tx, key: k,
+				commit: c.writeOf(k, late[i].lastVersion().Value).merge,
+				before: c.version(order, prev), after: late[i].lastVersion()})
 		}
 	}
 	for i := range ks.readers {
 		r := &ks.readers[i]
 		if !samePrefix(order, r.list, len(r.list)) {
-			c.fork(k, r, ks.readers[longest])
+			c.reportFork(k, r, ks.readers[longest])
 			r.pos = none
 			continue
 		}
@@ -75,7 +75,7 @@ func (c *checker) appendKey(k int32) {
 			continue
 		}
 		if from != none {
-			c.edge(edge{kind: WR, fromTx: from, toTx: r.tx, key: k, before: read, after: read})
+			c.addEdge(edge{kind: WR, fromTx: from, toTx: r.tx, key: k, before: read, after: read})
 			if w := c.writeOf(k, read.Value); !w.final {
 				c.wrong("G1b", k, []int32{r.tx, from}, "T%d read %v, which was not the last that T%d wrote",
 					c.id(r.tx), r.list, c.id(from))
@@ -83,13 +83,13 @@ func (c *checker) appendKey(k int32) {
 			}
 		}
 		if p := next[r.pos]; p != 0 {
-			c.edge(edge{kind: RW, fromTx: r.tx, toTx: who[p], key: k, commit: r.update,
+			c.addEdge(edge{kind: RW, fromTx: r.tx, toTx: who[p], key: k, commit: r.update,
 				before: read, after: c.version(order, p)})
 			continue
 		}
 		for j := range late {
-			c.edge(edge{kind: RW, fromTx: r.tx, toTx: late[j].tx, key: k, commit: r.update,
-				before: read, after: late[j].last()})
+			c.addEdge(edge{kind: RW, fromTx: r.tx, toTx: late[j].tx, key: k, commit: r.update,
+				before: read, after: late[j].lastVersion()})
 		}
 	}
 }
@@ -161,8 +161,8 @@ func (c *checker) dirty(k int32, order []int, who []int32) {
 	}
 }
 
-// fork reports two lists if neither begins with the other.
-func (c *checker) fork(k int32, r *reader, longest reader) {
+// reportFork reports two lists if neither begins with the other.
+func (c *checker) reportFork(k int32, r *reader, longest reader) {
 	c.wrong("incompatible order", k, []int32{r.tx, longest.tx}, "T%d read %v and T%d read %v",
 		c.id(r.tx), r.list, c.id(longest.tx), longest.list)
 	for _, value := range r.list {

@@ -7,13 +7,13 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// body has the operations of a transaction that may write.
-func (w *worker[V]) body(t *txn, tx transaction, m writers[V]) {
+// runBody has the operations of a transaction that may write.
+func (w *worker[V]) runBody(t *txn, tx transaction, m writers[V]) {
 	t.Epoch = tx.Epoch()
 	if w.percent(w.cfg.Scan) {
 		w.d.readAll(w, t, m.readers())
 	}
-	for _, slot := range w.pick() {
+	for _, slot := range w.pickSlots() {
 		w.pause()
 		if !w.percent(w.cfg.Write) {
 			w.d.read(w, t, m.readers(), slot)
@@ -46,10 +46,10 @@ func (w *worker[V]) update(ctx context.Context, opts *mvcc.TxOptions, level Leve
 			// The attempt before this one has ended. This one has begun
 			// some time after it; when is not known.
 			again := txn{Tx: Tx{Level: level, Begin: t.End}}
-			w.done(&t, StatusAborted)
+			w.finish(&t, StatusAborted)
 			t = again
 		}
-		w.body(&t, tx, m)
+		w.runBody(&t, tx, m)
 		// Nothing can have begun again before this.
 		t.End = w.begin()
 		if give {
@@ -59,9 +59,9 @@ func (w *worker[V]) update(ctx context.Context, opts *mvcc.TxOptions, level Leve
 	})
 	switch {
 	case err == nil:
-		w.done(&t, StatusCommitted)
+		w.finish(&t, StatusCommitted)
 	case errors.Is(err, errRollback), errors.Is(err, mvcc.ErrConflict), ctx.Err() != nil:
-		w.done(&t, StatusAborted)
+		w.finish(&t, StatusAborted)
 	default:
 		return err
 	}
@@ -73,17 +73,17 @@ func (w *worker[V]) byHand(opts *mvcc.TxOptions, level Level) error {
 	t := w.open(level)
 	tx, m := w.m.begin(opts)
 	defer tx.Rollback()
-	w.body(&t, tx, m)
+	w.runBody(&t, tx, m)
 	if w.percent(rollbacks) {
 		tx.Rollback()
-		w.done(&t, StatusAborted)
+		w.finish(&t, StatusAborted)
 		return nil
 	}
 	switch err := tx.Commit(); {
 	case err == nil:
-		w.done(&t, StatusCommitted)
+		w.finish(&t, StatusCommitted)
 	case errors.Is(err, mvcc.ErrConflict):
-		w.done(&t, StatusAborted)
+		w.finish(&t, StatusAborted)
 	default:
 		return err
 	}
@@ -106,7 +106,7 @@ func (w *worker[V]) get(
 		return v, false
 	}
 	if v, ok = r.Get(place); !ok {
-		t.lie(slot)
+		t.noteLie(slot)
 	}
 	return v, ok
 }

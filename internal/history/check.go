@@ -99,8 +99,8 @@ type writer struct {
 	own []int // the values
 }
 
-// last is the version that it left.
-func (w *writer) last() Version { return Version{w.own[len(w.own)-1], true} }
+// lastVersion is the version that it left.
+func (w *writer) lastVersion() Version { return Version{w.own[len(w.own)-1], true} }
 
 // found reports an anomaly.
 func (c *checker) found(a Anomaly) {
@@ -174,11 +174,11 @@ func (c *checker) nodes() {
 	c.moments = make([]moments, len(c.h.Txs))
 	for i := range c.moments {
 		m := &c.moments[i]
-		m.read = c.g.node(int32(i))
+		m.read = c.g.nodeOf(int32(i))
 		m.write = m.read
 		tx := &c.h.Txs[i]
 		if tx.Level == LevelSnapshot && c.committed(int32(i)) && c.splits(tx) {
-			m.write = c.g.node(int32(i))
+			m.write = c.g.nodeOf(int32(i))
 			c.g.inner(m.read, m.write)
 		}
 	}
@@ -194,11 +194,11 @@ func (c *checker) splits(tx *Tx) bool {
 	return reads && writes
 }
 
-// edge adds an edge between two transactions, at the moments that its kind is about. A transaction
-// that replaces a version must have begun after that was committed, if it has read anything: so ww
-// leads to the moment of its reads. But a merge may replace a version that was committed since.
-// A version that was read for an update was there at both moments.
-func (c *checker) edge(e edge) {
+// addEdge adds an edge between two transactions, at the moments that its kind is about. A
+// transaction that replaces a version must have begun after that was committed, if it has read
+// anything: so ww leads to the moment of its reads. But a merge may replace a version that was
+// committed since. A version that was read for an update was there at both moments.
+func (c *checker) addEdge(e edge) {
 	if e.fromTx == e.toTx {
 		return
 	}

@@ -99,7 +99,7 @@ func (c *checker) lostUpdates() {
 			read := c.version(f.list, f.pos)
 			wrote := func(tx int32) Version {
 				i := slices.IndexFunc(ks.writers, func(w writer) bool { return w.tx == tx })
-				return ks.writers[i].last()
+				return ks.writers[i].lastVersion()
 			}
 			c.found(Anomaly{Name: "lost update (P4)", Key: ks.key, Txs: []int{a, b}, Cycle: []Edge{
 				{Kind: RW, From: a, To: b, Key: ks.key, Before: read, After: wrote(r.tx)},
@@ -162,13 +162,13 @@ type search struct {
 func (s *search) shortest(nodes []int32) (best []int32) {
 	limit := int32(1 << 30)
 	for _, v := range nodes {
-		for _, h := range s.g.out(v) {
-			if s.g.steps(h) == 0 || !s.g.in(h, s.realtime) || s.part[h.to] != s.part[v] {
+		for _, h := range s.g.hopsFrom(v) {
+			if s.g.steps(h) == 0 || !s.g.mayUse(h, s.realtime) || s.part[h.to] != s.part[v] {
 				continue
 			}
 			if d, ok := s.reach(h.to, v, limit-1); ok {
 				limit = d + 1
-				best = append(s.path(h.to, v), h.edge)
+				best = append(s.pathBetween(h.to, v), h.edge)
 			}
 			if limit == 2 || s.left <= 0 && best != nil {
 				return best
@@ -198,9 +198,9 @@ func (s *search) reach(from, to int32, limit int32) (int32, bool) {
 			if v == to {
 				return d, true
 			}
-			for _, h := range g.out(v) {
+			for _, h := range g.hopsFrom(v) {
 				s.left--
-				if s.part[h.to] != s.part[v] || !g.in(h, s.realtime) {
+				if s.part[h.to] != s.part[v] || !g.mayUse(h, s.realtime) {
 					continue
 				}
 				n := d + g.steps(h)
@@ -220,8 +220,8 @@ func (s *search) reach(from, to int32, limit int32) (int32, bool) {
 	return 0, false
 }
 
-// path returns the hops of the way that reach found.
-func (s *search) path(from, to int32) (hops []int32) {
+// pathBetween returns the hops of the way that reach found.
+func (s *search) pathBetween(from, to int32) (hops []int32) {
 	for v := to; v != from; v = s.via[v].to {
 		hops = append(hops, s.via[v].edge)
 	}

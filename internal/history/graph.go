@@ -41,7 +41,7 @@ type hop struct {
 	edge int32 // index in edges; or the complement of one in arcs
 }
 
-func (g *graph) node(tx int32) int32 {
+func (g *graph) nodeOf(tx int32) int32 {
 	g.tx = append(g.tx, tx)
 	return int32(len(g.tx) - 1)
 }
@@ -72,7 +72,7 @@ func (c *checker) realTime() {
 	n := 0
 	for _, b := range begins {
 		if n < len(ends) && ends[n].at < b.at {
-			now := g.node(none)
+			now := g.nodeOf(none)
 			if clock != none {
 				g.arcs = append(g.arcs, arc{from: clock, to: now, kind: RT})
 			}
@@ -113,10 +113,10 @@ func (g *graph) close() {
 	}
 }
 
-func (g *graph) out(v int32) []hop { return g.to[g.first[v]:g.first[v+1]] }
+func (g *graph) hopsFrom(v int32) []hop { return g.to[g.first[v]:g.first[v+1]] }
 
-// in reports whether a search, with or without real time, may use the hop.
-func (g *graph) in(h hop, realtime bool) bool {
+// mayUse reports whether a search, with or without real time, may use the hop.
+func (g *graph) mayUse(h hop, realtime bool) bool {
 	return realtime || h.edge >= 0 || g.arcs[^h.edge].kind == WW
 }
 
@@ -157,7 +157,7 @@ func (g *graph) components(realtime bool) (all [][]int32) {
 				h := g.to[f.next]
 				f.next++
 				switch {
-				case !g.in(h, realtime):
+				case !g.mayUse(h, realtime):
 				case index[h.to] == 0:
 					enter(h.to)
 				case onStack[h.to]:

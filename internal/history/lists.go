@@ -156,7 +156,7 @@ func (d *lists) scan(w *worker[*node], t *txn, from readers[*node], low, high in
 		for place, l := range part {
 			slot := place / 2
 			if met[place] {
-				t.lie(slot)
+				t.noteLie(slot)
 			}
 			if met[place] = true; l != nil && low <= slot && slot < high {
 				found[slot] = true
@@ -178,12 +178,12 @@ func (d *lists) longer(w *worker[*node], t *txn, slot int, l *node) *node {
 	switch {
 	case l == nil:
 	case l.n >= maxList:
-		t.note(OpAppend, l.key, Version{Value: w.value()})
+		t.noteOp(OpAppend, l.key, Version{Value: w.value()})
 		next.key = l.key + d.cfg.Keys
 	default:
 		next.key, next.n, next.prev = l.key, l.n+1, l
 	}
-	t.note(OpAppend, next.key, Version{Value: next.value})
+	t.noteOp(OpAppend, next.key, Version{Value: next.value})
 	return next
 }
 
@@ -207,7 +207,7 @@ func (d *lists) merge(w *worker[*node], t *txn, to writers[*node], slot int) {
 		d.read(w, t, to.readers(), slot)
 	}
 	value, m, place := w.value(), &merged{key: slot}, d.place[slot]
-	t.note(OpMerge, slot, Version{Value: value})
+	t.noteOp(OpMerge, slot, Version{Value: value})
 	t.ops[len(t.ops)-1].merge = m
 	to[place%2].Merge(place, func(l *node, _ bool) *node {
 		if m.none = l == nil && d.cfg.Delete > 0; m.none {
@@ -228,10 +228,10 @@ func (d *lists) oneKey(w *worker[*node], slot int) {
 		place += w.rng.IntN(2)
 	}
 	if w.percent(5) {
-		mvcc.CompareAndDelete(w.m.of(place), place, nil) // of a merge
+		mvcc.CompareAndDelete(w.m.mapOf(place), place, nil) // of a merge
 	}
 	t := w.open(LevelOneKey)
-	l, ok := w.m.of(place).Load(place)
+	l, ok := w.m.mapOf(place).Load(place)
 	if l != nil || d.cfg.Delete == 0 {
 		t.noteList(slot, l, false)
 		w.single(&t)
@@ -250,14 +250,15 @@ func (d *lists) oneKey(w *worker[*node], slot int) {
 	t.noteList(slot, l, false)
 	next := d.longer(w, &t, slot, l)
 	switch {
-	case l != nil && mvcc.CompareAndSwap(w.m.of(place), place, l, next):
+	case l != nil && mvcc.CompareAndSwap(w.m.mapOf(place), place, l, next):
 		w.single(&t)
 	case !ok && d.cfg.Delete == 0:
 		var actual *node
 		if n == 2 {
-			actual, ok = w.m.of(place).LoadOrCompute(place, func() (*node, bool) { return next, false })
+			actual, ok = w.m.mapOf(place).LoadOrCompute(place,
+				func() (*node, bool) { return next, false })
 		} else {
-			actual, ok = w.m.of(place).LoadOrStore(place, next)
+			actual, ok = w.m.mapOf(place).LoadOrStore(place, next)
 		}
 		if ok {
 			t.ops = nil
@@ -282,13 +283,13 @@ func (d *lists) compute(w *worker[*node], t *txn, slot, place int, merge bool) {
 		return d.longer(w, t, slot, l), mvcc.UpdateOp
 	}
 	if merge {
-		w.m.of(place).Merge(place, func(l *node, ok bool) *node {
+		w.m.mapOf(place).Merge(place, func(l *node, ok bool) *node {
 			next, _ := grow(l, ok)
 			return next
 		})
 		return
 	}
-	if l, _ := w.m.of(place).Compute(place, grow); l != nil || d.cfg.Delete == 0 {
+	if l, _ := w.m.mapOf(place).Compute(place, grow); l != nil || d.cfg.Delete == 0 {
 		t.noteList(slot, l, false)
 	}
 }

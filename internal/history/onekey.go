@@ -9,18 +9,18 @@ func newRegisters(cfg *Config) dialect[int] { return &registers{cfg} }
 
 func (d *registers) read(w *worker[int], t *txn, from readers[int], key int) {
 	value, ok := w.get(t, from, key, key, w.forUpdate(from))
-	t.note(OpRead, key, Version{value, ok})
+	t.noteOp(OpRead, key, Version{value, ok})
 }
 
 func (d *registers) readAll(_ *worker[int], t *txn, from readers[int]) {
 	found := make([]bool, d.cfg.Keys)
 	for key, value := range from[0].All() {
-		t.note(OpRead, key, Version{value, true})
+		t.noteOp(OpRead, key, Version{value, true})
 		found[key] = true
 	}
 	for key, ok := range found {
 		if !ok {
-			t.note(OpRead, key, Version{})
+			t.noteOp(OpRead, key, Version{})
 		}
 	}
 }
@@ -31,12 +31,12 @@ func (d *registers) write(w *worker[int], t *txn, to writers[int], key int) {
 	}
 	if w.percent(d.cfg.Delete) {
 		to[0].Delete(key)
-		t.note(OpDelete, key, Version{})
+		t.noteOp(OpDelete, key, Version{})
 		return
 	}
 	value := w.value()
 	w.set(to, key, value)
-	t.note(OpWrite, key, Version{Value: value})
+	t.noteOp(OpWrite, key, Version{Value: value})
 	if w.percent(10) {
 		d.read(w, t, to.readers(), key) // its own write
 	}
@@ -62,7 +62,7 @@ func (d *registers) load(w *worker[int], t *txn, key int) {
 	if w.percent(90) || w.m.maps[0].Has(key) {
 		old.Value, old.Present = w.m.maps[0].Load(key)
 	}
-	t.note(OpRead, key, old)
+	t.noteOp(OpRead, key, old)
 }
 
 // change writes a key.
@@ -71,11 +71,11 @@ func (d *registers) change(w *worker[int], t *txn, key int) {
 	switch w.rng.IntN(8) {
 	case 0:
 		w.m.maps[0].Store(key, value)
-		t.note(OpWrite, key, Version{Value: value})
+		t.noteOp(OpWrite, key, Version{Value: value})
 	case 1:
 		old, ok := w.m.maps[0].Swap(key, value)
-		t.note(OpRead, key, Version{old, ok})
-		t.note(OpWrite, key, Version{Value: value})
+		t.noteOp(OpRead, key, Version{old, ok})
+		t.noteOp(OpWrite, key, Version{Value: value})
 	case 2:
 		actual, loaded := w.m.maps[0].LoadOrStore(key, value)
 		d.stored(t, key, value, loaded, Version{actual, true})
@@ -86,7 +86,7 @@ func (d *registers) change(w *worker[int], t *txn, key int) {
 			return value, give
 		})
 		if give && !loaded {
-			t.note(OpRead, key, Version{actual, actual != 0})
+			t.noteOp(OpRead, key, Version{actual, actual != 0})
 			break
 		}
 		d.stored(t, key, value, loaded, Version{actual, true})
@@ -99,29 +99,29 @@ func (d *registers) change(w *worker[int], t *txn, key int) {
 	case 5:
 		w.m.maps[0].Merge(key, func(old int, ok bool) int {
 			t.ops = nil
-			t.note(OpRead, key, Version{old, ok})
+			t.noteOp(OpRead, key, Version{old, ok})
 			w.pause()
 			return value
 		})
-		t.note(OpWrite, key, Version{Value: value})
+		t.noteOp(OpWrite, key, Version{Value: value})
 	default:
 		old := d.before(w, t, key)
 		if mvcc.CompareAndSwap(w.m.maps[0], key, old, value) {
-			t.note(OpRead, key, Version{old, true})
-			t.note(OpWrite, key, Version{Value: value})
+			t.noteOp(OpRead, key, Version{old, true})
+			t.noteOp(OpWrite, key, Version{Value: value})
 			return
 		}
-		t.note(OpOther, key, Version{Value: old})
+		t.noteOp(OpOther, key, Version{Value: old})
 	}
 }
 
 // stored notes an operation that stores a value if the key is absent.
 func (d *registers) stored(t *txn, key, value int, loaded bool, actual Version) {
 	if !loaded {
-		t.note(OpRead, key, Version{})
-		t.note(OpWrite, key, Version{Value: value})
+		t.noteOp(OpRead, key, Version{})
+		t.noteOp(OpWrite, key, Version{Value: value})
 	}
-	t.note(OpRead, key, actual)
+	t.noteOp(OpRead, key, actual)
 }
 
 // compute notes the argument of Compute, its action and, as a read of its own write, its
@@ -130,25 +130,25 @@ func (d *registers) compute(w *worker[int], t *txn, key, value int, op mvcc.Comp
 	had := false
 	actual, ok := w.m.maps[0].Compute(key, func(old int, loaded bool) (int, mvcc.ComputeOp) {
 		t.ops, had = nil, loaded
-		t.note(OpRead, key, Version{old, loaded})
+		t.noteOp(OpRead, key, Version{old, loaded})
 		w.pause()
 		return value, op
 	})
 	switch {
 	case op == mvcc.UpdateOp:
-		t.note(OpWrite, key, Version{Value: value})
+		t.noteOp(OpWrite, key, Version{Value: value})
 	case op == mvcc.DeleteOp && had:
-		t.note(OpRead, key, Version{actual, true})
-		t.note(OpDelete, key, Version{})
+		t.noteOp(OpRead, key, Version{actual, true})
+		t.noteOp(OpDelete, key, Version{})
 		actual = 0
 	}
-	t.note(OpRead, key, Version{actual, ok})
+	t.noteOp(OpRead, key, Version{actual, ok})
 }
 
 // before reads the value that is to be compared, and gives others time to change it.
 func (d *registers) before(w *worker[int], t *txn, key int) (old int) {
 	old, ok := w.m.maps[0].Load(key)
-	t.note(OpRead, key, Version{old, ok})
+	t.noteOp(OpRead, key, Version{old, ok})
 	w.single(t)
 	w.pause()
 	*t = w.open(LevelOneKey)
@@ -173,18 +173,18 @@ func (d *registers) remove(w *worker[int], t *txn, key int) {
 	case n < 70:
 		old := d.before(w, t, key)
 		if !mvcc.CompareAndDelete(w.m.maps[0], key, old) {
-			t.note(OpOther, key, Version{Value: old})
+			t.noteOp(OpOther, key, Version{Value: old})
 			return
 		}
-		t.note(OpRead, key, Version{old, true})
+		t.noteOp(OpRead, key, Version{old, true})
 	default:
 		old, ok := w.m.maps[0].LoadAndDelete(key)
-		t.note(OpRead, key, Version{old, ok})
+		t.noteOp(OpRead, key, Version{old, ok})
 		if !ok {
 			return
 		}
 	}
-	t.note(OpDelete, key, Version{})
+	t.noteOp(OpDelete, key, Version{})
 }
 
 // clear deletes all keys. There must be an epoch at which there were none, unless that epoch is
@@ -195,7 +195,7 @@ func (d *registers) clear(w *worker[int], t *txn) {
 	to := w.m.maps[0].Epoch()
 	t.Level = LevelSerializable
 	for key := range d.cfg.Keys {
-		t.note(OpDelete, key, Version{})
+		t.noteOp(OpDelete, key, Version{})
 	}
 	for ; from <= to; from++ {
 		s, err := w.m.maps[0].SnapshotAt(from)
@@ -208,7 +208,7 @@ func (d *registers) clear(w *worker[int], t *txn) {
 			return
 		}
 	}
-	t.lie(0)
+	t.noteLie(0)
 }
 
 // deleteFunc deletes one key by DeleteFunc, so that it is known whether it was deleted. It notes
@@ -219,7 +219,7 @@ func (d *registers) deleteFunc(w *worker[int], target int) {
 	found := make([]bool, d.cfg.Keys)
 	deleted := w.m.maps[0].DeleteFunc(func(key, value int) bool {
 		t := start
-		t.note(OpRead, key, Version{value, true})
+		t.noteOp(OpRead, key, Version{value, true})
 		w.single(&t)
 		found[key] = true
 		if key != target {
@@ -230,13 +230,13 @@ func (d *registers) deleteFunc(w *worker[int], target int) {
 		return true
 	})
 	if deleted != 0 {
-		last.note(OpDelete, target, Version{})
+		last.noteOp(OpDelete, target, Version{})
 		w.single(&last)
 	}
 	// All keys that were there throughout were found.
 	for key, ok := range found {
 		if t := start; !ok {
-			t.note(OpRead, key, Version{})
+			t.noteOp(OpRead, key, Version{})
 			w.single(&t)
 		}
 	}

@@ -38,12 +38,12 @@ func (w *worker[V]) readOnly() {
 			w.d.readAll(w, &t, s.readers)
 			return
 		}
-		for _, slot := range w.pick() {
+		for _, slot := range w.pickSlots() {
 			w.pause()
 			w.d.read(w, &t, s.readers, slot)
 		}
 	})
-	w.done(&t, StatusCommitted)
+	w.finish(&t, StatusCommitted)
 }
 
 // release ends the snapshot that is held, if there is one, with a last scan.
@@ -51,7 +51,7 @@ func (w *worker[V]) release() {
 	if h := w.held; h != nil {
 		w.d.readAll(w, &h.t, h.s.readers)
 		h.s.Close()
-		w.done(&h.t, StatusCommitted)
+		w.finish(&h.t, StatusCommitted)
 		w.held = nil
 	}
 }
@@ -63,7 +63,7 @@ func (w *worker[V]) final() {
 	defer s.Close()
 	t.Epoch = s.Epoch()
 	w.d.readAll(w, &t, s.readers)
-	w.done(&t, StatusCommitted)
+	w.finish(&t, StatusCommitted)
 }
 
 // recall reads the state of the transaction that is kept in mind, if there is one, as of
@@ -85,7 +85,7 @@ func (w *worker[V]) recall() error {
 			t.Epoch = s.Epoch()
 		}
 		w.d.readAll(w, &t, s.readers)
-	} else if age := time.Duration(w.now() - t.Begin); !errors.Is(err, mvcc.ErrEpochGone) ||
+	} else if age := time.Duration(w.elapsed() - t.Begin); !errors.Is(err, mvcc.ErrEpochGone) ||
 		age < w.cfg.Options.Retain {
 		return fmt.Errorf("epoch %d after %v, with Options.Retain %v: %w",
 			t.state, age, w.cfg.Options.Retain, err)

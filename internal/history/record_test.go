@@ -200,8 +200,8 @@ func TestLieIsFound(t *testing.T) {
 	for _, kind := range Kinds() {
 		w := &worker[int]{cfg: &Config{Kind: kind}}
 		x := w.open(LevelSerializable)
-		x.lie(0)
-		w.done(&x, StatusCommitted)
+		x.noteLie(0)
+		w.finish(&x, StatusCommitted)
 		h := &History{Kind: kind}
 		w.deliver(h)
 		require.False(t, Check(h, 0).OK(), kind)

@@ -133,7 +133,7 @@ func (r *Report) explain(b *strings.Builder, a *Anomaly) {
 	}
 	var txs []*Tx
 	for _, id := range a.Txs {
-		if tx := r.tx(id); tx != nil && !slices.Contains(txs, tx) {
+		if tx := r.txByID(id); tx != nil && !slices.Contains(txs, tx) {
 			txs = append(txs, tx)
 		}
 	}
@@ -156,14 +156,14 @@ func (r *Report) reason(e Edge) string {
 		return fmt.Sprintf("T%d read %v for key %d, and T%d wrote %v after it",
 			e.From, e.Before, e.Key, e.To, e.After)
 	}
-	from, to := r.tx(e.From), r.tx(e.To)
+	from, to := r.txByID(e.From), r.txByID(e.To)
 	if from == nil || to == nil {
 		return "real time"
 	}
 	return fmt.Sprintf("T%d ended at %d, before T%d began at %d", e.From, from.End, e.To, to.Begin)
 }
 
-func (r *Report) tx(id int) *Tx {
+func (r *Report) txByID(id int) *Tx {
 	for i := range r.history.Txs {
 		if r.history.Txs[i].ID == id {
 			return &r.history.Txs[i]

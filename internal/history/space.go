@@ -44,7 +44,7 @@ type mvccSnapshot interface {
 	Epoch() uint64
 }
 
-func (s *space[V]) of(place int) *mvcc.Map[int, V] { return s.maps[place%2] }
+func (s *space[V]) mapOf(place int) *mvcc.Map[int, V] { return s.maps[place%2] }
 
 func (s *space[V]) close() {
 	if s.db != nil {
@@ -54,14 +54,14 @@ func (s *space[V]) close() {
 	s.maps[0].Close()
 }
 
-func (s *space[V]) in(tx mvcc.DBTx) writers[V] {
+func (s *space[V]) writersIn(tx mvcc.DBTx) writers[V] {
 	return writers[V]{s.maps[0].In(tx), s.maps[1].In(tx)}
 }
 
 func (s *space[V]) begin(opts *mvcc.TxOptions) (transaction, writers[V]) {
 	if s.db != nil {
 		tx := s.db.Begin(opts)
-		return tx, s.in(tx)
+		return tx, s.writersIn(tx)
 	}
 	tx := s.maps[0].Begin(opts)
 	return tx, writers[V]{tx, tx}
@@ -71,20 +71,20 @@ func (s *space[V]) update(
 	ctx context.Context, opts *mvcc.TxOptions, fn func(tx transaction, in writers[V]) error,
 ) error {
 	if s.db != nil {
-		return s.db.Update(ctx, opts, func(tx mvcc.DBTx) error { return fn(tx, s.in(tx)) })
+		return s.db.Update(ctx, opts, func(tx mvcc.DBTx) error { return fn(tx, s.writersIn(tx)) })
 	}
 	return s.maps[0].Update(ctx, opts, func(tx mvcc.Tx[int, V]) error {
 		return fn(tx, writers[V]{tx, tx})
 	})
 }
 
-func (s *space[V]) at(sn mvcc.DBSnapshot) snapshot[V] {
+func (s *space[V]) snapshotOf(sn mvcc.DBSnapshot) snapshot[V] {
 	return snapshot[V]{readers[V]{s.maps[0].At(sn), s.maps[1].At(sn)}, sn}
 }
 
 func (s *space[V]) snapshot() snapshot[V] {
 	if s.db != nil {
-		return s.at(s.db.Snapshot())
+		return s.snapshotOf(s.db.Snapshot())
 	}
 	sn := s.maps[0].Snapshot()
 	return snapshot[V]{readers[V]{sn, sn}, sn}
@@ -96,7 +96,7 @@ func (s *space[V]) snapshotAt(epoch uint64) (snapshot[V], error) {
 		if err != nil {
 			return snapshot[V]{}, err
 		}
-		return s.at(sn), nil
+		return s.snapshotOf(sn), nil
 	}
 	sn, err := s.maps[0].SnapshotAt(epoch)
 	return snapshot[V]{readers[V]{sn, sn}, sn}, err
@@ -104,7 +104,7 @@ func (s *space[V]) snapshotAt(epoch uint64) (snapshot[V], error) {
 
 func (s *space[V]) view(fn func(s snapshot[V])) {
 	if s.db != nil {
-		_ = s.db.View(func(sn mvcc.DBSnapshot) error { fn(s.at(sn)); return nil })
+		_ = s.db.View(func(sn mvcc.DBSnapshot) error { fn(s.snapshotOf(sn)); return nil })
 		return
 	}
 	_ = s.maps[0].View(func(sn mvcc.Snapshot[int, V]) error {

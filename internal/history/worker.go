@@ -35,15 +35,15 @@ type txn struct {
 	state uint64 // the epoch of the state that it has read or left; 0 if it has none, or none known
 }
 
-// note notes an operation.
-func (t *txn) note(kind OpKind, key int, v Version) {
+// noteOp notes an operation.
+func (t *txn) noteOp(kind OpKind, key int, v Version) {
 	o := Op{Kind: kind, Key: key, Value: v.Value, Present: v.Present && kind == OpRead}
 	t.ops = append(t.ops, op{Op: o})
 }
 
-// lie notes that the map has given an answer that no order of transactions explains,
+// noteLie notes that the map has given an answer that no order of transactions explains,
 // in a form that every check finds: a read of a value that is never written.
-func (t *txn) lie(key int) {
+func (t *txn) noteLie(key int) {
 	never := &node{key: key, n: 1}
 	t.ops = append(t.ops, op{Op: Op{Kind: OpRead, Key: key, Present: true}, list: never})
 }
@@ -107,7 +107,7 @@ func run[V any](
 			}()
 			share := cfg.Txs * (i + 1) / cfg.Workers
 			for n := cfg.Txs * i / cfg.Workers; n < share && errs[i] == nil && ctx.Err() == nil; n++ {
-				errs[i] = workers[i].step(ctx)
+				errs[i] = workers[i].runOne(ctx)
 			}
 			workers[i].release()
 			if errs[i] == nil {
@@ -127,13 +127,13 @@ func run[V any](
 	return h, nil
 }
 
-// now returns the time, for the end of something.
-func (w *worker[V]) now() int64 { return int64(time.Since(w.start)) }
+// elapsed returns the time, for the end of something.
+func (w *worker[V]) elapsed() int64 { return int64(time.Since(w.start)) }
 
 // begin returns the time, for the beginning of something. The store keeps the
 // processor from making loads that follow before the clock was read.
 func (w *worker[V]) begin() int64 {
-	w.stamp.Store(w.now())
+	w.stamp.Store(w.elapsed())
 	return w.stamp.Load()
 }
 
@@ -149,9 +149,9 @@ func (w *worker[V]) value() int {
 	return w.last*(w.cfg.Workers+1) + w.id
 }
 
-// pick returns the slots that a transaction touches, each once. The first ones
+// pickSlots returns the slots that a transaction touches, each once. The first ones
 // are more popular than the others.
-func (w *worker[V]) pick() []int {
+func (w *worker[V]) pickSlots() []int {
 	n := 1 + w.rng.IntN(w.cfg.MaxOps)
 	for i := range n {
 		j := i + w.rng.IntN(len(w.slots)-i)
@@ -173,9 +173,9 @@ func (w *worker[V]) pause() {
 	}
 }
 
-// done notes that t has ended, or keeps it in mind to read its state again.
-func (w *worker[V]) done(t *txn, status Status) {
-	t.End, t.Status = w.now(), status
+// finish notes that t has ended, or keeps it in mind to read its state again.
+func (w *worker[V]) finish(t *txn, status Status) {
+	t.End, t.Status = w.elapsed(), status
 	switch {
 	case len(t.ops) == 0:
 	case status == StatusCommitted && t.state != 0 && w.past == nil && w.percent(w.cfg.Past):
@@ -185,8 +185,8 @@ func (w *worker[V]) done(t *txn, status Status) {
 	}
 }
 
-// step runs one transaction.
-func (w *worker[V]) step(ctx context.Context) error {
+// runOne runs one transaction.
+func (w *worker[V]) runOne(ctx context.Context) error {
 	if h := w.held; h != nil {
 		if h.left--; h.left <= 0 {
 			w.release()
@@ -222,7 +222,7 @@ func (w *worker[V]) step(ctx context.Context) error {
 }
 
 // single notes a one-key operation.
-func (w *worker[V]) single(t *txn) { w.done(t, StatusCommitted) }
+func (w *worker[V]) single(t *txn) { w.finish(t, StatusCommitted) }
 
 // deliver adds the records of the worker to h.
 func (w *worker[V]) deliver(h *History) {

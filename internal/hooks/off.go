@@ -34,11 +34,11 @@ func Walking() {}
 // GaveUp does nothing in ordinary builds.
 func GaveUp() {}
 
-// Take returns nil in ordinary builds.
-func Take() any { return nil }
+// TakeIdle returns nil in ordinary builds.
+func TakeIdle() any { return nil }
 
-// Give does nothing in ordinary builds.
-func Give(any) {}
+// GiveIdle does nothing in ordinary builds.
+func GiveIdle(any) {}
 
 // Looks returns n in ordinary builds.
 func Looks(n int) int { return n }

@@ -45,11 +45,11 @@ type Scheduler interface {
 	// GaveUp is called by a goroutine that waited for another one, which did
 	// not move, and that goes on without it.
 	GaveUp()
-	// Take returns an idle object of the calling goroutine, nil if there is
+	// TakeIdle returns an idle object of the calling goroutine, nil if there is
 	// none, and Give puts one back: so that which object a goroutine gets from
 	// a free list does not depend on the processor it happens to run on.
-	Take() any
-	Give(x any)
+	TakeIdle() any
+	GiveIdle(x any)
 }
 
 var scheduler atomic.Pointer[Scheduler]
@@ -71,8 +71,8 @@ func (f accesses) Before(_ Access, word unsafe.Pointer) { f(word) }
 func (accesses) Failed()                                {}
 func (accesses) Index(Access, any)                      {}
 func (accesses) GaveUp()                                {}
-func (accesses) Take() any                              { return nil }
-func (accesses) Give(any)                               {}
+func (accesses) TakeIdle() any                          { return nil }
+func (accesses) GiveIdle(any)                           {}
 
 // Scheduled reports whether the calling goroutine belongs to the scheduler. Steps that
 // depend on time or chance are left out then.
@@ -120,18 +120,18 @@ func GaveUp() {
 	}
 }
 
-// Take returns an idle object of the calling goroutine, which must be scheduled.
-func Take() any {
+// TakeIdle returns an idle object of the calling goroutine, which must be scheduled.
+func TakeIdle() any {
 	if s := scheduler.Load(); s != nil {
-		return (*s).Take()
+		return (*s).TakeIdle()
 	}
 	return nil
 }
 
-// Give keeps an idle object for the calling goroutine, which must be scheduled.
-func Give(x any) {
+// GiveIdle keeps an idle object for the calling goroutine, which must be scheduled.
+func GiveIdle(x any) {
 	if s := scheduler.Load(); s != nil {
-		(*s).Give(x)
+		(*s).GiveIdle(x)
 	}
 }
 

@@ -20,11 +20,11 @@ type spot struct {
 	edits uint64 // of the chain, before it was looked through
 }
 
-// look looks for a key in the chain that begins at b: it returns its place, or where it
+// lookInChain looks for a key in the chain that begins at b: it returns its place, or where it
 // may be put. It takes no lock: the spot is good if the chain's edits are the same
 // once it is locked. marked says that a cell has moved, and so that the bucket is being
 // moved.
-func (x *Index) look(
+func (x *Index) lookInChain(
 	b *Bucket, tag uint64, key unsafe.Pointer,
 ) (p Place, s spot, marked bool) {
 	s = spot{free: -1, edits: b.edits()}
@@ -83,7 +83,7 @@ type Gate = tree.Gate
 func (x *Index) Insert(
 	h uint64, v *chain.Node, g Gate,
 ) (p Place, inserted bool) {
-	x.step(hooks.Write, v.Key())
+	x.announce(hooks.Write, v.Key())
 	if x.tree != nil {
 		return x.insertInTree(v, g)
 	}
@@ -94,7 +94,7 @@ func (x *Index) Insert(
 			x.help(t, h)
 		}
 		b := t.bucket(h)
-		p, to, marked := x.look(b, tag, v.Key())
+		p, to, marked := x.lookInChain(b, tag, v.Key())
 		if !p.Nowhere() {
 			return p, false
 		}
@@ -107,7 +107,7 @@ func (x *Index) Insert(
 			continue
 		}
 		if b.over.Load() == nil {
-			p, to, marked = x.look(b, tag, v.Key()) // six cells at most
+			p, to, marked = x.lookInChain(b, tag, v.Key()) // six cells at most
 		} else {
 			marked = marked || to.edits != b.edits()
 		}
@@ -152,7 +152,7 @@ func (p Place) setTag(tag uint64) { p.Bucket.meta.Or(tag << (8 * p.I)) }
 // The compare-and-swap decides against a goroutine that puts another head on
 // top of v. p is a place of the key, or nowhere.
 func (x *Index) Remove(p Place, v *chain.Node) bool {
-	x.step(hooks.Write, v.Key())
+	x.announce(hooks.Write, v.Key())
 	if x.tree != nil {
 		return x.removeFromTree(p, v)
 	}
@@ -168,10 +168,11 @@ func (x *Index) Remove(p Place, v *chain.Node) bool {
 		}
 		hooks.At(hooks.RemoveLocked)
 		// It is here, or has been replaced: nothing has moved.
-		removed := head == v && stdatomic.CompareAndSwapPointer(raw(p.Cell()), unsafe.Pointer(v), nil)
+		removed := head == v &&
+			stdatomic.CompareAndSwapPointer(rawWord(p.Cell()), unsafe.Pointer(v), nil)
 		if removed {
 			hooks.At(hooks.RemoveEmptied)
-			p.free()
+			p.freeCell()
 			first.edited()
 		}
 		first.unlock()
@@ -183,9 +184,9 @@ func (x *Index) Remove(p Place, v *chain.Node) bool {
 	}
 }
 
-// free takes off the tag of a cell that is empty, and its wanted visit. The lock of the
+// freeCell takes off the tag of a cell that is empty, and its wanted visit. The lock of the
 // chain is held.
-func (p Place) free() {
+func (p Place) freeCell() {
 	p.Bucket.meta.And(^(0xff<<(8*p.I) | firstVisit<<p.I)) // after the cell was emptied: see Find
 }
 
@@ -255,16 +256,16 @@ func unpinLocker() {
 	}
 }
 
-// raw returns the word of a cell for the holder of the lock of its bucket, whose
+// rawWord returns the word of a cell for the holder of the lock of its bucket, whose
 // accesses are no yield points.
-func raw(s *Cell) *unsafe.Pointer {
+func rawWord(s *Cell) *unsafe.Pointer {
 	return (*unsafe.Pointer)(unsafe.Pointer(s))
 }
 
 func rawLoad(s *Cell) *chain.Node {
-	return (*chain.Node)(stdatomic.LoadPointer(raw(s)))
+	return (*chain.Node)(stdatomic.LoadPointer(rawWord(s)))
 }
 
 func rawStore(s *Cell, v *chain.Node) {
-	stdatomic.StorePointer(raw(s), unsafe.Pointer(v))
+	stdatomic.StorePointer(rawWord(s), unsafe.Pointer(v))
 }

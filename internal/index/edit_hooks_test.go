@@ -103,14 +103,14 @@ func TestInsertBesideMerge(t *testing.T) {
 	}
 	now := x.table.Load()
 	x.resize(now, 2)
-	x.move(now, 0, true)
+	x.moveBucket(now, 0, true)
 	now.taken.Store(2) // the inserter helps elsewhere
 	const key = 100
 	want[key] = chain.New(key, 0)
 	a := stage.New(t).Actor("inserter", func() { x.Insert(hashIn(x, key), want[key], Gate{}) }).
 		To(hooks.InsertLooked). // in the old table, where its bucket has moved
 		To(hooks.InsertLooked)
-	x.move(now, 1, true)
+	x.moveBucket(now, 1, true)
 	a.Finish()
 	requireIndex(t, want, x)
 }
@@ -145,7 +145,7 @@ func TestLookupMeetsMark(t *testing.T) {
 	now := x.table.Load()
 	m := stage.Actor("mover", func() {
 		x.resize(now, 4)
-		x.move(now, 0, true)
+		x.moveBucket(now, 0, true)
 	}).To(hooks.CellFilled) // the first
 	m.To(hooks.CellFilled) // the first is marked, the second is there twice
 	f.Finish()

@@ -236,7 +236,7 @@ func (x *Index) Is64() bool { return x.tree == nil && x.Hash.Kind == hasher.Hash
 func (x *Index) Lookup64(key uint64) (h uint64, p Place, head *chain.Node) {
 	if hooks.Enabled { // so that key is only moved to the heap there
 		boxed := key
-		x.step(hooks.Read, unsafe.Pointer(&boxed)) // as the key's own type: as those that insert do
+		x.announce(hooks.Read, unsafe.Pointer(&boxed)) // of the key's own type, as inserts do
 	}
 	h = x.Hash.Mix(key)
 	b := x.table.Load().bucket(h)
@@ -264,8 +264,8 @@ func (x *Index) Seek(key unsafe.Pointer) (h uint64, p Place, head *chain.Node) {
 	return h, p, head
 }
 
-// step announces an access to the index to the scheduler of tests.
-func (x *Index) step(kind hooks.Access, key unsafe.Pointer) {
+// announce announces an access to the index to the scheduler of tests.
+func (x *Index) announce(kind hooks.Access, key unsafe.Pointer) {
 	if hooks.Enabled {
 		hooks.Index(kind, x.Hash.Boxed(key))
 	}
@@ -277,7 +277,7 @@ func (x *Index) step(kind hooks.Access, key unsafe.Pointer) {
 // That a key has no cell is true at the moment when its bucket's word was loaded, or
 // when a cell was found empty whose tag had been the key's.
 func (x *Index) Find(h uint64, key unsafe.Pointer) (Place, *chain.Node) {
-	x.step(hooks.Read, key)
+	x.announce(hooks.Read, key)
 	if x.tree != nil {
 		return x.findInTree(key)
 	}

@@ -151,7 +151,7 @@ func modelIndex(t *rapid.T, x *Index) {
 		},
 		"move": func(t *rapid.T) {
 			if now := x.table.Load(); now.next.Load() != nil {
-				x.move(now, rapid.IntRange(0, len(now.buckets)-1).Draw(t, "bucket"), true)
+				x.moveBucket(now, rapid.IntRange(0, len(now.buckets)-1).Draw(t, "bucket"), true)
 			}
 		},
 		"tend": func(*rapid.T) { x.Tend() },
@@ -207,7 +207,7 @@ func loadIndex(t *testing.T, x *Index, rounds int) {
 	for key := range shared {
 		x.put(chain.New(key, 0))
 	}
-	c, others := stage.NewCrew(t), stage.NewCrew(t)
+	c, others := stage.NewWorkers(t), stage.NewWorkers(t)
 	c.Run(writers, func(w int) error {
 		mine := map[int]*chain.Node{}
 		for round := range rounds {
@@ -268,7 +268,7 @@ func loadIndex(t *testing.T, x *Index, rounds int) {
 		} else if rand.IntN(4) == 0 {
 			x.moveSome(now)
 		} else {
-			x.move(now, rand.IntN(len(now.buckets)), true)
+			x.moveBucket(now, rand.IntN(len(now.buckets)), true)
 		}
 		return nil
 	})
@@ -287,10 +287,10 @@ func loadIndex(t *testing.T, x *Index, rounds int) {
 		}
 		return nil
 	})
-	others.Loop(1, func(int, int) error { visits.one(x); return nil })
+	others.Loop(1, func(int, int) error { visits.visitOne(x); return nil })
 	c.Wait(t)
 	others.Finish(t)
-	for visits.one(x) {
+	for visits.visitOne(x) {
 	}
 	sum := 0
 	for key := range shared {

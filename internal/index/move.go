@@ -63,7 +63,7 @@ func (x *Index) Tend() (more bool) {
 	if t.taken.Load() >= 2*int64(len(t.buckets)) {
 		// Some were locked both times.
 		for i := range t.buckets {
-			x.move(t, i, false)
+			x.moveBucket(t, i, false)
 		}
 	}
 	t = x.table.Load()
@@ -118,7 +118,7 @@ const largeTable = 128
 
 // help moves the bucket of hash h from t to the next table, and some others.
 func (x *Index) help(t *hashTable, h uint64) {
-	x.move(t, int(h>>(t.shift&63)), true)
+	x.moveBucket(t, int(h>>(t.shift&63)), true)
 	x.moveSome(t)
 }
 
@@ -128,7 +128,7 @@ func (x *Index) moveSome(t *hashTable) bool {
 	n := int64(len(t.buckets))
 	last := t.taken.Add(moveBatch)
 	for i := last - moveBatch; i < last; i++ {
-		x.move(t, int(i%n), false)
+		x.moveBucket(t, int(i%n), false)
 	}
 	return last < 2*n && t.next.Load() != nil
 }
@@ -143,10 +143,10 @@ func (x *Index) after(t *hashTable) *hashTable {
 	return x.table.Load()
 }
 
-// move moves bucket i of t to the next table, unless it has moved, or is locked and the
+// moveBucket moves bucket i of t to the next table, unless it has moved, or is locked and the
 // caller does not wait. The goroutine that moves the last one puts the next table in
 // the place of t.
-func (x *Index) move(t *hashTable, i int, wait bool) {
+func (x *Index) moveBucket(t *hashTable, i int, wait bool) {
 	next := t.next.Load()
 	b := &t.buckets[i]
 	if meta := b.meta.Load(); next == nil || meta&bucketMoved != 0 || meta&bucketLocked != 0 && !wait {
@@ -293,10 +293,10 @@ func (m *mover) moveCell(p Place) {
 		return // free, and nobody puts anything into it but under the lock
 	}
 	h := m.Hash.Sum(v.Key())
-	d := moved{to: m.fill(m.target(h), TagOf(h), v), hash: h, head: v, from: p}
+	d := moved{to: m.fillCell(m.target(h), TagOf(h), v), hash: h, head: v, from: p}
 	for {
 		hooks.At(hooks.CellFilled)
-		if stdatomic.CompareAndSwapPointer(raw(s), unsafe.Pointer(v), unsafe.Pointer(m.Moved)) {
+		if stdatomic.CompareAndSwapPointer(rawWord(s), unsafe.Pointer(v), unsafe.Pointer(m.Moved)) {
 			break
 		}
 		v = rawLoad(s) // overwritten; nobody takes the key out now
@@ -320,8 +320,8 @@ func (b *Bucket) tryLock() bool {
 	}
 }
 
-// fill puts v into a free cell of the chain that begins at b, which nobody else changes.
-func (m *mover) fill(b *Bucket, tag uint64, v *chain.Node) Place {
+// fillCell puts v into a free cell of the chain that begins at b, which nobody else changes.
+func (m *mover) fillCell(b *Bucket, tag uint64, v *chain.Node) Place {
 	for {
 		if free := matching(b.meta.Load(), 0); free != 0 {
 			p := Place{b, uint8(bits.TrailingZeros64(free) / 8)}

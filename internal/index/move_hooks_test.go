@@ -36,7 +36,7 @@ func TestSleepingReplacer(t *testing.T) {
 	mover := stage.New(t).Actor("mover", func() {
 		x.resize(old, 4)
 		for i := range old.buckets {
-			x.move(old, i, true)
+			x.moveBucket(old, i, true)
 		}
 	}).To(hooks.TableReplaced)
 	for range 2 {
@@ -64,7 +64,7 @@ func TestKeysWhileTheirCellsMove(t *testing.T) {
 	x.resize(now, 2*len(now.buckets))
 	mover := stage.New(t).Actor("mover", func() {
 		for i := range now.buckets {
-			x.move(now, i, true)
+			x.moveBucket(now, i, true)
 		}
 	}).To(hooks.CellFilled)
 	check()

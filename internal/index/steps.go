@@ -31,7 +31,7 @@ func (x *Index) Fits() bool {
 func (x *Index) ResizeTo(buckets int) { x.resize(x.table.Load(), buckets) }
 
 // MoveFirst moves the first bucket of the present table.
-func (x *Index) MoveFirst() { x.move(x.table.Load(), 0, true) }
+func (x *Index) MoveFirst() { x.moveBucket(x.table.Load(), 0, true) }
 
 // A Tables knows the tables of an index whose buckets move.
 type Tables struct {

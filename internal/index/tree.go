@@ -76,16 +76,16 @@ func (x *Index) removeFromTree(p Place, v *chain.Node) bool {
 	if removed {
 		x.entries.Dec()
 		if tidy {
-			x.tidy(v.Key())
+			x.tidyLeaf(v.Key())
 		}
 		hooks.At(hooks.Gone)
 	}
 	return removed
 }
 
-// tidy gives the leaf of a key that is gone back, or a part of it. A function of the program may
-// panic that compares keys: then the leaf stays as it is.
-func (x *Index) tidy(key unsafe.Pointer) {
+// tidyLeaf gives the leaf of a key that is gone back, or a part of it. A function of the program
+// may panic that compares keys: then the leaf stays as it is.
+func (x *Index) tidyLeaf(key unsafe.Pointer) {
 	defer func() { _ = recover() }()
 	treeOf(x).Tidy(key)
 }

@@ -30,8 +30,8 @@ func visitAtRandom(x *Index, keys int) *visitor {
 	return v
 }
 
-// one visits a bucket, if there is one.
-func (v *visitor) one(x *Index) bool {
+// visitOne visits a bucket, if there is one.
+func (v *visitor) visitOne(x *Index) bool {
 	v.mu.Lock()
 	if len(v.queue) == 0 {
 		v.mu.Unlock()
@@ -58,7 +58,7 @@ func TestVisitsAreNotForgotten(t *testing.T) {
 	for key := range n {
 		x.put(chain.New(key, 0))
 	}
-	askers, others := stage.NewCrew(t), stage.NewCrew(t)
+	askers, others := stage.NewWorkers(t), stage.NewWorkers(t)
 	askers.Run(2, func(w int) error {
 		for range stage.Sizes(200_000, 20_000) {
 			key := w*n/2 + rand.IntN(n/2)
@@ -77,10 +77,10 @@ func TestVisitsAreNotForgotten(t *testing.T) {
 		x.moveSome(now)
 		return nil
 	})
-	others.Loop(1, func(int, int) error { visits.one(x); return nil })
+	others.Loop(1, func(int, int) error { visits.visitOne(x); return nil })
 	askers.Wait(t)
 	others.Finish(t)
-	for visits.one(x) {
+	for visits.visitOne(x) {
 	}
 	for key := range n {
 		require.Equal(t, visits.asked[key].Load(), visits.seen[key].Load(), "key %d", key)

@@ -31,7 +31,7 @@ func VerifyTestMain(m *testing.M) {
 	before := Current()
 	code := m.Run()
 	if code == 0 {
-		if left := before.left(); len(left) > 0 {
+		if left := before.remaining(); len(left) > 0 {
 			fmt.Fprintln(os.Stderr, "goroutines are left:\n"+strings.Join(left, "\n\n"))
 			code = 1
 		}
@@ -42,14 +42,14 @@ func VerifyTestMain(m *testing.M) {
 // VerifyNone fails the test if goroutines are left, besides those of before.
 func VerifyNone(t testing.TB, before Set) {
 	t.Helper()
-	if left := before.left(); len(left) > 0 {
+	if left := before.remaining(); len(left) > 0 {
 		t.Error("goroutines are left:\n" + strings.Join(left, "\n\n"))
 	}
 }
 
-// left waits until no other goroutine is left, or for patience, and returns the stacks of
+// remaining waits until no other goroutine is left, or for patience, and returns the stacks of
 // those that are. That which waits for signals never ends.
-func (s Set) left() (list []string) {
+func (s Set) remaining() (list []string) {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		list = list[:0]
 		for _, stack := range stacks() {

@@ -49,7 +49,7 @@ func ints() data[int, *int] {
 
 // texts are keys with prefixes.
 func texts() data[string, int] {
-	d := data[string, int]{compare: cmp.Compare[string], make: same, number: same,
+	d := data[string, int]{compare: cmp.Compare[string], make: identity, number: identity,
 		newMap: mvcc.NewOrdered[string, int], newTable: mvcc.NewOrderedTable[string, int],
 		keys: []string{"", "a", "a\xff", "aa", "ab", "b", "ba", "\xff", "\xff\xff"}}
 	for i := range manyKeys {
@@ -70,4 +70,4 @@ func texts() data[string, int] {
 	return d
 }
 
-func same(n int) int { return n }
+func identity(n int) int { return n }

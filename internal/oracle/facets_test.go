@@ -11,8 +11,9 @@ import (
 // A page is read, and facets are, by an index that is not newer than the handle, or of the table by
 // itself.
 
-// part chooses a part of an index: one index key if the index has no order, or if that is asked for.
-func (p *program[K, V]) part(ix *index[K, V], one bool) span[int] {
+// choosePart chooses a part of an index: one index key if the index has no order, or if that is
+// asked for.
+func (p *program[K, V]) choosePart(ix *index[K, V], one bool) span[int] {
 	if !ix.ordered || one {
 		i := p.choose(numbers, "index key")
 		return span[int]{low: &i, high: &i}
@@ -20,8 +21,8 @@ func (p *program[K, V]) part(ix *index[K, V], one bool) span[int] {
 	return chosen(p, func(what string) int { return p.choose(numbers, what) })
 }
 
-// one reports whether s has one key.
-func (s span[T]) one(compare func(a, b T) int) bool {
+// hasOneKey reports whether s has one key.
+func (s span[T]) hasOneKey(compare func(a, b T) int) bool {
 	return s.low != nil && s.high != nil && !s.lowOut && !s.highOut && compare(*s.low, *s.high) == 0
 }
 
@@ -33,12 +34,12 @@ func (s span[T]) behind(compare func(a, b T) int, x T) span[T] {
 	return s
 }
 
-// page reads a page that begins behind some entry, which need not be there.
-func (p *program[K, V]) page(h *handle[K, V], ix *index[K, V], r reader[K, V], want map[K]V) {
+// readPage reads a page that begins behind some entry, which need not be there.
+func (p *program[K, V]) readPage(h *handle[K, V], ix *index[K, V], r reader[K, V], want map[K]V) {
 	if !ix.ordered {
 		return
 	}
-	in := p.part(ix, false)
+	in := p.choosePart(ix, false)
 	list := ix.entries(want, in, false)
 	after := &mvcc.Entry[int, K]{IndexKey: p.choose(numbers, "after"), Key: p.key()}
 	if len(list) > 0 && p.choose(2, "there") == 0 {
@@ -63,7 +64,7 @@ func (p *program[K, V]) page(h *handle[K, V], ix *index[K, V], r reader[K, V], w
 		list = list[:left]
 		seen.leave(list[left-1].index, false)
 	}
-	p.note("page by %s behind %v: %v, left at %d", ix.name, after, in.engine(), left)
+	p.noteStep("page by %s behind %v: %v, left at %d", ix.name, after, in.engine(), left)
 	h.looks(seen)
 	got := []entry[K]{}
 	for e, value := range ix.ix.AscendEntries(r, in.engine(), after) {
@@ -81,17 +82,17 @@ func (p *program[K, V]) page(h *handle[K, V], ix *index[K, V], r reader[K, V], w
 // facets asks an index for its answers without its records, or with one of them.
 func (p *program[K, V]) facets(h *handle[K, V], ix *index[K, V], r reader[K, V], want map[K]V) {
 	what := p.choose(6, "facet")
-	in := p.part(ix, what < 2)
+	in := p.choosePart(ix, what < 2)
 	if what >= 4 || !ix.ordered && p.choose(2, "all") == 0 && what > 1 {
 		in = span[int]{}
 	}
 	down := what == 5
 	list := ix.entries(want, in, down)
-	seen := look[K, V]{ix: ix, in: in, point: ix.unique && in.one(ix.compare)}
-	p.note("facet %d by %s: %v", what, ix.name, in.engine())
+	seen := look[K, V]{ix: ix, in: in, point: ix.unique && in.hasOneKey(ix.compare)}
+	p.noteStep("facet %d by %s: %v", what, ix.name, in.engine())
 	switch what {
 	case 0:
-		p.same("Index.Has", len(list) > 0, ix.ix.Has(r, *in.low))
+		p.requireSame("Index.Has", len(list) > 0, ix.ix.Has(r, *in.low))
 		if len(list) > 0 {
 			seen.leave(list[0].index, false)
 		}
@@ -99,12 +100,12 @@ func (p *program[K, V]) facets(h *handle[K, V], ix *index[K, V], r reader[K, V],
 		key, value, ok := ix.ix.First(r, *in.low)
 		p.first(h, ix, &seen, list, want, false, mvcc.Entry[int, K]{IndexKey: *in.low, Key: key}, value, ok)
 	case 2:
-		p.same("Index.Count", len(list), ix.ix.Count(r, in.engine()))
+		p.requireSame("Index.Count", len(list), ix.ix.Count(r, in.engine()))
 	case 3:
 		p.keysOf(ix, &seen, list, ix.ix.Keys(r, in.engine()))
 	default:
 		if !ix.ordered {
-			p.same("Index.Len", len(list), ix.ix.Len(r))
+			p.requireSame("Index.Len", len(list), ix.ix.Len(r))
 			break
 		}
 		end := ix.ix.Min
@@ -145,7 +146,7 @@ func (p *program[K, V]) keysOf(ix *index[K, V], seen *look[K, V], list []entry[K
 	if ix.ordered && len(keys) > 0 && p.choose(2, "leave") == 1 {
 		left = 1 + p.choose(len(keys), "how many")
 		keys = keys[:left]
-		seen.in = seen.in.to(keys[left-1], false)
+		seen.in = seen.in.cutAt(keys[left-1], false)
 	}
 	if !ix.unique {
 		seen.edges = keys

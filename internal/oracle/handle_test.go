@@ -53,7 +53,7 @@ type look[K, V comparable] struct {
 
 type merge[V any] = func(old V, ok bool) V
 
-func (h *handle[K, V]) part(t *table[K, V]) *part[K, V] {
+func (h *handle[K, V]) partOf(t *table[K, V]) *part[K, V] {
 	p := h.parts[t]
 	if p == nil {
 		p = &part[K, V]{read: map[K]bool{}, early: map[K]bool{}, locked: map[K]bool{},
@@ -77,13 +77,13 @@ func (h *handle[K, V]) writesAny() bool {
 // view returns the contents of a table as the handle sees them.
 func (h *handle[K, V]) view(o *model[K, V], t *table[K, V]) map[K]V {
 	if h.parts[t] == nil {
-		return o.in(t, h.at)
+		return o.contentsAt(t, h.at)
 	}
-	return h.part(t).over(o.in(t, h.at))
+	return h.partOf(t).contentsAfter(o.contentsAt(t, h.at))
 }
 
-// over returns the contents of a table after the writes.
-func (p *part[K, V]) over(all map[K]V) map[K]V { return written(all, p.final(all)) }
+// contentsAfter returns the contents of a table after the writes.
+func (p *part[K, V]) contentsAfter(all map[K]V) map[K]V { return written(all, p.final(all)) }
 
 // final returns the writes of the part if the table has these contents.
 func (p *part[K, V]) final(all map[K]V) map[K]*V {
@@ -113,7 +113,7 @@ func (h *handle[K, V]) get(t *table[K, V], key K, update bool) {
 	if !h.isTx {
 		return
 	}
-	p := h.part(t)
+	p := h.partOf(t)
 	if _, own := p.writes[key]; own {
 		return
 	}
@@ -160,7 +160,7 @@ func (h *handle[K, V]) merge(o *model[K, V], t *table[K, V], key K, fn merge[V])
 
 // toWrite returns the part, with the indexes that the writes are to follow.
 func (h *handle[K, V]) toWrite(t *table[K, V]) *part[K, V] {
-	p := h.part(t)
+	p := h.partOf(t)
 	if !h.plain && !p.writesAny() {
 		p.schema, p.by = t.schema, slices.Clone(t.indexes)
 	}
@@ -230,7 +230,7 @@ func (h *handle[K, V]) conflicts(o *model[K, V]) (surely, perhaps bool) {
 			}
 		}
 		for key := range read {
-			_, before := o.in(t, h.at)[key]
+			_, before := o.contentsAt(t, h.at)[key]
 			if _, after := o.newest(t)[key]; before || after {
 				reason(t.changed[key], false)
 			}
@@ -289,7 +289,7 @@ func (h *handle[K, V]) pointRead(
 	o *model[K, V], ix *index[K, V], i int, reason func(n int, some bool),
 ) {
 	one := span[int]{low: &i, high: &i}
-	before := ix.made < h.begun && len(ix.entries(o.in(ix.of, h.at), one, false)) > 0
+	before := ix.made < h.begun && len(ix.entries(o.contentsAt(ix.of, h.at), one, false)) > 0
 	if before || len(ix.entries(o.newest(ix.of), one, false)) > 0 {
 		reason(ix.changed[i], false)
 	}
@@ -307,7 +307,7 @@ func (h *handle[K, V]) doomed(o *model[K, V]) bool {
 			read = p.locked
 		}
 		for key := range read {
-			if _, before := o.in(t, h.at)[key]; before && t.changed[key] > h.at {
+			if _, before := o.contentsAt(t, h.at)[key]; before && t.changed[key] > h.at {
 				return true
 			}
 		}

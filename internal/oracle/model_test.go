@@ -111,19 +111,19 @@ type touch[K, V comparable] struct {
 
 type touches[K, V comparable] = map[touch[K, V]]bool
 
-func (o *model[K, V]) now() int { return len(o.states) - 1 }
+func (o *model[K, V]) lastState() int { return len(o.states) - 1 }
 
-func (o *model[K, V]) tick() int { o.clock++; return o.clock }
+func (o *model[K, V]) nextTick() int { o.clock++; return o.clock }
 
-// in returns the contents of a table after a commit. They must not be changed.
-func (o *model[K, V]) in(t *table[K, V], at int) map[K]V {
+// contentsAt returns the contents of a table after a commit. They must not be changed.
+func (o *model[K, V]) contentsAt(t *table[K, V], at int) map[K]V {
 	if s := o.states[at]; t.number < len(s) {
 		return s[t.number]
 	}
 	return nil
 }
 
-func (o *model[K, V]) newest(t *table[K, V]) map[K]V { return o.in(t, o.now()) }
+func (o *model[K, V]) newest(t *table[K, V]) map[K]V { return o.contentsAt(t, o.lastState()) }
 
 // commit makes a new state; a nil value deletes. touched are the index keys whose entries were
 // written.
@@ -187,7 +187,7 @@ func (o *model[K, V]) wanted(t *table[K, V], open []*handle[K, V]) (all, values 
 			seen := func(h *handle[K, V]) bool { return n <= h.at && h.at < history[i+1] }
 			if i == len(history)-1 || slices.ContainsFunc(open, seen) {
 				all++
-				if _, ok := o.in(t, n)[key]; ok {
+				if _, ok := o.contentsAt(t, n)[key]; ok {
 					values++
 				}
 			}
@@ -291,8 +291,8 @@ func (s span[T]) has(compare func(a, b T) int, x T) bool {
 	return true
 }
 
-// to returns the part of s that a loop has gone through that was left at x.
-func (s span[T]) to(x T, down bool) span[T] {
+// cutAt returns the part of s that a loop has gone through that was left at x.
+func (s span[T]) cutAt(x T, down bool) span[T] {
 	if down {
 		s.low, s.lowOut = &x, false
 	} else {

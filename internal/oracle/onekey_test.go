@@ -12,7 +12,7 @@ import (
 func (p *program[K, V]) store() {
 	t, key, op := p.table(), p.key(), p.choose(12, "operation")
 	value := p.value(key)
-	p.note("%s, key %v: operation %d, %v", t.m.Name(), key, op, value)
+	p.noteStep("%s, key %v: operation %d, %v", t.m.Name(), key, op, value)
 	old, had := p.o.newest(t)[key]
 	writes, deletes := true, false // the new state of the key, if it is not refused
 	var call func()
@@ -28,7 +28,7 @@ func (p *program[K, V]) store() {
 		if had {
 			want = old
 		} else if cancel {
-			writes, want = false, p.none()
+			writes, want = false, p.zeroValue()
 		}
 		call = func() {
 			if op == 3 {
@@ -54,9 +54,9 @@ func (p *program[K, V]) store() {
 		writes, deletes = swaps && op == 6, swaps && op == 7
 		call = func() {
 			if op == 6 {
-				p.same("CompareAndSwap", swaps, mvcc.CompareAndSwap(t.m, key, from, value))
+				p.requireSame("CompareAndSwap", swaps, mvcc.CompareAndSwap(t.m, key, from, value))
 			} else {
-				p.same("CompareAndDelete", swaps, mvcc.CompareAndDelete(t.m, key, from))
+				p.requireSame("CompareAndDelete", swaps, mvcc.CompareAndDelete(t.m, key, from))
 			}
 		}
 	case 8, 9, 10:
@@ -105,7 +105,7 @@ func (p *program[K, V]) store() {
 	}
 }
 
-func (p *program[K, V]) none() (none V) { return none }
+func (p *program[K, V]) zeroValue() (none V) { return none }
 
 // overwrite makes a chain, and its committers prune it.
 func (p *program[K, V]) overwrite() {
@@ -114,7 +114,7 @@ func (p *program[K, V]) overwrite() {
 	if !had || len(t.indexes) > 0 {
 		return // a unique index might refuse it
 	}
-	p.note("%d times Swap(%v) in %s", n, key, t.m.Name())
+	p.noteStep("%d times Swap(%v) in %s", n, key, t.m.Name())
 	for range n {
 		old := value
 		value = p.value(key)
@@ -127,7 +127,7 @@ func (p *program[K, V]) overwrite() {
 // deleteFunc deletes every other key.
 func (p *program[K, V]) deleteFunc() {
 	t := p.table()
-	p.note("DeleteFunc of %s", t.m.Name())
+	p.noteStep("DeleteFunc of %s", t.m.Name())
 	want, met := p.o.newest(t), map[K]V{}
 	var gone []K
 	n := t.m.DeleteFunc(func(key K, value V) bool {
@@ -143,14 +143,14 @@ func (p *program[K, V]) deleteFunc() {
 	// One after the other: each is a commit of its own, at the epoch after that before.
 	for i, key := range gone {
 		p.o.commit(map[*table[K, V]]map[K]*V{t: {key: nil}}, nil)
-		p.o.epochs[p.o.now()] -= uint64(len(gone) - 1 - i)
+		p.o.epochs[p.o.lastState()] -= uint64(len(gone) - 1 - i)
 	}
 }
 
 // rangeFunc calls Range, which its function leaves.
 func (p *program[K, V]) rangeFunc() {
 	t, n := p.table(), p.choose(len(p.keys)+1, "how many")
-	p.note("Range over %s, left at %d", t.m.Name(), n)
+	p.noteStep("Range over %s, left at %d", t.m.Name(), n)
 	want, got := p.o.newest(t), map[K]V{}
 	t.m.Range(func(key K, value V) bool {
 		p.found("Range", want[key], true)(value, true)

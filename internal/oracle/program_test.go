@@ -97,7 +97,7 @@ func newProgram[K, V comparable](t *rapid.T, d data[K, V]) *program[K, V] {
 		p.keys = slices.SortedFunc(slices.Values(d.keys), d.compare)
 	}
 	shape := choose(4, "shape")
-	p.note("%d keys, shape %d, %+v", len(p.keys), shape, *opts)
+	p.noteStep("%d keys, shape %d, %+v", len(p.keys), shape, *opts)
 	if shape < 2 { // a map, with an order or without
 		m := mvcc.New[K, V](opts)
 		if shape == 1 {
@@ -137,8 +137,8 @@ func (p *program[K, V]) add(name string, t *table[K, V]) {
 	p.now[name] = t
 }
 
-// note notes the steps of the program, for the case that it fails.
-func (p *program[K, V]) note(format string, args ...any) {
+// noteStep notes the steps of the program, for the case that it fails.
+func (p *program[K, V]) noteStep(format string, args ...any) {
 	p.trace = append(p.trace, func() string { return fmt.Sprintf(format, args...) })
 }
 
@@ -157,7 +157,7 @@ func (p *program[K, V]) check(ok bool, what, format string, details ...any) {
 	p.t.Fatalf("%s is wrong", what)
 }
 
-func (p *program[K, V]) same(what string, want, got any) {
+func (p *program[K, V]) requireSame(what string, want, got any) {
 	p.t.Helper()
 	if !gocmp.Equal(want, got) {
 		p.check(false, what, "%s", gocmp.Diff(want, got))
@@ -180,7 +180,7 @@ func (p *program[K, V]) key() K { return p.keys[p.choose(len(p.keys), "key")] }
 func (p *program[K, V]) value(key K) V {
 	number := p.choose(numbers, "number")
 	if p.choose(2, "own number") == 0 {
-		number = p.own(key)
+		number = p.ownNumber(key)
 	}
 	return p.fresh(number, p.choose(8, "tags"))
 }
@@ -190,8 +190,8 @@ func (p *program[K, V]) fresh(number, tags int) V {
 	return p.make(p.values<<6 | number<<3 | tags)
 }
 
-// own returns the number of a key's own.
-func (p *program[K, V]) own(key K) int { return 1 + slices.Index(p.keys, key)%(numbers-1) }
+// ownNumber returns the number of a key's own.
+func (p *program[K, V]) ownNumber(key K) int { return 1 + slices.Index(p.keys, key)%(numbers-1) }
 
 // mixer returns a function for Merge.
 func (p *program[K, V]) mixer(key K) merge[V] {
@@ -208,8 +208,8 @@ func (p *program[K, V]) table() *table[K, V] {
 	return p.now[p.names[p.choose(len(p.names), "table")]]
 }
 
-// of chooses a table for a handle: one of the database, or one that was closed since.
-func (p *program[K, V]) of(h *handle[K, V]) *table[K, V] {
+// chooseTable chooses a table for a handle: one of the database, or one that was closed since.
+func (p *program[K, V]) chooseTable(h *handle[K, V]) *table[K, V] {
 	if h.alone != nil {
 		return h.alone
 	}
@@ -243,7 +243,7 @@ func (p *program[K, V]) reader(h *handle[K, V], t *table[K, V]) reader[K, V] {
 	return again
 }
 
-func (p *program[K, V]) tx(h *handle[K, V], t *table[K, V]) mvcc.Tx[K, V] {
+func (p *program[K, V]) txOn(h *handle[K, V], t *table[K, V]) mvcc.Tx[K, V] {
 	return p.reader(h, t).(mvcc.Tx[K, V])
 }
 
@@ -251,7 +251,7 @@ func (p *program[K, V]) tx(h *handle[K, V], t *table[K, V]) mvcc.Tx[K, V] {
 func (p *program[K, V]) begun(h *handle[K, V], kind string) *handle[K, V] {
 	p.handles++
 	h.name = fmt.Sprint(kind, p.handles)
-	h.begun, h.at, h.parts = p.o.tick(), p.o.now(), map[*table[K, V]]*part[K, V]{}
+	h.begun, h.at, h.parts = p.o.nextTick(), p.o.lastState(), map[*table[K, V]]*part[K, V]{}
 	if h.readers == nil {
 		h.readers = map[*table[K, V]]reader[K, V]{}
 	}

@@ -16,7 +16,7 @@ func (p *program[K, V]) ranged(h *handle[K, V], t *table[K, V]) {
 		}
 		t = p.now["ordered"]
 	}
-	p.note("%s: %s:", h.name, t.m.Name())
+	p.noteStep("%s: %s:", h.name, t.m.Name())
 	p.rangeOf(h, t, p.reader(h, t), h.view(p.o, t))
 }
 
@@ -28,7 +28,7 @@ func (p *program[K, V]) rangeOf(h *handle[K, V], t *table[K, V], r reader[K, V],
 	note := func(in span[K]) {
 		if h != nil && h.isTx {
 			h.hasRead = true
-			h.part(t).ranges = append(h.part(t).ranges, in)
+			h.partOf(t).ranges = append(h.partOf(t).ranges, in)
 		}
 	}
 	switch p.choose(6, "range") {
@@ -38,17 +38,17 @@ func (p *program[K, V]) rangeOf(h *handle[K, V], t *table[K, V], r reader[K, V],
 		if down {
 			key, value, ok = r.Max()
 			if h != nil && h.isTx && len(keys) > 0 {
-				note(in.to(keys[len(keys)-1], false)) // Min was called as well
+				note(in.cutAt(keys[len(keys)-1], false)) // Min was called as well
 			}
 		}
-		p.note("Min or Max, down %v", down)
+		p.noteStep("Min or Max, down %v", down)
 		if len(keys) == 0 {
 			p.check(!ok, "Min or Max", "%v, want none", key)
 			note(in)
 			return
 		}
-		p.same("Min or Max", []any{keys[0], want[keys[0]], true}, []any{key, value, ok})
-		note(in.to(keys[0], down))
+		p.requireSame("Min or Max", []any{keys[0], want[keys[0]], true}, []any{key, value, ok})
+		note(in.cutAt(keys[0], down))
 		return
 	case 1:
 		if prefix = p.prefix != nil; prefix {
@@ -70,15 +70,15 @@ func (p *program[K, V]) rangeOf(h *handle[K, V], t *table[K, V], r reader[K, V],
 	}
 	left := len(keys) + 1
 	if p.choose(6, "count") == 5 {
-		p.note("CountRange %v", engine)
-		p.same("CountRange", len(keys), mvcc.CountRange(r, engine))
+		p.noteStep("CountRange %v", engine)
+		p.requireSame("CountRange", len(keys), mvcc.CountRange(r, engine))
 		note(in)
 		return
 	}
 	if p.choose(2, "leave") == 1 {
 		left = 1 + p.choose(len(p.keys), "how many")
 	}
-	p.note("range %v, down %v, left at %d", engine, down, left)
+	p.noteStep("range %v, down %v, left at %d", engine, down, left)
 	seq := r.Ascend(engine)
 	if down {
 		seq = r.Descend(engine)
@@ -94,15 +94,15 @@ func (p *program[K, V]) rangeOf(h *handle[K, V], t *table[K, V], r reader[K, V],
 			break
 		}
 	}
-	p.same("range", keys[:min(left, len(keys))], got)
+	p.requireSame("range", keys[:min(left, len(keys))], got)
 	if len(got) == left {
-		in = in.to(got[left-1], down)
+		in = in.cutAt(got[left-1], down)
 	}
 	note(in)
 }
 
 func (p *program[K, V]) lookup(h *handle[K, V], t *table[K, V]) {
-	p.note("%s: %s:", h.name, t.m.Name())
+	p.noteStep("%s: %s:", h.name, t.m.Name())
 	p.lookupOf(h, t, p.reader(h, t), h.view(p.o, t))
 }
 
@@ -116,7 +116,7 @@ func (p *program[K, V]) lookupOf(h *handle[K, V], t *table[K, V], r reader[K, V]
 	if h == nil || ix.made < h.begun {
 		switch p.choose(4, "how") {
 		case 0:
-			p.page(h, ix, r, want)
+			p.readPage(h, ix, r, want)
 			return
 		case 1:
 			p.facets(h, ix, r, want)
@@ -133,7 +133,7 @@ func (p *program[K, V]) lookupOf(h *handle[K, V], t *table[K, V], r reader[K, V]
 	} else {
 		down = false
 	}
-	p.note("by %s: %v, down %v", ix.name, in.engine(), down)
+	p.noteStep("by %s: %v, down %v", ix.name, in.engine(), down)
 	if h != nil && ix.made > h.begun {
 		got := panicOf(func() {
 			for range seq {
@@ -154,7 +154,7 @@ func (p *program[K, V]) lookupOf(h *handle[K, V], t *table[K, V], r reader[K, V]
 		seen.leave(list[left-1].index, down)
 	}
 	h.looks(seen)
-	p.loop(h, ix, want, seq, list, left)
+	p.compareLoop(h, ix, want, seq, list, left)
 }
 
 // looks notes the reads of an index by a transaction.
@@ -167,15 +167,15 @@ func (h *handle[K, V]) looks(seen look[K, V]) {
 
 // leave makes it the read of a loop that was left at an index key.
 func (l *look[K, V]) leave(edge int, down bool) {
-	l.in = l.in.to(edge, down)
+	l.in = l.in.cutAt(edge, down)
 	if !l.ix.unique {
 		l.edges = append(l.edges, edge)
 	}
 }
 
-// loop compares a loop by an index, which is left after so many records, with the entries that it
-// must find. In a transaction each of the records is read.
-func (p *program[K, V]) loop(h *handle[K, V], ix *index[K, V], want map[K]V,
+// compareLoop compares a loop by an index, which is left after so many records, with the entries
+// that it must find. In a transaction each of the records is read.
+func (p *program[K, V]) compareLoop(h *handle[K, V], ix *index[K, V], want map[K]V,
 	seq iter.Seq2[K, V], list []entry[K], left int) {
 	got := make([]entry[K], 0, len(list))
 	for key, value := range seq {
@@ -194,6 +194,6 @@ func (p *program[K, V]) loop(h *handle[K, V], ix *index[K, V], want map[K]V,
 		wanted = list[:left]
 	}
 	if !slices.Equal(wanted, got) {
-		p.same("by an index", fmt.Sprint(ix.name, wanted), fmt.Sprint(ix.name, got))
+		p.requireSame("by an index", fmt.Sprint(ix.name, wanted), fmt.Sprint(ix.name, got))
 	}
 }

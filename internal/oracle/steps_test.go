@@ -31,14 +31,14 @@ func (p *program[K, V]) actions() []action {
 		{"DeleteFunc", seldom, p.deleteFunc},
 		{"Begin", room, p.begin},
 		{"Snapshot", room, p.snapshot},
-		{"step", tx, func() { p.step(p.pick(true)) }},
-		{"write", tx, func() { p.write(p.pick(true)) }},
-		{"read", opened, func() { p.read(p.pick(false)) }},
-		{"range", opened, func() { h := p.pick(false); p.ranged(h, p.of(h)) }},
-		{"index", opened, func() { h := p.pick(false); p.lookup(h, p.of(h)) }},
+		{"step", tx, func() { p.stepInTx(p.pickHandle(true)) }},
+		{"write", tx, func() { p.write(p.pickHandle(true)) }},
+		{"read", opened, func() { p.read(p.pickHandle(false)) }},
+		{"range", opened, func() { h := p.pickHandle(false); p.ranged(h, p.chooseTable(h)) }},
+		{"index", opened, func() { h := p.pickHandle(false); p.lookup(h, p.chooseTable(h)) }},
 		{"Commit", tx, p.commit},
 		{"end", opened, p.rollback},
-		{"Err", tx, func() { h := p.pick(true); p.note("%s.Err()", h.name); p.err(h) }},
+		{"Err", tx, func() { h := p.pickHandle(true); p.noteStep("%s.Err()", h.name); p.err(h) }},
 		{"Update", always, p.update},
 		{"View", always, p.view},
 		{"newest", always, p.newest},
@@ -55,13 +55,13 @@ func (p *program[K, V]) actions() []action {
 // newest reads the newest values, of a table by itself.
 func (p *program[K, V]) newest() {
 	t := p.table()
-	p.note("%s:", t.m.Name())
+	p.noteStep("%s:", t.m.Name())
 	want, key := p.o.newest(t), p.key()
 	value, ok := want[key]
 	got, there := t.m.Load(key)
 	p.found("Load", value, ok)(got, there)
-	p.same("Map.Has", ok, t.m.Has(key))
-	p.same("Map.Len", len(want), t.m.Len())
+	p.requireSame("Map.Has", ok, t.m.Has(key))
+	p.requireSame("Map.Len", len(want), t.m.Len())
 	p.history(t, key)
 	if t.ordered && p.choose(2, "range") == 1 {
 		p.rangeOf(nil, t, t.m, want)
@@ -73,14 +73,14 @@ func (p *program[K, V]) newest() {
 // history looks at the rest of the history of a key: how much that is depends on the pruned
 // versions. Each revision must be the state of the key from its epoch to that of the next one.
 func (p *program[K, V]) history(t *table[K, V], key K) {
-	revisions, n := mvcc.History(t.m, key), p.o.now()
+	revisions, n := mvcc.History(t.m, key), p.o.lastState()
 	value, ok := p.o.newest(t)[key]
 	p.check(!ok || len(revisions) > 0, "History", "none of %v, which is %v", key, value)
 	for i, r := range revisions {
 		p.check(i == 0 || r.Epoch < revisions[i-1].Epoch, "History", "%v: not the newest first", revisions)
 		p.check(r.Time.IsZero(), "History", "a time, without Options.Retain")
 		for ; p.o.epochs[n] >= r.Epoch; n-- {
-			value, ok := p.o.in(t, n)[key]
+			value, ok := p.o.contentsAt(t, n)[key]
 			p.found("History", value, ok)(r.Value, !r.Deleted)
 			if n == 0 {
 				return
@@ -91,7 +91,7 @@ func (p *program[K, V]) history(t *table[K, V], key K) {
 
 func (p *program[K, V]) clear() {
 	t := p.table()
-	p.note("%s.Clear()", t.m.Name())
+	p.noteStep("%s.Clear()", t.m.Name())
 	t.m.Clear()
 	p.deleted(t, p.inOrder(p.o.newest(t), span[K]{}, false))
 }
@@ -102,9 +102,9 @@ func (p *program[K, V]) deleteRange() {
 	if !t.ordered {
 		return
 	}
-	p.note("%s.DeleteRange(%v)", t.m.Name(), in.engine())
+	p.noteStep("%s.DeleteRange(%v)", t.m.Name(), in.engine())
 	gone := p.inOrder(p.o.newest(t), in, false)
-	p.same("DeleteRange", len(gone), t.m.DeleteRange(in.engine()))
+	p.requireSame("DeleteRange", len(gone), t.m.DeleteRange(in.engine()))
 	p.deleted(t, gone)
 }
 
@@ -119,15 +119,15 @@ func (p *program[K, V]) deleted(t *table[K, V], keys []K) {
 	}
 }
 
-// step does one thing in a transaction.
-func (p *program[K, V]) step(h *handle[K, V]) {
+// stepInTx does one thing in a transaction.
+func (p *program[K, V]) stepInTx(h *handle[K, V]) {
 	switch p.choose(8, "step") {
 	case 0:
 		p.read(h)
 	case 1:
-		p.ranged(h, p.of(h))
+		p.ranged(h, p.chooseTable(h))
 	case 2:
-		p.lookup(h, p.of(h))
+		p.lookup(h, p.chooseTable(h))
 	case 3:
 		p.savepoint(h, 2)
 	case 4:
@@ -139,41 +139,41 @@ func (p *program[K, V]) step(h *handle[K, V]) {
 
 // write writes one key, or several.
 func (p *program[K, V]) write(h *handle[K, V]) {
-	t, key := p.of(h), p.key()
-	tx := p.tx(h, t)
+	t, key := p.chooseTable(h), p.key()
+	tx := p.txOn(h, t)
 	switch value := p.value(key); p.choose(7, "write") {
 	case 0:
-		p.note("%s: %s.Delete(%v)", h.name, t.m.Name(), key)
+		p.noteStep("%s: %s.Delete(%v)", h.name, t.m.Name(), key)
 		tx.Delete(key)
 		h.put(p.o, t, key, nil)
 	case 1:
-		p.note("%s: %s.Merge(%v, %v)", h.name, t.m.Name(), key, value)
+		p.noteStep("%s: %s.Merge(%v, %v)", h.name, t.m.Name(), key, value)
 		mix := p.mixer(key)
 		tx.Merge(key, mix)
 		h.merge(p.o, t, key, mix)
 	case 3:
 		in := chosen(p, func(string) K { return p.key() })
-		p.note("%s: %s.DeleteRange(%v)", h.name, t.m.Name(), in.engine())
+		p.noteStep("%s: %s.DeleteRange(%v)", h.name, t.m.Name(), in.engine())
 		if !t.ordered {
 			return
 		}
 		gone := p.inOrder(h.view(p.o, t), in, false)
-		p.same("Tx.DeleteRange", len(gone), tx.DeleteRange(in.engine()))
+		p.requireSame("Tx.DeleteRange", len(gone), tx.DeleteRange(in.engine()))
 		h.hasRead = true
-		h.part(t).ranges = append(h.part(t).ranges, in)
+		h.partOf(t).ranges = append(h.partOf(t).ranges, in)
 		for _, key := range gone {
 			h.put(p.o, t, key, nil)
 		}
 	case 2:
 		n := 1 + p.choose(len(p.keys), "how many")
-		p.note("%s: %s.Set of %d keys", h.name, t.m.Name(), n)
+		p.noteStep("%s: %s.Set of %d keys", h.name, t.m.Name(), n)
 		for i, key := range p.keys[:n] {
 			value := p.fresh(max(1+i, numbers)%numbers, p.choose(8, "tags"))
 			tx.Set(key, value)
 			h.put(p.o, t, key, &value)
 		}
 	default:
-		p.note("%s: %s.Set(%v, %v)", h.name, t.m.Name(), key, value)
+		p.noteStep("%s: %s.Set(%v, %v)", h.name, t.m.Name(), key, value)
 		tx.Set(key, value)
 		h.put(p.o, t, key, &value)
 	}
@@ -181,11 +181,11 @@ func (p *program[K, V]) write(h *handle[K, V]) {
 
 // read reads one key, or all.
 func (p *program[K, V]) read(h *handle[K, V]) {
-	t, key := p.of(h), p.key()
+	t, key := p.chooseTable(h), p.key()
 	r, want := p.reader(h, t), h.view(p.o, t)
 	value, ok := want[key]
 	what := p.choose(5, "read")
-	p.note("%s: %s.read %d of %v", h.name, t.m.Name(), what, key)
+	p.noteStep("%s: %s.read %d of %v", h.name, t.m.Name(), what, key)
 	switch tx, isTx := r.(mvcc.Tx[K, V]); {
 	case what == 0:
 		p.all(h, t, r, want)
@@ -193,10 +193,10 @@ func (p *program[K, V]) read(h *handle[K, V]) {
 		h.get(t, key, true)
 		p.found("GetForUpdate", value, ok)(tx.GetForUpdate(key))
 	case what == 1:
-		p.same("Len", len(want), r.(mvcc.Snapshot[K, V]).Len())
+		p.requireSame("Len", len(want), r.(mvcc.Snapshot[K, V]).Len())
 	case what == 2:
 		h.get(t, key, false)
-		p.same("Has", ok, r.Has(key))
+		p.requireSame("Has", ok, r.Has(key))
 	default:
 		h.get(t, key, false)
 		p.found("Get", value, ok)(r.Get(key))
@@ -211,7 +211,7 @@ func (p *program[K, V]) all(h *handle[K, V], t *table[K, V], r reader[K, V], wan
 		n = 1 + p.choose(len(p.keys), "how many")
 	}
 	if h.isTx {
-		h.hasRead, h.part(t).scanned = true, true
+		h.hasRead, h.partOf(t).scanned = true, true
 	}
 	got := map[K]V{}
 	for key, value := range r.All() {
@@ -223,12 +223,12 @@ func (p *program[K, V]) all(h *handle[K, V], t *table[K, V], r reader[K, V], wan
 		}
 		if beside {
 			beside = false
-			p.note("in the loop:")
+			p.noteStep("in the loop:")
 			p.overwrite()
 			p.store()
 			p.reclaim()
 			p.store()
-			p.note("end of the loop")
+			p.noteStep("end of the loop")
 		}
 	}
 	p.check(len(got) == min(n, len(want)), "All", "%d keys", len(got))
@@ -237,7 +237,7 @@ func (p *program[K, V]) all(h *handle[K, V], t *table[K, V], r reader[K, V], wan
 // savepoint does some steps in a savepoint, which may fail.
 func (p *program[K, V]) savepoint(h *handle[K, V], depth int) {
 	n, ending := p.choose(4, "steps"), p.choose(3, "ending")
-	p.note("%s.Savepoint, %d steps, ending %d:", h.name, n, ending)
+	p.noteStep("%s.Savepoint, %d steps, ending %d:", h.name, n, ending)
 	type own struct {
 		writes map[K]*V
 		merges map[K][]merge[V]
@@ -250,7 +250,7 @@ func (p *program[K, V]) savepoint(h *handle[K, V], depth int) {
 	}
 	save := h.tx.Savepoint
 	if h.alone != nil {
-		save = p.tx(h, h.alone).Savepoint
+		save = p.txOn(h, h.alone).Savepoint
 	}
 	var err error
 	panicked := panicOf(func() {
@@ -274,7 +274,7 @@ func (p *program[K, V]) savepoint(h *handle[K, V], depth int) {
 	if panicked != nil && panicked != any(errOwn) {
 		panic(panicked)
 	}
-	p.note("end of the savepoint")
+	p.noteStep("end of the savepoint")
 	p.check((ending == 1) == (err != nil) && (ending == 2) == (panicked != nil), "Savepoint",
 		"%v, %v", err, panicked)
 	if ending == 0 {
@@ -298,9 +298,9 @@ func (p *program[K, V]) step2(h *handle[K, V], depth int) {
 	case 1:
 		p.read(h)
 	case 2:
-		p.lookup(h, p.of(h))
+		p.lookup(h, p.chooseTable(h))
 	case 3, 4:
-		p.ranged(h, p.of(h))
+		p.ranged(h, p.chooseTable(h))
 	default:
 		p.write(h)
 	}
@@ -321,12 +321,12 @@ func chosen[K, V comparable, T any](p *program[K, V], of func(what string) T) (s
 // rewrite writes in a loop: over a range, or by an index. The loop visits the same records
 // nonetheless: of a range as they were, by an index as they are by then.
 func (p *program[K, V]) rewrite(h *handle[K, V]) {
-	t := p.of(h)
-	tx, begun := p.tx(h, t), h.view(p.o, t)
+	t := p.chooseTable(h)
+	tx, begun := p.txOn(h, t), h.view(p.o, t)
 	kind := p.choose(3, "loop")
 	if kind == 0 {
-		p.note("%s: writes in a loop over all of %s", h.name, t.m.Name())
-		h.hasRead, h.part(t).scanned = true, true
+		p.noteStep("%s: writes in a loop over all of %s", h.name, t.m.Name())
+		h.hasRead, h.partOf(t).scanned = true, true
 		got := map[K]V{}
 		for key, value := range tx.All() {
 			got[key] = value
@@ -336,9 +336,9 @@ func (p *program[K, V]) rewrite(h *handle[K, V]) {
 		return
 	}
 	if t.ordered && kind == 1 {
-		p.note("%s: writes in a loop over %s", h.name, t.m.Name())
+		p.noteStep("%s: writes in a loop over %s", h.name, t.m.Name())
 		h.hasRead = true
-		h.part(t).ranges = append(h.part(t).ranges, span[K]{})
+		h.partOf(t).ranges = append(h.partOf(t).ranges, span[K]{})
 		got := []K{}
 		for key, value := range tx.Ascend(mvcc.Range[K]{}) {
 			got = append(got, key)
@@ -346,7 +346,7 @@ func (p *program[K, V]) rewrite(h *handle[K, V]) {
 				"%v is %v, want %v", key, value, begun[key])
 			p.write(h)
 		}
-		p.same("a loop that writes", p.inOrder(begun, span[K]{}, false), got)
+		p.requireSame("a loop that writes", p.inOrder(begun, span[K]{}, false), got)
 		return
 	}
 	i := slices.IndexFunc(t.indexes, func(ix *index[K, V]) bool { return ix.made < h.begun })
@@ -354,7 +354,7 @@ func (p *program[K, V]) rewrite(h *handle[K, V]) {
 		return
 	}
 	ix, n := t.indexes[i], p.choose(numbers, "index key")
-	p.note("%s: writes in a loop by %s of %s, %d", h.name, ix.name, t.m.Name(), n)
+	p.noteStep("%s: writes in a loop by %s of %s, %d", h.name, ix.name, t.m.Name(), n)
 	one := span[int]{low: &n, high: &n}
 	h.hasRead = true
 	h.seen = append(h.seen, look[K, V]{ix: ix, in: one, point: ix.unique})

@@ -24,7 +24,7 @@ func (p *program[K, V]) makeIndex(t *table[K, V], k *kind[K, V]) {
 	} else {
 		ix.ix, err = mvcc.NewIndex(t.m, k.name, k.keys, opts)
 	}
-	p.note("index %s of %s: %v", k.name, t.m.Name(), err)
+	p.noteStep("index %s of %s: %v", k.name, t.m.Name(), err)
 	all := p.o.newest(t)
 	var u *mvcc.UniqueError
 	if k.unique && len(k.twice(all)) > 0 {
@@ -34,11 +34,11 @@ func (p *program[K, V]) makeIndex(t *table[K, V], k *kind[K, V]) {
 		t.indexes = append(t.indexes, ix)
 		p.o.commit(map[*table[K, V]]map[K]*V{t: asWrites(all)}, nil)
 		for _, e := range k.entries(all, span[int]{}, false) {
-			ix.changed[e.index] = p.o.now()
+			ix.changed[e.index] = p.o.lastState()
 		}
-		t.rewritten = p.o.now()
+		t.rewritten = p.o.lastState()
 	}
-	ix.made = p.o.tick()
+	ix.made = p.o.nextTick()
 	p.altered(t)
 }
 
@@ -71,7 +71,7 @@ func (p *program[K, V]) indexing() {
 func (p *program[K, V]) closeTable() {
 	t := p.table()
 	name := t.m.Name()
-	p.note("%s is closed, and made again", name)
+	p.noteStep("%s is closed, and made again", name)
 	t.m.Close()
 	t.closed = true
 	for _, h := range p.open {
@@ -87,19 +87,19 @@ func (p *program[K, V]) closeTable() {
 		}
 	}
 	p.makeTable(name)
-	p.same("Tables", slices.Sorted(slices.Values(allNames)), p.db.Tables())
+	p.requireSame("Tables", slices.Sorted(slices.Values(allNames)), p.db.Tables())
 }
 
 // closeEngine ends the background work; the map, or database, goes on.
 func (p *program[K, V]) closeEngine() {
-	p.note("Close")
+	p.noteStep("Close")
 	p.engine.Close()
 	p.closed = true
 }
 
 // reclaim reclaims versions that nobody sees. Without background work the rest of a map is known.
 func (p *program[K, V]) reclaim() {
-	p.note("Reclaim")
+	p.noteStep("Reclaim")
 	s := mvcc.Stats{QueueDepth: 1}
 	for i := 0; i == 0 || i < 4 && p.quiet && s.QueueDepth > 0; i++ {
 		p.check(p.engine.Reclaim(bg) == nil, "Reclaim", "it fails")
@@ -115,7 +115,7 @@ func (p *program[K, V]) reclaim() {
 	for _, history := range p.o.tables[0].history {
 		made += len(history)
 	}
-	p.same("Stats.Pruned", made, s.Versions+int(s.Pruned))
+	p.requireSame("Stats.Pruned", made, s.Versions+int(s.Pruned))
 }
 
 // lookAtAll compares the tables and indexes, as they are now, with the model, and the snapshots
@@ -128,7 +128,7 @@ func (p *program[K, V]) lookAtAll() {
 	for _, name := range p.names {
 		t := p.now[name]
 		s := t.m.Snapshot()
-		p.whole(t, s, p.o.newest(t), p.o.tick())
+		p.whole(t, s, p.o.newest(t), p.o.nextTick())
 		s.Close()
 	}
 	for _, h := range p.open {
@@ -142,10 +142,11 @@ func (p *program[K, V]) lookAtAll() {
 
 func (p *program[K, V]) checkStats() {
 	s := p.engine.Stats()
-	p.same("Stats.LiveTx", len(p.open), s.LiveTx)
+	p.requireSame("Stats.LiveTx", len(p.open), s.LiveTx)
 	if p.db == nil {
-		p.same("Stats.Commits", uint64(p.o.now()), s.Commits)
-		p.same("help of others", uint64(0), s.Helped+s.Pushed+s.Revoked+s.Rivals+s.Reinstalled+s.Leaked)
+		p.requireSame("Stats.Commits", uint64(p.o.lastState()), s.Commits)
+		p.requireSame("help of others", uint64(0),
+			s.Helped+s.Pushed+s.Revoked+s.Rivals+s.Reinstalled+s.Leaked)
 	}
 }
 
@@ -153,7 +154,7 @@ func (p *program[K, V]) checkStats() {
 func (p *program[K, V]) whole(t *table[K, V], r reader[K, V], want map[K]V, begun int) {
 	got := maps.Collect(r.All())
 	if !maps.Equal(want, got) {
-		p.same("contents of "+t.m.Name(), want, got)
+		p.requireSame("contents of "+t.m.Name(), want, got)
 	}
 	for _, ix := range t.indexes {
 		if ix.made > begun {
@@ -161,12 +162,13 @@ func (p *program[K, V]) whole(t *table[K, V], r reader[K, V], want map[K]V, begu
 		}
 		list := ix.entries(want, span[int]{}, false)
 		if ix.ordered {
-			p.loop(nil, ix, want, ix.ix.Ascend(r, mvcc.Range[int]{}), list, -1)
+			p.compareLoop(nil, ix, want, ix.ix.Ascend(r, mvcc.Range[int]{}), list, -1)
 			continue
 		}
 		for i := range numbers {
 			others := func(e entry[K]) bool { return e.index != i }
-			p.loop(nil, ix, want, ix.ix.Get(r, i), slices.DeleteFunc(slices.Clone(list), others), -1)
+			p.compareLoop(nil, ix, want, ix.ix.Get(r, i),
+				slices.DeleteFunc(slices.Clone(list), others), -1)
 		}
 	}
 }
@@ -175,23 +177,24 @@ func (p *program[K, V]) whole(t *table[K, V], r reader[K, V], want map[K]V, begu
 func (p *program[K, V]) finish() {
 	p.lookAtAll()
 	for _, h := range p.open {
-		p.note("%s ends", h.name)
-		p.end(h)
+		p.noteStep("%s ends", h.name)
+		p.endHandle(h)
 	}
 	p.open = nil
 	p.closeEngine()
 	p.steps = -1
 	p.lookAtAll()
 	// The batch that the background work has in hand when it ends is dropped a moment later.
-	left := p.left()
-	for end := time.Now().Add(time.Minute); left != "" && time.Now().Before(end); left = p.left() {
+	left := p.leftVersions()
+	for end := time.Now().Add(time.Minute); left != "" && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
+		left = p.leftVersions()
 	}
 	p.check(left == "", "what is left", "%s", left)
 }
 
-// left names the versions left beside the newest one of each key, if any.
-func (p *program[K, V]) left() string {
+// leftVersions names the versions left beside the newest one of each key, if any.
+func (p *program[K, V]) leftVersions() string {
 	p.reclaim()
 	for _, t := range p.now {
 		want := len(p.o.newest(t))

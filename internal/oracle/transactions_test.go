@@ -57,11 +57,11 @@ func (p *program[K, V]) snapshot() {
 
 func (p *program[K, V]) opened(h *handle[K, V], kind string) {
 	p.open = append(p.open, p.begun(h, kind))
-	p.note("%s begins, %v, of one table %v, at %d", h.name, h.level, h.alone != nil, h.epoch)
+	p.noteStep("%s begins, %v, of one table %v, at %d", h.name, h.level, h.alone != nil, h.epoch)
 }
 
-// pick chooses one of the transactions, or of all that is open.
-func (p *program[K, V]) pick(tx bool) *handle[K, V] {
+// pickHandle chooses one of the transactions, or of all that is open.
+func (p *program[K, V]) pickHandle(tx bool) *handle[K, V] {
 	var of []*handle[K, V]
 	for _, h := range p.open {
 		if h.isTx || !tx {
@@ -82,14 +82,14 @@ func (p *program[K, V]) close(h *handle[K, V]) {
 }
 
 func (p *program[K, V]) commit() {
-	h := p.pick(true)
+	h := p.pickHandle(true)
 	v := h.verdict(p.o)
-	p.note("%s.Commit(): %+v", h.name, v)
+	p.noteStep("%s.Commit(): %+v", h.name, v)
 	failing := p.err(h)
 	var told []uint64
 	onCommit, commit := h.tx.OnCommit, h.tx.Commit
 	if h.alone != nil {
-		tx := p.tx(h, h.alone)
+		tx := p.txOn(h, h.alone)
 		onCommit, commit = tx.OnCommit, tx.Commit
 	}
 	for range 2 {
@@ -152,7 +152,7 @@ func twice[K, V comparable](ix *index[K, V], all map[K]V, u *mvcc.UniqueError) b
 func (p *program[K, V]) err(h *handle[K, V]) bool {
 	err := h.tx.Err
 	if h.alone != nil {
-		err = p.tx(h, h.alone).Err
+		err = p.txOn(h, h.alone).Err
 	}
 	var c *mvcc.ConflictError
 	got := err()
@@ -166,21 +166,21 @@ func (p *program[K, V]) err(h *handle[K, V]) bool {
 }
 
 func (p *program[K, V]) rollback() {
-	h := p.pick(false)
-	p.note("%s ends", h.name)
-	p.end(h)
+	h := p.pickHandle(false)
+	p.noteStep("%s ends", h.name)
+	p.endHandle(h)
 	p.close(h)
 }
 
-// end ends a handle.
-func (p *program[K, V]) end(h *handle[K, V]) {
+// endHandle ends a handle.
+func (p *program[K, V]) endHandle(h *handle[K, V]) {
 	switch {
 	case h.alone == nil && h.isTx:
 		h.tx.Rollback()
 	case h.alone == nil:
 		h.s.Close()
 	case h.isTx:
-		p.tx(h, h.alone).Rollback()
+		p.txOn(h, h.alone).Rollback()
 	default:
 		h.readers[h.alone].(mvcc.Snapshot[K, V]).Close()
 	}
@@ -202,7 +202,7 @@ func (p *program[K, V]) update() {
 	if ending == once {
 		opts = &mvcc.TxOptions{Isolation: level, MaxAttempts: 1}
 	}
-	p.note("Update(%v), %d steps, %d beside, ending %d:", level, steps, beside, ending)
+	p.noteStep("Update(%v), %d steps, %d beside, ending %d:", level, steps, beside, ending)
 	var h *handle[K, V]
 	var last outcomes
 	calls := 0
@@ -210,13 +210,13 @@ func (p *program[K, V]) update() {
 		if calls++; calls > 1 {
 			p.again = true
 			p.check(last.conflict, "Update", "it runs again after %+v", last)
-			p.note("again:")
+			p.noteStep("again:")
 		}
 		h = p.begun(x, "tx")
 		p.inside = append(p.inside, h)
 		defer func() { p.inside, p.again = nil, false }()
 		for i := range steps {
-			p.step(h)
+			p.stepInTx(h)
 			if calls == 1 && i < beside {
 				p.store()
 			}
@@ -245,7 +245,7 @@ func (p *program[K, V]) update() {
 	if panicked != nil && panicked != any(errOwn) {
 		panic(panicked) // that of the tester
 	}
-	p.note("end of the Update: %+v", last)
+	p.noteStep("end of the Update: %+v", last)
 	fails := ending == failing || ending == panicking
 	p.check(fails == (err == errOwn || panicked != nil) && (ending == panicking) == (panicked != nil),
 		"Update", "%v, %v", err, panicked)
@@ -262,12 +262,12 @@ func (p *program[K, V]) update() {
 
 // view looks at a table in a View, beside a commit, and passes an error on.
 func (p *program[K, V]) view() {
-	t, begun := p.table(), p.o.tick()
+	t, begun := p.table(), p.o.nextTick()
 	want := p.o.newest(t)
-	p.note("View of %s", t.m.Name())
+	p.noteStep("View of %s", t.m.Name())
 	look := func(s mvcc.Snapshot[K, V]) error {
 		p.store()
-		p.same("Len in a View", len(want), s.Len())
+		p.requireSame("Len in a View", len(want), s.Len())
 		p.check(maps.Equal(want, maps.Collect(s.All())), "View", "%v", fmt.Sprint(want))
 		p.whole(t, s, want, begun)
 		return errOwn

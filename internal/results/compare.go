@@ -79,7 +79,7 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 	c.Doubts = append(slices.Clone(before.Doubts), after.Doubts...)
 
 	x, y := collect(before, nil), collect(after, nil)
-	if across := apart(x.names, y.names); len(across) > 0 {
+	if across := differingLabels(x.names, y.names); len(across) > 0 {
 		for _, l := range across {
 			c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s in %s, %s in %s: that is what is compared",
 				l.key, cmp.Or(l.old, none), before.Label, cmp.Or(l.new, none), after.Label))
@@ -88,8 +88,8 @@ func Compare(before, after *Source, o Options) (*Comparison, error) {
 	}
 	c.OnlyOld, c.OnlyNew = onlyIn(x.names, y.names), onlyIn(y.names, x.names)
 	if len(c.OnlyOld) == len(x.names) {
-		return nil, fmt.Errorf("%w: %s has %s, %s has %s", ErrNothing, before.Label, some(x.names),
-			after.Label, some(y.names))
+		return nil, fmt.Errorf("%w: %s has %s, %s has %s", ErrNothing, before.Label,
+			joinFew(x.names), after.Label, joinFew(y.names))
 	}
 	c.onlyOldUnits = onlyIn(x.units, y.units)
 	units, err := wanted(o.Units, x.units, y.units)
@@ -148,7 +148,7 @@ func instrumentation(s *Source) string {
 	return "instrumented (" + s.Instrumented + ")"
 }
 
-func some(names []string) string {
+func joinFew(names []string) string {
 	const few = 2
 	if len(names) <= few {
 		return strings.Join(names, ", ")
@@ -190,7 +190,7 @@ func collect(s *Source, but []label) *collected {
 	count := map[string]int{}
 	severalPkgs := strings.Contains(s.config("pkg"), ", ")
 	for _, r := range s.Results {
-		name := without(but, r.Name.String())
+		name := dropLabels(but, r.Name.String())
 		if severalPkgs {
 			name = r.GetConfig("pkg") + "." + name
 		}
@@ -303,10 +303,10 @@ func length(h *Header) string {
 // either side, "" if the names there do not have it.
 type label struct{ key, old, new string }
 
-// apart returns the labels that keep two runs from having a benchmark in common: those with one
-// value on each side, and not the same.
-func apart(x, y []string) []label {
-	if common(x, y, nil) {
+// differingLabels returns the labels that keep two runs from having a benchmark in common: those
+// with one value on each side, and not the same.
+func differingLabels(x, y []string) []label {
+	if shareName(x, y, nil) {
 		return nil
 	}
 	var list []label
@@ -316,23 +316,23 @@ func apart(x, y []string) []label {
 			list = append(list, label{key, a[0], b[0]})
 		}
 	}
-	if common(x, y, list) {
+	if shareName(x, y, list) {
 		return list
 	}
 	return nil
 }
 
-// common reports whether two runs have a benchmark in common, but for some labels.
-func common(x, y []string, but []label) bool {
+// shareName reports whether two runs have a benchmark in common, but for some labels.
+func shareName(x, y []string, but []label) bool {
 	return slices.ContainsFunc(x, func(name string) bool {
 		return slices.ContainsFunc(y, func(other string) bool {
-			return without(but, name) == without(but, other)
+			return dropLabels(but, name) == dropLabels(but, other)
 		})
 	})
 }
 
-// without returns name without some labels.
-func without(list []label, name string) string {
+// dropLabels returns name without some labels.
+func dropLabels(list []label, name string) string {
 	if len(list) == 0 {
 		return name
 	}

@@ -331,19 +331,20 @@ func ThisMachine() Machine {
 }
 
 // cpuName returns the processor's name as the system gives it, or "".
-func cpuName() string { return told("/proc/cpuinfo", "model name") }
+func cpuName() string { return procField("/proc/cpuinfo", "model name") }
 
 // Memory returns how many bytes of memory the machine has, 0 if it does not tell.
 func Memory() float64 {
-	n, err := strconv.ParseFloat(strings.TrimSuffix(told("/proc/meminfo", "MemTotal"), " kB"), 64)
+	total := procField("/proc/meminfo", "MemTotal")
+	n, err := strconv.ParseFloat(strings.TrimSuffix(total, " kB"), 64)
 	if err != nil {
 		return 0
 	}
 	return n * 1024
 }
 
-// told returns the first value of key in a file of the system, or "".
-func told(file, key string) string {
+// procField returns the first value of key in a file of the system, or "".
+func procField(file, key string) string {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return ""

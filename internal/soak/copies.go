@@ -56,17 +56,17 @@ func newTables(options *mvcc.Options) tables {
 // A state is the contents of the tables.
 type state [3]map[int]int64
 
-func (t tables) at(s mvcc.DBSnapshot) (all state) {
+func (t tables) contentsAt(s mvcc.DBSnapshot) (all state) {
 	for i, table := range t.of {
 		all[i] = maps.Collect(table.At(s).All())
 	}
 	return all
 }
 
-func (t tables) now() state {
+func (t tables) contentsNow() state {
 	s := t.db.Snapshot()
 	defer s.Close()
-	return t.at(s)
+	return t.contentsAt(s)
 }
 
 // audit compares a copy with the tables.
@@ -224,11 +224,11 @@ func (c *copies) follow() error {
 		if _, ok := copied[left][last]; !ok {
 			return nil
 		}
-		return cmp.Or(c.audit("the watch", copied, c.now()), errLast)
+		return cmp.Or(c.audit("the watch", copied, c.contentsNow()), errLast)
 	}
 	err := c.db.Follow(context.Background(), &mvcc.FollowOptions{Buffer: 1000},
 		func(s mvcc.DBSnapshot) error {
-			copied = c.at(s)
+			copied = c.contentsAt(s)
 			return atEnd()
 		}, func(commit mvcc.DBCommit) error {
 			if err := c.apply(commit, copied); err != nil {
@@ -278,7 +278,7 @@ func (c *copies) backUp() error {
 		over = c.rest.Load()
 		var b bytes.Buffer
 		s := c.db.Snapshot()
-		want := c.at(s)
+		want := c.contentsAt(s)
 		_, err := c.db.Save(context.Background(), &b, codec.Gob, &mvcc.SaveOptions{Of: s})
 		s.Close()
 		if err != nil {
@@ -286,7 +286,7 @@ func (c *copies) backUp() error {
 		}
 		loaded := newTables(nil)
 		if _, err = loaded.db.Load(context.Background(), &b, codec.Gob, nil); err == nil {
-			err = c.audit("a backup", loaded.now(), want)
+			err = c.audit("a backup", loaded.contentsNow(), want)
 		}
 		loaded.db.Close()
 		if err != nil {
@@ -305,5 +305,5 @@ func (c *copies) reopen(dir string) error {
 		return err
 	}
 	defer j.Close()
-	return c.audit("the journal", loaded.now(), c.now())
+	return c.audit("the journal", loaded.contentsNow(), c.contentsNow())
 }

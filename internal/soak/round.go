@@ -207,20 +207,20 @@ type rounds struct {
 // next returns the next round of a wanted kind.
 func (s *rounds) next() Round {
 	if s.number > 0 && s.c.Repeat {
-		return s.made(draw(s.seed - 1))
+		return s.numbered(draw(s.seed - 1))
 	}
 	for {
 		r := draw(s.seed)
 		s.seed++
 		if len(s.c.Kinds) == 0 || slices.Contains(s.c.Kinds, r.Kind) {
-			return s.made(r)
+			return s.numbered(r)
 		}
 	}
 }
 
-// made gives r its number, and the parameters of the configuration in place of drawn
+// numbered gives r its number, and the parameters of the configuration in place of drawn
 // ones.
-func (s *rounds) made(r Round) Round {
+func (s *rounds) numbered(r Round) Round {
 	s.number++
 	r.Number = s.number
 	c := s.c

@@ -127,7 +127,7 @@ func (a *Actor) Step(wanted uint64) (hooks.Point, bool) {
 	case <-a.done:
 		return 0, false
 	case <-time.After(Patience):
-		dump(a.Stage.T, a.name+" moves no more")
+		failWithStacks(a.Stage.T, a.name+" moves no more")
 		panic("unreachable")
 	}
 }

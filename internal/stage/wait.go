@@ -18,7 +18,7 @@ func Eventually(t testing.TB, cond func() bool, format string, args ...any) {
 	t.Helper()
 	for end := time.Now().Add(Patience); !cond(); {
 		if time.Now().After(end) {
-			dump(t, fmt.Sprintf(format, args...))
+			failWithStacks(t, fmt.Sprintf(format, args...))
 		}
 		runtime.Gosched()
 	}
@@ -31,13 +31,13 @@ func Await[T any](t testing.TB, c <-chan T, format string, args ...any) T {
 	case v := <-c:
 		return v
 	case <-time.After(Patience):
-		dump(t, fmt.Sprintf(format, args...))
+		failWithStacks(t, fmt.Sprintf(format, args...))
 		panic("unreachable")
 	}
 }
 
-// dump fails the test with the stacks of all goroutines.
-func dump(t testing.TB, what string) {
+// failWithStacks fails the test with the stacks of all goroutines.
+func failWithStacks(t testing.TB, what string) {
 	t.Helper()
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]

@@ -6,16 +6,16 @@ import "unsafe"
 
 // Peek is [Tree.Find] without a yield point.
 func (t *Tree) Peek(key unsafe.Pointer) *Head {
-	for what := t.at(key); ; {
+	for what := t.separatorOf(key); ; {
 		p, c := t.parent(what, false)
-		l := p.leaf(c)
-		for l != nil && l.load().dead() {
+		l := p.leafAt(c)
+		for l != nil && l.load().isDead() {
 			l = t.after(l, what, false)
 		}
 		if l == nil {
 			continue
 		}
-		if r := t.rank(l, l.load(), what); r.ok {
+		if r := t.rankOf(l, l.load(), what); r.ok {
 			if r.h != nil && !t.Equal(t.key(r.h), unkept(key)) {
 				return nil // the order is none
 			}
@@ -31,33 +31,33 @@ func (t *Tree) PeekAll(f func(h *Head)) {
 	each = func(p *inner) {
 		for i := range int(p.n) {
 			if p.level > 0 {
-				each((*inner)(p.kid(i)))
+				each((*inner)(p.kidAt(i)))
 				continue
 			}
-			l := p.leaf(i)
-			for j := range l.load().used() {
+			l := p.leafAt(i)
+			for j := range l.load().usedCount() {
 				if _, h, ok := t.resolve(l, j); ok && h != nil {
 					f(h)
 				}
 			}
 			if r := l.repl.Load(); r != nil { // later notes
-				r.peek(f, t.Moved)
+				r.peekHeads(f, t.Moved)
 			}
 		}
 	}
 	each(t.root.Load())
 }
 
-func (r *replacement) peek(f func(h *Head), mark *Head) {
+func (r *replacement) peekHeads(f func(h *Head), mark *Head) {
 	for _, l := range []*Leaf{r.left, r.right} {
-		for j := 0; l != nil && j < l.load().used(); j++ {
+		for j := 0; l != nil && j < l.load().usedCount(); j++ {
 			if h := l.rawLoad(j); h != nil && h != mark {
 				f(h)
 			}
 		}
 		if l != nil {
 			if r := l.repl.Load(); r != nil {
-				r.peek(f, mark)
+				r.peekHeads(f, mark)
 			}
 		}
 	}

@@ -10,29 +10,29 @@ const (
 	fanout = 8 * groups // the most kids of an inner node: 1,016 bytes, and 8 of the allocator
 )
 
-// A sep is a key as a place among keys: in an exact order it is the slice s; otherwise key is where
-// the key is, and s has no meaning. Those of inner nodes are the least keys that may be to their
-// right, and copies: nothing else keeps a key of a version alive.
-type sep struct {
+// A separator is a key as a place among keys: in an exact order it is the slice s; otherwise key is
+// where the key is, and s has no meaning. Those of inner nodes are the least keys that may be to
+// their right, and copies: nothing else keeps a key of a version alive.
+type separator struct {
 	s   uint64
 	key unsafe.Pointer
 	inf bool // beyond all keys
 }
 
-// at returns the key at key as a place. It keeps the address, for the time of a call.
-func (t *Tree) at(key unsafe.Pointer) sep {
+// separatorOf returns the key at key as a place. It keeps the address, for the time of a call.
+func (t *Tree) separatorOf(key unsafe.Pointer) separator {
 	if t.order.exact() {
-		return sep{s: t.order.slice(key, 0)}
+		return separator{s: t.order.slice(key, 0)}
 	}
-	return sep{key: key}
+	return separator{key: key}
 }
 
 // compare compares a and b, of which neither is beyond all keys.
-func (t *Tree) compare(a, b sep) int {
+func (t *Tree) compare(a, b separator) int {
 	if t.order.exact() {
 		return less(b.s, a.s) - less(a.s, b.s)
 	}
-	return t.order.by(a.key, b.key)
+	return t.order.callCompare(a.key, b.key)
 }
 
 // An inner node never changes but for its kids, and of these a leaf is replaced by a leaf of the
@@ -50,8 +50,8 @@ type inner struct {
 	skip   uint32
 	pivots [groups - 1]uint64          // the last sep of each group but one
 	keys   *[fanout - 1]unsafe.Pointer // nil for exact orders
-	low    sep
-	high   sep
+	low    separator
+	high   separator
 	_      [8]byte
 	groups [groups]group
 }
@@ -63,7 +63,7 @@ type group struct {
 	kids [8]unsafe.Pointer
 }
 
-func (p *inner) kid(i int) unsafe.Pointer {
+func (p *inner) kidAt(i int) unsafe.Pointer {
 	return atomic.LoadPointer(&p.group(i >> 3).kids[i&7])
 }
 
@@ -72,7 +72,7 @@ func (p *inner) group(g int) *group {
 	return (*group)(unsafe.Add(unsafe.Pointer(&p.groups), uintptr(g)*unsafe.Sizeof(group{})))
 }
 
-func (p *inner) leaf(i int) *Leaf { return (*Leaf)(p.kid(i)) }
+func (p *inner) leafAt(i int) *Leaf { return (*Leaf)(p.kidAt(i)) }
 
 func (p *inner) set(i int, kid unsafe.Pointer) {
 	atomic.StorePointer(&p.groups[i>>3].kids[i&7], kid)
@@ -86,17 +86,17 @@ func (p *inner) put(i int, kid unsafe.Pointer, s uint64) {
 
 func (p *inner) slice(i int) uint64 { return p.groups[i>>3].seps[i&7] }
 
-// sep returns sep i, from -1, the lower end of the node, to n-1, its upper end.
-func (p *inner) sep(i int) sep {
+// separatorAt returns sep i, from -1, the lower end of the node, to n-1, its upper end.
+func (p *inner) separatorAt(i int) separator {
 	switch {
 	case i < 0:
 		return p.low
 	case i >= int(p.n)-1:
 		return p.high
 	case p.keys == nil:
-		return sep{s: p.slice(i)}
+		return separator{s: p.slice(i)}
 	}
-	return sep{key: p.keys[i]}
+	return separator{key: p.keys[i]}
 }
 
 // below returns how many seps have slices below s: without branches.
@@ -110,8 +110,8 @@ func (p *inner) below(s uint64) int {
 		less(x[4], s) + less(x[5], s) + less(x[6], s) + less(x[7], s)
 }
 
-// fill fills the fields that follow from the first n-1 seps.
-func (p *inner) fill() {
+// fillRest fills the fields that follow from the first n-1 seps.
+func (p *inner) fillRest() {
 	for i := int(p.n) - 1; i < fanout; i++ {
 		p.groups[i>>3].seps[i&7] = 1<<64 - 1
 	}
@@ -120,21 +120,21 @@ func (p *inner) fill() {
 	}
 }
 
-// list returns the kids of p and the seps between them.
-func (p *inner) list() (kids []unsafe.Pointer, seps []sep) {
+// kidsAndSeps returns the kids of p and the seps between them.
+func (p *inner) kidsAndSeps() (kids []unsafe.Pointer, seps []separator) {
 	n := int(p.n)
-	kids, seps = make([]unsafe.Pointer, n, n+2), make([]sep, n-1, n+1)
+	kids, seps = make([]unsafe.Pointer, n, n+2), make([]separator, n-1, n+1)
 	for i := range kids {
-		kids[i] = p.kid(i)
+		kids[i] = p.kidAt(i)
 	}
 	for i := range seps {
-		seps[i] = p.sep(i)
+		seps[i] = p.separatorAt(i)
 	}
 	return kids, seps
 }
 
 // child returns which kid of p is that for a key; or, if it is strict, for the keys below it.
-func (t *Tree) child(p *inner, at sep, strict bool) int {
+func (t *Tree) child(p *inner, at separator, strict bool) int {
 	n := int(p.n) - 1
 	if t.order.exact() {
 		switch {
@@ -169,7 +169,7 @@ func (t *Tree) child(p *inner, at sep, strict bool) int {
 	}
 	for lo < hi { // the first sep that is above key, or if strict at it or above
 		mid := int(uint(lo+hi) >> 1)
-		if t.order.by(key, p.keys[mid]) >= least {
+		if t.order.callCompare(key, p.keys[mid]) >= least {
 			lo = mid + 1
 		} else {
 			hi = mid
@@ -195,7 +195,7 @@ func (t *Tree) beside(p *inner, key unsafe.Pointer) int {
 	if t.order.common(unkept(key), p.keys[0]) >= p.skip {
 		return 0
 	}
-	if t.order.by(key, p.keys[0]) < 0 {
+	if t.order.callCompare(key, p.keys[0]) < 0 {
 		return -1
 	}
 	return 1

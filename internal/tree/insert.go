@@ -26,14 +26,14 @@ func (g Gate) Shut() bool { return g.At != nil && atomic.LoadPointer(g.At) != g.
 // nothing locked, and before it has inserted anything.
 func (t *Tree) Insert(h *Head, g Gate) (at Place, inserted bool) {
 	key := t.key(h)
-	if !t.order.exact() && t.order.kind != kindText && t.order.by(key, key) != 0 {
+	if !t.order.exact() && t.order.kind != kindText && t.order.callCompare(key, key) != 0 {
 		panic(fmt.Sprintf("mvcc: the order's compare does not return 0 for %v and itself", t.Name(unkept(key))))
 	}
 	var w path
 	var made spare
-	what := t.at(key)
+	what := t.separatorOf(key)
 	for n := 1; ; n++ {
-		l, now := t.live(what, &w)
+		l, now := t.liveLeaf(what, &w)
 		if l == nil {
 			continue
 		}
@@ -43,7 +43,7 @@ func (t *Tree) Insert(h *Head, g Gate) (at Place, inserted bool) {
 			}
 			continue
 		}
-		r := t.rank(l, now, what)
+		r := t.rankOf(l, now, what)
 		if !r.ok {
 			continue
 		}
@@ -54,7 +54,7 @@ func (t *Tree) Insert(h *Head, g Gate) (at Place, inserted bool) {
 			}
 			return r.at, false
 		}
-		if now.full() {
+		if now.isFull() {
 			if at, inserted, ok := t.insertFull(&w, &made, l, now, r.lo, h, g); ok {
 				return at, inserted
 			}
@@ -70,26 +70,26 @@ func (t *Tree) Insert(h *Head, g Gate) (at Place, inserted bool) {
 			return Place{}, false
 		}
 		hooks.At(hooks.InsertLocked)
-		i := now.used()
-		l.slices[i].Store(t.order.slice(key, l.skip()))
+		i := now.usedCount()
+		l.slices[i].Store(t.order.slice(key, l.skippedBits()))
 		l.rawStore(i, h)
 		l.unlock(now.inserted(r.lo)) // linearization point
 		return Place{l, uint8(i)}, true
 	}
 }
 
-// live returns the leaf for a key, which was not dead when its word was loaded, and notes the path
-// to it; nil if one has to look again.
-func (t *Tree) live(what sep, w *path) (l *Leaf, now word) {
+// liveLeaf returns the leaf for a key, which was not dead when its word was loaded, and notes the
+// path to it; nil if one has to look again.
+func (t *Tree) liveLeaf(what separator, w *path) (l *Leaf, now word) {
 	t.descend(what, w)
-	l = w.last().p.leaf(w.last().i)
+	l = w.lastStep().p.leafAt(w.lastStep().i)
 	now = l.load()
-	for hops := 0; l != nil && now.dead(); hops++ {
+	for hops := 0; l != nil && now.isDead(); hops++ {
 		if hops >= maxHops || t.mu.TryLock() {
 			if hops >= maxHops {
 				t.mu.Lock()
 			}
-			t.fix(w)
+			t.fixParent(w)
 			t.mu.Unlock()
 		}
 		if l = t.after(l, what, false); l != nil {
@@ -104,16 +104,16 @@ func (t *Tree) live(what sep, w *path) (l *Leaf, now word) {
 func (t *Tree) insertFull(
 	w *path, made *spare, l *Leaf, now word, r int, h *Head, g Gate,
 ) (at Place, inserted, ok bool) {
-	made.make()
+	made.allocate()
 	f := filling{tree: t, made: *made}
-	low, high, ok := t.ends(w, l, t.at(t.key(h)))
+	low, high, ok := t.leafRange(w, l, t.separatorOf(t.key(h)))
 	if !ok {
 		return Place{}, false, false
 	}
 	if f.gather(l, now, r, h); f.moves() {
 		return Place{}, false, false
 	}
-	f.plan(r == now.used() && now.added() == 0, low, high)
+	f.planSplit(r == now.usedCount() && now.added() == 0, low, high)
 	hooks.At(hooks.InsertLooked)
 	if !l.lock(now) { // as in Insert
 		return Place{}, false, false
@@ -126,30 +126,30 @@ func (t *Tree) insertFull(
 	f.n, f.sources = 0, 0
 	f.gather(l, now, r, h) // heads may have changed, and gone
 	f.split(low, high)
-	f.move()
+	f.moveEntries()
 	unpinLocker()
 	hooks.At(hooks.LeafReplaced)
 	t.leaves.Add(int64(f.leaves()))
 	if t.mu.TryLock() { // else whoever inserts next does it
-		t.fix(w)
+		t.fixParent(w)
 		t.mu.Unlock()
 	}
 	f.handOver()
 	return f.at, true, true
 }
 
-// ends returns the range of the leaf l, to which the path has led for a key. It is not ok if the
-// leaf has been replaced since.
-func (t *Tree) ends(w *path, l *Leaf, at sep) (low, high sep, ok bool) {
-	last := w.last()
-	low, high = last.p.sep(last.i-1), last.p.sep(last.i)
-	for x := last.p.leaf(last.i); x != l; {
+// leafRange returns the range of the leaf l, to which the path has led for a key. It is not ok if
+// the leaf has been replaced since.
+func (t *Tree) leafRange(w *path, l *Leaf, at separator) (low, high separator, ok bool) {
+	last := w.lastStep()
+	low, high = last.p.separatorAt(last.i-1), last.p.separatorAt(last.i)
+	for x := last.p.leafAt(last.i); x != l; {
 		r := x.repl.Load()
 		if r == nil {
 			return low, high, false
 		}
 		low, high = r.low, r.high
-		if x = t.pick(r, at, false); x == r.right {
+		if x = t.pickLeaf(r, at, false); x == r.right {
 			low = r.sep
 		} else if r.right != nil {
 			high = r.sep
@@ -199,22 +199,22 @@ func unpinLocker() {
 func (t *Tree) PassLocks() {
 	for c := t.Scan(Span{}, false); !c.done; {
 		c.locate()
-		if !c.p.leaf(c.i).pass() {
+		if !c.p.leafAt(c.i).waitUnlocked() {
 			c.p = nil
 			continue
 		}
-		c.move(true, c.p.sep(c.i-1), c.p.sep(c.i))
+		c.moveOn(true, c.p.separatorAt(c.i-1), c.p.separatorAt(c.i))
 	}
 }
 
-// pass returns when the leaf, and its replacements, have not been locked for a moment; or false if
-// it was replaced so long ago that the parent knows.
-func (l *Leaf) pass() bool {
+// waitUnlocked returns when the leaf, and its replacements, have not been locked for a moment; or
+// false if it was replaced so long ago that the parent knows.
+func (l *Leaf) waitUnlocked() bool {
 	for n := 1; ; n++ {
 		switch w := l.load(); {
-		case w.dead():
+		case w.isDead():
 			r := l.repl.Load()
-			return r != nil && r.left.pass() && (r.right == nil || r.right.pass())
+			return r != nil && r.left.waitUnlocked() && (r.right == nil || r.right.waitUnlocked())
 		case w&locked == 0:
 			return true
 		}

@@ -31,7 +31,7 @@ var (
 				"\xff\xff\xff\xff\xff\xff\xff\xff\xff"}[i%8]
 	}}
 	someByCompare = keys[int]{func() Order {
-		return by(func(a, b int) int { return cmp.Compare(b, a) })
+		return orderBy(func(a, b int) int { return cmp.Compare(b, a) })
 	}, func(i int) int { return -i }}
 	somePairs = keys[pair]{pairs, func(i int) pair {
 		return pair{uint64(i/50) << 33, uint64(i % 50)}
@@ -60,22 +60,22 @@ type world[K comparable] struct {
 
 func newWorld[K comparable](k keys[K]) *world[K] {
 	w := &world[K]{tr: newTree[K](k.order()), key: k.key, asked: map[int]int{}, noted: map[int]int{}}
-	w.tr.Visit = w.hand
+	w.tr.Visit = w.handOver
 	return w
 }
 
-func (w *world[K]) item(i, version int) *item[K] {
+func (w *world[K]) newItem(i, version int) *item[K] {
 	return &item[K]{key: w.key(i), value: i, state: uint64(version)}
 }
 
-func (w *world[K]) hand(l *Leaf) {
+func (w *world[K]) handOver(l *Leaf) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.handed = append(w.handed, l)
 }
 
-// take returns a leaf that was handed over, nil if there is none.
-func (w *world[K]) take() *Leaf {
+// takeHanded returns a leaf that was handed over, nil if there is none.
+func (w *world[K]) takeHanded() *Leaf {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.handed) == 0 {
@@ -112,8 +112,8 @@ func (w *world[K]) overwrite(at Place, was, now *Head) Place {
 	return Place{}
 }
 
-// ask asks for a visit of key i, and reports whether it has the key.
-func (w *world[K]) ask(i int) bool {
+// askVisit asks for a visit of key i, and reports whether it has the key.
+func (w *world[K]) askVisit(i int) bool {
 	for at, h := w.find(i); h != nil; at, h = w.find(i) {
 		if w.askAt(at) {
 			return true
@@ -126,7 +126,7 @@ func (w *world[K]) ask(i int) bool {
 func (w *world[K]) askAt(at Place) bool {
 	list, gone := at.Leaf.Ask(at.I)
 	if list {
-		w.hand(at.Leaf)
+		w.handOver(at.Leaf)
 	}
 	return !gone
 }
@@ -141,7 +141,7 @@ func (w *world[K]) visit(l *Leaf, visited func(i int)) {
 	}
 }
 
-func (w *world[K]) note(i int) { w.noted[i]++ }
+func (w *world[K]) noteVisit(i int) { w.noted[i]++ }
 
 // A scanner is a cursor that goes from head to head.
 type scanner struct {

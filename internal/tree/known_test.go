@@ -103,14 +103,14 @@ var changes = []change{
 	}},
 }
 
-// know returns the knowledge of a tree that gets the even ones of n keys.
-func (w *world[K]) know(t testing.TB, n int) *known {
+// knownOf returns the knowledge of a tree that gets the even ones of n keys.
+func (w *world[K]) knownOf(t testing.TB, n int) *known {
 	k := &known{t: t, heads: make([]*Head, n), places: make([]Place, n), gone: make([]bool, n),
 		spare: -1, tidy: true}
 	version := 0
 	k.insert = func(i int) {
 		version++
-		x := w.item(i, version).head()
+		x := w.newItem(i, version).asHead()
 		at, inserted := w.tr.Insert(x, Gate{})
 		check(t, inserted, "key %d", i)
 		k.heads[i], k.places[i] = x, at
@@ -126,14 +126,14 @@ func (w *world[K]) know(t testing.TB, n int) *known {
 	}
 	k.put = func(i int, at Place) {
 		version++
-		x := w.item(i, version).head()
+		x := w.newItem(i, version).asHead()
 		require.NotNil(t, w.overwrite(at, k.heads[i], x).Leaf, "key %d", i)
 		k.heads[i] = x
 	}
 	k.ask = func(i int, at Place) {
 		w.asked[i] = w.noted[i]
 		if at.Leaf == nil || !w.askAt(at) {
-			require.True(t, w.ask(i))
+			require.True(t, w.askVisit(i))
 		}
 	}
 	k.check = func() {
@@ -143,18 +143,18 @@ func (w *world[K]) know(t testing.TB, n int) *known {
 		}
 		w.checkKeys(t, want)
 		for i := range 2 * numberOfParts {
-			v, c := w.walk(k, i/2, i%2 == 0)
+			v, c := w.startWalk(k, i/2, i%2 == 0)
 			v.fresh = true
 			for h := c.next(); h != nil; h = c.next() {
-				v.see(h, itemOf[K](h).value)
+				v.meetHead(h, itemOf[K](h).value)
 			}
-			v.all()
+			v.checkAll()
 		}
 	}
 	k.pass = w.tr.PassLocks
 	k.visit = func() {
-		if l := w.take(); l != nil {
-			w.visit(l, w.note)
+		if l := w.takeHanded(); l != nil {
+			w.visit(l, w.noteVisit)
 		}
 	}
 	for i := range n {

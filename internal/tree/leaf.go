@@ -61,18 +61,18 @@ const (
 // A word is Leaf.word.
 type word uint64
 
-func (w word) added() int { return int(w >> addBits & 7) }
-func (w word) base() int  { return int(w / baseUnit & 31) }
-func (w word) used() int  { return w.base() + w.added() }
-func (w word) dead() bool { return w&dead != 0 }
+func (w word) added() int     { return int(w >> addBits & 7) }
+func (w word) baseCount() int { return int(w / baseUnit & 31) }
+func (w word) usedCount() int { return w.baseCount() + w.added() }
+func (w word) isDead() bool   { return w&dead != 0 }
 
-// full reports whether there is no room for one more.
-func (w word) full() bool { return w.used() == Cap || w.added() == maxAdded }
+// isFull reports whether there is no room for one more.
+func (w word) isFull() bool { return w.usedCount() == Cap || w.added() == maxAdded }
 
 // inserted returns w with one more entry, before which r come. One that comes last extends the base
 // if nothing was added to it: so keys that come in order fill a leaf.
 func (w word) inserted(r int) word {
-	if w.added() == 0 && r == w.base() {
+	if w.added() == 0 && r == w.baseCount() {
 		return w + baseUnit
 	}
 	q := 0
@@ -88,7 +88,7 @@ func (w word) order(out *order) *order {
 	if w.added() == 0 {
 		return &inOrder
 	}
-	n, i, b := 0, 0, w.base()
+	n, i, b := 0, 0, w.baseCount()
 	for q := range w.added() {
 		e := w >> (8 * q)
 		before := int(e >> 3 & 31)
@@ -119,23 +119,25 @@ var inOrder = func() (out order) {
 
 func (l *Leaf) load() word { return word(l.word.Load()) }
 
-func (l *Leaf) skip() uint32 { return uint32(l.meta.Load()) }
+func (l *Leaf) skippedBits() uint32 { return uint32(l.meta.Load()) }
 
-// raw is a cell for accesses that are no yield points: those of goroutines that hold the lock of
-// the leaf, or look at cells of other keys than their own.
-func (l *Leaf) raw(i int) *unsafe.Pointer { return (*unsafe.Pointer)(unsafe.Pointer(&l.cells[i])) }
-
-func (l *Leaf) rawLoad(i int) *Head { return (*Head)(atomic.LoadPointer(l.raw(i))) }
-
-func (l *Leaf) rawStore(i int, h *Head) { atomic.StorePointer(l.raw(i), unsafe.Pointer(h)) }
-
-func (l *Leaf) rawSwap(i int, old, h *Head) bool {
-	return atomic.CompareAndSwapPointer(l.raw(i), unsafe.Pointer(old), unsafe.Pointer(h))
+// rawCell is a cell for accesses that are no yield points: those of goroutines that hold the lock
+// of the leaf, or look at cells of other keys than their own.
+func (l *Leaf) rawCell(i int) *unsafe.Pointer {
+	return (*unsafe.Pointer)(unsafe.Pointer(&l.cells[i]))
 }
 
-// same returns a bit for each entry that w counts and whose slice is s: without branches, so that a
-// processor looks up several keys at a time.
-func (l *Leaf) same(w word, s uint64) uint32 {
+func (l *Leaf) rawLoad(i int) *Head { return (*Head)(atomic.LoadPointer(l.rawCell(i))) }
+
+func (l *Leaf) rawStore(i int, h *Head) { atomic.StorePointer(l.rawCell(i), unsafe.Pointer(h)) }
+
+func (l *Leaf) rawSwap(i int, old, h *Head) bool {
+	return atomic.CompareAndSwapPointer(l.rawCell(i), unsafe.Pointer(old), unsafe.Pointer(h))
+}
+
+// sameSlice returns a bit for each entry that w counts and whose slice is s: without branches, so
+// that a processor looks up several keys at a time.
+func (l *Leaf) sameSlice(w word, s uint64) uint32 {
 	x := &l.slices
 	m := equal(x[0].Load(), s) | equal(x[1].Load(), s)<<1 | equal(x[2].Load(), s)<<2 |
 		equal(x[3].Load(), s)<<3 | equal(x[4].Load(), s)<<4 | equal(x[5].Load(), s)<<5 |
@@ -147,12 +149,12 @@ func (l *Leaf) same(w word, s uint64) uint32 {
 		equal(x[21].Load(), s)<<21 | equal(x[22].Load(), s)<<22 | equal(x[23].Load(), s)<<23 |
 		equal(x[24].Load(), s)<<24 | equal(x[25].Load(), s)<<25 | equal(x[26].Load(), s)<<26 |
 		equal(x[27].Load(), s)<<27 | equal(x[28].Load(), s)<<28 | equal(x[29].Load(), s)<<29
-	return m & (1<<w.used() - 1)
+	return m & (1<<w.usedCount() - 1)
 }
 
 // below returns how many of the entries that w counts have slices below s.
 func (l *Leaf) below(w word, s uint64) (n int) {
-	for i := range l.slices[:w.used()] {
+	for i := range l.slices[:w.usedCount()] {
 		n += less(l.slices[i].Load(), s)
 	}
 	return n
@@ -161,7 +163,7 @@ func (l *Leaf) below(w word, s uint64) (n int) {
 // lowest returns the number of the lowest bit of m, which has one.
 func lowest(m uint32) int { return bits.TrailingZeros32(m) & 31 }
 
-func ones(m uint32) int { return bits.OnesCount32(m) }
+func countOnes(m uint32) int { return bits.OnesCount32(m) }
 
 func equal(a, b uint64) uint32 {
 	var x uint32
@@ -179,9 +181,9 @@ func less(a, b uint64) int {
 	return x
 }
 
-// live returns how many cells of the leaf are not empty.
-func (l *Leaf) live() (n int) {
-	for i := range l.load().used() {
+// liveCells returns how many cells of the leaf are not empty.
+func (l *Leaf) liveCells() (n int) {
+	for i := range l.load().usedCount() {
 		if l.rawLoad(i) != nil {
 			n++
 		}
@@ -191,9 +193,9 @@ func (l *Leaf) live() (n int) {
 
 // A replacement has the leaves that have replaced a leaf, until the parent does.
 type replacement struct {
-	left, right *Leaf // right is nil if there is one leaf only
-	sep         sep   // the least key that may be in right
-	low, high   sep   // the range of both: more than that of the leaf, if it was merged with another
+	left, right *Leaf     // right is nil if there is one leaf only
+	sep         separator // the least key that may be in right
+	low, high   separator // the range of both: wider than the leaf's, if it was merged with another
 	to          [Cap]uint8
 }
 

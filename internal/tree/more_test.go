@@ -14,7 +14,7 @@ import (
 func TestPassLocks(t *testing.T) {
 	tr := newTree[int](natural[int]())
 	insert := func(key int) {
-		_, inserted := tr.Insert((&item[int]{key: key}).head(), Gate{})
+		_, inserted := tr.Insert((&item[int]{key: key}).asHead(), Gate{})
 		require.True(t, inserted)
 	}
 	for k := range Cap {
@@ -34,13 +34,13 @@ func TestPassLocks(t *testing.T) {
 		unlock()
 		<-done
 	}
-	l := tr.root.Load().leaf(0)
+	l := tr.root.Load().leafAt(0)
 	waits(l)
 	tr.mu.Lock() // the parent does not get to know
 	defer tr.mu.Unlock()
 	insert(5)
-	require.True(t, l.load().dead())
-	require.Same(t, l, tr.root.Load().leaf(0))
+	require.True(t, l.load().isDead())
+	require.Same(t, l, tr.root.Load().leafAt(0))
 	waits(l.repl.Load().left)
 	waits(l.repl.Load().right)
 }
@@ -50,13 +50,13 @@ func TestPassLocks(t *testing.T) {
 func TestMergeLooksAgain(t *testing.T) {
 	for _, late := range []string{"locked", "full"} {
 		w := newWorld(someInts)
-		k := w.know(t, 2*Cap+1) // a leaf, and one with a single key
+		k := w.knownOf(t, 2*Cap+1) // a leaf, and one with a single key
 		require.EqualValues(t, 2, w.tr.leaves.Load())
-		thin(k, 6, 2*Cap, keepNone)
+		removeKeys(k, 6, 2*Cap, keepNone)
 		p := w.tr.root.Load()
-		l := p.leaf(0)
+		l := p.leafAt(0)
 		if late == "locked" {
-			l = p.leaf(1)
+			l = p.leafAt(1)
 		}
 		unlock := lockForTest(l)
 		done := make(chan struct{})
@@ -69,7 +69,7 @@ func TestMergeLooksAgain(t *testing.T) {
 		want := int64(1)
 		if late == "full" {
 			for i := range Cap - 2 {
-				x := w.item(2*Cap+1+i, 0).head()
+				x := w.newItem(2*Cap+1+i, 0).asHead()
 				w.tr.Insert(x, Gate{})
 				k.heads = append(k.heads, x)
 			}

@@ -16,7 +16,7 @@ type Note struct {
 
 // Note returns a note of the leaf that Next has gone on to: of the keys that Head will go along,
 // and not of those that have come since.
-func (c *Cursor) Note() Note { return Note{l: c.l, used: uint8(c.w.used())} }
+func (c *Cursor) Note() Note { return Note{l: c.l, used: uint8(c.w.usedCount())} }
 
 // Of reports whether the note is of the same leaf as o, with the same keys.
 func (n *Note) Of(o *Note) bool { return n.l == o.l && n.used == o.used }
@@ -41,7 +41,7 @@ func (n *Note) Same() bool {
 		sum += address(n.l.rawLoad(i)) * factors[i]
 	}
 	w := n.l.load()
-	return sum == n.sum && !w.dead() && w.used() == int(n.used)
+	return sum == n.sum && !w.isDead() && w.usedCount() == int(n.used)
 }
 
 func address(h *Head) uint64 { return uint64(uintptr(unsafe.Pointer(h))) }

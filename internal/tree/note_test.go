@@ -15,7 +15,7 @@ func TestNote(t *testing.T) {
 		"nothing": func(*Tree, []*Head) {},
 		"overwrite": func(tr *Tree, heads []*Head) {
 			at, h := tr.Find(tr.key(heads[3]))
-			require.True(t, at.Cell().CompareAndSwap(h, (&item[int]{key: 3, value: 1}).head()))
+			require.True(t, at.Cell().CompareAndSwap(h, (&item[int]{key: 3, value: 1}).asHead()))
 		},
 		"overwrite of two": func(tr *Tree, heads []*Head) { // with each other's addresses apart
 			for _, k := range []int{3, 4} {
@@ -23,9 +23,9 @@ func TestNote(t *testing.T) {
 				require.True(t, at.Cell().CompareAndSwap(h, heads[7-k]))
 			}
 		},
-		"insert": func(tr *Tree, _ []*Head) { tr.Insert((&item[int]{key: n}).head(), Gate{}) },
+		"insert": func(tr *Tree, _ []*Head) { tr.Insert((&item[int]{key: n}).asHead(), Gate{}) },
 		"early": func(tr *Tree, _ []*Head) { // which the cursor does not meet any more
-			tr.Insert((&item[int]{key: n}).head(), Gate{})
+			tr.Insert((&item[int]{key: n}).asHead(), Gate{})
 		},
 		"remove": func(tr *Tree, heads []*Head) { tr.Remove(Place{}, heads[5]) },
 		"replace": func(tr *Tree, heads []*Head) {
@@ -35,14 +35,14 @@ func TestNote(t *testing.T) {
 		},
 		"elsewhere": func(tr *Tree, _ []*Head) {
 			for k := range 500 {
-				tr.Insert((&item[int]{key: 1000 + k}).head(), Gate{})
+				tr.Insert((&item[int]{key: 1000 + k}).asHead(), Gate{})
 			}
 		},
 	}
 	for name, change := range changes {
 		tr := newTree[int](natural[int]())
 		for k := range 200 { // so that there are more leaves
-			tr.Insert((&item[int]{key: 100 + k}).head(), Gate{})
+			tr.Insert((&item[int]{key: 100 + k}).asHead(), Gate{})
 		}
 		for k := range 100 {
 			_, h := tr.Find(unsafe.Pointer(&[]int{100 + k}[0]))
@@ -50,7 +50,7 @@ func TestNote(t *testing.T) {
 		}
 		var heads []*Head
 		for k := range n {
-			heads = append(heads, (&item[int]{key: k}).head())
+			heads = append(heads, (&item[int]{key: k}).asHead())
 			tr.Insert(heads[k], Gate{})
 		}
 		to := n - 1
@@ -79,7 +79,7 @@ func TestNote(t *testing.T) {
 // A head that a note has not met is not in it: another one may be at its address later.
 func TestNoteOfWhatIsNotMet(t *testing.T) {
 	tr := newTree[int](natural[int]())
-	pending, base := (&item[int]{key: 1}).head(), (&item[int]{key: 1}).head()
+	pending, base := (&item[int]{key: 1}).asHead(), (&item[int]{key: 1}).asHead()
 	at, _ := tr.Insert(pending, Gate{})
 	c := tr.Scan(Span{}, false)
 	c.Next()
@@ -98,9 +98,9 @@ func TestNoteOfWhatIsNotMet(t *testing.T) {
 // had.
 func TestRemoveByAPlaceOfBefore(t *testing.T) {
 	tr := newTree[int](natural[int]())
-	first, again := (&item[int]{key: 1}).head(), (&item[int]{key: 1}).head()
+	first, again := (&item[int]{key: 1}).asHead(), (&item[int]{key: 1}).asHead()
 	at, _ := tr.Insert(first, Gate{})
-	tr.Insert((&item[int]{key: 2}).head(), Gate{})
+	tr.Insert((&item[int]{key: 2}).asHead(), Gate{})
 	removed, _ := tr.Remove(at, first)
 	require.True(t, removed)
 	tr.Insert(again, Gate{})

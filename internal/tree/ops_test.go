@@ -13,20 +13,20 @@ type stopper struct {
 	f    func()
 }
 
-func (s *stopper) step() {
+func (s *stopper) countDown() {
 	if s.left.Add(-1) == 0 {
 		s.f()
 	}
 }
 
-func (s *stopper) at(n int, f func()) {
+func (s *stopper) stopAfter(n int, f func()) {
 	s.f = f
 	s.left.Store(int64(n))
 }
 
-// An op is an operation that is stopped in the middle. It begins with a tree with the even ones of
-// so many keys, and others do not touch its own key meanwhile.
-type op struct {
+// An stoppedOp is an operation that is stopped in the middle. It begins with a tree with the even
+// ones of so many keys, and others do not touch its own key meanwhile.
+type stoppedOp struct {
 	name    string
 	keys    int
 	own     int
@@ -77,8 +77,8 @@ func remembered(k *known) Place { return k.places[k.spare] }
 
 func nowhere(*known) Place { return Place{} }
 
-// thin removes the keys from low on, below high, but those that the function keeps.
-func thin(k *known, low, high int, keep func(i int) bool) {
+// removeKeys removes the keys from low on, below high, but those that the function keeps.
+func removeKeys(k *known, low, high int, keep func(i int) bool) {
 	tidy := k.tidy
 	k.tidy = false
 	k.every(func(i int) {
@@ -93,14 +93,14 @@ func keepNone(int) bool { return false }
 
 // Leaves of keys that came in order have 30 of them, so keys 60 i to 60 i + 58. An inner node of
 // them has 55.
-var ops = []op{
+var ops = []stoppedOp{
 	{"insert with room", 40, 11, nil, insertOwn},
 	{"insert at the end", 40, 39, nil, insertOwn},
 	{"replace by one", 40, 39, func(k *known, _ *Tree) {
 		for i := 1; i < 13; i += 2 {
 			k.insert(i)
 		}
-		thin(k, 6, 22, keepNone)
+		removeKeys(k, 6, 22, keepNone)
 	}, insertOwn},
 	{"replace by two", 90, 31, nil, insertOwn},
 	{"replace at the end", 60, 59, nil, insertOwn},
@@ -113,19 +113,19 @@ var ops = []op{
 	{"remove by an old place", 60, 20, func(k *known, _ *Tree) { k.insert(31) },
 		removeOwn(remembered)},
 	{"replace by one without", 180, 80, func(k *known, _ *Tree) {
-		thin(k, 60, 120, func(i int) bool { return i%4 == 0 })
+		removeKeys(k, 60, 120, func(i int) bool { return i%4 == 0 })
 	}, removeOwn(remembered)},
-	{"replace by none", 180, 80, func(k *known, _ *Tree) { thin(k, 60, 120, keepNone) },
+	{"replace by none", 180, 80, func(k *known, _ *Tree) { removeKeys(k, 60, 120, keepNone) },
 		removeOwn(remembered)},
 	{"merge", 180, 80, func(k *known, _ *Tree) {
-		thin(k, 60, 120, func(i int) bool { return i < 68 })
-		thin(k, 120, 180, func(i int) bool { return i > 160 })
+		removeKeys(k, 60, 120, func(i int) bool { return i < 68 })
+		removeKeys(k, 120, 180, func(i int) bool { return i > 160 })
 	}, removeOwn(remembered)},
 	{"merge the last", 180, 160, func(k *known, _ *Tree) {
-		thin(k, 60, 120, func(i int) bool { return i < 68 })
-		thin(k, 120, 180, func(i int) bool { return i > 160 })
+		removeKeys(k, 60, 120, func(i int) bool { return i < 68 })
+		removeKeys(k, 120, 180, func(i int) bool { return i > 160 })
 	}, removeOwn(remembered)},
-	{"merge all", 120, 80, func(k *known, _ *Tree) { thin(k, 0, 120, keepNone) },
+	{"merge all", 120, 80, func(k *known, _ *Tree) { removeKeys(k, 0, 120, keepNone) },
 		removeOwn(remembered)},
 	{"merge inner nodes", 60 * 70, 60*60 + 2, func(k *known, _ *Tree) {
 		k.every(func(i int) {
@@ -175,7 +175,7 @@ var ops = []op{
 func init() {
 	for i := range 2 * numberOfParts {
 		down := i%2 != 0
-		ops = append(ops, op{fmt.Sprintf("scan %d down %v", i/2, down), 130, -1, nil,
+		ops = append(ops, stoppedOp{fmt.Sprintf("scan %d down %v", i/2, down), 130, -1, nil,
 			func(_ *known, r *running) { r.walk(i/2, down) }})
 	}
 }

@@ -78,11 +78,11 @@ func (o *Order) Compare(a, b unsafe.Pointer) int {
 	if o.exact() {
 		return cmp.Compare(o.slice(a, 0), o.slice(b, 0))
 	}
-	return o.by(a, b)
+	return o.callCompare(a, b)
 }
 
-// by calls compare.
-func (o *Order) by(a, b unsafe.Pointer) int { return o.compare(unkept(a), unkept(b)) }
+// callCompare calls compare.
+func (o *Order) callCompare(a, b unsafe.Pointer) int { return o.compare(unkept(a), unkept(b)) }
 
 // unkept hides from the compiler that a function is given p: it would take it for kept, and so
 // would allocate each key that is looked up. (A check of pointers, as -race has them, would be a call
@@ -178,7 +178,7 @@ func TextCommon(a, b string) uint32 {
 
 // commonOf returns how many first bits all keys from a to b have in common; 0 for an order without
 // bits.
-func (o *Order) commonOf(a, b sep) uint32 {
+func (o *Order) commonOf(a, b separator) uint32 {
 	switch {
 	case a.inf || b.inf:
 		return 0

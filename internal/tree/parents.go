@@ -6,14 +6,14 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
-// fix has the parent at the end of the path know the leaves that have replaced the one that it
-// knows, if it can: if the path is no more the one, whoever inserts next does it. It compares no
+// fixParent has the parent at the end of the path know the leaves that have replaced the one that
+// it knows, if it can: if the path is no more the one, whoever inserts next does it. It compares no
 // keys. t.mu is locked.
-func (t *Tree) fix(w *path) {
-	last := w.last()
+func (t *Tree) fixParent(w *path) {
+	last := w.lastStep()
 	for !w.stale() {
-		l := last.p.leaf(last.i)
-		if !l.load().dead() {
+		l := last.p.leafAt(last.i)
+		if !l.load().isDead() {
 			return
 		}
 		r := l.repl.Load() // it is forgotten under t.mu alone
@@ -35,13 +35,13 @@ func (w *path) stale() bool {
 }
 
 // apply puts left, and right if it is not nil, in the place of the kid at the end of the path.
-func (t *Tree) apply(w *path, left, right unsafe.Pointer, s sep) {
+func (t *Tree) apply(w *path, left, right unsafe.Pointer, s separator) {
 	for d := w.n - 1; ; d-- {
 		if d < 0 {
 			if right != nil {
 				level := (*inner)(left).level + 1
-				left = unsafe.Pointer(t.build(level, []unsafe.Pointer{left, right}, []sep{s},
-					sep{inf: true}, sep{inf: true}))
+				left = unsafe.Pointer(t.build(level, []unsafe.Pointer{left, right}, []separator{s},
+					separator{inf: true}, separator{inf: true}))
 			}
 			t.root.Store((*inner)(left))
 			return
@@ -52,14 +52,14 @@ func (t *Tree) apply(w *path, left, right unsafe.Pointer, s sep) {
 			return
 		}
 		t.retire(p)
-		if q := t.with(p, i, left, right, s); q != nil {
+		if q := t.withKids(p, i, left, right, s); q != nil {
 			left, right = unsafe.Pointer(q), nil
 			continue
 		}
-		kids, seps := p.list()
+		kids, seps := p.kidsAndSeps()
 		kids[i] = left
 		kids = append(kids[:i+1], append([]unsafe.Pointer{right}, kids[i+1:]...)...)
-		seps = append(seps[:i], append([]sep{s}, seps[i:]...)...)
+		seps = append(seps[:i], append([]separator{s}, seps[i:]...)...)
 		if len(kids) <= fanout {
 			left, right = unsafe.Pointer(t.build(p.level, kids, seps, p.low, p.high)), nil
 			continue
@@ -80,9 +80,9 @@ func (t *Tree) retire(p *inner) {
 	t.inners.Add(-1)
 }
 
-// with returns a copy of p with left and right in the place of kid i, or nil if that does not fit,
-// or more has to change.
-func (t *Tree) with(p *inner, i int, left, right unsafe.Pointer, s sep) *inner {
+// withKids returns a copy of p with left and right in the place of kid i, or nil if that does not
+// fit, or more has to change.
+func (t *Tree) withKids(p *inner, i int, left, right unsafe.Pointer, s separator) *inner {
 	n := int(p.n)
 	if n == fanout || !t.order.exact() && (i == 0 || i == n-1) {
 		return nil
@@ -107,13 +107,15 @@ func (t *Tree) with(p *inner, i int, left, right unsafe.Pointer, s sep) *inner {
 	for j := i + 1; j < n; j++ {
 		q.put(j+1, p.groups[j>>3].kids[j&7], p.slice(j))
 	}
-	q.fill()
+	q.fillRest()
 	t.inners.Add(1)
 	return q
 }
 
 // build returns a new inner node.
-func (t *Tree) build(level uint8, kids []unsafe.Pointer, seps []sep, low, high sep) *inner {
+func (t *Tree) build(
+	level uint8, kids []unsafe.Pointer, seps []separator, low, high separator,
+) *inner {
 	q := &inner{n: uint8(len(kids)), level: level, low: low, high: high}
 	for i, kid := range kids {
 		q.put(i, kid, 0)
@@ -132,7 +134,7 @@ func (t *Tree) build(level uint8, kids []unsafe.Pointer, seps []sep, low, high s
 		}
 		q.groups[i>>3].seps[i&7] = x
 	}
-	q.fill()
+	q.fillRest()
 	t.inners.Add(1)
 	return q
 }

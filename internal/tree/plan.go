@@ -7,16 +7,16 @@ import (
 	"unsafe"
 )
 
-// plan decides whether the one leaf of f becomes two, and where it is divided: at a key above low
-// and below high, which are its ends. last says that keys seem to come in order. It reads keys, and
-// may call compare: with nothing locked. Its decision holds as long as the leaf has the same word,
-// see T3, T4.
+// planSplit decides whether the one leaf of f becomes two, and where it is divided: at a key above
+// low and below high, which are its ends. last says that keys seem to come in order. It reads keys,
+// and may call compare: with nothing locked. Its decision holds as long as the leaf has the same
+// word, see T3, T4.
 //
 // The keys of some entries may have changed: a program has made strings of a buffer, and uses that
 // again. They must not lead other keys astray. So no node has a sep that is out of its range,
 // whatever keys say; and a text goes to the side where it will be looked for, by its slice, which
 // is a copy, and not by its place among the others.
-func (f *filling) plan(last bool, low, high sep) {
+func (f *filling) planSplit(last bool, low, high separator) {
 	f.sep.inf = true
 	if f.n <= fullEnough {
 		return
@@ -56,27 +56,27 @@ func (f *filling) moves() bool {
 func (f *filling) slice(j int) uint64 {
 	e, l := f.all[j], f.from[0].l
 	if e.from == fresh {
-		return f.tree.order.slice(f.tree.key(e.head), l.skip())
+		return f.tree.order.slice(f.tree.key(e.head), l.skippedBits())
 	}
 	return l.slices[e.from&31].Load()
 }
 
 // sepAt returns a place between entries at-1 and at: the key of the latter; or, of a text, as much of it
 // as the slices say, so that it is not looked at.
-func (f *filling) sepAt(at int, by *[Cap + 1]uint64, low sep) sep {
+func (f *filling) sepAt(at int, by *[Cap + 1]uint64, low separator) separator {
 	t, h := f.tree, f.all[at].head
 	switch {
 	case t.order.exact():
-		return sep{s: by[at]}
+		return separator{s: by[at]}
 	case t.order.kind == kindText && by[at-1] < by[at]:
 		text := ""
 		if !low.inf {
 			text = *(*string)(low.key)
 		}
-		text = textAt(text, f.from[0].l.skip(), by[at])
-		return sep{key: unsafe.Pointer(&text)}
+		text = textAt(text, f.from[0].l.skippedBits(), by[at])
+		return separator{key: unsafe.Pointer(&text)}
 	}
-	return sep{key: t.Own(t.key(h))} // not that of h: which has a chain
+	return separator{key: t.Own(t.key(h))} // not that of h: which has a chain
 }
 
 // textAt returns the least text that has the first skip bits of low, and then those of slice.
@@ -93,20 +93,21 @@ func textAt(low string, skip uint32, slice uint64) string {
 
 // allot decides for each entry whether it goes to the right of s, which is between entries at-1 and
 // at. It returns how many do.
-func (f *filling) allot(at int, s sep, by *[Cap + 1]uint64) (right int) {
+func (f *filling) allot(at int, s separator, by *[Cap + 1]uint64) (right int) {
 	f.right = 0
 	t := f.tree
 	text, middle := t.order.kind == kindText, uint64(0)
 	if text {
-		middle = t.order.slice(s.key, f.from[0].l.skip())
+		middle = t.order.slice(s.key, f.from[0].l.skippedBits())
 	}
 	for j, e := range f.all[:f.n] {
 		goes := j >= at
 		if text {
-			goes = by[j] > middle || by[j] == middle && t.order.by(t.key(e.head), s.key) >= 0
+			goes = by[j] > middle ||
+				by[j] == middle && t.order.callCompare(t.key(e.head), s.key) >= 0
 		}
 		if goes {
-			f.right |= e.bit()
+			f.right |= e.rightBit()
 			right++
 		}
 	}

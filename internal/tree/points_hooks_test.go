@@ -24,7 +24,7 @@ func everyPoint(f func()) (remove func()) {
 // A goroutine is stopped at a point, or before an access to a cell, and others do all that does not
 // need its lock. It goes on, and all is as it should be.
 func TestStopped(t *testing.T) {
-	hook := func(s *stopper) (remove func()) { return everyPoint(s.step) }
+	hook := func(s *stopper) (remove func()) { return everyPoint(s.countDown) }
 	t.Run("ints", func(t *testing.T) { preemptAll(t, someInts, 1, hook) })
 	t.Run("text", func(t *testing.T) { preemptAll(t, someText, 1, hook) })
 	t.Run("ragged", func(t *testing.T) { preemptAll(t, raggedText, 5, hook) })

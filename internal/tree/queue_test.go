@@ -22,7 +22,7 @@ func TestQueue(t *testing.T) {
 			queue := make([]*Head, n)
 			for k := range queue {
 				i := number(k)
-				queue[i] = w.item(i, 0).head()
+				queue[i] = w.newItem(i, 0).asHead()
 				w.tr.Insert(queue[i], Gate{})
 				if k >= long {
 					i = number(k - long)

@@ -28,7 +28,7 @@ func (t *Tree) Remove(at Place, h *Head) (removed, tidy bool) {
 	}
 	hooks.At(hooks.RemoveEmptied)
 	l := at.Leaf
-	empty, used := int(l.marks.Add(goneUnit)/goneUnit), l.load().used()
+	empty, used := int(l.marks.Add(goneUnit)/goneUnit), l.load().usedCount()
 	return true, empty == used || 2*empty >= used && empty%4 == 0
 }
 
@@ -37,10 +37,10 @@ func (t *Tree) Remove(at Place, h *Head) (removed, tidy bool) {
 // with nothing locked.
 func (t *Tree) Tidy(key unsafe.Pointer) {
 	var w path
-	f := filling{tree: t, sep: sep{inf: true}}
-	f.made.make()
+	f := filling{tree: t, sep: separator{inf: true}}
+	f.made.allocate()
 	for again := true; again; {
-		t.descend(t.at(key), &w)
+		t.descend(t.separatorOf(key), &w)
 		again = t.replaceFew(&w, &f)
 	}
 	f.handOver()
@@ -54,10 +54,10 @@ func (t *Tree) replaceFew(w *path, f *filling) (again bool) {
 	if w.stale() {
 		return true
 	}
-	p, i := w.last().p, w.last().i
+	p, i := w.lastStep().p, w.lastStep().i
 	for j := max(0, i-1); j <= min(i+1, int(p.n)-1); j++ {
 		w.steps[w.n-1].i = j
-		if t.fix(w); w.stale() {
+		if t.fixParent(w); w.stale() {
 			return true
 		}
 	}
@@ -66,28 +66,28 @@ func (t *Tree) replaceFew(w *path, f *filling) (again bool) {
 		if from < 0 || from+1 >= int(p.n) {
 			continue
 		}
-		a, b := p.leaf(from), p.leaf(from+1)
-		if a.live()+b.live() <= fullEnough-2 {
+		a, b := p.leafAt(from), p.leafAt(from+1)
+		if a.liveCells()+b.liveCells() <= fullEnough-2 {
 			return !t.merge(w, f, from, a, b)
 		}
 	}
-	l := p.leaf(i)
+	l := p.leafAt(i)
 	was, ok := l.lockAny()
 	if !ok {
 		return true
 	}
 	f.gather(l, was, -1, nil)
-	f.split(p.sep(i-1), p.sep(i))
-	f.move()
+	f.split(p.separatorAt(i-1), p.separatorAt(i))
+	f.moveEntries()
 	unpinLocker()
 	t.leaves.Add(int64(f.leaves()))
-	t.fix(w)
+	t.fixParent(w)
 	return false
 }
 
 // merge replaces leaves a and b, kids from and the next of the last node of the path, by one.
 func (t *Tree) merge(w *path, f *filling, from int, a, b *Leaf) bool {
-	p := w.last().p
+	p := w.lastStep().p
 	wasA, ok := a.lockAny()
 	if !ok {
 		return false
@@ -98,15 +98,15 @@ func (t *Tree) merge(w *path, f *filling, from int, a, b *Leaf) bool {
 		runtime.Gosched()
 		return false
 	}
-	if a.live()+b.live() > fullEnough { // keys were inserted before we had the locks
+	if a.liveCells()+b.liveCells() > fullEnough { // keys were inserted before we had the locks
 		b.unlock(wasB)
 		a.unlock(wasA)
 		return false
 	}
 	f.gather(a, wasA, -1, nil)
 	f.gather(b, wasB, -1, nil)
-	f.split(p.sep(from-1), p.sep(from+1))
-	f.move()
+	f.split(p.separatorAt(from-1), p.separatorAt(from+1))
+	f.moveEntries()
 	unpinLocker()
 	unpinLocker()
 	t.leaves.Add(int64(f.leaves()))
@@ -121,7 +121,7 @@ func (t *Tree) merge(w *path, f *filling, from int, a, b *Leaf) bool {
 func (l *Leaf) lockAny() (w word, ok bool) {
 	for n := 1; ; n++ {
 		w = l.load()
-		if w.dead() {
+		if w.isDead() {
 			return 0, false
 		}
 		if w&locked == 0 && l.lock(w) {
@@ -139,7 +139,7 @@ func (t *Tree) joined(w *path, from int, m *Leaf) {
 	p := w.steps[d].p
 	kid := unsafe.Pointer(m)
 	for {
-		kids, seps := p.list()
+		kids, seps := p.kidsAndSeps()
 		kids[from] = kid
 		kids = append(kids[:from+1], kids[from+2:]...)
 		seps = append(seps[:from], seps[from+1:]...)
@@ -148,7 +148,7 @@ func (t *Tree) joined(w *path, from int, m *Leaf) {
 		if d == 0 {
 			for q.n == 1 && q.level > 0 {
 				t.retire(q)
-				q = (*inner)(q.kid(0))
+				q = (*inner)(q.kidAt(0))
 			}
 			t.root.Store(q)
 			return
@@ -164,8 +164,8 @@ func (t *Tree) joined(w *path, from int, m *Leaf) {
 			if from < 0 || from+1 >= int(up.n) {
 				continue
 			}
-			if a, b = q, (*inner)(up.kid(from+1)); from != i {
-				a, b = (*inner)(up.kid(from)), q
+			if a, b = q, (*inner)(up.kidAt(from+1)); from != i {
+				a, b = (*inner)(up.kidAt(from)), q
 			}
 			if int(a.n)+int(b.n) <= fanout*3/4 {
 				break
@@ -176,9 +176,9 @@ func (t *Tree) joined(w *path, from int, m *Leaf) {
 			up.set(i, unsafe.Pointer(q))
 			return
 		}
-		k1, s1 := a.list()
-		k2, s2 := b.list()
-		s1 = append(append(s1, up.sep(from)), s2...)
+		k1, s1 := a.kidsAndSeps()
+		k2, s2 := b.kidsAndSeps()
+		s1 = append(append(s1, up.separatorAt(from)), s2...)
 		kid = unsafe.Pointer(t.build(a.level, append(k1, k2...), s1, a.low, b.high))
 		t.retire(a)
 		t.retire(b)

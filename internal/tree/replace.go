@@ -13,7 +13,7 @@ type spare struct {
 	repls  [2]*replacement
 }
 
-func (s *spare) make() {
+func (s *spare) allocate() {
 	if s.leaves[0] == nil {
 		*s = spare{[2]*Leaf{{}, {}}, [2]*replacement{{}, {}}}
 	}
@@ -31,11 +31,11 @@ type filling struct {
 	sources int
 	all     [2*Cap + 1]entry
 	n       int
-	sep     sep      // where it is divided into two, as planned: inf if it is not
-	right   uint32   // a bit for each entry of the one leaf that goes to the right, by its number
-	cut     int      // how many go to the left leaf
-	at      Place    // of the new key
-	visits  [2]*Leaf // to be handed over
+	sep     separator // where it is divided into two, as planned: inf if it is not
+	right   uint32    // a bit for each entry of the one leaf that goes to the right, by its number
+	cut     int       // how many go to the left leaf
+	at      Place     // of the new key
+	visits  [2]*Leaf  // to be handed over
 	listed  int
 }
 
@@ -47,8 +47,8 @@ type entry struct {
 
 const fresh = 0xff // it is the new key's
 
-// bit returns that of the entry in filling.right: the new key has that which no number is.
-func (e entry) bit() uint32 { return 1 << (e.from & 31) }
+// rightBit returns that of the entry in filling.right: the new key has that which no number is.
+func (e entry) rightBit() uint32 { return 1 << (e.from & 31) }
 
 // fullEnough is up to how many entries go into one leaf.
 const fullEnough = Cap - 4
@@ -65,7 +65,7 @@ func (f *filling) gather(l *Leaf, w word, r int, h *Head) {
 			f.all[f.n] = entry{h, fresh}
 			f.n++
 		}
-		if j == w.used() {
+		if j == w.usedCount() {
 			return
 		}
 		i := int(order[j&31])
@@ -87,18 +87,18 @@ func (f *filling) leaves() int {
 
 // split divides the entries as planned, and decides on the common prefix of the keys of the new
 // leaves, which are from low to high.
-func (f *filling) split(low, high sep) {
+func (f *filling) split(low, high separator) {
 	t := f.tree
 	f.cut = f.n
 	if !f.sep.inf && f.n > fullEnough {
 		f.divide()
 	}
-	skip := f.from[0].l.skip()
+	skip := f.from[0].l.skippedBits()
 	for _, s := range f.from[1:f.sources] {
-		skip = min(skip, s.l.skip())
+		skip = min(skip, s.l.skippedBits())
 	}
 	a, b := f.made.leaves[0], f.made.leaves[1]
-	middle := sep{inf: true}
+	middle := separator{inf: true}
 	if f.cut < f.n {
 		middle = f.sep
 		a.meta.Store(uint64(max(skip, t.order.commonOf(low, middle))))
@@ -119,7 +119,7 @@ func (f *filling) divide() {
 	n := 0
 	f.cut = 0
 	for _, e := range f.all[:f.n] {
-		if f.right&e.bit() != 0 {
+		if f.right&e.rightBit() != 0 {
 			right[n] = e
 			n++
 		} else {
@@ -138,20 +138,20 @@ func (f *filling) place(j int) Place {
 	return Place{f.made.leaves[1], uint8(j - f.cut)}
 }
 
-// move fills the new leaves, and marks the entries of the old ones, which then say that they are
-// dead.
-func (f *filling) move() {
+// moveEntries fills the new leaves, and marks the entries of the old ones, which then say that they
+// are dead.
+func (f *filling) moveEntries() {
 	t := f.tree
 	for j, e := range f.all[:f.n] {
 		p := f.place(j)
 		i := int(p.I)
 		plain := p.Leaf // nobody else has it
-		if e.from == fresh || plain.skip() != f.from[e.from>>5].l.skip() {
-			setWord(&plain.slices[i], t.order.slice(t.key(e.head), plain.skip()))
+		if e.from == fresh || plain.skippedBits() != f.from[e.from>>5].l.skippedBits() {
+			setWord(&plain.slices[i], t.order.slice(t.key(e.head), plain.skippedBits()))
 		} else {
 			setWord(&plain.slices[i], f.from[e.from>>5].l.slices[e.from&31].Load())
 		}
-		setPointer(plain.raw(i), unsafe.Pointer(e.head))
+		setPointer(plain.rawCell(i), unsafe.Pointer(e.head))
 		if e.from == fresh {
 			f.at = p
 			continue

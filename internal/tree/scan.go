@@ -43,11 +43,11 @@ type Cursor struct {
 	t      *Tree
 	down   bool
 	done   bool
-	from   sep  // where to go on if the leaf has been replaced
-	any    bool // from has no meaning: from the very end
-	strict bool // not from itself
-	to     sep  // where the span ends
-	toEx   bool // before to
+	from   separator // where to go on if the leaf has been replaced
+	any    bool      // from has no meaning: from the very end
+	strict bool      // not from itself
+	to     separator // where the span ends
+	toEx   bool      // before to
 	p      *inner
 	i      int // the next leaf is kid i of p, if that is not nil
 
@@ -58,12 +58,12 @@ type Cursor struct {
 	step   int
 	left   int
 	direct bool // the range of the leaf is the wanted one, which is
-	low    sep
-	high   sep
+	low    separator
+	high   separator
 	room   order    // the numbers of the entries by rank
 	met    *Head    // the last one
 	was    struct { // how the leaf was found
-		from   sep
+		from   separator
 		any    bool
 		strict bool
 	}
@@ -71,7 +71,7 @@ type Cursor struct {
 
 // Scan returns a cursor for a span, upwards or downwards. It keeps the addresses of the keys.
 func (t *Tree) Scan(s Span, down bool) Cursor {
-	c := Cursor{t: t, down: down, any: true, to: sep{inf: true}}
+	c := Cursor{t: t, down: down, any: true, to: separator{inf: true}}
 	first, last := s.Low, s.High
 	c.strict, c.toEx = s.LowExclusive, s.HighExclusive
 	if down {
@@ -79,10 +79,10 @@ func (t *Tree) Scan(s Span, down bool) Cursor {
 		c.strict, c.toEx = c.toEx, c.strict
 	}
 	if first != nil {
-		c.from, c.any = t.at(first), false
+		c.from, c.any = t.separatorOf(first), false
 	}
 	if last != nil {
-		c.to = t.at(last)
+		c.to = t.separatorOf(last)
 	}
 	return c
 }
@@ -112,7 +112,7 @@ func (c *Cursor) Head() (h *Head, at Place) {
 	for c.left > 0 {
 		c.left--
 		i := int(c.room[c.at&63])
-		h = c.cell(c.at & 63).Load()
+		h = c.cellAt(c.at & 63).Load()
 		c.at += c.step
 		if h != nil && h != c.t.Moved && c.direct || c.wanted(&h, i) {
 			c.met = h
@@ -133,10 +133,10 @@ func (c *Cursor) Rest() int {
 }
 
 // At returns the head of the n-th key that is left.
-func (c *Cursor) At(n int) *Head { return c.cell((c.at + n*c.step) & 63).Load() }
+func (c *Cursor) At(n int) *Head { return c.cellAt((c.at + n*c.step) & 63).Load() }
 
-// cell returns the cell of the entry of a rank.
-func (c *Cursor) cell(rank int) *Cell {
+// cellAt returns the cell of the entry of a rank.
+func (c *Cursor) cellAt(rank int) *Cell {
 	i := uintptr(c.room[rank])
 	return (*Cell)(unsafe.Add(unsafe.Pointer(&c.l.cells), i*unsafe.Sizeof(Cell{})))
 }
@@ -157,7 +157,7 @@ func (c *Cursor) wanted(h **Head, i int) bool {
 		if _, *h, ok = c.t.resolve(c.l, i); !ok {
 			// The leaf was replaced so long ago that the rest has to be looked for from the root.
 			if c.left, c.done, c.p = 0, false, nil; c.met != nil {
-				c.from, c.any, c.strict = c.t.at(c.t.key(c.met)), false, true
+				c.from, c.any, c.strict = c.t.separatorOf(c.t.key(c.met)), false, true
 			} else {
 				c.from, c.any, c.strict = c.was.from, c.was.any, c.was.strict
 			}
@@ -172,10 +172,10 @@ func (c *Cursor) locate() {
 	switch {
 	case c.p != nil:
 	case c.any:
-		c.p, c.i = c.end()
+		c.p, c.i = c.endLeaf()
 	default:
 		c.p, c.i = c.t.parent(c.from, c.strict && c.down)
-		prefetchLeaf(c.p.kid(c.i))
+		prefetchLeaf(c.p.kidAt(c.i))
 		c.prefetchBehind()
 	}
 }
@@ -185,10 +185,10 @@ func (c *Cursor) locate() {
 func (c *Cursor) enter() bool {
 	first := c.p == nil // then a part of the leaf may be out of the span
 	c.locate()
-	l := c.p.leaf(c.i)
-	c.low, c.high = c.p.sep(c.i-1), c.p.sep(c.i)
+	l := c.p.leafAt(c.i)
+	c.low, c.high = c.p.separatorAt(c.i-1), c.p.separatorAt(c.i)
 	w := l.load()
-	for c.direct = true; w.dead(); w = l.load() {
+	for c.direct = true; w.isDead(); w = l.load() {
 		c.direct = false
 		if l = c.follow(l, first, &c.low, &c.high); l == nil {
 			return false
@@ -196,19 +196,19 @@ func (c *Cursor) enter() bool {
 	}
 	c.l, c.w, c.met = l, w, nil
 	c.was.from, c.was.any, c.was.strict = c.from, c.any, c.strict
-	return c.take(w, first)
+	return c.takeEntries(w, first)
 }
 
 // follow returns the replacement of l, and the range that is wanted of it, which may be a part
 // of its own: nil if it is to be looked for from the root, from the end of the range before.
-func (c *Cursor) follow(l *Leaf, first bool, low, high *sep) *Leaf {
+func (c *Cursor) follow(l *Leaf, first bool, low, high *separator) *Leaf {
 	r := l.repl.Load()
 	switch {
 	case r == nil || !first:
 		return nil
 	case r.right == nil:
 		return r.left
-	case c.any && !c.down, !c.any && c.t.pick(r, c.from, c.strict && c.down) == r.left:
+	case c.any && !c.down, !c.any && c.t.pickLeaf(r, c.from, c.strict && c.down) == r.left:
 		*high = r.sep
 		return r.left
 	}
@@ -216,12 +216,13 @@ func (c *Cursor) follow(l *Leaf, first bool, low, high *sep) *Leaf {
 	return r.right
 }
 
-// take notes which entries of the leaf, whose word was w, are in the span, and where to go on.
-func (c *Cursor) take(w word, first bool) bool {
+// takeEntries notes which entries of the leaf, whose word was w, are in the span, and where to go
+// on.
+func (c *Cursor) takeEntries(w word, first bool) bool {
 	t, l := c.t, c.l
-	from, to := 0, w.used()
+	from, to := 0, w.usedCount()
 	if first && !c.any && !c.whole() {
-		r := t.rank(l, w, c.from)
+		r := t.rankOf(l, w, c.from)
 		if !r.ok {
 			return false
 		}
@@ -236,13 +237,13 @@ func (c *Cursor) take(w word, first bool) bool {
 			to = r.hi
 		}
 	}
-	last, none := c.ends(c.low, c.high)
+	last, none := c.spanEnds(c.low, c.high)
 	if none {
 		c.left, c.done = 0, true
 		return true
 	}
 	if last {
-		r := t.rank(l, w, c.to)
+		r := t.rankOf(l, w, c.to)
 		if !r.ok {
 			return false
 		}
@@ -265,13 +266,13 @@ func (c *Cursor) take(w word, first bool) bool {
 		c.at, c.step = to-1, -1
 	}
 	if c.done = last; !last {
-		c.move(c.direct, c.low, c.high)
+		c.moveOn(c.direct, c.low, c.high)
 	}
 	return true
 }
 
 // whole reports whether the cursor goes on at the very end of the leaf. Then all of its entries are
-// to be met, even those whose keys have changed, and so where they belong, see plan.
+// to be met, even those whose keys have changed, and so where they belong, see planSplit.
 func (c *Cursor) whole() bool {
 	end := c.low
 	if c.down {
@@ -280,8 +281,8 @@ func (c *Cursor) whole() bool {
 	return !end.inf && c.strict == c.down && c.t.compare(c.from, end) == 0
 }
 
-// ends reports whether the span ends in the range from low to high, and whether it ends before.
-func (c *Cursor) ends(low, high sep) (here, before bool) {
+// spanEnds reports whether the span ends in the range from low to high, and whether it ends before.
+func (c *Cursor) spanEnds(low, high separator) (here, before bool) {
 	if c.to.inf {
 		return false, false
 	}
@@ -300,12 +301,12 @@ func (c *Cursor) ends(low, high sep) (here, before bool) {
 
 // within reports whether the key of h is in the range that was asked for.
 func (c *Cursor) within(h *Head) bool {
-	at := c.t.at(c.t.key(h))
+	at := c.t.separatorOf(c.t.key(h))
 	return (c.low.inf || c.t.compare(at, c.low) >= 0) && (c.high.inf || c.t.compare(at, c.high) < 0)
 }
 
-// move goes on to the next leaf, from one that has the keys from low to high.
-func (c *Cursor) move(direct bool, low, high sep) {
+// moveOn goes on to the next leaf, from one that has the keys from low to high.
+func (c *Cursor) moveOn(direct bool, low, high separator) {
 	c.any, c.from, c.strict = false, high, false
 	step, n := 1, int(c.p.n)
 	if c.down {
@@ -319,8 +320,8 @@ func (c *Cursor) move(direct bool, low, high sep) {
 	}
 }
 
-// end returns the place of the first or last leaf.
-func (c *Cursor) end() (*inner, int) {
+// endLeaf returns the place of the first or last leaf.
+func (c *Cursor) endLeaf() (*inner, int) {
 	for p := c.t.root.Load(); ; {
 		i := 0
 		if c.down {
@@ -329,13 +330,13 @@ func (c *Cursor) end() (*inner, int) {
 		if p.level == 0 {
 			return p, i
 		}
-		p = (*inner)(p.kid(i))
+		p = (*inner)(p.kidAt(i))
 	}
 }
 
 // prefetchPresent begins to load the heads of the present leaf.
 func (c *Cursor) prefetchPresent() {
-	from, n := 0, c.w.used()
+	from, n := 0, c.w.usedCount()
 	if c.w.added() == 0 {
 		from, n = min(c.at, c.at+c.step*(c.left-1)), c.left
 	}
@@ -349,13 +350,13 @@ func (c *Cursor) prefetchBehind() {
 		i = c.i - 1
 	}
 	if i >= 0 && i < int(c.p.n) {
-		prefetchLeaf(c.p.kid(i))
+		prefetchLeaf(c.p.kidAt(i))
 	}
 }
 
 // ahead begins to load the heads of the leaf that comes next, and the leaf after that.
 func (c *Cursor) ahead() {
 	c.prefetchBehind()
-	l := c.p.leaf(c.i)
-	prefetchHeads(unsafe.Pointer(&l.cells), l.load().used(), c.t.last)
+	l := c.p.leafAt(c.i)
+	prefetchHeads(unsafe.Pointer(&l.cells), l.load().usedCount(), c.t.last)
 }

@@ -15,8 +15,8 @@ func (p *part) has(i int) bool { return i >= p.low && i <= p.high }
 
 const numberOfParts = 7
 
-// part returns some part of n keys.
-func (w *world[K]) part(number, n int) part {
+// somePart returns some part of n keys.
+func (w *world[K]) somePart(number, n int) part {
 	a, b := n/5, n-n/7
 	if number == 6 {
 		a, b = n/3+1, n/3+3
@@ -49,17 +49,17 @@ type walk struct {
 	last  int
 }
 
-func (w *world[K]) walk(k *known, number int, down bool) (*walk, *scanner) {
+func (w *world[K]) startWalk(k *known, number int, down bool) (*walk, *scanner) {
 	n := len(k.heads)
-	v := &walk{k: k, of: w.part(number, n), down: down, met: make([]bool, n), last: -1}
+	v := &walk{k: k, of: w.somePart(number, n), down: down, met: make([]bool, n), last: -1}
 	if down {
 		v.last = n
 	}
 	return v, &scanner{Cursor: w.tr.Scan(v.of.Span, down)}
 }
 
-// see looks at a head that was met, of key i.
-func (v *walk) see(h *Head, i int) {
+// meetHead looks at a head that was met, of key i.
+func (v *walk) meetHead(h *Head, i int) {
 	check(v.k.t, !v.down && i > v.last || v.down && i < v.last, "key %d after %d", i, v.last)
 	check(v.k.t, v.of.has(i), "key %d is not in the span", i)
 	if v.fresh && i != v.k.spare {
@@ -68,15 +68,15 @@ func (v *walk) see(h *Head, i int) {
 	v.last, v.met[i] = i, true
 }
 
-// end checks that all has been met that was there throughout.
-func (v *walk) end() {
+// checkThroughout checks that all has been met that was there throughout.
+func (v *walk) checkThroughout() {
 	v.k.every(func(i int) {
 		check(v.k.t, v.met[i] || v.k.gone[i] || !v.of.has(i), "key %d, down %v", i, v.down)
 	})
 }
 
-// all checks that all has been met.
-func (v *walk) all() {
+// checkAll checks that all has been met.
+func (v *walk) checkAll() {
 	v.k.every(func(i int) {
 		check(v.k.t, (v.k.heads[i] != nil && v.of.has(i)) == v.met[i], "key %d, down %v", i, v.down)
 	})
@@ -103,8 +103,8 @@ func changesBetweenSteps[K comparable](t *testing.T, keys keys[K]) {
 			more := false
 			for which := range 2 * numberOfParts {
 				w := newWorld(keys)
-				k := w.know(t, n)
-				v, c := w.walk(k, which/2, which%2 == 1)
+				k := w.knownOf(t, n)
+				v, c := w.startWalk(k, which/2, which%2 == 1)
 				v.fresh = true
 				done := false
 				for s := 0; !done; s++ {
@@ -117,10 +117,10 @@ func changesBetweenSteps[K comparable](t *testing.T, keys keys[K]) {
 					more = more || s > step
 					h := c.next()
 					if done = h == nil; !done {
-						v.see(h, itemOf[K](h).value)
+						v.meetHead(h, itemOf[K](h).value)
 					}
 				}
-				v.end()
+				v.checkThroughout()
 				if which == 0 {
 					w.checkAll(t, k.heads)
 				}

@@ -16,7 +16,7 @@ func (w *world[K]) running(k *known) *running {
 		return removed
 	}}
 	r.insert = func(i int) (*Head, Place, bool) {
-		x := w.item(i, 1<<20).head()
+		x := w.newItem(i, 1<<20).asHead()
 		at, inserted := w.tr.Insert(x, Gate{})
 		return x, at, inserted
 	}
@@ -27,31 +27,31 @@ func (w *world[K]) running(k *known) *running {
 	version := 1 << 20
 	r.put = func(at Place, was *Head) (*Head, Place) {
 		version++
-		x := w.item(itemOf[K](was).value, version).head()
+		x := w.newItem(itemOf[K](was).value, version).asHead()
 		return x, w.overwrite(at, was, x)
 	}
 	r.walk = func(number int, down bool) {
-		v, c := w.walk(k, number, down)
+		v, c := w.startWalk(k, number, down)
 		for {
 			v.fresh = r.changed.Load()
 			h := c.next()
 			if h == nil {
 				break
 			}
-			v.see(h, itemOf[K](h).value)
+			v.meetHead(h, itemOf[K](h).value)
 		}
-		v.end()
+		v.checkThroughout()
 	}
 	r.visit = func() {
-		for l := w.take(); l != nil; l = w.take() {
-			w.visit(l, w.note)
+		for l := w.takeHanded(); l != nil; l = w.takeHanded() {
+			w.visit(l, w.noteVisit)
 		}
 	}
 	return r
 }
 
-// free reports whether nothing is locked. Nobody works on the tree.
-func (t *Tree) free() bool {
+// isUnlocked reports whether nothing is locked. Nobody works on the tree.
+func (t *Tree) isUnlocked() bool {
 	if !t.mu.TryLock() {
 		return false
 	}
@@ -61,7 +61,8 @@ func (t *Tree) free() bool {
 
 func unlocked(p *inner) bool {
 	for i := range int(p.n) {
-		if p.level > 0 && !unlocked((*inner)(p.kid(i))) || p.level == 0 && !p.leaf(i).unlocked() {
+		if p.level > 0 && !unlocked((*inner)(p.kidAt(i))) ||
+			p.level == 0 && !p.leafAt(i).unlocked() {
 			return false
 		}
 	}
@@ -71,7 +72,7 @@ func unlocked(p *inner) bool {
 func (l *Leaf) unlocked() bool {
 	r := l.repl.Load()
 	switch {
-	case !l.load().dead():
+	case !l.load().isDead():
 		return l.load()&locked == 0
 	case r == nil:
 		return true
@@ -139,10 +140,10 @@ var meanwhiles = append([]meanwhile{
 
 // preempt runs an op, stops it at the n-th step that hook tells the stopper of, does something else
 // meanwhile, and goes on. It reports whether there were so many steps.
-func preempt[K comparable](t *testing.T, keys keys[K], o op, m meanwhile, n int,
+func preempt[K comparable](t *testing.T, keys keys[K], o stoppedOp, m meanwhile, n int,
 	hook func(s *stopper) (remove func())) bool {
 	w := newWorld(keys)
-	k := w.know(t, o.keys)
+	k := w.knownOf(t, o.keys)
 	k.spare = o.own
 	k.ownIs = func(h *Head) bool {
 		_, now := w.find(k.spare)
@@ -154,7 +155,7 @@ func preempt[K comparable](t *testing.T, keys keys[K], o op, m meanwhile, n int,
 	r := w.running(k)
 	reached, goOn, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var s stopper
-	s.at(n, func() {
+	s.stopAfter(n, func() {
 		close(reached)
 		<-goOn
 	})
@@ -171,7 +172,7 @@ func preempt[K comparable](t *testing.T, keys keys[K], o op, m meanwhile, n int,
 		case <-done:
 			return
 		}
-		free := w.tr.free()
+		free := w.tr.isUnlocked()
 		if free || !m.free {
 			k.check()
 			m.do(k, free)
@@ -236,7 +237,7 @@ func telling[K comparable](k keys[K]) (_ keys[K], hook func(s *stopper) (remove 
 		if compare := o.compare; compare != nil {
 			o.compare = func(a, b unsafe.Pointer) int {
 				if s := now.Load(); s != nil {
-					s.step()
+					s.countDown()
 				}
 				return compare(a, b)
 			}
@@ -281,14 +282,14 @@ func compareEnds[K comparable](t *testing.T, keys keys[K]) {
 				for n, ended := 1, true; ended; n++ {
 					ended = false
 					w := newWorld(keys)
-					k := w.know(t, o.keys)
+					k := w.knownOf(t, o.keys)
 					k.spare = o.own
 					if o.prepare != nil {
 						o.prepare(k, w.tr)
 					}
 					r := w.running(k)
 					var s stopper
-					s.at(n, func() {
+					s.stopAfter(n, func() {
 						ended = true
 						f()
 					})
@@ -298,7 +299,7 @@ func compareEnds[K comparable](t *testing.T, keys keys[K]) {
 						o.do(k, r)
 					})
 					remove()
-					require.True(t, w.tr.free())
+					require.True(t, w.tr.isUnlocked())
 					finish(t, func() {
 						w.checkAll(t, k.heads)
 						changes[n%len(changes)].do(k)

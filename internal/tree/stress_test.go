@@ -26,7 +26,7 @@ type stress[K comparable] struct {
 	taken  atomic.Int64           // the sum of those that were removed
 }
 
-func (s *stress[K]) fail(format string, args ...any) {
+func (s *stress[K]) failOnce(format string, args ...any) {
 	s.t.Errorf(format, args...)
 	s.stop.Store(true)
 }
@@ -36,12 +36,12 @@ func isShared(i int) bool { return i%16 == 5 }
 // place has the memory of a goroutine of a key.
 type places struct{ old, last Place }
 
-// some returns one of them, or nowhere.
-func (p *places) some(r *rand.Rand) Place {
+// somePlace returns one of them, or nowhere.
+func (p *places) somePlace(r *rand.Rand) Place {
 	return [...]Place{p.old, p.last, p.last, {}}[r.IntN(4)]
 }
 
-func (p *places) note(at Place, r *rand.Rand) {
+func (p *places) notePlace(at Place, r *rand.Rand) {
 	if p.last = at; p.old.Leaf == nil || r.IntN(16) == 0 {
 		p.old = at
 	}
@@ -60,48 +60,48 @@ func (s *stress[K]) write(id int, r *rand.Rand) {
 		h := s.heads[i].Load()
 		at, found := s.find(i)
 		if found != h {
-			s.fail("key %d of writer %d: it finds %v, not %v", i, id, found, h)
+			s.failOnce("key %d of writer %d: it finds %v, not %v", i, id, found, h)
 			return
 		}
 		grow := step>>9&1 == 0
 		switch n := r.IntN(8); {
 		case h == nil && (grow || n == 0):
-			x := s.item(i, step).head()
+			x := s.newItem(i, step).asHead()
 			at, inserted := s.tr.Insert(x, Gate{})
 			if !inserted {
-				s.fail("key %d is there, and should not be", i)
+				s.failOnce("key %d is there, and should not be", i)
 				return
 			}
 			s.heads[i].Store(x)
 			known[i] = places{at, at}
 		case h == nil:
 		case n < 3:
-			x := s.item(i, step).head()
-			if at = s.overwrite(known[i].some(r), h, x); at.Leaf == nil {
-				s.fail("key %d cannot be overwritten", i)
+			x := s.newItem(i, step).asHead()
+			if at = s.overwrite(known[i].somePlace(r), h, x); at.Leaf == nil {
+				s.failOnce("key %d cannot be overwritten", i)
 				return
 			}
 			s.heads[i].Store(x)
-			known[i].note(at, r)
+			known[i].notePlace(at, r)
 		case n == 3:
-			again, inserted := s.tr.Insert(s.item(i, step).head(), Gate{})
+			again, inserted := s.tr.Insert(s.newItem(i, step).asHead(), Gate{})
 			if inserted {
-				s.fail("key %d was inserted twice", i)
+				s.failOnce("key %d was inserted twice", i)
 				return
 			}
 			if now := again.Cell().Load(); now != h && now != s.tr.Moved {
-				s.fail("key %d is not at its place", i)
+				s.failOnce("key %d is not at its place", i)
 				return
 			}
-			known[i].note(at, r)
+			known[i].notePlace(at, r)
 		case !grow || n == 4:
-			if !s.remove(known[i].some(r), h) {
-				s.fail("key %d cannot be removed", i)
+			if !s.remove(known[i].somePlace(r), h) {
+				s.failOnce("key %d cannot be removed", i)
 				return
 			}
 			s.heads[i].Store(nil)
-			if s.remove(known[i].some(r), h) {
-				s.fail("key %d was removed twice", i)
+			if s.remove(known[i].somePlace(r), h) {
+				s.failOnce("key %d was removed twice", i)
 				return
 			}
 			known[i] = places{}
@@ -114,12 +114,12 @@ func (s *stress[K]) share(i int, r *rand.Rand) {
 	at, h := s.find(i)
 	switch {
 	case h == nil:
-		s.tr.Insert(s.item(i, 0).head(), Gate{})
+		s.tr.Insert(s.newItem(i, 0).asHead(), Gate{})
 	case r.IntN(4) == 0:
 		if s.remove([...]Place{{}, at}[r.IntN(2)], h) {
 			s.taken.Add(int64(itemOf[K](h).state))
 		}
-	case at.Cell().CompareAndSwap(h, s.item(i, int(itemOf[K](h).state)+1).head()):
+	case at.Cell().CompareAndSwap(h, s.newItem(i, int(itemOf[K](h).state)+1).asHead()):
 		s.adds.Add(1)
 	}
 }
@@ -130,15 +130,15 @@ func (s *stress[K]) raise(r *rand.Rand) {
 	for !s.stop.Load() {
 		i := 4 * r.IntN(s.n/4)
 		h := s.heads[i].Load()
-		x := s.item(i, int(itemOf[K](h).state)+1)
-		at := s.overwrite(known[i].some(r), h, x.head())
+		x := s.newItem(i, int(itemOf[K](h).state)+1)
+		at := s.overwrite(known[i].somePlace(r), h, x.asHead())
 		if at.Leaf == nil {
-			s.fail("key %d, which is there throughout, cannot be overwritten", i)
+			s.failOnce("key %d, which is there throughout, cannot be overwritten", i)
 			return
 		}
-		s.heads[i].Store(x.head())
+		s.heads[i].Store(x.asHead())
 		s.floor[i].Store(x.state)
-		known[i].note(at, r)
+		known[i].notePlace(at, r)
 	}
 }
 
@@ -195,13 +195,13 @@ func (s *stress[K]) scanOnce(of Span, low, high int, down bool) {
 		i := x.value
 		switch {
 		case h == s.tr.Moved || x.key != s.key(i):
-			s.fail("no head of key %d", i)
+			s.failOnce("no head of key %d", i)
 		case (i-at)*step < 0 || (end-i)*step < 0:
-			s.fail("down %v: key %d comes, not one from %d to %d", down, i, at, end)
+			s.failOnce("down %v: key %d comes, not one from %d to %d", down, i, at, end)
 		case (i-next)*step > 0:
-			s.fail("down %v: key %d is missed, %d comes", down, next, i)
+			s.failOnce("down %v: key %d is missed, %d comes", down, next, i)
 		case i == next && x.state < floor:
-			s.fail("key %d: version %d is too old", i, x.state)
+			s.failOnce("key %d: version %d is too old", i, x.state)
 		}
 		if s.stop.Load() {
 			return
@@ -211,7 +211,7 @@ func (s *stress[K]) scanOnce(of Span, low, high int, down bool) {
 		}
 	}
 	if (end-next)*step >= 0 {
-		s.fail("down %v: key %d is missed at the end, which is %d", down, next, end)
+		s.failOnce("down %v: key %d is missed at the end, which is %d", down, next, end)
 	}
 }
 
@@ -223,21 +223,21 @@ func (s *stress[K]) askFor(r *rand.Rand) {
 		for range 1 + r.IntN(16) {
 			i := r.IntN(s.n)
 			if i%4 != 0 {
-				s.ask(i)
+				s.askVisit(i)
 				continue
 			}
 			before[i] = s.visits[i].Load()
-			at := known[i].some(r)
+			at := known[i].somePlace(r)
 			for at.Leaf == nil || !s.askAt(at) {
 				at, _ = s.find(i)
 			}
-			known[i].note(at, r)
+			known[i].notePlace(at, r)
 		}
 		begun := time.Now()
 		for i, n := range before {
 			for s.visits[i].Load() == n {
 				if time.Since(begun) > patience/2 {
-					s.fail("a visit of key %d is lost", i)
+					s.failOnce("a visit of key %d is lost", i)
 					return
 				}
 				runtime.Gosched()
@@ -250,7 +250,7 @@ func (s *stress[K]) askFor(r *rand.Rand) {
 func (s *stress[K]) serve(done *atomic.Bool, r *rand.Rand) {
 	for {
 		last := done.Load()
-		l := s.take()
+		l := s.takeHanded()
 		switch {
 		case l != nil:
 			s.visit(l, func(i int) { s.visits[i].Add(1) })
@@ -269,7 +269,7 @@ func runStress[K comparable](t *testing.T, k keys[K], n int) {
 	s := &stress[K]{world: newWorld(k), t: t, n: n, heads: make([]atomic.Pointer[Head], n),
 		floor: make([]atomic.Uint64, n), visits: make([]atomic.Uint64, n)}
 	for i := 0; i < n; i += 4 {
-		s.heads[i].Store(s.item(i, 0).head())
+		s.heads[i].Store(s.newItem(i, 0).asHead())
 		_, inserted := s.tr.Insert(s.heads[i].Load(), Gate{})
 		require.True(t, inserted)
 	}

@@ -43,7 +43,8 @@ type Tree struct {
 // New returns an empty tree.
 func New(c Config) *Tree {
 	t := &Tree{Config: c, order: c.Order, last: min(max(c.Size, 8)-8, 64)}
-	root := t.build(0, []unsafe.Pointer{unsafe.Pointer(&Leaf{})}, nil, sep{inf: true}, sep{inf: true})
+	open := separator{inf: true}
+	root := t.build(0, []unsafe.Pointer{unsafe.Pointer(&Leaf{})}, nil, open, open)
 	t.leaves.Add(1)
 	t.root.Store(root)
 	return t
@@ -83,22 +84,22 @@ type step struct {
 	i int
 }
 
-func (w *path) last() step { return w.steps[w.n-1] }
+func (w *path) lastStep() step { return w.steps[w.n-1] }
 
 // parent returns the lowest inner node for a key, and which of its kids is that for it; or, if it
 // is strict, for the keys below it. It may call compare.
-func (t *Tree) parent(at sep, strict bool) (*inner, int) {
+func (t *Tree) parent(at separator, strict bool) (*inner, int) {
 	for p := t.root.Load(); ; {
 		i := t.child(p, at, strict)
 		if p.level == 0 {
 			return p, i
 		}
-		p = (*inner)(p.kid(i))
+		p = (*inner)(p.kidAt(i))
 	}
 }
 
 // descend is parent, which notes the whole path.
-func (t *Tree) descend(at sep, w *path) {
+func (t *Tree) descend(at separator, w *path) {
 	p := t.root.Load()
 	for w.n = 0; ; {
 		i := t.child(p, at, false)
@@ -106,21 +107,21 @@ func (t *Tree) descend(at sep, w *path) {
 		if w.n++; p.level == 0 {
 			return
 		}
-		p = (*inner)(p.kid(i))
+		p = (*inner)(p.kidAt(i))
 	}
 }
 
 // after returns the leaf that has taken the place of l for a key, or, if it is strict, for the keys
 // below; nil if l was replaced so long ago that the parent knows.
-func (t *Tree) after(l *Leaf, at sep, strict bool) *Leaf {
+func (t *Tree) after(l *Leaf, at separator, strict bool) *Leaf {
 	r := l.repl.Load()
 	if r == nil {
 		return nil
 	}
-	return t.pick(r, at, strict)
+	return t.pickLeaf(r, at, strict)
 }
 
-func (t *Tree) pick(r *replacement, at sep, strict bool) *Leaf {
+func (t *Tree) pickLeaf(r *replacement, at separator, strict bool) *Leaf {
 	if r.right == nil {
 		return r.left
 	}
@@ -150,15 +151,15 @@ func (t *Tree) resolve(l *Leaf, i int) (_ Place, h *Head, ok bool) {
 // Find returns the place of the key at key, and the head that its cell held, nil if it has none. It
 // never waits. It calls compare, unless slices are enough.
 func (t *Tree) Find(key unsafe.Pointer) (at Place, h *Head) {
-	for what := t.at(key); ; {
+	for what := t.separatorOf(key); ; {
 		p, c := t.parent(what, false)
-		l := p.leaf(c)
+		l := p.leafAt(c)
 		for i := 0; i < Cap; i += 8 {
 			l.rawLoad(i) // for the cache
 		}
 		for l != nil {
 			w := l.load()
-			if w.dead() {
+			if w.isDead() {
 				l = t.after(l, what, false)
 				continue
 			}
@@ -171,10 +172,10 @@ func (t *Tree) Find(key unsafe.Pointer) (at Place, h *Head) {
 }
 
 // search is Find in l, whose word was w.
-func (t *Tree) search(l *Leaf, w word, what sep) (at Place, h *Head, ok bool) {
+func (t *Tree) search(l *Leaf, w word, what separator) (at Place, h *Head, ok bool) {
 	if t.order.exact() {
 		// Those that are empty had the key before.
-		for m := l.same(w, what.s); m != 0; m &= m - 1 {
+		for m := l.sameSlice(w, what.s); m != 0; m &= m - 1 {
 			i := lowest(m)
 			h := l.cells[i].Load()
 			if h == t.Moved {
@@ -191,18 +192,18 @@ func (t *Tree) search(l *Leaf, w word, what sep) (at Place, h *Head, ok bool) {
 		return Place{}, nil, true
 	}
 	if t.order.kind == kindText {
-		return t.spot(l, l.same(w, t.order.slice(what.key, l.skip())), what.key)
+		return t.placeOfText(l, l.sameSlice(w, t.order.slice(what.key, l.skippedBits())), what.key)
 	}
-	r := t.rank(l, w, what)
+	r := t.rankOf(l, w, what)
 	if r.h != nil && !t.Equal(t.key(r.h), unkept(what.key)) {
 		return Place{}, nil, true // the order is none
 	}
 	return r.at, r.h, r.ok
 }
 
-// spot returns the place and head of a text among the entries of m, which have its slice. It does
-// without their order: that is gone where the bytes of a key have changed, see plan.
-func (t *Tree) spot(l *Leaf, m uint32, key unsafe.Pointer) (at Place, h *Head, ok bool) {
+// placeOfText returns the place and head of a text among the entries of m, which have its slice. It
+// does without their order: that is gone where the bytes of a key have changed, see planSplit.
+func (t *Tree) placeOfText(l *Leaf, m uint32, key unsafe.Pointer) (at Place, h *Head, ok bool) {
 	for ; m != 0; m &= m - 1 {
 		if at, h, ok = t.resolve(l, lowest(m)); !ok {
 			return Place{}, nil, false
@@ -223,19 +224,19 @@ type rank struct {
 	ok     bool // false: the leaf was replaced, look from the root
 }
 
-// rank returns where a key belongs in l, whose word was w.
-func (t *Tree) rank(l *Leaf, w word, what sep) (r rank) {
+// rankOf returns where a key belongs in l, whose word was w.
+func (t *Tree) rankOf(l *Leaf, w word, what separator) (r rank) {
 	r.ok = true
-	r.hi = w.used()
+	r.hi = w.usedCount()
 	var m uint32
 	if t.order.kind != kindNone {
 		s := what.s
 		if !t.order.exact() {
-			s = t.order.slice(what.key, l.skip())
+			s = t.order.slice(what.key, l.skippedBits())
 		}
-		m = l.same(w, s)
+		m = l.sameSlice(w, s)
 		r.lo = l.below(w, s)
-		r.hi = r.lo + ones(m)
+		r.hi = r.lo + countOnes(m)
 		if t.order.exact() {
 			for ; m != 0 && r.ok && r.h == nil; m &= m - 1 {
 				r.at, r.h, r.ok = t.resolve(l, lowest(m))
@@ -249,7 +250,7 @@ func (t *Tree) rank(l *Leaf, w word, what sep) (r rank) {
 	var room order
 	t.among(&r, l, w.order(&room), what.key)
 	if r.h == nil && r.ok && t.order.kind == kindText {
-		r.at, r.h, r.ok = t.spot(l, m, what.key)
+		r.at, r.h, r.ok = t.placeOfText(l, m, what.key)
 	}
 	return r
 }
@@ -261,7 +262,7 @@ func (t *Tree) among(r *rank, l *Leaf, order *order, key unsafe.Pointer) {
 		if r.h == nil {
 			return 0, true
 		}
-		return t.order.by(key, t.key(r.h)), false
+		return t.order.callCompare(key, t.key(r.h)), false
 	}
 	for first := true; r.lo < r.hi; first = false {
 		mid := int(uint(r.lo+r.hi) >> 1)

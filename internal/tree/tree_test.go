@@ -20,7 +20,7 @@ type item[K comparable] struct {
 	value int
 }
 
-func (i *item[K]) head() *Head { return (*Head)(unsafe.Pointer(i)) }
+func (i *item[K]) asHead() *Head { return (*Head)(unsafe.Pointer(i)) }
 
 func itemOf[K comparable](h *Head) *item[K] { return (*item[K])(unsafe.Pointer(h)) }
 
@@ -35,7 +35,7 @@ func newTree[K comparable](o Order) *Tree {
 			own := *(*K)(key)
 			return unsafe.Pointer(&own)
 		},
-		Moved: new(item[K]).head(),
+		Moved: new(item[K]).asHead(),
 		Visit: func(*Leaf) {},
 		Name:  func(key unsafe.Pointer) any { return *(*K)(key) },
 	})
@@ -43,7 +43,7 @@ func newTree[K comparable](o Order) *Tree {
 
 func natural[K cmp.Ordered]() Order { return NaturalOrder(reflect.TypeFor[K]()) }
 
-func by[K any](compare func(a, b K) int) Order {
+func orderBy[K any](compare func(a, b K) int) Order {
 	return OrderBy(func(a, b unsafe.Pointer) int { return compare(*(*K)(a), *(*K)(b)) })
 }
 
@@ -93,7 +93,7 @@ func model[K comparable](t *testing.T, keys keys[K], n int) {
 			grow := step/2000%2 == 0
 			switch op := r.IntN(10); {
 			case op < 6 && grow || op < 2:
-				x := w.item(i, step).head()
+				x := w.newItem(i, step).asHead()
 				at, inserted := w.tr.Insert(x, Gate{})
 				if require.Equal(t, h == nil, inserted); inserted {
 					want[i] = x
@@ -103,7 +103,7 @@ func model[K comparable](t *testing.T, keys keys[K], n int) {
 				require.True(t, w.remove([]Place{at, {}}[r.IntN(2)], h))
 				want[i] = nil
 			case op < 8 && h != nil:
-				want[i] = w.item(i, step).head()
+				want[i] = w.newItem(i, step).asHead()
 				require.True(t, at.Cell().CompareAndSwap(h, want[i]))
 			case op == 9 && step%50 == 0:
 				for range 4 {
@@ -166,7 +166,7 @@ func TestAscending(t *testing.T) {
 	w := newWorld(someInts)
 	want := make([]*Head, 100_000)
 	for k := range want {
-		want[k] = w.item(k, 0).head()
+		want[k] = w.newItem(k, 0).asHead()
 		w.tr.Insert(want[k], Gate{})
 	}
 	require.Less(t, w.tr.leaves.Load(), int64(len(want)/25))

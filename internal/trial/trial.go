@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A Trial has the wishes of a test for the maps and databases that are made with its
+// A TestHooks has the wishes of a test for the maps and databases that are made with its
 // options. Its functions may be called by any number of goroutines at once.
-type Trial struct {
+type TestHooks struct {
 	// Conflicts is how many attempts of each Update conflict, but for the last one that it has.
 	Conflicts int
 	// Chance says whether another attempt, or a commit by hand, conflicts; nil means that no other
@@ -42,4 +42,4 @@ type Left struct {
 }
 
 // Attach has maps made with options, an *mvcc.Options, be subjects of t. Package mvcc sets it.
-var Attach func(options any, t *Trial)
+var Attach func(options any, t *TestHooks)

@@ -128,7 +128,7 @@ func (s *search[S]) arrive(id, parent uint32) {
 	if !s.o.Shortest {
 		s.stack = append(s.stack, id)
 	}
-	if err := s.m.Invariant(s.seen.at(id)); err != nil {
+	if err := s.m.Invariant(s.seen.placeOf(id)); err != nil {
 		s.fail(id, err)
 	}
 }
@@ -152,7 +152,7 @@ func (s *search[S]) pop() (uint32, bool) {
 
 // expand makes every move that is possible in state id.
 func (s *search[S]) expand(id uint32) {
-	state, final := *s.seen.at(id), true
+	state, final := *s.seen.placeOf(id), true
 	for p := range s.m.Processes() {
 		if s.m.Finished(&state, p) {
 			continue
@@ -219,14 +219,14 @@ func (s *search[S]) fail(id uint32, err error) {
 	s.res.Violation = v
 	for i := len(path) - 1; i > 0; i-- {
 		p, action := s.edge(path[i], path[i-1])
-		effect := s.m.Explain(s.seen.at(path[i]), s.seen.at(path[i-1]))
+		effect := s.m.Explain(s.seen.placeOf(path[i]), s.seen.placeOf(path[i-1]))
 		v.Steps = append(v.Steps, Step{s.m.Name(p), action, effect})
 	}
 }
 
 // edge finds a move from state a to state b: the process, and the name of the move.
 func (s *search[S]) edge(a, b uint32) (proc int, action string) {
-	from, to := *s.seen.at(a), *s.seen.at(b)
+	from, to := *s.seen.placeOf(a), *s.seen.placeOf(b)
 	for p := range s.m.Processes() {
 		if s.m.Finished(&from, p) {
 			continue

@@ -17,20 +17,20 @@ type table[S comparable] struct {
 // len returns the number of states in the set.
 func (t *table[S]) len() int { return len(t.hashes) }
 
-// at returns state id, which must not be modified.
-func (t *table[S]) at(id uint32) *S { return &t.chunks[id/chunk][id%chunk] }
+// placeOf returns state id, which must not be modified.
+func (t *table[S]) placeOf(id uint32) *S { return &t.chunks[id/chunk][id%chunk] }
 
 // add returns the number of state s and whether it is new. It copies s.
 func (t *table[S]) add(s *S) (id uint32, fresh bool) {
 	if 4*t.len() >= 3*len(t.slots) {
-		t.grow()
+		t.enlarge()
 	}
 	h := uint32(maphash.Comparable(t.seed, *s) >> 16)
 	mask := uint32(len(t.slots) - 1)
 	i := h & mask
 	for ; t.slots[i] != 0; i = (i + 1) & mask {
 		if uint32(t.slots[i]>>32) == h {
-			if id := uint32(t.slots[i]) - 1; *t.at(id) == *s {
+			if id := uint32(t.slots[i]) - 1; *t.placeOf(id) == *s {
 				return id, false
 			}
 		}
@@ -39,14 +39,14 @@ func (t *table[S]) add(s *S) (id uint32, fresh bool) {
 	if id%chunk == 0 {
 		t.chunks = append(t.chunks, make([]S, chunk))
 	}
-	*t.at(id) = *s
+	*t.placeOf(id) = *s
 	t.hashes = append(t.hashes, h)
 	t.slots[i] = uint64(h)<<32 | uint64(id+1)
 	return id, true
 }
 
-// grow doubles the number of slots.
-func (t *table[S]) grow() {
+// enlarge doubles the number of slots.
+func (t *table[S]) enlarge() {
 	n := 2 * len(t.slots)
 	if n == 0 {
 		t.seed = maphash.MakeSeed()

@@ -169,19 +169,19 @@ func (m Model) Moves(s *state, p int, yield func(string, *state)) {
 	n := *s
 	switch pc := s.proc[p].pc; {
 	case p > 0:
-		m.meet(&n, &n.proc[p], m.reads(p))
+		m.stepMeeting(&n, &n.proc[p], m.reads(p))
 	case pc == install: // or not: there is a conflict
 		n.proc[p].pc = withdraw
 		yield("conflict", &n)
 		n = *s
-		m.own(&n, &n.proc[p])
+		m.stepOwner(&n, &n.proc[p])
 	case pc == publish: // or not: it is not valid
 		m.put(&n, &n.proc[p], word{tag: aborted}, loadRecord)
 		yield("not valid", &n)
 		n = *s
-		m.own(&n, &n.proc[p])
+		m.stepOwner(&n, &n.proc[p])
 	default:
-		m.own(&n, &n.proc[p])
+		m.stepOwner(&n, &n.proc[p])
 	}
 	yield(names[s.proc[p].pc], &n)
 }
@@ -225,13 +225,13 @@ func (m Model) judge(n *state, r *proc) {
 	*r = proc{pc: done}
 }
 
-func (n *state) draw(o *proc, next uint8) {
+func (n *state) drawEpoch(o *proc, next uint8) {
 	n.clock++
 	o.e, o.pc = n.clock, next
 }
 
-// own makes the next step of the owner.
-func (m Model) own(n *state, o *proc) {
+// stepOwner makes the next step of the owner.
+func (m Model) stepOwner(n *state, o *proc) {
 	switch o.pc {
 	case start:
 		again := o.tx > 0 && n.truth[o.tx-1].tag == aborted
@@ -261,7 +261,7 @@ func (m Model) own(n *state, o *proc) {
 			o.pc = publish
 		}
 	case draw:
-		n.draw(o, put)
+		n.drawEpoch(o, put)
 	case put:
 		if d := o.w.decided(o.e); m.put(n, o, d, loadRecord) && d.tag == committed {
 			o.w, o.pc = d, settle
@@ -290,8 +290,8 @@ func (m Model) own(n *state, o *proc) {
 	}
 }
 
-// meet makes the next step of a reader or rival. A rival looks once.
-func (m Model) meet(n *state, o *proc, reads bool) {
+// stepMeeting makes the next step of a reader or rival. A rival looks once.
+func (m Model) stepMeeting(n *state, o *proc, reads bool) {
 	again := done
 	if reads {
 		again = loadVersion
@@ -307,28 +307,28 @@ func (m Model) meet(n *state, o *proc, reads bool) {
 			}
 		}
 		if o.pc == loadVersion { // now: in between it can only be settled
-			m.meet(n, o, reads)
+			m.stepMeeting(n, o, reads)
 		}
 	case loadVersion:
 		o.pc = loadRecord
 		if v := n.version[o.tx]; v.tag != indirect {
-			m.act(n, o, v, reads)
+			m.decideNext(n, o, v, reads)
 		} else if m.Fault == helperDrawsFirst {
 			o.pc = draw
 		}
 	case loadRecord:
 		o.w, o.pc = n.record, loadAgain
 		if m.Fault == looksOnce {
-			m.act(n, o, o.w, reads)
+			m.decideNext(n, o, o.w, reads)
 		}
 	case loadAgain:
 		if n.version[o.tx].tag == indirect {
-			m.act(n, o, o.w, reads)
+			m.decideNext(n, o, o.w, reads)
 		} else {
 			o.w, o.e, o.pc = word{}, 0, loadVersion
 		}
 	case draw:
-		n.draw(o, put)
+		n.drawEpoch(o, put)
 		if m.Fault == helperDrawsFirst {
 			o.pc = loadRecord
 		}
@@ -341,7 +341,7 @@ func (m Model) meet(n *state, o *proc, reads bool) {
 		}
 		m.put(n, o, word{announced, floor, true}, again)
 	case drawToAbort:
-		n.draw(o, abort)
+		n.drawEpoch(o, abort)
 	case abort:
 		m.put(n, o, word{tag: aborted}, again)
 	}
@@ -350,8 +350,8 @@ func (m Model) meet(n *state, o *proc, reads bool) {
 	}
 }
 
-// act decides on the next step about a transaction in state w.
-func (m Model) act(n *state, o *proc, w word, reads bool) {
+// decideNext decides on the next step about a transaction in state w.
+func (m Model) decideNext(n *state, o *proc, w word, reads bool) {
 	switch {
 	case w.tag == announced && !reads && w.check:
 		o.pc = drawToAbort

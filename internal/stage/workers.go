@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A Crew runs goroutines that report faults instead of failing the test from where they
+// Workers runs goroutines that report faults instead of failing the test from where they
 // must not.
-type Crew struct {
+type Workers struct {
 	wg   sync.WaitGroup
 	stop chan struct{}
 	once sync.Once
@@ -18,29 +18,29 @@ type Crew struct {
 	errs []error
 }
 
-// NewCrew returns a crew that ends with the test at the latest.
-func NewCrew(t testing.TB) *Crew {
-	c := &Crew{stop: make(chan struct{})}
-	t.Cleanup(c.end)
+// NewWorkers returns workers that end with the test at the latest.
+func NewWorkers(t testing.TB) *Workers {
+	c := &Workers{stop: make(chan struct{})}
+	t.Cleanup(c.stopAll)
 	return c
 }
 
-// Run starts f in n goroutines; the first error of any ends the crew.
-func (c *Crew) Run(n int, f func(worker int) error) {
+// Run starts f in n goroutines; the first error of any ends them.
+func (c *Workers) Run(n int, f func(worker int) error) {
 	for i := range n {
 		c.wg.Go(func() {
 			if err := f(i); err != nil {
 				c.mu.Lock()
 				c.errs = append(c.errs, err)
 				c.mu.Unlock()
-				c.end()
+				c.stopAll()
 			}
 		})
 	}
 }
 
-// Loop is run for a function that is called until the crew ends.
-func (c *Crew) Loop(n int, f func(worker, round int) error) {
+// Loop is run for a function that is called until the workers end.
+func (c *Workers) Loop(n int, f func(worker, round int) error) {
 	c.Run(n, func(worker int) error {
 		for round := 0; !c.Ended(); round++ {
 			if err := f(worker, round); err != nil {
@@ -51,8 +51,8 @@ func (c *Crew) Loop(n int, f func(worker, round int) error) {
 	})
 }
 
-// Ended reports whether the crew is to end.
-func (c *Crew) Ended() bool {
+// Ended reports whether the workers are to end.
+func (c *Workers) Ended() bool {
 	select {
 	case <-c.stop:
 		return true
@@ -61,10 +61,10 @@ func (c *Crew) Ended() bool {
 	}
 }
 
-func (c *Crew) end() { c.once.Do(func() { close(c.stop) }) }
+func (c *Workers) stopAll() { c.once.Do(func() { close(c.stop) }) }
 
 // Wait waits for all goroutines and fails the test if one reported an error.
-func (c *Crew) Wait(t testing.TB) {
+func (c *Workers) Wait(t testing.TB) {
 	t.Helper()
 	done := make(chan struct{})
 	go func() { c.wg.Wait(); close(done) }()
@@ -75,4 +75,4 @@ func (c *Crew) Wait(t testing.TB) {
 }
 
 // Finish ends loops and waits.
-func (c *Crew) Finish(t testing.TB) { t.Helper(); c.end(); c.Wait(t) }
+func (c *Workers) Finish(t testing.TB) { t.Helper(); c.stopAll(); c.Wait(t) }
