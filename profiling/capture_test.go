@@ -19,7 +19,7 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 )
@@ -294,7 +294,7 @@ func TestGoToolPprof(t *testing.T) {
 	}
 	pprofTool, err := exec.Command(goTool, "tool", "-n", "pprof").Output() // where it was built to
 	require.NoError(t, err)
-	planted.Allocate(t)
+	testload.Allocate(t)
 	open := start(t, profiling.Config{})
 	open.SetPhase("burning")
 	locked := start(t, profiling.Config{Token: "0123456789abcdef"})

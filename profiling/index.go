@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
@@ -68,11 +68,11 @@ func rowOf(c *capture.Capture) captureRow {
 		Capture: c,
 		At:      c.Start.Format(time.TimeOnly),
 		Scope:   "as it was",
-		Size:    brief.Bytes(int64(len(c.Data))),
+		Size:    humanize.Bytes(int64(len(c.Data))),
 	}
 	switch {
 	case c.Report != nil && c.Report.Window > 0:
-		row.Scope = fmt.Sprintf("during %s, by %s", brief.Time(c.Report.Window), c.Report.Source)
+		row.Scope = fmt.Sprintf("during %s, by %s", humanize.Time(c.Report.Window), c.Report.Source)
 	case c.Report != nil:
 		row.Scope = "since the start, by " + c.Report.Source
 	case c.Window > 0:
@@ -196,7 +196,7 @@ func (s *Service) uiView(w http.ResponseWriter, r *http.Request) error {
 // workLink leads to a view with those who wait for work, or without if they are shown.
 func workLink(d time.Duration, view string, shown bool) pprofui.Link {
 	link := pprofui.Link{
-		Text: "waits for work: " + brief.Time(d), Ref: view, Shown: strconv.FormatBool(shown),
+		Text: "waits for work: " + humanize.Time(d), Ref: view, Shown: strconv.FormatBool(shown),
 	}
 	if !shown {
 		link.Ref += "?work=shown"

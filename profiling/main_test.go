@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/leak"
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
@@ -110,7 +110,7 @@ func waitLong(t *testing.T) {
 	c := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() { waitForChannel(c) })
-	planted.Await(t, 1, ".waitForChannel(", "chan receive")
+	testload.Await(t, 1, ".waitForChannel(", "chan receive")
 	time.Sleep(time.Millisecond)
 	close(c)
 	wg.Wait()

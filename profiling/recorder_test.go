@@ -8,7 +8,7 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
@@ -30,7 +30,7 @@ func read(t *testing.T, data []byte) *profile.Profile {
 // A stretch has what happened in it and nothing of what happened before; stretches
 // are summed up.
 func TestRecorder(t *testing.T) {
-	planted.Allocate(t)
+	testload.Allocate(t)
 	r, err := profiling.NewRecorder("the test")
 	require.NoError(t, err)
 	defer r.Close()

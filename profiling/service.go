@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/charts"
@@ -147,7 +147,7 @@ func (s *Service) Close() error {
 
 // named returns the sources by names that are UTF-8, as JSON and links need them.
 func named[F any](sources map[string]F) map[string]F {
-	var names brief.Names
+	var names humanize.Names
 	list := map[string]F{}
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		list[names.Valid(name)] = sources[name]

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	xtrace "golang.org/x/exp/trace"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/flight"
@@ -70,7 +70,7 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	op := srv.Op("check <out>")
 	require.Same(t, op, srv.Op("check <out>"))
 	require.Equal(t, "check <out>", op.Name())
-	planted.Slow(t, op.Done, time.Millisecond, 20*time.Millisecond)
+	testload.Slow(t, op.Done, time.Millisecond, 20*time.Millisecond)
 
 	e := awaitSlow(t, srv.URL())
 	require.Equal(t, "check <out>", e.Op)
@@ -78,7 +78,7 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.Equal(t, 10*time.Millisecond, e.Threshold)
 	require.Zero(t, e.Percentile)
 	require.Greater(t, e.Took, e.Threshold)
-	require.Contains(t, e.Report.Verdict, "waiting for a sync.Mutex at planted.go:")
+	require.Contains(t, e.Report.Verdict, "waiting for a sync.Mutex at testload.go:")
 	require.True(t, strings.HasSuffix(e.Report.Waits[0].Waker.Site.Func, ".HoldLock"),
 		e.Report.Waits[0].Waker)
 	p := slowly(t, srv.URL())
@@ -100,8 +100,8 @@ func TestSlowOperationIsExplained(t *testing.T) {
 		page.body)
 	at, err := url.Parse(srv.URL() + "/debug/pprof/slow/")
 	require.NoError(t, err)
-	leadsToSource(t, at, page.body, "HoldLock", "planted.go", `time\.Sleep\(held\)`)
-	leadsToSource(t, at, page.body, "TakeLock", "planted.go", `mu\.Lock\(\)`)
+	leadsToSource(t, at, page.body, "HoldLock", "testload.go", `time\.Sleep\(held\)`)
+	leadsToSource(t, at, page.body, "TakeLock", "testload.go", `mu\.Lock\(\)`)
 	require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/slow/99999/source").status)
 	require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/slow/x/source").status)
 
@@ -132,7 +132,7 @@ func TestSlowByPercentile(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	url := httpServer(t, h)
 	op := h.Op("transfer")
-	planted.Slow(t, op.Done, 2*time.Millisecond, 10*time.Millisecond)
+	testload.Slow(t, op.Done, 2*time.Millisecond, 10*time.Millisecond)
 	require.False(t, slowly(t, url).On)
 	require.NoError(t, h.StartSlow(profiling.SlowConfig{Percentile: 80, Every: time.Millisecond,
 		Keep: 1, MinAge: 100 * time.Millisecond}))
@@ -157,9 +157,9 @@ func TestSlowByPercentile(t *testing.T) {
 func TestSlowAreSummedUp(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	url := httpServer(t, h)
-	planted.Slow(t, h.Op("GET /a,{b}").Done, time.Millisecond, 20*time.Millisecond)
+	testload.Slow(t, h.Op("GET /a,{b}").Done, time.Millisecond, 20*time.Millisecond)
 	harmless := h.Op("harmless")
-	planted.Again(t, func() {
+	testload.Again(t, func() {
 		time.Sleep(20 * time.Millisecond)
 		harmless.Done(time.Hour) // as if it were far slower for its kind
 	})
@@ -284,7 +284,7 @@ func TestSlowSharesTheTracer(t *testing.T) {
 func TestSlowConcurrently(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	for i := range 4 {
-		planted.Again(t, func() {
+		testload.Again(t, func() {
 			h.Op([]string{"a", "b", "c"}[i%3]).Done(time.Duration(i) * time.Millisecond)
 		})
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/flight"
 	"github.com/mvccmap/mvccmap/profiling/internal/pprofui"
@@ -60,7 +60,7 @@ func (s *Service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 		"Lost": st.Lost, "Problem": st.Problem, "Rows": rows,
 		"Only": only, "Tails": tails, "Within": flight.TailReach.Minutes(),
 		"Percentile": cfg.Percentile, "Above": above, "Keep": cfg.Keep,
-		"Size": brief.Bytes(int64(cfg.MaxBytes)), "Reach": cfg.MinAge,
+		"Size": humanize.Bytes(int64(cfg.MaxBytes)), "Reach": cfg.MinAge,
 	})
 }
 
@@ -95,12 +95,12 @@ func slowRowOf(c *flight.Slow) slowRow {
 	row := slowRow{
 		Slow:  c,
 		At:    c.End.Format(time.TimeOnly),
-		Size:  brief.Bytes(int64(len(c.Data))),
+		Size:  humanize.Bytes(int64(len(c.Data))),
 		File:  slowFile(c),
-		Limit: "the threshold of " + brief.Time(c.Threshold),
+		Limit: "the threshold of " + humanize.Time(c.Threshold),
 	}
 	if c.Percentile > 0 {
-		row.Limit = fmt.Sprintf("p%v of %s", c.Percentile, brief.Time(c.Threshold))
+		row.Limit = fmt.Sprintf("p%v of %s", c.Percentile, humanize.Time(c.Threshold))
 	}
 	if r := c.Report; r != nil {
 		row.Parts = partsOf(r)
@@ -266,7 +266,7 @@ func (s *Service) slowView(w http.ResponseWriter, r *http.Request) error {
 	if c.Report == nil || len(c.Report.Waits) == 0 {
 		return web.NotFound("slow operation %d has no waits that are known", id)
 	}
-	return s.showWaits(w, r, fmt.Sprintf("%s took %s", c.Op, brief.Time(c.Took)), c.Report.Verdict,
+	return s.showWaits(w, r, fmt.Sprintf("%s took %s", c.Op, humanize.Time(c.Took)), c.Report.Verdict,
 		fmt.Sprintf("../#slow-%d", id), func() *profile.Profile { return c.Report.Profile(c.End) })
 }
 

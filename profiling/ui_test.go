@@ -20,7 +20,7 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
@@ -39,7 +39,7 @@ func newCapture(t *testing.T, base, query string) string {
 }
 
 func TestCapturePages(t *testing.T) {
-	planted.Allocate(t)
+	testload.Allocate(t)
 	srv := start(t, profiling.Config{MutexFraction: 1, BlockRate: 1})
 	contendUntilSeen(t, srv)
 	ballast := make([]byte, 32<<20) // large enough to be sampled, and live
@@ -76,7 +76,7 @@ func TestCapturePages(t *testing.T) {
 			case "allocs":
 				require.Contains(t, get(t, base+"top?si=alloc_objects").body, "alloc_objects")
 			case "goroutine":
-				require.Positive(t, value(p, "planted.Again.func1"))
+				require.Positive(t, value(p, "testload.Again.func1"))
 			}
 		})
 	}
@@ -346,7 +346,7 @@ func TestReportLeadsToSource(t *testing.T) {
 	require.NoError(t, err)
 	at, err := from.Parse(get(t, from.String()).header.Get("Location"))
 	require.NoError(t, err)
-	leadsToSource(t, at, get(t, at.String()).body, "TakeLock", "planted.go", `mu\.Lock\(\)`)
+	leadsToSource(t, at, get(t, at.String()).body, "TakeLock", "testload.go", `mu\.Lock\(\)`)
 }
 
 // leadsToSource checks that a line of a function, at which code stands, is in a page, and leads to

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
@@ -23,13 +23,13 @@ import (
 // holdUp has goroutines wait for a lock until the test ends, and for a timer while they have it.
 func holdUp(t *testing.T) {
 	t.Helper()
-	planted.Slow(t, func(time.Duration) {}, 0, time.Millisecond)
+	testload.Slow(t, func(time.Duration) {}, 0, time.Millisecond)
 }
 
 // The waits of holdUp.
 var (
-	plantedLock  = plantedWait{contention.Mutex, "planted.TakeLock"}
-	plantedSleep = plantedWait{contention.Sleep, "planted.HoldLock"}
+	plantedLock  = plantedWait{contention.Mutex, "testload.TakeLock"}
+	plantedSleep = plantedWait{contention.Sleep, "testload.HoldLock"}
 )
 
 type plantedWait struct {
@@ -138,8 +138,8 @@ func TestContentionRespectsTheTracer(t *testing.T) {
 func TestDifference(t *testing.T) {
 	srv := start(t, profiling.Config{})
 	newCapture(t, srv.URL(), "type=goroutine")
-	planted.Leak(t, 40)
-	planted.Await(t, 40, "planted.Leaked(", "chan receive")
+	testload.Leak(t, 40)
+	testload.Await(t, 40, "testload.Leaked(", "chan receive")
 	newCapture(t, srv.URL(), "type=goroutine")
 	newCapture(t, srv.URL(), "type=heap")
 
@@ -149,9 +149,9 @@ func TestDifference(t *testing.T) {
 		require.Equal(t, http.StatusOK, a.status, a.body)
 		require.Contains(t, a.body, "capture 2 minus capture 1")
 	}
-	require.Contains(t, get(t, ui+"2-1/top").body, "planted.Leaked")
+	require.Contains(t, get(t, ui+"2-1/top").body, "testload.Leaked")
 	// What was shown before is not carried over.
-	require.NotContains(t, get(t, ui+"1/top").body, "planted.Leaked")
+	require.NotContains(t, get(t, ui+"1/top").body, "testload.Leaked")
 	require.NotContains(t, get(t, ui+"2/top").body, "minus capture")
 	for query, status := range map[string]int{
 		"2-2": 400, "2-3": 400, "2-9": 404, "x-1": 404, "2-": 404, "2-1-1": 404, "-": 404,

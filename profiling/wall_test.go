@@ -11,7 +11,7 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
@@ -21,16 +21,16 @@ func waitForWork(never <-chan struct{}) { <-never }
 // the client, and is refused while the CPU profiler is in use.
 func TestWallIsACapture(t *testing.T) {
 	h := handler(t, profiling.Config{})
-	planted.Again(t, func() {
+	testload.Again(t, func() {
 		pprof.Do(context.Background(), pprof.Labels("operation", "burn"),
-			func(context.Context) { planted.Garbage(make([][]byte, 64)) })
+			func(context.Context) { testload.Garbage(make([][]byte, 64)) })
 	})
-	planted.Leak(t, 2)
-	planted.Await(t, 2, "planted.Leaked(", "chan receive")
+	testload.Leak(t, 2)
+	testload.Await(t, 2, "testload.Leaked(", "chan receive")
 	never := make(chan struct{})
 	defer close(never)
 	go waitForWork(never)
-	planted.Await(t, 1, ".waitForWork(", "chan receive")
+	testload.Await(t, 1, ".waitForWork(", "chan receive")
 	require.Eventually(t, func() bool {
 		p, err := profile.ParseData(request(h, "/debug/pprof/wall?seconds=0.2").Body.Bytes())
 		require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestWallIsACapture(t *testing.T) {
 	require.Equal(t, http.StatusOK, request(h, "/debug/pprof/ui/1/flamegraph").Code)
 	top := request(h, "/debug/pprof/ui/1/top").Body.String()
 	require.Regexp(t, `href="top\?work=shown" aria-current="false">waits for work: `, top)
-	require.Contains(t, top, "planted.Leaked")
+	require.Contains(t, top, "testload.Leaked")
 	require.NotContains(t, top, ".waitForWork")
 	all := request(h, "/debug/pprof/ui/1/top?work=shown").Body.String()
 	require.Regexp(t, `href="top" aria-current="true">waits for work: `, all)

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
@@ -229,7 +229,7 @@ func (t *tries) find(c bench.Config) (results.FoundRate, error) {
 	f.Rate, f.Above, err = search.find(max(t.last.OpsPerSecond()*startShare, 1))
 	if f.Rate == 0 && (err == nil || errors.Is(err, errCannotTell)) {
 		last := f.Tries[len(f.Tries)-1]
-		f.Samples, f.Why = 0, fmt.Sprintf("at %s a second: %s", brief.Number(last.Rate), last.What)
+		f.Samples, f.Why = 0, fmt.Sprintf("at %s a second: %s", humanize.Number(last.Rate), last.What)
 	}
 	return f, err
 }
@@ -275,7 +275,7 @@ func (t *tries) try(f *results.FoundRate, rate float64, n int) (tried, error) {
 	if n > 1 {
 		of = fmt.Sprintf(", median of %d samples", n)
 	}
-	t.progress.note("try %d: %s operations per second%s: %s: %s", len(f.Tries), brief.Number(rate), of,
+	t.progress.note("try %d: %s operations per second%s: %s: %s", len(f.Tries), humanize.Number(rate), of,
 		word, what)
 	return got, nil
 }

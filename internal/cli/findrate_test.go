@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 )
 
 // A service keeps the limits up to a rate, but for noise; the finds of the search, from far below
@@ -102,7 +102,7 @@ func TestFindRate(t *testing.T) {
 		"--http=off", "--output=" + file}
 	_, stderr := succeed(t, append(args, "--ops=20", "--find-rate=achieved>=0,aborts/op<=0")...)
 	require.Contains(t, stderr, "highest rate at which Counter/engine=mvcc/threads=1 keeps achieved-% >= 0, "+
-		"aborts/op <= 0: "+brief.Number(1e9)+" operations per second, confirmed by 2 samples (")
+		"aborts/op <= 0: "+humanize.Number(1e9)+" operations per second, confirmed by 2 samples (")
 	r := loadRun(t, file)
 	require.Len(t, r.Found, 1)
 	require.Equal(t, 1e9, r.Found[0].Rate)
@@ -139,7 +139,7 @@ func TestThresholds(t *testing.T) {
 	code, stdout, stderr := call(t, append(args, "--threshold=ops/s>1e15,aborts/op<1")...)
 	require.Equal(t, ExitMissed, code)
 	require.Contains(t, stdout, "# complete: 3 of 3 samples", "the run itself did not fail")
-	require.Contains(t, stderr, "threshold: ops/s > "+brief.Number(1e15)+
+	require.Contains(t, stderr, "threshold: ops/s > "+humanize.Number(1e15)+
 		": missed by Counter/engine=mvcc/threads=1: ")
 	require.Contains(t, stderr, "mvccbench: thresholds: missed: 1 of 2\n")
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
@@ -208,24 +208,24 @@ var resultColumns = []string{"sample", "ops/s", "ns/op", "p50", "p99", "p99.9", 
 func (b *board) row(name string, m bench.Measurement) {
 	quantile := func(q float64) string {
 		if d, ok := m.Quantile(q); ok {
-			return brief.Time(d)
+			return humanize.Time(d)
 		}
 		return "–"
 	}
 	row := []string{
-		name, brief.Number(m.OpsPerSecond()), brief.Number(m.NsPerOp()),
+		name, humanize.Number(m.OpsPerSecond()), humanize.Number(m.NsPerOp()),
 		quantile(.5), quantile(.99), quantile(.999),
-		brief.Number(m.AbortsPerOp()), brief.Number(m.BytesPerOp()), brief.Number(m.AllocsPerOp()),
+		humanize.Number(m.AbortsPerOp()), humanize.Number(m.BytesPerOp()), humanize.Number(m.AllocsPerOp()),
 	}
 	u := m.Machine
 	for _, share := range []float64{u.Process, u.Others, u.Steal} {
 		text := "–"
 		if u.Known {
-			text = brief.Percent(share)
+			text = humanize.Percent(share)
 		}
 		row = append(row, text)
 	}
-	row = append(row, brief.Time(u.Hiccup))
+	row = append(row, humanize.Time(u.Hiccup))
 	if u.Noise() != "" {
 		row[0] += " (noisy)"
 	}

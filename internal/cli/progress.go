@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 )
 
 // progress tells on standard error how far a command is: on a terminal in one line that is redrawn,
@@ -190,7 +190,7 @@ func (p *sweepProgress) Start(step bench.Step, _ *bench.Step) {
 	p.set(func(now time.Time) string {
 		line := position(p.started, begun, now, step.Index, step.Of) + stepName(step)
 		if ops, ok := p.rate(now); ok {
-			line += fmt.Sprintf(", %s ops/s", brief.Number(ops))
+			line += fmt.Sprintf(", %s ops/s", humanize.Number(ops))
 		}
 		return line
 	})

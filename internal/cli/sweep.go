@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
@@ -79,7 +79,7 @@ func checkMemory(steps []bench.Step, memory float64) error {
 			w := step.Config.Workload
 			return usagef("--keys, --value-size: the keys and values of %s would be %sB, and this machine "+
 				"has %sB of memory",
-				w.Name, brief.Number(need), brief.Number(memory))
+				w.Name, humanize.Number(need), humanize.Number(memory))
 		}
 	}
 	return nil

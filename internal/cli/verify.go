@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/internal/results"
 	"github.com/mvccmap/mvccmap/internal/soak"
 )
@@ -106,7 +106,7 @@ func (c *verifyCmd) Run(e *Env) error {
 		}
 		p.set(func(now time.Time) string {
 			return fmt.Sprintf("[%v/%v] %s transactions checked; %v",
-				now.Sub(p.started).Truncate(time.Second), c.Duration, brief.Count(so.Transactions), r)
+				now.Sub(p.started).Truncate(time.Second), c.Duration, humanize.Count(so.Transactions), r)
 		})
 	}
 	cfg.Done = func(r soak.Round, o soak.Outcome) {
@@ -199,9 +199,9 @@ func writeReport(w io.Writer, r *soak.Report, head string) error {
 		"violated", "time"}}
 	row := func(name string, t soak.Totals) {
 		rows = append(rows, []string{name, fmt.Sprint(t.Rounds), fmt.Sprint(t.Transactions),
-			brief.Count(t.Operations),
-			fmt.Sprint(t.Aborted), brief.Count(t.Dependencies), fmt.Sprint(t.Violations),
-			brief.Time(t.Time)})
+			humanize.Count(t.Operations),
+			fmt.Sprint(t.Aborted), humanize.Count(t.Dependencies), fmt.Sprint(t.Violations),
+			humanize.Time(t.Time)})
 	}
 	for _, k := range r.Kinds {
 		row(string(k.Kind), k.Totals)
@@ -240,5 +240,5 @@ func roundsIn(r *soak.Report) string {
 	if r.Rounds == 1 {
 		rounds = "round"
 	}
-	return fmt.Sprintf("%d %s in %s", r.Rounds, rounds, brief.Time(r.Elapsed))
+	return fmt.Sprintf("%d %s in %s", r.Rounds, rounds, humanize.Time(r.Elapsed))
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 )
 
 // Usage is the use of the machine for a while. Shares are of all its processors, from 0 to 1.
@@ -78,14 +78,14 @@ func (u Usage) Noise() string {
 	var list []string
 	idle := 1 - u.Process - u.Others - u.Steal
 	if u.Known && u.Others >= noisyShare && idle < spareShare {
-		list = append(list, fmt.Sprintf("other programs had %s of the processors", brief.Percent(u.Others)))
+		list = append(list, fmt.Sprintf("other programs had %s of the processors", humanize.Percent(u.Others)))
 	}
 	if u.Known && u.Steal >= noisyShare {
-		list = append(list, fmt.Sprintf("the host kept back %s of the processors", brief.Percent(u.Steal)))
+		list = append(list, fmt.Sprintf("the host kept back %s of the processors", humanize.Percent(u.Steal)))
 	}
 	full := u.Known && u.Process >= (1-ownShare)*u.Most
 	if !full && u.Hiccup >= ownHiccup && float64(u.Hiccup) >= noisyHiccup*float64(u.For) {
-		list = append(list, fmt.Sprintf("a goroutine woke %s late", brief.Time(u.Hiccup)))
+		list = append(list, fmt.Sprintf("a goroutine woke %s late", humanize.Time(u.Hiccup)))
 	}
 	return strings.Join(list, ", ")
 }
@@ -94,11 +94,11 @@ func (u Usage) Noise() string {
 func (u Usage) String() string {
 	late := "nothing woke late"
 	if u.Hiccup > 0 {
-		late = "longest hiccup " + brief.Time(u.Hiccup)
+		late = "longest hiccup " + humanize.Time(u.Hiccup)
 	}
 	if !u.Known {
 		return late
 	}
 	return fmt.Sprintf("of its processors this program had %s, others %s, the host kept back %s; %s",
-		brief.Percent(u.Process), brief.Percent(u.Others), brief.Percent(u.Steal), late)
+		humanize.Percent(u.Process), humanize.Percent(u.Others), humanize.Percent(u.Steal), late)
 }

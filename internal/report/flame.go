@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 )
 
 // A Change is how the profiles of processor time of one combination differ.
@@ -127,7 +127,7 @@ func pathOf(s *profile.Sample) (path []string) {
 	for _, l := range s.Location {
 		for _, line := range l.Line {
 			if f := line.Function; f != nil && !strings.HasPrefix(f.Name, "runtime.asyncPreempt") {
-				path = append(path, brief.Func(f.Name))
+				path = append(path, humanize.Func(f.Name))
 			}
 		}
 	}

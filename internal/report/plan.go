@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/internal/results"
 )
 
@@ -190,7 +190,7 @@ func marks(cells []*results.Cell, x func(*results.Cell) float64) ([]tick, func(f
 	for _, v := range values {
 		label := strconv.FormatFloat(v, 'f', -1, 64)
 		if v >= 1e5 {
-			label = brief.Number(v)
+			label = humanize.Number(v)
 		}
 		ticks = append(ticks, tick{place(v), label})
 	}

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/perf/benchmath"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 )
 
 // besideAlpha is the level at which [Compete] decides, that of [Compare] by default.
@@ -83,7 +83,7 @@ func compete(groups [][]*Cell, engines []string, unit string) Contest {
 			if len(v) == 0 {
 				continue
 			}
-			values[i], r.Medians[i] = v, shown(unit, Median(v), brief.Number)+markOf(cell)
+			values[i], r.Medians[i] = v, shown(unit, Median(v), humanize.Number)+markOf(cell)
 			r.noisy[i] = cell.Noisy() > 0
 		}
 		if !slices.ContainsFunc(values, func(v []float64) bool { return len(v) > 0 }) {

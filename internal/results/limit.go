@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 )
 
 // A Limit is a demand on a figure, such as response-p99-ns < 1 ms.
@@ -93,7 +93,7 @@ func (l Limit) Show(v float64) string {
 		if m, ok := MetricByUnit(l.Unit); ok && v < 1000 {
 			return m.Format(v)
 		}
-		return brief.Number(v)
+		return humanize.Number(v)
 	})
 }
 
@@ -161,8 +161,8 @@ func (f FoundRate) String() string {
 	}
 	above := ""
 	if f.Above > 0 {
-		above = fmt.Sprintf("; %s do not", brief.Number(f.Above))
+		above = fmt.Sprintf("; %s do not", humanize.Number(f.Above))
 	}
 	return fmt.Sprintf("highest rate at which %s keeps %s: %s operations per second, confirmed by %d "+
-		"samples%s (%d tries)", f.Of, limits, brief.Number(f.Rate), f.Samples, above, len(f.Tries))
+		"samples%s (%d tries)", f.Of, limits, humanize.Number(f.Rate), f.Samples, above, len(f.Tries))
 }

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/perf/benchmath"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 )
 
 // MediansCaption describes the table of medians.
@@ -34,7 +34,7 @@ var medianColumns = []medianColumn{
 // shown writes a figure: a time with its unit, or else by others.
 func shown(unit string, v float64, others func(float64) string) string {
 	if strings.HasSuffix(unit, "-ns") {
-		return brief.Time(time.Duration(math.Round(v)))
+		return humanize.Time(time.Duration(math.Round(v)))
 	}
 	return others(v)
 }
@@ -86,10 +86,10 @@ func MedianRows(cells []*Cell) [][]string {
 			first = c
 		default:
 			if v, w := c.Values(by), first.Values(by); len(v) > 0 && len(w) > 0 {
-				against = brief.Number(Median(v)/Median(w)) + " x" + markOf(c, first)
+				against = humanize.Number(Median(v)/Median(w)) + " x" + markOf(c, first)
 			}
 		}
-		row := []string{title, threads, c.Engine, brief.Number(Median(ops)), spread(ops)}
+		row := []string{title, threads, c.Engine, humanize.Number(Median(ops)), spread(ops)}
 		for _, col := range columns {
 			text := "-"
 			if v := c.Values(col.unit); len(v) > 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 )
 
 // ofOperation begins the units of figures of one kind of operation, of a workload that has several:
@@ -90,7 +90,7 @@ func OperationRows(cells []*Cell) [][]string {
 				for _, unit := range units {
 					text := "-"
 					if v := c.Values(name + ofOperation + unit); len(v) > 0 {
-						text = shown(unit, Median(v), brief.Number)
+						text = shown(unit, Median(v), humanize.Number)
 					}
 					row = append(row, text)
 				}

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/perf/benchunit"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 )
 
 // Method says by which statistics c was made.
@@ -157,7 +157,7 @@ func (r *Row) Times() string {
 	case times < 1:
 		times, word = 1/times, "less"
 	}
-	return brief.Number(times) + " x " + word
+	return humanize.Number(times) + " x " + word
 }
 
 // Chances says how probable such a change is by chance, and how many samples there are.

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -185,7 +185,7 @@ func (g *growth) atRest(before, start int64) *Violation {
 		}
 		if time.Now().After(end) {
 			return violated(g.m.Stats(), "after the load the heap is not given back: %s, from %s at its "+
-				"start", brief.Bytes(heap), brief.Bytes(start))
+				"start", humanize.Bytes(heap), humanize.Bytes(start))
 		}
 	}
 	sn := g.m.Snapshot()

@@ -29,7 +29,7 @@ func TestPassLocks(t *testing.T) {
 			tr.PassLocks()
 			passed.Store(true)
 		}()
-		stage.Waits(t, done, "(*Leaf).pass(")
+		stage.Waits(t, done, "(*Leaf).waitUnlocked(")
 		require.False(t, passed.Load())
 		unlock()
 		<-done

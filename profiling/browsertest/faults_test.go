@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 )
@@ -31,7 +31,7 @@ import (
 // do.
 func plantFaults(t *testing.T, srv *profiling.Server) {
 	t.Helper()
-	planted.Collect(t)
+	testload.Collect(t)
 	f, err := os.Create(filepath.Join(t.TempDir(), "synced"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Close()) })
@@ -40,17 +40,17 @@ func plantFaults(t *testing.T, srv *profiling.Server) {
 	never := make(chan struct{})
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(){
-		"GET /stock":      func() { planted.HoldLock(&mu, 20*time.Millisecond) },
-		"GET /order":      func() { planted.TakeLock(&mu) },
-		"GET /report":     func() { planted.Garbage(make([][]byte, 1024)) },
-		"GET /save":       func() { planted.SyncFile(t, f) },
+		"GET /stock":      func() { testload.HoldLock(&mu, 20*time.Millisecond) },
+		"GET /order":      func() { testload.TakeLock(&mu) },
+		"GET /report":     func() { testload.Garbage(make([][]byte, 1024)) },
+		"GET /save":       func() { testload.SyncFile(t, f) },
 		"GET /items":      func() {},
 		"GET /items/{id}": func() {},
-		"GET /mail":       func() { leaks.Go(func() { planted.Leaked(never) }) },
+		"GET /mail":       func() { leaks.Go(func() { testload.Leaked(never) }) },
 		"GET /price": func() {
 			var stop atomic.Bool
 			time.AfterFunc(10*time.Millisecond, func() { stop.Store(true) })
-			planted.Spin(&stop)
+			testload.Spin(&stop)
 		},
 	} {
 		mux.HandleFunc(pattern, func(http.ResponseWriter, *http.Request) { handle() })
@@ -88,7 +88,7 @@ func plantFaults(t *testing.T, srv *profiling.Server) {
 			time.Sleep(time.Millisecond)
 		})
 	}
-	planted.Again(t, clients...)
+	testload.Again(t, clients...)
 }
 
 // A path leads from the dashboard to a page that names the function of a fault: a click on each of
@@ -117,7 +117,7 @@ var paths = []path{
 	{"*CPU, 5 s*", "allocation", "Garbage", []string{closer("cpu")}},
 	{"*CPU, 5 s*", "collector", "gcBgMarkWorker", []string{closer("cpu")}},
 	{"*CPU, 5 s*", "processor", "Spin", []string{closer("cpu")}},
-	{"*heap*", "collector", "planted.Collect", []string{closer("heap")}},
+	{"*heap*", "collector", "testload.Collect", []string{closer("heap")}},
 	{"*allocs*", "allocation", "Garbage", []string{closer("allocs")}},
 	{"*mutex*", "lock", "HoldLock", []string{closer("mutex")}},
 	{"*block*", "lock", "TakeLock", []string{closer("block")}},
@@ -192,7 +192,7 @@ func storm(t *testing.T) *profiling.Server {
 		}
 	}
 	cfg := profiling.Config{Title: "polls", Maps: db.Sources("polls")}
-	planted.Again(t, named("vote"), named("vote"), named("vote"), named("tally"))
+	testload.Again(t, named("vote"), named("vote"), named("vote"), named("tally"))
 	return start(t, cfg)
 }
 

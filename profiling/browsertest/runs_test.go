@@ -12,9 +12,9 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/internal/report"
 	"github.com/mvccmap/mvccmap/internal/results"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling/runs"
 )
 
@@ -59,8 +59,8 @@ func comparison(t *testing.T) string {
 		require.NoError(t, pprof.Lookup("goroutine").WriteTo(&b, 0))
 		profiles[i], err = profile.ParseData(b.Bytes())
 		require.NoError(t, err)
-		planted.Leak(t, 20)
-		planted.Await(t, 20, "planted.Leaked(", "chan receive")
+		testload.Leak(t, 20)
+		testload.Await(t, 20, "testload.Leaked(", "chan receive")
 	}
 	c, err := results.Compare(sources[0], sources[1], results.Options{Alpha: 0.05, Turns: true})
 	require.NoError(t, err)

@@ -7,16 +7,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
 // plantSlow ends operations, some of which wait for a lock, until the test ends.
 func plantSlow(t *testing.T, srv *profiling.Server) {
 	t.Helper()
-	planted.Slow(t, srv.Op("checkout").Done, time.Millisecond, 30*time.Millisecond)
+	testload.Slow(t, srv.Op("checkout").Done, time.Millisecond, 30*time.Millisecond)
 	lookup := srv.Op("lookup")
-	planted.Again(t, func() {
+	testload.Again(t, func() {
 		time.Sleep(2 * time.Millisecond)
 		lookup.Done(2 * time.Millisecond)
 	})

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 )
@@ -35,7 +35,7 @@ func openBank(t *testing.T) *bank {
 		pinned.Close()
 		b.accounts.Close()
 	})
-	planted.Again(t, b.transfer, b.transfer)
+	testload.Again(t, b.transfer, b.transfer)
 	return b
 }
 

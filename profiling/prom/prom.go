@@ -25,7 +25,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/internal/seam/figures"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -60,8 +60,8 @@ type exporter struct {
 
 	mu      sync.Mutex
 	last    map[string]mvcc.Stats // of the previous request, of the maps that there were
-	ofMaps  brief.Names
-	ofOther brief.Names // of the operations
+	ofMaps  humanize.Names
+	ofOther humanize.Names // of the operations
 }
 
 // ServeHTTP implements [http.Handler].

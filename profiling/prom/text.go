@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 )
 
 // A text is metrics in the text format of Prometheus, version 0.0.4.
@@ -84,7 +84,7 @@ func writeValues(t *text, sources map[string]func() []Value) {
 		of string
 		Value
 	}
-	var names brief.Names
+	var names humanize.Names
 	byMetric := map[string][]one{}
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		of := names.Valid(name)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/leak"
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
@@ -81,7 +81,7 @@ func plant(t *testing.T) []staged {
 		}, "IO wait", false},
 		{contention.Once, func() {
 			go inOnce()
-			planted.Await(t, 1, "plant.func", "chan receive")
+			testload.Await(t, 1, "plant.func", "chan receive")
 			once.Do(func() {})
 		}, func() { close(hold) }, "sync.Mutex.Lock", true},
 		{contention.Sleep, func() { time.Sleep(20 * time.Millisecond) }, func() {}, "", false},
@@ -105,7 +105,7 @@ func runPlanted(t *testing.T) []staged {
 	for _, p := range all {
 		wg.Go(p.wait)
 		if p.blocked != "" {
-			planted.Await(t, 1, p.name(), p.blocked)
+			testload.Await(t, 1, p.name(), p.blocked)
 		}
 		p.release()
 	}
@@ -189,7 +189,7 @@ func TestTraceCountsWhatStillWaits(t *testing.T) {
 	c := make(chan int)
 	var wg sync.WaitGroup
 	wg.Go(func() { waitReceive(c) })
-	planted.Await(t, 1, "waitReceive", "chan receive")
+	testload.Await(t, 1, "waitReceive", "chan receive")
 	r := traced(t, func() { waitSleep() })
 	close(c)
 	wg.Wait()
@@ -207,10 +207,10 @@ func TestTraceJoinsItsParts(t *testing.T) {
 	early, late := make(chan int), make(chan int)
 	var wg sync.WaitGroup
 	wg.Go(func() { waitReceive(early) })
-	planted.Await(t, 1, "waitReceive", "chan receive")
+	testload.Await(t, 1, "waitReceive", "chan receive")
 	r := traced(t, func() {
 		wg.Go(func() { waitReceiveLate(late) })
-		planted.Await(t, 1, "waitReceiveLate", "chan receive")
+		testload.Await(t, 1, "waitReceiveLate", "chan receive")
 		waitSleep()
 		for range 3 {
 			f := trace.NewFlightRecorder(trace.FlightRecorderConfig{}) // begins a new part

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
@@ -91,7 +91,7 @@ func TestTraceCountsWhatItLeavesOut(t *testing.T) {
 	early := make(chan int)
 	done := make(chan struct{})
 	go func() { defer close(done); waitReceive(early) }()
-	planted.Await(t, 1, "waitReceive", "chan receive")
+	testload.Await(t, 1, "waitReceive", "chan receive")
 	r := traced(t, func() {
 		waitSleep()
 		close(early) // in the first part of the trace, which does not say where it waited

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/internal/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/losses"
@@ -207,7 +207,7 @@ type boundedBuffer struct {
 // Write implements [io.Writer].
 func (b *boundedBuffer) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > b.max {
-		return 0, fmt.Errorf("it was larger than %s", brief.Bytes(int64(b.max)))
+		return 0, fmt.Errorf("it was larger than %s", humanize.Bytes(int64(b.max)))
 	}
 	return b.Buffer.Write(p)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
@@ -310,7 +310,7 @@ func TestStoppingHoldsNobodyUp(t *testing.T) {
 	}, time.Minute, time.Millisecond, "the trace is not being kept")
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); s.Stop() }()
-	planted.Await(t, 1, "(*flight).close(", "chan receive")
+	testload.Await(t, 1, "(*flight).close(", "chan receive")
 	s.Op("two").Count(time.Second, false)
 	require.False(t, s.State().On)
 	close(leave)

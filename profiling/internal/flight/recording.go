@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
@@ -67,7 +67,7 @@ type Recording struct {
 
 	mu     sync.Mutex
 	ops    map[string]*Op
-	names  brief.Names
+	names  humanize.Names
 	cfg    Config
 	flight *flight // nil while nothing is recorded
 	failed error   // why the last start was none

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
@@ -46,10 +46,10 @@ func (r *Row) Share() float64 { return float64(r.Lost) / float64(max(r.Attempts,
 func (r *Row) String() string {
 	text := ""
 	if len(r.Keys) > 0 {
-		text = fmt.Sprintf("%s over one key", brief.Percent(r.Keys[0].Share))
+		text = fmt.Sprintf("%s over one key", humanize.Percent(r.Keys[0].Share))
 	}
 	if len(r.Winners) > 0 {
-		text += fmt.Sprintf(", %s to %s", brief.Percent(r.Winners[0].Share), r.Winners[0].Text)
+		text += fmt.Sprintf(", %s to %s", humanize.Percent(r.Winners[0].Share), r.Winners[0].Text)
 	}
 	return text
 }
@@ -179,7 +179,7 @@ func (c *caller) String() string {
 	case name == "":
 		if name = cmp.Or(name, "the Update"); len(at) > 0 {
 			name += fmt.Sprintf(" at %s:%d (%s)", path.Base(at[0].File), at[0].Line,
-				brief.Func(at[0].Func))
+				humanize.Func(at[0].Func))
 		}
 	}
 	return name

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 )
 
 // A Side is what a difference is made of.
@@ -38,7 +38,7 @@ func (s Side) count() string {
 	if s.Ops < 10_000 {
 		return fmt.Sprint(s.Ops)
 	}
-	return brief.Number(float64(s.Ops))
+	return humanize.Number(float64(s.Ops))
 }
 
 // dropUnshared takes the file names of a function out of both profiles if one of

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
@@ -84,7 +84,7 @@ func wrap(page, head, top []byte) []byte {
 // does in stack traces: the compiler's own, of shapes, are longer than any box.
 func shortenGenerics(p *profile.Profile) {
 	for _, f := range p.Function {
-		f.Name, f.SystemName = brief.Generic(f.Name), brief.Generic(f.SystemName)
+		f.Name, f.SystemName = humanize.Generic(f.Name), humanize.Generic(f.SystemName)
 	}
 }
 

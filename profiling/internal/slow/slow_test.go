@@ -17,7 +17,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/leak"
 	"github.com/mvccmap/mvccmap/internal/machine"
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
@@ -147,7 +147,7 @@ func TestStarved(t *testing.T) {
 		var stop atomic.Bool
 		var wg sync.WaitGroup
 		for range 3 {
-			wg.Go(func() { planted.Spin(&stop) })
+			wg.Go(func() { testload.Spin(&stop) })
 		}
 		return func() { runtime.Gosched(); runtime.Gosched() }, func() { stop.Store(true); wg.Wait() }
 	}, func(r *slow.Report) bool {
@@ -175,7 +175,7 @@ func TestRunning(t *testing.T) {
 			var stop atomic.Bool
 			timer := time.AfterFunc(200*time.Millisecond, func() { stop.Store(true) })
 			defer timer.Stop()
-			planted.Spin(&stop)
+			testload.Spin(&stop)
 		}, func() {}
 	}, func(r *slow.Report) bool {
 		off, _ := r.Off()

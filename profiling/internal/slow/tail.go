@@ -9,7 +9,7 @@ import (
 	"github.com/google/pprof/profile"
 	"golang.org/x/exp/trace"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
@@ -269,7 +269,7 @@ func (t *Tail) String() string {
 		if n++; n > 1 {
 			text += ", "
 		}
-		text += brief.Percent(t.Share(p)) + " " + p.Words()
+		text += humanize.Percent(t.Share(p)) + " " + p.Words()
 		if p.Site.Func != "" {
 			text += " at " + place(p.Site)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/machine"
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
@@ -37,7 +37,7 @@ func TestTailHasAllOperations(t *testing.T) {
 			wg.Go(func() { plantedHolder(&mu, held) })
 			<-held
 			start := time.Now()
-			planted.TakeLock(&mu)
+			testload.TakeLock(&mu)
 			end := time.Now()
 			mark++
 			slow.Mark(mark, "lock it", end.Sub(start), end)
@@ -86,7 +86,7 @@ func TestTailHasAllOperations(t *testing.T) {
 			require.Equal(t, each, tail.Count)
 			if top.Kind == contention.Mutex { // a busy machine may have taken longer
 				require.True(t, strings.HasSuffix(top.Site.Func, ".TakeLock"), top.Site)
-				require.Contains(t, tail.String(), "waiting for a sync.Mutex at planted.go:")
+				require.Contains(t, tail.String(), "waiting for a sync.Mutex at testload.go:")
 				require.NotEmpty(t, top.Because)
 				if root := top.Because[0]; root.Kind == contention.Sleep {
 					require.True(t, strings.HasSuffix(root.Site.Func, ".plantedHolder"), root.Site)

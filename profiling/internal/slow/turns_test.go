@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )
@@ -69,7 +69,7 @@ func TestChainOfLocks(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { plantedHolder(&second, inner) })
 		wg.Go(func() { <-inner; outer(&first, &second, held) })
-		return func() { <-held; planted.TakeLock(&first) }, wg.Wait
+		return func() { <-held; testload.TakeLock(&first) }, wg.Wait
 	}, func(r *slow.Report) bool {
 		return isTop(r, contention.Mutex, ".TakeLock") && r.Waits[0].Cause != nil &&
 			isRoot(r, contention.Sleep, ".plantedHolder")
@@ -82,7 +82,7 @@ func TestChainOfLocks(t *testing.T) {
 	require.NotEmpty(t, cause.Stack)
 	require.True(t, strings.HasSuffix(cause.Waker.Site.Func, ".plantedHolder"), cause.Waker)
 	require.NotEqual(t, r.Waits[0].Waker.Goroutine, cause.Waker.Goroutine)
-	require.Regexp(t, `waiting for a sync\.Mutex at \S+ \(planted\.TakeLock\)`+
+	require.Regexp(t, `waiting for a sync\.Mutex at \S+ \(testload\.TakeLock\)`+
 		`; it was held by goroutine \d+, which released it at \S+ \(slow_test\.outer\)`+
 		` and meanwhile was [\d.]+ \S+ waiting for a sync\.Mutex at \S+ \(slow_test\.middle\)`+
 		`; that was held by goroutine \d+, which released it at \S+ \(slow_test\.plantedHolder\)`+
@@ -162,12 +162,12 @@ func TestHolderWithoutProcessor(t *testing.T) {
 		var stop atomic.Bool
 		var wg sync.WaitGroup
 		for range 3 {
-			wg.Go(func() { planted.Spin(&stop) })
+			wg.Go(func() { testload.Spin(&stop) })
 		}
 		var mu sync.Mutex
 		held := make(chan struct{})
 		wg.Go(func() { holdAndYield(&mu, held) })
-		return func() { <-held; planted.TakeLock(&mu) }, func() { stop.Store(true); wg.Wait() }
+		return func() { <-held; testload.TakeLock(&mu) }, func() { stop.Store(true); wg.Wait() }
 	}, func(r *slow.Report) bool {
 		return isTop(r, contention.Mutex, ".TakeLock") &&
 			r.Waits[0].Root().Kind == contention.Scheduler && r.Processors != nil &&

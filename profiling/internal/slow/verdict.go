@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
@@ -16,10 +16,10 @@ func (r *Report) verdict() string {
 	var b strings.Builder
 	if !r.Complete() {
 		fmt.Fprintf(&b, "The trace does not reach back to the start of the operation: "+
-			"it has only the last %s of %s. ", brief.Time(r.Seen), brief.Time(r.Took))
+			"it has only the last %s of %s. ", humanize.Time(r.Seen), humanize.Time(r.Took))
 	}
 	b.WriteString(r.Lost.String())
-	of := fmt.Sprintf(" of %s ", brief.Time(r.Seen))
+	of := fmt.Sprintf(" of %s ", humanize.Time(r.Seen))
 	top := Wait{}
 	if len(r.Waits) > 0 {
 		top = r.Waits[0]
@@ -30,12 +30,12 @@ func (r *Report) verdict() string {
 	case r.Seen == 0:
 		b.WriteString("Nothing is known of it.")
 	case r.Unknown > r.Seen/2:
-		b.WriteString(brief.Time(r.Unknown) + of + "are not in the trace.")
+		b.WriteString(humanize.Time(r.Unknown) + of + "are not in the trace.")
 	case off > r.Running/2 && off >= r.Seen/4: // whatever took longer: all does without a processor
 		b.WriteString(r.runningWords(of))
 		said, most = kindWords(""), r.Running
 	case r.Assist > r.Seen/2 || r.Assist > r.Running && r.Assist >= top.Total:
-		b.WriteString(brief.Time(r.Assist) + of + marking + ", in return for what it allocated.")
+		b.WriteString(humanize.Time(r.Assist) + of + marking + ", in return for what it allocated.")
 		said, most = marking, r.Assist
 	case r.Running >= top.Total:
 		b.WriteString(r.runningWords(of))
@@ -43,22 +43,22 @@ func (r *Report) verdict() string {
 	default:
 		if root := top.Root(); root.off() {
 			fmt.Fprintf(&b, "Most likely %s was not on a processor for %s: it was not interrupted for "+
-				"so long, which is due after 10 ms. ", root.who(), brief.Time(root.Unbroken))
+				"so long, which is due after 10 ms. ", root.who(), humanize.Time(root.Unbroken))
 		}
-		b.WriteString(brief.Time(top.Total) + of + top.words(r.Processors))
+		b.WriteString(humanize.Time(top.Total) + of + top.words(r.Processors))
 		said, most = topWait, top.Total
 	}
 	if r.Seen > 0 && most < r.Seen/2 {
 		if what, d := r.next(said); d > 0 {
-			fmt.Fprintf(&b, " Next: %s %s.", brief.Time(d), what)
+			fmt.Fprintf(&b, " Next: %s %s.", humanize.Time(d), what)
 		}
 	}
 	if r.Stopped > r.Seen/10 {
 		fmt.Fprintf(&b, " The world was stopped for %s (%s).",
-			brief.Time(r.Stopped), strings.Join(r.Stops, ", "))
+			humanize.Time(r.Stopped), strings.Join(r.Stops, ", "))
 	}
 	if r.Marking > r.Seen/2 && top.Kind != contention.Sleep {
-		fmt.Fprintf(&b, " The garbage collector was marking for %s.", brief.Time(r.Marking))
+		fmt.Fprintf(&b, " The garbage collector was marking for %s.", humanize.Time(r.Marking))
 	}
 	b.WriteString(r.machineWords())
 	return b.String()
@@ -71,13 +71,13 @@ func (r *Report) runningWords(of string) string {
 	case sure:
 		return fmt.Sprintf("At least %s%snot on a processor: the system had stopped the thread, as in "+
 			"%s the whole program used no more than %s of processor time.",
-			brief.Time(off), of, brief.Time(r.Machine.For), brief.Time(r.Used))
+			humanize.Time(off), of, humanize.Time(r.Machine.For), humanize.Time(r.Used))
 	case off > r.Running/2:
 		return fmt.Sprintf("%s%snot on a processor, most likely: Go interrupts after 10 ms what runs, "+
 			"and did not for so long. So the system had stopped the thread, or it was in code that "+
-			"cannot be interrupted.", brief.Time(off), of)
+			"cannot be interrupted.", humanize.Time(off), of)
 	}
-	return brief.Time(r.Running) + of + "running, as far as Go's scheduler knows: it does not see " +
+	return humanize.Time(r.Running) + of + "running, as far as Go's scheduler knows: it does not see " +
 		"when the system stops a thread. A CPU profile shows where, if it used the processor."
 }
 
@@ -114,11 +114,11 @@ func (w *Wait) words(p *Processors) string {
 		b.WriteString(p.words())
 		var others []string
 		for _, o := range w.Others {
-			name := brief.Func(o.Site.Func)
+			name := humanize.Func(o.Site.Func)
 			if name == "" {
 				name = "unknown code"
 			}
-			others = append(others, fmt.Sprintf("%s (%s, %s)", name, o.who(), brief.Time(o.Total)))
+			others = append(others, fmt.Sprintf("%s (%s, %s)", name, o.who(), humanize.Time(o.Total)))
 		}
 		if len(others) > 0 {
 			b.WriteString(", while there ran " + strings.Join(others, ", "))
@@ -130,7 +130,7 @@ func (w *Wait) words(p *Processors) string {
 		b.WriteString(" at " + place(w.Site))
 	}
 	if w.Count > 1 {
-		fmt.Fprintf(&b, ", in %d waits of at most %s", w.Count, brief.Time(w.Max))
+		fmt.Fprintf(&b, ", in %d waits of at most %s", w.Count, humanize.Time(w.Max))
 	}
 	it := "it"
 	for ; w != nil; w, it = w.Cause, "that" {
@@ -152,10 +152,10 @@ func (w *Wait) because(it string, p *Processors) string {
 	switch several := t != nil && t.Count > 1; {
 	case several && lock:
 		fmt.Fprintf(&b, "; %s had %d holders in turn, %s each, which released it at %s",
-			it, t.Count, brief.Time(t.Average()), place(k.Site))
+			it, t.Count, humanize.Time(t.Average()), place(k.Site))
 	case several:
 		fmt.Fprintf(&b, "; %s passed through %d goroutines in turn, %s each, the last of which "+
-			"ended the wait at %s", it, t.Count, brief.Time(t.Average()), place(k.Site))
+			"ended the wait at %s", it, t.Count, humanize.Time(t.Average()), place(k.Site))
 	case lock:
 		fmt.Fprintf(&b, "; %s was held by goroutine %d, which released it at %s",
 			it, k.Goroutine, place(k.Site))
@@ -170,9 +170,9 @@ func (w *Wait) because(it string, p *Processors) string {
 		if a.Total <= t.Total/4 {
 			break
 		}
-		what := brief.Time(a.Total) + " "
+		what := humanize.Time(a.Total) + " "
 		if t.Count > 1 {
-			what = brief.Percent(float64(a.Total)/float64(t.Total)) + " of the time "
+			what = humanize.Percent(float64(a.Total)/float64(t.Total)) + " of the time "
 		}
 		what += kindWords(a.Kind)
 		switch {
@@ -232,7 +232,7 @@ func (p *Processors) idle() bool {
 func (r *Report) machineWords() string {
 	u := r.Machine
 	u.For = r.Took // a hiccup counts as a part of it
-	noise, within := u.Noise(), brief.Time(r.Machine.For)
+	noise, within := u.Noise(), humanize.Time(r.Machine.For)
 	kind := contention.Kind("")
 	if len(r.Waits) > 0 && r.Waits[0].Total > r.Running {
 		kind = r.Waits[0].Root().Kind
@@ -273,5 +273,5 @@ func kindWords(k contention.Kind) string { return cmp.Or(words[k], "waiting") }
 
 // place names a line of code.
 func place(f contention.Frame) string {
-	return fmt.Sprintf("%s:%d (%s)", path.Base(f.File), f.Line, brief.Func(f.Func))
+	return fmt.Sprintf("%s:%d (%s)", path.Base(f.File), f.Line, humanize.Func(f.Func))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/leak"
-	"github.com/mvccmap/mvccmap/internal/planted"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
@@ -43,7 +43,7 @@ func total(p *profile.Profile, state contention.Kind, function string) (d time.D
 func TestWithoutProcessor(t *testing.T) {
 	var stop atomic.Bool
 	var wg sync.WaitGroup
-	wg.Go(func() { planted.Spin(&stop) })
+	wg.Go(func() { testload.Spin(&stop) })
 	defer wg.Wait()
 	defer stop.Store(true)
 	const window = time.Second
@@ -57,7 +57,7 @@ func TestWithoutProcessor(t *testing.T) {
 			sample := p.Add("", frames, 1, d)
 			sample.Location = sample.Location[:len(frames)] // without the kind
 		}
-		add(d, "planted.Spin")
+		add(d, "testload.Spin")
 		add(window, "runtime.gcBgMarkWorker")
 		add(window, "syscall.Syscall", "main.f")
 		add(7, "runtime.gcAssistAlloc1", "main.f")
@@ -71,7 +71,7 @@ func TestWithoutProcessor(t *testing.T) {
 			s.sample()
 		}
 		p := s.Profile(work(0), time.Now(), window)
-		d := total(p, NoProcessor, "planted.Spin")
+		d := total(p, NoProcessor, "testload.Spin")
 		return window-time.Microsecond < d && d <= window // in each sample, and nothing else
 	}, watchdog, time.Millisecond)
 
@@ -82,11 +82,11 @@ func TestWithoutProcessor(t *testing.T) {
 	require.EqualValues(t, 7, total(p, contention.GCAssist, "main.f"))
 	require.Zero(t, total(p, Running, "main.f"), "the samples of stacks have system calls")
 	p = s.Profile(work(window/4), time.Now(), window)
-	require.Equal(t, window/4, total(p, Running, "planted.Spin"))
-	require.InDelta(t, float64(window*3/4), float64(total(p, NoProcessor, "planted.Spin")), 1e3)
+	require.Equal(t, window/4, total(p, Running, "testload.Spin"))
+	require.InDelta(t, float64(window*3/4), float64(total(p, NoProcessor, "testload.Spin")), 1e3)
 	p = s.Profile(work(window), time.Now(), window)
-	require.Equal(t, window, total(p, Running, "planted.Spin"))
-	require.Zero(t, total(p, NoProcessor, "planted.Spin"))
+	require.Equal(t, window, total(p, Running, "testload.Spin"))
+	require.Zero(t, total(p, NoProcessor, "testload.Spin"))
 }
 
 // A stack that is deeper than the runtime says so at its root.
@@ -113,7 +113,7 @@ func TestDeepStack(t *testing.T) {
 
 func deep(n int, never chan struct{}) {
 	if n == 0 {
-		planted.Leaked(never)
+		testload.Leaked(never)
 		return
 	}
 	deep(n-1, never)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/brief"
+	"github.com/mvccmap/mvccmap/internal/humanize"
 	"github.com/mvccmap/mvccmap/internal/web"
 )
 
@@ -20,11 +20,11 @@ import (
 var pageFiles embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"duration": brief.Time,
+	"duration": humanize.Time,
 	"count":    spaced,
-	"percent":  brief.Percent,
-	"bytes":    func(n uint64) string { return brief.Bytes(int64(n)) },
-	"function": brief.Func,
+	"percent":  humanize.Percent,
+	"bytes":    func(n uint64) string { return humanize.Bytes(int64(n)) },
+	"function": humanize.Func,
 	"base":     path.Base,
 	"source":   SourceRef,
 	"segment":  url.PathEscape, // of a path, whatever is in it
@@ -84,7 +84,7 @@ func Part(name string, f Frame, data Data) ([]byte, error) {
 // SourceRef returns the reference from the other pages of a capture to the source of one
 // function, at a line. That page shows files of this program only.
 func SourceRef(function string, line int) string {
-	exactly := "^" + regexp.QuoteMeta(brief.Generic(function)) + "$"
+	exactly := "^" + regexp.QuoteMeta(humanize.Generic(function)) + "$"
 	return "source?" + url.Values{"f": {exactly}}.Encode() + fmt.Sprintf("#L%d", line)
 }
 

@@ -1,4 +1,4 @@
-package brief
+package humanize
 
 import (
 	"testing"

@@ -1,5 +1,5 @@
-// Package brief writes numbers, times and names of functions for people, in few characters.
-package brief
+// Package humanize writes numbers, times and names of functions for people, in few characters.
+package humanize
 
 import (
 	"fmt"

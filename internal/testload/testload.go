@@ -1,5 +1,5 @@
-// Package planted has work and waits that tests plant, for profiles and reports to find.
-package planted
+// Package testload has work and waits that tests plant, for profiles and reports to find.
+package testload
 
 import (
 	"runtime"
