@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// take is of the first kind. As a type parameter a transaction costs no allocation.
-func take[W mvcc.ReadWriter[string, int]](w W, key string, n int) error {
+// takeFrom is of the first kind. As a type parameter a transaction costs no allocation.
+func takeFrom[W mvcc.ReadWriter[string, int]](w W, key string, n int) error {
 	left, _ := w.Get(key)
 	if left < n { // on a Map somebody may write between this and the Set: for one goroutine
 		return fmt.Errorf("%d of %s: %w", n, key, errTooFew)
@@ -47,28 +47,28 @@ type (
 	shop struct{ m *mvcc.Map[string, int] }
 )
 
-// pay and pick know nothing of each other, and each is a transaction when it is called alone.
-func (s shop) pay(ctx context.Context, who string, amount int) error {
+// payBill and pickItem know nothing of each other, and each is a transaction when called alone.
+func (s shop) payBill(ctx context.Context, who string, amount int) error {
 	return inTx(ctx, s.m, func(_ context.Context, tx Tx) error {
 		tx.Merge("income", func(sum int, _ bool) int { return sum + amount })
-		return take(tx, who, amount)
+		return takeFrom(tx, who, amount)
 	})
 }
 
-func (s shop) pick(ctx context.Context, item string, n int) error {
-	return inTx(ctx, s.m, func(_ context.Context, tx Tx) error { return take(tx, item, n) })
+func (s shop) pickItem(ctx context.Context, item string, n int) error {
+	return inTx(ctx, s.m, func(_ context.Context, tx Tx) error { return takeFrom(tx, item, n) })
 }
 
 // order is both, or nothing. The gift is added if there is one left.
 func (s shop) order(ctx context.Context, who, item string, price int) error {
 	return inTx(ctx, s.m, func(ctx context.Context, tx Tx) error {
-		if err := s.pay(ctx, who, price); err != nil {
+		if err := s.payBill(ctx, who, price); err != nil {
 			return err
 		}
-		if err := s.pick(ctx, "gift", 1); err != nil && !errors.Is(err, errTooFew) {
+		if err := s.pickItem(ctx, "gift", 1); err != nil && !errors.Is(err, errTooFew) {
 			return err
 		}
-		return s.pick(ctx, item, 1)
+		return s.pickItem(ctx, item, 1)
 	})
 }
 
@@ -83,8 +83,8 @@ func main() {
 	for range 3 {
 		fmt.Println(s.order(ctx, "alice", "tea", 30))
 	}
-	fmt.Println(s.pay(ctx, "alice", 50))
-	fmt.Println(s.pay(ctx, "alice", 40), take(s.m, "alice", 1)) // also without a transaction
+	fmt.Println(s.payBill(ctx, "alice", 50))
+	fmt.Println(s.payBill(ctx, "alice", 40), takeFrom(s.m, "alice", 1)) // also without a transaction
 	income, _ := s.m.Load("income")
 	fmt.Println("income:", income)
 }

@@ -1,9 +1,14 @@
 package docs
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +38,8 @@ var oldWords = []struct {
 	{"internal/chain/*.go", `func \(w Word\) ([dD]ecided|[sS]lot)\(|\) [sS]ettle\(`,
 		"Drawn, recordNumber, PutOutcome: a slot's record is settled"},
 	{"mvcc/*.go", `func \(m \*core\) (push|installed|mark)\(`, "putOnTop, tidyKey, tell"},
+	{"internal/favour/*.go", `[tT]enure`, "grantTime, the time of a grant"},
+	{"internal/stage/*.go", `\b[cC]rews?\b`, "workers"},
 	{"mvcc/*.go", riddle, "a reader that, a caller that"},
 	{"internal/*/*.go", riddle, "a reader that, a caller that"},
 	{"docs/*.md", riddle, "a reader that, a caller that"},
@@ -59,4 +66,129 @@ func TestOldWords(t *testing.T) {
 			}
 		}
 	}
+}
+
+// wordiest are the packages with more "what" in their comments than [TestNouns] allows, and how
+// many. A number may only fall.
+var wordiest = map[string]int{
+	"codec":                         15,
+	"etcd":                          171,
+	"etcd/etcdtest":                 66,
+	"etcd/etcdtest/example":         3,
+	"etcd/etcdtest/nemesis":         46,
+	"gc":                            29,
+	"internal/disk":                 12,
+	"internal/dump":                 14,
+	"internal/migrations":           4,
+	"internal/replicate":            10,
+	"internal/seam":                 5,
+	"internal/seam/figures":         3,
+	"mvcc":                          686,
+	"profiling":                     92,
+	"profiling/browsertest":         15,
+	"profiling/internal/capture":    13,
+	"profiling/internal/charts":     3,
+	"profiling/internal/contention": 19,
+	"profiling/internal/flight":     27,
+	"profiling/internal/losses":     4,
+	"profiling/internal/pprofui":    13,
+	"profiling/internal/slow":       61,
+	"profiling/internal/wall":       12,
+	"profiling/internal/web":        8,
+	"profiling/prom":                4,
+	"profiling/runs":                10,
+}
+
+// shortest are the packages with more short names than it allows, and how many.
+var shortest = map[string]int{
+	"etcd/etcdtest/nemesis":     24,
+	"profiling/internal/flight": 18,
+	"profiling/internal/losses": 10,
+	"profiling/internal/web":    9,
+}
+
+// standardNames may be short, since programmers know them. Case makes no difference.
+const standardNames = " add all close copy do err find get has hash help html id init json key keys " +
+	"kind len less load lock main max mean min name new next open pop push put read run save scan " +
+	"set size stop sub sum swap sync url view wait zero "
+
+// Comments say things by nouns: of 1,000 words of a package at most 3 are "what", or 2 of less than
+// 500. Functions and types can be searched for: at most a fifth of a package's, or 4 of less than
+// 20, have names of four letters or fewer that are not standard.
+func TestNouns(t *testing.T) {
+	words := regexp.MustCompile(`[A-Za-z']+`)
+	for folder, files := range goFiles(t) {
+		said, whats, names := 0, 0, 0
+		var short []string
+		declared := func(name string) {
+			names++
+			if len(name) <= 4 && !strings.Contains(standardNames, " "+strings.ToLower(name)+" ") {
+				short = append(short, name)
+			}
+		}
+		for _, file := range files {
+			for _, comment := range file.Comments {
+				for _, word := range words.FindAllString(comment.Text(), -1) {
+					said++
+					if strings.EqualFold(word, "what") {
+						whats++
+					}
+				}
+			}
+			for _, decl := range file.Decls {
+				switch decl := decl.(type) {
+				case *ast.FuncDecl:
+					declared(decl.Name.Name)
+				case *ast.GenDecl:
+					for _, spec := range decl.Specs {
+						if spec, ok := spec.(*ast.TypeSpec); ok {
+							declared(spec.Name.Name)
+						}
+					}
+				}
+			}
+		}
+		checkWords(t, folder, whats, max(2, 3*said/1000), wordiest, `"what" in comments: say nouns`)
+		checkWords(t, folder, len(short), max(4, names/5), shortest,
+			"short names, for which nobody can search: "+strings.Join(short, " "))
+	}
+}
+
+// checkWords checks that a package has at most so many words of a kind, or as its row says.
+func checkWords(t *testing.T, folder string, n, most int, rows map[string]int, kind string) {
+	ceiling, listed := rows[folder]
+	switch {
+	case n <= most && listed:
+		t.Errorf("%s: %d, at most %d are allowed: take its row away, of %s", folder, n, most, kind)
+	case n > max(most, ceiling):
+		t.Errorf("%s: %d, at most %d are allowed: %s", folder, n, max(most, ceiling), kind)
+	case listed && n < ceiling:
+		t.Logf("%s: %d, so lower its row of %d, of %s", folder, n, ceiling, kind)
+	}
+}
+
+// goFiles returns all files of Go, by folder, those of modules within this one among them.
+func goFiles(t *testing.T) map[string][]*ast.File {
+	packages := map[string][]*ast.File{}
+	files := token.NewFileSet()
+	tree := os.DirFS(root)
+	require.NoError(t, fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
+		switch name := d.Name(); {
+		case err != nil:
+			return err
+		case d.IsDir() && (name == "testdata" || len(name) > 1 && name[0] == '.'):
+			return fs.SkipDir
+		case filepath.Ext(name) != ".go":
+			return nil
+		}
+		text, err := fs.ReadFile(tree, path)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(files, path, text, parser.ParseComments|parser.SkipObjectResolution)
+		folder := filepath.Dir(path)
+		packages[folder] = append(packages[folder], file)
+		return err
+	}))
+	return packages
 }
