@@ -98,7 +98,7 @@ func (c *Claim) keyed() bool {
 }
 
 // Enter makes a claim on keys, which waits for the earlier ones on any of them. It is
-// granted for grantTime, and for MinTenure at least.
+// granted for grantTime, and for MinGrantTime at least.
 func (q *Queue) Enter(keys *Keys, grantTime time.Duration) *Claim {
 	c := &Claim{q: q, keys: keys, sinceAt: -1, grantTime: max(grantTime, MinGrantTime)}
 	q.mu.Lock()
