@@ -57,6 +57,7 @@ func runAB(t *testing.T, old, now string, more ...string) (stdout, stderr string
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
 	stdout, stderr, code = runCommand(t, append([]string{"ab", old, now, "--workload=counter",
+		"--threads=1,2",
 		"--count=8", "--ops=50", "--warmup=0"}, more...)...)
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	require.NoError(t, err)
