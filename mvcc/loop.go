@@ -3,7 +3,6 @@ package mvcc
 import (
 	"iter"
 	"runtime"
-	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/chain"
@@ -29,20 +28,18 @@ type looping struct {
 //
 //go:noinline
 func (l looping) run(visit func(c *chunk) bool) {
+	if l.of != nil {
+		l.s = coreAt(l.of).snapshotFor(l.kind)
+		defer l.s.Close()
+	}
 	switch {
-	case l.of != nil && l.ranged:
-		coreAt(l.of).ranged(&l, visit)
-	case l.of != nil:
-		coreAt(l.of).all(l.kind, visit)
 	case l.tx && l.ranged:
 		in := l.in // which the transaction keeps
 		DBTx(l.s).ranged(&in, l.down, visit)
 	case l.tx:
 		DBTx(l.s).scanAll(visit)
-	case l.ranged:
-		l.s.ranged(&l.in, l.down, visit)
 	default:
-		l.s.all(visit)
+		l.s.ranged(&l.in, l.down, visit)
 	}
 }
 
@@ -72,7 +69,7 @@ func records[K comparable, V any](l looping) iter.Seq2[K, V] {
 
 // A chunk is versions with values that a loop visits next: as many as are found at once, so that
 // what the processor has to wait for it waits for once, and a step of the loop calls no function
-// but that of the program. Nobody may keep a chunk: it is on the stack.
+// but that of the program. The loop fills it again and again: so nobody may keep it.
 type chunk struct {
 	moment // which is checked after each step
 	n      int
@@ -89,19 +86,10 @@ func (c *chunk) check() {
 	}
 }
 
-// passing returns c without the compiler's knowledge where it is: it takes what a function is given
-// for kept. See unkept.
-//
-//go:nocheckptr
-func (c *chunk) passing() *chunk {
-	x := uintptr(unsafe.Pointer(c))
-	return *(**chunk)(unsafe.Pointer(&x))
-}
-
 // of returns c with v alone.
 func (c *chunk) of(v *chain.Node) *chunk {
 	c.n, c.found[0] = 1, v
-	return c.passing()
+	return c
 }
 
 // give has the program visit the keys and values of the versions of c.
@@ -126,31 +114,20 @@ func recordIn[K comparable, V any](v *chain.Node) (key K, value V, ok bool) {
 }
 
 // all is [Snapshot.All].
-//
-//go:noinline
-func (s moment) all(visit func(c *chunk) bool) { s.each(nil, false, leafful, visit) }
+func (s moment) all(visit func(c *chunk) bool) { s.ranged(nil, false, visit) }
 
-// ranged is all for the keys of r, or all if it is nil, in their order.
-//
-//go:noinline
-func (s moment) ranged(r *span, down bool, visit func(c *chunk) bool) {
-	s.each(r, down, leafful, visit)
-}
-
-// each visits what is visible of all keys, or, in their order, of those of r.
+// ranged visits what is visible of all keys, or, in their order, of those of r.
 //
 // Every key that is visible here was inserted before, and stays until the snapshot has closed: it
 // is met. A key that is met twice was deleted and inserted again meanwhile: its second entry has
 // nothing visible.
-func (s moment) each(r *span, down bool, most int, visit func(c *chunk) bool) {
-	s.check()
-	p := partOf(s.st)
-	l := snapshotLoop{chunk: chunk{moment: s}, p: p, at: p.st.epoch(), most: most}
-	s.check()
-	goOn := true
-	if p.index.Ordered() {
+//
+//go:noinline
+func (s moment) ranged(r *span, down bool, visit func(c *chunk) bool) {
+	l, goOn := s.loop(leafful), true
+	if l.p.index.Ordered() {
 		for again := true; again; {
-			for c := index.CursorIn(p.index, r, down); goOn && c.Next(); {
+			for c := index.CursorIn(l.p.index, r, down); goOn && c.Next(); {
 				l.fill(&c)
 				goOn = l.give(visit)
 			}
@@ -159,7 +136,7 @@ func (s moment) each(r *span, down bool, most int, visit func(c *chunk) bool) {
 			}
 		}
 	} else {
-		p.index.Scan(func(_ index.Place, head *chain.Node) bool {
+		l.p.index.Scan(func(_ index.Place, head *chain.Node) bool {
 			if l.add(head); l.n == l.most {
 				goOn = l.give(visit)
 			}
@@ -173,6 +150,15 @@ func (s moment) each(r *span, down bool, most int, visit func(c *chunk) bool) {
 		s.check()
 	}
 	runtime.KeepAlive(s.st)
+}
+
+// loop begins a loop over the keys of the snapshot.
+func (s moment) loop(most int) snapshotLoop {
+	s.check()
+	p := partOf(s.st)
+	l := snapshotLoop{chunk: chunk{moment: s}, p: p, at: p.st.epoch(), most: most}
+	s.check()
+	return l
 }
 
 // A snapshotLoop is a loop over the keys of a snapshot.
@@ -232,7 +218,7 @@ func (l *snapshotLoop) add(v *chain.Node) {
 // give has the program visit what was added.
 func (l *snapshotLoop) give(visit func(c *chunk) bool) (goOn bool) {
 	l.check()
-	goOn = visit(l.passing())
+	goOn = visit(&l.chunk)
 	l.n = 0
 	return goOn
 }
@@ -258,31 +244,14 @@ func (s moment) end(last bool) (found *chain.Node) {
 }
 
 // endOf is end for the keys of r.
-func (s moment) endOf(r *span, last bool) (found *chain.Node) {
-	s.each(r, last, 1, func(c *chunk) bool { return c.first(&found) })
-	return found
-}
-
-// first notes the first version of c, unless there is none.
-func (c *chunk) first(found **chain.Node) (goOn bool) {
-	if c.n > 0 {
-		*found = c.found[0]
+func (s moment) endOf(r *span, last bool) *chain.Node {
+	l := s.loop(1)
+	for c := index.CursorIn(l.p.index, r, last); l.n == 0 && c.Next(); {
+		l.fill(&c)
 	}
-	return c.n == 0
-}
-
-// all is [Map.All].
-func (m *core) all(kind uint64, visit func(c *chunk) bool) {
-	s := m.snapshotFor(kind)
-	defer s.Close()
-	s.all(visit)
-}
-
-// ranged is all for the keys of a range, in their order.
-func (m *core) ranged(l *looping, visit func(c *chunk) bool) {
-	s := m.snapshotFor(l.kind)
-	defer s.Close()
-	s.ranged(&l.in, l.down, visit)
+	s.check()
+	runtime.KeepAlive(s.st)
+	return l.found[0]
 }
 
 // end is [Map.Min], or [Map.Max].

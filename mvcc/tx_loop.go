@@ -89,7 +89,7 @@ func (tx DBTx) countKeys() int {
 func (tx DBTx) ranged(r *span, down bool, visit func(c *chunk) bool) {
 	tx.check()
 	p := partOf(tx.st)
-	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1, yield: visit,
+	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1,
 		chunk: chunk{moment: moment(tx)}}
 	l.begin()
 	for again := true; again; again = l.goOn() {
@@ -97,10 +97,10 @@ func (tx DBTx) ranged(r *span, down bool, visit func(c *chunk) bool) {
 		for !left && !l.nothing && c.Next() {
 			l.note(&c)
 			for h, at := c.Head(); h != nil && !left; h, at = c.Head() {
-				left = !l.visit(at, index.NodeOf(h))
+				left = !l.visit(at, index.NodeOf(h), visit)
 			}
 		}
-		if !left && l.before(nil) {
+		if !left && l.before(nil, visit) {
 			tx.check()
 			l.noteTo(nil)
 		}
@@ -133,7 +133,10 @@ func (tx DBTx) end(last bool) (found *chain.Node) {
 
 // endOf is end for the keys of r.
 func (tx DBTx) endOf(r *span, last bool) (found *chain.Node) {
-	tx.ranged(r, last, func(c *chunk) bool { return c.first(&found) })
+	tx.ranged(r, last, func(c *chunk) bool {
+		found = c.found[0]
+		return false
+	})
 	return found
 }
 
@@ -152,7 +155,6 @@ type txLoop struct {
 	merges  int // see rarePart
 	leaf    int // the number of the note of the present leaf
 	own     *ownRest
-	yield   func(c *chunk) bool
 	chunk
 }
 
@@ -172,7 +174,7 @@ func (l *txLoop) begin() {
 }
 
 // visit visits a key of the map, and before it the own writes that come before it.
-func (l *txLoop) visit(at tree.Place, head *chain.Node) bool {
+func (l *txLoop) visit(at tree.Place, head *chain.Node, visit func(c *chunk) bool) bool {
 	p := partOf(l.tx.st)
 	if w := chain.Load(&head.State); !w.Committed() || w.Epoch() > l.at {
 		p.rare().again = true
@@ -182,14 +184,14 @@ func (l *txLoop) visit(at tree.Place, head *chain.Node) bool {
 	v := p.m.Visible(head, l.at)
 	p.checkRead(l.tx.gen, head.Key(), v)
 	l.tx.check()
-	if !l.before(head) {
+	if !l.before(head, visit) {
 		return false
 	}
 	if w := l.own.first(); w != nil && p.index.Hash.Equal(w.v.Key(), head.Key()) {
-		return l.one(l.own.pop())
+		return l.one(l.own.pop(), visit)
 	}
 	l.passed++
-	return !v.There() || l.give(v)
+	return !v.There() || l.give(v, visit)
 }
 
 // note begins a note of the leaf that the loop has come to.
@@ -215,7 +217,7 @@ func (l *txLoop) note(c *tree.Cursor) {
 const maxNotes = 1 << 16
 
 // before visits the own writes that come before the key of head, or all if that is nil.
-func (l *txLoop) before(head *chain.Node) bool {
+func (l *txLoop) before(head *chain.Node, visit func(c *chunk) bool) bool {
 	var key unsafe.Pointer // of head, if any: of nil, before the loop, it would be a bad pointer
 	if head != nil {
 		key = head.Key()
@@ -226,7 +228,7 @@ func (l *txLoop) before(head *chain.Node) bool {
 				return true
 			}
 		}
-		if !l.one(l.own.pop()) {
+		if !l.one(l.own.pop(), visit) {
 			return false
 		}
 	}
@@ -234,19 +236,19 @@ func (l *txLoop) before(head *chain.Node) bool {
 }
 
 // one visits an own write.
-func (l *txLoop) one(w ownRecord) bool {
+func (l *txLoop) one(w ownRecord, visit func(c *chunk) bool) bool {
 	v := w.v
 	if w.merge != nil {
 		l.noteTo(v) // it is a read, even if it panics
 		v = l.tx.merged(w.v, w.merge, l.at)
 	}
 	l.passed++
-	return !v.There() || l.give(v)
+	return !v.There() || l.give(v, visit)
 }
 
-func (l *txLoop) give(v *chain.Node) bool {
+func (l *txLoop) give(v *chain.Node, visit func(c *chunk) bool) bool {
 	l.noteTo(v)
-	if !l.yield(l.of(v)) {
+	if !visit(l.of(v)) {
 		return false
 	}
 	l.tx.check()

@@ -264,6 +264,16 @@ func (x *Index) Seek(key unsafe.Pointer) (h uint64, p Place, head *chain.Node) {
 	return h, p, head
 }
 
+// Ahead returns the hash of the key at key, for [Index.Find], and begins to load where that looks
+// first: so a caller that has several keys waits for them together.
+func (x *Index) Ahead(key unsafe.Pointer) (h uint64) {
+	h = x.Hash.Sum(key)
+	if x.tree == nil {
+		x.table.Load().bucket(h).meta.Load() // for the cache
+	}
+	return h
+}
+
 // step announces an access to the index to the scheduler of tests.
 func (x *Index) step(kind hooks.Access, key unsafe.Pointer) {
 	if hooks.Enabled {
