@@ -27,7 +27,7 @@ type looping struct {
 // run visits what is seen.
 //
 //go:noinline
-func (l looping) run(visit func(c *chunk) bool) {
+func (l looping) run(c *chunk, visit func() bool) {
 	if l.of != nil {
 		l.s = coreAt(l.of).snapshotFor(l.kind)
 		defer l.s.Close()
@@ -35,23 +35,24 @@ func (l looping) run(visit func(c *chunk) bool) {
 	switch {
 	case l.tx && l.ranged:
 		in := l.in // which the transaction keeps
-		DBTx(l.s).ranged(&in, l.down, visit)
+		DBTx(l.s).ranged(c, &in, l.down, visit)
 	case l.tx:
-		DBTx(l.s).scanAll(visit)
+		DBTx(l.s).scanAll(c, visit)
 	default:
-		l.s.ranged(&l.in, l.down, visit)
+		l.s.ranged(c, &l.in, l.down, visit)
 	}
 }
 
 // count returns how many keys run visits.
 func (l looping) count(prefix bool) (n int) {
-	c := coreAt(l.of)
-	if c == nil {
-		c = partOf(l.s.st).m
+	m := coreAt(l.of)
+	if m == nil {
+		m = partOf(l.s.st).m
 	}
-	c.checkOrdered(prefix)
+	m.checkOrdered(prefix)
 	l.kind = forCall
-	l.run(func(c *chunk) bool {
+	var c chunk
+	l.run(&c, func() bool {
 		n += c.n
 		return true
 	})
@@ -63,13 +64,16 @@ func (l looping) count(prefix bool) (n int) {
 //go:noinline
 func records[K comparable, V any](l looping) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		l.run(func(c *chunk) bool { return give(c, yield) })
+		var c chunk
+		l.run(&c, func() bool { return give(&c, yield) })
 	}
 }
 
 // A chunk is versions with values that a loop visits next: as many as are found at once, so that
 // what the processor has to wait for it waits for once, and a step of the loop calls no function
-// but that of the program. The loop fills it again and again: so nobody may keep it.
+// but that of the program. Who begins a loop has the chunk, which the loop fills before it calls
+// visit. So both are on the stack: the compiler takes an argument of a function that it does not
+// know for kept, and all that is in one structure for kept if a part is.
 type chunk struct {
 	moment // which is checked after each step
 	n      int
@@ -84,12 +88,6 @@ func (c *chunk) check() {
 	if c.st.head.Gen() != c.gen {
 		c.refuse()
 	}
-}
-
-// of returns c with v alone.
-func (c *chunk) of(v *chain.Node) *chunk {
-	c.n, c.found[0] = 1, v
-	return c
 }
 
 // give has the program visit the keys and values of the versions of c.
@@ -113,8 +111,11 @@ func recordIn[K comparable, V any](v *chain.Node) (key K, value V, ok bool) {
 	return chain.KeyOf[K](v), chain.ValueOf[K, V](v), true
 }
 
-// all is [Snapshot.All].
-func (s moment) all(visit func(c *chunk) bool) { s.ranged(nil, false, visit) }
+// all visits what is visible of all keys.
+func (s moment) all(visit func(c *chunk) bool) {
+	c := new(chunk)
+	s.ranged(c, nil, false, func() bool { return visit(c) })
+}
 
 // ranged visits what is visible of all keys, or, in their order, of those of r.
 //
@@ -123,27 +124,27 @@ func (s moment) all(visit func(c *chunk) bool) { s.ranged(nil, false, visit) }
 // nothing visible.
 //
 //go:noinline
-func (s moment) ranged(r *span, down bool, visit func(c *chunk) bool) {
-	l, goOn := s.loop(leafful), true
+func (s moment) ranged(c *chunk, r *span, down bool, visit func() bool) {
+	l, goOn := s.loop(c, leafful), true
 	if l.p.index.Ordered() {
 		for again := true; again; {
-			for c := index.CursorIn(l.p.index, r, down); goOn && c.Next(); {
-				l.fill(&c)
-				goOn = l.give(visit)
+			for at := index.CursorIn(l.p.index, r, down); goOn && at.Next(); {
+				l.fill(c, &at)
+				goOn = c.give(visit)
 			}
-			if again = l.jump != nil; again {
-				r, l.jump, goOn = l.jump, nil, true
+			if again = c.jump != nil; again {
+				r, c.jump, goOn = c.jump, nil, true
 			}
 		}
 	} else {
 		l.p.index.Scan(func(_ index.Place, head *chain.Node) bool {
-			if l.add(head); l.n == l.most {
-				goOn = l.give(visit)
+			if l.add(c, head); c.n == l.most {
+				goOn = c.give(visit)
 			}
 			return goOn
 		})
-		if goOn && l.n > 0 {
-			goOn = l.give(visit)
+		if goOn && c.n > 0 {
+			goOn = c.give(visit)
 		}
 	}
 	if goOn {
@@ -153,17 +154,17 @@ func (s moment) ranged(r *span, down bool, visit func(c *chunk) bool) {
 }
 
 // loop begins a loop over the keys of the snapshot.
-func (s moment) loop(most int) snapshotLoop {
+func (s moment) loop(c *chunk, most int) snapshotLoop {
 	s.check()
 	p := partOf(s.st)
-	l := snapshotLoop{chunk: chunk{moment: s}, p: p, at: p.st.epoch(), most: most}
+	l := snapshotLoop{p: p, at: p.st.epoch(), most: most}
 	s.check()
+	c.moment, c.n = s, 0
 	return l
 }
 
 // A snapshotLoop is a loop over the keys of a snapshot.
 type snapshotLoop struct {
-	chunk
 	p    *part
 	at   epoch.Epoch
 	most int // how many versions to give at once: 1, for a loop that ends with it, or leafful
@@ -173,53 +174,53 @@ type snapshotLoop struct {
 const leafful = tree.Cap
 
 // fill adds what is visible of the keys of a leaf.
-func (l *snapshotLoop) fill(c *tree.Cursor) {
+func (l *snapshotLoop) fill(c *chunk, leaf *tree.Cursor) {
 	var met *chain.Node
 	n, moved := 0, l.p.index.Moved
-	for rest := c.Rest(); n < rest && l.n < l.most; n++ {
-		v := index.NodeOf(c.At(n))
+	for rest := leaf.Rest(); n < rest && c.n < l.most; n++ {
+		v := index.NodeOf(leaf.At(n))
 		if v.Plain(l.at) {
-			l.p.checkRead(l.gen, v.Key(), v)
-			l.found[l.n], met = v, v
-			l.n++
+			l.p.checkRead(c.gen, v.Key(), v)
+			c.found[c.n], met = v, v
+			c.n++
 			continue
 		}
 		if v == moved {
 			break
 		}
 		if v != nil {
-			l.add(v)
+			l.add(c, v)
 			met = v
 		}
 	}
-	c.Met(n, index.HeadOf(met))
-	for l.n < l.most {
-		head, _ := c.Head()
+	leaf.Met(n, index.HeadOf(met))
+	for c.n < l.most {
+		head, _ := leaf.Head()
 		if head == nil {
 			return
 		}
-		l.add(index.NodeOf(head))
+		l.add(c, index.NodeOf(head))
 	}
 }
 
 // add adds what is visible of the key whose head is v.
-func (l *snapshotLoop) add(v *chain.Node) {
+func (l *snapshotLoop) add(c *chunk, v *chain.Node) {
 	key := v.Key() // of the newest
 	if !v.Plain(l.at) {
 		v = l.p.m.Visible(v, l.at)
 	}
-	l.p.checkRead(l.gen, key, v)
+	l.p.checkRead(c.gen, key, v)
 	if v.There() {
-		l.found[l.n] = v
-		l.n++
+		c.found[c.n] = v
+		c.n++
 	}
 }
 
-// give has the program visit what was added.
-func (l *snapshotLoop) give(visit func(c *chunk) bool) (goOn bool) {
-	l.check()
-	goOn = visit(&l.chunk)
-	l.n = 0
+// give has the versions visited that were added.
+func (c *chunk) give(visit func() bool) (goOn bool) {
+	c.check()
+	goOn = visit()
+	c.n = 0
 	return goOn
 }
 
@@ -227,8 +228,9 @@ func (l *snapshotLoop) give(visit func(c *chunk) bool) (goOn bool) {
 //
 //go:noinline
 func (s moment) len() (n int) {
-	s.all(func(b *chunk) bool {
-		n += b.n
+	var c chunk
+	s.ranged(&c, nil, false, func() bool {
+		n += c.n
 		return true
 	})
 	return n
@@ -245,13 +247,14 @@ func (s moment) end(last bool) (found *chain.Node) {
 
 // endOf is end for the keys of r.
 func (s moment) endOf(r *span, last bool) *chain.Node {
-	l := s.loop(1)
-	for c := index.CursorIn(l.p.index, r, last); l.n == 0 && c.Next(); {
-		l.fill(&c)
+	var c chunk
+	l := s.loop(&c, 1)
+	for at := index.CursorIn(l.p.index, r, last); c.n == 0 && at.Next(); {
+		l.fill(&c, &at)
 	}
 	s.check()
 	runtime.KeepAlive(s.st)
-	return l.found[0]
+	return c.found[0]
 }
 
 // end is [Map.Min], or [Map.Max].

@@ -55,7 +55,8 @@ func (ix *Index[I, K, V]) Count(r Reader[K, V], keys Range[I]) (n int) {
 //
 //go:noinline
 func (e *engine) countAlong(s moment, tx bool, r *span) (n int) {
-	e.along(s, tx, r, false, func(c *chunk) bool {
+	var c chunk
+	e.along(&c, s, tx, r, false, func() bool {
 		n += c.n
 		return true
 	})
@@ -87,7 +88,8 @@ func (ix *Index[I, K, V]) Keys(r Reader[K, V], keys Range[I]) iter.Seq[I] {
 		}
 		part := ix.entryRange(&of)
 		within := spanOf(&part)
-		ix.entries.at.along(in.moment, in.tx, &within, false, func(c *chunk) bool {
+		var c chunk
+		ix.entries.at.along(&c, in.moment, in.tx, &within, false, func() bool {
 			for _, v := range c.found[:c.n] {
 				switch index := (*entry[I, K])(v.Key()).index; {
 				case isNew(index):

@@ -100,7 +100,8 @@ func (ix *Index[I, K, V]) loopSeen(
 ) {
 	part := ix.entryRange(of)
 	within := spanOf(&part)
-	ix.entries.at.through(s).ranged(&within, of.down, func(c *chunk) bool {
+	var c chunk
+	ix.entries.at.through(s).ranged(&c, &within, of.down, func() bool {
 		for from := 0; from < c.n; from += recordBatch {
 			var records [recordBatch]*chain.Node
 			entries := c.found[from:min(from+recordBatch, c.n)]
@@ -137,13 +138,18 @@ func (s moment) lookup(entries []*chain.Node, keyAt uintptr, records *[recordBat
 		hashes[i] = x.Ahead(unsafe.Add(v.Key(), keyAt))
 	}
 	for i, v := range entries {
-		_, records[i] = x.Find(hashes[i], unsafe.Add(v.Key(), keyAt))
+		records[i] = x.Likely(hashes[i], unsafe.Add(v.Key(), keyAt))
 	}
 	for i, v := range entries {
-		if !records[i].Plain(at) {
-			records[i] = p.m.Visible(records[i], at)
+		key, head := unsafe.Add(v.Key(), keyAt), records[i]
+		if head == nil || !x.Hash.Equal(head.Key(), key) {
+			_, head = x.Find(hashes[i], key)
 		}
-		p.checkRead(s.gen, unsafe.Add(v.Key(), keyAt), records[i])
+		if !head.Plain(at) {
+			head = p.m.Visible(head, at)
+		}
+		p.checkRead(s.gen, key, head)
+		records[i] = head
 	}
 	hooks.At(hooks.GetWalked)
 	s.check() // what was found was read while the snapshot was open
@@ -162,6 +168,7 @@ func (ix *Index[I, K, V]) record(in window[K], key K) (value V, ok bool) {
 func (ix *Index[I, K, V]) walk(
 	in window[K], of *stretch[I, K], visit func(index I, key K) bool,
 ) {
+	var c chunk
 	switch {
 	case ix.empty(of):
 	case ix.unique.at != nil && of.one:
@@ -172,7 +179,7 @@ func (ix *Index[I, K, V]) walk(
 	case ix.unique.at != nil:
 		part := ix.indexRange(of)
 		within := spanOf(&part)
-		ix.unique.at.along(in.moment, in.tx, &within, of.down, func(c *chunk) bool {
+		ix.unique.at.along(&c, in.moment, in.tx, &within, of.down, func() bool {
 			for _, v := range c.found[:c.n] {
 				if !ix.owners(in, of, chain.KeyOf[I](v), chain.ValueOf[I, K](v), visit) {
 					return false
@@ -183,7 +190,7 @@ func (ix *Index[I, K, V]) walk(
 	default:
 		part := ix.entryRange(of)
 		within := spanOf(&part)
-		ix.entries.at.along(in.moment, in.tx, &within, of.down, func(c *chunk) bool {
+		ix.entries.at.along(&c, in.moment, in.tx, &within, of.down, func() bool {
 			for _, v := range c.found[:c.n] {
 				if e := (*entry[I, K])(v.Key()); !visit(e.index, e.key) {
 					return false
