@@ -104,11 +104,6 @@ func TestAllocations(t *testing.T) {
 				return nil
 			})
 		}},
-		{"Index.Get of a table", 1, func() {
-			for k := range index.Get(found, to) {
-				sum += k
-			}
-		}},
 		{"Load and Store", 1, func() {
 			sum, _ = m.Load(from)
 			m.Store(to, sum)

@@ -125,7 +125,7 @@ func (s moment) all(visit func(c *chunk) bool) {
 //
 //go:noinline
 func (s moment) ranged(c *chunk, r *span, down bool, visit func() bool) {
-	l, goOn := s.loop(c, leafful), true
+	l, goOn := loopOver(s, c, leafful), true
 	if l.p.index.Ordered() {
 		for again := true; again; {
 			for at := index.CursorIn(l.p.index, r, down); goOn && at.Next(); {
@@ -153,8 +153,8 @@ func (s moment) ranged(c *chunk, r *span, down bool, visit func() bool) {
 	runtime.KeepAlive(s.st)
 }
 
-// loop begins a loop over the keys of the snapshot.
-func (s moment) loop(c *chunk, most int) snapshotLoop {
+// loopOver begins a loop over the keys of a snapshot. It is no method of that: see txn.
+func loopOver(s moment, c *chunk, most int) snapshotLoop {
 	s.check()
 	p := partOf(s.st)
 	l := snapshotLoop{p: p, at: p.st.epoch(), most: most}
@@ -248,7 +248,7 @@ func (s moment) end(last bool) (found *chain.Node) {
 // endOf is end for the keys of r.
 func (s moment) endOf(r *span, last bool) *chain.Node {
 	var c chunk
-	l := s.loop(&c, 1)
+	l := loopOver(s, &c, 1)
 	for at := index.CursorIn(l.p.index, r, last); c.n == 0 && at.Next(); {
 		l.fill(&c, &at)
 	}

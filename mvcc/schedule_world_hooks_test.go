@@ -96,16 +96,16 @@ func (w *world) byIndex(r Reader[int, int]) (all iter.Seq2[int, int], ok bool) {
 			}
 			return yield(key, value)
 		}
-		if !in.tx {
-			w.ix.loopSeen(in.moment, &stretch[int, int]{}, func(e *entry[int, int], v *chain.Node) bool {
-				value, ok := chain.Present[int, int](v)
-				return see(e.index, e.key, value, ok)
+		if in.tx {
+			w.ix.walk(in, &stretch[int, int]{}, func(index, key int) bool {
+				value, ok := w.ix.record(in, key)
+				return see(index, key, value, ok)
 			})
 			return
 		}
-		w.ix.walk(in, &stretch[int, int]{}, func(index, key int) bool {
-			value, ok := w.ix.record(in, key)
-			return see(index, key, value, ok)
+		w.ix.loopSeen(in.moment, &stretch[int, int]{}, func(e *entry[int, int], v *chain.Node) bool {
+			value, ok := chain.Present[int, int](v)
+			return see(e.index, e.key, value, ok)
 		})
 	}, true
 }

@@ -160,8 +160,8 @@ func (ix *Index[I, K, V]) open(r Reader[K, V], kind uint64) (in window[K]) {
 		}
 		in = window[K]{moment: moment(r), tx: true, extra: extra}
 	default:
-		panic(fmt.Sprintf("mvcc: index %q: the reader is a %s, want a Map, Snapshot or Tx",
-			ix.name, typeName(r)))
+		panic(fmt.Sprintf("mvcc: index %q: the reader is a %v, want a Map, Snapshot or Tx", ix.name,
+			reflect.TypeOf(r))) // %T of r would keep it
 	}
 	// The load must follow the begin of the reader.
 	if since := ix.since.Load(); since == 0 || in.Epoch() < since {
@@ -170,11 +170,6 @@ func (ix *Index[I, K, V]) open(r Reader[K, V], kind uint64) (in window[K]) {
 	}
 	return in
 }
-
-// typeName returns the name of the type of x, which the compiler does not take for kept.
-//
-//go:noinline
-func typeName(x any) string { return fmt.Sprint(reflect.TypeOf(x)) }
 
 func (ix *Index[I, K, V]) tooNew() {
 	panic(fmt.Sprintf("mvcc: index %q was not complete when the snapshot or transaction began",
