@@ -196,7 +196,8 @@ func (tx DBTx) deleteRange(r span, prefix bool) (deleted int) {
 	tx.check()
 	m := partOf(tx.st).m
 	m.checkOrdered(prefix)
-	tx.ranged(&r, false, func(c *chunk) bool {
+	var c chunk
+	tx.ranged(&c, &r, false, func() bool {
 		for _, v := range c.found[:c.n] {
 			tx.write(m.types.tombstone(v.Key()))
 			deleted++

@@ -210,15 +210,15 @@ func (e *engine) watch(
 // transaction: of all, if the keys have no order.
 //
 //go:noinline
-func (e *engine) along(s moment, tx bool, r *span, down bool, visit func(c *chunk) bool) {
+func (e *engine) along(c *chunk, s moment, tx bool, r *span, down bool, visit func() bool) {
 	ordered := coreAt(e).order != nil
 	switch {
 	case tx && ordered:
-		coreAt(e).inside(DBTx(s)).ranged(r, down, visit)
+		coreAt(e).inside(DBTx(s)).ranged(c, r, down, visit)
 	case tx:
-		coreAt(e).inside(DBTx(s)).scanAll(visit)
+		coreAt(e).inside(DBTx(s)).scanAll(c, visit)
 	default:
-		e.through(s).ranged(r, down, visit)
+		e.through(s).ranged(c, r, down, visit)
 	}
 }
 

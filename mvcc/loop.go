@@ -3,7 +3,6 @@ package mvcc
 import (
 	"iter"
 	"runtime"
-	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/chain"
@@ -28,33 +27,32 @@ type looping struct {
 // run visits what is seen.
 //
 //go:noinline
-func (l looping) run(visit func(c *chunk) bool) {
+func (l looping) run(c *chunk, visit func() bool) {
+	if l.of != nil {
+		l.s = coreAt(l.of).snapshotFor(l.kind)
+		defer l.s.Close()
+	}
 	switch {
-	case l.of != nil && l.ranged:
-		coreAt(l.of).ranged(&l, visit)
-	case l.of != nil:
-		coreAt(l.of).all(l.kind, visit)
 	case l.tx && l.ranged:
 		in := l.in // which the transaction keeps
-		DBTx(l.s).ranged(&in, l.down, visit)
+		DBTx(l.s).ranged(c, &in, l.down, visit)
 	case l.tx:
-		DBTx(l.s).scanAll(visit)
-	case l.ranged:
-		l.s.ranged(&l.in, l.down, visit)
+		DBTx(l.s).scanAll(c, visit)
 	default:
-		l.s.all(visit)
+		l.s.ranged(c, &l.in, l.down, visit)
 	}
 }
 
 // count returns how many keys run visits.
 func (l looping) count(prefix bool) (n int) {
-	c := coreAt(l.of)
-	if c == nil {
-		c = partOf(l.s.st).m
+	m := coreAt(l.of)
+	if m == nil {
+		m = partOf(l.s.st).m
 	}
-	c.checkOrdered(prefix)
+	m.checkOrdered(prefix)
 	l.kind = forCall
-	l.run(func(c *chunk) bool {
+	var c chunk
+	l.run(&c, func() bool {
 		n += c.n
 		return true
 	})
@@ -66,13 +64,16 @@ func (l looping) count(prefix bool) (n int) {
 //go:noinline
 func records[K comparable, V any](l looping) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
-		l.run(func(c *chunk) bool { return give(c, yield) })
+		var c chunk
+		l.run(&c, func() bool { return give(&c, yield) })
 	}
 }
 
 // A chunk is versions with values that a loop visits next: as many as are found at once, so that
 // what the processor has to wait for it waits for once, and a step of the loop calls no function
-// but that of the program. Nobody may keep a chunk: it is on the stack.
+// but that of the program. Who begins a loop has the chunk, which the loop fills before it calls
+// visit. So both are on the stack: the compiler takes an argument of a function that it does not
+// know for kept, and all that is in one structure for kept if a part is.
 type chunk struct {
 	moment // which is checked after each step
 	n      int
@@ -87,21 +88,6 @@ func (c *chunk) check() {
 	if c.st.head.Gen() != c.gen {
 		c.refuse()
 	}
-}
-
-// passing returns c without the compiler's knowledge where it is: it takes what a function is given
-// for kept. See unkept.
-//
-//go:nocheckptr
-func (c *chunk) passing() *chunk {
-	x := uintptr(unsafe.Pointer(c))
-	return *(**chunk)(unsafe.Pointer(&x))
-}
-
-// of returns c with v alone.
-func (c *chunk) of(v *chain.Node) *chunk {
-	c.n, c.found[0] = 1, v
-	return c.passing()
 }
 
 // give has the program visit the keys and values of the versions of c.
@@ -125,48 +111,40 @@ func recordIn[K comparable, V any](v *chain.Node) (key K, value V, ok bool) {
 	return chain.KeyOf[K](v), chain.ValueOf[K, V](v), true
 }
 
-// all is [Snapshot.All].
-//
-//go:noinline
-func (s moment) all(visit func(c *chunk) bool) { s.each(nil, false, leafful, visit) }
-
-// ranged is all for the keys of r, or all if it is nil, in their order.
-//
-//go:noinline
-func (s moment) ranged(r *span, down bool, visit func(c *chunk) bool) {
-	s.each(r, down, leafful, visit)
+// all visits what is visible of all keys.
+func (s moment) all(visit func(c *chunk) bool) {
+	c := new(chunk)
+	s.ranged(c, nil, false, func() bool { return visit(c) })
 }
 
-// each visits what is visible of all keys, or, in their order, of those of r.
+// ranged visits what is visible of all keys, or, in their order, of those of r.
 //
 // Every key that is visible here was inserted before, and stays until the snapshot has closed: it
 // is met. A key that is met twice was deleted and inserted again meanwhile: its second entry has
 // nothing visible.
-func (s moment) each(r *span, down bool, most int, visit func(c *chunk) bool) {
-	s.check()
-	p := partOf(s.st)
-	l := snapshotLoop{chunk: chunk{moment: s}, p: p, at: p.st.epoch(), most: most}
-	s.check()
-	goOn := true
-	if p.index.Ordered() {
+//
+//go:noinline
+func (s moment) ranged(c *chunk, r *span, down bool, visit func() bool) {
+	l, goOn := loopOver(s, c, leafful), true
+	if l.p.index.Ordered() {
 		for again := true; again; {
-			for c := index.CursorIn(p.index, r, down); goOn && c.Next(); {
-				l.fill(&c)
-				goOn = l.give(visit)
+			for at := index.CursorIn(l.p.index, r, down); goOn && at.Next(); {
+				l.fill(c, &at)
+				goOn = c.give(visit)
 			}
-			if again = l.jump != nil; again {
-				r, l.jump, goOn = l.jump, nil, true
+			if again = c.jump != nil; again {
+				r, c.jump, goOn = c.jump, nil, true
 			}
 		}
 	} else {
-		p.index.Scan(func(_ index.Place, head *chain.Node) bool {
-			if l.add(head); l.n == l.most {
-				goOn = l.give(visit)
+		l.p.index.Scan(func(_ index.Place, head *chain.Node) bool {
+			if l.add(c, head); c.n == l.most {
+				goOn = c.give(visit)
 			}
 			return goOn
 		})
-		if goOn && l.n > 0 {
-			goOn = l.give(visit)
+		if goOn && c.n > 0 {
+			goOn = c.give(visit)
 		}
 	}
 	if goOn {
@@ -175,9 +153,18 @@ func (s moment) each(r *span, down bool, most int, visit func(c *chunk) bool) {
 	runtime.KeepAlive(s.st)
 }
 
+// loopOver begins a loop over the keys of a snapshot. It is no method of that: see txn.
+func loopOver(s moment, c *chunk, most int) snapshotLoop {
+	s.check()
+	p := partOf(s.st)
+	l := snapshotLoop{p: p, at: p.st.epoch(), most: most}
+	s.check()
+	c.moment, c.n = s, 0
+	return l
+}
+
 // A snapshotLoop is a loop over the keys of a snapshot.
 type snapshotLoop struct {
-	chunk
 	p    *part
 	at   epoch.Epoch
 	most int // how many versions to give at once: 1, for a loop that ends with it, or leafful
@@ -187,53 +174,53 @@ type snapshotLoop struct {
 const leafful = tree.Cap
 
 // fill adds what is visible of the keys of a leaf.
-func (l *snapshotLoop) fill(c *tree.Cursor) {
+func (l *snapshotLoop) fill(c *chunk, leaf *tree.Cursor) {
 	var met *chain.Node
 	n, moved := 0, l.p.index.Moved
-	for rest := c.Rest(); n < rest && l.n < l.most; n++ {
-		v := index.NodeOf(c.At(n))
+	for rest := leaf.Rest(); n < rest && c.n < l.most; n++ {
+		v := index.NodeOf(leaf.At(n))
 		if v.Plain(l.at) {
-			l.p.checkRead(l.gen, v.Key(), v)
-			l.found[l.n], met = v, v
-			l.n++
+			l.p.checkRead(c.gen, v.Key(), v)
+			c.found[c.n], met = v, v
+			c.n++
 			continue
 		}
 		if v == moved {
 			break
 		}
 		if v != nil {
-			l.add(v)
+			l.add(c, v)
 			met = v
 		}
 	}
-	c.Met(n, index.HeadOf(met))
-	for l.n < l.most {
-		head, _ := c.Head()
+	leaf.Met(n, index.HeadOf(met))
+	for c.n < l.most {
+		head, _ := leaf.Head()
 		if head == nil {
 			return
 		}
-		l.add(index.NodeOf(head))
+		l.add(c, index.NodeOf(head))
 	}
 }
 
 // add adds what is visible of the key whose head is v.
-func (l *snapshotLoop) add(v *chain.Node) {
+func (l *snapshotLoop) add(c *chunk, v *chain.Node) {
 	key := v.Key() // of the newest
 	if !v.Plain(l.at) {
 		v = l.p.m.Visible(v, l.at)
 	}
-	l.p.checkRead(l.gen, key, v)
+	l.p.checkRead(c.gen, key, v)
 	if v.There() {
-		l.found[l.n] = v
-		l.n++
+		c.found[c.n] = v
+		c.n++
 	}
 }
 
-// give has the program visit what was added.
-func (l *snapshotLoop) give(visit func(c *chunk) bool) (goOn bool) {
-	l.check()
-	goOn = visit(l.passing())
-	l.n = 0
+// give has the versions visited that were added.
+func (c *chunk) give(visit func() bool) (goOn bool) {
+	c.check()
+	goOn = visit()
+	c.n = 0
 	return goOn
 }
 
@@ -241,8 +228,9 @@ func (l *snapshotLoop) give(visit func(c *chunk) bool) (goOn bool) {
 //
 //go:noinline
 func (s moment) len() (n int) {
-	s.all(func(b *chunk) bool {
-		n += b.n
+	var c chunk
+	s.ranged(&c, nil, false, func() bool {
+		n += c.n
 		return true
 	})
 	return n
@@ -258,31 +246,15 @@ func (s moment) end(last bool) (found *chain.Node) {
 }
 
 // endOf is end for the keys of r.
-func (s moment) endOf(r *span, last bool) (found *chain.Node) {
-	s.each(r, last, 1, func(c *chunk) bool { return c.first(&found) })
-	return found
-}
-
-// first notes the first version of c, unless there is none.
-func (c *chunk) first(found **chain.Node) (goOn bool) {
-	if c.n > 0 {
-		*found = c.found[0]
+func (s moment) endOf(r *span, last bool) *chain.Node {
+	var c chunk
+	l := loopOver(s, &c, 1)
+	for at := index.CursorIn(l.p.index, r, last); c.n == 0 && at.Next(); {
+		l.fill(&c, &at)
 	}
-	return c.n == 0
-}
-
-// all is [Map.All].
-func (m *core) all(kind uint64, visit func(c *chunk) bool) {
-	s := m.snapshotFor(kind)
-	defer s.Close()
-	s.all(visit)
-}
-
-// ranged is all for the keys of a range, in their order.
-func (m *core) ranged(l *looping, visit func(c *chunk) bool) {
-	s := m.snapshotFor(l.kind)
-	defer s.Close()
-	s.ranged(&l.in, l.down, visit)
+	s.check()
+	runtime.KeepAlive(s.st)
+	return c.found[0]
 }
 
 // end is [Map.Min], or [Map.Max].

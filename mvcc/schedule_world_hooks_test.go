@@ -7,6 +7,7 @@ import (
 	"iter"
 	"reflect"
 
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/hasher"
 )
 
@@ -84,10 +85,9 @@ func (w *world) byIndex(r Reader[int, int]) (all iter.Seq2[int, int], ok bool) {
 		return nil, false
 	}
 	return func(yield func(int, int) bool) {
-		in, by := w.ix.open(r, forProgram)
+		in := w.ix.open(r, forProgram)
 		defer in.closeOwn()
-		w.ix.walk(in, &stretch[int, int]{}, func(index, key int) bool {
-			value, ok := by.Get(key)
+		see := func(index, key, value int, ok bool) bool {
 			switch {
 			case !ok:
 				return yield(0, misplaced)
@@ -95,6 +95,17 @@ func (w *world) byIndex(r Reader[int, int]) (all iter.Seq2[int, int], ok bool) {
 				value = misplaced
 			}
 			return yield(key, value)
+		}
+		if in.tx {
+			w.ix.walk(in, &stretch[int, int]{}, func(index, key int) bool {
+				value, ok := w.ix.record(in, key)
+				return see(index, key, value, ok)
+			})
+			return
+		}
+		w.ix.loopSeen(in.moment, &stretch[int, int]{}, func(e *entry[int, int], v *chain.Node) bool {
+			value, ok := chain.Present[int, int](v)
+			return see(e.index, e.key, value, ok)
 		})
 	}, true
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"reflect"
 	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/internal/hasher"
@@ -108,19 +109,20 @@ func (ix *Index[I, K, V]) Name() string {
 // by then. At level serializable the index key joins the read set: the transaction conflicts with
 // one that gives it to a record or takes it away. So does each record visited. It costs a search in
 // a tree, or, with IndexOptions.Unique and without an order, a look into a table; and a Get for
-// each record. A loop allocates some small objects.
+// each record: if r is no Tx, of up to twelve before the first of these is visited. A loop allocates
+// some small objects; its own function and variables are not among them.
 //
 // An index key that is not equal to itself has no record. A step panics if r is not one of the
 // index's table, or began before the index was complete; and as a read of r does.
 func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
 	ix.check()
-	return ix.records(r, stretch[I, K]{keys: From(key).UpTo(key), one: true})
+	return func(yield func(K, V) bool) { ix.records(r, stretchOf[I, K](key), yield) }
 }
 
 // First returns the first record of [Index.Get], and its key.
 func (ix *Index[I, K, V]) First(r Reader[K, V], key I) (k K, v V, ok bool) {
 	ix.check()
-	e, v, ok := ix.end(r, stretch[I, K]{keys: From(key).UpTo(key), one: true})
+	e, v, ok := ix.end(r, stretchOf[I, K](key))
 	return e.Key, v, ok
 }
 
@@ -128,23 +130,23 @@ func (ix *Index[I, K, V]) First(r Reader[K, V], key I) (k K, v V, ok bool) {
 // with several of them comes once for each. At level serializable the part of the range that the
 // loop has gone through joins the read set. It panics if the index has no order.
 func (ix *Index[I, K, V]) Ascend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V] {
-	return ix.records(r, ix.ranged(keys, nil, false))
+	of := ix.ranged(keys, nil, false)
+	return func(yield func(K, V) bool) { ix.records(r, of, yield) }
 }
 
 // Descend is [Index.Ascend] from the highest index key to the lowest.
 func (ix *Index[I, K, V]) Descend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V] {
-	return ix.records(r, ix.ranged(keys, nil, true))
+	of := ix.ranged(keys, nil, true)
+	return func(yield func(K, V) bool) { ix.records(r, of, yield) }
 }
 
-// open returns how the tables of the index are read as r sees them, and the records. kind is that
-// of the snapshot that it opens if r is the table.
-func (ix *Index[I, K, V]) open(r Reader[K, V], kind uint64) (in window[K], by Reader[K, V]) {
-	by = r
+// open returns how the tables of the index are read as r sees them. kind is that of the snapshot
+// that it opens if r is the table.
+func (ix *Index[I, K, V]) open(r Reader[K, V], kind uint64) (in window[K]) {
 	switch r := r.(type) {
 	case *Map[K, V]:
 		ix.checkOf(r.at)
-		s := Snapshot[K, V](r.at.snapshot(kind))
-		in, by = window[K]{moment: moment(s), own: true}, s
+		in = window[K]{moment: r.at.snapshot(kind), own: true}
 	case Snapshot[K, V]:
 		r.check()
 		ix.checkOf(r.st.engine())
@@ -158,13 +160,15 @@ func (ix *Index[I, K, V]) open(r Reader[K, V], kind uint64) (in window[K], by Re
 		}
 		in = window[K]{moment: moment(r), tx: true, extra: extra}
 	default:
-		panic(fmt.Sprintf("mvcc: index %q: the reader is a %T, want a Map, Snapshot or Tx", ix.name, r))
+		panic(fmt.Sprintf("mvcc: index %q: the reader is a %v, want a Map, Snapshot or Tx", ix.name,
+			reflect.TypeOf(r))) // %T of r would keep it
 	}
-	if since := ix.since.Load(); since == 0 || by.Epoch() < since { // must follow the begin of the reader
+	// The load must follow the begin of the reader.
+	if since := ix.since.Load(); since == 0 || in.Epoch() < since {
 		in.closeOwn()
 		ix.tooNew()
 	}
-	return in, by
+	return in
 }
 
 func (ix *Index[I, K, V]) tooNew() {

@@ -11,9 +11,10 @@ import (
 // Has reports whether [Index.Get] would find a record. It costs no Get.
 func (ix *Index[I, K, V]) Has(r Reader[K, V], key I) bool {
 	ix.check()
-	in, _ := ix.open(r, forCall)
+	in := ix.open(r, forCall)
 	defer in.closeOwn()
-	_, ok := ix.endIn(in, &stretch[I, K]{keys: From(key).UpTo(key), one: true})
+	of := stretchOf[I, K](key)
+	_, ok := ix.endIn(in, &of)
 	runtime.KeepAlive(in.st)
 	return ok
 }
@@ -35,7 +36,7 @@ func (ix *Index[I, K, V]) Len(r Reader[K, V]) int {
 // From(key).UpTo(key).
 func (ix *Index[I, K, V]) Count(r Reader[K, V], keys Range[I]) (n int) {
 	of := ix.part(keys)
-	in, _ := ix.open(r, forCall)
+	in := ix.open(r, forCall)
 	defer in.closeOwn()
 	switch {
 	case ix.empty(&of):
@@ -54,7 +55,8 @@ func (ix *Index[I, K, V]) Count(r Reader[K, V], keys Range[I]) (n int) {
 //
 //go:noinline
 func (e *engine) countAlong(s moment, tx bool, r *span) (n int) {
-	e.along(s, tx, r, false, func(c *chunk) bool {
+	var c chunk
+	e.along(&c, s, tx, r, false, func() bool {
 		n += c.n
 		return true
 	})
@@ -69,7 +71,7 @@ func (e *engine) countAlong(s moment, tx bool, r *span) (n int) {
 func (ix *Index[I, K, V]) Keys(r Reader[K, V], keys Range[I]) iter.Seq[I] {
 	of := ix.part(keys)
 	return func(yield func(I) bool) {
-		in, _ := ix.open(r, forProgram)
+		in := ix.open(r, forProgram)
 		defer in.closeOwn()
 		any, last, equal := false, of.keys.low.key, 0
 		isNew := func(index I) bool {
@@ -86,7 +88,8 @@ func (ix *Index[I, K, V]) Keys(r Reader[K, V], keys Range[I]) iter.Seq[I] {
 		}
 		part := ix.entryRange(&of)
 		within := spanOf(&part)
-		ix.entries.at.along(in.moment, in.tx, &within, false, func(c *chunk) bool {
+		var c chunk
+		ix.entries.at.along(&c, in.moment, in.tx, &within, false, func() bool {
 			for _, v := range c.found[:c.n] {
 				switch index := (*entry[I, K])(v.Key()).index; {
 				case isNew(index):

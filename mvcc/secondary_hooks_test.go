@@ -34,3 +34,24 @@ func TestIndexWaitsForInsert(t *testing.T) {
 	<-done
 	x.check(t, x.m)
 }
+
+// A loop over an index visits no record that it has looked up while its snapshot was closed.
+func TestSnapshotClosedDuringIndexGet(t *testing.T) {
+	db := NewDB(&Options{ManualReclaim: true})
+	t.Cleanup(db.Close)
+	table := NewTable[string, int](db, "table", nil)
+	ix, err := NewIndex(table, "value", func(_ string, v int) []int { return []int{v} }, nil)
+	require.NoError(t, err)
+	table.Store("x", 1)
+	s, visited := table.Snapshot(), false
+	r := stage.New(t).Actor("reader", func() {
+		for range ix.Get(s, 1) {
+			visited = true
+		}
+	}).To(hooks.GetWalked)
+	s.Close()
+	_, ok := r.Step(0)
+	require.False(t, ok)
+	require.Equal(t, any(ErrTxDone), r.Result)
+	require.False(t, visited)
+}

@@ -28,7 +28,7 @@ func (ix *Index[I, K, V]) AscendEntries(
 	r Reader[K, V], keys Range[I], after *Entry[I, K],
 ) iter.Seq2[Entry[I, K], V] {
 	of := ix.ranged(keys, after, false)
-	return func(yield func(Entry[I, K], V) bool) { ix.loop(r, of, yield) }
+	return func(yield func(Entry[I, K], V) bool) { ix.loop(r, &of, yield) }
 }
 
 // Min returns the lowest entry, and its record, as r sees it, if there is any. All that is lower

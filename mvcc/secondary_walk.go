@@ -2,12 +2,12 @@ package mvcc
 
 import (
 	"fmt"
-	"iter"
 	"runtime"
 	"sort"
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/hooks"
 )
 
 // How what is read by an index is found.
@@ -58,30 +58,117 @@ func (ix *Index[I, K, V]) empty(of *stretch[I, K]) bool {
 	return of.one && !ix.sound && !equal(of.keys.low.key, of.keys.low.key)
 }
 
-// records returns an iterator over the records of a stretch, as r sees them.
-func (ix *Index[I, K, V]) records(r Reader[K, V], of stretch[I, K]) iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		ix.loop(r, of, func(e Entry[I, K], value V) bool { return yield(e.Key, value) })
-	}
+// records visits the records of a stretch, as r sees them. Neither r nor yield are kept, by it or
+// by its calls: so where a method that returns an iterator is inlined, the compiler allocates
+// neither the loop's function nor its variables.
+//
+//go:noinline
+func (ix *Index[I, K, V]) records(r Reader[K, V], of stretch[I, K], yield func(K, V) bool) {
+	ix.loop(r, &of, func(e Entry[I, K], value V) bool { return yield(e.Key, value) })
+}
+
+// stretchOf returns the entries of one index key.
+func stretchOf[I, K comparable](key I) stretch[I, K] {
+	return stretch[I, K]{keys: From(key).UpTo(key), one: true}
 }
 
 // loop visits the records of a stretch, as r sees them.
 func (ix *Index[I, K, V]) loop(
-	r Reader[K, V], of stretch[I, K], visit func(e Entry[I, K], value V) bool,
+	r Reader[K, V], of *stretch[I, K], visit func(e Entry[I, K], value V) bool,
 ) {
-	in, by := ix.open(r, forProgram)
+	in := ix.open(r, forProgram)
 	defer in.closeOwn()
-	ix.walk(in, &of, func(index I, key K) bool {
-		value, ok := by.Get(key)
-		return !ok || visit(Entry[I, K]{index, asWritten(in.st, key, in.tx)}, value)
-	})
+	if in.tx || ix.unique.at != nil {
+		ix.walk(in, of, func(index I, key K) bool {
+			value, ok := ix.record(in, key)
+			return !ok || visit(Entry[I, K]{index, asWritten(in.st, key, in.tx)}, value)
+		})
+	} else if !ix.empty(of) {
+		ix.loopSeen(in.moment, of, func(e *entry[I, K], record *chain.Node) bool {
+			value, ok := chain.Present[K, V](record)
+			return !ok || visit(Entry[I, K]{e.index, chain.KeyOf[K](record)}, value)
+		})
+	}
 	runtime.KeepAlive(in.st)
+}
+
+// loopSeen visits the entries of a stretch, and what a snapshot sees of their records: for X1 there
+// is a value. It looks several records up at once, before it visits the first: what is seen of them
+// is the same whenever it is looked at.
+func (ix *Index[I, K, V]) loopSeen(
+	s moment, of *stretch[I, K], visit func(e *entry[I, K], record *chain.Node) bool,
+) {
+	part := ix.entryRange(of)
+	within := spanOf(&part)
+	var c chunk
+	ix.entries.at.through(s).ranged(&c, &within, of.down, func() bool {
+		for from := 0; from < c.n; from += recordBatch {
+			var records [recordBatch]*chain.Node
+			entries := c.found[from:min(from+recordBatch, c.n)]
+			s.lookup(entries, ix.keyAt, &records)
+			for i, v := range entries {
+				if !visit((*entry[I, K])(v.Key()), records[i]) {
+					return false
+				}
+				c.check()
+			}
+		}
+		return true
+	})
+}
+
+// recordBatch is how many records a loop over an index looks up at once: enough for the processor
+// to wait for several at a time, and not too many for a loop that is left at once.
+const recordBatch = 12
+
+// lookup sets records to what the snapshot sees of the records of some entries, which have their
+// keys keyAt bytes behind their own. Nothing in a step waits for another key: so the processor
+// loads the buckets of all at once, and then the versions.
+//
+// An entry does not remember where the chain of its record stands: that would save the hash and the
+// comparison of tags, and no load from memory, since the head is in the bucket; and it would keep
+// each table alive that the index of the records has outgrown, until the entry is written again.
+//
+//go:noinline
+func (s moment) lookup(entries []*chain.Node, keyAt uintptr, records *[recordBatch]*chain.Node) {
+	p := partOf(s.st)
+	x, at := p.index, p.st.epoch()
+	var hashes [recordBatch]uint64
+	for i, v := range entries {
+		hashes[i] = x.Ahead(unsafe.Add(v.Key(), keyAt))
+	}
+	for i, v := range entries {
+		records[i] = x.Likely(hashes[i], unsafe.Add(v.Key(), keyAt))
+	}
+	for i, v := range entries {
+		key, head := unsafe.Add(v.Key(), keyAt), records[i]
+		if head == nil || !x.Hash.Equal(head.Key(), key) {
+			_, head = x.Find(hashes[i], key)
+		}
+		if !head.Plain(at) {
+			head = p.m.Visible(head, at)
+		}
+		p.checkRead(s.gen, key, head)
+		records[i] = head
+	}
+	hooks.At(hooks.GetWalked)
+	s.check() // what was found was read while the snapshot was open
+	runtime.KeepAlive(s.st)
+}
+
+// record returns the value of a record.
+func (ix *Index[I, K, V]) record(in window[K], key K) (value V, ok bool) {
+	if in.tx {
+		return getIn[K, V](DBTx(in.moment), key, false)
+	}
+	return Snapshot[K, V](in.moment).Get(key)
 }
 
 // walk visits the entries of a stretch.
 func (ix *Index[I, K, V]) walk(
 	in window[K], of *stretch[I, K], visit func(index I, key K) bool,
 ) {
+	var c chunk
 	switch {
 	case ix.empty(of):
 	case ix.unique.at != nil && of.one:
@@ -92,7 +179,7 @@ func (ix *Index[I, K, V]) walk(
 	case ix.unique.at != nil:
 		part := ix.indexRange(of)
 		within := spanOf(&part)
-		ix.unique.at.along(in.moment, in.tx, &within, of.down, func(c *chunk) bool {
+		ix.unique.at.along(&c, in.moment, in.tx, &within, of.down, func() bool {
 			for _, v := range c.found[:c.n] {
 				if !ix.owners(in, of, chain.KeyOf[I](v), chain.ValueOf[I, K](v), visit) {
 					return false
@@ -103,7 +190,7 @@ func (ix *Index[I, K, V]) walk(
 	default:
 		part := ix.entryRange(of)
 		within := spanOf(&part)
-		ix.entries.at.along(in.moment, in.tx, &within, of.down, func(c *chunk) bool {
+		ix.entries.at.along(&c, in.moment, in.tx, &within, of.down, func() bool {
 			for _, v := range c.found[:c.n] {
 				if e := (*entry[I, K])(v.Key()); !visit(e.index, e.key) {
 					return false
@@ -116,10 +203,10 @@ func (ix *Index[I, K, V]) walk(
 
 // end returns the first record of a stretch, as r sees it. A transaction reads no more than that.
 func (ix *Index[I, K, V]) end(r Reader[K, V], of stretch[I, K]) (e Entry[I, K], value V, ok bool) {
-	in, by := ix.open(r, forCall)
+	in := ix.open(r, forCall)
 	defer in.closeOwn()
 	if e, ok = ix.endIn(in, &of); ok {
-		value, _ = by.Get(e.Key)
+		value, _ = ix.record(in, e.Key)
 		e.Key = asWritten(in.st, e.Key, in.tx)
 	}
 	runtime.KeepAlive(in.st)

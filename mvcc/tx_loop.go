@@ -13,7 +13,7 @@ import (
 // scanAll is [Tx.All].
 //
 //go:noinline
-func (tx DBTx) scanAll(visit func(c *chunk) bool) {
+func (tx DBTx) scanAll(c *chunk, visit func() bool) {
 	tx.check()
 	p := partOf(tx.st)
 	st := p.st
@@ -25,13 +25,13 @@ func (tx DBTx) scanAll(visit func(c *chunk) bool) {
 	// change what it is still to visit.
 	mine, own := p.ownRecords(), len(st.writes)
 	st.leave()
-	c := chunk{moment: moment(tx)}
+	c.moment = moment(tx)
 	for _, w := range mine {
 		v := w.v
 		if w.merge != nil {
 			v = tx.merged(w.v, w.merge, at)
 		}
-		if v.There() && !visit(c.of(v)) {
+		if v.There() && !c.giveOne(v, visit) {
 			return
 		}
 		tx.check()
@@ -49,7 +49,7 @@ func (tx DBTx) scanAll(visit func(c *chunk) bool) {
 				return true
 			}
 		}
-		left = !visit(c.of(v))
+		left = !c.giveOne(v, visit)
 		return !left
 	})
 	if !left {
@@ -86,21 +86,21 @@ func (tx DBTx) countKeys() int {
 // ranged is [Tx.Ascend], or [Tx.Descend], for the keys of r, or all if it is nil.
 //
 //go:noinline
-func (tx DBTx) ranged(r *span, down bool, visit func(c *chunk) bool) {
+func (tx DBTx) ranged(c *chunk, r *span, down bool, visit func() bool) {
 	tx.check()
 	p := partOf(tx.st)
-	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1, yield: visit,
-		chunk: chunk{moment: moment(tx)}}
+	l := txLoop{tx: tx, order: p.m.order, r: r, down: down, at: p.st.epoch(), noted: -1}
+	c.moment = moment(tx)
 	l.begin()
-	for again := true; again; again = l.goOn() {
-		c, left := index.CursorIn(p.index, l.rest, down), false
-		for !left && !l.nothing && c.Next() {
-			l.note(&c)
-			for h, at := c.Head(); h != nil && !left; h, at = c.Head() {
-				left = !l.visit(at, index.NodeOf(h))
+	for again := true; again; again = l.goOn(c) {
+		leaf, left := index.CursorIn(p.index, l.rest, down), false
+		for !left && !l.nothing && leaf.Next() {
+			l.note(&leaf)
+			for h, at := leaf.Head(); h != nil && !left; h, at = leaf.Head() {
+				left = !l.visit(at, index.NodeOf(h), c, visit)
 			}
 		}
-		if !left && l.before(nil) {
+		if !left && l.before(nil, c, visit) {
 			tx.check()
 			l.noteTo(nil)
 		}
@@ -111,11 +111,11 @@ func (tx DBTx) ranged(r *span, down bool, visit func(c *chunk) bool) {
 
 // goOn reports whether a loop that was left is to go on further on: what it passes over it has not
 // read.
-func (l *txLoop) goOn() bool {
-	if l.jump == nil {
+func (l *txLoop) goOn(c *chunk) bool {
+	if c.jump == nil {
 		return false
 	}
-	l.r, l.rest, l.jump, l.noted = l.jump, l.jump, nil, -1
+	l.r, l.rest, c.jump, l.noted = c.jump, c.jump, nil, -1
 	for w := l.own.first(); w != nil && l.order.Side(l.r, w.v.Key()) < 0; w = l.own.first() {
 		l.own.pop()
 	}
@@ -132,9 +132,10 @@ func (tx DBTx) end(last bool) (found *chain.Node) {
 }
 
 // endOf is end for the keys of r.
-func (tx DBTx) endOf(r *span, last bool) (found *chain.Node) {
-	tx.ranged(r, last, func(c *chunk) bool { return c.first(&found) })
-	return found
+func (tx DBTx) endOf(r *span, last bool) *chain.Node {
+	var c chunk
+	tx.ranged(&c, r, last, func() bool { return false })
+	return c.found[0]
 }
 
 // A txLoop is a loop over a range of keys in a transaction.
@@ -152,8 +153,6 @@ type txLoop struct {
 	merges  int // see rarePart
 	leaf    int // the number of the note of the present leaf
 	own     *ownRest
-	yield   func(c *chunk) bool
-	chunk
 }
 
 // begin finds the own writes.
@@ -172,7 +171,7 @@ func (l *txLoop) begin() {
 }
 
 // visit visits a key of the map, and before it the own writes that come before it.
-func (l *txLoop) visit(at tree.Place, head *chain.Node) bool {
+func (l *txLoop) visit(at tree.Place, head *chain.Node, c *chunk, visit func() bool) bool {
 	p := partOf(l.tx.st)
 	if w := chain.Load(&head.State); !w.Committed() || w.Epoch() > l.at {
 		p.rare().again = true
@@ -182,14 +181,14 @@ func (l *txLoop) visit(at tree.Place, head *chain.Node) bool {
 	v := p.m.Visible(head, l.at)
 	p.checkRead(l.tx.gen, head.Key(), v)
 	l.tx.check()
-	if !l.before(head) {
+	if !l.before(head, c, visit) {
 		return false
 	}
 	if w := l.own.first(); w != nil && p.index.Hash.Equal(w.v.Key(), head.Key()) {
-		return l.one(l.own.pop())
+		return l.one(l.own.pop(), c, visit)
 	}
 	l.passed++
-	return !v.There() || l.give(v)
+	return !v.There() || l.give(v, c, visit)
 }
 
 // note begins a note of the leaf that the loop has come to.
@@ -215,18 +214,18 @@ func (l *txLoop) note(c *tree.Cursor) {
 const maxNotes = 1 << 16
 
 // before visits the own writes that come before the key of head, or all if that is nil.
-func (l *txLoop) before(head *chain.Node) bool {
+func (l *txLoop) before(head *chain.Node, c *chunk, visit func() bool) bool {
 	var key unsafe.Pointer // of head, if any: of nil, before the loop, it would be a bad pointer
 	if head != nil {
 		key = head.Key()
 	}
 	for w := l.own.first(); w != nil; w = l.own.first() {
 		if key != nil {
-			if c := l.order.Compare(w.v.Key(), key); c == 0 || (c > 0) != l.down {
+			if n := l.order.Compare(w.v.Key(), key); n == 0 || (n > 0) != l.down {
 				return true
 			}
 		}
-		if !l.one(l.own.pop()) {
+		if !l.one(l.own.pop(), c, visit) {
 			return false
 		}
 	}
@@ -234,23 +233,29 @@ func (l *txLoop) before(head *chain.Node) bool {
 }
 
 // one visits an own write.
-func (l *txLoop) one(w ownRecord) bool {
+func (l *txLoop) one(w ownRecord, c *chunk, visit func() bool) bool {
 	v := w.v
 	if w.merge != nil {
 		l.noteTo(v) // it is a read, even if it panics
 		v = l.tx.merged(w.v, w.merge, l.at)
 	}
 	l.passed++
-	return !v.There() || l.give(v)
+	return !v.There() || l.give(v, c, visit)
 }
 
-func (l *txLoop) give(v *chain.Node) bool {
+func (l *txLoop) give(v *chain.Node, c *chunk, visit func() bool) bool {
 	l.noteTo(v)
-	if !l.yield(l.of(v)) {
+	if !c.giveOne(v, visit) {
 		return false
 	}
 	l.tx.check()
 	return true
+}
+
+// giveOne has v visited, alone.
+func (c *chunk) giveOne(v *chain.Node, visit func() bool) (goOn bool) {
+	c.n, c.found[0] = 1, v
+	return visit()
 }
 
 // noteTo notes that the loop has gone through all up to the key of v, the last one that it has met,

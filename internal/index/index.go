@@ -264,6 +264,35 @@ func (x *Index) Seek(key unsafe.Pointer) (h uint64, p Place, head *chain.Node) {
 	return h, p, head
 }
 
+// Ahead returns the hash of the key at key, and begins to load its bucket; Likely, a head that is
+// probably that of the key, which the caller compares, or nil, and begins to load that. If it is
+// not, [Index.Find] says. So a caller that has several keys waits for all of them together, twice.
+func (x *Index) Ahead(key unsafe.Pointer) (h uint64) {
+	h = x.Hash.Sum(key)
+	if x.tree == nil {
+		x.table.Load().bucket(h).meta.Load() // for the cache
+	}
+	return h
+}
+
+func (x *Index) Likely(h uint64, key unsafe.Pointer) (head *chain.Node) {
+	if x.tree != nil {
+		return nil
+	}
+	x.announce(hooks.Read, key)
+	b := x.table.Load().bucket(h)
+	meta := b.meta.Load()
+	m := matching(meta, TagOf(h))
+	if m == 0 || meta&bucketMoved != 0 {
+		return nil
+	}
+	if head = b.cells[bits.TrailingZeros64(m)/8].Load(); !x.IsHead(head) {
+		return nil
+	}
+	head.State.Load() // for the cache
+	return head
+}
+
 // announce announces an access to the index to the scheduler of tests.
 func (x *Index) announce(kind hooks.Access, key unsafe.Pointer) {
 	if hooks.Enabled {

@@ -176,6 +176,7 @@ func (c *Cursor) locate() {
 	default:
 		c.p, c.i = c.t.parent(c.from, c.strict && c.down)
 		prefetchLeaf(c.p.kidAt(c.i))
+		c.prefetchSeps()
 		c.prefetchBehind()
 	}
 }
@@ -341,6 +342,13 @@ func (c *Cursor) prefetchPresent() {
 		from, n = min(c.at, c.at+c.step*(c.left-1)), c.left
 	}
 	prefetchHeads(unsafe.Pointer(&c.l.cells[max(0, min(from, Cap-1))]), n, c.t.last)
+}
+
+// prefetchSeps begins to load the keys between which the next leaf has its own.
+func (c *Cursor) prefetchSeps() {
+	if i, seps := max(c.i-1, 0), int(c.p.n)-1; c.p.keys != nil && i < seps {
+		prefetchHeads(unsafe.Pointer(&c.p.keys[i]), min(2, seps-i), 0)
+	}
 }
 
 // prefetchBehind begins to load the leaf after the next one.
