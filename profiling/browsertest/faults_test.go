@@ -173,8 +173,8 @@ func TestFaultsAreFoundByClicks(t *testing.T) {
 	b.clean()
 }
 
-// storm has transactions of two names meet at one key until the test ends, and shows the database.
-func storm(t *testing.T) *profiling.Server {
+// storm has transactions of two names meet at one key of a database until the test ends.
+func storm(t *testing.T) map[string]func() mvcc.Stats {
 	t.Helper()
 	db := mvcc.NewDB(nil)
 	t.Cleanup(db.Close)
@@ -191,9 +191,8 @@ func storm(t *testing.T) *profiling.Server {
 			require.NoError(t, err)
 		}
 	}
-	cfg := profiling.Config{Title: "polls", Maps: db.Sources("polls")}
 	planted.Again(t, named("vote"), named("vote"), named("vote"), named("tally"))
-	return start(t, cfg)
+	return db.Sources("polls")
 }
 
 // A storm of conflicts over one key is on top of the dashboard, and a click away are its table, its
@@ -201,7 +200,7 @@ func storm(t *testing.T) *profiling.Server {
 func TestStormIsFoundByClicks(t *testing.T) {
 	t.Parallel()
 	b := open(t)
-	srv := storm(t)
+	srv := start(t, profiling.Config{Title: "polls", Maps: storm(t)})
 	b.screen(1280, "light")
 	b.visit(srv.URL())
 	b.await(`!document.querySelector("#losing").hidden`)
