@@ -32,8 +32,8 @@ func (r *Reclaimer[E, W]) Offer(item E) {
 	r.wakeUp(depth > r.cfg.Queue/2)
 }
 
-// makeRoom moves some of the queue into the list of the next tick, as the ticker
-// goroutine does when it gets its turn. It reports false if the list is very long, or
+// makeRoom moves some of the queue into the list of the next tick, as absorb does when its
+// goroutine gets its turn. It reports false if the list is very long, or
 // locked: its holder may be asleep.
 func (r *Reclaimer[E, W]) makeRoom() bool {
 	return r.room() && r.stock.tryAbsorb(&r.queue, batchSize)
@@ -121,14 +121,11 @@ func (r *Reclaimer[E, W]) Wake() {
 	r.wakeUp(false)
 }
 
-// wakeUp starts the ticker if it has stopped, and pokes it if asked to.
+// wakeUp starts the ticker if it has stopped, and has room made in the queue if asked to.
 func (r *Reclaimer[E, W]) wakeUp(poke bool) {
 	if !r.running.Load() {
 		r.start()
-	} else if poke {
-		select {
-		case r.poked <- struct{}{}:
-		default:
-		}
+	} else if poke && !r.poked.Load() && r.poked.CompareAndSwap(false, true) && !r.Go(r.absorb) {
+		r.poked.Store(false)
 	}
 }

@@ -19,8 +19,7 @@ type Reclaimer[E, W any] struct {
 	view   hooked.Pointer[View]
 	cfg    Config[E, W] // with defaults filled in
 	closed atomic.Bool
-	poked  chan struct{} // capacity 1: the queue is half full
-	stop   chan struct{}
+	poked  atomic.Bool // the queue is half full, and a goroutine makes room
 	born   time.Time
 
 	ended   atomic.Int64 // when, by now, it was closed; or 0
@@ -48,15 +47,16 @@ type Reclaimer[E, W any] struct {
 	// oldest is the oldest pin that the last round saw, nil if there was none.
 	oldest atomic.Pointer[epoch.Pin]
 
-	life    sync.Mutex  // held to start, to end and to close: a few instructions
-	running atomic.Bool // there is a ticker goroutine, or there is to be none
-	wg      sync.WaitGroup
-	within  goid.Set // the goroutines that do background work, see Outside
+	life    sync.Mutex     // held to start, to end and to close: a few instructions
+	running atomic.Bool    // there is a ticker, or there is to be none
+	timer   *time.Timer    // of the ticker; guarded by life
+	wg      sync.WaitGroup // the goroutines, and the ticker: see run
+	within  goid.Set       // the goroutines that do background work, see Outside
 
 	counters counters
 }
 
-// NewReclaimer returns a reclaimer. Its goroutine is started when there is something
+// NewReclaimer returns a reclaimer. Its ticker is started when there is something
 // to do, and ends when there is not; with Retain there always is. Close ends it for good.
 func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
 	if cfg.Interval <= 0 {
@@ -82,8 +82,7 @@ func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
 	if cfg.Surplus == nil {
 		cfg.Surplus = func(E) int { return 0 }
 	}
-	r := &Reclaimer[E, W]{cfg: cfg, born: time.Now(), poked: make(chan struct{}, 1),
-		stop: make(chan struct{})}
+	r := &Reclaimer[E, W]{cfg: cfg, born: time.Now()}
 	r.queue.init(cfg.Queue)
 	r.average.Store(1 << averageShift)
 	r.running.Store(r.cfg.Manual) // then nobody starts one
@@ -95,7 +94,7 @@ func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
 	return r
 }
 
-// start starts the ticker goroutine, unless there is one or the reclaimer is closed.
+// start starts the ticker, unless there is one or the reclaimer is closed.
 func (r *Reclaimer[E, W]) start() {
 	// The holder of the lock starts it as well, has closed the reclaimer, or
 	// looks again whether there is something to do once it has let the lock go.
@@ -107,32 +106,49 @@ func (r *Reclaimer[E, W]) start() {
 		r.running.Store(true)
 		if !r.closed.Load() {
 			r.inTime()
-			r.spawn(r.run)
+			r.wg.Add(1)
+			r.timer = time.AfterFunc(r.cfg.Interval, r.run)
 		}
 	}
 }
 
-// run is the ticker goroutine: at each tick it does the work there is, and when
-// the queue is half full it makes room.
+// run is a call of the ticker, which is a timer: no goroutine waits between two ticks. The timer is
+// set, or one goroutine runs this, from start until the end of the ticker; that is one for r.wg,
+// which Stop takes back if it was in time to stop the timer, and else the last call of run.
 func (r *Reclaimer[E, W]) run() {
-	t := time.NewTicker(r.cfg.Interval)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-			r.tick()
-			if r.idle() && r.cfg.Retain == 0 {
-				r.rest()
-				return
-			}
-		case <-r.poked:
-			// If much is left from before, the queue stays full, and committers help.
-			if r.room() {
-				r.stock.absorb(r.queue.drain)
-			}
-		case <-r.stop:
-			return
+	began := r.now()
+	defer func() { // a function of the program may have ended the goroutine
+		if !r.setAgain(began) {
+			r.wg.Done()
 		}
+	}()
+	if !r.closed.Load() {
+		r.within.Run(r.tick)
+	}
+}
+
+// setAgain sets the timer, an interval after the tick that began at a time, unless the reclaimer is
+// closed. If there is nothing left to do the ticker rests.
+func (r *Reclaimer[E, W]) setAgain(began time.Duration) bool {
+	if r.cfg.Retain == 0 && r.idle() {
+		r.rest()
+		return false
+	}
+	r.life.Lock()
+	defer r.life.Unlock()
+	if r.closed.Load() {
+		return false
+	}
+	r.timer.Reset(max(began+r.cfg.Interval-r.now(), 0))
+	return true
+}
+
+// absorb empties the queue into the list of the next tick. If much is left from before, the queue
+// stays full, and committers help.
+func (r *Reclaimer[E, W]) absorb() {
+	defer r.poked.Store(false)
+	if r.room() {
+		r.stock.absorb(r.queue.drain)
 	}
 }
 
@@ -147,7 +163,7 @@ func (r *Reclaimer[E, W]) unused() bool {
 		!r.pending.Load()
 }
 
-// rest is the end of the ticker goroutine, until there is something to do.
+// rest is the end of the ticker, until there is something to do.
 func (r *Reclaimer[E, W]) rest() {
 	r.counters.parks.Add(1)
 	r.stock.clear(&r.queue)
@@ -199,16 +215,16 @@ func (r *Reclaimer[E, W]) Outside(call string) {
 	}
 }
 
-// Stop tells the goroutine to end and returns at once. It may be called any
-// number of times.
+// Stop ends the ticker and returns at once: a tick may be under way. It may be called any number of
+// times.
 func (r *Reclaimer[E, W]) Stop() {
 	r.life.Lock()
 	defer r.life.Unlock()
-	// Nobody starts a goroutine any more. If there is none, the channel must be left
-	// alone: it may belong to a bubble of testing/synctest that is over.
+	// Nobody starts a goroutine any more. If there is no ticker, its last timer must be
+	// left alone: it may belong to a bubble of testing/synctest that is over.
 	r.ended.CompareAndSwap(0, int64(max(r.now(), 1)))
-	if !r.closed.Swap(true) && r.running.Swap(true) && !r.cfg.Manual {
-		close(r.stop)
+	if !r.closed.Swap(true) && r.running.Swap(true) && !r.cfg.Manual && r.timer.Stop() {
+		r.wg.Done()
 	}
 }
 
@@ -218,7 +234,7 @@ func (r *Reclaimer[E, W]) Closed() bool { return r.closed.Load() }
 // Manual reports whether there is no goroutine, and [Reclaimer.Reclaim] does it all.
 func (r *Reclaimer[E, W]) Manual() bool { return r.cfg.Manual }
 
-// Close ends the goroutine, waits for it, also for the Logger if it is just
+// Close ends the ticker, waits for the tick under way, also for the Logger if it is just
 // being told something, and visits the items handed over. Afterwards committers
 // visit theirs, and now and then those set aside.
 func (r *Reclaimer[E, W]) Close() {
