@@ -54,8 +54,8 @@
 //
 // Ticks are calls of a timer, so that no goroutine waits between two of them. They end when nothing
 // is live, queued, listed or set aside, and take the memory of queue and lists with them. The next
-// item handed over starts the timer. With [Config.Retain] ticks go on: each notes the clock, by which
-// [Reclaimer.TimesOf] tells times of epochs.
+// item handed over starts the timer. With [Config.Retain] ticks go on: each notes the clock, by
+// which [Reclaimer.TimesOf] tells times of epochs.
 //
 // # Old readers
 //
