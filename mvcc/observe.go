@@ -169,10 +169,9 @@ func (m *core) retryBefore(
 
 // lostByHand returns err, that of a commit by hand which was lost, and tells who looks.
 func (m *core) lostByHand(err error) error {
-	if m.noteLoss(); seam.Look.Load() != nil {
-		if look := m.looker(); look != nil {
-			look.Lost(m.lookID())(&Attempt{Number: 1, Last: true, Err: err})
-		}
+	m.noteLoss()
+	if look := m.looker(); look != nil {
+		look.Lost(m.lookID())(&Attempt{Number: 1, Last: true, Err: err})
 	}
 	return err
 }

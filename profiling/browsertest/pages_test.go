@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/cli"
+	"github.com/mvccmap/mvccmap/internal/planted"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 )
@@ -80,7 +80,7 @@ func everything(t *testing.T, b *tab) []view {
 		Keep: 3}
 	cfg.MutexFraction, cfg.BlockRate = 1, 1
 	cfg.Data = map[string]*mvcc.DB{"shop": shop(t)}
-	maps.Copy(cfg.Maps, storm(t))
+	planted.Again(t, bank.vote, bank.vote, bank.vote)
 	srv := start(t, cfg)
 	srv.SetPhase(longPhase)
 	plantSlow(t, srv)
