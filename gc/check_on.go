@@ -13,7 +13,7 @@ import (
 
 // checkInstalled: v was made, or found to be older than newest. Views only get
 // newer, and I1 holds of each.
-func (r *Reclaimer[E, W]) checkInstalled(v *View) {
+func (r *Reclaimer) checkInstalled(v *View) {
 	newest := invariant.PeekPointer[View](unsafe.Pointer(&r.view))
 	if newest == nil || newest.Bound < v.Bound {
 		invariant.Violated("a view of bound %d was made, and the newest is %+v", v.Bound, newest)

@@ -3,6 +3,7 @@ package gc
 import (
 	"log/slog"
 	"time"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
@@ -14,17 +15,22 @@ const (
 	DefaultWarnAge  = time.Minute
 )
 
+// An Item is a bucket of the keys of a map, to be visited, or an old version that waits: the caller
+// gives the pointers a meaning. It is no type parameter: the names of all functions would have its
+// fields, in each profile of a program.
+type Item struct{ Of, Thing unsafe.Pointer }
+
 // Found is the result of visits to some items; [Config].Visit adds to it.
-type Found[E, W any] struct {
+type Found struct {
 	// Again has the items to be visited again at the next tick: they have
 	// versions above the bound of the view.
-	Again []E
+	Again []Item
 	// Later has the items to be visited again in two ticks: they have versions
 	// that are kept for read epochs which are not old. Most of these have ended
 	// by then, and the others are old.
-	Later []E
+	Later []Item
 	// Waits has the versions kept for old read epochs that did not wait before.
-	Waits []Wait[W]
+	Waits []Wait
 	// Gone counts items that are gone for good. They cost nothing of what a tick may
 	// visit: there may be any number of them, ever new ones.
 	Gone int
@@ -34,7 +40,7 @@ type Found[E, W any] struct {
 }
 
 // A Wait says that something is kept until a read epoch ends.
-type Wait[W any] struct {
+type Wait struct {
 	// Epoch is that read epoch: an old one of the view, and the newest one for
 	// which it is kept.
 	Epoch epoch.Epoch
@@ -42,19 +48,18 @@ type Wait[W any] struct {
 	// below Epoch. Then Epoch is the view's Writers, and that is an old one.
 	Writers bool
 	// What is the thing kept.
-	What W
+	What Item
 }
 
-func (f *Found[E, W]) reset() {
+func (f *Found) reset() {
 	clear(f.Again)
 	clear(f.Later)
 	clear(f.Waits)
-	*f = Found[E, W]{Again: f.Again[:0], Later: f.Later[:0], Waits: f.Waits[:0], Alone: f.Alone}
+	*f = Found{Again: f.Again[:0], Later: f.Later[:0], Waits: f.Waits[:0], Alone: f.Alone}
 }
 
-// Config configures a [Reclaimer] of items E, buckets of the keys of a map, and of old versions W,
-// which wait for read epochs.
-type Config[E, W any] struct {
+// Config configures a [Reclaimer].
+type Config struct {
 	// Slots is the clock and the slots of the map.
 	Slots *epoch.Slots
 	// Interval is how often the view is made anew; 0 means [DefaultInterval].
@@ -86,17 +91,17 @@ type Config[E, W any] struct {
 	// Again or Later it sets the mark, and leaves it out if it is set already.
 	// It is called by several goroutines at once, also for the same item. It
 	// must not block.
-	Visit func(items []E, view *View, found *Found[E, W])
-	// Surplus, if not nil, returns how many versions an item has beyond the newest
+	Visit func(items []Item, view *View, found *Found)
+	// Surplus returns how many versions an item has beyond the newest
 	// one and those that wait. Stats asks it of some of the items.
-	Surplus func(item E) int
+	Surplus func(item Item) int
 	// Due ends waits. Each may be a reason to visit an item again: it sets the
 	// mark of the item and appends it to items, unless the mark is set.
-	Due func(waits []W, items []E) []E
-	// Stale, if not nil, reports whether something that is kept until no transaction that may write
+	Due func(waits []Item, items []Item) []Item
+	// Stale reports whether something that is kept until no transaction that may write
 	// reads below it need not be kept any more, and takes its mark off then. It is asked
 	// when there is twice as much as when it was asked before.
-	Stale func(what W) bool
+	Stale func(what Item) bool
 	// Trim, if not nil, is called by each tick, to let go of memory kept for
 	// later use and not used for a while. It reports whether there is
 	// more: then the ticker does not stop yet.

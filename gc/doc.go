@@ -45,16 +45,17 @@
 // versions that old readers keep. Beside writers that never rest a tick visits a share of the list,
 // in proportion to their commits since the last one.
 //
-// The goroutine empties a queue that is half full into the list at once. Committers do so when it
+// A goroutine empties a queue that is half full into the list at once. Committers do so when it
 // is full. When the list is 64 times as long as the queue, a committer that hands an item over
 // visits two that were handed over before. So cleaning up cannot fall behind by more than that.
 // (The rule of the asynchronous post-commit of the Persistent Memory Development Kit's libpmemobj.)
 // Without workers, and after Close, committers do the same whenever more than a few items wait.
-// With [Config.Manual] there is no goroutine, and [Reclaimer.Reclaim] does the work of a tick.
+// With [Config.Manual] there are no ticks, and [Reclaimer.Reclaim] does the work of a tick.
 //
-// The goroutine ends when nothing is live, queued, listed or set aside, and takes the memory of
-// queue and lists with it. The next item handed over starts one. With [Config.Retain] it goes on:
-// it notes the clock at each tick, by which [Reclaimer.TimesOf] tells times of epochs.
+// Ticks are calls of a timer, so that no goroutine waits between two of them. They end when nothing
+// is live, queued, listed or set aside, and take the memory of queue and lists with them. The next
+// item handed over starts the timer. With [Config.Retain] ticks go on: each notes the clock, by
+// which [Reclaimer.TimesOf] tells times of epochs.
 //
 // # Old readers
 //

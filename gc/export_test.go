@@ -2,15 +2,16 @@ package gc
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
 // Resting reports whether there is no ticker goroutine.
-func (r *Reclaimer[E, W]) Resting() bool { return !r.running.Load() }
+func (r *Reclaimer) Resting() bool { return !r.running.Load() }
 
 // Strand queues an item and tells nobody.
-func (r *Reclaimer[E, W]) Strand(item E) { r.queue.put(item) }
+func (r *Reclaimer) Strand(item Item) { r.queue.put(item) }
 
 // MinVisits is how many items a tick visits beside writers that do not rest.
 const MinVisits = minVisits
@@ -22,26 +23,29 @@ const (
 	RetainedAge = retainedAge
 )
 
+// itemOf returns an item that has a thing of its own.
+func itemOf[T any](thing T) Item { return Item{Thing: unsafe.Pointer(&thing)} }
+
 // A Shelf is a stock of which only the shelves are used.
 type Shelf struct {
-	s stock[int, epoch.Epoch]
+	s stock
 }
 
 // Put has something wait for an epoch.
 func (s *Shelf) Put(at, what epoch.Epoch) {
-	s.s.put(&Found[int, epoch.Epoch]{Waits: []Wait[epoch.Epoch]{{Epoch: at, What: what}}}, lot{})
+	s.s.put(&Found{Waits: []Wait{{Epoch: at, What: itemOf(what)}}}, lot{})
 }
 
-// Due returns what waits for epochs that are not among old any more.
-func (s *Shelf) Due(old []epoch.Epoch) (what []epoch.Epoch) {
-	return s.DueSome(old, math.MaxInt)
+// Due returns up to limit of what waits for epochs that are not among old any more.
+func (s *Shelf) Due(limit int, old ...epoch.Epoch) []epoch.Epoch {
+	return s.takeDown(epoch.ViewOf(math.MaxUint64, math.MaxUint64, nil, old), limit)
 }
 
-// DueSome returns up to limit of it.
-func (s *Shelf) DueSome(old []epoch.Epoch, limit int) (what []epoch.Epoch) {
-	view := &View{View: epoch.ViewOf(math.MaxUint64, math.MaxUint64, nil, old)}
-	for _, shelf := range s.s.due(view, limit) {
-		what = append(what, shelf...)
+func (s *Shelf) takeDown(v epoch.View, limit int) (what []epoch.Epoch) {
+	for _, shelf := range s.s.due(&View{View: v}, limit) {
+		for _, i := range shelf {
+			what = append(what, *(*epoch.Epoch)(i.Thing))
+		}
 	}
 	return what
 }
@@ -49,16 +53,11 @@ func (s *Shelf) DueSome(old []epoch.Epoch, limit int) (what []epoch.Epoch) {
 // PutForWriters has something wait for those that may write and read at or below epoch;
 // DueForWriters returns what waits for nobody any more when writers read at lowest.
 func (s *Shelf) PutForWriters(at, what epoch.Epoch) {
-	s.s.put(&Found[int, epoch.Epoch]{Waits: []Wait[epoch.Epoch]{{Epoch: at, Writers: true,
-		What: what}}}, lot{})
+	s.s.put(&Found{Waits: []Wait{{Epoch: at, Writers: true, What: itemOf(what)}}}, lot{})
 }
 
-func (s *Shelf) DueForWriters(lowest epoch.Epoch) (what []epoch.Epoch) {
-	view := &View{View: epoch.ViewOf(math.MaxUint64, lowest, nil, nil)}
-	for _, shelf := range s.s.due(view, math.MaxInt) {
-		what = append(what, shelf...)
-	}
-	return what
+func (s *Shelf) DueForWriters(lowest epoch.Epoch) []epoch.Epoch {
+	return s.takeDown(epoch.ViewOf(math.MaxUint64, lowest, nil, nil), math.MaxInt)
 }
 
 // Waiting returns how much waits.
@@ -68,7 +67,7 @@ func (s *Shelf) Waiting() int { return int(s.s.waits.Load()) }
 const NoteParts = noteParts
 
 // Notes returns how many notes of the clock there are.
-func (r *Reclaimer[E, W]) Notes() int {
+func (r *Reclaimer) Notes() int {
 	r.refreshing.Lock()
 	defer r.refreshing.Unlock()
 	return len(r.history.notes)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
@@ -26,20 +27,22 @@ type key struct {
 	bound    epoch.Epoch          // the largest bound visited with; guarded by mu
 }
 
-// A wait is a version that waits, and its key.
-type wait struct {
-	k       *key
-	version epoch.Epoch
-}
-
 type (
-	config    = gc.Config[*key, wait]
-	found     = gc.Found[*key, wait]
-	reclaimer = gc.Reclaimer[*key, wait]
+	config    = gc.Config
+	found     = gc.Found
+	reclaimer = gc.Reclaimer
 )
 
-func visit(keys []*key, v *gc.View, f *found) {
-	for _, k := range keys {
+// item is that of a key, or of a version of it that waits.
+func (k *key) item(version epoch.Epoch) gc.Item {
+	return gc.Item{Of: unsafe.Pointer(k), Thing: unsafe.Pointer(&version)}
+}
+
+func keyOf(i gc.Item) *key { return (*key)(i.Of) }
+
+func visit(items []gc.Item, v *gc.View, f *found) {
+	for _, i := range items {
+		k := keyOf(i)
 		k.mu.Lock()
 		k.marked = false
 		k.visits++
@@ -61,7 +64,7 @@ func (k *key) prune(v *gc.View, f *found) {
 	if i < 0 {
 		if len(k.versions) > 1 && !k.marked {
 			k.marked = true
-			f.Again = append(f.Again, k)
+			f.Again = append(f.Again, k.item(0))
 		}
 		return
 	}
@@ -83,7 +86,7 @@ func (k *key) prune(v *gc.View, f *found) {
 				k.waiting = make(map[epoch.Epoch]bool)
 			}
 			k.waiting[e] = true
-			f.Waits = append(f.Waits, gc.Wait[wait]{Epoch: at, What: wait{k, e}})
+			f.Waits = append(f.Waits, gc.Wait{Epoch: at, What: k.item(e)})
 		}
 	}
 	k.versions = kept
@@ -95,29 +98,31 @@ func (k *key) prune(v *gc.View, f *found) {
 	case !above && !young || k.marked:
 	case above:
 		k.marked = true
-		f.Again = append(f.Again, k)
+		f.Again = append(f.Again, k.item(0))
 	default:
 		k.marked = true
-		f.Later = append(f.Later, k)
+		f.Later = append(f.Later, k.item(0))
 	}
 }
 
-func due(waits []wait, keys []*key) []*key {
+func due(waits, items []gc.Item) []gc.Item {
 	for _, w := range waits {
-		w.k.mu.Lock()
-		delete(w.k.waiting, w.version)
-		if !w.k.marked {
-			w.k.marked = true
-			keys = append(keys, w.k)
+		k := keyOf(w)
+		k.mu.Lock()
+		delete(k.waiting, *(*epoch.Epoch)(w.Thing))
+		if !k.marked {
+			k.marked = true
+			items = append(items, k.item(0))
 		}
-		w.k.mu.Unlock()
+		k.mu.Unlock()
 	}
-	return keys
+	return items
 }
 
 // surplus returns how many versions the key has beyond the newest one and those that
 // wait.
-func (k *key) surplus() int {
+func surplus(i gc.Item) int {
+	k := keyOf(i)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return max(len(k.versions)-1-len(k.waiting), 0)
@@ -167,7 +172,7 @@ type fixture struct {
 // start makes a reclaimer of keys that the test's end closes.
 func start(t testing.TB, cfg config) *fixture {
 	cfg.Slots = epoch.NewSlots()
-	cfg.Visit, cfg.Due, cfg.Surplus = visit, due, (*key).surplus
+	cfg.Visit, cfg.Due, cfg.Surplus = visit, due, surplus
 	f := &fixture{gc.NewReclaimer(cfg), cfg.Slots, cfg.Interval}
 	if f.interval == 0 {
 		f.interval = gc.DefaultInterval
@@ -189,7 +194,7 @@ func (f *fixture) commit(k *key) epoch.Epoch {
 func (f *fixture) write(k *key) epoch.Epoch {
 	e := f.commit(k)
 	if len(k.chain()) > 1 && k.mark() {
-		f.Offer(k)
+		f.Offer(k.item(0))
 	}
 	return e
 }

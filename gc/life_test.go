@@ -8,16 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 	"github.com/mvccmap/mvccmap/internal/leak"
 )
 
 func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
 
-// A reclaimer with nothing to do has no goroutine. A key that is handed over starts
-// it, and it ends again.
+// A reclaimer with nothing to do has no ticker. A key that is handed over starts it, is pruned at
+// the next tick, and not looked at again.
 func TestRest(t *testing.T) {
-	for _, workers := range []int{0, 1, 3} {
+	for _, workers := range []int{-1, 0, 1, 3} {
 		bubble(t, config{Workers: workers, Interval: time.Minute}, func(t *testing.T, f *fixture) {
 			require.True(t, f.Resting())
 			time.Sleep(5 * time.Hour)
@@ -27,15 +28,20 @@ func TestRest(t *testing.T) {
 				require.True(t, f.Resting())
 				f.write(k)
 				require.False(t, f.Resting())
+				require.Zero(t, k.visited(), "a committer does not prune")
 				made := f.made()
-				f.ticks(2)
+				f.ticks(1)
 				require.Len(t, k.chain(), 1)
+				require.Zero(t, f.Stats().Pending)
+				require.False(t, k.isMarked())
+				f.ticks(1)
 				require.True(t, f.Resting())
 				require.LessOrEqual(t, f.made()-made, uint64(2))
 				require.Equal(t, uint64(round+1), f.Stats().Parks)
 				made = f.made()
 				time.Sleep(5 * time.Hour)
 				require.Equal(t, made, f.made())
+				require.Equal(t, 1, k.visited())
 			}
 		})
 	}
@@ -67,6 +73,18 @@ func TestCloseEndsGoroutines(t *testing.T) {
 		f.begin().end()
 	}
 	leak.VerifyNone(t, ignore)
+}
+
+// A cleanup that ends the ticker leaves alone the timer of a bubble that is over: to touch it would
+// end the program.
+func TestStopAfterBubble(t *testing.T) {
+	var r *reclaimer
+	synctest.Test(t, func(t *testing.T) {
+		r = gc.NewReclaimer(config{Slots: epoch.NewSlots(), Visit: visit, Due: due})
+		r.Wake()
+	})
+	require.False(t, r.Resting())
+	r.Stop()
 }
 
 // Close waits for a worker that is visiting.

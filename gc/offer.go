@@ -8,7 +8,7 @@ package gc
 // workers, the caller visits some that were handed over before instead, so that
 // cleaning up keeps pace with the writers that make it necessary. Offer waits for
 // nobody.
-func (r *Reclaimer[E, W]) Offer(item E) {
+func (r *Reclaimer) Offer(item Item) {
 	r.queue.put(item)
 	depth := r.queue.size()
 	switch {
@@ -32,15 +32,15 @@ func (r *Reclaimer[E, W]) Offer(item E) {
 	r.wakeUp(depth > r.cfg.Queue/2)
 }
 
-// makeRoom moves some of the queue into the list of the next tick, as the ticker
-// goroutine does when it gets its turn. It reports false if the list is very long, or
+// makeRoom moves some of the queue into the list of the next tick, as absorb does when its
+// goroutine gets its turn. It reports false if the list is very long, or
 // locked: its holder may be asleep.
-func (r *Reclaimer[E, W]) makeRoom() bool {
+func (r *Reclaimer) makeRoom() bool {
 	return r.room() && r.stock.tryAbsorb(&r.queue, batchSize)
 }
 
 // room reports whether the list is short enough to take more of the queue.
-func (r *Reclaimer[E, W]) room() bool {
+func (r *Reclaimer) room() bool {
 	return !r.cfg.Manual && r.stock.items.Load() < absorbLimit*int64(r.cfg.Queue)
 }
 
@@ -63,7 +63,7 @@ const (
 
 // help visits some of the items that are queued, or that a tick would visit if there
 // still was one.
-func (r *Reclaimer[E, W]) help() {
+func (r *Reclaimer) help() {
 	if r.closed.Load() {
 		r.passAlone()
 	}
@@ -71,7 +71,7 @@ func (r *Reclaimer[E, W]) help() {
 }
 
 // some visits n items that wait, first those that a tick would visit, if none comes.
-func (r *Reclaimer[E, W]) some(view *View, n int) {
+func (r *Reclaimer) some(view *View, n int) {
 	items := r.queue.unspill()
 	if r.isAlone() {
 		items = r.stock.tryTake(items, n)
@@ -89,8 +89,8 @@ func (r *Reclaimer[E, W]) some(view *View, n int) {
 }
 
 // visitAlone visits items for a committer, see also [pass.visit].
-func (r *Reclaimer[E, W]) visitAlone(items []E, view *View) {
-	found, done := Found[E, W]{Alone: true}, false
+func (r *Reclaimer) visitAlone(items []Item, view *View) {
+	found, done := Found{Alone: true}, false
 	defer func() {
 		if !done {
 			found.Again = append(found.Again, items...)
@@ -108,7 +108,7 @@ func (r *Reclaimer[E, W]) visitAlone(items []E, view *View) {
 }
 
 // putBack hands items over again.
-func (r *Reclaimer[E, W]) putBack(items []E) {
+func (r *Reclaimer) putBack(items []Item) {
 	for _, item := range items {
 		r.queue.put(item)
 	}
@@ -116,19 +116,16 @@ func (r *Reclaimer[E, W]) putBack(items []E) {
 
 // Wake starts the ticker if it has stopped: there is something new to look at, though
 // nothing to prune. It waits for nobody.
-func (r *Reclaimer[E, W]) Wake() {
+func (r *Reclaimer) Wake() {
 	r.pending.Store(true)
 	r.wakeUp(false)
 }
 
-// wakeUp starts the ticker if it has stopped, and pokes it if asked to.
-func (r *Reclaimer[E, W]) wakeUp(poke bool) {
+// wakeUp starts the ticker if it has stopped, and has room made in the queue if asked to.
+func (r *Reclaimer) wakeUp(poke bool) {
 	if !r.running.Load() {
 		r.start()
-	} else if poke {
-		select {
-		case r.poked <- struct{}{}:
-		default:
-		}
+	} else if poke && !r.poked.Load() && r.poked.CompareAndSwap(false, true) && !r.Go(r.absorb) {
+		r.poked.Store(false)
 	}
 }

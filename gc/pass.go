@@ -25,23 +25,25 @@ const (
 )
 
 // A pass is one tick's work on the items, by one goroutine or several.
-type pass[E, W any] struct {
-	r     *Reclaimer[E, W]
+type pass struct {
+	r     *Reclaimer
 	view  *View
 	quota atomic.Int64 // how many more items may be taken
 }
 
 // gather returns a pass with view over the items to be visited: all of them, or
 // the share of a tick. r.gathering is held.
-func (r *Reclaimer[E, W]) gather(view *View, all bool) *pass[E, W] {
-	p := &pass[E, W]{r: r, view: view}
+func (r *Reclaimer) gather(view *View, all bool) *pass {
+	p := &pass{r: r, view: view}
 	r.stock.sift(r.cfg.Stale)
-	shelves := r.stock.due(view, math.MaxInt)
 	reached := view.Bound
 	if all {
 		reached = math.MaxUint64
 	}
+	r.stock.mu.Lock()
+	shelves := r.stock.due(view, math.MaxInt)
 	n := r.stock.turn(r.queue.drain, all, reached)
+	r.stock.mu.Unlock()
 	for _, shelf := range shelves {
 		items := r.cfg.Due(shelf, nil)
 		r.stock.add(items)
@@ -60,10 +62,10 @@ func (r *Reclaimer[E, W]) gather(view *View, all bool) *pass[E, W] {
 
 // work visits items until the quota is used up, or ctx ends: then it returns
 // ctx's error.
-func (p *pass[E, W]) work(ctx context.Context) error {
+func (p *pass) work(ctx context.Context) error {
 	r := p.r
-	var found Found[E, W]
-	batch := make([]E, 0, batchSize)
+	var found Found
+	batch := make([]Item, 0, batchSize)
 	for p.quota.Add(-batchSize) > -batchSize {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -82,7 +84,7 @@ func (p *pass[E, W]) work(ctx context.Context) error {
 
 // visit visits items, and keeps the findings. If that leaves, by a panic or runtime.Goexit, all of
 // them are to be visited again.
-func (p *pass[E, W]) visit(items []E, found *Found[E, W]) {
+func (p *pass) visit(items []Item, found *Found) {
 	r, done := p.r, false
 	defer func() {
 		if !done {
@@ -98,7 +100,7 @@ func (p *pass[E, W]) visit(items []E, found *Found[E, W]) {
 }
 
 // tick is the work of each tick.
-func (r *Reclaimer[E, W]) tick() {
+func (r *Reclaimer) tick() {
 	r.passing.Lock()
 	defer r.passing.Unlock()
 	p, more := r.begin(&r.counters.ticks, false, r.cfg.Tend)
@@ -116,9 +118,9 @@ func (r *Reclaimer[E, W]) tick() {
 
 // begin makes a view, for the given cause, trims and tends, and returns a pass over the
 // items to be visited, see gather, and whether there is more to trim or to tend.
-func (r *Reclaimer[E, W]) begin(
+func (r *Reclaimer) begin(
 	cause *cause, all bool, tend func() bool,
-) (p *pass[E, W], more bool) {
+) (p *pass, more bool) {
 	r.pending.Store(false) // must precede the work: Wake may be called meanwhile
 	more = tend()
 	view := r.renew(cause)
@@ -130,7 +132,7 @@ func (r *Reclaimer[E, W]) begin(
 
 // tendAll tends until nothing is left, or ctx ends: then it reports that there may be
 // more.
-func (r *Reclaimer[E, W]) tendAll(ctx context.Context) (more bool) {
+func (r *Reclaimer) tendAll(ctx context.Context) (more bool) {
 	for ctx.Err() == nil {
 		if !r.cfg.Tend() {
 			return false
@@ -145,13 +147,13 @@ func (r *Reclaimer[E, W]) tendAll(ctx context.Context) (more bool) {
 // meanwhile are visited the next time, and so are those left when ctx ends: then
 // Reclaim returns ctx's error. It waits for a tick, or another Reclaim, that is under
 // way.
-func (r *Reclaimer[E, W]) Reclaim(ctx context.Context) (err error) {
+func (r *Reclaimer) Reclaim(ctx context.Context) (err error) {
 	r.Outside("Reclaim")
 	r.within.Run(func() { err = r.reclaim(ctx) })
 	return err
 }
 
-func (r *Reclaimer[E, W]) reclaim(ctx context.Context) error {
+func (r *Reclaimer) reclaim(ctx context.Context) error {
 	r.passing.Lock()
 	defer r.passing.Unlock()
 	p, more := r.begin(&r.counters.manual, true, func() bool { return r.tendAll(ctx) })
@@ -185,7 +187,7 @@ const lateTicks = 2
 // noticeLate reports whether no tick has ended for long: beside many goroutines that never rest the
 // ticker gets a hundredth of a processor, and may need more. It is asked now and then; r.late has
 // the answer meanwhile.
-func (r *Reclaimer[E, W]) noticeLate() bool {
+func (r *Reclaimer) noticeLate() bool {
 	late := !r.cfg.Manual && r.running.Load() &&
 		int64(r.now())-r.ticked.Load() > lateTicks*int64(r.cfg.Interval)
 	if r.late.Load() != late {
@@ -195,18 +197,18 @@ func (r *Reclaimer[E, W]) noticeLate() bool {
 }
 
 // inTime notes that the ticker waits for a tick from now on.
-func (r *Reclaimer[E, W]) inTime() {
+func (r *Reclaimer) inTime() {
 	r.ticked.Store(int64(r.now()))
 	r.late.Store(false)
 }
 
 // isAlone reports whether committers do the work of ticks: after Close, and when these are late.
-func (r *Reclaimer[E, W]) isAlone() bool { return r.late.Load() || r.closed.Load() }
+func (r *Reclaimer) isAlone() bool { return r.late.Load() || r.closed.Load() }
 
 // passAlone does the part of committers in a tick where none comes, except for the visits: one of
 // them at a time, and once in an interval. It waits for nobody. Until Close it leaves alone the
 // functions of the user, except for those that compare keys.
-func (r *Reclaimer[E, W]) passAlone() {
+func (r *Reclaimer) passAlone() {
 	now := int64(r.now())
 	last := r.passed.Load()
 	if now-last < int64(r.cfg.Interval) || !r.passed.CompareAndSwap(last, now) || !r.tryLock() {
@@ -230,7 +232,7 @@ func (r *Reclaimer[E, W]) passAlone() {
 
 // gatherAlone is gather for a committer, up to the waits that have come due: it returns these.
 // If the ticker sleeps while it gathers, it does nothing.
-func (r *Reclaimer[E, W]) gatherAlone(view *View) (shelves [][]W) {
+func (r *Reclaimer) gatherAlone(view *View) (shelves [][]Item) {
 	if !r.gathering.TryLock() {
 		return nil
 	}
@@ -239,7 +241,7 @@ func (r *Reclaimer[E, W]) gatherAlone(view *View) (shelves [][]W) {
 		return nil
 	}
 	defer r.stock.mu.Unlock()
-	shelves = r.stock.takeDown(view, aloneWaits)
-	r.stock.turnAround(r.queue.drain, true, view.Bound)
+	shelves = r.stock.due(view, aloneWaits)
+	r.stock.turn(r.queue.drain, true, view.Bound)
 	return shelves
 }

@@ -25,7 +25,7 @@ const maxNotices = 64
 // too old, and returns the notices. r.refreshing is held. Eviction comes
 // before the view is made: versions pruned afterwards are seen only by evicted
 // transactions. It warns of nobody unless asked to.
-func (r *Reclaimer[E, W]) round(now time.Duration, warn bool) (notices []notice) {
+func (r *Reclaimer) round(now time.Duration, warn bool) (notices []notice) {
 	r.history.advance(r.now, r.cfg.Slots)
 	note := func(p epoch.Pin, evicted bool) {
 		if r.cfg.Logger != nil && len(notices) < maxNotices {
@@ -56,7 +56,7 @@ type Reader struct {
 
 // Readers returns up to n of the transactions and snapshots that are open, the oldest first. It
 // makes a round, as a refresh does, so it waits for a refresh under way.
-func (r *Reclaimer[E, W]) Readers(n int) (list []Reader) {
+func (r *Reclaimer) Readers(n int) (list []Reader) {
 	r.refreshing.Lock()
 	now := r.now()
 	notices := r.round(now, true)
@@ -69,7 +69,7 @@ func (r *Reclaimer[E, W]) Readers(n int) (list []Reader) {
 }
 
 // began returns where a transaction began, without the frames of the library.
-func (r *Reclaimer[E, W]) began(p epoch.Pin) []runtime.Frame {
+func (r *Reclaimer) began(p epoch.Pin) []runtime.Frame {
 	began := p.Began()
 	for r.cfg.Inner != nil && len(began) > 0 && r.cfg.Inner(began[0].File) {
 		began = began[1:]
@@ -80,7 +80,7 @@ func (r *Reclaimer[E, W]) began(p epoch.Pin) []runtime.Frame {
 // tell has the logger told of notices, unless apart is nil in a goroutine that apart starts, since
 // a handler that waits must not keep anything from being reclaimed. While it waits nobody is warned
 // of; that is made up for later. Evictions are only counted then, or where apart starts none.
-func (r *Reclaimer[E, W]) tell(
+func (r *Reclaimer) tell(
 	notices []notice, now time.Duration, apart func(say func()) bool,
 ) {
 	if len(notices) == 0 || !r.logging.CompareAndSwap(false, true) {
@@ -99,7 +99,7 @@ func (r *Reclaimer[E, W]) tell(
 	}
 }
 
-func (r *Reclaimer[E, W]) log(n notice, now time.Duration) {
+func (r *Reclaimer) log(n notice, now time.Duration) {
 	msg := "mvcc: an old transaction or snapshot keeps versions from being reclaimed"
 	if n.evicted {
 		msg = "mvcc: a transaction or snapshot was too old and has been evicted"

@@ -10,12 +10,12 @@ import (
 // order. It takes memory as it fills: there is a small ring first, and larger ones
 // that are made when those before them are full, and dropped when they have not been
 // needed for a while. Nothing here waits.
-type queue[E any] struct {
-	rings [3]atomic.Pointer[ring[E]]
+type queue struct {
+	rings [3]atomic.Pointer[ring]
 	sizes [3]int
 	turn  atomic.Uint32 // counts calls of take
 	// spilled has the items beyond the rings. It takes anything.
-	spilled  atomic.Pointer[spill[E]]
+	spilled  atomic.Pointer[spill]
 	overflow atomic.Int64 // how many items there are in spilled, roughly
 
 	// most is the largest number drain has found lately, and calm how often in a row
@@ -24,15 +24,15 @@ type queue[E any] struct {
 }
 
 // A ring is one of the bounded queues.
-type ring[E any] struct {
-	*xsync.MPMCQueue[E]
+type ring struct {
+	*xsync.MPMCQueue[Item]
 	n atomic.Int64 // counted up after an enqueue, and down after a dequeue
 }
 
 // A spill is a list of items, in a stack.
-type spill[E any] struct {
-	items []E
-	next  *spill[E]
+type spill struct {
+	items []Item
+	next  *spill
 }
 
 // The sizes of the rings, but that the last one has room for more if need be; and
@@ -45,14 +45,14 @@ const (
 )
 
 // init makes room for n items before anything is spilled.
-func (q *queue[E]) init(n int) { q.sizes = [...]int{smallRing, largeRing, max(n, hugeRing)} }
+func (q *queue) init(n int) { q.sizes = [...]int{smallRing, largeRing, max(n, hugeRing)} }
 
 // put queues the item.
-func (q *queue[E]) put(item E) {
+func (q *queue) put(item Item) {
 	for i := range q.rings {
 		r := q.rings[i].Load()
 		for r == nil {
-			q.rings[i].CompareAndSwap(nil, &ring[E]{MPMCQueue: xsync.NewMPMCQueue[E](q.sizes[i])})
+			q.rings[i].CompareAndSwap(nil, &ring{MPMCQueue: xsync.NewMPMCQueue[Item](q.sizes[i])})
 			r = q.rings[i].Load()
 		}
 		if r.n.Load() >= int64(q.sizes[i]) || !r.enqueue(item) {
@@ -65,12 +65,12 @@ func (q *queue[E]) put(item E) {
 		}
 		return
 	}
-	q.spill([]E{item})
+	q.spill([]Item{item})
 }
 
 // enqueue enqueues the item if there is room. The ring also refuses when another
 // goroutine came first: then a few more tries are worth it.
-func (r *ring[E]) enqueue(item E) bool {
+func (r *ring) enqueue(item Item) bool {
 	for range ringTries {
 		if r.TryEnqueue(item) {
 			return true
@@ -80,7 +80,7 @@ func (r *ring[E]) enqueue(item E) bool {
 }
 
 // dequeue takes an item out, if there is one.
-func (r *ring[E]) dequeue() (item E, ok bool) {
+func (r *ring) dequeue() (item Item, ok bool) {
 	for range ringTries {
 		if item, ok = r.TryDequeue(); ok {
 			r.n.Add(-1)
@@ -93,8 +93,8 @@ func (r *ring[E]) dequeue() (item E, ok bool) {
 const ringTries = 4
 
 // spill puts items where there is always room.
-func (q *queue[E]) spill(items []E) {
-	s := &spill[E]{items: items}
+func (q *queue) spill(items []Item) {
+	s := &spill{items: items}
 	for {
 		s.next = q.spilled.Load()
 		if q.spilled.CompareAndSwap(s.next, s) {
@@ -105,7 +105,7 @@ func (q *queue[E]) spill(items []E) {
 }
 
 // unspill takes some of the spilled items, if there are any.
-func (q *queue[E]) unspill() []E {
+func (q *queue) unspill() []Item {
 	for {
 		s := q.spilled.Load()
 		if s == nil {
@@ -120,7 +120,7 @@ func (q *queue[E]) unspill() []E {
 
 // take takes an item out of the rings: out of the largest, in which items wait longest,
 // and now and then out of the smallest. It may miss one that is just being put in.
-func (q *queue[E]) take() (item E, ok bool) {
+func (q *queue) take() (item Item, ok bool) {
 	small := q.turn.Add(1)%smallRing == 0
 	for i := range q.rings {
 		if !small {
@@ -137,7 +137,7 @@ func (q *queue[E]) take() (item E, ok bool) {
 
 // drain appends everything there is to items, and lets go of memory that the queue
 // has not needed for a while. Calls must not overlap.
-func (q *queue[E]) drain(items []E) []E {
+func (q *queue) drain(items []Item) []Item {
 	for more := q.unspill(); more != nil; more = q.unspill() {
 		items = append(items, more...)
 	}
@@ -162,7 +162,7 @@ func (q *queue[E]) drain(items []E) []E {
 }
 
 // clear lets go of all memory, if nothing is queued. Calls must not overlap with drain.
-func (q *queue[E]) clear() {
+func (q *queue) clear() {
 	if q.idle() {
 		q.most, q.calm = 0, 0
 		q.drop(0)
@@ -172,7 +172,7 @@ func (q *queue[E]) clear() {
 // drop drops the rings that are not needed for n items. A committer that has put an
 // item into one of them has either counted it before the ring was dropped, and then
 // it is found here; or it finds that the ring was dropped, and empties it itself.
-func (q *queue[E]) drop(n int) {
+func (q *queue) drop(n int) {
 	room := 0
 	for i := range q.rings {
 		if room >= n {
@@ -187,10 +187,10 @@ func (q *queue[E]) drop(n int) {
 // empty saves the items of a ring that was dropped. If it does not find one that was
 // counted, for long, then another goroutine has taken it out and not counted it
 // yet.
-func (q *queue[E]) empty(r *ring[E]) {
+func (q *queue) empty(r *ring) {
 	for misses := 0; r.n.Load() > 0 && misses < emptyMisses; {
 		if item, ok := r.dequeue(); ok {
-			q.spill([]E{item})
+			q.spill([]Item{item})
 		} else {
 			misses++
 		}
@@ -200,10 +200,10 @@ func (q *queue[E]) empty(r *ring[E]) {
 const emptyMisses = 64
 
 // idle reports whether nothing is queued.
-func (q *queue[E]) idle() bool { return q.spilled.Load() == nil && q.size() == 0 }
+func (q *queue) idle() bool { return q.spilled.Load() == nil && q.size() == 0 }
 
 // size returns how many items there are.
-func (q *queue[E]) size() int {
+func (q *queue) size() int {
 	n := max(q.overflow.Load(), 0)
 	for i := range q.rings {
 		if r := q.rings[i].Load(); r != nil {

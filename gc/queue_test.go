@@ -10,8 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func newQueue(capacity int) *queue[int] {
-	q := new(queue[int])
+func numberOf(i Item) int { return *(*int)(i.Thing) }
+
+func newQueue(capacity int) *queue {
+	q := new(queue)
 	q.init(capacity)
 	return q
 }
@@ -21,25 +23,25 @@ func TestQueue(t *testing.T) {
 	for _, n := range []int{0, 1, 2, smallRing, smallRing + 1, 1000, 5000, 10_000} {
 		q := newQueue(5000)
 		for i := range n {
-			q.put(i)
+			q.put(itemOf(i))
 		}
 		require.Equal(t, n, q.size())
-		var got []int
+		var got []Item
 		for range n / 2 {
 			item, ok := q.take()
 			require.True(t, ok)
 			got = append(got, item)
 		}
 		got = append(got, q.unspill()...)
-		q.put(n)
+		q.put(itemOf(n))
 		require.False(t, q.idle())
 		got = q.drain(got)
 		require.True(t, q.idle())
 		require.Zero(t, q.size())
-		slices.Sort(got)
+		slices.SortFunc(got, func(a, b Item) int { return numberOf(a) - numberOf(b) })
 		require.Len(t, got, n+1)
 		for i := range got {
-			require.Equal(t, i, got[i])
+			require.Equal(t, i, numberOf(got[i]))
 		}
 		_, ok := q.take()
 		require.False(t, ok)
@@ -64,23 +66,23 @@ func TestDropAgainstPut(t *testing.T) {
 		for !last {
 			last = done.Load()
 			for _, item := range q.drain(nil) {
-				seen[item].Add(1)
+				seen[numberOf(item)].Add(1)
 			}
 			q.drop(0)
 			runtime.Gosched()
 		}
 		for _, item := range q.drain(nil) {
-			seen[item].Add(1)
+			seen[numberOf(item)].Add(1)
 		}
 	})
 	for p := range putters {
 		wg.Go(func() {
 			for i := range n {
-				q.put(p*n + i)
+				q.put(itemOf(p*n + i))
 				if item, ok := q.take(); ok && i%2 == 0 {
-					seen[item].Add(1)
+					seen[numberOf(item)].Add(1)
 				} else if ok {
-					q.spill([]int{item})
+					q.spill([]Item{item})
 				}
 			}
 		})

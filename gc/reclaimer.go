@@ -14,19 +14,18 @@ import (
 
 // A Reclaimer makes views and has items visited whose versions are to be dropped. Use
 // [NewReclaimer]; all methods are safe for concurrent use.
-type Reclaimer[E, W any] struct {
+type Reclaimer struct {
 	// Committers read these all the time; only the view changes.
 	view   hooked.Pointer[View]
-	cfg    Config[E, W] // with defaults filled in
+	cfg    Config // with defaults filled in
 	closed atomic.Bool
-	poked  chan struct{} // capacity 1: the queue is half full
-	stop   chan struct{}
+	poked  atomic.Bool // the queue is half full, and a goroutine makes room
 	born   time.Time
 
 	ended   atomic.Int64 // when, by now, it was closed; or 0
 	logging atomic.Bool
 
-	queue queue[E]
+	queue queue
 
 	// refreshing is held while a view is made, so that not everybody does it at
 	// once. Nothing else depends on it but scratch, and the rounds of slots.
@@ -37,7 +36,7 @@ type Reclaimer[E, W any] struct {
 	// passing is held by the goroutine that does the work of a tick, and gathering while it is
 	// gathered: that committers do as well, see passAlone.
 	passing, gathering sync.Mutex
-	stock              stock[E, W]
+	stock              stock
 	drawn              epoch.Epoch   // the clock at the last pass; guarded by gathering
 	passed             atomic.Int64  // when, by now, the last pass of a committer was
 	ticked             atomic.Int64  // when the ticker began to wait for a tick
@@ -48,17 +47,19 @@ type Reclaimer[E, W any] struct {
 	// oldest is the oldest pin that the last round saw, nil if there was none.
 	oldest atomic.Pointer[epoch.Pin]
 
-	life    sync.Mutex  // held to start, to end and to close: a few instructions
-	running atomic.Bool // there is a ticker goroutine, or there is to be none
-	wg      sync.WaitGroup
-	within  goid.Set // the goroutines that do background work, see Outside
+	life    sync.Mutex     // held to start, to end and to close: a few instructions
+	running atomic.Bool    // there is a ticker, or there is to be none
+	timer   *time.Timer    // of the ticker; guarded by life
+	bubbled bool           // the timer is of a bubble of testing/synctest; guarded by life
+	wg      sync.WaitGroup // the goroutines, and the ticker: see run
+	within  goid.Set       // the goroutines that do background work, see Outside
 
 	counters counters
 }
 
-// NewReclaimer returns a reclaimer. Its goroutine is started when there is something
+// NewReclaimer returns a reclaimer. Its ticker is started when there is something
 // to do, and ends when there is not; with Retain there always is. Close ends it for good.
-func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
+func NewReclaimer(cfg Config) *Reclaimer {
 	if cfg.Interval <= 0 {
 		cfg.Interval = DefaultInterval
 	}
@@ -76,14 +77,7 @@ func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
 	if cfg.Tend == nil {
 		cfg.Tend = none
 	}
-	if cfg.Stale == nil {
-		cfg.Stale = func(W) bool { return false }
-	}
-	if cfg.Surplus == nil {
-		cfg.Surplus = func(E) int { return 0 }
-	}
-	r := &Reclaimer[E, W]{cfg: cfg, born: time.Now(), poked: make(chan struct{}, 1),
-		stop: make(chan struct{})}
+	r := &Reclaimer{cfg: cfg, born: time.Now()}
 	r.queue.init(cfg.Queue)
 	r.average.Store(1 << averageShift)
 	r.running.Store(r.cfg.Manual) // then nobody starts one
@@ -95,8 +89,8 @@ func NewReclaimer[E, W any](cfg Config[E, W]) *Reclaimer[E, W] {
 	return r
 }
 
-// start starts the ticker goroutine, unless there is one or the reclaimer is closed.
-func (r *Reclaimer[E, W]) start() {
+// start starts the ticker, unless there is one or the reclaimer is closed.
+func (r *Reclaimer) start() {
 	// The holder of the lock starts it as well, has closed the reclaimer, or
 	// looks again whether there is something to do once it has let the lock go.
 	if !r.life.TryLock() {
@@ -107,48 +101,67 @@ func (r *Reclaimer[E, W]) start() {
 		r.running.Store(true)
 		if !r.closed.Load() {
 			r.inTime()
-			r.spawn(r.run)
+			r.wg.Add(1)
+			now := time.Now()
+			r.bubbled = now == now.Round(0) // it has no monotonic clock
+			r.timer = time.AfterFunc(r.cfg.Interval, r.run)
 		}
 	}
 }
 
-// run is the ticker goroutine: at each tick it does the work there is, and when
-// the queue is half full it makes room.
-func (r *Reclaimer[E, W]) run() {
-	t := time.NewTicker(r.cfg.Interval)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-			r.tick()
-			if r.idle() && r.cfg.Retain == 0 {
-				r.rest()
-				return
-			}
-		case <-r.poked:
-			// If much is left from before, the queue stays full, and committers help.
-			if r.room() {
-				r.stock.absorb(r.queue.drain)
-			}
-		case <-r.stop:
-			return
+// run is a call of the ticker, which is a timer: no goroutine waits between two ticks. The timer is
+// set, or one goroutine runs this, from start until the end of the ticker; that is one for r.wg,
+// which Stop takes back if it was in time to stop the timer, and else the last call of run.
+func (r *Reclaimer) run() {
+	began := r.now()
+	defer func() { // a function of the program may have ended the goroutine
+		if !r.setAgain(began) {
+			r.wg.Done()
 		}
+	}()
+	if !r.closed.Load() {
+		r.within.Run(r.tick)
+	}
+}
+
+// setAgain sets the timer, an interval after the tick that began at a time, unless the reclaimer is
+// closed. If there is nothing left to do the ticker rests.
+func (r *Reclaimer) setAgain(began time.Duration) bool {
+	if r.cfg.Retain == 0 && r.idle() {
+		r.rest()
+		return false
+	}
+	r.life.Lock()
+	defer r.life.Unlock()
+	if r.closed.Load() {
+		return false
+	}
+	r.timer.Reset(max(began+r.cfg.Interval-r.now(), 0))
+	return true
+}
+
+// absorb empties the queue into the list of the next tick. If much is left from before, the queue
+// stays full, and committers help.
+func (r *Reclaimer) absorb() {
+	defer r.poked.Store(false)
+	if r.room() {
+		r.stock.absorb(r.queue.drain)
 	}
 }
 
 // idle reports whether nothing is live, handed over, to be visited or set aside, nor
 // anything left to trim, and nobody has called Wake.
-func (r *Reclaimer[E, W]) idle() bool { return r.oldest.Load() == nil && r.unused() }
+func (r *Reclaimer) idle() bool { return r.oldest.Load() == nil && r.unused() }
 
 // unused is idle except for live transactions.
-func (r *Reclaimer[E, W]) unused() bool {
+func (r *Reclaimer) unused() bool {
 	s := &r.stock
 	return r.queue.idle() && s.items.Load() == 0 && s.waits.Load() == 0 && s.aside.Load() == 0 &&
 		!r.pending.Load()
 }
 
-// rest is the end of the ticker goroutine, until there is something to do.
-func (r *Reclaimer[E, W]) rest() {
+// rest is the end of the ticker, until there is something to do.
+func (r *Reclaimer) rest() {
 	r.counters.parks.Add(1)
 	r.stock.clear(&r.queue)
 	r.life.Lock()
@@ -161,7 +174,7 @@ func (r *Reclaimer[E, W]) rest() {
 // startIfNeeded is called after the lock was let go. A goroutine that has found the
 // ticker running had handed its item over before, and one that could not start it did
 // not get the lock.
-func (r *Reclaimer[E, W]) startIfNeeded() {
+func (r *Reclaimer) startIfNeeded() {
 	if !r.running.Load() && !r.unused() {
 		r.start()
 	}
@@ -169,7 +182,7 @@ func (r *Reclaimer[E, W]) startIfNeeded() {
 
 // Go runs f in a goroutine that Close waits for, and reports whether it did: it does not
 // if the reclaimer is closed, or has no goroutines. It waits for nobody.
-func (r *Reclaimer[E, W]) Go(f func()) bool {
+func (r *Reclaimer) Go(f func()) bool {
 	if r.cfg.Manual || !r.life.TryLock() {
 		return false
 	}
@@ -184,50 +197,53 @@ func (r *Reclaimer[E, W]) Go(f func()) bool {
 }
 
 // spawn runs f in a goroutine that Close waits for.
-func (r *Reclaimer[E, W]) spawn(f func()) { r.wg.Go(func() { r.within.Run(f) }) }
+func (r *Reclaimer) spawn(f func()) { r.wg.Go(func() { r.within.Run(f) }) }
 
 // Within calls f, which is background work: the calling goroutine may hold locks for which
 // [Reclaimer.Close], [Reclaimer.Reclaim] and the like wait.
-func (r *Reclaimer[E, W]) Within(f func()) { r.within.Run(f) }
+func (r *Reclaimer) Within(f func()) { r.within.Run(f) }
 
 // Outside panics if call, which waits for background work, is made by that: by a function of the
 // program that it calls. It would wait for itself.
-func (r *Reclaimer[E, W]) Outside(call string) {
+func (r *Reclaimer) Outside(call string) {
 	if r.within.Has() {
 		panic("mvcc: " + call + " is called by a function that the background work calls: it would wait " +
 			"for itself")
 	}
 }
 
-// Stop tells the goroutine to end and returns at once. It may be called any
-// number of times.
-func (r *Reclaimer[E, W]) Stop() {
+// Stop ends the ticker and returns at once: a tick may be under way. It may be called any number of
+// times, and as a cleanup of the runtime: that must leave alone the timer of a bubble of
+// testing/synctest, which may be over. Else the next tick is the last one.
+func (r *Reclaimer) Stop() { r.end(false) }
+
+func (r *Reclaimer) end(inside bool) {
 	r.life.Lock()
 	defer r.life.Unlock()
-	// Nobody starts a goroutine any more. If there is none, the channel must be left
-	// alone: it may belong to a bubble of testing/synctest that is over.
+	// Nobody starts a goroutine any more. If there is no ticker, its last timer is left alone.
 	r.ended.CompareAndSwap(0, int64(max(r.now(), 1)))
-	if !r.closed.Swap(true) && r.running.Swap(true) && !r.cfg.Manual {
-		close(r.stop)
+	if !r.closed.Swap(true) && r.running.Swap(true) && !r.cfg.Manual && (inside || !r.bubbled) &&
+		r.timer.Stop() {
+		r.wg.Done()
 	}
 }
 
 // Closed reports whether Stop or Close was called.
-func (r *Reclaimer[E, W]) Closed() bool { return r.closed.Load() }
+func (r *Reclaimer) Closed() bool { return r.closed.Load() }
 
 // Manual reports whether there is no goroutine, and [Reclaimer.Reclaim] does it all.
-func (r *Reclaimer[E, W]) Manual() bool { return r.cfg.Manual }
+func (r *Reclaimer) Manual() bool { return r.cfg.Manual }
 
-// Close ends the goroutine, waits for it, also for the Logger if it is just
+// Close ends the ticker, waits for the tick under way, also for the Logger if it is just
 // being told something, and visits the items handed over. Afterwards committers
 // visit theirs, and now and then those set aside.
-func (r *Reclaimer[E, W]) Close() {
+func (r *Reclaimer) Close() {
 	r.Outside("Close")
 	r.within.Run(r.close)
 }
 
-func (r *Reclaimer[E, W]) close() {
-	r.Stop()
+func (r *Reclaimer) close() {
+	r.end(true)
 	// A goroutine that tends beside the ticker lets others go first: so help
 	// it.
 	r.tendAll(context.Background())

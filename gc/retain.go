@@ -103,7 +103,7 @@ func (h *retention) last(at time.Duration) int {
 // is longer ago than the retained time, or after the reclaimer was closed. It waits for
 // a refresh under way, and keeps none waiting for more than some epochs. They are to come in their
 // order, the newest first.
-func (r *Reclaimer[E, W]) TimesOf(epochs []epoch.Epoch) []time.Time {
+func (r *Reclaimer) TimesOf(epochs []epoch.Epoch) []time.Time {
 	times := make([]time.Time, len(epochs))
 	for at := 0; at < len(epochs); at += timesAtOnce {
 		to := min(at+timesAtOnce, len(epochs))
@@ -122,26 +122,21 @@ func (r *Reclaimer[E, W]) TimesOf(epochs []epoch.Epoch) []time.Time {
 // timesAtOnce is for how many epochs TimesOf searches while refreshes wait.
 const timesAtOnce = 256
 
-func (r *Reclaimer[E, W]) timesOf(epochs []epoch.Epoch, times []time.Time) {
+func (r *Reclaimer) timesOf(epochs []epoch.Epoch, times []time.Time) {
 	r.refreshing.Lock()
 	defer r.refreshing.Unlock()
-	notes := r.history.notes // none if nothing is retained
+	notes := r.history.notes               // none if nothing is retained
+	ended := time.Duration(r.ended.Load()) // notes are taken seldom since then, if it is not 0
 	for at, e := range epochs {
 		i := sort.Search(len(notes), func(i int) bool { return notes[i].clock >= e })
 		switch {
 		case len(notes) == 0 || i == 0:
 		case i == len(notes) && !r.Closed():
 			times[at] = time.Now()
-		case i < len(notes) && !r.isLate(notes[i].at):
+		case i < len(notes) && (ended == 0 || notes[i].at <= ended):
 			times[at] = r.born.Add(notes[i].at)
 		}
 	}
-}
-
-// isLate reports whether the reclaimer had been closed at a time: notes are taken seldom then.
-func (r *Reclaimer[E, W]) isLate(at time.Duration) bool {
-	ended := r.ended.Load()
-	return ended != 0 && at > time.Duration(ended)
 }
 
 // A lot is where items are parked: until the bound has reached an epoch, with those that
@@ -164,18 +159,18 @@ func (h *retention) lot(slots *epoch.Slots) lot {
 }
 
 // A parked list has the items of a lot.
-type parked[E any] struct {
+type parked struct {
 	lot
-	items []E
+	items []Item
 }
 
 // park parks items. s.mu is held.
-func (s *stock[E, W]) park(items []E, at lot) {
+func (s *stock) park(items []Item, at lot) {
 	if len(items) == 0 {
 		return
 	}
 	if n := len(s.parked); n == 0 || s.parked[n-1].number < at.number {
-		s.parked = append(s.parked, parked[E]{lot: at})
+		s.parked = append(s.parked, parked{lot: at})
 	}
 	last := &s.parked[len(s.parked)-1]
 	last.until = max(last.until, at.until)
@@ -184,7 +179,7 @@ func (s *stock[E, W]) park(items []E, at lot) {
 }
 
 // unpark adds what was parked until reached, or before, to the items visited now. s.mu is held.
-func (s *stock[E, W]) unpark(reached epoch.Epoch) {
+func (s *stock) unpark(reached epoch.Epoch) {
 	kept := s.parked[:0]
 	for _, p := range s.parked {
 		if p.until > reached {

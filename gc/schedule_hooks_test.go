@@ -105,7 +105,7 @@ func TestOfferWhileGoingToRest(t *testing.T) {
 			f.commit(k)
 			f.commit(k)
 			k.mark()
-			f.Strand(k)
+			f.Strand(k.item(0))
 			require.True(t, f.Resting())
 		})
 		f.ticks(3)

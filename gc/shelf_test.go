@@ -29,14 +29,14 @@ func TestShelves(t *testing.T) {
 				for _, e := range put {
 					s.Put(e, e)
 				}
-				require.ElementsMatch(t, subset(aside&^live), s.Due(subset(live)), "%v aside, %v live",
+				require.ElementsMatch(t, subset(aside&^live), s.Due(100, subset(live)...), "%v aside, %v live",
 					put, subset(live))
 				require.Equal(t, len(subset(aside&live)), s.Waiting())
-				require.Empty(t, s.Due(subset(live)))
+				require.Empty(t, s.Due(100, subset(live)...))
 				// An epoch that has ended before it is put there is due as well.
 				s.Put(30, 30)
-				require.Equal(t, []epoch.Epoch{30}, s.Due(subset(live)))
-				require.Len(t, s.Due(nil), len(subset(aside&live)))
+				require.Equal(t, []epoch.Epoch{30}, s.Due(100, subset(live)...))
+				require.Len(t, s.Due(100), len(subset(aside&live)))
 				slices.Reverse(put)
 			}
 		}
@@ -52,7 +52,7 @@ func TestShelvesInParts(t *testing.T) {
 	}
 	met := map[epoch.Epoch]int{}
 	for range 4 {
-		some := s.DueSome([]epoch.Epoch{7}, 3)
+		some := s.Due(3, 7)
 		require.LessOrEqual(t, len(some), 3)
 		for _, what := range some {
 			met[what]++
@@ -60,7 +60,7 @@ func TestShelvesInParts(t *testing.T) {
 	}
 	require.Len(t, met, 10)
 	require.Equal(t, 10, s.Waiting())
-	require.Len(t, s.DueSome(nil, 100), 10)
+	require.Len(t, s.Due(100), 10)
 
 	s.PutForWriters(5, 1)
 	s.PutForWriters(7, 2)

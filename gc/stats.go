@@ -92,7 +92,7 @@ type Stats struct {
 }
 
 // Stats returns the present counts. It waits for nobody.
-func (r *Reclaimer[E, W]) Stats() Stats {
+func (r *Reclaimer) Stats() Stats {
 	v := r.View()
 	s := Stats{
 		Bound:           v.Bound,
@@ -114,12 +114,10 @@ func (r *Reclaimer[E, W]) Stats() Stats {
 		s.OldestPin = p.Epoch
 		s.OldestPinAge = r.now() - p.Since
 	}
-	var e E
-	var w W
-	s.Bytes = uint64(s.Pending)*uint64(unsafe.Sizeof(e)) + uint64(s.Aside)*uint64(unsafe.Sizeof(w))
+	s.Bytes = uint64(s.Pending+s.Aside) * uint64(unsafe.Sizeof(Item{}))
 	for i := range r.queue.rings {
 		if r.queue.rings[i].Load() != nil {
-			s.Bytes += uint64(r.queue.sizes[i]) * (ringCell + uint64(unsafe.Sizeof(e)))
+			s.Bytes += uint64(r.queue.sizes[i]) * (ringCell + uint64(unsafe.Sizeof(Item{})))
 		}
 	}
 	return s
@@ -132,9 +130,9 @@ const sampled = 128
 // estimate returns how many superfluous versions the items have in all that wait to be
 // visited, as some of them say. Items that are queued are taken out for that, and put
 // back. If the others are locked it goes by their last answer.
-func (r *Reclaimer[E, W]) estimate() int {
+func (r *Reclaimer) estimate() int {
 	n, sum := 0, 0
-	items := make([]E, sampled, 4*sampled)
+	items := make([]Item, sampled, 4*sampled)
 	for ; n < sampled; n++ {
 		item, ok := r.queue.take()
 		if !ok {
@@ -154,7 +152,7 @@ func (r *Reclaimer[E, W]) estimate() int {
 	s := &r.stock
 	all := int(s.items.Load() + s.aside.Load())
 	items = items[:0]
-	some := func(list []E) {
+	some := func(list []Item) {
 		for i := 0; i < len(list); i += max(all/sampled, 1) {
 			items = append(items, list[i])
 		}

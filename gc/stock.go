@@ -21,16 +21,16 @@ import (
 // is bounded by the items that have more than one version, and by the old
 // versions that are kept for old epochs; and the work done for a version follows the
 // read epochs that it outlives, and not the ticks.
-type stock[E, W any] struct {
+type stock struct {
 	mu    sync.Mutex // held for a few instructions, or to sort
-	now   []E        // the items of this tick; the rest stays for the next one
+	now   []Item     // the items of this tick; the rest stays for the next one
 	taken int        // now[:taken] has been taken
-	next  []E        // for the next tick
-	later []E        // for the tick after that
+	next  []Item     // for the next tick
+	later []Item     // for the tick after that
 	// parked has the lots that wait for the bound, in the order in which that comes, see retention.
-	parked []parked[E]
+	parked []parked
 
-	shelves map[epoch.Epoch][]W
+	shelves map[epoch.Epoch][]Item
 	epochs  []epoch.Epoch // those that have a shelf, sorted unless stirred says so
 	stirred bool
 	// seen are the old epochs that the shelves were last compared with, and
@@ -39,7 +39,7 @@ type stock[E, W any] struct {
 	changed bool
 	// writers has the waits for transactions that may write, and enough how many there
 	// must be to look for those that need not wait any more.
-	writers map[epoch.Epoch][]W
+	writers map[epoch.Epoch][]Item
 	waiting int // on writers
 	enough  int
 
@@ -52,16 +52,9 @@ type stock[E, W any] struct {
 const batchSize = 64
 
 // turn makes the items of the next tick those of this one, and adds those of drain, and
-// those parked until reached. If all is set,
-// nothing else is left for a later tick. It returns how many items there are to visit now.
-func (s *stock[E, W]) turn(drain func([]E) []E, all bool, reached epoch.Epoch) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.turnAround(drain, all, reached)
-}
-
-// turnAround is turn. s.mu is held.
-func (s *stock[E, W]) turnAround(drain func([]E) []E, all bool, reached epoch.Epoch) int {
+// those parked until reached. If all is set, nothing else is left for a later tick. It returns how
+// many items there are to visit now. s.mu is held.
+func (s *stock) turn(drain func([]Item) []Item, all bool, reached epoch.Epoch) int {
 	if s.taken > 0 {
 		left := copy(s.now, s.now[s.taken:])
 		clear(s.now[left:])
@@ -83,7 +76,7 @@ func (s *stock[E, W]) turnAround(drain func([]E) []E, all bool, reached epoch.Ep
 }
 
 // clear lets go of the memory of an empty stock and queue.
-func (s *stock[E, W]) clear(q *queue[E]) {
+func (s *stock) clear(q *queue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.items.Load() == 0 {
@@ -93,7 +86,7 @@ func (s *stock[E, W]) clear(q *queue[E]) {
 }
 
 // absorb takes over the items handed over, for the next tick.
-func (s *stock[E, W]) absorb(drain func([]E) []E) {
+func (s *stock) absorb(drain func([]Item) []Item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next = drain(s.next)
@@ -101,7 +94,7 @@ func (s *stock[E, W]) absorb(drain func([]E) []E) {
 }
 
 // tryAbsorb takes over up to n of the items of q, unless the lock is held.
-func (s *stock[E, W]) tryAbsorb(q *queue[E], n int) bool {
+func (s *stock) tryAbsorb(q *queue, n int) bool {
 	if !s.mu.TryLock() {
 		return false
 	}
@@ -130,14 +123,14 @@ func spare[E any](list []E) []E {
 }
 
 // take moves up to n of the items to be visited now to batch.
-func (s *stock[E, W]) take(batch []E, n int) []E {
+func (s *stock) take(batch []Item, n int) []Item {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.move(batch, n)
 }
 
 // tryTake is take for a caller that must not wait for the lock.
-func (s *stock[E, W]) tryTake(batch []E, n int) []E {
+func (s *stock) tryTake(batch []Item, n int) []Item {
 	if !s.mu.TryLock() {
 		return batch
 	}
@@ -146,7 +139,7 @@ func (s *stock[E, W]) tryTake(batch []E, n int) []E {
 }
 
 // move is take. s.mu is held.
-func (s *stock[E, W]) move(batch []E, n int) []E {
+func (s *stock) move(batch []Item, n int) []Item {
 	n = min(len(s.now)-s.taken, n)
 	batch = append(batch, s.now[s.taken:s.taken+n]...)
 	clear(s.now[s.taken : s.taken+n])
@@ -157,7 +150,7 @@ func (s *stock[E, W]) move(batch []E, n int) []E {
 
 // put adds the findings of visits, and parks at at the items to be visited again, if that is
 // a lot.
-func (s *stock[E, W]) put(found *Found[E, W], at lot) {
+func (s *stock) put(found *Found, at lot) {
 	if len(found.Again)+len(found.Later)+len(found.Waits) == 0 {
 		return
 	}
@@ -173,16 +166,16 @@ func (s *stock[E, W]) put(found *Found[E, W], at lot) {
 	s.recount()
 }
 
-func (s *stock[E, W]) recount() {
+func (s *stock) recount() {
 	s.items.Store(int64(len(s.now) - s.taken + len(s.next) + len(s.later)))
 }
 
 // shelve puts each of waits on its shelf. s.mu is held.
-func (s *stock[E, W]) shelve(waits []Wait[W]) {
+func (s *stock) shelve(waits []Wait) {
 	for _, w := range waits {
 		if w.Writers {
 			if s.writers == nil {
-				s.writers = make(map[epoch.Epoch][]W)
+				s.writers = make(map[epoch.Epoch][]Item)
 			}
 			s.writers[w.Epoch] = append(s.writers[w.Epoch], w.What)
 			s.waiting++
@@ -191,7 +184,7 @@ func (s *stock[E, W]) shelve(waits []Wait[W]) {
 		shelf, there := s.shelves[w.Epoch]
 		if !there {
 			if s.shelves == nil {
-				s.shelves = make(map[epoch.Epoch][]W)
+				s.shelves = make(map[epoch.Epoch][]Item)
 			}
 			if k := len(s.epochs); k > 0 && s.epochs[k-1] > w.Epoch {
 				s.stirred = true
@@ -211,7 +204,7 @@ const minSift = 1024
 
 // sift drops the stale waits for transactions that may write, if there are twice as
 // many as the last time left. Calls must not overlap.
-func (s *stock[E, W]) sift(stale func(W) bool) {
+func (s *stock) sift(stale func(Item) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waiting < max(s.enough, minSift) {
@@ -223,7 +216,7 @@ func (s *stock[E, W]) sift(stale func(W) bool) {
 	dropped := 0
 	for e, shelf := range shelves {
 		n := len(shelf)
-		shelves[e] = spare(slices.DeleteFunc(shelf, func(what W) bool {
+		shelves[e] = spare(slices.DeleteFunc(shelf, func(what Item) bool {
 			if !stale(what) {
 				return false
 			}
@@ -243,17 +236,10 @@ func (s *stock[E, W]) sift(stale func(W) bool) {
 
 // due takes down, as far as view allows, up to about limit waits: the shelves whose epochs
 // are not among its old ones. The view is newer than all those with which anything was
-// put on a shelf that is not found here; calls must not overlap.
-func (s *stock[E, W]) due(view *View, limit int) (shelves [][]W) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.takeDown(view, limit)
-}
-
-// takeDown is due. s.mu is held.
-func (s *stock[E, W]) takeDown(view *View, limit int) (shelves [][]W) {
+// put on a shelf that is not found here. s.mu is held.
+func (s *stock) due(view *View, limit int) (shelves [][]Item) {
 	n := 0
-	take := func(from map[epoch.Epoch][]W, e epoch.Epoch) (all bool) {
+	take := func(from map[epoch.Epoch][]Item, e epoch.Epoch) (all bool) {
 		shelf := from[e]
 		left := max(len(shelf)-(limit-n), 0)
 		n += len(shelf) - left
@@ -310,7 +296,7 @@ func (s *stock[E, W]) takeDown(view *View, limit int) (shelves [][]W) {
 }
 
 // add adds items that are to be visited now.
-func (s *stock[E, W]) add(items []E) {
+func (s *stock) add(items []Item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = append(s.now, items...)

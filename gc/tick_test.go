@@ -19,24 +19,6 @@ func bubble(t *testing.T, cfg config, f func(t *testing.T, f *fixture)) {
 
 var orders = [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}, {0, 2, 1}, {2, 0, 1}}
 
-// A key that is handed over is pruned at the next tick, and not looked at again.
-func TestTickPrunes(t *testing.T) {
-	for _, workers := range []int{-1, 0, 1, 3} {
-		bubble(t, config{Workers: workers}, func(t *testing.T, f *fixture) {
-			k := f.keys(1)[0]
-			last := f.write(k)
-			require.Equal(t, 1, f.Stats().Pending)
-			require.Zero(t, k.visited(), "a committer does not prune")
-			f.ticks(1)
-			require.Equal(t, []epoch.Epoch{last}, k.chain())
-			require.Zero(t, f.Stats().Pending)
-			require.False(t, k.isMarked())
-			f.ticks(10)
-			require.Equal(t, 1, k.visited())
-		})
-	}
-}
-
 // A version above the bound of the view stays for the next tick.
 func TestAboveTheBound(t *testing.T) {
 	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
@@ -227,11 +209,11 @@ func TestStatsAgainstRest(t *testing.T) {
 		var stop atomic.Bool
 		goOn := make(chan struct{})
 		cfg := config{Slots: epoch.NewSlots(), Visit: visit, Due: due, Workers: 1}
-		cfg.Surplus = func(k *key) int {
+		cfg.Surplus = func(i gc.Item) int {
 			if stop.Swap(false) {
 				<-goOn
 			}
-			return k.surplus()
+			return surplus(i)
 		}
 		f := &fixture{gc.NewReclaimer(cfg), cfg.Slots, gc.DefaultInterval}
 		defer f.Close()

@@ -38,14 +38,14 @@ const (
 )
 
 // View returns the newest view. It never waits.
-func (r *Reclaimer[E, W]) View() *View { return r.view.Load() }
+func (r *Reclaimer) View() *View { return r.view.Load() }
 
 // Views returns where the newest view stands, for callers that look at it for each commit.
-func (r *Reclaimer[E, W]) Views() *hooked.Pointer[View] { return &r.view }
+func (r *Reclaimer) Views() *hooked.Pointer[View] { return &r.view }
 
 // Due reports whether a committer that has drawn epoch e should call
 // [Reclaimer.RefreshPast]. It is two loads, of words that rarely change.
-func (r *Reclaimer[E, W]) Due(e epoch.Epoch) bool { return r.view.Load().Due(e) }
+func (r *Reclaimer) Due(e epoch.Epoch) bool { return r.view.Load().Due(e) }
 
 // Due is [Reclaimer.Due] of the view that is the newest one.
 func (v *View) Due(e epoch.Epoch) bool { return e >= v.due }
@@ -53,7 +53,7 @@ func (v *View) Due(e epoch.Epoch) bool { return e >= v.due }
 // RefreshPast makes a new view if the present one is due at epoch e, or, if stride
 // is not 0, more than stride epochs older than e and more than a quarter of an epoch
 // for each slot to look at. It waits for nobody.
-func (r *Reclaimer[E, W]) RefreshPast(e epoch.Epoch, stride uint64) *View {
+func (r *Reclaimer) RefreshPast(e epoch.Epoch, stride uint64) *View {
 	v := r.view.Load()
 	age := v.due - v.made
 	if stride != 0 && r.cfg.Slots.Reach() > v.Bound { // else a newer view drops hardly more
@@ -86,7 +86,7 @@ func (r *Reclaimer[E, W]) RefreshPast(e epoch.Epoch, stride uint64) *View {
 
 // Refresh makes a new view, unless another goroutine is at it: then it returns
 // at once, and the view may be the old one.
-func (r *Reclaimer[E, W]) Refresh() {
+func (r *Reclaimer) Refresh() {
 	if r.tryLock() {
 		r.refresh()
 		r.unlock()
@@ -94,19 +94,19 @@ func (r *Reclaimer[E, W]) Refresh() {
 }
 
 // tryLock takes r.refreshing, if nobody holds it; unlock gives it back.
-func (r *Reclaimer[E, W]) tryLock() bool {
+func (r *Reclaimer) tryLock() bool {
 	hooks.Mutex(&r.refreshing)
 	return r.refreshing.TryLock()
 }
 
-func (r *Reclaimer[E, W]) unlock() {
+func (r *Reclaimer) unlock() {
 	hooks.Mutex(&r.refreshing)
 	r.refreshing.Unlock()
 }
 
 // renew makes a new view, having looked at the live transactions before, and counts
 // that as a refresh by cause. It waits for a refresh under way.
-func (r *Reclaimer[E, W]) renew(cause *cause) *View {
+func (r *Reclaimer) renew(cause *cause) *View {
 	start := r.now()
 	r.refreshing.Lock()
 	now := r.now() // with the lock held: rounds are in the order of time, see pins
@@ -127,10 +127,10 @@ func (r *Reclaimer[E, W]) renew(cause *cause) *View {
 
 // now returns the time since the reclaimer was made. It does not jump when the
 // clock on the wall does.
-func (r *Reclaimer[E, W]) now() time.Duration { return time.Since(r.born) }
+func (r *Reclaimer) now() time.Duration { return time.Since(r.born) }
 
 // refresh makes a new view. r.refreshing is held.
-func (r *Reclaimer[E, W]) refresh() *View {
+func (r *Reclaimer) refresh() *View {
 	v, scratch := r.install(r.cfg.Slots.Announce(), r.scratch, true)
 	r.scratch = spare(scratch)
 	return v
@@ -140,7 +140,7 @@ func (r *Reclaimer[E, W]) refresh() *View {
 // findings the view, unless a newer one has been made meanwhile. It returns the view
 // it made, and scratch, which it has used. Calls may overlap; one that holds
 // r.refreshing also replaces a view of the same bound, which is older than its own.
-func (r *Reclaimer[E, W]) install(
+func (r *Reclaimer) install(
 	m epoch.Epoch, scratch []epoch.Epoch, locked bool,
 ) (*View, []epoch.Epoch) {
 	v := new(View)

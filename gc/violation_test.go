@@ -13,7 +13,7 @@ import (
 
 func TestInvariantOfViews(t *testing.T) {
 	slots := epoch.NewSlots()
-	r := NewReclaimer(Config[int, int]{Slots: slots})
+	r := NewReclaimer(Config{Slots: slots})
 	defer r.Stop()
 	older := r.View()
 	slots.Begin(slots.Acquire(), 0)
@@ -28,8 +28,8 @@ func TestInvariantOfViews(t *testing.T) {
 }
 
 func TestInvariantOfWaits(t *testing.T) {
-	var s stock[int, int]
-	s.shelve([]Wait[int]{{Epoch: 1, What: 1}})
+	var s stock
+	s.shelve([]Wait{{Epoch: 1, What: Item{}}})
 	s.waits.Store(0)
 	stage.RequireViolation(t, "more waits came due", func() { s.due(&View{}, 1) })
 }

@@ -23,6 +23,7 @@ type bid struct {
 	gave  int           // how often it has let others go first
 	began time.Time     // when the attempt began, zero if unknown
 	last  bool          // there is no further attempt
+	epoch uint64        // of the commit, once there is one
 	seen  *observation  // what is told of each attempt, or nil
 	// took is the longest that an attempt to commit has taken, and timed says that they are timed: a
 	// claim was over too soon, or others have aborted an attempt.

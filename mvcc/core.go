@@ -47,7 +47,7 @@ type core struct {
 	feedAt    hooked.Pointer[feed]
 	expiryAt  hooked.Pointer[expiry]
 	onExpire  atomic.Pointer[onExpire]
-	gc        *reclaimer
+	gc        *gc.Reclaimer
 	views     *hooked.Pointer[gc.View] // of the reclaimer
 	level     Level
 	tracePins bool
@@ -130,7 +130,7 @@ func newAlone(opts *Options, by *order, types *recordType) any {
 	o := opts.withDefaults()
 	s := newShared(&o)
 	c := newCore(s, &o, "", types.index(o.roomFor(by)), by, types)
-	runtime.AddCleanup(c, (*reclaimer).Stop, s.gc)
+	runtime.AddCleanup(c, (*gc.Reclaimer).Stop, s.gc)
 	s.isMade(c)
 	return c.typed
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/mvccmap/mvccmap/gc"
 )
 
 // A DB is a set of maps, its tables, that have one clock: a transaction may read and write any of
@@ -55,7 +57,7 @@ func NewDB(opts *Options) *DB {
 		root: newCore(s, &o, "", nil, nil, nil)}
 	of.list.Store(&tableList{})
 	db := &DB{at: (*hiddenDB)(unsafe.Pointer(of))}
-	runtime.AddCleanup(db, (*reclaimer).Stop, s.gc)
+	runtime.AddCleanup(db, (*gc.Reclaimer).Stop, s.gc)
 	s.isMade(db)
 	return db
 }

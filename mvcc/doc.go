@@ -94,7 +94,7 @@
 // old versions until the garbage collector finds its handle unreachable, and [Stats].Leaked counts
 // it. Options.MaxTxAge limits its age.
 //
-// A map that is in use has a background goroutine, which ends when there is nothing to do, when the
+// A map that is in use has background work, which ends when there is nothing to do, when the
 // map is unreachable, or at [Map.Close]. A map that is used in a bubble of testing/synctest must be
 // made and closed in the bubble.
 //

@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"unsafe"
 	"weak"
 
 	"github.com/mvccmap/mvccmap/gc"
@@ -47,37 +48,29 @@ type waiter struct {
 	last bool
 }
 
-// An item is a bucket of a map, that the background work is to visit.
-type item struct {
-	of *member
-	b  *index.Bucket
-}
-
-// waiting is an old version that is kept for an old read epoch; or, with waiter.last, a
-// tombstone that was all that is left of its key, and that a transaction that may write
-// reads below.
-type waiting struct {
-	of *waiter
-	v  *chain.Node
-}
-
 // found is what the background work finds out.
-type found = gc.Found[item, waiting]
+type found = gc.Found
 
-func (c *chains) item(b *index.Bucket) item { return item{c.member, b} }
+// item is a bucket of the map, that the background work is to visit.
+func (c *chains) item(b *index.Bucket) gc.Item {
+	return gc.Item{Of: unsafe.Pointer(c.member), Thing: unsafe.Pointer(b)}
+}
 
-func (c *chains) waiting(v *chain.Node, last bool) waiting {
+// waiting is an old version that is kept for an old read epoch; or, with last, a
+// tombstone that was all that is left of its key, and that a transaction that may write
+// reads below. It is an item of a waiter.
+func (c *chains) waiting(v *chain.Node, last bool) gc.Item {
 	of := &c.member.old
 	if last {
 		of = &c.member.last
 	}
-	return waiting{of, v}
+	return gc.Item{Of: unsafe.Pointer(of), Thing: unsafe.Pointer(v)}
 }
 
-// mark is the bit of its version that says that w waits. A tombstone that waits for
+// mark is the bit of a version that says that it waits. A tombstone that waits for
 // transactions which may write can be written over, and then be kept for a reader as well.
-func (w waiting) mark() uint64 {
-	if w.of.last {
+func (w *waiter) mark() uint64 {
+	if w.last {
 		return chain.LastBit
 	}
 	return chain.WaitBit
@@ -89,20 +82,20 @@ func (c *chains) tend() (more bool) { return c.index != nil && c.index.Tend() }
 const visitBatch = 64
 
 // visitAll visits items of several maps, those of one that follow each other at once.
-func visitAll(items []item, view *gc.View, f *found) {
+func visitAll(items []gc.Item, view *gc.View, f *found) {
 	for len(items) > 0 {
-		of, n := items[0].of, 1
-		for n < min(len(items), visitBatch) && items[n].of == of {
+		of, n := items[0].Of, 1
+		for n < min(len(items), visitBatch) && items[n].Of == of {
 			n++
 		}
-		of.visit(items[:n], view, f)
+		(*member)(of).visit(items[:n], view, f)
 		items = items[n:]
 	}
 }
 
-func dueAll(waits []waiting, items []item) []item {
+func dueAll(waits, items []gc.Item) []gc.Item {
 	for _, w := range waits {
-		items = w.of.due(w, items)
+		items = (*waiter)(w.Of).due((*chain.Node)(w.Thing), items)
 	}
 	return items
 }

@@ -31,7 +31,7 @@ type Attempt struct {
 // An observation is an Update that is observed.
 type observation struct {
 	tell     func(Attempt) // Options.Observe, or nil
-	look     func(any)     // see looker
+	look     func(any)     // of a looker, or nil
 	now      Attempt
 	since    time.Time // the end of the attempt before, or the call
 	running  bool
@@ -40,24 +40,21 @@ type observation struct {
 
 // observed is update, with Options.Observe told of it, and look unless it is nil.
 func (m *core) observed(
-	ctx context.Context, opts *TxOptions, fn func(tx DBTx) error, look func(any),
+	ctx context.Context, opts *TxOptions, fn func(tx DBTx) error, look *seam.Looker,
 ) (err error) {
 	var own TxOptions
 	if opts != nil {
 		own = *opts
 	}
-	o := &observation{tell: m.shared.observe, look: look, since: time.Now()}
+	o := &observation{tell: m.shared.observe, since: time.Now()}
+	if look != nil {
+		o.look = look.Lost(m.lookID())
+	}
 	o.now.Context, o.now.Name = ctx, own.Name
 	own.seen = o
-	defer func() {
-		if !o.finished { // it has panicked, or the goroutine ends
-			o.now.Panicked = true
-			o.end(nil, true)
-		}
-	}()
+	defer o.panicked()
 	err = m.update(ctx, &own, func(tx DBTx) error {
-		o.begin()
-		tx.OnCommit(func(epoch uint64) { o.now.Epoch = epoch })
+		o.begin(tx)
 		return fn(tx)
 	})
 	o.end(err, true)
@@ -80,8 +77,17 @@ func (m *core) around(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 	return m.update(inside, &own, fn)
 }
 
+// panicked says so, if no end was said: the function has panicked, or the goroutine ends.
+func (o *observation) panicked() {
+	if !o.finished {
+		o.now.Panicked = true
+		o.end(nil, true)
+	}
+}
+
 // begin says that an attempt begins. A rehearsal, see strict, is part of the attempt after it.
-func (o *observation) begin() {
+func (o *observation) begin(tx DBTx) {
+	tx.OnCommit(func(epoch uint64) { o.now.Epoch = epoch })
 	if o.running {
 		return
 	}
@@ -116,7 +122,7 @@ func (m *core) setApart() bool {
 }
 
 // noteLoss is called when an attempt was lost. If somebody looks (see [seam.Look]), all Updates of
-// the database or map are set apart from now on, and observed. So an Update pays nothing for it,
+// the database or map are set apart from now on. So an Update pays nothing for it,
 // whether somebody looks or not, until there is something to see: it reads apart in any case.
 func (m *core) noteLoss() {
 	if seam.Look.Load() == nil || m.apart.Load() {
@@ -132,21 +138,40 @@ func (m *core) noteLoss() {
 
 // looker returns who is to be told of an Update that begins, or nil. Once nobody looks, the next
 // ones are not set apart. A noteLoss of another look may come between: then the next loss notes it.
-func (m *core) looker() (tell func(attempt any)) {
+func (m *core) looker() *seam.Looker {
 	look := seam.Look.Load()
 	if look == nil {
 		m.apart.Store(m.setApart())
-		return nil
 	}
-	return (*look)(uintptr(unsafe.Pointer(m.shared)))
+	return look
+}
+
+// lookID names the map or database for a looker.
+func (m *core) lookID() uintptr { return uintptr(unsafe.Pointer(m.shared)) }
+
+// retryBefore is retry, of an Update that has lost the first attempt, which began at a time, before a
+// looker.
+func (m *core) retryBefore(
+	look *seam.Looker, began time.Time, name string, level Level, attempts int, b *bid, c *conflict,
+	fn func(tx DBTx) error,
+) (err error) {
+	o := &observation{look: look.Lost(m.lookID()), running: true}
+	o.now = Attempt{Context: b.ctx, Name: name, Number: 1, Began: began}
+	b.seen = o
+	defer o.panicked()
+	err = m.retry(level, attempts, b, c, func(tx DBTx) error {
+		o.begin(tx)
+		return fn(tx)
+	})
+	o.end(err, true)
+	return err
 }
 
 // lostByHand returns err, that of a commit by hand which was lost, and tells who looks.
 func (m *core) lostByHand(err error) error {
-	if m.noteLoss(); seam.Look.Load() != nil {
-		if tell := m.looker(); tell != nil {
-			tell(&Attempt{Number: 1, Last: true, Err: err})
-		}
+	m.noteLoss()
+	if look := m.looker(); look != nil {
+		look.Lost(m.lookID())(&Attempt{Number: 1, Last: true, Err: err})
 	}
 	return err
 }

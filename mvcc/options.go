@@ -267,6 +267,13 @@ func (o *TxOptions) of() uint64 {
 	return o.kind
 }
 
+func (o *TxOptions) name() string {
+	if o == nil {
+		return ""
+	}
+	return o.Name
+}
+
 func (o *TxOptions) attempts() int {
 	if o == nil {
 		return DefaultMaxAttempts

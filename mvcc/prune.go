@@ -13,16 +13,16 @@ import (
 
 // visit prunes keys for the background work, see [gc.Config]: those of the buckets for
 // which that was asked. The items are all of this map.
-func (c *chains) visit(items []item, view *gc.View, f *found) {
+func (c *chains) visit(items []gc.Item, view *gc.View, f *found) {
 	// In loops of loads that do not depend on each other, for the cache: see [index.Index.Scan].
 	for _, i := range items {
-		c.index.Touch(i.b)
+		c.index.Touch((*index.Bucket)(i.Thing))
 	}
 	for _, i := range items {
-		c.index.Prefetch(i.b)
+		c.index.Prefetch((*index.Bucket)(i.Thing))
 	}
 	for _, i := range items {
-		c.visitBucket(i.b, view, f)
+		c.visitBucket((*index.Bucket)(i.Thing), view, f)
 	}
 }
 
@@ -55,7 +55,7 @@ func (c *chains) visitBucket(b *index.Bucket, view *gc.View, f *found) {
 		}
 		done++
 		key := head.Key()
-		var list *[]item
+		var list *[]gc.Item
 		switch c.prune(p, head, view, math.MaxInt, math.MaxInt, f) {
 		case leftNoKey:
 			gone++
@@ -75,7 +75,7 @@ func (c *chains) visitBucket(b *index.Bucket, view *gc.View, f *found) {
 }
 
 // listAgain asks for a visit of the key at key, which was found at p, by list.
-func (c *chains) listAgain(p index.Place, key unsafe.Pointer, list *[]item) {
+func (c *chains) listAgain(p index.Place, key unsafe.Pointer, list *[]gc.Item) {
 	if b := c.index.List(p, c.index.Hash.Sum(key), key); b != nil {
 		*list = append(*list, c.item(b))
 	}
@@ -85,15 +85,14 @@ func (c *chains) listAgain(p index.Place, key unsafe.Pointer, list *[]item) {
 // before the mark came off, so the visit that follows starts from a head below which
 // the version is found, and marks it again or drops it. One that comes later does not
 // find the mark.
-func (c *chains) due(w waiting, items []item) []item {
-	v := w.v
+func (w *waiter) due(v *chain.Node, items []gc.Item) []gc.Item {
 	v.State.And(^w.mark())
-	if w.of.last {
-		c.counters.tombstones.Add(-1)
+	if w.last {
+		w.counters.tombstones.Add(-1)
 	}
-	h, p, _ := c.index.Seek(v.Key())
-	if b := c.index.List(p, h, v.Key()); b != nil {
-		items = append(items, c.item(b))
+	h, p, _ := w.index.Seek(v.Key())
+	if b := w.index.List(p, h, v.Key()); b != nil {
+		items = append(items, w.item(b))
 	}
 	return items
 }
@@ -102,21 +101,20 @@ func (c *chains) due(w waiting, items []item) []item {
 // written over. Then it waits no more: what is on top of it says what is to be kept of it.
 // Otherwise a key that is deleted and stored again, for as long as such a transaction is
 // open, would leave a wait each time.
-func (c *chains) stale(w waiting) bool {
-	v := w.v
+func (w *waiter) stale(v *chain.Node) bool {
 	v.State.And(^w.mark()) // must precede: a writer that brings v to light again asks for a visit
-	if _, _, head := c.index.Seek(v.Key()); head == v && !v.Mark(w.mark()) {
+	if _, _, head := w.index.Seek(v.Key()); head == v && !v.Mark(w.mark()) {
 		return false
 	}
-	c.counters.tombstones.Add(-1)
+	w.counters.tombstones.Add(-1)
 	return true
 }
 
 // surplus returns how many versions the keys of b that are to be visited have beyond the
 // newest one and those that wait.
-func (c *chains) surplus(i item) (n int) {
-	for m := c.index.Waiting(i.b); m != 0; m &= m - 1 {
-		head := (index.Place{Bucket: i.b, I: uint8(bits.TrailingZeros32(m))}).Load()
+func (c *chains) surplus(b *index.Bucket) (n int) {
+	for m := c.index.Waiting(b); m != 0; m &= m - 1 {
+		head := (index.Place{Bucket: b, I: uint8(bits.TrailingZeros32(m))}).Load()
 		if !c.index.IsHead(head) {
 			continue
 		}
@@ -232,7 +230,7 @@ func (c *chains) prune(
 	// If it waits already, then for the same one, or the wait is about to end.
 	if !head.Mark(chain.LastBit) {
 		c.counters.tombstones.Add(1)
-		f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: view.Writers, Writers: true,
+		f.Waits = append(f.Waits, gc.Wait{Epoch: view.Writers, Writers: true,
 			What: c.waiting(head, true)})
 	}
 	return l
@@ -277,7 +275,7 @@ func (c *chains) pruneBelow(
 		if !old || f.Alone || chain.Load(&n.State).Is(chain.KindIndirect) { // see PutOutcome
 			young = true
 		} else if !n.Mark(chain.WaitBit) {
-			f.Waits = append(f.Waits, gc.Wait[waiting]{Epoch: at, What: c.waiting(n, false)})
+			f.Waits = append(f.Waits, gc.Wait{Epoch: at, What: c.waiting(n, false)})
 		}
 	}
 	return kept, young

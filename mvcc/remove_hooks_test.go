@@ -46,7 +46,7 @@ func TestMarkedVersionIsNotForgotten(t *testing.T) {
 	deleter := stage.Actor("deleter", func() { m.Delete("k") }).To(hooks.StoreDrawn)
 	second := stage.Actor("second pruner", func() {
 		m.index.List(k, m.hash("k"), keyAt("k"))
-		coreOf(m).visit([]item{coreOf(m).item(k.Bucket)}, older, &found{Alone: true})
+		coreOf(m).visitBucket(k.Bucket, older, &found{Alone: true})
 	}).To(hooks.Dequeued)
 	r.Close()
 	// from below the top

@@ -9,18 +9,17 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
+	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/favour"
+	"github.com/mvccmap/mvccmap/internal/index"
 )
-
-// A reclaimer is the background work of a map, or of a database.
-type reclaimer = gc.Reclaimer[item, waiting]
 
 // shared is what the maps of a database have in common: the clock and the slots, the
 // reclaimer, the claims and the alarms. A map by itself has one of its own. It knows the
 // maps as members, and so does not keep them reachable.
 type shared struct {
 	slots      *epoch.Slots
-	gc         *reclaimer
+	gc         *gc.Reclaimer
 	favour     favour.Queue
 	alarms     alarms
 	hub        hub
@@ -50,7 +49,7 @@ func newShared(o *Options) *shared {
 	if s.strict != nil {
 		s.favour.AlwaysAny() // see stored.go
 	}
-	s.gc = gc.NewReclaimer(gc.Config[item, waiting]{
+	s.gc = gc.NewReclaimer(gc.Config{
 		Slots:    s.slots,
 		Interval: o.ReclaimInterval,
 		Workers:  o.ReclaimWorkers,
@@ -63,8 +62,8 @@ func newShared(o *Options) *shared {
 		Inner:    isInner,
 		Visit:    visitAll,
 		Due:      dueAll,
-		Surplus:  func(i item) int { return i.of.surplus(i) },
-		Stale:    func(w waiting) bool { return w.of.stale(w) },
+		Surplus:  func(i gc.Item) int { return (*member)(i.Of).surplus((*index.Bucket)(i.Thing)) },
+		Stale:    func(i gc.Item) bool { return (*waiter)(i.Of).stale((*chain.Node)(i.Thing)) },
 		Trim: func() bool {
 			more := s.each((*member).trim)
 			s.eachExpiring(func(c *core) { more = c.expires() || more })

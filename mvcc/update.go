@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 var background = context.Background()
@@ -80,13 +82,18 @@ func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 	if ctx.Err() != nil {
 		return endOf(ctx)
 	}
+	var look *seam.Looker
+	var began time.Time
 	if m.apart.Load() && !(opts != nil && opts.own) {
 		if m.shared.around != nil && (opts == nil || !opts.inside) {
 			return m.around(ctx, opts, fn)
 		}
 		if opts == nil || opts.seen == nil {
-			if look := m.looker(); look != nil || m.shared.observe != nil {
+			if look = m.looker(); m.shared.observe != nil || look != nil && m.strict {
 				return m.observed(ctx, opts, fn, look)
+			}
+			if look != nil {
+				began = time.Now()
 			}
 		}
 		if m.strict {
@@ -100,6 +107,9 @@ func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 		if b.claim != nil {
 			b.end()
 		}
+		if ok && look != nil {
+			look.Won(m.lookID(), opts.name(), b.epoch)
+		}
 		switch err {
 		case errGaveUp:
 			return endOf(ctx)
@@ -111,7 +121,12 @@ func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 	if opts != nil {
 		b.seen, b.long = opts.seen, opts.long
 	}
-	if err = m.retry(level, attempts, &b, &c, fn); err == errIndexed {
+	if look != nil {
+		err = m.retryBefore(look, began, opts.name(), level, attempts, &b, &c, fn)
+	} else {
+		err = m.retry(level, attempts, &b, &c, fn)
+	}
+	if err == errIndexed {
 		return m.updateIndexed(ctx, opts, fn)
 	}
 	return err
@@ -220,6 +235,7 @@ func (m *core) attempt(
 	after := st.after
 	switch e, r := st.commit(tx.gen, c, b); r {
 	case resultOK:
+		b.epoch = uint64(e)
 		if after != nil {
 			b.end() // before what the functions may wait for
 			committed(after, e)

@@ -219,6 +219,10 @@ func (s *Service) pageOf(sub subject, view string, work bool) pprofui.Page {
 		if of.Work > 0 {
 			page.Links = append(page.Links, workLink(of.Work, view, work))
 		}
+		if of.Collector > 0 { // its boxes are too narrow for names beside those of many goroutines
+			page.Links = append(page.Links, pprofui.Link{Ref: view + `?f=%5C%5Bcollector%5C%5D`,
+				Text: "collector: " + humanize.Time(of.Collector)})
+		}
 		return page
 	}
 	base := rowOf(sub.base)

@@ -4,6 +4,7 @@
 //	go run ./examples/slowshop -http 127.0.0.1:6060            takes orders until Ctrl-C
 //	go run ./examples/slowshop -http 127.0.0.1:6060 -fix lock  without one mistake
 //	go run ./examples/slowshop -http 127.0.0.1:6060 -fix both  without either
+//	go run ./examples/slowshop -http 127.0.0.1:6060 -faults    a service with a fault in each route
 package main
 
 import (
@@ -33,7 +34,7 @@ type shop struct {
 	stock   *mvcc.Map[int, int] // by item; countKey has the number of orders
 	journal journal
 	orders  atomic.Uint64
-	again   atomic.Uint64 // attempts of orders that had to be made again
+	entries atomic.Pointer[entry] // see routes
 
 	fixLock, fixCount bool // do without the mistakes
 }
@@ -51,9 +52,7 @@ func openShop() *shop {
 
 // order takes one each of some items from the stock.
 func (s *shop) order(ctx context.Context, wanted []int) error {
-	attempts := uint64(0)
 	err := s.stock.Update(ctx, nil, func(tx mvcc.Tx[int, int]) error {
-		attempts++
 		if !s.fixCount { // the second mistake: one key that every order writes
 			n, _ := tx.Get(countKey)
 			tx.Set(countKey, n+1)
@@ -64,7 +63,6 @@ func (s *shop) order(ctx context.Context, wanted []int) error {
 		}
 		return nil
 	})
-	s.again.Add(attempts - 1)
 	if err != nil {
 		return err
 	}
@@ -103,10 +101,9 @@ func (j *journal) addShortly(line []int) {
 // write takes as long as a disk does until it says that it has a line.
 func write([]int) { time.Sleep(time.Millisecond) }
 
-// work takes orders, n of them or, if that is 0, until ctx ends.
-func (s *shop) work(ctx context.Context, n int, took *profiling.Op) error {
+// work takes orders, n of them or, if that is 0, until ctx ends: no order fails before.
+func (s *shop) work(ctx context.Context, n int, took *profiling.Op) {
 	var wg sync.WaitGroup
-	var failure atomic.Pointer[error]
 	for clerk := range clerks {
 		random := rand.New(rand.NewPCG(1, uint64(clerk)))
 		wg.Go(func() {
@@ -116,8 +113,7 @@ func (s *shop) work(ctx context.Context, n int, took *profiling.Op) error {
 					wanted[i] = i*(items/basket) + random.IntN(items/basket)
 				}
 				start := time.Now()
-				if err := s.order(ctx, wanted); err != nil && ctx.Err() == nil {
-					failure.Store(&err)
+				if s.order(ctx, wanted) != nil {
 					return
 				}
 				took.Done(time.Since(start))
@@ -125,16 +121,12 @@ func (s *shop) work(ctx context.Context, n int, took *profiling.Op) error {
 		})
 	}
 	wg.Wait()
-	if err := failure.Load(); err != nil {
-		return *err
-	}
-	return nil
 }
 
 func run() error {
 	addr := flag.String("http", "", "take orders until Ctrl-C, and serve profiles on `address`")
 	fix := flag.String("fix", "none", "do without the `mistake` lock, or both")
-	n := flag.Int("orders", 400, "the `number` of orders, unless -http is given")
+	faults := flag.Bool("faults", false, "with -http, serve routes with a fault each instead")
 	flag.Parse()
 	s := openShop()
 	defer s.stock.Close()
@@ -150,21 +142,27 @@ func run() error {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
 
+	n := 400
 	var took *profiling.Op // does nothing yet
 	if *addr != "" {
-		maps := map[string]func() mvcc.Stats{"stock": s.stock.Stats}
-		srv, err := profiling.Start(profiling.Config{Addr: *addr, Title: "slowshop", Maps: maps})
+		cfg := profiling.Config{Addr: *addr, Title: "slowshop",
+			Maps: map[string]func() mvcc.Stats{"stock": s.stock.Stats}}
+		if *faults {
+			cfg.Slow = &profiling.SlowConfig{Above: 2 * time.Millisecond}
+		}
+		srv, err := profiling.Start(cfg)
 		if err != nil {
 			return err
 		}
 		defer srv.Close()
+		if *faults {
+			return s.serve(ctx, srv)
+		}
 		fmt.Fprintln(os.Stderr, "profiles:", srv.URL())
 		srv.SetPhase("taking orders")
-		took, *n = srv.Op("order"), 0
+		took, n = srv.Op("order"), 0
 	}
-	if err := s.work(ctx, *n, took); err != nil {
-		return err
-	}
+	s.work(ctx, n, took)
 
 	sold, now := 0, s.stock.Snapshot()
 	defer now.Close()
@@ -175,7 +173,6 @@ func run() error {
 	}
 	fmt.Printf("%d orders, %d items sold, %d lines in the journal\n", s.orders.Load(),
 		sold, s.journal.lines)
-	fmt.Fprintf(os.Stderr, "%d attempts made again\n", s.again.Load())
 	return nil
 }
 

@@ -22,11 +22,20 @@ type JournalState struct {
 	Failures, Refused uint64
 }
 
-// Look is called, while somebody looks for lost attempts, at the beginning of each Update of a map or
-// database that has lost one since; of is the same for all tables of a database. tell is called by
-// the same goroutine after each attempt, with an *mvcc.Attempt, and must not block. A commit by hand
-// that is lost is told of as an attempt that began at no time. Package profiling sets it.
-var Look atomic.Pointer[func(of uintptr) (tell func(attempt any))]
+// A Looker looks for lost attempts. Its functions must not block; of is the same for all tables of a
+// database.
+type Looker struct {
+	// Lost is called when an Update of a map or database has lost an attempt. tell is called by the
+	// same goroutine with that and each later one, an *mvcc.Attempt. A commit by hand that is lost is
+	// told of as an attempt that began at no time.
+	Lost func(of uintptr) (tell func(attempt any))
+	// Won is called when an Update has committed at its first attempt, if the map or database has
+	// lost one since the look began; epoch is that of the commit.
+	Won func(of uintptr, name string, epoch uint64)
+}
+
+// Look is the looker, nil while nobody looks. Package profiling sets it.
+var Look atomic.Pointer[Looker]
 
 type caller struct{}
 

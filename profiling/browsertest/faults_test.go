@@ -1,18 +1,15 @@
 package browsertest
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,50 +18,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/testload"
-	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// plantFaults starts a service of eight routes, six of which have a fault: a lock that is held for
-// long, a leak, allocation, many objects for the collector, a disk that is waited for, and work
-// that takes a processor. Until the test ends they have clients, and 64 connections have nothing to
-// do.
-func plantFaults(t *testing.T, srv *profiling.Server) {
+// plantFaults starts a service of eight routes, seven of which have a fault: examples/slowshop. Until
+// the test ends they have clients, and 64 connections have nothing to do.
+func plantFaults(t *testing.T) (url string) {
 	t.Helper()
-	testload.Collect(t)
-	f, err := os.Create(filepath.Join(t.TempDir(), "synced"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, f.Close()) })
-	var mu sync.Mutex
-	var leaks sync.WaitGroup
-	never := make(chan struct{})
-	mux := http.NewServeMux()
-	for pattern, handle := range map[string]func(){
-		"GET /stock":      func() { testload.HoldLock(&mu, 20*time.Millisecond) },
-		"GET /order":      func() { testload.TakeLock(&mu) },
-		"GET /report":     func() { testload.Garbage(make([][]byte, 1024)) },
-		"GET /save":       func() { testload.SyncFile(t, f) },
-		"GET /items":      func() {},
-		"GET /items/{id}": func() {},
-		"GET /mail":       func() { leaks.Go(func() { testload.Leaked(never) }) },
-		"GET /price": func() {
-			var stop atomic.Bool
-			time.AfterFunc(10*time.Millisecond, func() { stop.Store(true) })
-			testload.Spin(&stop)
-		},
-	} {
-		mux.HandleFunc(pattern, func(http.ResponseWriter, *http.Request) { handle() })
-	}
-	shop := httptest.NewServer(srv.Wrap(mux))
+	p := serving(t, nil, build(t, "examples/slowshop"), "-http", "127.0.0.1:0", "-faults")
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
-	t.Cleanup(func() { // after the clients
-		close(never)
-		leaks.Wait()
-		client.CloseIdleConnections()
-		shop.Close()
-	})
+	t.Cleanup(client.CloseIdleConnections) // after the clients
 	get := func(path string) {
-		res, err := client.Get(shop.URL + path)
+		res, err := client.Get(p.shop + path)
 		if assert.NoError(t, err) {
 			io.Copy(io.Discard, res.Body)
 			res.Body.Close()
@@ -72,23 +37,22 @@ func plantFaults(t *testing.T, srv *profiling.Server) {
 	}
 	var together sync.WaitGroup
 	for range 64 { // at once, so that each has a connection
-		together.Go(func() { get("/items") })
+		together.Go(func() { get("/") })
 	}
 	together.Wait()
-	for range 5 {
+	for range 6 {
 		get("/mail")
-		get("/items/7")
 	}
 	var clients []func()
-	for _, path := range []string{
-		"/stock", "/order", "/order", "/report", "/save", "/save", "/price", "/price",
-	} {
+	for _, path := range strings.Fields("/order /order /order /report /report /catalogue /save /save " +
+		"/price /price /price /vote /vote") {
 		clients = append(clients, func() {
 			get(path)
 			time.Sleep(time.Millisecond)
 		})
 	}
 	testload.Again(t, clients...)
+	return p.url
 }
 
 // A path leads from the dashboard to a page that names the function of a fault: a click on each of
@@ -109,27 +73,29 @@ func closer(kind string) string { return fmt.Sprintf(`#profiles a[href*="type=%s
 
 // paths are those of the table, all ways of a page together.
 var paths = []path{
-	{"*all goroutines, 5 s*", "lock", "TakeLock", []string{closer("wall")}},
-	{"*all goroutines, 5 s*", "leak", "Leaked", []string{closer("wall")}},
-	{"*all goroutines, 5 s*", "allocation", "Garbage", []string{closer("wall")}},
-	{"*all goroutines, 5 s*", "disk", "SyncFile", []string{closer("wall")}},
-	{"*all goroutines, 5 s*", "processor", "Spin", []string{closer("wall")}},
-	{"*CPU, 5 s*", "allocation", "Garbage", []string{closer("cpu")}},
+	{"*all goroutines, 5 s*", "lock", "journal).add", []string{closer("wall")}},
+	{"*all goroutines, 5 s*", "leak", "main.mail", []string{closer("wall")}},
+	{"*all goroutines, 5 s*", "allocation", "main.report", []string{closer("wall")}},
+	{"*all goroutines, 5 s*", "disk", "main.save", []string{closer("wall")}},
+	{"*all goroutines, 5 s*", "processor", "main.price", []string{closer("wall")}},
+	{"*all goroutines, 5 s*", "collector", "gcBgMarkWorker", []string{closer("wall"), `#about a[href*="collector"]`}},
+	{"*CPU, 5 s*", "allocation", "main.report", []string{closer("cpu")}},
 	{"*CPU, 5 s*", "collector", "gcBgMarkWorker", []string{closer("cpu")}},
-	{"*CPU, 5 s*", "processor", "Spin", []string{closer("cpu")}},
-	{"*heap*", "collector", "testload.Collect", []string{closer("heap")}},
-	{"*allocs*", "allocation", "Garbage", []string{closer("allocs")}},
-	{"*mutex*", "lock", "HoldLock", []string{closer("mutex")}},
-	{"*block*", "lock", "TakeLock", []string{closer("block")}},
-	{"*goroutine*", "leak", "Leaked", []string{closer("goroutine")}},
-	{"*contention*, *Trace*", "lock", "TakeLock", []string{contention, traced}},
-	{"*contention*, *Trace*", "allocation", "Garbage", []string{contention, traced}},
-	{"*contention*, *Trace*", "disk", "SyncFile", []string{contention, traced}},
-	{"*contention*, *Trace*", "leak", "Leaked", []string{contention, traced, `#waitkinds a[href*="kind=idle"]`}},
-	{"*contention*, *since the start*", "lock", "TakeLock", []string{contention, "#cheap-start"}},
-	{"*Slow*", "lock", "TakeLock", []string{slowly}},
-	{"*Slow*", "allocation", "Garbage", []string{slowly}},
-	{"*Slow*", "disk", "SyncFile", []string{slowly}},
+	{"*CPU, 5 s*", "processor", "main.price", []string{closer("cpu")}},
+	{"*heap*", "collector", "catalogue", []string{closer("heap")}},
+	{"*allocs*", "allocation", "main.report", []string{closer("allocs")}},
+	{"*mutex*", "lock", "journal).add", []string{closer("mutex")}},
+	{"*block*", "lock", "journal).add", []string{closer("block")}},
+	{"*goroutine*", "leak", "main.mail", []string{closer("goroutine")}},
+	{"*contention*, *Trace*", "lock", "journal).add", []string{contention, traced}},
+	{"*contention*, *Trace*", "allocation", "main.report", []string{contention, traced}},
+	{"*contention*, *Trace*", "disk", "main.save", []string{contention, traced}},
+	{"*contention*, *Trace*", "leak", "main.mail", []string{contention, traced, `#waitkinds a[href*="kind=idle"]`}},
+	{"*contention*, *since the start*", "lock", "journal).add", []string{contention, "#cheap-start"}},
+	{"*Slow*", "lock", "journal).add", []string{slowly}},
+	{"*Slow*", "allocation", "main.report", []string{slowly}},
+	{"*Slow*", "disk", "main.save", []string{slowly}},
+	{"*Conflicts*", "storm", "to vote", []string{"#losing a"}},
 }
 
 // names says that the page names a function: a flame graph where a box has room for it, another one
@@ -143,14 +109,20 @@ func names(function string) string {
 // and the table of docs/profiling.md has as many clicks. What it took is in the log of the test.
 func TestFaultsAreFoundByClicks(t *testing.T) {
 	b := open(t)
-	srv := start(t, profiling.Config{Slow: &profiling.SlowConfig{Above: 2 * time.Millisecond}})
-	plantFaults(t, srv)
+	url := plantFaults(t)
 	b.screen(1280, "light")
 	table := tableOfClicks(t)
-	require.Equal(t, http.StatusOK, b.visit(srv.URL()))
+	require.Equal(t, http.StatusOK, b.visit(url))
 	b.await(`document.querySelectorAll("#operations td .tile:not([hidden]) path[d^=M]").length === 16`)
+	b.await(`!document.querySelector("#losing").hidden`)
 	b.shoot("eight-routes")
+	require.Regexp(t, `^Map stock loses \d\d % of its attempts to conflicts`, eval[string](b, `document.querySelector("#losing").innerText`))
 	require.Less(t, eval[int](b, `document.documentElement.scrollHeight`), 2500)
+	require.Equal(t, http.StatusOK, b.press("#losing a"))
+	b.await(`/% over one key, \d+ % to vote, at faults.go:\d+/.test(document.querySelector("#kept").innerText)`)
+	require.Regexp(t, `#[0-9a-f]{8}\s+100 %`, b.text())
+	require.Equal(t, http.StatusOK, b.press(`a[href="flamegraph"]`))
+	b.await(hasBox("vote"))
 	b.screen(1920, "light") // on a busy machine the boxes of what needs a processor are narrow
 	for i := 0; i < len(paths); {
 		p, n := paths[i], 1
@@ -165,63 +137,11 @@ func TestFaultsAreFoundByClicks(t *testing.T) {
 		if testing.Short() && len(p.clicks) < 2 && p.page != "*Slow*" && p.clicks[0] != closer("wall") {
 			continue // one click is one link, and other tests follow those
 		}
-		b.find(srv.URL(), same)
+		b.find(url, same)
 	}
 	for page, faults := range table {
 		require.Empty(t, faults, "%s of the table: no path of the test", page)
 	}
-	b.clean()
-}
-
-// storm has transactions of two names meet at one key until the test ends, and shows the database.
-func storm(t *testing.T) *profiling.Server {
-	t.Helper()
-	db := mvcc.NewDB(nil)
-	t.Cleanup(db.Close)
-	counters := mvcc.NewTable[string, int](db, "counters", nil)
-	named := func(name string) func() {
-		return func() {
-			err := counters.Update(context.Background(), &mvcc.TxOptions{Name: name},
-				func(tx mvcc.Tx[string, int]) error {
-					n, _ := tx.Get("votes")
-					time.Sleep(100 * time.Microsecond)
-					tx.Set("votes", n+1)
-					return nil
-				})
-			require.NoError(t, err)
-		}
-	}
-	cfg := profiling.Config{Title: "polls", Maps: db.Sources("polls")}
-	testload.Again(t, named("vote"), named("vote"), named("vote"), named("tally"))
-	return start(t, cfg)
-}
-
-// A storm of conflicts over one key is on top of the dashboard, and a click away are its table, its
-// transactions, its line and the key, by a hash; another click shows the flame graph.
-func TestStormIsFoundByClicks(t *testing.T) {
-	t.Parallel()
-	b := open(t)
-	srv := storm(t)
-	b.screen(1280, "light")
-	b.visit(srv.URL())
-	b.await(`!document.querySelector("#losing").hidden`)
-	require.Regexp(t, `^Map polls loses \d\d % of its attempts to conflicts`, eval[string](b, `document.querySelector("#losing").innerText`))
-	b.shoot("losing")
-	require.Equal(t, http.StatusOK, b.press("#losing a"))
-	b.await(`/% over one key, \d+ % to vote, at faults_test.go:\d+/.test(document.querySelector("#kept").innerText)`)
-	text := b.text()
-	require.Contains(t, text, "vote, over counters:")
-	require.Regexp(t, `#[0-9a-f]{8}\s+100 %`, text)
-	for _, width := range []int64{1280, 390} {
-		for _, scheme := range []string{"light", "dark"} {
-			b.screen(width, scheme)
-			b.shoot(fmt.Sprintf("conflicts-%d-%s", width, scheme))
-			require.LessOrEqual(t, eval[int64](b, "document.documentElement.scrollWidth"), width)
-		}
-	}
-	b.screen(1280, "light")
-	require.Equal(t, http.StatusOK, b.press(`a[href="flamegraph"]`))
-	b.await(hasBox("storm"))
 	b.clean()
 }
 
@@ -261,7 +181,7 @@ func tableOfClicks(t *testing.T) map[string]map[string]string {
 	_, text, ok := strings.Cut(string(b), "\n| page | lock |")
 	require.True(t, ok)
 	text, _, _ = strings.Cut(text, "\n\n")
-	faults := []string{"lock", "leak", "allocation", "collector", "disk", "processor"}
+	faults := []string{"lock", "leak", "allocation", "collector", "disk", "processor", "storm"}
 	table := map[string]map[string]string{}
 	for _, line := range strings.Split(text, "\n")[2:] {
 		cells := strings.Split(strings.Trim(line, "| "), " | ")

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/cli"
+	"github.com/mvccmap/mvccmap/internal/testload"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 )
@@ -79,6 +80,7 @@ func everything(t *testing.T, b *tab) []view {
 		Keep: 3}
 	cfg.MutexFraction, cfg.BlockRate = 1, 1
 	cfg.Data = map[string]*mvcc.DB{"shop": shop(t)}
+	testload.Again(t, bank.vote, bank.vote, bank.vote)
 	srv := start(t, cfg)
 	srv.SetPhase(longPhase)
 	plantSlow(t, srv)
@@ -113,7 +115,8 @@ func everything(t *testing.T, b *tab) []view {
 		{"dashboard", at + "live", `document.querySelectorAll(".tile:not([hidden])").length > 10 &&
 			/\d/.test(document.querySelector('[data-chart="Workload/Throughput"] .legend b').textContent) &&
 			document.querySelectorAll("#results td").length > 2 &&
-			document.querySelectorAll("#operations tbody tr").length > 2`},
+			document.querySelectorAll("#operations tbody tr").length > 2 &&
+			!document.querySelector("#losing").hidden`},
 		{"profiles", at, ""},
 		{"flamegraph", first + "flamegraph", flame},
 		{"wall", wall, flame},
@@ -125,7 +128,7 @@ func everything(t *testing.T, b *tab) []view {
 		{"contention-traced", traced, ""},
 		{"contention-cheap", cheap, ""},
 		{"slow", at + "slow/", ""},
-		{"conflicts", at + "conflicts/", ""},
+		{"conflicts", at + "conflicts/", `document.querySelector("#kept h2") !== null`},
 		{"slow-source", line, ""},
 		{"slow-flamegraph", at + "slow/all/flamegraph", flame},
 		{"data", at + "data/", `document.querySelectorAll(".data tbody tr").length > 3`},

@@ -23,8 +23,8 @@ const picturesEnv = "MVCCMAP_PICTURES"
 
 // A process is one of our programs, which serves its pages.
 type process struct {
-	url  string
-	stop func()
+	url, shop string // shop is the last address that it says, of slowshop
+	stop      func()
 }
 
 // build builds the program in a folder of the main module.
@@ -58,12 +58,12 @@ func serving(t *testing.T, env []string, program string, args ...string) process
 	address := regexp.MustCompile(`http://[\d.:]+`)
 	lines := bufio.NewScanner(said)
 	for lines.Scan() {
-		if url := address.FindString(lines.Text()); url != "" {
+		if urls := address.FindAllString(lines.Text(), -1); len(urls) > 0 {
 			go func() {
 				for lines.Scan() {
 				}
 			}()
-			return process{url, stop}
+			return process{urls[0], urls[len(urls)-1], stop}
 		}
 	}
 	require.Fail(t, "the program does not say where it serves", "%s %v", program, args)

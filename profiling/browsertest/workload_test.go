@@ -57,6 +57,16 @@ func (b *bank) transfer() {
 	time.Sleep(time.Millisecond) // leaves the processors to the browser
 }
 
+// vote is an Update of the one key over which all votes meet.
+func (b *bank) vote() {
+	_ = b.accounts.Update(context.Background(), nil, func(tx mvcc.Tx[int, int]) error {
+		n, _ := tx.Get(-1)
+		time.Sleep(100 * time.Microsecond)
+		tx.Set(-1, n+1)
+		return nil
+	})
+}
+
 // config returns what shows the bank on a dashboard.
 func (b *bank) config() profiling.Config {
 	var rows [][]string

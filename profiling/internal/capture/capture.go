@@ -32,8 +32,9 @@ type Capture struct {
 	// or it does not cover a time.
 	Ops uint64
 
-	// Work is for how long goroutines waited for work: those are hidden unless asked for.
-	Work time.Duration
+	// Work is for how long goroutines waited for work: those are hidden unless asked for. Collector
+	// is for how long those of the garbage collector ran, in the profile of all goroutines.
+	Work, Collector time.Duration
 
 	Report *contention.Report // what Data was made from, if it is about contention
 }
@@ -176,8 +177,12 @@ func (s *Captures) finish(c *Capture, p *profile.Profile, err error) (*Capture, 
 	}
 	c.Data, c.Empty = buf.Bytes(), pprofui.IsEmpty(p)
 	for _, sample := range p.Sample {
+		d := time.Duration(sample.Value[len(sample.Value)-1])
 		if sample.HasLabel(contention.WorkLabel, "true") {
-			c.Work += time.Duration(sample.Value[len(sample.Value)-1])
+			c.Work += d
+		}
+		if sample.HasLabel("state", string(wall.Collector)) {
+			c.Collector += d
 		}
 	}
 	return c, nil

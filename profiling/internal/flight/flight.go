@@ -22,24 +22,31 @@ import (
 
 // A flight records what goes on, and keeps it when an operation was slow.
 type flight struct {
-	cfg     Config
-	kept    *capture.History[*Slow]
-	phase   func() string
-	rec     *trace.FlightRecorder // of the flight's goroutine
-	leave   func()                // the gate
-	machine machine.Log           // of the flight's goroutine
+	cfg   Config
+	kept  *capture.History[*Slow]
+	phase func() string
+	leave func() // the gate
+	began time.Time
+
+	// busy is held by one callback at a time, of a timer, and protects what follows.
+	busy    sync.Mutex
+	on      bool // until close
+	rec     *trace.FlightRecorder
+	machine machine.Log
+	sums    slow.Others // what was not summed up yet
+	second  *time.Timer
 
 	best  atomic.Pointer[Slow] // to be kept next
 	fresh atomic.Int64         // how old best may become, in nanoseconds
-	sums  slow.Others          // of the flight's goroutine: what was not summed up yet
+	asked atomic.Bool          // take is due, or waits for its time
+	next  atomic.Int64         // when that is, in nanoseconds since began
 	marks marks
 
 	mu      sync.Mutex // protects what follows, and record.recent
 	records []*record
 	outcome
 
-	stop    context.CancelFunc
-	stopped chan struct{}
+	stop context.CancelFunc
 }
 
 // An outcome is what a recording leaves, beside the operations that are kept.
@@ -49,7 +56,7 @@ type outcome struct {
 	tails   tails
 }
 
-// newFlight starts the flight recorder and the goroutine that looks after it.
+// newFlight starts the flight recorder and the timer that looks after it.
 func newFlight(cfg Config, kept *capture.History[*Slow], phase func() string) (*flight, error) {
 	leave, err := capture.HoldFlight("slow operations are recorded by another service " +
 		"of this process, and it has one flight recorder")
@@ -63,8 +70,8 @@ func newFlight(cfg Config, kept *capture.History[*Slow], phase func() string) (*
 		rec: trace.NewFlightRecorder(trace.FlightRecorderConfig{
 			MinAge: cfg.MinAge, MaxBytes: uint64(cfg.MaxBytes),
 		}),
-		leave:   leave,
-		stopped: make(chan struct{}),
+		leave: leave,
+		began: time.Now(),
 	}
 	f.fresh.Store(int64(cfg.MinAge / 2))
 	f.sums.After = lastMark.Load()
@@ -76,21 +83,23 @@ func newFlight(cfg Config, kept *capture.History[*Slow], phase func() string) (*
 	}
 	var ctx context.Context
 	ctx, f.stop = context.WithCancel(context.Background())
-	go func() {
-		defer close(f.stopped)
-		labels := pprof.Labels("profiling", "slow operations")
-		pprof.SetGoroutineLabels(pprof.WithLabels(ctx, labels))
-		f.machine.Start(ctx)
-		f.run(ctx)
-		f.rec.Stop()
-	}()
+	f.machine.Start(ctx)
+	f.on = true
+	f.second = time.AfterFunc(time.Hour, f.everySecond)
+	f.second.Reset(0)
 	return f, nil
 }
 
 // close waits until the flight recorder is off.
 func (f *flight) close() {
-	f.stop()
-	<-f.stopped
+	f.busy.Lock()
+	if f.on {
+		f.on = false
+		f.second.Stop()
+		f.stop()
+		f.rec.Stop()
+	}
+	f.busy.Unlock()
 	f.leave()
 }
 
@@ -103,37 +112,58 @@ func (f *flight) record(o *Op) {
 	o.rec.Store(r)
 }
 
-// pause is how long the flight's goroutine sleeps: it waits in no select, which would be in the
-// program's block profile.
-const pause = 10 * time.Millisecond
+// label labels a callback.
+func label() {
+	labels := pprof.Labels("profiling", "slow operations")
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), labels))
+}
 
-// run sets the thresholds each second, and keeps a trace when an operation was slow, but not too
-// often.
-func (f *flight) run(ctx context.Context) {
-	var ticked, next time.Time
-	for ; ctx.Err() == nil; time.Sleep(pause) {
-		now := time.Now()
-		if now.Sub(ticked) >= time.Second {
-			ticked = now
-			f.machine.Note()
-			losses.Look()
-			f.tick(now)
-		}
-		if now.Before(next) {
-			continue
-		}
-		c := f.best.Swap(nil)
-		if c == nil {
-			continue
-		}
-		if now.Sub(c.End) > time.Duration(f.fresh.Load()) {
-			f.drop("An operation had ended too long ago when it was its turn: the trace would " +
-				"hardly have had it.")
-			continue // the next will be kept at once
-		}
-		f.keep(c)
-		next = time.Now().Add(max(f.cfg.Every, 20*time.Since(now)))
+// everySecond sets the thresholds, unless a trace is being read.
+func (f *flight) everySecond() {
+	label()
+	f.second.Reset(time.Second) // after close it finds nothing to do
+	if !f.busy.TryLock() {
+		return
 	}
+	defer f.busy.Unlock()
+	if !f.on {
+		f.second.Stop()
+		return
+	}
+	f.machine.Note()
+	losses.Look()
+	f.tick(time.Now())
+}
+
+// ask has take called for an operation that was slow, but not too often: no goroutine waits until
+// then.
+func (f *flight) ask() {
+	if !f.asked.Swap(true) {
+		time.AfterFunc(time.Duration(f.next.Load())-time.Since(f.began), f.take)
+	}
+}
+
+// take keeps a trace of the operation that is to be kept next.
+func (f *flight) take() {
+	label()
+	f.busy.Lock()
+	defer f.busy.Unlock()
+	if !f.on {
+		return
+	}
+	f.asked.Store(false) // must precede: who offers another one afterwards asks again
+	c := f.best.Swap(nil)
+	if c == nil {
+		return
+	}
+	now := time.Now()
+	if now.Sub(c.End) > time.Duration(f.fresh.Load()) {
+		f.drop("An operation had ended too long ago when it was its turn: the trace would " +
+			"hardly have had it.")
+		return // the next will be kept at once
+	}
+	f.keep(c)
+	f.next.Store(int64(time.Since(f.began) + max(f.cfg.Every, 20*time.Since(now))))
 }
 
 func (f *flight) tick(now time.Time) {
@@ -239,6 +269,7 @@ func (f *flight) offer(r *record, d, threshold time.Duration) {
 			return
 		}
 	}
+	f.ask()
 }
 
 // lastMark has the number of the newest mark of the process.

@@ -120,7 +120,7 @@ type record struct {
 	usual     atomic.Bool   // the next one that is not slow, but took as long as most, is wanted
 	median    atomic.Int64  // of what they took of late
 
-	// Of the flight's goroutine, and under its lock.
+	// Under the locks of the flight.
 	last    recent
 	past    []*hist.Hist // all counts at each step, the oldest first
 	stepped time.Time    // when the newest was added

@@ -6,11 +6,14 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"math/rand/v2"
 	"runtime"
 	rtrace "runtime/trace"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/puzpuzpuz/xsync/v4"
 
 	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -48,13 +51,18 @@ type caller struct {
 type win struct {
 	of    uintptr // the database or map
 	epoch uint64
-	by    caller
+	by    *caller
+	times int // how many wins like it are not noted, and this one
 }
+
+// noted is of how many Updates without a name that win at their first attempt one is noted, as its
+// name takes a walk over the stack.
+const noted = 16
 
 // gathered is what was told of in a step.
 type gathered struct {
 	began    time.Time
-	callers  sync.Map // of *counts by caller
+	callers  *xsync.Map[caller, *counts]
 	distinct atomic.Int64
 	n        atomic.Uint64
 	samples  [kept]atomic.Pointer[loss]
@@ -64,11 +72,11 @@ type gathered struct {
 type counts struct {
 	caller
 	attempts atomic.Uint64
-	tables   sync.Map // of *lost by the name of the table
+	tables   sync.Map // of *losing by the name of the table
 }
 
-// lost counts the attempts that a caller has lost over keys of a table.
-type lost struct {
+// losing counts the attempts that a caller has lost over keys of a table.
+type losing struct {
 	n            atomic.Uint64
 	took, waited atomic.Int64
 	kinds        [gaveWay + 1]atomic.Uint64
@@ -85,7 +93,7 @@ type loss struct {
 	key   any
 	hash  uint64
 	epoch uint64 // of the commit that was in the way
-	by    *caller
+	by    *win
 }
 
 // Look has lost attempts counted for some time from now on. It takes a lock, and starts a timer if
@@ -95,15 +103,14 @@ func Look() {
 	defer state.mu.Unlock()
 	idle := state.until.IsZero()
 	if state.until = time.Now().Add(Reach); idle {
-		look := begin
-		seam.Look.Store(&look)
+		seam.Look.Store(&seam.Looker{Lost: lost, Won: won})
 		advance()
 	}
 }
 
 // advance begins a step. state.mu is held.
 func advance() {
-	g := &gathered{began: time.Now()}
+	g := &gathered{began: time.Now(), callers: xsync.NewMap[caller, *counts]()}
 	state.looked = append(state.looked, g)
 	state.looked = state.looked[max(0, len(state.looked)-int(Reach/step)):]
 	state.now.Store(g)
@@ -133,15 +140,52 @@ type update struct {
 	losses []*loss
 }
 
-// begin is for [seam.Look].
-func begin(of uintptr) (tell func(any)) {
+// lost is for [seam.Looker].
+func lost(of uintptr) (tell func(any)) {
 	u := &update{of: of}
-	runtime.Callers(4, u.by.calls[:]) // from the update of package mvcc on
+	runtime.Callers(3, u.by.calls[:]) // most of package mvcc is left out
 	return func(a any) { u.told(a.(*mvcc.Attempt)) }
+}
+
+// won is for [seam.Looker]. It allocates the win.
+func won(of uintptr, name string, epoch uint64) {
+	g, by, times := state.now.Load(), caller{name: name}, 1
+	if name == "" {
+		if times = noted; rand.IntN(noted) > 0 {
+			return
+		}
+		runtime.Callers(3, by.calls[:])
+	}
+	if g != nil {
+		c := g.count(by)
+		c.attempts.Add(uint64(times))
+		c.win(of, epoch, times)
+	}
+}
+
+// count returns the counts of a caller, or those of all beyond a number of them.
+func (g *gathered) count(by caller) *counts {
+	c, ok := g.callers.Load(by)
+	if ok {
+		return c
+	}
+	if g.distinct.Add(1) > callers {
+		by = caller{name: "other transactions"}
+	}
+	c, _ = g.callers.LoadOrStore(by, &counts{caller: by})
+	return c
 }
 
 func winAt(of uintptr, epoch uint64) *atomic.Pointer[win] {
 	return &state.wins[(epoch^uint64(of>>4))%wins]
+}
+
+// win notes a commit. The first one stays: others that have this epoch have only read at it.
+func (c *counts) win(of uintptr, epoch uint64, times int) {
+	at := winAt(of, epoch)
+	if w := at.Load(); epoch > 0 && (w == nil || w.of != of || w.epoch != epoch) {
+		at.CompareAndSwap(w, &win{of, epoch, &c.caller, times})
+	}
 }
 
 // told counts an attempt.
@@ -151,24 +195,14 @@ func (u *update) told(a *mvcc.Attempt) {
 		return
 	}
 	u.by.name, u.by.byHand = a.Name, a.Began.IsZero()
-	list, ok := g.callers.Load(u.by)
-	if !ok && g.distinct.Add(1) > callers {
-		u.by = caller{name: "other transactions"}
-	}
-	if !ok {
-		list, _ = g.callers.LoadOrStore(u.by, &counts{caller: u.by})
-	}
-	c := list.(*counts)
+	c := g.count(u.by)
 	c.attempts.Add(1)
 	// The error of a function may be a conflict elsewhere, and that of an Update which has given up
 	// wraps one that was told of.
 	if e, ok := a.Err.(*mvcc.ConflictError); ok && e.Attempts == a.Number {
 		u.lose(c, a, e)
-	} else if at := winAt(u.of, a.Epoch); a.Err == nil && a.Epoch > 0 {
-		// The first one stays: others that have this epoch have only read at it.
-		if w := at.Load(); w == nil || w.of != u.of || w.epoch != a.Epoch {
-			at.CompareAndSwap(w, &win{u.of, a.Epoch, u.by})
-		}
+	} else if a.Err == nil {
+		c.win(u.of, a.Epoch, 1)
 	}
 	if a.Last && len(u.losses) > 0 {
 		u.settle(g, a.Number)
@@ -181,9 +215,9 @@ var seed = maphash.MakeSeed()
 func (u *update) lose(c *counts, a *mvcc.Attempt, e *mvcc.ConflictError) {
 	at, ok := c.tables.Load(e.Table)
 	if !ok {
-		at, _ = c.tables.LoadOrStore(e.Table, new(lost))
+		at, _ = c.tables.LoadOrStore(e.Table, new(losing))
 	}
-	l, kind := at.(*lost), e.Kind
+	l, kind := at.(*losing), e.Kind
 	if e.CommitEpoch == 0 {
 		kind = gaveWay
 	}
@@ -193,7 +227,7 @@ func (u *update) lose(c *counts, a *mvcc.Attempt, e *mvcc.ConflictError) {
 		l.waited.Add(int64(a.Waited))
 	}
 	l.kinds[min(kind, gaveWay)].Add(1)
-	u.losses = append(u.losses, &loss{caller: u.by, table: e.Table, key: e.Key,
+	u.losses = append(u.losses, &loss{caller: c.caller, table: e.Table, key: e.Key,
 		hash: maphash.Comparable(seed, e.Key), epoch: e.CommitEpoch})
 }
 
@@ -202,7 +236,7 @@ func (u *update) lose(c *counts, a *mvcc.Attempt, e *mvcc.ConflictError) {
 func (u *update) settle(g *gathered, attempts int) {
 	for _, l := range u.losses {
 		if w := winAt(u.of, l.epoch).Load(); w != nil && w.of == u.of && w.epoch == l.epoch {
-			l.by = &w.by
+			l.by = w
 		}
 		g.samples[g.n.Add(1)%kept].Store(l)
 	}

@@ -146,18 +146,27 @@ func TestWhatIsNoLoss(t *testing.T) {
 	require.Equal(t, lost+1, now)
 }
 
-// M184: while nobody looks, and after somebody has, an Update allocates as before.
+// M184: while nobody looks, and after somebody has, an Update allocates as before. While somebody
+// does, one that wins at its first attempt allocates one more, with a name or without.
 func TestNobodyLooks(t *testing.T) {
 	p := newPoll(t, nil)
+	anonymous := func() { p.tally(0) }
 	p.vote()
-	calm := testing.AllocsPerRun(100, p.vote)
+	vote, tally := testing.AllocsPerRun(100, p.vote), testing.AllocsPerRun(100, anonymous)
 	Look()
 	p.tally(1)
-	require.Greater(t, testing.AllocsPerRun(100, p.vote), calm, "each Update is looked at")
+	require.Equal(t, vote+1, testing.AllocsPerRun(1000, p.vote))
+	require.Equal(t, tally, testing.AllocsPerRun(1000, anonymous), "most are not noted")
+	rows, _ := Report(false)
+	require.Empty(t, rows, "an Update that loses first is not looked at")
+	p.tally(1)
+	rows, _ = Report(false)
+	require.Len(t, rows, 1)
+	require.InDelta(t, 1000, rows[0].Attempts, 900)
 	stop()
 	p.vote() // it finds out
-	require.Equal(t, calm, testing.AllocsPerRun(100, p.vote))
-	rows, _ := Report(false)
+	require.Equal(t, vote, testing.AllocsPerRun(100, p.vote))
+	rows, _ = Report(false)
 	require.Empty(t, rows)
 }
 

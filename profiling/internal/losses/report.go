@@ -78,13 +78,12 @@ func Report(show bool) (rows []*Row, since time.Time) {
 	}
 	all, attempts := map[place]*sum{}, map[string]uint64{}
 	for _, g := range looked {
-		for _, list := range g.callers.Range {
-			c := list.(*counts)
+		for _, c := range g.callers.Range {
 			if !c.byHand {
 				attempts[name(c.caller)] += c.attempts.Load()
 			}
 			for table, at := range c.tables.Range {
-				l, p := at.(*lost), place{name(c.caller), table.(string)}
+				l, p := at.(*losing), place{name(c.caller), table.(string)}
 				s := all[p]
 				if s == nil {
 					s = &sum{Row: &Row{Who: p.who, Table: p.table, Calls: c.frames()},
@@ -112,11 +111,9 @@ func Report(show bool) (rows []*Row, since time.Time) {
 			s.keys[l.name(show)]++
 			switch {
 			case l.by != nil:
-				s.winners[name(*l.by)]++
+				s.winners[name(*l.by.by)] += l.by.times
 			case l.epoch == 0:
 				s.winners["one that had lost often"]++
-			default:
-				s.winners["others"]++
 			}
 		}
 	}
@@ -127,7 +124,14 @@ func Report(show bool) (rows []*Row, since time.Time) {
 				s.Causes = append(s.Causes, Share{causes[kind], float64(n) / float64(s.Lost)})
 			}
 		}
-		s.Keys, s.Winners = shares(s.keys, s.Sampled), shares(s.winners, s.Sampled)
+		known := 0
+		for _, n := range s.winners {
+			known += n
+		}
+		if known < s.Sampled {
+			s.winners["others"] = s.Sampled - known
+		}
+		s.Keys, s.Winners = shares(s.keys, s.Sampled), shares(s.winners, max(s.Sampled, known))
 		rows = append(rows, s.Row)
 	}
 	slices.SortFunc(rows, func(a, b *Row) int {
@@ -211,7 +215,7 @@ func sentence(list []*loss) string {
 		keys[l.hash] = true
 		tables[l.table]++
 		if l.by != nil {
-			winners[l.by.String()]++
+			winners[l.by.by.String()]++
 		}
 	}
 	text := "over one key"
