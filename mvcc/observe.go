@@ -149,8 +149,7 @@ func (m *core) looker() *seam.Looker {
 // lookID names the map or database for a looker.
 func (m *core) lookID() uintptr { return uintptr(unsafe.Pointer(m.shared)) }
 
-// retryBefore is retry, of an Update that has lost the first attempt, which began at a time, before a
-// looker.
+// retryBefore is retry before a looker: the first attempt, which began at a time, was lost.
 func (m *core) retryBefore(
 	look *seam.Looker, began time.Time, name string, level Level, attempts int, b *bid, c *conflict,
 	fn func(tx DBTx) error,

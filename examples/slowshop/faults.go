@@ -24,9 +24,8 @@ func (s *shop) serve(ctx context.Context, srv *profiling.Server) error {
 	return l.Close()
 }
 
-// routes are those of -faults. All but the first have a fault: a lock that is held for long, a leak,
-// allocation, many objects for the collector, a disk that is waited for, work, and a storm of
-// conflicts.
+// routes are those of -faults. All but the first have a fault: a lock that is held for long, a
+// leak, allocation, many objects for the collector, a disk, work, and a storm of conflicts.
 func (s *shop) routes() http.Handler {
 	mux := http.NewServeMux()
 	for route, handle := range map[string]func(){

@@ -22,8 +22,8 @@ type JournalState struct {
 	Failures, Refused uint64
 }
 
-// A Looker looks for lost attempts. Its functions must not block; of is the same for all tables of a
-// database.
+// A Looker looks for lost attempts. Its functions must not block; of is the same for all tables of
+// a database.
 type Looker struct {
 	// Lost is called when an Update of a map or database has lost an attempt. tell is called by the
 	// same goroutine with that and each later one, an *mvcc.Attempt. A commit by hand that is lost is

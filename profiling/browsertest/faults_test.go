@@ -21,8 +21,8 @@ import (
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// plantFaults starts a service of eight routes, seven of which have a fault: examples/slowshop. Until
-// the test ends they have clients, and 64 connections have nothing to do.
+// plantFaults starts examples/slowshop with eight routes, seven of which have a fault. Until the test
+// ends they have clients, and 64 connections have nothing to do.
 func plantFaults(t *testing.T) (url string) {
 	t.Helper()
 	p := serving(t, nil, build(t, "examples/slowshop"), "-http", "127.0.0.1:0", "-faults")

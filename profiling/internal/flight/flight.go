@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime/pprof"
 	"runtime/trace"
 	"sync"
 	"sync/atomic"
@@ -112,15 +111,8 @@ func (f *flight) record(o *Op) {
 	o.rec.Store(r)
 }
 
-// label labels a callback.
-func label() {
-	labels := pprof.Labels("profiling", "slow operations")
-	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), labels))
-}
-
 // everySecond sets the thresholds, unless a trace is being read.
 func (f *flight) everySecond() {
-	label()
 	f.second.Reset(time.Second) // after close it finds nothing to do
 	if !f.busy.TryLock() {
 		return
@@ -145,25 +137,27 @@ func (f *flight) ask() {
 
 // take keeps a trace of the operation that is to be kept next.
 func (f *flight) take() {
-	label()
 	f.busy.Lock()
 	defer f.busy.Unlock()
 	if !f.on {
 		return
 	}
-	f.asked.Store(false) // must precede: who offers another one afterwards asks again
-	c := f.best.Swap(nil)
-	if c == nil {
-		return
-	}
-	now := time.Now()
-	if now.Sub(c.End) > time.Duration(f.fresh.Load()) {
+	defer func() { // also if the function for the phase ends the goroutine
+		f.asked.Store(false) // must precede: who offers another one before has not asked
+		if f.best.Load() != nil {
+			f.ask()
+		}
+	}()
+	c, now := f.best.Swap(nil), time.Now()
+	switch {
+	case c == nil:
+	case now.Sub(c.End) > time.Duration(f.fresh.Load()): // the next will be kept at once
 		f.drop("An operation had ended too long ago when it was its turn: the trace would " +
 			"hardly have had it.")
-		return // the next will be kept at once
+	default:
+		f.keep(c)
+		f.next.Store(int64(time.Since(f.began) + max(f.cfg.Every, 20*time.Since(now))))
 	}
-	f.keep(c)
-	f.next.Store(int64(time.Since(f.began) + max(f.cfg.Every, 20*time.Since(now))))
 }
 
 func (f *flight) tick(now time.Time) {
