@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -22,7 +23,6 @@ const prefix = "nemesis/"
 const (
 	accounts = 8    // which have balance each at first, and all of it together for ever
 	balance  = 1000 // of an account
-	pairs    = 3    // of accounts that may not be overdrawn together
 	groups   = 3    // which have from 1 to seats members
 	seats    = 3
 	lists    = 5 // in use at a time
@@ -32,7 +32,6 @@ const (
 type tables struct {
 	lists    *etcd.Table[int, []int] // what transactions append to, for the history
 	accounts *etcd.Table[int, int]
-	pairs    *etcd.Table[int, int]      // two keys for each
 	members  *etcd.Table[string, int64] // "group/member"
 	counter  *etcd.Table[int, int]      // one key
 	stamps   *etcd.Table[int, int]
@@ -52,7 +51,6 @@ func open(ctx context.Context, endpoints []string, retain time.Duration) (*repli
 	r := &replica{tables: tables{
 		lists:    etcd.NewOrderedTable[int, []int](s, "lists", nil),
 		accounts: etcd.NewTable[int, int](s, "accounts", nil),
-		pairs:    etcd.NewOrderedTable[int, int](s, "pairs", nil),
 		members:  etcd.NewOrderedTable[string, int64](s, "members", nil),
 		counter:  etcd.NewTable[int, int](s, "counter", nil),
 		stamps:   etcd.NewTable[int, int](s, "stamps", nil),
@@ -64,7 +62,7 @@ func open(ctx context.Context, endpoints []string, retain time.Duration) (*repli
 	}
 	r.DB, err = etcd.Open(ctx, etcd.Config{Prefix: prefix, Schema: s, RequestTimeout: 2 * time.Second,
 		ResolveTimeout: 4 * time.Second, Heartbeat: time.Second, Lease: time.Second,
-		Now: func() time.Time { return time.Unix(0, now()) },
+		Now: func() time.Time { return time.Unix(0, now()) }, Logger: slog.New(slog.DiscardHandler),
 		Client: clientv3.Config{Endpoints: endpoints, DialKeepAliveTime: 2 * time.Second,
 			DialKeepAliveTimeout: 2 * time.Second}})
 	return r, err
@@ -75,9 +73,6 @@ func (r *replica) begin(ctx context.Context) error {
 	return r.Update(ctx, func(tx mvcc.DBTx) error {
 		for i := range accounts {
 			r.accounts.In(tx).Set(i, balance)
-		}
-		for i := range 2 * pairs {
-			r.pairs.In(tx).Set(i, 50)
 		}
 		for i := range groups {
 			r.members.In(tx).Set(member(i, "first"), 0)
@@ -104,13 +99,6 @@ func (r *replica) check(s mvcc.DBSnapshot) error {
 	if sum != accounts*balance {
 		return fmt.Errorf("at revision %d all accounts have %d, want %d", s.Epoch(), sum, accounts*balance)
 	}
-	for i := range pairs {
-		x, _ := r.pairs.At(s).Get(2 * i)
-		y, _ := r.pairs.At(s).Get(2*i + 1)
-		if x+y < 0 {
-			return fmt.Errorf("at revision %d pair %d is overdrawn: %d and %d", s.Epoch(), i, x, y)
-		}
-	}
 	for i := range groups {
 		n := 0
 		for range r.members.At(s).Ascend(inGroup(i)) {
@@ -129,9 +117,9 @@ func (r *replica) check(s mvcc.DBSnapshot) error {
 // hash tells states of all tables apart.
 func (r *replica) hash(s mvcc.DBSnapshot) (sum string, err error) {
 	h := sha256.New()
-	err = errors.Join(add(h, r.lists.At(s)), add(h, r.accounts.At(s)), add(h, r.pairs.At(s)),
-		add(h, r.members.At(s)), add(h, r.counter.At(s)), add(h, r.stamps.At(s)), add(h, r.bookings.At(s)),
-		add(h, r.leases.At(s)), add(h, r.leases.made.At(s)), add(h, r.leases.gone.At(s)))
+	err = errors.Join(add(h, r.lists.At(s)), add(h, r.accounts.At(s)), add(h, r.members.At(s)),
+		add(h, r.counter.At(s)), add(h, r.stamps.At(s)), add(h, r.bookings.At(s)), add(h, r.leases.At(s)),
+		add(h, r.leases.made.At(s)), add(h, r.leases.gone.At(s)))
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 

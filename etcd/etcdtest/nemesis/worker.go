@@ -187,33 +187,6 @@ func (w *worker) transfer() {
 	time.Sleep(time.Duration(w.r.IntN(5)) * time.Millisecond)
 }
 
-// withdraw takes from one account of a pair, if both together have it.
-func (w *worker) withdraw() {
-	r := w.replica()
-	i := 2 * w.r.IntN(pairs)
-	mine, ranged := i+w.r.IntN(2), w.r.IntN(2) == 0
-	w.update(r, func(tx mvcc.DBTx) error {
-		in, sum := r.pairs.In(tx), 0
-		if ranged {
-			for _, v := range in.Ascend(mvcc.From(i).UpTo(i + 1)) {
-				sum += v
-			}
-		} else {
-			x, _ := in.Get(i)
-			y, _ := in.Get(i + 1)
-			sum = x + y
-		}
-		v, _ := in.Get(mine)
-		if sum >= 10 {
-			in.Set(mine, v-10)
-		} else {
-			in.Set(mine, v+40)
-		}
-		return nil
-	})
-	time.Sleep(time.Duration(w.r.IntN(5)) * time.Millisecond)
-}
-
 // join adds a member to a group, or deletes one, so that it always has one and never too many.
 func (w *worker) join() {
 	r := w.replica()
