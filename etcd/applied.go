@@ -9,7 +9,7 @@ import (
 )
 
 // An applied says up to which revision the local tables have come, and wakes those that wait for
-// one. That may be above the local clock, where nothing was committed in between.
+// one.
 type applied struct {
 	mu      sync.Mutex
 	rev     uint64

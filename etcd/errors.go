@@ -18,8 +18,9 @@ var (
 	// ErrOutcomeUnknown is what [DB.Update] returns if etcd could not be asked, for
 	// [Config.ResolveTimeout], whether a transaction was committed: it was, may still be, or never
 	// will be. No other error of Update leaves that open. While the replica is open it goes on
-	// asking, and once etcd answers nothing more will be committed. A program that is to try again
-	// has each transaction write a record under a key of its own, the same in each try, and do
+	// asking, and once etcd answers nothing more will be committed. A process that was cut off between
+	// the commit and its own view of that returns it as well, and says that it was committed. A
+	// program that is to try again has each transaction write a record under a key of its own, the same in each try, and do
 	// nothing if that is there already.
 	ErrOutcomeUnknown = errors.New("etcd: it is not known whether the transaction was committed")
 

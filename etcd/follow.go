@@ -17,7 +17,7 @@ func (db *DB) follow() {
 	for pause := minPause; db.ctx.Err() == nil && db.applied.err() == nil; pause = min(2*pause, maxPause) {
 		before := db.local.Epoch()
 		err := db.watchOnce(before)
-		if quiet := db.applied.now(); isRPC(err, rpctypes.ErrCompacted) && quiet > db.local.Epoch() {
+		if quiet := db.history.quiet.Load(); isRPC(err, rpctypes.ErrCompacted) && quiet > db.local.Epoch() {
 			err = db.watchOnce(quiet) // heartbeats have found that nothing was committed up to there
 		}
 		if isRPC(err, rpctypes.ErrCompacted) {

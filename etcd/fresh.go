@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 )
@@ -40,7 +41,9 @@ func (db *DB) WaitFor(ctx context.Context, revision uint64) error {
 			return ended(ctx)
 		}
 		if newest, at, err := db.askUntil(ctx, revision); err == nil && at >= revision {
-			return db.come(ctx, newest)
+			if err := db.come(ctx, newest); !errors.Is(err, ErrUnanswered) {
+				return err
+			}
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -48,6 +49,9 @@ type history struct {
 	last   guard
 	lastOf string
 	beaten uint64 // the newest revision that was applied when the last beat came; the beat's own
+	// quiet is a revision of the cluster up to which a beat has found no commit that is not applied.
+	// Nobody who waits for a revision is told of it: a commit of another history may have that one.
+	quiet atomic.Uint64
 }
 
 // expect notes a commit of this process: it has put the guard of, with a name.
@@ -163,12 +167,15 @@ func (db *DB) beatOnce() {
 	if err != nil {
 		return
 	}
-	if newest <= before { // nothing was committed since: the watch need not begin before that
-		db.applied.set(at)
+	if newest > before {
+		at = 0
 	}
-	if err := db.checkPast(); errors.Is(err, ErrHistoryLost) {
+	switch err := db.checkPast(at); {
+	case errors.Is(err, ErrHistoryLost):
 		db.fail(err)
 		return
+	case err == nil: // nothing was committed up to there: a watch need not begin before
+		db.history.quiet.Store(max(at, db.history.quiet.Load()))
 	}
 	// By the next beat the watch should have come so far, or at least further.
 	epoch := db.local.Epoch()
@@ -179,10 +186,11 @@ func (db *DB) beatOnce() {
 	}
 }
 
-// checkPast looks whether the cluster has the newest commit that is known here. Its error is an
-// ErrHistoryLost, or says that this could not be compared now: if it is compacted reload compares.
-func (db *DB) checkPast() error {
-	here := db.applied.now() // must precede: then all commits up to it are known
+// checkPast looks whether the cluster has the newest commit that is known here, as of the newest
+// revision up to which all are known: at is one, or 0. Its error is an ErrHistoryLost, or says that
+// this could not be compared now: if it is compacted reload compares.
+func (db *DB) checkPast(at uint64) error {
+	here := max(at, db.history.quiet.Load(), db.applied.now()) // must precede what is known
 	of, last := db.history.newest()
 	here = max(here, last.Rev)
 	resp, err := db.get(db.ctx, db.keys.allGuards()+of, clientv3.WithRev(int64(here)))

@@ -57,7 +57,7 @@ type Stats struct {
 // Stats returns the figures of the replica. It costs some loads.
 func (db *DB) Stats() Stats {
 	f := &db.figures
-	rev := db.applied.now()
+	rev := max(db.applied.now(), db.history.quiet.Load())
 	return Stats{Revision: rev, Newest: max(rev, f.behind.Load()), Commits: f.commits.Load(),
 		Batches: f.batches.Load(), Conflicts: f.conflicts.Load(), InFlight: int(f.inFlight.Load()),
 		Unclear: f.unclear.Load(), Unknown: f.unknown.Load(), Resyncs: f.resyncs.Load(),

@@ -21,8 +21,8 @@ import (
 // has read what is there now.
 //
 // When Update returns nil, this process has applied the commit: what is read afterwards includes
-// it; unless ctx ended, or the replica failed or was cut off, after the commit. What was given to
-// OnCommit is called with the revision. fn uses tables through [Table.In], and must not commit or
+// it; unless ctx ended, or the replica failed, after the commit. What was given to OnCommit is
+// called with the revision. fn uses tables through [Table.In], and must not commit or
 // roll back. Merge is not a read: if that was all that fn did but blind writes, it runs once.
 // Transactions with a Merge, or that read nothing, go to etcd together, so those of a process never
 // conflict over merged keys. The goroutines of a process that read and write the same key commit in
@@ -96,10 +96,14 @@ func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBT
 		if o.committed {
 			db.figures.commits.Add(1)
 			seen.committed(o.rev)
-			_ = db.come(ctx, o.rev) // the commit stands
-			db.line.leave(at)       // after that: Q2; and before what OnCommit may wait for
+			err := db.come(ctx, o.rev)
+			db.line.leave(at) // after that: Q2; and before what OnCommit may wait for
 			at = nil
-			committed(w.OnCommit, o.rev)
+			committed(w.OnCommit, o.rev) // the commit stands
+			if errors.Is(err, ErrUnanswered) {
+				return fmt.Errorf("%w: it was committed at revision %d, and what is read here may be older, "+
+					"since then: %v", ErrOutcomeUnknown, o.rev, err)
+			}
 			return nil
 		}
 		lost.add(o)

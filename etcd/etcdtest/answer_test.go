@@ -128,6 +128,41 @@ func TestCutOffEnds(t *testing.T) {
 	}
 }
 
+// An Update whose process is cut off after the commit, before that has come to it, does not say that
+// it is there.
+func TestCutOffAfterCommit(t *testing.T) {
+	t.Parallel()
+	var held sync.RWMutex
+	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) {
+		cfg.RequestTimeout, cfg.ResolveTimeout = time.Second, time.Second
+		received(cfg, func(any) {
+			held.RLock()
+			defer held.RUnlock()
+		})
+	})
+	p.set(t, p.a, "x", 1)
+	held.Lock()
+	p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
+		defer p.gate.set(true)
+		return send(context.WithoutCancel(ctx)) // however long that takes
+	})
+	var at uint64
+	err := p.Update(context.Background(), func(tx mvcc.DBTx) error {
+		p.a.In(tx).Set("x", 2)
+		tx.OnCommit(func(rev uint64) { at = rev })
+		return nil
+	})
+	v, _ := p.a.Load("x")
+	held.Unlock()
+	p.gate.set(false)
+	require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
+	require.NotErrorIs(t, err, etcd.ErrUnanswered)
+	require.Equal(t, 1, v)
+	require.NoError(t, p.WaitFor(within(t), at))
+	v, _ = p.a.Load("x")
+	require.Equal(t, 2, v)
+}
+
 // Open waits for an etcd that is started later, also with a user, of which it asks that for a token.
 func TestOpenWaits(t *testing.T) {
 	t.Parallel()

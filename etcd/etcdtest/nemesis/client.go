@@ -230,6 +230,9 @@ func (c *client) update(r *replica, fn func(tx mvcc.DBTx) error) ending {
 	switch {
 	case err == nil:
 		c.tell(line{At: now()})
+		if ctx.Err() != nil {
+			return unknown // it was committed, but this process may not have applied it
+		}
 		return committed
 	case errors.Is(err, etcd.ErrOutcomeUnknown):
 		return unknown
