@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/mvccmap/mvccmap/internal/seam"
@@ -64,7 +65,14 @@ func (db *DB) agreeOnce(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	same, err := db.noNeighbours(ctx, len(resp.Kvs) == 0)
+	first := int64(0)
+	if len(resp.Kvs) == 0 {
+		first = resp.Header.Revision
+	}
+	same, err := db.noNeighbours(ctx, first)
+	if isRPC(err, rpctypes.ErrCompacted) {
+		return false, nil // in the next round
+	}
 	if err != nil {
 		return false, err
 	}
@@ -101,10 +109,10 @@ func (db *DB) agreeOnce(ctx context.Context) (done bool, err error) {
 	return false, err
 }
 
-// noNeighbours returns an error if the prefix is within that of another database, or first is set, which
-// says that there is no database at the prefix yet, and there are keys: of one that is within it,
-// maybe. The comparisons say that this is so.
-func (db *DB) noNeighbours(ctx context.Context, first bool) (same []clientv3.Cmp, err error) {
+// noNeighbours returns an error if the prefix is within that of another database, or first is set, a
+// revision at which there is no database at the prefix, and there are keys then: of one that is within
+// it, maybe. The comparisons say that this is so.
+func (db *DB) noNeighbours(ctx context.Context, first int64) (same []clientv3.Cmp, err error) {
 	for _, name := range db.keys.above() {
 		resp, err := db.get(ctx, name)
 		if err != nil {
@@ -120,11 +128,11 @@ func (db *DB) noNeighbours(ctx context.Context, first bool) (same []clientv3.Cmp
 		}
 		same = append(same, clientv3.Compare(clientv3.ModRevision(name), "=", rev))
 	}
-	if !first {
+	if first == 0 {
 		return same, nil
 	}
 	resp, err := db.get(ctx, db.cfg.Prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly(),
-		clientv3.WithLimit(1000))
+		clientv3.WithLimit(1000), clientv3.WithRev(first)) // one that is opened at once comes later
 	if err != nil {
 		return nil, err
 	}

@@ -132,13 +132,10 @@ func TestCutOffEnds(t *testing.T) {
 // it is there.
 func TestCutOffAfterCommit(t *testing.T) {
 	t.Parallel()
-	var held sync.RWMutex
+	var held deaf
 	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) {
 		cfg.RequestTimeout, cfg.ResolveTimeout = time.Second, time.Second
-		received(cfg, func(any) {
-			held.RLock()
-			defer held.RUnlock()
-		})
+		received(cfg, held.hears)
 	})
 	p.set(t, p.a, "x", 1)
 	held.Lock()

@@ -287,6 +287,21 @@ func TestPrefixesApart(t *testing.T) {
 	}
 }
 
+// Two programs are opened at once where no database has been: both are.
+func TestOpenedAtOnce(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	var once sync.Once
+	open(t, c, prefix, func(cfg *etcd.Config) {
+		unary(cfg, func(ctx context.Context, req, reply any, send func() error) error {
+			if get, ok := req.(*etcdserverpb.RangeRequest); ok && string(get.Key) == prefix {
+				once.Do(func() { open(t, c, prefix, nil) })
+			}
+			return send()
+		})
+	})
+}
+
 // A program commits what another one cannot decode: there that record is broken, and all else goes on,
 // also in a replica that is opened then; it is mended by a write.
 func TestBrokenRecord(t *testing.T) {
