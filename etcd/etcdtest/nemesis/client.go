@@ -132,9 +132,8 @@ func runClient(text string) error {
 	}
 	c.at.Store(r)
 	var work sync.WaitGroup
-	for i, f := range []func(*worker){(*worker).append, (*worker).append, (*worker).transfer,
-		(*worker).join, (*worker).count, (*worker).book, (*worker).lease, (*worker).stamp,
-		(*worker).stamp, (*worker).stamp, (*worker).look} {
+	for i, f := range []func(*worker){(*worker).append, (*worker).append, (*worker).count,
+		(*worker).book, (*worker).lease, (*worker).stamp, (*worker).stamp, (*worker).stamp, (*worker).look} {
 		w := &worker{client: c, process: 20*c.Number + i, numbers: map[int]int{},
 			r: rand.New(rand.NewPCG(c.Seed, uint64(20*c.Number+i)))}
 		work.Go(func() {

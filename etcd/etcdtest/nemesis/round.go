@@ -245,13 +245,6 @@ func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err erro
 			r.kill(i)
 		}
 	}()
-	first, err := open(began, r.cluster.Endpoints(), 0)
-	if err != nil {
-		return o, err
-	}
-	if err := errors.Join(first.begin(began), first.Close()); err != nil {
-		return o, err
-	}
 	r.start = now()
 	for i := range clients {
 		if err := r.run(i); err != nil {

@@ -172,41 +172,6 @@ func sorted[V any](m map[int]V) (keys []int) {
 	return keys
 }
 
-// transfer moves money between accounts.
-func (w *worker) transfer() {
-	r := w.replica()
-	from, to, amount := w.r.IntN(accounts), w.r.IntN(accounts), w.r.IntN(100)
-	w.update(r, func(tx mvcc.DBTx) error {
-		in := r.accounts.In(tx)
-		v, _ := in.Get(from)
-		in.Set(from, v-amount)
-		v, _ = in.Get(to)
-		in.Set(to, v+amount)
-		return nil
-	})
-	time.Sleep(time.Duration(w.r.IntN(5)) * time.Millisecond)
-}
-
-// join adds a member to a group, or deletes one, so that it always has one and never too many.
-func (w *worker) join() {
-	r := w.replica()
-	group, me := w.r.IntN(groups), fmt.Sprint(w.process, "-", w.values.Add(1))
-	w.update(r, func(tx mvcc.DBTx) error {
-		in := r.members.In(tx)
-		var all []string
-		for key := range in.Ascend(inGroup(group)) {
-			all = append(all, key)
-		}
-		if len(all) < seats && (len(all) < 2 || w.r.IntN(2) == 0) {
-			in.Set(member(group, me), now())
-		} else {
-			in.Delete(all[w.r.IntN(len(all))])
-		}
-		return nil
-	})
-	time.Sleep(time.Duration(w.r.IntN(5)) * time.Millisecond)
-}
-
 // What is told of an increment.
 const (
 	addBegins  = "begins"
