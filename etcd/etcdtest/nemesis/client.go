@@ -58,8 +58,6 @@ type line struct {
 	End   *history.Tx `json:",omitempty"`
 	// Unknown says of End that it may have been committed.
 	Unknown bool `json:",omitempty"`
-	// Adds counts increments: one begins, or has been committed, or was not.
-	Adds string `json:",omitempty"`
 	// At is when something was committed.
 	At int64 `json:",omitempty"`
 	// Wrong is what must not have happened.
@@ -132,8 +130,8 @@ func runClient(text string) error {
 	}
 	c.at.Store(r)
 	var work sync.WaitGroup
-	for i, f := range []func(*worker){(*worker).append, (*worker).append, (*worker).count,
-		(*worker).book, (*worker).lease, (*worker).stamp, (*worker).stamp, (*worker).stamp, (*worker).look} {
+	for i, f := range []func(*worker){(*worker).append, (*worker).append, (*worker).book,
+		(*worker).lease, (*worker).stamp, (*worker).stamp, (*worker).stamp, (*worker).look} {
 		w := &worker{client: c, process: 20*c.Number + i, numbers: map[int]int{},
 			r: rand.New(rand.NewPCG(c.Seed, uint64(20*c.Number+i)))}
 		work.Go(func() {

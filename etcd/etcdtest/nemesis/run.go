@@ -10,7 +10,6 @@
 //   - leases, which are renewed when they are about to expire, go when their time has come and not before,
 //     and OnExpire has counted each of them once, in each view; at the end none stays;
 //   - what a process has committed it reads, and no request that comes late changes it;
-//   - counters must be what was committed;
 //   - at the end all replicas must have the records of one that is opened then.
 package nemesis
 

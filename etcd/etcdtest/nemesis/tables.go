@@ -25,7 +25,6 @@ const lists = 5
 // The tables that clients use.
 type tables struct {
 	lists    *etcd.Table[int, []int] // what transactions append to, for the history
-	counter  *etcd.Table[int, int]   // one key
 	stamps   *etcd.Table[int, int]
 	bookings bookings
 	leases   leases
@@ -41,10 +40,9 @@ type replica struct {
 func open(ctx context.Context, endpoints []string, retain time.Duration) (*replica, error) {
 	s := etcd.NewSchema(&mvcc.Options{Retain: retain})
 	r := &replica{tables: tables{
-		lists:   etcd.NewOrderedTable[int, []int](s, "lists", nil),
-		counter: etcd.NewTable[int, int](s, "counter", nil),
-		stamps:  etcd.NewTable[int, int](s, "stamps", nil),
-		leases:  newLeases(s),
+		lists:  etcd.NewOrderedTable[int, []int](s, "lists", nil),
+		stamps: etcd.NewTable[int, int](s, "stamps", nil),
+		leases: newLeases(s),
 	}}
 	var err error
 	if r.bookings, err = newBookings(s); err != nil {
@@ -69,7 +67,7 @@ func (r *replica) check(s mvcc.DBSnapshot) error {
 // hash tells states of all tables apart.
 func (r *replica) hash(s mvcc.DBSnapshot) (sum string, err error) {
 	h := sha256.New()
-	err = errors.Join(add(h, r.lists.At(s)), add(h, r.counter.At(s)), add(h, r.stamps.At(s)),
+	err = errors.Join(add(h, r.lists.At(s)), add(h, r.stamps.At(s)),
 		add(h, r.bookings.At(s)), add(h, r.leases.At(s)), add(h, r.leases.made.At(s)), add(h, r.leases.gone.At(s)))
 	return hex.EncodeToString(h.Sum(nil)), err
 }

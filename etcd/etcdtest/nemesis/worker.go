@@ -172,29 +172,6 @@ func sorted[V any](m map[int]V) (keys []int) {
 	return keys
 }
 
-// What is told of an increment.
-const (
-	addBegins  = "begins"
-	addDone    = "done"
-	addRefused = "refused"
-)
-
-// count increments the counter.
-func (w *worker) count() {
-	r := w.replica()
-	w.tell(line{Adds: addBegins})
-	switch w.update(r, func(tx mvcc.DBTx) error {
-		r.counter.In(tx).Merge(0, increment)
-		return nil
-	}) {
-	case committed:
-		w.tell(line{Adds: addDone})
-	case refused:
-		w.tell(line{Adds: addRefused})
-	}
-	time.Sleep(time.Duration(w.r.IntN(5)) * time.Millisecond)
-}
-
 // look checks a view, and that it does not wait.
 func (w *worker) look() {
 	r := w.replica()
