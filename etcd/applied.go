@@ -2,7 +2,9 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"sync"
 )
 
@@ -89,6 +91,43 @@ func (a *applied) wait(ctx context.Context, rev uint64) error {
 		case <-moved:
 		case <-ctx.Done():
 			return ended(ctx)
+		}
+	}
+}
+
+// until returns a context that ends with ctx, with the replica, or by a call of stop.
+func (a *applied) until(ctx context.Context) (until context.Context, stop context.CancelFunc) {
+	until, stop = context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-a.endedAt:
+			stop()
+		case <-until.Done():
+		}
+	}()
+	return until, stop
+}
+
+// why returns the error of what has ended with until: that of the replica where it was that.
+func (a *applied) why(ctx, until context.Context, err error) error {
+	if failed := a.err(); failed != nil && ctx.Err() == nil && errors.Is(err, until.Err()) {
+		return failed
+	}
+	return err
+}
+
+// watchUntil returns a watch that ends with ctx, or when the replica does, and says why.
+func watchUntil[C any](
+	ctx context.Context, a *applied, watch func(ctx context.Context) iter.Seq2[C, error],
+) iter.Seq2[C, error] {
+	until, stop := a.until(ctx)
+	all := watch(until)
+	return func(yield func(C, error) bool) {
+		defer stop()
+		for c, err := range all {
+			if !yield(c, a.why(ctx, until, err)) {
+				return
+			}
 		}
 	}
 }

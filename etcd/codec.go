@@ -20,8 +20,8 @@ type keyCodec[K comparable] struct {
 	ordered bool
 }
 
-// keyCodecFor returns the codec of keys that are strings or integers: strings as they are, integers
-// in eight bytes whose order is theirs.
+// keyCodecFor returns the codec of keys that are strings, integers or arrays of bytes: strings and
+// bytes as they are, integers in eight bytes whose order is theirs.
 func keyCodecFor[K comparable]() (c keyCodec[K], ok bool) {
 	t := reflect.TypeFor[K]()
 	switch t.Kind() {
@@ -64,6 +64,19 @@ func keyCodecFor[K comparable]() (c keyCodec[K], ok bool) {
 				v.SetUint(n)
 				return k, nil
 			}, true}, true
+	case reflect.Array:
+		if t.Elem().Kind() != reflect.Uint8 {
+			break
+		}
+		all := func(k *K) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(k)), t.Len()) }
+		return keyCodec[K]{name: fmt.Sprintf("[%d]byte", t.Len()),
+			encode: func(k K) ([]byte, error) { return bytes.Clone(all(&k)), nil },
+			decode: func(b []byte) (k K, err error) {
+				if n := copy(all(&k), b); n != len(b) || n != t.Len() {
+					err = fmt.Errorf("the key has %d bytes, want %d", len(b), t.Len())
+				}
+				return k, err
+			}}, true
 	}
 	return c, false
 }

@@ -7,23 +7,43 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/mvccmap/mvccmap/internal/replicate"
 )
 
-// A combiner commits transactions that have read nothing, see [replicate.Work.Blind]: those that
-// come while a request is on its way go together with the next one, as if one came after the other.
-// So many increments of a counter are one put.
+// A combiner commits transactions that have read nothing, see [replicate.Work.Blind], or merge:
+// those that come while a request is on its way go together with the next one, as if one came after
+// the other. So many increments of a counter are one put, and none is in the way of another one.
+//
+//   - B1: a request compares all that its transactions have read, and the values that their merges
+//     go on from, as of when it is applied. None of them has read what one before it in the request
+//     writes. So one after the other they read, and merge, what the request has found.
+//   - B2: a merge of the second goes on from what the first one has made of the key.
+//   - B3: requests that are under way together write different keys, and nothing that a transaction
+//     of another one has read. So transactions of a process over the same key are committed in the
+//     order in which they have come, and each knows what the one before has written: it is sent
+//     once that is applied here. One that has to wait keeps those that come later from its keys.
+//     This is for speed: a request with what is out of date is refused, by B1.
+//   - B4: after a conflict the functions of those run again that have read what was written. The
+//     others are renewed: where their merges go on from is compared anew, and what they have read
+//     as of when they have.
 type combiner struct {
 	mu    sync.Mutex
 	queue []*job
 	busy  bool
+	away  map[string]bool // the keys that requests under way write
+	sent  int             // how many requests are under way
+	moved chan struct{}   // has an element once none is
+	took  atomic.Int64    // how long the last one was under way, with its turn
 }
 
 // A job is a transaction that is to be committed.
 type job struct {
 	ctx  context.Context
 	work *replicate.Work
+	foot footprint
 	done chan struct{}
 	o    outcome
 	err  error
@@ -45,10 +65,15 @@ func (j *job) end(o outcome, err error) {
 const mostJobs = 64
 
 // commit commits a transaction, and waits for the outcome. It panics if a function of the user
-// does.
-func (c *combiner) commit(ctx context.Context, db *DB, w *replicate.Work) (outcome, error) {
-	j := &job{ctx: ctx, work: w, done: make(chan struct{})}
+// does. One that has read has a place in the line.
+func (c *combiner) commit(
+	ctx context.Context, db *DB, w *replicate.Work, foot footprint,
+) (outcome, error) {
+	j := &job{ctx: ctx, work: w, foot: foot, done: make(chan struct{})}
 	c.mu.Lock()
+	if c.away == nil {
+		c.away, c.moved = map[string]bool{}, make(chan struct{}, 1)
+	}
 	c.queue = append(c.queue, j)
 	mine := !c.busy
 	c.busy = true
@@ -56,18 +81,33 @@ func (c *combiner) commit(ctx context.Context, db *DB, w *replicate.Work) (outco
 	if mine {
 		go c.run(db)
 	}
-	select {
-	case <-j.done:
-	case <-ctx.Done():
-		if c.leave(j) {
-			return outcome{}, ended(ctx)
-		}
-		<-j.done // it has to be found out
+	if err := c.wait(ctx, db, j); err != nil {
+		return outcome{}, err
 	}
 	if j.panicked != nil {
 		panic(j.panicked)
 	}
 	return j.o, j.err
+}
+
+// wait waits until a job has ended, or returns why it has left before.
+func (c *combiner) wait(ctx context.Context, db *DB, j *job) error {
+	for {
+		select {
+		case <-j.done:
+			return nil
+		case <-time.After(db.bound()):
+			if err := db.cutOff(); err != nil && c.leave(j) {
+				return err
+			}
+		case <-ctx.Done():
+			if c.leave(j) {
+				return ended(ctx)
+			}
+			<-j.done // it has to be found out
+			return nil
+		}
+	}
 }
 
 // leave reports whether a job is taken back, since nothing of it is under way.
@@ -79,13 +119,15 @@ func (c *combiner) leave(j *job) bool {
 	}
 	j.left = true
 	if i := slices.Index(c.queue, j); i >= 0 {
-		c.queue = slices.Delete(slices.Clone(c.queue), i, i+1)
+		c.queue = slices.Delete(c.queue, i, i+1)
 	}
 	return true
 }
 
-// hold returns those of some jobs that go on. They do not leave before they are let go.
-func (c *combiner) hold(db *DB, jobs []*job) (held []*job) {
+// hold returns those of some jobs that go on. They do not leave before they are let go. Others end:
+// those that cannot go on, and those that have to run again, after last, an attempt that has come
+// to nothing, or because a record that they have read was written.
+func (c *combiner) hold(db *DB, jobs []*job, last *outcome) (held []*job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, j := range jobs {
@@ -96,6 +138,19 @@ func (c *combiner) hold(db *DB, jobs []*job) (held []*job) {
 			j.left = true
 			j.end(outcome{}, err)
 			continue
+		}
+		if !j.work.Blind { // B4
+			var o *outcome
+			if last != nil && j.foot.again {
+				o = last
+			} else if db.stale(j.work) {
+				o = &outcome{conflict: true, rev: db.applied.now()}
+			}
+			if o != nil {
+				j.left = true
+				j.end(*o, nil)
+				continue
+			}
 		}
 		j.held = true
 		held = append(held, j)
@@ -115,27 +170,104 @@ func (c *combiner) letGo(jobs []*job) {
 	}
 }
 
-// run commits what is queued, until nothing is.
+// run commits what is queued, until nothing is. What comes while requests are under way waits until
+// none is, or for half as long as the last one has taken: of more requests each has fewer
+// transactions, and costs the servers as much. So those of a request that has ended, which come
+// again one by one, do not each go by themselves.
 func (c *combiner) run(db *DB) {
 	for {
 		c.mu.Lock()
-		n := min(len(c.queue), mostJobs)
-		jobs := c.queue[:n:n]
-		c.queue = c.queue[n:]
-		c.busy = n > 0
+		sent := c.sent
 		c.mu.Unlock()
-		if n == 0 {
+		if sent > 0 {
+			select {
+			case <-c.moved:
+			case <-time.After(max(minPause/5, min(time.Duration(c.took.Load())/2, maxPause/5))):
+			}
+		}
+		jobs, more := c.take(db.cfg.MaxTxnOps)
+		if !more {
 			return
 		}
-		c.together(db, jobs)
+		if len(jobs) > 0 {
+			go c.send(db, jobs)
+		}
+	}
+}
+
+// take returns jobs that go together, and not before those that are under way: B1, B3. It returns
+// false if nothing is queued.
+func (c *combiner) take(most int) (jobs []*job, more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		c.busy = false
+		return nil, false
+	}
+	kept, written, size := map[string]bool{}, map[string]bool{}, 0
+	goes := func(j *job) bool {
+		all := slices.Concat(j.foot.reads, j.foot.written())
+		if len(jobs) == mostJobs ||
+			len(jobs) > 0 && (len(j.foot.wide) > 0 || size+len(all) > most-most/8) ||
+			slices.ContainsFunc(all, func(name string) bool { return c.away[name] || kept[name] }) {
+			return false
+		}
+		return !slices.ContainsFunc(j.foot.reads, func(name string) bool { return written[name] })
+	}
+	c.queue = slices.DeleteFunc(c.queue, func(j *job) bool {
+		if !goes(j) {
+			for _, name := range slices.Concat(j.foot.reads, j.foot.written()) {
+				kept[name] = true
+			}
+			return false
+		}
+		size += len(j.foot.reads)
+		for _, name := range j.foot.written() {
+			if !written[name] {
+				size++
+			}
+			written[name] = true
+		}
+		jobs = append(jobs, j)
+		return true
+	})
+	for name := range written {
+		c.away[name] = true
+	}
+	if c.sent += min(len(jobs), 1); len(c.moved) > 0 {
+		<-c.moved // it was of before
+	}
+	return jobs, true
+}
+
+// send commits jobs, from one place in the line.
+func (c *combiner) send(db *DB, jobs []*job) {
+	began := time.Now()
+	var tables, written []string
+	for _, j := range jobs {
+		tables, written = append(tables, j.foot.tables...), append(written, j.foot.written()...)
+	}
+	at, before := db.line.enter(append(tables, written...), written, true)
+	db.behind(db.ctx, before)
+	c.together(db, jobs)
+	db.line.leave(at)
+	c.took.Store(int64(time.Since(began)))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range written {
+		delete(c.away, name)
+	}
+	if c.sent--; c.sent == 0 && len(c.moved) == 0 {
+		c.moved <- struct{}{}
 	}
 }
 
 // together commits some transactions, in one request if that is possible.
 func (c *combiner) together(db *DB, jobs []*job) {
 	var lost losses
+	var last *outcome
 	for attempt := 0; ; {
-		if jobs = c.hold(db, jobs); len(jobs) == 0 {
+		if jobs = c.hold(db, jobs, last); len(jobs) == 0 {
 			return
 		}
 		var o outcome
@@ -146,7 +278,7 @@ func (c *combiner) together(db *DB, jobs []*job) {
 		switch {
 		case errors.Is(err, errLeft):
 			continue
-		case err != nil && len(jobs) > 1 && !unresolved(err):
+		case err != nil && len(jobs) > 1 && !unresolved(err) && !errors.Is(err, ErrUnanswered):
 			half := len(jobs) / 2
 			if !errors.As(err, &tooLarge) {
 				half = 1 // it may be the fault of one of them
@@ -164,6 +296,7 @@ func (c *combiner) together(db *DB, jobs []*job) {
 			return
 		}
 		lost.add(o)
+		last = &o
 		if attempt++; attempt == db.cfg.MaxAttempts {
 			err := db.giveUp(w, lost, db.cfg.MaxAttempts)
 			for _, j := range jobs {
@@ -183,15 +316,17 @@ var errLeft = errors.New("etcd: a transaction was taken back")
 
 // once is one attempt. It returns those of the jobs that it was for, which are held.
 func (c *combiner) once(db *DB, jobs []*job) ([]*job, outcome, *replicate.Work, error) {
-	works := make([]*replicate.Work, len(jobs))
+	works, readers := make([]*replicate.Work, len(jobs)), []*replicate.Work(nil)
 	for i, j := range jobs {
-		works[i] = j.work
+		if works[i] = j.work; !j.work.Blind {
+			readers = append(readers, j.work)
+		}
 	}
 	var w *replicate.Work
 	var r *request
 	err := apart(func() (err error) { // functions given to Merge, and those that encode
 		if w, err = db.hooks.Renew(works); err == nil {
-			r, err = db.request(w)
+			r, err = db.request(w, readers...)
 		}
 		return err
 	})
@@ -205,7 +340,7 @@ func (c *combiner) once(db *DB, jobs []*job) ([]*job, outcome, *replicate.Work, 
 	// A slot may be had only after etcd is back. Meanwhile the jobs can leave.
 	c.letGo(jobs)
 	s, err := db.slots.take(db.ctx)
-	held := c.hold(db, jobs)
+	held := c.hold(db, jobs, nil)
 	if err != nil {
 		return held, outcome{}, w, err
 	}

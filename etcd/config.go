@@ -1,11 +1,14 @@
 package etcd
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -21,8 +24,16 @@ type Config struct {
 	// errors that it returns, or tries again.
 	Client clientv3.Config
 
-	// Prefix is what the names of all keys in etcd begin with. It ends with a slash. Nobody else
-	// may write there.
+	// Password, if not nil, gives the password of Client.Username whenever etcd wants it: when the
+	// replica is opened, for new connections, and after it was changed. It is called by several
+	// goroutines, and has [Config.RequestTimeout]. Without it Updates after a change of the password
+	// return what etcd says of that.
+	Password func(ctx context.Context) (string, error)
+
+	// Prefix is what the names of all keys in etcd begin with. It ends with a slash. Open refuses one
+	// that is within that of another database, or that another one is within. Nobody else may write
+	// there: a record that somebody else writes is applied, but no transaction compares it
+	// with the ranges that it has read.
 	Prefix string
 
 	// Schema has the tables. It can be opened by one DB.
@@ -36,8 +47,9 @@ type Config struct {
 	Versions []int
 
 	// Rolling says that programs with an older version, or with fewer fields, are still to be
-	// opened beside this one, or after it: what this one has more of is not noted in the cluster.
-	// Such a program loses the fields of a record that it writes.
+	// opened beside this one, or after it. Such a program writes the records that have nothing in
+	// fields that it has not. An Update that writes another one returns a [*SchemaError] there, so
+	// nothing is lost, as it does in programs that run when one is opened without Rolling.
 	Rolling bool
 
 	// MaxAttempts is how often the function of an Update may run. Default: 100.
@@ -72,19 +84,38 @@ type Config struct {
 	Lease time.Duration
 
 	// SlotAge is after how long of no use what a process keeps in etcd to find out outcomes is
-	// deleted: a process that stands still for longer in the midst of a commit does not find that
-	// out. The process that deletes for all has to run for as long: what it has seen goes with it.
-	// At least 4 x (RequestTimeout + ResolveTimeout). Default: 24 hours.
+	// deleted, by the clock of the servers: a process that stands still for longer in the midst of a
+	// commit does not find that out. At least 4 x (RequestTimeout + ResolveTimeout). Default: 24 hours.
 	SlotAge time.Duration
 
 	// Now is the clock that says what has expired. Default: [time.Now].
 	Now func() time.Time
 
 	// Logger is told, at level Warn, when the watch begins anew or everything is loaded anew, and
-	// at level Error when the replica fails. Default: nobody is told.
+	// at level Error when the replica fails, and of records that cannot be decoded, or that somebody
+	// else has written. Default: [slog.Default].
 	Logger *slog.Logger
 
 	_ struct{}
+}
+
+// errPassword says that Config.Password has failed.
+var errPassword = errors.New("etcd: Config.Password")
+
+// authenticate puts the password into a request for a token.
+func (c *Config) authenticate(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
+	if ask, ok := req.(*etcdserverpb.AuthenticateRequest); ok {
+		if err := guarded(func() (err error) {
+			ask.Password, err = c.Password(ctx)
+			return err
+		}); err != nil {
+			return fmt.Errorf("%w: %w", errPassword, err)
+		}
+	}
+	return invoke(ctx, method, req, reply, cc, opts...)
 }
 
 // withDefaults returns a copy with the defaults put in, or what is wrong.
@@ -140,6 +171,14 @@ func (c Config) withDefaults() (Config, error) {
 			*send = min(*send, most) // the client wants that
 		}
 	}
+	if c.Password != nil {
+		if c.Client.Username == "" {
+			return c, fmt.Errorf("etcd: Open: Config.Password is given, and Client.Username is empty")
+		}
+		c.Client.Password = "of Config.Password" // or the client would not ask
+		c.Client.DialOptions = append([]grpc.DialOption{grpc.WithChainUnaryInterceptor(c.authenticate)},
+			c.Client.DialOptions...)
+	}
 	// By itself gRPC waits for up to two minutes, so that a process that was cut off for that long
 	// is cut off for as long again.
 	c.Client.DialOptions = append([]grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
@@ -161,7 +200,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.Now = time.Now
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	return c, nil
 }

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -40,22 +41,25 @@ type DB struct {
 	exact   exact
 	slots   slots
 	blind   combiner
-	turns   chan struct{} // has an element while an Update has its turn
+	line    line
 	barrier barrier
 	figures figures
 
 	patience patience
-	agreed   atomic.Int64 // the revision of the meta that was accepted last
-	less     sync.Map     // of tables, by their names: why this program does not keep all that is kept
+	heard    atomic.Pointer[time.Time] // when something was answered last
+	warned   sync.Map                  // the last errors of warn, by its messages
+	agreed   atomic.Int64              // the revision of the meta that was accepted last
+	less     sync.Map                  // of tables, by their names: see narrow
 }
 
 // Open connects to etcd, loads all records under the prefix, and goes on to follow what is
 // committed there by any process, until [DB.Close], or until the replica fails, see [DB.Err]. It
 // waits for all that, at most until ctx ends, also for an etcd that is started later: what one
-// member does not answer within [Config.RequestTimeout] is asked of others.
+// member does not answer within [Config.RequestTimeout] is asked of others. A mistake in the
+// certificates, and a user or password that etcd does not take, it returns at once.
 //
-// If it fails it may be called again, with the same schema, unless what it has loaded could not be
-// decoded. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError],
+// If it fails it may be called again, with the same schema, unless records could not be applied. It
+// refuses servers with a [*VersionError], and what is kept there with a [*SchemaError],
 // if the program could not decode it, or would lose some of it. Tables that are new are added.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if ctx == nil {
@@ -70,17 +74,10 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	}
 	empty := cfg.Schema.db.Epoch()
 	db := &DB{cfg: cfg}
-	cfg.Client.DialOptions = db.streams.intercept(cfg.Client.DialOptions)
-	client, err := clientv3.New(cfg.Client)
-	if err != nil {
-		cfg.Schema.reopen()
-		return nil, fmt.Errorf("etcd: Open: %w", err)
-	}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
-	db.keys, db.client, db.schema, db.local = keys{cfg.Prefix}, client, cfg.Schema, cfg.Schema.db
-	db.hooks, db.self, db.applied = replicate.Of(db.local), hex.EncodeToString(id[:]), newApplied()
-	db.turns = make(chan struct{}, 1)
+	db.keys, db.schema, db.local = keys{cfg.Prefix}, cfg.Schema, cfg.Schema.db
+	db.hooks, db.self, db.applied = replicate.Of(db.local), hex.EncodeToString(id[:]), db.schema.applied
 	db.ctx, db.stop = context.WithCancel(context.Background())
 	db.slots.init(db)
 	if err := db.begin(ctx); err != nil {
@@ -88,25 +85,22 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		if db.local.Epoch() == empty {
 			cfg.Schema.reopen()
 		}
-		return nil, errors.Join(fmt.Errorf("etcd: Open: %w", err), client.Close())
+		err = fmt.Errorf("etcd: Open: %w", err)
+		if db.client != nil {
+			err = errors.Join(err, db.client.Close())
+		}
+		return nil, err
 	}
 	db.workers.Go(db.follow)
 	db.workers.Go(func() { db.beat(db.beatOnce) })
 	db.workers.Go(func() { db.beat(db.beatServers) })
-	db.workers.Go(func() { db.elected("janitor", db.clean) })
-	for name, t := range db.schema.tables {
-		if t.expires() {
-			db.workers.Go(func() {
-				db.elected("expiry/"+name, func(ctx context.Context) { t.expire(ctx, db) })
-			})
-		}
-	}
+	db.workers.Go(db.campaigns)
 	return db, nil
 }
 
 // begin does what Open has to wait for.
 func (db *DB) begin(ctx context.Context) error {
-	if err := db.again(ctx, func() error { return db.checkServers(ctx) }); err != nil {
+	if err := db.connect(ctx); err != nil {
 		return err
 	}
 	if err := db.agree(ctx); err != nil {
@@ -148,6 +142,13 @@ func (db *DB) Err() error { return db.applied.err() }
 // Failed is closed when the replica has failed or was closed.
 func (db *DB) Failed() <-chan struct{} { return db.applied.endedAt }
 
+// warn tells of an error, once if the same comes again and again.
+func (db *DB) warn(message string, err error, args ...any) {
+	if last, _ := db.warned.Swap(message, err.Error()); last != err.Error() {
+		db.cfg.Logger.Warn(message, append([]any{"prefix", db.cfg.Prefix, "error", err}, args...)...)
+	}
+}
+
 // fail ends the replica.
 func (db *DB) fail(why error) {
 	if db.applied.end(why) {
@@ -170,24 +171,30 @@ func (db *DB) SnapshotAt(revision uint64) (mvcc.DBSnapshot, error) {
 }
 
 // Watch watches all tables, see [mvcc.DB.Watch]. The epochs of the commits are revisions. When
-// everything was loaded anew, what has changed comes as one commit. It ends with ctx, and not with
-// the replica: so does [Table.Watch], and Follow. Have ctx end when [DB.Failed] is closed.
+// everything was loaded anew, what has changed comes as one commit. When the replica fails or is
+// closed it ends with the error of [DB.Err]; so do [Table.Watch] and Follow.
 func (db *DB) Watch(
 	ctx context.Context, opts *mvcc.DBWatchOptions,
 ) iter.Seq2[mvcc.DBCommit, error] {
-	return db.local.Watch(ctx, opts)
+	return watchUntil(ctx, db.applied, func(ctx context.Context) iter.Seq2[mvcc.DBCommit, error] {
+		return db.local.Watch(ctx, opts)
+	})
 }
 
 // Position returns the position of this replica at a revision, for [mvcc.FollowOptions]. Another
 // process, or another replica, knows of none of it: there a follower begins anew.
 func (db *DB) Position(revision uint64) mvcc.Position { return db.local.Position(revision) }
 
-// Follow keeps something that is derived from the tables in step, see [mvcc.DB.Follow].
+// Follow keeps something that is derived from the tables in step, see [mvcc.DB.Follow]. When the
+// replica fails or is closed it returns the error of [DB.Err].
 func (db *DB) Follow(
 	ctx context.Context, opts *mvcc.FollowOptions,
 	begin func(s mvcc.DBSnapshot) error, apply func(c mvcc.DBCommit) error,
 ) error {
-	return db.local.Follow(ctx, opts, begin, apply)
+	until, stop := db.applied.until(ctx)
+	defer stop()
+	err := db.local.Follow(until, opts, begin, apply)
+	return db.applied.why(ctx, until, err)
 }
 
 // Diff returns what differs between two snapshots, see [mvcc.DB.Diff].

@@ -2,11 +2,44 @@ package etcd
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
+
+// campaigns does for all processes what one of them does, whenever this is the one: it deletes
+// slots that nobody uses, and what expires in all tables, for which there is one election. Those
+// that have Expire for other tables, say of an older version of the program, have an election of
+// their own, so that each table has a process: where two have the same one both work, as when two
+// take themselves for elected.
+func (db *DB) campaigns() {
+	var names []string
+	for name, t := range db.schema.tables {
+		if t.expires() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	db.elected("tasks/"+strings.Join(names, "/"), func(ctx context.Context) {
+		ctx, stop := context.WithCancel(ctx)
+		var all sync.WaitGroup
+		task := func(do func()) {
+			all.Go(func() {
+				defer stop() // if one ends, who is elected next begins all anew
+				do()
+			})
+		}
+		task(func() { db.clean(ctx) })
+		for _, name := range names {
+			task(func() { db.schema.tables[name].expire(ctx, db) })
+		}
+		all.Wait()
+	})
+}
 
 // elected calls work whenever this process is the one of all to do a task, with a context that ends
 // when it is not any more, until the replica ends. The key of the task has a lease, which goes soon
@@ -16,7 +49,7 @@ func (db *DB) elected(task string, work func(ctx context.Context)) {
 	key := db.keys.task(task)
 	for {
 		if s, err := db.campaign(key); err != nil && db.ctx.Err() == nil {
-			db.cfg.Logger.Warn("etcd: nobody could be elected, it is tried again", "task", task, "error", err)
+			db.warn("etcd: nobody could be elected, it is tried again", err, "task", task)
 		} else if s != nil {
 			db.serve(key, s, work)
 		}

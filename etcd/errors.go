@@ -18,8 +18,9 @@ var (
 	// ErrOutcomeUnknown is what [DB.Update] returns if etcd could not be asked, for
 	// [Config.ResolveTimeout], whether a transaction was committed: it was, may still be, or never
 	// will be. No other error of Update leaves that open. While the replica is open it goes on
-	// asking, and once etcd answers nothing more will be committed. A program that is to try again
-	// has each transaction write a record under a key of its own, the same in each try, and do
+	// asking, and once etcd answers nothing more will be committed. A process that was cut off between
+	// the commit and its own view of that returns it as well, and says that it was committed. A
+	// program that is to try again has each transaction write a record under a key of its own, the same in each try, and do
 	// nothing if that is there already.
 	ErrOutcomeUnknown = errors.New("etcd: it is not known whether the transaction was committed")
 
@@ -27,16 +28,13 @@ var (
 	// was restored from a backup, say, or is another one. The replica has failed, see [DB.Err].
 	ErrHistoryLost = errors.New("etcd: the cluster has lost commits that this replica has seen")
 
-	// ErrForeignWriter says that somebody else than this module has written a record. The replica
-	// has failed, see [DB.Err].
-	ErrForeignWriter = errors.New("etcd: a record was written by somebody else than this module")
-
 	// ErrClosed is what methods return after [DB.Close].
 	ErrClosed = errors.New("etcd: the database is closed")
 
 	// ErrUnanswered says that no attempt of an Update was answered, but that it could be found out
-	// each time that it had come to nothing: nothing was committed. It comes with why the last one
-	// was not.
+	// each time that it had come to nothing; or that etcd has answered nothing for as long as
+	// [Config.RequestTimeout] and ResolveTimeout together, so that nothing was sent, or that Sync
+	// could not ask: nothing was committed. It comes with the reason of the last attempt.
 	ErrUnanswered = errors.New("etcd: no request was answered")
 
 	// ErrNoSpace says that the cluster is full, see --quota-backend-bytes: nothing was committed.
@@ -78,7 +76,8 @@ func (e *ConflictError) Unwrap() error { return mvcc.ErrConflict }
 type TooLargeError struct {
 	// Ops is how many records it writes, with one for each table and one for the outcome, or how
 	// many things it compares, if these are more, and Bytes about how long the request would be.
-	Ops, Bytes int
+	// Of Ops Records are records that it writes: see [InParts].
+	Ops, Bytes, Records int
 	// MaxOps and MaxBytes are [Config.MaxTxnOps] and [Config.MaxRequestBytes].
 	MaxOps, MaxBytes int
 	_                struct{}
@@ -91,8 +90,8 @@ func (e *TooLargeError) Error() string {
 			"large: the servers or Config.Client allow less than Config.MaxTxnOps, %d, or "+
 			"Config.MaxRequestBytes, %d", e.Ops, e.Bytes, e.MaxOps, e.MaxBytes)
 	case e.Ops > e.MaxOps:
-		return fmt.Sprintf("etcd: the transaction has %d operations, and --max-txn-ops of the servers "+
-			"(Config.MaxTxnOps) is %d", e.Ops, e.MaxOps)
+		return fmt.Sprintf("etcd: the transaction writes %d records, and has %d operations, and --max-txn-ops "+
+			"of the servers (Config.MaxTxnOps) is %d: see InParts", e.Records, e.Ops, e.MaxOps)
 	}
 	return fmt.Sprintf("etcd: the transaction has about %d bytes, and --max-request-bytes of the servers "+
 		"(Config.MaxRequestBytes) is %d", e.Bytes, e.MaxBytes)
@@ -140,8 +139,8 @@ func (e *SchemaError) Error() string {
 // Unwrap returns Err.
 func (e *SchemaError) Unwrap() error { return e.Err }
 
-// A CodecError says that a record could not be encoded, so that nothing was committed; or that what
-// is kept could not be decoded, so that the replica has failed, see [DB.Err].
+// A CodecError says that a record could not be encoded, or that its bytes cannot be decoded: nothing
+// was committed. See [Table.Broken] for records that are kept and cannot be decoded.
 type CodecError struct {
 	Table string
 	// Name is the key in etcd, without the prefix and the table.
@@ -178,8 +177,9 @@ func (e *IndexError) Error() string {
 func definite(err error) bool {
 	for _, e := range []error{rpctypes.ErrTooManyOps, rpctypes.ErrRequestTooLarge,
 		rpctypes.ErrTooManyRequests, rpctypes.ErrDuplicateKey, rpctypes.ErrEmptyKey,
-		rpctypes.ErrPermissionDenied, rpctypes.ErrUserEmpty, rpctypes.ErrInvalidAuthToken} {
-		if isRPC(err, e) {
+		rpctypes.ErrPermissionDenied, rpctypes.ErrUserEmpty, rpctypes.ErrInvalidAuthToken,
+		rpctypes.ErrAuthFailed, rpctypes.ErrAuthOldRevision, errPassword} {
+		if isRPC(err, e) || errors.Is(err, e) {
 			return true
 		}
 	}

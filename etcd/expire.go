@@ -13,8 +13,8 @@ import (
 // time has come, which until returns, for good if that is the zero time. A time that is given with
 // the write is a field of the value.
 //
-// One process of those that have called Expire for the table is elected, by a lease in etcd, and
-// deletes what is due, in transactions like those of [DB.Update]. So a record that is written anew
+// One process of those that have called Expire for the same tables is elected, by a lease in etcd,
+// and deletes what is due, in transactions like those of [DB.Update]. So a record that is written anew
 // meanwhile is deleted only if the time of the new value has come as well, and none is deleted
 // twice. What counts is the clock of the process that deletes, [Config.Now], at the time of the
 // transaction; and if two take themselves for elected for a while, that which is ahead. A record
@@ -23,8 +23,9 @@ import (
 // [Config.Lease].
 //
 // until must return the same for the same record, in all processes: it must not ask for the time.
-// It must be quick, and not use the tables. If it panics in the elected process the program ends
-// with that. The elected process keeps a key and some 50 bytes for each record that expires.
+// It must be quick, and not use the tables. A record for which it panics stays until it is written
+// again: [Config.Logger] is told at level Error, and [Stats.ExpireFailures] counts it. The elected
+// process keeps a key and some 50 bytes for each record that expires.
 // Watches are told of a deletion, and not that the record has expired. Expire is called before
 // Open, once.
 func (t *Table[K, V]) Expire(until func(key K, value V) time.Time) {
@@ -190,11 +191,24 @@ func (d *dues[K, V]) begin(s mvcc.DBSnapshot) error {
 	defer d.mu.Unlock()
 	d.list, d.noted = nil, map[K]time.Time{}
 	for key, v := range d.t.m.At(s).All() {
-		if at := d.t.until(key, v); !at.IsZero() {
+		if at := d.expiry(key, v); !at.IsZero() {
 			d.note(key, at)
 		}
 	}
 	return nil
+}
+
+// expiry returns the time of a record, and the zero time if its function panics.
+func (d *dues[K, V]) expiry(key K, value V) (at time.Time) {
+	if err := guarded(func() error {
+		at = d.t.until(key, value)
+		return nil
+	}); err != nil {
+		d.db.figures.unexpired.Add(1)
+		d.db.cfg.Logger.Error("etcd: a record stays, it has no time", "table", d.t.Name(), "key", key,
+			"error", err)
+	}
+	return at
 }
 
 func (d *dues[K, V]) apply(c mvcc.DBCommit) error {
@@ -210,7 +224,7 @@ func (d *dues[K, V]) apply(c mvcc.DBCommit) error {
 func (d *dues[K, V]) changed(change mvcc.Change[K, V]) {
 	if delete(d.tries, change.Key); !change.Has {
 		delete(d.noted, change.Key)
-	} else if at := d.t.until(change.Key, change.New); !at.IsZero() {
+	} else if at := d.expiry(change.Key, change.New); !at.IsZero() {
 		d.note(change.Key, at)
 	}
 }

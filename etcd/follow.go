@@ -3,9 +3,9 @@ package etcd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -15,10 +15,17 @@ import (
 // follow applies what is committed, until the replica ends.
 func (db *DB) follow() {
 	for pause := minPause; db.ctx.Err() == nil && db.applied.err() == nil; pause = min(2*pause, maxPause) {
-		before := db.applied.now()
-		err := db.watchOnce()
+		before := db.local.Epoch()
+		err := db.watchOnce(before)
+		if quiet := db.history.quiet.Load(); isRPC(err, rpctypes.ErrCompacted) && quiet > db.local.Epoch() {
+			err = db.watchOnce(quiet) // heartbeats have found that nothing was committed up to there
+		}
 		if isRPC(err, rpctypes.ErrCompacted) {
 			err = db.reload(db.ctx)
+		}
+		if db.local.Epoch() > before {
+			pause = minPause
+			db.warned.Delete(watchEnded)
 		}
 		switch {
 		case db.ctx.Err() != nil || db.applied.err() != nil:
@@ -27,11 +34,7 @@ func (db *DB) follow() {
 			db.fail(err)
 			return
 		case err != nil:
-			db.cfg.Logger.Warn("etcd: the watch has ended, it begins anew", "revision", db.applied.now(),
-				"error", err)
-		}
-		if db.applied.now() > before {
-			pause = minPause
+			db.warn(watchEnded, err)
 		}
 		select {
 		case <-time.After(pause):
@@ -40,13 +43,14 @@ func (db *DB) follow() {
 	}
 }
 
+const watchEnded = "etcd: the watch has ended, it begins anew"
+
 // fatal reports whether an error of a watch, or of loading everything anew, ends the replica.
 func fatal(err error) bool {
-	var codec *CodecError
 	var index *IndexError
 	var schema *SchemaError
-	return errors.Is(err, ErrHistoryLost) || errors.Is(err, ErrForeignWriter) || errors.Is(err, errApply) ||
-		errors.As(err, &codec) || errors.As(err, &index) || errors.As(err, &schema)
+	return errors.Is(err, ErrHistoryLost) || errors.Is(err, errApply) || errors.As(err, &index) ||
+		errors.As(err, &schema)
 }
 
 // How long to wait before something is tried again.
@@ -55,13 +59,13 @@ const (
 	maxPause = time.Second
 )
 
-// watchOnce watches from the newest revision that is applied on, until the watch ends.
-func (db *DB) watchOnce() error {
+// watchOnce watches from after a revision on, until the watch ends.
+func (db *DB) watchOnce(after uint64) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(db.ctx))
 	defer cancel()
 	db.figures.rewatch.Store(&cancel)
 	from, to := db.keys.watched()
-	opts := []clientv3.OpOption{clientv3.WithRange(to), clientv3.WithRev(int64(db.applied.now()) + 1)}
+	opts := []clientv3.OpOption{clientv3.WithRange(to), clientv3.WithRev(int64(after) + 1)}
 	if !db.figures.whole.Load() {
 		opts = append(opts, clientv3.WithFragment())
 	}
@@ -90,6 +94,7 @@ func (db *DB) watchOnce() error {
 			if err := db.checkStream(&checked); err != nil {
 				return err
 			}
+			db.answer(nil)
 			if err := db.events(resp.Events); err != nil {
 				return err
 			}
@@ -115,7 +120,7 @@ func (db *DB) events(list []*clientv3.Event) error {
 		for n < len(list) && list[n].Kv.ModRevision == rev {
 			n++
 		}
-		if uint64(rev) > db.applied.now() {
+		if uint64(rev) > db.local.Epoch() {
 			if err := db.revision(uint64(rev), list[:n]); err != nil {
 				return err
 			}
@@ -145,7 +150,7 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 			continue
 		}
 		if !tables[table] {
-			return fmt.Errorf("%w: %s, at revision %d", ErrForeignWriter, e.Kv.Key, rev)
+			db.foreign(e.Kv)
 		}
 		records++
 	}
@@ -156,26 +161,16 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 					return err
 				}
 			}
-			if err := db.history.met(rev, nil); err != nil {
-				return err
-			}
 			return db.arrive(rev) // nothing else is put with it
 		}
 	}
-	if len(guarded) == 0 {
+	if len(guarded) == 0 && records == 0 {
 		return nil // of somebody else
 	}
-	if err := db.history.met(rev, guarded); err != nil {
-		return err
-	}
-	err := db.apply(rev, func(tx mvcc.DBTx) error {
+	err := db.apply(rev, func(tx mvcc.DBTx, probe bool) error {
 		for _, e := range events {
-			deleted := e.Type == clientv3.EventTypeDelete
-			if _, _, ok := db.keys.record(string(e.Kv.Key)); !ok {
-				continue
-			}
-			if err := db.putOne(tx, string(e.Kv.Key), e.Kv.Value, deleted); err != nil {
-				return err
+			if _, _, ok := db.keys.record(string(e.Kv.Key)); ok {
+				db.putOne(tx, e.Kv, e.Type == clientv3.EventTypeDelete, probe)
 			}
 		}
 		return db.checkIndexes(db.hooks.Indexed(tx), events)
@@ -191,6 +186,18 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 	db.applied.set(rev)
 	return nil
 }
+
+// foreign tells of a record that somebody else than this module has written. It is applied like all
+// others, so the replica stays in step; but a transaction that has read a range may have missed it.
+func (db *DB) foreign(kv *mvccpb.KeyValue) {
+	if n := db.figures.foreign.Add(1); n <= mostLogged {
+		db.cfg.Logger.Error("etcd: a record was written by somebody else than this module, no transaction "+
+			"has compared it", "key", string(kv.Key), "revision", kv.ModRevision, "foreign", n)
+	}
+}
+
+// mostLogged bounds how many records are logged one by one that are foreign or broken.
+const mostLogged = 100
 
 func isVersion(err error) bool {
 	var v *VersionError

@@ -2,14 +2,15 @@ package etcd
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
-
-	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // Sync waits until this process has applied all that had been committed, by any process, when Sync
 // was called. It returns the revision of the newest of these commits. It asks etcd once, for all
-// goroutines that wait, and returns the error of ctx, or of that request. So a View after Sync sees
+// goroutines that wait, and returns the error of ctx, or of that request, [ErrUnanswered] if that is
+// not answered within [Config.RequestTimeout]. So a View after Sync sees
 // what another process has committed before, and Sync before an Update spares that an attempt.
 func (db *DB) Sync(ctx context.Context) (revision uint64, err error) {
 	if err := db.applied.err(); err != nil {
@@ -40,7 +41,9 @@ func (db *DB) WaitFor(ctx context.Context, revision uint64) error {
 			return ended(ctx)
 		}
 		if newest, at, err := db.askUntil(ctx, revision); err == nil && at >= revision {
-			return db.come(ctx, newest)
+			if err := db.come(ctx, newest); !errors.Is(err, ErrUnanswered) {
+				return err
+			}
 		}
 	}
 }
@@ -59,16 +62,12 @@ func (db *DB) askUntil(ctx context.Context, revision uint64) (newest, at uint64,
 // newest asks for the revision of the newest commit there is, of any process, and for that which
 // the cluster is at, which others may have written.
 func (db *DB) newest(ctx context.Context) (rev, at uint64, err error) {
-	resp, err := db.get(ctx, db.keys.allGuards(), newestGuard...)
+	resp, err := db.get(ctx, db.keys.allGuards(), db.keys.newest()...)
 	if err != nil {
 		return 0, 0, err
 	}
 	return guardedAt(resp.Kvs), uint64(resp.Header.Revision), nil
 }
-
-// newestGuard is how the guard that was put last is asked for.
-var newestGuard = []clientv3.OpOption{clientv3.WithPrefix(), clientv3.WithKeysOnly(),
-	clientv3.WithLimit(1), clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend)}
 
 // A barrier asks for the newest commit, once for all that wait: each of them is told of a request
 // that was sent after it had come.
@@ -100,6 +99,9 @@ func (b *barrier) pass(ctx context.Context, db *DB) (rev, at uint64, err error) 
 	case <-mine.done:
 		if failed := db.applied.err(); mine.err != nil && failed != nil {
 			return 0, 0, failed
+		}
+		if unanswered(mine.err) { // by a context of its own
+			return 0, 0, fmt.Errorf("%w: %v", ErrUnanswered, mine.err)
 		}
 		return mine.rev, mine.at, mine.err
 	case <-db.applied.endedAt:

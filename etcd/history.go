@@ -1,11 +1,11 @@
 package etcd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -26,11 +26,6 @@ func guardOf(kv *mvccpb.KeyValue) guard {
 	return guard{uint64(kv.ModRevision), string(kv.Value), kv.Version}
 }
 
-// guardsAt asks for the guards of all tables as of a revision.
-func (db *DB) guardsAt(ctx context.Context, rev uint64) (*clientv3.GetResponse, error) {
-	return db.get(ctx, db.keys.allGuards(), clientv3.WithPrefix(), clientv3.WithRev(int64(rev)))
-}
-
 // guards returns the guards of an answer, by their tables and classes.
 func (db *DB) guards(resp *clientv3.GetResponse) map[string]guard {
 	all := map[string]guard{}
@@ -43,60 +38,34 @@ func (db *DB) guards(resp *clientv3.GetResponse) map[string]guard {
 }
 
 // A history is what the replica knows of what was committed, to notice if the cluster has another
-// one.
+// one. A cluster that has the newest commit that is known here, by its name and at its revision, has
+// all that were before it.
 type history struct {
 	mu      sync.Mutex
 	guards  map[string]guard // of all tables and classes, as of the newest revision that is applied
 	checked map[string]bool  // endpoints whose version will do
-	// expected are commits of this process, by their revisions, that etcd has told of and that are
-	// yet to be applied: the guard that each has put, and its name. Up to upTo nothing is expected
-	// any more.
-	expected map[uint64]expectation
-	upTo     uint64
-	last     uint64 // the newest revision at which a guard was put, that is known of, and which one
-	lastOf   string
-	beaten   uint64 // the newest revision that was applied when the last beat came; the beat's own
+	// last is the newest guard that is known, and lastOf its table and class: one that was applied,
+	// or that a commit of this process has put, which etcd has told of.
+	last   guard
+	lastOf string
+	beaten uint64 // the newest revision that was applied when the last beat came; the beat's own
+	// quiet is a revision of the cluster up to which a beat has found no commit that is not applied.
+	// Nobody who waits for a revision is told of it: a commit of another history may have that one.
+	quiet atomic.Uint64
 }
-
-type expectation struct{ of, by string }
 
 // expect notes a commit of this process: it has put the guard of, with a name.
 func (h *history) expect(rev uint64, of, by string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.expected == nil {
-		h.expected = map[uint64]expectation{}
-	}
-	if rev > h.upTo {
-		h.expected[rev] = expectation{of, by}
-		h.seen(of, rev)
-	}
+	h.seen(of, guard{Rev: rev, By: by})
 }
 
 // seen notes a guard that was put, if it is the newest. The caller has locked mu.
-func (h *history) seen(of string, rev uint64) {
-	if rev > h.last {
-		h.last, h.lastOf = rev, of
+func (h *history) seen(of string, g guard) {
+	if g.Rev > h.last.Rev {
+		h.last, h.lastOf = g, of
 	}
-}
-
-// met returns an error if a commit that is expected is not there, now that a revision has come,
-// which has put some guards: then the cluster has another one in its place.
-func (h *history) met(rev uint64, guards map[string]guard) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.upTo = rev
-	for at, e := range h.expected {
-		switch {
-		case at > rev:
-		case at < rev || guards[e.of].By != e.by:
-			return fmt.Errorf("%w: this process has committed %q at revision %d, which is not there",
-				ErrHistoryLost, e.by, at)
-		default:
-			delete(h.expected, at)
-		}
-	}
-	return nil
 }
 
 func (h *history) verified(endpoint string) {
@@ -108,18 +77,18 @@ func (h *history) verified(endpoint string) {
 	h.checked[endpoint] = true
 }
 
+// loaded takes over what was loaded.
 func (h *history) loaded(l *loaded) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.guards, h.upTo = maps.Clone(l.guards), l.rev
-	for of, g := range h.guards {
-		h.seen(of, g.Rev)
+	h.guards = maps.Clone(l.guards)
+	for of, g := range l.guards {
+		h.seen(of, g)
 	}
-	maps.DeleteFunc(h.expected, func(at uint64, _ expectation) bool { return at <= l.rev })
 }
 
-// follows returns why a guard is not the one that comes next: then commits are missing in between,
-// or they are those of another history.
+// follows returns an error if a guard that is put next is not the one after what is known: then
+// commits are missing, or the history is another one.
 func (h *history) follows(of string, g guard) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,8 +99,8 @@ func (h *history) follows(of string, g guard) error {
 	return nil
 }
 
-// newest returns the guard that was put last, as far as is known here, and when, 0 if none was.
-func (h *history) newest() (of string, rev uint64) {
+// newest returns the guard that was put last, as far as is known here; its Rev is 0 if none was.
+func (h *history) newest() (of string, last guard) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.lastOf, h.last
@@ -142,39 +111,28 @@ func (h *history) put(guards map[string]guard) {
 	defer h.mu.Unlock()
 	for of, g := range guards {
 		h.guards[of] = g
-		h.seen(of, g.Rev)
+		h.seen(of, g)
 	}
 }
 
-func (h *history) now() map[string]guard {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return maps.Clone(h.guards)
-}
-
-// agrees returns what in l contradicts what was applied up to here.
+// agrees returns what in l contradicts what is known, of which all up to here was applied.
 func (h *history) agrees(l *loaded, here uint64) error {
 	if l.rev < here {
 		return fmt.Errorf("%w: it is at revision %d, and this replica at %d", ErrHistoryLost, l.rev, here)
 	}
-	h.mu.Lock()
-	for at, e := range h.expected {
-		if at <= l.rev && l.guards[e.of].Rev < at {
-			h.mu.Unlock()
-			return fmt.Errorf("%w: this process has committed at revision %d, and table %q was written last "+
-				"at %d", ErrHistoryLost, at, tableOf(e.of), l.guards[e.of].Rev)
-		}
-	}
-	h.mu.Unlock()
-	for of, known := range h.now() {
-		now := l.guards[of]
-		if now.Version < known.Version || now.Rev < known.Rev || now.Rev == known.Rev && now.By != known.By ||
-			now.Rev > known.Rev && now.Rev <= here {
-			return fmt.Errorf("%w: table %q was written last at %d by %q, and here at %d by %q",
-				ErrHistoryLost, tableOf(of), now.Rev, now.By, known.Rev, known.By)
-		}
+	of, known := h.newest()
+	now := l.guards[of]
+	if known.Rev <= l.rev && (now.Version < known.Version || now.Rev < known.Rev ||
+		now.Rev == known.Rev && now.By != known.By || now.Rev > known.Rev && now.Rev <= here) {
+		return known.lost(of, now)
 	}
 	return nil
+}
+
+// lost returns the error that a guard which is known here is another one in the cluster.
+func (g guard) lost(of string, now guard) error {
+	return fmt.Errorf("%w: table %q was written last at %d by %q, and here at %d by %q", ErrHistoryLost,
+		tableOf(of), now.Rev, now.By, g.Rev, g.By)
 }
 
 // beat calls once at each heartbeat, until the replica ends.
@@ -205,52 +163,47 @@ func (db *DB) beatServers() {
 // What cannot be asked is asked the next time.
 func (db *DB) beatOnce() {
 	before := db.applied.now()
-	newest, _, err := db.newest(db.ctx)
+	newest, at, err := db.newest(db.ctx)
 	if err != nil {
 		return
 	}
-	if err := db.checkPast(); errors.Is(err, ErrHistoryLost) {
+	if newest > before {
+		at = 0
+	}
+	switch err := db.checkPast(at); {
+	case errors.Is(err, ErrHistoryLost):
 		db.fail(err)
 		return
+	case err == nil: // nothing was committed up to there: a watch need not begin before
+		db.history.quiet.Store(max(at, db.history.quiet.Load()))
 	}
 	// By the next beat the watch should have come so far, or at least further.
-	moved := before > db.history.beaten
-	db.history.beaten = before
+	epoch := db.local.Epoch()
+	moved := epoch > db.history.beaten
+	db.history.beaten = epoch
 	if newest > before && db.figures.behind.Swap(newest) > before && !moved {
 		db.standsStill(before, newest)
 	}
 }
 
-// checkPast compares the guards as of the newest revision that is applied. Its error is an
-// ErrHistoryLost, or says that they could not be compared now: if they are compacted reload
-// compares.
-func (db *DB) checkPast() error {
-	var here uint64
-	var known map[string]guard
-	for { // both as of one moment
-		here, known = db.applied.now(), db.history.now()
-		if db.applied.now() == here {
-			break
-		}
-	}
-	resp, err := db.guardsAt(db.ctx, here)
+// checkPast looks whether the cluster has the newest commit that is known here, as of the newest
+// revision up to which all are known: at is one, or 0. Its error is an ErrHistoryLost, or says that
+// this could not be compared now: if it is compacted reload compares.
+func (db *DB) checkPast(at uint64) error {
+	here := max(at, db.history.quiet.Load(), db.applied.now()) // must precede what is known
+	of, last := db.history.newest()
+	here = max(here, last.Rev)
+	resp, err := db.get(db.ctx, db.keys.allGuards()+of, clientv3.WithRev(int64(here)))
 	switch {
 	case isRPC(err, rpctypes.ErrFutureRev):
-		return fmt.Errorf("%w: it has not come to revision %d, which is applied here", ErrHistoryLost, here)
+		return fmt.Errorf("%w: it has not come to revision %d, which is known here", ErrHistoryLost, here)
 	case err != nil:
 		return err
 	case resp.Header.ClusterId != db.cluster:
 		return db.another(resp.Header)
 	}
-	then := db.guards(resp)
-	for of, g := range known {
-		if g.Rev > here {
-			continue // the revision that is being applied
-		}
-		if is := then[of]; is.Rev != g.Rev || is.By != g.By {
-			return fmt.Errorf("%w: as of revision %d table %q was written last at %d by %q, and here at %d by %q",
-				ErrHistoryLost, here, tableOf(of), is.Rev, is.By, g.Rev, g.By)
-		}
+	if is := db.guards(resp)[of]; is.Rev != last.Rev || is.By != last.By {
+		return last.lost(of, is)
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func (db *DB) loadOnce(ctx context.Context) (*loaded, error) {
 		return nil, err
 	}
 	return l, db.again(ctx, func() error {
-		resp, err := db.guardsAt(ctx, l.rev)
+		resp, err := db.get(ctx, db.keys.allGuards(), clientv3.WithPrefix(), clientv3.WithRev(int64(l.rev)))
 		if err == nil {
 			l.guards = db.guards(resp)
 		}
@@ -187,16 +187,12 @@ func (db *DB) replay(l *loaded) error {
 
 // put commits records, and the end of others, at a revision.
 func (db *DB) put(at uint64, records []*mvccpb.KeyValue, gone []string) error {
-	return db.apply(at, func(tx mvcc.DBTx) error {
+	return db.apply(at, func(tx mvcc.DBTx, probe bool) error {
 		for _, kv := range records {
-			if err := db.putOne(tx, string(kv.Key), kv.Value, false); err != nil {
-				return err
-			}
+			db.putOne(tx, kv, false, probe)
 		}
 		for _, name := range gone {
-			if err := db.putOne(tx, name, nil, true); err != nil {
-				return err
-			}
+			db.putOne(tx, &mvccpb.KeyValue{Key: []byte(name)}, true, probe)
 		}
 		return nil
 	})
@@ -205,44 +201,57 @@ func (db *DB) put(at uint64, records []*mvccpb.KeyValue, gone []string) error {
 // errApply says that what was committed could not be applied here.
 var errApply = errors.New("etcd: a commit could not be applied")
 
-// apply commits what fn does at a revision. Its error is a *CodecError, an *IndexError or an
-// errApply, also if a function of the program panics, which decodes, or is that of an index. If one
-// calls runtime.Goexit the replica fails.
-func (db *DB) apply(rev uint64, fn func(tx mvcc.DBTx) error) (err error) {
+// apply commits what fn does at a revision. Its error is an *IndexError or an errApply. If the
+// function of an index panics, fn is called again with probe, to find out for which records. If a
+// function of the program calls runtime.Goexit the replica fails.
+func (db *DB) apply(rev uint64, fn func(tx mvcc.DBTx, probe bool) error) error {
+	err, panicked := db.applyOnce(rev, func(tx mvcc.DBTx) error { return fn(tx, false) })
+	if panicked {
+		err, _ = db.applyOnce(rev, func(tx mvcc.DBTx) error { return fn(tx, true) })
+	}
+	var index *IndexError
+	if err == nil || errors.As(err, &index) {
+		return err
+	}
+	return fmt.Errorf("%w: revision %d: %w", errApply, rev, err)
+}
+
+func (db *DB) applyOnce(rev uint64, fn func(tx mvcc.DBTx) error) (err error, panicked bool) {
 	done := false
 	defer func() {
 		if done {
 			return
 		}
 		p := recover()
-		err = fmt.Errorf("%w: revision %d: a function of the program has panicked: %v", errApply, rev, p)
-		if db.cfg.Logger.Error(err.Error(), "stack", string(debug.Stack())); p == nil {
-			db.fail(err)
+		err, panicked = fmt.Errorf("a function of the program has panicked: %v", p), true
+		db.cfg.Logger.Error("etcd: "+err.Error(), "revision", rev, "stack", string(debug.Stack()))
+		if p == nil {
+			db.fail(fmt.Errorf("%w: revision %d: %w", errApply, rev, err))
 		}
 	}()
 	err = db.hooks.Apply(rev, fn)
 	done = true
-	var codec *CodecError
-	var index *IndexError
-	if err == nil || errors.As(err, &codec) || errors.As(err, &index) {
-		return err
-	}
-	return fmt.Errorf("%w: revision %d: %w", errApply, rev, err)
+	return err, false
 }
 
-func (db *DB) putOne(tx mvcc.DBTx, name string, value []byte, deleted bool) error {
-	table, key, _ := db.keys.record(name)
+// putOne writes a record, or deletes it.
+func (db *DB) putOne(tx mvcc.DBTx, kv *mvccpb.KeyValue, deleted, probe bool) {
+	table, key, _ := db.keys.record(string(kv.Key))
 	t := db.schema.tables[table]
 	if t == nil {
-		return nil // of a newer version of the program, say
+		return // of a newer version of the program, say
 	}
-	return t.apply(tx, []byte(key), value, deleted)
+	if err := t.apply(tx, []byte(key), kv.Value, deleted, probe); err != nil && !deleted {
+		db.noteBroken(table+"/"+key, uint64(kv.ModRevision), err)
+	} else {
+		db.schema.broken.forget(table + "/" + key)
+	}
 }
 
 // arrive makes the clock be at a revision, at which nothing was committed that is not applied.
 func (db *DB) arrive(rev uint64) error {
 	if rev > db.local.Epoch() {
-		if err := db.apply(rev, func(mvcc.DBTx) error { return nil }); err != nil {
+		if err := db.apply(rev, func(mvcc.DBTx, bool) error { return nil }); err != nil {
 			return err
 		}
 	}
@@ -264,7 +273,7 @@ func (db *DB) reload(ctx context.Context) error {
 	if err := db.metaNow(ctx); err != nil {
 		return err
 	}
-	here := db.applied.now()
+	here := db.local.Epoch()
 	if err := db.history.agrees(l, here); err != nil {
 		return err
 	}
@@ -282,6 +291,7 @@ func (db *DB) reload(ctx context.Context) error {
 			was[record] = db.exact.of(record, epoch)
 		}
 	}
+	db.schema.broken.revisions(db.keys.records(), was)
 	var changed []*mvccpb.KeyValue
 	for _, kv := range l.records {
 		name, rev := string(kv.Key), uint64(kv.ModRevision)

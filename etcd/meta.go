@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/mvccmap/mvccmap/internal/seam"
@@ -22,15 +24,12 @@ type meta struct {
 
 // A metaTable says what is kept of a table.
 type metaTable struct {
-	// Codecs are how records may be encoded: those that were written once are as they were written,
-	// until Rewrite has written them anew.
+	// Codecs are how records may be encoded: those that were written once are as they were written.
 	Codecs []string `json:"codecs"`
-	// Only is the one that may be written while Rewrite runs, else "", and By names that: one with
-	// the same encoding joins it.
-	Only string `json:"only,omitempty"`
-	By   string `json:"by,omitempty"`
-	// Types are those of the records, of the program that has most in them.
+	// Types are those of the records, of the program that has most in them; and Wider of one that was
+	// opened with Config.Rolling and has more.
 	Types seam.Table `json:"types"`
+	Wider seam.Table `json:"wider,omitzero"`
 }
 
 const format = 3
@@ -47,61 +46,109 @@ func parseMeta(kv *mvccpb.KeyValue) (m meta, err error) {
 }
 
 // agree makes sure that what is kept is what the schema says, adds what is new, and makes the
-// revision be above the local clock, which has counted the indexes.
+// revision be above the local clock, which has counted the indexes. It puts cease with a change that
+// programs which run have to look at before they commit again.
 func (db *DB) agree(ctx context.Context) error {
-	agreed, err := db.changeMeta(ctx, func(m *meta, now uint64) (bool, bool, error) {
-		if err := db.accepts(*m); err != nil {
-			return false, false, err
-		}
-		version := m.Version != db.cfg.Version && !db.cfg.Rolling
-		return db.add(m) || now <= db.local.Epoch()+1, version, nil
-	})
-	db.agreed.Store(agreed)
-	return err
-}
-
-// changeMeta changes what is kept, and returns the revision at which that was put. The function is
-// called with what is there as of a revision, until nothing is to be changed; cease says that
-// programs which do not accept the change must not commit after it.
-func (db *DB) changeMeta(
-	ctx context.Context, edit func(m *meta, now uint64) (change, cease bool, err error),
-) (int64, error) {
-	var mod int64
 	for done := false; !done; {
-		err := db.again(ctx, func() error {
-			resp, err := db.get(ctx, db.keys.meta())
-			if err != nil {
-				return err
-			}
-			m := meta{Format: format, Version: db.cfg.Version, Tables: map[string]metaTable{}}
-			if mod = 0; len(resp.Kvs) > 0 {
-				mod = resp.Kvs[0].ModRevision
-				if m, err = parseMeta(resp.Kvs[0]); err != nil {
-					return err
-				}
-			}
-			change, cease, err := edit(&m, uint64(resp.Header.Revision))
-			if done = !change && mod > 0; err != nil || done {
-				return err
-			}
-			text, err := json.Marshal(m)
-			if err != nil {
-				return err
-			}
-			puts := []clientv3.Op{clientv3.OpPut(db.keys.meta(), string(text))}
-			if cease {
-				puts = append(puts, clientv3.OpPut(db.keys.cease(), ""))
-			}
-			// Whether it was applied shows in the next round.
-			same := clientv3.Compare(clientv3.ModRevision(db.keys.meta()), "=", mod)
-			_, err = db.txn(ctx, []clientv3.Cmp{same}, puts, nil)
+		if err := db.again(ctx, func() (err error) {
+			done, err = db.agreeOnce(ctx)
 			return err
-		})
-		if err != nil {
-			return 0, err
+		}); err != nil {
+			return err
 		}
 	}
-	return mod, nil
+	return nil
+}
+
+func (db *DB) agreeOnce(ctx context.Context) (done bool, err error) {
+	resp, err := db.get(ctx, db.keys.meta())
+	if err != nil {
+		return false, err
+	}
+	first := int64(0)
+	if len(resp.Kvs) == 0 {
+		first = resp.Header.Revision
+	}
+	same, err := db.noNeighbours(ctx, first)
+	if isRPC(err, rpctypes.ErrCompacted) {
+		return false, nil // in the next round
+	}
+	if err != nil {
+		return false, err
+	}
+	m, mod := meta{Format: format, Version: db.cfg.Version, Tables: map[string]metaTable{}}, int64(0)
+	if len(resp.Kvs) > 0 {
+		mod = resp.Kvs[0].ModRevision
+		if m, err = parseMeta(resp.Kvs[0]); err != nil {
+			return false, err
+		}
+	}
+	if err := db.accepts(m); err != nil {
+		return false, err
+	}
+	cease := m.Version != db.cfg.Version && !db.cfg.Rolling
+	news, more := db.add(&m)
+	for name, t := range db.schema.tables {
+		db.narrow(name, t, m.Tables[name])
+	}
+	if !news && mod > 0 && uint64(resp.Header.Revision) > db.local.Epoch()+1 {
+		db.agreed.Store(mod)
+		return true, nil
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		return false, err
+	}
+	puts := []clientv3.Op{clientv3.OpPut(db.keys.meta(), string(text))}
+	if cease || more {
+		puts = append(puts, clientv3.OpPut(db.keys.cease(), ""))
+	}
+	// Whether it was applied shows in the next round.
+	same = append(same, clientv3.Compare(clientv3.ModRevision(db.keys.meta()), "=", mod))
+	_, err = db.txn(ctx, same, puts, nil)
+	return false, err
+}
+
+// noNeighbours returns an error if the prefix is within that of another database, or first is set, a
+// revision at which there is no database at the prefix, and there are keys then: of one that is within
+// it, maybe. The comparisons say that this is so.
+func (db *DB) noNeighbours(ctx context.Context, first int64) (same []clientv3.Cmp, err error) {
+	for _, name := range db.keys.above() {
+		resp, err := db.get(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		rev := int64(0)
+		for _, kv := range resp.Kvs {
+			var m struct{ Format int }
+			if rev = kv.ModRevision; json.Unmarshal(kv.Value, &m) == nil && m.Format > 0 {
+				return nil, fmt.Errorf("Config.Prefix %q is within %q, at which there is another database: want "+
+					"prefixes of which none begins with the other one", db.cfg.Prefix, strings.TrimSuffix(name, metaAt))
+			}
+		}
+		same = append(same, clientv3.Compare(clientv3.ModRevision(name), "=", rev))
+	}
+	if first == 0 {
+		return same, nil
+	}
+	resp, err := db.get(ctx, db.cfg.Prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly(),
+		clientv3.WithLimit(1000), clientv3.WithRev(first)) // one that is opened at once comes later
+	if err != nil {
+		return nil, err
+	}
+	for _, kv := range resp.Kvs {
+		if _, ok := db.keys.slot(string(kv.Key)); !ok { // of a database that was deleted
+			return nil, fmt.Errorf("there is no database at Config.Prefix %q, and there is key %q: want a "+
+				"prefix that nobody else uses, neither a database whose prefix begins with it", db.cfg.Prefix,
+				kv.Key)
+		}
+	}
+	end := clientv3.GetPrefixRangeEnd(db.cfg.Prefix)
+	for from, to := range map[string]string{db.cfg.Prefix: db.keys.slots(),
+		clientv3.GetPrefixRangeEnd(db.keys.slots()): end} {
+		same = append(same, clientv3.Compare(clientv3.CreateRevision(from), "=", 0).WithRange(to))
+	}
+	return same, nil
 }
 
 // accepts returns a *SchemaError if the program cannot go on with what is kept: it cannot decode
@@ -111,11 +158,7 @@ func (db *DB) accepts(m meta) error {
 		return err
 	}
 	for name, t := range db.schema.tables {
-		kept, there := m.Tables[name]
-		if !there {
-			continue
-		}
-		if err := db.acceptsTable(name, t, kept); err != nil {
+		if err := db.acceptsTable(name, t, m.Tables[name]); err != nil {
 			return err
 		}
 	}
@@ -132,7 +175,11 @@ func (db *DB) acceptsTable(name string, t table, kept metaTable) error {
 	if t.anyShape() {
 		return nil
 	}
-	return db.loses(name, t, kept)
+	lost, more := db.compare(name, t, kept.Types)
+	if wider, _ := db.compare(name, t, kept.Wider); lost == nil && more {
+		lost = wider // neither of the two would notice that it loses something of the other one
+	}
+	return lost
 }
 
 // acceptsVersion returns a *SchemaError if the program does not take the version of what is kept.
@@ -145,24 +192,40 @@ func (db *DB) acceptsVersion(m meta) error {
 		Err:  &mvcc.VersionError{Saved: m.Version, Version: db.cfg.Version, Versions: db.cfg.Versions}}
 }
 
-// loses returns a *SchemaError if something of what is kept of a table is not in the types of the
-// program. That is known of tables without functions of their own.
-func (db *DB) loses(name string, t table, kept metaTable) error {
-	if t.ownValues() || kept.Types.ValueShape.IsZero() {
-		return nil
+// compare returns a *SchemaError if something of some types of a table is not in those of the program,
+// and whether the program has more. That is known of tables without functions of their own.
+func (db *DB) compare(name string, t table, was seam.Table) (lost error, more bool) {
+	if t.ownValues() || was.ValueShape.IsZero() {
+		return nil, false
 	}
 	is := db.hooks.Described(name, "json")
-	was := kept.Types
 	was.KeyShape = is.KeyShape // the codec says what keys are
-	err := db.hooks.Misfits(was, is)
-	if err == nil {
-		return nil
+	if err := db.hooks.Misfits(was, is); err != nil {
+		lost = &SchemaError{Table: name, Kept: was.ValueShape.String(), Want: is.ValueShape.String(), Err: err}
 	}
-	return &SchemaError{Table: name, Kept: was.ValueShape.String(), Want: is.ValueShape.String(), Err: err}
+	return lost, db.hooks.Misfits(is, was) != nil
 }
 
-// add adds what the program has, and reports whether something is new.
-func (db *DB) add(m *meta) (news bool) {
+// narrow notes why this program does not keep all that is kept of a table, if that is so: its commits
+// are looked at then, see keepsFields.
+func (db *DB) narrow(name string, t table, kept metaTable) {
+	err := db.acceptsTable(name, t, kept)
+	if err == nil && !t.anyShape() {
+		err, _ = db.compare(name, t, kept.Wider)
+	}
+	if err == nil {
+		db.less.Delete(name)
+		return
+	}
+	if _, noted := db.less.Swap(name, err); !noted {
+		db.cfg.Logger.Warn("etcd: a program was opened that keeps more than this one: an Update that would "+
+			"lose some of it is refused", "prefix", db.cfg.Prefix, "error", err)
+	}
+}
+
+// add adds what the program has, and reports whether something is new, and whether programs that run
+// may have less.
+func (db *DB) add(m *meta) (news, more bool) {
 	if m.Version != db.cfg.Version && !db.cfg.Rolling {
 		m.Version, news = db.cfg.Version, true
 	}
@@ -171,22 +234,28 @@ func (db *DB) add(m *meta) (news bool) {
 		if !slices.Contains(kept.Codecs, t.codec()) {
 			kept.Codecs, news = append(kept.Codecs, t.codec()), true
 		}
-		if kept.Only != "" && kept.Only != t.codec() {
-			kept.Only, kept.By, news = "", "", true
-		}
 		is := db.hooks.Described(name, "json")
 		is.ID = 0
 		if t.ownValues() {
 			is.KeyShape, is.ValueShape = seam.Shape{}, seam.Shape{}
 		}
 		unknown := t.ownValues() && !kept.Types.ValueShape.IsZero() // whether it loses something
-		if !there || !db.cfg.Rolling && !unknown && db.loses(name, t, kept) == nil {
-			news = news || !sameTypes(kept.Types, is)
-			kept.Types = is
+		lost, exceeds := db.compare(name, t, kept.Types)
+		lostWider, _ := db.compare(name, t, kept.Wider)
+		was := kept
+		switch {
+		case !there || !db.cfg.Rolling && !unknown && lost == nil:
+			if kept.Types = is; lostWider == nil {
+				kept.Wider = seam.Table{}
+			}
+		case exceeds && lostWider == nil:
+			kept.Wider = is
 		}
+		news = news || !there || !sameTypes(was.Types, kept.Types) || !sameTypes(was.Wider, kept.Wider)
+		more = more || there && exceeds
 		m.Tables[name] = kept
 	}
-	return news
+	return news, more
 }
 
 func sameTypes(a, b seam.Table) bool {
@@ -217,19 +286,7 @@ func (db *DB) metaChanged(kv *mvccpb.KeyValue) error {
 		return err
 	}
 	for name, t := range db.schema.tables {
-		kept, there := m.Tables[name]
-		if there && (!slices.Contains(kept.Codecs, t.codec()) || kept.Only != "" && kept.Only != t.codec()) {
-			return &SchemaError{Table: name, Kept: fmt.Sprint(kept.Codecs, ", which was written anew"),
-				Want: t.codec()}
-		}
-		err := db.acceptsTable(name, t, kept)
-		if err == nil {
-			db.less.Delete(name)
-			continue
-		}
-		db.less.Store(name, err)
-		db.cfg.Logger.Warn("etcd: a program was opened that keeps more than this one: what this one writes "+
-			"loses it", "prefix", db.cfg.Prefix, "error", err)
+		db.narrow(name, t, m.Tables[name])
 	}
 	db.agreed.Store(kv.ModRevision) // last: from now on it commits what it would not have before
 	return nil

@@ -28,6 +28,13 @@ type outcome struct {
 // ended. The error is definite, and nothing was committed; or [ErrOutcomeUnknown]. The slot is nil
 // afterwards if it must not be used again.
 func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error) {
+	if len(r.narrow) > 0 {
+		if err := db.keepsFields(ctx, r); unanswered(err) && db.cutOff() == nil {
+			return outcome{unanswered: err}, nil
+		} else if err != nil {
+			return outcome{}, err
+		}
+	}
 	s := *at
 	s.seq++
 	s.sent = time.Now()
@@ -44,13 +51,15 @@ func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error
 func (db *DB) send(ctx context.Context, at **slot, r *request, name string) (outcome, error) {
 	s := *at
 	same, then := clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last), r.ops(name)
-	cmps := []clientv3.Cmp{same, clientv3.Compare(clientv3.ModRevision(db.keys.cease()), "<", db.agreed.Load()+1)}
-	last, seen := db.history.newest()
-	if last = db.keys.allGuards() + last; seen > 0 { // O5
+	cmps := []clientv3.Cmp{same, clientv3.Compare(clientv3.ModRevision(db.keys.cease()), "<", r.agreed+1)}
+	of, known := db.history.newest()
+	last, seen := db.keys.allGuards()+of, known.Rev
+	if seen > 0 { // O5
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(last), ">", int64(seen)-1))
 	}
 	then = append(then, clientv3.OpPut(s.name, s.says()))
-	otherwise := []clientv3.Op{clientv3.OpGet(s.name), clientv3.OpGet(db.keys.allGuards(), newestGuard...),
+	otherwise := []clientv3.Op{clientv3.OpGet(s.name),
+		clientv3.OpGet(db.keys.allGuards(), db.keys.newest()...),
 		clientv3.OpGet(db.keys.cease())}
 	if r.absent { // O6
 		otherwise = append(otherwise, clientv3.OpTxn([]clientv3.Cmp{same}, []clientv3.Op{s.fence()}, nil))
@@ -70,7 +79,7 @@ func (db *DB) send(ctx context.Context, at **slot, r *request, name string) (out
 		return outcome{committed: true, rev: uint64(resp.Header.Revision)}, nil
 	case err == nil:
 		o, known, err := s.read(resp.Responses[0].GetResponseRange())
-		if err != nil && s.idle(db) { // J3, and it was not committed
+		if err != nil && s.idle(db) { // J4, and it was not committed
 			*at = nil
 			return outcome{}, nil
 		}
@@ -156,7 +165,7 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 		if says != nil {
 			o, known, err := s.read(says)
 			switch {
-			case err != nil && s.idle(db): // J3
+			case err != nil && s.idle(db): // J4
 				*at = nil
 				return db.unknown()
 			case err != nil:

@@ -50,7 +50,8 @@ func (db *DB) standsStill(applied, newest uint64) {
 }
 
 // come waits until all up to a revision is applied at which something was committed under the
-// prefix. If nothing at all comes for as long as a request may take, the watch begins anew.
+// prefix. If nothing at all comes for as long as a request may take, the watch begins anew; if
+// nothing is answered either, for as long as an Update may take, it gives up.
 func (db *DB) come(ctx context.Context, rev uint64) error {
 	for {
 		before := db.applied.now()
@@ -63,6 +64,9 @@ func (db *DB) come(ctx context.Context, rev uint64) error {
 		case ctx.Err() != nil:
 			return ended(ctx)
 		case db.applied.now() == before:
+			if err := db.cutOff(); err != nil {
+				return err
+			}
 			db.standsStill(before, rev)
 		}
 	}

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -16,16 +17,24 @@ type request struct {
 	bytes  int
 	// absent says that it compares that a record is absent, see O6.
 	absent bool
+	// agreed is the revision of the meta that the program had accepted before, and narrow are
+	// records that it puts, and of whose tables it has less.
+	agreed int64
+	narrow []narrowPut
 
 	guard string // that of a table, one of guards
 }
 
 // A tableRequest is the part of a request that one table has.
 type tableRequest struct {
+	name    string
+	since   uint64 // as of which it was read; the oldest, of several transactions
 	cmps    []clientv3.Cmp
 	absent  int      // 1 if it compares that a record is absent, else 0
 	indexes []string // guards of index keys
 	class   string   // "" if nothing is written
+	// mends says that a broken record is written: which index keys that has left is not known.
+	mends bool
 }
 
 // perOp is about how many bytes an operation or comparison takes, beside its key and value.
@@ -37,17 +46,38 @@ const perOp = 32
 // have no record that has entered or left it since, see index. Where it has read a range of an
 // index or everything, or a range of many records or of keys whose bytes have another order, or
 // where the comparisons would be too many, the guards of the table are compared instead: nobody may
-// have written to it since. The error is a *CodecError or a *TooLargeError.
-func (db *DB) request(w *replicate.Work) (*request, error) {
-	r := &request{}
-	tables := make([]tableRequest, len(w.Tables))
-	for i := range w.Tables {
-		t, of := &w.Tables[i], &tables[i]
-		if err := db.compared(t, w.Epoch, of); err != nil {
-			return nil, err
+// have written to it since. Where several transactions go together w is the renewed work of all,
+// and readers are those of them that have read. The error is a *CodecError or a *TooLargeError.
+func (db *DB) request(w *replicate.Work, readers ...*replicate.Work) (*request, error) {
+	r := &request{agreed: db.agreed.Load()} // must precede, see fields.go
+	var tables []tableRequest
+	for i, one := range append([]*replicate.Work{w}, readers...) {
+		for j := range one.Tables {
+			t := &one.Tables[j]
+			n := slices.IndexFunc(tables, func(of tableRequest) bool { return of.name == t.Name })
+			if n < 0 {
+				n = len(tables)
+				tables = append(tables, tableRequest{name: t.Name, since: one.Epoch})
+			}
+			of := &tables[n]
+			of.since = min(of.since, one.Epoch)
+			changed, _ := db.indexGuards(t, true)
+			of.indexes = append(of.indexes, changed...)
+			if i == 0 {
+				if err := db.written(t, r, of); err != nil {
+					return nil, err
+				}
+			}
+			if err := db.compared(t, one, of); err != nil {
+				return nil, err
+			}
 		}
-		if err := db.written(t, r, of); err != nil {
-			return nil, err
+	}
+	for i := range tables { // of several transactions
+		slices.Sort(tables[i].indexes)
+		tables[i].indexes = slices.Compact(tables[i].indexes)
+		if tables[i].mends {
+			tables[i].indexes, tables[i].class = nil, classNone // I2
 		}
 	}
 	// Where it is too much: all of a table is compared, or all readers of indexes of it conflict.
@@ -59,7 +89,7 @@ func (db *DB) request(w *replicate.Work) (*request, error) {
 		if compares(&tables[i]) <= 1 {
 			break // as many tables as that
 		}
-		tables[i].cmps, tables[i].absent = []clientv3.Cmp{db.unwritten(w.Tables[i].Name, w.Epoch)}, 0
+		tables[i].cmps, tables[i].absent = []clientv3.Cmp{db.unwritten(tables[i].name, tables[i].since)}, 0
 	}
 	puts := func(t *tableRequest) int { return len(t.indexes) }
 	classes := sum(tables, func(t *tableRequest) int { return min(len(t.class), 1) })
@@ -76,8 +106,7 @@ func (db *DB) request(w *replicate.Work) (*request, error) {
 		r.cmps = append(r.cmps, t.cmps...)
 		r.guards = append(r.guards, t.indexes...)
 		if t.class != "" {
-			name := w.Tables[i].Name
-			r.guard = db.keys.guard(name, t.class)
+			r.guard = db.keys.guard(t.name, t.class)
 			r.guards = append(r.guards, r.guard)
 		}
 	}
@@ -112,19 +141,30 @@ func largest(tables []tableRequest, of func(t *tableRequest) int) (at int) {
 	return at
 }
 
-// compared fills in what is compared of a table.
-func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) error {
+// compared adds what is compared of a table.
+func (db *DB) compared(t *replicate.Table, w *replicate.Work, into *tableRequest) error {
+	since := w.Epoch
+	deleted, err := db.deletesBroken(t, w)
+	if err == nil {
+		err = db.readsBroken(t, deleted)
+	}
+	if err != nil {
+		return err
+	}
 	if t.All {
-		into.cmps = []clientv3.Cmp{db.unwritten(t.Name, since)}
+		into.cmps = append(into.cmps, db.unwritten(t.Name, since))
 		return nil
 	}
-	cmps := make([]clientv3.Cmp, 0, len(t.Epochs))
+	cmps, absent := make([]clientv3.Cmp, 0, len(t.Epochs)), 0
 	at := db.keys.table(t.Name)
 	if err := db.schema.tables[t.Name].reads(t.Reads, func(n int, key []byte) {
 		name, rev := at+string(key), t.Epochs[n]
-		if rev == 0 {
-			into.absent = 1
-		} else {
+		switch broken := deleted[string(key)]; {
+		case broken != 0:
+			rev = broken
+		case rev == 0:
+			absent = 1
+		default:
 			rev = db.exact.of(name, rev)
 		}
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(name), "=", int64(rev)))
@@ -134,19 +174,70 @@ func (db *DB) compared(t *replicate.Table, since uint64, into *tableRequest) err
 	ranges, ok := db.ranges(t, since)
 	indexes, known := db.unchanged(t, since)
 	if !ok || !known {
-		into.absent, into.cmps = 0, []clientv3.Cmp{db.unwritten(t.Name, since)}
-	} else {
-		into.cmps = slices.Concat(cmps, ranges, indexes)
+		into.cmps = append(into.cmps, db.unwritten(t.Name, since))
+		return nil
 	}
+	into.absent = max(into.absent, absent)
+	into.cmps = slices.Concat(into.cmps, cmps, ranges, indexes)
 	return nil
+}
+
+// deletesBroken returns the revisions of the broken records that a transaction deletes, by their
+// encoded keys. Renewed work has read only what it merges, and another one may delete that.
+func (db *DB) deletesBroken(t *replicate.Table, w *replicate.Work) (map[string]uint64, error) {
+	if w.Blind || db.schema.broken.count() == 0 {
+		return nil, nil
+	}
+	deleted := map[string]uint64{}
+	err := db.schema.tables[t.Name].writes(t.Writes, func(key, _ []byte, gone bool) {
+		if one := db.schema.broken.of(t.Name + "/" + string(key)); gone && one.err != nil {
+			deleted[string(key)] = one.rev
+		}
+	})
+	return deleted, err
+}
+
+// readsBroken returns the error of a broken record that is among the records that were read: of a
+// table with indexes also by a write; but not one that is deleted.
+func (db *DB) readsBroken(t *replicate.Table, deleted map[string]uint64) error {
+	b := &db.schema.broken
+	if b.count() == 0 {
+		return nil
+	}
+	if t.All {
+		return b.within(t.Name, nil, nil)
+	}
+	for _, r := range t.Ranges {
+		low, high, ok := db.schema.tables[t.Name].span(r)
+		if !ok {
+			low, high = nil, nil
+		}
+		if err := b.within(t.Name, low, high); err != nil {
+			return err
+		}
+	}
+	var broken error
+	err := db.schema.tables[t.Name].reads(t.Reads, func(_ int, key []byte) {
+		if deleted[string(key)] == 0 {
+			if one := b.of(t.Name + "/" + string(key)); one.err != nil {
+				broken = one.err
+			}
+		}
+	})
+	return cmp.Or(broken, err)
 }
 
 // written fills in what is written to a table.
 func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error {
 	at, deletes := db.keys.table(t.Name), false
+	less, narrow := db.less.Load(t.Name)
 	if err := db.schema.tables[t.Name].writes(t.Writes, func(key, value []byte, deleted bool) {
 		name := at + string(key)
+		into.mends = into.mends || db.schema.broken.of(t.Name+"/"+string(key)).err != nil
 		r.bytes += perOp + len(name) + len(value)
+		if narrow && !deleted {
+			r.narrow = append(r.narrow, narrowPut{t.Name, name, less.(error)})
+		}
 		if deletes = deletes || deleted; deleted {
 			r.writes = append(r.writes, clientv3.OpDelete(name))
 		} else {
@@ -157,7 +248,6 @@ func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error 
 	}
 	if t.Written > 0 {
 		into.class = db.schema.tables[t.Name].class()
-		into.indexes, _ = db.indexGuards(t, true)
 	}
 	if deletes {
 		r.guards = append(r.guards, db.keys.deletes(t.Name))
@@ -178,21 +268,25 @@ func (r *request) count() int {
 }
 
 func (r *request) tooLarge(db *DB) error {
-	return &TooLargeError{Ops: r.count(), Bytes: r.bytes, MaxOps: db.cfg.MaxTxnOps,
+	return &TooLargeError{Ops: r.count(), Bytes: r.bytes, Records: len(r.writes), MaxOps: db.cfg.MaxTxnOps,
 		MaxBytes: db.cfg.MaxRequestBytes}
 }
 
-// ranges compares the ranges of a table that were read, if that is not too much.
+// ranges compares the ranges of a table that were read, if that is not too much. The range says
+// that no record in it was put since. That none is gone say the records of a range of few keys,
+// which are compared one by one, see [replicate.Range]; of one with more it is the guard of
+// deletions.
 func (db *DB) ranges(t *replicate.Table, since uint64) (cmps []clientv3.Cmp, ok bool) {
 	if len(t.Ranges) == 0 {
 		return nil, true
 	}
-	at, keys := db.keys.table(t.Name), 0
+	at, keys, gone := db.keys.table(t.Name), 0, false
 	for _, r := range t.Ranges {
 		low, high, ok := db.schema.tables[t.Name].span(r)
 		if keys += r.Keys; !ok || keys > replicate.MostKeys { // each member looks at all of them
 			return nil, false
 		}
+		gone = gone || r.Keys > replicate.MostNamed
 		from, to := at+string(low), at+string(high)
 		if high == nil {
 			to = clientv3.GetPrefixRangeEnd(at)
@@ -202,8 +296,11 @@ func (db *DB) ranges(t *replicate.Table, since uint64) (cmps []clientv3.Cmp, ok 
 		}
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(from), "<", int64(since)+1).WithRange(to))
 	}
-	deletes := clientv3.ModRevision(db.keys.deletes(t.Name))
-	return append(cmps, clientv3.Compare(deletes, "<", int64(since)+1)), true
+	if gone {
+		deletes := clientv3.ModRevision(db.keys.deletes(t.Name))
+		cmps = append(cmps, clientv3.Compare(deletes, "<", int64(since)+1))
+	}
+	return cmps, true
 }
 
 // unwritten compares that nobody has written to a table since a revision, of whatever class.

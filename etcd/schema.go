@@ -21,6 +21,9 @@ type Schema struct {
 	mu     sync.Mutex
 	opened bool
 	tables map[string]table
+	broken broken
+	// applied is that of the replica, before Open too, for watches.
+	applied *applied
 }
 
 // NewSchema returns a schema without tables. opts may be nil; they are those of the local tables,
@@ -31,7 +34,7 @@ type Schema struct {
 // (PinWarnAge and TracePins tell of readers that do); and if ManualReclaim is, since a replica has
 // no Reclaim to call.
 func NewSchema(opts *mvcc.Options) *Schema {
-	s := &Schema{tables: map[string]table{}}
+	s := &Schema{tables: map[string]table{}, applied: newApplied()}
 	if opts != nil {
 		s.observe, s.around = opts.Observe, opts.Around
 		switch {

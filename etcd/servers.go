@@ -3,10 +3,16 @@ package etcd
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strconv"
 	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // oldest are the first patches, of each minor version, without the faults that lose data.
@@ -53,7 +59,8 @@ func (db *DB) checkServers(ctx context.Context) error {
 		status, err := db.client.Status(ctx, endpoint)
 		cancel()
 		if err != nil {
-			if failed = append(failed, fmt.Errorf("%s: %w", endpoint, err)); !unanswered(err) {
+			failed = append(failed, fmt.Errorf("%s: %w", endpoint, err))
+			if !unanswered(err) {
 				refused = failed[len(failed)-1]
 			}
 			continue
@@ -72,7 +79,81 @@ func (db *DB) checkServers(ctx context.Context) error {
 		}
 	}
 	if !answered && len(db.history.checked) == 0 {
-		return cmp.Or(refused, fmt.Errorf("no server answers: %w", errors.Join(failed...)))
+		return cmp.Or(refused, errors.Join(failed...))
 	}
 	return nil
+}
+
+// connect makes the client, and waits until a server answers, or ctx ends. Mistakes of TLS and of
+// the user it returns at once.
+func (db *DB) connect(ctx context.Context) error {
+	cfg := db.cfg.Client
+	cfg.DialOptions = db.streams.intercept(cfg.DialOptions)
+	if cfg.DialTimeout == 0 {
+		cfg.DialTimeout = db.cfg.RequestTimeout // for which New asks for a token
+	}
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		var err error
+		if db.client == nil {
+			if db.client, err = clientv3.New(cfg); err != nil {
+				db.client = nil
+			}
+		}
+		if err == nil {
+			err = db.checkServers(ctx)
+		}
+		if !unanswered(err) {
+			return err
+		}
+		for _, endpoint := range cfg.Endpoints {
+			if mistake := db.handshake(ctx, endpoint); mistake != nil {
+				return fmt.Errorf("%s: TLS: %w", endpoint, mistake)
+			}
+		}
+		db.warn("etcd: no server answers, Open waits", err)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fmt.Errorf("no server answers: %w: %w", ended(ctx), err)
+		}
+	}
+}
+
+// handshake returns what is wrong with TLS between this process and a server that does not answer,
+// nil if that is not the reason.
+func (db *DB) handshake(ctx context.Context, endpoint string) error {
+	scheme, host, found := strings.Cut(endpoint, "://")
+	if !found {
+		scheme, host = "", endpoint
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
+	if db.cfg.Client.TLS != nil {
+		cfg = db.cfg.Client.TLS.Clone()
+	}
+	if cfg.NextProtos = []string{"h2"}; cfg.ServerName == "" {
+		cfg.ServerName, _, _ = net.SplitHostPort(host)
+	}
+	plain := scheme == "http" || scheme == "" && db.cfg.Client.TLS == nil
+	cfg.InsecureSkipVerify = cfg.InsecureSkipVerify || plain // nothing is sent to it
+	ctx, cancel := context.WithTimeout(ctx, db.cfg.RequestTimeout)
+	defer cancel()
+	tcp, err := new(net.Dialer).DialContext(ctx, "tcp", host)
+	if err != nil {
+		return nil
+	}
+	conn := tls.Client(tcp, cfg)
+	defer conn.Close()
+	err = conn.HandshakeContext(ctx)
+	if ends, ok := ctx.Deadline(); ok && err == nil {
+		_ = conn.SetReadDeadline(ends)
+		_, err = conn.Read(make([]byte, 1)) // says whether it takes our certificate
+	}
+	var remote *net.OpError
+	switch {
+	case plain && (err == nil || errors.As(err, &remote) && remote.Op == "remote error"): // it speaks TLS
+		return errors.New("the server wants it, and this endpoint does not begin with https://")
+	case plain || ctx.Err() != nil || errors.Is(err, io.EOF):
+		return nil
+	}
+	return err
 }

@@ -72,33 +72,53 @@ func (s *slots) init(db *DB) { s.db, s.room = db, make(chan struct{}, db.cfg.Max
 
 // take waits for room, and returns a slot, which give takes back.
 func (s *slots) take(ctx context.Context) (*slot, error) {
-	select {
-	case s.room <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ended(ctx)
-	case <-s.db.applied.endedAt:
-		return nil, s.db.applied.err()
-	}
-	s.db.figures.inFlight.Add(1)
-	s.mu.Lock()
-	for n := len(s.idle); n > 0; n = len(s.idle) {
-		one := s.idle[n-1]
-		if s.idle = s.idle[:n-1]; one.idle(s.db) { // J2
-			s.db.workers.Go(func() { s.db.abandon(one.name) }) // Close waits for the caller first
-			continue
-		}
-		s.mu.Unlock()
-		return one, nil
-	}
-	s.made++
-	one := &slot{name: fmt.Sprint(s.db.keys.slots(), s.db.self, "/", s.made, "/", s.db.cfg.SlotAge),
-		sent: time.Now()}
-	s.mu.Unlock()
-	if err := s.make(ctx, one); err != nil {
-		s.give(nil)
+	if err := s.enter(ctx); err != nil {
 		return nil, err
 	}
+	s.db.figures.inFlight.Add(1)
+	one := s.unused()
+	if one.last == 0 {
+		if err := s.make(ctx, one); err != nil {
+			s.give(one)
+			return nil, err
+		}
+	}
 	return one, nil
+}
+
+// unused returns a slot that nobody uses. It is still to be put if its last is 0.
+func (s *slots) unused() *slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := len(s.idle); n > 0; n = len(s.idle) {
+		one := s.idle[n-1]
+		if s.idle = s.idle[:n-1]; !one.idle(s.db) { // J3
+			return one
+		}
+		s.db.workers.Go(func() { s.db.abandon(one.name) }) // Close waits for the caller first
+	}
+	s.made++
+	now := time.Now()
+	return &slot{name: fmt.Sprint(s.db.keys.slots(), s.db.self, "/", s.made, "/", s.db.cfg.SlotAge),
+		put: now, sent: now}
+}
+
+// enter waits for room. A process that is cut off gives up.
+func (s *slots) enter(ctx context.Context) error {
+	for {
+		select {
+		case s.room <- struct{}{}:
+			return nil
+		case <-time.After(s.db.bound()):
+			if err := s.db.cutOff(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ended(ctx)
+		case <-s.db.applied.endedAt:
+			return s.db.applied.err()
+		}
+	}
 }
 
 // give takes a slot back. It is nil if it must not be used again.
@@ -112,8 +132,23 @@ func (s *slots) give(one *slot) {
 	<-s.room
 }
 
-// make puts a slot for the first time. It may be asked for that again and again.
+// make puts a slot for the first time. It may be asked for that again and again. A process that is
+// cut off gives up: before it asks for the second time, if nothing was answered for long.
 func (s *slots) make(ctx context.Context, one *slot) error {
+	limit := s.db.bound()
+	if s.db.cutOff() != nil {
+		limit = s.db.cfg.RequestTimeout
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err := s.makeWithin(within, one)
+	if err != nil && within.Err() != nil && ctx.Err() == nil && s.db.applied.err() == nil {
+		return fmt.Errorf("%w: %v", ErrUnanswered, err) // which was for its own context
+	}
+	return err
+}
+
+func (s *slots) makeWithin(ctx context.Context, one *slot) error {
 	absent := clientv3.Compare(clientv3.ModRevision(one.name), "=", 0)
 	return s.db.again(ctx, func() error {
 		resp, err := s.db.txn(ctx, []clientv3.Cmp{absent}, []clientv3.Op{clientv3.OpPut(one.name, sayNew)},
@@ -164,11 +199,32 @@ func (db *DB) again(ctx context.Context, ask func() error) error {
 	}
 }
 
+// bound is for how long calls of a process that is cut off wait.
+func (db *DB) bound() time.Duration { return db.cfg.RequestTimeout + db.cfg.ResolveTimeout }
+
+// cutOff returns an ErrUnanswered if nothing was answered for as long as that.
+func (db *DB) cutOff() error {
+	last := db.heard.Load()
+	if last == nil || time.Since(*last) < db.bound() {
+		return nil
+	}
+	return fmt.Errorf("%w for %v", ErrUnanswered, time.Since(*last).Round(time.Millisecond))
+}
+
+// answer notes that a request was answered, if its error does not say otherwise.
+func (db *DB) answer(err error) {
+	if now := time.Now(); !unanswered(err) {
+		db.heard.Store(&now)
+	}
+}
+
 // get asks for a key, or more.
 func (db *DB) get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, db.cfg.RequestTimeout)
 	defer cancel()
-	return db.client.Get(ctx, key, opts...) // linearizable
+	resp, err := db.client.Get(ctx, key, opts...) // linearizable
+	db.answer(err)
+	return resp, err
 }
 
 // txn sends a request to compare and write.
@@ -177,5 +233,7 @@ func (db *DB) txn(
 ) (*clientv3.TxnResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, db.cfg.RequestTimeout)
 	defer cancel()
-	return db.client.Txn(ctx).If(cmps...).Then(then...).Else(otherwise...).Commit()
+	resp, err := db.client.Txn(ctx).If(cmps...).Then(then...).Else(otherwise...).Commit()
+	db.answer(err)
+	return resp, err
 }

@@ -11,7 +11,7 @@ import (
 type figures struct {
 	commits, batches, conflicts, unclear, unknown atomic.Uint64
 	resyncs, restarts, applied                    atomic.Uint64
-	expired, unexpired                            atomic.Uint64
+	expired, unexpired, foreign                   atomic.Uint64
 	inFlight                                      atomic.Int64
 
 	behind  atomic.Uint64                      // that the last heartbeat has found
@@ -44,6 +44,10 @@ type Stats struct {
 	Resyncs, Restarts uint64
 	// Applied counts the records that were applied.
 	Applied uint64
+	// Foreign counts the records that somebody else than this module has written.
+	Foreign uint64
+	// Broken is how many records there are that this process cannot decode, see [Table.Broken].
+	Broken int
 	// Expired counts the records that this process has deleted because their time had come, and
 	// ExpireFailures how often it could not, see [Table.OnExpire].
 	Expired, ExpireFailures uint64
@@ -53,12 +57,12 @@ type Stats struct {
 // Stats returns the figures of the replica. It costs some loads.
 func (db *DB) Stats() Stats {
 	f := &db.figures
-	rev := db.applied.now()
+	rev := max(db.applied.now(), db.history.quiet.Load())
 	return Stats{Revision: rev, Newest: max(rev, f.behind.Load()), Commits: f.commits.Load(),
 		Batches: f.batches.Load(), Conflicts: f.conflicts.Load(), InFlight: int(f.inFlight.Load()),
 		Unclear: f.unclear.Load(), Unknown: f.unknown.Load(), Resyncs: f.resyncs.Load(),
-		Restarts: f.restarts.Load(), Applied: f.applied.Load(),
-		Expired: f.expired.Load(), ExpireFailures: f.unexpired.Load()}
+		Restarts: f.restarts.Load(), Applied: f.applied.Load(), Foreign: f.foreign.Load(),
+		Broken: db.schema.broken.count(), Expired: f.expired.Load(), ExpireFailures: f.unexpired.Load()}
 }
 
 // Values returns the figures of [DB.Stats] for monitoring. Give this method to Config.Values of
@@ -88,6 +92,9 @@ func (s Stats) values() []prom.Value {
 			s.Unknown),
 		one("resyncs_total", unusual, "resyncs", "How often everything was loaded anew.", s.Resyncs),
 		one("restarts_total", unusual, "restarts", "How often the watch stood still, and began anew.", s.Restarts),
+		one("foreign_total", unusual, "foreign", "Records that somebody else than this module has written.",
+			s.Foreign),
+		one("broken_records", unusual, "broken", "Records that this process cannot decode.", uint64(s.Broken)),
 		one("expired_total", "Records expired", "expired", "Records that this process has deleted because "+
 			"their time had come.", s.Expired),
 		one("expire_failures_total", unusual, "not expired", "How often a record could not be deleted whose "+

@@ -62,7 +62,7 @@ func (db *DB) checkStream(last *uint64) error {
 	if n == *last {
 		return nil
 	}
-	if err := db.checkPast(); err != nil {
+	if err := db.checkPast(0); err != nil {
 		return err
 	}
 	*last = n

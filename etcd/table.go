@@ -19,25 +19,26 @@ type TableOptions[K comparable, V any] struct {
 	// EncodeKey and DecodeKey make bytes of a key, and back; both are given or none. Different keys
 	// must have different bytes, and equal keys equal bytes, in every process and version of the
 	// program. A float key that is -0 is encoded as 0, which it is equal to; in a struct with
-	// floats EncodeKey has to see to that. Default: for types that are strings or integers; others
-	// have none.
+	// floats EncodeKey has to see to that. Default: for types that are strings, integers or arrays
+	// of bytes; others have none.
 	EncodeKey func(key K) ([]byte, error)
 	DecodeKey func(b []byte) (K, error)
 	// Encode and Decode make bytes of a value, and back; both are given or none. What Encode leaves
-	// out is not there in the other processes, nor in this one once it has committed. Default:
-	// JSON. It refuses a value that does not come back as it is, by the rules of [codec.JSON], with
-	// a [*CodecError].
+	// out is not there in the other processes, nor in this one once it has committed. Decode is
+	// called for each value that Encode has made, before it is sent: one that it refuses is not
+	// committed. Records that it refuses nonetheless are broken, see [Table.Broken]. Default: JSON.
+	// It refuses a value that does not come back as it is, by the rules of [codec.JSON], with a
+	// [*CodecError].
 	Encode func(value V) ([]byte, error)
 	Decode func(b []byte) (V, error)
 	// Codec names the functions that are given, and must be given with them. In Codecs are the
 	// names of others whose records they decode as well: "json" is that of tables without. Open
-	// refuses to go on with what may have been written by one that is not among these, until
-	// [DB.Rewrite] has written all of it anew.
+	// refuses to go on with what may have been written by one that is not among these.
 	Codec  string
 	Codecs []string
 	// AnyShape has Open go on though values in the cluster have fields that V has not, or of other
-	// types. A record that this program writes loses the former; one with the latter may not be
-	// decoded, which ends the replica.
+	// types. A record that this program writes loses the former; one with the latter may be broken,
+	// see [Table.Broken].
 	AnyShape bool
 	// Capacity presizes the local index, see [mvcc.TableOptions].
 	Capacity int
@@ -107,7 +108,7 @@ func newTable[K comparable, V any](
 		var ok bool
 		if t.key, ok = keyCodecFor[K](); !ok {
 			var k K
-			panic(fmt.Sprintf("etcd: %s: keys of type %T are no strings or integers: give "+
+			panic(fmt.Sprintf("etcd: %s: keys of type %T are no strings, integers or arrays of bytes: give "+
 				"TableOptions.EncodeKey and DecodeKey", call, k))
 		}
 	}
@@ -133,17 +134,26 @@ func (t *Table[K, V]) At(s mvcc.DBSnapshot) mvcc.Snapshot[K, V] { return t.m.At(
 // Load returns the newest value of key that this process knows, see [mvcc.Map.Load].
 func (t *Table[K, V]) Load(key K) (value V, ok bool) { return t.m.Load(key) }
 
+// Get is Load, and Has reports whether key has a value: a Table is an [mvcc.Reader].
+func (t *Table[K, V]) Get(key K) (value V, ok bool) { return t.m.Get(key) }
+func (t *Table[K, V]) Has(key K) bool               { return t.m.Has(key) }
+
+// Epoch returns the newest revision that this process has applied.
+func (t *Table[K, V]) Epoch() uint64 { return t.m.Epoch() }
+
 // All returns an iterator over all records, as of one moment, see [mvcc.Map.All].
 func (t *Table[K, V]) All() iter.Seq2[K, V] { return t.m.All() }
 
 // Len returns the number of records that this process knows.
 func (t *Table[K, V]) Len() int { return t.m.Len() }
 
-// Watch watches the table, see [mvcc.Map.Watch]. The epochs of the commits are revisions.
+// Watch watches the table, see [mvcc.Map.Watch] and [DB.Watch].
 func (t *Table[K, V]) Watch(
 	ctx context.Context, opts *mvcc.WatchOptions[K, V],
 ) iter.Seq2[mvcc.Commit[K, V], error] {
-	return t.m.Watch(ctx, opts)
+	return watchUntil(ctx, t.schema.applied, func(ctx context.Context) iter.Seq2[mvcc.Commit[K, V], error] {
+		return t.m.Watch(ctx, opts)
+	})
 }
 
 // Changes returns what a commit has changed in the table, see [mvcc.Map.Changes].
@@ -174,12 +184,11 @@ type table interface {
 	// changed returns the first of some keys that were read, as reads has them, whose version has
 	// another epoch now.
 	changed(r replicate.DB, changes any, epochs []uint64) (key any)
-	// apply writes a record that etcd has.
-	apply(tx mvcc.DBTx, key, value []byte, deleted bool) error
-	// stale reports whether a record is not as it would be written now, and again writes some that
-	// there are, by their encoded keys, see Rewrite.
-	stale(key, value []byte) (bool, error)
-	again(tx mvcc.DBTx, keys [][]byte) (int, error)
+	// apply writes a record that etcd has, or deletes it. Its error is nil unless the record is
+	// broken; probe calls the functions of indexes before.
+	apply(tx mvcc.DBTx, key, value []byte, deleted, probe bool) *CodecError
+	// drops returns an error if something of a value would be lost.
+	drops(value []byte) error
 	// versions returns the epochs of the versions of all records, by their encoded keys.
 	versions(r replicate.DB) (map[string]uint64, error)
 }
@@ -212,7 +221,7 @@ func (t *Table[K, V]) ownValues() bool { return t.opts.Encode != nil }
 
 func (t *Table[K, V]) anyShape() bool { return t.opts.AnyShape }
 
-func (t *Table[K, V]) failed(key any, err error) error {
+func (t *Table[K, V]) failed(key any, err error) *CodecError {
 	return &CodecError{Table: t.Name(), Name: fmt.Sprint(key), Err: err}
 }
 
@@ -284,10 +293,11 @@ func (t *Table[K, V]) writes(changes any, visit func(key, value []byte, deleted 
 	return nil
 }
 
-// keeps returns an error if a value has other index keys once it is decoded: I4.
+// keeps returns an error if a value cannot be decoded as it is encoded, or has other index keys
+// then: I4.
 func (t *Table[K, V]) keeps(key K, value V, encoded []byte) error {
-	if len(t.kept) == 0 {
-		return nil
+	if len(t.kept) == 0 && !t.ownValues() {
+		return nil // codec.JSON has decoded it
 	}
 	after, err := t.value.decode(encoded)
 	if err != nil {
@@ -301,17 +311,27 @@ func (t *Table[K, V]) keeps(key K, value V, encoded []byte) error {
 	return nil
 }
 
-func (t *Table[K, V]) apply(tx mvcc.DBTx, name, value []byte, deleted bool) error {
-	key, err := t.key.decode(name)
-	if err != nil {
+func (t *Table[K, V]) apply(tx mvcc.DBTx, name, value []byte, deleted, probe bool) *CodecError {
+	var key K
+	var v V
+	if err := guarded(func() (err error) {
+		key, err = t.key.decode(name)
+		return err
+	}); err != nil {
 		return t.failed(string(name), err)
 	}
 	if deleted {
 		t.m.In(tx).Delete(key)
 		return nil
 	}
-	v, err := t.value.decode(value)
-	if err != nil {
+	if err := guarded(func() (err error) {
+		v, err = t.value.decode(value)
+		for i := 0; err == nil && probe && i < len(t.kept); i++ {
+			t.kept[i](key, v, v)
+		}
+		return err
+	}); err != nil {
+		t.m.In(tx).Delete(key)
 		return t.failed(string(name), err)
 	}
 	t.m.In(tx).Set(key, v)

@@ -11,6 +11,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
+var _ mvcc.Reader[string, int] = (*Table[string, int])(nil)
+
 // Two keys that are equal have the same bytes, also if they are floats.
 func TestFloatKeys(t *testing.T) {
 	s := NewSchema(nil)

@@ -22,14 +22,18 @@ import (
 //
 // When Update returns nil, this process has applied the commit: what is read afterwards includes
 // it; unless ctx ended, or the replica failed, after the commit. What was given to OnCommit is
-// called with the revision. fn uses tables through [Table.In], and must not commit or roll back.
-// Merge is not a read: if that was all that fn did but blind writes, it runs once, and such
-// transactions of a process go to etcd together.
+// called with the revision. fn uses tables through [Table.In], and must not commit or
+// roll back. Merge is not a read: if that was all that fn did but blind writes, it runs once.
+// Transactions with a Merge, or that read nothing, go to etcd together, so those of a process never
+// conflict over merged keys. The goroutines of a process that read and write the same key commit in
+// the order in which they have come to it, where the one before does not keep them for longer than
+// [Config.RequestTimeout]; among processes that is chance.
 //
 // Every other error but [ErrOutcomeUnknown] says that nothing was committed, now or later: a
 // [*ConflictError]; a [*TooLargeError] or [*CodecError]; a [*mvcc.UniqueError]; that of ctx, its
 // cause; [ErrNoSpace], [ErrUnanswered], and what etcd says to requests that are not allowed; and
-// that of [DB.Err]. After ctx has ended Update goes on for up to [Config.ResolveTimeout] if it has
+// that of [DB.Err]. A process that is cut off learns that within [Config.RequestTimeout] and
+// ResolveTimeout. After ctx has ended Update goes on for up to [Config.ResolveTimeout] if it has
 // to find out what has become of a request.
 func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 	return db.UpdateNamed(ctx, "", fn)
@@ -51,20 +55,13 @@ func (db *DB) UpdateNamed(ctx context.Context, name string, fn func(tx mvcc.DBTx
 }
 
 func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBTx) error) error {
-	turn := false
+	var at *place // in the line
 	var last *replicate.Work
 	var lost losses
-	defer func() {
-		if turn {
-			<-db.turns
-		}
-	}()
+	defer func() { db.line.leave(at) }()
 	for attempt := range db.cfg.MaxAttempts {
 		if err := db.goOn(ctx); err != nil {
 			return err
-		}
-		if attempt >= turnAfter && !turn {
-			turn = db.turn(ctx)
 		}
 		seen.begin()
 		w, err := db.hooks.Attempt(fn)
@@ -76,24 +73,37 @@ func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBT
 			committed(w.OnCommit, w.Epoch)
 			return nil
 		}
+		if w.Blind { // it has no place: it goes with others
+			db.line.leave(at)
+			at = nil
+		}
+		foot, err := db.footprint(w)
+		if err != nil {
+			return err
+		}
 		var o outcome
-		if w.Blind {
-			o, err = db.blind.commit(ctx, db, w)
-		} else {
+		switch {
+		case !w.Blind && db.turn(ctx, w, &at, foot, attempt > 0):
+			o = outcome{conflict: true, rev: db.applied.now()}
+		case w.Blind || w.Merges():
+			o, err = db.blind.commit(ctx, db, w, foot)
+		default:
 			o, err = db.commitOne(ctx, w)
 		}
 		if err != nil {
 			return err
 		}
 		if o.committed {
-			if turn {
-				<-db.turns // before what OnCommit may wait for
-				turn = false
-			}
 			db.figures.commits.Add(1)
 			seen.committed(o.rev)
-			_ = db.come(ctx, o.rev) // the commit stands
-			committed(w.OnCommit, o.rev)
+			err := db.come(ctx, o.rev)
+			db.line.leave(at) // after that: Q2; and before what OnCommit may wait for
+			at = nil
+			committed(w.OnCommit, o.rev) // the commit stands
+			if errors.Is(err, ErrUnanswered) {
+				return fmt.Errorf("%w: it was committed at revision %d, and what is read here may be older, "+
+					"since then: %v", ErrOutcomeUnknown, o.rev, err)
+			}
 			return nil
 		}
 		lost.add(o)
@@ -147,27 +157,6 @@ func (db *DB) giveUp(w *replicate.Work, lost losses, attempts int) error {
 	return e
 }
 
-// After turnAfter conflicts an Update waits until no other one of its process goes on that has lost
-// as often, but no longer than longestTurn: such a one may wait for it.
-const (
-	turnAfter   = 3
-	longestTurn = time.Second
-)
-
-// turn reports whether the caller has got its turn, which it ends by taking an element of turns.
-func (db *DB) turn(ctx context.Context) bool {
-	late := time.NewTimer(longestTurn)
-	defer late.Stop()
-	select {
-	case db.turns <- struct{}{}:
-		return true
-	case <-late.C:
-	case <-ctx.Done():
-	case <-db.applied.endedAt:
-	}
-	return false
-}
-
 // goOn returns why nothing can be tried.
 func (db *DB) goOn(ctx context.Context) error {
 	if err := db.applied.err(); err != nil {
@@ -193,7 +182,7 @@ func (db *DB) pause(ctx context.Context, attempt int) error {
 	if attempt < 2 {
 		return nil
 	}
-	longest := min(time.Millisecond<<min(attempt, 7), 100*time.Millisecond)
+	longest := time.Millisecond << min(attempt, 4) // the rivals are other processes, few at a time
 	select {
 	case <-time.After(rand.N(longest)):
 		return nil
@@ -206,6 +195,9 @@ func (db *DB) pause(ctx context.Context, attempt int) error {
 func (db *DB) commitOne(ctx context.Context, w *replicate.Work) (outcome, error) {
 	r, err := db.request(w)
 	if err != nil {
+		return outcome{}, err
+	}
+	if err := db.goOn(ctx); err != nil { // it may have waited for its turn
 		return outcome{}, err
 	}
 	s, err := db.slots.take(ctx)

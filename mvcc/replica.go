@@ -156,11 +156,18 @@ func (b *workBuilder) ranges(p *part) {
 		s := &p.ranges[i]
 		r := replicate.Range{Low: boxed(s.Low), High: boxed(s.High), LowExclusive: s.LowExclusive,
 			HighExclusive: s.HighExclusive}
-		p.index.Span(s, false, func(index.Place, *chain.Node) bool {
+		var there []*chain.Node
+		p.index.Span(s, false, func(_ index.Place, head *chain.Node) bool {
+			if v := p.m.Visible(head, p.st.epoch()); v != nil && v.There() {
+				there = append(there, v)
+			}
 			r.Keys++
 			return r.Keys <= replicate.MostKeys
 		})
 		t.Ranges = append(t.Ranges, r)
+		for i := 0; r.Keys <= replicate.MostNamed && i < len(there); i++ {
+			b.saw(p.m, there[i])
+		}
 	}
 }
 
@@ -174,7 +181,7 @@ func (b *workBuilder) saw(m *core, v *chain.Node) {
 	b.w.Tables[i].Epochs = append(b.w.Tables[i].Epochs, e)
 }
 
-// write adds a write. A merge is a read of the key as well.
+// write adds a write. A merge is no read of the key: Renew finds the value that it goes on from.
 func (b *workBuilder) write(tx DBTx, w *write, p *part) {
 	if p.m.inner {
 		ix := b.index(p.m)
@@ -185,7 +192,9 @@ func (b *workBuilder) write(tx DBTx, w *write, p *part) {
 	if w.merge != nil {
 		base := p.m.seenAs(v.Key(), p.st.epoch())
 		tx.check()
-		v = b.merged(p.m, w, base)
+		v = p.m.mergedOn(w, base)
+		t := b.table(p.m)
+		b.w.Tables[t].Merged = append(b.w.Tables[t].Merged, len(b.writes[t]))
 	}
 	b.wrote(p.m, v)
 }
@@ -232,7 +241,7 @@ func (m *core) mergedOn(w *write, base *chain.Node) *chain.Node {
 	return v
 }
 
-// Renew returns what blind works do now, one after the other.
+// Renew returns what works write now, one after the other.
 func (r replicated) Renew(works []*replicate.Work) (w *replicate.Work, err error) {
 	st, gen := r.root.begin(LevelSerializable, forCall)
 	tx := DBTx{&st.own.txn, gen}
@@ -250,16 +259,13 @@ func (r replicated) Renew(works []*replicate.Work) (w *replicate.Work, err error
 	var order []place
 	var all keptWrites
 	for _, one := range works {
-		if !one.Blind {
-			panic("mvcc: the transaction has read: its function has to run again")
-		}
 		kept := one.Kept.(keptWrites)
 		all.list, all.of = append(all.list, kept.list...), append(all.of, kept.of...)
 		w.OnCommit = append(w.OnCommit, one.OnCommit...)
 		for i := range kept.list {
 			wr, m := &kept.list[i], kept.of[i]
 			if m.inner {
-				panic("mvcc: a transaction that writes an index has read")
+				continue // it follows from what is written to the table
 			}
 			at := place{m, m.index.Hash.Boxed(wr.v.Key())}
 			v, there := newest[at]

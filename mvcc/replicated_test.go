@@ -42,6 +42,7 @@ func TestReplicaAttempt(t *testing.T) {
 	apply(t, r, 100, func(tx DBTx) { a.In(tx).Set("x", 1); b.In(tx).Set("y", 12) })
 	apply(t, r, 200, func(tx DBTx) { a.In(tx).Set("z", 3); a.In(tx).Delete("x"); a.In(tx).Delete("x") })
 	apply(t, r, 300, func(tx DBTx) { a.In(tx).Set("x", 4) })
+	y := []Change[string, int]{{Key: "y", New: 12, Has: true}}
 	for name, run := range map[string]struct {
 		do   func(tx DBTx) error
 		want []replicate.Table
@@ -73,16 +74,16 @@ func TestReplicaAttempt(t *testing.T) {
 				return 7
 			})
 			return nil
-		}, []replicate.Table{{Name: "a", Reads: []Change[string, int]{{Key: "z", New: 3, Has: true}, {Key: "new"}},
-			Epochs: []uint64{200, 0}, Written: 2,
+		}, []replicate.Table{{Name: "a", Written: 2, Merged: []int{0, 1},
 			Writes: []Change[string, int]{{Key: "z", New: 5, Has: true}, {Key: "new", New: 7, Has: true}}}}, true},
 		"all": {func(tx DBTx) error { return all(a.In(tx).All()) }, []replicate.Table{{Name: "a", All: true}}, false},
 		"range": {func(tx DBTx) error { return all(b.In(tx).Ascend(After("q").UpTo("z"))) },
-			[]replicate.Table{{Name: "b", Ranges: []replicate.Range{{Low: "q", High: "z", LowExclusive: true, Keys: 1}}}}, false},
+			[]replicate.Table{{Name: "b", Ranges: []replicate.Range{{Low: "q", High: "z", LowExclusive: true, Keys: 1}},
+				Reads: y, Epochs: []uint64{100}}}, false},
 		"the first": {func(tx DBTx) error {
 			b.In(tx).Min()
 			return nil
-		}, []replicate.Table{{Name: "b", Ranges: []replicate.Range{{High: "y", Keys: 1}}}}, false},
+		}, []replicate.Table{{Name: "b", Ranges: []replicate.Range{{High: "y", Keys: 1}}, Reads: y, Epochs: []uint64{100}}}, false},
 		"index key": {func(tx DBTx) error { return all(byTen.Get(b.In(tx), 7)) },
 			[]replicate.Table{{Name: "b", Indexes: []replicate.Index{{Name: "by ten", Reads: []any{7}}}}}, false},
 		"first of an index key": {func(tx DBTx) error {
@@ -123,10 +124,10 @@ func all[K, V any](seq func(func(K, V) bool)) error {
 	return nil
 }
 
-// Works that have read nothing are renewed together, as if one came after the other.
+// The writes of works are renewed together, as if one came after the other; their reads are not.
 func TestReplicaRenew(t *testing.T) {
 	t.Parallel()
-	_, r, a, _, _ := newReplicated(t, nil)
+	_, r, a, b, _ := newReplicated(t, nil)
 	add := func(n int) func(tx DBTx) error {
 		return func(tx DBTx) error {
 			a.In(tx).Merge("k", func(old int, _ bool) int { return old*2 + n })
@@ -155,12 +156,16 @@ func TestReplicaRenew(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, w.Tables, again.Tables)
 	read, err := r.Attempt(func(tx DBTx) error {
-		a.In(tx).Set("k", 1)
-		a.In(tx).Get("other")
-		return nil
+		b.In(tx).Set("y", 7)
+		return add(3)(tx)
 	})
 	require.NoError(t, err)
-	require.Panics(t, func() { _, _ = r.Renew([]*replicate.Work{read}) })
+	require.True(t, read.Merges() && !read.Blind)
+	w, err = r.Renew([]*replicate.Work{works[0], read})
+	require.NoError(t, err)
+	require.Equal(t, []replicate.Table{{Name: "a", Reads: []Change[string, int]{{Key: "k", New: 10, Has: true}},
+		Epochs: []uint64{100}, Written: 1, Writes: []Change[string, int]{{Key: "k", New: 45, Has: true}}},
+		{Name: "b", Written: 1, Writes: []Change[string, int]{{Key: "y", New: 7, Has: true}}}}, w.Tables)
 }
 
 // A replica commits at the epochs that it is given, for readers, versions, watches and the past;

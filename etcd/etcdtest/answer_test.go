@@ -2,13 +2,18 @@ package etcdtest
 
 import (
 	"context"
+	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -85,7 +90,77 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// Open waits for an etcd that is started later.
+// Each call of a process that is cut off ends within RequestTimeout and ResolveTimeout, and says so,
+// however often it is tried; and the process goes on afterwards.
+func TestCutOffEnds(t *testing.T) {
+	t.Parallel()
+	for name, add := range adders {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) {
+				cfg.RequestTimeout, cfg.ResolveTimeout = 300*time.Millisecond, 700*time.Millisecond
+			})
+			p.set(t, p.a, "x", 1)
+			p.gate.set(true)
+			ends := func(call func() error) error {
+				done := make(chan error, 1)
+				go func() { done <- call() }()
+				select {
+				case err := <-done:
+					return err
+				case <-time.After(patience / 2):
+					require.Fail(t, "it does not return")
+					return nil
+				}
+			}
+			err := ends(func() error { return p.Update(context.Background(), add(p)) })
+			require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
+			for range 3 {
+				err = ends(func() error { return p.Update(context.Background(), add(p)) })
+				require.ErrorIs(t, err, etcd.ErrUnanswered)
+			}
+			err = ends(func() error { _, err := p.Sync(context.Background()); return err })
+			require.ErrorIs(t, err, etcd.ErrUnanswered)
+			require.NotErrorIs(t, err, context.DeadlineExceeded)
+			p.gate.set(false)
+			require.Eventually(t, func() bool { return p.Update(within(t), add(p)) == nil }, patience, time.Millisecond)
+		})
+	}
+}
+
+// An Update whose process is cut off after the commit, before that has come to it, does not say that
+// it is there.
+func TestCutOffAfterCommit(t *testing.T) {
+	t.Parallel()
+	var held deaf
+	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) {
+		cfg.RequestTimeout, cfg.ResolveTimeout = time.Second, time.Second
+		received(cfg, held.hears)
+	})
+	p.set(t, p.a, "x", 1)
+	held.Lock()
+	p.wire.once(func(ctx context.Context, send func(context.Context) error) error {
+		defer p.gate.set(true)
+		return send(context.WithoutCancel(ctx)) // however long that takes
+	})
+	var at uint64
+	err := p.Update(context.Background(), func(tx mvcc.DBTx) error {
+		p.a.In(tx).Set("x", 2)
+		tx.OnCommit(func(rev uint64) { at = rev })
+		return nil
+	})
+	v, _ := p.a.Load("x")
+	held.Unlock()
+	p.gate.set(false)
+	require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
+	require.NotErrorIs(t, err, etcd.ErrUnanswered)
+	require.Equal(t, 1, v)
+	require.NoError(t, p.WaitFor(within(t), at))
+	v, _ = p.a.Load("x")
+	require.Equal(t, 2, v)
+}
+
+// Open waits for an etcd that is started later, also with a user, of which it asks that for a token.
 func TestOpenWaits(t *testing.T) {
 	t.Parallel()
 	c := start(t, 1, 0)
@@ -94,9 +169,77 @@ func TestOpenWaits(t *testing.T) {
 		time.Sleep(time.Second) // the first attempt has failed
 		_ = c.Run(0)
 	}()
-	p, err := tryOpen(t, c, newPrefix(), func(cfg *etcd.Config) { cfg.RequestTimeout = 500 * time.Millisecond })
+	var opened sync.WaitGroup
+	for _, user := range []string{"", "shop"} {
+		opened.Go(func() {
+			p, err := tryOpen(t, c, newPrefix(), func(cfg *etcd.Config) {
+				cfg.RequestTimeout = 500 * time.Millisecond
+				cfg.Client.Username, cfg.Client.Password = user, user
+			})
+			if assert.NoError(t, err) {
+				assert.NoError(t, p.Close())
+			}
+		})
+	}
+	opened.Wait()
+}
+
+// After its password was changed a process says at once that etcd refuses it, and logs that once; one
+// that is asked for the new one goes on. A wrong one is refused by Open.
+func TestPasswordChanged(t *testing.T) {
+	t.Parallel()
+	c, prefix := start(t, 1, 0), newPrefix()
+	root, ctx := dial(t, c), within(t)
+	for _, user := range []string{"root", "shop"} {
+		_, err := root.UserAdd(ctx, user, "first")
+		require.NoError(t, err)
+		_, err = root.UserGrantRole(ctx, user, "root")
+		require.NoError(t, err)
+	}
+	_, err := root.AuthEnable(ctx)
 	require.NoError(t, err)
-	require.NoError(t, p.Close())
+	var log buffer
+	var password atomic.Value
+	password.Store("first")
+	p := open(t, c, prefix, func(cfg *etcd.Config) {
+		cfg.Client.Username, cfg.Client.Password, cfg.Lease = "shop", "first", time.Hour
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	q := open(t, c, prefix, func(cfg *etcd.Config) {
+		cfg.Client.Username = "shop"
+		cfg.Password = func(context.Context) (string, error) { return password.Load().(string), nil }
+	})
+	p.set(t, p.a, "x", 1)
+	q.set(t, q.a, "x", 2)
+	admin, err := clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Username: "root", Password: "first"})
+	require.NoError(t, err)
+	defer admin.Close()
+	password.Store("second")
+	_, err = admin.UserChangePassword(ctx, "shop", "second")
+	require.NoError(t, err)
+	p.gate.set(true)
+	p.gate.set(false)
+	said := func() (n int) {
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, "the watch has ended") && strings.Contains(line, "authentication failed") {
+				n++
+			}
+		}
+		return n
+	}
+	require.Eventually(t, func() bool { return said() > 0 }, patience, time.Millisecond)
+	for range 3 { // by now no request goes out over the connection that was cut
+		err := p.Update(ctx, adders["read and written"](p))
+		require.ErrorIs(t, err, rpctypes.ErrAuthFailed)
+		require.NotErrorIs(t, err, etcd.ErrOutcomeUnknown)
+	}
+	require.Zero(t, p.Stats().Unclear)
+	require.NoError(t, q.WaitFor(ctx, q.set(t, q.a, "x", 3)))
+	require.Never(t, func() bool { return said() > 1 }, 2*time.Second, 100*time.Millisecond)
+	_, err = tryOpen(t, c, prefix, func(cfg *etcd.Config) {
+		cfg.Client.Username, cfg.Client.Password = "shop", "first"
+	})
+	require.ErrorIs(t, err, rpctypes.ErrAuthFailed)
 }
 
 // If it is another cluster that answers, and it has committed what was asked for, Update does not say

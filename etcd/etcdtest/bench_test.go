@@ -17,6 +17,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
+	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -134,6 +135,87 @@ func BenchmarkBlindWrites(b *testing.B) {
 		_, err := client.Put(context.Background(), fmt.Sprint("put", g), "12345678")
 		return err
 	})
+}
+
+// 64 goroutines on one key; and each on its own, and merging into one beside that.
+func BenchmarkCrowd(b *testing.B) {
+	_, _, p, _ := three(b)
+	own := func(g int, merges bool) error {
+		return p.Update(context.Background(), func(tx mvcc.DBTx) error {
+			in, key := p.a.In(tx), fmt.Sprint("own", g)
+			v, _ := in.Get(key)
+			if in.Set(key, v+1); merges {
+				in.Merge("total", func(old int, _ bool) int { return old + 1 })
+			}
+			return nil
+		})
+	}
+	side(b, "hot", 64, func(int) error { return adding(p, "hot", "hot") })
+	side(b, "own", 64, func(g int) error { return own(g, false) })
+	side(b, "own and merge", 64, func(g int) error { return own(g, true) })
+}
+
+// 64 goroutines commit over a network that takes 10 ms each way.
+func BenchmarkFarAway(b *testing.B) {
+	c, prefix, _, _ := three(b)
+	far := open(b, c, prefix, func(cfg *etcd.Config) {
+		unary(cfg, func(_ context.Context, _, _ any, send func() error) error {
+			time.Sleep(10 * time.Millisecond)
+			defer time.Sleep(10 * time.Millisecond)
+			return send()
+		})
+	})
+	side(b, "blind", 64, func(g int) error {
+		return far.Update(context.Background(), func(tx mvcc.DBTx) error {
+			far.a.In(tx).Set(fmt.Sprint(g), 1)
+			return nil
+		})
+	})
+	side(b, "reads", 64, func(g int) error { return adding(far, fmt.Sprint(g), fmt.Sprint(g)) })
+}
+
+// setMany commits 2,000 records, and sumUp sums them up.
+func setMany(t testing.TB, p *process) {
+	for i := range 20 {
+		p.update(t, func(tx mvcc.DBTx) {
+			for j := range 100 {
+				p.a.In(tx).Set(fmt.Sprint(100*i+j), 1)
+			}
+		})
+	}
+}
+
+func sumUp(p *process, tx mvcc.DBTx) error {
+	sum := 0
+	for _, v := range p.a.In(tx).All() {
+		sum += v
+	}
+	p.b.In(tx).Set("sum", sum)
+	return nil
+}
+
+// 2,000 records are summed up while they are written 500 times a second, by this process or another
+// one.
+func BenchmarkSum(b *testing.B) {
+	c, prefix, p, _ := three(b)
+	setMany(b, p)
+	for by, q := range map[string]*process{"this": p, "other": open(b, c, prefix, nil)} {
+		ctx, stop := context.WithCancel(context.Background())
+		var writers sync.WaitGroup
+		for g := range 10 {
+			writers.Go(func() {
+				for i := g; ctx.Err() == nil; i += 7 {
+					time.Sleep(20 * time.Millisecond)
+					_ = adding(q, fmt.Sprint(i%2000), fmt.Sprint(i%2000))
+				}
+			})
+		}
+		side(b, by, 1, func(int) error {
+			return p.Update(context.Background(), func(tx mvcc.DBTx) error { return sumUp(p, tx) })
+		})
+		stop()
+		writers.Wait()
+	}
 }
 
 // One counter is incremented by three replicas, or clients, of 16 goroutines each.

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // Transactions that were to be committed together end with their contexts while the process is cut off:
@@ -16,19 +14,13 @@ import (
 func TestCombinedCutOff(t *testing.T) {
 	t.Parallel()
 	p := open(t, shared(t), newPrefix(), nil)
-	increment := func(ctx context.Context) error {
-		return p.Update(ctx, func(tx mvcc.DBTx) error {
-			p.a.In(tx).Merge("x", func(old int, _ bool) int { return old + 1 })
-			return nil
-		})
-	}
 	p.gate.set(true)
 	var ends sync.WaitGroup
 	for range 8 {
 		ends.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			if err := increment(ctx); ctx.Err() == nil {
+			if err := p.Update(ctx, adders["merged"](p)); ctx.Err() == nil {
 				t.Error("it ended before its context:", err)
 			}
 		})
@@ -42,7 +34,7 @@ func TestCombinedCutOff(t *testing.T) {
 	}
 	p.gate.set(false)
 	<-ended
-	require.NoError(t, increment(within(t)))
+	require.NoError(t, p.Update(within(t), adders["merged"](p)))
 	v, _ := p.a.Load("x")
 	require.Equal(t, 1, v, "one that had ended was committed")
 }

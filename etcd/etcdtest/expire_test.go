@@ -38,8 +38,11 @@ func declareVisit(before func(key string) error) (*etcd.Schema, *visit) {
 	v := &visit{clock: &clock{}, sessions: etcd.NewTable[string, int64](s, "sessions", nil),
 		gone: etcd.NewTable[string, int](s, "gone", nil)}
 	v.sessions.Expire(func(_ string, at int64) time.Time {
-		if at == 0 {
+		switch at {
+		case 0:
 			return time.Time{}
+		case -1:
+			panic("mine")
 		}
 		return time.UnixMilli(at)
 	})
@@ -170,7 +173,7 @@ func TestExpirersHourApart(t *testing.T) {
 	require.Equal(t, 1, slow.wait(t, "elected"))
 	require.Eventually(t, func() bool { return slow.Stats().Expired == 1 }, patience, time.Millisecond)
 	client := dial(t, c)
-	deleted, err := client.Delete(within(t), prefix+"e/expiry/sessions")
+	deleted, err := client.Delete(within(t), prefix+"e/tasks/sessions")
 	require.NoError(t, err)
 	require.EqualValues(t, 1, deleted.Deleted) // slow does not know
 	fast := openVisit(t, c, prefix, time.Hour, time.Hour, nil)
@@ -200,7 +203,7 @@ func TestExpirersHourApart(t *testing.T) {
 }
 
 // A record for which OnExpire fails stays, with nothing of what that has written, and is tried again;
-// others go.
+// one for which the function of Expire panics stays until it is written anew. Others go.
 func TestExpireRefused(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
@@ -220,15 +223,17 @@ func TestExpireRefused(t *testing.T) {
 		for _, key := range []string{"a", "error", "b", "panic", "c"} {
 			p.sessions.In(tx).Set(key, 1)
 		}
+		p.sessions.In(tx).Set("no time", -1)
 	})
 	for _, key := range []string{"a", "b", "c"} {
 		require.Equal(t, 1, p.wait(t, key))
 	}
-	require.Eventually(t, func() bool { return p.Stats().ExpireFailures >= 2 }, patience, time.Millisecond)
-	require.Equal(t, 2, p.sessions.Len())
+	require.Eventually(t, func() bool { return p.Stats().ExpireFailures >= 3 }, patience, time.Millisecond)
+	require.Equal(t, 3, p.sessions.Len())
 	require.Equal(t, 3, p.gone.Len())
 	allowed.Store(true)
-	for _, key := range []string{"error", "panic"} {
+	p.update(t, func(tx mvcc.DBTx) { p.sessions.In(tx).Set("no time", 1) })
+	for _, key := range []string{"error", "panic", "no time"} {
 		require.Equal(t, 1, p.wait(t, key))
 	}
 }
@@ -287,9 +292,9 @@ func TestJanitor(t *testing.T) {
 	c, prefix := shared(t), newPrefix()
 	p := open(t, c, prefix, aged)
 	client := dial(t, c)
-	_, err := client.Put(within(t), prefix+"a/dead/1/2s", "commit 7")
+	_, err := client.Put(within(t), prefix+"a/00000000000000dd/1/2s", "commit 7")
 	require.NoError(t, err)
-	_, err = client.Put(within(t), prefix+"a/dead/2/1h0m0s", "commit 7") // whose process has another age
+	_, err = client.Put(within(t), prefix+"a/00000000000000dd/2/1h0m0s", "commit 7") // whose process has another age
 	require.NoError(t, err)
 	for i := range 2 {
 		for ctx := within(t); ; time.Sleep(10 * time.Millisecond) { // the machine may be too busy
@@ -310,13 +315,36 @@ func TestJanitor(t *testing.T) {
 	require.NoError(t, p.Err())
 }
 
+// The slots of killed processes go though no process lives for as long as they stay, and keys that are
+// no slots stay.
+func TestSlotsOfKilled(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	client := dial(t, c)
+	require.NoError(t, open(t, c, prefix, aged).Close())
+	none := []string{"a/00000000000000dd/t/2s", "a/m", "a/t/users/7"} // of a database within, say
+	for _, name := range append(none, "a/00000000000000dd/1/2s", "a/00000000000000dd/2/1s") {
+		_, err := client.Put(within(t), prefix+name, "commit 7")
+		require.NoError(t, err)
+	}
+	for ctx := within(t); len(kept(t, c, prefix+"a/")) > len(none); {
+		require.NoError(t, ctx.Err(), "they stay")
+		p := open(t, c, prefix, aged)
+		time.Sleep(time.Second)
+		require.NoError(t, p.Close())
+	}
+	for i, kv := range kept(t, c, prefix+"a/") {
+		require.Equal(t, prefix+none[i], string(kv.Key))
+	}
+}
+
 // A process stands still in the midst of a commit, so long that its slot is deleted: it says that it does
 // not know, and goes on.
 func TestSlotGone(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
 	other := open(t, c, prefix, aged) // is the janitor
-	for ctx := within(t); len(kept(t, c, prefix+"e/janitor")) == 0; time.Sleep(10 * time.Millisecond) {
+	for ctx := within(t); len(kept(t, c, prefix+"e/tasks/")) == 0; time.Sleep(10 * time.Millisecond) {
 		require.NoError(t, ctx.Err())
 	}
 	p := open(t, c, prefix, aged)

@@ -235,8 +235,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// A replica notices that the cluster has lost what it has seen, and fails: it can be read, and nothing
-// can be written.
+// A replica notices that the cluster has lost what it has seen, and fails: it can be read, nothing can
+// be written, and watches say so.
 func TestHistoryLost(t *testing.T) {
 	t.Parallel()
 	c, prefix := start(t, 1, 0), newPrefix()
@@ -244,23 +244,24 @@ func TestHistoryLost(t *testing.T) {
 	p.set(t, p.a, "x", 1)
 	backup := backUp(t, c)
 	p.set(t, p.a, "x", 2)
+	watch, all := p.a.Watch(within(t), nil), p.Watch(within(t), nil)
+	followed := make(chan error, 1)
+	go func() {
+		followed <- p.Follow(context.Background(), nil, func(mvcc.DBSnapshot) error { return nil },
+			func(mvcc.DBCommit) error { return nil })
+	}()
 	require.NoError(t, c.Restore(backup))
 	require.ErrorIs(t, failed(t, p), etcd.ErrHistoryLost)
+	for _, err := range watch {
+		require.ErrorIs(t, err, etcd.ErrHistoryLost)
+	}
+	for _, err := range all {
+		require.ErrorIs(t, err, etcd.ErrHistoryLost)
+	}
+	require.ErrorIs(t, <-followed, etcd.ErrHistoryLost)
 	require.ErrorIs(t, p.Update(within(t), adders["merged"](p)), etcd.ErrHistoryLost)
 	v, _ := p.a.Load("x")
 	require.Equal(t, 2, v)
-}
-
-// A record that is written without the guard of its table is noticed.
-func TestForeignWriter(t *testing.T) {
-	t.Parallel()
-	c, prefix := shared(t), newPrefix()
-	p := open(t, c, prefix, nil)
-	client := dial(t, c)
-	_, err := client.Put(within(t), prefix+"t/a/x", "1")
-	require.NoError(t, err)
-	<-p.Failed()
-	require.ErrorIs(t, p.Err(), etcd.ErrForeignWriter)
 }
 
 // A cluster without space refuses, and says so for what was not committed only.
@@ -287,33 +288,6 @@ func TestNoSpace(t *testing.T) {
 		}
 		require.Len(t, got, i+1, "what was committed is not there")
 	}
-}
-
-// Goroutines of several processes that read a counter and increment it all get through: those that lose
-// again and again take turns.
-func TestTurns(t *testing.T) {
-	t.Parallel()
-	c, prefix := shared(t), newPrefix()
-	p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
-	var all sync.WaitGroup
-	const each, goroutines = 5, 24
-	for _, p := range []*process{p, q} {
-		for range goroutines {
-			all.Go(func() {
-				for range each {
-					if err := p.Update(within(t), adders["read and written"](p)); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-	}
-	all.Wait()
-	_, err := p.Sync(within(t))
-	require.NoError(t, err)
-	v, _ := p.a.Load("x")
-	require.Equal(t, 2*each*goroutines, v)
-	require.EqualValues(t, each*goroutines, p.Stats().Commits)
 }
 
 // Close waits for what is under way, and leaves nothing of the process behind.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"slices"
@@ -78,43 +77,6 @@ func start(t testing.TB, n int, quota int64) *Cluster {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Stop() })
 	return c
-}
-
-var (
-	seed   = flag.Uint64("seed", 0, "of the random tests; 0 means another one each time")
-	rounds = flag.Int("rounds", 4, "how long random tests are")
-)
-
-func seeded(t *testing.T) uint64 {
-	s := *seed
-	if s == 0 {
-		s = uint64(time.Now().UnixNano())
-	}
-	t.Logf("-seed %d", s)
-	return s
-}
-
-// A crew is goroutines that go on until over is set.
-type crew struct {
-	sync.WaitGroup
-	over atomic.Bool
-}
-
-func (c *crew) run(seed uint64, f func(r *rand.Rand)) {
-	c.Go(func() {
-		r := rand.New(rand.NewPCG(seed, 1))
-		for !c.over.Load() {
-			f(r)
-		}
-	})
-}
-
-// progress waits for some commits.
-func progress(t *testing.T, commits func() uint64) {
-	ctx := within(t)
-	for until := commits() + 30; commits() < until && !t.Failed(); time.Sleep(time.Millisecond) {
-		require.NoError(t, ctx.Err(), "nothing is committed any more")
-	}
 }
 
 func newPrefix() string { return fmt.Sprintf("test%d/", one.number.Add(1)) }

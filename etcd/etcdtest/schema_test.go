@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -239,6 +240,14 @@ func thirdStep() *etcd.TableOptions[int, userTwo] {
 		Encode: func(u userTwo) ([]byte, error) { return json.Marshal(u) }}
 }
 
+// A deaf process is told nothing by its watch while the lock is held.
+type deaf struct{ sync.Mutex }
+
+func (d *deaf) hears(any) {
+	d.Lock()
+	defer d.Unlock()
+}
+
 // A buffer may be written and read by several goroutines.
 type buffer struct {
 	mu sync.Mutex
@@ -255,4 +264,172 @@ func (b *buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
+}
+
+// Open refuses a prefix within that of another database, and one that another database is within,
+// whichever of them was first; databases side by side are none of these.
+func TestPrefixesApart(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	for inner, outer := range map[string]string{"": "shop/", "a/": "", "t/users/": "", "b/c/": "b/"} {
+		for _, first := range []bool{true, false} {
+			base := newPrefix()
+			here, there := base+inner, base+outer
+			if len(here) < len(there) != first {
+				here, there = there, here
+			}
+			open(t, c, here, nil)
+			open(t, c, base[:len(base)-1]+"-beside/", nil)
+			_, err := tryOpen(t, c, there, nil)
+			require.ErrorContains(t, err, "Config.Prefix", "%s beside %s", there, here)
+			require.NoError(t, open(t, c, here, nil).Err())
+		}
+	}
+}
+
+// Two programs are opened at once where no database has been: both are.
+func TestOpenedAtOnce(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	var once sync.Once
+	open(t, c, prefix, func(cfg *etcd.Config) {
+		unary(cfg, func(ctx context.Context, req, reply any, send func() error) error {
+			if get, ok := req.(*etcdserverpb.RangeRequest); ok && string(get.Key) == prefix {
+				once.Do(func() { open(t, c, prefix, nil) })
+			}
+			return send()
+		})
+	})
+}
+
+// A program commits what another one cannot decode: there that record is broken, and all else goes on,
+// also in a replica that is opened then; it is mended by a write.
+func TestBrokenRecord(t *testing.T) {
+	t.Parallel()
+	c, prefix := shared(t), newPrefix()
+	p := open(t, c, prefix, nil)
+	p.set(t, p.a, "x", 1)
+	p.set(t, p.a, "y", 1)
+	s := etcd.NewSchema(nil)
+	narrow := etcd.NewTable[string, int8](s, "a", &etcd.TableOptions[string, int8]{AnyShape: true})
+	q, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
+	require.NoError(t, err)
+	defer q.Close()
+	p.set(t, p.a, "x", 1000)
+	require.NoError(t, q.WaitFor(within(t), p.set(t, p.a, "y", 2)))
+	var broken *etcd.CodecError
+	require.ErrorAs(t, narrow.Broken("x"), &broken)
+	require.ErrorAs(t, q.Update(within(t), func(tx mvcc.DBTx) error {
+		v, _ := narrow.In(tx).Get("x")
+		narrow.In(tx).Set("z", v)
+		return nil
+	}), &broken)
+	q.update(t, func(tx mvcc.DBTx) { narrow.In(tx).Merge("y", func(v int8, _ bool) int8 { return v + 1 }) })
+	s = etcd.NewSchema(nil)
+	again := etcd.NewTable[string, int8](s, "a", &etcd.TableOptions[string, int8]{AnyShape: true})
+	r, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
+	require.NoError(t, err)
+	defer r.Close()
+	require.ErrorAs(t, again.Broken("x"), &broken)
+	v, _ := again.Load("y")
+	require.EqualValues(t, 3, v)
+	r.update(t, func(tx mvcc.DBTx) { again.In(tx).Set("x", 5) })
+	require.NoError(t, again.Broken("x"))
+	require.NoError(t, p.WaitFor(within(t), r.Epoch()))
+	w, _ := p.a.Load("x")
+	require.Equal(t, 5, w)
+}
+
+// Three versions of a program run, each with a field more, however they are opened: an older one writes
+// the records that have nothing in the new fields, and is refused where it would lose something, also
+// after it was opened again; no field is lost.
+func TestRollingKeepsFields(t *testing.T) {
+	t.Parallel()
+	type userMore struct {
+		Name, Mail string
+		Tel        struct{ Home, Work []string }
+	}
+	for _, rolling := range []bool{false, true} {
+		t.Run(fmt.Sprint("Rolling ", rolling), func(t *testing.T) {
+			t.Parallel()
+			c, prefix := shared(t), newPrefix()
+			first := func(cfg *etcd.Config) { cfg.Rolling = rolling }
+			var d deaf
+			one, ones, err := openUsers[userOne](t, c, prefix, nil, func(cfg *etcd.Config) { received(cfg, d.hears) })
+			require.NoError(t, err)
+			one.update(t, func(tx mvcc.DBTx) { ones.In(tx).Set(1, userOne{"ann"}) })
+			d.Lock() // it has not heard of the others
+			two, twos, err := openUsers[userTwo](t, c, prefix, nil, first)
+			require.NoError(t, err)
+			more, mores, err := openUsers[userMore](t, c, prefix, nil, first)
+			require.NoError(t, err)
+			all := map[int]userMore{1: {Name: "ann"}, 2: {Name: "bob", Mail: "b@"}, 3: {Name: "cid"}}
+			last := all[3]
+			last.Tel.Work = []string{"1"}
+			all[3] = last
+			more.update(t, func(tx mvcc.DBTx) {
+				for i, u := range all {
+					mores.In(tx).Set(i, u)
+				}
+			})
+			writes := func(p *process, users *etcd.Table[int, userOne]) {
+				for name, write := range map[string]func(in mvcc.Tx[int, userOne], key int){
+					"set": func(in mvcc.Tx[int, userOne], key int) { in.Set(key, userOne{"new"}) },
+					"read and set": func(in mvcc.Tx[int, userOne], key int) {
+						u, _ := in.Get(key)
+						in.Set(key, userOne{u.Name + "!"})
+					},
+					"merged": func(in mvcc.Tx[int, userOne], key int) {
+						in.Merge(key, func(u userOne, _ bool) userOne { return userOne{u.Name + "!"} })
+					},
+				} {
+					for key, field := range map[int]string{1: "", 2: "Mail", 3: "Tel", 4: ""} {
+						err := p.Update(within(t), func(tx mvcc.DBTx) error {
+							write(users.In(tx), key)
+							return nil
+						})
+						var schema *etcd.SchemaError
+						if field != "" {
+							require.ErrorAs(t, err, &schema, name)
+							require.ErrorContains(t, err, field)
+						} else {
+							require.NoError(t, err, name)
+						}
+					}
+				}
+			}
+			early := make(chan error, 1)
+			go func() {
+				early <- one.Update(within(t), func(tx mvcc.DBTx) error {
+					ones.In(tx).Set(2, userOne{"new"})
+					return nil
+				})
+			}()
+			require.Never(t, func() bool { return len(early) > 0 }, 300*time.Millisecond, 10*time.Millisecond)
+			d.Unlock()
+			require.ErrorContains(t, <-early, "Mail")
+			writes(one, ones)
+			if rolling {
+				again, users, err := openUsers[userOne](t, c, prefix, nil, nil)
+				require.NoError(t, err)
+				writes(again, users)
+			}
+			require.Error(t, two.Update(within(t), func(tx mvcc.DBTx) error {
+				twos.In(tx).Set(3, userTwo{"cid", "c@"})
+				return nil
+			}))
+			two.update(t, func(tx mvcc.DBTx) { twos.In(tx).Set(2, userTwo{"bob", "b@"}) })
+			_, err = more.Sync(within(t))
+			require.NoError(t, err)
+			for _, i := range []int{2, 3} {
+				u, _ := mores.Load(i)
+				require.Equal(t, all[i], u)
+			}
+			require.Equal(t, 4, mores.Len())
+			type other struct{ Name, Street string }
+			_, _, err = openUsers[other](t, c, prefix, nil, first)
+			var schema *etcd.SchemaError
+			require.ErrorAs(t, err, &schema, "it and the newest would lose each other's fields")
+		})
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,11 +76,14 @@ func TestUpdateWaits(t *testing.T) {
 	c, prefix := shared(t), newPrefix()
 	s := etcd.NewSchema(nil)
 	decoding, goOn := make(chan bool), make(chan bool)
+	var decoded atomic.Int64
 	slow := etcd.NewTable(s, "slow", &etcd.TableOptions[string, int]{Codec: "slow",
 		Encode: func(int) ([]byte, error) { return nil, nil },
 		Decode: func([]byte) (int, error) {
-			decoding <- true
-			<-goOn
+			if decoded.Add(1) > 1 { // and not before it is sent
+				decoding <- true
+				<-goOn
+			}
 			return 1, nil
 		}})
 	p, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
@@ -126,6 +130,10 @@ func TestConflicts(t *testing.T) {
 	merge := func(p *process, tx mvcc.DBTx) {
 		p.a.In(tx).Merge("x", func(old int, _ bool) int { return old + 1 })
 	}
+	long := func(p *process, tx mvcc.DBTx) { all(p.b.In(tx).Ascend(mvcc.Prefix("long"))) }
+	mergeTotal := func(p *process, tx mvcc.DBTx) {
+		p.a.In(tx).Merge("total", func(old int, _ bool) int { return old + 1 })
+	}
 	setA := func(key string) func(t *testing.T, q *process) {
 		return func(t *testing.T, q *process) { q.set(t, q.a, key, 5) }
 	}
@@ -150,15 +158,20 @@ func TestConflicts(t *testing.T) {
 		"range, deleted":       {between, func(t *testing.T, q *process) { q.delete(t, q.b, "d") }, 2},
 		"range, another table": {between, setA("d"), 1},
 		"range, outside":       {between, setB("f"), 1},
-		"range, deleted outside": {func(p *process, tx mvcc.DBTx) { all(p.b.In(tx).Ascend(mvcc.From("e"))) },
-			func(t *testing.T, q *process) { q.delete(t, q.b, "d") }, 2}, // it might have been inside
-		"all, inserted":      {everything, setA("new"), 2},
-		"all, deleted":       {everything, func(t *testing.T, q *process) { q.delete(t, q.a, "x") }, 2},
-		"index, entered":     {index, setB("new"), 2},
-		"index, left":        {index, func(t *testing.T, q *process) { q.set(t, q.b, "d", 11) }, 2},
-		"more keys than fit": {many(300), setA("many299"), 2},
-		"merge":              {merge, setA("x"), 1},
-		"nothing read":       {func(p *process, tx mvcc.DBTx) { p.a.In(tx).Set("x", 8) }, setA("x"), 1},
+		"range, deleted outside": {func(p *process, tx mvcc.DBTx) { all(p.b.In(tx).Ascend(mvcc.From("e").Before("f"))) },
+			func(t *testing.T, q *process) { q.delete(t, q.b, "d") }, 1},
+		"long range, deleted":         {long, func(t *testing.T, q *process) { q.delete(t, q.b, "long7") }, 2},
+		"long range, deleted outside": {long, func(t *testing.T, q *process) { q.delete(t, q.b, "d") }, 2}, // or inside
+		"merge and a read": {func(p *process, tx mvcc.DBTx) { key(p, tx); mergeTotal(p, tx) },
+			setA("total"), 1},
+		"merge and a read that changes": {func(p *process, tx mvcc.DBTx) { key(p, tx); mergeTotal(p, tx) }, setA("x"), 2},
+		"all, inserted":                 {everything, setA("new"), 2},
+		"all, deleted":                  {everything, func(t *testing.T, q *process) { q.delete(t, q.a, "x") }, 2},
+		"index, entered":                {index, setB("new"), 2},
+		"index, left":                   {index, func(t *testing.T, q *process) { q.set(t, q.b, "d", 11) }, 2},
+		"more keys than fit":            {many(300), setA("many299"), 2},
+		"merge":                         {merge, setA("x"), 1},
+		"nothing read":                  {func(p *process, tx mvcc.DBTx) { p.a.In(tx).Set("x", 8) }, setA("x"), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -166,6 +179,11 @@ func TestConflicts(t *testing.T) {
 			p, q := open(t, c, prefix, nil), open(t, c, prefix, nil)
 			q.set(t, q.a, "x", 1)
 			q.set(t, q.b, "d", 7)
+			q.update(t, func(tx mvcc.DBTx) {
+				for i := range 60 {
+					q.b.In(tx).Set(fmt.Sprint("long", i), 8)
+				}
+			})
 			_, err := p.Sync(within(t))
 			require.NoError(t, err)
 			runs := 0
@@ -180,8 +198,8 @@ func TestConflicts(t *testing.T) {
 				}
 			})
 			require.Equal(t, run.runs, runs)
-			if name == "merge" {
-				v, _ := p.a.Load("x")
+			if key := map[string]string{"merge": "x", "merge and a read": "total"}[name]; key != "" {
+				v, _ := p.a.Load(key)
 				require.Equal(t, 6, v, "the increment is lost, or the write that came between")
 			}
 		})
@@ -207,6 +225,7 @@ func TestRefused(t *testing.T) {
 		return nil
 	}), &large)
 	require.Equal(t, 129, large.Ops)
+	require.ErrorContains(t, large, "127 records")
 	require.ErrorIs(t, p.Update(within(t), func(tx mvcc.DBTx) error {
 		p.a.In(tx).Set("x", 2)
 		require.Error(t, tx.Commit())
@@ -222,6 +241,21 @@ func TestRefused(t *testing.T) {
 		}
 	})
 	require.Equal(t, 127, p.a.Len())
+	for each, want := range map[int]int{1: 300, 7: 300, 130: 0} { // records of an item
+		items := func(yield func(int) bool) {
+			for i := 0; i < 300 && yield(i); i++ {
+			}
+		}
+		done, err := etcd.InParts(within(t), p.DB, items, func(tx mvcc.DBTx, i int) error {
+			for j := range each {
+				p.b.In(tx).Set(fmt.Sprint(each, " ", i, " ", j), 1)
+			}
+			return nil
+		})
+		require.Equal(t, want, done)
+		require.Equal(t, want == 0, errors.As(err, &large))
+	}
+	require.Equal(t, 300+7*300, p.b.Len())
 	runs := 0
 	q := open(t, c, prefix, func(cfg *etcd.Config) { cfg.MaxAttempts = 3 })
 	err := q.Update(within(t), func(tx mvcc.DBTx) error {

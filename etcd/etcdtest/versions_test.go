@@ -2,9 +2,10 @@ package etcdtest
 
 import (
 	"flag"
-	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -23,18 +24,24 @@ func TestUpgrade(t *testing.T) {
 	prefix := newPrefix()
 	var commits atomic.Uint64
 	var all []*process
-	var work crew
+	var work sync.WaitGroup
+	var over atomic.Bool
 	for range 3 {
 		p := open(t, c, prefix, nil)
 		all = append(all, p)
 		for kind := range adders {
-			work.run(1, func(*rand.Rand) {
-				if err := p.Update(within(t), adders[kind](p)); err != nil {
-					t.Errorf("%s: %v", kind, err)
+			work.Go(func() {
+				for ; !over.Load(); commits.Add(1) {
+					if err := p.Update(within(t), adders[kind](p)); err != nil {
+						t.Errorf("%s: %v", kind, err)
+					}
 				}
-				commits.Add(1)
 			})
 		}
+	}
+	progress := func() {
+		until := commits.Load() + 30
+		require.Eventually(t, func() bool { return commits.Load() >= until }, patience, time.Millisecond)
 	}
 	versions := func() (list []string) {
 		client := dial(t, c)
@@ -47,13 +54,13 @@ func TestUpgrade(t *testing.T) {
 	}
 	t.Log(versions())
 	for i := range 3 {
-		progress(t, commits.Load)
+		progress()
 		require.NoError(t, c.Replace(i, ""))
 		require.NoError(t, c.Wait(within(t)))
-		progress(t, commits.Load)
+		progress()
 		t.Log(versions())
 	}
-	work.over.Store(true)
+	over.Store(true)
 	work.Wait()
 	for _, p := range all {
 		_, err := p.Sync(within(t))

@@ -4,7 +4,11 @@
 // not know their types.
 package replicate
 
-import "github.com/mvccmap/mvccmap/internal/seam"
+import (
+	"slices"
+
+	"github.com/mvccmap/mvccmap/internal/seam"
+)
 
 // A DB is a database whose commits come from elsewhere. Its functions may be called by any number of
 // goroutines, unless they say otherwise. A transaction is an [mvcc.DBTx].
@@ -12,8 +16,10 @@ type DB interface {
 	// Attempt calls fn, a func(mvcc.DBTx) error, in a serializable transaction, which it rolls back.
 	// It returns what that has done, or the error of fn, or why a unique index does not allow it.
 	Attempt(fn any) (*Work, error)
-	// Renew returns the work as of now of several that have read nothing, one after the other: what
-	// the functions of their Merges make of the newest values. It panics if one has read.
+	// Renew returns what several works write as of now, one after the other: what the functions of
+	// their Merges make of the newest values, which are its Reads. Those of the works, and the
+	// index keys that these change, are not in it: if one has read what another one before it
+	// writes, or what was written since, it has to run again.
 	Renew(works []*Work) (*Work, error)
 	// Apply commits what fn, a func(mvcc.DBTx) error, does, at an epoch that must be above the
 	// newest one, and makes that the newest one, even if fn writes nothing. One goroutine at a time
@@ -55,6 +61,11 @@ func (w *Work) Writes() (n int) {
 	return n
 }
 
+// Merges reports whether the transaction merges, so that Renew has to find what it writes.
+func (w *Work) Merges() bool {
+	return slices.ContainsFunc(w.Tables, func(t Table) bool { return len(t.Merged) > 0 })
+}
+
 // A Table is what a transaction has done in one table.
 type Table struct {
 	Name string
@@ -72,6 +83,9 @@ type Table struct {
 	// Writes is a []mvcc.Change of the table, or nil: Has is not set where a record is deleted.
 	Writes  any
 	Written int // the length of Writes
+	// Merged says which of Writes are merges, by their numbers: the values that they go on from are
+	// not among the Reads, but for those of Renew.
+	Merged []int
 }
 
 // An Index is what a transaction has done in one index of a table. Its index keys are boxed, and may be
@@ -84,7 +98,8 @@ type Index struct {
 	Writes []any
 }
 
-// A Range is a range of keys, by boxed keys, which are nil where it has no end.
+// A Range is a range of keys, by boxed keys, which are nil where it has no end. The records of one
+// of up to [MostNamed] keys are among the Reads.
 type Range struct {
 	Low, High                   any
 	LowExclusive, HighExclusive bool
@@ -93,5 +108,9 @@ type Range struct {
 	Keys int
 }
 
-// MostKeys is up to how many keys of a range are counted.
-const MostKeys = 256
+// MostKeys is up to how many keys of a range are counted, and MostNamed up to how many are read one
+// by one.
+const (
+	MostKeys  = 256
+	MostNamed = 48
+)

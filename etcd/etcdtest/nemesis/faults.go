@@ -48,6 +48,8 @@ func single() []Fault {
 			make: (*round).delayRequests},
 		{Name: "client-killed", Doc: "A client gets a SIGKILL amid its commits", client: true,
 			make: (*round).killClient},
+		{Name: "client-stopped", Doc: "A client gets a SIGSTOP amid its commits, and goes on later", client: true,
+			make: (*round).stopClient},
 		{Name: "compacted", Doc: "A client is cut off, and the history is compacted meanwhile", client: true,
 			make: (*round).compact},
 		{Name: "full", Doc: "The cluster has no space, and gets some", quota: 24 << 20,
@@ -170,13 +172,24 @@ func (r *round) stopLeader() error {
 	if err != nil {
 		return err
 	}
-	pid := r.cluster.Pid(i)
+	return r.standStill(r.cluster.Pid(i))
+}
+
+func (r *round) stopClient() error {
+	r.mu.Lock()
+	c := r.running[r.rand.IntN(clients)]
+	r.mu.Unlock()
+	return r.standStill(c.cmd.Process.Pid)
+}
+
+// standStill stops a process, and has it go on when others have committed something.
+func (r *round) standStill(pid int) error {
 	if err := hold(pid, true); err != nil {
 		return err
 	}
-	err = r.commitsMore(20, "while the leader stood still")
+	err := r.commitsMore(20, "while a process stood still")
 	if err == nil {
-		err = r.wait(r.between(0, 2*time.Second))
+		err = r.wait(r.between(0, 4*time.Second))
 	}
 	return errors.Join(err, hold(pid, false))
 }

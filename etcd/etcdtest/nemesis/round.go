@@ -59,7 +59,6 @@ type lines struct {
 	begun   map[int]history.Tx // by what they append first
 	ended   []history.Tx
 	unknown []history.Tx
-	adds    map[string]int
 	at      []int64
 	wrong   []string
 	finals  []*final
@@ -167,8 +166,6 @@ func (r *round) heard(l line) {
 		} else {
 			all.ended = append(all.ended, *l.End)
 		}
-	case l.Adds != "":
-		all.adds[l.Adds]++
 	case l.At != 0:
 		all.at = append(all.at, l.At)
 		r.commits.Add(1)
@@ -227,7 +224,7 @@ func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err erro
 	}
 	r := &round{RoundConfig: cfg, ctx: ctx, rand: rand.New(rand.NewPCG(cfg.Seed, 0)), net: etcdtest.NewNet(),
 		mayLose: f.goesBack, told: &told{running: make([]*running, clients),
-			lines: lines{begun: map[int]history.Tx{}, adds: map[string]int{}}}}
+			lines: lines{begun: map[int]history.Tx{}}}}
 	defer r.net.Close()
 	if r.dir, err = os.MkdirTemp(dir, "nemesis"); err != nil {
 		return o, err
@@ -245,13 +242,6 @@ func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err erro
 			r.kill(i)
 		}
 	}()
-	first, err := open(began, r.cluster.Endpoints(), 0)
-	if err != nil {
-		return o, err
-	}
-	if err := errors.Join(first.begin(began), first.Close()); err != nil {
-		return o, err
-	}
 	r.start = now()
 	for i := range clients {
 		if err := r.run(i); err != nil {
@@ -331,7 +321,7 @@ func (r *round) tell(ctx context.Context, word string, done func(c *running) cha
 // a client that was killed may still come.
 func (r *round) last(ctx context.Context, end *replica, from uint64) error {
 	r.mu.Lock()
-	finals, adds := r.lines.finals, r.lines.adds
+	finals := r.lines.finals
 	r.mu.Unlock()
 	for _, f := range finals {
 		if err := end.WaitFor(ctx, f.Revision); err != nil {
@@ -371,11 +361,6 @@ func (r *round) last(ctx context.Context, end *replica, from uint64) error {
 	r.mu.Lock()
 	r.lines.ended = append(r.lines.ended, t)
 	r.mu.Unlock()
-	counter, _ := end.counter.At(s).Get(0)
-	done, most := adds[addDone], adds[addBegins]-adds[addRefused]
-	if !r.mayLose && (counter < done || counter > most) {
-		r.wrong("the counter is %d, and was incremented %d to %d times", counter, done, most)
-	}
 	return nil
 }
 

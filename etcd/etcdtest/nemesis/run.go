@@ -4,13 +4,12 @@
 //
 //   - the history of transactions over lists must be strictly serializable, see package history; those
 //     of which nobody knows whether they were committed are in it, if anybody has seen what they did;
-//   - each view of each client must sum up, and be no older than the one before it, whatever fails;
+//   - each view of each client must be whole, and no older than the one before it, whatever fails;
 //   - who looks for bookings by index keys must find what there is, that of none included: no hall has too
 //     many, no seat is given twice, and no more are heavy than may be, in each view;
 //   - leases, which are renewed when they are about to expire, go when their time has come and not before,
 //     and OnExpire has counted each of them once, in each view; at the end none stays;
 //   - what a process has committed it reads, and no request that comes late changes it;
-//   - counters must be what was committed;
 //   - at the end all replicas must have the records of one that is opened then.
 package nemesis
 
