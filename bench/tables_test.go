@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -141,7 +141,7 @@ func BenchmarkBackup(b *testing.B) {
 	for k := range keys {
 		m.Store("record-"+strconv.Itoa(k), bytes.Repeat([]byte{byte(k)}, 64))
 	}
-	for _, c := range []mvcc.Codec{codec.Gob, codec.JSON} {
+	for _, c := range []mvcc.Codec{durable.Gob, durable.JSON} {
 		var file bytes.Buffer
 		b.Run("save/"+c.Name, func(b *testing.B) {
 			for b.Loop() {

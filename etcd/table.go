@@ -25,7 +25,7 @@ type TableOptions[K comparable, V any] struct {
 	DecodeKey func(b []byte) (K, error)
 	// Encode and Decode make bytes of a value, and back; both are given or none. What Encode leaves
 	// out is not there in the other processes, nor in this one once it has committed. Default:
-	// JSON. It refuses a value that does not come back as it is, by the rules of [codec.JSON], with
+	// JSON. It refuses a value that does not come back as it is, by the rules of [durable.JSON], with
 	// a [*CodecError].
 	Encode func(value V) ([]byte, error)
 	Decode func(b []byte) (V, error)

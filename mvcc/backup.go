@@ -53,7 +53,7 @@ type Backup struct {
 	savedTables []seam.Table
 	ids         map[string]int // of the tables in what was loaded, also in the backups before
 	idsOf       string         // the life in which they have these
-	idsAt       uint64         // Epoch, before package journal has set that of another life
+	idsAt       uint64         // Epoch, before package durable has set that of another life
 	// alone says that nobody else has drawn an epoch since the first of them was loaded, up to now.
 	alone bool
 	now   epoch.Epoch

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -59,7 +59,7 @@ func TestKeysComeBack(t *testing.T) {
 	gob.Register(sharded{})
 	now, within := time.Now(), map[string]any{}
 	within["a"] = within
-	for _, c := range []mvcc.Codec{codec.Gob, codec.JSON, plainJSON} {
+	for _, c := range []mvcc.Codec{durable.Gob, durable.JSON, plainJSON} {
 		require.NoError(t, saveKeys(t, c, "", "a", "\u00e4", "\ufffd"))
 		require.NoError(t, saveKeys(t, c, sharded{1, 0}, sharded{2, 0}))
 		require.NoError(t, saveKeys(t, c, -1, 0, 1))
@@ -74,9 +74,9 @@ func TestKeysComeBack(t *testing.T) {
 		require.ErrorContains(t, saveKeys(t, c, new(int)), `table "t", key `)
 		require.ErrorContains(t, saveKeys(t, c, &within), `table "t", key a *map[string]interface {}: `)
 	}
-	require.NoError(t, saveKeys(t, codec.Gob, "\xff", "\xfe"))
-	require.NoError(t, saveKeys[any](t, codec.Gob, 1, 1.0, "1", nil, sharded{1, 0}))
-	for _, c := range []mvcc.Codec{codec.JSON, plainJSON} {
+	require.NoError(t, saveKeys(t, durable.Gob, "\xff", "\xfe"))
+	require.NoError(t, saveKeys[any](t, durable.Gob, 1, 1.0, "1", nil, sharded{1, 0}))
+	for _, c := range []mvcc.Codec{durable.JSON, plainJSON} {
 		require.Error(t, saveKeys(t, c, "\xff", "\xfe"))
 		require.Error(t, saveKeys[any](t, c, 1, 1.0))
 		require.NoError(t, saveKeys[any](t, c, 1.5, "1", nil, true))
@@ -88,7 +88,7 @@ func TestKeysComeBack(t *testing.T) {
 
 // A deletion of a key that would come back as another one leaves that one alone.
 func TestDeletionOfAnotherKey(t *testing.T) {
-	for _, c := range []mvcc.Codec{plainJSON, codec.JSON} {
+	for _, c := range []mvcc.Codec{plainJSON, durable.JSON} {
 		db, to := mvcc.NewDB(nil), mvcc.NewDB(nil)
 		defer db.Close()
 		defer to.Close()

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -229,7 +229,7 @@ func TestRenameToOne(t *testing.T) {
 // in the backup.
 func TestNoLines(t *testing.T) {
 	for _, bad := range []string{"{}", "{\n}\n", "1\n", "\n", "{}\n{}\n", " {}\n"} {
-		c := codec.JSON
+		c := durable.JSON
 		c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
 			return encodeFunc(func(v any) error {
 				text, err := json.Marshal(v)
@@ -256,7 +256,7 @@ func TestNoLines(t *testing.T) {
 			&mvcc.SaveOptions{Refused: func(*mvcc.CodecError) {}})
 		require.NoError(t, err)
 		require.Contains(t, file.String(), "{\"k\":1,\"v\":\"good\"}\n")
-		_, err = db.Load(t.Context(), &file, codec.JSON, nil)
+		_, err = db.Load(t.Context(), &file, durable.JSON, nil)
 		require.NoError(t, err)
 		require.Equal(t, 1, table.Len())
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -23,13 +23,13 @@ import (
 var writeBackups = flag.Bool("write-backups", false,
 	"write the backups of testdata anew: only for a new version of the format")
 
-var codecs = []mvcc.Codec{codec.Gob, codec.JSON}
+var codecs = []mvcc.Codec{durable.Gob, durable.JSON}
 
 // allForms has as well the JSON of a version that did not write lines.
 var allForms = append([]mvcc.Codec{framedJSON()}, codecs...)
 
 func framedJSON() mvcc.Codec {
-	c := codec.JSON
+	c := durable.JSON
 	c.Lines = false
 	return c
 }
@@ -159,24 +159,24 @@ func TestDifferences(t *testing.T) {
 	from := newShop(t).fill(50)
 	first := from.Snapshot()
 	defer first.Close()
-	full, _ := save(t, from, codec.Gob, &mvcc.SaveOptions{Of: first})
+	full, _ := save(t, from, durable.Gob, &mvcc.SaveOptions{Of: first})
 	from.counts.Delete(7)
 	from.counts.Store(8, -8)
 	from.parts.Store("new", part{Name: "part 3"})
 	from.parts.Delete("3")
 	second := from.Snapshot()
 	defer second.Close()
-	one, info := save(t, from, codec.Gob, &mvcc.SaveOptions{Of: second, Since: first})
+	one, info := save(t, from, durable.Gob, &mvcc.SaveOptions{Of: second, Since: first})
 	require.Equal(t, 4, info.Records)
 	from.counts.Store(7, 77)
 	from.set.Clear()
-	two, _ := save(t, from, codec.Gob, &mvcc.SaveOptions{Since: second})
+	two, _ := save(t, from, durable.Gob, &mvcc.SaveOptions{Since: second})
 	load := func(to *shop, streams ...[]byte) error {
 		var opts mvcc.LoadOptions
 		for _, data := range streams[1:] {
 			opts.Then = append(opts.Then, bytes.NewReader(data))
 		}
-		_, err := to.Load(t.Context(), bytes.NewReader(streams[0]), codec.Gob, &opts)
+		_, err := to.Load(t.Context(), bytes.NewReader(streams[0]), durable.Gob, &opts)
 		return err
 	}
 	to := newShop(t)
@@ -240,7 +240,7 @@ func TestSaveFile(t *testing.T) {
 			require.Equal(t, content, string(data))
 		}
 	}
-	failing := codec.Gob
+	failing := durable.Gob
 	failing.NewEncoder = func(io.Writer) interface{ Encode(v any) error } {
 		return encodeFunc(func(any) error { return io.ErrClosedPipe })
 	}
@@ -254,20 +254,20 @@ func TestSaveFile(t *testing.T) {
 	only("old")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = s.SaveFile(ended, path, codec.Gob, nil)
+	_, err = s.SaveFile(ended, path, durable.Gob, nil)
 	require.ErrorIs(t, err, context.Canceled)
 	only("old")
-	info, err := s.SaveFile(t.Context(), path, codec.Gob, nil)
+	info, err := s.SaveFile(t.Context(), path, durable.Gob, nil)
 	require.NoError(t, err)
 	only("")
 	to := newShop(t)
-	loaded, err := to.LoadFile(t.Context(), path, codec.Gob, nil)
+	loaded, err := to.LoadFile(t.Context(), path, durable.Gob, nil)
 	require.NoError(t, err)
 	require.EqualExportedValues(t, info, loaded)
 	require.Equal(t, s.content(), to.content())
-	_, err = s.SaveFile(t.Context(), filepath.Join(dir, "none", "shop"), codec.Gob, nil)
+	_, err = s.SaveFile(t.Context(), filepath.Join(dir, "none", "shop"), durable.Gob, nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = s.LoadFile(t.Context(), filepath.Join(dir, "none"), codec.Gob, nil)
+	_, err = s.LoadFile(t.Context(), filepath.Join(dir, "none"), durable.Gob, nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -278,29 +278,29 @@ func (f encodeFunc) Encode(v any) error { return f(v) }
 // What does not fit is said, and nothing is loaded.
 func TestBackupMisfits(t *testing.T) {
 	s := newShop(t).fill(5)
-	data, _ := save(t, s, codec.Gob, &mvcc.SaveOptions{Version: 1})
+	data, _ := save(t, s, durable.Gob, &mvcc.SaveOptions{Version: 1})
 	load := func(db *mvcc.DB, c mvcc.Codec, opts *mvcc.LoadOptions) error {
 		_, err := db.Load(t.Context(), bytes.NewReader(data), c, opts)
 		require.Zero(t, db.Stats().Keys)
 		return err
 	}
 	one := &mvcc.LoadOptions{Version: 1}
-	require.ErrorContains(t, load(newShop(t).DB, codec.JSON, one),
+	require.ErrorContains(t, load(newShop(t).DB, durable.JSON, one),
 		`the codec of the backup is "gob", and that given is "json"`)
-	require.ErrorContains(t, load(newShop(t).DB, codec.Gob, nil),
+	require.ErrorContains(t, load(newShop(t).DB, durable.Gob, nil),
 		"the version of the backup is 1, and LoadOptions.Version is 0")
 	db := mvcc.NewDB(nil)
 	defer db.Close()
-	require.ErrorContains(t, load(db, codec.Gob, one),
+	require.ErrorContains(t, load(db, durable.Gob, one),
 		`there is no table "counts": make it with mvcc.NewTable[int, int]`)
 	mvcc.NewTable[int, int](db, "counts", nil)
 	parts := mvcc.NewTable[string, *part](db, "parts", nil)
-	require.ErrorContains(t, load(db, codec.Gob, one),
+	require.ErrorContains(t, load(db, durable.Gob, one),
 		`table "parts" is a Map[string, *mvcc_test.part], and in the backup it is a `+
 			`Map[string, mvcc_test.part]`)
 	mvcc.NewTable[[2]int, struct{}](db, "set", nil)
 	mvcc.NewTable[string, *part](db, "ptrs", nil)
-	_, err := db.Load(t.Context(), bytes.NewReader(data), codec.Gob,
+	_, err := db.Load(t.Context(), bytes.NewReader(data), durable.Gob,
 		&mvcc.LoadOptions{Version: 1, AnyShape: true})
 	require.NoError(t, err)
 	got, _ := parts.Load("4")
@@ -308,7 +308,7 @@ func TestBackupMisfits(t *testing.T) {
 
 	// A codec that does not get along with a table, and a unique index that would not be unique.
 	mvcc.NewTable[int, user](db, "hidden", nil).Store(1, user{name: "of an example"})
-	_, err = db.Save(t.Context(), io.Discard, codec.Gob, nil)
+	_, err = db.Save(t.Context(), io.Discard, durable.Gob, nil)
 	require.ErrorContains(t, err,
 		`mvcc: table "hidden", key 1: the codec gob cannot save the record: V.name is "of`)
 	to := newShop(t)
@@ -317,8 +317,8 @@ func TestBackupMisfits(t *testing.T) {
 	}, &mvcc.IndexOptions{Unique: true})
 	require.NoError(t, err)
 	to.counts.Store(-1, 1)
-	data, _ = save(t, s, codec.Gob, nil)
-	_, err = to.Load(t.Context(), bytes.NewReader(data), codec.Gob, nil)
+	data, _ = save(t, s, durable.Gob, nil)
+	_, err = to.Load(t.Context(), bytes.NewReader(data), durable.Gob, nil)
 	var unique *mvcc.UniqueError
 	require.ErrorAs(t, err, &unique)
 	require.Equal(t, 1, to.counts.Len())
@@ -328,9 +328,9 @@ func TestBackupMisfits(t *testing.T) {
 	other := newShop(t).Snapshot()
 	defer other.Close()
 	require.Panics(t, func() {
-		_, _ = s.Save(t.Context(), io.Discard, codec.Gob, &mvcc.SaveOptions{Of: other})
+		_, _ = s.Save(t.Context(), io.Discard, durable.Gob, &mvcc.SaveOptions{Of: other})
 	})
 	require.Panics(t, func() {
-		_, _ = s.Save(t.Context(), io.Discard, codec.Gob, &mvcc.SaveOptions{Since: other})
+		_, _ = s.Save(t.Context(), io.Discard, durable.Gob, &mvcc.SaveOptions{Since: other})
 	})
 }

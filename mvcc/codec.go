@@ -14,7 +14,7 @@ import (
 )
 
 // A Codec turns keys and values into bytes and back, for [DB.Save] and [DB.Load]: see package
-// [github.com/mvccmap/mvccmap/codec]. A key that does not come back as it was is refused, see
+// [github.com/mvccmap/mvccmap/durable]. A key that does not come back as it was is refused, see
 // [CodecError]; for values it is up to the codec.
 type Codec struct {
 	// Name is written into a backup, which is loaded with a Codec of the same name. It is UTF-8.
@@ -27,7 +27,7 @@ type Codec struct {
 	NewDecoder func(r io.Reader) interface{ Decode(v any) error }
 	// Lines says that Encode writes a line: an object in JSON, with one newline, at its end, and
 	// without a field "crc32c". Then a backup is a file of lines, for other tools, see
-	// docs/format.md, and a record that is no line is refused. Otherwise, and in package journal,
+	// docs/format.md, and a record that is no line is refused. Otherwise, and in package durable,
 	// it is a file of binary frames.
 	Lines bool
 }
@@ -91,7 +91,7 @@ func (e *changedKeyError) Error() string { return "the key would come back as " 
 func (e *changedKeyError) ChangesRecord() {}
 
 // changesKey reports whether the error for a key says that it would come back as another one, or
-// without something: the codecs of package codec say so by that method.
+// without something: the codecs of package durable say so by that method.
 func changesKey(err error) bool {
 	var changes interface{ ChangesRecord() }
 	return errors.As(err, &changes)

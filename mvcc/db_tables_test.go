@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/internal/stage"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -144,13 +144,13 @@ func TestTablesOfSnapshots(t *testing.T) {
 			for _, data := range then {
 				opts.Then = append(opts.Then, bytes.NewReader(data))
 			}
-			_, err := to.Load(ctx, bytes.NewReader(first), codec.Gob, &opts)
+			_, err := to.Load(ctx, bytes.NewReader(first), durable.Gob, &opts)
 			require.NoError(t, err, "seed %d", seed)
 			require.Equal(t, want, to.content(), "seed %d", seed)
 		}
 		save := func(opts mvcc.SaveOptions) ([]byte, mvcc.Backup) {
 			var b bytes.Buffer
-			info, err := db.Save(ctx, &b, codec.Gob, &opts)
+			info, err := db.Save(ctx, &b, durable.Gob, &opts)
 			require.NoError(t, err)
 			return b.Bytes(), info
 		}
@@ -188,7 +188,7 @@ func TestTablesOfSnapshots(t *testing.T) {
 			to := min(from+1+random.IntN(6), len(commits))
 			var b bytes.Buffer
 			var err error
-			after, err = door.Of(db).SaveCommits(ctx, &b, codec.Gob, after, commits[from:to], nil)
+			after, err = door.Of(db).SaveCommits(ctx, &b, durable.Gob, after, commits[from:to], nil)
 			require.NoError(t, err)
 			groups, from = append(groups, b.Bytes()), to
 		}
@@ -196,16 +196,16 @@ func TestTablesOfSnapshots(t *testing.T) {
 		load(last, first, groups...)
 		to := like(t, last)
 		more := door.Of(to.DB).Followed(mvcc.LoadOptions{}, nil)
-		at, err := to.Load(ctx, bytes.NewReader(first), codec.Gob, more)
+		at, err := to.Load(ctx, bytes.NewReader(first), durable.Gob, more)
 		for i, data := range groups {
 			require.NoError(t, err)
-			_, err = door.Of(to.DB).LoadCommits(ctx, bytes.NewReader(data[:len(data)-1]), codec.Gob, at, more)
+			_, err = door.Of(to.DB).LoadCommits(ctx, bytes.NewReader(data[:len(data)-1]), durable.Gob, at, more)
 			require.ErrorAs(t, err, new(*mvcc.DamageError))
 			if i > 0 {
-				_, err = door.Of(to.DB).LoadCommits(ctx, bytes.NewReader(groups[i-1]), codec.Gob, at, more)
+				_, err = door.Of(to.DB).LoadCommits(ctx, bytes.NewReader(groups[i-1]), durable.Gob, at, more)
 				require.ErrorContains(t, err, "the backup does not follow the one before")
 			}
-			at, err = door.Of(to.DB).LoadCommits(ctx, bytes.NewReader(data), codec.Gob, at, more)
+			at, err = door.Of(to.DB).LoadCommits(ctx, bytes.NewReader(data), durable.Gob, at, more)
 		}
 		require.NoError(t, err)
 		require.NoError(t, door.Of(to.DB).Missing(at))
@@ -225,16 +225,16 @@ func TestTablesThatAreMissing(t *testing.T) {
 	newAnyOf(db, "b", true).store(1, 1)
 	newAnyOf(db, "a", true).store(1, 1)
 	var data bytes.Buffer
-	_, err := db.Save(t.Context(), &data, codec.Gob, nil)
+	_, err := db.Save(t.Context(), &data, durable.Gob, nil)
 	require.NoError(t, err)
 	to := like(t, map[string]any{"b": map[int]int{}})
 	more := door.Of(to.DB).Followed(mvcc.LoadOptions{}, nil)
-	at, err := to.Load(t.Context(), bytes.NewReader(data.Bytes()), codec.Gob, more)
+	at, err := to.Load(t.Context(), bytes.NewReader(data.Bytes()), durable.Gob, more)
 	require.NoError(t, err)
 	require.ErrorContains(t, door.Of(to.DB).Missing(at), `mvcc: Load: there is no table "a"`)
 	require.Equal(t, map[string]any{"b": map[int]int{1: 1}}, to.content())
 	to = like(t, map[string]any{"b": map[int]int{}})
-	_, err = to.Load(t.Context(), &data, codec.Gob, nil)
+	_, err = to.Load(t.Context(), &data, durable.Gob, nil)
 	require.ErrorContains(t, err, `mvcc: Load: there is no table "a"`)
 	require.Equal(t, map[string]any{"b": map[int]int{}}, to.content())
 }
@@ -249,10 +249,10 @@ func TestLoadSkipsEpochs(t *testing.T) {
 	door.Of(db).SkipTo(5)
 	require.Equal(t, uint64(1000), db.Epoch())
 	var data bytes.Buffer
-	_, err := db.Save(t.Context(), &data, codec.Gob, nil)
+	_, err := db.Save(t.Context(), &data, durable.Gob, nil)
 	require.NoError(t, err)
 	newAnyOf(to, "a", true)
-	_, err = to.Load(t.Context(), &data, codec.Gob, nil)
+	_, err = to.Load(t.Context(), &data, durable.Gob, nil)
 	require.NoError(t, err)
 	require.Equal(t, uint64(1001), to.Epoch())
 	require.Panics(t, func() { door.Of(db).SkipTo(1 << 60) })

@@ -1,6 +1,6 @@
 // Package mvcc has concurrent maps with transactions: a [Map] by itself, or the tables of a [DB], of
 // any types, with indexes, keys in order, expiry, watches, a view of the past, backups, and a
-// journal (package [github.com/mvccmap/mvccmap/journal]). All of it is in memory, in one process;
+// journal (package [github.com/mvccmap/mvccmap/durable]). All of it is in memory, in one process;
 // module etcd has tables of several.
 //
 // A [Map] keeps several versions of a value for a while. A transaction reads the versions that were
@@ -25,7 +25,7 @@
 //     [Snapshot.Changed] tells of the next change of one key.
 //   - Deleting records at a given time: [Map.Expire], [Map.OnExpire].
 //   - Keeping data: [DB.SaveFile] and [DB.LoadFile], or [DB.Save] and [DB.Load] for streams.
-//     Package [github.com/mvccmap/mvccmap/journal] persists commits.
+//     Package [github.com/mvccmap/mvccmap/durable] persists commits.
 //   - Types, tables and keys that have changed since: [Migrate] and [MigrateTo].
 //   - Functions for use inside and outside a transaction: let them take a [Reader] or a
 //     [ReadWriter].

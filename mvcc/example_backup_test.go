@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -23,7 +23,7 @@ func numbers(all ...int) (*mvcc.DB, *mvcc.Map[int, string]) {
 	return db, table
 }
 
-// A backup with codec.JSON is lines of JSON: a program that knows nothing of this library reads the
+// A backup with durable.JSON is lines of JSON: a program that knows nothing of this library reads the
 // records of a table, which come after the line with its name. With jq it is
 //
 //	jq -nc 'foreach inputs as $x (""; $x.table // .;
@@ -33,7 +33,7 @@ func ExampleDB_Save_lines() {
 	defer db.Close()
 	mvcc.NewTable[string, bool](db, "flags", nil).Store("dark", true)
 	var file bytes.Buffer
-	_, _ = db.Save(context.Background(), &file, codec.JSON, nil)
+	_, _ = db.Save(context.Background(), &file, durable.JSON, nil)
 
 	table := ""
 	for lines := bufio.NewScanner(&file); lines.Scan(); {
@@ -61,10 +61,10 @@ func ExampleDB_SaveFile() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "numbers.backup")
 
-	_, err := db.SaveFile(context.Background(), path, codec.Gob, nil)
+	_, err := db.SaveFile(context.Background(), path, durable.Gob, nil)
 	fmt.Println(err)
 	table.Clear()
-	_, err = db.LoadFile(context.Background(), path, codec.Gob, nil)
+	_, err = db.LoadFile(context.Background(), path, durable.Gob, nil)
 	fmt.Println(table.Len(), err)
 	// Output:
 	// <nil>
@@ -78,9 +78,9 @@ func ExampleSaveOptions() {
 	defer db.Close()
 	var full, changes bytes.Buffer
 	s := db.Snapshot()
-	_, _ = db.Save(ctx, &full, codec.Gob, &mvcc.SaveOptions{Of: s})
+	_, _ = db.Save(ctx, &full, durable.Gob, &mvcc.SaveOptions{Of: s})
 	table.Delete(2)
-	saved, _ := db.Save(ctx, &changes, codec.Gob, &mvcc.SaveOptions{Since: s})
+	saved, _ := db.Save(ctx, &changes, durable.Gob, &mvcc.SaveOptions{Since: s})
 	s.Close()
 	fmt.Println(saved.Records)
 
@@ -88,7 +88,7 @@ func ExampleSaveOptions() {
 	defer other.Close()
 	opts := &mvcc.LoadOptions{}
 	opts.Then = append(opts.Then, &changes)
-	_, err := other.Load(ctx, &full, codec.Gob, opts)
+	_, err := other.Load(ctx, &full, durable.Gob, opts)
 	fmt.Println(loaded.Len(), err)
 	// Output:
 	// 1

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -21,7 +21,7 @@ func savedAges(ages ...string) *bytes.Buffer {
 		users.Store(i, UserV1{fmt.Sprint("user", i), age})
 	}
 	var b bytes.Buffer
-	_, _ = db.Save(context.Background(), &b, codec.Gob, nil)
+	_, _ = db.Save(context.Background(), &b, durable.Gob, nil)
 	return &b
 }
 
@@ -45,12 +45,12 @@ func ExampleMigrate() {
 			return User{old.Name, age}, err
 		}),
 	}}
-	_, err := db.Load(ctx, savedAges("36", "", "41"), codec.Gob, opts)
+	_, err := db.Load(ctx, savedAges("36", "", "41"), durable.Gob, opts)
 	fmt.Println(err)
 
 	var now bytes.Buffer
-	_, _ = db.Save(ctx, &now, codec.Gob, nil)
-	_, err = db.Load(ctx, &now, codec.Gob, opts)
+	_, _ = db.Save(ctx, &now, durable.Gob, nil)
+	_, err = db.Load(ctx, &now, durable.Gob, opts)
 	for id, user := range users.All() {
 		fmt.Println(id, user.Name, user.Age)
 	}
@@ -68,7 +68,7 @@ func ExampleMigrateTo() {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	ages := mvcc.NewOrderedTable[string, string](db, "ages", nil)
-	_, err := db.Load(context.Background(), savedAges("36", "41"), codec.Gob, &mvcc.LoadOptions{
+	_, err := db.Load(context.Background(), savedAges("36", "41"), durable.Gob, &mvcc.LoadOptions{
 		Migrate: []mvcc.Migration{
 			mvcc.MigrateTo("users", "ages", func(_ int, old UserV1) (string, string, error) {
 				return old.Name, old.Age, nil
@@ -92,7 +92,7 @@ func ExampleRenameFields() {
 	opts := &mvcc.LoadOptions{Migrate: []mvcc.Migration{
 		mvcc.RenameFields("users", map[string]string{"Name": "FullName"}),
 	}}
-	_, err := db.Load(context.Background(), savedAges("36", "41"), codec.Gob, opts)
+	_, err := db.Load(context.Background(), savedAges("36", "41"), durable.Gob, opts)
 	user, _ := users.Load(1)
 	fmt.Println(user.FullName, user.Age, err)
 	// Output: user1 41 <nil>
@@ -104,7 +104,7 @@ func ExampleSchemaError() {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	mvcc.NewTable[int, User](db, "users", nil)
-	_, err := db.Load(context.Background(), savedAges("36"), codec.Gob, nil)
+	_, err := db.Load(context.Background(), savedAges("36"), durable.Gob, nil)
 	var schema *mvcc.SchemaError
 	if errors.As(err, &schema) {
 		fmt.Println(schema.Table, schema.Lost)

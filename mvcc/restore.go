@@ -66,7 +66,7 @@ type LoadOptions struct {
 // damaged, a [*DamageError], or does not fit the tables, or if the transaction fails. Once it has
 // read the backup nothing expires until it returns.
 //
-// All records are in memory twice, until Load returns. The codecs of package codec allocate no more
+// All records are in memory twice, until Load returns. The codecs of package durable allocate no more
 // than the bytes of a backup can hold, also if it is forged.
 func (db *DB) Load(
 	ctx context.Context, r io.Reader, codec Codec, opts *LoadOptions,

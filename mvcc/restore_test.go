@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -37,14 +37,14 @@ func TestLoadIsExact(t *testing.T) {
 		}
 		want := maps.Collect(m.All())
 		var b bytes.Buffer
-		_, err = db.Save(t.Context(), &b, codec.Gob, nil)
+		_, err = db.Save(t.Context(), &b, durable.Gob, nil)
 		require.NoError(t, err)
 		for i := range 20 {
 			m.Delete(i)
 			m.Store(100+i, i)
 		}
 		loading.Store(true)
-		_, err = db.Load(t.Context(), &b, codec.Gob, nil)
+		_, err = db.Load(t.Context(), &b, durable.Gob, nil)
 		require.NoError(t, err)
 		require.False(t, loading.Load())
 		require.Equal(t, want, maps.Collect(m.All()))
@@ -62,14 +62,14 @@ func TestNamesComeBack(t *testing.T) {
 		copies = append(copies, mvcc.NewTable[int, int](to, name, nil))
 	}
 	var b bytes.Buffer
-	_, err := db.Save(t.Context(), &b, codec.Gob, nil)
+	_, err := db.Save(t.Context(), &b, durable.Gob, nil)
 	require.NoError(t, err)
-	_, err = to.Load(t.Context(), &b, codec.Gob, nil)
+	_, err = to.Load(t.Context(), &b, durable.Gob, nil)
 	require.NoError(t, err)
 	for i, m := range copies {
 		require.Equal(t, map[int]int{i: i}, maps.Collect(m.All()))
 	}
-	c := codec.Gob
+	c := durable.Gob
 	c.Name = "\xff"
 	require.PanicsWithValue(t, `mvcc: Save: the name "\xff" of the Codec is not UTF-8`, func() {
 		_, _ = db.Save(t.Context(), new(bytes.Buffer), c, nil)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -44,7 +44,7 @@ func TestLoadResume(t *testing.T) {
 			other.Store(1, 1)
 			var first, second bytes.Buffer
 			s := db.Snapshot()
-			after, err := db.Save(t.Context(), &first, codec.Gob, &mvcc.SaveOptions{Of: s})
+			after, err := db.Save(t.Context(), &first, durable.Gob, &mvcc.SaveOptions{Of: s})
 			require.NoError(t, err)
 			all := db.Watch(t.Context(), &mvcc.DBWatchOptions{Since: s, Buffer: 1 << 20, Progress: true})
 			s.Close()
@@ -76,7 +76,7 @@ func TestLoadResume(t *testing.T) {
 				}
 			}
 			note()
-			_, err = door.Of(db).SaveCommits(t.Context(), &second, codec.Gob, after, commits, nil)
+			_, err = door.Of(db).SaveCommits(t.Context(), &second, durable.Gob, after, commits, nil)
 			require.NoError(t, err)
 
 			toA, _, _ := tables(to)
@@ -85,9 +85,9 @@ func TestLoadResume(t *testing.T) {
 				resume = append(resume, db.Position(e))
 			}
 			opts := door.Of(to).Followed(mvcc.LoadOptions{}, resume)
-			after, err = to.Load(t.Context(), &first, codec.Gob, opts)
+			after, err = to.Load(t.Context(), &first, durable.Gob, opts)
 			require.NoError(t, err)
-			after, err = door.Of(to).LoadCommits(t.Context(), &second, codec.Gob, after, opts)
+			after, err = door.Of(to).LoadCommits(t.Context(), &second, durable.Gob, after, opts)
 			require.NoError(t, err)
 			require.NoError(t, door.Of(to).Missing(after))
 			require.Equal(t, maps.Collect(a.All()), maps.Collect(toA.All()))
@@ -134,7 +134,7 @@ func TestFollowOfAnotherLife(t *testing.T) {
 		table.Store(i, i)
 	}
 	var data bytes.Buffer
-	b, err := old.Save(t.Context(), &data, codec.Gob, nil)
+	b, err := old.Save(t.Context(), &data, durable.Gob, nil)
 	require.NoError(t, err)
 	require.Equal(t, old.Position(b.Epoch), mvcc.Position{Life: b.DB, Epoch: b.Epoch})
 	require.NotEqual(t, old.Position(b.Epoch), db.Position(b.Epoch))
@@ -142,7 +142,7 @@ func TestFollowOfAnotherLife(t *testing.T) {
 	for range 200 {
 		table.Store(7, -7)
 	}
-	_, err = db.Load(t.Context(), &data, codec.Gob,
+	_, err = db.Load(t.Context(), &data, durable.Gob,
 		door.Of(db).Followed(mvcc.LoadOptions{}, []mvcc.Position{old.Position(b.Epoch)}))
 	require.NoError(t, err)
 	for range 200 { // the clock of old is passed

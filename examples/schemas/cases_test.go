@@ -11,22 +11,21 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // Opening, with all migrations that the program has had.
 
-var options = &journal.Options{
+var options = &durable.Options{
 	Version:  3,
 	Versions: []int{1, 2},
 	Rename:   map[string]string{"clients": "customers"},
 	Migrate:  []mvcc.Migration{fullNames, agesAsNumbers, byMail},
 }
 
-func open(ctx context.Context, dir string, db *mvcc.DB) (*journal.Journal, error) {
-	return journal.Open(ctx, dir, db, codec.Gob, options)
+func open(ctx context.Context, db *mvcc.DB, dir string) (*durable.Journal, error) {
+	return durable.Open(ctx, db, dir, options)
 }
 
 // A field is added: with a value for old records.

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -47,7 +47,7 @@ var named = []struct {
 	{"mvcc.ErrEpochGone", mvcc.ErrEpochGone},
 	{"mvcc.ErrBadKey", mvcc.ErrBadKey},
 	{"mvcc.ErrGap", mvcc.ErrGap},
-	{"journal.ErrClosed", journal.ErrClosed},
+	{"durable.ErrClosed", durable.ErrClosed},
 	{"context.Canceled", context.Canceled},
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -74,7 +74,7 @@ func TestDamagedBackup(t *testing.T) {
 func TestRecordsThatAreNone(t *testing.T) {
 	db, _ := fourRecords(t)
 	file := filepath.Join(t.TempDir(), "a")
-	for name, as := range map[string]mvcc.Codec{"json": codec.Gob, "gob": codec.JSON} {
+	for name, as := range map[string]mvcc.Codec{"json": durable.Gob, "gob": durable.JSON} {
 		as.Name = name
 		_, err := db.SaveFile(t.Context(), file, as, nil)
 		require.NoError(t, err)

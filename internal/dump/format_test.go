@@ -19,8 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -36,11 +35,11 @@ type vector struct {
 }
 
 var vectors = []vector{
-	{"testdata/format-2/gob", codec.Gob, []string{"backup", "journal"}, vectorFiles[:1]},
-	{"testdata/format-2/json", inFrames(codec.JSON), []string{"backup", "journal"}, vectorFiles[:1]},
-	{"testdata/format-3/json", codec.JSON, []string{"backup"}, vectorFiles[:1]},
-	{"testdata/format-4/gob", codec.Gob, []string{"journal"}, vectorFiles[1:]},
-	{"testdata/format-4/json", inFrames(codec.JSON), []string{"journal"}, vectorFiles[1:]},
+	{"testdata/format-2/gob", durable.Gob, []string{"backup", "journal"}, vectorFiles[:1]},
+	{"testdata/format-2/json", inFrames(durable.JSON), []string{"backup", "journal"}, vectorFiles[:1]},
+	{"testdata/format-3/json", durable.JSON, []string{"backup"}, vectorFiles[:1]},
+	{"testdata/format-4/gob", durable.Gob, []string{"journal"}, vectorFiles[1:]},
+	{"testdata/format-4/json", inFrames(durable.JSON), []string{"journal"}, vectorFiles[1:]},
 }
 
 const newest = "format-4"
@@ -89,8 +88,7 @@ func writeVector(t *testing.T, dir string, c mvcc.Codec) {
 		&mvcc.SaveOptions{Version: 3, Refused: func(*mvcc.CodecError) {}})
 	require.NoError(t, err)
 	users.Delete(1)
-	j, err := journal.Open(t.Context(), filepath.Join(dir, "journal"), db, c,
-		&journal.Options{Every: -1, Version: 3})
+	j, err := durable.Open(t.Context(), db, filepath.Join(dir, "journal"), &durable.Options{Codec: c, Every: -1, Version: 3})
 	require.NoError(t, err)
 	for _, change := range []func(){
 		func() { users.Store(2, user{Name: "Bob"}) },
@@ -286,7 +284,7 @@ func TestVersionBefore(t *testing.T) {
 	require.Contains(t, gob, `{"table":"counts","key":0,"value":0}`)
 	require.Contains(t, gob, `{"table":"ptrs","key":"nil","value":null}`)
 	for _, c := range codecs {
-		dir := "../../journal/testdata/1." + c.Name
+		dir := "../../durable/testdata/1." + c.Name
 		require.Len(t, lines(t, "log", dir), 71)
 		require.Regexp(t, `journal-\d+ +\d+ +7-22 +15`, strings.Join(lines(t, "info", dir), "\n"))
 	}

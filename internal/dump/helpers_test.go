@@ -14,12 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-var codecs = []mvcc.Codec{codec.Gob, codec.JSON}
+var codecs = []mvcc.Codec{durable.Gob, durable.JSON}
 
 // call runs mvccdump.
 func call(t testing.TB, args ...string) (stdout, stderr string, code int) {
@@ -213,7 +212,7 @@ func lived(t testing.TB, c mvcc.Codec, seed uint64, commits int) (string, *world
 	for range rng.IntN(10) {
 		w.change(t, rng)
 	}
-	j, err := journal.Open(t.Context(), dir, w.DB, c, nil)
+	j, err := durable.Open(t.Context(), w.DB, dir, &durable.Options{Codec: c})
 	require.NoError(t, err)
 	for range commits {
 		w.change(t, rng)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -49,13 +49,13 @@ func (m *merging) load(opts *mvcc.LoadOptions) (err error) {
 	var b bytes.Buffer
 	s := m.was.Snapshot()
 	m.t.Cleanup(s.Close)
-	_, err = m.was.Save(m.t.Context(), &b, codec.Gob, &mvcc.SaveOptions{Of: s, Since: m.at})
+	_, err = m.was.Save(m.t.Context(), &b, durable.Gob, &mvcc.SaveOptions{Of: s, Since: m.at})
 	require.NoError(m.t, err)
 	var loaded mvcc.Backup
 	if m.at == (mvcc.DBSnapshot{}) {
-		loaded, err = m.is.Load(m.t.Context(), &b, codec.Gob, opts)
+		loaded, err = m.is.Load(m.t.Context(), &b, durable.Gob, opts)
 	} else {
-		loaded, err = door.Of(m.is).LoadCommits(m.t.Context(), &b, codec.Gob, m.loaded, opts)
+		loaded, err = door.Of(m.is).LoadCommits(m.t.Context(), &b, durable.Gob, m.loaded, opts)
 	}
 	if err == nil {
 		m.loaded, m.at = loaded, s
@@ -158,10 +158,10 @@ func TestMergeMisfit(t *testing.T) {
 	mvcc.NewTable[int, visitor](was, "visitors", nil).Store(1, visitor{"alan"})
 	people := mvcc.NewTable[string, person](is, "people", nil)
 	var b bytes.Buffer
-	_, err := was.Save(t.Context(), &b, codec.Gob, nil)
+	_, err := was.Save(t.Context(), &b, durable.Gob, nil)
 	require.NoError(t, err)
 	opts := &mvcc.LoadOptions{Migrate: mergedVisitors()}
-	_, err = is.Load(t.Context(), bytes.NewReader(b.Bytes()), codec.Gob, opts)
+	_, err = is.Load(t.Context(), bytes.NewReader(b.Bytes()), durable.Gob, opts)
 	var schema *mvcc.SchemaError
 	require.ErrorAs(t, err, &schema)
 	require.Equal(t, []string{"the field More of the value is gone"}, schema.Lost)
@@ -170,7 +170,7 @@ func TestMergeMisfit(t *testing.T) {
 	// With a step it fits.
 	opts.Migrate = append(opts.Migrate, mvcc.Migrate("people",
 		func(_ string, o other) (person, error) { return person{o.Name, o.More}, nil }))
-	_, err = is.Load(t.Context(), &b, codec.Gob, opts)
+	_, err = is.Load(t.Context(), &b, durable.Gob, opts)
 	require.NoError(t, err)
 	require.Equal(t, map[string]person{"ada": {"", "more"}, "alan": {"alan", "visitor"}},
 		maps.Collect(people.All()))
@@ -178,13 +178,13 @@ func TestMergeMisfit(t *testing.T) {
 
 // Whatever a function does, nothing is loaded, and the next call is right.
 func TestMigratePanics(t *testing.T) {
-	data := savedTable(t, codec.Gob, "people", map[int]visitor{1: {"ada"}, 2: {"alan"}}, nil)
+	data := savedTable(t, durable.Gob, "people", map[int]visitor{1: {"ada"}, 2: {"alan"}}, nil)
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	people := mvcc.NewTable[string, person](db, "people", nil)
 	people.Store("eve", person{})
 	load := func(do func()) error {
-		_, err := db.Load(t.Context(), bytes.NewReader(data), codec.Gob, &mvcc.LoadOptions{
+		_, err := db.Load(t.Context(), bytes.NewReader(data), durable.Gob, &mvcc.LoadOptions{
 			Migrate: []mvcc.Migration{mvcc.MigrateTo("people", "people",
 				func(key int, v visitor) (string, person, error) {
 					if key == 2 {
@@ -220,7 +220,7 @@ func TestMigrateMisuse(t *testing.T) {
 		return func() {
 			db := mvcc.NewDB(nil)
 			defer db.Close()
-			_, _ = db.Load(t.Context(), new(bytes.Buffer), codec.Gob, &mvcc.LoadOptions{Migrate: []mvcc.Migration{m}})
+			_, _ = db.Load(t.Context(), new(bytes.Buffer), durable.Gob, &mvcc.LoadOptions{Migrate: []mvcc.Migration{m}})
 		}
 	}
 	for want, do := range map[string]func(){
@@ -238,11 +238,11 @@ func TestMigrateMisuse(t *testing.T) {
 
 // A version that is not expected is said with both, and with the file; others may be allowed.
 func TestVersions(t *testing.T) {
-	data := savedTable(t, codec.Gob, "people", map[int]int{1: 1}, &mvcc.SaveOptions{Version: 3})
+	data := savedTable(t, durable.Gob, "people", map[int]int{1: 1}, &mvcc.SaveOptions{Version: 3})
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	m := mvcc.NewTable[int, int](db, "people", nil)
-	_, err := db.Load(t.Context(), bytes.NewReader(data), codec.Gob,
+	_, err := db.Load(t.Context(), bytes.NewReader(data), durable.Gob,
 		&mvcc.LoadOptions{Version: 5, Versions: []int{4, 2}})
 	var version *mvcc.VersionError
 	require.ErrorAs(t, err, &version)
@@ -250,7 +250,7 @@ func TestVersions(t *testing.T) {
 	require.EqualError(t, err,
 		"mvcc: Load: the version of the backup is 3, and LoadOptions.Version is 5, and Versions [4 2]")
 	require.Zero(t, m.Len())
-	_, err = db.Load(t.Context(), bytes.NewReader(data), codec.Gob,
+	_, err = db.Load(t.Context(), bytes.NewReader(data), durable.Gob,
 		&mvcc.LoadOptions{Version: 5, Versions: []int{3}})
 	require.NoError(t, err)
 	require.Equal(t, 1, m.Len())
@@ -265,7 +265,7 @@ func TestMigrateKeepsNothing(t *testing.T) {
 	for i := range n {
 		all[i] = blob{strings.Repeat("x", size)}
 	}
-	data := savedTable(t, codec.Gob, "blobs", all, nil)
+	data := savedTable(t, durable.Gob, "blobs", all, nil)
 	all = nil
 	for name, migrate := range map[string]func(called func()) mvcc.Migration{
 		"Migrate": func(called func()) mvcc.Migration {
@@ -292,7 +292,7 @@ func TestMigrateKeepsNothing(t *testing.T) {
 			return int(s.HeapAlloc)
 		}
 		before, calls := live(), 0
-		_, err := db.Load(t.Context(), bytes.NewReader(data), codec.Gob, &mvcc.LoadOptions{
+		_, err := db.Load(t.Context(), bytes.NewReader(data), durable.Gob, &mvcc.LoadOptions{
 			Migrate: []mvcc.Migration{migrate(func() {
 				if calls++; calls == n {
 					require.Less(t, live()-before, n*size/4, name)

@@ -12,12 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-var codecs = []mvcc.Codec{codec.Gob, codec.JSON}
+var codecs = []mvcc.Codec{durable.Gob, durable.JSON}
 
 // Three versions of a program's account.
 type (

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -150,11 +150,11 @@ func TestRenameFieldsByTag(t *testing.T) {
 		Number   int    `json:"number,string"`
 		Plain    int
 	}
-	data := savedTable(t, codec.JSON, "t", map[int]was{1: {"Ada", 7}}, nil)
-	got, _, err := loadT[int, is](t, codec.JSON, data, renamedT("name", "full_name", "c", "number"))
+	data := savedTable(t, durable.JSON, "t", map[int]was{1: {"Ada", 7}}, nil)
+	got, _, err := loadT[int, is](t, durable.JSON, data, renamedT("name", "full_name", "c", "number"))
 	require.NoError(t, err)
 	require.Equal(t, map[int]is{1: {"Ada", 7, 0}}, got)
-	_, _, err = loadT[int, is](t, codec.JSON, data, renamedT("Name", "FullName"))
+	_, _, err = loadT[int, is](t, durable.JSON, data, renamedT("Name", "FullName"))
 	require.ErrorContains(t, err, `RenameFields of table "t": there is no field FullName in migrations_test.is`)
 }
 
@@ -253,11 +253,11 @@ func TestRenameFieldsRefuses(t *testing.T) {
 		Title string
 		Kept  string `gob:"-"`
 	}
-	refuses(t, codec.Gob, tagged{}, "has a tag gob at the field Kept", "Name", "Title")
-	refuses(t, codec.JSON, decodesItself{}, "migrations_test.decodesItself encodes or decodes itself", "Old", "Name")
-	refuses(t, codec.JSON, embeds{}, "migrations_test.embeds has the embedded field Base, which codec json has not as "+
+	refuses(t, durable.Gob, tagged{}, "has a tag gob at the field Kept", "Name", "Title")
+	refuses(t, durable.JSON, decodesItself{}, "migrations_test.decodesItself encodes or decodes itself", "Old", "Name")
+	refuses(t, durable.JSON, embeds{}, "migrations_test.embeds has the embedded field Base, which codec json has not as "+
 		"a field: use Migrate", "Old", "Name")
-	own := codec.JSON
+	own := durable.JSON
 	own.Name = "own"
 	refuses(t, own, plain{}, `is for codecs gob and json, and not for "own": use Migrate`, "B", "A")
 	// Other tables do not care.
@@ -269,8 +269,8 @@ func TestRenameFieldsRefuses(t *testing.T) {
 		Base
 		Old string
 	}
-	got, _, err := loadT[int, embeds](t, codec.Gob,
-		savedTable(t, codec.Gob, "t", map[int]embedded{1: {Base{7}, "x"}}, nil), renamedT("Old", "Name"))
+	got, _, err := loadT[int, embeds](t, durable.Gob,
+		savedTable(t, durable.Gob, "t", map[int]embedded{1: {Base{7}, "x"}}, nil), renamedT("Old", "Name"))
 	require.NoError(t, err)
 	require.Equal(t, map[int]embeds{1: {Base{7}, "x"}}, got)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -163,9 +163,9 @@ func TestManyTables(t *testing.T) {
 		mvcc.NewTable[int, customer](to, name, nil)
 	}
 	var b bytes.Buffer
-	info, err := db.Save(t.Context(), &b, codec.Gob, nil)
+	info, err := db.Save(t.Context(), &b, durable.Gob, nil)
 	require.NoError(t, err)
-	loaded, err := to.Load(t.Context(), &b, codec.Gob, nil)
+	loaded, err := to.Load(t.Context(), &b, durable.Gob, nil)
 	require.NoError(t, err)
 	require.Equal(t, door.Of(db).SavedTables(info), door.Of(to).SavedTables(loaded))
 	last, _ := mvcc.Table[int, customer](to, strings.Repeat("n", 500))
