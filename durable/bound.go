@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"github.com/mvccmap/mvccmap/internal/disk"
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // A bound is the least that must be there: the files up to a number lead at least to an epoch. It
@@ -48,7 +47,7 @@ func readBound(dir string) (b bound, err error) {
 	if err != nil || kind != frameBound || len(payload) < boundLength {
 		begins := append(boundMagic[:], frameBound)
 		if !isTorn(data[:min(len(data), len(begins))], begins) {
-			return b, fmt.Errorf("%s: %w", path, &mvcc.DamageError{
+			return b, fmt.Errorf("%s: %w", path, &DamageError{
 				Reason: "it does not begin as what says what was acknowledged should: is it another file?"})
 		}
 		return b, nil

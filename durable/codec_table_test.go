@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/durable"
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // The types of the table.
@@ -147,7 +146,7 @@ func TestPlaces(t *testing.T) {
 			"rrrrrrrrr", "rrrrrrrrr"},
 	} {
 		for i, place := range placesOf(reflect.ValueOf(row.v), row.in) {
-			for c, want := range map[*mvcc.Codec]byte{&durable.Gob: row.gob[i], &durable.JSON: row.json[i]} {
+			for c, want := range map[*durable.Codec]byte{&durable.Gob: row.gob[i], &durable.JSON: row.json[i]} {
 				if want != '-' {
 					tryPlace(t, *c, place, want == 'k', row.name+" as "+place.name+", "+c.Name)
 				}
@@ -156,7 +155,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-func tryPlace(t *testing.T, c mvcc.Codec, place placed, kept bool, name string) {
+func tryPlace(t *testing.T, c durable.Codec, place placed, kept bool, name string) {
 	r := reflect.New(reflect.StructOf([]reflect.StructField{
 		{Name: "K", Type: reflect.TypeFor[int]()}, {Name: "V", Type: place.v.Type()}}))
 	r.Elem().Field(1).Set(place.v)
@@ -231,7 +230,7 @@ func TestNested(t *testing.T) {
 	gob.Register(maps{})
 	within, in, to := maps{}, make(slices, 1), pointer(new(pointer))
 	within["a"], in[0], *to = within, in, to
-	for _, c := range []mvcc.Codec{durable.Gob, durable.JSON} {
+	for _, c := range []durable.Codec{durable.Gob, durable.JSON} {
 		const deepest = 9999 // the value is in a record
 		for _, n := range []int{deepest, deepest + 1} {
 			var b bytes.Buffer
@@ -249,18 +248,18 @@ func TestNested(t *testing.T) {
 				require.NotNil(t, back.V)
 			}
 		}
-		refuses(t, c, within, `V["a"]["a"]["a"]`)
-		refuses(t, c, in, "V[0][0][0]")
-		refuses(t, c, to, "V")
-		refuses(t, c, listOf(1e6), "V.Next.Next")
-		refuses(t, c, unexported{1, within}, "V.past is a map[string]interface {} of length 1, and")
+		refusesValue(t, c, within, `V["a"]["a"]["a"]`)
+		refusesValue(t, c, in, "V[0][0][0]")
+		refusesValue(t, c, to, "V")
+		refusesValue(t, c, listOf(1e6), "V.Next.Next")
+		refusesValue(t, c, unexported{1, within}, "V.past is a map[string]interface {} of length 1, and")
 	}
-	refuses(t, durable.Strict(mvcc.Codec{ // a codec that does not look into values
+	refusesValue(t, durable.Strict(durable.Codec{ // a codec that does not look into values
 		NewEncoder: func(io.Writer) interface{ Encode(v any) error } {
-			return encodeFunc(func(any) error { return nil })
+			return encoderFunc(func(any) error { return nil })
 		},
 		NewDecoder: func(io.Reader) interface{ Decode(v any) error } {
-			return decodeFunc(func(v any) error {
+			return decoderFunc(func(v any) error {
 				reflect.ValueOf(v).Elem().Field(0).Set(reflect.ValueOf(within))
 				return nil
 			})
@@ -301,28 +300,28 @@ func TestChanged(t *testing.T) {
 	}
 	gob.Register(at{})
 	gob.Register(&pointed{})
-	for _, c := range []mvcc.Codec{durable.Gob, durable.JSON} {
+	for _, c := range []durable.Codec{durable.Gob, durable.JSON} {
 		why := map[string]string{"gob": "it cannot be decoded", "json": "V.Name is"}[c.Name]
-		refuses(t, c, OneWay{"a"}, why)
-		refuses(t, c, Back{"a"}, why)
-		refuses(t, c, []Loose{{1, 2}}, "V[0].n is 2, and becomes 0")
-		refuses(t, c, when{1, time.Unix(1, 0)}, "V.t is not zero, and the codec leaves it out")
+		refusesValue(t, c, OneWay{"a"}, why)
+		refusesValue(t, c, Back{"a"}, why)
+		refusesValue(t, c, []Loose{{1, 2}}, "V[0].n is 2, and becomes 0")
+		refusesValue(t, c, when{1, time.Unix(1, 0)}, "V.t is not zero, and the codec leaves it out")
 		back, err := roundTrip(t, c, Cached{"a", 1, func() {}})
 		require.NoError(t, err)
 		require.Equal(t, Cached{Name: "a"}, back)
 	}
 	c, one := durable.Gob, 1
-	refuses(t, c, map[any][]int{int(1): {}, int64(1): nil}, "and becomes") // keys that print the same
+	refusesValue(t, c, map[any][]int{int(1): {}, int64(1): nil}, "and becomes") // keys that print the same
 	keeps(t, c, map[any][]int{int(1): {}, int64(1): {}})
-	refuses(t, c, map[*int][]int{&one: {}}, "is a pointer, and becomes another one")
-	refuses(t, c, map[any]int{&one: 1}, "is a pointer, and becomes another one")
-	refuses(t, c, map[at]int{{math.Copysign(0, -1)}: 1}, `.F is -0, and becomes 0`)
-	refuses(t, c, map[time.Time]int{time.Now(): 1}, "is missing")
-	refuses(t, c, []*big.Int{nil}, "V[0] is nil, which gob has no form for")
-	refuses(t, c, map[string]*int{"a": nil}, `V["a"] is nil`)
-	refuses[any](t, c, (*at)(nil), "V is nil")
-	refuses[any](t, c, &at{1}, "V is a *durable_test.at, and becomes a durable_test.at")
-	refuses[any](t, c, pointed{1}, "V is a durable_test.pointed, and becomes a *durable_test.pointed")
+	refusesValue(t, c, map[*int][]int{&one: {}}, "is a pointer, and becomes another one")
+	refusesValue(t, c, map[any]int{&one: 1}, "is a pointer, and becomes another one")
+	refusesValue(t, c, map[at]int{{math.Copysign(0, -1)}: 1}, `.F is -0, and becomes 0`)
+	refusesValue(t, c, map[time.Time]int{time.Now(): 1}, "is missing")
+	refusesValue(t, c, []*big.Int{nil}, "V[0] is nil, which gob has no form for")
+	refusesValue(t, c, map[string]*int{"a": nil}, `V["a"] is nil`)
+	refusesValue[any](t, c, (*at)(nil), "V is nil")
+	refusesValue[any](t, c, &at{1}, "V is a *durable_test.at, and becomes a durable_test.at")
+	refusesValue[any](t, c, pointed{1}, "V is a durable_test.pointed, and becomes a *durable_test.pointed")
 	keeps[any](t, c, &pointed{1})
 	for range 2 { // what gob does with a type in interfaces is found out once
 		keeps[any](t, c, at{1})
@@ -347,7 +346,7 @@ func TestNegativeZero(t *testing.T) {
 	v := numbers{F: negative, P: ptr(float32(negative))}
 	v.M = map[string]struct{ F float64 }{"a": {negative}}
 	v.In.A[1] = negative
-	for _, c := range []mvcc.Codec{durable.Gob, durable.JSON} {
+	for _, c := range []durable.Codec{durable.Gob, durable.JSON} {
 		back, err := roundTrip(t, c, v)
 		require.NoError(t, err)
 		for _, f := range []float64{back.F, float64(*back.P), back.In.A[1], back.M["a"].F} {

@@ -1,4 +1,3 @@
-// Package codec has the codecs for backups that Go brings along, see mvcc.DB.Save.
 package durable
 
 import (
@@ -10,7 +9,6 @@ import (
 	"reflect"
 
 	"github.com/mvccmap/mvccmap/internal/disk"
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // Gob is the codec of package [encoding/gob]. It keeps a record as it is, or refuses it with an
@@ -28,9 +26,9 @@ import (
 //
 // Values of interface types must be registered with [gob.Register]. Fields of a struct may be
 // added between a backup and its loading. Loading refuses a type from which a field was removed,
-// with a [*mvcc.SchemaError], unless [mvcc.LoadOptions] have a place for it. Encoding costs a
+// with a [*SchemaError], unless [LoadOptions] have a place for it. Encoding costs a
 // walk over values of types that have pointers, slices, maps, floats or unexported fields.
-var Gob = mvcc.Codec{
+var Gob = Codec{
 	Name: "gob",
 	NewEncoder: func(w io.Writer) interface{ Encode(v any) error } {
 		return &gobEncoder{w: w, enc: gob.NewEncoder(w)}
@@ -48,8 +46,8 @@ var Gob = mvcc.Codec{
 // come back as zero.
 //
 // For that each record is decoded as well: encoding takes about three times as long as package json
-// does. A backup is a file of lines of JSON, see [mvcc.Codec.Lines].
-var JSON = mvcc.Codec{
+// does. A backup is a file of lines of JSON, see [Codec.Lines].
+var JSON = Codec{
 	Name:  "json",
 	Lines: true,
 	NewEncoder: func(w io.Writer) interface{ Encode(v any) error } {
@@ -59,7 +57,7 @@ var JSON = mvcc.Codec{
 }
 
 // plainJSON is JSON without its checks.
-var plainJSON = mvcc.Codec{
+var plainJSON = Codec{
 	NewEncoder: func(w io.Writer) interface{ Encode(v any) error } { return json.NewEncoder(lines{w}) },
 	NewDecoder: func(r io.Reader) interface{ Decode(v any) error } { return json.NewDecoder(r) },
 }
@@ -79,7 +77,7 @@ func (l lines) Write(p []byte) (int, error) {
 // time.Time, functions, of which two that are not nil are equal, NaN, and negative zeros. It is for
 // tests of a codec of one's own, which find out with it whether that changes values. It costs more
 // than twice as much. Backups of both are the same.
-func Strict(c mvcc.Codec) mvcc.Codec {
+func Strict(c Codec) Codec {
 	strict := c
 	strict.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
 		return newStrict(w, c, strictRules)
@@ -95,7 +93,7 @@ type strict struct {
 	plan *plan // of the type that was encoded last
 }
 
-func newStrict(w io.Writer, c mvcc.Codec, by *rules) *strict {
+func newStrict(w io.Writer, c Codec, by *rules) *strict {
 	buf := &bytes.Buffer{} // from enc to dec
 	return &strict{enc: c.NewEncoder(io.MultiWriter(w, buf)), dec: c.NewDecoder(buf), by: by}
 }

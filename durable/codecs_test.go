@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/durable"
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // A record has what codecs may stumble over.
@@ -83,7 +82,7 @@ type pair struct {
 // What gob changes comes back as it was, in any order, and in a stream with the rest.
 func TestGob(t *testing.T) {
 	list := append(records(), records()...)
-	for _, c := range []mvcc.Codec{durable.Gob, durable.Strict(durable.Gob)} {
+	for _, c := range []durable.Codec{durable.Gob, durable.Strict(durable.Gob)} {
 		var b bytes.Buffer
 		enc := c.NewEncoder(&b)
 		for i, r := range list {
@@ -132,7 +131,7 @@ func TestGobDamage(t *testing.T) {
 }
 
 // roundTrip encodes v and decodes it. It returns the error of encoding.
-func roundTrip[T any](t *testing.T, c mvcc.Codec, v T) (back T, err error) {
+func roundTrip[T any](t *testing.T, c durable.Codec, v T) (back T, err error) {
 	type one struct{ V T }
 	var b bytes.Buffer
 	if err := c.NewEncoder(&b).Encode(&one{v}); err != nil {
@@ -143,13 +142,13 @@ func roundTrip[T any](t *testing.T, c mvcc.Codec, v T) (back T, err error) {
 	return got.V, nil
 }
 
-func refuses[T any](t *testing.T, c mvcc.Codec, v T, why string) {
+func refusesValue[T any](t *testing.T, c durable.Codec, v T, why string) {
 	t.Helper()
 	_, err := roundTrip(t, c, v)
 	require.ErrorContains(t, err, why)
 }
 
-func keeps[T any](t *testing.T, c mvcc.Codec, v T) {
+func keeps[T any](t *testing.T, c durable.Codec, v T) {
 	t.Helper()
 	back, err := roundTrip(t, c, v)
 	require.NoError(t, err)
@@ -159,13 +158,13 @@ func keeps[T any](t *testing.T, c mvcc.Codec, v T) {
 // JSON refuses what would come back changed, and nothing else.
 func TestJSONRefuses(t *testing.T) {
 	c := durable.JSON
-	refuses(t, c, "\xff", `V is "\xff", and becomes "\ufffd"`)
-	refuses(t, c, map[string]int{"\xff": 1}, `V["\xff"] is missing`)
-	refuses(t, c, []Hidden{{"a", 0}, {"b", 1}}, "V[1].count is 1, and becomes 0")
-	refuses[any](t, c, 1, "V is a int, and becomes a float64")
-	refuses(t, c, map[string]any{"n": 1}, `V["n"] is a int, and becomes a float64`)
-	refuses[any](t, c, []int{1}, "V is a []int, and becomes a []interface {}")
-	refuses[any](t, c, time.Unix(1, 0), "V is a time.Time, and becomes a string")
+	refusesValue(t, c, "\xff", `V is "\xff", and becomes "\ufffd"`)
+	refusesValue(t, c, map[string]int{"\xff": 1}, `V["\xff"] is missing`)
+	refusesValue(t, c, []Hidden{{"a", 0}, {"b", 1}}, "V[1].count is 1, and becomes 0")
+	refusesValue[any](t, c, 1, "V is a int, and becomes a float64")
+	refusesValue(t, c, map[string]any{"n": 1}, `V["n"] is a int, and becomes a float64`)
+	refusesValue[any](t, c, []int{1}, "V is a []int, and becomes a []interface {}")
+	refusesValue[any](t, c, time.Unix(1, 0), "V is a time.Time, and becomes a string")
 	keeps(t, c, "\ufffd <&> \u2028")
 	keeps(t, c, []Hidden{{"a", 0}})
 	keeps[any](t, c, map[string]any{"a": []any{1.5, "b", nil, true, map[string]any{}}})
@@ -198,17 +197,17 @@ func TestJSONRefuses(t *testing.T) {
 
 // A strict codec refuses what its codec changes in silence.
 func TestStrict(t *testing.T) {
-	plain := mvcc.Codec{
+	plain := durable.Codec{
 		Name:       "plain gob",
 		NewEncoder: func(w io.Writer) interface{ Encode(v any) error } { return gob.NewEncoder(w) },
 		NewDecoder: func(r io.Reader) interface{ Decode(v any) error } { return gob.NewDecoder(r) },
 	}
-	refuses(t, durable.Strict(plain), Hidden{"a", 1}, "V.count is 1, and becomes 0")
-	refuses(t, durable.Strict(plain), struct {
+	refusesValue(t, durable.Strict(plain), Hidden{"a", 1}, "V.count is 1, and becomes 0")
+	refusesValue(t, durable.Strict(plain), struct {
 		A int
 		F func()
 	}{1, func() {}}, "V.F is a func(), and becomes nil")
-	refuses(t, durable.Strict(plain), math.Copysign(0, -1), "V is -0, and becomes 0")
+	refusesValue(t, durable.Strict(plain), math.Copysign(0, -1), "V is -0, and becomes 0")
 	keeps(t, durable.Strict(plain), Hidden{"a", 0})
 	now := time.Now()
 	back, err := roundTrip(t, durable.Strict(plain), now)
@@ -216,20 +215,20 @@ func TestStrict(t *testing.T) {
 	require.True(t, now.Equal(back))
 	forgetful := durable.Gob
 	forgetful.NewDecoder = func(r io.Reader) interface{ Decode(v any) error } {
-		return decodeFunc(func(any) error { return io.ErrUnexpectedEOF })
+		return decoderFunc(func(any) error { return io.ErrUnexpectedEOF })
 	}
-	refuses(t, durable.Strict(forgetful), 1, "it cannot be decoded: unexpected EOF")
+	refusesValue(t, durable.Strict(forgetful), 1, "it cannot be decoded: unexpected EOF")
 	failing := durable.Gob
 	failing.NewEncoder = func(io.Writer) interface{ Encode(v any) error } {
-		return encodeFunc(func(any) error { return io.ErrClosedPipe })
+		return encoderFunc(func(any) error { return io.ErrClosedPipe })
 	}
-	refuses(t, durable.Strict(failing), 1, io.ErrClosedPipe.Error())
+	refusesValue(t, durable.Strict(failing), 1, io.ErrClosedPipe.Error())
 }
 
-type encodeFunc func(v any) error
+type encoderFunc func(v any) error
 
-func (f encodeFunc) Encode(v any) error { return f(v) }
+func (f encoderFunc) Encode(v any) error { return f(v) }
 
-type decodeFunc func(v any) error
+type decoderFunc func(v any) error
 
-func (f decodeFunc) Decode(v any) error { return f(v) }
+func (f decoderFunc) Decode(v any) error { return f(v) }

@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // A machine is what is on disk of the journals, if it fails.
@@ -181,7 +179,7 @@ func TestDamage(t *testing.T) {
 		at, data := rand.IntN(len(whole)-mark), bytes.Clone(whole)
 		data[at] ^= 1 << rand.IntN(8)
 		_, err := try(data)
-		var damage *mvcc.DamageError
+		var damage *DamageError
 		require.ErrorAs(t, err, &damage)
 		require.LessOrEqual(t, damage.Offset, int64(at))
 	}

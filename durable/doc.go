@@ -18,7 +18,7 @@
 //
 // # Records that cannot be saved
 //
-// If the codec refuses a record, see [mvcc.CodecError], the journal leaves out that one alone. It
+// If the codec refuses a record, see [CodecError], the journal leaves out that one alone. It
 // saves all others, also of the same commit. So such a commit does not come back as all or nothing.
 // After a restart the key of the record is absent, whatever it had before: an older value would
 // pass for the newest one. OnError or a logger is told, Stats count it, and Sync and Close return
@@ -64,7 +64,7 @@
 // # Other types
 //
 // Open refuses tables whose types have lost something that was saved, such as a field that was
-// renamed, see [mvcc.Shape]. It returns a [*mvcc.SchemaError] before anything is written. A field
+// renamed, see [mvcc.Shape]. It returns a [*SchemaError] before anything is written. A field
 // may be added. Options.Rename and Options.Migrate take other tables, names and types over, in the
 // backup and in each group. Then the new backup has the present types, and the next Open finds
 // these. docs/schemas.md in the repository has the cases.

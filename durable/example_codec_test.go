@@ -12,7 +12,7 @@ import (
 
 // A test finds out with Strict what a codec of the program's own would change.
 func ExampleStrict() {
-	own := mvcc.Codec{
+	own := durable.Codec{
 		Name:       "own",
 		NewEncoder: func(w io.Writer) interface{ Encode(v any) error } { return json.NewEncoder(w) },
 		NewDecoder: func(r io.Reader) interface{ Decode(v any) error } { return json.NewDecoder(r) },
@@ -24,11 +24,11 @@ func ExampleStrict() {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	mvcc.NewTable[int, user](db, "users", nil).Store(1, user{"Ada", 36})
-	_, err := db.Save(context.Background(), io.Discard, own, nil)
+	_, err := durable.Save(context.Background(), db, io.Discard, own, nil)
 	fmt.Println(err)
-	_, err = db.Save(context.Background(), io.Discard, durable.Strict(own), nil)
+	_, err = durable.Save(context.Background(), db, io.Discard, durable.Strict(own), nil)
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// mvcc: table "users", key 1: the codec own cannot save the record: V.age is 36, and becomes 0
+	// durable: table "users", key 1: the codec own cannot save the record: V.age is 36, and becomes 0
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// What was committed in one life is there in the next one.
+// What was committed in one life is there in the next one. Sync waits until it is on disk.
 func ExampleOpen() {
 	dir, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(dir)
@@ -23,64 +23,12 @@ func ExampleOpen() {
 		}
 		visits.Merge("/", func(old int, _ bool) int { return old + 1 })
 		n, _ := visits.Load("/")
-		fmt.Println(n)
+		fmt.Println(n, j.Sync(context.Background()))
 		_ = j.Close()
 		db.Close()
 	}
 	// Output:
-	// 1
-	// 2
-	// 3
-}
-
-// A program that has to know that a write is on disk waits for that.
-func ExampleJournal_Sync() {
-	dir, _ := os.MkdirTemp("", "example")
-	defer os.RemoveAll(dir)
-	ctx := context.Background()
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	orders := mvcc.NewTable[int, string](db, "orders", nil)
-	j, err := durable.Open(ctx, db, dir, &durable.Options{Codec: durable.JSON})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer j.Close()
-
-	orders.Store(1, "tea")
-	epoch := db.Epoch()
-	fmt.Println(j.Sync(ctx))
-	fmt.Println(j.Stats().Epoch >= epoch)
-	// Output:
-	// <nil>
-	// true
-}
-
-// What is in the folder of a journal can be seen without the types, also while a program writes it.
-func ExampleInspect() {
-	dir, _ := os.MkdirTemp("", "example")
-	defer os.RemoveAll(dir)
-	ctx := context.Background()
-	db := mvcc.NewDB(nil)
-	defer db.Close()
-	orders := mvcc.NewTable[int, string](db, "orders", nil)
-	j, _ := durable.Open(ctx, db, dir, &durable.Options{Codec: durable.JSON})
-	defer j.Close()
-	orders.Store(1, "tea")
-	_ = j.Sync(ctx)
-
-	info, err := durable.Inspect(dir)
-	fmt.Println(info.Codec, info.Epoch == db.Epoch(), info.Err, err)
-	for _, table := range info.Tables {
-		fmt.Println(table.Name, table.ValueShape, table.Changes)
-	}
-	for _, file := range info.Files {
-		fmt.Println(file.Name, len(file.Groups))
-	}
-	// Output:
-	// json true <nil> <nil>
-	// orders string 1
-	// backup-00000001 0
-	// journal-00000001 2
+	// 1 <nil>
+	// 2 <nil>
+	// 3 <nil>
 }

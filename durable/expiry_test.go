@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"context"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -93,5 +94,27 @@ func TestOpenTooOld(t *testing.T) {
 			ticks.Wait()
 			db.Close()
 		}
+	})
+}
+
+// A backup that comes slowly does not keep the records from expiring that are there meanwhile.
+func TestLoadReadsBesideExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := mvcc.NewDB(nil)
+		defer db.Close()
+		leases := mvcc.NewTable[int, time.Time](db, "leases", nil)
+		leases.Expire(func(_ int, until time.Time) time.Time { return until })
+		leases.Store(1, time.Now().Add(time.Second))
+		r, w := io.Pipe()
+		done := make(chan error)
+		go func() {
+			_, err := Load(context.Background(), db, r, Gob, nil)
+			done <- err
+		}()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Zero(t, leases.Len())
+		require.NoError(t, w.CloseWithError(io.ErrUnexpectedEOF))
+		require.Error(t, <-done)
 	})
 }

@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 type decodeFunc func(v any) error
@@ -32,7 +30,7 @@ var faults = map[string]func(do func() error) error{
 }
 
 // failsOnce is codec gob, but that call n of Decode has a fault.
-func failsOnce(n int64, fault func(do func() error) error) (c mvcc.Codec, calls *atomic.Int64) {
+func failsOnce(n int64, fault func(do func() error) error) (c Codec, calls *atomic.Int64) {
 	c, calls = Gob, new(atomic.Int64)
 	c.NewDecoder = func(r io.Reader) interface{ Decode(v any) error } {
 		d := Gob.NewDecoder(r)

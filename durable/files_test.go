@@ -128,14 +128,14 @@ func TestHighestEpoch(t *testing.T) {
 		l := newLedger(t)
 		j := opened(t, dir, l, nil, nil)
 		l.must(t, n, false)
-		door.Of(l.DB).SkipTo(1 << 51)
+		door.Of(l.DB).SkipTo(1<<51, false)
 		require.Equal(t, n+1, l.commit(1))
 		require.Greater(t, l.Epoch(), uint64(1<<51))
 		require.NoError(t, j.Close())
 		var b bytes.Buffer
-		_, err := l.Save(t.Context(), &b, Gob, nil)
+		_, err := Save(t.Context(), l.DB, &b, Gob, nil)
 		require.NoError(t, err)
-		_, err = newLedger(t).Load(t.Context(), &b, Gob, nil)
+		_, err = Load(t.Context(), newLedger(t).DB, &b, Gob, nil)
 		require.NoError(t, err)
 	}
 }

@@ -11,13 +11,12 @@ import (
 	"slices"
 
 	"github.com/mvccmap/mvccmap/internal/backupfile"
-	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // An Info describes the folder of a journal, see [Inspect].
 type Info struct {
-	// DB, Codec and Version are those of the backup, see [mvcc.Backup]; empty if there is none.
+	// DB, Codec and Version are those of the backup, see [Backup]; empty if there is none.
 	DB      string
 	Codec   string
 	Version int
@@ -36,7 +35,7 @@ type Info struct {
 	// written, or that a crash has torn.
 	Incomplete int64
 	// Err is the error of Open for these files: nil, or that of a damaged one, a
-	// [*mvcc.DamageError], or of a missing one, an [io/fs.ErrNotExist]. Both name the file.
+	// [*DamageError], or of a missing one, an [io/fs.ErrNotExist]. Both name the file.
 	Err error
 	// Files are the backups and journals, by their numbers.
 	Files []FileInfo
@@ -51,8 +50,8 @@ type Info struct {
 
 // A TableInfo describes a table of a journal.
 type TableInfo struct {
-	seam.Table     // Records is that of the backup, Refused that of all
-	Changes    int // how many records, and deletions, the groups after the backup have
+	backupfile.TableHeader     // Records is that of the backup, Refused that of all
+	Changes                int // how many records, and deletions, the groups after the backup have
 }
 
 // A FileInfo is a backup or a journal.
@@ -128,8 +127,8 @@ func inspect(dir string) (info Info, err error) {
 	info.Acknowledged, info.Closed, info.Unfinished = f.must.epoch, f.must.closed, f.left
 	info.Files = f.infos
 	in := &inspector{info: &info, folder: f}
-	in.filesLoader = filesLoader{dir: dir, must: f.must, stats: &in.stats, open: in.begin, backup: in.whole,
-		group: in.next}
+	in.filesLoader = filesLoader{dir: dir, must: f.must, stats: &in.stats, open: in.begin,
+		backup: in.whole, group: in.next}
 	_, _, err = in.all(f.listing)
 	in.leave()
 	if info.Err = f.foreign; info.Err == nil {
@@ -177,43 +176,43 @@ func (in *inspector) leave() {
 }
 
 // whole reads a backup.
-func (in *inspector) whole(path string) (mvcc.Backup, error) {
+func (in *inspector) whole(path string) (Backup, error) {
 	f, err := in.begin(path)
 	if err != nil {
-		return mvcc.Backup{}, err
+		return Backup{}, err
 	}
 	b, err := backupfile.NewReader(bufio.NewReaderSize(f, 1<<16))
 	if err != nil {
-		return mvcc.Backup{}, damaged(err)
+		return Backup{}, damaged(err)
 	}
 	in.at.Epoch = b.Epoch
 	in.info.DB, in.info.Codec, in.info.Version, in.life = b.DB, b.Codec, b.Version, b.DB
 	if b.Since != 0 {
-		return mvcc.Backup{}, fmt.Errorf("the backup has only the differences to another one, "+
+		return Backup{}, fmt.Errorf("the backup has only the differences to another one, "+
 			"of epoch %d", b.Since)
 	}
 	if err = b.Skip(); err == nil {
 		err = b.End()
 	}
 	if err != nil {
-		return mvcc.Backup{}, damaged(err)
+		return Backup{}, damaged(err)
 	}
 	for _, table := range b.Tables {
-		in.info.Tables = append(in.info.Tables, TableInfo{Table: table})
+		in.info.Tables = append(in.info.Tables, TableInfo{TableHeader: table})
 	}
 	return backupOf(b), nil
 }
 
-func backupOf(b *backupfile.Reader) mvcc.Backup {
-	return mvcc.Backup{DB: b.DB, Epoch: b.Epoch, Since: b.Since, Version: b.Version, Codec: b.Codec,
+func backupOf(b *backupfile.Reader) Backup {
+	return Backup{DB: b.DB, Epoch: b.Epoch, Since: b.Since, Version: b.Version, Codec: b.Codec,
 		Records: b.Records, Bytes: b.Bytes}
 }
 
 // next reads a group.
-func (in *inspector) next(r *bufio.Reader, after mvcc.Backup) (mvcc.Backup, error) {
+func (in *inspector) next(r *bufio.Reader, after Backup) (Backup, error) {
 	b, err := backupfile.NewReader(r)
 	if err != nil {
-		return mvcc.Backup{}, err
+		return Backup{}, err
 	}
 	switch {
 	case after.Codec != "" && b.Codec != after.Codec:
@@ -239,7 +238,7 @@ func (in *inspector) next(r *bufio.Reader, after mvcc.Backup) (mvcc.Backup, erro
 }
 
 // rename notes the IDs that tables have in another life, whose first group names all of them.
-func (in *inspector) rename(tables []seam.Table) {
+func (in *inspector) rename(tables []backupfile.TableHeader) {
 	for _, table := range tables {
 		for i := range in.info.Tables {
 			if is := &in.info.Tables[i]; is.Name == table.Name {
@@ -250,7 +249,7 @@ func (in *inspector) rename(tables []seam.Table) {
 }
 
 // change notes the tables of a group.
-func (in *inspector) change(tables []seam.Table) {
+func (in *inspector) change(tables []backupfile.TableHeader) {
 	list := in.info.Tables
 	for _, table := range tables {
 		i := slices.IndexFunc(list, func(t TableInfo) bool { return t.Name == table.Name })
@@ -265,7 +264,7 @@ func (in *inspector) change(tables []seam.Table) {
 			i = len(list) - 1
 			fallthrough
 		case list[i].ID != table.ID: // the one before was closed
-			list[i] = TableInfo{Table: table}
+			list[i] = TableInfo{TableHeader: table}
 			list[i].Records, list[i].Refused = 0, 0
 		}
 		list[i].Changes += table.Records

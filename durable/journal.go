@@ -23,7 +23,7 @@ var ErrClosed = errors.New("durable: it is closed")
 // Options configures a journal. A nil *Options, and every field that is zero, means the default.
 type Options struct {
 	// Codec is the one with which the files are written, and were written before. Default: [Gob].
-	Codec mvcc.Codec
+	Codec Codec
 	// Every is how long a commit may stay in the memory of the machine until it is written to
 	// the disk, without a call of [Journal.Sync]: it is lost if the machine fails. If the
 	// process is killed, the commits of the last milliseconds are lost in any case; after a gap
@@ -36,23 +36,23 @@ type Options struct {
 	// Buffer is how many changes may wait for the disk. When there are more the journal takes a
 	// new backup instead. Default: 2^20.
 	Buffer int
-	// Version is the program's own version of the contents of the tables, see [mvcc.SaveOptions],
+	// Version is the program's own version of the contents of the tables, see [SaveOptions],
 	// and Versions are others that it takes too. Open refuses files of any other one, with a
-	// [*mvcc.VersionError].
+	// [*VersionError].
 	Version  int
 	Versions []int
 	// Rename and Migrate are for tables that have another name than in the files, or other types,
-	// see [mvcc.LoadOptions] and the package. The next Open finds them as they are now.
+	// see [LoadOptions] and the package. The next Open finds them as they are now.
 	Rename  map[string]string
-	Migrate []mvcc.Migration
+	Migrate []Migration
 	// KeepBefore is how long the folder "before" stays, with the files of a program with other
 	// types, names of tables or Version, see the package. It takes the disk space of that. It is
 	// removed when a journal is opened, or has taken a backup, after this time. Default: a week.
 	// Negative: nothing is kept.
 	KeepBefore time.Duration
 	// AnyShape says that the types of keys and values may be others than in the files, see
-	// [mvcc.LoadOptions]. Otherwise Open refuses a table of which it would lose something, with a
-	// [*mvcc.SchemaError], and all files stay as they are.
+	// [LoadOptions]. Otherwise Open refuses a table of which it would lose something, with a
+	// [*SchemaError], and all files stay as they are.
 	AnyShape bool
 	// Resume are the positions that followers of the database have got to, see [mvcc.DB.Follow]:
 	// one for each, from whatever the follower has kept it in. Open keeps the state of each that it
@@ -62,14 +62,14 @@ type Options struct {
 	// and those that got lost because they were not on disk, or are of another history, since
 	// somebody has put back older files. Where it does not Follow begins anew.
 	Resume []mvcc.Position
-	// Progress is called while Open or [LoadFolder] reads the files, ten times a second at most and once
-	// all is read: with the records so far, and the bytes of the total that the files have. Open
+	// Progress is called while Open or [LoadFolder] reads the files, ten times a second at most and
+	// once all is read: with the records so far, and the bytes of the total that the files have. Open
 	// waits for it. Default: the Logger of the database, or [slog.Default] if there is none, is
 	// told every five seconds, at level Info.
 	Progress func(records int, read, total int64)
 	// OnError is called, in a goroutine of its own and once at a time, if something could not be
 	// written; the journal takes a new backup then, after a second, and after up to ten if that
-	// fails too. It is called as well with a [*mvcc.CodecError] for a record that the codec
+	// fails too. It is called as well with a [*CodecError] for a record that the codec
 	// refuses: for the first ten of a group of commits, or of a backup, and once for the rest. The
 	// journal waits for it, so Close panics in it, and Sync where it would wait; it may end its
 	// goroutine. Default:
@@ -91,12 +91,10 @@ func (o *Options) withDefaults(call string) (all Options) {
 	if o != nil {
 		all = *o
 	}
-	switch c := all.Codec; {
-	case c.Name == "" && c.NewEncoder == nil && c.NewDecoder == nil:
+	if c := all.Codec; c.Name == "" && c.NewEncoder == nil && c.NewDecoder == nil {
 		all.Codec = Gob
-	case c.Name == "" || c.NewEncoder == nil || c.NewDecoder == nil:
-		panic("durable: " + call + ": Options.Codec has an empty field")
 	}
+	all.Codec.check(call)
 	all.Every = cmp.Or(all.Every, defaultEvery)
 	all.Compact = cmp.Or(all.Compact, defaultCompact)
 	all.Buffer = cmp.Or(all.Buffer, defaultBuffer)
@@ -108,9 +106,9 @@ func (o *Options) withDefaults(call string) (all Options) {
 		panic(fmt.Sprintf("durable: Options.Buffer is %d, want 0 or more", all.Buffer))
 	}
 	for i, m := range all.Migrate {
-		if m == (mvcc.Migration{}) {
-			panic(fmt.Sprintf("durable: Open: Options.Migrate[%d] is zero, want what mvcc.Migrate, "+
-				"mvcc.MigrateTo or mvcc.RenameFields returns", i))
+		if m == (Migration{}) {
+			panic(fmt.Sprintf("durable: Open: Options.Migrate[%d] is zero, want what Migrate, "+
+				"MigrateTo or RenameFields returns", i))
 		}
 	}
 	return all
@@ -121,7 +119,7 @@ type Journal struct {
 	db    *mvcc.DB
 	door  door.DB
 	dir   string
-	codec mvcc.Codec
+	codec Codec
 	opts  Options
 	lock  *os.File
 	// bounds is the file of the last acknowledgement, see bound. Of the goroutine, until that ends.
@@ -152,7 +150,7 @@ type Journal struct {
 	waiting map[chan error]uint64 // for an epoch to be on disk
 	asked   bool                  // the writer will be told of progress
 	closed  bool
-	refused map[recordKey]*mvcc.CodecError // records that could not be saved, as far as known
+	refused map[recordKey]*CodecError // records that could not be saved, as far as known
 }
 
 // A file takes the bytes of a journal.
@@ -187,21 +185,21 @@ type Stats struct {
 }
 
 // Open gives the tables the state at the last write of the journal in the folder dir, see
-// [mvcc.DB.Load], and keeps all later commits in it. If there is none it makes one,
+// [Load], and keeps all later commits in it. If there is none it makes one,
 // and the tables stay as they are. All tables that are in the journal must have been made, and
-// should not be written to until Open returns. opts may be nil. Nothing is kept of a table that is closed. Until Open returns nothing
-// expires.
+// should not be written to until Open returns. opts may be nil. Nothing is kept of a table that is
+// closed. Until Open returns nothing expires.
 //
 // It costs reading the files. Then a new file of some kilobytes is begun. Only if
 // types, names of tables or Options.Version are others than in the files, or something else was
 // written to the tables meanwhile, Open takes a backup first. If that, or the new file, cannot be
 // written, as on a full disk, it returns all the same: the files stay as they were, OnError is
-// told, Sync returns why, and the commits are written when they can be. [LoadFolder] reads the files
-// without that.
+// told, Sync returns why, and the commits are written when they can be. [LoadFolder] reads
+// the files without that.
 //
 // A journal is for one process at a time: a second one gets an error where the system has locks
 // for files (not on Windows). If Open fails nothing in the files is lost; the tables may have a
-// part of it. Damage of a record on disk is a [*mvcc.DamageError], and a missing file
+// part of it. Damage of a record on disk is a [*DamageError], and a missing file
 // an [io/fs.ErrNotExist]; both name the file.
 //
 // A journal costs as much as a watch, see [mvcc.Map.Watch], and has a goroutine. While it takes a
@@ -214,9 +212,7 @@ func Open(ctx context.Context, db *mvcc.DB, dir string, opts *Options) (*Journal
 func newJournal(
 	call string, ctx context.Context, db *mvcc.DB, dir string, opts *Options,
 ) *Journal {
-	if ctx == nil {
-		panic("durable: " + call + ": ctx is nil, want context.Background() or another one")
-	}
+	checkContext(call, ctx)
 	_ = db.Epoch() // panics for a nil or zero DB
 	all := opts.withDefaults(call)
 	codec := all.Codec
@@ -224,7 +220,7 @@ func newJournal(
 	return &Journal{db: db, door: door.Of(db), dir: dir, codec: codec, opts: all, sync: syncFile,
 		progress: progress{report: all.Progress},
 		waiting:  map[chan error]uint64{}, files: map[string]expected{},
-		refused: map[recordKey]*mvcc.CodecError{},
+		refused: map[recordKey]*CodecError{},
 		ended:   make(chan struct{}), gone: make(chan struct{}), hurry: make(chan struct{}, 1)}
 }
 
@@ -283,12 +279,10 @@ func open(
 // returns why, until a new backup has been taken; the commits stay in the tables.
 //
 // If the tables have records that the codec refuses, all others are on disk, and it returns an
-// error that wraps the [*mvcc.CodecError] of one of them: until they were overwritten or deleted,
+// error that wraps the [*CodecError] of one of them: until they were overwritten or deleted,
 // or their table closed.
 func (j *Journal) Sync(ctx context.Context) error {
-	if ctx == nil {
-		panic("durable: Sync: ctx is nil, want context.Background() or another one")
-	}
+	checkContext("Sync", ctx)
 	epoch := j.db.Epoch()
 	j.mu.Lock()
 	switch {
@@ -382,7 +376,7 @@ func (j *Journal) outside(call string) {
 }
 
 // inside returns codec, which the journal waits for, in whatever goroutine it is called.
-func (j *Journal) inside(codec mvcc.Codec) mvcc.Codec {
+func (j *Journal) inside(codec Codec) Codec {
 	of := codec.NewEncoder
 	codec.NewEncoder = func(w io.Writer) (e interface{ Encode(v any) error }) {
 		j.within.Run(func() { e = of(w) })

@@ -14,8 +14,8 @@ type backup struct {
 	number  uint64
 	of      mvcc.DBSnapshot
 	epoch   uint64
-	info    mvcc.Backup
-	refused []*mvcc.CodecError
+	info    Backup
+	refused []*CodecError
 	done    chan error
 }
 
@@ -31,8 +31,8 @@ func (w *writer) take(ctx context.Context, b *backup) {
 	go w.j.within.Run(func() {
 		j := w.j
 		var err error
-		b.info, err = j.db.SaveFile(ctx, filepath.Join(j.dir, backupName(b.number)), j.codec,
-			&mvcc.SaveOptions{Of: b.of, Version: j.opts.Version, Refused: func(e *mvcc.CodecError) {
+		b.info, err = SaveFile(ctx, j.db, filepath.Join(j.dir, backupName(b.number)), j.codec,
+			&SaveOptions{Of: b.of, Version: j.opts.Version, Refused: func(e *CodecError) {
 				b.refused = append(b.refused, e)
 			}})
 		b.of.Close()

@@ -21,8 +21,8 @@ type (
 	named  struct{ Number int }
 )
 
-var toNames = &Options{Version: 2, Versions: []int{0}, Migrate: []mvcc.Migration{
-	mvcc.MigrateTo("users", "people", func(n int, u number) (string, named, error) {
+var toNames = &Options{Version: 2, Versions: []int{0}, Migrate: []Migration{
+	MigrateTo("users", "people", func(n int, u number) (string, named, error) {
 		return u.Name, named{n}, nil
 	})}}
 
@@ -121,10 +121,10 @@ func TestMigrate(t *testing.T) {
 	// The program before cannot read it, and goes back to its own files.
 	other := crash(t, dir)
 	_, _, err = program[int, number](t, other, "users", &Options{Version: 5, Versions: []int{4}})
-	var version *mvcc.VersionError
+	var version *VersionError
 	require.ErrorAs(t, err, &version)
 	require.Equal(t, other, filepath.Dir(version.File))
-	require.Equal(t, mvcc.VersionError{Saved: 2, Version: 5, Versions: []int{4}, File: version.File}, *version)
+	require.Equal(t, VersionError{Saved: 2, Version: 5, Versions: []int{4}, File: version.File}, *version)
 	_, _, err = program[int, number](t, crash(t, dir), "users", &Options{Version: 2})
 	require.ErrorContains(t, err, `there is no table "people"`)
 	back := crash(t, before)
@@ -209,8 +209,8 @@ func TestMigrateFails(t *testing.T) {
 	dir = crash(t, dir)
 	was := imageOf(t, dir, 0)
 	open := func(do func() error) error {
-		_, _, err := program[string, named](t, dir, "people", &Options{Migrate: []mvcc.Migration{
-			mvcc.MigrateTo("users", "people", func(n int, u number) (string, named, error) {
+		_, _, err := program[string, named](t, dir, "people", &Options{Migrate: []Migration{
+			MigrateTo("users", "people", func(n int, u number) (string, named, error) {
 				var err error
 				if n == 20 { // it is in a group
 					err = do()
@@ -219,10 +219,10 @@ func TestMigrateFails(t *testing.T) {
 			})}})
 		return err
 	}
-	for _, why := range []error{errors.New("boom"), &mvcc.DamageError{Reason: "boom"}, os.ErrNotExist, errMissing} {
+	for _, why := range []error{errors.New("boom"), &DamageError{Reason: "boom"}, os.ErrNotExist, errMissing} {
 		err := open(func() error { return why })
 		require.ErrorIs(t, err, why)
-		var failed *mvcc.MigrationError
+		var failed *MigrationError
 		require.ErrorAs(t, err, &failed)
 		require.Equal(t, 20, failed.Key)
 		require.ErrorContains(t, err, "journal-")

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // A recordKey is a key in a table.
@@ -20,15 +18,15 @@ const toldAtOnce = 10
 
 // refuse notes the records that were refused of a group or backup. It tells the user of those that
 // are new. A backup says all for its epoch.
-func (j *Journal) refuse(list []*mvcc.CodecError, backup bool, epoch uint64) {
+func (j *Journal) refuse(list []*CodecError, backup bool, epoch uint64) {
 	if !backup && len(list) == 0 {
 		return
 	}
-	var fresh []*mvcc.CodecError
+	var fresh []*CodecError
 	j.mu.Lock()
 	old := j.refused
 	if backup {
-		j.refused = map[recordKey]*mvcc.CodecError{}
+		j.refused = map[recordKey]*CodecError{}
 		for id, e := range old {
 			if e.Epoch > epoch {
 				j.refused[id] = e
@@ -64,7 +62,7 @@ func (j *Journal) refusal() error {
 	j.mu.Unlock()
 	left := len(all)
 	for id, e := range all {
-		if j.door.Current(e) { // not with the mutex: it may call a function that compares keys
+		if e.isCurrent() { // not with the mutex: it may call a function that compares keys
 			if left == 1 {
 				return fmt.Errorf("durable: a record is not saved: %w", e)
 			}

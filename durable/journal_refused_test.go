@@ -40,7 +40,7 @@ var ways = map[string]func(w io.Writer) error{
 }
 
 // poisoned is the codec c, but that it refuses values with poison in them.
-func poisoned(c mvcc.Codec, way func(w io.Writer) error) mvcc.Codec {
+func poisoned(c Codec, way func(w io.Writer) error) Codec {
 	inner := c.NewEncoder
 	c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
 		return &poisonedEncoder{w, inner(w), way}
@@ -86,7 +86,7 @@ func TestRefusedRecords(t *testing.T) {
 				j, err := Open(t.Context(), db, dir, opts())
 				require.NoError(t, err)
 				refused := func(err error, key string) {
-					var e *mvcc.CodecError
+					var e *CodecError
 					require.ErrorAs(t, err, &e)
 					require.Equal(t, "texts", e.Table)
 					require.Equal(t, c.Name, e.Codec)
@@ -154,7 +154,7 @@ func TestRefusedNoMore(t *testing.T) {
 			require.NoError(t, err)
 			m.Store(1, math.NaN())
 			m.Store(2, math.Inf(1))
-			require.ErrorAs(t, j.Sync(t.Context()), new(*mvcc.CodecError))
+			require.ErrorAs(t, j.Sync(t.Context()), new(*CodecError))
 			m.Store(2, 2)
 			require.ErrorContains(t, j.Sync(t.Context()), `table "m", key 1:`)
 			mend(m)
@@ -245,7 +245,7 @@ func TestRefusedInTheLastBackup(t *testing.T) {
 	close(goOn)
 	require.Error(t, j.Close())
 	require.NotEmpty(t, told)
-	var e *mvcc.CodecError
+	var e *CodecError
 	require.ErrorAs(t, told[0], &e)
 	require.Equal(t, 1, e.Key)
 	require.EqualValues(t, 1, j.Stats().Refused)

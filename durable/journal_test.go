@@ -20,7 +20,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-var codecs = []mvcc.Codec{Gob, JSON}
+var codecs = []Codec{Gob, JSON}
 
 // A ledger is a database of which every state that a prefix of its commits leads to can be told
 // from any other: commit number n writes n into the log, adds one to the number of its writer,
@@ -354,8 +354,8 @@ func TestMisuse(t *testing.T) {
 	for want, opts := range map[string]*Options{
 		"durable: Options.Compact is -1, want 0 or more": {Compact: -1},
 		"durable: Options.Buffer is -2, want 0 or more":  {Buffer: -2},
-		"durable: Open: Options.Migrate[0] is zero, want what mvcc.Migrate, mvcc.MigrateTo or mvcc.RenameFields " +
-			"returns": {Migrate: []mvcc.Migration{{}}},
+		"durable: Open: Options.Migrate[0] is zero, want what Migrate, MigrateTo or RenameFields " +
+			"returns": {Migrate: []Migration{{}}},
 	} {
 		require.PanicsWithValue(t, want, func() { _, _ = Open(ctx, l.DB, t.TempDir(), opts) })
 	}

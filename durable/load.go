@@ -18,9 +18,9 @@ import (
 
 // A found describes the folder that Open has found.
 type found struct {
-	from, last uint64      // the number of the backup, 0 if there is none, and the highest one
-	state      mvcc.Backup // after the files loaded
-	journals   []uint64    // that lead on from the backup, and other files with such numbers
+	from, last uint64   // the number of the backup, 0 if there is none, and the highest one
+	state      Backup   // after the files loaded
+	journals   []uint64 // that lead on from the backup, and other files with such numbers
 	// backup and log are how many bytes the backup and these have.
 	backup, log int64
 	// same says that the tables have the names, types and version of the files. So
@@ -41,14 +41,14 @@ func (j *Journal) load(ctx context.Context) (f found, names string, err error) {
 	}
 	j.stats = Stats{}
 	// Where it is higher it is that of the loaded state, or means nothing.
-	j.door.SkipTo(min(in.must.clock, disk.HighestSkip))
+	j.door.SkipTo(min(in.must.clock, disk.HighestSkip), false)
 	j.progress.expect(in.infos)
 	defer j.lines()()
 	l := j.loader(ctx, in)
 	if f.from, f.last, err = l.all(in.listing); err != nil || f.from == 0 {
 		return f, names, err
 	}
-	if err := j.door.Missing(l.after); err != nil {
+	if err := l.after.missing(); err != nil {
 		return f, names, fmt.Errorf("%s: %w", filepath.Join(j.dir, backupName(f.from)), err)
 	}
 	j.progress.done()
@@ -65,7 +65,7 @@ func (j *Journal) load(ctx context.Context) (f found, names string, err error) {
 	}
 	s := j.db.Snapshot()
 	defer s.Close()
-	f.same = f.state.Version == j.opts.Version && j.door.Matches(f.state, s) && l.begins
+	f.same = f.state.Version == j.opts.Version && f.state.matches(s, j.door.Tables(s)) && l.begins
 	return f, names, nil
 }
 
@@ -79,13 +79,13 @@ func (j *Journal) loader(ctx context.Context, in *folder) *filesLoader {
 			}
 			return file, nil
 		},
-		backup: func(path string) (mvcc.Backup, error) {
-			b, err := j.db.LoadFile(ctx, path, j.codec, j.loads())
+		backup: func(path string) (Backup, error) {
+			b, err := LoadFile(ctx, j.db, path, j.codec, j.loads())
 			j.progress.readAll(b, err)
 			return b, err
 		},
-		group: func(in *bufio.Reader, after mvcc.Backup) (mvcc.Backup, error) {
-			b, err := j.door.LoadCommits(ctx, in, j.codec, after, j.loads())
+		group: func(in *bufio.Reader, after Backup) (Backup, error) {
+			b, err := loadCommits(ctx, j.db, in, j.codec, after, j.loads())
 			j.progress.readAll(b, err)
 			return b, err
 		}}
@@ -126,15 +126,15 @@ func (l *filesLoader) all(files listing) (from, last uint64, err error) {
 }
 
 // loads returns the options with which backups and groups are loaded.
-func (j *Journal) loads() *mvcc.LoadOptions {
-	return j.door.Followed(mvcc.LoadOptions{Version: j.opts.Version, Versions: j.opts.Versions,
+func (j *Journal) loads() *LoadOptions {
+	return &LoadOptions{Version: j.opts.Version, Versions: j.opts.Versions,
 		Rename: j.opts.Rename, Migrate: j.opts.Migrate, AnyShape: j.opts.AnyShape,
-		Progress: j.progress.reading}, j.opts.Resume)
+		Progress: j.progress.reading, more: true, resume: j.opts.Resume}
 }
 
-// filed says in a [*mvcc.VersionError] which file it is of.
+// filed says in a [*VersionError] which file it is of.
 func filed(path string, err error) error {
-	if v := new(mvcc.VersionError); errors.As(err, &v) {
+	if v := new(VersionError); errors.As(err, &v) {
 		v.File = path
 	}
 	return err
@@ -174,12 +174,12 @@ type filesLoader struct {
 	stats *Stats
 	open  func(path string) (io.ReadSeekCloser, error)
 	// backup loads a backup, and group one of differences to the loaded state.
-	backup func(path string) (mvcc.Backup, error)
-	group  func(in *bufio.Reader, after mvcc.Backup) (mvcc.Backup, error)
+	backup func(path string) (Backup, error)
+	group  func(in *bufio.Reader, after Backup) (Backup, error)
 
 	begins bool            // they must begin with a record: the backup is not of an old version
 	begun  bool            // the first one was looked at
-	after  mvcc.Backup     // where the loaded state leads to
+	after  Backup          // where the loaded state leads to
 	lives  []mvcc.Position // of the database, in their order, and where each begins
 	// also are other positions of the state that was loaded: of lives that have committed nothing
 	// since.
@@ -213,7 +213,7 @@ func (l *filesLoader) complete(last uint64) error {
 	case l.must.number > last:
 		l.why = missing(path)
 	case !l.over:
-		l.why = fmt.Errorf("%s: %w", path, &mvcc.DamageError{Offset: l.at,
+		l.why = fmt.Errorf("%s: %w", path, &DamageError{Offset: l.at,
 			Reason: "it ends where more should follow"})
 	}
 	return l.lost(l.must.epoch, l.why)
@@ -324,7 +324,9 @@ func isTorn(head, beginning []byte) bool {
 // The error wraps errMissing if the record is that of another journal, or does not go on from the
 // loaded state, and errForeign if it is none that a crash has torn. The first journal is of the
 // same life as the backup: J5.
-func (l *filesLoader) begin(in *bufio.Reader, n uint64, first bool) (b beginning, length int64, err error) {
+func (l *filesLoader) begin(
+	in *bufio.Reader, n uint64, first bool,
+) (b beginning, length int64, err error) {
 	head, _ := in.Peek(1 << 16)
 	begins, torn := beginsJournal(head)
 	switch {
@@ -396,17 +398,17 @@ func damaged(err error) error {
 // damage returns the damage that an error tells of, with an offset in the journal; nil if it tells
 // of something else.
 func damage(err error, at int64) error {
-	var of *mvcc.DamageError
+	var of *DamageError
 	var in *disk.DamageError
 	switch {
-	case errors.As(err, new(*mvcc.MigrationError)): // whatever the function has returned
+	case errors.As(err, new(*MigrationError)): // whatever the function has returned
 		return nil
 	case errors.As(err, &of):
-		return &mvcc.DamageError{Offset: at + of.Offset, Reason: of.Reason}
+		return &DamageError{Offset: at + of.Offset, Reason: of.Reason}
 	case errors.As(err, &in):
-		return &mvcc.DamageError{Offset: at + in.Offset, Reason: in.Reason}
+		return &DamageError{Offset: at + in.Offset, Reason: in.Reason}
 	case errors.Is(err, errMissing):
-		return &mvcc.DamageError{Offset: at, Reason: errMissing.Error()}
+		return &DamageError{Offset: at, Reason: errMissing.Error()}
 	}
 	return nil
 }

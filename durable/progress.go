@@ -3,8 +3,6 @@ package durable
 import (
 	"sync"
 	"time"
-
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // progressLines is how often the logger is told how far Open or Load has got, and progressCalls how
@@ -62,7 +60,7 @@ func (p *progress) reading(records int, read int64) {
 }
 
 // readAll notes that a backup or group was loaded, if it was.
-func (p *progress) readAll(b mvcc.Backup, err error) {
+func (p *progress) readAll(b Backup, err error) {
 	if err != nil {
 		return
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/stage"
-	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // stamps returns what is in a folder, with when each file was written.
@@ -91,13 +90,13 @@ func TestLoadFails(t *testing.T) {
 	j := opened(t, dir, l, &Options{Version: 1}, nil)
 	l.commit(1)
 	require.NoError(t, j.Close())
-	require.ErrorAs(t, load(dir, nil), new(*mvcc.VersionError))
+	require.ErrorAs(t, load(dir, nil), new(*VersionError))
 	was := stamps(t, dir)
 	require.NoError(t, os.Truncate(filepath.Join(dir, journalName(1)), 100))
-	require.ErrorAs(t, load(dir, &Options{Version: 1}), new(*mvcc.DamageError))
+	require.ErrorAs(t, load(dir, &Options{Version: 1}), new(*DamageError))
 	require.Equal(t, len(was), len(stamps(t, dir)))
-	require.PanicsWithValue(t, "durable: LoadFolder: Options.Codec has an empty field", func() {
-		_, _ = LoadFolder(t.Context(), l.DB, dir, &Options{Codec: mvcc.Codec{Name: "gob"}})
+	require.PanicsWithValue(t, "durable: LoadFolder: the Codec has an empty field", func() {
+		_, _ = LoadFolder(t.Context(), l.DB, dir, &Options{Codec: Codec{Name: "gob"}})
 	})
 }
 

@@ -123,7 +123,7 @@ func TestResume(t *testing.T) {
 			case 0:
 				require.NoError(t, j.Sync(t.Context()))
 			case 1:
-				door.Of(f.DB).SkipTo(f.Epoch() + 3) // epochs without a commit
+				door.Of(f.DB).SkipTo(f.Epoch()+3, false) // epochs without a commit
 				f.note()
 			}
 		}
@@ -131,7 +131,7 @@ func TestResume(t *testing.T) {
 		require.NoError(t, j.Sync(t.Context()))
 		saved := f.Epoch()
 		if closes {
-			door.Of(f.DB).SkipTo(f.Epoch() + 3)
+			door.Of(f.DB).SkipTo(f.Epoch()+3, false)
 			f.note()
 			saved = f.Epoch()
 			require.NoError(t, j.Close())
@@ -225,7 +225,7 @@ func TestOtherHistory(t *testing.T) {
 			f.commit(1)
 			kept := f.note()
 			require.NoError(t, j.Sync(t.Context()))
-			door.Of(f.DB).SkipTo(f.Epoch() + 3) // without a commit
+			door.Of(f.DB).SkipTo(f.Epoch()+3, false) // without a commit
 			at := f.note()
 			require.NoError(t, j.Close())
 			older := imageOf(t, dir, 0).files[boundName]

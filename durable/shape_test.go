@@ -32,7 +32,7 @@ func TestRenamedField(t *testing.T) {
 
 		was := imageOf(t, dir, 0)
 		_, _, err = openTable[userRenamed](t, dir, &Options{Codec: c})
-		var schema *mvcc.SchemaError
+		var schema *SchemaError
 		require.ErrorAs(t, err, &schema)
 		require.Equal(t, []string{"the field Name of the value is gone"}, schema.Lost)
 		require.ErrorContains(t, err, dir)

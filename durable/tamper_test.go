@@ -117,7 +117,7 @@ func shopImages(t testing.TB, owner string, compact int64) (all []image) {
 		for range 3 * remade / 2 {
 			n := s.sell()
 			if err := j.Sync(t.Context()); err != nil {
-				require.ErrorAs(t, err, new(*mvcc.CodecError))
+				require.ErrorAs(t, err, new(*CodecError))
 			}
 			sure.Store(int64(n))
 		}
@@ -301,7 +301,7 @@ func TestForeignFiles(t *testing.T) {
 	_, err = s.open(t, dirs[0], 0, createFile)
 	require.ErrorContains(t, err, "it is of another database than "+backupName(1))
 	require.ErrorContains(t, err, filepath.Join(dirs[0], journalName(1)))
-	require.ErrorAs(t, err, new(*mvcc.DamageError))
+	require.ErrorAs(t, err, new(*DamageError))
 }
 
 // A name of a journal whose number is too high is an error: else numbers would begin anew.

@@ -138,7 +138,7 @@ func TestOpenIsGivenUp(t *testing.T) {
 }
 
 // brokenCodec is gob, but encoding fails while broken says so.
-func brokenCodec(broken func() error) mvcc.Codec {
+func brokenCodec(broken func() error) Codec {
 	c := Gob
 	c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
 		return brokenEncoder{Gob.NewEncoder(w), broken}

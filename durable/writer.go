@@ -112,17 +112,17 @@ type writer struct {
 	based  func() // is called once, when there is a backup to go on from
 
 	file    file
-	after   mvcc.Backup // where the written commits lead to
-	written int64       // since the backup
-	compact int64       // at which length a new backup is taken
-	lives   int         // journals since the backup
-	unsure  bool        // the writes may not be on disk
-	sure    uint64      // the epoch up to which all is on disk
-	marked  uint64      // the epoch of the last mark
-	safe    bool        // J3 holds for sure
-	gap     bool        // commits were missed
-	closed  bool        // a table was closed that is still in the backup
-	life    string      // of the database
+	after   Backup // where the written commits lead to
+	written int64  // since the backup
+	compact int64  // at which length a new backup is taken
+	lives   int    // journals since the backup
+	unsure  bool   // the writes may not be on disk
+	sure    uint64 // the epoch up to which all is on disk
+	marked  uint64 // the epoch of the last mark
+	safe    bool   // J3 holds for sure
+	gap     bool   // commits were missed
+	closed  bool   // a table was closed that is still in the backup
+	life    string // of the database
 	timer   *time.Timer
 
 	backup *backup // that is being taken, or nil
@@ -194,7 +194,7 @@ func (w *writer) base(ctx context.Context, b *backup) error {
 	j := w.j
 	f := &j.found
 	switch {
-	case f.same && w.j.door.Matches(f.state, b.of):
+	case f.same && f.state.matches(b.of, w.j.door.Tables(b.of)):
 		return w.goOn(b)
 	case f.from > 0 && !f.same:
 		if err := j.keepBefore(f); err != nil {
@@ -265,8 +265,8 @@ func (w *writer) begin(b *backup, after mvcc.Position) (err error) {
 // before another one follows.
 func (w *writer) name(b *backup) (err error) {
 	to := bufio.NewWriterSize(w.file, 1<<16)
-	w.after, err = w.j.db.Save(context.Background(), to, w.j.codec,
-		&mvcc.SaveOptions{Of: b.of, Since: b.of, Version: w.j.opts.Version})
+	w.after, err = Save(context.Background(), w.j.db, to, w.j.codec,
+		&SaveOptions{Of: b.of, Since: b.of, Version: w.j.opts.Version})
 	if err == nil {
 		err = to.Flush()
 	}
@@ -277,9 +277,9 @@ func (w *writer) name(b *backup) (err error) {
 func (w *writer) write(group []mvcc.DBCommit) (err error) {
 	w.j.waits()
 	to := bufio.NewWriterSize(w.file, 1<<16)
-	var refused []*mvcc.CodecError
-	w.after, err = w.j.door.SaveCommits(context.Background(), to, w.j.codec, w.after, group,
-		&mvcc.SaveOptions{Version: w.j.opts.Version, Refused: func(e *mvcc.CodecError) {
+	var refused []*CodecError
+	w.after, err = saveCommits(context.Background(), w.j.db, to, w.j.codec, w.after, group,
+		&SaveOptions{Version: w.j.opts.Version, Refused: func(e *CodecError) {
 			refused = append(refused, e)
 		}})
 	if err == nil {

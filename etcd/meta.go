@@ -9,8 +9,9 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/mvccmap/mvccmap/internal/seam"
-	"github.com/mvccmap/mvccmap/mvcc"
+	"github.com/mvccmap/mvccmap/durable"
+	"github.com/mvccmap/mvccmap/internal/backupfile"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 )
 
 // A meta says what is kept under a prefix.
@@ -30,7 +31,7 @@ type metaTable struct {
 	Only string `json:"only,omitempty"`
 	By   string `json:"by,omitempty"`
 	// Types are those of the records, of the program that has most in them.
-	Types seam.Table `json:"types"`
+	Types backupfile.TableHeader `json:"types"`
 }
 
 const format = 3
@@ -142,7 +143,7 @@ func (db *DB) acceptsVersion(m meta) error {
 	}
 	return &SchemaError{Kept: fmt.Sprint("version ", m.Version),
 		Want: fmt.Sprintf("Config.Version %d, or one of Versions, %d", db.cfg.Version, db.cfg.Versions),
-		Err:  &mvcc.VersionError{Saved: m.Version, Version: db.cfg.Version, Versions: db.cfg.Versions}}
+		Err:  &durable.VersionError{Saved: m.Version, Version: db.cfg.Version, Versions: db.cfg.Versions}}
 }
 
 // loses returns a *SchemaError if something of what is kept of a table is not in the types of the
@@ -151,14 +152,21 @@ func (db *DB) loses(name string, t table, kept metaTable) error {
 	if t.ownValues() || kept.Types.ValueShape.IsZero() {
 		return nil
 	}
-	is := db.hooks.Described(name, "json")
+	is := db.described(name)
 	was := kept.Types
 	was.KeyShape = is.KeyShape // the codec says what keys are
-	err := db.hooks.Misfits(was, is)
-	if err == nil {
+	lost, fits := was.Lost(is)
+	if fits {
 		return nil
 	}
-	return &SchemaError{Table: name, Kept: was.ValueShape.String(), Want: is.ValueShape.String(), Err: err}
+	return &SchemaError{Table: name, Kept: was.ValueShape.String(), Want: is.ValueShape.String(),
+		Err: &durable.SchemaError{Table: name, Saved: [2]string{was.Key, was.Value},
+			Is: [2]string{is.Key, is.Value}, Lost: lost}}
+}
+
+// described returns what is said of the types of a table.
+func (db *DB) described(name string) backupfile.TableHeader {
+	return backupfile.Describe(door.Of(db.local).Table(name), "json")
 }
 
 // add adds what the program has, and reports whether something is new.
@@ -174,10 +182,10 @@ func (db *DB) add(m *meta) (news bool) {
 		if kept.Only != "" && kept.Only != t.codec() {
 			kept.Only, kept.By, news = "", "", true
 		}
-		is := db.hooks.Described(name, "json")
+		is := db.described(name)
 		is.ID = 0
 		if t.ownValues() {
-			is.KeyShape, is.ValueShape = seam.Shape{}, seam.Shape{}
+			is.KeyShape, is.ValueShape = backupfile.Shape{}, backupfile.Shape{}
 		}
 		unknown := t.ownValues() && !kept.Types.ValueShape.IsZero() // whether it loses something
 		if !there || !db.cfg.Rolling && !unknown && db.loses(name, t, kept) == nil {
@@ -189,7 +197,7 @@ func (db *DB) add(m *meta) (news bool) {
 	return news
 }
 
-func sameTypes(a, b seam.Table) bool {
+func sameTypes(a, b backupfile.TableHeader) bool {
 	x, err := json.Marshal(a)
 	y, other := json.Marshal(b)
 	return err == nil && other == nil && string(x) == string(y)

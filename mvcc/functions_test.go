@@ -56,7 +56,7 @@ func (f *town) at(name string) {
 	}
 }
 
-func (f *town) codec(name string) mvcc.Codec {
+func (f *town) codec(name string) durable.Codec {
 	c := durable.Gob
 	c.NewEncoder = func(w io.Writer) interface{ Encode(any) error } {
 		return coder{f, name, durable.Gob.NewEncoder(w).Encode}
@@ -186,7 +186,7 @@ func (f *town) callsBack() {
 	for name, call := range map[string]func(){
 		"others":     func() { f.goesOn("the journal") },
 		"Reclaim":    func() { _ = f.db.Reclaim(bg) },
-		"Load":       func() { _, _ = f.db.Load(bg, bytes.NewReader(f.saved()), durable.Gob, nil) },
+		"Load":       func() { _, _ = durable.Load(bg, f.db, bytes.NewReader(f.saved()), durable.Gob, nil) },
 		"Next":       func() { _, _ = f.numbers.Next() },
 		"Sync":       func() { _ = f.j.Sync(bg) },
 		"Close":      f.db.Close,
@@ -210,7 +210,7 @@ func (f *town) saved() []byte {
 	defer db.Close()
 	mvcc.NewTable[int, string](db, "mine", nil).Store(1, "1")
 	var to bytes.Buffer
-	_, err := db.Save(bg, &to, durable.Gob, nil)
+	_, err := durable.Save(bg, db, &to, durable.Gob, nil)
 	require.NoError(f, err)
 	return to.Bytes()
 }
@@ -333,19 +333,19 @@ var functions = []called{
 			func(mvcc.DBCommit) error { f.at("apply of Follow"); return io.EOF })
 	}},
 	{name: "codec", call: func(f *town) {
-		_, _ = f.db.Save(bg, io.Discard, f.codec("codec"), nil)
+		_, _ = durable.Save(bg, f.db, io.Discard, f.codec("codec"), nil)
 	}},
 	{name: "codec", call: func(f *town) {
-		_, _ = f.db.Load(bg, bytes.NewReader(f.saved()), f.codec("codec"),
-			&mvcc.LoadOptions{AnyShape: true})
+		_, _ = durable.Load(bg, f.db, bytes.NewReader(f.saved()), f.codec("codec"),
+			&durable.LoadOptions{AnyShape: true})
 	}},
 	{name: "Migrate", call: func(f *town) {
-		migrate := mvcc.Migrate("mine", func(int, string) (int, error) { f.at("Migrate"); return 1, nil })
-		_, _ = f.db.Load(bg, bytes.NewReader(f.saved()), durable.Gob,
-			&mvcc.LoadOptions{Migrate: []mvcc.Migration{migrate}})
+		migrate := durable.Migrate("mine", func(int, string) (int, error) { f.at("Migrate"); return 1, nil })
+		_, _ = durable.Load(bg, f.db, bytes.NewReader(f.saved()), durable.Gob,
+			&durable.LoadOptions{Migrate: []durable.Migration{migrate}})
 	}},
 	{name: "Progress", call: func(f *town) {
-		_, _ = f.db.Save(bg, io.Discard, durable.Gob, &mvcc.SaveOptions{Progress: func(int, int64) {
+		_, _ = durable.Save(bg, f.db, io.Discard, durable.Gob, &durable.SaveOptions{Progress: func(int, int64) {
 			f.at("Progress")
 		}})
 	}},

@@ -131,7 +131,7 @@ func TestJournalInBubble(t *testing.T) {
 			require.NoError(t, j.Sync(bg))
 			time.Sleep(time.Hour)
 			require.NoError(t, j.Close())
-			_, err = db.SaveFile(bg, filepath.Join(t.TempDir(), "backup"), durable.Gob, nil)
+			_, err = durable.SaveFile(bg, db, filepath.Join(t.TempDir(), "backup"), durable.Gob, nil)
 			require.NoError(t, err)
 		})
 	}

@@ -45,7 +45,7 @@ func large(t *testing.T) string {
 		m.Store(i, make([]byte, 1000))
 	}
 	file := filepath.Join(t.TempDir(), "large.backup")
-	_, err := db.SaveFile(t.Context(), file, durable.Gob, nil)
+	_, err := durable.SaveFile(t.Context(), db, file, durable.Gob, nil)
 	require.NoError(t, err)
 	return file
 }

@@ -35,7 +35,7 @@ func written(t *testing.T, makeTables func(db *mvcc.DB)) (dir string) {
 // migrated checks what the tables of a folder are with migrations: twice, as the second program
 // finds what the first one has written.
 func migrated[K comparable, V any](
-	t *testing.T, dir string, name string, want map[K]V, migrations ...mvcc.Migration,
+	t *testing.T, dir string, name string, want map[K]V, migrations ...durable.Migration,
 ) {
 	for range 2 {
 		db := mvcc.NewDB(nil)
@@ -172,5 +172,5 @@ func TestOpenAndBack(t *testing.T) {
 	require.NoError(t, before.Close())
 	require.ErrorIs(t, goBack(dir), fs.ErrNotExist)
 	_, err = durable.Open(t.Context(), old, dir+".now", &durable.Options{Version: 1})
-	require.ErrorAs(t, err, new(*mvcc.VersionError))
+	require.ErrorAs(t, err, new(*durable.VersionError))
 }

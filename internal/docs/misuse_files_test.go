@@ -29,46 +29,46 @@ var misusedFiles = []misuses{
 			db := mvcc.NewDB(nil)
 			mvcc.NewTable[string, string](db, "users", nil)
 			mvcc.NewTable[string, int](db, "orders", nil)
-			_, err := db.Load(bg, saved(t), durable.Gob, nil)
+			_, err := durable.Load(bg, db, saved(t), durable.Gob, nil)
 			return err
 		}, ""},
 		{"`Load` where a table is missing", func(t *testing.T) error {
 			db := mvcc.NewDB(nil)
 			mvcc.NewTable[string, int](db, "orders", nil)
-			_, err := db.Load(bg, saved(t), durable.Gob, nil)
+			_, err := durable.Load(bg, db, saved(t), durable.Gob, nil)
 			return err
 		}, ""},
 		{"`Load` with another codec", func(t *testing.T) error {
 			db, _, _ := newShop(t)
-			_, err := db.Load(bg, saved(t), durable.JSON, nil)
+			_, err := durable.Load(bg, db, saved(t), durable.JSON, nil)
 			return err
 		}, ""},
 		{"`Load` of a file that was cut off", func(t *testing.T) error {
 			db, _, _ := newShop(t)
-			_, err := db.Load(bg, bytes.NewReader(saved(t).Bytes()[:100]), durable.Gob, nil)
+			_, err := durable.Load(bg, db, bytes.NewReader(saved(t).Bytes()[:100]), durable.Gob, nil)
 			return err
 		}, "nothing is loaded"},
 		{"`RenameFields` with a codec of your own", func(t *testing.T) error {
 			db, _, _ := newShop(t)
 			own, b := durable.Gob, &bytes.Buffer{}
 			own.Name = "own"
-			_, err := db.Save(bg, b, own, nil)
+			_, err := durable.Save(bg, db, b, own, nil)
 			require.NoError(t, err)
-			_, err = db.Load(bg, b, own, &mvcc.LoadOptions{Migrate: []mvcc.Migration{
-				mvcc.RenameFields("users", map[string]string{"Name": "FullName"})}})
+			_, err = durable.Load(bg, db, b, own, &durable.LoadOptions{Migrate: []durable.Migration{
+				durable.RenameFields("users", map[string]string{"Name": "FullName"})}})
 			return err
 		}, "nothing is loaded"},
 		{"`Save` of values without exported fields", func(*testing.T) error {
 			db := mvcc.NewDB(nil)
 			mvcc.NewTable[int, struct{ n int }](db, "hidden", nil).Store(1, struct{ n int }{2})
-			_, err := db.Save(bg, io.Discard, durable.Gob, nil)
+			_, err := durable.Save(bg, db, io.Discard, durable.Gob, nil)
 			return err
 		}, ""},
 		{"`Save` of a key that the codec changes", func(*testing.T) error {
 			type key struct{ a, B int }
 			db := mvcc.NewDB(nil)
 			mvcc.NewTable[key, int](db, "keys", nil).Store(key{1, 2}, 1)
-			_, err := db.Save(bg, io.Discard, durable.Gob, nil)
+			_, err := durable.Save(bg, db, io.Discard, durable.Gob, nil)
 			return err
 		}, "no two keys become one"},
 		{"a journal with a record that the codec refuses", func(t *testing.T) error {
@@ -83,7 +83,7 @@ var misusedFiles = []misuses{
 			other, _, _ := newShop(t)
 			s := other.Snapshot()
 			defer s.Close()
-			_, err := db.Save(bg, io.Discard, durable.Gob, &mvcc.SaveOptions{Of: s})
+			_, err := durable.Save(bg, db, io.Discard, durable.Gob, &durable.SaveOptions{Of: s})
 			return err
 		}, ""},
 		{"`durable.Open` of a folder that another journal has", func(t *testing.T) error {

@@ -95,7 +95,7 @@ func evicted(t *testing.T) snapshot {
 func saved(t *testing.T) *bytes.Buffer {
 	var b bytes.Buffer
 	db, _, _ := newShop(t)
-	_, err := db.Save(t.Context(), &b, durable.Gob, nil)
+	_, err := durable.Save(t.Context(), db, &b, durable.Gob, nil)
 	require.NoError(t, err)
 	return &b
 }

@@ -17,7 +17,7 @@ func TestUsage(t *testing.T) {
 	above := t.TempDir()
 	dir, text := filepath.Join(above, "data"), filepath.Join(above, "text")
 	file := filepath.Join(above, "a.backup")
-	_, err := db.SaveFile(t.Context(), file, durable.Gob, nil)
+	_, err := durable.SaveFile(t.Context(), db, file, durable.Gob, nil)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(text, []byte("some text"), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(above, "empty"), 0o700))

@@ -27,7 +27,7 @@ func TestDump(t *testing.T) {
 			require.Equal(t, was, imageOf(t, dir))
 
 			file := filepath.Join(t.TempDir(), "a.backup")
-			_, err := w.SaveFile(t.Context(), file, c, nil)
+			_, err := durable.SaveFile(t.Context(), w.DB, file, c, nil)
 			require.NoError(t, err)
 			require.Equal(t, want, normalOf(t, lines(t, "dump", file)))
 
@@ -58,7 +58,7 @@ func TestLineEnds(t *testing.T) {
 		m := mvcc.NewTable[string, string](db, "t"+ends, nil)
 		m.Store("a"+ends, "b"+ends)
 		dir, file := t.TempDir(), filepath.Join(t.TempDir(), "a")
-		_, err := db.SaveFile(t.Context(), file, c, nil)
+		_, err := durable.SaveFile(t.Context(), db, file, c, nil)
 		require.NoError(t, err)
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -75,7 +75,7 @@ func TestLineEnds(t *testing.T) {
 		}
 		to := mvcc.NewDB(nil)
 		copied := mvcc.NewTable[string, string](to, "t"+ends, nil)
-		_, err = to.LoadFile(t.Context(), file, c, nil)
+		_, err = durable.LoadFile(t.Context(), to, file, c, nil)
 		require.NoError(t, err)
 		v, _ := copied.Load("a" + ends)
 		require.Equal(t, "b"+ends, v)
@@ -94,7 +94,7 @@ func TestDifferences(t *testing.T) {
 	m.Delete(1)
 	m.Store(3, "c")
 	file := filepath.Join(t.TempDir(), "differences")
-	_, err := db.SaveFile(t.Context(), file, durable.Gob, &mvcc.SaveOptions{Since: s})
+	_, err := durable.SaveFile(t.Context(), db, file, durable.Gob, &durable.SaveOptions{Since: s})
 	require.NoError(t, err)
 	require.Equal(t, []string{`{"table":"t","key":1,"deleted":true}`,
 		`{"table":"t","key":3,"value":"c"}`}, lines(t, "dump", file))

@@ -29,7 +29,7 @@ var writeVectors = flag.Bool("write-vectors", false,
 // A vector is a folder with files that were written with a codec, and what is printed of them.
 type vector struct {
 	dir   string
-	codec mvcc.Codec
+	codec durable.Codec
 	names []string // a backup, a journal, or both
 	files []string // that are written in the same way today
 }
@@ -45,7 +45,7 @@ var vectors = []vector{
 const newest = "format-4"
 
 // inFrames is the codec of a version that did not write lines.
-func inFrames(c mvcc.Codec) mvcc.Codec {
+func inFrames(c durable.Codec) durable.Codec {
 	c.Lines = false
 	return c
 }
@@ -70,7 +70,7 @@ func (p picky) Encode(v any) error {
 
 // writeVector writes the backup and the journal that the vectors are: users, of which one is
 // refused, a set, and a table that is closed.
-func writeVector(t *testing.T, dir string, c mvcc.Codec) {
+func writeVector(t *testing.T, dir string, c durable.Codec) {
 	whole := c.NewEncoder
 	c.NewEncoder = func(w io.Writer) interface{ Encode(any) error } { return picky{whole(w)} }
 	db := mvcc.NewDB(nil)
@@ -84,8 +84,8 @@ func writeVector(t *testing.T, dir string, c mvcc.Codec) {
 	users.Store(-300, user{})
 	set.Store("ä", struct{}{})
 	old.Store(1, 0.5)
-	_, err := db.SaveFile(t.Context(), filepath.Join(dir, "backup"), c,
-		&mvcc.SaveOptions{Version: 3, Refused: func(*mvcc.CodecError) {}})
+	_, err := durable.SaveFile(t.Context(), db, filepath.Join(dir, "backup"), c,
+		&durable.SaveOptions{Version: 3, Refused: func(*durable.CodecError) {}})
 	require.NoError(t, err)
 	users.Delete(1)
 	j, err := durable.Open(t.Context(), db, filepath.Join(dir, "journal"), &durable.Options{Codec: c, Every: -1, Version: 3})
@@ -169,7 +169,7 @@ func TestFormat(t *testing.T) {
 
 // compacted reports whether the journal has ended its first file, because a table was closed, before it
 // was closed itself: on a slow machine it gets so far.
-func compacted(t *testing.T, dir string, c mvcc.Codec) bool {
+func compacted(t *testing.T, dir string, c durable.Codec) bool {
 	first := filepath.Join(dir, "journal", "journal-00000001")
 	for _, name := range []string{first, filepath.Join(dir, "journal", "backup-00000001")} {
 		if _, err := os.Stat(name); err != nil {
@@ -198,7 +198,7 @@ func withoutMarks(list []frame) []frame {
 var dbName = regexp.MustCompile(`[0-9a-f]{32}|[0-9a-f]{16}`)
 
 // framesOf reads a file as docs/format.md describes it, and shares no code with what writes it.
-func framesOf(t *testing.T, path string, of mvcc.Codec) (list []frame) {
+func framesOf(t *testing.T, path string, of durable.Codec) (list []frame) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	if strings.HasPrefix(string(data), "{") {
@@ -273,12 +273,12 @@ func TestLinesAndFrames(t *testing.T) {
 // Files of the version before have no shapes. Those of the codec json print as those of this
 // version, and of gob only what may be nil or zero is left out.
 func TestVersionBefore(t *testing.T) {
-	old, now := "../../mvcc/testdata/backup-1.", "../../mvcc/testdata/backup-2."
+	old, now := "../../durable/testdata/backup-1.", "../../durable/testdata/backup-2."
 	text := normalOf(t, lines(t, "dump", now+"json"))
 	require.Len(t, text, 82)
 	require.Equal(t, text, normalOf(t, lines(t, "dump", now+"gob")))
 	require.Equal(t, text, normalOf(t, lines(t, "dump", old+"json")))
-	require.Equal(t, text, normalOf(t, lines(t, "dump", "../../mvcc/testdata/backup-3.json")))
+	require.Equal(t, text, normalOf(t, lines(t, "dump", "../../durable/testdata/backup-3.json")))
 	gob := lines(t, "dump", old+"gob")
 	require.Len(t, gob, 82)
 	require.Contains(t, gob, `{"table":"counts","key":0,"value":0}`)

@@ -18,7 +18,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-var codecs = []mvcc.Codec{durable.Gob, durable.JSON}
+var codecs = []durable.Codec{durable.Gob, durable.JSON}
 
 // call runs mvccdump.
 func call(t testing.TB, args ...string) (stdout, stderr string, code int) {
@@ -206,7 +206,7 @@ func normalOf(t testing.TB, list []string) (out []string) {
 }
 
 // lived returns the folder of a journal with so many random commits.
-func lived(t testing.TB, c mvcc.Codec, seed uint64, commits int) (string, *world) {
+func lived(t testing.TB, c durable.Codec, seed uint64, commits int) (string, *world) {
 	dir, w := filepath.Join(t.TempDir(), "data"), newWorld(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range rng.IntN(10) {

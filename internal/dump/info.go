@@ -8,7 +8,6 @@ import (
 
 	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/backupfile"
-	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 type infoCmd struct {
@@ -56,7 +55,7 @@ func (e *env) backup(b *backupfile.Reader, size int64) {
 	e.printf("codec      %s, version %d of the program's data\n", b.Codec, b.Version)
 	var tables []durable.TableInfo
 	for _, t := range b.Tables {
-		tables = append(tables, durable.TableInfo{Table: t})
+		tables = append(tables, durable.TableInfo{TableHeader: t})
 	}
 	e.tables(tables)
 }
@@ -149,7 +148,7 @@ func (e *env) tables(list []durable.TableInfo) {
 }
 
 // shapeText is the name of a type, and its parts if they say more.
-func shapeText(s seam.Shape, name string) string {
+func shapeText(s backupfile.Shape, name string) string {
 	if text := s.String(); text != "" && text != strings.ReplaceAll(name, " {}", "{}") {
 		return name + " = " + text
 	}

@@ -277,13 +277,13 @@ func (c *copies) backUp() error {
 		var b bytes.Buffer
 		s := c.db.Snapshot()
 		want := c.at(s)
-		_, err := c.db.Save(context.Background(), &b, durable.Gob, &mvcc.SaveOptions{Of: s})
+		_, err := durable.Save(context.Background(), c.db, &b, durable.Gob, &durable.SaveOptions{Of: s})
 		s.Close()
 		if err != nil {
 			return fmt.Errorf("a backup: %w", err)
 		}
 		loaded := newTables(nil)
-		if _, err = loaded.db.Load(context.Background(), &b, durable.Gob, nil); err == nil {
+		if _, err = durable.Load(context.Background(), loaded.db, &b, durable.Gob, nil); err == nil {
 			err = c.audit("a backup", loaded.now(), want)
 		}
 		loaded.db.Close()
