@@ -39,7 +39,8 @@ RACED       ?= $(filter-out ./internal/tree,$(CORE)) ./durable ./internal/favour
 # Tests in which one goroutine moves at a time, or that judge memory: make test has them, and the
 # race detector finds nothing there in a third of its time.
 UNRACED     ?= Bounded|Called|Crashes|Damage|DamagedBackups|DecoderFailsOnce|DiskFailsOnce| \
-	EncoderFailsOnce|Files|ForeignFiles|Linear|LoadResume|ReadHeader|RefusedRecords|SaveAndLoad
+	EncoderFailsOnce|Files|ForeignFiles|Linear|LoadResume|ReadHeader|RefusedRecords|SaveAndLoad| \
+	WritersPruneBesideReaders
 AROUND      ?= ./internal/history ./internal/machine ./internal/results ./internal/soak ./mvcctest \
 	./internal/dump
 MUTANTFLAGS ?=

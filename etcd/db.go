@@ -52,8 +52,8 @@ type DB struct {
 
 // Open connects to etcd, loads all records under the prefix, and goes on to follow what is
 // committed there by any process, until [DB.Close], or until the replica fails, see [DB.Err]. It
-// waits for all that, at most until ctx ends: what one member does not answer within
-// [Config.RequestTimeout] is asked of others.
+// waits for all that, at most until ctx ends, also for an etcd that is started later: what one
+// member does not answer within [Config.RequestTimeout] is asked of others.
 //
 // If it fails it may be called again, with the same schema, unless what it has loaded could not be
 // decoded. It refuses servers with a [*VersionError], and what is kept there with a [*SchemaError],
@@ -107,7 +107,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 
 // begin does what Open has to wait for.
 func (db *DB) begin(ctx context.Context) error {
-	if err := db.checkServers(ctx); err != nil {
+	if err := db.again(ctx, func() error { return db.checkServers(ctx) }); err != nil {
 		return err
 	}
 	if err := db.agree(ctx); err != nil {

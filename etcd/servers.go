@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,7 @@ func checkVersion(endpoint, version string) error {
 // another one does: it is asked again by each heartbeat.
 func (db *DB) checkServers(ctx context.Context) error {
 	var failed []error
+	var refused error
 	answered := false
 	for _, endpoint := range db.cfg.Client.Endpoints {
 		if db.history.checked[endpoint] {
@@ -51,7 +53,9 @@ func (db *DB) checkServers(ctx context.Context) error {
 		status, err := db.client.Status(ctx, endpoint)
 		cancel()
 		if err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", endpoint, err))
+			if failed = append(failed, fmt.Errorf("%s: %w", endpoint, err)); !unanswered(err) {
+				refused = failed[len(failed)-1]
+			}
 			continue
 		}
 		if err := checkVersion(endpoint, status.Version); err != nil {
@@ -68,7 +72,7 @@ func (db *DB) checkServers(ctx context.Context) error {
 		}
 	}
 	if !answered && len(db.history.checked) == 0 {
-		return fmt.Errorf("no server answers: %w", errors.Join(failed...))
+		return cmp.Or(refused, fmt.Errorf("no server answers: %w", errors.Join(failed...)))
 	}
 	return nil
 }

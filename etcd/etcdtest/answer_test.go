@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -82,6 +83,20 @@ func TestUnanswered(t *testing.T) {
 			p.a.In(tx).Set("x", 1)
 		})
 	}
+}
+
+// Open waits for an etcd that is started later.
+func TestOpenWaits(t *testing.T) {
+	t.Parallel()
+	c := start(t, 1, 0)
+	require.NoError(t, c.Kill(0))
+	go func() {
+		time.Sleep(time.Second) // the first attempt has failed
+		_ = c.Run(0)
+	}()
+	p, err := tryOpen(t, c, newPrefix(), func(cfg *etcd.Config) { cfg.RequestTimeout = 500 * time.Millisecond })
+	require.NoError(t, err)
+	require.NoError(t, p.Close())
 }
 
 // If it is another cluster that answers, and it has committed what was asked for, Update does not say

@@ -300,7 +300,7 @@ func TestJanitor(t *testing.T) {
 			if err == nil {
 				break
 			}
-			require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
+			require.True(t, errors.Is(err, etcd.ErrOutcomeUnknown) || errors.Is(err, etcd.ErrUnanswered), err)
 		}
 		require.NoError(t, p.Err())
 		for ctx := within(t); len(kept(t, c, prefix+"a/")) != 1; time.Sleep(50 * time.Millisecond) {
@@ -320,7 +320,7 @@ func TestSlotGone(t *testing.T) {
 		require.NoError(t, ctx.Err())
 	}
 	p := open(t, c, prefix, aged)
-	last := 0
+	mayBe := []int{0} // values of x
 	for i, stood, ctx := 1, false, within(t); !stood; i++ {
 		require.NoError(t, ctx.Err(), "no commit stands still")
 		if i > 1 {
@@ -339,18 +339,23 @@ func TestSlotGone(t *testing.T) {
 			p.a.In(tx).Set("x", i)
 			return nil
 		})
-		if err == nil { // the first time, or it had no slot yet
-			last, stood = i, false
-			continue
+		switch {
+		case err == nil: // the first time, or it had no slot yet
+			mayBe, stood = []int{i}, false
+		case stood:
+			require.ErrorIs(t, err, etcd.ErrOutcomeUnknown) // and nothing was sent
+		case errors.Is(err, etcd.ErrOutcomeUnknown): // the machine is busy
+			mayBe = append(mayBe, i)
+		default:
+			require.ErrorIs(t, err, etcd.ErrUnanswered)
 		}
-		require.ErrorIs(t, err, etcd.ErrOutcomeUnknown) // else the machine is too busy
 	}
 	require.NoError(t, p.Err())
 	require.NoError(t, other.Err())
 	_, err := p.Sync(within(t))
 	require.NoError(t, err)
 	v, _ := p.a.Load("x")
-	require.Equal(t, last, v)
+	require.Contains(t, mayBe, v)
 }
 
 // If the function of Expire ends the goroutine that asks it, records expire all the same, later.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -256,9 +257,10 @@ func TestOpenRefuses(t *testing.T) {
 	etcd.NewTable[string, int](s, "a", nil)
 	nobody, err := freePort()
 	require.NoError(t, err)
-	_, err = tryOpen(t, c, prefix, func(cfg *etcd.Config) {
-		cfg.Schema, cfg.Client.Endpoints, cfg.RequestTimeout = s, []string{nobody}, 100*time.Millisecond
-	})
+	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = etcd.Open(short, etcd.Config{Prefix: prefix, Schema: s, RequestTimeout: 100 * time.Millisecond,
+		Client: clientv3.Config{Endpoints: []string{nobody}}})
 	require.ErrorContains(t, err, "no server answers")
 	again, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) { cfg.Schema = s })
 	require.NoError(t, err)

@@ -149,19 +149,24 @@ func runClient(text string) error {
 	c.tell(line{Stopped: true})
 	<-words // the end
 	r = c.replica()
-	for began := time.Now(); r.leases.due() > 0; time.Sleep(10 * time.Millisecond) {
-		if time.Since(began) > patience*3/4 {
+	long, cancel := context.WithTimeout(ctx, patience*3/4)
+	defer cancel()
+	if _, err := r.Sync(long); err != nil { // with all leases: another client may have made some last
+		return fmt.Errorf("at the end: Sync: %w", err)
+	}
+	for r.leases.due() > 0 {
+		if long.Err() != nil {
 			c.tell(line{Wrong: fmt.Sprintf("%d leases stay long after their time", r.leases.due())})
 			break
 		}
-	}
-	long, cancel := context.WithTimeout(ctx, patience/2)
-	defer cancel()
-	if _, err := r.Sync(long); err != nil {
-		return fmt.Errorf("at the end: Sync: %w", err)
+		time.Sleep(10 * time.Millisecond)
 	}
 	f := &final{Stats: r.Stats(), Longest: time.Duration(c.longest.Load())}
-	if f.Revision, f.Hash, err = r.hash(); err != nil {
+	if err := r.View(func(s mvcc.DBSnapshot) (err error) {
+		f.Revision = s.Epoch()
+		f.Hash, err = r.hash(s)
+		return err
+	}); err != nil {
 		return err
 	}
 	c.tell(line{Final: f})
@@ -174,7 +179,7 @@ func openAgain(ctx context.Context, endpoints []string) (*replica, error) {
 	defer cancel()
 	for {
 		some, done := context.WithTimeout(ctx, 10*time.Second)
-		r, err := open(some, endpoints)
+		r, err := open(some, endpoints, time.Second)
 		done()
 		if err == nil || ctx.Err() != nil {
 			return r, err

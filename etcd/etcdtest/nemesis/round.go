@@ -245,7 +245,7 @@ func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err erro
 			r.kill(i)
 		}
 	}()
-	first, err := open(began, r.cluster.Endpoints())
+	first, err := open(began, r.cluster.Endpoints(), 0)
 	if err != nil {
 		return o, err
 	}
@@ -295,67 +295,84 @@ func (r *round) end() error {
 	if err := r.cluster.Wait(ctx); err != nil {
 		return err
 	}
-	for _, word := range []string{"stop\n", "end\n"} {
-		r.each(func(c *running) { _, _ = c.words.Write([]byte(word)) })
-		var late error
-		r.each(func(c *running) {
-			done := c.stopped
-			if word == "end\n" {
-				done = c.ended
-			}
-			select {
-			case <-done:
-			case <-ctx.Done():
-				late = fmt.Errorf("client %d does not end", c.number)
-			}
-		})
-		if late != nil {
-			r.wrong("%v", late)
-			return r.ctx.Err()
-		}
+	if !r.tell(ctx, "stop\n", func(c *running) chan struct{} { return c.stopped }) {
+		return r.ctx.Err()
 	}
-	return r.last(ctx)
-}
-
-// last reads everything, once nobody writes.
-func (r *round) last(ctx context.Context) error {
-	end, err := open(ctx, r.cluster.Endpoints())
+	end, err := open(ctx, r.cluster.Endpoints(), 2*patience)
 	if err != nil {
 		r.wrong("no replica can be opened at the end: %v", err)
 		return nil
 	}
 	defer end.Close()
-	revision, sum, err := end.hash()
-	if err != nil {
-		return err
+	from := end.Epoch() // read before the word: a client has all commits up to it then
+	if !r.tell(ctx, "end\n", func(c *running) chan struct{} { return c.ended }) {
+		return r.ctx.Err()
 	}
-	s := end.Snapshot()
-	defer s.Close()
-	t := history.Tx{Process: -1, Level: history.LevelSerializable, Status: history.StatusCommitted, Begin: now()}
-	for key, list := range end.lists.At(s).All() {
-		t.Ops = append(t.Ops, read(key, list))
-	}
-	t.End = now()
-	counter, _ := end.counter.At(s).Get(0)
-	if err := end.check(s); err != nil {
-		r.wrong("at the end: %v", err)
-	}
+	return r.last(ctx, end, from)
+}
+
+// tell gives the clients a word, and waits until each has done as it says. It reports whether all have.
+func (r *round) tell(ctx context.Context, word string, done func(c *running) chan struct{}) bool {
+	r.each(func(c *running) { _, _ = c.words.Write([]byte(word)) })
+	all := true
+	r.each(func(c *running) {
+		select {
+		case <-done(c):
+		case <-ctx.Done():
+			all = false
+			r.wrong("client %d does not end", c.number)
+		}
+	})
+	return all
+}
+
+// last reads everything, once no client writes, and compares each client with a replica that was
+// opened before the word "end", at the revision of the client: leases still expire, and a request of
+// a client that was killed may still come.
+func (r *round) last(ctx context.Context, end *replica, from uint64) error {
 	r.mu.Lock()
-	finals := r.lines.finals
-	r.lines.ended = append(r.lines.ended, t)
-	adds := r.lines.adds
+	finals, adds := r.lines.finals, r.lines.adds
 	r.mu.Unlock()
 	for _, f := range finals {
+		if err := end.WaitFor(ctx, f.Revision); err != nil {
+			return err
+		}
+		s, err := end.SnapshotAt(min(max(f.Revision, from), end.Epoch())) // nothing was committed between
+		if err != nil {
+			return err
+		}
+		at := s.Epoch()
+		sum, err := end.hash(s)
+		s.Close()
+		if err != nil {
+			return err
+		}
 		if f.Hash != sum {
-			r.wrong("at the end a replica has other records at revision %d than one that is opened, at %d",
-				f.Revision, revision)
+			r.wrong("at the end a replica has other records at revision %d than one that was opened then, at %d",
+				f.Revision, at)
 		}
 	}
 	if len(finals) < clients {
 		r.wrong("%d of %d clients have come to the end", len(finals), clients)
 	}
-	done := adds[addDone]
-	most := adds[addBegins] - adds[addRefused]
+	t := history.Tx{Process: -1, Level: history.LevelSerializable, Status: history.StatusCommitted, Begin: now()}
+	if _, err := end.Sync(ctx); err != nil {
+		return err
+	}
+	s := end.Snapshot()
+	defer s.Close()
+	for key, list := range end.lists.At(s).All() {
+		t.Ops = append(t.Ops, read(key, list))
+	}
+	t.End = now()
+	if err := end.check(s); err != nil {
+		r.wrong("at the end: %v", err)
+	}
+	r.mu.Lock()
+	r.lines.ended = append(r.lines.ended, t)
+	r.mu.Unlock()
+	counter, _ := end.counter.At(s).Get(0)
+	done, most := adds[addDone], adds[addBegins]-adds[addRefused]
 	if !r.mayLose && (counter < done || counter > most) {
 		r.wrong("the counter is %d, and was incremented %d to %d times", counter, done, most)
 	}

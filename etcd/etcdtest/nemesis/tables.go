@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -45,8 +46,9 @@ type replica struct {
 	tables
 }
 
-func open(ctx context.Context, endpoints []string) (*replica, error) {
-	s := etcd.NewSchema(&mvcc.Options{Retain: time.Second})
+// open opens a replica that retains the states of some time.
+func open(ctx context.Context, endpoints []string, retain time.Duration) (*replica, error) {
+	s := etcd.NewSchema(&mvcc.Options{Retain: retain})
 	r := &replica{tables: tables{
 		lists:    etcd.NewOrderedTable[int, []int](s, "lists", nil),
 		accounts: etcd.NewTable[int, int](s, "accounts", nil),
@@ -125,21 +127,12 @@ func (r *replica) check(s mvcc.DBSnapshot) error {
 }
 
 // hash tells states of all tables apart.
-func (r *replica) hash() (revision uint64, sum string, err error) {
-	err = r.View(func(s mvcc.DBSnapshot) error {
-		revision = s.Epoch()
-		h := sha256.New()
-		for _, err := range []error{add(h, r.lists.At(s)), add(h, r.accounts.At(s)), add(h, r.pairs.At(s)),
-			add(h, r.members.At(s)), add(h, r.counter.At(s)), add(h, r.stamps.At(s)), add(h, r.bookings.At(s)),
-			add(h, r.leases.At(s)), add(h, r.leases.made.At(s)), add(h, r.leases.gone.At(s))} {
-			if err != nil {
-				return err
-			}
-		}
-		sum = hex.EncodeToString(h.Sum(nil))
-		return nil
-	})
-	return revision, sum, err
+func (r *replica) hash(s mvcc.DBSnapshot) (sum string, err error) {
+	h := sha256.New()
+	err = errors.Join(add(h, r.lists.At(s)), add(h, r.accounts.At(s)), add(h, r.pairs.At(s)),
+		add(h, r.members.At(s)), add(h, r.counter.At(s)), add(h, r.stamps.At(s)), add(h, r.bookings.At(s)),
+		add(h, r.leases.At(s)), add(h, r.leases.made.At(s)), add(h, r.leases.gone.At(s)))
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 func add[K comparable, V any](h interface{ Write([]byte) (int, error) }, s mvcc.Snapshot[K, V]) error {

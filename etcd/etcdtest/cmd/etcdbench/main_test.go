@@ -43,7 +43,7 @@ func TestUsage(t *testing.T) {
 func TestVerify(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var stdout, stderr bytes.Buffer
-	args := "verify --fault none,client-killed --duration 1ms --round 1s --seed 7"
+	args := "verify --fault none,client-killed --duration 1ms --round 1s --seed 7 --out " + t.TempDir()
 	require.Zero(t, run(t.Context(), strings.Fields(args), &stdout, &stderr), stderr.String())
 	require.Contains(t, stderr.String(), "seed 7\n")
 	require.Regexp(t, `(?m)^BenchmarkVerify/fault=client-killed/seed=\d+ 1 [1-9]`, stdout.String())
@@ -66,7 +66,7 @@ func TestInterrupted(t *testing.T) {
 			dir := t.TempDir()
 			cmd := exec.Command(self)
 			cmd.Env = append(os.Environ(), "TMPDIR="+dir,
-				program+"=verify --round 60s --fault "+run.fault)
+				program+"=verify --round 60s --out "+t.TempDir()+" --fault "+run.fault)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			require.NoError(t, cmd.Start())
