@@ -35,7 +35,7 @@ EMULATED ?= arm64 s390x
 ARGS        ?=
 TESTFLAGS   ?=
 # The tree, under the race detector, takes as long as half of the rest: it is a slice of NIGHTLY.
-RACED       ?= $(filter-out ./internal/tree,$(CORE)) ./journal ./internal/favour
+RACED       ?= $(filter-out ./internal/tree,$(CORE)) ./durable ./internal/favour
 # Tests in which one goroutine moves at a time, or that judge memory: make test has them, and the
 # race detector finds nothing there in a third of its time.
 UNRACED     ?= Bounded|Called|Crashes|Damage|DamagedBackups|DecoderFailsOnce|DiskFailsOnce| \

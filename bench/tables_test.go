@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -141,12 +141,12 @@ func BenchmarkBackup(b *testing.B) {
 	for k := range keys {
 		m.Store("record-"+strconv.Itoa(k), bytes.Repeat([]byte{byte(k)}, 64))
 	}
-	for _, c := range []mvcc.Codec{codec.Gob, codec.JSON} {
+	for _, c := range []durable.Codec{durable.Gob, durable.JSON} {
 		var file bytes.Buffer
 		b.Run("save/"+c.Name, func(b *testing.B) {
 			for b.Loop() {
 				file.Reset()
-				_, err := db.Save(b.Context(), &file, c, nil)
+				_, err := durable.Save(b.Context(), db, &file, c, nil)
 				require.NoError(b, err)
 			}
 			b.ReportMetric(float64(file.Len())/keys, "B/record")
@@ -157,7 +157,7 @@ func BenchmarkBackup(b *testing.B) {
 				to := mvcc.NewDB(nil)
 				mvcc.NewTable[string, []byte](to, "records", nil)
 				b.StartTimer()
-				_, err := to.Load(b.Context(), bytes.NewReader(file.Bytes()), c, nil)
+				_, err := durable.Load(b.Context(), to, bytes.NewReader(file.Bytes()), c, nil)
 				require.NoError(b, err)
 				require.Equal(b, keys, to.Stats().Keys)
 				to.Close()

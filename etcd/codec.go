@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 )
 
 // A keyCodec makes bytes of keys, of different keys different ones, and back.
@@ -116,7 +116,7 @@ func jsonCodec[V any]() valueCodec[V] {
 	return valueCodec[V]{"json",
 		func(v V) ([]byte, error) {
 			var b bytes.Buffer
-			err := codec.JSON.NewEncoder(&b).Encode(&v)
+			err := durable.JSON.NewEncoder(&b).Encode(&v)
 			return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 		},
 		func(b []byte) (v V, err error) {

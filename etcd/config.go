@@ -40,7 +40,7 @@ type Config struct {
 	Schema *Schema
 
 	// Version is your own version of what is in the tables, and Versions are further ones that the
-	// program takes. Open refuses others with a [*SchemaError] that wraps a [*mvcc.VersionError],
+	// program takes. Open refuses others with a [*SchemaError] that wraps a [*durable.VersionError],
 	// and a replica that is open fails with it when a program of another version is opened. The
 	// version of what is kept is that of the program that was opened last.
 	Version  int

@@ -14,6 +14,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/replicate"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -200,12 +201,12 @@ func (db *DB) Follow(
 // Diff returns what differs between two snapshots, see [mvcc.DB.Diff].
 func (db *DB) Diff(newer, older mvcc.DBSnapshot) mvcc.DBCommit { return db.local.Diff(newer, older) }
 
-// Save writes the tables as of one revision as a backup, see [mvcc.DB.Save]: for other programs. A
+// Save writes the tables as of one revision as a backup, see [durable.Save]: for other programs. A
 // replica is not loaded from it.
 func (db *DB) Save(
-	ctx context.Context, w io.Writer, codec mvcc.Codec, opts *mvcc.SaveOptions,
-) (mvcc.Backup, error) {
-	return db.local.Save(ctx, w, codec, opts)
+	ctx context.Context, w io.Writer, codec durable.Codec, opts *durable.SaveOptions,
+) (durable.Backup, error) {
+	return durable.Save(ctx, db.local, w, codec, opts)
 }
 
 // Epoch returns the newest revision that this process has applied.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -118,7 +119,7 @@ type SchemaError struct {
 	Table string // "" if it is about all of it
 	// Kept is what is there, and Want what the program has.
 	Kept, Want string
-	// Err says more: a [*mvcc.SchemaError], with what would be lost, or a [*mvcc.VersionError]; or
+	// Err says more: a [*durable.SchemaError], with what would be lost, or a [*durable.VersionError]; or
 	// nil.
 	Err error
 	_   struct{}
@@ -129,7 +130,7 @@ func (e *SchemaError) Error() string {
 		return fmt.Sprintf("etcd: what is kept under the prefix has %s, want %s", e.Kept, e.Want)
 	}
 	s := fmt.Sprintf("etcd: table %q is kept as %s, and the program has %s", e.Table, e.Kept, e.Want)
-	var types *mvcc.SchemaError
+	var types *durable.SchemaError
 	if !errors.As(e.Err, &types) {
 		return s
 	}

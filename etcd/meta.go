@@ -11,8 +11,9 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/mvccmap/mvccmap/internal/seam"
-	"github.com/mvccmap/mvccmap/mvcc"
+	"github.com/mvccmap/mvccmap/durable"
+	"github.com/mvccmap/mvccmap/internal/backupfile"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
 )
 
 // A meta says what is kept under a prefix.
@@ -28,8 +29,8 @@ type metaTable struct {
 	Codecs []string `json:"codecs"`
 	// Types are those of the records, of the program that has most in them; and Wider of one that was
 	// opened with Config.Rolling and has more.
-	Types seam.Table `json:"types"`
-	Wider seam.Table `json:"wider,omitzero"`
+	Types backupfile.TableHeader `json:"types"`
+	Wider backupfile.TableHeader `json:"wider,omitzero"`
 }
 
 const format = 3
@@ -189,21 +190,29 @@ func (db *DB) acceptsVersion(m meta) error {
 	}
 	return &SchemaError{Kept: fmt.Sprint("version ", m.Version),
 		Want: fmt.Sprintf("Config.Version %d, or one of Versions, %d", db.cfg.Version, db.cfg.Versions),
-		Err:  &mvcc.VersionError{Saved: m.Version, Version: db.cfg.Version, Versions: db.cfg.Versions}}
+		Err:  &durable.VersionError{Saved: m.Version, Version: db.cfg.Version, Versions: db.cfg.Versions}}
 }
 
 // compare returns a *SchemaError if something of some types of a table is not in those of the program,
 // and whether the program has more. That is known of tables without functions of their own.
-func (db *DB) compare(name string, t table, was seam.Table) (lost error, more bool) {
+func (db *DB) compare(name string, t table, was backupfile.TableHeader) (lost error, more bool) {
 	if t.ownValues() || was.ValueShape.IsZero() {
 		return nil, false
 	}
-	is := db.hooks.Described(name, "json")
+	is := db.described(name)
 	was.KeyShape = is.KeyShape // the codec says what keys are
-	if err := db.hooks.Misfits(was, is); err != nil {
-		lost = &SchemaError{Table: name, Kept: was.ValueShape.String(), Want: is.ValueShape.String(), Err: err}
+	if text, fits := was.Lost(is); !fits {
+		lost = &SchemaError{Table: name, Kept: was.ValueShape.String(), Want: is.ValueShape.String(),
+			Err: &durable.SchemaError{Table: name, Saved: [2]string{was.Key, was.Value},
+				Is: [2]string{is.Key, is.Value}, Lost: text}}
 	}
-	return lost, db.hooks.Misfits(is, was) != nil
+	_, fits := is.Lost(was)
+	return lost, !fits
+}
+
+// described returns what is said of the types of a table.
+func (db *DB) described(name string) backupfile.TableHeader {
+	return backupfile.Describe(door.Of(db.local).Table(name), "json")
 }
 
 // narrow notes why this program does not keep all that is kept of a table, if that is so: its commits
@@ -234,10 +243,10 @@ func (db *DB) add(m *meta) (news, more bool) {
 		if !slices.Contains(kept.Codecs, t.codec()) {
 			kept.Codecs, news = append(kept.Codecs, t.codec()), true
 		}
-		is := db.hooks.Described(name, "json")
+		is := db.described(name)
 		is.ID = 0
 		if t.ownValues() {
-			is.KeyShape, is.ValueShape = seam.Shape{}, seam.Shape{}
+			is.KeyShape, is.ValueShape = backupfile.Shape{}, backupfile.Shape{}
 		}
 		unknown := t.ownValues() && !kept.Types.ValueShape.IsZero() // whether it loses something
 		lost, exceeds := db.compare(name, t, kept.Types)
@@ -246,7 +255,7 @@ func (db *DB) add(m *meta) (news, more bool) {
 		switch {
 		case !there || !db.cfg.Rolling && !unknown && lost == nil:
 			if kept.Types = is; lostWider == nil {
-				kept.Wider = seam.Table{}
+				kept.Wider = backupfile.TableHeader{}
 			}
 		case exceeds && lostWider == nil:
 			kept.Wider = is
@@ -258,7 +267,7 @@ func (db *DB) add(m *meta) (news, more bool) {
 	return news, more
 }
 
-func sameTypes(a, b seam.Table) bool {
+func sameTypes(a, b backupfile.TableHeader) bool {
 	x, err := json.Marshal(a)
 	y, other := json.Marshal(b)
 	return err == nil && other == nil && string(x) == string(y)

@@ -27,7 +27,7 @@ type TableOptions[K comparable, V any] struct {
 	// out is not there in the other processes, nor in this one once it has committed. Decode is
 	// called for each value that Encode has made, before it is sent: one that it refuses is not
 	// committed. Records that it refuses nonetheless are broken, see [Table.Broken]. Default: JSON.
-	// It refuses a value that does not come back as it is, by the rules of [codec.JSON], with a
+	// It refuses a value that does not come back as it is, by the rules of [durable.JSON], with a
 	// [*CodecError].
 	Encode func(value V) ([]byte, error)
 	Decode func(b []byte) (V, error)
@@ -297,7 +297,7 @@ func (t *Table[K, V]) writes(changes any, visit func(key, value []byte, deleted 
 // then: I4.
 func (t *Table[K, V]) keeps(key K, value V, encoded []byte) error {
 	if len(t.kept) == 0 && !t.ownValues() {
-		return nil // codec.JSON has decoded it
+		return nil // durable.JSON has decoded it
 	}
 	after, err := t.value.decode(encoded)
 	if err != nil {

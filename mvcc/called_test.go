@@ -1,12 +1,9 @@
 package mvcc
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/gob"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"runtime"
@@ -16,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
@@ -44,13 +42,12 @@ func (t *trap) call(kind string) {
 // one by interfaces, and one whose records expire.
 type trapped struct {
 	trap
-	db    *DB
-	a     *Map[int, int]
-	b     *Map[any, int]
-	c     *Map[int, int]
-	tags  *Index[int, int, int]
-	told  []int
-	saved []byte
+	db   *DB
+	a    *Map[int, int]
+	b    *Map[any, int]
+	c    *Map[int, int]
+	tags *Index[int, int, int]
+	told []int
 }
 
 func newTrapped(t *testing.T) *trapped {
@@ -75,10 +72,6 @@ func newTrapped(t *testing.T) *trapped {
 		return born.Add(time.Duration(v) * time.Hour)
 	})
 	f.reset(t)
-	var to bytes.Buffer
-	_, err = f.db.Save(bg, &to, f.codec(), nil)
-	require.NoError(t, err)
-	f.saved = to.Bytes()
 	return f
 }
 
@@ -135,34 +128,18 @@ func seqKeys[K, V any](seq func(yield func(K, V) bool)) func(yield func(K) bool)
 	return func(yield func(K) bool) { seq(func(k K, _ V) bool { return yield(k) }) }
 }
 
-// codec is one of gob whose functions step on the trap.
-func (f *trapped) codec() Codec {
-	return Codec{
-		Name: "gob",
-		NewEncoder: func(w io.Writer) encoder {
-			f.call("codec")
-			return trappedEncoder{f, gob.NewEncoder(w)}
-		},
-		NewDecoder: func(r io.Reader) decoder {
-			f.call("codec")
-			return trappedDecoder{f, gob.NewDecoder(r)}
-		},
-	}
-}
-
-type trappedEncoder struct {
-	f *trapped
-	encoder
-}
-
-func (e trappedEncoder) Encode(v any) error { e.f.call("codec"); return e.encoder.Encode(v) }
-
+// A trappedDecoder decodes records of a, and steps on the trap.
 type trappedDecoder struct {
 	f *trapped
-	decoder
+	n int
 }
 
-func (d trappedDecoder) Decode(v any) error { d.f.call("codec"); return d.decoder.Decode(v) }
+func (d *trappedDecoder) Decode(v any) error {
+	d.f.call("codec")
+	d.n++
+	*v.(*seam.Saved[int, int]) = seam.Saved[int, int]{K: d.n, V: d.n}
+	return nil
+}
 
 func (f *trapped) merge(old int, _ bool) int { f.call("merge"); return old + 100 }
 
@@ -273,12 +250,22 @@ var trappedCalls = map[string]func(f *trapped){
 	},
 	"Clear": func(f *trapped) { f.a.Clear() },
 	"Load": func(f *trapped) {
-		opts := &LoadOptions{Progress: func(int, int64) { f.call("Progress") }}
-		_, _ = f.db.Load(bg, bytes.NewReader(f.saved), f.codec(), opts)
+		records, from := seamOf(coreOf(f.a)).Loader(), &trappedDecoder{f, 0}
+		records.Renew()
+		for range 3 {
+			_ = records.Add(from, true)
+		}
+		_, _, _ = door{f.db}.Load(bg, func(tx DBTx) { records.Apply(tx, 0, -1) })
 	},
 	"Save": func(f *trapped) {
-		opts := &SaveOptions{Progress: func(int, int64) { f.call("Progress") }}
-		_, _ = f.db.Save(bg, io.Discard, f.codec(), opts)
+		s := door{f.db}.SparedSnapshot()
+		defer s.Close()
+		for _, table := range (door{f.db}).Tables(s) {
+			door{f.db}.Scan(table, s, DBSnapshot{}, func(*seam.Version, bool) bool {
+				f.call("codec")
+				return true
+			})
+		}
 	},
 	"NewIndex": func(f *trapped) {
 		ix, err := NewOrderedIndexFunc(f.a, "more",
@@ -291,7 +278,7 @@ var trappedCalls = map[string]func(f *trapped){
 }
 
 var trappedKinds = []string{"fn", "compare", "compare index", "keys", "merge", "until", "OnCommit",
-	"Progress", "codec"}
+	"codec"}
 
 // Whichever function of the user leaves, in whichever call of it: that goes on, nobody is in the
 // way of others, all is seen or nothing, and what comes later is whole.

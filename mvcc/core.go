@@ -19,6 +19,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/hasher"
 	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
 	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A core is a [Map] without its types, or the root of a database, which begins its transactions and
@@ -90,8 +91,8 @@ type recordType struct {
 	// whether there is one.
 	changed func(changes any, i int) (v *chain.Node, has bool)
 	diff    func(newer, older moment) (changes any, n int)
-	boxes   func() *boxes
-	loader  func(of *engine) loader
+	boxes   func() *seam.Boxes
+	loader  func(of *engine) seam.Loader
 }
 
 func recordTypeOf[K comparable, V any]() *recordType {

@@ -1,6 +1,6 @@
 // Package mvcc has concurrent maps with transactions: a [Map] by itself, or the tables of a [DB], of
 // any types, with indexes, keys in order, expiry, watches, a view of the past, backups, and a
-// journal (package [github.com/mvccmap/mvccmap/journal]). All of it is in memory, in one process;
+// journal (package [github.com/mvccmap/mvccmap/durable]). All of it is in memory, in one process;
 // module etcd has tables of several.
 //
 // A [Map] keeps several versions of a value for a while. A transaction reads the versions that were
@@ -24,9 +24,8 @@
 //   - Following commits: [Map.Watch] and [DB.Watch]; [DB.Follow] keeps a cache or a copy in step.
 //     [Snapshot.Changed] tells of the next change of one key.
 //   - Deleting records at a given time: [Map.Expire], [Map.OnExpire].
-//   - Keeping data: [DB.SaveFile] and [DB.LoadFile], or [DB.Save] and [DB.Load] for streams.
-//     Package [github.com/mvccmap/mvccmap/journal] persists commits.
-//   - Types, tables and keys that have changed since: [Migrate] and [MigrateTo].
+//   - Keeping data: a journal of all commits, backups, codecs, migrations to other types:
+//     package [github.com/mvccmap/mvccmap/durable].
 //   - Functions for use inside and outside a transaction: let them take a [Reader] or a
 //     [ReadWriter].
 //   - Tests of your program: package [github.com/mvccmap/mvccmap/mvcctest].
@@ -63,7 +62,7 @@
 //   - A transaction or snapshot that begins when more are open than lately takes a mutex for some
 //     instructions. So do [Map.Stats], and commits after [Map.Close].
 //
-// Other calls may wait, such as [Map.Reclaim], [DB.Load] or Close. Their comments say for what.
+// Other calls may wait, such as [Map.Reclaim] or Close. Their comments say for what.
 //
 // # Limits
 //

@@ -131,7 +131,7 @@ func ExampleDB_Follow() {
 }
 
 // A follower that keeps the position of its state goes on from there. In the same process Retain
-// keeps that state; after a restart Options.Resume of package journal does.
+// keeps that state; after a restart Options.Resume of package durable does.
 func ExampleFollowOptions() {
 	db := mvcc.NewDB(&mvcc.Options{Retain: 1 << 40})
 	defer db.Close()

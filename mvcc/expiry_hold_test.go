@@ -1,8 +1,6 @@
 package mvcc
 
 import (
-	"encoding/gob"
-	"io"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -82,28 +80,5 @@ func TestHoldExpiryWaits(t *testing.T) {
 		require.EqualValues(t, 3, calls.Load(), "it is tried again")
 		door{y.db}.HoldExpiry()()
 		require.Zero(t, y.leases.Len())
-	})
-}
-
-// A backup that comes slowly does not keep the records from expiring that are there meanwhile.
-func TestLoadReadsBesideExpiry(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		y := newYard(t, nil)
-		y.leases.Expire(untilOf)
-		y.leases.Store(1, session{time.Now().Add(time.Second), 1})
-		r, w := io.Pipe()
-		done := make(chan error)
-		go func() {
-			_, err := y.db.Load(bg, r, Codec{Name: "gob",
-				NewEncoder: func(w io.Writer) encoder { return gob.NewEncoder(w) },
-				NewDecoder: func(r io.Reader) decoder { return gob.NewDecoder(r) }}, nil)
-			done <- err
-		}()
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		require.Zero(t, y.leases.Len())
-		require.NoError(t, w.CloseWithError(io.ErrUnexpectedEOF))
-		require.Error(t, <-done)
 	})
 }

@@ -9,7 +9,7 @@ import (
 // FollowOptions configures [DB.Follow].
 type FollowOptions struct {
 	// After is the position of the follower's state. With one of another life or database begin is
-	// called, unless package journal keeps the database and has met that state.
+	// called, unless package durable keeps the database and has met that state.
 	After Position
 
 	// Buffer is as [WatchOptions.Buffer].
@@ -35,7 +35,7 @@ type FollowOptions struct {
 //
 // A follower may keep the [DB.Position] of the last epoch, together with its own state, for
 // FollowOptions.After of a later call, which begins with a summary of the commits since. In the
-// same process this needs Options.Retain; after a restart, Options.Resume of package journal. Where
+// same process this needs Options.Retain; after a restart, Options.Resume of package durable. Where
 // that state is gone, begin is called. A commit whose apply has failed comes again: each is applied
 // once if the follower keeps its position in one step with apply, and otherwise at least once.
 //

@@ -67,7 +67,7 @@ func TestFollowAfter(t *testing.T) {
 			for _, at := range []uint64{d.db.Epoch() + 1000, d.db.Epoch() + 500, d.db.Epoch() + 999} {
 				d.at = d.db.Position(at)
 				if at < d.db.Epoch()+1000 {
-					door{d.db}.SkipTo(d.db.Epoch() + 1000)
+					door{d.db}.SkipTo(d.db.Epoch()+1000, false)
 				}
 				require.ErrorIs(t, d.follow(t.Context(), FollowOptions{}), errEnough)
 			}
@@ -112,7 +112,7 @@ func TestSkippedEpochs(t *testing.T) {
 	for i := range 5 {
 		d.both(t, 1, i)
 		at[d.db.Epoch()] = i
-		door{d.db}.SkipTo(d.db.Epoch() + 100)
+		door{d.db}.SkipTo(d.db.Epoch()+100, false)
 		at[d.db.Epoch()] = i
 	}
 	for e := range d.db.Epoch() {

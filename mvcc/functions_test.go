@@ -15,11 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/goid"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/internal/stage"
-	"github.com/mvccmap/mvccmap/journal"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -35,7 +34,7 @@ type town struct {
 	rooms   *mvcc.Map[int, time.Time] // expire as well
 	other   *mvcc.Map[int, int]       // goes on
 	numbers *mvcc.Sequence[int]
-	j       *journal.Journal
+	j       *durable.Journal
 	told    chan uint64 // by a watch of other
 
 	armed   atomic.Pointer[string]
@@ -57,13 +56,13 @@ func (f *town) at(name string) {
 	}
 }
 
-func (f *town) codec(name string) mvcc.Codec {
-	c := codec.Gob
+func (f *town) codec(name string) durable.Codec {
+	c := durable.Gob
 	c.NewEncoder = func(w io.Writer) interface{ Encode(any) error } {
-		return coder{f, name, codec.Gob.NewEncoder(w).Encode}
+		return coder{f, name, durable.Gob.NewEncoder(w).Encode}
 	}
 	c.NewDecoder = func(r io.Reader) interface{ Decode(any) error } {
-		return coder{f, name, codec.Gob.NewDecoder(r).Decode}
+		return coder{f, name, durable.Gob.NewDecoder(r).Decode}
 	}
 	return c
 }
@@ -128,8 +127,7 @@ func newTown(t *testing.T, manual bool) *town {
 	for i := range 100 {
 		f.mine.Store(i, i)
 	}
-	f.j, err = journal.Open(bg, t.TempDir(), f.db, f.codec("codec of a journal"),
-		&journal.Options{OnError: func(error) { f.at("OnError") }})
+	f.j, err = durable.Open(bg, f.db, t.TempDir(), &durable.Options{Codec: f.codec("codec of a journal"), OnError: func(error) { f.at("OnError") }})
 	require.NoError(t, err)
 	go func(w func(func(mvcc.Commit[int, int], error) bool)) {
 		for c, err := range w {
@@ -188,7 +186,7 @@ func (f *town) callsBack() {
 	for name, call := range map[string]func(){
 		"others":     func() { f.goesOn("the journal") },
 		"Reclaim":    func() { _ = f.db.Reclaim(bg) },
-		"Load":       func() { _, _ = f.db.Load(bg, bytes.NewReader(f.saved()), codec.Gob, nil) },
+		"Load":       func() { _, _ = durable.Load(bg, f.db, bytes.NewReader(f.saved()), durable.Gob, nil) },
 		"Next":       func() { _, _ = f.numbers.Next() },
 		"Sync":       func() { _ = f.j.Sync(bg) },
 		"Close":      f.db.Close,
@@ -212,7 +210,7 @@ func (f *town) saved() []byte {
 	defer db.Close()
 	mvcc.NewTable[int, string](db, "mine", nil).Store(1, "1")
 	var to bytes.Buffer
-	_, err := db.Save(bg, &to, codec.Gob, nil)
+	_, err := durable.Save(bg, db, &to, durable.Gob, nil)
 	require.NoError(f, err)
 	return to.Bytes()
 }
@@ -335,19 +333,19 @@ var functions = []called{
 			func(mvcc.DBCommit) error { f.at("apply of Follow"); return io.EOF })
 	}},
 	{name: "codec", call: func(f *town) {
-		_, _ = f.db.Save(bg, io.Discard, f.codec("codec"), nil)
+		_, _ = durable.Save(bg, f.db, io.Discard, f.codec("codec"), nil)
 	}},
 	{name: "codec", call: func(f *town) {
-		_, _ = f.db.Load(bg, bytes.NewReader(f.saved()), f.codec("codec"),
-			&mvcc.LoadOptions{AnyShape: true})
+		_, _ = durable.Load(bg, f.db, bytes.NewReader(f.saved()), f.codec("codec"),
+			&durable.LoadOptions{AnyShape: true})
 	}},
 	{name: "Migrate", call: func(f *town) {
-		migrate := mvcc.Migrate("mine", func(int, string) (int, error) { f.at("Migrate"); return 1, nil })
-		_, _ = f.db.Load(bg, bytes.NewReader(f.saved()), codec.Gob,
-			&mvcc.LoadOptions{Migrate: []mvcc.Migration{migrate}})
+		migrate := durable.Migrate("mine", func(int, string) (int, error) { f.at("Migrate"); return 1, nil })
+		_, _ = durable.Load(bg, f.db, bytes.NewReader(f.saved()), durable.Gob,
+			&durable.LoadOptions{Migrate: []durable.Migration{migrate}})
 	}},
 	{name: "Progress", call: func(f *town) {
-		_, _ = f.db.Save(bg, io.Discard, codec.Gob, &mvcc.SaveOptions{Progress: func(int, int64) {
+		_, _ = durable.Save(bg, f.db, io.Discard, durable.Gob, &durable.SaveOptions{Progress: func(int, int64) {
 			f.at("Progress")
 		}})
 	}},

@@ -210,7 +210,7 @@ func (h *hub) round() (any bool) {
 			continue
 		}
 		if t := one.change.closed; t != nil {
-			commits = append(commits, DBCommit{Epoch: uint64(one.epoch), Closed: coreAt(t).described().Name,
+			commits = append(commits, DBCommit{Epoch: uint64(one.epoch), Closed: coreAt(t).counters.name,
 				closed: t})
 			continue
 		}

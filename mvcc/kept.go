@@ -1,13 +1,11 @@
 package mvcc
 
 import (
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/disk"
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
@@ -42,14 +40,9 @@ func (k *kept) describe(s *Stats) {
 
 func (db door) Logger() *slog.Logger { return dbAt(db.DB).opts.Logger }
 
-func (db door) SkipTo(to uint64) {
-	if to > disk.HighestSkip {
-		panic(fmt.Sprintf("mvcc: SkipTo: %d is above %d", to, uint64(disk.HighestSkip)))
-	}
-	dbAt(db.DB).skipTo(to, false)
-}
+func (db door) BackupTaken() { dbAt(db.DB).shared.kept.saved() }
 
-// skipTo is SkipTo; if through is set to was passed over too.
-func (db *database) skipTo(to uint64, through bool) {
-	db.root.counters.Wasted.Add(db.shared.skipTo(epoch.Epoch(to), through))
+func (db door) SkipTo(to uint64, through bool) {
+	of := dbAt(db.DB)
+	of.root.counters.Wasted.Add(of.shared.skipTo(epoch.Epoch(to), through))
 }

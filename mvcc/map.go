@@ -52,7 +52,7 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 // Close of a table takes it out of its database. Its name is free, and [Map.In] and [Map.At] panic;
 // transactions that have called In before go on. If the database is watched, Close waits until
 // older commits are handed on, else for nothing. The table stays usable by itself. An older
-// snapshot of the database still saves it, see [DB.Save]. Its memory goes when nobody refers to it;
+// snapshot of the database still saves it, see package durable. Its memory goes when nobody refers to it;
 // with Options.Retain, when that time has passed and another table is made or closed.
 func (m *Map[K, V]) Close() { m.engine().close() }
 

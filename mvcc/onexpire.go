@@ -10,6 +10,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/invariant"
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // OnExpire has fn called for each record that [Map.Expire] deletes, in the transaction that deletes
@@ -78,7 +79,7 @@ func (d *deletion) calling(ctx context.Context) (err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err = errGoexit
+		err = seam.ErrGoexit
 		defer d.left(&err)
 		d.x.m.gc.Within(func() { err = d.run(ctx) })
 	}()
@@ -99,7 +100,7 @@ func (d *deletion) left(err *error) {
 	if _, broken := p.(*invariant.Violation); broken || d.asking {
 		d.asking, d.panics = true, p
 	} else if p != nil {
-		*err = &refusal{panicked(p), string(debug.Stack())}
+		*err = &refusal{seam.Panicked(p), string(debug.Stack())}
 	}
 }
 

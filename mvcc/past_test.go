@@ -211,3 +211,29 @@ func TestTry(t *testing.T) {
 		checkQuiet(t, m)
 	})
 }
+
+// Without Retain a snapshot of the past is not to be had if it would lack a table that was closed
+// since: so a follower begins anew, and no differences bring its records back.
+func TestSnapshotAtClosed(t *testing.T) {
+	for _, manual := range []bool{true, false} {
+		db := NewDB(&Options{ManualReclaim: manual, ReclaimInterval: time.Hour})
+		m := NewTable[int, int](db, "t", nil)
+		before := db.Epoch()
+		m.Store(1, 1)
+		at := db.Epoch()
+		m.Close()
+		_, err := db.SnapshotAt(at)
+		require.ErrorIs(t, err, ErrEpochGone)
+		require.ErrorContains(t, err, "was closed at epoch")
+		require.Zero(t, db.Stats().LiveTx)
+		for _, e := range []uint64{before, db.Epoch()} { // there was nothing in it
+			s, err := db.SnapshotAt(e)
+			require.NoError(t, err)
+			s.Close()
+		}
+		begun := errors.New("begun")
+		require.Equal(t, begun, db.Follow(t.Context(), &FollowOptions{After: db.Position(at)},
+			func(DBSnapshot) error { return begun }, func(DBCommit) error { return nil }))
+		db.Close()
+	}
+}

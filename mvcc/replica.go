@@ -9,7 +9,6 @@ import (
 	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/index"
 	"github.com/mvccmap/mvccmap/internal/replicate"
-	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A database may be a replica of what is kept elsewhere, see package internal/replicate and module
@@ -296,16 +295,3 @@ func (r replicated) Renew(works []*replicate.Work) (w *replicate.Work, err error
 // errByHand is the error of a Commit in the function of an Update of a replica.
 var errByHand = fmt.Errorf("mvcc: a transaction of a replica cannot be committed by hand: " +
 	"return nil from the function of Update")
-
-// Described returns what a table is made of.
-func (r replicated) Described(name, codec string) seam.Table {
-	of := dbAt(r.db)
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	table := of.tables[name].described()
-	setShape(&table, of.tables[name], codec)
-	return table
-}
-
-// Misfits says what of one table would be lost in another one.
-func (r replicated) Misfits(was, is seam.Table) error { return misfits(was, is) }

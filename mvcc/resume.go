@@ -14,7 +14,7 @@ import (
 // [FollowOptions]. After a crash, or with older files, epochs come again and mean other states; two
 // equal Positions are one state. Compare it by ==, and keep it in any form, such as JSON or gob.
 type Position struct {
-	// Life is random, 128 bits in hexadecimal digits, for each [NewDB]; [Backup.DB] is that of the
+	// Life is random, 128 bits in hexadecimal digits, for each [NewDB]; durable.Backup.DB is that of the
 	// saved database.
 	Life  string `json:"life"`
 	Epoch uint64 `json:"epoch"`

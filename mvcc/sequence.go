@@ -23,9 +23,9 @@ import (
 // nor does a process that ends without [Sequence.Release]. Numbers have the order of the draws, not
 // of the commits.
 //
-// The reservation commits before a number of it is given out: so with package journal no number
+// The reservation commits before a number of it is given out: so with package durable no number
 // that a kept commit uses comes again after a restart. One that has left the process before the
-// journal had its commit may. When somebody else has written or deleted the record, DB.Load say,
+// journal had its commit may. When somebody else has written or deleted the record, durable.Load say,
 // the reserved numbers are void: the next one is above that of the record.
 type Sequence[K comparable] struct {
 	_     noCopy

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -18,10 +18,10 @@ func TestSequenceVoid(t *testing.T) {
 	old := mvcc.NewDB(nil)
 	defer old.Close()
 	mvcc.NewTable[string, uint64](old, "numbers", nil).Store("k", 10)
-	_, err := old.Save(t.Context(), &saved, codec.Gob, nil)
+	_, err := durable.Save(t.Context(), old, &saved, durable.Gob, nil)
 	require.NoError(t, err)
 	load := func(db *mvcc.DB) {
-		_, err := db.Load(t.Context(), bytes.NewReader(saved.Bytes()), codec.Gob, nil)
+		_, err := durable.Load(t.Context(), db, bytes.NewReader(saved.Bytes()), durable.Gob, nil)
 		require.NoError(t, err)
 	}
 	draw := func(s *mvcc.Sequence[string]) uint64 {

@@ -1,7 +1,6 @@
 package mvcc
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -131,7 +130,8 @@ var heldSteps sync.Map
 func addText(h uint64, s string) uint64 {
 	h = stir(h, uint64(len(s)))
 	for ; len(s) >= 8; s = s[8:] {
-		h = stir(h, binary.LittleEndian.Uint64([]byte(s[:8])))
+		h = stir(h, uint64(s[0])|uint64(s[1])<<8|uint64(s[2])<<16|uint64(s[3])<<24|
+			uint64(s[4])<<32|uint64(s[5])<<40|uint64(s[6])<<48|uint64(s[7])<<56)
 	}
 	var rest uint64
 	for i := range len(s) {

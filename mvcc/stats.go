@@ -84,10 +84,10 @@ type Stats struct {
 	WatchLag     uint64 `json:"watch_lag"`
 	WatchWaiting int    `json:"watch_waiting"`
 	Gaps         uint64 `json:"gaps"`
-	// Backups counts complete ones, see [DB.Save], and BackupAge is the age of the last one.
+	// Backups counts complete ones, see durable.Save, and BackupAge is the age of the last one.
 	// JournalLag is how many epochs a journal is behind, JournalBehind for how long something has
 	// waited for it; JournalFailures counts failed writes, and JournalRefused the records left out,
-	// see [CodecError]. The first commit after its end is one of JournalFailures.
+	// see durable.CodecError. The first commit after its end is one of JournalFailures.
 	Backups         uint64        `json:"backups"`
 	BackupAge       time.Duration `json:"backup_age_ns"`
 	JournalLag      uint64        `json:"journal_lag"`

@@ -146,7 +146,7 @@ func TestCommitsAreCommits(t *testing.T) {
 		m.Store(i, i)
 	}
 	require.EqualValues(t, 3, db.Stats().Commits)
-	door{db}.SkipTo(1 << 20)
+	door{db}.SkipTo(1<<20, false)
 	require.EqualValues(t, 3, db.Stats().Commits)
 	require.Zero(t, db.Stats().Pruned)
 	NewTable[int, int](db, "short", nil).Close()

@@ -12,6 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/internal/chain"
 	"github.com/mvccmap/mvccmap/internal/goid"
+	"github.com/mvccmap/mvccmap/internal/seam"
 	"github.com/mvccmap/mvccmap/internal/trial"
 )
 
@@ -139,8 +140,8 @@ func twiceAs[R any](s *strict, what string, alike func(a, b R) bool, f func() R)
 	s.run(scope{what: what}, func() {
 		first := f()
 		if result = f(); !alike(first, result) {
-			s.fail(fmt.Sprintf("%s returns %s, and %s for the same arguments", what, printed(first),
-				printed(result)))
+			s.fail(fmt.Sprintf("%s returns %s, and %s for the same arguments", what, seam.Printed(first),
+				seam.Printed(result)))
 		}
 	})
 	return result

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 var strictly = &Options{Strict: true}
@@ -263,8 +265,8 @@ func TestSame(t *testing.T) {
 	type within []within // in two ways at each step
 	two := func() within { w := make(within, 2); w[0], w[1] = w, w; return w }
 	require.True(t, same(two(), two()))
-	require.Equal(t, "a mvcc.within", printed(two()))
-	require.Equal(t, "&{a map[b:[1]]}", printed(&struct {
+	require.Equal(t, "a mvcc.within", seam.Printed(two()))
+	require.Equal(t, "&{a map[b:[1]]}", seam.Printed(&struct {
 		a string
 		b map[string][]int
 	}{"a", map[string][]int{"b": {1}}}))

@@ -205,7 +205,7 @@ func watchAll(ctx context.Context, db *DB, o DBWatchOptions) *watchLoop {
 	if since {
 		defer now.Close()
 		for _, t := range closedSince(o.Since, now.Epoch()) {
-			s.first = append(s.first, DBCommit{Epoch: uint64(t.closedAt()), Closed: t.described().Name,
+			s.first = append(s.first, DBCommit{Epoch: uint64(t.closedAt()), Closed: t.counters.name,
 				closed: hide(t)})
 		}
 		if c := db.Diff(now, o.Since); len(c.tables) > 0 {

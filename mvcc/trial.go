@@ -285,7 +285,7 @@ func isLibrary(file string) bool {
 	rest, ok := strings.CutPrefix(file, path.Dir(sources())+"/")
 	in, _, _ := strings.Cut(rest, "/")
 	switch in {
-	case "mvcc", "mvcctest", "gc", "epoch", "internal", "journal":
+	case "mvcc", "mvcctest", "gc", "epoch", "internal", "durable":
 		return ok && !strings.HasSuffix(file, "_test.go")
 	}
 	return false

@@ -10,8 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -125,14 +124,14 @@ func TestJournalInBubble(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			db, users, _ := shop(Options(t, nil))
 			t.Cleanup(db.Close)
-			j, err := journal.Open(bg, dir, db, codec.Gob, nil)
+			j, err := durable.Open(bg, db, dir, nil)
 			require.NoError(t, err)
 			require.Equal(t, life > 0, users.Has(2))
 			users.Store(2, 2)
 			require.NoError(t, j.Sync(bg))
 			time.Sleep(time.Hour)
 			require.NoError(t, j.Close())
-			_, err = db.SaveFile(bg, filepath.Join(t.TempDir(), "backup"), codec.Gob, nil)
+			_, err = durable.SaveFile(bg, db, filepath.Join(t.TempDir(), "backup"), durable.Gob, nil)
 			require.NoError(t, err)
 		})
 	}

@@ -9,8 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -151,7 +150,7 @@ func TestJournalLeft(t *testing.T) {
 	f := &fake{}
 	db, users, _ := shop(Options(f, nil))
 	f.Cleanup(db.Close)
-	j, err := journal.Open(bg, t.TempDir(), db, codec.Gob, nil)
+	j, err := durable.Open(bg, db, t.TempDir(), nil)
 	require.NoError(t, err)
 	users.Store(1, 1)
 	failures := f.end()
@@ -165,7 +164,7 @@ func TestCommitAfterJournal(t *testing.T) {
 		f := &fake{}
 		db, users, _ := shop(Options(f, nil))
 		f.Cleanup(db.Close)
-		j, err := journal.Open(bg, t.TempDir(), db, codec.Gob, nil)
+		j, err := durable.Open(bg, db, t.TempDir(), nil)
 		require.NoError(t, err)
 		users.Store(1, 1)
 		require.NoError(t, j.Close())

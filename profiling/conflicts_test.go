@@ -12,8 +12,7 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 )
@@ -73,7 +72,7 @@ func TestOwnGoroutinesDoNotBlock(t *testing.T) {
 	defer db.Close()
 	sessions := mvcc.NewTable[string, time.Time](db, "sessions", nil)
 	sessions.Expire(func(_ string, until time.Time) time.Time { return until })
-	j, err := journal.Open(t.Context(), t.TempDir(), db, codec.JSON, nil)
+	j, err := durable.Open(t.Context(), db, t.TempDir(), &durable.Options{Codec: durable.JSON})
 	require.NoError(t, err)
 	defer j.Close()
 	watch := sessions.Watch(t.Context(), nil)

@@ -13,8 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/bbolt"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -28,7 +27,7 @@ func BenchmarkDurable(b *testing.B) {
 		"mvcc": func(b *testing.B, _ int) (func(string) error, func() error) {
 			db := mvcc.NewDB(nil)
 			m := mvcc.NewTable[string, []byte](db, "records", nil)
-			j, err := journal.Open(b.Context(), b.TempDir(), db, codec.Gob, nil)
+			j, err := durable.Open(b.Context(), db, b.TempDir(), nil)
 			require.NoError(b, err)
 			return func(key string) error {
 					m.Store(key, value)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -45,7 +45,7 @@ func large(t *testing.T) string {
 		m.Store(i, make([]byte, 1000))
 	}
 	file := filepath.Join(t.TempDir(), "large.backup")
-	_, err := db.SaveFile(t.Context(), file, codec.Gob, nil)
+	_, err := durable.SaveFile(t.Context(), db, file, durable.Gob, nil)
 	require.NoError(t, err)
 	return file
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -77,7 +78,7 @@ func TestShapes(t *testing.T) {
 		require.ErrorAs(t, err, &schema)
 		require.Equal(t, []string{"users", "struct{Name string; Mail string}", "struct{Name string}"},
 			[]string{schema.Table, schema.Kept, schema.Want})
-		var types *mvcc.SchemaError
+		var types *durable.SchemaError
 		require.ErrorAs(t, err, &types)
 		require.Equal(t, []string{"the field Mail of the value is gone"}, types.Lost)
 		_, _, err = openUsers(t, c, prefix, &etcd.TableOptions[int, userOne]{AnyShape: true}, nil)
@@ -102,7 +103,7 @@ func TestProgramVersions(t *testing.T) {
 	}
 	refused := func(err error, saved, version int) {
 		t.Helper()
-		var v *mvcc.VersionError
+		var v *durable.VersionError
 		require.ErrorAs(t, err, &v)
 		require.Equal(t, []int{saved, version}, []int{v.Saved, v.Version})
 	}
@@ -147,7 +148,7 @@ func TestProgramVersionsAtOnce(t *testing.T) {
 			return send()
 		})
 	})
-	var v *mvcc.VersionError
+	var v *durable.VersionError
 	require.ErrorAs(t, err, &v)
 	require.Equal(t, []int{2, 1}, []int{v.Saved, v.Version})
 }

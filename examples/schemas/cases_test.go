@@ -11,22 +11,21 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
 // Opening, with all migrations that the program has had.
 
-var options = &journal.Options{
+var options = &durable.Options{
 	Version:  3,
 	Versions: []int{1, 2},
 	Rename:   map[string]string{"clients": "customers"},
-	Migrate:  []mvcc.Migration{fullNames, agesAsNumbers, byMail},
+	Migrate:  []durable.Migration{fullNames, agesAsNumbers, byMail},
 }
 
-func open(ctx context.Context, dir string, db *mvcc.DB) (*journal.Journal, error) {
-	return journal.Open(ctx, dir, db, codec.Gob, options)
+func open(ctx context.Context, db *mvcc.DB, dir string) (*durable.Journal, error) {
+	return durable.Open(ctx, db, dir, options)
 }
 
 // A field is added: with a value for old records.
@@ -38,7 +37,7 @@ type Guest struct {
 	Language string
 }
 
-var languages = mvcc.Migrate("guests", func(key int, old GuestV1) (Guest, error) {
+var languages = durable.Migrate("guests", func(key int, old GuestV1) (Guest, error) {
 	return Guest{old.Name, "en"}, nil
 })
 
@@ -49,7 +48,7 @@ type Member struct {
 	Address  struct{ Road string }
 }
 
-var fullNames = mvcc.RenameFields("members", map[string]string{
+var fullNames = durable.RenameFields("members", map[string]string{
 	"Name":           "FullName",
 	"Address.Street": "Address.Road",
 })
@@ -60,9 +59,9 @@ type VisitorV1 struct{ Age string }
 
 type Visitor struct{ Age int }
 
-var agesAsNumbers = mvcc.Migrate("visitors", func(key int, old VisitorV1) (Visitor, error) {
+var agesAsNumbers = durable.Migrate("visitors", func(key int, old VisitorV1) (Visitor, error) {
 	if old.Age == "" {
-		return Visitor{}, mvcc.ErrDrop
+		return Visitor{}, durable.ErrDrop
 	}
 	age, err := strconv.Atoi(old.Age)
 	return Visitor{age}, err
@@ -77,7 +76,7 @@ type Account struct {
 	ID   int
 }
 
-var byMail = mvcc.MigrateTo("accounts", "accounts",
+var byMail = durable.MigrateTo("accounts", "accounts",
 	func(id int, old AccountV1) (string, Account, error) {
 		return strings.ToLower(old.Mail), Account{old.Name, id}, nil
 	})
@@ -90,13 +89,13 @@ type Person struct{ Name, Mail string }
 
 type Address struct{ Street string }
 
-var split = []mvcc.Migration{
-	mvcc.MigrateTo("persons", "persons", func(id int, old PersonV1) (int, Person, error) {
+var split = []durable.Migration{
+	durable.MigrateTo("persons", "persons", func(id int, old PersonV1) (int, Person, error) {
 		return id, Person{old.Name, old.Mail}, nil
 	}),
-	mvcc.MigrateTo("persons", "addresses", func(id int, old PersonV1) (int, Address, error) {
+	durable.MigrateTo("persons", "addresses", func(id int, old PersonV1) (int, Address, error) {
 		if old.Street == "" {
-			return 0, Address{}, mvcc.ErrDrop
+			return 0, Address{}, durable.ErrDrop
 		}
 		return id, Address{old.Street}, nil
 	}),
@@ -115,14 +114,14 @@ type PlayerV1 struct{ TeamID int }
 
 type Player struct{ Team string }
 
-func teamsByName() []mvcc.Migration {
+func teamsByName() []durable.Migration {
 	names := map[int]string{} // the new keys, by the old ones
-	return []mvcc.Migration{
-		mvcc.MigrateTo("teams", "teams", func(id int, old TeamV1) (string, Team, error) {
+	return []durable.Migration{
+		durable.MigrateTo("teams", "teams", func(id int, old TeamV1) (string, Team, error) {
 			names[id] = strings.ToLower(old.Name)
 			return names[id], Team{old.Name, id}, nil
 		}),
-		mvcc.Migrate("players", func(id int, old PlayerV1) (Player, error) {
+		durable.Migrate("players", func(id int, old PlayerV1) (Player, error) {
 			name, there := names[old.TeamID]
 			if !there {
 				return Player{}, fmt.Errorf("there is no team %d", old.TeamID)

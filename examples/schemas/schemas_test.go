@@ -7,8 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -27,7 +26,7 @@ func written(t *testing.T, makeTables func(db *mvcc.DB)) (dir string) {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
 	makeTables(db)
-	j, err := journal.Open(t.Context(), dir, db, codec.Gob, &journal.Options{Version: 1})
+	j, err := durable.Open(t.Context(), db, dir, &durable.Options{Version: 1})
 	require.NoError(t, err)
 	require.NoError(t, j.Close())
 	return dir
@@ -36,13 +35,13 @@ func written(t *testing.T, makeTables func(db *mvcc.DB)) (dir string) {
 // migrated checks the tables of a folder after migrations: twice, as the second program finds
 // the files of the first one.
 func migrated[K comparable, V any](
-	t *testing.T, dir string, name string, want map[K]V, migrations ...mvcc.Migration,
+	t *testing.T, dir string, name string, want map[K]V, migrations ...durable.Migration,
 ) {
 	for range 2 {
 		db := mvcc.NewDB(nil)
 		defer db.Close()
 		m := mvcc.NewTable[K, V](db, name, nil)
-		j, err := journal.Open(t.Context(), dir, db, codec.Gob, &journal.Options{Version: 1, Migrate: migrations})
+		j, err := durable.Open(t.Context(), db, dir, &durable.Options{Version: 1, Migrate: migrations})
 		require.NoError(t, err)
 		require.Equal(t, want, maps.Collect(m.All()))
 		require.NoError(t, j.Close())
@@ -94,7 +93,7 @@ func TestTables(t *testing.T) {
 		defer db.Close()
 		persons := mvcc.NewTable[int, Person](db, "persons", nil)
 		addresses := mvcc.NewTable[int, Address](db, "addresses", nil)
-		j, err := journal.Open(t.Context(), dir, db, codec.Gob, &journal.Options{Version: 1, Migrate: split})
+		j, err := durable.Open(t.Context(), db, dir, &durable.Options{Version: 1, Migrate: split})
 		require.NoError(t, err)
 		require.Equal(t, map[int]Person{1: {"Ada", "ada@example.org"}, 2: {Name: "Alan"}},
 			maps.Collect(persons.All()))
@@ -109,7 +108,7 @@ func TestReferences(t *testing.T) {
 	defer db.Close()
 	players := table(db, "players", map[int]PlayerV1{1: {7}}) // it comes before the teams
 	teams := table(db, "teams", map[int]TeamV1{7: {"Reds"}})
-	j, err := journal.Open(t.Context(), dir, db, codec.Gob, &journal.Options{Version: 1})
+	j, err := durable.Open(t.Context(), db, dir, &durable.Options{Version: 1})
 	require.NoError(t, err)
 	require.NoError(t, db.Update(t.Context(), nil, func(tx mvcc.DBTx) error {
 		players.In(tx).Set(2, PlayerV1{8})
@@ -123,8 +122,7 @@ func TestReferences(t *testing.T) {
 		defer db.Close()
 		players := mvcc.NewTable[int, Player](db, "players", nil)
 		teams := mvcc.NewTable[string, Team](db, "teams", nil)
-		j, err := journal.Open(t.Context(), dir, db, codec.Gob,
-			&journal.Options{Version: 1, Migrate: teamsByName()})
+		j, err := durable.Open(t.Context(), db, dir, &durable.Options{Version: 1, Migrate: teamsByName()})
 		require.NoError(t, err)
 		require.Equal(t, map[int]Player{1: {"reds"}, 2: {"blues"}, 3: {"reds"}}, maps.Collect(players.All()))
 		require.Equal(t, map[string]Team{"reds": {"Reds", 7}, "blues": {"Blues", 8}},
@@ -157,7 +155,7 @@ func TestOpenAndBack(t *testing.T) {
 	defer db.Close()
 	customers := mvcc.NewTable[int, customer](db, "customers", nil)
 	members := mvcc.NewTable[int, Member](db, "members", nil)
-	j, err := open(t.Context(), dir, db)
+	j, err := open(t.Context(), db, dir)
 	require.NoError(t, err)
 	require.Equal(t, was, maps.Collect(customers.All()))
 	require.Equal(t, membersNow, maps.Collect(members.All()))
@@ -168,11 +166,11 @@ func TestOpenAndBack(t *testing.T) {
 	defer old.Close()
 	clients := mvcc.NewTable[int, customer](old, "clients", nil)
 	mvcc.NewTable[int, memberV1](old, "members", nil)
-	before, err := journal.Open(t.Context(), dir, old, codec.Gob, &journal.Options{Version: 1})
+	before, err := durable.Open(t.Context(), old, dir, &durable.Options{Version: 1})
 	require.NoError(t, err)
 	require.Equal(t, was, maps.Collect(clients.All()))
 	require.NoError(t, before.Close())
 	require.ErrorIs(t, goBack(dir), fs.ErrNotExist)
-	_, err = journal.Open(t.Context(), dir+".now", old, codec.Gob, &journal.Options{Version: 1})
-	require.ErrorAs(t, err, new(*mvcc.VersionError))
+	_, err = durable.Open(t.Context(), old, dir+".now", &durable.Options{Version: 1})
+	require.ErrorAs(t, err, new(*durable.VersionError))
 }

@@ -9,15 +9,14 @@ import (
 	"io"
 
 	"github.com/mvccmap/mvccmap/internal/disk"
-	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A Reader reads a backup. Its errors are [*disk.DamageError], or of its source.
 type Reader struct {
-	seam.Header // Records and Refused of its tables are set when they were read
-	Records     int
-	Bytes       int64 // set at the end
-	Format      byte  // the version of the format
+	Header  // Records and Refused of its tables are set when they were read
+	Records int
+	Bytes   int64 // set at the end
+	Format  byte  // the version of the format
 
 	from  *disk.Reader
 	next  int // the table that comes next
@@ -28,14 +27,14 @@ type Reader struct {
 func NewReader(r io.Reader) (*Reader, error) {
 	b := &Reader{from: disk.NewBackupReader(r)}
 	var err error
-	if b.Header, err = seam.ReadHeader(b.from); err != nil {
+	if b.Header, err = ReadHeader(b.from); err != nil {
 		return nil, err
 	}
 	b.Format = b.from.Version()
 	return b, nil
 }
 
-// Next returns the next table, in the order of [seam.Header.Tables], but for those that were
+// Next returns the next table, in the order of [Header.Tables], but for those that were
 // closed, which have no records. The unread rest of the one before is passed over. After the last
 // one it reads the end, and returns io.EOF.
 func (b *Reader) Next() (*Table, error) {
@@ -64,7 +63,7 @@ func (b *Reader) Next() (*Table, error) {
 	return nil, io.EOF
 }
 
-// Table returns the table at a place in [seam.Header.Tables], which was not closed. It passes over
+// Table returns the table at a place in [Header.Tables], which was not closed. It passes over
 // those before it.
 func (b *Reader) Table(at int) (*Table, error) {
 	for {
@@ -94,12 +93,12 @@ type Commit struct {
 	Records int
 }
 
-type saved = seam.Table
+type saved = TableHeader
 
 // A Table is a table of a backup. It is an [io.Reader] of the output of one encoder: see Anew.
 type Table struct {
 	*saved     // Records and Refused of it are set when it was read to its end
-	At     int // its place in [seam.Header.Tables]
+	At     int // its place in [Header.Tables]
 	// Commits are those of a group that have records here, in their order, which is that of the
 	// records: nil if the file does not say so. They are set when the table was read to its end.
 	Commits []Commit

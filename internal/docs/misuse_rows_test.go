@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -95,7 +95,7 @@ func evicted(t *testing.T) snapshot {
 func saved(t *testing.T) *bytes.Buffer {
 	var b bytes.Buffer
 	db, _, _ := newShop(t)
-	_, err := db.Save(t.Context(), &b, codec.Gob, nil)
+	_, err := durable.Save(t.Context(), db, &b, durable.Gob, nil)
 	require.NoError(t, err)
 	return &b
 }

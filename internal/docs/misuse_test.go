@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -47,7 +47,7 @@ var named = []struct {
 	{"mvcc.ErrEpochGone", mvcc.ErrEpochGone},
 	{"mvcc.ErrBadKey", mvcc.ErrBadKey},
 	{"mvcc.ErrGap", mvcc.ErrGap},
-	{"journal.ErrClosed", journal.ErrClosed},
+	{"durable.ErrClosed", durable.ErrClosed},
 	{"context.Canceled", context.Canceled},
 }
 
@@ -98,21 +98,21 @@ func name(err error) string {
 		}
 	}
 	var unique *mvcc.UniqueError
-	var damage *mvcc.DamageError
-	var schema *mvcc.SchemaError
-	var version *mvcc.VersionError
-	var migration *mvcc.MigrationError
+	var damage *durable.DamageError
+	var schema *durable.SchemaError
+	var version *durable.VersionError
+	var migration *durable.MigrationError
 	switch {
 	case errors.As(err, &version):
-		return "a `*mvcc.VersionError`: "
+		return "a `*durable.VersionError`: "
 	case errors.As(err, &migration):
-		return "a `*mvcc.MigrationError`: "
+		return "a `*durable.MigrationError`: "
 	case errors.As(err, &schema):
-		return "a `*mvcc.SchemaError`: "
+		return "a `*durable.SchemaError`: "
 	case errors.As(err, &unique):
 		return "a `*mvcc.UniqueError`: "
 	case errors.As(err, &damage):
-		return "a `*mvcc.DamageError`: "
+		return "a `*durable.DamageError`: "
 	}
 	return "an error: "
 }

@@ -8,8 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 )
 
 // A wrong argument is named, with what would be right, and nothing is printed or written.
@@ -18,11 +17,11 @@ func TestUsage(t *testing.T) {
 	above := t.TempDir()
 	dir, text := filepath.Join(above, "data"), filepath.Join(above, "text")
 	file := filepath.Join(above, "a.backup")
-	_, err := db.SaveFile(t.Context(), file, codec.Gob, nil)
+	_, err := durable.SaveFile(t.Context(), db, file, durable.Gob, nil)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(text, []byte("some text"), 0o600))
 	require.NoError(t, os.Mkdir(filepath.Join(above, "empty"), 0o700))
-	j, err := journal.Open(t.Context(), dir, db, codec.Gob, nil)
+	j, err := durable.Open(t.Context(), db, dir, nil)
 	require.NoError(t, err)
 	m.Store(1, "one")
 	require.NoError(t, j.Close())
@@ -60,7 +59,7 @@ func TestUsage(t *testing.T) {
 func TestNoBackupYet(t *testing.T) {
 	db, _ := fourRecords(t)
 	dir := t.TempDir()
-	j, err := journal.Open(t.Context(), dir, db, codec.Gob, nil)
+	j, err := durable.Open(t.Context(), db, dir, nil)
 	require.NoError(t, err)
 	require.NoError(t, j.Close())
 	require.NoError(t, os.Remove(filepath.Join(dir, "backup-00000001")))

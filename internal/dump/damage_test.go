@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -31,7 +31,7 @@ func TestDamagedBackup(t *testing.T) {
 		db, _ := fourRecords(t)
 		dir := t.TempDir()
 		file, bad := filepath.Join(dir, "a"), filepath.Join(dir, "b")
-		_, err := db.SaveFile(t.Context(), file, c, nil)
+		_, err := durable.SaveFile(t.Context(), db, file, c, nil)
 		require.NoError(t, err)
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -74,9 +74,9 @@ func TestDamagedBackup(t *testing.T) {
 func TestRecordsThatAreNone(t *testing.T) {
 	db, _ := fourRecords(t)
 	file := filepath.Join(t.TempDir(), "a")
-	for name, as := range map[string]mvcc.Codec{"json": codec.Gob, "gob": codec.JSON} {
+	for name, as := range map[string]durable.Codec{"json": durable.Gob, "gob": durable.JSON} {
 		as.Name = name
-		_, err := db.SaveFile(t.Context(), file, as, nil)
+		_, err := durable.SaveFile(t.Context(), db, file, as, nil)
 		require.NoError(t, err)
 		_, stderr, code := call(t, "dump", file)
 		require.Equal(t, ExitFailed, code)

@@ -11,8 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -28,7 +27,7 @@ func TestDump(t *testing.T) {
 			require.Equal(t, was, imageOf(t, dir))
 
 			file := filepath.Join(t.TempDir(), "a.backup")
-			_, err := w.SaveFile(t.Context(), file, c, nil)
+			_, err := durable.SaveFile(t.Context(), w.DB, file, c, nil)
 			require.NoError(t, err)
 			require.Equal(t, want, normalOf(t, lines(t, "dump", file)))
 
@@ -48,7 +47,7 @@ func TestDump(t *testing.T) {
 // Each record is one line for all readers, also for those that end one at U+0085, U+2028 or U+2029.
 func TestLineEnds(t *testing.T) {
 	const ends = "\u0085\u2028\u2029"
-	plain := codec.JSON // as it was written before
+	plain := durable.JSON // as it was written before
 	plain.NewEncoder = func(w io.Writer) interface{ Encode(any) error } {
 		enc := json.NewEncoder(w)
 		enc.SetEscapeHTML(false)
@@ -59,14 +58,14 @@ func TestLineEnds(t *testing.T) {
 		m := mvcc.NewTable[string, string](db, "t"+ends, nil)
 		m.Store("a"+ends, "b"+ends)
 		dir, file := t.TempDir(), filepath.Join(t.TempDir(), "a")
-		_, err := db.SaveFile(t.Context(), file, c, nil)
+		_, err := durable.SaveFile(t.Context(), db, file, c, nil)
 		require.NoError(t, err)
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
 		if i == 1 {
 			require.False(t, strings.ContainsAny(string(data), ends), "%q", data)
 		}
-		j, err := journal.Open(t.Context(), dir, db, c, nil)
+		j, err := durable.Open(t.Context(), db, dir, &durable.Options{Codec: c})
 		require.NoError(t, err)
 		m.Store("c"+ends, "d"+ends)
 		require.NoError(t, j.Close())
@@ -76,7 +75,7 @@ func TestLineEnds(t *testing.T) {
 		}
 		to := mvcc.NewDB(nil)
 		copied := mvcc.NewTable[string, string](to, "t"+ends, nil)
-		_, err = to.LoadFile(t.Context(), file, c, nil)
+		_, err = durable.LoadFile(t.Context(), to, file, c, nil)
 		require.NoError(t, err)
 		v, _ := copied.Load("a" + ends)
 		require.Equal(t, "b"+ends, v)
@@ -95,7 +94,7 @@ func TestDifferences(t *testing.T) {
 	m.Delete(1)
 	m.Store(3, "c")
 	file := filepath.Join(t.TempDir(), "differences")
-	_, err := db.SaveFile(t.Context(), file, codec.Gob, &mvcc.SaveOptions{Since: s})
+	_, err := durable.SaveFile(t.Context(), db, file, durable.Gob, &durable.SaveOptions{Since: s})
 	require.NoError(t, err)
 	require.Equal(t, []string{`{"table":"t","key":1,"deleted":true}`,
 		`{"table":"t","key":3,"value":"c"}`}, lines(t, "dump", file))
@@ -104,11 +103,11 @@ func TestDifferences(t *testing.T) {
 
 // The records of a codec that is not known cannot be printed.
 func TestUnknownCodec(t *testing.T) {
-	mine := codec.JSON
+	mine := durable.JSON
 	mine.Name = "mine"
 	db, m := fourRecords(t)
 	dir := t.TempDir()
-	j, err := journal.Open(t.Context(), dir, db, mine, nil)
+	j, err := durable.Open(t.Context(), db, dir, &durable.Options{Codec: mine})
 	require.NoError(t, err)
 	m.Store(5, "five")
 	require.NoError(t, j.Close())
@@ -128,11 +127,11 @@ func TestRefused(t *testing.T) {
 	m := mvcc.NewOrderedTable[int, string](db, "t", nil)
 	m.Store(1, "a")
 	dir := t.TempDir()
-	c := codec.Gob
+	c := durable.Gob
 	c.NewEncoder = func(w io.Writer) interface{ Encode(any) error } {
-		return picky{codec.Gob.NewEncoder(w)}
+		return picky{durable.Gob.NewEncoder(w)}
 	}
-	j, err := journal.Open(t.Context(), dir, db, c, &journal.Options{OnError: func(error) {}})
+	j, err := durable.Open(t.Context(), db, dir, &durable.Options{Codec: c, OnError: func(error) {}})
 	require.NoError(t, err)
 	m.Store(1, "refused")
 	m.Store(2, "b")
@@ -146,7 +145,7 @@ func TestRefused(t *testing.T) {
 
 // When ctx ends, so does each command.
 func TestCancelled(t *testing.T) {
-	dir, _ := lived(t, codec.Gob, 1, 20)
+	dir, _ := lived(t, durable.Gob, 1, 20)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, args := range [][]string{{"dump", dir}, {"info", dir}, {"log", dir}} {

@@ -19,8 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -30,23 +29,23 @@ var writeVectors = flag.Bool("write-vectors", false,
 // A vector is a folder with files that were written with a codec, and what is printed of them.
 type vector struct {
 	dir   string
-	codec mvcc.Codec
+	codec durable.Codec
 	names []string // a backup, a journal, or both
 	files []string // that are written in the same way today
 }
 
 var vectors = []vector{
-	{"testdata/format-2/gob", codec.Gob, []string{"backup", "journal"}, vectorFiles[:1]},
-	{"testdata/format-2/json", inFrames(codec.JSON), []string{"backup", "journal"}, vectorFiles[:1]},
-	{"testdata/format-3/json", codec.JSON, []string{"backup"}, vectorFiles[:1]},
-	{"testdata/format-4/gob", codec.Gob, []string{"journal"}, vectorFiles[1:]},
-	{"testdata/format-4/json", inFrames(codec.JSON), []string{"journal"}, vectorFiles[1:]},
+	{"testdata/format-2/gob", durable.Gob, []string{"backup", "journal"}, vectorFiles[:1]},
+	{"testdata/format-2/json", inFrames(durable.JSON), []string{"backup", "journal"}, vectorFiles[:1]},
+	{"testdata/format-3/json", durable.JSON, []string{"backup"}, vectorFiles[:1]},
+	{"testdata/format-4/gob", durable.Gob, []string{"journal"}, vectorFiles[1:]},
+	{"testdata/format-4/json", inFrames(durable.JSON), []string{"journal"}, vectorFiles[1:]},
 }
 
 const newest = "format-4"
 
 // inFrames is the codec of a version that did not write lines.
-func inFrames(c mvcc.Codec) mvcc.Codec {
+func inFrames(c durable.Codec) durable.Codec {
 	c.Lines = false
 	return c
 }
@@ -71,7 +70,7 @@ func (p picky) Encode(v any) error {
 
 // writeVector writes the backup and the journal that the vectors are: users, of which one is
 // refused, a set, and a table that is closed.
-func writeVector(t *testing.T, dir string, c mvcc.Codec) {
+func writeVector(t *testing.T, dir string, c durable.Codec) {
 	whole := c.NewEncoder
 	c.NewEncoder = func(w io.Writer) interface{ Encode(any) error } { return picky{whole(w)} }
 	db := mvcc.NewDB(nil)
@@ -85,12 +84,11 @@ func writeVector(t *testing.T, dir string, c mvcc.Codec) {
 	users.Store(-300, user{})
 	set.Store("ä", struct{}{})
 	old.Store(1, 0.5)
-	_, err := db.SaveFile(t.Context(), filepath.Join(dir, "backup"), c,
-		&mvcc.SaveOptions{Version: 3, Refused: func(*mvcc.CodecError) {}})
+	_, err := durable.SaveFile(t.Context(), db, filepath.Join(dir, "backup"), c,
+		&durable.SaveOptions{Version: 3, Refused: func(*durable.CodecError) {}})
 	require.NoError(t, err)
 	users.Delete(1)
-	j, err := journal.Open(t.Context(), filepath.Join(dir, "journal"), db, c,
-		&journal.Options{Every: -1, Version: 3})
+	j, err := durable.Open(t.Context(), db, filepath.Join(dir, "journal"), &durable.Options{Codec: c, Every: -1, Version: 3})
 	require.NoError(t, err)
 	for _, change := range []func(){
 		func() { users.Store(2, user{Name: "Bob"}) },
@@ -171,7 +169,7 @@ func TestFormat(t *testing.T) {
 
 // compacted reports whether the journal has ended its first file, because a table was closed, before it
 // was closed itself: on a slow machine it gets so far.
-func compacted(t *testing.T, dir string, c mvcc.Codec) bool {
+func compacted(t *testing.T, dir string, c durable.Codec) bool {
 	first := filepath.Join(dir, "journal", "journal-00000001")
 	for _, name := range []string{first, filepath.Join(dir, "journal", "backup-00000001")} {
 		if _, err := os.Stat(name); err != nil {
@@ -200,7 +198,7 @@ func withoutMarks(list []frame) []frame {
 var dbName = regexp.MustCompile(`[0-9a-f]{32}|[0-9a-f]{16}`)
 
 // framesOf reads a file as docs/format.md describes it, and shares no code with what writes it.
-func framesOf(t *testing.T, path string, of mvcc.Codec) (list []frame) {
+func framesOf(t *testing.T, path string, of durable.Codec) (list []frame) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	if strings.HasPrefix(string(data), "{") {
@@ -275,18 +273,18 @@ func TestLinesAndFrames(t *testing.T) {
 // Files of the version before have no shapes. Those of the codec json print as those of this
 // version, and of gob only what may be nil or zero is left out.
 func TestVersionBefore(t *testing.T) {
-	old, now := "../../mvcc/testdata/backup-1.", "../../mvcc/testdata/backup-2."
+	old, now := "../../durable/testdata/backup-1.", "../../durable/testdata/backup-2."
 	text := normalOf(t, lines(t, "dump", now+"json"))
 	require.Len(t, text, 82)
 	require.Equal(t, text, normalOf(t, lines(t, "dump", now+"gob")))
 	require.Equal(t, text, normalOf(t, lines(t, "dump", old+"json")))
-	require.Equal(t, text, normalOf(t, lines(t, "dump", "../../mvcc/testdata/backup-3.json")))
+	require.Equal(t, text, normalOf(t, lines(t, "dump", "../../durable/testdata/backup-3.json")))
 	gob := lines(t, "dump", old+"gob")
 	require.Len(t, gob, 82)
 	require.Contains(t, gob, `{"table":"counts","key":0,"value":0}`)
 	require.Contains(t, gob, `{"table":"ptrs","key":"nil","value":null}`)
 	for _, c := range codecs {
-		dir := "../../journal/testdata/1." + c.Name
+		dir := "../../durable/testdata/1." + c.Name
 		require.Len(t, lines(t, "log", dir), 71)
 		require.Regexp(t, `journal-\d+ +\d+ +7-22 +15`, strings.Join(lines(t, "info", dir), "\n"))
 	}

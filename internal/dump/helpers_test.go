@@ -14,12 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-var codecs = []mvcc.Codec{codec.Gob, codec.JSON}
+var codecs = []durable.Codec{durable.Gob, durable.JSON}
 
 // call runs mvccdump.
 func call(t testing.TB, args ...string) (stdout, stderr string, code int) {
@@ -207,13 +206,13 @@ func normalOf(t testing.TB, list []string) (out []string) {
 }
 
 // lived returns the folder of a journal with so many random commits.
-func lived(t testing.TB, c mvcc.Codec, seed uint64, commits int) (string, *world) {
+func lived(t testing.TB, c durable.Codec, seed uint64, commits int) (string, *world) {
 	dir, w := filepath.Join(t.TempDir(), "data"), newWorld(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range rng.IntN(10) {
 		w.change(t, rng)
 	}
-	j, err := journal.Open(t.Context(), dir, w.DB, c, nil)
+	j, err := durable.Open(t.Context(), w.DB, dir, &durable.Options{Codec: c})
 	require.NoError(t, err)
 	for range commits {
 		w.change(t, rng)

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/backupfile"
-	"github.com/mvccmap/mvccmap/internal/seam"
-	"github.com/mvccmap/mvccmap/journal"
 )
 
 type infoCmd struct {
@@ -54,9 +53,9 @@ func (e *env) backup(b *backupfile.Reader, size int64) {
 		e.printf("state      as of epoch %d, of database %s\n", b.Epoch, b.DB)
 	}
 	e.printf("codec      %s, version %d of the program's data\n", b.Codec, b.Version)
-	var tables []journal.TableInfo
+	var tables []durable.TableInfo
 	for _, t := range b.Tables {
-		tables = append(tables, journal.TableInfo{Table: t})
+		tables = append(tables, durable.TableInfo{TableHeader: t})
 	}
 	e.tables(tables)
 }
@@ -69,7 +68,7 @@ func plural(n int64, noun string) string {
 }
 
 // journal prints the contents of the folder of one.
-func (e *env) journal(dir string, info *journal.Info) {
+func (e *env) journal(dir string, info *durable.Info) {
 	e.printf("journal    %s\n", dir)
 	if info.DB != "" {
 		e.printf("state      as of epoch %d, of database %s\n", info.Epoch, info.DB)
@@ -103,7 +102,7 @@ func (e *env) journal(dir string, info *journal.Info) {
 }
 
 // files lists the files.
-func (e *env) files(info *journal.Info) {
+func (e *env) files(info *durable.Info) {
 	w := tabwriter.NewWriter(e.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(w, "\nFILE\tBYTES\tEPOCHS\tGROUPS\t\n")
 	for _, f := range info.Files {
@@ -126,7 +125,7 @@ func (e *env) files(info *journal.Info) {
 }
 
 // tables lists tables, with their types. Only those of a journal have changes since the backup.
-func (e *env) tables(list []journal.TableInfo) {
+func (e *env) tables(list []durable.TableInfo) {
 	if len(list) == 0 {
 		return
 	}
@@ -149,7 +148,7 @@ func (e *env) tables(list []journal.TableInfo) {
 }
 
 // shapeText is the name of a type, and its parts if they say more.
-func shapeText(s seam.Shape, name string) string {
+func shapeText(s backupfile.Shape, name string) string {
 	if text := s.String(); text != "" && text != strings.ReplaceAll(name, " {}", "{}") {
 		return name + " = " + text
 	}

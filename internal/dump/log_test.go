@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -36,7 +36,7 @@ func TestLogOfCommits(t *testing.T) {
 		db, m := fourRecords(t)
 		other := mvcc.NewTable[string, int](db, "other", nil)
 		dir := t.TempDir()
-		j, err := journal.Open(t.Context(), dir, db, c, nil)
+		j, err := durable.Open(t.Context(), db, dir, &durable.Options{Codec: c})
 		require.NoError(t, err)
 		var all []string
 		add := func(change string, key any) { all = append(all, fmt.Sprint(db.Epoch(), " ", change, " ", key)) }

@@ -10,16 +10,16 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/backupfile"
 	"github.com/mvccmap/mvccmap/internal/disk"
-	"github.com/mvccmap/mvccmap/journal"
 )
 
 // A source is a backup, or the folder of a journal, open to be read.
 type source struct {
 	path   string
 	ctx    context.Context
-	info   *journal.Info      // the contents of the folder, nil for a backup
+	info   *durable.Info      // the contents of the folder, nil for a backup
 	backup *backupfile.Reader // a backup that was read, nil if its header cannot be
 	damage error              // the damage, or the file that is missing
 	files  []*os.File
@@ -73,7 +73,7 @@ func open(ctx context.Context, path string) (*source, error) {
 // again.
 func openFolder(ctx context.Context, dir string) (*source, error) {
 	for ctx.Err() == nil {
-		info, err := journal.Inspect(dir)
+		info, err := durable.Inspect(dir)
 		if err == nil && info.Files == nil && info.Err == nil {
 			err = fmt.Errorf("%s has no journal in it; expected a backup, or the folder of a journal", dir)
 		}

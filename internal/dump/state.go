@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/mvccmap/mvccmap/internal/backupfile"
-	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
 // A state says which records of a source there are as of the last commit. It has a digest for each
@@ -23,7 +22,7 @@ type state struct {
 
 // A tableState is a table.
 type tableState struct {
-	seam.Table
+	backupfile.TableHeader
 	first place            // the first part with records, and the number of the table there
 	last  map[digest]place // where the keys were changed last, by groups
 }
@@ -72,7 +71,7 @@ func (st *state) table(name string) *tableState {
 
 // enter returns the table that a part has records of. One of another ID is another table: the one
 // before was closed.
-func (st *state) enter(t *seam.Table, part, at int) *tableState {
+func (st *state) enter(t *backupfile.TableHeader, part, at int) *tableState {
 	is := st.table(t.Name)
 	switch {
 	case is == nil:
@@ -86,7 +85,7 @@ func (st *state) enter(t *seam.Table, part, at int) *tableState {
 	return is
 }
 
-func (st *state) leave(t *seam.Table) {
+func (st *state) leave(t *backupfile.TableHeader) {
 	st.tables = slices.DeleteFunc(st.tables, func(is *tableState) bool {
 		return is.Name == t.Name && is.ID == t.ID
 	})

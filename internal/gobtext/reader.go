@@ -52,7 +52,7 @@ func NewPrinter(r io.Reader) *Reader {
 // the next call of Next.
 func (r *Reader) Raw() []byte { return r.raw }
 
-// Repairs returns the repairs before the value, see package codec. They are valid as Raw is.
+// Repairs returns the repairs before the value, see package durable. They are valid as Raw is.
 func (r *Reader) Repairs() []byte { return r.repairs }
 
 // Next reads the next value, and checks that it is as long as it says, in all of its parts, and not

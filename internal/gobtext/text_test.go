@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/codec"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/internal/gobtext"
 )
 
@@ -56,7 +56,7 @@ func printed[V any](t *testing.T, values ...V) (list []string) {
 		V V
 	}
 	var b bytes.Buffer
-	enc := codec.Gob.NewEncoder(&b)
+	enc := durable.Gob.NewEncoder(&b)
 	for i, v := range values {
 		require.NoError(t, enc.Encode(&record{i, v}))
 	}

@@ -4,11 +4,7 @@
 // not know their types.
 package replicate
 
-import (
-	"slices"
-
-	"github.com/mvccmap/mvccmap/internal/seam"
-)
+import "slices"
 
 // A DB is a database whose commits come from elsewhere. Its functions may be called by any number of
 // goroutines, unless they say otherwise. A transaction is an [mvcc.DBTx].
@@ -31,10 +27,6 @@ type DB interface {
 	// Indexed returns the index keys that records enter or leave in what a transaction has done so far,
 	// an mvcc.DBTx in the function of Attempt or Apply: only these, of the tables that have some.
 	Indexed(tx any) []Table
-	// Described returns what a table is made of for a codec, and Misfits a *mvcc.SchemaError if
-	// something of one table would be lost in another one.
-	Described(table, codec string) seam.Table
-	Misfits(was, is seam.Table) error
 }
 
 // Of returns the database db, an *mvcc.DB, as a replica. Package mvcc sets it.

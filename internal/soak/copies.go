@@ -14,8 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mvccmap/mvccmap/codec"
-	"github.com/mvccmap/mvccmap/journal"
+	"github.com/mvccmap/mvccmap/durable"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
@@ -107,8 +106,7 @@ func (t Target) doCopies(ctx context.Context, r Round) Outcome {
 		return Outcome{Violation: failed(err)}
 	}
 	defer os.RemoveAll(dir)
-	j, err := journal.Open(context.Background(), dir, c.db, codec.Gob,
-		&journal.Options{Compact: 50_000, Every: -1})
+	j, err := durable.Open(context.Background(), c.db, dir, &durable.Options{Compact: 50_000, Every: -1})
 	if err != nil {
 		return Outcome{Violation: failed(err)}
 	}
@@ -163,7 +161,7 @@ func (g *together) wait() error {
 type ending struct{ committed, aborted int }
 
 // write moves amounts between the tables, and writes notes that soon expire.
-func (c *copies) write(i int, j *journal.Journal, e *ending) error {
+func (c *copies) write(i int, j *durable.Journal, e *ending) error {
 	random := rand.New(rand.NewPCG(c.r.Seed, uint64(i)+1))
 	for n := 0; n < max(c.r.Size/c.r.Workers, 1) && !c.stop.Load(); n++ {
 		from, to, note := random.IntN(c.r.Keys), random.IntN(c.r.Keys), random.IntN(4*c.r.Keys)
@@ -279,13 +277,13 @@ func (c *copies) backUp() error {
 		var b bytes.Buffer
 		s := c.db.Snapshot()
 		want := c.contentsAt(s)
-		_, err := c.db.Save(context.Background(), &b, codec.Gob, &mvcc.SaveOptions{Of: s})
+		_, err := durable.Save(context.Background(), c.db, &b, durable.Gob, &durable.SaveOptions{Of: s})
 		s.Close()
 		if err != nil {
 			return fmt.Errorf("a backup: %w", err)
 		}
 		loaded := newTables(nil)
-		if _, err = loaded.db.Load(context.Background(), &b, codec.Gob, nil); err == nil {
+		if _, err = durable.Load(context.Background(), loaded.db, &b, durable.Gob, nil); err == nil {
 			err = c.audit("a backup", loaded.contentsNow(), want)
 		}
 		loaded.db.Close()
@@ -300,7 +298,7 @@ func (c *copies) backUp() error {
 func (c *copies) reopen(dir string) error {
 	loaded := newTables(nil)
 	defer loaded.db.Close()
-	j, err := journal.Open(context.Background(), dir, loaded.db, codec.Gob, nil)
+	j, err := durable.Open(context.Background(), loaded.db, dir, nil)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ package door
 
 import (
 	"context"
-	"io"
 	"log/slog"
 
 	"github.com/mvccmap/mvccmap/internal/seam"
@@ -24,10 +23,10 @@ type DB interface {
 	// that is closed for sure.
 	SparedSnapshot() mvcc.DBSnapshot
 
-	// SkipTo makes all later epochs be above to, as [mvcc.DB.Load] does with the newest one of the
-	// last life. The epochs passed over are no states, see [mvcc.ErrEpochGone]. It never waits. It
-	// panics if to is above 1<<51.
-	SkipTo(to uint64)
+	// SkipTo makes all later epochs be above to, as a load does with the newest one of the last life.
+	// The epochs passed over are no states, see [mvcc.ErrEpochGone], and neither is to itself if
+	// through is set. It never waits.
+	SkipTo(to uint64, through bool)
 	// RequestProgress delivers all commits before the call to all watches of the database and its
 	// tables. Each watch with [mvcc.DBWatchOptions].Progress is given a Progress up to there or
 	// later. The call waits for the goroutine of the watches, or does its work.
@@ -50,44 +49,25 @@ type DB interface {
 	// [mvcc.DB.Close], which has to be called then, and waits for the logger.
 	SetJournal(state func() seam.JournalState) (closed func(end func()))
 
-	// SaveCommits writes commits of [mvcc.DB.Watch] as a backup of differences: all commits from
-	// after on, in their order; the last one may be a Progress. It returns after for the next call;
-	// of the first one Epoch is enough. Only the tables that have changed, or were closed, are named
-	// in it. Of opts Version, Progress and Refused count. For the rest it is as [mvcc.DB.Save],
-	// without a snapshot.
-	SaveCommits(ctx context.Context, w io.Writer, codec mvcc.Codec, after mvcc.Backup,
-		commits []mvcc.DBCommit, opts *mvcc.SaveOptions) (mvcc.Backup, error)
-	// LoadCommits is [mvcc.DB.Load] of a backup of differences alone, to the backup after, which an
-	// earlier Load or LoadCommits has returned; it returns after for the next call. If the
-	// differences are of another life of the database, DB and Epoch of after name its state there;
-	// the first ones name all tables. It does not check that nobody else writes to the copy. Migrated
-	// tables go on as they have begun, with the same Rename. If it fails Load has to begin anew.
-	LoadCommits(ctx context.Context, r io.Reader, codec mvcc.Codec, after mvcc.Backup,
-		opts *mvcc.LoadOptions) (mvcc.Backup, error)
-	// Followed returns options for a Load that LoadCommits follow: a table that does not fit is
-	// passed over, as it may have been closed, and Missing tells of it in the end. resume are
-	// positions from which [mvcc.DB.Follow] is to go on, each as often as it does: the loads keep the
-	// state of each that they meet, see KeepState, in a transaction of its own, which others see: of
-	// the backup, of all differences, and of each commit of differences by SaveCommits, but not
-	// where a table was closed, or is migrated by [mvcc.MigrateTo]. If one fails those before it
-	// stay.
-	Followed(opts mvcc.LoadOptions, resume []mvcc.Position) *mvcc.LoadOptions
-	// SavedTables returns the tables of a backup.
-	SavedTables(b mvcc.Backup) []seam.Table
-	// Missing returns one error for all tables that were loaded and passed over, with the Migrations
-	// of other tables that have applied to nothing; nil if there are none.
-	Missing(loaded mvcc.Backup) error
-	// Migrated returns the saved names of the tables that were migrated or renamed as they were
-	// loaded, or whose types have other shapes: a program with the types of the backup cannot load
-	// later saves of them.
-	Migrated(loaded mvcc.Backup) []string
-	// Matches reports whether a snapshot sees exactly the loaded backup, in tables of the same names
-	// and types, and no other ones, so that later commits can be saved as differences to it. It is
-	// false if there may have been writes since the load began. It costs a look at each table.
-	Matches(loaded mvcc.Backup, s mvcc.DBSnapshot) bool
-	// Current reports whether the table still has a refused record: the key was not written since,
-	// and the table not closed. It is a read like [mvcc.Map.Load].
-	Current(e *mvcc.CodecError) bool
+	// Table returns the present table of a name, nil if there is none.
+	Table(name string) seam.Table
+	// Owns reports whether a snapshot is one of the database. Tables returns the tables that it has,
+	// and ClosedTables those of them that were closed at an epoch up to to, in the order of these.
+	Owns(s mvcc.DBSnapshot) bool
+	Tables(s mvcc.DBSnapshot) []seam.Table
+	ClosedTables(s mvcc.DBSnapshot, to uint64) []seam.Table
+	// Scan visits the records of a table that a snapshot has; if since is not zero those that were
+	// written since that older one, with those that were deleted. It ends when visit returns false.
+	Scan(t seam.Table, s, since mvcc.DBSnapshot, visit func(v *seam.Version, deleted bool) bool)
+	// Changes visits the tables of a commit, each with its n changes in a []mvcc.Change, and returns
+	// the table that was closed by it, or nil.
+	Changes(c mvcc.DBCommit, visit func(t seam.Table, changes any, n int)) (closed seam.Table)
+	// Load calls fn in a transaction of all tables until it commits, and returns the epoch: if wrote is
+	// false that as of which it has read. It waits for the watch that looks for commits after the end of
+	// a journal.
+	Load(ctx context.Context, fn func(tx mvcc.DBTx)) (epoch uint64, wrote bool, err error)
+	// BackupTaken says, for [mvcc.DB.Stats], that a backup is complete.
+	BackupTaken()
 }
 
 // Of returns the methods of a database that programs need not see.

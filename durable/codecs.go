@@ -1,0 +1,123 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/gob"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+
+	"github.com/mvccmap/mvccmap/internal/disk"
+)
+
+// Gob is the codec of package [encoding/gob]. It keeps a record as it is, or refuses it with an
+// error that names the place:
+//
+//   - Values that gob leaves out are refused unless they are zero: unexported fields, also embedded
+//     ones, functions and channels. A field with the tag `gob:"-"` may be lost.
+//   - Gob makes nil of a pointer to zero and of a slice without elements, an empty map of nil in a
+//     slice, array or map, and 0 of -0. Here they stay as they are. Such a record is encoded and
+//     decoded once more.
+//   - Types that encode and decode themselves, by GobEncode or MarshalBinary, are taken at their
+//     word, if the methods are their own. One that has them from an embedded field is compared.
+//   - A pointer that is there twice comes back as two; so pointers in keys of maps are refused.
+//   - A value that is within itself is refused, as is one that is nested more than 10,000 deep.
+//
+// Values of interface types must be registered with [gob.Register]. Fields of a struct may be
+// added between a backup and its loading. Loading refuses a type from which a field was removed,
+// with a [*SchemaError], unless [LoadOptions] have a place for it. Encoding costs a
+// walk over values of types that have pointers, slices, maps, floats or unexported fields.
+var Gob = Codec{
+	Name: "gob",
+	NewEncoder: func(w io.Writer) interface{ Encode(v any) error } {
+		return &gobEncoder{w: w, enc: gob.NewEncoder(w)}
+	},
+	NewDecoder: func(r io.Reader) interface{ Decode(v any) error } { return newGobDecoder(r) },
+}
+
+// JSON is the codec of package [encoding/json]: larger and slower than [Gob], and readable by
+// others. It refuses a record that would not come back as it is: that has strings which are not
+// UTF-8, unexported fields that are not zero, in an interface a value that JSON decodes as another
+// one, such as an int; or values that are within themselves, or nested more than 10,000 deep. Types
+// that encode and decode themselves, by MarshalJSON or MarshalText, are taken at their word, as
+// those of [Gob] are. Where the method is one of the pointer, and cannot be called, as in maps,
+// they are refused. Fields with the tag "-" are left out, and those with omitempty or omitzero may
+// come back as zero.
+//
+// For that each record is decoded as well: encoding takes about three times as long as package json
+// does. A backup is a file of lines of JSON, see [Codec.Lines].
+var JSON = Codec{
+	Name:  "json",
+	Lines: true,
+	NewEncoder: func(w io.Writer) interface{ Encode(v any) error } {
+		return newStrict(w, plainJSON, jsonRules)
+	},
+	NewDecoder: func(r io.Reader) interface{ Decode(v any) error } { return json.NewDecoder(r) },
+}
+
+// plainJSON is JSON without its checks.
+var plainJSON = Codec{
+	NewEncoder: func(w io.Writer) interface{ Encode(v any) error } { return json.NewEncoder(lines{w}) },
+	NewDecoder: func(r io.Reader) interface{ Decode(v any) error } { return json.NewDecoder(r) },
+}
+
+// lines writes JSON, of which it is given whole lines.
+type lines struct{ w io.Writer }
+
+func (l lines) Write(p []byte) (int, error) {
+	if _, err := l.w.Write(disk.EscapeLineEnds(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Strict returns c, but that it refuses each record that does not come back as it is: it encodes,
+// decodes and compares as [reflect.DeepEqual] does, but for types that have a method Equal, such as
+// time.Time, functions, of which two that are not nil are equal, NaN, and negative zeros. It is for
+// tests of a codec of one's own, which find out with it whether that changes values. It costs more
+// than twice as much. Backups of both are the same.
+func Strict(c Codec) Codec {
+	strict := c
+	strict.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
+		return newStrict(w, c, strictRules)
+	}
+	return strict
+}
+
+// A strict is an encoder that decodes each record that it has encoded.
+type strict struct {
+	enc  interface{ Encode(v any) error }
+	dec  interface{ Decode(v any) error }
+	by   *rules
+	plan *plan // of the type that was encoded last
+}
+
+func newStrict(w io.Writer, c Codec, by *rules) *strict {
+	buf := &bytes.Buffer{} // from enc to dec
+	return &strict{enc: c.NewEncoder(io.MultiWriter(w, buf)), dec: c.NewDecoder(buf), by: by}
+}
+
+func (s *strict) Encode(v any) error {
+	from := reflect.ValueOf(v).Elem()
+	if s.plan == nil || s.plan.goType != from.Type() {
+		s.plan = s.by.planOf(from.Type(), hasAddress)
+	}
+	if s.by != strictRules && !s.plan.still {
+		c := precheck{rules: s.by}
+		if d := c.value(s.plan, from, 0); d != nil {
+			return d
+		}
+	}
+	if err := s.enc.Encode(v); err != nil {
+		return err
+	}
+	back := reflect.New(from.Type())
+	if err := s.dec.Decode(back.Interface()); err != nil {
+		return fmt.Errorf("it cannot be decoded: %w", err)
+	}
+	if d := s.by.differ(s.plan, from, back.Elem(), 0); d != nil {
+		return d
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package durable
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mvccmap/mvccmap/internal/backupfile"
+	"github.com/mvccmap/mvccmap/internal/seam"
+)
+
+// sameShapes reports whether a table has the shapes that were saved.
+func sameShapes(of backupfile.TableHeader, t seam.Table, codec string) bool {
+	is := backupfile.Describe(t, codec)
+	return !of.KeyShape.IsZero() && of.KeyShape.Same(is.KeyShape) && of.ValueShape.Same(is.ValueShape)
+}
+
+// A SchemaError says that the types of a table in the program would lose something of a backup:
+// nothing was loaded.
+type SchemaError struct {
+	Table string
+	// Saved and Is are the types of key and value in the backup and in the program.
+	Saved, Is [2]string
+	// Lost says what would be lost, in words.
+	Lost []string
+}
+
+func (e *SchemaError) Error() string {
+	s := fmt.Sprintf("table %q is a Map[%s, %s]", e.Table, e.Is[0], e.Is[1])
+	if e.Saved == e.Is {
+		s += ", as in the backup"
+	} else {
+		s += fmt.Sprintf(", and in the backup it is a Map[%s, %s]", e.Saved[0], e.Saved[1])
+	}
+	if len(e.Lost) > 0 {
+		s += ": " + strings.Join(e.Lost, "; ")
+	}
+	return s + ": see LoadOptions.Migrate and AnyShape"
+}
+
+// A VersionError says that the program does not take the version of a backup: nothing was loaded.
+type VersionError struct {
+	// Saved is [SaveOptions.Version] of the backup; Version and Versions are those of
+	// [LoadOptions].
+	Saved, Version int
+	Versions       []int
+	// Backup says which one it is: 0, or that of LoadOptions.Then from 1.
+	Backup int
+	// File is where it is, if a journal has it.
+	File string
+	_    struct{}
+}
+
+func (e *VersionError) Error() string {
+	which, more := "the backup", ""
+	if e.Backup > 0 {
+		which = fmt.Sprintf("the backup Then[%d]", e.Backup-1)
+	}
+	if len(e.Versions) > 0 {
+		more = fmt.Sprintf(", and Versions %d", e.Versions)
+	}
+	return fmt.Sprintf("the version of %s is %d, and LoadOptions.Version is %d%s", which, e.Saved,
+		e.Version, more)
+}
+
+// misfits returns a *SchemaError if something of a table in a backup would be lost in the table
+// that is.
+func misfits(of, is backupfile.TableHeader) error {
+	lost, fits := of.Lost(is)
+	if fits {
+		return nil
+	}
+	return &SchemaError{Table: of.Name, Saved: [2]string{of.Key, of.Value},
+		Is: [2]string{is.Key, is.Value}, Lost: lost}
+}

@@ -1,0 +1,193 @@
+package durable
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/mvccmap/mvccmap/internal/backupfile"
+	"github.com/mvccmap/mvccmap/internal/seam"
+	"github.com/mvccmap/mvccmap/internal/seam/door"
+)
+
+// A misfit is a table of a backup which the database does not have, or not with such types. That
+// is an error only if the table is there in the end: what is closed by differences that follow is
+// not needed.
+type misfit struct {
+	id  int
+	why error
+}
+
+// missing returns one error for all tables that were loaded and passed over, with the Migrations of
+// other tables that have applied to nothing; nil if there are none.
+func (b *Backup) missing() error {
+	var list []error
+	for _, name := range slices.Sorted(maps.Keys(b.misfits)) {
+		list = append(list, b.misfits[name].why)
+	}
+	for _, m := range b.mistakes {
+		if m.of == nil || len(b.misfits) > 0 {
+			list = append(list, errors.New(m.why))
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return fmt.Errorf("durable: Load: %w", joined(list))
+}
+
+// passOver notes what was passed over before, and which Migrations have not applied.
+func (l *loading) passOver(db door.DB, before *Backup) {
+	if before == nil {
+		l.suspectAll(db)
+		return
+	}
+	l.mistakes = before.mistakes
+	if len(before.misfits) > 0 {
+		l.misfits = maps.Clone(before.misfits)
+	}
+}
+
+// rename notes the IDs that tables have in another life: that of differences which name all of
+// them.
+func (l *loading) rename(before *Backup, ids map[string]int) error {
+	for _, table := range l.savedTables {
+		ids[table.Name] = table.ID
+		if m, passed := l.misfits[table.Name]; passed {
+			l.misfits[table.Name] = misfit{table.ID, m.why}
+		}
+		if before.moved != nil && before.moved.sources[table.Name] != nil {
+			before.moved.sources[table.Name].id = table.ID
+		}
+	}
+	for name := range before.ids {
+		if _, there := ids[name]; !there {
+			return fmt.Errorf("the backup is of another life of the database, %s, and does not say what has "+
+				"become of table %q", l.DB, name)
+		}
+	}
+	return nil
+}
+
+// hasLoaded reports whether the table of that name and ID was loaded, if it was there.
+func (l *loading) hasLoaded(name string, id int) bool {
+	m, passed := l.misfits[name]
+	return !passed || m.id != id
+}
+
+// renew says that what was loaded of a table goes, if there was one, whatever its types are now.
+func (l *loading) renew(db door.DB, of backupfile.TableHeader, there bool) {
+	if l.leave(db, of.Name) {
+		return
+	}
+	if w := l.ways[of.Name]; !there && w != nil && len(w.moves) > 0 {
+		return // the table of that name may be one that others are moved to
+	}
+	if to := l.into(db, l.opts.renamed(of.Name)); to != nil { // else it was closed here too
+		to.Renew()
+	}
+}
+
+// closed is told that a table was closed.
+func (l *loading) closed(of backupfile.TableHeader) {
+	if m, there := l.misfits[of.Name]; there && m.id == of.ID {
+		l.fit(of.Name)
+	}
+}
+
+// misfit notes why a table does not fit; nil if it does.
+func (l *loading) misfit(of backupfile.TableHeader, why error) {
+	if why == nil {
+		l.fit(of.Name)
+		is := l.opts.renamed(of.Name)
+		l.forgive(func(m *migration) bool { return m.from == is })
+		return
+	}
+	if l.misfits == nil {
+		l.misfits = map[string]misfit{}
+	}
+	l.misfits[of.Name] = misfit{of.ID, why}
+}
+
+func (l *loading) fit(name string) {
+	if delete(l.misfits, name); len(l.misfits) == 0 {
+		l.misfits = nil
+	}
+}
+
+// pass reads the records of a table, and forgets them.
+func (l *loading) pass(of *backupfile.TableHeader) error {
+	for {
+		if err := l.ctx.Err(); err != nil {
+			return err
+		}
+		kind, payload, err := l.from.Frame()
+		switch {
+		case err != nil:
+			return err
+		case kind == frameTable:
+			n, size := binary.Uvarint(payload)
+			refused, _ := binary.Uvarint(payload[max(size, 0):])
+			of.Records, of.Refused = int(n), int(refused)
+			l.Records += of.Records
+			return nil
+		case kind == frameHeader || kind == frameEnd:
+			return l.from.Damage(wrongKind)
+		}
+	}
+}
+
+// loader returns what loads a table that was saved, or says why it cannot be loaded. If it is known
+// its shapes were looked at when it came first.
+func (l *loading) loader(db door.DB, of backupfile.TableHeader, known bool) (adder, error) {
+	s, err := l.source(db, of)
+	if err != nil {
+		return nil, err
+	}
+	as := of.Name
+	of.Name = l.opts.renamed(of.Name)
+	if s != nil {
+		l.migrates(as)
+		return s, nil
+	}
+	table := db.Table(of.Name)
+	if table == nil {
+		return nil, noTable(of.Name, of.Key, of.Value)
+	}
+	if !known && !(sameShapes(of, table, l.codec.Name) && of.Name == as) {
+		l.migrates(as)
+	}
+	if !known {
+		if err := l.compare(of, table); err != nil {
+			return nil, err
+		}
+	}
+	return l.into(db, of.Name), nil
+}
+
+// compare returns an error if something of a table that was saved would be lost in the one that
+// there is.
+func (l *loading) compare(of backupfile.TableHeader, table seam.Table) error {
+	if l.opts.AnyShape {
+		return nil
+	}
+	is := backupfile.Describe(table, l.codec.Name)
+	of.Name = is.Name
+	return misfits(of, is)
+}
+
+// into returns the loader of a table, nil if there is none of that name.
+func (l *loading) into(db door.DB, name string) seam.Loader {
+	if to := l.all[name]; to != nil {
+		return to
+	}
+	table := db.Table(name)
+	if table == nil {
+		return nil
+	}
+	to := table.Loader()
+	l.all[name] = to
+	return to
+}

@@ -1,0 +1,77 @@
+package seam
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+)
+
+// Printed is v as %v prints it; or its type, if fmt would go through very many values for that, or
+// through one that has itself within it, and never come back.
+func Printed(v any) string {
+	most := 1000
+	if !printable(reflect.ValueOf(v), 0, &most) {
+		return fmt.Sprintf("a %T", v)
+	}
+	return fmt.Sprintf("%v", v)
+}
+
+// printable reports whether a value, nested so deep, leads fmt to at most so many values.
+func printable(v reflect.Value, depth int, most *int) bool {
+	if *most--; *most < 0 || depth > 32 {
+		return false
+	}
+	switch v.Kind() {
+	case reflect.Pointer: // of one in another value it prints the address
+		return depth > 0 || printable(v.Elem(), depth+1, most)
+	case reflect.Interface:
+		return printable(v.Elem(), depth+1, most)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if !printable(v.Field(i), depth+1, most) {
+				return false
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			if !printable(v.Index(i), depth+1, most) {
+				return false
+			}
+		}
+	case reflect.Map:
+		for i := v.MapRange(); i.Next(); {
+			if !printable(i.Key(), depth+1, most) || !printable(i.Value(), depth+1, most) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// KeyText is a key in an error.
+func KeyText(key any) string {
+	const longest = 100
+	text := Printed(key)
+	if reflect.ValueOf(key).Kind() == reflect.String {
+		if text = fmt.Sprintf("%q", key); strings.ContainsRune(text, utf8.RuneError) {
+			text = fmt.Sprintf("%+q", key)
+		}
+	}
+	if len(text) > longest {
+		text = fmt.Sprintf("%s... (%d bytes)", text[:longest], len(text))
+	}
+	return text
+}
+
+// ErrGoexit is the error for a function that calls runtime.Goexit.
+var ErrGoexit = errors.New("it has ended its goroutine (runtime.Goexit)")
+
+// Panicked is the error for a panic with the value p.
+func Panicked(p any) error {
+	if err, ok := p.(error); ok {
+		return fmt.Errorf("it panics: %w", err)
+	}
+	return fmt.Errorf("it panics: %v", p)
+}
