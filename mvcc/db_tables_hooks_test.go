@@ -33,7 +33,7 @@ func TestSnapshotMeetsNewTable(t *testing.T) {
 		require.Nil(t, actor.Result)
 		var names []string
 		for _, table := range seenIn(s) {
-			names = append(names, table.described().Name)
+			names = append(names, table.counters.name)
 		}
 		want := "a"
 		if s.Epoch() >= b.Epoch() {
