@@ -1,7 +1,6 @@
 package testload
 
 import (
-	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -49,30 +48,4 @@ func Garbage(list [][]byte) {
 		list[i] = make([]byte, 16<<10)
 	}
 	runtime.KeepAlive(list)
-}
-
-// A link is a pointer for the collector to follow.
-type link struct{ next, other *link }
-
-// Collect has the collector mark many small objects, again and again, until the test ends.
-func Collect(t *testing.T) {
-	t.Helper()
-	var first *link
-	for range 200_000 {
-		first = &link{first, first}
-	}
-	Again(t, runtime.GC)
-	t.Cleanup(func() { runtime.KeepAlive(first) })
-}
-
-// SyncFile writes something to a file, and waits until it is on disk.
-//
-//go:noinline
-func SyncFile(t *testing.T, f *os.File) {
-	if _, err := f.WriteAt([]byte("on disk"), 0); err != nil {
-		t.Error(err)
-	}
-	if err := f.Sync(); err != nil {
-		t.Error(err)
-	}
 }
