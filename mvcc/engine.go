@@ -132,7 +132,11 @@ func (e *engine) open() moment {
 func (e *engine) view(fn func(s moment) error) error { return coreAt(e).view(fn) }
 
 //go:noinline
-func (e *engine) end(last bool) *chain.Node { return coreAt(e).end(last) }
+func (e *engine) end(last bool) *chain.Node {
+	s := e.snapshot(forCall)
+	defer s.Close()
+	return s.end(last)
+}
 
 // in is [Map.In], inside is that for a table that may have been closed, and at is [Map.At].
 //

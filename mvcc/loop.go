@@ -257,14 +257,6 @@ func (s moment) endOf(r *span, last bool) *chain.Node {
 	return c.found[0]
 }
 
-// end is [Map.Min], or [Map.Max].
-func (m *core) end(last bool) *chain.Node {
-	m.checkOrdered(false)
-	s := m.snapshotFor(forCall)
-	defer s.Close()
-	return s.end(last)
-}
-
 // checkOrdered panics if the keys have no order, or if a range, which is a prefix, has no meaning
 // in it.
 func (m *core) checkOrdered(prefix bool) {

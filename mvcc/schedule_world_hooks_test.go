@@ -88,10 +88,10 @@ func (w *world) byIndex(r Reader[int, int]) (all iter.Seq2[int, int], ok bool) {
 		in := w.ix.open(r, forProgram)
 		defer in.closeOwn()
 		see := func(index, key, value int, ok bool) bool {
-			switch {
-			case !ok:
-				return yield(0, misplaced)
-			case value != index:
+			if !ok {
+				key = 0
+			}
+			if value != index || !ok {
 				value = misplaced
 			}
 			return yield(key, value)
@@ -103,7 +103,7 @@ func (w *world) byIndex(r Reader[int, int]) (all iter.Seq2[int, int], ok bool) {
 			})
 			return
 		}
-		w.ix.loopSeen(in.moment, &stretch[int, int]{}, func(e *entry[int, int], v *chain.Node) bool {
+		w.ix.loopSeen(in, &stretch[int, int]{}, func(e *entry[int, int], v *chain.Node) bool {
 			value, ok := chain.Present[int, int](v)
 			return see(e.index, e.key, value, ok)
 		})

@@ -116,13 +116,15 @@ func (ix *Index[I, K, V]) Name() string {
 // index's table, or began before the index was complete; and as a read of r does.
 func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
 	ix.check()
-	return func(yield func(K, V) bool) { ix.records(r, stretchOf[I, K](key), yield) }
+	return func(yield func(K, V) bool) {
+		ix.records(r, stretch[I, K]{keys: From(key).UpTo(key), one: true}, yield)
+	}
 }
 
 // First returns the first record of [Index.Get], and its key.
 func (ix *Index[I, K, V]) First(r Reader[K, V], key I) (k K, v V, ok bool) {
 	ix.check()
-	e, v, ok := ix.end(r, stretchOf[I, K](key))
+	e, v, ok := ix.end(r, stretch[I, K]{keys: From(key).UpTo(key), one: true})
 	return e.Key, v, ok
 }
 

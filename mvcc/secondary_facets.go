@@ -13,8 +13,7 @@ func (ix *Index[I, K, V]) Has(r Reader[K, V], key I) bool {
 	ix.check()
 	in := ix.open(r, forCall)
 	defer in.closeOwn()
-	of := stretchOf[I, K](key)
-	_, ok := ix.endIn(in, &of)
+	_, ok := ix.endIn(in, &stretch[I, K]{keys: From(key).UpTo(key), one: true})
 	runtime.KeepAlive(in.st)
 	return ok
 }
@@ -41,25 +40,12 @@ func (ix *Index[I, K, V]) Count(r Reader[K, V], keys Range[I]) (n int) {
 	switch {
 	case ix.empty(&of):
 	case ix.unique.at == nil:
-		part := ix.entryRange(&of)
-		within := spanOf(&part)
-		n = ix.entries.at.countAlong(in.moment, in.tx, &within)
+		var c chunk
+		ix.alongEntries(&c, in, &of, func() bool { n += c.n; return true })
 	default:
 		ix.walk(in, &of, func(I, K) bool { n++; return true })
 	}
 	runtime.KeepAlive(in.st)
-	return n
-}
-
-// countAlong returns how many keys along visits.
-//
-//go:noinline
-func (e *engine) countAlong(s moment, tx bool, r *span) (n int) {
-	var c chunk
-	e.along(&c, s, tx, r, false, func() bool {
-		n += c.n
-		return true
-	})
 	return n
 }
 

@@ -67,11 +67,6 @@ func (ix *Index[I, K, V]) records(r Reader[K, V], of stretch[I, K], yield func(K
 	ix.loop(r, &of, func(e Entry[I, K], value V) bool { return yield(e.Key, value) })
 }
 
-// stretchOf returns the entries of one index key.
-func stretchOf[I, K comparable](key I) stretch[I, K] {
-	return stretch[I, K]{keys: From(key).UpTo(key), one: true}
-}
-
 // loop visits the records of a stretch, as r sees them.
 func (ix *Index[I, K, V]) loop(
 	r Reader[K, V], of *stretch[I, K], visit func(e Entry[I, K], value V) bool,
@@ -84,7 +79,7 @@ func (ix *Index[I, K, V]) loop(
 			return !ok || visit(Entry[I, K]{index, asWritten(in.st, key, in.tx)}, value)
 		})
 	} else if !ix.empty(of) {
-		ix.loopSeen(in.moment, of, func(e *entry[I, K], record *chain.Node) bool {
+		ix.loopSeen(in, of, func(e *entry[I, K], record *chain.Node) bool {
 			value, ok := chain.Present[K, V](record)
 			return !ok || visit(Entry[I, K]{e.index, chain.KeyOf[K](record)}, value)
 		})
@@ -92,20 +87,29 @@ func (ix *Index[I, K, V]) loop(
 	runtime.KeepAlive(in.st)
 }
 
+// alongEntries visits the entries of a stretch of an index that is not unique.
+func (ix *Index[I, K, V]) alongEntries(
+	c *chunk, in window[K], of *stretch[I, K], visit func() bool,
+) {
+	part := ix.entryRange(of)
+	within := spanOf(&part)
+	ix.entries.at.along(c, in.moment, in.tx, &within, of.down, visit)
+}
+
 // loopSeen visits the entries of a stretch, and what a snapshot sees of their records: for X1 there
 // is a value. It looks several records up at once, before it visits the first: what is seen of them
 // is the same whenever it is looked at.
 func (ix *Index[I, K, V]) loopSeen(
-	s moment, of *stretch[I, K], visit func(e *entry[I, K], record *chain.Node) bool,
+	in window[K], of *stretch[I, K], visit func(e *entry[I, K], record *chain.Node) bool,
 ) {
 	part := ix.entryRange(of)
 	within := spanOf(&part)
 	var c chunk
-	ix.entries.at.through(s).ranged(&c, &within, of.down, func() bool {
+	ix.entries.at.through(in.moment).ranged(&c, &within, of.down, func() bool {
 		for from := 0; from < c.n; from += recordBatch {
 			var records [recordBatch]*chain.Node
 			entries := c.found[from:min(from+recordBatch, c.n)]
-			s.lookup(entries, ix.keyAt, &records)
+			in.lookup(entries, ix.keyAt, &records)
 			for i, v := range entries {
 				if !visit((*entry[I, K])(v.Key()), records[i]) {
 					return false
@@ -123,11 +127,8 @@ const recordBatch = 12
 
 // lookup sets records to what the snapshot sees of the records of some entries, which have their
 // keys keyAt bytes behind their own. Nothing in a step waits for another key: so the processor
-// loads the buckets of all at once, and then the versions.
-//
-// An entry does not remember where the chain of its record stands: that would save the hash and the
-// comparison of tags, and no load from memory, since the head is in the bucket; and it would keep
-// each table alive that the index of the records has outgrown, until the entry is written again.
+// loads the buckets of all at once, and then the versions. (An entry does not remember the place of
+// its record: that would save no load, and keep alive each table that was outgrown.)
 //
 //go:noinline
 func (s moment) lookup(entries []*chain.Node, keyAt uintptr, records *[recordBatch]*chain.Node) {
@@ -188,9 +189,7 @@ func (ix *Index[I, K, V]) walk(
 			return true
 		})
 	default:
-		part := ix.entryRange(of)
-		within := spanOf(&part)
-		ix.entries.at.along(&c, in.moment, in.tx, &within, of.down, func() bool {
+		ix.alongEntries(&c, in, of, func() bool {
 			for _, v := range c.found[:c.n] {
 				if e := (*entry[I, K])(v.Key()); !visit(e.index, e.key) {
 					return false
