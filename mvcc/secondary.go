@@ -109,8 +109,8 @@ func (ix *Index[I, K, V]) Name() string {
 // by then. At level serializable the index key joins the read set: the transaction conflicts with
 // one that gives it to a record or takes it away. So does each record visited. It costs a search in
 // a tree, or, with IndexOptions.Unique and without an order, a look into a table; and a Get for
-// each record: if r is no Tx, of up to twelve before the first of these is visited. A loop allocates
-// some small objects; its own function and variables are not among them.
+// each record, of up to twelve before the first is visited, if r is no Tx. A loop allocates some
+// small objects.
 //
 // An index key that is not equal to itself has no record. A step panics if r is not one of the
 // index's table, or began before the index was complete; and as a read of r does.

@@ -59,7 +59,7 @@ func (ix *Index[I, K, V]) Keys(r Reader[K, V], keys Range[I]) iter.Seq[I] {
 	return func(yield func(I) bool) {
 		in := ix.open(r, forProgram)
 		defer in.closeOwn()
-		any, last, equal := false, of.keys.low.key, 0
+		any, last, equal, c := false, of.keys.low.key, 0, chunk{}
 		isNew := func(index I) bool {
 			if any && index == last {
 				equal++
@@ -74,7 +74,6 @@ func (ix *Index[I, K, V]) Keys(r Reader[K, V], keys Range[I]) iter.Seq[I] {
 		}
 		part := ix.entryRange(&of)
 		within := spanOf(&part)
-		var c chunk
 		ix.entries.at.along(&c, in.moment, in.tx, &within, false, func() bool {
 			for _, v := range c.found[:c.n] {
 				switch index := (*entry[I, K])(v.Key()).index; {
