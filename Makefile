@@ -9,17 +9,17 @@ MAKEFLAGS   += --no-builtin-rules --no-print-directory
 
 # The packages a user of the library compiles.
 CORE := ./mvcc/... ./epoch/... ./gc/... \
-	./internal/chain ./internal/hasher ./internal/index ./internal/tree
+	./internal/engine/chain ./internal/engine/hasher ./internal/engine/index ./internal/engine/tree
 # What is tested as another program, or on other machines: that, and programs over it. PART of it.
-TESTED-all  := $(CORE) ./internal/oracle
+TESTED-all  := $(CORE) ./internal/proof/oracle
 TESTED-mvcc := ./mvcc/...
 TESTED-rest := $(filter-out $(TESTED-mvcc),$(TESTED-all))
 PART        ?= all
 TESTED      := $(TESTED-$(PART))
 # Those that have files with build tags: mvcccheck compiles yield points and checks of
 # invariants in, nolinkname is the fallback of package epoch.
-TAGGED := $(CORE) ./internal/hooks/... ./internal/invariant ./internal/pin ./internal/soak \
-	./internal/stage
+TAGGED := $(CORE) ./internal/debug/hooks/... ./internal/debug/invariant ./internal/debug/pin ./internal/proof/soak \
+	./internal/debug/stage
 
 # Tools run by version, so that go.mod does not grow by what they need.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -35,14 +35,14 @@ EMULATED ?= arm64 s390x
 ARGS        ?=
 TESTFLAGS   ?=
 # The tree, under the race detector, takes as long as half of the rest: it is a slice of NIGHTLY.
-RACED       ?= $(filter-out ./internal/tree,$(CORE)) ./durable ./internal/favour
+RACED       ?= $(filter-out ./internal/engine/tree,$(CORE)) ./durable ./internal/engine/favour
 # Tests in which one goroutine moves at a time, or that judge memory: make test has them, and the
 # race detector finds nothing there in a third of its time.
 UNRACED     ?= Bounded|Called|Crashes|Damage|DamagedBackups|DecoderFailsOnce|DiskFailsOnce| \
 	EncoderFailsOnce|Files|ForeignFiles|Linear|LoadResume|ReadHeader|RefusedRecords|SaveAndLoad| \
 	WritersPruneBesideReaders
-AROUND      ?= ./internal/history ./internal/machine ./internal/results ./internal/soak ./mvcctest \
-	./internal/dump
+AROUND      ?= ./internal/proof/history ./internal/bench/machine ./internal/bench/results ./internal/proof/soak ./mvcctest \
+	./cmd/mvccdump/internal/dump
 MUTANTFLAGS ?=
 SHORT       ?= -short
 SOAK        ?= 10m
@@ -133,13 +133,13 @@ browser: ## run the tests that drive a real browser (chromium), shortened (SHORT
 
 .PHONY: model
 model: ## check the protocol model at its large bounds
-	MODEL=large go test -count=1 -timeout 2h $(TESTFLAGS) ./internal/model/...
+	MODEL=large go test -count=1 -timeout 2h $(TESTFLAGS) ./internal/proof/model/...
 
 .PHONY: fuzz
 fuzz: ## run each fuzz test for FUZZTIME; what fails goes to testdata/fuzz of its package
-	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./internal/oracle
-	go test -run '^$$' -fuzz '^FuzzForged$$' -fuzztime $(FUZZTIME) ./internal/gobtext
-	go test -run '^$$' -fuzz '^FuzzForgedLines$$' -fuzztime $(FUZZTIME) ./internal/disk
+	go test -run '^$$' -fuzz '^FuzzProgram$$' -fuzztime $(FUZZTIME) ./internal/proof/oracle
+	go test -run '^$$' -fuzz '^FuzzForged$$' -fuzztime $(FUZZTIME) ./internal/seam/gobtext
+	go test -run '^$$' -fuzz '^FuzzForgedLines$$' -fuzztime $(FUZZTIME) ./internal/seam/disk
 
 .PHONY: soak
 soak: ## check the map under random load for SOAK; SOAKTAGS=mvcccheck stops goroutines in the races
@@ -147,11 +147,11 @@ soak: ## check the map under random load for SOAK; SOAKTAGS=mvcccheck stops goro
 
 .PHONY: mutants
 mutants: ## break the code on purpose, fault by fault: a test must notice each
-	go run ./internal/mutants $(MUTANTFLAGS)
+	go run ./internal/proof/mutants $(MUTANTFLAGS)
 
 .PHONY: mutants-check
 mutants-check: ## print the mutants that do not apply or compile, with the present code
-	go run ./internal/mutants -check $(MUTANTFLAGS)
+	go run ./internal/proof/mutants -check $(MUTANTFLAGS)
 
 .PHONY: check
 check: ## before each commit, in a minute: build, the core's tests, lint of what changed
@@ -166,7 +166,7 @@ check: ## before each commit, in a minute: build, the core's tests, lint of what
 MODES   := schedules procs:PROCS=1 procs:PROCS=4 procs:PROCS=16 nolinkname test-386 \
 	$(addprefix test-releases:GO_RELEASES=,$(GO_RELEASES))
 NIGHTLY := $(addsuffix :PART=mvcc,$(MODES)) lint-all journey-race race-around \
-	$(addprefix race:RACED=,./profiling/... ./bench/... ./internal/cli/... ./internal/tree) \
+	$(addprefix race:RACED=,./profiling/... ./bench/... ./internal/bench/cli/... ./internal/engine/tree) \
 	$(addsuffix :PART=rest,$(MODES))
 
 .PHONY: nightly
@@ -235,7 +235,7 @@ journey: ## measure the table of docs/journey.md, in eight minutes (ARGS)
 
 .PHONY: bars
 bars: ## measure the performance bars, each against its reference (ARGS)
-	go test -run '^$$' -bench Bars -benchtime 10x -timeout 0 $(ARGS) ./internal/bars
+	go test -run '^$$' -bench Bars -benchtime 10x -timeout 0 $(ARGS) ./internal/bench/bars
 
 ##@ check
 

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/hist"
+	"github.com/mvccmap/mvccmap/internal/bench/hist"
 )
 
 // A Distribution tells how long the timed operations of a run took. Every value is

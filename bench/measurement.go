@@ -3,7 +3,7 @@ package bench
 import (
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/machine"
+	"github.com/mvccmap/mvccmap/internal/bench/machine"
 )
 
 // Measurement has the figures of a run of a [Trial].

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/btree"
 
-	"github.com/mvccmap/mvccmap/internal/machine"
+	"github.com/mvccmap/mvccmap/internal/bench/machine"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/machine"
+	"github.com/mvccmap/mvccmap/internal/bench/machine"
 )
 
 // RunFor runs the workload for about d, or until ctx ends. When measure is

@@ -5,7 +5,7 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/machine"
+	"github.com/mvccmap/mvccmap/internal/bench/machine"
 )
 
 // usage has the figures of the process so far.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"errors"
 
-	"github.com/mvccmap/mvccmap/internal/disk"
 	"github.com/mvccmap/mvccmap/internal/seam"
+	"github.com/mvccmap/mvccmap/internal/seam/disk"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/seam/disk"
 )
 
 // A bound is the least that must be there: the files up to a number lead at least to an epoch. It

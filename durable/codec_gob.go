@@ -9,7 +9,7 @@ import (
 	"io"
 	"reflect"
 
-	"github.com/mvccmap/mvccmap/internal/gobtext"
+	"github.com/mvccmap/mvccmap/internal/seam/gobtext"
 )
 
 // A gobEncoder refuses records of which gob leaves something out, and writes repairs of those that

@@ -8,7 +8,7 @@ import (
 	"io"
 	"reflect"
 
-	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/seam/disk"
 )
 
 // Gob is the codec of package [encoding/gob]. It keeps a record as it is, or refuses it with an

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/seam/disk"
 )
 
 func backupName(n uint64) string  { return fmt.Sprintf("backup-%08d", n) }

@@ -1,7 +1,7 @@
 package durable
 
 import (
-	"github.com/mvccmap/mvccmap/internal/backupfile"
+	"github.com/mvccmap/mvccmap/internal/seam/backupfile"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 

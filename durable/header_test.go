@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/durable"
-	"github.com/mvccmap/mvccmap/internal/backupfile"
-	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/seam/backupfile"
+	"github.com/mvccmap/mvccmap/internal/seam/disk"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 

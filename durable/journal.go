@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/disk"
-	"github.com/mvccmap/mvccmap/internal/goid"
+	"github.com/mvccmap/mvccmap/internal/debug/goid"
 	"github.com/mvccmap/mvccmap/internal/seam"
+	"github.com/mvccmap/mvccmap/internal/seam/disk"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )

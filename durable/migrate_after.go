@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mvccmap/mvccmap/internal/backupfile"
-	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/seam/backupfile"
+	"github.com/mvccmap/mvccmap/internal/seam/disk"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mvccmap/mvccmap/internal/backupfile"
+	"github.com/mvccmap/mvccmap/internal/seam/backupfile"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 )
 

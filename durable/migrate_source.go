@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mvccmap/mvccmap/internal/backupfile"
 	"github.com/mvccmap/mvccmap/internal/seam"
+	"github.com/mvccmap/mvccmap/internal/seam/backupfile"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 )
 

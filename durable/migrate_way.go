@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/mvccmap/mvccmap/internal/backupfile"
+	"github.com/mvccmap/mvccmap/internal/seam/backupfile"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 )
 

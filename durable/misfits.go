@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mvccmap/mvccmap/internal/backupfile"
 	"github.com/mvccmap/mvccmap/internal/seam"
+	"github.com/mvccmap/mvccmap/internal/seam/backupfile"
 )
 
 // sameShapes reports whether a table has the shapes that were saved.

@@ -9,9 +9,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mvccmap/mvccmap/internal/backupfile"
-	"github.com/mvccmap/mvccmap/internal/disk"
 	"github.com/mvccmap/mvccmap/internal/seam"
+	"github.com/mvccmap/mvccmap/internal/seam/backupfile"
+	"github.com/mvccmap/mvccmap/internal/seam/disk"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 	"github.com/mvccmap/mvccmap/mvcc"
 )

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/mvccmap/mvccmap/internal/backupfile"
-	"github.com/mvccmap/mvccmap/internal/disk"
+	"github.com/mvccmap/mvccmap/internal/seam/backupfile"
+	"github.com/mvccmap/mvccmap/internal/seam/disk"
 )
 
 // commitCounts say, of the records of a table in differences by saveCommits, which commits

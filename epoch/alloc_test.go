@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/invariant"
+	"github.com/mvccmap/mvccmap/internal/debug/invariant"
 )
 
 // Transactions in steady state allocate nothing: neither to take states out of the pool, also where

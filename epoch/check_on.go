@@ -7,8 +7,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
-	"github.com/mvccmap/mvccmap/internal/invariant"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/debug/invariant"
 )
 
 // The invariants of clock, bound and slots, evaluated in builds with the tag

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	proc "github.com/mvccmap/mvccmap/internal/pin"
+	proc "github.com/mvccmap/mvccmap/internal/debug/pin"
 )
 
 type poolShards[T any] struct {

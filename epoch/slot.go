@@ -5,8 +5,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
-	"github.com/mvccmap/mvccmap/internal/invariant"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/debug/invariant"
 )
 
 // A Head is the part of a [Slot] that each read looks at. It is a type of its own for code that

@@ -5,8 +5,8 @@ import (
 	"sync"
 	stdatomic "sync/atomic"
 
-	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks/atomic"
 )
 
 // An Epoch is a value of the logical clock.

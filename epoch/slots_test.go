@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/invariant"
+	"github.com/mvccmap/mvccmap/internal/debug/invariant"
 )
 
 // A slot takes two cache lines, so that nobody else's writes disturb its owner.

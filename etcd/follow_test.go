@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/mvccmap/mvccmap/internal/replicate"
+	"github.com/mvccmap/mvccmap/internal/seam/replicate"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/replicate"
+	"github.com/mvccmap/mvccmap/internal/seam/replicate"
 )
 
 // A line is the Updates of this process that are to commit, in the order in which they have come to

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/replicate"
+	"github.com/mvccmap/mvccmap/internal/seam/replicate"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 

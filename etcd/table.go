@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/replicate"
+	"github.com/mvccmap/mvccmap/internal/seam/replicate"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/replicate"
+	"github.com/mvccmap/mvccmap/internal/seam/replicate"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 

@@ -5,7 +5,7 @@ package gc
 import (
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/internal/invariant"
+	"github.com/mvccmap/mvccmap/internal/debug/invariant"
 )
 
 // The invariants of views, evaluated in builds with the tag mvcccheck; see

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
-	"github.com/mvccmap/mvccmap/internal/leak"
+	"github.com/mvccmap/mvccmap/internal/debug/leak"
 )
 
 func TestMain(m *testing.M) { leak.VerifyTestMain(m) }

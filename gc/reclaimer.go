@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/goid"
-	"github.com/mvccmap/mvccmap/internal/hooks"
-	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/debug/goid"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
+	hooked "github.com/mvccmap/mvccmap/internal/debug/hooks/atomic"
 )
 
 // A Reclaimer makes views and has items visited whose versions are to be dropped. Use

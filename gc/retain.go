@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
 // A retention keeps the bound of views from passing the clock of a given time ago, so

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/invariant"
+	"github.com/mvccmap/mvccmap/internal/debug/invariant"
 )
 
 // stock is the pending work of the background: items to visit, each once, and

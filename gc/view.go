@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/hooks"
-	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
+	hooked "github.com/mvccmap/mvccmap/internal/debug/hooks/atomic"
 )
 
 // A View is a picture of the open transactions, and says when a committer should ask

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
 // Each invariant is seen to fire: the test breaks the state by hand.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
 // evictAll evicts all transactions of a map with the options of hasty that have not been, and

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/favour"
-	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
+	"github.com/mvccmap/mvccmap/internal/engine/favour"
 )
 
 // A bid is what one call of Update does to get through: when it has lost often, it makes

@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
 // What a map takes follows what is live, never what has happened. Each pattern of patterns_test.go
 // might break this. Heap and versions are measured at the start, at the peak and at the end, and
 // logged: run it with -v. What writers beside each other leave is looked at by rounds of growth,
-// see internal/soak.
+// see internal/proof/soak.
 
 // slack is how many versions a chain may have beyond those that are being read.
 const slack = 32

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
 	"github.com/mvccmap/mvccmap/internal/seam"
-	"github.com/mvccmap/mvccmap/internal/stage"
 )
 
 // errTrip is what a function of the user panics with when the trap goes off.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/index"
-	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
 // Readers begin and end all the time, each as of an epoch of its own, beside writers of the keys

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/goid"
-	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/goid"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
 // What a store has to look at does not depend on how many readers there are, though chains are as

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/invariant"
+	"github.com/mvccmap/mvccmap/internal/debug/invariant"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
 // The invariants of reads, commits and pooled states, evaluated in builds with the

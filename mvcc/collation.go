@@ -8,8 +8,8 @@ import (
 	"reflect"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/internal/hasher"
-	"github.com/mvccmap/mvccmap/internal/tree"
+	"github.com/mvccmap/mvccmap/internal/engine/hasher"
+	"github.com/mvccmap/mvccmap/internal/engine/tree"
 )
 
 // An entry says that a record has an index key. Entries are in the order of their index

@@ -3,8 +3,8 @@ package mvcc
 import (
 	"fmt"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
 // A ComputeOp says what [Map.Compute] is to do with a key, as in xsync.

@@ -14,11 +14,11 @@ import (
 
 	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/favour"
-	"github.com/mvccmap/mvccmap/internal/hasher"
-	hooked "github.com/mvccmap/mvccmap/internal/hooks/atomic"
-	"github.com/mvccmap/mvccmap/internal/index"
+	hooked "github.com/mvccmap/mvccmap/internal/debug/hooks/atomic"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/favour"
+	"github.com/mvccmap/mvccmap/internal/engine/hasher"
+	"github.com/mvccmap/mvccmap/internal/engine/index"
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
 // A tableList is the tables that there are at a moment. It is never changed: when a table is made

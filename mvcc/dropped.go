@@ -7,7 +7,7 @@ import (
 	"weak"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
 // droppedListeners are those whose users cannot reach them any more: nobody would see what they

@@ -5,8 +5,8 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
 // An engine is what the methods of a [Map] see of its [core], see txn.

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
 var (

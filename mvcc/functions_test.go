@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/durable"
-	"github.com/mvccmap/mvccmap/internal/goid"
+	"github.com/mvccmap/mvccmap/internal/debug/goid"
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
 	"github.com/mvccmap/mvccmap/internal/seam/door"
-	"github.com/mvccmap/mvccmap/internal/stage"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 

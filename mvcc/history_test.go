@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/history"
-	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
+	"github.com/mvccmap/mvccmap/internal/proof/history"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 

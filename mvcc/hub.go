@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
 // A hub tells those that watch the maps of a database what was committed. It works in

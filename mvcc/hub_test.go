@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
 // A watch that begins when the last other one ends, in the round that it begins with, misses

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/leak"
-	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/internal/debug/leak"
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
 // What happens to handles and maps that nobody ends.

@@ -5,9 +5,9 @@ import (
 	"runtime"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/index"
-	"github.com/mvccmap/mvccmap/internal/tree"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/index"
+	"github.com/mvccmap/mvccmap/internal/engine/tree"
 )
 
 // Loops over the keys of a map, as they are for all types: what they visit is the version that is

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
 // A Map is a map from K to V that any number of goroutines may use at once, one key at a time or in

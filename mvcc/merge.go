@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
 // A merger says what becomes of the value that base has, or of none, and sets that of v.

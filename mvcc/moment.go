@@ -6,7 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
 // A moment is a [Snapshot] without the types of its map, or a [DBSnapshot] without its tables.

@@ -3,10 +3,10 @@ package mvcc
 import (
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/favour"
-	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/favour"
+	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
 // The one-key operations have the names and the meaning of those of [sync.Map].

@@ -8,8 +8,8 @@ import (
 	"runtime/debug"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/invariant"
+	"github.com/mvccmap/mvccmap/internal/debug/invariant"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 

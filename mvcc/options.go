@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/gc"
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/trial"
+	"github.com/mvccmap/mvccmap/internal/debug/trial"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
 // A Level is an isolation level.

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/hasher"
-	"github.com/mvccmap/mvccmap/internal/tree"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/hasher"
+	"github.com/mvccmap/mvccmap/internal/engine/tree"
 )
 
-// An order is the order of the keys of a map: its index is a tree then, see package internal/tree.
+// An order is the order of the keys of a map: its index is a tree then, see package internal/engine/tree.
 // Nothing of it is compiled for each type of keys but a call of the program's function.
 type order struct {
 	tree.Order

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
 // Readers, and writers of keys that are there, do not wait for a leaf that an insert has locked,

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/mvccmap/mvccmap/internal/hasher"
+	"github.com/mvccmap/mvccmap/internal/engine/hasher"
 )
 
 // NewOrdered returns an empty map whose keys have the order of Go's operators, for ranges, see

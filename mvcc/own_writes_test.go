@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/hasher"
+	"github.com/mvccmap/mvccmap/internal/engine/hasher"
 )
 
 // A transaction finds what it has written, also where keys have the same hash, or hashes next to

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
 // What is left for later is done, whatever else happens meanwhile.

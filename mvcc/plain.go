@@ -2,8 +2,8 @@ package mvcc
 
 import (
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
 // plainWrites is how many keys a plain transaction may write: few enough, below installStride, that

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/hasher"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/hasher"
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
 // How keys leave the index while somebody wants to use them.

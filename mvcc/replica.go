@@ -6,12 +6,12 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/index"
-	"github.com/mvccmap/mvccmap/internal/replicate"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/index"
+	"github.com/mvccmap/mvccmap/internal/seam/replicate"
 )
 
-// A database may be a replica of what is kept elsewhere, see package internal/replicate and module
+// A database may be a replica of what is kept elsewhere, see package internal/seam/replicate and module
 // etcd: then that store draws the epochs, validates what transactions have read, and commits.
 // Nothing here is on the way of others: a transaction of a replica is one that is rolled back, once
 // it has said what it has read and written.

@@ -3,7 +3,7 @@ package mvcc
 import (
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/internal/replicate"
+	"github.com/mvccmap/mvccmap/internal/seam/replicate"
 )
 
 // What a transaction of a replica has done in indexes. An entry says that a record has an index

@@ -5,7 +5,7 @@ package mvcc
 import (
 	"fmt"
 
-	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
 // An event is one step of an actor: one access to shared memory, and what the

@@ -2,7 +2,7 @@
 
 package mvcc
 
-import "github.com/mvccmap/mvccmap/internal/hooks"
+import "github.com/mvccmap/mvccmap/internal/debug/hooks"
 
 // resize moves the keys to a table of so many times as many buckets, and at least two.
 func (w *world) resize(times, of int) {

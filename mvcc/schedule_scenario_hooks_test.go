@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mvccmap/mvccmap/internal/hasher"
-	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/engine/hasher"
+	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
 // A scenario is what is executed: a map, and a program for each actor.

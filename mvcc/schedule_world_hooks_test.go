@@ -7,8 +7,8 @@ import (
 	"iter"
 	"reflect"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/hasher"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/hasher"
 )
 
 // A world is what the programs of a scenario run on: a map, or the tables of a database.

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"sync/atomic"
 
-	"github.com/mvccmap/mvccmap/internal/hasher"
+	"github.com/mvccmap/mvccmap/internal/engine/hasher"
 )
 
 // An Index finds the records of a table by index keys of type I, which a function makes of each

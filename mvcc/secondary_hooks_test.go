@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
 // Somebody has locked a bucket to insert a key, and found that the table has no indexes.

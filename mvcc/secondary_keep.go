@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/mvccmap/mvccmap/internal/hasher"
+	"github.com/mvccmap/mvccmap/internal/engine/hasher"
 )
 
 func (ix *Index[I, K, V]) named() string { return ix.name }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
 // The records of these tests are small numbers in which their index keys are: bits 0 to 2

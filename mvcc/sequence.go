@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"weak"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/goid"
-	"github.com/mvccmap/mvccmap/internal/index"
+	"github.com/mvccmap/mvccmap/internal/debug/goid"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
 // A Sequence gives out numbers, each once and each higher than those before, for keys of records,

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
 func next(t *testing.T, s *Sequence[string]) uint64 {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/mvccmap/mvccmap/internal/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
 // A numbered element is one of a slice that is to be sorted: by what, and where it is.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/internal/hasher"
+	"github.com/mvccmap/mvccmap/internal/engine/hasher"
 )
 
 // A stableHash hashes keys of one type, given by their addresses, in the same way in every process:

@@ -8,9 +8,9 @@ import (
 	stdatomic "sync/atomic"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/hooks"
-	"github.com/mvccmap/mvccmap/internal/invariant"
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
+	"github.com/mvccmap/mvccmap/internal/debug/invariant"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
 // A txState is what a [Tx] or a [Snapshot] refers to. It is pooled, and owns a slot;

@@ -8,8 +8,8 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/invariant"
+	"github.com/mvccmap/mvccmap/internal/debug/invariant"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
 // Stats says how much a map has done so far, and holds now: counters grow, gauges go up and down.

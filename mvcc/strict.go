@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/goid"
+	"github.com/mvccmap/mvccmap/internal/debug/goid"
+	"github.com/mvccmap/mvccmap/internal/debug/trial"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
 	"github.com/mvccmap/mvccmap/internal/seam"
-	"github.com/mvccmap/mvccmap/internal/trial"
 )
 
 // A strict is what the maps of a database, or one by itself, have in common with Options.Strict:

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/debug/trial"
 	"github.com/mvccmap/mvccmap/internal/seam"
-	"github.com/mvccmap/mvccmap/internal/trial"
 )
 
 // What package mvcctest knows of maps and databases: a trial is a part of the options. Methods of

@@ -5,9 +5,9 @@ import (
 	"unsafe"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/chain"
-	"github.com/mvccmap/mvccmap/internal/index"
-	"github.com/mvccmap/mvccmap/internal/tree"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/index"
+	"github.com/mvccmap/mvccmap/internal/engine/tree"
 )
 
 // scanAll is [Tx.All].

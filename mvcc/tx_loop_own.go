@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/mvccmap/mvccmap/internal/chain"
+	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
 // An ownRecord is what a loop has to know of a write.

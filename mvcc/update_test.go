@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/stage"
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
 func TestUpdateReturnsErrorUnchanged(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/trial"
+	"github.com/mvccmap/mvccmap/internal/debug/trial"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 

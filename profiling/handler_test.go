@@ -92,7 +92,7 @@ func TestImports(t *testing.T) {
 	require.Contains(t, deps, "github.com/mvccmap/mvccmap/profiling/internal/slow")
 	for _, d := range deps {
 		require.NotContains(t, []string{"expvar", "net/http/pprof", "net/http/httptest",
-			"github.com/mvccmap/mvccmap/internal/results"}, d)
+			"github.com/mvccmap/mvccmap/internal/bench/results"}, d)
 	}
 }
 

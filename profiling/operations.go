@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/hist"
+	"github.com/mvccmap/mvccmap/internal/bench/hist"
 	"github.com/mvccmap/mvccmap/profiling/internal/charts"
 	"github.com/mvccmap/mvccmap/profiling/internal/flight"
 	"github.com/mvccmap/mvccmap/profiling/prom"

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	xtrace "golang.org/x/exp/trace"
 
-	"github.com/mvccmap/mvccmap/internal/testload"
+	"github.com/mvccmap/mvccmap/internal/bench/testload"
 	"github.com/mvccmap/mvccmap/profiling"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/flight"

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/cli"
+	"github.com/mvccmap/mvccmap/internal/bench/cli"
 )
 
 // Main is the main function of a program that is mvccbench with workloads of its own, which --workload

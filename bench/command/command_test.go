@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/bench"
-	"github.com/mvccmap/mvccmap/internal/cli"
+	"github.com/mvccmap/mvccmap/internal/bench/cli"
 )
 
 // The program of examples/workload measures its own workload unless told otherwise, lists it first,

@@ -7,7 +7,7 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/goid"
+	"github.com/mvccmap/mvccmap/internal/debug/goid"
 )
 
 // In these trackers an entry belongs to a goroutine. If that has several transactions, the

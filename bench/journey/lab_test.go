@@ -11,7 +11,7 @@ import (
 
 	"github.com/mvccmap/mvccmap/bench"
 	"github.com/mvccmap/mvccmap/epoch"
-	"github.com/mvccmap/mvccmap/internal/leak"
+	"github.com/mvccmap/mvccmap/internal/debug/leak"
 )
 
 // eachConfig runs a test on every tracker and chain, and on each way of cleaning.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/results"
+	"github.com/mvccmap/mvccmap/internal/bench/results"
 )
 
 // sideVariable has this test program be one side of a comparison: one that says that it is

@@ -7,7 +7,7 @@
 package main
 
 import (
-	"github.com/mvccmap/mvccmap/internal/cli"
+	"github.com/mvccmap/mvccmap/internal/bench/cli"
 )
 
 func main() { cli.Main(cli.Run) }

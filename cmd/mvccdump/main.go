@@ -12,7 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/mvccmap/mvccmap/internal/dump"
+	"github.com/mvccmap/mvccmap/cmd/mvccdump/internal/dump"
 )
 
 func main() {

@@ -17,8 +17,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/cli"
-	"github.com/mvccmap/mvccmap/internal/testload"
+	"github.com/mvccmap/mvccmap/internal/bench/cli"
+	"github.com/mvccmap/mvccmap/internal/bench/testload"
 	"github.com/mvccmap/mvccmap/mvcc"
 	"github.com/mvccmap/mvccmap/profiling"
 )

@@ -12,9 +12,9 @@ import (
 	"github.com/google/pprof/profile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/report"
-	"github.com/mvccmap/mvccmap/internal/results"
-	"github.com/mvccmap/mvccmap/internal/testload"
+	"github.com/mvccmap/mvccmap/internal/bench/report"
+	"github.com/mvccmap/mvccmap/internal/bench/results"
+	"github.com/mvccmap/mvccmap/internal/bench/testload"
 	"github.com/mvccmap/mvccmap/profiling/runs"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/hist"
+	"github.com/mvccmap/mvccmap/internal/bench/hist"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 

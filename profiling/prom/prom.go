@@ -25,7 +25,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/humanize"
+	"github.com/mvccmap/mvccmap/internal/bench/humanize"
 	"github.com/mvccmap/mvccmap/internal/seam/figures"
 	"github.com/mvccmap/mvccmap/mvcc"
 )

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mvccmap/mvccmap/internal/humanize"
+	"github.com/mvccmap/mvccmap/internal/bench/humanize"
 )
 
 // A text is metrics in the text format of Prometheus, version 0.0.4.

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/report"
-	"github.com/mvccmap/mvccmap/internal/results"
+	"github.com/mvccmap/mvccmap/internal/bench/report"
+	"github.com/mvccmap/mvccmap/internal/bench/results"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 

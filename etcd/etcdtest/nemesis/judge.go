@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/history"
+	"github.com/mvccmap/mvccmap/internal/proof/history"
 )
 
 // judge finds out whether what clients have told can be.

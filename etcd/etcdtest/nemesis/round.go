@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/etcd/etcdtest"
-	"github.com/mvccmap/mvccmap/internal/history"
+	"github.com/mvccmap/mvccmap/internal/proof/history"
 )
 
 const (

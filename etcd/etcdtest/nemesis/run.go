@@ -20,7 +20,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/history"
+	"github.com/mvccmap/mvccmap/internal/proof/history"
 )
 
 // A RoundConfig says what a round is.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/history"
+	"github.com/mvccmap/mvccmap/internal/proof/history"
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 

@@ -112,7 +112,7 @@ func KindOf(frames []Frame) Kind {
 }
 
 // favour is the package in which a map waits for a claim to be granted, or to end.
-const favour = "github.com/mvccmap/mvccmap/internal/favour"
+const favour = "github.com/mvccmap/mvccmap/internal/engine/favour"
 
 // plumbing has the packages whose functions wait on behalf of their callers.
 var plumbing = map[string]bool{

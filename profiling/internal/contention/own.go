@@ -24,7 +24,7 @@ func IsProfiler(frames []Frame) bool {
 // ownPackage has the code that makes reports, meterPackage the meter of hiccups.
 const (
 	ownPackage   = "github.com/mvccmap/mvccmap/profiling"
-	meterPackage = "github.com/mvccmap/mvccmap/internal/machine"
+	meterPackage = "github.com/mvccmap/mvccmap/internal/bench/machine"
 )
 
 // isProfiler reports whether a package makes reports. The tests that drive a browser do not, though

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/testload"
+	"github.com/mvccmap/mvccmap/internal/bench/testload"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
@@ -33,7 +33,7 @@ func TestWhoWaitsForWork(t *testing.T) {
 		{true, 1, contention.WaitGroup, []string{"main.run", "main.main", "runtime.main"}},
 		{false, 1, contention.Network, []string{"main.get", "main.main", "runtime.main"}},
 		{true, hour, contention.Cond, []string{own + "gc.(*Reclaimer[...]).run",
-			own + "internal/goid.(*Set).Run"}},
+			own + "internal/debug/goid.(*Set).Run"}},
 		{false, 1, contention.Sleep, []string{"main.expired", own + "mvcc.(*DB).sweep"}},
 		{true, time.Second, contention.Select, []string{"main.tick", "sync.(*WaitGroup).Go.func1"}},
 		{false, 2 * time.Second, contention.ChanReceive, []string{"main.leak"}},
@@ -71,7 +71,7 @@ func TestWhoWaitsForWork(t *testing.T) {
 			prof + "/internal/pprofui.Show"}},
 		{true, hour, mutex, []string{prof + "/prom.(*exporter).read",
 			"net/http.(*ServeMux).ServeHTTP"}},
-		{true, hour, mutex, []string{"github.com/mvccmap/mvccmap/internal/machine.(*Hiccups).Run"}},
+		{true, hour, mutex, []string{"github.com/mvccmap/mvccmap/internal/bench/machine.(*Hiccups).Run"}},
 		{true, hour, mutex, []string{"runtime.traceReaderWait", "runtime/trace.Start.func1"}},
 		{true, hour, mutex, []string{"runtime/trace.Stop", "main.main"}},
 	} {

@@ -89,7 +89,7 @@ func accepts(stack []Frame) bool {
 }
 
 // library has the packages of this library that have goroutines, after its path.
-var library = []string{"mvcc", "gc", "durable", "etcd", "internal/favour", "internal/goid"}
+var library = []string{"mvcc", "gc", "durable", "etcd", "internal/engine/favour", "internal/debug/goid"}
 
 // isLibrary reports whether a package is one of them.
 func isLibrary(pkg string) bool {

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/humanize"
-	"github.com/mvccmap/mvccmap/internal/machine"
+	"github.com/mvccmap/mvccmap/internal/bench/humanize"
+	"github.com/mvccmap/mvccmap/internal/bench/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/capture"
 	"github.com/mvccmap/mvccmap/profiling/internal/losses"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/mvccmap/mvccmap/internal/hist"
+	"github.com/mvccmap/mvccmap/internal/bench/hist"
 )
 
 // An Op is a kind of operation of the program. Its methods may be called from

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/pprof/profile"
 
-	"github.com/mvccmap/mvccmap/internal/humanize"
+	"github.com/mvccmap/mvccmap/internal/bench/humanize"
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 

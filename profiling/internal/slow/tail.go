@@ -9,7 +9,7 @@ import (
 	"github.com/google/pprof/profile"
 	"golang.org/x/exp/trace"
 
-	"github.com/mvccmap/mvccmap/internal/humanize"
+	"github.com/mvccmap/mvccmap/internal/bench/humanize"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/machine"
-	"github.com/mvccmap/mvccmap/internal/testload"
+	"github.com/mvccmap/mvccmap/internal/bench/machine"
+	"github.com/mvccmap/mvccmap/internal/bench/testload"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 	"github.com/mvccmap/mvccmap/profiling/internal/slow"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/humanize"
+	"github.com/mvccmap/mvccmap/internal/bench/humanize"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 

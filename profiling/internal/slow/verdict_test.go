@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mvccmap/mvccmap/internal/machine"
+	"github.com/mvccmap/mvccmap/internal/bench/machine"
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 

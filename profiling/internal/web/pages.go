@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mvccmap/mvccmap/internal/humanize"
-	"github.com/mvccmap/mvccmap/internal/web"
+	"github.com/mvccmap/mvccmap/internal/bench/humanize"
+	"github.com/mvccmap/mvccmap/internal/bench/web"
 )
 
 //go:embed pages

@@ -11,7 +11,7 @@ import (
 	"io"
 
 	"github.com/mvccmap/mvccmap/bench/peers"
-	"github.com/mvccmap/mvccmap/internal/cli"
+	"github.com/mvccmap/mvccmap/internal/bench/cli"
 )
 
 func main() { cli.Main(run) }

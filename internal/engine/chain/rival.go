@@ -1,0 +1,115 @@
+package chain
+
+import (
+	"runtime"
+
+	"github.com/mvccmap/mvccmap/internal/debug/hooks"
+)
+
+// This file is how writers deal with writers that have not decided yet: a version is installed on a
+// decided head only.
+
+// DecidedBase returns the newest committed version of the key whose head is or was h, which
+// may both be nil, at a moment when no undecided writer was on top. ok is false if there
+// was one: look the key up again.
+//
+// It decides for an undecided writer: one that is announced and does not validate is
+// helped to commit; any other is given a moment and, if it stands still, aborted. So it
+// waits for no particular goroutine.
+func (d *Decider) DecidedBase(h *Node) (base *Node, ok bool) {
+	if h == nil || Load(&h.State).Committed() { // nearly always
+		return h, true
+	}
+	return d.decideHead(h)
+}
+
+// decideHead is DecidedBase for a head that does not say by itself that it is committed.
+func (d *Decider) decideHead(h *Node) (base *Node, ok bool) {
+	w, r := d.Of.Resolve(h)
+	switch {
+	case w.Committed():
+		return h, true
+	case w.Is(KindAborted):
+		return h.Next.Load(), true
+	case w.Tag() == TagAnnounced && w&CheckBit == 0:
+		d.Help(h, r, w)
+	default:
+		if w, still := standsStill(r, w); still {
+			d.abortRival(r, w)
+		}
+	}
+	return nil, false
+}
+
+// abortRival aborts the transaction whose record r says w, if it still does.
+//
+// An announced record is aborted with a draw: the next record that is announced in the
+// same slot has a later floor then, so that a goroutine that has loaded this one cannot
+// take that one for it.
+func (d *Decider) abortRival(r *Record, w Word) {
+	if w.Tag() == TagAnnounced {
+		d.Of.Slots.Next()
+		d.Counts.Wasted.Add(1)
+	}
+	if Advance(r, w, w.Aborted()) {
+		d.Counts.Rivals.Add(1)
+		if w.Tag() == TagTentative {
+			d.Counts.Wasted.Add(1)
+		}
+	}
+}
+
+// AbortLeft aborts the record of a commit that a function of the user has left, unless it is
+// decided, and returns its word of before. Epochs that were drawn for it are no commit's.
+func (d *Decider) AbortLeft(r *Record) (was Word) {
+	d.Of.Slots.Next() // it may be announced, see abortRival
+	d.Counts.Wasted.Add(1)
+	if was = AbortRecord(r); was.Tag() == TagTentative {
+		d.Counts.Wasted.Add(1)
+	}
+	return was
+}
+
+// How long an installer gives an undecided rival, in looks at its record: first
+// spinning, then yielding. The rival makes eight installs, or validates 64 reads,
+// between two signs of life; yielding lets it run if it has lost its processor.
+const (
+	installSpins  = 256
+	installYields = 4
+)
+
+// standsStill watches the record of a rival that says w for a while, and reports its
+// last word and whether its owner stands still.
+func standsStill(r *Record, w Word) (Word, bool) {
+	for range hooks.Looks(installSpins) {
+		now := Load(r)
+		if movedOn(w, now) {
+			return now, false
+		}
+		w = now
+	}
+	for range hooks.Looks(installYields) {
+		runtime.Gosched()
+		now := Load(r)
+		if movedOn(w, now) {
+			return now, false
+		}
+		w = now
+	}
+	hooks.GaveUp()
+	return w, true
+}
+
+// movedOn reports whether an undecided record that said w has been decided, or been
+// moved on by its owner, now that it says now. That readers revoke and push it
+// is no sign of its owner's life, else they would shield one that sleeps.
+func movedOn(w, now Word) bool {
+	if now == w {
+		return false
+	}
+	undecided := now.Tag() == TagAnnounced || now.Tag() == TagTentative
+	if w.Tag() == TagSpecial || !undecided {
+		return true
+	}
+	return w.Tag() == TagTentative && now == w^CheckBit
+}

@@ -1,0 +1,110 @@
+package backupfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/mvccmap/mvccmap/internal/seam"
+	"github.com/mvccmap/mvccmap/internal/seam/disk"
+)
+
+// A Header is the first part of a backup, in JSON. Of an older version of the format some fields are
+// zero.
+type Header struct {
+	// DB is the life of the database, see mvcc.Position.
+	DB string `json:"db"`
+	// Epoch is that of the saved snapshot, and Since, if not 0, of the older one to which these are
+	// the differences.
+	Epoch uint64 `json:"epoch"`
+	Since uint64 `json:"since,omitempty"`
+	// Version is durable.SaveOptions.Version, and Codec durable.Codec.Name.
+	Version int           `json:"version,omitempty"`
+	Codec   string        `json:"codec"`
+	Tables  []TableHeader `json:"tables"`
+	// Names has the names of tables that are not UTF-8, and so no text, by their numbers.
+	Names map[int][]byte `json:"names,omitempty"`
+}
+
+// A TableHeader says what a backup has of a table.
+type TableHeader struct {
+	Name string `json:"name"`
+	// Key and Value are the types, as [reflect.Type.String] names them, and KeyShape and ValueShape
+	// those shapes; zero in a backup of differences if the table was in the one before.
+	Key        string `json:"key"`
+	Value      string `json:"value"`
+	KeyShape   Shape  `json:"keyShape,omitzero"`
+	ValueShape Shape  `json:"valueShape,omitzero"`
+	// ID differs for tables of the same name: when one was closed and made again.
+	ID int `json:"id,omitempty"`
+	// Closed says that the table was closed: its records go.
+	Closed bool `json:"closed,omitempty"`
+	// Records counts records and deletions, and Refused those left out.
+	Records int `json:"-"`
+	Refused int `json:"-"`
+}
+
+// Describe returns what a backup by a codec says of a table.
+func Describe(t seam.Table, codec string) TableHeader {
+	key, value := t.Types()
+	return TableHeader{Name: t.Name(), ID: t.ID(), Key: key.String(), Value: value.String(),
+		KeyShape: ShapeOf(key, codec), ValueShape: ShapeOf(value, codec)}
+}
+
+// Lost says, in words, what of a table that was saved would be lost in the table that is. Of a
+// backup without shapes only the same types fit.
+func (t TableHeader) Lost(is TableHeader) (lost []string, fits bool) {
+	if t.KeyShape.IsZero() || t.ValueShape.IsZero() {
+		return nil, t.Key == is.Key && t.Value == is.Value
+	}
+	lost = append(t.KeyShape.Lost(is.KeyShape, "the key"), t.ValueShape.Lost(is.ValueShape, "the value")...)
+	return lost, len(lost) == 0
+}
+
+// Text returns the header in JSON.
+func (h Header) Text() ([]byte, error) {
+	h.Names = map[int][]byte{}
+	for i, table := range h.Tables {
+		if !utf8.ValidString(table.Name) {
+			h.Names[i] = []byte(table.Name)
+		}
+	}
+	return json.Marshal(h)
+}
+
+// parse is the reverse of Text.
+func (h *Header) parse(text []byte) error {
+	if err := json.Unmarshal(text, h); err != nil {
+		return err
+	}
+	for i, name := range h.Names {
+		if i < 0 || i >= len(h.Tables) {
+			return fmt.Errorf("there is no table %d", i)
+		}
+		h.Tables[i].Name = string(name)
+	}
+	return nil
+}
+
+// ReadHeader reads the header of a backup, or of a group of a journal, and no further. An error is a
+// [*disk.DamageError], or of the reader.
+func ReadHeader(from *disk.Reader) (h Header, err error) {
+	var text []byte
+	for more := true; more; {
+		kind, payload, err := from.Frame()
+		switch {
+		case err != nil:
+			return h, err
+		case kind != disk.BackupHeader:
+			return h, from.Damage("there is no header")
+		}
+		text, more = append(text, payload...), len(payload) == disk.MaxPayload
+	}
+	if err := h.parse(text); err != nil {
+		return Header{}, from.Damage("the header cannot be read: " + err.Error())
+	}
+	if h.Epoch > disk.HighestEpoch {
+		return Header{}, from.Damage("the epoch is not right")
+	}
+	return h, nil
+}
