@@ -41,8 +41,8 @@ RACED       ?= $(filter-out ./internal/engine/tree,$(CORE)) ./durable ./internal
 UNRACED     ?= Bounded|Called|Crashes|Damage|DamagedBackups|DecoderFailsOnce|DiskFailsOnce| \
 	EncoderFailsOnce|Files|ForeignFiles|Linear|LoadResume|ReadHeader|RefusedRecords|SaveAndLoad| \
 	WritersPruneBesideReaders
-AROUND      ?= ./internal/proof/history ./internal/bench/machine ./internal/bench/results ./internal/proof/soak ./mvcctest \
-	./cmd/mvccdump/internal/dump
+AROUND      ?= ./internal/proof/history ./internal/proof/soak ./internal/bench/machine \
+	./internal/bench/results ./mvcctest ./cmd/mvccdump/internal/dump
 MUTANTFLAGS ?=
 SHORT       ?= -short
 SOAK        ?= 10m
