@@ -39,8 +39,8 @@ RACED       ?= $(filter-out ./internal/engine/tree,$(CORE)) ./durable ./internal
 # Tests in which one goroutine moves at a time, or that judge memory: make test has them, and the
 # race detector finds nothing there in a third of its time.
 UNRACED     ?= Bounded|Called|Crashes|Damage|DamagedBackups|DecoderFailsOnce|DiskFailsOnce| \
-	EncoderFailsOnce|Files|ForeignFiles|Linear|LoadResume|ReadHeader|RefusedRecords|SaveAndLoad| \
-	WritersPruneBesideReaders
+	EncoderFailsOnce|Files|ForeignFiles|JournalRefuses|Linear|LoadResume|ReadHeader|RefusedRecords| \
+	SaveAndLoad|WritersPruneBesideReaders
 AROUND      ?= ./internal/proof/history ./internal/proof/soak ./internal/bench/machine \
 	./internal/bench/results ./mvcctest ./cmd/mvccdump/internal/dump
 MUTANTFLAGS ?=

@@ -8,8 +8,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// oneKey is an engine whose operations are about one key each, with its own session and [Access]: it
-// never aborts, so it has no state.
+// oneKey is an engine of operations on one key, its own session and [Access]. It never aborts, so it
+// has no state.
 type oneKey struct {
 	NoAborts
 	tables []oneKeyTable

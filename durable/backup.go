@@ -19,7 +19,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A backup is a stream of frames, see package frames, which begins with [disk.BackupMagic]. The
+// A backup is a stream of frames, see package disk, which begins with [disk.BackupMagic]. The
 // first one has the header, a [backupfile.Header]. Then comes, for each table, what the codec
 // writes, in frames of kind frameData, and one of kind frameTable with the number of records, and
 // that of the refused ones if there are any, or of the commits that the records are of, see commitCounts; and
@@ -54,7 +54,7 @@ type Backup struct {
 	savedTables []backupfile.TableHeader
 	ids         map[string]int // of the tables in what was loaded, also in the backups before
 	idsOf       string         // the life in which they have these
-	idsAt       uint64         // Epoch, before package durable has set that of another life
+	idsAt       uint64         // Epoch, before the journal has set that of another life
 	// alone says that nobody else has drawn an epoch since the first of them was loaded, up to now.
 	alone bool
 	now   uint64
@@ -112,7 +112,7 @@ type SaveOptions struct {
 // Save writes a backup of the tables to w: all that a snapshot sees, also of tables that were
 // closed since, while readers and writers go on. It has checksums, so that [Load] finds any
 // damage. Save ends with the error of w, or of ctx, with a [*CodecError], see
-// [SaveOptions].Refused, or with [ErrTxTooOld] if a given snapshot was evicted: then the backup is
+// [SaveOptions].Refused, or with [mvcc.ErrTxTooOld] if a given snapshot was evicted: then the backup is
 // of no use.
 //
 // Each key that is not an integer is encoded once more and decoded, to see whether it comes back,
@@ -152,7 +152,7 @@ func Save(
 	return s.Backup, err
 }
 
-// newSaving checks what Save and SaveCommits have in common.
+// newSaving checks the common arguments of Save and saveCommits.
 func newSaving(
 	ctx context.Context, db *mvcc.DB, w io.Writer, codec Codec, opts *SaveOptions,
 ) *saving {

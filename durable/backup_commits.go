@@ -33,18 +33,19 @@ func saveCommits(
 	}
 	s.Since, s.after, s.changes = after.Epoch, &after, map[seam.Table][]changesAt{}
 	var changed []seam.Table
+	note := func(t seam.Table, changes any, n int) {
+		before, was := s.changes[t]
+		if !was {
+			changed = append(changed, t)
+		}
+		s.changes[t] = append(before, changesAt{s.Epoch, changes, n})
+	}
 	for i, c := range commits {
 		if c.Epoch < s.Since || i > 0 && c.Epoch < commits[i-1].Epoch {
 			panic("durable: saveCommits: the commits are not in their order")
 		}
 		s.Epoch = c.Epoch
-		closed := s.db.Changes(c, func(t seam.Table, changes any, n int) {
-			if s.changes[t] == nil {
-				changed = append(changed, t)
-			}
-			s.changes[t] = append(s.changes[t], changesAt{c.Epoch, changes, n})
-		})
-		if closed != nil {
+		if closed := s.db.Changes(c, note); closed != nil {
 			table := described(closed)
 			table.Closed = true
 			s.closed = append(s.closed, table)
@@ -58,8 +59,8 @@ func saveCommits(
 // loadCommits is [Load] of a backup of differences alone, to the backup after, which an earlier
 // Load or loadCommits has returned; it returns after for the next call. If the differences are of
 // another life of the database, DB and Epoch of after name its state there; the first ones name all
-// tables. It does not check that nobody else writes to the copy. Migrated tables go on as they have begun,
-// with the same Rename. If it fails Load has to begin anew.
+// tables. It does not check that nobody else writes to the copy. Migrated tables go on as they have
+// begun, with the same Rename. If it fails Load has to begin anew.
 func loadCommits(
 	ctx context.Context, db *mvcc.DB, r io.Reader, codec Codec, after Backup, opts *LoadOptions,
 ) (Backup, error) {
@@ -100,6 +101,12 @@ func SaveFile(
 
 // LoadFile is [Load] from a file, in which nothing may follow the backup.
 func LoadFile(
+	ctx context.Context, db *mvcc.DB, path string, codec Codec, opts *LoadOptions,
+) (Backup, error) {
+	return namedLoad(loadFile(ctx, db, path, codec, opts))
+}
+
+func loadFile(
 	ctx context.Context, db *mvcc.DB, path string, codec Codec, opts *LoadOptions,
 ) (Backup, error) {
 	f, err := os.Open(path)

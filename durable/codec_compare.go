@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A difference says that a value at a place in a record would become another one. It is the error
-// for the record.
+// A difference is the change of a value by its encoding, with its place in the record. It is the
+// error for the record.
 type difference struct {
 	steps   []string // that lead there, the last one first
 	becomes string
@@ -37,7 +37,7 @@ func (d *difference) Error() string {
 	return strings.TrimPrefix(strings.Join(steps, "")+more+" "+d.becomes, ".")
 }
 
-// ChangesRecord says to package mvcc that nothing can have been saved of such a record: no key of
+// ChangesRecord says to keyCheck that nothing can have been saved of such a record: no key of
 // another one needs a deletion on its account.
 func (d *difference) ChangesRecord() {}
 

@@ -72,11 +72,10 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Strict returns c, but that it refuses each record that does not come back as it is: it encodes,
-// decodes and compares as [reflect.DeepEqual] does, but for types that have a method Equal, such as
-// time.Time, functions, of which two that are not nil are equal, NaN, and negative zeros. It is for
-// tests of a codec of one's own, which find out with it whether that changes values. It costs more
-// than twice as much. Backups of both are the same.
+// Strict returns c with a check: it refuses a record that differs after it was encoded and decoded.
+// Equality is that of [reflect.DeepEqual], but for types with a method Equal, such as time.Time,
+// functions (two that are not nil are equal), NaN and negative zeros. It is for tests of a codec of
+// one's own. It costs more than twice as much; the backups of both are the same.
 func Strict(c Codec) Codec {
 	strict := c
 	strict.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {

@@ -55,8 +55,8 @@
 // before a failure of the machine may also be cut unnoticed. Copy a folder when its journal is
 // closed.
 //
-// The tables that a journal has are those that there were at its end: one that was closed is not
-// needed by the program that opens it.
+// The tables of a journal are those that were open at its end. The program that opens it need not
+// make a closed one.
 //
 // [Inspect] lists the contents of a folder, without the types, and the command mvccdump prints the
 // records. docs/format.md has the format byte by byte.
@@ -64,8 +64,7 @@
 // # Other types
 //
 // Open refuses tables whose types have lost something that was saved, such as a field that was
-// renamed, see [mvcc.Shape]. It returns a [*SchemaError] before anything is written. A field
-// may be added. Options.Rename and Options.Migrate take other tables, names and types over, in the
+// renamed. It returns a [*SchemaError] before anything is written. A field may be added. Options.Rename and Options.Migrate take other tables, names and types over, in the
 // backup and in each group. Then the new backup has the present types, and the next Open finds
 // these. docs/schemas.md in the repository has the cases.
 //

@@ -18,7 +18,7 @@ import (
 )
 
 // ErrClosed is the error of [Journal.Sync] after [Journal.Close].
-var ErrClosed = errors.New("durable: it is closed")
+var ErrClosed = errors.New("durable: the journal is closed")
 
 // Options configures a journal. A nil *Options, and every field that is zero, means the default.
 type Options struct {
@@ -91,7 +91,7 @@ func (o *Options) withDefaults(call string) (all Options) {
 	if o != nil {
 		all = *o
 	}
-	if c := all.Codec; c.Name == "" && c.NewEncoder == nil && c.NewDecoder == nil {
+	if c := all.Codec; c.Name == "" && c.NewEncoder == nil && c.NewDecoder == nil && !c.Lines {
 		all.Codec = Gob
 	}
 	all.Codec.check(call)
@@ -100,15 +100,15 @@ func (o *Options) withDefaults(call string) (all Options) {
 	all.Buffer = cmp.Or(all.Buffer, defaultBuffer)
 	all.KeepBefore = cmp.Or(all.KeepBefore, defaultKeep)
 	if all.Compact < 0 {
-		panic(fmt.Sprintf("durable: Options.Compact is %d, want 0 or more", all.Compact))
+		panic(fmt.Sprintf("durable: %s: Options.Compact is %d, want 0 or more", call, all.Compact))
 	}
 	if all.Buffer < 0 {
-		panic(fmt.Sprintf("durable: Options.Buffer is %d, want 0 or more", all.Buffer))
+		panic(fmt.Sprintf("durable: %s: Options.Buffer is %d, want 0 or more", call, all.Buffer))
 	}
 	for i, m := range all.Migrate {
 		if m == (Migration{}) {
-			panic(fmt.Sprintf("durable: Open: Options.Migrate[%d] is zero, want what Migrate, "+
-				"MigrateTo or RenameFields returns", i))
+			panic(fmt.Sprintf("durable: %s: Options.Migrate[%d] is zero, want what Migrate, "+
+				"MigrateTo or RenameFields returns", call, i))
 		}
 	}
 	return all

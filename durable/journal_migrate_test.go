@@ -95,7 +95,7 @@ func namesOf(users map[int]number) map[string]named {
 }
 
 // The backup and the groups of a program are migrated; the old files stay for that program.
-func TestMigrate(t *testing.T) {
+func TestJournalMigrates(t *testing.T) {
 	dir := t.TempDir()
 	users := usersWritten(t, dir)
 	dir = crash(t, dir) // it was not closed

@@ -51,7 +51,7 @@ func (j *Journal) refuse(list []*CodecError, backup bool, epoch uint64) {
 				len(fresh)-i))
 			break
 		}
-		j.report(fmt.Errorf("durable: a record is not saved: %w", e))
+		j.report(e)
 	}
 }
 
@@ -64,9 +64,9 @@ func (j *Journal) refusal() error {
 	for id, e := range all {
 		if e.isCurrent() { // not with the mutex: it may call a function that compares keys
 			if left == 1 {
-				return fmt.Errorf("durable: a record is not saved: %w", e)
+				return e
 			}
-			return fmt.Errorf("durable: up to %d records are not saved: %w", left, e)
+			return fmt.Errorf("%w; up to %d records are not saved", e, left)
 		}
 		left--
 		j.mu.Lock()

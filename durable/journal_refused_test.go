@@ -64,7 +64,7 @@ func (e *poisonedEncoder) Encode(v any) error {
 // A record that the codec refuses, in whatever way, in the first backup, in a group, in one that
 // takes the place of a journal: it alone is not saved, it is named, counted and told, Sync and
 // Close say so while it is there, and its key is absent afterwards, whatever it had before.
-func TestRefusedRecords(t *testing.T) {
+func TestJournalRefuses(t *testing.T) {
 	for name, way := range ways {
 		for _, c := range codecs {
 			t.Run(name+"-"+c.Name, func(t *testing.T) {

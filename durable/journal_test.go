@@ -352,8 +352,8 @@ func TestMisuse(t *testing.T) {
 	opened(t, dir, again, &Options{Version: 1}, nil)
 	again.must(t, 1, false)
 	for want, opts := range map[string]*Options{
-		"durable: Options.Compact is -1, want 0 or more": {Compact: -1},
-		"durable: Options.Buffer is -2, want 0 or more":  {Buffer: -2},
+		"durable: Open: Options.Compact is -1, want 0 or more": {Compact: -1},
+		"durable: Open: Options.Buffer is -2, want 0 or more":  {Buffer: -2},
 		"durable: Open: Options.Migrate[0] is zero, want what Migrate, MigrateTo or RenameFields " +
 			"returns": {Migrate: []Migration{{}}},
 	} {

@@ -80,7 +80,7 @@ func (j *Journal) loader(ctx context.Context, in *folder) *filesLoader {
 			return file, nil
 		},
 		backup: func(path string) (Backup, error) {
-			b, err := LoadFile(ctx, j.db, path, j.codec, j.loads())
+			b, err := loadFile(ctx, j.db, path, j.codec, j.loads())
 			j.progress.readAll(b, err)
 			return b, err
 		},

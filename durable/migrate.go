@@ -153,7 +153,7 @@ type step[K comparable, Old, New any] struct {
 // drops reports whether the record that was decoded last is left out.
 func (s *step[K, Old, New]) drops() bool { return s.gone }
 
-// Decode decodes the next record into to, which is what a tableLoader gives to a decoder, or nil.
+// Decode decodes the next record into to, which a [seam.Loader] gives to a decoder, or nil.
 func (s *step[K, Old, New]) Decode(to any) error {
 	if err := seam.DecodeRecord(s.from, &s.old); err != nil {
 		return err

@@ -88,7 +88,7 @@ func TestMergeIntoATable(t *testing.T) {
 	err := m.load(opts)
 	var failed *durable.MigrationError
 	require.ErrorAs(t, err, &failed)
-	require.EqualError(t, err, `durable: Load: the migration of table "people" fails at key "ada": its new key is `+
+	require.EqualError(t, err, `the migration of table "people" fails at key "ada": its new key is `+
 		`"ada", and so is that of key 1 of table "visitors"`)
 	require.Equal(t, 2, m.now.Len())
 }
@@ -100,7 +100,7 @@ func TestMergeOneKey(t *testing.T) {
 	m.visitors.Store(1, visitor{"alan"})
 	require.NoError(t, m.load(opts))
 	m.visitors.Store(2, visitor{"alan"})
-	require.EqualError(t, m.load(opts), `durable: Load: the migration of table "visitors" to table "people" `+
+	require.EqualError(t, m.load(opts), `the migration of table "visitors" to table "people" `+
 		`fails at key 2: its new key is "alan", and so is that of key 1 of table "visitors"`)
 	require.Equal(t, map[string]person{"alan": {"alan", "visitor"}}, maps.Collect(m.now.All()))
 

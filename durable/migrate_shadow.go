@@ -59,7 +59,7 @@ func (s *shadow) undo(list []renamedField) error {
 	return err
 }
 
-// right says why fields cannot have been called as it was said.
+// right returns why a former name of a field is impossible, or nil.
 func (s *shadow) right(list []renamedField, found []*shadowField) error {
 	for i, f := range list {
 		if !s.canBe(found[i].name) {

@@ -10,8 +10,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 )
 
-// A way leads from the records that were saved of a table to those of tables that there are. No way
-// is that of a table which is loaded as it is.
+// A way is the path of the saved records of a table to present tables. A table that is loaded as it
+// is has none.
 type way struct {
 	steps []*migration // one after the other
 	moves []fork       // then each of these, if there are any

@@ -28,7 +28,7 @@ func (e *DamageError) Error() string {
 	if e.Backup > 0 {
 		which = fmt.Sprintf("the backup Then[%d]", e.Backup-1)
 	}
-	return fmt.Sprintf("durable: %s is damaged at offset %d: %s", which, e.Offset, e.Reason)
+	return fmt.Sprintf("%s is damaged at offset %d: %s", which, e.Offset, e.Reason)
 }
 
 // LoadOptions configures [Load].
@@ -78,11 +78,19 @@ type LoadOptions struct {
 func Load(
 	ctx context.Context, db *mvcc.DB, r io.Reader, codec Codec, opts *LoadOptions,
 ) (Backup, error) {
-	return load(ctx, db, r, codec, opts, nil, false)
+	return namedLoad(load(ctx, db, r, codec, opts, nil, false))
 }
 
-// load is Load, or loadCommits if after is not nil. If whole is set nothing may follow the first
-// backup.
+// namedLoad has an error begin with the name of the call.
+func namedLoad(b Backup, err error) (Backup, error) {
+	if err != nil {
+		err = fmt.Errorf("durable: Load: %w", err)
+	}
+	return b, err
+}
+
+// load is Load, or loadCommits if after is not nil; its errors do not name the call. If whole is set
+// nothing may follow the first backup.
 func load(
 	ctx context.Context, db *mvcc.DB, r io.Reader, codec Codec, opts *LoadOptions, after *Backup,
 	whole bool,
@@ -114,7 +122,7 @@ func load(
 		case errors.As(err, &damage):
 			return *last, &DamageError{i, damage.Offset, damage.Reason}
 		case err != nil:
-			return *last, fmt.Errorf("durable: Load: %w", err)
+			return *last, err
 		}
 	}
 	if err := last.missing(); err != nil && !o.more {

@@ -35,7 +35,7 @@ func (b *Backup) missing() error {
 	if len(list) == 0 {
 		return nil
 	}
-	return fmt.Errorf("durable: Load: %w", joined(list))
+	return joined(list)
 }
 
 // passOver notes what was passed over before, and which Migrations have not applied.

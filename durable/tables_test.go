@@ -229,7 +229,7 @@ func TestTablesThatAreMissing(t *testing.T) {
 	more := durable.Followed(durable.LoadOptions{}, nil)
 	at, err := durable.Load(t.Context(), to.DB, bytes.NewReader(data.Bytes()), durable.Gob, more)
 	require.NoError(t, err)
-	require.ErrorContains(t, at.Missing(), `durable: Load: there is no table "a"`)
+	require.ErrorContains(t, at.Missing(), `there is no table "a"`)
 	require.Equal(t, map[string]any{"b": map[int]int{1: 1}}, to.content())
 	to = like(t, map[string]any{"b": map[int]int{}})
 	_, err = durable.Load(t.Context(), to.DB, &data, durable.Gob, nil)

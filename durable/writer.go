@@ -19,9 +19,9 @@ const (
 	longestRetry = 10 * time.Second
 )
 
-// run is the goroutine. It tells begun when later commits can be kept: a backup is
-// on disk, or is not needed. If there was something in the folder it also does if nothing can be
-// written: that stays, and is tried again, as later writes that fail are.
+// run is the goroutine of the journal. It tells begun when later commits can be kept: after a backup
+// on disk, or where none is needed; in a folder with files also after a failed write, which is tried
+// again.
 func (j *Journal) run(begun chan<- error) {
 	defer close(j.ended)
 	retry, first := j.retry, true

@@ -21,7 +21,7 @@ type keyCodec[K comparable] struct {
 }
 
 // keyCodecFor returns the codec of keys that are strings, integers or arrays of bytes: strings and
-// bytes as they are, integers in eight bytes whose order is theirs.
+// bytes as they are, integers in eight bytes, in the same order.
 func keyCodecFor[K comparable]() (c keyCodec[K], ok bool) {
 	t := reflect.TypeFor[K]()
 	switch t.Kind() {

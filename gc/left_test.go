@@ -2,9 +2,11 @@ package gc_test
 
 import (
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mvccmap/mvccmap/epoch"
 	"github.com/mvccmap/mvccmap/gc"
 )
 
@@ -39,4 +41,31 @@ func TestVisitLeft(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A function that panics while ended waits are gathered, in a Reclaim whose caller recovers, holds up
+// no later one.
+func TestDueLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left := 0
+		cfg := config{Slots: epoch.NewSlots(), Visit: visit, Surplus: surplus, Manual: true}
+		cfg.Due = func(waits, items []gc.Item) []gc.Item {
+			if left++; left == 1 {
+				panic("left")
+			}
+			return due(waits, items)
+		}
+		f := &fixture{gc.NewReclaimer(cfg), cfg.Slots, gc.DefaultInterval}
+		defer f.Close()
+		k := f.keys(1)[0]
+		r := f.begin()
+		f.write(k)
+		for range 5 { // the reader grows old
+			require.NoError(t, f.Reclaim(t.Context()))
+			f.ticks(1)
+		}
+		r.end()
+		require.Panics(t, func() { _ = f.Reclaim(t.Context()) })
+		require.NoError(t, f.Reclaim(t.Context()))
+	})
 }

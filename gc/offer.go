@@ -125,7 +125,8 @@ func (r *Reclaimer) Wake() {
 func (r *Reclaimer) wakeUp(poke bool) {
 	if !r.running.Load() {
 		r.start()
-	} else if poke && !r.poked.Load() && r.poked.CompareAndSwap(false, true) && !r.Go(r.absorb) {
+	} else if poke && r.room() && !r.poked.Load() && r.poked.CompareAndSwap(false, true) &&
+		!r.Go(r.absorb) {
 		r.poked.Store(false)
 	}
 }

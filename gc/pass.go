@@ -105,6 +105,7 @@ func (r *Reclaimer) tick() {
 	defer r.passing.Unlock()
 	p, more := r.begin(&r.counters.ticks, false, r.cfg.Tend)
 	var others sync.WaitGroup
+	defer others.Wait() // also if a function of the user ends the goroutine
 	for range min(r.cfg.Workers, int(p.quota.Load()/batchSize)) - 1 {
 		others.Go(func() { r.within.Run(func() { _ = p.work(context.Background()) }) })
 	}
@@ -124,10 +125,14 @@ func (r *Reclaimer) begin(
 	r.pending.Store(false) // must precede the work: Wake may be called meanwhile
 	more = tend()
 	view := r.renew(cause)
+	return r.gatherPass(view, all), r.cfg.Trim() || more
+}
+
+// gatherPass is gather, one at a time. The program's compare may leave it by a panic.
+func (r *Reclaimer) gatherPass(view *View, all bool) *pass {
 	r.gathering.Lock()
-	p = r.gather(view, all)
-	r.gathering.Unlock()
-	return p, r.cfg.Trim() || more
+	defer r.gathering.Unlock()
+	return r.gather(view, all)
 }
 
 // tendAll tends until nothing is left, or ctx ends: then it reports that there may be

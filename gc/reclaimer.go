@@ -254,9 +254,7 @@ func (r *Reclaimer) close() {
 	view := r.refresh()
 	r.refreshing.Unlock()
 	r.tendAll(context.Background())
-	r.gathering.Lock()
-	p := r.gather(view, true)
-	r.gathering.Unlock()
+	p := r.gatherPass(view, true)
 	_ = p.work(context.Background())
 	r.tendAll(context.Background())
 	// Idle memory goes, some of it with each call.

@@ -13,9 +13,9 @@ import (
 // The invariants of reads, commits and pooled states, evaluated in builds with the
 // tag mvcccheck; see package invariant.
 
-// checkRead: v, or nothing, is what the transaction gen sees of key. It must be what
-// a second walk finds, and nothing that the transaction may see may have been
-// dropped. A snapshot may be closed meanwhile: then nothing is said.
+// checkRead checks v, the version of key that the transaction gen sees, or nil: a second walk has to
+// find the same, and no version that the transaction may see may have been dropped. A snapshot that
+// is closed meanwhile is not checked.
 func (p *part) checkRead(gen epoch.Gen, key unsafe.Pointer, v *chain.Node) {
 	st := p.st
 	_, at := st.slot.Peek()

@@ -105,7 +105,7 @@ func recordTypeOf[K comparable, V any]() *recordType {
 	return t
 }
 
-// innerTypeOf is recordTypeOf for a table of an index, that has no user.
+// innerTypeOf is recordTypeOf for the table of an index, which no program sees.
 func innerTypeOf[K comparable, V any]() *recordType {
 	owner := newOwner[K]()
 	return &recordType{

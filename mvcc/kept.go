@@ -44,5 +44,8 @@ func (db door) BackupTaken() { dbAt(db.DB).shared.kept.saved() }
 
 func (db door) SkipTo(to uint64, through bool) {
 	of := dbAt(db.DB)
+	if through {
+		of.shared.endUnkept() // what a load brings is kept already: a journal may be opened anew
+	}
 	of.root.counters.Wasted.Add(of.shared.skipTo(epoch.Epoch(to), through))
 }

@@ -105,7 +105,6 @@ func (door) Changes(
 }
 
 func (db door) Load(ctx context.Context, fn func(tx DBTx)) (at uint64, wrote bool, err error) {
-	dbAt(db.DB).shared.endUnkept() // what is loaded is kept already: a journal may be opened anew
 	// At level snapshot a key that is written meanwhile, and is not in the backup, would stay.
 	exact := forLibrary(DefaultMaxAttempts)
 	exact.long = true

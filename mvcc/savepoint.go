@@ -2,7 +2,7 @@ package mvcc
 
 import "slices"
 
-// An undone is what a savepoint puts back: write i was this.
+// An undone is the former content of write i, for the way back to a savepoint.
 type undone struct {
 	i   int
 	was write

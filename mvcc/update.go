@@ -232,10 +232,12 @@ func (m *core) attempt(
 		}
 	}
 	st.enter() // until the state is used again
-	after := st.after
+	after, wrote := st.after, len(st.writes) > 0
 	switch e, r := st.commit(tx.gen, c, b); r {
 	case resultOK:
-		b.epoch = uint64(e)
+		if wrote {
+			b.epoch = uint64(e)
+		}
 		if after != nil {
 			b.end() // before what the functions may wait for
 			committed(after, e)

@@ -89,7 +89,7 @@ func Indirect(number uint64) Word {
 	return Word(number)<<(epochShift+kindBits) | Special(KindIndirect)
 }
 
-// An owner adds InstallStep to its active record to show that it goes on.
+// InstallStep is added by an owner to its active record, to show that it goes on.
 const InstallStep = 1 << (epochShift + kindBits)
 
 // Tag returns the tag.

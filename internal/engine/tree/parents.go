@@ -6,9 +6,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
-// fixParent has the parent at the end of the path know the leaves that have replaced the one that
-// it knows, if it can: if the path is no more the one, whoever inserts next does it. It compares no
-// keys. t.mu is locked.
+// fixParent replaces, in the parent at the end of the path, a dead leaf by its successors. On a stale
+// path it does nothing: the next insert does it. It compares no keys. t.mu is locked.
 func (t *Tree) fixParent(w *path) {
 	last := w.lastStep()
 	for !w.stale() {

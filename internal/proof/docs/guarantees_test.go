@@ -32,8 +32,7 @@ func TestGuarantees(t *testing.T) {
 	require.Greater(t, len(promises), 40, "the promises are not found any more")
 	for _, p := range promises {
 		for _, name := range p.tests {
-			besides := "durable." + strings.TrimPrefix(name, "mvcc.")
-			assert.True(t, there(have, name) || there(have, besides), "%s: there is no test %s", p.id, name)
+			assert.True(t, there(have, name), "%s: there is no test %s", p.id, name)
 		}
 	}
 }

@@ -42,6 +42,9 @@ var oldWords = []struct {
 	{"internal/debug/stage/*.go", `\b[cC]rews?\b`, "workers"},
 	{"mvcc/*.go", riddle, "a reader that, a caller that"},
 	{"internal/*/*.go", riddle, "a reader that, a caller that"},
+	{"internal/*/*/*.go", riddle, "a reader that, a caller that"},
+	{"durable/*.go", riddle, "a reader that, a caller that"},
+	{"cmd/mvccdump/internal/dump/*.go", riddle, "a reader that, a caller that"},
 	{"docs/*.md", riddle, "a reader that, a caller that"},
 	{"mvcc/*.go", `\btype (part|root|leader|none|keeper) interface`, "one transaction over tables"},
 }

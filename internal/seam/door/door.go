@@ -23,9 +23,10 @@ type DB interface {
 	// that is closed for sure.
 	SparedSnapshot() mvcc.DBSnapshot
 
-	// SkipTo makes all later epochs be above to, as a load does with the newest one of the last life.
-	// The epochs passed over are no states, see [mvcc.ErrEpochGone], and neither is to itself if
-	// through is set. It never waits.
+	// SkipTo makes all later epochs be above to, at most disk.HighestSkip. The epochs passed over are
+	// no states, see [mvcc.ErrEpochGone]. It never waits. A load sets through, as it begins to write:
+	// then to is no state either, and earlier commits are the last ones looked for after the closing
+	// of a journal, see SetJournal, so that it may wait for a logger.
 	SkipTo(to uint64, through bool)
 	// RequestProgress delivers all commits before the call to all watches of the database and its
 	// tables. Each watch with [mvcc.DBWatchOptions].Progress is given a Progress up to there or

@@ -30,8 +30,8 @@ type root struct {
 	Version kong.VersionFlag `help:"Print the version and exit."`
 }
 
-const description = `Shows what is in the backups and journals of package mvcc, without the Go types.
-PATH is a file that DB.Save or DB.SaveFile has written, or the folder of a journal.
+const description = `Shows what is in the backups and journals of package durable, without the Go types.
+PATH is a file that durable.Save or SaveFile has written, or the folder of a journal.
 It takes no lock and changes nothing: the program that writes a journal may run.
 
 Records of codec json are printed as they are, and those of gob translated, without

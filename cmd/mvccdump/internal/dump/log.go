@@ -24,7 +24,7 @@ func (*logCmd) Help() string {
 		"backup is not there any more."
 }
 
-// A change is what is printed of one.
+// A change is the printed form of one.
 type change struct {
 	Since  uint64          `json:"since"`
 	Epoch  uint64          `json:"epoch"`
