@@ -95,7 +95,7 @@ func TestOwnGoroutinesDoNotBlock(t *testing.T) {
 			for _, line := range l.Line {
 				name := line.Function.Name
 				stack = append(stack, name)
-				require.Less(t, len(name), 80, name)
+				require.True(t, len(name) < 80 || strings.Contains(name, "_test."), name)
 			}
 		}
 		text := strings.Join(stack, " ")

@@ -264,9 +264,8 @@ func (x *Index) Seek(key unsafe.Pointer) (h uint64, p Place, head *chain.Node) {
 	return h, p, head
 }
 
-// Ahead returns the hash of the key at key, and begins to load its bucket; Likely, a head that is
-// probably that of the key, which the caller compares, or nil, and begins to load that. If it is
-// not, [Index.Find] says. So a caller that has several keys waits for all of them together, twice.
+// Ahead returns the hash of the key at key, and begins to load its bucket: so a caller of Ahead, and
+// then of [Index.Likely], for several keys waits for all of them together, twice.
 func (x *Index) Ahead(key unsafe.Pointer) (h uint64) {
 	h = x.Hash.Sum(key)
 	if x.tree == nil {
@@ -275,6 +274,8 @@ func (x *Index) Ahead(key unsafe.Pointer) (h uint64) {
 	return h
 }
 
+// Likely returns a head that is probably that of the key, or nil, and begins to load it. The caller
+// compares the key, and calls [Index.Find] for another one.
 func (x *Index) Likely(h uint64, key unsafe.Pointer) (head *chain.Node) {
 	if x.tree != nil {
 		return nil

@@ -167,6 +167,10 @@ func modelIndex(t *rapid.T, x *Index) {
 			for key := range 81 {
 				_, v := findIn(x, hashIn(x, key), key)
 				require.Same(t, model[key], v)
+				at := addressOf(key)
+				if v = x.Likely(x.Ahead(at), at); v != nil && chain.KeyOf[int](v) == key {
+					require.Same(t, model[key], v)
+				}
 			}
 			require.EqualValues(t, len(model), x.entries.Value())
 		},
