@@ -45,7 +45,7 @@ func Handler(cfg Config) *Service {
 	s := &Service{cfg: cfg, started: time.Now()}
 	var groups []charts.Group
 	if cfg.Workload != nil {
-		s.workload = &charts.Source[Workload]{Read: cfg.Workload}
+		s.workload = &charts.Source[*Workload]{Read: func() *Workload { return new(cfg.Workload()) }}
 		groups = append(groups, workloadCharts(s.workload))
 	}
 	s.operations.slow = &s.slow
@@ -88,7 +88,7 @@ type Service struct {
 	started    time.Time
 	guard      *web.Guard
 	set        atomic.Pointer[phase] // by SetPhase; nil before the first call
-	workload   *charts.Source[Workload]
+	workload   *charts.Source[*Workload]
 	sampler    *charts.Sampler
 	captures   capture.Captures
 	slow       flight.Recording
@@ -184,7 +184,7 @@ func (s *Service) phase() phase {
 // none, those of all Ops.
 func (s *Service) opsDone() (n uint64) {
 	if s.workload != nil {
-		return s.workload.Now(func(w Workload) uint64 { return w.Ops })
+		return s.workload.Now(func(w *Workload) uint64 { return w.Ops })
 	}
 	for _, op := range s.slow.Ops() {
 		if all, _, ok := op.Totals(); ok {
@@ -197,7 +197,9 @@ func (s *Service) opsDone() (n uint64) {
 // now returns the newest state of the workload, nothing if there is no source.
 func (s *Service) now() (w Workload) {
 	if s.workload != nil {
-		w = s.workload.Last()
+		if last := s.workload.Last(); last != nil {
+			return *last
+		}
 	}
 	return w
 }

@@ -70,7 +70,8 @@ type Series struct {
 	Value func() float64 `json:"-"`
 }
 
-// A Source is read once a second. Series are made of its last two readings.
+// A Source is read once a second. Series are made of its last two readings, which are the same one
+// at first. T is a pointer or small: its shape is part of the names of functions in profiles.
 type Source[T any] struct {
 	Read func() T
 
@@ -84,6 +85,9 @@ func (s *Source[T]) sample(now time.Time) {
 	v := s.Read()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.at.IsZero() {
+		s.cur = v
+	}
 	s.prev, s.cur = s.cur, v
 	s.seconds, s.at = now.Sub(s.at).Seconds(), now
 }
@@ -96,10 +100,13 @@ func (s *Source[T]) Last() T {
 }
 
 // Now returns a counter as it is now, most likely: it has gone on to grow as between the last two
-// readings.
+// readings. Before the first it is 0.
 func (s *Source[T]) Now(of func(T) uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.at.IsZero() {
+		return 0
+	}
 	prev, cur := of(s.prev), of(s.cur)
 	if prev == 0 || cur < prev || !(s.seconds > 0) {
 		return cur
