@@ -1,4 +1,4 @@
-// Command mvccdump shows what is in backups and journals of package durable, without the Go types:
+// Command mvccdump shows backups and journals of package durable, without the Go types:
 //
 //	go run ./cmd/mvccdump info data
 //	go run ./cmd/mvccdump dump data --table users

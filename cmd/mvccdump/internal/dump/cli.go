@@ -45,7 +45,7 @@ Exit codes: 0 all is well, 1 something is damaged, missing or cannot be read,
   mvccdump log data | jq -c 'select(.table == "users" and .key == "ada")'
   diff <(mvccdump dump a.backup | sort) <(mvccdump dump data | sort)`
 
-// env is what a command works with.
+// env has the context and the outputs of a command.
 type env struct {
 	ctx    context.Context
 	out    *bufio.Writer
@@ -57,7 +57,7 @@ func (e *env) note(format string, args ...any) {
 	fmt.Fprintf(e.stderr, "mvccdump: "+format+"\n", args...)
 }
 
-// exited is what the parser's Exit panics with, to get out of it.
+// exited is the value that the parser's Exit panics with, to get out of it.
 type exited int
 
 // Run runs mvccdump with the given arguments, until it is done or ctx ends, and returns the exit

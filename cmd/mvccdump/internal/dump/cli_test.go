@@ -11,7 +11,7 @@ import (
 	"github.com/mvccmap/mvccmap/durable"
 )
 
-// A wrong argument is named, with what would be right, and nothing is printed or written.
+// A wrong argument is named, with the right form, and nothing is printed or written.
 func TestUsage(t *testing.T) {
 	db, m := fourRecords(t)
 	above := t.TempDir()

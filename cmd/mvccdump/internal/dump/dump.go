@@ -13,7 +13,7 @@ type dumpCmd struct {
 	Partial bool     `help:"If something is damaged print what comes before it. Otherwise nothing is printed."`
 }
 
-// Help is what --help says beside the flags.
+// Help is the text of --help beside the flags.
 func (*dumpCmd) Help() string {
 	return "An object a line, with table, key and value. Records come in the order in which they are in " +
 		"the files: those of the last backup, and then those that the journal has changed. It reads a " +
@@ -22,7 +22,7 @@ func (*dumpCmd) Help() string {
 		"deletions are printed too."
 }
 
-// A line is what is printed of a record.
+// A line is the printed form of a record.
 type line struct {
 	Table   any  `json:"table"`
 	Key     any  `json:"key"`

@@ -26,7 +26,7 @@ import (
 var writeVectors = flag.Bool("write-vectors", false,
 	"write the test vectors anew: only for a new version of the format")
 
-// A vector is a folder with files that were written with a codec, and what is printed of them.
+// A vector is a folder with files that were written with a codec, and the output for them.
 type vector struct {
 	dir   string
 	codec durable.Codec
@@ -139,8 +139,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// What is written today is what was written then, frame by frame, but for the random name of the
-// database, and the numbers of types in gob, which depend on what a process has used before.
+// Files written today are those written then, frame by frame, but for the random name of the
+// database, and the numbers of types in gob, which depend on the types used before.
 func TestFormat(t *testing.T) {
 	for _, v := range vectors {
 		dir := t.TempDir()
@@ -197,7 +197,7 @@ func withoutMarks(list []frame) []frame {
 // dbName is a life, which had half as many digits in format 2.
 var dbName = regexp.MustCompile(`[0-9a-f]{32}|[0-9a-f]{16}`)
 
-// framesOf reads a file as docs/format.md describes it, and shares no code with what writes it.
+// framesOf reads a file as docs/format.md describes it, and shares no code with the writer.
 func framesOf(t *testing.T, path string, of durable.Codec) (list []frame) {
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -271,7 +271,7 @@ func TestLinesAndFrames(t *testing.T) {
 }
 
 // Files of the version before have no shapes. Those of the codec json print as those of this
-// version, and of gob only what may be nil or zero is left out.
+// version, and those of gob too, but for values that may be nil or zero.
 func TestVersionBefore(t *testing.T) {
 	old, now := "../../../../durable/testdata/backup-1.", "../../../../durable/testdata/backup-2."
 	text := normalOf(t, lines(t, "dump", now+"json"))

@@ -41,7 +41,7 @@ func lines(t testing.TB, args ...string) (list []string) {
 
 type spot struct{ X, Y int }
 
-// A person has what is not easy to print, or to copy.
+// A person has fields that are not easy to print, or to copy.
 type person struct {
 	Name    string
 	Age     *int

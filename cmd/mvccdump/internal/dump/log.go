@@ -15,7 +15,7 @@ type logCmd struct {
 	Dir string `arg:"" help:"The folder of a journal."`
 }
 
-// Help is what --help says beside the flags.
+// Help is the text of --help beside the flags.
 func (*logCmd) Help() string {
 	return "An object a line, in the order of the commits, with epoch, file, table, change (set, deleted " +
 		"or closed), key and value. The commit has the epoch at which it became visible. Where the journal " +
