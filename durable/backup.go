@@ -19,12 +19,12 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A backup is a stream of frames, see package disk, which begins with [disk.BackupMagic]. The
-// first one has the header, a [backupfile.Header]. Then comes, for each table, what the codec
-// writes, in frames of kind frameData, and one of kind frameTable with the number of records, and
-// that of the refused ones if there are any, or of the commits that the records are of, see commitCounts; and
-// at last one of kind frameEnd with that of all. A frame of kind frameAnew says that what follows
-// is of another encoder, see recordSaver. Numbers are in the form of [binary.AppendUvarint].
+// A backup is a stream of frames, see package disk, which begins with [disk.BackupMagic]. The first
+// one has the header, a [backupfile.Header]. Then comes, for each table, the output of the codec,
+// in frames of kind frameData, and one of kind frameTable with the number of records, and that of
+// the refused ones if there are any, or of the commits that the records are of, see commitCounts;
+// and at last one of kind frameEnd with that of all. A frame of kind frameAnew begins another
+// encoder, see recordSaver. Numbers are in the form of [binary.AppendUvarint].
 //
 // A header that is longer than a frame goes on in the next one.
 //
@@ -37,7 +37,7 @@ const (
 	frameEnd    = disk.BackupEnd
 )
 
-// A Backup says what is in a backup.
+// A Backup describes a backup.
 type Backup struct {
 	// DB is the life of the database, see [mvcc.Position].
 	DB string
@@ -52,7 +52,7 @@ type Backup struct {
 	Bytes   int64
 
 	savedTables []backupfile.TableHeader
-	ids         map[string]int // of the tables in what was loaded, also in the backups before
+	ids         map[string]int // of the tables that were loaded, also by the backups before
 	idsOf       string         // the life in which they have these
 	idsAt       uint64         // Epoch, before the journal has set that of another life
 	// alone says that nobody else has drawn an epoch since the first of them was loaded, up to now.
@@ -60,15 +60,15 @@ type Backup struct {
 	now   uint64
 	// misfits are the tables that were passed over, by their names.
 	misfits map[string]misfit
-	// migrated are the tables that were loaded as others, by their names, and moved what is known of
-	// those that the differences to them have to know of.
+	// migrated are the tables that were loaded as others, by their names, and moved has notes on
+	// them for differences.
 	migrated []string
 	moved    *migrating
 	// mistakes are the Migrations that have applied to nothing yet.
 	mistakes []mistaken
 }
 
-// identify notes which tables there are, also in what was before, if it is not nil.
+// identify notes which tables there are, also in the backup before, if it is not nil.
 func (b *Backup) identify(before *Backup) {
 	b.ids, b.idsOf, b.idsAt = map[string]int{}, b.DB, b.Epoch
 	if before != nil && !b.anotherLife(before) {
@@ -83,7 +83,7 @@ func (b *Backup) identify(before *Backup) {
 	}
 }
 
-// anotherLife reports whether tables have other IDs than in what was before.
+// anotherLife reports whether tables have other IDs than in the backup before.
 func (b *Backup) anotherLife(before *Backup) bool {
 	return before.ids != nil && before.idsOf != b.DB
 }
@@ -279,7 +279,7 @@ func (s *saving) flush(least int) error {
 	return nil
 }
 
-// described returns what a backup says of a table, without its shapes.
+// described returns the header of a table, without its shapes.
 func described(t seam.Table) backupfile.TableHeader {
 	key, value := t.Types()
 	return backupfile.TableHeader{Name: t.Name(), Key: key.String(), Value: value.String(), ID: t.ID()}

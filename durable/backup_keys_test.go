@@ -16,14 +16,14 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// plainJSON is what a program may take for a codec: it changes strings that are not UTF-8.
+// plainJSON is a codec as a program may have one: it changes strings that are not UTF-8.
 var plainJSON = durable.Codec{
 	Name:       "json",
 	NewEncoder: func(w io.Writer) interface{ Encode(v any) error } { return json.NewEncoder(w) },
 	NewDecoder: func(r io.Reader) interface{ Decode(v any) error } { return json.NewDecoder(r) },
 }
 
-// saveKeys returns the error of saving a table with these keys, once what was saved is what is
+// saveKeys returns the error of saving a table with these keys, once the keys saved are those
 // loaded.
 func saveKeys[K comparable](t *testing.T, c durable.Codec, keys ...K) error {
 	db, to := mvcc.NewDB(nil), mvcc.NewDB(nil)

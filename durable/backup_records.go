@@ -11,9 +11,9 @@ import (
 
 // A recordSaver encodes the records of a table, one after the other.
 //
-// Nothing stays of a record that is refused: what was written of it is cut off. What the encoder
-// takes for written by then, such as types in gob, may be gone with that. So another encoder begins
-// after it, and a frame of kind frameAnew before that: a decoder begins anew there too.
+// Nothing stays of a record that is refused: its bytes are cut off. Types in gob, and the like,
+// that the encoder takes for written may be gone with them. So another encoder begins after it, and
+// a frame of kind frameAnew before that: a decoder begins anew there too.
 type recordSaver struct {
 	s    *saving
 	of   seam.Table
@@ -38,7 +38,7 @@ type toSave struct {
 	deleted bool
 	epoch   uint64
 	bare    bool // without a value
-	instead bool // it deletes what was refused
+	instead bool // it deletes the refused record
 }
 
 // batchSize is up to how many records are encoded in one go.
@@ -149,7 +149,7 @@ func (r *recordSaver) some() error {
 		r.mark, r.begun = len(r.s.data), false
 		if err := r.keys.check(r.s.codec, r.x, x.v, r.of); err != nil {
 			if x.deleted && changesKey(err) {
-				continue // nothing is saved under it, and what it becomes is another key
+				continue // nothing is saved under it, and it comes back as another key
 			}
 			return err
 		}
@@ -187,8 +187,8 @@ func isLine(text []byte) bool {
 	return text[0] == '{' && bytes.IndexByte(text, '\n') == len(text)-1
 }
 
-// refuse goes on after the record at, which cannot be encoded. What was saved of it before, in what
-// the differences are to, must not take its place: it is deleted.
+// refuse goes on after the record at, which cannot be encoded. An older version of it, in the
+// backup that the differences are to, must not take its place: it is deleted.
 func (r *recordSaver) refuse(cause error) error {
 	if r.begun {
 		r.s.data, r.enc = r.s.data[:r.mark], nil

@@ -38,7 +38,7 @@ var refusals = map[string]func(w io.Writer, encode func() error) error{
 	"nothing": func(io.Writer, func() error) error { return nil },
 }
 
-// fickle is the codec c, but that it refuses what has one of the words in it.
+// fickle is the codec c, but that it refuses values that contain one of the words.
 func fickle(c durable.Codec, refusal func(io.Writer, func() error) error, words ...string) durable.Codec {
 	inner := c.NewEncoder
 	c.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {
@@ -225,7 +225,7 @@ func TestRenameToOne(t *testing.T) {
 	require.Equal(t, before, s.content())
 }
 
-// What is not one line that looks like an object is refused, record by record, and nothing of it is
+// A record is refused unless its text is one line that looks like an object, and nothing of it is
 // in the backup.
 func TestNoLines(t *testing.T) {
 	for _, bad := range []string{"{}", "{\n}\n", "1\n", "\n", "{}\n{}\n", " {}\n"} {

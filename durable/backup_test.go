@@ -33,7 +33,7 @@ func framedJSON() durable.Codec {
 	return c
 }
 
-// A part is a record with what a codec may stumble over.
+// A part is a record with fields that a codec may stumble over.
 type part struct {
 	Name  string
 	Count int
@@ -105,8 +105,8 @@ func save(t testing.TB, s *shop, c durable.Codec, opts *durable.SaveOptions) ([]
 	return b.Bytes(), info
 }
 
-// What was saved is what is loaded, whatever was in the tables before; and what comes after the
-// backup in the stream is not read.
+// The records saved are those loaded, whatever was in the tables before; and the stream is not read
+// beyond the backup.
 func TestSaveAndLoad(t *testing.T) {
 	for _, c := range allForms {
 		for _, n := range []int{0, 1, 3000} {
@@ -194,7 +194,7 @@ func TestDifferences(t *testing.T) {
 	require.Zero(t, to.counts.Len())
 }
 
-// Whatever is cut off, or flipped, or what frames change places, is found, and nothing is loaded.
+// A cut, a flipped bit, and frames that change places are found, and nothing is loaded.
 func TestDamagedBackups(t *testing.T) {
 	for _, c := range allForms {
 		data, _ := save(t, newShop(t).fill(3), c, nil)
@@ -275,7 +275,7 @@ type encodeFunc func(v any) error
 
 func (f encodeFunc) Encode(v any) error { return f(v) }
 
-// What does not fit is said, and nothing is loaded.
+// A codec, version, table or index that does not fit is named, and nothing is loaded.
 func TestBackupMisfits(t *testing.T) {
 	s := newShop(t).fill(5)
 	data, _ := save(t, s, durable.Gob, &durable.SaveOptions{Version: 1})

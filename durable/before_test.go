@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What programs with other types, names or versions have left stays for KeepBefore, each from when
-// it was kept: an orderly stop does not remove it, and neither do the lives in between.
+// Folders of programs with other types, names or versions stay for KeepBefore, each from when it
+// was kept: an orderly stop does not remove them, and neither do the lives in between.
 func TestKeepBefore(t *testing.T) {
 	const hour = time.Hour
 	aged := func(dir string, by time.Duration) {

@@ -68,7 +68,7 @@ func (e *CodecError) Unwrap() error { return e.Err }
 // and the table not closed. It is a read like [mvcc.Map.Load].
 func (e *CodecError) isCurrent() bool { return e.current != nil && e.current() }
 
-// A changedKeyError says that a codec does not keep a key: what comes back is another one.
+// A changedKeyError says that a codec does not keep a key: another one comes back.
 type changedKeyError struct{ back string }
 
 func (e *changedKeyError) Error() string { return "the key would come back as " + e.back }
@@ -116,7 +116,7 @@ func (c *keyCheck) check(codec Codec, x *seam.Boxes, v *seam.Version, t seam.Tab
 			c.enc = enc
 			return nil
 		}
-		if anew { // else it may be for what came before
+		if anew { // else the keys before may be the cause
 			return err
 		}
 	}

@@ -106,8 +106,8 @@ func (s *Shadowing) UnmarshalText(b []byte) error { return number(b, &s.n) }
 func (s *Shadowing) UnmarshalJSON(b []byte) error { return number(b, &s.n) }
 func (s *Shadowing) GobDecode(b []byte) error     { return number(b, &s.n) }
 
-// What a codec does at each place with what it may change: it is kept, or refused with the path to
-// it. A type is taken at its word where its very own methods encode and decode it.
+// At each place a codec keeps a value that it may change, or refuses it with the path to it. A type
+// is taken at its word where its very own methods encode and decode it.
 func TestPlaces(t *testing.T) {
 	ring := &Ring{Name: "a"}
 	ring.Next = &Ring{"b", ring}
@@ -117,8 +117,8 @@ func TestPlaces(t *testing.T) {
 		name string
 		v    any
 		in   func(b int) any // embeds v, beside another field
-		// What becomes of it by place, in the order of placesOf: k is kept, r refused, - that there is
-		// no such value.
+		// The results by place, in the order of placesOf: k is kept, r refused, - that there is no
+		// such value.
 		gob, json string
 	}{
 		{"own", Own{1}, func(b int) any { return InOwn{Own{1}, b} },
@@ -217,8 +217,8 @@ func listOf(n int) *list {
 	return l
 }
 
-// What is nested too deep, in whatever way, is refused, with a path that is not too long; and what
-// is saved can be loaded.
+// A value that is nested too deep, in any way, is refused, with a path that is not too long; and
+// one that is saved can be loaded.
 func TestNested(t *testing.T) {
 	type maps map[string]any
 	type slices []slices
@@ -285,12 +285,12 @@ type Back struct{ Name string }
 func (*Back) GobDecode([]byte) error     { return nil }
 func (*Back) UnmarshalJSON([]byte) error { return nil }
 
-// A Loose says that it is equal to what it is not.
+// A Loose says that it is equal to every other one.
 type Loose struct{ ID, n int }
 
 func (Loose) Equal(Loose) bool { return true }
 
-// What comes back as another value, without a word of package gob or json, is refused.
+// A value that comes back as another one, without a word of package gob or json, is refused.
 func TestChanged(t *testing.T) {
 	type at struct{ F float64 }
 	type pointed struct{ N int }
@@ -323,7 +323,7 @@ func TestChanged(t *testing.T) {
 	refusesValue[any](t, c, &at{1}, "V is a *durable_test.at, and becomes a durable_test.at")
 	refusesValue[any](t, c, pointed{1}, "V is a durable_test.pointed, and becomes a *durable_test.pointed")
 	keeps[any](t, c, &pointed{1})
-	for range 2 { // what gob does with a type in interfaces is found out once
+	for range 2 { // gob's way with a type in interfaces is found out once
 		keeps[any](t, c, at{1})
 	}
 	nan, err := roundTrip(t, c, struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/mvccmap/mvccmap/durable"
 )
 
-// A record has what codecs may stumble over.
+// A record has fields that codecs may stumble over.
 type record struct {
 	Name   string
 	Active *bool
@@ -73,13 +73,13 @@ func init() {
 	gob.Register(map[string]any{})
 }
 
-// A pair is what package mvcc gives to a codec.
+// A pair is a record as package mvcc gives it to a codec.
 type pair struct {
 	K int
 	V record
 }
 
-// What gob changes comes back as it was, in any order, and in a stream with the rest.
+// Values that gob changes come back as they were, in any order, and in a stream with the rest.
 func TestGob(t *testing.T) {
 	list := append(records(), records()...)
 	for _, c := range []durable.Codec{durable.Gob, durable.Strict(durable.Gob)} {
@@ -99,7 +99,7 @@ func TestGob(t *testing.T) {
 	}
 }
 
-// What was written by package gob alone can be read, and without such values it is the same.
+// Streams of package gob alone can be read, and are the same as ours without such values.
 func TestGobIsGob(t *testing.T) {
 	var plain, ours bytes.Buffer
 	a, b := gob.NewEncoder(&plain), durable.Gob.NewEncoder(&ours)
@@ -155,7 +155,7 @@ func keeps[T any](t *testing.T, c durable.Codec, v T) {
 	require.Equal(t, v, back)
 }
 
-// JSON refuses what would come back changed, and nothing else.
+// JSON refuses values that would come back changed, and no others.
 func TestJSONRefuses(t *testing.T) {
 	c := durable.JSON
 	refusesValue(t, c, "\xff", `V is "\xff", and becomes "\ufffd"`)
@@ -195,7 +195,7 @@ func TestJSONRefuses(t *testing.T) {
 	}
 }
 
-// A strict codec refuses what its codec changes in silence.
+// A strict codec refuses values that its codec changes in silence.
 func TestStrict(t *testing.T) {
 	plain := durable.Codec{
 		Name:       "plain gob",

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A machine is what is on disk of the journals, if it fails.
+// A machine knows how much of the journals is on disk, if it fails.
 type machine struct {
 	mu     sync.Mutex
 	sizes  map[string]int64 // names of journals: how much of them was synced
@@ -47,8 +47,8 @@ func (f *recorded) Sync() error {
 	return nil
 }
 
-// fail returns a folder as it may be after the machine has failed: of what was not synced any
-// sector may be there, or not.
+// fail returns a folder as it may be after the machine has failed: any sector that was not synced
+// may be there, or not.
 func (m *machine) fail(t testing.TB, dir string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,7 +147,7 @@ func TestCrashes(t *testing.T) {
 	require.NotZero(t, failed)
 }
 
-// What was on disk and is damaged is an error, with the place; whatever was damaged.
+// Damage to a file that was synced is an error, with the place, wherever it is.
 func TestDamage(t *testing.T) {
 	dir, l := t.TempDir(), newLedger(t)
 	j := opened(t, dir, l, &Options{Compact: 1 << 30}, nil)

@@ -71,7 +71,7 @@ func ExampleSaveFile() {
 	// 3 <nil>
 }
 
-// What has changed since the last backup, and how both are loaded.
+// A backup of the changes since the last one, and how both are loaded.
 func ExampleSaveOptions() {
 	ctx := context.Background()
 	db, table := numbers(1, 2, 3)

@@ -10,7 +10,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A test finds out with Strict what a codec of the program's own would change.
+// A test finds out with Strict which values a codec of the program's own would change.
 func ExampleStrict() {
 	own := durable.Codec{
 		Name:       "own",

@@ -9,7 +9,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// What was committed in one life is there in the next one. Sync waits until it is on disk.
+// The commits of one life are there in the next one. Sync waits until they are on disk.
 func ExampleOpen() {
 	dir, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(dir)
@@ -33,7 +33,7 @@ func ExampleOpen() {
 	// 3 <nil>
 }
 
-// What is in the folder of a journal can be seen without the types, also while a program writes it.
+// The contents of a journal can be seen without the types, also while a program writes it.
 func ExampleInspect() {
 	dir, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(dir)

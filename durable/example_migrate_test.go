@@ -25,7 +25,7 @@ func savedAges(ages ...string) *bytes.Buffer {
 	return &b
 }
 
-// A field has another type than when the backup was written. What is loaded again is as it is now.
+// A field has another type than in the backup. One with the new type is loaded as it is.
 func ExampleMigrate() {
 	type UserV1 struct{ Name, Age string }
 	type User struct {
@@ -62,7 +62,7 @@ func ExampleMigrate() {
 	// <nil>
 }
 
-// Another key, and another table: what was users by number is people by name.
+// Another key, and another table: users by number become ages by name.
 func ExampleMigrateTo() {
 	type UserV1 struct{ Name, Age string }
 	db := mvcc.NewDB(nil)

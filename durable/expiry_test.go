@@ -55,7 +55,7 @@ func TestOpenHoldsExpiry(t *testing.T) {
 	require.NoError(t, j.Close())
 }
 
-// MaxTxAge is not for what a journal reads and writes in one go, however long that takes.
+// MaxTxAge is not for the reads and writes of a journal in one go, however long they take.
 func TestOpenTooOld(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/durable"
 )
 
-// Whatever is in a stream, loading it ends with an error and changes nothing, or with what was
-// saved.
+// Whatever is in a stream, loading it ends with an error and changes nothing, or with the saved
+// records.
 func FuzzLoad(f *testing.F) {
 	from := newShop(f).fill(3)
 	for _, c := range allForms {

@@ -18,7 +18,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A header says what Save has returned, needs neither the types nor the codec, and is read alone.
+// A header says the same as Save, needs neither the types nor the codec, and is read alone.
 func TestReadHeader(t *testing.T) {
 	for _, c := range codecs {
 		for _, tables := range []int{1, 3000} { // the header of many takes several frames

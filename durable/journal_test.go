@@ -54,7 +54,7 @@ func newLedger(t testing.TB) *ledger {
 	return l
 }
 
-// thing is what commit n does to the things.
+// thing returns the key and value that commit n writes to the things.
 func thing(n int) (key string, value []byte) {
 	return fmt.Sprint(n * n % 101), fmt.Appendf(nil, "%c of commit %d", 'a'+n%7, n)
 }
@@ -85,7 +85,7 @@ func (l *ledger) commit(writer int) (n int) {
 	return n
 }
 
-// check says whether the ledger is what some number of commits leads to, and which.
+// check says whether the ledger is as after some number of commits, and after how many.
 func (l *ledger) check() (n int, err error) {
 	err = l.View(func(s mvcc.DBSnapshot) error {
 		n, _ = l.counts.At(s).Get(-1)
@@ -157,7 +157,7 @@ func requireKept(t testing.TB, dir string, n int) {
 	again.must(t, n, false)
 }
 
-// What was committed is there again, whatever came in between, in any number of lives.
+// The commits are there again, whatever came in between, in any number of lives.
 func TestJournal(t *testing.T) {
 	for _, c := range codecs {
 		dir, n := t.TempDir(), 0
@@ -193,7 +193,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// When the disk does not keep up a backup takes the place of what was missed.
+// When the disk does not keep up a backup takes the place of the commits missed.
 func TestGaps(t *testing.T) {
 	dir, l := t.TempDir(), newLedger(t)
 	slow := func(path string) (file, error) {
@@ -235,7 +235,7 @@ func (f *faulty) Sync() error {
 }
 
 // A program starts on a full disk if there was something in the folder, with that: nothing there is
-// changed. It is told, and what is committed is written when there is room.
+// changed. It is told, and commits are written when there is room.
 func TestStartOnFullDisk(t *testing.T) {
 	full := errors.New("no space left on device")
 	for what, opts := range map[string]Options{

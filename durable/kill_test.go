@@ -70,8 +70,8 @@ func work(dir string) {
 	select {}
 }
 
-// A process that commits is killed at random, again and again: what was acknowledged in its life
-// is there in the next one, and what is there is a prefix of the commits.
+// A process that commits is killed at random, again and again: the commits acknowledged in its life
+// are there in the next one, and those there are a prefix of all.
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	most, lives := 0, 0

@@ -41,7 +41,7 @@ var ErrDrop = errors.New("durable: the record is dropped")
 type MigrationError struct {
 	Table, To string // from where, as it is called now, and to where
 	Key       any    // of the old record
-	Err       error  // that of the function, or what is wrong with what it returned
+	Err       error  // that of the function, or of its result
 	_         struct{}
 }
 
@@ -96,18 +96,18 @@ func checkMigration(call string, noFn bool, tables ...string) {
 	}
 }
 
-// A migration is what a Migration is without its types.
+// A migration is a Migration without its types.
 type migration struct {
 	from, to              string
 	key, old, toKey, made reflect.Type
-	// step returns what decodes new records, of what decodes old ones. It is nil for a move.
+	// step returns a decoder of new records, which uses that of old ones. It is nil for a move.
 	step func(from decoder) decoder
-	// move returns what moves records to the table.
+	// move returns a carrier of records to the table.
 	move func() carrier
-	// stay returns the move of what was made to where it is.
+	// stay returns the move of the new records to where they are.
 	stay  func() *migration
 	after []string // tables that come before, see After
-	// Of RenameFields there are only these: the fields, and what makes a type with names of before.
+	// Of RenameFields there are only these: the fields, and a maker of types with names of before.
 	fields []renamedField
 	shadow func(of reflect.Type, codec string) renamedType
 }
@@ -133,7 +133,7 @@ func moveOf[K comparable, Old any, K2 comparable, New any](
 	return m
 }
 
-// failed is the error of fn, or of what it has returned; nil if it leaves the record out.
+// failed is the error of fn, or of its result; nil if it leaves the record out.
 func (m *migration) failed(key any, err error) error {
 	if errors.Is(err, ErrDrop) {
 		return nil

@@ -9,21 +9,21 @@ import (
 )
 
 // A carrier moves the records of a saved table to another one, or to other keys, and knows where
-// they are. It decodes the record that it moves, for what is added to the table.
+// they are. It is the decoder of the record that it moves, for the one added to the table.
 //
 // A backup has the state of one moment, and the records of its tables one after the other. So which
-// keys are free is known when all of them were read: what differences change is kept until then,
-// and what goes, goes first.
+// keys are free is known when all of them were read: changes by differences are kept until then,
+// and records that go, go first.
 type carrier interface {
 	decoder
 	// read decodes an old record, which is given to take, or to that of another carrier of its types.
 	read(from decoder) (record any, err error)
 	// take moves a record, or keeps it until settle if differences are read.
 	take(r *route, record any, once bool) error
-	// begin forgets what was kept, and leave says that all records of before go.
+	// begin forgets the records kept, and leave says that all records of before go.
 	begin()
 	leave()
-	// release takes out what is not where it was any more, and claim puts in what is there now.
+	// release takes out the records that have left their keys, and claim puts in those there now.
 	release(r *route) error
 	claim(r *route) error
 	// oldKey returns the key of the record that is at a new one.
@@ -36,7 +36,7 @@ type carrier interface {
 type route struct {
 	carrier
 	move *migration
-	top  decoder // of what is added to the table: the carrier, or the last step behind it
+	top  decoder // of the records added to the table: the carrier, or the last step behind it
 	to   *target
 	load seam.Loader // of the table
 }
@@ -71,8 +71,8 @@ type carry[K comparable, Old any, K2 comparable, New any] struct {
 	at map[K]K2 // where the records are
 
 	old  seam.Saved[K, Old]
-	next sent[K, K2, New] // what is decoded
-	// What follows is of differences, until all are read.
+	next sent[K, K2, New] // the one that is decoded
+	// These are of differences, until all are read.
 	list []sent[K, K2, New]
 	last map[K]int // the number of a key in list
 	left bool

@@ -58,18 +58,18 @@ type renamedField struct{ was, is []string }
 func (m *migration) renames() bool { return m.shadow != nil }
 
 // A renamedType is a type whose fields have the names of once. It is behind an interface, so that
-// what makes it is not in programs that do not call RenameFields.
+// its code is not in programs that do not call RenameFields.
 type renamedType interface {
 	// undo gives fields the names of before. If it fails they are as they were.
 	undo(list []renamedField) error
-	// renaming returns the shape, and what decodes records of the type, with keys of another one.
+	// renaming returns the shape, and the step that decodes such records, with keys of type key.
 	renaming(key reflect.Type) (backupfile.Shape, func(from decoder) decoder)
-	// names returns what fields are called now, by what they are called at the moment.
+	// names returns the names that fields have now, by those they have at the moment.
 	names() fieldNames
 }
 
-// fieldNames are what fields are called now, by what they were called: of each all names on the way
-// to it, each after a 0. What is not there is called as it was, in what it is in.
+// fieldNames are the names that fields have now, by their old ones: of each all names on the way to
+// it, each after a 0. A field that is not there has its old name, within the fields of now.
 type fieldNames map[string]string
 
 func (n fieldNames) now(was string) string {
@@ -104,7 +104,7 @@ type renaming struct {
 	step       func(from decoder) decoder
 }
 
-// renamings returns those of a table. An error says what is wrong with a RenameFields.
+// renamings returns those of a table. An error names the mistake in a RenameFields.
 func (l *loading) renamings(db door.DB, name string) (list []renaming, err error) {
 	var renames []*migration // the last one first
 	for _, m := range l.opts.Migrate {

@@ -13,7 +13,7 @@ import (
 )
 
 // A shadow is a type whose fields, or those of structs within it, have the names that they had
-// once. It is a type of its own, made when it is used, and has what a codec sees of the other one.
+// once. It is a type of its own, made when it is used, with the fields that a codec sees.
 type shadow struct {
 	of    reflect.Type
 	codec string
@@ -220,7 +220,7 @@ func (s *shadow) renaming(key reflect.Type) (backupfile.Shape, func(decoder) dec
 }
 
 // made returns the type with the names of the moment for t, which is that of s or within it, and
-// what copies a value of it.
+// the function that copies a value of it to one of t.
 func (s *shadow) made(t reflect.Type) (as reflect.Type, give func(from, to reflect.Value)) {
 	if !s.changes() {
 		return t, func(from, to reflect.Value) { to.Set(from) }
@@ -308,7 +308,7 @@ type renamer struct {
 // Decode decodes the next record into to, a pointer to a saved.
 func (r *renamer) Decode(to any) error {
 	old, v := r.old.Elem(), reflect.ValueOf(to).Elem()
-	old.SetZero() // a codec may fill in only what is not zero
+	old.SetZero() // a codec may fill in only fields that are not zero
 	if err := r.from.Decode(r.old.Interface()); err != nil {
 		return err
 	}

@@ -25,16 +25,16 @@ type source struct {
 // A relay is the decoder of the moment.
 type relay struct{ decoder }
 
-// migrating is what is known of the tables that are migrated, for the differences that follow.
+// A migrating has the notes on the tables that are migrated, for the differences that follow.
 type migrating struct {
 	sources map[string]*source // by the names that were saved
 	targets map[string]*target
 	epoch   uint64 // of the backup that it was loaded from last
-	// half says that the notes are of more than what was loaded: something has failed.
+	// half says that the notes are of more records than were loaded: something has failed.
 	half bool
 }
 
-// Add decodes a record, and adds what the migrations make of it.
+// Add decodes a record, and adds the records that the migrations make of it.
 func (s *source) Add(dec decoder, once bool) error {
 	s.base.decoder = dec
 	if len(s.routes) == 0 {
@@ -52,7 +52,7 @@ func (s *source) Add(dec decoder, once bool) error {
 	return nil
 }
 
-// chained returns the decoder of what steps make.
+// chained returns the decoder of the records that steps make.
 func chained(from decoder, steps []*migration) decoder {
 	for _, m := range steps {
 		from = m.step(from)
@@ -60,7 +60,7 @@ func chained(from decoder, steps []*migration) decoder {
 	return from
 }
 
-// goOn takes over what is known of the tables of the backup before.
+// goOn takes over the notes on the tables of the backup before.
 func (l *loading) goOn(before *Backup) error {
 	if before == nil {
 		return nil
@@ -181,7 +181,7 @@ func (l *loading) moves(of backupfile.TableHeader) bool {
 	return w != nil && len(w.moves) > 0
 }
 
-// source returns what loads a table that is migrated, and nil for one that is not.
+// source returns the source for a table that is migrated, and nil for one that is not.
 func (l *loading) source(db door.DB, of backupfile.TableHeader) (*source, error) {
 	if err := l.whyNot[of.Name]; err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (l *loading) target(b fork, r *route) *target {
 	return t
 }
 
-// use makes a source ready for what is in this backup of its table.
+// use makes a source ready for the records of its table in this backup.
 func (l *loading) use(db door.DB, s *source) error {
 	if slices.Contains(l.used, s) {
 		return nil
@@ -251,8 +251,8 @@ func (l *loading) use(db door.DB, s *source) error {
 	return nil
 }
 
-// leave says that what was loaded of a table that was migrated goes. It reports whether its records
-// are somewhere else, so that its table stays.
+// leave says that the records loaded from a table that was migrated go. It reports whether its
+// records are somewhere else, so that its table stays.
 func (l *loading) leave(db door.DB, name string) (moves bool) {
 	if l.moved == nil {
 		return false
@@ -270,7 +270,7 @@ func (l *loading) leave(db door.DB, name string) (moves bool) {
 	return true
 }
 
-// settle is called when a backup was read: what was kept of differences goes to the tables.
+// settle is called when a backup was read: the records kept of differences go to the tables.
 func (l *loading) settle() error {
 	if l.moved == nil {
 		return nil

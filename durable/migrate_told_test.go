@@ -11,7 +11,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Names that other fields have now are never mixed up: what cannot be told is refused.
+// Names that other fields have now are never mixed up: a name that cannot be told is refused.
 func TestRenameFieldsThatCannotBeTold(t *testing.T) {
 	type pair struct{ A, B int }
 	type next struct{ B, C int }
@@ -35,7 +35,7 @@ func TestRenameFieldsThatCannotBeTold(t *testing.T) {
 		_, _, err = loadT[int, within](t, c, savedTable(t, c, "t", map[int]within{1: {N: 1}}, nil),
 			renamedT("P.A", "P.B", "P.B", "P.A"))
 		refused(err, "durable_test.within has the same shape with the names of before, so that which field a saved P.A")
-		// Of what two names were once, the one that was saved may be either.
+		// The saved B may be the field of that name before, or now.
 		_, _, err = loadT[int, next](t, c, savedTable(t, c, "t", map[int]struct{ B int }{1: {1}}, nil),
 			renamedT("A", "B", "B", "C"))
 		refused(err, "the field B was saved, and which one it is now cannot be told, as other fields were not")
@@ -89,7 +89,7 @@ func TestRenameFieldsWithAnyShape(t *testing.T) {
 		require.Equal(t, map[int]v3{1: {"Ada"}}, maps.Collect(m.All()))
 		_, _, err = loadT[int, v3](t, c, data, steps...)
 		require.ErrorAs(t, err, new(*durable.SchemaError))
-		// What was saved since is loaded as it is.
+		// A backup made since is loaded as it is.
 		data = savedTable(t, c, "t", map[int]struct{ WholeName, Old string }{1: {"Ada", "x"}}, nil)
 		_, err = durable.Load(t.Context(), db, bytes.NewReader(data), c, &durable.LoadOptions{Migrate: steps, AnyShape: true})
 		require.NoError(t, err)
@@ -97,7 +97,7 @@ func TestRenameFieldsWithAnyShape(t *testing.T) {
 	}
 }
 
-// A Migration is not left out because what it takes, with names of before, fits into the table too.
+// A Migration is not left out if its old type, with names of before, fits into the table too.
 func TestRenameFieldsToWhatAMigrationTakes(t *testing.T) {
 	type v1 struct{ Name string }
 	type v2 struct{ FullName string }

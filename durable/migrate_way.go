@@ -40,7 +40,7 @@ func (o *LoadOptions) checkMigrations(codec string) {
 	}
 }
 
-// renamed returns what a table that was saved is called now.
+// renamed returns the name that a saved table has now.
 func (o *LoadOptions) renamed(saved string) string {
 	if name, there := o.Rename[saved]; there {
 		return name
@@ -53,7 +53,7 @@ func (l *loading) checkNames() error {
 	if len(l.opts.Rename) == 0 {
 		return nil
 	}
-	saved := map[string]string{} // by what they are called now
+	saved := map[string]string{} // by their names now
 	for _, name := range slices.Sorted(maps.Keys(l.ids)) {
 		is := l.opts.renamed(name)
 		if other, taken := saved[is]; taken {
@@ -148,7 +148,7 @@ func (l *loading) way(db door.DB, of backupfile.TableHeader) (*way, error) {
 	return w, nil
 }
 
-// after returns the migrations that take what another one makes.
+// after returns the migrations that take the records another one makes.
 func (o *LoadOptions) after(m *migration) []*migration {
 	return o.from(m.to, func(next *migration) bool { return next.key == m.toKey && next.old == m.made })
 }
@@ -176,7 +176,7 @@ func (o *LoadOptions) steps(db door.DB, list []*migration) (steps, moves []*migr
 	}
 }
 
-// leads returns nil if the table has the types of what the migration makes.
+// leads returns nil if the table has the types that the migration makes.
 func (m *migration) leads(db door.DB) error {
 	t := db.Table(m.to)
 	if t == nil {

@@ -20,7 +20,7 @@ type SchemaError struct {
 	Table string
 	// Saved and Is are the types of key and value in the backup and in the program.
 	Saved, Is [2]string
-	// Lost says what would be lost, in words.
+	// Lost lists the losses, in words.
 	Lost []string
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
-// stamps returns what is in a folder, with when each file was written.
+// stamps returns the contents of a folder, with the mode and time of each file.
 func stamps(t *testing.T, dir string) map[string]string {
 	all := map[string]string{}
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -76,7 +76,7 @@ func TestLoad(t *testing.T) {
 	is.must(t, n, false)
 }
 
-// What cannot be loaded is an error, and nothing is made in its place.
+// A folder that cannot be loaded is an error, and nothing is made in its place.
 func TestLoadFails(t *testing.T) {
 	dir := t.TempDir()
 	load := func(dir string, opts *Options) error {

@@ -202,7 +202,7 @@ type loading struct {
 	tables map[string]adder       // by the names that were saved
 	all    map[string]seam.Loader // by those that tables have
 
-	// What follows is of tables that are migrated, by their names.
+	// These are of tables that are migrated, by their names.
 	ways    map[string]*way
 	whyNot  map[string]error
 	sources map[string]*source // those of this backup,
@@ -210,7 +210,7 @@ type loading struct {
 	left    []*source          // and those which are closed by it
 	targets map[string]*target // those of this backup
 
-	// What follows is of the order of tables, by the names that were saved.
+	// These are of the order of tables, by the names that were saved.
 	waitsFor map[string][]string // for the tables of this backup that are read first
 	unread   map[string]bool     // tables whose records were not read yet
 	held     []heldTable
@@ -223,7 +223,7 @@ type loading struct {
 	commits []byte // see commitCounts
 	cuts    []cut
 	over    bool  // it has
-	anew    bool  // what follows is of another encoder
+	anew    bool  // the next record is of another encoder
 	err     error // of from
 }
 
@@ -305,7 +305,7 @@ func (l *loading) run(db door.DB, before *Backup) error {
 	return l.settle()
 }
 
-// fits says why what the header says cannot be loaded.
+// fits says why a backup with this header cannot be loaded.
 func (l *loading) fits(before *Backup) error {
 	switch {
 	case l.Codec != l.codec.Name:
@@ -351,7 +351,7 @@ func (l *loading) miscounted(of *backupfile.TableHeader) error {
 		of.Records, l.count))
 }
 
-// records reads what one encoder has written.
+// records reads the records that one encoder has written.
 func (l *loading) records(of *backupfile.TableHeader) error {
 	dec, to := l.codec.NewDecoder(l), l.tables[of.Name]
 	for {

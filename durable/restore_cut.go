@@ -34,7 +34,7 @@ func (c *commitCounts) flush() {
 	}
 }
 
-// counts returns what stands in the frame at the end of a table. If there are so many commits that
+// counts returns the payload of the frame at the end of a table. If there are so many commits that
 // there is no room for them they are left out.
 func (r *recordSaver) counts() []byte {
 	r.commits.flush()
@@ -64,7 +64,7 @@ func (c *cut) records(table string) int {
 }
 
 // cut finds where the loading is to stop. If a table was closed in the midst, or its records are
-// moved, or there are other differences, it is not known what there was between two commits.
+// moved, or there are other differences, the state between two commits is not known.
 func (l *loading) cut() {
 	if l.Since == 0 || l.number > 0 || len(l.opts.Then) > 0 ||
 		slices.ContainsFunc(l.savedTables, func(t backupfile.TableHeader) bool { return t.Closed || l.moves(t) }) {

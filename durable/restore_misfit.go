@@ -12,9 +12,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 )
 
-// A misfit is a table of a backup which the database does not have, or not with such types. That
-// is an error only if the table is there in the end: what is closed by differences that follow is
-// not needed.
+// A misfit is a table of a backup which the database does not have, or not with such types. That is
+// an error only if the table is there in the end: a table that later differences close is not
+// needed.
 type misfit struct {
 	id  int
 	why error
@@ -38,7 +38,7 @@ func (b *Backup) missing() error {
 	return joined(list)
 }
 
-// passOver notes what was passed over before, and which Migrations have not applied.
+// passOver notes the tables passed over before, and which Migrations have not applied.
 func (l *loading) passOver(db door.DB, before *Backup) {
 	if before == nil {
 		l.suspectAll(db)
@@ -77,7 +77,7 @@ func (l *loading) hasLoaded(name string, id int) bool {
 	return !passed || m.id != id
 }
 
-// renew says that what was loaded of a table goes, if there was one, whatever its types are now.
+// renew says that the records loaded of a table go, if there was one, whatever its types are now.
 func (l *loading) renew(db door.DB, of backupfile.TableHeader, there bool) {
 	if l.leave(db, of.Name) {
 		return
@@ -139,8 +139,8 @@ func (l *loading) pass(of *backupfile.TableHeader) error {
 	}
 }
 
-// loader returns what loads a table that was saved, or says why it cannot be loaded. If it is known
-// its shapes were looked at when it came first.
+// loader returns the adder for a table that was saved, or says why it cannot be loaded. If it is
+// known its shapes were looked at when it came first.
 func (l *loading) loader(db door.DB, of backupfile.TableHeader, known bool) (adder, error) {
 	s, err := l.source(db, of)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Load is exact at every level: what is written while it is under way, and is not in the backup,
-// is gone at its commit, or comes after it.
+// Load is exact at every level: a record that is written while it is under way, and is not in the
+// backup, is gone at its commit, or comes after it.
 func TestLoadIsExact(t *testing.T) {
 	for _, level := range []mvcc.Level{mvcc.LevelSerializable, mvcc.LevelSnapshot} {
 		db := mvcc.NewDB(&mvcc.Options{Isolation: level})

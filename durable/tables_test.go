@@ -16,8 +16,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A changing is a database whose tables are made and closed, with other types each time. What is
-// in them is known at each epoch that was noted.
+// A changing is a database whose tables are made and closed, with other types each time. Their
+// content is known at each epoch that was noted.
 type changing struct {
 	*mvcc.DB
 	tables map[string]anyOf
@@ -88,7 +88,7 @@ func (c *changing) change(r *rand.Rand) {
 	}
 }
 
-// like returns a database with the tables that c has, for what is loaded.
+// like returns a database with empty tables as in content, to load into.
 func like(t testing.TB, content map[string]any) *changing {
 	db := mvcc.NewDB(nil)
 	t.Cleanup(db.Close)
@@ -101,8 +101,8 @@ func like(t testing.TB, content map[string]any) *changing {
 }
 
 // Which tables there are belongs to the snapshot: a backup has those, and no others, whatever was
-// closed and made since, also with other types; differences and commits lead from one to the
-// next; and what is closed in the end is not needed by those that load it.
+// closed and made since, also with other types; differences and commits lead from one to the next;
+// and a database that loads it needs no table that is closed in the end.
 func TestTablesOfSnapshots(t *testing.T) {
 	for seed := range uint64(stage.Sizes(30, 6)) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -216,7 +216,7 @@ func TestTablesOfSnapshots(t *testing.T) {
 	}
 }
 
-// What does not fit, and is not closed, is an error at last.
+// A table that does not fit, and is not closed, is an error at last.
 func TestTablesThatAreMissing(t *testing.T) {
 	db := mvcc.NewDB(nil)
 	defer db.Close()
