@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/gc"
 )
 
-// A transaction that is too old is evicted before anything is dropped that it could
-// see, and what it alone kept goes with it.
+// A transaction that is too old is evicted before anything is dropped that it could see, and the
+// versions that it alone kept go with it.
 func TestEvictionPrecedesPruning(t *testing.T) {
 	for _, workers := range []int{0, 1, 3} {
 		for _, age := range []time.Duration{time.Second, time.Minute} { // young, and old
@@ -74,7 +74,7 @@ func TestOldestPin(t *testing.T) {
 	})
 }
 
-// A logger that records what it is told, and may panic.
+// A logger that passes its records on, and may panic.
 type logger struct {
 	told chan slog.Record
 	boom bool

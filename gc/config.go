@@ -31,8 +31,8 @@ type Found struct {
 	Later []Item
 	// Waits has the versions kept for old read epochs that did not wait before.
 	Waits []Wait
-	// Gone counts items that are gone for good. They cost nothing of what a tick may
-	// visit: there may be any number of them, ever new ones.
+	// Gone counts items that are gone for good. They do not count among the visits of a tick: there
+	// may be any number of them, ever new ones.
 	Gone int
 	// Alone says that the visitor is a committer, which must not wait for a
 	// lock: an entry for Waits makes the item one of Later.

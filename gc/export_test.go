@@ -36,7 +36,7 @@ func (s *Shelf) Put(at, what epoch.Epoch) {
 	s.s.put(&Found{Waits: []Wait{{Epoch: at, What: itemOf(what)}}}, lot{})
 }
 
-// Due returns up to limit of what waits for epochs that are not among old any more.
+// Due returns up to limit of the items that wait for epochs which are not among old any more.
 func (s *Shelf) Due(limit int, old ...epoch.Epoch) []epoch.Epoch {
 	return s.takeDown(epoch.ViewOf(math.MaxUint64, math.MaxUint64, nil, old), limit)
 }
@@ -51,7 +51,7 @@ func (s *Shelf) takeDown(v epoch.View, limit int) (what []epoch.Epoch) {
 }
 
 // PutForWriters has something wait for those that may write and read at or below epoch;
-// DueForWriters returns what waits for nobody any more when writers read at lowest.
+// DueForWriters returns the items that wait for nobody any more when writers read at lowest.
 func (s *Shelf) PutForWriters(at, what epoch.Epoch) {
 	s.s.put(&Found{Waits: []Wait{{Epoch: at, Writers: true, What: itemOf(what)}}}, lot{})
 }

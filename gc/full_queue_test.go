@@ -13,7 +13,7 @@ func (f *fixture) writeTwice(t *testing.T, keys []*key, most int) {
 	for range 2 {
 		for i, k := range keys {
 			f.write(k)
-			if i%16 == 0 { // what Stats costs
+			if i%16 == 0 { // Stats is costly
 				require.Less(t, f.Stats().Pending, most)
 			}
 		}

@@ -45,8 +45,8 @@ func (f *fixture) commits(n int) {
 	}
 }
 
-// Where the ticker does not get its turn committers do its work: what is listed, queued and set
-// aside is visited, and transactions grow old and are evicted. In time they leave it alone.
+// Where the ticker does not get its turn committers do its work: items that are listed, queued or
+// set aside are visited, and transactions grow old and are evicted. In time they leave it alone.
 func TestLateTick(t *testing.T) {
 	var log strings.Builder
 	cfg := config{Workers: 1, MaxAge: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil))}

@@ -10,8 +10,8 @@ import (
 	"github.com/mvccmap/mvccmap/gc"
 )
 
-// What a visit that panics has not visited is visited again, be it one of a committer, which takes
-// two keys, or of a pass.
+// The keys that a visit leaves because it panics are visited again, be it one of a committer, which
+// takes two keys, or of a pass.
 func TestVisitLeft(t *testing.T) {
 	for visitor, writes := range map[string]int{"committer": 9, "pass": 8} {
 		t.Run(visitor, func(t *testing.T) {

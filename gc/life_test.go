@@ -108,7 +108,7 @@ func TestCloseWaits(t *testing.T) {
 	})
 }
 
-// What was handed over is visited before Close returns.
+// The keys handed over are visited before Close returns.
 func TestCloseVisits(t *testing.T) {
 	for _, workers := range []int{0, 1, 3} {
 		f := start(t, config{Workers: workers, Interval: time.Hour})
@@ -121,8 +121,8 @@ func TestCloseVisits(t *testing.T) {
 	}
 }
 
-// Without workers, and after Close, committers visit what was handed over before: what
-// waits is bounded, and costs no view for each of them.
+// Without workers, and after Close, committers visit the keys handed over before: those that wait
+// are bounded in number, and do not cost a view each.
 func TestCommittersVisit(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		f := start(t, config{Workers: -1, Interval: time.Hour})
@@ -142,8 +142,8 @@ func TestCommittersVisit(t *testing.T) {
 	}
 }
 
-// After Close committers look, once in an interval at most, at what was set aside: a
-// key is not forgotten because nobody writes it again.
+// After Close committers look, once in an interval at most, at the keys set aside: none is
+// forgotten because nobody writes it again.
 func TestSetAsideAndClosed(t *testing.T) {
 	bubble(t, config{Workers: 2}, func(t *testing.T, f *fixture) {
 		k := f.keys(1)[0]

@@ -178,7 +178,7 @@ func (s *stock) park(items []Item, at lot) {
 	s.aside.Add(int64(len(items)))
 }
 
-// unpark adds what was parked until reached, or before, to the items visited now. s.mu is held.
+// unpark adds the items parked until reached, or before, to those visited now. s.mu is held.
 func (s *stock) unpark(reached epoch.Epoch) {
 	kept := s.parked[:0]
 	for _, p := range s.parked {

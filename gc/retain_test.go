@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/gc"
 )
 
-// What is retained is visited some times until its time has come, not at each tick; whoever
-// visits. A Reclaim visits it.
+// A key with retained versions is visited some times until their time has come, not at each tick;
+// whoever visits. A Reclaim visits it.
 func TestRetainedIsParked(t *testing.T) {
 	for _, workers := range []int{-1, 1, 3} {
 		bubble(t, config{Workers: workers, Retain: time.Minute}, func(t *testing.T, f *fixture) {
@@ -60,7 +60,7 @@ func TestRetainRefreshesNoMore(t *testing.T) {
 	}
 }
 
-// The bound follows the clock, the time that is kept behind it, and never goes back; what
+// The bound follows the clock, the time that is kept behind it, and never goes back; a key that
 // nobody has written in that time does not matter.
 func TestBoundFollowsRetain(t *testing.T) {
 	const retain = 64 * time.Second
@@ -93,8 +93,8 @@ func TestBoundFollowsRetain(t *testing.T) {
 	})
 }
 
-// What the clock was at a time of what is retained is known to within an interval, or a part of the
-// time, also if nobody hands anything over and the clock jumps; and the notes do not grow.
+// The clock at a time that is retained is known to within an interval, or a part of the time, also
+// if nobody hands anything over and the clock jumps; and the notes do not grow.
 func TestTimesOf(t *testing.T) {
 	for _, retain := range []time.Duration{time.Minute, time.Hour} {
 		bubble(t, config{Workers: 1, Retain: retain}, func(t *testing.T, f *fixture) {

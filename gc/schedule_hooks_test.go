@@ -127,8 +127,8 @@ func TestNothingIsLostYielding(t *testing.T) {
 	require.NotZero(t, n.Load())
 }
 
-// What a goroutine has to do that was started beside the ticker is done, though the one that
-// started it has not let the lock go when it calls Wake.
+// Wake by a goroutine beside the ticker is not lost, though the one that started it still holds the
+// lock.
 func TestWakeBesideGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t, config{Workers: 1})

@@ -10,8 +10,8 @@ import (
 	"github.com/mvccmap/mvccmap/gc"
 )
 
-// Of what is set aside that becomes due whose epoch is no longer live: for all pairs
-// of subsets of a small set, put in any order.
+// Of the items set aside those become due whose epoch is no longer live: for all pairs of subsets
+// of a small set, put in any order.
 func TestShelves(t *testing.T) {
 	subset := func(bits int) (s []epoch.Epoch) {
 		for i := range 5 {
@@ -43,7 +43,7 @@ func TestShelves(t *testing.T) {
 	}
 }
 
-// A shelf may be taken down in parts. What waits for writers is due when these read above.
+// A shelf may be taken down in parts. Items that wait for writers are due when these read above.
 func TestShelvesInParts(t *testing.T) {
 	var s gc.Shelf
 	for i := range epoch.Epoch(10) {

@@ -96,8 +96,8 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// In virtual time. Nobody closes: what is left at the end is cleaned up by ticks, which
-// then end.
+// In virtual time. Nobody closes: the versions left at the end are dropped by ticks, which then
+// end.
 func TestNothingIsLostWithoutClose(t *testing.T) {
 	ops := 2000
 	if testing.Short() {

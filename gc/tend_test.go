@@ -45,7 +45,7 @@ func TestWakeDuringTick(t *testing.T) {
 	})
 }
 
-// What a Reclaim leaves that is cut short, the ticker does.
+// The work left by a Reclaim that is cut short is done by the ticker.
 func TestReclaimCutShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -62,7 +62,7 @@ func TestReclaimCutShort(t *testing.T) {
 	})
 }
 
-// Close tends while it waits for what runs beside the ticker.
+// Close tends while it waits for the goroutines beside the ticker.
 func TestCloseTendsMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tended := make(chan struct{})

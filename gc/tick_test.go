@@ -41,8 +41,8 @@ func TestAboveTheBound(t *testing.T) {
 	})
 }
 
-// A committer that finds the key marked relies on a visit that sees its version. So
-// the mark goes before the visit looks: what is written meanwhile is handed over anew.
+// A committer that finds the key marked relies on a visit that sees its version. So the mark goes
+// before the visit looks: a key written meanwhile is handed over anew.
 func TestWrittenDuringVisit(t *testing.T) {
 	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
 		k := f.keys(1)[0]
@@ -60,8 +60,8 @@ func TestWrittenDuringVisit(t *testing.T) {
 	})
 }
 
-// What is kept for an old transaction is set aside, and visited when that has ended:
-// not before, and not again after.
+// A version kept for an old transaction is set aside, and visited when that has ended: not before,
+// and not again after.
 func TestOldReader(t *testing.T) {
 	bubble(t, config{Workers: 1}, func(t *testing.T, f *fixture) {
 		k := f.keys(1)[0]
