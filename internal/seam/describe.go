@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Description says what a database has, and who uses it.
+// A Description lists the tables of a database, and who uses it.
 type Description struct {
 	Tables  []TableInfo  // by name
 	Watches []WatchInfo  // by table, those of the whole database first

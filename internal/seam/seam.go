@@ -1,5 +1,5 @@
-// Package seam has what packages of this project share with package mvcc, and programs need not see.
-// Package [github.com/mvccmap/mvccmap/internal/seam/door] is the way in.
+// Package seam has the types and functions that packages of this project share with package mvcc,
+// and programs need not see. Package [github.com/mvccmap/mvccmap/internal/seam/door] is the way in.
 package seam
 
 import (

@@ -29,7 +29,7 @@ type Table interface {
 // A Version has a key of a table, and the value unless it is deleted. It is never changed.
 type Version struct{ _ byte }
 
-// Boxes are what encoders and decoders are given for the records of a table: pointers to structs
+// Boxes are the arguments of encoders and decoders for the records of a table: pointers to structs
 // that have its types.
 type Boxes struct {
 	Record, Key, Back any            // a Saved, a SavedKey, and another one to decode into
@@ -42,7 +42,7 @@ type Boxes struct {
 type Loader interface {
 	// Add decodes a record, and adds it. If once is set its key must be a new one.
 	Add(dec interface{ Decode(v any) error }, once bool) error
-	// Renew says that what follows is of a table that took the place of what was there before.
+	// Renew says that the records after it are of a table that took the place of the one before.
 	Renew()
 	// InOrder says, before the first record, that they are applied some at a time, in their order.
 	InOrder()
@@ -73,7 +73,7 @@ type savedKey[K comparable] struct {
 func DecodeRecord[K comparable, V any](
 	from interface{ Decode(v any) error }, r *Saved[K, V],
 ) error {
-	*r = Saved[K, V]{} // a codec may fill in only what is not zero
+	*r = Saved[K, V]{} // a codec may fill in only fields that are not zero
 	if unsafe.Sizeof(r.V) > 0 {
 		return from.Decode(r)
 	}

@@ -26,7 +26,7 @@ type Header struct {
 	Names map[int][]byte `json:"names,omitempty"`
 }
 
-// A TableHeader says what a backup has of a table.
+// A TableHeader describes a table in a backup.
 type TableHeader struct {
 	Name string `json:"name"`
 	// Key and Value are the types, as [reflect.Type.String] names them, and KeyShape and ValueShape
@@ -44,15 +44,15 @@ type TableHeader struct {
 	Refused int `json:"-"`
 }
 
-// Describe returns what a backup by a codec says of a table.
+// Describe returns the header of a table in a backup by a codec.
 func Describe(t seam.Table, codec string) TableHeader {
 	key, value := t.Types()
 	return TableHeader{Name: t.Name(), ID: t.ID(), Key: key.String(), Value: value.String(),
 		KeyShape: ShapeOf(key, codec), ValueShape: ShapeOf(value, codec)}
 }
 
-// Lost says, in words, what of a table that was saved would be lost in the table that is. Of a
-// backup without shapes only the same types fit.
+// Lost lists, in words, the parts of a table that was saved which would be lost in the table that
+// is. Of a backup without shapes only the same types fit.
 func (t TableHeader) Lost(is TableHeader) (lost []string, fits bool) {
 	if t.KeyShape.IsZero() || t.ValueShape.IsZero() {
 		return nil, t.Key == is.Key && t.Value == is.Value

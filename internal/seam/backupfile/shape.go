@@ -205,8 +205,8 @@ func EncodesItself(t reflect.Type, codec string) bool {
 	return inGob || inJSON
 }
 
-// Lost says, in words, what of s is not in is: a field that is gone, or another type. What is new
-// in is does not count. of is what the whole is called.
+// Lost lists, in words, the parts of s that is lacks: a field that is gone, or another type. New
+// fields of is do not count. of is the name of the whole.
 func (s Shape) Lost(is Shape, of string) (what []string) {
 	if s.IsZero() || is.IsZero() {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// What the frames of a backup say: see docs/format.md. The last byte of the magic is the version of
-// the format; the one before had no shapes of types.
+// For the meaning of a backup's frames see docs/format.md. The last byte of the magic is the
+// version of the format; the one before had no shapes of types.
 var (
 	BackupMagic       = Magic([]byte("mvccmap\x02"))
 	BackupMagicBefore = Magic([]byte("mvccmap\x01"))
@@ -42,8 +42,8 @@ const (
 // The kinds of frames of a backup.
 const (
 	BackupHeader = 'h' // a part of the header
-	BackupData   = 'd' // a part of what the codec has written
-	BackupAnew   = 'n' // what follows is of another encoder
+	BackupData   = 'd' // a part of the output of the codec
+	BackupAnew   = 'n' // the next records are of another encoder
 	BackupTable  = 't' // the end of a table, with counts
 	BackupEnd    = 'e' // the end, with the number of records
 )

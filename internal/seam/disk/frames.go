@@ -1,5 +1,5 @@
-// Package disk has what backups and journals need of files. It makes the names in folders durable.
-// It writes and reads a stream of frames, so that any damage is found, and where:
+// Package disk reads and writes the files of backups and journals. It makes the names in folders
+// durable. A stream consists of frames, so that any damage is found, and where:
 //
 //	magic    8 bytes
 //	frame    kind, 1 byte; length of the payload, 4 bytes; payload; checksum, 4 bytes
@@ -53,7 +53,7 @@ type Writer struct {
 	lines *lineWriter // nil if it writes frames
 }
 
-// NewWriter begins a stream. What it writes first comes with the first frame.
+// NewWriter begins a stream. The magic is written with the first frame.
 func NewWriter(w io.Writer, magic Magic) *Writer {
 	return &Writer{w: w, buf: magic[:]}
 }

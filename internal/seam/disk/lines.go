@@ -12,8 +12,8 @@ import (
 	"strconv"
 )
 
-// A backup in lines has what the frames of one have, for other tools to read. A frame is a line, an
-// object, that begins with a head of a fixed length, so that a reader need not look for its end:
+// A backup in lines has the contents of one in frames, for other tools to read. A frame is a line,
+// an object, that begins with a head of a fixed length, so that a reader need not look for its end:
 //
 //	{"mvccmap":3,"crc32c":"5b2f8c11","bytes":         421,"header":{...}}
 //	{"crc32c":"ae0c2a97","bytes":          16,"table":"users"}
@@ -37,7 +37,7 @@ const (
 	sumTo       = sumAt + 8
 	bytesTo     = len(lineHead) - 1
 	bytesAt     = bytesTo - 12
-	// What is larger is not kept once it was read.
+	// A larger payload is not kept once it was read.
 	largeLine = 16 * MaxPayload
 )
 
@@ -259,7 +259,7 @@ func (r *Reader) object() (key string, value, records []byte, err error) {
 	return "", nil, nil, r.Damage("the line is not of a kind that it should be")
 }
 
-// lineVersion reads what follows the magic.
+// lineVersion reads the version, after the magic.
 func (r *Reader) lineVersion() error {
 	var begin [len(lineBegin)]byte
 	err := r.read(begin[:], "it is shorter than a header")
@@ -287,7 +287,7 @@ func lengthIn(text string) (n int64, ok bool) {
 	return n, err == nil && fmt.Sprintf("%12d", n) == text
 }
 
-// content reads so many bytes into the payload, which grows with what there is: the number may be
+// content reads so many bytes into the payload, which grows as bytes come: the number may be
 // damaged.
 func (r *Reader) content(n int64) error {
 	if cap(r.payload) > largeLine {

@@ -82,8 +82,8 @@ func withoutNames(list []piece) (frames []piece) {
 	return frames
 }
 
-// What is written as lines comes back as frames, whatever the reader gives at once; no more is read
-// than what was asked for; and each line is an object in JSON.
+// Frames written as lines come back, whatever the reader gives at once; no more is read than was
+// asked for; and each line is an object in JSON.
 func TestLines(t *testing.T) {
 	large := strings.Repeat("x", 3*largeLine)
 	for name, list := range map[string][]piece{
@@ -118,7 +118,7 @@ func TestLines(t *testing.T) {
 }
 
 // Whatever is cut off, flipped, removed, doubled or put elsewhere, a byte or a line, is found, in
-// the frame that it is in, and what was read before it is right.
+// the frame that it is in, and the frames before it are right.
 func TestDamagedLines(t *testing.T) {
 	data, starts := inLines(t, pieces)
 	want := withoutNames(pieces)

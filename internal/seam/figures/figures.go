@@ -1,5 +1,4 @@
-// Package figures says what the fields of [mvcc.Stats] are: for charts and metrics, which follow from
-// it.
+// Package figures describes the fields of [mvcc.Stats]: charts and metrics follow from it.
 package figures
 
 import (
@@ -16,7 +15,7 @@ import (
 type Figure struct {
 	Field   string // of Stats
 	Name    string // in the JSON form, which adds "_ns" to durations
-	Help    string // a sentence or two that say what it is
+	Help    string // a sentence or two about it
 	Unit    string // "s", "B", or "" for a number of something
 	Counter bool   // it grows; otherwise it is a gauge
 	Table   bool   // a table of a database has it as well, see [mvcc.Map.Stats]
@@ -79,8 +78,8 @@ func (f Figure) Of(s mvcc.Stats) float64 {
 // OfTable reports whether these are the statistics of a table of a database.
 func OfTable(s mvcc.Stats) bool { return s.Epoch != 0 && s.MinVisible == 0 }
 
-// describe says what each field is. A metric that several fields share has a label, and the help of
-// the first of them. A sum of other fields is no metric.
+// describe gives the metric and the help of each field. A metric that several fields share has a
+// label, and the help of the first of them. A sum of other fields is no metric.
 func describe(gauge, counter func(field, metric, help string)) {
 	gauge("Epoch", "epoch", "Newest epoch drawn. Every commit that writes draws one.")
 	gauge("MinVisible", "min_visible_epoch", "Min visible epoch as of the newest view: nobody "+

@@ -45,8 +45,8 @@ func seeds(t testing.TB) [][]byte {
 	return [][]byte{b.Bytes(), repaired}
 }
 
-// readForged reads a stream that may be anything, and returns how much text it has become. What is
-// printed was let pass by Next too, and package gob decodes or refuses it.
+// readForged reads a stream that may be anything, and returns how much text it has become. A value
+// that is printed was let pass by Next too, and package gob decodes or refuses it.
 func readForged(data []byte) (text int, err error) {
 	r, p := NewReader(bytes.NewReader(data)), NewPrinter(bytes.NewReader(data))
 	var raw bytes.Buffer

@@ -1,7 +1,7 @@
-// Package replicate is what a copy of tables that are kept elsewhere, see module etcd, and a database
-// have to do with each other: transactions that somebody else commits, and commits at epochs that
-// somebody else has drawn. Keys and values stand in slices of [mvcc.Change], so this package need
-// not know their types.
+// Package replicate is the way by which a database has a copy of tables that are kept elsewhere,
+// see module etcd: transactions that somebody else commits, and commits at epochs that somebody
+// else has drawn. Keys and values stand in slices of [mvcc.Change], so this package need not know
+// their types.
 package replicate
 
 import "slices"
@@ -9,35 +9,35 @@ import "slices"
 // A DB is a database whose commits come from elsewhere. Its functions may be called by any number of
 // goroutines, unless they say otherwise. A transaction is an [mvcc.DBTx].
 type DB interface {
-	// Attempt calls fn, a func(mvcc.DBTx) error, in a serializable transaction, which it rolls back.
-	// It returns what that has done, or the error of fn, or why a unique index does not allow it.
+	// Attempt calls fn, a func(mvcc.DBTx) error, in a serializable transaction, and rolls it back.
+	// It returns the work, or the error of fn, or of a unique index that refuses it.
 	Attempt(fn any) (*Work, error)
-	// Renew returns what several works write as of now, one after the other: what the functions of
-	// their Merges make of the newest values, which are its Reads. Those of the works, and the
-	// index keys that these change, are not in it: if one has read what another one before it
-	// writes, or what was written since, it has to run again.
+	// Renew returns one work with the writes of several as of now, one after the other: the values
+	// that the functions of their Merges make of the newest ones, which are its Reads. The Reads of
+	// the works, and the index keys that these change, are not in it: a work that has read keys
+	// which one before it writes, or which were written since, has to run again.
 	Renew(works []*Work) (*Work, error)
-	// Apply commits what fn, a func(mvcc.DBTx) error, does, at an epoch that must be above the
+	// Apply commits the writes of fn, a func(mvcc.DBTx) error, at an epoch that must be above the
 	// newest one, and makes that the newest one, even if fn writes nothing. One goroutine at a time
 	// may call it, and nobody else may commit.
 	Apply(epoch uint64, fn any) error
 	// Skip says that the states of epochs above one, up to another, are not known, and will not be: so
 	// nobody reads as of them, or goes on from them. It is called before the clock gets to any of them.
 	Skip(above, to uint64)
-	// Indexed returns the index keys that records enter or leave in what a transaction has done so far,
-	// an mvcc.DBTx in the function of Attempt or Apply: only these, of the tables that have some.
+	// Indexed returns the index keys that records have entered or left in tx, an mvcc.DBTx in the
+	// function of Attempt or Apply: only these, of the tables that have some.
 	Indexed(tx any) []Table
 }
 
 // Of returns the database db, an *mvcc.DB, as a replica. Package mvcc sets it.
 var Of func(db any) DB
 
-// A Work is what a transaction has done.
+// A Work has the reads and writes of a transaction.
 type Work struct {
 	Epoch  uint64  // as of which it has read
 	Tables []Table // that it has used
-	// Blind says that its function has read nothing but what Merge gives: so it need not run again
-	// if a value has changed, see [DB.Renew].
+	// Blind says that its function has read no values but those given by Merge: so it need not run
+	// again if a value has changed, see [DB.Renew].
 	Blind bool
 	// OnCommit are the functions that were given to OnCommit.
 	OnCommit []func(epoch uint64)
@@ -53,12 +53,12 @@ func (w *Work) Writes() (n int) {
 	return n
 }
 
-// Merges reports whether the transaction merges, so that Renew has to find what it writes.
+// Merges reports whether the transaction merges, so that Renew has to find its writes.
 func (w *Work) Merges() bool {
 	return slices.ContainsFunc(w.Tables, func(t Table) bool { return len(t.Merged) > 0 })
 }
 
-// A Table is what a transaction has done in one table.
+// A Table has the reads and writes of a transaction in one table.
 type Table struct {
 	Name string
 	// Reads is a []mvcc.Change of the table, or nil: the keys that were read, each with the epoch of
@@ -80,8 +80,8 @@ type Table struct {
 	Merged []int
 }
 
-// An Index is what a transaction has done in one index of a table. Its index keys are boxed, and may be
-// there several times.
+// An Index has the reads and writes of a transaction in one index of a table. Its index keys are
+// boxed, and may be there several times.
 type Index struct {
 	Name string
 	// Reads are the index keys of which it has read which records have them.
