@@ -200,8 +200,8 @@ func TestReclaimStops(t *testing.T) {
 	require.Equal(t, n, m.Stats().Versions)
 }
 
-// A transaction that the library opens for one call is not evicted, nor warned of, however long the
-// functions take that it calls.
+// A transaction or snapshot that the library opens for one call is not evicted, nor warned of,
+// however long the functions take that it calls.
 func TestSpared(t *testing.T) {
 	const keys = 20
 	var slow atomic.Bool

@@ -26,7 +26,7 @@ func (p *part) checkRead(gen epoch.Gen, key unsafe.Pointer, v *chain.Node) {
 			break
 		}
 		p.m.CheckLink(u)
-		n := u.PeekNext() // before Lost is loaded: a pruner notes it first
+		n := u.PeekNext() // before Lost is loaded: a pruner notes that first
 		if lost := u.Lost.Load(); lost != 0 && epoch.Epoch(lost) <= at {
 			cut = u
 		}

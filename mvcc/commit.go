@@ -21,8 +21,8 @@ import (
 //	end         end the slot's transaction: it protects no reads from here on
 //	finalize    copy e into the versions, prune, ask for a new view if that is due
 //	withdraw    instead of the last two, if a step says no: abort the record, unless it is, and take
-//	            the versions off the chains. If a rival has aborted it, tryAgain repeats all of it with
-//	            new versions
+//	            the versions off the chains. If a rival has aborted it, tryAgain repeats all of it
+//	            with new versions
 //
 // Then the caller of commit calls the functions given to OnCommit.
 //

@@ -176,7 +176,7 @@ func newCore(
 	return c
 }
 
-// claimHash returns the name of a key with hash h in claims and alarms, which the tables of a
+// claimHash returns the hash of a key with hash h for claims and alarms, which the tables of a
 // database have in common.
 func (m *core) claimHash(h uint64) uint64 {
 	if !m.tagged {
