@@ -72,11 +72,11 @@ func TestEvictedWhileBeginning(t *testing.T) {
 			switch {
 			case p == at && n == 0 && commit:
 				m.Store("k", 2)
-				require.NoError(t, m.Reclaim(bg)) // a bound above what it has loaded
+				require.NoError(t, m.Reclaim(bg)) // a bound above the epoch that it has loaded
 				at = hooks.BeginStored
 				n = 1
 			case p == at && n == 1:
-				n = 2 // what it has stored it cannot keep: it is not looked at
+				n = 2 // it cannot keep the epoch that it has stored: nobody looks at it
 			case p == at && n < 3 && (n == 2 || !commit):
 				n = 3
 				evictAll(t, m)

@@ -33,8 +33,8 @@ func old(m *Map[string, int]) {
 	synctest.Wait()
 }
 
-// A transaction that is too old is evicted: what it kept goes, and it fails when it
-// is used next, whatever it does.
+// A transaction that is too old is evicted: the versions that it kept go, and it fails when it is
+// used next, whatever it does.
 func TestEviction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := New[string, int](aging())
@@ -142,7 +142,7 @@ func TestEvictionOfViewAndUpdate(t *testing.T) {
 				update: func(tx txn) error { defer tx.Rollback(); old(m); tx.Get("k"); return nil }},
 			"it commits": {err: ErrTxTooOld,
 				update: func(tx txn) error { tx.Get("k"); tx.Set("k", 2); old(m); return nil }},
-			// What does not touch the transaction any more is not disturbed.
+			// A function that does not touch the transaction any more is not disturbed.
 			"view returns":   {view: func(snap) error { old(m); return nil }},
 			"view fails":     {err: mine, view: func(snap) error { old(m); return mine }},
 			"update fails":   {err: mine, update: func(txn) error { old(m); return mine }},
@@ -200,8 +200,8 @@ func TestReclaimStops(t *testing.T) {
 	require.Equal(t, n, m.Stats().Versions)
 }
 
-// What the library opens for one call is not evicted, nor warned of, however long the functions
-// take that it calls.
+// A transaction or snapshot that the library opens for one call is not evicted, nor warned of,
+// however long the functions take that it calls.
 func TestSpared(t *testing.T) {
 	const keys = 20
 	var slow atomic.Bool

@@ -11,10 +11,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// An alarm tells a validation that takes long whether anybody else may have committed
-// on the keys that it validates. Readers of the keys which the transaction writes push
-// its epoch ahead of them while it validates; if there was no commit on what it read,
-// it need not begin anew.
+// An alarm tells a validation that takes long whether anybody else may have committed on the keys
+// that it validates. Readers of the keys which the transaction writes push its epoch ahead of them
+// while it validates; if there was no commit on the keys that it read, it need not begin anew.
 //
 //   - W1: a committer has installed its version before it looks for alarms, and raises
 //     those on the key before an epoch is drawn for it.
@@ -162,9 +161,9 @@ func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 				continue
 			}
 			if e := w.Epoch(); e > c && own.dirty.Load() != 0 {
-				// A writer that raises it need not commit. If that goes on, the
-				// transaction is installed again, with a claim on what it has
-				// read: such writers give way then.
+				// A writer that raises it need not commit. If that goes on, the transaction is
+				// installed again, with a claim on the keys that it has read: such writers give way
+				// then.
 				if st.rare().dirtied++; st.dirtied >= maxDirty && chain.Advance(st.record(), w, w.Aborted()) {
 					m.counters.Wasted.Add(1)
 				}

@@ -13,8 +13,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
-// Validations with an alarm: what they may commit beside, and what not. In each test a
-// transaction that has read x and writes y is held while it decides.
+// Validations with an alarm: beside which commits they may commit. In each test a transaction that
+// has read x and writes y is held while it decides.
 
 // An alarmed is a transaction that validates, and has an alarm.
 type alarmed struct {
@@ -84,9 +84,9 @@ func alarmMap(t *testing.T) *Map[string, int] {
 	return m
 }
 
-// Readers push a validator while it validates, and afterwards; some leave it without an
-// epoch. It need not validate again. The readers read what the validator itself has read,
-// too: its own commit does not raise its alarm.
+// Readers push a validator while it validates, and afterwards; some leave it without an epoch. It
+// need not validate again, not even if it has read the key that it writes, too: its own commit does
+// not raise its alarm.
 func TestPushedAlarmedValidatesOnce(t *testing.T) {
 	for _, p := range []hooks.Point{hooks.AlarmListed, hooks.HeadSkipped, hooks.Validated} {
 		for pushes := range 4 {

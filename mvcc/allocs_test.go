@@ -10,9 +10,9 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Calls whose functions capture variables allocate the versions that they write, or what a loop has
-// of its own, and nothing else. A function that any branch of the engine keeps would be an
-// allocation of each Update, and so would be the variables that it captures.
+// Calls whose functions capture variables allocate the versions that they write, or the state of a
+// loop, and nothing else. A function that any branch of the engine keeps would be an allocation of
+// each Update, and so would be the variables that it captures.
 func TestAllocations(t *testing.T) {
 	db := mvcc.NewDB(&mvcc.Options{ManualReclaim: true}) // so that nothing else allocates
 	defer db.Close()

@@ -19,12 +19,12 @@ import (
 //     2011: the long fork.
 //
 // Each is a program as in play_test.go; then others with operations or readers in the place of
-// transactions. Writes are buffered, and there are no locks: w1(x) w2(x) does not block, and
-// what the textbooks forbid or delay at a write is refused at the commit. Commits that are
-// stopped halfway are in the list of TestSchedules.
+// transactions. Writes are buffered, and there are no locks: w1(x) w2(x) does not block, and a
+// write that the textbooks forbid or delay is refused at the commit. Commits that are stopped
+// halfway are in the list of TestSchedules.
 
-// G0, dirty write: the two write x and y in different orders, and yet x and y never have values
-// of different transactions. What was not read cannot be lost.
+// G0, dirty write: the two write x and y in different orders, and yet x and y never have values of
+// different transactions. A value that was not read cannot be lost.
 func TestG0(t *testing.T) {
 	runAll(t,
 		"b1 b2 w1(x)1 w2(x)2 w2(y)2 c2 bs w1(y)1 c1 rs(*)x2,y2 cs r(*)x1,y1",
@@ -33,7 +33,7 @@ func TestG0(t *testing.T) {
 }
 
 // G1a, aborted read: nobody sees anything of 1, whichever way it ends; nor does a write that
-// depends on what was there.
+// depends on the value before.
 func TestG1a(t *testing.T) {
 	for _, end := range []string{"r(*)x10,y10 a1", "w(x)10 r(*)x10,y10 c1!x"} {
 		runAll(t, "bs b1 r1(x)10 w1(x)11 w1(n)1 w1(y)- rs(*)x10,y10 rs(n)- "+end+
@@ -67,8 +67,8 @@ func TestOTV(t *testing.T) {
 }
 
 // G-single, one anti-dependency: read skew (A5A) and the fuzzy read (P2). Nothing is seen of
-// what commits after the first read, or since a loop began. A write that was decided by a stale
-// read is refused at either level.
+// commits after the first read, or since a loop began. A write that was decided by a stale read is
+// refused at either level.
 func TestGSingle(t *testing.T) {
 	runAll(t,
 		"bs rs(x)10 b1 w1(x)5 w1(y)15 w1(z)1 c1 rs(y)10 rs(*)x10,y10 p rs(*)x10,y10 rs(z)- "+
@@ -85,8 +85,8 @@ func TestDoomedTransactionReadsOneMoment(t *testing.T) {
 		"r1(*)x11,y10 r1(n)- w(y)- w(x)- p r1(*)x11,y10 r1(n)- c1!x")
 }
 
-// P4, lost update: 1 is refused, since it would overwrite what it has not seen. The levels of the
-// two may differ, or the other one writes blindly.
+// P4, lost update: 1 is refused, since it would overwrite a value that it has not seen. The levels
+// of the two may differ, or the other one writes blindly.
 func TestP4(t *testing.T) {
 	runAll(t,
 		"b1 b2:ser r1(x)10 w1(x)11 r2(x)10 w2(x)12 c2 c1!x r(*)x12,y10",
@@ -130,8 +130,8 @@ func TestP3AbsentKey(t *testing.T) {
 	}
 }
 
-// What was absent and is absent is no conflict, also if it was there in between, or its entry has
-// left the index meanwhile.
+// A key that was absent and is absent is no conflict, also if it was there in between, or its entry
+// has left the index meanwhile.
 func TestAbsentAgainIsNoConflict(t *testing.T) {
 	for _, was := range []string{"", "w(p)0 w(p)- "} {
 		runAll(t, was+"b1 r1(p)- w1(x)11 w(p)1 w(p)- c1 r(*)x11,y10",
@@ -145,7 +145,7 @@ func TestScanWithoutPhantomCommits(t *testing.T) {
 }
 
 // PMP: who asks twice finds the same, for each predicate and each way to ask. With a write
-// predicate, whoever is second has not seen what the first did, and is refused.
+// predicate, whoever is second has not seen the writes of the first, and is refused.
 func TestPMP(t *testing.T) {
 	runAll(t,
 		"bs rs(*)x10,y10 b1 w1(p)30 w1(q)31 c1 rs(*)x10,y10 rs(p)- b2 w2(x)- w2(y)33 c2 p "+
@@ -167,9 +167,9 @@ func TestLongFork(t *testing.T) {
 		"b1 r1(y)10 w1(y)11 bs w(x)11 bt c1 bu"+read)
 }
 
-// G2-item, write skew (A5B): each decides by what the other one changes; or each reads only what
-// the other writes; or three in a ring; or 1 beside two operations, of which the second has seen
-// that it came first. A key with the same value again counts.
+// G2-item, write skew (A5B): each decides by a key that the other one changes; or each reads only
+// the key that the other writes; or three in a ring; or 1 beside two operations, of which the
+// second has seen that it came first. A key with the same value again counts.
 func TestG2Item(t *testing.T) {
 	runAll(t,
 		"b1 b2 r1(x)10 r1(y)10 r2(x)10 r2(y)10 w1(x)1 w2(y)1 c1 c2!x/ok r(*)x1,y10/x1,y1",
@@ -180,8 +180,8 @@ func TestG2Item(t *testing.T) {
 		"b1 r1(x)10 w1(y)11 w(x)5 w(x)10 c1!x/ok")
 }
 
-// G2, anti-dependency cycle with predicates: each counts what the other inserts, by a scan, or by
-// asking for the key. Or with two edges: a reader sees 2 but not 1, which then writes what
+// G2, anti-dependency cycle with predicates: each counts the keys that the other inserts, by a
+// scan, or by asking for them. Or with two edges: a reader sees 2 but not 1, whose write then
 // contradicts it.
 func TestG2(t *testing.T) {
 	runAll(t,
@@ -201,8 +201,8 @@ func TestReadOnlyAnomaly(t *testing.T) {
 		"b1 r1(x)10 r1(y)10 w(y)30 r(y)30 r(x)10 r(*)x10,y30 w1(x)0 c1!y/ok r(*)x10,y30/x0,y30")
 }
 
-// A serializable transaction that commits has read what is there, whatever the level of those
-// that wrote it; one at snapshot level may break an invariant that only serializable ones would
+// A serializable transaction that commits has read the newest values, whatever the level of those
+// that wrote them; one at snapshot level may break an invariant that only serializable ones would
 // keep. One that writes nothing, or reads nothing, breaks none. First committer wins whoever was
 // first.
 func TestMixedLevels(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/favour"
 )
 
-// A bid is what one call of Update does to get through: when it has lost often, it makes
-// a claim on the keys that its last attempt has read and written, waits until that is
-// granted, and tries again while writers of these keys let it go first. No other writers
-// are concerned, and no reads or snapshots. See package favour.
+// A bid gets one call of Update through: when it has lost often, it makes a claim on the keys that
+// its last attempt has read and written, waits until that is granted, and tries again while writers
+// of these keys let it go first. No other writers are concerned, and no reads or snapshots. See
+// package favour.
 type bid struct {
 	ctx   context.Context
 	claim *favour.Claim // the one it has made last, or nil
@@ -24,7 +24,7 @@ type bid struct {
 	began time.Time     // when the attempt began, zero if unknown
 	last  bool          // there is no further attempt
 	epoch uint64        // of the commit, once there is one
-	seen  *observation  // what is told of each attempt, or nil
+	seen  *observation  // tells of each attempt, or is nil
 	// took is the longest that an attempt to commit has taken, and timed says that they are timed: a
 	// claim was over too soon, or others have aborted an attempt.
 	took  time.Duration
@@ -44,24 +44,24 @@ const (
 	// claim, or after one if it writes more than largeBatch keys.
 	bidAborts  = 5
 	largeBatch = 256
-	// maxRevocations is after how many epochs that readers took away a commit
-	// sets an alarm on what it validates, and maxDirty after how many validations in which
-	// others raised its alarm, and did not commit, it makes a claim.
+	// maxRevocations is after how many epochs that readers took away a commit sets an alarm on the
+	// keys that it validates, and maxDirty after how many validations in which others raised its
+	// alarm, and did not commit, it makes a claim.
 	maxRevocations = 4
 	maxDirty       = 4
 )
 
 // How long a claim is granted: four times as long as the attempt before took, and twice as long as
 // the claim before, if that was over too soon, but at most maxTenure, tenureForKey for each key
-// that was read or written, and four times what a commit took. What it reads and writes may take
-// time in a large map, and so may a commit; what the function of an Update does beside may not.
-// Where there is none longTenure is added: the machine may be slow.
+// that was read or written, and four times the duration of a commit. Reads and writes may take time
+// in a large map, and so may a commit; the other work of an Update's function may not. Without a
+// function longTenure is added: the machine may be slow.
 const (
 	tenureFactor = 4
 	maxTenure    = 100 * time.Millisecond
 	longTenure   = time.Second
 	tenureForKey = 10 * time.Microsecond
-	tookLimit    = 10 * time.Second // of what is added for a commit, which may have been stopped
+	tookLimit    = 10 * time.Second // of the time added for a commit, which may have been stopped
 )
 
 // enter makes a claim on keys, to be granted for at most the time given.

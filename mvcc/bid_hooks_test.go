@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
-// A batch that others abort again and again claims what it writes: a large one at
-// once, a small one after a few times. In a bubble no tenure ends meanwhile.
+// A batch that others abort again and again claims the keys that it writes: a large one at once, a
+// small one after a few times. In a bubble no tenure ends meanwhile.
 func TestAbortedBatchMakesClaim(t *testing.T) {
 	for _, c := range []struct {
 		n, aborts int

@@ -159,8 +159,8 @@ func TestWritersWaitOnce(t *testing.T) {
 	}
 }
 
-// An Update makes a claim when it has lost a few times, on what it has read and
-// written, and gives it back however it ends.
+// An Update makes a claim when it has lost a few times, on the keys that it has read and written,
+// and gives it back however it ends.
 func TestUpdateMakesClaim(t *testing.T) {
 	failed := errors.New("failed")
 	for name, end := range map[string]func(m *Map[string, int], tx Tx[string, int]) error{
@@ -211,7 +211,7 @@ func TestTurnsOfCommitGrow(t *testing.T) {
 	const ms, usual = time.Millisecond, maxTenure + time.Millisecond
 	for name, test := range map[string]struct {
 		compare, merge, expires time.Duration // how long each function takes, up to the 100th call
-		read                    bool          // what others write: a conflict, not an abort
+		read                    bool          // the key that others write: a conflict, not an abort
 		gets                    bool          // through, while the functions take their time
 		waits                   time.Duration // how long another writer may have to wait
 	}{

@@ -10,16 +10,16 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
-// What a map takes follows what is live, never what has happened. Each pattern of patterns_test.go
-// might break this. Heap and versions are measured at the start, at the peak and at the end, and
-// logged: run it with -v. What writers beside each other leave is looked at by rounds of growth,
-// see internal/proof/soak.
+// The memory of a map follows the records and readers that are live, never those of the past. Each
+// pattern of patterns_test.go might break this. Heap and versions are measured at the start, at the
+// peak and at the end, and logged: run it with -v. Versions that concurrent writers leave are
+// looked at by rounds of growth, see internal/proof/soak.
 
 // slack is how many versions a chain may have beyond those that are being read.
 const slack = 32
 
-// heap returns the bytes in use after a garbage collection, or several: what has a
-// cleanup, of this test or of one before, takes more than one.
+// heap returns the bytes in use after a garbage collection, or several: objects with a cleanup, of
+// this test or of one before, take more than one.
 func heap() int64 {
 	var s runtime.MemStats
 	for last, n := int64(0), 0; ; n++ {
@@ -56,21 +56,21 @@ func overwrite(m *Map[int, int], n, from, to int, look func()) {
 	}
 }
 
-// A gauge is what a map holds at one moment.
+// A gauge is the size of a map at one moment.
 type gauge struct {
 	heap     int64
 	versions int // counted by walking all chains
 	entries  int
 }
 
-// measure counts, when the background work is done with what there was.
+// measure counts after the background work that is due.
 func measure[K comparable, V any](t *testing.T, m *Map[K, V]) gauge {
 	t.Helper()
 	require.NoError(t, m.Reclaim(bg))
 	return measureAsIs(m)
 }
 
-// measureAsIs counts what there is.
+// measureAsIs counts at once.
 func measureAsIs[K comparable, V any](m *Map[K, V]) gauge {
 	g := gauge{heap: heap()}
 	for _, e := range heads(m) {
@@ -89,15 +89,15 @@ type course struct {
 	start, peak, end gauge
 }
 
-// peaked measures, and keeps what is most.
+// peaked raises the peak to the figures of g.
 func (c *course) peaked(g gauge) {
 	c.peak.heap = max(c.peak.heap, g.heap)
 	c.peak.versions = max(c.peak.versions, g.versions)
 	c.peak.entries = max(c.peak.entries, g.entries)
 }
 
-// inHand is how many keys the goroutines of a map may have in hand when somebody else
-// reclaims: what they have to drop of them is dropped a moment later.
+// inHand is how many keys the goroutines of a map may have in hand when somebody else reclaims: old
+// versions of these are dropped a moment later.
 const inHand = 2 * 256
 
 // requireAbout checks a number of versions that were counted while others may have
@@ -108,9 +108,8 @@ func requireAbout(t *testing.T, want, got int) {
 	require.LessOrEqual(t, got, want+inHand)
 }
 
-// ended measures m until it is as it was at the start, exactly in versions and
-// entries, and logs the course. The heap must be as it was but for room bytes, for what
-// is kept for later use.
+// ended measures m until it is as it was at the start, exactly in versions and entries, and logs
+// the course. The heap must be as it was but for room bytes, for memory that is kept for later use.
 func ended[K comparable, V any](c *course, m *Map[K, V], room int64) {
 	c.t.Helper()
 	defer func() {
@@ -140,7 +139,7 @@ func begin(t *testing.T, m *Map[int, int], n int) *course {
 	return &course{t: t, start: g, peak: g}
 }
 
-// Without workers committers prune what was handed over before, also after Close: a few
+// Without workers committers prune the keys that were handed over before, also after Close: a few
 // keys wait.
 func TestCommittersPrune(t *testing.T) {
 	closed := newMap[int, int](t, nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// errTrip is what a function of the user panics with when the trap goes off.
+// errTrip is the panic of a function of the user when the trap goes off.
 var errTrip = errors.New("trip")
 
 // A trap makes the n-th call of the functions of one kind leave, by a panic or by Goexit.
@@ -75,7 +75,7 @@ func newTrapped(t *testing.T) *trapped {
 	return f
 }
 
-// reset makes the tables what they are at the begin of each case.
+// reset makes the tables as they are at the begin of each case.
 func (f *trapped) reset(t *testing.T) {
 	f.trap, f.told = trap{}, nil
 	require.NoError(t, f.db.Update(bg, nil, func(tx DBTx) error {
@@ -147,7 +147,7 @@ func (f *trapped) tell(i int) func(uint64) {
 	return func(uint64) { f.told = append(f.told, i); f.call("OnCommit") }
 }
 
-// work is what the transactions of the test do.
+// work is the function of the test's transactions.
 func (f *trapped) work(tx DBTx) error {
 	a, b, c := f.a.In(tx), f.b.In(tx), f.c.In(tx)
 	n := 0
@@ -280,13 +280,13 @@ var trappedCalls = map[string]func(f *trapped){
 var trappedKinds = []string{"fn", "compare", "compare index", "keys", "merge", "until", "OnCommit",
 	"codec"}
 
-// Whichever function of the user leaves, in whichever call of it: that goes on, nobody is in the
-// way of others, all is seen or nothing, and what comes later is whole.
+// Whichever function of the user leaves, in whichever call of it: its panic or Goexit goes on,
+// nobody is in the way of others, and commits are seen whole or not at all, later ones too.
 func TestCalled(t *testing.T) {
 	sprang := map[string]bool{} // the kinds of which some function has left
 	f := newTrapped(t)
 	f.testCalls(t, sprang)
-	f.db.Close() // committers prune what they write from now on
+	f.db.Close() // committers prune the keys that they write from now on
 	f.testCalls(t, sprang)
 	for _, kind := range trappedKinds {
 		require.True(t, sprang[kind], kind)

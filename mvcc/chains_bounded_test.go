@@ -14,14 +14,14 @@ import (
 )
 
 // Readers begin and end all the time, each as of an epoch of its own, beside writers of the keys
-// that they read. What has to be kept moves down the chains then, and what lies between need not be
-// kept any more. Writers drop that alone: no tick comes in these tests.
+// that they read. The versions to be kept move down the chains then, and those between need not be
+// kept any more. Writers drop these alone: no tick comes in these tests.
 
 // A beside is a map whose keys are read and written.
 type beside struct {
 	name string
 	m    *Map[int, int]
-	// cores has what has chains: the map, and the table of its index.
+	// cores are those with chains: of the map, and of the table of its index.
 	cores []*core
 }
 
@@ -131,7 +131,7 @@ func TestWritersPruneBesideReaders(t *testing.T) {
 	}
 }
 
-// A writer drops what is below the version that it covers, if nobody sees it.
+// A writer drops the versions below the one that it covers, if nobody sees them.
 func TestWritersTrim(t *testing.T) {
 	m := newMap[int, int](t, still())
 	for i := range 5 {

@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
-// What a store has to look at does not depend on how many readers there are, though chains are as
-// long as they need.
+// The number of words that a store looks at does not depend on how many readers there are, though
+// chains are as long as these need.
 func TestStorePriceBesideReaders(t *testing.T) {
 	const keys = 20
 	price := func(readers int) float64 {

@@ -15,7 +15,7 @@ import (
 // key, also one before the call: for a cache, say, that is made anew then. Only an older commit
 // that has left an absent key absent may go unnoticed. It is closed, too, where a watch would end
 // with a [*GapError], and stays open when ctx ends. The snapshot may be closed once Changed has
-// returned. It costs what a watch does, see [Map.Watch]. A channel that waits takes about half a
+// returned. It costs as much as a watch, see [Map.Watch]. A channel that waits takes about half a
 // kilobyte, until ctx ends or the garbage collector finds that nobody can reach it.
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	s.check()
@@ -69,7 +69,7 @@ func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) 
 
 // alert returns a channel that is closed when a change matches; asks says that matches calls a
 // function of the user. find gives the heads of the keys that concern it in s or in a snapshot of
-// now. What is kept does not refer to s, which its user may drop without closing it.
+// now. The alert kept does not refer to s, which its user may drop without closing it.
 //
 //go:noinline
 func (s moment) alert(
@@ -95,7 +95,7 @@ func (s moment) alert(
 	s.check()
 	if from != to {
 		find(now, func(head *chain.Node) bool {
-			// A tombstone tells of what was written and deleted between the two.
+			// A tombstone tells of a value that was written and deleted between the two.
 			if m.Visible(head, from) != m.Visible(head, to) {
 				a.lose()
 			}

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Snapshots differ in what was written between them.
+// Snapshots differ in the keys written between them.
 func TestDiff(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		db := NewDB(nil)
@@ -69,8 +69,8 @@ func TestDiff(t *testing.T) {
 	})
 }
 
-// A channel is closed by what it waits for, before or after it was asked for, and by nothing
-// else.
+// A channel is closed by the change that it waits for, before or after it was asked for, and by
+// nothing else.
 func TestChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := NewDB(nil)

@@ -17,7 +17,7 @@ type Change[K comparable, V any] struct {
 	Had, Has bool // whether the key was there, and is
 }
 
-// A Commit is what a transaction, or a one-key operation, has changed in a map: all of it.
+// A Commit has all changes of a transaction, or of a one-key operation, in a map.
 type Commit[K comparable, V any] struct {
 	// Epoch is its commit epoch: a snapshot of that epoch or a later one sees all the changes.
 	Epoch uint64
@@ -109,7 +109,7 @@ func (s moment) checkDiff(older moment) {
 	}
 }
 
-// diff is [Snapshot.Diff]: v has the key as it was written last, of what is seen.
+// diff is [Snapshot.Diff]: v has the key as it was written last, of the versions that are seen.
 //
 //go:noinline
 func (s moment) diff(older moment, visit func(v, was, is *chain.Node) bool) {

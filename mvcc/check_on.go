@@ -26,7 +26,7 @@ func (p *part) checkRead(gen epoch.Gen, key unsafe.Pointer, v *chain.Node) {
 			break
 		}
 		p.m.CheckLink(u)
-		n := u.PeekNext() // before what was dropped: a pruner notes it first
+		n := u.PeekNext() // before Lost is loaded: a pruner notes that first
 		if lost := u.Lost.Load(); lost != 0 && epoch.Epoch(lost) <= at {
 			cut = u
 		}
@@ -60,8 +60,8 @@ func (p *part) checkGet(key unsafe.Pointer, v *chain.Node) {
 	p.checkRead(gen, key, v)
 }
 
-// checkCommit: what a commit at e, which has been published, relies on. The slot is
-// still live.
+// checkCommit checks the premises of a commit at e, which has been published. The slot is still
+// live.
 func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 	st.slot.CheckLive(gen)
 	_, at := st.slot.Peek()
@@ -86,9 +86,9 @@ func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 	}
 }
 
-// checkReads: commit order is epoch order: what a serializable transaction read at
-// epoch at is what it would read at its commit epoch e. Not what was the newest
-// when it validated, but what is known by now.
+// checkReads: commit order is epoch order: the versions that a serializable transaction read at
+// epoch at are those that it would read at its commit epoch e. Not the newest when it validated,
+// but those known by now.
 func (st *txState) checkReads(at, e epoch.Epoch) {
 	for i := range st.reads {
 		seen, p := st.reads[i].seen, st.parts[st.reads[i].of]
@@ -135,8 +135,8 @@ func (p *part) checkUnchanged(h *chain.Node, from, e epoch.Epoch) {
 	}
 }
 
-// checkAbsent: as of e, not counting what commits at e, key is absent, for all
-// that pruners have left to be known.
+// checkAbsent: as of e, not counting commits at e, key is absent, as far as pruners have left that
+// to be known.
 func (p *part) checkAbsent(key unsafe.Pointer, e epoch.Epoch) {
 	for u := p.index.PeekHead(key); u != nil; {
 		if w := p.m.Peek(u); w.Committed() && w.Epoch() < e {

@@ -25,9 +25,9 @@ type entry[I, K comparable] struct {
 
 func (e entry[I, K]) indexKey() any { return e.index }
 
-// A collation is the order of entries. What has no order of its own is ordered by a hash,
-// and by another one if those are the same: that two of 10^9 keys have both in common
-// happens once in 10^20 times. It gets entries by their addresses, and knows where in them what is:
+// A collation is the order of entries. Keys without an order of their own are ordered by a hash,
+// and by another one if those are the same: that two of 10^9 keys have both in common happens once
+// in 10^20 times. It gets entries by their addresses, and knows the offsets of their fields:
 // nothing of it is compiled for each type of index.
 //
 // A page of records of one index key goes on behind a record, perhaps in another process. So the
@@ -89,7 +89,7 @@ func entryOf[I, K comparable](c *collation, index I, key K) entry[I, K] {
 	return e
 }
 
-// edgeOf returns what comes before all entries with the index key, or after.
+// edgeOf returns an entry that comes before all those with the index key, or after.
 func edgeOf[I, K comparable](c *collation, index I, side int8) entry[I, K] {
 	e := entry[I, K]{index: index, edge: side}
 	e.by = c.hashIndex(unsafe.Pointer(&e.index))
@@ -157,9 +157,9 @@ func collate(by *order, other *hasher.Hasher, hashX, hashY uint64, x, y unsafe.P
 	return bytes.Compare(types(other.Boxed(x)), types(other.Boxed(y)))
 }
 
-// typesIn appends the names of the types of what the interfaces in v hold, and their addresses: of
-// two functions each may have a type of the same name, and another process may order these the
-// other way round.
+// typesIn appends the names of the types of the values in the interfaces in v, and the addresses of
+// these types: of two functions each may have a type of the same name, and another process may
+// order these the other way round.
 func typesIn(names []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Interface:

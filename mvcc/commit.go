@@ -21,17 +21,17 @@ import (
 //	end         end the slot's transaction: it protects no reads from here on
 //	finalize    copy e into the versions, prune, ask for a new view if that is due
 //	withdraw    instead of the last two, if a step says no: abort the record, unless it is, and take
-//	            what is installed off the chains. If a rival has aborted it, tryAgain repeats all of
-//	            it with new versions
+//	            the versions off the chains. If a rival has aborted it, tryAgain repeats all of it
+//	            with new versions
 //
-// Then the caller of commit calls what was given to OnCommit.
+// Then the caller of commit calls the functions given to OnCommit.
 //
 // The CAS to committed is the linearization point; that of a transaction which does not validate
 // may be a helper's. A transaction with one key has its record in its version, which it installs
 // announced: from then on others may draw for it. If it has read nothing either, it is committed as
-// a Store is (commitBlind, onekey.go). If it writes what it has read, a few keys, the steps from
-// prepare on are first tried in one function (plain.go). Where a function of the user leaves a
-// step, by a panic or by runtime.Goexit, unwind does what is left.
+// a Store is (commitBlind, onekey.go). If it writes the keys that it has read, a few, the steps
+// from prepare on are first tried in one function (plain.go). Where a function of the user leaves a
+// step, by a panic or by runtime.Goexit, unwind does the rest.
 //
 //   - I2: an undecided writer draws its epoch after it announced itself. So a
 //     reader that found it active may pass over it: the epoch will be above
@@ -40,11 +40,11 @@ import (
 //   - I3: nothing is shared before the first install. An abort before that only forgets.
 //   - I4: nobody waits for a sleeper. From that install on every goroutine that meets
 //     the transaction can decide for it, see [chain.Decider] and install.go.
-//   - The epoch is drawn before validation. Drawn afterwards, a transaction that
-//     read what another overwrote could be given the later epoch of the two, and
-//     snapshots in between would see the other one without it.
-//   - The slot stays live until validation has ended: it keeps what was read
-//     from being taken out of the index and made anew.
+//   - The epoch is drawn before validation. Drawn afterwards, a transaction that read a version
+//     which another overwrote could be given the later epoch of the two, and snapshots in between
+//     would see the other one without it.
+//   - The slot stays live until validation has ended: it keeps the keys that were read from being
+//     taken out of the index and made anew.
 //   - The outcome is in every version before the slot's record serves another
 //     attempt: see [chain.Resolver.Resolve].
 
@@ -84,8 +84,8 @@ func (st *txState) commit(gen epoch.Gen, c *conflict, b *bid) (e epoch.Epoch, r 
 	return e, r
 }
 
-// commitWrites is commit for a transaction that writes. Functions of the user run in it; where
-// one panics, or calls runtime.Goexit, commit has unwind do what is left.
+// commitWrites is commit for a transaction that writes. Functions of the user run in it; where one
+// panics, or calls runtime.Goexit, commit has unwind do the rest.
 func (st *txState) commitWrites(
 	gen epoch.Gen, c *conflict, b *bid,
 ) (e epoch.Epoch, r result) {
@@ -179,9 +179,8 @@ func (st *txState) tryAgain(
 	}
 	r = resultAborted
 	for attempt := 0; r == resultAborted; attempt++ {
-		// As far as we know, nobody wrote what we read; a rival just could not
-		// wait. Install again, with new versions: others may still hold the old
-		// ones.
+		// As far as we know, nobody wrote the keys that we read; a rival just could not wait.
+		// Install again, with new versions: others may still hold the old ones.
 		m.counters.reinstalled.Add(1)
 		st.renew()
 		if attempt+1 >= bidAborts || len(st.writes) > largeBatch || st.dirtied >= maxDirty {
@@ -244,7 +243,7 @@ func (st *txState) try(gen epoch.Gen, check chain.Word, floor epoch.Epoch) (epoc
 	return e, resultOK
 }
 
-// conclude ends the transaction gen, which has committed at e, and does what is left to be done.
+// conclude ends the transaction gen, which has committed at e, and does the work that is left.
 func (st *txState) conclude(gen epoch.Gen, e epoch.Epoch) {
 	hooks.At(hooks.Published)
 	st.checkCommit(gen, e)
@@ -321,7 +320,7 @@ func (st *txState) announce(floor epoch.Epoch, check chain.Word) result {
 	return resultOK
 }
 
-// finalize does what is left to be done when the transaction has committed at e.
+// finalize does the work that is left when the transaction has committed at e.
 func (st *txState) finalize(e epoch.Epoch) {
 	parts, writes := st.parts, st.writes
 	for _, p := range parts {

@@ -7,7 +7,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// A ComputeOp says what [Map.Compute] is to do with a key, as in xsync.
+// A ComputeOp is the operation that [Map.Compute] is to do on a key, as in xsync.
 type ComputeOp int
 
 const (

@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/favour"
 )
 
-// fn is called anew when the key was written while it ran, and only what it returns last
-// counts. It may write other keys itself.
+// fn is called anew when the key was written while it ran, and only its last result counts. It may
+// write other keys itself.
 func TestComputeAgain(t *testing.T) {
 	m := newMap[string, int](t, still())
 	m.Store("k", 1)
@@ -69,7 +69,7 @@ func TestComputeGetsItsTurn(t *testing.T) {
 	})
 }
 
-// What functions of the user do is in TestCalled.
+// Panics of Compute itself: those of functions of the user are in TestCalled.
 func TestComputePanics(t *testing.T) {
 	m := newMap[float64, int](t, still())
 	m.Store(1, 1)

@@ -25,8 +25,8 @@ import (
 // A core is a [Map] without its types, or the root of a database, which begins its transactions and
 // has no keys. All that does not need the types is done by a core, and is compiled once.
 type core struct {
-	// All fields but schema, feedAt, expiryAt, onExpire and what is atomic are set when the map is
-	// made, and never change, except for what they point to.
+	// All fields but schema, feedAt, expiryAt, onExpire and the atomic ones are set when the map is
+	// made, and never change, except for the data that they point to.
 
 	chains
 	chain.Decider
@@ -71,7 +71,7 @@ type core struct {
 	dropped atomic.Bool   // which could not be made
 }
 
-// A recordType is what has to be compiled for each type of records, beside a keyType.
+// A recordType is the code to be compiled for each type of records, beside a keyType.
 type recordType struct {
 	key, value reflect.Type
 	plain      bool   // k == k for every key
@@ -84,7 +84,7 @@ type recordType struct {
 	// keep returns a copy of the key at key with strings of its own.
 	keep     func(key unsafe.Pointer) unsafe.Pointer
 	absences func() keyList
-	// What follows is nil for a table of an index. typed returns a new Map.
+	// The fields below are nil for a table of an index. typed returns a new Map.
 	typed   func(e *engine, x *index.Index, plain, unguarded bool) any
 	changes func(list []dated[succession]) (part func(from, to int) any)
 	// changed returns a version with the key, and the new value, of number i of a []Change, and
@@ -176,8 +176,8 @@ func newCore(
 	return c
 }
 
-// claimHash returns what a key with hash h is called where the tables of a database have
-// something in common: claims and alarms.
+// claimHash returns the hash of a key with hash h for claims and alarms, which the tables of a
+// database have in common.
 func (m *core) claimHash(h uint64) uint64 {
 	if !m.tagged {
 		return h
@@ -198,7 +198,7 @@ func (m *core) reclaim(ctx context.Context) error {
 // clear is [Map.Clear].
 func (m *core) clear() { m.clearingAll(DBTx.deleteAll) }
 
-// clearingAll commits what all does in a transaction of the map. It panics if that cannot be.
+// clearingAll commits a call of all in a transaction of the map. It panics if that cannot be.
 func (m *core) clearingAll(all func(tx DBTx)) {
 	err := m.clearing(func(tx DBTx) error {
 		all(tx)
@@ -222,7 +222,7 @@ func (m *core) deleteRange(r span, prefix bool) (deleted int) {
 	return deleted
 }
 
-// clearing commits what all does in a transaction.
+// clearing commits a call of all in a transaction.
 func (m *core) clearing(all func(tx DBTx) error) error {
 	b := bid{ctx: background, began: time.Now(), long: true, kind: forCall}
 	defer b.end()

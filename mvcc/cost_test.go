@@ -8,10 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What follows is open, or has been: its price in memory is tested, its price in time
-// measured.
+// Prices of maps, and of snapshots that are open, or have been: memory is tested, time measured.
 
-// A map costs what is in it.
+// A map costs little without entries, or with one.
 func TestEmptyMap(t *testing.T) {
 	const n = 100
 	maps := make([]*Map[int, int], n)
@@ -89,7 +88,7 @@ func BenchmarkHotKey(b *testing.B) {
 	}
 }
 
-// What a snapshot that is open takes, of very many.
+// The price of an open snapshot, of very many.
 func BenchmarkOpenSnapshots(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -24,7 +24,7 @@ type DB struct {
 // A hiddenDB is a [database], see txn.
 type hiddenDB struct{ _ byte }
 
-// dbAt returns what the database consists of. It panics for a nil or zero DB.
+// dbAt returns the database behind a DB. It panics for a nil or zero DB.
 func dbAt(db *DB) *database {
 	if db == nil || db.at == nil {
 		panic(errZeroDB)
@@ -186,8 +186,8 @@ func (db *DB) table(name string) any {
 	return nil
 }
 
-// tableOf returns the table with a name, nil if there is none that has a user.
-// It is no method: what the methods of a DB name is compiled in programs.
+// tableOf returns the table with a name, nil if there is none that has a user. It is no method:
+// programs compile all functions that the methods of a DB name.
 func tableOf(db *DB, name string) *core {
 	of := dbAt(db)
 	of.mu.Lock()

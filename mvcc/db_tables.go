@@ -54,9 +54,9 @@ func (db *database) trimPast() {
 }
 
 // at opens a snapshot of the past, by open, with the tables that there were, as far as anything was
-// committed in them by then. What trimPast lets go of was closed below a bound, and no snapshot
-// begins below that: so it must not be called between the begin, which lets the bound go on, and
-// the list.
+// committed in them by then. A table that trimPast lets go of was closed below a bound, and no
+// snapshot begins below that: so it must not be called between the begin, which lets the bound go
+// on, and the list.
 func (db *database) at(open func() (moment, error)) (DBSnapshot, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()

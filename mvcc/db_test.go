@@ -87,7 +87,7 @@ func TestDB(t *testing.T) {
 	require.Zero(t, s.db.Stats().LiveTx)
 }
 
-// What one table says of a conflict, and the level, the sets of reads and the savepoints are
+// The conflict that one table reports, and the level, the sets of reads and the savepoints are
 // those of the transaction over all tables.
 func TestDBConflicts(t *testing.T) {
 	s := newShop(t, nil)
@@ -191,7 +191,7 @@ func TestDBTables(t *testing.T) {
 	s.stock, s.orders = nil, nil
 	require.Eventually(t, func() bool {
 		runtime.GC()
-		_ = s.db.Reclaim(bg) // what was to be visited
+		_ = s.db.Reclaim(bg) // the buckets to be visited
 		return len(*dbAt(s.db).shared.members.Load()) == members-2
 	}, stage.Patience, 10*time.Millisecond)
 	require.EqualValues(t, 1, s.db.Stats().ReadConflicts, "counters grow")
@@ -296,10 +296,10 @@ func TestDBClaims(t *testing.T) {
 	}
 }
 
-// claimedKeys is what the transaction that st belongs to would make a claim on.
+// claimedKeys are the keys on which the transaction that st belongs to would make a claim.
 func (st *txState) claimedKeys() *favour.Keys { return st.keySet(true) }
 
-// What docs/misuse.md does not show.
+// Mistakes that docs/misuse.md does not show.
 func TestDBMisuse(t *testing.T) {
 	s, other := newShop(t, nil), newShop(t, nil)
 	tx := s.db.Begin(nil)

@@ -107,13 +107,13 @@ func (tx DBTx) Commit() error {
 	return nil
 }
 
-// unique returns why a unique index does not allow what the transaction writes, if one does not.
+// unique returns the error of a unique index that forbids a write of the transaction, or nil.
 func (st *txState) unique(tx DBTx) (err error) {
 	defer st.tooOld(tx.gen, &err)
 	return st.extra.notUnique(tx)
 }
 
-// committed calls what is to be called after a commit at e: all of it, even if one panics.
+// committed calls the functions given to OnCommit, after a commit at e: all, even if one panics.
 func committed(after []func(uint64), e epoch.Epoch) {
 	called := 0
 	defer func() {

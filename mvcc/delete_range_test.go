@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// DeleteRange deletes what it says, at once, whatever else the map has: indexes that follow, a
-// watch that is told, and expiry.
+// DeleteRange deletes the keys of its range, at once, whatever else the map has: indexes that
+// follow, a watch that is told, and expiry.
 func TestDeleteRange(t *testing.T) {
 	alone := NewOrdered[int, int](nil)
 	t.Cleanup(alone.Close)

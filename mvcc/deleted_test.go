@@ -8,8 +8,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
-// What waits for a transaction that may write is bounded by the keys, not by how often
-// they are deleted while it is open.
+// The number of entries that wait for a transaction that may write is bounded by the keys, not by
+// how often they are deleted while it is open.
 func TestDeletedAgainAndAgain(t *testing.T) {
 	const keys = 10
 	m := newMap[int, int](t, &Options{ManualReclaim: true})

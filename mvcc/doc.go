@@ -62,7 +62,7 @@
 //   - A transaction or snapshot that begins when more are open than lately takes a mutex for some
 //     instructions. So do [Map.Stats], and commits after [Map.Close].
 //
-// Other calls may wait, such as [Map.Reclaim] or Close. Their comments say for what.
+// Other calls may wait, such as [Map.Reclaim] or Close. Their comments name the cause.
 //
 // # Limits
 //

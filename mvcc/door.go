@@ -8,17 +8,17 @@ import (
 )
 
 // A door has the methods of a database that packages of this project use, and programs need not
-// see: those of package internal/seam/door, whose comments say what they do. Each stands beside
-// what it is about.
+// see, each beside its subject. The comments of package internal/seam/door describe them.
 type door struct{ *DB }
 
 func init() { seam.Door = func(db any) any { return door{db.(*DB)} } }
 
 func (db door) SparedSnapshot() DBSnapshot { return dbAt(db.DB).snapshot(forCall) }
 
-// Options.MaxTxAge is for what a program keeps open. A transaction or snapshot that the library
-// opens for one call, and ends with it, is spared: it takes as long as it takes. No function of an
-// Update or View, and no loop of the program, runs in it. This is where each such call says so:
+// Options.MaxTxAge is for transactions and snapshots that a program keeps open. One that the
+// library opens for one call, and ends with it, is spared: it takes as long as it takes. No
+// function of an Update or View, and no loop of the program, runs in it. This is where each such
+// call says so:
 //
 //   - forLibrary: Load, NewIndex, one-key writes of a table with indexes, sequences, records that
 //     expire without OnExpire;

@@ -10,9 +10,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
-// droppedListeners are those whose users cannot reach them any more: nobody would see what they
-// are told. The garbage collector finds them, and the hub takes them out in its next round; if it
-// makes none, because nobody watches any more, a goroutine of its own does so.
+// droppedListeners are those whose users cannot reach them any more: nobody would see the changes
+// that they are told. The garbage collector finds them, and the hub takes them out in its next
+// round; if it makes none, because nobody watches any more, a goroutine of its own does so.
 type droppedListeners struct {
 	head stdatomic.Pointer[droppedListener]
 }

@@ -86,7 +86,7 @@ func TestWatchesKeepNoSnapshot(t *testing.T) {
 	}
 }
 
-// What a map keeps for those that were dropped ends with them, even if nobody writes any more;
+// The memory that a map keeps for dropped listeners ends with them, even if nobody writes any more;
 // so does the map.
 func TestDroppedMapWithWatch(t *testing.T) {
 	gone := make(chan struct{})
@@ -120,8 +120,8 @@ func TestChangedOfDeleted(t *testing.T) {
 	stage.Await(t, s.Changed(bg, 2), "the channel is not closed")
 }
 
-// What waits for a watch that has missed something is given back when nobody can reach the watch,
-// though the hub, which has taken it out before, makes no rounds any more.
+// Changes that wait for a watch which has missed some are given back when nobody can reach the
+// watch, though the hub, which has taken it out before, makes no rounds any more.
 func TestWatchDroppedBehindGap(t *testing.T) {
 	m := newMap[int, int](t, nil)
 	loop := m.Watch(bg, &WatchOptions[int, int]{Buffer: 10})

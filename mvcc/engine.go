@@ -9,7 +9,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// An engine is what the methods of a [Map] see of its [core], see txn.
+// An engine is the [core] of a [Map] as its methods see it, see txn.
 type engine struct{ _ byte }
 
 func hide(c *core) *engine { return (*engine)(unsafe.Pointer(c)) }
@@ -144,7 +144,7 @@ func (e *engine) end(last bool) *chain.Node {
 func (e *engine) in(tx DBTx) DBTx {
 	tx.check()
 	c, of := coreAt(e), stateOf(tx.st).m
-	if c != of || c.db != nil { // else it is what OnExpire of a map by itself is given
+	if c != of || c.db != nil { // else tx is given to OnExpire of a map by itself
 		c.checkTable("In", of.shared)
 	}
 	return c.inside(tx)
@@ -166,15 +166,15 @@ func (e *engine) expire(until func(v *chain.Node) time.Time) { coreAt(e).expire(
 //go:noinline
 func (e *engine) onExpire(fn func(tx DBTx, v *chain.Node) error) { coreAt(e).setOnExpire(fn) }
 
-// seen returns what a snapshot of the database sees of the table, which may have been closed.
+// seen returns the table as a snapshot of the database sees it. It may have been closed.
 //
 //go:noinline
 func (e *engine) seen(s DBSnapshot) moment {
 	return moment{&stateOf(s.st).part(coreAt(e)).txn, s.gen}
 }
 
-// watch begins a watch of the map, see [Map.Watch]: wants says what is given of the changes of a
-// commit, and diff returns all of those since the snapshot since, if that is not zero.
+// watch begins a watch of the map, see [Map.Watch]: wants returns the changes of a commit that are
+// given, and diff returns all of those since the snapshot since, if that is not zero.
 //
 //go:noinline
 func (e *engine) watch(
@@ -210,8 +210,8 @@ func (e *engine) watch(
 	return loop.all
 }
 
-// along visits what is seen of the keys of r through the slot of a snapshot, or as part of a
-// transaction: of all, if the keys have no order.
+// along visits the versions of the keys of r that are seen through the slot of a snapshot, or as
+// part of a transaction: of all keys, if they have no order.
 //
 //go:noinline
 func (e *engine) along(c *chunk, s moment, tx bool, r *span, down bool, visit func() bool) {
@@ -226,8 +226,8 @@ func (e *engine) along(c *chunk, s moment, tx bool, r *span, down bool, visit fu
 	}
 }
 
-// endOf returns the lowest of what along visits, or the highest, if last is set: nil if there is
-// none.
+// endOf returns the lowest version that along visits, or the highest, if last is set: nil if there
+// is none.
 //
 //go:noinline
 func (e *engine) endOf(s moment, tx bool, r *span, last bool) *chain.Node {
@@ -240,7 +240,7 @@ func (e *engine) endOf(s moment, tx bool, r *span, last bool) *chain.Node {
 // plain reports whether k == k for every key.
 func (e *engine) plain() bool { return coreAt(e).plain }
 
-// through returns what is seen of the map through the slot of a snapshot.
+// through returns the map as it is seen through the slot of a snapshot.
 //
 //go:noinline
 func (e *engine) through(s moment) moment {

@@ -34,29 +34,28 @@ var (
 	ErrBadKey = errors.New("mvcc: key is not equal to itself")
 )
 
-// errConcurrentUse is what a method of a Tx panics with that finds another one under
-// way.
+// errConcurrentUse is the panic of a method of a Tx that finds another one under way.
 var errConcurrentUse = errors.New("mvcc: a Tx is used by several goroutines at once, " +
 	"or by a function given to Merge")
 
-// errTwice is what a commit panics with that has two writes of one key.
+// errTwice is the panic of a commit that has two writes of one key.
 var errTwice = errors.New("mvcc: a transaction has two writes of one key: the bytes of a key have " +
 	"changed since it was given (is it part of a buffer that is used again?), or a Tx is used by several " +
 	"goroutines at once")
 
-// errOwnKey is what a call panics with whose function seems to be in its way for ever.
+// errOwnKey is the panic of a call whose function seems to be in its way for ever.
 const errOwnKey = "mvcc: a function given to Compute, Merge or DeleteFunc was called in vain again and " +
 	"again: it writes, on the map, the key that its call is about to write, or takes so long that others do"
 
-// errUntil is what a function given to Expire panics with that goes by the time of the call.
+// errUntil is the panic for a function given to Expire that goes by the time of the call.
 const errUntil = "mvcc: Expire: until returned two times for one record: it must not ask for the " +
 	"time itself, the value says when the record expires"
 
-// errPrefix is what a read of a range by Prefix panics with where it would miss keys.
+// errPrefix is the panic of a read of a range by Prefix that would miss keys.
 const errPrefix = "mvcc: Prefix is for the order of Go's operators, and this is one by a function: " +
 	"make it with mvcc.NewOrdered or the like, or give the range by From and Before"
 
-// What methods of zero values panic with.
+// The panics of methods of zero values.
 const (
 	errZeroMap      = index.ZeroMap
 	errZeroTx       = "mvcc: the transaction is a zero value: get one from Update or Begin"
@@ -72,7 +71,7 @@ func checkContext(call string, ctx context.Context) {
 	}
 }
 
-// A ConflictKind says what a conflict was about.
+// A ConflictKind is the cause of a conflict.
 type ConflictKind uint8
 
 const (
@@ -134,7 +133,7 @@ func (e *ConflictError) Error() string {
 
 func (e *ConflictError) Unwrap() error { return ErrConflict }
 
-// ErrGap is what a [*GapError] wraps.
+// ErrGap is wrapped by each [*GapError].
 var ErrGap = errors.New("mvcc: commits were missed")
 
 // A GapError ends a watch whose loop was too slow, see [WatchOptions.Buffer]; or all watches of a
@@ -151,8 +150,8 @@ func (e *GapError) Error() string {
 
 func (e *GapError) Unwrap() error { return ErrGap }
 
-// A conflict is what a ConflictError is made of, before anybody asks for one:
-// Update throws most of them away.
+// A conflict has the facts for a ConflictError, before anybody asks for one: Update throws most of
+// them away.
 type conflict struct {
 	key       any
 	of        *counters // of the map that has the key
@@ -186,7 +185,7 @@ func (p *part) conflictOn(key unsafe.Pointer, kind ConflictKind, v *chain.Node) 
 	return resultConflict
 }
 
-// takeConflict returns what the transaction has noted of a conflict, and forgets it.
+// takeConflict returns the conflict that the transaction has noted, and forgets it.
 func (st *txState) takeConflict() conflict {
 	c := st.conflict
 	st.conflict = conflict{}

@@ -58,7 +58,7 @@ func ExampleNewIndex() {
 	// 2 Alan
 }
 
-// What users type in may break a unique index: Put says so.
+// Input of users may break a unique index: Put says so.
 func ExampleMap_Put() {
 	db := mvcc.NewDB(nil)
 	defer db.Close()

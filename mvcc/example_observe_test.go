@@ -8,7 +8,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Which transactions conflict, and over what? Other sinks are a log, a histogram, or a trace.
+// Which transactions conflict, and over which keys? Other sinks are a log, a histogram, or a trace.
 func ExampleAttempt() {
 	observe := func(a mvcc.Attempt) {
 		var conflict *mvcc.ConflictError

@@ -7,7 +7,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Load tells what is absent from a zero. Get and Set are Load and Store, under the names that a Tx
+// Load tells an absent key from a zero. Get and Set are Load and Store, under the names that a Tx
 // has for them.
 func ExampleMap_Store() {
 	ages := mvcc.New[string, int](nil)
@@ -51,7 +51,7 @@ func ExampleMap_LoadOrCompute() {
 	defer pages.Close()
 	render := func(name string) (page string, cancel bool) {
 		fmt.Printf("rendering %q\n", name)
-		return strings.ToUpper(name), name == "" // cancel: what is no page is not kept
+		return strings.ToUpper(name), name == "" // cancel: a page without a name is not kept
 	}
 
 	for _, name := range []string{"home", "home", ""} {

@@ -30,7 +30,7 @@ func openVisits() (db *mvcc.DB, visits *mvcc.Map[int, visit], towns *mvcc.Index[
 	return db, visits, towns
 }
 
-// Pages of a web service: what it gives the client to come back with is the last entry of the page.
+// Pages of a web service: the cursor that the client comes back with is the last entry of the page.
 func ExampleEntry() {
 	db, visits, towns := openVisits()
 	defer db.Close()
@@ -59,7 +59,7 @@ func ExampleEntry() {
 	// [Rome 2022 Rome 2020]
 }
 
-// Facets: what there is to choose from, and how often.
+// Facets: the towns to choose from, and the number of visits to each.
 func ExampleIndex_Keys() {
 	db, visits, towns := openVisits()
 	defer db.Close()

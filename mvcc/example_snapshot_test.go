@@ -66,7 +66,7 @@ func ExampleMap_SnapshotAt() {
 	// true
 }
 
-// What was written when, and by whom? A value that names its writer tells the rest.
+// Which values were written when, and by whom? A value that names its writer tells the rest.
 func ExampleHistory() {
 	m := mvcc.New[string, string](&mvcc.Options{Retain: time.Hour})
 	defer m.Close()

@@ -46,7 +46,7 @@ func Example() {
 // slices.Clip of it.
 func ExampleMap() {
 	type doc struct {
-		title string // of what a value holds directly every reader has a copy
+		title string // every reader has a copy of the fields that a value holds directly
 		tags  []string
 		attrs map[string]string
 	}
@@ -69,7 +69,7 @@ func ExampleMap() {
 	// {Plans [draft final] map[by:bob]} true
 }
 
-// At level snapshot two transactions may each read what the other one writes, and both
+// At level snapshot two transactions may each read the key that the other one writes, and both
 // commit: that is write skew. At level serializable one of them fails.
 func ExampleLevel() {
 	for _, level := range []mvcc.Level{mvcc.LevelSnapshot, mvcc.LevelSerializable} {
@@ -92,8 +92,8 @@ func ExampleLevel() {
 	// serializable true false
 }
 
-// total adds up some balances. It takes a Map, a Tx or a Snapshot: what the balances have in
-// common is the business of whoever calls it.
+// total adds up some balances. It takes a Map, a Tx or a Snapshot: whether the balances are of one
+// moment is the business of whoever calls it.
 func total[R mvcc.Reader[string, int]](r R, names ...string) (sum int) {
 	for _, name := range names {
 		balance, _ := r.Get(name)

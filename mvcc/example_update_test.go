@@ -50,8 +50,8 @@ func ExampleMap_Update_batches() {
 	// <nil> 5
 }
 
-// UpdateValue returns what the attempt that was committed has found out. A variable outside
-// of the function might have the value of an attempt that was not.
+// UpdateValue returns the result of the attempt that was committed. A variable outside of the
+// function might have the value of an attempt that was not.
 func ExampleUpdateValue() {
 	queue := mvcc.NewOrdered[int, string](nil)
 	defer queue.Close()
@@ -89,8 +89,8 @@ func ExampleTx_Merge() {
 	// Output: <nil> 2
 }
 
-// At level snapshot only what a transaction writes is looked at when it commits, and what it
-// has got for update.
+// At level snapshot a commit looks only at the keys that the transaction writes, and at those that
+// it has got for update.
 func ExampleTx_GetForUpdate() {
 	rota := mvcc.New[string, string](&mvcc.Options{Isolation: mvcc.LevelSnapshot})
 	defer rota.Close()
@@ -132,7 +132,7 @@ func ExampleTx_Savepoint() {
 	// Output: <nil> map[apples:3 last row:7 plums:5]
 }
 
-// OnCommit is for what must happen once, and only if the transaction commits: mails,
+// OnCommit is for effects that must happen once, and only if the transaction commits: mails,
 // metrics, waking others up.
 func ExampleTx_OnCommit() {
 	orders := mvcc.New[int, string](nil)

@@ -68,7 +68,7 @@ func ExampleWatchOptions() {
 	// Output: [{user/7 0 3 false true}]
 }
 
-// What changed between two moments.
+// The changes between two moments.
 func ExampleSnapshot_Diff() {
 	m := mvcc.New[string, int](nil)
 	defer m.Close()

@@ -88,19 +88,19 @@ func (m *core) expire(until func(v *chain.Node) time.Time) {
 //     overdue, see E4. Like N1, see [feed]. One that helps another's commit asks nobody when: its
 //     note is to be looked at at once.
 //
-//   - E2: Expire publishes the expiry, and then notes every key: of an undecided head also for
-//     what that covers.
+//   - E2: Expire publishes the expiry, and then notes every key: of an undecided head also for the
+//     version that this covers.
 //
-//   - E3: a note is kept until it has been looked at when its time has come, or before; what is
-//     found then is a head that is decided, or the note stays. If the key has a record that
-//     expires it is deleted, or a note of its time takes the place of the other one.
+//   - E3: a note is kept until it has been looked at when its time has come, or before; the head
+//     found then is decided, or the note stays. If the key has a record that expires it is deleted,
+//     or a note of its time takes the place of the other one.
 //
 //   - E4: a record whose deletion the function of OnExpire has refused is overdue: it is counted
 //     first, then its key is looked at once more, and only if it is the same is it noted for later.
 //
 // So every record that expires, and is not overdue, has a note with its time or an earlier one: by
-// E1 or E2 when it is committed, its own or one of what it covers; and E3 keeps it so: what is
-// committed later on top of what was found is noted, or relies on the note that took the place.
+// E1 or E2 when it is committed, its own or one of a version that it covers; and by E3 later: a
+// version committed on top of the head found is noted, or relies on the note that took the place.
 type expiry struct {
 	m     *core
 	until func(v *chain.Node) time.Time
@@ -138,11 +138,11 @@ type due struct {
 	n    int64 // how many there are from here on
 }
 
-// expiry returns what there is to say of records that expire, or nil.
+// expiry returns the expiry of the map's records, or nil.
 func (m *core) expiry() *expiry { return m.expiryAt.Load() }
 
-// A writer that makes a list longer than longDue plus twice what was left of it the last time
-// drops the notes that are of no use.
+// A writer that makes a list longer than longDue plus twice the number left the last time drops the
+// notes that are of no use.
 const longDue = 1024
 
 // when returns when a version expires, in milliseconds, rounded up; ok is false if it does not.
@@ -207,8 +207,8 @@ func (x *expiry) note(v *chain.Node, hash uint64) {
 	}
 }
 
-// push makes a note, unless the same was noted last: that has not been looked at, and what is
-// found then is what was installed before.
+// push makes a note, unless the same was noted last: that has not been looked at, and the version
+// found then is the one that was installed before.
 func (x *expiry) push(key unsafe.Pointer, hash uint64, at int64) {
 	list := &x.lists[hash%feedLists]
 	var n *due
@@ -236,7 +236,7 @@ func (x *expiry) push(key unsafe.Pointer, hash uint64, at int64) {
 // A noteOf is a note that was taken off a list, see wheel.
 type noteOf = timed[unsafe.Pointer]
 
-// shorten takes a list, and puts back what is of use, see E3.
+// shorten takes a list, and puts back the notes that are of use, see E3.
 func (x *expiry) shorten(list *dueList) {
 	var all []noteOf
 	for n := takeAll(&list.head); n != nil; n = n.next {
@@ -294,8 +294,8 @@ func (x *expiry) rouse() {
 	}
 }
 
-// nextLook returns at what time a note of the key must be looked at, at the latest; ok is false
-// if there need be none. See E3.
+// nextLook returns the time at which a note of the key must be looked at, at the latest; ok is
+// false if there need be none. See E3.
 func (x *expiry) nextLook(key unsafe.Pointer, soon int64) (at int64, ok bool) {
 	_, _, head := x.m.index.Seek(key)
 	for ; head != nil; head = head.Next.Load() {

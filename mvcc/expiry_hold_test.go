@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// While somebody holds it nothing expires, and what is renewed or deleted meanwhile never does;
-// what is due goes after the last release, by itself or by Reclaim.
+// While somebody holds it nothing expires, and records that are renewed or deleted meanwhile never
+// do; those that are due go after the last release, by themselves or by Reclaim.
 func TestHoldExpiry(t *testing.T) {
 	t.Parallel()
 	for _, manual := range []bool{false, true} {

@@ -24,8 +24,8 @@ func TestSweepLooksAgain(t *testing.T) {
 	require.Zero(t, m.Len())
 }
 
-// However often others abort what deletes a record, and if others commit it, all watches are told
-// that it is expiry: also those of a table in which OnExpire alone has written.
+// However often others abort the deletion of a record, and if others commit it, all watches are
+// told that it is expiry: also those of a table in which OnExpire alone has written.
 func TestExpiredIsTold(t *testing.T) {
 	for _, on := range []bool{false, true} {
 		y := newYard(t, &Options{ManualReclaim: true})

@@ -63,7 +63,7 @@ func (x *expiry) stop() {
 	}
 }
 
-// gather takes what was noted. x.mu is held.
+// gather moves the notes from the lists to the wheel. x.mu is held.
 func (x *expiry) gather() {
 	for i := range x.lists {
 		for n := takeAll(&x.lists[i].head); n != nil; n = n.next {
@@ -158,7 +158,7 @@ func (m *core) endExpiry() {
 	}
 }
 
-// sweep deletes what is due, one record after the other.
+// sweep deletes the records that are due, one after the other.
 func (x *expiry) sweep(ctx context.Context) error {
 	defer x.tell()
 	for x.m.expiry() == x {
@@ -178,8 +178,8 @@ func (x *expiry) sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepSome looks at some of what is due, and reports whether there may be more. What it does not
-// come to, and what is to be looked at again, it puts back: not for before the next tick.
+// sweepSome looks at some of the notes that are due, and reports whether there may be more. Those
+// that it does not come to, or must look at again, it puts back: not for before the next tick.
 func (x *expiry) sweepSome(ctx context.Context) (more bool) {
 	list, soon := x.take(false), x.soon()
 	var again []noteOf
@@ -237,7 +237,7 @@ func (x *expiry) sweepOne(
 // thin drops the notes that are of no use, some at a time.
 func (x *expiry) thin(ctx context.Context) {
 	list := x.take(true)
-	defer func() { x.put(list) }() // what is left, even if until ends the goroutine
+	defer func() { x.put(list) }() // the rest, even if until ends the goroutine
 	var met hasher.Set
 	for len(list) > 0 && ctx.Err() == nil && x.m.expiry() == x {
 		n := min(len(list), crowd)
@@ -257,7 +257,7 @@ type deletion struct {
 	lookAt int64 // when the key is to be looked at again, if looks is set
 	looks  bool
 	// asking says that until was called, and has not returned, or that the engine has found itself
-	// broken; panics is with what value.
+	// broken; panics is the value of the panic.
 	asking bool
 	panics any
 }
@@ -307,7 +307,7 @@ func (d *deletion) delete(tx DBTx) error {
 	return nil
 }
 
-// markExpired marks all that the transaction writes as of a commit that deletes what has expired:
+// markExpired marks all versions of the transaction as of a commit that deletes expired records:
 // watches are told so, whatever they watch.
 func (st *txState) markExpired() {
 	for i := range st.writes {

@@ -195,7 +195,7 @@ func TestExpiryRests(t *testing.T) {
 	})
 }
 
-// Who watches is told what has expired, and what was deleted.
+// Who watches is told which records have expired, and which were deleted.
 func TestWatchExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := NewDB(nil)

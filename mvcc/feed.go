@@ -22,10 +22,10 @@ import (
 //   - N2: a goroutine that begins to watch publishes the feed, then notes the clock, and then
 //     looks at all chains: versions that are undecided, or above the clock, are noted.
 //
-// So whatever commits above that clock is noted by the time the clock reaches its epoch: by
-// the goroutine that has drawn it, or, if that found no feed, it was installed before the feed was
-// published, and N2 meets it. Nothing that a feed needs is pruned: [epoch.Slots.Hold]. So what a
-// version covers is what the key was before.
+// So whatever commits above that clock is noted by the time the clock reaches its epoch: by the
+// goroutine that has drawn it, or, if that found no feed, it was installed before the feed was
+// published, and N2 meets it. Nothing that a feed needs is pruned: [epoch.Slots.Hold]. So a version
+// covers the one that its key had before.
 //
 // No key is looked for, so that no function of the user is called that compares keys: the hub is
 // locked meanwhile, and serves others.
@@ -33,7 +33,7 @@ type feed struct {
 	m     *core
 	hub   *hub
 	lists [feedLists]feedList
-	// lost says that the lists have become too long, and that what was noted may be missing.
+	// lost says that the lists have become too long, and that notes may be missing.
 	lost stdatomic.Bool
 
 	// Guarded by hub.mu.
@@ -41,7 +41,7 @@ type feed struct {
 	seeded  map[*chain.Node]struct{} // those of N2 among them: their committers may note them as well
 	own     int                      // the listeners of this map alone
 	inAll   bool                     // watches of all tables watch it too
-	fresh   []dated[succession]      // what the round under way has found
+	fresh   []dated[succession]      // successions found in the round under way
 }
 
 // A succession is a committed version, and the one before, or nil.
@@ -137,7 +137,7 @@ func (st *txState) noteAll() {
 	}
 }
 
-// take makes what was noted pending, and reports whether anything was.
+// take makes the noted versions pending, and reports whether there were any.
 func (f *feed) take() (any bool) {
 	for i := range f.lists {
 		for n := takeAll(&f.lists[i].head); n != nil; n = n.next {
@@ -180,8 +180,8 @@ func (f *feed) empty() bool {
 	return !f.hasNotes() && len(f.pending) == 0 && !f.lost.Load()
 }
 
-// seed makes the versions pending that are undecided, or above at: see N2. What is below one that
-// is above may be, too: its committer may have found no feed.
+// seed makes the versions pending that are undecided, or above at: see N2. The version below one
+// that is above may be above, too: its committer may have found no feed.
 func (f *feed) seed(at epoch.Epoch) {
 	f.seeded = map[*chain.Node]struct{}{}
 	f.m.index.Scan(func(_ index.Place, head *chain.Node) bool {
@@ -225,7 +225,7 @@ func (f *feed) find(from, to epoch.Epoch) {
 	}
 }
 
-// handOn appends what find has found, by commits, in no order.
+// handOn appends the successions that find has found, by commits, in no order.
 func (f *feed) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 	if len(f.fresh) == 0 {
 		return list
@@ -250,7 +250,7 @@ func (f *feed) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 	return list
 }
 
-// changesOf returns what returns a part of the changes that a list is of.
+// changesOf returns a function that returns a part of the changes of a list.
 func changesOf[K comparable, V any](list []dated[succession]) (part func(from, to int) any) {
 	changes := make([]Change[K, V], len(list))
 	for i, one := range list {

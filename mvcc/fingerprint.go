@@ -72,7 +72,7 @@ type placeStep struct {
 	key      reflect.Value // of a map
 }
 
-// place comes to a place with a hash. after is what follows its name.
+// place comes to a place with a hash. after is the suffix of its name.
 func (w *walk) place(hash uint64, after string) {
 	h := uint32(hash ^ hash>>32)
 	switch {

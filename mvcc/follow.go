@@ -46,8 +46,8 @@ type FollowOptions struct {
 //
 // Follow returns the error of begin or apply, unchanged; an error that wraps ctx's error and its
 // cause; or [ErrTxTooOld] if begin took longer than MaxTxAge. If they panic or call runtime.Goexit
-// the watch and the snapshot end. [DB.Close] does not end Follow. It costs what [DB.Watch] with
-// Since does.
+// the watch and the snapshot end. [DB.Close] does not end Follow. It costs as much as [DB.Watch]
+// with Since.
 func (db *DB) Follow(
 	ctx context.Context, opts *FollowOptions,
 	begin func(s DBSnapshot) error, apply func(c DBCommit) error,

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A later call goes on after the epoch that the follower has kept, with a summary: what fails in
-// the midst is given again, and nothing else.
+// A later call goes on after the epoch that the follower has kept, with a summary: the commit that
+// fails in the midst is given again, and nothing else.
 func TestFollowAfter(t *testing.T) {
 	for _, retain := range []time.Duration{0, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestFollowAfter(t *testing.T) {
 	}
 }
 
-// Each state that is kept is for one call, and holds what it has until then.
+// Each state that is kept is for one call, and holds its versions until then.
 func TestKeepState(t *testing.T) {
 	d := newDerived(t, nil)
 	d.both(t, 1, 1)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A derived is what a follower keeps: a copy of two tables, and the position that it has got to. It
-// does not take a change whose old value is not what it has.
+// A derived is the state of a follower: a copy of two tables, and the position that it has got to.
+// It does not take a change whose old value is not that of the copy.
 type derived struct {
 	db   *DB
 	a, b *Map[int, int]
@@ -69,7 +69,7 @@ func (d *derived) apply(c DBCommit) error {
 	return nil
 }
 
-// requireInStep requires that the copies are what the tables are.
+// requireInStep requires that the copies equal the tables.
 func (d *derived) requireInStep(t *testing.T) {
 	t.Helper()
 	require.Equal(t, maps.Collect(d.a.All()), d.copies[0].have)
@@ -114,7 +114,7 @@ func TestFollow(t *testing.T) {
 		d.both(t, 1, 1)
 		cause := errors.New("shutdown")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		d.began = func(DBSnapshot) error { // what is committed meanwhile is summed up
+		d.began = func(DBSnapshot) error { // commits made meanwhile are summed up
 			d.both(t, 2, 2)
 			d.both(t, 2, 3)
 			d.a.Delete(1)
@@ -185,7 +185,7 @@ func TestFollowGap(t *testing.T) {
 	}
 }
 
-// What begin and apply return is returned as it is; if they do not return the watch and the
+// The errors of begin and apply are returned as they are; if they do not return the watch and the
 // snapshot end all the same.
 func TestFollowFails(t *testing.T) {
 	d := newDerived(t, nil)

@@ -43,8 +43,8 @@ type town struct {
 	by      goid.ID // the goroutine that has the library call it
 }
 
-// at is where the function with a name does what it is armed for. One with a ! in front is not that
-// which is called by the goroutine of the call.
+// at is called by the function with a name, and does its act if it is armed; with a ! in front of
+// the name, on any goroutine but that of the call.
 func (f *town) at(name string) {
 	armed := f.armed.Load()
 	if armed == nil || *armed != name && !(*armed == "!"+name && goid.Get() != f.by) {
@@ -142,8 +142,8 @@ func newTown(t *testing.T, manual bool) *town {
 	return f
 }
 
-// goesOn is what does not wait for a function of another table that blocks, and is as it was after
-// one that has failed: but for what waits, "the journal" or "reclaiming".
+// goesOn makes calls that do not wait for a function of another table that blocks, and work after
+// one that has failed: all but the part that waits, "the journal" or "reclaiming".
 func (f *town) goesOn(waits string) {
 	epoch := uint64(0)
 	f.other.Store(1, 1)
@@ -183,7 +183,7 @@ func (f *town) goesOn(waits string) {
 	}
 }
 
-// callsBack makes calls that wait for what calls functions: each does what it is for, or panics and
+// callsBack makes calls that wait for the callers of functions: each does its work, or panics and
 // says why.
 func (f *town) callsBack() {
 	for name, call := range map[string]func(){
@@ -222,8 +222,8 @@ func (f *town) saved() []byte {
 type called struct {
 	name string
 	call func(f *town)
-	// What becomes of call: that is the same panic, or a Goexit, unless these say that it returns, or
-	// that the program ends.
+	// The outcome of call: the same panic, or a Goexit, unless these say that it returns, or that
+	// the program ends.
 	panics, exits string
 	waits         string // while it blocks
 }
@@ -381,8 +381,8 @@ func (f *town) expire() {
 
 var errFunction = errors.New("of a function")
 
-// A function of the program that blocks, panics, ends its goroutine or calls back holds up nothing
-// but what docs/guarantees.md says.
+// A function of the program that blocks, panics, ends its goroutine or calls back holds up nobody
+// but those that docs/guarantees.md names.
 func TestFunctions(t *testing.T) {
 	for _, c := range functions {
 		release := make(chan struct{})
