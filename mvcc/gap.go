@@ -8,7 +8,7 @@ import (
 // A transaction may take the first key of a range, delete it, and take the first again, many times.
 // So that a loop does not pass over all that the ones before it have deleted, it notes a gap: a
 // span in which no key has a value, as the transaction sees them. A loop that begins in a gap goes
-// on where the gap ends. What is in a gap has been read, by the loops that have noted it.
+// on where the gap ends. The keys in a gap have been read, by the loops that have noted it.
 
 const (
 	fewPassed = 8  // after how many keys without a value a loop notes a gap
@@ -65,8 +65,8 @@ func (p *part) addGap(g span) {
 	rare.gaps = append(rare.gaps, g)
 }
 
-// behindGap returns what is left of r, or of all keys if that is nil, for a loop that begins in a
-// gap; ok is false if there is nothing.
+// behindGap returns the rest of r, or of all keys if that is nil, for a loop that begins in a gap;
+// ok is false if there is none.
 func (p *part) behindGap(r *span, down bool) (rest *span, ok bool) {
 	var all span
 	if r != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
-// A loop sees what the transaction has, whatever gaps it has noted: in random programs, compared
-// with a sorted list.
+// A loop sees the records of its transaction, whatever gaps that has noted: in random programs,
+// compared with a sorted list.
 func TestGaps(t *testing.T) {
 	const keys = 120
 	seed := rand.Uint64()

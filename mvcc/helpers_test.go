@@ -43,10 +43,9 @@ func still() *Options {
 // brisk returns options with which the background work runs all the time.
 func brisk() *Options { return &Options{ReclaimInterval: time.Millisecond} }
 
-// prune makes a new view and prunes every key with it, here and now. While the
-// background work is making one, it waits for that and then makes its own: what
-// has ended before the call is not live in the view. It gives up waiting for a
-// refresher that the test holds.
+// prune makes a new view and prunes every key with it, here and now. While the background work is
+// making one, it waits for that and then makes its own: transactions that have ended before the
+// call are not live in the view. It gives up waiting for a refresher that the test holds.
 func prune[K comparable, V any](m *Map[K, V]) {
 	for range 2 {
 		old := coreOf(m).gc.View()
@@ -63,7 +62,7 @@ func prune[K comparable, V any](m *Map[K, V]) {
 	}
 }
 
-// reclaim calls Reclaim n times: after three of them what is open is old.
+// reclaim calls Reclaim n times: after three of them all open transactions are old.
 func reclaim[K comparable, V any](t testing.TB, m *Map[K, V], n int) {
 	t.Helper()
 	for range n {
@@ -84,7 +83,7 @@ type spotted struct {
 	head *chain.Node
 }
 
-// heads returns what is in the index.
+// heads returns the keys of the index, with their heads.
 func heads[K comparable, V any](m *Map[K, V]) []spotted { return headsOf(coreOf(m)) }
 
 func headsOf(c *core) (all []spotted) {
@@ -125,8 +124,8 @@ func chainOf[K comparable, V any](m *Map[K, V], key K) (links []link[V]) {
 	return links
 }
 
-// checkQuiet checks what holds of every map that nobody uses any more: no slot
-// is taken, and invariant I5 of every chain.
+// checkQuiet checks a map that nobody uses any more: no slot is taken, and I5 holds for every
+// chain.
 func checkQuiet[K comparable, V any](t testing.TB, m *Map[K, V]) {
 	t.Helper()
 	checkQuietCore[K](t, coreOf(m))
@@ -155,8 +154,8 @@ func checkQuietCore[K comparable](t testing.TB, c *core) {
 	}
 }
 
-// contents returns what a new snapshot sees, and checks that Len, All, Get and
-// the one-key Load agree about it. Nobody may be writing.
+// contents returns the records that a new snapshot sees, and checks that Len, All, Get and the
+// one-key Load agree about it. Nobody may be writing.
 func contents[K comparable, V any](t testing.TB, m *Map[K, V]) map[K]V {
 	t.Helper()
 	s := m.Snapshot()
@@ -207,7 +206,7 @@ func requireAbsent[V any](t testing.TB) func(got V, ok bool) {
 	}
 }
 
-// panicOf returns what f panics with, or nil.
+// panicOf returns the value with which f panics, or nil.
 func panicOf(f func()) (p any) {
 	defer func() { p = recover() }()
 	f()
@@ -246,5 +245,5 @@ func requirePanicText(t testing.TB, text string, f func(), about ...any) {
 	require.Contains(t, fmt.Sprint(p), text, about...)
 }
 
-// coreOf returns the core of a map, for tests of what it does.
+// coreOf returns the core of a map, for tests that look into it.
 func coreOf[K comparable, V any](m *Map[K, V]) *core { return coreAt(m.at) }

@@ -11,33 +11,33 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
-// A hub tells those that watch the maps of a database what was committed. It works in
-// rounds: it notes the clock, takes what the feeds have noted, finds what was committed up
-// to that clock, sorts it by epochs, and hands it on. No committer waits for it. What is
-// above the epoch at which the last round stopped is not pruned.
+// A hub tells those that watch the maps of a database of the commits. It works in rounds: it notes
+// the clock, takes the keys that the feeds have noted, finds their versions committed up to that
+// clock, sorts these by epochs, and hands them on. No committer waits for it. Versions above the
+// epoch at which the last round stopped are not pruned.
 //
-// It has a goroutine as long as there are watches. If that does not keep up, all watches are
-// told that they miss something. With mu held no function of the user is called: what one says of a
-// commit is asked by the goroutine of its loop, or by one of its own, see [alert].
+// It has a goroutine as long as there are watches. If that does not keep up, all watches are told
+// that they miss something. With mu held no function of the user is called: one that judges a
+// commit is called by the goroutine of its loop, or by one of its own, see [alert].
 type hub struct {
 	slots  *epoch.Slots
 	strict *strict                    // or nil; with a trial
 	trial  map[listener]calls         // has where listeners began; guarded by mu
 	work   stdatomic.Pointer[hubWork] // nil if nobody watches; written under mu
 
-	// For Stats: how many listeners there are, and have missed something, what waits for their
-	// loops, and at.
+	// For Stats: how many listeners there are, and have missed something; the changes that wait for
+	// their loops; at.
 	listening, waiting stdatomic.Int64
 	gaps, told         stdatomic.Uint64
 	dropped            droppedListeners
 
-	mu        sync.Mutex // guards what follows; held for a round
+	mu        sync.Mutex // guards the fields below; held for a round
 	feeds     []*feed
 	joining   []*feed // have just been published
 	listeners map[listener]struct{}
 	all       int                   // how many of these watch all tables
-	found     []dated[tableChanges] // room for what a round finds
-	at        epoch.Epoch           // what was committed up to here was handed on
+	found     []dated[tableChanges] // room for the changes that a round finds
+	at        epoch.Epoch           // commits up to here were handed on
 	closing   []dated[*core]        // tables that were closed above that
 	beginning bool                  // a listener is about to be added
 	overrun   bool                  // a round has given up
@@ -63,9 +63,9 @@ type listener interface {
 	dropped() // the user cannot reach it any more
 }
 
-// hubPause is how long the goroutine rests between two rounds, so that these have more than
-// a few commits; longestPause is how long it rests if there is nothing but a committer that
-// sleeps; after restPause without a note it lets go of what is kept for it.
+// hubPause is how long the goroutine rests between two rounds, so that these have more than a few
+// commits; longestPause is how long it rests if there is nothing but a committer that sleeps; after
+// restPause without a note it lets go of the versions kept for it.
 const (
 	hubPause     = 200 * time.Microsecond
 	longestPause = 20 * time.Millisecond
@@ -118,8 +118,8 @@ func (h *hub) run(w *hubWork) {
 }
 
 // runOnTrial is run without pauses: in a bubble of testing/synctest a round is made before all
-// goroutines rest. Those that have committed several keys, or what they had to validate, stir it
-// once more when that is decided, see Commit and tooOld. (Others it helps.)
+// goroutines rest. A commit of several keys, or with reads to validate, stirs it once more when it
+// is decided, see Commit and tooOld. (Others it helps.)
 func (h *hub) runOnTrial(w *hubWork) {
 	for {
 		_, rest, over := h.turn(w)
@@ -171,8 +171,8 @@ func (h *hub) empty() bool {
 	return !slices.ContainsFunc(h.feeds, func(f *feed) bool { return !f.empty() })
 }
 
-// round hands on what was committed since the last one, and reports whether anything was
-// noted. h.mu is held.
+// round hands on the commits since the last one, and reports whether anything was noted. h.mu is
+// held.
 func (h *hub) round() (any bool) {
 	to := h.slots.Now() // must precede the takes
 	for _, f := range h.feeds {
@@ -313,7 +313,7 @@ func (h *hub) begin(w listener, watched func(), begun func(at uint64)) {
 	for again := true; again; again = h.overrun {
 		if h.overrun = false; len(h.feeds) == 0 {
 			h.slots.Hold(h.slots.Now())
-			h.at = h.slots.Now() // must follow: what is above is kept
+			h.at = h.slots.Now() // must follow: versions above are kept
 		}
 		if w.only() == nil {
 			h.all++
@@ -372,8 +372,8 @@ func (m *core) fed() *feed {
 	return f
 }
 
-// join hands on what was committed up to now, in the maps that were watched before, and lets
-// in those whose feeds have just been published: see N2. h.mu is held.
+// join hands on the commits up to now, in the maps that were watched before, and lets in those
+// whose feeds have just been published: see N2. h.mu is held.
 func (h *hub) join() {
 	h.round() // notes the clock
 	for _, f := range h.joining {

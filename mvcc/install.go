@@ -57,8 +57,8 @@ func (st *txState) install(gen epoch.Gen, w *write) result {
 	}
 }
 
-// installRead is install for what nearly always is true of a key that was read: what was seen is
-// the head still. It is committed then, and no key need be compared. It reports whether it did.
+// installRead is install for the usual case of a key that was read: the version seen is the head
+// still. It is committed then, and no key need be compared. It reports whether it did.
 func (st *txState) installRead(gen epoch.Gen, w *write) bool {
 	work := st.txWork
 	seen, p, of := work.reads[w.read-1].seen, w.at(), work.parts[w.of]
@@ -110,9 +110,8 @@ func (p *part) mayCover(gen epoch.Gen, w *write, base *chain.Node) result {
 	default:
 		return resultOK
 	}
-	// Must follow the comparison, and precede the install: what was committed since may
-	// have left the index if we were evicted, and once it is installed others may commit
-	// us.
+	// Must follow the comparison, and precede the install: a key committed since may have left the
+	// index if we were evicted, and once it is installed others may commit us.
 	if st.gen() != gen {
 		return resultEvicted
 	}
@@ -132,9 +131,9 @@ func (m *core) insert(hash uint64, v *chain.Node, s *schema) (index.Place, bool)
 		index.Gate{At: (*unsafe.Pointer)(unsafe.Pointer(&m.schema)), Saw: unsafe.Pointer(s)})
 }
 
-// putOnTop makes v, which is private, the head at p on top of base, if head still is the head.
-// It reports whether it did. It cuts off what nobody sees any more below base. So chains stay
-// short where writers never rest, for a store into a line that has just been read.
+// putOnTop makes v, which is private, the head at p on top of base, if head still is the head. It
+// reports whether it did. It cuts off the versions below base that nobody sees any more. So chains
+// stay short where writers never rest, for a store into a line that has just been read.
 func (m *core) putOnTop(p index.Place, head, base, v *chain.Node) bool {
 	count := chain.Word(1)
 	if base != nil {
@@ -207,10 +206,9 @@ const (
 	nearRuns = 4
 )
 
-// tidyKey does the work that a committed version v of write at p brings with it: it
-// drops what has become superfluous, now and then, and asks the background work for a
-// visit, which drops the rest when the key is not written any more. h is the hash of the
-// key, and w what v says.
+// tidyKey does the work that a committed version v of write at p brings with it: it drops
+// superfluous versions, now and then, and asks the background work for a visit, which drops the
+// rest when the key is not written any more. h is the hash of the key, and w the word of v.
 func (m *core) tidyKey(p index.Place, h uint64, w chain.Word, v *chain.Node) {
 	m.CheckNewest(v)
 	base := v.Next.Load()

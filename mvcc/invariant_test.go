@@ -154,7 +154,7 @@ func TestInvariantOfCommits(t *testing.T) {
 		m.Store("l", 1)
 		return m, m.Begin(level)
 	}
-	// publish is what a commit does that validates nothing.
+	// publish is a commit that validates nothing.
 	publish := func(m *Map[string, int], tx Tx[string, int]) func() {
 		return func() {
 			e := coreOf(m).Slots.Next()

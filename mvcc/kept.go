@@ -9,7 +9,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// kept is what [Stats] tells of the copies of a database that are kept elsewhere.
+// kept has the figures of [Stats] about the copies of a database that are kept elsewhere.
 type kept struct {
 	backups atomic.Uint64
 	last    atomic.Pointer[time.Time] // when a backup was complete
@@ -25,7 +25,7 @@ func (k *kept) saved() {
 	k.backups.Add(1)
 }
 
-// describe sets what s tells of copies.
+// describe sets the figures of s about copies.
 func (k *kept) describe(s *Stats) {
 	s.Backups = k.backups.Load()
 	if last := k.last.Load(); last != nil {
@@ -45,7 +45,7 @@ func (db door) BackupTaken() { dbAt(db.DB).shared.kept.saved() }
 func (db door) SkipTo(to uint64, through bool) {
 	of := dbAt(db.DB)
 	if through {
-		of.shared.endUnkept() // what a load brings is kept already: a journal may be opened anew
+		of.shared.endUnkept() // a load's records are kept already: a journal may be opened anew
 	}
 	of.root.counters.Wasted.Add(of.shared.skipTo(epoch.Epoch(to), through))
 }

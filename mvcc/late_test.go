@@ -72,7 +72,7 @@ func TestTwoWritesOfOneKey(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// deep calls f with a stack that is n frames deep, so that it may have to move in what f calls.
+// deep calls f with a stack n frames deep, so that it may have to move in a call that f makes.
 //
 //go:noinline
 func deep(n int, f func()) byte {

@@ -11,7 +11,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
-// What happens to handles and maps that nobody ends.
+// Handles and maps that nobody ends.
 
 func TestMain(m *testing.M) {
 	leak.VerifyTestMain(m)

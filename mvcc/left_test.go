@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A Goexit of until, in whichever call of it by whatever looks at notes, loses none: what is due
-// goes.
+// A Goexit of until, in any of its calls for notes, loses none of these: records that are due go.
 func TestUntilGoexitKeepsNotes(t *testing.T) {
 	past := time.Unix(0, 0)
 	calls, sprung := 0, false

@@ -57,8 +57,8 @@ func steps(t *testing.T, opts *TxOptions, n, most int, do func(q *queue, tx Tx[i
 	return compared + int(looks.Load())
 }
 
-// What a transaction does many times with the ends of ranges costs a few steps each time, and does
-// not grow with what it has done before.
+// An operation on the ends of ranges that a transaction repeats costs a few steps each time, which
+// do not grow with the number of operations before.
 func TestLinear(t *testing.T) {
 	take := func(q *queue, tx Tx[int, int], value int) {
 		if key, _, ok := q.byValue.First(tx, value); ok {

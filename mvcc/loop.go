@@ -10,10 +10,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/tree"
 )
 
-// Loops over the keys of a map, as they are for all types: what they visit is the version that is
-// seen of each key that has a value.
+// Loops over the keys of a map, as they are for all types: they visit the visible version of each
+// key that has a value.
 
-// A looping is what a loop is to go over.
+// A looping says which keys a loop visits, and for whom.
 type looping struct {
 	of     *engine // a snapshot of a kind, that the loop opens, if that is not nil, or
 	kind   uint64
@@ -24,7 +24,7 @@ type looping struct {
 	in     span
 }
 
-// run visits what is seen.
+// run visits the visible versions.
 //
 //go:noinline
 func (l looping) run(c *chunk, visit func() bool) {
@@ -59,7 +59,7 @@ func (l looping) count(prefix bool) (n int) {
 	return n
 }
 
-// records returns an iterator over the keys and values of what a loop visits.
+// records returns an iterator over the keys and values of the versions that a loop visits.
 //
 //go:noinline
 func records[K comparable, V any](l looping) iter.Seq2[K, V] {
@@ -70,10 +70,10 @@ func records[K comparable, V any](l looping) iter.Seq2[K, V] {
 }
 
 // A chunk is versions with values that a loop visits next: as many as are found at once, so that
-// what the processor has to wait for it waits for once, and a step of the loop calls no function
-// but that of the program. Who begins a loop has the chunk, which the loop fills before it calls
-// visit. So both are on the stack: the compiler takes an argument of a function that it does not
-// know for kept, and all that is in one structure for kept if a part is.
+// the processor waits for their memory once, and a step of the loop calls no function but that of
+// the program. Who begins a loop has the chunk, which the loop fills before it calls visit. So both
+// are on the stack: the compiler takes an argument of a function that it does not know for kept,
+// and all that is in one structure for kept if a part is.
 type chunk struct {
 	moment // which is checked after each step
 	n      int
@@ -111,13 +111,13 @@ func recordIn[K comparable, V any](v *chain.Node) (key K, value V, ok bool) {
 	return chain.KeyOf[K](v), chain.ValueOf[K, V](v), true
 }
 
-// all visits what is visible of all keys.
+// all visits the visible versions of all keys.
 func (s moment) all(visit func(c *chunk) bool) {
 	c := new(chunk)
 	s.ranged(c, nil, false, func() bool { return visit(c) })
 }
 
-// ranged visits what is visible of all keys, or, in their order, of those of r.
+// ranged visits the visible versions of all keys, or, in their order, of those of r.
 //
 // Every key that is visible here was inserted before, and stays until the snapshot has closed: it
 // is met. A key that is met twice was deleted and inserted again meanwhile: its second entry has
@@ -173,7 +173,7 @@ type snapshotLoop struct {
 // leafful is how many keys a leaf has at most.
 const leafful = tree.Cap
 
-// fill adds what is visible of the keys of a leaf.
+// fill adds the visible versions of the keys of a leaf.
 func (l *snapshotLoop) fill(c *chunk, leaf *tree.Cursor) {
 	var met *chain.Node
 	n, moved := 0, l.p.index.Moved
@@ -203,7 +203,7 @@ func (l *snapshotLoop) fill(c *chunk, leaf *tree.Cursor) {
 	}
 }
 
-// add adds what is visible of the key whose head is v.
+// add adds the visible version of the key whose head is v.
 func (l *snapshotLoop) add(c *chunk, v *chain.Node) {
 	key := v.Key() // of the newest
 	if !v.Plain(l.at) {

@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// A chains is what the background work, and statistics, need of a map. The core of the map has one,
-// and its member a copy, which does not keep the map reachable.
+// A chains is the part of a map that the background work, and statistics, need. The core of the map
+// has one, and its member a copy, which does not keep the map reachable.
 type chains struct {
 	chain.Resolver
 	index      *index.Index
@@ -23,8 +23,8 @@ type chains struct {
 type member struct {
 	*chains
 	of weak.Pointer[core]
-	// A version that waits points to one of these, which says of which map it is, and what it waits
-	// for.
+	// A version that waits points to one of these, which says of which map it is, and for whom it
+	// waits.
 	old, last waiter
 }
 
@@ -48,7 +48,7 @@ type waiter struct {
 	last bool
 }
 
-// found is what the background work finds out.
+// found is the result of visits by the background work.
 type found = gc.Found
 
 // item is a bucket of the map, that the background work is to visit.
@@ -56,9 +56,9 @@ func (c *chains) item(b *index.Bucket) gc.Item {
 	return gc.Item{Of: unsafe.Pointer(c.member), Thing: unsafe.Pointer(b)}
 }
 
-// waiting is an old version that is kept for an old read epoch; or, with last, a
-// tombstone that was all that is left of its key, and that a transaction that may write
-// reads below. It is an item of a waiter.
+// waiting is an old version that is kept for an old read epoch; or, with last, a tombstone that is
+// the last version of its key, and that a transaction that may write reads below. It is an item of
+// a waiter.
 func (c *chains) waiting(v *chain.Node, last bool) gc.Item {
 	of := &c.member.old
 	if last {
@@ -100,7 +100,7 @@ func dueAll(waits, items []gc.Item) []gc.Item {
 	return items
 }
 
-// mapSizes are what is known of each map.
+// mapSizes are the figures of a map.
 type mapSizes struct {
 	keys, entries     int
 	index, perVersion uint64 // bytes of the index, and of a version
@@ -119,13 +119,12 @@ func (c *chains) sizes() (s mapSizes) {
 	return s
 }
 
-// slotBytes is what a slot takes with the state that owns it, and with what the runtime
-// notes to notice that the state has become unreachable.
+// slotBytes is the memory of a slot, the state that owns it, and the notes by which the runtime
+// notices that the state has become unreachable.
 const slotBytes = 240
 
-// allocated returns about what the allocator takes for an object of size n: the
-// size classes of Go are 8, 16, 24, 32, then 16 apart up to 128, and above that
-// about an eighth apart.
+// allocated returns about how many bytes the allocator takes for an object of size n: the size
+// classes of Go are 8, 16, 24, 32, then 16 apart up to 128, and above that about an eighth apart.
 func allocated(n uintptr) uint64 {
 	step := uintptr(8)
 	switch {

@@ -7,11 +7,11 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
-// A merger says what becomes of the value that base has, or of none, and sets that of v.
+// A merger sets the value of v, made of the value that base has, or of none.
 type merger interface{ mergeInto(v, base *chain.Node) }
 
-// A merging is what a transaction makes of a value that it need not have read: fn, applied
-// to what the ones before have made of it. It is immutable.
+// A merging is a transaction's change of a value that it need not have read: fn, applied to the
+// result of the mergings before. It is immutable.
 type merging[K comparable, V any] struct {
 	fn     func(old V, ok bool) V
 	before *merging[K, V]
@@ -21,7 +21,7 @@ func (m *merging[K, V]) mergeInto(v, base *chain.Node) {
 	chain.VersionOf[K, V](v).Value = m.apply(chain.Present[K, V](base))
 }
 
-// apply returns what becomes of a value, or of no value.
+// apply returns the result for a value, or for no value.
 func (m *merging[K, V]) apply(value V, ok bool) V {
 	var few [8]*merging[K, V]
 	all := few[:0]
@@ -84,7 +84,7 @@ func (tx Tx[K, V]) merge(key K, fn func(old V, ok bool) V) {
 	}
 }
 
-// merged returns a version with what merge, of the key of own, makes of the value at epoch at.
+// merged returns a version with the result of merge, of the key of own, for the value at epoch at.
 func (tx DBTx) merged(own *chain.Node, merge merger, at epoch.Epoch) *chain.Node {
 	m := partOf(tx.st).m
 	_, _, v := m.index.Seek(own.Key())

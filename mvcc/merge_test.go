@@ -20,8 +20,8 @@ func requireAnyConflict(t *testing.T, err error, key any) {
 	require.Equal(t, key, c.Key)
 }
 
-// A key that is read is read, though it is merged too: at level serializable it must not
-// have changed, at level snapshot the merge is given what is there.
+// A key that is read is read, though it is merged too: at level serializable it must not have
+// changed, at level snapshot the merge is given the newest value.
 func TestMergeOfWhatIsRead(t *testing.T) {
 	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
 		for _, first := range []bool{true, false} {
@@ -119,8 +119,8 @@ func TestMergePanics(t *testing.T) {
 	require.Equal(t, map[string]int{"k": 1, "l": 1}, contents(t, m))
 }
 
-// A savepoint that fails leaves nothing of what was written in it, and all that was
-// written before; programs do the rest.
+// A savepoint that fails leaves none of the writes made in it, and all those made before; programs
+// do the rest.
 func TestSavepoint(t *testing.T) {
 	own := errors.New("own")
 	m := newMap[int, int](t, still())
@@ -169,8 +169,8 @@ func TestSavepoint(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// What happens once a transaction has committed happens once, though it was tried often;
-// and not if it fails.
+// A function of OnCommit is called once, after the commit, though there were many attempts; and not
+// if the transaction fails.
 func TestOnCommit(t *testing.T) {
 	m := newMap[string, int](t, still())
 	m.Store("k", 1)
@@ -202,7 +202,7 @@ func TestOnCommit(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// At level snapshot, what is read for update must not change: no write skew.
+// At level snapshot, a key read for update must not change: no write skew.
 func TestGetForUpdate(t *testing.T) {
 	atLevels(t, func(t *testing.T, m *Map[string, int], opts *TxOptions) {
 		m.Store("x", 1)

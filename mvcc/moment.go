@@ -57,7 +57,7 @@ func (s moment) check() {
 	}
 }
 
-// seenOf returns what the snapshot sees of the key at key, whose chain begins with head.
+// seenOf returns the version that the snapshot sees of key, whose chain begins with head.
 //
 //go:noinline
 func (s moment) seenOf(head *chain.Node, key unsafe.Pointer) *chain.Node {

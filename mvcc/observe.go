@@ -97,8 +97,7 @@ func (o *observation) begin(tx DBTx) {
 	o.now.Began, o.now.Waited = now, now.Sub(o.since)
 }
 
-// end says that an attempt, or the Update, has ended. What tell does is the program's: if it panics
-// that goes on.
+// end says that an attempt, or the Update, has ended. tell is the program's: its panic goes on.
 func (o *observation) end(err error, last bool) {
 	now := time.Now()
 	if o.running {

@@ -123,7 +123,7 @@ func testObserve(t *testing.T, strict bool) {
 	<-done
 	require.True(t, last().Panicked)
 
-	// What has read only.
+	// A transaction that has only read.
 	at := db.Epoch()
 	require.NoError(t, db.Update(t.Context(), nil, func(tx mvcc.DBTx) error {
 		users.In(tx).Get("a")
@@ -131,7 +131,7 @@ func testObserve(t *testing.T, strict bool) {
 	}))
 	require.Equal(t, at, last().Epoch)
 
-	// What the library does by itself is not observed.
+	// Operations outside an Update are not observed.
 	users.Store("d", 4)
 	users.Clear()
 	require.NoError(t, db.Reclaim(t.Context()))
@@ -153,8 +153,8 @@ func TestObservePanics(t *testing.T) {
 	require.Zero(t, m.Stats().HeldClaims)
 }
 
-// What is done in an Update is done in the call of Around, by itself, beside Observe and Strict,
-// and an Around that does not do what it must is told so.
+// Around is called before an Update, and its result after it, also if that panics: by itself,
+// beside Observe, and with Strict. A panic of Around goes on, and leaves no transaction open.
 func TestAround(t *testing.T) {
 	for _, opts := range []mvcc.Options{{}, {Strict: true}, {Observe: func(mvcc.Attempt) {}}} {
 		type place struct{}

@@ -221,8 +221,8 @@ func (m *core) write(
 // return an error: its function seems to be in its way.
 const mostLosses = 96
 
-// turn waits for a turn on the key with hash h, long enough for what took so long before. If
-// what is done then panics, the turn is over when its time is.
+// turn waits for a turn on the key with hash h, long enough for a try if the last one took so long.
+// If that panics, the turn is over when its time is.
 func (m *core) turn(h uint64, took time.Duration) *favour.Claim {
 	if hooks.Scheduled() {
 		hooks.GaveUp()
@@ -236,8 +236,8 @@ func (m *core) turn(h uint64, took time.Duration) *favour.Claim {
 }
 
 // publish commits the announced one-key version v at p, on top of base, unless a helper has; h is
-// the hash of its key. If a function of the user panics in what follows, all that must be done has
-// been done.
+// the hash of its key. If a function of the user panics in the steps that follow, all that must be
+// done has been done.
 func (m *core) publish(p index.Place, h uint64, base, v *chain.Node) {
 	hooks.At(hooks.StoreInstalled)
 	// The word is announced with floor 0 and no check: nobody revokes it, so

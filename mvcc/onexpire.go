@@ -94,7 +94,7 @@ func (d *deletion) calling(ctx context.Context) (err error) {
 	return err
 }
 
-// left is deferred by run's goroutine: it turns what has ended run into its error.
+// left is deferred by run's goroutine: it turns a panic that has ended run into its error.
 func (d *deletion) left(err *error) {
 	p := recover()
 	if _, broken := p.(*invariant.Violation); broken || d.asking {
@@ -196,8 +196,8 @@ func (x *expiry) tell() {
 		return
 	}
 	say := func() {
-		// What is noted after the last look, by somebody who finds that the logger is being told, is
-		// told by the look after telling is false.
+		// A refusal noted after the last look, by somebody who finds that the logger is being told,
+		// is told by the look after telling is false.
 		for again := true; again; again = x.hasUntold() && x.telling.CompareAndSwap(false, true) {
 			x.sayAll()
 		}

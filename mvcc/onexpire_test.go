@@ -39,8 +39,8 @@ func (y *yard) back(tx DBTx, job int, s session) error {
 	return nil
 }
 
-// The record goes, and what the function writes is there, in one commit, of which those who watch
-// are told; in a table, with indexes or without, and in a map by itself.
+// The record goes, and the writes of the function are there, in one commit, of which those who
+// watch are told; in a table, with indexes or without, and in a map by itself.
 func TestOnExpire(t *testing.T) {
 	t.Parallel()
 	for _, indexed := range []bool{false, true} {
@@ -136,7 +136,7 @@ func TestOnExpireRenewed(t *testing.T) {
 	})
 }
 
-// Lines are what a logger was told.
+// Lines are the output of a logger.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -154,8 +154,8 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// A record whose function fails, in whatever way, does not keep others from going. It stays, with
-// nothing of what was written for it, is told of, and tried again, ever more rarely.
+// A record whose function fails, in whatever way, does not keep others from going. It stays,
+// without the writes made for it, is told of, and tried again, ever more rarely.
 func TestOnExpireFails(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(y *yard, tx DBTx) error{

@@ -135,9 +135,9 @@ func (o *order) merged(spans []span) []span {
 }
 
 // gone returns the spans with part, which a loop has gone through by now. noted is the number of
-// the span that has what it had gone through before, or -1, and then the new one.
+// the span of the keys that it had gone through before, or -1, and then the new one.
 func (o *order) gone(spans []span, noted int, part span) ([]span, int) {
-	// A loop may take over what another has noted: what replaces a span contains it.
+	// A loop may take over the span of another: a span that replaces one contains it.
 	switch last := len(spans) - 1; {
 	case noted >= 0 && o.contains(&part, &spans[noted]):
 		spans[noted] = part

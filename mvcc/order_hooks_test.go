@@ -59,7 +59,7 @@ func TestLoopWhileCellsMove(t *testing.T) {
 	}
 	s := m.Snapshot()
 	defer s.Close()
-	m.Store(6, -1) // over what the snapshot sees
+	m.Store(6, -1) // over the version that the snapshot sees
 	down := slices.Clone(want)
 	slices.Reverse(down)
 	moments := 0

@@ -25,8 +25,8 @@ func pairs(seq iter.Seq2[int, int]) (all []keyValue) {
 	return all
 }
 
-// A commit with many new keys gets through beside one that writes one of them, and what was not
-// committed leaves the tree.
+// A commit with many new keys gets through beside one that writes one of them, and keys that were
+// not committed leave the tree.
 func TestOrderedLargeCommit(t *testing.T) {
 	m := newOrdered[int](t, nil)
 	n := 30_000
@@ -59,7 +59,7 @@ func TestOrderedLargeCommit(t *testing.T) {
 	require.Less(t, m.index.Bytes(), before+before/8, "leaves that are empty go")
 }
 
-// What a commit has deleted leaves the tree, though the leaves in which it found the keys have been
+// Keys that a commit has deleted leave the tree, though the leaves in which it found them have been
 // replaced since: the commit itself has inserted many.
 func TestOrderedVisitOfReplaced(t *testing.T) {
 	m := newOrdered[int](t, &Options{ManualReclaim: true})

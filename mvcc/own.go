@@ -8,10 +8,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/hasher"
 )
 
-// An owner copies what strings a key has, so that it can be kept for longer than the version
-// with the key: a string may be a part of one that is a thousand times as long, and that would
-// stay with it. It is for what is written once and not with each version: orders, indexes, and
-// notes of what expires. It is nil for keys that have no strings.
+// An owner copies the strings of a key, so that it can be kept for longer than its version: a
+// string may be a part of one that is a thousand times as long, and that would stay with it. It is
+// for copies of keys that are made once and not with each version: those of orders, indexes, and
+// notes of expiry. It is nil for keys that have no strings.
 type owner[K any] func(key *K)
 
 func newOwner[K any]() owner[K] {
@@ -35,9 +35,9 @@ func (o owner[K]) copied(key K) K {
 	return key
 }
 
-// ownStrings returns what copies the strings of a value of type t, which is given by its
-// address; nil if it has none. What it points to is not copied: pointers are equal only if they
-// are the same.
+// ownStrings returns the function that copies the strings of a value of type t, which is given by
+// its address; nil if it has none. Targets of pointers are not copied: pointers are equal only if
+// they are the same.
 func ownStrings(t reflect.Type) func(at unsafe.Pointer) {
 	switch t.Kind() {
 	case reflect.String:

@@ -27,7 +27,7 @@ func pieceOf(i int, live *atomic.Int64) string {
 }
 
 // Of keys that were written again with the same content only the last one is kept, by the map and
-// by all that belongs to it: so what the first one was a part of is given back.
+// by all that belongs to it: so the long string of the first one is given back.
 func TestMemoryOfKeys(t *testing.T) {
 	type pair struct {
 		n    int
@@ -168,7 +168,7 @@ func TestLastKeyIsKept(t *testing.T) {
 	}
 }
 
-// What is asked for with a key that is not equal to itself is not there, however it is asked.
+// No record is found by an index key that is not equal to itself, however one asks.
 func TestIndexOfNaN(t *testing.T) {
 	type point struct{ x, y float64 }
 	nan := point{1, math.NaN()}

@@ -10,8 +10,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/hasher"
 )
 
-// A transaction finds what it has written, also where keys have the same hash, or hashes next to
-// each other, and savepoints are undone.
+// A transaction finds its own writes, also where keys have the same hash, or hashes next to each
+// other, and savepoints are undone.
 func TestOwnWritesFound(t *testing.T) {
 	for name, hash := range map[string]func(key int) uint64{
 		"one hash":         func(int) uint64 { return 1 << 63 },

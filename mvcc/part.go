@@ -8,11 +8,11 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/tree"
 )
 
-// A part is what a transaction or snapshot does in one map. That of the map that has begun it is a
-// part of its state; one of a database, which the database's root has begun, has further ones, one
-// for each table that it uses. All have one slot, hence one read epoch, one record and one commit
-// epoch; and one read set and one write set, which say by a number whose a record is: so the steps
-// of a commit, see commit.go, are the same over one map and over many.
+// A part is the work of a transaction or snapshot in one map. That of the map that has begun it is
+// a part of its state; one of a database, which the database's root has begun, has further ones,
+// one for each table that it uses. All have one slot, hence one read epoch, one record and one
+// commit epoch; and one read set and one write set, which say by a number whose a record is: so the
+// steps of a commit, see commit.go, are the same over one map and over many.
 type part struct {
 	txn // first
 
@@ -25,13 +25,12 @@ type part struct {
 	*partWork // nil if it has only served snapshots
 }
 
-// A partWork is what a transaction has read and is to write in one map, beside what is in its
-// txWork.
+// A partWork has the reads and writes of a transaction in one map that its txWork does not have.
 type partWork struct {
 	isRare bool    // see rare
 	schema *schema // that the map had when something was written first
 	// absent has the keys read of which there was no version. From fullAbsent of them on it is
-	// looked through for what is there twice, see compact.
+	// looked through for keys that are there twice, see compact.
 	absent     keyList
 	fullAbsent int
 	grows      int // by how much the commit under way makes the number of keys grow
@@ -70,7 +69,7 @@ func (p *part) init(st *txState, m *core) {
 	p.st, p.m = st, m
 }
 
-// rare returns what is to be written of it, and notes that it has to be forgotten.
+// rare returns the rare part, to be written, and notes that it has to be forgotten.
 func (p *partWork) rare() *rarePart {
 	p.isRare = true
 	return &p.rarePart
@@ -119,7 +118,7 @@ func (p *part) join() {
 	st.leave()
 }
 
-// leaveParts forgets what the transaction did in further parts.
+// leaveParts forgets the work of the transaction in further parts.
 func (st *txState) leaveParts() {
 	for _, p := range st.parts[1:] {
 		p.forget()

@@ -31,7 +31,7 @@ func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V])
 	if m.badKey(useRead, key) {
 		return nil
 	}
-	s := m.engine().snapshot(forCall) // before the lookup: what it sees is kept
+	s := m.engine().snapshot(forCall) // before the lookup: the versions it sees are kept
 	defer s.Close()
 	_, _, head := index.Lookup(m.index, key)
 	list, epochs, times := s.history(head)
@@ -47,9 +47,8 @@ func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V])
 // history returns the versions that have been the newest of the key with this head, since the
 // bound, the newest first.
 //
-// The snapshot keeps the newest version that it sees. All that is above the bound, and the newest
-// one below, is kept because no view has a greater bound: so what counts is the bound after the
-// walk.
+// The snapshot keeps the newest version that it sees. All versions above the bound, and the newest
+// one below, are kept because no view has a greater bound: so the bound after the walk counts.
 //
 //go:noinline
 func (s moment) history(head *chain.Node) (list []*chain.Node, epochs []epoch.Epoch, times []time.Time) {

@@ -55,7 +55,7 @@ func testHistory(t *testing.T, opts *Options) {
 			got, want := History(m, key), all[key]
 			need := len(want) - sort.Search(len(want), func(i int) bool { return want[i].Time.After(began) })
 			if last := len(want) - need - 1; last >= 0 && !want[last].Deleted {
-				need++ // what it was when that time began
+				need++ // the revision when that time began
 			}
 			require.GreaterOrEqual(t, len(got), need)
 			for i, r := range got {

@@ -11,8 +11,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
-// What is pruned while History walks leaves no gap in it, though an old reader keeps a version
-// beyond what is pruned.
+// Versions pruned while History walks leave no gap in it, though an old reader keeps one beyond
+// them.
 func TestHistoryBesidePruning(t *testing.T) {
 	for steps := range 4 {
 		m := newMap[string, int](t, still())

@@ -10,7 +10,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
-// A pattern is what is done with a map, and a number of keys that are there first.
+// A pattern is a way to use a map, and the number of keys that are there first.
 type pattern struct {
 	name string
 	keys int
@@ -123,8 +123,8 @@ func veryManySnapshots(m *Map[int, int], c *course) {
 		g := measure(t, m)
 		c.peaked(g)
 		require.LessOrEqual(t, g.versions, 1000+n+inHand)
-		// Some 400 bytes each when they are old, a version included; what lists have to
-		// spare; a ring of the queue; and what a busy machine has not got round to.
+		// Some 400 bytes each when they are old, a version included; the spare room of lists; a
+		// ring of the queue; and the backlog of a busy machine.
 		require.Less(t, g.heap-c.start.heap, int64(n)*1000+2<<20, "round %d", round)
 		for i := range open {
 			open[i].Close()
@@ -235,7 +235,7 @@ func betweenTicks(m *Map[int, int], c *course) {
 	require.LessOrEqual(c.t, c.peak.versions, 2+slack)
 }
 
-// The queue is too short for what is written between two ticks: committers prune.
+// The queue is too short for the keys written between two ticks: committers prune.
 func shortQueue(m *Map[int, int], c *course) {
 	n := c.start.entries
 	for i := range stage.Sizes(500_000, 50_000) {

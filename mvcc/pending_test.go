@@ -8,7 +8,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
-// What is left for later is done, whatever else happens meanwhile.
+// Pending work is done, in spite of all that happens meanwhile.
 
 // Deleted keys wait for those that may write, and not for readers that began later.
 func TestTombstonesWaitForWriters(t *testing.T) {
@@ -39,8 +39,8 @@ func TestTombstonesWaitForWriters(t *testing.T) {
 	requireAbsent[int](t)(s.Get(7))
 }
 
-// After Close committers do what is left to do: also what readers leave that end later,
-// and what is kept for transactions that are not open any more.
+// After Close committers do the pending work: also that of readers that end later, and that kept
+// for transactions that are not open any more.
 func TestClosedMapForgets(t *testing.T) {
 	n := stage.Sizes(20_000, 2_000)
 	m := newMap[int, int](t, nil)

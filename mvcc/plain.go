@@ -18,7 +18,7 @@ const plainWrites = 4
 // the same order, so the invariants are those of try. Some questions have known answers:
 //
 //   - the head is the version that was read, which is committed: no key is compared, and nothing
-//     else is covered: the CAS fails, or what had covered the head was aborted;
+//     else is covered: the CAS fails, or the version that had covered the head was aborted;
 //   - the record is never tentative: the linearization point is the CAS from announced to
 //     committed;
 //   - the number of keys stays.

@@ -29,7 +29,7 @@ import (
 //	          was met, c1! and c1!* over any key; c1!ok/x at level snapshot alone
 //	a1        rolls back
 //	w(x)5     is an operation on the map, r(x)5 all those that read; r(*), o(x) and f(*) as above
-//	p         prunes; q visits what waits, until what is open is old
+//	p         prunes; q visits waiting keys, until open transactions are old
 //
 // A number is a transaction, a letter a reader. A program runs at both levels, with each
 // operation that writes, and with each reader: a transaction of either level, a Snapshot, a
@@ -198,7 +198,7 @@ func (l *loop) step() bool {
 	return ok
 }
 
-// wanted returns what a list of keys with values says.
+// wanted returns the records of a list of keys with values.
 func wanted(t testing.TB, list string) map[string]int {
 	t.Helper()
 	all := map[string]int{}
@@ -235,7 +235,7 @@ func (p *play) read(r Reader[string, int], key, result string) {
 	}
 }
 
-// readNow checks what every operation that reads says at this moment; none of them writes.
+// readNow checks the result at this moment of every operation that reads; none of them writes.
 func (p *play) readNow(key, result string) {
 	p.Helper()
 	at := p.m.Stats().Epoch
@@ -291,7 +291,7 @@ func (p *play) write(key string, value int, del bool) {
 	require.Equal(p, old, got)
 }
 
-// commit commits; if it is to be refused, over says over what.
+// commit commits; if it is to be refused, over has the key of the conflict.
 func (p *play) commit(tx Tx[string, int], refused bool, over string) {
 	p.Helper()
 	at := stateOf(tx.st).level

@@ -11,9 +11,9 @@ import (
 
 // Promises of docs/guarantees.md that belong to no anomaly.
 
-// A commit synchronizes before every read that observes it: what its goroutine
-// has written by ordinary means before, the reader's may read by ordinary means.
-// If it did not, the race detector would say so.
+// A commit synchronizes before every read that observes it: the reader's goroutine may read by
+// ordinary means the variables that the committer's has written so before. If it did not, the race
+// detector would say so.
 func TestCommitSynchronizesBeforeRead(t *testing.T) {
 	for _, write := range []struct {
 		name   string

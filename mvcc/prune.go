@@ -33,7 +33,7 @@ func (c *chains) visitBucket(b *index.Bucket, view *gc.View, f *found) {
 	visits := c.index.Asked(b, &heads)
 	hooks.At(hooks.Dequeued)
 	done, gone, at := 0, 0, 0
-	defer func() { // what is left, if compare leaves
+	defer func() { // the rest, if compare leaves
 		for ; at < len(heads); at++ {
 			if was := heads[at]; visits&(1<<at) != 0 && c.index.IsHead(was) {
 				c.listAgain(index.Place{Bucket: b, I: uint8(at)}, was.Key(), &f.Again)
@@ -97,10 +97,10 @@ func (w *waiter) due(v *chain.Node, items []gc.Item) []gc.Item {
 	return items
 }
 
-// stale reports whether a tombstone that waits for transactions which may write has been
-// written over. Then it waits no more: what is on top of it says what is to be kept of it.
-// Otherwise a key that is deleted and stored again, for as long as such a transaction is
-// open, would leave a wait each time.
+// stale reports whether a tombstone that waits for transactions which may write has been written
+// over. Then it waits no more: the versions on top decide whether it is kept. Otherwise a key that
+// is deleted and stored again, for as long as such a transaction is open, would leave a wait each
+// time.
 func (w *waiter) stale(v *chain.Node) bool {
 	v.State.And(^w.mark()) // must precede: a writer that brings v to light again asks for a visit
 	if _, _, head := w.index.Seek(v.Key()); head == v && !v.Mark(w.mark()) {
@@ -127,7 +127,7 @@ func (c *chains) surplus(b *index.Bucket) (n int) {
 	return n
 }
 
-// left says what a prune has left that will have to be looked at again, though no old
+// left says whether a prune leaves versions that will have to be looked at again, though no old
 // read epoch ends.
 type left uint8
 
@@ -143,11 +143,10 @@ const (
 // reads below that. It keeps all versions above the bound, the newest one at or below it, and the
 // newest one at or below each live epoch. It links these together and lets go of the rest.
 //
-// Pruners of one chain may run at the same time, with different views, and none
-// waits. Views stay true, so what any of them passes over is invisible to
-// everybody for ever. A reader that stands on a dropped version still finds
-// its way down: a pruner clears or shortens the link of a version only for
-// epochs that are neither live in its view nor at or above that version.
+// Pruners of one chain may run at the same time, with different views, and none waits. Views stay
+// true, so a version that any of them passes over is invisible to everybody for ever. A reader that
+// stands on a dropped version still finds its way down: a pruner clears or shortens the link of a
+// version only for epochs that are neither live in its view nor at or above that version.
 //
 // It passes over up to most versions above the bound, and stops after run in a row that had to be
 // kept. If f is not nil it tells of the old versions that have to be kept for old epochs, once
@@ -219,8 +218,8 @@ func (c *chains) prune(
 		}
 		return l
 	}
-	// A transaction that may write reads below the tombstone, or began while the view was made.
-	// What it would validate must not vanish.
+	// A transaction that may write reads below the tombstone, or began while the view was made. The
+	// tombstone that it would find when it validates must not vanish.
 	if f == nil {
 		return l
 	}
@@ -236,15 +235,14 @@ func (c *chains) prune(
 	return l
 }
 
-// pruneBelow drops what view allows to drop below v, which is the newest version
-// at or below the bound, and reports whether anything is left there, and whether for
-// an epoch that is not old.
+// pruneBelow drops the versions below v that view does not need, and reports whether any is left
+// there, and whether for an epoch that is not old. v is the newest version at or below the bound.
 func (c *chains) pruneBelow(
 	v *chain.Node, view *gc.View, run int, f *found,
 ) (kept, young bool) {
 	inARow := 0
 	for cur := v; inARow < run; {
-		// What is above at below cur is dropped.
+		// The versions below cur that are above at are dropped.
 		at, old := view.Below(c.CommitEpoch(cur))
 		first := cur.Next.Load()
 		n := first
@@ -256,8 +254,8 @@ func (c *chains) pruneBelow(
 		} else {
 			c.CheckCut(cur, first, n, view)
 			hooks.At(hooks.PruneWalked)
-			// Compared: if another pruner has cut here meanwhile, n may be what
-			// it has dropped, and must not be linked in again.
+			// Compared: if another pruner has cut here meanwhile, n may be a version that it has
+			// dropped, and must not be linked in again.
 			if !cur.Next.CompareAndSwap(first, n) {
 				continue
 			}

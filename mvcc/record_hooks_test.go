@@ -12,9 +12,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
-// The record in the slot: what others do while it is being used, and used again.
+// The record in the slot: others meet it while it is being used, and used again.
 
-// The values of these tests: what a key has, what it gets, and what comes after that.
+// The values of these tests: the old one of a key, the new one, and the one after that.
 const (
 	oldValue = 1 + iota
 	newValue
@@ -60,7 +60,7 @@ func batch(t *testing.T, m *Map[string, int], reads bool) func() {
 func TestTrimAsksTheRecord(t *testing.T) {
 	m := pair(t)
 	for range 10 {
-		m.Store("x", oldValue) // the clock stands above what the number of a slot looks like
+		m.Store("x", oldValue) // the clock is above the epoch that the number of a slot looks like
 	}
 	s := m.Snapshot()
 	defer s.Close()
@@ -113,7 +113,7 @@ func TestHelperOfAbortedAttempt(t *testing.T) {
 }
 
 // A reader has seen that the slot decides, and sleeps before it asks there. Meanwhile the
-// transaction has ended, and the slot serves another one: what is asked is not about that.
+// transaction has ended, and the slot serves another one: the question is not about that.
 func TestRecordServesAnother(t *testing.T) {
 	oneProcessor(t) // the pool gives the state back that was used last
 	m := pair(t)
@@ -142,8 +142,8 @@ func TestRecordServesAnother(t *testing.T) {
 	both(t, s, newValue)
 }
 
-// A snapshot is closed while another goroutine reads through it; its slot may
-// serve somebody else by then, and what the walk found means nothing.
+// A snapshot is closed while another goroutine reads through it; its slot may serve somebody else
+// by then, and the version that the walk found means nothing.
 func TestSnapshotClosedDuringGet(t *testing.T) {
 	for _, reused := range []bool{false, true} {
 		m := pair(t)

@@ -143,7 +143,7 @@ type tableLoader[K comparable, V any] struct {
 	list  [][]seam.Saved[K, V]
 	n     int
 	at    map[K]int // where a key is in it
-	clear bool      // what is there goes
+	clear bool      // the records of the map go
 	all   bool      // list has all records, in their order, and not the last one of each key
 }
 

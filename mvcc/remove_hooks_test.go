@@ -13,7 +13,7 @@ import (
 
 // How keys leave the index while somebody wants to use them.
 
-// A pruner that sleeps before it cuts does not link in again what another one with a
+// A pruner that sleeps before it cuts does not link in again the versions that another one with a
 // newer view has dropped meanwhile.
 func TestPrunerDoesNotLinkDroppedVersions(t *testing.T) {
 	m := newMap[string, int](t, still())
@@ -31,8 +31,8 @@ func TestPrunerDoesNotLinkDroppedVersions(t *testing.T) {
 	checkQuiet(t, m)
 }
 
-// Nor does one that relies on the mark of an old version, as waiting, keep it for
-// ever: the visit that ends the wait finds what it has linked.
+// Nor does one that relies on the mark of an old version, as waiting, keep it for ever: the visit
+// that ends the wait finds that version.
 func TestMarkedVersionIsNotForgotten(t *testing.T) {
 	m := newMap[string, int](t, &Options{ManualReclaim: true})
 	m.Store("k", 1)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What may be done once says so if it is called in the function of an Update, and blames no name.
+// A call that may be made once says so in the function of an Update, and blames no name.
 func TestOnceInUpdate(t *testing.T) {
 	db := NewDB(nil)
 	defer db.Close()

@@ -11,10 +11,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam/replicate"
 )
 
-// A database may be a replica of what is kept elsewhere, see package internal/seam/replicate and module
-// etcd: then that store draws the epochs, validates what transactions have read, and commits.
-// Nothing here is on the way of others: a transaction of a replica is one that is rolled back, once
-// it has said what it has read and written.
+// A database may be a replica of a store elsewhere, see package internal/seam/replicate and module
+// etcd: then that store draws the epochs, validates the reads of transactions, and commits. Nothing
+// here is on the way of others: a transaction of a replica is one that is rolled back, once it has
+// reported its reads and writes.
 
 func init() {
 	replicate.Of = func(db any) replicate.DB { return replicated{db.(*DB), dbAt(db.(*DB)).root} }
@@ -26,7 +26,7 @@ type replicated struct {
 	root *core
 }
 
-// Attempt calls fn, and returns what it has done.
+// Attempt calls fn, and returns its reads and writes.
 func (r replicated) Attempt(fn any) (w *replicate.Work, err error) {
 	st, gen := r.root.begin(LevelSerializable, forProgram)
 	st.trace(gen)
@@ -60,7 +60,7 @@ func (mustNot) dropped() *atomic.Bool { return new(atomic.Bool) }
 
 func (mustNot) notUnique(DBTx, any, any) error { return errByHand }
 
-// work returns what the transaction has done.
+// work returns the reads and writes of the transaction.
 func (st *txState) work(tx DBTx) *replicate.Work {
 	w := &replicate.Work{Epoch: uint64(st.epoch()), Blind: !st.hasRead, OnCommit: st.after}
 	kept := make([]write, len(st.writes))
@@ -86,7 +86,7 @@ type keptWrites struct {
 	of   []*core
 }
 
-// A workBuilder puts together what was done in each table.
+// A workBuilder puts together the reads and writes of each table.
 type workBuilder struct {
 	w       *replicate.Work
 	at      map[*core]int // of the tables
@@ -116,7 +116,7 @@ func (b *workBuilder) table(m *core) int {
 	return i
 }
 
-// read adds what was read in a part.
+// read adds the reads of a part.
 func (b *workBuilder) read(p *part) {
 	if p.m.types == nil {
 		return // the root has no keys
@@ -185,7 +185,7 @@ func (b *workBuilder) write(tx DBTx, w *write, p *part) {
 	if p.m.inner {
 		ix := b.index(p.m)
 		ix.Writes = append(ix.Writes, indexKeyOf(p.m, w.v.Key()))
-		return // the rest follows from what is written to the table
+		return // the rest follows from the writes of the table
 	}
 	v := w.v
 	if w.merge != nil {
@@ -198,7 +198,7 @@ func (b *workBuilder) write(tx DBTx, w *write, p *part) {
 	b.wrote(p.m, v)
 }
 
-// merged returns a version with what a merge makes of base, which is read.
+// merged returns a version with the result of a merge for base, which is read.
 func (b *workBuilder) merged(m *core, w *write, base *chain.Node) *chain.Node {
 	if base == nil {
 		b.saw(m, m.types.tombstone(w.v.Key()))
@@ -233,14 +233,14 @@ func (m *core) seenAs(key unsafe.Pointer, at epoch.Epoch) *chain.Node {
 	return m.Visible(head, at)
 }
 
-// mergedOn returns a version with what the merge of w makes of base, which may be nil.
+// mergedOn returns a version with the result of the merge of w for base, which may be nil.
 func (m *core) mergedOn(w *write, base *chain.Node) *chain.Node {
 	v := m.types.clone(w.v)
 	w.merge.mergeInto(v, base)
 	return v
 }
 
-// Renew returns what works write now, one after the other.
+// Renew returns the writes of works as of now, one after the other.
 func (r replicated) Renew(works []*replicate.Work) (w *replicate.Work, err error) {
 	st, gen := r.root.begin(LevelSerializable, forCall)
 	tx := DBTx{&st.own.txn, gen}
@@ -264,7 +264,7 @@ func (r replicated) Renew(works []*replicate.Work) (w *replicate.Work, err error
 		for i := range kept.list {
 			wr, m := &kept.list[i], kept.of[i]
 			if m.inner {
-				continue // it follows from what is written to the table
+				continue // it follows from the writes of the table
 			}
 			at := place{m, m.index.Hash.Boxed(wr.v.Key())}
 			v, there := newest[at]

@@ -10,9 +10,9 @@ import (
 
 // Committing at an epoch that is given.
 //
-// Nobody else commits, so there is nothing to validate, and no rival. What remains is that readers
-// see all of a commit or nothing of it. Its record goes from active to an announced word that has
-// the epoch in it, and from there to committed at that epoch, by whoever comes first:
+// Nobody else commits, so there is nothing to validate, and no rival; but readers must see all of a
+// commit or nothing of it. Its record goes from active to an announced word that has the epoch in
+// it, and from there to committed at that epoch, by whoever comes first:
 //
 //   - F1: the clock reaches the epoch after the word was announced, and before it is committed. So
 //     a reader that finds the record active reads as of an earlier epoch, and passes over it; one
@@ -23,7 +23,7 @@ import (
 //
 // A single version has its record in itself, and is installed announced.
 
-// Apply commits what fn does, at an epoch.
+// Apply commits the writes of fn, at an epoch.
 func (r replicated) Apply(at uint64, fn any) (err error) {
 	if now := r.root.Slots.Now(); epoch.Epoch(at) <= now {
 		return fmt.Errorf("mvcc: a replica is to commit at epoch %d, and its clock stands at %d: somebody "+

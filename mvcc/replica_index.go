@@ -6,9 +6,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam/replicate"
 )
 
-// What a transaction of a replica has done in indexes. An entry says that a record has an index
-// key. So a transaction that has looked for one index key depends on nothing but the entries of
-// that.
+// The reads and writes of a transaction of a replica in indexes. An entry says that a record has an
+// index key. So a transaction that has looked for one index key depends on nothing but the entries
+// of that.
 
 // Indexed returns the index keys that change.
 func (r replicated) Indexed(of any) []replicate.Table {
@@ -30,7 +30,7 @@ func (r replicated) Indexed(of any) []replicate.Table {
 	return b.w.Tables
 }
 
-// readIndex adds what was read in the part of an index.
+// readIndex adds the reads of the part of an index.
 func (b *workBuilder) readIndex(p *part) {
 	var keys []unsafe.Pointer
 	all := p.scanned

@@ -11,7 +11,7 @@ type replica[K comparable] struct {
 	have map[K]int
 }
 
-// apply applies changes, and reports what does not fit.
+// apply applies changes, and reports a change that does not fit.
 func (r *replica[K]) apply(at uint64, changes []Change[K, int], summary bool) error {
 	if at <= r.at && !(summary && at == r.at) || len(changes) == 0 {
 		return fmt.Errorf("commit %d with %d changes after %d", at, len(changes), r.at)
@@ -40,7 +40,7 @@ func (r *replica[K]) sum() (n int) {
 	return n
 }
 
-// newReplica returns a copy of what a snapshot sees.
+// newReplica returns a copy of the records that a snapshot sees.
 func newReplica[K comparable](s Snapshot[K, int]) *replica[K] {
 	return &replica[K]{s.Epoch(), maps.Collect(s.All())}
 }

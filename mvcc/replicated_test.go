@@ -25,7 +25,7 @@ func newReplicated(t testing.TB, opts *Options) (
 	return db, replicate.Of(db), a, b, byTen
 }
 
-// apply commits what fn does at an epoch.
+// apply commits the writes of fn at an epoch.
 func apply(t testing.TB, r replicate.DB, at uint64, fn func(tx DBTx)) {
 	t.Helper()
 	require.NoError(t, r.Apply(at, func(tx DBTx) error {
@@ -34,8 +34,7 @@ func apply(t testing.TB, r replicate.DB, at uint64, fn func(tx DBTx)) {
 	}))
 }
 
-// An attempt says what was read, with the epochs of the versions, and what is written; and nothing
-// of it is seen.
+// An attempt reports its reads, with the epochs of the versions, and its writes, which nobody sees.
 func TestReplicaAttempt(t *testing.T) {
 	t.Parallel()
 	db, r, a, b, byTen := newReplicated(t, nil)

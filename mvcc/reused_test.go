@@ -19,8 +19,8 @@ import (
 )
 
 // Keys that are made of buffers, as frameworks have them that do not allocate: their bytes change
-// after the store. What such a key says is anything, but the others stay, and nothing ends the
-// program. (It runs in one goroutine: what background work would read of a buffer is a race.)
+// after the store. The value of such a key may be any, but other keys stay, and nothing ends the
+// program. (It runs in one goroutine: background work that read a buffer would be a race.)
 func TestReusedKeys(t *testing.T) {
 	text := func(s string) string { return s }
 	compare := func(a, b string) int { return strings.Compare(a, b) }

@@ -57,7 +57,7 @@ func (st *txState) save(i int) {
 	}
 }
 
-// A mark says how many writes and notes there were when a savepoint began, and what was
+// A mark says how many writes and notes there were when a savepoint began, and which records were
 // against unique indexes.
 type mark struct {
 	writes, undo int
@@ -72,8 +72,8 @@ func (st *txState) beginSavepoint() {
 	rare.marks = append(rare.marks, mark{len(st.writes), len(st.undo), rare.extra.share()})
 }
 
-// endSavepoint ends it; outer is the one around it, or 0. It undoes what was written since,
-// unless that is to be kept.
+// endSavepoint ends it; outer is the one around it, or 0. It undoes the writes since, unless they
+// are to be kept.
 func (st *txState) endSavepoint(outer uint32, keep bool) {
 	was := st.marks[len(st.marks)-1]
 	st.marks = st.marks[:len(st.marks)-1]
@@ -86,7 +86,7 @@ func (st *txState) endSavepoint(outer uint32, keep bool) {
 	}
 }
 
-// restore makes the writes what they were at a mark, and the notes too.
+// restore puts the writes, and the notes, back into their state at a mark.
 func (st *txState) restore(was mark) {
 	n := was.writes
 	if len(st.loops) > 0 {

@@ -181,8 +181,8 @@ func replay(t testing.TB, text, schedule string) *execution {
 	return execute(sc, true, func(_ *execution, ready []int) int { return next(ready) })
 }
 
-// outcome says what came out of an execution: what was returned, what is there in
-// the end, and which operation had ended before which started.
+// outcome describes the result of an execution: the values returned, those in the end, and which
+// operation had ended before which started.
 func outcome(x *execution) string {
 	var b strings.Builder
 	for i, o := range x.ops {
@@ -197,8 +197,8 @@ func outcome(x *execution) string {
 	return fmt.Sprint(&b, x.end.saw)
 }
 
-// The reduction misses nothing: what plain enumeration up to a number of
-// preemptions finds, it finds too; and the two kinds of bounds agree.
+// The reduction misses nothing: it finds all outcomes of plain enumeration up to a number of
+// preemptions; and the two kinds of bounds agree.
 func TestReductionMissesNothing(t *testing.T) {
 	oneProcessor(t)
 	for _, c := range []struct {

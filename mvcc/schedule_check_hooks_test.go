@@ -15,8 +15,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
-// verdict returns what is wrong with the results of an execution, or nil. One
-// that was given up halfway has none.
+// verdict returns the error in the results of an execution, or nil. One that was given up halfway
+// has none.
 func (x *execution) verdict() error {
 	for i, p := range x.actors {
 		if p.panic != nil {
@@ -97,8 +97,8 @@ func (x *execution) justified(o *operation) bool {
 	return false
 }
 
-// inspect looks at the map when all actors have ended: what it says in the end,
-// whether anything is left over, and whether pruning changes anything.
+// inspect looks at the map when all actors have ended: its values, whether anything is left over,
+// and whether pruning changes anything.
 func (x *execution) inspect() {
 	defer func() {
 		if r := recover(); r != nil {
@@ -151,8 +151,7 @@ func (x *execution) inspect() {
 	}
 }
 
-// A finder turns what a check finds wrong into a panic, to be told with the
-// schedule that led to it.
+// A finder turns the failure of a check into a panic, to be told with the schedule that led to it.
 type finder struct{ testing.TB }
 
 type findings string
@@ -162,11 +161,10 @@ func (*finder) Name() string                 { return "in the end" }
 func (*finder) FailNow()                     {}
 func (*finder) Errorf(f string, args ...any) { panic(findings(fmt.Sprintf(f, args...))) }
 
-// explained reports whether there is an order of the operations, in agreement
-// with real time, in which each returns what it did. An operation happens at one
-// moment; a transaction at snapshot level that has read and written reads at one
-// moment and writes at a later one, and none of its keys is written in between.
-// An aborted transaction has read, at one moment.
+// explained reports whether there is an order of the operations, in agreement with real time, in
+// which each returns its results. An operation happens at one moment; a transaction at snapshot
+// level that has read and written reads at one moment and writes at a later one, and none of its
+// keys is written in between. An aborted transaction has read, at one moment.
 func explained(ops []*operation, initial state) bool {
 	s := search{ops: ops, done: make([]bool, len(ops)), begun: make([]bool, len(ops)),
 		dirty: make([]bool, len(ops))}
@@ -233,8 +231,8 @@ func (s *search) mayBeNext(o *operation) bool {
 	return true
 }
 
-// soil notes that the keys written by operation i are no longer what those that
-// are between reading and writing have seen, and returns whom that concerns.
+// soil notes, of the operations between reading and writing, those that guard a key which operation
+// i has written, and returns them.
 func (s *search) soil(i int, written uint) (soiled []int) {
 	for j, o := range s.ops {
 		if j == i || !s.begun[j] || s.done[j] || s.dirty[j] {
@@ -248,8 +246,8 @@ func (s *search) soil(i int, written uint) (soiled []int) {
 	return soiled
 }
 
-// guarded returns the keys that nobody may write between what the operation, at level
-// snapshot, reads and what it writes.
+// guarded returns the keys that nobody may write between the reads and the writes of the operation,
+// at level snapshot.
 func (o *operation) guarded() (keys uint) {
 	for _, a := range o.acts {
 		if strings.IndexByte("wdu", a.do) >= 0 {
@@ -259,8 +257,7 @@ func (o *operation) guarded() (keys uint) {
 	return keys
 }
 
-// replaces reports whether the operation's merges can have been given what they were in
-// now.
+// replaces reports whether the operation's merges can have been given their old values in now.
 func (o *operation) replaces(now state) bool {
 	for i, was := range o.merged {
 		if was != unseen && was != now[i] {
@@ -270,7 +267,7 @@ func (o *operation) replaces(now state) bool {
 	return true
 }
 
-// sees reports whether the operation can have returned what it did in now.
+// sees reports whether the operation can have returned its results in now.
 func (o *operation) sees(now state) bool {
 	for i, saw := range o.saw {
 		if saw != unseen && saw != now[i] {
@@ -292,8 +289,8 @@ func (o *operation) sees(now state) bool {
 	return true
 }
 
-// apply returns what the keys are after the operation, and which it wrote, as a
-// set of bits.
+// apply returns the values of the keys after the operation, and which keys it wrote, as a set of
+// bits.
 func (o *operation) apply(now state) (next state, written uint) {
 	for i := range now {
 		if value, ok := o.writes(i); ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
-// An event is one step of an actor: one access to shared memory, and what the
-// actor does by itself until its next one.
+// An event is one step of an actor: one access to shared memory, and the work of the actor by
+// itself until its next one.
 type event struct {
 	actor  int
 	kind   hooks.Access

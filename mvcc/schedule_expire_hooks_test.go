@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// lifeOf is when a value expires: some never, and what is written later sooner or later, by less
-// than what is refused is put off.
+// lifeOf is when a value expires: some never, and values written later sooner or later, by less
+// than a refused record is put off.
 func lifeOf(_, value int) time.Time {
 	far := time.Unix(1<<40, 0)
 	switch value % 8 {

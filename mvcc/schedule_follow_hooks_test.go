@@ -47,9 +47,8 @@ func (w *world) hand() {
 	h.round()
 }
 
-// endFollow ends the watch, if there is one, and says what is wrong with what it was told: the
-// changes must lead from what there was to what there is, and those of each operation
-// must come in one commit.
+// endFollow ends the watch, if there is one, and returns the error in its changes: they must lead
+// from the first records to the present ones, and those of each operation must come in one commit.
 func (w *world) endFollow() error {
 	f := w.follower
 	if f == nil {

@@ -38,7 +38,7 @@ type scheduler struct {
 type player struct {
 	next    func() (event, bool)
 	yield   func(event) bool
-	pending event // what it does next
+	pending event // its next step
 	done    bool
 	stuck   bool // it has given up waiting too often
 	gaveUp  int

@@ -241,7 +241,7 @@ var anomalies = []string{
 	"a b|update ra rb wa|store b; load b; load a",
 	"a b|update ra rb wa|update rb wb; view ra rb",
 	"a b|update ra rb wa|swap b; view scan",
-	// what was read is overwritten before the epoch and after it, and what lies between is pruned
+	// a key read is overwritten before the epoch and after it, and the version between is pruned
 	"a|update ra wb|store a; view ra rb; store a; prune",
 }
 

@@ -10,7 +10,7 @@ func (w *world) resize(times, of int) {
 	x.ResizeTo(max(2, x.Size()*times/of))
 }
 
-// atMove stops one that moves buckets before its next step: what it does to cells is announced
+// atMove stops one that moves buckets before its next step: its effect on cells is announced
 // nowhere else.
 func (s *scheduler) atMove(p hooks.Point) {
 	switch p {

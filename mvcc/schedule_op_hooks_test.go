@@ -8,15 +8,15 @@ import (
 	"math"
 )
 
-// The names of the keys 0, 1 and 2 of programs, and what they say at one moment: 0 for an
-// absent key.
+// The names of the keys 0, 1 and 2 of programs, and their values at one moment: 0 for an absent
+// key.
 var programKeys = [...]string{"a", "b", "c"}
 
 type state [len(programKeys)]int
 
 const unseen = -1
 
-// An operation is a part of a program, and what became of it.
+// An operation is a part of a program, and its results.
 type operation struct {
 	text    string
 	kind    opKind
@@ -25,10 +25,10 @@ type operation struct {
 	ordered bool // scans go by the order of the keys
 	retry   bool // by Update
 	key     int  // of one-key operations
-	old     int  // what a CompareAndSwap compares with
+	old     int  // the value a CompareAndSwap compares with
 	id      int  // the value it writes; no two operations write the same
 	acts    []act
-	// What the map was at the beginning, and when.
+	// The state of the map at the beginning, and its epoch.
 	then  state
 	since uint64
 
@@ -37,7 +37,7 @@ type operation struct {
 	swapped        bool
 	saw            state // unseen: not read
 	count          int   // of all keys; unseen: not counted
-	merged         state // what its merges were given last; unseen: not merged
+	merged         state // the values its merges were given last; unseen: not merged
 	failed         string
 }
 
@@ -67,10 +67,10 @@ const (
 	opShrink
 	opPrune
 	opRefresh
-	opEnd // reads everything, without the map: what was found in the end
+	opEnd // reads everything, without the map: the values in the end
 )
 
-// An act is what a transaction does with one key, or all.
+// An act is a step of a transaction with one key, or all.
 type act struct {
 	do  byte // 'r'ead, read for 'u'pdate, 'w'rite, 'm'erge, 'd'elete, 's'can, 'p'refix, inde'x', 'l'en
 	key int
@@ -127,7 +127,7 @@ func (o *operation) hasRead() bool {
 	return o.count != unseen
 }
 
-// writes reports whether, and what, the operation has written to key i.
+// writes reports whether the operation has written to key i, and returns the value.
 func (o *operation) writes(i int) (value int, ok bool) {
 	if o.aborted {
 		return 0, false
@@ -158,7 +158,7 @@ func (o *operation) writes(i int) (value int, ok bool) {
 	return value, ok
 }
 
-// note notes what was read of key i. A second read must see the same.
+// note notes the value read of key i. A second read must see the same.
 func (o *operation) note(i, value int, ok bool) {
 	switch {
 	case ok == (value == 0):
@@ -291,7 +291,7 @@ func (o *operation) update(w *world) {
 	o.aborted = commit() != nil
 }
 
-// merge merges key i, and notes what that is given.
+// merge merges key i, and notes the old value.
 func (o *operation) merge(tx Tx[int, int], i int) {
 	tx.Merge(i, func(old int, ok bool) int {
 		if ok == (old == 0) {
@@ -302,7 +302,7 @@ func (o *operation) merge(tx Tx[int, int], i int) {
 	})
 }
 
-// read performs a reading act. own is what the transaction has written itself.
+// read performs a reading act. own has the transaction's own writes.
 func (o *operation) read(w *world, in func(key int) Reader[int, int], a act, own map[int]int) {
 	see := func(i, value int, ok bool) {
 		if mine, written := own[i]; !written {
