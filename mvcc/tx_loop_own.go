@@ -30,8 +30,8 @@ func (p *part) ownRecords() []ownRecord {
 // An ownRest has the own writes that a loop over a range has still to visit: those of next, in the
 // order of the loop, and then those numbered from low to high in the part's inOrder. These are
 // copied a few at a time, so that a loop that is left at once costs little; and all of them before
-// any of them, or the order, changes, see copyOwn: the loop visits the writes that there were when it
-// began. A nil ownRest has none.
+// any of them, or the order, changes, see copyOwn: the loop visits the writes that there were
+// when it began. A nil ownRest has none.
 type ownRest struct {
 	p         *part
 	next      []ownRecord

@@ -6,10 +6,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// Validation asks whether each read of the transaction would see the same version at its commit
-// epoch e: for each key read, the newest committed version must be the one that was seen (Kung and
-// Robinson's backward validation, in the form that Hekaton gave it: section 3.2 of the paper named
-// in decide.go of package chain).
+// Validation asks whether the transaction would read the same at its commit epoch e: for each key
+// read, the newest committed version must be the one that was seen (Kung and Robinson's backward
+// validation, in the form that Hekaton gave it: section 3.2 of the paper named in decide.go of
+// package chain).
 //
 // The newest version is compared even if its epoch is above e, which a check as of e could let
 // pass. It has to be: a pruner may have dropped a version between the read epoch and e, because
@@ -199,8 +199,7 @@ func (p *part) valid(r *readRecord, least, e epoch.Epoch) bool {
 }
 
 // absentSince reports whether v, the newest committed version of a key, says that the key is absent
-// from epoch e on. A tombstone above e does not: the value that it deleted may have been there at
-// e.
+// from epoch e on. A tombstone above e does not: its deleted value may have been there at e.
 func absentSince(m *core, v *chain.Node, e epoch.Epoch) bool {
 	return v == nil || v.Tombstone() && m.CommitEpoch(v) < e
 }

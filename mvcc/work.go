@@ -87,8 +87,8 @@ type write struct {
 	b  *index.Bucket
 	i  uint8
 	of uint32 // the number of the part
-	// read is the read of this key, if [part.known] or [txState.written] has noted it: the commit
-	// compares it where it installs. It is 1 + the number of a read, or readAbsent.
+	// read is the read of this key, as far as [part.known] and [txState.written] note it: the
+	// commit compares it where it installs. It is 1 + the number of a read, or readAbsent.
 	read int32
 	// saved is the number of the savepoint in which the write was noted last, to be undone.
 	saved uint32
@@ -285,8 +285,8 @@ func (p *part) noteRead(key unsafe.Pointer, h uint64, at index.Place, v *chain.N
 	}
 }
 
-// visible returns the version that the transaction sees of the key of head v. It is not in use
-// while it helps a writer: that may call a function of the user, which may end the goroutine.
+// visible returns the version that the transaction sees of the key of head v. The state is not in
+// use while it helps a writer: that may call a function of the user, which may end the goroutine.
 func (p *part) visible(gen epoch.Gen, v *chain.Node) *chain.Node {
 	if v == nil || chain.Load(&v.State).Committed() {
 		return p.m.Visible(v, p.st.epoch())
