@@ -17,9 +17,9 @@ import (
 //	view pb         a snapshot that reads the keys up to b, in order
 //	view x          a snapshot that reads all keys by the index, if that is complete
 //	index           the index is made
-//	follow; hand    a watch of all keys begins; what was committed is handed on
-//	expire; thin    records expire from now on; what is noted of that is looked at
-//	refuse          what is noted is taken for due, and OnExpire refuses to let it go
+//	follow; hand    a watch of all keys begins; the commits are handed on
+//	expire; thin    records expire from now on; the notes of that are looked at
+//	refuse          the noted keys are taken for due, and OnExpire refuses to let them go
 //	rest            the ticker stops, if nothing is due
 //	past ra rb      a snapshot of the beginning, if it can be had
 //	update ra wb dc a serializable transaction that reads a, writes b, deletes c

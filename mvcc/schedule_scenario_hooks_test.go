@@ -12,7 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// A scenario is what is executed: a map, and a program for each actor.
+// A scenario is a map, and a program for each actor.
 type scenario struct {
 	initial  string // see parseScenario
 	programs [][]*operation
@@ -76,8 +76,7 @@ func (sc *scenario) String() string {
 	return sc.initial + "|" + strings.Join(programs, "|")
 }
 
-// newWorld returns what the programs run on. Nothing is pruned on it
-// unless a program does.
+// newWorld returns a world for the programs. Nothing is pruned on it unless a program does.
 func (sc *scenario) newWorld() (*world, state) {
 	opts := still()
 	opts.ReclaimQueue = 64 // a small one is made faster; the programs do not fill half of it
@@ -120,9 +119,9 @@ func (sc *scenario) newWorld() (*world, state) {
 	return w, now
 }
 
-// orderlyHash returns a way to hash, the same every time, that tells the keys apart by
-// their tags: so what is done to a map depends on nothing but the schedule. A hasher
-// has a seed of its own: so it takes some tries.
+// orderlyHash returns a way to hash, the same every time, that tells the keys apart by their tags:
+// so the steps on a map depend on nothing but the schedule. A hasher has a seed of its own: so it
+// takes some tries.
 var orderlyHash = sync.OnceValue(func() hasher.Hasher {
 	for {
 		h := hasher.New[int]()

@@ -35,7 +35,7 @@ type explorer struct {
 // A branch is the state before one step of the present path.
 type branch struct {
 	chosen    int
-	event     event // what the chosen one did
+	event     event // of the chosen one
 	pending   []event
 	ready     actorSet
 	done      actorSet // explored before
@@ -200,7 +200,7 @@ func (x *explorer) reverse(j, i int) {
 		x.try(x.path[j], who)
 		return
 	}
-	// Who can begin what comes after j but not because of it, and then step i.
+	// Who can begin the steps that come after j but not because of it, and then step i.
 	var initials, seen actorSet
 	after := make([]int, 0, i-j)
 	for k := j + 1; k <= i; k++ {

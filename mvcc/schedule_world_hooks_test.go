@@ -11,8 +11,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/hasher"
 )
 
-// A world is what the programs of a scenario run on: a map, or the tables of a database.
-// Either has a map for each key.
+// A world is a map, or the tables of a database, for the programs of a scenario. Either has a map
+// for each key.
 type world struct {
 	db   *DB
 	maps []*Map[int, int]
@@ -78,8 +78,8 @@ func (w *world) buildIndex() {
 	w.has = true
 }
 
-// byIndex returns what r sees through the index, and false if that was not complete when r
-// began. A record that is found where it does not belong has a value that nobody wrote.
+// byIndex returns the records that r sees through the index, and false if that was not complete
+// when r began. A record that is found where it does not belong has a value that nobody wrote.
 func (w *world) byIndex(r Reader[int, int]) (all iter.Seq2[int, int], ok bool) {
 	if w.ix == nil || !w.has || r.Epoch() < w.ix.since.Load() {
 		return nil, false

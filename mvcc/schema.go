@@ -25,21 +25,21 @@ import (
 //     has when its version is installed: it is compared after the head has been loaded
 //     that the version covers, or, for a new key, under the lock of its bucket.
 //
-// NewIndex announces a new schema, passes through the locks of all buckets, and then writes
-// every key once more, as it is, together with its entries. Why X1 follows: a version that
-// was installed with the old schema is on top of a head that was loaded before the schema
-// was announced, or its key had its slot before the locks had been passed through. So
-// NewIndex meets the key. Its own write comes after that version, which by then has been
-// decided, see settle: if it was committed its value is what NewIndex writes entries for,
-// and else its transaction finds the new schema when it installs again. A writer that
-// installs on top of NewIndex's write has loaded it, and so finds the new schema.
+// NewIndex announces a new schema, passes through the locks of all buckets, and then writes every
+// key once more, as it is, together with its entries. Why X1 follows: a version that was installed
+// with the old schema is on top of a head that was loaded before the schema was announced, or its
+// key had its slot before the locks had been passed through. So NewIndex meets the key. Its own
+// write comes after that version, which by then has been decided, see settle: if it was committed,
+// NewIndex writes entries for its value, and else its transaction finds the new schema when it
+// installs again. A writer that installs on top of NewIndex's write has loaded it, and so finds the
+// new schema.
 
-// A schema is the indexes of a table. It is never changed. What has the types of the table is
+// A schema is the indexes of a table. It is never changed. Code that has the types of the table is
 // compiled where an index is made.
 type schema struct {
 	indexes []keptIndex
-	// put buffers a write of v in a transaction of the table, which has the schema, and what follows
-	// from it in the indexes. v is not installed yet.
+	// put buffers a write of v in a transaction of the table, which has the schema, and the writes
+	// to the indexes that follow from it. v is not installed yet.
 	put func(tx DBTx, s *schema, v *chain.Node)
 	// alters reports whether an index has to change when v takes the place of base.
 	alters func(s *schema, base, v *chain.Node) bool
@@ -60,9 +60,9 @@ type keptIndex interface {
 // A writtenIndex is an index, for writers to its table.
 type writtenIndex[K comparable, V any] interface {
 	keptIndex
-	// change returns what writes to the index what follows from a change of the record
-	// key, or nil if that is nothing. was is the key that it had, which is equal, but may be
-	// another zero. It calls the function of the index; what it returns does not.
+	// change returns a function that writes the changes of the index that follow from a change of
+	// the record key, or nil if there are none. was is the key that it had, which is equal, but may
+	// be another zero. It calls the function of the index; the function returned does not.
 	change(was K, old V, had bool, key K, value V, has bool) func(tx DBTx)
 }
 
@@ -106,7 +106,7 @@ func (m *core) inside(tx DBTx) DBTx {
 
 func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] { return Tx[K, V](m.at.inside(tx)) }
 
-// read returns what the transaction, of a table, sees of the key at key, which it has not written.
+// read returns the version that the transaction sees of a key of its table, and has not written.
 func (tx DBTx) read(key unsafe.Pointer) *chain.Node {
 	tx.check()
 	p := partOf(tx.st)

@@ -21,12 +21,12 @@ type Index[I, K comparable, V any] struct {
 	keys  func(key K, value V) []I
 	sound bool   // i == i for every index key i
 	order *order // of index keys, nil if they have none
-	// Of what its tables keep, which stays when a record is overwritten.
+	// Of the keys in its tables, which stay when a record is overwritten.
 	ownIndex owner[I]
 	ownKey   owner[K]
 	*collation
-	// What the index consists of: of a unique one the key of the record by its index key,
-	// else entries.
+	// The tables of the index: a unique one has the key of the record by its index key, others have
+	// entries.
 	unique  inner[I, K]
 	entries inner[entry[I, K], none]
 	table   *engine // that which there is

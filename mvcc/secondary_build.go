@@ -192,7 +192,7 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 // drop removes the index, which could not be made, from its table: it is written no more.
 // Transactions that were under way, and have written to the table, conflict once. Its name is free.
 func (ix *Index[I, K, V]) drop() {
-	ix.dropped().Store(true) // must precede: what breaks its rule is looked at afterwards
+	ix.dropped().Store(true) // must precede: breaches of its rule are looked at afterwards
 	ix.alter(func(list []keptIndex) []keptIndex {
 		return slices.DeleteFunc(list, func(o keptIndex) bool { return o == keptIndex(ix) })
 	})
@@ -201,8 +201,8 @@ func (ix *Index[I, K, V]) drop() {
 
 func (ix *Index[I, K, V]) dropped() *atomic.Bool { return ix.table.dropped() }
 
-// An inner is a table of an index: what an index needs of a map, and no more, for of a Map all is
-// compiled that it has.
+// An inner is a table of an index. It has no more of a map than an index needs, for all that a Map
+// has is compiled.
 type inner[K comparable, V any] struct {
 	at    *engine // nil if there is no such table
 	plain bool    // k == k for every key

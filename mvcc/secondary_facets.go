@@ -5,8 +5,8 @@ import (
 	"runtime"
 )
 
-// What an index says without a look at the records: so these are no reads of them, and a
-// transaction conflicts only with what changes the index.
+// Answers of an index without a look at the records: so these are no reads of them, and a
+// transaction conflicts only with changes of the index.
 
 // Has reports whether [Index.Get] would find a record. It costs no Get.
 func (ix *Index[I, K, V]) Has(r Reader[K, V], key I) bool {

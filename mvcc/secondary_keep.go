@@ -50,7 +50,7 @@ func (ix *Index[I, K, V]) change(
 	}
 	gone, come := without(was, is), without(is, was)
 	for _, index := range come {
-		if !equal(index, index) { // which panics for what cannot be compared
+		if !equal(index, index) { // panics for a key that cannot be compared
 			panic(ErrBadKey)
 		}
 	}
@@ -67,7 +67,7 @@ func (ix *Index[I, K, V]) change(
 	}
 }
 
-// without returns what of list is not in the other one, once each.
+// without returns the index keys of list that are not in the other one, once each.
 func without[I comparable](list, other []I) (rest []I) {
 	if len(list)+len(other) > fewIndexKeys {
 		not := make(map[I]struct{}, len(list)+len(other))
@@ -123,5 +123,5 @@ func (ix *Index[I, K, V]) remove(tx DBTx, index I, key K) {
 	}
 }
 
-// none is the type of what a table of entries says of its keys.
+// none is the type of the values in a table of entries.
 type none = struct{}

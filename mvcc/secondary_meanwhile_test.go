@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A transaction conflicts with what changes the answer that it got from an index, and with
-// nothing else.
+// A transaction conflicts with a commit that changes the answer that it got from an index, and with
+// no other.
 func TestIndexConflicts(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -86,7 +86,7 @@ func TestIndexConflicts(t *testing.T) {
 	}
 }
 
-// What was under way when an index was made, or dropped, conflicts once if it has written.
+// A transaction under way when an index was made, or dropped, conflicts once if it has written.
 func TestIndexMadeMeanwhile(t *testing.T) {
 	x := newIndexing(t, false)
 	x.m.Store(1, 1<<3)
@@ -117,7 +117,7 @@ func TestIndexMadeMeanwhile(t *testing.T) {
 		x.drop()
 		require.ErrorIs(t, commit(), ErrConflict)
 	}
-	// What would write one key without having read is refused as well, not more.
+	// A transaction that writes one key without a read is refused as well, not more.
 	for _, merge := range []bool{false, true} {
 		tx := x.m.Begin(nil)
 		if merge {

@@ -18,8 +18,8 @@ func newSized(t *testing.T, ordered bool) (x *indexing) {
 	return x
 }
 
-// Where many records have one index key Keys passes over them, in a transaction as well, and sees
-// what that had written when the loop began.
+// Where many records have one index key Keys passes over them, in a transaction as well, whose
+// writes from before the loop it sees.
 func TestKeysOfMany(t *testing.T) {
 	x := newSized(t, false)
 	many := func(tx Tx[int, int], from int, numbers ...int) {
@@ -41,7 +41,7 @@ func TestKeysOfMany(t *testing.T) {
 		var got []int
 		for number := range x.sizes.Keys(tx, After(0)) {
 			got = append(got, number)
-			if number == 2 { // what the loop writes changes nothing
+			if number == 2 { // the writes of the loop change nothing
 				many(tx, 0, 4, 9)
 				for key := range 3 * manyEqual {
 					tx.Delete(6500 + key)
@@ -61,7 +61,7 @@ func TestKeysOfMany(t *testing.T) {
 	}
 }
 
-// Keys reads of a transaction what it has walked along, and not what it has passed over.
+// In a transaction Keys reads the entries that it walks along, and not those that it passes over.
 func TestKeysConflicts(t *testing.T) {
 	const n = 10 * manyEqual
 	for name, c := range map[string]struct {

@@ -83,7 +83,7 @@ func collected(seq iter.Seq2[int, int]) (all []keyValue) {
 
 func byKey(a, b keyValue) int { return cmp.Compare(a.key, b.key) }
 
-// check compares all indexes with what the reader sees in the table.
+// check compares all indexes with the records that the reader sees in the table.
 func (x *indexing) check(t require.TestingT, r Reader[int, int]) {
 	all := collected(r.All())
 	slices.SortFunc(all, byKey)
@@ -150,7 +150,7 @@ func must[T any](value T, ok bool) T {
 	return value
 }
 
-// What docs/misuse.md does not show.
+// The misuse that docs/misuse.md does not show.
 func TestIndexMisuse(t *testing.T) {
 	x := newIndexing(t, false)
 	x.build(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// No transaction leaves two records with an index key of a unique index, by whatever way, and
-// what stands in between does not matter.
+// No transaction leaves two records with an index key of a unique index, by whatever way, and the
+// steps in between do not matter.
 func TestUniqueIndex(t *testing.T) {
 	x := newIndexing(t, false)
 	x.build(t)
@@ -63,7 +63,7 @@ func TestUniqueIndex(t *testing.T) {
 	}
 	require.NoError(t, x.m.Update(bg, nil, swapped))
 	x.check(t, x.m)
-	// Again, and undone; and what was undone does not count.
+	// Again, and undone: an undone write does not count.
 	require.NoError(t, x.m.Update(bg, nil, func(tx Tx[int, int]) error {
 		_ = tx.Savepoint(func() error {
 			tx.Set(1, 10<<3)
@@ -87,7 +87,7 @@ func TestUniqueIndex(t *testing.T) {
 	require.Equal(t, 4, key)
 	x.check(t, x.m)
 
-	// A loop visits what there was when it began.
+	// A loop visits the records that there were when it began.
 	tx = x.m.Begin(nil)
 	tx.Set(8, 10<<3)
 	tx.Set(9, 10<<3)

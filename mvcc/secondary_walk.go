@@ -10,7 +10,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
-// How what is read by an index is found.
+// How reads by an index find the records.
 
 // A stretch is a part of an index: the entries whose index keys are in keys, and that come after
 // one, if that is not nil: then the loop goes upwards.
@@ -96,9 +96,9 @@ func (ix *Index[I, K, V]) alongEntries(
 	ix.entries.at.along(c, in.moment, in.tx, &within, of.down, visit)
 }
 
-// loopSeen visits the entries of a stretch, and what a snapshot sees of their records: for X1 there
-// is a value. It looks several records up at once, before it visits the first: what is seen of them
-// is the same whenever it is looked at.
+// loopSeen visits the entries of a stretch, with the versions of their records that a snapshot
+// sees: for X1 there is a value. It looks several records up at once, before it visits the first: a
+// snapshot sees the same version whenever it looks.
 func (ix *Index[I, K, V]) loopSeen(
 	in window[K], of *stretch[I, K], visit func(e *entry[I, K], record *chain.Node) bool,
 ) {
@@ -125,10 +125,10 @@ func (ix *Index[I, K, V]) loopSeen(
 // to wait for several at a time, and not too many for a loop that is left at once.
 const recordBatch = 12
 
-// lookup sets records to what the snapshot sees of the records of some entries, which have their
-// keys keyAt bytes behind their own. Nothing in a step waits for another key: so the processor
-// loads the buckets of all at once, and then the versions. (An entry does not remember the place of
-// its record: that would save no load, and keep alive each table that was outgrown.)
+// lookup sets records to the versions, as the snapshot sees them, of the records of some entries,
+// which have their keys keyAt bytes behind their own. Nothing in a step waits for another key: so
+// the processor loads the buckets of all at once, and then the versions. (An entry does not note
+// the place of its record: that would save no load, and keep each table alive that was outgrown.)
 //
 //go:noinline
 func (s moment) lookup(entries []*chain.Node, keyAt uintptr, records *[recordBatch]*chain.Node) {
@@ -153,7 +153,7 @@ func (s moment) lookup(entries []*chain.Node, keyAt uintptr, records *[recordBat
 		records[i] = head
 	}
 	hooks.At(hooks.GetWalked)
-	s.check() // what was found was read while the snapshot was open
+	s.check() // the versions were read while the snapshot was open
 	runtime.KeepAlive(s.st)
 }
 
@@ -301,7 +301,7 @@ func (ix *Index[I, K, V]) entryRange(of *stretch[I, K]) (all Range[entry[I, K]])
 	return rest(all, ix.compare, bound[entry[I, K]]{after, exclusive})
 }
 
-// rest returns what of r is left for a loop that goes on at a key.
+// rest returns the part of r that is left for a loop that goes on at a key.
 func rest[T any](r Range[T], compare func(a, b unsafe.Pointer) int, at bound[T]) Range[T] {
 	if r.low.kind == open || compare(unsafe.Pointer(&r.low.key), unsafe.Pointer(&at.key)) < 0 {
 		r.low, r.prefix = at, false

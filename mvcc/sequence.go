@@ -42,7 +42,7 @@ type sequences struct {
 	all map[any]weak.Pointer[sequenceRecord]
 }
 
-// A sequenceRecord is what the Sequences of a record have in common. A block that one of them has
+// A sequenceRecord is the state that the Sequences of a record share. A block that one of them has
 // reserved is its own for as long as nobody but they has written the record since: its newest
 // version is that of the last reservation, and no reservation has found another one in between.
 type sequenceRecord struct {
@@ -53,8 +53,8 @@ type sequenceRecord struct {
 	highest uint64        // that was reserved in this process; guarded by mu
 }
 
-// numbers are a block of those of a sequence: those above what has been drawn, up to limit. What
-// is drawn above that means that there are none left.
+// numbers are a block of those of a sequence: those above drawn, up to limit. If drawn is above
+// that there are none left.
 type numbers struct {
 	_      [64]byte // is written by all that draw
 	drawn  atomic.Uint64
@@ -128,7 +128,7 @@ func (e *engine) epochOf(head *chain.Node) uint64 {
 	return 0
 }
 
-// sequence returns what the Sequences of a record have in common. It panics if the key cannot be
+// sequence returns the state that the Sequences of a record share. It panics if the key cannot be
 // compared.
 //
 //go:noinline
@@ -168,7 +168,7 @@ func (s *Sequence[K]) reserve(before *numbers) error {
 	}
 	next := &numbers{record: r}
 	err := s.update(r, func(record uint64) (uint64, error) {
-		// If somebody has set the record back, what was given out does not come again in this process.
+		// If somebody has set the record back, no number comes again in this process.
 		last := max(record, r.highest)
 		if last >= math.MaxInt64 || s.block > math.MaxInt64-last {
 			return 0, fmt.Errorf("mvcc: Sequence: no block of %d numbers is left above %d", s.block, last)

@@ -67,8 +67,8 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// What is drawn is reserved before: a commit that uses a number comes after the one that reserves
-// it, and a process that begins with what was kept gives out others.
+// A number is reserved before it is drawn: a commit that uses it comes after the one that reserves
+// it, and a process that begins with the kept records gives out others.
 func TestSequenceReservesFirst(t *testing.T) {
 	db := NewDB(nil)
 	defer db.Close()
@@ -116,7 +116,7 @@ func TestSequenceReservesFirst(t *testing.T) {
 	require.Greater(t, next(t, NewSequence(numbers, "users", 10)), highest)
 }
 
-// What is released is given out next, unless somebody has reserved more; a record that was deleted
+// Released numbers are given out next, unless somebody has reserved more; a record that was deleted
 // brings no number back.
 func TestSequenceRelease(t *testing.T) {
 	m := newMap[string, uint64](t, nil)
@@ -176,7 +176,7 @@ func TestSequenceErrors(t *testing.T) {
 	require.EqualValues(t, 2, next(t, other))
 }
 
-// What is drawn while a Release is under way is not given back.
+// A number that is drawn while a Release is under way is not given back.
 func TestSequenceDrawsBesideRelease(t *testing.T) {
 	var beside func()
 	m := newMap[string, uint64](t, &Options{

@@ -10,8 +10,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// What was reserved is void when somebody else has written the record, even if it has the same
-// value: the numbers up to that may be those of other records. Nothing of it is given back then.
+// A block is void when somebody else has written the record, even if it has the same value: the
+// numbers up to that may be those of other records. None of the block is given back then.
 func TestSequenceVoid(t *testing.T) {
 	type numbers = mvcc.Map[string, uint64]
 	var saved bytes.Buffer

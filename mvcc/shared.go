@@ -14,9 +14,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// shared is what the maps of a database have in common: the clock and the slots, the
-// reclaimer, the claims and the alarms. A map by itself has one of its own. It knows the
-// maps as members, and so does not keep them reachable.
+// shared is the common part of the maps of a database: the clock and the slots, the reclaimer, the
+// claims and the alarms. A map by itself has one of its own. It knows the maps as members, and so
+// does not keep them reachable.
 type shared struct {
 	slots      *epoch.Slots
 	gc         *gc.Reclaimer
@@ -33,7 +33,7 @@ type shared struct {
 	around     func(ctx context.Context, tx, table string) (inside context.Context, after func())
 	// members are the maps there are; the list is never changed.
 	members atomic.Pointer[[]*member]
-	// gone is what tables that are gone have counted, and how many keys they had.
+	// gone has the counts of tables that are gone, and how many keys they had.
 	gone struct {
 		sync.Mutex
 		conflicts [ConflictWrite + 1]uint64

@@ -16,9 +16,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// The sleeper within a bucket's lock. Ordinary builds pin the one that holds it to its
-// processor; here it is held for as long as others need for all that they can do. What
-// waits for it would hang. Nothing is said about times.
+// The sleeper within a bucket's lock. Ordinary builds pin the one that holds it to its processor;
+// here it is held for as long as others need for all that they can do. A call that waits for it
+// would hang. Nothing is said about times.
 
 // A bucketSleeper is a way to take the lock of bucket 0, and where it may be held.
 type bucketSleeper struct {
@@ -145,7 +145,7 @@ func (s *bucketSleeper) hold(t *testing.T, p hooks.Point) {
 	checkQuiet(t, m)
 }
 
-// goOnBeside does all that does not wait for the sleeper, and notes in want what it sets.
+// goOnBeside does all that does not wait for the sleeper, and notes the values it sets in want.
 func goOnBeside(t *testing.T, m *Map[int, int], want map[int]int, round int) {
 	t.Helper()
 	see := func(r Reader[int, int]) error {

@@ -7,14 +7,14 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
-// A numbered element is one of a slice that is to be sorted: by what, and where it is.
+// A numbered element is one of a slice to be sorted: the number to sort by, and its place.
 type numbered struct {
 	by uint64
 	at int
 }
 
-// sortBy sorts s by what by says of each element, and leaves those that are alike in their
-// order. It moves each element once, and does not allocate for few: writes are long, and have
+// sortBy sorts s by the number that by returns for each element, and leaves those that are alike in
+// their order. It moves each element once, and does not allocate for few: writes are long, and have
 // pointers.
 func sortBy[T any](s []T, by func(*T) uint64) {
 	if len(s) < 2 {
@@ -82,7 +82,7 @@ func (w *txWork) ranks(a, b *write) bool {
 	return w.rank(a) > w.rank(b)
 }
 
-// rank is what sortWrites goes by.
+// rank is the number by which sortWrites sorts.
 func (w *txWork) rank(of *write) uint64 {
 	const tableBits = 16
 	return uint64(w.parts[of.of].m.ordinal)<<(64-tableBits) | of.hash>>tableBits

@@ -84,7 +84,7 @@ func stepOf(t reflect.Type) stableStep {
 	}
 }
 
-// stepFor returns the step for values whose bits say what they are.
+// stepFor returns the step for values that bits turns into a number.
 func stepFor[T any](bits func(x T) uint64) stableStep {
 	return func(h uint64, at unsafe.Pointer) uint64 { return stir(h, bits(*(*T)(at))) }
 }
@@ -107,7 +107,7 @@ func floatBits(x float64) uint64 {
 
 func complexBits(x complex128) uint64 { return stir(floatBits(real(x)), floatBits(imag(x))) }
 
-// addHeld adds what an interface holds: its type, and its value.
+// addHeld adds the type and the value that an interface holds.
 func addHeld(h uint64, held reflect.Value) uint64 {
 	if held.IsNil() {
 		return stir(h, 0)

@@ -13,8 +13,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
-// A txState is what a [Tx] or a [Snapshot] refers to. It is pooled, and owns a slot;
-// the generation in the slot tells which handle it serves.
+// A txState is the state behind a [Tx] or a [Snapshot]. It is pooled, and owns a slot; the
+// generation in the slot tells which handle it serves.
 type txState struct {
 	own part // in the map that has begun it
 
@@ -24,8 +24,8 @@ type txState struct {
 	// others are the parts in other maps. They stay when the transaction ends, see dropParts.
 	others stdatomic.Pointer[part]
 
-	// What a Tx needs beside; nil in a state that has only served snapshots. It
-	// belongs to the one goroutine that uses the Tx.
+	// The work of a Tx; nil in a state that has only served snapshots. It belongs to the one
+	// goroutine that uses the Tx.
 	*txWork
 }
 
@@ -94,10 +94,10 @@ var sources = sync.OnceValue(func() string {
 	return path.Dir(file)
 })
 
-// enter is called at the begin of a method that uses what the transaction has read
-// and is to write, and leave at its end. A transaction is for one goroutine at a time:
-// this notices most of the time if it is not, at the price of a plain flag. A method that
-// calls a function of the user meanwhile defers leave.
+// enter is called at the begin of a method that uses the reads and writes of the transaction, and
+// leave at its end. A transaction is for one goroutine at a time: this notices most of the time if
+// it is not, at the price of a plain flag. A method that calls a function of the user meanwhile
+// defers leave.
 func (st *txState) enter() {
 	if st.busy {
 		panic(errConcurrentUse)
@@ -170,9 +170,9 @@ func (m *core) newState() *txState {
 
 // abandon takes back the slot of a state that has become unreachable.
 //
-// If a commit was left in the middle, though unwind sees to it that none is, its versions
-// refer to the slot's record: it is aborted, unless it is decided, and stays what it is for
-// ever, since [epoch.Slots.Release] keeps the number of such a slot.
+// If a commit was left in the middle, though unwind sees to it that none is, its versions refer to
+// the slot's record: it is aborted, unless it is decided, and stays so for ever, since
+// [epoch.Slots.Release] keeps the number of such a slot.
 func abandon(slot *epoch.Slot) {
 	if !slot.Settled() {
 		chain.AbortRecord(slot.Record())
@@ -274,9 +274,8 @@ func (st *txState) finish(gen epoch.Gen) bool {
 	return true
 }
 
-// recycle forgets what the transaction did, keeping room for the next one, and
-// puts the state back into the pool. The transaction gen has ended, by a call of the
-// caller.
+// recycle forgets the work of the transaction, keeping room for the next one, and puts the state
+// back into the pool. The transaction gen has ended, by a call of the caller.
 //
 // Few records are filled in and forgotten field by field: while the garbage collector
 // marks, a pointer that is written by itself costs a fraction of one in a struct that is

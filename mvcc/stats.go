@@ -118,8 +118,8 @@ type Stats struct {
 	_ struct{}
 }
 
-// counters counts what happens to one map off the hot path. What happens on it is
-// derived: commits from the clock, ended transactions from the generations of the slots.
+// counters counts the events of one map off the hot path. Those on it are derived: commits from the
+// clock, ended transactions from the generations of the slots.
 type counters struct {
 	*commonCounters
 	name      string                           // of the map in its database
@@ -129,7 +129,7 @@ type counters struct {
 	inner bool // of a table of an index
 }
 
-// commonCounters counts what happens to all maps of a database.
+// commonCounters counts the events of all maps of a database.
 type commonCounters struct {
 	_ [128]byte
 	chain.Counts
@@ -176,8 +176,8 @@ func (db *DB) Sources(name string) map[string]func() Stats {
 	return all
 }
 
-// source returns what returns the statistics of the table, zero once it is gone, and does not
-// keep it.
+// source returns a function that returns the statistics of the table, zero once it is gone, and
+// does not keep it.
 func (m *core) source() func() Stats {
 	lasting := weak.Make(m)
 	return func() (s Stats) {

@@ -68,7 +68,7 @@ func TestStatsBytes(t *testing.T) {
 	for _, n := range []int{50_000, 130_000, 200_000}[:stage.Sizes(3, 1)] {
 		m := newMap[int, int](t, &Options{ManualReclaim: true})
 		before := heap()
-		for range 5 { // until what tests before have left is gone
+		for range 5 { // until the memory of earlier tests is free
 			runtime.Gosched()
 			before = min(before, heap())
 		}

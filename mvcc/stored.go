@@ -33,7 +33,7 @@ type stored struct {
 	of   map[*chain.Node]storedValue
 }
 
-// A storedValue says what a value was when it was stored, and which calls have led there.
+// A storedValue has the fingerprint of a value when it was stored, and the calls that led there.
 type storedValue struct {
 	fingerprint fingerprint
 	calls       []uintptr

@@ -16,15 +16,15 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// A strict is what the maps of a database, or one by itself, have in common with Options.Strict:
-// what each goroutine is in the midst of. Without the option there is none: maps look for it only
-// where strict is set, or plain is not.
+// A strict is shared by the maps of a database, or belongs to one by itself, with Options.Strict:
+// it has the functions of the program that each goroutine is within. Without the option there is
+// none: maps look for it only where strict is set, or plain is not.
 type strict struct {
 	mu      sync.Mutex
 	within  map[goid.ID][]scope // the functions of the program that are under way, the innermost last
-	commits atomic.Uint64       // by hand, of what could conflict
+	commits atomic.Uint64       // by hand, of transactions that could conflict
 
-	// Programs compile in what this type can be seen to lead to: nothing of the engine does.
+	// Programs compile in the types that this one can be seen to lead to: a core is none of them.
 
 	stored stored
 	trial  *trial.TestHooks // or nil: then a mistake is a panic
@@ -37,13 +37,13 @@ type strict struct {
 // A scope is a function of the program that the library calls.
 type scope struct {
 	what string
-	// beside is what the function reads and writes instead of the map itself, "" if it must use
+	// beside names the handle that the function uses instead of the map itself, "" if it must use
 	// neither.
 	beside string
 	writes bool // it may write to the map itself
 }
 
-// A use is what a call is about to do.
+// A use is the kind of a call that is about to use a map.
 type use uint8
 
 const (
@@ -98,7 +98,7 @@ func (s *strict) beyond(f func()) {
 	f()
 }
 
-// fail says what is wrong.
+// fail reports a mistake.
 func (s *strict) fail(mistake string) {
 	if !s.reports(mistake) {
 		panic("mvcc: Strict: " + mistake)
@@ -129,13 +129,13 @@ func (s *strict) check(u use, table string) {
 	}
 }
 
-// twice returns what f returns, which must be the same when it is called again, and must not use
+// twice returns the result of f, which must be the same when it is called again, and must not use
 // the database.
 func twice[R any](s *strict, what string, f func() R) (result R) {
 	return twiceAs(s, what, same, f)
 }
 
-// twiceAs is twice, where alike says what is the same.
+// twiceAs is twice, where alike compares the results.
 func twiceAs[R any](s *strict, what string, alike func(a, b R) bool, f func() R) (result R) {
 	s.run(scope{what: what}, func() {
 		first := f()
@@ -246,8 +246,8 @@ func mergeTwice[V any](s *strict, fn func(old V, ok bool) V, old V, ok bool) V {
 }
 
 // same reports whether a and b say the same, as far as can be seen: functions and channels do if
-// both are nil or neither is, a NaN is the same as another one. It does not look at what lies deep,
-// as in a value that has itself within it, nor at more than a million values.
+// both are nil or neither is, a NaN is the same as another one. It does not look at values that lie
+// deep, as in one that has itself within it, nor at more than a million.
 func same[T any](a, b T) bool {
 	most := 1_000_000
 	return alike(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem(), 0, &most)

@@ -25,7 +25,7 @@ func strictShop(t *testing.T) (db *DB, users, orders *Map[int, int]) {
 	return db, users, NewTable[int, int](db, "orders", nil)
 }
 
-// The function of Update runs twice, and counts once: so what it collects and does not reset shows.
+// The function of Update runs twice, and counts once: so results that it does not reset show.
 func TestStrictRunsTwice(t *testing.T) {
 	db, users, orders := strictShop(t)
 	index, err := NewIndex(orders, "tags", tagsOf, nil)
@@ -89,8 +89,8 @@ func TestStrictRunsTwice(t *testing.T) {
 	}
 }
 
-// What is read or written beside the transaction, or read beside the snapshot, panics; what belongs
-// to it does not, nor what others do.
+// A read or write beside the transaction, or a read beside the snapshot, panics; one that is of it
+// does not, nor does one of another goroutine.
 func TestStrictBeside(t *testing.T) {
 	db, users, orders := strictShop(t)
 	other := New[int, int](strictly)

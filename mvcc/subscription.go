@@ -93,8 +93,8 @@ func (m *Map[K, V]) Watch(
 // A picker picks changes of a commit.
 type picker[K comparable, V any] func(all []Change[K, V]) (some []Change[K, V])
 
-// picks returns what picks the changes that are to be given: atOnce when a commit is handed on, and
-// later in the loop, unless they are nil. All functions of the user are for later.
+// picks returns the pickers of the changes to be given: atOnce is for when a commit is handed on,
+// and later for the loop, unless they are nil. All functions of the user are for later.
 func (m *Map[K, V]) picks(o *WatchOptions[K, V]) (atOnce, later picker[K, V]) {
 	keys, match := o.Keys, o.Match // not o: Since may be dropped
 	if s := m.at.strict(); s != nil && match != nil {
@@ -120,7 +120,7 @@ func (m *Map[K, V]) picks(o *WatchOptions[K, V]) (atOnce, later picker[K, V]) {
 	return pick[K, V](m.at, &in, nil), later
 }
 
-// pick returns what picks the changes in a range, if in is not nil, with keys that match, if that
+// pick returns a picker of the changes in a range, if in is not nil, with keys that match, if that
 // is not nil.
 func pick[K comparable, V any](e *engine, in *span, match func(key K) bool) picker[K, V] {
 	return func(all []Change[K, V]) (some []Change[K, V]) {
@@ -163,7 +163,7 @@ func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommi
 	return watchAll(ctx, db, *cmp.Or(opts, &DBWatchOptions{})).all
 }
 
-// watchAll is [DB.Watch]. It is no method: programs that have a DB would compile what it returns.
+// watchAll is [DB.Watch]. It is no method: programs that have a DB would compile its loop.
 func watchAll(ctx context.Context, db *DB, o DBWatchOptions) *watchLoop {
 	of := &dbAt(db).shared.hub
 	loop := newSubscription(ctx, of, o.Buffer, nil, func(c DBCommit) (DBCommit, int) {
@@ -223,12 +223,12 @@ type subscription struct {
 	of    *core // nil for all
 	limit int
 	pick  func(c DBCommit) (some DBCommit, changes int)
-	// progress is what says that all up to an epoch was given, or nil.
+	// progress makes the commit that says that all up to an epoch was given; it may be nil.
 	progress func(to uint64) DBCommit
 	ready    chan struct{} // there is something to take
 	first    []DBCommit    // before all else
-	// given is the epoch of the last commit that the loop was given, or of the begin: what waits may
-	// still be dropped. Of the goroutine of the loop, once the watch has begun.
+	// given is the epoch of the last commit that the loop was given, or of the begin: commits that
+	// wait may still be dropped. Of the goroutine of the loop, once the watch has begun.
 	given uint64
 
 	mu      sync.Mutex
@@ -298,7 +298,7 @@ func (s *subscription) dropped() {
 	s.takeWaiting()
 }
 
-// takeWaiting takes what waits. s.mu is held.
+// takeWaiting takes the commits that wait. s.mu is held.
 func (s *subscription) takeWaiting() (list []DBCommit) {
 	s.hub.waiting.Add(-int64(s.changes))
 	list, s.waiting, s.marked, s.changes, s.large = s.waiting, nil, false, 0, 0

@@ -30,7 +30,7 @@ func TestWatch(t *testing.T) {
 			m.Store(1, 1)
 			s := m.Snapshot()
 			r := newReplica(s)
-			m.Store(2, 2) // what comes before the watch is summed up
+			m.Store(2, 2) // the changes before the watch are summed up
 			m.Store(2, 22)
 			m.Delete(1)
 			all := m.Watch(ctx, &WatchOptions[int, int]{Since: s})
@@ -80,8 +80,8 @@ func TestWatch(t *testing.T) {
 
 var errStop = errors.New("stop")
 
-// A watch of a database gives commits over several tables in one, and those of tables that
-// come later; that of a table, or of some keys, gives what belongs to it.
+// A watch of a database gives commits over several tables in one, and those of tables that come
+// later; that of a table, or of some keys, gives its own changes.
 func TestWatchDB(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := NewDB(nil)
@@ -185,8 +185,8 @@ func TestWatchGap(t *testing.T) {
 	})
 }
 
-// What waits for a loop is dropped when its context ends: a gap that it is told of then, too,
-// begins where it was given something last.
+// The commits that wait for a loop are dropped when its context ends: a gap that it is told of
+// then, too, begins where it was given something last.
 func TestGapBesideContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gaps := 0

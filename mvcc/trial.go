@@ -15,8 +15,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// What package mvcctest knows of maps and databases: a trial is a part of the options. Methods of
-// a *strict may be called of nil.
+// The part of maps and databases that package mvcctest knows: a trial is a part of the options.
+// Methods of a *strict may be called of nil.
 
 func init() {
 	trial.Attach = func(options any, t *trial.TestHooks) { options.(*Options).trial = t }
@@ -61,7 +61,7 @@ type strictSlot struct {
 	of   *strict
 }
 
-// abandonStrictly is abandon, and notes what was not ended.
+// abandonStrictly is abandon, and notes a transaction or snapshot that was not ended.
 func abandonStrictly(s strictSlot) {
 	if p, live := s.slot.Pin(); live && s.of.trial != nil {
 		what := openWhat(p) + " was dropped, and not ended; it began"
@@ -190,7 +190,7 @@ func (h *hub) step() {
 	}
 }
 
-// End closes what is open, and returns what was.
+// End closes all that is open, and returns a list of it.
 func (s *subject) End() (left []trial.Left) {
 	what := "a map"
 	closing := func() { s.root.(*core).close() }
@@ -214,7 +214,7 @@ func (s *subject) End() (left []trial.Left) {
 	return left
 }
 
-// openWhat says what a transaction that is live is.
+// openWhat names the kind of a live transaction.
 func openWhat(p epoch.Pin) string {
 	if p.MayWrite() {
 		return "a transaction"
@@ -242,7 +242,7 @@ func (h *hub) endAll() (left []trial.Left) {
 		if w, ok := w.(interface{ end() }); ok { // else it is a test's own
 			w.end()
 		}
-		w.lose() // what waits goes on
+		w.lose() // a goroutine that waits goes on
 	}
 	return left
 }
@@ -280,7 +280,7 @@ func program(all calls) calls {
 	return slices.DeleteFunc(all, func(f runtime.Frame) bool { return isLibrary(f.File) })
 }
 
-// isLibrary reports whether a file is one of what makes a map.
+// isLibrary reports whether a file belongs to the library.
 func isLibrary(file string) bool {
 	rest, ok := strings.CutPrefix(file, path.Dir(sources())+"/")
 	in, _, _ := strings.Cut(rest, "/")

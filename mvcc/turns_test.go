@@ -78,8 +78,8 @@ func TestContextEndsWait(t *testing.T) {
 	})
 }
 
-// A context ends the wait of an attempt that lets others go first, too: what it reads is not
-// committed, and what has read nothing goes on.
+// A context ends the wait of an attempt that lets others go first, too: one that reads is not
+// committed, and one that has read nothing goes on.
 func TestContextEndsGivingWay(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, m *Map[string, int]) {

@@ -21,8 +21,8 @@ func (tx DBTx) scanAll(c *chunk, visit func() bool) {
 	st.enter()
 	st.hasRead, st.beyond = true, true
 	p.rare().scanned, st.rare().looped = true, true
-	// From here on put makes new versions: what the loop writes does not
-	// change what it is still to visit.
+	// From here on put makes new versions: so the writes of the loop do not change those that it is
+	// still to visit.
 	mine, own := p.ownRecords(), len(st.writes)
 	st.leave()
 	c.moment = moment(tx)
@@ -109,8 +109,8 @@ func (tx DBTx) ranged(c *chunk, r *span, down bool, visit func() bool) {
 	runtime.KeepAlive(tx.st)
 }
 
-// goOn reports whether a loop that was left is to go on further on: what it passes over it has not
-// read.
+// goOn reports whether a loop that was left is to go on further on: the keys that it passes over it
+// has not read.
 func (l *txLoop) goOn(c *chunk) bool {
 	if c.jump == nil {
 		return false
@@ -143,13 +143,13 @@ type txLoop struct {
 	tx      DBTx
 	order   *order
 	r       *span
-	rest    *span // what is left of r behind a gap: nothing, if that is set
+	rest    *span // the part of r behind a gap: nothing, if that is set
 	nothing bool
 	passed  int  // how many keys had no value, before the first that has one
 	met     bool // there was one that has
 	down    bool
 	at      epoch.Epoch
-	noted   int // the number of what was gone through, in the read set, or -1
+	noted   int // the number of the range gone through, in the read set, or -1
 	merges  int // see rarePart
 	leaf    int // the number of the note of the present leaf
 	own     *ownRest

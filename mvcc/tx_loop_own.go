@@ -7,7 +7,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
-// An ownRecord is what a loop has to know of a write.
+// An ownRecord is a write, as far as a loop has to know it.
 type ownRecord struct {
 	v     *chain.Node
 	merge merger
@@ -27,11 +27,11 @@ func (p *part) ownRecords() []ownRecord {
 	return mine
 }
 
-// An ownRest is what a loop over a range has still to visit of the own writes: those of next, in
-// the order of the loop, and then those numbered from low to high in the part's inOrder. These are
+// An ownRest has the own writes that a loop over a range has still to visit: those of next, in the
+// order of the loop, and then those numbered from low to high in the part's inOrder. These are
 // copied a few at a time, so that a loop that is left at once costs little; and all of them before
-// any of them, or the order, changes, see copyOwn: the loop visits what there was when it began. A
-// nil ownRest has none.
+// any of them, or the order, changes, see copyOwn: the loop visits the writes that there were
+// when it began. A nil ownRest has none.
 type ownRest struct {
 	p         *part
 	next      []ownRecord
@@ -82,14 +82,14 @@ func (o *ownRest) copy(n int) {
 	}
 }
 
-// end says that the loop has ended. What it leaves in the list of loops goes with the next one.
+// end says that the loop has ended. Its place in the list of loops goes with the next one.
 func (o *ownRest) end() {
 	if o != nil {
 		o.next, o.low, o.high = nil, 0, 0
 	}
 }
 
-// copyOwn copies what the loops under way have still to visit.
+// copyOwn copies the writes that the loops under way have still to visit.
 func (st *txState) copyOwn() {
 	for i, o := range st.loops {
 		o.next = slices.Grow(o.next, o.high-o.low)
@@ -122,8 +122,8 @@ func (p *part) ownWrites(r *span, down bool) *ownRest {
 	return o
 }
 
-// putInOrder brings inOrder up to date: so a transaction that reads and writes in turn, say
-// one that inserts what it does not find, need not look through all of its writes each time.
+// putInOrder brings inOrder up to date: so a transaction that reads and writes in turn, say one
+// that inserts the keys it does not find, need not look through all of its writes each time.
 func (p *part) putInOrder() {
 	writes, compare := p.st.writes, p.m.order.compareNodes
 	var added []int32
@@ -136,7 +136,7 @@ func (p *part) putInOrder() {
 		p.st.copyOwn()
 	}
 	if len(added) > linearWrites {
-		// compare may panic: inOrder stays what it is
+		// compare may panic: inOrder stays as it is
 		slices.SortFunc(added, func(a, b int32) int { return compare(writes[a].v, writes[b].v) })
 		all, rest := make([]int32, 0, len(p.inOrder)+len(added)), p.inOrder
 		for _, i := range added {

@@ -42,8 +42,8 @@ func TestLeftLoopBesideManyWrites(t *testing.T) {
 	})
 }
 
-// Loops that are under way together visit what there was when each began, whatever is written,
-// undone and merged between their steps.
+// Loops that are under way together visit the records that there were when each began,
+// whatever is written, undone and merged between their steps.
 func TestLoopsUnderWay(t *testing.T) {
 	type loop struct {
 		next func() (int, int, bool)

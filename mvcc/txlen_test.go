@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The number of keys is a read like others: what changes it is a conflict, and what does not is
-// none.
+// The number of keys is a read like others: a commit that changes it is a conflict, and another one
+// is none.
 func TestTxLen(t *testing.T) {
 	db := NewDB(nil)
 	t.Cleanup(db.Close)
@@ -57,7 +57,7 @@ func TestTxLen(t *testing.T) {
 	requireTxDone(t, func() { tx.Rollback(); tx.Len() })
 }
 
-// It counts what the transaction has written itself.
+// It counts the transaction's own writes.
 func TestTxLenOfOwnWrites(t *testing.T) {
 	for name, m := range map[string]*Map[int, int]{"hash table": newMap[int, int](t, nil), "order": newOrdered[int](t, nil)} {
 		t.Run(name, func(t *testing.T) {

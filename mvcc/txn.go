@@ -8,13 +8,13 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// Code that has the types of a map is compiled in each package that uses one, and so is all of
-// what is generic that the compiler can reach from there: such as each [atomic.Pointer] in a field
-// of what a field points to. So that code sees of a core an [engine], which has no fields, and of a
+// Code that has the types of a map is compiled in each package that uses one, and so is all generic
+// code that the compiler can reach from there: such as each [atomic.Pointer] in a field of a type
+// that a field points to. So that code sees of a core an [engine], which has no fields, and of a
 // part a txn. Their methods are not inlined, and take and return nothing by which more could be
 // reached.
 
-// A txn is what the methods of a [Tx] and a [Snapshot] see of a [part].
+// A txn is the begin of a [part], as the methods of a [Tx] and a [Snapshot] see it.
 type txn struct {
 	head  *epoch.Head  // of the slot
 	index *index.Index // of the map: a read is there one load sooner
@@ -27,7 +27,7 @@ type txn struct {
 // stateOf returns the state of a handle, whatever map it is for.
 func stateOf(t *txn) *txState { return partOf(t).st }
 
-// visible returns what is seen at an epoch of the key whose head is v.
+// visible returns the version that is seen at an epoch of the key whose head is v.
 //
 //go:noinline
 func (t *txn) visible(v *chain.Node, at epoch.Epoch) *chain.Node {
@@ -35,7 +35,7 @@ func (t *txn) visible(v *chain.Node, at epoch.Epoch) *chain.Node {
 }
 
 // toRead begins a read of the key at key, which ends here if it has a version that the transaction
-// has written. If merge is not nil it applies to what is read.
+// has written. If merge is not nil it applies to the value read.
 //
 //go:noinline
 func (t *txn) toRead(key unsafe.Pointer) (own *chain.Node, merge merger) {
@@ -54,8 +54,8 @@ func (t *txn) toRead(key unsafe.Pointer) (own *chain.Node, merge merger) {
 	return own, merge
 }
 
-// read ends a read of the key at key, which has hash h, and head v at a place: it returns what is
-// seen.
+// read ends a read of the key at key, which has hash h, and head v at a place: it returns the
+// version that is seen.
 //
 //go:noinline
 func (t *txn) read(
@@ -121,7 +121,7 @@ const (
 )
 
 // set writes v, if the transaction has written or read its key before. Otherwise setAt must follow,
-// once the key has been looked up, or what writes to tables with indexes.
+// once the key has been looked up, or the write to a table with indexes.
 //
 //go:noinline
 func (t *txn) set(gen epoch.Gen, v *chain.Node) writing {
@@ -171,8 +171,8 @@ func (t *txn) setAt(gen epoch.Gen, v *chain.Node, h uint64, at index.Place) writ
 	return done
 }
 
-// toMerge begins a merge of the key at key: own is what the transaction has written last, and merge
-// what it has merged. mergeMore, or set if own is not nil, must follow.
+// toMerge begins a merge of the key at key: own is the version that the transaction has written
+// last, and merge its merge of the key. mergeMore, or set if own is not nil, must follow.
 //
 //go:noinline
 func (t *txn) toMerge(key unsafe.Pointer) (own *chain.Node, merge merger) {
@@ -230,8 +230,8 @@ func (t *txn) strict() *strict {
 func (t *txn) engine() *engine { return hide(partOf(t).m) }
 
 // written returns the version of the key at key as the transaction sees it, or, if own is not set,
-// the snapshot; nil if there is none. Its key is as it was written last. What a state has written
-// is not for snapshots to look at: it may serve somebody else by now.
+// the snapshot; nil if there is none. Its key is as it was written last. The writes of a state are
+// not for snapshots to look at: it may serve somebody else by now.
 //
 //go:noinline
 func (t *txn) written(key unsafe.Pointer, own bool) *chain.Node {

@@ -28,7 +28,7 @@ func (x *extras) share() map[extraKey][]any {
 	return x.of
 }
 
-// restore makes the map what share has returned.
+// restore puts the map back that share has returned.
 func (x *extras) restore(of map[extraKey][]any) { x.of, x.shared = of, true }
 
 func (x *extras) own() {

@@ -17,7 +17,7 @@ type unkept struct {
 	told   chan struct{} // is closed when the logger was told
 
 	mu     sync.Mutex
-	newest uint64 // the epoch of the last commit, but for those that delete what has expired
+	newest uint64 // the epoch of the last commit, but for those that delete expired records
 	kept   uint64 // the epoch up to which the journal has all; MaxUint64 until it has ended
 	found  bool
 }
@@ -88,7 +88,7 @@ func (h *hub) lastRound(w listener) {
 func (u *unkept) only() *core { return nil }
 func (u *unkept) dropped()    {}
 
-// lose takes what was missed for commits.
+// lose takes the missed epochs for commits.
 func (u *unkept) lose() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

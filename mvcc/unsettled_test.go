@@ -10,7 +10,7 @@ import (
 )
 
 // leftInstalled begins a transaction that installs two keys, and is left there, as by a fault in a
-// commit. Its record is said to be what is given.
+// commit. Its record is set to the result of record.
 func leftInstalled(t *testing.T, m *Map[int, int], record func(w chain.Word) chain.Word) *txState {
 	t.Helper()
 	tx := m.Begin(nil)

@@ -32,8 +32,8 @@ var (
 // After a few conflicts Update queues for the keys that it has read and written. In its turn others
 // that write one of them let it go first, each once. A turn lasts four times as long as the attempt
 // before, from 10 ms to 100 ms and 10 µs for each key (for all keys of a table after a scan of it),
-// and the next one longer if the commit was what took long. After it Update has to get through as
-// any other. Writers of other keys do not wait.
+// and the next one longer if it was the commit that took long. After it Update has to get through
+// as any other. Writers of other keys do not wait.
 //
 // Update returns
 //
@@ -195,7 +195,7 @@ func inUpdate() bool {
 	}
 }
 
-// mayRunAgain is for the panic of a second call of what may be called once.
+// mayRunAgain is for the panic of a second call of a function that may be called once.
 func mayRunAgain() string {
 	if inUpdate() {
 		return ": it is called in the function of an Update, which may run again"
@@ -239,7 +239,7 @@ func (m *core) attempt(
 			b.epoch = uint64(e)
 		}
 		if after != nil {
-			b.end() // before what the functions may wait for
+			b.end() // the functions may wait for somebody who waits for the claim
 			committed(after, e)
 		}
 		return true, nil

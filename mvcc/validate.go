@@ -6,26 +6,25 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// Validation asks whether everything the transaction read is what it would read
-// at its commit epoch e: for each key read, the newest committed version must be
-// the one that was seen (Kung and Robinson's backward validation, in the form
-// that Hekaton gave it: section 3.2 of the paper named in decide.go of package chain).
+// Validation asks whether the transaction would read the same at its commit epoch e: for each key
+// read, the newest committed version must be the one that was seen (Kung and Robinson's backward
+// validation, in the form that Hekaton gave it: section 3.2 of the paper named in decide.go of
+// package chain).
 //
-// The newest version is compared even if its epoch is above e, which a check as
-// of e could let pass. It has to be: a pruner may have dropped a version between
-// the read epoch and e, because nobody reads there, once there is one above e;
-// what is left below does not show whether there was a conflict. The price is a
-// conflict where another commit came between the draw of e and the check.
+// The newest version is compared even if its epoch is above e, which a check as of e could let
+// pass. It has to be: a pruner may have dropped a version between the read epoch and e, because
+// nobody reads there, once there is one above e; the versions left below do not show whether there
+// was a conflict. The price is a conflict where another commit came between the draw of e and the
+// check.
 //
 // Ranges of an ordered map are validated by notes of the leaves that the loops went along, if these
 // have met nothing but versions that had committed at or before the read epoch. Such a version is
 // kept while the transaction is live, but for a tombstone that leaves the tree, and then its cell
 // is empty for ever: so a cell that has the same address has the same version. If a leaf has
-// changed each range is gone along once more, and what has changed elsewhere in the leaf is no
-// conflict.
+// changed each range is gone along once more, and changes elsewhere in the leaf are no conflict.
 //
-// A writer that is not in the way yet can be passed over: what it installs after
-// we looked draws its epoch after that, so above e.
+// A writer that is not in the way yet can be passed over: it installs after we looked, and its
+// epoch is drawn after that, so above e.
 
 // validateStride is after how many checks a validator shows that it goes on.
 const validateStride = 64
@@ -138,8 +137,8 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 }
 
 // validateCount is validate for the number of keys: as many must have got a value since the read
-// epoch as have lost theirs. What the newest version says is true for every epoch from least on if
-// it was committed before. If it was committed later nobody knows what was there, as in validate.
+// epoch as have lost theirs. If the newest version was committed before least it holds for every
+// epoch from there on. If it was committed later nobody knows the version of then, as in validate.
 func (p *part) validateCount(least, e epoch.Epoch) (ok, goOn bool) {
 	from, more := p.st.epoch(), 0
 	ok, goOn = true, true
@@ -163,9 +162,8 @@ func (p *part) validateCount(least, e epoch.Epoch) (ok, goOn bool) {
 	return true, goOn
 }
 
-// validated is validate, but with a result: a transaction that has been evicted
-// meanwhile cannot tell, since what it would conflict with may have been taken out
-// of the index.
+// validated is validate, but with a result: a transaction that has been evicted meanwhile cannot
+// tell, since the versions that it would conflict with may have left the index.
 func (st *txState) validated(
 	gen epoch.Gen, w chain.Word, e epoch.Epoch,
 ) (now chain.Word, r result) {
@@ -179,8 +177,8 @@ func (st *txState) validated(
 	return now, resultOK
 }
 
-// valid reports whether what r saw is what a read would find at every epoch from
-// least to e. Otherwise it notes a conflict.
+// valid reports whether a read would see the version that r saw at every epoch from least to e.
+// Otherwise it notes a conflict.
 func (p *part) valid(r *readRecord, least, e epoch.Epoch) bool {
 	at := r.at()
 	head := at.Load()
@@ -188,8 +186,8 @@ func (p *part) valid(r *readRecord, least, e epoch.Epoch) bool {
 		return true
 	}
 	if !p.index.IsHead(head) || !p.index.Hash.Equal(head.Key(), r.seen.Key()) {
-		// The cell has moved, or the key has left the index since: then what was
-		// seen was a tombstone, or our cell would have kept it.
+		// The cell has moved, or the key has left the index since: then the version seen was a
+		// tombstone, or our cell would have kept it.
 		_, at, head = p.index.Seek(r.seen.Key())
 	}
 	v := p.settled(at, head, e)
@@ -200,9 +198,8 @@ func (p *part) valid(r *readRecord, least, e epoch.Epoch) bool {
 	return false
 }
 
-// absentSince reports whether v, the newest committed version of a key, says that
-// the key is absent from epoch e on. A tombstone above e does not: what it
-// deleted may have been there at e.
+// absentSince reports whether v, the newest committed version of a key, says that the key is absent
+// from epoch e on. A tombstone above e does not: its deleted value may have been there at e.
 func absentSince(m *core, v *chain.Node, e epoch.Epoch) bool {
 	return v == nil || v.Tombstone() && m.CommitEpoch(v) < e
 }
@@ -251,17 +248,16 @@ func (st *txState) mustValidate() bool {
 		(st.level == LevelSerializable || len(st.reads) > 0 || st.beyond && st.absences() > 0)
 }
 
-// If a transaction writes every key that it has read, its commit need not validate.
-// It compares while it installs: what was read has to be the newest committed version
-// below its own. From the install until the transaction is decided no other one can
-// commit on that key, since it would have to decide this one before it installs there.
-// So what was read is what is there at the commit epoch, whichever that will be, and
-// any goroutine may draw it. What was read as absent has to be absent: a tombstone
-// below, of whatever epoch, is older than the commit. That is the rule of the snapshot
+// If a transaction writes every key that it has read, its commit need not validate. It compares
+// while it installs: the version read has to be the newest committed one below its own. From the
+// install until the transaction is decided no other one can commit on that key, since it would have
+// to decide this one before it installs there. So the version read is that of the commit epoch,
+// whichever that will be, and any goroutine may draw it. A key read as absent has to be absent: a
+// tombstone below, of whatever epoch, is older than the commit. That is the rule of the snapshot
 // level, first committer wins, and here it makes the transaction serializable.
 
-// written reports whether every key that was read is written too. It notes in the writes
-// what was read; if it reports false, of some: these conflict earlier than they would.
+// written reports whether every key that was read is written too. It notes the reads in the writes;
+// if it reports false, some of them: these conflict earlier than they would.
 func (st *txState) written() bool {
 	if !st.beyond && st.known() == len(st.reads) {
 		return true // as nearly always, if it is
@@ -307,8 +303,7 @@ func (st *txState) known() (n int) {
 	return n
 }
 
-// seen returns what was read of the key of w, which is read and written: its version,
-// or nil.
+// seen returns the version read of the key of w, which is read and written, or nil.
 func (st *txState) seen(w *write) *chain.Node {
 	if w.read == readAbsent {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
-// What validation must not miss, and whom writers may abort.
+// The conflicts that validation must not miss, and the writers that may be aborted.
 
-// The slot holds what was read until validation has ended.
+// The slot holds the versions read until validation has ended.
 func TestSlotIsHeldUntilValidated(t *testing.T) {
 	for _, p := range []hooks.Point{hooks.InstalledAll, hooks.Announced, hooks.Drawn, hooks.Tentative,
 		hooks.Validated} {

@@ -11,14 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A logged is what a handler was told.
+// A logged is a message that a handler was told.
 type logged struct {
 	message string
 	attrs   map[string]slog.Value
 }
 
-// A recorder is a slog.Handler that keeps what it is told, and waits if hold is
-// set.
+// A recorder is a slog.Handler that keeps the messages it is told, and waits if hold is set.
 type recorder struct {
 	mu      sync.Mutex
 	records []logged
@@ -101,7 +100,7 @@ func TestOldPinsAreToldOf(t *testing.T) {
 	}
 }
 
-// A handler that waits holds nothing up. What it was not told it is told later.
+// A handler that waits holds nothing up. A message that it missed it is told later.
 func TestSlowLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := recorder{hold: make(chan struct{})}

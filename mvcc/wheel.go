@@ -7,9 +7,9 @@ import "math/bits"
 // there are: a hierarchical timing wheel (Varghese & Lauck, "Hashed and Hierarchical Timing
 // Wheels", SOSP 1987, section 6.2). The zero wheel stands at the time 0.
 //
-// What is due at t stands on the level of the highest digit, of six bits, in which t differs
-// from now, in the list of that digit. When now gets to a digit, its list has passed, or has to be
-// looked at anew.
+// A thing that is due at t stands on the level of the highest digit, of six bits, in which t
+// differs from now, in the list of that digit. When now gets to a digit, its list has passed, or
+// has to be looked at anew.
 type wheel[T any] struct {
 	now    int64
 	levels [(63 + digit - 1) / digit][1 << digit][]timed[T]
@@ -55,7 +55,7 @@ func (w *wheel[T]) advance(now int64) {
 	}
 }
 
-// replace places what is in a list anew.
+// replace places the things of a list anew.
 func (w *wheel[T]) replace(at *[]timed[T]) {
 	list := *at
 	*at = nil
@@ -64,8 +64,8 @@ func (w *wheel[T]) replace(at *[]timed[T]) {
 	}
 }
 
-// next returns a time up to which nothing is due, except for what is ready; ok is false if there is
-// nothing at all.
+// next returns a time up to which nothing is due, except for the ready things; ok is false if there
+// is nothing at all.
 func (w *wheel[T]) next() (at int64, ok bool) {
 	if len(w.ready) > 0 {
 		return w.now, true
@@ -92,7 +92,7 @@ func (w *wheel[T]) take(n int) (list []timed[T]) {
 	return list
 }
 
-// reset empties the wheel, sets its time, and returns what was in it.
+// reset empties the wheel, sets its time, and returns the things that were in it.
 func (w *wheel[T]) reset(now int64) (list []timed[T]) {
 	list = w.ready
 	for level := range w.levels {

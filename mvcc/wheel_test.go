@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A wheel gives back what a list would.
+// A wheel gives back the same things as a list.
 func TestWheel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		begin := rapid.SampledFrom([]int64{0, 1, 63, 1_800_000_000_000}).Draw(t, "begin")

@@ -38,12 +38,12 @@ func (st *txState) retreat() {
 	}
 }
 
-// unwind ends the transaction gen, whose commit a function of the user has left, by a panic or
-// by runtime.Goexit, which goes on. Nothing of it is seen, unless it has committed by then: a
-// function may be called by what is left to be done. Then what was given to OnCommit is called.
+// unwind ends the transaction gen, whose commit a function of the user has left, by a panic or by
+// runtime.Goexit, which goes on. Nothing of it is seen, unless it has committed by then: the rest
+// of a commit may call functions too. Then those given to OnCommit are called.
 //
-// What others rely on comes first, and calls no function of the user. What follows may call
-// some: if one panics again the rest is left undone, which costs a little memory.
+// The steps that others rely on come first, and call no function of the user. The steps after them
+// may call some: if one panics again the rest is left undone, which costs a little memory.
 func (st *txState) unwind(gen epoch.Gen) {
 	st.claim.End()
 	st.endAlarm()
@@ -64,7 +64,7 @@ func (st *txState) unwind(gen epoch.Gen) {
 	}
 	st.end(gen)
 	st.settleStored(outcome.Committed())
-	defer func() { // even if what follows calls Goexit once more
+	defer func() { // even if tidyAfter calls Goexit once more
 		st.recycle(gen)
 		if outcome.Committed() {
 			quietly(func() { committed(after, outcome.Epoch()) })
@@ -74,7 +74,7 @@ func (st *txState) unwind(gen epoch.Gen) {
 }
 
 // quietly calls f. If it panics, another panic has begun before, or a Goexit: that goes on. A
-// Goexit in f goes on too: what must follow is deferred.
+// Goexit in f goes on too: steps that must follow are deferred.
 func quietly(f func()) {
 	defer func() { _ = recover() }()
 	f()
@@ -95,7 +95,7 @@ func (st *txState) putOutcomes(outcome chain.Word) {
 	}
 }
 
-// tidyAfter does what is left to be done when a commit was left with the outcome.
+// tidyAfter does the rest of the work of a commit that was left with the outcome.
 func (st *txState) tidyAfter(outcome chain.Word) {
 	if outcome.Committed() {
 		for i := range st.writes[:st.installed] {

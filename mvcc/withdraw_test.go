@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a commit leaves behind: in chains, in its state, in its slot.
+// The remains of a commit: in chains, in its state, in its slot.
 
 func TestStateForgets(t *testing.T) {
 	m := newMap[int, int](t, still())

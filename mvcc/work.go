@@ -10,7 +10,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// A txWork is what a transaction has read and is to write.
+// A txWork has the reads and writes of a transaction.
 type txWork struct {
 	level   Level
 	busy    bool // a method is under way, see enter
@@ -23,7 +23,7 @@ type txWork struct {
 	first partWork // of that
 
 	reads  []readRecord
-	full   int // from so many reads on they are looked through for what is there twice, see compact
+	full   int // from so many reads on they are looked through for repeated ones, see compact
 	writes []write
 	// byHash finds an own write by the hash of its key, once one is looked for among more than
 	// linearWrites of them: 1 + its number is at the hash, or in the places that follow, up to one
@@ -33,8 +33,8 @@ type txWork struct {
 	// Of the attempt to commit that is under way:
 	installed int        // how many writes are installed
 	checks    int        // how many looks validation has taken
-	says      chain.Word // what the record said at the last one
-	alarm     *alarm     // on what is validated, if readers have pushed the commit too often
+	says      chain.Word // the word of the record at the last one
+	alarm     *alarm     // on the keys validated, if readers have pushed the commit too often
 	conflict  conflict   // why it failed
 
 	rareWork
@@ -42,21 +42,21 @@ type txWork struct {
 
 // A rareWork is the part of a txWork that few transactions use: it is written through rare.
 type rareWork struct {
-	looped  bool       // a loop may be under way over what was written
-	loops   []*ownRest // those that have not copied all of that, and some that have ended
+	looped  bool       // a loop may be under way over own writes
+	loops   []*ownRest // those that have not copied all of these, and some that have ended
 	revoked int        // how many epochs readers took away from the commit under way
 	dirtied int        // how often others raised its alarm
 
 	saves uint32   // counts the savepoints
 	since uint32   // the number of the innermost savepoint that is open, or 0
-	undo  []undone // what the open savepoints have to undo
+	undo  []undone // the writes that the open savepoints have to undo
 	marks []mark   // where they began
 	after []func(commitEpoch uint64)
 	claim *favour.Claim // that the commit under way has made, or nil
 	extra extras
 }
 
-// rare returns what is to be written of it, and notes that it has to be forgotten.
+// rare returns the rareWork for a write to it, and notes that it has to be forgotten.
 func (st *txState) rare() *rareWork {
 	st.isRare = true
 	return &st.rareWork
@@ -87,13 +87,13 @@ type write struct {
 	b  *index.Bucket
 	i  uint8
 	of uint32 // the number of the part
-	// read is what was read of this key, as far as [part.known] and [txState.written] have noted it:
-	// the commit compares that where it installs. It is 1 + the number of a read, or readAbsent.
+	// read is the read of this key, as far as [part.known] and [txState.written] note it: the
+	// commit compares it where it installs. It is 1 + the number of a read, or readAbsent.
 	read int32
 	// saved is the number of the savepoint in which the write was noted last, to be undone.
 	saved uint32
-	// merge says what becomes of the value that the key has when the transaction commits;
-	// nil if that does not matter.
+	// merge makes the new value from the one that the key has when the transaction commits; nil if
+	// that does not matter.
 	merge merger
 }
 
@@ -184,7 +184,7 @@ func (p *part) locate(key unsafe.Pointer) (h uint64, at index.Place) {
 }
 
 // note adds v to the writes. Its key has hash h and is at a place, and has no write yet. read is
-// what is known of the read of the key, see write.
+// the read of the key, if it is known, see write.
 func (p *part) note(v *chain.Node, h uint64, at index.Place, read int32) {
 	work := p.st.txWork
 	n := len(work.writes)
@@ -226,7 +226,7 @@ func (st *txState) list(i int) {
 // its place was taken.
 func (st *txState) unlist(i int) { *st.listed(i, int32(1+i)) = 0 }
 
-// listed returns the first place for write i in byHash that says what.
+// listed returns the first place for write i in byHash that has the given number.
 func (st *txState) listed(i int, what int32) *int32 {
 	mask := uint64(len(st.byHash) - 1)
 	at := st.writes[i].hash & mask
@@ -285,8 +285,8 @@ func (p *part) noteRead(key unsafe.Pointer, h uint64, at index.Place, v *chain.N
 	}
 }
 
-// visible returns what the transaction sees of the key whose head is v. If it has to help a writer
-// it is not in use meanwhile: that may call a function of the user, which may end the goroutine.
+// visible returns the version that the transaction sees of the key of head v. The state is not in
+// use while it helps a writer: that may call a function of the user, which may end the goroutine.
 func (p *part) visible(gen epoch.Gen, v *chain.Node) *chain.Node {
 	if v == nil || chain.Load(&v.State).Committed() {
 		return p.m.Visible(v, p.st.epoch())
@@ -329,9 +329,9 @@ func repeated[T comparable](seen map[T]struct{}, x T) bool {
 	return len(seen) == n
 }
 
-// forget is recycle for what the parts have in common.
+// forget is recycle for the work that the parts have in common.
 func (st *txState) forget() {
-	st.installed = 0 // what unwind goes by, if a function leaves before prepare
+	st.installed = 0 // unwind goes by it, if a function leaves before prepare
 	w := st.txWork
 	if len(w.writes) > fewRecords {
 		w.writes, w.byHash = emptied(w.writes), nil

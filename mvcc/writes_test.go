@@ -21,7 +21,7 @@ func TestConflictLeavesNothing(t *testing.T) {
 		m.Store("x", 12)
 		requireConflict(t, tx.Commit(), "x", ConflictRead, ConflictWrite)
 		require.Equal(t, map[string]int{"x": 12, "y": 10}, contents(t, m))
-		// What the commit inserted into the index leaves it again.
+		// The keys that the commit inserted into the index leave it again.
 		stage.Eventually(t, func() bool { return len(heads(m)) == before },
 			"%d entries stay in the index", len(heads(m))-before)
 	})

@@ -10,8 +10,8 @@ import (
 // Reads that are written are compared where they are installed; the outcomes are those
 // of a validation.
 
-// What was read and is written conflicts if it was written meanwhile, also back to the
-// same value; what was absent and is so again does not.
+// A key that was read and is written conflicts if it was written meanwhile, also back to the same
+// value; one that was absent and is so again does not.
 func TestConflictsOfWrittenReads(t *testing.T) {
 	for name, c := range map[string]struct {
 		key       string
