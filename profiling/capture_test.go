@@ -99,7 +99,7 @@ func contendUntilSeen(t *testing.T, srv *profiling.Server) {
 	}
 }
 
-// A window shows what happened in it, and not what happened before, and in which phases.
+// A window shows the samples of its own time, none from before, and its phases.
 func TestWindowShowsTheChange(t *testing.T) {
 	start(t, profiling.Config{BlockRate: 1}) // has everything recorded
 	synctest.Test(t, func(t *testing.T) {
@@ -138,7 +138,7 @@ func windowDuring(t *testing.T, h http.Handler, query string, f func()) *profile
 	return parse(t, answer{w.Code, w.Header(), w.Body.String()})
 }
 
-// What makes no sense is refused.
+// Requests that make no sense are refused.
 func TestNonsenseIsRefused(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	for path, queries := range map[string][]string{

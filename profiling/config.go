@@ -18,10 +18,9 @@ const (
 	defaultBlockRate     = 10 * time.Microsecond
 )
 
-// Config adjusts [Start] and [Handler]. Zero fields mean defaults, so the zero
-// Config is ready for use. It is read once; changing it later has no effect. The
-// sources in it, functions that return what is to be shown, are called by
-// goroutines of the service: one that panics ends the program.
+// Config adjusts [Start] and [Handler]. Zero fields mean defaults, so the zero Config is ready for
+// use. It is read once; changing it later has no effect. The sources in it, functions that return
+// the data to be shown, are called by goroutines of the service: one that panics ends the program.
 type Config struct {
 	// Addr is the TCP address on which [Start] listens. If it is empty that is
 	// 127.0.0.1:6060 or, if another program listens there, a free port;
@@ -67,9 +66,8 @@ type Config struct {
 	// names them by a hash.
 	ShowKeys bool
 
-	// Workload, if not nil, says what the program does and how fast. It is
-	// called once a second, never by two goroutines at a time, and should
-	// return within milliseconds.
+	// Workload, if not nil, reports the work of the program and its speed. It is called once a
+	// second, never by two goroutines at a time, and should return within milliseconds.
 	Workload func() Workload
 
 	// Capturing, if not nil, is called with true before a CPU profile of this
@@ -88,9 +86,9 @@ type Config struct {
 	// "authorization" of the scrape configuration.
 	Metrics http.Handler
 
-	// Slow, if not nil, records slow operations from the start; see
-	// [SlowConfig] for what that costs. It is also what a visitor of the page
-	// /debug/pprof/slow/ turns on, with another threshold if so chosen.
+	// Slow, if not nil, records slow operations from the start; see [SlowConfig] for the costs. It
+	// also applies if a visitor of the page /debug/pprof/slow/ turns the recording on, with another
+	// threshold if so chosen.
 	Slow *SlowConfig
 
 	// MutexFraction is passed to [runtime.SetMutexProfileFraction] by

@@ -12,8 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// contentionIndex shows the ways to look for contention, what each costs, and
-// the reports there are.
+// contentionIndex shows the ways to look for contention, their costs, and the reports there are.
 func (s *Service) contentionIndex(w http.ResponseWriter, _ *http.Request) error {
 	other := func(row captureRow) bool { return row.Report == nil }
 	frame := s.frame("Contention", "contention", "../")

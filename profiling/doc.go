@@ -1,4 +1,4 @@
-// Package profiling shows over HTTP what the running program does: live charts of its maps and of
+// Package profiling shows the work of the running program over HTTP: live charts of its maps and of
 // the Go runtime, profiles that open as flame graphs, and where its goroutines wait. "go tool
 // pprof" can read the profiles as well.
 //
@@ -17,14 +17,14 @@
 // Both use a ServeMux of their own; importing this package registers nothing on
 // [http.DefaultServeMux].
 //
-// # What is served
+// # Pages
 //
-//	/, /debug/pprof/live                dashboard: what runs now, live charts
+//	/, /debug/pprof/live                dashboard: the present work, live charts
 //	/debug/pprof/live.json              the points of the charts, ?after=N for
 //	                                    those after row N
 //	/debug/pprof/                       profiles: links, captures
 //	/debug/pprof/profile?seconds=30     CPU profile
-//	/debug/pprof/wall?seconds=5         what all goroutines do, on a processor and off it
+//	/debug/pprof/wall?seconds=5         states of all goroutines, on a processor and off it
 //	/debug/pprof/heap, allocs, mutex, block, goroutine, threadcreate, ...
 //	                                    ?seconds=5 for the change during 5 s,
 //	                                    ?debug=1 or 2 for text, heap?gc=1
@@ -34,8 +34,8 @@
 //	/debug/pprof/ui/<id>/flamegraph, top, peek, source, download
 //	                                    pages of a capture
 //	/debug/pprof/ui/<id>-<base>/flamegraph, top, peek, source
-//	                                    what a capture has more than another, per
-//	                                    operation if those are known
+//	                                    difference of two captures, per operation if
+//	                                    those are known
 //	/debug/pprof/contention/            reports on contention
 //	/debug/pprof/contention/new?mode=profiles&seconds=5, or since=start
 //	                                    report by the block and mutex profiles
@@ -52,11 +52,11 @@
 //	/debug/pprof/slow/start?percentile=99.9 or above=5ms, slow/stop
 //	                                    record slow operations, or end that
 //	/debug/pprof/slow/all/flamegraph, top, peek, source
-//	                                    what all slow ones of late did
+//	                                    activities of all slow ones of late
 //	/debug/pprof/slow/usual?op=NAME     explain the next one that takes as long as most
 //	/debug/pprof/slow/<id>.trace        trace of one for "go tool trace"
 //	/debug/pprof/slow/<id>/source, flamegraph, top, peek
-//	                                    what it waited for, and what let it wait
+//	                                    its waits, and the activities that let it wait
 //	/debug/pprof/data/                  tables, indexes, watches and oldest readers, if there
 //	                                    is Config.Data
 //	/debug/pprof/runs/                  saved runs, if there is Config.Runs
@@ -66,11 +66,11 @@
 //	/debug/pprof/runs/<run>/<file>/flamegraph, top, peek, source, download
 //	                                    pages of a profile
 //	/debug/pprof/runs/<run>/<file>/minus/<run>/<file>/flamegraph, ...
-//	                                    what a profile has more than another
+//	                                    difference of two profiles
 //	/metrics                            for Prometheus
 //
-// The pages load nothing from elsewhere.
-// The source page opens no files but those that the running program was built from.
+// The pages load nothing from elsewhere, and the source page opens no files but those that the
+// running program was built from.
 //
 // # Access
 //
@@ -84,16 +84,16 @@
 // # What it costs
 //
 // Once a second the charts read some metrics of the runtime and the machine, the statistics of each
-// map and the workload: some tens of microseconds, and what the workload's source takes. [Start] sets profile rates,
-// which cost something where goroutines wait (see [Config.MutexFraction] and [Config.BlockRate]). A
-// CPU profile interrupts each running thread 100 times per second. A wall-clock profile has a CPU
-// profile in it, and takes the stacks of all goroutines, at most 100 times per second: that stops
-// the program for a moment, then takes about a microsecond for each goroutine, and never more than
-// a tenth of one processor. It has 32 frames of a stack that is not on a processor.
+// map and the workload: some tens of microseconds, and the time of the workload's source. [Start]
+// sets profile rates, which cost something where goroutines wait (see [Config.MutexFraction] and
+// [Config.BlockRate]). A CPU profile interrupts each running thread 100 times per second. A
+// wall-clock profile has a CPU profile in it, and takes the stacks of all goroutines, at most 100
+// times per second: that stops the program for a moment, then takes about a microsecond for each,
+// and never more than a tenth of one processor. It has 32 frames of a stack off the processor.
 //
-// Captures are bounded: one CPU or wall-clock profile and one execution trace at a time in the whole process,
-// four windows of other profiles, each for at most two minutes, an execution trace for a
-// report on contention for at most ten seconds. [Service.Instrumented] says what such a trace costs;
-// recording slow operations costs the same for as long as it is on, see [SlowConfig]. At most
-// 32 captures are kept, compressed.
+// Captures are bounded: one CPU or wall-clock profile and one execution trace at a time in the
+// whole process, four windows of other profiles, each for at most two minutes, an execution trace
+// for a report on contention for at most ten seconds. [Service.Instrumented] says the cost of such
+// a trace; recording slow operations costs the same for as long as it is on, see [SlowConfig]. At
+// most 32 captures are kept, compressed.
 package profiling

@@ -67,7 +67,7 @@ func ExampleService_Op() {
 	checkout := srv.Op("checkout") // once
 	for range 10 {
 		start := time.Now()
-		// ... what a checkout does ...
+		// ... the work of a checkout ...
 		checkout.Done(time.Since(start))
 	}
 	fmt.Println(checkout.Name())
@@ -75,7 +75,7 @@ func ExampleService_Op() {
 }
 
 // The samples of each Update say which transaction they belong to: "go tool pprof -tagfocus
-// mvcc_tx=checkout" shows what the checkouts do.
+// mvcc_tx=checkout" shows those of the checkouts.
 func ExampleLabelUpdate() {
 	m := mvcc.New[string, int](&mvcc.Options{Around: profiling.LabelUpdate})
 	defer m.Close()

@@ -50,7 +50,7 @@ func cancelled(r *http.Request) {
 	*r = *r.WithContext(ctx)
 }
 
-// browser returns the headers with which a browser says what caused a request.
+// browser returns the headers with which a browser names the cause of a request.
 func browser(site, mode, dest string) func(*http.Request) {
 	return func(r *http.Request) {
 		r.Header.Set("Sec-Fetch-Site", site)

@@ -22,7 +22,7 @@ func TestHandlerWithShortToken(t *testing.T) {
 	require.Contains(t, w.Body.String(), "a token of 5 characters can be guessed")
 }
 
-// What is written is sent when it is flushed, and a flush says if it is impossible.
+// A flush sends the bytes written so far, and says if it is impossible.
 func TestWrapFlushes(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	var err error

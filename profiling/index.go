@@ -39,7 +39,7 @@ func (s *Service) index(w http.ResponseWriter, _ *http.Request) error {
 type captureRow struct {
 	*capture.Capture
 	At       string
-	Scope    string // what its figures cover
+	Scope    string // of its figures, in words: the time and the source
 	Size     string
 	Previous int // the last capture of the same kind before it, 0 if there is none
 }
@@ -106,8 +106,8 @@ func (s *Service) uiNew(w http.ResponseWriter, r *http.Request) error {
 	return web.Redirect(w, fmt.Sprintf("./%d/flamegraph", c.ID))
 }
 
-// A subject is what pprof's pages show: a capture, or what it has more than
-// another. Its name is the part of their path that says which: "7", or "7-3".
+// A subject of pprof's pages is a capture, or the difference of two. Its name is the part of their
+// path that says which: "7", or "7-3".
 type subject struct {
 	of, base *capture.Capture // base is nil without a comparison
 }
@@ -204,7 +204,7 @@ func workLink(d time.Duration, view string, shown bool) pprofui.Link {
 	return link
 }
 
-// pageOf says what is on pprof's pages of sub, and what else there is to see of it.
+// pageOf describes pprof's pages of sub, with links to the other views of it.
 func (s *Service) pageOf(sub subject, view string, work bool) pprofui.Page {
 	of := rowOf(sub.of)
 	link := func(text, format string, args ...any) pprofui.Link {
@@ -239,7 +239,7 @@ func (s *Service) pageOf(sub subject, view string, work bool) pprofui.Page {
 	}
 }
 
-// about says in a line when a capture was taken, for how long, and what ran.
+// about says in a line when a capture was taken, for how long, and in which phase.
 func (row captureRow) about() string {
 	text := row.Start.Format(time.DateTime) + ", " + row.Scope
 	if row.Phase != "" {

@@ -27,13 +27,13 @@ func (s *Service) dashboard(w http.ResponseWriter, r *http.Request) error {
 		web.Data{"Kinds": capture.Kinds(), "System": systemLine()})
 }
 
-// systemLine says what the program runs on.
+// systemLine names the Go version and the system that the program runs on.
 func systemLine() string {
 	return fmt.Sprintf("%s %s/%s · GOMAXPROCS %d",
 		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.GOMAXPROCS(0))
 }
 
-// liveNow says what the program does.
+// liveNow is the present state of the program.
 type liveNow struct {
 	Phase      string  `json:"phase"`
 	PhaseAge   float64 `json:"phase_age_s,omitempty"`
@@ -70,7 +70,7 @@ func (s *Service) live(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// liveNow says what the program does now.
+// liveNow returns the present state of the program.
 func (s *Service) liveNow() liveNow {
 	ph, now := s.phase(), s.now()
 	n := liveNow{
@@ -93,14 +93,13 @@ func (s *Service) liveNow() liveNow {
 	return n
 }
 
-// A Workload is what a program says of the work that it does at present, for
-// the dashboard. All fields are optional: a service fills in Ops and Latency, a
-// program that measures one thing after the other also says how far it is.
+// A Workload is the report of a program on its present work, for the dashboard. All fields are
+// optional: a service fills in Ops and Latency, a program that measures one thing after the other
+// also says how far it is.
 type Workload struct {
-	// Name says what runs now. It heads the dashboard and labels captures,
-	// unless [Service.SetPhase] says something else. If
-	// steps are counted it heads the dashboard in any case, so that it fits
-	// what is said of them. Next is what comes after it.
+	// Name names the present work. It heads the dashboard and labels captures, unless
+	// [Service.SetPhase] says something else. If steps are counted it heads the dashboard in any
+	// case, so that it fits their count. Next is the work after it.
 	Name, Next string
 
 	// Done of Of steps have ended, and Left is how long the rest will take;
@@ -171,7 +170,7 @@ func workloadCharts(s *charts.Source[*Workload]) charts.Group {
 	}}
 }
 
-// valueCharts returns the charts of values, whose function is called once now, for what there is.
+// valueCharts returns the charts of values, whose function is called once now, to list them.
 func valueCharts(name string, values func() []prom.Value) charts.Group {
 	s := &charts.Source[*[]prom.Value]{Read: func() *[]prom.Value { return new(values()) }}
 	g := charts.Group{Title: name, Source: s}

@@ -20,7 +20,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
-// A liveAnswer is what the dashboard is told.
+// A liveAnswer is an answer to the dashboard.
 type liveAnswer struct {
 	Boot   string
 	Seq    int
@@ -122,7 +122,7 @@ func TestLiveHistoryIsBounded(t *testing.T) {
 		}
 		require.Nil(t, a.column(t, "Workload/Latency/p99")[9], "not known")
 
-		// Only what is new.
+		// Only new rows.
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		more := live(t, h, "after=10&boot="+a.Boot)

@@ -88,8 +88,8 @@ func header(name, value string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
-// untilSampled calls take until it returns a profile that has seen what allocates: on a busy
-// machine a second may pass without a sample.
+// untilSampled calls take until it returns a profile that has seen an allocation: on a busy machine
+// a second may pass without a sample.
 func untilSampled(t *testing.T, take func() *profile.Profile) *profile.Profile {
 	t.Helper()
 	for end := time.Now().Add(watchdog); ; {

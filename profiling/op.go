@@ -51,16 +51,15 @@ func (o *Op) Watch(d time.Duration) {
 	}
 }
 
-// SlowConfig says which operations are slow, and what is kept of them.
+// SlowConfig says which operations are slow, and how much of them is kept.
 //
-// While slow operations are recorded, the runtime's flight recorder is on: it
-// holds the last seconds of an execution trace. When an [Op] takes longer than
-// usual, the trace is kept and read, and the page /debug/pprof/slow/ says what the
-// operation waited for. Nothing is recorded unless [Config.Slow],
-// [Service.StartSlow] or a visitor of that page turns it on.
+// While slow operations are recorded, the runtime's flight recorder is on: it holds the last
+// seconds of an execution trace. When an [Op] takes longer than usual, the trace is kept and read,
+// and the page /debug/pprof/slow/ lists the waits of the operation. Nothing is recorded unless
+// [Config.Slow], [Service.StartSlow] or a visitor of that page turns it on.
 //
 // All slow operations leave a mark in the trace, at most a thousand a second beside those that are
-// kept. The page sums up what they did, by name, in the last five minutes.
+// kept. The page sums up their activities, by name, of the last five minutes.
 //
 // The trace costs a program that does nothing but wake goroutines more than half
 // of its speed, one with goroutines that fight for a lock a fifth, and one that seldom
@@ -71,9 +70,9 @@ func (o *Op) Watch(d time.Duration) {
 // most a twentieth of a processor is spent in this way, so that a program of very
 // many events has a trace kept less often than Every says.
 type SlowConfig struct {
-	// Percentile makes operations slow that take longer than that percentile
-	// of what the same Op took in the last minute. The default is 99.9. There
-	// must be enough operations to know it: ten beyond it, so 10 000 for 99.9.
+	// Percentile makes operations slow that take longer than that percentile of the durations of
+	// the same Op in the last minute. The default is 99.9. There must be enough operations to know
+	// it: ten beyond it, so 10 000 for 99.9.
 	Percentile float64
 
 	// Above, if positive, makes operations slow that take longer, whatever is
@@ -123,21 +122,21 @@ func (c SlowConfig) flight() flight.Config {
 //	checkout.Done(time.Since(start))
 func (s *Service) Op(name string) *Op { return (*Op)(s.slow.Op(name)) }
 
-// StartSlow starts to record slow operations; if they are being recorded, it
-// starts anew under cfg. What is kept stays. The error says what is wrong with
-// cfg, or that the flight recorder of the process is in use elsewhere.
+// StartSlow starts to record slow operations; if they are being recorded, it starts anew under cfg.
+// Kept operations stay. The error names the fault of cfg, or says that the flight recorder of the
+// process is in use elsewhere.
 func (s *Service) StartSlow(cfg SlowConfig) error { return s.slow.Start(cfg.flight()) }
 
-// StopSlow ends the recording of slow operations, if there is one, and waits
-// until it has ended. What is kept stays.
+// StopSlow ends the recording of slow operations, if there is one, and waits until it has ended.
+// Kept operations stay.
 func (s *Service) StopSlow() { s.slow.Stop() }
 
-// LabelUpdate is for Options.Around of package mvcc: it labels what an Update does with the name of
-// the transaction and that of the table, as mvcc_tx and mvcc_table, each if there is one. The labels
-// that ctx has are kept; others, that the goroutine had, are gone afterwards. It costs about half a
-// microsecond and some allocations. A goroutine that is started meanwhile keeps the labels: that of
-// the background work, which an Update may start, has [github.com/mvccmap/mvccmap/gc.Reclaimer] on
-// its stack.
+// LabelUpdate is for Options.Around of package mvcc: it labels the work of an Update with the name
+// of the transaction and that of the table, as mvcc_tx and mvcc_table, each if there is one. The
+// labels that ctx has are kept; others, that the goroutine had, are gone afterwards. It costs about
+// half a microsecond and some allocations. A goroutine that is started meanwhile keeps the labels:
+// that of the background work, which an Update may start, has
+// [github.com/mvccmap/mvccmap/gc.Reclaimer] on its stack.
 func LabelUpdate(ctx context.Context, tx, table string) (inside context.Context, after func()) {
 	var pairs []string
 	if tx != "" {

@@ -21,8 +21,8 @@ const (
 	opsStep = 10 * time.Second
 )
 
-// operations knows what the Ops of a service did of late. Its methods may be called from
-// several goroutines.
+// operations has the recent counts of a service's Ops. Its methods may be called from several
+// goroutines.
 type operations struct {
 	slow *flight.Recording // has the Ops
 
@@ -31,14 +31,14 @@ type operations struct {
 	seen map[*flight.Op]*opHistory
 }
 
-// opCounts is what an Op had counted at some time.
+// opCounts has the counts of an Op at some time.
 type opCounts struct {
 	at     time.Time
 	all    *hist.Hist
 	errors uint64
 }
 
-// since returns what c has beyond an earlier one, and in what time.
+// since returns the gain of c over earlier counts, and the seconds between them.
 func (c opCounts) since(old opCounts) (h *hist.Hist, errors uint64, seconds float64) {
 	sum := *c.all
 	sum.Sub(old.all)
@@ -105,8 +105,8 @@ type opNow struct {
 	Total  uint64  `json:"total"`
 }
 
-// now returns what the operations did in the last ten to twenty seconds, those that took most of
-// the time first.
+// now returns the figures of the operations of the last ten to twenty seconds, those that took most
+// of the time first.
 func (o *operations) now() []opNow {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -150,7 +150,7 @@ func (o *operations) more() (list []charts.Chart) {
 	return list
 }
 
-// charts returns the charts of one kind of operation. What they show is under mu.
+// charts returns the charts of one kind of operation. Their figures are under mu.
 func (h *opHistory) charts(mu *sync.Mutex) []charts.Chart {
 	line := func(name string, of func() float64) charts.Series {
 		return charts.Series{Name: name, Value: func() float64 {
@@ -183,7 +183,7 @@ func (h *opHistory) charts(mu *sync.Mutex) []charts.Chart {
 	}
 }
 
-// exported returns what all operations did since the program began, for Prometheus.
+// exported returns the totals of all operations since the program began, for Prometheus.
 func (o *operations) exported() (list []prom.Operation) {
 	for _, op := range o.slow.Ops() {
 		if all, errors, ok := op.Totals(); ok {

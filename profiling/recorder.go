@@ -21,21 +21,18 @@ import (
 // form that "go tool pprof" reads. Kinds without samples are left out.
 type Profiles map[string][]byte
 
-// recordedChanges are the kinds beside cpu that a [Recorder] takes: what they
-// gained.
+// recordedChanges are the kinds beside cpu whose gain a [Recorder] takes.
 var recordedChanges = []string{"allocs", "mutex", "block"}
 
-// A Recorder profiles stretches of a program's work: where processor time went,
-// what was allocated, and where goroutines waited. As long as it is open, the CPU
-// profiler is its own: a request to a [Service] of the process for a CPU profile
-// is refused. Create one with [NewRecorder]. Its methods must be called by one
-// goroutine at a time.
+// A Recorder profiles stretches of a program's work: where processor time went, where memory was
+// allocated, and where goroutines waited. As long as it is open, the CPU profiler is its own: a
+// request to a [Service] of the process for a CPU profile is refused. Create one with
+// [NewRecorder]. Its methods must be called by one goroutine at a time.
 //
-// A CPU profile interrupts each running thread 100 times per second, which takes
-// about a hundredth of the time. The mutex and block profiles cost what
-// [Config.BlockRate] says. Starting collects garbage, because the runtime knows
-// what was allocated up to the last collection, and takes some milliseconds;
-// stopping takes up to a fifth of a second, for which the runtime's CPU profiler
+// A CPU profile interrupts each running thread 100 times per second, which takes about a hundredth
+// of the time. [Config.BlockRate] says the cost of the mutex and block profiles. Starting collects
+// garbage, because the runtime knows the allocations up to the last collection, and takes some
+// milliseconds; stopping takes up to a fifth of a second, for which the runtime's CPU profiler
 // waits.
 type Recorder struct {
 	release, rates func()
@@ -73,7 +70,7 @@ func (r *Recorder) Start() (stop func() (Profiles, error), err error) {
 	if err != nil {
 		return nil, err
 	}
-	runtime.GC() // or else the stretch would pay for collecting what the snapshots left
+	runtime.GC() // or else the stretch would pay for collecting the garbage of the snapshots
 	var cpu bytes.Buffer
 	start := time.Now()
 	if err := pprof.StartCPUProfile(&cpu); err != nil {
@@ -115,7 +112,7 @@ func rawSnapshots() (map[string][]byte, error) {
 	return list, nil
 }
 
-// rawGain returns what a profile gained.
+// rawGain returns the gain of a profile.
 func rawGain(before, after []byte) (*profile.Profile, error) {
 	two, err := parsed(before, after)
 	if err != nil {
@@ -139,7 +136,7 @@ func parsed(list ...[]byte) (profiles []*profile.Profile, err error) {
 	return profiles, nil
 }
 
-// ownWork is in the stacks of what a Recorder does itself, or the CPU profiler for it.
+// ownWork is in the stacks of a Recorder's own work, and of the CPU profiler's for it.
 var ownWork = regexp.MustCompile(`/profiling\.\(\*Recorder\)\.|^runtime/pprof\.profileWriter$`)
 
 // add puts p into the list, unless there is nothing in it.

@@ -27,8 +27,7 @@ func read(t *testing.T, data []byte) *profile.Profile {
 	return p
 }
 
-// A stretch has what happened in it and nothing of what happened before; stretches
-// are summed up.
+// A stretch has the samples of its own time and none from before; stretches are summed up.
 func TestRecorder(t *testing.T) {
 	testload.Allocate(t)
 	r, err := profiling.NewRecorder("the test")

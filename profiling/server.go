@@ -23,7 +23,7 @@ var ErrTokenRequired = errors.New("profiling: an address other than loopback req
 // minToken is how many characters a token must have: a short one can be guessed.
 const minToken = 16
 
-// checkToken returns what is wrong with the token.
+// checkToken returns the fault of the token, nil if it has none.
 func (c *Config) checkToken() error {
 	token := c.Token
 	if n := utf8.RuneCountInString(token); n > 0 && n < minToken {
@@ -33,7 +33,7 @@ func (c *Config) checkToken() error {
 	return nil
 }
 
-// errClosing is what a capture reports if [Server.Close] cut it off.
+// errClosing is the error of a capture that [Server.Close] cut off.
 var errClosing = errors.New("the server is closing")
 
 // Times after which the server gives up on a client. Captures and pages get
@@ -67,12 +67,10 @@ type Server struct {
 	closeErr  error
 }
 
-// Start listens on cfg.Addr, turns the runtime's mutex and block profiles on
-// and serves until [Server.Close]. It returns when the server accepts
-// connections. The error is [ErrTokenRequired] for an address that other
-// machines may reach without cfg.Token, otherwise the reason why the address
-// cannot be listened on, or what is wrong with cfg.Token
-// or cfg.Slow.
+// Start listens on cfg.Addr, turns the runtime's mutex and block profiles on and serves until
+// [Server.Close]. It returns when the server accepts connections. The error is [ErrTokenRequired]
+// for an address that other machines may reach without cfg.Token, otherwise the reason why the
+// address cannot be listened on, or the fault of cfg.Token or cfg.Slow.
 func Start(cfg Config) (*Server, error) {
 	if err := cfg.checkToken(); err != nil {
 		return nil, err

@@ -32,13 +32,12 @@ import (
 //
 //	mux.Handle("/profiling/", http.StripPrefix("/profiling", h))
 //
-// It ignores what cfg says about addresses and rates: turn the mutex and block
-// profiles on with [runtime.SetMutexProfileFraction] and
-// [runtime.SetBlockProfileRate]. Without [Config.Token] it answers requests
-// from this machine only, whatever the server listens on. A middleware between
-// server and handler that wraps the [http.ResponseWriter] should have an Unwrap
-// method, as [http.ResponseController] says; without one, the timeouts of the
-// server cut off captures that take longer.
+// It ignores the addresses and rates of cfg: turn the mutex and block profiles on with
+// [runtime.SetMutexProfileFraction] and [runtime.SetBlockProfileRate]. Without [Config.Token] it
+// answers requests from this machine only, whatever the server listens on. A middleware between
+// server and handler that wraps the [http.ResponseWriter] should have an Unwrap method, as
+// [http.ResponseController] says; without one, the timeouts of the server cut off captures that
+// take longer.
 func Handler(cfg Config) *Service {
 	cfg = cfg.withDefaults()
 	cfg.Maps = named(cfg.Maps)
@@ -104,7 +103,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // pprofPath is below which all pages but the dashboard at the top are.
 const pprofPath = "/debug/pprof"
 
-// withoutPrefix takes what is before /debug/pprof out of the path, if there is something.
+// withoutPrefix takes the prefix before /debug/pprof out of the path, if there is one.
 func withoutPrefix(r *http.Request) *http.Request {
 	cut := func(path string) string {
 		i := strings.Index(path+"/", pprofPath+"/")
@@ -120,25 +119,23 @@ func withoutPrefix(r *http.Request) *http.Request {
 	return r
 }
 
-// SetPhase says what the program does from now on, for instance the name of a
-// workload. The pages show it, and captures are labelled with it. An empty
-// label says that nothing particular runs. It never blocks and allocates a few
-// words.
+// SetPhase names the work of the program from now on, for instance a workload. The pages show it,
+// and captures are labelled with it. An empty label says that nothing particular runs. It never
+// blocks and allocates a few words.
 func (s *Service) SetPhase(label string) {
 	s.set.Store(&phase{Label: label, Since: time.Now()})
 }
 
-// Instrumented reports whether an execution trace was being taken by a service
-// of this process at some time since then: a complete report on contention, a
-// trace to download, or the recording of slow operations. It slows a program
-// that does little but wake goroutines to less than half its speed, so what was
-// measured meanwhile should be marked.
+// Instrumented reports whether an execution trace was being taken by a service of this process at
+// some time since then: a complete report on contention, a trace to download, or the recording of
+// slow operations. It slows a program that does little but wake goroutines to less than half its
+// speed, so measurements of that time should be marked.
 func (s *Service) Instrumented(since time.Time) bool { return capture.Instrumented(since) }
 
-// Close ends the goroutine that samples the charts and the recording of slow operations;
-// after it has returned, the sources in [Config] are called for requests only. It waits for a source that is being called, and for a trace that is being
-// read. Requests are still answered, without new points in the charts. A service that
-// lives as long as the program need not be closed.
+// Close ends the goroutine that samples the charts and the recording of slow operations; after it
+// has returned, the sources in [Config] are called for requests only. It waits for a source that is
+// being called and for a trace that is being read. Requests are still answered, without new points
+// in the charts. A service that lives as long as the program need not be closed.
 func (s *Service) Close() error {
 	s.slow.Close()
 	s.sampler.Close()
@@ -165,14 +162,13 @@ func isTable(name string, all map[string]func() mvcc.Stats) bool {
 	return false
 }
 
-// A phase says what the program does, and since when.
+// A phase names the work of the program, and says since when it goes on.
 type phase struct {
 	Label string
 	Since time.Time // zero if unknown
 }
 
-// phase returns what the program does: as it was told, or else as the workload is
-// called.
+// phase returns the present phase: the one set, or else one by the name of the workload.
 func (s *Service) phase() phase {
 	if p := s.set.Load(); p != nil {
 		return *p

@@ -86,7 +86,7 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.Equal(t, "above 10ms", p.Rule)
 	require.Len(t, p.Ops, 1)
 	require.Positive(t, p.Ops[0].Slow)
-	srv.StopSlow() // so that what is kept stays as it is
+	srv.StopSlow() // so that the kept operations stay as they are
 
 	page := get(t, srv.URL()+"/debug/pprof/slow/")
 	require.Equal(t, http.StatusOK, page.status)
@@ -95,7 +95,7 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.NotContains(t, page.body, "check <out>")
 	require.Contains(t, page.body, "Not recording")
 
-	// Each line leads to its source, that of the root too: what the holder did meanwhile.
+	// Each line leads to its source, that of the root too: the holder's activity meanwhile.
 	require.Regexp(t, `<p class="dim machine">The machine, within \S+ \S+: [^<]*(hiccup|nothing woke late)`,
 		page.body)
 	at, err := url.Parse(srv.URL() + "/debug/pprof/slow/")
@@ -126,8 +126,8 @@ func TestSlowOperationIsExplained(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(t, srv.URL()+"/debug/pprof/slow/99999.trace").status)
 }
 
-// The threshold is what few operations of late exceeded; a full list makes room,
-// and lists also what cannot be read.
+// The threshold is one that few operations of late exceeded; a full list makes room, and has also
+// operations whose traces cannot be read.
 func TestSlowByPercentile(t *testing.T) {
 	h := handler(t, profiling.Config{})
 	url := httpServer(t, h)

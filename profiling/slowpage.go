@@ -22,8 +22,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// slowIndex shows what slow operations waited for, and the state of the
-// recording.
+// slowIndex shows the waits of slow operations, and the state of the recording.
 func (s *Service) slowIndex(w http.ResponseWriter, r *http.Request) error {
 	st, query := s.slow.State(), r.URL.Query()
 	only := query.Get("op")
@@ -78,7 +77,7 @@ type slowRow struct {
 	At    string
 	Size  string
 	File  string
-	Limit string // what it exceeded
+	Limit string // the threshold that it exceeded
 	Parts []slowPart
 
 	Verdict []pprofui.Link // one without Ref is only text
@@ -111,7 +110,7 @@ func slowRowOf(c *flight.Slow) slowRow {
 
 const maybeOff = "not on a processor, most likely"
 
-// partsOf returns what a report's time was spent on, as a bar has it.
+// partsOf returns the parts of a report's time, for a bar.
 func partsOf(r *slow.Report) []slowPart {
 	off, sure := r.Off()
 	off = min(off, r.Running)
@@ -284,7 +283,7 @@ func (s *Service) showWaits(
 	})
 }
 
-// allSlow is what stands for the number of an operation where the slow ones are summed up.
+// allSlow stands for the number of an operation where the slow ones are summed up.
 const allSlow = "all"
 
 // A tailRow sums up the slow operations of one name on the page.
@@ -332,7 +331,7 @@ func barOf(k contention.Kind) contention.Kind {
 	return contention.Other
 }
 
-// tailView shows what the slow operations did on a page of pprof.
+// tailView shows the activities of the slow operations on a page of pprof.
 func (s *Service) tailView(w http.ResponseWriter, r *http.Request) error {
 	st := s.slow.State()
 	n := 0

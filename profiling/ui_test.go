@@ -199,7 +199,7 @@ func TestRedirectsAreRelative(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, prefix+to, target.String())
 	}
-	// Every link of the pages leads somewhere, and so does what they load.
+	// Every link of the pages leads somewhere, and so does each file that they load.
 	followed := map[string]bool{}
 	for _, at := range []string{"/", "/debug/pprof/live", "/debug/pprof/", "/debug/pprof/contention/",
 		"/debug/pprof/slow/", "/debug/pprof/ui/1/flamegraph", "/debug/pprof/ui/2-1/top"} {
@@ -277,8 +277,8 @@ func TestPagesAndCapturesAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// The pages of pprof are pages of the site: they have its navigation, and say what they show in title
-// and text.
+// The pages of pprof are pages of the site: they have its navigation, and name their subject in
+// title and text.
 func TestPprofPagesBelongToTheSite(t *testing.T) {
 	h := handler(t, profiling.Config{Title: "shop <1>"})
 	url := httpServer(t, h)
@@ -331,7 +331,7 @@ func TestDifferencePerOperation(t *testing.T) {
 	require.Contains(t, diff, `href="../1-2/flamegraph">the other way round<`)
 	require.NotContains(t, page("2/flamegraph"), "another build")
 
-	// Of what is as it was, operations say nothing.
+	// A snapshot covers no time, so that its operations are not known.
 	for range 2 {
 		request(h, "/debug/pprof/ui/new?type=goroutine")
 	}

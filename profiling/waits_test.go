@@ -150,7 +150,7 @@ func TestDifference(t *testing.T) {
 		require.Contains(t, a.body, "capture 2 minus capture 1")
 	}
 	require.Contains(t, get(t, ui+"2-1/top").body, "testload.Leaked")
-	// What was shown before is not carried over.
+	// The difference shown before is not carried over.
 	require.NotContains(t, get(t, ui+"1/top").body, "testload.Leaked")
 	require.NotContains(t, get(t, ui+"2/top").body, "minus capture")
 	for query, status := range map[string]int{

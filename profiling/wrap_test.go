@@ -31,7 +31,7 @@ func counted(h http.Handler) map[string]string {
 	return list
 }
 
-// Requests are counted by method and pattern, with what failed.
+// Requests are counted by method and pattern, with their failures.
 func TestWrap(t *testing.T) {
 	h := profiling.Handler(profiling.Config{})
 	defer h.Close()
@@ -65,7 +65,7 @@ func TestWrap(t *testing.T) {
 	mux.Handle("/metrics", h) // which is not counted
 	srv := httptest.NewServer(h.Wrap(mux))
 	defer srv.Close()
-	// A client repeats what was cut off on a connection that it used before.
+	// A client repeats a request that was cut off on a connection that it used before.
 	srv.Client().Transport.(*http.Transport).DisableKeepAlives = true
 	ask := func(method, path string) string {
 		r, err := http.NewRequest(method, srv.URL+path, nil)
@@ -118,7 +118,7 @@ func TestWrapBoundsNames(t *testing.T) {
 	require.Equal(t, "2 0", got["GET /r49"])
 }
 
-// What an Op counts is in the table and in charts of its own; what it only watches is not.
+// An Op that counts is in the table and in charts of its own; one that only watches is not.
 func TestOperationsOnTheDashboard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := profiling.Handler(profiling.Config{})
@@ -164,7 +164,7 @@ func TestOperationsOnTheDashboard(t *testing.T) {
 		require.InEpsilon(t, .04, row["busy"], .01)
 		require.EqualValues(t, 55, row["total"])
 
-		// What is long ago is not of late, and the charts have gaps.
+		// Operations of long ago are not of late, and the charts have gaps.
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		a = live(t, h, "")

@@ -106,7 +106,7 @@ func names(function string) string {
 }
 
 // The faults are found by clicks alone, from the dashboard, by each page that claims to show them,
-// and the table of docs/profiling.md has as many clicks. What it took is in the log of the test.
+// and the table of docs/profiling.md has as many clicks. The log of the test has the seconds.
 func TestFaultsAreFoundByClicks(t *testing.T) {
 	b := open(t)
 	url := plantFaults(t)
@@ -123,7 +123,7 @@ func TestFaultsAreFoundByClicks(t *testing.T) {
 	require.Regexp(t, `#[0-9a-f]{8}\s+100 %`, b.text())
 	require.Equal(t, http.StatusOK, b.press(`a[href="flamegraph"]`))
 	b.await(hasBox("vote"))
-	b.screen(1920, "light") // on a busy machine the boxes of what needs a processor are narrow
+	b.screen(1920, "light") // on a busy machine boxes of code that runs are narrow
 	for i := 0; i < len(paths); {
 		p, n := paths[i], 1
 		for ; i+n < len(paths) && slices.Equal(paths[i+n].clicks, p.clicks); n++ {

@@ -23,8 +23,8 @@ import (
 // watchdog bounds a test that hangs.
 const watchdog = 5 * time.Minute
 
-// browser is what the tests have in common: each has a profile of its own in it. It is nil where
-// none is installed.
+// browser is common to the tests: each has a profile of its own in it. It is nil where none is
+// installed.
 var browser context.Context
 
 func TestMain(m *testing.M) {
@@ -61,8 +61,8 @@ func run(m *testing.M) (code int, err error) {
 			chromedp.WSURLReadTimeout(watchdog), // a busy machine takes its time to start it
 			chromedp.Flag("disable-component-update", true),
 			chromedp.Flag("disable-quic", true),
-			// Host names of other sites that lead to this machine: what an
-			// attacker's DNS server answers.
+			// Host names of other sites that lead to this machine, as those of an attacker's DNS
+			// server may.
 			chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1"),
 		)...)
 	defer cancel()
@@ -152,7 +152,7 @@ func (b *tab) click(selector string) int {
 	return int(res.Status)
 }
 
-// press is click on what the page may replace or move at any time, and which it clicks itself.
+// press is click, by a script in the page, on an element that the page may replace or move.
 func (b *tab) press(selector string) int {
 	b.Helper()
 	script := fmt.Sprintf(`(document.querySelector(%q).click(), true)`, selector)

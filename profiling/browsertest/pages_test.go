@@ -26,10 +26,10 @@ import (
 // A view is a page with data in it. It is complete when ready holds.
 type view struct{ name, url, ready string }
 
-// refused reports whether what is asked for does not exist.
+// refused reports whether the answer is an error.
 func (v view) refused() bool { return v.name == "error" || v.name == "compare-nothing" }
 
-// longPhase and longLabel are as long as what is shown of them.
+// longPhase and longLabel have the greatest length that the pages show.
 var (
 	longPhase = "read-heavy, engine mvcc, 4 threads, keys " + strings.Repeat("x", 80)
 	longLabel = strings.Repeat("y", 80)
@@ -167,7 +167,7 @@ const (
 	everyRule = `rules: {}`
 )
 
-// axe checks the page, and has what it finds in the end.
+// axe checks the page, and leaves the violations in window.found.
 const axe = `(window.found = undefined, axe.run(document, {
 	preload: false, resultTypes: ["violations"], %s,
 }).then(
@@ -220,8 +220,8 @@ func TestEveryPage(t *testing.T) {
 	}
 }
 
-// fits fails the test unless the page is no wider than the screen, has room for what is on it,
-// and can be read.
+// fits fails the test unless the page is no wider than the screen, has room for its content, and
+// can be read.
 func (b *tab) fits(width int64, scheme string) {
 	b.Helper()
 	require.Equal(b, width, eval[int64](b, "document.documentElement.scrollWidth"))

@@ -70,8 +70,8 @@ func serving(t *testing.T, env []string, program string, args ...string) process
 	return process{}
 }
 
-// picture saves what the page shows, from the element that selector finds, or the
-// top, down to height.
+// picture saves a screenshot of the page, from the element that selector finds, or the top, down to
+// height.
 func (b *tab) picture(name, selector string, height float64) {
 	b.Helper()
 	top := 0.0

@@ -39,8 +39,8 @@ func slowLine(b *tab, srv *profiling.Server, at string) (line string) {
 	}
 }
 
-// The page of slow operations updates itself, around what is being typed, and as a visitor has chosen
-// what it shows.
+// The page of slow operations updates itself, around the fields being filled in, and for the
+// operation that a visitor has chosen.
 func TestSlowPageUpdatesItself(t *testing.T) {
 	b := open(t)
 	srv := start(t, profiling.Config{Slow: &profiling.SlowConfig{Above: time.Hour,

@@ -15,7 +15,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling"
 )
 
-// A bank is a map under load, and what a dashboard asks of it.
+// A bank is a map under load, with counters for a dashboard.
 type bank struct {
 	accounts *mvcc.Map[int, int]
 	ops      atomic.Uint64
@@ -67,7 +67,7 @@ func (b *bank) vote() {
 	})
 }
 
-// config returns what shows the bank on a dashboard.
+// config returns the configuration of a dashboard that shows the bank.
 func (b *bank) config() profiling.Config {
 	var rows [][]string
 	for i := range 12 {

@@ -4,7 +4,7 @@ import (
 	"iter"
 )
 
-// An Operation is what a program did of one kind since it began.
+// An Operation has the totals of one kind of operation since the program began.
 type Operation struct {
 	Name    string  // another for each
 	Errors  uint64  // operations that failed

@@ -151,7 +151,7 @@ func writeProcess(t *text) {
 		field := func(n int) float64 { return number(string(fields[n-3])) }
 		t.one("process_cpu_seconds_total",
 			"Processor time, of the program and of the system for it.",
-			(field(14)+field(15))/100) // what Linux calls a tick is a hundredth of a second
+			(field(14)+field(15))/100) // a tick of Linux is a hundredth of a second
 		t.one("process_virtual_memory_bytes", "Virtual memory.", field(23))
 		t.one("process_resident_memory_bytes", "Resident memory.",
 			field(24)*float64(os.Getpagesize()))

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
 
-// ask returns what h answers.
+// ask returns the answer of h.
 func ask(t *testing.T, h http.Handler) string {
 	t.Helper()
 	w := httptest.NewRecorder()

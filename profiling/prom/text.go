@@ -71,7 +71,7 @@ type Value struct {
 	Metric string
 	Help   string // one sentence
 	// Chart is the title of the chart that the dashboard of package profiling draws it in, "" for
-	// none, and Name what it is called there. A counter is drawn by its growth.
+	// none, and Name that of its line there. A counter is drawn by its growth.
 	Chart, Name string
 	Value       float64
 

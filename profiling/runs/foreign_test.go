@@ -58,8 +58,8 @@ func (s shelf) replace(data []byte) {
 // pc returns the address of a function of this program.
 func pc() uintptr { return reflect.ValueOf(crafted).Pointer() }
 
-// A profile of this very program has the names of its files, one of an older build
-// has lost them: what is the same function is nevertheless one in their difference.
+// A profile of this very program has the names of its files, one of an older build has lost them:
+// the same function of both is nevertheless one in their difference.
 func TestProfilesOfTwoBuilds(t *testing.T) {
 	source, _ := runtime.FuncForPC(pc()).FileLine(pc())
 	s := newShelf(t)

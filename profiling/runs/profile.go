@@ -40,8 +40,7 @@ func (p *pages) read(r *http.Request, of savedProfile) (*profile.Profile, error)
 	return q, nil
 }
 
-// profile shows a page of a profile of a run, or of what it has more than that of
-// another run.
+// profile shows a page of a profile of a run, or of its difference from one of another run.
 func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 	of := savedProfile{r.PathValue("run"), r.PathValue("file")}
 	base := savedProfile{r.PathValue("base"), r.PathValue("basefile")}

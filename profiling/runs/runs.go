@@ -31,7 +31,7 @@ type pages struct {
 	known map[string]knownRun // by name
 }
 
-// A knownRun is what was found in a file, as long as that is the same.
+// A knownRun has the list's entry of a file, as long as the file is the same.
 type knownRun struct {
 	modified time.Time
 	size     int64
@@ -100,8 +100,8 @@ func (p *pages) ask(r *http.Request, f func() error) error {
 	return web.Refuse(http.StatusUnprocessableEntity, "%v", err)
 }
 
-// list returns what a list says of the newest runs, and how many there are beside. Files that have
-// not changed are not read again.
+// list returns the entries of the newest runs, and how many there are beside. Files that have not
+// changed are not read again.
 func (p *pages) list() (list []results.Saved, hidden int, err error) {
 	files, err := p.shelf.Files()
 	if err != nil {
@@ -207,8 +207,8 @@ func rowsOf(list []results.SavedProfile) (rows [][]results.SavedProfile) {
 // alpha is the level of significance in the browser, the default of the command.
 const alpha = 0.05
 
-// compared says what has changed from one run to another. If only one of them was
-// instrumented they are compared all the same: the page shows a warning.
+// compared returns the changes from one run to another. If only one of them was instrumented they
+// are compared all the same: the page shows a warning.
 func compared(old, now results.Saved) (*results.Comparison, error) {
 	before, err := old.Run.Source(old.Name)
 	if err != nil {
@@ -221,7 +221,7 @@ func compared(old, now results.Saved) (*results.Comparison, error) {
 	return results.Compare(before, after, results.Options{Alpha: alpha, Force: true})
 }
 
-// compare shows what has changed from one run to another.
+// compare shows the changes from one run to another.
 func (p *pages) compare(w http.ResponseWriter, r *http.Request) error {
 	before, after := r.FormValue("old"), r.FormValue("new")
 	var old, now results.Saved

@@ -124,7 +124,7 @@ func (s shelf) shows(path string, texts ...string) string {
 	return w.Body.String()
 }
 
-// An answer is what is expected: the status, and a part of the text.
+// An answer is the expected one: its status, and a part of its text.
 type answer struct {
 	status int
 	text   string
@@ -147,7 +147,7 @@ func TestRunsAreListed(t *testing.T) {
 	page := s.shows("", "invalid character &#39;&lt;&#39;", "cannot be read", "begin on mvcc, rwmutex",
 		"! instrumented: a trace", "! interrupted after 12 of 20 samples", "12 samples, complete",
 		"a processor, GOMAXPROCS 2, linux/amd64, go1.26", `<a href="new/#profiles">3 profiles</a>`,
-		`<option selected>alone</option>`, // the one before the newest is what it is compared with
+		`<option selected>alone</option>`, // the newest is compared with the one before it
 	)
 	require.NotContains(t, page, `<option>broken`)
 	var names []string
@@ -161,7 +161,7 @@ func TestRunsAreListed(t *testing.T) {
 		require.Contains(t, w.Body.String(), `runs/">Runs</a>`, other)
 	}
 
-	// What is saved or deleted meanwhile shows at once.
+	// Runs saved or deleted meanwhile appear or vanish at once.
 	s.save("later", measured(4, 1), nil)
 	require.NoError(t, os.Remove(s.path("old")))
 	require.NotContains(t, s.shows("", `id="run-later"`), `id="run-old"`)
@@ -170,7 +170,7 @@ func TestRunsAreListed(t *testing.T) {
 	s.shows("", "There are none")
 }
 
-// A list reads what has changed, and nothing else.
+// A list reads the files that have changed, and no others.
 func TestListRemembers(t *testing.T) {
 	s := newShelf(t)
 	s.shows("", "begin on mvcc, rwmutex")

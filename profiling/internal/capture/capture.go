@@ -23,7 +23,7 @@ import (
 type Capture struct {
 	ID     int
 	Kind   string // name of a kind
-	Phase  string // what ran, "" if unknown
+	Phase  string // of the program, "" if unknown
 	Start  time.Time
 	Window time.Duration // 0: a snapshot, or everything since the program started
 	Empty  bool          // nothing was sampled
@@ -36,13 +36,13 @@ type Capture struct {
 	// is for how long those of the garbage collector ran, in the profile of all goroutines.
 	Work, Collector time.Duration
 
-	Report *contention.Report // what Data was made from, if it is about contention
+	Report *contention.Report // the source of Data, if that is about contention
 }
 
 // Captures takes captures of a program, and keeps the last of them. Its methods may
 // be called from several goroutines, its fields must be set before.
 type Captures struct {
-	Phase     func() string // what the program does
+	Phase     func() string // of the program, at present
 	Capturing func(bool)    // called before and after CPU profiles, may be nil
 	Started   time.Time
 	// Operations returns how many operations the program has done so far, may be nil.
@@ -246,7 +246,7 @@ func takeCPU(
 	return profile.ParseData(buf.Bytes())
 }
 
-// takeWall profiles what all goroutines do during d.
+// takeWall profiles the states of all goroutines during d.
 func takeWall(
 	ctx context.Context, d time.Duration, capturing func(bool),
 ) (*profile.Profile, error) {
@@ -267,8 +267,8 @@ func takeWall(
 	return s.Profile(cpu, start, took), nil
 }
 
-// takeChange returns what the named profile gained during d. Entries that did
-// not change are left out.
+// takeChange returns the gain of the named profile during d. Entries that did not change are left
+// out.
 func takeChange(ctx context.Context, name string, d time.Duration) (*profile.Profile, error) {
 	leave, err := windowGate.enter(d)
 	if err != nil {
@@ -295,7 +295,7 @@ func takeChange(ctx context.Context, name string, d time.Duration) (*profile.Pro
 	return p, nil
 }
 
-// Gain returns what a profile gained from before to after. It changes neither.
+// Gain returns the gain of a profile from before to after. It changes neither.
 func Gain(before, after *profile.Profile) (*profile.Profile, error) {
 	before = before.Copy()
 	before.Scale(-1)

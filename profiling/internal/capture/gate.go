@@ -110,7 +110,7 @@ func (g *gate) hold(why string) (release func(), err error) {
 	}, nil
 }
 
-// state says in words what is inside, "" if nothing is.
+// state says in words which captures are inside, or why none is admitted; "" if none is inside.
 func (g *gate) state() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -148,8 +148,8 @@ type History[T any] struct {
 	ids  []int // their numbers
 }
 
-// Add stores what create makes of the next number. Then it drops what surplus names: an index
-// in the list, which has the oldest first, until that is negative.
+// Add stores the thing that create makes for the next number. Then it drops the one at the index
+// that surplus returns for the list, which has the oldest first, until that is negative.
 func (h *History[T]) Add(create func(id int) T, surplus func(list []T) (index int)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -21,9 +21,8 @@ const contentionKind = "contention"
 // DefaultWindow is the length of a capture for the browser.
 const DefaultWindow = 5 * time.Second
 
-// A Mode is a way to make a report on contention: from an execution trace of some
-// length, or from what the block and mutex profiles gain meanwhile or, without a window, have
-// gained since the start.
+// A Mode is a way to make a report on contention: from an execution trace of some length, or from
+// the gain of the block and mutex profiles meanwhile or, without a window, since the start.
 type Mode struct {
 	Traced bool
 	Window time.Duration
@@ -70,8 +69,7 @@ func (s *Captures) Waits(ctx context.Context, m Mode) (*Capture, error) {
 	return s.finish(c, c.Report.Profile(), nil)
 }
 
-// A waitState is what had been waited for at some time since the start of the
-// program.
+// A waitState has the waits from the start of the program to some time.
 type waitState struct {
 	at           time.Time
 	block, mutex *profile.Profile
@@ -118,7 +116,7 @@ func (s *Captures) cheapWaits(ctx context.Context, d time.Duration) (*contention
 	return r, err
 }
 
-// reportOf makes a report of what came between two states; from may be nil.
+// reportOf makes a report of the waits between two states; from may be nil.
 func (s *Captures) reportOf(from, to *waitState) (*contention.Report, error) {
 	if from == nil {
 		r := contention.FromProfiles(to.block, to.mutex, 0)
@@ -145,7 +143,7 @@ var rates struct {
 	mu          sync.Mutex
 	mutexUsers  int
 	mutexBefore int // the program's own setting, to be restored
-	mutexSet    int // what a server set last
+	mutexSet    int // the last setting of a server
 	blockUsers  int
 }
 

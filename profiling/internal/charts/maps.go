@@ -8,9 +8,9 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Map returns the charts of a map. They only choose what is drawn together: the unit of a figure,
-// and whether it is a counter, follow from its description in package figures. Counters that no
-// chart chooses are in /metrics.
+// Map returns the charts of a map. They only choose which figures are drawn together: the unit of a
+// figure, and whether it is a counter, follow from its description in package figures. Counters
+// that no chart chooses are in /metrics.
 func Map(name string, stats func() mvcc.Stats) Group {
 	m := mapCharts{source: &Source[*mvcc.Stats]{Read: func() *mvcc.Stats { return new(stats()) }}}
 	title := "Map"

@@ -124,8 +124,8 @@ func (r readings) histogram(name string) *metrics.Float64Histogram {
 	return nil
 }
 
-// quantile returns the upper bound of the bucket in which the quantile q of
-// what cur has more than prev lies, NaN if there is nothing.
+// quantile returns the upper bound of the bucket that has the quantile q of the values added from
+// prev to cur, NaN if there are none.
 func quantile(prev, cur *metrics.Float64Histogram, q float64) float64 {
 	if prev == nil || cur == nil || len(prev.Counts) != len(cur.Counts) {
 		return math.NaN()

@@ -245,7 +245,7 @@ func (s *Sampler) sample(now time.Time) {
 	s.seq++
 }
 
-// An Answer is what the dashboard asks for each second.
+// An Answer goes to the dashboard, which asks for one each second.
 type Answer struct {
 	Boot    string    `json:"boot"`
 	Seq     int       `json:"seq"`

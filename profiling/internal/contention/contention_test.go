@@ -183,8 +183,7 @@ func TestTraceNamesEveryKindOfWait(t *testing.T) {
 	require.Equal(t, want, totals)
 }
 
-// What is waited for from before the start until after the end is counted as
-// the length of the trace.
+// A wait from before the start until after the end counts as the length of the trace.
 func TestTraceCountsWhatStillWaits(t *testing.T) {
 	c := make(chan int)
 	var wg sync.WaitGroup
@@ -201,8 +200,8 @@ func TestTraceCountsWhatStillWaits(t *testing.T) {
 	require.Equal(t, r.Window, s.Total)
 }
 
-// A trace is written in parts. Each says again what waits. A wait that goes on over several of
-// them is one, from its begin or that of the trace, and longer than what happened meanwhile.
+// A trace is written in parts. Each says again which goroutines wait. A wait that goes on over
+// several of them is one, from its begin or that of the trace, and longer than a sleep meanwhile.
 func TestTraceJoinsItsParts(t *testing.T) {
 	early, late := make(chan int), make(chan int)
 	var wg sync.WaitGroup

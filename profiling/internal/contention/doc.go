@@ -1,10 +1,10 @@
 // Package contention finds out where goroutines wait, how often and for how
 // long: a [Report] lists waits by kind and by the line of code that waited.
 //
-// There are two sources. [FromProfiles] reads what the runtime's block and
-// mutex profiles gained during a window; they are cheap enough to be always on,
-// but know no maximum and miss some kinds of wait. [FromTrace] reads an
-// execution trace, which has every wait that begins in it, with its exact length.
+// There are two sources. [FromProfiles] reads the gain of the runtime's block and mutex profiles
+// during a window; they are cheap enough to be always on, but know no maximum and miss some kinds
+// of wait. [FromTrace] reads an execution trace, which has every wait that begins in it, with its
+// exact length.
 //
 //	kind of wait                        block, mutex   trace
 //	Mutex, RWMutex, Once                yes            yes

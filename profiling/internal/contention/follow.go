@@ -10,11 +10,11 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// A Follower reads an execution trace and knows what each goroutine does.
+// A Follower reads an execution trace and knows the state of each goroutine.
 type Follower struct {
 	First, Now trace.Time
 	Events     int
-	// Open has what goroutines do at present, and Ranges what the runtime does.
+	// Open has the present steps of goroutines, and Ranges the present ranges of the runtime.
 	Open   map[trace.GoID]Step
 	Ranges map[RangeKey]Range
 
@@ -92,8 +92,8 @@ func (f *Follower) begin() {
 	f.last = map[trace.GoID]*Place{}
 }
 
-// follow takes the next event. A trace consists of parts. Each part says again what goes on at
-// its start: that neither ends a step or range nor begins one.
+// follow takes the next event. A trace consists of parts. Each part repeats the steps and ranges
+// that go on at its start: they neither end nor begin there.
 func (f *Follower) follow(e trace.Event) {
 	if f.Now = e.Time(); f.Events == 0 {
 		f.First = f.Now
@@ -164,7 +164,7 @@ func (f *Follower) transition(e trace.Event, tr trace.StateTransition) {
 	f.last[id] = at
 	s := Step{State: to, At: at, Start: f.Now, Waker: trace.NoGoroutine}
 	if from == trace.GoUndetermined {
-		s.Start, s.Early = f.First, true // only now the trace says in what state it has been
+		s.Start, s.Early = f.First, true // only now the trace says in which state it has been
 	}
 	switch to {
 	case trace.GoWaiting:

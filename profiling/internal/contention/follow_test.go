@@ -70,8 +70,8 @@ func TestRangesOverParts(t *testing.T) {
 	require.EqualValues(t, 20, s.Total)
 }
 
-// A goroutine that has to wait for the collector while it allocates waits for that,
-// and not for what it allocates for.
+// A goroutine that has to wait for the collector while it allocates waits for that, and not for the
+// timer, lock or channel of its call.
 func TestKindOf(t *testing.T) {
 	stack := func(functions ...string) (frames []Frame) {
 		for _, f := range functions {

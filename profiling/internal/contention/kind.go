@@ -2,7 +2,7 @@ package contention
 
 import "strings"
 
-// A Kind says what was waited for.
+// A Kind is a kind of wait, by the thing waited for.
 type Kind string
 
 // The kinds of wait.
@@ -131,7 +131,7 @@ func isPlumbing(function string) bool {
 // packageOf returns the import path of the package of a function.
 func packageOf(function string) string {
 	slash := strings.LastIndexByte(function, '/')
-	// What follows a bracket are type arguments.
+	// After a bracket come type arguments.
 	if bracket := strings.IndexByte(function, '['); bracket >= 0 && bracket < slash {
 		slash = strings.LastIndexByte(function[:bracket], '/')
 	}

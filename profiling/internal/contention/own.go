@@ -6,8 +6,8 @@ import (
 )
 
 // IsProfiler reports whether a stack, leaf first, is of the profiler itself. Going outwards, the
-// first function that is of the profiler or of the program tells: so what a handler or a callback
-// of the program waits for is the program's, whichever function of the profiler called it.
+// first function that is of the profiler or of the program tells: so the waits of a handler or a
+// callback of the program are the program's, whichever function of the profiler called it.
 func IsProfiler(frames []Frame) bool {
 	switch packageOf(siteOf(frames).Func) {
 	case "runtime/trace", "runtime/pprof": // the tracer and the CPU profiler, whoever uses them
@@ -36,7 +36,7 @@ func isProfiler(pkg string) bool {
 }
 
 // passing has the functions of package profiling in which the program's own code runs on behalf of
-// the program, by prefix: what they wait for themselves, the program would wait for without them.
+// the program, by prefix: without them, the program would have their waits itself.
 var passing = []string{
 	ownPackage + ".(*wrapped).ServeHTTP", ownPackage + ".(*answer).",
 }
@@ -48,8 +48,8 @@ var tools = []string{
 }
 
 // isBetween reports whether a function works for its caller, so that it does not say whose the
-// stack is: those of the standard library, of tools, code without a package, and what only passes
-// a call on.
+// stack is: those of the standard library, of tools, code without a package, and functions that
+// only pass a call on.
 func isBetween(function, pkg string) bool {
 	begins := func(prefix string) bool { return strings.HasPrefix(function, prefix) }
 	first, _, _ := strings.Cut(pkg, "/")
@@ -57,7 +57,7 @@ func isBetween(function, pkg string) bool {
 		slices.ContainsFunc(tools, begins)
 }
 
-// standard has what the paths of the standard library begin with.
+// standard has the first elements of the paths of the standard library.
 var standard = func() map[string]bool {
 	set := map[string]bool{}
 	for name := range strings.FieldsSeq(`archive bufio bytes cmp compress container context crypto

@@ -13,7 +13,7 @@ type Report struct {
 	Start  time.Time     `json:"start"`
 	Window time.Duration `json:"window_ns"` // 0: since the program started
 
-	// Waits has what goroutines waited for, by site, the longest total first.
+	// Waits has the waits of goroutines by site, the longest total first.
 	Waits []Site `json:"waits"`
 
 	// Exact says that P99 and Max are known, and every wait that began was recorded.
@@ -52,8 +52,8 @@ type Site struct {
 	// Work says that these are goroutines that wait for work, as far as that can be told: see [Crew].
 	// They are sites of their own, too.
 	Work bool `json:"work,omitempty"`
-	// Waiting is how many goroutines were still waiting when the window
-	// ended; what they had waited is in the figures above.
+	// Waiting is how many goroutines were still waiting when the window ended; their time until
+	// then is in the figures above.
 	Waiting int `json:"waiting,omitempty"`
 
 	// Stacks has the stacks with the longest totals, at most MaxStacks.
@@ -90,7 +90,7 @@ type Place struct {
 	tallies map[wait]*tally
 }
 
-// A wait is what the waits of one tally have in common.
+// A wait has the properties that all waits of one tally share.
 type wait struct {
 	kind Kind
 	idle bool

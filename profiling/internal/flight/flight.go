@@ -19,7 +19,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// A flight records what goes on, and keeps it when an operation was slow.
+// A flight records an execution trace, and keeps it when an operation was slow.
 type flight struct {
 	cfg   Config
 	kept  *capture.History[*Slow]
@@ -27,12 +27,12 @@ type flight struct {
 	leave func() // the gate
 	began time.Time
 
-	// busy is held by one callback at a time, of a timer, and protects what follows.
+	// busy is held by one callback at a time, of a timer, and protects the rest of this block.
 	busy    sync.Mutex
 	on      bool // until close
 	rec     *trace.FlightRecorder
 	machine machine.Log
-	sums    slow.Others // what was not summed up yet
+	sums    slow.Others // which operations are not summed up yet
 	second  *time.Timer
 
 	best  atomic.Pointer[Slow] // to be kept next
@@ -41,14 +41,14 @@ type flight struct {
 	next  atomic.Int64         // when that is, in nanoseconds since began
 	marks marks
 
-	mu      sync.Mutex // protects what follows, and record.recent
+	mu      sync.Mutex // protects records, outcome, and record.recent
 	records []*record
 	outcome
 
 	stop context.CancelFunc
 }
 
-// An outcome is what a recording leaves, beside the operations that are kept.
+// An outcome has the results of a recording, beside the operations that are kept.
 type outcome struct {
 	lost    int    // traces that were not kept
 	problem string // with the last of them
@@ -209,8 +209,8 @@ func (f *flight) keep(c *Slow) {
 	Keep(f.kept, &kept, f.cfg.Keep, f.cfg.Keep*f.cfg.MaxBytes)
 }
 
-// setFresh sets how long after its end an operation is still kept: half of what
-// the last trace reached back, since later its start may be lost.
+// setFresh sets how long after its end an operation is still kept: half of the time that the last
+// trace reached back, since later its start may be lost.
 func (f *flight) setFresh(d time.Duration) {
 	f.fresh.Store(int64(max(d, 50*time.Millisecond)))
 }

@@ -18,7 +18,7 @@ type Slow struct {
 	Took       time.Duration `json:"took_ns"`
 	Threshold  time.Duration `json:"threshold_ns"`
 	Percentile float64       `json:"percentile,omitempty"` // of the threshold, 0 if that was set
-	Phase      string        `json:"phase,omitempty"`      // what ran, "" if unknown
+	Phase      string        `json:"phase,omitempty"`      // of the program, "" if unknown
 	End        time.Time     `json:"end"`
 	Count      uint64        `json:"count"` // how many of its kind were slow by then
 

@@ -55,7 +55,7 @@ func (o *Op) made() *counts {
 	return o.counts.Load()
 }
 
-// Totals returns what was counted since the program began; ok is false if nothing was. It
+// Totals returns the operations counted since the program began; ok is false if there are none. It
 // takes some microseconds.
 func (o *Op) Totals() (h *hist.Hist, errors uint64, ok bool) {
 	if !o.counted.Load() {
@@ -95,7 +95,7 @@ func (c *counts) shard() *hist.Recorder {
 	return &c.shards[stack*golden>>1>>(c.shift-1)]
 }
 
-// all returns what was counted.
+// all returns all counts as one histogram.
 func (c *counts) all() *hist.Hist {
 	h := new(hist.Hist)
 	for i := range c.shards {
@@ -118,7 +118,7 @@ type record struct {
 	slow      atomic.Uint64 // how many were
 	turns     atomic.Int64  // how many of them were kept
 	usual     atomic.Bool   // the next one that is not slow, but took as long as most, is wanted
-	median    atomic.Int64  // of what they took of late
+	median    atomic.Int64  // of their durations of late
 
 	// Under the locks of the flight.
 	last    recent
@@ -126,7 +126,7 @@ type record struct {
 	stepped time.Time    // when the newest was added
 }
 
-// recent says what operations took of late.
+// recent has the durations of operations of late.
 type recent struct {
 	Count     uint64        `json:"count"`
 	P50       time.Duration `json:"p50_ns"`
@@ -163,7 +163,7 @@ func (r *record) judge(d time.Duration) {
 	}
 }
 
-// tick computes what operations took of late, and the threshold.
+// tick computes the durations of operations of late, and the threshold.
 func (r *record) tick(now time.Time, cfg Config) {
 	all := r.op.made().all()
 	late := *all

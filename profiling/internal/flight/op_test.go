@@ -24,7 +24,7 @@ func loneFlight(t *testing.T, cfg Config) *flight {
 	return f
 }
 
-// The threshold is a percentile of what operations took in the last minute.
+// The threshold is a percentile of the durations of operations in the last minute.
 func TestThreshold(t *testing.T) {
 	f := loneFlight(t, Config{Percentile: 99})
 	o, now := &Op{name: "op"}, time.Now()
@@ -65,7 +65,7 @@ func TestThreshold(t *testing.T) {
 	require.EqualValues(t, 1, r.slow.Load())
 	require.Equal(t, "op", f.best.Load().Op)
 
-	// What was usual is forgotten after a minute or so.
+	// Durations are forgotten after a minute or so.
 	for range 4 * recentSteps {
 		record(300, 100*time.Millisecond)
 		tick(recentStep / 2)
@@ -215,7 +215,7 @@ func TestKeptOps(t *testing.T) {
 	}
 }
 
-// Operations allocate nothing but what they are counted in, once, unless they are slow.
+// Operations allocate nothing but their counters, once, unless they are slow.
 func TestOperationsDoNotAllocate(t *testing.T) {
 	o := &Op{name: "op"}
 	count := func() { o.Count(time.Millisecond, true) }
@@ -255,7 +255,7 @@ func BenchmarkDone(b *testing.B) {
 	}
 }
 
-// What was not kept is said as long as the recording goes on, and after its end.
+// Lost traces are reported as long as the recording goes on, and after its end.
 func TestLossesOutliveTheRecording(t *testing.T) {
 	f := loneFlight(t, Config{})
 	f.leave = func() {}
@@ -270,7 +270,7 @@ func TestLossesOutliveTheRecording(t *testing.T) {
 	}
 }
 
-// An operation whose turn comes too late is counted among what was not kept.
+// An operation whose turn comes too late is counted among the lost traces.
 func TestTooLateIsLost(t *testing.T) {
 	f := loneFlight(t, Config{})
 	f.fresh.Store(int64(time.Second))

@@ -1,4 +1,4 @@
-// Package flight records what goes on, and keeps it when an operation was slow.
+// Package flight records an execution trace, and keeps it when an operation was slow.
 package flight
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// A Config says which operations are slow, and what is kept of them.
+// A Config says which operations are slow, and how much of them is kept.
 type Config struct {
 	Percentile    float64
 	Above, MinAge time.Duration
@@ -29,8 +29,7 @@ type Config struct {
 // maxBytes is the largest size of a trace.
 const maxBytes = 256 << 20
 
-// WithDefaults returns c with its zero fields filled in, and an error that says what
-// is wrong with it.
+// WithDefaults returns c with its zero fields filled in, and an error that names an invalid one.
 func (c Config) WithDefaults() (Config, error) {
 	c.Percentile = cmp.Or(c.Percentile, 99.9)
 	if c.MinAge <= 0 {
@@ -56,10 +55,10 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, nil
 }
 
-// A Recording is what a service knows of slow operations. Its methods may be called
-// from several goroutines.
+// A Recording has the slow operations of a service. Its methods may be called from several
+// goroutines.
 type Recording struct {
-	Phase func() string // what the program does
+	Phase func() string // of the program, at present
 	Kept  capture.History[*Slow]
 
 	turn   sync.Mutex // held to start or stop, which may take seconds; locked before mu
@@ -194,11 +193,11 @@ func (s *Recording) halt() {
 	}
 }
 
-// State is what a service says of its slow operations.
+// State is the report of a service on its slow operations.
 type State struct {
 	On      bool      `json:"on"`
 	Failed  string    `json:"failed,omitempty"` // why it could not be turned on
-	Rule    string    `json:"rule,omitempty"`   // what is slow, in words
+	Rule    string    `json:"rule,omitempty"`   // which operations are slow, in words
 	Ops     []OpState `json:"ops"`
 	Lost    int       `json:"lost"` // traces that were not kept, of this or the last recording
 	Problem string    `json:"problem,omitempty"`
@@ -209,7 +208,7 @@ type State struct {
 	Config Config `json:"-"`
 }
 
-// OpState is what is known of one kind of operation.
+// OpState has the figures of one kind of operation.
 type OpState struct {
 	Name string `json:"name"`
 	recent
@@ -256,7 +255,7 @@ func (st *State) outcome(o outcome) {
 	st.Lost, st.Problem, st.Tails = o.lost, o.problem, o.tails.sum()
 }
 
-// Of drops from st what is not of the operation of that name.
+// Of drops the operations of other names from st.
 func (st *State) Of(op string) {
 	st.Kept = slices.DeleteFunc(st.Kept, func(c *Slow) bool { return c.Op != op })
 	st.Tails = slices.DeleteFunc(st.Tails, func(t *slow.Tail) bool { return t.Op != op })
@@ -274,7 +273,7 @@ func (c Config) rule() string {
 // More would not tell more, and take room in the trace.
 const marksASecond = 1000
 
-// marks has what is known of the operations that left marks of late.
+// marks has the figures of the operations that left marks of late.
 type marks struct {
 	left   atomic.Int64 // how many more may, in this second
 	most   atomic.Int64 // the longest took that many nanoseconds
@@ -309,7 +308,7 @@ type traceTails struct {
 	tails []*slow.Tail
 }
 
-// add adds the sums of a trace, and drops what is too old.
+// add adds the sums of a trace, and drops those that are too old.
 func (l *tails) add(now time.Time, list []*slow.Tail) {
 	*l = slices.DeleteFunc(*l, func(t traceTails) bool { return now.Sub(t.at) > TailReach })
 	if len(list) > 0 {

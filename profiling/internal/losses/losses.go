@@ -31,7 +31,7 @@ const (
 	callers = 500
 )
 
-// state is what the process looks at; looked has the steps, the newest last.
+// state has the losses of the process; looked has its steps, the newest last.
 var state struct {
 	mu     sync.Mutex
 	until  time.Time // 0 while nobody looks
@@ -59,7 +59,7 @@ type win struct {
 // name takes a walk over the stack.
 const noted = 16
 
-// gathered is what was told of in a step.
+// gathered has the attempts and losses of a step.
 type gathered struct {
 	began    time.Time
 	callers  *xsync.Map[caller, *counts]

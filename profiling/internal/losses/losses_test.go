@@ -170,7 +170,7 @@ func TestNobodyLooks(t *testing.T) {
 	require.Empty(t, rows)
 }
 
-// What a storm of conflicts over one key costs while nobody looks, and while somebody does.
+// The cost of a storm of conflicts over one key while nobody looks, and while somebody does.
 func BenchmarkStorm(b *testing.B) {
 	for _, looks := range []bool{false, true} {
 		b.Run(map[bool]string{false: "nobody looks", true: "looked at"}[looks], func(b *testing.B) {

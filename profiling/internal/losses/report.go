@@ -189,7 +189,7 @@ func (c *caller) String() string {
 	return name
 }
 
-// ours are the names of the functions between a call of the program and what is told.
+// ours begins the names of the map's functions, which are left out of the calls of the program.
 const ours = "github.com/mvccmap/mvccmap/mvcc."
 
 // frames returns the calls of the program that led to the transaction.

@@ -9,7 +9,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/bench/humanize"
 )
 
-// A Side is what a difference is made of.
+// A Side is one of the two profiles of a difference.
 type Side struct {
 	Name string
 	Ops  uint64 // operations that were done meanwhile, 0 if that is not known
@@ -23,7 +23,7 @@ func ScaleBase(base *profile.Profile, of, less Side) {
 	}
 }
 
-// AboutScale says in words what ScaleBase does.
+// AboutScale puts the effect of ScaleBase into words.
 func AboutScale(of, less Side) string {
 	if of.Ops == 0 || less.Ops == 0 {
 		return "as measured: it is not known how many operations there were"

@@ -30,8 +30,8 @@ import (
 // The handlers it returns may be used concurrently with it.
 var driverMu sync.Mutex
 
-// handlersOf returns pprof's pages for p, or for what p has more than base if
-// that is not nil. It takes both over.
+// handlersOf returns pprof's pages for p, or for p minus base if that is not nil. It takes both
+// over.
 func handlersOf(p, base *profile.Profile) (handlers map[string]http.Handler, err error) {
 	driverMu.Lock()
 	defer driverMu.Unlock()
@@ -120,8 +120,8 @@ func (noObjTool) Disasm(string, uint64, uint64, bool) ([]driver.Inst, error) {
 	return nil, errNoObject
 }
 
-// silentUI drops what the driver would print on a terminal. What concerns the
-// reader of a page is on the page.
+// silentUI drops the driver's messages to a terminal. Those that concern the reader of a page are
+// on the page.
 type silentUI struct{}
 
 func (silentUI) ReadLine(string) (string, error)     { return "", io.EOF }

@@ -31,7 +31,7 @@ func Read(data []byte) (*profile.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	// No page needs what leads to the files of programs.
+	// No page needs the folders, build IDs and symbols by which files of programs are found.
 	for _, m := range p.Mapping {
 		m.File, m.BuildID, m.KernelRelocationSymbol = path.Base(m.File), "", ""
 	}

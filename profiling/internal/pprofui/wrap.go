@@ -17,16 +17,16 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// A Page says what is on pprof's pages, above them.
+// A Page describes pprof's pages, at their top.
 type Page struct {
 	web.Frame        // its Page names the profile; its Base need not be set
-	About     string // when it was taken, for how long, what ran
+	About     string // when it was taken, for how long, in which phase
 	Links     []Link
 	// Difference tells that there is no file to download.
 	Difference bool
-	// More and Less name the sides of a difference of two profiles: what is more in each of them.
+	// More and Less name the sides of a difference, for the samples that each has more.
 	More, Less string
-	Note       string // what is missing, and why; set by Show
+	Note       string // why names of files are missing; set by Show
 }
 
 // A Link leads to another view, from a page of pprof. Of one that shows or hides something Shown is
@@ -60,7 +60,7 @@ func send(w http.ResponseWriter, r *http.Request, a *web.Memory, p Page, view st
 	return nil
 }
 
-// wrap puts what is ours into a page, in place of its title and the start of its body.
+// wrap puts our head and top into a page, in place of its title and the start of its body.
 func wrap(page, head, top []byte) []byte {
 	start, rest, ok := bytes.Cut(page, []byte("<title>"))
 	_, style, titled := bytes.Cut(rest, []byte("</title>"))
@@ -114,10 +114,10 @@ const policy = "default-src 'none'; " +
 	"script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; " +
 	"img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// Show answers with a page of the profile p that load returns, or of the difference
-// p minus base if base is not nil. It calls load when it is the page's turn. Nothing is
-// kept between requests: a compressed profile is a small fraction of what its pages
-// take, and making the handlers anew costs milliseconds.
+// Show answers with a page of the profile p that load returns, or of the difference p minus base if
+// base is not nil. It calls load when it is the page's turn. Nothing is kept between requests: a
+// compressed profile is a small fraction of the memory of its pages, and making the handlers anew
+// costs milliseconds.
 func Show(
 	w http.ResponseWriter, r *http.Request, view string, page Page,
 	load func() (p, base *profile.Profile, err error),

@@ -1,6 +1,6 @@
-// Package slow finds in an execution trace why one operation took as long as it
-// did: for how long its goroutine ran, waited for a processor, for a lock, a
-// channel, the kernel or the collector, at which line, and what ended the wait.
+// Package slow finds in an execution trace why one operation took as long as it did: for how long
+// its goroutine ran, waited for a processor, for a lock, a channel, the kernel or the collector, at
+// which line, and who ended the wait.
 //
 // The goroutine that ended the operation says so in the trace with [Mark]. Then
 // [FromTrace] looks at the time before the mark:

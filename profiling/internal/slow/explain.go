@@ -79,8 +79,8 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	return r
 }
 
-// endAll ends what lasts, as of now. The returned function takes that back, so that more of the
-// trace can be read.
+// endAll ends all open spans and ranges, as of now. The returned function takes that back, so that
+// more of the trace can be read.
 func (f *follower) endAll() (undo func()) {
 	ranges, known := f.ranges, map[*goroutine]int{}
 	for id, s := range f.Open {
@@ -119,7 +119,7 @@ func (f *follower) running(id trace.GoID, w window) (d time.Duration) {
 	return d
 }
 
-// explain sums up what g did within w.
+// explain sums up the spans of g within w.
 func (f *follower) explain(r *Report, g *goroutine, w window) {
 	waits := map[doing]*Wait{}
 	longest := map[doing]span{}

@@ -46,7 +46,7 @@ func (l Lost) String() string {
 	return fmt.Sprintf("%d attempts; %d lost %s. ", l.Attempts, l.Lost, l.Over)
 }
 
-// lostIn returns what a goroutine has lost within w.
+// lostIn sums up the attempts that a goroutine has lost within w.
 func (f *follower) lostIn(id trace.GoID, w window) (sum Lost) {
 	for _, l := range f.lost[id] {
 		if l.at >= w.start && l.at <= w.end {

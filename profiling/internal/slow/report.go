@@ -10,25 +10,24 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// A Report says what the goroutine of one operation did until the operation
-// ended. It marshals to JSON with times in nanoseconds.
+// A Report accounts for the time of one operation, by the states of its goroutine. It marshals to
+// JSON with times in nanoseconds.
 type Report struct {
 	// Goroutine is the number of the goroutine in the trace, and End the time
 	// at which the operation ended, from the start of the trace.
 	Goroutine int64         `json:"goroutine"`
 	End       time.Duration `json:"end_ns"`
 
-	// Took is what the operation took, Seen the part of it, at its end, that
-	// the trace has. Everything else in the report is about that part; if it
-	// is shorter than Took, the trace does not reach back to the start.
+	// Took is the time of the operation, Seen the part of it, at its end, that the trace has.
+	// Everything else in the report is about that part; if it is shorter than Took, the trace does
+	// not reach back to the start.
 	Took time.Duration `json:"took_ns"`
 	Seen time.Duration `json:"seen_ns"`
 
-	// What the goroutine did; together they are Seen. Running is without
-	// Assist, the time in which it had to work for the collector. Runnable is
-	// the time in which it could have run, but had no processor. These are the states that Go's
-	// scheduler knows: it does not know when the system stops a thread, and counts that as
-	// running.
+	// The time of the goroutine by its states; together they are Seen. Running is without Assist,
+	// the time in which it had to work for the collector. Runnable is the time in which it could
+	// have run, but had no processor. These are the states that Go's scheduler knows: it does not
+	// know when the system stops a thread, and counts that as running.
 	Running  time.Duration `json:"running_ns"`
 	Assist   time.Duration `json:"gc_assist_ns"`
 	Runnable time.Duration `json:"runnable_ns"`
@@ -44,8 +43,8 @@ type Report struct {
 	// includes the operation; 0 if it is not known.
 	Used time.Duration `json:"used_ns,omitempty"`
 
-	// Waits has what it waited for, by kind and site, the longest first:
-	// waiting, system calls and the time without a processor.
+	// Waits has the waits of the goroutine, by kind and site, the longest first: waiting, system
+	// calls and the time without a processor.
 	Waits []Wait `json:"waits"`
 
 	// Marking is for how much of the time the collector was marking, Stopped
@@ -61,14 +60,14 @@ type Report struct {
 	// one, or the goroutine that let it wait waited for one.
 	Processors *Processors `json:"processors,omitempty"`
 
-	// Machine is what the machine did around the end of the operation.
+	// Machine is the usage of the machine around the end of the operation.
 	Machine machine.Usage `json:"machine"`
 
 	// Verdict is the report in a sentence or two.
 	Verdict string `json:"verdict"`
 }
 
-// A Wait is what the goroutine waited for at one line of code.
+// A Wait sums up the waits of one kind at one line of code.
 type Wait struct {
 	Kind   contention.Kind    `json:"kind"`
 	Site   contention.Frame   `json:"site"`
@@ -76,10 +75,10 @@ type Wait struct {
 	Count  int                `json:"count"`
 	Total  time.Duration      `json:"total_ns"`
 	Max    time.Duration      `json:"max_ns"`
-	Others []Activity         `json:"others,omitempty"` // what ran meanwhile, if for a processor
+	Others []Activity         `json:"others,omitempty"` // who ran meanwhile, if for a processor
 
-	// Of the longest wait: the goroutine that ended it, those that let it wait until then, and
-	// what these waited for themselves, if that took most of their time and was for others.
+	// Of the longest wait: the goroutine that ended it, those that let it wait until then, and the
+	// main wait of these, if that took most of their time and was for others.
 	Waker *Waker `json:"waker,omitempty"`
 	Turns *Turns `json:"turns,omitempty"`
 	Cause *Wait  `json:"cause,omitempty"`
@@ -102,7 +101,7 @@ type Turns struct {
 	Count   int           `json:"count"`
 	Total   time.Duration `json:"total_ns"`
 	Longest time.Duration `json:"longest_ns"`
-	// Doing is what they did until they handed it on, the longest first.
+	// Doing has their activities until they handed it on, the longest first.
 	Doing []Activity `json:"doing,omitempty"`
 }
 
@@ -119,8 +118,7 @@ type Processors struct {
 	stopped bool // the world was stopped for most of the time
 }
 
-// An Activity is what one or more goroutines did during a wait: they waited at the same line, or
-// ran.
+// An Activity is that of one or more goroutines during a wait: they waited at one line, or ran.
 type Activity struct {
 	Goroutine  int64            `json:"goroutine"`      // the lowest number
 	Goroutines int              `json:"goroutines"`     // how many
@@ -147,7 +145,7 @@ const due = 40 * time.Millisecond
 // Off returns for how long the goroutine was not on a processor, although it was running for Go's
 // scheduler: at least that long, if sure, since the program did not use more; else most likely.
 func (r *Report) Off() (d time.Duration, sure bool) {
-	ran, all := r.Running+r.Assist, r.Machine.For >= r.Seen // what is known of the machine is of all
+	ran, all := r.Running+r.Assist, r.Machine.For >= r.Seen // the machine's usage covers all
 	if r.Used > 0 && all && ran-r.Used > ran/2 {
 		return ran - r.Used, true
 	}
@@ -157,7 +155,7 @@ func (r *Report) Off() (d time.Duration, sure bool) {
 	return 0, false
 }
 
-// Root returns what w was for in the end: the main activity of the last cause.
+// Root returns the root of w: the main activity of the last cause.
 func (w *Wait) Root() Activity {
 	for w.Cause != nil {
 		w = w.Cause
@@ -169,7 +167,7 @@ func (w *Wait) Root() Activity {
 }
 
 // Profile returns r as a profile of waits that ended at that time: those of the operation and,
-// under "of others", what the goroutines did that let it wait. It names every line that r does.
+// under "of others", the activities of the goroutines that let it wait. It names each line of r.
 func (r *Report) Profile(end time.Time) *profile.Profile {
 	p := contention.NewProfile(end.Add(-r.Seen), r.Seen)
 	for i := range r.Waits {

@@ -24,13 +24,13 @@ import (
 
 func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
 
-// watchdog bounds what ends by itself unless something is wrong.
+// watchdog bounds loops that end by themselves unless something is wrong.
 const watchdog = time.Minute
 
-// explain traces an operation, with what goes on beside it, until the report on
-// it is as wanted: on a busy machine a plant may come too late, or the
-// operation be held up by something else. As the clocks of trace and operation are
-// read at different moments, a part of it may not be known: that must not be most.
+// explain traces an operation and the plant that slows it, until the report is as wanted: on a busy
+// machine a plant may come too late, or the operation be held up by something else. As the clocks
+// of trace and operation are read at different moments, a part of it may not be known: that must
+// not be most.
 func explain(
 	t *testing.T,
 	plant func() (op func(), done func()),
@@ -84,7 +84,7 @@ func explainOnce(t *testing.T, plant func() (op func(), done func())) *slow.Repo
 	require.NoError(t, err)
 	require.Len(t, tails, 1)
 	require.Equal(t, took, total(tails[0]))
-	if off, _ := r.Off(); off-r.Assist > took/2 { // the sums know what of it was for the collector
+	if off, _ := r.Off(); off-r.Assist > took/2 { // the sums know the collector's part of it
 		require.Equal(t, slow.Off, tails[0].Parts[0].Kind)
 	}
 	require.Equal(t, r.Seen, r.Running+r.Assist+r.Runnable+r.Waiting+r.Syscall+r.Unknown)
@@ -168,7 +168,7 @@ func TestStarved(t *testing.T) {
 	require.NotEqual(t, r.Goroutine, burner.Goroutine)
 }
 
-// What runs on a processor is interrupted: no part of it is long.
+// A goroutine on a processor is interrupted: no part of its time there is long.
 func TestRunning(t *testing.T) {
 	r := explain(t, func() (op, done func()) {
 		return func() {
@@ -234,7 +234,7 @@ func TestNoMark(t *testing.T) {
 	require.ErrorContains(t, read(buf.Bytes()[:buf.Len()/2]), "reading the execution trace")
 }
 
-// What came before the operation, and between its end and its mark, is not part of it.
+// The time before the operation, and that between its end and its mark, is not part of it.
 func TestLateMark(t *testing.T) {
 	lateMark := func() *slow.Report {
 		var took time.Duration

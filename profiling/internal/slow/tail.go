@@ -23,7 +23,7 @@ const (
 	NotKnown contention.Kind = "not in the trace"
 )
 
-// A Tail sums up slow operations of one name: what they did in all the time that they took. It
+// A Tail sums up slow operations of one name: the activities of all the time that they took. It
 // marshals to JSON with times in nanoseconds.
 type Tail struct {
 	Op    string        `json:"op"`
@@ -39,21 +39,21 @@ type Tail struct {
 	For   time.Duration `json:"run_delay_of_ns"`
 }
 
-// A Part is what the operations of a [Tail] did at one line, or in one way that has no line.
+// A Part is an activity of the operations of a [Tail], at one line or of a kind that has no line.
 type Part struct {
 	Kind  contention.Kind    `json:"kind"`
 	Site  contention.Frame   `json:"site"`
 	Ops   int                `json:"ops"` // how many did it
 	Total time.Duration      `json:"total_ns"`
 	Stack []contention.Frame `json:"stack,omitempty"` // of the longest, leaf first
-	// Because is what those did that let the operations wait, in the end, the longest first: of some
-	// waits only.
+	// Because has the root causes, of some waits only: the activities of those that let the
+	// operations wait, the longest first.
 	Because []Cause `json:"because,omitempty"`
 
 	longest time.Duration
 }
 
-// A Cause is what others did, for so long of the time in which operations waited.
+// A Cause is an activity of others, for so long of the time in which operations waited.
 type Cause struct {
 	Kind  contention.Kind  `json:"kind"` // "" if they ran
 	Site  contention.Frame `json:"site"`
@@ -154,7 +154,7 @@ func (p *Part) because(list []Cause) {
 	})
 }
 
-// cause returns what others mostly did while the operations waited, nil if that is not known.
+// cause returns the main activity of others while the operations waited, nil if that is not known.
 func (p *Part) cause() *Cause {
 	var known time.Duration
 	for _, c := range p.Because {
@@ -166,7 +166,7 @@ func (p *Part) cause() *Cause {
 	return &p.Because[0]
 }
 
-// Why says what others mostly did while the operations waited, "" if that is not known.
+// Why names the main activity of others while the operations waited, "" if that is not known.
 func (p Part) Why() string {
 	c := p.cause()
 	if c == nil {
@@ -259,7 +259,7 @@ func (t *Tail) Share(p Part) float64 { return float64(p.Total) / float64(max(t.T
 // said bounds the parts that a sentence names.
 const said = 4
 
-// String says what the operations did: "61 % runnable, without a processor, 22 % ...".
+// String says how the operations spent their time: "61 % runnable, without a processor, 22 % ...".
 func (t *Tail) String() string {
 	text, n := t.Lost.String(), 0
 	for _, p := range t.Parts {
@@ -284,7 +284,7 @@ func (t *Tail) String() string {
 	return text
 }
 
-// Words says what the operations did in a part, without the line.
+// Words names the activity of a part, without the line.
 func (p Part) Words() string {
 	switch p.Kind {
 	case Off, Assist, NotKnown:

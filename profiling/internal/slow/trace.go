@@ -33,10 +33,10 @@ func Mark(id uint64, op string, took time.Duration, end time.Time) {
 	}
 }
 
-// A mark is what [Mark] wrote.
+// A mark is a message of [Mark].
 type mark struct {
 	id        uint64
-	ago, took time.Duration // for how long the operation had ended, and what it took
+	ago, took time.Duration // for how long the operation had ended, and how long it took
 	op        string
 }
 
@@ -61,8 +61,8 @@ func parseMark(message string) (m mark, ok bool) {
 // a mark may be late.
 const slack = 50 * time.Millisecond
 
-// ErrNoMark is what [FromTrace] returns if the trace does not have the mark: it
-// ended before the mark, or began after it.
+// ErrNoMark is the error of [FromTrace] if the trace does not have the mark: it ended before the
+// mark, or began after it.
 var ErrNoMark = errors.New("slow: the trace does not have the end of the operation")
 
 // Others says which operations are summed up beside the one that is reported on: those with a mark
@@ -74,9 +74,9 @@ type Others struct {
 
 // FromTrace reports on the operation that ended with mark id after it had taken that long, and sums
 // up others, and the operation itself, by name. It reads the trace, which takes about 300 ns for
-// each event, and remembers what all goroutines did for the length of the longest operation. m is
-// what the machine did around the end. last is the highest of the marks. The error is [ErrNoMark],
-// with sums that are whole, or says why the trace cannot be read.
+// each event, and remembers the spans of all goroutines for the length of the longest operation. m
+// is the usage of the machine around the end. last is the highest of the marks. The error is
+// [ErrNoMark], with sums that are whole, or says why the trace cannot be read.
 func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage, others Others) (
 	report *Report, tails []*Tail, last uint64, err error,
 ) {
@@ -136,28 +136,28 @@ func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage, othe
 // A span is a time in which a goroutine was in one state.
 type span = contention.Step
 
-// A follower knows what every goroutine did of late.
+// A follower knows the spans of every goroutine of late.
 type follower struct {
 	contention.Follower
 	machine    machine.Usage
 	took       time.Duration
 	procs      int        // GOMAXPROCS, 0 if it is not known
-	memory     trace.Time // how far back what was done is remembered, at least
-	forgot     trace.Time // when what was done before that was forgotten
+	memory     trace.Time // how far back spans are remembered, at least
+	forgot     trace.Time // when spans before that were forgotten
 	goroutines map[trace.GoID]*goroutine
 	ranges     []contention.Range // that have ended
 	causes     int                // of how many operations causes were looked for
 	lost       map[trace.GoID][]Lost
 }
 
-// A goroutine has what a goroutine has done.
+// A goroutine has the past of a goroutine.
 type goroutine struct {
 	spans []span
 	last  *contention.Place // where it ended
 	ended bool
 }
 
-// done remembers what a goroutine has done.
+// done remembers a span of a goroutine that has ended.
 func (f *follower) done(id trace.GoID, s span) {
 	f.forget()
 	f.add(id, s)
@@ -182,10 +182,10 @@ func (f *follower) gone(id trace.GoID, at *contention.Place) {
 	}
 }
 
-// passed remembers what the runtime has done.
+// passed remembers a range of the runtime that has ended.
 func (f *follower) passed(r contention.Range) { f.ranges = append(f.ranges, r) }
 
-// forget drops what was done too long ago, when it last did so as long ago as is remembered.
+// forget drops spans, ranges and losses that ended before the time remembered, once in such a time.
 func (f *follower) forget() {
 	then := f.Now - f.memory
 	if f.forgot > then {
@@ -227,7 +227,7 @@ type doing struct {
 	line int
 }
 
-// doingOf says what a goroutine did, and where.
+// doingOf returns the activity of a span, and its place.
 func doingOf(s span) (doing, contention.Frame) {
 	if s.State == trace.GoRunning || s.Kind == contention.Scheduler {
 		return doing{kind: s.Kind}, contention.Frame{}
@@ -236,7 +236,7 @@ func doingOf(s span) (doing, contention.Frame) {
 	return doing{s.Kind, site.Func, site.Line}, site
 }
 
-// doings sums up what goroutines did.
+// doings sums up the activities of goroutines.
 type doings map[doing]*doers
 
 type doers struct {

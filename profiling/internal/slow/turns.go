@@ -22,7 +22,7 @@ type turn struct {
 	time window
 }
 
-// blame says which goroutines let a wait last, and what these waited for. s is its longest span.
+// blame says which goroutines let a wait last, and the cause of that. s is its longest span.
 func (f *follower) blame(wait *Wait, s span, depth int) {
 	wait.Waker = &Waker{Goroutine: int64(s.Waker), Site: s.WakerAt.Site(), Stack: s.WakerAt.Frames()}
 	turns := f.turns(s, wait.during)
@@ -47,8 +47,8 @@ func (f *follower) blame(wait *Wait, s span, depth int) {
 	}
 }
 
-// cause sums up what goroutines waited for in their turns, if it was most of what they did and for
-// other goroutines; otherwise it returns nil.
+// cause sums up the waits of goroutines in their turns, of which most is the main activity, if
+// these were for other goroutines; otherwise it returns nil.
 func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 	wait := &Wait{Kind: most.Kind, Site: most.Site, Total: most.Total}
 	var longest span
@@ -128,7 +128,7 @@ func sameThing(a, b span) bool {
 	return a.Kind == b.Kind && (same(a.At, b.At) || lock && same(a.WakerAt, b.WakerAt))
 }
 
-// spansOf calls yield with what a goroutine did in its turn, and for how long.
+// spansOf calls yield with the spans of a goroutine in its turn, and their lengths within it.
 func (f *follower) spansOf(t turn) func(yield func(s span, d time.Duration) bool) {
 	return func(yield func(s span, d time.Duration) bool) {
 		spans := f.goroutines[t.of].spans

@@ -19,7 +19,7 @@ import (
 // crowd is how many goroutines are in front of the operation.
 const crowd = 8
 
-// pause is what each of them takes.
+// pause is the time that each of them takes.
 const pause = 4 * time.Millisecond
 
 //go:noinline

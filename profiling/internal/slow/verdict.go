@@ -11,7 +11,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// verdict says in words what took most of the time.
+// verdict says in words where most of the time went.
 func (r *Report) verdict() string {
 	var b strings.Builder
 	if !r.Complete() {
@@ -64,7 +64,7 @@ func (r *Report) verdict() string {
 	return b.String()
 }
 
-// runningWords says what is known of an operation that mostly ran, as far as Go's scheduler knows.
+// runningWords describes an operation that mostly ran, as far as Go's scheduler knows.
 func (r *Report) runningWords(of string) string {
 	off, sure := r.Off()
 	switch {
@@ -87,7 +87,7 @@ const (
 	topWait = "waiting" // the first of the waits
 )
 
-// next says what took most of the time beside what was said.
+// next returns the largest part of the time beside the one that was said.
 func (r *Report) next(said string) (what string, d time.Duration) {
 	longest := func(w string, t time.Duration) {
 		if t > d && w != said {
@@ -106,7 +106,7 @@ func (r *Report) next(said string) (what string, d time.Duration) {
 	return what, d
 }
 
-// words says what a wait was for, what ended it, and what the goroutines did that let it last.
+// words names the kind of a wait, who ended it, and the activities that let it last.
 func (w *Wait) words(p *Processors) string {
 	var b strings.Builder
 	b.WriteString(kindWords(w.Kind))
@@ -140,8 +140,8 @@ func (w *Wait) words(p *Processors) string {
 	return b.String()
 }
 
-// because says which goroutines let the longest of the waits last, and what they did. The word it
-// stands for the thing that was waited for.
+// because says which goroutines let the longest of the waits last, and their activities. The word
+// it stands for the thing that was waited for.
 func (w *Wait) because(it string, p *Processors) string {
 	k, t := w.Waker, w.Turns
 	if k == nil || k.Goroutine < 0 || k.Site.Func == "" || strings.HasPrefix(k.Site.Func, "runtime.") {
@@ -201,8 +201,8 @@ func (a *Activity) who() string {
 	return fmt.Sprintf("goroutine %d", a.Goroutine)
 }
 
-// words says what is known of why there was no processor: the world was stopped, the collector had
-// most of them, or how many goroutines wanted one.
+// words gives the reason, if it is known, why there was no processor: the world was stopped, the
+// collector had most of them, or how many goroutines wanted one.
 func (p *Processors) words() string {
 	switch {
 	case p == nil || p.Of == 0:
@@ -228,7 +228,7 @@ func (p *Processors) idle() bool {
 	return p != nil && p.Of > 0 && !p.stopped && p.Used <= float64(p.Of)-0.75
 }
 
-// machineWords says what part the machine had in the delay, if that is known.
+// machineWords says which part the machine had in the delay, if that is known.
 func (r *Report) machineWords() string {
 	u := r.Machine
 	u.For = r.Took // a hiccup counts as a part of it
@@ -249,7 +249,7 @@ func (r *Report) machineWords() string {
 	return ""
 }
 
-// words says what a goroutine does, by its kind of wait.
+// words names the activity of a goroutine, by its kind of wait.
 var words = map[contention.Kind]string{
 	"":                     "running",
 	contention.Mutex:       "waiting for a sync.Mutex",

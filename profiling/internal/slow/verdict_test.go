@@ -10,7 +10,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// ran is what a verdict says of a short run: nothing tells whether it was on a processor.
+// ran is the verdict on a short run: nothing tells whether it was on a processor.
 const ran = "running, as far as Go's scheduler knows: it does not see when the system stops a " +
 	"thread. A CPU profile shows where, if it used the processor."
 

@@ -1,10 +1,10 @@
-// Package wall samples what all goroutines do, on a processor and off it, and makes one profile
-// of it: of each second, each goroutine has one.
+// Package wall samples the states of all goroutines, on a processor and off it, and makes one
+// profile of them: of each second, each goroutine has one.
 //
-// What is off the processor comes from samples of the stacks of all goroutines, by which a
-// goroutine waits where the runtime parked it, or is in a system call. What is on the processor
-// comes from a CPU profile of the same time, which knows the collector too. A goroutine that
-// neither waits nor is in the CPU profile had no processor.
+// The time off the processor comes from samples of the stacks of all goroutines, by which a
+// goroutine waits where the runtime parked it, or is in a system call. The time on it comes from a
+// CPU profile of the same time, which knows the collector too. A goroutine that neither waits nor
+// is in the CPU profile had no processor.
 package wall
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/contention"
 )
 
-// What goroutines do beside waits of the kinds of package contention.
+// The states of goroutines beside waits of the kinds of package contention.
 const (
 	Running     contention.Kind = "running"
 	NoProcessor contention.Kind = "no processor" // could run
@@ -87,10 +87,10 @@ func (s *Sampler) sample() time.Duration {
 	return time.Since(start)
 }
 
-// Profile returns what was sampled, and the CPU profile of the same time, as a profile with the
-// values samples/count and wall/nanoseconds. The root of every stack is what the goroutine did,
-// in brackets; samples have it as the label "state", beside the labels of the CPU profile, and
-// who waits for work the label of that. The work of the profiler itself is left out.
+// Profile returns the samples, and the CPU profile of the same time, as a profile with the values
+// samples/count and wall/nanoseconds. The root of every stack is the state of the goroutine, in
+// brackets; samples have it as the label "state", beside the labels of the CPU profile, and who
+// waits for work the label of that. The work of the profiler itself is left out.
 func (s *Sampler) Profile(
 	cpu *profile.Profile, start time.Time, window time.Duration,
 ) *profile.Profile {
@@ -154,7 +154,7 @@ func (s *Sampler) Profile(
 			sample.Label[contention.WorkLabel] = []string{"true"}
 		}
 	}
-	// Of what could run, some ran: the CPU profile knows better where.
+	// Of the goroutines that could run, some ran: the CPU profile knows better where.
 	if rest := could - ran; rest > could/20 {
 		for _, r := range ready {
 			d := time.Duration(float64(each) * float64(r.n) * float64(rest) / float64(could))
@@ -164,8 +164,8 @@ func (s *Sampler) Profile(
 	return p.Profile
 }
 
-// kindOfWork says what a goroutine did that has such a sample in a CPU profile, "" if that is not
-// of interest: it is the profiler, or in a system call, which the samples of stacks have in full.
+// kindOfWork returns the state of a goroutine by a sample of a CPU profile, "" if none is wanted:
+// it is the profiler, or in a system call, which the samples of stacks have in full.
 func kindOfWork(frames []contention.Frame) contention.Kind {
 	switch {
 	case slices.ContainsFunc(frames, contention.Frame.OfCollector):
@@ -184,8 +184,8 @@ func kindOfWork(frames []contention.Frame) contention.Kind {
 	return Running
 }
 
-// kindOfStack says what a goroutine does that has such a stack, "" if it is the profiler.
-// NoProcessor stands for all that could run.
+// kindOfStack returns the state of a goroutine by its stack, "" if it is the profiler. NoProcessor
+// stands for all that could run.
 func kindOfStack(frames []contention.Frame) contention.Kind {
 	switch {
 	case contention.IsProfiler(frames):

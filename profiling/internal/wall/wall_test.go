@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { leak.VerifyTestMain(m) }
 
-// watchdog bounds what ends by itself unless something is wrong.
+// watchdog bounds loops that end by themselves unless something is wrong.
 const watchdog = time.Minute
 
 // total returns the wall time of a state below a function.
@@ -39,7 +39,7 @@ func total(p *profile.Profile, state contention.Kind, function string) (d time.D
 	return d
 }
 
-// What could run and is not in the CPU profile had no processor, and what is in it had one.
+// A goroutine that could run had no processor if it is not in the CPU profile, else it had one.
 func TestWithoutProcessor(t *testing.T) {
 	var stop atomic.Bool
 	var wg sync.WaitGroup

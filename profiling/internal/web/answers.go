@@ -1,5 +1,5 @@
-// Package web is what the pages of package profiling have in common: which requests
-// are answered, in which form, and the templates.
+// Package web is common to the pages of package profiling: which requests are answered, in which
+// form, and the templates.
 package web
 
 import (
@@ -140,7 +140,7 @@ func AllowTime(w http.ResponseWriter, r *http.Request, d time.Duration) {
 	}
 }
 
-// A Memory is an [http.ResponseWriter] that keeps what is written.
+// A Memory is an [http.ResponseWriter] that keeps the answer.
 type Memory struct {
 	bytes.Buffer
 	Status int // 0 before one is written

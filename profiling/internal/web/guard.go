@@ -16,12 +16,11 @@ import (
 
 // A Guard decides which requests are answered, before anything else looks at them.
 //
-// A server on the loopback address is reachable by every page that the user's
-// browser shows. Such a page can send requests, though it cannot read answers
-// of another origin, unless its own host name is made to resolve to 127.0.0.1
-// (DNS rebinding). Hence three independent checks: the Host header must name
-// this machine, which a rebound page's does not; a foreign Origin is refused;
-// and what costs the program time is not started by a page of another site.
+// A server on the loopback address is reachable by every page that the user's browser shows. Such a
+// page can send requests, though it cannot read answers of another origin, unless its own host name
+// is made to resolve to 127.0.0.1 (DNS rebinding). Hence three independent checks: the Host header
+// must name this machine, which a rebound page's does not; a foreign Origin is refused; and work
+// that costs the program time is not started by a page of another site.
 type Guard struct {
 	Next http.Handler
 
@@ -222,8 +221,8 @@ func (t *token) is(text string) bool {
 	return subtle.ConstantTimeCompare(digest[:], t.digest[:]) == 1
 }
 
-// cookie returns what lets the browser in from now on. Pages of other sites
-// cannot make the browser send it, scripts cannot read it.
+// cookie returns the cookie that lets the browser in from now on. Pages of other sites cannot make
+// the browser send it, scripts cannot read it.
 func (t *token) cookie(secure bool) *http.Cookie {
 	return &http.Cookie{
 		Name:     t.cookieName,

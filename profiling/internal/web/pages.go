@@ -43,9 +43,8 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 	"img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// A Frame is what all pages have in common. Base is the relative path from the
-// page to /debug/pprof/: all links are relative, so that the pages work under
-// any prefix.
+// A Frame has the fields that all pages share. Base is the relative path from the page to
+// /debug/pprof/: all links are relative, so that the pages work under any prefix.
 type Frame struct {
 	Title string
 	Page  string
@@ -55,7 +54,7 @@ type Frame struct {
 	Data  bool   // there is a page of data
 }
 
-// Data is what a template shows beside the frame.
+// Data has the values that a template shows beside the frame.
 type Data map[string]any
 
 // Page answers with a page made from the named template.
@@ -71,7 +70,7 @@ func Page(w http.ResponseWriter, status int, name string, f Frame, data Data) er
 	return nil
 }
 
-// Part returns what the named template makes of the frame and data, for a page that is
+// Part returns the text that the named template makes of the frame and data, for a page that is
 // made elsewhere.
 func Part(name string, f Frame, data Data) ([]byte, error) {
 	data["Title"], data["Page"], data["Base"], data["Here"] = f.Title, f.Page, f.Base, f.Here
@@ -88,7 +87,7 @@ func SourceRef(function string, line int) string {
 	return "source?" + url.Values{"f": {exactly}}.Encode() + fmt.Sprintf("#L%d", line)
 }
 
-// assetTypes has what may be asked for among the assets.
+// assetTypes has the types of the assets that may be asked for.
 var assetTypes = map[string]string{
 	".js":      "text/javascript; charset=utf-8",
 	".css":     "text/css; charset=utf-8",
