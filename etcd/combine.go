@@ -19,8 +19,7 @@ import (
 //
 //   - B1: a request compares all that its transactions have read, and the values that their merges
 //     go on from, as of when it is applied. None of them has read a key that an earlier one in the
-//     request writes. So, one after the other, they read and merge the values that the request has
-//     found.
+//     request writes. So, one after the other, they read and merge the values that it has found.
 //   - B2: a second merge of a key goes on from the value that the first one has made.
 //   - B3: requests that are under way together write different keys, and nothing that a transaction
 //     of another one has read. So transactions of a process over the same key are committed in the

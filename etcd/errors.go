@@ -49,9 +49,8 @@ type ConflictError struct {
 	Attempts int
 	// Revision is that of the newest commit when the last attempt failed.
 	Revision uint64
-	// Table and Key name a record that the last attempt has read and that was written since, as far
-	// as is known here: Key is nil if it is not, or was in a range, and Table then is one that was
-	// read.
+	// Table and Key name a record that the last attempt has read and was written since, as far as
+	// is known here: Key is nil if it is not, or was in a range; Table then is one that was read.
 	Table string
 	Key   any
 	_     struct{}

@@ -297,6 +297,6 @@ func (db *DB) metaChanged(kv *mvccpb.KeyValue) error {
 	for name, t := range db.schema.tables {
 		db.narrow(name, t, m.Tables[name])
 	}
-	db.agreed.Store(kv.ModRevision) // last: its commits compare it from now on
+	db.agreed.Store(kv.ModRevision) // last: its commits compare with it from now on
 	return nil
 }
