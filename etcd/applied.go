@@ -108,7 +108,7 @@ func (a *applied) until(ctx context.Context) (until context.Context, stop contex
 	return until, stop
 }
 
-// why returns the error of what has ended with until: that of the replica where it was that.
+// why returns the error of a call that ended with until: the replica's, if that ended it.
 func (a *applied) why(ctx, until context.Context, err error) error {
 	if failed := a.err(); failed != nil && ctx.Err() == nil && errors.Is(err, until.Err()) {
 		return failed

@@ -11,9 +11,9 @@ import (
 // key, a range or all of its table, is refused. One that deletes it mends it, and one that sets it
 // without a read, which there is where a table has indexes.
 //
-// A record is noted before the commit that has it is visible, and what was noted is forgotten before
-// the commit that mends it is: a transaction that has read in between compares the record, or the
-// guard of its table, and conflicts.
+// A broken record is noted before its commit is visible, and the note is dropped before the commit
+// that mends it is: a transaction that has read in between compares the record, or the guard of its
+// table, and conflicts.
 type broken struct {
 	mu      sync.RWMutex
 	records map[string]brokenRecord // by table, a slash, and the encoded key
@@ -47,7 +47,7 @@ func (b *broken) count() int {
 	return len(b.records)
 }
 
-// of returns what is known of a record; its err is nil if it is not broken.
+// of returns the note of a record; its err is nil if the record is not broken.
 func (b *broken) of(record string) brokenRecord {
 	b.mu.RLock()
 	defer b.mu.RUnlock()

@@ -81,9 +81,9 @@ func keyCodecFor[K comparable]() (c keyCodec[K], ok bool) {
 	return c, false
 }
 
-// checked is a codec that decodes what it has encoded, and compares: two keys with the same bytes
-// would be one record in etcd. Of keys that are equal to zero, as the -0 of floats is, it encodes
-// zero: with other bytes they would be two records.
+// checked is a codec that decodes each key that it has encoded, and compares: two keys with the
+// same bytes would be one record in etcd. Of keys that are equal to zero, as the -0 of floats is,
+// it encodes zero: with other bytes they would be two records.
 func (c keyCodec[K]) checked() keyCodec[K] {
 	encode := c.encode
 	c.encode = func(k K) ([]byte, error) {

@@ -18,17 +18,17 @@ import (
 // the other. So many increments of a counter are one put, and none is in the way of another one.
 //
 //   - B1: a request compares all that its transactions have read, and the values that their merges
-//     go on from, as of when it is applied. None of them has read what one before it in the request
-//     writes. So one after the other they read, and merge, what the request has found.
-//   - B2: a merge of the second goes on from what the first one has made of the key.
+//     go on from, as of when it is applied. None of them has read a key that an earlier one in the
+//     request writes. So, one after the other, they read and merge the values that it has found.
+//   - B2: a second merge of a key goes on from the value that the first one has made.
 //   - B3: requests that are under way together write different keys, and nothing that a transaction
 //     of another one has read. So transactions of a process over the same key are committed in the
-//     order in which they have come, and each knows what the one before has written: it is sent
-//     once that is applied here. One that has to wait keeps those that come later from its keys.
-//     This is for speed: a request with what is out of date is refused, by B1.
-//   - B4: after a conflict the functions of those run again that have read what was written. The
-//     others are renewed: where their merges go on from is compared anew, and what they have read
-//     as of when they have.
+//     order in which they have come, and each knows the values that the one before has written: it
+//     is sent once these are applied here. One that has to wait keeps those that come later from
+//     its keys. This is for speed: a request that is out of date is refused, by B1.
+//   - B4: after a conflict the functions of those transactions run again that have read a key
+//     written since. The others are renewed: the values that their merges go on from are compared
+//     anew, and their reads as of when they were made.
 type combiner struct {
 	mu    sync.Mutex
 	queue []*job
@@ -47,7 +47,7 @@ type job struct {
 	done chan struct{}
 	o    outcome
 	err  error
-	// panicked is what a function of the user has panicked with, or nil.
+	// panicked is the value with which a function of the user has panicked, or nil.
 	panicked any
 
 	// held says that its functions run, or that a request with it is on its way, or was answered:
@@ -170,10 +170,10 @@ func (c *combiner) letGo(jobs []*job) {
 	}
 }
 
-// run commits what is queued, until nothing is. What comes while requests are under way waits until
-// none is, or for half as long as the last one has taken: of more requests each has fewer
-// transactions, and costs the servers as much. So those of a request that has ended, which come
-// again one by one, do not each go by themselves.
+// run commits the jobs of the queue, until it is empty. Jobs that come while requests are under way
+// wait until none is, or for half as long as the last one has taken: of more requests each has
+// fewer transactions, and costs the servers as much. So those of a request that has ended, which
+// come again one by one, do not each go by themselves.
 func (c *combiner) run(db *DB) {
 	for {
 		c.mu.Lock()
@@ -291,7 +291,7 @@ func (c *combiner) together(db *DB, jobs []*job) {
 			for _, j := range jobs {
 				j.end(o, err)
 			}
-			// What comes next reads what this has written.
+			// The jobs that come next read the values that these have written.
 			_ = db.come(db.ctx, o.rev)
 			return
 		}
@@ -311,7 +311,7 @@ func (c *combiner) together(db *DB, jobs []*job) {
 	}
 }
 
-// errLeft says that a job has left, so that what was made of the jobs is not to be sent.
+// errLeft says that a job has left, so that the request made of the jobs is not to be sent.
 var errLeft = errors.New("etcd: a transaction was taken back")
 
 // once is one attempt. It returns those of the jobs that it was for, which are held.

@@ -20,29 +20,29 @@ import (
 type Config struct {
 	// Client says where etcd is, and by which certificates and user: see [clientv3.Config]. Where
 	// it does not say otherwise the connection is probed every 10 seconds; one that is broken is
-	// tried again after 2 seconds at the latest; and the client logs nothing: what it would log are
-	// errors that it returns, or tries again.
+	// tried again after 2 seconds at the latest; and the client logs nothing: it would log errors
+	// that it returns, or after which it tries again.
 	Client clientv3.Config
 
 	// Password, if not nil, gives the password of Client.Username whenever etcd wants it: when the
 	// replica is opened, for new connections, and after it was changed. It is called by several
-	// goroutines, and has [Config.RequestTimeout]. Without it Updates after a change of the password
-	// return what etcd says of that.
+	// goroutines, and has [Config.RequestTimeout]. Without it Updates after a change of the
+	// password return etcd's error.
 	Password func(ctx context.Context) (string, error)
 
-	// Prefix is what the names of all keys in etcd begin with. It ends with a slash. Open refuses one
-	// that is within that of another database, or that another one is within. Nobody else may write
-	// there: a record that somebody else writes is applied, but no transaction compares it
+	// Prefix is the beginning of the names of all keys in etcd. It ends with a slash. Open refuses
+	// one that is within that of another database, or that another one is within. Nobody else may
+	// write there: a record that somebody else writes is applied, but no transaction compares it
 	// with the ranges that it has read.
 	Prefix string
 
 	// Schema has the tables. It can be opened by one DB.
 	Schema *Schema
 
-	// Version is your own version of what is in the tables, and Versions are further ones that the
-	// program takes. Open refuses others with a [*SchemaError] that wraps a [*durable.VersionError],
-	// and a replica that is open fails with it when a program of another version is opened. The
-	// version of what is kept is that of the program that was opened last.
+	// Version is your own version of the contents of the tables, and Versions are further ones that
+	// the program takes. Open refuses others with a [*SchemaError] that wraps a
+	// [*durable.VersionError], and a replica that is open fails with it when a program of another
+	// version is opened. The version that is kept is that of the program that was opened last.
 	Version  int
 	Versions []int
 
@@ -59,17 +59,17 @@ type Config struct {
 	// 64.
 	MaxInFlight int
 
-	// MaxTxnOps and MaxRequestBytes are what the servers allow, by --max-txn-ops and
+	// MaxTxnOps and MaxRequestBytes are the limits of the servers, --max-txn-ops and
 	// --max-request-bytes. Default: 128 and 1.5 MiB, as theirs.
 	MaxTxnOps       int
 	MaxRequestBytes int
 
 	// RequestTimeout is how long to wait for the answer to one request, and ResolveTimeout how long
-	// Update tries to find out what has become of one that was not answered, before it returns
+	// Update tries to find out the outcome of one that was not answered, before it returns
 	// [ErrOutcomeUnknown]. A request that the leader had when it died is never answered, so
 	// RequestTimeout is for how long nothing may be committed then: it should be somewhat more than
 	// an election takes, and than commits do when much is going on. If an Update or Sync waits for
-	// so long for what was committed, and the watch brings nothing, it begins anew. Default: 2
+	// so long for a commit, and the watch brings nothing, the watch begins anew. Default: 2
 	// seconds, and 15 seconds.
 	RequestTimeout time.Duration
 	ResolveTimeout time.Duration
@@ -78,17 +78,17 @@ type Config struct {
 	// still has the history that it had. Default: 5 seconds.
 	Heartbeat time.Duration
 
-	// Lease is how long it may take until another process takes over what one does for all, see
-	// [Table.Expire], if that dies; in whole seconds, and servers want 2 at the least. Default: 10
-	// seconds.
+	// Lease is how long it may take until another process takes over the tasks that one does for
+	// all, see [Table.Expire], if that one dies; in whole seconds, and servers want 2 at the least.
+	// Default: 10 seconds.
 	Lease time.Duration
 
-	// SlotAge is after how long of no use what a process keeps in etcd to find out outcomes is
-	// deleted, by the clock of the servers: a process that stands still for longer in the midst of a
-	// commit does not find that out. At least 4 x (RequestTimeout + ResolveTimeout). Default: 24 hours.
+	// SlotAge is how long a slot may be unused until it is deleted, by the clock of the servers. A
+	// slot tells a process the outcome of a commit: one that stands still for longer amid it does
+	// not find that out. At least 4 x (RequestTimeout + ResolveTimeout). Default: 24 hours.
 	SlotAge time.Duration
 
-	// Now is the clock that says what has expired. Default: [time.Now].
+	// Now is the clock by which records expire. Default: [time.Now].
 	Now func() time.Time
 
 	// Logger is told, at level Warn, when the watch begins anew or everything is loaded anew, and
@@ -118,7 +118,7 @@ func (c *Config) authenticate(
 	return invoke(ctx, method, req, reply, cc, opts...)
 }
 
-// withDefaults returns a copy with the defaults put in, or what is wrong.
+// withDefaults returns a copy with the defaults put in, or an error that says which field is wrong.
 func (c Config) withDefaults() (Config, error) {
 	switch {
 	case c.Schema == nil:

@@ -53,15 +53,15 @@ type DB struct {
 	less     sync.Map                  // of tables, by their names: see narrow
 }
 
-// Open connects to etcd, loads all records under the prefix, and goes on to follow what is
-// committed there by any process, until [DB.Close], or until the replica fails, see [DB.Err]. It
-// waits for all that, at most until ctx ends, also for an etcd that is started later: what one
-// member does not answer within [Config.RequestTimeout] is asked of others. A mistake in the
+// Open connects to etcd, loads all records under the prefix, and follows the commits of all
+// processes there, until [DB.Close], or until the replica fails, see [DB.Err]. It waits until the
+// records are loaded, at most until ctx ends, also for an etcd that is started later: a request
+// that one member does not answer within [Config.RequestTimeout] goes to others. A mistake in the
 // certificates, and a user or password that etcd does not take, it returns at once.
 //
 // If it fails it may be called again, with the same schema, unless records could not be applied. It
-// refuses servers with a [*VersionError], and what is kept there with a [*SchemaError],
-// if the program could not decode it, or would lose some of it. Tables that are new are added.
+// refuses servers with a [*VersionError], and the tables kept there with a [*SchemaError], if the
+// program could not decode their records, or would lose something of them. New tables are added.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if ctx == nil {
 		panic("etcd: Open: ctx is nil, want context.Background() or another one")
@@ -99,7 +99,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	return db, nil
 }
 
-// begin does what Open has to wait for.
+// begin does the steps that Open has to wait for.
 func (db *DB) begin(ctx context.Context) error {
 	if err := db.connect(ctx); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (db *DB) begin(ctx context.Context) error {
 	return db.replay(l)
 }
 
-// Close ends the replica: Updates that are under way find out what has become of them, for up to
+// Close ends the replica: Updates that are under way find out their outcomes, for up to
 // [Config.ResolveTimeout], and others return [ErrClosed]. The local tables stay, and can be read.
 func (db *DB) Close() error {
 	if db.closing.Swap(true) {
@@ -158,8 +158,8 @@ func (db *DB) fail(why error) {
 }
 
 // View calls fn with a snapshot of the tables as of one revision: the newest that this process has
-// applied, which may be behind what others have committed. It never waits for the network, and
-// works while etcd does not. It is [mvcc.DB.View] in every respect.
+// applied, which may be behind the commits of others. It never waits for the network, and works
+// while etcd does not. It is [mvcc.DB.View] in every respect.
 func (db *DB) View(fn func(s mvcc.DBSnapshot) error) error { return db.local.View(fn) }
 
 // Snapshot opens a snapshot, which the caller closes, see [mvcc.DB.Snapshot].
@@ -172,8 +172,8 @@ func (db *DB) SnapshotAt(revision uint64) (mvcc.DBSnapshot, error) {
 }
 
 // Watch watches all tables, see [mvcc.DB.Watch]. The epochs of the commits are revisions. When
-// everything was loaded anew, what has changed comes as one commit. When the replica fails or is
-// closed it ends with the error of [DB.Err]; so do [Table.Watch] and Follow.
+// everything was loaded anew, the changes come as one commit. When the replica fails or is closed
+// it ends with the error of [DB.Err]; so do [Table.Watch] and Follow.
 func (db *DB) Watch(
 	ctx context.Context, opts *mvcc.DBWatchOptions,
 ) iter.Seq2[mvcc.DBCommit, error] {
@@ -198,7 +198,7 @@ func (db *DB) Follow(
 	return db.applied.why(ctx, until, err)
 }
 
-// Diff returns what differs between two snapshots, see [mvcc.DB.Diff].
+// Diff returns the differences between two snapshots, see [mvcc.DB.Diff].
 func (db *DB) Diff(newer, older mvcc.DBSnapshot) mvcc.DBCommit { return db.local.Diff(newer, older) }
 
 // Save writes the tables as of one revision as a backup, see [durable.Save]: for other programs. A

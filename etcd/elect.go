@@ -11,11 +11,11 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
-// campaigns does for all processes what one of them does, whenever this is the one: it deletes
-// slots that nobody uses, and what expires in all tables, for which there is one election. Those
-// that have Expire for other tables, say of an older version of the program, have an election of
-// their own, so that each table has a process: where two have the same one both work, as when two
-// take themselves for elected.
+// campaigns does the tasks that one process does for all, whenever this is the one: it deletes
+// slots that nobody uses, and the records of all tables that expire, for which there is one
+// election. Those that have Expire for other tables, say of an older version of the program, have
+// an election of their own, so that each table has a process: where two have the same one both
+// work, as when two take themselves for elected.
 func (db *DB) campaigns() {
 	var names []string
 	for name, t := range db.schema.tables {
@@ -44,7 +44,7 @@ func (db *DB) campaigns() {
 // elected calls work whenever this process is the one of all to do a task, with a context that ends
 // when it is not any more, until the replica ends. The key of the task has a lease, which goes soon
 // after its process has. Two processes may take themselves for elected for a while, say because one
-// stood still: what work does must be right nonetheless.
+// stood still: the effects of work must be right nonetheless.
 func (db *DB) elected(task string, work func(ctx context.Context)) {
 	key := db.keys.task(task)
 	for {

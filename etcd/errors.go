@@ -16,20 +16,20 @@ import (
 )
 
 var (
-	// ErrOutcomeUnknown is what [DB.Update] returns if etcd could not be asked, for
+	// ErrOutcomeUnknown is the error of [DB.Update] if etcd could not be asked, for
 	// [Config.ResolveTimeout], whether a transaction was committed: it was, may still be, or never
 	// will be. No other error of Update leaves that open. While the replica is open it goes on
-	// asking, and once etcd answers nothing more will be committed. A process that was cut off between
-	// the commit and its own view of that returns it as well, and says that it was committed. A
-	// program that is to try again has each transaction write a record under a key of its own, the same in each try, and do
-	// nothing if that is there already.
+	// asking, and once etcd answers nothing more will be committed. A process that was cut off
+	// between the commit and its own view of that returns it as well, and says that it was
+	// committed. A program that is to try again has each transaction write a record under a key of
+	// its own, the same in each try, and do nothing if that is there already.
 	ErrOutcomeUnknown = errors.New("etcd: it is not known whether the transaction was committed")
 
-	// ErrHistoryLost says that the cluster no longer has what this replica has seen committed: it
+	// ErrHistoryLost says that the cluster no longer has a commit that this replica has seen: it
 	// was restored from a backup, say, or is another one. The replica has failed, see [DB.Err].
 	ErrHistoryLost = errors.New("etcd: the cluster has lost commits that this replica has seen")
 
-	// ErrClosed is what methods return after [DB.Close].
+	// ErrClosed is the error of methods after [DB.Close].
 	ErrClosed = errors.New("etcd: the database is closed")
 
 	// ErrUnanswered says that no attempt of an Update was answered, but that it could be found out
@@ -49,8 +49,8 @@ type ConflictError struct {
 	Attempts int
 	// Revision is that of the newest commit when the last attempt failed.
 	Revision uint64
-	// Table and Key are what the last attempt has read and was written since, as far as that is
-	// known here: Key is nil if it is not, or was in a range, and Table then is one that was read.
+	// Table and Key name a record that the last attempt has read and was written since, as far as
+	// is known here: Key is nil if it is not, or was in a range; Table then is one that was read.
 	Table string
 	Key   any
 	_     struct{}
@@ -72,8 +72,8 @@ func (e *ConflictError) Error() string {
 func (e *ConflictError) Unwrap() error { return mvcc.ErrConflict }
 
 // A TooLargeError says that a transaction is larger than the servers, or the client, allow: nothing
-// was committed. If it is larger than Config says it was not sent; otherwise it comes with what
-// refused it.
+// was committed. If it is larger than Config says it was not sent; otherwise it comes with the
+// refusal.
 type TooLargeError struct {
 	// Ops is how many records it writes, with one for each table and one for the outcome, or how
 	// many things it compares, if these are more, and Bytes about how long the request would be.
@@ -113,13 +113,13 @@ func (e *VersionError) Error() string {
 		e.Version, e.Want, e.Why)
 }
 
-// A SchemaError says that what is kept under the prefix is not what the program can go on with: it
-// has another encoding, would lose something of the values, or has a version that it does not take.
+// A SchemaError says that the program cannot go on with the tables kept under the prefix: it has
+// another encoding, would lose something of the values, or does not take their version.
 type SchemaError struct {
 	Table string // "" if it is about all of it
-	// Kept is what is there, and Want what the program has.
+	// Kept is the format, version, encoding or type that is there, and Want that of the program.
 	Kept, Want string
-	// Err says more: a [*durable.SchemaError], with what would be lost, or a [*durable.VersionError]; or
+	// Err says more: a [*durable.SchemaError], with the losses, or a [*durable.VersionError]; or
 	// nil.
 	Err error
 	_   struct{}
@@ -203,8 +203,8 @@ func unanswered(err error) bool {
 			codes.Aborted, codes.Internal, codes.Unknown}, code)
 }
 
-// ofCluster reports whether an error of Update says that the cluster commits nothing now, and is not
-// about what was to be committed.
+// ofCluster reports whether an error of Update says that the cluster commits nothing now, and is
+// not about the transaction.
 func ofCluster(err error) bool {
 	var large *TooLargeError
 	var of rpctypes.EtcdError

@@ -14,13 +14,13 @@ import (
 // the write is a field of the value.
 //
 // One process of those that have called Expire for the same tables is elected, by a lease in etcd,
-// and deletes what is due, in transactions like those of [DB.Update]. So a record that is written anew
-// meanwhile is deleted only if the time of the new value has come as well, and none is deleted
-// twice. What counts is the clock of the process that deletes, [Config.Now], at the time of the
-// transaction; and if two take themselves for elected for a while, that which is ahead. A record
-// can be read until it is deleted, up to a second after its time by that clock, or later if much is
-// due or etcd does not answer. If the elected process dies another one goes on after at most 5/4 of
-// [Config.Lease].
+// and deletes the records that are due, in transactions like those of [DB.Update]. So a record that
+// is written anew meanwhile is deleted only if the time of the new value has come as well, and none
+// is deleted twice. The clock that counts is [Config.Now] of the process that deletes, at the time
+// of the transaction; and if two take themselves for elected for a while, that which is ahead. A
+// record can be read until it is deleted, up to a second after its time by that clock, or later if
+// much is due or etcd does not answer. If the elected process dies another one goes on after at
+// most 5/4 of [Config.Lease].
 //
 // until must return the same for the same record, in all processes: it must not ask for the time.
 // It must be quick, and not use the tables. A record for which it panics stays until it is written
@@ -41,10 +41,10 @@ func (t *Table[K, V]) Expire(until func(key K, value V) time.Time) {
 }
 
 // OnExpire has fn called for each record that [Table.Expire] deletes, in the transaction that
-// deletes it: what fn writes through tx is committed together with the deletion, or not at all. fn
-// finds the record deleted already; if it sets the key again, with a later time, the record stays;
-// with one that has come fn is called for it again soon. It runs in the elected process, and again
-// after a conflict, or in a smaller transaction; what should happen once goes to
+// deletes it: the writes of fn through tx are committed together with the deletion, or not at all.
+// fn finds the record deleted already; if it sets the key again, with a later time, the record
+// stays; with one that has come fn is called for it again soon. It runs in the elected process, and
+// again after a conflict, or in a smaller transaction; effects that should happen once go to
 // [mvcc.DBTx.OnCommit].
 //
 // A record for which fn returns an error, or panics, or whose transaction cannot be committed,
@@ -66,7 +66,7 @@ func (t *Table[K, V]) OnExpire(fn func(tx mvcc.DBTx, key K, value V) error) {
 
 func (t *Table[K, V]) expires() bool { return t.until != nil }
 
-// expire deletes what is due, until ctx ends.
+// expire deletes the records that are due, until ctx ends.
 func (t *Table[K, V]) expire(ctx context.Context, db *DB) {
 	d := &dues[K, V]{t: t, db: db, noted: map[K]time.Time{}, tries: map[K]int{}}
 	ctx, stop := context.WithCancel(ctx)
@@ -99,8 +99,8 @@ func (t *Table[K, V]) expire(ctx context.Context, db *DB) {
 	}
 }
 
-// sweepAll sweeps what is due, each record once: one that OnExpire sets again with a time that has
-// come would not let it rest. It ends at an error of the cluster, and returns that.
+// sweepAll sweeps the records that are due, each once: one that OnExpire sets again with a time
+// that has come would not let it rest. It ends at an error of the cluster, and returns that.
 func (d *dues[K, V]) sweepAll(ctx context.Context) (err error) {
 	swept := map[K]bool{}
 	var again []due[K]
@@ -128,8 +128,8 @@ func (d *dues[K, V]) sweepAll(ctx context.Context) (err error) {
 	return err
 }
 
-// How often the elected process looks for what is due, how many records go in one transaction, and
-// how many notes there may be beside twice as many as count.
+// How often the elected process looks for records that are due, how many of them go in one
+// transaction, and how many notes there may be beside twice as many as count.
 const (
 	sweepEvery = 200 * time.Millisecond
 	sweepKeys  = 25
@@ -220,7 +220,7 @@ func (d *dues[K, V]) apply(c mvcc.DBCommit) error {
 	return nil
 }
 
-// changed notes what a record is now. The caller has locked mu.
+// changed notes the new time of a record, or drops its note. The caller has locked mu.
 func (d *dues[K, V]) changed(change mvcc.Change[K, V]) {
 	if delete(d.tries, change.Key); !change.Has {
 		delete(d.noted, change.Key)

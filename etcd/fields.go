@@ -14,8 +14,8 @@ import (
 // not. The others it writes, so a deployment goes on for as long as nobody uses a new field.
 //
 // A program that is opened with more fields puts the key that each commit compares, see keys. So a
-// program has noted what it has less of before it commits anything after that: what it has agreed
-// to is read before what it has less of.
+// program has noted the tables of which it has less before it commits anything after that: a
+// request reads the revision of the meta that was accepted before it reads these notes.
 
 // A narrowPut is a record that a request puts, of a table that may have more than the program, and
 // the *SchemaError that says so.
@@ -111,8 +111,8 @@ func missing(was, is any, at string) string {
 	return ""
 }
 
-// isZeroJSON reports whether a value of JSON is what package json makes of a zero value, or decodes as
-// one.
+// isZeroJSON reports whether a value of JSON is the encoding of a zero value by package json, or
+// decodes as one.
 func isZeroJSON(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

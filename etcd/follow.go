@@ -12,7 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// follow applies what is committed, until the replica ends.
+// follow applies the commits, until the replica ends.
 func (db *DB) follow() {
 	for pause := minPause; db.ctx.Err() == nil && db.applied.err() == nil; pause = min(2*pause, maxPause) {
 		before := db.local.Epoch()
@@ -111,9 +111,9 @@ func (db *DB) rewatch() {
 	}
 }
 
-// events applies what a watch has told of: whole revisions, in their order, by what each event says
-// of its revision. (That of the response may be above them.) What is applied already comes again
-// where a member was behind.
+// events applies the events of a watch: whole revisions, in their order, by the revision of each
+// event. (That of the response may be above them.) Events that are applied already come again where
+// a member was behind.
 func (db *DB) events(list []*clientv3.Event) error {
 	for len(list) > 0 {
 		rev, n := list[0].Kv.ModRevision, 1

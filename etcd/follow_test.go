@@ -48,8 +48,8 @@ func guardEvent(table string, rev, version int64) *clientv3.Event {
 		ModRevision: rev, Version: version}}
 }
 
-// What is loaded has the revisions of the records as the epochs of its versions, but for what is
-// older than the local clock; and the clock is where the cluster is.
+// Records that are loaded have their revisions as the epochs of their versions, but for those older
+// than the local clock; and the clock is where the cluster is.
 func TestReplay(t *testing.T) {
 	db, a := offline(t)
 	require.EqualValues(t, 50, db.Epoch())
@@ -61,8 +61,8 @@ func TestReplay(t *testing.T) {
 	require.EqualValues(t, 9, db.exact.of("p/t/a/old", 9), "another version")
 }
 
-// Events are applied by their own revisions, each revision as one commit; what was applied before
-// is passed over, and so is what is of others.
+// Events are applied by their own revisions, each revision as one commit; those that were applied
+// before are passed over, and so are those of others.
 func TestEvents(t *testing.T) {
 	db, a := offline(t)
 	require.NoError(t, db.events([]*clientv3.Event{
@@ -165,7 +165,7 @@ func TestBroken(t *testing.T) {
 			require.NoError(t, err, name)
 		}
 	}
-	var works []*replicate.Work // of one request: what another one deletes the first has read
+	var works []*replicate.Work // one request: the first reads a record, the other deletes it
 	for _, fn := range []func(tx mvcc.Tx[string, int]){
 		func(tx mvcc.Tx[string, int]) { tx.Get("k"); tx.Set("other", 1) },
 		func(tx mvcc.Tx[string, int]) { tx.Delete("k") },
@@ -214,7 +214,7 @@ func TestForeign(t *testing.T) {
 	require.Equal(t, []any{4, 3, uint64(62), 2, uint64(2)}, []any{v, a.Len(), db.Epoch(), told, db.Stats().Foreign})
 }
 
-// What cannot be right is not applied, and nothing after it.
+// Events that cannot be right are not applied, and none after them.
 func TestEventsRefused(t *testing.T) {
 	for name, run := range map[string]struct {
 		events []*clientv3.Event

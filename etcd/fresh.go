@@ -9,9 +9,9 @@ import (
 
 // Sync waits until this process has applied all that had been committed, by any process, when Sync
 // was called. It returns the revision of the newest of these commits. It asks etcd once, for all
-// goroutines that wait, and returns the error of ctx, or of that request, [ErrUnanswered] if that is
-// not answered within [Config.RequestTimeout]. So a View after Sync sees
-// what another process has committed before, and Sync before an Update spares that an attempt.
+// goroutines that wait, and returns the error of ctx, or of that request, [ErrUnanswered] if that
+// is not answered within [Config.RequestTimeout]. So a View after Sync sees the commits of other
+// processes before it, and Sync before an Update spares that an attempt.
 func (db *DB) Sync(ctx context.Context) (revision uint64, err error) {
 	if err := db.applied.err(); err != nil {
 		return 0, err

@@ -37,9 +37,9 @@ func (db *DB) guards(resp *clientv3.GetResponse) map[string]guard {
 	return all
 }
 
-// A history is what the replica knows of what was committed, to notice if the cluster has another
-// one. A cluster that has the newest commit that is known here, by its name and at its revision, has
-// all that were before it.
+// A history is the replica's knowledge of the commits, to notice if the cluster has other ones. A
+// cluster that has the newest commit that is known here, by its name and at its revision, has all
+// that were before it.
 type history struct {
 	mu      sync.Mutex
 	guards  map[string]guard // of all tables and classes, as of the newest revision that is applied
@@ -77,7 +77,7 @@ func (h *history) verified(endpoint string) {
 	h.checked[endpoint] = true
 }
 
-// loaded takes over what was loaded.
+// loaded takes over the guards that were loaded.
 func (h *history) loaded(l *loaded) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,8 +87,8 @@ func (h *history) loaded(l *loaded) {
 	}
 }
 
-// follows returns an error if a guard that is put next is not the one after what is known: then
-// commits are missing, or the history is another one.
+// follows returns an error if a guard that is put next is not the one after that which is known:
+// then commits are missing, or the history is another one.
 func (h *history) follows(of string, g guard) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,7 +115,7 @@ func (h *history) put(guards map[string]guard) {
 	}
 }
 
-// agrees returns what in l contradicts what is known, of which all up to here was applied.
+// agrees returns an error if l contradicts the newest guard known, where all up to here is applied.
 func (h *history) agrees(l *loaded, here uint64) error {
 	if l.rev < here {
 		return fmt.Errorf("%w: it is at revision %d, and this replica at %d", ErrHistoryLost, l.rev, here)
@@ -151,16 +151,16 @@ func (db *DB) beat(once func()) {
 	}
 }
 
-// beatServers is what a heartbeat asks each server. It has a goroutine of its own: one that does
-// not answer takes the time of nothing else.
+// beatServers is the heartbeat that asks each server for its version. It has a goroutine of its
+// own: a server that does not answer takes the time of nothing else.
 func (db *DB) beatServers() {
 	if err := db.checkServers(db.ctx); isVersion(err) || errors.Is(err, ErrHistoryLost) {
 		db.fail(err)
 	}
 }
 
-// beatOnce looks whether the cluster has the history that it had, and whether the watch goes on.
-// What cannot be asked is asked the next time.
+// beatOnce looks whether the cluster has the history that it had, and whether the watch goes on. A
+// question that is not answered is asked the next time.
 func (db *DB) beatOnce() {
 	before := db.applied.now()
 	newest, at, err := db.newest(db.ctx)
@@ -190,7 +190,7 @@ func (db *DB) beatOnce() {
 // revision up to which all are known: at is one, or 0. Its error is an ErrHistoryLost, or says that
 // this could not be compared now: if it is compacted reload compares.
 func (db *DB) checkPast(at uint64) error {
-	here := max(at, db.history.quiet.Load(), db.applied.now()) // must precede what is known
+	here := max(at, db.history.quiet.Load(), db.applied.now()) // must precede the look at the guard
 	of, last := db.history.newest()
 	here = max(here, last.Rev)
 	resp, err := db.get(db.ctx, db.keys.allGuards()+of, clientv3.WithRev(int64(here)))

@@ -12,9 +12,9 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A replica that was opened at revision 50 does not know what there was at 25: record k, of
-// revision 30, may have been there with another value, and others may have been deleted since. So
-// it reads as of no such revision, and a follower begins anew.
+// A replica that was opened at revision 50 does not know the state at 25: record k, of revision 30,
+// may have been there with another value, and others may have been deleted since. So it reads as of
+// no such revision, and a follower begins anew.
 func TestBeforeOpen(t *testing.T) {
 	kept, _ := offline(t)
 	schema := NewSchema(nil)
@@ -35,7 +35,7 @@ func TestBeforeOpen(t *testing.T) {
 	}
 }
 
-// The newest guard is known from what was loaded, applied or answered.
+// The newest guard is known from a load, an applied commit or an answer.
 func TestNewest(t *testing.T) {
 	db, _ := offline(t)
 	h := &db.history
@@ -56,8 +56,8 @@ func TestNewest(t *testing.T) {
 	is("b/-", 67)
 }
 
-// A program agrees to what another one has said only once it has refused what it must not go on
-// with, and noted what it would lose: until then it commits nothing that it would not have before.
+// A program agrees to a meta of another one only once it has checked it, and noted the tables that
+// would lose something: until then it commits nothing that it would not have before.
 func TestMetaChangedAgreesLast(t *testing.T) {
 	type one struct{ Name string }
 	s := NewSchema(nil)

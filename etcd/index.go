@@ -28,14 +28,14 @@ import (
 //     has read the record before, and compares that it is still that. So it knows which index keys
 //     the record enters and leaves, and puts their guards; or so many that it puts none, and then
 //     it puts the guard of class none.
-//   - I3: as of R the process has applied all commits, loaded or followed: what it knows of the
-//     index key is what there was. Guards are not loaded: only those put after R matter.
-//   - I4: that the functions of an index return the same is checked: by the writer, for what the
-//     record is once it has been encoded and decoded; and by each process of the class, which finds
-//     the index keys that change when it applies the commit, and must find their guards there.
+//   - I3: as of R the process has applied all commits, loaded or followed: its records of the index
+//     key are those that there were. Guards are not loaded: only those put after R matter.
+//   - I4: that the functions of an index return the same is checked: by the writer, for the record
+//     as it is once encoded and decoded; and by each process of the class, which finds the index
+//     keys that change when it applies the commit, and must find their guards there.
 type index struct {
 	name string
-	// shape says what bytes are made of: "" if there is no way to make the same ones in each
+	// shape says how keys become bytes: "" if there is no way to make the same ones in each
 	// process. Such an index has no guards: who reads it compares the guard of the table.
 	shape string
 }

@@ -9,14 +9,14 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// keys are the names of what is kept in etcd, all under one prefix:
+// keys are the names of the keys in etcd, all under one prefix:
 //
 //	t/<table>/<key>           a record
 //	g/<table>/<class>         the guard of a table: put by each commit that writes there, of a
 //	                          process of the class, see index.go
 //	x/<table>/<index>/<hash>  the guard of some index keys: put by each commit by which a record
 //	                          enters or leaves one
-//	m                         what is kept, and how
+//	m                         the meta: the version, and the tables and their encodings
 //	a/<process>/<number>      a slot: which attempts of a process to commit have an outcome
 //	c                         put with m if programs that run may have to stop: each commit
 //	                          compares it
@@ -27,8 +27,8 @@ import (
 //	                          janitor.go
 //
 // Guards are never deleted: a comparison "changed after revision R" holds for no key that is gone.
-// The last five stand before the others, outside of what replicas watch: nobody needs to be told of
-// them.
+// The last five stand before the others, outside of the range that replicas watch: nobody needs to
+// be told of them.
 type keys struct{ prefix string }
 
 const (
@@ -109,7 +109,7 @@ func (k keys) guarded(name string) (of string, ok bool) {
 	return strings.CutPrefix(name, k.allGuards())
 }
 
-// tableOf returns the table of what guarded returns.
+// tableOf returns the table of a name that guarded returns.
 func tableOf(guard string) string {
 	table, _, _ := strings.Cut(guard, "/")
 	return table

@@ -23,9 +23,9 @@ import (
 //   - Q3: nobody waits for longer than [Config.RequestTimeout]: who is in front may have no answer,
 //     or wait for this Update in its function. So a line says nothing about correctness: each
 //     request compares all that was read, whoever was or was not waited for.
-//   - Q4: a request of a [combiner] has a place that holds what it writes. It waits only for a
-//     place that has its turn, and goes to etcd by itself: such a one waits for nobody, and so no
-//     two wait for each other: those in the combiner wait for its requests, and in its order.
+//   - Q4: a request of a [combiner] has a place that holds the keys that it writes. It waits only
+//     for a place that has its turn, and goes to etcd by itself: such a one waits for nobody, and
+//     so no two wait for each other: those in the combiner wait for its requests, and in its order.
 //
 // Other processes have lines of their own, and are in nobody's.
 type line struct {
@@ -44,8 +44,8 @@ type place struct {
 // it reads more.
 type footprint struct {
 	reads, merged, writes, tables, wide []string
-	// again says that it has to run again after a conflict, since it is not known here whether what
-	// it has read was written.
+	// again says that it has to run again after a conflict, since it is not known here whether its
+	// reads still hold.
 	again bool
 }
 
@@ -86,7 +86,7 @@ func (db *DB) footprint(w *replicate.Work) (f footprint, err error) {
 	return f, nil
 }
 
-// holds returns what a place for the transaction holds, which has lost before or not.
+// holds returns the names that a place for the transaction holds, which has lost before or not.
 func (f *footprint) holds(lost bool) []string {
 	if !lost {
 		return f.writes

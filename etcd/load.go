@@ -156,14 +156,14 @@ func (db *DB) pages(
 	return nil
 }
 
-// replay makes the local tables, which are empty, what was loaded.
+// replay fills the local tables, which are empty, with the records that were loaded.
 func (db *DB) replay(l *loaded) error {
 	slices.SortFunc(l.records, func(a, b *mvccpb.KeyValue) int {
 		return cmp.Compare(a.ModRevision, b.ModRevision)
 	})
-	first := db.local.Epoch() + 1 // at which what the clock has passed is committed
+	first := db.local.Epoch() + 1 // of records whose revisions the clock has passed
 	if l.rev > 0 {
-		db.hooks.Skip(0, l.rev-1) // what has been overwritten or deleted by then is not there
+		db.hooks.Skip(0, l.rev-1) // versions overwritten or deleted by then are not there
 	}
 	for len(l.records) > 0 {
 		at := max(uint64(l.records[0].ModRevision), first)
@@ -198,10 +198,10 @@ func (db *DB) put(at uint64, records []*mvccpb.KeyValue, gone []string) error {
 	})
 }
 
-// errApply says that what was committed could not be applied here.
+// errApply says that a commit could not be applied here.
 var errApply = errors.New("etcd: a commit could not be applied")
 
-// apply commits what fn does at a revision. Its error is an *IndexError or an errApply. If the
+// apply commits the writes of fn at a revision. Its error is an *IndexError or an errApply. If the
 // function of an index panics, fn is called again with probe, to find out for which records. If a
 // function of the program calls runtime.Goexit the replica fails.
 func (db *DB) apply(rev uint64, fn func(tx mvcc.DBTx, probe bool) error) error {
@@ -259,12 +259,12 @@ func (db *DB) arrive(rev uint64) error {
 	return nil
 }
 
-// reload makes the local tables what is kept now, in one commit, because the revisions in between
-// were compacted. Snapshots that are open stay what they are.
+// reload gives the local tables the records that are kept now, in one commit, because the revisions
+// in between were compacted. Snapshots that are open stay as they are.
 //
-// What the cluster says must agree with what was applied: a record that has not changed since must
-// be there with the revision that it has here, and one that is gone must have gone after it.
-// Otherwise the cluster has another history.
+// The records of the cluster must agree with those that were applied: one that has not changed
+// since must be there with the revision that it has here, and one that is gone must have gone after
+// it. Otherwise the cluster has another history.
 func (db *DB) reload(ctx context.Context) error {
 	l, err := db.load(ctx)
 	if err != nil {

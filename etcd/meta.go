@@ -16,14 +16,14 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 )
 
-// A meta says what is kept under a prefix.
+// A meta describes the tables that are kept under a prefix.
 type meta struct {
 	Format  int                  `json:"format"`
 	Version int                  `json:"version,omitempty"` // Config.Version
 	Tables  map[string]metaTable `json:"tables"`
 }
 
-// A metaTable says what is kept of a table.
+// A metaTable describes the records that are kept of a table.
 type metaTable struct {
 	// Codecs are how records may be encoded: those that were written once are as they were written.
 	Codecs []string `json:"codecs"`
@@ -35,7 +35,7 @@ type metaTable struct {
 
 const format = 3
 
-// parseMeta returns what is kept, or a *SchemaError.
+// parseMeta returns the meta that is kept, or a *SchemaError.
 func parseMeta(kv *mvccpb.KeyValue) (m meta, err error) {
 	var only struct{ Format int }
 	if err := json.Unmarshal(kv.Value, &only); err == nil && only.Format == format {
@@ -46,9 +46,9 @@ func parseMeta(kv *mvccpb.KeyValue) (m meta, err error) {
 	return m, &SchemaError{Kept: "format " + string(kv.Value), Want: fmt.Sprint("format ", format)}
 }
 
-// agree makes sure that what is kept is what the schema says, adds what is new, and makes the
-// revision be above the local clock, which has counted the indexes. It puts cease with a change that
-// programs which run have to look at before they commit again.
+// agree makes sure that the tables that are kept fit the schema, adds the tables and types that are
+// new, and makes the revision be above the local clock, which has counted the indexes. It puts
+// cease with a change that programs which run have to look at before they commit again.
 func (db *DB) agree(ctx context.Context) error {
 	for done := false; !done; {
 		if err := db.again(ctx, func() (err error) {
@@ -152,8 +152,8 @@ func (db *DB) noNeighbours(ctx context.Context, first int64) (same []clientv3.Cm
 	return same, nil
 }
 
-// accepts returns a *SchemaError if the program cannot go on with what is kept: it cannot decode
-// it, or would lose something of it.
+// accepts returns a *SchemaError if the program cannot go on with the tables that are kept: it
+// cannot decode them, or would lose something of them.
 func (db *DB) accepts(m meta) error {
 	if err := db.acceptsVersion(m); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (db *DB) accepts(m meta) error {
 	return nil
 }
 
-// acceptsTable is accepts for what is kept of one table.
+// acceptsTable is accepts for one table.
 func (db *DB) acceptsTable(name string, t table, kept metaTable) error {
 	for _, codec := range kept.Codecs {
 		if !slices.Contains(t.decodes(), codec) {
@@ -183,7 +183,7 @@ func (db *DB) acceptsTable(name string, t table, kept metaTable) error {
 	return lost
 }
 
-// acceptsVersion returns a *SchemaError if the program does not take the version of what is kept.
+// acceptsVersion returns a *SchemaError if the program does not take the version that is kept.
 func (db *DB) acceptsVersion(m meta) error {
 	if m.Version == db.cfg.Version || slices.Contains(db.cfg.Versions, m.Version) {
 		return nil
@@ -200,7 +200,7 @@ func (db *DB) compare(name string, t table, was backupfile.TableHeader) (lost er
 		return nil, false
 	}
 	is := db.described(name)
-	was.KeyShape = is.KeyShape // the codec says what keys are
+	was.KeyShape = is.KeyShape // the codec says the type of keys
 	if text, fits := was.Lost(is); !fits {
 		lost = &SchemaError{Table: name, Kept: was.ValueShape.String(), Want: is.ValueShape.String(),
 			Err: &durable.SchemaError{Table: name, Saved: [2]string{was.Key, was.Value},
@@ -210,7 +210,7 @@ func (db *DB) compare(name string, t table, was backupfile.TableHeader) (lost er
 	return lost, !fits
 }
 
-// described returns what is said of the types of a table.
+// described returns the description of the types of a table.
 func (db *DB) described(name string) backupfile.TableHeader {
 	return backupfile.Describe(door.Of(db.local).Table(name), "json")
 }
@@ -232,8 +232,8 @@ func (db *DB) narrow(name string, t table, kept metaTable) {
 	}
 }
 
-// add adds what the program has, and reports whether something is new, and whether programs that run
-// may have less.
+// add adds the version, the encodings and the types of the program, and reports whether something
+// is new, and whether programs that run may have less.
 func (db *DB) add(m *meta) (news, more bool) {
 	if m.Version != db.cfg.Version && !db.cfg.Rolling {
 		m.Version, news = db.cfg.Version, true
@@ -273,7 +273,7 @@ func sameTypes(a, b backupfile.TableHeader) bool {
 	return err == nil && other == nil && string(x) == string(y)
 }
 
-// metaNow looks at what is kept now, if another program has changed that since Open looked.
+// metaNow looks at the meta again, if another program has changed it since Open looked.
 func (db *DB) metaNow(ctx context.Context) error {
 	return db.again(ctx, func() error {
 		resp, err := db.get(ctx, db.keys.meta())
@@ -284,8 +284,8 @@ func (db *DB) metaNow(ctx context.Context) error {
 	})
 }
 
-// metaChanged looks at what another program has said that is kept. The error says that this one
-// must not write any more.
+// metaChanged looks at a meta that another program has put. The error says that this one must not
+// write any more.
 func (db *DB) metaChanged(kv *mvccpb.KeyValue) error {
 	m, err := parseMeta(kv)
 	if err != nil {
@@ -297,6 +297,6 @@ func (db *DB) metaChanged(kv *mvccpb.KeyValue) error {
 	for name, t := range db.schema.tables {
 		db.narrow(name, t, m.Tables[name])
 	}
-	db.agreed.Store(kv.ModRevision) // last: from now on it commits what it would not have before
+	db.agreed.Store(kv.ModRevision) // last: its commits compare with it from now on
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// An outcome is what has become of a request to commit.
+// An outcome is that of a request to commit.
 type outcome struct {
 	committed bool
 	rev       uint64 // at which, or that of the newest commit, if others were in the way
@@ -24,9 +24,9 @@ type outcome struct {
 	unanswered error
 }
 
-// commit sends a request with a slot, and finds out what has become of it, even after ctx has
-// ended. The error is definite, and nothing was committed; or [ErrOutcomeUnknown]. The slot is nil
-// afterwards if it must not be used again.
+// commit sends a request with a slot, and finds out its outcome, even after ctx has ended. The
+// error is definite, and nothing was committed; or [ErrOutcomeUnknown]. The slot is nil afterwards
+// if it must not be used again.
 func (db *DB) commit(ctx context.Context, at **slot, r *request) (outcome, error) {
 	if len(r.narrow) > 0 {
 		if err := db.keepsFields(ctx, r); unanswered(err) && db.cutOff() == nil {
@@ -118,8 +118,8 @@ func (db *DB) send(ctx context.Context, at **slot, r *request, name string) (out
 	return o, nil
 }
 
-// read returns what a slot, as it was read, says about the present commit. It is not known if the
-// slot is as it was before that. The error is an ErrHistoryLost.
+// read returns the outcome of the present commit, by the slot as it was read. It is not known if
+// the slot is as it was before that commit. The error is an ErrHistoryLost.
 func (s *slot) read(resp *etcdserverpb.RangeResponse) (o outcome, known bool, err error) {
 	if len(resp.Kvs) == 0 || resp.Kvs[0].ModRevision < s.last {
 		return outcome{}, false, fmt.Errorf("%w: %s, which was put at revision %d, is %v", ErrHistoryLost,
@@ -136,7 +136,7 @@ func (s *slot) read(resp *etcdserverpb.RangeResponse) (o outcome, known bool, er
 	return outcome{}, true, nil
 }
 
-// resolve finds out what has become of a request that was not answered; or answered that there is no
+// resolve finds out the outcome of a request that was not answered; or answered that there is no
 // space, if full is set: then it has been applied, or will not be.
 func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 	s := *at
@@ -181,7 +181,7 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 		case <-ctx.Done():
 		}
 	}
-	*at = nil                                    // what was sent may still come
+	*at = nil                                    // the request may still come
 	db.workers.Go(func() { db.abandon(s.name) }) // Close waits for the caller before it does for workers
 	return db.unknown()
 }
@@ -191,7 +191,7 @@ func (db *DB) unknown() (outcome, error) {
 	return outcome{}, ErrOutcomeUnknown
 }
 
-// abandon deletes a slot, as soon as etcd can be asked: what was sent with it has no effect after
+// abandon deletes a slot, as soon as etcd can be asked: requests sent with it have no effect after
 // that.
 func (db *DB) abandon(name string) {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {

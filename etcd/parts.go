@@ -10,9 +10,9 @@ import (
 
 // InParts calls fn for each of some items, in order, in transactions of as many as a request takes,
 // each by a [DB.Update]: to import, or to delete, more records than one transaction can. It is not
-// done as a whole: others see, and change, what lies between. It ends at the first error, of fn or
-// of Update, and returns how many items were committed, which are the first ones. fn may be called
-// several times for an item, as the function of Update may.
+// done as a whole: others see, and change, the states in between. It ends at the first error, of fn
+// or of Update, and returns how many items were committed, which are the first ones. fn may be
+// called several times for an item, as the function of Update may.
 func InParts[T any](
 	ctx context.Context, db *DB, items iter.Seq[T], fn func(tx mvcc.DBTx, item T) error,
 ) (done int, err error) {

@@ -8,10 +8,10 @@ import (
 
 // A watch may hang: its member stands still, or cannot reach the others, and does not say so.
 // Nothing but time tells that from one that is about to come. So it begins anew where it has not
-// moved for a while, though it is known that something was committed above what it has brought: at
-// once the first time, and each further time only after twice as long, since a member may need long
-// to send a large backlog, and beginning anew has it begin again. What moves it makes that the
-// first time again.
+// moved for a while, though it is known that something was committed above the revision that it has
+// brought: at once the first time, and each further time only after twice as long, since a member
+// may need long to send a large backlog, and beginning anew has it begin again. Once it moves the
+// next time is the first one again.
 type patience struct {
 	mu    sync.Mutex
 	at    uint64        // the revision that was applied when the watch began anew last

@@ -9,7 +9,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam/replicate"
 )
 
-// A request is what a transaction compares and writes, but for its slot.
+// A request has the comparisons and writes of a transaction, but for its slot.
 type request struct {
 	cmps   []clientv3.Cmp
 	writes []clientv3.Op
@@ -40,14 +40,14 @@ type tableRequest struct {
 // perOp is about how many bytes an operation or comparison takes, beside its key and value.
 const perOp = 32
 
-// request makes a request of what a transaction has done. What it has read of a table is compared
-// key by key: each record must have the revision that was seen, or be absent. A range must have no
-// record that was put since, and nothing may have been deleted from its table. An index key must
-// have no record that has entered or left it since, see index. Where it has read a range of an
-// index or everything, or a range of many records or of keys whose bytes have another order, or
-// where the comparisons would be too many, the guards of the table are compared instead: nobody may
-// have written to it since. Where several transactions go together w is the renewed work of all,
-// and readers are those of them that have read. The error is a *CodecError or a *TooLargeError.
+// request makes the request of a transaction. Its reads of a table are compared key by key: each
+// record must have the revision that was seen, or be absent. A range must have no record that was
+// put since, and nothing may have been deleted from its table. An index key must have no record
+// that has entered or left it since, see index. Where it has read a range of an index or
+// everything, or a range of many records or of keys whose bytes have another order, or where the
+// comparisons would be too many, the guards of the table are compared instead: nobody may have
+// written to it since. Where several transactions go together w is the renewed work of all, and
+// readers are those of them that have read. The error is a *CodecError or a *TooLargeError.
 func (db *DB) request(w *replicate.Work, readers ...*replicate.Work) (*request, error) {
 	r := &request{agreed: db.agreed.Load()} // must precede, see fields.go
 	var tables []tableRequest
@@ -116,7 +116,7 @@ func (db *DB) request(w *replicate.Work, readers ...*replicate.Work) (*request, 
 	for _, guard := range r.guards {
 		r.bytes += 2*perOp + len(guard) + 2*len(db.self)
 	}
-	r.bytes += 12 * perOp // the slot, what each request compares, and the rest
+	r.bytes += 12 * perOp // the slot, the comparisons of each request, and the rest
 	if r.count() > db.cfg.MaxTxnOps || r.bytes > db.cfg.MaxRequestBytes {
 		return nil, r.tooLarge(db)
 	}
@@ -141,7 +141,7 @@ func largest(tables []tableRequest, of func(t *tableRequest) int) (at int) {
 	return at
 }
 
-// compared adds what is compared of a table.
+// compared adds the comparisons of a table.
 func (db *DB) compared(t *replicate.Table, w *replicate.Work, into *tableRequest) error {
 	since := w.Epoch
 	deleted, err := db.deletesBroken(t, w)
@@ -183,7 +183,7 @@ func (db *DB) compared(t *replicate.Table, w *replicate.Work, into *tableRequest
 }
 
 // deletesBroken returns the revisions of the broken records that a transaction deletes, by their
-// encoded keys. Renewed work has read only what it merges, and another one may delete that.
+// encoded keys. Renewed work has read only records that it merges, which another one may delete.
 func (db *DB) deletesBroken(t *replicate.Table, w *replicate.Work) (map[string]uint64, error) {
 	if w.Blind || db.schema.broken.count() == 0 {
 		return nil, nil
@@ -227,7 +227,7 @@ func (db *DB) readsBroken(t *replicate.Table, deleted map[string]uint64) error {
 	return cmp.Or(broken, err)
 }
 
-// written fills in what is written to a table.
+// written fills in the writes to a table.
 func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error {
 	at, deletes := db.keys.table(t.Name), false
 	less, narrow := db.less.Load(t.Name)

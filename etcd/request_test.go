@@ -16,8 +16,8 @@ import (
 )
 
 // A request compares each record that was read, and the guard of a table instead where these would
-// be too many, of the table that has most of them first. What is larger than the servers allow is
-// refused.
+// be too many, of the table that has most of them first. A request that is larger than the servers
+// allow is refused.
 func TestRequest(t *testing.T) {
 	db, a := offline(t)
 	for _, run := range []struct{ reads, cmps, writes, ops int }{
@@ -173,7 +173,7 @@ func TestKeyCodecs(t *testing.T) {
 	require.ErrorContains(t, err, "the way back")
 }
 
-// Servers that lose data are refused, and so is what has no version that is known.
+// Servers that lose data are refused, and so are those of an unknown version.
 func TestVersions(t *testing.T) {
 	for version, want := range map[string]bool{
 		"3.5.32": false, "3.5.33": true, "3.6.13": false, "3.6.14": true, "3.7.0": false, "3.7.1": true,

@@ -29,10 +29,10 @@ type Schema struct {
 // NewSchema returns a schema without tables. opts may be nil; they are those of the local tables,
 // of which Capacity, the Reclaim fields, Retain, Logger, PinWarnAge, TracePins, Observe and Around
 // have a meaning, the last two for [DB.Update]. Transactions are serializable. It panics if Strict
-// is set, which is for databases that commit by themselves; if MaxTxAge is, since what comes from
-// etcd is applied in transactions as well, and must not be given up because it takes long
-// (PinWarnAge and TracePins tell of readers that do); and if ManualReclaim is, since a replica has
-// no Reclaim to call.
+// is set, which is for databases that commit by themselves; if MaxTxAge is, since commits from etcd
+// are applied in transactions as well, and must not be given up because they take long (PinWarnAge
+// and TracePins tell of readers that do); and if ManualReclaim is, since a replica has no Reclaim
+// to call.
 func NewSchema(opts *mvcc.Options) *Schema {
 	s := &Schema{tables: map[string]table{}, applied: newApplied()}
 	if opts != nil {

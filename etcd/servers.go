@@ -74,7 +74,7 @@ func (db *DB) checkServers(ctx context.Context) error {
 		}
 		answered = true
 		db.history.verified(endpoint)
-		if db.cluster == 0 { // in Open: it stays what it is, and is read by all goroutines
+		if db.cluster == 0 { // in Open: it stays the same, and is read by all goroutines
 			db.cluster = status.Header.ClusterId
 		}
 	}
@@ -119,8 +119,8 @@ func (db *DB) connect(ctx context.Context) error {
 	}
 }
 
-// handshake returns what is wrong with TLS between this process and a server that does not answer,
-// nil if that is not the reason.
+// handshake returns the error of TLS between this process and a server that does not answer, nil if
+// that is not the reason.
 func (db *DB) handshake(ctx context.Context, endpoint string) error {
 	scheme, host, found := strings.Cut(endpoint, "://")
 	if !found {

@@ -13,7 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Open says at once what is wrong with TLS.
+// Open returns errors of TLS at once.
 func TestTLSMistakes(t *testing.T) {
 	server := func(secure bool, want tls.ClientAuthType) *httptest.Server {
 		s := httptest.NewUnstartedServer(http.NotFoundHandler())

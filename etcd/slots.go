@@ -24,16 +24,16 @@ import (
 //     which is no state that it compares with. An owner that finds its slot gone before that, or
 //     older than it was, knows that the cluster has lost commits.
 //   - O4: a commit that can be applied only once, since it puts a record that it compares, could do
-//     without putting its slot, and have the history of a guard tell what became of it. That was
-//     built and measured: a commit took as long as before, and nobody could tell once the history
-//     was compacted.
+//     without putting its slot, and have the history of a guard tell its outcome. That was built
+//     and measured: a commit took as long as before, and nobody could tell once the history was
+//     compacted.
 //   - O5: each commit compares that the guard that was put last, as far as the replica has seen, is
 //     not older than that: after the cluster went back it has no effect, until that has got as far
 //     again.
-//   - O6: what is refused may still come for the second time, if somebody on the way repeats it.
-//     Where it compares guards, or the revisions of records, it is refused again. A record that is
-//     absent may have gone meanwhile: so a request that compares that puts its slot if it is
-//     refused. What a server answers with an error that is definite is not guarded like that.
+//   - O6: a request that is refused may still come again, if somebody on the way repeats it. Where
+//     it compares guards, or the revisions of records, it is refused again. A record that is absent
+//     may have gone meanwhile: so a request that compares that puts its slot if it is refused. A
+//     request that a server answers with a definite error is not guarded like that.
 type slot struct {
 	name string
 	last int64     // the revision at which it was put last
@@ -45,17 +45,17 @@ type slot struct {
 // at says at which revision the slot was put last.
 func (s *slot) at(rev int64) { s.last, s.put = rev, s.sent }
 
-// What a slot says.
+// The values of a slot; the number of the commit follows the latter two.
 const (
 	sayNew    = "new"
 	sayCommit = "commit "
 	sayFence  = "fence "
 )
 
-// says is what the slot says once its present commit is applied.
+// says is the value of the slot once its present commit is applied.
 func (s *slot) says() string { return fmt.Sprint(sayCommit, s.seq) }
 
-// fence is what excludes its present commit.
+// fence is the write that excludes its present commit.
 func (s *slot) fence() clientv3.Op { return clientv3.OpPut(s.name, fmt.Sprint(sayFence, s.seq)) }
 
 // slots are those of a process.
@@ -181,7 +181,7 @@ func (s *slots) drain() {
 	}
 }
 
-// again calls ask until what it asks for is answered, maybe by another member, or ctx or the replica
+// again calls ask until its question is answered, maybe by another member, or ctx or the replica
 // ends.
 func (db *DB) again(ctx context.Context, ask func() error) error {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {

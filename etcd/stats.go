@@ -7,7 +7,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
-// figures are what is counted.
+// figures are the counts of a replica.
 type figures struct {
 	commits, batches, conflicts, unclear, unknown atomic.Uint64
 	resyncs, restarts, applied                    atomic.Uint64
@@ -27,7 +27,7 @@ type figures struct {
 // Stats are figures of a replica.
 type Stats struct {
 	// Revision is the newest one that is applied, and Newest the newest commit that is known of:
-	// what is between them has still to come.
+	// the commits between them have still to come.
 	Revision, Newest uint64
 	// Commits counts the Updates of this process that were committed, and Batches the requests of
 	// those that have read nothing, which go together.

@@ -10,9 +10,9 @@ import (
 
 // A watch of the client goes on by itself over another stream if its connection breaks, and says
 // nothing of it. The cluster may have gone back meanwhile, and have got further than this replica
-// with other commits: then the stream begins right after what is applied here, as if nothing was
-// missing. So streams counts those from which something has come, and what was applied is compared
-// before anything that has come from a new one is applied.
+// with other commits: then the stream begins right after the last commit that is applied here, as
+// if nothing was missing. So streams counts those from which something has come, and the guards
+// that were applied are compared before anything that has come from a new one is applied.
 type streams struct {
 	count  atomic.Uint64
 	opened chan struct{} // has an element after one was counted
@@ -55,8 +55,8 @@ func (c *counted) RecvMsg(m any) error {
 	return err
 }
 
-// checkStream compares what is applied here with what the cluster says, if a stream was opened
-// since the one with a number.
+// checkStream compares the guards that are applied here with those of the cluster, if a stream was
+// opened since the one with a number.
 func (db *DB) checkStream(last *uint64) error {
 	n := db.streams.count.Load()
 	if n == *last {

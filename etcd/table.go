@@ -23,17 +23,17 @@ type TableOptions[K comparable, V any] struct {
 	// of bytes; others have none.
 	EncodeKey func(key K) ([]byte, error)
 	DecodeKey func(b []byte) (K, error)
-	// Encode and Decode make bytes of a value, and back; both are given or none. What Encode leaves
-	// out is not there in the other processes, nor in this one once it has committed. Decode is
-	// called for each value that Encode has made, before it is sent: one that it refuses is not
-	// committed. Records that it refuses nonetheless are broken, see [Table.Broken]. Default: JSON.
-	// It refuses a value that does not come back as it is, by the rules of [durable.JSON], with a
-	// [*CodecError].
+	// Encode and Decode make bytes of a value, and back; both are given or none. A field that
+	// Encode leaves out is not there in the other processes, nor in this one once it has committed.
+	// Decode is called for each value that Encode has made, before it is sent: one that it refuses
+	// is not committed. Records that it refuses nonetheless are broken, see [Table.Broken].
+	// Default: JSON. It refuses a value that does not come back as it is, by the rules of
+	// [durable.JSON], with a [*CodecError].
 	Encode func(value V) ([]byte, error)
 	Decode func(b []byte) (V, error)
 	// Codec names the functions that are given, and must be given with them. In Codecs are the
 	// names of others whose records they decode as well: "json" is that of tables without. Open
-	// refuses to go on with what may have been written by one that is not among these.
+	// refuses a table that may have records by one that is not among these.
 	Codec  string
 	Codecs []string
 	// AnyShape has Open go on though values in the cluster have fields that V has not, or of other
@@ -46,10 +46,10 @@ type TableOptions[K comparable, V any] struct {
 	_ struct{}
 }
 
-// A Table is a table of a replicated database: an [mvcc.Map] without what cannot be done by one
-// process alone. Reads are those of the map, and cost what they cost there. Writes are made in the
-// function of [DB.Update], through [Table.In]. Use [NewTable] or [NewOrderedTable]. Methods of a
-// Table may be called by any number of goroutines, also before Open, when it is empty.
+// A Table is a table of a replicated database: an [mvcc.Map] without the methods that one process
+// alone cannot have. Reads are those of the map, and cost the same. Writes are made in the function
+// of [DB.Update], through [Table.In]. Use [NewTable] or [NewOrderedTable]. Methods of a Table may
+// be called by any number of goroutines, also before Open, when it is empty.
 type Table[K comparable, V any] struct {
 	m      *mvcc.Map[K, V]
 	schema *Schema
@@ -156,7 +156,7 @@ func (t *Table[K, V]) Watch(
 	})
 }
 
-// Changes returns what a commit has changed in the table, see [mvcc.Map.Changes].
+// Changes returns the changes of a commit in the table, see [mvcc.Map.Changes].
 func (t *Table[K, V]) Changes(c mvcc.DBCommit) []mvcc.Change[K, V] { return t.m.Changes(c) }
 
 // A table is a [Table] without its types.
@@ -261,7 +261,7 @@ func (t *Table[K, V]) span(r replicate.Range) (low, high []byte, ok bool) {
 		b, err := t.key.encode(key.(K))
 		ok = ok && err == nil
 		if next {
-			b = append(b, 0) // what comes right after it
+			b = append(b, 0) // the key right after it
 		}
 		return b
 	}

@@ -11,38 +11,38 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Update calls fn with a transaction over the tables, which reads what this process has applied,
-// and commits in etcd what it writes, if nothing that it has read was written meanwhile by any
-// process; otherwise it waits until this process has applied that, and calls fn again, up to
-// [Config.MaxAttempts] times. So transactions that write are strictly serializable over all
-// processes, however far behind the process is. One that writes nothing promises what [DB.View]
-// does, and asks nobody; and so does one whose function returns an error, which Update returns
-// unchanged, or that a unique index does not allow: call [DB.Sync] before, if it matters that it
-// has read what is there now.
+// Update calls fn with a transaction over the tables, which reads the state that this process has
+// applied, and commits its writes in etcd, if nothing that it has read was written meanwhile by any
+// process; otherwise it waits until this process has applied the commit that was in the way, and
+// calls fn again, up to [Config.MaxAttempts] times. So transactions that write are strictly
+// serializable over all processes, however far behind the process is. One that writes nothing has
+// the promises of [DB.View], and asks nobody; and so does one whose function returns an error,
+// which Update returns unchanged, or that a unique index does not allow: call [DB.Sync] before, if
+// it matters that it has read the newest state.
 //
-// When Update returns nil, this process has applied the commit: what is read afterwards includes
-// it; unless ctx ended, or the replica failed, after the commit. What was given to OnCommit is
-// called with the revision. fn uses tables through [Table.In], and must not commit or
-// roll back. Merge is not a read: if that was all that fn did but blind writes, it runs once.
-// Transactions with a Merge, or that read nothing, go to etcd together, so those of a process never
-// conflict over merged keys. The goroutines of a process that read and write the same key commit in
-// the order in which they have come to it, where the one before does not keep them for longer than
+// When Update returns nil, this process has applied the commit: reads afterwards include it; unless
+// ctx ended, or the replica failed, after the commit. The functions given to OnCommit are called
+// with the revision. fn uses tables through [Table.In], and must not commit or roll back. Merge is
+// not a read: if that was all that fn did but blind writes, it runs once. Transactions with a
+// Merge, or that read nothing, go to etcd together, so those of a process never conflict over
+// merged keys. The goroutines of a process that read and write the same key commit in the order in
+// which they have come to it, where the one before does not keep them for longer than
 // [Config.RequestTimeout]; among processes that is chance.
 //
 // Every other error but [ErrOutcomeUnknown] says that nothing was committed, now or later: a
 // [*ConflictError]; a [*TooLargeError] or [*CodecError]; a [*mvcc.UniqueError]; that of ctx, its
-// cause; [ErrNoSpace], [ErrUnanswered], and what etcd says to requests that are not allowed; and
-// that of [DB.Err]. A process that is cut off learns that within [Config.RequestTimeout] and
-// ResolveTimeout. After ctx has ended Update goes on for up to [Config.ResolveTimeout] if it has
-// to find out what has become of a request.
+// cause; [ErrNoSpace], [ErrUnanswered], and the errors of etcd for requests that are not allowed;
+// and that of [DB.Err]. A process that is cut off learns that within [Config.RequestTimeout] and
+// ResolveTimeout. After ctx has ended Update goes on for up to [Config.ResolveTimeout] if it has to
+// find out the outcome of a request.
 func (db *DB) Update(ctx context.Context, fn func(tx mvcc.DBTx) error) error {
 	return db.UpdateNamed(ctx, "", fn)
 }
 
 // UpdateNamed is [DB.Update] with a name, which [mvcc.Options.Observe] and [mvcc.Options.Around]
 // are told of, if [NewSchema] was given them. Observe is told of each attempt: of one that others
-// were in the way of with a [*ConflictError], when the replica has applied what they wrote, and of
-// one that was not answered with an [ErrUnanswered]. A transaction that has read nothing is one
+// were in the way of with a [*ConflictError], when the replica has applied their writes, and of one
+// that was not answered with an [ErrUnanswered]. A transaction that has read nothing is one
 // attempt, however often it is sent.
 func (db *DB) UpdateNamed(ctx context.Context, name string, fn func(tx mvcc.DBTx) error) error {
 	if ctx == nil {
@@ -97,7 +97,7 @@ func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBT
 			db.figures.commits.Add(1)
 			seen.committed(o.rev)
 			err := db.come(ctx, o.rev)
-			db.line.leave(at) // after that: Q2; and before what OnCommit may wait for
+			db.line.leave(at) // after that: Q2; and before OnCommit, which may wait for others
 			at = nil
 			committed(w.OnCommit, o.rev) // the commit stands
 			if errors.Is(err, ErrUnanswered) {
@@ -115,7 +115,7 @@ func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBT
 		if attempt+1 == db.cfg.MaxAttempts {
 			break
 		}
-		seen.lost(db, w, o) // must follow: what was in the way is known by now
+		seen.lost(db, w, o) // must follow: the commit in the way is known by now
 		if err := db.pause(ctx, attempt); err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBT
 	return db.giveUp(last, lost, db.cfg.MaxAttempts)
 }
 
-// losses are what has become of the attempts of a transaction.
+// losses are the outcomes of the attempts of a transaction.
 type losses struct {
 	newest     uint64
 	conflict   bool  // one was refused
@@ -168,8 +168,8 @@ func (db *DB) goOn(ctx context.Context) error {
 	return nil
 }
 
-// overtaken waits until what was in the way is applied: a transaction that reads the same again
-// conflicts again.
+// overtaken waits until the commit that was in the way is applied: a transaction that reads the
+// same again conflicts again.
 func (db *DB) overtaken(ctx context.Context, o outcome) error {
 	if o.conflict {
 		db.figures.conflicts.Add(1)
@@ -208,8 +208,8 @@ func (db *DB) commitOne(ctx context.Context, w *replicate.Work) (outcome, error)
 	return db.commit(ctx, &s, r)
 }
 
-// committed calls what is to be called after a commit. If a function panics, or calls
-// runtime.Goexit, those after it are called before that goes on; what panics among them is lost.
+// committed calls the functions given to OnCommit. If a function panics, or calls runtime.Goexit,
+// those after it are called before that goes on; the panics of these are lost.
 func committed(after []func(uint64), rev uint64) {
 	called := 0
 	defer func() {
@@ -225,5 +225,5 @@ func committed(after []func(uint64), rev uint64) {
 	}
 }
 
-// unresolved reports whether an error leaves open what has become of a commit.
+// unresolved reports whether an error leaves the outcome of a commit open.
 func unresolved(err error) bool { return errors.Is(err, ErrOutcomeUnknown) }

@@ -72,7 +72,7 @@ func TestUnanswered(t *testing.T) {
 	p.set(t, p.a, "x", 1)
 	var txns atomic.Int64
 	f := fault(func(ctx context.Context, send func(context.Context) error) error {
-		if txns.Add(1)%2 == 1 { // and what finds out is answered
+		if txns.Add(1)%2 == 1 { // and the request that finds out is answered
 			return errBroken
 		}
 		return send(ctx)
@@ -242,8 +242,8 @@ func TestPasswordChanged(t *testing.T) {
 	require.ErrorIs(t, err, rpctypes.ErrAuthFailed)
 }
 
-// If it is another cluster that answers, and it has committed what was asked for, Update does not say
-// that nothing was; neither if it does not know what has become of it.
+// If another cluster answers, and it has committed the transaction, Update does not say that
+// nothing was committed; neither if the outcome is not known.
 func TestAnotherCluster(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]bool{"answers": false, "answers later": true} {

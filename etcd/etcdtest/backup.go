@@ -18,7 +18,7 @@ func (c *Cluster) Restore(dir string) error {
 	})
 }
 
-// Save writes what there is to a file, as "etcdctl snapshot save" does.
+// Save writes the state of the cluster to a file, as "etcdctl snapshot save" does.
 func (c *Cluster) Save(ctx context.Context, file string) error {
 	_, err := snapshot.NewV3(zap.NewNop()).Save(ctx, clientv3.Config{Endpoints: c.Endpoints()[:1],
 		Logger: zap.NewNop()}, file)

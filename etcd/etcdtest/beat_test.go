@@ -79,8 +79,8 @@ func TestWatchHangsBesideUpdate(t *testing.T) {
 	require.GreaterOrEqual(t, p.Stats().Restarts, uint64(3))
 }
 
-// After a conflict Update runs again once what was in the way is applied here, and not before: it would
-// read the same, and use up its attempts.
+// After a conflict Update runs again once the commit in the way is applied here, and not before: it
+// would read the same, and use up its attempts.
 func TestConflictWaits(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()

@@ -23,8 +23,8 @@ func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Lo
 
 func (c *clock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
 
-// A visit is what one process has of sessions, which expire at the time that is their value, and of how
-// many have, by their keys.
+// A visit is a process with two tables: sessions, which expire at the time that is their value, and
+// how many have, by their keys.
 type visit struct {
 	*process
 	clock    *clock
@@ -90,9 +90,9 @@ func (v *visit) wait(t testing.TB, key string) int {
 	}
 }
 
-// Records go when their time has come by the clock of the process that is elected, once, together with
-// what OnExpire writes, in all processes; those whose time has not come stay, and those that never
-// expire.
+// Records go when their time has come by the clock of the process that is elected, once, together
+// with the writes of OnExpire, in all processes; those whose time has not come stay, and those that
+// never expire.
 func TestExpire(t *testing.T) {
 	t.Parallel()
 	const n = 60
@@ -196,14 +196,14 @@ func TestExpirersHourApart(t *testing.T) {
 	after, _ := slow.gone.Load("renewed")
 	require.Equal(t, gone, after)
 	t.Log("slow", slow.Stats().Expired, "fast", fast.Stats().Expired)
-	// What each has counted when it had its answer follows a little later.
+	// The counts follow the answers a little later.
 	require.Eventually(t, func() bool {
 		return slow.Stats().Expired+fast.Stats().Expired == uint64(2+n+gone)
 	}, patience, time.Millisecond)
 }
 
-// A record for which OnExpire fails stays, with nothing of what that has written, and is tried again;
-// one for which the function of Expire panics stays until it is written anew. Others go.
+// A record for which OnExpire fails stays, without any write of that call, and is tried again; one
+// for which the function of Expire panics stays until it is written anew. Others go.
 func TestExpireRefused(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()

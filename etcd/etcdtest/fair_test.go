@@ -39,8 +39,8 @@ func crowd(t *testing.T, p *process, goroutines int, fn func(g int, tx mvcc.DBTx
 	return most
 }
 
-// Goroutines of one process that merge into one key, beside what each has read, do not conflict;
-// and those that read one key and write it run again in their turn, and not until they are lucky.
+// Goroutines of a process that merge into one key, and write others of their own, do not conflict;
+// those that read one key and write it run again in their turn, and not until they are lucky.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) { cfg.RequestTimeout = patience / 4 })

@@ -172,8 +172,8 @@ func TestContextEnds(t *testing.T) {
 }
 
 // A process without a connection goes on to read; its updates fail or wait; and when it is back it
-// has what others have done meanwhile, also if the revisions in between are compacted: then in one
-// commit, while snapshots stay what they are.
+// has the commits that others made meanwhile, also if the revisions in between are compacted: then
+// in one commit, while snapshots stay as they are.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
 	for _, compacted := range []bool{false, true} {
@@ -222,7 +222,7 @@ func TestCutOff(t *testing.T) {
 			require.ErrorIs(t, err, mvcc.ErrEpochGone)
 		}
 		require.Equal(t, want, p.Stats().Resyncs)
-		for _, key := range []string{"x", "kept"} { // what has changed, and what has not
+		for _, key := range []string{"x", "kept"} { // one that has changed, and one that has not
 			runs := 0
 			p.update(t, func(tx mvcc.DBTx) {
 				runs++
@@ -235,8 +235,8 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// A replica notices that the cluster has lost what it has seen, and fails: it can be read, nothing can
-// be written, and watches say so.
+// A replica notices that the cluster has lost a commit that it has seen, and fails: it can be read,
+// nothing can be written, and watches say so.
 func TestHistoryLost(t *testing.T) {
 	t.Parallel()
 	c, prefix := start(t, 1, 0), newPrefix()
@@ -264,7 +264,7 @@ func TestHistoryLost(t *testing.T) {
 	require.Equal(t, 2, v)
 }
 
-// A cluster without space refuses, and says so for what was not committed only.
+// A cluster without space refuses, and says so only of transactions that were not committed.
 func TestNoSpace(t *testing.T) {
 	t.Parallel()
 	c := start(t, 1, 400_000)
@@ -290,7 +290,7 @@ func TestNoSpace(t *testing.T) {
 	}
 }
 
-// Close waits for what is under way, and leaves nothing of the process behind.
+// Close waits for requests under way, and leaves nothing of the process behind.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()

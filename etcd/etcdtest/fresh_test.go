@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/etcd"
 )
 
-// WaitFor what Epoch has told of in another process comes to an end, though nothing was committed at
-// that revision, and nobody commits; and it waits for one that is still to come.
+// WaitFor a revision that Epoch has told of in another process comes to an end, though nothing was
+// committed at that revision, and nobody commits; and it waits for one that is still to come.
 func TestWaitForEpoch(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()

@@ -81,8 +81,7 @@ func start(t testing.TB, n int, quota int64) *Cluster {
 
 func newPrefix() string { return fmt.Sprintf("test%d/", one.number.Add(1)) }
 
-// A process is what one process has: a replica of its own with its own connections, which a test can
-// break.
+// A process stands for one: a replica with connections of its own, which a test can break.
 type process struct {
 	*etcd.DB
 	a, b  *etcd.Table[string, int]
@@ -136,7 +135,7 @@ func compact(t testing.TB, c *Cluster, rev uint64) {
 	}
 }
 
-// kept returns what there is in etcd.
+// kept returns the keys with a prefix in etcd.
 func kept(t testing.TB, c *Cluster, prefix string) []*mvccpb.KeyValue {
 	t.Helper()
 	client, err := c.Client()
@@ -158,7 +157,7 @@ func failed(t testing.TB, p *process) error {
 	return p.Err()
 }
 
-// unary has each request of a process go through f, which is given what sends it.
+// unary has each request of a process go through f, which is given a function that sends it.
 func unary(cfg *etcd.Config, f func(ctx context.Context, req, reply any, send func() error) error) {
 	cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainUnaryInterceptor(func(
 		ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker,
@@ -190,7 +189,7 @@ func (r *receiver) RecvMsg(msg any) error {
 	return err
 }
 
-// update commits what fn does.
+// update commits the writes of fn.
 func (p *process) update(t testing.TB, fn func(tx mvcc.DBTx)) {
 	t.Helper()
 	require.NoError(t, p.Update(within(t), func(tx mvcc.DBTx) error {
@@ -222,7 +221,7 @@ func backUp(t testing.TB, c *Cluster) (dir string) {
 	return dir
 }
 
-// A gate is what all connections of a process go through.
+// A gate is on the way of all connections of a process.
 type gate struct {
 	mu    sync.Mutex
 	shut  bool
@@ -258,7 +257,8 @@ func (g *gate) set(shut bool) {
 // A wire can do something else with the requests to commit than to send them.
 type wire struct{ fault atomic.Pointer[fault] }
 
-// A fault is given a function that sends the request, and returns what the client is to see.
+// A fault is given a function that sends the request, and returns the error that the client is to
+// see.
 type fault func(ctx context.Context, send func(ctx context.Context) error) error
 
 func (w *wire) intercept(

@@ -14,8 +14,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// A shop is what one process has of items, by their names, which are unique, and by shelves; or of a
-// program that has no indexes.
+// A shop has the items of one process, by their names, which are unique, and by shelves; or those
+// of a program that has no indexes.
 type shop struct {
 	*process
 	items   *etcd.Table[int, item]
@@ -199,8 +199,8 @@ func TestUniqueRaces(t *testing.T) {
 	}
 }
 
-// Programs that do not agree on what an index is notice it: one whose function has changed under the
-// same name, and one whose function sees what is not kept.
+// Programs that do not agree on an index notice it: one whose function has changed under the same
+// name, and one whose function sees a part of the value that is not kept.
 func TestIndexFunctionsDiffer(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()

@@ -19,7 +19,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// again runs this program again, told what to do by a variable, until it is killed.
+// again runs this program again, with its task in a variable, until it is killed.
 func again(t *testing.T, variable, value string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	self, err := os.Executable()
@@ -71,8 +71,8 @@ func expire(where string) error {
 	return err
 }
 
-// A process that expires records for all is killed amid that: another one goes on. Nothing is deleted twice
-// or before its time, what OnExpire writes is there once, and nothing that is due stays.
+// A process that expires records for all is killed amid that: another one goes on. None is deleted
+// twice or before its time, the writes of OnExpire are there once, and none that is due stays.
 func TestExpirerKilled(t *testing.T) {
 	t.Parallel()
 	const n = 300

@@ -16,7 +16,7 @@ import (
 )
 
 // A cluster goes back by one commit, which p has seen and q has not, and q goes on with as many: so
-// the watch of p finds just what it waits for. It notices by itself, without a heartbeat.
+// the watch of p finds just the revision it awaits. It notices by itself, without a heartbeat.
 func TestHistoryLostInStep(t *testing.T) {
 	t.Parallel()
 	c, prefix := start(t, 1, 0), newPrefix()
@@ -42,7 +42,7 @@ func TestHistoryLostInStep(t *testing.T) {
 }
 
 // A cluster goes back, and a process commits before its watch, or a heartbeat, could notice:
-// nothing is committed, also if what was lost was in another table.
+// nothing is committed, also if the lost commit was in another table.
 func TestHistoryLostAtCommit(t *testing.T) {
 	t.Parallel()
 	for lost, table := range map[string]func(p *process) *etcd.Table[string, int]{
@@ -94,8 +94,8 @@ func historyLostAtCommit(t *testing.T, table func(p *process) *etcd.Table[string
 	require.Empty(t, kept(t, c, prefix+"t/a/y"))
 }
 
-// A cluster is restored so that its revisions go on above all that there were, and what was committed after
-// it was saved is not there: a replica that has it fails, and another one goes on.
+// A cluster is restored so that its revisions go on above all that there were, and the commits
+// after it was saved are not there: a replica that has one fails, and another one goes on.
 func TestHistoryLostBumped(t *testing.T) {
 	t.Parallel()
 	c, prefix := start(t, 1, 0), newPrefix()

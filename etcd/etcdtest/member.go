@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// A spec is what a member has to know. It is given to the process in its environment.
+// A spec is the configuration of a member. It is given to the process in its environment.
 type spec struct {
 	Name, Dir, Client, Peer, Cluster string
 	// Advertise is how other members reach Peer.
@@ -21,7 +21,7 @@ type spec struct {
 	Options
 }
 
-// Options say what the members of a cluster are like. Zero fields mean the defaults of etcd.
+// Options configure the members of a cluster. Zero fields mean the defaults of etcd.
 type Options struct {
 	Quota     int64 // --quota-backend-bytes
 	MaxTxnOps uint  // --max-txn-ops
@@ -29,7 +29,7 @@ type Options struct {
 	// for processes that are killed, and not for machines that lose power.
 	Sync bool
 	// Server is the path of a program etcd, of another version maybe, that is run. By default the
-	// members are what this module requires.
+	// members are of the version that this module requires.
 	Server string
 	// Net, if not nil, is between the members.
 	Net *Net `json:"-"`
@@ -91,7 +91,7 @@ func run(text string) error {
 	return <-e.Err()
 }
 
-// command returns what runs the member.
+// command returns the command that runs the member.
 func (s *spec) command() (*exec.Cmd, error) {
 	if s.Server != "" {
 		cmd := exec.Command(s.Server, s.args()...)

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// A Net is what connections between the members of a cluster, and from clients to them, go through.
-// It can be cut, one way or both ways, between any two of them: then what the one sends stays where
-// it is until the cut is healed, as with a network whose packets are lost, and connections stay open.
-// Nodes are numbered: 0 and up are members, -1 and down are clients. Methods may be called by any
-// number of goroutines.
+// A Net is the network of connections between the members of a cluster, and from clients to them.
+// It can be cut, one way or both ways, between any two of them: then the bytes that the one sends
+// stay where they are until the cut is healed, as with a network whose packets are lost, and
+// connections stay open. Nodes are numbered: 0 and up are members, -1 and down are clients. Methods
+// may be called by any number of goroutines.
 type Net struct {
 	mu      sync.Mutex
 	cuts    map[way]bool
@@ -49,7 +49,7 @@ func (n *Net) Close() {
 	}
 }
 
-// Cut cuts what from sends to each of some nodes.
+// Cut cuts the ways from a node to some others.
 func (n *Net) Cut(from int, to ...int) {
 	n.change(func() {
 		for _, t := range to {
@@ -58,8 +58,8 @@ func (n *Net) Cut(from int, to ...int) {
 	})
 }
 
-// Late cuts what a client sends to some members as well. What it sends in the first tenth of a second
-// arrives when the cut is healed, and nothing of what it sends after that: not that it waits no longer.
+// Late cuts the ways from a client to some members as well. The bytes of the first tenth of a
+// second arrive when the cut is healed, and none after them: not those that say it waits no longer.
 func (n *Net) Late(client int, to ...int) {
 	n.change(func() {
 		for _, t := range to {
@@ -77,7 +77,7 @@ func (n *Net) Part(a int, from ...int) {
 	})
 }
 
-// Break ends the connections of a client. What they have not brought is lost.
+// Break ends the connections of a client. Bytes that they have not brought are lost.
 func (n *Net) Break(client int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -118,8 +118,7 @@ func (n *Net) Endpoints(c *Cluster, client int) (list []string, err error) {
 	return list, nil
 }
 
-// member returns the address at which other members reach one. Who they are they say in what they
-// send.
+// member returns the address at which other members reach one. Their messages say who they are.
 func (n *Net) member(i int, peer string) (string, error) { return n.listen(i, peer, 0, serverFrom) }
 
 // learn finds out which IDs members have.
@@ -196,7 +195,7 @@ func (n *Net) keep(c io.Closer) error {
 	return nil
 }
 
-// forget closes what was kept.
+// forget closes connections that were kept.
 func (n *Net) forget(all ...io.Closer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -212,8 +211,8 @@ func (n *Net) forget(all ...io.Closer) {
 	}
 }
 
-// A link is a connection to node to, from a client, or from the member whose ID find finds in what it
-// sends.
+// A link is a connection to node to, from a client, or from the member whose ID find finds in the
+// bytes that it sends.
 type link struct {
 	net      *Net
 	from, to int
@@ -221,7 +220,7 @@ type link struct {
 	id       string // that was found; the net's mu guards it
 }
 
-// join moves what a connection sends to an address, and back, until one of the two ends.
+// join moves the bytes of a connection to an address, and back, until one of the two ends.
 func (n *Net) join(from net.Conn, address string, l *link) {
 	to, err := net.Dial("tcp", address)
 	if err != nil {
@@ -265,16 +264,16 @@ func (l *link) move(from, to net.Conn, out bool) {
 			}
 		}
 		if err != nil {
-			_ = l.pass(out) // the end does not overtake what was cut
+			_ = l.pass(out) // the end does not overtake bytes that were cut
 			return
 		}
 	}
 }
 
-// gathering is for how long what is sent late is gathered.
+// gathering is for how long bytes that come late are gathered.
 const gathering = 100 * time.Millisecond
 
-// gather returns what comes within that time.
+// gather returns the bytes that come within that time.
 func gather(from net.Conn) []byte {
 	var b bytes.Buffer
 	if from.SetReadDeadline(time.Now().Add(gathering)) == nil {
@@ -283,7 +282,7 @@ func gather(from net.Conn) []byte {
 	return b.Bytes()
 }
 
-// late reports whether what is sent is cut, and comes late.
+// late reports whether the way out is cut, and its bytes come late.
 func (l *link) late() bool {
 	l.net.mu.Lock()
 	defer l.net.mu.Unlock()
@@ -298,7 +297,7 @@ func (l *link) look(b []byte) {
 	}
 }
 
-// pass waits until what is sent is not cut.
+// pass waits until the way, out or back, is not cut.
 func (l *link) pass(out bool) error {
 	for {
 		l.net.mu.Lock()
@@ -314,8 +313,8 @@ func (l *link) pass(out bool) error {
 	}
 }
 
-// cut reports whether what is sent is cut. If it is not known yet from whom, it is if that is so from
-// anybody. The net's mu is held.
+// cut reports whether the way, out or back, is cut: if it is not known yet from whom, whether one
+// from any member is. The net's mu is held.
 func (l *link) cut(out bool) bool {
 	from, known := l.from, true
 	if l.find != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Observe is told of each attempt, with what was in the way, and Around is around all of them.
+// Observe is told of each attempt, with the key in the way, and Around is around all of them.
 func TestObserved(t *testing.T) {
 	t.Parallel()
 	type key struct{}
@@ -34,7 +34,7 @@ func TestObserved(t *testing.T) {
 	a := etcd.NewTable[string, int](s, "a", nil)
 	p, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) {
 		cfg.Schema, cfg.MaxAttempts = s, 3
-		received(cfg, func(any) { time.Sleep(20 * time.Millisecond) }) // and what was in the way is known
+		received(cfg, func(any) { time.Sleep(20 * time.Millisecond) }) // and the conflict is known
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = p.Close() })

@@ -33,7 +33,7 @@ func TestHeaderIsAhead(t *testing.T) {
 	}
 }
 
-// Nothing is asked for that a member may answer from what it has, which may be old.
+// No request lets a member answer from its own state, which may be old.
 func TestReadsAreLinearizable(t *testing.T) {
 	t.Parallel()
 	c, prefix := start(t, 1, 0), newPrefix() // one of its own: it is compacted

@@ -34,8 +34,8 @@ func TestConnectsAgain(t *testing.T) {
 	p.set(t, p.a, "x", 1)
 }
 
-// Where nothing is committed, but others write in the cluster, and history is compacted, a watch that
-// begins anew goes on, and nothing is loaded anew; what somebody else has written before comes.
+// Where nothing is committed, but others write in the cluster, and history is compacted, a watch
+// that begins anew goes on, and nothing is loaded anew; commits that others made before come.
 func TestIdleIsNotLoadedAnew(t *testing.T) {
 	t.Parallel()
 	c, prefix := start(t, 1, 0), newPrefix()

@@ -125,7 +125,7 @@ func TestProgramVersions(t *testing.T) {
 	_, err = program(1)
 	require.NoError(t, err)
 	for _, p := range []*process{old, next} {
-		p.update(t, func(tx mvcc.DBTx) { // it has seen what was said
+		p.update(t, func(tx mvcc.DBTx) { // it has seen the newest meta
 			tables[p].In(tx).Set(1, userOne{"ann"})
 		})
 		require.NoError(t, p.Err())
@@ -156,7 +156,7 @@ func TestProgramVersionsAtOnce(t *testing.T) {
 // A table gets another encoding, of another type, while programs run: each step is a program that
 // all processes have before the next one is opened, and the way back is the same.
 //
-//  1. What is there: userOne, by a codec "one".
+//  1. The start: userOne, by a codec "one".
 //  2. userTwo, still encoded as "one", which decodes "two" as well.
 //  3. userTwo, encoded as "two", which still decodes "one".
 func TestRollingCodec(t *testing.T) {
@@ -217,7 +217,7 @@ func firstStep() *etcd.TableOptions[int, userOne] {
 		}}
 }
 
-// decodeUser migrates what is of codec one as it is read.
+// decodeUser migrates values of codec one as they are read.
 func decodeUser(b []byte) (u userTwo, err error) {
 	if name, ok := strings.CutPrefix(string(b), "one:"); ok {
 		return userTwo{name, name + "@example.com"}, nil
@@ -303,8 +303,8 @@ func TestOpenedAtOnce(t *testing.T) {
 	})
 }
 
-// A program commits what another one cannot decode: there that record is broken, and all else goes on,
-// also in a replica that is opened then; it is mended by a write.
+// A program commits a value that another one cannot decode: there that record is broken, and all
+// else goes on, also in a replica that is opened then; it is mended by a write.
 func TestBrokenRecord(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()

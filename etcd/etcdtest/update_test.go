@@ -16,8 +16,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// What one process commits all have: the writer when Update returns, others after Sync or WaitFor; and
-// one that opens later. Epochs are revisions everywhere.
+// All processes have the commits of one: the writer when Update returns, others after Sync or
+// WaitFor; and one that opens later. Epochs are revisions everywhere.
 func TestReplicated(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
@@ -206,7 +206,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// What Update refuses, and when, and that nothing of it was committed.
+// Update refuses transactions, each by its error, and commits nothing of them.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
@@ -274,7 +274,7 @@ func TestRefused(t *testing.T) {
 	require.Equal(t, 3, v, "what was there can be read")
 }
 
-// Open refuses what does not fit, and says what.
+// Open refuses a schema or a configuration that does not fit, and says why.
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()

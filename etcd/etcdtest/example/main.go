@@ -4,9 +4,9 @@
 //	go run -C etcd/etcdtest ./example             # the members; it prints the command of a bank
 //	go run -C etcd/etcdtest ./example ENDPOINT... # a bank; and again for the second and third one
 //
-// The banks transfer money between the same accounts. Each second they print what they have done, and
-// the total of all accounts as of one revision. Kill a bank or a member, by a PID that was printed,
-// and see the others go on:
+// The banks transfer money between the same accounts. Each second they print the number of their
+// transfers, and the total of all accounts as of one revision. Kill a bank or a member, by a PID
+// that was printed, and see the others go on:
 //
 //	kill -9 PID
 //

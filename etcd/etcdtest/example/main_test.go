@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// start runs the program, and returns what waits for a line that it prints.
+// start runs the program, and returns a function that waits for a line of its output.
 func start(t *testing.T, args string) (cmd *exec.Cmd, says func(line string) (parts []string)) {
 	self, err := os.Executable()
 	require.NoError(t, err)

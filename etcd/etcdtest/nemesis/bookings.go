@@ -11,7 +11,7 @@ import (
 // A booking is a record with index keys: Seat is unique.
 type booking struct{ Room, Seat, Weight int }
 
-// How much there may be of what: hall i has rooms 2*i and 2*i+1.
+// The bounds of bookings: hall i has rooms 2*i and 2*i+1.
 const (
 	halls     = 3
 	hallSeats = 3            // bookings of a hall, in either room
@@ -19,7 +19,7 @@ const (
 	heavy     = 3            // of all bookings
 	seatNames = 4 * halls    // that there are
 	own       = 3            // bookings of a worker
-	bookers   = "bookings: " // what complaints begin with
+	bookers   = "bookings: " // the beginning of complaints
 )
 
 // bookings is a table with its indexes.
@@ -55,7 +55,7 @@ func (b *bookings) inHall(r mvcc.Reader[string, booking], room int) (keys []stri
 	return keys
 }
 
-// check returns what is wrong with the bookings that a view sees.
+// check returns the first violation in the bookings that a view sees.
 func (b *bookings) check(s mvcc.DBSnapshot) error {
 	in := b.At(s)
 	var rooms [2 * halls]int

@@ -40,7 +40,7 @@ func Main() {
 // wordGoOn tells a client to open another replica.
 const wordGoOn = "go on\n"
 
-// An order is what a client has to know.
+// An order is the configuration of a client.
 type order struct {
 	Endpoints []string
 	Number    int // no other client of the round has it
@@ -50,29 +50,29 @@ type order struct {
 	MayLose bool
 }
 
-// A line is what a client tells.
+// A line is a report of a client.
 type line struct {
-	// Begin is a transaction that is about to be tried: what it appends. End is the same, once it has
-	// ended, with what it has read.
+	// Begin is a transaction that is about to be tried: its appends. End is the same, once it has
+	// ended, with its reads.
 	Begin *history.Tx `json:",omitempty"`
 	End   *history.Tx `json:",omitempty"`
 	// Unknown says of End that it may have been committed.
 	Unknown bool `json:",omitempty"`
 	// At is when something was committed.
 	At int64 `json:",omitempty"`
-	// Wrong is what must not have happened.
+	// Wrong describes a violation.
 	Wrong string `json:",omitempty"`
 	// Lost says that the replica has noticed that the cluster went back. Another one is opened when the
 	// client is told to go on.
 	Lost bool `json:",omitempty"`
 	// Full says that the cluster had no space.
 	Full bool `json:",omitempty"`
-	// Stopped says that nothing is under way any more, and Final what there is at the end.
+	// Stopped says that nothing is under way any more, and Final describes the state at the end.
 	Stopped bool   `json:",omitempty"`
 	Final   *final `json:",omitempty"`
 }
 
-// A final is what a client says at its end.
+// A final is the last report of a client.
 type final struct {
 	Revision uint64
 	Hash     string
@@ -80,7 +80,7 @@ type final struct {
 	Longest  time.Duration // that a view took
 }
 
-// A client runs workers on a replica, and tells what they do.
+// A client runs workers on a replica, and reports on their transactions.
 type client struct {
 	order
 	mu  sync.Mutex
@@ -210,7 +210,7 @@ func (c *client) replica() *replica {
 	return r
 }
 
-// An ending is what has become of an Update.
+// An ending is the outcome of an Update.
 type ending int
 
 const (

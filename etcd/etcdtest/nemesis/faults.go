@@ -253,7 +253,7 @@ func (r *round) loseAnswers() error {
 		r.net.Cut(i, c)
 	}
 	defer func() {
-		r.net.Break(c) // what was under way is lost
+		r.net.Break(c) // answers under way are lost
 		r.net.Heal()
 	}()
 	return r.wait(r.between(100*time.Millisecond, 3*time.Second))
@@ -262,7 +262,7 @@ func (r *round) loseAnswers() error {
 func (r *round) delayRequests() error {
 	c, i := -1-r.rand.IntN(clients), r.rand.IntN(members)
 	defer r.net.Heal()
-	// Requests are given up after two seconds, and what has become of them is found out.
+	// Requests are given up after two seconds, and their outcomes are found out.
 	if r.rand.IntN(4) == 0 {
 		r.net.Cut(c, i)
 		return r.wait(r.between(time.Second, 5*time.Second))
@@ -283,7 +283,7 @@ func (r *round) compact() error {
 		r.net.Part(c, i)
 	}
 	defer func() {
-		r.net.Break(c) // with what its watch would have told
+		r.net.Break(c) // with the events of its watch
 		r.net.Heal()
 	}()
 	if err := r.commitsMore(20, "of the other clients"); err != nil {
@@ -349,7 +349,7 @@ func (r *round) fill() error {
 		return err
 	}
 	return r.withClient(func(ctx context.Context, client *clientv3.Client) error {
-		// It is full for deletes, too, but not for what compacts.
+		// It is full for deletes, too, but not for compaction.
 		got, err := client.Get(ctx, "x")
 		if err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/proof/history"
 )
 
-// judge finds out whether what clients have told can be.
+// judge finds out whether the reports of the clients can be true.
 func (r *round) judge() Outcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -34,7 +34,7 @@ func (r *round) judge() Outcome {
 }
 
 // history returns the history of the lists. A transaction of which nobody knows whether it was
-// committed was, if anybody has seen what it has appended, and then at any time after it began.
+// committed was, if anybody has seen its appends, and then at any time after it began.
 func (r *round) history() *history.History {
 	seen := map[int]bool{}
 	for _, t := range r.lines.ended {

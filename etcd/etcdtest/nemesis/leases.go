@@ -39,7 +39,7 @@ func newLeases(s *etcd.Schema) leases {
 
 func increment(n int, _ bool) int { return n + 1 }
 
-// check returns what is wrong with the leases that a view sees.
+// check returns the first violation in the leases that a view sees.
 func (l *leases) check(s mvcc.DBSnapshot) error {
 	there := map[int]int{}
 	for _, v := range l.At(s).All() {

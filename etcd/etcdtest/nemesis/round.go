@@ -41,7 +41,7 @@ type round struct {
 	*told
 }
 
-// told is what a round hears, from clients and from those that make faults.
+// told has the reports to a round, of clients and of those that make faults.
 type told struct {
 	commits, full, lost atomic.Uint64
 	waiting             atomic.Bool // clients whose replicas have failed are to wait
@@ -54,9 +54,9 @@ type told struct {
 	from int
 }
 
-// lines are what clients have told.
+// lines are the reports of the clients.
 type lines struct {
-	begun   map[int]history.Tx // by what they append first
+	begun   map[int]history.Tx // by the first values that they append
 	ended   []history.Tx
 	unknown []history.Tx
 	at      []int64
@@ -182,7 +182,7 @@ func (r *round) heard(l line) {
 
 func appends(o history.Op) bool { return o.Kind == history.OpAppend || o.Kind == history.OpMerge }
 
-// firstValue is what a transaction appends to the lowest of its lists, 0 if it does not append.
+// firstValue is the value that a transaction appends to its lowest list, 0 if it does not append.
 func firstValue(t *history.Tx) int {
 	for _, o := range t.Ops {
 		if appends(o) {
@@ -216,7 +216,7 @@ func (r *round) each(f func(c *running)) {
 	}
 }
 
-// play runs the round. Its error says that it could not be run; what was violated is in the outcome.
+// play runs the round. Its error says that it could not be run; violations are in the outcome.
 func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err error) {
 	f, ok := faultByName(cfg.Fault)
 	if !ok {
@@ -272,7 +272,7 @@ func play(ctx context.Context, cfg RoundConfig, dir string) (o Outcome, err erro
 	return r.judge(), nil
 }
 
-// end ends all faults, stops the clients, and reads what there is.
+// end ends all faults, stops the clients, and compares their last states.
 func (r *round) end() error {
 	r.net.Heal()
 	for i := range members {

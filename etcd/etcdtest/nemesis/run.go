@@ -1,15 +1,15 @@
-// Package nemesis checks module etcd while members, clients and the networks between them fail. A round
-// starts a cluster of three members and three clients, each a process of its own, makes faults of one
-// kind again and again while the clients work, and then judges what they have told:
+// Package nemesis checks module etcd while members, clients and the networks between them fail. A
+// round starts a cluster of three members and three clients, each a process of its own, makes
+// faults of one kind again and again while the clients work, and then judges their reports:
 //
-//   - the history of transactions over lists must be strictly serializable, see package history; those
-//     of which nobody knows whether they were committed are in it, if anybody has seen what they did;
+//   - the history of transactions over lists must be strictly serializable, see package history;
+//     those that may have been committed are in it, if anybody has seen their appends;
 //   - each view of each client must be whole, and no older than the one before it, whatever fails;
-//   - who looks for bookings by index keys must find what there is, that of none included: no hall has too
-//     many, no seat is given twice, and no more are heavy than may be, in each view;
+//   - who looks for bookings by index keys must find all of them, or that there are none: no hall
+//     has too many, no seat is given twice, and no more are heavy than may be, in each view;
 //   - leases, which are renewed when they are about to expire, go when their time has come and not before,
 //     and OnExpire has counted each of them once, in each view; at the end none stays;
-//   - what a process has committed it reads, and no request that comes late changes it;
+//   - a process reads its own commits, and no request that comes late changes them;
 //   - at the end all replicas must have the records of one that is opened then.
 package nemesis
 
@@ -23,7 +23,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/proof/history"
 )
 
-// A RoundConfig says what a round is.
+// A RoundConfig configures a round.
 type RoundConfig struct {
 	Fault    string
 	Seed     uint64 // of random choices; the same seed is not the same schedule
@@ -34,20 +34,19 @@ type RoundConfig struct {
 // String names the round.
 func (c RoundConfig) String() string { return fmt.Sprintf("%s, seed %d", c.Fault, c.Seed) }
 
-// An Outcome is what has become of a round.
+// An Outcome is the result of a round.
 type Outcome struct {
 	RoundConfig
 	Transactions int // of the history, which were checked
 	Commits      int // of all kinds
-	// Wrong is what must not have happened, in one line each, and Detail explains what of that is in
-	// the history.
+	// Wrong has the violations, in one line each, and Detail explains those in the history.
 	Wrong   []string
 	Detail  string
 	History *history.History
 	// Unclear requests were not answered, and Unknown is how many of them stayed so. Resyncs is how
 	// often a client has loaded everything anew.
 	Unclear, Unknown, Resyncs uint64
-	// Gap is the longest time without a commit of any client, LongestView what the longest view took.
+	// Gap is the longest time without a commit of any client, and LongestView that of a view.
 	Gap, LongestView time.Duration
 }
 
@@ -58,7 +57,7 @@ func (o Outcome) String() string {
 		len(o.Wrong), o.Unclear, o.Unknown, o.Resyncs, o.Gap, o.LongestView)
 }
 
-// A Config says what to run.
+// A Config configures [Run].
 type Config struct {
 	Faults   []string // all if there are none
 	Seed     uint64   // of the first round; those after it count on

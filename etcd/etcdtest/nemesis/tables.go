@@ -24,13 +24,13 @@ const lists = 5
 
 // The tables that clients use.
 type tables struct {
-	lists    *etcd.Table[int, []int] // what transactions append to, for the history
+	lists    *etcd.Table[int, []int] // transactions append to them, for the history
 	stamps   *etcd.Table[int, int]
 	bookings bookings
 	leases   leases
 }
 
-// A replica is what a process has.
+// A replica is the database of a process, with its tables.
 type replica struct {
 	*etcd.DB
 	tables
@@ -56,7 +56,7 @@ func open(ctx context.Context, endpoints []string, retain time.Duration) (*repli
 	return r, err
 }
 
-// check returns what is wrong with what a view sees.
+// check returns the first violation in the records that a view sees.
 func (r *replica) check(s mvcc.DBSnapshot) error {
 	if err := cmp.Or(r.bookings.check(s), r.leases.check(s)); err != nil {
 		return fmt.Errorf("at revision %d %w", s.Epoch(), err)

@@ -16,10 +16,10 @@ type worker struct {
 	*client
 	process int
 	r       *rand.Rand
-	of      *replica // that it has seen last, and what it knows of that:
+	of      *replica // that it has seen last; the next two are of it
 	epoch   uint64   // of the last view
 	numbers map[int]int
-	// What is its own.
+	// Its own records.
 	holdings     [kept]holding
 	stamps, last int
 }
@@ -151,7 +151,7 @@ func (w *worker) change(r *replica, t history.Tx, first int, reads map[int]bool,
 	})
 	t.Ops = ops
 	if end != committed {
-		t.Ops = planned.Ops // what it has read counts for nothing
+		t.Ops = planned.Ops // its reads count for nothing
 	}
 	w.ended(t, end)
 }

@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// parse returns what the arguments say, and the folder of violations.
+// parse returns the configuration in the arguments, and the folder of violations.
 func parse(args []string, stderr io.Writer) (cfg nemesis.Config, folder string, err error) {
 	if len(args) == 0 || args[0] != "verify" {
 		return cfg, "", fmt.Errorf("expected the command verify, not %q", args)
