@@ -71,37 +71,8 @@ func TestOldWords(t *testing.T) {
 	}
 }
 
-// wordiest are the packages with more "what" in their comments than [TestNouns] allows, and how
-// many. A number may only fall.
-var wordiest = map[string]int{
-	"durable":                       129,
-	"internal/seam/backupfile":      6,
-	"etcd":                          185,
-	"etcd/etcdtest":                 65,
-	"etcd/etcdtest/nemesis":         42,
-	"gc":                            26,
-	"internal/seam/disk":            12,
-	"cmd/mvccdump/internal/dump":    14,
-	"internal/seam/replicate":       13,
-	"internal/seam":                 6,
-	"internal/seam/figures":         3,
-	"mvcc":                          590,
-	"profiling":                     92,
-	"profiling/browsertest":         15,
-	"profiling/internal/capture":    13,
-	"profiling/internal/charts":     3,
-	"profiling/internal/contention": 19,
-	"profiling/internal/flight":     28,
-	"profiling/internal/losses":     4,
-	"profiling/internal/pprofui":    13,
-	"profiling/internal/slow":       61,
-	"profiling/internal/wall":       12,
-	"profiling/internal/web":        8,
-	"profiling/prom":                4,
-	"profiling/runs":                10,
-}
-
-// shortest are the packages with more short names than it allows, and how many.
+// shortest are the packages with more short names than [TestNouns] allows, and how many. A number
+// may only fall.
 var shortest = map[string]int{
 	"internal/seam/backupfile":  9,
 	"profiling/browsertest":     12,
@@ -152,22 +123,17 @@ func TestNouns(t *testing.T) {
 				}
 			}
 		}
-		checkWords(t, folder, whats, max(2, 3*said/1000), wordiest, `"what" in comments: say nouns`)
-		checkWords(t, folder, len(short), max(4, names/5), shortest,
-			"short names, for which nobody can search: "+strings.Join(short, " "))
-	}
-}
-
-// checkWords checks that a package has at most so many words of a kind, or as its row says.
-func checkWords(t *testing.T, folder string, n, most int, rows map[string]int, kind string) {
-	ceiling, listed := rows[folder]
-	switch {
-	case n <= most && listed:
-		t.Errorf("%s: %d, at most %d are allowed: take its row away, of %s", folder, n, most, kind)
-	case n > max(most, ceiling):
-		t.Errorf("%s: %d, at most %d are allowed: %s", folder, n, max(most, ceiling), kind)
-	case listed && n < ceiling:
-		t.Logf("%s: %d, so lower its row of %d, of %s", folder, n, ceiling, kind)
+		if most := max(2, 3*said/1000); whats > most {
+			t.Errorf(`%s: %d "what" in comments, at most %d are allowed: say nouns`, folder, whats, most)
+		}
+		most := max(4, names/5)
+		switch ceiling, listed := shortest[folder]; {
+		case len(short) <= most && listed:
+			t.Errorf("%s: %d short names, as is allowed: take its row away", folder, len(short))
+		case len(short) > max(most, ceiling):
+			t.Errorf("%s: %d short names, for which nobody can search, at most %d are allowed: %s",
+				folder, len(short), max(most, ceiling), strings.Join(short, " "))
+		}
 	}
 }
 
