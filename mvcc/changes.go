@@ -19,7 +19,7 @@ type Change[K comparable, V any] struct {
 
 // A Commit has all changes of a transaction, or of a one-key operation, in a map.
 type Commit[K comparable, V any] struct {
-	// Epoch is its commit epoch: snapshots from that on see all the changes.
+	// Epoch is its commit epoch: a snapshot of that epoch or a later one sees all the changes.
 	Epoch uint64
 	// Changes are in no particular order, each key once. All watches share them.
 	Changes []Change[K, V]
@@ -30,15 +30,16 @@ type Commit[K comparable, V any] struct {
 	Expired bool
 }
 
-// A DBCommit is a [Commit] over the tables of a database. With Progress or Closed it has no
-// changes.
+// A DBCommit is a [Commit] over the tables of a database, see [Map.Changes]. With Progress or
+// Closed it has no changes.
 type DBCommit struct {
 	Epoch   uint64
 	Summary bool
 	Expired bool
 	// Progress says that all commits up to Epoch were given, see [DBWatchOptions.Progress].
 	Progress bool
-	// Closed is the name of a table that was closed at Epoch: later snapshots are without it.
+	// Closed is the name of a table that was closed at Epoch. Snapshots of that epoch or a later
+	// one are without it.
 	Closed string
 
 	tables []tableChanges

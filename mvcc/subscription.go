@@ -37,8 +37,8 @@ const defaultBuffer = 1 << 13
 
 // Watch returns an iterator over the commits that change the map from now on, in the order of their
 // epochs, each whole, with old and new values. The watch begins with the call, not with the loop.
-// It ends with the loop, or when ctx has ended: then the last step gives the error of the context,
-// or a [*GapError] if the loop was too slow, and a commit without changes. A second loop panics.
+// It ends with the loop, or when ctx has ended: then the last step gives a commit without changes,
+// and the error of the context, or a [*GapError] if the loop was too slow. A second loop panics.
 //
 // A commit is given within a millisecond, if the machine has time. Commits never wait for watches:
 // one goroutine serves all watches of the map or database, and ends with the last of them. A commit
