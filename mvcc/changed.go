@@ -12,11 +12,10 @@ import (
 )
 
 // Changed returns a channel that is closed when a commit that the snapshot does not see has written
-// key, also one before the call: for a cache, say, that is made anew then. Only an older commit
-// that has left an absent key absent may go unnoticed. It is closed, too, where a watch would end
-// with a [*GapError], and stays open when ctx ends. The snapshot may be closed once Changed has
-// returned. It costs as much as a watch, see [Map.Watch]. A channel that waits takes about half a
-// kilobyte, until ctx ends or the garbage collector finds that nobody can reach it.
+// key, also one before the call. Only an older commit that has left an absent key absent may go
+// unnoticed. It is closed, too, where a watch would end with a [*GapError], and stays open when ctx
+// ends. The snapshot may be closed once Changed has returned. It costs as much as [Map.Watch]. A
+// channel that waits takes about half a kilobyte, until ctx ends or nobody can reach it.
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	s.check()
 	if !s.st.plain && isBad(s.st.engine(), useTx, key) {
@@ -44,9 +43,9 @@ func anyOf[K comparable, V any](matches func(c *Change[K, V]) bool) func(all any
 	}
 }
 
-// Changed is [Snapshot.Changed] for the records that have an index key, in the snapshot s of the
-// table: it is closed when [Index.Get] may give something else. A goroutine asks the function of
-// the index about the records that change. If that panics the channel is closed.
+// Changed is [Snapshot.Changed] for the records that have an index key: it is closed when
+// [Index.Get] may give something else. A goroutine asks the function of the index about the records
+// that change. If that panics the channel is closed.
 func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) <-chan struct{} {
 	ix.check()
 	s.check()

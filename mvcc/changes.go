@@ -10,7 +10,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// A Change is the old and the new value of a key that was written, even if they are the same.
+// A Change is a write of a key, even of the same value.
 type Change[K comparable, V any] struct {
 	Key      K
 	Old, New V
@@ -23,12 +23,10 @@ type Commit[K comparable, V any] struct {
 	Epoch uint64
 	// Changes are in no particular order, each key once. All watches share them.
 	Changes []Change[K, V]
-	// Summary says that these are the changes of several transactions, between the snapshot
-	// [WatchOptions.Since] and Epoch, with the last value of each key. Only the first Commit of a
-	// watch may be one.
+	// Summary says that these are the changes of several transactions, between [WatchOptions.Since]
+	// and Epoch, with the last value of each key. Only the first Commit of a watch may be one.
 	Summary bool
-	// Expired says that it deletes a record because its time had come, see [Map.Expire] and
-	// [Map.OnExpire].
+	// Expired says that it deletes an expired record, see [Map.Expire].
 	Expired bool
 }
 
@@ -40,8 +38,8 @@ type DBCommit struct {
 	Expired bool
 	// Progress says that all commits up to Epoch were given, see [DBWatchOptions.Progress].
 	Progress bool
-	// Closed is the name of a table that was closed at Epoch, see [Map.Close]. A snapshot of that
-	// epoch or a higher one is without it.
+	// Closed is the name of a table that was closed at Epoch. Snapshots of that epoch or a later
+	// one are without it.
 	Closed string
 
 	tables []tableChanges
@@ -83,9 +81,9 @@ func (c *DBCommit) in(m *engine) (changes any, n int) {
 	return nil, 0
 }
 
-// Diff returns an iterator over the keys that were written between the snapshots older and s, with
-// the values that these see. Both are of the same map, in any order, and stay open until the loop
-// has ended. It looks at every key of the map, and waits for nobody.
+// Diff returns an iterator over the keys that were written between two snapshots of the map, with
+// the values that these see. They may be in any order, and stay open until the loop has ended. It
+// looks at every key of the map, and waits for nobody.
 //
 //go:noinline
 func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
@@ -142,8 +140,8 @@ func (s moment) diff(older moment, visit func(v, was, is *chain.Node) bool) {
 	runtime.KeepAlive(older.st)
 }
 
-// Diff returns the changes of the tables of newer since older, with the Epoch of newer, including
-// those of tables made since. See [Snapshot.Diff] for its cost.
+// Diff returns the changes of the tables of newer since older, as [Snapshot.Diff], with the Epoch
+// of newer, including those of tables made since.
 func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
 	c := DBCommit{Epoch: newer.Epoch(), Summary: true}
 	for _, table := range seenIn(newer) {

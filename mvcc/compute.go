@@ -19,16 +19,14 @@ const (
 	DeleteOp
 )
 
-// Compute sets or deletes the value of key, or leaves it as it is, as fn says: fn is given the
-// value, and loaded tells whether there is one. Compute returns whether the key has a value
-// afterwards, and that value, or else the deleted one, if any. This is one atomic step, which never
-// conflicts.
+// Compute sets or deletes the value of key, or leaves it as it is, as fn says: loaded tells whether
+// there is an old value. Compute returns whether the key has a value afterwards, and that value, or
+// else the deleted one, if any. This is one atomic step, which never conflicts.
 //
 // No lock is held meanwhile: fn is called again if the key was written while it ran, and only its
 // last result counts. It must not change the old value, see [Tx.Merge]. It may use the map, but
 // must not write key. After six calls in vain Compute has its turn, as [Map.Update] does; after 96
-// it panics. If fn panics, nothing is written. Its cost, and its panic for a bad key, are those of
-// [Map.Store].
+// it panics. It costs, and panics, as [Map.Store] does.
 func (m *Map[K, V]) Compute(
 	key K, fn func(old V, loaded bool) (value V, op ComputeOp),
 ) (actual V, ok bool) {
@@ -81,11 +79,10 @@ func become[K comparable, V any](v *chain.Node, value V, tomb chain.Word) {
 	chain.SetWord(&v.State, chain.Word(0).Announced(0, 0)|tomb)
 }
 
-// LoadOrCompute returns the value of key if there is one. Otherwise it calls fn, once, and stores
-// its value, unless fn says cancel: then it returns the zero value, and false. If another goroutine
-// has stored one meanwhile, it returns that one. loaded tells whether the value was there. No lock
-// is held while fn runs: several calls at once each call their own fn. Its cost is that of
-// [Map.Load], or that of [Map.Store] and fn.
+// LoadOrCompute is [Map.LoadOrStore], but calls fn for the value, once, if there is none. If fn
+// says cancel it stores nothing, and returns the zero value, and false. If another goroutine has
+// stored a value meanwhile, it returns that one. No lock is held while fn runs: several calls at
+// once each call their own fn.
 func (m *Map[K, V]) LoadOrCompute(key K, fn func() (value V, cancel bool)) (actual V, loaded bool) {
 	if fn == nil {
 		panic("mvcc: LoadOrCompute: fn is nil")
@@ -101,8 +98,7 @@ func (m *Map[K, V]) LoadOrCompute(key K, fn func() (value V, cancel bool)) (actu
 	return m.LoadOrStore(key, value)
 }
 
-// CompareAndDelete deletes key if its value is old, and reports whether it did, as [CompareAndSwap]
-// does.
+// CompareAndDelete is [CompareAndSwap] that deletes key.
 func CompareAndDelete[K, V comparable](m *Map[K, V], key K, old V) (deleted bool) {
 	if m.badKey(useWrite, key) {
 		return false
@@ -127,9 +123,8 @@ func tombstoneOf[K comparable, V any](key K) *chain.Node {
 
 // DeleteFunc deletes the keys for which del returns true, and returns how many. It visits each key
 // that is there throughout the call once, with its newest value; del is asked again if the key was
-// written meanwhile. It is not one transaction, unlike [Tx.All] with [Tx.Delete]. del may use the
-// map in any way. The cost is that of a scan, and one version for each key deleted; it holds back
-// no reclamation.
+// written meanwhile. It is not one transaction. del may use the map in any way. The cost is that of
+// a scan, and one version for each key deleted; it holds back no reclamation.
 func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 	m.engine()
 	if del == nil {
@@ -169,22 +164,19 @@ func (m *core) deleteFunc(del func(v *chain.Node) bool) (deleted int) {
 }
 
 // Clear deletes all keys, in one transaction. It takes its turn like [Map.Update], but for up to
-// ten seconds: in a large map others wait until it is through, once each. It allocates a version
-// for each key.
+// ten seconds. It allocates a version for each key.
 func (m *Map[K, V]) Clear() { m.engine().clear() }
 
 // DeleteRange deletes the keys of a range of an ordered map, in one transaction, and returns how
-// many there were. It begins anew if another commit writes a key of the range meanwhile, and takes
-// its turn like [Map.Clear]: on its keys if there are more than 256, and on all keys of the map
-// after a conflict. It allocates a write and a version for each key. It panics if the keys have no
-// order.
+// many there were. It begins anew if another commit writes a key of the range meanwhile, and has
+// its turn as [Map.Clear]: on its keys if there are more than 256, and on all keys of the map after
+// a conflict. It allocates a write and a version for each key. It panics if the keys have no order.
 func (m *Map[K, V]) DeleteRange(r Range[K]) (deleted int) {
 	return m.engine().deleteRange(spanOf(&r), r.prefix)
 }
 
 // DeleteRange is [Tx.Ascend], and [Tx.Delete] of each key; it returns how many. So at level
-// serializable none of the range is there after the commit. At level snapshot a key that another
-// transaction inserts meanwhile stays.
+// snapshot a key that another transaction inserts meanwhile stays.
 func (tx Tx[K, V]) DeleteRange(r Range[K]) (deleted int) {
 	return DBTx(tx).deleteRange(spanOf(&r), r.prefix)
 }

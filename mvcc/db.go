@@ -48,8 +48,7 @@ type database struct {
 }
 
 // NewDB returns a database without tables, with the options of all of them. It panics if an option
-// has no meaning. [DB.Close] ends its background goroutines. So does the garbage collector, unless
-// a value in a table refers to the database or a table.
+// has no meaning.
 func NewDB(opts *Options) *DB {
 	o := opts.withDefaults()
 	s := newShared(&o)
@@ -64,15 +63,15 @@ func NewDB(opts *Options) *DB {
 
 // TableOptions configures a table.
 type TableOptions struct {
-	// Capacity presizes the index for so many keys. Default: that of the database.
+	// Capacity is as [Options.Capacity], which is the default.
 	Capacity int
 
 	_ struct{}
 }
 
-// NewTable makes a table of db, which takes part in its transactions, see [Map.In], and does all
-// that a Map does. Transactions under way find it empty. It panics if the name is empty or taken,
-// or if an option has no meaning. It waits while a [DB.Watch] begins.
+// NewTable makes a table of db, which takes part in its transactions, see [Map.In]. Transactions
+// under way find it empty. It panics if the name is empty or taken, or if an option has no meaning.
+// It waits while a [DB.Watch] begins.
 func NewTable[K comparable, V any](db *DB, name string, opts *TableOptions) *Map[K, V] {
 	return mapOf[K, V](addTable(db, name, opts, nil, recordTypeOf[K, V](), false))
 }
@@ -170,7 +169,7 @@ func (db *DB) Tables() []string {
 	})
 }
 
-// Table returns the table of that name, and whether there is one with these types.
+// Table returns the table of that name, if there is one with these types.
 func Table[K comparable, V any](db *DB, name string) (m *Map[K, V], ok bool) {
 	m, ok = db.table(name).(*Map[K, V])
 	return m, ok
@@ -198,8 +197,7 @@ func tableOf(db *DB, name string) *core {
 	return nil
 }
 
-// Close ends the background goroutines of the database, as [Map.Close] does. The tables stay
-// usable.
+// Close is [Map.Close] of a map by itself, for all tables.
 func (db *DB) Close() {
 	s := dbAt(db).shared
 	s.gc.Outside("Close")
@@ -215,7 +213,7 @@ func (db *DB) Close() {
 // Reclaim is [Map.Reclaim] for all tables.
 func (db *DB) Reclaim(ctx context.Context) error { return dbAt(db).root.reclaim(ctx) }
 
-// Epoch returns the newest epoch that was drawn, see [Map.Epoch].
+// Epoch is [Map.Epoch].
 func (db *DB) Epoch() uint64 { return uint64(dbAt(db).root.Slots.Now()) }
 
 // String names the tables and the newest epoch.

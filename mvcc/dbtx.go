@@ -21,10 +21,9 @@ func (tx DBTx) check() {
 }
 
 // In returns the transaction tx for the table m: the Tx reads, writes and scans m, and is tx for
-// the rest: one read epoch, Commit, Rollback, Savepoint, OnCommit and Err are those of tx. In
-// panics if m is not a table of tx's database, or was closed, and with [ErrTxDone] if tx has ended.
-// It looks through the tables that tx, and some transactions before, have used; the first time of a
-// table it allocates two small objects.
+// the rest, such as Commit. In panics if m is not a table of tx's database, or was closed, and with
+// [ErrTxDone]. It looks through the tables that tx, and some transactions before, have used; the
+// first time of a table it allocates two small objects.
 func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
 	return Tx[K, V](m.engine().in(tx))
 }
@@ -42,8 +41,7 @@ func (m *core) checkTable(call string, s *shared) {
 }
 
 // Update is [Map.Update] over the tables: the commit is one atomic step over all of them. fn uses
-// each table through [Map.In]: users.Set instead of users.In(tx).Set is not part of the
-// transaction.
+// each table through [Map.In]: users.In(tx).Set, not users.Set.
 func (db *DB) Update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
 	checkContext("Update", ctx)
 	if fn == nil {
@@ -246,8 +244,8 @@ func (db *database) snapshot(kind uint64) DBSnapshot {
 	}
 }
 
-// SnapshotAt is [Map.SnapshotAt] of the tables. Without Options.Retain it also returns an error
-// that wraps [ErrEpochGone] if a table has been closed since that had something in it then.
+// SnapshotAt is [Map.SnapshotAt] of the tables. Without Options.Retain a state with a record of a
+// table closed since is gone, too.
 func (db *DB) SnapshotAt(at uint64) (DBSnapshot, error) {
 	d := dbAt(db)
 	return d.at(func() (moment, error) { return d.root.snapshotAt(at) })

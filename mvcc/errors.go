@@ -12,21 +12,20 @@ import (
 )
 
 var (
-	// ErrConflict is wrapped by a [*ConflictError]: the transaction was rolled back because of a
-	// concurrent one and may be tried again.
+	// ErrConflict is wrapped by a [*ConflictError]: a concurrent transaction was in the way.
+	// Another attempt may succeed.
 	ErrConflict = errors.New("mvcc: transaction conflict")
 
 	// ErrTxDone: the transaction or snapshot has ended. Commit, Err and Try return it, Rollback and
-	// Close do nothing, and every other method panics with it.
+	// Close do nothing, and every other method, and step of a loop, panics with it.
 	ErrTxDone = errors.New("mvcc: transaction or snapshot has ended")
 
-	// ErrTxTooOld: a transaction or snapshot was older than Options.MaxTxAge, and none of its
-	// writes has become visible. View, Update, Commit, Err and Try return it; reads and writes
-	// panic with an error that wraps it, until Rollback or Close has been called.
+	// ErrTxTooOld: a transaction or snapshot was older than Options.MaxTxAge, and nobody sees its
+	// writes. View, Update, Commit, Err and Try return it; reads and writes panic with an error
+	// that wraps it, until Rollback or Close has been called.
 	ErrTxTooOld = errors.New("mvcc: transaction or snapshot is older than MaxTxAge")
 
-	// ErrEpochGone is wrapped by the error of [Map.SnapshotAt] for an epoch without a complete
-	// state.
+	// ErrEpochGone is wrapped by errors of [Map.SnapshotAt].
 	ErrEpochGone = errors.New("mvcc: no such epoch any more")
 
 	// ErrBadKey is the panic value of writes with a key that is not equal to itself: a NaN, or a
@@ -75,14 +74,14 @@ func checkContext(call string, ctx context.Context) {
 type ConflictKind uint8
 
 const (
-	// ConflictRead: a key that the transaction read, or found absent, was written by another one
-	// that committed first (serializable level).
-	ConflictRead ConflictKind = iota + 1
-	// ConflictScan: a key was written in a map, table or range that the transaction has scanned
+	// ConflictRead: another transaction has written a key that this one has read, or found absent
 	// (serializable level).
+	ConflictRead ConflictKind = iota + 1
+	// ConflictScan: another has written a key of a map, table or range that this one has scanned
+	// (likewise).
 	ConflictScan
-	// ConflictWrite: a key that the transaction writes was written by another one that committed
-	// after it began (snapshot level).
+	// ConflictWrite: since this one began another has written a key that it writes (snapshot
+	// level).
 	ConflictWrite
 )
 
@@ -99,14 +98,13 @@ func (k ConflictKind) String() string {
 	return "unknown"
 }
 
-// A ConflictError says why a transaction could not be committed. It wraps [ErrConflict]. None of
-// its writes has become visible.
+// A ConflictError says why a transaction was rolled back. It wraps [ErrConflict].
 type ConflictError struct {
 	// Table is the name of the map in its [DB], or "".
 	Table string
 	// Key is of the map's key type.
 	Key any
-	// Kind says how it was in the way.
+	// Kind is the cause.
 	Kind ConflictKind
 	// ReadEpoch is that of the transaction.
 	ReadEpoch uint64

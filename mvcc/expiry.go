@@ -15,21 +15,20 @@ import (
 
 // Expire makes the records of the map expire. until returns the time of a record, by the wall
 // clock; the zero [time.Time] means never. Any other time in the past, such as time.Unix(0, 0),
-// deletes the record at once, for good. Until a record is deleted it can be read: a reader that
-// must not see it too late looks at the time as well.
+// deletes the record at once. Until a record is deleted it can be read: a reader that must not see
+// it too late looks at the time as well.
 //
 // The background work, or [Map.Reclaim] with ManualReclaim, deletes a record within
 // Options.ReclaimInterval after its time, if the machine has time, in a transaction of its own.
 // Watches are told, see [Commit.Expired], and [Map.OnExpire] acts on it. A record that is written
 // anew has the time of its new value. A transaction that has read a record, and writes, conflicts
 // if the record expires meanwhile. To give the time with the write, make it a field of the value,
-// as the example "touch" shows.
+// as in the example "touch".
 //
 // until must return the same for the same record, and panics if the first few show that it does
 // not: so it must not ask for the time itself. It must be quick, not use the map, and not change
 // its arguments. Writes call it, for the old value and the new one, and so does the background
-// work. A panic of it in a write is repeated in the background work, and ends the program; with
-// ManualReclaim Reclaim panics.
+// work, where a panic ends the program; with ManualReclaim Reclaim panics.
 //
 // Expire may be called once, before the map is closed, before or after a Load. It looks at all keys.
 // It keeps a key and some 16 bytes for each record, and at times for deleted ones. After [Map.Close]

@@ -18,16 +18,10 @@ type FollowOptions struct {
 	_ struct{}
 }
 
-// Follow keeps something that is derived from the tables in step with them, such as a cache, a
-// search index or a copy elsewhere. It calls begin with a snapshot, from which the follower is made
-// anew, and then apply for each commit after it: in the order of the epochs, each once and whole.
-// It blocks until ctx has ended, or begin or apply returns an error.
-//
-//	err := db.Follow(ctx, nil, func(s mvcc.DBSnapshot) error {
-//		return search.Rebuild(users.At(s).All())
-//	}, func(c mvcc.DBCommit) error {
-//		return search.Apply(users.Changes(c))
-//	})
+// Follow keeps a follower of the tables in step with them, such as a cache, a search index or a
+// copy elsewhere. It calls begin with a snapshot, from which the follower is made anew, and then
+// apply for each commit after it: in the order of the epochs, each once and whole. It blocks until
+// ctx has ended, or begin or apply returns an error.
 //
 // The commits made while begin was at work come first, in one [DBCommit.Summary]. Writers do not
 // wait. If more than Buffer changes wait for apply, there is a gap: with [Options.Retain] a summary
@@ -39,15 +33,13 @@ type FollowOptions struct {
 // that state is gone, begin is called. A commit whose apply has failed comes again: each is applied
 // once if the follower keeps its position in one step with apply, and otherwise at least once.
 //
-// The calling goroutine calls begin and apply, with nothing locked. They may read and write the
-// tables. The snapshot is open until begin returns. Later tables are included. [DBCommit.Closed]
-// tells of closed ones; those before a summary come before it, with the epoch of the follower's
-// state.
+// The calling goroutine calls begin and apply, which may read and write the tables. The snapshot is
+// open until begin returns. Later tables are included. [DBCommit.Closed] tells of closed ones;
+// those before a summary come before it, with the epoch of the follower's state.
 //
 // Follow returns the error of begin or apply, unchanged; an error that wraps ctx's error and its
-// cause; or [ErrTxTooOld] if begin took longer than MaxTxAge. If they panic or call runtime.Goexit
-// the watch and the snapshot end. [DB.Close] does not end Follow. It costs as much as [DB.Watch]
-// with Since.
+// cause; or [ErrTxTooOld] if begin took longer than MaxTxAge. [DB.Close] does not end it. It costs
+// as much as [DB.Watch] with Since.
 func (db *DB) Follow(
 	ctx context.Context, opts *FollowOptions,
 	begin func(s DBSnapshot) error, apply func(c DBCommit) error,

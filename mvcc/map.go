@@ -39,21 +39,20 @@ func (m *Map[K, V]) strictly() *strict {
 // mapOf returns the map of an engine.
 func mapOf[K comparable, V any](e *engine) *Map[K, V] { return e.typed().(*Map[K, V]) }
 
-// New returns an empty map. It panics if an option has no meaning. Its background goroutines end as
-// those of [NewDB] do.
+// New returns an empty map. It panics if an option has no meaning.
 func New[K comparable, V any](opts *Options) *Map[K, V] {
 	return newAlone(opts, nil, recordTypeOf[K, V]()).(*Map[K, V])
 }
 
 // Close of a map by itself ends its background goroutines and waits for them, and for
-// Options.Logger, which must not call Close. The map stays usable; from then on committers prune
-// the keys they write. Any goroutine may call it, more than once.
+// Options.Logger. The map stays usable; then committers prune the keys they write. Any goroutine
+// may call it, more than once.
 //
 // Close of a table takes it out of its database. Its name is free, and [Map.In] and [Map.At] panic;
 // transactions that have called In before go on. If the database is watched, Close waits until
-// older commits are handed on, else for nothing. The table stays usable by itself. An older
-// snapshot of the database still saves it, see package durable. Its memory goes when nobody refers to it;
-// with Options.Retain, when that time has passed and another table is made or closed.
+// older commits are handed on, else for nothing. The table stays usable by itself. A backup of an
+// older snapshot of the database has it. Its memory goes when nobody refers to it; with
+// Options.Retain, when that time has passed and another table is made or closed.
 func (m *Map[K, V]) Close() { m.engine().close() }
 
 // String names the types, the number of keys and the newest epoch.
@@ -64,11 +63,10 @@ func (m *Map[K, V]) String() string {
 	return fmt.Sprintf("%T: epoch %d, keys: %d", m, m.Epoch(), m.Len())
 }
 
-// Reclaim does, in the calling goroutine, the background work that there is: it evicts transactions
-// older than Options.MaxTxAge, and drops every version that nobody could see any more when it was
-// called, except for those that other goroutines have in hand. With Options.ManualReclaim it has to
-// be called now and then. It returns ctx's error if ctx ends before all is done. Any number of
-// goroutines may call it. It waits for no transaction.
+// Reclaim does the background work that there is: it evicts transactions older than
+// Options.MaxTxAge, and drops the versions that nobody could see any more when it was called,
+// except for those that other goroutines have in hand. It returns ctx's error if ctx ends before
+// all is done. Any number of goroutines may call it. It waits for no transaction.
 func (m *Map[K, V]) Reclaim(ctx context.Context) error {
 	return m.engine().reclaim(ctx)
 }

@@ -35,20 +35,18 @@ func (m *merging[K, V]) apply(value V, ok bool) V {
 }
 
 // Merge makes the result of fn the value of key, when the transaction commits: fn is given the
-// newest value at that moment, and whether there is one, whatever the transaction has read. So
-// transactions that merge, say, add to a counter, do not conflict over that key, at either level,
-// and no write of others is lost.
+// newest value at that moment, whatever the transaction has read. So transactions that merge, say,
+// add to a counter, do not conflict over that key, at either level, and no write of others is lost.
 //
 // Several Merges of a key are applied in their order; one after a Set or Delete, to that write, at
-// once. [Tx.Get] and [Tx.All] after a Merge return its result for the value at the read epoch; that
-// is a read of the key like any other.
+// once. Reads after a Merge return its result for the value at the read epoch, and join the read
+// set.
 //
 // fn may be called several times, and must return the same for the same value. It must not change
 // the old value. append to a slice does, behind its end, and loses an element that another call
 // appends: append(slices.Clip(old), x) does not. Others that write the same keys wait for fn: it
-// should be quick, and must not use the map or the transaction. If it panics, so does Commit, or
-// Update: the transaction is rolled back. Merge allocates a version and a note, and panics as Set
-// does.
+// should be quick, and must not use the map or the transaction. Merge allocates a version and a
+// note, and panics as Set does.
 func (tx Tx[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	tx.check()
 	if fn == nil {

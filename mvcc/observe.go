@@ -15,12 +15,11 @@ type Attempt struct {
 	Name    string // TxOptions.Name
 	Number  int    // of the attempt, from 1
 	Last    bool   // Update returns now: there is no further attempt
-	// Err is nil if the attempt has committed. Otherwise it is a [*ConflictError] or the error of
-	// the Update.
+	// Err is a [*ConflictError], the error of the Update, or nil after a commit.
 	Err error
 	// Panicked: the function has panicked, or called runtime.Goexit, and Err is nil.
 	Panicked bool
-	// Epoch is that of the commit, or 0; the read epoch if the transaction has written nothing.
+	// Epoch is that of the commit, or 0; the read epoch if nothing was written.
 	Epoch uint64
 	// Began is when the function was called, Took how long it and the commit took, and Waited how
 	// long Update had waited before.

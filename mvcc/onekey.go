@@ -29,17 +29,16 @@ func (m *Map[K, V]) Load(key K) (value V, ok bool) {
 }
 
 // Store sets the value of key, in a transaction of its own that never conflicts. It waits for no
-// particular goroutine, but with a new key, for a moment, for one that changes the same bucket of
-// the table, or leaf of the tree. It allocates one version. It panics with [ErrBadKey] if key is
-// not equal to itself.
+// particular goroutine, but with a new key may wait for a lock for a moment. It allocates one
+// version. It panics with [ErrBadKey] for a key that is not equal to itself.
 func (m *Map[K, V]) Store(key K, value V) {
 	m.checkKey(useWrite, key)
 	h, p, head := index.Lookup(m.index, key)
 	m.at.write(p, h, head, chain.New(key, value), nil, nil)
 }
 
-// Put is [Map.Store] with an error, for a table with indexes: a [*UniqueError] if a unique index
-// does not allow the record; then nothing is written. Its cost is that of Store.
+// Put is [Map.Store] with an error: a [*UniqueError] if a unique index does not allow the record;
+// then nothing is written.
 func (m *Map[K, V]) Put(key K, value V) error {
 	m.checkKey(useWrite, key)
 	h, p, head := index.Lookup(m.index, key)
@@ -50,8 +49,7 @@ func (m *Map[K, V]) Put(key K, value V) error {
 	return m.at.writeIndexed(v, nil)
 }
 
-// Swap sets the value of key and returns the one before, if there was one. Its cost is that of
-// Store.
+// Swap is [Map.Store], and returns the value before, if there was one.
 func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	m.checkKey(useWrite, key)
 	h, p, head := index.Lookup(m.index, key)
@@ -59,8 +57,8 @@ func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	return chain.Present[K, V](base)
 }
 
-// LoadOrStore returns the value of key if there is one. Otherwise it stores the given value and
-// returns that. loaded tells which. Its cost is that of Load or Store.
+// LoadOrStore returns the value of key if there is one, as [Map.Load], or else stores the given
+// one, as [Map.Store], and returns that. loaded tells which.
 func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	m.checkKey(useWrite, key)
 	h, p, v := index.Lookup(m.index, key)
@@ -74,8 +72,8 @@ func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	return value, false
 }
 
-// LoadAndDelete deletes key and returns the value it had, if there was one. An absent key costs a
-// Load, and nothing is written; otherwise the cost is that of Store.
+// LoadAndDelete deletes key and returns its value, if there was one. It costs a Store, and only a
+// Load if key is absent.
 func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 	if m.badKey(useWrite, key) {
 		return value, false
@@ -91,8 +89,7 @@ func (m *Map[K, V]) LoadAndDelete(key K) (value V, loaded bool) {
 // Delete is [Map.LoadAndDelete] without the value.
 func (m *Map[K, V]) Delete(key K) { m.LoadAndDelete(key) }
 
-// Range calls f for each key and value of [Map.All], until f returns false: of one moment, unlike
-// that of [sync.Map].
+// Range calls f for each key and value of [Map.All], of one moment, until f returns false.
 func (m *Map[K, V]) Range(f func(key K, value V) bool) {
 	m.engine()
 	if f == nil {
@@ -101,9 +98,8 @@ func (m *Map[K, V]) Range(f func(key K, value V) bool) {
 	m.All()(f)
 }
 
-// CompareAndSwap sets the value of key to new if it is old, and reports whether it did; an absent
-// key is never swapped. Its cost is that of [Map.Store]. It panics with a runtime error if the
-// values are interfaces that cannot be compared, and then nothing has happened.
+// CompareAndSwap is [Map.Store] of new if key has the value old, and reports whether it had.
+// Interfaces that cannot be compared are a runtime error.
 func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped bool) {
 	if m.badKey(useWrite, key) {
 		return false

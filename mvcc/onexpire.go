@@ -16,25 +16,17 @@ import (
 // OnExpire has fn called for each record that [Map.Expire] deletes, in the transaction that deletes
 // it: the writes of fn through tx are committed with the deletion, or not at all.
 //
-//	leases.OnExpire(func(tx mvcc.DBTx, job int, l Lease) error {
-//		queue.In(tx).Set(job, Job{Attempts: l.Attempts + 1})
-//		return nil
-//	})
-//
 // The transaction is that of an Update of level serializable, for one record. fn finds the record
-// deleted; if it sets the key again, say with a later time, the record stays. It may be called
-// again, as a function of Update may, while the record is due. [Map.In] gives the Tx of a map by
-// itself, too.
+// deleted; if it sets the key again, the record stays. [Map.In] gives the Tx of a map by itself,
+// too.
 //
 // A record stays if fn returns an error, panics or calls runtime.Goexit for it, or if its
-// transaction cannot be committed: because of a unique index, or a hundred conflicts.
-// [Stats.ExpireFailures] counts it, and [Options.Logger], or slog.Default, is told at level Error.
-// It is tried again after a second, then after twice as long each time, up to a minute. While fn
-// blocks, no other record of the table expires, and Reclaim and Close wait; Options.MaxTxAge
-// counts.
+// transaction cannot be committed. [Stats.ExpireFailures] counts it, and Options.Logger, or
+// slog.Default, is told at level Error. It is tried again after a second, then after twice as long
+// each time, up to a minute. While fn blocks, no other record of the table expires, and Reclaim and
+// Close wait; Options.MaxTxAge counts.
 //
-// Call it once, before Map.Expire. It panics if it was called before, or fn is nil. A deletion
-// costs a goroutine more.
+// Call it once, before [Map.Expire]; a second call panics. A deletion costs a goroutine more.
 func (m *Map[K, V]) OnExpire(fn func(tx DBTx, key K, value V) error) {
 	m.engine()
 	if fn == nil {

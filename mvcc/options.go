@@ -18,10 +18,9 @@ type Level uint8
 const (
 	// LevelDefault is that of the [Options], by default LevelSerializable.
 	LevelDefault Level = iota
-	// LevelSerializable: strict serializability, of transactions and one-key operations.
+	// LevelSerializable is strict serializability, see the package's Guarantees.
 	LevelSerializable
-	// LevelSnapshot: a transaction reads as of its begin, and of two concurrent ones that write the
-	// same key, having read anything, only one commits. Write skew is possible.
+	// LevelSnapshot is snapshot isolation: write skew is possible.
 	LevelSnapshot
 )
 
@@ -74,55 +73,51 @@ type Options struct {
 	// Lower means shorter chains, and more work for writers. Default: 16.
 	PruneThreshold int
 
-	// ManualReclaim: the map has no background goroutines, and the program calls [Map.Reclaim] now
+	// ManualReclaim: there are no background goroutines, and the program calls [Map.Reclaim] now
 	// and then. Until then committers prune when the queue is full; nothing is evicted or warned
 	// of.
 	ManualReclaim bool
 
-	// MaxTxAge is the age at which an open transaction or snapshot of the program is evicted: its
-	// versions are dropped, and its next use fails with [ErrTxTooOld]. Calls of the library, such
-	// as Load or Clear, take as long as they take. Ages count from the first tick that sees a
-	// transaction: it may become some ReclaimIntervals older. While the background work is at rest,
-	// time may stand still. Default: 0, no limit.
+	// MaxTxAge is the age at which an open transaction or snapshot of the program is evicted, see
+	// [ErrTxTooOld]: its versions are dropped. Calls such as Load or Clear have no limit. Ages
+	// count from the first tick that sees a transaction: it may become some ReclaimIntervals older.
+	// While the background work is at rest, time may stand still. Default: no limit.
 	MaxTxAge time.Duration
 
 	// Retain is for how long, and up to an eighth and some ReclaimIntervals longer, the map keeps
-	// its history: for [Map.SnapshotAt] and [History]. Each version that is written takes its
-	// memory for so long, and a read of an old epoch walks over the later versions of its key.
-	// There is a tick each ReclaimInterval also at rest.
+	// its history: for [Map.SnapshotAt] and [History]. Each version takes its memory for so long,
+	// and a read of an old epoch walks over the later versions of its key. There is a tick each
+	// ReclaimInterval also at rest.
 	Retain time.Duration
 
 	// Logger is told, at level Warn and once each, of the program's transactions and snapshots that
 	// have been open for PinWarnAge or are evicted, of 64 in a round at most, and of none that is
-	// evicted during a call. A goroutine of its own calls it, but [Map.Reclaim] calls it itself, so
-	// it must not call Reclaim or Close. A journal logs its errors and long loads with it, or else
-	// with slog.Default.
+	// evicted during a call. A goroutine of its own calls it, or [Map.Reclaim]: it must not call
+	// Reclaim or Close. A journal logs its errors and long loads with it, or with slog.Default.
 	Logger *slog.Logger
 
-	// PinWarnAge is from which age on Logger is told. Default: a minute.
+	// PinWarnAge is for Logger. Default: a minute.
 	PinWarnAge time.Duration
 
 	// Observe is told of each attempt of each [Map.Update], [UpdateValue] and [DB.Update], but for
 	// one whose context had ended before. The goroutine of the Update calls it when the attempt
-	// holds nothing any more. If it panics so does Update, and a commit stays. It costs three
-	// readings of the clock and some allocations an Update.
+	// holds nothing any more: if it panics a commit stays. It costs three readings of the clock and
+	// some allocations an Update.
 	Observe func(Attempt)
 
-	// Around is called as each [Map.Update], [UpdateValue] and [DB.Update] begins, and after, if it
-	// is not nil, when the Update ends, also by a panic, in the same goroutine. inside, which is ctx
-	// or derived from it, takes its place. tx is TxOptions.Name; table is "" for a database or a map
-	// by itself. If a call panics so does Update. It costs some allocations an Update. See package
-	// [github.com/mvccmap/mvccmap/profiling].
+	// Around is called as each Update begins, and after, if it is not nil, when it ends, also by a
+	// panic, in the same goroutine. inside, which is ctx or derived from it, takes its place. tx is
+	// TxOptions.Name; table is "" for a database or a map by itself. It costs some allocations an
+	// Update. Package [github.com/mvccmap/mvccmap/profiling] uses it.
 	Around func(ctx context.Context, tx, table string) (inside context.Context, after func())
 
 	// Strict is for tests: it shows mistakes that are not noticed otherwise, at a cost;
 	// docs/misuse.md has a list. The function of [Map.Update] runs twice, first in a transaction
-	// that is rolled back, unless MaxAttempts is 1; so do those of Compute and DeleteFunc. The
-	// functions of Merge, an index, Expire, Match and compare panic if they do not return the same
-	// for the same, or if they use the database. In the function of an Update any use of the
-	// database beside the transaction panics, and in that of a [Map.View] a read. Every eighth
-	// Commit by hand that could conflict does. A loop over a Watch panics that goes on after the
-	// error.
+	// that is rolled back, unless MaxAttempts is 1; so do those of Compute and DeleteFunc. It is a
+	// panic if the functions of Merge, an index, Expire, Match and compare do not return the same
+	// for the same, or use the database; if that of an Update uses the database beside the
+	// transaction; if that of a [Map.View] reads so; if a loop over a Watch goes on after the
+	// error. Every eighth Commit by hand that could conflict does.
 	//
 	// A value that was changed after it was stored is a panic of the call that writes over it, or
 	// of Close, with the record, the place in the value and the call that stored it. That includes
@@ -132,8 +127,8 @@ type Options struct {
 	// sync/atomic or xsync, a channel, or an embedded pointer to such a struct.
 	Strict bool
 
-	// TracePins notes for Logger where each transaction and snapshot began. It costs about a
-	// microsecond and two allocations each.
+	// TracePins notes for Logger where each transaction and snapshot began, at about a microsecond
+	// and two allocations.
 	TracePins bool
 
 	trial *trial.TestHooks // see package mvcctest
@@ -228,8 +223,8 @@ type TxOptions struct {
 	// Isolation is the level. Default: that of the map or database.
 	Isolation Level
 
-	// MaxAttempts is how often [Map.Update] runs its function before it returns the last conflict.
-	// Default: 100. Begin ignores it.
+	// MaxAttempts is how often [Map.Update] runs its function at most. Default: 100. Begin ignores
+	// it.
 	MaxAttempts int
 
 	// Name is for [Options.Observe] and [Options.Around].

@@ -9,9 +9,7 @@ import (
 )
 
 // NewOrdered returns an empty map whose keys have the order of Go's operators, for ranges, see
-// [Snapshot.Ascend]. It keeps them in a tree: each look-up of a key costs a search. Reads, loops,
-// and writes of keys that are there do not wait for writers. Inserting a new key locks a leaf of
-// the tree, for some ten nanoseconds, or a microsecond if the leaf has to be replaced.
+// [Snapshot.Ascend]. It keeps them in a tree: each look-up of a key costs a search.
 func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
 	return newAlone(opts, naturalOrder(hasher.TypeOf((*K)(nil))), recordTypeOf[K, V]()).(*Map[K, V])
 }
@@ -19,10 +17,10 @@ func NewOrdered[K cmp.Ordered, V any](opts *Options) *Map[K, V] {
 // NewOrderedFunc is [NewOrdered] with an order by compare, which returns a negative number if a
 // comes before b, a positive one if it comes after, and 0 if and only if a == b. (For a time.Time
 // == compares the zone and the monotonic reading as well: let keys be t.UTC().Round(0).) Otherwise
-// keys are missed; a write that inserts a key panics if it sees 0 for keys that are not equal.
+// keys are missed; an insert panics if it sees 0 for keys that are not equal.
 //
 // Every call with a key calls compare, some ten to thirty times, in many goroutines: it should be
-// quick, and must not use the map. If it panics, so does the call, and the map is as it was.
+// quick, and must not use the map.
 func NewOrderedFunc[K comparable, V any](compare func(a, b K) int, opts *Options) *Map[K, V] {
 	if compare == nil {
 		panic("mvcc: NewOrderedFunc: compare is nil")
@@ -54,7 +52,7 @@ func (s Snapshot[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return s.ranged(r, 
 // Descend is [Snapshot.Ascend] from the highest key to the lowest.
 func (s Snapshot[K, V]) Descend(r Range[K]) iter.Seq2[K, V] { return s.ranged(r, true) }
 
-// Min returns the lowest key, and its value, if there is any. It panics if the keys have no order.
+// Min returns the lowest key, and its value. It panics if the keys have no order.
 func (s Snapshot[K, V]) Min() (key K, value V, ok bool) { return recordIn[K, V](moment(s).end(false)) }
 
 // Max returns the highest key, see [Snapshot.Min].
@@ -67,21 +65,20 @@ func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	return records[K, V](looping{s: moment(s), in: spanOf(&r), ranged: true, down: down})
 }
 
-// Ascend is [Snapshot.Ascend] with own writes as in [Tx.All]. At level serializable the part of r
-// that the loop has gone through joins the read set: a commit elsewhere is a conflict if it writes
-// a key of that part. So to read a page, break off the loop. (If the transaction has lost again and
-// again, its turn is on all keys of the map.) Each loop sorts in the own writes since the one
-// before, and allocates a list of those in r, or of a few of them if it is left at once.
+// Ascend is [Snapshot.Ascend] with own writes as in [Tx.All]. To read a page, break off the loop:
+// then the rest of r is not read. (If the transaction has lost again and again, its turn is on all
+// keys of the map.) Each loop sorts in the own writes since the one before, and allocates a list of
+// those in r, or of a few of them if it is left at once.
 func (tx Tx[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, false) }
 
 // Descend is [Tx.Ascend] from the highest key to the lowest.
 func (tx Tx[K, V]) Descend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, true) }
 
-// Min is [Snapshot.Min] with own writes. All that is lower is read.
+// Min is [Snapshot.Min] with own writes. It reads all that is lower.
 func (tx Tx[K, V]) Min() (key K, value V, ok bool) { return recordIn[K, V](DBTx(tx).end(false)) }
 
-// Max returns the highest key and its value, if there is any. All that is higher is read: so two
-// transactions that append after the highest key conflict.
+// Max returns the highest key, and reads all that is higher: so two transactions that append after
+// it conflict.
 func (tx Tx[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](DBTx(tx).end(true)) }
 
 //go:noinline
@@ -100,7 +97,7 @@ func (m *Map[K, V]) Descend(r Range[K]) iter.Seq2[K, V] { return m.ranged(r, tru
 // Min is [Snapshot.Min] of the map as it is now.
 func (m *Map[K, V]) Min() (key K, value V, ok bool) { return recordIn[K, V](m.engine().end(false)) }
 
-// Max returns the highest key and its value, see [Map.Min].
+// Max returns the highest key, see [Map.Min].
 func (m *Map[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](m.engine().end(true)) }
 
 //go:noinline
@@ -109,9 +106,9 @@ func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	return records[K, V](looping{of: m.engine(), in: spanOf(&r), ranged: true, down: down})
 }
 
-// CountRange returns how many keys of an ordered map r, a Map, Snapshot or Tx, has in a range. It
-// reads them as a loop over Ascend does, and panics likewise. It costs a few nanoseconds for each,
-// and allocates some small objects.
+// CountRange returns how many keys of an ordered map r has in a range. It reads them as a loop over
+// Ascend does, and panics likewise. It costs a few nanoseconds for each, and allocates some small
+// objects.
 func CountRange[K comparable, V any](r Reader[K, V], keys Range[K]) int {
 	l := looping{in: spanOf(&keys), ranged: true}
 	switch r := r.(type) {
@@ -162,8 +159,8 @@ func UpTo[K any](high K) Range[K] { return Range[K]{}.UpTo(high) }
 // Before returns the range of the keys that are lower than high.
 func Before[K any](high K) Range[K] { return Range[K]{}.Before(high) }
 
-// Prefix returns the range of the strings that begin with prefix. With an order by a function, as
-// of [NewOrderedFunc], its use panics.
+// Prefix returns the range of the strings that begin with prefix. Its use in an order by a function
+// panics.
 func Prefix[K ~string](prefix K) Range[K] {
 	r := From(prefix)
 	for i := len(prefix) - 1; i >= 0; i-- {

@@ -16,17 +16,17 @@ type Revision[V any] struct {
 	Epoch   uint64 // of the commit
 	Value   V
 	Deleted bool // the key had no value from then on
-	// Time is when it committed, or a little after: by the longer one of Options.ReclaimInterval
-	// and 1/4096 of Options.Retain, and by the delay of the background work, or of [Map.Reclaim].
-	// It is zero if that is longer ago than Options.Retain, or after Close.
+	// Time is when it committed, or later: by Options.ReclaimInterval or, if longer, 1/4096 of
+	// Options.Retain, and by the delay of the background work. It is zero if that is longer ago
+	// than Options.Retain, or after Close.
 	Time time.Time
 }
 
-// History returns the values of a key of m in the time of Options.Retain, the newest first: all
-// revisions of that time, and the one before. Without Retain it has the newest one, and older ones
-// by chance. A key without a value in that time has none. A record that a Load has restored was
-// written then. It waits as a snapshot does, and costs one, a [Map.Load], and for each revision a
-// step, a binary search, and its place in the slice.
+// History returns the revisions of a key in the time of Options.Retain, and the one before, the
+// newest first; without Retain the newest one, and older ones by chance. A key without a value in
+// that time has none. A record that a Load has restored was written then. It waits as a snapshot
+// does, and costs one, a [Map.Load], and for each revision a step, a binary search, and its place
+// in the slice.
 func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V]) {
 	if m.badKey(useRead, key) {
 		return nil

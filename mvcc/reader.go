@@ -4,15 +4,13 @@ import "iter"
 
 // A Reader is a [Map], [Tx] or [Snapshot], for functions that read. From a Map each call reads the
 // newest values, from the others all calls read one moment. As an interface a Tx or Snapshot costs
-// an allocation of 16 bytes; as a type parameter it costs none:
-//
-//	func total[R mvcc.Reader[string, int]](r R, keys ...string) (sum int)
+// an allocation of 16 bytes; as a type parameter, R mvcc.Reader[string, int], none.
 type Reader[K comparable, V any] interface {
-	// Get returns the value of key, and whether there is one.
+	// Get returns the value of key, if there is one.
 	Get(key K) (value V, ok bool)
 	// Has reports whether key has a value.
 	Has(key K) bool
-	// All returns an iterator over all keys and values, of one moment.
+	// All iterates over all keys and values, of one moment.
 	All() iter.Seq2[K, V]
 	// Epoch returns the read epoch, for a Map the newest epoch.
 	Epoch() uint64
@@ -24,12 +22,11 @@ type ReadWriter[K comparable, V any] interface {
 	Reader[K, V]
 	// Set sets the value of key.
 	Set(key K, value V)
-	// Put is Set with an error: on a Map whether a unique index allows the record. A Tx finds that
-	// out when it commits.
+	// Put is Set with an error, see [Map.Put] and [Tx.Put].
 	Put(key K, value V) error
 	// Delete deletes key.
 	Delete(key K)
-	// Merge makes the result of fn the value of key, given the newest value, see [Tx.Merge].
+	// Merge is as [Tx.Merge] and [Map.Merge].
 	Merge(key K, fn func(old V, ok bool) V)
 }
 
@@ -42,7 +39,7 @@ var (
 // Get is [Map.Load], for [Reader].
 func (m *Map[K, V]) Get(key K) (value V, ok bool) { return m.Load(key) }
 
-// Has reports whether key has a value, at the cost of Load.
+// Has reports whether key has a value, as a read like Load.
 func (m *Map[K, V]) Has(key K) bool {
 	_, ok := m.Load(key)
 	return ok
@@ -51,8 +48,7 @@ func (m *Map[K, V]) Has(key K) bool {
 // Set is [Map.Store], for [ReadWriter].
 func (m *Map[K, V]) Set(key K, value V) { m.Store(key, value) }
 
-// Merge is [Map.Compute] for a value that is always written. fn appends to a slice as in
-// [Tx.Merge].
+// Merge is [Map.Compute] for a value that is always written.
 func (m *Map[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	if fn == nil {
 		panic("mvcc: Merge: fn is nil")
@@ -66,14 +62,13 @@ func (m *Map[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	m.compute(key, func(old V, loaded bool) (V, ComputeOp) { return fn(old, loaded), UpdateOp })
 }
 
-// Epoch returns the newest epoch that was drawn: a later snapshot has this one or a higher one. As
-// long as it equals that of a snapshot, nothing has been committed since.
+// Epoch returns the newest epoch that was drawn: a later snapshot has it or a higher one. As long
+// as it equals that of a snapshot, nothing has been committed since.
 func (m *Map[K, V]) Epoch() uint64 {
 	return m.engine().epoch()
 }
 
-// All is [Snapshot.All] of a snapshot of its own for each loop. With Options.MaxTxAge a longer loop
-// panics with [ErrTxTooOld].
+// All is [Snapshot.All] of a snapshot of its own for each loop, which Options.MaxTxAge may end.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return records[K, V](looping{of: m.engine()})
 }
@@ -81,8 +76,7 @@ func (m *Map[K, V]) All() iter.Seq2[K, V] {
 // Keys is [Map.All] without values.
 func (m *Map[K, V]) Keys() iter.Seq[K] { return keys(m.All()) }
 
-// Len returns the number of keys: exact while nobody writes, and beside writers off by the commits
-// under way. It is a look at a striped counter. [Snapshot.Len] is always exact.
+// Len returns the number of keys, but for commits under way: it is a look at a striped counter.
 func (m *Map[K, V]) Len() int { return m.engine().len() }
 
 //go:noinline

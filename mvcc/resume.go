@@ -10,9 +10,9 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// A Position is a state of a database, for a follower to keep, see [DB.Position] and
-// [FollowOptions]. After a crash, or with older files, epochs come again and mean other states; two
-// equal Positions are one state. Compare it by ==, and keep it in any form, such as JSON or gob.
+// A Position is a state of a database, for a follower to keep, see [DB.Follow]. After a crash, or
+// with older files, epochs come again and mean other states; two Positions that are == are one
+// state. Keep it in any form, such as JSON or gob.
 type Position struct {
 	// Life is random, 128 bits in hexadecimal digits, for each [NewDB]; durable.Backup.DB is that of the
 	// saved database.

@@ -10,10 +10,10 @@ type undone struct {
 
 // Savepoint calls fn and returns its error unchanged. If that is not nil, or fn panics or calls
 // runtime.Goexit, the writes of the call, in all tables, and its functions for [Tx.OnCommit] are
-// undone. Its reads stay, and may be a reason for a conflict. Savepoints nest; a loop over All or a
-// range that begins in one must end in it. If fn ends the transaction and returns nil, Savepoint
-// returns [ErrTxDone], or [ErrTxTooOld] if it was evicted. The cost is that of one note for each
-// key that is written again.
+// undone. Its reads stay in the read set. Savepoints nest; a loop over All or a range that begins
+// in one must end in it. If fn ends the transaction and returns nil, Savepoint returns [ErrTxDone],
+// or [ErrTxTooOld] if it was evicted. The cost is that of one note for each key that is written
+// again.
 func (tx Tx[K, V]) Savepoint(fn func() error) (err error) { return DBTx(tx).Savepoint(fn) }
 
 // Savepoint is [Tx.Savepoint] over all tables.

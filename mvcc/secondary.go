@@ -36,27 +36,26 @@ type Index[I, K comparable, V any] struct {
 
 // IndexOptions configures an index.
 type IndexOptions struct {
-	// Unique: no two records may have the same index key. A transaction that would commit two fails
-	// with a [*UniqueError].
+	// Unique: no two records may have the same index key, see [UniqueError].
 	Unique bool
 
 	_ struct{}
 }
 
 // NewIndex makes an index, without an order, of the table m. keys returns the index keys of a
-// record: none if the index is not to find it; a double one counts once. It must return the same
-// for the same record, not use the database, and not change its arguments. Each write of a record
-// calls it, for the old value and the new one. NewIndex panics if m is not a table, if the name is
-// empty or taken by another index, or in the function of an Update.
+// record, or none; a double one counts once. It must return the same for the same record, not use
+// the database, and not change its arguments. Each write of a record calls it, for the old value
+// and the new one. NewIndex panics if m is not a table, if the name is empty or taken, or in the
+// function of an Update.
 //
 // The table may be in use. NewIndex writes the index, and every record again, in small
 // transactions, and returns when it is complete. Transactions under way may conflict, once. Those
 // and snapshots that began before it returned cannot read the index. It returns a [*UniqueError],
 // and no index, if the index is to be unique and the records are not.
 //
-// A write of a record of a table with indexes reads the old record first: so [Tx.Set], [Tx.Delete]
-// and [Tx.Merge] are reads of the key as well. Where index keys have changed, it conflicts with
-// transactions that have searched for such an index key, or read a range with it.
+// A write of a record reads the old record first: so [Tx.Set], [Tx.Delete] and [Tx.Merge] are reads
+// of the key as well. Where index keys have changed, it conflicts with transactions that have
+// searched for such an index key, or read a range with it.
 //
 // One-key operations like [Map.Store] are transactions then, and cost as much; one that changes no
 // index key, two calls of keys. They panic with a *UniqueError where [Map.Put] and [Map.Update]
@@ -102,15 +101,14 @@ func (ix *Index[I, K, V]) Name() string {
 }
 
 // Get returns an iterator over the records with the index key, and their keys, in the order of
-// [Entry], as r sees them: a Snapshot or Tx of the table, or the table itself: then each loop opens
-// a snapshot of its own.
+// [Entry], as r sees them. Given the table itself, each loop opens a snapshot of its own.
 //
 // The loop may write to the transaction; it visits the same records nonetheless, with their values
-// by then. At level serializable the index key joins the read set: the transaction conflicts with
-// one that gives it to a record or takes it away. So does each record visited. It costs a search in
-// a tree, or, with IndexOptions.Unique and without an order, a look into a table; and a Get for
-// each record, of up to twelve before the first is visited, if r is no Tx. A loop allocates some
-// small objects.
+// by then. The index key joins the read set, and so does each record visited: the transaction
+// conflicts with one that gives the index key to a record or takes it away. It costs a search in a
+// tree, or, with IndexOptions.Unique and without an order, a look into a table; and a Get for each
+// record, of up to twelve before the first is visited, if r is no Tx. A loop allocates some small
+// objects.
 //
 // An index key that is not equal to itself has no record. A step panics if r is not one of the
 // index's table, or began before the index was complete; and as a read of r does.
@@ -121,7 +119,7 @@ func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
 	}
 }
 
-// First returns the first record of [Index.Get], and its key.
+// First returns the first record of [Index.Get].
 func (ix *Index[I, K, V]) First(r Reader[K, V], key I) (k K, v V, ok bool) {
 	ix.check()
 	e, v, ok := ix.end(r, stretch[I, K]{keys: From(key).UpTo(key), one: true})
@@ -129,8 +127,8 @@ func (ix *Index[I, K, V]) First(r Reader[K, V], key I) (k K, v V, ok bool) {
 }
 
 // Ascend is [Index.Get] for all index keys in a range, from the lowest to the highest. A record
-// with several of them comes once for each. At level serializable the part of the range that the
-// loop has gone through joins the read set. It panics if the index has no order.
+// with several of them comes once for each. The part of the range that the loop has gone through
+// joins the read set. It panics if the index has no order.
 func (ix *Index[I, K, V]) Ascend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V] {
 	of := ix.ranged(keys, nil, false)
 	return func(yield func(K, V) bool) { ix.records(r, of, yield) }

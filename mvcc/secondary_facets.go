@@ -18,8 +18,8 @@ func (ix *Index[I, K, V]) Has(r Reader[K, V], key I) bool {
 	return ok
 }
 
-// Len returns how many entries the index has, as r sees it. Given the table itself it is a look at
-// a counter, see [Map.Len]; else it is [Index.Count] of all.
+// Len is [Index.Count] of all entries. Given the table itself it is a look at a counter, as
+// [Map.Len].
 func (ix *Index[I, K, V]) Len(r Reader[K, V]) int {
 	ix.check()
 	if m, ok := r.(*Map[K, V]); ok {
@@ -30,8 +30,8 @@ func (ix *Index[I, K, V]) Len(r Reader[K, V]) int {
 }
 
 // Count returns how many entries with index keys in the range the index has, as r sees it. It walks
-// along them, a few nanoseconds for each, and allocates some small objects. At level serializable
-// the range joins the read set. An index without an order takes all index keys, Range[I]{}, or one,
+// along them, a few nanoseconds for each, and allocates some small objects. The range joins the
+// read set. An index without an order takes all index keys, Range[I]{}, or one,
 // From(key).UpTo(key).
 func (ix *Index[I, K, V]) Count(r Reader[K, V], keys Range[I]) (n int) {
 	of := ix.part(keys)
@@ -50,10 +50,9 @@ func (ix *Index[I, K, V]) Count(r Reader[K, V], keys Range[I]) (n int) {
 }
 
 // Keys returns an iterator over the index keys in the range that any record has, as r sees the
-// table, each once: in their order, if the index has one. It does not walk along many records of
-// one key: each such key costs a search in a tree. Otherwise it is as [Index.Ascend]; the first
-// entries of each index key, and all that lies between two, join the read set. For the range see
-// [Index.Count].
+// table, each once: in their order, if the index has one. A key with many records costs a search in
+// a tree, others as in [Index.Ascend]. The first entries of each index key, and all that lies
+// between two, join the read set. For the range see [Index.Count].
 func (ix *Index[I, K, V]) Keys(r Reader[K, V], keys Range[I]) iter.Seq[I] {
 	of := ix.part(keys)
 	return func(yield func(I) bool) {

@@ -3,8 +3,8 @@ package mvcc
 import "iter"
 
 // An Entry is a place in an index, such as the end of a page: an index key, and the key of a record
-// that has it. A client may keep it in any form that gives keys which are == to the former ones; of
-// a time.Time only t.UTC().Round(0) is.
+// that has it. It may be kept in any form whose keys are == to the former ones; of a time.Time only
+// t.UTC().Round(0) is.
 //
 // Entries are in the order of the index keys, if the index has one. Those of the same index key are
 // in the order of the keys of the records: that of the table if it has one, else that of Go's
@@ -17,13 +17,9 @@ type Entry[I, K comparable] struct {
 }
 
 // AscendEntries is [Index.Ascend] with the index keys, and for pages: if after is not nil it begins
-// behind that entry, whether it is there or not. So a caller that keeps the last entry of a page
-// meets each entry once that was there all the time. With [Map.SnapshotAt] the pages are of one
-// moment. after may be out of the range. A page costs a search in a tree, wherever it begins.
-//
-//	for e, user := range byAge.AscendEntries(users, mvcc.From(18), after) {
-//		page, after = append(page, user), &e
-//	}
+// behind that entry, whether it is there, or in the range, or not. So a caller that keeps the last
+// entry of a page meets each entry once that was there all the time; with [Map.SnapshotAt] all
+// pages are of one moment. A page costs a search in a tree, wherever it begins.
 func (ix *Index[I, K, V]) AscendEntries(
 	r Reader[K, V], keys Range[I], after *Entry[I, K],
 ) iter.Seq2[Entry[I, K], V] {
@@ -31,9 +27,8 @@ func (ix *Index[I, K, V]) AscendEntries(
 	return func(yield func(Entry[I, K], V) bool) { ix.loop(r, &of, yield) }
 }
 
-// Min returns the lowest entry, and its record, as r sees it, if there is any. All that is lower
-// joins the read set of a transaction at level serializable. It costs a search in a tree and a Get,
-// and panics as [Index.Ascend] does.
+// Min returns the lowest entry, and its record, as r sees it. All that is lower joins the read set.
+// It costs a search in a tree and a Get, and panics as [Index.Ascend] does.
 func (ix *Index[I, K, V]) Min(r Reader[K, V]) (e Entry[I, K], value V, ok bool) {
 	return ix.end(r, ix.ranged(Range[I]{}, nil, false))
 }

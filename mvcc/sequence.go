@@ -14,10 +14,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// A Sequence gives out numbers, each once and each higher than those before, for keys of records,
-// say. Transactions that draw numbers do not conflict with each other: the record of a sequence is
-// written once for a block of numbers. Use [NewSequence]. Any number of goroutines may use it. It
-// must not be copied.
+// A Sequence gives out numbers, each once and each higher than those before. Transactions that draw
+// numbers do not conflict with each other: the record of a sequence is written once for a block of
+// numbers. Use [NewSequence]. Any number of goroutines may use it. It must not be copied.
 //
 // There are gaps: a transaction that is rolled back, or runs again, does not give its numbers back,
 // nor does a process that ends without [Sequence.Release]. Numbers have the order of the draws, not
@@ -25,8 +24,8 @@ import (
 //
 // The reservation commits before a number of it is given out: so with package durable no number
 // that a kept commit uses comes again after a restart. One that has left the process before the
-// journal had its commit may. When somebody else has written or deleted the record, durable.Load say,
-// the reserved numbers are void: the next one is above that of the record.
+// journal had its commit may. When somebody else has written or deleted the record the reserved
+// numbers are void: the next one is above that of the record.
 type Sequence[K comparable] struct {
 	_     noCopy
 	m     *Map[K, uint64]
@@ -70,8 +69,7 @@ const defaultBlock = 1000
 // NewSequence returns a sequence whose record is the given key of m: its value is the highest
 // reserved number. If there is none the first number is 1; a program that has numbers already
 // stores the highest one there before. block is how many numbers are reserved at a time; 0 means
-// 1000. Several sequences of one key give out different numbers. NewSequence writes nothing. It
-// panics if m is a zero Map.
+// 1000. Several sequences of one key give out different numbers. NewSequence writes nothing.
 func NewSequence[K comparable](m *Map[K, uint64], key K, block uint64) *Sequence[K] {
 	m.engine()
 	if block == 0 {
@@ -85,11 +83,11 @@ func NewSequence[K comparable](m *Map[K, uint64], key K, block uint64) *Sequence
 // Next returns the next number. It costs an atomic addition and a Load of the record. Once in a
 // block it reserves the next one, by an Update of the map; other callers wait for that. The
 // function of an Update, also of this map, may call it, unless that has read or written the record
-// itself. Next panics where it would wait for itself: in a function that this Update calls, such as
+// itself. Next panics where it would wait for itself: in a function that its Update calls, such as
 // Options.Observe.
 //
-// It returns the error of that Update, or one if no block is left below 1<<63. Then no number was
-// drawn, and the next call tries again.
+// It returns the error of its Update, or one if no block is left below 1<<63. The next call tries
+// again.
 func (s *Sequence[K]) Next() (uint64, error) {
 	for {
 		now := s.now.Load()

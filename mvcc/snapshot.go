@@ -11,32 +11,30 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// A Snapshot reads a map as of one moment. Its reads wait for no particular goroutine, never
-// conflict and never fail, except by Options.MaxTxAge. Several goroutines may use it. The zero
-// Snapshot panics in every method but Close. After Close every other method, and each step of a
-// loop, panics with [ErrTxDone], even during the call. As long as it is open, it keeps at most one
-// version of each key from being dropped.
+// A Snapshot reads a map as of one moment. Its reads never conflict and never fail, except by
+// Options.MaxTxAge. Several goroutines may use it; Close ends a call of another one with the panic
+// of [ErrTxDone]. The zero Snapshot panics in every method but Close.
 type Snapshot[K comparable, V any] struct {
 	st  *txn
 	gen epoch.Gen
 }
 
-// Snapshot opens a snapshot of the map as it is now, with everything that committed before the
-// call. The caller closes it. Its cost is that of [Map.Begin].
+// Snapshot opens a snapshot of the map as it is now. The caller closes it. Its cost is that of
+// [Map.Begin].
 func (m *Map[K, V]) Snapshot() Snapshot[K, V] {
 	return Snapshot[K, V](m.engine().snapshot(forProgram))
 }
 
-// SnapshotAt opens a snapshot of the map as of an epoch, say one of [Tx.OnCommit] or
-// [Snapshot.Epoch]. It returns an error that wraps [ErrEpochGone] if that state may not be complete
-// any more, or has not come yet. With Options.Retain a state stays for that time; without, until
-// some time after the next commit, whatever snapshots are open.
+// SnapshotAt opens a snapshot of the map as of an epoch, say one of [Tx.OnCommit]. It returns an
+// error that wraps [ErrEpochGone] if that state may not be complete any more, or has not come yet.
+// With Options.Retain a state stays for that time; without, until some time after the next commit,
+// whatever snapshots are open.
 func (m *Map[K, V]) SnapshotAt(at uint64) (Snapshot[K, V], error) {
 	s, err := m.engine().snapshotAt(at)
 	return Snapshot[K, V](s), err
 }
 
-// Close closes the snapshot. Any goroutine may call it, any number of times. It never waits.
+// Close ends the snapshot. It never waits.
 func (s Snapshot[K, V]) Close() { moment(s).Close() }
 
 // Epoch returns the read epoch: the commit epoch of the newest transaction it may see.
@@ -46,8 +44,7 @@ func (s Snapshot[K, V]) Epoch() uint64 { return moment(s).Epoch() }
 // the read was made while the snapshot was open.
 func (s Snapshot[K, V]) check() { moment(s).check() }
 
-// Get returns the value of key as of the snapshot, and whether there was one. It waits and costs as
-// [Map.Load].
+// Get is [Map.Load] as of the snapshot.
 func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 	if s.st == nil {
 		panic(errZeroSnapshot)
@@ -71,14 +68,14 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 	return value, ok
 }
 
-// All returns an iterator over all keys and values as of the snapshot, in no particular order. It
-// takes no lock: the loop may take its time, stop early, and use the map in any way. A pass visits
-// every key of the index; each step costs about as much as a Get.
+// All returns an iterator over all keys and values, in no particular order. It takes no lock: the
+// loop may take its time, stop early, and use the map in any way. A pass visits every key of the
+// index; each step costs about as much as a Get.
 func (s Snapshot[K, V]) All() iter.Seq2[K, V] {
 	return records[K, V](looping{s: moment(s)})
 }
 
-// Has reports whether key has a value. It is a read like Get.
+// Has reports whether key has a value, as a read like Get.
 func (s Snapshot[K, V]) Has(key K) bool {
 	_, ok := s.Get(key)
 	return ok
@@ -88,8 +85,8 @@ func (s Snapshot[K, V]) Has(key K) bool {
 func (s Snapshot[K, V]) Keys() iter.Seq[K] { return keys(s.All()) }
 
 // Try calls fn, which reads from the snapshot, and returns its error; [ErrTxTooOld] if the snapshot
-// was evicted, being older than Options.MaxTxAge: fn does not go on after the read that found it;
-// or [ErrTxDone] if it is closed. In goroutines that fn starts the panic is theirs.
+// was evicted: fn does not go on after the read that found it; or [ErrTxDone] if it is closed. In
+// goroutines that fn starts the panic is theirs.
 func (s Snapshot[K, V]) Try(fn func() error) (err error) { return moment(s).Try(fn) }
 
 // Len returns the number of keys, and visits every entry of the index.

@@ -12,11 +12,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
-// Stats says how much a map has done so far, and holds now: counters grow, gauges go up and down.
-// Fields are read one after the other; when nothing is going on they are exact, unless it says
-// otherwise. Commits alone may fall: a commit under way is counted
-// when it has drawn its epoch, and no longer if it fails. In JSON, for expvar say, durations are in
-// nanoseconds.
+// Stats says how much a map has done so far, and holds now. Fields are read one after the other;
+// when nothing is going on they are exact, unless it says otherwise. Of the counters Commits alone
+// may fall: a commit under way is counted when it has drawn its epoch, and no longer if it fails.
+// In JSON durations are in nanoseconds.
 type Stats struct {
 	// Epoch is the newest epoch drawn; nobody reads below MinVisible.
 	Epoch      uint64 `json:"epoch"`
@@ -25,8 +24,8 @@ type Stats struct {
 	// have.
 	LiveEpochs int `json:"live_epochs"`
 	LiveTx     int `json:"live_tx"`
-	// OldestPin is the oldest epoch that is being read, and OldestPinAge for how long the
-	// background work has seen it; 0 if there is none.
+	// OldestPin is the oldest epoch that is being read, or 0, and OldestPinAge for how long the
+	// background work has seen it.
 	OldestPin    uint64        `json:"oldest_pin"`
 	OldestPinAge time.Duration `json:"oldest_pin_age_ns"`
 	// Keys is the number of keys with a value; Entries includes entries of indexes, and deleted
@@ -36,18 +35,16 @@ type Stats struct {
 	// Versions is the number of versions in memory: estimated from some of the keys until the
 	// background work has caught up.
 	Versions int `json:"versions"`
-	// Bytes estimates the memory of keys, versions and index, without that which keys and values
-	// point to.
+	// Bytes estimates the memory of keys, versions and index, not of the targets of pointers.
 	Bytes uint64 `json:"bytes"`
 	// QueueDepth is how many buckets wait to be pruned.
 	QueueDepth int `json:"queue_depth"`
-	// Aside is how many old versions and tombstones wait for the end of an old transaction or
-	// snapshot.
+	// Aside is how many old versions and tombstones wait for an old transaction or snapshot.
 	Aside int `json:"aside"`
 
 	// Commits counts commits that wrote something, one-key writes included.
 	Commits uint64 `json:"commits"`
-	// Ended counts transactions and snapshots that have ended, however.
+	// Ended counts transactions and snapshots that have ended.
 	Ended uint64 `json:"ended"`
 	// Conflicts counts commits that failed, or gave way to others; the next three those of each
 	// [ConflictKind].
@@ -58,8 +55,8 @@ type Stats struct {
 	// Retries counts the further attempts of Update.
 	Retries uint64 `json:"retries"`
 	// Helped counts writers that another goroutine committed, Pushed those for which one drew an
-	// epoch, Revoked epochs taken away again, Rivals aborted writers, Reinstalled the attempts that
-	// followed that, or a faster writer.
+	// epoch, Revoked epochs taken away again, Rivals aborted writers, Reinstalled the attempts
+	// after that, or after a faster writer.
 	Helped      uint64 `json:"helped"`
 	Pushed      uint64 `json:"pushed"`
 	Revoked     uint64 `json:"revoked"`
@@ -73,12 +70,11 @@ type Stats struct {
 	Deferred      uint64 `json:"deferred"`
 	HeldClaims    int    `json:"held_claims"`
 	Waiting       int    `json:"waiting"`
-	// Expired counts the records deleted by [Map.Expire], and ExpireFailures the failures of
-	// [Map.OnExpire].
+	// Expired counts records deleted by [Map.Expire], ExpireFailures failures of [Map.OnExpire].
 	Expired        uint64 `json:"expired"`
 	ExpireFailures uint64 `json:"expire_failures"`
 	// Watches is how many watches and channels of Changed there are, WatchLag how many epochs they
-	// are behind, and WatchWaiting how many changes wait for loops. Gaps counts those that ended
+	// are behind, WatchWaiting how many changes wait for loops. Gaps counts those that ended
 	// because something was too slow.
 	Watches      int    `json:"watches"`
 	WatchLag     uint64 `json:"watch_lag"`
@@ -96,16 +92,15 @@ type Stats struct {
 	JournalRefused  uint64        `json:"journal_refused"`
 	// Pruned counts versions dropped, as exact as Versions.
 	Pruned uint64 `json:"pruned"`
-	// Refreshes of the view, by the ticker, by committers and by [Map.Reclaim]; and their times, of
-	// committers estimated from one in 64.
+	// Refreshes of the view, by the ticker, committers and [Map.Reclaim]; and their times, of
+	// committers estimated from one in 64; RefreshTime is the sum.
 	TickRefreshes     uint64        `json:"tick_refreshes"`
 	CommitRefreshes   uint64        `json:"commit_refreshes"`
 	ManualRefreshes   uint64        `json:"manual_refreshes"`
 	TickRefreshTime   time.Duration `json:"tick_refresh_time_ns"`
 	CommitRefreshTime time.Duration `json:"commit_refresh_time_ns"`
 	ManualRefreshTime time.Duration `json:"manual_refresh_time_ns"`
-	// RefreshTime is their sum.
-	RefreshTime time.Duration `json:"refresh_time_ns"`
+	RefreshTime       time.Duration `json:"refresh_time_ns"`
 	// SyncFallbacks counts buckets that found the queue full: their committers pruned two others.
 	SyncFallbacks uint64 `json:"sync_fallbacks"`
 	// Parks counts the rests of the background work.
@@ -142,8 +137,8 @@ type commonCounters struct {
 	_          [128]byte
 }
 
-// Stats returns the present statistics. It looks at every slot, about as many as transactions have
-// been open at once lately, and at some hundred of the keys that wait to be pruned. It allocates
+// Stats returns the present statistics. It looks at about as many slots as transactions have been
+// open at once lately, and at some hundred of the keys that wait to be pruned. It allocates
 // nothing. A table of a [DB] has Epoch, Keys, Entries, the conflicts, and Bytes, that of the index
 // and the newest version of each key. The others are zero, and in [DB.Stats].
 func (m *Map[K, V]) Stats() Stats { return m.engine().stats() }
@@ -160,12 +155,11 @@ func (m *core) stats() Stats {
 	return s
 }
 
-// Stats returns the present statistics of all tables together, see [Map.Stats].
+// Stats is [Map.Stats] of all tables together.
 func (db *DB) Stats() Stats { return dbAt(db).shared.stats() }
 
 // Sources returns the statistics, for package profiling and for metrics: of the database by its
-// name, and of its present tables by name and table, as in "shop/stock"; zero once a table was
-// closed.
+// name, and of its present tables as in "shop/stock"; zero once a table was closed.
 func (db *DB) Sources(name string) map[string]func() Stats {
 	dbAt(db).mu.Lock()
 	defer dbAt(db).mu.Unlock()

@@ -13,15 +13,15 @@ import (
 
 // WatchOptions configures a watch.
 type WatchOptions[K comparable, V any] struct {
-	// Since is a snapshot of the map, open until [Map.Watch] has returned: the watch gives all
-	// changes after it. Default: from now on.
+	// Since is a snapshot of the map, open until [Map.Watch] has returned: the watch begins there.
+	// Default: now.
 	Since Snapshot[K, V]
 
 	// Keys are the keys to watch, of an ordered map. Default: all.
 	Keys Range[K]
 
-	// Match says which keys to watch. The goroutine of the loop calls it, between two steps: so it
-	// wakes up for all commits. Default: all.
+	// Match says which keys to watch. The goroutine of the loop calls it, and wakes up for all
+	// commits. Default: all.
 	Match func(key K) bool
 
 	// Buffer is how many changes may wait, before Match is asked, and Keys in an order by a
@@ -37,15 +37,8 @@ const defaultBuffer = 1 << 13
 
 // Watch returns an iterator over the commits that change the map from now on, in the order of their
 // epochs, each whole, with old and new values. The watch begins with the call, not with the loop.
-// It ends with the loop, or when ctx has ended: then the last step gives the error of the context,
-// or a [*GapError] if the loop was too slow. A second loop panics.
-//
-//	for c, err := range users.Watch(ctx, nil) {
-//		if err != nil { // without a look at it, the end is a commit without changes
-//			return err
-//		}
-//		for _, change := range c.Changes { ... }
-//	}
+// It ends with the loop, or when ctx has ended: then the last step gives a commit without changes,
+// and the error of the context, or a [*GapError] if the loop was too slow. A second loop panics.
 //
 // A commit is given within a millisecond, if the machine has time. Commits never wait for watches:
 // one goroutine serves all watches of the map or database, and ends with the last of them. A commit
@@ -53,11 +46,11 @@ const defaultBuffer = 1 << 13
 // in memory until the goroutine has seen them, and in the buffer of a loop until it has taken them.
 //
 // Watch may wait for the round under way. The first one of a map, and one with Since, looks at all
-// keys. With Since the first commit is a [Commit.Summary] of the changes since the snapshot, if
-// there are any. If that is evicted meanwhile Watch panics, with an error that wraps [ErrTxTooOld].
-// The end of the last watch waits for the goroutine to end.
+// keys. With Since the first commit is a [Commit.Summary], if there are changes since the snapshot.
+// If that is evicted meanwhile Watch panics, see [ErrTxTooOld]. The end of the last watch waits for
+// the goroutine to end.
 //
-// [NewIndex] writes, and so changes, all records. [Map.Close] does not end a watch.
+// [NewIndex] changes all records. [Map.Close] does not end a watch.
 func (m *Map[K, V]) Watch(
 	ctx context.Context, opts *WatchOptions[K, V],
 ) iter.Seq2[Commit[K, V], error] {
@@ -155,8 +148,8 @@ type DBWatchOptions struct {
 }
 
 // Watch is [Map.Watch] for all tables, including later ones: [Map.Changes] has the changes of one.
-// It also tells when a table is closed, in the order of the epochs; with Since, those that were
-// closed since then come before the summary.
+// It also tells of closed tables, in the order of the epochs; with Since, those closed since then
+// come before the summary.
 //
 //go:noinline
 func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommit, error] {

@@ -12,20 +12,19 @@ import (
 
 // A Tx is a transaction that may read and write. It reads as of the moment it began, and its own
 // writes, which nobody else sees before [Tx.Commit]. All copies are the same transaction, which one
-// goroutine at a time may use. The zero Tx is not usable. After its end Commit returns [ErrTxDone],
-// Rollback does nothing and every other method panics with ErrTxDone.
+// goroutine at a time may use: if two meet there is a panic. The zero Tx is not usable.
 //
-// At level serializable every key that Get or Has looked at, present or not, joins the read set,
-// and so do, for All, the whole map or table, and for Ascend, Descend, Min and Max the part of a
-// range that they went through. Reads of own writes do not.
+// At level serializable the commit of a transaction that writes conflicts if others have changed
+// its read set: every key that Get or Has looked at, present or not; for All, the whole map or
+// table; for Ascend, Descend, Min and Max, the part of a range that they went through; for Len, the
+// number. Reads of own writes do not join it.
 type Tx[K comparable, V any] struct {
 	st  *txn
 	gen epoch.Gen
 }
 
-// Begin begins a transaction, which the caller ends with Commit or Rollback: a deferred Rollback
-// does nothing after Commit. [Map.Update] does all this, and tries again after a conflict. Begin
-// waits for no transaction, and allocates only when more are open than lately.
+// Begin begins a transaction, which the caller ends with Commit or Rollback, which may be deferred.
+// It waits for no transaction, and allocates only when more are open than lately.
 func (m *Map[K, V]) Begin(opts *TxOptions) Tx[K, V] {
 	return Tx[K, V](m.engine().beginTx(opts))
 }
@@ -36,18 +35,18 @@ func (tx Tx[K, V]) check() { DBTx(tx).check() }
 func (tx Tx[K, V]) Epoch() uint64 { return DBTx(tx).Epoch() }
 
 // Get returns the value of key, and whether there is one: the transaction's own write, or else the
-// value as of its read epoch, see also [Tx.Merge]. It waits as [Map.Load] does. It allocates only
-// to make room in the read set, which later transactions use again.
+// value as of its read epoch. It waits as [Map.Load] does. It allocates only to make room in the
+// read set, which later transactions use again.
 func (tx Tx[K, V]) Get(key K) (value V, ok bool) { return getIn[K, V](DBTx(tx), key, false) }
 
-// GetForUpdate is Get for a key on which the writes of the transaction depend: at level snapshot it
-// joins the read set too, and the commit fails if it has changed. So a transaction of that level is
-// free of write skew as far as it reads in this way. It takes no lock.
+// GetForUpdate is Get for a key on which the writes of the transaction depend: it joins the read
+// set at level snapshot too, and the commit fails if it has changed. So a transaction of that level
+// is free of write skew as far as it reads in this way. It takes no lock.
 func (tx Tx[K, V]) GetForUpdate(key K) (value V, ok bool) {
 	return getIn[K, V](DBTx(tx), key, true)
 }
 
-// Has reports whether key has a value. It is a read like Get.
+// Has reports whether key has a value, as a read like Get.
 func (tx Tx[K, V]) Has(key K) bool {
 	_, ok := getIn[K, V](DBTx(tx), key, false)
 	return ok
@@ -87,8 +86,7 @@ func getIn[K comparable, V any](tx DBTx, key K, update bool) (value V, ok bool) 
 	return value, ok
 }
 
-// Set writes value to key. It allocates one version, and panics with [ErrBadKey] if key is not
-// equal to itself.
+// Set writes value to key. It allocates one version, and panics as [Map.Store] does.
 func (tx Tx[K, V]) Set(key K, value V) {
 	if tx.st == nil || tx.st.head.Gen() != tx.gen { // check, which is not inlined
 		DBTx(tx).refuse()
@@ -122,16 +120,14 @@ func setIn[K comparable, V any](tx DBTx, key K, value V, tomb chain.Word) {
 	}
 }
 
-// Put is [Tx.Set], for [ReadWriter]. It returns nil: an error of a unique index is one of the
-// commit.
+// Put is [Tx.Set], and returns nil: the commit returns the error of a unique index.
 func (tx Tx[K, V]) Put(key K, value V) error {
 	tx.Set(key, value)
 	return nil
 }
 
-// Delete deletes key. It is a write like Set, and no read; it makes sure that key is absent when
-// the transaction commits. It allocates one version. For a key that is not equal to itself it does
-// nothing.
+// Delete deletes key. It is a write, and no read: key is absent when the transaction commits. It
+// allocates one version.
 func (tx Tx[K, V]) Delete(key K) {
 	tx.check()
 	if !tx.st.plain && isBad(tx.st.engine(), useTx, key) {
@@ -142,9 +138,7 @@ func (tx Tx[K, V]) Delete(key K) {
 }
 
 // All is [Snapshot.All] as of the read epoch, with the transaction's own writes made before the
-// loop began; the loop may write more. At level serializable the whole map or table joins the read
-// set: a commit elsewhere is a conflict if the transaction writes at all. It allocates a list of
-// the own writes.
+// loop began; the loop may write more. It allocates a list of the own writes.
 func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 	return records[K, V](looping{s: moment(tx), tx: true})
 }
@@ -152,23 +146,21 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 // Keys is [Tx.All] without values.
 func (tx Tx[K, V]) Keys() iter.Seq[K] { return keys(tx.All()) }
 
-// Len returns how many keys have a value, own writes included. At level serializable the number
-// joins the read set: the commit conflicts if others have changed it. The first call looks at each
-// key, and so does the commit; then it costs a lookup for each own write.
+// Len returns how many keys have a value, own writes included. The first call looks at each key,
+// and so does the commit; then it costs a lookup for each own write.
 func (tx Tx[K, V]) Len() int { return DBTx(tx).countKeys() }
 
 // OnCommit has f called once the transaction has committed, before Commit or [Map.Update] returns,
 // in the same goroutine. f is given the commit epoch, or the read epoch of a transaction that has
 // written nothing. Several are called in their order. f may use the map in any way, but not the
 // transaction. If f panics, or calls runtime.Goexit, the commit stands, and the others are called
-// too. Then the first panic goes on.
+// too, before the first panic goes on.
 func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) { DBTx(tx).OnCommit(f) }
 
 // Commit makes the transaction's writes visible, all at once, and ends it. If it returns nil, every
-// transaction that begins afterwards sees them. If it returns a [*ConflictError], nobody ever sees
-// any of them. It returns [ErrTxDone] if the transaction had ended before, and [ErrTxTooOld], like
-// a Rollback, if it was evicted before its reads had been validated. A transaction that wrote
-// nothing, or has read nothing, never conflicts.
+// transaction that begins afterwards sees them. If it returns a [*ConflictError], or [ErrTxTooOld]
+// because it was evicted before its reads had been validated, nobody ever does. [ErrTxDone]: it had
+// ended before. A transaction that wrote nothing, or has read nothing, never conflicts.
 //
 // Commit gives way, once, to others that have their turn on a key that it writes, see [Map.Update].
 // Of commits under way whose keys meet, one that stands still is aborted, and installs again. After
@@ -177,13 +169,11 @@ func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) { DBTx(tx).OnCommit(f) }
 // serializable, read; a transaction that scanned a map or a range, and writes, scans that again.
 func (tx Tx[K, V]) Commit() error { return DBTx(tx).Commit() }
 
-// Rollback ends the transaction and forgets its writes. After Commit or Rollback it does nothing.
-// It never waits.
+// Rollback ends the transaction and forgets its writes. It never waits.
 func (tx Tx[K, V]) Rollback() { DBTx(tx).Rollback() }
 
 // Err returns [ErrTxDone] if the transaction has ended, [ErrTxTooOld] if it was evicted, and a
 // [*ConflictError] if it writes, is serializable, and a value that it got has been overwritten:
-// then Commit will fail. Nil promises nothing: only Commit looks at absent keys, scans and ranges
-// and, at level snapshot, at the keys to be written. The cost is one look at each key that Get has
-// found.
+// then Commit will fail. Nil promises nothing: only Commit looks at the rest of the read set and,
+// at level snapshot, at the keys to be written. It looks once at each key that Get has found.
 func (tx Tx[K, V]) Err() error { return DBTx(tx).Err() }

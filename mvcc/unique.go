@@ -61,17 +61,16 @@ func (x *extras) remove(at extraKey, record any) bool {
 	return true
 }
 
-// A UniqueError says that a transaction would have given two records the same key of a unique
-// index: it was rolled back.
+// A UniqueError says that a transaction was rolled back because it would have given two records the
+// same key of a unique index.
 type UniqueError struct {
-	// Table and Index name the index, see [Map.Name] and [Index.Name].
+	// Table and Index name the index.
 	Table, Index string
-	// Key is the index key, and Records are the keys of the two records, sorted as they are
-	// printed.
+	// Key is the index key, and Records the keys of the records, sorted as they are printed.
 	Key     any
 	Records [2]any
-	// Others are the other pairs, of a call that loads or makes the index, sorted: of several
-	// records with one index key, the first one with each other one.
+	// Others are further pairs, sorted, of a call that loads or makes the index: of records with
+	// one index key, the first with each other one.
 	Others []*UniqueError
 }
 

@@ -22,8 +22,7 @@ var (
 
 // Update calls fn with a new transaction and commits it. After a conflict it rolls back, waits, a
 // little longer each time, and calls fn again. So fn should have no effect but through its
-// transaction, see [Tx.OnCommit]. It must not change a value that it reads, see [Tx.Merge]. The
-// transaction must not be used after fn has returned.
+// transaction, see [Tx.OnCommit]. It must not change a value that it reads, see [Tx.Merge].
 //
 // Calls of fn on the map itself, such as [Map.Store] or another Update, are not part of the
 // transaction. One that writes a key that the transaction has read makes it conflict each time, and
@@ -37,16 +36,15 @@ var (
 //
 // Update returns
 //
-//   - nil if a commit succeeded;
-//   - fn's error, unchanged: then the transaction is rolled back;
+//   - nil after a commit;
+//   - fn's error, unchanged, after a rollback;
 //   - an error that wraps ctx's error, its cause, and the last [*ConflictError] if there was one,
 //     if ctx has ended before an attempt, or while others abort the commit again and again;
 //   - the last [*ConflictError] when TxOptions.MaxAttempts are used up;
-//   - [ErrTxDone] if fn itself has ended the transaction;
-//   - [ErrTxTooOld], without another attempt, if one became older than Options.MaxTxAge.
+//   - [ErrTxDone] if fn has ended the transaction;
+//   - [ErrTxTooOld] if an attempt was evicted: it is the last.
 //
-// If fn panics or calls runtime.Goexit the transaction is rolled back, and the panic goes on. ctx
-// must not be nil; opts may be.
+// ctx must not be nil.
 func (m *Map[K, V]) Update(ctx context.Context, opts *TxOptions, fn func(tx Tx[K, V]) error) error {
 	checkContext("Update", ctx)
 	if fn == nil {
@@ -251,10 +249,9 @@ func (m *core) attempt(
 	return false, err
 }
 
-// View calls fn with a snapshot of the map, closes it, even when fn panics or calls runtime.Goexit,
-// and returns fn's error unchanged. It waits for no transaction, never conflicts, runs fn once, and
-// allocates nothing itself. The snapshot must not be used afterwards. If it is older than
-// Options.MaxTxAge, View returns [ErrTxTooOld], as [Snapshot.Try] does.
+// View calls fn, once, with a snapshot of the map, closes it, and returns fn's error unchanged, or
+// [ErrTxTooOld] as [Snapshot.Try] does. It waits for no transaction, never conflicts, and allocates
+// nothing itself.
 func (m *Map[K, V]) View(fn func(s Snapshot[K, V]) error) error {
 	if fn == nil {
 		panic("mvcc: View: fn is nil")

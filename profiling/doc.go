@@ -81,7 +81,7 @@
 // rebound to the loopback address reads nothing. A foreign Origin, captures started by a page of
 // another site and methods other than GET are refused.
 //
-// # What it costs
+// # Costs
 //
 // Once a second the charts read some metrics of the runtime and the machine, the statistics of each
 // map and the workload: some tens of microseconds, and the time of the workload's source. [Start]
