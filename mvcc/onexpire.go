@@ -17,14 +17,14 @@ import (
 // it: the writes of fn through tx are committed with the deletion, or not at all.
 //
 // The transaction is that of an Update of level serializable, for one record. fn finds the record
-// deleted; if it sets the key again, the record stays. [Map.In] gives the Tx of a map by itself,
-// too.
+// deleted; if it sets the key again, the record stays. It may be called again, as a function of
+// [Map.Update] may. [Map.In] gives the Tx of a map by itself, too.
 //
 // A record stays if fn returns an error, panics or calls runtime.Goexit for it, or if its
-// transaction cannot be committed. [Stats.ExpireFailures] counts it, and Options.Logger, or
-// slog.Default, is told at level Error. It is tried again after a second, then after twice as long
-// each time, up to a minute. While fn blocks, no other record of the table expires, and Reclaim and
-// Close wait; Options.MaxTxAge counts.
+// transaction cannot be committed: because of a unique index, or a hundred conflicts.
+// [Stats.ExpireFailures] counts it, and Options.Logger, or slog.Default, is told at level Error. It
+// is tried again after a second, then after twice as long each time, up to a minute. While fn
+// blocks, no other record of the table expires, and Reclaim and Close wait; Options.MaxTxAge counts.
 //
 // Call it once, before [Map.Expire]; a second call panics. A deletion costs a goroutine more.
 func (m *Map[K, V]) OnExpire(fn func(tx DBTx, key K, value V) error) {
