@@ -17,8 +17,8 @@ type notice struct {
 	evicted bool
 }
 
-// maxNotices bounds the messages to the logger of one round: where 10^5 snapshots
-// grow old together the first of them say it all.
+// maxNotices bounds the messages that one round sends to the logger: where 10^5 snapshots grow old
+// together the first of them say it all.
 const maxNotices = 64
 
 // round looks at the live transactions: it notes the oldest, evicts those that are

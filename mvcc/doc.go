@@ -1,7 +1,7 @@
 // Package mvcc has concurrent maps with transactions: a [Map] by itself, or the tables of a [DB], of
 // any types, with indexes, keys in order, expiry, watches, a view of the past, backups, and a
 // journal (package [github.com/mvccmap/mvccmap/durable]). All of it is in memory, in one process;
-// module etcd has tables of several.
+// module etcd has tables of several processes.
 //
 // A [Map] keeps several versions of a value for a while. A transaction reads the versions that were
 // the newest when it began, whatever happens meanwhile. Its writes become visible all at once, or
@@ -77,7 +77,7 @@
 //
 // # Costs
 //
-// A read of one key allocates nothing, a write one version. All commits share the clock alone. A
+// A read of one key allocates nothing, a write one version. The clock is all that commits share. A
 // read-only transaction neither notes nor validates its reads. A serializable transaction that
 // writes validates its reads when it commits, unless it writes all the keys that it has read: the
 // cost grows with their number.

@@ -77,8 +77,8 @@ const (
 	// ConflictRead: another transaction has written a key that this one has read, or found absent
 	// (serializable level).
 	ConflictRead ConflictKind = iota + 1
-	// ConflictScan: another has written a key of a map, table or range that this one has scanned
-	// (likewise).
+	// ConflictScan: another has written a key of a map, table or range that this one has scanned, or
+	// changed the number of keys that Len returned (serializable level).
 	ConflictScan
 	// ConflictWrite: since this one began another has written a key that it writes (snapshot
 	// level).

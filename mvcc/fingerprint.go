@@ -17,9 +17,9 @@ import (
 // A fingerprint has a hash of each place that a value consists of or leads to, in the order of a
 // walk: numbers, strings, pointers, the elements of slices up to cap.
 //
-// The walk reads memory only, and calls no function of the program. Pointers, slices and maps that
-// it has met it does not follow again, so rings end; the elements of a map come in the order of the
-// hashes of their keys. Two things are left out, with all that they lead to:
+// The walk reads memory only, and calls no function of the program. It follows no pointer, slice or
+// map twice, so rings end; the elements of a map come in the order of the hashes of their keys. Two
+// things are left out, with all that they lead to:
 //
 //   - a struct that others may change at any time, see leftOut: a look at it would be a data race;
 //   - places after mostPlaces.

@@ -29,8 +29,8 @@ type part struct {
 type partWork struct {
 	isRare bool    // see rare
 	schema *schema // that the map had when something was written first
-	// absent has the keys read of which there was no version. From fullAbsent of them on it is
-	// looked through for keys that are there twice, see compact.
+	// absent has the keys that were read and had no version. Each time that it has fullAbsent of
+	// them, repeated ones are taken out, see compact.
 	absent     keyList
 	fullAbsent int
 	grows      int // by how much the commit under way makes the number of keys grow

@@ -23,13 +23,13 @@ import (
 //     has an entry (i, k) if and only if the record k has index key i.
 //   - X2: a writer has used the schema, which is the list of the indexes, that the table
 //     has when its version is installed: it is compared after the head has been loaded
-//     that the version covers, or, for a new key, under the lock of its bucket.
+//     that the version covers, or, for a new key, under the lock of its bucket or leaf.
 //
 // NewIndex announces a new schema, passes through the locks of all buckets, and then writes every
 // key once more, as it is, together with its entries. Why X1 follows: a version that was installed
 // with the old schema is on top of a head that was loaded before the schema was announced, or its
-// key had its slot before the locks had been passed through. So NewIndex meets the key. Its own
-// write comes after that version, which by then has been decided, see settle: if it was committed,
+// key had its cell before the locks had been passed through. So NewIndex meets the key. Its own
+// write comes after that version, which by then has been decided: if it was committed,
 // NewIndex writes entries for its value, and else its transaction finds the new schema when it
 // installs again. A writer that installs on top of NewIndex's write has loaded it, and so finds the
 // new schema.

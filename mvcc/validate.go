@@ -53,8 +53,8 @@ func (st *txState) validate(w chain.Word, e epoch.Epoch) (now chain.Word, ok boo
 	return st.says, true
 }
 
-// goesOnValidating counts a look, gives a sign of life now and then, and reports whether there is
-// reason to go on.
+// goesOnValidating counts a check. Each validateStride of them it flips the sign of life of a
+// tentative record, and reports whether the result of the validation can still matter.
 func (st *txState) goesOnValidating() bool {
 	if st.checks++; st.checks%validateStride != 0 {
 		return true
@@ -73,8 +73,8 @@ func (st *txState) goesOnValidating() bool {
 	return st.says.Tag() == chain.TagTentative || st.says.Tag() == chain.TagAnnounced
 }
 
-// validate is that for the keys of the part that were absent, and for ranges. goOn is false if
-// goesOnValidating has said so.
+// validate validates the absent keys of the part, its number of keys, its scan and ranges, as
+// txState.validate does the keys found. If ok, goOn is false where goesOnValidating has ended it.
 func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 	for i := range p.absences() {
 		key, hash := p.absent.at(i)
@@ -136,9 +136,9 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 	return ok, goOn
 }
 
-// validateCount is validate for the number of keys: as many must have got a value since the read
-// epoch as have lost theirs. If the newest version was committed before least it holds for every
-// epoch from there on. If it was committed later nobody knows the version of then, as in validate.
+// validateCount validates the number of keys: as many must have got a value since the read epoch as
+// have lost theirs. A key that changed before least counts: its newest version holds from there on.
+// One that changed later is a conflict, since its version as of least may be gone.
 func (p *part) validateCount(least, e epoch.Epoch) (ok, goOn bool) {
 	from, more := p.st.epoch(), 0
 	ok, goOn = true, true

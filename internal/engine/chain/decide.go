@@ -53,9 +53,8 @@ type Counts struct {
 	Rivals  atomic.Uint64 // writers that were aborted because they stood still
 }
 
-// Decide makes sure that v is committed or may be passed over as of s, and returns its
-// commit epoch, or 0 if it may be passed over. It never waits for a particular
-// goroutine.
+// Decide returns the commit epoch of v, which may be above s, or 0 if a reader as of s may pass over
+// v. It first helps or revokes where neither is certain. It never waits for a particular goroutine.
 func (d *Decider) Decide(v *Node, s epoch.Epoch) epoch.Epoch {
 	for {
 		w, r := d.Of.Resolve(v)

@@ -7,7 +7,7 @@
 // version: so a lookup is a bucket and a version, two cache misses.
 //
 //	table                bucket, 64 bytes                 version: state | next | key | value
-//	top bits of the hash --> [meta | s0 .. s5 | over] --s_i--> newest --> next older --> ...
+//	top bits of the hash --> [meta | c0 .. c5 | over] --c_i--> newest --> next older --> ...
 //
 // A cell belongs to one key from the moment at which a head is put into it until the
 // head is taken out. To change the head of a key, swap the cell from the old head to the

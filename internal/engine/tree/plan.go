@@ -7,15 +7,13 @@ import (
 	"unsafe"
 )
 
-// planSplit decides whether the one leaf of f becomes two, and where it is divided: at a key above
-// low and below high, which are its ends. last says that keys seem to come in order. It reads keys,
-// and may call compare: with nothing locked. Its decision holds as long as the leaf has the same
-// word, see T3, T4.
+// planSplit decides whether the one leaf of f becomes two, and where: at a key above low and below
+// high, the ends of the leaf. last says that keys seem to come in order. It reads keys, and may call
+// compare, so nothing is locked. The decision holds while the leaf has the same word, see T3, T4.
 //
-// The keys of some entries may have changed: a program has made strings of a buffer, and uses that
-// again. They must not lead other keys astray. So no node has a sep that is out of its range,
-// whatever keys say; and a text goes to the side where it will be looked for, by its slice, which
-// is a copy, and not by its place among the others.
+// The keys of some entries may have changed: a program has made strings of a buffer, and overwritten
+// that. They must not lead other keys astray. So the sep of a node is always within its range; and a
+// text goes to the side where its slice, which is a copy, will be looked for, whatever its place.
 func (f *filling) planSplit(last bool, low, high separator) {
 	f.sep.inf = true
 	if f.n <= fullEnough {

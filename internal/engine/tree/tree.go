@@ -111,8 +111,8 @@ func (t *Tree) descend(at separator, w *path) {
 	}
 }
 
-// after returns the leaf that has taken the place of l for a key, or, if it is strict, for the keys
-// below; nil if l was replaced so long ago that the parent knows.
+// after returns the leaf that has a key, or if strict the keys just below it, now that l has been
+// replaced; nil if that is so long ago that the parent has the new leaves.
 func (t *Tree) after(l *Leaf, at separator, strict bool) *Leaf {
 	r := l.repl.Load()
 	if r == nil {

@@ -119,7 +119,7 @@ func (p *Place) Frames() []Frame {
 	return p.frames
 }
 
-// Site returns the frame that a reader would look at, an empty one if p is nil.
+// Site returns the frame that a person would look at, an empty one if p is nil.
 func (p *Place) Site() Frame {
 	if p == nil {
 		return Frame{}
@@ -127,9 +127,8 @@ func (p *Place) Site() Frame {
 	return p.site
 }
 
-// siteOf returns the frame of a stack, leaf first, that a reader would look at: the
-// first that is not part of the standard library's ways to wait, or the outermost if
-// all are.
+// siteOf returns the frame that a person would look at, of a stack with the innermost first: the
+// innermost for which isPlumbing does not hold, or the outermost if there is none.
 func siteOf(frames []Frame) Frame {
 	for _, f := range frames {
 		if !isPlumbing(f.Func) {

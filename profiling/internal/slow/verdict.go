@@ -140,8 +140,8 @@ func (w *Wait) words(p *Processors) string {
 	return b.String()
 }
 
-// because says which goroutines let the longest of the waits last, and their activities. The word
-// it stands for the thing that was waited for.
+// because says how goroutines made the longest of the waits last, and their activities. it names
+// the thing waited for in the text: "it", or "that" further down the chain of causes.
 func (w *Wait) because(it string, p *Processors) string {
 	k, t := w.Waker, w.Turns
 	if k == nil || k.Goroutine < 0 || k.Site.Func == "" || strings.HasPrefix(k.Site.Func, "runtime.") {
