@@ -11,20 +11,18 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// An alarm tells a validation that takes long whether anybody else may have committed on the keys
-// that it validates. Readers of the keys which the transaction writes push its epoch ahead of them
-// while it validates; if there was no commit on the keys that it read, it need not begin anew.
+// An alarm tells a long validation whether anybody else may have committed on the keys that are
+// validated. Meanwhile readers of the keys that the transaction writes push its epoch ahead of
+// theirs; if nobody has committed on the keys that it read, it need not validate anew.
 //
-//   - W1: a committer has installed its version before it looks for alarms, and raises
-//     those on the key before an epoch is drawn for it.
-//   - W2: the alarm of a validation is in the list before it notes the clock, and that
-//     before it looks at the first key. It passes over no undecided writer: it helps
-//     each, or aborts it.
+//   - W1: a committer installs its version, then looks for alarms, and raises those on the key
+//     before an epoch is drawn for the version.
+//   - W2: a validation puts its alarm in the list, then notes the clock, then looks at the first
+//     key. It passes over no undecided writer: it helps or aborts each.
 //
-// So a committer on one of the keys, above the clock that was noted, has installed
-// after the validation looked there, hence found the alarm, and has raised it before it
-// drew its epoch. The transaction may commit at an epoch that was drawn for it before
-// it found the alarm clean.
+// So a committer on one of the keys, at an epoch above the noted clock, installed after the
+// validation looked at the key. It found the alarm, and raised it before it drew its epoch. The
+// transaction may commit at an epoch that was drawn for it before it found the alarm clean.
 type alarm struct {
 	keys   *favour.Keys
 	record *chain.Record // of the transaction whose alarm it is
@@ -32,7 +30,7 @@ type alarm struct {
 	dirty atomic.Uint64
 }
 
-// alarms are the alarms there are: nil, or a list that is never changed.
+// alarms has a list of all alarms, which is replaced and never changed, or nil.
 type alarms struct {
 	_    [128]byte
 	list atomic.Pointer[[]*alarm]
@@ -66,9 +64,9 @@ func (l *alarms) remove(a *alarm) {
 	}
 }
 
-// tell is called by the goroutine that commits v, which is installed and has no epoch yet: it notes
-// the key, if the map is watched, or if records of it expire, and raises the alarms on it, except
-// for that of the transaction whose record is r, v's own.
+// tell is called by the goroutine that commits v, which is installed and has no epoch yet. It notes
+// the key if the map is watched or its records expire, and raises the alarms on the key, except
+// that of v's own transaction, whose record is r.
 func (m *core) tell(v *chain.Node, r *chain.Record) {
 	if x := m.expiryAt.Load(); x != nil { // E1
 		x.note(v, m.index.Hash.Sum(v.Key()))
@@ -76,8 +74,8 @@ func (m *core) tell(v *chain.Node, r *chain.Record) {
 	m.tellOthers(v, r)
 }
 
-// tellHelping is tell for a goroutine that draws an epoch for another one's commit. It calls no
-// function of the user: that would be one of somebody else.
+// tellHelping is tell for a goroutine that draws an epoch for the commit of another. It calls no
+// function of the user: any would belong to the other commit.
 func (m *core) tellHelping(v *chain.Node, r *chain.Record) {
 	if x := m.expiryAt.Load(); x != nil && v.There() { // E1
 		x.push(v.Key(), m.index.Hash.Sum(v.Key()), 0)
@@ -117,7 +115,7 @@ func (st *txState) tellAll() {
 	}
 }
 
-// endAlarm takes the alarm of the validation off the list, if there is anything.
+// endAlarm takes the alarm of the transaction off the list, if there is one.
 func (st *txState) endAlarm() {
 	if st.alarm != nil {
 		st.m.alarms.remove(st.alarm)
@@ -125,11 +123,11 @@ func (st *txState) endAlarm() {
 	}
 }
 
-// decideAlarmed validates and publishes a tentative transaction with an alarm. It
-// validates as of the clock at the start, c, and may commit at any epoch up to c, or
-// at a later one if the alarm is clean then. So readers cannot keep it from committing
-// by pushing it, however long the validation takes. It returns aborted if it is to be
-// decided anew, or was aborted, also by itself.
+// decideAlarmed validates and publishes a tentative transaction with an alarm. It validates as of
+// c, the clock at the start. The transaction may commit at any epoch up to c, or at a later one if
+// the alarm is clean then. So readers that push it cannot keep it from committing, however long the
+// validation takes. It returns resultAborted if the caller is to look at the record again, which
+// may be aborted.
 func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 	m := st.m
 	own := st.alarm
@@ -138,7 +136,7 @@ func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 		st.alarm = own
 		m.alarms.add(own) // until the attempt is over
 	} else {
-		// A writer that has raised it has installed before, and is met.
+		// Whoever raised the alarm had installed before: the validation meets the version.
 		own.dirty.Store(0)
 	}
 	hooks.At(hooks.AlarmListed)
@@ -146,7 +144,7 @@ func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 	_, r := st.validated(gen, chain.Load(st.record()), c+1)
 	hooks.At(hooks.Validated)
 	for {
-		// The record comes before the alarm: its epoch was drawn by then.
+		// Loaded before the alarm: so its epoch was drawn before that was clean.
 		switch w := chain.Load(st.record()); w.Tag() {
 		case chain.TagAnnounced:
 			if !chain.Advance(st.record(), w, w.Drawn(m.Slots.Next())) {
@@ -161,9 +159,9 @@ func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 				continue
 			}
 			if e := w.Epoch(); e > c && own.dirty.Load() != 0 {
-				// A writer that raises it need not commit. If that goes on, the transaction is
-				// installed again, with a claim on the keys that it has read: such writers give way
-				// then.
+				// A writer that raises the alarm need not commit. If this goes on, the transaction
+				// is installed again with a claim on the keys that it has read, so that such
+				// writers give way.
 				if st.rare().dirtied++; st.dirtied >= maxDirty && chain.Advance(st.record(), w, w.Aborted()) {
 					m.counters.Wasted.Add(1)
 				}
@@ -181,8 +179,8 @@ func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 	}
 }
 
-// decidedHead returns the newest committed version of the key whose head at p was v, or nil:
-// at a moment when no undecided writer was on top.
+// decidedHead returns the newest committed version, or nil, of the key whose head at p was v, as of
+// a moment when no undecided writer was on top.
 func (m *core) decidedHead(p index.Place, v *chain.Node) *chain.Node {
 	for v != nil {
 		if w, _ := m.Resolve(v); !w.Committed() {

@@ -12,21 +12,21 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/favour"
 )
 
-// A bid gets one call of Update through: when it has lost often, it makes a claim on the keys that
-// its last attempt has read and written, waits until that is granted, and tries again while writers
-// of these keys let it go first. No other writers are concerned, and no reads or snapshots. See
-// package favour.
+// A bid gets one call of Update through: after several lost attempts it makes a claim on the keys
+// that the last attempt has read and written, waits until the claim is granted, and tries again
+// while writers of these keys let it go first. Other writers, reads and snapshots are not
+// concerned. See package favour.
 type bid struct {
 	ctx   context.Context
-	claim *favour.Claim // the one it has made last, or nil
+	claim *favour.Claim // its last claim, or nil
 	lost  int           // how many attempts it has lost
 	gave  int           // how often it has let others go first
 	began time.Time     // when the attempt began, zero if unknown
 	last  bool          // there is no further attempt
 	epoch uint64        // of the commit, once there is one
 	seen  *observation  // tells of each attempt, or is nil
-	// took is the longest that an attempt to commit has taken, and timed says that they are timed: a
-	// claim was over too soon, or others have aborted an attempt.
+	// took is the longest time that an attempt to commit has taken. timed says that all such
+	// attempts are timed: a claim was over too soon.
 	took  time.Duration
 	timed bool
 	long  bool   // no function of an Update runs in its turn
@@ -34,28 +34,28 @@ type bid struct {
 }
 
 const (
-	// bidLosses is after how many lost attempts Update makes a claim, or largeLosses if it reads
-	// and writes more than largeBatch keys: to lose once more costs more than to hold up others.
-	// bidMeets is at how many claims of others on its keys it queues behind them.
+	// Update makes a claim after bidLosses lost attempts, or largeLosses if it reads and writes
+	// more than largeBatch keys: to lose such an attempt costs more than to hold up others. When it
+	// has met bidMeets claims of others on its keys, it queues behind them.
 	bidLosses   = 6
 	largeLosses = 2
 	bidMeets    = 3
-	// bidAborts is after how many attempts that others aborted a commit makes a
-	// claim, or after one if it writes more than largeBatch keys.
+	// A commit makes a claim when others have aborted bidAborts attempts, or one if it writes more
+	// than largeBatch keys.
 	bidAborts  = 5
 	largeBatch = 256
-	// maxRevocations is after how many epochs that readers took away a commit sets an alarm on the
-	// keys that it validates, and maxDirty after how many validations in which others raised its
-	// alarm, and did not commit, it makes a claim.
+	// A commit sets an alarm on the keys that it validates when readers have taken away
+	// maxRevocations epochs. It makes a claim when others have raised its alarm, without
+	// committing, in maxDirty validations.
 	maxRevocations = 4
 	maxDirty       = 4
 )
 
-// How long a claim is granted: four times as long as the attempt before took, and twice as long as
-// the claim before, if that was over too soon, but at most maxTenure, tenureForKey for each key
-// that was read or written, and four times the duration of a commit. Reads and writes may take time
-// in a large map, and so may a commit; the other work of an Update's function may not. Without a
-// function longTenure is added: the machine may be slow.
+// How long a claim is granted: four times as long as the last attempt took, or twice as long as the
+// last claim if that was over too soon; but at most the sum of maxTenure, tenureForKey for each key
+// read or written, and four times the duration of a commit. Reads, writes and a commit may take
+// time in a large map; other work of an Update's function may not. Without such a function
+// longTenure is added: the machine may be slow.
 const (
 	tenureFactor = 4
 	maxTenure    = 100 * time.Millisecond
@@ -77,8 +77,8 @@ func (b *bid) enter(keys *favour.Keys, most time.Duration, q *favour.Queue) {
 	b.claim = q.Enter(keys, min(tenure, most))
 }
 
-// wait waits until the claim is granted, if there is one, and reports whether it is. It
-// is not if ctx ends first, or if the tenure is over.
+// wait waits until the claim is granted, and reports whether it is. It returns false if there is no
+// claim, if ctx ends first, or if the tenure is over.
 func (b *bid) wait() bool {
 	if b.claim == nil {
 		return false
@@ -94,7 +94,7 @@ func (b *bid) wait() bool {
 	return b.claim.Wait(b.ctx) && b.claim.Held()
 }
 
-// pause begins a time that is no part of the attempt. The function that it returns ends it.
+// pause begins a time that does not count for the attempt, and returns a function that ends it.
 func (b *bid) pause() func() {
 	start := time.Now()
 	return func() {
@@ -124,8 +124,8 @@ func (st *txState) bid(b *bid) {
 	b.enter(st.keySet(true), most, st.m.favour)
 }
 
-// quick reports whether the commit calls no function of the user but those that compare: neither
-// one that was given to Merge, nor one that says when a record expires.
+// quick reports whether the commit calls no function of the user except to compare keys: none that
+// was given to Merge, and none that says when a record expires.
 func (st *txState) quick() bool {
 	return !slices.ContainsFunc(st.parts, func(p *part) bool { return p.m.expiry() != nil }) && !st.merges()
 }
@@ -135,16 +135,14 @@ func (st *txState) merges() bool {
 	return slices.ContainsFunc(st.writes, func(w write) bool { return w.merges() })
 }
 
-// giveWay lets those go first that have a claim on a key that the transaction writes,
-// before it installs anything: it waits for each of them once. It reports whether the
-// transaction goes on.
+// giveWay lets holders of claims on keys that the transaction writes go first: before anything is
+// installed, it waits for each of them once. It reports whether the transaction goes on.
 //
-// An Update that has read anything conflicts with them most likely. So it ends the
-// transaction first, as after a conflict, and runs its function again when it has
-// waited: nothing is kept for it meanwhile. If it meets claims again and again, it makes
-// one of its own, behind them. If it did so the first time, a claim would make others,
-// and those more, for as long as there are writers: each of them would have to be woken,
-// where two that are running would have got through beside each other.
+// An Update that has read anything most likely conflicts with them. So it ends the transaction
+// first, as after a conflict, and waits, then runs its function again: nothing is kept for it
+// meanwhile. If it meets bidMeets claims, it makes its own claim, behind them. If it did so at the
+// first, each claim would lead to more claims for as long as there are writers: each holder would
+// have to be woken, where two running ones would have got through beside each other.
 func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 	m := st.m
 	if b != nil && b.claim.Held() {
@@ -220,7 +218,7 @@ func (st *txState) eachHash(f func(hash uint64)) {
 	}
 }
 
-// giveWay is that of a transaction for a write of one key that has read nothing.
+// giveWay is [txState.giveWay] for a one-key write, which has read nothing.
 func (m *core) giveWay(hash uint64) {
 	if hash = m.claimHash(hash); m.favour.Claimed(hash) {
 		if hooks.Scheduled() {
@@ -231,8 +229,8 @@ func (m *core) giveWay(hash uint64) {
 	}
 }
 
-// lose notes that the transaction has lost over the key with the hash, and makes a claim if
-// it has lost often enough, or has met enough claims. Update waits for it.
+// lose notes that the transaction has lost over the key with the hash, and makes a claim if it has
+// lost often enough, or has met enough claims. Update waits for the claim.
 func (st *txState) lose(b *bid, hash uint64) {
 	b.lost++
 	if b.claim.Held() && b.claim.Has(hash) {
@@ -281,8 +279,8 @@ func (st *txState) keySet(written bool) *favour.Keys {
 	return keys
 }
 
-// isWhole reports whether the transaction may have read any key: nobody knows which keys these will
-// have.
+// isWhole reports whether the transaction has read the whole map, or ranges of it: nobody knows
+// which keys these will have.
 func (p *part) isWhole() bool { return p.scanned || p.counted || len(p.ranges) > 0 }
 
 // concerned returns how many keys the transaction has read or written.

@@ -12,10 +12,10 @@ import (
 )
 
 // Changed returns a channel that is closed when a commit that the snapshot does not see has written
-// key, also one before the call. Only an older commit that has left an absent key absent may go
-// unnoticed. It is closed, too, where a watch would end with a [*GapError], and stays open when ctx
-// ends. The snapshot may be closed once Changed has returned. It costs as much as [Map.Watch]. A
-// channel that waits takes about half a kilobyte, until ctx ends or nobody can reach it.
+// key, even before the call. Only a commit before the call that left an absent key absent may go
+// unnoticed. The channel is also closed where a watch would end with a [*GapError], and stays open
+// when ctx ends. The snapshot may be closed once Changed has returned. Changed costs as much as
+// [Map.Watch]. An open channel takes about half a kilobyte, until ctx ends or nobody can reach it.
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
 	s.check()
 	if !s.st.plain && isBad(s.st.engine(), useTx, key) {
@@ -43,9 +43,9 @@ func anyOf[K comparable, V any](matches func(c *Change[K, V]) bool) func(all any
 	}
 }
 
-// Changed is [Snapshot.Changed] for the records that have an index key: it is closed when
+// Changed is [Snapshot.Changed] for the records that have an index key: the channel is closed when
 // [Index.Get] may give something else. A goroutine asks the function of the index about the records
-// that change. If that panics the channel is closed.
+// that change. If the function panics the channel is closed.
 func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) <-chan struct{} {
 	ix.check()
 	s.check()
@@ -67,8 +67,8 @@ func (ix *Index[I, K, V]) Changed(ctx context.Context, s Snapshot[K, V], key I) 
 }
 
 // alert returns a channel that is closed when a change matches; asks says that matches calls a
-// function of the user. find gives the heads of the keys that concern it in s or in a snapshot of
-// now. The alert kept does not refer to s, which its user may drop without closing it.
+// function of the user. find yields the heads of the keys to compare, in s or in now, a snapshot of
+// the present. The alert does not refer to s, which the user may drop without closing it.
 //
 //go:noinline
 func (s moment) alert(
@@ -83,7 +83,7 @@ func (s moment) alert(
 	var now moment
 	begun := false
 	defer func() {
-		if !begun { // something has panicked, or it has changed
+		if !begun { // a panic, or a change was found
 			a.end()
 		}
 	}()
@@ -122,12 +122,12 @@ type alert struct {
 	fired   atomic.Bool
 	stop    atomic.Pointer[func() bool] // the watch over ctx
 
-	// If asks is set a goroutine looks at commits, as long as there are any: others need not wait for
+	// If asks is set a goroutine looks at the commits, as long as any wait: nobody else waits for
 	// the function.
 	mu      sync.Mutex
-	waiting []any // the changes of commits that it is to look at
-	changes int   // in these
-	looking bool  // it is at work
+	waiting []any // the changes of commits that the goroutine is to look at
+	changes int   // how many are waiting
+	looking bool  // the goroutine runs
 }
 
 // mostWaiting is how many changes may wait for a function of the user before the channel is closed.
@@ -168,7 +168,7 @@ func (a *alert) offer(list []DBCommit) (more bool) {
 	return !a.fired.Load()
 }
 
-// look has the goroutine look at the changes of a commit, and returns false if there are too many.
+// look gives the changes of a commit to the goroutine, and returns false if too many wait.
 func (a *alert) look(changes any, n int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -182,7 +182,7 @@ func (a *alert) look(changes any, n int) bool {
 	return true
 }
 
-// lookAll is the goroutine. However a function of the user leaves it, the channel is closed.
+// lookAll is the goroutine. The channel is closed even if a function of the user panics.
 func (a *alert) lookAll() {
 	over := false
 	defer func() {
@@ -209,7 +209,7 @@ func (a *alert) takeWaiting() (list []any) {
 	return list
 }
 
-// rests ends the goroutine, if there is nothing more to look at.
+// rests reports whether nothing waits: then the goroutine ends.
 func (a *alert) rests() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

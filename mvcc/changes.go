@@ -14,7 +14,7 @@ import (
 type Change[K comparable, V any] struct {
 	Key      K
 	Old, New V
-	Had, Has bool // whether the key was there, and is
+	Had, Has bool // whether the key was there before, and is after
 }
 
 // A Commit has all changes of a transaction, or of a one-key operation, in a map.
@@ -26,7 +26,7 @@ type Commit[K comparable, V any] struct {
 	// Summary says that these are the changes of several transactions, between [WatchOptions.Since]
 	// and Epoch, with the last value of each key. Only the first Commit of a watch may be one.
 	Summary bool
-	// Expired says that it deletes an expired record, see [Map.Expire].
+	// Expired says that the commit deletes an expired record, see [Map.Expire].
 	Expired bool
 }
 
@@ -54,7 +54,7 @@ type tableChanges struct {
 	n       int
 	inAll   bool    // a watch of all tables is told
 	expired bool    // of a commit that deletes a record whose time had come
-	closed  *engine // that it was closed, and nothing else
+	closed  *engine // the table that was closed: no changes
 }
 
 // Changes returns the changes of the table m in c, nil if there are none.
@@ -71,7 +71,7 @@ func (c *DBCommit) of(m *engine) any {
 	return changes
 }
 
-// in is of, and says how many there are.
+// in returns the changes in a table, and how many there are.
 func (c *DBCommit) in(m *engine) (changes any, n int) {
 	for _, t := range c.tables {
 		if t.of == m {
@@ -82,8 +82,8 @@ func (c *DBCommit) in(m *engine) (changes any, n int) {
 }
 
 // Diff returns an iterator over the keys that were written between two snapshots of the map, with
-// the values that these see. They may be in any order, and stay open until the loop has ended. It
-// looks at every key of the map, and waits for nobody.
+// their values in both. Either snapshot may be the earlier one; both must stay open until the loop
+// has ended. The loop looks at every key of the map, and waits for nobody.
 //
 //go:noinline
 func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
@@ -107,7 +107,7 @@ func (s moment) checkDiff(older moment) {
 	}
 }
 
-// diff is [Snapshot.Diff]: v has the key as it was written last, of the versions that are seen.
+// diff is [Snapshot.Diff]. visit takes the key from v, the version in s, or else the head.
 //
 //go:noinline
 func (s moment) diff(older moment, visit func(v, was, is *chain.Node) bool) {
@@ -140,8 +140,8 @@ func (s moment) diff(older moment, visit func(v, was, is *chain.Node) bool) {
 	runtime.KeepAlive(older.st)
 }
 
-// Diff returns the changes of the tables of newer since older, as [Snapshot.Diff], with the Epoch
-// of newer, including those of tables made since.
+// Diff returns the changes from older to newer in the tables of newer, as [Snapshot.Diff] does,
+// with the Epoch of newer. Tables made since older are included.
 func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
 	c := DBCommit{Epoch: newer.Epoch(), Summary: true}
 	for _, table := range seenIn(newer) {
@@ -186,8 +186,8 @@ func (db door) RequestProgress() {
 	}
 }
 
-// A watchLoop is the user's side of a subscription, which the hub does not know: when nobody can
-// reach it the subscription ends.
+// A watchLoop is the user's side of a subscription. The hub does not refer to it: when nobody can
+// reach the watchLoop, the subscription ends.
 type watchLoop struct {
 	s    *subscription
 	over atomic.Bool // there was a loop

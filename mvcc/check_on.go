@@ -26,7 +26,7 @@ func (p *part) checkRead(gen epoch.Gen, key unsafe.Pointer, v *chain.Node) {
 			break
 		}
 		p.m.CheckLink(u)
-		n := u.PeekNext() // before Lost is loaded: a pruner notes that first
+		n := u.PeekNext() // must precede the load of Lost, which a pruner stores first
 		if lost := u.Lost.Load(); lost != 0 && epoch.Epoch(lost) <= at {
 			cut = u
 		}
@@ -55,7 +55,7 @@ func (t *txn) checkRead(gen epoch.Gen, key unsafe.Pointer, v *chain.Node) {
 func (p *part) checkGet(key unsafe.Pointer, v *chain.Node) {
 	gen, _ := p.st.slot.Peek()
 	if p.st.slot.PeekEvicted() {
-		return // meanwhile: nothing is said
+		return // evicted meanwhile: nothing is checked
 	}
 	p.checkRead(gen, key, v)
 }
@@ -86,9 +86,9 @@ func (st *txState) checkCommit(gen epoch.Gen, e epoch.Epoch) {
 	}
 }
 
-// checkReads: commit order is epoch order: the versions that a serializable transaction read at
-// epoch at are those that it would read at its commit epoch e. Not the newest when it validated,
-// but those known by now.
+// checkReads checks that commit order is epoch order: a serializable transaction that read at epoch
+// at would read the same versions at its commit epoch e. It goes by the versions known by now, not
+// by the newest ones at validation.
 func (st *txState) checkReads(at, e epoch.Epoch) {
 	for i := range st.reads {
 		seen, p := st.reads[i].seen, st.parts[st.reads[i].of]
@@ -135,8 +135,8 @@ func (p *part) checkUnchanged(h *chain.Node, from, e epoch.Epoch) {
 	}
 }
 
-// checkAbsent: as of e, not counting commits at e, key is absent, as far as pruners have left that
-// to be known.
+// checkAbsent checks that key was absent just before epoch e, as far as the versions that pruners
+// have left tell.
 func (p *part) checkAbsent(key unsafe.Pointer, e epoch.Epoch) {
 	for u := p.index.PeekHead(key); u != nil; {
 		if w := p.m.Peek(u); w.Committed() && w.Epoch() < e {

@@ -26,19 +26,18 @@ type entry[I, K comparable] struct {
 func (e entry[I, K]) indexKey() any { return e.index }
 
 // A collation is the order of entries. Keys without an order of their own are ordered by a hash,
-// and by another one if those are the same: that two of 10^9 keys have both in common happens once
-// in 10^20 times. It gets entries by their addresses, and knows the offsets of their fields:
-// nothing of it is compiled for each type of index.
+// and keys of the same hash by another hash: that two of 10^9 keys have both in common happens once
+// in 10^20 times. A collation gets entries by their addresses, and knows the offsets of their
+// fields: none of its code is compiled for each type of index.
 //
-// A page of records of one index key goes on behind a record, perhaps in another process. So the
-// keys of records have an order that is the same in each: if the table has none that of Go's
-// operators, or of [stableHash]. (Where two of these are the same, another process may have the two
-// keys the other way round.)
+// A page of records of one index key goes on behind a record, perhaps in another process. So their
+// keys have the same order in each process: that of the table, or else of Go's operators, or of
+// [stableHash]. (Two keys of the same stable hash may change places in another process.)
 type collation struct {
 	index, key             *order // of the index keys, and of the keys of the records, or nil
 	indexes                [2]hasher.Hasher
 	stable                 stableHash    // of the keys of the records, if they have no order
-	others                 hasher.Hasher // of them
+	others                 hasher.Hasher // of these keys too
 	indexAt, keyAt, edgeAt uintptr       // by and of come first
 }
 
@@ -70,9 +69,8 @@ func hasOrder(t reflect.Type) bool {
 	return reflect.Int <= k && k <= reflect.Float64 || k == reflect.String
 }
 
-// order returns the collation as that of a table. It has bits, where the slices of index keys and
-// of the keys of records are all of these, or one of them is a hash: so nearly all are told apart
-// without a look at a version.
+// order returns the collation as that of a table. The order has bits unless the program orders the
+// index keys: so nearly all entries are told apart without a load of a version.
 func (c *collation) order() *order {
 	if c.index != nil && !c.index.Exact() && !c.index.Text() {
 		return &order{Order: tree.OrderBy(c.compare)}
@@ -89,7 +87,7 @@ func entryOf[I, K comparable](c *collation, index I, key K) entry[I, K] {
 	return e
 }
 
-// edgeOf returns an entry that comes before all those with the index key, or after.
+// edgeOf returns an entry before all entries of the index key (side -1), or after them (1).
 func edgeOf[I, K comparable](c *collation, index I, side int8) entry[I, K] {
 	e := entry[I, K]{index: index, edge: side}
 	e.by = c.hashIndex(unsafe.Pointer(&e.index))
@@ -139,7 +137,7 @@ func (c *collation) compare(a, b unsafe.Pointer) int {
 	return collate(c.key, &c.others, c.of(a), c.of(b), c.keyOf(a), c.keyOf(b))
 }
 
-// collate compares the keys at x and y by their order, or by their hashes, and by another hash.
+// collate compares the keys at x and y by their order, or else by two hashes.
 func collate(by *order, other *hasher.Hasher, hashX, hashY uint64, x, y unsafe.Pointer) int {
 	switch {
 	case by != nil:
@@ -158,8 +156,8 @@ func collate(by *order, other *hasher.Hasher, hashX, hashY uint64, x, y unsafe.P
 }
 
 // typesIn appends the names of the types of the values in the interfaces in v, and the addresses of
-// these types: of two functions each may have a type of the same name, and another process may
-// order these the other way round.
+// these types: two functions may each have a type of the same name. (Another process may order such
+// types otherwise.)
 func typesIn(names []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Interface:
@@ -181,8 +179,9 @@ func typesIn(names []byte, v reflect.Value) []byte {
 	return names
 }
 
-// bits returns the 64 bits of an entry behind the first skip. They are those of the index key if it
-// is a string; else 64 of the index key, or its hash, and then those of the record's.
+// bits returns the 64 bits of an entry behind the first skip. An entry has the bits of the index
+// key if that is a string; else 64 of the index key, or of its hash, and then those of the record's
+// key.
 func (c *collation) bits(e unsafe.Pointer, skip uint32) uint64 {
 	switch {
 	case c.index != nil && c.index.Text():

@@ -10,7 +10,7 @@ import (
 
 // Committing.
 //
-//	giveWay     let those go first that have a claim: once, for a bounded time. An Update that has
+//	giveWay     let holders of claims go first: once, for a bounded time. An Update that has
 //	            read anything ends here, and runs again
 //	prepare     make the record active, and have all versions name it
 //	installAll  put a pending version on each key: one CAS each, a bucket's lock for a new key
@@ -20,31 +20,31 @@ import (
 //	            -> committed(e) by a CAS, or, if they do not hold, -> aborted
 //	end         end the slot's transaction: it protects no reads from here on
 //	finalize    copy e into the versions, prune, ask for a new view if that is due
-//	withdraw    instead of the last two, if a step says no: abort the record, unless it is, and take
-//	            the versions off the chains. If a rival has aborted it, tryAgain repeats all of it
+//	withdraw    instead of the last two, if a step fails: abort the record, unless it is, and take
+//	            the versions off the chains. If a rival has aborted it, tryAgain repeats all steps
 //	            with new versions
 //
 // Then the caller of commit calls the functions given to OnCommit.
 //
-// The CAS to committed is the linearization point; that of a transaction which does not validate
-// may be a helper's. A transaction with one key has its record in its version, which it installs
-// announced: from then on others may draw for it. If it has read nothing either, it is committed as
-// a Store is (commitBlind, onekey.go). If it writes the keys that it has read, a few, the steps
-// from prepare on are first tried in one function (plain.go). Where a function of the user leaves a
-// step, by a panic or by runtime.Goexit, unwind does the rest.
+// The CAS to committed is the linearization point; a helper may make it for a transaction that does
+// not validate. A transaction that writes one key has its record in its version, which is installed
+// announced: from then on others may draw for it. If it has also read nothing, it is committed as a
+// Store is (commitBlind, onekey.go). If it writes just the few keys that it has read, the steps
+// from prepare on are first tried in one function (plain.go). If a function of the user panics in a
+// step, or calls runtime.Goexit, unwind does the rest.
 //
-//   - I2: an undecided writer draws its epoch after it announced itself. So a
-//     reader that found it active may pass over it: the epoch will be above
-//     every read epoch of that time. Draw first and announce afterwards, and a
-//     reader that begins in between sees half of it.
+//   - I2: the epoch of a record is drawn after the record was announced. So a reader that finds a
+//     record active may pass over it: its epoch will be above every read epoch of that time. If a
+//     writer drew first and announced afterwards, a reader that begins in between would see half of
+//     the commit.
 //   - I3: nothing is shared before the first install. An abort before that only forgets.
-//   - I4: nobody waits for a sleeper. From that install on every goroutine that meets
+//   - I4: nobody waits for a sleeper. From the first install on every goroutine that meets
 //     the transaction can decide for it, see [chain.Decider] and install.go.
-//   - The epoch is drawn before validation. Drawn afterwards, a transaction that read a version
-//     which another overwrote could be given the later epoch of the two, and snapshots in between
-//     would see the other one without it.
-//   - The slot stays live until validation has ended: it keeps the keys that were read from being
-//     taken out of the index and made anew.
+//   - The epoch is drawn before validation. Otherwise a transaction that read a version which
+//     another overwrote could get the later epoch, and snapshots in between would see the overwrite
+//     without that transaction.
+//   - The slot stays live until validation has ended: a live slot keeps the keys that were read
+//     from being taken out of the index and made anew.
 //   - The outcome is in every version before the slot's record serves another
 //     attempt: see [chain.Resolver.Resolve].
 
@@ -59,10 +59,10 @@ const (
 	resultGaveUp                 // the context ended while it was being aborted again and again
 )
 
-// commit commits the transaction gen, ends it and recycles its state, whatever the
-// outcome, even if a function of the user panics meanwhile. It returns the commit epoch, or the
-// read epoch if nothing was written. After a conflict c says which, and b, unless it is nil, has
-// made a claim if there is reason to.
+// commit commits the transaction gen, ends it and recycles its state, whatever the outcome, even if
+// a function of the user panics meanwhile. It returns the commit epoch, or the read epoch if
+// nothing was written. After a conflict c describes it, and b, unless nil, has made a claim if
+// there is reason to.
 func (st *txState) commit(gen epoch.Gen, c *conflict, b *bid) (e epoch.Epoch, r result) {
 	if len(st.writes) == 0 {
 		e = st.epoch()
@@ -137,8 +137,9 @@ func (st *txState) commitWrites(
 	return e, r
 }
 
-// commitBlind is commitWrites for a write of one key that depends on nothing that was read, the
-// same as a Store: it cannot conflict. (With a claim of its own it would wait for itself.)
+// commitBlind is commitWrites for a write of one key that depends on nothing that was read, as a
+// Store. It conflicts only if the table has got an index. (With a claim of its own it would wait
+// for that.)
 func (st *txState) commitBlind(gen epoch.Gen, c *conflict) (e epoch.Epoch, r result) {
 	w, at, touches := &st.writes[0], st.epoch(), false
 	p := st.parts[w.of]
@@ -166,8 +167,8 @@ func (st *txState) commitBlind(gen epoch.Gen, c *conflict) (e epoch.Epoch, r res
 	return e, resultOK
 }
 
-// tryAgain repeats try while rivals abort the attempt, as happened to the first one. If that
-// goes on, it makes a claim for b, unless b is nil.
+// tryAgain repeats try while rivals abort the attempts, as they did the first. If that goes on, it
+// makes a claim: for b, or, if b is nil, one that it ends itself.
 func (st *txState) tryAgain(
 	gen epoch.Gen, check chain.Word, b *bid,
 ) (e epoch.Epoch, r result) {
@@ -188,7 +189,7 @@ func (st *txState) tryAgain(
 			end := asks.pause()
 			if !asks.wait() {
 				st.bid(asks)
-				st.rare().claim = asks.claim // not the bid: that is to stay on the stack
+				st.rare().claim = asks.claim // not the bid, which is to stay on the stack
 				asks.wait()
 			}
 			end()
@@ -199,7 +200,7 @@ func (st *txState) tryAgain(
 		} else {
 			backoff(attempt)
 		}
-		if attempt >= mostLosses && st.merges() { // its function may be in its way for ever
+		if attempt >= mostLosses && st.merges() { // a Merge function may be in its own way
 			w := &st.writes[0]
 			r = st.parts[w.of].conflictOn(w.v.Key(), st.conflictKind(), nil)
 			break
@@ -214,15 +215,14 @@ func (st *txState) tryAgain(
 	return e, r
 }
 
-// try makes one attempt. If it commits, the transaction has ended, and it returns the epoch.
-// check is CheckBit if it has to validate. floor is an epoch that the clock had reached after
-// the last record that the slot has announced was decided or aborted, or when there was none.
+// try makes one attempt. If that commits, try ends the transaction and returns the epoch. check is
+// CheckBit if the transaction has to validate. floor is an epoch that the clock had reached after
+// the last record that the slot has announced, if any, was decided or aborted.
 //
-// A helper of an earlier record may have loaded it when it was announced, and sleep. An
-// announced word of ours must not be the same, or the helper would put an epoch into it
-// that was drawn before. That record had a lower floor: if it was committed, its epoch was drawn
-// after it was announced; if it was aborted after that, another epoch was drawn for the abort (see
-// rival.go of package chain).
+// A helper may have loaded the announced word of an earlier record, and sleep. Our announced word
+// must differ, or the helper would put an epoch into it that was drawn before. The floor of the
+// earlier record was lower: after that record was announced an epoch was drawn for its commit, or
+// else for its abort (see rival.go of package chain).
 func (st *txState) try(gen epoch.Gen, check chain.Word, floor epoch.Epoch) (epoch.Epoch, result) {
 	hooks.At(hooks.CommitEntries)
 	e := epoch.Epoch(0)
@@ -267,8 +267,8 @@ func (st *txState) record() *chain.Record {
 // multi reports whether the commit's record is that of the slot.
 func (st *txState) multi() bool { return len(st.writes) > 1 }
 
-// prepare makes the versions those of a new record, and sorts them. A single one has its record in
-// itself, and is announced.
+// prepare makes the versions name a new record, and sorts the writes. A single version is its own
+// record, and is announced.
 func (st *txState) prepare(check chain.Word) {
 	st.installed, st.checks = 0, 0
 	if !st.multi() {
@@ -368,8 +368,8 @@ func (st *txState) decide(gen epoch.Gen) (epoch.Epoch, result) {
 				}
 				hooks.At(hooks.Told)
 			}
-			// Must follow the load of w: its floor makes sure that an epoch
-			// drawn before a revocation is not put in after it.
+			// Must follow the load of w, whose floor makes sure that an epoch drawn before a
+			// revocation is not put in after the revocation.
 			d := w.Drawn(m.Slots.Next())
 			hooks.At(hooks.Drawn)
 			// Linearization point of a transaction that does not validate,

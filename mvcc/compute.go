@@ -20,8 +20,8 @@ const (
 )
 
 // Compute sets or deletes the value of key, or leaves it as it is, as fn says: loaded tells whether
-// there is an old value. Compute returns whether the key has a value afterwards, and that value, or
-// else the deleted one, if any. This is one atomic step, which never conflicts.
+// there is an old value. Compute returns the value that key has afterwards, and true; or else the
+// deleted value, if any, and false. This is one atomic step, which never conflicts.
 //
 // No lock is held meanwhile: fn is called again if the key was written while it ran, and only its
 // last result counts. It must not change the old value, see [Tx.Merge]. It may use the map, but
@@ -175,8 +175,8 @@ func (m *Map[K, V]) DeleteRange(r Range[K]) (deleted int) {
 	return m.engine().deleteRange(spanOf(&r), r.prefix)
 }
 
-// DeleteRange is [Tx.Ascend], and [Tx.Delete] of each key; it returns how many. So at level
-// snapshot a key that another transaction inserts meanwhile stays.
+// DeleteRange deletes each key that [Tx.Ascend] visits, and returns how many. So at level snapshot
+// a key that another transaction inserts meanwhile stays.
 func (tx Tx[K, V]) DeleteRange(r Range[K]) (deleted int) {
 	return DBTx(tx).deleteRange(spanOf(&r), r.prefix)
 }

@@ -64,11 +64,11 @@ type core struct {
 	ordinal int           // counts the tables of the database
 	tagged  bool          // hashes are told from those of other tables, see claimHash
 	closed  atomic.Bool   // taken out of the database
-	since   epoch.Epoch   // nothing was committed up to there
-	until   atomic.Uint64 // at this epoch, see D2
+	since   epoch.Epoch   // nothing was committed up to this epoch
+	until   atomic.Uint64 // the epoch of closing, see D2
 	used    atomic.Bool   // states of the root have parts in it
-	inner   bool          // it is a table of an index,
-	dropped atomic.Bool   // which could not be made
+	inner   bool          // it is a table of an index
+	dropped atomic.Bool   // the index could not be made
 }
 
 // A recordType is the code to be compiled for each type of records, beside a keyType.
@@ -87,8 +87,8 @@ type recordType struct {
 	// The fields below are nil for a table of an index. typed returns a new Map.
 	typed   func(e *engine, x *index.Index, plain, unguarded bool) any
 	changes func(list []dated[succession]) (part func(from, to int) any)
-	// changed returns a version with the key, and the new value, of number i of a []Change, and
-	// whether there is one.
+	// changed returns a version with the key and the new value of element i of a []Change, and
+	// whether it has a new value.
 	changed func(changes any, i int) (v *chain.Node, has bool)
 	diff    func(newer, older moment) (changes any, n int)
 	boxes   func() *seam.Boxes
@@ -198,7 +198,7 @@ func (m *core) reclaim(ctx context.Context) error {
 // clear is [Map.Clear].
 func (m *core) clear() { m.clearingAll(DBTx.deleteAll) }
 
-// clearingAll commits a call of all in a transaction of the map. It panics if that cannot be.
+// clearingAll runs all in a transaction of the map, and commits it. It panics if this fails.
 func (m *core) clearingAll(all func(tx DBTx)) {
 	err := m.clearing(func(tx DBTx) error {
 		all(tx)
@@ -222,7 +222,7 @@ func (m *core) deleteRange(r span, prefix bool) (deleted int) {
 	return deleted
 }
 
-// clearing commits a call of all in a transaction.
+// clearing runs all in a transaction, and commits it.
 func (m *core) clearing(all func(tx DBTx) error) error {
 	b := bid{ctx: background, began: time.Now(), long: true, kind: forCall}
 	defer b.end()

@@ -40,8 +40,8 @@ type database struct {
 
 	mu     sync.Mutex // held for some instructions, or while a watch of the database begins
 	tables map[string]*core
-	list   atomic.Pointer[tableList] // of these, but for those of indexes
-	past   []pastTable               // were closed, above the bound
+	list   atomic.Pointer[tableList] // the tables, but for those of indexes
+	past   []pastTable               // tables that were closed above the bound
 	made   int                       // how many tables there have been
 	named  sync.Once                 // for name, which is the life of a [Position]
 	name   string
@@ -146,8 +146,8 @@ func (m *core) drop() {
 	of.publish()
 }
 
-// renewPool gives up the idle states of the root: some have a part in a table that is closed.
-// Those that it cannot get, a few for each P, go when the garbage collector finds them.
+// renewPool releases the idle states of the root: some have a part in a table that is closed. It
+// cannot get a few for each P: these go when the garbage collector finds them.
 func (m *core) renewPool() {
 	idle := m.pool.Swap(&statePool{})
 	for st := idle.Get(); st != nil; st = idle.Get() {
@@ -185,8 +185,8 @@ func (db *DB) table(name string) any {
 	return nil
 }
 
-// tableOf returns the table with a name, nil if there is none that has a user. It is no method:
-// programs compile all functions that the methods of a DB name.
+// tableOf returns the table with a name, nil if there is none or it is of an index. It is no
+// method: programs compile all functions that the methods of a DB name.
 func tableOf(db *DB, name string) *core {
 	of := dbAt(db)
 	of.mu.Lock()

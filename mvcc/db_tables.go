@@ -9,17 +9,17 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
-// A tableList is the tables that there are at a moment. It is never changed: when a table is made
-// or closed there is a new one. Each snapshot of the database has the list of its moment, so that
-// a backup of it has the tables of that moment, whatever is closed, or made, afterwards.
+// A tableList has the tables of one moment. It is never changed: making or closing a table makes a
+// new list. Each snapshot of the database has the list of its moment, so a backup of the snapshot
+// has those tables, whatever is closed, or made, afterwards.
 //
-//   - D1: a snapshot has a list that was there before its epoch was fixed, and is there after it.
-//   - D2: a table is closed at an epoch that is drawn for that, and has it before it leaves the
-//     list. Watches are told of it in the order of the epochs.
+//   - D1: the list of a snapshot is the newest both before and after the snapshot's epoch is fixed.
+//   - D2: to close a table an epoch is drawn, and noted in the table before the table leaves the
+//     list. Watches are told of the closing in the order of the epochs.
 //
-// So a snapshot has a table in its list, and its epoch is below that at which the table was closed,
-// if and only if the table was there at the epoch of the snapshot: but for a table in which nothing
-// had been committed by then, for which it makes no difference.
+// So a table was there at the epoch of a snapshot if and only if it is in the snapshot's list and
+// was not closed at or below that epoch. The exception is a table in which nothing had been
+// committed by then, where it makes no difference.
 type tableList struct{ tables []*core }
 
 // A hiddenList is a [tableList], see txn.
@@ -40,8 +40,8 @@ func (db *database) publish() {
 	db.trimPast()
 }
 
-// A pastTable is a table that was closed. It is kept where history is, see Options.Retain;
-// otherwise a snapshot of the past would lack it, and cannot be had.
+// A pastTable is a table that was closed. With Options.Retain the table is kept. Without, a
+// snapshot of the past that would need the table is refused.
 type pastTable struct {
 	made, closed epoch.Epoch
 	table        *core // nil if it is not kept
@@ -53,10 +53,10 @@ func (db *database) trimPast() {
 	db.past = slices.DeleteFunc(db.past, func(t pastTable) bool { return t.closed <= bound })
 }
 
-// at opens a snapshot of the past, by open, with the tables that there were, as far as anything was
-// committed in them by then. A table that trimPast lets go of was closed below a bound, and no
-// snapshot begins below that: so it must not be called between the begin, which lets the bound go
-// on, and the list.
+// at opens a snapshot of the past, by open, with the tables of that epoch in which anything had
+// been committed. trimPast drops tables closed up to the bound, below which no snapshot begins.
+// Once open has returned the bound may go on: so trimPast must not be called between open and
+// listOf.
 func (db *database) at(open func() (moment, error)) (DBSnapshot, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -106,8 +106,8 @@ func seenIn(s DBSnapshot) (list []*core) {
 	return list
 }
 
-// closedSince returns the tables that were there in s, and were closed at an epoch up to to, in
-// the order of these.
+// closedSince returns the tables of s that were closed up to the epoch to, in the order of their
+// closing.
 func closedSince(s DBSnapshot, to uint64) (list []*core) {
 	for _, table := range seenIn(s) {
 		if closed := table.closedAt(); closed != 0 && closed <= epoch.Epoch(to) {
@@ -121,7 +121,7 @@ func closedSince(s DBSnapshot, to uint64) (list []*core) {
 func (m *core) madeAt() epoch.Epoch   { return m.since }
 func (m *core) closedAt() epoch.Epoch { return epoch.Epoch(m.until.Load()) }
 
-// noteClosed draws the epoch at which m is closed, and notes that for the watches of all tables.
+// noteClosed draws the epoch at which m is closed, and notes the closing for watches of all tables.
 func (m *core) noteClosed() {
 	h := &m.shared.hub
 	h.mu.Lock()
@@ -134,7 +134,7 @@ func (m *core) noteClosed() {
 	}
 }
 
-// leaveAll takes m out of the watches of all tables, when all up to its end was handed on.
+// leaveAll hands on the commits up to now, then takes m out of the watches of all tables.
 func (m *core) leaveAll() {
 	h := &m.shared.hub
 	h.mu.Lock()

@@ -10,7 +10,7 @@ import (
 // A DBTx is a [Tx] over the tables of a [DB]; [Map.In] is its part in one of them. The zero DBTx is
 // not usable.
 type DBTx struct {
-	st  *txn // of no table, but for a DBTx that a [Tx] is converted to
+	st  *txn // the root's part, or a table's if converted from a [Tx]
 	gen epoch.Gen
 }
 
@@ -20,10 +20,10 @@ func (tx DBTx) check() {
 	}
 }
 
-// In returns the transaction tx for the table m: the Tx reads, writes and scans m, and is tx for
-// the rest, such as Commit. In panics if m is not a table of tx's database, or was closed, and with
-// [ErrTxDone]. It looks through the tables that tx, and some transactions before, have used; the
-// first time of a table it allocates two small objects.
+// In returns tx as a transaction on the table m: it reads, writes and scans m, and its other
+// methods, such as Commit, are those of tx. In panics if m is not a table of tx's database, or was
+// closed, and with [ErrTxDone] if tx has ended. In searches the tables that tx, and some
+// transactions before, have used; the first use of a table allocates two small objects.
 func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
 	return Tx[K, V](m.engine().in(tx))
 }
@@ -199,8 +199,8 @@ type DBSnapshot struct {
 func (s DBSnapshot) moment() moment { return moment{s.st, s.gen} }
 func (s DBSnapshot) check()         { s.moment().check() }
 
-// At returns the snapshot s for the table m: Close closes s. Several goroutines may call it. A
-// table that was made after s is empty in it. At panics as [Map.In] does, and has its cost.
+// At returns s as a snapshot of the table m: its Close closes s. Several goroutines may call At. A
+// table that was made after s is empty in s. At panics as [Map.In] does, and costs as much.
 func (m *Map[K, V]) At(s DBSnapshot) Snapshot[K, V] {
 	return Snapshot[K, V](m.engine().at(s))
 }
@@ -244,8 +244,8 @@ func (db *database) snapshot(kind uint64) DBSnapshot {
 	}
 }
 
-// SnapshotAt is [Map.SnapshotAt] of the tables. Without Options.Retain a state with a record of a
-// table closed since is gone, too.
+// SnapshotAt is [Map.SnapshotAt] of the tables. Without Options.Retain an epoch is also gone if a
+// table closed since had records then.
 func (db *DB) SnapshotAt(at uint64) (DBSnapshot, error) {
 	d := dbAt(db)
 	return d.at(func() (moment, error) { return d.root.snapshotAt(at) })

@@ -55,9 +55,9 @@
 //
 //   - Inserting a new key, and removing a deleted one, locks a bucket of the hash table for some
 //     instructions for each key in it, which may be hashed. The holder is not preempted.
-//   - In an ordered map each of the two locks a leaf of a tree, likewise, for some ten nanoseconds.
-//     When leaves are replaced, that takes about a microsecond, and a mutex whose holder may be
-//     preempted.
+//   - In an ordered map each of the two locks a leaf of a tree for some ten nanoseconds, also
+//     without preemption. When leaves are replaced, that takes about a microsecond, and a mutex
+//     whose holder may be preempted.
 //   - A write gives way to a transaction that has its turn on the key, once and for a bounded time,
 //     see [Map.Update].
 //   - A transaction or snapshot that begins when more are open than lately takes a mutex for some

@@ -7,18 +7,17 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// A door has the methods of a database that packages of this project use, and programs need not
-// see, each beside its subject. The comments of package internal/seam/door describe them.
+// A door has methods of a database for packages of this project, which programs need not see. Each
+// stands in the file of its subject. The comments of package internal/seam/door describe them.
 type door struct{ *DB }
 
 func init() { seam.Door = func(db any) any { return door{db.(*DB)} } }
 
 func (db door) SparedSnapshot() DBSnapshot { return dbAt(db.DB).snapshot(forCall) }
 
-// Options.MaxTxAge is for transactions and snapshots that a program keeps open. One that the
-// library opens for one call, and ends with it, is spared: it takes as long as it takes. No
-// function of an Update or View, and no loop of the program, runs in it. This is where each such
-// call says so:
+// Options.MaxTxAge is for transactions and snapshots that a program keeps open. Those that the
+// library opens and ends within one call are spared, however long they take. No function of an
+// Update or View, and no loop of the program, runs in them. These calls mark theirs as spared:
 //
 //   - forLibrary: Load, NewIndex, one-key writes of a table with indexes, sequences, records that
 //     expire without OnExpire;

@@ -10,9 +10,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
-// droppedListeners are those whose users cannot reach them any more: nobody would see the changes
-// that they are told. The garbage collector finds them, and the hub takes them out in its next
-// round; if it makes none, because nobody watches any more, a goroutine of its own does so.
+// droppedListeners are listeners that their users cannot reach any more: nobody would see the
+// changes. The garbage collector finds them, and the hub takes them out in its next round. If
+// nobody watches there is no round, and a new goroutine takes them out.
 type droppedListeners struct {
 	head stdatomic.Pointer[droppedListener]
 }
@@ -22,7 +22,7 @@ type droppedListener struct {
 	next *droppedListener
 }
 
-// hasDropped is called by the garbage collector's goroutine: it must not wait.
+// hasDropped notes w. The garbage collector's goroutine calls it, so it must not wait.
 func (h *hub) hasDropped(w listener) {
 	n := &droppedListener{of: w}
 	for {
@@ -56,9 +56,9 @@ func (h *hub) forgetDropped() {
 	h.sweep()
 }
 
-// A weakChan is a channel that is not kept by those that are to close it: if nobody else can
-// reach it, nobody waits for it. (A channel is a pointer in all but its type. A goroutine that
-// waits for it reaches it.)
+// A weakChan refers to a channel without keeping it reachable: if nobody else can reach the
+// channel, nobody waits. (A channel is a pointer in all but its type. A goroutine that waits for
+// one reaches it.)
 type weakChan struct{ at weak.Pointer[byte] }
 
 // weakTo returns a reference to c, and arranges that w is dropped when nobody can reach c.
@@ -74,7 +74,7 @@ func (c weakChan) close() {
 	}
 }
 
-// lag returns how many epochs behind now those who watch are.
+// lag returns by how many epochs the watches are behind now.
 func (h *hub) lag(now epoch.Epoch) uint64 {
 	if h.listening.Load() == 0 {
 		return 0

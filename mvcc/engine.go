@@ -41,7 +41,7 @@ func (e *engine) close() { coreAt(e).close() }
 //go:noinline
 func (e *engine) reclaim(ctx context.Context) error { return coreAt(e).reclaim(ctx) }
 
-// use checks a use of a map that is strict, or zero.
+// use panics for a zero map, and checks the use of a strict one.
 //
 //go:noinline
 func (e *engine) use(u use) {
@@ -53,7 +53,7 @@ func (e *engine) use(u use) {
 	}
 }
 
-// strict is that of the map, or nil.
+// strict returns the strict of the map, or nil.
 //
 //go:noinline
 func (e *engine) strict() *strict {
@@ -68,7 +68,7 @@ func (e *engine) strict() *strict {
 //go:noinline
 func (e *engine) order() *order { return coreAt(e).order }
 
-// within reports whether the key at key is in s: any is if the keys have no order.
+// within reports whether the key at key is in s, which all keys are if they have no order.
 //
 //go:noinline
 func (e *engine) within(s *span, key unsafe.Pointer) bool {
@@ -120,7 +120,7 @@ func (e *engine) snapshot(kind uint64) moment { return coreAt(e).snapshotFor(kin
 //go:noinline
 func (e *engine) snapshotAt(at uint64) (moment, error) { return coreAt(e).snapshotAt(at) }
 
-// open opens a snapshot where none is guarded.
+// open opens a snapshot of a map that is not guarded, see core.
 //
 //go:noinline
 func (e *engine) open() moment {
@@ -138,7 +138,7 @@ func (e *engine) end(last bool) *chain.Node {
 	return s.end(last)
 }
 
-// in is [Map.In], inside is that for a table that may have been closed, and at is [Map.At].
+// in is [Map.In], inside is in without its checks, and at is [Map.At].
 //
 //go:noinline
 func (e *engine) in(tx DBTx) DBTx {
@@ -166,15 +166,15 @@ func (e *engine) expire(until func(v *chain.Node) time.Time) { coreAt(e).expire(
 //go:noinline
 func (e *engine) onExpire(fn func(tx DBTx, v *chain.Node) error) { coreAt(e).setOnExpire(fn) }
 
-// seen returns the table as a snapshot of the database sees it. It may have been closed.
+// seen returns the table, which may have been closed, as a snapshot of the database sees it.
 //
 //go:noinline
 func (e *engine) seen(s DBSnapshot) moment {
 	return moment{&stateOf(s.st).part(coreAt(e)).txn, s.gen}
 }
 
-// watch begins a watch of the map, see [Map.Watch]: wants returns the changes of a commit that are
-// given, and diff returns all of those since the snapshot since, if that is not zero.
+// watch begins a watch of the map, see [Map.Watch]: wants returns the changes of a commit that the
+// watch gives. diff returns all changes from since, unless that is zero, to now.
 //
 //go:noinline
 func (e *engine) watch(
@@ -210,8 +210,8 @@ func (e *engine) watch(
 	return loop.all
 }
 
-// along visits the versions of the keys of r that are seen through the slot of a snapshot, or as
-// part of a transaction: of all keys, if they have no order.
+// along visits the versions of the keys of r that the snapshot s sees through its slot or, if tx is
+// set, the transaction s sees. If the keys have no order it may visit those of all keys.
 //
 //go:noinline
 func (e *engine) along(c *chunk, s moment, tx bool, r *span, down bool, visit func() bool) {
@@ -226,8 +226,8 @@ func (e *engine) along(c *chunk, s moment, tx bool, r *span, down bool, visit fu
 	}
 }
 
-// endOf returns the lowest version that along visits, or the highest, if last is set: nil if there
-// is none.
+// endOf returns the version of the lowest key that along visits, or of the highest if last is set,
+// or nil if there is none.
 //
 //go:noinline
 func (e *engine) endOf(s moment, tx bool, r *span, last bool) *chain.Node {

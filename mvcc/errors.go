@@ -33,7 +33,7 @@ var (
 	ErrBadKey = errors.New("mvcc: key is not equal to itself")
 )
 
-// errConcurrentUse is the panic of a method of a Tx that finds another one under way.
+// errConcurrentUse is the panic of a method of a Tx that finds another call under way.
 var errConcurrentUse = errors.New("mvcc: a Tx is used by several goroutines at once, " +
 	"or by a function given to Merge")
 
@@ -42,7 +42,7 @@ var errTwice = errors.New("mvcc: a transaction has two writes of one key: the by
 	"changed since it was given (is it part of a buffer that is used again?), or a Tx is used by several " +
 	"goroutines at once")
 
-// errOwnKey is the panic of a call whose function seems to be in its way for ever.
+// errOwnKey is the panic of a call whose function seems to be in its own way for ever.
 const errOwnKey = "mvcc: a function given to Compute, Merge or DeleteFunc was called in vain again and " +
 	"again: it writes, on the map, the key that its call is about to write, or takes so long that others do"
 
@@ -77,11 +77,11 @@ const (
 	// ConflictRead: another transaction has written a key that this one has read, or found absent
 	// (serializable level).
 	ConflictRead ConflictKind = iota + 1
-	// ConflictScan: another has written a key of a map, table or range that this one has scanned, or
-	// changed the number of keys that Len returned (serializable level).
+	// ConflictScan: another transaction has written a key of a map, table or range that this one
+	// has scanned, or has changed the number of keys that Len returned (serializable level).
 	ConflictScan
-	// ConflictWrite: since this one began another has written a key that it writes (snapshot
-	// level).
+	// ConflictWrite: another transaction has written, since this one began, a key that this one
+	// writes (snapshot level).
 	ConflictWrite
 )
 

@@ -25,15 +25,15 @@ import (
 // if the record expires meanwhile. To give the time with the write, make it a field of the value,
 // as in the example "touch".
 //
-// until must return the same for the same record, and panics if the first few show that it does
-// not: so it must not ask for the time itself. It must be quick, not use the map, and not change
-// its arguments. Writes call it, for the old value and the new one, and so does the background
-// work, where a panic ends the program; with ManualReclaim Reclaim panics.
+// until must return the same time for the same record, so it must not ask for the time itself: if
+// the first few calls show otherwise there is a panic. It must be quick, not use the map, and not
+// change its arguments. Writes call until, for the old value and the new one, and so does the
+// background work, where a panic ends the program; with ManualReclaim Reclaim panics.
 //
-// Expire may be called once, before the map is closed, before or after a Load. It looks at all keys.
-// It keeps a key and some 16 bytes for each record, and at times for deleted ones. After [Map.Close]
-// and [DB.Close] nothing expires. If the clock is set, or the machine was asleep, a record may go a
-// minute late.
+// Expire may be called once, before the map is closed, before or after a Load. It looks at all
+// keys. The map keeps a key and some 16 bytes for each record, and at times for deleted ones. After
+// [Map.Close] and [DB.Close] nothing expires. If the clock is set, or the machine was asleep, a
+// record may go a minute late.
 func (m *Map[K, V]) Expire(until func(key K, value V) time.Time) {
 	m.engine()
 	if until == nil {
@@ -81,41 +81,41 @@ func (m *core) expire(until func(v *chain.Node) time.Time) {
 // An expiry deletes the records of a map whose time has come. It finds them by notes, each of a
 // key and a time.
 //
-//   - E1: a goroutine that draws an epoch for a record has looked for the expiry before, and
-//     after the versions of the record were installed, and has noted the key of each version
-//     that expires; unless the version that it covers expires, and no later, and no record is
-//     overdue, see E4. Like N1, see [feed]. One that helps another's commit asks nobody when: its
-//     note is to be looked at at once.
+//   - E1: a goroutine that draws an epoch for a record has before, after the record's versions were
+//     installed, looked for the expiry and noted the key of each version that expires. No note is
+//     needed if the covered version expires, and no later, and no record is overdue, see E4. Like
+//     N1, see [feed]. A goroutine that helps another's commit does not call until: its note is due
+//     at once.
 //
-//   - E2: Expire publishes the expiry, and then notes every key: of an undecided head also for the
-//     version that this covers.
+//   - E2: Expire publishes the expiry, and then notes every key: if the head is undecided, also for
+//     the version that the head covers.
 //
-//   - E3: a note is kept until it has been looked at when its time has come, or before; the head
-//     found then is decided, or the note stays. If the key has a record that expires it is deleted,
-//     or a note of its time takes the place of the other one.
+//   - E3: a note is kept until somebody looks at its key, when its time has come or before, and
+//     finds a decided head. If the key then has a record that expires, the record is deleted, or a
+//     note with its time takes the place of the first.
 //
-//   - E4: a record whose deletion the function of OnExpire has refused is overdue: it is counted
-//     first, then its key is looked at once more, and only if it is the same is it noted for later.
+//   - E4: a record whose deletion the function of OnExpire has refused is overdue. It is counted,
+//     then its key is looked at once more: a later try is noted if a record is still due.
 //
 // So every record that expires, and is not overdue, has a note with its time or an earlier one: by
-// E1 or E2 when it is committed, its own or one of a version that it covers; and by E3 later: a
-// version committed on top of the head found is noted, or relies on the note that took the place.
+// E1 or E2 its own, or that of a version that it covers; later by E3, since a version committed on
+// top of the head found is noted, or relies on the note that took the place.
 type expiry struct {
 	m     *core
 	until func(v *chain.Node) time.Time
 	lists [feedLists]dueList
-	// awake is 1 if the ticker looks at the notes. A goroutine that has noted a key looks at it
-	// afterwards, and wakes the ticker if it is 0; waits, which lets the ticker rest, makes it 0
-	// before it takes the notes. So a note is taken, or its maker has seen the 0.
+	// awake is 1 if the ticker looks at the notes. A goroutine that has noted a key then loads
+	// awake, and wakes the ticker if awake is 0. waits, which lets the ticker rest, stores 0 before
+	// it takes the notes. So a note is taken, or its maker has seen the 0.
 	awake    atomic.Uint64
-	sweeping stdatomic.Bool // a goroutine does: there is one at a time
-	overdue  atomic.Uint64  // how many records are: E4
+	sweeping stdatomic.Bool // a goroutine sweeps: one at a time
+	overdue  atomic.Uint64  // how many records are overdue: E4
 	telling  stdatomic.Bool // a logger is being told
 
 	mu    sync.Mutex            // guards the notes that were taken off the lists
 	timer *time.Timer           // wakes the ticker, or is nil; stopped by endExpiry
 	wheel wheel[unsafe.Pointer] // of keys
-	// tries is how often those that are overdue were, by the hashes of their keys.
+	// tries is how often each overdue record was tried, by the hash of its key.
 	tries  map[uint64]int
 	untold refusals
 }
@@ -129,12 +129,12 @@ type dueList struct {
 	_     [112]byte
 }
 
-// A due is a note. The key is a copy: a version would stay with it.
+// A due is a note. The key is a copy, which keeps no version.
 type due struct {
 	key  unsafe.Pointer
 	at   int64 // milliseconds of Unix time
 	next *due
-	n    int64 // how many there are from here on
+	n    int64 // how many notes the list has from here on
 }
 
 // expiry returns the expiry of the map's records, or nil.
@@ -144,8 +144,8 @@ func (m *core) expiry() *expiry { return m.expiryAt.Load() }
 // notes that are of no use.
 const longDue = 1024
 
-// when returns when a version expires, in milliseconds, rounded up; ok is false if it does not.
-// If until panics that is now: then the background work calls it.
+// when returns when a version expires, in milliseconds, rounded up; ok is false if it does not. If
+// until panics, at is 0: then the background work calls until.
 func (x *expiry) when(v *chain.Node) (at int64, ok bool) {
 	if !v.There() {
 		return 0, false
@@ -158,9 +158,9 @@ func (x *expiry) when(v *chain.Node) (at int64, ok bool) {
 	return millis(x.until(v))
 }
 
-// steady returns until. The first calls ask it twice: if it gives two times for one record the call
-// panics, and so do all that follow, so that the background work does.
-// With s all calls ask twice.
+// steady returns until with a check. The first calls, or all calls if s is not nil, run until
+// twice. If it gives two times for one record that call panics, and so do all later calls, so that
+// the background work panics.
 func steady(s *strict, until func(v *chain.Node) time.Time) func(v *chain.Node) time.Time {
 	if of := until; s != nil {
 		until = func(v *chain.Node) (at time.Time) {
@@ -195,7 +195,7 @@ func millis(t time.Time) (at int64, ok bool) {
 	return seconds*1000 + int64(t.Nanosecond()+999_999)/1_000_000, !t.IsZero()
 }
 
-// note notes the key of v, which is installed, if E1 says so. No epoch is drawn for v.
+// note notes the key of v, which is installed, if E1 says so. No epoch has been drawn for v.
 func (x *expiry) note(v *chain.Node, hash uint64) {
 	at, ok := x.when(v)
 	if !ok {
@@ -206,8 +206,8 @@ func (x *expiry) note(v *chain.Node, hash uint64) {
 	}
 }
 
-// push makes a note, unless the same was noted last: that has not been looked at, and the version
-// found then is the one that was installed before.
+// push makes a note, unless the last note is of the same key, and no later: nobody has looked at
+// that note yet, and whoever does finds the version that was installed before this call.
 func (x *expiry) push(key unsafe.Pointer, hash uint64, at int64) {
 	list := &x.lists[hash%feedLists]
 	var n *due
@@ -260,8 +260,8 @@ func (list *dueList) giveBack(x *expiry, rest []noteOf) {
 		}
 	}
 	for {
-		// The lengths are those of the part that is put back alone: the list may be longer than it
-		// says, by as much as was noted meanwhile.
+		// The lengths count only the notes that are put back: the list may be longer, by the notes
+		// that were made meanwhile.
 		if last.next = list.head.Load(); list.head.CompareAndSwap(last.next, first) {
 			break
 		}
@@ -293,8 +293,8 @@ func (x *expiry) rouse() {
 	}
 }
 
-// nextLook returns the time at which a note of the key must be looked at, at the latest; ok is
-// false if there need be none. See E3.
+// nextLook returns the time by which a note of the key must be looked at: soon if a writer is
+// undecided. ok is false if no note is needed. See E3.
 func (x *expiry) nextLook(key unsafe.Pointer, soon int64) (at int64, ok bool) {
 	_, _, head := x.m.index.Seek(key)
 	for ; head != nil; head = head.Next.Load() {

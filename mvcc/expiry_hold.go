@@ -2,8 +2,8 @@ package mvcc
 
 import "sync"
 
-// expiryHold keeps records from expiring while something is loaded in steps: between these there
-// are states in which records are that were renewed or deleted since.
+// expiryHold keeps records from expiring while something is loaded in steps: between two steps
+// there may be records that were renewed or deleted later.
 type expiryHold struct {
 	mu      sync.Mutex
 	changed *sync.Cond // of mu; made by the first hold
@@ -11,7 +11,7 @@ type expiryHold struct {
 	running int // sweeps that delete just now
 }
 
-// begin reports whether a sweep may delete: then it calls end.
+// begin reports whether a sweep may delete. If so, the sweep must call end.
 func (h *expiryHold) begin() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 const (
 	// sweepBatch is how many notes are taken at once.
 	sweepBatch = 256
-	// When there are crowd more notes than twice the keys those that are of no use are dropped.
+	// If there are over crowd more notes than twice the keys, useless ones are dropped.
 	crowd = 4096
-	// The clock may be set back by so many milliseconds without further ado.
+	// If the clock was set back by more milliseconds than setBack, the wheel is made anew.
 	setBack = 1000
 	// The ticker may stop if nothing is due for restful milliseconds; after longestRest it looks
 	// at the clock again, which may have been set.
@@ -120,13 +120,13 @@ func (x *expiry) soon() int64 {
 	return x.wheel.now + 1
 }
 
-// expireDue is done by each tick.
+// expireDue, called at each tick, expires records in a goroutine, unless one is at it.
 func (m *core) expireDue() {
 	x := m.expiry()
 	if x == nil || x.awake.Load() == 0 || x.sweeping.Swap(true) {
 		return
 	}
-	// In a goroutine, also the look: the wheel may have a lot to do.
+	// The look, too, is in the goroutine: the wheel may have a lot to do.
 	if !m.gc.Go(func() {
 		defer x.sweeping.Store(false)
 		_ = m.expireNow(background)
@@ -135,7 +135,7 @@ func (m *core) expireDue() {
 	}
 }
 
-// expireNow is done by Reclaim.
+// expireNow deletes the records that are due now. Reclaim and expireDue call it.
 func (m *core) expireNow(ctx context.Context) error {
 	if x := m.expiry(); x != nil && x.look(m.counters.keys.Value()) {
 		return x.sweep(ctx)
@@ -178,8 +178,8 @@ func (x *expiry) sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepSome looks at some of the notes that are due, and reports whether there may be more. Those
-// that it does not come to, or must look at again, it puts back: not for before the next tick.
+// sweepSome looks at some of the notes that are due, and reports whether there may be more. It puts
+// back the notes that it did not come to, or must look at again, for the next tick or later.
 func (x *expiry) sweepSome(ctx context.Context) (more bool) {
 	list, soon := x.take(false), x.soon()
 	var again []noteOf
@@ -204,8 +204,8 @@ func (x *expiry) sweepSome(ctx context.Context) (more bool) {
 	return more
 }
 
-// sweepOne deletes the record at key if its time has come. It returns when the key is to be looked
-// at again, if it is; and false if that cannot be said, and nothing else is to be deleted now.
+// sweepOne deletes the record at key if its time has come. It returns when to look at the key
+// again, if again is set. goOn is false if the sweep has to stop: then key stays.
 func (x *expiry) sweepOne(
 	ctx context.Context, key unsafe.Pointer, soon int64,
 ) (at int64, again, goOn bool) {
@@ -247,7 +247,7 @@ func (x *expiry) thin(ctx context.Context) {
 	}
 }
 
-// A deletion is a transaction that deletes one record, and calls on for it unless that is nil.
+// A deletion is a transaction that deletes one record, and calls on unless on is nil.
 type deletion struct {
 	x   *expiry
 	key unsafe.Pointer
@@ -307,8 +307,8 @@ func (d *deletion) delete(tx DBTx) error {
 	return nil
 }
 
-// markExpired marks all versions of the transaction as of a commit that deletes expired records:
-// watches are told so, whatever they watch.
+// markExpired marks all versions of the transaction as those of a commit that deletes expired
+// records, so that the watches of any map are told.
 func (st *txState) markExpired() {
 	for i := range st.writes {
 		v := st.writes[i].v

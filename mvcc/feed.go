@@ -12,23 +12,23 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// A feed collects the versions of a watched map on which a commit is about to be made. The hub
-// takes them, and finds out which were committed.
+// A feed collects the versions of a watched map that are about to be committed. The hub takes them,
+// and finds out which were committed.
 //
-//   - N1: a goroutine that draws an epoch for a record has looked for the feed before, and
-//     after the versions of the record were installed, and has noted them there. For a
-//     record of several keys the committer notes all before it announces the record; for one
-//     with a single key each goroutine that draws notes it.
+//   - N1: a goroutine that draws an epoch for a record has before, after the record's versions were
+//     installed, looked for the feed and noted the versions there. If the record has several keys
+//     the committer notes all before it announces the record; if it has one, each goroutine that
+//     draws notes the version.
 //   - N2: a goroutine that begins to watch publishes the feed, then notes the clock, and then
 //     looks at all chains: versions that are undecided, or above the clock, are noted.
 //
-// So whatever commits above that clock is noted by the time the clock reaches its epoch: by the
-// goroutine that has drawn it, or, if that found no feed, it was installed before the feed was
-// published, and N2 meets it. Nothing that a feed needs is pruned: [epoch.Slots.Hold]. So a version
-// covers the one that its key had before.
+// So each version committed above that clock is noted by the time the clock reaches its epoch. The
+// goroutine that drew the epoch has noted it; or, if it found no feed, the version was installed
+// before the feed was published, and N2 meets it. [epoch.Slots.Hold] keeps pruners from all that a
+// feed needs: so the version below is the one that the key had before.
 //
-// No key is looked for, so that no function of the user is called that compares keys: the hub is
-// locked meanwhile, and serves others.
+// A feed looks up no key, so it calls no function of the user that compares keys: the hub is locked
+// meanwhile, and serves others.
 type feed struct {
 	m     *core
 	hub   *hub
@@ -38,8 +38,8 @@ type feed struct {
 
 	// Guarded by hub.mu.
 	pending []*chain.Node            // versions that are not decided for good
-	seeded  map[*chain.Node]struct{} // those of N2 among them: their committers may note them as well
-	own     int                      // the listeners of this map alone
+	seeded  map[*chain.Node]struct{} // the pending ones by N2: committers may note them as well
+	own     int                      // how many listeners watch this map alone
 	inAll   bool                     // watches of all tables watch it too
 	fresh   []dated[succession]      // successions found in the round under way
 }
@@ -50,9 +50,9 @@ type succession struct{ v, older *chain.Node }
 // feed returns the feed of the watches, or nil.
 func (m *core) feed() *feed { return m.feedAt.Load() }
 
-// feedLists is how many lists there are, so that committers of different keys do not meet on one.
-// When one has longList entries, a committer that adds another gives the hub its turn. When all
-// have longestList, the hub has not run for so long that it gives up.
+// There are feedLists lists, so that committers of different keys do not meet on one. A committer
+// that makes a list longer by longList entries yields, so that the hub may run. When all lists have
+// longestList entries, the hub has not run for so long that it gives up.
 const (
 	feedLists   = 16
 	longList    = 1 << 8
@@ -78,8 +78,8 @@ type dated[C any] struct {
 	change C
 }
 
-// note notes v, which is installed, and whose key has the hash that is given, and others of its
-// transaction. It never waits.
+// note notes v, an installed version whose key has the hash, and others, writes of its transaction.
+// It never waits.
 func (f *feed) note(v *chain.Node, hash uint64, others []write) {
 	n := &noted{v: v}
 	for i := range others {
@@ -116,8 +116,8 @@ func (list *feedList) add(n *noted) (added bool) {
 	}
 }
 
-// noteAll notes the keys that the transaction writes to maps that are watched, or of which records
-// expire. Those of one map stand together, unless order has left them.
+// noteAll notes the keys that the transaction writes to maps that are watched, or whose records
+// expire. It notes neighbouring writes to one map together.
 func (st *txState) noteAll() {
 	for rest := st.writes; len(rest) > 0; {
 		first, n := &rest[0], 1
@@ -180,8 +180,8 @@ func (f *feed) empty() bool {
 	return !f.hasNotes() && len(f.pending) == 0 && !f.lost.Load()
 }
 
-// seed makes the versions pending that are undecided, or above at: see N2. The version below one
-// that is above may be above, too: its committer may have found no feed.
+// seed makes pending the versions that are undecided, or above the epoch at, see N2. A chain may
+// have several above at: their committers may have found no feed.
 func (f *feed) seed(at epoch.Epoch) {
 	f.seeded = map[*chain.Node]struct{}{}
 	f.m.index.Scan(func(_ index.Place, head *chain.Node) bool {
@@ -197,7 +197,7 @@ func (f *feed) seed(at epoch.Epoch) {
 }
 
 // find finds which of the pending versions were committed above the epoch from, up to the epoch to,
-// which the clock had reached before they were taken.
+// which the clock had reached before the versions were taken.
 func (f *feed) find(from, to epoch.Epoch) {
 	left := 0
 	for _, v := range f.pending {
@@ -225,7 +225,7 @@ func (f *feed) find(from, to epoch.Epoch) {
 	}
 }
 
-// handOn appends the successions that find has found, by commits, in no order.
+// handOn appends the successions that find has found to list, an element for each commit.
 func (f *feed) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 	if len(f.fresh) == 0 {
 		return list
@@ -265,8 +265,8 @@ func changesOf[K comparable, V any](list []dated[succession]) (part func(from, t
 // hasLost reports whether keys that were noted are lost.
 func (f *feed) hasLost() bool { return f.lost.Load() }
 
-// leave counts the end of a listener of this map alone; unpublish takes the feed off its map, if
-// nobody watches that any more; and forget does in any case.
+// leave counts the end of a listener of this map alone. unpublish takes the feed off its map, if
+// nobody watches the map any more, and reports whether it did; forget does so in any case.
 func (f *feed) leave() { f.own-- }
 
 // watchedBy reports whether w watches the map.

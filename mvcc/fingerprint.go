@@ -21,7 +21,7 @@ import (
 // map twice, so rings end; the elements of a map come in the order of the hashes of their keys. Two
 // things are left out, with all that they lead to:
 //
-//   - a struct that others may change at any time, see leftOut: a look at it would be a data race;
+//   - a struct that others may change at any time, see leftOut: reading it would be a data race;
 //   - places after mostPlaces.
 type fingerprint []uint32
 
@@ -37,8 +37,7 @@ func fingerprintOf(seed maphash.Seed, t reflect.Type, at unsafe.Pointer) fingerp
 	return slices.Clip(w.made)
 }
 
-// change returns the first place of the value of type t at a pointer that is not as it was, "" if
-// all are.
+// change returns the first place that has changed in the value of type t at a pointer, or "".
 func (f fingerprint) change(seed maphash.Seed, t reflect.Type, at unsafe.Pointer) (place string) {
 	w := walk{seed: seed, compares: true, made: f}
 	w.value(reflect.NewAt(t, at).Elem())
@@ -48,7 +47,7 @@ func (f fingerprint) change(seed maphash.Seed, t reflect.Type, at unsafe.Pointer
 // A walk makes a fingerprint, or compares a value with one.
 type walk struct {
 	seed     maphash.Seed
-	made     fingerprint // so far; or all of it, if it compares
+	made     fingerprint // so far; or, if compares is set, all that is compared with
 	compares bool
 	shallow  bool // pointers are not followed
 	places   int  // how many it has come to
@@ -72,7 +71,7 @@ type placeStep struct {
 	key      reflect.Value // of a map
 }
 
-// place comes to a place with a hash. after is the suffix of its name.
+// place notes the hash of the next place, or compares it. after is the suffix of the place's name.
 func (w *walk) place(hash uint64, after string) {
 	h := uint32(hash ^ hash>>32)
 	switch {
@@ -88,7 +87,7 @@ func (w *walk) place(hash uint64, after string) {
 	}
 }
 
-// name returns where the walk is, as Go says it.
+// name returns where the walk is, as a Go expression.
 func (w *walk) name() string {
 	var b strings.Builder
 	b.WriteString("value")
@@ -217,7 +216,7 @@ func (w *walk) part(s placeStep, v reflect.Value) {
 	w.path = w.path[:len(w.path)-1]
 }
 
-// elements walks along those of an array, or of a slice up to its length.
+// elements walks along the elements of an array, or of a slice up to its length.
 func (w *walk) elements(v reflect.Value) {
 	of := v.Type()
 	if of.Elem().Size() == 0 || leftOut(of.Elem()) {
@@ -229,7 +228,7 @@ func (w *walk) elements(v reflect.Value) {
 }
 
 // slice walks along the elements of a slice, and along the memory between its length and its
-// capacity, which append writes: there pointers are not followed, for nobody can read them by the
+// capacity, which append writes. Pointers there are not followed: nobody can read them by the
 // slice.
 func (w *walk) slice(v reflect.Value) {
 	if v.Type().Elem().Size() == 1 {
@@ -261,9 +260,9 @@ func (w *walk) memory(v reflect.Value, from, to int, after string) {
 	}
 }
 
-// entries walks along the elements of a map, in the order of the hashes of their keys. Where
-// several keys have one hash, as those that are not equal to themselves may, the values are left
-// out; and where there are more than a fingerprint has places all are.
+// entries walks along the elements of a map, in the order of the hashes of their keys. The values
+// of keys that share a hash, as keys not equal to themselves may, are left out. If a map has more
+// elements than there are places left, all are left out.
 func (w *walk) entries(v reflect.Value) {
 	if v.Len() > mostPlaces-w.places {
 		return
@@ -297,7 +296,7 @@ func (w *walk) keyHash(key reflect.Value) (hash uint64) {
 
 func address(p unsafe.Pointer) uint64 { return mixed(uint64(uintptr(p))) }
 
-// mixed returns a hash of x, another one for each (the end of splitmix64).
+// mixed returns a hash of x, a different one for each x (the end of splitmix64).
 func mixed(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
@@ -324,15 +323,16 @@ func leadsOn(t reflect.Type) bool {
 // leftOutTypes has the answers of leftOut, bools by [reflect.Type].
 var leftOutTypes sync.Map
 
-// leftOut reports whether a walk leaves out values of type t, since others may change them while it
-// looks at them. They are made for that if there is in their own memory
+// leftOut reports whether a walk leaves out values of type t, since others may change them
+// meanwhile. Such a value has in its own memory
 //
 //   - a lock: a type with methods Lock and Unlock, as go vet takes it; or a pointer to one;
 //   - a type of package sync, sync/atomic or xsync, or a pointer to one;
 //   - a channel;
-//   - a pointer that they embed to a value that is left out for these reasons.
+//   - an embedded pointer to a value that is left out for these reasons.
 //
-// Or they are filled in when they are needed: time zones, descriptions of types, handles.
+// Values that are filled in when needed are left out as well: time zones, descriptions of types,
+// handles.
 func leftOut(t reflect.Type) bool {
 	if t.PkgPath() == "" && t.Kind() < reflect.Array { // numbers
 		return false

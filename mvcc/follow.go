@@ -8,8 +8,8 @@ import (
 
 // FollowOptions configures [DB.Follow].
 type FollowOptions struct {
-	// After is the position of the follower's state. With one of another life or database begin is
-	// called, unless package durable keeps the database and has met that state.
+	// After is the position of the follower's state. For a Position of another life or database
+	// Follow calls begin, unless package durable keeps the database and has met that state.
 	After Position
 
 	// Buffer is as [WatchOptions.Buffer].
@@ -34,8 +34,8 @@ type FollowOptions struct {
 // once if the follower keeps its position in one step with apply, and otherwise at least once.
 //
 // The calling goroutine calls begin and apply, which may read and write the tables. The snapshot is
-// open until begin returns. Later tables are included. [DBCommit.Closed] tells of closed ones;
-// those before a summary come before it, with the epoch of the follower's state.
+// open until begin returns. Later tables are included. [DBCommit.Closed] tells of closed tables;
+// closings before a summary come first, with the epoch of the follower's state.
 //
 // Follow returns the error of begin or apply, unchanged; an error that wraps ctx's error and its
 // cause; or [ErrTxTooOld] if begin took longer than MaxTxAge. [DB.Close] does not end it. It costs
@@ -72,7 +72,7 @@ type following struct {
 	buffer int
 	begin  func(s DBSnapshot) error
 	apply  func(c DBCommit) error
-	at     Position // that of the state that the follower has, zero if it has none
+	at     Position // of the follower's state, zero if it has none
 }
 
 // toGap follows up to a gap, or returns why there is nothing more to follow.
@@ -98,8 +98,8 @@ func (f *following) toGap() error {
 	return err
 }
 
-// watch returns a watch since the state that the follower has, which begin has made if need be. It
-// returns nil if it is to be called again.
+// watch returns a watch since the follower's state, which begin has made if there was none. It
+// returns nil if watch is to be called again.
 func (f *following) watch() (loop *watchLoop, err error) {
 	if f.ctx.Err() != nil {
 		return nil, endOf(f.ctx)
@@ -128,8 +128,8 @@ func (f *following) watch() (loop *watchLoop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// The changes before a closing are in the summary after it: a follower that has got to the
-	// closing alone has not got further.
+	// The changes before a closing are in the summary after it: a follower that has seen only the
+	// closing has not got further.
 	for i := range loop.s.first {
 		if c := &loop.s.first[i]; c.closed != nil {
 			c.Epoch = f.at.Epoch
@@ -138,7 +138,7 @@ func (f *following) watch() (loop *watchLoop, err error) {
 	return loop, nil
 }
 
-// since returns a watch since s, or ErrTxTooOld if that is evicted meanwhile.
+// since returns a watch since s, or ErrTxTooOld if s is evicted meanwhile.
 func (f *following) since(s DBSnapshot) (loop *watchLoop, err error) {
 	defer func() {
 		p := recover()

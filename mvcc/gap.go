@@ -6,17 +6,17 @@ import (
 )
 
 // A transaction may take the first key of a range, delete it, and take the first again, many times.
-// So that a loop does not pass over all that the ones before it have deleted, it notes a gap: a
-// span in which no key has a value, as the transaction sees them. A loop that begins in a gap goes
-// on where the gap ends. The keys in a gap have been read, by the loops that have noted it.
+// So that later loops do not pass over all the deleted keys again, a loop notes a gap: a span in
+// which the transaction sees no key with a value. A loop that begins in a gap goes on where the gap
+// ends. The loops that have noted a gap have read its keys.
 
 const (
 	fewPassed = 8  // after how many keys without a value a loop notes a gap
-	mostGaps  = 16 // of how many a transaction knows, in each map
+	mostGaps  = 16 // how many gaps a transaction keeps, in each map
 )
 
-// closeGaps has the keys to which the transaction has given values, since that was called last, out
-// of the gaps.
+// closeGaps takes the keys to which the transaction has given values since the last call out of the
+// gaps.
 func (p *part) closeGaps() {
 	writes := p.st.writes
 	rare := p.rare()
@@ -33,7 +33,7 @@ func (p *part) closeGaps() {
 	rare.revived, rare.lookedAt = p.revived[:0], len(writes)
 }
 
-// split has a key out of the gaps.
+// split takes a key out of the gaps.
 func (p *part) split(key unsafe.Pointer) {
 	for i := range p.gaps {
 		g := p.gaps[i]
@@ -65,8 +65,8 @@ func (p *part) addGap(g span) {
 	rare.gaps = append(rare.gaps, g)
 }
 
-// behindGap returns the rest of r, or of all keys if that is nil, for a loop that begins in a gap;
-// ok is false if there is none.
+// behindGap returns the part of r, or of all keys if r is nil, that a loop must visit: if r begins
+// in a gap, the rest behind the gap. ok is false if there is no rest.
 func (p *part) behindGap(r *span, down bool) (rest *span, ok bool) {
 	var all span
 	if r != nil {

@@ -11,40 +11,40 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
-// A hub tells those that watch the maps of a database of the commits. It works in rounds: it notes
-// the clock, takes the keys that the feeds have noted, finds their versions committed up to that
-// clock, sorts these by epochs, and hands them on. No committer waits for it. Versions above the
-// epoch at which the last round stopped are not pruned.
+// A hub tells the listeners of a database of the commits. It works in rounds: it notes the clock,
+// takes the keys that the feeds have noted, finds their versions committed up to that clock, sorts
+// these by epochs, and hands them on. No committer waits for it. Versions above the epoch at which
+// the last round stopped are not pruned.
 //
-// It has a goroutine as long as there are watches. If that does not keep up, all watches are told
-// that they miss something. With mu held no function of the user is called: one that judges a
-// commit is called by the goroutine of its loop, or by one of its own, see [alert].
+// It has a goroutine as long as there are watches. If the goroutine does not keep up, all watches
+// are told that they miss something. With mu held no function of the user is called: a function
+// that judges commits runs in the goroutine of its loop, or in one of its own, see [alert].
 type hub struct {
 	slots  *epoch.Slots
 	strict *strict                    // or nil; with a trial
-	trial  map[listener]calls         // has where listeners began; guarded by mu
+	trial  map[listener]calls         // where listeners began; guarded by mu
 	work   stdatomic.Pointer[hubWork] // nil if nobody watches; written under mu
 
-	// For Stats: how many listeners there are, and have missed something; the changes that wait for
-	// their loops; at.
+	// For Stats: how many listeners there are; the changes that wait for loops; how many listeners
+	// have missed something; a copy of at.
 	listening, waiting stdatomic.Int64
 	gaps, told         stdatomic.Uint64
 	dropped            droppedListeners
 
 	mu        sync.Mutex // guards the fields below; held for a round
 	feeds     []*feed
-	joining   []*feed // have just been published
+	joining   []*feed // feeds that have just been published
 	listeners map[listener]struct{}
-	all       int                   // how many of these watch all tables
+	all       int                   // how many listeners watch all tables
 	found     []dated[tableChanges] // room for the changes that a round finds
 	at        epoch.Epoch           // commits up to here were handed on
-	closing   []dated[*core]        // tables that were closed above that
+	closing   []dated[*core]        // tables that were closed above at
 	beginning bool                  // a listener is about to be added
 	overrun   bool                  // a round has given up
-	asked     bool                  // the next round offers, whatever it has found
+	asked     bool                  // the next round offers, even if it finds nothing
 }
 
-// hubWork is a goroutine of a hub, which is told to end, and says that it has.
+// hubWork is the goroutine of a hub: quit tells it to end, and done says that it has.
 type hubWork struct {
 	idle stdatomic.Bool // it waits for wake
 	wake chan struct{}
@@ -55,9 +55,9 @@ type hubWork struct {
 // A listener is told of commits. Its methods are called by the goroutine that
 // makes a round.
 type listener interface {
-	// offer is given commits, all of those up to hub.at, and returns false if it wants no more.
+	// offer takes all further commits up to hub.at, and returns false to get no more.
 	offer(list []DBCommit) (more bool)
-	// only returns the map that it watches, or nil if it watches all.
+	// only returns the map that the listener watches, or nil if it watches all.
 	only() *core
 	lose()    // commits were missed
 	dropped() // the user cannot reach it any more
@@ -117,9 +117,9 @@ func (h *hub) run(w *hubWork) {
 	}
 }
 
-// runOnTrial is run without pauses: in a bubble of testing/synctest a round is made before all
-// goroutines rest. A commit of several keys, or with reads to validate, stirs it once more when it
-// is decided, see Commit and tooOld. (Others it helps.)
+// runOnTrial is run without pauses: in a bubble of testing/synctest it makes a round before all
+// goroutines rest. A commit of several keys, or with reads to validate, stirs the goroutine once
+// more when decided, see Commit and tooOld. (A round helps other commits.)
 func (h *hub) runOnTrial(w *hubWork) {
 	for {
 		_, rest, over := h.turn(w)
@@ -145,15 +145,15 @@ func (h *hub) runOnTrial(w *hubWork) {
 	}
 }
 
-// hasNotes reports whether something was noted that no round has taken. Who notes something after
-// that stirs the goroutine, which is idle.
+// hasNotes reports whether something was noted that no round has taken. Whoever notes something
+// later stirs the goroutine, which is idle.
 func (h *hub) hasNotes() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.ContainsFunc(h.feeds, func(f *feed) bool { return f.hasNotes() })
 }
 
-// turn makes a round, unless w is not the goroutine any more. rest says that there is nothing left.
+// turn makes a round. over says that w has ended, without a round; rest, that nothing is left.
 func (h *hub) turn(w *hubWork) (found, rest, over bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -282,7 +282,7 @@ func (h *hub) rest() {
 	h.slots.Hold(0)
 	if w := h.work.Swap(nil); w != nil {
 		close(w.quit)
-		h.forgetDropped() // must follow: who comes later does it
+		h.forgetDropped() // must follow the Swap: a later hasDropped sees nil
 	}
 }
 
@@ -372,8 +372,8 @@ func (m *core) fed() *feed {
 	return f
 }
 
-// join hands on the commits up to now, in the maps that were watched before, and lets in those
-// whose feeds have just been published: see N2. h.mu is held.
+// join hands on the commits up to now, in the maps that were watched before, and adds the feeds
+// that have just been published, see N2. h.mu is held.
 func (h *hub) join() {
 	h.round() // notes the clock
 	for _, f := range h.joining {

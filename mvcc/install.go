@@ -57,8 +57,8 @@ func (st *txState) install(gen epoch.Gen, w *write) result {
 	}
 }
 
-// installRead is install for the usual case of a key that was read: the version seen is the head
-// still. It is committed then, and no key need be compared. It reports whether it did.
+// installRead is install for the usual case of a key that was read: the version seen is still the
+// head. It is committed then, and no key need be compared. It reports whether w was installed.
 func (st *txState) installRead(gen epoch.Gen, w *write) bool {
 	work := st.txWork
 	seen, p, of := work.reads[w.read-1].seen, w.at(), work.parts[w.of]
@@ -84,8 +84,8 @@ func (st *txState) installRead(gen epoch.Gen, w *write) bool {
 	return true
 }
 
-// goesOn gives a sign of life and reports whether the record is still active: a
-// rival may have aborted it.
+// goesOn changes the record, so that rivals see that its owner runs, and reports whether the record
+// is still active: a rival may have aborted it.
 func (st *txState) goesOn() bool {
 	r := st.record()
 	w := chain.Load(r)
@@ -110,30 +110,30 @@ func (p *part) mayCover(gen epoch.Gen, w *write, base *chain.Node) result {
 	default:
 		return resultOK
 	}
-	// Must follow the comparison, and precede the install: a key committed since may have left the
-	// index if we were evicted, and once it is installed others may commit us.
+	// Must follow the comparison: if we were evicted, a key committed since may have left the
+	// index. Must precede the install, after which others may commit us.
 	if st.gen() != gen {
 		return resultEvicted
 	}
 	return resultOK
 }
 
-// installStride is after how many installs the owner shows that it goes on, by a
-// CAS of its record. Others look for microseconds before they abort it.
+// After each installStride installs the owner shows that it runs, by a CAS of its record. Rivals
+// watch the record for microseconds before they abort it.
 const installStride = 8
 
-// insert makes v, which is private, the head of its key, if that has none and the schema is s. It
-// returns the place of the key, and whether it did. A function of the user that compares keys may
-// panic, or end the goroutine, before it is inserted.
+// insert makes v, which is private, the head of its key, if the key has none and the schema is s.
+// It returns the place of the key, and whether v was inserted. Before the insertion a function of
+// the user that compares keys may panic, or end the goroutine.
 func (m *core) insert(hash uint64, v *chain.Node, s *schema) (index.Place, bool) {
 	chain.SetLink(&v.Next, nil)
 	return m.index.Insert(hash, v,
 		index.Gate{At: (*unsafe.Pointer)(unsafe.Pointer(&m.schema)), Saw: unsafe.Pointer(s)})
 }
 
-// putOnTop makes v, which is private, the head at p on top of base, if head still is the head. It
-// reports whether it did. It cuts off the versions below base that nobody sees any more. So chains
-// stay short where writers never rest, for a store into a line that has just been read.
+// putOnTop makes v, which is private, the head at p on top of base, if head still is the head, and
+// reports whether it was. It cuts off the versions below base that nobody sees any more. So chains
+// stay short where writers never rest, for a store into a line just read.
 func (m *core) putOnTop(p index.Place, head, base, v *chain.Node) bool {
 	count := chain.Word(1)
 	if base != nil {
@@ -163,19 +163,19 @@ func (m *core) cover(base *chain.Node, w chain.Word) (count chain.Word) {
 	return count
 }
 
-// countOn returns the count of a version that is number n since all of its chain was pruned, on
-// top of one that was committed at e, below which view does not allow to trim: n, or 0 if its
-// committer is to prune all again, which it is to do
+// countOn returns the count of a version that is number n since the whole chain was pruned. It
+// covers a version committed at e, below which view does not allow a trim. The count is n, or 1
+// with Options.Retain; or 0 if the committer is to prune the whole chain again:
 //
-//   - when there are as many as live epochs, and m.threshold. It meets the versions that the epochs
-//     need, as many others, and those that it drops: so a version pays for two that are kept,
-//     however many readers there are, and a chain has at most twice as many as they need, and some;
+//   - when n reaches the number of live epochs, and m.threshold. It meets the versions that the
+//     epochs need, as many others, and those that it drops: so a version pays for two kept ones,
+//     however many readers there are, and a chain has at most twice as many as needed, and some;
 //   - with Options.Retain once in each part of that time, see [gc.View].Since.
 //
-// The word cannot count further than CountMax. If there are more live epochs, it goes back now and
-// then, by chance, and gets there after as many versions on average. The claim comes with the
-// version, before it is seen: others do not prune as well meanwhile. If the committer sleeps, the
-// next one is after as many again.
+// The word cannot count further than CountMax. If there are more live epochs, the count falls back
+// now and then, by chance, and reaches CountMax after as many versions on average. Others see the
+// count 0 with the version: so only its committer prunes. If that sleeps, another one prunes after
+// as many versions again.
 func (m *core) countOn(n uint64, e epoch.Epoch, view *gc.View) chain.Word {
 	if view.Since != 0 {
 		if e <= view.Since {
@@ -194,13 +194,13 @@ func (m *core) countOn(n uint64, e epoch.Epoch, view *gc.View) chain.Word {
 	return chain.Word(n)
 }
 
-// wholeAfter is after how many versions a committer prunes all of a chain.
+// wholeAfter returns after how many versions a committer prunes all of a chain.
 func (m *core) wholeAfter(view *gc.View) uint64 { return max(m.threshold, uint64(view.Len())) }
 
-// shortRun is after how many versions a committer looks whether the present view allows
-// to drop any, and after how many in a row that have to be kept it stops: so chains
-// are short beside a reader too, for which trim cannot drop anything. nearRuns is within how many
-// times so many versions, or those since all of the chain was pruned, it looks for the bound.
+// After each shortRun versions a committer looks whether the present view allows to drop any, and
+// stops after shortRun in a row that have to be kept: so chains are short also beside a reader,
+// where trim cannot drop anything. It looks for the bound within nearRuns times shortRun versions,
+// or nearRuns times wholeAfter when it prunes all.
 const (
 	shortRun = 2
 	nearRuns = 4

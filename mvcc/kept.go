@@ -15,7 +15,7 @@ type kept struct {
 	last    atomic.Pointer[time.Time] // when a backup was complete
 	journal atomic.Pointer[func() seam.JournalState]
 	unkept  atomic.Pointer[unkept] // if the journal was closed
-	closed  atomic.Bool            // the database was
+	closed  atomic.Bool            // the database was closed
 }
 
 // saved notes a complete backup.

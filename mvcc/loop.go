@@ -15,11 +15,11 @@ import (
 
 // A looping says which keys a loop visits, and for whom.
 type looping struct {
-	of     *engine // a snapshot of a kind, that the loop opens, if that is not nil, or
+	of     *engine // the map of which the loop opens a snapshot, or nil
 	kind   uint64
-	s      moment // a snapshot, or
-	tx     bool   // a transaction
-	ranged bool   // the keys of in in their order, and not all in any
+	s      moment // the snapshot, or the transaction if tx is set
+	tx     bool   // s is a transaction
+	ranged bool   // visit the keys of in, in their order; else all, in any
 	down   bool
 	in     span
 }
@@ -71,15 +71,15 @@ func records[K comparable, V any](l looping) iter.Seq2[K, V] {
 
 // A chunk is versions with values that a loop visits next: as many as are found at once, so that
 // the processor waits for their memory once, and a step of the loop calls no function but that of
-// the program. Who begins a loop has the chunk, which the loop fills before it calls visit. So both
-// are on the stack: the compiler takes an argument of a function that it does not know for kept,
-// and all that is in one structure for kept if a part is.
+// the program. Whoever begins a loop has the chunk, and the loop fills it before it calls visit. So
+// the chunk and the loop are both on the stack: the compiler assumes that an argument of an unknown
+// function is kept, and that a whole structure is kept if a part of it is.
 type chunk struct {
 	moment // which is checked after each step
 	n      int
 	found  [leafful]*chain.Node
-	// Who leaves a loop upwards over a range may say where it is to go on: in a part of the rest of
-	// the range. A transaction keeps that.
+	// A visit that ends a loop upwards over a range may set jump to a part of the rest of the
+	// range, where the loop is to go on. A transaction keeps that span.
 	jump *span
 }
 
@@ -90,7 +90,7 @@ func (c *chunk) check() {
 	}
 }
 
-// give has the program visit the keys and values of the versions of c.
+// give calls yield with the keys and values of the versions of c.
 //
 //go:noinline
 func give[K comparable, V any](c *chunk, yield func(K, V) bool) (goOn bool) {
@@ -119,9 +119,9 @@ func (s moment) all(visit func(c *chunk) bool) {
 
 // ranged visits the visible versions of all keys, or, in their order, of those of r.
 //
-// Every key that is visible here was inserted before, and stays until the snapshot has closed: it
-// is met. A key that is met twice was deleted and inserted again meanwhile: its second entry has
-// nothing visible.
+// Every key that is visible here was inserted before, and stays until the snapshot has closed: so
+// the loop meets it. A key that the loop meets twice was deleted and inserted again meanwhile: its
+// second entry has nothing visible.
 //
 //go:noinline
 func (s moment) ranged(c *chunk, r *span, down bool, visit func() bool) {
@@ -153,7 +153,7 @@ func (s moment) ranged(c *chunk, r *span, down bool, visit func() bool) {
 	runtime.KeepAlive(s.st)
 }
 
-// loopOver begins a loop over the keys of a snapshot. It is no method of that: see txn.
+// loopOver begins a loop over the keys of a snapshot. It is no method of moment, see txn.
 func loopOver(s moment, c *chunk, most int) snapshotLoop {
 	s.check()
 	p := partOf(s.st)
@@ -167,7 +167,7 @@ func loopOver(s moment, c *chunk, most int) snapshotLoop {
 type snapshotLoop struct {
 	p    *part
 	at   epoch.Epoch
-	most int // how many versions to give at once: 1, for a loop that ends with it, or leafful
+	most int // how many versions to give at once: 1 if the loop ends with the first, or leafful
 }
 
 // leafful is how many keys a leaf has at most.
@@ -216,7 +216,7 @@ func (l *snapshotLoop) add(c *chunk, v *chain.Node) {
 	}
 }
 
-// give has the versions visited that were added.
+// give calls visit for the versions that were added.
 func (c *chunk) give(visit func() bool) (goOn bool) {
 	c.check()
 	goOn = visit()
@@ -257,8 +257,8 @@ func (s moment) endOf(r *span, last bool) *chain.Node {
 	return c.found[0]
 }
 
-// checkOrdered panics if the keys have no order, or if a range, which is a prefix, has no meaning
-// in it.
+// checkOrdered panics if the keys have no order, or if prefix is set, for a range by Prefix, and
+// the order is not that of Go's operators.
 func (m *core) checkOrdered(prefix bool) {
 	if m.order == nil {
 		panic("mvcc: the keys of the map have no order: make it with mvcc.NewOrdered")

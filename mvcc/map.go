@@ -28,7 +28,7 @@ func (m *Map[K, V]) engine() *engine {
 	return m.at
 }
 
-// strictly is the strict of the map, or nil.
+// strictly returns the strict of the map, or nil.
 func (m *Map[K, V]) strictly() *strict {
 	if m.plain {
 		return nil
@@ -51,7 +51,7 @@ func New[K comparable, V any](opts *Options) *Map[K, V] {
 // Close of a table takes it out of its database. Its name is free, and [Map.In] and [Map.At] panic;
 // transactions that have called In before go on. If the database is watched, Close waits until
 // older commits are handed on, else for nothing. The table stays usable by itself. A backup of an
-// older snapshot of the database has it. Its memory goes when nobody refers to it; with
+// older snapshot of the database has the table. Its memory goes when nobody refers to it; with
 // Options.Retain, when that time has passed and another table is made or closed.
 func (m *Map[K, V]) Close() { m.engine().close() }
 

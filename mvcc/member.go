@@ -23,8 +23,8 @@ type chains struct {
 type member struct {
 	*chains
 	of weak.Pointer[core]
-	// A version that waits points to one of these, which says of which map it is, and for whom it
-	// waits.
+	// The item of a waiting version points to one of these two: so it says of which map the version
+	// is, and for whom it waits.
 	old, last waiter
 }
 
@@ -51,14 +51,14 @@ type waiter struct {
 // found is the result of visits by the background work.
 type found = gc.Found
 
-// item is a bucket of the map, that the background work is to visit.
+// item returns the item of a bucket that the background work is to visit.
 func (c *chains) item(b *index.Bucket) gc.Item {
 	return gc.Item{Of: unsafe.Pointer(c.member), Thing: unsafe.Pointer(b)}
 }
 
-// waiting is an old version that is kept for an old read epoch; or, with last, a tombstone that is
-// the last version of its key, and that a transaction that may write reads below. It is an item of
-// a waiter.
+// waiting returns the item of an old version that is kept for an old read epoch; or, with last, of
+// a tombstone that is the last version of its key, while a transaction that may write reads at an
+// epoch below. The item's Of is a waiter.
 func (c *chains) waiting(v *chain.Node, last bool) gc.Item {
 	of := &c.member.old
 	if last {
@@ -67,8 +67,8 @@ func (c *chains) waiting(v *chain.Node, last bool) gc.Item {
 	return gc.Item{Of: unsafe.Pointer(of), Thing: unsafe.Pointer(v)}
 }
 
-// mark is the bit of a version that says that it waits. A tombstone that waits for
-// transactions which may write can be written over, and then be kept for a reader as well.
+// mark returns the bit which says that a version waits. There are two: a tombstone that waits for
+// transactions that may write can be overwritten, and then be kept for a reader as well.
 func (w *waiter) mark() uint64 {
 	if w.last {
 		return chain.LastBit
@@ -78,10 +78,10 @@ func (w *waiter) mark() uint64 {
 
 func (c *chains) tend() (more bool) { return c.index != nil && c.index.Tend() }
 
-// visitBatch is up to how many buckets are visited together: see visit.
+// visitBatch is how many buckets are visited together at most, see visit.
 const visitBatch = 64
 
-// visitAll visits items of several maps, those of one that follow each other at once.
+// visitAll visits items of several maps, neighbouring items of one map together.
 func visitAll(items []gc.Item, view *gc.View, f *found) {
 	for len(items) > 0 {
 		of, n := items[0].Of, 1

@@ -7,7 +7,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
-// A merger sets the value of v, made of the value that base has, or of none.
+// A merger sets the value of v to its result for the value of base, or for none.
 type merger interface{ mergeInto(v, base *chain.Node) }
 
 // A merging is a transaction's change of a value that it need not have read: fn, applied to the
@@ -38,12 +38,12 @@ func (m *merging[K, V]) apply(value V, ok bool) V {
 // newest value at that moment, whatever the transaction has read. So transactions that merge, say,
 // add to a counter, do not conflict over that key, at either level, and no write of others is lost.
 //
-// Several Merges of a key are applied in their order; one after a Set or Delete, to that write, at
-// once. Reads after a Merge return its result for the value at the read epoch, and join the read
-// set.
+// Several Merges of a key are applied in their order. A Merge after a Set or Delete is applied to
+// that write at once. Reads after a Merge return its result for the value at the read epoch, and
+// join the read set.
 //
 // fn may be called several times, and must return the same for the same value. It must not change
-// the old value. append to a slice does, behind its end, and loses an element that another call
+// the old value. append to a slice writes behind its end, and loses an element that another call
 // appends: append(slices.Clip(old), x) does not. Others that write the same keys wait for fn: it
 // should be quick, and must not use the map or the transaction. Merge allocates a version and a
 // note, and panics as Set does.
@@ -73,7 +73,7 @@ func (tx Tx[K, V]) merge(key K, fn func(old V, ok bool) V) {
 	switch own, merge := st.toMerge(unsafe.Pointer(&key)); {
 	case own != nil:
 		value := fn(chain.Present[K, V](own))
-		tx.check() // fn must not have ended it: the state may be that of another one
+		tx.check() // fn must not have ended tx: its state may serve another
 		setIn(DBTx(tx), key, value, 0)
 	case merge != nil:
 		st.mergeMore(tx.gen, chain.Bare[K, V](key), &merging[K, V]{fn, merge.(*merging[K, V])}, true)
@@ -82,7 +82,7 @@ func (tx Tx[K, V]) merge(key K, fn func(old V, ok bool) V) {
 	}
 }
 
-// merged returns a version with the result of merge, of the key of own, for the value at epoch at.
+// merged returns a version of own's key, with the result of merge for the value at the epoch at.
 func (tx DBTx) merged(own *chain.Node, merge merger, at epoch.Epoch) *chain.Node {
 	m := partOf(tx.st).m
 	_, _, v := m.index.Seek(own.Key())

@@ -32,12 +32,12 @@ type observation struct {
 	tell     func(Attempt) // Options.Observe, or nil
 	look     func(any)     // of a looker, or nil
 	now      Attempt
-	since    time.Time // the end of the attempt before, or the call
+	since    time.Time // when the attempt before ended, or Update was called
 	running  bool
 	finished bool
 }
 
-// observed is update, with Options.Observe told of it, and look unless it is nil.
+// observed is update that tells Options.Observe, and look unless that is nil, of each attempt.
 func (m *core) observed(
 	ctx context.Context, opts *TxOptions, fn func(tx DBTx) error, look *seam.Looker,
 ) (err error) {
@@ -60,8 +60,8 @@ func (m *core) observed(
 	return err
 }
 
-// around is update, between the two calls of Options.Around. One function that calls Update would
-// keep fn: the compiler would have each Update allocate its function, also without an Around.
+// around is update, between the two calls of Options.Around. If Around were one function that calls
+// Update, it would keep fn: then each Update would allocate its function, even without an Around.
 func (m *core) around(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
 	var own TxOptions
 	if opts != nil {
@@ -76,7 +76,7 @@ func (m *core) around(ctx context.Context, opts *TxOptions, fn func(tx DBTx) err
 	return m.update(inside, &own, fn)
 }
 
-// panicked says so, if no end was said: the function has panicked, or the goroutine ends.
+// panicked ends the observation if the function has panicked, or if the goroutine ends.
 func (o *observation) panicked() {
 	if !o.finished {
 		o.now.Panicked = true
@@ -84,7 +84,7 @@ func (o *observation) panicked() {
 	}
 }
 
-// begin says that an attempt begins. A rehearsal, see strict, is part of the attempt after it.
+// begin notes that an attempt begins. A rehearsal, see strict, is part of the attempt after it.
 func (o *observation) begin(tx DBTx) {
 	tx.OnCommit(func(epoch uint64) { o.now.Epoch = epoch })
 	if o.running {
@@ -96,7 +96,7 @@ func (o *observation) begin(tx DBTx) {
 	o.now.Began, o.now.Waited = now, now.Sub(o.since)
 }
 
-// end says that an attempt, or the Update, has ended. tell is the program's: its panic goes on.
+// end tells that an attempt, or with last the Update, has ended. A panic of tell goes on.
 func (o *observation) end(err error, last bool) {
 	now := time.Now()
 	if o.running {
@@ -120,8 +120,8 @@ func (m *core) setApart() bool {
 }
 
 // noteLoss is called when an attempt was lost. If somebody looks (see [seam.Look]), all Updates of
-// the database or map are set apart from now on. So an Update pays nothing for it,
-// whether somebody looks or not, until there is something to see: it reads apart in any case.
+// the database or map are set apart from now on. So a look costs an Update nothing until there is
+// something to see: each Update loads apart in any case.
 func (m *core) noteLoss() {
 	if seam.Look.Load() == nil || m.apart.Load() {
 		return
@@ -134,8 +134,8 @@ func (m *core) noteLoss() {
 	})
 }
 
-// looker returns who is to be told of an Update that begins, or nil. Once nobody looks, the next
-// ones are not set apart. A noteLoss of another look may come between: then the next loss notes it.
+// looker returns the looker to tell of an Update, or nil. Once nobody looks, later Updates are not
+// set apart. If this undoes the noteLoss of a new look, the next loss sets them apart again.
 func (m *core) looker() *seam.Looker {
 	look := seam.Look.Load()
 	if look == nil {
@@ -147,7 +147,7 @@ func (m *core) looker() *seam.Looker {
 // lookID names the map or database for a looker.
 func (m *core) lookID() uintptr { return uintptr(unsafe.Pointer(m.shared)) }
 
-// retryBefore is retry before a looker: the first attempt, which began at a time, was lost.
+// retryBefore is retry that a looker sees: the first attempt, which began at began, was lost.
 func (m *core) retryBefore(
 	look *seam.Looker, began time.Time, name string, level Level, attempts int, b *bid, c *conflict,
 	fn func(tx DBTx) error,
@@ -164,7 +164,7 @@ func (m *core) retryBefore(
 	return err
 }
 
-// lostByHand returns err, that of a commit by hand which was lost, and tells who looks.
+// lostByHand tells the looker, if any, of err, the conflict of a commit by hand, and returns err.
 func (m *core) lostByHand(err error) error {
 	m.noteLoss()
 	if look := m.looker(); look != nil {

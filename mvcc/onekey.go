@@ -124,13 +124,12 @@ func ifPresent(base *chain.Node) bool { return base.There() }
 
 func ifAbsent(base *chain.Node) bool { return !ifPresent(base) }
 
-// write installs v, whose state is that of a tombstone or zero, as the newest
-// version of its key and commits it, if cond holds, or is nil. p is where the key was
-// found, with head, and h its hash. It returns the version that was
-// the newest one before, or nil, and whether it wrote: nothing comes between the
-// two, since v is installed by a CAS of the head below which base was found.
-// If indexes of the table have to change it does all this in a transaction; or, if touches is
-// not nil, it does nothing but set that.
+// write installs v, whose state is that of a tombstone or zero, as the newest version of its key
+// and commits v, if cond holds or is nil. p is where the key, whose hash is h, was found with head.
+// It returns base, the newest version before, or nil, and whether it wrote. Nothing comes between
+// base and v: a CAS of the head below which base was found installs v. If indexes of the table have
+// to change, write does all this in a transaction; or, if touches is not nil, it only sets
+// *touches.
 //
 // cond may change the value of v, and whether it is a tombstone. It may be slow: after several lost
 // races it gets a turn.
@@ -148,7 +147,7 @@ func (m *core) write(
 	}
 	chain.SetWord(&v.State, chain.Word(v.State.Load()).Announced(0, 0))
 	var claim *favour.Claim
-	var began time.Time // when cond was asked whose duration says how long a turn it needs
+	var began time.Time // when the call of cond began that says how long a turn must be
 	// The head that was found need not be looked up again: the install fails if it is not the head
 	// any more.
 	for lost := 0; ; p, head = m.index.Again(p, h, v.Key()) {
@@ -160,7 +159,7 @@ func (m *core) write(
 			if lost%bidLosses == bidLosses-1 {
 				began = time.Now()
 			}
-			if watched { // of an attempt before; cond may panic
+			if watched { // forget the attempt before; cond may panic
 				m.forgetStored(v)
 			}
 			if cond != nil && !cond(base) {
@@ -213,12 +212,12 @@ func (m *core) write(
 	}
 }
 
-// mostLosses is after how many times in vain, most of them in its turn, a call gives up that cannot
-// return an error: its function seems to be in its way.
+// A call that cannot return an error gives up after mostLosses vain attempts, most of them in its
+// turn: its function seems to be in its own way.
 const mostLosses = 96
 
-// turn waits for a turn on the key with hash h, long enough for a try if the last one took so long.
-// If that panics, the turn is over when its time is.
+// turn waits for a turn on the key with hash h, long enough for a try that takes as long as took.
+// If the caller panics, the turn ends with its time.
 func (m *core) turn(h uint64, took time.Duration) *favour.Claim {
 	if hooks.Scheduled() {
 		hooks.GaveUp()
@@ -232,8 +231,8 @@ func (m *core) turn(h uint64, took time.Duration) *favour.Claim {
 }
 
 // publish commits the announced one-key version v at p, on top of base, unless a helper has; h is
-// the hash of its key. If a function of the user panics in the steps that follow, all that must be
-// done has been done.
+// the hash of its key. If a function of the user panics after the commit, all that must be done has
+// been done.
 func (m *core) publish(p index.Place, h uint64, base, v *chain.Node) {
 	hooks.At(hooks.StoreInstalled)
 	// The word is announced with floor 0 and no check: nobody revokes it, so
@@ -263,7 +262,8 @@ func (m *core) publish(p index.Place, h uint64, base, v *chain.Node) {
 	}
 }
 
-// tellGuarded is tell, which may ask when v expires. If that ends the goroutine, v is withdrawn.
+// tellGuarded is tell, which may call a function of the user. If that ends the goroutine, v is
+// withdrawn, unless a helper has committed it.
 func (m *core) tellGuarded(p index.Place, h uint64, base, v *chain.Node) {
 	done := false
 	defer func() {

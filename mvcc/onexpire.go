@@ -22,9 +22,9 @@ import (
 //
 // A record stays if fn returns an error, panics or calls runtime.Goexit for it, or if its
 // transaction cannot be committed: because of a unique index, or a hundred conflicts.
-// [Stats.ExpireFailures] counts it, and Options.Logger, or slog.Default, is told at level Error. It
-// is tried again after a second, then after twice as long each time, up to a minute. While fn
-// blocks, no other record of the table expires, and Reclaim and Close wait; Options.MaxTxAge counts.
+// [Stats.ExpireFailures] counts it, and Options.Logger, or slog.Default, is told at level Error.
+// Retries come after a second, then after twice as long each time, up to a minute. While fn blocks,
+// no other record of the table expires, and Reclaim and Close wait; Options.MaxTxAge counts.
 //
 // Call it once, before [Map.Expire]; a second call panics. A deletion costs a goroutine more.
 func (m *Map[K, V]) OnExpire(fn func(tx DBTx, key K, value V) error) {
@@ -66,7 +66,7 @@ type refusal struct {
 func (r *refusal) Error() string { return r.err.Error() }
 
 // calling runs the transaction of the deletion, and the function of OnExpire in it, in a goroutine
-// of its own: that is the one which the function may end.
+// of its own, which the function may end.
 func (d *deletion) calling(ctx context.Context) (err error) {
 	done := make(chan struct{})
 	go func() {
@@ -96,8 +96,8 @@ func (d *deletion) left(err *error) {
 	}
 }
 
-// run runs the transaction: first, in a trial, as often as that has an Update conflict, to be
-// rolled back.
+// run runs the transaction. In a trial it first runs it, and rolls it back, as often as the trial
+// makes an Update conflict.
 func (d *deletion) run(ctx context.Context) error {
 	of := d.x.m
 	if of.db != nil { // on may use the other tables
@@ -150,8 +150,8 @@ const (
 	longestDelay = 60_000
 )
 
-// refused notes that a record is not deleted, and returns when it is looked at again, if it is. now
-// is when it was found to be due.
+// refused notes that the record at key was not deleted, and returns when to look at key again, if
+// ok is set. now is when the record was found to be due.
 func (x *expiry) refused(key unsafe.Pointer, err error, now, soon int64) (at int64, ok bool) {
 	hash := x.m.index.Hash.Sum(key)
 	x.mu.Lock()
@@ -181,15 +181,15 @@ func (x *expiry) refused(key unsafe.Pointer, err error, now, soon int64) (at int
 	return at, ok
 }
 
-// tell tells the logger of refusals, unless it is being told of others, and then of these. It waits
-// for that only if there is no background work.
+// tell has the logger told of refusals, by a goroutine that is telling it already or by a new one.
+// It waits for a new one only if there is no background work.
 func (x *expiry) tell() {
 	if !x.hasUntold() || !x.telling.CompareAndSwap(false, true) {
 		return
 	}
 	say := func() {
-		// A refusal noted after the last look, by somebody who finds that the logger is being told,
-		// is told by the look after telling is false.
+		// Somebody may note a refusal after the last look of sayAll, and find telling true. The
+		// look here, after telling is false, finds that refusal.
 		for again := true; again; again = x.hasUntold() && x.telling.CompareAndSwap(false, true) {
 			x.sayAll()
 		}

@@ -84,9 +84,9 @@ type Options struct {
 	// While the background work is at rest, time may stand still. Default: no limit.
 	MaxTxAge time.Duration
 
-	// Retain is for how long, and up to an eighth and some ReclaimIntervals longer, the map keeps
-	// its history: for [Map.SnapshotAt] and [History]. Each version takes its memory for so long,
-	// and a read of an old epoch walks over the later versions of its key. There is a tick each
+	// Retain is how long the map keeps its history, for [Map.SnapshotAt] and [History]: up to an
+	// eighth and some ReclaimIntervals longer. Each version takes its memory for so long, and a
+	// read of an old epoch walks over the later versions of its key. There is a tick each
 	// ReclaimInterval also at rest.
 	Retain time.Duration
 
@@ -106,9 +106,9 @@ type Options struct {
 	Observe func(Attempt)
 
 	// Around is called as each Update begins, and after, if it is not nil, when it ends, also by a
-	// panic, in the same goroutine. inside, which is ctx or derived from it, takes its place. tx is
-	// TxOptions.Name; table is "" for a database or a map by itself. It costs some allocations an
-	// Update. Package [github.com/mvccmap/mvccmap/profiling] uses it.
+	// panic, in the same goroutine. The Update uses inside, which is ctx or derived from it,
+	// instead of ctx. tx is TxOptions.Name; table is "" for a database or a map by itself. It costs
+	// some allocations an Update. Package [github.com/mvccmap/mvccmap/profiling] uses it.
 	Around func(ctx context.Context, tx, table string) (inside context.Context, after func())
 
 	// Strict is for tests: it shows mistakes that are not noticed otherwise, at a cost;
@@ -201,7 +201,7 @@ const (
 	maxReclaimQueue = 1 << 24
 )
 
-// roomFor returns for how many keys a table is made for keys in an order, nil if they have none.
+// roomFor returns for how many keys to make room: none if the keys have an order, by.
 func (o *Options) roomFor(by *order) int {
 	if by != nil {
 		return 0

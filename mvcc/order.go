@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/tree"
 )
 
-// An order is the order of the keys of a map: its index is a tree then, see package internal/engine/tree.
-// Nothing of it is compiled for each type of keys but a call of the program's function.
+// An order is the order of the keys of a map, whose index is a tree then, see package
+// internal/engine/tree. Only a call of the program's function is compiled for each type of keys.
 type order struct {
 	tree.Order
 	natural bool // it is that of Go's operators
@@ -93,12 +93,12 @@ func (o *order) compareHigh(a, b *span) int {
 	return cmp.Or(o.Compare(a.High, b.High), count(b.HighExclusive)-count(a.HighExclusive))
 }
 
-// contains reports whether all keys of b, which has any, are in a.
+// contains reports whether all keys of b, which is not empty, are in a.
 func (o *order) contains(a, b *span) bool {
 	return o.compareLow(a, b) <= 0 && o.compareHigh(a, b) >= 0
 }
 
-// touches reports whether there is no key between a and b, which does not begin before a.
+// touches reports whether no key is between a and b. b must not begin before a.
 func (o *order) touches(a, b *span) bool {
 	if a.High == nil || b.Low == nil {
 		return true
@@ -118,7 +118,7 @@ func (o *order) join(a, b *span) {
 	}
 }
 
-// merged returns the spans, which it sorts, with those joined that touch.
+// merged sorts the spans, joins those that touch, and returns the result.
 func (o *order) merged(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return o.compareLow(&a, &b) })
 	n := 0
@@ -134,8 +134,8 @@ func (o *order) merged(spans []span) []span {
 	return spans[:n+1]
 }
 
-// gone returns the spans with part, which a loop has gone through by now. noted is the number of
-// the span of the keys that it had gone through before, or -1, and then the new one.
+// gone adds part, the keys that a loop has gone through by now, to the spans. noted is the number
+// of the span that the loop had noted before, or -1. gone returns the spans and the new number.
 func (o *order) gone(spans []span, noted int, part span) ([]span, int) {
 	// A loop may take over the span of another: a span that replaces one contains it.
 	switch last := len(spans) - 1; {

@@ -45,7 +45,7 @@ func NewOrderedTableFunc[K comparable, V any](
 }
 
 // Ascend is [Snapshot.All] for the keys of r, from the lowest to the highest. Finding the first key
-// costs a search in a tree, each step much less than a Get, also of deleted keys that a snapshot
+// costs a search in a tree, each step much less than a Get, also over deleted keys that a snapshot
 // may still see. A loop allocates some small objects. It panics if the keys have no order.
 func (s Snapshot[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return s.ranged(r, false) }
 
@@ -67,18 +67,18 @@ func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 
 // Ascend is [Snapshot.Ascend] with own writes as in [Tx.All]. To read a page, break off the loop:
 // then the rest of r is not read. (If the transaction has lost again and again, its turn is on all
-// keys of the map.) Each loop sorts in the own writes since the one before, and allocates a list of
-// those in r, or of a few of them if it is left at once.
+// keys of the map.) Each loop sorts in the own writes since the loop before, and allocates a list
+// of the own writes in r, or of a few if the loop ends at once.
 func (tx Tx[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, false) }
 
 // Descend is [Tx.Ascend] from the highest key to the lowest.
 func (tx Tx[K, V]) Descend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, true) }
 
-// Min is [Snapshot.Min] with own writes. It reads all that is lower.
+// Min is [Snapshot.Min] with own writes. It reads all lower keys.
 func (tx Tx[K, V]) Min() (key K, value V, ok bool) { return recordIn[K, V](DBTx(tx).end(false)) }
 
-// Max returns the highest key, and reads all that is higher: so two transactions that append after
-// it conflict.
+// Max returns the highest key, and reads all higher ones: so two transactions that append after it
+// conflict.
 func (tx Tx[K, V]) Max() (key K, value V, ok bool) { return recordIn[K, V](DBTx(tx).end(true)) }
 
 //go:noinline
@@ -106,9 +106,9 @@ func (m *Map[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 	return records[K, V](looping{of: m.engine(), in: spanOf(&r), ranged: true, down: down})
 }
 
-// CountRange returns how many keys of an ordered map r has in a range. It reads them as a loop over
-// Ascend does, and panics likewise. It costs a few nanoseconds for each, and allocates some small
-// objects.
+// CountRange returns how many keys of an ordered map r has in a range. It reads the keys, and
+// panics, as a loop over Ascend does. It costs a few nanoseconds for each key, and allocates some
+// small objects.
 func CountRange[K comparable, V any](r Reader[K, V], keys Range[K]) int {
 	l := looping{in: spanOf(&keys), ranged: true}
 	switch r := r.(type) {
