@@ -185,7 +185,7 @@ func (st *txState) conflictKind() ConflictKind {
 	return ConflictRead
 }
 
-// yield returns a conflict on the key to be written that has the hash.
+// yield returns, and counts, a conflict on the key to be written that has the hash.
 func (st *txState) yield(kind ConflictKind, hash uint64) conflict {
 	for i := range st.writes {
 		if w := &st.writes[i]; st.claimHash(w) == hash {
@@ -208,7 +208,7 @@ func (st *txState) claimed(hashes []uint64) []uint64 {
 	return hashes
 }
 
-// claimHash is the claimHash of a key that is written.
+// claimHash returns [core.claimHash] of a key that is written.
 func (w *txWork) claimHash(of *write) uint64 { return w.parts[of.of].m.claimHash(of.hash) }
 
 // eachHash calls f with the claimHash of each key that is written.

@@ -255,8 +255,8 @@ func (st *txState) conclude(gen epoch.Gen, e epoch.Epoch) {
 	}
 }
 
-// record returns the record of the commit under way: of a single key the state of its
-// version, else that of the slot.
+// record returns the record of the commit under way: the state of the version if there is one key,
+// else the record of the slot.
 func (st *txState) record() *chain.Record {
 	if st.multi() {
 		return st.slot.Record()
@@ -264,7 +264,7 @@ func (st *txState) record() *chain.Record {
 	return &st.writes[0].v.State
 }
 
-// multi reports whether the commit's record is that of the slot.
+// multi reports whether the record of the commit is the slot's.
 func (st *txState) multi() bool { return len(st.writes) > 1 }
 
 // prepare makes the versions name a new record, and sorts the writes. A single version is its own

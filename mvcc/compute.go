@@ -42,7 +42,7 @@ func (m *Map[K, V]) Compute(
 	return m.compute(key, fn)
 }
 
-// compute is Compute, which runs fn once if no other writer is in the way.
+// compute is Compute without Options.Strict: fn runs once if no other writer is in the way.
 func (m *Map[K, V]) compute(
 	key K, fn func(old V, loaded bool) (value V, op ComputeOp),
 ) (actual V, ok bool) {
@@ -123,8 +123,8 @@ func tombstoneOf[K comparable, V any](key K) *chain.Node {
 
 // DeleteFunc deletes the keys for which del returns true, and returns how many. It visits each key
 // that is there throughout the call once, with its newest value; del is asked again if the key was
-// written meanwhile. It is not one transaction. del may use the map in any way. The cost is that of
-// a scan, and one version for each key deleted; it holds back no reclamation.
+// written meanwhile. It is not one transaction. del may use the map in any way. It costs a scan,
+// and one version for each key deleted; it holds back no reclamation.
 func (m *Map[K, V]) DeleteFunc(del func(key K, value V) bool) (deleted int) {
 	m.engine()
 	if del == nil {

@@ -71,7 +71,7 @@ type core struct {
 	dropped atomic.Bool   // the index could not be made
 }
 
-// A recordType is the code to be compiled for each type of records, beside a keyType.
+// A recordType has the code that is compiled for each type of records, beside a keyType.
 type recordType struct {
 	key, value reflect.Type
 	plain      bool   // k == k for every key

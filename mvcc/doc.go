@@ -50,8 +50,8 @@
 //
 // # Waiting
 //
-// Reads, writes and transactions wait for no goroutine that is not running: those that meet a
-// commit that stands still complete, postpone or abort it. There are four exceptions:
+// Reads, writes and transactions wait for no goroutine that is not running: whoever meets a commit
+// that stands still completes, postpones or aborts it. There are four exceptions:
 //
 //   - Inserting a new key, and removing a deleted one, locks a bucket of the hash table for some
 //     instructions for each key in it, which may be hashed. The holder is not preempted.

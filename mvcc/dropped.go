@@ -36,7 +36,7 @@ func (h *hub) hasDropped(w listener) {
 	}
 }
 
-// takeDropped is forgetDropped where there is no round.
+// takeDropped calls forgetDropped where no round does.
 func (h *hub) takeDropped() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -106,9 +106,9 @@ type ConflictError struct {
 	Key any
 	// Kind is the cause.
 	Kind ConflictKind
-	// ReadEpoch is that of the transaction.
+	// ReadEpoch is the read epoch of the transaction.
 	ReadEpoch uint64
-	// CommitEpoch is that of the version that was in the way, or 0.
+	// CommitEpoch is the epoch of the version that was in the way, or 0.
 	CommitEpoch uint64
 	// Attempts is how often [Map.Update] has run its function; 1 for a Commit by hand.
 	Attempts int
@@ -137,7 +137,7 @@ var ErrGap = errors.New("mvcc: commits were missed")
 // A GapError ends a watch whose loop was too slow, see [WatchOptions.Buffer]; or all watches of a
 // map or database, if commits come too fast for their goroutine.
 type GapError struct {
-	// Epoch is that of the last commit that was given, or of the start of the watch.
+	// Epoch is the epoch of the last commit that was given, or of the start of the watch.
 	Epoch uint64
 }
 

@@ -299,8 +299,8 @@ func (h *hub) end(w listener) {
 	}
 }
 
-// begin adds a listener. watched calls [core.fed] for the maps that it watches. begun is called
-// with the epoch above which the listener is told of all commits, before it is told of any.
+// begin adds a listener. watched calls [core.fed] for the maps that the listener watches. begun is
+// called with the epoch above which the listener is told of all commits, before it is told of any.
 func (h *hub) begin(w listener, watched func(), begun func(at uint64)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

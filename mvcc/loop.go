@@ -15,7 +15,7 @@ import (
 
 // A looping says which keys a loop visits, and for whom.
 type looping struct {
-	of     *engine // the map of which the loop opens a snapshot, or nil
+	of     *engine // the map of which the loop opens a snapshot, of kind, or nil
 	kind   uint64
 	s      moment // the snapshot, or the transaction if tx is set
 	tx     bool   // s is a transaction

@@ -14,7 +14,7 @@ import (
 type Map[K comparable, V any] struct {
 	_ noCopy
 
-	index     *index.Index // that of the core: a read is there one load sooner
+	index     *index.Index // the core's: a read finds it one load sooner
 	plain     bool         // see core
 	unguarded bool         // not guarded, see core
 	at        *engine

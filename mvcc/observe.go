@@ -10,7 +10,7 @@ import (
 
 // An Attempt is one attempt of an Update, for [Options.Observe].
 type Attempt struct {
-	// Context is that of the Update: a span of a trace may be in it.
+	// Context is the context of the Update, which may have a span of a trace.
 	Context context.Context
 	Name    string // TxOptions.Name
 	Number  int    // of the attempt, from 1
@@ -19,7 +19,7 @@ type Attempt struct {
 	Err error
 	// Panicked: the function has panicked, or called runtime.Goexit, and Err is nil.
 	Panicked bool
-	// Epoch is that of the commit, or 0; the read epoch if nothing was written.
+	// Epoch is the commit epoch, or 0; the read epoch if nothing was written.
 	Epoch uint64
 	// Began is when the function was called, Took how long it and the commit took, and Waited how
 	// long Update had waited before.

@@ -16,7 +16,7 @@ import (
 type Level uint8
 
 const (
-	// LevelDefault is that of the [Options], by default LevelSerializable.
+	// LevelDefault is the level of the [Options], by default LevelSerializable.
 	LevelDefault Level = iota
 	// LevelSerializable is strict serializability, see the package's Guarantees.
 	LevelSerializable
@@ -69,8 +69,8 @@ type Options struct {
 	// 2^24. Default: 16384.
 	ReclaimQueue int
 
-	// PruneThreshold is after how many new versions of a key its committer prunes it; 1 to 63.
-	// Lower means shorter chains, and more work for writers. Default: 16.
+	// PruneThreshold is how many new versions of a key there are before a committer prunes the key;
+	// 1 to 63. Lower means shorter chains, and more work for writers. Default: 16.
 	PruneThreshold int
 
 	// ManualReclaim: there are no background goroutines, and the program calls [Map.Reclaim] now
@@ -101,8 +101,8 @@ type Options struct {
 
 	// Observe is told of each attempt of each [Map.Update], [UpdateValue] and [DB.Update], but for
 	// one whose context had ended before. The goroutine of the Update calls it when the attempt
-	// holds nothing any more: if it panics a commit stays. It costs three readings of the clock and
-	// some allocations an Update.
+	// holds nothing any more: a commit stays if Observe panics. It costs three readings of the
+	// clock and some allocations an Update.
 	Observe func(Attempt)
 
 	// Around is called as each Update begins, and after, if it is not nil, when it ends, also by a
@@ -114,10 +114,10 @@ type Options struct {
 	// Strict is for tests: it shows mistakes that are not noticed otherwise, at a cost;
 	// docs/misuse.md has a list. The function of [Map.Update] runs twice, first in a transaction
 	// that is rolled back, unless MaxAttempts is 1; so do those of Compute and DeleteFunc. It is a
-	// panic if the functions of Merge, an index, Expire, Match and compare do not return the same
-	// for the same, or use the database; if that of an Update uses the database beside the
-	// transaction; if that of a [Map.View] reads so; if a loop over a Watch goes on after the
-	// error. Every eighth Commit by hand that could conflict does.
+	// panic if a function of Merge, an index, Expire, Match or compare does not return the same for
+	// the same, or uses the database; if that of an Update uses the database beside its
+	// transaction; if that of a [Map.View] reads beside its snapshot; if a loop over a Watch goes
+	// on after the error. Every eighth Commit by hand that could conflict returns a conflict.
 	//
 	// A value that was changed after it was stored is a panic of the call that writes over it, or
 	// of Close, with the record, the place in the value and the call that stored it. That includes
@@ -220,7 +220,7 @@ func checkCapacity(of string, capacity int) {
 
 // TxOptions configures one transaction.
 type TxOptions struct {
-	// Isolation is the level. Default: that of the map or database.
+	// Isolation is the level. Default: the level of the map or database.
 	Isolation Level
 
 	// MaxAttempts is how often [Map.Update] runs its function at most. Default: 100. Begin ignores
@@ -230,10 +230,10 @@ type TxOptions struct {
 	// Name is for [Options.Observe] and [Options.Around].
 	Name string
 
-	own    bool         // it is an Update of the library's own, or strict no more
+	own    bool         // not set apart: the library's own, or in a strict Update
 	kind   uint64       // of its transactions: forProgram or forCall
 	long   bool         // see bid
-	inside bool         // an Around
+	inside bool         // called within an Around
 	seen   *observation // of an Update that is observed
 }
 

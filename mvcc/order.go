@@ -16,7 +16,7 @@ import (
 // internal/engine/tree. Only a call of the program's function is compiled for each type of keys.
 type order struct {
 	tree.Order
-	natural bool // it is that of Go's operators
+	natural bool // it is the order of Go's operators
 }
 
 // naturalOrder returns the order of Go's operators for keys of type t, which has one.
@@ -142,7 +142,7 @@ func (o *order) gone(spans []span, noted int, part span) ([]span, int) {
 	case noted >= 0 && o.contains(&part, &spans[noted]):
 		spans[noted] = part
 	case noted >= 0 && o.contains(&spans[noted], &part):
-		// A loop within this one has made it wider.
+		// A loop within this one has made the noted span wider.
 	case last >= 0 && o.contains(&part, &spans[last]):
 		noted = last // as when the first is taken again and again
 		spans[last] = part

@@ -159,12 +159,12 @@ func UpTo[K any](high K) Range[K] { return Range[K]{}.UpTo(high) }
 // Before returns the range of the keys that are lower than high.
 func Before[K any](high K) Range[K] { return Range[K]{}.Before(high) }
 
-// Prefix returns the range of the strings that begin with prefix. Its use in an order by a function
-// panics.
+// Prefix returns the range of the strings that begin with prefix. To use the range in an order by a
+// function panics.
 func Prefix[K ~string](prefix K) Range[K] {
 	r := From(prefix)
 	for i := len(prefix) - 1; i >= 0; i-- {
-		if prefix[i] != 0xff { // the least string that is above all of these
+		if prefix[i] != 0xff { // the least string above all with the prefix
 			r = r.Before(prefix[:i] + K([]byte{prefix[i] + 1}))
 			break
 		}
