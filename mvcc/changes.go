@@ -14,7 +14,7 @@ import (
 type Change[K comparable, V any] struct {
 	Key      K
 	Old, New V
-	Had, Has bool // whether the key was there before, and is after
+	Had, Has bool // whether the key was there before, and after
 }
 
 // A Commit has all changes of a transaction, or of a one-key operation, in a map.
@@ -82,8 +82,8 @@ func (c *DBCommit) in(m *engine) (changes any, n int) {
 }
 
 // Diff returns an iterator over the keys that were written between two snapshots of the map, with
-// their values in both. Either snapshot may be the earlier one; both must stay open until the loop
-// has ended. The loop looks at every key of the map, and waits for nobody.
+// their values in both. Either may be the earlier one, and both must stay open until the loop has
+// ended. The loop looks at every key of the map, and waits for nobody.
 //
 //go:noinline
 func (s Snapshot[K, V]) Diff(older Snapshot[K, V]) iter.Seq[Change[K, V]] {
@@ -141,7 +141,7 @@ func (s moment) diff(older moment, visit func(v, was, is *chain.Node) bool) {
 }
 
 // Diff returns the changes from older to newer in the tables of newer, as [Snapshot.Diff] does,
-// with the Epoch of newer. Tables made since older are included.
+// with the Epoch of newer. Tables made since are included.
 func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
 	c := DBCommit{Epoch: newer.Epoch(), Summary: true}
 	for _, table := range seenIn(newer) {

@@ -20,8 +20,8 @@ const (
 )
 
 // Compute sets or deletes the value of key, or leaves it as it is, as fn says: loaded tells whether
-// there is an old value. Compute returns the value that key has afterwards, and true; or else the
-// deleted value, if any, and false. This is one atomic step, which never conflicts.
+// there is an old value. Compute returns the value of key afterwards, and true; or the deleted
+// value, if any, and false. This is one atomic step, which never conflicts.
 //
 // No lock is held meanwhile: fn is called again if the key was written while it ran, and only its
 // last result counts. It must not change the old value, see [Tx.Merge]. It may use the map, but

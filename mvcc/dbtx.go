@@ -20,10 +20,10 @@ func (tx DBTx) check() {
 	}
 }
 
-// In returns tx as a transaction on the table m: it reads, writes and scans m, and its other
-// methods, such as Commit, are those of tx. In panics if m is not a table of tx's database, or was
-// closed, and with [ErrTxDone] if tx has ended. In searches the tables that tx, and some
-// transactions before, have used; the first use of a table allocates two small objects.
+// In returns tx as a Tx of the table m, which it reads, writes and scans. Its other methods, such
+// as Commit, are those of tx. In panics if m is not a table of tx's database, or was closed, and
+// with [ErrTxDone]. In searches the tables that tx, and some transactions before, have used; the
+// first use of a table allocates two small objects.
 func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {
 	return Tx[K, V](m.engine().in(tx))
 }
@@ -200,7 +200,7 @@ func (s DBSnapshot) moment() moment { return moment{s.st, s.gen} }
 func (s DBSnapshot) check()         { s.moment().check() }
 
 // At returns s as a snapshot of the table m: its Close closes s. Several goroutines may call At. A
-// table that was made after s is empty in s. At panics as [Map.In] does, and costs as much.
+// table made after s is empty in s. At panics as [Map.In] does, and costs as much.
 func (m *Map[K, V]) At(s DBSnapshot) Snapshot[K, V] {
 	return Snapshot[K, V](m.engine().at(s))
 }

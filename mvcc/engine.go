@@ -68,7 +68,7 @@ func (e *engine) strict() *strict {
 //go:noinline
 func (e *engine) order() *order { return coreAt(e).order }
 
-// within reports whether the key at key is in s, which all keys are if they have no order.
+// within reports whether the key at key is in s: always if the keys have no order.
 //
 //go:noinline
 func (e *engine) within(s *span, key unsafe.Pointer) bool {

@@ -78,10 +78,10 @@ const (
 	// (serializable level).
 	ConflictRead ConflictKind = iota + 1
 	// ConflictScan: another transaction has written a key of a map, table or range that this one
-	// has scanned, or has changed the number of keys that Len returned (serializable level).
+	// has scanned, or changed the number of keys that Len returned (serializable level).
 	ConflictScan
-	// ConflictWrite: another transaction has written, since this one began, a key that this one
-	// writes (snapshot level).
+	// ConflictWrite: another transaction has since written a key that this one writes (snapshot
+	// level).
 	ConflictWrite
 )
 
@@ -106,9 +106,9 @@ type ConflictError struct {
 	Key any
 	// Kind is the cause.
 	Kind ConflictKind
-	// ReadEpoch is the read epoch of the transaction.
+	// ReadEpoch is the transaction's.
 	ReadEpoch uint64
-	// CommitEpoch is the epoch of the version that was in the way, or 0.
+	// CommitEpoch is the epoch of the version in the way, or 0.
 	CommitEpoch uint64
 	// Attempts is how often [Map.Update] has run its function; 1 for a Commit by hand.
 	Attempts int
@@ -137,7 +137,7 @@ var ErrGap = errors.New("mvcc: commits were missed")
 // A GapError ends a watch whose loop was too slow, see [WatchOptions.Buffer]; or all watches of a
 // map or database, if commits come too fast for their goroutine.
 type GapError struct {
-	// Epoch is the epoch of the last commit that was given, or of the start of the watch.
+	// Epoch is the epoch of the last commit given, or of the start of the watch.
 	Epoch uint64
 }
 

@@ -25,10 +25,10 @@ import (
 // if the record expires meanwhile. To give the time with the write, make it a field of the value,
 // as in the example "touch".
 //
-// until must return the same time for the same record, so it must not ask for the time itself: if
-// the first few calls show otherwise there is a panic. It must be quick, not use the map, and not
-// change its arguments. Writes call until, for the old value and the new one, and so does the
-// background work, where a panic ends the program; with ManualReclaim Reclaim panics.
+// until must return the same time for the same record, so it must not ask for the time itself; a
+// check of the first few calls panics. It must be quick, not use the map, and not change its
+// arguments. Writes call until, for the old value and the new one, and so does the background work,
+// where a panic ends the program; with ManualReclaim Reclaim panics.
 //
 // Expire may be called once, before the map is closed, before or after a Load. It looks at all
 // keys. The map keeps a key and some 16 bytes for each record, and at times for deleted ones. After

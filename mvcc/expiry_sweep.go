@@ -205,7 +205,7 @@ func (x *expiry) sweepSome(ctx context.Context) (more bool) {
 }
 
 // sweepOne deletes the record at key if its time has come. It returns when to look at the key
-// again, if again is set. goOn is false if the sweep has to stop: then key stays.
+// again, if again is set. goOn is false if the sweep has to stop: then the note of key is put back.
 func (x *expiry) sweepOne(
 	ctx context.Context, key unsafe.Pointer, soon int64,
 ) (at int64, again, goOn bool) {

@@ -15,8 +15,8 @@ const (
 	mostGaps  = 16 // how many gaps a transaction keeps, in each map
 )
 
-// closeGaps takes the keys to which the transaction has given values since the last call out of the
-// gaps.
+// closeGaps removes from the gaps the keys to which the transaction has given values since the last
+// call.
 func (p *part) closeGaps() {
 	writes := p.st.writes
 	rare := p.rare()
@@ -33,7 +33,7 @@ func (p *part) closeGaps() {
 	rare.revived, rare.lookedAt = p.revived[:0], len(writes)
 }
 
-// split takes a key out of the gaps.
+// split removes a key from the gaps.
 func (p *part) split(key unsafe.Pointer) {
 	for i := range p.gaps {
 		g := p.gaps[i]

@@ -38,9 +38,9 @@ func (m *merging[K, V]) apply(value V, ok bool) V {
 // newest value at that moment, whatever the transaction has read. So transactions that merge, say,
 // add to a counter, do not conflict over that key, at either level, and no write of others is lost.
 //
-// Several Merges of a key are applied in their order. A Merge after a Set or Delete is applied to
-// that write at once. Reads after a Merge return its result for the value at the read epoch, and
-// join the read set.
+// Several Merges of a key are applied in their order. A Merge after a Set or Delete changes that
+// write at once. Reads after a Merge return its result for the value at the read epoch, and join
+// the read set.
 //
 // fn may be called several times, and must return the same for the same value. It must not change
 // the old value. append to a slice writes behind its end, and loses an element that another call

@@ -10,7 +10,7 @@ import (
 
 // An Attempt is one attempt of an Update, for [Options.Observe].
 type Attempt struct {
-	// Context is the context of the Update, which may have a span of a trace.
+	// Context is the Update's: a span of a trace may be in it.
 	Context context.Context
 	Name    string // TxOptions.Name
 	Number  int    // of the attempt, from 1

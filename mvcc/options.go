@@ -69,8 +69,8 @@ type Options struct {
 	// 2^24. Default: 16384.
 	ReclaimQueue int
 
-	// PruneThreshold is how many new versions of a key there are before a committer prunes the key;
-	// 1 to 63. Lower means shorter chains, and more work for writers. Default: 16.
+	// PruneThreshold is how many new versions of a key make its committer prune it; 1 to 63. Lower
+	// means shorter chains, and more work for writers. Default: 16.
 	PruneThreshold int
 
 	// ManualReclaim: there are no background goroutines, and the program calls [Map.Reclaim] now
@@ -106,9 +106,9 @@ type Options struct {
 	Observe func(Attempt)
 
 	// Around is called as each Update begins, and after, if it is not nil, when it ends, also by a
-	// panic, in the same goroutine. The Update uses inside, which is ctx or derived from it,
-	// instead of ctx. tx is TxOptions.Name; table is "" for a database or a map by itself. It costs
-	// some allocations an Update. Package [github.com/mvccmap/mvccmap/profiling] uses it.
+	// panic, in the same goroutine. The Update runs with inside, which is ctx or derived from it.
+	// tx is TxOptions.Name; table is "" for a database or a map by itself. It costs some
+	// allocations an Update. Package [github.com/mvccmap/mvccmap/profiling] uses it.
 	Around func(ctx context.Context, tx, table string) (inside context.Context, after func())
 
 	// Strict is for tests: it shows mistakes that are not noticed otherwise, at a cost;
@@ -117,7 +117,7 @@ type Options struct {
 	// panic if a function of Merge, an index, Expire, Match or compare does not return the same for
 	// the same, or uses the database; if that of an Update uses the database beside its
 	// transaction; if that of a [Map.View] reads beside its snapshot; if a loop over a Watch goes
-	// on after the error. Every eighth Commit by hand that could conflict returns a conflict.
+	// on after the error. Every eighth Commit by hand that could conflict does.
 	//
 	// A value that was changed after it was stored is a panic of the call that writes over it, or
 	// of Close, with the record, the place in the value and the call that stored it. That includes
@@ -220,7 +220,7 @@ func checkCapacity(of string, capacity int) {
 
 // TxOptions configures one transaction.
 type TxOptions struct {
-	// Isolation is the level. Default: the level of the map or database.
+	// Isolation is the level. Default: the map's or database's.
 	Isolation Level
 
 	// MaxAttempts is how often [Map.Update] runs its function at most. Default: 100. Begin ignores

@@ -68,7 +68,7 @@ func (s Snapshot[K, V]) ranged(r Range[K], down bool) iter.Seq2[K, V] {
 // Ascend is [Snapshot.Ascend] with own writes as in [Tx.All]. To read a page, break off the loop:
 // then the rest of r is not read. (If the transaction has lost again and again, its turn is on all
 // keys of the map.) Each loop sorts in the own writes since the loop before, and allocates a list
-// of the own writes in r, or of a few if the loop ends at once.
+// of the own writes in r, or of a few if it ends at once.
 func (tx Tx[K, V]) Ascend(r Range[K]) iter.Seq2[K, V] { return tx.ranged(r, false) }
 
 // Descend is [Tx.Ascend] from the highest key to the lowest.
@@ -159,8 +159,8 @@ func UpTo[K any](high K) Range[K] { return Range[K]{}.UpTo(high) }
 // Before returns the range of the keys that are lower than high.
 func Before[K any](high K) Range[K] { return Range[K]{}.Before(high) }
 
-// Prefix returns the range of the strings that begin with prefix. To use the range in an order by a
-// function panics.
+// Prefix returns the range of the strings that begin with prefix. Its use in an order by a function
+// panics.
 func Prefix[K ~string](prefix K) Range[K] {
 	r := From(prefix)
 	for i := len(prefix) - 1; i >= 0; i-- {
