@@ -24,9 +24,9 @@ type Revision[V any] struct {
 
 // History returns the revisions of a key in the time of Options.Retain, and the one before, the
 // newest first; without Retain the newest one, and older ones by chance. A key without a value in
-// that time has none. A record that a Load has restored counts as written by the Load. History
-// waits as [Map.Snapshot] does. It costs a snapshot, a [Map.Load], and for each revision a step, a
-// binary search, and its place in the slice.
+// that time has none. A record restored by durable.Load counts as written then. History waits as
+// [Map.Snapshot] does. It costs a snapshot, a [Map.Load], and for each revision a step, a binary
+// search, and its place in the slice.
 func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V]) {
 	if m.badKey(useRead, key) {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// visit prunes keys for the background work, see [gc.Config]: in the given buckets, all of this
-// map, those keys for which a visit was asked.
+// visit prunes keys for the background work, see [gc.Config]: those keys of the items' buckets for
+// which a visit was asked. All items are of this map.
 func (c *chains) visit(items []gc.Item, view *gc.View, f *found) {
 	// In each loop the loads do not depend on each other, for the cache: see [index.Index.Scan].
 	for _, i := range items {

@@ -21,15 +21,15 @@ type Index[I, K comparable, V any] struct {
 	keys  func(key K, value V) []I
 	sound bool   // i == i for every index key i
 	order *order // of index keys, nil if they have none
-	// For copies of the keys in its tables, which stay when a record is overwritten.
+	// ownIndex and ownKey copy keys of the index's tables, which outlast a record's value.
 	ownIndex owner[I]
 	ownKey   owner[K]
 	*collation
-	// The table of the index is unique, from index keys to keys of records, if the index is unique,
+	// The table of the index: unique, from index keys to keys of records, if the index is unique,
 	// and else entries.
 	unique  inner[I, K]
 	entries inner[entry[I, K], none]
-	table   *engine // that one of the two
+	table   *engine // the one of the two that there is
 
 	since atomic.Uint64 // the epoch from which on the index is right, 0 before
 }
@@ -58,8 +58,8 @@ type IndexOptions struct {
 // searched for one of them, or read a range with one.
 //
 // One-key operations like [Map.Store] are transactions then, and cost as much, or two calls of keys
-// if no index key changes. They panic with a *UniqueError where [Map.Put] and [Map.Update] return
-// it. Functions given to [Map.Compute] and the like may be called once more.
+// more if no index key changes. They panic with a *UniqueError where [Map.Put] and [Map.Update]
+// return it. Functions given to [Map.Compute] and the like may be called once more.
 //
 // Reading the table costs nothing more. An entry takes about as much memory as a key of an ordered
 // table.

@@ -192,7 +192,7 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 // drop removes the index, which could not be made, from its table: nobody writes it any more, and
 // its name is free. Transactions under way that have written to the table conflict once.
 func (ix *Index[I, K, V]) drop() {
-	ix.dropped().Store(true) // must precede: who finds its rule broken looks at this next
+	ix.dropped().Store(true) // must precede: notUnique looks at it after a breach of its rule
 	ix.alter(func(list []keptIndex) []keptIndex {
 		return slices.DeleteFunc(list, func(o keptIndex) bool { return o == keptIndex(ix) })
 	})

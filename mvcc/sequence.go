@@ -24,8 +24,8 @@ import (
 //
 // A reservation commits before its numbers are given out: so with package durable no number that a
 // kept commit uses comes again after a restart. A number that has left the process before the
-// journal had the reservation may. If somebody else has written or deleted the record, the reserved
-// numbers are void: the next number is above the one in the record.
+// journal had the reservation may come again. If somebody else has written or deleted the record,
+// the reserved numbers are void: the next number is above the one in the record.
 type Sequence[K comparable] struct {
 	_     noCopy
 	m     *Map[K, uint64]
@@ -48,7 +48,7 @@ type sequenceRecord struct {
 	mu      sync.Mutex    // held while a block is reserved or released
 	within  goid.Set      // the goroutine that does that
 	last    atomic.Uint64 // the epoch of the last reservation, or release
-	breaks  atomic.Uint64 // how many of them found the record written by somebody else
+	breaks  atomic.Uint64 // how many reservations and releases found another writer's record
 	highest uint64        // that was reserved in this process; guarded by mu
 }
 

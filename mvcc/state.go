@@ -196,8 +196,8 @@ func (st *txState) over(gen epoch.Gen) error {
 	return ErrTxDone
 }
 
-// refuse panics for a method of a handle that cannot return an error. A call of it is small, so
-// that reads inline its callers.
+// refuse panics for a method of a handle that cannot return an error. A call of it is cheap enough
+// for its callers to be inlined where reads are.
 //
 //go:noinline
 func (s moment) refuse() {

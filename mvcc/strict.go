@@ -245,8 +245,8 @@ func mergeTwice[V any](s *strict, fn func(old V, ok bool) V, old V, ok bool) V {
 }
 
 // same reports whether a and b are alike, as far as can be seen: two functions or channels are if
-// both are nil or neither is, and two NaNs are. It does not look deeper than 32 values, since a
-// value may contain itself, nor at more than a million.
+// both are nil or neither is, and two NaNs are. It does not look deeper than 32 levels, since a
+// value may contain itself, nor at more than a million values.
 func same[T any](a, b T) bool {
 	most := 1_000_000
 	return alike(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem(), 0, &most)

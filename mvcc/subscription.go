@@ -24,10 +24,10 @@ type WatchOptions[K comparable, V any] struct {
 	// all commits. Default: all.
 	Match func(key K) bool
 
-	// Buffer is how many changes may wait; with more the watch ends with a [*GapError]. Those count
-	// that Match, or Keys in an order by a function, will leave out. A commit that is larger than
-	// Buffer is given whole to a loop that has taken all larger ones before. A waiting change takes
-	// a key and two values, and up to a hundred bytes. Default: 8192.
+	// Buffer is how many changes may wait; with more the watch ends with a [*GapError]. Changes
+	// that Match, or Keys in an order by a function, will leave out count too. A commit that is
+	// larger than Buffer is given whole to a loop that has taken all larger ones before. A waiting
+	// change takes a key and two values, and up to a hundred bytes. Default: 8192.
 	Buffer int
 
 	_ struct{}
@@ -113,8 +113,8 @@ func (m *Map[K, V]) picks(o *WatchOptions[K, V]) (atOnce, later picker[K, V]) {
 	return pick[K, V](m.at, &in, nil), later
 }
 
-// pick returns a picker of the changes whose keys are in a range and match. If in or match is nil,
-// all keys are or do.
+// pick returns a picker of the changes whose keys are in a range and match. A nil in or match lets
+// all keys through.
 func pick[K comparable, V any](e *engine, in *span, match func(key K) bool) picker[K, V] {
 	return func(all []Change[K, V]) (some []Change[K, V]) {
 		for i := range all {
@@ -147,9 +147,9 @@ type DBWatchOptions struct {
 	_ struct{}
 }
 
-// Watch is [Map.Watch] for all tables, including later ones: [Map.Changes] returns those of one
-// table. It also tells of closed tables, in the order of the epochs; with Since, tables closed
-// since the snapshot come before the summary.
+// Watch is [Map.Watch] for all tables, including later ones: [Map.Changes] returns the changes of
+// one. It also tells of closed tables, in the order of the epochs; with Since, tables closed since
+// the snapshot come before the summary.
 //
 //go:noinline
 func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommit, error] {

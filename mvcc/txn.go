@@ -27,7 +27,7 @@ type txn struct {
 // stateOf returns the state of a handle, whatever map it is for.
 func stateOf(t *txn) *txState { return partOf(t).st }
 
-// visible returns the version that is seen at an epoch of the key whose head is v.
+// visible returns the version, seen at an epoch, of the key whose head is v.
 //
 //go:noinline
 func (t *txn) visible(v *chain.Node, at epoch.Epoch) *chain.Node {

@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// An unkept is a [listener] that looks for a commit after the journal was closed, which nobody
-// keeps. It tells of the first such commit, and then ends.
+// An unkept is a [listener] that looks for a commit that nobody keeps, since it comes after the
+// journal was closed. It tells of the first such commit, and then ends.
 type unkept struct {
 	shared *shared
 	closed calls         // of the program, if there is a trial

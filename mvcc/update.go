@@ -73,7 +73,7 @@ func UpdateValue[K comparable, V, R any](
 	return result, nil
 }
 
-// update is [Map.Update], and [DB.Update]. A transaction of a table is given as one that has the
+// update is [Map.Update], and [DB.Update]. fn gets the transaction of a table as a DBTx with the
 // state of the table.
 func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
 	level, attempts := opts.level(m.level), opts.attempts()

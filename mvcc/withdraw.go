@@ -39,8 +39,8 @@ func (st *txState) retreat() {
 }
 
 // unwind ends the transaction gen, whose commit a function of the user has left by a panic or by
-// runtime.Goexit, which goes on. Nothing of the transaction is seen, unless it had committed:
-// functions are called after that too. In this case unwind then calls those given to OnCommit.
+// runtime.Goexit, which goes on. Nothing of the transaction is seen, unless it had committed: a
+// commit calls functions after that too. If so, unwind then calls those given to OnCommit.
 //
 // The steps that others rely on come first, and call no function of the user. The steps after them
 // may call some: if one panics again the rest is left undone, which costs a little memory.
