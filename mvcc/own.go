@@ -8,10 +8,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/hasher"
 )
 
-// An owner copies the strings of a key, so that it can be kept for longer than its version: a
-// string may be a part of one that is a thousand times as long, and that would stay with it. It is
+// An owner copies the strings of a key, so that the key can be kept for longer than its version: a
+// string may be a part of another a thousand times as long, which would be kept with it. Owners are
 // for copies of keys that are made once and not with each version: those of orders, indexes, and
-// notes of expiry. It is nil for keys that have no strings.
+// notes of expiry. The owner is nil for keys that have no strings.
 type owner[K any] func(key *K)
 
 func newOwner[K any]() owner[K] {
@@ -35,9 +35,9 @@ func (o owner[K]) copied(key K) K {
 	return key
 }
 
-// ownStrings returns the function that copies the strings of a value of type t, which is given by
-// its address; nil if it has none. Targets of pointers are not copied: pointers are equal only if
-// they are the same.
+// ownStrings returns the function that copies the strings of the value of type t at an address, or
+// nil if t has none. Targets of pointers are not copied: pointers are equal only if they are the
+// same.
 func ownStrings(t reflect.Type) func(at unsafe.Pointer) {
 	switch t.Kind() {
 	case reflect.String:
@@ -80,7 +80,7 @@ func ownStrings(t reflect.Type) func(at unsafe.Pointer) {
 	return nil
 }
 
-// ownInside makes an interface hold a copy, if that has strings.
+// ownInside makes an interface hold a copy of its value, if values of that type have strings.
 func ownInside(held reflect.Value) {
 	if held.IsNil() {
 		return

@@ -8,11 +8,11 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/tree"
 )
 
-// A part is the work of a transaction or snapshot in one map. That of the map that has begun it is
-// a part of its state; one of a database, which the database's root has begun, has further ones,
-// one for each table that it uses. All have one slot, hence one read epoch, one record and one
-// commit epoch; and one read set and one write set, which say by a number whose a record is: so the
-// steps of a commit, see commit.go, are the same over one map and over many.
+// A part is the work of a transaction or snapshot in one map. The part for the map that began the
+// transaction is in its state. A transaction of a database is begun by the database's root, and has
+// a further part for each table that it uses. All parts share one slot, hence one read epoch,
+// record and commit epoch; and one read set and one write set, whose records name their part by a
+// number. So the steps of a commit, see commit.go, are the same over one map and over many.
 type part struct {
 	txn // first
 
@@ -20,7 +20,7 @@ type part struct {
 	m  *core // the map
 	// number is the place in txWork.parts, once the transaction has used the part.
 	number uint32
-	next   *part // of those that the state has for other maps
+	next   *part // the next of the state's parts for other maps
 
 	*partWork // nil if it has only served snapshots
 }
@@ -28,9 +28,9 @@ type part struct {
 // A partWork has the reads and writes of a transaction in one map that its txWork does not have.
 type partWork struct {
 	isRare bool    // see rare
-	schema *schema // that the map had when something was written first
-	// absent has the keys that were read and had no version. Each time that it has fullAbsent of
-	// them, repeated ones are taken out, see compact.
+	schema *schema // of the map, when the transaction first wrote to it
+	// absent has the keys that were read and had no version. Whenever there are fullAbsent of them,
+	// repeated keys are taken out, see compact.
 	absent     keyList
 	fullAbsent int
 	grows      int // by how much the commit under way makes the number of keys grow
@@ -41,21 +41,21 @@ type partWork struct {
 // A rarePart is the part of a partWork that few transactions use: it is written through rare.
 type rarePart struct {
 	scanned bool // all keys were read
-	counted bool // or were counted: there were seen as of the read epoch
+	counted bool // the keys were counted: seen of them as of the read epoch
 	seen    int
-	ranges  []span // of which all keys were read; from fullRanges on those that touch are joined
-	// merges counts how often that has been done: the ranges have other numbers then.
+	ranges  []span // whose keys were all read; from fullRanges on, ranges that touch are joined
+	// merges counts how often ranges were joined, which gives them other numbers.
 	fullRanges, merges int
-	// notes are of the leaves that loops over ranges have gone along. again says that they are not
-	// enough: not all heads were committed at or before the read epoch, or there are too many.
+	// notes are of the leaves that loops over ranges went along. again says that notes are not
+	// enough: a head was not committed at or before the read epoch, or there are too many notes.
 	notes []tree.Note
 	again bool
-	// inOrder has the numbers of those of the first ordered writes that are the part's, in the
-	// order of their keys, from a loop over a range on.
+	// inOrder has the numbers of the part's writes among the first ordered ones of the transaction,
+	// in the order of their keys. The first loop over a range makes it.
 	inOrder []int32
 	ordered int
-	// gaps are spans without a value, but for the writes from lookedAt on, and those of revived,
-	// which had deleted a key before; see closeGaps.
+	// gaps are spans without a value, except from the writes numbered lookedAt and above, and from
+	// those in revived, which replace a deletion; see closeGaps.
 	gaps     []span
 	lookedAt int
 	revived  []int32
@@ -69,18 +69,18 @@ func (p *part) init(st *txState, m *core) {
 	p.st, p.m = st, m
 }
 
-// rare returns the rare part, to be written, and notes that it has to be forgotten.
+// rare returns the rare part for a write to it, and notes that forget must clear it.
 func (p *partWork) rare() *rarePart {
 	p.isRare = true
 	return &p.rarePart
 }
 
-// keptParts is for how many tables an idle state keeps its parts.
+// keptParts is the most tables for which an idle state keeps its parts.
 const keptParts = 16
 
-// part returns the state's part in m. It may be called by several goroutines at once: they get the
-// same. One that comes too late, when a snapshot has been closed, gets a part for the next one that
-// the state serves, to which it is as good.
+// part returns the state's part in m. Goroutines that call it at the same time get the same part. A
+// call that comes after the snapshot was closed makes a part that the state's next transaction or
+// snapshot can use as well.
 func (st *txState) part(m *core) *part {
 	if m == st.m { // a Tx of the map that was converted to one of the database
 		return &st.own
@@ -103,7 +103,7 @@ func (st *txState) part(m *core) *part {
 	}
 }
 
-// join makes p a part that the transaction uses, unless it is already.
+// join makes p one of the parts that the transaction uses, unless p is one already.
 func (p *part) join() {
 	st := p.st
 	if p.number != 0 || p == &st.own {
@@ -118,7 +118,7 @@ func (p *part) join() {
 	st.leave()
 }
 
-// leaveParts forgets the work of the transaction in further parts.
+// leaveParts forgets the work of the transaction in all parts but the state's own.
 func (st *txState) leaveParts() {
 	for _, p := range st.parts[1:] {
 		p.forget()
@@ -127,7 +127,7 @@ func (st *txState) leaveParts() {
 	st.parts = append(emptied(st.parts), &st.own)
 }
 
-// forget is recycle for one map.
+// forget forgets the work of the transaction in one map, for recycle.
 func (p *part) forget() {
 	if p.absences() > 0 {
 		p.absent.empty()
@@ -143,8 +143,8 @@ func (p *part) forget() {
 	}
 }
 
-// dropParts lets go of the parts that an idle state has in other maps, if they are many, or if a
-// table was closed since the state was given back last: so it keeps no table alive that is closed.
+// dropParts drops the parts that an idle state has in other maps, if they are more than keptParts,
+// or if one of these maps was closed: so the state keeps no closed table alive.
 func (st *txState) dropParts() {
 	n := 0
 	for p := st.others.Load(); p != nil; p = p.next {
@@ -155,13 +155,13 @@ func (st *txState) dropParts() {
 	}
 }
 
-// A keyList has keys of which there was no version at the read epoch, and their hashes. It is nil
-// if there never were any.
+// A keyList has the keys that had no version at the read epoch, and their hashes. It is nil until
+// there is such a key.
 type keyList interface {
 	add(key unsafe.Pointer, hash uint64)
-	at(i int) (key unsafe.Pointer, hash uint64) // the key is there until it is emptied
+	at(i int) (key unsafe.Pointer, hash uint64) // the key may be used until the call of empty
 	len() int
-	compact() // drops keys that are there before
+	compact() // drops repeated keys
 	empty()
 }
 
@@ -189,7 +189,7 @@ func (a *absences[K]) compact() {
 	a.list = slices.DeleteFunc(a.list, func(one absence[K]) bool { return repeated(seen, one.key) })
 }
 
-// absences returns how many keys were read of which there was no version.
+// absences returns the number of keys that were read and had no version.
 func (p *partWork) absences() int {
 	if p.absent == nil {
 		return 0
@@ -197,7 +197,7 @@ func (p *partWork) absences() int {
 	return p.absent.len()
 }
 
-// absences is that of all parts.
+// absences returns the number of keys, in all parts, that were read and had no version.
 func (w *txWork) absences() (n int) {
 	for _, p := range w.parts {
 		n += p.absences()

@@ -16,17 +16,17 @@ type Revision[V any] struct {
 	Epoch   uint64 // of the commit
 	Value   V
 	Deleted bool // the key had no value from then on
-	// Time is when it committed, or later: by Options.ReclaimInterval or, if longer, 1/4096 of
-	// Options.Retain, and by the delay of the background work. It is zero if that is longer ago
-	// than Options.Retain, or after Close.
+	// Time is the time of the commit, or up to Options.ReclaimInterval (if longer, 1/4096 of
+	// Options.Retain) later, plus the delay of the background work. It is zero if the commit is
+	// longer ago than Options.Retain, or after Close.
 	Time time.Time
 }
 
 // History returns the revisions of a key in the time of Options.Retain, and the one before, the
 // newest first; without Retain the newest one, and older ones by chance. A key without a value in
-// that time has none. A record that a Load has restored was written then. It waits as a snapshot
-// does, and costs one, a [Map.Load], and for each revision a step, a binary search, and its place
-// in the slice.
+// that time has none. A record restored by durable.Load counts as written then. History waits as
+// [Map.Snapshot] does. It costs a snapshot, a [Map.Load], and for each revision a step, a binary
+// search, and its place in the slice.
 func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V]) {
 	if m.badKey(useRead, key) {
 		return nil
@@ -44,11 +44,11 @@ func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V])
 	return revisions
 }
 
-// history returns the versions that have been the newest of the key with this head, since the
+// history returns those versions of the key with this head that have been its newest since the
 // bound, the newest first.
 //
-// The snapshot keeps the newest version that it sees. All versions above the bound, and the newest
-// one below, are kept because no view has a greater bound: so the bound after the walk counts.
+// The snapshot keeps the newest version that it sees. As no view has a greater bound, all versions
+// above the bound and the newest one below are kept: so the bound after the walk is used.
 //
 //go:noinline
 func (s moment) history(head *chain.Node) (list []*chain.Node, epochs []epoch.Epoch, times []time.Time) {
@@ -62,7 +62,7 @@ func (s moment) history(head *chain.Node) (list []*chain.Node, epochs []epoch.Ep
 	bound := c.Slots.Bound()
 	s.check()
 	if i := slices.IndexFunc(epochs, func(e epoch.Epoch) bool { return e <= bound }); i >= 0 {
-		if !list[i].Tombstone() { // else there was none when the history begins
+		if !list[i].Tombstone() { // else the key had no value when the history begins
 			i++
 		}
 		list, epochs = list[:i], epochs[:i]

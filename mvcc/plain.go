@@ -6,25 +6,25 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
-// plainWrites is how many keys a plain transaction may write: few enough, below installStride, that
-// its owner need not show that it goes on.
+// plainWrites is the most keys that a plain transaction may write: so few, below installStride,
+// that its owner need not show that it goes on.
 const plainWrites = 4
 
-// tryPlain is the first try of a plain transaction: it has read up to plainWrites keys and writes
-// these, and nothing else, so that nothing is left to validate (see written), and no write merges.
-// tried is false, and nothing has happened, if the transaction is not plain, or not all is as it
-// nearly always is: each version that was read is the head of its key still, neither it nor the one
-// to be written is a tombstone, and no table has an index. Otherwise it takes the steps of try in
-// the same order, so the invariants are those of try. Some questions have known answers:
+// tryPlain is the first attempt to commit a plain transaction, which has read up to plainWrites
+// keys and writes exactly these, without merges: so nothing is left to validate, see written. It
+// does nothing, and returns tried as false, if the transaction is not plain, or if the usual does
+// not hold: each version read is still the head of its key, neither it nor the version to write is
+// a tombstone, and no table has an index. Otherwise it takes the steps of try in the same order, so
+// the invariants are those of try. Some questions have known answers:
 //
-//   - the head is the version that was read, which is committed: no key is compared, and nothing
-//     else is covered: the CAS fails, or the version that had covered the head was aborted;
+//   - the head is the version that was read, which is committed: so no key is compared, and nothing
+//     else is covered. If the head was covered meanwhile, the CAS fails, or the cover was aborted;
 //   - the record is never tentative: the linearization point is the CAS from announced to
 //     committed;
 //   - the number of keys stays.
 //
-// Where a rival was faster after the first install the versions are withdrawn, and tryAgain goes on
-// in the general way.
+// If a rival is faster after the first install, tryPlain withdraws the versions, and tryAgain goes
+// on in the general way.
 func (st *txState) tryPlain(gen epoch.Gen) (e epoch.Epoch, r result, tried bool) {
 	work, slot := st.txWork, st.slot
 	writes, reads, parts := work.writes, work.reads, work.parts
@@ -79,8 +79,8 @@ func (st *txState) tryPlain(gen epoch.Gen) (e epoch.Epoch, r result, tried bool)
 	return d.Epoch(), resultOK, true
 }
 
-// decidePlain is announce and decide for a plain transaction, whose writes are installed. It
-// returns the word of the record then: committed, or the transaction is aborted.
+// decidePlain announces and decides a plain transaction, whose writes are installed. It returns the
+// word of the record then: the transaction is aborted unless this is committed.
 func (st *txState) decidePlain(writes []write) (decided chain.Word) {
 	m, record := st.m, &writes[0].v.State
 	says := chain.Load(record)
@@ -97,7 +97,7 @@ func (st *txState) decidePlain(writes []write) (decided chain.Word) {
 		}
 		hooks.At(hooks.JustAnnounced)
 		hooks.At(hooks.Announced)
-	} else if says.Committed() { // a helper was faster, which has told
+	} else if says.Committed() { // a helper has told and committed
 		return says
 	} else {
 		hooks.At(hooks.Announced)

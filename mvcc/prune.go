@@ -11,10 +11,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// visit prunes keys for the background work, see [gc.Config]: those of the buckets for
-// which that was asked. The items are all of this map.
+// visit prunes keys for the background work, see [gc.Config]: those keys of the items' buckets for
+// which a visit was asked. All items are of this map.
 func (c *chains) visit(items []gc.Item, view *gc.View, f *found) {
-	// In loops of loads that do not depend on each other, for the cache: see [index.Index.Scan].
+	// In each loop the loads do not depend on each other, for the cache: see [index.Index.Scan].
 	for _, i := range items {
 		c.index.Touch((*index.Bucket)(i.Thing))
 	}
@@ -27,13 +27,13 @@ func (c *chains) visit(items []gc.Item, view *gc.View, f *found) {
 }
 
 func (c *chains) visitBucket(b *index.Bucket, view *gc.View, f *found) {
-	// Must precede the prunes: a committer that finds that a visit is asked for
-	// relies on a prune that sees its version.
+	// Must precede the prunes: a committer that finds a visit asked for already relies on its prune
+	// to see the committer's version.
 	var heads [index.MaxVisits]*chain.Node
 	visits := c.index.Asked(b, &heads)
 	hooks.At(hooks.Dequeued)
 	done, gone, at := 0, 0, 0
-	defer func() { // the rest, if compare leaves
+	defer func() { // lists the rest, if compare panics or exits
 		for ; at < len(heads); at++ {
 			if was := heads[at]; visits&(1<<at) != 0 && c.index.IsHead(was) {
 				c.listAgain(index.Place{Bucket: b, I: uint8(at)}, was.Key(), &f.Again)
@@ -74,17 +74,16 @@ func (c *chains) visitBucket(b *index.Bucket, view *gc.View, f *found) {
 	}
 }
 
-// listAgain asks for a visit of the key at key, which was found at p, by list.
+// listAgain asks for a visit of the key at key, which was found at p, and adds the bucket to list.
 func (c *chains) listAgain(p index.Place, key unsafe.Pointer, list *[]gc.Item) {
 	if b := c.index.List(p, c.index.Hash.Sum(key), key); b != nil {
 		*list = append(*list, c.item(b))
 	}
 }
 
-// due ends waits. A pruner that has linked to a version and relied on its mark did both
-// before the mark came off, so the visit that follows starts from a head below which
-// the version is found, and marks it again or drops it. One that comes later does not
-// find the mark.
+// due ends the wait of v, and adds a visit of its key to items. A pruner that has linked to v and
+// relied on its mark did both before the mark came off: so the visit starts from a head below which
+// v is found, and marks v again or drops it. A pruner that comes later does not find the mark.
 func (w *waiter) due(v *chain.Node, items []gc.Item) []gc.Item {
 	v.State.And(^w.mark())
 	if w.last {
@@ -98,9 +97,9 @@ func (w *waiter) due(v *chain.Node, items []gc.Item) []gc.Item {
 }
 
 // stale reports whether a tombstone that waits for transactions which may write has been written
-// over. Then it waits no more: the versions on top decide whether it is kept. Otherwise a key that
-// is deleted and stored again, for as long as such a transaction is open, would leave a wait each
-// time.
+// over, and then ends the wait: the versions on top decide whether it is kept. Without this, a key
+// that is deleted and stored again and again while such a transaction is open would leave a wait
+// each time.
 func (w *waiter) stale(v *chain.Node) bool {
 	v.State.And(^w.mark()) // must precede: a writer that brings v to light again asks for a visit
 	if _, _, head := w.index.Seek(v.Key()); head == v && !v.Mark(w.mark()) {
@@ -110,8 +109,8 @@ func (w *waiter) stale(v *chain.Node) bool {
 	return true
 }
 
-// surplus returns how many versions the keys of b that are to be visited have beyond the
-// newest one and those that wait.
+// surplus returns the number of versions of those keys of b that are to be visited, without the
+// newest of each key, and without the versions that wait.
 func (c *chains) surplus(b *index.Bucket) (n int) {
 	for m := c.index.Waiting(b); m != 0; m &= m - 1 {
 		head := (index.Place{Bucket: b, I: uint8(bits.TrailingZeros32(m))}).Load()
@@ -127,8 +126,8 @@ func (c *chains) surplus(b *index.Bucket) (n int) {
 	return n
 }
 
-// left says whether a prune leaves versions that will have to be looked at again, though no old
-// read epoch ends.
+// left says whether a prune leaves versions that a later prune must look at even if no old read
+// epoch ends.
 type left uint8
 
 const (
@@ -148,9 +147,9 @@ const (
 // stands on a dropped version still finds its way down: a pruner clears or shortens the link of a
 // version only for epochs that are neither live in its view nor at or above that version.
 //
-// It passes over up to most versions above the bound, and stops after run in a row that had to be
-// kept. If f is not nil it tells of the old versions that have to be kept for old epochs, once
-// each: a version is marked as waiting when its wait begins.
+// It passes over up to most versions above the bound, and stops after run versions in a row that
+// had to be kept. Unless f is nil it adds to f each version that has to be kept for an old epoch,
+// once: a version is marked as waiting when its wait begins.
 func (c *chains) prune(
 	p index.Place, head *chain.Node, view *gc.View, most uint64, run int, f *found,
 ) (l left) {
@@ -188,7 +187,7 @@ func (c *chains) prune(
 			above++
 		}
 		if above > most {
-			return leftAbove // the view is too old, and the next one does this
+			return leftAbove // the view is too old: a prune with the next one does this
 		}
 		if v = v.Next.Load(); v == nil {
 			break
@@ -218,15 +217,15 @@ func (c *chains) prune(
 		}
 		return l
 	}
-	// A transaction that may write reads below the tombstone, or began while the view was made. The
-	// tombstone that it would find when it validates must not vanish.
+	// A transaction that may write reads below the tombstone, or began while the view was made.
+	// When it validates it must find the tombstone.
 	if f == nil {
 		return l
 	}
 	if !view.OldWriter || f.Alone || chain.Load(&head.State).Is(chain.KindIndirect) { // see PutOutcome
 		return max(l, leftYoung)
 	}
-	// If it waits already, then for the same one, or the wait is about to end.
+	// If the tombstone waits already, then for the same epoch, or its wait is about to end.
 	if !head.Mark(chain.LastBit) {
 		c.counters.tombstones.Add(1)
 		f.Waits = append(f.Waits, gc.Wait{Epoch: view.Writers, Writers: true,
@@ -235,14 +234,14 @@ func (c *chains) prune(
 	return l
 }
 
-// pruneBelow drops the versions below v that view does not need, and reports whether any is left
-// there, and whether for an epoch that is not old. v is the newest version at or below the bound.
+// pruneBelow drops the versions below v, the newest at or below the bound, that view does not need.
+// kept: some are left there; young: one of them is for an epoch that is not old.
 func (c *chains) pruneBelow(
 	v *chain.Node, view *gc.View, run int, f *found,
 ) (kept, young bool) {
 	inARow := 0
 	for cur := v; inARow < run; {
-		// The versions below cur that are above at are dropped.
+		// Versions below cur with epochs above at are dropped.
 		at, old := view.Below(c.CommitEpoch(cur))
 		first := cur.Next.Load()
 		n := first
@@ -254,8 +253,8 @@ func (c *chains) pruneBelow(
 		} else {
 			c.CheckCut(cur, first, n, view)
 			hooks.At(hooks.PruneWalked)
-			// Compared: if another pruner has cut here meanwhile, n may be a version that it has
-			// dropped, and must not be linked in again.
+			// By CAS: if another pruner has cut here meanwhile, it may have dropped n, which must
+			// not be linked in again.
 			if !cur.Next.CompareAndSwap(first, n) {
 				continue
 			}

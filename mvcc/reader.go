@@ -2,9 +2,9 @@ package mvcc
 
 import "iter"
 
-// A Reader is a [Map], [Tx] or [Snapshot], for functions that read. From a Map each call reads the
-// newest values, from the others all calls read one moment. As an interface a Tx or Snapshot costs
-// an allocation of 16 bytes; as a type parameter, R mvcc.Reader[string, int], none.
+// A Reader is a [Map], [Tx] or [Snapshot], for functions that read. On a Map each call reads the
+// newest values; on a Tx or Snapshot all calls read one moment. As an interface a Tx or Snapshot
+// costs an allocation of 16 bytes; as a type parameter, R mvcc.Reader[string, int], none.
 type Reader[K comparable, V any] interface {
 	// Get returns the value of key, if there is one.
 	Get(key K) (value V, ok bool)
@@ -62,13 +62,13 @@ func (m *Map[K, V]) Merge(key K, fn func(old V, ok bool) V) {
 	m.compute(key, func(old V, loaded bool) (V, ComputeOp) { return fn(old, loaded), UpdateOp })
 }
 
-// Epoch returns the newest epoch that was drawn: a later snapshot has it or a higher one. As long
-// as it equals that of a snapshot, nothing has been committed since.
+// Epoch returns the newest epoch drawn: later snapshots read as of this epoch or a higher one. As
+// long as it equals the epoch of a snapshot, nothing has been committed since the snapshot.
 func (m *Map[K, V]) Epoch() uint64 {
 	return m.engine().epoch()
 }
 
-// All is [Snapshot.All] of a snapshot of its own for each loop, which Options.MaxTxAge may end.
+// All is [Snapshot.All]. Each loop opens a snapshot of its own, which Options.MaxTxAge may end.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return records[K, V](looping{of: m.engine()})
 }
@@ -76,7 +76,7 @@ func (m *Map[K, V]) All() iter.Seq2[K, V] {
 // Keys is [Map.All] without values.
 func (m *Map[K, V]) Keys() iter.Seq[K] { return keys(m.All()) }
 
-// Len returns the number of keys, but for commits under way: it is a look at a striped counter.
+// Len returns the number of keys, except for commits under way: it reads a striped counter.
 func (m *Map[K, V]) Len() int { return m.engine().len() }
 
 //go:noinline

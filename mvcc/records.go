@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// A seamTable is a core as a [seam.Table]: package durable saves and loads the records of tables by
-// it.
+// A seamTable is a core as a [seam.Table], by which package durable saves and loads the records of
+// tables.
 type seamTable core
 
 func seamOf(m *core) seam.Table { return (*seamTable)(m) }
@@ -139,12 +139,12 @@ const blockSize = 1024
 // A tableLoader is the loader of a map.
 type tableLoader[K comparable, V any] struct {
 	m *Map[K, V]
-	// list has n records in blocks, of which all but the last are full: it is not copied as it grows.
+	// list has n records in blocks. All but the last are full, and are not copied any more.
 	list  [][]seam.Saved[K, V]
 	n     int
-	at    map[K]int // where a key is in it
-	clear bool      // the records of the map go
-	all   bool      // list has all records, in their order, and not the last one of each key
+	at    map[K]int // the place of a key's record in list
+	clear bool      // Apply deletes all records of the map first
+	all   bool      // list has each record added, in order, instead of the last one of each key
 }
 
 func newLoader[K comparable, V any](of *engine) seam.Loader {

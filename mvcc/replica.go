@@ -12,9 +12,9 @@ import (
 )
 
 // A database may be a replica of a store elsewhere, see package internal/seam/replicate and module
-// etcd: then that store draws the epochs, validates the reads of transactions, and commits. Nothing
-// here is on the way of others: a transaction of a replica is one that is rolled back, once it has
-// reported its reads and writes.
+// etcd: then that store draws the epochs, validates the reads of transactions, and commits. Other
+// databases pay nothing for this: a transaction of a replica is rolled back once its reads and
+// writes are reported.
 
 func init() {
 	replicate.Of = func(db any) replicate.DB { return replicated{db.(*DB), dbAt(db.(*DB)).root} }
@@ -26,7 +26,7 @@ type replicated struct {
 	root *core
 }
 
-// Attempt calls fn, and returns its reads and writes.
+// Attempt calls fn with a transaction, and returns the transaction's reads and writes.
 func (r replicated) Attempt(fn any) (w *replicate.Work, err error) {
 	st, gen := r.root.begin(LevelSerializable, forProgram)
 	st.trace(gen)
@@ -49,8 +49,8 @@ func (r replicated) Attempt(fn any) (w *replicate.Work, err error) {
 	return st.work(tx), nil
 }
 
-// notByHand keeps a transaction from being committed by hand: it stands among the records that are
-// in the way of a unique index.
+// notByHand keeps a transaction from being committed by hand: it is one of the extras, with which
+// no commit succeeds.
 var notByHand = extraKey{ix: mustNot{}}
 
 type mustNot struct{}
@@ -96,14 +96,14 @@ type workBuilder struct {
 	indexes map[*core]builtIndex // by their own tables
 }
 
-// A builtIndex is an index in the work: that with a number of the table with a number.
+// A builtIndex is the place of an index in the work: the number of its table, and its own there.
 type builtIndex struct{ table, number int }
 
 func newWorkBuilder(w *replicate.Work) workBuilder {
 	return workBuilder{w: w, at: map[*core]int{}, indexes: map[*core]builtIndex{}}
 }
 
-// table returns the number of a table, which must have types.
+// table returns the number of m, which must have types, and adds m to the tables if it is new.
 func (b *workBuilder) table(m *core) int {
 	i, there := b.at[m]
 	if !there {
@@ -170,7 +170,7 @@ func (b *workBuilder) ranges(p *part) {
 	}
 }
 
-// saw adds that v, which may be a tombstone, was read of its key.
+// saw adds that v, which may be a tombstone, was read for its key.
 func (b *workBuilder) saw(m *core, v *chain.Node) {
 	i, e := b.table(m), uint64(0)
 	if v.There() {
@@ -180,7 +180,7 @@ func (b *workBuilder) saw(m *core, v *chain.Node) {
 	b.w.Tables[i].Epochs = append(b.w.Tables[i].Epochs, e)
 }
 
-// write adds a write. A merge is no read of the key: Renew finds the value that it goes on from.
+// write adds a write. A merge is no read of the key: Renew finds the value to merge with.
 func (b *workBuilder) write(tx DBTx, w *write, p *part) {
 	if p.m.inner {
 		ix := b.index(p.m)
@@ -198,7 +198,7 @@ func (b *workBuilder) write(tx DBTx, w *write, p *part) {
 	b.wrote(p.m, v)
 }
 
-// merged returns a version with the result of a merge for base, which is read.
+// merged returns a version with the result of merging w into base, and adds the read of base.
 func (b *workBuilder) merged(m *core, w *write, base *chain.Node) *chain.Node {
 	if base == nil {
 		b.saw(m, m.types.tombstone(w.v.Key()))
@@ -226,21 +226,21 @@ func (b *workBuilder) done() {
 	}
 }
 
-// seenAs returns the version of the key at key as of an epoch at which a transaction of the caller
-// reads, or nil.
+// seenAs returns the version of the key at key as of an epoch, or nil. The caller has a transaction
+// that reads at this epoch.
 func (m *core) seenAs(key unsafe.Pointer, at epoch.Epoch) *chain.Node {
 	_, _, head := m.index.Seek(key)
 	return m.Visible(head, at)
 }
 
-// mergedOn returns a version with the result of the merge of w for base, which may be nil.
+// mergedOn returns a version with the result of merging w into base, which may be nil.
 func (m *core) mergedOn(w *write, base *chain.Node) *chain.Node {
 	v := m.types.clone(w.v)
 	w.merge.mergeInto(v, base)
 	return v
 }
 
-// Renew returns the writes of works as of now, one after the other.
+// Renew returns the writes of works as if they were done now, one after the other.
 func (r replicated) Renew(works []*replicate.Work) (w *replicate.Work, err error) {
 	st, gen := r.root.begin(LevelSerializable, forCall)
 	tx := DBTx{&st.own.txn, gen}

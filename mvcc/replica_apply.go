@@ -127,7 +127,7 @@ func (st *txState) decideAt(at epoch.Epoch) result {
 	return resultOK
 }
 
-// Skip says that some states are not known.
+// Skip says that the states after epoch above, up to epoch to, are not known.
 func (r replicated) Skip(above, to uint64) {
 	r.root.shared.past.unknown(epoch.Epoch(above), epoch.Epoch(to))
 }

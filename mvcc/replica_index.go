@@ -7,8 +7,8 @@ import (
 )
 
 // The reads and writes of a transaction of a replica in indexes. An entry says that a record has an
-// index key. So a transaction that has looked for one index key depends on nothing but the entries
-// of that.
+// index key. So a transaction that has looked for one index key depends only on the entries with
+// this index key.
 
 // Indexed returns the index keys that change.
 func (r replicated) Indexed(of any) []replicate.Table {
@@ -62,8 +62,8 @@ func (b *workBuilder) readIndex(p *part) {
 	}
 }
 
-// indexKeyOf returns the index key of an entry at key, of the table of an index: if that is unique
-// they are the same.
+// indexKeyOf returns the index key of the entry at key in m, the table of an index. In a unique
+// index the two are the same.
 func indexKeyOf(m *core, key unsafe.Pointer) any {
 	boxed := m.index.Hash.Boxed(key)
 	if e, ok := boxed.(interface{ indexKey() any }); ok {
@@ -89,7 +89,7 @@ func (b *workBuilder) index(m *core) *replicate.Index {
 	return &b.w.Tables[at.table].Indexes[at.number]
 }
 
-// indexOf returns the table that an inner one is an index of, and the name of the index.
+// indexOf returns the table and the name of the index whose inner table is m.
 func (b *workBuilder) indexOf(m *core) (table *core, name string) {
 	of := dbAt(m.db)
 	of.mu.Lock()

@@ -11,17 +11,17 @@ import (
 )
 
 // A Position is a state of a database, for a follower to keep, see [DB.Follow]. After a crash, or
-// with older files, epochs come again and mean other states; two Positions that are == are one
-// state. Keep it in any form, such as JSON or gob.
+// with older files, epochs come again and mean other states; two Positions that are == mean one
+// state. A Position may be kept in any form, such as JSON or gob.
 type Position struct {
-	// Life is random, 128 bits in hexadecimal digits, for each [NewDB]; durable.Backup.DB is that of the
-	// saved database.
+	// Life is random, 128 bits in hexadecimal digits, for each [NewDB]; durable.Backup.DB is the
+	// Life of the saved database.
 	Life  string `json:"life"`
 	Epoch uint64 `json:"epoch"`
 }
 
-// Position returns the position of the database at an epoch of this life, as [DB.Follow] has given
-// it. It never waits, and allocates once.
+// Position returns the position of the database at an epoch of this life that [DB.Follow] has
+// given. It never waits, and allocates once.
 func (db *DB) Position(epoch uint64) Position { return Position{dbAt(db).life(), epoch} }
 
 // life returns the name of this life of the database.
@@ -30,21 +30,21 @@ func (db *database) life() string {
 	return db.name
 }
 
-// past says which states of the past can be had, beside those that the versions in memory have.
+// past says which past states can be had, besides those that the versions in memory give.
 //
-// An epoch that was passed over means no state. A state of an earlier life that was met when it was
-// loaded is kept, if that was asked for, by the position that it had then.
+// An epoch that was passed over means no state. A load keeps, if asked to, states of an earlier
+// life that it comes through, by their positions in that life.
 type past struct {
 	mu      sync.Mutex
 	states  map[Position][]DBSnapshot
 	skipped atomic.Pointer[[]skip] // the epochs that were passed over
 }
 
-// A skip is the epochs above one, up to another.
+// A skip is the epochs after above, up to and including to.
 type skip struct{ above, to epoch.Epoch }
 
-// skipTo makes the clock be at to, or above: the epochs in between mean nothing, and neither does
-// to if through is set. It returns how many were passed over.
+// skipTo moves the clock to epoch to or above. The epochs in between mean nothing, and neither does
+// to if through is set. It returns the number of epochs passed over.
 func (s *shared) skipTo(to epoch.Epoch, through bool) (passed uint64) {
 	p, last := &s.past, to-1
 	if through {
@@ -57,7 +57,7 @@ func (s *shared) skipTo(to epoch.Epoch, through bool) (passed uint64) {
 		bound := s.slots.Bound()
 		list = slices.DeleteFunc(slices.Clone(*old), func(one skip) bool { return one.to < bound })
 	}
-	// It must be known before the clock is there. Epochs may be drawn meanwhile: these mean
+	// Readers must know the skip before the clock is there. Epochs that are drawn meanwhile do mean
 	// something.
 	now := s.slots.Now()
 	before := append(slices.Clip(list), skip{now, max(now, last)})
@@ -69,8 +69,8 @@ func (s *shared) skipTo(to epoch.Epoch, through bool) (passed uint64) {
 	return passed
 }
 
-// unknown says that the states of epochs above one, up to another, to which the clock has not come,
-// will never be known.
+// unknown says that the states after epoch above, up to epoch to, will never be known. The clock
+// has not come to these epochs.
 func (p *past) unknown(above, to epoch.Epoch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +100,7 @@ func (db door) KeepState(after Position) {
 	p.states[after] = append(p.states[after], s)
 }
 
-// take returns a state that was kept.
+// take returns a kept state of a position, and keeps it no longer.
 func (p *past) take(at Position) (s DBSnapshot, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,8 +114,8 @@ func (p *past) take(at Position) (s DBSnapshot, ok bool) {
 	return s, true
 }
 
-// resume returns a snapshot of the state of a position, if that is to be had. It is closed by the
-// caller.
+// resume returns a snapshot of the state of a position, if there still is one. The caller closes
+// it.
 func (db *DB) resume(at Position) (s DBSnapshot, ok bool) {
 	if s, ok = dbAt(db).shared.past.take(at); ok {
 		return s, true

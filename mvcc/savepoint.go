@@ -11,8 +11,8 @@ type undone struct {
 // Savepoint calls fn and returns its error unchanged. If that is not nil, or fn panics or calls
 // runtime.Goexit, the writes of the call, in all tables, and its functions for [Tx.OnCommit] are
 // undone. Its reads stay in the read set. Savepoints nest; a loop over All or a range that begins
-// in one must end in it. If fn ends the transaction and returns nil, Savepoint returns [ErrTxDone],
-// or [ErrTxTooOld] if it was evicted. The cost is that of one note for each key that is written
+// in a savepoint must end in it. If fn ends the transaction and returns nil, Savepoint returns
+// [ErrTxDone], or [ErrTxTooOld] if it was evicted. It costs one note for each key that is written
 // again.
 func (tx Tx[K, V]) Savepoint(fn func() error) (err error) { return DBTx(tx).Savepoint(fn) }
 
@@ -29,7 +29,7 @@ func (tx DBTx) Savepoint(fn func() error) (err error) {
 	st.leave()
 	keep := false
 	defer func() {
-		if st.gen() != tx.gen { // else the state may be that of another one
+		if st.gen() != tx.gen { // else the state may serve another transaction
 			if keep {
 				err = st.over(tx.gen)
 			}
@@ -57,8 +57,8 @@ func (st *txState) save(i int) {
 	}
 }
 
-// A mark says how many writes and notes there were when a savepoint began, and which records were
-// against unique indexes.
+// A mark has the numbers of writes and notes when a savepoint began, and the records that were in
+// the way of unique indexes then.
 type mark struct {
 	writes, undo int
 	extra        map[extraKey][]any
@@ -72,8 +72,8 @@ func (st *txState) beginSavepoint() {
 	rare.marks = append(rare.marks, mark{len(st.writes), len(st.undo), rare.extra.share()})
 }
 
-// endSavepoint ends it; outer is the one around it, or 0. It undoes the writes since, unless they
-// are to be kept.
+// endSavepoint ends the innermost savepoint; outer is the number of the one around it, or 0. Unless
+// keep is set it undoes the writes since the savepoint began.
 func (st *txState) endSavepoint(outer uint32, keep bool) {
 	was := st.marks[len(st.marks)-1]
 	st.marks = st.marks[:len(st.marks)-1]

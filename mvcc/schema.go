@@ -13,33 +13,33 @@ import (
 
 // Indexes.
 //
-// An index of a table is a table of its own: it has an entry for each index key of each
-// record. It is written in the transaction that writes the record, and so commits with
-// it, in the one step of a commit over several tables. Nothing else in the protocol knows
-// of indexes. A writer to a table that has some reads the old record first, to know which
-// entries are to go: that is a read of its transaction.
+// An index of a table is a table of its own: it has an entry for each index key of each record. It
+// is written in the transaction that writes the record, and so commits with it, in the one step of
+// a commit over several tables. Nothing else in the protocol knows of indexes. A writer to a table
+// with indexes reads the old record first, to know which entries must go: this is a read of its
+// transaction.
 //
-//   - X1: as of every epoch from that on at which NewIndex had done its work, an index
-//     has an entry (i, k) if and only if the record k has index key i.
-//   - X2: a writer has used the schema, which is the list of the indexes, that the table
-//     has when its version is installed: it is compared after the head has been loaded
-//     that the version covers, or, for a new key, under the lock of its bucket or leaf.
+//   - X1: as of the epoch at which NewIndex was done, and every later one, an index has an entry
+//     (i, k) if and only if the record k has index key i.
+//   - X2: a writer has used the schema (the list of the indexes) that the table has when the
+//     writer's version is installed. It compares the schemas after it has loaded the head that the
+//     version covers, or, for a new key, under the lock of its bucket or leaf.
 //
 // NewIndex announces a new schema, passes through the locks of all buckets, and then writes every
 // key once more, as it is, together with its entries. Why X1 follows: a version that was installed
 // with the old schema is on top of a head that was loaded before the schema was announced, or its
-// key had its cell before the locks had been passed through. So NewIndex meets the key. Its own
-// write comes after that version, which by then has been decided: if it was committed,
-// NewIndex writes entries for its value, and else its transaction finds the new schema when it
-// installs again. A writer that installs on top of NewIndex's write has loaded it, and so finds the
-// new schema.
+// key had its cell before the locks had been passed through. So NewIndex meets the key. NewIndex's
+// own write comes after that version, which has been decided by then. If the version was committed,
+// NewIndex writes entries for its value; if not, its transaction finds the new schema when it
+// installs again. A writer that installs on top of NewIndex's write has loaded this write, and so
+// finds the new schema.
 
-// A schema is the indexes of a table. It is never changed. Code that has the types of the table is
-// compiled where an index is made.
+// A schema is the indexes of a table. It is never changed. Its functions have the types of the
+// table, and are compiled where an index is made.
 type schema struct {
 	indexes []keptIndex
-	// put buffers a write of v in a transaction of the table, which has the schema, and the writes
-	// to the indexes that follow from it. v is not installed yet.
+	// put buffers a write of v, which is not installed yet, in a transaction of the table that uses
+	// the schema, and the writes to the indexes that follow from it.
 	put func(tx DBTx, s *schema, v *chain.Node)
 	// alters reports whether an index has to change when v takes the place of base.
 	alters func(s *schema, base, v *chain.Node) bool
@@ -50,7 +50,7 @@ type keptIndex interface {
 	named() string
 	// describe returns the type of the index keys, and the core of the table of entries.
 	describe() (key reflect.Type, table *engine, unique, ordered bool)
-	// distinct counts index keys up to most: -1 if the index is not complete.
+	// distinct counts index keys up to most; -1 if the index is not complete, or compare panics.
 	distinct(most int) int
 	// clear deletes all entries.
 	clear(tx DBTx)
@@ -60,13 +60,13 @@ type keptIndex interface {
 // A writtenIndex is an index, for writers to its table.
 type writtenIndex[K comparable, V any] interface {
 	keptIndex
-	// change returns a function that writes the changes of the index that follow from a change of
-	// the record key, or nil if there are none. was is the key that it had, which is equal, but may
-	// be another zero. It calls the function of the index; the function returned does not.
+	// change returns a function that writes the changes of the index after a change of the record
+	// key, or nil if there are none. was is the key before: equal, but maybe the other zero. change
+	// calls the function of the index; the function returned does not.
 	change(was K, old V, had bool, key K, value V, has bool) func(tx DBTx)
 }
 
-// schemaNow is the schema, for a caller that has looked a key up.
+// schemaNow returns the schema, for a caller that has looked a key up.
 func (m *core) schemaNow() *schema {
 	hooks.Before(hooks.Read, unsafe.Pointer(&m.schema))
 	return m.schema.Load()
@@ -76,8 +76,8 @@ func (m *core) schemaNow() *schema {
 // is one of the database.
 func (m *core) indexed() bool { return m.schema.Load() != nil }
 
-// schemaFor returns the schema that the transaction uses for its writes to the map. One
-// that is not of the database uses none, and conflicts if there is one.
+// schemaFor returns the schema that the transaction uses for its writes to the map. A transaction
+// that is not of the database uses none, and conflicts if the map has one.
 func (p *part) schemaFor() *schema {
 	if p != &p.st.own && !p.hasWritten {
 		p.schema = p.m.schema.Load()
@@ -85,8 +85,8 @@ func (p *part) schemaFor() *schema {
 	return p.schema
 }
 
-// asWritten returns key, of a record that the transaction sees, or the snapshot, if own is not set,
-// as it was written last: it may be the other zero.
+// asWritten returns key as it was written last, which may be the other zero: in the record that the
+// transaction sees, or, if own is not set, the snapshot.
 func asWritten[K comparable](st *txn, key K, own bool) K {
 	if !st.plain {
 		if v := st.written(unsafe.Pointer(&key), own); v != nil {
@@ -99,14 +99,14 @@ func asWritten[K comparable](st *txn, key K, own bool) K {
 // inside is In for a table that may have been closed.
 func (m *core) inside(tx DBTx) DBTx {
 	p := stateOf(tx.st).part(m)
-	tx.check() // or it may be a part for somebody else
+	tx.check() // else the part may be for another transaction
 	p.join()
 	return DBTx{&p.txn, tx.gen}
 }
 
 func (m *Map[K, V]) inside(tx DBTx) Tx[K, V] { return Tx[K, V](m.at.inside(tx)) }
 
-// read returns the version that the transaction sees of a key of its table, and has not written.
+// read returns the version of a key of its table that the transaction sees, without its own writes.
 func (tx DBTx) read(key unsafe.Pointer) *chain.Node {
 	tx.check()
 	p := partOf(tx.st)
@@ -128,7 +128,7 @@ func (tx DBTx) write(v *chain.Node) {
 	}
 }
 
-// buffer buffers a write of v, in a table of which indexes are written otherwise.
+// buffer buffers a write of v alone: the indexes of the table are written by the caller.
 //
 //go:noinline
 func (tx DBTx) buffer(v *chain.Node) { partOf(tx.st).put(tx.gen, v) }
@@ -142,7 +142,7 @@ func putIndexed[K comparable, V any](of DBTx, s *schema, v *chain.Node) {
 	var few [4]func(DBTx)
 	changes := few[:0]
 	for _, ix := range s.indexes {
-		// It may panic, and use the transaction: nothing has been written yet.
+		// change may panic, or use the transaction: nothing has been written yet.
 		change := ix.(writtenIndex[K, V]).change(was, old, had, key, value, has)
 		if change != nil {
 			changes = append(changes, change)
@@ -171,8 +171,8 @@ func altersIndexed[K comparable, V any](s *schema, base, v *chain.Node) bool {
 	return false
 }
 
-// writeIndexed is write for a table with indexes that have to change: in a transaction. It
-// returns a *UniqueError if a unique index does not allow it.
+// writeIndexed writes v in a transaction, for a table with indexes that have to change. It returns
+// a *UniqueError if a unique index does not allow the write.
 func (m *core) writeIndexed(
 	v *chain.Node, cond condition,
 ) (base *chain.Node, written bool, err error) {
@@ -187,7 +187,7 @@ func (m *core) writeIndexed(
 			return nil
 		}
 		tomb := chain.Load(&v.State) & chain.TombBit // cond may have changed it
-		mine := m.types.clone(v)                     // in each attempt another one
+		mine := m.types.clone(v)                     // a new version for each attempt
 		chain.SetWord(&mine.State, tomb)
 		own.write(mine)
 		return nil

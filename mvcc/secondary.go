@@ -11,7 +11,7 @@ import (
 )
 
 // An Index finds the records of a table by index keys of type I, which a function makes of each
-// record: exactly those that a snapshot or transaction sees in the table. Use [NewIndex] or
+// record: exactly the records that a snapshot or transaction sees in the table. Use [NewIndex] or
 // [NewOrderedIndex]. Any number of goroutines may use it.
 type Index[I, K comparable, V any] struct {
 	_ noCopy
@@ -21,15 +21,15 @@ type Index[I, K comparable, V any] struct {
 	keys  func(key K, value V) []I
 	sound bool   // i == i for every index key i
 	order *order // of index keys, nil if they have none
-	// Of the keys in its tables, which stay when a record is overwritten.
+	// ownIndex and ownKey copy keys of the index's tables, which outlast a record's value.
 	ownIndex owner[I]
 	ownKey   owner[K]
 	*collation
-	// The tables of the index: a unique one has the key of the record by its index key, others have
-	// entries.
+	// The table of the index: unique, from index keys to keys of records, if the index is unique,
+	// and else entries.
 	unique  inner[I, K]
 	entries inner[entry[I, K], none]
-	table   *engine // that which there is
+	table   *engine // the one of the two that there is
 
 	since atomic.Uint64 // the epoch from which on the index is right, 0 before
 }
@@ -43,22 +43,22 @@ type IndexOptions struct {
 }
 
 // NewIndex makes an index, without an order, of the table m. keys returns the index keys of a
-// record, or none; a double one counts once. It must return the same for the same record, not use
+// record, or none; a repeated one counts once. It must return the same for the same record, not use
 // the database, and not change its arguments. Each write of a record calls it, for the old value
 // and the new one. NewIndex panics if m is not a table, if the name is empty or taken, or in the
 // function of an Update.
 //
 // The table may be in use. NewIndex writes the index, and every record again, in small
-// transactions, and returns when it is complete. Transactions under way may conflict, once. Those
-// and snapshots that began before it returned cannot read the index. It returns a [*UniqueError],
-// and no index, if the index is to be unique and the records are not.
+// transactions, and returns when it is complete. Transactions under way may conflict, once.
+// Transactions and snapshots that began before it returned cannot read the index. It returns a
+// [*UniqueError], and no index, if the index is to be unique and the records are not.
 //
 // A write of a record reads the old record first: so [Tx.Set], [Tx.Delete] and [Tx.Merge] are reads
-// of the key as well. Where index keys have changed, it conflicts with transactions that have
-// searched for such an index key, or read a range with it.
+// of the key as well. A write that changes index keys conflicts with transactions that have
+// searched for one of them, or read a range with one.
 //
-// One-key operations like [Map.Store] are transactions then, and cost as much; one that changes no
-// index key, two calls of keys. They panic with a *UniqueError where [Map.Put] and [Map.Update]
+// One-key operations like [Map.Store] are transactions then, and cost as much, or two calls of keys
+// more if no index key changes. They panic with a *UniqueError where [Map.Put] and [Map.Update]
 // return it. Functions given to [Map.Compute] and the like may be called once more.
 //
 // Reading the table costs nothing more. An entry takes about as much memory as a key of an ordered
@@ -101,16 +101,16 @@ func (ix *Index[I, K, V]) Name() string {
 }
 
 // Get returns an iterator over the records with the index key, and their keys, in the order of
-// [Entry], as r sees them. Given the table itself, each loop opens a snapshot of its own.
+// [Entry], as r sees them. If r is the table itself, each loop opens a snapshot of its own.
 //
-// The loop may write to the transaction; it visits the same records nonetheless, with their values
-// by then. The index key joins the read set, and so does each record visited: the transaction
-// conflicts with one that gives the index key to a record or takes it away. It costs a search in a
-// tree, or, with IndexOptions.Unique and without an order, a look into a table; and a Get for each
-// record, of up to twelve before the first is visited, if r is no Tx. A loop allocates some small
-// objects.
+// The loop may write to the transaction; it still visits the same records, with their values by
+// then. The index key joins the read set, and so does each record visited: the transaction
+// conflicts with one that gives the index key to a record or takes it away. A loop costs a search
+// in a tree (with IndexOptions.Unique and without an order, in a hash table), and a Get for each
+// record; unless r is a Tx, it gets up to twelve records before it visits the first. It allocates
+// some small objects.
 //
-// An index key that is not equal to itself has no record. A step panics if r is not one of the
+// An index key that is not equal to itself has no record. A step panics if r is no reader of the
 // index's table, or began before the index was complete; and as a read of r does.
 func (ix *Index[I, K, V]) Get(r Reader[K, V], key I) iter.Seq2[K, V] {
 	ix.check()
@@ -127,8 +127,8 @@ func (ix *Index[I, K, V]) First(r Reader[K, V], key I) (k K, v V, ok bool) {
 }
 
 // Ascend is [Index.Get] for all index keys in a range, from the lowest to the highest. A record
-// with several of them comes once for each. The part of the range that the loop has gone through
-// joins the read set. It panics if the index has no order.
+// with several such index keys comes once for each. The part of the range that the loop has gone
+// through joins the read set. Ascend panics if the index has no order.
 func (ix *Index[I, K, V]) Ascend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V] {
 	of := ix.ranged(keys, nil, false)
 	return func(yield func(K, V) bool) { ix.records(r, of, yield) }
@@ -140,8 +140,8 @@ func (ix *Index[I, K, V]) Descend(r Reader[K, V], keys Range[I]) iter.Seq2[K, V]
 	return func(yield func(K, V) bool) { ix.records(r, of, yield) }
 }
 
-// open returns how the tables of the index are read as r sees them. kind is that of the snapshot
-// that it opens if r is the table.
+// open returns the window that reads the tables of the index as r sees them. If r is the table, it
+// opens a snapshot of the given kind.
 func (ix *Index[I, K, V]) open(r Reader[K, V], kind uint64) (in window[K]) {
 	switch r := r.(type) {
 	case *Map[K, V]:
@@ -187,11 +187,11 @@ func (ix *Index[I, K, V]) checkOf(e *engine) {
 type window[K comparable] struct {
 	moment
 	tx    bool               // it is a transaction
-	own   bool               // it is a snapshot that was opened for this
-	extra map[extraKey][]any // of it
+	own   bool               // it is a snapshot that open has opened
+	extra map[extraKey][]any // of the transaction
 }
 
-// closeOwn closes the snapshot, if it was opened for this.
+// closeOwn closes the snapshot, if open has opened it.
 func (in *window[K]) closeOwn() {
 	if in.own {
 		in.Close()

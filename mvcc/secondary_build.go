@@ -88,7 +88,7 @@ func (ix *Index[I, K, V]) alter(f func(list []keptIndex) []keptIndex) {
 	ix.m.at.alter(schema{put: putIndexed[K, V], alters: altersIndexed[K, V]}, f)
 }
 
-// checkIndex panics if no index of that name can be made, but for one that there is.
+// checkIndex panics if no index of that name can be made. It does not look for one that exists.
 //
 //go:noinline
 func (e *engine) checkIndex(call, name string) {
@@ -128,7 +128,7 @@ func (e *engine) updateAll(opts *TxOptions, fn func(tx DBTx) error) error {
 	return coreAt(e).db.Update(background, opts, fn)
 }
 
-// dropped says that the table is one of an index that could not be made.
+// dropped returns the flag that says that the table is of an index that could not be made.
 //
 //go:noinline
 func (e *engine) dropped() *atomic.Bool { return &coreAt(e).dropped }
@@ -138,7 +138,7 @@ func (e *engine) dropped() *atomic.Bool { return &coreAt(e).dropped }
 //go:noinline
 func (tx DBTx) usesSchema() { partOf(tx.st).schemaFor() }
 
-// build writes the index. It returns an error if it was to be unique and is not.
+// build writes the index. It returns an error if it is to be unique, and the records are not.
 func (ix *Index[I, K, V]) build() (err error) {
 	x := ix.m.index
 	ix.alter(func(list []keptIndex) []keptIndex { return append(list, ix) })
@@ -161,12 +161,12 @@ func (ix *Index[I, K, V]) build() (err error) {
 	return err
 }
 
-// buildBatch is how many records NewIndex writes in one transaction: it repeats them if one
-// of them was written meanwhile.
+// buildBatch is how many records NewIndex writes in one transaction: the transaction is repeated if
+// one of them is written meanwhile.
 const buildBatch = 64
 
-// write writes the entries of some keys of the table, and each key itself, as it is: including
-// those that have no value, for a writer may be about to give them one.
+// write writes the entries of some keys of the table, and each key again as it is: even a key
+// without a value, since a writer may be about to give it one.
 func (ix *Index[I, K, V]) write(batch []K) error {
 	return ix.m.at.updateAll(forLibrary(always), func(db DBTx) error {
 		tx := ix.m.inside(db)
@@ -189,10 +189,10 @@ func (ix *Index[I, K, V]) write(batch []K) error {
 	})
 }
 
-// drop removes the index, which could not be made, from its table: it is written no more.
-// Transactions that were under way, and have written to the table, conflict once. Its name is free.
+// drop removes the index, which could not be made, from its table: nobody writes it any more, and
+// its name is free. Transactions under way that have written to the table conflict once.
 func (ix *Index[I, K, V]) drop() {
-	ix.dropped().Store(true) // must precede: breaches of its rule are looked at afterwards
+	ix.dropped().Store(true) // must precede: notUnique looks at it after a breach of its rule
 	ix.alter(func(list []keptIndex) []keptIndex {
 		return slices.DeleteFunc(list, func(o keptIndex) bool { return o == keptIndex(ix) })
 	})
@@ -201,8 +201,7 @@ func (ix *Index[I, K, V]) drop() {
 
 func (ix *Index[I, K, V]) dropped() *atomic.Bool { return ix.table.dropped() }
 
-// An inner is a table of an index. It has no more of a map than an index needs, for all that a Map
-// has is compiled.
+// An inner is a table of an index. It is no Map, since all methods of a Map would be compiled.
 type inner[K comparable, V any] struct {
 	at    *engine // nil if there is no such table
 	plain bool    // k == k for every key
@@ -214,7 +213,7 @@ func newInner[K comparable, V any](e *engine, name string, by *order) inner[K, V
 	return inner[K, V]{at, at.plain()}
 }
 
-// get returns the value of key, as is seen through the slot of a snapshot, or in a transaction.
+// get returns the value of key as seen by in: a snapshot, or if tx is set a transaction.
 func (t inner[K, V]) get(in moment, tx bool, key K) (value V, ok bool) {
 	if tx {
 		return getIn[K, V](t.at.inside(DBTx(in)), key, false)

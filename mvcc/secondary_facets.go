@@ -5,10 +5,10 @@ import (
 	"runtime"
 )
 
-// Answers of an index without a look at the records: so these are no reads of them, and a
-// transaction conflicts only with changes of the index.
+// Answers of an index that read no record: so a transaction conflicts only with changes of the
+// index.
 
-// Has reports whether [Index.Get] would find a record. It costs no Get.
+// Has reports whether [Index.Get] would find a record. It reads no record.
 func (ix *Index[I, K, V]) Has(r Reader[K, V], key I) bool {
 	ix.check()
 	in := ix.open(r, forCall)
@@ -18,8 +18,8 @@ func (ix *Index[I, K, V]) Has(r Reader[K, V], key I) bool {
 	return ok
 }
 
-// Len is [Index.Count] of all entries. Given the table itself it is a look at a counter, as
-// [Map.Len].
+// Len is [Index.Count] of all entries. If r is the table itself it reads a counter, as [Map.Len]
+// does.
 func (ix *Index[I, K, V]) Len(r Reader[K, V]) int {
 	ix.check()
 	if m, ok := r.(*Map[K, V]); ok {
@@ -29,9 +29,9 @@ func (ix *Index[I, K, V]) Len(r Reader[K, V]) int {
 	return ix.Count(r, Range[I]{})
 }
 
-// Count returns how many entries with index keys in the range the index has, as r sees it. It walks
-// along them, a few nanoseconds for each, and allocates some small objects. The range joins the
-// read set. An index without an order takes all index keys, Range[I]{}, or one,
+// Count returns the number of entries with index keys in the range, as r sees the index. It walks
+// over these entries, a few nanoseconds for each, and allocates some small objects. The range joins
+// the read set. If the index has no order, the range is all index keys, Range[I]{}, or one,
 // From(key).UpTo(key).
 func (ix *Index[I, K, V]) Count(r Reader[K, V], keys Range[I]) (n int) {
 	of := ix.part(keys)
@@ -49,10 +49,10 @@ func (ix *Index[I, K, V]) Count(r Reader[K, V], keys Range[I]) (n int) {
 	return n
 }
 
-// Keys returns an iterator over the index keys in the range that any record has, as r sees the
-// table, each once: in their order, if the index has one. A key with many records costs a search in
-// a tree, others as in [Index.Ascend]. The first entries of each index key, and all that lies
-// between two, join the read set. For the range see [Index.Count].
+// Keys returns an iterator over the index keys in the range that some record has, as r sees the
+// table: each once, in their order if the index has one. An index key with many records costs a
+// search in a tree, any other as in [Index.Ascend]. The first entries of each index key, and all
+// that lies between two index keys, join the read set. For the range see [Index.Count].
 func (ix *Index[I, K, V]) Keys(r Reader[K, V], keys Range[I]) iter.Seq[I] {
 	of := ix.part(keys)
 	return func(yield func(I) bool) {
@@ -94,5 +94,5 @@ func (ix *Index[I, K, V]) Keys(r Reader[K, V], keys Range[I]) iter.Seq[I] {
 	}
 }
 
-// manyEqual is after how many entries of one index key Keys looks for the next one in the tree.
+// manyEqual is after how many entries of one index key Keys searches the tree for the next key.
 const manyEqual = 32

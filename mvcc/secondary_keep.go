@@ -67,7 +67,7 @@ func (ix *Index[I, K, V]) change(
 	}
 }
 
-// without returns the index keys of list that are not in the other one, once each.
+// without returns the index keys of list that are not in other, once each.
 func without[I comparable](list, other []I) (rest []I) {
 	if len(list)+len(other) > fewIndexKeys {
 		not := make(map[I]struct{}, len(list)+len(other))
@@ -84,10 +84,10 @@ func without[I comparable](list, other []I) (rest []I) {
 	return rest
 }
 
-// fewIndexKeys is up to how many index keys are compared one by one.
+// fewIndexKeys is the most index keys that are compared one by one.
 const fewIndexKeys = 32
 
-// add gives the record the index key, unless it has it.
+// add gives the record the index key, unless the record has it.
 func (ix *Index[I, K, V]) add(tx DBTx, index I, key K) {
 	index, key = ix.ownIndex.own(index), ix.ownKey.own(key)
 	if ix.unique.at == nil {
@@ -102,7 +102,7 @@ func (ix *Index[I, K, V]) add(tx DBTx, index I, key K) {
 	}
 }
 
-// remove takes the index key from the record, if it has it.
+// remove takes the index key from the record, if the record has it.
 func (ix *Index[I, K, V]) remove(tx DBTx, index I, key K) {
 	if ix.unique.at == nil {
 		ix.entries.remove(tx, entryOf(ix.collation, index, key))

@@ -12,8 +12,8 @@ import (
 
 // How reads by an index find the records.
 
-// A stretch is a part of an index: the entries whose index keys are in keys, and that come after
-// one, if that is not nil: then the loop goes upwards.
+// A stretch is a part of an index: the entries whose index keys are in keys and that, unless after
+// is nil, come behind after. With after the loop goes upwards.
 type stretch[I, K comparable] struct {
 	keys  Range[I]
 	after *Entry[I, K]
@@ -41,7 +41,7 @@ func (ix *Index[I, K, V]) checkOrdered(prefix bool) {
 	}
 }
 
-// part returns the stretch of keys. If the index has no order, that may be all index keys, or one.
+// part returns the stretch of keys: all index keys or one, or it panics if the index has no order.
 func (ix *Index[I, K, V]) part(keys Range[I]) stretch[I, K] {
 	ix.check()
 	low, high := &keys.low, &keys.high
@@ -53,14 +53,14 @@ func (ix *Index[I, K, V]) part(keys Range[I]) stretch[I, K] {
 	return stretch[I, K]{keys: keys, one: one}
 }
 
-// empty reports whether of is of an index key that is not equal to itself.
+// empty reports whether a stretch has one index key, which is not equal to itself.
 func (ix *Index[I, K, V]) empty(of *stretch[I, K]) bool {
 	return of.one && !ix.sound && !equal(of.keys.low.key, of.keys.low.key)
 }
 
-// records visits the records of a stretch, as r sees them. Neither r nor yield are kept, by it or
-// by its calls: so where a method that returns an iterator is inlined, the compiler allocates
-// neither the loop's function nor its variables.
+// records visits the records of a stretch, as r sees them. Neither records nor its calls keep r or
+// yield: so where a method that returns an iterator is inlined, the compiler allocates neither the
+// loop's function nor its variables.
 //
 //go:noinline
 func (ix *Index[I, K, V]) records(r Reader[K, V], of stretch[I, K], yield func(K, V) bool) {
@@ -97,8 +97,8 @@ func (ix *Index[I, K, V]) alongEntries(
 }
 
 // loopSeen visits the entries of a stretch, with the versions of their records that a snapshot
-// sees: for X1 there is a value. It looks several records up at once, before it visits the first: a
-// snapshot sees the same version whenever it looks.
+// sees: by X1 these have values. It looks up several records before it visits the first: a snapshot
+// sees the same version whenever it looks.
 func (ix *Index[I, K, V]) loopSeen(
 	in window[K], of *stretch[I, K], visit func(e *entry[I, K], record *chain.Node) bool,
 ) {
@@ -125,10 +125,10 @@ func (ix *Index[I, K, V]) loopSeen(
 // to wait for several at a time, and not too many for a loop that is left at once.
 const recordBatch = 12
 
-// lookup sets records to the versions, as the snapshot sees them, of the records of some entries,
-// which have their keys keyAt bytes behind their own. Nothing in a step waits for another key: so
-// the processor loads the buckets of all at once, and then the versions. (An entry does not note
-// the place of its record: that would save no load, and keep each table alive that was outgrown.)
+// lookup sets records to the versions, as the snapshot sees them, of the records of some entries.
+// An entry has its record's key keyAt bytes behind its own. No step waits for another key: so the
+// processor loads the buckets of all keys at once, and then the versions. (An entry does not note
+// its record's place: this would save no load, and keep outgrown tables alive.)
 //
 //go:noinline
 func (s moment) lookup(entries []*chain.Node, keyAt uintptr, records *[recordBatch]*chain.Node) {
@@ -238,8 +238,8 @@ func (ix *Index[I, K, V]) endIn(in window[K], of *stretch[I, K]) (first Entry[I,
 	return first, ok
 }
 
-// owners visits the records that have an index key of a unique index, in order: the owner, and
-// those to which the transaction has given it as well.
+// owners visits the records that have an index key of a unique index, in order: the owner, and the
+// records to which the transaction has given the index key as well.
 func (ix *Index[I, K, V]) owners(
 	in window[K], of *stretch[I, K], index I, owner K, visit func(index I, key K) bool,
 ) bool {
@@ -262,7 +262,7 @@ func (ix *Index[I, K, V]) owners(
 	return true
 }
 
-// behind reports whether the entry of a unique index, which is one of indexRange, is in the
+// behind reports whether an entry of a unique index, with its index key in indexRange, is in the
 // stretch.
 func (ix *Index[I, K, V]) behind(of *stretch[I, K], index I, key K) bool {
 	if of.after == nil || index != of.after.IndexKey {

@@ -22,17 +22,17 @@ import (
 // nor does a process that ends without [Sequence.Release]. Numbers have the order of the draws, not
 // of the commits.
 //
-// The reservation commits before a number of it is given out: so with package durable no number
-// that a kept commit uses comes again after a restart. One that has left the process before the
-// journal had its commit may. When somebody else has written or deleted the record the reserved
-// numbers are void: the next one is above that of the record.
+// A reservation commits before its numbers are given out: so with package durable no number that a
+// kept commit uses comes again after a restart. A number that has left the process before the
+// journal had the reservation may come again. If somebody else has written or deleted the record,
+// the reserved numbers are void: the next number is above the one in the record.
 type Sequence[K comparable] struct {
 	_     noCopy
 	m     *Map[K, uint64]
 	key   K
 	block uint64
 
-	now atomic.Pointer[numbers] // those that numbers are drawn from
+	now atomic.Pointer[numbers] // the block that numbers are drawn from
 }
 
 // sequences are the records of the Sequences of a map, by their keys.
@@ -41,25 +41,25 @@ type sequences struct {
 	all map[any]weak.Pointer[sequenceRecord]
 }
 
-// A sequenceRecord is the state that the Sequences of a record share. A block that one of them has
-// reserved is its own for as long as nobody but they has written the record since: its newest
-// version is that of the last reservation, and no reservation has found another one in between.
+// A sequenceRecord is the state that the Sequences of a record share. A block belongs to the
+// Sequence that reserved it until somebody else writes the record. Until then the record's newest
+// version is that of the last reservation, and no reservation finds another version.
 type sequenceRecord struct {
 	mu      sync.Mutex    // held while a block is reserved or released
 	within  goid.Set      // the goroutine that does that
 	last    atomic.Uint64 // the epoch of the last reservation, or release
-	breaks  atomic.Uint64 // how many of these have found the record written by somebody else
+	breaks  atomic.Uint64 // how many reservations and releases found another writer's record
 	highest uint64        // that was reserved in this process; guarded by mu
 }
 
-// numbers are a block of those of a sequence: those above drawn, up to limit. If drawn is above
-// that there are none left.
+// numbers are a reserved block of a sequence: those above drawn, up to limit. If drawn is not below
+// limit there are none left.
 type numbers struct {
-	_      [64]byte // is written by all that draw
+	_      [64]byte // drawn is written by all callers
 	drawn  atomic.Uint64
 	limit  uint64
-	record *sequenceRecord // nil if it is the first one, of none
-	breaks uint64          // of the record, by then
+	record *sequenceRecord // nil in the first block, which is empty
+	breaks uint64          // those of the record at the reservation
 	_      [64]byte
 }
 
@@ -67,8 +67,8 @@ type numbers struct {
 const defaultBlock = 1000
 
 // NewSequence returns a sequence whose record is the given key of m: its value is the highest
-// reserved number. If there is none the first number is 1; a program that has numbers already
-// stores the highest one there before. block is how many numbers are reserved at a time; 0 means
+// reserved number. If there is no record the first number is 1; a program that has numbers already
+// stores the highest one there first. block is how many numbers are reserved at a time; 0 means
 // 1000. Several sequences of one key give out different numbers. NewSequence writes nothing.
 func NewSequence[K comparable](m *Map[K, uint64], key K, block uint64) *Sequence[K] {
 	m.engine()
@@ -81,13 +81,13 @@ func NewSequence[K comparable](m *Map[K, uint64], key K, block uint64) *Sequence
 }
 
 // Next returns the next number. It costs an atomic addition and a Load of the record. Once in a
-// block it reserves the next one, by an Update of the map; other callers wait for that. The
-// function of an Update, also of this map, may call it, unless that has read or written the record
-// itself. Next panics where it would wait for itself: in a function that its Update calls, such as
-// Options.Observe.
+// block it reserves the next block, by an Update of the map, for which other callers wait. The
+// function of an Update, also of this map, may call Next, unless the function has read or written
+// the record. Next panics where it would wait for itself: in a function that its Update calls, such
+// as Options.Observe.
 //
-// It returns the error of its Update, or one if no block is left below 1<<63. The next call tries
-// again.
+// It returns the error of its Update, or an error if no block is left below 1<<63. The next call
+// tries again.
 func (s *Sequence[K]) Next() (uint64, error) {
 	for {
 		now := s.now.Load()
@@ -100,8 +100,8 @@ func (s *Sequence[K]) Next() (uint64, error) {
 	}
 }
 
-// owns reports whether a block is not void. If the record is not as it should be, that of a
-// reservation under way may have just been committed: it waits for that.
+// owns reports whether a block is not void. If the record's newest version is not that of the last
+// reservation, another one may just have committed: owns waits until it has been noted.
 func (s *Sequence[K]) owns(now *numbers) bool {
 	r := now.record
 	if s.epoch() == r.last.Load() {
@@ -112,7 +112,7 @@ func (s *Sequence[K]) owns(now *numbers) bool {
 	return s.epoch() == r.last.Load() && r.breaks.Load() == now.breaks
 }
 
-// epoch returns that of the newest version of the record, 0 if there is none.
+// epoch returns the epoch of the newest version of the record, 0 if there is none.
 func (s *Sequence[K]) epoch() uint64 {
 	_, _, head := index.Lookup(s.m.index, s.key)
 	return s.m.at.epochOf(head)
@@ -147,7 +147,7 @@ func (e *engine) sequence(key any) *sequenceRecord {
 	return r
 }
 
-// forget forgets a record of which there is no Sequence any more.
+// forget forgets the state of a record that has no Sequence any more.
 func (list *sequences) forget(key any) {
 	list.mu.Lock()
 	defer list.mu.Unlock()
@@ -156,7 +156,7 @@ func (list *sequences) forget(key any) {
 	}
 }
 
-// reserve replaces the block before, which is empty or void.
+// reserve replaces the block before, which is used up or void.
 func (s *Sequence[K]) reserve(before *numbers) error {
 	r := s.m.at.sequence(s.key)
 	r.lock("Next")
@@ -166,7 +166,7 @@ func (s *Sequence[K]) reserve(before *numbers) error {
 	}
 	next := &numbers{record: r}
 	err := s.update(r, func(record uint64) (uint64, error) {
-		// If somebody has set the record back, no number comes again in this process.
+		// Even if somebody has set the record back, no number comes again in this process.
 		last := max(record, r.highest)
 		if last >= math.MaxInt64 || s.block > math.MaxInt64-last {
 			return 0, fmt.Errorf("mvcc: Sequence: no block of %d numbers is left above %d", s.block, last)
@@ -185,7 +185,7 @@ func (s *Sequence[K]) reserve(before *numbers) error {
 // Release gives back the reserved numbers that were not drawn, so that the next process goes on
 // without a gap: call it before the database is closed. It does nothing if somebody has reserved
 // more since. The sequence can be used afterwards. It waits for a reservation under way, and
-// returns the error of its Update; then these numbers are left out.
+// returns the error of its Update; after an error these numbers are left out.
 func (s *Sequence[K]) Release() error {
 	r := s.now.Load().record
 	if r == nil {
@@ -223,7 +223,7 @@ func (r *sequenceRecord) lock(call string) {
 	r.mu.Lock()
 }
 
-// update has the record changed, and notes when.
+// update changes the record by fn, and notes the commit epoch.
 func (s *Sequence[K]) update(r *sequenceRecord, fn func(record uint64) (uint64, error)) (err error) {
 	change := func() { r.within.Run(func() { err = s.changed(r, fn) }) }
 	if strict := s.m.strictly(); strict != nil {

@@ -15,8 +15,8 @@ import (
 )
 
 // shared is the common part of the maps of a database: the clock and the slots, the reclaimer, the
-// claims and the alarms. A map by itself has one of its own. It knows the maps as members, and so
-// does not keep them reachable.
+// claims and the alarms. A map by itself has a shared of its own. A shared knows its maps as
+// members, and so does not keep them reachable.
 type shared struct {
 	slots      *epoch.Slots
 	gc         *gc.Reclaimer
@@ -121,7 +121,7 @@ func (s *shared) each(f func(m *member) bool) (any bool) {
 	return any
 }
 
-// add adds a map, and drop takes it out: its items are visited nonetheless.
+// add adds a map. drop takes a map out, but its items are still visited.
 func (s *shared) add(m *member) {
 	s.change(func(list []*member) []*member { return append(list, m) })
 }

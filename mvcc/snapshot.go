@@ -12,8 +12,8 @@ import (
 )
 
 // A Snapshot reads a map as of one moment. Its reads never conflict and never fail, except by
-// Options.MaxTxAge. Several goroutines may use it; Close ends a call of another one with the panic
-// of [ErrTxDone]. The zero Snapshot panics in every method but Close.
+// Options.MaxTxAge. Several goroutines may use it; a call that another goroutine's Close overtakes
+// panics with [ErrTxDone]. The zero Snapshot panics in every method but Close.
 type Snapshot[K comparable, V any] struct {
 	st  *txn
 	gen epoch.Gen
@@ -49,8 +49,8 @@ func (s Snapshot[K, V]) Get(key K) (value V, ok bool) {
 	if s.st == nil {
 		panic(errZeroSnapshot)
 	}
-	// Whether epoch and version were this snapshot's is checked at the end; a
-	// walk as of a stranger's epoch does no harm.
+	// The check at the end says whether epoch and version were this snapshot's; a walk as of
+	// another epoch does no harm.
 	at := s.st.head.Epoch()
 	_, _, v := index.Lookup(s.st.index, key)
 	if v.Plain(at) {
@@ -84,9 +84,9 @@ func (s Snapshot[K, V]) Has(key K) bool {
 // Keys is [Snapshot.All] without values.
 func (s Snapshot[K, V]) Keys() iter.Seq[K] { return keys(s.All()) }
 
-// Try calls fn, which reads from the snapshot, and returns its error; [ErrTxTooOld] if the snapshot
-// was evicted: fn does not go on after the read that found it; or [ErrTxDone] if it is closed. In
-// goroutines that fn starts the panic is theirs.
+// Try calls fn, which reads from the snapshot, and returns fn's error. It returns [ErrTxTooOld] if
+// the snapshot was evicted, and ends fn at the read that finds this; and [ErrTxDone] if the
+// snapshot is closed. In a goroutine that fn starts such a read panics.
 func (s Snapshot[K, V]) Try(fn func() error) (err error) { return moment(s).Try(fn) }
 
 // Len returns the number of keys, and visits every entry of the index.

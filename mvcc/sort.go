@@ -7,14 +7,14 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
-// A numbered element is one of a slice to be sorted: the number to sort by, and its place.
+// A numbered stands for an element of a slice to be sorted: its number to sort by, and its place.
 type numbered struct {
 	by uint64
 	at int
 }
 
-// sortBy sorts s by the number that by returns for each element, and leaves those that are alike in
-// their order. It moves each element once, and does not allocate for few: writes are long, and have
+// sortBy sorts s by the number that by returns for each element, and keeps equal ones in their
+// order. It moves each element once, and allocates only for more than 16: writes are long, and have
 // pointers.
 func sortBy[T any](s []T, by func(*T) uint64) {
 	if len(s) < 2 {
@@ -56,7 +56,7 @@ func sortNumbered(order []numbered) {
 // it but speed.
 func (st *txState) sortWrites() {
 	if hooks.Scheduled() {
-		return // hashes are chance; the order of the program does as well
+		return // hashes are random; the order of the program does as well
 	}
 	if len(st.writes) == 2 {
 		if a, b := &st.writes[0], &st.writes[1]; st.ranks(a, b) {

@@ -12,9 +12,9 @@ import (
 )
 
 // A stableHash hashes keys of one type, given by their addresses, in the same way in every process:
-// equal keys have the same hash. A pointer or channel in a key is hashed by its address, which is
-// not the same elsewhere; nor can it be sent there. It is no secret: a caller that chooses the keys
-// can make hashes that are the same, so its users must do with these as well.
+// equal keys have the same hash. A pointer or channel in a key is hashed by its address, which
+// differs in another process; but such a key cannot be sent there. The hash is no secret: a caller
+// that chooses the keys can make equal hashes, with which users of a stableHash must cope.
 type stableHash func(key unsafe.Pointer) uint64
 
 func newStableHash(t reflect.Type) stableHash {
@@ -89,7 +89,7 @@ func stepFor[T any](bits func(x T) uint64) stableStep {
 	return func(h uint64, at unsafe.Pointer) uint64 { return stir(h, bits(*(*T)(at))) }
 }
 
-// signedSteps are those for signed integers, by their sizes: an int is the same whatever its size.
+// signedSteps are the steps for signed integers, by size: an int is hashed alike whatever its size.
 var signedSteps = [9]stableStep{
 	1: stepFor(func(x int8) uint64 { return uint64(x) }),
 	2: stepFor(func(x int16) uint64 { return uint64(x) }),

@@ -16,7 +16,7 @@ import (
 // A txState is the state behind a [Tx] or a [Snapshot]. It is pooled, and owns a slot; the
 // generation in the slot tells which handle it serves.
 type txState struct {
-	own part // in the map that has begun it
+	own part // the part in the map that began the transaction
 
 	idle invariant.Ghost // 1 while the state is in the pool
 	slot *epoch.Slot
@@ -58,8 +58,8 @@ func (m *core) open(kind uint64) (st *txState, gen epoch.Gen) {
 	}
 }
 
-// take takes an idle state, or makes one. It returns the generation of the transaction
-// that begins in it next: now, because that may be evicted before Begin returns.
+// take takes an idle state, or makes one. It returns the generation of the transaction that begins
+// in the state next: now, because this transaction may be evicted before Begin returns.
 func (m *core) take() (st *txState, gen epoch.Gen) {
 	if st = m.idle(); st == nil {
 		st = m.newState()
@@ -84,7 +84,7 @@ func (st *txState) trace(gen epoch.Gen) {
 }
 
 // isInner reports whether a file is one of this package: calls in it say nothing of where a
-// transaction began. (Its directory is said as of the build: with -trimpath it is the import path.)
+// transaction began. (Directories are those of the build: with -trimpath, import paths.)
 func isInner(file string) bool {
 	return path.Dir(file) == sources() && !strings.HasSuffix(file, "_test.go")
 }
@@ -95,9 +95,8 @@ var sources = sync.OnceValue(func() string {
 })
 
 // enter is called at the begin of a method that uses the reads and writes of the transaction, and
-// leave at its end. A transaction is for one goroutine at a time: this notices most of the time if
-// it is not, at the price of a plain flag. A method that calls a function of the user meanwhile
-// defers leave.
+// leave at its end. A transaction is for one goroutine at a time: most uses by two are noticed, at
+// the price of a plain flag. A method that calls a function of the user in between defers leave.
 func (st *txState) enter() {
 	if st.busy {
 		panic(errConcurrentUse)
@@ -107,8 +106,8 @@ func (st *txState) enter() {
 
 func (st *txState) leave() { st.busy = false }
 
-// enterAgain is enter for a method of the transaction gen that has left in between: it panics if
-// that has ended since, so that nothing of it gets into the one that the state serves by now.
+// enterAgain is enter for a method that has left in between. It panics if the transaction gen has
+// ended since, so that nothing of gen gets into the transaction that the state serves by now.
 func (st *txState) enterAgain(gen epoch.Gen) {
 	if st.gen() != gen {
 		refuse(&st.own.txn, gen)
@@ -116,8 +115,8 @@ func (st *txState) enterAgain(gen epoch.Gen) {
 	st.enter()
 }
 
-// scheduledIdle returns an idle state for a goroutine that is scheduled, which has those of
-// several maps, or nil.
+// scheduledIdle returns an idle state of the map for a goroutine that is scheduled, which has idle
+// states of several maps; nil if there is none.
 func (m *core) scheduledIdle() (st *txState) {
 	var others []any
 	for x := hooks.TakeIdle(); x != nil; x = hooks.TakeIdle() {
@@ -140,7 +139,7 @@ func (m *core) give(st *txState, gen epoch.Gen) {
 	if !st.slot.Keep(gen) || !st.slot.Settled() {
 		return // an unsettled slot must not serve another transaction, see abandon
 	}
-	pool := m.pool.Load() // before dropParts: the other one is garbage, if a table is closed then
+	pool := m.pool.Load() // before dropParts: if a table is closed then, this pool is garbage
 	if st.others.Load() != nil {
 		st.dropParts()
 	}
@@ -155,10 +154,9 @@ func (m *core) give(st *txState, gen epoch.Gen) {
 func (m *core) newState() *txState {
 	st := &txState{slot: m.Slots.Acquire(), m: m}
 	st.own.init(st, m)
-	// A handle that is dropped without being ended makes its state
-	// unreachable: idle states are held by the pool, busy ones only by their
-	// handles. The slot is ended then. Attached once for each state, so that
-	// begin costs nothing more.
+	// A handle that is dropped without being ended makes its state unreachable: idle states are
+	// held by the pool, busy ones only by their handles. The cleanup ends the slot then. It is
+	// attached once for each state, so begin costs nothing more.
 	if s := m.shared.strict; s != nil {
 		runtime.AddCleanup(st, abandonStrictly, strictSlot{st.slot, s})
 	} else {
@@ -170,8 +168,8 @@ func (m *core) newState() *txState {
 
 // abandon takes back the slot of a state that has become unreachable.
 //
-// If a commit was left in the middle, though unwind sees to it that none is, its versions refer to
-// the slot's record: it is aborted, unless it is decided, and stays so for ever, since
+// If a commit was left in the middle, which unwind prevents, its versions refer to the slot's
+// record. The record is aborted, unless it is decided, and stays so for ever, since
 // [epoch.Slots.Release] keeps the number of such a slot.
 func abandon(slot *epoch.Slot) {
 	if !slot.Settled() {
@@ -198,8 +196,8 @@ func (st *txState) over(gen epoch.Gen) error {
 	return ErrTxDone
 }
 
-// refuse panics for a method of a handle that cannot return an error. It takes little to call, so
-// that its callers are inlined where reads are.
+// refuse panics for a method of a handle that cannot return an error. A call of it is cheap enough
+// for its callers to be inlined where reads are.
 //
 //go:noinline
 func (s moment) refuse() {
@@ -224,7 +222,7 @@ func refuse(t *txn, gen epoch.Gen) {
 	panic(ErrTxDone)
 }
 
-// A tooOld is an [ErrTxTooOld] that says whose.
+// A tooOld is an [ErrTxTooOld] that says which transaction was evicted.
 type tooOld struct {
 	slot *epoch.Slot
 	gen  epoch.Gen
@@ -233,9 +231,9 @@ type tooOld struct {
 func (tooOld) Error() string { return ErrTxTooOld.Error() }
 func (tooOld) Unwrap() error { return ErrTxTooOld }
 
-// tooOld is deferred around a function that uses the transaction gen. If that was
-// evicted, and the function panics because it has used it since, it ends the panic and
-// sets err. Any other panic goes on, also that of another handle.
+// tooOld is deferred around a function that uses the transaction gen. If gen was evicted, and the
+// function panics because it has used gen since, tooOld ends the panic and sets err. Any other
+// panic goes on, also one that is due to another handle.
 func (st *txState) tooOld(gen epoch.Gen, err *error) {
 	if st.m.strict {
 		st.m.shared.hub.stir() // it may have committed
@@ -252,8 +250,8 @@ func (st *txState) tooOld(gen epoch.Gen, err *error) {
 	}
 }
 
-// guarded calls fn, and returns an error where a read in it finds that the transaction gen
-// was evicted, or if that has ended already.
+// guarded calls fn and returns its error; ErrTxTooOld where a read in fn finds the transaction gen
+// evicted; and an error without a call of fn if gen has ended already.
 func (st *txState) guarded(gen epoch.Gen, fn func() error) (err error) {
 	if fn == nil {
 		panic("mvcc: Try: fn is nil")

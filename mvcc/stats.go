@@ -13,9 +13,9 @@ import (
 )
 
 // Stats says how much a map has done so far, and holds now. Fields are read one after the other;
-// when nothing is going on they are exact, unless it says otherwise. Of the counters Commits alone
-// may fall: a commit under way is counted when it has drawn its epoch, and no longer if it fails.
-// In JSON durations are in nanoseconds.
+// when nothing is going on they are exact, unless their comments say otherwise. Of the counters
+// Commits alone may fall: it counts a commit under way that has drawn its epoch, and no longer if
+// the commit fails. In JSON durations are in nanoseconds.
 type Stats struct {
 	// Epoch is the newest epoch drawn; nobody reads below MinVisible.
 	Epoch      uint64 `json:"epoch"`
@@ -24,7 +24,7 @@ type Stats struct {
 	// have.
 	LiveEpochs int `json:"live_epochs"`
 	LiveTx     int `json:"live_tx"`
-	// OldestPin is the oldest epoch that is being read, or 0, and OldestPinAge for how long the
+	// OldestPin is the oldest epoch that is being read, or 0. OldestPinAge is for how long the
 	// background work has seen it.
 	OldestPin    uint64        `json:"oldest_pin"`
 	OldestPinAge time.Duration `json:"oldest_pin_age_ns"`
@@ -46,25 +46,25 @@ type Stats struct {
 	Commits uint64 `json:"commits"`
 	// Ended counts transactions and snapshots that have ended.
 	Ended uint64 `json:"ended"`
-	// Conflicts counts commits that failed, or gave way to others; the next three those of each
-	// [ConflictKind].
+	// Conflicts counts commits that failed, or gave way to others; the next three count those of
+	// each [ConflictKind].
 	Conflicts      uint64 `json:"conflicts"`
 	ReadConflicts  uint64 `json:"read_conflicts"`
 	ScanConflicts  uint64 `json:"scan_conflicts"`
 	WriteConflicts uint64 `json:"write_conflicts"`
 	// Retries counts the further attempts of Update.
 	Retries uint64 `json:"retries"`
-	// Helped counts writers that another goroutine committed, Pushed those for which one drew an
-	// epoch, Revoked epochs taken away again, Rivals aborted writers, Reinstalled the attempts
-	// after that, or after a faster writer.
+	// Helped counts writers that another goroutine committed, Pushed writers for which another
+	// goroutine drew an epoch, Revoked epochs taken away again, Rivals aborted writers, Reinstalled
+	// attempts after such an abort, or after a faster writer.
 	Helped      uint64 `json:"helped"`
 	Pushed      uint64 `json:"pushed"`
 	Revoked     uint64 `json:"revoked"`
 	Rivals      uint64 `json:"rivals"`
 	Reinstalled uint64 `json:"reinstalled"`
-	// Claims counts turns, see [Map.Update], ExpiredClaims those that took too long, and Deferred
-	// the commits that waited for one. HeldClaims is how many are granted now, and Waiting how many
-	// goroutines wait for the begin or end of one.
+	// Claims counts turns, see [Map.Update], ExpiredClaims turns that took too long, and Deferred
+	// commits that waited for a turn. HeldClaims is how many turns are granted now, and Waiting how
+	// many goroutines wait for the begin or end of a turn.
 	Claims        uint64 `json:"claims"`
 	ExpiredClaims uint64 `json:"expired_claims"`
 	Deferred      uint64 `json:"deferred"`
@@ -74,16 +74,16 @@ type Stats struct {
 	Expired        uint64 `json:"expired"`
 	ExpireFailures uint64 `json:"expire_failures"`
 	// Watches is how many watches and channels of Changed there are, WatchLag how many epochs they
-	// are behind, WatchWaiting how many changes wait for loops. Gaps counts those that ended
+	// are behind, WatchWaiting how many changes wait for loops. Gaps counts watches that ended
 	// because something was too slow.
 	Watches      int    `json:"watches"`
 	WatchLag     uint64 `json:"watch_lag"`
 	WatchWaiting int    `json:"watch_waiting"`
 	Gaps         uint64 `json:"gaps"`
-	// Backups counts complete ones, see durable.Save, and BackupAge is the age of the last one.
+	// Backups counts complete backups, see durable.Save, and BackupAge is the age of the last.
 	// JournalLag is how many epochs a journal is behind, JournalBehind for how long something has
-	// waited for it; JournalFailures counts failed writes, and JournalRefused the records left out,
-	// see durable.CodecError. The first commit after its end is one of JournalFailures.
+	// waited for it; JournalFailures counts failed writes, and the first commit after the journal's
+	// end. JournalRefused counts the records left out, see durable.CodecError.
 	Backups         uint64        `json:"backups"`
 	BackupAge       time.Duration `json:"backup_age_ns"`
 	JournalLag      uint64        `json:"journal_lag"`
@@ -92,8 +92,8 @@ type Stats struct {
 	JournalRefused  uint64        `json:"journal_refused"`
 	// Pruned counts versions dropped, as exact as Versions.
 	Pruned uint64 `json:"pruned"`
-	// Refreshes of the view, by the ticker, committers and [Map.Reclaim]; and their times, of
-	// committers estimated from one in 64; RefreshTime is the sum.
+	// Refreshes of the view, by the ticker, by committers and by [Map.Reclaim], and the time that
+	// each kind took: of committers it is estimated from one in 64. RefreshTime is the sum.
 	TickRefreshes     uint64        `json:"tick_refreshes"`
 	CommitRefreshes   uint64        `json:"commit_refreshes"`
 	ManualRefreshes   uint64        `json:"manual_refreshes"`
@@ -113,8 +113,8 @@ type Stats struct {
 	_ struct{}
 }
 
-// counters counts the events of one map off the hot path. Those on it are derived: commits from the
-// clock, ended transactions from the generations of the slots.
+// counters counts the events of one map off the hot path. Counts of events on it are derived:
+// commits from the clock, ended transactions from the generations of the slots.
 type counters struct {
 	*commonCounters
 	name      string                           // of the map in its database
@@ -132,15 +132,15 @@ type commonCounters struct {
 	retries     atomic.Uint64
 	expired     atomic.Uint64 // records
 	unexpired   atomic.Uint64 // failures of OnExpire
-	// tombstones is how many keys of which only a tombstone is left are set aside.
+	// tombstones is the number of keys set aside that have only a tombstone left.
 	tombstones atomic.Int64
 	_          [128]byte
 }
 
 // Stats returns the present statistics. It looks at about as many slots as transactions have been
 // open at once lately, and at some hundred of the keys that wait to be pruned. It allocates
-// nothing. A table of a [DB] has Epoch, Keys, Entries, the conflicts, and Bytes, that of the index
-// and the newest version of each key. The others are zero, and in [DB.Stats].
+// nothing. A table of a [DB] has Epoch, Keys, Entries, the conflicts, and Bytes, of the index and
+// the newest version of each key. For its other fields, which are zero, see [DB.Stats].
 func (m *Map[K, V]) Stats() Stats { return m.engine().stats() }
 
 // stats is [Map.Stats].
@@ -158,8 +158,8 @@ func (m *core) stats() Stats {
 // Stats is [Map.Stats] of all tables together.
 func (db *DB) Stats() Stats { return dbAt(db).shared.stats() }
 
-// Sources returns the statistics, for package profiling and for metrics: of the database by its
-// name, and of its present tables as in "shop/stock"; zero once a table was closed.
+// Sources returns functions that return statistics, for package profiling and metrics: of the
+// database by its name, and of its present tables as "shop/stock"; zero once a table was closed.
 func (db *DB) Sources(name string) map[string]func() Stats {
 	dbAt(db).mu.Lock()
 	defer dbAt(db).mu.Unlock()
@@ -170,8 +170,8 @@ func (db *DB) Sources(name string) map[string]func() Stats {
 	return all
 }
 
-// source returns a function that returns the statistics of the table, zero once it is gone, and
-// does not keep it.
+// source returns a function that returns the statistics of the table, or zero once the table is
+// closed or gone. The function does not keep the table reachable.
 func (m *core) source() func() Stats {
 	lasting := weak.Make(m)
 	return func() (s Stats) {
@@ -195,7 +195,7 @@ func (s *shared) stats() Stats {
 	var all mapSizes
 	newest := uint64(0) // bytes of the newest versions
 	visible := 0        // keys, and entries of indexes
-	s.gone.Lock()       // so that no table goes between the two
+	s.gone.Lock()       // so that no table goes between the two reads
 	all.conflicts = s.gone.conflicts
 	gonePruned := s.gone.entries
 	s.each(func(m *member) bool {

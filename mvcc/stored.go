@@ -17,8 +17,8 @@ import (
 //
 //   - V1: the fingerprint of a version is noted by the goroutine that is about to install it, while
 //     it is private: before anybody else can read the value, and so change it.
-//   - V2: the goroutine whose version has been committed on top of it takes the note, and compares,
-//     before the call that wrote returns. There is one such goroutine, and to it Swap or
+//   - V2: the goroutine whose version has been committed on top takes the note, and compares,
+//     before its writing call returns. There is one such goroutine, and only to it Swap or
 //     LoadAndDelete gives the value: so whoever has got a value out of the map may change it.
 //   - V3: Close compares the newest versions, under the mutex: a goroutine that covers one of them
 //     takes its note before or after.
@@ -29,7 +29,7 @@ import (
 // stored has a note of each version of a strict map that is committed or about to be: V1 to V2.
 type stored struct {
 	seed maphash.Seed
-	mu   sync.Mutex // held for a look, or for the comparison of one value
+	mu   sync.Mutex // held to use of, or to compare one value
 	of   map[*chain.Node]storedValue
 }
 
@@ -70,7 +70,7 @@ func (s *stored) take(v *chain.Node) (was storedValue, ok bool) {
 }
 
 // covered takes the note of v, on top of which a version of the caller has been committed, and
-// says how its value was changed, "" if it was not. See V2.
+// returns how v's value was changed, or "" if it was not. See V2.
 func (m *core) covered(v *chain.Node) (mistake string) {
 	was, ok := m.shared.strict.stored.take(v)
 	if !ok {
@@ -79,7 +79,7 @@ func (m *core) covered(v *chain.Node) (mistake string) {
 	return m.changed(v, was, m.changedPlace(v, was))
 }
 
-// uncovered is covered for the newest version of a key. See V3.
+// uncovered takes the note of v, the newest version of a key, and compares like covered. See V3.
 func (m *core) uncovered(v *chain.Node) (mistake string) {
 	s := &m.shared.strict.stored
 	look := func() (was storedValue, place string) {
@@ -99,8 +99,8 @@ func (m *core) changedPlace(v *chain.Node, was storedValue) string {
 	return was.fingerprint.change(m.shared.strict.stored.seed, m.types.value, m.valueOf(v))
 }
 
-// changed says that a place of the value of v was changed. Functions of the program may print the
-// key.
+// changed returns a text that says that a place of the value of v was changed, if place is not "".
+// Functions of the program may print the key.
 func (m *core) changed(v *chain.Node, was storedValue, place string) (mistake string) {
 	if place == "" {
 		return ""
@@ -132,8 +132,8 @@ func (m *core) unnoted(v *chain.Node) {
 	}
 }
 
-// checkCovered fails if the value of base, on top of which a one-key write of the caller has been
-// committed, was changed.
+// checkCovered fails if the value of base was changed. The caller has committed a one-key write on
+// top of base.
 func (m *core) checkCovered(base *chain.Node) {
 	if base == nil || !m.watched {
 		return
@@ -143,8 +143,8 @@ func (m *core) checkCovered(base *chain.Node) {
 	}
 }
 
-// A storing is the write of a transaction to a strict map: it merges, if there is anything to, and
-// notes the version.
+// A storing is the merger of a transaction's write to a strict map: it does the write's own merge,
+// if there is one, and notes the version.
 type storing struct {
 	of      *core
 	merging merger      // or nil
@@ -186,8 +186,8 @@ func (st *txState) noteStored() {
 	}
 }
 
-// settleStored says which value was changed that the commit has covered; or, if it has not
-// committed, drops its notes.
+// settleStored takes the notes of the values that the commit has covered, and says if one was
+// changed. If the commit has failed, it drops the notes of the commit's own values.
 func (st *txState) settleStored(committed bool) (mistake string) {
 	if !st.m.strict {
 		return ""
@@ -206,7 +206,7 @@ func (st *txState) settleStored(committed bool) (mistake string) {
 	return mistake
 }
 
-// checkStored settles the notes of a commit, and fails if a value was changed that it has covered.
+// checkStored settles the notes of a commit, and fails if a value that it covered was changed.
 func (st *txState) checkStored(committed bool) {
 	if mistake := st.settleStored(committed); mistake != "" {
 		st.m.shared.strict.fail(mistake)

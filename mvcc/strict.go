@@ -16,15 +16,15 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// A strict is shared by the maps of a database, or belongs to one by itself, with Options.Strict:
-// it has the functions of the program that each goroutine is within. Without the option there is
-// none: maps look for it only where strict is set, or plain is not.
+// A strict exists with Options.Strict, one for a database or for a map by itself. It has the
+// functions of the program that each goroutine is within. Maps look for it only where strict is
+// set, or plain is not.
 type strict struct {
 	mu      sync.Mutex
 	within  map[goid.ID][]scope // the functions of the program that are under way, the innermost last
 	commits atomic.Uint64       // by hand, of transactions that could conflict
 
-	// Programs compile in the types that this one can be seen to lead to: a core is none of them.
+	// Programs compile in all types that can be reached from this one: so it leads to no core.
 
 	stored stored
 	trial  *trial.TestHooks // or nil: then a mistake is a panic
@@ -52,8 +52,7 @@ const (
 	useWrite            // write the map itself, or begin a transaction
 )
 
-// forcedConflict is how many commits by hand, of those that could conflict, there are to one that
-// is made to.
+// forcedConflict: of so many commits by hand that could conflict, one is made to conflict.
 const forcedConflict = 8
 
 func newStrict(o *Options) *strict {
@@ -64,7 +63,7 @@ func newStrict(o *Options) *strict {
 		stored: stored{seed: maphash.MakeSeed(), of: map[*chain.Node]storedValue{}}}
 }
 
-// run calls f as the function that of says.
+// run calls f, and notes meanwhile that the goroutine is within the function of.
 func (s *strict) run(of scope, f func()) {
 	id := goid.Get()
 	s.mu.Lock()
@@ -81,7 +80,7 @@ func (s *strict) run(of scope, f func()) {
 	f()
 }
 
-// beyond calls f, a part of the library that is no part of the function that calls it.
+// beyond calls f, a part of the library, as if it were called by no function of the program.
 func (s *strict) beyond(f func()) {
 	id := goid.Get()
 	s.mu.Lock()
@@ -105,7 +104,7 @@ func (s *strict) fail(mistake string) {
 	}
 }
 
-// check fails if the function that the calling goroutine is in must not do this to the table.
+// check fails if a function that the calling goroutine is within must not use the table as u says.
 func (s *strict) check(u use, table string) {
 	s.mu.Lock()
 	scopes := s.within[goid.Get()]
@@ -129,13 +128,13 @@ func (s *strict) check(u use, table string) {
 	}
 }
 
-// twice returns the result of f, which must be the same when it is called again, and must not use
-// the database.
+// twice calls f twice and returns the result. It fails if the results differ, or if f uses the
+// database.
 func twice[R any](s *strict, what string, f func() R) (result R) {
 	return twiceAs(s, what, same, f)
 }
 
-// twiceAs is twice, where alike compares the results.
+// twiceAs is twice, with alike to compare the results.
 func twiceAs[R any](s *strict, what string, alike func(a, b R) bool, f func() R) (result R) {
 	s.run(scope{what: what}, func() {
 		first := f()
@@ -147,7 +146,7 @@ func twiceAs[R any](s *strict, what string, alike func(a, b R) bool, f func() R)
 	return result
 }
 
-// beside fails if a function that the calling goroutine is in must not do this to the map.
+// beside fails if a function that the calling goroutine is within must not use the map as u says.
 func (m *core) beside(u use) { m.shared.strict.check(u, m.counters.name) }
 
 // besideOpen is beside for the begin of a transaction, or a snapshot.
@@ -159,8 +158,8 @@ func (m *core) besideOpen(kind uint64) {
 	}
 }
 
-// updateStrictly is Update, but it runs fn as a function of which is known where it is, and once
-// more before: in a transaction that is rolled back, as if after a conflict.
+// updateStrictly is Update, but it notes meanwhile that the goroutine is within fn. If there may be
+// a second attempt it first runs fn in a transaction that is rolled back, as if after a conflict.
 func (m *core) updateStrictly(
 	ctx context.Context, opts *TxOptions, fn func(tx DBTx) error,
 ) error {
@@ -184,7 +183,7 @@ func (m *core) updateStrictly(
 	return m.updateAtLast(ctx, opts, attempts, run)
 }
 
-// updateAtLast is Update with so many attempts that are not strict any more.
+// updateAtLast is Update with the given number of attempts, which are not strict any more.
 func (m *core) updateAtLast(
 	ctx context.Context, opts *TxOptions, attempts int, run func(tx DBTx) error,
 ) error {
@@ -203,7 +202,7 @@ func (m *core) rehearse(opts *TxOptions, run func(tx DBTx) error) error {
 	return tx.rehearsed(run)
 }
 
-// rehearsed returns the error of run, or that of a transaction that has ended meanwhile.
+// rehearsed returns the error of run, or that for a transaction that has ended meanwhile.
 func (tx DBTx) rehearsed(run func(tx DBTx) error) error {
 	st := stateOf(tx.st)
 	err := st.guarded(tx.gen, func() error { return run(tx) })
@@ -213,8 +212,8 @@ func (tx DBTx) rehearsed(run func(tx DBTx) error) error {
 	return err
 }
 
-// forced ends, now and then, the transaction gen with a conflict, which it returns: if it could
-// have had one.
+// forced ends, now and then, the transaction gen with a conflict and returns the conflict. It does
+// so only if the transaction could have had one.
 func (st *txState) forced(gen epoch.Gen) error {
 	if !st.canConflict() || !st.m.shared.strict.forces() {
 		return nil
@@ -222,10 +221,10 @@ func (st *txState) forced(gen epoch.Gen) error {
 	return st.force(gen, 1)
 }
 
-// canConflict reports whether a transaction that did as this one has could conflict.
+// canConflict reports whether a transaction with such reads and writes could conflict.
 func (st *txState) canConflict() bool { return st.hasRead && len(st.writes) > 0 }
 
-// forces reports whether a commit by hand that could conflict does.
+// forces reports whether a commit by hand that could conflict is made to.
 func (s *strict) forces() bool {
 	if s.trial != nil && s.trial.Chance != nil {
 		return s.trial.Chance()
@@ -240,21 +239,21 @@ func (st *txState) force(gen epoch.Gen, attempts int) error {
 	return c.err(attempts)
 }
 
-// mergeTwice calls the fn of a Merge.
+// mergeTwice calls fn, the function of a Merge, twice, and returns the result.
 func mergeTwice[V any](s *strict, fn func(old V, ok bool) V, old V, ok bool) V {
 	return twice(s, "the function of a Merge", func() V { return fn(old, ok) })
 }
 
-// same reports whether a and b say the same, as far as can be seen: functions and channels do if
-// both are nil or neither is, a NaN is the same as another one. It does not look at values that lie
-// deep, as in one that has itself within it, nor at more than a million.
+// same reports whether a and b are alike, as far as can be seen: two functions or channels are if
+// both are nil or neither is, and two NaNs are. It does not look deeper than 32 levels, since a
+// value may contain itself, nor at more than a million values.
 func same[T any](a, b T) bool {
 	most := 1_000_000
 	return alike(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem(), 0, &most)
 }
 
-// sameKeys reports whether a and b have the same index keys, in whatever order: so it does not
-// matter if they come from a map.
+// sameKeys reports whether a and b have the same index keys, in any order: so a function may take
+// them from a map.
 func sameKeys[I comparable](a, b []I) bool {
 	in := func(list, other []I) bool {
 		return !slices.ContainsFunc(list, func(key I) bool {

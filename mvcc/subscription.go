@@ -20,14 +20,14 @@ type WatchOptions[K comparable, V any] struct {
 	// Keys are the keys to watch, of an ordered map. Default: all.
 	Keys Range[K]
 
-	// Match says which keys to watch. The goroutine of the loop calls it, and wakes up for all
-	// commits. Default: all.
+	// Match reports whether to watch a key. The goroutine of the loop calls it, and so wakes up for
+	// all commits. Default: all.
 	Match func(key K) bool
 
-	// Buffer is how many changes may wait, before Match is asked, and Keys in an order by a
-	// function; with more the watch ends with a [*GapError]. A larger commit is given whole to a
-	// loop that has taken the large ones before. A waiting change takes a key and two values, and
-	// up to a hundred bytes. Default: 8192.
+	// Buffer is how many changes may wait; with more the watch ends with a [*GapError]. Changes
+	// that Match, or Keys in an order by a function, will leave out count too. A commit that is
+	// larger than Buffer is given whole to a loop that has taken all larger ones before. A waiting
+	// change takes a key and two values, and up to a hundred bytes. Default: 8192.
 	Buffer int
 
 	_ struct{}
@@ -37,18 +37,18 @@ const defaultBuffer = 1 << 13
 
 // Watch returns an iterator over the commits that change the map from now on, in the order of their
 // epochs, each whole, with old and new values. The watch begins with the call, not with the loop.
-// It ends with the loop, or when ctx has ended: then the last step gives a commit without changes,
-// and the error of the context, or a [*GapError] if the loop was too slow. A second loop panics.
+// It ends with the loop. When ctx has ended, or if the loop is too slow, the last step gives a
+// commit without changes, and the error of the context, or a [*GapError]. A second loop panics.
 //
 // A commit is given within a millisecond, if the machine has time. Commits never wait for watches:
 // one goroutine serves all watches of the map or database, and ends with the last of them. A commit
 // notes its writes, in one allocation; in a map that nobody watches it pays one load. Changes stay
 // in memory until the goroutine has seen them, and in the buffer of a loop until it has taken them.
 //
-// Watch may wait for the round under way. The first one of a map, and one with Since, looks at all
-// keys. With Since the first commit is a [Commit.Summary], if there are changes since the snapshot.
-// If that is evicted meanwhile Watch panics, see [ErrTxTooOld]. The end of the last watch waits for
-// the goroutine to end.
+// Watch may wait for the goroutine's round. The first watch of a map, and one with Since, looks at
+// all keys. With Since the first commit is a [Commit.Summary], if there are changes since the
+// snapshot. If the snapshot is evicted meanwhile Watch panics, see [ErrTxTooOld]. The end of the
+// last watch waits for the goroutine to end.
 //
 // [NewIndex] changes all records. [Map.Close] does not end a watch.
 func (m *Map[K, V]) Watch(
@@ -86,8 +86,8 @@ func (m *Map[K, V]) Watch(
 // A picker picks changes of a commit.
 type picker[K comparable, V any] func(all []Change[K, V]) (some []Change[K, V])
 
-// picks returns the pickers of the changes to be given: atOnce is for when a commit is handed on,
-// and later for the loop, unless they are nil. All functions of the user are for later.
+// picks returns the pickers of the changes to be given. atOnce is called when a commit is handed
+// on, and later by the loop, unless they are nil. Only later calls functions of the user.
 func (m *Map[K, V]) picks(o *WatchOptions[K, V]) (atOnce, later picker[K, V]) {
 	keys, match := o.Keys, o.Match // not o: Since may be dropped
 	if s := m.at.strict(); s != nil && match != nil {
@@ -113,8 +113,8 @@ func (m *Map[K, V]) picks(o *WatchOptions[K, V]) (atOnce, later picker[K, V]) {
 	return pick[K, V](m.at, &in, nil), later
 }
 
-// pick returns a picker of the changes in a range, if in is not nil, with keys that match, if that
-// is not nil.
+// pick returns a picker of the changes whose keys are in a range and match. A nil in or match lets
+// all keys through.
 func pick[K comparable, V any](e *engine, in *span, match func(key K) bool) picker[K, V] {
 	return func(all []Change[K, V]) (some []Change[K, V]) {
 		for i := range all {
@@ -147,9 +147,9 @@ type DBWatchOptions struct {
 	_ struct{}
 }
 
-// Watch is [Map.Watch] for all tables, including later ones: [Map.Changes] has the changes of one.
-// It also tells of closed tables, in the order of the epochs; with Since, those closed since then
-// come before the summary.
+// Watch is [Map.Watch] for all tables, including later ones: [Map.Changes] returns the changes of
+// one. It also tells of closed tables, in the order of the epochs; with Since, tables closed since
+// the snapshot come before the summary.
 //
 //go:noinline
 func (db *DB) Watch(ctx context.Context, opts *DBWatchOptions) iter.Seq2[DBCommit, error] {
@@ -221,14 +221,14 @@ type subscription struct {
 	ready    chan struct{} // there is something to take
 	first    []DBCommit    // before all else
 	// given is the epoch of the last commit that the loop was given, or of the begin: commits that
-	// wait may still be dropped. Of the goroutine of the loop, once the watch has begun.
+	// wait may still be dropped. Once the watch has begun only the goroutine of the loop uses it.
 	given uint64
 
 	mu      sync.Mutex
 	waiting []DBCommit
-	changes int  // in these
-	large   int  // of these, those in commits that are larger than the limit
-	marked  bool // the last one is of progress
+	changes int  // in waiting
+	large   int  // of changes, those in commits that are larger than limit
+	marked  bool // the last commit in waiting is of progress
 	gap     bool
 
 	stop    func() bool
@@ -306,7 +306,7 @@ func (s *subscription) offer(list []DBCommit) bool {
 	if s.marked {
 		s.waiting, s.marked = s.waiting[:len(s.waiting)-1], false
 	}
-	behind := s.large > 0 // there was time to take it
+	behind := s.large > 0 // the loop had time to take the large commit
 	for i, c := range list {
 		picked, n := s.pick(c)
 		if n == 0 {
@@ -371,7 +371,7 @@ func (s *subscription) take() (list []DBCommit, err error) {
 			err = &GapError{s.given}
 		}
 		if s.gap {
-			s.signal() // once more, when these are consumed
+			s.signal() // for the next take, when list is consumed
 		}
 		s.mu.Unlock()
 		if len(list) > 0 || err != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// The part of maps and databases that package mvcctest knows: a trial is a part of the options.
-// Methods of a *strict may be called of nil.
+// The part of maps and databases that package mvcctest knows: a trial is a part of the options. The
+// methods of a *strict may be called on nil.
 
 func init() {
 	trial.Attach = func(options any, t *trial.TestHooks) { options.(*Options).trial = t }
 }
 
-// reports tells the trial of a mistake, if there is one.
+// reports tells the trial of a mistake, and returns whether there is a trial.
 func (s *strict) reports(mistake string) bool {
 	if s == nil || s.trial == nil {
 		return false
@@ -101,7 +101,7 @@ func (m *core) updateOnTrial(
 		switch {
 		case over:
 			return err
-		case !errors.As(err, &conflict): // it could not have one
+		case !errors.As(err, &conflict): // the attempt could not conflict
 		case made+1 == attempts:
 			return err
 		case ctx.Err() != nil:
@@ -126,9 +126,9 @@ func (m *core) updateOnTrial(
 	return err
 }
 
-// attemptOnTrial makes an attempt of an Update, the nth, that conflicts if it could: then it
-// returns the conflict. If it could not it is rolled back, or, unless rehearse is set, committed.
-// over says that there is no other attempt to make.
+// attemptOnTrial makes the nth attempt of an Update. If the attempt could conflict, it does, and
+// the conflict is returned. If not, it is rolled back if rehearse is set, and else committed. over
+// says that there is no other attempt to make.
 func (m *core) attemptOnTrial(
 	opts *TxOptions, n int, rehearse bool, run func(tx DBTx) error,
 ) (over bool, err error) {
@@ -147,15 +147,15 @@ func (m *core) attemptOnTrial(
 	return !errors.Is(err, ErrConflict), err
 }
 
-// A subject is a map by itself or a database: root, which is kept reachable until it has ended, so
-// that the garbage collector does not end it meanwhile.
+// A subject is root, a map by itself or a database, which it keeps reachable until End: so the
+// garbage collector does not end root first.
 type subject struct {
 	*shared
 	root any
 	made calls
 }
 
-// Expire has the records expire whose time has come, also those that a goroutine is at.
+// Expire has the records expire whose time has come. It waits for a goroutine that is at it.
 func (s *subject) Expire(ctx context.Context) (err error) {
 	s.gc.Outside("Step")
 	s.eachExpiring(func(c *core) {
@@ -269,8 +269,8 @@ func programOf(pcs []uintptr) calls {
 	return program(list)
 }
 
-// program returns the calls without those of the library. Of a goroutine of the library it returns
-// the first call.
+// program returns the calls without those of the library. For a goroutine of the library it returns
+// that goroutine's first call.
 func program(all calls) calls {
 	for i, f := range all {
 		if f.Function == "runtime.goexit" && i > 0 && isLibrary(all[i-1].File) {

@@ -39,9 +39,9 @@ func (tx Tx[K, V]) Epoch() uint64 { return DBTx(tx).Epoch() }
 // read set, which later transactions use again.
 func (tx Tx[K, V]) Get(key K) (value V, ok bool) { return getIn[K, V](DBTx(tx), key, false) }
 
-// GetForUpdate is Get for a key on which the writes of the transaction depend: it joins the read
-// set at level snapshot too, and the commit fails if it has changed. So a transaction of that level
-// is free of write skew as far as it reads in this way. It takes no lock.
+// GetForUpdate is Get for a key on which the writes of the transaction depend: the key joins the
+// read set at level snapshot too, and the commit fails if the key has changed. So a transaction of
+// that level is free of write skew as far as it reads with GetForUpdate. It takes no lock.
 func (tx Tx[K, V]) GetForUpdate(key K) (value V, ok bool) {
 	return getIn[K, V](DBTx(tx), key, true)
 }
@@ -108,8 +108,8 @@ func setIn[K comparable, V any](tx DBTx, key K, value V, tomb chain.Word) {
 		how = st.set(tx.gen, v)
 	}
 	if how == toBeFound {
-		h, p, _ := index.Lookup(st.index, key) // the memory of the key is waited for
-		if v == nil {                          // while the version is made
+		h, p, _ := index.Lookup(st.index, key) // begins to load the memory of the key
+		if v == nil {                          // the load goes on meanwhile
 			v = chain.New(key, value)
 			chain.SetWord(&v.State, tomb)
 		}
@@ -147,14 +147,14 @@ func (tx Tx[K, V]) All() iter.Seq2[K, V] {
 func (tx Tx[K, V]) Keys() iter.Seq[K] { return keys(tx.All()) }
 
 // Len returns how many keys have a value, own writes included. The first call looks at each key,
-// and so does the commit; then it costs a lookup for each own write.
+// and so does the commit; a later call costs a lookup for each own write.
 func (tx Tx[K, V]) Len() int { return DBTx(tx).countKeys() }
 
 // OnCommit has f called once the transaction has committed, before Commit or [Map.Update] returns,
 // in the same goroutine. f is given the commit epoch, or the read epoch of a transaction that has
-// written nothing. Several are called in their order. f may use the map in any way, but not the
-// transaction. If f panics, or calls runtime.Goexit, the commit stands, and the others are called
-// too, before the first panic goes on.
+// written nothing. Several functions are called in their order. f may use the map in any way, but
+// not the transaction. If f panics, or calls runtime.Goexit, the commit stands, and the others are
+// called too, before the first panic goes on.
 func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) { DBTx(tx).OnCommit(f) }
 
 // Commit makes the transaction's writes visible, all at once, and ends it. If it returns nil, every
@@ -163,10 +163,10 @@ func (tx Tx[K, V]) OnCommit(f func(epoch uint64)) { DBTx(tx).OnCommit(f) }
 // ended before. A transaction that wrote nothing, or has read nothing, never conflicts.
 //
 // Commit gives way, once, to others that have their turn on a key that it writes, see [Map.Update].
-// Of commits under way whose keys meet, one that stands still is aborted, and installs again. After
+// Of commits under way that share keys, one that stands still is aborted, and installs again. After
 // five such attempts, or with more than 256 keys, Commit waits for its own turn. Beyond that it
 // waits as [Map.Store] does. The cost grows with the number of keys written and, at level
-// serializable, read; a transaction that scanned a map or a range, and writes, scans that again.
+// serializable, read; a transaction that scanned a map or a range, and writes, scans it again.
 func (tx Tx[K, V]) Commit() error { return DBTx(tx).Commit() }
 
 // Rollback ends the transaction and forgets its writes. It never waits.
@@ -175,5 +175,5 @@ func (tx Tx[K, V]) Rollback() { DBTx(tx).Rollback() }
 // Err returns [ErrTxDone] if the transaction has ended, [ErrTxTooOld] if it was evicted, and a
 // [*ConflictError] if it writes, is serializable, and a value that it got has been overwritten:
 // then Commit will fail. Nil promises nothing: only Commit looks at the rest of the read set and,
-// at level snapshot, at the keys to be written. It looks once at each key that Get has found.
+// at level snapshot, at the keys to be written. Err looks once at each key that Get has found.
 func (tx Tx[K, V]) Err() error { return DBTx(tx).Err() }

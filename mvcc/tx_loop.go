@@ -21,8 +21,8 @@ func (tx DBTx) scanAll(c *chunk, visit func() bool) {
 	st.enter()
 	st.hasRead, st.beyond = true, true
 	p.rare().scanned, st.rare().looped = true, true
-	// From here on put makes new versions: so the writes of the loop do not change those that it is
-	// still to visit.
+	// From here on put makes new versions: so writes in the loop do not change versions that the
+	// loop has still to visit.
 	mine, own := p.ownRecords(), len(st.writes)
 	st.leave()
 	c.moment = moment(tx)
@@ -83,7 +83,7 @@ func (tx DBTx) countKeys() int {
 	return n
 }
 
-// ranged is [Tx.Ascend], or [Tx.Descend], for the keys of r, or all if it is nil.
+// ranged is [Tx.Ascend], or [Tx.Descend], for the keys of r, or all if r is nil.
 //
 //go:noinline
 func (tx DBTx) ranged(c *chunk, r *span, down bool, visit func() bool) {
@@ -109,8 +109,8 @@ func (tx DBTx) ranged(c *chunk, r *span, down bool, visit func() bool) {
 	runtime.KeepAlive(tx.st)
 }
 
-// goOn reports whether a loop that was left is to go on further on: the keys that it passes over it
-// has not read.
+// goOn reports whether a loop that was left goes on, at c.jump: it has not read the keys that it
+// jumps over.
 func (l *txLoop) goOn(c *chunk) bool {
 	if c.jump == nil {
 		return false
@@ -122,7 +122,7 @@ func (l *txLoop) goOn(c *chunk) bool {
 	return true
 }
 
-// end is [Tx.Min], or [Tx.Max] if last is set: nil if there are no keys.
+// end returns the version for [Tx.Min], or [Tx.Max] if last is set; nil if there are no keys.
 //
 //go:noinline
 func (tx DBTx) end(last bool) (found *chain.Node) {
@@ -143,10 +143,10 @@ type txLoop struct {
 	tx      DBTx
 	order   *order
 	r       *span
-	rest    *span // the part of r behind a gap: nothing, if that is set
+	rest    *span // the part of r behind a gap, unless nothing is set
 	nothing bool
 	passed  int  // how many keys had no value, before the first that has one
-	met     bool // there was one that has
+	met     bool // a key with a value was met
 	down    bool
 	at      epoch.Epoch
 	noted   int // the number of the range gone through, in the read set, or -1
@@ -170,7 +170,7 @@ func (l *txLoop) begin() {
 	}
 }
 
-// visit visits a key of the map, and before it the own writes that come before it.
+// visit visits the own writes that come before a key of the map, and then the key.
 func (l *txLoop) visit(at tree.Place, head *chain.Node, c *chunk, visit func() bool) bool {
 	p := partOf(l.tx.st)
 	if w := chain.Load(&head.State); !w.Committed() || w.Epoch() > l.at {
@@ -210,12 +210,12 @@ func (l *txLoop) note(c *tree.Cursor) {
 	}
 }
 
-// maxNotes is up to how many leaves a transaction takes notes of, in each map.
+// maxNotes is the most leaves of each map of which a transaction takes notes.
 const maxNotes = 1 << 16
 
-// before visits the own writes that come before the key of head, or all if that is nil.
+// before visits the own writes that come before the key of head, or all if head is nil.
 func (l *txLoop) before(head *chain.Node, c *chunk, visit func() bool) bool {
-	var key unsafe.Pointer // of head, if any: of nil, before the loop, it would be a bad pointer
+	var key unsafe.Pointer // of head, if any: a nil head would give a bad pointer
 	if head != nil {
 		key = head.Key()
 	}
@@ -236,7 +236,7 @@ func (l *txLoop) before(head *chain.Node, c *chunk, visit func() bool) bool {
 func (l *txLoop) one(w ownRecord, c *chunk, visit func() bool) bool {
 	v := w.v
 	if w.merge != nil {
-		l.noteTo(v) // it is a read, even if it panics
+		l.noteTo(v) // the merge is a read, even if it panics
 		v = l.tx.merged(w.v, w.merge, l.at)
 	}
 	l.passed++
@@ -258,8 +258,8 @@ func (c *chunk) giveOne(v *chain.Node, visit func() bool) (goOn bool) {
 	return visit()
 }
 
-// noteTo notes that the loop has gone through all up to the key of v, the last one that it has met,
-// or all if that is nil.
+// noteTo notes that the loop has gone through its range up to the key of v, the last one that it
+// has met, or through all if v is nil.
 func (l *txLoop) noteTo(v *chain.Node) {
 	p := partOf(l.tx.st)
 	st := p.st
@@ -289,7 +289,7 @@ func (l *txLoop) noteTo(v *chain.Node) {
 	}
 }
 
-// part returns the part of the range up to the key of v, which belongs to it or not, or all.
+// part returns the range up to the key of v, without this key if so said; or all if v is nil.
 func (l *txLoop) part(v *chain.Node, without bool) (s span) {
 	if l.r != nil {
 		s = *l.r
@@ -304,7 +304,7 @@ func (l *txLoop) part(v *chain.Node, without bool) (s span) {
 	return s
 }
 
-// fewRanges is up to how many ranges are not joined.
+// fewRanges is the number of ranges below which they are not joined.
 const fewRanges = 64
 
 // mergeRanges joins the ranges that touch: so the commit goes along no key twice.

@@ -27,11 +27,11 @@ func (p *part) ownRecords() []ownRecord {
 	return mine
 }
 
-// An ownRest has the own writes that a loop over a range has still to visit: those of next, in the
-// order of the loop, and then those numbered from low to high in the part's inOrder. These are
-// copied a few at a time, so that a loop that is left at once costs little; and all of them before
-// any of them, or the order, changes, see copyOwn: the loop visits the writes that there were
-// when it began. A nil ownRest has none.
+// An ownRest has the own writes that a loop over a range has still to visit: first those in next,
+// in the order of the loop, then those at low up to high in the part's inOrder. The latter are
+// copied into next a few at a time, so that a loop that is left at once costs little. All of them
+// are copied before one of them, or inOrder, changes, see copyOwn: the loop visits the writes that
+// there were when it began. A nil ownRest has none.
 type ownRest struct {
 	p         *part
 	next      []ownRecord
@@ -59,7 +59,7 @@ func (o *ownRest) first() *ownRecord {
 	return &o.next[0]
 }
 
-// pop returns the own write that comes next, which there is, and goes on to the one after.
+// pop takes the own write that comes next from the rest, and returns it. There must be one.
 func (o *ownRest) pop() ownRecord {
 	w := o.next[0]
 	o.next = o.next[1:]
@@ -82,7 +82,7 @@ func (o *ownRest) copy(n int) {
 	}
 }
 
-// end says that the loop has ended. Its place in the list of loops goes with the next one.
+// end says that the loop has ended. The next loop takes it off the list of loops.
 func (o *ownRest) end() {
 	if o != nil {
 		o.next, o.low, o.high = nil, 0, 0
@@ -116,7 +116,7 @@ func (p *part) ownWrites(r *span, down bool) *ownRest {
 	o := &ownRest{p: p, low: low, high: high, step: fewOwn, down: down}
 	loops := p.st.loops
 	for len(loops) > 0 && loops[len(loops)-1].low == loops[len(loops)-1].high {
-		loops = loops[:len(loops)-1] // it has all it needs, or has ended
+		loops = loops[:len(loops)-1] // this loop has all it needs, or has ended
 	}
 	p.st.rare().loops = append(loops, o)
 	return o

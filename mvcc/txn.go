@@ -8,16 +8,16 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// Code that has the types of a map is compiled in each package that uses one, and so is all generic
-// code that the compiler can reach from there: such as each [atomic.Pointer] in a field of a type
-// that a field points to. So that code sees of a core an [engine], which has no fields, and of a
-// part a txn. Their methods are not inlined, and take and return nothing by which more could be
-// reached.
+// Code that has the types of a map is compiled in each package that uses a map, and so is all
+// generic code that the compiler can reach from that code, such as each [atomic.Pointer] in a field
+// of a type that a field points to. So for such code a core is an [engine], which has no fields,
+// and a part is a txn. Their methods are not inlined, and take and return nothing by which more
+// could be reached.
 
-// A txn is the begin of a [part], as the methods of a [Tx] and a [Snapshot] see it.
+// A txn is the begin of a [part]: the methods of a [Tx] and a [Snapshot] see no more of it.
 type txn struct {
 	head  *epoch.Head  // of the slot
-	index *index.Index // of the map: a read is there one load sooner
+	index *index.Index // of the map: here it saves each read a load
 	plain bool         // see core
 	is64  bool         // see [index.Index.Is64]
 	// hasWritten says that there are writes to the map, and hasNoted that there are notes of reads.
@@ -27,15 +27,15 @@ type txn struct {
 // stateOf returns the state of a handle, whatever map it is for.
 func stateOf(t *txn) *txState { return partOf(t).st }
 
-// visible returns the version that is seen at an epoch of the key whose head is v.
+// visible returns the version, seen at an epoch, of the key whose head is v.
 //
 //go:noinline
 func (t *txn) visible(v *chain.Node, at epoch.Epoch) *chain.Node {
 	return partOf(t).m.Visible(v, at)
 }
 
-// toRead begins a read of the key at key, which ends here if it has a version that the transaction
-// has written. If merge is not nil it applies to the value read.
+// toRead begins a read of the key at key. own is the version that the transaction has written, if
+// any: then the read ends here. merge, if not nil, is to be applied to the value read.
 //
 //go:noinline
 func (t *txn) toRead(key unsafe.Pointer) (own *chain.Node, merge merger) {
@@ -50,12 +50,12 @@ func (t *txn) toRead(key unsafe.Pointer) (own *chain.Node, merge merger) {
 			}
 		}
 	}
-	st.leave() // a function of the user may panic that compares keys
+	st.leave() // a function of the user that compares keys may panic
 	return own, merge
 }
 
-// read ends a read of the key at key, which has hash h, and head v at a place: it returns the
-// version that is seen.
+// read ends a read of the key at key, which has hash h, and head v at a place. It returns the
+// version that the transaction sees.
 //
 //go:noinline
 func (t *txn) read(
@@ -86,8 +86,8 @@ func (t *txn) read(
 	return v
 }
 
-// read64 is read for a key of eight bytes that is at key, and is looked up here: all that is nearly
-// always done is in one function.
+// read64 is read for a key of eight bytes at key, which it looks up: so the usual case is in one
+// function.
 //
 //go:noinline
 func (t *txn) read64(gen epoch.Gen, key unsafe.Pointer, update bool) *chain.Node {
@@ -111,7 +111,7 @@ func (t *txn) read64(gen epoch.Gen, key unsafe.Pointer, update bool) *chain.Node
 	return v
 }
 
-// A writing is how the write of a key begins.
+// A writing says how the write of a key goes on.
 type writing uint8
 
 const (
@@ -120,8 +120,8 @@ const (
 	inIndexes         // the table has indexes
 )
 
-// set writes v, if the transaction has written or read its key before. Otherwise setAt must follow,
-// once the key has been looked up, or the write to a table with indexes.
+// set writes v if the transaction has written or read its key before. Otherwise the caller must
+// look the key up and call setAt, or write to a table with indexes.
 //
 //go:noinline
 func (t *txn) set(gen epoch.Gen, v *chain.Node) writing {
@@ -149,7 +149,7 @@ func (t *txn) set(gen epoch.Gen, v *chain.Node) writing {
 		w.busy = false
 		return done
 	}
-	w.busy = false // a function of the user may panic that compares keys
+	w.busy = false // a function of the user that compares keys may panic
 	return toBeFound
 }
 
@@ -171,8 +171,8 @@ func (t *txn) setAt(gen epoch.Gen, v *chain.Node, h uint64, at index.Place) writ
 	return done
 }
 
-// toMerge begins a merge of the key at key: own is the version that the transaction has written
-// last, and merge its merge of the key. mergeMore, or set if own is not nil, must follow.
+// toMerge begins a merge of the key at key. own is the version that the transaction has written, or
+// merge its merge of the key. If own is not nil set must follow, and else mergeMore.
 //
 //go:noinline
 func (t *txn) toMerge(key unsafe.Pointer) (own *chain.Node, merge merger) {
@@ -188,8 +188,8 @@ func (t *txn) toMerge(key unsafe.Pointer) (own *chain.Node, merge merger) {
 	return own, merge
 }
 
-// mergeMore ends a merge of v, which is private, and has the key. If more is set there was one
-// before, whose key is the other zero, or has other memory.
+// mergeMore ends a merge of v, which is private, and has the key. If more is set it replaces an
+// earlier merge, whose key may be the other zero, or have other memory.
 //
 //go:noinline
 func (t *txn) mergeMore(gen epoch.Gen, v *chain.Node, merge merger, more bool) {
@@ -214,7 +214,7 @@ func (t *txn) mergeMore(gen epoch.Gen, v *chain.Node, merge merger, more bool) {
 //go:noinline
 func (t *txn) indexed() bool { return partOf(t).schemaFor() != nil }
 
-// strict is that of the map, or nil.
+// strict returns the strict of the map, or nil.
 //
 //go:noinline
 func (t *txn) strict() *strict {
@@ -229,9 +229,9 @@ func (t *txn) strict() *strict {
 //go:noinline
 func (t *txn) engine() *engine { return hide(partOf(t).m) }
 
-// written returns the version of the key at key as the transaction sees it, or, if own is not set,
-// the snapshot; nil if there is none. Its key is as it was written last. The writes of a state are
-// not for snapshots to look at: it may serve somebody else by now.
+// written returns the version of the key at key that the transaction sees, or, if own is not set,
+// the snapshot; nil if there is none. Its key is as it was written last. A snapshot must not look
+// at the writes of its state: the state may serve another by now.
 //
 //go:noinline
 func (t *txn) written(key unsafe.Pointer, own bool) *chain.Node {

@@ -11,7 +11,7 @@ import (
 )
 
 // extras are the records to which a transaction has given an index key of a unique index that
-// another record has. The transaction cannot commit while there is one: so two records may
+// another record has. The transaction cannot commit with one, but can go on: so two records may
 // exchange their index keys, in any order.
 type extras struct {
 	of map[extraKey][]any // keys of records
@@ -22,13 +22,13 @@ type extras struct {
 // An extraKey is an index and an index key, of the types of the index.
 type extraKey struct{ ix, key any }
 
-// share returns the map as it is, which will not be changed any more.
+// share returns the map, which is not changed any more: changes go to a copy.
 func (x *extras) share() map[extraKey][]any {
 	x.shared = x.of != nil
 	return x.of
 }
 
-// restore puts the map back that share has returned.
+// restore puts back a map that share has returned.
 func (x *extras) restore(of map[extraKey][]any) { x.of, x.shared = of, true }
 
 func (x *extras) own() {
@@ -46,7 +46,7 @@ func (x *extras) add(at extraKey, record any) {
 	x.of[at] = append(slices.Clip(x.of[at]), record)
 }
 
-// remove reports whether the record was there.
+// remove removes a record, and reports whether it was there.
 func (x *extras) remove(at extraKey, record any) bool {
 	i := slices.Index(x.of[at], record)
 	if i < 0 {
@@ -69,8 +69,8 @@ type UniqueError struct {
 	// Key is the index key, and Records the keys of the records, sorted as they are printed.
 	Key     any
 	Records [2]any
-	// Others are further pairs, sorted, of a call that loads or makes the index: of records with
-	// one index key, the first with each other one.
+	// Others are further pairs, sorted, of a call that loads or makes the index. Of records with
+	// one index key they pair the first with each other one.
 	Others []*UniqueError
 }
 
@@ -94,7 +94,7 @@ func (e *UniqueError) write(b *strings.Builder) {
 		e.Index, e.Table, e.Records[0], e.Records[1], e.Key)
 }
 
-// gathered returns the first of the errors, which has the others; nil if there is none.
+// gathered returns the first of the errors, with the rest in its Others; nil if there are none.
 func gathered(list []*UniqueError) error {
 	if len(list) == 0 {
 		return nil
@@ -110,13 +110,13 @@ func gathered(list []*UniqueError) error {
 	return list[0]
 }
 
-// extras returns those of the transaction.
+// extras returns the extras of the transaction, to change them.
 //
 //go:noinline
 func (tx DBTx) extras() *extras { return &stateOf(tx.st).rare().extra }
 
-// shareExtras returns the extras of the transaction to read them; ok is false if it is not one of a
-// database.
+// shareExtras returns the extras of the transaction to read them; ok is false if the transaction is
+// not one of a database.
 //
 //go:noinline
 func (tx DBTx) shareExtras() (extra map[extraKey][]any, ok bool) {
@@ -131,11 +131,11 @@ func (tx DBTx) shareExtras() (extra map[extraKey][]any, ok bool) {
 type uniqueIndex interface {
 	named() string
 	dropped() *atomic.Bool
-	// notUnique returns the error for a record beside the one that has an index key.
+	// notUnique returns the error for a record with the index key of another record.
 	notUnique(tx DBTx, key, record any) error
 }
 
-// A pairing is a uniqueIndex whose records can be told of: all are, but for mustNot.
+// A pairing is a uniqueIndex that can name records: all can but mustNot.
 type pairing interface {
 	uniqueIndex
 	// owner returns the record that has an index key.
@@ -144,7 +144,7 @@ type pairing interface {
 	pair(key, a, b any) *UniqueError
 }
 
-// allNotUnique is notUnique with all pairs.
+// allNotUnique is notUnique, but the error has all pairs.
 func (x *extras) allNotUnique(tx DBTx) error {
 	var list []*UniqueError
 	for at, records := range x.of {
@@ -156,8 +156,8 @@ func (x *extras) allNotUnique(tx DBTx) error {
 	return gathered(list)
 }
 
-// notUnique returns the error of the first index by name, and of the first index key as it is
-// printed. An index that could not be made allows all: the commit conflicts, and begins anew.
+// notUnique returns the error of the first index by name, and there of the first index key as it is
+// printed. An index that could not be made allows all: the commit conflicts and begins anew.
 func (x *extras) notUnique(tx DBTx) error {
 	keys := slices.DeleteFunc(slices.Collect(maps.Keys(x.of)), func(key extraKey) bool {
 		return key.ix.(uniqueIndex).dropped().Load()
@@ -197,7 +197,7 @@ func pairsOf(ix pairing, key any, records []any) (list []*UniqueError) {
 	return list
 }
 
-// allPairs returns err, or that of all pairs if it is one of a pair: those of a snapshot.
+// allPairs returns err; or, if err is of a pair, an error of all pairs in a snapshot.
 func (ix *Index[I, K, V]) allPairs(err error) error {
 	if !errors.As(err, new(*UniqueError)) {
 		return err

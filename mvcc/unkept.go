@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// An unkept is a [listener] that looks for a commit that comes when the journal was closed, which
-// nobody keeps. It tells of the first one, and has ended then.
+// An unkept is a [listener] that looks for a commit that nobody keeps, since it comes after the
+// journal was closed. It tells of the first such commit, and then ends.
 type unkept struct {
 	shared *shared
 	closed calls         // of the program, if there is a trial
@@ -63,7 +63,7 @@ func (db *database) listenToAll(w listener) {
 	db.shared.hub.begin(w, db.feedAll, func(uint64) {})
 }
 
-// endUnkept has the commits looked at that came before, and then no more.
+// endUnkept ends the unkept, after it has looked at the commits before.
 func (s *shared) endUnkept() {
 	u := s.kept.unkept.Swap(nil)
 	if u == nil {

@@ -25,14 +25,14 @@ var (
 // transaction, see [Tx.OnCommit]. It must not change a value that it reads, see [Tx.Merge].
 //
 // Calls of fn on the map itself, such as [Map.Store] or another Update, are not part of the
-// transaction. One that writes a key that the transaction has read makes it conflict each time, and
-// stays; Options.Strict tells of it. It may also have to wait for the transaction itself.
+// transaction. A call that writes a key that the transaction has read makes it conflict each time,
+// and stays; Options.Strict tells of it. The call may also have to wait for the transaction itself.
 //
-// After a few conflicts Update queues for the keys that it has read and written. In its turn others
-// that write one of them let it go first, each once. A turn lasts four times as long as the attempt
-// before, from 10 ms to 100 ms and 10 µs for each key (for all keys of a table after a scan of it),
-// and the next one longer if it was the commit that took long. After it Update has to get through
-// as any other. Writers of other keys do not wait.
+// After a few conflicts Update queues for the keys that it has read and written. In its turn other
+// writers of these keys let it go first, each once. A turn lasts four times as long as the attempt
+// before, from 10 ms to 100 ms and 10 µs a key (for all keys of a table after a scan of it), and
+// the next turn longer if the commit took long. After its turn Update has to get through as any
+// other. Writers of other keys do not wait.
 //
 // Update returns
 //
@@ -73,7 +73,7 @@ func UpdateValue[K comparable, V, R any](
 	return result, nil
 }
 
-// update is [Map.Update], and [DB.Update]. A transaction of a table is given as one that has the
+// update is [Map.Update], and [DB.Update]. fn gets the transaction of a table as a DBTx with the
 // state of the table.
 func (m *core) update(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
 	level, attempts := opts.level(m.level), opts.attempts()
@@ -170,9 +170,9 @@ func endOf(ctx context.Context) error {
 	return err
 }
 
-// inUpdate reports whether the caller is called by the function of an Update, of whatever map or
-// database, and not by one given to OnCommit, which is not called again. It is for calls that
-// cannot be repeated: it walks over the stack.
+// inUpdate reports whether the caller runs in the function of an Update, of whatever map or
+// database, and not in one given to OnCommit, which is not called again. It walks over the stack:
+// so it is only for calls that cannot be repeated.
 func inUpdate() bool {
 	var pcs [128]uintptr
 	committing := false // the frame before is that of committed
@@ -193,7 +193,7 @@ func inUpdate() bool {
 	}
 }
 
-// mayRunAgain is for the panic of a second call of a function that may be called once.
+// mayRunAgain returns why a function that may be called once is called again, if it is known.
 func mayRunAgain() string {
 	if inUpdate() {
 		return ": it is called in the function of an Update, which may run again"

@@ -11,28 +11,28 @@ import (
 // validation, in the form that Hekaton gave it: section 3.2 of the paper named in decide.go of
 // package chain).
 //
-// The newest version is compared even if its epoch is above e, which a check as of e could let
-// pass. It has to be: a pruner may have dropped a version between the read epoch and e, because
-// nobody reads there, once there is one above e; the versions left below do not show whether there
+// The newest version is compared even if its epoch is above e, although a check as of e could let
+// it pass. The reason: once there is a version above e, a pruner may have dropped one between the
+// read epoch and e, because nobody reads there; the versions left below do not show whether there
 // was a conflict. The price is a conflict where another commit came between the draw of e and the
 // check.
 //
-// Ranges of an ordered map are validated by notes of the leaves that the loops went along, if these
-// have met nothing but versions that had committed at or before the read epoch. Such a version is
-// kept while the transaction is live, but for a tombstone that leaves the tree, and then its cell
-// is empty for ever: so a cell that has the same address has the same version. If a leaf has
-// changed each range is gone along once more, and changes elsewhere in the leaf are no conflict.
+// Ranges of an ordered map are validated by notes of the leaves that the loops went along, if the
+// loops met only versions that had committed at or before the read epoch. Such a version is kept
+// while the transaction is live, except a tombstone that leaves the tree, whose cell then is empty
+// for ever: so a cell with the same address has the same version. If a leaf has changed, the
+// validator goes along each range once more, and changes elsewhere in the leaf are no conflict.
 //
-// A writer that is not in the way yet can be passed over: it installs after we looked, and its
-// epoch is drawn after that, so above e.
+// A writer that has not installed yet can be passed over: it draws its epoch after it installs, so
+// above e.
 
 // validateStride is after how many checks a validator shows that it goes on.
 const validateStride = 64
 
-// validate validates the transaction, whose tentative record is w, for every
-// commit epoch from that of w up to e. It returns the record as it left it. It
-// gives up early, with ok, if the record has changed, since the caller's CAS
-// will fail then; if it has an alarm, only if the record is decided.
+// validate validates the transaction for every commit epoch from that of w, its tentative record,
+// up to e. It returns the record as it left it. If the record has changed it gives up early, with
+// ok, since the caller's CAS will fail then; with an alarm it does so only if the record is
+// decided.
 func (st *txState) validate(w chain.Word, e epoch.Epoch) (now chain.Word, ok bool) {
 	least := w.Epoch()
 	st.says = w
@@ -53,14 +53,14 @@ func (st *txState) validate(w chain.Word, e epoch.Epoch) (now chain.Word, ok boo
 	return st.says, true
 }
 
-// goesOnValidating counts a check. Each validateStride of them it flips the sign of life of a
-// tentative record, and reports whether the result of the validation can still matter.
+// goesOnValidating counts a check. Every validateStride checks it flips the bit of a tentative
+// record that shows progress, and reports whether the result of the validation can still matter.
 func (st *txState) goesOnValidating() bool {
 	if st.checks++; st.checks%validateStride != 0 {
 		return true
 	}
-	// Only a tentative record has the bit to flip. In an announced one it
-	// says that there is something to validate.
+	// Only a tentative record has the bit to flip. In an announced record this bit says that there
+	// is something to validate.
 	w := st.says
 	if w.Tag() == chain.TagTentative && chain.Advance(st.record(), w, w^chain.CheckBit) {
 		st.says = w ^ chain.CheckBit
@@ -74,7 +74,7 @@ func (st *txState) goesOnValidating() bool {
 }
 
 // validate validates the absent keys of the part, its number of keys, its scan and ranges, as
-// txState.validate does the keys found. If ok, goOn is false where goesOnValidating has ended it.
+// txState.validate does the keys found. With ok, goOn is false if goesOnValidating has ended it.
 func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 	for i := range p.absences() {
 		key, hash := p.absent.at(i)
@@ -95,9 +95,8 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 	if !p.scanned && len(p.ranges) == 0 {
 		return true, true
 	}
-	// Every key that was visible at the read epoch is still in the index,
-	// and so is every key that was committed since: it is met. A key that
-	// is inserted behind our back draws an epoch above e.
+	// Every key that was visible at the read epoch, or was committed since, is in the index: so it
+	// is met. The writer of a key that is inserted behind our back draws an epoch above e.
 	from := p.st.epoch()
 	ok, goOn = true, true
 	unchanged := func(at index.Place, head *chain.Node) bool {
@@ -137,8 +136,8 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 }
 
 // validateCount validates the number of keys: as many must have got a value since the read epoch as
-// have lost theirs. A key that changed before least counts: its newest version holds from there on.
-// One that changed later is a conflict, since its version as of least may be gone.
+// have lost theirs. A key that changed before least counts: its newest version holds from least on.
+// A key that changed later is a conflict, since its version as of least may be gone.
 func (p *part) validateCount(least, e epoch.Epoch) (ok, goOn bool) {
 	from, more := p.st.epoch(), 0
 	ok, goOn = true, true
@@ -162,8 +161,8 @@ func (p *part) validateCount(least, e epoch.Epoch) (ok, goOn bool) {
 	return true, goOn
 }
 
-// validated is validate, but with a result: a transaction that has been evicted meanwhile cannot
-// tell, since the versions that it would conflict with may have left the index.
+// validated is validate with a result. That of a transaction evicted meanwhile is resultEvicted,
+// since the versions that it would conflict with may have left the index.
 func (st *txState) validated(
 	gen epoch.Gen, w chain.Word, e epoch.Epoch,
 ) (now chain.Word, r result) {
@@ -204,10 +203,10 @@ func absentSince(m *core, v *chain.Node, e epoch.Epoch) bool {
 	return v == nil || v.Tombstone() && m.CommitEpoch(v) < e
 }
 
-// settled returns the newest committed version of the key whose head at a place was v, not
-// counting those of the transaction itself, which validates as of epoch e; nil if there
-// is none. An undecided writer with an epoch below e is given a moment and then pushed
-// above e: only the later waits for the earlier.
+// settled returns the newest committed version of the key whose head at a place was v, except the
+// own one of the transaction, which validates as of epoch e; nil if there is none. An undecided
+// writer with an epoch below e is given a moment and then pushed above e: only the later waits for
+// the earlier.
 func (p *part) settled(at index.Place, v *chain.Node, e epoch.Epoch) *chain.Node {
 	if v != nil {
 		if _, r := p.m.Resolve(v); r == p.st.record() {
@@ -249,18 +248,18 @@ func (st *txState) mustValidate() bool {
 }
 
 // If a transaction writes every key that it has read, its commit need not validate. It compares
-// while it installs: the version read has to be the newest committed one below its own. From the
-// install until the transaction is decided no other one can commit on that key, since it would have
-// to decide this one before it installs there. So the version read is that of the commit epoch,
+// while it installs: below its own version the newest committed one has to be the version read.
+// From the install until the transaction is decided no other can commit on that key, since another
+// would have to decide this one first. So the version read is the one as of the commit epoch,
 // whichever that will be, and any goroutine may draw it. A key read as absent has to be absent: a
-// tombstone below, of whatever epoch, is older than the commit. That is the rule of the snapshot
+// tombstone below, of whatever epoch, is older than the commit. This is the rule of the snapshot
 // level, first committer wins, and here it makes the transaction serializable.
 
-// written reports whether every key that was read is written too. It notes the reads in the writes;
-// if it reports false, some of them: these conflict earlier than they would.
+// written reports whether every key that was read is written too. It notes reads in the writes of
+// their keys, some even if it reports false: these writes conflict earlier than they would.
 func (st *txState) written() bool {
 	if !st.beyond && st.known() == len(st.reads) {
-		return true // as nearly always, if it is
+		return true // nearly always, if the answer is true
 	}
 	n := 0
 	for _, p := range st.parts {
@@ -293,7 +292,7 @@ func (st *txState) written() bool {
 	return true
 }
 
-// known returns how many reads are known to be of keys that are written: of each key one.
+// known returns the number of writes that have a read of their key noted.
 func (st *txState) known() (n int) {
 	for i := range st.writes {
 		if st.writes[i].read > 0 {

@@ -2,14 +2,14 @@ package mvcc
 
 import "math/bits"
 
-// A wheel gives things back when their time has come, in any order. Times are milliseconds; a
-// thing of one that has come already is given back as well. It costs the same however many
-// there are: a hierarchical timing wheel (Varghese & Lauck, "Hashed and Hierarchical Timing
-// Wheels", SOSP 1987, section 6.2). The zero wheel stands at the time 0.
+// A wheel gives things back when their time has come, in any order, also a thing that is added
+// after its time. Times are in milliseconds. A thing costs the same however many there are: a
+// hierarchical timing wheel (Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987,
+// section 6.2). The zero wheel stands at the time 0.
 //
 // A thing that is due at t stands on the level of the highest digit, of six bits, in which t
-// differs from now, in the list of that digit. When now gets to a digit, its list has passed, or
-// has to be looked at anew.
+// differs from now, in the list of t's digit. When now gets to this digit, the things in the list
+// are ready, or go to a lower level.
 type wheel[T any] struct {
 	now    int64
 	levels [(63 + digit - 1) / digit][1 << digit][]timed[T]
@@ -82,7 +82,7 @@ func (w *wheel[T]) next() (at int64, ok bool) {
 	return 0, false
 }
 
-// take returns up to n things whose time has come, those first that are ready for longest.
+// take returns up to n things whose time has come, the longest ready ones first.
 func (w *wheel[T]) take(n int) (list []timed[T]) {
 	n = min(n, len(w.ready))
 	if list, w.ready = w.ready[:n:n], w.ready[n:]; len(w.ready) == 0 {

@@ -18,8 +18,8 @@ func (st *txState) withdraw() {
 
 // retreat is withdraw, once the record is aborted.
 //
-// A key that was made for this commit leaves the index; where they are many, tend has to
-// look whether the index is too large now.
+// A key that was made for this commit leaves the index; after many of them tend has to look whether
+// the index is too large now.
 func (st *txState) retreat() {
 	multi := st.multi()
 	for i := range st.writes[:st.installed] {
@@ -38,9 +38,9 @@ func (st *txState) retreat() {
 	}
 }
 
-// unwind ends the transaction gen, whose commit a function of the user has left, by a panic or by
-// runtime.Goexit, which goes on. Nothing of it is seen, unless it has committed by then: the rest
-// of a commit may call functions too. Then those given to OnCommit are called.
+// unwind ends the transaction gen, whose commit a function of the user has left by a panic or by
+// runtime.Goexit, which goes on. Nothing of the transaction is seen, unless it had committed: a
+// commit calls functions after that too. If so, unwind then calls those given to OnCommit.
 //
 // The steps that others rely on come first, and call no function of the user. The steps after them
 // may call some: if one panics again the rest is left undone, which costs a little memory.
@@ -73,15 +73,15 @@ func (st *txState) unwind(gen epoch.Gen) {
 	quietly(func() { st.tidyAfter(outcome) })
 }
 
-// quietly calls f. If it panics, another panic has begun before, or a Goexit: that goes on. A
+// quietly calls f, and ends a panic of f: the panic or Goexit that had begun before goes on. A
 // Goexit in f goes on too: steps that must follow are deferred.
 func quietly(f func()) {
 	defer func() { _ = recover() }()
 	f()
 }
 
-// putOutcomes puts the outcome into the versions of the slot's record, as far as they do not have
-// it, and counts keys.
+// putOutcomes puts the outcome into those versions of the slot's record that do not have it, and
+// counts keys.
 func (st *txState) putOutcomes(outcome chain.Word) {
 	for i := range st.writes {
 		if v := st.writes[i].v; chain.Load(&v.State).Is(chain.KindIndirect) {

@@ -18,22 +18,22 @@ type txWork struct {
 	beyond  bool // a read that has no record: of an absent key, a scan, or of a range
 	isRare  bool // see rare
 
-	parts []*part // that the transaction uses: first that of the map that has begun it
+	parts []*part // that the transaction uses: first that of the map that began it
 	few   [4]*part
-	first partWork // of that
+	first partWork // of parts[0]
 
 	reads  []readRecord
-	full   int // from so many reads on they are looked through for repeated ones, see compact
+	full   int // the number of reads at which repeated ones are dropped, see compact
 	writes []write
 	// byHash finds an own write by the hash of its key, once one is looked for among more than
-	// linearWrites of them: 1 + its number is at the hash, or in the places that follow, up to one
-	// that is 0. At most half of them are taken, and their number is a power of two.
+	// linearWrites: 1 + its number is at the hash, or in a place that follows, before any 0. At
+	// most half of the places are taken, and their number is a power of two.
 	byHash []int32
 
 	// Of the attempt to commit that is under way:
 	installed int        // how many writes are installed
-	checks    int        // how many looks validation has taken
-	says      chain.Word // the word of the record at the last one
+	checks    int        // how many checks validation has made
+	says      chain.Word // the word of the record, as validation knows it
 	alarm     *alarm     // on the keys validated, if readers have pushed the commit too often
 	conflict  conflict   // why it failed
 
@@ -43,7 +43,7 @@ type txWork struct {
 // A rareWork is the part of a txWork that few transactions use: it is written through rare.
 type rareWork struct {
 	looped  bool       // a loop may be under way over own writes
-	loops   []*ownRest // those that have not copied all of these, and some that have ended
+	loops   []*ownRest // those that have not copied all own writes, and some that have ended
 	revoked int        // how many epochs readers took away from the commit under way
 	dirtied int        // how often others raised its alarm
 
@@ -87,13 +87,13 @@ type write struct {
 	b  *index.Bucket
 	i  uint8
 	of uint32 // the number of the part
-	// read is the read of this key, as far as [part.known] and [txState.written] note it: the
-	// commit compares it where it installs. It is 1 + the number of a read, or readAbsent.
+	// read is 1 + the number of the read of this key, or readAbsent, if [part.known] or
+	// [txState.written] noted it, else 0: the commit compares that version where it installs.
 	read int32
-	// saved is the number of the savepoint in which the write was noted last, to be undone.
+	// saved is the number of the last savepoint for which the write was noted, to be undone.
 	saved uint32
 	// merge makes the new value from the one that the key has when the transaction commits; nil if
-	// that does not matter.
+	// the old value does not matter.
 	merge merger
 }
 
@@ -101,12 +101,12 @@ func (w *write) at() index.Place { return index.Place{Bucket: w.b, I: w.i} }
 
 const readAbsent = -1
 
-// linearWrites is up to how many own writes are searched one by one: comparing
-// so few keys is cheaper than hashing one.
+// linearWrites is the most own writes that are searched one by one: comparing so few keys is
+// cheaper than hashing one.
 const linearWrites = 8
 
-// keptCapacity is how many records a pooled state keeps room for; up to
-// fewRecords it does not ask.
+// keptCapacity is the most records for which a pooled state keeps room; up to fewRecords it does
+// not look at the room.
 const (
 	keptCapacity = 1024
 	fewRecords   = 4
@@ -121,7 +121,7 @@ func newWork(st *txState) *txWork {
 // find returns the number of the own write of the key at key, or -1.
 func (p *part) find(key unsafe.Pointer) int {
 	st := p.st
-	if st.byHash == nil && len(st.writes) > linearWrites { // not before one is looked for
+	if st.byHash == nil && len(st.writes) > linearWrites { // only when one is looked for
 		st.listKeys()
 	}
 	if st.byHash != nil {
@@ -143,14 +143,14 @@ func (p *part) find(key unsafe.Pointer) int {
 	return -1
 }
 
-// put buffers a write of v, whose state says whether it deletes the key, for a transaction that is
-// not in use otherwise.
+// put buffers a write of v, whose state says whether it deletes the key. No other method of the
+// transaction may be under way.
 func (p *part) put(gen epoch.Gen, v *chain.Node) {
 	p.st.enterAgain(gen)
 	if i := p.find(v.Key()); i >= 0 {
 		p.st.replace(i, v)
 	} else {
-		p.st.leave() // a function of the user may panic that compares keys
+		p.st.leave() // a function of the user that compares keys may panic
 		h, at := p.locate(v.Key())
 		p.st.enterAgain(gen)
 		p.note(v, h, at, 0)
@@ -172,8 +172,8 @@ func (st *txState) replace(i int, v *chain.Node) {
 	w.v, w.merge = v, nil
 }
 
-// locate returns the hash of a key and its place, for a write that it does not have yet. It is
-// looked up here, so hashed here: a key that cannot be hashed panics now, when nothing is held.
+// locate returns the hash of a key and its place, for the first write of the key. It looks the key
+// up, so it hashes it: a key that cannot be hashed panics now, when nothing is held.
 func (p *part) locate(key unsafe.Pointer) (h uint64, at index.Place) {
 	if read := p.known(key); read > 0 {
 		r := &p.st.reads[read-1]
@@ -222,8 +222,8 @@ func (st *txState) list(i int) {
 	}
 }
 
-// unlist takes write i, which was added last, from byHash: so no other has come after it because
-// its place was taken.
+// unlist takes write i from byHash. Since it was added last, no other has come after it because its
+// place was taken.
 func (st *txState) unlist(i int) { *st.listed(i, int32(1+i)) = 0 }
 
 // listed returns the first place for write i in byHash that has the given number.
@@ -250,7 +250,7 @@ func (p *part) known(key unsafe.Pointer) (read int) {
 
 // get reads a key from the map, not from the own writes, and records the read.
 func (p *part) get(gen epoch.Gen, key unsafe.Pointer) *chain.Node {
-	p.st.leave() // see visible: it may compare keys
+	p.st.leave() // the lookup may compare keys, see visible
 	h, at, v := p.index.Seek(key)
 	p.st.enterAgain(gen)
 	v = p.visible(gen, v)
@@ -261,8 +261,8 @@ func (p *part) get(gen epoch.Gen, key unsafe.Pointer) *chain.Node {
 	return v
 }
 
-// noteRead records that v was read of the key, which has hash h and is at a place, at level
-// snapshot if that is for an update.
+// noteRead records that v was read for the key, which has hash h and is at a place: at level
+// snapshot only if update is set.
 func (p *part) noteRead(key unsafe.Pointer, h uint64, at index.Place, v *chain.Node, update bool) {
 	st := p.st
 	st.hasRead = true
@@ -285,8 +285,8 @@ func (p *part) noteRead(key unsafe.Pointer, h uint64, at index.Place, v *chain.N
 	}
 }
 
-// visible returns the version that the transaction sees of the key of head v. The state is not in
-// use while it helps a writer: that may call a function of the user, which may end the goroutine.
+// visible returns the version that the transaction sees of the key of head v. The state is not busy
+// while it helps a writer: the help may call a function of the user, which may end the goroutine.
 func (p *part) visible(gen epoch.Gen, v *chain.Node) *chain.Node {
 	if v == nil || chain.Load(&v.State).Committed() {
 		return p.m.Visible(v, p.st.epoch())
@@ -306,8 +306,7 @@ const (
 	compactFactor = 4
 )
 
-// compact drops the records of keys that were read before. Of one key all reads saw the
-// same version.
+// compact drops repeated records of a key. All reads of a key saw the same version.
 func (st *txState) compact() {
 	seen := make(map[*chain.Node]struct{})
 	st.reads = slices.DeleteFunc(st.reads, func(r readRecord) bool {
@@ -329,9 +328,9 @@ func repeated[T comparable](seen map[T]struct{}, x T) bool {
 	return len(seen) == n
 }
 
-// forget is recycle for the work that the parts have in common.
+// forget forgets the work that the parts have in common, for recycle.
 func (st *txState) forget() {
-	st.installed = 0 // unwind goes by it, if a function leaves before prepare
+	st.installed = 0 // unwind relies on it, if a function leaves before prepare
 	w := st.txWork
 	if len(w.writes) > fewRecords {
 		w.writes, w.byHash = emptied(w.writes), nil

@@ -16,16 +16,16 @@ import (
 
 // Config says how hard a trial is. A nil *Config, and every field that is zero, means the default.
 type Config struct {
-	// Conflicts is how many attempts of each Update conflict, but for the last one that MaxAttempts
-	// leaves, and how often the function of OnExpire runs for a record before it counts. Negative
-	// means none: then no function runs twice because of the trial, but that of Compute and
-	// DeleteFunc, and those that must be pure. Default: 1.
+	// Conflicts is how many attempts of each Update conflict, except the last that MaxAttempts
+	// allows, and how often the function of OnExpire runs for a record before it counts. Negative
+	// means none: then the trial runs no function twice, except those of Compute and DeleteFunc,
+	// and those that must be pure. Default: 1.
 	Conflicts int
 
-	// Chance is with which probability each other attempt of an Update that could conflict does,
-	// the last one included: with 1 Update always returns the *[mvcc.ConflictError], if it could
-	// conflict. It is also that of a Commit by hand. Default: 0, no other attempt; of the commits by
-	// hand that could conflict every eighth does.
+	// Chance is the probability with which any other attempt of an Update conflicts, if it could,
+	// also the last one: with 1 Update always returns the *[mvcc.ConflictError], if it could
+	// conflict. A Commit by hand conflicts with the same probability. Default: 0, no other attempt;
+	// of the commits by hand that could conflict every eighth does.
 	Chance float64
 
 	// Seed begins the random numbers of Chance. The same test has the same conflicts as long as its
@@ -45,16 +45,16 @@ type Harness struct {
 	random   *rand.Rand
 	ahead    time.Duration
 	subjects []trial.Subject
-	told     map[string]bool // the failures
-	over     bool            // it has ended
+	told     map[string]bool // failures told so far
+	over     bool            // the test has ended
 }
 
 // Options returns options for maps and databases of the test, see [New] and [Harness.Options].
 func Options(t testing.TB, c *Config) *mvcc.Options { return New(t, c).Options() }
 
-// New returns a trial for the test t. c may be nil. When the test ends, after its Cleanup functions
-// that are registered later, the test fails if something was left open, and that is ended. New
-// panics if t is nil, or if a field of c has no meaning.
+// New returns a Harness for the test t. c may be nil. When the test ends, after the Cleanup
+// functions that are registered later, the Harness ends all that was left open, and the test fails
+// if there was any. New panics if t is nil, or if a field of c has no meaning.
 func New(t testing.TB, c *Config) *Harness {
 	if t == nil {
 		panic("mvcctest: New: t is nil, want that of the test")
@@ -94,8 +94,8 @@ func (r *Harness) Options() *mvcc.Options {
 // Step does the background work of all maps and databases of the trial, as a tick does: records
 // expire whose time has come, watches are told of the commits before the call, and versions that
 // nobody can see are dropped. It waits for a goroutine that is at it. Ages, warnings and evictions
-// need several steps, see [mvcc.Options].ManualReclaim. Functions given to Expire are called;
-// where one panics Step does.
+// need several steps, see [mvcc.Options].ManualReclaim. Functions given to Expire are called; if
+// one panics, so does Step.
 func (r *Harness) Step() { r.eachSubject(trial.Subject.Step) }
 
 // Advance moves the time by which records expire on by d, and deletes those whose time has come. It
@@ -112,16 +112,16 @@ func (r *Harness) Advance(d time.Duration) {
 	r.eachSubject(trial.Subject.Expire)
 }
 
-// Now returns the time by which records expire: that of time.Now, and the durations that
+// Now returns the time by which records expire: that of time.Now, plus the durations that
 // [Harness.Advance] has added. A program that looks at the time when it reads such records can be
-// given it as its clock.
+// given Now as its clock.
 func (r *Harness) Now() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return time.Now().Add(r.ahead)
 }
 
-// eachSubject calls do for all that there is.
+// eachSubject calls do for each map and database of the trial.
 func (r *Harness) eachSubject(do func(s trial.Subject, ctx context.Context) error) {
 	r.mu.Lock()
 	subjects := r.subjects[:len(r.subjects):len(r.subjects)]
