@@ -61,7 +61,7 @@ func (f *filling) slice(j int) uint64 {
 }
 
 // sepAt returns a place between entries at-1 and at: the key of entry at; or, for a text, as much
-// of it as its slice says, so that the text itself is not read.
+// of it as the slice says, so that the text itself is not read.
 func (f *filling) sepAt(at int, by *[Cap + 1]uint64, low separator) separator {
 	t, h := f.tree, f.all[at].head
 	switch {
@@ -90,8 +90,8 @@ func textAt(low string, skip uint32, slice uint64) string {
 	return string(bytes.TrimRight(text, "\x00"))
 }
 
-// allot decides for each entry whether it goes to the right of s, which is between entries at-1 and
-// at. It returns how many entries go there.
+// allot decides which entries go to the right of s, a place between entries at-1 and at. It returns
+// how many.
 func (f *filling) allot(at int, s separator, by *[Cap + 1]uint64) (right int) {
 	f.right = 0
 	t := f.tree
