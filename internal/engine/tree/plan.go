@@ -12,9 +12,9 @@ import (
 // compare, so nothing is locked. The decision holds while the leaf has the same word, see T3, T4.
 //
 // The keys of some entries may have changed: a program has made strings of a buffer, and
-// overwritten it. They must not lead other keys astray. So the sep of a node is always within its
-// range; and a text goes to the side where its slice, a copy, will be looked for, whatever its
-// place.
+// overwritten the buffer. Such keys must not lead others astray. So the sep of a node is always in
+// its range, and a text goes to the side where its slice, a copy, will be looked for, wherever its
+// place is.
 func (f *filling) planSplit(last bool, low, high separator) {
 	f.sep.inf = true
 	if f.n <= fullEnough {
@@ -61,7 +61,7 @@ func (f *filling) slice(j int) uint64 {
 }
 
 // sepAt returns a place between entries at-1 and at: the key of entry at; or, for a text, as much
-// of it as the slice says, so that the text itself is not read.
+// of it as its slice says, so that it is not read.
 func (f *filling) sepAt(at int, by *[Cap + 1]uint64, low separator) separator {
 	t, h := f.tree, f.all[at].head
 	switch {
@@ -90,8 +90,8 @@ func textAt(low string, skip uint32, slice uint64) string {
 	return string(bytes.TrimRight(text, "\x00"))
 }
 
-// allot decides which entries go to the right of s, a place between entries at-1 and at. It returns
-// how many.
+// allot decides which entries go to the right of s, between entries at-1 and at, and returns their
+// number.
 func (f *filling) allot(at int, s separator, by *[Cap + 1]uint64) (right int) {
 	f.right = 0
 	t := f.tree
