@@ -70,10 +70,10 @@
 // The files of a program with other types, names of tables or Options.Version stay in the folder
 // "before", for Options.KeepBefore, whether the journal is closed or not. The time begins at the
 // time of modification of that folder, which is a journal of its own. To go back to the program
-// before, put it in the place of the journal's folder, or open it where it is. It takes the disk
-// space that its files had at Open, whatever is written later; they are links as long as the
-// original files are there. An older folder "before" becomes the folder "before" in the new one,
-// and its time goes on.
+// before, put that folder in the place of the journal's, or open it where it is. The folder takes
+// the disk space that its files had at Open, whatever is written later; they are links as long as
+// the original files are there. An older folder "before" becomes the folder "before" in the new
+// one, and its time goes on.
 //
 // # Lives
 //

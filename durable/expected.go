@@ -37,7 +37,7 @@ func (j *Journal) expectFrom(number uint64) {
 }
 
 // present returns an error if a file that must be there is not. That is certain in the goroutine of
-// the journal; others may miss a file that was just removed because it is not needed.
+// the journal; others may not find a file that was just removed because it is not needed.
 func (j *Journal) present() error {
 	j.mu.Lock()
 	files := maps.Clone(j.files)

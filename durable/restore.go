@@ -58,10 +58,10 @@ type LoadOptions struct {
 	// more says that loadCommits follows: a table that does not fit is passed over, as it may be
 	// closed later, and missing tells of it in the end.
 	more bool
-	// resume are positions from which [mvcc.DB.Follow] is to go on, each as often as Follow does. A
-	// load keeps the state of each that it meets, in a transaction of its own, which others see: of
-	// the backup, of all differences, and of each commit of differences by saveCommits, but not
-	// where a table was closed, or is migrated by [MigrateTo]. If one fails those before it stay.
+	// resume are positions, one for each follower, from which [mvcc.DB.Follow] is to go on. A load
+	// keeps the state of each that it meets, in a transaction of its own, which others see: of the
+	// backup, of all differences, and of each commit of differences by saveCommits, but not where a
+	// table was closed, or is migrated by [MigrateTo]. If one fails those before it stay.
 	resume []mvcc.Position
 }
 

@@ -44,8 +44,8 @@ type Slot struct {
 	// evicted is the last evicted transaction whose eviction the owner has noticed.
 	evicted atomic.Uint64
 
-	// record decides about a commit of several keys. Package mvcc gives the word its meaning,
-	// except for RecordBit.
+	// record decides about a commit of several keys. The engine gives the word its meaning, except
+	// for RecordBit.
 	record atomic.Uint64
 
 	// trace is where the transaction began, if that is traced.

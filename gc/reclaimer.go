@@ -180,7 +180,7 @@ func (r *Reclaimer) startIfNeeded() {
 }
 
 // Go runs f in a goroutine that Close waits for, and returns true; false, without running f, if the
-// reclaimer is closed, or has no goroutines, or is being changed. It waits for nobody.
+// reclaimer is closed, or has no goroutines, or if its lock is taken. It waits for nobody.
 func (r *Reclaimer) Go(f func()) bool {
 	if r.cfg.Manual || !r.life.TryLock() {
 		return false
@@ -213,7 +213,7 @@ func (r *Reclaimer) Outside(call string) {
 
 // Stop ends the ticker and returns at once; a tick that is under way is the last one. It may be
 // called any number of times, and as a cleanup of the runtime. It leaves alone the timer of a
-// bubble of testing/synctest, which may be over: then the next tick is the last one.
+// bubble of testing/synctest, which may be over: then the ticker ends when the timer goes off.
 func (r *Reclaimer) Stop() { r.end(false) }
 
 func (r *Reclaimer) end(inside bool) {

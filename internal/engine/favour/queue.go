@@ -110,7 +110,7 @@ func (q *Queue) Enter(keys *Keys, grantTime time.Duration) *Claim {
 	return c
 }
 
-// AlwaysAny has Any report true from now on: its callers then have more to do than to give way.
+// AlwaysAny has Any report true from now on: writers then have more to do than to give way.
 func (q *Queue) AlwaysAny() { q.grantedCount.Add(alwaysAny) }
 
 const alwaysAny = 1 << 32

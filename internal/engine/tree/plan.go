@@ -13,8 +13,7 @@ import (
 //
 // The keys of some entries may have changed: a program has made strings of a buffer, and
 // overwritten the buffer. Such keys must not lead others astray. So the sep of a node is always in
-// its range, and a text goes to the side where its slice, a copy, will be looked for, wherever its
-// place is.
+// its range; and a text goes to the side where its slice, a copy, will be looked for.
 func (f *filling) planSplit(last bool, low, high separator) {
 	f.sep.inf = true
 	if f.n <= fullEnough {
