@@ -60,7 +60,7 @@ func (d *Decider) abortRival(r *Record, w Word) {
 }
 
 // AbortLeft aborts the record of a commit that a function of the user has left, unless it is
-// decided. It returns the word of before. Epochs that were drawn for the record are no commit's.
+// decided. It returns the previous word. Epochs that were drawn for the record are no commit's.
 func (d *Decider) AbortLeft(r *Record) (was Word) {
 	d.Of.Slots.Next() // it may be announced, see abortRival
 	d.Counts.Wasted.Add(1)

@@ -231,7 +231,7 @@ func Lookup[K comparable](x *Index, key K) (h uint64, p Place, head *chain.Node)
 // Is64 reports whether keys have eight bytes, and no order: so Lookup64 finds them.
 func (x *Index) Is64() bool { return x.tree == nil && x.Hash.Kind == hasher.Hash64 }
 
-// Lookup64 is [Lookup] for a key of eight bytes, which are given.
+// Lookup64 is [Lookup] for a key whose eight bytes are given.
 func (x *Index) Lookup64(key uint64) (h uint64, p Place, head *chain.Node) {
 	if hooks.Enabled { // so that key is only moved to the heap there
 		boxed := key

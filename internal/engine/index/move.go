@@ -155,7 +155,7 @@ func (x *Index) moveBucket(t *hashTable, i int, wait bool) {
 	var room [BucketCells]moved
 	m := mover{Index: x, t: next, shift: t.shift, prefix: uint64(i), done: room[:0]}
 	for {
-		// Memory is allocated before: none is under the lock.
+		// Memory is allocated here, enough of it: none is under the lock.
 		length := b.length()
 		if length > 1 && cap(m.done) < length*BucketCells {
 			m.done = make([]moved, 0, length*BucketCells)
@@ -263,8 +263,8 @@ type mover struct {
 	done   []moved
 }
 
-// target returns the bucket for a key with hash h, whatever h is one of those that our bucket
-// becomes. (The bytes of a key, and so its hash, may have changed since it was stored.) The other
+// target returns the bucket for a key with hash h: one of those that our bucket becomes, whatever h
+// is. (The bytes of a key, and so its hash, may have changed since it was stored.) The other
 // buckets are not ours, and we have no memory for them.
 func (m *mover) target(h uint64) *Bucket {
 	if m.to != nil {

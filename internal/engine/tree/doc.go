@@ -29,9 +29,9 @@
 //   - T4: an entry keeps its place in the leaf, and its key, for the life of the leaf. A cell that
 //     is emptied, when its key is removed, stays empty: a key that comes again gets another cell.
 //
-// Linearization points: of a lookup that finds a head, the load of the cell, and of another, the
-// load of the leaf's word, or of the empty cell; of an insert, the store of the leaf's word, or, if
-// the leaf is replaced, the store that says dead; of a removal and an overwrite, the
+// Linearization points: of a lookup that finds a head, the load of the cell; of one that finds
+// none, the load of the leaf's word, or of the empty cell; of an insert, the store of the leaf's
+// word, or, if the leaf is replaced, the store that says dead; of a removal and an overwrite, the
 // compare-and-swap of the cell.
 //
 // The leaf is after the permutation leaf of Masstree (Mao, Kohler, Morris, "Cache Craftiness for

@@ -98,7 +98,7 @@ func unkept(p unsafe.Pointer) unsafe.Pointer {
 // float; 0 if keys have none.
 func (o *Order) Slice(key unsafe.Pointer, skip uint32) uint64 { return o.slice(key, skip) }
 
-// Exact reports whether two keys have equal slices just if they are the same.
+// Exact reports whether two keys have equal slices if, and only if, they are the same.
 func (o *Order) Exact() bool { return o.exact() }
 
 // Text reports whether keys are strings in the order of Go's operators.

@@ -47,7 +47,7 @@ func (t *Tree) Tidy(key unsafe.Pointer) {
 }
 
 // replaceFew replaces leaves as Tidy says. again is true if the path is stale, or the leaves have
-// been locked or replaced: then nothing is done.
+// been locked or replaced: then the caller tries again.
 func (t *Tree) replaceFew(w *path, f *filling) (again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -44,7 +44,7 @@ type Cursor struct {
 	down   bool
 	done   bool
 	from   separator // where to go on if the leaf has been replaced
-	any    bool      // begin at the end of all keys: from has no meaning
+	any    bool      // begin with the first or last key of all: from has no meaning
 	strict bool      // without from itself
 	to     separator // where the span ends
 	toEx   bool      // without to itself

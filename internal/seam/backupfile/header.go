@@ -22,7 +22,7 @@ type Header struct {
 	Version int           `json:"version,omitempty"`
 	Codec   string        `json:"codec"`
 	Tables  []TableHeader `json:"tables"`
-	// Names has the names of tables that are not UTF-8, and so not in Tables, by their numbers.
+	// Names has the names that are not UTF-8, and so no text, by the numbers of their tables.
 	Names map[int][]byte `json:"names,omitempty"`
 }
 

@@ -15,10 +15,10 @@ import (
 // Fields returns the fields of the record that Next of a printer has read, by their names, as values
 // that package json prints: numbers, strings, bool, nil, []byte, and slices and maps of them.
 //
-// A field that gob has left out, since it is zero or nil, is left out. Only a field of the record
-// itself is there: as the zero value of a number, text or bool, else as nil. Floats that JSON does
-// not have are strings. A text that is not UTF-8 is {"base64": ...}. A map whose keys are neither
-// text, numbers nor bool is a sorted list of pairs. A value of an interface type is {"type": ...,
+// A field that gob has left out, since it is zero or nil, is left out; but such a field of the
+// record itself is the zero value of a number, text or bool, else nil. Floats that JSON does not
+// have are strings. A text that is not UTF-8 is {"base64": ...}. A map whose keys are neither text,
+// numbers nor bool is a sorted list of pairs. A value of an interface type is {"type": ...,
 // "value": ...}, unless it is a string or bool. A type that encodes itself is {"type": ...,
 // "base64": ...}, but for times. Repairs are ignored: nil is as empty, and -0 as 0. All is valid
 // until the next call of Next.
