@@ -20,15 +20,13 @@ import (
 )
 
 // A backup is a stream of frames, see package disk, which begins with [disk.BackupMagic]. The first
-// one has the header, a [backupfile.Header]. Then comes, for each table, the output of the codec,
-// in frames of kind frameData, and one of kind frameTable with the number of records, and that of
-// the refused ones if there are any, or of the commits that the records are of, see commitCounts;
-// and at last one of kind frameEnd with that of all. A frame of kind frameAnew begins another
-// encoder, see recordSaver. Numbers are in the form of [binary.AppendUvarint].
-//
-// A header that is longer than a frame goes on in the next one.
-//
-// If the codec writes lines the frames are lines too, see [disk.NewLineWriter].
+// frame has the header, a [backupfile.Header]; a longer header goes on in the next frame. For each
+// table follow the output of the codec, in frames of kind frameData, and one of kind frameTable
+// with the number of records, then, unless neither exists, the number of refused records and the
+// commitCounts. At last comes one of kind frameEnd with the number of all records. A frame of kind
+// frameAnew begins another encoder, see recordSaver. Numbers are in the form of
+// [binary.AppendUvarint]. If the codec writes lines the frames are lines too, see
+// [disk.NewLineWriter].
 const (
 	frameHeader = disk.BackupHeader
 	frameData   = disk.BackupData
@@ -41,8 +39,8 @@ const (
 type Backup struct {
 	// DB is the life of the database, see [mvcc.Position].
 	DB string
-	// Epoch is that of the saved snapshot, and Since, if not 0, of the older one to which these are
-	// the differences.
+	// Epoch is the epoch of the saved snapshot. Since, if not 0, is the epoch of the older snapshot
+	// to which the backup has the differences.
 	Epoch, Since uint64
 	// Version is [SaveOptions.Version], and Codec [Codec.Name].
 	Version int
@@ -53,9 +51,9 @@ type Backup struct {
 
 	savedTables []backupfile.TableHeader
 	ids         map[string]int // of the tables that were loaded, also by the backups before
-	idsOf       string         // the life in which they have these
+	idsOf       string         // the life in which the tables have these ids
 	idsAt       uint64         // Epoch, before the journal has set that of another life
-	// alone says that nobody else has drawn an epoch since the first of them was loaded, up to now.
+	// alone says that from the load of the first backup to the epoch now nobody else has drawn one.
 	alone bool
 	now   uint64
 	// misfits are the tables that were passed over, by their names.
@@ -90,14 +88,14 @@ func (b *Backup) anotherLife(before *Backup) bool {
 
 // SaveOptions configures a backup.
 type SaveOptions struct {
-	// Of is the snapshot to be saved, which stays open. Default: one of its own.
+	// Of is the snapshot to be saved, which stays open. Default: one that Save takes.
 	Of mvcc.DBSnapshot
 	// Since is an older snapshot, which was saved before, and is still open: only later writes are
 	// saved, see [LoadOptions.Then].
 	Since mvcc.DBSnapshot
-	// Version is that of the data, which [Load] compares.
+	// Version is the version of the data, which [Load] compares.
 	Version int
-	// Progress is called now and then, with the records and bytes so far.
+	// Progress is called from time to time, with the records and bytes so far.
 	Progress func(records int, bytes int64)
 	// Refused is called for each record that cannot be saved, and is left out. After [Load] its
 	// key is absent: so a transaction may come back without it. Only if not even the deletion of
@@ -252,13 +250,14 @@ func shaped(s *saving, t seam.Table) backupfile.TableHeader {
 	return described(t)
 }
 
-// Write is for the encoder.
+// Write takes the output of the encoder.
 func (s *saving) Write(p []byte) (int, error) {
 	s.data = append(s.data, p...)
 	return len(p), nil
 }
 
-// flush writes frames of data, as long as there are at least so many bytes, and any.
+// flush writes frames of data, for as long as at least least bytes, and at least one byte, are
+// left.
 func (s *saving) flush(least int) error {
 	done := 0
 	for rest := s.data; len(rest) >= max(least, 1); rest = s.data[done:] {
@@ -272,7 +271,7 @@ func (s *saving) flush(least int) error {
 	}
 	const large = 16 * disk.MaxPayload
 	if rest := s.data[done:]; cap(s.data) > large {
-		s.data = bytes.Clone(rest) // that of a large record is not kept
+		s.data = bytes.Clone(rest) // the memory of a large record is not kept
 	} else {
 		s.data = append(s.data[:0], rest...)
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// saveCommits writes commits of [mvcc.DB.Watch] as a backup of differences: all commits from after
-// on, in their order; the last one may be a Progress. It returns after for the next call; of the
-// first one Epoch is enough. Only the tables that have changed, or were closed, are named in it. Of
-// opts Version, Progress and Refused count. For the rest it is as [Save], without a snapshot.
+// saveCommits writes commits of [mvcc.DB.Watch], all from after on, in their order, as a backup of
+// differences. The last commit may be a Progress. It returns after for the next call; the first
+// call needs only after.Epoch. The backup names only the tables that have changed, or were closed.
+// Of opts Version, Progress and Refused count. Otherwise it is as [Save], without a snapshot.
 func saveCommits(
 	ctx context.Context, db *mvcc.DB, w io.Writer, codec Codec, after Backup, commits []mvcc.DBCommit,
 	opts *SaveOptions,
@@ -56,20 +56,20 @@ func saveCommits(
 	return s.Backup, err
 }
 
-// loadCommits is [Load] of a backup of differences alone, to the backup after, which an earlier
-// Load or loadCommits has returned; it returns after for the next call. If the differences are of
-// another life of the database, DB and Epoch of after name its state there; the first ones name all
-// tables. It does not check that nobody else writes to the copy. Migrated tables go on as they have
-// begun, with the same Rename. If it fails Load has to begin anew.
+// loadCommits is [Load] of a backup of differences to the backup after, which an earlier Load or
+// loadCommits has returned. The Backup that it returns is after of the next call. For differences
+// of another life of the database, DB and Epoch of after name its state there; the first ones name
+// all tables. It does not check that nobody else writes to the copy. Migrated tables go on as they
+// have begun, with the same Rename. If loadCommits fails Load has to begin anew.
 func loadCommits(
 	ctx context.Context, db *mvcc.DB, r io.Reader, codec Codec, after Backup, opts *LoadOptions,
 ) (Backup, error) {
 	return load(ctx, db, r, codec, opts, &after, false)
 }
 
-// SaveFile is [Save] into a file, which is replaced when the backup is complete and on disk. A
-// new file can be read by its owner alone. It is written beside it first, with a name that begins
-// with that of path and ends with ".tmp"; after a crash that stays.
+// SaveFile is [Save] into a file, which is replaced when the backup is complete and on disk. Only
+// its owner can read a new file. The backup is first written to a file beside it, whose name begins
+// with that of path and ends with ".tmp"; after a crash that file stays.
 func SaveFile(
 	ctx context.Context, db *mvcc.DB, path string, codec Codec, opts *SaveOptions,
 ) (b Backup, err error) {

@@ -11,9 +11,9 @@ import (
 
 // A recordSaver encodes the records of a table, one after the other.
 //
-// Nothing stays of a record that is refused: its bytes are cut off. Types in gob, and the like,
-// that the encoder takes for written may be gone with them. So another encoder begins after it, and
-// a frame of kind frameAnew before that: a decoder begins anew there too.
+// A refused record leaves nothing behind: its bytes are cut off. With them may go types in gob, and
+// the like, that the encoder takes for written. So another encoder begins after the record, behind
+// a frame of kind frameAnew, at which a decoder begins anew too.
 type recordSaver struct {
 	s    *saving
 	of   seam.Table
@@ -24,15 +24,15 @@ type recordSaver struct {
 
 	batch []toSave
 	at    int  // the record of the batch that is next
-	mark  int  // where it begins in data
-	begun bool // it was given to the encoder
+	mark  int  // where that record begins in data
+	begun bool // that record was given to the encoder
 	has   bool // the encoder has written records
 
 	saved, refused int
 	commits        commitCounts
 }
 
-// A toSave is a record, or the deletion of one, and the epoch of the state that it is from.
+// A toSave is a record, or the deletion of one, and the epoch of its state.
 type toSave struct {
 	v       *seam.Version // it has the key, and the value if the record is not deleted
 	deleted bool
@@ -41,7 +41,7 @@ type toSave struct {
 	instead bool // it deletes the refused record
 }
 
-// batchSize is up to how many records are encoded in one go.
+// batchSize is the most records that are encoded in one go.
 const batchSize = 256
 
 // save encodes the records of a table, and returns how many there are, for the frame at their end.
@@ -120,7 +120,7 @@ func (r *recordSaver) drain() error {
 	return nil
 }
 
-// protected is some; if records may be refused a panic is an error, and so is a Goexit.
+// protected is some; but if records may be refused, it returns a panic or a Goexit as an error.
 func (r *recordSaver) protected() (err error) {
 	if r.s.opts.Refused == nil {
 		return r.some()
@@ -142,7 +142,7 @@ func (r *recordSaver) protected() (err error) {
 	return err
 }
 
-// some encodes records, until there is enough to be written. If it fails that is the record at.
+// some encodes records, until there is enough to be written. An error is that of the record r.at.
 func (r *recordSaver) some() error {
 	for ; r.at < len(r.batch) && len(r.s.data) < disk.MaxPayload; r.at++ {
 		x := &r.batch[r.at]
@@ -187,8 +187,8 @@ func isLine(text []byte) bool {
 	return text[0] == '{' && bytes.IndexByte(text, '\n') == len(text)-1
 }
 
-// refuse goes on after the record at, which cannot be encoded. An older version of it, in the
-// backup that the differences are to, must not take its place: it is deleted.
+// refuse goes on after the record r.at, which cannot be encoded. In differences a deletion takes
+// the record's place: an older version, in the backup before, must not come back for it.
 func (r *recordSaver) refuse(cause error) error {
 	if r.begun {
 		r.s.data, r.enc = r.s.data[:r.mark], nil

@@ -12,13 +12,13 @@ import (
 )
 
 // beforeName is the folder with the files that a program with other types, names or version has
-// left. It is a journal of its own. It was made when its time of modification says, and stays for
+// left. The folder is a journal of its own. It was made at its time of modification, and stays for
 // KeepBefore.
 const beforeName = "before"
 
 // keepBefore keeps the files that were found, of other types, names or version than those of the
-// program: their own program cannot read the files of this one. They are links: it costs nothing
-// until the files themselves are removed. The folder before of then becomes one within them.
+// program: their program cannot read the files of this one. It keeps links, which cost nothing
+// until the files are removed. An older folder "before" goes into the new one.
 func (j *Journal) keepBefore(f *found) error {
 	before, next := filepath.Join(j.dir, beforeName), filepath.Join(j.dir, nextName)
 	names := []string{backupName(f.from)}
@@ -67,7 +67,7 @@ func (j *Journal) keepBefore(f *found) error {
 	return disk.SyncFolder(j.dir)
 }
 
-// nextName is the folder that takes the place of before, and has that in it.
+// nextName is the folder that takes the place of the folder before, which it then has in it.
 const nextName = beforeName + ".next"
 
 // finishNext finishes an interrupted keepBefore, or undoes one that had only begun.
@@ -97,7 +97,7 @@ func (j *Journal) sameFiles(names []string) bool {
 	return true
 }
 
-// linkAll makes a folder of links to files, and of their bound.
+// linkAll makes a folder of links to files, and of a copy of their bound.
 func (j *Journal) linkAll(names []string, made string) error {
 	if err := os.RemoveAll(made); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (j *Journal) linkAll(names []string, made string) error {
 			return err
 		}
 	}
-	// This one is written to: it is not linked.
+	// The bound is written to: it is not linked.
 	err := copyFile(filepath.Join(j.dir, boundName), filepath.Join(made, boundName))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -122,14 +122,14 @@ func (j *Journal) linkAll(names []string, made string) error {
 	return disk.SyncFolder(made)
 }
 
-// forgetBefore removes files that keepBefore has kept for long enough, also within later ones.
+// forgetBefore removes files that keepBefore has kept for long enough, also within later folders.
 func (j *Journal) forgetBefore() error {
 	if err := j.finishNext(); err != nil {
 		return err
 	}
 	for dir := j.dir; ; dir = filepath.Join(dir, beforeName) {
 		before := filepath.Join(dir, beforeName)
-		made := before + ".tmp" // a half of it would be taken for the whole
+		made := before + ".tmp" // a part of a folder would be taken for a whole one
 		if err := os.RemoveAll(made); err != nil {
 			return err
 		}

@@ -12,10 +12,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam/disk"
 )
 
-// A bound is the least that must be there: the files up to a number lead at least to an epoch. It
-// is in a file of its own, which is overwritten in place whenever something is acknowledged: so a
-// missing end of the last journal is noticed too. If the machine fails it may be an older one, or
-// torn; then nothing is known. Another file in its place is damage: the bound is missing.
+// A bound is the least that a folder must have: files up to a number, which lead at least to an
+// epoch. It is in a file of its own, overwritten in place whenever something is acknowledged: so a
+// missing end of the last journal is noticed too. After a failure of the machine the file may have
+// an older bound, or be torn; then nothing is known. Another file in its place is damage.
 type bound struct {
 	number uint64 // of a journal
 	epoch  uint64
@@ -27,7 +27,7 @@ type bound struct {
 const (
 	boundName  = "acknowledged" // before the others in a listing: it is copied first
 	frameBound = 'a'
-	// boundLength is that of the payload but for the life.
+	// boundLength is the length of the payload without the life.
 	boundLength = 25
 )
 

@@ -50,7 +50,7 @@ type CodecError struct {
 	Table string // its name
 	Key   any    // of the table's key type
 	Codec string // [Codec.Name]
-	Epoch uint64 // of the state in which the record is, or the deletion of it
+	Epoch uint64 // of the state that has the record, or its deletion
 	Err   error  // why
 
 	current func() bool
@@ -75,8 +75,8 @@ func (e *changedKeyError) Error() string { return "the key would come back as " 
 
 func (e *changedKeyError) ChangesRecord() {}
 
-// changesKey reports whether the error for a key says that it would come back as another one, or
-// without something: the codecs of the package say so by that method.
+// changesKey reports whether the error for a key says that the key would come back as another one,
+// or without something: the codecs of the package say so by the method ChangesRecord.
 func changesKey(err error) bool {
 	var changes interface{ ChangesRecord() }
 	return errors.As(err, &changes)
@@ -91,7 +91,7 @@ type keyCheck struct {
 	dec   decoder
 }
 
-// check checks the key of v, and uses x.
+// check returns an error if the key of v does not come back as it was. It uses x.
 func (c *keyCheck) check(codec Codec, x *seam.Boxes, v *seam.Version, t seam.Table) error {
 	if c.whole {
 		return nil

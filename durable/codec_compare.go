@@ -16,12 +16,12 @@ type difference struct {
 	becomes string
 }
 
-// changed says that a becomes b.
+// changed returns the difference that a becomes b.
 func changed(a, b reflect.Value) *difference {
 	return &difference{becomes: fmt.Sprintf("is %s, and becomes %s", shown(a), shown(b))}
 }
 
-// within adds the step to the value that d is of, from one that is around it.
+// within adds to d the step that leads to the value of d from the value around it.
 func (d *difference) within(step string, args ...any) *difference {
 	d.steps = append(d.steps, fmt.Sprintf(step, args...))
 	return d
@@ -37,8 +37,8 @@ func (d *difference) Error() string {
 	return strings.TrimPrefix(strings.Join(steps, "")+more+" "+d.becomes, ".")
 }
 
-// ChangesRecord says to keyCheck that nothing can have been saved of such a record: no key of
-// another one needs a deletion on its account.
+// ChangesRecord tells changesKey that nothing can have been saved of such a record: its deletion
+// need not be saved.
 func (d *difference) ChangesRecord() {}
 
 // differ returns where a and b, which are of the type of the plan, differ, nil if nowhere.
@@ -97,7 +97,7 @@ func (r *rules) differPointed(p *plan, a, b reflect.Value, depth int) *differenc
 
 func (r *rules) differField(f *fieldPlan, a, b reflect.Value, depth int) *difference {
 	a, b = a.Field(f.index), b.Field(f.index)
-	if f.unsent || f.omits && b.IsZero() && isEmpty(a) { // of unsent ones the precheck has decided
+	if f.unsent || f.omits && b.IsZero() && isEmpty(a) { // the precheck decides on unsent ones
 		return nil
 	}
 	if d := r.differ(f.plan, a, b, depth); d != nil {
@@ -134,8 +134,8 @@ func (r *rules) differMap(p *plan, a, b reflect.Value, depth int) *difference {
 	return nil
 }
 
-// sameBasic compares values that have no others in them. A NaN is the same as another one, and zero
-// is not as a negative zero.
+// sameBasic compares values that have no others in them. All NaN are the same; zero and negative
+// zero are not.
 func sameBasic(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
@@ -171,8 +171,8 @@ func isEmpty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// shown is a value in an error. It does not print the values that it is made of, which may be very
-// many, or have it within themselves.
+// shown returns a value as text for an error. It does not print the parts of the value, which may
+// be very many, or have the value within them.
 func shown(v reflect.Value) string {
 	const longest = 50
 	switch v.Kind() {

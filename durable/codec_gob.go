@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam/gobtext"
 )
 
-// A gobEncoder refuses records with parts that gob leaves out, and writes repairs of those that gob
-// changes.
+// A gobEncoder refuses records with parts that gob leaves out, and writes repairs for records that
+// gob changes.
 type gobEncoder struct {
 	w    io.Writer
 	enc  *gob.Encoder

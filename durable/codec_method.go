@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A place says where in a record a value is, as far as the codec encodes it otherwise there.
+// A place says where in a record a value is, as far as it is encoded differently there.
 type place uint8
 
 const (
@@ -26,13 +26,12 @@ type encodedBy uint8
 const (
 	// byFields: the codec goes into the value.
 	byFields encodedBy = iota
-	// byOwn: methods encode and decode it that are declared for this very type. They answer for it.
+	// byOwn: methods that are declared for this very type encode and decode it. They answer for it.
 	byOwn
 	// byOther: a method encodes it or decodes it, but not both, or one that an embedded type has
 	// brought along and that knows nothing of the other fields.
 	byOther
-	// byNone: it would be encoded by a method, and decoded by one, but the codec cannot call the
-	// method at this place.
+	// byNone: a method encodes it, and the codec cannot call the method at this place.
 	byNone
 )
 
@@ -44,7 +43,7 @@ type method struct {
 	find func(t reflect.Type) (reflect.Method, bool)
 }
 
-// The methods that the codecs call, the first one that there is.
+// The methods that the codecs call: of each list the first that the type has.
 var (
 	gobEncode = []method{
 		{reflect.TypeFor[gob.GobEncoder](),
@@ -101,8 +100,8 @@ func firstOf(list []method, t reflect.Type) (m method, has bool) {
 }
 
 // ownOf reports whether the method is declared for type t, and has not come with an embedded field.
-// Where there is such a field as well it looks at the function: one of an embedded field is made by
-// the compiler.
+// If an embedded field has the method too, ownOf looks at the function: the compiler makes the one
+// that comes with the field.
 func (m method) ownOf(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct || !m.embeddedIn(t) {
 		return true

@@ -27,8 +27,8 @@ type plan struct {
 	goType reflect.Type
 	place  place
 	by     encodedBy
-	// still says that nothing has to be looked at before a value is encoded: the codec has a form for
-	// all of them, that of gob keeps each of them, and none is nested without bound.
+	// still says that no value needs a look before it is encoded: the codec has a form for all
+	// values, that form in gob keeps each of them, and none is nested without bound.
 	still  bool
 	noForm string // why the codec has no form for a value, "" if it has one
 	equal  bool   // the type has a method Equal, for strictRules
@@ -59,7 +59,7 @@ func (r *rules) planOf(t reflect.Type, at place) *plan {
 	return p
 }
 
-// A planner makes the plans of a type, and of those that it is made of.
+// A planner makes the plans of a type, and of the types that it is made of.
 type planner struct {
 	*rules
 	made map[typeAt]*plan
@@ -164,7 +164,7 @@ func (b *planner) structure(p *plan) {
 	p.still = still
 }
 
-// pointedType returns the type that pointers of a type lead to.
+// pointedType returns the type that a pointer type leads to, through other pointers.
 func pointedType(t reflect.Type) reflect.Type {
 	for range maxPointers {
 		if t.Kind() != reflect.Pointer {
@@ -177,7 +177,7 @@ func pointedType(t reflect.Type) reflect.Type {
 
 const noForm = "which the codec has no form for"
 
-// maxPointers is how many pointers may lead to each other, without anything between them.
+// maxPointers is how many pointers may lead to each other with nothing between.
 const maxPointers = 100
 
 // hasEqual reports whether the type has a method Equal for values of it.

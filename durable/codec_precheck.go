@@ -15,18 +15,18 @@ const maxDepth = 10000
 // for, or would leave out, and those that gob may change.
 type precheck struct {
 	*rules
-	doubt bool // whether the value comes back as it is has to be tried
+	doubt bool // it has to be tried whether the value comes back as it is
 	// held are types that interfaces hold, of which it is not known yet that gob keeps them.
 	held     []reflect.Type
 	inKey    bool // of a map
 	pointers int  // that have led here from the last other value
 }
 
-// keptInInterfaces are the types that gob is known to keep in interfaces. It has one name for a
-// type and for a pointer to it, and decodes the one that was registered.
+// keptInInterfaces are the types that gob is known to keep in interfaces. Gob has one name for a
+// type and for a pointer to it, and decodes the one of both that was registered.
 var keptInInterfaces sync.Map
 
-// value checks a value, which is nested so deep, and returns why the codec cannot keep it.
+// value checks a value, nested depth deep, and returns why the codec cannot keep it; nil if it can.
 func (c *precheck) value(p *plan, v reflect.Value, depth int) *difference {
 	switch {
 	case p.still && (!c.inKey || plain(v.Kind())):

@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// Package gob makes nil of a pointer to zero, and of a slice without elements; 0 of a negative zero
-// in a field; and an empty map of one that is nil, as an element. So before such a record there are
-// repairs: a byte 0, which no message of gob begins with, their length, and the repairs. Each has
-// its kind, the number of its steps, and the steps, each with its length: the name of a field, the
-// number of an element, a key as keyStep has it, or "*" behind a pointer or in an interface.
+// Package gob changes a pointer to zero, and a slice without elements, to nil; a negative zero in a
+// field to 0; and a nil map, as an element, to an empty one. So repairs stand before such a record:
+// a byte 0, which no message of gob begins with, their length, and each repair. A repair has its
+// kind, the number of its steps, and the steps, each with its length: the name of a field, the
+// number of an element, a key as keyStep returns it, or "*" behind a pointer or in an interface.
 const (
 	repairMake     = 'm' // a pointer, slice or map is not nil
 	repairNil      = 'n' // a map is nil
@@ -105,11 +105,11 @@ func (r *repairer) mapping(p *plan, a, b reflect.Value) {
 	}
 }
 
-// keyStep is the step to the value of a key of a map. Keys of different types may have the same
-// one: so a record is compared once it was repaired.
+// keyStep returns the step to the value of a key of a map. Keys of different types may have the
+// same step: so a record is compared after it was repaired.
 func keyStep(key reflect.Value) string { return fmt.Sprintf("%#v", key) }
 
-// A repair has the repairs of a value, and, by the steps, of those in it.
+// A repair has the repairs of a value, and, by steps, of the values in it.
 type repair struct {
 	kinds []byte
 	next  map[string]*repair

@@ -20,9 +20,8 @@ import (
 //     slice, array or map, and 0 of -0. Here they stay as they are. Such a record is encoded and
 //     decoded once more.
 //   - Types that encode and decode themselves, by GobEncode or MarshalBinary, are taken at their
-//     word, if the methods are their own. One that has them from an embedded field is compared.
-//   - A pointer that is there twice comes back as two; so pointers in keys of maps are refused.
-//   - A value that is within itself is refused, as is one that is nested more than 10,000 deep.
+//     word, if the methods are their own. A type that has the methods from an embedded field is
+//     compared.
 //
 // Values of interface types must be registered with [gob.Register]. Fields of a struct may be
 // added between a backup and its loading. Loading refuses a type from which a field was removed,
@@ -37,16 +36,16 @@ var Gob = Codec{
 }
 
 // JSON is the codec of package [encoding/json]: larger and slower than [Gob], and readable by
-// others. It refuses a record that would not come back as it is: that has strings which are not
-// UTF-8, unexported fields that are not zero, in an interface a value that JSON decodes as another
-// one, such as an int; or values that are within themselves, or nested more than 10,000 deep. Types
-// that encode and decode themselves, by MarshalJSON or MarshalText, are taken at their word, as
-// those of [Gob] are. Where the method is one of the pointer, and cannot be called, as in maps,
-// they are refused. Fields with the tag "-" are left out, and those with omitempty or omitzero may
-// come back as zero.
+// others. It refuses a record that would not come back as it is: with a string that is not UTF-8,
+// an unexported field that is not zero, a value in an interface that JSON decodes as another one,
+// such as an int, or a value that is within itself, or nested more than 10,000 deep. Types that
+// encode and decode themselves, by MarshalJSON or MarshalText, are taken at their word, as with
+// [Gob]; they are refused where the method is one of the pointer, and cannot be called, as in maps.
+// Fields with the tag "-" are left out, and fields with omitempty or omitzero may come back as
+// zero.
 //
-// For that each record is decoded as well: encoding takes about three times as long as package json
-// does. A backup is a file of lines of JSON, see [Codec.Lines].
+// To find this it decodes each record as well: encoding takes about three times as long as package
+// json does. A backup is a file of lines of JSON, see [Codec.Lines].
 var JSON = Codec{
 	Name:  "json",
 	Lines: true,
@@ -62,7 +61,7 @@ var plainJSON = Codec{
 	NewDecoder: func(r io.Reader) interface{ Decode(v any) error } { return json.NewDecoder(r) },
 }
 
-// lines writes JSON, of which it is given whole lines.
+// lines writes JSON by way of [disk.EscapeLineEnds]. Each Write gets whole lines.
 type lines struct{ w io.Writer }
 
 func (l lines) Write(p []byte) (int, error) {
@@ -74,8 +73,8 @@ func (l lines) Write(p []byte) (int, error) {
 
 // Strict returns c with a check: it refuses a record that differs after it was encoded and decoded.
 // Equality is that of [reflect.DeepEqual], but for types with a method Equal, such as time.Time,
-// functions (two that are not nil are equal), NaN and negative zeros. It is for tests of a codec of
-// one's own. It costs more than twice as much; the backups of both are the same.
+// functions (two that are not nil are equal), NaN and negative zeros. Strict is for tests of a
+// codec of one's own. It costs more than twice as much as c; the backups of both are the same.
 func Strict(c Codec) Codec {
 	strict := c
 	strict.NewEncoder = func(w io.Writer) interface{ Encode(v any) error } {

@@ -40,15 +40,13 @@
 //     last commit up to that epoch, without a break, and all of this is on disk.
 //   - J4: a mark of an epoch is written after J3 holds for it. It gets to the disk with the next
 //     group.
-//   - J5: journal N begins with a record of its number and position, and that which it follows. It
-//     is on disk before backup N is, and before the rest of the journal. So a backup without its
-//     journal, a journal that is not the one of its name, and a backup of another folder is damage.
-//   - J6: before an epoch is acknowledged, the epoch and the number of the journal are written over
-//     those in the file "acknowledged". That file gets to the disk at some time, at the latest
-//     when the journal is closed.
+//   - J5: journal N begins with a record of its number and position, and of the position that it
+//     follows. The record is on disk before backup N is, and before the rest of the journal. So a
+//     backup without its journal, a journal that is not the one of its name, and a backup of
+//     another folder are damage.
 //
 // Reading goes from the last backup to the first group that is damaged or does not follow, and on
-// from there if a later journal says that it follows that. So it yields a prefix of the commits,
+// from there with a later journal that says that it follows. So it yields a prefix of the commits,
 // with all that was acknowledged. If a mark of a later epoch, or the file of J6, says that more was
 // on disk, something has been lost. That is an error, which names the file. So one file that is
 // removed, cut, renamed, or swapped with another loses nothing in silence. Only the last writes
@@ -64,25 +62,26 @@
 // # Other types
 //
 // Open refuses tables whose types have lost something that was saved, such as a field that was
-// renamed. It returns a [*SchemaError] before anything is written. A field may be added. Options.Rename and Options.Migrate take other tables, names and types over, in the
-// backup and in each group. Then the new backup has the present types, and the next Open finds
-// these. docs/schemas.md in the repository has the cases.
+// renamed. It returns a [*SchemaError] before anything is written. A field may be added.
+// Options.Rename and Options.Migrate take over other tables, names and types, in the backup and in
+// each group. Then the new backup has the present types, and the next Open finds them.
+// docs/schemas.md in the repository has the cases.
 //
 // The files of a program with other types, names of tables or Options.Version stay in the folder
-// "before", for Options.KeepBefore, whether the journal is closed or not. That is a journal of its
-// own. To go back to the program before, put it in the place of the folder, or open it there. It
-// takes the disk space that those files had at Open, whatever is written later. Its files are links
-// as long as the files themselves are there. If there is such a folder already, that becomes the
-// folder "before" in the new one, and its time goes on. When the time begins is the time of
-// modification of the folder.
+// "before", for Options.KeepBefore, whether the journal is closed or not. The time begins at the
+// time of modification of that folder, which is a journal of its own. To go back to the program
+// before, put that folder in the place of the journal's, or open it where it is. The folder takes
+// the disk space that its files had at Open, whatever is written later; they are links as long as
+// the original files are there. An older folder "before" becomes the folder "before" in the new
+// one, and its time goes on.
 //
 // # Lives
 //
 // Each life of the database has a name, which is in the files, see [mvcc.Position]. Epochs go on
-// from the last one that was found. So those of commits that were lost in a crash come again, in
-// another life.
+// from the last one that was found. So the epochs of commits that were lost in a crash come again,
+// in another life.
 //
 // A follower, see [mvcc.DB.Follow], that has kept its position can go on: Options.Resume keeps the
-// states that followers have got to. Where the history is another one a follower begins anew: if
+// states that followers have got to. A follower begins anew where the history is another one: if
 // its state was lost, or somebody has put back older files.
 package durable

@@ -20,15 +20,15 @@ type Info struct {
 	DB      string
 	Codec   string
 	Version int
-	// Tables are those that there are at the end, in the order in which they came.
+	// Tables are the tables that exist at the end, in the order in which they came.
 	Tables []TableInfo
 	// Epoch is that of the last commit that Open would load.
 	Epoch uint64
-	// Lives are those of the database since the backup, in their order, with the epoch at which
-	// each begins: the first one with that of the backup.
+	// Lives are the lives of the database since the backup, in their order, with the epoch at which
+	// each begins: the first one begins at the epoch of the backup.
 	Lives []mvcc.Position
-	// Acknowledged is the epoch up to which all was on disk, as far as the file of that name says;
-	// 0 if it does not. Closed says that the journal was closed after that.
+	// Acknowledged is the epoch up to which all was on disk, as the file "acknowledged" says; 0 if
+	// it does not. Closed says that the journal was closed after that.
 	Acknowledged uint64
 	Closed       bool
 	// Incomplete is how many bytes at the end Open would leave out: of a group that is being
@@ -50,7 +50,7 @@ type Info struct {
 
 // A TableInfo describes a table of a journal.
 type TableInfo struct {
-	backupfile.TableHeader     // Records is that of the backup, Refused that of all
+	backupfile.TableHeader     // Records counts those of the backup, Refused all
 	Changes                int // how many records, and deletions, the groups after the backup have
 }
 
@@ -65,7 +65,7 @@ type FileInfo struct {
 	// Used says that Open reads it. Others are there until they are removed, see J2: of these only
 	// the fields above are set, without Epoch.
 	Used bool
-	// Groups are those of a journal, as far as they follow each other and the files before.
+	// Groups are the groups of a journal, as far as they follow each other and the files before.
 	Groups []GroupInfo
 	// Rest is how many bytes come after the last group and mark that can be read.
 	Rest int64
@@ -73,8 +73,8 @@ type FileInfo struct {
 	_ struct{}
 }
 
-// A GroupInfo is a group of commits: those with epochs above Since, up to Epoch. The first one of a
-// journal has none, and names the tables.
+// A GroupInfo is a group of commits: those with epochs above Since, up to Epoch. The first group of
+// a journal has no commits, and names the tables.
 type GroupInfo struct {
 	Offset, Bytes int64
 	Since, Epoch  uint64

@@ -49,7 +49,7 @@ func (j *Journal) tidy(below uint64) {
 	}
 }
 
-// look looks whether the backup that is being taken is complete.
+// look finishes the backup that is being taken, if it is complete.
 func (w *writer) look() error {
 	if w.backup == nil {
 		return nil

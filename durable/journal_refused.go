@@ -16,8 +16,8 @@ type recordKey struct {
 // toldAtOnce is how many records of a group or backup are told one by one.
 const toldAtOnce = 10
 
-// refuse notes the records that were refused of a group or backup. It tells the user of those that
-// are new. A backup says all for its epoch.
+// refuse notes the refused records of a group or backup, and tells the user of the new ones. The
+// list of a backup takes the place of all refusals up to its epoch.
 func (j *Journal) refuse(list []*CodecError, backup bool, epoch uint64) {
 	if !backup && len(list) == 0 {
 		return
@@ -55,7 +55,7 @@ func (j *Journal) refuse(list []*CodecError, backup bool, epoch uint64) {
 	}
 }
 
-// refusal is the error if there are records that are not saved, because they were refused.
+// refusal returns an error if there are records that are not saved, because they were refused.
 func (j *Journal) refusal() error {
 	j.mu.Lock()
 	all := maps.Clone(j.refused)
@@ -79,7 +79,7 @@ func (j *Journal) refusal() error {
 }
 
 // report tells the user of an error, and waits for that. It does so in a goroutine of its own:
-// OnError, or a logger, may end that, as testing.T.FailNow does, and the journal goes on.
+// OnError, or a logger, may end the goroutine, as testing.T.FailNow does, and the journal goes on.
 func (j *Journal) report(err error) {
 	told := make(chan struct{})
 	go j.within.Run(func() {

@@ -21,15 +21,15 @@ type found struct {
 	from, last uint64   // the number of the backup, 0 if there is none, and the highest one
 	state      Backup   // after the files loaded
 	journals   []uint64 // that lead on from the backup, and other files with such numbers
-	// backup and log are how many bytes the backup and these have.
+	// backup and log are how many bytes the backup and the journals have.
 	backup, log int64
 	// same says that the tables have the names, types and version of the files. So
 	// nothing has to be written before commits can follow.
 	same bool
 }
 
-// load gives the tables the state of the folder, and keeps the states that were asked for. It
-// returns which files these are.
+// load gives the tables the state of the folder, and keeps the states that were asked for. names
+// lists the files of the folder.
 func (j *Journal) load(ctx context.Context) (f found, names string, err error) {
 	in, err := openFolder(j.dir)
 	if err != nil {
@@ -40,7 +40,7 @@ func (j *Journal) load(ctx context.Context) (f found, names string, err error) {
 		return f, names, in.foreign
 	}
 	j.stats = Stats{}
-	// Where it is higher it is that of the loaded state, or means nothing.
+	// A higher clock is that of the loaded state, or means nothing.
 	j.door.SkipTo(min(in.must.clock, disk.HighestSkip), false)
 	j.progress.expect(in.infos)
 	defer j.lines()()
@@ -132,7 +132,7 @@ func (j *Journal) loads() *LoadOptions {
 		Progress: j.progress.reading, more: true, resume: j.opts.Resume}
 }
 
-// filed says in a [*VersionError] which file it is of.
+// filed notes in a [*VersionError] the path of its file, and returns err.
 func filed(path string, err error) error {
 	if v := new(VersionError); errors.As(err, &v) {
 		v.File = path
@@ -140,8 +140,8 @@ func filed(path string, err error) error {
 	return err
 }
 
-// keepEnd keeps the state of the epochs after the last commit at which nothing else had been
-// committed.
+// keepEnd keeps the loaded state for positions after the last commit: up to the clock of the bound
+// nothing else had been committed.
 func (j *Journal) keepEnd(was bound, loaded mvcc.Position) {
 	if was.epoch != loaded.Epoch || was.life != loaded.Life {
 		return
@@ -155,7 +155,7 @@ func (j *Journal) keepEnd(was bound, loaded mvcc.Position) {
 
 func missing(path string) error { return fmt.Errorf("%s is missing: %w", path, os.ErrNotExist) }
 
-// hasBegins reports whether the journals of a backup begin with a record that says which one it is.
+// hasBegins reports whether the journals of a backup begin with a record of their number.
 func (l *filesLoader) hasBegins(path string) (bool, error) {
 	f, err := l.open(path)
 	if err != nil {
@@ -173,23 +173,23 @@ type filesLoader struct {
 	must  bound
 	stats *Stats
 	open  func(path string) (io.ReadSeekCloser, error)
-	// backup loads a backup, and group one of differences to the loaded state.
+	// backup loads a backup, and group loads a group of differences to the loaded state.
 	backup func(path string) (Backup, error)
 	group  func(in *bufio.Reader, after Backup) (Backup, error)
 
 	begins bool            // they must begin with a record: the backup is not of an old version
-	begun  bool            // the first one was looked at
+	begun  bool            // the first journal was looked at
 	after  Backup          // where the loaded state leads to
 	lives  []mvcc.Position // of the database, in their order, and where each begins
 	// also are other positions of the state that was loaded: of lives that have committed nothing
 	// since.
 	also []mvcc.Position
-	over bool  // the rest does not go on from there
+	over bool  // the rest does not go on from the loaded state
 	why  error // with the file
 	at   int64 // in the journal
 }
 
-// position returns that of the state that was loaded.
+// position returns the position of the loaded state.
 func (l *filesLoader) position() mvcc.Position {
 	return mvcc.Position{Life: l.after.DB, Epoch: l.after.Epoch}
 }
@@ -197,7 +197,7 @@ func (l *filesLoader) position() mvcc.Position {
 // stop ends the loading: the rest is not to be loaded, and must not have been on disk.
 func (l *filesLoader) stop(why error) { l.over, l.why = true, why }
 
-// lost says that all up to an epoch was on disk, and is not there.
+// lost returns the error that commits up to an epoch were on disk, and are not there.
 func (l *filesLoader) lost(e uint64, why error) error {
 	return fmt.Errorf("what was on disk up to epoch %d is lost after epoch %d: %w", e, l.after.Epoch, why)
 }
@@ -226,8 +226,8 @@ var (
 	errForeign = errors.New("it is another file")
 )
 
-// journal loads a journal, if that goes on from the loaded state. Otherwise it is an
-// error if something in the rest says that more was on disk: a beginning, or a mark.
+// journal loads a journal, as far as it goes on from the loaded state. It is an error if something
+// in the rest, a beginning or a mark, says that more was on disk.
 func (l *filesLoader) journal(n uint64) error {
 	path := filepath.Join(l.dir, journalName(n))
 	f, err := l.open(path)
@@ -268,8 +268,8 @@ func (l *filesLoader) journal(n uint64) error {
 	return nil
 }
 
-// enter reads the beginning of a journal. l is over if that does not go on from the loaded state.
-// It returns the life whose marks count in the rest.
+// enter reads the beginning of a journal. It sets l.over if the journal does not go on from the
+// loaded state. It returns the life whose marks count in the rest.
 func (l *filesLoader) enter(in *bufio.Reader, n uint64, path string) (life string, err error) {
 	first := l.begins && !l.begun
 	l.at, l.begun = 0, true
@@ -310,8 +310,8 @@ func beginsJournal(head []byte) (begins, torn bool) {
 	return begins, torn
 }
 
-// isTorn reports whether head may be the remains after a crash of the beginning of a file, which is
-// no shorter: a part of it, or none, and zeros.
+// isTorn reports whether head, which is no longer than beginning, may be the remains of beginning
+// after a crash: a part of it, or nothing, and then zeros.
 func isTorn(head, beginning []byte) bool {
 	n := 0
 	for n < len(head) && head[n] == beginning[n] {
@@ -320,10 +320,10 @@ func isTorn(head, beginning []byte) bool {
 	return len(bytes.Trim(head[n:], "\x00")) == 0
 }
 
-// begin reads the record that a journal begins with, if there is one, and returns how long it is.
-// The error wraps errMissing if the record is that of another journal, or does not go on from the
-// loaded state, and errForeign if it is none that a crash has torn. The first journal is of the
-// same life as the backup: J5.
+// begin reads the record that a journal begins with, if there is one, and returns its length. The
+// error wraps errMissing if the record is that of another journal, or does not go on from the
+// loaded state, and errForeign if the file has no record, not even one that a crash has torn. The
+// first journal is of the same life as the backup: J5.
 func (l *filesLoader) begin(
 	in *bufio.Reader, n uint64, first bool,
 ) (b beginning, length int64, err error) {
@@ -351,7 +351,7 @@ func (l *filesLoader) begin(
 	return b, length, err
 }
 
-// reached reports whether the state that was loaded is that of a position. Version 1 had no lives.
+// reached reports whether the loaded state is that of a position. Version 1 had no lives.
 func (l *filesLoader) reached(at mvcc.Position) bool {
 	if at.Life == "" {
 		return at.Epoch != 0 && at.Epoch == l.after.Epoch
@@ -359,8 +359,8 @@ func (l *filesLoader) reached(at mvcc.Position) bool {
 	return at == l.position() || slices.Contains(l.also, at)
 }
 
-// item loads a group, or reads a mark, and returns how long it is. The error wraps errMissing if
-// it does not go on from after: J1.
+// item loads a group, or reads a mark, and returns its length. The error wraps errMissing if the
+// item does not go on from l.after: J1.
 func (l *filesLoader) item(in *bufio.Reader) (length int64, err error) {
 	magic, err := in.Peek(len(markMagic))
 	switch {
@@ -387,7 +387,7 @@ func (l *filesLoader) item(in *bufio.Reader) (length int64, err error) {
 	return b.Bytes, err
 }
 
-// damaged is damage, or the error itself if that is nil.
+// damaged returns the damage that err tells of, or else err itself.
 func damaged(err error) error {
 	if d := damage(err, 0); d != nil {
 		return d

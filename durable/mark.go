@@ -20,14 +20,14 @@ const (
 )
 
 // A beginning is the record that a journal begins with. It is on disk before the backup of the same
-// number, and before all that follows in the journal. So a file that is cut to nothing, or stands
-// at the name of another, is known, and so is a backup of another folder.
+// number, and before all that follows in the journal. So a file that is cut to nothing or stands at
+// the name of another is noticed, and so is a backup of another folder.
 type beginning struct {
 	number uint64
 	at     mvcc.Position // of the state that the journal leads on from; of version 1 without life
-	// after is that of the same state to which the journals before lead, and did on disk before
-	// this one was begun. It is zero if they need not lead there: then there is a backup. Before
-	// there were lives it was not said.
+	// after is the position at which the journals before lead to the same state; they did so on
+	// disk before this one was begun. It is zero if they need not, since there is a backup. said is
+	// false in files from before there were lives, which did not say it.
 	after mvcc.Position
 	said  bool
 }
@@ -44,7 +44,7 @@ func (b beginning) write(w io.Writer) error {
 	return disk.NewWriter(w, markMagic).Frame(frameBegin, payload)
 }
 
-// readBegin reads the record that a journal begins with, and returns how long it is.
+// readBegin reads the record that a journal begins with, and returns its length.
 func readBegin(r io.Reader) (b beginning, length int64, err error) {
 	in := disk.NewReader(r, markMagic)
 	kind, payload, err := in.Frame()
@@ -72,7 +72,7 @@ func readBegin(r io.Reader) (b beginning, length int64, err error) {
 
 const noBegin = "it does not begin as a journal should"
 
-// A parser takes fields from a payload. It is no longer good once there was less.
+// A parser takes fields from a payload. good is false once a field was not whole.
 type parser struct {
 	data []byte
 	good bool
@@ -99,7 +99,7 @@ func writeMark(w io.Writer, epoch uint64, db string) error {
 		append(binary.AppendUvarint(nil, epoch), db...))
 }
 
-// readMark reads a mark, and returns how long it is. An error is a [*disk.DamageError], or of r.
+// readMark reads a mark, and returns its length. An error is a [*disk.DamageError], or of r.
 func readMark(r io.Reader) (epoch uint64, db string, n int64, err error) {
 	in := disk.NewReader(r, markMagic)
 	kind, payload, err := in.Frame()
@@ -114,8 +114,8 @@ func readMark(r io.Reader) (epoch uint64, db string, n int64, err error) {
 	return epoch, db, in.Read(), nil
 }
 
-// lastMark returns the highest epoch of the marks of a database in data, or, if db is empty, of
-// any; 0 if there is none.
+// lastMark returns the highest epoch of the marks in data: of the marks of a database, or of all
+// marks if db is empty; 0 if there is none.
 func lastMark(data []byte, db string) (epoch uint64) {
 	for {
 		at := bytes.Index(data, markMagic[:])

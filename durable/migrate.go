@@ -16,11 +16,8 @@ import (
 // new ones:
 //
 //   - A table that was saved with its present shapes is loaded as it is.
-//   - Otherwise the Migrations of its name count whose old types have exactly the saved shapes, but
+//   - Otherwise a Migration of its name counts if its old types have exactly the saved shapes, but
 //     for the order of fields and the names of types that do not encode themselves.
-//   - If a Migration makes other types than the table has, the next one goes on: one of that table
-//     which takes exactly these Go types. So each version of a program adds one.
-//   - If there is none, the table is loaded as without Migrations, or is a [*SchemaError].
 //
 // The shape of a type is its exported fields, by the names that the codec gives them, and their
 // types, down to those of Go itself; of a type that encodes itself it is the name. A backup without
@@ -39,7 +36,7 @@ var ErrDrop = errors.New("durable: the record is dropped")
 // A MigrationError says that the function of a [Migration] has failed, or that two records have one
 // key: nothing was loaded.
 type MigrationError struct {
-	Table, To string // from where, as it is called now, and to where
+	Table, To string // the old table, by its present name, and the new one
 	Key       any    // of the old record
 	Err       error  // that of the function, or of its result
 	_         struct{}
@@ -70,14 +67,14 @@ func Migrate[K comparable, Old, New any](
 }
 
 // MigrateTo returns a Migration to other keys, or to another table, or to both: fn returns the new
-// key and value. To split a table give several of it, with the same old types; to merge tables give
-// several to one. A table that is merged into needs none itself. The names are the present ones;
-// from need not be a table of the program.
+// key and value. To split a table, give several Migrations from it, with the same old types; to
+// merge tables, give several to one table, which needs no Migration itself. The names are the
+// present ones; from need not be a table of the program.
 //
 // Two old records with one new key are a [*MigrationError], which names both. When differences are
-// loaded, the new record goes if the old one is deleted, overwritten or gets another key: the notes
-// for that take both keys of each record, and up to a hundred bytes, as long as the returned Backup
-// can be reached.
+// loaded, the new record goes if the old one is deleted, overwritten or gets another key: notes for
+// that keep both keys of each record, and up to a hundred bytes, as long as the returned Backup can
+// be reached.
 func MigrateTo[OldKey comparable, Old any, NewKey comparable, New any](
 	from, to string, fn func(key OldKey, old Old) (NewKey, New, error),
 ) Migration {
@@ -100,14 +97,14 @@ func checkMigration(call string, noFn bool, tables ...string) {
 type migration struct {
 	from, to              string
 	key, old, toKey, made reflect.Type
-	// step returns a decoder of new records, which uses that of old ones. It is nil for a move.
+	// step returns a decoder of new records, which uses one of old records; nil for a move.
 	step func(from decoder) decoder
 	// move returns a carrier of records to the table.
 	move func() carrier
 	// stay returns the move of the new records to where they are.
 	stay  func() *migration
 	after []string // tables that come before, see After
-	// Of RenameFields there are only these: the fields, and a maker of types with names of before.
+	// Of RenameFields it has only these: the fields, and a maker of types with the old names.
 	fields []renamedField
 	shadow func(of reflect.Type, codec string) renamedType
 }
@@ -133,7 +130,7 @@ func moveOf[K comparable, Old any, K2 comparable, New any](
 	return m
 }
 
-// failed is the error of fn, or of its result; nil if it leaves the record out.
+// failed returns the error of fn, or of its result; nil if fn leaves the record out.
 func (m *migration) failed(key any, err error) error {
 	if errors.Is(err, ErrDrop) {
 		return nil
@@ -147,7 +144,7 @@ type step[K comparable, Old, New any] struct {
 	from decoder
 	fn   func(K, Old) (New, error)
 	old  seam.Saved[K, Old]
-	gone bool // the last one is
+	gone bool // the last record is left out
 }
 
 // drops reports whether the record that was decoded last is left out.
@@ -172,7 +169,7 @@ func (s *step[K, Old, New]) Decode(to any) error {
 	return nil
 }
 
-// hand puts a record where a decoder was told to.
+// hand puts a record into to, as a decoder does.
 func hand[K comparable, V any](r *seam.Saved[K, V], to any) {
 	switch to := to.(type) {
 	case *seam.Saved[K, V]:

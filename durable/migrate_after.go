@@ -11,13 +11,13 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam/door"
 )
 
-// After returns the Migration, of a table whose records are migrated after those of the named
-// tables: of each backup, of all differences, and of each group of a journal. So its function can
-// use notes of theirs, such as new ids. The names are the present ones of the tables that records
-// come from; those that a file lacks do nothing. The call that loads returns an error, and loads
-// nothing, if a name is neither of a table nor of a Migration, or if tables wait for each other. A
-// table that is saved before those it waits for is in memory meanwhile, encoded. After panics if a
-// name is empty, or the Migration is zero.
+// After returns m for a table whose records are to be migrated after those of the named tables: in
+// each backup, in all differences, and in each group of a journal. So the function of m can use
+// notes on the records of these tables, such as new ids. Give the present names of the tables that
+// records come from; names that a file lacks do nothing. The call that loads returns an error, and
+// loads nothing, if a name is neither of a table nor of a Migration, or if tables wait for each
+// other. A table that was saved before those it waits for is in memory meanwhile, encoded. After
+// panics if a name is empty, or the Migration is zero.
 func (m Migration) After(tables ...string) Migration {
 	if m.of == nil {
 		panic("durable: Migration.After: the Migration is zero")
@@ -72,7 +72,7 @@ func (l *loading) arrange() error {
 	return l.checkCircle()
 }
 
-// after returns the present names of the tables that come before one.
+// after returns the present names of the tables whose records come before those of a table.
 func (l *loading) after(of backupfile.TableHeader) []string {
 	if s := l.sourceOf(of); s != nil {
 		return s.after
@@ -98,7 +98,7 @@ func (l *loading) checkCircle() error {
 	return fmt.Errorf("by Migration.After tables %q wait for each other", slices.Sorted(maps.Keys(waiting)))
 }
 
-// A heldTable is a table whose records wait, encoded, for those of others.
+// A heldTable is a table whose records wait, encoded, for those of other tables.
 type heldTable struct {
 	of     *backupfile.TableHeader
 	frames []heldFrame
@@ -127,8 +127,8 @@ func (l *loading) readInTurn(of *backupfile.TableHeader) error {
 	return l.readHeld(of.Name)
 }
 
-// readHeld reads the tables that have waited for one, which was read or passed over, and for no
-// other.
+// readHeld reads the held tables that need not wait any more, now that a table was read or passed
+// over.
 func (l *loading) readHeld(read string) error {
 	for delete(l.unread, read); ; delete(l.unread, read) {
 		i := slices.IndexFunc(l.held, func(h heldTable) bool { return !l.mustWait(h.of.Name) })
@@ -186,8 +186,8 @@ func (l *loading) damage(reason string) error {
 	return &disk.DamageError{Offset: l.frameAt, Reason: reason}
 }
 
-// A mistaken is a Migration that has applied to nothing that was saved: it may be for other files,
-// so that is no mistake unless a table does not fit. If of is nil it is one in any case.
+// A mistaken is a Migration that has applied to nothing that was saved. It may be for other files:
+// so this is a mistake only if a table does not fit, or in any case if of is nil.
 type mistaken struct {
 	of  *migration
 	why string
@@ -231,7 +231,7 @@ func (l *loading) applies(used ...*migration) {
 	l.forgive(func(m *migration) bool { return slices.Contains(used, m) })
 }
 
-// forgive takes out Migrations that are right.
+// forgive takes out the Migrations for which is returns true.
 func (l *loading) forgive(is func(m *migration) bool) {
 	if len(l.mistakes) > 0 { // those of the backup before are not changed
 		l.mistakes = slices.DeleteFunc(slices.Clone(l.mistakes), func(x mistaken) bool {
@@ -240,7 +240,7 @@ func (l *loading) forgive(is func(m *migration) bool) {
 	}
 }
 
-// A severalErrors is all that is wrong.
+// A severalErrors has all errors of a call.
 type severalErrors []error
 
 // joined returns an error that tells all of the list, nil if it is empty.

@@ -9,14 +9,14 @@ import (
 )
 
 // A carrier moves the records of a saved table to another one, or to other keys, and knows where
-// they are. It is the decoder of the record that it moves, for the one added to the table.
+// they are. As a decoder it returns the record that it moves, for the table.
 //
-// A backup has the state of one moment, and the records of its tables one after the other. So which
-// keys are free is known when all of them were read: changes by differences are kept until then,
-// and records that go, go first.
+// A backup has the state of one moment, and the records of its tables one after the other. So only
+// when all were read is it known which keys are free: changes by differences are kept until then,
+// and then records that leave their keys go first.
 type carrier interface {
 	decoder
-	// read decodes an old record, which is given to take, or to that of another carrier of its types.
+	// read decodes an old record, for take of this carrier, or of another one of the same types.
 	read(from decoder) (record any, err error)
 	// take moves a record, or keeps it until settle if differences are read.
 	take(r *route, record any, once bool) error
@@ -26,9 +26,9 @@ type carrier interface {
 	// release takes out the records that have left their keys, and claim puts in those there now.
 	release(r *route) error
 	claim(r *route) error
-	// oldKey returns the key of the record that is at a new one.
+	// oldKey returns the old key of the record that is at a new key.
 	oldKey(key any) any
-	// owners returns the map for a target.
+	// owners returns an empty map for target.owners.
 	owners() any
 }
 
@@ -71,8 +71,8 @@ type carry[K comparable, Old any, K2 comparable, New any] struct {
 	at map[K]K2 // where the records are
 
 	old  seam.Saved[K, Old]
-	next sent[K, K2, New] // the one that is decoded
-	// These are of differences, until all are read.
+	next sent[K, K2, New] // the record that Decode returns
+	// These are changes by differences, until all are read.
 	list []sent[K, K2, New]
 	last map[K]int // the number of a key in list
 	left bool

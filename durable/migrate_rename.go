@@ -17,17 +17,17 @@ import (
 // {"Address.Street": "Address.Road"}, which leads through pointers, slices, arrays and the values
 // of maps. Names are those of the codec.
 //
-// It applies if saved fields would be lost otherwise, and none with the old names; with
-// [LoadOptions].AnyShape if fewer are lost. Give one Migration for each version, the oldest first:
-// as many apply as are needed, from the last one on. Another Migration may go on from there, if the
-// shape with the old names is exactly the saved one. Fields that change names with each other must
-// differ in type, or beside others that do.
+// It applies if saved fields would be lost without it, and none with the old names; with
+// [LoadOptions].AnyShape if fewer are lost with them. Give one Migration for each version, the
+// oldest first: as many apply as are needed, from the last one on. Another Migration may go on from
+// there, if the shape with the old names is exactly the saved one. Fields that change names with
+// each other must differ in type, or beside others that do.
 //
 // It is for codecs gob and json, and copies each record by reflection. A struct with renamed fields
-// must not encode itself, nor have itself within it, with json not have embedded fields, and no two
-// of its fields may have had one name. Otherwise the call that loads returns an error, and nothing
-// is loaded. RenameFields panics if table, names or a name is empty, or if a path has another
-// length.
+// must not encode itself, must not have itself within it, and with json must not have embedded
+// fields; no two of its fields may have had one name. Otherwise the call that loads returns an
+// error, and nothing is loaded. RenameFields panics if table, names or a name is empty, or if a
+// path has another length.
 func RenameFields(table string, names map[string]string) Migration {
 	checkMigration("RenameFields", false, table)
 	if len(names) == 0 {
@@ -53,23 +53,22 @@ func RenameFields(table string, names map[string]string) Migration {
 // A renamedField has the path of a field, and the one that it had.
 type renamedField struct{ was, is []string }
 
-// renames reports whether a migration is one by RenameFields, which is told its types when it is
-// used.
+// renames reports whether a migration is of RenameFields: it learns its types when it is used.
 func (m *migration) renames() bool { return m.shadow != nil }
 
-// A renamedType is a type whose fields have the names of once. It is behind an interface, so that
-// its code is not in programs that do not call RenameFields.
+// A renamedType is a type whose fields have older names. It is behind an interface, so that its
+// code is not in programs that do not call RenameFields.
 type renamedType interface {
-	// undo gives fields the names of before. If it fails they are as they were.
+	// undo gives fields the names they had before list. If it fails they keep their names.
 	undo(list []renamedField) error
 	// renaming returns the shape, and the step that decodes such records, with keys of type key.
 	renaming(key reflect.Type) (backupfile.Shape, func(from decoder) decoder)
-	// names returns the names that fields have now, by those they have at the moment.
+	// names returns the present names of fields, by the names in this type.
 	names() fieldNames
 }
 
-// fieldNames are the names that fields have now, by their old ones: of each all names on the way to
-// it, each after a 0. A field that is not there has its old name, within the fields of now.
+// fieldNames are the present names of fields, by their old ones. A name has all names on the way to
+// the field, each after a 0. A field that is not in it has its old name, within a present field.
 type fieldNames map[string]string
 
 func (n fieldNames) now(was string) string {
@@ -80,8 +79,8 @@ func (n fieldNames) now(was string) string {
 	return n.now(was[:last]) + was[last:]
 }
 
-// mixed returns a field that was saved, and would become one field by n and another one by other;
-// "" if there is none.
+// mixed returns a saved field that would become one field by n and another by other; "" if there is
+// none.
 func (n fieldNames) mixed(saved backupfile.Shape, other fieldNames) string {
 	for _, names := range []fieldNames{n, other} {
 		for _, was := range slices.Sorted(maps.Keys(names)) {
@@ -97,14 +96,14 @@ func (n fieldNames) mixed(saved backupfile.Shape, other fieldNames) string {
 // another migration takes.
 type renaming struct {
 	key, value reflect.Type
-	now        bool // they are those of the table
+	now        bool // the types are those of the table
 	saved      backupfile.Shape
 	names      fieldNames
 	by         []*migration
 	step       func(from decoder) decoder
 }
 
-// renamings returns those of a table. An error names the mistake in a RenameFields.
+// renamings returns the renamings of a table. An error names the mistake in a RenameFields.
 func (l *loading) renamings(db door.DB, name string) (list []renaming, err error) {
 	var renames []*migration // the last one first
 	for _, m := range l.opts.Migrate {
@@ -158,8 +157,8 @@ func (l *loading) renamings(db door.DB, name string) (list []renaming, err error
 	return list, nil
 }
 
-// renaming chooses the renaming of a table that was saved; nil if there is none. least is how much
-// would be lost without one. With AnyShape it is one with which less is.
+// renaming chooses the renaming of a table that was saved; nil if there is none. least is how many
+// losses there are without a renaming. With AnyShape a renaming with fewer losses will do.
 func (l *loading) renaming(of backupfile.TableHeader, list []renaming, least int) (*renaming, error) {
 	var exact, fits *renaming
 	asIs := least == 0

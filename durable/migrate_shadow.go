@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam/backupfile"
 )
 
-// A shadow is a type whose fields, or those of structs within it, have the names that they had
-// once. It is a type of its own, made when it is used, with the fields that a codec sees.
+// A shadow is a type whose fields, or those of structs within it, have older names. It is a type of
+// its own, made when it is used, with the fields that a codec sees.
 type shadow struct {
 	of    reflect.Type
 	codec string
@@ -197,7 +197,7 @@ func hasWithin(t, of reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// decodesItself reports whether a type has a method to be decoded by.
+// decodesItself reports whether a type has a method that decodes it.
 func decodesItself(t reflect.Type) bool {
 	switch reflect.New(t).Interface().(type) {
 	case json.Unmarshaler, encoding.TextUnmarshaler, interface{ GobDecode([]byte) error },
@@ -219,8 +219,8 @@ func (s *shadow) renaming(key reflect.Type) (backupfile.Shape, func(decoder) dec
 	}
 }
 
-// made returns the type with the names of the moment for t, which is that of s or within it, and
-// the function that copies a value of it to one of t.
+// made returns the type that has the names of the shadow, in place of t, which is s.of or within
+// it, and the function that copies a value of that type to one of t.
 func (s *shadow) made(t reflect.Type) (as reflect.Type, give func(from, to reflect.Value)) {
 	if !s.changes() {
 		return t, func(from, to reflect.Value) { to.Set(from) }

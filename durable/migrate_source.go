@@ -22,7 +22,7 @@ type source struct {
 	load   seam.Loader // of the table, if there are no routes
 }
 
-// A relay is the decoder of the moment.
+// A relay is a decoder whose source of records can be exchanged.
 type relay struct{ decoder }
 
 // A migrating has the notes on the tables that are migrated, for the differences that follow.
@@ -73,7 +73,7 @@ func (l *loading) goOn(before *Backup) error {
 	return nil
 }
 
-// choose chooses the ways of the tables in the backup. Tables that others are merged into have one.
+// choose chooses the ways of the tables in the backup. A table that is merged into has one too.
 func (l *loading) choose(db door.DB, before *Backup) error {
 	if err := l.goOn(before); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (l *loading) choose(db door.DB, before *Backup) error {
 	return nil
 }
 
-// stay makes a move of the way of each table that is at a target, and stays there.
+// stay gives a move to the way of each table that is itself a target, and whose records stay there.
 func (l *loading) stay(db door.DB, merged map[string]fork) {
 	for _, table := range l.savedTables {
 		if table.Closed || l.sourceOf(table) != nil || l.whyNot[table.Name] != nil {
@@ -148,7 +148,7 @@ func (l *loading) stay(db door.DB, merged map[string]fork) {
 	}
 }
 
-// unnoted returns an error if records of another table are in a target, and it was not noted which.
+// unnoted returns an error if a target has records of another table, and no notes on them exist.
 func (l *loading) unnoted(before *Backup, target, from string) error {
 	if before == nil || l.moved != nil && l.moved.targets[target] != nil {
 		return nil
@@ -162,7 +162,7 @@ func (l *loading) unnoted(before *Backup, target, from string) error {
 	return nil
 }
 
-// sourceOf returns the source that a table is already.
+// sourceOf returns the source of a table that an earlier backup has migrated, or nil.
 func (l *loading) sourceOf(of backupfile.TableHeader) *source {
 	if l.moved != nil {
 		if s := l.moved.sources[of.Name]; s != nil && s.id == of.ID {
@@ -251,8 +251,8 @@ func (l *loading) use(db door.DB, s *source) error {
 	return nil
 }
 
-// leave says that the records loaded from a table that was migrated go. It reports whether its
-// records are somewhere else, so that its table stays.
+// leave says that the records loaded from a migrated table go. It reports whether these records are
+// at other keys or in another table, so that the table stays.
 func (l *loading) leave(db door.DB, name string) (moves bool) {
 	if l.moved == nil {
 		return false

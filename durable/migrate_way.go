@@ -23,7 +23,7 @@ type fork struct {
 	steps []*migration
 }
 
-// checkMigrations panics if a Migration is none, or can never be told to apply.
+// checkMigrations panics if a Migration is zero, or if it can never be told whether it applies.
 func (o *LoadOptions) checkMigrations(codec string) {
 	for i, m := range o.Migrate {
 		if m.of == nil {
@@ -65,8 +65,7 @@ func (l *loading) checkNames() error {
 	return nil
 }
 
-// from returns the migrations of a table, but for RenameFields, for which is says that they are
-// right.
+// from returns the migrations of a table for which is returns true, without those of RenameFields.
 func (o *LoadOptions) from(table string, is func(m *migration) bool) (list []*migration) {
 	for _, m := range o.Migrate {
 		if m := m.of; m.from == table && !m.renames() && is(m) {
@@ -148,13 +147,13 @@ func (l *loading) way(db door.DB, of backupfile.TableHeader) (*way, error) {
 	return w, nil
 }
 
-// after returns the migrations that take the records another one makes.
+// after returns the migrations that take the records that m makes.
 func (o *LoadOptions) after(m *migration) []*migration {
 	return o.from(m.to, func(next *migration) bool { return next.key == m.toKey && next.old == m.made })
 }
 
-// steps returns steps, beginning with that in list, to the types that their table has. If they do
-// not lead there it says why, and returns the moves that go on, if there are any.
+// steps returns the steps, beginning with the one in list, to the types that their table has. If
+// none lead there, err says why, and moves are those that go on from the steps, if there are any.
 func (o *LoadOptions) steps(db door.DB, list []*migration) (steps, moves []*migration, err error) {
 	for {
 		m := list[0]

@@ -43,9 +43,9 @@ type VersionError struct {
 	// [LoadOptions].
 	Saved, Version int
 	Versions       []int
-	// Backup says which one it is: 0, or that of LoadOptions.Then from 1.
+	// Backup is 0, or, for a backup of LoadOptions.Then, its number from 1.
 	Backup int
-	// File is where it is, if a journal has it.
+	// File is the path of its file, if it is in a journal.
 	File string
 	_    struct{}
 }
@@ -62,8 +62,8 @@ func (e *VersionError) Error() string {
 		e.Version, more)
 }
 
-// misfits returns a *SchemaError if something of a table in a backup would be lost in the table
-// that is.
+// misfits returns a *SchemaError if the table described by is would lose something of the saved
+// table of.
 func misfits(of, is backupfile.TableHeader) error {
 	lost, fits := of.Lost(is)
 	if fits {

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// progressLines is how often the logger is told how far Open or Load has got, and progressCalls how
-// often Options.Progress is at most.
+// progressLines is how often the logger is told how far Open or Load has got, and progressCalls the
+// least time between two calls of Options.Progress.
 const (
 	progressLines = 5 * time.Second
 	progressCalls = 100 * time.Millisecond
 )
 
-// A progress counts the records and bytes that Open or Load has read. Its functions but lines are
-// of the goroutine of these.
+// A progress counts the records and bytes that Open or Load has read. Only the goroutine of Open or
+// Load calls its functions.
 type progress struct {
 	report func(records int, read, total int64) // nil: the logger is told
 	called time.Time                            // when report was called last
@@ -59,7 +59,7 @@ func (p *progress) reading(records int, read int64) {
 	}
 }
 
-// readAll notes that a backup or group was loaded, if it was.
+// readAll notes that a backup or group was loaded, if err is nil.
 func (p *progress) readAll(b Backup, err error) {
 	if err != nil {
 		return
@@ -76,7 +76,7 @@ func (p *progress) done() {
 	}
 }
 
-// lines has the logger told until the function that it returns is called.
+// lines tells the logger how far the load has got, until the returned function is called.
 func (j *Journal) lines() (end func()) {
 	if j.progress.report != nil {
 		return func() {}

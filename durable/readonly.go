@@ -11,11 +11,10 @@ import (
 )
 
 // LoadFolder gives the tables the state of the journal in the folder dir, as [Open] does, and no
-// more: it writes nothing, takes no lock, and keeps no later commits. The
-// folder may be on a full disk, or read-only, and a process may have it open: then the tables get
-// its state on disk of some moment during the call, with all that it had acknowledged before. If
-// that process removes a file meanwhile it begins anew, and others see the tables of
-// then.
+// more: it writes nothing, takes no lock, and keeps no later commits. The folder may be on a full
+// disk, or read-only, and a process may have it open: then the tables get its state on disk of some
+// moment during the call, with all that it had acknowledged before. If that process removes a file
+// meanwhile, LoadFolder begins anew, and readers see the tables as far as they were loaded.
 //
 // Of opts, which may be nil, Codec, Version, Versions, Rename, Migrate, AnyShape, Resume and Progress
 // count. Of the statistics that it returns Epoch, Loaded and Dropped are set. The error is that of

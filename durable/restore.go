@@ -52,14 +52,14 @@ type LoadOptions struct {
 	// error. Without it they are a [*SchemaError], unless Migrate is for them. Fields may be added,
 	// and types renamed.
 	AnyShape bool
-	// Progress is called now and then, with the records and bytes so far.
+	// Progress is called from time to time, with the records and bytes so far.
 	Progress func(records int, bytes int64)
 
-	// more: a table that does not fit is passed over, as it may have been closed, and missing tells of
-	// it in the end; loadCommits follows.
+	// more says that loadCommits follows: a table that does not fit is passed over, as it may be
+	// closed later, and missing tells of it in the end.
 	more bool
-	// resume are positions from which [mvcc.DB.Follow] is to go on, each as often as it does: the loads
-	// keep the state of each that they meet, in a transaction of its own, which others see: of the
+	// resume are positions, one for each follower, from which [mvcc.DB.Follow] is to go on. A load
+	// keeps the state of each that it meets, in a transaction of its own, which others see: of the
 	// backup, of all differences, and of each commit of differences by saveCommits, but not where a
 	// table was closed, or is migrated by [MigrateTo]. If one fails those before it stay.
 	resume []mvcc.Position
@@ -81,7 +81,7 @@ func Load(
 	return namedLoad(load(ctx, db, r, codec, opts, nil, false))
 }
 
-// namedLoad has an error begin with the name of the call.
+// namedLoad puts the name of the call before an error.
 func namedLoad(b Backup, err error) (Backup, error) {
 	if err != nil {
 		err = fmt.Errorf("durable: Load: %w", err)
@@ -134,7 +134,7 @@ func load(
 	last.now = max(now, last.Epoch)
 	tablesOf.SkipTo(last.Epoch, true)
 	before := cut{upTo: map[string]int{}}
-	// Differences without records to a state of the same life lead to none that was not met before.
+	// Differences without records, of the same life, lead to a state that was met before.
 	another := after == nil || last.Since < last.Epoch || last.anotherLife(after)
 	for _, cut := range append(cuts, cut{epoch: last.Epoch}) {
 		at, wrote, err := tablesOf.Load(ctx, func(tx mvcc.DBTx) {
@@ -159,8 +159,8 @@ func load(
 	return *last, nil
 }
 
-// loadedAt notes the epoch of a transaction that has loaded something, or that it has read as of if
-// it had nothing to write.
+// loadedAt notes the epoch of a transaction of the load: that of its commit, or, if it had nothing
+// to write, its read epoch.
 func (b *Backup) loadedAt(at uint64, wrote bool) {
 	next := b.now
 	if wrote {
@@ -200,7 +200,7 @@ type loading struct {
 	opts   *LoadOptions
 	from   *disk.Reader
 	tables map[string]adder       // by the names that were saved
-	all    map[string]seam.Loader // by those that tables have
+	all    map[string]seam.Loader // by the present names
 
 	// These are of tables that are migrated, by their names.
 	ways    map[string]*way
@@ -219,10 +219,10 @@ type loading struct {
 
 	data    []byte // of the frame that was read last, not decoded yet
 	count   uint64 // of the table that has ended
-	refused int    // those of it
+	refused int    // of that table
 	commits []byte // see commitCounts
 	cuts    []cut
-	over    bool  // it has
+	over    bool  // the table has ended
 	anew    bool  // the next record is of another encoder
 	err     error // of from
 }
@@ -266,7 +266,7 @@ func (l *loading) run(db door.DB, before *Backup) error {
 			continue
 		}
 		was, there := ids[table.Name]
-		// The shape is where the table came first.
+		// The header has the shape where the table came first.
 		known := there && was == table.ID && table.KeyShape.IsZero()
 		to, misfit := l.loader(db, table, known)
 		if m, passed := l.misfits[table.Name]; passed && known && m.id == table.ID {
@@ -305,7 +305,7 @@ func (l *loading) run(db door.DB, before *Backup) error {
 	return l.settle()
 }
 
-// fits says why a backup with this header cannot be loaded.
+// fits returns an error if a backup with this header cannot be loaded.
 func (l *loading) fits(before *Backup) error {
 	switch {
 	case l.Codec != l.codec.Name:
@@ -377,7 +377,7 @@ func (l *loading) records(of *backupfile.TableHeader) error {
 	}
 }
 
-// Read is for the decoder of a table.
+// Read gives the data of a table to its decoder.
 func (l *loading) Read(p []byte) (int, error) {
 	l.fill()
 	if l.err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam/disk"
 )
 
-// commitCounts say, of the records of a table in differences by saveCommits, which commits
-// they are of: for each of these, in their order, by how much its epoch is above that of the one
-// before, and how many records it has. The first one is above [Backup.Since]. So a state between
-// two of the commits can be met again, see [LoadOptions].
+// commitCounts say which commits the records of a table are of, in differences by saveCommits: for
+// each commit, in their order, by how much its epoch is above that of the commit before, and how
+// many records it has. The first commit is above [Backup.Since]. So a state between two of the
+// commits can be met again, see [LoadOptions].
 type commitCounts struct {
 	data       []byte
 	last, this uint64 // epochs
@@ -82,7 +82,7 @@ func (l *loading) cut() {
 	}
 }
 
-// cutTable finds where the cuts are in a table, which was read. If that is not said there are none.
+// cutTable finds the cuts in a table, which was read. If commitCounts are left out, there are none.
 func (l *loading) cutTable(of *backupfile.TableHeader) {
 	epoch, n, list := l.Since, 0, l.commits
 	for len(list) > 0 {

@@ -77,7 +77,7 @@ func (l *loading) hasLoaded(name string, id int) bool {
 	return !passed || m.id != id
 }
 
-// renew says that the records loaded of a table go, if there was one, whatever its types are now.
+// renew says that the records loaded of a table, if there was one, go, whatever its types are now.
 func (l *loading) renew(db door.DB, of backupfile.TableHeader, there bool) {
 	if l.leave(db, of.Name) {
 		return
@@ -90,14 +90,14 @@ func (l *loading) renew(db door.DB, of backupfile.TableHeader, there bool) {
 	}
 }
 
-// closed is told that a table was closed.
+// closed notes that a table was closed.
 func (l *loading) closed(of backupfile.TableHeader) {
 	if m, there := l.misfits[of.Name]; there && m.id == of.ID {
 		l.fit(of.Name)
 	}
 }
 
-// misfit notes why a table does not fit; nil if it does.
+// misfit notes why a table does not fit; if why is nil, that it fits.
 func (l *loading) misfit(of backupfile.TableHeader, why error) {
 	if why == nil {
 		l.fit(of.Name)
@@ -139,8 +139,8 @@ func (l *loading) pass(of *backupfile.TableHeader) error {
 	}
 }
 
-// loader returns the adder for a table that was saved, or says why it cannot be loaded. If it is
-// known its shapes were looked at when it came first.
+// loader returns the adder for a table that was saved, or says why it cannot be loaded. known says
+// that its shapes were compared when the table came first.
 func (l *loading) loader(db door.DB, of backupfile.TableHeader, known bool) (adder, error) {
 	s, err := l.source(db, of)
 	if err != nil {
@@ -167,8 +167,7 @@ func (l *loading) loader(db door.DB, of backupfile.TableHeader, known bool) (add
 	return l.into(db, of.Name), nil
 }
 
-// compare returns an error if something of a table that was saved would be lost in the one that
-// there is.
+// compare returns an error if the present table would lose something of the saved one.
 func (l *loading) compare(of backupfile.TableHeader, table seam.Table) error {
 	if l.opts.AnyShape {
 		return nil

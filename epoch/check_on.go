@@ -11,10 +11,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/invariant"
 )
 
-// The invariants of clock, bound and slots, evaluated in builds with the tag
-// mvcccheck; see package invariant. A transaction counts as live here from
-// the moment at which its Begin has checked the bound: before, its epoch may be
-// one that it will not keep.
+// The invariants of clock, bound and slots, evaluated in builds with the tag mvcccheck; see package
+// invariant. Here a transaction counts as live once its Begin has checked the bound: until then
+// Begin may give its epoch up.
 
 // peekWord loads a shared word without a yield point.
 func peekWord(word *atomic.Uint64) uint64 { return invariant.Peek(unsafe.Pointer(word)) }
@@ -25,14 +24,14 @@ func (slot *Slot) peekGen() Gen { return Gen(peekWord(&slot.gen)) }
 
 func (s *Slots) peekBound() Epoch { return Epoch(peekWord(&s.bound)) }
 
-// standing returns the epoch of the transaction that is live in the slot, if one
-// is whose Begin has returned, or is about to.
+// standing returns the epoch of the transaction that is live in the slot, if there is one and its
+// Begin has returned, or is about to.
 func (slot *Slot) standing() (epoch Epoch, ok bool) {
 	gen := slot.peekGen()
 	begun := Gen(slot.begun.Load())
 	word := peekWord(&slot.word)
-	// Only Begin writes the word, with the next generation at the earliest: if
-	// this one stands still, the word was its own all the time.
+	// Only Begin writes the word, for the next generation at the earliest: if the generation is the
+	// same at the end, the word was its own all the time.
 	return epochIn(word), begun == gen && slot.peekGen() == gen && slot.isLive(word, gen)
 }
 
@@ -40,7 +39,7 @@ func (slot *Slot) standing() (epoch Epoch, ok bool) {
 // the only one that may end it.
 func (slot *Slot) CheckLive(gen Gen) {
 	_, ok := slot.standing()
-	// Last: another goroutine may evict it at any time.
+	// The generation is loaded last: another goroutine may evict it at any time.
 	if now := slot.peekGen(); (!ok || now != gen) && now != (gen+1)|evictedBit {
 		invariant.Violated("transaction %d is used, but it is not live: generation %d, begun %d, word "+
 			"of epoch %d",
@@ -96,9 +95,9 @@ func (s *Slots) checkScan(m Epoch) {
 	}
 }
 
-// CheckView panics unless the view is well formed and I1 holds of it, at any time
-// after it was made: the read epoch of a live transaction is in the view, or at
-// least its bound; and that of one that may write is at least v.Writers.
+// CheckView panics unless the view is well formed and I1 holds of it, at any time after it was
+// made: a live transaction reads at an epoch in the view, or at the bound or above; and one that
+// may write reads at v.Writers or above.
 func (s *Slots) CheckView(v *View) {
 	for _, list := range [][]Epoch{v.young, v.old} {
 		if !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != len(list) ||
@@ -135,8 +134,8 @@ func (s *Slots) CheckNoneBelow(e Epoch, writers bool, why string) {
 	})
 }
 
-// eachStanding calls f with the read epoch of every live transaction, and whether it
-// may write. Where there are very many slots it looks at some of the time only.
+// eachStanding calls f with the read epoch of every live transaction, and whether it may write.
+// With n groups of slots, only one call in n does so.
 func (s *Slots) eachStanding(f func(epoch Epoch, writes bool)) {
 	// Sampled: with very many slots this would be most of the work.
 	if n := len(*s.dir.Load()); n > 1 && rand.IntN(n) != 0 {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A transaction that two rounds of the reclaimer have found live, and that a third one
-// still does, is promoted: it is entered in a list, its read epoch is published among
-// the old ones, and scans look at its slot no more. So the cost of a view follows the
-// transactions that have begun lately, and not the snapshots that are open for long.
+// A transaction that two rounds of the reclaimer have found live, and then a third one, is
+// promoted: it is entered in a list, its read epoch is published among the old ones, and scans pass
+// over its slot. So the cost of a view follows the transactions that have begun lately, and not the
+// snapshots that are open for long.
 //
 // The slot of a promoted transaction is not used again: the goroutine that ends the
 // transaction leaves the slot behind, see [Slot.Keep], and the next round takes it
@@ -26,20 +26,20 @@ import (
 //	3  publish the epoch as an old one
 //	4  clear the bit
 //
-// If a precedes 2, the round sees that the transaction has ended, and the two
-// compare-and-swaps of promoted decide which has the slot. If 2 precedes a, then 1
-// precedes a too, and b finds the mark.
+// If a precedes 2, the round sees that the transaction has ended, and the two compare-and-swaps of
+// promoted decide whether the round or the owner has the slot. If 2 precedes a, then 1 precedes a
+// too, and b finds the mark.
 //
-// A goroutine may sleep within Begin for so long that the epoch that it has published,
-// but cannot keep, is promoted. In the same way, either the round sees that the word
-// has changed since it looked, or Begin finds the mark after it has changed the word:
-// then it gives up, and its caller begins again.
+// A goroutine may sleep within Begin for so long that the epoch that it has published, but cannot
+// keep, is promoted. Then too either the round sees that the word has changed, or Begin, which
+// loads the mark after it has changed the word, finds the mark: it gives up, and its caller begins
+// again.
 
-// promoteRounds is after how many rounds that found it live a transaction is
-// promoted.
+// promoteRounds is how many rounds must have found a transaction live before the round that
+// promotes it.
 const promoteRounds = 2
 
-// pins are the promoted transactions. All of it belongs to the caller of Round.
+// pins are the promoted transactions. Only the caller of Round uses them.
 type pins struct {
 	round uint64
 	bound Epoch // of the last round
@@ -47,7 +47,7 @@ type pins struct {
 	// stirred: a transaction of the list has begun as of an old epoch, see BeginAt.
 	stirred bool
 	dead    int // how many of the list have ended
-	told    int // list[:told] have been warned of
+	told    int // how many of the list were looked at for a warning
 	gone    uint64
 	fresh   []pin // promoted by this round
 }
@@ -67,20 +67,19 @@ type Pin struct {
 	gen  Gen
 }
 
-// Limits are the ages from which on [Slots.Round] evicts a transaction, and warns of
-// one; 0 means never. The functions may be nil.
+// Limits are the ages from which on [Slots.Round] evicts a transaction, or warns of it; 0 means
+// never. The functions may be nil.
 type Limits struct {
 	Evict, Warn     time.Duration
 	Evicted, Warned func(Pin)
 }
 
-// Round looks which transactions are live. now is the time on the caller's own clock: the age of
-// a transaction counts from the round that saw it first. It promotes those that have been live
-// for some rounds, evicts those that are too old and not [Spared], and returns the live
-// transaction with the lowest epoch, if there is one. The epochs that an evicted transaction
-// published are not in views that are made after the call; its owner finds out by
-// [Slot.Evicted]. A transaction that is not Spared is warned of once, and not before it is
-// promoted.
+// Round finds the live transactions. now is the time on the caller's own clock: the age of a
+// transaction counts from the round that saw it first. Round promotes transactions that have been
+// live for some rounds, evicts those that are too old and not [Spared], and returns the live
+// transaction with the lowest epoch, if there is one. Views made after the call do not have the
+// epoch of an evicted transaction; its owner finds out by [Slot.Evicted]. Round warns once of a
+// transaction that is not Spared, and not before it is promoted.
 //
 // Rounds must not overlap. The cost is that of a scan, and of the changes among the
 // promoted transactions.
@@ -173,18 +172,17 @@ func (s *Slots) Oldest(n int) (list []Pin) {
 	return list[:min(n, len(list))]
 }
 
-// maxSpare is for how many pins room is kept from round to round.
+// maxSpare is the number of pins for which room is kept from round to round.
 const maxSpare = 1024
 
-// promote marks the slot's transaction gen, which publishes word, as promoted, and
-// reports whether it is: else it has ended, or is still in Begin and has published
-// another epoch.
+// promote marks the slot's transaction gen, which publishes word, as promoted, and reports whether
+// it is. If not, the transaction has ended, or is still in Begin and has published another epoch.
 func (slot *Slot) promote(word uint64, gen Gen) bool {
 	slot.promoted.Store(uint64(gen))
 	if slot.Gen() == gen && slot.word.Load() == word {
 		return true
 	}
-	// If that fails its owner has left the slot behind: reap finds it.
+	// If this fails the owner has left the slot behind: reapEnded finds it.
 	slot.promoted.CompareAndSwap(uint64(gen), 0)
 	return false
 }
@@ -192,7 +190,7 @@ func (slot *Slot) promote(word uint64, gen Gen) bool {
 // reapEnded takes the promoted transactions that have ended out of the list, releases
 // their slots, and reports whether there were any.
 func (s *Slots) reapEnded() (changed bool) {
-	// Loaded before the bits: one that is set later is counted later.
+	// gone is loaded before the bits: a bit that is set later is counted later.
 	gone := s.gone.Load()
 	if gone == s.pins.gone {
 		return false
@@ -223,11 +221,11 @@ func (p *pins) buryPin(i int) bool {
 	return true
 }
 
-// enter enters the pins that this round promotes in the list, and reports whether there are
-// any. All of them were seen first in the same round, the one before the last, and those in
-// the list in earlier ones. So their epochs are between the bounds of that round and the one
-// before, and higher than those in the list: except for transactions that have begun as of an
-// old epoch.
+// enter enters the pins that this round promotes in the list, and reports whether there are any.
+// All of them were seen first in one round, the last but one; those in the list were seen first in
+// earlier rounds. So the epochs of the new ones are between the bounds of that round and the one
+// before, and higher than those in the list: except for transactions that have begun as of an old
+// epoch.
 func (s *Slots) enter() (changed bool) {
 	p := &s.pins
 	if len(p.fresh) == 0 {
@@ -273,8 +271,8 @@ func (p *pins) compact() {
 	}
 }
 
-// evictOld evicts those of the list that are too old, and reports whether there
-// were any.
+// evictOld evicts the transactions of the list that are too old, and reports whether the list has
+// changed.
 func (s *Slots) evictOld(now time.Duration, limits Limits) (changed bool) {
 	if limits.Evict <= 0 {
 		return false
@@ -296,7 +294,7 @@ func (s *Slots) evictOld(now time.Duration, limits Limits) (changed bool) {
 	return changed
 }
 
-// warnOld warns of those of the list that are old, and not spared.
+// warnOld warns of the transactions of the list that are old, and not spared.
 func (s *Slots) warnOld(now time.Duration, limits Limits) {
 	p := &s.pins
 	if limits.Warn <= 0 {

@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// poolLocal is how many idle objects one shard keeps, poolBatch how many move
-// at a time between a shard and the common stack. A goroutine rarely has more
-// than a handful of transactions open; 16 pointers are two cache lines.
+// poolLocal is how many idle objects one shard keeps, and poolBatch how many move at a time between
+// a shard and the common stack. A goroutine rarely has more than a handful of transactions open; 16
+// pointers are two cache lines.
 const (
 	poolLocal = 16
 	poolBatch = poolLocal / 2
 )
 
-// A Pool is a free list of *T, sharded so that taking and giving back an object touches
-// no memory that another P writes. Unlike [sync.Pool] it drops its objects only when it
-// is told to: the objects own slots, which cannot be had again for free.
+// A Pool is a free list of *T, sharded so that Get and Put touch no memory that another P writes.
+// Unlike [sync.Pool] it drops objects only in Trim: the objects own slots, which cost something to
+// make.
 //
 // The zero value is an empty pool. It must not be copied after first use. All
 // methods are safe for concurrent use.
@@ -47,10 +47,9 @@ func (c *commons[T]) takeBatch(batch []*T) int {
 // trimKeep is how many idle objects Trim leaves alone.
 const trimKeep = 64
 
-// Trim lets go of half of the objects that nobody has needed since the last call,
-// calls release for each, and reports whether there are more of them. Called now
-// and then, it makes the pool forget that very many objects were once in use at
-// the same time.
+// Trim drops half of the objects that nobody has needed since the last call, calls release for
+// each, and reports whether there are more. Called from time to time, it frees memory after very
+// many objects were in use at once.
 func (p *Pool[T]) Trim(release func(*T)) (more bool) {
 	dropped, more := p.shards.commons.dropUnneeded()
 	for _, x := range dropped {

@@ -11,10 +11,9 @@ import (
 )
 
 type poolShards[T any] struct {
-	// base is an array of procs stacks, one for each P there may be when the
-	// pool is first used. It is set once, after procs. The stack of a P is
-	// touched only while pinned to it, so it needs no atomics. Ps that are added
-	// when GOMAXPROCS is set above that use the common stack.
+	// base is an array of procs stacks, one for each P there may be when the pool is first used. It
+	// is set once, after procs. Only a goroutine pinned to a P touches the P's stack, so it needs
+	// no atomics. Ps added later, when GOMAXPROCS is raised, use the common stack.
 	base  atomic.Pointer[padded[T]]
 	procs int
 

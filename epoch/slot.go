@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/invariant"
 )
 
-// A Head is the part of a [Slot] that each read looks at. It is a type of its own for code that
-// must reach nothing else of the slot, since it is compiled in many packages.
+// A Head is the part of a [Slot] that each read loads. It is a type of its own so that code
+// compiled in many packages can reach nothing else of the slot.
 type Head struct {
 	// begun is the generation whose Begin has passed its check of the bound.
 	begun invariant.Ghost
@@ -20,39 +20,35 @@ type Head struct {
 	// while that bit equals the lowest bit of gen. Written by the owner in
 	// Begin only.
 	word atomic.Uint64
-	// gen is the slot's generation: it names one transaction, and moves on
-	// exactly once, when that transaction ends. So a single compare-and-swap
-	// both releases the slot and decides which of several callers ended it.
-	// With evictedBit the transaction before was evicted, and its owner does
-	// not know yet: the slot is released, but nothing begins in it before the
-	// owner has ended it as well.
+	// gen is the slot's generation: it names one transaction, and moves on exactly once, when that
+	// transaction ends. So a single compare-and-swap both releases the slot and decides which of
+	// several callers ended it. evictedBit says that the transaction before was evicted, and that
+	// its owner has not called End since: the slot is released, but nothing begins in it before
+	// that.
 	gen atomic.Uint64
 }
 
-// A Slot is where one transaction at a time publishes its read epoch. It
-// belongs to one pooled transaction state, until that gives it up.
+// A Slot is where one transaction at a time publishes its read epoch. It belongs to one pooled
+// transaction state, until the state gives it up.
 type Slot struct {
 	Head // first
 
-	// promoted is the generation that was promoted, see [Slots.Round], or left: its
-	// owner has given the slot up since.
+	// promoted is the generation that was promoted, see [Slots.Round], or left: then its owner has
+	// given the slot up.
 	promoted atomic.Uint64
 
-	// installed sums up the reports of the slot's owner by [Slot.Settle], times two. The lowest
-	// bit is the one of the record that was settled last, see [RecordBit]. Written by the owner
-	// only.
+	// installed sums up the arguments of [Slot.Settle], times two. The lowest bit is that of the
+	// record that was settled last, see [RecordBit]. Written by the owner only.
 	installed atomic.Uint64
 
-	// evicted is the transaction that was evicted last, as far as its owner has
-	// noticed.
+	// evicted is the last evicted transaction whose eviction the owner has noticed.
 	evicted atomic.Uint64
 
-	// record decides about a transaction of several keys that commits; its owner
-	// and those that meet it give it a meaning, but for one bit.
+	// record decides about a commit of several keys. The engine gives the word its meaning, except
+	// for RecordBit.
 	record atomic.Uint64
 
-	// trace is where the transaction of its generation began, if that is
-	// asked for.
+	// trace is where the transaction began, if that is traced.
 	trace stdatomic.Pointer[trace]
 
 	// group and number are where the slot stands in the directory.
@@ -60,10 +56,9 @@ type Slot struct {
 	number   uint32
 	released stdatomic.Bool // by its last owner
 
-	// pin is the index of the promoted transaction in the list of pins, plus
-	// one; seen and seenWord are the generation and the word that a round has found
-	// here, round and since in which round and at which time. They are the
-	// reclaimer's.
+	// pin is the index of the promoted transaction in the list of pins, plus one. seen and seenWord
+	// are the generation and the word that a round has found here, round and since the number and
+	// the time of that round. Only the reclaimer uses them.
 	pin      uint32
 	seen     Gen
 	seenWord uint64
@@ -78,7 +73,7 @@ const (
 	parity = 1
 	// MayWrite marks a transaction that may write, for [Slots.Begin].
 	MayWrite = 2
-	// Spared marks one that [Slots.Round] does not evict, however old it is.
+	// Spared marks a transaction that [Slots.Round] does not evict, however old it is.
 	Spared     = 4
 	epochShift = 3
 )
@@ -120,16 +115,16 @@ func (slot *Slot) End(gen Gen) bool {
 	return slot.Gen() == gen && slot.moveOn(gen, gen+1) || slot.collect(gen)
 }
 
-// Keep reports whether the owner, which has ended transaction gen, may use the
-// slot for another one. If not, the transaction had been promoted: the slot is no
-// longer the owner's, and the next round releases it.
+// Keep reports whether the owner, which has ended transaction gen, may use the slot for another
+// one. If not, gen had been promoted: the slot is no longer the owner's, and the next round
+// releases it.
 func (slot *Slot) Keep(gen Gen) bool {
 	return Gen(slot.promoted.Load()) != gen || slot.leave(gen)
 }
 
 // leave is Keep for a transaction that seems to have been promoted.
 func (slot *Slot) leave(gen Gen) (keep bool) {
-	// Against promote, which takes its mark off again if it finds gen ended.
+	// promote takes its mark off again if it finds gen ended: one of both gets the slot.
 	if !slot.promoted.CompareAndSwap(uint64(gen), left) {
 		return true
 	}
@@ -145,48 +140,47 @@ func (slot *Slot) moveOn(from, to Gen) bool {
 	return slot.gen.CompareAndSwap(uint64(from), uint64(to))
 }
 
-// loadState loads word and generation, and reports whether a transaction is live. The word
-// is loaded twice: if a transaction has begun in between, the generation may be its
-// own, and word and generation would not belong together. That one then is at or
-// above any bound that was stored before the call.
+// loadState loads word and generation, and reports whether a transaction is live. The word is
+// loaded twice: if a transaction has begun in between, the generation may be that of the new one,
+// and not belong to the word. The new transaction then reads at or above any bound that was stored
+// before the call.
 func (slot *Slot) loadState() (word uint64, gen Gen, live bool) {
 	word = slot.word.Load()
 	gen = slot.Gen()
 	return word, gen, slot.isLive(word, gen) && slot.word.Load() == word
 }
 
-// Evicted reports whether the transaction gen was ended by the next round, and its
-// owner has not called End since.
+// Evicted reports whether a round has evicted the transaction gen, and its owner has not called End
+// since.
 func (slot *Slot) Evicted(gen Gen) bool { return slot.Gen() == (gen+1)|evictedBit }
 
-// WasEvicted reports whether the transaction gen was evicted, even if its owner has
-// called End since, until a later one is.
+// WasEvicted reports whether the transaction gen was evicted, even if its owner has called End
+// since. It forgets gen when a later transaction of the slot is evicted.
 func (slot *Slot) WasEvicted(gen Gen) bool {
 	return slot.Evicted(gen) || Gen(slot.evicted.Load()) == gen
 }
 
-// collect lets the owner of the evicted transaction gen have its slot back, and
-// reports whether this call did.
+// collect gives the slot of the evicted transaction gen back to its owner, and reports whether this
+// call did.
 func (slot *Slot) collect(gen Gen) bool {
 	if !slot.Evicted(gen) {
 		return false
 	}
-	slot.evicted.Store(uint64(gen)) // before the bit goes: see WasEvicted
+	slot.evicted.Store(uint64(gen)) // before evictedBit goes: see WasEvicted
 	return slot.moveOn((gen+1)|evictedBit, gen+1)
 }
 
 // Number returns the slot's number, by which [Slots.Record] finds its record.
 func (slot *Slot) Number() uint64 { return uint64(slot.number) }
 
-// Record returns the slot's record. Its meaning is up to its owner and those that meet
-// it, as long as they leave [RecordBit] as it is.
+// Record returns the slot's record. Its users give it a meaning, and leave [RecordBit] as it is.
 func (slot *Slot) Record() *atomic.Uint64 { return &slot.record }
 
-// RecordBit is the bit of a record that changes whenever it is opened.
+// RecordBit is the bit of a record that changes whenever the record is opened.
 const RecordBit = 1 << 2
 
-// Open makes the record say word, which does not have RecordBit: from here on others may
-// refer to it. Only the owner of the slot may call it, and [Slot.Settle].
+// Open makes the record say word, which does not have RecordBit. From then on others may refer to
+// the record. Only the owner of the slot may call Open and [Slot.Settle].
 func (slot *Slot) Open(word uint64) {
 	bit := ^loadUnhooked(&slot.installed) & 1
 	atomic.Release(&slot.record, word|bit*RecordBit)
@@ -199,15 +193,15 @@ func (slot *Slot) Settle(n uint64) {
 	atomic.Release(&slot.installed, (slot.installed.Load()>>1+n)<<1|bit)
 }
 
-// Settled reports whether the record was settled since it was opened last. If it was not, it
-// must never decide about anything else: such a slot is not given back, and its number is not
-// given to another one. Only the owner may call it.
+// Settled reports whether the record was settled since it was opened last. A record that was not
+// must never decide about anything else: such a slot is not given back, and no other slot gets its
+// number. Only the owner may call Settled.
 func (slot *Slot) Settled() bool {
 	return loadUnhooked(&slot.installed)&1 == loadUnhooked(&slot.record)/RecordBit&1
 }
 
-// loadUnhooked loads a word as far as only the owner writes it: that is no point at which the order
-// of goroutines matters.
+// loadUnhooked loads a word that only the owner writes, without a yield point: the order of
+// goroutines does not matter here.
 func loadUnhooked(word *atomic.Uint64) uint64 {
 	return stdatomic.LoadUint64((*uint64)(unsafe.Pointer(word)))
 }

@@ -28,12 +28,12 @@ const cacheLine = 128
 // for concurrent use, except for those that say otherwise.
 type Slots struct {
 	_ [cacheLine]byte
-	// clock is the newest epoch drawn. bound is the largest bound any refresh
-	// has announced. Both are read by every Begin, and a commit takes the line
-	// away from all beginners anyway, so they share it.
+	// clock is the newest epoch drawn. bound is the largest bound any refresh has announced. Every
+	// Begin reads both, and a commit takes the line of clock away from all beginners anyway: so
+	// they share a line.
 	//
-	// kept and held are epochs that the bound is not to pass, or nothing, see
-	// [Slots.Keep]. Only makers of views read them.
+	// kept and held are epochs that the bound must not pass, or 0, see [Slots.Keep] and
+	// [Slots.Hold]. Only makers of views read them.
 	clock      atomic.Uint64
 	bound      atomic.Uint64
 	kept, held stdatomic.Uint64
@@ -52,7 +52,7 @@ type Slots struct {
 	owned  int        // how many slots have an owner; guarded by mu
 	// The counts of the slots that are gone; written under mu.
 	ended, installed stdatomic.Uint64
-	// releases is odd while the counts of a slot go from there to these.
+	// releases is odd while a slot's counts are added to ended and installed.
 	releases stdatomic.Uint64
 	leaked   stdatomic.Uint64 // ended by Abandon
 
@@ -67,8 +67,7 @@ type group struct {
 	// returns, and cleared after the read epoch has been published as an old
 	// one, or when the owner gives the slot up.
 	scan atomic.Uint64
-	// over has a bit for each slot whose transaction was promoted and has
-	// ended.
+	// over has a bit for each slot whose transaction was promoted and has ended.
 	over  atomic.Uint64
 	slots [groupSize]stdatomic.Pointer[Slot]
 	owned uint64 // a bit for each slot that has an owner; guarded by Slots.mu
@@ -91,8 +90,8 @@ func (s *Slots) Now() Epoch { return Epoch(s.clock.Load()) }
 // Next draws the next epoch. It is the one shared write of a commit.
 func (s *Slots) Next() Epoch { return Epoch(s.clock.Add(1)) }
 
-// SkipTo sets the clock to an epoch, unless it is there, or further, already. It returns how many
-// it has passed over, which nobody has drawn.
+// SkipTo sets the clock to e, unless the clock is at e or above already. It returns by how much the
+// clock has moved: nobody has drawn the epochs passed over.
 func (s *Slots) SkipTo(e Epoch) (skipped uint64) {
 	for now := s.clock.Load(); now < uint64(e); now = s.clock.Load() {
 		if s.clock.CompareAndSwap(now, uint64(e)) {
@@ -105,9 +104,9 @@ func (s *Slots) SkipTo(e Epoch) (skipped uint64) {
 // Bound returns the bound announced last. No transaction begins below it.
 func (s *Slots) Bound() Epoch { return Epoch(s.bound.Load()) }
 
-// Acquire returns a slot that nobody owns, with the lowest number there is, at any
-// time, without limit. It takes a mutex and allocates 128 bytes: call it when a
-// transaction state is made, not when one begins.
+// Acquire returns a new slot, with the lowest number that is free. There is no limit. It takes a
+// mutex and allocates 128 bytes: call it when a transaction state is made, not when a transaction
+// begins.
 func (s *Slots) Acquire() *Slot {
 	slot := new(Slot)
 	slot.gen.Store(1) // word says 0: not live
@@ -117,7 +116,7 @@ func (s *Slots) Acquire() *Slot {
 	return slot
 }
 
-// place gives slot the lowest number there is.
+// place gives slot the lowest number that is free.
 func (s *Slots) place(slot *Slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,10 +155,10 @@ func (s *Slots) extend(dir []stdatomic.Pointer[group]) []stdatomic.Pointer[group
 	return dir
 }
 
-// Release takes back a slot in which nothing is live, from an owner that never uses it again:
-// the memory goes when nothing refers to it any more. A slot whose record is not settled stays
-// where it is, for ever: a version that still refers to its number finds its record, and never
-// that of another slot. Only the first call does anything. It takes a mutex.
+// Release takes back a slot in which nothing is live, from an owner that never uses it again: its
+// memory goes when nothing refers to it any more. A slot whose record is not settled stays for
+// ever: a version that still refers to its number finds its record, and never that of another slot.
+// Only the first call does anything. It takes a mutex.
 func (s *Slots) Release(slot *Slot) {
 	if slot.released.Swap(true) {
 		return
@@ -208,8 +207,8 @@ func (s *Slots) shorten() {
 	s.dir.Store(&dir)
 }
 
-// Abandon takes back a slot whose owner is unreachable, ends the transaction that it
-// still published and reports whether it did: that is, whether a handle was leaked.
+// Abandon takes back a slot whose owner is unreachable, ends the transaction that is still live in
+// it, and reports whether there was one: that is, whether a handle was leaked.
 func Abandon(slot *Slot) (leaked bool) {
 	s := slot.group.home
 	gen := slot.Gen()
@@ -235,16 +234,15 @@ func Abandon(slot *Slot) (leaked bool) {
 // Leaked counts the transactions that [Abandon] has ended.
 func (s *Slots) Leaked() uint64 { return s.leaked.Load() }
 
-// Begin publishes the current epoch in slot and returns it. It does one atomic
-// store and no shared read-modify-write, allocates nothing and waits for
-// nobody; it goes round again only when a refresh announced a newer bound in
-// between. The caller must own slot, and slot must not be live. kind is
-// [MayWrite] for a transaction that may write, and [Spared] for one that is, or both.
+// Begin publishes the current epoch in slot and returns it. It does one atomic store and no shared
+// read-modify-write, allocates nothing and waits for nobody; it tries again only when a refresh
+// announced a newer bound in between. The caller must own slot, and slot must not be live. kind is
+// [MayWrite] for a transaction that may write, [Spared] for one that is not to be evicted, or both.
 //
-// The transaction may be evicted before Begin has returned: its generation is the one
-// that the slot had before the call. It may even be promoted: if that happened with an
-// epoch which Begin could not keep, Begin ends the transaction and returns 0. The
-// caller asks [Slot.Keep], and begins again, in another slot if need be.
+// The transaction may be evicted before Begin has returned: its generation is the one that the slot
+// had before the call. It may even be promoted. If it was promoted with an epoch that Begin could
+// not keep, Begin ends it and returns 0: the caller asks [Slot.Keep], and begins again, in another
+// slot if need be.
 //
 // When Begin has returned S, every refresh either lists S among the live epochs
 // or has a bound of at most S.
@@ -259,8 +257,7 @@ func (s *Slots) Begin(slot *Slot, kind uint64) Epoch {
 		slot.word.Store(uint64(now)<<epochShift | kind | uint64(gen)&parity)
 		hooks.At(hooks.BeginStored)
 		if s.Bound() <= now {
-			// Must follow the store: promote looks at the word after it has
-			// set its mark.
+			// Must follow the store: promote loads the word after it has set its mark.
 			if again && Gen(slot.promoted.Load()) == gen {
 				slot.End(gen)
 				return 0
@@ -271,9 +268,9 @@ func (s *Slots) Begin(slot *Slot, kind uint64) Epoch {
 	}
 }
 
-// BeginAt is [Slots.Begin] for a transaction that only reads, [Spared] or not, as of an epoch which
-// the clock has reached. It reports whether every refresh lists the epoch, or has a bound of at
-// most that. If not, nothing has begun: the caller asks [Slot.Keep], as after an end.
+// BeginAt is [Slots.Begin] for a transaction that only reads, [Spared] or not, as of an epoch that
+// the clock has reached. It reports whether every refresh lists the epoch, or has a bound at or
+// below it. If not, nothing has begun: the caller asks [Slot.Keep], as after an end.
 func (s *Slots) BeginAt(slot *Slot, at Epoch, kind uint64) bool {
 	slot.checkBegin()
 	gen := slot.Gen()
@@ -288,13 +285,13 @@ func (s *Slots) BeginAt(slot *Slot, at Epoch, kind uint64) bool {
 	return true
 }
 
-// Keep keeps the bound from passing e from now on, which must not be lower than the last
-// time; 0, as in the beginning, keeps nothing.
+// Keep keeps the bound from passing e from now on. e must not be lower than in the call before; 0,
+// as in the beginning, keeps nothing.
 func (s *Slots) Keep(e Epoch) { s.kept.Store(uint64(e)) }
 
-// Hold is Keep for a caller that may also let go, with 0, and begin anew at the clock of that
-// time. A view that is being made meanwhile may have a bound above that, but none that is
-// above the clock at the return of Hold.
+// Hold is Keep for a caller that may let go, with 0, and later begin anew at the clock of that
+// time. A view that is being made meanwhile may have a bound above e, but none above the clock at
+// the return of Hold.
 func (s *Slots) Hold(e Epoch) { s.held.Store(uint64(e)) }
 
 // Holds reports whether the bound stays behind the clock because of [Slots.Keep] or
@@ -319,9 +316,9 @@ func (s *Slots) Owned() int {
 	return s.owned
 }
 
-// Census counts the live transactions and all that have ended, and adds up the reports
-// of the owners by [Slot.Settle]. It is not a snapshot: transactions may begin and end
-// while it counts. It takes a mutex if slots are released meanwhile, again and again.
+// Census counts the live transactions and those that have ended, and adds up the arguments of
+// [Slot.Settle]. It is not a snapshot: transactions may begin and end while it counts. It takes a
+// mutex if slots are released in each of several tries.
 func (s *Slots) Census() (live int, ended, installed uint64) {
 	for range censusTries {
 		before := s.releases.Load()

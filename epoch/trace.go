@@ -11,17 +11,16 @@ type trace struct {
 // maxTrace is how many calls a trace has at most.
 const maxTrace = 32
 
-// Trace notes the stack of the caller as where the transaction gen of the slot
-// began, leaving out skip calls. Only the owner of the slot may call it.
-// It costs about a microsecond and two allocations.
+// Trace notes the stack of the caller, without skip calls, as the place where the transaction gen
+// of the slot began. Only the owner of the slot may call it. It costs about a microsecond and two
+// allocations.
 func (slot *Slot) Trace(gen Gen, skip int) {
 	pcs := make([]uintptr, maxTrace)
 	pcs = pcs[:runtime.Callers(skip+2, pcs)]
 	slot.trace.Store(&trace{gen, pcs})
 }
 
-// Live calls yield for the transactions that are live. Those that begin or end meanwhile may be
-// among them.
+// Live calls yield for the live transactions, perhaps also for some that begin or end meanwhile.
 func (s *Slots) Live(yield func(p Pin) bool) {
 	for slot := range s.all {
 		if p, live := slot.Pin(); live && !yield(p) {
@@ -36,7 +35,7 @@ func (slot *Slot) Pin() (p Pin, live bool) {
 	return Pin{Epoch: epochIn(word), slot: slot, gen: gen}, live
 }
 
-// MayWrite reports whether the transaction of a [Slot.Pin] may write. It is for one that is live.
+// MayWrite reports whether the transaction of a [Slot.Pin], which must be live, may write.
 func (p Pin) MayWrite() bool { return p.slot.word.Load()&MayWrite != 0 }
 
 // Began returns the calls that led to the begin of the transaction, innermost

@@ -18,11 +18,10 @@ type View struct {
 	Bound Epoch
 	// Min is the min visible epoch: no live or future transaction reads below.
 	Min Epoch
-	// Writers is an epoch, at most the bound, below which no transaction reads
-	// that may write.
+	// Writers is an epoch, at most the bound: no transaction that may write reads below it.
 	Writers Epoch
-	// OldWriter says that Writers is the read epoch of a promoted transaction. It may
-	// write, and Writers does not change until it has ended.
+	// OldWriter says that Writers is the read epoch of a promoted transaction that may write:
+	// Writers does not change until that has ended.
 	OldWriter bool
 
 	// young are the epochs of transactions that are not promoted, old those of
@@ -32,16 +31,16 @@ type View struct {
 	few [4]Epoch // room for young
 }
 
-// oldEpochs are the distinct read epochs of the promoted transactions, sorted, and
-// the lowest one of those that may write, or none. It is immutable.
+// oldEpochs has the distinct read epochs of the promoted transactions, sorted, and the lowest of
+// those of them that may write. It is immutable.
 type oldEpochs struct {
 	epochs []Epoch
 	writer Epoch // 0 if there is none
 }
 
-// Announce reads the clock, makes the bound at least that, or the bound of [Slots.Keep] if
-// that is lower, in this order, and returns it. The bound only grows, so calls may overlap:
-// each scan that follows is covered by a bound at or above its own.
+// Announce reads the clock, then makes the bound at least that epoch, or at least the one of
+// [Slots.Keep] if that is lower, and returns that epoch. The bound only grows, so calls may
+// overlap: each scan that follows is covered by a bound at or above its own.
 func (s *Slots) Announce() Epoch {
 	_, m := s.announce()
 	return m
@@ -50,7 +49,7 @@ func (s *Slots) Announce() Epoch {
 // Reach returns which bound [Slots.Announce] would announce.
 func (s *Slots) Reach() Epoch { return s.reach(s.Now()) }
 
-// reach returns how far a bound gets, when the clock was now a moment ago.
+// reach returns the epoch to which a bound may grow, if the clock was now a moment ago.
 func (s *Slots) reach(now Epoch) Epoch {
 	for _, kept := range [...]uint64{s.kept.Load(), s.held.Load()} { // must follow the clock
 		if kept != 0 {
@@ -60,7 +59,7 @@ func (s *Slots) reach(now Epoch) Epoch {
 	return now
 }
 
-// announce is Announce, and returns the clock that it read as well.
+// announce is Announce, and also returns the clock that it read.
 func (s *Slots) announce() (now, m Epoch) {
 	now = s.Now()
 	m = s.reach(now)
@@ -73,10 +72,9 @@ func (s *Slots) announce() (now, m Epoch) {
 	return now, m
 }
 
-// Look makes v the view of bound m, which must come from [Slots.Announce]. It
-// returns how many slots it looked at as well: the cost is theirs, and that of a
-// load for every 64 numbers in use. Promoted transactions cost nothing, however
-// many there are. scratch is used, and returned for the next time; it may be nil.
+// Look makes v the view of bound m, which must come from [Slots.Announce]. It returns how many
+// slots and groups it looked at, which are its cost: promoted transactions cost nothing, however
+// many there are. It uses scratch, which may be nil, and returns it for the next time.
 func (s *Slots) Look(v *View, m Epoch, scratch []Epoch) (looked int, _ []Epoch) {
 	s.checkScan(m)
 	writers := m
@@ -95,8 +93,8 @@ func (s *Slots) Look(v *View, m Epoch, scratch []Epoch) (looked int, _ []Epoch) 
 		}
 	}
 	hooks.At(hooks.SlotsScanned)
-	// Must follow the scan: a transaction that it did not find because it was promoted
-	// had been published here before.
+	// Must follow the scan: a transaction that the scan did not find because it was promoted had
+	// been published here before.
 	old := s.old.Load()
 	if old.writer != 0 {
 		writers = min(writers, old.writer)
@@ -149,8 +147,8 @@ func (g *group) scanned(yield func(*Slot) bool) {
 	}
 }
 
-// Below returns the newest live epoch below e, or 0 if there is none, and whether
-// it is that of a promoted transaction. The cost is logarithmic.
+// Below returns the newest live epoch below e, or 0 if there is none, and whether it is that of a
+// promoted transaction. The cost is logarithmic.
 func (v *View) Below(e Epoch) (at Epoch, old bool) {
 	if i, _ := slices.BinarySearch(v.young, e); i > 0 {
 		at = v.young[i-1]
@@ -168,8 +166,7 @@ func (v *View) Live() []Epoch {
 	return slices.Compact(all)
 }
 
-// Len returns the number of distinct live epochs; one that is promoted at this
-// moment may count twice.
+// Len returns the number of distinct live epochs; an epoch that is both young and old counts twice.
 func (v *View) Len() int { return len(v.young) + len(v.old) }
 
 // Old returns the epochs of promoted transactions, sorted. The caller must not

@@ -16,36 +16,34 @@ const (
 )
 
 // An Item is a bucket of the keys of a map, to be visited, or an old version that waits: the caller
-// gives the pointers a meaning. It is no type parameter: the names of all functions would have its
-// fields, in each profile of a program.
+// gives the pointers a meaning. Item is no type parameter, which would put its fields into the name
+// of every function, in each profile of a program.
 type Item struct{ Of, Thing unsafe.Pointer }
 
 // Found is the result of visits to some items; [Config].Visit adds to it.
 type Found struct {
-	// Again has the items to be visited again at the next tick: they have
-	// versions above the bound of the view.
+	// Again has the items to be visited again at the next tick, since they have versions above the
+	// bound of the view.
 	Again []Item
-	// Later has the items to be visited again in two ticks: they have versions
-	// that are kept for read epochs which are not old. Most of these have ended
-	// by then, and the others are old.
+	// Later has the items to be visited again in two ticks, since they have versions kept for read
+	// epochs that are not old. By then most of these epochs have ended, and the others are old.
 	Later []Item
 	// Waits has the versions kept for old read epochs that did not wait before.
 	Waits []Wait
-	// Gone counts items that are gone for good. They do not count among the visits of a tick: there
-	// may be any number of them, ever new ones.
+	// Gone counts items that are gone for good. They do not count against the share of a tick:
+	// there may be any number of them.
 	Gone int
-	// Alone says that the visitor is a committer, which must not wait for a
-	// lock: an entry for Waits makes the item one of Later.
+	// Alone says that the visitor is a committer, which must not wait for a lock: then an item goes
+	// to Later instead of Waits.
 	Alone bool
 }
 
 // A Wait says that something is kept until a read epoch ends.
 type Wait struct {
-	// Epoch is that read epoch: an old one of the view, and the newest one for
-	// which it is kept.
+	// Epoch is that read epoch: an old one of the view, the newest one that needs the thing.
 	Epoch epoch.Epoch
-	// Writers says that it is kept until no transaction that may write reads at or
-	// below Epoch. Then Epoch is the view's Writers, and that is an old one.
+	// Writers says that the thing is kept until no transaction that may write reads at or below
+	// Epoch. Then Epoch is the view's Writers, which is an old epoch.
 	Writers bool
 	// What is the thing kept.
 	What Item
@@ -64,8 +62,8 @@ type Config struct {
 	Slots *epoch.Slots
 	// Interval is how often the view is made anew; 0 means [DefaultInterval].
 	Interval time.Duration
-	// Workers is how many goroutines visit the items to be pruned at a tick. With 0 or
-	// fewer committers do, and a tick the rest.
+	// Workers is how many goroutines visit the items at a tick. With 0 or fewer committers visit
+	// them, and a tick visits the rest.
 	Workers int
 	// Queue is how many items may wait in the queue; 0 means [DefaultQueue].
 	Queue int
@@ -75,40 +73,37 @@ type Config struct {
 	// MaxAge is after how long a transaction is evicted; 0 means never. Ages
 	// count from the first round that sees the transaction.
 	MaxAge time.Duration
-	// Retain is for how long the newest versions are not dropped, so that a transaction
-	// may begin as of then; 0 means that the bound of a view is the clock.
+	// Retain is for how long the newest versions are not dropped, so that a transaction may begin
+	// as of an epoch of that time; 0 means that the bound of a view is the clock.
 	Retain time.Duration
-	// Logger is told, once each, of transactions that have been seen for
-	// WarnAge, and of those that are evicted; nil means nobody is. WarnAge 0
-	// means [DefaultWarnAge].
+	// Logger is told, once each, of transactions that have been seen for WarnAge, and of those that
+	// are evicted; nil means no messages. WarnAge 0 means [DefaultWarnAge].
 	Logger  *slog.Logger
 	WarnAge time.Duration
-	// Inner reports whether a file is one of those whose calls are left out of where a transaction
-	// is said to have begun, up to the first call of another file; nil means that none is.
+	// Inner reports whether the calls of a file, up to the first call of another file, are left out
+	// of the place where a transaction is said to have begun; nil means that no file's are.
 	Inner func(file string) bool
-	// Visit takes the mark off each item, drops the versions of it that nobody of the
-	// view needs, and adds the remaining work to found; of an item that it puts in
-	// Again or Later it sets the mark, and leaves it out if it is set already.
-	// It is called by several goroutines at once, also for the same item. It
-	// must not block.
+	// Visit takes the mark off each item, drops its versions that nobody of the view needs, and
+	// adds the remaining work to found. If it puts an item in Again or Later it sets the mark; it
+	// leaves out an item whose mark is set already. Several goroutines call it at once, also for
+	// the same item. It must not block.
 	Visit func(items []Item, view *View, found *Found)
-	// Surplus returns how many versions an item has beyond the newest
-	// one and those that wait. Stats asks it of some of the items.
+	// Surplus returns how many versions an item has beyond the newest one and those that wait.
+	// Stats calls it for some of the items.
 	Surplus func(item Item) int
-	// Due ends waits. Each may be a reason to visit an item again: it sets the
-	// mark of the item and appends it to items, unless the mark is set.
+	// Due ends waits. Each may be a reason to visit an item again: Due sets the mark of the item
+	// and appends the item to items, unless the mark is set.
 	Due func(waits []Item, items []Item) []Item
-	// Stale reports whether something that is kept until no transaction that may write
-	// reads below it need not be kept any more, and takes its mark off then. It is asked
-	// when there is twice as much as when it was asked before.
+	// Stale reports whether something that is kept until no transaction that may write reads below
+	// it need not be kept any more; then Stale takes its mark off. It is called when twice as much
+	// waits as was left the last time.
 	Stale func(what Item) bool
 	// Trim, if not nil, is called by each tick, to let go of memory kept for
 	// later use and not used for a while. It reports whether there is
 	// more: then the ticker does not stop yet.
 	Trim func() (more bool)
-	// Tend, if not nil, is called by each tick before it gathers its items, and by
-	// Reclaim until it has nothing left to do: it does a part of some work that goes on
-	// beside, and reports whether there is more.
+	// Tend, if not nil, is called by each tick before it gathers its items, and by Reclaim until
+	// there is no more to do: it does a part of some other work, and reports whether there is more.
 	Tend func() (more bool)
 	_    struct{}
 }

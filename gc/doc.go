@@ -28,29 +28,29 @@
 // versions below. It calls [Reclaimer.RefreshPast] when the view is older than some thousand
 // commits. So memory does not depend on whether a goroutine gets its turn.
 //
-// Writers leave the last versions of keys that nobody writes any more, and those that
-// somebody reads. A writer hands over the item that its key belongs to, a bucket of a few keys. It
-// does so once, through a bounded queue ([Reclaimer.Offer]). A [Reclaimer] visits the item at the
-// next tick, by default within 100 ms. The versions left decide when it visits it again:
+// Writers leave the last versions of keys that nobody writes any more, and those that somebody
+// reads. A writer hands over the item of its key, a bucket of a few keys, once, through a bounded
+// queue ([Reclaimer.Offer]). A [Reclaimer] visits the item at the next tick, by default within 100
+// ms. The versions left decide when the next visit is:
 //
 //   - it has versions above the bound: at the next tick;
 //   - it has versions that a young reader needs: in two ticks. Most readers have ended by then, and
 //     the others are old;
-//   - it has versions that an old reader needs, one that three ticks have seen: when that one ends.
-//     The version stands on the shelf of the newest read epoch that needs it, and moves to the
-//     shelf of the next older one when that epoch has ended. The versions of a long reader cost
+//   - it has versions that an old reader needs, one that three ticks have seen: when that reader
+//     ends. The version stands on the shelf of the newest read epoch that needs it, and moves to
+//     the shelf of the next older one when that epoch has ended. The versions of a long reader cost
 //     nothing until it ends.
 //
 // So the lists are bounded by the items with keys that have more than one version, and by the
 // versions that old readers keep. Beside writers that never rest a tick visits a share of the list,
 // in proportion to their commits since the last one.
 //
-// A goroutine empties a queue that is half full into the list at once. Committers do so when it
-// is full. When the list is 64 times as long as the queue, a committer that hands an item over
-// visits two that were handed over before. So cleaning up cannot fall behind by more than that.
-// (The rule of the asynchronous post-commit of the Persistent Memory Development Kit's libpmemobj.)
-// Without workers, and after Close, committers do the same whenever more than a few items wait.
-// With [Config.Manual] there are no ticks, and [Reclaimer.Reclaim] does the work of a tick.
+// A goroutine empties a half-full queue into the list at once; committers do so when the queue is
+// full. When the list is 64 times as long as the queue, a committer that hands an item over visits
+// two that were handed over before. So cleaning up cannot fall behind by more than that. (The rule
+// of the asynchronous post-commit of the Persistent Memory Development Kit's libpmemobj.) Without
+// workers, and after Close, committers do the same whenever more than a few items wait. With
+// [Config.Manual] there are no ticks, and [Reclaimer.Reclaim] does the work of a tick.
 //
 // Ticks are calls of a timer, so that no goroutine waits between two of them. They end when nothing
 // is live, queued, listed or set aside, and take the memory of queue and lists with them. The next

@@ -2,12 +2,11 @@ package gc
 
 // The calls of committers.
 
-// Offer hands over an item whose mark the caller has just set: it has versions that
-// will be superfluous. The background work visits it at the next tick or the one
-// after that. When the queue is full and much is left from before, or there are no
-// workers, the caller visits some that were handed over before instead, so that
-// cleaning up keeps pace with the writers that make it necessary. Offer waits for
-// nobody.
+// Offer hands over an item whose mark the caller has just set, since versions of it will be
+// superfluous. The background work visits it at the next tick or the one after that. If the queue
+// is full and much is left from before, or there are no workers, the caller itself visits some
+// items that were handed over before: so cleaning up keeps pace with the writers that make it
+// necessary. Offer waits for nobody.
 func (r *Reclaimer) Offer(item Item) {
 	r.queue.put(item)
 	depth := r.queue.size()
@@ -27,14 +26,13 @@ func (r *Reclaimer) Offer(item Item) {
 		r.counters.fallbacks.Add(1)
 		r.help()
 	}
-	// Must follow the put: a ticker that stops says so, and then looks at the
-	// queue.
+	// Must follow the put: a ticker that stops says so, and only then looks at the queue.
 	r.wakeUp(depth > r.cfg.Queue/2)
 }
 
 // makeRoom moves some of the queue into the list of the next tick, as absorb does when its
-// goroutine gets its turn. It reports false if the list is very long, or
-// locked: its holder may be asleep.
+// goroutine gets its turn. It returns false if the list is very long, or is locked: the holder of
+// the lock may be asleep.
 func (r *Reclaimer) makeRoom() bool {
 	return r.room() && r.stock.tryAbsorb(&r.queue, batchSize)
 }
@@ -44,25 +42,23 @@ func (r *Reclaimer) room() bool {
 	return !r.cfg.Manual && r.stock.items.Load() < absorbLimit*int64(r.cfg.Queue)
 }
 
-// absorbLimit is how many times the length of the queue the list may be long into which
-// the queue is emptied.
+// absorbLimit says how long the list may be into which the queue is emptied, in lengths of the
+// queue.
 const absorbLimit = 64
 
-// aloneDepth is how many items wait where there are no workers: an item cannot be
-// pruned down before other transactions have ended, and views are made anew every now
-// and then only.
+// aloneDepth is how many items may wait where there are no workers: an item cannot be pruned down
+// before other transactions have ended, and views are only made anew from time to time.
 const aloneDepth = 64
 
-// helpVisits is how many items a committer visits for one that it hands over, and
-// helpStride how old its view may be. So somewhat more items than helpStride wait that
-// cannot be pruned down yet, and the others go twice as fast as new ones come.
+// helpVisits is how many items a committer visits for each that it hands over, and helpStride how
+// old its view may be. So somewhat more than helpStride items that cannot be pruned down yet wait,
+// and the others go twice as fast as new ones come.
 const (
 	helpVisits = 2
 	helpStride = 128
 )
 
-// help visits some of the items that are queued, or that a tick would visit if there
-// still was one.
+// help visits some of the items that are queued, or that a tick would visit if there were one.
 func (r *Reclaimer) help() {
 	if r.closed.Load() {
 		r.passAlone()
@@ -70,7 +66,7 @@ func (r *Reclaimer) help() {
 	r.some(r.RefreshPast(r.cfg.Slots.Now(), helpStride), helpVisits)
 }
 
-// some visits n items that wait, first those that a tick would visit, if none comes.
+// some visits n items that wait: if no ticks come, first those that a tick would visit.
 func (r *Reclaimer) some(view *View, n int) {
 	items := r.queue.unspill()
 	if r.isAlone() {
@@ -114,14 +110,15 @@ func (r *Reclaimer) putBack(items []Item) {
 	}
 }
 
-// Wake starts the ticker if it has stopped: there is something new to look at, though
-// nothing to prune. It waits for nobody.
+// Wake starts the ticker if it has stopped: there is something to tend or to trim, though nothing
+// to prune. It waits for nobody.
 func (r *Reclaimer) Wake() {
 	r.pending.Store(true)
 	r.wakeUp(false)
 }
 
-// wakeUp starts the ticker if it has stopped, and has room made in the queue if asked to.
+// wakeUp starts the ticker if it has stopped. If it runs and poke is set, wakeUp has room made in
+// the queue.
 func (r *Reclaimer) wakeUp(poke bool) {
 	if !r.running.Load() {
 		r.start()

@@ -82,8 +82,8 @@ func (p *pass) work(ctx context.Context) error {
 	return nil
 }
 
-// visit visits items, and keeps the findings. If that leaves, by a panic or runtime.Goexit, all of
-// them are to be visited again.
+// visit visits items, and keeps the findings. If a panic or runtime.Goexit ends the visit, all of
+// the items are to be visited again.
 func (p *pass) visit(items []Item, found *Found) {
 	r, done := p.r, false
 	defer func() {
@@ -117,8 +117,8 @@ func (r *Reclaimer) tick() {
 	r.inTime()
 }
 
-// begin makes a view, for the given cause, trims and tends, and returns a pass over the
-// items to be visited, see gather, and whether there is more to trim or to tend.
+// begin makes a view, for the given cause, trims and tends. It returns a pass over the items to be
+// visited, see gather, and whether there is more to trim or to tend.
 func (r *Reclaimer) begin(
 	cause *cause, all bool, tend func() bool,
 ) (p *pass, more bool) {
@@ -128,15 +128,14 @@ func (r *Reclaimer) begin(
 	return r.gatherPass(view, all), r.cfg.Trim() || more
 }
 
-// gatherPass is gather, one at a time. The program's compare may leave it by a panic.
+// gatherPass is gather with the lock held. A panic of the program's compare may end it.
 func (r *Reclaimer) gatherPass(view *View, all bool) *pass {
 	r.gathering.Lock()
 	defer r.gathering.Unlock()
 	return r.gather(view, all)
 }
 
-// tendAll tends until nothing is left, or ctx ends: then it reports that there may be
-// more.
+// tendAll tends until nothing is left, or ctx ends: then it returns true, since there may be more.
 func (r *Reclaimer) tendAll(ctx context.Context) (more bool) {
 	for ctx.Err() == nil {
 		if !r.cfg.Tend() {
@@ -179,19 +178,19 @@ func (r *Reclaimer) reclaim(ctx context.Context) error {
 	return err
 }
 
-// Where no tick comes a committer that makes a view visits aloneVisits items, and ends up to
-// aloneWaits waits, that once in an interval.
+// Where no tick comes, a committer that makes a view visits aloneVisits items, and once in an
+// interval ends up to aloneWaits waits.
 const (
 	aloneVisits = 64
 	aloneWaits  = 4096
 )
 
-// lateTicks is after how many intervals without a tick that has ended committers do its work.
+// If no tick has ended for lateTicks intervals, committers do the work of ticks.
 const lateTicks = 2
 
 // noticeLate reports whether no tick has ended for long: beside many goroutines that never rest the
-// ticker gets a hundredth of a processor, and may need more. It is asked now and then; r.late has
-// the answer meanwhile.
+// ticker gets a hundredth of a processor, and may need more. It keeps the answer in r.late, since
+// it is called only from time to time.
 func (r *Reclaimer) noticeLate() bool {
 	late := !r.cfg.Manual && r.running.Load() &&
 		int64(r.now())-r.ticked.Load() > lateTicks*int64(r.cfg.Interval)
@@ -201,7 +200,7 @@ func (r *Reclaimer) noticeLate() bool {
 	return late
 }
 
-// inTime notes that the ticker waits for a tick from now on.
+// inTime notes that the ticker waits for its next tick from now on.
 func (r *Reclaimer) inTime() {
 	r.ticked.Store(int64(r.now()))
 	r.late.Store(false)
@@ -210,9 +209,9 @@ func (r *Reclaimer) inTime() {
 // isAlone reports whether committers do the work of ticks: after Close, and when these are late.
 func (r *Reclaimer) isAlone() bool { return r.late.Load() || r.closed.Load() }
 
-// passAlone does the part of committers in a tick where none comes, except for the visits: one of
-// them at a time, and once in an interval. It waits for nobody. Until Close it leaves alone the
-// functions of the user, except for those that compare keys.
+// passAlone does the committers' part of a tick where none comes, except for the visits: for one
+// committer at a time, and once in an interval. It waits for nobody. Until Close it calls no
+// function of the user, except for those that compare keys.
 func (r *Reclaimer) passAlone() {
 	now := int64(r.now())
 	last := r.passed.Load()
@@ -235,8 +234,8 @@ func (r *Reclaimer) passAlone() {
 	})
 }
 
-// gatherAlone is gather for a committer, up to the waits that have come due: it returns these.
-// If the ticker sleeps while it gathers, it does nothing.
+// gatherAlone is gather for a committer: it returns up to aloneWaits waits that have come due. It
+// does nothing if another goroutine, which may be asleep, is gathering.
 func (r *Reclaimer) gatherAlone(view *View) (shelves [][]Item) {
 	if !r.gathering.TryLock() {
 		return nil

@@ -17,14 +17,13 @@ type notice struct {
 	evicted bool
 }
 
-// maxNotices bounds the messages that one round sends to the logger: where 10^5 snapshots grow old
-// together the first of them say it all.
+// maxNotices bounds the messages that one round sends to the logger: if 10^5 snapshots grow old
+// together, the first messages say it all.
 const maxNotices = 64
 
-// round looks at the live transactions: it notes the oldest, evicts those that are
-// too old, and returns the notices. r.refreshing is held. Eviction comes
-// before the view is made: versions pruned afterwards are seen only by evicted
-// transactions. It warns of nobody unless asked to.
+// round finds the live transactions, notes the oldest, evicts those that are too old, and returns
+// the notices. It warns only if warn is set. r.refreshing is held. Eviction comes before the view
+// is made: only evicted transactions see the versions that are pruned afterwards.
 func (r *Reclaimer) round(now time.Duration, warn bool) (notices []notice) {
 	r.history.advance(r.now, r.cfg.Slots)
 	note := func(p epoch.Pin, evicted bool) {
@@ -77,9 +76,9 @@ func (r *Reclaimer) began(p epoch.Pin) []runtime.Frame {
 	return began
 }
 
-// tell has the logger told of notices, unless apart is nil in a goroutine that apart starts, since
-// a handler that waits must not keep anything from being reclaimed. While it waits nobody is warned
-// of; that is made up for later. Evictions are only counted then, or where apart starts none.
+// tell gives notices to the logger: in this goroutine if apart is nil, else in one that apart
+// starts, so that a slow handler keeps nothing from being reclaimed. While a handler runs, warnings
+// are put off, and evictions are only counted; so are evictions if apart starts no goroutine.
 func (r *Reclaimer) tell(
 	notices []notice, now time.Duration, apart func(say func()) bool,
 ) {

@@ -6,10 +6,9 @@ import (
 	"github.com/puzpuzpuz/xsync/v4"
 )
 
-// A queue hands items over from committers to the background work, in no strict
-// order. It takes memory as it fills: there is a small ring first, and larger ones
-// that are made when those before them are full, and dropped when they have not been
-// needed for a while. Nothing here waits.
+// A queue hands items over from committers to the background work, in no strict order. It takes
+// memory as it fills: first a small ring, then larger ones, each made when those before it are
+// full, and dropped when it has not been needed for a while. Nothing here waits.
 type queue struct {
 	rings [3]atomic.Pointer[ring]
 	sizes [3]int
@@ -18,8 +17,8 @@ type queue struct {
 	spilled  atomic.Pointer[spill]
 	overflow atomic.Int64 // how many items there are in spilled, roughly
 
-	// most is the largest number drain has found lately, and calm how often in a row
-	// it was less than half of that; of the caller of drain.
+	// most is the largest number drain has found lately, and calm how often in a row it has found
+	// less than half of that; only drain and clear use them.
 	most, calm int
 }
 
@@ -35,8 +34,8 @@ type spill struct {
 	next  *spill
 }
 
-// The sizes of the rings, but that the last one has room for more if need be; and
-// after how many calm drains rings are dropped.
+// The sizes of the rings (the last one is larger if need be), and after how many calm drains rings
+// are dropped.
 const (
 	smallRing = 16
 	largeRing = 512
@@ -68,8 +67,8 @@ func (q *queue) put(item Item) {
 	q.spill([]Item{item})
 }
 
-// enqueue enqueues the item if there is room. The ring also refuses when another
-// goroutine came first: then a few more tries are worth it.
+// enqueue enqueues the item if there is room. The ring also refuses an item when another goroutine
+// came first: then a few more tries are worth it.
 func (r *ring) enqueue(item Item) bool {
 	for range ringTries {
 		if r.TryEnqueue(item) {
@@ -118,8 +117,8 @@ func (q *queue) unspill() []Item {
 	}
 }
 
-// take takes an item out of the rings: out of the largest, in which items wait longest,
-// and now and then out of the smallest. It may miss one that is just being put in.
+// take takes an item out of the rings: out of the largest, in which items wait longest, and every
+// 16th time out of the smallest. It may miss an item that is just being put in.
 func (q *queue) take() (item Item, ok bool) {
 	small := q.turn.Add(1)%smallRing == 0
 	for i := range q.rings {
@@ -169,9 +168,9 @@ func (q *queue) clear() {
 	}
 }
 
-// drop drops the rings that are not needed for n items. A committer that has put an
-// item into one of them has either counted it before the ring was dropped, and then
-// it is found here; or it finds that the ring was dropped, and empties it itself.
+// drop drops the rings that are not needed for n items. A committer that has put an item into such
+// a ring has either counted it before the ring was dropped, and drop finds it; or finds that the
+// ring was dropped, and empties the ring itself.
 func (q *queue) drop(n int) {
 	room := 0
 	for i := range q.rings {
@@ -184,9 +183,8 @@ func (q *queue) drop(n int) {
 	}
 }
 
-// empty saves the items of a ring that was dropped. If it does not find one that was
-// counted, for long, then another goroutine has taken it out and not counted it
-// yet.
+// empty moves the items of a dropped ring to the spill. If it does not find a counted item for
+// long, another goroutine has taken the item out and not counted that yet.
 func (q *queue) empty(r *ring) {
 	for misses := 0; r.n.Load() > 0 && misses < emptyMisses; {
 		if item, ok := r.dequeue(); ok {

@@ -27,21 +27,21 @@ type Reclaimer struct {
 
 	queue queue
 
-	// refreshing is held while a view is made, so that not everybody does it at
-	// once. Nothing else depends on it but scratch, and the rounds of slots.
+	// refreshing is held while a view is made, so that not everybody makes one at once. It guards
+	// only scratch, history, and the rounds of slots.
 	refreshing sync.Mutex
 	scratch    []epoch.Epoch
 	history    retention
 
-	// passing is held by the goroutine that does the work of a tick, and gathering while it is
-	// gathered: that committers do as well, see passAlone.
+	// passing is held by the goroutine that does the work of a tick, and gathering while the items
+	// of a tick are gathered, which committers do as well, see passAlone.
 	passing, gathering sync.Mutex
 	stock              stock
 	drawn              epoch.Epoch   // the clock at the last pass; guarded by gathering
 	passed             atomic.Int64  // when, by now, the last pass of a committer was
 	ticked             atomic.Int64  // when the ticker began to wait for a tick
 	late               atomic.Bool   // see noticeLate
-	average            atomic.Uint64 // of Surplus, when Stats asked last, in units of 2^-16
+	average            atomic.Uint64 // of Surplus at the last Stats, in units of 2^-16
 	pending            atomic.Bool   // there is more to trim or to tend, or Wake was called
 
 	// oldest is the oldest pin that the last round saw, nil if there was none.
@@ -91,8 +91,8 @@ func NewReclaimer(cfg Config) *Reclaimer {
 
 // start starts the ticker, unless there is one or the reclaimer is closed.
 func (r *Reclaimer) start() {
-	// The holder of the lock starts it as well, has closed the reclaimer, or
-	// looks again whether there is something to do once it has let the lock go.
+	// The holder of the lock starts the ticker as well, or has closed the reclaimer, or looks for
+	// work again once it has let the lock go.
 	if !r.life.TryLock() {
 		return
 	}
@@ -109,9 +109,9 @@ func (r *Reclaimer) start() {
 	}
 }
 
-// run is a call of the ticker, which is a timer: no goroutine waits between two ticks. The timer is
-// set, or one goroutine runs this, from start until the end of the ticker; that is one for r.wg,
-// which Stop takes back if it was in time to stop the timer, and else the last call of run.
+// run is a call of the ticker, which is a timer: no goroutine waits between two ticks. From start
+// to the end of the ticker the timer is set, or one goroutine is in run; r.wg counts that as one.
+// Stop takes the one back if it was in time to stop the timer, and else the last call of run does.
 func (r *Reclaimer) run() {
 	began := r.now()
 	defer func() { // a function of the program may have ended the goroutine
@@ -124,8 +124,8 @@ func (r *Reclaimer) run() {
 	}
 }
 
-// setAgain sets the timer, an interval after the tick that began at a time, unless the reclaimer is
-// closed. If there is nothing left to do the ticker rests.
+// setAgain sets the timer, an interval after the beginning of this tick, and returns true; false if
+// the reclaimer is closed, or if there is nothing left to do: then the ticker rests.
 func (r *Reclaimer) setAgain(began time.Duration) bool {
 	if r.cfg.Retain == 0 && r.idle() {
 		r.rest()
@@ -171,17 +171,16 @@ func (r *Reclaimer) rest() {
 	r.startIfNeeded()
 }
 
-// startIfNeeded is called after the lock was let go. A goroutine that has found the
-// ticker running had handed its item over before, and one that could not start it did
-// not get the lock.
+// startIfNeeded is called after the lock was let go: a goroutine that found the ticker running had
+// handed its item over before, and one that could not start the ticker did not get the lock.
 func (r *Reclaimer) startIfNeeded() {
 	if !r.running.Load() && !r.unused() {
 		r.start()
 	}
 }
 
-// Go runs f in a goroutine that Close waits for, and reports whether it did: it does not
-// if the reclaimer is closed, or has no goroutines. It waits for nobody.
+// Go runs f in a goroutine that Close waits for, and returns true; false, without running f, if the
+// reclaimer is closed, or has no goroutines, or if its lock is taken. It waits for nobody.
 func (r *Reclaimer) Go(f func()) bool {
 	if r.cfg.Manual || !r.life.TryLock() {
 		return false
@@ -203,8 +202,8 @@ func (r *Reclaimer) spawn(f func()) { r.wg.Go(func() { r.within.Run(f) }) }
 // [Reclaimer.Close], [Reclaimer.Reclaim] and the like wait.
 func (r *Reclaimer) Within(f func()) { r.within.Run(f) }
 
-// Outside panics if call, which waits for background work, is made by that: by a function of the
-// program that it calls. It would wait for itself.
+// Outside panics if call, which waits for background work, is made by a function of the program
+// that the background work calls: it would wait for itself.
 func (r *Reclaimer) Outside(call string) {
 	if r.within.Has() {
 		panic("mvcc: " + call + " is called by a function that the background work calls: it would wait " +
@@ -212,9 +211,9 @@ func (r *Reclaimer) Outside(call string) {
 	}
 }
 
-// Stop ends the ticker and returns at once: a tick may be under way. It may be called any number of
-// times, and as a cleanup of the runtime: that must leave alone the timer of a bubble of
-// testing/synctest, which may be over. Else the next tick is the last one.
+// Stop ends the ticker and returns at once; a tick that is under way is the last one. It may be
+// called any number of times, and as a cleanup of the runtime. It leaves alone the timer of a
+// bubble of testing/synctest, which may be over: then the ticker ends when the timer goes off.
 func (r *Reclaimer) Stop() { r.end(false) }
 
 func (r *Reclaimer) end(inside bool) {
@@ -234,9 +233,8 @@ func (r *Reclaimer) Closed() bool { return r.closed.Load() }
 // Manual reports whether there is no goroutine, and [Reclaimer.Reclaim] does it all.
 func (r *Reclaimer) Manual() bool { return r.cfg.Manual }
 
-// Close ends the ticker, waits for the tick under way, also for the Logger if it is just
-// being told something, and visits the items handed over. Afterwards committers
-// visit theirs, and now and then those set aside.
+// Close ends the ticker, waits for the tick under way and for a call of the Logger, and visits the
+// items handed over. Afterwards committers visit theirs, and from time to time those set aside.
 func (r *Reclaimer) Close() {
 	r.Outside("Close")
 	r.within.Run(r.close)
@@ -244,8 +242,7 @@ func (r *Reclaimer) Close() {
 
 func (r *Reclaimer) close() {
 	r.end(true)
-	// A goroutine that tends beside the ticker lets others go first: so help
-	// it.
+	// A goroutine that tends beside the ticker lets others go first: so help it.
 	r.tendAll(context.Background())
 	r.wg.Wait()
 	r.passing.Lock()

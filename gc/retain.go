@@ -9,23 +9,23 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
-// A retention keeps the bound of views from passing the clock of a given time ago, so
-// that no version is dropped which was the newest since. It notes the clock now and
-// then, and so tells the newest epoch of a time. An item with versions above the bound is
-// parked until the bound has passed them, and not visited at each tick.
+// A retention keeps the bound of views from passing the clock of a given time ago, so that no
+// version that was the newest since then is dropped. It notes the clock from time to time, and by
+// these notes tells the newest epoch of a time. An item with versions above the bound is parked
+// until the bound has passed them, and is not visited at each tick.
 //
 // All of it is guarded by Reclaimer.refreshing, except for the atomic fields.
 type retention struct {
 	keep time.Duration // 0: nothing is retained
-	// notes are in the order of time, and of clocks; the clock of the first is the highest
-	// bound. None is taken while the clock stands still, and of three that follow each other the last
-	// is at least keep/noteParts younger than the first.
+	// notes are in the order of time, and of clocks; the clock of the first is the highest bound.
+	// No note is taken while the clock stands still. Of three notes in a row the last is at least
+	// keep/noteParts younger than the first.
 	notes []note
-	began time.Duration // when the first lot was begun of those into which items go now
-	// Others read these: how many lots were begun before, and where the bound will be, if it moves,
-	// a part of the time later, or 0.
+	began time.Duration // when the lot into which items go now was begun
+	// Other goroutines read these: how many lots were begun, and the epoch that the bound will have
+	// a part of the time later, 0 if it has passed all notes then.
 	lots, next atomic.Uint64
-	// since is that of views, and divided when it moved last.
+	// since is View.Since of the next views, and divided the time at which it moved last.
 	since   atomic.Uint64
 	divided time.Duration
 }
@@ -36,9 +36,9 @@ type note struct {
 	clock epoch.Epoch
 }
 
-// noteParts bounds the notes: there are at most twice as many and some in the time that is kept.
-// parkParts is how many times retained items are visited in that time, and lotParts in how many
-// lots it is. So something is kept for up to a part of the latter two longer.
+// noteParts bounds the notes: in the time that is kept there are at most about twice as many.
+// parkParts is how many times retained items are visited in that time, and lotParts how many lots
+// it has. So something is kept for up to a parkParts-th and a lotParts-th of the time longer.
 const (
 	noteParts = 4096
 	lotParts  = 64
@@ -85,7 +85,7 @@ func (h *retention) note(now time.Duration, clock epoch.Epoch, slots *epoch.Slot
 	h.next.Store(uint64(next))
 }
 
-// divide moves on the lots of the time that is retained, once in a part of it.
+// divide moves since on to the clock, parkParts times in the time that is retained.
 func (h *retention) divide(now time.Duration, slots *epoch.Slots) {
 	if h.keep > 0 && now-h.divided >= h.keep/parkParts {
 		h.divided = now
@@ -93,16 +93,16 @@ func (h *retention) divide(now time.Duration, slots *epoch.Slots) {
 	}
 }
 
-// last returns which is the last note that was taken at a time or before, or -1.
+// last returns the index of the last note that was taken at a time or before, or -1.
 func (h *retention) last(at time.Duration) int {
 	return sort.Search(len(h.notes), func(i int) bool { return h.notes[i].at > at }) - 1
 }
 
 // TimesOf returns for each epoch, all of which have come, a time at which it was over, or a little
-// after: by the longer one of the time between two rounds and keep/4096. The time is zero if that
-// is longer ago than the retained time, or after the reclaimer was closed. It waits for
-// a refresh under way, and keeps none waiting for more than some epochs. They are to come in their
-// order, the newest first.
+// after: by at most the time between two rounds, or keep/4096 if that is longer. The time is zero
+// if it is longer ago than the retained time, or after the reclaimer was closed. epochs are in
+// their order, the newest first. TimesOf waits for a refresh under way, and lets refreshes in again
+// after every 256 epochs.
 func (r *Reclaimer) TimesOf(epochs []epoch.Epoch) []time.Time {
 	times := make([]time.Time, len(epochs))
 	for at := 0; at < len(epochs); at += timesAtOnce {
@@ -119,7 +119,7 @@ func (r *Reclaimer) TimesOf(epochs []epoch.Epoch) []time.Time {
 	return times
 }
 
-// timesAtOnce is for how many epochs TimesOf searches while refreshes wait.
+// timesAtOnce is how many epochs TimesOf looks up while refreshes wait.
 const timesAtOnce = 256
 
 func (r *Reclaimer) timesOf(epochs []epoch.Epoch, times []time.Time) {
@@ -139,14 +139,14 @@ func (r *Reclaimer) timesOf(epochs []epoch.Epoch, times []time.Time) {
 	}
 }
 
-// A lot is where items are parked: until the bound has reached an epoch, with those that
-// were parked in the same part of the time. The zero lot is none.
+// A lot has the items that were parked in the same part of the time, and stay parked until the
+// bound has reached an epoch. The zero lot is none.
 type lot struct {
 	until  epoch.Epoch
 	number uint64
 }
 
-// lot returns where items are parked now, if they are: until the bound has moved on.
+// lot returns the lot into which items are parked now; the zero lot if nothing is retained.
 func (h *retention) lot(slots *epoch.Slots) lot {
 	if h.keep == 0 {
 		return lot{}

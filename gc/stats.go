@@ -28,8 +28,8 @@ func (c *cause) add(n uint64, took time.Duration) {
 	c.nanos.Add(n * uint64(max(took, 0)))
 }
 
-// timedRefreshes is of how many refreshes by committers one is timed: reading the
-// clock twice would cost a third of such a refresh.
+// One in timedRefreshes of the refreshes by committers is timed: reading the clock twice would cost
+// a third of such a refresh.
 const timedRefreshes = 64
 
 // begin counts a refresh by a committer, and starts timing it if it is to be
@@ -59,21 +59,20 @@ type Refreshes struct {
 	Time time.Duration
 }
 
-// Stats is the work that a reclaimer has done and that before it. Fields are read
+// Stats has counts of the work that a reclaimer has done and of its pending work. Fields are read
 // one after the other, not at one instant.
 type Stats struct {
 	// Bound and MinVisible are those of the newest view, LiveEpochs is the
 	// number of its distinct live read epochs.
 	Bound, MinVisible epoch.Epoch
 	LiveEpochs        int
-	// Pending is how many items wait to be visited, and Surplus how many
-	// superfluous versions these have in all: counted if they are few, and
-	// estimated from some of them if not.
+	// Pending is how many items wait to be visited, and Surplus how many superfluous versions these
+	// items have in all: counted if the items are few, and else estimated from some of them.
 	Pending, Surplus int
 	// Aside is how many old versions are kept until an old read epoch ends.
 	Aside int
-	// Refreshes are the views made by ticks, by committers, and by Reclaim. Of
-	// those of committers one in 64 is timed.
+	// TickRefreshes, CommitRefreshes and ManualRefreshes are the views made by ticks, by
+	// committers, and by Reclaim. One in 64 of those by committers is timed.
 	TickRefreshes, CommitRefreshes, ManualRefreshes Refreshes
 	// Fallbacks counts items that were handed over when the queue was full and could
 	// not be emptied into the list.
@@ -87,7 +86,7 @@ type Stats struct {
 	// was none.
 	OldestPin    epoch.Epoch
 	OldestPinAge time.Duration
-	// Bytes is about the memory of the work before it.
+	// Bytes is about the memory of the pending work.
 	Bytes uint64
 }
 
@@ -123,13 +122,13 @@ func (r *Reclaimer) Stats() Stats {
 	return s
 }
 
-// sampled is of about how many items Stats asks how many superfluous versions they
-// have, of those that are queued and of the others.
+// sampled is about how many items Stats asks for their superfluous versions: so many of those
+// queued, and so many of the others.
 const sampled = 128
 
-// estimate returns how many superfluous versions the items have in all that wait to be
-// visited, as some of them say. Items that are queued are taken out for that, and put
-// back. If the others are locked it goes by their last answer.
+// estimate returns how many superfluous versions the items that wait to be visited have in all,
+// going by some of them. It takes queued items out for that, and puts them back. If the others are
+// locked it goes by their last average.
 func (r *Reclaimer) estimate() int {
 	n, sum := 0, 0
 	items := make([]Item, sampled, 4*sampled)

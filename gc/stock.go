@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/invariant"
 )
 
-// stock is the pending work of the background: items to visit, each once, and
-// versions that wait for old read epochs.
+// A stock is the pending work of the background: items to visit, each once, and versions that wait
+// for old read epochs.
 //
 // An item is visited at the next tick, and then again as long as it has versions
 // above the bound; or in two ticks if versions of it are kept for a read epoch that
@@ -33,12 +33,12 @@ type stock struct {
 	shelves map[epoch.Epoch][]Item
 	epochs  []epoch.Epoch // those that have a shelf, sorted unless stirred says so
 	stirred bool
-	// seen are the old epochs that the shelves were last compared with, and
-	// changed says that this is not enough to leave it at that.
+	// seen are the old epochs that the shelves were last compared with. changed says that they must
+	// be compared again even if the old epochs are the same.
 	seen    []epoch.Epoch
 	changed bool
-	// writers has the waits for transactions that may write, and enough how many there
-	// must be to look for those that need not wait any more.
+	// writers has the waits for transactions that may write. enough is how many such waits there
+	// must be before sift looks for stale ones.
 	writers map[epoch.Epoch][]Item
 	waiting int // on writers
 	enough  int
@@ -48,12 +48,12 @@ type stock struct {
 	aside atomic.Int64 // how many items are parked
 }
 
-// batchSize is up to how many items are visited together.
+// batchSize is the most items that are visited together.
 const batchSize = 64
 
-// turn makes the items of the next tick those of this one, and adds those of drain, and
-// those parked until reached. If all is set, nothing else is left for a later tick. It returns how
-// many items there are to visit now. s.mu is held.
+// turn makes the items of the next tick those of this one, and adds the items that drain returns
+// and those parked until reached or before. If all is set, it adds those of the tick after that
+// too. It returns how many items there are to visit now. s.mu is held.
 func (s *stock) turn(drain func([]Item) []Item, all bool, reached epoch.Epoch) int {
 	if s.taken > 0 {
 		left := copy(s.now, s.now[s.taken:])
@@ -148,8 +148,7 @@ func (s *stock) move(batch []Item, n int) []Item {
 	return batch
 }
 
-// put adds the findings of visits, and parks at at the items to be visited again, if that is
-// a lot.
+// put adds the findings of visits. If at is a lot, put parks there the items to be visited again.
 func (s *stock) put(found *Found, at lot) {
 	if len(found.Again)+len(found.Later)+len(found.Waits) == 0 {
 		return
@@ -190,8 +189,8 @@ func (s *stock) shelve(waits []Wait) {
 				s.stirred = true
 			}
 			s.epochs = append(s.epochs, w.Epoch)
-			// The epoch may have ended before, unnoticed: the view it is
-			// from may be older than the one that was compared last.
+			// The epoch may have ended before, unnoticed: its view may be older than the one that
+			// was compared last.
 			s.changed = true
 		}
 		s.shelves[w.Epoch] = append(shelf, w.What)
@@ -199,11 +198,11 @@ func (s *stock) shelve(waits []Wait) {
 	s.waits.Add(int64(len(waits)))
 }
 
-// minSift is how much must at least wait for transactions that may write to be sifted.
+// minSift is the least number of waits for transactions that may write that are sifted.
 const minSift = 1024
 
-// sift drops the stale waits for transactions that may write, if there are twice as
-// many as the last time left. Calls must not overlap.
+// sift drops the stale waits for transactions that may write, if there are twice as many as sift
+// left the last time. Calls must not overlap.
 func (s *stock) sift(stale func(Item) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,9 +233,9 @@ func (s *stock) sift(stale func(Item) bool) {
 	s.enough = 2 * s.waiting
 }
 
-// due takes down, as far as view allows, up to about limit waits: the shelves whose epochs
-// are not among its old ones. The view is newer than all those with which anything was
-// put on a shelf that is not found here. s.mu is held.
+// due takes down the shelves whose epochs are not among the old ones of view, about limit waits at
+// most. The view is newer than every view of a wait on a shelf that due does not find here. s.mu is
+// held.
 func (s *stock) due(view *View, limit int) (shelves [][]Item) {
 	n := 0
 	take := func(from map[epoch.Epoch][]Item, e epoch.Epoch) (all bool) {

@@ -8,28 +8,28 @@ import (
 	hooked "github.com/mvccmap/mvccmap/internal/debug/hooks/atomic"
 )
 
-// A View is a picture of the open transactions, and says when a committer should ask
-// for a newer one.
+// A View is a picture of the open transactions, and says when a committer should ask for a newer
+// one.
 type View struct {
 	epoch.View
-	// Since is 0 if nothing is retained. Otherwise a writer that covers a version of it, or an older
-	// one, prunes all of its chain: where ticks are late it moves on some times in the time that is
-	// retained, so each key that is written is pruned as often.
+	// Since is 0 if nothing is retained. Otherwise a writer that covers a version of epoch Since or
+	// older prunes all of its chain. Where ticks are late Since moves on several times in the time
+	// that is retained: so each key that is written is pruned as often.
 	Since epoch.Epoch
-	// looked is how many slots were looked at to make it.
+	// looked is how many slots and groups were looked at to make the view.
 	looked uint64
-	// made is the clock at that time: its bound, if nothing is retained.
+	// made is the clock when the view was made: its bound, if nothing is retained.
 	made epoch.Epoch
 	// due is the epoch from which on the view is too old for committers.
 	due epoch.Epoch
 }
 
-// A committer that draws an epoch renews the view if that is more than ageLimit epochs old, and
-// more than ageFactor for each slot that has to be looked at: so a commit pays a fraction of a
-// look. A writer that covers a version younger than the view has to prune it later: with a view of
+// A committer that draws an epoch renews the view if the view is more than ageLimit epochs old, and
+// more than ageFactor for each slot that has to be looked at: so a commit pays for a fraction of a
+// slot. A writer that covers a version younger than the view has to prune it later: with a view of
 // 1,024 epochs each second write of 200 keys did. While nothing is dropped, since history is
 // retained, views may be retainedAge times older. viewLate is how many times older a view may get
-// while another goroutine is at making one.
+// while another goroutine is making one.
 const (
 	ageLimit    = 128
 	ageFactor   = 8
@@ -40,19 +40,19 @@ const (
 // View returns the newest view. It never waits.
 func (r *Reclaimer) View() *View { return r.view.Load() }
 
-// Views returns where the newest view stands, for callers that look at it for each commit.
+// Views returns the pointer to the newest view, for callers that load it for each commit.
 func (r *Reclaimer) Views() *hooked.Pointer[View] { return &r.view }
 
 // Due reports whether a committer that has drawn epoch e should call
 // [Reclaimer.RefreshPast]. It is two loads, of words that rarely change.
 func (r *Reclaimer) Due(e epoch.Epoch) bool { return r.view.Load().Due(e) }
 
-// Due is [Reclaimer.Due] of the view that is the newest one.
+// Due is [Reclaimer.Due], if v is the newest view.
 func (v *View) Due(e epoch.Epoch) bool { return e >= v.due }
 
-// RefreshPast makes a new view if the present one is due at epoch e, or, if stride
-// is not 0, more than stride epochs older than e and more than a quarter of an epoch
-// for each slot to look at. It waits for nobody.
+// RefreshPast makes a new view if the present one is due at epoch e, or, if stride is not 0, is
+// more than stride epochs older than e and more than a quarter of an epoch for each slot to look
+// at. It returns the newest view. It waits for nobody.
 func (r *Reclaimer) RefreshPast(e epoch.Epoch, stride uint64) *View {
 	v := r.view.Load()
 	age := v.due - v.made
@@ -69,8 +69,7 @@ func (r *Reclaimer) RefreshPast(e epoch.Epoch, stride uint64) *View {
 			r.refresh()
 			r.unlock()
 		} else {
-			// The goroutine that makes one sleeps: do not let chains grow
-			// meanwhile.
+			// The goroutine that makes a view sleeps: do not let chains grow meanwhile.
 			r.install(r.cfg.Slots.Announce(), nil, false)
 		}
 		r.counters.commits.end(start)
@@ -104,8 +103,8 @@ func (r *Reclaimer) unlock() {
 	r.refreshing.Unlock()
 }
 
-// renew makes a new view, having looked at the live transactions before, and counts
-// that as a refresh by cause. It waits for a refresh under way.
+// renew looks at the live transactions, then makes a new view, and counts both as a refresh by
+// cause. It waits for a refresh under way.
 func (r *Reclaimer) renew(cause *cause) *View {
 	start := r.now()
 	r.refreshing.Lock()
@@ -136,10 +135,10 @@ func (r *Reclaimer) refresh() *View {
 	return v
 }
 
-// install scans the slots, once bound m has been announced, and makes its
-// findings the view, unless a newer one has been made meanwhile. It returns the view
-// it made, and scratch, which it has used. Calls may overlap; one that holds
-// r.refreshing also replaces a view of the same bound, which is older than its own.
+// install scans the slots, after bound m has been announced, and makes the result the newest view,
+// unless a newer one has been made meanwhile. It returns the view it made, and scratch, which it
+// has used. Calls may overlap; one that holds r.refreshing also replaces a view of the same bound,
+// which is older than its own.
 func (r *Reclaimer) install(
 	m epoch.Epoch, scratch []epoch.Epoch, locked bool,
 ) (*View, []epoch.Epoch) {

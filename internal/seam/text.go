@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printed is v as %v prints it; or its type, if fmt would go through very many values for that, or
-// through one that has itself within it, and never come back.
+// Printed returns v as %v prints it; or its type, if fmt would print very many values, or never end
+// because a value has itself within it.
 func Printed(v any) string {
 	most := 1000
 	if !printable(reflect.ValueOf(v), 0, &most) {
@@ -18,13 +18,13 @@ func Printed(v any) string {
 	return fmt.Sprintf("%v", v)
 }
 
-// printable reports whether a value, nested so deep, leads fmt to at most so many values.
+// printable reports whether v, nested depth deep, leads fmt to at most *most values.
 func printable(v reflect.Value, depth int, most *int) bool {
 	if *most--; *most < 0 || depth > 32 {
 		return false
 	}
 	switch v.Kind() {
-	case reflect.Pointer: // of one in another value it prints the address
+	case reflect.Pointer: // fmt prints the address of a pointer within another value
 		return depth > 0 || printable(v.Elem(), depth+1, most)
 	case reflect.Interface:
 		return printable(v.Elem(), depth+1, most)
@@ -50,7 +50,7 @@ func printable(v reflect.Value, depth int, most *int) bool {
 	return true
 }
 
-// KeyText is a key in an error.
+// KeyText returns a key as text for an error.
 func KeyText(key any) string {
 	const longest = 100
 	text := Printed(key)
@@ -68,7 +68,7 @@ func KeyText(key any) string {
 // ErrGoexit is the error for a function that calls runtime.Goexit.
 var ErrGoexit = errors.New("it has ended its goroutine (runtime.Goexit)")
 
-// Panicked is the error for a panic with the value p.
+// Panicked returns the error for a panic with the value p.
 func Panicked(p any) error {
 	if err, ok := p.(error); ok {
 		return fmt.Errorf("it panics: %w", err)

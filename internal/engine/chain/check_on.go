@@ -14,9 +14,9 @@ import (
 // The invariants of words and chains, evaluated in builds with the tag mvcccheck; see
 // package invariant.
 //
-// Why they are true at every interleaving: a decided word does not change, but for its
-// count; an undecided one is looked at after the words compared with it, and changes
-// only in ways that make the comparison safer; the clock only grows.
+// Why they hold at every interleaving: a decided word does not change, but for its count; a check
+// loads an undecided word after the words that it is compared with, and that word changes only in
+// ways that make the comparison safer; the clock only grows.
 
 // PeekState returns the state of v, without a yield point.
 func (v *Node) PeekState() Word { return Word(invariant.Peek(unsafe.Pointer(&v.State))) }
@@ -101,8 +101,8 @@ func (c *Resolver) CheckLink(v *Node) {
 	}
 }
 
-// CheckOnTop checks: v is to be put on h, a decided head, with base below
-// it, the newest committed version.
+// CheckOnTop checks: h, on which v is to be put, is a decided head, and base, which will be below
+// v, is the newest committed version.
 func (c *Resolver) CheckOnTop(h, base, v *Node) {
 	w := c.Peek(h)
 	ok := w.Committed() && base == h || w.Is(KindAborted) && (base == nil || c.Peek(base).Committed())
@@ -132,7 +132,7 @@ func (c *Resolver) CheckCut(cur, first, n *Node, view *gc.View) {
 	for d := first; d != nil; {
 		w := c.Peek(d)
 		if d == n || w.Committed() && w.Epoch() <= floor {
-			break // the second: another pruner has dropped n meanwhile
+			break // the second condition: another pruner has dropped n meanwhile
 		}
 		ok := w.Committed() && above <= view.Bound
 		if at, _ := view.Below(above); at >= w.Epoch() {
@@ -143,9 +143,8 @@ func (c *Resolver) CheckCut(cur, first, n *Node, view *gc.View) {
 				c.KeyOf(cur), w, above, view.Bound, view.Live())
 		}
 		cur.Lost.Lower(uint64(w.Epoch()))
-		// The versions dropped from below d before are dropped from below cur now. The
-		// link first: a goroutine that changes it has noted before which versions it
-		// drops.
+		// The versions that were dropped from below d are dropped from below cur now. The link of d
+		// is loaded before d.Lost: a goroutine lowers Lost before it changes the link.
 		next := d.PeekNext()
 		if lost := d.Lost.Load(); lost > uint64(floor) {
 			cur.Lost.Lower(lost)
@@ -154,8 +153,8 @@ func (c *Resolver) CheckCut(cur, first, n *Node, view *gc.View) {
 	}
 }
 
-// CheckRemove checks: nobody sees anything of a key any more: h, its head, is a committed
-// tombstone with nothing below, that every transaction sees which may write.
+// CheckRemove checks: the key of h may leave the index, since h, its head, is a committed tombstone
+// with nothing below, and every transaction that may write sees h.
 func (c *Resolver) CheckRemove(h *Node) {
 	w := c.Peek(h)
 	if !w.Committed() || !h.PeekState().Tomb() || h.PeekNext() != nil {
@@ -174,8 +173,8 @@ func (c *Resolver) Describe(v *Node) string {
 	return c.Peek(v).String()
 }
 
-// CheckNewestBegin returns the newest version at the time when h, which was not
-// committed a moment ago, was the head; nil if that is not known.
+// CheckNewestBegin returns the version below h, which was the newest committed one while h was
+// undecided or aborted; nil if h has been committed meanwhile.
 func (c *Resolver) CheckNewestBegin(h *Node) (before *Node) {
 	before = h.PeekNext()
 	if c.Peek(h).Committed() {

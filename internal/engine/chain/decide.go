@@ -40,21 +40,21 @@ import (
 type Decider struct {
 	Of     *Resolver // of the same map
 	Counts *Counts   // of all maps of a database
-	// Tell is told of a version, which is installed, before an epoch is drawn for its record.
+	// Tell is called with an installed version before an epoch is drawn for the version's record.
 	Tell func(v *Node, r *Record)
 }
 
 // Counts counts the work of deciders.
 type Counts struct {
-	Wasted  atomic.Uint64 // epochs drawn that are no transaction's commit epoch
-	Helped  atomic.Uint64 // commits
+	Wasted  atomic.Uint64 // drawn epochs that are no transaction's commit epoch
+	Helped  atomic.Uint64 // commits at an epoch that a helper drew
 	Pushed  atomic.Uint64 // writers for which an epoch was drawn
-	Revoked atomic.Uint64 // epochs
+	Revoked atomic.Uint64 // epochs taken away from tentative writers
 	Rivals  atomic.Uint64 // writers that were aborted because they stood still
 }
 
-// Decide returns the commit epoch of v, which may be above s, or 0 if a reader as of s may pass over
-// v. It first helps or revokes where neither is certain. It never waits for a particular goroutine.
+// Decide returns the commit epoch of v, which may be above s, or 0 if a reader as of s may pass
+// over v. While neither is certain it helps, or revokes. It never waits for a particular goroutine.
 func (d *Decider) Decide(v *Node, s epoch.Epoch) epoch.Epoch {
 	for {
 		w, r := d.Of.Resolve(v)
@@ -98,9 +98,9 @@ func (d *Decider) Visible(v *Node, s epoch.Epoch) *Node {
 // call, for an operation that has published no read epoch: nil, or a version
 // that may be a tombstone. v, which may be nil, was the head of the key during the call.
 //
-// Passing over a tentative head because "it is not committed" would be wrong:
-// its epoch may be older than that of a write that a reader has already seen.
-// So its epoch is pushed above the clock first; then it may be passed over.
+// Passing over a tentative head because "it is not committed" would be wrong: the head's epoch may
+// be older than that of a write that a reader has already seen. So the head's epoch is pushed above
+// the clock first; then the head may be passed over.
 func (d *Decider) Newest(v *Node) *Node {
 	if v == nil || Load(&v.State).Committed() {
 		return v
@@ -117,8 +117,8 @@ func (d *Decider) newestSlow(v *Node) *Node {
 	return v
 }
 
-// NewestAt returns the newest committed version of the key whose head is v, or nil: at a
-// moment when v was the head. If v is passed over it commits above s, or never.
+// NewestAt returns the newest committed version, or nil, of the key whose head is v, as of a moment
+// when v was the head. If it passes over v, then v commits above s, or never.
 func (d *Decider) NewestAt(v *Node, s epoch.Epoch) *Node {
 	if v == nil || d.Decide(v, s) != 0 {
 		return v
@@ -134,9 +134,9 @@ func (d *Decider) NewestAt(v *Node, s epoch.Epoch) *Node {
 	return n
 }
 
-// Help draws an epoch for the announced record r of version v, which says w. A
-// transaction with several keys has raised the alarms before it was announced; for one
-// with one key the helper has to, by Tell.
+// Help draws an epoch for the announced record r of version v, which says w. A transaction with
+// several keys raises the alarms before it is announced; for a transaction with one key Help raises
+// the alarm, by Tell.
 func (d *Decider) Help(v *Node, r *Record, w Word) {
 	d.Tell(v, r)
 	hooks.At(hooks.HelpTold)
@@ -157,8 +157,8 @@ func (d *Decider) Help(v *Node, r *Record, w Word) {
 	}
 }
 
-// drawEpoch draws an epoch for an announced record that says w, unless that is fixed: then the
-// clock goes on to it, and no further.
+// drawEpoch returns an epoch for an announced record that says w. It draws one, unless w is fixed:
+// then it moves the clock on to the epoch of w, and no further.
 func (d *Decider) drawEpoch(w Word) epoch.Epoch {
 	if !w.Fixed() {
 		return d.Of.Slots.Next()
@@ -176,13 +176,13 @@ func (d *Decider) Revoke(r *Record, w Word) {
 	}
 }
 
-// readerSpins is how long a reader gives a tentative writer to validate, in looks
-// at its record, before it takes the epoch away. Validating a few keys takes
-// less than a microsecond.
+// readerSpins is how often a reader loads the record of a tentative writer, which may be
+// validating, before the reader revokes the epoch. Validating a few keys takes less than a
+// microsecond.
 const readerSpins = 128
 
-// lingers watches a tentative record that says w for a moment, and reports
-// whether it stands still.
+// lingers loads a tentative record that says w again and again for a moment, and reports whether
+// the record said w throughout.
 func (d *Decider) lingers(r *Record, w Word) bool {
 	for range hooks.Looks(readerSpins) {
 		if Load(r) != w {

@@ -4,10 +4,10 @@
 //
 //	cell -> pending? -> committed, e=9 -> committed, e=4 -> nil
 //
-// A node says by its state whether it is committed, and when; or where to look for that: a
+// The state of a node says whether the node is committed, and when, or which record says that: a
 // transaction that commits several keys has one [Record] for all of them, in its epoch slot. A
-// [Resolver] finds it. A node may also say that nothing is decided yet. A [Decider], which reads,
-// then decides for the writer, or passes over the node: it waits for nobody. The table is in
+// [Resolver] finds the record. A state may also say that nothing is decided yet. A [Decider], which
+// reads, then decides for the writer, or passes over the node: it waits for nobody. The table is in
 // decide.go.
 //
 // # Invariants

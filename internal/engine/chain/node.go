@@ -8,16 +8,16 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/invariant"
 )
 
-// A Node is a version without its types. Nodes have all of a chain, and of its changes:
-// that code is compiled once, and not for each type of map.
+// A Node is a version without its types. Code that reads and changes chains works on nodes: so it
+// is compiled once, and not for each type of map.
 type Node struct {
 	// Lost is the lowest epoch that was dropped from below, if any.
 	Lost invariant.Ghost
 
-	// State is the state word, see [Word]. Once the version is installed it is written by
-	// compare-and-swap by anybody while it is announced or tentative; by a store of its owner
-	// alone while it is indirect (or by anybody, once the owner's slot is gone); after that the
-	// marks come and go by the background work.
+	// State is the state word, see [Word]. Once the version is installed, anybody changes an
+	// announced or tentative state, by compare-and-swap. Only its owner changes an indirect state,
+	// by a store, or anybody once the owner's slot is gone. Later the background work sets and
+	// clears marks.
 	State atomic.Uint64
 	// Next is the next older version. It is set before the version is
 	// installed, and only pruners and writers that install on top of it change
@@ -25,8 +25,8 @@ type Node struct {
 	Next atomic.Pointer[Node]
 }
 
-// Key returns where the key of the version is. It follows the node without padding, since the size
-// of a node is a multiple of every alignment that a key may have.
+// Key returns the address of the version's key. The key follows the node without padding, since the
+// size of a node is a multiple of every alignment that a key may have.
 func (v *Node) Key() unsafe.Pointer { return unsafe.Add(unsafe.Pointer(v), unsafe.Sizeof(Node{})) }
 
 // Plain reports whether v is a value that was committed at or before epoch e, and
@@ -42,20 +42,20 @@ func (v *Node) Plain(e epoch.Epoch) bool {
 // Tombstone reports whether v says "deleted". The bit never changes.
 func (v *Node) Tombstone() bool { return Load(&v.State).Tomb() }
 
-// Expired reports whether v is of a commit that deletes a record whose time had come: all versions of
-// the commit say so.
+// Expired reports whether the commit of v deletes a record whose time had come. All versions of
+// such a commit say so.
 func (v *Node) Expired() bool { return Load(&v.State)&ExpiredBit != 0 }
 
 // There reports whether v is a value: neither no version at all nor a tombstone.
 func (v *Node) There() bool { return v != nil && !v.Tombstone() }
 
-// PutOutcome puts the outcome of its transaction into an indirect version. Nobody else writes such
-// a state: a goroutine that marks versions as waiting leaves it alone, and looks again later.
+// PutOutcome replaces the indirect state of v by the outcome. Only the owner of v calls it: a
+// goroutine that marks versions as waiting leaves an indirect state alone, and looks again later.
 func (v *Node) PutOutcome(outcome Word) {
 	atomic.Release(&v.State, uint64(outcome|Load(&v.State)&KeepMask))
 }
 
-// Mark marks v as waiting, by WaitBit or LastBit, and reports whether it was.
+// Mark marks v as waiting, by WaitBit or LastBit, and reports whether v had the mark before.
 func (v *Node) Mark(bit uint64) (was bool) {
 	return v.State.Load()&bit != 0 || v.State.Or(bit)&bit != 0
 }
@@ -73,9 +73,9 @@ func Growth(base, v *Node) int {
 	return -1
 }
 
-// A version is private until it is installed, by a compare-and-swap that orders
-// everything before it. Filling in its fields by atomic stores would cost a bus
-// lock each, a tenth of a Store. These write them like ordinary variables.
+// A version is private until it is installed, by a compare-and-swap that orders everything before
+// it. To fill in its fields by atomic stores would cost a bus lock for each, a tenth of a Store.
+// SetWord and SetLink write the fields like ordinary variables.
 
 // SetWord sets a word that no other goroutine can reach yet.
 func SetWord(r *Record, w Word) { *(*Word)(unsafe.Pointer(r)) = w }
@@ -92,7 +92,7 @@ var (
 
 // A Version is one value of a key: committed, or pending in a commit that is under way.
 type Version[K comparable, V any] struct {
-	node Node // first: the engine's knowledge of it
+	node Node // must be first: the engine knows a version by its node
 	// Key and value are immutable once the version is installed.
 	Key   K
 	Value V
@@ -109,18 +109,18 @@ func VersionOf[K comparable, V any](v *Node) *Version[K, V] {
 // ValueOf returns the value of a version of a map from K to V.
 func ValueOf[K comparable, V any](v *Node) V { return VersionOf[K, V](v).Value }
 
-// Bare returns a version of key without a value, that says nothing yet.
+// Bare returns a version of key that has no value and is in no commit yet.
 func Bare[K comparable, V any](key K) *Node { return &(&Version[K, V]{Key: key}).node }
 
-// New returns a version of key that has a value, and says nothing yet.
+// New returns a version of key that has a value and is in no commit yet.
 func New[K comparable, V any](key K, value V) *Node {
 	return &(&Version[K, V]{Key: key, Value: value}).node
 }
 
-// Clone returns a version with the key and the value of v, that says nothing yet.
+// Clone returns a version with the key and the value of v that is in no commit yet.
 func Clone[K comparable, V any](v *Node) *Node { return New(KeyOf[K](v), ValueOf[K, V](v)) }
 
-// Present returns v's value, or false for no version at all and for a tombstone.
+// Present returns v's value, or false if v is nil or a tombstone.
 func Present[K comparable, V any](v *Node) (value V, ok bool) {
 	if !v.There() {
 		return value, false

@@ -15,8 +15,8 @@ type Record = atomic.Uint64
 // Load returns the word of the record.
 func Load(r *Record) Word { return Word(r.Load()) }
 
-// AbortRecord makes an undecided record say aborted, and returns its word of before: it may have
-// been decided already. The caller knows that nobody announces it from here on.
+// AbortRecord makes an undecided record say aborted, leaves a decided one alone, and returns the
+// word that the record said before. The caller knows that nobody announces the record any more.
 func AbortRecord(r *Record) (was Word) {
 	for {
 		w := Load(r)
@@ -36,14 +36,14 @@ func Advance(r *Record, w, t Word) bool {
 // A Resolver finds the words that decide about the versions of a map. It may be copied.
 type Resolver struct {
 	Slots *epoch.Slots   // of the transactions
-	Keys  *hasher.Hasher // of the keys of the map: checks say by it which key is meant
+	Keys  *hasher.Hasher // of the keys of the map: checks compare and name keys by it
 }
 
-// Resolve returns the word that decides about v, and where it stands.
+// Resolve returns the word that decides about v, and the record that says it.
 //
-// The owner of a slot puts the outcome into the state of each of its versions before
-// the slot's record serves another transaction. So if v still says the same after the
-// record was loaded, the record was that of its transaction.
+// The owner of a slot puts the outcome into the state of each of its versions before the slot's
+// record serves another transaction. So if the state of v is the same after the record was loaded,
+// the record was that of v's transaction.
 func (c *Resolver) Resolve(v *Node) (Word, *Record) {
 	for {
 		w := Load(&v.State)
@@ -80,9 +80,9 @@ func (c *Resolver) outcome(v *Node) Word {
 	return w
 }
 
-// Trim drops all that is below base, a committed version that the caller is about to
-// cover, and that is at or below the min visible epoch of view: nobody sees older ones.
-// It keeps chains short where writers never rest.
+// Trim drops all versions below base, a committed version that the caller is about to cover. base
+// is at or below the min visible epoch of view, so nobody sees older versions. Trim keeps chains
+// short where writers never rest.
 func (c *Resolver) Trim(base *Node, view *gc.View) {
 	if first := base.Next.Load(); first != nil {
 		c.CheckCut(base, first, nil, view)

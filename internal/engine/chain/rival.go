@@ -9,13 +9,13 @@ import (
 // This file is how writers deal with writers that have not decided yet: a version is installed on a
 // decided head only.
 
-// DecidedBase returns the newest committed version of the key whose head is or was h, which
-// may both be nil, at a moment when no undecided writer was on top. ok is false if there
-// was one: look the key up again.
+// DecidedBase returns the newest committed version, or nil, of the key whose head is or was h,
+// which may be nil: as of a moment when no undecided writer was on top. ok is false if there was
+// such a writer: then the caller looks the key up again.
 //
-// It decides for an undecided writer: one that is announced and does not validate is
-// helped to commit; any other is given a moment and, if it stands still, aborted. So it
-// waits for no particular goroutine.
+// It decides for an undecided writer: it helps a writer that is announced and does not validate to
+// commit; it gives any other a moment, and aborts it if it stands still. So it waits for no
+// particular goroutine.
 func (d *Decider) DecidedBase(h *Node) (base *Node, ok bool) {
 	if h == nil || Load(&h.State).Committed() { // nearly always
 		return h, true
@@ -43,9 +43,9 @@ func (d *Decider) decideHead(h *Node) (base *Node, ok bool) {
 
 // abortRival aborts the transaction whose record r says w, if it still does.
 //
-// An announced record is aborted with a draw: the next record that is announced in the
-// same slot has a later floor then, so that a goroutine that has loaded this one cannot
-// take that one for it.
+// An epoch is drawn before an announced record is aborted: so the next record that is announced in
+// the same slot has a later floor, and a goroutine that has loaded this record cannot take the next
+// one for it.
 func (d *Decider) abortRival(r *Record, w Word) {
 	if w.Tag() == TagAnnounced {
 		d.Of.Slots.Next()
@@ -60,7 +60,7 @@ func (d *Decider) abortRival(r *Record, w Word) {
 }
 
 // AbortLeft aborts the record of a commit that a function of the user has left, unless it is
-// decided, and returns its word of before. Epochs that were drawn for it are no commit's.
+// decided. It returns the previous word. Epochs that were drawn for the record are no commit's.
 func (d *Decider) AbortLeft(r *Record) (was Word) {
 	d.Of.Slots.Next() // it may be announced, see abortRival
 	d.Counts.Wasted.Add(1)
@@ -70,9 +70,9 @@ func (d *Decider) AbortLeft(r *Record) (was Word) {
 	return was
 }
 
-// How long an installer gives an undecided rival, in looks at its record: first
-// spinning, then yielding. The rival makes eight installs, or validates 64 reads,
-// between two signs of life; yielding lets it run if it has lost its processor.
+// How often an installer loads the record of an undecided rival before it takes the rival for
+// stopped: first spinning, then yielding, which lets the rival run if it has lost its processor.
+// The rival changes its record after every eight installs, or 64 validated reads.
 const (
 	installSpins  = 256
 	installYields = 4
@@ -100,9 +100,9 @@ func standsStill(r *Record, w Word) (Word, bool) {
 	return w, true
 }
 
-// movedOn reports whether an undecided record that said w has been decided, or been
-// moved on by its owner, now that it says now. That readers revoke and push it
-// is no sign of its owner's life, else they would shield one that sleeps.
+// movedOn reports whether an undecided record that said w, and says now, has been decided, or moved
+// on by its owner. If readers push or revoke, that is no sign that the owner runs: else they would
+// shield an owner that sleeps.
 func movedOn(w, now Word) bool {
 	if now == w {
 		return false

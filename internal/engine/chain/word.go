@@ -6,13 +6,13 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// A Word is a version's state, or the record that decides about a transaction. 0, or only the bit
-// of the tombstone, is that of a version which is not in a commit yet: it reads as committed at
+// A Word is a version's state, or the record that decides about a transaction. The word of a
+// version that is in no commit yet is 0, or only the bit of the tombstone: it reads as committed at
 // epoch 0, which is nobody's.
 //
-// A transaction that commits a single key has its version's state as its record. One of
-// several keys has its record in its epoch slot, and its versions say
-// indirect, with the number of that. From the lowest bit:
+// The record of a transaction that commits a single key is its version's state. A transaction of
+// several keys has its record in its epoch slot, and its versions say indirect, with the number of
+// the slot. From the lowest bit:
 //
 //	2 bits  tag
 //	1 bit   tombstone: the version says "deleted"
@@ -98,8 +98,8 @@ func (w Word) Tag() uint64 { return uint64(w) & TagMask }
 // Epoch returns the epoch, or the floor.
 func (w Word) Epoch() epoch.Epoch { return epoch.Epoch(w >> epochShift) }
 
-// Fixed reports whether the word is announced, to be committed at the epoch that it has as its floor:
-// none is drawn for it.
+// Fixed reports whether the word is announced and fixed: its record is to be committed at the epoch
+// that the word has as its floor, and no epoch is drawn for it.
 func (w Word) Fixed() bool { return w&(TagMask|FixedBit) == TagAnnounced|FixedBit }
 
 // Committed reports whether the word has that tag.
@@ -119,10 +119,10 @@ func (w Word) Is(k Kind) bool {
 // recordNumber returns the number of the epoch slot that an indirect state names.
 func (w Word) recordNumber() uint64 { return uint64(w) >> (epochShift + kindBits) }
 
-// Announced is the announced form of w, and check is CheckBit if there is something to
-// validate. The floor is an epoch: the announced words that stand in one place all have
-// different ones, so that an epoch drawn before one of them was announced cannot be put
-// into it; see [Decider.Revoke], and txState.try of package mvcc.
+// Announced returns w as announced. check is CheckBit if there is something to validate. The floor
+// is an epoch. All announced words of one record have different floors: so an epoch that was drawn
+// before a word was announced cannot be put into that word; see [Decider.Revoke], and txState.try
+// of package mvcc.
 func (w Word) Announced(floor epoch.Epoch, check Word) Word {
 	return Word(floor)<<epochShift | w&KeepMask | check | TagAnnounced
 }

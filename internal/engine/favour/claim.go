@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// A Claim is that of a transaction on some keys. Its methods are called by its owner.
+// A Claim is the wish of a transaction to go first on some keys. Its owner calls its methods.
 type Claim struct {
 	q         *Queue
 	keys      *Keys
 	state     atomic.Uint32 // written under q.mu
-	ready     chan struct{} // closed when the claim is granted; nil if it was at once
+	ready     chan struct{} // closed when the claim is granted; nil if that was at once
 	grantTime time.Duration
 
 	// All below is read and written under q.mu.
@@ -20,7 +20,7 @@ type Claim struct {
 	deadline  time.Time     // of the grant, or of the rest that follows
 	over      chan struct{} // made by the first writer that awaits the end of the grant
 	blockers  int           // how many claims have to end first
-	followers []*Claim      // the claims that this is a blocker of
+	followers []*Claim      // the claims that wait for this one to end
 	abandoned bool          // its owner does not wait for it any more
 }
 
@@ -41,8 +41,8 @@ func (c *Claim) keyed() bool {
 	return !c.keys.all && c.keys.whole == nil && c.keys.keyCount <= keyedKeys
 }
 
-// Wait waits until the claim is granted, and reports true, or until ctx ends: then it
-// ends the claim.
+// Wait waits until the claim is granted, and returns true. If ctx ends before, it ends the claim
+// and returns false.
 func (c *Claim) Wait(ctx context.Context) bool {
 	if c.ready == nil {
 		return true
@@ -62,8 +62,7 @@ func (c *Claim) Wait(ctx context.Context) bool {
 // Held reports whether the claim is granted, and its time is not over.
 func (c *Claim) Held() bool { return c != nil && c.state.Load() == granted }
 
-// Over reports whether the claim was granted, and is not any more: for one that its owner has not
-// ended, that its grant was over.
+// Over reports whether the claim has ended, or the time of its grant is over.
 func (c *Claim) Over() bool { return c != nil && c.state.Load() >= resting }
 
 // GrantTime returns for how long the claim is granted.
@@ -72,8 +71,8 @@ func (c *Claim) GrantTime() time.Duration { return c.grantTime }
 // Has reports whether the claim is on a key with the hash.
 func (c *Claim) Has(hash uint64) bool { return c.keys.Has(hash) }
 
-// End ends the claim, whatever has become of it, and lets the next ones go on. It may be
-// called more than once, and does nothing for no claim.
+// End ends the claim, in whatever state it is, and lets the next claims go on. It may be called
+// more than once, and does nothing if c is nil.
 func (c *Claim) End() {
 	if c == nil {
 		return

@@ -13,11 +13,11 @@ type Keys struct {
 	keyCount int
 	few      [fewKeys]uint64 // as long as they fit
 	table    []uint64        // open addressing, at most half full; 0 is a free place
-	// lanes has a bit for each key's lane, so that most other keys need not be looked for.
+	// lanes has a bit for each key's lane: a key whose lane has no bit is not in the set.
 	lanes uint64
 }
 
-// fewKeys is up to how many hashes are compared one by one.
+// fewKeys is the number of hashes up to which a set is searched one by one.
 const fewKeys = 8
 
 // All returns the set of all keys.

@@ -1,21 +1,21 @@
-// Package favour lets transactions go first that have lost again and again: one after the
-// other on each key, in the order in which they asked, and each for a bounded time.
+// Package favour lets transactions that have lost again and again go first: one after the other on
+// each key, in the order in which they asked, and each for a bounded time.
 //
-// A transaction that does not get through [Queue.Enter]s a claim on the keys that it
-// needs. The claim is granted when no earlier one has a key in common with it. From then
-// on a writer of one of these keys lets it go first, see [Queue.Await]: the writer waits
-// once, until the claim has ended. Writers of other keys do not notice.
+// A transaction that does not get through [Queue.Enter]s a claim on the keys that it needs. The
+// claim is granted when no earlier claim has a key in common with it. From then on a writer of one
+// of these keys lets the transaction go first, see [Queue.Await]: the writer waits once, until the
+// claim has ended. Writers of other keys do not notice.
 //
-// A claim is not a lock: it only decides which transaction goes first. It ends with
-// [Claim.End], and is taken away when its grant is over, whatever its holder does. Then
-// the next claims on its keys rest for as long again, unless the holder ends it. So a
+// A claim is not a lock: it only decides which transaction goes first. It ends with [Claim.End],
+// and is taken away when its grant is over, whatever its holder does. Then the claim rests for as
+// long again, while the next claims on its keys go on waiting, unless the holder ends it. So a
 // series of holders that stand still has half of the time at most.
 //
-// All waiters are parked. The end of the claim that they wait for wakes them: one at a time
-// of those that queue for one key. The cost of a call does not grow with the number of
-// waiters. A wide claim, which is on a table or on more than [keyedKeys] keys, waits for all that
-// were made before it. A claim on few keys looks whether it has one in common with each wide claim
-// before it. Writers that give way know each key.
+// All waiters are parked. The end of the claim that they wait for wakes them: of the claims that
+// queue for one key, one at a time. The cost of a call does not grow with the number of waiters. A
+// wide claim, which is on a table or on more than [keyedKeys] keys, waits for all claims made
+// before it. A claim on few keys is compared key by key with the wide claims before it. Writers
+// give way only for the very keys of a claim.
 package favour
 
 import (
@@ -30,17 +30,17 @@ import (
 // empty. It is safe for use by several goroutines, and must not be copied.
 type Queue struct {
 	_ [128]byte
-	// grantedCount is the number of granted claims, and alwaysAny if it must not be 0. lanes has
-	// the granted claims with a key in the lane, in lists that are never changed; nil if there is
-	// none.
+	// grantedCount is the number of granted claims, plus alwaysAny if it must not be 0. Each of
+	// lanes is the list of the granted claims with a key in that lane. A list is never changed; it
+	// is nil if there are none.
 	grantedCount atomic.Int64
 	lanes        [64]atomic.Pointer[[]*Claim]
 	_            [120]byte
 
 	mu sync.Mutex // held for a few instructions per key of a claim, and per claim in its lanes
-	// last has the last claim on each key that is queued for by key. wide has the wide claims in
-	// their order, of which each waits for the one before, and since has the claims by key that
-	// were made after the last one.
+	// last has, for each key, the last claim that queues for the key. wide has the wide claims in
+	// their order, each of which waits for the one before. since has the claims by key that were
+	// made after the last wide one.
 	last  map[uint64]*Claim
 	wide  []*Claim
 	since []*Claim
@@ -58,11 +58,11 @@ type Queue struct {
 // keyedKeys is the largest number of keys for which a claim queues one by one.
 const keyedKeys = 1024
 
-// awaitSpins is how often Await looks at a claim before it parks: a holder that is
+// awaitSpins is how often Await loads the state of a claim before it parks: a holder that is
 // running, and writes a few keys, is done by then.
 const awaitSpins = 200
 
-// Enter makes a claim on keys, which waits for the earlier ones on any of them. It is
+// Enter makes a claim on keys, which waits for the earlier claims on any of them. The new claim is
 // granted for grantTime, and for MinGrantTime at least.
 func (q *Queue) Enter(keys *Keys, grantTime time.Duration) *Claim {
 	c := &Claim{q: q, keys: keys, sinceAt: -1, grantTime: max(grantTime, MinGrantTime)}
@@ -83,7 +83,7 @@ func (q *Queue) Enter(keys *Keys, grantTime time.Duration) *Claim {
 			q.last[hash] = c
 		}
 		for _, b := range slices.Backward(q.wide) {
-			if b.keys.meets(keys) { // those before it are waited for by it
+			if b.keys.meets(keys) { // b waits for the wide claims before it
 				block(b)
 				break
 			}
@@ -110,16 +110,16 @@ func (q *Queue) Enter(keys *Keys, grantTime time.Duration) *Claim {
 	return c
 }
 
-// AlwaysAny has Any report true from now on: writers have more to do there than to give way.
+// AlwaysAny has Any report true from now on: writers then have more to do than to give way.
 func (q *Queue) AlwaysAny() { q.grantedCount.Add(alwaysAny) }
 
 const alwaysAny = 1 << 32
 
-// Any reports whether any claim is granted, or always. It costs a load.
+// Any reports whether any claim is granted, or true after AlwaysAny. It costs a load.
 func (q *Queue) Any() bool { return q.grantedCount.Load() != 0 }
 
-// Claimed reports whether a claim on a key with the hash is granted. It costs a look at
-// each claim in the lane.
+// Claimed reports whether a claim on a key with the hash is granted. It looks at each granted claim
+// in the lane of the hash.
 func (q *Queue) Claimed(hash uint64) bool {
 	if list := q.lanes[laneOf(hash)].Load(); list != nil {
 		for _, c := range *list {
@@ -131,9 +131,9 @@ func (q *Queue) Claimed(hash uint64) bool {
 	return false
 }
 
-// Await waits for the end of the claims that are granted on any of the keys with these
-// hashes, or of ctx: for each claim for the rest of its grant at most, and for none that is granted
-// after the call began. It reports whether it had to wait.
+// Await waits until the claims that are granted on any of the keys with these hashes have ended, or
+// ctx has: for each claim for the rest of its grant at most, and for none that is granted after the
+// call began. It reports whether it had to wait.
 func (q *Queue) Await(ctx context.Context, hashes ...uint64) (waited bool) {
 	var few [4]*Claim
 	claims := few[:0]
@@ -178,7 +178,7 @@ func (q *Queue) await(ctx context.Context, c *Claim) bool {
 	return true
 }
 
-// grant makes c one that others let go first. q.mu is held, also in the functions below.
+// grant grants c. The caller holds q.mu, also in the functions below.
 func (q *Queue) grant(c *Claim) {
 	c.state.Store(granted)
 	q.granted.Add(1)
@@ -236,7 +236,7 @@ func (q *Queue) endClaim(c *Claim) {
 		}
 		c.followers = nil
 	}
-	if len(q.live) == 0 { // so there are no claims: one that waits does so for a live one
+	if len(q.live) == 0 { // so there are no claims: each that waits does so for a live one
 		q.live, q.since, q.wide = shrunk(q.live), shrunk(q.since), shrunk(q.wide)
 		if q.timer != nil {
 			q.timer.Stop()
@@ -253,7 +253,7 @@ func shrunk(list []*Claim) []*Claim {
 	return list
 }
 
-// remove makes c forgotten by all but its followers.
+// remove takes c out of the lists of the queue. c keeps its followers.
 func (q *Queue) remove(c *Claim) {
 	was := c.state.Swap(ended)
 	if was != waiting {

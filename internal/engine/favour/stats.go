@@ -3,7 +3,7 @@ package favour
 // Stats has the counts of a queue, and its contents.
 type Stats struct {
 	Held      int    // claims that are granted
-	Waiting   int    // goroutines that wait for their own claim, or for the end of another
+	Waiting   int    // goroutines that wait for their own claim, or for the end of another claim
 	Granted   uint64 // claims that were granted
 	Expired   uint64 // claims that were taken away
 	Deferrals uint64 // how often a writer has waited for the end of another's

@@ -1,6 +1,6 @@
-// Package hasher hashes and compares keys of which it knows the address alone: so its users are
-// compiled once, for all types of keys. To be compiled for a type are three functions of one
-// line, see [New].
+// Package hasher hashes and compares keys of which it gets only the addresses: so its users are
+// compiled once, for all types of keys. Only three functions of one line are compiled for each
+// type, see [New].
 package hasher
 
 import (
@@ -38,8 +38,8 @@ func equalKeys[K comparable](a, b unsafe.Pointer) bool { return *(*K)(a) == *(*K
 
 func boxedKey[K comparable](key unsafe.Pointer) any { return *(*K)(key) }
 
-// A Kind says how keys are hashed and compared: [maphash.Comparable] takes any, and twice
-// as long as needed for integers and strings.
+// A Kind says how keys are hashed and compared: [maphash.Comparable] takes keys of any type, but
+// for integers and strings twice the time needed.
 type Kind uint8
 
 // The kinds.
@@ -58,7 +58,7 @@ func New[K comparable]() Hasher {
 	return hasherOf(TypeOf((*K)(nil)), keyType{hashKey[K], equalKeys[K], boxedKey[K]})
 }
 
-// Given returns a hasher that hashes by f: tests say by it which keys meet.
+// Given returns a hasher that hashes by f: tests choose by f which keys have the same hash.
 func Given[K comparable](f func(key K) uint64) Hasher {
 	h := New[K]()
 	h.Kind, h.given = hashGiven, func(key any) uint64 { return f(key.(K)) }
@@ -86,7 +86,7 @@ func hasherOf(t reflect.Type, types keyType) Hasher {
 	return h
 }
 
-// Sum returns the hash of the key at key. It panics with a runtime error if that cannot be hashed.
+// Sum returns the hash of the key at key. It panics with a runtime error for an unhashable key.
 func (h *Hasher) Sum(key unsafe.Pointer) uint64 {
 	switch h.Kind {
 	case Hash64:
@@ -123,9 +123,9 @@ func (h *Hasher) equalOther(a, b unsafe.Pointer) bool {
 // Boxed returns the key at key, for messages to people, and for schedules.
 func (h *Hasher) Boxed(key unsafe.Pointer) any { return h.types.boxed(Unkept(key)) }
 
-// Unkept hides from the compiler that a function of a keyType is given p: it would take it for
-// kept, and so would allocate each key that is looked up. (A check of pointers, as -race has them,
-// would be a call between the two lines, which may move the stack that p points to.)
+// Unkept returns p, and hides from the compiler that a function of a keyType gets p: the compiler
+// would assume that the function keeps p, and so allocate each key that is looked up. (The pointer
+// check of -race would be a call between the two lines, which may move the stack that p points to.)
 //
 //go:nocheckptr
 func Unkept(p unsafe.Pointer) unsafe.Pointer {
@@ -141,10 +141,10 @@ func (h *Hasher) Mix(x uint64) uint64 {
 	return hi ^ lo
 }
 
-// A Set is a set of keys, which are given by where they are, and kept there.
+// A Set is a set of keys, which it knows by their addresses. The keys must stay there.
 type Set struct {
 	by   map[uint64]unsafe.Pointer // by their hashes
-	more []unsafe.Pointer          // whose hashes others had before
+	more []unsafe.Pointer          // keys with the hash of a key in by
 }
 
 // Add adds the key at key, and reports whether it was not there.

@@ -20,10 +20,9 @@ type spot struct {
 	edits uint64 // of the chain, before it was looked through
 }
 
-// lookInChain looks for a key in the chain that begins at b: it returns its place, or where it
-// may be put. It takes no lock: the spot is good if the chain's edits are the same
-// once it is locked. marked says that a cell has moved, and so that the bucket is being
-// moved.
+// lookInChain looks for a key in the chain that begins at b, and returns the key's place, or the
+// spot where it may be put. It takes no lock: the spot is good if the chain has the same edits once
+// it is locked. marked says that the bucket is being moved: one of its cells is marked.
 func (x *Index) lookInChain(
 	b *Bucket, tag uint64, key unsafe.Pointer,
 ) (p Place, s spot, marked bool) {
@@ -73,13 +72,13 @@ func (b *Bucket) edited() {
 // A Gate is a pointer that an insert looks at under the lock.
 type Gate = tree.Gate
 
-// Insert gives v's key, whose hash is h, a cell with v as its head, if the key has none.
-// Otherwise it returns the place that it has; or nowhere, if the gate is shut. It may wait for a
-// goroutine that holds the lock of the bucket, which is pinned, and moves a few buckets if the
-// table is being resized.
+// Insert gives v's key, whose hash is h, a cell with v as its head, if the key has none. Otherwise
+// it returns the key's place; or nowhere, if the gate is shut. It may wait for a goroutine that
+// holds the lock of the bucket, which is pinned, and moves a few buckets if the table is being
+// resized.
 //
-// Of two that insert the same key only one does: both look for it while they hold the
-// lock, or find that nobody has held it since they looked.
+// Of two goroutines that insert the same key only one does: each looks for the key while it holds
+// the lock, or finds that nobody has edited the chain since it looked.
 func (x *Index) Insert(
 	h uint64, v *chain.Node, g Gate,
 ) (p Place, inserted bool) {
@@ -126,8 +125,8 @@ func (x *Index) Insert(
 		hooks.At(hooks.InsertLocked)
 		p.setTag(tag)
 		hooks.At(hooks.CellTagged)
-		// Must follow: a goroutine that knows the cell because it was the key's before
-		// looks at it without the tag, and others must not miss its changes there.
+		// The head must follow the tag: a goroutine that remembers the cell from an earlier look-up
+		// of the key loads it without the tag, and others must not miss its changes there.
 		rawStore(p.Cell(), v)
 		if to.free < 0 {
 			to.b.over.Store(spare)
@@ -167,7 +166,7 @@ func (x *Index) Remove(p Place, v *chain.Node) bool {
 			continue
 		}
 		hooks.At(hooks.RemoveLocked)
-		// It is here, or has been replaced: nothing has moved.
+		// v is in this cell, or was replaced as the head: nothing has moved.
 		removed := head == v &&
 			stdatomic.CompareAndSwapPointer(rawWord(p.Cell()), unsafe.Pointer(v), nil)
 		if removed {
@@ -218,8 +217,7 @@ func (b *Bucket) unlock() {
 	unpinLocker()
 }
 
-// PassLocks returns when nobody holds the lock of a bucket any more that had it when
-// PassLocks was called.
+// PassLocks returns when all locks of buckets that were held when it was called have been let go.
 func (x *Index) PassLocks() {
 	if x.tree != nil {
 		treeOf(x).PassLocks()
@@ -242,8 +240,8 @@ func (x *Index) PassLocks() {
 // lockSpins is how often to look at a lock before yielding.
 const lockSpins = 32
 
-// Where goroutines are stopped in the middle, or are not known to the runtime's pins,
-// they must not be pinned.
+// With hooks a goroutine must not be pinned: it is stopped in the middle, or the runtime's pins do
+// not know it.
 func pinLocker() {
 	if !hooks.Enabled {
 		pin.Pin()

@@ -25,7 +25,7 @@ type Index struct {
 	Spawn func(f func()) bool
 	// Wake sees to it that Tend is called, if there is a background.
 	Wake func()
-	// Visit is told of every bucket that is to be visited, once until it is.
+	// Visit is called with a bucket that is to be visited, and not again before it is visited.
 	Visit func(b *Bucket)
 	// entries counts the keys that have a cell.
 	entries *xsync.Counter
@@ -39,7 +39,7 @@ const cacheLine = 128
 // A Cell is where the head of one key's chain stands.
 type Cell = atomic.Pointer[chain.Node]
 
-// BucketCells is how many cells a bucket has: so it is a cache line of 64 bytes.
+// BucketCells is how many cells a bucket has: a bucket is a cache line of 64 bytes.
 const BucketCells = 6
 
 // A Bucket has some cells, and for each a byte of the hash of the key that it belongs
@@ -68,7 +68,7 @@ const (
 	tagBits      = 8 * BucketCells
 	bucketLocked = 1 << (tagBits + iota)
 	bucketMoved
-	bucketListed // it has been handed over for visits
+	bucketListed // the bucket has been handed over for visits
 	firstVisit   // the bit for cell 0
 	allVisits    = firstVisit * (1<<BucketCells - 1)
 
@@ -187,15 +187,14 @@ func (x *Index) Ordered() bool { return x.tree != nil }
 // IsHead reports whether v, which was loaded from a cell, is the head of a key.
 func (x *Index) IsHead(v *chain.Node) bool { return v != nil && v != x.Moved }
 
-// ZeroMap is the panic of a use of a map that has no index: it is a zero value.
+// ZeroMap is the message of a panic: the map that is used is a zero value, which has no index.
 const ZeroMap = "mvcc: the Map is a zero value: make one with mvcc.New"
 
-// Lookup returns the hash of key, and the results of [Index.Find]. It hashes by itself the
-// most common types of keys and looks only where nearly every key is, in the first bucket of
-// its chain: a processor looks up several keys at a time if all their instructions fit into
-// its window, and there most of the time of a lookup in a large map can be won. It panics
-// with a runtime error if key cannot be hashed. It alone of the index is compiled for each
-// type of keys.
+// Lookup returns the hash of key, and the results of [Index.Find]. It hashes the most common types
+// of keys by itself, and looks by itself only in the first bucket of the key's chain, where nearly
+// every key is: a processor works on several lookups at a time if all their instructions fit into
+// its window, which saves most of the time of a lookup in a large map. It panics with a runtime
+// error if key cannot be hashed. Of the index it alone is compiled for each type of keys.
 func Lookup[K comparable](x *Index, key K) (h uint64, p Place, head *chain.Node) {
 	hooks.Index(hooks.Read, key)
 	if x == nil {
@@ -232,7 +231,7 @@ func Lookup[K comparable](x *Index, key K) (h uint64, p Place, head *chain.Node)
 // Is64 reports whether keys have eight bytes, and no order: so Lookup64 finds them.
 func (x *Index) Is64() bool { return x.tree == nil && x.Hash.Kind == hasher.Hash64 }
 
-// Lookup64 is [Lookup] for the eight bytes of a key.
+// Lookup64 is [Lookup] for a key whose eight bytes are given.
 func (x *Index) Lookup64(key uint64) (h uint64, p Place, head *chain.Node) {
 	if hooks.Enabled { // so that key is only moved to the heap there
 		boxed := key
@@ -264,8 +263,8 @@ func (x *Index) Seek(key unsafe.Pointer) (h uint64, p Place, head *chain.Node) {
 	return h, p, head
 }
 
-// Ahead returns the hash of the key at key, and begins to load its bucket: so a caller of Ahead, and
-// then of [Index.Likely], for several keys waits for all of them together, twice.
+// Ahead returns the hash of the key at key, and begins to load its bucket. A caller of Ahead and
+// then of [Index.Likely], each for several keys, waits twice for all, and not for each key.
 func (x *Index) Ahead(key unsafe.Pointer) (h uint64) {
 	h = x.Hash.Sum(key)
 	if x.tree == nil {
@@ -275,7 +274,7 @@ func (x *Index) Ahead(key unsafe.Pointer) (h uint64) {
 }
 
 // Likely returns a head that is probably that of the key, or nil, and begins to load it. The caller
-// compares the key, and calls [Index.Find] for another one.
+// compares the keys, and calls [Index.Find] if they differ.
 func (x *Index) Likely(h uint64, key unsafe.Pointer) (head *chain.Node) {
 	if x.tree != nil {
 		return nil
@@ -304,8 +303,8 @@ func (x *Index) announce(kind hooks.Access, key unsafe.Pointer) {
 // Find returns the place of the key at key, whose hash is h, and the head that its cell held, or
 // nil if the key has no cell. It never waits.
 //
-// That a key has no cell is true at the moment when its bucket's word was loaded, or
-// when a cell was found empty whose tag had been the key's.
+// If the key has no cell, that was so when its bucket's word was loaded, or when a cell that had
+// had the key's tag was found empty.
 func (x *Index) Find(h uint64, key unsafe.Pointer) (Place, *chain.Node) {
 	x.announce(hooks.Read, key)
 	if x.tree != nil {
@@ -356,7 +355,7 @@ func (x *Index) findIn(
 	}
 }
 
-// Again is Find for a caller that has found p before, which may be nowhere.
+// Again is Find for a caller that has found the key at p, or nowhere, before.
 func (x *Index) Again(p Place, h uint64, key unsafe.Pointer) (Place, *chain.Node) {
 	if !p.Nowhere() {
 		if v := p.Load(); x.IsHead(v) && x.Hash.Equal(v.Key(), key) {

@@ -15,8 +15,8 @@ import (
 // before it is as full as the one before, so one bucket for each key is enough.
 const moveBatch = 2
 
-// wanted returns how many buckets a table in place of t should have, or 0 if t is good.
-// One of the same size has no more overflows than its keys need.
+// wanted returns how many buckets a table in place of t should have, or 0 if t is good. If that is
+// the size of t, t has more overflows than its keys need.
 func (x *Index) wanted(t *hashTable) int {
 	n, entries := len(t.buckets), x.entries.Value()
 	switch {
@@ -30,8 +30,8 @@ func (x *Index) wanted(t *hashTable) int {
 	return 0
 }
 
-// overflowed is called when an insert has given t, which is or was the newest table, an
-// overflow: there may be too many keys for t, or too many overflows.
+// overflowed is called when an insert has given t, which is or was the newest table, an overflow: t
+// may have too many keys, or too many overflows.
 func (x *Index) overflowed(t *hashTable) {
 	t.crowded.Add(1)
 	if n := x.wanted(t); n >= len(t.buckets) {
@@ -39,10 +39,10 @@ func (x *Index) overflowed(t *hashTable) {
 	}
 }
 
-// Tend does a part of the work to be done: it begins to move to a table of another size
-// if the present one has too many or far too few keys, and moves some buckets of one that
-// is being replaced. It reports whether there is more. Keys that go are counted nowhere
-// else: it is called now and then.
+// Tend does a part of the work to be done: it begins to move to a table of another size if the
+// present one has too many or far too few keys, and moves some buckets if a table is being
+// replaced. It reports whether there is more. It must be called from time to time: a removal of a
+// key does not begin to resize.
 func (x *Index) Tend() (more bool) {
 	if x.tree != nil {
 		return false // it grows and shrinks by itself
@@ -72,11 +72,11 @@ func (x *Index) Tend() (more bool) {
 
 const tendBatch = 1 << 13
 
-// resize has a table of n buckets take the place of t, if t is the present one, and
-// unless another goroutine does. A small one is made and moved to at once. One that is
-// not large is announced at once, so that inserters need not fill the old one until the
-// background gets its turn; the background moves to it, and so do inserters. Without a
-// background they move a few buckets each.
+// resize begins to replace t by a table of n buckets, if t is the present table, unless another
+// goroutine has begun. If n is small, resize moves all buckets at once. If n is not large, it
+// announces the new table at once, so that inserters need not fill t until the background gets its
+// turn. The background and inserters move the buckets; without a background inserters do, a few
+// each.
 func (x *Index) resize(t *hashTable, n int) {
 	if x.table.Load() != t || t.resizing.Swap(true) {
 		return
@@ -107,13 +107,13 @@ func (x *Index) resize(t *hashTable, n int) {
 	x.Wake()
 }
 
-// moveYields is after how many batches the background lets others go first. Inserters
-// move as well, so it need not have its share of the processors; where these are all
-// busy, that would be 10 ms at a time.
+// moveYields is after how many batches the background lets others go first. Inserters move buckets
+// as well, so the background can do without its share of the processors, which is 10 ms at a time
+// where these are all busy.
 const moveYields = 256
 
-// largeTable is from how many times the size of a small one on a table is made by the
-// background: that takes some hundred microseconds.
+// The background makes a table of more than largeTable times the size of a small one: that takes
+// some hundred microseconds.
 const largeTable = 128
 
 // help moves the bucket of hash h from t to the next table, and some others.
@@ -122,8 +122,8 @@ func (x *Index) help(t *hashTable, h uint64) {
 	x.moveSome(t)
 }
 
-// moveSome takes the next buckets of t and moves them, but those that are locked. It reports
-// whether to go on: movers go round twice.
+// moveSome moves the next buckets of t, except those that are locked. It reports whether to go on:
+// movers go through the table twice.
 func (x *Index) moveSome(t *hashTable) bool {
 	n := int64(len(t.buckets))
 	last := t.taken.Add(moveBatch)
@@ -133,9 +133,9 @@ func (x *Index) moveSome(t *hashTable) bool {
 	return last < 2*n && t.next.Load() != nil
 }
 
-// after returns where to go on with a key whose bucket of t has moved. A table that has
-// moved as a whole does not know its next one any more, which may be gone as well: a
-// long scan that still looks at it keeps nothing else.
+// after returns the table in which to go on with a key whose bucket of t has moved. A table whose
+// buckets have all moved forgets its next one, which may be gone as well: so a long scan that still
+// looks at t keeps no other table.
 func (x *Index) after(t *hashTable) *hashTable {
 	if next := t.next.Load(); next != nil {
 		return next
@@ -155,7 +155,7 @@ func (x *Index) moveBucket(t *hashTable, i int, wait bool) {
 	var room [BucketCells]moved
 	m := mover{Index: x, t: next, shift: t.shift, prefix: uint64(i), done: room[:0]}
 	for {
-		// No memory is allocated under the lock: enough of it before.
+		// Memory is allocated here, enough of it: none is under the lock.
 		length := b.length()
 		if length > 1 && cap(m.done) < length*BucketCells {
 			m.done = make([]moved, 0, length*BucketCells)
@@ -173,8 +173,8 @@ func (x *Index) moveBucket(t *hashTable, i int, wait bool) {
 		if len(next.buckets) >= len(t.buckets) {
 			break // nobody else uses the buckets that this one becomes before it has moved
 		}
-		// All goes to one bucket, into which others insert and move: not while we do,
-		// for our memory is enough for the keys here alone.
+		// All keys go to one bucket, into which others insert and move keys: but not while we move,
+		// since our memory is enough only for the keys here.
 		if m.to = &next.buckets[i>>(next.shift-t.shift)]; m.to.tryLock() {
 			break
 		}
@@ -194,8 +194,8 @@ func (x *Index) moveBucket(t *hashTable, i int, wait bool) {
 		m.to.edited()
 		m.to.meta.And(^uint64(bucketLocked))
 	}
-	// The first bucket says last that it has moved: it says so for the chain. Later
-	// visits are asked for in the next table.
+	// The first bucket is marked as moved last: its mark is that of the chain. Later visits are
+	// asked for in the next table.
 	rest := m.done
 	for len(rest) > 0 && rest[0].from.Bucket == b {
 		rest = rest[1:]
@@ -237,8 +237,8 @@ func (b *Bucket) after() *Bucket {
 	return nil
 }
 
-// takeOver says that b has moved, and notes which visits were asked for. done begins with
-// the visits that have moved out of b; it returns the rest.
+// takeOver marks b as moved, and notes in done which visits were asked for. done begins with the
+// keys that have moved out of b; takeOver returns the rest.
 func takeOver(b *Bucket, done []moved) []moved {
 	asked := b.meta.Or(bucketMoved)
 	for i := range done {
@@ -251,8 +251,8 @@ func takeOver(b *Bucket, done []moved) []moved {
 	return nil
 }
 
-// A mover moves the cells of one bucket, which is locked, to table t: if that is smaller,
-// all of them to one bucket, to, which is locked too.
+// A mover moves the cells of one bucket, which is locked, to table t: if t is the smaller one, all
+// to one bucket, the field to, which is locked too.
 type mover struct {
 	*Index
 	t      *hashTable
@@ -263,9 +263,9 @@ type mover struct {
 	done   []moved
 }
 
-// target returns the bucket for a key with hash h. It is one of those that our bucket becomes,
-// whatever h is: the bytes of a key may have changed since it was stored, and so its hash has. The
-// others are not ours, and we have no memory for them.
+// target returns the bucket for a key with hash h: one of those that our bucket becomes, whatever h
+// is. (The bytes of a key, and so its hash, may have changed since it was stored.) The other
+// buckets are not ours, and we have no memory for them.
 func (m *mover) target(h uint64) *Bucket {
 	if m.to != nil {
 		return m.to
@@ -283,9 +283,9 @@ type moved struct {
 	asked    bool
 }
 
-// moveCell moves the contents of the cell at p. It fills a cell of the new table first,
-// where only goroutines look that have found the old one marked; then it marks that,
-// again if the head has changed meanwhile.
+// moveCell moves the contents of the cell at p. It first fills a cell of the new table, which only
+// goroutines load that have found the old cell marked. Then it marks the old cell. If the head has
+// changed meanwhile, it does both again.
 func (m *mover) moveCell(p Place) {
 	s := p.Cell()
 	v := rawLoad(s)
@@ -305,9 +305,8 @@ func (m *mover) moveCell(p Place) {
 	m.done = append(m.done, d)
 }
 
-// tryLock locks b, the first bucket of a chain, for a goroutine that is pinned already,
-// if nobody has it. It has not moved: the table after the next one is announced when
-// this one is complete.
+// tryLock locks b, the first bucket of a chain, unless it is locked, for a goroutine that is pinned
+// already. b has not moved: the table after the next one is announced when this one is complete.
 func (b *Bucket) tryLock() bool {
 	for {
 		meta := b.meta.Load()

@@ -9,9 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/tree"
 )
 
-// scanBatch is about how many cells a scan looks at together. In a large map each
-// version is a cache miss; taken one key at a time they come one after the other, taken
-// together the processor has many under way at once.
+// scanBatch is about how many cells a scan loads together. In a large map each version is a cache
+// miss: the processor has many under way at once if it is not given one key at a time.
 const scanBatch = 64
 
 // A held is a place with the head that it held.
@@ -21,8 +20,8 @@ type held struct {
 }
 
 // Scan calls visit for the place of every key, with its head. It locks nothing and
-// allocates nothing that outlives the call. visit returns false to stop; scan reports
-// whether it did not.
+// allocates nothing that outlives the call. visit returns false to stop; Scan reports whether visit
+// never did.
 //
 // A key that is there throughout is met exactly once, whatever happens to the table
 // meanwhile; one that is inserted or removed meanwhile may be met or not, and twice if
@@ -70,9 +69,9 @@ func (x *Index) gather(
 
 // gatherBucket is gather for keys that are all in bucket i of t, or have been.
 //
-// While the bucket is being moved some of its cells are marked, and the next table has
-// those. A key that moves while we look may be met in both, but in one of them at least:
-// it is in the next table before it is marked here, and we look here first.
+// While the bucket is being moved some of its cells are marked, and their keys are in the next
+// table. A key that moves while we look is met in at least one of both, since it is in the next
+// table before it is marked here, and we look here first.
 func (x *Index) gatherBucket(
 	t *hashTable, i, prefix uint64, shift uint8, batch []held,
 ) []held {
@@ -134,8 +133,8 @@ func (x *Index) Bytes() (n uint64) {
 	return n
 }
 
-// Ask asks for a visit of p, where key was found, whose hash is h. It is one load if that
-// is asked for already. Where the bucket is listed it is not handed over again.
+// Ask asks for a visit of p, where key, whose hash is h, was found. It is one load if the visit is
+// asked for already. It hands the bucket over, unless the bucket is listed.
 func (x *Index) Ask(p Place, h uint64, key unsafe.Pointer) {
 	if x.IsAsked(p) {
 		return
@@ -145,14 +144,14 @@ func (x *Index) Ask(p Place, h uint64, key unsafe.Pointer) {
 	}
 }
 
-// IsAsked reports whether a visit of the key at p, which is somewhere, has been asked for already,
-// as far as that can be said at once.
+// IsAsked reports whether one load shows that a visit of the key at p has been asked for already.
+// It is false in a tree, and for nowhere.
 func (x *Index) IsAsked(p Place) bool {
 	return x.tree == nil && p.Bucket != nil && // alone, so that this is inlined
 		p.Bucket.meta.Load()&(firstVisit<<p.I|bucketMoved) == firstVisit<<p.I
 }
 
-// List is Ask for a caller that hands over the bucket that it returns, if any.
+// List is Ask, but the caller hands over the bucket that List returns, if any.
 func (x *Index) List(p Place, h uint64, key unsafe.Pointer) *Bucket {
 	if x.tree != nil {
 		return x.listInTree(p, key)
@@ -179,9 +178,9 @@ func (x *Index) List(p Place, h uint64, key unsafe.Pointer) *Bucket {
 // MaxVisits is the largest number of cells handed over for visits.
 const MaxVisits = tree.Cap
 
-// Asked takes the wanted visits off b. It returns a bit for each cell that is to be visited, and
-// puts the heads that these had into heads: a key stands there when its cell has moved meanwhile.
-// There is nothing to do if b is being moved: its mover asks for the same elsewhere.
+// Asked clears the visits that were asked for in b. It returns a bit for each cell to be visited,
+// and puts the heads of these cells into heads: by the head a key is found even if its cell moves.
+// It returns 0 if b is being moved: its mover asks for the same visits elsewhere.
 func (x *Index) Asked(b *Bucket, heads *[MaxVisits]*chain.Node) (visits uint32) {
 	if x.tree != nil {
 		return treeOf(x).Asked(leafAt(b), (*[MaxVisits]*tree.Head)(unsafe.Pointer(heads)))

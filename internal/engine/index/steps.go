@@ -51,7 +51,7 @@ func (s *Tables) Look() {
 	}
 }
 
-// Has reports whether p is in one of them.
+// Has reports whether p points into one of the tables noted.
 func (s *Tables) Has(p unsafe.Pointer) bool {
 	for _, t := range s.seen {
 		at := uintptr(p) - uintptr(unsafe.Pointer(unsafe.SliceData(t.buckets)))

@@ -28,8 +28,8 @@ func (x *Index) InOrder(by tree.Order, size uint64, own func(key unsafe.Pointer)
 	}))
 }
 
-// treeOf returns the tree of an index that is one. It is no method, nor is other code with types
-// of the tree: the compiler would find them by the index, and compile some of them for each type
+// treeOf returns the tree of an ordered index. Code with types of package tree is not in methods of
+// Index: the compiler would find these methods by the index, and compile some of them for each type
 // of map.
 func treeOf(x *Index) *tree.Tree { return (*tree.Tree)(x.tree) }
 
@@ -83,8 +83,8 @@ func (x *Index) removeFromTree(p Place, v *chain.Node) bool {
 	return removed
 }
 
-// tidyLeaf gives the leaf of a key that is gone back, or a part of it. A function of the program
-// may panic that compares keys: then the leaf stays as it is.
+// tidyLeaf gives back memory of the leaf from which key was removed. If the program's function that
+// compares keys panics, the leaf stays as it is.
 func (x *Index) tidyLeaf(key unsafe.Pointer) {
 	defer func() { _ = recover() }()
 	treeOf(x).Tidy(key)
@@ -106,7 +106,7 @@ func (x *Index) listInTree(p Place, key unsafe.Pointer) *Bucket {
 	return nil
 }
 
-// CursorIn returns a cursor over the keys of s, or all if it is nil.
+// CursorIn returns a cursor over the keys of s, or over all keys if s is nil.
 func CursorIn(x *Index, s *tree.Span, down bool) tree.Cursor {
 	if s == nil {
 		return treeOf(x).Scan(tree.Span{}, down)
@@ -114,7 +114,7 @@ func CursorIn(x *Index, s *tree.Span, down bool) tree.Cursor {
 	return treeOf(x).Scan(*s, down)
 }
 
-// Span visits the keys of s, or all if it is nil, ascending or descending: see Scan.
+// Span visits the keys of s, or all keys if s is nil, ascending or descending: see Scan.
 func (x *Index) Span(
 	s *tree.Span, down bool, visit func(p Place, head *chain.Node) bool,
 ) (all bool) {

@@ -10,16 +10,16 @@ const (
 	fanout = 8 * groups // the most kids of an inner node: 1,016 bytes, and 8 of the allocator
 )
 
-// A separator is a key as a place among keys: in an exact order it is the slice s; otherwise key is
-// where the key is, and s has no meaning. Those of inner nodes are the least keys that may be to
-// their right, and copies: nothing else keeps a key of a version alive.
+// A separator is a place among keys: that of the key with slice s if the order is exact; otherwise
+// that of the key at key, and s has no meaning. Those in inner nodes are the least keys that may be
+// to their right, and are copies, so that they keep no version's key alive.
 type separator struct {
 	s   uint64
 	key unsafe.Pointer
 	inf bool // beyond all keys
 }
 
-// separatorOf returns the key at key as a place. It keeps the address, for the time of a call.
+// separatorOf returns the place of the key at key. It keeps the address, for the time of a call.
 func (t *Tree) separatorOf(key unsafe.Pointer) separator {
 	if t.order.exact() {
 		return separator{s: t.order.slice(key, 0)}
@@ -35,15 +35,14 @@ func (t *Tree) compare(a, b separator) int {
 	return t.order.callCompare(a.key, b.key)
 }
 
-// An inner node never changes but for its kids, and of these a leaf is replaced by a leaf of the
-// same range, and an inner node by a copy, under the mutex of the tree. Kid i has keys from sep i-1
-// on, below sep i.
+// Only the kids of an inner node change, under the mutex of the tree: a leaf is replaced by a leaf
+// of the same range, and an inner node by a copy. Kid i has keys from sep i-1 on, below sep i.
 //
-// The allocator puts 8 bytes before it: so a search takes the first cache line, and the two of a
-// group.
+// The allocator puts 8 bytes before the node: so a search loads its first cache line, and the two
+// of a group.
 type inner struct {
 	n, level uint8 // level 0: kids are leaves
-	// check: a key that is looked for may not have the first skip bits, which the seps have in
+	// check says that a key looked for may differ in the first skip bits, which the seps have in
 	// common.
 	check  bool
 	stale  bool // another node has taken its place: under the mutex of the tree
@@ -56,8 +55,8 @@ type inner struct {
 	groups [groups]group
 }
 
-// A group has 8 kids, and the slices of the seps that follow each of them. Those from n-1 on are
-// the highest there are.
+// A group has 8 kids, and the slices of the seps that follow each of them. The slices from number
+// n-1 on have all bits set.
 type group struct {
 	seps [8]uint64
 	kids [8]unsafe.Pointer
@@ -67,7 +66,7 @@ func (p *inner) kidAt(i int) unsafe.Pointer {
 	return atomic.LoadPointer(&p.group(i >> 3).kids[i&7])
 }
 
-// group returns group g, which there is.
+// group returns group g, which exists.
 func (p *inner) group(g int) *group {
 	return (*group)(unsafe.Add(unsafe.Pointer(&p.groups), uintptr(g)*unsafe.Sizeof(group{})))
 }
@@ -133,7 +132,8 @@ func (p *inner) kidsAndSeps() (kids []unsafe.Pointer, seps []separator) {
 	return kids, seps
 }
 
-// child returns which kid of p is that for a key; or, if it is strict, for the keys below it.
+// child returns the number of the kid of p that is for a key; if strict, for the keys just below
+// the key.
 func (t *Tree) child(p *inner, at separator, strict bool) int {
 	n := int(p.n) - 1
 	if t.order.exact() {
@@ -178,8 +178,8 @@ func (t *Tree) child(p *inner, at separator, strict bool) int {
 	return lo
 }
 
-// beside returns 0 if the key has the first bits that the seps of p have in common, and else on
-// which side of them all it is.
+// beside returns 0 if the key begins with the bits that all seps of p have in common; else -1 if it
+// is below all seps, or 1 if it is above.
 func (t *Tree) beside(p *inner, key unsafe.Pointer) int {
 	if t.order.kind == kindText { // whole bytes
 		text, first := *(*string)(key), (*(*string)(p.keys[0]))[:p.skip/8]

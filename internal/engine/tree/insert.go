@@ -21,9 +21,9 @@ type Gate struct {
 func (g Gate) Shut() bool { return g.At != nil && atomic.LoadPointer(g.At) != g.Saw }
 
 // Insert gives the key of h a cell with h as its head, if the key has none. Otherwise it returns
-// the place that it has; or nowhere, if the gate is shut. It may wait for a goroutine that has
-// locked the leaf, and is pinned. It calls compare, and panics if that is seen to be no order: with
-// nothing locked, and before it has inserted anything.
+// the key's place; or nowhere, if the gate is shut. It may wait for a goroutine that has locked the
+// leaf, and is pinned. It calls compare with nothing locked. It panics, before it inserts anything,
+// if compare turns out to be no order.
 func (t *Tree) Insert(h *Head, g Gate) (at Place, inserted bool) {
 	key := t.key(h)
 	if !t.order.exact() && t.order.kind != kindText && t.order.callCompare(key, key) != 0 {
@@ -61,7 +61,7 @@ func (t *Tree) Insert(h *Head, g Gate) (at Place, inserted bool) {
 			continue
 		}
 		hooks.At(hooks.InsertLooked)
-		// That this succeeds proves that the keys are the same as when we looked: see T3, T4.
+		// If this succeeds, the keys are the same as when we looked: see T3, T4.
 		if !l.lock(now) {
 			continue
 		}
@@ -79,7 +79,7 @@ func (t *Tree) Insert(h *Head, g Gate) (at Place, inserted bool) {
 }
 
 // liveLeaf returns the leaf for a key, which was not dead when its word was loaded, and notes the
-// path to it; nil if one has to look again.
+// path to it. It returns nil if the caller has to look again.
 func (t *Tree) liveLeaf(what separator, w *path) (l *Leaf, now word) {
 	t.descend(what, w)
 	l = w.lastStep().p.leafAt(w.lastStep().i)
@@ -99,8 +99,8 @@ func (t *Tree) liveLeaf(what separator, w *path) (l *Leaf, now word) {
 	return l, now
 }
 
-// insertFull is Insert of h, at rank r, into a leaf that is full. It is not ok if one has to look
-// again.
+// insertFull is Insert of h, at rank r, into a leaf that is full. ok is false if the caller has to
+// look again.
 func (t *Tree) insertFull(
 	w *path, made *spare, l *Leaf, now word, r int, h *Head, g Gate,
 ) (at Place, inserted, ok bool) {
@@ -130,7 +130,7 @@ func (t *Tree) insertFull(
 	unpinLocker()
 	hooks.At(hooks.LeafReplaced)
 	t.leaves.Add(int64(f.leaves()))
-	if t.mu.TryLock() { // else whoever inserts next does it
+	if t.mu.TryLock() { // else the next insert tells the parent
 		t.fixParent(w)
 		t.mu.Unlock()
 	}
@@ -138,8 +138,8 @@ func (t *Tree) insertFull(
 	return f.at, true, true
 }
 
-// leafRange returns the range of the leaf l, to which the path has led for a key. It is not ok if
-// the leaf has been replaced since.
+// leafRange returns the range of the leaf l, to which the path has led for a key. ok is false if
+// the path does not lead to l any more.
 func (t *Tree) leafRange(w *path, l *Leaf, at separator) (low, high separator, ok bool) {
 	last := w.lastStep()
 	low, high = last.p.separatorAt(last.i-1), last.p.separatorAt(last.i)
@@ -158,8 +158,8 @@ func (t *Tree) leafRange(w *path, l *Leaf, at separator) (low, high separator, o
 	return low, high, true
 }
 
-// maxHops is after how many leaves that were replaced, and that their parent does not know, an
-// insert waits to tell it.
+// maxHops is how many replaced leaves that their parent does not know an insert passes before it
+// waits for the mutex, to tell the parent.
 const maxHops = 3
 
 // lockSpins is how often to look at a lock before yielding.
@@ -175,14 +175,14 @@ func (l *Leaf) lock(w word) bool {
 	return false
 }
 
-// unlock makes the word w, which is not locked, and unpins the goroutine.
+// unlock stores the word w, which is not locked, and unpins the goroutine.
 func (l *Leaf) unlock(w word) {
 	l.word.Store(uint64(w))
 	unpinLocker()
 }
 
-// Where goroutines are stopped in the middle, or are not known to the runtime's pins, they must not
-// be pinned.
+// With hooks a goroutine must not be pinned: it is stopped in the middle, or the runtime's pins do
+// not know it.
 func pinLocker() {
 	if !hooks.Enabled {
 		pin.Pin()
@@ -195,7 +195,7 @@ func unpinLocker() {
 	}
 }
 
-// PassLocks returns when nobody has a leaf locked any more that was locked when it was called.
+// PassLocks returns when all leaves that were locked when it was called have been unlocked.
 func (t *Tree) PassLocks() {
 	for c := t.Scan(Span{}, false); !c.done; {
 		c.locate()
@@ -207,8 +207,8 @@ func (t *Tree) PassLocks() {
 	}
 }
 
-// waitUnlocked returns when the leaf, and its replacements, have not been locked for a moment; or
-// false if it was replaced so long ago that the parent knows.
+// waitUnlocked returns true once the leaf, or all of its replacements, have been seen unlocked;
+// false if the leaf was replaced so long ago that the parent knows.
 func (l *Leaf) waitUnlocked() bool {
 	for n := 1; ; n++ {
 		switch w := l.load(); {

@@ -20,8 +20,8 @@ type Cell = hooked.Pointer[Head]
 const Cap = 30
 
 // A Leaf has up to Cap entries, for keys of one range. An entry is written once, before word counts
-// it, and its key never changes: its cell does, by compare-and-swap. The first entries, the
-// base, are in the order of their keys; word says where those that were added since belong.
+// it, and its key never changes. Its cell changes, by compare-and-swap. The first entries, the
+// base, are in the order of their keys; word says where the entries added later belong.
 type Leaf struct {
 	// meta: 30 visits that are asked for | listed | moved, above 32 bits skip: how many first bits
 	// all keys have in common that belong here.
@@ -69,8 +69,8 @@ func (w word) isDead() bool   { return w&dead != 0 }
 // isFull reports whether there is no room for one more.
 func (w word) isFull() bool { return w.usedCount() == Cap || w.added() == maxAdded }
 
-// inserted returns w with one more entry, before which r come. One that comes last extends the base
-// if nothing was added to it: so keys that come in order fill a leaf.
+// inserted returns w with one more entry, before which r come. An entry behind all others extends
+// the base if nothing was added to it yet: so keys that come in order fill a leaf.
 func (w word) inserted(r int) word {
 	if w.added() == 0 && r == w.baseCount() {
 		return w + baseUnit
@@ -82,8 +82,8 @@ func (w word) inserted(r int) word {
 	return w&low | word((r-q)<<3|w.added())<<(8*q) | w&addMask&^low<<8 | (w&^addMask + addUnit)
 }
 
-// order puts the numbers of the entries, in the order of their keys, into out, unless nothing was
-// added. It returns where they are.
+// order returns the numbers of the entries in the order of their keys. It puts them into out,
+// unless nothing was added: then it returns inOrder.
 func (w word) order(out *order) *order {
 	if w.added() == 0 {
 		return &inOrder
@@ -191,7 +191,7 @@ func (l *Leaf) liveCells() (n int) {
 	return n
 }
 
-// A replacement has the leaves that have replaced a leaf, until the parent does.
+// A replacement has the leaves that have replaced a leaf, until the parent has them.
 type replacement struct {
 	left, right *Leaf     // right is nil if there is one leaf only
 	sep         separator // the least key that may be in right
@@ -202,7 +202,7 @@ type replacement struct {
 // The parts of replacement.to, which says where an entry is now: its number in the new leaf.
 const (
 	toRight = 0x80
-	toNone  = 0xff // it was empty
+	toNone  = 0xff // the entry was empty
 )
 
 func (r *replacement) where(i int) (*Leaf, int) {

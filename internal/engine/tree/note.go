@@ -2,11 +2,11 @@ package tree
 
 import "unsafe"
 
-// A Note has the keys and heads that a cursor has met in a leaf. By a note a transaction that has
-// gone along the leaf finds out later, without a look at a version, that no key has come into the
-// leaf and no head that it has met has changed. A note does not keep the heads. A caller that
-// takes one must see to it that the heads are there for as long as the note is used, as versions
-// are that a live transaction sees. Then the same address is the same head.
+// A Note has the keys and heads that a cursor has met in a leaf. By a note a transaction finds out
+// later, without loading a version, that no key has come into the leaf and no head that the cursor
+// has met has changed. A note does not keep the heads. Its owner must see to it that the heads
+// exist for as long as the note is used, as those versions do that a live transaction sees: then
+// the same address is the same head.
 type Note struct {
 	l    *Leaf
 	sum  uint64
@@ -15,7 +15,7 @@ type Note struct {
 }
 
 // Note returns a note of the leaf that Next has gone on to: of the keys that Head will go along,
-// and not of those that have come since.
+// and not of keys that have come since.
 func (c *Cursor) Note() Note { return Note{l: c.l, used: uint8(c.w.usedCount())} }
 
 // Of reports whether the note is of the same leaf as o, with the same keys.
@@ -29,12 +29,12 @@ func (n *Note) Add(at Place, h *Head) {
 	}
 }
 
-// Same reports whether the leaf is as it was: it is not dead, has the same keys, and those that
-// were met have the same heads. That is true at the moment of the call for a writer that had put
-// its head there before it.
+// Same reports whether the leaf is as it was: it is not dead, has the same keys, and the keys that
+// were met have the same heads. It notices every writer that had put its head there before the
+// call.
 func (n *Note) Same() bool {
-	// A writer that has found a cell elsewhere has found it marked, and one that has inserted into
-	// its replacement has found it dead.
+	// A writer that found a key's cell elsewhere had found the cell here marked. One that inserted
+	// into the replacement had found the leaf dead.
 	sum := uint64(0)
 	for m := n.met; m != 0; m &= m - 1 {
 		i := lowest(m)

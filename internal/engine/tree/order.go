@@ -15,7 +15,7 @@ type Order struct {
 	kind kind
 	size uint8  // of an integer or float, in bytes
 	flip uint64 // makes a signed integer one that is ordered without a sign
-	// compare is that of the keys, for kinds that are not exact.
+	// compare compares two keys, for kinds that are not exact.
 	compare func(a, b unsafe.Pointer) int
 	// bits returns the 64 bits of a key behind the first skip, and common how many first bits two
 	// keys have in common, for kindBits.
@@ -61,8 +61,8 @@ func NaturalOrder(t reflect.Type) Order {
 
 const floating = 1 << 7
 
-// OrderBy returns the order that compare says, which returns a negative number if a comes before
-// b, a positive one if it comes after, and 0 if they are the same.
+// OrderBy returns the order of compare, which returns a negative number if a comes before b, a
+// positive one if a comes after b, and 0 if they are the same.
 func OrderBy(compare func(a, b unsafe.Pointer) int) Order { return Order{compare: compare} }
 
 // OrderOfBits is [OrderBy] for keys that have bits: bits returns the 64 behind the first skip, and
@@ -84,9 +84,9 @@ func (o *Order) Compare(a, b unsafe.Pointer) int {
 // callCompare calls compare.
 func (o *Order) callCompare(a, b unsafe.Pointer) int { return o.compare(unkept(a), unkept(b)) }
 
-// unkept hides from the compiler that a function is given p: it would take it for kept, and so
-// would allocate each key that is looked up. (A check of pointers, as -race has them, would be a call
-// between the two lines, which may move the stack that p points to.)
+// unkept returns p, and hides from the compiler that a function gets p: the compiler would assume
+// that the function keeps p, and so allocate each key that is looked up. (The pointer check of
+// -race would be a call between the two lines, which may move the stack that p points to.)
 //
 //go:nocheckptr
 func unkept(p unsafe.Pointer) unsafe.Pointer {
@@ -98,7 +98,7 @@ func unkept(p unsafe.Pointer) unsafe.Pointer {
 // float; 0 if keys have none.
 func (o *Order) Slice(key unsafe.Pointer, skip uint32) uint64 { return o.slice(key, skip) }
 
-// Exact reports whether slices are equal for keys that are the same, and for no others.
+// Exact reports whether two keys have equal slices if, and only if, they are the same.
 func (o *Order) Exact() bool { return o.exact() }
 
 // Text reports whether keys are strings in the order of Go's operators.
@@ -136,7 +136,7 @@ func (o *Order) sliceOther(key unsafe.Pointer, skip uint32) uint64 {
 	return *(*uint64)(key) ^ o.flip
 }
 
-// ofFloat returns an integer in the place of f: the same for both zeros.
+// ofFloat returns an integer that is ordered as f is: the same for both zeros.
 func ofFloat(f float64) uint64 {
 	switch b := math.Float64bits(f); {
 	case f != f:

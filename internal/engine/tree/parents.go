@@ -22,8 +22,8 @@ func (t *Tree) fixParent(w *path) {
 	}
 }
 
-// stale reports whether another node has taken the place of one of the path: of one above too, which
-// would have to be told of a copy.
+// stale reports whether a node of the path has been replaced: also a node above the last one, which
+// would have to be told of a copy of that.
 func (w *path) stale() bool {
 	for _, s := range w.steps[:w.n] {
 		if s.p.stale {

@@ -11,9 +11,9 @@ import (
 // high, the ends of the leaf. last says that keys seem to come in order. It reads keys, and may call
 // compare, so nothing is locked. The decision holds while the leaf has the same word, see T3, T4.
 //
-// The keys of some entries may have changed: a program has made strings of a buffer, and overwritten
-// that. They must not lead other keys astray. So the sep of a node is always within its range; and a
-// text goes to the side where its slice, which is a copy, will be looked for, whatever its place.
+// The keys of some entries may have changed: a program has made strings of a buffer, and
+// overwritten the buffer. Such keys must not lead others astray. So the sep of a node is always in
+// its range; and a text goes to the side where its slice, a copy, will be looked for.
 func (f *filling) planSplit(last bool, low, high separator) {
 	f.sep.inf = true
 	if f.n <= fullEnough {
@@ -59,8 +59,8 @@ func (f *filling) slice(j int) uint64 {
 	return l.slices[e.from&31].Load()
 }
 
-// sepAt returns a place between entries at-1 and at: the key of the latter; or, of a text, as much of it
-// as the slices say, so that it is not looked at.
+// sepAt returns a place between entries at-1 and at: the key of entry at; or, for a text, as much
+// of it as its slice says, so that it is not read.
 func (f *filling) sepAt(at int, by *[Cap + 1]uint64, low separator) separator {
 	t, h := f.tree, f.all[at].head
 	switch {
@@ -74,7 +74,7 @@ func (f *filling) sepAt(at int, by *[Cap + 1]uint64, low separator) separator {
 		text = textAt(text, f.from[0].l.skippedBits(), by[at])
 		return separator{key: unsafe.Pointer(&text)}
 	}
-	return separator{key: t.Own(t.key(h))} // not that of h: which has a chain
+	return separator{key: t.Own(t.key(h))} // a copy: the key of h would keep a chain
 }
 
 // textAt returns the least text that has the first skip bits of low, and then those of slice.
@@ -89,8 +89,8 @@ func textAt(low string, skip uint32, slice uint64) string {
 	return string(bytes.TrimRight(text, "\x00"))
 }
 
-// allot decides for each entry whether it goes to the right of s, which is between entries at-1 and
-// at. It returns how many do.
+// allot decides which entries go to the right of s, between entries at-1 and at, and returns their
+// number.
 func (f *filling) allot(at int, s separator, by *[Cap + 1]uint64) (right int) {
 	f.right = 0
 	t := f.tree

@@ -4,7 +4,7 @@ package tree
 
 import "unsafe"
 
-// prefetchHeads and prefetchLeaf do nothing where there is no instruction for it.
+// prefetchHeads and prefetchLeaf do nothing on processors other than amd64 and arm64.
 func prefetchHeads(unsafe.Pointer, int, uintptr) {}
 
 func prefetchLeaf(unsafe.Pointer) {}

@@ -23,7 +23,7 @@ func (t *Tree) Remove(at Place, h *Head) (removed, tidy bool) {
 		}
 		var ok bool
 		if at, was, ok = t.resolve(at.Leaf, int(at.I)); !ok || was == nil {
-			at = Place{} // it may have come again, and then has another one
+			at = Place{} // the key may have come again, in another cell
 		}
 	}
 	hooks.At(hooks.RemoveEmptied)
@@ -32,9 +32,9 @@ func (t *Tree) Remove(at Place, h *Head) (removed, tidy bool) {
 	return true, empty == used || 2*empty >= used && empty%4 == 0
 }
 
-// Tidy replaces the leaf of the key at key by one without its empty cells, or it and a neighbour
-// by one, if few are left. It waits for goroutines that have them locked. It may call compare,
-// with nothing locked.
+// Tidy replaces the leaf of the key at key by one without its empty cells, or the leaf and a
+// neighbour by one, if few entries are left. It waits for goroutines that have these leaves locked.
+// It may call compare, with nothing locked.
 func (t *Tree) Tidy(key unsafe.Pointer) {
 	var w path
 	f := filling{tree: t, sep: separator{inf: true}}
@@ -46,8 +46,8 @@ func (t *Tree) Tidy(key unsafe.Pointer) {
 	f.handOver()
 }
 
-// replaceFew replaces the leaves as tidy says, unless the path is no more the one, or the
-// leaves have been locked or replaced: then it is to be done again.
+// replaceFew replaces leaves as Tidy says. again is true if the path is stale, or the leaves have
+// been locked or replaced: then the caller tries again.
 func (t *Tree) replaceFew(w *path, f *filling) (again bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,7 +85,7 @@ func (t *Tree) replaceFew(w *path, f *filling) (again bool) {
 	return false
 }
 
-// merge replaces leaves a and b, kids from and the next of the last node of the path, by one.
+// merge replaces leaves a and b, the kids from and from+1 of the last node of the path, by one.
 func (t *Tree) merge(w *path, f *filling, from int, a, b *Leaf) bool {
 	p := w.lastStep().p
 	wasA, ok := a.lockAny()

@@ -31,7 +31,7 @@ type filling struct {
 	sources int
 	all     [2*Cap + 1]entry
 	n       int
-	sep     separator // where it is divided into two, as planned: inf if it is not
+	sep     separator // where the one leaf is to be divided into two: inf if it is not
 	right   uint32    // a bit for each entry of the one leaf that goes to the right, by its number
 	cut     int       // how many go to the left leaf
 	at      Place     // of the new key
@@ -39,7 +39,7 @@ type filling struct {
 	listed  int
 }
 
-// An entry is one that goes on.
+// An entry is one that the new leaves get.
 type entry struct {
 	head *Head
 	from uint8 // the number of its leaf << 5 and its own, or fresh
@@ -47,10 +47,10 @@ type entry struct {
 
 const fresh = 0xff // it is the new key's
 
-// rightBit returns that of the entry in filling.right: the new key has that which no number is.
+// rightBit returns the bit of the entry in filling.right: for the new key bit 31, no number's.
 func (e entry) rightBit() uint32 { return 1 << (e.from & 31) }
 
-// fullEnough is up to how many entries go into one leaf.
+// fullEnough is the most entries that go into one leaf.
 const fullEnough = Cap - 4
 
 // gather adds the entries of l, whose word was w, and head h at rank r if it is not nil.
@@ -77,7 +77,7 @@ func (f *filling) gather(l *Leaf, w word, r int, h *Head) {
 	}
 }
 
-// leaves returns by how many there are more.
+// leaves returns by how many the number of leaves grows.
 func (f *filling) leaves() int {
 	if f.cut < f.n {
 		return 2 - f.sources

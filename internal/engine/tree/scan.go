@@ -6,18 +6,18 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
-// A Span is a range of keys: those from the one at Low to the one at High. An end that is nil is
-// open; one that is exclusive has not that key itself.
+// A Span is a range of keys, from the one at Low to the one at High. An end that is nil is open. A
+// key at an exclusive end is not in the span.
 type Span struct {
 	Low, High                   unsafe.Pointer
 	LowExclusive, HighExclusive bool
 }
 
-// Side returns 0 if the key at key is in s, and else -1 if it is below s, or 1. It may call
+// Side returns 0 if the key at key is in s, -1 if it is below s, and 1 if it is above. It may call
 // compare.
 func (t *Tree) Side(s *Span, key unsafe.Pointer) int { return t.order.Side(s, key) }
 
-// Side returns 0 if the key at key is in s, and else -1 if it is below s, or 1.
+// Side returns 0 if the key at key is in s, -1 if it is below s, and 1 if it is above.
 func (o *Order) Side(s *Span, key unsafe.Pointer) int {
 	if s == nil {
 		return 0
@@ -36,22 +36,22 @@ func (o *Order) Side(s *Span, key unsafe.Pointer) int {
 }
 
 // A Cursor goes over the heads of a span in their order. It never waits, and keeps one inner node
-// and some leaves reachable. It meets every key once that is there from its beginning to its end;
-// one that is inserted or removed meanwhile may be met or not, and twice if it is removed and comes
-// again. It may call compare.
+// and some leaves reachable. It meets every key once that is there all the time. A key that is
+// inserted or removed meanwhile may be met or not, and twice if it is removed and comes again. A
+// Cursor may call compare.
 type Cursor struct {
 	t      *Tree
 	down   bool
 	done   bool
 	from   separator // where to go on if the leaf has been replaced
-	any    bool      // from has no meaning: from the very end
-	strict bool      // not from itself
+	any    bool      // begin with the first or last key of all: from has no meaning
+	strict bool      // without from itself
 	to     separator // where the span ends
-	toEx   bool      // before to
+	toEx   bool      // without to itself
 	p      *inner
 	i      int // the next leaf is kid i of p, if that is not nil
 
-	// The rest of the present leaf: the entries of rank at on, or down, as many as left says.
+	// The rest of the present leaf: left entries, from rank at on, upwards or downwards.
 	l      *Leaf
 	w      word // of the leaf
 	at     int
@@ -122,9 +122,9 @@ func (c *Cursor) Head() (h *Head, at Place) {
 	return nil, Place{}
 }
 
-// Rest returns how many keys of the leaf are left, for a caller that goes along them itself: it gets
-// their heads by At, passes over those that are nil, stops at one that is the mark, and says by Met
-// how far it has got. Rest returns 0 if only Head can go on: it has more to look at than the heads.
+// Rest returns how many keys of the leaf are left, for a caller that goes along them itself: the
+// caller gets their heads by At, passes over nil, stops at the mark, and says by Met how far it has
+// got. Rest returns 0 if only Head can go on: then there is more to look at than the heads.
 func (c *Cursor) Rest() int {
 	if c.direct {
 		return c.left
@@ -150,7 +150,7 @@ func (c *Cursor) Met(n int, h *Head) {
 	}
 }
 
-// wanted returns whether the head h of entry i is one to be met: it may have moved.
+// wanted reports whether the head h of entry i is to be met. If it has moved, wanted sets h to it.
 func (c *Cursor) wanted(h **Head, i int) bool {
 	if *h == c.t.Moved {
 		var ok bool
@@ -181,8 +181,8 @@ func (c *Cursor) locate() {
 	}
 }
 
-// enter finds the next leaf, and its part in the span. It returns false if that is to be tried once
-// more, from the root.
+// enter finds the next leaf, and its part in the span. It returns false if the caller is to try
+// again, from the root.
 func (c *Cursor) enter() bool {
 	first := c.p == nil // then a part of the leaf may be out of the span
 	c.locate()
@@ -200,8 +200,8 @@ func (c *Cursor) enter() bool {
 	return c.takeEntries(w, first)
 }
 
-// follow returns the replacement of l, and the range that is wanted of it, which may be a part
-// of its own: nil if it is to be looked for from the root, from the end of the range before.
+// follow returns the replacement of l, and narrows low and high to its range. It returns nil if the
+// leaf is to be looked for from the root, beginning at the end of the range before.
 func (c *Cursor) follow(l *Leaf, first bool, low, high *separator) *Leaf {
 	r := l.repl.Load()
 	switch {
@@ -272,8 +272,8 @@ func (c *Cursor) takeEntries(w word, first bool) bool {
 	return true
 }
 
-// whole reports whether the cursor goes on at the very end of the leaf. Then all of its entries are
-// to be met, even those whose keys have changed, and so where they belong, see planSplit.
+// whole reports whether the cursor goes on at the very end of the leaf. Then all entries are to be
+// met, even those whose keys, and so their places, have changed, see planSplit.
 func (c *Cursor) whole() bool {
 	end := c.low
 	if c.down {
@@ -282,12 +282,12 @@ func (c *Cursor) whole() bool {
 	return !end.inf && c.strict == c.down && c.t.compare(c.from, end) == 0
 }
 
-// spanEnds reports whether the span ends in the range from low to high, and whether it ends before.
+// spanEnds reports whether the span ends in the range from low to high, and whether before it.
 func (c *Cursor) spanEnds(low, high separator) (here, before bool) {
 	if c.to.inf {
 		return false, false
 	}
-	fromLow, fromHigh := 1, -1 // where it ends
+	fromLow, fromHigh := 1, -1 // to, compared with both ends
 	if !low.inf {
 		fromLow = c.t.compare(c.to, low)
 	}

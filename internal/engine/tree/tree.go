@@ -13,13 +13,13 @@ type Config struct {
 	KeyAt uintptr
 	// Size is how many bytes a head has, with its key and the other words that a scan looks at.
 	Size uintptr
-	// Equal reports whether keys are equal: so it is noticed if the order takes two for the same
-	// that are not. Own returns the address of a copy of a key.
+	// Equal reports whether keys are equal: so the tree notices if the order says that two keys are
+	// the same that are not. Own returns the address of a copy of a key.
 	Equal func(a, b unsafe.Pointer) bool
 	Own   func(key unsafe.Pointer) unsafe.Pointer
 	// Moved is the mark that stands in cells that have moved.
 	Moved *Head
-	// Visit is told of every leaf that is to be visited, once until [Leaf.Asked] is called.
+	// Visit is called with a leaf to be visited, once until [Tree.Asked] is called.
 	Visit func(l *Leaf)
 	// Name describes a key for people.
 	Name func(key unsafe.Pointer) any
@@ -32,9 +32,9 @@ type Tree struct {
 	order Order   // Config.Order
 	last  uintptr // for prefetchHeads: the end of its words, or of two cache lines
 	root  atomic.Pointer[inner]
-	// mu is locked to change inner nodes: for about a microsecond at a time. No leaf is locked, and
-	// no function of the program called, by a goroutine that waits for it or has it, but that a
-	// merge locks two leaves while it has it.
+	// mu is locked to change inner nodes: for about a microsecond at a time. A goroutine that waits
+	// for mu has no leaf locked. One that has mu calls no function of the program, and locks no
+	// leaf, except that Tidy locks the one or two leaves that it replaces.
 	mu     sync.Mutex
 	leaves atomic.Int64
 	inners atomic.Int64
@@ -59,8 +59,8 @@ func (t *Tree) Bytes() uint64 {
 // key returns where the key of h is.
 func (t *Tree) key(h *Head) unsafe.Pointer { return unsafe.Add(unsafe.Pointer(h), t.KeyAt) }
 
-// A Place is a cell, as it is found: cell I of a leaf, or nowhere if that is nil. It stays that of
-// its key for ever; whether it still is where the key's head stands is found out by its contents.
+// A Place is a cell, as it is found: cell I of a leaf, or nowhere if that is nil. The cell stays
+// that of its key for ever; its contents say whether the key's head still stands there.
 type Place struct {
 	Leaf *Leaf
 	I    uint8
@@ -86,8 +86,8 @@ type step struct {
 
 func (w *path) lastStep() step { return w.steps[w.n-1] }
 
-// parent returns the lowest inner node for a key, and which of its kids is that for it; or, if it
-// is strict, for the keys below it. It may call compare.
+// parent returns the lowest inner node for a key, and the number of its kid for the key; if strict,
+// for the keys just below it. It may call compare.
 func (t *Tree) parent(at separator, strict bool) (*inner, int) {
 	for p := t.root.Load(); ; {
 		i := t.child(p, at, strict)
@@ -98,7 +98,7 @@ func (t *Tree) parent(at separator, strict bool) (*inner, int) {
 	}
 }
 
-// descend is parent, which notes the whole path.
+// descend finds the parent for a key, and notes the whole path to it.
 func (t *Tree) descend(at separator, w *path) {
 	p := t.root.Load()
 	for w.n = 0; ; {
@@ -112,7 +112,7 @@ func (t *Tree) descend(at separator, w *path) {
 }
 
 // after returns the leaf that has a key, or if strict the keys just below it, now that l has been
-// replaced; nil if that is so long ago that the parent has the new leaves.
+// replaced. It returns nil if that was so long ago that the parent has the new leaves.
 func (t *Tree) after(l *Leaf, at separator, strict bool) *Leaf {
 	r := l.repl.Load()
 	if r == nil {
@@ -131,8 +131,8 @@ func (t *Tree) pickLeaf(r *replacement, at separator, strict bool) *Leaf {
 	return r.right
 }
 
-// resolve returns the place and head of entry i of l, wherever they are now; nil if the cell is
-// empty. It is not ok if l was replaced so long ago that one has to look from the root.
+// resolve returns the place and head of entry i of l, wherever they are now; the head is nil if the
+// cell is empty. ok is false if l was replaced so long ago that one has to look from the root.
 func (t *Tree) resolve(l *Leaf, i int) (_ Place, h *Head, ok bool) {
 	h = l.rawLoad(i)
 	for h == t.Moved {
@@ -148,8 +148,8 @@ func (t *Tree) resolve(l *Leaf, i int) (_ Place, h *Head, ok bool) {
 	return Place{l, uint8(i)}, h, true
 }
 
-// Find returns the place of the key at key, and the head that its cell held, nil if it has none. It
-// never waits. It calls compare, unless slices are enough.
+// Find returns the place of the key at key, and the head that its cell held; nil if the key has
+// none. It never waits. It calls compare, unless slices are enough.
 func (t *Tree) Find(key unsafe.Pointer) (at Place, h *Head) {
 	for what := t.separatorOf(key); ; {
 		p, c := t.parent(what, false)
@@ -174,7 +174,7 @@ func (t *Tree) Find(key unsafe.Pointer) (at Place, h *Head) {
 // search is Find in l, whose word was w.
 func (t *Tree) search(l *Leaf, w word, what separator) (at Place, h *Head, ok bool) {
 	if t.order.exact() {
-		// Those that are empty had the key before.
+		// An empty cell had the key before.
 		for m := l.sameSlice(w, what.s); m != 0; m &= m - 1 {
 			i := lowest(m)
 			h := l.cells[i].Load()
@@ -202,7 +202,7 @@ func (t *Tree) search(l *Leaf, w word, what separator) (at Place, h *Head, ok bo
 }
 
 // placeOfText returns the place and head of a text among the entries of m, which have its slice. It
-// does without their order: that is gone where the bytes of a key have changed, see planSplit.
+// does not rely on their order, which is lost where the bytes of a key have changed, see planSplit.
 func (t *Tree) placeOfText(l *Leaf, m uint32, key unsafe.Pointer) (at Place, h *Head, ok bool) {
 	for ; m != 0; m &= m - 1 {
 		if at, h, ok = t.resolve(l, lowest(m)); !ok {

@@ -3,8 +3,8 @@ package tree
 // Visits: a leaf has a bit for each cell for which a visit was asked, and one that says that it has
 // been handed over for that. The bits move with the cells.
 
-// Ask asks for a visit of cell i. It is one load if that is asked for already. list says that the
-// leaf is to be handed over, and moved that nothing was asked for: the leaf was replaced.
+// Ask asks for a visit of cell i. It is one load if the visit is asked for already. list says that
+// the leaf is to be handed over, and gone that nothing was asked for: the leaf was replaced.
 func (l *Leaf) Ask(i uint8) (list, gone bool) {
 	meta := l.meta.Load()
 	if meta&(firstVisit<<i|moved) != firstVisit<<i {
@@ -13,10 +13,9 @@ func (l *Leaf) Ask(i uint8) (list, gone bool) {
 	return meta&(listed|moved) == 0, meta&moved != 0
 }
 
-// Asked takes the wanted visits off the leaf. It returns a bit for each cell that is to be visited,
-// and puts the heads that these had into heads: a key stands there when its cell has moved
-// meanwhile. There is nothing to do if the leaf is being replaced: then the same is asked for
-// elsewhere.
+// Asked clears the visits that were asked for in the leaf. It returns a bit for each cell to be
+// visited, and puts the heads of these cells into heads: by the head a key is found even if its
+// cell moves. It returns 0 if the leaf is being replaced: then the same is asked for elsewhere.
 func (t *Tree) Asked(l *Leaf, heads *[Cap]*Head) (visits uint32) {
 	for {
 		meta := l.meta.Load()

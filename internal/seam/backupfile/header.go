@@ -14,23 +14,23 @@ import (
 type Header struct {
 	// DB is the life of the database, see mvcc.Position.
 	DB string `json:"db"`
-	// Epoch is that of the saved snapshot, and Since, if not 0, of the older one to which these are
-	// the differences.
+	// Epoch is the epoch of the saved snapshot. Since, if not 0, is that of the older snapshot to
+	// which the backup has the differences.
 	Epoch uint64 `json:"epoch"`
 	Since uint64 `json:"since,omitempty"`
 	// Version is durable.SaveOptions.Version, and Codec durable.Codec.Name.
 	Version int           `json:"version,omitempty"`
 	Codec   string        `json:"codec"`
 	Tables  []TableHeader `json:"tables"`
-	// Names has the names of tables that are not UTF-8, and so no text, by their numbers.
+	// Names has the names that are not UTF-8, and so no text, by the numbers of their tables.
 	Names map[int][]byte `json:"names,omitempty"`
 }
 
 // A TableHeader describes a table in a backup.
 type TableHeader struct {
 	Name string `json:"name"`
-	// Key and Value are the types, as [reflect.Type.String] names them, and KeyShape and ValueShape
-	// those shapes; zero in a backup of differences if the table was in the one before.
+	// Key and Value are the types, as [reflect.Type.String] names them. KeyShape and ValueShape are
+	// their shapes; zero in a backup of differences if the backup before has the table.
 	Key        string `json:"key"`
 	Value      string `json:"value"`
 	KeyShape   Shape  `json:"keyShape,omitzero"`
@@ -51,8 +51,8 @@ func Describe(t seam.Table, codec string) TableHeader {
 		KeyShape: ShapeOf(key, codec), ValueShape: ShapeOf(value, codec)}
 }
 
-// Lost lists, in words, the parts of a table that was saved which would be lost in the table that
-// is. Of a backup without shapes only the same types fit.
+// Lost lists, in words, the parts of the saved table t that would be lost in the table is. Without
+// shapes only the same types fit.
 func (t TableHeader) Lost(is TableHeader) (lost []string, fits bool) {
 	if t.KeyShape.IsZero() || t.ValueShape.IsZero() {
 		return nil, t.Key == is.Key && t.Value == is.Value

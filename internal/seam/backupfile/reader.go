@@ -13,7 +13,7 @@ import (
 
 // A Reader reads a backup. Its errors are [*disk.DamageError], or of its source.
 type Reader struct {
-	Header  // Records and Refused of its tables are set when they were read
+	Header  // Records and Refused of a table are set once it was read
 	Records int
 	Bytes   int64 // set at the end
 	Format  byte  // the version of the format
@@ -34,9 +34,9 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return b, nil
 }
 
-// Next returns the next table, in the order of [Header.Tables], but for those that were
-// closed, which have no records. The unread rest of the one before is passed over. After the last
-// one it reads the end, and returns io.EOF.
+// Next returns the next table, in the order of [Header.Tables], except for closed ones, which have
+// no records. It passes over the unread rest of the table before. After the last table it reads the
+// end of the backup, and returns io.EOF.
 func (b *Reader) Next() (*Table, error) {
 	if b.table != nil {
 		if err := b.table.Skip(); err != nil {
@@ -97,10 +97,10 @@ type saved = TableHeader
 
 // A Table is a table of a backup. It is an [io.Reader] of the output of one encoder: see Anew.
 type Table struct {
-	*saved     // Records and Refused of it are set when it was read to its end
+	*saved     // Records and Refused are set once the table was read to its end
 	At     int // its place in [Header.Tables]
-	// Commits are those of a group that have records here, in their order, which is that of the
-	// records: nil if the file does not say so. They are set when the table was read to its end.
+	// Commits are those of a group that have records here, in the order of the records: nil if the
+	// file does not say so. They are set once the table was read to its end.
 	Commits []Commit
 
 	b    *Reader
@@ -124,8 +124,8 @@ func (t *Table) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Anew reports whether something of another encoder follows, and makes Read read that. It is called
-// after Read has returned io.EOF.
+// Anew reports whether output of another encoder follows, which Read then reads. It is called after
+// Read has returned io.EOF.
 func (t *Table) Anew() bool {
 	if t.over || !t.anew {
 		return false

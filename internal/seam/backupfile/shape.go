@@ -12,12 +12,12 @@ import (
 )
 
 // A Shape is a type as a codec sees it: its fields, with their names and types, down to the types
-// of Go itself. A load compares it with that in the backup.
+// of Go itself. A load compares it with the shape in the backup.
 //
 //   - Only exported fields count. A field has the name of its tag with the name of the codec, as in
 //     `json:"name,omitempty"`, and is left out if that is "-".
-//   - The name of a type does not count, but for types that encode themselves, which have only
-//     that: with codec gob by GobEncode or MarshalBinary, with json by MarshalJSON or MarshalText,
+//   - The name of a type does not count, but for types that encode themselves, which have only a
+//     name: with codec gob by GobEncode or MarshalBinary, with json by MarshalJSON or MarshalText,
 //     with any other codec by any of these.
 //
 // The zero Shape is that of a backup which has none.
@@ -25,16 +25,16 @@ type Shape struct{ nodes []shapeNode } // the first one is that of the type
 
 // A shapeNode is one type in a Shape.
 type shapeNode struct {
-	// Kind is that of the type; for an array "[N]", for one that encodes itself its name.
+	// Kind is the kind of the type; for an array "[N]", for a type that encodes itself its name.
 	Kind   string   `json:"k"`
 	Fields []string `json:"f,omitempty"`
 	Of     []int    `json:"t,omitempty"` // the numbers of the fields' types, or those of the elements
 }
 
-// MarshalJSON is for the header of a backup.
+// MarshalJSON returns the form of s in the header of a backup.
 func (s Shape) MarshalJSON() ([]byte, error) { return json.Marshal(s.nodes) }
 
-// UnmarshalJSON is for the header of a backup. It refuses anything else.
+// UnmarshalJSON reads the form that MarshalJSON returns. It refuses anything else.
 func (s *Shape) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &s.nodes); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (s *Shape) UnmarshalJSON(data []byte) error {
 // IsZero reports whether there is no shape.
 func (s Shape) IsZero() bool { return len(s.nodes) == 0 }
 
-// String is the type in Go, without the names of types. A type within itself is "...".
+// String returns the type in Go, without the names of types. A type within itself is "...".
 func (s Shape) String() string {
 	if s.IsZero() {
 		return ""
@@ -98,7 +98,7 @@ func (s Shape) write(b *strings.Builder, at int, in []int) {
 	}
 }
 
-// shapes are those of all types that were asked for.
+// shapes has the shapes of all types that were asked for.
 var shapes sync.Map // from shapeKey to Shape
 
 type shapeKey struct {
@@ -157,8 +157,8 @@ func (b *shaper) add(t reflect.Type) int {
 	return at
 }
 
-// SeenByCodec reports whether a codec may see a field: also one that is embedded, of a struct whose
-// own fields are exported.
+// SeenByCodec reports whether a codec may see a field: an exported one, or an embedded struct,
+// whose own fields may be exported.
 func SeenByCodec(f reflect.StructField) bool {
 	t := f.Type
 	if t.Kind() == reflect.Pointer {
@@ -184,7 +184,7 @@ type (
 	jsonEncoder interface{ MarshalJSON() ([]byte, error) }
 )
 
-// EncodesItself reports whether the fields of a type are its own affair.
+// EncodesItself reports whether a type has a method by which the codec encodes it.
 func EncodesItself(t reflect.Type, codec string) bool {
 	if t.Name() == "" {
 		return false
@@ -205,8 +205,8 @@ func EncodesItself(t reflect.Type, codec string) bool {
 	return inGob || inJSON
 }
 
-// Lost lists, in words, the parts of s that is lacks: a field that is gone, or another type. New
-// fields of is do not count. of is the name of the whole.
+// Lost lists, in words, the parts of s that is lacks: a field that is gone, or has another type.
+// New fields of is do not count. of names the whole value in the texts.
 func (s Shape) Lost(is Shape, of string) (what []string) {
 	if s.IsZero() || is.IsZero() {
 		return nil
@@ -249,11 +249,11 @@ func (s Shape) Lost(is Shape, of string) (what []string) {
 	return what
 }
 
-// Has reports whether there is a field, by the names on the way to it, each behind a zero byte.
+// Has reports whether there is a field: path has the names that lead to it, each behind a 0 byte.
 func (s Shape) Has(path string) bool {
 	at := 0
 	for _, name := range strings.Split(path, "\x00")[1:] {
-		for range s.nodes { // more there are not, but in a circle
+		for range s.nodes { // there are no more, except in a circle
 			if n := s.nodes[at]; n.Kind == "map" {
 				at = n.Of[1]
 			} else if n.Kind == "*" || strings.HasPrefix(n.Kind, "[") {
@@ -274,7 +274,7 @@ func (s Shape) Same(as Shape) bool {
 	return len(s.Lost(as, "")) == 0 && len(as.Lost(s, "")) == 0
 }
 
-// from is String of the type with a number.
+// from returns the String of the type with a number.
 func (s Shape) from(at int) string {
 	var b strings.Builder
 	s.write(&b, at, nil)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// For the meaning of a backup's frames see docs/format.md. The last byte of the magic is the
-// version of the format; the one before had no shapes of types.
+// docs/format.md says the meaning of a backup's frames. The last byte of the magic is the version
+// of the format; the version before had no shapes of types.
 var (
 	BackupMagic       = Magic([]byte("mvccmap\x02"))
 	BackupMagicBefore = Magic([]byte("mvccmap\x01"))

@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// SyncFolder makes a file that was made, renamed or removed in a folder durable, where that is
+// SyncFolder makes durable that a file was made, renamed or removed in a folder, where that is
 // possible (not on Windows).
 func SyncFolder(path string) error {
 	if runtime.GOOS == "windows" {
@@ -20,8 +20,8 @@ func SyncFolder(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// MakeFolder makes a folder that only its owner can use, with those above it, so that their names
-// are durable.
+// MakeFolder makes a folder that only its owner can use, and the folders above it, and makes their
+// names durable.
 func MakeFolder(dir string) error {
 	above := filepath.Dir(filepath.Clean(dir))
 	if _, err := os.Stat(dir); err == nil || above == dir {

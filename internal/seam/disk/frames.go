@@ -4,12 +4,12 @@
 //	magic    8 bytes
 //	frame    kind, 1 byte; length of the payload, 4 bytes; payload; checksum, 4 bytes
 //
-// Numbers are little-endian. A checksum is the CRC-32C of all that comes before it in the
-// stream but for checksums: so a frame that is missing, repeated or out of its place does not
-// match either. (With them it would: the CRC of a message and its CRC is always the same.)
+// Numbers are little-endian. A checksum is the CRC-32C of all that comes before it in the stream,
+// without the other checksums: so a frame that is missing, repeated or out of its place does not
+// match either. (With the checksums it would: the CRC of a message and its CRC is always the same.)
 //
-// The frames of a backup may be lines of JSON instead, see [NewLineWriter]. A reader tells by the
-// beginning.
+// The frames of a backup may be lines of JSON instead, see [NewLineWriter]. A reader tells that by
+// the beginning of the stream.
 package disk
 
 import (
@@ -90,18 +90,18 @@ type Reader struct {
 	payload []byte
 	sum     uint32
 	begun   bool
-	magic   Magic // that it begins with
+	magic   Magic // with which the stream begins
 	magics  []Magic
 	at      int64 // where the next frame begins
-	frame   int64 // where the last one began
+	frame   int64 // where the last frame began
 	lines   lineReader
 }
 
-// NewReader returns a reader of the stream r, which begins with one of magics. It reads no more than
-// the frames that it is asked for.
+// NewReader returns a reader of the stream r, which begins with one of magics. It reads no more of
+// r than the frames that it is asked for.
 func NewReader(r io.Reader, magics ...Magic) *Reader { return &Reader{r: r, magics: magics} }
 
-// Offset returns where the frame begins that was read last.
+// Offset returns where the frame that was read last begins.
 func (r *Reader) Offset() int64 { return r.frame }
 
 // Read returns how many bytes were read.
@@ -154,7 +154,7 @@ func (r *Reader) Frame() (kind byte, payload []byte, err error) {
 	return head[0], r.payload[:n], nil
 }
 
-// foreign is the error for a stream that begins with another magic.
+// foreign returns the error for a stream that begins with another magic.
 func (r *Reader) foreign() error {
 	known := slices.Contains(r.magics, BackupMagic)
 	if v := r.magic[7]; known && [7]byte(r.magic[:]) == [7]byte(BackupMagic[:]) && v > lineVersion {

@@ -12,8 +12,8 @@ import (
 	"strconv"
 )
 
-// A backup in lines has the contents of one in frames, for other tools to read. A frame is a line,
-// an object, that begins with a head of a fixed length, so that a reader need not look for its end:
+// A backup in lines has the contents of one in frames, for other tools to read. A frame is a line
+// with an object. The line begins with a head of a fixed length, by which a reader knows its end:
 //
 //	{"mvccmap":3,"crc32c":"5b2f8c11","bytes":         421,"header":{...}}
 //	{"crc32c":"ae0c2a97","bytes":          16,"table":"users"}
@@ -23,8 +23,8 @@ import (
 //	{"crc32c":"7e05f1aa","bytes":          13,"counts":[2]}
 //	{"crc32c":"0f6a9e4d","bytes":           8,"end":2}
 //
-// Bytes are those after the head, up to the end of the line, or of the records. The checksum is
-// that of all up to there, but for the eight digits of each checksum.
+// "bytes" is the number of bytes after the head, up to the end of the line, or of the records
+// behind it. The checksum is that of all up to there, without the eight digits of each checksum.
 
 // LineMagic begins a backup in lines: the rest of the name and the version follow.
 var LineMagic = Magic([]byte(`{"mvccma`))
@@ -37,7 +37,7 @@ const (
 	sumTo       = sumAt + 8
 	bytesTo     = len(lineHead) - 1
 	bytesAt     = bytesTo - 12
-	// A larger payload is not kept once it was read.
+	// The memory of a larger payload is not kept.
 	largeLine = 16 * MaxPayload
 )
 
@@ -54,7 +54,7 @@ type lineWriter struct {
 // be longer than MaxPayload: see [Writer.Part].
 func NewLineWriter(w io.Writer) *Writer { return &Writer{w: w, lines: &lineWriter{}} }
 
-// Table says which table follows. Frames do not say so.
+// Table writes which table follows, in a backup of lines.
 func (w *Writer) Table(name string) error {
 	if w.lines == nil {
 		return nil
@@ -66,8 +66,8 @@ func (w *Writer) Table(name string) error {
 	return w.object("table", text, nil)
 }
 
-// Part returns how much of data is to be the payload of the next frame, which may be nothing: whole
-// lines.
+// Part returns how many bytes of data are to be the payload of the next frame: in lines, all whole
+// lines, perhaps none.
 func (w *Writer) Part(data []byte) int {
 	if w.lines == nil {
 		return min(len(data), MaxPayload)
@@ -107,7 +107,8 @@ func (w *Writer) line(kind byte, payload []byte) error {
 
 var newline = []byte("\n")
 
-// lineEnds are characters that JSON has in texts as they are, and where some readers end a line.
+// lineEnds are characters that JSON leaves as they are in texts, and at which some readers end a
+// line.
 var lineEnds = [][2][]byte{{[]byte("\u0085"), []byte(`\u0085`)}, {[]byte("\u2028"), []byte(`\u2028`)},
 	{[]byte("\u2029"), []byte(`\u2029`)}}
 
@@ -121,7 +122,7 @@ func EscapeLineEnds(text []byte) []byte {
 	return text
 }
 
-// numbers are those of a payload.
+// numbers returns the numbers of a payload.
 func numbers(payload []byte) []uint64 {
 	list := []uint64{}
 	for len(payload) > 0 {
@@ -158,7 +159,7 @@ func (w *Writer) object(key string, value, records []byte) error {
 	return err
 }
 
-// sumText is a checksum in hexadecimal digits.
+// sumText returns a checksum in hexadecimal digits.
 func sumText(sum uint32) string {
 	return hex.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 }
@@ -166,7 +167,7 @@ func sumText(sum uint32) string {
 type lineReader struct {
 	begun bool
 	rest  []byte // of the header
-	more  bool   // there may be
+	more  bool   // there may be more of the header
 }
 
 // line reads a frame that is a line.
@@ -203,7 +204,7 @@ func (r *Reader) line() (kind byte, payload []byte, err error) {
 	}
 }
 
-// headerPart returns the header in the parts that frames would have.
+// headerPart returns the next part of the header, as frames divide it.
 func (r *Reader) headerPart() (kind byte, payload []byte, err error) {
 	n := min(len(r.lines.rest), MaxPayload)
 	payload, r.lines.rest, r.lines.more = r.lines.rest[:n], r.lines.rest[n:], n == MaxPayload
@@ -274,7 +275,7 @@ func (r *Reader) lineVersion() error {
 	return r.Damage("it does not begin as it should")
 }
 
-// newer is the error for a version of the format that is not known.
+// newer returns the error for a version of the format that is not known.
 func (r *Reader) newer(version int) error {
 	return r.Damage(fmt.Sprintf("it is of version %d of the format, which a newer program has written, "+
 		"or is damaged; this one reads those up to %d", version, lineVersion))
@@ -287,8 +288,7 @@ func lengthIn(text string) (n int64, ok bool) {
 	return n, err == nil && fmt.Sprintf("%12d", n) == text
 }
 
-// content reads so many bytes into the payload, which grows as bytes come: the number may be
-// damaged.
+// content reads n bytes into the payload, which grows as bytes come: n may be damaged.
 func (r *Reader) content(n int64) error {
 	if cap(r.payload) > largeLine {
 		r.payload = nil

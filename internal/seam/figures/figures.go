@@ -1,4 +1,4 @@
-// Package figures describes the fields of [mvcc.Stats]: charts and metrics follow from it.
+// Package figures describes the fields of [mvcc.Stats], for charts and metrics.
 package figures
 
 import (
@@ -18,10 +18,10 @@ type Figure struct {
 	Help    string // a sentence or two about it
 	Unit    string // "s", "B", or "" for a number of something
 	Counter bool   // it grows; otherwise it is a gauge
-	Table   bool   // a table of a database has it as well, see [mvcc.Map.Stats]
+	Table   bool   // the statistics of a table have it too, see [mvcc.Map.Stats]
 
-	// Metric is the name for Prometheus, without "mvccmap_", and none if it is a sum of other
-	// figures. Those of one metric differ in Value, the value of its label Label.
+	// Metric is the name for Prometheus, without "mvccmap_"; empty if the figure is a sum of
+	// others. Figures of one metric differ in Value, the value of the label Label.
 	Metric, Label, Value string
 
 	index int // of the field
@@ -75,11 +75,11 @@ func (f Figure) Of(s mvcc.Stats) float64 {
 	}
 }
 
-// OfTable reports whether these are the statistics of a table of a database.
+// OfTable reports whether s has the statistics of a table of a database.
 func OfTable(s mvcc.Stats) bool { return s.Epoch != 0 && s.MinVisible == 0 }
 
-// describe gives the metric and the help of each field. A metric that several fields share has a
-// label, and the help of the first of them. A sum of other fields is no metric.
+// describe tells the metric and the help of each field. Fields that share a metric have a label,
+// and the help of the first of them. A sum of other fields is no metric.
 func describe(gauge, counter func(field, metric, help string)) {
 	gauge("Epoch", "epoch", "Newest epoch drawn. Every commit that writes draws one.")
 	gauge("MinVisible", "min_visible_epoch", "Min visible epoch as of the newest view: nobody "+

@@ -7,13 +7,13 @@ import (
 	"math/bits"
 )
 
-// A parser reads a message. A value may go on in another one after each definition within it.
+// A parser reads a message. A value may go on in another message behind a definition within it.
 type parser struct {
 	r     *Reader
-	in    []byte // the rest of it
+	in    []byte // the rest of the message
 	err   error  // nothing is read any more
 	depth int
-	names int // how long the names are that were printed
+	names int // the length of all names that were printed
 }
 
 func (p *parser) fail(format string, args ...any) {
@@ -77,8 +77,8 @@ func (p *parser) enter() bool {
 	return p.err == nil
 }
 
-// goOn reads the message in which a value goes on after a definition; or the length of that which
-// goes on in this one.
+// goOn reads the message in which a value goes on after a definition; if the value goes on in this
+// message, goOn reads the length.
 func (p *parser) goOn() {
 	if len(p.in) > 0 {
 		p.uint()
@@ -92,7 +92,7 @@ func (p *parser) goOn() {
 	p.in = p.r.raw[from:]
 }
 
-// message reads the value of a message, which is of the type with a number.
+// message reads the value of a message, of the type with number id.
 func (p *parser) message(id int64) error {
 	t := p.typeOf(id)
 	switch {
@@ -172,7 +172,7 @@ func (p *parser) count(t *wireType) uint64 {
 	return n
 }
 
-// nextField reads which field of a struct comes after another one, -1 if none does.
+// nextField reads and returns which field of a struct comes after field, -1 if none does.
 func (p *parser) nextField(t *wireType, field int) int {
 	delta := p.uint()
 	if delta == 0 || p.err != nil {

@@ -1,8 +1,8 @@
-// Package gobtext reads the streams of package encoding/gob without the Go types of their values. It
-// checks the lengths in a value before codec Gob hands it to gob, which allocates by some of them. For
-// mvccdump it makes values of them that package json prints.
+// Package gobtext reads the streams of package encoding/gob without the Go types of their values.
+// It checks the lengths in a value before codec Gob hands the value to gob, which allocates by some
+// of them. For mvccdump it makes of a value others that package json prints.
 //
-// A stream may be forged: the package returns an error then. It neither panics, nor nests, reads
+// A stream may be forged: then the package returns an error. It neither panics, nor nests, reads
 // ahead or allocates without bound.
 package gobtext
 
@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// maxMessage is how long gob lets a message be, and maxNames how long the names of all fields and
-	// types of a value may be: each stands once in the stream, and may be printed very often.
+	// maxMessage is how long gob lets a message be, and maxNames how long all names of the fields
+	// and types of a value may be: each is in the stream once, and may be printed very often.
 	maxMessage = (1 << 30) << (^uint(0) >> 62)
 	maxNames   = 1 << 28
-	// maxDepth is how deep values may be nested: deeper than codec Gob lets them.
+	// maxDepth is how deep values may be nested: deeper than codec Gob allows.
 	maxDepth = 20000
-	// largeValue is how large a value is whose memory is not used for the next one.
+	// largeValue is the size above which the memory of a value is not used for the next one.
 	largeValue = 1 << 20
 )
 
@@ -55,10 +55,10 @@ func (r *Reader) Raw() []byte { return r.raw }
 // Repairs returns the repairs before the value, see package durable. They are valid as Raw is.
 func (r *Reader) Repairs() []byte { return r.repairs }
 
-// Next reads the next value, and checks that it is as long as it says, in all of its parts, and not
-// nested too deep. It returns io.EOF at the end of the stream. It costs a copy of the value, and a
-// walk over its bytes if it has slices or maps or values of interface types. It allocates no more
-// than there are bytes.
+// Next reads the next value, and checks that it and all of its parts are as long as they say, and
+// not nested too deep. It returns io.EOF at the end of the stream. It costs a copy of the value,
+// and a walk over its bytes if it has slices or maps or values of interface types. It allocates no
+// more than the stream has bytes.
 func (r *Reader) Next() error {
 	if cap(r.raw) > largeValue {
 		r.raw, r.repairs = nil, nil
@@ -94,7 +94,7 @@ func (r *Reader) Next() error {
 	}
 }
 
-// readRepairs reads the repairs before a value, without the byte and the length before them.
+// readRepairs reads the repairs before a value, behind their first byte and their length.
 func (r *Reader) readRepairs() error {
 	_, _ = r.r.Discard(1)
 	n, err := binary.ReadUvarint(r.r)
@@ -105,7 +105,7 @@ func (r *Reader) readRepairs() error {
 	return err
 }
 
-// message reads a message, with its length, and returns where it begins in raw, behind that.
+// message reads a message into raw, with its length, and returns where it begins there.
 func (r *Reader) message() (from int, err error) {
 	first, err := r.r.ReadByte()
 	if err != nil {

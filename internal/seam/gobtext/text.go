@@ -15,13 +15,13 @@ import (
 // Fields returns the fields of the record that Next of a printer has read, by their names, as values
 // that package json prints: numbers, strings, bool, nil, []byte, and slices and maps of them.
 //
-// A field that gob has left out, since it is zero or nil, is left out, but for one of the record
-// itself: that is the zero value of a number, text or bool, else nil. Floats that JSON does not have are
-// strings. A text that is not UTF-8 is {"base64": ...}. A map whose keys are neither text, numbers
-// nor bool is a sorted list of pairs. A value of an interface type is {"type": ..., "value": ...},
-// unless it is a string or bool. A type that encodes itself is {"type": ..., "base64": ...}, but for
-// times. Repairs are not looked at: nil is as empty, and -0 as 0. All is valid until the next call of
-// Next.
+// A field that gob has left out, since it is zero or nil, is left out; but such a field of the
+// record itself is the zero value of a number, text or bool, else nil. Floats that JSON does not
+// have are strings. A text that is not UTF-8 is {"base64": ...}. A map whose keys are neither text,
+// numbers nor bool is a sorted list of pairs. A value of an interface type is {"type": ...,
+// "value": ...}, unless it is a string or bool. A type that encodes itself is {"type": ...,
+// "base64": ...}, but for times. Repairs are ignored: nil is as empty, and -0 as 0. All is valid
+// until the next call of Next.
 func (r *Reader) Fields() map[string]any { return r.fields }
 
 // Text returns a text as JSON has it.
@@ -32,7 +32,7 @@ func Text(s string) any {
 	return map[string]any{"base64": []byte(s)}
 }
 
-// record reads a struct whose fields are all there.
+// record reads a struct, and puts zero values in the place of missing fields.
 func (p *parser) record(t *wireType) {
 	fields := p.structOf(t)
 	for _, f := range t.fields {
@@ -56,7 +56,7 @@ func zeroOf(id int64) any {
 	return nil
 }
 
-// named counts a name.
+// named adds to p.names the length of a name, and returns the name.
 func (p *parser) named(name string) string {
 	if p.names += len(name); p.names > maxNames {
 		p.fail("a record with more than %d bytes of names is not printed", maxNames)
@@ -158,8 +158,8 @@ func (p *parser) dynamic() any {
 	return map[string]any{"type": Text(name), "value": v}
 }
 
-// opaque returns the bytes that a type has made of its value by itself. The type of a pointer has no
-// name.
+// opaque returns a value of a type that encodes itself, whose bytes are b. The type of a pointer
+// has no name.
 func (p *parser) opaque(t *wireType, b []byte) any {
 	if at, ok := timeOf(b); ok && (t.name == "Time" || t.name == "") {
 		return at.Format(time.RFC3339Nano)
@@ -171,7 +171,7 @@ func (p *parser) opaque(t *wireType, b []byte) any {
 	return v
 }
 
-// timeOf returns the time that b is the binary form of.
+// timeOf returns the time whose binary form is b.
 func timeOf(b []byte) (t time.Time, ok bool) {
 	if t.UnmarshalBinary(b) != nil || binary.BigEndian.Uint32(b[9:]) >= 1e9 {
 		return t, false

@@ -58,7 +58,7 @@ func (p *parser) typeOf(id int64) *wireType {
 }
 
 // flat reports whether gob allocates nothing by a count for values of a type, and none is nested
-// deeper than the type. (It checks lengths of bytes by itself.) All types that it has are defined.
+// deeper than the type. (Gob checks lengths of bytes by itself.) All types within are defined.
 func (r *Reader) flat(id int64, depth int) bool {
 	t := r.types[id]
 	if t == nil {
@@ -95,7 +95,7 @@ func (p *parser) define(id int64) {
 	}
 }
 
-// part reads a field of a definition. The first one is that which all have in common.
+// part reads a field of a definition. The first field is the one that all definitions have.
 func (p *parser) part(t *wireType, field int) bool {
 	switch {
 	case field == 1:
