@@ -19,11 +19,11 @@ type Engine interface {
 // store would: the harness allocates nothing but the bytes that are put, and all else in B/op and
 // allocs/op counts as the engine's.
 type Session interface {
-	// Do runs fn in one transaction and retries it until it has committed: fn may run several times.
-	// readOnly says that fn does not write. If fn returns an error, Do rolls back and returns it. Any
-	// other error of Do, which must not be a mere conflict, ends the run as failed, except that
-	// [ErrStopped] ends it silently and [ErrGaveUp] counts as an error. An engine that is
-	// [EngineSpec.OneKey] has no transactions: each call by fn takes effect alone.
+	// Do runs fn in one transaction and retries it until it has committed: fn may run several
+	// times. readOnly says that fn does not write. If fn returns an error, Do rolls back and
+	// returns it. Any other error of Do, which must not be a mere conflict, ends the run as
+	// failed, except that [ErrStopped] ends it silently and [ErrGaveUp] counts as an error. An
+	// engine that is [EngineSpec.OneKey] has no transactions: each call by fn takes effect alone.
 	Do(readOnly bool, fn func(tx Access) error) error
 	// Aborts returns the number of attempts, over the life of the session, that did not commit and
 	// were made again. It is called while Do is not running.

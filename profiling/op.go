@@ -23,19 +23,18 @@ func (o *Op) Name() string {
 	return (*flight.Op)(o).Name()
 }
 
-// Done says that the calling goroutine has just ended an operation of this kind
-// that took d. It counts d in a histogram, which takes some ten nanoseconds, and while slow
-// operations are recorded it compares d with a threshold. If d is above that, it leaves a
-// mark in the trace and offers it to the goroutine that keeps one, which takes about a
-// microsecond and allocates. It never blocks.
+// Done says that the calling goroutine has just ended an operation of this kind that took d. It
+// counts d in a histogram, which takes some ten nanoseconds, and while slow operations are recorded
+// it compares d with a threshold. If d is above the threshold, Done leaves a mark in the trace and
+// offers the operation to be kept, which takes about a microsecond and allocates. Done never
+// blocks.
 func (o *Op) Done(d time.Duration) {
 	if o != nil {
 		(*flight.Op)(o).Count(d, false)
 	}
 }
 
-// Failed is Done of an operation that did not succeed. It counts as an operation and as
-// an error.
+// Failed is Done for an operation that did not succeed. The operation also counts as an error.
 func (o *Op) Failed(d time.Duration) {
 	if o != nil {
 		(*flight.Op)(o).Count(d, true)
@@ -89,14 +88,14 @@ type SlowConfig struct {
 	// four times as much is dropped. The default is 10 MB, the largest 256 MB.
 	MaxBytes int
 
-	// Every is the shortest time between two traces kept. Of the slow
-	// operations meanwhile one is chosen of the Op of which the fewest were kept; of
-	// these, the one that exceeded its threshold by the largest factor. The default is 3 s.
+	// Every is the shortest time between two traces kept. Of the slow operations meanwhile one is
+	// chosen of the Op of which the fewest were kept; of these, the one whose time above its
+	// threshold, times the number of slow operations of its Op, is the largest. The default is 3 s.
 	Every time.Duration
 
-	// Keep is how many traces are kept. Those of the Op that has most make room for newer ones;
-	// the half of them that exceeded their thresholds most stay. Together they
-	// are not larger than Keep times MaxBytes. The default is 8.
+	// Keep is how many traces are kept. Those of the Op that has most make room for newer ones; the
+	// half of them that cost most, by the product that Every describes, stay. Together they are not
+	// larger than Keep times MaxBytes. The default is 8.
 	Keep int
 
 	_ struct{}

@@ -11,7 +11,7 @@ type Operation struct {
 	Latency Latency // of all, also of those that failed
 }
 
-// A Latency has durations in nanoseconds, and how often there was each, in ascending order. The
+// A Latency has durations in nanoseconds, and how often there was each, in ascending order. A
 // duration may stand for several that are about as long.
 type Latency interface {
 	All() iter.Seq2[int64, uint64]

@@ -48,7 +48,7 @@ func tracedWaits(ctx context.Context, d time.Duration) (*contention.Report, erro
 	return r, nil
 }
 
-// errFull is why a trace ended early, and can be read all the same.
+// errFull is the reason of a trace that ended early because it was large. It can still be read.
 var errFull = errors.New("the trace is large enough")
 
 // takeTrace takes an execution trace of length d, or until it has most bytes. The runtime's tracer
