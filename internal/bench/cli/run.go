@@ -139,7 +139,7 @@ func (r *runner) run() error {
 	return cmp.Or(r.watch.end(), err)
 }
 
-// outcomeOf says how a run has ended that stopped with err after some of its samples.
+// outcomeOf returns the outcome of a run that stopped with err after some of its samples.
 func outcomeOf(err error, done, of int) results.Outcome {
 	o := results.Outcome{Kind: results.Failed, Done: done, Of: of}
 	var violation *bench.Violation

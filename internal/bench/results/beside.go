@@ -42,8 +42,8 @@ func markOf(cells ...*Cell) string {
 	return ""
 }
 
-// times says by which factor the first engine differs from that at a place among them, "" if there
-// is nothing to compare.
+// times says by which factor the first engine differs from the engine at the given index, "" if
+// there is nothing to compare.
 func (r *Round) times(engine int) string {
 	switch {
 	case r.Beside[engine] == nil:
@@ -132,7 +132,7 @@ func (c *Contest) Rows() [][]string {
 // Figure returns the name of the compared figure, for people.
 func (c *Contest) Figure() string { return strings.TrimSuffix(c.Unit, "-ns") }
 
-// Open returns how many figures do not tell the first engine and that at a place among them apart.
+// Open returns in how many figures the first engine and the one at the given index do not differ.
 func (c *Contest) Open(engine int) (n int) {
 	for _, r := range c.Rounds {
 		if r.Beside[engine] != nil && !r.Beside[engine].Significant {
@@ -142,8 +142,8 @@ func (c *Contest) Open(engine int) (n int) {
 	return n
 }
 
-// Where says in words where the first engine did so beside that at a place among them, workload by
-// workload, and by how much.
+// Where says in words where the first engine has the verdict beside the engine at the given index,
+// workload by workload, and by which factor.
 func (c *Contest) Where(engine int, verdict string) string {
 	var b strings.Builder
 	title := ""

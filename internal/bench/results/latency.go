@@ -75,8 +75,8 @@ func encodeHistogram(h *hist.Hist) string {
 	return string(text)
 }
 
-// DecodeHistogram reads the encoding of any HdrHistogram of integers. The maximum is then the lower
-// end of the last bucket; [hist.Hist.Add] of none of the real one mends it.
+// DecodeHistogram reads the encoding of any HdrHistogram of integers. The maximum of the result is
+// the lower end of the last bucket: [hist.Hist.Add] of the real maximum, 0 times, corrects it.
 func DecodeHistogram(text string) (*hist.Hist, error) {
 	all, err := hdrhistogram.Decode([]byte(text))
 	if err != nil {
