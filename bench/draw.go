@@ -49,7 +49,7 @@ func (m *Model) NURand(a, n int) Draw {
 	return func(r *Rand) int64 { return int64(r.Below(a+1)|r.Below(n)) % int64(n) }
 }
 
-// zipf returns a table that is made before it is used.
+// zipf returns a table that is filled when the model is prepared.
 func (m *Model) zipf(n int, theta float64) *zipf {
 	z := new(zipf)
 	m.prepare = append(m.prepare, func() { *z = *newZipf(n, theta) })

@@ -108,7 +108,7 @@ type mvccSession struct {
 	look     func(mvcc.DBSnapshot) error
 	tx       mvcc.DBTx
 	snapshot mvcc.DBSnapshot
-	reading  bool // snapshot, or that of the only table, and not tx
+	reading  bool // the session reads a snapshot, and does not use tx
 }
 
 // An mvccUse is a table in the transactions of a session.

@@ -10,7 +10,7 @@ const (
 	orderLines    = 15      // of an order, at most
 )
 
-// tpccTables are its tables. An order has customer*16 + lines, and a line item*16 + quantity.
+// tpccTables are the tables: an order has customer*16 + lines, and a line item*16 + quantity.
 type tpccTables struct {
 	keys                           int64 // warehouses
 	warehouse, ytd, next, oldest   *Table

@@ -60,22 +60,21 @@ func (o *Op) Watch(d time.Duration) {
 // All slow operations leave a mark in the trace, at most a thousand a second beside those that are
 // kept. The page sums up their activities, by name, of the last five minutes.
 //
-// The trace costs a program that does nothing but wake goroutines more than half
-// of its speed, one with goroutines that fight for a lock a fifth, and one that seldom
-// waits hardly anything; see [Service.Instrumented]. It takes about MaxBytes of
-// memory, and as much again for each trace kept. To keep one takes some
-// milliseconds. To read it takes one processor for about 0.3 µs per event, which
-// are one or two seconds for 10 MB, and memory of ten times its size meanwhile; at
-// most a twentieth of a processor is spent in this way, so that a program of very
-// many events has a trace kept less often than Every says.
+// The trace costs a program that does nothing but wake goroutines more than half of its speed, one
+// with goroutines that fight for a lock a fifth, and one that seldom waits hardly anything; see
+// [Service.Instrumented]. It takes about MaxBytes of memory, and as much again for each trace kept.
+// To keep a trace takes some milliseconds. To read it takes one processor for about 0.3 µs per
+// event, one or two seconds for 10 MB, and meanwhile ten times its size of memory. At most a
+// twentieth of a processor is spent in this way, so that a program of very many events has traces
+// kept less often than Every says.
 type SlowConfig struct {
-	// Percentile makes operations slow that take longer than that percentile of the durations of
-	// the same Op in the last minute. The default is 99.9. There must be enough operations to know
-	// it: ten beyond it, so 10 000 for 99.9.
+	// Percentile is the percentile above which an operation is slow, among the durations of the
+	// same Op in the last minute. The default is 99.9. It is known if ten operations lie beyond it:
+	// for 99.9 that takes 10 000.
 	Percentile float64
 
-	// Above, if positive, makes operations slow that take longer, whatever is
-	// usual. Percentile then does not matter.
+	// Above, if positive, is the duration above which an operation is slow, whatever is usual.
+	// Percentile then does not matter.
 	Above time.Duration
 
 	// MinAge is how far traces should reach back, and so the longest operation

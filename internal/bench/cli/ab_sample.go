@@ -20,7 +20,7 @@ import (
 // combination each side is first once.
 type sideOrder struct {
 	rnd   *rand.Rand
-	first map[string]int // by combination: of the pair before, if that was an odd one
+	first map[string]int // by combination, after an odd pair: the side that was first in it
 }
 
 func newSideOrder(seed uint64) *sideOrder {

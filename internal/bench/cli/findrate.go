@@ -31,7 +31,7 @@ type rateSearch struct {
 	confirm func(rate float64) (tried, error)
 }
 
-// rateStep is the ratio of the next rate that does not do to the one found, where a search stops.
+// rateStep ends a search: the next rate that does not do is at most so many times the one found.
 const rateStep = 1.05
 
 // steps bounds the tries of each part of a search.

@@ -176,7 +176,7 @@ func (b *board) start(step bench.Step, next *bench.Step) {
 	b.step, b.next, b.trial = step, next, nil
 }
 
-// runs says which trial there is, if any, and the name of its operations.
+// runs notes which trial is under way, nil for none, and the name of its operations.
 func (b *board) runs(t *bench.Trial, doing string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,8 +186,8 @@ func (b *board) runs(t *bench.Trial, doing string) {
 	}
 }
 
-// capturing says whether a CPU profile is being taken: goroutines are then labelled
-// with their operations.
+// capturing notes whether a CPU profile is being taken: goroutines are then labelled with their
+// operations.
 func (b *board) capturing(on bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

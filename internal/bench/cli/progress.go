@@ -74,7 +74,7 @@ func newProgress(w io.Writer, interval time.Duration) *progress {
 	return p
 }
 
-// set changes the line, which is asked for with p.mu held.
+// set changes the function that returns the line; it is called with p.mu held.
 func (p *progress) set(line func(now time.Time) string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

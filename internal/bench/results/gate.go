@@ -22,11 +22,11 @@ type Regression struct {
 
 // A Judgement says of a comparison whether something has become worse by more than a tolerance.
 //
-// It failed if surely a row has: the lower confidence bound of the change is beyond the tolerance,
-// considering how many rows are judged (Holm). It passed if surely no row has by the tolerance
-// twice over: all upper confidence bounds are below that, and no significant change is, by its
-// estimate, beyond the tolerance. Otherwise it cannot tell: there are too few samples, or they are
-// too far from each other, or some are missing.
+// It failed if a row has surely become worse by more: its lower confidence bound is beyond the
+// tolerance, considering how many rows are judged (Holm). It passed if surely no row has become
+// worse by the tolerance twice over: all upper confidence bounds are below that, and no significant
+// change is, by its estimate, beyond the tolerance. Otherwise it cannot tell: samples are too few,
+// too far from each other, or missing.
 type Judgement struct {
 	Outcome string       `json:"outcome"`
 	Pct     float64      `json:"pct"` // the tolerance
