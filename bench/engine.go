@@ -96,8 +96,8 @@ type Setup struct {
 	// Isolation is the level of read-write transactions, for engines that have a choice. It is
 	// never empty.
 	Isolation Isolation
-	// Options are those of the transactional map, for the engines that are one, but for its
-	// capacity and its level.
+	// Options are the options of the transactional map, for engines that are such a map, but for
+	// its capacity and its level.
 	Options mvcc.Options
 	Limits
 }

@@ -181,7 +181,7 @@ type tally struct {
 	seen   []*observer
 	there  int // of the first records
 	grown  int
-	summed int64 // the numbers of those above the first
+	summed int64 // the numbers of the records above the first
 }
 
 func (t *Trial) tallyOf(table *Table) *tally {

@@ -33,7 +33,7 @@ type labeller struct {
 	on    *labelling
 	names []string          // of operations
 	each  []context.Context // by their index
-	now   *context.Context  // of those, the goroutine's present one; nil: none of them
+	now   *context.Context  // the element of each that the goroutine has; nil: none
 	none  context.Context   // the labels of a goroutine without the name of an operation
 }
 
@@ -58,8 +58,8 @@ func (l *labeller) labelNext(i int) {
 	}
 }
 
-// set gives the goroutine the labels of *ctx or, if labels are not wanted any more,
-// those that it had at first.
+// set gives the goroutine the labels of *ctx or, if labels are not wanted any more, the labels that
+// it had at first.
 func (l *labeller) set(ctx *context.Context) {
 	switch {
 	case !l.on.Load():

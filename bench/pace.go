@@ -83,8 +83,8 @@ func (q *queue) take() (due time.Duration, ok bool) {
 // never is the due time that stands for no operation.
 const never = time.Duration(math.MaxInt64)
 
-// leave is called by each goroutine when it takes no more operations. held is when the operation
-// was due that the goroutine has taken and not begun, or never. The first call closes the queue:
+// leave is called by each goroutine when it takes no more operations. held is the due time of an
+// operation that the goroutine has taken and not begun, or never. The first call closes the queue:
 // each operation that was due by then has been begun, or counts in the backlog. With random
 // arrivals the operations that nobody has taken are estimated.
 func (q *queue) leave(now, held time.Duration) {

@@ -51,7 +51,7 @@ type Config struct {
 	// have them. Zero means that they follow each other without a pause.
 	AuditInterval time.Duration
 
-	// Options are those of the transactional map, for the engines that are one.
+	// Options are the options of the transactional map, for engines that are such a map.
 	Options mvcc.Options
 }
 

@@ -78,8 +78,8 @@ func (c *filler) stamp(b []byte) stamp {
 	return s
 }
 
-// filling returns the bytes that follow the stamp s in a slice of length n. They look random, so
-// that a store gains nothing by compressing them.
+// filling returns the sequence of the bytes that follow the stamp s in a slice of length n. They
+// look random, so that a store gains nothing by compressing them.
 func filling(s stamp, n int) Rand { return Rand(s ^ uint64(n)*0x9e3779b97f4a7c15) }
 
 // flaw names the fault of damaged bytes, in words that follow the name of a key.

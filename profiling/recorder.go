@@ -138,7 +138,7 @@ func parsed(list ...[]byte) (profiles []*profile.Profile, err error) {
 // ownWork matches functions of a Recorder's own work, and of the CPU profiler's work for it.
 var ownWork = regexp.MustCompile(`/profiling\.\(\*Recorder\)\.|^runtime/pprof\.profileWriter$`)
 
-// add puts p into the list, unless there is nothing in it.
+// add puts p into the list, unless p has no samples.
 func (list Profiles) add(kind string, p *profile.Profile, err error) error {
 	if err == nil && len(p.Sample) == 0 {
 		return nil

@@ -123,7 +123,7 @@ func partsOf(r *slow.Report) []slowPart {
 }
 
 // drawn returns the parts that took time, with their places in a bar of all of it. times has the
-// time of the first part, whose name is without, and those of the others.
+// time of each part; without is the name of the first.
 func drawn(all time.Duration, without string, times ...time.Duration) (list []slowPart) {
 	x := 0.0
 	for i, p := range []slowPart{

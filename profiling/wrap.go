@@ -92,7 +92,7 @@ func (h *wrapped) op(r *http.Request) *Op {
 	return op
 }
 
-// name returns the name of a route: a pattern may have the method in it.
+// name returns the name of a route: a pattern may already contain the method.
 func (r route) name() string {
 	// Only known methods: a stranger can make up any number of others.
 	switch r.method {

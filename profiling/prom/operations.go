@@ -8,7 +8,7 @@ import (
 type Operation struct {
 	Name    string  // another for each
 	Errors  uint64  // operations that failed
-	Latency Latency // of all, also of those that failed
+	Latency Latency // of all operations, also of failed ones
 }
 
 // A Latency has durations in nanoseconds, and how often there was each, in ascending order. A

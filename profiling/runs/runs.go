@@ -1,5 +1,5 @@
-// Package runs shows kept runs of mvccbench in the browser: their results,
-// comparisons, profiles, and the differences of those as flame graphs.
+// Package runs shows kept runs of mvccbench in the browser: their results, comparisons and
+// profiles, and the differences of two profiles as flame graphs.
 package runs
 
 import (

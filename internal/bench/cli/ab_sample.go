@@ -41,7 +41,7 @@ func (l *sideOrder) nextPair(step bench.Step) [2]int {
 	return [2]int{first, 1 - first}
 }
 
-// swept are the labels that a side is told in any case: its defaults may be others.
+// swept are the labels that a side is given even for defaults: its own may be others.
 var swept = []string{"keys", "read-pct", "theta", "txn-size", "value-size", "rate", "isolation"}
 
 // arguments returns the command line by which a side takes one sample. All its flags exist since

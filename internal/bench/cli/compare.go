@@ -168,8 +168,8 @@ func tally(t *results.Table) string {
 		n.Rows-n.Improved-n.Worse)
 }
 
-// compareText writes the changes in short, and then a table for each unit or, unless units is
-// nil, for each of those.
+// compareText writes the changes in short, and then a table for each of units, or for each unit if
+// units is nil.
 func compareText(w io.Writer, c *results.Comparison, units []string) error {
 	var b strings.Builder
 	var same []string

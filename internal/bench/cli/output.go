@@ -32,7 +32,7 @@ type output struct {
 	file   *os.File  // nil if that is standard output
 
 	table   bool   // on standard output, a terminal, is a table
-	subject string // the engine that the others are set beside
+	subject string // the engine with which the others are compared
 }
 
 // open checks the flags and makes sure that everything they ask for can be

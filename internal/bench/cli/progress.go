@@ -131,9 +131,8 @@ func isScreen(w io.Writer) bool {
 // like.
 const anyWidth = 0
 
-// terminalWidth returns how many columns a line on w has: those that COLUMNS
-// says or, if it says nothing, those of the terminal. It is anyWidth if w is no
-// terminal, or one that does not tell.
+// terminalWidth returns how many columns a line on w has, as COLUMNS says or, if it says nothing,
+// as the terminal does. It is anyWidth if w is no terminal, or one that does not tell.
 func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {

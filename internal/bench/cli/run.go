@@ -79,7 +79,7 @@ type runner struct {
 
 	thresholds, finding []results.Limit // of --threshold and --find-rate
 
-	observers []bench.Observer // others that are told
+	observers []bench.Observer // further observers
 }
 
 func (r *runner) run() error {

@@ -39,8 +39,8 @@ func Read() Times {
 	return t
 }
 
-// delays returns for how long the threads of a program, those that there are now, have waited for a
-// processor; 0 if the system does not tell.
+// delays returns for how long the present threads of a program have waited for a processor; 0 if
+// the system does not tell.
 func delays(proc string) (seconds float64) {
 	files, _ := filepath.Glob(proc + "/task/*/schedstat")
 	for _, file := range files {

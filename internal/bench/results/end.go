@@ -95,7 +95,7 @@ func (e *ends) goTest(text string) {
 	e.begun = max(pkgs, 1)
 }
 
-// doubts are why some of the results may be missing.
+// doubts returns the reasons why some of the results may be missing.
 func (e *ends) doubts() []string {
 	list := append(e.cut, e.lost...)
 	if open := e.begun - e.ended; open > 0 && e.others {

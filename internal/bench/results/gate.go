@@ -33,7 +33,7 @@ type Judgement struct {
 	Units   []string     `json:"units"`
 	Rows    int          `json:"rows"`             // those of these units that are judged
 	Worse   []Regression `json:"worse,omitempty"`  // in the order of the tables
-	Open    []Regression `json:"open,omitempty"`   // those of which it cannot be told
+	Open    []Regression `json:"open,omitempty"`   // rows of which it cannot be told
 	Doubts  []string     `json:"doubts,omitempty"` // missing benchmarks
 }
 

@@ -20,7 +20,7 @@ type Latency struct {
 	Count uint64 `json:"count"` // timed operations
 	Max   int64  `json:"max_ns"`
 
-	// Percentiles has those that at least ten timed operations exceeded.
+	// Percentiles has the percentiles that at least ten timed operations exceeded.
 	Percentiles []Percentile `json:"percentiles"`
 
 	// Histogram is the whole distribution, in nanoseconds, in the compressed V2 encoding of

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// confidence is that of the intervals of a comparison, as benchstat has it.
+// confidence is the level of the intervals of a comparison, as in benchstat.
 const confidence = 0.95
 
 // A Table compares the figures of one unit.

@@ -139,7 +139,7 @@ type Interval struct {
 	Max int64 `json:"max_ns,omitempty"`
 }
 
-// Intervals are those of a sample, in order.
+// Intervals are the intervals of a sample, in order.
 type Intervals []Interval
 
 // Add adds the next interval. Above [MaxIntervals] every two become one.

@@ -160,7 +160,7 @@ func (s *Captures) done() uint64 {
 	return s.Operations()
 }
 
-// finish stores p in c, whose Phase is that of the start, unless there is an error.
+// finish stores p in c, unless there is an error. The Phase of c is the phase at the start.
 func (s *Captures) finish(c *Capture, p *profile.Profile, err error) (*Capture, error) {
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// Bounds of execution traces: of those that reports are made from, and of those to download.
+// Bounds of execution traces from which reports are made, and of execution traces to download.
 const (
 	MaxTrace        = 10 * time.Second
 	maxTraceBytes   = 32 << 20

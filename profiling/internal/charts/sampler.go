@@ -55,7 +55,7 @@ const (
 	Count          Unit = ""
 )
 
-// A Scale is that of the values of a chart.
+// A Scale is a scale for the values of a chart.
 type Scale string
 
 // The scales.

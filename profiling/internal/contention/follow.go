@@ -142,7 +142,7 @@ func (f *Follower) transition(e trace.Event, tr trace.StateTransition) {
 	id := tr.Resource.Goroutine()
 	from, to := tr.Goroutine()
 	if from == to {
-		return // said again at the start of each part of a trace
+		return // each part of a trace repeats the states at its start
 	}
 	if s, ok := f.Open[id]; ok {
 		s.End = f.Now

@@ -118,7 +118,7 @@ type Processors struct {
 	stopped bool // the world was stopped for most of the time
 }
 
-// An Activity is that of one or more goroutines during a wait: they waited at one line, or ran.
+// An Activity says how one or more goroutines spent a wait: they waited at one line, or ran.
 type Activity struct {
 	Goroutine  int64            `json:"goroutine"`      // the lowest number
 	Goroutines int              `json:"goroutines"`     // how many

@@ -46,8 +46,8 @@ type Part struct {
 	Ops   int                `json:"ops"` // how many did it
 	Total time.Duration      `json:"total_ns"`
 	Stack []contention.Frame `json:"stack,omitempty"` // of the longest, leaf first
-	// Because has the root causes, of some waits only: the activities of those that let the
-	// operations wait, the longest first.
+	// Because has the root causes, of some waits only: the activities of the goroutines that let
+	// the operations wait, the longest first.
 	Because []Cause `json:"because,omitempty"`
 
 	longest time.Duration
