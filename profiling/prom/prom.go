@@ -1,5 +1,5 @@
 // Package prom exports the statistics of maps and operations to Prometheus, in its text format. It
-// does not use the client of Prometheus, which a module that requires this one so need not know.
+// does not use the client of Prometheus: a module that requires this one need not know that client.
 //
 // A service of package profiling serves it at /metrics by itself. Alone it is one line:
 //

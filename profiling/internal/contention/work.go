@@ -15,11 +15,11 @@ const Forever Kind = "forever"
 // forWork has the kinds of wait by which a goroutine may wait for work.
 var forWork = []Kind{Network, Select, ChanReceive, Cond, WaitGroup, Sleep, Syscall, Forever}
 
-// A Crew tells the goroutines that wait for work from those that are held up. Surely for work wait
-// goroutines without a function of the program, such as that of a connection without a request;
-// goroutines that accept connections; those of this library, of the profiler and of the runtime;
-// and the one of main. A goroutine that waits in its outermost function, for a ticker or for the
-// next of a queue, most likely waits for work, too, if no other goroutine waits there: several may
+// A Crew tells the goroutines that wait for work from those that are held up. These surely wait for
+// work: goroutines without a function of the program, such as that of a connection without a
+// request; goroutines that accept connections; those of this library, of the profiler and of the
+// runtime; and the one of main. A goroutine that waits in its outermost function, for a ticker or
+// for the next of a queue, most likely does so, too, if no other goroutine waits there: several may
 // be a leak.
 type Crew struct {
 	loops  map[string]time.Duration // for how long goroutines waited in an outermost function

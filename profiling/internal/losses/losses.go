@@ -1,5 +1,5 @@
 // Package losses counts the attempts of transactions that were lost, over which keys and to whom,
-// while somebody looks. It has one state for the process, as package mvcc reports to one.
+// while somebody looks. It has one state for the process, as package mvcc has one observer.
 package losses
 
 import (

@@ -53,7 +53,7 @@ type Part struct {
 	longest time.Duration
 }
 
-// A Cause is an activity of other goroutines, and for how long of it operations waited.
+// A Cause is an activity of other goroutines while operations waited, and how long it took.
 type Cause struct {
 	Kind  contention.Kind  `json:"kind"` // "" if they ran
 	Site  contention.Frame `json:"site"`
