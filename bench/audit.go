@@ -51,8 +51,8 @@ func (t *Trial) newAuditor() (*auditWorker, error) {
 	return a, nil
 }
 
-// run audits at once, at every interval, and, unless done is closed in the middle
-// of the first, a last time before it returns. It calls halt if an audit fails.
+// run audits at once, and then at every interval until done is closed or, without an interval,
+// again and again until stop is set. It calls halt if an audit fails.
 func (a *auditWorker) run(stop *stopFlag, halt func(), done <-chan struct{}) {
 	defer func() {
 		if p := recover(); p != nil {

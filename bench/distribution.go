@@ -31,9 +31,8 @@ func (d Distribution) Mean() time.Duration { return time.Duration(d.hist().Mean(
 // Max returns the longest time, 0 if nothing was timed.
 func (d Distribution) Max() time.Duration { return time.Duration(d.hist().Max()) }
 
-// Quantile returns the time that a fraction q of the timed operations did not
-// exceed. ok is false if fewer than ten of them lie beyond it: then there is
-// nothing to say.
+// Quantile returns the time that a fraction q of the timed operations did not exceed. ok is false
+// if fewer than ten operations took longer: too few to tell.
 func (d Distribution) Quantile(q float64) (t time.Duration, ok bool) {
 	if !d.hist().Supports(q) {
 		return 0, false
@@ -52,9 +51,9 @@ func (d Distribution) All() iter.Seq2[time.Duration, uint64] {
 	}
 }
 
-// Since returns the times of d that are not in old, which was read earlier from the same run. Their
-// maximum is exact if it is also that of d, and otherwise too large by less than a hundredth. It
-// allocates 36 KB.
+// Since returns the times of d that are not in old, which was read earlier from the same run. The
+// maximum of the result is exact if it is also the maximum of d, and otherwise too large by less
+// than a hundredth. Since allocates 36 KB.
 func (d Distribution) Since(old Distribution) Distribution {
 	recent := new(hist.Hist)
 	recent.Merge(d.hist())
@@ -70,8 +69,8 @@ type recorders struct {
 	each     []*recorders   // by operation; nil if all are of one kind
 }
 
-// maxRecorders bounds the recorders of a trial. Up to so many goroutines have one
-// each; with more of them, they share: most are waiting anyway.
+// maxRecorders bounds the recorders of a trial. Up to so many goroutines have a recorder each; more
+// goroutines share them, since most are waiting anyway.
 const maxRecorders = 256
 
 func newRecorders(threads int, paced bool, operations int) []*recorders {
@@ -98,8 +97,8 @@ func (r *recorders) reset() {
 	}
 }
 
-// collect copies the times of the recorders into service and response, and uses their histograms
-// again if they have them.
+// collect copies the times of the recorders into service and response, whose histograms it uses
+// again if there are any.
 func collect(list []*recorders, service, response *Distribution) {
 	into := func(d *Distribution) *hist.Hist {
 		if d.h == nil {

@@ -14,18 +14,18 @@
 // costs more than many of them. In a closed loop a goroutine starts its next operation when the
 // last has ended: nothing waits for its turn, and one operation alone sees a stall. In an open loop
 // ([Config.Rate]) operations are due at times planned before the run and wait in one queue for
-// whichever goroutine is free; response times count from when they were due: those during a stall
-// have waited, and show it.
+// whichever goroutine is free. Response times count from when an operation was due, so that each
+// operation that was due during a stall shows how long it waited.
 //
 // # The checks
 //
 // Every value says which goroutine wrote it, as which of its writes, and to which key. A map that
 // fails a check has no figures: [Trial.Verify] returns a [*Violation].
 //
-//   - A key never shows a goroutine an older value than before, nor one again that has been
-//     replaced, and shows its own latest write or something newer.
-//   - At the end each key holds the last write of one of the goroutines, and one that is new to, or
-//     last seen by, each of them.
+//   - A goroutine never reads from a key an older value than before, nor a value that it has seen
+//     replaced, and it reads its own latest write or something newer.
+//   - At the end each key holds the last write of one of the goroutines. Each goroutine has seen
+//     this value last, or has never seen it.
 //   - Transfers conserve the sum, in every full scan that an auditor makes meanwhile, and leave in
 //     each account the sum of the committed transfers.
 //   - Counters have counted every committed increment, and no value is handed out twice to one
@@ -37,6 +37,6 @@
 //   - Byte slices come back with every byte as it was.
 //
 // The checks cost a few array accesses an operation and no allocation; BenchmarkHarness has the
-// time. The harness makes a byte slice for each that is written, as a program would; its allocation
-// is in the figures.
+// time. The harness makes a new byte slice for each value that it writes, as a program would; this
+// allocation is in the figures.
 package bench

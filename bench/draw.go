@@ -19,7 +19,7 @@ func (m *Model) Zipf(n int, theta float64) Draw {
 	return func(r *Rand) int64 { return int64(z.draw(r)) }
 }
 
-// Scrambled is Zipf with the numbers that are drawn most spread over all, by the seed.
+// Scrambled is Zipf, but the numbers that are drawn most are spread over all, by the seed.
 func (m *Model) Scrambled(n int, theta float64) Draw {
 	z := m.zipf(n, theta)
 	m.prepare = append(m.prepare, func() { z.scramble(m.seed) })
@@ -32,7 +32,7 @@ func (m *Model) Latest(t *Table, theta float64) Draw {
 	return func(r *Rand) int64 { return t.next.Load() - 1 - int64(z.draw(r)) }
 }
 
-// Hot draws numbers below n; a share of them, the lowest, has a part of the draws.
+// Hot draws numbers below n: the lowest ones, a share of all, get a part of the draws.
 func (m *Model) Hot(n int, share, part float64) Draw {
 	hot := min(max(int(float64(n)*share), 1), n)
 	of := uint64(part * (1 << 32))
@@ -49,14 +49,14 @@ func (m *Model) NURand(a, n int) Draw {
 	return func(r *Rand) int64 { return int64(r.Below(a+1)|r.Below(n)) % int64(n) }
 }
 
-// zipf returns a table that is made before it is used.
+// zipf returns a table that is filled when the model is prepared.
 func (m *Model) zipf(n int, theta float64) *zipf {
 	z := new(zipf)
 	m.prepare = append(m.prepare, func() { *z = *newZipf(n, theta) })
 	return z
 }
 
-// Hash mixes the bits of x; no two have the same.
+// Hash mixes the bits of x; no two numbers have the same hash.
 func Hash(x int64) int64 {
 	u := uint64(x) + 0x9e3779b97f4a7c15
 	u = (u ^ u>>30) * 0xbf58476d1ce4e5b9
@@ -75,8 +75,8 @@ func unhash(hash int64) int64 {
 	return int64(h - 0x9e3779b97f4a7c15)
 }
 
-// mix draws operations in proportion to their weights. Of each but the last it has the number that
-// a draw is below.
+// mix draws operations in proportion to their weights. It has a bound for each operation but the
+// last: the first operation whose bound is above the random number is drawn.
 type mix []uint64
 
 func mixOf(ops []operation) mix {
@@ -97,8 +97,8 @@ func mixOf(ops []operation) mix {
 	return m
 }
 
-// draw takes one number from r. With few operations to look through, of which most are drawn
-// rarely, this is faster than an alias table, whose branch nobody can predict.
+// draw takes one number from r. As there are few operations, and most are drawn rarely, a search is
+// faster than an alias table, whose branch no processor can predict.
 func (m mix) draw(r *Rand) int {
 	x := r.next()
 	for i, below := range m {
@@ -171,8 +171,8 @@ func (z *zipf) draw(r *Rand) int {
 	return int(c.other)
 }
 
-// scramble gives the ranks to the indices anew, at random, so that those that are drawn most are
-// not next to each other.
+// scramble permutes the indices at random, so that those that are drawn most are not next to each
+// other.
 func (z *zipf) scramble(seed uint64) {
 	n := len(z.cells)
 	to := make([]uint32, n)

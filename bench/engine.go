@@ -19,12 +19,11 @@ type Engine interface {
 // store would: the harness allocates nothing but the bytes that are put, and all else in B/op and
 // allocs/op counts as the engine's.
 type Session interface {
-	// Do runs fn in one transaction, which is retried until it has committed, so that fn may run
-	// several times. readOnly says that fn does not write. An error of fn rolls the transaction
-	// back, and is returned. Another one, which must not be a mere conflict, ends the run as
-	// failed; [ErrStopped] does so silently, and [ErrGaveUp] counts as an error.
-	//
-	// An engine that is [EngineSpec.OneKey] has no transactions: each call of fn is one by itself.
+	// Do runs fn in one transaction and retries it until it has committed: fn may run several
+	// times. readOnly says that fn does not write. If fn returns an error, Do rolls back and
+	// returns it. Any other error of Do, which must not be a mere conflict, ends the run as
+	// failed, except that [ErrStopped] ends it silently and [ErrGaveUp] counts as an error. An
+	// engine that is [EngineSpec.OneKey] has no transactions: each call by fn takes effect alone.
 	Do(readOnly bool, fn func(tx Access) error) error
 	// Aborts returns the number of attempts, over the life of the session, that did not commit and
 	// were made again. It is called while Do is not running.
@@ -36,16 +35,16 @@ type Session interface {
 type Access interface {
 	// Get reads a record. Its bytes are not written to by anybody.
 	Get(table int, key int64) (r Record, ok bool)
-	// Put writes a record, there or not. Its bytes are never written to again: the engine may keep
-	// them.
+	// Put writes a record, whether or not it is there. Nobody writes to its bytes again: the engine
+	// may keep them.
 	Put(table int, key int64, r Record)
-	// Add adds delta to the number of a record, without a look at it; there or not, then it was 0.
-	// It is called only for tables of numbers.
+	// Add adds delta to the number of a record without reading it; a record that is not there
+	// counts as 0. Add is called only for tables of numbers.
 	Add(table int, key int64, delta int64)
-	// Delete deletes a record, there or not.
+	// Delete deletes a record, whether or not it is there.
 	Delete(table int, key int64)
 	// Range calls visit for the records whose keys are not below low, from the lowest to the
-	// highest, until it returns false. It is called only for tables that [TableSetup] says are
+	// highest, until visit returns false. It is called only for tables that [TableSetup] says are
 	// ordered.
 	Range(table int, low int64, visit func(key int64, r Record) bool)
 	// All calls visit for all records of a table, in any order.
@@ -97,8 +96,8 @@ type Setup struct {
 	// Isolation is the level of read-write transactions, for engines that have a choice. It is
 	// never empty.
 	Isolation Isolation
-	// Options are those of the transactional map, for the engines that are one, but for its
-	// capacity and its level.
+	// Options are the options of the transactional map, for engines that are such a map, but for
+	// its capacity and its level.
 	Options mvcc.Options
 	Limits
 }
@@ -109,12 +108,12 @@ type Limits struct {
 	// means without end.
 	Attempts int
 
-	// Stopped reports that the run is over. A session that retries without end must ask it now and
+	// Stopped reports that the run is over. A session that retries without end must call it now and
 	// then, and give up with ErrStopped.
 	Stopped func() bool
 }
 
-// Over returns why there is no further attempt at an operation after so many, or nil.
+// Over returns the reason not to attempt an operation again after so many attempts, or nil.
 func (l *Limits) Over(attempts int) error {
 	switch {
 	case attempts == l.Attempts:
@@ -127,10 +126,10 @@ func (l *Limits) Over(attempts int) error {
 
 // Errors of a [Session].
 var (
-	// ErrStopped is returned by one that has given up because the run is over.
+	// ErrStopped is returned by a session that has given up because the run is over.
 	ErrStopped = errors.New("bench: stopped")
-	// ErrGaveUp is returned by one that has made as many attempts as [Limits] allow, none of which
-	// has committed. The operation is counted as an error and the run goes on.
+	// ErrGaveUp is returned by a session that has made as many attempts as [Limits] allow, none of
+	// which has committed. The operation is counted as an error and the run goes on.
 	ErrGaveUp = errors.New("bench: gave up")
 )
 

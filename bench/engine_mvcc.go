@@ -108,20 +108,20 @@ type mvccSession struct {
 	look     func(mvcc.DBSnapshot) error
 	tx       mvcc.DBTx
 	snapshot mvcc.DBSnapshot
-	reading  bool // snapshot, or that of the only table, and not tx
+	reading  bool // the session reads a snapshot, and does not use tx
 }
 
 // An mvccUse is a table in the transactions of a session.
 type mvccUse interface {
-	// leave says that the session has begun another transaction. The table is in it from its
-	// first use on.
+	// leave says that the session has begun another transaction. The table joins it when it is
+	// first used.
 	leave()
 	// view and update run a transaction of this map alone, and pin opens a snapshot of it.
 	view() error
 	update() error
 	pin() (done func())
 
-	// Its table is the only one that it knows.
+	// Access is for this table alone.
 	Access
 }
 
@@ -239,7 +239,7 @@ func (u *mvccUseOf[V]) pin() func() {
 	return u.sn.Close
 }
 
-// join has the table be in the transaction.
+// join makes the table take part in the transaction.
 func (u *mvccUseOf[V]) join() {
 	u.joined = true
 	if u.s.reading {

@@ -10,14 +10,14 @@ type EngineSpec struct {
 	Name string // as in --engine
 	Doc  string // one sentence, without the full stop
 
-	// OneKey says that it has no transactions over several keys, Unordered that it cannot read
-	// ranges, and NoSnapshots, unless it is empty, why its sessions are no [Pinner].
+	// OneKey says that the engine has no transactions over several keys, Unordered that it cannot
+	// read ranges. NoSnapshots says why its sessions are no [Pinner]; it is empty if they are.
 	OneKey      bool
 	Unordered   bool
 	NoSnapshots string
 
-	// Levels are the levels of isolation that the engine has, if there is a choice;
-	// and Reclaims says that it takes notice of [Setup.Options].
+	// Levels are the levels of isolation that the engine has, if there is a choice. Reclaims says
+	// that the engine uses [Setup.Options].
 	Levels   []Isolation
 	Reclaims bool
 

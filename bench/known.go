@@ -20,7 +20,7 @@ type known struct {
 	added int64 // its additions to their numbers
 }
 
-// maxKnown bounds how many numbers all goroutines have for themselves; beyond, they share.
+// maxKnown bounds the numbers of which each goroutine keeps its own; if there are more, all share.
 const maxKnown = 1 << 26
 
 // newKnown returns the first knowledge of goroutine i of a table.
@@ -109,8 +109,8 @@ func (of *known) flawed(key int64, r Record, err error) error {
 	return wrong(of.name(key), "%s", err.Error())
 }
 
-// within checks v, the value of key k, which was read in a transaction whose writes are those after
-// before.
+// within checks v, a value of key k that a transaction has read. The writes of this transaction
+// have sequence numbers above before.
 func (o *observer) within(k int, v stamp, before uint64) error {
 	last := o.last[k]
 	err := o.got(k, v)
@@ -120,7 +120,7 @@ func (o *observer) within(k int, v stamp, before uint64) error {
 	return err
 }
 
-// fresh checks v, the value of key k, which was not there at first.
+// fresh checks v, the value of key k of a record that was not there at first.
 func (o *observer) fresh(k int, v stamp) error {
 	w := stampWriter(v)
 	switch {
@@ -181,7 +181,7 @@ type tally struct {
 	seen   []*observer
 	there  int // of the first records
 	grown  int
-	summed int64 // the numbers of those above the first
+	summed int64 // the numbers of the records above the first
 }
 
 func (t *Trial) tallyOf(table *Table) *tally {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A Label is something that distinguishes samples, as it is named and given on
-// the command line of mvccbench, without the dashes: threads and 8.
+// A Label is a property that distinguishes samples. Key and Value are those of the command line of
+// mvccbench, without the dashes: threads and 8.
 type Label struct{ Key, Value string }
 
 // Name returns the name of the samples of c in the form of a Go benchmark without
@@ -52,8 +52,8 @@ func (c Config) Labels() []Label {
 	return append(list, Label{"engine", c.Engine.Name}, Label{"threads", strconv.Itoa(c.Threads)})
 }
 
-// swept returns the keys of the labels in which the samples of some variants of
-// one workload differ, but for engine and threads.
+// swept returns the keys of the labels in which the samples of some variants of one workload
+// differ, without engine and threads.
 func (s Sweep) swept(variants []Workload) []string {
 	var keys []string
 	for _, p := range params {

@@ -21,19 +21,19 @@ type Measurement struct {
 	GCs     uint32        // garbage collections that ended
 	GCPause time.Duration // for which they stopped the world, in total
 
-	// GCShare is the part, from 0 to 1, of the processor time there was
-	// (GOMAXPROCS times wall time) that the garbage collector took, processors
-	// left idle not counted. The runtime keeps that account up to the last
-	// collection that has ended, so it is as of then, and 0 if there was none.
+	// GCShare is the part, from 0 to 1, of the processor time there was (GOMAXPROCS times wall
+	// time) that the garbage collector took, processors left idle not counted. The runtime updates
+	// this account when a collection ends: the figure is as of the last one, and 0 if there was
+	// none.
 	GCShare float64
 
 	// Switches is how often threads of the process were switched, because they
 	// waited or because another was to run. 0 if it is not known.
 	Switches uint64
 
-	// Rate is the target of an open loop, 0 in a closed one, and Backlog how many operations were due
-	// when the first goroutine was at its end, and never started: the rest of the queue, with random
-	// arrivals as long as is to be expected.
+	// Rate is the target of an open loop, 0 in a closed one. Backlog is how many operations were
+	// due when the first goroutine ended, and never started; with random arrivals the part that was
+	// still in the queue is an estimate.
 	Rate    float64
 	Backlog uint64
 
@@ -51,14 +51,13 @@ type Measurement struct {
 	// [NoLatency].
 	LatencySample int
 
-	// Service is how long the timed operations took, with retries and one
-	// reading of the clock; see [ClockCost]. Response counts from when they
-	// were due, so that it has in it how long they waited for their turn. In a
-	// closed loop nothing is ever due, and both are the same.
+	// Service is how long the timed operations took, with retries and one reading of the clock; see
+	// [ClockCost]. Response counts from when operations were due, and so includes the wait for
+	// their turn. In a closed loop nothing is ever due, and both are the same.
 	Service, Response Distribution
 
-	// Operations has the figures of each kind of operation, of a workload that has several and does
-	// one of them in a transaction.
+	// Operations has the figures of each kind of operation, if the workload has several kinds and
+	// does one operation in a transaction.
 	Operations []OperationMeasurement
 
 	threads int
@@ -134,15 +133,14 @@ func (m Measurement) Saturated() bool {
 	return ok && part < 0.99 && m.Backlog > uint64(m.threads)
 }
 
-// Quantile returns the service time that a fraction q of the timed operations did
-// not exceed; it is short for that of Service.
+// Quantile returns the service time that a fraction q of the timed operations did not exceed, as
+// [Distribution.Quantile] of Service does.
 func (m Measurement) Quantile(q float64) (latency time.Duration, ok bool) {
 	return m.Service.Quantile(q)
 }
 
-// Live is how far a run of a [Trial] is. The figures are those that the
-// goroutines have published: each does so once in a while, so they lag a little
-// behind, and do not fit together to the last operation.
+// Live says how far a run of a [Trial] is. Each goroutine publishes its figures once in a while, so
+// that they lag a little behind, and do not agree with each other to the last operation.
 type Live struct {
 	// Run counts the runs of the trial, from 1; with each, the figures start
 	// from zero.

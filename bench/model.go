@@ -27,13 +27,13 @@ type Table struct {
 	Number func(key int64) int64
 	// Present says which records are there at first; nil: all.
 	Present func(key int64) bool
-	// Size is how many bytes a record has beside its number, so many that it is known who wrote it:
-	// 8 or more, or none. 8 alone take the place of the number.
+	// Size is how many bytes a record has beside its number: none, or 8 or more, which say who
+	// wrote it. If it is exactly 8, they take the place of the number.
 	Size ValueSize
-	// Deletes says that records of the first ones are deleted, and maybe put back.
+	// Deletes says that operations delete records that were there at first; they may put them back.
 	Deletes bool
-	// Ordered says that ranges are read. Hashed says that their order is not that of the numbers,
-	// but that of a hash, so that new records come somewhere among the others.
+	// Ordered says that ranges are read. Hashed says that the keys are in the order of a hash of
+	// the numbers, so that new records come somewhere among the others.
 	Ordered, Hashed bool
 
 	index int
@@ -64,8 +64,8 @@ func (m *Model) Table(t Table) *Table {
 	return &t
 }
 
-// Update adds an operation, which has that share of all by its weight. It is one transaction; its
-// function may run several times, and draws the same each time.
+// Update adds an operation, which is chosen in proportion to its weight. It is one transaction. Its
+// function may run several times, and draws the same numbers each time.
 func (m *Model) Update(name string, weight float64, do func(tx *Tx) error) {
 	m.ops = append(m.ops, operation{name, weight, false, do})
 }

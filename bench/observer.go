@@ -12,9 +12,9 @@ type observer struct {
 	// last is, by key, the value last read or written here.
 	last []stamp
 
-	// highest is, by key and writer, the highest sequence number seen under that key.
-	// It is as large as the square of the number of goroutines, times keys, over all of
-	// them; when that is too large it is nil, and only last is checked.
+	// highest is, by key and writer, the highest sequence number seen under that key. All
+	// goroutines together need the square of their number, times keys; if that is too much, highest
+	// is nil, and only last is checked.
 	highest []uint64
 	writers int
 
@@ -104,10 +104,10 @@ func describe(v stamp) string {
 	return "the first value"
 }
 
-// checkFinal checks, when the goroutines have ended, that v may be the final value of key k: one
-// that none of them, its writer included, has seen replaced. It is then the last that its writer
-// wrote to the key, or the first value if nothing was written to it: a writer has seen the value
-// before its own replaced.
+// checkFinal checks, when the goroutines have ended, that v may be the final value of key k: that
+// no goroutine, the writer of v included, has seen v replaced. Then v is the last write of its
+// writer to the key, or the first value if nothing was written to the key: each writer has seen its
+// write replace the value before.
 func checkFinal(all []*observer, k int, v stamp) error {
 	w := stampWriter(v)
 	switch {

@@ -11,13 +11,13 @@ import (
 // costs nothing; where there are two, see [Trial.LabelOperations].
 const operationLabel = "operation"
 
-// auditOperation is that of the auditor.
+// auditOperation is the value of operationLabel for the auditor.
 const auditOperation = "audit"
 
-// LabelOperations says whether each goroutine is to have the profiler label "operation", where it
-// does several things. While it has, going over from one to the other takes 20 ns or so; otherwise
-// an operation loads one more word, which is hardly ever written to. It is meant to be on while a
-// CPU profile is taken. Goroutines that always do the same have the label in any case. It may be
+// LabelOperations says whether goroutines that do several kinds of operation get the profiler label
+// "operation". While they do, each change of kind takes 20 ns or so; otherwise an operation loads
+// one more word, which is hardly ever written to. The labels are meant to be on while a CPU profile
+// is taken. A goroutine that does one kind alone has its label in any case. LabelOperations may be
 // called by any goroutine, at any time.
 func (t *Trial) LabelOperations(on bool) { t.labelling.Store(on) }
 
@@ -33,17 +33,17 @@ type labeller struct {
 	on    *labelling
 	names []string          // of operations
 	each  []context.Context // by their index
-	now   *context.Context  // of those, the goroutine's present one; nil: none of them
+	now   *context.Context  // the element of each that the goroutine has; nil: none
 	none  context.Context   // the labels of a goroutine without the name of an operation
 }
 
-// newLabeller returns one for operations of the given names.
+// newLabeller returns a labeller for operations of the given names.
 func newLabeller(on *labelling, names []string) labeller {
 	return labeller{on: on, names: names, each: make([]context.Context, 0, len(names))}
 }
 
-// begin prepares l for a run whose goroutines have the labels of ctx. The goroutine
-// itself sets those.
+// begin prepares l for a run whose goroutines have the labels of ctx. The goroutine sets the labels
+// itself.
 func (l *labeller) begin(ctx context.Context) {
 	l.now, l.none, l.each = nil, ctx, l.each[:0]
 	for _, name := range l.names {
@@ -58,8 +58,8 @@ func (l *labeller) labelNext(i int) {
 	}
 }
 
-// set gives the goroutine the labels of *ctx or, if labels are not wanted any more,
-// those that it had at first.
+// set gives the goroutine the labels of *ctx or, if labels are not wanted any more, the labels that
+// it had at first.
 func (l *labeller) set(ctx *context.Context) {
 	switch {
 	case !l.on.Load():
@@ -89,6 +89,6 @@ func (c *operationCounts) count() {
 type OperationMeasurement struct {
 	Name string
 	Ops  uint64 // that have committed
-	// As those of all in a [Measurement].
+	// As in a [Measurement], but of this kind alone.
 	Service, Response Distribution
 }

@@ -80,13 +80,13 @@ func (q *queue) take() (due time.Duration, ok bool) {
 	return due, true
 }
 
-// never is when an operation is due that there is not.
+// never is the due time that stands for no operation.
 const never = time.Duration(math.MaxInt64)
 
-// leave is called by each goroutine when it takes nothing more, with the time that an operation was
-// due which it has taken and not begun. The first call closes the queue: each operation that was
-// due by then has been begun, or is in the backlog; with random arrivals those not taken are the
-// ones to be expected.
+// leave is called by each goroutine when it takes no more operations. held is the due time of an
+// operation that the goroutine has taken and not begun, or never. The first call closes the queue:
+// each operation that was due by then has been begun, or counts in the backlog. With random
+// arrivals the operations that nobody has taken are estimated.
 func (q *queue) leave(now, held time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -119,15 +119,15 @@ func newPacer(c Config) *pacer {
 	p := &pacer{spin: maxSpin, yield: runtime.Gosched, timer: time.NewTimer(time.Hour)}
 	p.timer.Stop()
 	if procs := runtime.GOMAXPROCS(0); c.Threads > procs {
-		// Only so many goroutines yield at a time that each has a processor; while those are busy, the
-		// scheduler looks at timers all the time.
+		// About as many goroutines yield at a time as there are processors. While these are busy,
+		// the scheduler looks at timers all the time.
 		p.spin = min(maxSpin, time.Duration(float64(procs)/c.Rate*1e9))
 	}
 	return p
 }
 
-// wait returns when the time has come, or at once if it has passed, with the time
-// it is then. ok is false if the run ended before.
+// wait waits for the time until, unless it has passed, and returns the time at which it woke. ok is
+// false if the run ended before.
 func (p *pacer) wait(
 	until time.Duration, stop *stopFlag, done <-chan struct{},
 ) (now time.Duration, ok bool) {

@@ -143,9 +143,9 @@ func (t *Trial) begin(ctx context.Context, limit uint64, measure bool) *running 
 	return r
 }
 
-// wait lets the goroutines go and waits until they have done all their
-// operations or, after d if it is not zero, or when ctx has ended, have noticed
-// that they are to stop. An error says that they have not.
+// wait lets the goroutines go and waits until they have ended: after all their operations or, once
+// d has passed (if it is not zero) or ctx has ended, when they notice that they are to stop. The
+// error says that they did not notice in time.
 func (r *running) wait(ctx context.Context, d time.Duration) (interrupted bool, err error) {
 	t := r.trial
 	finished := make(chan struct{})

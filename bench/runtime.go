@@ -76,9 +76,8 @@ type Memory struct {
 	// collection during the run found in use, or one of these two.
 	HeapStart, HeapPeak, HeapEnd uint64
 
-	// VersionsStart, VersionsPeak and VersionsEnd are the versions of values
-	// that the engine holds, those of one key counted apart; 0 if it does not
-	// say.
+	// VersionsStart, VersionsPeak and VersionsEnd are the versions of values that the engine holds,
+	// those of one key counted apart; 0 if the engine does not say.
 	VersionsStart, VersionsPeak, VersionsEnd int
 }
 

@@ -32,7 +32,7 @@ func (s *Rand) Below(n int) int {
 	return int(hi)
 }
 
-// Chance returns true so many times in a hundred.
+// Chance returns true with a probability of percent in a hundred.
 func (s *Rand) Chance(percent int) bool { return s.Below(100) < percent }
 
 // A stamp is in the bytes of records, or is their number. It names the writer (0 for the first

@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// A Sweep measures every one of some workloads with every one of some engines at
-// every one of some numbers of goroutines, several times, and so on for every
-// other list it has: an empty one counts as one of the default alone. Samples of
-// different engines alternate, and so do those of the other lists after Threads,
-// so that a machine that grows slower or faster meanwhile is equally unfair to
-// all of them; every sample has a new map and is verified.
+// A Sweep measures every combination of its lists, such as workloads, engines and numbers of
+// goroutines, several times. An empty list stands for the default alone. Samples of different
+// engines alternate, and so do those of different values in the lists after Threads, so that a
+// machine that grows slower or faster meanwhile is equally unfair to all of them. Every sample has
+// a new map and is verified.
 type Sweep struct {
 	Workloads []Workload // variants of one, with [Workload.With], next to each other
 	Engines   []EngineSpec
@@ -115,7 +114,7 @@ func (s Sweep) Levels() []Isolation {
 	return []Isolation{Serializable}
 }
 
-// sameName returns the runs of workloads that have the same name.
+// sameName yields the stretches of list whose workloads have the same name.
 func sameName(list []Workload) iter.Seq[[]Workload] {
 	return func(yield func([]Workload) bool) {
 		for len(list) > 0 {
@@ -177,10 +176,10 @@ func orDefault[T any](list []T) []T {
 type Observer interface {
 	// Start is called before a sample; next is nil before the last.
 	Start(step Step, next *Step)
-	// Running is called when the sample's map has been filled. Other goroutines may ask t how far it
-	// is, with [Trial.Live], [Trial.Elapsed] and [Trial.ReadLive], until Done or Start is called. Running itself may
-	// call [Trial.Around], [Trial.Watch] and [Trial.LabelOperations]; other goroutines may call the
-	// last of these, too. Nothing else is allowed with t.
+	// Running is called when the sample's map has been filled. Until Done or Start is called, other
+	// goroutines may ask t how far it is, with [Trial.Live], [Trial.Elapsed] and [Trial.ReadLive].
+	// Running itself may call [Trial.Around], [Trial.Watch] and [Trial.LabelOperations]; other
+	// goroutines may call LabelOperations, too. Nothing else is allowed with t.
 	Running(step Step, t *Trial)
 	// Done is called after a sample that has been verified.
 	Done(step Step, m Measurement) error

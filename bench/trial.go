@@ -18,8 +18,8 @@ type Config struct {
 	Threads   int       // goroutines, from 1 to MaxThreads; an auditor comes on top
 	Isolation Isolation // empty means Serializable
 
-	// Swept are the keys of [Config.Labels] that are to be given even if the
-	// value is the default, because other samples have others. Optional.
+	// Swept are the keys that [Config.Labels] has even if the value is the default, because other
+	// samples have other values. Optional.
 	Swept []string
 
 	// Seed seeds every random choice, together with Sample, the goroutine's
@@ -51,7 +51,7 @@ type Config struct {
 	// have them. Zero means that they follow each other without a pause.
 	AuditInterval time.Duration
 
-	// Options are those of the transactional map, for the engines that are one.
+	// Options are the options of the transactional map, for engines that are such a map.
 	Options mvcc.Options
 }
 
@@ -189,19 +189,19 @@ func (t *Trial) start() (err error) {
 	return err
 }
 
-// Around makes each measured run call begin when the map is filled and warm, the goroutines wait
-// for the start and garbage has been collected, and the function it returns when the last operation
-// has ended, also if the run fails: this is for profiles of the measured part and nothing else. The
-// time that the two take is not measured. Call it before the run.
+// Around makes each measured run call begin just before it starts: the map is filled and warm, the
+// goroutines wait, and garbage has been collected. The run calls end when its last operation has
+// ended, also if the run fails. The time of both calls is not measured: they are for profiles of
+// the measured part and nothing else. Call Around before the run.
 func (t *Trial) Around(begin func() (end func())) { t.around = begin }
 
 // Watch makes the goroutines call ended after each operation of a measured run that is timed, with
-// the time that it took since it was begun. This is for finding out why one was slow. The time that
-// ended takes is not that operation's; in an open loop it makes the next one late.
-// [Config.LatencySample] 1 times every operation. Call it before the run.
+// the time that the operation took, for finding out why one was slow. The time that ended takes
+// does not count for this operation; in an open loop it makes the next one late. With
+// [Config.LatencySample] 1 every operation is timed. Call Watch before the run.
 func (t *Trial) Watch(ended func(took time.Duration)) { t.watch = ended }
 
-// Close ends the engine, and before that whatever is open in it.
+// Close closes everything that is open in the engine, and then the engine.
 func (t *Trial) Close() {
 	if t.pin != nil {
 		t.pin.done()
@@ -235,8 +235,8 @@ func (t *Trial) MapStats(table string) (s mvcc.Stats) {
 	return s
 }
 
-// Violation is the error of a run that an engine has not served correctly. Its figures are
-// worthless.
+// Violation is the error of a run that an engine has not served correctly. The figures of such a
+// run are worthless.
 type Violation struct {
 	Workload string
 	Engine   string

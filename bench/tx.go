@@ -46,7 +46,7 @@ type Item struct {
 	table, since int32 // since: so many effects of the transaction came before
 }
 
-// An effect is a read or write of a call that must be kept or checked.
+// An effect is a read or a write that must be kept or checked.
 type effect struct {
 	key, delta int64 // delta: of the number
 	stamp      stamp // that was read, or written; 0: none, or of damaged bytes
@@ -175,8 +175,8 @@ func (tx *Tx) read(t *Table, key int64, r Record, ok bool) {
 	tx.effects = append(tx.effects, e)
 }
 
-// Set writes a record as it was got last, with another number and other bytes; if it was not there it
-// is inserted. To set it again, get it again.
+// Set writes a record with another number and other bytes, or inserts it if it was not there. item
+// is from the last Get of the record: to set it again, get it again.
 func (tx *Tx) Set(item Item, number int64) {
 	if tx.stale(item) {
 		return
@@ -188,7 +188,7 @@ func (tx *Tx) Set(item Item, number int64) {
 	tx.write(&e, number)
 }
 
-// stale fails if the transaction has written a record since it got it as item.
+// stale reports whether the record was written after item was read, and then fails the transaction.
 func (tx *Tx) stale(item Item) bool {
 	for i := int(item.since); i < len(tx.effects); i++ {
 		e := &tx.effects[i]
@@ -200,8 +200,8 @@ func (tx *Tx) stale(item Item) bool {
 	return false
 }
 
-// Put writes a record of the first ones, or one that is inserted, whatever it was. Its table has no
-// numbers, but maybe values of 8 bytes, and no deletions.
+// Put writes a record that was there at first or has been inserted, whatever its value was. Its
+// table has no deletions and no numbers, except for values of 8 bytes.
 func (tx *Tx) Put(t *Table, key int64) {
 	if t.numbered() || t.Deletes {
 		tx.fail("Put of table %s: expected one without numbers and deletions; use Get and Set", t.Name)
@@ -210,7 +210,7 @@ func (tx *Tx) Put(t *Table, key int64) {
 	tx.write(&effect{table: int32(t.index), key: key}, 0)
 }
 
-// New returns the number of a record that has not been there before. It may be left out.
+// New returns a number that no record has had before. The caller need not use it.
 func (tx *Tx) New(t *Table) int64 {
 	if tx.used == len(tx.fresh) {
 		tx.fresh = append(tx.fresh, t.next.Add(1)-1)
@@ -256,7 +256,7 @@ func (tx *Tx) Add(t *Table, key, delta int64) {
 	tx.effects = append(tx.effects, effect{table: int32(t.index), key: key, delta: delta})
 }
 
-// Delete deletes a record as it was got last, if it was there.
+// Delete deletes a record, if it was there. item is from the last Get of the record.
 func (tx *Tx) Delete(item Item) {
 	t := tx.known[item.table].Table
 	switch {
@@ -295,7 +295,7 @@ type scan struct {
 	wrong     error
 }
 
-// whole reports whether each of the first records from low on must be in the range.
+// whole reports whether every record that was there at first, from low on, must be in the range.
 func (c *scan) whole() bool { return !c.of.Deletes && c.of.Present == nil && !c.of.Hashed }
 
 func (tx *Tx) next(key int64, r Record) bool {

@@ -54,7 +54,7 @@ func (c *filler) bytes(s stamp) []byte {
 	return b
 }
 
-// stamp returns the stamp that b carries, or 0, which nothing carries, if it is damaged.
+// stamp returns the stamp that b carries, or 0, which is never carried, if b is damaged.
 func (c *filler) stamp(b []byte) stamp {
 	n := len(b)
 	if n < c.size.Min || n > c.size.Max {
@@ -78,8 +78,8 @@ func (c *filler) stamp(b []byte) stamp {
 	return s
 }
 
-// filling is the rest after the stamp s in a slice of length n. It looks random, so
-// that a store gains nothing by compressing it.
+// filling returns the sequence of the bytes that follow the stamp s in a slice of length n. They
+// look random, so that a store gains nothing by compressing them.
 func filling(s stamp, n int) Rand { return Rand(s ^ uint64(n)*0x9e3779b97f4a7c15) }
 
 // flaw names the fault of damaged bytes, in words that follow the name of a key.

@@ -10,7 +10,7 @@ const (
 	orderLines    = 15      // of an order, at most
 )
 
-// tpccTables are its tables. An order has customer*16 + lines, and a line item*16 + quantity.
+// tpccTables are the tables: an order has customer*16 + lines, and a line item*16 + quantity.
 type tpccTables struct {
 	keys                           int64 // warehouses
 	warehouse, ytd, next, oldest   *Table
@@ -79,8 +79,8 @@ func newTPCC(m *Model) *tpccTables {
 	return t
 }
 
-// price returns the price of an item, and firstLines how many lines an order has that is there at
-// first.
+// price returns the price of an item, and firstLines the number of lines of an order that is there
+// at first.
 func price(item int64) int64       { return 1 + hashPart(item, 100) }
 func firstLines(order int64) int64 { return 5 + hashPart(order, 11) }
 

@@ -261,8 +261,8 @@ func (w *worker) more() bool {
 	return w.ops < w.limit && (w.ops == 0 || !w.stop.Load())
 }
 
-// fails says that an operation returned err, and reports whether that is the end.
-// An operation that was given up is counted and done with.
+// fails handles the error of an operation, and reports whether the goroutine is to end. An
+// operation that was given up is counted, and is no reason to end.
 func (w *worker) fails(err error) bool {
 	if !errors.Is(err, ErrGaveUp) {
 		w.fail(err)

@@ -22,7 +22,7 @@ type Params struct {
 	ValueSize ValueSize // bytes of a value
 }
 
-// NoParams has no parameter set; it is where to start when one is to be varied.
+// NoParams has no parameter set. Start from it to vary one.
 var NoParams = Params{Keys: Unset, ReadPct: Unset, Theta: Unset}
 
 const (
@@ -36,11 +36,11 @@ var words = ValueSize{WordSize, WordSize}
 // A param is one of [Params], called as its [Label] is.
 type param struct {
 	key string
-	// value returns it as it is given on the command line; ok is false if it is not set.
+	// value returns the parameter as on the command line; ok is false if it is not set.
 	value func(p Params) (value string, ok bool)
 	// limits says which values w takes, in words.
 	limits func(w Workload) string
-	// take sets it in w to its value in p, and refuses that if it is out of range.
+	// take sets the parameter of w to its value in p, or returns an error if that is out of range.
 	take func(w *Workload, p Params) error
 }
 
@@ -106,7 +106,7 @@ type Workload struct {
 	Doc    string // a few sentences: records, operations, checks
 	Params Params // with Unset, or zero, for those that do not apply
 
-	// MinKeys is the least number of keys that it takes; 0: 1.
+	// MinKeys is the least number of keys that the workload takes; 0 stands for 1.
 	MinKeys int
 	// OneKey says that each operation calls its Tx once, and is about one record: it runs on engines
 	// without transactions, too.
@@ -205,8 +205,7 @@ func (w Workload) Takes(p Params) bool {
 	})
 }
 
-// With returns w with those of the parameters p that are given and that it has. A
-// value out of range is an error.
+// With returns w with each parameter that p gives and that w has. A value out of range is an error.
 func (w Workload) With(p Params) (Workload, error) {
 	usual := w.defaults()
 	w.usual = &usual

@@ -19,22 +19,21 @@ const (
 )
 
 // Config adjusts [Start] and [Handler]. Zero fields mean defaults, so the zero Config is ready for
-// use. It is read once; changing it later has no effect. The sources in it, functions that return
-// the data to be shown, are called by goroutines of the service: one that panics ends the program.
+// use. It is read once; changing it later has no effect. The functions in it that return data to be
+// shown, its sources, are called by goroutines of the service: a source that panics ends the
+// program.
 type Config struct {
-	// Addr is the TCP address on which [Start] listens. If it is empty that is
-	// 127.0.0.1:6060 or, if another program listens there, a free port;
-	// [Server.URL] says which. Port 0 takes a free one. A host other than
-	// localhost or a loopback IP address needs a Token. Handler ignores Addr.
+	// Addr is the TCP address on which [Start] listens. Empty means 127.0.0.1:6060 or, if another
+	// program listens there, a free port; [Server.URL] says which. Port 0 means a free port. A host
+	// other than localhost or a loopback IP address needs a Token. Handler ignores Addr.
 	Addr string
 
-	// Token, if not empty, must come with every request: as the value of an
-	// "Authorization: Bearer" header, as the password of basic
-	// authentication (any user name), or once as the query parameter
-	// "token", which a browser exchanges for a cookie. Use a random text,
-	// such as [crypto/rand.Text] returns: Start refuses one of fewer than 16
-	// characters, and Handler refuses all requests, and says why. Without a Token only requests
-	// from this machine are answered.
+	// Token, if not empty, must come with every request: as the value of an "Authorization: Bearer"
+	// header, as the password of basic authentication (any user name), or once as the query
+	// parameter "token", which a browser exchanges for a cookie. Use a random text, such as
+	// [crypto/rand.Text] returns: if it has fewer than 16 characters, Start returns an error, and
+	// Handler refuses all requests and says why. Without a Token only requests from this machine
+	// are answered.
 	Token string
 
 	// Hosts lists further host names, without port, that the Host header of
@@ -45,11 +44,11 @@ type Config struct {
 	// Title heads the index page. If empty, it is the program's name.
 	Title string
 
-	// Maps has the statistics of each map that the dashboard shows, by name:
-	// [mvcc.Map.Stats] of a map, or a function that returns those of the map
-	// that is in use at present, and zero Stats if there is none. Each is
-	// called once a second. If there is a map shop, the name shop/orders is that
-	// of its table orders, which has few charts: [mvcc.DB.Sources] gives such names.
+	// Maps has functions that return the statistics of the maps on the dashboard, by name:
+	// [mvcc.Map.Stats] of a map, or a function that returns those of the map in use at present, and
+	// zero Stats if there is none. Each function is called once a second. If there is a map shop,
+	// the name shop/orders is that of its table orders, which has few charts: [mvcc.DB.Sources]
+	// gives such names.
 	Maps map[string]func() mvcc.Stats
 
 	// Values has functions that return further figures, by name: those of a replica of module etcd,
@@ -62,8 +61,8 @@ type Config struct {
 	// /debug/pprof/data/ shows. They are kept reachable, and need not be in Maps.
 	Data map[string]*mvcc.DB
 
-	// ShowKeys has the page /debug/pprof/conflicts/ show keys of records, as %v prints them. Else it
-	// names them by a hash.
+	// ShowKeys makes the page /debug/pprof/conflicts/ show keys of records, as %v prints them.
+	// Otherwise the page names keys by a hash.
 	ShowKeys bool
 
 	// Workload, if not nil, reports the work of the program and its speed. It is called once a
@@ -76,19 +75,18 @@ type Config struct {
 	// profiler labels for each operation meanwhile, and not pay for them otherwise.
 	Capturing func(bool)
 
-	// Runs, if not nil, answers requests below /debug/pprof/runs/, and all pages
-	// link to it: mvccbench lists and compares the runs there that it saved.
+	// Runs, if not nil, answers requests below /debug/pprof/runs/, and all pages link to it. With
+	// it mvccbench lists and compares its saved runs.
 	Runs http.Handler
 
-	// Metrics answers requests for /metrics. If it is nil, that is [prom.Handler] of Maps, of the
-	// operations that an [Op] counts, and of Values. It is
-	// behind the same guard as the rest: Prometheus sends the Token as
-	// "authorization" of the scrape configuration.
+	// Metrics answers requests for /metrics. Nil means [prom.Handler] of Maps, of the operations
+	// that an [Op] counts, and of Values. Metrics is behind the same guard as the pages: Prometheus
+	// sends the Token as "authorization" of the scrape configuration.
 	Metrics http.Handler
 
 	// Slow, if not nil, records slow operations from the start; see [SlowConfig] for the costs. It
-	// also applies if a visitor of the page /debug/pprof/slow/ turns the recording on, with another
-	// threshold if so chosen.
+	// also applies if a visitor of the page /debug/pprof/slow/ turns the recording on; the visitor
+	// may choose another threshold.
 	Slow *SlowConfig
 
 	// MutexFraction is passed to [runtime.SetMutexProfileFraction] by

@@ -31,7 +31,7 @@ func (s *Service) data(w http.ResponseWriter, _ *http.Request) error {
 	})
 }
 
-// Behind is how many epochs have passed since that one.
+// Behind returns how many epochs have passed since the given one.
 func (d database) Behind(epoch uint64) uint64 { return max(d.Epoch, epoch) - epoch }
 
 // Deleted is how many keys are deleted and may still be seen by somebody.

@@ -87,8 +87,8 @@
 // map and the workload: some tens of microseconds, and the time of the workload's source. [Start]
 // sets profile rates, which cost something where goroutines wait (see [Config.MutexFraction] and
 // [Config.BlockRate]). A CPU profile interrupts each running thread 100 times per second. A
-// wall-clock profile has a CPU profile in it, and takes the stacks of all goroutines, at most 100
-// times per second: that stops the program for a moment, then takes about a microsecond for each,
+// wall-clock profile includes a CPU profile, and takes the stacks of all goroutines, at most 100
+// times per second: that stops the program for a moment, takes about a microsecond for each stack,
 // and never more than a tenth of one processor. It has 32 frames of a stack off the processor.
 //
 // Captures are bounded: one CPU or wall-clock profile and one execution trace at a time in the

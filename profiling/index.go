@@ -139,8 +139,8 @@ func sideOf(c *capture.Capture) pprofui.Side {
 	return pprofui.Side{Name: fmt.Sprintf("capture %d", c.ID), Ops: c.Ops}
 }
 
-// profiles returns the profile to show, and the one to take from it, or nil. Goroutines that wait
-// for work are in them if work is set.
+// profiles returns the profile to show, and the profile to subtract from it, or nil. Both have the
+// goroutines that wait for work if work is set.
 func (sub subject) profiles(work bool) (p, base *profile.Profile, err error) {
 	if p, err = parse(sub.of, work); err != nil || sub.base == nil {
 		return p, nil, err
@@ -154,8 +154,8 @@ func (sub subject) profiles(work bool) (p, base *profile.Profile, err error) {
 	return p, base, nil
 }
 
-// parse returns the profile of a capture, without who waits for work unless work is set, or nobody
-// else is there.
+// parse returns the profile of a capture. It leaves out goroutines that wait for work, unless work
+// is set or there are no others.
 func parse(c *capture.Capture, work bool) (*profile.Profile, error) {
 	p, err := profile.ParseData(c.Data)
 	if err != nil || work {
@@ -193,7 +193,7 @@ func (s *Service) uiView(w http.ResponseWriter, r *http.Request) error {
 		func() (p, base *profile.Profile, err error) { return sub.profiles(work) })
 }
 
-// workLink leads to a view with those who wait for work, or without if they are shown.
+// workLink leads to the view with the goroutines that wait for work or, if shown, without them.
 func workLink(d time.Duration, view string, shown bool) pprofui.Link {
 	link := pprofui.Link{
 		Text: "waits for work: " + humanize.Time(d), Ref: view, Shown: strconv.FormatBool(shown),

@@ -121,8 +121,8 @@ type Workload struct {
 	Results Table
 }
 
-// Latency has percentiles of durations. One that is not known, such as for want
-// of operations, is zero.
+// Latency has percentiles of durations. A percentile that is not known, such as for want of
+// operations, is zero.
 type Latency struct {
 	P50, P90, P99, P999, P9999, Max time.Duration
 }
@@ -170,7 +170,7 @@ func workloadCharts(s *charts.Source[*Workload]) charts.Group {
 	}}
 }
 
-// valueCharts returns the charts of values, whose function is called once now, to list them.
+// valueCharts returns the charts of the figures of values. It calls values once, to list them.
 func valueCharts(name string, values func() []prom.Value) charts.Group {
 	s := &charts.Source[*[]prom.Value]{Read: func() *[]prom.Value { return new(values()) }}
 	g := charts.Group{Title: name, Source: s}

@@ -23,19 +23,18 @@ func (o *Op) Name() string {
 	return (*flight.Op)(o).Name()
 }
 
-// Done says that the calling goroutine has just ended an operation of this kind
-// that took d. It counts d in a histogram, which takes some ten nanoseconds, and while slow
-// operations are recorded it compares d with a threshold. If d is above that, it leaves a
-// mark in the trace and offers it to the goroutine that keeps one, which takes about a
-// microsecond and allocates. It never blocks.
+// Done says that the calling goroutine has just ended an operation of this kind that took d. It
+// counts d in a histogram, which takes some ten nanoseconds, and while slow operations are recorded
+// it compares d with a threshold. If d is above the threshold, Done leaves a mark in the trace and
+// offers the operation to be kept, which takes about a microsecond and allocates. Done never
+// blocks.
 func (o *Op) Done(d time.Duration) {
 	if o != nil {
 		(*flight.Op)(o).Count(d, false)
 	}
 }
 
-// Failed is Done of an operation that did not succeed. It counts as an operation and as
-// an error.
+// Failed is Done for an operation that did not succeed. The operation also counts as an error.
 func (o *Op) Failed(d time.Duration) {
 	if o != nil {
 		(*flight.Op)(o).Count(d, true)
@@ -61,22 +60,21 @@ func (o *Op) Watch(d time.Duration) {
 // All slow operations leave a mark in the trace, at most a thousand a second beside those that are
 // kept. The page sums up their activities, by name, of the last five minutes.
 //
-// The trace costs a program that does nothing but wake goroutines more than half
-// of its speed, one with goroutines that fight for a lock a fifth, and one that seldom
-// waits hardly anything; see [Service.Instrumented]. It takes about MaxBytes of
-// memory, and as much again for each trace kept. To keep one takes some
-// milliseconds. To read it takes one processor for about 0.3 µs per event, which
-// are one or two seconds for 10 MB, and memory of ten times its size meanwhile; at
-// most a twentieth of a processor is spent in this way, so that a program of very
-// many events has a trace kept less often than Every says.
+// The trace costs a program that does nothing but wake goroutines more than half of its speed, one
+// with goroutines that fight for a lock a fifth, and one that seldom waits hardly anything; see
+// [Service.Instrumented]. It takes about MaxBytes of memory, and as much again for each trace kept.
+// To keep a trace takes some milliseconds. To read it takes one processor for about 0.3 µs per
+// event, one or two seconds for 10 MB, and meanwhile ten times its size of memory. At most a
+// twentieth of a processor is spent in this way, so that a program of very many events has traces
+// kept less often than Every says.
 type SlowConfig struct {
-	// Percentile makes operations slow that take longer than that percentile of the durations of
-	// the same Op in the last minute. The default is 99.9. There must be enough operations to know
-	// it: ten beyond it, so 10 000 for 99.9.
+	// Percentile is the percentile above which an operation is slow, among the durations of the
+	// same Op in the last minute. The default is 99.9. It is known if ten operations lie beyond it:
+	// for 99.9 that takes 10 000.
 	Percentile float64
 
-	// Above, if positive, makes operations slow that take longer, whatever is
-	// usual. Percentile then does not matter.
+	// Above, if positive, is the duration above which an operation is slow, whatever is usual.
+	// Percentile then does not matter.
 	Above time.Duration
 
 	// MinAge is how far traces should reach back, and so the longest operation
@@ -89,14 +87,14 @@ type SlowConfig struct {
 	// four times as much is dropped. The default is 10 MB, the largest 256 MB.
 	MaxBytes int
 
-	// Every is the shortest time between two traces kept. Of the slow
-	// operations meanwhile one is chosen of the Op of which the fewest were kept; of
-	// these, the one that exceeded its threshold by the largest factor. The default is 3 s.
+	// Every is the shortest time between two traces kept. Of the slow operations meanwhile one is
+	// chosen of the Op of which the fewest were kept; of these, the one whose time above its
+	// threshold, times the number of slow operations of its Op, is the largest. The default is 3 s.
 	Every time.Duration
 
-	// Keep is how many traces are kept. Those of the Op that has most make room for newer ones;
-	// the half of them that exceeded their thresholds most stay. Together they
-	// are not larger than Keep times MaxBytes. The default is 8.
+	// Keep is how many traces are kept. Those of the Op that has most make room for newer ones; the
+	// half of them that cost most, by the product that Every describes, stay. Together they are not
+	// larger than Keep times MaxBytes. The default is 8.
 	Keep int
 
 	_ struct{}

@@ -74,7 +74,7 @@ func (o *operations) read() int {
 			if o.seen == nil {
 				o.seen = map[*flight.Op]*opHistory{}
 			}
-			// It began after the last reading, with nothing.
+			// The Op began after the last reading, with nothing.
 			begun := opCounts{now.Add(-charts.Interval), new(hist.Hist), 0}
 			h = &opHistory{op: op, cur: begun, steps: []opCounts{begun}}
 			o.seen[op], o.list = h, append(o.list, h)
@@ -130,14 +130,14 @@ func (o *operations) now() []opNow {
 
 func inSeconds(ns int64) float64 { return time.Duration(ns).Seconds() }
 
-// group returns the charts of the operations, which come as those are first counted.
+// group returns the charts of the operations; those of an operation come once it is counted.
 func (o *operations) group() charts.Group {
 	return charts.Group{
 		Title: "Operations", Source: &charts.Source[int]{Read: o.read}, More: o.more,
 	}
 }
 
-// more returns the charts of those that are new.
+// more returns the charts of the operations that are new.
 func (o *operations) more() (list []charts.Chart) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

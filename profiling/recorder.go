@@ -25,9 +25,9 @@ type Profiles map[string][]byte
 var recordedChanges = []string{"allocs", "mutex", "block"}
 
 // A Recorder profiles stretches of a program's work: where processor time went, where memory was
-// allocated, and where goroutines waited. As long as it is open, the CPU profiler is its own: a
-// request to a [Service] of the process for a CPU profile is refused. Create one with
-// [NewRecorder]. Its methods must be called by one goroutine at a time.
+// allocated, and where goroutines waited. While it is open it holds the CPU profiler: a request to
+// a [Service] of the process for a CPU profile is refused. Create one with [NewRecorder]. Its
+// methods must be called by one goroutine at a time.
 //
 // A CPU profile interrupts each running thread 100 times per second, which takes about a hundredth
 // of the time. [Config.BlockRate] says the cost of the mutex and block profiles. Starting collects
@@ -39,9 +39,9 @@ type Recorder struct {
 	close          sync.Once
 }
 
-// NewRecorder takes the CPU profiler and turns the mutex and block profiles on, at
-// the default rates of a [Config]. Refusals meanwhile name its owner. It returns an error
-// if the CPU profiler is in use.
+// NewRecorder takes the CPU profiler and turns the mutex and block profiles on, at the default
+// rates of a [Config]. CPU profiles that are refused meanwhile name owner as the reason. It returns
+// an error if the CPU profiler is in use.
 func NewRecorder(owner string) (*Recorder, error) {
 	release, err := capture.HoldCPU(owner +
 		" takes CPU profiles itself, and the process has one CPU profiler")
@@ -60,10 +60,9 @@ func (r *Recorder) Close() {
 	})
 }
 
-// Start begins a stretch. The returned function ends it and must be called; it
-// returns the stretch's profiles as far as they could be taken, and why others
-// could not. They have all that was sampled in the stretch and nothing else, but
-// for the work of starting and stopping.
+// Start begins a stretch. The returned function ends it and must be called; it returns the profiles
+// of the stretch that could be taken, and the reasons why others could not. The profiles have all
+// that was sampled in the stretch and nothing else, but for the work of starting and stopping.
 func (r *Recorder) Start() (stop func() (Profiles, error), err error) {
 	runtime.GC()
 	before, err := rawSnapshots()
@@ -112,7 +111,7 @@ func rawSnapshots() (map[string][]byte, error) {
 	return list, nil
 }
 
-// rawGain returns the gain of a profile.
+// rawGain returns the gain of a profile from before to after, without the Recorder's own work.
 func rawGain(before, after []byte) (*profile.Profile, error) {
 	two, err := parsed(before, after)
 	if err != nil {
@@ -136,10 +135,10 @@ func parsed(list ...[]byte) (profiles []*profile.Profile, err error) {
 	return profiles, nil
 }
 
-// ownWork is in the stacks of a Recorder's own work, and of the CPU profiler's for it.
+// ownWork matches functions of a Recorder's own work, and of the CPU profiler's work for it.
 var ownWork = regexp.MustCompile(`/profiling\.\(\*Recorder\)\.|^runtime/pprof\.profileWriter$`)
 
-// add puts p into the list, unless there is nothing in it.
+// add puts p into the list, unless p has no samples.
 func (list Profiles) add(kind string, p *profile.Profile, err error) error {
 	if err == nil && len(p.Sample) == 0 {
 		return nil

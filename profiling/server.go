@@ -61,7 +61,7 @@ type Server struct {
 	release func()                  // gives the profile rates back
 	served  chan struct{}           // closed when the listener's goroutine has ended
 	fresh   sync.Map                // of net.Conn: those on which nothing was received yet
-	ending  atomic.Bool             // they are closed
+	ending  atomic.Bool             // the connections in fresh are closed
 
 	closeOnce sync.Once
 	closeErr  error
@@ -106,8 +106,8 @@ func Start(cfg Config) (*Server, error) {
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               maxHeaderBytes,
 		BaseContext:                  func(net.Listener) context.Context { return ctx },
-		// Browsers open connections in advance, and Shutdown would wait seconds for each.
-		// A new one is stored before ending is loaded; Close stores ending, and then looks.
+		// Browsers open connections in advance, and Shutdown would wait seconds for each. A new one
+		// is stored in fresh before ending is loaded; Close stores ending before it reads fresh.
 		ConnState: func(c net.Conn, state http.ConnState) {
 			if state != http.StateNew {
 				s.fresh.Delete(c)

@@ -27,15 +27,15 @@ import (
 //	defer h.Close()
 //	mux.Handle("/debug/pprof/", h) // or "/admin/debug/pprof/"
 //
-// likewise /metrics, if wanted; or, with everything and the dashboard at the top, under
+// The same goes for /metrics, if wanted. Or mount everything, with the dashboard at the top, under
 // any prefix:
 //
 //	mux.Handle("/profiling/", http.StripPrefix("/profiling", h))
 //
-// It ignores the addresses and rates of cfg: turn the mutex and block profiles on with
-// [runtime.SetMutexProfileFraction] and [runtime.SetBlockProfileRate]. Without [Config.Token] it
-// answers requests from this machine only, whatever the server listens on. A middleware between
-// server and handler that wraps the [http.ResponseWriter] should have an Unwrap method, as
+// Handler ignores the addresses and rates of cfg: turn the mutex and block profiles on with
+// [runtime.SetMutexProfileFraction] and [runtime.SetBlockProfileRate]. Without [Config.Token] the
+// service answers requests from this machine only, whatever the server listens on. A middleware
+// between server and handler that wraps the [http.ResponseWriter] should have an Unwrap method, as
 // [http.ResponseController] says; without one, the timeouts of the server cut off captures that
 // take longer.
 func Handler(cfg Config) *Service {
@@ -100,7 +100,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.guard.ServeHTTP(w, withoutPrefix(r))
 }
 
-// pprofPath is below which all pages but the dashboard at the top are.
+// pprofPath is the path below which all pages are, but the dashboard at the top.
 const pprofPath = "/debug/pprof"
 
 // withoutPrefix takes the prefix before /debug/pprof out of the path, if there is one.

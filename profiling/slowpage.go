@@ -122,8 +122,8 @@ func partsOf(r *slow.Report) []slowPart {
 		r.Unknown+r.Took-r.Seen)
 }
 
-// drawn returns the parts that took time, with their places in a bar of all of it. times are of the
-// first, which is called without, and of the others.
+// drawn returns the parts that took time, with their places in a bar of all of it. times has the
+// time of each part; without is the name of the first.
 func drawn(all time.Duration, without string, times ...time.Duration) (list []slowPart) {
 	x := 0.0
 	for i, p := range []slowPart{
@@ -158,7 +158,7 @@ func linked(c *flight.Slow) (list []pprofui.Link) {
 	return linkLines(c.Report.Verdict, refs)
 }
 
-// linkLines makes links of the lines of code in a sentence to where refs says.
+// linkLines makes each line of code in a sentence a link to where refs says.
 func linkLines(rest string, refs map[string]string) (list []pprofui.Link) {
 	for _, text := range atLine.FindAllString(rest, -1) {
 		before, after, _ := strings.Cut(rest, text)
@@ -314,7 +314,7 @@ func tailRowOf(t *slow.Tail) tailRow {
 	return row
 }
 
-// lineRefs has where lines of code in a sentence lead.
+// lineRefs has the reference for each line of code in a sentence.
 type lineRefs map[string]string
 
 func (refs lineRefs) add(at contention.Frame) {
@@ -322,7 +322,7 @@ func (refs lineRefs) add(at contention.Frame) {
 	refs[line] = allSlow + "/" + web.SourceRef(at.Func, at.Line)
 }
 
-// barOf returns the kind that a bar shows time of this kind as: most waits are alike there.
+// barOf returns the kind under which a bar shows time of kind k: most waits are alike there.
 func barOf(k contention.Kind) contention.Kind {
 	switch k {
 	case slow.Off, slow.Running, slow.Assist, slow.NotKnown, contention.Scheduler, contention.Syscall:

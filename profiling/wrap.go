@@ -14,10 +14,10 @@ import (
 // maxRoutes bounds the kinds of requests that are told apart, since each takes memory.
 const maxRoutes = 50
 
-// Wrap returns a handler that has h answer, and counts each request as an operation: see [Op].
-// Its name is the method and the pattern by which a [http.ServeMux] inside of h found its
-// handler, such as "GET /users/{id}", or the method alone if there was none, or if something
-// between the two gave the mux another request, as [http.Request.WithContext] makes it. Beyond
+// Wrap returns a handler that has h answer, and counts each request as an operation: see [Op]. The
+// name of the operation is the method and the pattern by which a [http.ServeMux] inside of h found
+// its handler, such as "GET /users/{id}". It is the method alone if there was no pattern, or if a
+// handler in between gave the mux another request, as [http.Request.WithContext] makes it. Beyond
 // fifty names the rest is "other requests". A status of 500 or more is a failure, and so is a
 // panic, which goes on.
 //
@@ -92,7 +92,7 @@ func (h *wrapped) op(r *http.Request) *Op {
 	return op
 }
 
-// name returns the name of a route: a pattern may have the method in it.
+// name returns the name of a route: a pattern may already contain the method.
 func (r route) name() string {
 	// Only known methods: a stranger can make up any number of others.
 	switch r.method {

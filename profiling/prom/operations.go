@@ -8,10 +8,10 @@ import (
 type Operation struct {
 	Name    string  // another for each
 	Errors  uint64  // operations that failed
-	Latency Latency // of all, also of those that failed
+	Latency Latency // of all operations, also of failed ones
 }
 
-// A Latency has durations in nanoseconds, and how often there was each, in ascending order. The
+// A Latency has durations in nanoseconds, and how often there was each, in ascending order. A
 // duration may stand for several that are about as long.
 type Latency interface {
 	All() iter.Seq2[int64, uint64]

@@ -1,5 +1,5 @@
 // Package prom exports the statistics of maps and operations to Prometheus, in its text format. It
-// does without the client of Prometheus, so that a module that requires this one need not know it.
+// does not use the client of Prometheus: a module that requires this one need not know that client.
 //
 // A service of package profiling serves it at /metrics by itself. Alone it is one line:
 //
@@ -31,12 +31,12 @@ import (
 )
 
 // Handler answers with the metrics of the maps, of operations, of the Go runtime and of the
-// process, as far as the system tells the latter. The maps come by name: for each,
-// [mvcc.Map.Stats] of a map, or a function that returns those of the map that is in use at
-// present, and zero Stats if there is none: then it is left out. For each request each
-// function is called once, by one goroutine at a time. Operations may be nil. Values are of other
-// things, by the names that are their label "of". Each function of them is called once for each
-// request, maybe by several goroutines at a time, and returns figures of the same metrics each time.
+// process, as far as the system tells the latter. The maps come by name: for each, [mvcc.Map.Stats]
+// of a map, or a function that returns those of the map in use at present, and zero Stats if there
+// is none: then it is left out. Each function is called once for each request, by one goroutine at
+// a time. Operations may be nil. Values are figures of other things, by the names that become their
+// label "of". Each function of values is called once for each request, maybe by several goroutines
+// at a time, and returns figures of the same metrics each time.
 func Handler(
 	sources map[string]func() mvcc.Stats, operations func() []Operation,
 	values map[string]func() []Value,

@@ -22,8 +22,8 @@ var (
 	escapeLabel = strings.NewReplacer("\\", `\\`, "\n", `\n`, `"`, `\"`)
 )
 
-// head begins a metric, unless it is the last one begun. At least one value must follow, and all
-// of its values before the next metric.
+// head begins a metric, unless it was begun last. All values of the metric, at least one, must
+// follow before the next metric.
 func (t *text) head(metric, kind, help string) {
 	if t.metric == metric {
 		return
@@ -70,8 +70,8 @@ type Value struct {
 	// Metric is the name, in words joined by _; that of a counter ends with _total.
 	Metric string
 	Help   string // one sentence
-	// Chart is the title of the chart that the dashboard of package profiling draws it in, "" for
-	// none, and Name that of its line there. A counter is drawn by its growth.
+	// Chart is the title of the chart in which the dashboard of package profiling draws the figure,
+	// "" for none, and Name the title of its line there. A counter is drawn by its growth.
 	Chart, Name string
 	Value       float64
 

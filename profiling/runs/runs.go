@@ -1,5 +1,5 @@
-// Package runs shows kept runs of mvccbench in the browser: their results,
-// comparisons, profiles, and the differences of those as flame graphs.
+// Package runs shows kept runs of mvccbench in the browser: their results, comparisons and
+// profiles, and the differences of two profiles as flame graphs.
 package runs
 
 import (
@@ -81,8 +81,8 @@ func (p *pages) frame(page, base string) web.Frame {
 	return web.Frame{Title: p.title, Page: page, Base: base, Here: "runs", Saved: true}
 }
 
-// ask lets f ask the shelf, for at most two requests at a time, and gives its error the status
-// to answer with.
+// ask calls f, which uses the shelf, for at most two requests at a time. It returns the error of f
+// with the status to answer with.
 func (p *pages) ask(r *http.Request, f func() error) error {
 	select {
 	case p.reads <- struct{}{}:
@@ -100,7 +100,7 @@ func (p *pages) ask(r *http.Request, f func() error) error {
 	return web.Refuse(http.StatusUnprocessableEntity, "%v", err)
 }
 
-// list returns the entries of the newest runs, and how many there are beside. Files that have not
+// list returns the entries of the newest runs, and the number of older ones. Files that have not
 // changed are not read again.
 func (p *pages) list() (list []results.Saved, hidden int, err error) {
 	files, err := p.shelf.Files()

@@ -58,7 +58,7 @@ func (c *abCmd) Run(e *Env) (err error) {
 	}
 	err = a.measure()
 	a.progress.close()
-	// Before anything is printed: who reads that may have gone, and then the process ends there.
+	// Before anything is printed: if the reader of that has gone, printing ends the process.
 	err = cmp.Or(err, os.RemoveAll(temp))
 	return a.finish(err)
 }

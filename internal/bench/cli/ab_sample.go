@@ -16,11 +16,11 @@ import (
 	"github.com/mvccmap/mvccmap/internal/bench/results"
 )
 
-// A sideOrder says which side of a pair of samples is taken first: in every two pairs of a
-// combination each side once.
+// A sideOrder says which side of a pair of samples is taken first. In every two pairs of a
+// combination each side is first once.
 type sideOrder struct {
 	rnd   *rand.Rand
-	first map[string]int // by combination: of the pair before, unless there were two
+	first map[string]int // by combination, after an odd pair: the side that was first in it
 }
 
 func newSideOrder(seed uint64) *sideOrder {
@@ -41,11 +41,11 @@ func (l *sideOrder) nextPair(step bench.Step) [2]int {
 	return [2]int{first, 1 - first}
 }
 
-// swept are the labels that a side is told in any case: its defaults may be others.
+// swept are the labels that a side is given even for defaults: its own may be others.
 var swept = []string{"keys", "read-pct", "theta", "txn-size", "value-size", "rate", "isolation"}
 
-// arguments returns the command line by which a side takes one sample. They are flags of the first
-// version on, so that it may be an old one.
+// arguments returns the command line by which a side takes one sample. All its flags exist since
+// the first version, so that the side may be an old one.
 func (a *ab) arguments(step bench.Step) []string {
 	c := step.Config
 	c.Swept = slices.Concat(c.Swept, swept)
@@ -73,7 +73,7 @@ func (a *ab) arguments(step bench.Step) []string {
 // sampleFile returns the name of the file into which a side writes a sample.
 func (a *ab) sampleFile() string { return filepath.Join(a.temp, "sample.json") }
 
-// A sideError is that a program of a comparison has failed.
+// A sideError says that a program of a comparison has failed.
 type sideError struct {
 	who    string // the side, and its name as it was given
 	args   []string
@@ -125,7 +125,7 @@ func (s *abSide) sample(ctx context.Context, a *ab, step bench.Step) (results.Sa
 	if err := s.readProfiles(r.Profiles); err != nil {
 		return sample, fmt.Errorf("%s: its profiles: %w", who, err)
 	}
-	// The titles of both sides are ours, whatever theirs leave out as the default.
+	// Both sides get the titles that we give: each program may leave out other defaults.
 	title, _, _ := strings.Cut(step.Config.Name(), "/engine=")
 	sample.Title, sample.Index = title, step.Config.Sample
 	return sample, nil

@@ -30,7 +30,7 @@ const (
 	ExitCannotTell  = 4   // too little was measured, or checked, to say that all is well
 	ExitMissed      = 5   // a limit of --threshold was not kept, or no rate of --find-rate
 	ExitInterrupted = 130 // by Ctrl-C; the samples so far were printed
-	ExitTerminated  = 143 // likewise, by SIGTERM
+	ExitTerminated  = 143 // by SIGTERM; the samples so far were printed
 )
 
 // root is the command line.
@@ -53,7 +53,7 @@ type Program struct {
 	// Engines are those that --engine can name, in the order in which they are
 	// listed.
 	Engines []bench.EngineSpec
-	// Workloads are those that --workload can name, likewise.
+	// Workloads are those that --workload can name, in the order in which they are listed.
 	Workloads []bench.Workload
 	// Default are the workloads that are measured unless --workload names others; nil: mvccbench's.
 	Default []string
@@ -244,14 +244,14 @@ func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer)
 // A Stop is how a program is told to end.
 type Stop struct{ terminated atomic.Bool }
 
-// Handle calls cancel at the first signal, upon which the run prints its samples, and exit at
-// the second, at once. It does not return before.
+// Handle waits for two signals. At the first it calls cancel, upon which the run prints its
+// samples; at the second it calls exit, at once.
 func (s *Stop) Handle(
 	signals <-chan os.Signal, cancel func(), stderr io.Writer, exit func(code int),
 ) {
-	// must precede: after cancel the run returns, and Code asks
+	// before cancel: the run then returns, and Code reads it
 	s.terminated.Store(<-signals == syscall.SIGTERM)
-	line := onScreen.Load() // likewise: the line ends with the run
+	line := onScreen.Load() // before cancel, too: the line ends with the run
 	cancel()
 	const stopping = "stopping; Ctrl-C again ends at once"
 	if line != nil {
@@ -263,8 +263,8 @@ func (s *Stop) Handle(
 	exit(s.Code(ExitInterrupted))
 }
 
-// Code returns the exit code of a run that has returned code: after SIGTERM it is another one than
-// after Ctrl-C.
+// Code returns the exit code of the process if the run has returned code. An interrupted run has
+// another exit code after SIGTERM than after Ctrl-C.
 func (s *Stop) Code(code int) int {
 	if code == ExitInterrupted && s.terminated.Load() {
 		return ExitTerminated

@@ -22,7 +22,7 @@ type compareCmd struct {
 	Force bool `help:"Compare a run that was slowed down by instruments with one that was not." group:"What to compare"`
 }
 
-// comparisonFlags say which samples are compared, how they are judged and where that goes.
+// comparisonFlags say which samples are compared, how they are judged and where the result goes.
 type comparisonFlags struct {
 	Unit   []string `help:"Compare these figures only, such as ops/s or p99-ns." placeholder:"UNIT" group:"What to compare"`
 	Alpha  float64  `help:"A difference is significant if one as large would turn up by chance with at most this probability." default:"0.05" placeholder:"P" group:"What to compare"`
@@ -99,9 +99,9 @@ func (c *comparisonFlags) compare(
 	return cmp, nil
 }
 
-// writeComparison writes a comparison, in the format text by that function, and the notes about it.
-// If it does not pass the gate it returns an error. At least one side may be of samples that were
-// taken at once.
+// writeComparison writes a comparison, by the function text unless the format is JSON, and the
+// notes about it. It returns an error if the comparison does not pass the gate. once says that the
+// samples of at least one side were all taken in one run.
 func (c *comparisonFlags) writeComparison(
 	e *Env, cmp *results.Comparison, once bool, text func(w io.Writer) error,
 ) error {
@@ -168,8 +168,8 @@ func tally(t *results.Table) string {
 		n.Rows-n.Improved-n.Worse)
 }
 
-// compareText writes the changes in short, and then a table for each unit or, unless units is
-// nil, for each of those.
+// compareText writes the changes in short, and then a table for each of units, or for each unit if
+// units is nil.
 func compareText(w io.Writer, c *results.Comparison, units []string) error {
 	var b strings.Builder
 	var same []string

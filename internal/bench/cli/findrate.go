@@ -31,15 +31,15 @@ type rateSearch struct {
 	confirm func(rate float64) (tried, error)
 }
 
-// rateStep is the ratio at which a search stops: of the rate found, and the next that does not do.
+// rateStep ends a search: the next rate that does not do is at most so many times the one found.
 const rateStep = 1.05
 
 // steps bounds the tries of each part of a search.
 const steps = 40
 
-// find returns the highest rate found, 0 if there is none, and the lowest that does not do, 0 if all
-// do. A rate does not do if two tries in a row say so: one may be the machine's. The error wraps
-// errCannotTell if none was found since too little is known of one.
+// find returns the highest rate found, 0 if there is none, and the lowest that does not do, 0 if
+// all do. A rate does not do if two tries in a row say so: the machine may be at fault for one. The
+// error wraps errCannotTell if no rate was found as too little is known of one.
 func (s rateSearch) find(start float64) (low, high float64, err error) {
 	rate := round3(start)
 	for range steps {
@@ -133,7 +133,7 @@ func (r *runner) findRates() error {
 	return nil
 }
 
-// tries are those of a run; it is the observer of each.
+// tries makes the tries of a run; it is the observer of each try.
 type tries struct {
 	*runner
 	index, of int // samples
@@ -289,7 +289,7 @@ type limitFlags struct {
 // errMissed is wrapped by the errors that say that a limit was not kept.
 var errMissed = errors.New("missed")
 
-// limits reads the limits of a flag, all figures of which a run in such loops must have.
+// limits reads the limits of a flag. Some need operations at a given rate, which paced says.
 func limits(flag string, texts []string, paced bool) ([]results.Limit, error) {
 	var list []results.Limit
 	for _, text := range texts {

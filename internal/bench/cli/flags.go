@@ -122,7 +122,7 @@ func parseNumber(text string) (float64, error) {
 	return v * by, nil
 }
 
-// numberFlags have all flags that are numbers take 1e6 and 1k alike, whether they are whole or not.
+// numberFlags make all flags that are numbers, whole or not, take both 1e6 and 1k.
 func numberFlags() []kong.Option {
 	var list []kong.Option
 	for _, kind := range []reflect.Kind{reflect.Int, reflect.Uint64, reflect.Float64} {
@@ -131,7 +131,7 @@ func numberFlags() []kong.Option {
 	return list
 }
 
-// exact is up to where every whole number is a float64.
+// exact is the bound up to which every whole number is a float64.
 const exact = 1 << 53
 
 // decodeNumber sets a flag that is a number.

@@ -35,13 +35,13 @@ func (f intervalFlags) openLog() (*watcher, error) {
 	return &watcher{file: file}, writing("histogram log", err)
 }
 
-// A recent is how far a trial was when it was last read, and before that.
+// A recent has the last two readings of how far a trial is.
 type recent struct {
 	trial       *bench.Trial
 	before, now bench.Live
 }
 
-// read reads t, and reports whether it says anything. The reading before is nothing unless it is
+// read reads t, and reports whether a run of it has begun. The reading before is empty unless it is
 // of the same run.
 func (r *recent) read(t *bench.Trial) bool {
 	r.before, r.now = r.now, r.before
@@ -109,8 +109,8 @@ func (w *watcher) begin(h results.Header, several bool, every time.Duration) {
 	})
 }
 
-// read takes the operations of the trial since it was last read, if there is something to be said: not
-// so during the warm-up. It took so long or, if took is zero, is still running. w.mu is held.
+// read keeps the operations of the trial since the last reading, but not those of a warm-up. took
+// is the length of the run or, while the run goes on, zero. w.mu is held.
 func (w *watcher) read(took time.Duration) {
 	if w.trial == nil || !w.recent.read(w.trial) || !w.recent.now.Measured {
 		return
@@ -137,10 +137,10 @@ func (w *watcher) read(took time.Duration) {
 	w.list = w.list.Add(intervalOf(now, before, lately))
 }
 
-// grown returns how much a count has grown: it may be read in part before it was.
+// grown returns the growth of a count, 0 if it seems to have fallen: counts are read in parts.
 func grown(now, before uint64) uint64 { return max(now, before) - before }
 
-// intervalOf returns the operations between two readings, in the times lately.
+// intervalOf returns the operations between two readings; lately has their times.
 func intervalOf(now, before *bench.Live, lately bench.Distribution) results.Interval {
 	i := results.Interval{End: now.Elapsed, Ops: grown(now.Ops, before.Ops),
 		Aborts: grown(now.Aborts, before.Aborts), Errors: grown(now.Errors, before.Errors)}

@@ -32,7 +32,7 @@ type output struct {
 	file   *os.File  // nil if that is standard output
 
 	table   bool   // on standard output, a terminal, is a table
-	subject string // the engine that the others are set beside
+	subject string // the engine with which the others are compared
 }
 
 // open checks the flags and makes sure that everything they ask for can be
@@ -61,8 +61,8 @@ func (f outputFlags) open(e *Env) (*output, error) {
 	return o, nil
 }
 
-// isNew returns an error, which names the flag, if there is a file of that name with something in
-// it: that took time to measure.
+// isNew returns an error, which names the flag, if the named file has something in it: that took
+// time to measure.
 func isNew(flag, name string) error {
 	if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() && fi.Size() > 0 {
 		return usagef("%s: there is a file %s already; expected another name", flag, name)

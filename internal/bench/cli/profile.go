@@ -19,7 +19,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/runs"
 )
 
-// exampleHTTP is an address that --http may name, and that of autoHTTP unless its port is taken.
+// exampleHTTP is an address that --http may name. autoHTTP takes it unless its port is taken.
 const exampleHTTP = "127.0.0.1:6060"
 
 // autoHTTP is the value of --http that leaves the port to package profiling.
@@ -32,7 +32,7 @@ const tokenVariable = "MVCCBENCH_TOKEN"
 // databaseName is the name on the dashboard of a database under test. A map has none.
 const databaseName = "database"
 
-// exportedName is its name at /metrics.
+// exportedName is the name of a map or database under test at /metrics.
 const exportedName = "benchmark"
 
 // profiler serves profiles of the program while it runs, and shows how far it
@@ -138,8 +138,8 @@ func (p *profiler) running(t *bench.Trial, c bench.Config) {
 // stopped says that there is no map any more.
 func (p *profiler) stopped() { p.runs(nil, "") }
 
-// instrumented reports whether something was looked at since then in a way that
-// makes results worthless.
+// instrumented reports whether something that makes results worthless was in use at some time since
+// then.
 func (p *profiler) instrumented(since time.Time) bool {
 	return p != nil && p.server.Instrumented(since)
 }
@@ -176,7 +176,7 @@ func (b *board) start(step bench.Step, next *bench.Step) {
 	b.step, b.next, b.trial = step, next, nil
 }
 
-// runs says which trial there is, if any, and the name of its operations.
+// runs notes which trial is under way, nil for none, and the name of its operations.
 func (b *board) runs(t *bench.Trial, doing string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -186,8 +186,8 @@ func (b *board) runs(t *bench.Trial, doing string) {
 	}
 }
 
-// capturing says whether a CPU profile is being taken: goroutines are then labelled
-// with their operations.
+// capturing notes whether a CPU profile is being taken: goroutines are then labelled with their
+// operations.
 func (b *board) capturing(on bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -281,8 +281,8 @@ func (b *board) workload() profiling.Workload {
 	return w
 }
 
-// settle counts the operations of the trial so far, if there is one. Once a run has ended it is all of
-// it.
+// settle counts the operations of the trial so far, if there is one. After the end of a run these
+// are all of its operations.
 func (b *board) settle() {
 	b.mu.Lock()
 	t, doing := b.trial, b.doing
@@ -322,8 +322,8 @@ func (f slowFlags) latencySample(flag int) int {
 	return flag
 }
 
-// watch has the service know the times of the operations of t, so that it can explain
-// the slow ones if that is wanted, now or later.
+// watch passes the times of the operations of t to the service, so that it can explain the slow
+// ones if that is wanted, now or later.
 func (p *profiler) watch(t *bench.Trial, c bench.Config) {
 	t.Watch(p.server.Op(operationName(c)).Watch)
 }

@@ -74,7 +74,7 @@ func newProgress(w io.Writer, interval time.Duration) *progress {
 	return p
 }
 
-// set changes the line, which is asked for with p.mu held.
+// set changes the function that returns the line; it is called with p.mu held.
 func (p *progress) set(line func(now time.Time) string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,9 +131,8 @@ func isScreen(w io.Writer) bool {
 // like.
 const anyWidth = 0
 
-// terminalWidth returns how many columns a line on w has: those that COLUMNS
-// says or, if it says nothing, those of the terminal. It is anyWidth if w is no
-// terminal, or one that does not tell.
+// terminalWidth returns how many columns a line on w has, as COLUMNS says or, if it says nothing,
+// as the terminal does. It is anyWidth if w is no terminal, or one that does not tell.
 func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -146,8 +145,8 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// position says which of several samples the next is, and how long they take from then on. The
-// first began at started, the next at begun.
+// position says which of several samples is under way, and how long it and the rest will take. The
+// first sample began at started, the one under way at begun.
 func position(started, begun, now time.Time, done, of int) string {
 	left := ""
 	if done > 0 {
@@ -156,9 +155,9 @@ func position(started, begun, now time.Time, done, of int) string {
 	return fmt.Sprintf("[%*d/%d%s] ", len(fmt.Sprint(of)), done+1, of, left)
 }
 
-// remaining estimates the time until the end of steps, the next of which began at begun: by the time
-// of those before it since started, 0 if there are none. It does not grow while a step is under way,
-// however long that takes.
+// remaining estimates the time until the end of all steps, by the time that the steps before the
+// one under way took. It is 0 if there are none. The first step began at started, the one under way
+// at begun. The estimate does not grow while a step is under way, however long the step takes.
 func remaining(started, begun, now time.Time, done, of int) time.Duration {
 	if done == 0 {
 		return 0
@@ -211,8 +210,8 @@ func (p *sweepProgress) run(t *bench.Trial) {
 	p.trial, p.liveAt, p.liveOps = t, time.Now(), 0
 }
 
-// rate returns the operations per second since it was last asked, or since the run under way has
-// begun. p.mu is held.
+// rate returns the operations per second since the last call of rate, or since the run under way
+// began. p.mu is held.
 func (p *sweepProgress) rate(now time.Time) (float64, bool) {
 	if p.trial == nil {
 		return 0, false

@@ -79,7 +79,7 @@ type runner struct {
 
 	thresholds, finding []results.Limit // of --threshold and --find-rate
 
-	observers []bench.Observer // others that are told
+	observers []bench.Observer // further observers
 }
 
 func (r *runner) run() error {
@@ -139,7 +139,7 @@ func (r *runner) run() error {
 	return cmp.Or(r.watch.end(), err)
 }
 
-// outcomeOf says how a run has ended that stopped with err after some of its samples.
+// outcomeOf returns the outcome of a run that stopped with err after some of its samples.
 func outcomeOf(err error, done, of int) results.Outcome {
 	o := results.Outcome{Kind: results.Failed, Done: done, Of: of}
 	var violation *bench.Violation

@@ -57,8 +57,8 @@ func (c combinations) add(s *results.Sample, p profiling.Profiles) (err error) {
 	return err
 }
 
-// files returns the profiles by the names of their files; each says in a comment of which samples,
-// taken by whom, it is.
+// files returns the profiles by the names of their files. A comment in each profile names its
+// samples, and whose they are.
 func (c combinations) files(whose string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, name := range slices.Sorted(maps.Keys(c)) {
@@ -75,7 +75,7 @@ func (c combinations) files(whose string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// start takes the CPU profiler if samples are to be profiled, whose results go to out. An
+// start takes the CPU profiler if samples are to be profiled. The results of the run go to out. An
 // error names the flag, and then nothing has been touched.
 func (f profileFlags) start(program string, out outputFlags) (*sampleProfiles, error) {
 	switch {
@@ -132,8 +132,8 @@ func (p *sampleProfiles) sample(s *results.Sample) error {
 	return nil
 }
 
-// finish gives the CPU profiler back, and the profiles to the run, with those of processor time of all
-// combinations as one.
+// finish gives the CPU profiler back, and the profiles to the run, among them one of the processor
+// time of all combinations.
 func (p *sampleProfiles) finish(out *output) (err error) {
 	if p == nil || len(p.of) == 0 {
 		return nil

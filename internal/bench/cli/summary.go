@@ -19,7 +19,7 @@ func decisive(cells []*results.Cell) []string {
 	return []string{"ops/s", "p99-ns", "audits/s"}
 }
 
-// subject returns the engine that the others are set beside: the map, if it is among them.
+// subject returns the engine with which the others are compared: the map, if it is among them.
 func subject(engines []bench.EngineSpec) string {
 	i := slices.IndexFunc(engines, func(e bench.EngineSpec) bool { return e.Reclaims })
 	return engines[max(i, 0)].Name

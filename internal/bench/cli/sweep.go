@@ -14,7 +14,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/bench/results"
 )
 
-// sweep returns the sweep of the flags, and checks those that are no part of it, too.
+// sweep returns the sweep of the flags, and checks the flags that are no part of it, too.
 func (c *runCmd) sweep(e *Env) (bench.Sweep, error) {
 	flags := c.sweepFlags
 	flags.LatencySample = c.slowFlags.latencySample(c.LatencySample)
@@ -71,8 +71,8 @@ func (c *sweepFlags) sweep(e *Env) (bench.Sweep, error) {
 	return s, checkMemory(steps, results.Memory())
 }
 
-// checkMemory returns an error if a map would not fit into so many bytes. A machine that does
-// not tell, with 0, is taken at its word.
+// checkMemory returns an error if a map would not fit into so many bytes of memory. 0 stands for a
+// machine that does not tell, and gives no error.
 func checkMemory(steps []bench.Step, memory float64) error {
 	for _, step := range steps {
 		if need := step.Config.Bytes(); memory > 0 && need > memory {

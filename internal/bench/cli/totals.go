@@ -22,7 +22,7 @@ type totals struct {
 	operations        map[string]*operation
 }
 
-// An operation counts those of one kind.
+// An operation counts the operations of one kind.
 type operation struct {
 	times   hist.Hist // as many as operations
 	untimed uint64    // operations that are not in times yet
@@ -60,8 +60,8 @@ func (c *totals) read(t *bench.Trial, name string) {
 	o.add(d, ops)
 }
 
-// add adds operations, some of which were timed: all of them are taken to have been like these.
-// Those of a time without any wait until there is one.
+// add adds ops operations. The times of all of them are taken to be spread as those in d, which
+// were timed. Operations wait in untimed until there is a timed one.
 func (o *operation) add(d bench.Distribution, ops uint64) {
 	o.untimed += ops
 	timed := d.Count()

@@ -41,8 +41,8 @@ type Hist struct {
 	max    uint64 // exact, or the upper end of a bucket; see Sub
 }
 
-// Add counts a value n times; a negative one counts as zero. That it was the largest is noted
-// also if n is zero. It does not allocate.
+// Add counts a value n times; a negative value counts as zero. The value counts for [Hist.Max] even
+// if n is zero. Add does not allocate.
 func (h *Hist) Add(v int64, n uint64) {
 	u := uint64(max(v, 0))
 	h.counts[index(u)] += n

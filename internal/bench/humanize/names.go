@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// Names makes UTF-8 of names that need not be: those in JSON, and for Prometheus, must be. No two
-// names become the same. The zero value is ready; its method is of one goroutine at a time.
+// Names makes valid UTF-8 of names, as JSON and Prometheus need it. No two names become the same.
+// The zero value is ready; its method is of one goroutine at a time.
 type Names struct {
 	valid map[string]string
 	taken map[string]bool
 }
 
-// Valid returns the name itself if it is UTF-8 and no other name has become it before, else one
-// with its bytes that are not UTF-8 written as \xff, and a number if that is taken too. It is the
-// same each time.
+// Valid returns the name itself if it is UTF-8 and no other name has become it before. Otherwise it
+// writes bytes that are not UTF-8 as \xff, and adds a number if the result is taken, too. The
+// result for a name is the same each time.
 func (n *Names) Valid(name string) string {
 	if v, ok := n.valid[name]; ok {
 		return v
@@ -31,7 +31,7 @@ func (n *Names) Valid(name string) string {
 	return v
 }
 
-// escaped returns a name with the bytes written out that are not UTF-8.
+// escaped returns a name whose bytes that are not UTF-8 are written out.
 func escaped(name string) string {
 	if utf8.ValidString(name) {
 		return name

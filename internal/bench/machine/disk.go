@@ -68,15 +68,15 @@ func (io *IO) add(line []byte, isDisk func(name string) bool) {
 	io.Busy[string(fields[name])] = n[busyMillis] / 1000
 }
 
-// isDisk reports whether there is a device behind the name, and not a part of a disk, other disks
-// or a file.
+// isDisk reports whether a device is behind the name, and the name is not that of a part of a disk,
+// or of something made of other disks or of a file.
 func (d Disks) isDisk(name string) bool {
 	_, err := os.Stat(filepath.Join(d.root, "sys/block", name, "device"))
 	return err == nil
 }
 
-// BusiestSince returns for how long the disk that had most to do since an earlier reading had some,
-// in seconds; NaN if no disk is known.
+// BusiestSince returns for how many seconds since an earlier reading the busiest disk had something
+// to do; NaN if no disk is known.
 func (io IO) BusiestSince(before IO) float64 {
 	most := math.NaN()
 	for name, now := range io.Busy {

@@ -1,6 +1,6 @@
 // Package machine measures the use of the machine meanwhile: how much of its processors this
 // program had, how much others had, how much the host kept back, and how late a goroutine woke. It
-// has the rule by which that is enough to explain that something was slow.
+// has the rule that decides whether these explain that something was slow.
 package machine
 
 import (
@@ -39,8 +39,8 @@ func Read() Times {
 	return t
 }
 
-// delays returns for how long the threads of a program, those that there are now, have waited for a
-// processor; 0 if the system does not tell.
+// delays returns for how long the present threads of a program have waited for a processor; 0 if
+// the system does not tell.
 func delays(proc string) (seconds float64) {
 	files, _ := filepath.Glob(proc + "/task/*/schedstat")
 	for _, file := range files {
@@ -105,9 +105,9 @@ func (h *Hiccups) Start(ctx context.Context) {
 	time.AfterFunc(hiccupEvery, func() { h.tick(ctx, &begun) })
 }
 
-// tick notes how late it is. There is one at a time, but for one after the end of its ctx, which
-// clears only its own begun: another Start may have come. If Worst takes away the hiccup compared
-// with, that has been shown, and this one is of the next second.
+// tick notes how late it is. One tick runs at a time, except that one after the end of its ctx,
+// which clears only its own begun, may run beside those of another Start. If Worst takes the hiccup
+// away during the comparison, that hiccup has been shown, and this one is of the next second.
 func (h *Hiccups) tick(ctx context.Context, begun *time.Time) {
 	if ctx.Err() != nil {
 		h.begun.CompareAndSwap(begun, nil)
@@ -119,8 +119,8 @@ func (h *Hiccups) tick(ctx context.Context, begun *time.Time) {
 	h.Start(ctx)
 }
 
-// Worst returns the longest hiccup since it was last asked, 0 if there was none. One that lasts
-// still counts as long as it has: a goroutine that never wakes is late.
+// Worst returns the longest hiccup since the last call of Worst, 0 if there was none. A hiccup that
+// still lasts counts with its time so far: a goroutine that never wakes is late.
 func (h *Hiccups) Worst() time.Duration {
 	worst := time.Duration(h.longest.Swap(0))
 	if begun := h.begun.Load(); begun != nil {

@@ -70,7 +70,7 @@ func (f PressureFiles) Read() Pressure {
 	return p
 }
 
-// read returns for how long some, and all, have waited for want of it.
+// read returns for how long some programs, and all, have waited for want of a resource.
 func (f PressureFiles) read(of string) (some, all float64) {
 	some, all = math.NaN(), math.NaN()
 	text, _ := os.ReadFile(f.files[of])

@@ -18,8 +18,8 @@ type Usage struct {
 	Others  float64       `json:"others,omitempty"`  // other programs, and the system's own work
 	Steal   float64       `json:"steal,omitempty"`   // kept back by the host of a virtual machine
 	Most    float64       `json:"most,omitempty"`    // the limit of this program, by GOMAXPROCS
-	// Delay is for how long threads of this program waited for a processor together, if Delayed: that
-	// is known.
+	// Delay is for how long the threads of this program, added up, waited for a processor. Delayed
+	// says whether that is known.
 	Delay   time.Duration `json:"run_delay_ns,omitempty"`
 	Delayed bool          `json:"run_delay_known,omitempty"`
 	// Hiccup is the longest time by which a goroutine woke late.

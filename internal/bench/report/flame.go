@@ -42,8 +42,8 @@ func (f Function) Cells() []string {
 		fmt.Sprintf("%+.1f", f.New-f.Old)}
 }
 
-// Side returns "more" or "less", by how much the new side takes; "" if the difference is below
-// twice the root of the samples, and so may be chance.
+// Side returns "more" or "less", as the new side takes more or less time; "" if the difference is
+// below twice the root of its variance, and so may be chance.
 func (f Function) Side() string {
 	switch d := f.New - f.Old; {
 	case math.Abs(d) < 2*math.Sqrt(f.variance) || d == 0:
@@ -84,9 +84,9 @@ type node struct {
 	callees map[string]*node
 }
 
-// NewChange returns how the new profile of processor time of a combination differs from the old
-// one, by their times for each of so many operations. The time of the function that interrupts a
-// goroutine for another one is that of its caller.
+// NewChange returns how the old and the new profile of processor time of a combination differ in
+// the time for each operation; ops has the numbers of operations. The time of the function that
+// interrupts a goroutine for another one counts as that of its caller.
 func NewChange(of string, sides [2]*profile.Profile, ops [2]uint64) Change {
 	root := &node{Function: Function{Name: "all"}}
 	flat := map[string]*Function{}

@@ -17,11 +17,11 @@ type moment struct {
 	took time.Duration
 }
 
-// rate returns how many there were in a second.
+// rate returns n per second of the interval.
 func (m moment) rate(n uint64) float64 { return float64(n) / m.took.Seconds() }
 
-// moments returns the intervals of the sample of c whose throughput is the median of those that
-// have some, the lower of two.
+// moments returns the intervals of one sample of c: of the samples that have some, the one whose
+// throughput is the median, the lower of two.
 func moments(c *results.Cell) (list []moment) {
 	with := slices.DeleteFunc(slices.Clone(c.Samples), func(s *results.Sample) bool {
 		return len(s.Intervals) < 2
@@ -43,7 +43,7 @@ func moments(c *results.Cell) (list []moment) {
 // ofEach is the remark of charts of times.
 const ofEach = "Of each interval, logarithmic."
 
-// A line is one thing that is drawn over time of a cell.
+// A line is one figure of a cell that is drawn over time.
 type line struct {
 	name string
 	of   func(moment) float64

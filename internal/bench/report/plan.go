@@ -19,8 +19,8 @@ type figure struct {
 	y                  yAxis
 }
 
-// figures are in the order in which they are drawn. Those that only operations at a given rate have
-// come first: how long they took, and whether all were begun.
+// figures are in the order in which they are drawn. Those that need operations at a given rate come
+// first: how long the operations took, and whether all were begun.
 var figures = []figure{
 	{results.ResponsePrefix + "p99-ns", "response time, 99th percentile", "", 1e-9, yAxis{"s", true}},
 	{"achieved-%", "achieved", "percentage of the operations due that were begun", 1,
@@ -102,12 +102,12 @@ func (p planner) againstParam(cells []*results.Cell, param string) []chart {
 	return charts
 }
 
-// far is the ratio of the largest median to the smallest from which on an axis that begins at zero
-// would show nothing of the small ones.
+// far is the ratio of the largest median to the smallest from which on the small ones could not be
+// seen on an axis that begins at zero.
 const far = 50
 
-// measured returns the charts of all figures that cells have against x, which is not a number of
-// those that have none.
+// measured returns the charts of all figures that cells have, against x. x returns NaN for a cell
+// that has no value of it.
 func (p planner) measured(
 	cells []*results.Cell, title, by, also, label string, x func(*results.Cell) float64,
 ) []chart {
@@ -261,7 +261,7 @@ func sweptParams(cells []*results.Cell) (names []string) {
 	return names
 }
 
-// number returns the value of a parameter, or the middle of a range of values; else none.
+// number returns the value of a parameter, or the middle of a range of values, or NaN.
 func number(text string) float64 {
 	if v, err := strconv.ParseFloat(text, 64); err == nil {
 		return v

@@ -55,7 +55,7 @@ func IsPage(name string) bool {
 
 const doctype = "<!doctype html>"
 
-// A Page is the page of a run. If that has a name it is a page of a service.
+// A Page is the page of a run. If the run has a name, the page is one of a service.
 type Page struct {
 	results.Saved
 	Title     string        // of the page

@@ -50,7 +50,7 @@ func WriteComparison(name string, s Sides) error {
 	return os.WriteFile(name, b, 0o666)
 }
 
-// Open reports whether a table is to be seen at once: it was judged, or something in it has changed.
+// Open reports whether the page shows a table at once: it was judged, or some row has changed.
 func (s Sides) Open(t *results.Table) bool {
 	n := t.Tally()
 	return slices.Contains(s.Comparison.Verdict.Units, t.Unit) || n.Improved+n.Worse > 0

@@ -13,11 +13,11 @@ import (
 // besideAlpha is the level at which [Compete] decides, that of [Compare] by default.
 const besideAlpha = 0.05
 
-// A Contest sets one engine of a run beside the others, in one unit: the table compares each of
-// the others with it, as [Compare] does.
+// A Contest compares one engine of a run, its first, with each of the others, in one unit, as
+// [Compare] does.
 type Contest struct {
 	Table
-	Engines []string // the first is the one that the others are beside
+	Engines []string // the first is compared with each of the others
 	Rounds  []Round
 }
 
@@ -26,7 +26,7 @@ type Round struct {
 	Title   string
 	Threads int
 	Medians []string // by engine; "-" of those that did not run, with [NoisyMark]
-	Beside  []*Row   // by engine: from that to the first; nil if there is nothing to compare
+	Beside  []*Row   // by engine: the change from it to the first; nil if there is none
 
 	noisy []bool // by engine
 }
@@ -42,8 +42,8 @@ func markOf(cells ...*Cell) string {
 	return ""
 }
 
-// times says by which factor the first engine differs from that at a place among them, "" if there
-// is nothing to compare.
+// times says by which factor the first engine differs from the engine at the given index, "" if
+// there is nothing to compare.
 func (r *Round) times(engine int) string {
 	switch {
 	case r.Beside[engine] == nil:
@@ -132,7 +132,7 @@ func (c *Contest) Rows() [][]string {
 // Figure returns the name of the compared figure, for people.
 func (c *Contest) Figure() string { return strings.TrimSuffix(c.Unit, "-ns") }
 
-// Open returns how many figures do not tell the first engine and that at a place among them apart.
+// Open returns how many figures do not tell the engine at the given index from the first.
 func (c *Contest) Open(engine int) (n int) {
 	for _, r := range c.Rounds {
 		if r.Beside[engine] != nil && !r.Beside[engine].Significant {
@@ -142,8 +142,8 @@ func (c *Contest) Open(engine int) (n int) {
 	return n
 }
 
-// Where says in words where the first engine did so beside that at a place among them, workload by
-// workload, and by how much.
+// Where says in words where the first engine has the verdict beside the engine at the given index,
+// workload by workload, and by which factor.
 func (c *Contest) Where(engine int, verdict string) string {
 	var b strings.Builder
 	title := ""

@@ -168,8 +168,8 @@ type figuresOf struct {
 	at     []int
 }
 
-// pairOf returns the figures of both sides. If the samples were taken in turns it leaves out those
-// without a figure beside them.
+// pairOf returns the figures of both sides. If the samples were taken in turns it leaves out
+// samples without a figure beside them.
 func pairOf(name string, x, y figuresOf, turns bool) pair {
 	p := pair{name, x.values, y.values, turns}
 	if !turns || slices.Equal(x.at, y.at) {

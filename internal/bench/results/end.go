@@ -16,8 +16,8 @@ var (
 		`^# the samples above were verified; the run ended here, after (\d+) of \d+$`)
 )
 
-// ends has the runs in a text in the Go benchmark format and how they ended. Those of mvccbench
-// say so in comments. Text of go test ends with a line for each package.
+// ends has the runs in a text in the Go benchmark format, and how they ended. The text of a run of
+// mvccbench says so in comments, that of go test in a line for each package.
 type ends struct {
 	header       *Header // of the first run
 	begun, ended int
@@ -72,7 +72,7 @@ func endsOf(b []byte) (*ends, error) {
 	return e, nil
 }
 
-// goTest reads how the benchmarks of packages ended that go test ran.
+// goTest reads from the text of go test how the benchmarks of each package ended.
 func (e *ends) goTest(text string) {
 	e.others = true
 	pkgs, passed := 0, false
@@ -95,7 +95,7 @@ func (e *ends) goTest(text string) {
 	e.begun = max(pkgs, 1)
 }
 
-// doubts are why some of the results may be missing.
+// doubts returns the reasons why some of the results may be missing.
 func (e *ends) doubts() []string {
 	list := append(e.cut, e.lost...)
 	if open := e.begun - e.ended; open > 0 && e.others {

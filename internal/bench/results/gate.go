@@ -22,24 +22,24 @@ type Regression struct {
 
 // A Judgement says of a comparison whether something has become worse by more than a tolerance.
 //
-// It failed if a row surely has: the lower confidence bound of the change is beyond the tolerance,
-// considering how many rows are judged (Holm). It passed if surely no row has by the tolerance
-// twice over: the upper confidence bounds are below that, and no row whose change is significant
-// is, most likely, beyond the tolerance. Else the samples are too few, or too far from each other,
-// or some are missing: it cannot tell.
+// It failed if a row has surely become worse by more: its lower confidence bound is beyond the
+// tolerance, considering how many rows are judged (Holm). It passed if surely no row has become
+// worse by the tolerance twice over: all upper confidence bounds are below that, and no significant
+// change is, by its estimate, beyond the tolerance. Otherwise it cannot tell: samples are too few,
+// too far from each other, or missing.
 type Judgement struct {
 	Outcome string       `json:"outcome"`
 	Pct     float64      `json:"pct"` // the tolerance
 	Units   []string     `json:"units"`
 	Rows    int          `json:"rows"`             // those of these units that are judged
 	Worse   []Regression `json:"worse,omitempty"`  // in the order of the tables
-	Open    []Regression `json:"open,omitempty"`   // likewise: those of which it cannot be told
+	Open    []Regression `json:"open,omitempty"`   // rows of which it cannot be told
 	Doubts  []string     `json:"doubts,omitempty"` // missing benchmarks
 }
 
-// The units in which a benchmark is judged unless others are asked for. If operations came at a given
-// rate that is how long they took to be answered, and whether the map kept up: how many there were
-// was asked for. Else it is the first of the others that the benchmark has.
+// The units in which a benchmark is judged unless others are asked for. If operations came at a
+// given rate, these are how long they took to be answered, and whether the map kept up, since their
+// number was asked for. Otherwise it is the first of the other units that the benchmark has.
 var headlines = [][]string{{"response-p50-sec", "response-p99-sec", achieved}, {"ops/s"}, {"sec/op"}}
 
 // pacedHeadline are the units of operations at a given rate.
@@ -49,11 +49,11 @@ var pacedHeadline = headlines[0]
 type judged struct {
 	*Table
 	rows    []Row
-	missing []string // benchmarks that would be, and have figures on the old side only
+	missing []string // benchmarks to be judged that have figures on the old side only
 }
 
-// judged returns the rows that are judged: all, or those of the headline that each benchmark has, and
-// all of a benchmark that has none.
+// judged returns the rows that are judged: all rows or, of each benchmark, those of its headline;
+// of a benchmark without a headline, all rows.
 func (c *Comparison) judged(all bool) []judged {
 	var list []judged
 	done := map[string]bool{} // by benchmark: it has its headline
@@ -159,7 +159,7 @@ func (j *Judgement) doubt(format string, args ...any) {
 	j.Doubts = append(j.Doubts, fmt.Sprintf(format, args...))
 }
 
-// limit returns the factor by which a figure is worse that is pct percent worse.
+// limit returns the factor by which a figure is worse if it is worse by pct percent.
 func (t *Table) limit(pct float64) float64 {
 	switch {
 	case t.Better == "lower":
@@ -170,7 +170,7 @@ func (t *Table) limit(pct float64) float64 {
 	return math.Inf(1)
 }
 
-// chance returns the p-value of a row that is to be worse by a factor of more than limit.
+// chance returns the p-value of the claim that a row is worse by a factor of more than limit.
 func (r *Row) chance(limit float64) float64 {
 	switch {
 	case r.shift.factors == nil:
@@ -183,7 +183,7 @@ func (r *Row) chance(limit float64) float64 {
 	return 1
 }
 
-// fine reports whether a row surely is not worse by limit twice over.
+// fine reports whether a row surely is not worse by a factor of limit squared.
 func (r *Row) fine(limit, alpha float64) bool {
 	switch {
 	case r.shift.factors == nil:

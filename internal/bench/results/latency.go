@@ -20,7 +20,7 @@ type Latency struct {
 	Count uint64 `json:"count"` // timed operations
 	Max   int64  `json:"max_ns"`
 
-	// Percentiles has those that at least ten timed operations exceeded.
+	// Percentiles has the percentiles that at least ten timed operations exceeded.
 	Percentiles []Percentile `json:"percentiles"`
 
 	// Histogram is the whole distribution, in nanoseconds, in the compressed V2 encoding of
@@ -75,8 +75,8 @@ func encodeHistogram(h *hist.Hist) string {
 	return string(text)
 }
 
-// DecodeHistogram reads the encoding of any HdrHistogram of integers. The maximum is then the lower
-// end of the last bucket; [hist.Hist.Add] of none of the real one mends it.
+// DecodeHistogram reads the encoding of any HdrHistogram of integers. The maximum of the result is
+// the lower end of the last bucket: [hist.Hist.Add] of the real maximum, 0 times, corrects it.
 func DecodeHistogram(text string) (*hist.Hist, error) {
 	all, err := hdrhistogram.Decode([]byte(text))
 	if err != nil {

@@ -23,7 +23,7 @@ var suffixes = []string{"", "-ns", "-%", "-B"}
 // ErrLimit is wrapped by the errors of [ParseLimit]; their texts say more.
 var ErrLimit = errors.New("expected a limit such as response-p99<1ms, achieved>=99 or ops/s>1.5M")
 
-// ParseLimit reads a limit. The name is that of a metric, without the unit at its end if one likes;
+// ParseLimit reads a limit. It names a metric, with or without the unit at the end of the name;
 // number reads values that are no times.
 func ParseLimit(text string, number func(string) (float64, error)) (Limit, error) {
 	at := strings.IndexAny(text, "<>")
@@ -99,7 +99,7 @@ func (l Limit) Show(v float64) string {
 
 func (l Limit) String() string { return l.Unit + " " + l.Op + " " + l.Show(l.Value) }
 
-// KeptUp is the limit that an open loop keeps which is not saturated.
+// KeptUp returns the limit that an open loop keeps if it is not saturated.
 func KeptUp() Limit { return Limit{achieved, ">=", 99} }
 
 // A Check is the outcome of a limit in a cell.
@@ -125,7 +125,7 @@ func (c *Cell) Check(limits []Limit) []Check {
 	return list
 }
 
-// String says of a limit that is not kept which value there is instead.
+// String says which value does not keep the limit, or that this cannot be told.
 func (k Check) String() string {
 	if !k.Known {
 		return fmt.Sprintf("%s: cannot tell of %s: too few operations for it, or the figure is not "+

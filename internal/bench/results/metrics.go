@@ -14,7 +14,7 @@ type Metric struct {
 	Unit   string // as in results, and in --unit of compare
 	Better string // "lower" or "higher"
 	Doc    string // its meaning: no capital, no full stop
-	How    string // how it is measured, likewise
+	How    string // how it is measured: no capital, no full stop
 
 	// Digits is how many digits after the point mean something; if negative,
 	// four significant ones do.
@@ -128,7 +128,8 @@ func Metrics() []Metric {
 	)
 }
 
-// asides are the units of the figures about the machine rather than an engine. Records have them. The Go benchmark format has not: comparisons are made of it.
+// asides are the units of figures about the machine. Records have these figures; the Go benchmark
+// format, of which comparisons are made, has not.
 var asides = []string{"process-%", "others-%", "steal-%", "hiccup-ns"}
 
 var byUnit = func() map[string]Metric {
@@ -183,8 +184,7 @@ func (m Metric) Format(v float64) string {
 	return trimZeros(strconv.FormatFloat(v, 'f', min(max(digits, 0), 9), 64))
 }
 
-// Round returns v as [Metric.Format] writes it, so that a figure is the same in
-// every format.
+// Round returns v as [Metric.Format] writes it, so that a figure is the same in every format.
 func (m Metric) Round(v float64) float64 {
 	r, err := strconv.ParseFloat(m.Format(v), 64)
 	if err != nil {

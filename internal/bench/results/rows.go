@@ -8,7 +8,7 @@ import (
 	"golang.org/x/perf/benchmath"
 )
 
-// confidence is that of the intervals of a comparison, as benchstat has it.
+// confidence is the level of the intervals of a comparison, as in benchstat.
 const confidence = 0.95
 
 // A Table compares the figures of one unit.
@@ -73,8 +73,8 @@ type pair struct {
 	turns         bool // the first of one side was taken beside the first of the other, and so on
 }
 
-// tableOf compares pairs, all of which are figures of one unit: of a lower (-1) or a higher one (1)
-// it is known that it is better.
+// tableOf compares pairs, all of which are figures of one unit. better is -1 if a lower figure is
+// better, 1 if a higher one is, and otherwise 0.
 func tableOf(
 	unit string, better int, assume benchmath.Assumption, alpha float64, pairs []pair,
 ) Table {
@@ -90,7 +90,7 @@ func tableOf(
 		if len(p.before) == 0 || len(p.after) == 0 {
 			continue
 		}
-		// clones, which are sorted: the order of samples in turns is which are beside each other
+		// clones, which are sorted: the order of samples in turns says which are beside each other
 		a := benchmath.NewSample(slices.Clone(p.before), limits)
 		b := benchmath.NewSample(slices.Clone(p.after), limits)
 		r := Row{Name: p.name, Old: side(a, assume), New: side(b, assume), P: assume.Compare(a, b).P,
@@ -117,8 +117,8 @@ func tableOf(
 	return t
 }
 
-// decide says whether r has changed and which way. So small a p-value it takes if all rows are as
-// likely.
+// decide says whether r has changed and which way. alpha is the p-value that a row needs if all
+// rows are as likely to have changed.
 func (r *Row) decide(significant bool, better string, alpha float64) {
 	r.Undecidable = !r.exact && r.smallestP() > alpha
 	grown := cmp.Compare(r.New.Center, r.Old.Center)
@@ -157,8 +157,8 @@ func (r *Row) setDelta() {
 	}
 }
 
-// setShift sets the factor by which the samples differ, and the interval of the change. Of samples
-// that were taken in turns it sets the change and its p-value, too.
+// setShift sets the factor by which the samples differ, and the interval of the change. If the
+// samples were taken in turns, it sets the change and its p-value, too.
 func (r *Row) setShift(p pair, higherIsBetter bool) {
 	of := shiftOf
 	if p.turns {

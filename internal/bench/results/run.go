@@ -26,7 +26,7 @@ type Run struct {
 
 	Found []FoundRate `json:"found_rates,omitempty"` // the finds, if rates were searched for
 
-	// Profiles are those of the samples, by names such as begin-mvcc-threads=4.cpu.pb.gz.
+	// Profiles has the profiles of samples, by names such as begin-mvcc-threads=4.cpu.pb.gz.
 	Profiles map[string][]byte `json:"profiles,omitempty"`
 }
 

@@ -125,24 +125,24 @@ const MaxIntervals = 120
 
 // An Interval has the figures of a sample in a part of its time.
 type Interval struct {
-	// End is when it ended, from the beginning of the sample. It began at the End before.
+	// End is when it ended, since the sample began. It began at the End of the interval before.
 	End    time.Duration `json:"end_ns"`
 	Ops    uint64        `json:"ops"`
 	Aborts uint64        `json:"aborts,omitempty"`
 	Errors uint64        `json:"errors,omitempty"`
 
-	// Times of the operations of the interval, from when they were due if there was a rate: those
-	// that were timed, and that ten exceeded. 0 if they are not known.
+	// Times of the timed operations of the interval, from when these were due if there was a rate.
+	// 0 if they are not known; a percentile is known if ten operations exceeded it.
 	P50 int64 `json:"p50_ns,omitempty"`
 	P90 int64 `json:"p90_ns,omitempty"`
 	P99 int64 `json:"p99_ns,omitempty"`
 	Max int64 `json:"max_ns,omitempty"`
 }
 
-// Intervals are those of a sample, in order.
+// Intervals are the intervals of a sample, in order.
 type Intervals []Interval
 
-// Add adds the next one. Above [MaxIntervals] each two become one.
+// Add adds the next interval. Above [MaxIntervals] every two become one.
 func (list Intervals) Add(i Interval) Intervals {
 	if list = append(list, i); len(list) <= MaxIntervals {
 		return list
@@ -154,7 +154,7 @@ func (list Intervals) Add(i Interval) Intervals {
 	return append(half, list...)
 }
 
-// End ends the list: a last one that is shorter than half of the one before becomes part of it.
+// End ends the list: it joins a last interval shorter than half of the one before to that one.
 func (list Intervals) End() Intervals {
 	n := len(list)
 	if n < 3 || list[n-1].End-list[n-2].End >= (list[n-2].End-list[n-3].End)/2 {
@@ -163,8 +163,8 @@ func (list Intervals) End() Intervals {
 	return append(list[:n-2:n-2], list[n-2].and(list[n-1]))
 }
 
-// and returns two that follow each other as one. Its times are the longer ones: those of both are
-// not longer.
+// and returns an interval and the next as one. Its times are the longer ones of the two, which the
+// times of both together do not exceed.
 func (i Interval) and(next Interval) Interval {
 	return Interval{
 		End: next.End, Ops: i.Ops + next.Ops, Aborts: i.Aborts + next.Aborts,
@@ -173,7 +173,7 @@ func (i Interval) and(next Interval) Interval {
 	}
 }
 
-// inOrder reports whether time goes on.
+// inOrder reports whether each interval ends later than the one before.
 func (list Intervals) inOrder() bool {
 	at := time.Duration(0)
 	for _, i := range list {

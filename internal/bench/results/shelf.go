@@ -20,8 +20,8 @@ var (
 	ErrNoProfile = errors.New("the run has no profile of that name")
 )
 
-// A Shelf has kept runs: files of records in JSON, and all that are in folders. It looks for them
-// anew each time. A run is called as its file, without the ending.
+// A Shelf has kept runs: files of records in JSON, and all such files in folders. It looks for them
+// anew each time. The name of a run is that of its file, without the ending.
 type Shelf struct{ paths []string }
 
 // OpenShelf returns a shelf of files, and of folders.
@@ -48,8 +48,8 @@ type File struct {
 	err error // why it cannot be shown
 }
 
-// Files returns the files that are there, by name. One that cannot be shown, such as the second of a
-// name, is there by its path.
+// Files returns the files that are there, by name. A file that cannot be shown, such as the second
+// of a name, has its path in place of a name.
 func (s *Shelf) Files() (list []File, err error) {
 	taken := map[string]bool{}
 	add := func(path string) {

@@ -52,7 +52,7 @@ func (s shift) estimate() float64 {
 }
 
 // chance returns the probability of samples that look so much worse, or more so, if the real factor
-// is limit or less. A pair that is exactly at the limit speaks for it.
+// is limit or less. A factor of exactly limit counts as evidence for that.
 func (s shift) chance(limit float64) float64 {
 	return s.tail(sort.Search(len(s.factors), func(i int) bool { return s.factors[i] > limit }))
 }

@@ -22,8 +22,8 @@ type Source struct {
 	// Runs is how many runs the results are of, one after the other in a file; 0 if that is not
 	// known.
 	Runs int
-	// Doubts are why results may be missing: how a run ended that did not come to its end, or that
-	// nothing says that it did.
+	// Doubts are why results may be missing: a run did not come to its end, or nothing says that it
+	// did.
 	Doubts []string
 	// Noisy is how many of the results are of noisy samples.
 	Noisy int
@@ -78,7 +78,7 @@ func (in *Input) Source() (*Source, error) {
 	return parseBench(in.label, in.text)
 }
 
-// Run returns the record, which text in the Go benchmark format is not.
+// Run returns the record, or an error if the results are in the Go benchmark format.
 func (in *Input) Run() (*Run, error) {
 	if in.run == nil {
 		return nil, fmt.Errorf("%s: expected a record in JSON, as run -o FILE.json writes it", in.label)

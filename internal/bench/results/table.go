@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Plain writes tables to be read. The first of the rows is the header; the others are as long.
+// Plain writes tables as text. The first row is the header; all rows are equally long.
 var Plain plain
 
 type plain struct{}

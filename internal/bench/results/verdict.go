@@ -22,7 +22,7 @@ type Verdict struct {
 	Units   []string     `json:"units"`
 	Rows    int          `json:"rows"`
 	Better  []Regression `json:"better,omitempty"` // in the order of the tables
-	Worse   []Regression `json:"worse,omitempty"`  // likewise
+	Worse   []Regression `json:"worse,omitempty"`  // in the order of the tables
 	// MostPct is by how many percent a figure may be worse at most, with a confidence of 1 - Alpha
 	// for all of them together; nil if the samples are too few to tell.
 	MostPct *float64 `json:"most_pct"`
@@ -70,7 +70,7 @@ func (c *Comparison) Decide(all bool) *Verdict {
 	return v
 }
 
-// most returns by how many percent r may be worse at most: that is wrong with a probability of alpha.
+// most returns by how many percent r may be worse at most, which is wrong with probability alpha.
 func (r *Row) most(better string, alpha float64) float64 {
 	if r.shift.factors == nil {
 		return math.Inf(1)

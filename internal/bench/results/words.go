@@ -62,7 +62,7 @@ func (c *Comparison) Tally() (sum Tally) {
 	return sum
 }
 
-// Tally counts the rows of t, without that of the means.
+// Tally counts the rows of t, without the row of means.
 func (t *Table) Tally() Tally {
 	n := Tally{Rows: len(t.Rows)}
 	for _, r := range t.Rows {
@@ -76,7 +76,7 @@ func (t *Table) Tally() Tally {
 	return n
 }
 
-// All returns the rows, and at the end that of the means if there is one.
+// All returns the rows, and at the end the row of means if there is one.
 func (t *Table) All() []Row {
 	if t.Geomean == nil {
 		return t.Rows

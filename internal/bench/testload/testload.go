@@ -30,8 +30,8 @@ func Again(t *testing.T, functions ...func()) {
 	})
 }
 
-// Slow has operations end, with a pause in between, until the test ends. They take a lock that
-// somebody else has half of the time, for as long as held.
+// Slow makes operations end, with a pause in between, until the test ends. They take a lock that
+// another goroutine holds half of the time, for as long as held.
 func Slow(t *testing.T, done func(took time.Duration), pause, held time.Duration) {
 	t.Helper()
 	var mu sync.Mutex
@@ -63,8 +63,8 @@ func TakeLock(mu *sync.Mutex) {
 	defer mu.Unlock()
 }
 
-// Await waits until so many goroutines wait that have a function on their stacks, as the runtime
-// calls it.
+// Await waits until n goroutines are in the given state and have the function on their stacks, both
+// named as the runtime does.
 func Await(t *testing.T, n int, function, state string) {
 	t.Helper()
 	buf := make([]byte, 4<<20)

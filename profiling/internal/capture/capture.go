@@ -28,12 +28,12 @@ type Capture struct {
 	Window time.Duration // 0: a snapshot, or everything since the program started
 	Empty  bool          // nothing was sampled
 	Data   []byte        // gzipped profile
-	// Ops is how many operations the program did in the time that it covers, 0 if that is not known
-	// or it does not cover a time.
+	// Ops is how many operations the program did in the time that the capture covers, 0 if that is
+	// not known or the capture covers no time.
 	Ops uint64
 
-	// Work is for how long goroutines waited for work: those are hidden unless asked for. Collector
-	// is for how long those of the garbage collector ran, in the profile of all goroutines.
+	// Work is for how long goroutines waited for work: pages hide these unless asked for them.
+	// Collector is for how long the garbage collector ran, in the profile of all goroutines.
 	Work, Collector time.Duration
 
 	Report *contention.Report // the source of Data, if that is about contention
@@ -58,7 +58,7 @@ type Kind struct {
 	// Change tells that the profile counts events since the program started,
 	// so that its growth during a window is of interest.
 	Change bool
-	// Timed tells that it takes a window: there is none as of now.
+	// Timed tells that the profile needs a window: it cannot be taken as of now.
 	Timed bool
 }
 
@@ -160,7 +160,7 @@ func (s *Captures) done() uint64 {
 	return s.Operations()
 }
 
-// finish stores p in c, whose Phase is that of the start, unless there is an error.
+// finish stores p in c, unless there is an error. The Phase of c is the phase at the start.
 func (s *Captures) finish(c *Capture, p *profile.Profile, err error) (*Capture, error) {
 	if err != nil {
 		return nil, err
@@ -218,8 +218,8 @@ func (s *Captures) Get(id string) (*Capture, error) {
 	return c, nil
 }
 
-// takeCPU profiles the processor while wait lasts, which is for d, and calls capturing before and
-// after that.
+// takeCPU profiles the processor while wait runs, which takes d. It calls capturing before and
+// after wait.
 func takeCPU(
 	ctx context.Context, d time.Duration, capturing func(bool),
 	wait func(context.Context, time.Duration) error,
@@ -324,8 +324,8 @@ func Lookup(name string) (*pprof.Profile, error) {
 	return p, nil
 }
 
-// sleep waits for d, and does so in no select, which would be in the program's block profile. If ctx
-// ends before, it returns a refusal, which reaches the client if it was the server that ended ctx.
+// sleep waits for d, without a select, which would be in the program's block profile. If ctx ends
+// before, sleep returns a refusal, which reaches the client if the server ended ctx.
 func sleep(ctx context.Context, d time.Duration) error {
 	if err := wall.Sleep(ctx, d); err != nil {
 		return cancelled(err)

@@ -92,8 +92,8 @@ func (g *gate) enter(d time.Duration) (leave func(), err error) {
 	}, nil
 }
 
-// hold keeps all captures out until release is called, and answers them with why.
-// It returns a refusal if there is one inside.
+// hold keeps all captures out until release is called, and answers them with why. It returns a
+// refusal if a capture is inside.
 func (g *gate) hold(why string) (release func(), err error) {
 	leave, err := g.enter(0)
 	if err != nil {
@@ -148,8 +148,8 @@ type History[T any] struct {
 	ids  []int // their numbers
 }
 
-// Add stores the thing that create makes for the next number. Then it drops the one at the index
-// that surplus returns for the list, which has the oldest first, until that is negative.
+// Add stores the thing that create makes for the next number. Then surplus, called with the list,
+// the oldest first, returns the index of a thing to drop, again and again until it is negative.
 func (h *History[T]) Add(create func(id int) T, surplus func(list []T) (index int)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/internal/web"
 )
 
-// Bounds of execution traces: of those that reports are made from, and of those to download.
+// Bounds of execution traces from which reports are made, and of execution traces to download.
 const (
 	MaxTrace        = 10 * time.Second
 	maxTraceBytes   = 32 << 20
@@ -48,7 +48,7 @@ func tracedWaits(ctx context.Context, d time.Duration) (*contention.Report, erro
 	return r, nil
 }
 
-// errFull is why a trace ended early, and can be read all the same.
+// errFull is the reason of a trace that ended early because it was large. It can still be read.
 var errFull = errors.New("the trace is large enough")
 
 // takeTrace takes an execution trace of length d, or until it has most bytes. The runtime's tracer

@@ -22,7 +22,7 @@ const contentionKind = "contention"
 const DefaultWindow = 5 * time.Second
 
 // A Mode is a way to make a report on contention: from an execution trace of some length, or from
-// the gain of the block and mutex profiles meanwhile or, without a window, since the start.
+// the gain of the block and mutex profiles during a window or, without one, since the start.
 type Mode struct {
 	Traced bool
 	Window time.Duration

@@ -151,7 +151,7 @@ func quantile(prev, cur *metrics.Float64Histogram, q float64) float64 {
 	return math.NaN()
 }
 
-// machineTimes are a reading, with the longest hiccup since the one before.
+// machineTimes are a reading, with the longest hiccup since the reading before.
 type machineTimes struct {
 	machine.Times
 	machine.Pressure

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Interval is the time between two readings of the sources, of which kept have their values kept:
-// some 5 KB for each series.
+// Interval is the time between two readings of the sources. The values of the last kept readings
+// are kept: some 5 KB for each series.
 const (
 	Interval = time.Second
 	kept     = int(10 * time.Minute / Interval)
@@ -55,7 +55,7 @@ const (
 	Count          Unit = ""
 )
 
-// A Scale is that of the values of a chart.
+// A Scale is a scale for the values of a chart.
 type Scale string
 
 // The scales.
@@ -99,8 +99,8 @@ func (s *Source[T]) Last() T {
 	return s.cur
 }
 
-// Now returns a counter as it is now, most likely: it has gone on to grow as between the last two
-// readings. Before the first it is 0.
+// Now estimates a counter as of now: it assumes the growth between the last two readings to go on.
+// Before the first reading it returns 0.
 func (s *Source[T]) Now(of func(T) uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -256,7 +256,7 @@ type Answer struct {
 }
 
 // Answer returns the rows after the given one. It returns all rows, with the description of the
-// charts, if boot says that the ones before were of another sampler, or of fewer charts.
+// charts, if boot says that the dashboard has rows of another sampler, or of fewer charts.
 func (s *Sampler) Answer(after int, boot string) Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

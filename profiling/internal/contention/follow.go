@@ -18,8 +18,8 @@ type Follower struct {
 	Open   map[trace.GoID]Step
 	Ranges map[RangeKey]Range
 
-	// Done is told of each step that has ended, and Gone of a goroutine that has,
-	// after its last step, with the place at which it ended; Passed of each range.
+	// Done is called for each step that has ended, Passed for each range, and Gone for each
+	// goroutine that has ended, after its last step, with the place at which it ended.
 	Done   func(id trace.GoID, s Step)
 	Gone   func(id trace.GoID, at *Place)
 	Passed func(r Range)
@@ -29,8 +29,8 @@ type Follower struct {
 	last   map[trace.GoID]*Place  // where each stopped running
 }
 
-// A Step is a time in which a goroutine was in one state. It has a place, which is nil if the trace
-// does not have it.
+// A Step is a time in which a goroutine was in one state. Its place is nil if the trace does not
+// have it.
 type Step struct {
 	State      trace.GoState
 	Kind       Kind // of a wait, "" if it says nothing about the program
@@ -127,7 +127,7 @@ func (f *Follower) ranged(e trace.Event) {
 		open.End = f.Now
 		delete(f.Ranges, key)
 		f.Passed(open)
-	case end, is: // its begin is not in the trace, or it is said again that it lasts
+	case end, is: // the trace lacks its begin, or says again that it lasts
 	default:
 		open = Range{RangeKey: key, At: f.place(e.Stack()), Start: f.Now}
 		if e.Kind() == trace.EventRangeActive {
@@ -142,7 +142,7 @@ func (f *Follower) transition(e trace.Event, tr trace.StateTransition) {
 	id := tr.Resource.Goroutine()
 	from, to := tr.Goroutine()
 	if from == to {
-		return // said again at the start of each part of a trace
+		return // each part of a trace repeats the states at its start
 	}
 	if s, ok := f.Open[id]; ok {
 		s.End = f.Now

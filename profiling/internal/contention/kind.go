@@ -27,8 +27,8 @@ const (
 	Other       Kind = "other"
 )
 
-// kinds has the kind for each reason that an execution trace gives for a wait, "" if only the
-// stack tells the kind, as of a reason that is not known here.
+// kinds has the kind of a wait by the reason that an execution trace gives for it. "" means that
+// only the stack tells the kind, as it does for a reason that is not listed.
 var kinds = map[string]Kind{
 	"network": Network, "select": Select, "sync.(*Cond).Wait": Cond, "sleep": Sleep,
 	"chan send": ChanSend, "chan receive": ChanReceive,
@@ -85,11 +85,10 @@ var waiters = []struct {
 	{"runtime.gcAssistAlloc", GCAssist},
 }
 
-// KindOf returns the kind of the wait of a stack, leaf first: that of the
-// outermost function of the standard library that is known to wait, so that
-// the Mutex within a Once counts for the Once. There are two exceptions: a Cond
-// that takes its Mutex back waits for the Mutex, and a wait for the collector in
-// an allocation is one, whatever the allocation is for.
+// KindOf returns the kind of the wait of a stack, leaf first. The outermost function of the
+// standard library that is known to wait decides, so that the Mutex within a Once counts for the
+// Once. There are two exceptions: a Cond that takes its Mutex back waits for the Mutex, and a wait
+// for the collector in an allocation counts as such, whatever the allocation is for.
 func KindOf(frames []Frame) Kind {
 	kind := Other
 	for _, f := range frames {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// IsProfiler reports whether a stack, leaf first, is of the profiler itself. Going outwards, the
-// first function that is of the profiler or of the program tells: so the waits of a handler or a
-// callback of the program are the program's, whichever function of the profiler called it.
+// IsProfiler reports whether a stack, leaf first, is of the profiler itself. The innermost function
+// of the profiler or of the program decides: the waits of a handler or a callback of the program
+// are the program's, whichever function of the profiler called it.
 func IsProfiler(frames []Frame) bool {
 	switch packageOf(siteOf(frames).Func) {
 	case "runtime/trace", "runtime/pprof": // the tracer and the CPU profiler, whoever uses them
@@ -35,8 +35,8 @@ func isProfiler(pkg string) bool {
 	return pkg == ownPackage || pkg == meterPackage || below
 }
 
-// passing has the functions of package profiling in which the program's own code runs on behalf of
-// the program, by prefix: without them, the program would have their waits itself.
+// passing has the functions of package profiling, by prefix, that only call the program's own code
+// on behalf of the program: its waits would be the same without them.
 var passing = []string{
 	ownPackage + ".(*wrapped).ServeHTTP", ownPackage + ".(*answer).",
 }

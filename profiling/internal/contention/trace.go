@@ -10,13 +10,12 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// FromTrace makes a report of an execution trace, as [runtime/trace.Start] or a
-// flight recorder writes it. It takes about 300 ns for each event, on the
-// calling goroutine, and memory in proportion to the number of waits. A wait that
-// goes on at the end of the trace is counted until there. One that began before the
-// trace is counted from the start of the trace, but it has a place only if it outlasts the
-// first part, about a second: otherwise the trace does not say where it was, and it is left out but
-// for [Report.Nowhere].
+// FromTrace makes a report of an execution trace, as [runtime/trace.Start] or a flight recorder
+// writes it. It takes about 300 ns for each event, on the calling goroutine, and memory in
+// proportion to the number of waits. A wait that goes on at the end of the trace is counted until
+// that end. A wait that began before the trace is counted from the start of the trace if it
+// outlasts the first part, about a second. Otherwise the trace does not say where it was, and only
+// [Report.Nowhere] counts it.
 func FromTrace(r io.Reader) (*Report, error) {
 	t := newTracer()
 	every := func(trace.Event) bool { return true }

@@ -15,12 +15,12 @@ const Forever Kind = "forever"
 // forWork has the kinds of wait by which a goroutine may wait for work.
 var forWork = []Kind{Network, Select, ChanReceive, Cond, WaitGroup, Sleep, Syscall, Forever}
 
-// A Crew tells the goroutines that wait for work from those that are held up. For work wait,
-// surely, those without a function of the program, such as a connection on which no request is
-// under way; those that accept connections; those of this library, of the profiler and of the
-// runtime; and the one of main. So does, most likely, a goroutine that waits in its outermost
-// function, for a ticker or for the next of a queue, if no other one does so: several may be a
-// leak.
+// A Crew tells the goroutines that wait for work from those that are held up. These surely wait for
+// work: goroutines without a function of the program, such as that of a connection without a
+// request; goroutines that accept connections; those of this library, of the profiler and of the
+// runtime; and the one of main. A goroutine that waits in its outermost function, for a ticker or
+// for the next of a queue, most likely does so, too, if no other goroutine waits there: several may
+// be a leak.
 type Crew struct {
 	loops  map[string]time.Duration // for how long goroutines waited in an outermost function
 	window time.Duration
@@ -51,8 +51,8 @@ func (c *Crew) WaitsForWork(kind Kind, stack []Frame) bool {
 	return sure || loop != "" && c.loops[loop] <= c.window+c.window/20
 }
 
-// work reports whether a wait is surely one for work. If not, loop is the function in which the
-// goroutine waits if that is its outermost one, else "".
+// work reports whether a wait is surely one for work. If not, and the goroutine waits in its
+// outermost function, loop is that function, otherwise "".
 func work(kind Kind, stack []Frame) (sure bool, loop string) {
 	switch {
 	case len(stack) == 0:
@@ -83,7 +83,7 @@ func work(kind Kind, stack []Frame) (sure bool, loop string) {
 	return sure || accepts(stack), loop
 }
 
-// accepts reports whether a stack is of who waits for connections.
+// accepts reports whether a stack is that of a goroutine that waits for connections.
 func accepts(stack []Frame) bool {
 	return slices.ContainsFunc(stack, func(f Frame) bool { return f.Func == "net.(*netFD).accept" })
 }

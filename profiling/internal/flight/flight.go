@@ -127,8 +127,8 @@ func (f *flight) everySecond() {
 	f.tick(time.Now())
 }
 
-// ask has take called for an operation that was slow, but not too often: no goroutine waits until
-// then.
+// ask has take called because an operation was slow, but not before the time in f.next. No
+// goroutine waits for that time.
 func (f *flight) ask() {
 	if !f.asked.Swap(true) {
 		time.AfterFunc(time.Duration(f.next.Load())-time.Since(f.began), f.take)
@@ -143,7 +143,7 @@ func (f *flight) take() {
 		return
 	}
 	defer func() { // also if the function for the phase ends the goroutine
-		f.asked.Store(false) // must precede: who offers another one before has not asked
+		f.asked.Store(false) // before best is loaded: an offer until now has not asked
 		if f.best.Load() != nil {
 			f.ask()
 		}
@@ -201,7 +201,7 @@ func (f *flight) keep(c *Slow) {
 		c.Report = report
 		f.setFresh(min(report.End+time.Since(c.End), f.cfg.MinAge) / 2)
 	}
-	kept := *c // who offers others may still compare with c
+	kept := *c // offers may still be compared with c
 	if c.turns != nil {
 		c.turns.Add(1)
 		kept.turns = nil // it holds much
@@ -236,9 +236,9 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// offer says that an operation was slow or, with threshold 0, the usual one that was asked for. It
-// leaves a mark for it in the trace, and has it kept unless another that is rather to be kept is
-// waiting.
+// offer takes an operation that was slow or, with threshold 0, the usual one that was asked for. It
+// leaves a mark for the operation in the trace, if there may be one more, and has the operation
+// kept unless a preferable one is waiting.
 func (f *flight) offer(r *record, d, threshold time.Duration) {
 	this := Slow{Op: r.op.name, Took: d, Threshold: threshold, End: time.Now(), turns: &r.turns,
 		Count: r.slow.Load(), usual: threshold == 0}

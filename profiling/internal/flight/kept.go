@@ -43,8 +43,8 @@ func (c *Slow) kept() int64 {
 	return c.turns.Load()
 }
 
-// losesTo reports whether b, which may be nil, is rather to be kept than c: fewer of its kind were,
-// or else more time is lost by them; and it is not as old as fresh, in nanoseconds.
+// losesTo reports whether b, if not nil, is to be kept rather than c: b ended less than fresh ns
+// before c, and fewer of its kind were kept or, if as many, b costs at least as much.
 func (c *Slow) losesTo(b *Slow, fresh int64) bool {
 	if b == nil || int64(c.End.Sub(b.End)) >= fresh {
 		return false
@@ -55,9 +55,9 @@ func (c *Slow) losesTo(b *Slow, fresh int64) bool {
 	return cmp.Or(cmp.Compare(c.kept(), b.kept()), cmp.Compare(b.Cost(), c.Cost())) >= 0
 }
 
-// Keep stores c, which gets a number. If there are then more than limit, or they are larger than
-// maxBytes together, those of the operation make room that has most: the oldest, but not c, nor
-// the half of them that cost most.
+// Keep stores c, which gets a number. While there are more than limit, or all are larger than
+// maxBytes together, it drops one of the operation that has most: the oldest, but neither c nor the
+// half of them that cost most.
 func Keep(kept *capture.History[*Slow], c *Slow, limit, maxBytes int) {
 	kept.Add(func(id int) *Slow {
 		c.ID = id

@@ -153,7 +153,7 @@ func (r *record) setThreshold(d time.Duration) {
 	r.threshold.Store(int64(d))
 }
 
-// judge offers an operation to the flight if it was slow.
+// judge offers an operation to the flight if it was slow, or is the usual one that was asked for.
 func (r *record) judge(d time.Duration) {
 	if t := r.threshold.Load(); int64(d) > t {
 		r.slow.Add(1)

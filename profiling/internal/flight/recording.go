@@ -152,7 +152,7 @@ func (s *Recording) Stop() {
 	s.halt()
 }
 
-// Usual has the next operation of that name explained that takes as long as most.
+// Usual asks for an explanation of the next operation of that name that takes as long as most.
 func (s *Recording) Usual(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -269,8 +269,8 @@ func (c Config) rule() string {
 	return fmt.Sprintf("beyond p%v of the last minute", c.Percentile)
 }
 
-// marksASecond bounds how many slow operations leave a mark in the trace that are not to be kept.
-// More would not tell more, and take room in the trace.
+// marksASecond bounds the slow operations that leave a mark in the trace although they are not to
+// be kept. More marks would not tell more, and take room in the trace.
 const marksASecond = 1000
 
 // marks has the figures of the operations that left marks of late.
@@ -280,18 +280,18 @@ type marks struct {
 	before atomic.Int64 // as most, when it was last asked for
 }
 
-// may reports whether one more may leave a mark.
+// may reports whether one more operation may leave a mark.
 func (m *marks) may() bool { return m.left.Load() > 0 && m.left.Add(-1) >= 0 }
 
-// note says how long one took that leaves a mark.
+// note takes the duration of an operation that leaves a mark.
 func (m *marks) note(d time.Duration) {
 	for most := m.most.Load(); int64(d) > most && !m.most.CompareAndSwap(most, int64(d)); {
 		most = m.most.Load()
 	}
 }
 
-// longest returns how long the longest took since it was last asked, or since the time before that:
-// a mark may be in the trace after the one that is read.
+// longest returns the longest duration that was noted since the call before the last: a mark may be
+// in the trace after the one that is read.
 func (m *marks) longest() time.Duration {
 	now := m.most.Swap(0)
 	return time.Duration(max(now, m.before.Swap(now)))

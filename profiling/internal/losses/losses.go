@@ -1,5 +1,5 @@
 // Package losses counts the attempts of transactions that were lost, over which keys and to whom,
-// while somebody looks. It is one for the whole process, as package mvcc tells one.
+// while somebody looks. It has one state for the process, as package mvcc has one observer.
 package losses
 
 import (
@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// Reach is for how long after the last Look it is counted, and how old counts may become.
+	// Reach is how long after the last Look attempts are counted, and how old counts may become.
 	Reach = 5 * time.Minute
 	step  = 30 * time.Second
-	// kept bounds the lost attempts of a step of which key and winner are kept, the newest.
+	// kept bounds the lost attempts of a step whose key and winner are kept, the newest ones.
 	kept = 1024
-	// wins bounds the commits that winners are looked for among.
+	// wins bounds the commits among which winners are looked for.
 	wins = 1 << 13
-	// callers bounds those that are told apart in a step: names may come from outside.
+	// callers bounds the callers that are told apart in a step: names may come from outside.
 	callers = 500
 )
 
@@ -55,8 +55,8 @@ type win struct {
 	times int // how many wins like it are not noted, and this one
 }
 
-// noted is of how many Updates without a name that win at their first attempt one is noted, as its
-// name takes a walk over the stack.
+// noted says that one of so many Updates without a name that win at their first attempt is noted:
+// finding their name takes a walk over the stack.
 const noted = 16
 
 // gathered has the attempts and losses of a step.
@@ -68,7 +68,7 @@ type gathered struct {
 	samples  [kept]atomic.Pointer[loss]
 }
 
-// counts are those of a caller.
+// counts are the attempts and losses of a caller.
 type counts struct {
 	caller
 	attempts atomic.Uint64
@@ -82,11 +82,11 @@ type losing struct {
 	kinds        [gaveWay + 1]atomic.Uint64
 }
 
-// gaveWay is the kind of a conflict with nobody: the attempt let a transaction go first that had
-// lost often.
+// gaveWay is the kind of a conflict without a winner: the attempt gave way to a transaction that
+// had lost often.
 const gaveWay = mvcc.ConflictWrite + 1
 
-// A loss is an attempt that was lost. by is nil if it is not known.
+// A loss is an attempt that was lost. by is nil if the winner is not known.
 type loss struct {
 	caller
 	table string
@@ -96,8 +96,8 @@ type loss struct {
 	by    *win
 }
 
-// Look has lost attempts counted for some time from now on. It takes a lock, and starts a timer if
-// nobody looked.
+// Look has lost attempts counted until Reach has passed. It takes a lock, and starts a timer if
+// none were being counted.
 func Look() {
 	state.mu.Lock()
 	defer state.mu.Unlock()
@@ -117,7 +117,7 @@ func advance() {
 	time.AfterFunc(step, func() { turn(time.Now()) }) // no goroutine of ours waits meanwhile
 }
 
-// turn ends a step, and the look if it is over.
+// turn ends a step, and the counting if its time is over.
 func turn(now time.Time) {
 	state.mu.Lock()
 	defer state.mu.Unlock()
@@ -133,21 +133,21 @@ func turn(now time.Time) {
 	}
 }
 
-// An update is a transaction that is told of.
+// An update is a transaction whose attempts package mvcc reports.
 type update struct {
 	of     uintptr
 	by     caller
 	losses []*loss
 }
 
-// lost is for [seam.Looker].
+// lost returns a function that counts the attempts of one transaction; it is for [seam.Looker].
 func lost(of uintptr) (tell func(any)) {
 	u := &update{of: of}
 	runtime.Callers(3, u.by.calls[:]) // most of package mvcc is left out
 	return func(a any) { u.told(a.(*mvcc.Attempt)) }
 }
 
-// won is for [seam.Looker]. It allocates the win.
+// won counts and notes a commit; it is for [seam.Looker]. It allocates the win.
 func won(of uintptr, name string, epoch uint64) {
 	g, by, times := state.now.Load(), caller{name: name}, 1
 	if name == "" {
@@ -163,7 +163,7 @@ func won(of uintptr, name string, epoch uint64) {
 	}
 }
 
-// count returns the counts of a caller, or those of all beyond a number of them.
+// count returns the counts of a caller or, beyond a number of callers, those of all others.
 func (g *gathered) count(by caller) *counts {
 	c, ok := g.callers.Load(by)
 	if ok {
@@ -180,7 +180,7 @@ func winAt(of uintptr, epoch uint64) *atomic.Pointer[win] {
 	return &state.wins[(epoch^uint64(of>>4))%wins]
 }
 
-// win notes a commit. The first one stays: others that have this epoch have only read at it.
+// win notes a commit. The first of an epoch stays: others with the same epoch have only read.
 func (c *counts) win(of uintptr, epoch uint64, times int) {
 	at := winAt(of, epoch)
 	if w := at.Load(); epoch > 0 && (w == nil || w.of != of || w.epoch != epoch) {
@@ -197,8 +197,8 @@ func (u *update) told(a *mvcc.Attempt) {
 	u.by.name, u.by.byHand = a.Name, a.Began.IsZero()
 	c := g.count(u.by)
 	c.attempts.Add(1)
-	// The error of a function may be a conflict elsewhere, and that of an Update which has given up
-	// wraps one that was told of.
+	// The error of a function may be a conflict elsewhere, and the error of an Update that has
+	// given up wraps a conflict that was counted already.
 	if e, ok := a.Err.(*mvcc.ConflictError); ok && e.Attempts == a.Number {
 		u.lose(c, a, e)
 	} else if a.Err == nil {
@@ -231,8 +231,8 @@ func (u *update) lose(c *counts, a *mvcc.Attempt, e *mvcc.ConflictError) {
 		hash: maphash.Comparable(seed, e.Key), epoch: e.CommitEpoch})
 }
 
-// settle finds who has won, now that most of them have been told of, and keeps the losses. In an
-// execution trace it leaves a note for the report on a slow operation.
+// settle finds the winners of the losses, most of which have been noted by now, and keeps the
+// losses. In an execution trace it leaves a note for the report on a slow operation.
 func (u *update) settle(g *gathered, attempts int) {
 	for _, l := range u.losses {
 		if w := winAt(u.of, l.epoch).Load(); w != nil && w.of == u.of && w.epoch == l.epoch {
@@ -246,7 +246,7 @@ func (u *update) settle(g *gathered, attempts int) {
 	}
 }
 
-// Category is that of a note in an execution trace: attempts, lost ones, and a sentence about them.
+// Category marks notes in an execution trace: attempts, lost ones, and a sentence about them.
 const Category = "lost attempts"
 
 // bitsOf names a key that is not shown.

@@ -21,7 +21,7 @@ type Row struct {
 	Table string `json:"table,omitempty"`
 	// Calls led to the transaction, leaf first.
 	Calls []contention.Frame `json:"calls"`
-	// Attempts are all of the transaction, 0 for commits by hand; of a table on its own or of several.
+	// Attempts are all attempts of the transaction, over any tables; 0 for commits by hand.
 	Attempts uint64        `json:"attempts"`
 	Lost     uint64        `json:"lost"`
 	Took     time.Duration `json:"lost_ns"`   // the time that the lost ones took
@@ -57,14 +57,14 @@ func (r *Row) String() string {
 // most bounds the keys and winners of a row.
 const most = 8
 
-// Report returns the losses since that time, those that took longest first; show has the keys
+// Report returns the losses since a time, those that took longest first. If show is set, keys are
 // shown.
 func Report(show bool) (rows []*Row, since time.Time) {
 	state.mu.Lock()
 	looked := state.looked
 	state.mu.Unlock()
 	type place struct{ who, table string }
-	names := map[caller]string{} // those of one name, or else one line, are one
+	names := map[caller]string{} // callers of one name, or else of one line, are one
 	name := func(c caller) string {
 		if names[c] == "" {
 			names[c] = c.String()
@@ -150,7 +150,7 @@ var causes = [gaveWay + 1]string{
 	mvcc.ConflictWrite: "a write came first", gaveWay: "let one go first that had lost often",
 }
 
-// shares returns the most frequent.
+// shares returns the most frequent keys or winners.
 func shares(of map[string]int, all int) (list []Share) {
 	for text, n := range of {
 		list = append(list, Share{text, float64(n) / float64(all)})

@@ -41,9 +41,9 @@ func (s Side) count() string {
 	return humanize.Number(float64(s.Ops))
 }
 
-// dropUnshared takes the file names of a function out of both profiles if one of
-// them has none for it: the flame graph tells functions apart by their files, too.
-// Otherwise profiles of two builds of a program would have nothing in common.
+// dropUnshared takes the file names of a function out of both profiles if one profile has none for
+// the function: the flame graph tells functions apart by their files, too. Otherwise profiles of
+// two builds of a program would have nothing in common.
 func dropUnshared(p, q *profile.Profile) {
 	nameless, all := map[string]bool{}, slices.Concat(p.Function, q.Function)
 	for _, f := range all {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// MaxText bounds a foreign profile, which may be any file, uncompressed: the parser can make some
-// hundred bytes of an entry of two. Tests lower it.
+// MaxText bounds the uncompressed size of a foreign profile, which may be any file: the parser can
+// make some hundred bytes of an entry of two. Tests lower it.
 var MaxText int64 = 8 << 20
 
 // Read reads a profile that may be of another program.

@@ -5,8 +5,8 @@ import "github.com/google/pprof/profile"
 // IsEmpty reports whether the pages would have nothing to show of p: no sample has a value.
 func IsEmpty(p *profile.Profile) bool { return shownType(p) < 0 }
 
-// showSamples has the pages of p and base, which may be nil, begin with a sample type of which
-// there are samples: a heap profile without live objects begins with the allocated ones.
+// showSamples makes the pages of p and base, which may be nil, begin with a sample type that has
+// samples: a heap profile without live objects begins with the allocated ones.
 func showSamples(p, base *profile.Profile) {
 	i := shownType(p)
 	if i < 0 && base != nil {
@@ -17,8 +17,8 @@ func showSamples(p, base *profile.Profile) {
 	}
 }
 
-// shownType returns the index of the default sample type of p, or of the last one, if there are
-// samples of it; else of the last one of which there are any, -1 if there are none.
+// shownType returns the index of the default sample type of p, or else of the last one. If that
+// type has no samples it returns the index of the last type with samples, or -1.
 func shownType(p *profile.Profile) int {
 	shown, sampled := len(p.SampleType)-1, make([]bool, len(p.SampleType))
 	for _, s := range p.Sample {

@@ -29,7 +29,7 @@ type Page struct {
 	Note       string // why names of files are missing; set by Show
 }
 
-// A Link leads to another view, from a page of pprof. Of one that shows or hides something Shown is
+// A Link leads from a page of pprof to another view. If the link shows or hides something, Shown is
 // "true" or "false".
 type Link struct{ Ref, Text, Shown string }
 
@@ -101,11 +101,11 @@ func dropScraps(page []byte) []byte {
 	})
 }
 
-// turns bounds the pages rendered at a time, so that a browser that opens many
-// tabs leaves processors to the program: it holds a value for each of them.
+// turns bounds the pages rendered at a time, so that a browser that opens many tabs leaves
+// processors to the program. It holds a value for each page being rendered.
 var turns = make(chan struct{}, 2)
 
-// Views has the pages of the driver that a profile has here.
+// Views has the pages of the driver that are served for a profile.
 var Views = []string{"flamegraph", "top", "peek", "source"}
 
 // policy lets pprof's pages run the scripts and styles they consist of, and those of

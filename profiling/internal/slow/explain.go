@@ -25,7 +25,7 @@ const (
 	maxDepth      = 4 // of locks that are held while another is waited for
 )
 
-// report explains the operation that goroutine id ended ago before now.
+// report explains the operation that goroutine id has ended; ago is the time from its end to now.
 func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	defer f.endAll()()
 	end := max(f.Now-trace.Time(ago), f.First)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/exp/trace"
 )
 
-// Lost are the attempts of those transactions of an operation that have lost some.
+// Lost counts the attempts of those transactions of an operation that lost at least one.
 type Lost struct {
 	Attempts int    `json:"attempts"`
 	Lost     int    `json:"lost"`
@@ -29,7 +29,7 @@ func parseLost(at trace.Time, note string) (l Lost) {
 	return l
 }
 
-// add adds those of another transaction or operation.
+// add adds the attempts of another transaction or operation.
 func (l *Lost) add(other Lost) {
 	l.Attempts += other.Attempts
 	l.Lost += other.Lost

@@ -35,9 +35,9 @@ type Report struct {
 	Syscall  time.Duration `json:"syscall_ns"`
 	Unknown  time.Duration `json:"unknown_ns,omitempty"`
 
-	// Unbroken is the longest time for which it ran without an interruption: one is due after
-	// 10 ms, so that much more means that it was not on a processor, or in code that cannot be
-	// interrupted.
+	// Unbroken is the longest time for which the goroutine ran without an interruption. One is due
+	// after 10 ms: much more means that the goroutine was not on a processor, or in code that
+	// cannot be interrupted.
 	Unbroken time.Duration `json:"unbroken_ns"`
 	// Used is an upper bound of the processor time of the whole program within Machine.For, which
 	// includes the operation; 0 if it is not known.
@@ -53,11 +53,11 @@ type Report struct {
 	Stopped time.Duration `json:"stopped_ns"`
 	Stops   []string      `json:"stops,omitempty"`
 
-	// Lost are the attempts of transactions that it lost, if conflicts were looked for.
+	// Lost has the attempts of the operation's transactions, if conflicts were looked for.
 	Lost Lost `json:"lost,omitzero"`
 
-	// Processors is how many there were and how many were wanted, if the longest wait was for
-	// one, or the goroutine that let it wait waited for one.
+	// Processors says how many there were and how many were wanted, if the longest wait was for a
+	// processor, or the goroutine that let it last waited for one.
 	Processors *Processors `json:"processors,omitempty"`
 
 	// Machine is the usage of the machine around the end of the operation.
@@ -77,8 +77,8 @@ type Wait struct {
 	Max    time.Duration      `json:"max_ns"`
 	Others []Activity         `json:"others,omitempty"` // who ran meanwhile, if for a processor
 
-	// Of the longest wait: the goroutine that ended it, those that let it wait until then, and the
-	// main wait of these, if that took most of their time and was for others.
+	// For the longest wait: the goroutine that ended it, the goroutines that let it last, and the
+	// main wait of these, if it took most of their time and was for other goroutines.
 	Waker *Waker `json:"waker,omitempty"`
 	Turns *Turns `json:"turns,omitempty"`
 	Cause *Wait  `json:"cause,omitempty"`
@@ -105,7 +105,7 @@ type Turns struct {
 	Doing []Activity `json:"doing,omitempty"`
 }
 
-// Average returns for how long each had it, on average.
+// Average returns for how long each goroutine had the thing, on average.
 func (t *Turns) Average() time.Duration { return t.Total / time.Duration(max(t.Count, 1)) }
 
 // Processors says how many goroutines wanted processors during a while, on average.
@@ -118,7 +118,7 @@ type Processors struct {
 	stopped bool // the world was stopped for most of the time
 }
 
-// An Activity is that of one or more goroutines during a wait: they waited at one line, or ran.
+// An Activity says how one or more goroutines spent a wait: they waited at one line, or ran.
 type Activity struct {
 	Goroutine  int64            `json:"goroutine"`      // the lowest number
 	Goroutines int              `json:"goroutines"`     // how many
@@ -129,8 +129,8 @@ type Activity struct {
 	Unbroken time.Duration `json:"unbroken_ns,omitempty"`
 }
 
-// off reports whether most of a is time without a processor, most likely, although the goroutine
-// ran for Go's scheduler.
+// off reports whether the goroutine of a most likely had no processor for most of its time,
+// although it was running for Go's scheduler.
 func (a *Activity) off() bool {
 	return a.Kind == "" && a.Unbroken > due && a.Unbroken > a.Total/2
 }
@@ -143,7 +143,7 @@ func (r *Report) Complete() bool { return r.Seen >= r.Took }
 const due = 40 * time.Millisecond
 
 // Off returns for how long the goroutine was not on a processor, although it was running for Go's
-// scheduler: at least that long, if sure, since the program did not use more; else most likely.
+// scheduler. If sure, it is at least d, as the program used no more; else that is most likely.
 func (r *Report) Off() (d time.Duration, sure bool) {
 	ran, all := r.Running+r.Assist, r.Machine.For >= r.Seen // the machine's usage covers all
 	if r.Used > 0 && all && ran-r.Used > ran/2 {

@@ -46,25 +46,25 @@ type Part struct {
 	Ops   int                `json:"ops"` // how many did it
 	Total time.Duration      `json:"total_ns"`
 	Stack []contention.Frame `json:"stack,omitempty"` // of the longest, leaf first
-	// Because has the root causes, of some waits only: the activities of those that let the
-	// operations wait, the longest first.
+	// Because has the root causes, of some waits only: the activities of the goroutines that let
+	// the operations wait, the longest first.
 	Because []Cause `json:"because,omitempty"`
 
 	longest time.Duration
 }
 
-// A Cause is an activity of others, for so long of the time in which operations waited.
+// A Cause is an activity of other goroutines while operations waited, and how long it took.
 type Cause struct {
 	Kind  contention.Kind  `json:"kind"` // "" if they ran
 	Site  contention.Frame `json:"site"`
 	Total time.Duration    `json:"total_ns"`
 }
 
-// mostCauses bounds the operations of a trace of which it is found out who let them wait: that takes
-// longer the more goroutines there are.
+// mostCauses bounds the operations of a trace whose causes are looked for: that takes longer the
+// more goroutines there are.
 const mostCauses = 200
 
-// tailOf returns the tail that the operation alone is which goroutine id ended ago before now.
+// tailOf returns the tail of an operation that goroutine id has ended, the time ago before now.
 func (f *follower) tailOf(op string, took time.Duration, id trace.GoID, ago time.Duration) *Tail {
 	end := f.Now - trace.Time(ago)
 	w := window{max(end-trace.Time(took), f.First), end}
@@ -113,7 +113,7 @@ func (f *follower) tailOf(op string, took time.Duration, id trace.GoID, ago time
 	return t
 }
 
-// findCauses finds out who let the operation wait that t is, for as long as matters.
+// findCauses finds out who let the operation of t wait, in waits of a tenth of its time or more.
 func (f *follower) findCauses(t *Tail, id trace.GoID, w window) {
 	g := f.goroutines[id]
 	if g == nil {
@@ -244,8 +244,8 @@ func Merge(list []*Tail) []*Tail {
 	return sums
 }
 
-// first returns 1 for a part that is named first, whatever is longer: without a processor all else
-// takes longer than it does by itself.
+// first returns 1 for a part that is named first even if others are longer: without a processor,
+// all else takes longer.
 func (t *Tail) first(p Part) int {
 	if p.Kind == Off && p.Total >= t.Took/10 {
 		return 1

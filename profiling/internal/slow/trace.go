@@ -185,7 +185,7 @@ func (f *follower) gone(id trace.GoID, at *contention.Place) {
 // passed remembers a range of the runtime that has ended.
 func (f *follower) passed(r contention.Range) { f.ranges = append(f.ranges, r) }
 
-// forget drops spans, ranges and losses that ended before the time remembered, once in such a time.
+// forget drops spans, ranges and losses that ended more than f.memory ago, once in that time.
 func (f *follower) forget() {
 	then := f.Now - f.memory
 	if f.forgot > then {

@@ -22,7 +22,7 @@ type turn struct {
 	time window
 }
 
-// blame says which goroutines let a wait last, and the cause of that. s is its longest span.
+// blame sets which goroutines let a wait last, and the cause. s is the longest span of the wait.
 func (f *follower) blame(wait *Wait, s span, depth int) {
 	wait.Waker = &Waker{Goroutine: int64(s.Waker), Site: s.WakerAt.Site(), Stack: s.WakerAt.Frames()}
 	turns := f.turns(s, wait.during)
@@ -47,8 +47,8 @@ func (f *follower) blame(wait *Wait, s span, depth int) {
 	}
 }
 
-// cause sums up the waits of goroutines in their turns, of which most is the main activity, if
-// these were for other goroutines; otherwise it returns nil.
+// cause sums up the waits of goroutines in their turns that are the main activity, most. It returns
+// nil if there are none, or if no goroutine ended the longest.
 func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 	wait := &Wait{Kind: most.Kind, Site: most.Site, Total: most.Total}
 	var longest span
@@ -72,9 +72,9 @@ func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 	return wait
 }
 
-// turns returns the turns of the goroutines that had the thing that s waited for, the last one
-// first. The last is that of the goroutine that ended s: since the end of its own wait for the same
-// thing. Before it comes the goroutine that ended that wait, and so on.
+// turns returns the turns of the goroutines that had the thing for which s waited, the latest
+// first. The latest is of the goroutine that ended s, and began when its own wait for the thing
+// ended. The one before is of the goroutine that ended that wait, and so on.
 func (f *follower) turns(s span, during window) (list []turn) {
 	for f.goroutines[s.Waker] != nil && s.Waker != trace.NoGoroutine {
 		t := turn{s.Waker, window{during.start, min(s.End, during.end)}}
@@ -97,7 +97,7 @@ func (f *follower) turns(s span, during window) (list []turn) {
 	return list
 }
 
-// before returns the last wait of the waker of s for the same thing, before it ended s.
+// before returns the last wait for the same thing, before s ended, of the goroutine that ended s.
 func (f *follower) before(s span) (span, bool) {
 	spans := f.goroutines[s.Waker].spans
 	i := endsFrom(spans, s.End)

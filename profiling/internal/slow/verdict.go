@@ -87,7 +87,7 @@ const (
 	topWait = "waiting" // the first of the waits
 )
 
-// next returns the largest part of the time beside the one that was said.
+// next returns the largest part of the time other than said.
 func (r *Report) next(said string) (what string, d time.Duration) {
 	longest := func(w string, t time.Duration) {
 		if t > d && w != said {

@@ -1,5 +1,5 @@
 // Package wall samples the states of all goroutines, on a processor and off it, and makes one
-// profile of them: of each second, each goroutine has one.
+// profile of them, in which each goroutine has a second for every second.
 //
 // The time off the processor comes from samples of the stacks of all goroutines, by which a
 // goroutine waits where the runtime parked it, or is in a system call. The time on it comes from a
@@ -45,7 +45,7 @@ type Sampler struct {
 type stack = [len(runtime.StackRecord{}.Stack0)]uintptr
 
 // Run takes stacks for that long. It stops the program each time, for some ten microseconds, and
-// takes about one more for each goroutine. It returns the cause when ctx ends before.
+// takes about one microsecond more for each goroutine. It returns the cause when ctx ends before.
 func (s *Sampler) Run(ctx context.Context, d time.Duration) error {
 	s.stacks = map[stack]int{}
 	for end, pause := time.Now().Add(d), time.Duration(0); ; {
@@ -88,9 +88,9 @@ func (s *Sampler) sample() time.Duration {
 }
 
 // Profile returns the samples, and the CPU profile of the same time, as a profile with the values
-// samples/count and wall/nanoseconds. The root of every stack is the state of the goroutine, in
-// brackets; samples have it as the label "state", beside the labels of the CPU profile, and who
-// waits for work the label of that. The work of the profiler itself is left out.
+// samples/count and wall/nanoseconds. The root of every stack is the goroutine's state in brackets,
+// which is the label "state", too. Goroutines that wait for work have [contention.WorkLabel]. The
+// labels of the CPU profile are kept; the profiler's own work is left out.
 func (s *Sampler) Profile(
 	cpu *profile.Profile, start time.Time, window time.Duration,
 ) *profile.Profile {
@@ -164,8 +164,8 @@ func (s *Sampler) Profile(
 	return p.Profile
 }
 
-// kindOfWork returns the state of a goroutine by a sample of a CPU profile, "" if none is wanted:
-// it is the profiler, or in a system call, which the samples of stacks have in full.
+// kindOfWork returns the state of a goroutine by a sample of a CPU profile, "" if the sample is not
+// wanted: it is of the profiler, or of a system call, which the samples of stacks have in full.
 func kindOfWork(frames []contention.Frame) contention.Kind {
 	switch {
 	case slices.ContainsFunc(frames, contention.Frame.OfCollector):

@@ -27,7 +27,7 @@ type Guard struct {
 	// Broken, if not nil, is why all requests are refused.
 	Broken error
 
-	// Frame is that of the pages about errors.
+	// Frame is the frame of the pages about errors.
 	Frame Frame
 
 	hosts map[string]bool // accepted besides IP addresses and localhost
