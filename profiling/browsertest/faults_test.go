@@ -117,6 +117,8 @@ func TestFaultsAreFoundByClicks(t *testing.T) {
 	b.await(`!document.querySelector("#losing").hidden`)
 	b.shoot("eight-routes")
 	require.Regexp(t, `^Map stock loses \d\d % of its attempts to conflicts`, eval[string](b, `document.querySelector("#losing").innerText`))
+	require.Regexp(t, `^Running now\s+[\d.]+/s\s*operations\s+.*worst p99, GET /\w+\s+[\d.]+ %\s*of the processors\s+[\d.]+/s\s*conflicts`,
+		eval[string](b, `document.querySelector("#now").innerText`))
 	require.Less(t, eval[int](b, `document.documentElement.scrollHeight`), 2500)
 	require.Equal(t, http.StatusOK, b.press("#losing a"))
 	b.await(`/% over one key, \d+ % to vote, at faults.go:\d+/.test(document.querySelector("#kept").innerText)`)

@@ -201,8 +201,10 @@ func (c *caller) frames() (list []contention.Frame) {
 	next := runtime.CallersFrames(c.calls[:n])
 	for more := n > 0; more; {
 		var f runtime.Frame
-		if f, more = next.Next(); !strings.HasPrefix(f.Function, ours) && f.Function != "" {
-			list = append(list, contention.Frame{Func: f.Function, File: f.File, Line: f.Line})
+		f, more = next.Next()
+		if !strings.HasPrefix(f.Function, ours) && f.Function != "" && f.Function != "runtime.goexit" {
+			list = append(list, contention.Frame{Func: f.Function, File: f.File, Line: f.Line,
+				PC: uint64(f.PC)})
 		}
 	}
 	return list
