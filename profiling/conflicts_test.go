@@ -2,7 +2,9 @@ package profiling_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
+	"regexp"
 	"runtime"
 	"runtime/pprof"
 	"strings"
@@ -55,7 +57,8 @@ func TestConflicts(t *testing.T) {
 	hidden, shown := get(t, srv.URL()+page), get(t, shows.URL()+page)
 	require.Equal(t, http.StatusOK, hidden.status)
 	require.Contains(t, hidden.body, "tally, over counters: 86 % of")
-	require.Contains(t, hidden.body, "conflicts_test.go")
+	line := regexp.MustCompile(`(source[^"]*)#L\d+">conflicts_test.go`).FindStringSubmatch(hidden.body)
+	require.Equal(t, http.StatusOK, get(t, srv.URL()+page+html.UnescapeString(line[1])).status)
 	require.NotContains(t, hidden.body, "votes of may")
 	require.Contains(t, shown.body, "votes of may")
 	require.Contains(t, get(t, srv.URL()+page+"?format=json").body, `"who": "tally"`)

@@ -202,7 +202,6 @@ func TestSlowAreSummedUp(t *testing.T) {
 	require.NotContains(t, only, "harmless: ")
 	require.NotContains(t, only, "harmless took")
 	require.Equal(t, http.StatusNotFound, get(t, url+"/debug/pprof/slow/?op=nosuch").status)
-
 }
 
 // A visitor turns the recording on and off; pages of other sites do not.

@@ -132,7 +132,7 @@ func drawn(all time.Duration, without string, times ...time.Duration) (list []sl
 		{Name: "waiting", Class: "k1"}, {Name: "in system calls", Class: "k2"},
 		{Name: "not in the trace", Class: "none"},
 	} {
-		if p.Of = times[i]; p.Of <= 0 {
+		if p.Of = times[i]; p.Of <= all/10_000 { // too short to be seen
 			continue
 		}
 		p.X, p.Width = x, 1000*float64(p.Of)/float64(max(all, 1))

@@ -325,8 +325,8 @@ func TestDifferencePerOperation(t *testing.T) {
 		return w.Body.String()
 	}
 	diff := page("2-1/flamegraph")
-	require.Contains(t, diff, "per operation: capture 2 had 20 operations and capture 1 10, so what "+
-		"was in it counts 2 times")
+	require.Contains(t, diff, "per operation: capture 2 had 20 operations and capture 1 10; the "+
+		"figures of capture 1 are multiplied by 2")
 	require.Contains(t, diff, `<i class="positive"></i> more in <b>capture 2</b>`)
 	require.Contains(t, diff, `href="../1-2/flamegraph">the other way round<`)
 	require.NotContains(t, page("2/flamegraph"), "another build")

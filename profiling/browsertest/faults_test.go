@@ -95,6 +95,7 @@ var paths = []path{
 	{"*Slow*", "lock", "journal).add", []string{slowly}},
 	{"*Slow*", "allocation", "main.report", []string{slowly}},
 	{"*Slow*", "disk", "main.save", []string{slowly}},
+	{"*Slow*", "storm", "lost over one key, to vote", []string{slowly}},
 	{"*Conflicts*", "storm", "to vote", []string{"#losing a"}},
 }
 
@@ -117,6 +118,8 @@ func TestFaultsAreFoundByClicks(t *testing.T) {
 	b.await(`!document.querySelector("#losing").hidden`)
 	b.shoot("eight-routes")
 	require.Regexp(t, `^Map stock loses \d\d % of its attempts to conflicts`, eval[string](b, `document.querySelector("#losing").innerText`))
+	require.Regexp(t, `^Running now\s+[\d.]+/s\s*operations\s+[\d.]+ m?s\s+worst p99, GET /\w+\s+[\d.]+ %\s*of the processors\s+[\d.]+/s\s*conflicts`,
+		eval[string](b, `document.querySelector("#now").innerText`))
 	require.Less(t, eval[int](b, `document.documentElement.scrollHeight`), 2500)
 	require.Equal(t, http.StatusOK, b.press("#losing a"))
 	b.await(`/% over one key, \d+ % to vote, at faults.go:\d+/.test(document.querySelector("#kept").innerText)`)

@@ -124,6 +124,7 @@ func (b *tab) shop() {
 	p := serving(b.T, nil, program, "-http", "127.0.0.1:0")
 	b.settle(p.url)
 	require.Equal(b, http.StatusOK, b.visit(p.url))
+	b.await(`document.querySelector("#operations .tile:not([hidden])") !== null`)
 	eval[bool](b, `(document.querySelector("#operations .tile").click(), true)`)
 	b.await(`/\d/.test(document.querySelector('[data-chart="Operations/order"] .legend b')?.textContent)`)
 	b.picture("dashboard", "", 700)

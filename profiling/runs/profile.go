@@ -69,11 +69,11 @@ func (p *pages) profile(w http.ResponseWriter, r *http.Request) error {
 		if more, less, err = p.sides(r, of, base); err != nil {
 			return err
 		}
-		page.Difference = true
-		page.More, page.Less = more.Name, less.Name
-		page.Page = of.file + " minus " + base.file
-		page.About = "run " + of.run + " minus run " + base.run + ", " +
-			pprofui.AboutScale(more, less)
+		page.Difference, page.More, page.Less = true, more.Name, less.Name
+		if of.file != base.file {
+			page.Page += " minus " + base.file
+		}
+		page.About = "run " + of.run + " minus run " + base.run + ", " + pprofui.AboutScale(more, less)
 		page.Links[0].Text = "the comparison"
 	}
 	return pprofui.Show(w, r, view, page, func() (x, y *profile.Profile, err error) {

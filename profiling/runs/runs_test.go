@@ -249,7 +249,7 @@ func TestProfilesOfRuns(t *testing.T) {
 	diff := "new/" + file + "/minus/old/" + file + "/"
 	const flat = `"Name":"main.work","InlineLabel":"","Flat":`
 	s.shows(diff+"top", flat+"30,", "Figures above zero: more in <b>new</b>; below zero: more in <b>old</b>",
-		"per operation: new had 6.15M operations and old 12.3M, so what was in it counts 0.5 times")
+		"per operation: new had 6.15M operations and old 12.3M; the figures of old are multiplied by 0.5")
 	s.shows(diff+"flamegraph", "main.work", `<i class="positive"></i> more in <b>new</b>`,
 		`<i class="negative"></i> more in <b>old</b>`)
 	list := map[string]answer{

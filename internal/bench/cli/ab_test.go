@@ -99,18 +99,18 @@ func profileOf(t *testing.T, took map[string]int64) profiling.Profiles {
 	return profiling.Profiles{"cpu": b.Bytes()}
 }
 
-// Differences are of as many operations; those that may be chance are marked; the time of the
-// function that interrupts a goroutine is that of the interrupted one, in the list and in the flame
-// graph.
+// Differences are of as many operations; those that may be chance are marked; the time of code
+// that interrupts a goroutine, and of loops that differ, is the caller's, also in the flame graph.
 func TestProfilesAreComparedForEachOperation(t *testing.T) {
 	side := func(name string, ops uint64, took map[string]int64) *abSide {
 		return &abSide{side: name, label: name, profile: combinations{"x": {of: "X/threads=1", ops: ops,
 			Profiles: profileOf(t, took), samples: 2}}}
 	}
 	a := &ab{cmd: &abCmd{Profile: true}, sides: [2]*abSide{
-		side("old", 2000, map[string]int64{"store": 20_000, "load": 10_000, "rare": 100}),
-		side("new", 1000, map[string]int64{"store": 15_000, "load": 5_000, "spin": 600, "rare": 90,
-			"runtime.asyncPreempt2 spin": 400}),
+		side("old", 2000, map[string]int64{"store x.(*worker).runSampled": 20_000,
+			"load": 10_000, "rare": 100}),
+		side("new", 1000, map[string]int64{"store x.(*worker).runTimed": 15_000,
+			"load": 5_000, "spin": 600, "rare": 90, "runtime.asyncPreempt2 spin": 400}),
 	}}
 	changes, err := a.profiles()
 	require.NoError(t, err)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/google/pprof/profile"
 
@@ -84,9 +84,8 @@ type node struct {
 	callees map[string]*node
 }
 
-// NewChange returns how the old and the new profile of processor time of a combination differ in
-// the time for each operation; ops has the numbers of operations. The time of the function that
-// interrupts a goroutine for another one counts as that of its caller.
+// NewChange returns how the new profile of processor time of a combination differs from the old one
+// in the time for each operation; ops has the numbers of operations.
 func NewChange(of string, sides [2]*profile.Profile, ops [2]uint64) Change {
 	root := &node{Function: Function{Name: "all"}}
 	flat := map[string]*Function{}
@@ -122,11 +121,15 @@ func NewChange(of string, sides [2]*profile.Profile, ops [2]uint64) Change {
 	return c
 }
 
+// between has the functions whose time is that of their callers: those that interrupt, and the
+// loops of which one side may have another.
+var between = regexp.MustCompile(`^runtime\.asyncPreempt|\.\(\*worker\)\.run(Timed|Sampled)$`)
+
 // pathOf returns the functions of a sample, the outermost first.
 func pathOf(s *profile.Sample) (path []string) {
 	for _, l := range s.Location {
 		for _, line := range l.Line {
-			if f := line.Function; f != nil && !strings.HasPrefix(f.Name, "runtime.asyncPreempt") {
+			if f := line.Function; f != nil && !between.MatchString(f.Name) {
 				path = append(path, humanize.Func(f.Name))
 			}
 		}

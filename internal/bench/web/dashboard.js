@@ -232,10 +232,10 @@
   // ---- what runs
 
   function show(now) {
-    const box = $("now");
-    box.classList.remove("lost");
+    $("now").classList.remove("lost");
     $("state").textContent = now.captures ? "Running now · being captured: " + now.captures : "Running now";
-    $("phase").textContent = now.phase || "The program does not say what runs now.";
+    $("phase").hidden = !now.phase;
+    $("phase").textContent = now.phase;
     $("age").textContent = now.phase_age_s ? "for " + left(now.phase_age_s) : "";
     $("progress").hidden = !now.of;
     if (now.of) {

@@ -177,7 +177,8 @@ func Machine() Group {
 		return s.Ratio(name, of, func(t *machineTimes) float64 { return t.Total }, 100)
 	}
 	percent := func(name string, of func(*machineTimes) float64) Series {
-		return s.Rate(name, func(t *machineTimes) float64 { return 100 * of(t) })
+		rate := s.Rate(name, of)
+		return Series{name, func() float64 { return min(100*rate.Value(), 100) }} // clocks differ
 	}
 	longest := s.Gauge("longest", func(t *machineTimes) float64 {
 		if t.hiccup == 0 {

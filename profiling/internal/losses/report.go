@@ -194,15 +194,13 @@ const ours = "github.com/mvccmap/mvccmap/mvcc."
 
 // frames returns the calls of the program that led to the transaction.
 func (c *caller) frames() (list []contention.Frame) {
-	n := slices.Index(c.calls[:], 0)
-	if n < 0 {
-		n = len(c.calls)
-	}
-	next := runtime.CallersFrames(c.calls[:n])
-	for more := n > 0; more; {
+	next := runtime.CallersFrames(c.calls[:]) // zeros are nothing to it
+	for more := true; more; {
 		var f runtime.Frame
-		if f, more = next.Next(); !strings.HasPrefix(f.Function, ours) && f.Function != "" {
-			list = append(list, contention.Frame{Func: f.Function, File: f.File, Line: f.Line})
+		f, more = next.Next()
+		if !strings.HasPrefix(f.Function, ours) && f.Function != "" && f.Function != "runtime.goexit" {
+			list = append(list, contention.Frame{Func: f.Function, File: f.File, Line: f.Line,
+				PC: uint64(f.PC)})
 		}
 	}
 	return list

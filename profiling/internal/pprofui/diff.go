@@ -28,8 +28,8 @@ func AboutScale(of, less Side) string {
 	if of.Ops == 0 || less.Ops == 0 {
 		return "as measured: it is not known how many operations there were"
 	}
-	return fmt.Sprintf("per operation: %s had %s operations and %s %s, so what was in it counts "+
-		"%.3g times", of.Name, of.count(), less.Name, less.count(),
+	return fmt.Sprintf("per operation: %s had %s operations and %s %s; the figures of %[3]s are "+
+		"multiplied by %.3[5]g", of.Name, of.count(), less.Name, less.count(),
 		float64(of.Ops)/float64(less.Ops))
 }
 
