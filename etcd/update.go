@@ -101,8 +101,10 @@ func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBT
 			at = nil
 			committed(w.OnCommit, o.rev) // the commit stands
 			if errors.Is(err, ErrUnanswered) {
+				known := &UnknownError{committed: true, settled: make(chan struct{})}
+				close(known.settled)
 				return fmt.Errorf("%w: it was committed at revision %d, and what is read here may be older, "+
-					"since then: %v", ErrOutcomeUnknown, o.rev, err)
+					"since then: %v", known, o.rev, err)
 			}
 			return nil
 		}
