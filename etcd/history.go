@@ -41,9 +41,8 @@ func (db *DB) guards(resp *clientv3.GetResponse) map[string]guard {
 // cluster that has the newest commit that is known here, by its name and at its revision, has all
 // that were before it.
 type history struct {
-	mu      sync.Mutex
-	guards  map[string]guard // of all tables and classes, as of the newest revision that is applied
-	checked map[string]bool  // endpoints whose version will do
+	mu     sync.Mutex
+	guards map[string]guard // of all tables and classes, as of the newest revision that is applied
 	// last is the newest guard that is known, and lastOf its table and class: one that was applied,
 	// or that a commit of this process has put, which etcd has told of.
 	last   guard
@@ -66,15 +65,6 @@ func (h *history) seen(of string, g guard) {
 	if g.Rev > h.last.Rev {
 		h.last, h.lastOf = g, of
 	}
-}
-
-func (h *history) verified(endpoint string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.checked == nil {
-		h.checked = map[string]bool{}
-	}
-	h.checked[endpoint] = true
 }
 
 // loaded takes over the guards that were loaded.

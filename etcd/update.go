@@ -51,7 +51,7 @@ func (db *DB) UpdateNamed(ctx context.Context, name string, fn func(tx mvcc.DBTx
 	if fn == nil {
 		panic("etcd: Update: fn is nil")
 	}
-	return db.around(ctx, name, fn)
+	return db.observed(ctx, name, fn)
 }
 
 func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBTx) error) error {
