@@ -164,7 +164,7 @@ func (c Config) withDefaults() (Config, error) {
 		Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
 			MaxDelay: 2 * time.Second},
 		MinConnectTimeout: 5 * time.Second,
-	})}, c.Client.DialOptions...)
+	}), grpc.WithChainStreamInterceptor(openOnce)}, c.Client.DialOptions...)
 	c.Client.Logger = cmp.Or(c.Client.Logger, zap.NewNop())
 	if c.Lease < time.Second {
 		return c, fmt.Errorf("etcd: Open: Config.Lease is %v, want a second or more", c.Lease)

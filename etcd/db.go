@@ -39,7 +39,6 @@ type DB struct {
 	cluster uint64          // the ID
 	checked map[string]bool // endpoints whose version will do: of Open, and then of beatServers
 	history history
-	streams streams
 	exact   exact
 	slots   slots
 	blind   combiner

@@ -61,11 +61,12 @@ const (
 
 // watchOnce watches from after a revision on, until the watch ends.
 func (db *DB) watchOnce(after uint64) error {
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(db.ctx))
+	ctx, cancel := context.WithCancel(withOneStream(clientv3.WithRequireLeader(db.ctx)))
 	defer cancel()
 	db.figures.rewatch.Store(&cancel)
 	from, to := db.keys.watched()
-	opts := []clientv3.OpOption{clientv3.WithRange(to), clientv3.WithRev(int64(after) + 1)}
+	opts := []clientv3.OpOption{clientv3.WithRange(to), clientv3.WithRev(int64(after) + 1),
+		clientv3.WithCreatedNotify()}
 	if !db.figures.whole.Load() {
 		opts = append(opts, clientv3.WithFragment())
 	}
@@ -75,13 +76,8 @@ func (db *DB) watchOnce(after uint64) error {
 	watcher := clientv3.NewWatcher(db.client)
 	defer func() { _ = watcher.Close() }()
 	watch := watcher.Watch(ctx, from, opts...)
-	checked := uint64(0)
 	for {
 		select {
-		case <-db.streams.opened:
-			if err := db.checkStream(&checked); err != nil {
-				return err
-			}
 		case resp, open := <-watch:
 			switch {
 			case !open:
@@ -90,9 +86,10 @@ func (db *DB) watchOnce(after uint64) error {
 				return rpctypes.ErrCompacted
 			case resp.Err() != nil:
 				return resp.Err()
-			}
-			if err := db.checkStream(&checked); err != nil {
-				return err
+			case resp.Created:
+				if err := db.checkPast(0); err != nil {
+					return err
+				}
 			}
 			db.answer(nil)
 			if err := db.events(resp.Events); err != nil {

@@ -88,7 +88,6 @@ func (db *DB) checkServers(ctx context.Context) error {
 // the user it returns at once.
 func (db *DB) connect(ctx context.Context) error {
 	cfg := db.cfg.Client
-	cfg.DialOptions = db.streams.intercept(cfg.DialOptions)
 	if cfg.DialTimeout == 0 {
 		cfg.DialTimeout = db.cfg.RequestTimeout // for which New asks for a token
 	}
