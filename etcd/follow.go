@@ -133,6 +133,14 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 	tables := map[string]bool{}
 	for _, e := range events {
 		name := string(e.Kv.Key)
+		if name == db.keys.meta() && e.Type == clientv3.EventTypePut {
+			if e.Kv.ModRevision > db.agreed.Load() {
+				if err := db.metaChanged(e.Kv); err != nil {
+					return err
+				}
+			}
+			return db.arrive(rev) // nothing else is put with it
+		}
 		if of, ok := db.keys.guarded(name); ok {
 			guarded[of] = guardOf(e.Kv)
 			tables[tableOf(of)] = true
@@ -150,16 +158,6 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 			db.foreign(e.Kv)
 		}
 		records++
-	}
-	for _, e := range events {
-		if string(e.Kv.Key) == db.keys.meta() && e.Type == clientv3.EventTypePut {
-			if e.Kv.ModRevision > db.agreed.Load() {
-				if err := db.metaChanged(e.Kv); err != nil {
-					return err
-				}
-			}
-			return db.arrive(rev) // nothing else is put with it
-		}
 	}
 	if len(guarded) == 0 && records == 0 {
 		return nil // of somebody else
