@@ -3,7 +3,6 @@ package etcd
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,16 +66,6 @@ func (h *history) seen(of string, g guard) {
 	}
 }
 
-// loaded takes over the guards that were loaded.
-func (h *history) loaded(l *loaded) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.guards = maps.Clone(l.guards)
-	for of, g := range l.guards {
-		h.seen(of, g)
-	}
-}
-
 // follows returns an error if a guard that is put next is not the one after that which is known:
 // then commits are missing, or the history is another one.
 func (h *history) follows(of string, g guard) error {
@@ -96,9 +85,13 @@ func (h *history) newest() (of string, last guard) {
 	return h.lastOf, h.last
 }
 
+// put notes guards that were loaded, or applied. None is ever deleted.
 func (h *history) put(guards map[string]guard) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.guards == nil {
+		h.guards = map[string]guard{}
+	}
 	for of, g := range guards {
 		h.guards[of] = g
 		h.seen(of, g)
