@@ -41,10 +41,10 @@ func (db *DB) campaigns() {
 }
 
 // elected calls work whenever this process is the one of all to do a task, with a context that ends
-// when it is not any more, until the replica ends. Each process has a session with a lease, which goes
-// soon after it has, and a key with that; the oldest key is of the one that is elected. Two processes
-// may take themselves for elected for a while, say because one stood still: the effects of work must
-// be right nonetheless.
+// when it is not any more, until the replica ends. Each process has a key with a lease, which goes
+// soon after it has; the oldest key is of the one that is elected. Two processes may take themselves
+// for elected for a while, say because one stood still: the effects of work must be right
+// nonetheless.
 func (db *DB) elected(task string, work func(ctx context.Context)) {
 	for {
 		if err := db.campaign(task, work); err != nil && db.applied.err() == nil {

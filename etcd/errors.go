@@ -42,8 +42,8 @@ var (
 	ErrNoSpace = errors.New("etcd: the cluster is out of space, see --quota-backend-bytes")
 )
 
-// An UnknownError is an [ErrOutcomeUnknown] of a transaction, for whose outcome the replica goes on to
-// ask, while it is open.
+// An UnknownError is an [ErrOutcomeUnknown] of a transaction, for whose outcome the replica goes on
+// to ask, while it is open.
 type UnknownError struct {
 	settled   chan struct{} // closed once the rest is set
 	committed bool
@@ -55,8 +55,8 @@ func (e *UnknownError) Error() string { return ErrOutcomeUnknown.Error() }
 // Unwrap returns [ErrOutcomeUnknown].
 func (e *UnknownError) Unwrap() error { return ErrOutcomeUnknown }
 
-// Wait waits until etcd has answered whether the transaction was committed; if not it never will be.
-// [DB.Sync] has this process apply it. The error is that of ctx, which ends only the wait; of
+// Wait waits until etcd has answered whether the transaction was committed: if not it never will
+// be. [DB.Sync] has this process apply it. The error is that of ctx, which ends only the wait; of
 // [DB.Err], where the replica was closed before, or the cluster has lost commits; or
 // [ErrOutcomeUnknown] where the process stood still for so long that nobody can tell, see
 // [Config.SlotAge].

@@ -54,7 +54,7 @@ func (k keys) allGuards() string           { return k.prefix + guardsAt }
 func (k keys) guards(table string) string  { return k.prefix + guardsAt + table + "/" }
 func (k keys) deletes(table string) string { return k.prefix + deletesAt + table }
 func (k keys) slots() string               { return k.prefix + slotsAt }
-func (k keys) task(task string) string     { return k.prefix + tasksAt + task + "/" } // begins no other
+func (k keys) task(task string) string     { return k.prefix + tasksAt + task + "/" }
 func (k keys) marks() string               { return k.prefix + marksAt }
 func (k keys) meta() string                { return k.prefix + metaAt }
 func (k keys) cease() string               { return k.prefix + ceaseAt }

@@ -235,8 +235,8 @@ func (db *DB) narrow(name string, t table, kept metaTable) {
 	}
 }
 
-// add adds the version, the encodings and the types of the program, and reports whether programs that
-// run may have less, or another version.
+// add adds the version, the encodings and the types of the program, and reports whether programs
+// that run may have less, or another version.
 func (db *DB) add(m *meta) (cease bool) {
 	if m.Version != db.cfg.Version && !db.cfg.Rolling {
 		m.Version, cease = db.cfg.Version, true

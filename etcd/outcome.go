@@ -193,8 +193,8 @@ func (db *DB) settle(ctx context.Context, s *slot, full bool) (o outcome, known 
 	return o, false, nil
 }
 
-// unknown returns the error of a commit whose outcome is not known. Unless why says that nobody will
-// know it, the replica goes on to ask by its slot, for [UnknownError.Wait].
+// unknown returns the error of a commit whose outcome is not known. Unless why says that nobody
+// will know it, the replica goes on to ask by its slot, for [UnknownError.Wait].
 func (db *DB) unknown(s *slot, why error) error {
 	db.figures.unknown.Add(1)
 	e := &UnknownError{err: why, settled: make(chan struct{})}

@@ -19,7 +19,7 @@ import (
 //   - O1: a slot is put only under the condition that it was put last at the revision that its
 //     owner knows. So all requests that were sent for one state of it exclude each other.
 //   - O2: its owner sends nothing else before it knows the outcome.
-//   - O3: a slot is deleted when its process closes, or has given up asking, or has not put it for
+//   - O3: a slot is deleted when its process closes, or knew its outcome late, or has not put it for
 //     very long, see janitor.go, and never made anew: a request that comes later finds nothing,
 //     which is no state that it compares with. An owner that finds its slot gone before that, or
 //     older than it was, knows that the cluster has lost commits.

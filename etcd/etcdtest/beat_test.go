@@ -100,7 +100,7 @@ func TestConflictWaits(t *testing.T) {
 	require.Equal(t, 11, v)
 }
 
-// hanging has as many watches of a process hang as are left, each from the next events that it brings.
+// hanging has as many watches of a process hang as are left, each from its next events on.
 func hanging(cfg *etcd.Config, left *atomic.Int64) {
 	received(cfg, func(ctx context.Context, msg any) {
 		if resp, ok := msg.(*etcdserverpb.WatchResponse); ok && len(resp.Events) > 0 && left.Add(-1) >= 0 {

@@ -36,7 +36,7 @@ type replica struct {
 	tables
 }
 
-// open opens a replica that retains the states of some time. It waits for a minute until that is possible.
+// open opens a replica that retains the states of some time, within a minute.
 func open(ctx context.Context, endpoints []string, retain time.Duration) (*replica, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
