@@ -8,8 +8,8 @@ import (
 
 // A record that cannot be decoded here, or for which the function of an index panics, is broken: it
 // is not in the local tables, and everything else goes on. A transaction that has read it, by its
-// key, a range or all of its table, is refused. One that deletes it mends it, and one that sets it
-// without a read, which there is where a table has indexes.
+// key, a range or all of its table, is refused. One that writes it without a read mends it; where a
+// table has indexes each write reads.
 //
 // A broken record is noted before its commit is visible, and the note is dropped before the commit
 // that mends it is: a transaction that has read in between compares the record, or the guard of its
@@ -89,8 +89,8 @@ func (db *DB) noteBroken(record string, rev uint64, why *CodecError) {
 // Broken returns a [*CodecError] if there is a record of the key that this process cannot decode,
 // or for which the function of an index panics, and nil otherwise. Loads, loops, indexes and watches
 // pass over such a record, as if it was deleted; an Update that has read it, merges it, or has read
-// a range or all records that it is among, returns that error. One that deletes it mends it; and
-// one that sets it and has not read it, unless the table has indexes, by which it is read.
+// a range or all records that it is among, returns that error. One that sets or deletes it, and has
+// not read it, mends it, unless the table has indexes, by which it is read.
 // [Config.Logger] is told of each such record, and [Stats.Broken] counts them. Index keys that a
 // transaction looks for may have one in addition.
 func (t *Table[K, V]) Broken(key K) error {

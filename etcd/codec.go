@@ -32,38 +32,28 @@ func keyCodecFor[K comparable]() (c keyCodec[K], ok bool) {
 				*(*string)(unsafe.Pointer(&k)) = string(b)
 				return k, nil
 			}, true}, true
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return keyCodec[K]{"int",
-			func(k K) ([]byte, error) {
-				return binary.BigEndian.AppendUint64(nil, uint64(reflect.ValueOf(k).Int())^1<<63), nil
-			},
-			func(b []byte) (k K, err error) {
-				if len(b) != 8 {
-					return k, fmt.Errorf("the key has %d bytes, want 8", len(b))
-				}
-				n, v := int64(binary.BigEndian.Uint64(b)^1<<63), reflect.ValueOf(&k).Elem()
-				if v.OverflowInt(n) {
-					return k, fmt.Errorf("the key is %d, which is no %v", n, t)
-				}
-				v.SetInt(n)
-				return k, nil
-			}, true}, true
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return keyCodec[K]{"uint",
-			func(k K) ([]byte, error) {
-				return binary.BigEndian.AppendUint64(nil, reflect.ValueOf(k).Uint()), nil
-			},
-			func(b []byte) (k K, err error) {
-				if len(b) != 8 {
-					return k, fmt.Errorf("the key has %d bytes, want 8", len(b))
-				}
-				n, v := binary.BigEndian.Uint64(b), reflect.ValueOf(&k).Elem()
-				if v.OverflowUint(n) {
-					return k, fmt.Errorf("the key is %d, which is no %v", n, t)
-				}
-				v.SetUint(n)
-				return k, nil
-			}, true}, true
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		c, flip := keyCodec[K]{name: "uint", ordered: true}, uint64(0)
+		if reflect.Zero(t).CanInt() {
+			c.name, flip = "int", 1<<63
+		}
+		c.encode = func(k K) ([]byte, error) {
+			n := reflect.ValueOf(k).Convert(reflect.TypeFor[uint64]()).Uint()
+			return binary.BigEndian.AppendUint64(nil, n^flip), nil
+		}
+		c.decode = func(b []byte) (k K, err error) {
+			if len(b) != 8 {
+				return k, fmt.Errorf("the key has %d bytes, want 8", len(b))
+			}
+			n := binary.BigEndian.Uint64(b) ^ flip
+			k = reflect.ValueOf(n).Convert(t).Interface().(K)
+			if back, _ := c.encode(k); !bytes.Equal(back, b) {
+				return k, fmt.Errorf("the key is %d, which is no %v", int64(n), t)
+			}
+			return k, nil
+		}
+		return c, true
 	case reflect.Array:
 		if t.Elem().Kind() != reflect.Uint8 {
 			break

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,42 +129,20 @@ func (c Config) withDefaults() (Config, error) {
 	case len(c.Client.Endpoints) == 0:
 		return c, fmt.Errorf("etcd: Open: Config.Client.Endpoints is empty, want the addresses of members")
 	}
-	for _, f := range []struct {
-		name string
-		at   *int
-		def  int
-	}{
-		{"MaxAttempts", &c.MaxAttempts, 100},
-		{"MaxInFlight", &c.MaxInFlight, 64},
-		{"MaxTxnOps", &c.MaxTxnOps, 128},
-		{"MaxRequestBytes", &c.MaxRequestBytes, 3 << 19},
-	} {
-		if *f.at < 0 {
-			return c, fmt.Errorf("etcd: Open: Config.%s is %d, want 0 or more", f.name, *f.at)
-		}
-		if *f.at == 0 {
-			*f.at = f.def
-		}
-	}
-	for _, f := range []struct {
-		name string
-		at   *time.Duration
-		def  time.Duration
-	}{
-		{"RequestTimeout", &c.RequestTimeout, 2 * time.Second},
-		{"ResolveTimeout", &c.ResolveTimeout, 15 * time.Second},
-		{"Heartbeat", &c.Heartbeat, 5 * time.Second},
-		{"Lease", &c.Lease, 10 * time.Second},
-		{"SlotAge", &c.SlotAge, 24 * time.Hour},
-		{"Client.DialKeepAliveTime", &c.Client.DialKeepAliveTime, 10 * time.Second},
-		{"Client.DialKeepAliveTimeout", &c.Client.DialKeepAliveTimeout, 5 * time.Second},
-	} {
-		if *f.at < 0 {
-			return c, fmt.Errorf("etcd: Open: Config.%s is %v, want 0 or more", f.name, *f.at)
-		}
-		if *f.at == 0 {
-			*f.at = f.def
-		}
+	if err := errors.Join(
+		orDefault("MaxAttempts", &c.MaxAttempts, 100),
+		orDefault("MaxInFlight", &c.MaxInFlight, 64),
+		orDefault("MaxTxnOps", &c.MaxTxnOps, 128),
+		orDefault("MaxRequestBytes", &c.MaxRequestBytes, 3<<19),
+		orDefault("RequestTimeout", &c.RequestTimeout, 2*time.Second),
+		orDefault("ResolveTimeout", &c.ResolveTimeout, 15*time.Second),
+		orDefault("Heartbeat", &c.Heartbeat, 5*time.Second),
+		orDefault("Lease", &c.Lease, 10*time.Second),
+		orDefault("SlotAge", &c.SlotAge, 24*time.Hour),
+		orDefault("Client.DialKeepAliveTime", &c.Client.DialKeepAliveTime, 10*time.Second),
+		orDefault("Client.DialKeepAliveTimeout", &c.Client.DialKeepAliveTimeout, 5*time.Second),
+	); err != nil {
+		return c, err
 	}
 	if send := &c.Client.MaxCallSendMsgSize; *send == 0 { // as much as a server takes
 		*send = max(2<<20, c.MaxRequestBytes+1<<19)
@@ -185,10 +164,8 @@ func (c Config) withDefaults() (Config, error) {
 		Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
 			MaxDelay: 2 * time.Second},
 		MinConnectTimeout: 5 * time.Second,
-	})}, c.Client.DialOptions...)
-	if c.Client.Logger == nil {
-		c.Client.Logger = zap.NewNop()
-	}
+	}), grpc.WithChainStreamInterceptor(openOnce)}, c.Client.DialOptions...)
+	c.Client.Logger = cmp.Or(c.Client.Logger, zap.NewNop())
 	if c.Lease < time.Second {
 		return c, fmt.Errorf("etcd: Open: Config.Lease is %v, want a second or more", c.Lease)
 	}
@@ -199,8 +176,15 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c, nil
+}
+
+// orDefault gives a field its default, if it is zero, or returns an error if it is below that.
+func orDefault[T int | time.Duration](name string, at *T, def T) error {
+	if *at < 0 {
+		return fmt.Errorf("etcd: Open: Config.%s is %v, want 0 or more", name, *at)
+	}
+	*at = cmp.Or(*at, def)
+	return nil
 }

@@ -36,9 +36,9 @@ type DB struct {
 	closing atomic.Bool
 	applied *applied
 
-	cluster uint64 // the ID
+	cluster uint64          // the ID
+	checked map[string]bool // endpoints whose version will do: of Open, and then of beatServers
 	history history
-	streams streams
 	exact   exact
 	slots   slots
 	blind   combiner
@@ -74,7 +74,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		return nil, err
 	}
 	empty := cfg.Schema.db.Epoch()
-	db := &DB{cfg: cfg}
+	db := &DB{cfg: cfg, checked: map[string]bool{}}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
 	db.keys, db.schema, db.local = keys{cfg.Prefix}, cfg.Schema, cfg.Schema.db

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
@@ -42,16 +41,14 @@ func (db *DB) campaigns() {
 }
 
 // elected calls work whenever this process is the one of all to do a task, with a context that ends
-// when it is not any more, until the replica ends. The key of the task has a lease, which goes soon
-// after its process has. Two processes may take themselves for elected for a while, say because one
-// stood still: the effects of work must be right nonetheless.
+// when it is not any more, until the replica ends. Each process has a key with a lease, which goes
+// soon after it has; the oldest key is of the one that is elected. Two processes may take themselves
+// for elected for a while, say because one stood still: the effects of work must be right
+// nonetheless.
 func (db *DB) elected(task string, work func(ctx context.Context)) {
-	key := db.keys.task(task)
 	for {
-		if s, err := db.campaign(key); err != nil && db.ctx.Err() == nil {
+		if err := db.campaign(task, work); err != nil && db.applied.err() == nil {
 			db.warn("etcd: nobody could be elected, it is tried again", err, "task", task)
-		} else if s != nil {
-			db.serve(key, s, work)
 		}
 		select {
 		case <-time.After(db.cfg.Lease / 4):
@@ -63,62 +60,35 @@ func (db *DB) elected(task string, work func(ctx context.Context)) {
 	}
 }
 
-// campaign returns the session that the key has a lease of, or nil if another process has been
-// elected.
-func (db *DB) campaign(key string) (*concurrency.Session, error) {
-	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
-	defer cancel()
-	got, err := db.get(ctx, key, clientv3.WithKeysOnly())
-	if err != nil || len(got.Kvs) > 0 {
-		return nil, err
-	}
+// campaign waits until this process is elected, and calls work then.
+func (db *DB) campaign(task string, work func(ctx context.Context)) error {
 	ttl := int64((db.cfg.Lease + time.Second - 1) / time.Second)
-	lease, err := db.client.Grant(ctx, ttl)
+	ask, cancel := context.WithTimeout(db.ctx, db.cfg.RequestTimeout)
+	defer cancel()
+	lease, err := db.client.Grant(ask, ttl)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s, err := concurrency.NewSession(db.client, concurrency.WithLease(lease.ID), concurrency.WithTTL(int(ttl)),
 		concurrency.WithContext(db.ctx))
 	if err != nil || s == nil {
-		return nil, err
+		return err
 	}
-	won, err := db.txn(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
-		[]clientv3.Op{clientv3.OpPut(key, db.self, clientv3.WithLease(lease.ID))}, nil)
-	if err != nil || !won.Succeeded {
-		db.resign(s)
-		return nil, err
-	}
-	return s, nil
-}
-
-// serve calls work as long as the key has the lease of a session.
-func (db *DB) serve(key string, s *concurrency.Session, work func(ctx context.Context)) {
-	ctx, cancel := context.WithCancel(s.Ctx())
 	defer db.resign(s)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		work(ctx)
-	}()
-	defer func() { <-done }()
-	defer cancel()
-	tick := time.NewTicker(db.cfg.Lease / 4)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			got, err := db.get(db.ctx, key) // without its value there might be no lease
-			if err == nil && (len(got.Kvs) == 0 || got.Kvs[0].Lease != int64(s.Lease())) {
-				return
-			}
-		case <-done:
-			return
-		case <-s.Done():
-			return
-		case <-db.applied.endedAt:
-			return
-		}
+	ctx, stop := db.applied.until(s.Ctx())
+	defer stop()
+	won := make(chan error, 1)
+	// If ctx ends it withdraws its key, for which etcd may not answer; it ends with the client.
+	go func() { won <- concurrency.NewElection(s, db.keys.task(task)).Campaign(ctx, db.self) }()
+	select {
+	case err = <-won:
+	case <-ctx.Done():
+		return nil
 	}
+	if err == nil {
+		work(ctx)
+	}
+	return err
 }
 
 // resign gives up a lease, if etcd can be asked; else it goes by itself.

@@ -18,11 +18,11 @@ import (
 var (
 	// ErrOutcomeUnknown is the error of [DB.Update] if etcd could not be asked, for
 	// [Config.ResolveTimeout], whether a transaction was committed: it was, may still be, or never
-	// will be. No other error of Update leaves that open. While the replica is open it goes on
-	// asking, and once etcd answers nothing more will be committed. A process that was cut off
-	// between the commit and its own view of that returns it as well, and says that it was
-	// committed. A program that is to try again has each transaction write a record under a key of
-	// its own, the same in each try, and do nothing if that is there already.
+	// will be. No other error of Update leaves that open. It is an [*UnknownError], which says so
+	// later. A process that was cut off between the commit and its own view of that returns it as
+	// well, and says that it was committed. A program that is to try again after its own end has
+	// each transaction write a record under a key of its own, the same in each try, and do nothing
+	// if that is there already.
 	ErrOutcomeUnknown = errors.New("etcd: it is not known whether the transaction was committed")
 
 	// ErrHistoryLost says that the cluster no longer has a commit that this replica has seen: it
@@ -41,6 +41,33 @@ var (
 	// ErrNoSpace says that the cluster is full, see --quota-backend-bytes: nothing was committed.
 	ErrNoSpace = errors.New("etcd: the cluster is out of space, see --quota-backend-bytes")
 )
+
+// An UnknownError is an [ErrOutcomeUnknown] of a transaction, for whose outcome the replica goes on
+// to ask, while it is open.
+type UnknownError struct {
+	settled   chan struct{} // closed once the rest is set
+	committed bool
+	err       error
+}
+
+func (e *UnknownError) Error() string { return ErrOutcomeUnknown.Error() }
+
+// Unwrap returns [ErrOutcomeUnknown].
+func (e *UnknownError) Unwrap() error { return ErrOutcomeUnknown }
+
+// Wait waits until etcd has answered whether the transaction was committed: if not it never will
+// be. [DB.Sync] has this process apply it. The error is that of ctx, which ends only the wait; of
+// [DB.Err], where the replica was closed before, or the cluster has lost commits; or
+// [ErrOutcomeUnknown] where the process stood still for so long that nobody can tell, see
+// [Config.SlotAge].
+func (e *UnknownError) Wait(ctx context.Context) (committed bool, err error) {
+	select {
+	case <-e.settled:
+		return e.committed, e.err
+	case <-ctx.Done():
+		return false, ended(ctx)
+	}
+}
 
 // A ConflictError says that a transaction has run [Config.MaxAttempts] times, and that something
 // that it had read was written by others each time: nothing was committed. It wraps

@@ -3,11 +3,15 @@ package etcd
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/mvccmap/mvccmap/mvcc"
 )
@@ -61,11 +65,12 @@ const (
 
 // watchOnce watches from after a revision on, until the watch ends.
 func (db *DB) watchOnce(after uint64) error {
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(db.ctx))
+	ctx, cancel := context.WithCancel(withOneStream(clientv3.WithRequireLeader(db.ctx)))
 	defer cancel()
 	db.figures.rewatch.Store(&cancel)
 	from, to := db.keys.watched()
-	opts := []clientv3.OpOption{clientv3.WithRange(to), clientv3.WithRev(int64(after) + 1)}
+	opts := []clientv3.OpOption{clientv3.WithRange(to), clientv3.WithRev(int64(after) + 1),
+		clientv3.WithCreatedNotify()}
 	if !db.figures.whole.Load() {
 		opts = append(opts, clientv3.WithFragment())
 	}
@@ -75,13 +80,8 @@ func (db *DB) watchOnce(after uint64) error {
 	watcher := clientv3.NewWatcher(db.client)
 	defer func() { _ = watcher.Close() }()
 	watch := watcher.Watch(ctx, from, opts...)
-	checked := uint64(0)
 	for {
 		select {
-		case <-db.streams.opened:
-			if err := db.checkStream(&checked); err != nil {
-				return err
-			}
 		case resp, open := <-watch:
 			switch {
 			case !open:
@@ -90,9 +90,10 @@ func (db *DB) watchOnce(after uint64) error {
 				return rpctypes.ErrCompacted
 			case resp.Err() != nil:
 				return resp.Err()
-			}
-			if err := db.checkStream(&checked); err != nil {
-				return err
+			case resp.Created:
+				if err := db.checkPast(0); err != nil {
+					return err
+				}
 			}
 			db.answer(nil)
 			if err := db.events(resp.Events); err != nil {
@@ -102,6 +103,29 @@ func (db *DB) watchOnce(after uint64) error {
 			return nil
 		}
 	}
+}
+
+// A watch of the client goes on by itself over another stream if its connection breaks, and says
+// nothing of it. The cluster may have gone back meanwhile, and have got further than this replica
+// with other commits: then the stream begins right after the last commit that is applied here, as
+// if nothing was missing. So each watch has one stream, and ends with it: see [DB.watchOnce], which
+// compares the newest guard that is known once a stream has answered.
+type oneStream struct{}
+
+// withOneStream returns a context for a watch with one stream.
+func withOneStream(ctx context.Context) context.Context {
+	return context.WithValue(ctx, oneStream{}, new(atomic.Bool))
+}
+
+// openOnce refuses the second stream of such a context.
+func openOnce(
+	ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
+	opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	if opened, ok := ctx.Value(oneStream{}).(*atomic.Bool); ok && opened.Swap(true) {
+		return nil, status.Error(codes.Aborted, "the stream of the watch has ended")
+	}
+	return open(ctx, desc, cc, method, opts...)
 }
 
 // rewatch has the watch begin anew.
@@ -136,6 +160,14 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 	tables := map[string]bool{}
 	for _, e := range events {
 		name := string(e.Kv.Key)
+		if name == db.keys.meta() && e.Type == clientv3.EventTypePut {
+			if e.Kv.ModRevision > db.agreed.Load() {
+				if err := db.metaChanged(e.Kv); err != nil {
+					return err
+				}
+			}
+			return db.arrive(rev) // nothing else is put with it
+		}
 		if of, ok := db.keys.guarded(name); ok {
 			guarded[of] = guardOf(e.Kv)
 			tables[tableOf(of)] = true
@@ -153,16 +185,6 @@ func (db *DB) revision(rev uint64, events []*clientv3.Event) error {
 			db.foreign(e.Kv)
 		}
 		records++
-	}
-	for _, e := range events {
-		if string(e.Kv.Key) == db.keys.meta() && e.Type == clientv3.EventTypePut {
-			if e.Kv.ModRevision > db.agreed.Load() {
-				if err := db.metaChanged(e.Kv); err != nil {
-					return err
-				}
-			}
-			return db.arrive(rev) // nothing else is put with it
-		}
 	}
 	if len(guarded) == 0 && records == 0 {
 		return nil // of somebody else

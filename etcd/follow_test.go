@@ -150,7 +150,7 @@ func TestBroken(t *testing.T) {
 		"another key":   {func(tx mvcc.Tx[string, int]) { tx.Get("m") }, false},
 		"another range": {func(tx mvcc.Tx[string, int]) { mvcc.CountRange(tx, mvcc.From("l").Before("text")) }, false},
 		"it is written": {func(tx mvcc.Tx[string, int]) { tx.Set("k", 1) }, true}, // for the index
-		"it is deleted": {func(tx mvcc.Tx[string, int]) { tx.Delete("text") }, false},
+		"it is deleted": {func(tx mvcc.Tx[string, int]) { tx.Delete("text") }, true},
 	} {
 		w, err := db.hooks.Attempt(func(tx mvcc.DBTx) error {
 			run.reads(a.In(tx))

@@ -40,23 +40,12 @@ func (db *DB) WaitFor(ctx context.Context, revision uint64) error {
 		case ctx.Err() != nil:
 			return ended(ctx)
 		}
-		if newest, at, err := db.askUntil(ctx, revision); err == nil && at >= revision {
+		if newest, at, err := db.barrier.pass(ctx, db); err == nil && at >= revision {
 			if err := db.come(ctx, newest); !errors.Is(err, ErrUnanswered) {
 				return err
 			}
 		}
 	}
-}
-
-// askUntil passes the barrier, but does not wait for it any more once a revision is applied.
-func (db *DB) askUntil(ctx context.Context, revision uint64) (newest, at uint64, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		_ = db.applied.wait(ctx, revision)
-		cancel()
-	}()
-	return db.barrier.pass(ctx, db)
 }
 
 // newest asks for the revision of the newest commit there is, of any process, and for that which

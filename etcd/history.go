@@ -3,7 +3,6 @@ package etcd
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,9 +40,8 @@ func (db *DB) guards(resp *clientv3.GetResponse) map[string]guard {
 // cluster that has the newest commit that is known here, by its name and at its revision, has all
 // that were before it.
 type history struct {
-	mu      sync.Mutex
-	guards  map[string]guard // of all tables and classes, as of the newest revision that is applied
-	checked map[string]bool  // endpoints whose version will do
+	mu     sync.Mutex
+	guards map[string]guard // of all tables and classes, as of the newest revision that is applied
 	// last is the newest guard that is known, and lastOf its table and class: one that was applied,
 	// or that a commit of this process has put, which etcd has told of.
 	last   guard
@@ -68,25 +66,6 @@ func (h *history) seen(of string, g guard) {
 	}
 }
 
-func (h *history) verified(endpoint string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.checked == nil {
-		h.checked = map[string]bool{}
-	}
-	h.checked[endpoint] = true
-}
-
-// loaded takes over the guards that were loaded.
-func (h *history) loaded(l *loaded) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.guards = maps.Clone(l.guards)
-	for of, g := range l.guards {
-		h.seen(of, g)
-	}
-}
-
 // follows returns an error if a guard that is put next is not the one after that which is known:
 // then commits are missing, or the history is another one.
 func (h *history) follows(of string, g guard) error {
@@ -106,9 +85,13 @@ func (h *history) newest() (of string, last guard) {
 	return h.lastOf, h.last
 }
 
+// put notes guards that were loaded, or applied. None is ever deleted.
 func (h *history) put(guards map[string]guard) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.guards == nil {
+		h.guards = map[string]guard{}
+	}
 	for of, g := range guards {
 		h.guards[of] = g
 		h.seen(of, g)

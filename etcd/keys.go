@@ -22,7 +22,7 @@ import (
 //	                          compares it
 //	d/<table>                 the guard of the deletions of a table: put by each commit that
 //	                          deletes there
-//	e/<task>                  which process was elected to do a task for all, with a lease
+//	e/<task>//<lease>         a process that does a task for all, or waits for that, with a lease
 //	f/<revision>              a mark: its lease says for how long there has been this revision, see
 //	                          janitor.go
 //
@@ -54,7 +54,7 @@ func (k keys) allGuards() string           { return k.prefix + guardsAt }
 func (k keys) guards(table string) string  { return k.prefix + guardsAt + table + "/" }
 func (k keys) deletes(table string) string { return k.prefix + deletesAt + table }
 func (k keys) slots() string               { return k.prefix + slotsAt }
-func (k keys) task(task string) string     { return k.prefix + tasksAt + task }
+func (k keys) task(task string) string     { return k.prefix + tasksAt + task + "/" }
 func (k keys) marks() string               { return k.prefix + marksAt }
 func (k keys) meta() string                { return k.prefix + metaAt }
 func (k keys) cease() string               { return k.prefix + ceaseAt }

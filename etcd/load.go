@@ -181,7 +181,7 @@ func (db *DB) replay(l *loaded) error {
 		}
 		l.records = l.records[n:]
 	}
-	db.history.loaded(l)
+	db.history.put(l.guards)
 	return db.arrive(l.rev)
 }
 
@@ -321,7 +321,7 @@ func (db *DB) reload(ctx context.Context) error {
 	for _, name := range gone {
 		db.exact.forget(name)
 	}
-	db.history.loaded(l)
+	db.history.put(l.guards)
 	db.figures.resyncs.Add(1)
 	db.cfg.Logger.Warn("etcd: everything was loaded anew", "prefix", db.cfg.Prefix, "after", here,
 		"revision", l.rev, "changed", len(changed), "deleted", len(gone))

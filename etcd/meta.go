@@ -87,21 +87,24 @@ func (db *DB) agreeOnce(ctx context.Context) (done bool, err error) {
 	if err := db.accepts(m); err != nil {
 		return false, err
 	}
-	cease := m.Version != db.cfg.Version && !db.cfg.Rolling
-	news, more := db.add(&m)
+	before, err := json.Marshal(m)
+	if err != nil {
+		return false, err
+	}
+	cease := db.add(&m)
 	for name, t := range db.schema.tables {
 		db.narrow(name, t, m.Tables[name])
-	}
-	if !news && mod > 0 && uint64(resp.Header.Revision) > db.local.Epoch()+1 {
-		db.agreed.Store(mod)
-		return true, nil
 	}
 	text, err := json.Marshal(m)
 	if err != nil {
 		return false, err
 	}
+	if string(text) == string(before) && mod > 0 && uint64(resp.Header.Revision) > db.local.Epoch()+1 {
+		db.agreed.Store(mod)
+		return true, nil
+	}
 	puts := []clientv3.Op{clientv3.OpPut(db.keys.meta(), string(text))}
-	if cease || more {
+	if cease {
 		puts = append(puts, clientv3.OpPut(db.keys.cease(), ""))
 	}
 	// Whether it was applied shows in the next round.
@@ -232,16 +235,16 @@ func (db *DB) narrow(name string, t table, kept metaTable) {
 	}
 }
 
-// add adds the version, the encodings and the types of the program, and reports whether something
-// is new, and whether programs that run may have less.
-func (db *DB) add(m *meta) (news, more bool) {
+// add adds the version, the encodings and the types of the program, and reports whether programs
+// that run may have less, or another version.
+func (db *DB) add(m *meta) (cease bool) {
 	if m.Version != db.cfg.Version && !db.cfg.Rolling {
-		m.Version, news = db.cfg.Version, true
+		m.Version, cease = db.cfg.Version, true
 	}
 	for name, t := range db.schema.tables {
 		kept, there := m.Tables[name]
 		if !slices.Contains(kept.Codecs, t.codec()) {
-			kept.Codecs, news = append(kept.Codecs, t.codec()), true
+			kept.Codecs = append(kept.Codecs, t.codec())
 		}
 		is := db.described(name)
 		is.ID = 0
@@ -251,7 +254,6 @@ func (db *DB) add(m *meta) (news, more bool) {
 		unknown := t.ownValues() && !kept.Types.ValueShape.IsZero() // whether it loses something
 		lost, exceeds := db.compare(name, t, kept.Types)
 		lostWider, _ := db.compare(name, t, kept.Wider)
-		was := kept
 		switch {
 		case !there || !db.cfg.Rolling && !unknown && lost == nil:
 			if kept.Types = is; lostWider == nil {
@@ -260,17 +262,10 @@ func (db *DB) add(m *meta) (news, more bool) {
 		case exceeds && lostWider == nil:
 			kept.Wider = is
 		}
-		news = news || !there || !sameTypes(was.Types, kept.Types) || !sameTypes(was.Wider, kept.Wider)
-		more = more || there && exceeds
+		cease = cease || there && exceeds
 		m.Tables[name] = kept
 	}
-	return news, more
-}
-
-func sameTypes(a, b backupfile.TableHeader) bool {
-	x, err := json.Marshal(a)
-	y, other := json.Marshal(b)
-	return err == nil && other == nil && string(x) == string(y)
+	return cease
 }
 
 // metaNow looks at the meta again, if another program has changed it since Open looked.

@@ -18,8 +18,17 @@ type observation struct {
 	finished bool
 }
 
-// observed is update, with Options.Observe told of it.
+// observed is update, with Options.Observe told of it, between the two calls of Options.Around.
 func (db *DB) observed(ctx context.Context, name string, fn func(tx mvcc.DBTx) error) (err error) {
+	if db.schema.around != nil {
+		inside, after := db.schema.around(ctx, name, "")
+		if after != nil {
+			defer after()
+		}
+		if ctx = inside; ctx == nil {
+			panic("etcd: Options.Around: inside is nil")
+		}
+	}
 	if db.schema.observe == nil {
 		return db.update(ctx, nil, fn)
 	}
@@ -34,21 +43,6 @@ func (db *DB) observed(ctx context.Context, name string, fn func(tx mvcc.DBTx) e
 	err = db.update(ctx, o, fn)
 	o.end(err, true)
 	return err
-}
-
-// around is observed, between the two calls of Options.Around.
-func (db *DB) around(ctx context.Context, name string, fn func(tx mvcc.DBTx) error) error {
-	if db.schema.around == nil {
-		return db.observed(ctx, name, fn)
-	}
-	inside, after := db.schema.around(ctx, name, "")
-	if after != nil {
-		defer after()
-	}
-	if inside == nil {
-		panic("etcd: Options.Around: inside is nil")
-	}
-	return db.observed(inside, name, fn)
 }
 
 // begin says that an attempt begins.

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,12 +68,12 @@ func (db *DB) send(ctx context.Context, at **slot, r *request, name string) (out
 	resp, err := db.txn(ctx, append(cmps, r.cmps...), then, otherwise)
 	switch {
 	case err == nil && resp.Header.ClusterId != db.cluster:
+		*at = nil
 		why := db.another(resp.Header)
 		if resp.Succeeded { // it was committed, there
-			return db.lost(at, why)
+			return outcome{}, db.unknown(s, why)
 		}
 		db.fail(why)
-		*at = nil
 		return outcome{}, why
 	case err == nil && resp.Succeeded:
 		s.at(resp.Header.Revision)
@@ -136,12 +137,23 @@ func (s *slot) read(resp *etcdserverpb.RangeResponse) (o outcome, known bool, er
 	return outcome{}, true, nil
 }
 
-// resolve finds out the outcome of a request that was not answered; or answered that there is no
-// space, if full is set: then it has been applied, or will not be.
+// resolve finds out the outcome of a request that was not answered, for up to ResolveTimeout; or
+// answered that there is no space, if full is set: then it has been applied, or will not be.
 func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 	s := *at
 	ctx, cancel := context.WithTimeout(db.ctx, db.cfg.ResolveTimeout)
 	defer cancel()
+	o, known, err := db.settle(ctx, s, full)
+	if known {
+		return o, err
+	}
+	*at = nil // the request may still come
+	return outcome{}, db.unknown(s, err)
+}
+
+// settle asks for the outcome of the present commit of a slot until it is known, or ctx ends. An
+// error without an outcome says that nobody will know it.
+func (db *DB) settle(ctx context.Context, s *slot, full bool) (o outcome, known bool, err error) {
 	same := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(s.name), "=", s.last)}
 	fence := []clientv3.Op{s.fence()}
 	look := []clientv3.Op{clientv3.OpGet(s.name)}
@@ -150,10 +162,10 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 		resp, err := db.txn(ctx, same, fence, look)
 		switch {
 		case err == nil && resp.Header.ClusterId != db.cluster:
-			return db.lost(at, db.another(resp.Header))
+			return o, false, db.another(resp.Header)
 		case err == nil && resp.Succeeded:
 			s.at(resp.Header.Revision)
-			return outcome{}, nil
+			return o, true, nil
 		case err == nil:
 			says = resp.Responses[0].GetResponseRange()
 		case isRPC(err, rpctypes.ErrNoSpace):
@@ -166,14 +178,11 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 			o, known, err := s.read(says)
 			switch {
 			case err != nil && s.idle(db): // J4
-				*at = nil
-				return db.unknown()
-			case err != nil:
-				return db.lost(at, err)
-			case known:
-				return o, nil
+				return o, false, ErrOutcomeUnknown
+			case err != nil || known:
+				return o, known, err
 			case full:
-				return outcome{}, ErrNoSpace
+				return o, true, ErrNoSpace
 			}
 		}
 		select {
@@ -181,14 +190,34 @@ func (db *DB) resolve(at **slot, full bool) (outcome, error) {
 		case <-ctx.Done():
 		}
 	}
-	*at = nil                                    // the request may still come
-	db.workers.Go(func() { db.abandon(s.name) }) // Close waits for the caller before it does for workers
-	return db.unknown()
+	return o, false, nil
 }
 
-func (db *DB) unknown() (outcome, error) {
+// unknown returns the error of a commit whose outcome is not known. Unless why says that nobody
+// will know it, the replica goes on to ask by its slot, for [UnknownError.Wait].
+func (db *DB) unknown(s *slot, why error) error {
 	db.figures.unknown.Add(1)
-	return outcome{}, ErrOutcomeUnknown
+	e := &UnknownError{err: why, settled: make(chan struct{})}
+	if why != nil {
+		close(e.settled)
+		if errors.Is(why, ErrHistoryLost) {
+			db.fail(why)
+			return fmt.Errorf("%w: %w", e, why)
+		}
+		return e
+	}
+	db.workers.Go(func() { // Close waits for the caller before it does for workers
+		o, known, err := db.settle(db.ctx, s, false)
+		if errors.Is(err, ErrHistoryLost) {
+			db.fail(err)
+		}
+		if e.committed = o.committed; !known {
+			e.err = cmp.Or(err, db.applied.err())
+		}
+		close(e.settled)
+		db.abandon(s.name)
+	})
+	return e
 }
 
 // abandon deletes a slot, as soon as etcd can be asked: requests sent with it have no effect after
@@ -212,15 +241,6 @@ func (db *DB) abandon(name string) {
 // another says that another cluster has answered.
 func (db *DB) another(header *etcdserverpb.ResponseHeader) error {
 	return fmt.Errorf("%w: the cluster has ID %x, and had %x", ErrHistoryLost, header.ClusterId, db.cluster)
-}
-
-// lost ends the replica, amid a request: whether the cluster that there was has applied it is not
-// known.
-func (db *DB) lost(at **slot, why error) (outcome, error) {
-	db.fail(why)
-	*at = nil
-	o, err := db.unknown()
-	return o, fmt.Errorf("%w: %w", err, why)
 }
 
 // guardedAt returns the revision of the newest of some guards, or other keys.

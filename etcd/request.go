@@ -33,8 +33,6 @@ type tableRequest struct {
 	absent  int      // 1 if it compares that a record is absent, else 0
 	indexes []string // guards of index keys
 	class   string   // "" if nothing is written
-	// mends says that a broken record is written: which index keys that has left is not known.
-	mends bool
 }
 
 // perOp is about how many bytes an operation or comparison takes, beside its key and value.
@@ -76,9 +74,6 @@ func (db *DB) request(w *replicate.Work, readers ...*replicate.Work) (*request, 
 	for i := range tables { // of several transactions
 		slices.Sort(tables[i].indexes)
 		tables[i].indexes = slices.Compact(tables[i].indexes)
-		if tables[i].mends {
-			tables[i].indexes, tables[i].class = nil, classNone // I2
-		}
 	}
 	// Where it is too much: all of a table is compared, or all readers of indexes of it conflict.
 	compares := func(t *tableRequest) int { return len(t.cmps) }
@@ -144,11 +139,7 @@ func largest(tables []tableRequest, of func(t *tableRequest) int) (at int) {
 // compared adds the comparisons of a table.
 func (db *DB) compared(t *replicate.Table, w *replicate.Work, into *tableRequest) error {
 	since := w.Epoch
-	deleted, err := db.deletesBroken(t, w)
-	if err == nil {
-		err = db.readsBroken(t, deleted)
-	}
-	if err != nil {
+	if err := db.readsBroken(t); err != nil {
 		return err
 	}
 	if t.All {
@@ -159,12 +150,9 @@ func (db *DB) compared(t *replicate.Table, w *replicate.Work, into *tableRequest
 	at := db.keys.table(t.Name)
 	if err := db.schema.tables[t.Name].reads(t.Reads, func(n int, key []byte) {
 		name, rev := at+string(key), t.Epochs[n]
-		switch broken := deleted[string(key)]; {
-		case broken != 0:
-			rev = broken
-		case rev == 0:
+		if rev == 0 {
 			absent = 1
-		default:
+		} else {
 			rev = db.exact.of(name, rev)
 		}
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(name), "=", int64(rev)))
@@ -182,24 +170,9 @@ func (db *DB) compared(t *replicate.Table, w *replicate.Work, into *tableRequest
 	return nil
 }
 
-// deletesBroken returns the revisions of the broken records that a transaction deletes, by their
-// encoded keys. Renewed work has read only records that it merges, which another one may delete.
-func (db *DB) deletesBroken(t *replicate.Table, w *replicate.Work) (map[string]uint64, error) {
-	if w.Blind || db.schema.broken.count() == 0 {
-		return nil, nil
-	}
-	deleted := map[string]uint64{}
-	err := db.schema.tables[t.Name].writes(t.Writes, func(key, _ []byte, gone bool) {
-		if one := db.schema.broken.of(t.Name + "/" + string(key)); gone && one.err != nil {
-			deleted[string(key)] = one.rev
-		}
-	})
-	return deleted, err
-}
-
 // readsBroken returns the error of a broken record that is among the records that were read: of a
-// table with indexes also by a write; but not one that is deleted.
-func (db *DB) readsBroken(t *replicate.Table, deleted map[string]uint64) error {
+// table with indexes also by a write.
+func (db *DB) readsBroken(t *replicate.Table) error {
 	b := &db.schema.broken
 	if b.count() == 0 {
 		return nil
@@ -218,10 +191,8 @@ func (db *DB) readsBroken(t *replicate.Table, deleted map[string]uint64) error {
 	}
 	var broken error
 	err := db.schema.tables[t.Name].reads(t.Reads, func(_ int, key []byte) {
-		if deleted[string(key)] == 0 {
-			if one := b.of(t.Name + "/" + string(key)); one.err != nil {
-				broken = one.err
-			}
+		if one := b.of(t.Name + "/" + string(key)); one.err != nil {
+			broken = one.err
 		}
 	})
 	return cmp.Or(broken, err)
@@ -233,7 +204,6 @@ func (db *DB) written(t *replicate.Table, r *request, into *tableRequest) error 
 	less, narrow := db.less.Load(t.Name)
 	if err := db.schema.tables[t.Name].writes(t.Writes, func(key, value []byte, deleted bool) {
 		name := at + string(key)
-		into.mends = into.mends || db.schema.broken.of(t.Name+"/"+string(key)).err != nil
 		r.bytes += perOp + len(name) + len(value)
 		if narrow && !deleted {
 			r.narrow = append(r.narrow, narrowPut{t.Name, name, less.(error)})

@@ -94,40 +94,39 @@ func (s *Schema) declare(call string, f func()) {
 func NewIndex[I, K comparable, V any](
 	t *Table[K, V], name string, keys func(key K, value V) []I, opts *mvcc.IndexOptions,
 ) (ix *mvcc.Index[I, K, V], err error) {
-	t.schema.declare("NewIndex", func() {
-		if ix, err = mvcc.NewIndex(t.m, name, keys, opts); err == nil {
-			guardIndex(t, name, keys)
-		}
-	})
-	return ix, err
+	return newIndex(t, "NewIndex", name, keys, opts, mvcc.NewIndex[I, K, V])
 }
 
 // NewOrderedIndex is [NewIndex] for an index with an order, see [mvcc.NewOrderedIndex].
 func NewOrderedIndex[I cmp.Ordered, K comparable, V any](
 	t *Table[K, V], name string, keys func(key K, value V) []I, opts *mvcc.IndexOptions,
 ) (ix *mvcc.Index[I, K, V], err error) {
-	t.schema.declare("NewOrderedIndex", func() {
-		if ix, err = mvcc.NewOrderedIndex(t.m, name, keys, opts); err == nil {
-			guardIndex(t, name, keys)
-		}
-	})
-	return ix, err
+	return newIndex(t, "NewOrderedIndex", name, keys, opts, mvcc.NewOrderedIndex[I, K, V])
 }
 
-// guardIndex has the table put guards for an index.
-func guardIndex[I, K comparable, V any](t *Table[K, V], name string, keys func(key K, value V) []I) {
-	t.indexes[name] = index{name, stableShape(reflect.TypeFor[I]())}
-	t.inClass = classOf(t.indexes)
-	t.kept = append(t.kept, func(key K, before, after V) string {
-		was, is := keys(key, before), keys(key, after)
-		if slices.Equal(was, is) {
-			return ""
+// newIndex makes the local index, and has the table put guards.
+func newIndex[I, K comparable, V any](
+	t *Table[K, V], call, name string, keys func(key K, value V) []I, opts *mvcc.IndexOptions,
+	local func(*mvcc.Map[K, V], string, func(K, V) []I, *mvcc.IndexOptions) (*mvcc.Index[I, K, V], error),
+) (ix *mvcc.Index[I, K, V], err error) {
+	t.schema.declare(call, func() {
+		if ix, err = local(t.m, name, keys, opts); err != nil {
+			return
 		}
-		for _, one := range slices.Concat(was, is) {
-			if !slices.Contains(was, one) || !slices.Contains(is, one) {
-				return name
+		t.indexes[name] = index{name, stableShape(reflect.TypeFor[I]())}
+		t.inClass = classOf(t.indexes)
+		t.kept = append(t.kept, func(key K, before, after V) string {
+			was, is := keys(key, before), keys(key, after)
+			if slices.Equal(was, is) {
+				return ""
 			}
-		}
-		return ""
+			for _, one := range slices.Concat(was, is) {
+				if !slices.Contains(was, one) || !slices.Contains(is, one) {
+					return name
+				}
+			}
+			return ""
+		})
 	})
+	return ix, err
 }

@@ -52,7 +52,7 @@ func (db *DB) checkServers(ctx context.Context) error {
 	var refused error
 	answered := false
 	for _, endpoint := range db.cfg.Client.Endpoints {
-		if db.history.checked[endpoint] {
+		if db.checked[endpoint] {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(ctx, db.cfg.RequestTimeout)
@@ -73,12 +73,12 @@ func (db *DB) checkServers(ctx context.Context) error {
 				endpoint, status.Header.ClusterId, db.cluster)
 		}
 		answered = true
-		db.history.verified(endpoint)
+		db.checked[endpoint] = true
 		if db.cluster == 0 { // in Open: it stays the same, and is read by all goroutines
 			db.cluster = status.Header.ClusterId
 		}
 	}
-	if !answered && len(db.history.checked) == 0 {
+	if !answered && len(db.checked) == 0 {
 		return cmp.Or(refused, errors.Join(failed...))
 	}
 	return nil
@@ -88,7 +88,6 @@ func (db *DB) checkServers(ctx context.Context) error {
 // the user it returns at once.
 func (db *DB) connect(ctx context.Context) error {
 	cfg := db.cfg.Client
-	cfg.DialOptions = db.streams.intercept(cfg.DialOptions)
 	if cfg.DialTimeout == 0 {
 		cfg.DialTimeout = db.cfg.RequestTimeout // for which New asks for a token
 	}

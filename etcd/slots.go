@@ -19,7 +19,7 @@ import (
 //   - O1: a slot is put only under the condition that it was put last at the revision that its
 //     owner knows. So all requests that were sent for one state of it exclude each other.
 //   - O2: its owner sends nothing else before it knows the outcome.
-//   - O3: a slot is deleted when its process closes, or has given up asking, or has not put it for
+//   - O3: a slot is deleted when its process closes, or knew its outcome late, or has not put it for
 //     very long, see janitor.go, and never made anew: a request that comes later finds nothing,
 //     which is no state that it compares with. An owner that finds its slot gone before that, or
 //     older than it was, knows that the cluster has lost commits.
@@ -141,17 +141,9 @@ func (s *slots) make(ctx context.Context, one *slot) error {
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	err := s.makeWithin(within, one)
-	if err != nil && within.Err() != nil && ctx.Err() == nil && s.db.applied.err() == nil {
-		return fmt.Errorf("%w: %v", ErrUnanswered, err) // which was for its own context
-	}
-	return err
-}
-
-func (s *slots) makeWithin(ctx context.Context, one *slot) error {
 	absent := clientv3.Compare(clientv3.ModRevision(one.name), "=", 0)
-	return s.db.again(ctx, func() error {
-		resp, err := s.db.txn(ctx, []clientv3.Cmp{absent}, []clientv3.Op{clientv3.OpPut(one.name, sayNew)},
+	err := s.db.again(within, func() error {
+		resp, err := s.db.txn(within, []clientv3.Cmp{absent}, []clientv3.Op{clientv3.OpPut(one.name, sayNew)},
 			[]clientv3.Op{clientv3.OpGet(one.name)})
 		switch {
 		case isRPC(err, rpctypes.ErrNoSpace):
@@ -165,6 +157,10 @@ func (s *slots) makeWithin(ctx context.Context, one *slot) error {
 		}
 		return nil
 	})
+	if err != nil && within.Err() != nil && ctx.Err() == nil && s.db.applied.err() == nil {
+		return fmt.Errorf("%w: %v", ErrUnanswered, err) // which was for its own context
+	}
+	return err
 }
 
 // drain waits until no commit is under way, and deletes the slots.

@@ -51,7 +51,7 @@ func (db *DB) UpdateNamed(ctx context.Context, name string, fn func(tx mvcc.DBTx
 	if fn == nil {
 		panic("etcd: Update: fn is nil")
 	}
-	return db.around(ctx, name, fn)
+	return db.observed(ctx, name, fn)
 }
 
 func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBTx) error) error {
@@ -101,8 +101,10 @@ func (db *DB) update(ctx context.Context, seen *observation, fn func(tx mvcc.DBT
 			at = nil
 			committed(w.OnCommit, o.rev) // the commit stands
 			if errors.Is(err, ErrUnanswered) {
+				known := &UnknownError{committed: true, settled: make(chan struct{})}
+				close(known.settled)
 				return fmt.Errorf("%w: it was committed at revision %d, and what is read here may be older, "+
-					"since then: %v", ErrOutcomeUnknown, o.rev, err)
+					"since then: %v", known, o.rev, err)
 			}
 			return nil
 		}

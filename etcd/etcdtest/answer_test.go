@@ -152,7 +152,10 @@ func TestCutOffAfterCommit(t *testing.T) {
 	v, _ := p.a.Load("x")
 	held.Unlock()
 	p.gate.set(false)
-	require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
+	var unknown *etcd.UnknownError
+	require.ErrorAs(t, err, &unknown)
+	committed, known := unknown.Wait(within(t))
+	require.True(t, committed && known == nil)
 	require.NotErrorIs(t, err, etcd.ErrUnanswered)
 	require.Equal(t, 1, v)
 	require.NoError(t, p.WaitFor(within(t), at))
@@ -265,7 +268,10 @@ func TestAnotherCluster(t *testing.T) {
 				p.wire.once(func(context.Context, func(context.Context) error) error { return errBroken })
 			}
 			err := p.Update(within(t), adders["read and written"](p))
-			require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
+			var unknown *etcd.UnknownError
+			require.ErrorAs(t, err, &unknown)
+			require.ErrorIs(t, err, etcd.ErrHistoryLost)
+			_, err = unknown.Wait(within(t))
 			require.ErrorIs(t, err, etcd.ErrHistoryLost)
 			require.ErrorIs(t, p.Err(), etcd.ErrHistoryLost)
 		})

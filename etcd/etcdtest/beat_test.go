@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
-	"google.golang.org/grpc"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -46,13 +45,13 @@ func TestWatchHangs(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
 	q := open(t, c, prefix, nil)
-	var streams hangingStreams
+	var left atomic.Int64
 	p := open(t, c, prefix, func(cfg *etcd.Config) {
 		cfg.Heartbeat = 200 * time.Millisecond
-		streams.watch(cfg)
+		hanging(cfg, &left)
 	})
 	require.NoError(t, p.WaitFor(within(t), q.set(t, q.a, "x", 1)))
-	streams.hang(1)
+	left.Store(1)
 	require.NoError(t, p.WaitFor(within(t), q.set(t, q.a, "x", 2)))
 	require.NotZero(t, p.Stats().Restarts)
 	v, _ := p.a.Load("x")
@@ -64,13 +63,13 @@ func TestWatchHangs(t *testing.T) {
 // heartbeat; again if the next one hangs as well.
 func TestWatchHangsBesideUpdate(t *testing.T) {
 	t.Parallel()
-	var streams hangingStreams
+	var left atomic.Int64
 	p := open(t, shared(t), newPrefix(), func(cfg *etcd.Config) {
 		cfg.Heartbeat, cfg.RequestTimeout = time.Hour, 300*time.Millisecond
-		streams.watch(cfg)
+		hanging(cfg, &left)
 	})
 	p.set(t, p.a, "x", 1)
-	streams.hang(3)
+	left.Store(3)
 	p.update(t, func(tx mvcc.DBTx) {
 		p.a.In(tx).Set("x", 2)
 	})
@@ -85,13 +84,13 @@ func TestConflictWaits(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
 	q := open(t, c, prefix, nil)
-	var streams hangingStreams
+	var left atomic.Int64
 	p := open(t, c, prefix, func(cfg *etcd.Config) {
 		cfg.Heartbeat, cfg.RequestTimeout, cfg.MaxAttempts = time.Hour, time.Second, 2
-		streams.watch(cfg)
+		hanging(cfg, &left)
 	})
 	require.NoError(t, p.WaitFor(within(t), q.set(t, q.a, "x", 1)))
-	streams.hang(1)
+	left.Store(1)
 	q.set(t, q.a, "x", 10)
 	p.update(t, func(tx mvcc.DBTx) {
 		v, _ := p.a.In(tx).Get("x")
@@ -101,51 +100,11 @@ func TestConflictWaits(t *testing.T) {
 	require.Equal(t, 11, v)
 }
 
-// hangingStreams are those of a replica.
-type hangingStreams struct {
-	newest atomic.Pointer[hanging]
-	left   atomic.Int64 // how many more hang from the beginning
-}
-
-// watch has the streams of a configuration be looked after.
-func (s *hangingStreams) watch(cfg *etcd.Config) {
-	cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(func(
-		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
-		opts ...grpc.CallOption,
-	) (grpc.ClientStream, error) {
-		stream, err := open(ctx, desc, cc, method, opts...)
-		if err != nil {
-			return nil, err
+// hanging has as many watches of a process hang as are left, each from its next events on.
+func hanging(cfg *etcd.Config, left *atomic.Int64) {
+	received(cfg, func(ctx context.Context, msg any) {
+		if resp, ok := msg.(*etcdserverpb.WatchResponse); ok && len(resp.Events) > 0 && left.Add(-1) >= 0 {
+			<-ctx.Done()
 		}
-		if !strings.HasSuffix(method, "/Watch") {
-			return stream, nil
-		}
-		h := &hanging{ClientStream: stream}
-		if s.left.Add(-1) >= 0 {
-			h.now.Store(true)
-		}
-		s.newest.Store(h)
-		return h, nil
-	}))
-}
-
-// hang has the newest stream hang, and so many with those that follow.
-func (s *hangingStreams) hang(n int64) {
-	s.left.Store(n - 1)
-	s.newest.Load().now.Store(true)
-}
-
-// A hanging stream gives nothing any more once now is set.
-type hanging struct {
-	grpc.ClientStream
-	now atomic.Bool
-}
-
-func (h *hanging) RecvMsg(m any) error {
-	err := h.ClientStream.RecvMsg(m)
-	if h.now.Load() {
-		<-h.Context().Done()
-		return h.Context().Err()
-	}
-	return err
+	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -173,7 +174,7 @@ func TestExpirersHourApart(t *testing.T) {
 	require.Equal(t, 1, slow.wait(t, "elected"))
 	require.Eventually(t, func() bool { return slow.Stats().Expired == 1 }, patience, time.Millisecond)
 	client := dial(t, c)
-	deleted, err := client.Delete(within(t), prefix+"e/tasks/sessions")
+	deleted, err := client.Delete(within(t), prefix+"e/tasks/sessions/", clientv3.WithPrefix())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, deleted.Deleted) // slow does not know
 	fast := openVisit(t, c, prefix, time.Hour, time.Hour, nil)

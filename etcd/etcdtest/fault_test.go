@@ -102,7 +102,7 @@ func TestLateBlindWrite(t *testing.T) {
 }
 
 // If nobody can be asked, Update says that the outcome is not known, and the process goes on to work. It
-// was applied, or has no effect any more once etcd could be asked again.
+// was applied, or has no effect any more once etcd could be asked again, and Wait says which.
 func TestOutcomeUnknown(t *testing.T) {
 	t.Parallel()
 	for name, applied := range map[string]bool{"applied": true, "late": false} {
@@ -122,8 +122,18 @@ func TestOutcomeUnknown(t *testing.T) {
 				return errBroken
 			})
 			p.wire.fault.Store(&f)
-			require.ErrorIs(t, p.Update(within(t), adders["read and written"](p)), etcd.ErrOutcomeUnknown)
+			err := p.Update(within(t), adders["read and written"](p))
+			require.ErrorIs(t, err, etcd.ErrOutcomeUnknown)
+			var unknown *etcd.UnknownError
+			require.ErrorAs(t, err, &unknown)
+			short, cancel := context.WithCancel(within(t))
+			cancel()
+			_, err = unknown.Wait(short)
+			require.ErrorIs(t, err, context.Canceled)
 			p.wire.fault.Store(nil)
+			committed, err := unknown.Wait(within(t))
+			require.NoError(t, err)
+			require.Equal(t, applied, committed)
 			for ctx := within(t); len(kept(t, c, prefix+"a/")) > 0; time.Sleep(10 * time.Millisecond) {
 				require.NoError(t, ctx.Err(), "its slot stays")
 			}
@@ -132,12 +142,17 @@ func TestOutcomeUnknown(t *testing.T) {
 				want = 11
 				require.NoError(t, late(within(t)))
 			}
-			_, err := p.Sync(within(t))
+			_, err = p.Sync(within(t))
 			require.NoError(t, err)
 			require.NoError(t, p.Update(within(t), adders["read and written"](p)))
 			v, _ := p.a.Load("x")
 			require.Equal(t, want, v)
 			require.EqualValues(t, 1, p.Stats().Unknown)
+			p.wire.fault.Store(&f)
+			require.ErrorAs(t, p.Update(within(t), adders["read and written"](p)), &unknown)
+			require.NoError(t, p.Close())
+			_, err = unknown.Wait(within(t))
+			require.ErrorIs(t, err, etcd.ErrClosed)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package etcdtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -167,8 +168,9 @@ func unary(cfg *etcd.Config, f func(ctx context.Context, req, reply any, send fu
 	}))
 }
 
-// received has each message that a stream brings to a process go through f.
-func received(cfg *etcd.Config, f func(msg any)) {
+// received has each message that a stream brings to a process go through f. Once f returns it is
+// lost if the context of the stream has ended.
+func received(cfg *etcd.Config, f func(ctx context.Context, msg any)) {
 	cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(func(
 		ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
 		opts ...grpc.CallOption,
@@ -180,13 +182,13 @@ func received(cfg *etcd.Config, f func(msg any)) {
 
 type receiver struct {
 	grpc.ClientStream
-	f func(msg any)
+	f func(ctx context.Context, msg any)
 }
 
 func (r *receiver) RecvMsg(msg any) error {
 	err := r.ClientStream.RecvMsg(msg)
-	r.f(msg)
-	return err
+	r.f(r.Context(), msg)
+	return cmp.Or(err, r.Context().Err())
 }
 
 // update commits the writes of fn.

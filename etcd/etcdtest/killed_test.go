@@ -59,7 +59,7 @@ func expire(where string) error {
 				cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 				err := invoke(ctx, method, req, reply, cc, opts...)
 				txn, _ := req.(*etcdserverpb.TxnRequest)
-				if fields[0] == atAnswer && calls >= 40 && len(txn.GetSuccess()) > 20 {
+				if fields[0] == atAnswer && len(txn.GetSuccess()) > 20 && calls >= 40 {
 					fmt.Println(atAnswer)
 					select {}
 				}

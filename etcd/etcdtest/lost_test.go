@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/mvcc"
@@ -58,17 +56,10 @@ func TestHistoryLostAtCommit(t *testing.T) {
 
 func historyLostAtCommit(t *testing.T, table func(p *process) *etcd.Table[string, int]) {
 	c, prefix := start(t, 1, 0), newPrefix()
-	var opens sync.RWMutex // locked while no stream can be opened
+	var d deaf
 	p := open(t, c, prefix, func(cfg *etcd.Config) {
 		cfg.Heartbeat, cfg.ResolveTimeout = time.Hour, patience
-		cfg.Client.DialOptions = append(cfg.Client.DialOptions, grpc.WithChainStreamInterceptor(func(
-			ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, open grpc.Streamer,
-			opts ...grpc.CallOption,
-		) (grpc.ClientStream, error) {
-			opens.RLock()
-			defer opens.RUnlock()
-			return open(ctx, desc, cc, method, opts...)
-		}))
+		received(cfg, d.hears)
 	})
 	q := open(t, c, prefix, nil)
 	p.set(t, p.a, "x", 1)
@@ -81,7 +72,7 @@ func historyLostAtCommit(t *testing.T, table func(p *process) *etcd.Table[string
 		in.Set("x", v+1)
 	})
 	require.NoError(t, p.WaitFor(within(t), q.Epoch()))
-	opens.Lock()
+	d.Lock()
 	p.gate.set(true)
 	require.NoError(t, c.Restore(backup))
 	p.gate.set(false)
@@ -89,7 +80,7 @@ func historyLostAtCommit(t *testing.T, table func(p *process) *etcd.Table[string
 		p.a.In(tx).Set("y", 1)
 		return nil
 	})
-	opens.Unlock()
+	d.Unlock()
 	require.ErrorIs(t, err, etcd.ErrHistoryLost)
 	require.Empty(t, kept(t, c, prefix+"t/a/y"))
 }

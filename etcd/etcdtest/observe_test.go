@@ -34,7 +34,7 @@ func TestObserved(t *testing.T) {
 	a := etcd.NewTable[string, int](s, "a", nil)
 	p, err := tryOpen(t, c, prefix, func(cfg *etcd.Config) {
 		cfg.Schema, cfg.MaxAttempts = s, 3
-		received(cfg, func(any) { time.Sleep(20 * time.Millisecond) }) // and the conflict is known
+		received(cfg, func(context.Context, any) { time.Sleep(20 * time.Millisecond) }) // and the conflict is known
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = p.Close() })

@@ -17,7 +17,7 @@ func TestHeaderIsAhead(t *testing.T) {
 	t.Parallel()
 	c, prefix := shared(t), newPrefix()
 	p := open(t, c, prefix, func(cfg *etcd.Config) {
-		received(cfg, func(msg any) {
+		received(cfg, func(_ context.Context, msg any) {
 			if resp, ok := msg.(*etcdserverpb.WatchResponse); ok && len(resp.Events) > 0 {
 				resp.Header.Revision += 1000
 			}

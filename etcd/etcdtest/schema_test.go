@@ -244,7 +244,7 @@ func thirdStep() *etcd.TableOptions[int, userTwo] {
 // A deaf process is told nothing by its watch while the lock is held.
 type deaf struct{ sync.Mutex }
 
-func (d *deaf) hears(any) {
+func (d *deaf) hears(context.Context, any) {
 	d.Lock()
 	defer d.Unlock()
 }

@@ -10,8 +10,7 @@
 //
 //	kill -9 PID
 //
-// Ctrl-C ends a command, and the members leave nothing behind. With --http 127.0.0.1:6060 a bank
-// shows its figures in the browser.
+// Ctrl-C ends a command, and the members leave nothing behind.
 package main
 
 import (
@@ -33,19 +32,16 @@ import (
 	"github.com/mvccmap/mvccmap/etcd"
 	"github.com/mvccmap/mvccmap/etcd/etcdtest"
 	"github.com/mvccmap/mvccmap/mvcc"
-	"github.com/mvccmap/mvccmap/profiling"
-	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
 func main() {
 	etcdtest.Main() // does not return in a member
-	http := flag.String("http", "", "where a bank shows its figures, such as 127.0.0.1:6060")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	run := runMembers
 	if flag.NArg() > 0 {
-		run = func(ctx context.Context) error { return runBank(ctx, flag.Args(), *http) }
+		run = func(ctx context.Context) error { return runBank(ctx, flag.Args()) }
 	}
 	if err := run(ctx); err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "example:", err)
@@ -86,7 +82,7 @@ type bank struct {
 }
 
 // runBank transfers money until ctx ends.
-func runBank(ctx context.Context, endpoints []string, http string) error {
+func runBank(ctx context.Context, endpoints []string) error {
 	s := etcd.NewSchema(nil)
 	b := &bank{accounts: etcd.NewTable[int, int](s, "accounts", nil)}
 	var err error
@@ -102,15 +98,6 @@ func runBank(ctx context.Context, endpoints []string, http string) error {
 		return nil
 	}); err != nil {
 		return err
-	}
-	if http != "" {
-		server, err := profiling.Start(profiling.Config{Addr: http, Title: "Bank",
-			Values: map[string]func() []prom.Value{"replica": b.Values}})
-		if err != nil {
-			return err
-		}
-		defer server.Close()
-		fmt.Println("charts:", server.URL())
 	}
 	var work sync.WaitGroup
 	defer work.Wait()

@@ -124,7 +124,7 @@ func runClient(text string) error {
 		}
 		os.Exit(1)
 	}()
-	r, err := openAgain(ctx, c.Endpoints)
+	r, err := open(ctx, c.Endpoints, time.Second)
 	if err != nil {
 		return err
 	}
@@ -170,21 +170,6 @@ func runClient(text string) error {
 	return r.Close()
 }
 
-// openAgain opens a replica as soon as that is possible.
-func openAgain(ctx context.Context, endpoints []string) (*replica, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	for {
-		some, done := context.WithTimeout(ctx, 10*time.Second)
-		r, err := open(some, endpoints, time.Second)
-		done()
-		if err == nil || ctx.Err() != nil {
-			return r, err
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-}
-
 // replica returns the one that there is, or opens another one if the cluster went back.
 func (c *client) replica() *replica {
 	c.opening.Lock()
@@ -201,7 +186,7 @@ func (c *client) replica() *replica {
 	_ = r.Close()
 	c.tell(line{Lost: true})
 	<-c.goOn
-	r, err := openAgain(context.Background(), c.Endpoints)
+	r, err := open(context.Background(), c.Endpoints, time.Second)
 	if err != nil {
 		c.tell(line{Wrong: fmt.Sprintf("no other replica could be opened: %v", err)})
 		os.Exit(1)

@@ -36,8 +36,10 @@ type replica struct {
 	tables
 }
 
-// open opens a replica that retains the states of some time.
+// open opens a replica that retains the states of some time, within a minute.
 func open(ctx context.Context, endpoints []string, retain time.Duration) (*replica, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	s := etcd.NewSchema(&mvcc.Options{Retain: retain})
 	r := &replica{tables: tables{
 		lists:  etcd.NewOrderedTable[int, []int](s, "lists", nil),
