@@ -137,12 +137,12 @@ type Table struct {
 const shownResults = 50
 
 // workloadCharts returns the charts of a workload.
-func workloadCharts(s *charts.Source[*Workload]) charts.Group {
-	rate := func(name string, of func(*Workload) uint64) charts.Series {
-		return s.Rate(name, func(w *Workload) float64 { return float64(of(w)) })
+func workloadCharts(s *charts.Source) charts.Group {
+	rate := func(name string, of func(Workload) uint64) charts.Series {
+		return charts.Rate(s, name, func(w Workload) float64 { return float64(of(w)) })
 	}
 	latency := func(name string, of func(Latency) time.Duration) charts.Series {
-		return s.Gauge(name, func(w *Workload) float64 {
+		return charts.Gauge(s, name, func(w Workload) float64 {
 			if d := of(w.Latency); d > 0 {
 				return d.Seconds()
 			}
@@ -151,7 +151,7 @@ func workloadCharts(s *charts.Source[*Workload]) charts.Group {
 	}
 	return charts.Group{Title: "Workload", Source: s, Charts: []charts.Chart{
 		{Title: "Throughput", About: "operations that succeeded", Unit: charts.PerSecond,
-			Series: []charts.Series{rate("ops", func(w *Workload) uint64 { return w.Ops })}},
+			Series: []charts.Series{rate("ops", func(w Workload) uint64 { return w.Ops })}},
 		{Title: "Latency", About: "of the operations of each second", Unit: charts.Seconds,
 			Scale: charts.Logarithmic, Series: []charts.Series{
 				latency("p50", func(l Latency) time.Duration { return l.P50 }),
@@ -164,15 +164,15 @@ func workloadCharts(s *charts.Source[*Workload]) charts.Group {
 		{Title: "Aborted attempts",
 			About: "attempts that did not commit, and operations that failed",
 			Unit:  charts.PerSecond, Series: []charts.Series{
-				rate("aborts", func(w *Workload) uint64 { return w.Aborts }),
-				rate("errors", func(w *Workload) uint64 { return w.Errors }),
+				rate("aborts", func(w Workload) uint64 { return w.Aborts }),
+				rate("errors", func(w Workload) uint64 { return w.Errors }),
 			}},
 	}}
 }
 
 // valueCharts returns the charts of the figures of values. It calls values once, to list them.
 func valueCharts(name string, values func() []prom.Value) charts.Group {
-	s := &charts.Source[*[]prom.Value]{Read: func() *[]prom.Value { return new(values()) }}
+	s := &charts.Source{Read: func() any { return values() }}
 	g := charts.Group{Title: name, Source: s}
 	for i, v := range values() {
 		if v.Chart == "" {
@@ -184,17 +184,17 @@ func valueCharts(name string, values func() []prom.Value) charts.Group {
 			g.Charts = append(g.Charts, charts.Chart{Title: v.Chart})
 		}
 		c := &g.Charts[at]
-		of := func(all *[]prom.Value) float64 {
-			if i >= len(*all) {
+		of := func(all []prom.Value) float64 {
+			if i >= len(all) {
 				return math.NaN()
 			}
-			return (*all)[i].Value
+			return all[i].Value
 		}
-		line := s.Gauge
+		line := charts.Gauge[[]prom.Value]
 		if strings.HasSuffix(v.Metric, "_total") {
-			line, c.Unit = s.Rate, charts.PerSecond
+			line, c.Unit = charts.Rate[[]prom.Value], charts.PerSecond
 		}
-		c.Series = append(c.Series, line(v.Name, of))
+		c.Series = append(c.Series, line(s, v.Name, of))
 	}
 	return g
 }

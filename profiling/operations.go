@@ -133,7 +133,7 @@ func inSeconds(ns int64) float64 { return time.Duration(ns).Seconds() }
 // group returns the charts of the operations; those of an operation come once it is counted.
 func (o *operations) group() charts.Group {
 	return charts.Group{
-		Title: "Operations", Source: &charts.Source[int]{Read: o.read}, More: o.more,
+		Title: "Operations", Source: &charts.Source{Read: func() any { return o.read() }}, More: o.more,
 	}
 }
 

@@ -44,7 +44,7 @@ func Handler(cfg Config) *Service {
 	s := &Service{cfg: cfg, started: time.Now()}
 	var groups []charts.Group
 	if cfg.Workload != nil {
-		s.workload = &charts.Source[*Workload]{Read: func() *Workload { return new(cfg.Workload()) }}
+		s.workload = &charts.Source{Read: func() any { return cfg.Workload() }}
 		groups = append(groups, workloadCharts(s.workload))
 	}
 	s.operations.slow = &s.slow
@@ -87,7 +87,7 @@ type Service struct {
 	started    time.Time
 	guard      *web.Guard
 	set        atomic.Pointer[phase] // by SetPhase; nil before the first call
-	workload   *charts.Source[*Workload]
+	workload   *charts.Source
 	sampler    *charts.Sampler
 	captures   capture.Captures
 	slow       flight.Recording
@@ -180,7 +180,7 @@ func (s *Service) phase() phase {
 // none, those of all Ops.
 func (s *Service) opsDone() (n uint64) {
 	if s.workload != nil {
-		return s.workload.Now(func(w *Workload) uint64 { return w.Ops })
+		return charts.Now(s.workload, func(w Workload) uint64 { return w.Ops })
 	}
 	for _, op := range s.slow.Ops() {
 		if all, _, ok := op.Totals(); ok {
@@ -193,9 +193,7 @@ func (s *Service) opsDone() (n uint64) {
 // now returns the newest state of the workload, nothing if there is no source.
 func (s *Service) now() (w Workload) {
 	if s.workload != nil {
-		if last := s.workload.Last(); last != nil {
-			return *last
-		}
+		w, _ = s.workload.Last().(Workload)
 	}
 	return w
 }

@@ -12,7 +12,7 @@ import (
 // figure, and whether it is a counter, follow from its description in package figures. Counters
 // that no chart chooses are in /metrics.
 func Map(name string, stats func() mvcc.Stats) Group {
-	m := mapCharts{source: &Source[*mvcc.Stats]{Read: func() *mvcc.Stats { return new(stats()) }}}
+	m := mapCharts{source: &Source{Read: func() any { return stats() }}}
 	title := "Map"
 	if name != "" {
 		title += " " + name
@@ -53,7 +53,7 @@ func Map(name string, stats func() mvcc.Stats) Group {
 
 // Table returns the charts of a table of a [mvcc.DB], which has few of the figures.
 func Table(name string, stats func() mvcc.Stats) Group {
-	m := mapCharts{source: &Source[*mvcc.Stats]{Read: func() *mvcc.Stats { return new(stats()) }}}
+	m := mapCharts{source: &Source{Read: func() any { return stats() }}}
 	return Group{Title: "Table " + name, Source: m.source, Charts: []Chart{
 		m.chart("Keys", "entries of the index, and keys with a value",
 			"entries", "Entries", "keys", "Keys"),
@@ -68,7 +68,7 @@ func Table(name string, stats func() mvcc.Stats) Group {
 
 // mapCharts makes charts of figures.
 type mapCharts struct {
-	source *Source[*mvcc.Stats]
+	source *Source
 }
 
 // chart draws figures. lines has their names and fields in turn.
@@ -76,24 +76,24 @@ func (m mapCharts) chart(title, about string, lines ...string) Chart {
 	c := Chart{Title: title, About: about}
 	for ; len(lines) > 0; lines = lines[2:] {
 		f := figure(lines[1])
-		line := m.source.Gauge
+		line := Gauge[mvcc.Stats]
 		c.Unit = Unit(f.Unit)
 		if f.Counter {
-			line, c.Unit = m.source.Rate, PerSecond
+			line, c.Unit = Rate[mvcc.Stats], PerSecond
 		}
-		c.Series = append(c.Series, line(lines[0], present(f)))
+		c.Series = append(c.Series, line(m.source, lines[0], present(f)))
 	}
 	return c
 }
 
 // present returns a function that returns the figure, or NaN if there is none: statistics without
 // an epoch are of no map, and a table lacks most figures.
-func present(f figures.Figure) func(*mvcc.Stats) float64 {
-	return func(s *mvcc.Stats) float64 {
-		if s.Epoch == 0 || figures.OfTable(*s) && !f.Table {
+func present(f figures.Figure) func(mvcc.Stats) float64 {
+	return func(s mvcc.Stats) float64 {
+		if s.Epoch == 0 || figures.OfTable(s) && !f.Table {
 			return math.NaN()
 		}
-		return f.Of(*s)
+		return f.Of(s)
 	}
 }
 

@@ -38,21 +38,21 @@ var metricNames = []string{
 // Runtime returns the charts of the Go runtime. To read its metrics takes about two
 // microseconds and stops nothing.
 func Runtime() Group {
-	s := &Source[*readings]{Read: func() *readings {
+	s := &Source{Read: func() any {
 		list := make(readings, len(metricNames))
 		for i, name := range metricNames {
 			list[i].Name = name
 		}
 		metrics.Read(list)
-		return &list
+		return list
 	}}
-	number := func(name string) func(*readings) float64 {
-		return func(r *readings) float64 { return r.number(name) }
+	number := func(name string) func(readings) float64 {
+		return func(r readings) float64 { return r.number(name) }
 	}
-	gauge := func(name, metric string) Series { return s.Gauge(name, number(metric)) }
-	rate := func(name, metric string) Series { return s.Rate(name, number(metric)) }
+	gauge := func(name, metric string) Series { return Gauge(s, name, number(metric)) }
+	rate := func(name, metric string) Series { return Rate(s, name, number(metric)) }
 	quantile := func(name, metric string, q float64) Series {
-		return s.Change(name, func(prev, cur *readings) float64 {
+		return Change(s, name, func(prev, cur readings) float64 {
 			return quantile(prev.histogram(metric), cur.histogram(metric), q)
 		})
 	}
@@ -70,8 +70,8 @@ func Runtime() Group {
 		{Title: "Processor time of the collector", Unit: Percent,
 			About: "share of all processors, known after each collection",
 			Series: []Series{
-				s.Ratio("collector", number(gcCPU), number(totalCPU), 100),
-				s.Ratio("assists", number(assistCPU), number(totalCPU), 100),
+				Ratio(s, "collector", number(gcCPU), number(totalCPU), 100),
+				Ratio(s, "assists", number(assistCPU), number(totalCPU), 100),
 			}},
 		{Title: "Pauses of the collector", Unit: Seconds, Scale: Logarithmic,
 			About:  "while which no goroutine runs",
@@ -165,22 +165,22 @@ type machineTimes struct {
 func Machine() Group {
 	hiccups := new(machine.Hiccups)
 	pressure, disks := machine.FindPressure("/"), machine.FindDisks("/")
-	s := &Source[*machineTimes]{Read: func() *machineTimes {
-		t := &machineTimes{Times: machine.Read(), Pressure: pressure.Read(), io: disks.Read(),
+	s := &Source{Read: func() any {
+		t := machineTimes{Times: machine.Read(), Pressure: pressure.Read(), io: disks.Read(),
 			inSystem: math.NaN(), hiccup: hiccups.Worst()}
 		if cpu, ok := machine.InSystem(); ok {
 			t.inSystem = cpu.Seconds()
 		}
 		return t
 	}}
-	share := func(name string, of func(*machineTimes) float64) Series {
-		return s.Ratio(name, of, func(t *machineTimes) float64 { return t.Total }, 100)
+	share := func(name string, of func(machineTimes) float64) Series {
+		return Ratio(s, name, of, func(t machineTimes) float64 { return t.Total }, 100)
 	}
-	percent := func(name string, of func(*machineTimes) float64) Series {
-		rate := s.Rate(name, of)
+	percent := func(name string, of func(machineTimes) float64) Series {
+		rate := Rate(s, name, of)
 		return Series{name, func() float64 { return min(100*rate.Value(), 100) }} // clocks differ
 	}
-	longest := s.Gauge("longest", func(t *machineTimes) float64 {
+	longest := Gauge(s, "longest", func(t machineTimes) float64 {
 		if t.hiccup == 0 {
 			return math.NaN()
 		}
@@ -194,40 +194,40 @@ func Machine() Group {
 		{Title: "Processors", About: "share of all processors of the machine: of this program, of " +
 			"that in system calls, of all programs, and what the host kept back",
 			Unit: Percent, Series: []Series{
-				percent("process", func(t *machineTimes) float64 {
+				percent("process", func(t machineTimes) float64 {
 					return t.Process / float64(t.Processors)
 				}),
-				share("all programs", func(t *machineTimes) float64 { return t.Busy }),
-				share("steal", func(t *machineTimes) float64 { return t.Steal }),
-				percent("in system calls", func(t *machineTimes) float64 {
+				share("all programs", func(t machineTimes) float64 { return t.Busy }),
+				share("steal", func(t machineTimes) float64 { return t.Steal }),
+				percent("in system calls", func(t machineTimes) float64 {
 					return t.inSystem / float64(t.Processors)
 				}),
 			}},
 		{Title: "Hiccups", About: "the longest time that a goroutine which was to wake was late",
 			Unit: Seconds, Scale: Logarithmic, Series: []Series{longest}},
 		{Title: "Pressure", About: about, Unit: Percent, Series: []Series{
-			percent("cpu", func(t *machineTimes) float64 { return t.CPU }),
-			percent("memory", func(t *machineTimes) float64 { return t.Memory }),
-			percent("io", func(t *machineTimes) float64 { return t.IO }),
-			percent("memory, all", func(t *machineTimes) float64 { return t.AllMemory }),
-			percent("io, all", func(t *machineTimes) float64 { return t.AllIO }),
-			percent("cpu quota used up", func(t *machineTimes) float64 { return t.Throttled }),
+			percent("cpu", func(t machineTimes) float64 { return t.CPU }),
+			percent("memory", func(t machineTimes) float64 { return t.Memory }),
+			percent("io", func(t machineTimes) float64 { return t.IO }),
+			percent("memory, all", func(t machineTimes) float64 { return t.AllMemory }),
+			percent("io, all", func(t machineTimes) float64 { return t.AllIO }),
+			percent("cpu quota used up", func(t machineTimes) float64 { return t.Throttled }),
 		}},
 		{Title: "Disk", About: "what disks read and wrote for this program", Unit: BytesPerSecond,
 			Series: []Series{
-				s.Rate("read", func(t *machineTimes) float64 { return t.io.Read }),
-				s.Rate("written", func(t *machineTimes) float64 { return t.io.Written }),
+				Rate(s, "read", func(t machineTimes) float64 { return t.io.Read }),
+				Rate(s, "written", func(t machineTimes) float64 { return t.io.Written }),
 			}},
 		{Title: "Disk busy", About: "share of the time in which the busiest disk of the machine had " +
 			"something to do: one that is stalled has, all the time", Unit: Percent, Series: []Series{
-			s.Change("busiest", func(prev, cur *machineTimes) float64 {
+			Change(s, "busiest", func(prev, cur machineTimes) float64 {
 				return 100 * cur.io.BusiestSince(prev.io) / s.seconds
 			}),
 		}},
 		{Title: "Time of a disk request", About: "average of all disks of the machine",
 			Unit: Seconds, Scale: Logarithmic, Series: []Series{
-				s.Ratio("average", func(t *machineTimes) float64 { return t.io.Waited },
-					func(t *machineTimes) float64 { return t.io.Requests }, 1),
+				Ratio(s, "average", func(t machineTimes) float64 { return t.io.Waited },
+					func(t machineTimes) float64 { return t.io.Requests }, 1),
 			}},
 	}, Source: s, Start: hiccups.Start}
 }

@@ -71,17 +71,17 @@ type Series struct {
 }
 
 // A Source is read once a second. Series are made of its last two readings, which are the same one
-// at first. T is a pointer or small: its shape is part of the names of functions in profiles.
-type Source[T any] struct {
-	Read func() T
+// at first. It has no type parameter, which would be in the names of its functions in profiles.
+type Source struct {
+	Read func() any // the functions below are given readings of this type
 
 	mu        sync.Mutex
-	prev, cur T
+	prev, cur any
 	at        time.Time // zero before the first
 	seconds   float64   // between the two
 }
 
-func (s *Source[T]) sample(now time.Time) {
+func (s *Source) sample(now time.Time) {
 	v := s.Read()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,8 +92,8 @@ func (s *Source[T]) sample(now time.Time) {
 	s.seconds, s.at = now.Sub(s.at).Seconds(), now
 }
 
-// Last returns the last reading, the zero value before there is one.
-func (s *Source[T]) Last() T {
+// Last returns the last reading, nil before there is one.
+func (s *Source) Last() any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cur
@@ -101,13 +101,13 @@ func (s *Source[T]) Last() T {
 
 // Now estimates a counter as of now: it assumes the growth between the last two readings to go on.
 // Before the first reading it returns 0.
-func (s *Source[T]) Now(of func(T) uint64) uint64 {
+func Now[T any](s *Source, of func(T) uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.at.IsZero() {
 		return 0
 	}
-	prev, cur := of(s.prev), of(s.cur)
+	prev, cur := of(s.prev.(T)), of(s.cur.(T))
 	if prev == 0 || cur < prev || !(s.seconds > 0) {
 		return cur
 	}
@@ -115,30 +115,30 @@ func (s *Source[T]) Now(of func(T) uint64) uint64 {
 }
 
 // Gauge makes a value of the last reading.
-func (s *Source[T]) Gauge(name string, of func(T) float64) Series {
-	return Series{Name: name, Value: func() float64 { return of(s.cur) }}
+func Gauge[T any](s *Source, name string, of func(T) float64) Series {
+	return Series{Name: name, Value: func() float64 { return of(s.cur.(T)) }}
 }
 
 // Change makes a value of the last two readings.
-func (s *Source[T]) Change(name string, of func(prev, cur T) float64) Series {
-	return Series{Name: name, Value: func() float64 { return of(s.prev, s.cur) }}
+func Change[T any](s *Source, name string, of func(prev, cur T) float64) Series {
+	return Series{Name: name, Value: func() float64 { return of(s.prev.(T), s.cur.(T)) }}
 }
 
 // Rate makes the growth per second of a counter, NaN if it fell.
-func (s *Source[T]) Rate(name string, of func(T) float64) Series {
-	return Series{Name: name, Value: func() float64 {
-		grown := of(s.cur) - of(s.prev)
+func Rate[T any](s *Source, name string, of func(T) float64) Series {
+	return Change(s, name, func(prev, cur T) float64 {
+		grown := of(cur) - of(prev)
 		if !(grown >= 0) || s.seconds <= 0 {
 			return math.NaN()
 		}
 		return grown / s.seconds
-	}}
+	})
 }
 
 // Ratio makes the growth of one counter by that of another, times a factor; NaN if
 // the other did not grow.
-func (s *Source[T]) Ratio(name string, of, by func(T) float64, factor float64) Series {
-	return s.Change(name, func(prev, cur T) float64 {
+func Ratio[T any](s *Source, name string, of, by func(T) float64, factor float64) Series {
+	return Change(s, name, func(prev, cur T) float64 {
 		a, b := of(cur)-of(prev), by(cur)-by(prev)
 		if !(a >= 0) || !(b > 0) {
 			return math.NaN()
