@@ -2,9 +2,15 @@ package mvcc
 
 import (
 	"math"
+	"runtime"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mvccmap/mvccmap/internal/debug/stage"
 )
 
 // Keys that a Go map could not find again, or could not hash.
@@ -191,4 +197,170 @@ func TestTypesOfOneName(t *testing.T) {
 	m.Delete(one)
 	require.Equal(t, 1, byValue.Count(m, From[any]("all").UpTo("all")))
 	require.True(t, byValue.Has(m, two) && !byValue.Has(m, one))
+}
+
+// A function that is in the way of its own call for ever ends in a panic, or in ErrConflict where
+// there is an error to return, and leaves nothing behind.
+func TestOwnKey(t *testing.T) {
+	n := 0
+	requireConflict := func(err error) { // and the value that the others panic with
+		require.ErrorIs(t, err, ErrConflict)
+		panic(errOwnKey)
+	}
+	bump := func(m *Map[string, int]) func(int, bool) int {
+		return func(old int, _ bool) int { n++; m.Store("k", n); return old }
+	}
+	for name, call := range map[string]func(m *Map[string, int]){
+		"Compute": func(m *Map[string, int]) { m.Merge("k", bump(m)) },
+		"Compute in Compute": func(m *Map[string, int]) {
+			m.Merge("k", func(int, bool) int {
+				n++
+				m.Merge("k", func(int, bool) int { return n })
+				return n
+			})
+		},
+		"DeleteFunc": func(m *Map[string, int]) {
+			m.DeleteFunc(func(string, int) bool { n++; m.Store("k", n); return true })
+		},
+		"Tx.Merge, alone": func(m *Map[string, int]) {
+			_ = m.Update(bg, nil, func(tx Tx[string, int]) error { tx.Merge("k", bump(m)); return nil })
+		},
+		"Tx.Merge": func(m *Map[string, int]) {
+			requireConflict(m.Update(bg, nil, func(tx Tx[string, int]) error {
+				tx.Merge("k", bump(m))
+				tx.Merge("l", bump(m))
+				return nil
+			}))
+		},
+		"Tx.Merge and a read": func(m *Map[string, int]) {
+			requireConflict(m.Update(bg, nil, func(tx Tx[string, int]) error {
+				tx.Get("l")
+				tx.Merge("k", bump(m))
+				return nil
+			}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := New[string, int](still())
+				defer m.Close()
+				m.Store("k", 1)
+				require.PanicsWithValue(t, errOwnKey, func() { call(m) })
+				time.Sleep(time.Minute)
+				require.False(t, coreOf(m).favour.Any(), "a claim is left")
+				require.NoError(t, m.Update(bg, nil, increment("k")))
+				requireValue(t, n+1)(m.Load("k"))
+				checkQuiet(t, m)
+			})
+		})
+	}
+}
+
+// comparing returns a map whose compare calls a function once, when it is set, in the call given
+// then.
+func comparing(t *testing.T) (m *Map[int, int], in *func()) {
+	in = new(func())
+	m = NewOrderedFunc[int, int](func(a, b int) int {
+		if f := *in; f != nil {
+			*in = nil
+			f()
+		}
+		return a - b
+	}, still())
+	t.Cleanup(m.Close)
+	for k := range 10 {
+		m.Store(10*k, k)
+	}
+	return m, in
+}
+
+// A call whose transaction ends while it compares keys panics, and leaves nothing in the
+// transaction that the state serves by then.
+func TestEndedWhileComparing(t *testing.T) {
+	for name, call := range map[string]func(tx Tx[int, int]){
+		"Set":    func(tx Tx[int, int]) { tx.Set(5, 1) },
+		"Delete": func(tx Tx[int, int]) { tx.Delete(15) },
+		"Merge":  func(tx Tx[int, int]) { tx.Merge(25, func(int, bool) int { return 1 }) },
+		"Get":    func(tx Tx[int, int]) { tx.Get(30) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, in := comparing(t)
+			tx := m.Begin(nil)
+			var stranger Tx[int, int]
+			*in = func() {
+				tx.Rollback()
+				stranger = m.Begin(nil)
+				require.True(t, stage.Race || stateOf(tx.st) == stateOf(stranger.st))
+			}
+			require.Equal(t, ErrTxDone, panicOf(func() { call(tx) }))
+			require.Empty(t, stateOf(stranger.st).writes)
+			require.Empty(t, stateOf(stranger.st).reads)
+			stranger.Set(1, 1)
+			require.NoError(t, stranger.Commit())
+			require.Equal(t, 11, m.Len())
+		})
+	}
+}
+
+// A transaction with two writes of one key, as when compare writes by it, is refused when it
+// commits: it would wait for itself.
+func TestTwoWritesOfOneKey(t *testing.T) {
+	m, in := comparing(t)
+	tx := m.Begin(nil)
+	*in = func() { tx.Set(5, 7) }
+	tx.Set(5, 8)
+	require.Len(t, stateOf(tx.st).writes, 2)
+	require.Equal(t, errTwice, panicOf(func() { _ = tx.Commit() }))
+	requireAbsent[int](t)(m.Load(5))
+	m.Store(5, 9)
+	requireValue(t, 9)(m.Load(5))
+	require.Zero(t, m.Stats().LiveTx)
+	checkQuiet(t, m)
+}
+
+// deep calls f with a stack n frames deep, so that it may have to move in a call that f makes.
+//
+//go:noinline
+func deep(n int, f func()) byte {
+	var pad [16]byte
+	if n == 0 {
+		f()
+		return pad[0]
+	}
+	return deep(n-1, f) + pad[n%16]
+}
+
+type triple struct {
+	a, b string
+	n    int
+}
+
+// Keys that are hashed and compared by functions are found wherever the stack moves meanwhile.
+// (Under the race detector a check of their address would be a call in between.)
+func TestKeysOnDeepStacks(t *testing.T) {
+	m := newMap[triple, int](t, nil)
+	o := NewOrderedFunc[triple, int](func(a, b triple) int { return a.n - b.n }, nil)
+	defer o.Close()
+	for i := range 100 {
+		m.Store(triple{"a", "b", i}, i)
+		o.Store(triple{"a", "b", i}, i)
+	}
+	for range 3 {
+		var wg sync.WaitGroup
+		for n := range 600 {
+			for _, x := range []*Map[triple, int]{m, o} {
+				wg.Go(func() {
+					deep(n, func() {
+						for i := range 3 {
+							if v, ok := x.Load(triple{"a", "b", i}); !ok || v != i {
+								t.Error("not found: ", n, i)
+							}
+						}
+					})
+				})
+			}
+		}
+		wg.Wait()
+		runtime.GC()
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mvccmap/mvccmap/internal/debug/stage"
+	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
 // Pending work is done, in spite of all that happens meanwhile.
@@ -66,4 +67,64 @@ func TestClosedMapForgets(t *testing.T) {
 		}
 		return coreOf(m).Slots.Owned() < n/4 && m.Stats().Aside == 0 && len(heads(m)) <= 1001
 	}, "a closed map keeps what is over")
+}
+
+// The number of entries that wait for a transaction that may write is bounded by the keys, not by
+// how often they are deleted while it is open.
+func TestDeletedAgainAndAgain(t *testing.T) {
+	const keys = 10
+	m := newMap[int, int](t, &Options{ManualReclaim: true})
+	// A peak is forgotten.
+	w := m.Begin(nil)
+	reclaim(t, m, 4)
+	for key := range 5000 {
+		m.Store(key, 1)
+		m.Delete(key)
+	}
+	reclaim(t, m, 1)
+	require.Equal(t, 5000, m.Stats().Aside)
+	w.Rollback()
+	reclaim(t, m, 1)
+
+	w = m.Begin(nil)
+	reclaim(t, m, 4)
+	most := 0
+	for round := range stage.Sizes(1000, 500) {
+		for key := range keys {
+			m.Store(key, round)
+			m.Delete(key)
+		}
+		reclaim(t, m, 1)
+		s := m.Stats()
+		require.Equal(t, keys, s.Versions, "round %d", round)
+		most = max(most, s.Aside)
+	}
+	require.Less(t, most, 1200)
+	require.GreaterOrEqual(t, most, 1000, "they are looked through now and then only")
+	w.Rollback()
+	reclaim(t, m, 1)
+	s := m.Stats()
+	require.Zero(t, s.Aside)
+	require.Zero(t, s.Entries)
+}
+
+// The index of a map has a size for its keys, whatever they do.
+
+// When most keys are gone the index shrinks, even if nothing happens any more.
+func TestIndexShrinksAtRest(t *testing.T) {
+	n := stage.Sizes(200_000, 20_000)
+	for _, manual := range []bool{false, true} {
+		m := newMap[int, int](t, &Options{ManualReclaim: manual, ReclaimQueue: n})
+		for i := range n {
+			m.Store(i, i)
+		}
+		for i := range n {
+			m.Delete(i)
+		}
+		if manual {
+			require.NoError(t, m.Reclaim(bg))
+		}
+		small := func() bool { return m.index.Size() == index.MinBuckets && m.index.Fits() }
+		stage.Eventually(t, small, "the index stays large")
+	}
 }
