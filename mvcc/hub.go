@@ -16,9 +16,9 @@ import (
 // these by epochs, and hands them on. No committer waits for it. Versions above the epoch at which
 // the last round stopped are not pruned.
 //
-// It has a goroutine as long as there are watches. If the goroutine does not keep up, all watches
-// are told that they miss something. With mu held no function of the user is called: a function
-// that judges commits runs in the goroutine of its loop, or in one of its own, see [alert].
+// A timer makes the rounds as long as there are watches. If they do not keep up, all watches are
+// told that they miss something. With mu held no function of the user is called: a function that
+// judges commits runs in the goroutine of its loop, or in one of its own, see [alert].
 type hub struct {
 	slots  *epoch.Slots
 	strict *strict                    // or nil; with a trial
@@ -44,12 +44,13 @@ type hub struct {
 	asked     bool                  // the next round offers, even if it finds nothing
 }
 
-// hubWork is the goroutine of a hub: quit tells it to end, and done says that it has.
+// hubWork makes the rounds of a hub, from the first watch until the last one ends: a timer calls
+// run, so that no goroutine waits between two rounds.
 type hubWork struct {
-	idle stdatomic.Bool // it waits for wake
-	wake chan struct{}
-	quit chan struct{}
-	done chan struct{}
+	timer   *time.Timer
+	pause   time.Duration  // guarded by hub.mu
+	idle    stdatomic.Bool // a note has the round made earlier: see run
+	bubbled bool           // the timer is of a bubble of testing/synctest
 }
 
 // A listener is told of commits. Its methods are called by the goroutine that
@@ -63,107 +64,72 @@ type listener interface {
 	dropped() // the user cannot reach it any more
 }
 
-// hubPause is how long the goroutine rests between two rounds, so that these have more than a few
-// commits; longestPause is how long it rests if there is nothing but a committer that sleeps; after
-// restPause without a note it lets go of the versions kept for it.
+// hubPause is the pause between two rounds, so that these have more than a few commits;
+// longestPause is the pause if there is nothing but a committer that sleeps; after restPause
+// without a note a round lets go of the versions kept for it.
 const (
 	hubPause     = 200 * time.Microsecond
 	longestPause = 20 * time.Millisecond
 	restPause    = 100 * time.Millisecond
 )
 
-// stir wakes the goroutine if it waits.
+// stir has a round made soon if the timer is idle. With a trial that is at once: in a bubble of
+// testing/synctest a round is made before all goroutines rest. A commit of several keys, or with
+// reads to validate, stirs once more when decided, see Commit and tooOld. (A round helps others.)
 func (h *hub) stir() {
-	if w := h.work.Load(); w != nil && w.idle.Load() && w.idle.CompareAndSwap(true, false) {
-		w.wake <- struct{}{} // there is room: one for each time that it was idle
+	w := h.work.Load()
+	switch {
+	case w == nil || !w.idle.Load() || !w.idle.CompareAndSwap(true, false):
+	case h.onTrial():
+		go h.run(w)
+	case w.bubbled == bubbled():
+		w.timer.Reset(hubPause)
 	}
 }
 
-// run is the goroutine.
+func (h *hub) onTrial() bool { return h.strict != nil && h.strict.trial != nil }
+
+// bubbled reports whether the goroutine is in a bubble of testing/synctest: time has no monotonic
+// clock there. Timers of outside are left alone there, and those of a bubble outside.
+func bubbled() bool {
+	now := time.Now()
+	return now == now.Round(0)
+}
+
+// run makes a round, and sets the timer for the next one, unless w has ended.
+//
+// No note is missed. While idle is false a run is to come, or under way: it sets idle, and then looks
+// for notes. While idle is true the timer is set, and the first goroutine that notes something sets
+// idle to false, the linearization point, and the timer to a short pause. A run that comes between
+// these two is one round more, which takes the note: it sets idle to false before it takes notes.
 func (h *hub) run(w *hubWork) {
-	defer close(w.done)
-	if h.strict != nil && h.strict.trial != nil {
-		h.runOnTrial(w)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.forgetDropped(); h.work.Load() != w {
 		return
 	}
-	for pause := hubPause; ; {
-		select {
-		case <-w.quit:
-			return
-		case <-time.After(pause):
-		}
-		found, rest, over := h.turn(w)
-		if over {
-			return
-		}
-		pause = min(2*pause, longestPause)
-		if rest {
-			select {
-			case <-w.quit:
-				return
-			case <-w.wake:
-				pause = hubPause
-				continue
-			case <-time.After(restPause):
-			}
-		}
-		if !w.idle.CompareAndSwap(true, false) {
-			<-w.wake
-			found = true
-		}
-		if found {
-			pause = hubPause
-		}
+	w.idle.Store(false)
+	if w.pause = min(2*w.pause, longestPause); h.round() {
+		w.pause = hubPause
+	}
+	if h.work.Load() != w { // the last watch has ended
+		return
+	}
+	switch rest := h.empty(); {
+	case !rest:
+		w.timer.Reset(w.pause) // a committer may sleep
+	case !h.onTrial(): // else a bubble in which all goroutines wait for ever would not end
+		w.timer.Reset(restPause)
+	}
+	w.idle.Store(true)
+	if h.hasNotes() {
+		h.stir()
 	}
 }
 
-// runOnTrial is run without pauses: in a bubble of testing/synctest it makes a round before all
-// goroutines rest. A commit of several keys, or with reads to validate, stirs the goroutine once
-// more when decided, see Commit and tooOld. (A round helps other commits.)
-func (h *hub) runOnTrial(w *hubWork) {
-	for {
-		_, rest, over := h.turn(w)
-		if over {
-			return
-		}
-		if !h.hasNotes() {
-			var sleeper <-chan time.Time // a committer may be one
-			if !rest {
-				sleeper = time.After(longestPause)
-			}
-			select {
-			case <-w.quit:
-				return
-			case <-w.wake:
-				continue
-			case <-sleeper:
-			}
-		}
-		if !w.idle.CompareAndSwap(true, false) {
-			<-w.wake
-		}
-	}
-}
-
-// hasNotes reports whether something was noted that no round has taken. Whoever notes something
-// later stirs the goroutine, which is idle.
+// hasNotes reports whether something was noted that no round has taken. h.mu is held.
 func (h *hub) hasNotes() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	return slices.ContainsFunc(h.feeds, func(f *feed) bool { return f.hasNotes() })
-}
-
-// turn makes a round. over says that w has ended, without a round; rest, that nothing is left.
-func (h *hub) turn(w *hubWork) (found, rest, over bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.forgetDropped()
-	if h.work.Load() != w {
-		return false, false, true
-	}
-	found = h.round()
-	w.idle.Store(true) // must precede
-	return found, h.empty(), false
 }
 
 // empty reports whether there is nothing to look at. h.mu is held.
@@ -274,29 +240,26 @@ func (h *hub) sweep() {
 	h.rest()
 }
 
-// rest ends the goroutine, and lets go of all that is kept, if nobody watches. h.mu is held.
+// rest ends the rounds, and lets go of all that is kept, if nobody watches. h.mu is held.
 func (h *hub) rest() {
 	if len(h.listeners) > 0 || h.beginning {
 		return
 	}
 	h.slots.Hold(0)
 	if w := h.work.Swap(nil); w != nil {
-		close(w.quit)
-		h.forgetDropped() // must follow the Swap: a later hasDropped sees nil
+		if w.bubbled == bubbled() { // else it ends with a call that does nothing
+			w.timer.Stop()
+		}
+		h.forgetDropped() // must follow: who comes later does it
 	}
 }
 
-// end ends a listener. If it was the last one, end waits for the goroutine to end.
+// end ends a listener.
 func (h *hub) end(w listener) {
 	h.mu.Lock()
-	work := h.work.Load()
+	defer h.mu.Unlock()
 	h.drop(w)
 	h.sweep()
-	ended := work != nil && h.work.Load() == nil
-	h.mu.Unlock()
-	if ended {
-		<-work.done
-	}
 }
 
 // begin adds a listener. watched calls [core.fed] for the maps that the listener watches. begun is
@@ -331,10 +294,11 @@ func (h *hub) begin(w listener, watched func(), begun func(at uint64)) {
 	h.listening.Add(1)
 	begun(uint64(h.at))
 	if h.work.Load() == nil && !hooks.Scheduled() {
-		work := &hubWork{wake: make(chan struct{}, 1), quit: make(chan struct{}),
-			done: make(chan struct{})}
-		h.work.Store(work)
-		go h.run(work)
+		w := &hubWork{pause: hubPause, bubbled: bubbled()}
+		w.timer = time.AfterFunc(restPause, func() { h.run(w) })
+		w.idle.Store(true)
+		h.work.Store(w)
+		h.stir() // something may have been noted since join
 	}
 }
 

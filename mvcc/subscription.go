@@ -41,14 +41,13 @@ const defaultBuffer = 1 << 13
 // commit without changes, and the error of the context, or a [*GapError]. A second loop panics.
 //
 // A commit is given within a millisecond, if the machine has time. Commits never wait for watches:
-// one goroutine serves all watches of the map or database, and ends with the last of them. A commit
-// notes its writes, in one allocation; in a map that nobody watches it pays one load. Changes stay
-// in memory until the goroutine has seen them, and in the buffer of a loop until it has taken them.
+// a timer has all watches of the map or database served, in rounds. A commit notes its writes, in
+// one allocation; in a map that nobody watches it pays one load. Changes stay in memory until a
+// round has seen them, and in the buffer of a loop until it has taken them.
 //
-// Watch may wait for the goroutine's round. The first watch of a map, and one with Since, looks at
-// all keys. With Since the first commit is a [Commit.Summary], if there are changes since the
-// snapshot. If the snapshot is evicted meanwhile Watch panics, see [ErrTxTooOld]. The end of the
-// last watch waits for the goroutine to end.
+// Watch, and the end of a watch, may wait for the round under way. The first watch of a map, and one
+// with Since, looks at all keys. With Since the first commit is a [Commit.Summary], if there are
+// changes since the snapshot. If the snapshot is evicted meanwhile Watch panics, see [ErrTxTooOld].
 //
 // [NewIndex] changes all records. [Map.Close] does not end a watch.
 func (m *Map[K, V]) Watch(

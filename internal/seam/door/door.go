@@ -30,7 +30,7 @@ type DB interface {
 	SkipTo(to uint64, through bool)
 	// RequestProgress delivers all commits before the call to all watches of the database and its
 	// tables. Each watch with [mvcc.DBWatchOptions].Progress gets a Progress of that epoch or a
-	// later one. The call waits for the goroutine of the watches, or does its work.
+	// later one. The call waits for the round of the watches under way.
 	RequestProgress()
 	// HoldExpiry keeps records from expiring until release is called, while tables are brought up
 	// to date in steps, and the next step may renew a record. It waits for a deletion under way; in
