@@ -92,7 +92,7 @@ func (j *Journal) loader(ctx context.Context, in *folder) *filesLoader {
 }
 
 // all loads the last backup, if there is one, and the journals that lead on from it. It returns the
-// number of the backup, and the highest one.
+// numbers of that backup and of the last journal, 0 for one that is not there.
 func (l *filesLoader) all(files listing) (from, last uint64, err error) {
 	if n := len(files.backups); n > 0 {
 		if from = files.backups[n-1]; !slices.Contains(files.journals, from) {

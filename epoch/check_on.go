@@ -30,8 +30,8 @@ func (slot *Slot) standing() (epoch Epoch, ok bool) {
 	gen := slot.peekGen()
 	begun := Gen(slot.begun.Load())
 	word := peekWord(&slot.word)
-	// Only Begin writes the word, for the next generation at the earliest: if the generation is the
-	// same at the end, the word was its own all the time.
+	// Only Begin writes the word, and once begun is gen, for later generations only: if gen is
+	// still the same at the end, the word has not changed in between.
 	return epochIn(word), begun == gen && slot.peekGen() == gen && slot.isLive(word, gen)
 }
 

@@ -32,9 +32,9 @@ type Config struct {
 	Password func(ctx context.Context) (string, error)
 
 	// Prefix is the beginning of the names of all keys in etcd. It ends with a slash. Open refuses
-	// one that is within that of another database, or that another one is within. Nobody else may
-	// write there: a record that somebody else writes is applied, but no transaction compares it
-	// with the ranges that it has read.
+	// it if it begins with another database's prefix, or is the beginning of one. Nobody else may
+	// write there: a record that somebody else writes is applied, but not compared with the ranges
+	// that transactions have read.
 	Prefix string
 
 	// Schema has the tables. It can be opened by one DB.

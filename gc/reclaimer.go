@@ -171,8 +171,8 @@ func (r *Reclaimer) rest() {
 	r.startIfNeeded()
 }
 
-// startIfNeeded is called after the lock was let go: a goroutine that found the ticker running had
-// handed its item over before, and one that could not start the ticker did not get the lock.
+// startIfNeeded starts the ticker if work is left. It must follow the unlock of life: others hand
+// work over, and then start no ticker if they see one running, or cannot lock life.
 func (r *Reclaimer) startIfNeeded() {
 	if !r.running.Load() && !r.unused() {
 		r.start()

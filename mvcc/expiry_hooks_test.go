@@ -76,7 +76,7 @@ func toldExpired[K comparable, V any](w iter.Seq2[Commit[K, V], error]) iter.Seq
 	}
 }
 
-// Who helps a writer, also the goroutine of watches, does not ask when the record of that one
+// Who helps a writer, also a round of watches, does not ask when the record of that one
 // expires; and the record goes in its time, though the writer sleeps.
 func TestHelperAsksNobody(t *testing.T) {
 	for name, read := range map[string]func(tx Tx[int, session]){

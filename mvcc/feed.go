@@ -98,6 +98,7 @@ func (f *feed) note(v *chain.Node, hash uint64, others []write) {
 		}
 	}
 	f.lost.Store(true)
+	f.hub.stir()
 }
 
 // add adds n, unless the list is as long as it may be.

@@ -79,10 +79,12 @@ const (
 func (h *hub) stir() {
 	w := h.work.Load()
 	switch {
-	case w == nil || !w.idle.Load() || !w.idle.CompareAndSwap(true, false):
+	case w == nil || !w.idle.Load():
 	case h.onTrial():
-		go h.run(w)
-	case w.bubbled == bubbled():
+		if w.idle.CompareAndSwap(true, false) {
+			go h.run(w)
+		}
+	case w.bubbled == bubbled() && w.idle.CompareAndSwap(true, false):
 		w.timer.Reset(hubPause)
 	}
 }
@@ -102,13 +104,17 @@ func bubbled() bool {
 // for notes. While idle is true the timer is set, and the first goroutine that notes something sets
 // idle to false, the linearization point, and the timer to a short pause. A run that comes between
 // these two is one round more, which takes the note: it sets idle to false before it takes notes.
+// On trial idle is true then, too: a commit that is decided while a run finds it undecided has
+// another run made, so that its watch is told before all goroutines of a bubble rest.
 func (h *hub) run(w *hubWork) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.forgetDropped(); h.work.Load() != w {
 		return
 	}
-	w.idle.Store(false)
+	if w.idle.Store(h.onTrial()); !h.onTrial() {
+		w.timer.Stop() // a note has perhaps set it while this run waited for mu
+	}
 	if w.pause = min(2*w.pause, longestPause); h.round() {
 		w.pause = hubPause
 	}

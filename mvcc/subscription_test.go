@@ -139,7 +139,7 @@ func TestWatchDB(t *testing.T) {
 				Changes: []Change[int, int]{{10, 0, 1, false, true}}}, c)
 			break
 		}
-		require.Nil(t, dbAt(db).shared.hub.work.Load(), "its goroutine ends with the last watch")
+		require.Nil(t, dbAt(db).shared.hub.work.Load(), "its rounds end with the last watch")
 		require.Nil(t, coreOf(a).feed())
 		require.False(t, dbAt(db).shared.slots.Holds())
 	})

@@ -53,7 +53,7 @@
 //
 // With ManualReclaim set in the options there is no background work but by [Harness.Step], so a
 // test that waits for it need not sleep. [Harness.Advance] moves the time by which records expire.
-// Watches have a goroutine nonetheless: Step does its work.
+// Watches are served nonetheless: Step does that at once.
 //
 // In a bubble of package testing/synctest everything works, with goroutines or without: records
 // expire, and MaxTxAge counts, by the time of the bubble. After a commit synctest.Wait is enough

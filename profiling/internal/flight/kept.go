@@ -55,9 +55,9 @@ func (c *Slow) losesTo(b *Slow, fresh int64) bool {
 	return cmp.Or(cmp.Compare(c.kept(), b.kept()), cmp.Compare(b.Cost(), c.Cost())) >= 0
 }
 
-// Keep stores c, which gets a number. While there are more than limit, or all are larger than
-// maxBytes together, it drops one of the operation that has most: the oldest, but neither c nor the
-// half of them that cost most.
+// Keep stores c, which gets a number. While more than limit are stored, or more than maxBytes of
+// traces, it drops one, never c: of the Op that has most of them, the oldest outside the half that
+// cost most.
 func Keep(kept *capture.History[*Slow], c *Slow, limit, maxBytes int) {
 	kept.Add(func(id int) *Slow {
 		c.ID = id
