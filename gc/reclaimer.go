@@ -102,8 +102,7 @@ func (r *Reclaimer) start() {
 		if !r.closed.Load() {
 			r.inTime()
 			r.wg.Add(1)
-			now := time.Now()
-			r.bubbled = now == now.Round(0) // it has no monotonic clock
+			r.bubbled = goid.InBubble()
 			r.timer = time.AfterFunc(r.cfg.Interval, r.run)
 		}
 	}

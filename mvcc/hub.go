@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mvccmap/mvccmap/epoch"
+	"github.com/mvccmap/mvccmap/internal/debug/goid"
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
@@ -50,7 +51,7 @@ type hubWork struct {
 	timer   *time.Timer
 	pause   time.Duration  // guarded by hub.mu
 	idle    stdatomic.Bool // a note has the round made earlier: see run
-	bubbled bool           // the timer is of a bubble of testing/synctest
+	bubbled bool           // the timer is of a bubble of synctest: outside it is left alone
 }
 
 // A listener is told of commits. Its methods are called by the goroutine that
@@ -84,28 +85,22 @@ func (h *hub) stir() {
 		if w.idle.CompareAndSwap(true, false) {
 			go h.run(w)
 		}
-	case w.bubbled == bubbled() && w.idle.CompareAndSwap(true, false):
+	case w.bubbled == goid.InBubble() && w.idle.CompareAndSwap(true, false):
 		w.timer.Reset(hubPause)
 	}
 }
 
 func (h *hub) onTrial() bool { return h.strict != nil && h.strict.trial != nil }
 
-// bubbled reports whether the goroutine is in a bubble of testing/synctest: time has no monotonic
-// clock there. Timers of outside are left alone there, and those of a bubble outside.
-func bubbled() bool {
-	now := time.Now()
-	return now == now.Round(0)
-}
-
 // run makes a round, and sets the timer for the next one, unless w has ended.
 //
 // No note is missed. While idle is false a run is to come, or under way: it sets idle, and then looks
-// for notes. While idle is true the timer is set, and the first goroutine that notes something sets
-// idle to false, the linearization point, and the timer to a short pause. A run that comes between
-// these two is one round more, which takes the note: it sets idle to false before it takes notes.
-// On trial idle is true then, too: a commit that is decided while a run finds it undecided has
-// another run made, so that its watch is told before all goroutines of a bubble rest.
+// for notes. While idle is true the timer is set (on trial it need not be: a note begins a run), and
+// the first goroutine that notes something sets idle to false, the linearization point, and the timer
+// to a short pause. A run that comes between these two is one round more, which takes the note: it
+// sets idle to false before it takes notes. On trial idle is true then, too: a commit that is decided
+// while a run finds it undecided has another run made, so that its watch is told before all
+// goroutines of a bubble rest.
 func (h *hub) run(w *hubWork) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -253,7 +248,7 @@ func (h *hub) rest() {
 	}
 	h.slots.Hold(0)
 	if w := h.work.Swap(nil); w != nil {
-		if w.bubbled == bubbled() { // else it ends with a call that does nothing
+		if w.bubbled == goid.InBubble() { // else it ends with a call that does nothing
 			w.timer.Stop()
 		}
 		h.forgetDropped() // must follow: who comes later does it
@@ -300,7 +295,7 @@ func (h *hub) begin(w listener, watched func(), begun func(at uint64)) {
 	h.listening.Add(1)
 	begun(uint64(h.at))
 	if h.work.Load() == nil && !hooks.Scheduled() {
-		w := &hubWork{pause: hubPause, bubbled: bubbled()}
+		w := &hubWork{pause: hubPause, bubbled: goid.InBubble()}
 		w.timer = time.AfterFunc(restPause, func() { h.run(w) })
 		w.idle.Store(true)
 		h.work.Store(w)
