@@ -65,7 +65,7 @@ type rarePart struct {
 func partOf(t *txn) *part { return (*part)(unsafe.Pointer(t)) }
 
 func (p *part) init(st *txState, m *core) {
-	p.txn = txn{head: &st.slot.Head, index: m.index, plain: m.plain, is64: m.index != nil && m.index.Is64()}
+	p.txn = txn{head: &st.slot.Head, index: m.index, plain: m.plain}
 	p.st, p.m = st, m
 }
 

@@ -69,13 +69,8 @@ func getIn[K comparable, V any](tx DBTx, key K, update bool) (value V, ok bool) 
 			return chain.Present[K, V](own)
 		}
 	}
-	var v *chain.Node
-	if st.is64 {
-		v = st.read64(tx.gen, unsafe.Pointer(&key), update)
-	} else {
-		h, p, head := index.Lookup(st.index, key)
-		v = st.read(tx.gen, unsafe.Pointer(&key), h, p, head, update)
-	}
+	h, p, head := index.Lookup(st.index, key)
+	v := st.read(tx.gen, unsafe.Pointer(&key), h, p, head, update)
 	value, ok = chain.Present[K, V](v)
 	if st.head.Gen() != tx.gen {
 		tx.refuse()

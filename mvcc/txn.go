@@ -19,7 +19,6 @@ type txn struct {
 	head  *epoch.Head  // of the slot
 	index *index.Index // of the map: here it saves each read a load
 	plain bool         // see core
-	is64  bool         // see [index.Index.Is64]
 	// hasWritten says that there are writes to the map, and hasNoted that there are notes of reads.
 	hasWritten, hasNoted bool
 }
@@ -80,31 +79,6 @@ func (t *txn) read(
 		}
 	} else {
 		p.noteRead(key, h, at, v, update)
-	}
-	w.busy = false
-	p.checkGet(key, v)
-	return v
-}
-
-// read64 is read for a key of eight bytes at key, which it looks up: so the usual case is in one
-// function.
-//
-//go:noinline
-func (t *txn) read64(gen epoch.Gen, key unsafe.Pointer, update bool) *chain.Node {
-	p := partOf(t)
-	h, at, v := t.index.Lookup64(*(*uint64)(key))
-	st := p.st
-	w := st.txWork
-	n := len(w.reads)
-	if w.busy || st.slot.Gen() != gen || !v.Plain(st.epoch()) ||
-		n == cap(w.reads) || n+1 >= w.full || w.level != LevelSerializable || p.scanned {
-		return t.read(gen, key, h, at, v, update)
-	}
-	w.busy = true
-	w.hasRead, t.hasNoted = true, true
-	if n == 0 || w.reads[n-1].seen != v {
-		w.reads = w.reads[:n+1]
-		w.reads[n].note(v, h, at, p.number)
 	}
 	w.busy = false
 	p.checkGet(key, v)

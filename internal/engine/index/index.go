@@ -228,34 +228,6 @@ func Lookup[K comparable](x *Index, key K) (h uint64, p Place, head *chain.Node)
 	return h, p, head
 }
 
-// Is64 reports whether keys have eight bytes, and no order: so Lookup64 finds them.
-func (x *Index) Is64() bool { return x.tree == nil && x.Hash.Kind == hasher.Hash64 }
-
-// Lookup64 is [Lookup] for a key whose eight bytes are given.
-func (x *Index) Lookup64(key uint64) (h uint64, p Place, head *chain.Node) {
-	if hooks.Enabled { // so that key is only moved to the heap there
-		boxed := key
-		x.announce(hooks.Read, unsafe.Pointer(&boxed)) // of the key's own type, as inserts do
-	}
-	h = x.Hash.Mix(key)
-	b := x.table.Load().bucket(h)
-	meta := b.meta.Load()
-	if meta&bucketMoved == 0 {
-		for m := matching(meta, TagOf(h)); m != 0; m &= m - 1 {
-			i := uint8(bits.TrailingZeros64(m) / 8)
-			v := b.cells[i].Load()
-			if v == nil || v == x.Moved {
-				break
-			}
-			if *(*uint64)(v.Key()) == key {
-				return h, Place{b, i}, v
-			}
-		}
-	}
-	p, head = x.Find(h, unsafe.Pointer(&key))
-	return h, p, head
-}
-
 // Seek is [Lookup] for the key at key.
 func (x *Index) Seek(key unsafe.Pointer) (h uint64, p Place, head *chain.Node) {
 	h = x.Hash.Sum(key)
