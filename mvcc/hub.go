@@ -122,6 +122,7 @@ func (h *hub) run(w *hubWork) {
 	case !h.onTrial(): // else a bubble in which all goroutines wait for ever would not end
 		w.timer.Reset(restPause)
 	}
+	hooks.At(hooks.RoundSet)
 	w.idle.Store(true)
 	if h.hasNotes() {
 		h.stir()

@@ -124,6 +124,8 @@ const (
 	TableReplaced
 	// Parking: the ticker said that it parks, the queue is not yet re-checked.
 	Parking
+	// RoundSet: the timer of a hub is set for the next round, the hub is not idle yet.
+	RoundSet
 	// Spawned: a goroutine was started beside the ticker, the lock is not let go.
 	Spawned
 	// Swept: the noted records that expire were looked at, the records are not deleted.
@@ -142,8 +144,8 @@ var names = [...]string{
 	"BoundLoaded", "BoundStored", "SlotsScanned", "Dequeued", "PruneFound", "PruneWalked",
 	"StateLoaded", "TagsLoaded", "VisitsLoaded", "InsertLooked", "InsertLocked", "CellTagged",
 	"RemoveLocked", "RemoveEmptied", "Gone", "CellFilled", "CellsMoved", "LeavesFilled",
-	"LeafReplaced", "ParentKnows", "BucketMoved", "TableReplaced", "Parking", "Spawned", "Swept",
-	"PastBegun",
+	"LeafReplaced", "ParentKnows", "BucketMoved", "TableReplaced", "Parking", "RoundSet", "Spawned",
+	"Swept", "PastBegun",
 }
 
 // Each point has a name.
