@@ -58,8 +58,8 @@ type Backup struct {
 	now   uint64
 	// misfits are the tables that were passed over, by their names.
 	misfits map[string]misfit
-	// migrated are the tables that were loaded as others, by their names, and moved has notes on
-	// them for differences.
+	// migrated are the names of the tables that were loaded as other tables. moved has notes on
+	// these tables, for the loading of differences.
 	migrated []string
 	moved    *migrating
 	// mistakes are the Migrations that have applied to nothing yet.
@@ -256,8 +256,7 @@ func (s *saving) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush writes frames of data, for as long as at least least bytes, and at least one byte, are
-// left.
+// flush writes frames of data, as long as at least least bytes, and at least one byte, are left.
 func (s *saving) flush(least int) error {
 	done := 0
 	for rest := s.data; len(rest) >= max(least, 1); rest = s.data[done:] {

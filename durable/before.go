@@ -16,9 +16,9 @@ import (
 // KeepBefore.
 const beforeName = "before"
 
-// keepBefore keeps the files that were found, of other types, names or version than those of the
-// program: their program cannot read the files of this one. It keeps links, which cost nothing
-// until the files are removed. An older folder "before" goes into the new one.
+// keepBefore keeps the files that were found, which have other types, names or version than the
+// program's: the program that wrote them cannot read the new files. It keeps links, which cost
+// nothing until the files are removed. An older folder "before" goes into the new one.
 func (j *Journal) keepBefore(f *found) error {
 	before, next := filepath.Join(j.dir, beforeName), filepath.Join(j.dir, nextName)
 	names := []string{backupName(f.from)}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A difference is the change of a value by its encoding, with its place in the record. It is the
-// error for the record.
+// A difference is a change that the encoding makes to a value, with the value's place in the
+// record. It is the error for the record.
 type difference struct {
 	steps   []string // that lead there, the last one first
 	becomes string
@@ -37,8 +37,8 @@ func (d *difference) Error() string {
 	return strings.TrimPrefix(strings.Join(steps, "")+more+" "+d.becomes, ".")
 }
 
-// ChangesRecord tells changesKey that nothing can have been saved of such a record: its deletion
-// need not be saved.
+// ChangesRecord tells changesKey that no part of such a record can have been saved: so the record's
+// deletion need not be saved.
 func (d *difference) ChangesRecord() {}
 
 // differ returns where a and b, which are of the type of the plan, differ, nil if nowhere.

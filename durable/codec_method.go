@@ -19,8 +19,8 @@ const (
 	places     = 1 << iota
 )
 
-// encodedBy says how a codec encodes the values of a type at a place. It is the one notion, for all
-// codecs, of a value that is taken at its word.
+// encodedBy says how a codec encodes the values of a type at a place. All codecs use it to tell
+// which values are taken at their word.
 type encodedBy uint8
 
 const (

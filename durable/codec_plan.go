@@ -28,7 +28,7 @@ type plan struct {
 	place  place
 	by     encodedBy
 	// still says that no value needs a look before it is encoded: the codec has a form for all
-	// values, that form in gob keeps each of them, and none is nested without bound.
+	// values, the form of gob keeps each of them, and the nesting of each is bounded.
 	still  bool
 	noForm string // why the codec has no form for a value, "" if it has one
 	equal  bool   // the type has a method Equal, for strictRules

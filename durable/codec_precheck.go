@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// maxDepth is how deep a value may be nested. Package json decodes no deeper, and neither does
-// codec Gob. A value that is within itself is deeper.
+// maxDepth is how deep a value may be nested. Package json and codec Gob decode no deeper. A value
+// that has itself within it is deeper.
 const maxDepth = 10000
 
 // A precheck goes over a record before it is encoded. It finds values that the codec has no form

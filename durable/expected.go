@@ -36,8 +36,8 @@ func (j *Journal) expectFrom(number uint64) {
 	maps.DeleteFunc(j.files, func(_ string, f expected) bool { return f.number < number })
 }
 
-// present returns an error if a file that must be there is not. That is certain in the goroutine of
-// the journal; others may not find a file that was just removed because it is not needed.
+// present returns an error if a file that must exist does not. Only the goroutine of the journal
+// can be sure of this: others may miss a file that was just removed because it is not needed.
 func (j *Journal) present() error {
 	j.mu.Lock()
 	files := maps.Clone(j.files)

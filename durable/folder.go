@@ -24,8 +24,8 @@ type folder struct {
 // folder then.
 var meanwhile = func(open bool) {}
 
-// openFolder opens the files. It reads the bound first: the files read later lead to it. If a file
-// has gone meanwhile, and the folder has other files now, the file is not needed.
+// openFolder opens the files. It reads the bound first: the files read later lead to it. A file
+// that has gone meanwhile is not needed if the folder has other files now.
 func openFolder(dir string) (*folder, error) {
 	for was := ""; ; {
 		f := &folder{opened: map[string]*os.File{}}

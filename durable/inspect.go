@@ -27,11 +27,11 @@ type Info struct {
 	// Lives are the lives of the database since the backup, in their order, with the epoch at which
 	// each begins: the first one begins at the epoch of the backup.
 	Lives []mvcc.Position
-	// Acknowledged is the epoch up to which all was on disk, as the file "acknowledged" says; 0 if
-	// it does not. Closed says that the journal was closed after that.
+	// Acknowledged is the epoch in the file "acknowledged": all up to this epoch was on disk; 0 if
+	// the file does not say. Closed says that the journal was closed after that.
 	Acknowledged uint64
 	Closed       bool
-	// Incomplete is how many bytes at the end Open would leave out: of a group that is being
+	// Incomplete is how many bytes at the end Open would leave out: those of a group that is being
 	// written, or that a crash has torn.
 	Incomplete int64
 	// Err is the error of Open for these files: nil, or that of a damaged one, a
@@ -62,8 +62,8 @@ type FileInfo struct {
 	Bytes  int64
 	// Epoch is that of the state that is in a backup, or that a journal begins with.
 	Epoch uint64
-	// Used says that Open reads it. Others are there until they are removed, see J2: of these only
-	// the fields above are set, without Epoch.
+	// Used says that Open reads the file. Other files are there until they are removed, see J2: of
+	// these only the fields above are set, without Epoch.
 	Used bool
 	// Groups are the groups of a journal, as far as they follow each other and the files before.
 	Groups []GroupInfo

@@ -140,8 +140,8 @@ func filed(path string, err error) error {
 	return err
 }
 
-// keepEnd keeps the loaded state for positions after the last commit: up to the clock of the bound
-// nothing else had been committed.
+// keepEnd keeps the loaded state for positions after the last commit. No other commit had been made
+// up to the clock of the bound.
 func (j *Journal) keepEnd(was bound, loaded mvcc.Position) {
 	if was.epoch != loaded.Epoch || was.life != loaded.Life {
 		return
@@ -219,8 +219,8 @@ func (l *filesLoader) complete(last uint64) error {
 	return l.lost(l.must.epoch, l.why)
 }
 
-// errMissing says that a group does not follow the one before, and errForeign that something else
-// is in the place of a journal.
+// errMissing says that a group does not follow the group before. errForeign says that a file in the
+// place of a journal is no journal.
 var (
 	errMissing = errors.New("what should come before it is missing")
 	errForeign = errors.New("it is another file")
@@ -395,8 +395,8 @@ func damaged(err error) error {
 	return err
 }
 
-// damage returns the damage that an error tells of, with an offset in the journal; nil if it tells
-// of something else.
+// damage returns the *DamageError for err, with an offset in the journal; nil if err does not tell
+// of damage.
 func damage(err error, at int64) error {
 	var of *DamageError
 	var in *disk.DamageError

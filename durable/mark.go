@@ -25,9 +25,9 @@ const (
 type beginning struct {
 	number uint64
 	at     mvcc.Position // of the state that the journal leads on from; of version 1 without life
-	// after is the position at which the journals before lead to the same state; they did so on
+	// after is the position at which the earlier journals lead to the same state; they did so on
 	// disk before this one was begun. It is zero if they need not, since there is a backup. said is
-	// false in files from before there were lives, which did not say it.
+	// false in files from before there were lives: these files do not say after.
 	after mvcc.Position
 	said  bool
 }

@@ -187,7 +187,7 @@ func (l *loading) damage(reason string) error {
 }
 
 // A mistaken is a Migration that has applied to nothing that was saved. It may be for other files:
-// so this is a mistake only if a table does not fit, or in any case if of is nil.
+// so it is an error only if a table does not fit, or if of is nil.
 type mistaken struct {
 	of  *migration
 	why string

@@ -8,8 +8,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// A carrier moves the records of a saved table to another one, or to other keys, and knows where
-// they are. As a decoder it returns the record that it moves, for the table.
+// A carrier moves the records of a saved table to another table, or to other keys, and knows where
+// the records are. As a decoder it returns the moved record.
 //
 // A backup has the state of one moment, and the records of its tables one after the other. So only
 // when all were read is it known which keys are free: changes by differences are kept until then,

@@ -79,7 +79,7 @@ func (n fieldNames) now(was string) string {
 	return n.now(was[:last]) + was[last:]
 }
 
-// mixed returns a saved field that would become one field by n and another by other; "" if there is
+// mixed returns a saved field to which n and other give different present names; "" if there is
 // none.
 func (n fieldNames) mixed(saved backupfile.Shape, other fieldNames) string {
 	for _, names := range []fieldNames{n, other} {

@@ -175,8 +175,8 @@ func (s *shadow) openStruct(t reflect.Type) error {
 	return nil
 }
 
-// hasWithin reports whether values of type t may have some of another type within them, but for
-// those in interfaces.
+// hasWithin reports whether values of type t may have values of type of within them. It does not
+// look into interfaces.
 func hasWithin(t, of reflect.Type, seen map[reflect.Type]bool) bool {
 	if t == of || seen[t] {
 		return t == of

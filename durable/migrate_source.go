@@ -251,8 +251,8 @@ func (l *loading) use(db door.DB, s *source) error {
 	return nil
 }
 
-// leave says that the records loaded from a migrated table go. It reports whether these records are
-// at other keys or in another table, so that the table stays.
+// leave notes that the records loaded from a migrated table are to be removed. It reports whether
+// these records are at other keys or in another table, so that the table stays.
 func (l *loading) leave(db door.DB, name string) (moves bool) {
 	if l.moved == nil {
 		return false

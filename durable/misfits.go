@@ -62,8 +62,8 @@ func (e *VersionError) Error() string {
 		e.Version, more)
 }
 
-// misfits returns a *SchemaError if the table described by is would lose something of the saved
-// table of.
+// misfits returns a *SchemaError if the program's table, described by is, would lose something of
+// the saved table, described by of.
 func misfits(of, is backupfile.TableHeader) error {
 	lost, fits := of.Lost(is)
 	if fits {

@@ -63,8 +63,8 @@ func (c *cut) records(table string) int {
 	return c.upTo[table]
 }
 
-// cut finds where the loading is to stop. If a table was closed in the midst, or its records are
-// moved, or there are other differences, the state between two commits is not known.
+// cut finds where the loading is to stop. The state between two commits is not known if a table was
+// closed in the midst, if records are moved, or if there are other differences.
 func (l *loading) cut() {
 	if l.Since == 0 || l.number > 0 || len(l.opts.Then) > 0 ||
 		slices.ContainsFunc(l.savedTables, func(t backupfile.TableHeader) bool { return t.Closed || l.moves(t) }) {

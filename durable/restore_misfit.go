@@ -50,8 +50,7 @@ func (l *loading) passOver(db door.DB, before *Backup) {
 	}
 }
 
-// rename notes the IDs that tables have in another life: that of differences which name all of
-// them.
+// rename notes the IDs that tables have in the other life of differences which name all tables.
 func (l *loading) rename(before *Backup, ids map[string]int) error {
 	for _, table := range l.savedTables {
 		ids[table.Name] = table.ID

@@ -30,8 +30,8 @@ func (slot *Slot) standing() (epoch Epoch, ok bool) {
 	gen := slot.peekGen()
 	begun := Gen(slot.begun.Load())
 	word := peekWord(&slot.word)
-	// Only Begin writes the word, and once begun is gen, for later generations only: if gen is
-	// still the same at the end, the word has not changed in between.
+	// Only Begin writes the word. If begun is gen, Begin writes it again only for later
+	// generations: so if gen is the same at the end, the word has not changed in between.
 	return epochIn(word), begun == gen && slot.peekGen() == gen && slot.isLive(word, gen)
 }
 
@@ -72,7 +72,7 @@ func (s *Slots) checkBegun(slot *Slot, now Epoch) {
 
 // CheckBegun panics if gen is the slot's generation and has not begun.
 func (slot *Slot) CheckBegun(gen Gen) {
-	// begun first: it is set before anybody has gen to end, and stays until
+	// begun must be loaded first: Begin sets it before anybody has gen to end, and it stays until
 	// gen has moved on.
 	if begun := Gen(slot.begun.Load()); begun != gen && slot.peekGen() == gen {
 		invariant.Violated("transaction %d is used, but has not begun: the slot's last one was %d", gen,
@@ -124,8 +124,8 @@ func (s *Slots) CheckView(v *View) {
 	})
 }
 
-// CheckNoneBelow panics if a live transaction reads below e; if writers is set, only
-// one that may write counts.
+// CheckNoneBelow panics if a live transaction reads below e. With writers it only looks at
+// transactions that may write.
 func (s *Slots) CheckNoneBelow(e Epoch, writers bool, why string) {
 	s.eachStanding(func(at Epoch, writes bool) {
 		if at < e && (writes || !writers) {
@@ -134,8 +134,8 @@ func (s *Slots) CheckNoneBelow(e Epoch, writers bool, why string) {
 	})
 }
 
-// eachStanding calls f with the read epoch of every live transaction, and whether it may write.
-// With n groups of slots, only one call in n does so.
+// eachStanding calls f for every live transaction, with its read epoch and whether it may write.
+// With n groups of slots, only one call of eachStanding in n does so.
 func (s *Slots) eachStanding(f func(epoch Epoch, writes bool)) {
 	// Sampled: with very many slots this would be most of the work.
 	if n := len(*s.dir.Load()); n > 1 && rand.IntN(n) != 0 {
@@ -157,8 +157,8 @@ func (slot *Slot) checkReleased() {
 	}
 }
 
-// check: the list of pins is sorted by age, and by epoch unless it is stirred, and its
-// slots know where they stand.
+// check checks that the list of pins is sorted by age, and by epoch unless the list is stirred, and
+// that each slot of the list knows its place there.
 func (p *pins) check() {
 	for i, one := range p.list {
 		if i > 0 && (p.list[i-1].Epoch > one.Epoch && !p.stirred || p.list[i-1].Since > one.Since) {

@@ -147,7 +147,7 @@ func (s *Slots) Round(now time.Duration, limits Limits) (oldest Pin, ok bool) {
 }
 
 // Oldest returns up to n of the live transactions that the last round has seen, the oldest first.
-// It is for the caller of [Slots.Round].
+// Only the caller of [Slots.Round] may call it.
 func (s *Slots) Oldest(n int) (list []Pin) {
 	for i := range s.pins.list { // sorted by age
 		if one := &s.pins.list[i]; !one.dead && one.slot.Gen() == one.gen {
@@ -175,8 +175,8 @@ func (s *Slots) Oldest(n int) (list []Pin) {
 // maxSpare is the number of pins for which room is kept from round to round.
 const maxSpare = 1024
 
-// promote marks the slot's transaction gen, which publishes word, as promoted, and reports whether
-// it is. If not, the transaction has ended, or is still in Begin and has published another epoch.
+// promote marks the slot's transaction gen, which publishes word, as promoted, and returns true. It
+// returns false if gen has ended, or is still in Begin and has published another epoch.
 func (slot *Slot) promote(word uint64, gen Gen) bool {
 	slot.promoted.Store(uint64(gen))
 	if slot.Gen() == gen && slot.word.Load() == word {
@@ -222,9 +222,9 @@ func (p *pins) buryPin(i int) bool {
 }
 
 // enter enters the pins that this round promotes in the list, and reports whether there are any.
-// All of them were seen first in one round, the last but one; those in the list were seen first in
-// earlier rounds. So the epochs of the new ones are between the bounds of that round and the one
-// before, and higher than those in the list: except for transactions that have begun as of an old
+// One round, the last but one, saw all of them first; earlier rounds saw those in the list. So the
+// epochs of the new pins are between the bounds of that round and of the round before it, and are
+// higher than the epochs in the list. The exceptions are transactions that have begun as of an old
 // epoch.
 func (s *Slots) enter() (changed bool) {
 	p := &s.pins

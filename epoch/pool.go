@@ -47,9 +47,9 @@ func (c *commons[T]) takeBatch(batch []*T) int {
 // trimKeep is how many idle objects Trim leaves alone.
 const trimKeep = 64
 
-// Trim drops half of the objects that nobody has needed since the last call, calls release for
-// each, and reports whether there are more. Called from time to time, it frees memory after very
-// many objects were in use at once.
+// Trim drops half of the objects that nobody has needed since the last Trim, calls release for each
+// of them, and reports whether there are more. Called from time to time, Trim frees memory after
+// very many objects were in use at once.
 func (p *Pool[T]) Trim(release func(*T)) (more bool) {
 	dropped, more := p.shards.commons.dropUnneeded()
 	for _, x := range dropped {

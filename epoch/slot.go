@@ -20,11 +20,11 @@ type Head struct {
 	// while that bit equals the lowest bit of gen. Written by the owner in
 	// Begin only.
 	word atomic.Uint64
-	// gen is the slot's generation: it names one transaction, and moves on exactly once, when that
+	// gen is the slot's generation. It names one transaction, and moves on exactly once, when that
 	// transaction ends. So a single compare-and-swap both releases the slot and decides which of
-	// several callers ended it. evictedBit says that the transaction before was evicted, and that
-	// its owner has not called End since: the slot is released, but nothing begins in it before
-	// that.
+	// several callers ended the transaction. evictedBit says that the previous transaction was
+	// evicted, and that its owner has not called End since: nothing begins in the slot before the
+	// owner does.
 	gen atomic.Uint64
 }
 
@@ -33,12 +33,12 @@ type Head struct {
 type Slot struct {
 	Head // first
 
-	// promoted is the generation that was promoted, see [Slots.Round], or left: then its owner has
-	// given the slot up.
+	// promoted is the generation that was promoted, see [Slots.Round]. It is left once the owner of
+	// that generation has given the slot up.
 	promoted atomic.Uint64
 
-	// installed sums up the arguments of [Slot.Settle], times two. The lowest bit is that of the
-	// record that was settled last, see [RecordBit]. Written by the owner only.
+	// installed sums up the arguments of [Slot.Settle], times two. Its lowest bit is the bit of the
+	// record that was settled last, see [RecordBit]. Only the owner writes installed.
 	installed atomic.Uint64
 
 	// evicted is the last evicted transaction whose eviction the owner has noticed.
@@ -107,10 +107,9 @@ func epochIn(word uint64) Epoch { return Epoch(word >> epochShift) }
 // Ended returns how many transactions of the slot have ended.
 func (slot *Slot) Ended() uint64 { return uint64(slot.Gen()&^evictedBit - 1) }
 
-// End ends the transaction that gen names and reports whether this call did it.
-// Of several calls with the same gen exactly one returns true, even if the
-// transaction has been evicted meanwhile. The caller that ended it asks
-// [Slot.Keep] next.
+// End ends the transaction that gen names, and reports whether this call ended it. Of several calls
+// with the same gen exactly one returns true, even if the transaction has been evicted meanwhile.
+// The caller that got true calls [Slot.Keep] next.
 func (slot *Slot) End(gen Gen) bool {
 	return slot.Gen() == gen && slot.moveOn(gen, gen+1) || slot.collect(gen)
 }
@@ -140,10 +139,10 @@ func (slot *Slot) moveOn(from, to Gen) bool {
 	return slot.gen.CompareAndSwap(uint64(from), uint64(to))
 }
 
-// loadState loads word and generation, and reports whether a transaction is live. The word is
-// loaded twice: if a transaction has begun in between, the generation may be that of the new one,
-// and not belong to the word. The new transaction then reads at or above any bound that was stored
-// before the call.
+// loadState loads word and generation, and reports whether a transaction is live. It loads the word
+// twice: if the word has changed, a transaction has begun in between, and the generation may be the
+// new transaction's, and not belong to the first word. The new transaction reads at or above any
+// bound that was stored before the call.
 func (slot *Slot) loadState() (word uint64, gen Gen, live bool) {
 	word = slot.word.Load()
 	gen = slot.Gen()
@@ -160,8 +159,8 @@ func (slot *Slot) WasEvicted(gen Gen) bool {
 	return slot.Evicted(gen) || Gen(slot.evicted.Load()) == gen
 }
 
-// collect gives the slot of the evicted transaction gen back to its owner, and reports whether this
-// call did.
+// collect gives the slot of the evicted transaction gen back to the owner of the slot, and reports
+// whether this call gave it back.
 func (slot *Slot) collect(gen Gen) bool {
 	if !slot.Evicted(gen) {
 		return false
@@ -194,8 +193,8 @@ func (slot *Slot) Settle(n uint64) {
 }
 
 // Settled reports whether the record was settled since it was opened last. A record that was not
-// must never decide about anything else: such a slot is not given back, and no other slot gets its
-// number. Only the owner may call Settled.
+// settled must never decide about anything else: its slot is not given back, and no other slot gets
+// the slot's number. Only the owner may call Settled.
 func (slot *Slot) Settled() bool {
 	return loadUnhooked(&slot.installed)&1 == loadUnhooked(&slot.record)/RecordBit&1
 }

@@ -28,9 +28,9 @@ const cacheLine = 128
 // for concurrent use, except for those that say otherwise.
 type Slots struct {
 	_ [cacheLine]byte
-	// clock is the newest epoch drawn. bound is the largest bound any refresh has announced. Every
-	// Begin reads both, and a commit takes the line of clock away from all beginners anyway: so
-	// they share a line.
+	// clock is the newest epoch drawn. bound is the largest bound any refresh has announced. They
+	// share a line: every Begin reads both, and each commit takes the line of clock away from all
+	// goroutines that begin anyway.
 	//
 	// kept and held are epochs that the bound must not pass, or 0, see [Slots.Keep] and
 	// [Slots.Hold]. Only makers of views read them.
@@ -62,10 +62,9 @@ type Slots struct {
 // A group is 64 slots with consecutive numbers.
 type group struct {
 	home *Slots
-	// scan has a bit for each slot that a scan must look at: one that has an
-	// owner and whose transaction is not promoted. It is set before Acquire
-	// returns, and cleared after the read epoch has been published as an old
-	// one, or when the owner gives the slot up.
+	// scan has a bit for each slot that a scan must look at: a slot that has an owner and whose
+	// transaction is not promoted. The bit is set before Acquire returns. It is cleared after the
+	// read epoch has been published as an old one, or when the owner gives the slot up.
 	scan atomic.Uint64
 	// over has a bit for each slot whose transaction was promoted and has ended.
 	over  atomic.Uint64
@@ -90,8 +89,8 @@ func (s *Slots) Now() Epoch { return Epoch(s.clock.Load()) }
 // Next draws the next epoch. It is the one shared write of a commit.
 func (s *Slots) Next() Epoch { return Epoch(s.clock.Add(1)) }
 
-// SkipTo sets the clock to e, unless the clock is at e or above already. It returns by how much the
-// clock has moved: nobody has drawn the epochs passed over.
+// SkipTo sets the clock to e, unless the clock is at e or above already. It returns the number of
+// epochs by which the clock has moved; nobody has drawn the epochs that it passed over.
 func (s *Slots) SkipTo(e Epoch) (skipped uint64) {
 	for now := s.clock.Load(); now < uint64(e); now = s.clock.Load() {
 		if s.clock.CompareAndSwap(now, uint64(e)) {
@@ -207,8 +206,8 @@ func (s *Slots) shorten() {
 	s.dir.Store(&dir)
 }
 
-// Abandon takes back a slot whose owner is unreachable, ends the transaction that is still live in
-// it, and reports whether there was one: that is, whether a handle was leaked.
+// Abandon takes back a slot whose owner is unreachable. It ends the transaction that is still live
+// in the slot, and reports whether there was such a transaction: a leaked handle.
 func Abandon(slot *Slot) (leaked bool) {
 	s := slot.group.home
 	gen := slot.Gen()
@@ -252,8 +251,8 @@ func (s *Slots) Begin(slot *Slot, kind uint64) Epoch {
 	for again := false; ; again = true {
 		now := s.Now()
 		hooks.At(hooks.BeginLoaded)
-		// Must precede the load of bound: a refresh that does not see this
-		// store has stored its bound before, and the load below sees that.
+		// This store must precede the load of bound: a refresh that does not see the store has
+		// stored its bound before, and the load below sees that bound.
 		slot.word.Store(uint64(now)<<epochShift | kind | uint64(gen)&parity)
 		hooks.At(hooks.BeginStored)
 		if s.Bound() <= now {
@@ -289,9 +288,9 @@ func (s *Slots) BeginAt(slot *Slot, at Epoch, kind uint64) bool {
 // as in the beginning, keeps nothing.
 func (s *Slots) Keep(e Epoch) { s.kept.Store(uint64(e)) }
 
-// Hold is Keep for a caller that may let go, with 0, and later begin anew at the clock of that
-// time. A view that is being made meanwhile may have a bound above e, but none above the clock at
-// the return of Hold.
+// Hold is [Slots.Keep] for a caller that may end it, by a Hold of 0, and later hold again, at the
+// clock of that time. A view that is being made meanwhile may have a bound above e, but none above
+// the clock at the return of Hold.
 func (s *Slots) Hold(e Epoch) { s.held.Store(uint64(e)) }
 
 // Holds reports whether the bound stays behind the clock because of [Slots.Keep] or

@@ -20,8 +20,8 @@ type View struct {
 	Min Epoch
 	// Writers is an epoch, at most the bound: no transaction that may write reads below it.
 	Writers Epoch
-	// OldWriter says that Writers is the read epoch of a promoted transaction that may write:
-	// Writers does not change until that has ended.
+	// OldWriter says that Writers is the read epoch of a promoted transaction that may write.
+	// Writers does not change until this transaction has ended.
 	OldWriter bool
 
 	// young are the epochs of transactions that are not promoted, old those of
@@ -31,16 +31,16 @@ type View struct {
 	few [4]Epoch // room for young
 }
 
-// oldEpochs has the distinct read epochs of the promoted transactions, sorted, and the lowest of
-// those of them that may write. It is immutable.
+// oldEpochs has the distinct read epochs of the promoted transactions, sorted, and the lowest read
+// epoch of a promoted transaction that may write. It is immutable.
 type oldEpochs struct {
 	epochs []Epoch
 	writer Epoch // 0 if there is none
 }
 
-// Announce reads the clock, then makes the bound at least that epoch, or at least the one of
-// [Slots.Keep] if that is lower, and returns that epoch. The bound only grows, so calls may
-// overlap: each scan that follows is covered by a bound at or above its own.
+// Announce reads the clock and returns the epoch read. It also makes the bound at least that epoch,
+// or at least the epoch of [Slots.Keep] if this is lower. The bound only grows, so calls may
+// overlap: the scan after each call is covered by a bound at or above that call's.
 func (s *Slots) Announce() Epoch {
 	_, m := s.announce()
 	return m
@@ -93,8 +93,8 @@ func (s *Slots) Look(v *View, m Epoch, scratch []Epoch) (looked int, _ []Epoch) 
 		}
 	}
 	hooks.At(hooks.SlotsScanned)
-	// Must follow the scan: a transaction that the scan did not find because it was promoted had
-	// been published here before.
+	// This load must follow the scan: a transaction that the scan passed over because it is
+	// promoted had been published in s.old before.
 	old := s.old.Load()
 	if old.writer != 0 {
 		writers = min(writers, old.writer)
@@ -115,9 +115,9 @@ func (s *Slots) Look(v *View, m Epoch, scratch []Epoch) (looked int, _ []Epoch) 
 	return looked, scratch
 }
 
-// ViewOf returns a view made by hand, for tests: of a bound, the read epochs of
-// transactions that are not promoted and of those that are, each sorted and below the
-// bound, and the lowest of those that may write, or the bound.
+// ViewOf returns a view made by hand, for tests. young and old are the read epochs of transactions
+// that are not promoted and that are, each sorted and below the bound. writers is the lowest epoch
+// of those that may write, or the bound.
 func ViewOf(bound, writers Epoch, young, old []Epoch) View {
 	v := View{Bound: bound, Writers: writers, Min: bound, young: young, old: old}
 	v.OldWriter = slices.Contains(old, writers)
@@ -147,8 +147,8 @@ func (g *group) scanned(yield func(*Slot) bool) {
 	}
 }
 
-// Below returns the newest live epoch below e, or 0 if there is none, and whether it is that of a
-// promoted transaction. The cost is logarithmic.
+// Below returns the newest live epoch below e, or 0 if there is none; old says whether a promoted
+// transaction reads at this epoch. The cost is logarithmic.
 func (v *View) Below(e Epoch) (at Epoch, old bool) {
 	if i, _ := slices.BinarySearch(v.young, e); i > 0 {
 		at = v.young[i-1]

@@ -11,8 +11,8 @@ import (
 // The invariants of views, evaluated in builds with the tag mvcccheck; see
 // package invariant.
 
-// checkInstalled: v was made, and the newest view is v or newer. Views only get newer, and I1 holds
-// of each.
+// checkInstalled checks that v was made and that the newest view is v or newer, as views only get
+// newer. It also checks I1 of v and of the newest view.
 func (r *Reclaimer) checkInstalled(v *View) {
 	newest := invariant.PeekPointer[View](unsafe.Pointer(&r.view))
 	if newest == nil || newest.Bound < v.Bound {

@@ -34,7 +34,7 @@ type Found struct {
 	// there may be any number of them.
 	Gone int
 	// Alone says that the visitor is a committer, which must not wait for a lock: then an item goes
-	// to Later instead of Waits.
+	// to Later in place of Waits.
 	Alone bool
 }
 
@@ -88,15 +88,15 @@ type Config struct {
 	// leaves out an item whose mark is set already. Several goroutines call it at once, also for
 	// the same item. It must not block.
 	Visit func(items []Item, view *View, found *Found)
-	// Surplus returns how many versions an item has beyond the newest one and those that wait.
-	// Stats calls it for some of the items.
+	// Surplus returns how many versions an item has, without the newest version and those that
+	// wait. Stats calls it for some of the items.
 	Surplus func(item Item) int
 	// Due ends waits. Each may be a reason to visit an item again: Due sets the mark of the item
 	// and appends the item to items, unless the mark is set.
 	Due func(waits []Item, items []Item) []Item
-	// Stale reports whether something that is kept until no transaction that may write reads below
-	// it need not be kept any more; then Stale takes its mark off. It is called when twice as much
-	// waits as was left the last time.
+	// Stale reports whether something that waits for the transactions that may write and read below
+	// it need not be kept any more. If so, Stale takes its mark off. Stale is called when twice as
+	// many such waits exist as were left the last time.
 	Stale func(what Item) bool
 	// Trim, if not nil, is called by each tick, to let go of memory kept for
 	// later use and not used for a while. It reports whether there is

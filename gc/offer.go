@@ -42,17 +42,17 @@ func (r *Reclaimer) room() bool {
 	return !r.cfg.Manual && r.stock.items.Load() < absorbLimit*int64(r.cfg.Queue)
 }
 
-// absorbLimit says how long the list may be into which the queue is emptied, in lengths of the
-// queue.
+// absorbLimit says, in lengths of the queue, how long the list may be for the queue still to be
+// emptied into it.
 const absorbLimit = 64
 
-// aloneDepth is how many items may wait where there are no workers: an item cannot be pruned down
-// before other transactions have ended, and views are only made anew from time to time.
+// aloneDepth is how many items may wait where there are no workers. Some have to: an item cannot be
+// pruned down before other transactions have ended, and views are only made from time to time.
 const aloneDepth = 64
 
-// helpVisits is how many items a committer visits for each that it hands over, and helpStride how
-// old its view may be. So somewhat more than helpStride items that cannot be pruned down yet wait,
-// and the others go twice as fast as new ones come.
+// helpVisits is how many items a committer visits for each item that it hands over. helpStride is
+// how many epochs old its view may be. So somewhat more than helpStride items wait that cannot be
+// pruned down yet, and the other items go twice as fast as new ones come.
 const (
 	helpVisits = 2
 	helpStride = 128

@@ -178,8 +178,8 @@ func (r *Reclaimer) reclaim(ctx context.Context) error {
 	return err
 }
 
-// Where no tick comes, a committer that makes a view visits aloneVisits items, and once in an
-// interval ends up to aloneWaits waits.
+// Where no tick comes, a committer that makes a view visits aloneVisits items. Once in an interval
+// it also ends up to aloneWaits waits.
 const (
 	aloneVisits = 64
 	aloneWaits  = 4096
@@ -209,9 +209,9 @@ func (r *Reclaimer) inTime() {
 // isAlone reports whether committers do the work of ticks: after Close, and when these are late.
 func (r *Reclaimer) isAlone() bool { return r.late.Load() || r.closed.Load() }
 
-// passAlone does the committers' part of a tick where none comes, except for the visits: for one
-// committer at a time, and once in an interval. It waits for nobody. Until Close it calls no
-// function of the user, except for those that compare keys.
+// passAlone does the committers' part of a tick where no tick comes, without the visits. It works
+// for one committer at a time, and once in an interval. It waits for nobody. Until Close, the only
+// functions of the user that it calls are those that compare keys.
 func (r *Reclaimer) passAlone() {
 	now := int64(r.now())
 	last := r.passed.Load()

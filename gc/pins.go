@@ -76,9 +76,9 @@ func (r *Reclaimer) began(p epoch.Pin) []runtime.Frame {
 	return began
 }
 
-// tell gives notices to the logger: in this goroutine if apart is nil, else in one that apart
-// starts, so that a slow handler keeps nothing from being reclaimed. While a handler runs, warnings
-// are put off, and evictions are only counted; so are evictions if apart starts no goroutine.
+// tell gives notices to the logger: in this goroutine if apart is nil, else in a goroutine that
+// apart starts, so that a slow handler does not hold up reclaiming. While a handler runs, warnings
+// are put off, and evictions only counted. Evictions are also only counted if apart starts none.
 func (r *Reclaimer) tell(
 	notices []notice, now time.Duration, apart func(say func()) bool,
 ) {

@@ -7,8 +7,8 @@ import (
 )
 
 // A queue hands items over from committers to the background work, in no strict order. It takes
-// memory as it fills: first a small ring, then larger ones, each made when those before it are
-// full, and dropped when it has not been needed for a while. Nothing here waits.
+// memory as it fills: a small ring first, and a larger ring whenever all rings are full. A ring is
+// dropped when it has not been needed for a while. Nothing here waits.
 type queue struct {
 	rings [3]atomic.Pointer[ring]
 	sizes [3]int
@@ -17,8 +17,8 @@ type queue struct {
 	spilled  atomic.Pointer[spill]
 	overflow atomic.Int64 // how many items there are in spilled, roughly
 
-	// most is the largest number drain has found lately, and calm how often in a row it has found
-	// less than half of that; only drain and clear use them.
+	// most is the largest number of items that drain has found lately. calm is how often in a row
+	// drain has found less than half of most. Only drain and clear use them.
 	most, calm int
 }
 
@@ -34,8 +34,8 @@ type spill struct {
 	next  *spill
 }
 
-// The sizes of the rings (the last one is larger if need be), and after how many calm drains rings
-// are dropped.
+// The sizes of the rings (the last ring is larger if need be), and the number of calm drains after
+// which rings are dropped.
 const (
 	smallRing = 16
 	largeRing = 512
@@ -67,8 +67,8 @@ func (q *queue) put(item Item) {
 	q.spill([]Item{item})
 }
 
-// enqueue enqueues the item if there is room. The ring also refuses an item when another goroutine
-// came first: then a few more tries are worth it.
+// enqueue enqueues the item if there is room, and reports whether it did. If another goroutine came
+// first, the ring refuses the item even with room: so enqueue tries a few times.
 func (r *ring) enqueue(item Item) bool {
 	for range ringTries {
 		if r.TryEnqueue(item) {
@@ -184,7 +184,7 @@ func (q *queue) drop(n int) {
 }
 
 // empty moves the items of a dropped ring to the spill. If it does not find a counted item for
-// long, another goroutine has taken the item out and not counted that yet.
+// long, another goroutine has taken the item out and has not yet counted this.
 func (q *queue) empty(r *ring) {
 	for misses := 0; r.n.Load() > 0 && misses < emptyMisses; {
 		if item, ok := r.dequeue(); ok {

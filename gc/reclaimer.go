@@ -109,8 +109,8 @@ func (r *Reclaimer) start() {
 }
 
 // run is a call of the ticker, which is a timer: no goroutine waits between two ticks. From start
-// to the end of the ticker the timer is set, or one goroutine is in run; r.wg counts that as one.
-// Stop takes the one back if it was in time to stop the timer, and else the last call of run does.
+// to the end of the ticker the timer is set, or one goroutine is in run; r.wg counts the ticker as
+// 1. Stop takes the 1 back if it stops the timer in time, and else the last call of run does.
 func (r *Reclaimer) run() {
 	began := r.now()
 	defer func() { // a function of the program may have ended the goroutine
@@ -123,8 +123,8 @@ func (r *Reclaimer) run() {
 	}
 }
 
-// setAgain sets the timer, an interval after the beginning of this tick, and returns true; false if
-// the reclaimer is closed, or if there is nothing left to do: then the ticker rests.
+// setAgain sets the timer, an interval after the beginning of this tick, and returns true. It
+// returns false if the reclaimer is closed, or if no work is left and so the ticker rests.
 func (r *Reclaimer) setAgain(began time.Duration) bool {
 	if r.cfg.Retain == 0 && r.idle() {
 		r.rest()
@@ -170,16 +170,16 @@ func (r *Reclaimer) rest() {
 	r.startIfNeeded()
 }
 
-// startIfNeeded starts the ticker if work is left. It must follow the unlock of life: others hand
-// work over, and then start no ticker if they see one running, or cannot lock life.
+// startIfNeeded starts the ticker if work is left. It must follow the unlock of life: a goroutine
+// that hands work over starts no ticker if one is running, or if life is locked.
 func (r *Reclaimer) startIfNeeded() {
 	if !r.running.Load() && !r.unused() {
 		r.start()
 	}
 }
 
-// Go runs f in a goroutine that Close waits for, and returns true; false, without running f, if the
-// reclaimer is closed, or has no goroutines, or if its lock is taken. It waits for nobody.
+// Go runs f in a goroutine that Close waits for, and returns true. It returns false, and does not
+// run f, if the reclaimer is closed, has no goroutines, or is locked. It waits for nobody.
 func (r *Reclaimer) Go(f func()) bool {
 	if r.cfg.Manual || !r.life.TryLock() {
 		return false
@@ -201,8 +201,8 @@ func (r *Reclaimer) spawn(f func()) { r.wg.Go(func() { r.within.Run(f) }) }
 // [Reclaimer.Close], [Reclaimer.Reclaim] and the like wait.
 func (r *Reclaimer) Within(f func()) { r.within.Run(f) }
 
-// Outside panics if call, which waits for background work, is made by a function of the program
-// that the background work calls: it would wait for itself.
+// Outside panics if a function of the program that the background work calls makes the call. The
+// call waits for background work: it would wait for itself.
 func (r *Reclaimer) Outside(call string) {
 	if r.within.Has() {
 		panic("mvcc: " + call + " is called by a function that the background work calls: it would wait " +

@@ -22,8 +22,8 @@ type retention struct {
 	// keep/noteParts younger than the first.
 	notes []note
 	began time.Duration // when the lot into which items go now was begun
-	// Other goroutines read these: how many lots were begun, and the epoch that the bound will have
-	// a part of the time later, 0 if it has passed all notes then.
+	// Other goroutines read these two. lots is how many lots were begun. next is the epoch that the
+	// bound will have a part of the time later, 0 if it has passed all notes then.
 	lots, next atomic.Uint64
 	// since is View.Since of the next views, and divided the time at which it moved last.
 	since   atomic.Uint64

@@ -122,13 +122,13 @@ func (r *Reclaimer) Stats() Stats {
 	return s
 }
 
-// sampled is about how many items Stats asks for their superfluous versions: so many of those
-// queued, and so many of the others.
+// sampled is about how many items Stats asks for their superfluous versions: up to sampled of the
+// queued items, and as many of the others.
 const sampled = 128
 
-// estimate returns how many superfluous versions the items that wait to be visited have in all,
-// going by some of them. It takes queued items out for that, and puts them back. If the others are
-// locked it goes by their last average.
+// estimate returns about how many superfluous versions the items that wait to be visited have in
+// all. It asks some of the items; it takes queued ones out for this, and puts them back. If the
+// others are locked it uses their last average.
 func (r *Reclaimer) estimate() int {
 	n, sum := 0, 0
 	items := make([]Item, sampled, 4*sampled)

@@ -51,9 +51,9 @@ type stock struct {
 // batchSize is the most items that are visited together.
 const batchSize = 64
 
-// turn makes the items of the next tick those of this one, and adds the items that drain returns
-// and those parked until reached or before. If all is set, it adds those of the tick after that
-// too. It returns how many items there are to visit now. s.mu is held.
+// turn makes the items of the next tick those of this tick, and adds the items that drain returns
+// and the items parked until reached or before. With all it also adds the items of the tick after
+// the next. It returns how many items there are to visit now. s.mu is held.
 func (s *stock) turn(drain func([]Item) []Item, all bool, reached epoch.Epoch) int {
 	if s.taken > 0 {
 		left := copy(s.now, s.now[s.taken:])
@@ -233,9 +233,8 @@ func (s *stock) sift(stale func(Item) bool) {
 	s.enough = 2 * s.waiting
 }
 
-// due takes down the shelves whose epochs are not among the old ones of view, about limit waits at
-// most. The view is newer than every view of a wait on a shelf that due does not find here. s.mu is
-// held.
+// due takes down the shelves whose epochs are not among the old ones of view, with about limit
+// waits at most. A shelf that due does not find here is of a view older than view. s.mu is held.
 func (s *stock) due(view *View, limit int) (shelves [][]Item) {
 	n := 0
 	take := func(from map[epoch.Epoch][]Item, e epoch.Epoch) (all bool) {

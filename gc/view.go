@@ -25,11 +25,11 @@ type View struct {
 }
 
 // A committer that draws an epoch renews the view if the view is more than ageLimit epochs old, and
-// more than ageFactor for each slot that has to be looked at: so a commit pays for a fraction of a
-// slot. A writer that covers a version younger than the view has to prune it later: with a view of
-// 1,024 epochs each second write of 200 keys did. While nothing is dropped, since history is
-// retained, views may be retainedAge times older. viewLate is how many times older a view may get
-// while another goroutine is making one.
+// also more than ageFactor epochs for each slot to look at: so a commit pays for a fraction of a
+// slot. A writer that covers a version younger than the view has to prune that version later: with
+// a view of 1,024 epochs each second write of 200 keys did. While nothing is dropped, since history
+// is retained, views may be retainedAge times older. viewLate is how many times older a view may
+// get while another goroutine is making one.
 const (
 	ageLimit    = 128
 	ageFactor   = 8
@@ -83,8 +83,8 @@ func (r *Reclaimer) RefreshPast(e epoch.Epoch, stride uint64) *View {
 	return r.view.Load()
 }
 
-// Refresh makes a new view, unless another goroutine is at it: then it returns
-// at once, and the view may be the old one.
+// Refresh makes a new view. If another goroutine is making one, Refresh returns at once, and the
+// view may still be the old one.
 func (r *Reclaimer) Refresh() {
 	if r.tryLock() {
 		r.refresh()
@@ -136,9 +136,9 @@ func (r *Reclaimer) refresh() *View {
 }
 
 // install scans the slots, after bound m has been announced, and makes the result the newest view,
-// unless a newer one has been made meanwhile. It returns the view it made, and scratch, which it
-// has used. Calls may overlap; one that holds r.refreshing also replaces a view of the same bound,
-// which is older than its own.
+// unless a newer view has been made meanwhile. It returns the view that it made, and scratch, which
+// it has used. Calls may overlap. A call that holds r.refreshing also replaces a view of the same
+// bound, which is older than the call's own view.
 func (r *Reclaimer) install(
 	m epoch.Epoch, scratch []epoch.Epoch, locked bool,
 ) (*View, []epoch.Epoch) {

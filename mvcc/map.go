@@ -63,16 +63,16 @@ func (m *Map[K, V]) String() string {
 	return fmt.Sprintf("%T: epoch %d, keys: %d", m, m.Epoch(), m.Len())
 }
 
-// Reclaim does the background work that there is: it evicts transactions older than
-// Options.MaxTxAge, and drops the versions that nobody could see any more when it was called,
-// except for those that other goroutines have in hand. It returns ctx's error if ctx ends before
-// all is done. Any number of goroutines may call it. It waits for no transaction.
+// Reclaim does the background work that there is. It evicts transactions older than
+// Options.MaxTxAge, and drops the versions that were invisible to everybody when Reclaim was
+// called, unless another goroutine is pruning them. It returns ctx's error if ctx ends before all
+// is done. Any number of goroutines may call it. It waits for no transaction.
 func (m *Map[K, V]) Reclaim(ctx context.Context) error {
 	return m.engine().reclaim(ctx)
 }
 
-// badKey reports whether key is not equal to itself. Such a key can never be
-// found again. It panics if a strict map must not be used so.
+// badKey reports whether key is not equal to itself: a map can never find such a key again. It
+// panics if a strict map must not be used so.
 func (m *Map[K, V]) badKey(u use, key K) bool {
 	return !m.plain && isBad(m.at, u, key) // so that this is inlined
 }

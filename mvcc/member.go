@@ -9,8 +9,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// A chains is the part of a map that the background work, and statistics, need. The core of the map
-// has one, and its member a copy, which does not keep the map reachable.
+// A chains is the part of a map that the background work and statistics need. The core of a map has
+// one chains. The map's member has a copy of it, which does not keep the map reachable.
 type chains struct {
 	chain.Resolver
 	index      *index.Index
@@ -23,8 +23,8 @@ type chains struct {
 type member struct {
 	*chains
 	of weak.Pointer[core]
-	// The item of a waiting version points to one of these two: so it says of which map the version
-	// is, and for whom it waits.
+	// The item of a waiting version points to old or to last. So the item tells the map of the
+	// version, and for whom the version waits.
 	old, last waiter
 }
 
@@ -56,9 +56,9 @@ func (c *chains) item(b *index.Bucket) gc.Item {
 	return gc.Item{Of: unsafe.Pointer(c.member), Thing: unsafe.Pointer(b)}
 }
 
-// waiting returns the item of an old version that is kept for an old read epoch; or, with last, of
-// a tombstone that is the last version of its key, while a transaction that may write reads at an
-// epoch below. The item's Of is a waiter.
+// waiting returns the item of a version that waits. Without last, an old version is kept for an old
+// read epoch. With last, a tombstone is the last version of its key, and is kept while a
+// transaction that may write reads at an epoch below. The item's Of is a waiter.
 func (c *chains) waiting(v *chain.Node, last bool) gc.Item {
 	of := &c.member.old
 	if last {
@@ -67,8 +67,8 @@ func (c *chains) waiting(v *chain.Node, last bool) gc.Item {
 	return gc.Item{Of: unsafe.Pointer(of), Thing: unsafe.Pointer(v)}
 }
 
-// mark returns the bit which says that a version waits. There are two: a tombstone that waits for
-// transactions that may write can be overwritten, and then be kept for a reader as well.
+// mark returns the bit which says that a version waits for w. There are two bits: a tombstone that
+// waits for transactions that may write can be overwritten, and then wait for a reader as well.
 func (w *waiter) mark() uint64 {
 	if w.last {
 		return chain.LastBit

@@ -10,8 +10,8 @@ import (
 // A merger sets the value of v to its result for the value of base, or for none.
 type merger interface{ mergeInto(v, base *chain.Node) }
 
-// A merging is a transaction's change of a value that it need not have read: fn, applied to the
-// result of the mergings before. It is immutable.
+// A merging is a transaction's change of a value that the transaction need not have read: fn is
+// applied to the result of the key's earlier mergings. A merging is immutable.
 type merging[K comparable, V any] struct {
 	fn     func(old V, ok bool) V
 	before *merging[K, V]
@@ -34,9 +34,9 @@ func (m *merging[K, V]) apply(value V, ok bool) V {
 	return value
 }
 
-// Merge makes the result of fn the value of key, when the transaction commits: fn is given the
-// newest value at that moment, whatever the transaction has read. So transactions that merge, say,
-// add to a counter, do not conflict over that key, at either level, and no write of others is lost.
+// Merge makes the result of fn the value of key when the transaction commits. fn is given the
+// newest value at that moment, whatever the transaction has read. So two transactions that merge a
+// key, say add to a counter, do not conflict over it at either level, and lose no write of others.
 //
 // Several Merges of a key are applied in their order. A Merge after a Set or Delete changes that
 // write at once. Reads after a Merge return its result for the value at the read epoch, and join

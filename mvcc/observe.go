@@ -21,8 +21,8 @@ type Attempt struct {
 	Panicked bool
 	// Epoch is the commit epoch, or 0; the read epoch if nothing was written.
 	Epoch uint64
-	// Began is when the function was called, Took how long it and the commit took, and Waited how
-	// long Update had waited before.
+	// Began is when the function was called. Took is the time of the function and the commit.
+	// Waited is how long Update had waited before.
 	Began        time.Time
 	Took, Waited time.Duration
 }
@@ -60,8 +60,8 @@ func (m *core) observed(
 	return err
 }
 
-// around is update, between the two calls of Options.Around. If Around were one function that calls
-// Update, it would keep fn: then each Update would allocate its function, even without an Around.
+// around is update, between the two calls of Options.Around. If Around itself had to call Update,
+// Around would keep fn: then each Update would allocate its fn, even without an Around.
 func (m *core) around(ctx context.Context, opts *TxOptions, fn func(tx DBTx) error) error {
 	var own TxOptions
 	if opts != nil {

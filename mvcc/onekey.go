@@ -57,8 +57,8 @@ func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	return chain.Present[K, V](base)
 }
 
-// LoadOrStore returns the value of key if there is one, as [Map.Load], or else stores the given
-// one, as [Map.Store], and returns that. loaded tells which.
+// LoadOrStore returns the value of key if there is one, as [Map.Load]; then loaded is true. Else it
+// stores the given value, as [Map.Store], and returns the given value; then loaded is false.
 func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	m.checkKey(useWrite, key)
 	h, p, v := index.Lookup(m.index, key)
@@ -116,8 +116,8 @@ func CompareAndSwap[K, V comparable](m *Map[K, V], key K, old, new V) (swapped b
 	return swapped
 }
 
-// A condition reports whether a one-key write goes on, on top of the newest version, or nil. It may
-// give the version that is to be written its value.
+// A condition reports whether a one-key write goes on. base is the newest version, or nil. The
+// condition may set the value of the version that is to be written.
 type condition func(base *chain.Node) bool
 
 func ifPresent(base *chain.Node) bool { return base.There() }
@@ -148,8 +148,8 @@ func (m *core) write(
 	chain.SetWord(&v.State, chain.Word(v.State.Load()).Announced(0, 0))
 	var claim *favour.Claim
 	var began time.Time // when the call of cond began that says how long a turn must be
-	// The head that was found need not be looked up again: the install fails if it is not the head
-	// any more.
+	// The place and head of the caller's look-up are used: the install fails if the head is no
+	// longer the head of the chain.
 	for lost := 0; ; p, head = m.index.Again(p, h, v.Key()) {
 		base, ok := m.DecidedBase(head)
 		if !ok {
@@ -230,9 +230,9 @@ func (m *core) turn(h uint64, took time.Duration) *favour.Claim {
 	return claim
 }
 
-// publish commits the announced one-key version v at p, on top of base, unless a helper has; h is
-// the hash of its key. If a function of the user panics after the commit, all that must be done has
-// been done.
+// publish commits the announced one-key version v at p, on top of base, unless a helper has
+// committed v. h is the hash of v's key. If a function of the user panics after the commit, the
+// steps that must follow the commit are already done.
 func (m *core) publish(p index.Place, h uint64, base, v *chain.Node) {
 	hooks.At(hooks.StoreInstalled)
 	// The word is announced with floor 0 and no check: nobody revokes it, so
@@ -281,8 +281,7 @@ func (m *core) tellGuarded(p index.Place, h uint64, base, v *chain.Node) {
 	done = true
 }
 
-// countOne counts by how much v, which is committed on top of base, makes the number of keys
-// grow.
+// countOne counts by how much v, committed on top of base, changes the number of keys.
 func (m *core) countOne(base, v *chain.Node) {
 	if n := chain.Growth(base, v); n != 0 {
 		m.counters.keys.Add(int64(n))

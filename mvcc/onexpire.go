@@ -56,8 +56,7 @@ func (m *core) setOnExpire(fn func(tx DBTx, v *chain.Node) error) {
 	}
 }
 
-// A refusal is how the function of OnExpire has failed: whatever its error wraps, it is no
-// conflict.
+// A refusal is the failure of a function of OnExpire. It is no conflict, whatever error it wraps.
 type refusal struct {
 	err   error
 	stack string // if it has panicked
@@ -65,8 +64,8 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.err.Error() }
 
-// calling runs the transaction of the deletion, and the function of OnExpire in it, in a goroutine
-// of its own, which the function may end.
+// calling runs the transaction of the deletion, with the function of OnExpire, in a new goroutine,
+// since the function may end its goroutine.
 func (d *deletion) calling(ctx context.Context) (err error) {
 	done := make(chan struct{})
 	go func() {
@@ -96,8 +95,8 @@ func (d *deletion) left(err *error) {
 	}
 }
 
-// run runs the transaction. In a trial it first runs it, and rolls it back, as often as the trial
-// makes an Update conflict.
+// run runs the transaction of the deletion. In a trial it first runs the transaction and rolls it
+// back, as often as the trial makes an Update conflict.
 func (d *deletion) run(ctx context.Context) error {
 	of := d.x.m
 	if of.db != nil { // on may use the other tables
@@ -150,8 +149,8 @@ const (
 	longestDelay = 60_000
 )
 
-// refused notes that the record at key was not deleted, and returns when to look at key again, if
-// ok is set. now is when the record was found to be due.
+// refused notes that the record at key was not deleted. With ok, it returns when to look at key
+// again. now is when the record was found to be due.
 func (x *expiry) refused(key unsafe.Pointer, err error, now, soon int64) (at int64, ok bool) {
 	hash := x.m.index.Hash.Sum(key)
 	x.mu.Lock()
@@ -181,8 +180,8 @@ func (x *expiry) refused(key unsafe.Pointer, err error, now, soon int64) (at int
 	return at, ok
 }
 
-// tell has the logger told of refusals, by a goroutine that is telling it already or by a new one.
-// It waits for a new one only if there is no background work.
+// tell has the logger told of refusals, by the goroutine that is telling it already or by a new
+// one. tell waits for a new goroutine only if there is no background work.
 func (x *expiry) tell() {
 	if !x.hasUntold() || !x.telling.CompareAndSwap(false, true) {
 		return

@@ -99,10 +99,10 @@ type Options struct {
 	// PinWarnAge is for Logger. Default: a minute.
 	PinWarnAge time.Duration
 
-	// Observe is told of each attempt of each [Map.Update], [UpdateValue] and [DB.Update], but for
-	// one whose context had ended before. The goroutine of the Update calls it when the attempt
-	// holds nothing any more: a commit stays if Observe panics. It costs three readings of the
-	// clock and some allocations an Update.
+	// Observe is told of each attempt of each [Map.Update], [UpdateValue] and [DB.Update], except
+	// an attempt whose context had ended before. The goroutine of the Update calls it when the
+	// attempt holds nothing any more: a commit stays if Observe panics. It costs three readings of
+	// the clock and some allocations an Update.
 	Observe func(Attempt)
 
 	// Around is called as each Update begins, and after, if it is not nil, when it ends, also by a

@@ -134,8 +134,8 @@ func (o *order) merged(spans []span) []span {
 	return spans[:n+1]
 }
 
-// gone adds part, the keys that a loop has gone through by now, to the spans. noted is the number
-// of the span that the loop had noted before, or -1. gone returns the spans and the new number.
+// gone adds part, the keys that a loop has gone through by now, to the spans, and returns the spans
+// and the number of the loop's span. noted is that number before, or -1 if the loop had none.
 func (o *order) gone(spans []span, noted int, part span) ([]span, int) {
 	// A loop may take over the span of another: a span that replaces one contains it.
 	switch last := len(spans) - 1; {

@@ -8,10 +8,10 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/hasher"
 )
 
-// An owner copies the strings of a key, so that the key can be kept for longer than its version: a
-// string may be a part of another a thousand times as long, which would be kept with it. Owners are
-// for copies of keys that are made once and not with each version: those of orders, indexes, and
-// notes of expiry. The owner is nil for keys that have no strings.
+// An owner copies the strings of a key, so that a kept key does not keep its version's strings: a
+// string may be a part of another a thousand times as long, which would be kept too. Owners are for
+// copies of a key that are not made with each version: those in orders, indexes, and notes of
+// expiry. The owner is nil for keys that have no strings.
 type owner[K any] func(key *K)
 
 func newOwner[K any]() owner[K] {

@@ -8,11 +8,11 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/tree"
 )
 
-// A part is the work of a transaction or snapshot in one map. The part for the map that began the
-// transaction is in its state. A transaction of a database is begun by the database's root, and has
-// a further part for each table that it uses. All parts share one slot, hence one read epoch,
-// record and commit epoch; and one read set and one write set, whose records name their part by a
-// number. So the steps of a commit, see commit.go, are the same over one map and over many.
+// A part is the work of a transaction or snapshot in one map. Its state has the part for the map
+// that began it. A transaction of a database is begun by the database's root, and has a further
+// part for each table that it uses. All parts share one slot, hence one read epoch, record and
+// commit epoch. They share one read set and one write set, whose records name their part by number.
+// So the steps of a commit, see commit.go, are the same over one map and over many.
 type part struct {
 	txn // first
 
@@ -46,16 +46,16 @@ type rarePart struct {
 	ranges  []span // whose keys were all read; from fullRanges on, ranges that touch are joined
 	// merges counts how often ranges were joined, which gives them other numbers.
 	fullRanges, merges int
-	// notes are of the leaves that loops over ranges went along. again says that notes are not
-	// enough: a head was not committed at or before the read epoch, or there are too many notes.
+	// notes are of the leaves that loops over ranges went along. again says that the commit must
+	// loop again: a head was not committed at or before the read epoch, or notes got too many.
 	notes []tree.Note
 	again bool
 	// inOrder has the numbers of the part's writes among the first ordered ones of the transaction,
 	// in the order of their keys. The first loop over a range makes it.
 	inOrder []int32
 	ordered int
-	// gaps are spans without a value, except from the writes numbered lookedAt and above, and from
-	// those in revived, which replace a deletion; see closeGaps.
+	// gaps are spans without a value. Exceptions are the writes numbered lookedAt and above, and
+	// the writes in revived, which replace a deletion; see closeGaps.
 	gaps     []span
 	lookedAt int
 	revived  []int32
@@ -143,8 +143,8 @@ func (p *part) forget() {
 	}
 }
 
-// dropParts drops the parts that an idle state has in other maps, if they are more than keptParts,
-// or if one of these maps was closed: so the state keeps no closed table alive.
+// dropParts drops the parts that an idle state has in other maps, if there are more than keptParts
+// or one of these maps was closed: so the state keeps no closed table alive.
 func (st *txState) dropParts() {
 	n := 0
 	for p := st.others.Load(); p != nil; p = p.next {
@@ -155,8 +155,8 @@ func (st *txState) dropParts() {
 	}
 }
 
-// A keyList has the keys that had no version at the read epoch, and their hashes. It is nil until
-// there is such a key.
+// A keyList has the keys that had no version at the read epoch, and their hashes. A part has a nil
+// keyList until it reads such a key.
 type keyList interface {
 	add(key unsafe.Pointer, hash uint64)
 	at(i int) (key unsafe.Pointer, hash uint64) // the key may be used until the call of empty
@@ -278,8 +278,8 @@ func (p *part) addGap(g span) {
 	rare.gaps = append(rare.gaps, g)
 }
 
-// behindGap returns the part of r, or of all keys if r is nil, that a loop must visit: if r begins
-// in a gap, the rest behind the gap. ok is false if there is no rest.
+// behindGap returns the part of r, or of all keys if r is nil, that a loop must visit. If r begins
+// in a gap, this is the part of r behind the gap; ok is false if no key of r is behind the gap.
 func (p *part) behindGap(r *span, down bool) (rest *span, ok bool) {
 	var all span
 	if r != nil {

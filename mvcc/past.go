@@ -44,8 +44,8 @@ func History[K comparable, V any](m *Map[K, V], key K) (revisions []Revision[V])
 	return revisions
 }
 
-// history returns those versions of the key with this head that have been its newest since the
-// bound, the newest first.
+// history returns the versions of the key with this head that have been the newest one at some time
+// since the bound. It returns the newest first.
 //
 // The snapshot keeps the newest version that it sees. As no view has a greater bound, all versions
 // above the bound and the newest one below are kept: so the bound after the walk is used.

@@ -6,8 +6,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/chain"
 )
 
-// plainWrites is the most keys that a plain transaction may write: so few, below installStride,
-// that its owner need not show that it goes on.
+// plainWrites is the most keys that a plain transaction may write. It is below installStride: so
+// the owner of a plain transaction need not set its sign of progress.
 const plainWrites = 4
 
 // tryPlain is the first attempt to commit a plain transaction, which has read up to plainWrites
@@ -80,7 +80,7 @@ func (st *txState) tryPlain(gen epoch.Gen) (e epoch.Epoch, r result, tried bool)
 }
 
 // decidePlain announces and decides a plain transaction, whose writes are installed. It returns the
-// word of the record then: the transaction is aborted unless this is committed.
+// decided word of the record: if this is not committed, the transaction is aborted.
 func (st *txState) decidePlain(writes []write) (decided chain.Word) {
 	m, record := st.m, &writes[0].v.State
 	says := chain.Load(record)

@@ -11,8 +11,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// visit prunes keys for the background work, see [gc.Config]: those keys of the items' buckets for
-// which a visit was asked. All items are of this map.
+// visit prunes keys for the background work, see [gc.Config]. It prunes the keys for which a visit
+// was asked, in the buckets of the items. All items are of this map.
 func (c *chains) visit(items []gc.Item, view *gc.View, f *found) {
 	// In each loop the loads do not depend on each other, for the cache: see [index.Index.Scan].
 	for _, i := range items {
@@ -81,9 +81,9 @@ func (c *chains) listAgain(p index.Place, key unsafe.Pointer, list *[]gc.Item) {
 	}
 }
 
-// due ends the wait of v, and adds a visit of its key to items. A pruner that has linked to v and
-// relied on its mark did both before the mark came off: so the visit starts from a head below which
-// v is found, and marks v again or drops it. A pruner that comes later does not find the mark.
+// due ends the wait of v, and adds a visit of v's key to items. A pruner that relied on v's mark
+// had linked to v before the mark came off: so the visit finds v below its head, and marks v again
+// or drops v. A later pruner finds no mark on v.
 func (w *waiter) due(v *chain.Node, items []gc.Item) []gc.Item {
 	v.State.And(^w.mark())
 	if w.last {
@@ -96,10 +96,10 @@ func (w *waiter) due(v *chain.Node, items []gc.Item) []gc.Item {
 	return items
 }
 
-// stale reports whether a tombstone that waits for transactions which may write has been written
-// over, and then ends the wait: the versions on top decide whether it is kept. Without this, a key
-// that is deleted and stored again and again while such a transaction is open would leave a wait
-// each time.
+// stale reports whether a tombstone that waits for transactions that may write has been written
+// over. If so it ends the wait: the versions on top now decide whether the tombstone is kept. If
+// the wait did not end, a key that is deleted and stored again and again while such a transaction
+// is open would leave a wait each time.
 func (w *waiter) stale(v *chain.Node) bool {
 	v.State.And(^w.mark()) // must precede: a writer that brings v to light again asks for a visit
 	if _, _, head := w.index.Seek(v.Key()); head == v && !v.Mark(w.mark()) {
@@ -109,8 +109,8 @@ func (w *waiter) stale(v *chain.Node) bool {
 	return true
 }
 
-// surplus returns the number of versions of those keys of b that are to be visited, without the
-// newest of each key, and without the versions that wait.
+// surplus counts the versions of the keys of b that are to be visited. It does not count the newest
+// version of each key, nor the versions that wait.
 func (c *chains) surplus(b *index.Bucket) (n int) {
 	for m := c.index.Waiting(b); m != 0; m &= m - 1 {
 		head := (index.Place{Bucket: b, I: uint8(bits.TrailingZeros32(m))}).Load()
@@ -234,8 +234,8 @@ func (c *chains) prune(
 	return l
 }
 
-// pruneBelow drops the versions below v, the newest at or below the bound, that view does not need.
-// kept: some are left there; young: one of them is for an epoch that is not old.
+// pruneBelow drops the versions below v, the newest one at or below the bound, that view does not
+// need. kept: some are left below v; young: one of these is for an epoch that is not old.
 func (c *chains) pruneBelow(
 	v *chain.Node, view *gc.View, run int, f *found,
 ) (kept, young bool) {
@@ -253,8 +253,8 @@ func (c *chains) pruneBelow(
 		} else {
 			c.CheckCut(cur, first, n, view)
 			hooks.At(hooks.PruneWalked)
-			// By CAS: if another pruner has cut here meanwhile, it may have dropped n, which must
-			// not be linked in again.
+			// A CAS is needed: another pruner that has cut here meanwhile may have dropped n, which
+			// must not be linked in again.
 			if !cur.Next.CompareAndSwap(first, n) {
 				continue
 			}

@@ -49,8 +49,8 @@ func (r replicated) Attempt(fn any) (w *replicate.Work, err error) {
 	return st.work(tx), nil
 }
 
-// notByHand keeps a transaction from being committed by hand: it is one of the extras, with which
-// no commit succeeds.
+// notByHand is an extra that keeps a transaction from being committed by hand: no commit succeeds
+// while the transaction has extras.
 var notByHand = extraKey{ix: mustNot{}}
 
 type mustNot struct{}

@@ -55,8 +55,8 @@ func (r replicated) Apply(at uint64, fn any) (err error) {
 	return st.commitAt(gen, epoch.Epoch(at))
 }
 
-// commitAt commits the transaction gen at an epoch above the clock, ends it and recycles its state,
-// whatever the outcome.
+// commitAt commits the transaction gen at the epoch at, which is above the clock. Whether it
+// succeeds or not, it ends the transaction and recycles its state.
 func (st *txState) commitAt(gen epoch.Gen, at epoch.Epoch) error {
 	done := false
 	defer func() {

@@ -60,9 +60,9 @@ type keptIndex interface {
 // A writtenIndex is an index, for writers to its table.
 type writtenIndex[K comparable, V any] interface {
 	keptIndex
-	// change returns a function that writes the changes of the index after a change of the record
-	// key, or nil if there are none. was is the key before: equal, but maybe the other zero. change
-	// calls the function of the index; the function returned does not.
+	// change returns a function that writes the change of the index after a change of the record
+	// key, or nil if the index does not change. was is the key before: equal, but maybe the other
+	// zero. change calls the program's function of the index; the returned function does not.
 	change(was K, old V, had bool, key K, value V, has bool) func(tx DBTx)
 }
 
@@ -85,8 +85,8 @@ func (p *part) schemaFor() *schema {
 	return p.schema
 }
 
-// asWritten returns key as it was written last, which may be the other zero: in the record that the
-// transaction sees, or, if own is not set, the snapshot.
+// asWritten returns key with the bits of its last write, which may be those of the other zero. With
+// own it looks in the record that the transaction sees, without own in the snapshot's.
 func asWritten[K comparable](st *txn, key K, own bool) K {
 	if !st.plain {
 		if v := st.written(unsafe.Pointer(&key), own); v != nil {

@@ -26,8 +26,8 @@ type Index[I, K comparable, V any] struct {
 	ownIndex owner[I]
 	ownKey   owner[K]
 	*collation
-	// The table of the index: unique, from index keys to keys of records, if the index is unique,
-	// and else entries.
+	// The table of the index. A unique index has only unique, from index keys to keys of records;
+	// any other index has only entries.
 	unique  inner[I, K]
 	entries inner[entry[I, K], none]
 	table   *engine // the one of the two that there is

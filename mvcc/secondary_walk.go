@@ -59,9 +59,9 @@ func (ix *Index[I, K, V]) empty(of *stretch[I, K]) bool {
 	return of.one && !ix.sound && !equal(of.keys.low.key, of.keys.low.key)
 }
 
-// records visits the records of a stretch, as r sees them. Neither records nor its calls keep r or
-// yield: so where a method that returns an iterator is inlined, the compiler allocates neither the
-// loop's function nor its variables.
+// records visits the records of a stretch, as r sees them. Neither r nor yield escapes from records
+// and its calls: so where a method that returns an iterator is inlined, the compiler allocates
+// neither the loop's function nor its variables.
 //
 //go:noinline
 func (ix *Index[I, K, V]) records(r Reader[K, V], of stretch[I, K], yield func(K, V) bool) {
@@ -239,8 +239,8 @@ func (ix *Index[I, K, V]) endIn(in window[K], of *stretch[I, K]) (first Entry[I,
 	return first, ok
 }
 
-// owners visits the records that have an index key of a unique index, in order: the owner, and the
-// records to which the transaction has given the index key as well.
+// owners visits the records that have an index key of a unique index, in order. These are the owner
+// of the index key, and the records to which the transaction has given the same index key.
 func (ix *Index[I, K, V]) owners(
 	in window[K], of *stretch[I, K], index I, owner K, visit func(index I, key K) bool,
 ) bool {

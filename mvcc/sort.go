@@ -13,9 +13,9 @@ type numbered struct {
 	at int
 }
 
-// sortBy sorts s by the number that by returns for each element, and keeps equal ones in their
-// order. It moves each element once, and allocates only for more than 16: writes are long, and have
-// pointers.
+// sortBy sorts s by the number that the function by returns for an element. Elements with equal
+// numbers keep their order. sortBy moves each element once, since writes are long and have
+// pointers, and allocates only for more than 16 elements.
 func sortBy[T any](s []T, by func(*T) uint64) {
 	if len(s) < 2 {
 		return
@@ -51,9 +51,9 @@ func sortNumbered(order []numbered) {
 	})
 }
 
-// sortWrites sorts the writes by their tables and the hashes of their keys: two transactions with
-// the same keys then meet on the first one, and not head-on. Nothing depends on
-// it but speed.
+// sortWrites sorts the writes by their tables and the hashes of their keys. So two transactions
+// with the same keys meet on the first key, and do not each install some keys before they meet.
+// Only speed depends on the order.
 func (st *txState) sortWrites() {
 	if hooks.Scheduled() {
 		return // hashes are random; the order of the program does as well

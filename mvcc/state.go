@@ -58,8 +58,8 @@ func (m *core) open(kind uint64) (st *txState, gen epoch.Gen) {
 	}
 }
 
-// take takes an idle state, or makes one. It returns the generation of the transaction that begins
-// in the state next: now, because this transaction may be evicted before Begin returns.
+// take takes an idle state, or makes one, and returns the generation of the next transaction in it.
+// A caller cannot ask for this after Begin: the transaction may be evicted before Begin returns.
 func (m *core) take() (st *txState, gen epoch.Gen) {
 	if st = m.idle(); st == nil {
 		st = m.newState()
@@ -83,7 +83,7 @@ func (st *txState) trace(gen epoch.Gen) {
 	}
 }
 
-// isInner reports whether a file is one of this package: calls in it say nothing of where a
+// isInner reports whether a file belongs to this package: a call there does not show where a
 // transaction began. (Directories are those of the build: with -trimpath, import paths.)
 func isInner(file string) bool {
 	return path.Dir(file) == sources() && !strings.HasSuffix(file, "_test.go")
@@ -94,9 +94,9 @@ var sources = sync.OnceValue(func() string {
 	return path.Dir(file)
 })
 
-// enter is called at the begin of a method that uses the reads and writes of the transaction, and
-// leave at its end. A transaction is for one goroutine at a time: most uses by two are noticed, at
-// the price of a plain flag. A method that calls a function of the user in between defers leave.
+// enter is called first, and leave last, by a method that uses the reads and writes of a Tx. By a
+// plain flag they notice most uses of a Tx by two goroutines at once. A method that calls a
+// function of the user between enter and leave defers leave.
 func (st *txState) enter() {
 	if st.busy {
 		panic(errConcurrentUse)
@@ -106,8 +106,8 @@ func (st *txState) enter() {
 
 func (st *txState) leave() { st.busy = false }
 
-// enterAgain is enter for a method that has left in between. It panics if the transaction gen has
-// ended since, so that nothing of gen gets into the transaction that the state serves by now.
+// enterAgain is enter for a method that has called leave and goes on. It panics if the transaction
+// gen has ended since, so that nothing of gen gets into the state's next transaction.
 func (st *txState) enterAgain(gen epoch.Gen) {
 	if st.gen() != gen {
 		refuse(&st.own.txn, gen)
@@ -132,9 +132,8 @@ func (m *core) scheduledIdle() (st *txState) {
 	return st
 }
 
-// give puts the state of the transaction gen, which has ended, back into the pool. If
-// the transaction was an old one the slot is the reclaimer's, and the state is
-// forgotten.
+// give puts the state of the transaction gen, which has ended, back into the pool. If gen had an
+// old epoch, its slot belongs to the reclaimer now, and give forgets the state.
 func (m *core) give(st *txState, gen epoch.Gen) {
 	if !st.slot.Keep(gen) || !st.slot.Settled() {
 		return // an unsettled slot must not serve another transaction, see abandon
@@ -181,8 +180,8 @@ func abandon(slot *epoch.Slot) {
 func (st *txState) gen() epoch.Gen     { return st.slot.Gen() }
 func (st *txState) epoch() epoch.Epoch { return st.slot.Epoch() }
 
-// end ends the transaction gen and reports whether this call did it. The caller
-// then owns the state, and gives it back with recycle or give.
+// end ends the transaction gen, and reports whether this call ended it. If so the caller owns the
+// state, and gives the state back with recycle or give.
 func (st *txState) end(gen epoch.Gen) bool {
 	st.slot.CheckBegun(gen)
 	return st.slot.End(gen)
@@ -233,7 +232,7 @@ func (tooOld) Unwrap() error { return ErrTxTooOld }
 
 // tooOld is deferred around a function that uses the transaction gen. If gen was evicted, and the
 // function panics because it has used gen since, tooOld ends the panic and sets err. Any other
-// panic goes on, also one that is due to another handle.
+// panic goes on, even a panic because of another evicted handle.
 func (st *txState) tooOld(gen epoch.Gen, err *error) {
 	if st.m.strict {
 		st.m.shared.hub.stir() // it may have committed
@@ -250,8 +249,8 @@ func (st *txState) tooOld(gen epoch.Gen, err *error) {
 	}
 }
 
-// guarded calls fn and returns its error; ErrTxTooOld where a read in fn finds the transaction gen
-// evicted; and an error without a call of fn if gen has ended already.
+// guarded calls fn and returns fn's error, or ErrTxTooOld if a read in fn finds the transaction gen
+// evicted. If gen has ended already, guarded returns an error and does not call fn.
 func (st *txState) guarded(gen epoch.Gen, fn func() error) (err error) {
 	if fn == nil {
 		panic("mvcc: Try: fn is nil")

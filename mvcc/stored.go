@@ -69,8 +69,8 @@ func (s *stored) take(v *chain.Node) (was storedValue, ok bool) {
 	return was, ok
 }
 
-// covered takes the note of v, on top of which a version of the caller has been committed, and
-// returns how v's value was changed, or "" if it was not. See V2.
+// covered takes the note of v, and returns how v's value was changed, or "" if it was not changed.
+// The caller has committed a version on top of v. See V2.
 func (m *core) covered(v *chain.Node) (mistake string) {
 	was, ok := m.shared.strict.stored.take(v)
 	if !ok {
@@ -186,8 +186,8 @@ func (st *txState) noteStored() {
 	}
 }
 
-// settleStored takes the notes of the values that the commit has covered, and says if one was
-// changed. If the commit has failed, it drops the notes of the commit's own values.
+// settleStored takes the notes of the values that the commit has covered, and says if a value was
+// changed. If the commit has failed, settleStored drops the notes of the commit's own values.
 func (st *txState) settleStored(committed bool) (mistake string) {
 	if !st.m.strict {
 		return ""
@@ -213,8 +213,8 @@ func (st *txState) checkStored(committed bool) {
 	}
 }
 
-// checkStored fails if a value in one of the maps, which are of s, was changed, see V3. (It is no
-// method of strict, which would lead to the engine.)
+// checkStored fails if a value in one of the maps was changed, see V3. s is the strict of the maps.
+// (checkStored is no method of strict, which would lead to the engine.)
 func checkStored(s *strict, maps ...*core) {
 	first, more := "", 0
 	for _, m := range maps {

@@ -16,9 +16,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/seam"
 )
 
-// A strict exists with Options.Strict, one for a database or for a map by itself. It has the
-// functions of the program that each goroutine is within. Maps look for it only where strict is
-// set, or plain is not.
+// A strict exists with Options.Strict, one for a database or for a map by itself. For each
+// goroutine it has the functions of the program in which the goroutine is. Code of a map looks for
+// its strict only where core.strict is set or core.plain is not.
 type strict struct {
 	mu      sync.Mutex
 	within  map[goid.ID][]scope // the functions of the program that are under way, the innermost last
@@ -158,8 +158,8 @@ func (m *core) besideOpen(kind uint64) {
 	}
 }
 
-// updateStrictly is Update, but it notes meanwhile that the goroutine is within fn. If there may be
-// a second attempt it first runs fn in a transaction that is rolled back, as if after a conflict.
+// updateStrictly is Update that notes that the goroutine is within fn while it is. If there may be
+// a second attempt, it first runs fn in a transaction that is rolled back, as if after a conflict.
 func (m *core) updateStrictly(
 	ctx context.Context, opts *TxOptions, fn func(tx DBTx) error,
 ) error {
@@ -212,8 +212,8 @@ func (tx DBTx) rehearsed(run func(tx DBTx) error) error {
 	return err
 }
 
-// forced ends, now and then, the transaction gen with a conflict and returns the conflict. It does
-// so only if the transaction could have had one.
+// forced ends the transaction gen with a conflict, and returns the conflict, if the transaction
+// could have had one and strict.forces chooses this commit.
 func (st *txState) forced(gen epoch.Gen) error {
 	if !st.canConflict() || !st.m.shared.strict.forces() {
 		return nil
@@ -244,9 +244,9 @@ func mergeTwice[V any](s *strict, fn func(old V, ok bool) V, old V, ok bool) V {
 	return twice(s, "the function of a Merge", func() V { return fn(old, ok) })
 }
 
-// same reports whether a and b are alike, as far as can be seen: two functions or channels are if
-// both are nil or neither is, and two NaNs are. It does not look deeper than 32 levels, since a
-// value may contain itself, nor at more than a million values.
+// same reports whether a and b are alike, as far as can be seen. Two functions or channels are
+// alike if both are nil or neither is; two NaNs are alike. same does not look deeper than 32
+// levels, since a value may contain itself, nor at more than a million values.
 func same[T any](a, b T) bool {
 	most := 1_000_000
 	return alike(reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem(), 0, &most)

@@ -126,9 +126,9 @@ func (m *core) updateOnTrial(
 	return err
 }
 
-// attemptOnTrial makes the nth attempt of an Update. If the attempt could conflict, it does, and
-// the conflict is returned. If not, it is rolled back if rehearse is set, and else committed. over
-// says that there is no other attempt to make.
+// attemptOnTrial makes the nth attempt of an Update. It returns a conflict if the attempt could
+// conflict. Else it rolls the attempt back if rehearse is set, and commits the attempt if not. over
+// says that no other attempt is to follow.
 func (m *core) attemptOnTrial(
 	opts *TxOptions, n int, rehearse bool, run func(tx DBTx) error,
 ) (over bool, err error) {
@@ -147,8 +147,8 @@ func (m *core) attemptOnTrial(
 	return !errors.Is(err, ErrConflict), err
 }
 
-// A subject is root, a map by itself or a database, which it keeps reachable until End: so the
-// garbage collector does not end root first.
+// A subject is a trial's map by itself, or database, as root. It keeps root reachable until End: so
+// the garbage collector does not end root first.
 type subject struct {
 	*shared
 	root any
@@ -222,8 +222,8 @@ func openWhat(p epoch.Pin) string {
 	return "a snapshot"
 }
 
-// endAll ends all that listen, and returns the watches among them whose contexts have not ended. (A
-// channel of Changed may be dropped.)
+// endAll ends all watches and channels of Changed. It returns the watches whose contexts had not
+// ended. (A channel of Changed may be dropped.)
 func (h *hub) endAll() (left []trial.Left) {
 	var all []listener
 	h.mu.Lock()

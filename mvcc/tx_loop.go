@@ -109,8 +109,8 @@ func (tx DBTx) ranged(c *chunk, r *span, down bool, visit func() bool) {
 	runtime.KeepAlive(tx.st)
 }
 
-// goOn reports whether a loop that was left goes on, at c.jump: it has not read the keys that it
-// jumps over.
+// goOn reports whether a loop that was left goes on, at c.jump. The keys that the loop jumps over
+// have not been read.
 func (l *txLoop) goOn(c *chunk) bool {
 	if c.jump == nil {
 		return false

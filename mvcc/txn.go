@@ -162,8 +162,8 @@ func (t *txn) toMerge(key unsafe.Pointer) (own *chain.Node, merge merger) {
 	return own, merge
 }
 
-// mergeMore ends a merge of v, which is private, and has the key. If more is set it replaces an
-// earlier merge, whose key may be the other zero, or have other memory.
+// mergeMore ends a merge of v, which is private and has the key. With more, v replaces an earlier
+// merge of the key, which may have the other zero as key, or have its key in other memory.
 //
 //go:noinline
 func (t *txn) mergeMore(gen epoch.Gen, v *chain.Node, merge merger, more bool) {

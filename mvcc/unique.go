@@ -11,8 +11,8 @@ import (
 )
 
 // extras are the records to which a transaction has given an index key of a unique index that
-// another record has. The transaction cannot commit with one, but can go on: so two records may
-// exchange their index keys, in any order.
+// another record has. A transaction that has extras cannot commit, but can go on: so two records
+// may exchange their index keys, in any order.
 type extras struct {
 	of map[extraKey][]any // keys of records
 	// shared says that a savepoint or a loop keeps the map as it is.

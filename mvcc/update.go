@@ -201,10 +201,10 @@ func mayRunAgain() string {
 	return ""
 }
 
-// attempt runs fn in a transaction once. It returns ok if it committed, an error
-// if there is nothing to try again, and neither, having set c, after a conflict. With more
-// returns (8 for its 2 defers) the compiler no longer puts the deferred calls into its code,
-// and a transaction takes a tenth longer.
+// attempt runs fn in a transaction once. It returns ok if the transaction committed, an error if
+// there is nothing to try again, and neither, having set c, after a conflict. With 8 returns (for 2
+// defers) the compiler would no longer put the deferred calls into attempt's code, and a
+// transaction would take a tenth longer.
 func (m *core) attempt(
 	level Level, b *bid, fn func(tx DBTx) error, c *conflict,
 ) (ok bool, err error) {

@@ -53,8 +53,8 @@ func (st *txState) validate(w chain.Word, e epoch.Epoch) (now chain.Word, ok boo
 	return st.says, true
 }
 
-// goesOnValidating counts a check. Every validateStride checks it flips the bit of a tentative
-// record that shows progress, and reports whether the result of the validation can still matter.
+// goesOnValidating counts a check, and reports whether the result of the validation can still
+// matter. Each validateStride checks it flips the bit of a tentative record that shows progress.
 func (st *txState) goesOnValidating() bool {
 	if st.checks++; st.checks%validateStride != 0 {
 		return true
@@ -73,8 +73,8 @@ func (st *txState) goesOnValidating() bool {
 	return st.says.Tag() == chain.TagTentative || st.says.Tag() == chain.TagAnnounced
 }
 
-// validate validates the absent keys of the part, its number of keys, its scan and ranges, as
-// txState.validate does the keys found. With ok, goOn is false if goesOnValidating has ended it.
+// validate validates the part's absent keys, number of keys, scan and ranges; txState.validate
+// validates the keys that were found. With ok, goOn is false if goesOnValidating has ended it.
 func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 	for i := range p.absences() {
 		key, hash := p.absent.at(i)
@@ -95,8 +95,8 @@ func (p *part) validate(least, e epoch.Epoch) (ok, goOn bool) {
 	if !p.scanned && len(p.ranges) == 0 {
 		return true, true
 	}
-	// Every key that was visible at the read epoch, or was committed since, is in the index: so it
-	// is met. The writer of a key that is inserted behind our back draws an epoch above e.
+	// Every key that was visible at the read epoch, or was committed since, is in the index, and so
+	// is met. The writer of a key inserted behind this loop draws an epoch above e.
 	from := p.st.epoch()
 	ok, goOn = true, true
 	unchanged := func(at index.Place, head *chain.Node) bool {
@@ -161,8 +161,8 @@ func (p *part) validateCount(least, e epoch.Epoch) (ok, goOn bool) {
 	return true, goOn
 }
 
-// validated is validate with a result. That of a transaction evicted meanwhile is resultEvicted,
-// since the versions that it would conflict with may have left the index.
+// validated is validate with a result. The result for a transaction evicted meanwhile is
+// resultEvicted, since the versions that it would conflict with may have left the index.
 func (st *txState) validated(
 	gen epoch.Gen, w chain.Word, e epoch.Epoch,
 ) (now chain.Word, r result) {
@@ -203,10 +203,10 @@ func absentSince(m *core, v *chain.Node, e epoch.Epoch) bool {
 	return v == nil || v.Tombstone() && m.CommitEpoch(v) < e
 }
 
-// settled returns the newest committed version of the key whose head at a place was v, except the
-// own one of the transaction, which validates as of epoch e; nil if there is none. An undecided
-// writer with an epoch below e is given a moment and then pushed above e: only the later waits for
-// the earlier.
+// settled returns the newest committed version of the key whose head at a place was v, or nil. It
+// passes over the version of the transaction itself, which validates as of epoch e. An undecided
+// writer with an epoch below e is given a moment and then pushed above e: only a later transaction
+// waits for an earlier one.
 func (p *part) settled(at index.Place, v *chain.Node, e epoch.Epoch) *chain.Node {
 	if v != nil {
 		if _, r := p.m.Resolve(v); r == p.st.record() {
@@ -219,8 +219,8 @@ func (p *part) settled(at index.Place, v *chain.Node, e epoch.Epoch) *chain.Node
 	return p.m.NewestAt(v, e-1)
 }
 
-// doomed reports whether a transaction that writes is certain to conflict: a value it read
-// has been overwritten. A key it found absent may be absent again by then.
+// doomed reports whether a transaction that writes is certain to conflict: a value that it read has
+// been overwritten. doomed ignores keys read as absent, since such a key may become absent again.
 func (st *txState) doomed() bool {
 	for i := range st.reads {
 		r := &st.reads[i]

@@ -2,8 +2,8 @@ package mvcc
 
 import "math/bits"
 
-// A wheel gives things back when their time has come, in any order, also a thing that is added
-// after its time. Times are in milliseconds. A thing costs the same however many there are: a
+// A wheel gives things back when their time has come, in any order; a thing may be added after its
+// time. Times are in milliseconds. The cost of a thing does not depend on their number: a
 // hierarchical timing wheel (Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987,
 // section 6.2). The zero wheel stands at the time 0.
 //

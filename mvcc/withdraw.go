@@ -6,8 +6,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// withdraw takes the versions that were installed off their chains, as far as nobody else has. The
-// record is aborted already, or it is aborted here: nobody else can announce it.
+// withdraw aborts the record, unless it is aborted already, and takes the installed versions off
+// their chains, unless another goroutine has. No other goroutine can announce the record.
 func (st *txState) withdraw() {
 	chain.AbortRecord(st.record())
 	st.retreat()
@@ -16,10 +16,10 @@ func (st *txState) withdraw() {
 	}
 }
 
-// retreat is withdraw, once the record is aborted.
+// retreat is withdraw for a record that is aborted.
 //
-// A key that was made for this commit leaves the index; after many of them tend has to look whether
-// the index is too large now.
+// A key that was made for this commit leaves the index. After many such keys, tend has to look
+// whether the index has become too large.
 func (st *txState) retreat() {
 	multi := st.multi()
 	for i := range st.writes[:st.installed] {
@@ -39,8 +39,8 @@ func (st *txState) retreat() {
 }
 
 // unwind ends the transaction gen, whose commit a function of the user has left by a panic or by
-// runtime.Goexit, which goes on. Nothing of the transaction is seen, unless it had committed: a
-// commit calls functions after that too. If so, unwind then calls those given to OnCommit.
+// runtime.Goexit, which goes on. Nobody sees a write of gen, unless gen had committed, since a
+// commit calls functions after that too. If gen had, unwind calls the functions given to OnCommit.
 //
 // The steps that others rely on come first, and call no function of the user. The steps after them
 // may call some: if one panics again the rest is left undone, which costs a little memory.
@@ -73,14 +73,14 @@ func (st *txState) unwind(gen epoch.Gen) {
 	quietly(func() { st.tidyAfter(outcome) })
 }
 
-// quietly calls f, and ends a panic of f: the panic or Goexit that had begun before goes on. A
-// Goexit in f goes on too: steps that must follow are deferred.
+// quietly calls f, and ends a panic of f: so the panic or Goexit that had begun before goes on. A
+// Goexit in f goes on too: callers defer the steps that must follow.
 func quietly(f func()) {
 	defer func() { _ = recover() }()
 	f()
 }
 
-// putOutcomes puts the outcome into those versions of the slot's record that do not have it, and
+// putOutcomes puts the outcome into the versions of the slot's record that do not have it yet, and
 // counts keys.
 func (st *txState) putOutcomes(outcome chain.Word) {
 	for i := range st.writes {

@@ -25,9 +25,9 @@ type txWork struct {
 	reads  []readRecord
 	full   int // the number of reads at which repeated ones are dropped, see compact
 	writes []write
-	// byHash finds an own write by the hash of its key, once one is looked for among more than
-	// linearWrites: 1 + its number is at the hash, or in a place that follows, before any 0. At
-	// most half of the places are taken, and their number is a power of two.
+	// byHash finds an own write by the hash of its key. It is made once a write is looked for among
+	// more than linearWrites. 1 + the write's number is at the hash, or in a place after it before
+	// any 0. At most half of the places are taken; their number is a power of two.
 	byHash []int32
 
 	// Of the attempt to commit that is under way:
@@ -88,7 +88,7 @@ type write struct {
 	i  uint8
 	of uint32 // the number of the part
 	// read is 1 + the number of the read of this key, or readAbsent, if [part.known] or
-	// [txState.written] noted it, else 0: the commit compares that version where it installs.
+	// [txState.written] noted the read, else 0. The commit compares that version at the install.
 	read int32
 	// saved is the number of the last savepoint for which the write was noted, to be undone.
 	saved uint32
@@ -222,8 +222,8 @@ func (st *txState) list(i int) {
 	}
 }
 
-// unlist takes write i from byHash. Since it was added last, no other has come after it because its
-// place was taken.
+// unlist takes write i from byHash. Write i was added last: so no later write stands behind it
+// because its place was taken.
 func (st *txState) unlist(i int) { *st.listed(i, int32(1+i)) = 0 }
 
 // listed returns the first place for write i in byHash that has the given number.
@@ -286,7 +286,7 @@ func (p *part) noteRead(key unsafe.Pointer, h uint64, at index.Place, v *chain.N
 }
 
 // visible returns the version that the transaction sees of the key of head v. The state is not busy
-// while it helps a writer: the help may call a function of the user, which may end the goroutine.
+// while it helps a writer: a function of the user that the help calls may end the goroutine.
 func (p *part) visible(gen epoch.Gen, v *chain.Node) *chain.Node {
 	if v == nil || chain.Load(&v.State).Committed() {
 		return p.m.Visible(v, p.st.epoch())

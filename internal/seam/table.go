@@ -22,7 +22,7 @@ type Table interface {
 	Equal(a, b unsafe.Pointer) bool
 	Boxed(key unsafe.Pointer) any
 	// Unchanged reports whether a key has not been written after an epoch, in a table that has not
-	// been closed. If deleted is set the key may be absent.
+	// been closed. With deleted the key may be absent.
 	Unchanged(key unsafe.Pointer, since uint64, deleted bool) bool
 }
 

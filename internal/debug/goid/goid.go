@@ -1,5 +1,5 @@
-// Package goid tells goroutines apart: it says whether two calls were made by the same
-// one. Nothing else follows from an ID, which another goroutine may have later.
+// Package goid tells goroutines apart: it says whether the same goroutine made two calls. An ID
+// says nothing else, as another goroutine may have the ID later.
 package goid
 
 import "time"

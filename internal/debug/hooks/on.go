@@ -28,9 +28,9 @@ func Set(f func(Point)) (remove func()) {
 	return func() { fn.Store(nil) }
 }
 
-// A Scheduler runs some goroutines, its own, one at a time, and decides before
-// each access to shared memory which of them goes on. Its methods are called by
-// every goroutine; for those that are not its own they do nothing.
+// A Scheduler runs some goroutines, its own, one at a time. Before each access to shared memory it
+// decides which of them goes on. Every goroutine calls its methods; the calls of goroutines that
+// are not its own do nothing.
 type Scheduler interface {
 	// Owns reports whether the calling goroutine is one of the scheduler's.
 	Owns() bool
@@ -42,12 +42,12 @@ type Scheduler interface {
 	// Index is called before an access to the index at key, or for a walk to
 	// all of it.
 	Index(kind Access, key any)
-	// GaveUp is called by a goroutine that waited for another one, which did
-	// not move, and that goes on without it.
+	// GaveUp is called by a goroutine that waited for another one, which did not move. The caller
+	// goes on without that one.
 	GaveUp()
-	// TakeIdle returns an idle object of the calling goroutine, nil if there is
-	// none, and Give puts one back: so that which object a goroutine gets from
-	// a free list does not depend on the processor it happens to run on.
+	// TakeIdle returns an idle object of the calling goroutine, nil if there is none. Give puts an
+	// object back. So the object that a goroutine gets from a free list does not depend on the
+	// processor that runs the goroutine.
 	TakeIdle() any
 	GiveIdle(x any)
 }
@@ -135,10 +135,9 @@ func GiveIdle(x any) {
 	}
 }
 
-// Looks returns how often to look at a word that others may change, before
-// giving up waiting: n, or once for a goroutine that is scheduled. Looks have no
-// effect, and the scheduler may put the one anywhere where one of n can be: the
-// outcomes are the same.
+// Looks returns how often a goroutine looks at a word that others may change before it gives up
+// waiting: n times, or once if the goroutine is scheduled. The outcomes are the same: a look has no
+// effect, and the scheduler may put the single look wherever any of n looks can be.
 func Looks(n int) int {
 	if Scheduled() {
 		return 1

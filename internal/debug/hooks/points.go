@@ -23,8 +23,8 @@ const (
 	Installed
 	// InstalledAll: every pending version is installed, none announced.
 	InstalledAll
-	// JustAnnounced: the record of a transaction with several keys says that it is
-	// announced, and its owner has not looked at it again.
+	// JustAnnounced: the record of a transaction with several keys says announced, and the owner of
+	// the record has not looked at it again.
 	JustAnnounced
 	// Announced: the owner has found the record announced, no epoch is drawn.
 	Announced
@@ -82,14 +82,14 @@ const (
 	// PruneWalked: a pruner has found the versions to drop and the one to link to, the
 	// link is not changed.
 	PruneWalked
-	// StateLoaded: the state of a version says indirect, the record that decides is not
-	// loaded.
+	// StateLoaded: the state of a version says indirect, and the record that decides about the
+	// version is not loaded yet.
 	StateLoaded
-	// TagsLoaded: a lookup that is not done with the first bucket has loaded its tags
-	// again, and looked at no cell.
+	// TagsLoaded: a lookup that has to look beyond the first bucket has loaded the tags again, and
+	// has looked at no cell yet.
 	TagsLoaded
-	// VisitsLoaded: a visitor has loaded which visits are asked for, and the heads, and
-	// not taken the bits off.
+	// VisitsLoaded: a visitor has loaded which visits are asked for, and the heads, and has not
+	// cleared the bits of these visits yet.
 	VisitsLoaded
 	// InsertLooked: an insert has looked for the key without the lock of the bucket.
 	InsertLooked
@@ -107,11 +107,11 @@ const (
 	// CellFilled: a cell is moved, and there in the next table, not yet marked in the
 	// old one. The bucket is locked.
 	CellFilled
-	// CellsMoved: all cells of a bucket are marked, it does not say yet that it has moved.
-	// It is locked.
+	// CellsMoved: all cells of a bucket are marked, and the bucket does not say yet that it has
+	// moved. The bucket is locked.
 	CellsMoved
-	// LeavesFilled: the leaves that are to replace one are filled, that one does not know them. It is
-	// locked.
+	// LeavesFilled: the new leaves that are to replace an old leaf are filled, and the old leaf
+	// does not know them yet. The old leaf is locked.
 	LeavesFilled
 	// LeafReplaced: a leaf was replaced and says so, its parent does not know. It is not locked any more.
 	LeafReplaced
@@ -119,8 +119,8 @@ const (
 	ParentKnows
 	// BucketMoved: a bucket has moved. It is not locked any more.
 	BucketMoved
-	// TableReplaced: a table that has moved as a whole is not the present one any more, and
-	// knows the next one still.
+	// TableReplaced: a table that has moved as a whole is no longer the present table, and still
+	// knows its next table.
 	TableReplaced
 	// Parking: the ticker said that it parks, the queue is not yet re-checked.
 	Parking

@@ -30,8 +30,8 @@ func Violated(format string, args ...any) {
 	panic(&Violation{fmt.Sprintf(format, args...)})
 }
 
-// Peek loads the atomic word at p. Where yield points are compiled in, the load
-// of a shared word is a step that a scheduler decides about; this one is not.
+// Peek loads the atomic word at p, without a yield point: with yield points compiled in, an
+// ordinary load of a shared word is a step that a scheduler decides about.
 func Peek(p unsafe.Pointer) uint64 { return atomic.LoadUint64((*uint64)(p)) }
 
 // PeekPointer is Peek for an atomic pointer to a T.

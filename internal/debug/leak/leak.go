@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// patience ends the wait for a goroutine that never ends: on a busy machine, those that are
-// about to end may need long.
+// patience ends the wait for a goroutine that never ends. It is long: on a busy machine, goroutines
+// that are about to end may need long.
 const patience = time.Minute
 
 // A Set is goroutines, by the first lines of their stacks.
@@ -47,8 +47,8 @@ func VerifyNone(t testing.TB, before Set) {
 	}
 }
 
-// remaining waits until no other goroutine is left, or for patience, and returns the stacks of
-// those that are. That which waits for signals never ends.
+// remaining waits until no other goroutine is left, or for patience. It returns the stacks of the
+// goroutines that are left, except the goroutine that waits for signals, which never ends.
 func (s Set) remaining() (list []string) {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		list = list[:0]
@@ -67,7 +67,7 @@ func (s Set) remaining() (list []string) {
 // id returns the number of a goroutine: "goroutine 7".
 func id(stack string) string { return stack[:strings.IndexByte(stack, '[')] }
 
-// stacks returns those of all goroutines but the caller.
+// stacks returns the stacks of all goroutines except the caller.
 func stacks() []string {
 	buf := make([]byte, 1<<16)
 	for {

@@ -1,8 +1,7 @@
 //go:build nolinkname || race
 
-// Package pin keeps a goroutine on its processor for a few instructions. In this
-// build it does not: without access to the runtime it cannot, and the race detector
-// knows nothing of it.
+// Package pin keeps a goroutine on its processor for a few instructions, except in this build. This
+// build has no access to the runtime, or has the race detector, which knows nothing of pinning.
 package pin
 
 // Pin does nothing in this build.

@@ -12,8 +12,8 @@ import (
 type TestHooks struct {
 	// Conflicts is how many attempts of each Update conflict, but for the last one that it has.
 	Conflicts int
-	// Chance says whether another attempt, or a commit by hand, conflicts; nil means that no other
-	// attempt does, and of the commits by hand every eighth.
+	// Chance says whether another attempt, or a commit by hand, conflicts. If Chance is nil, no
+	// other attempt does, and every eighth commit by hand does.
 	Chance func() bool
 	// Now is the time that records expire by.
 	Now func() time.Time

@@ -101,8 +101,8 @@ func (c *Resolver) CheckLink(v *Node) {
 	}
 }
 
-// CheckOnTop checks: h, on which v is to be put, is a decided head, and base, which will be below
-// v, is the newest committed version.
+// CheckOnTop checks that h, on which v is to be put, is a decided head, and that base, which will
+// be below v, is the newest committed version.
 func (c *Resolver) CheckOnTop(h, base, v *Node) {
 	w := c.Peek(h)
 	ok := w.Committed() && base == h || w.Is(KindAborted) && (base == nil || c.Peek(base).Committed())
@@ -173,8 +173,8 @@ func (c *Resolver) Describe(v *Node) string {
 	return c.Peek(v).String()
 }
 
-// CheckNewestBegin returns the version below h, which was the newest committed one while h was
-// undecided or aborted; nil if h has been committed meanwhile.
+// CheckNewestBegin returns the version below h, or nil if h has been committed meanwhile. While h
+// was undecided or aborted, the returned version was the newest committed one.
 func (c *Resolver) CheckNewestBegin(h *Node) (before *Node) {
 	before = h.PeekNext()
 	if c.Peek(h).Committed() {

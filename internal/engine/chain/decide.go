@@ -54,7 +54,7 @@ type Counts struct {
 }
 
 // Decide returns the commit epoch of v, which may be above s, or 0 if a reader as of s may pass
-// over v. While neither is certain it helps, or revokes. It never waits for a particular goroutine.
+// over v. Until either is certain it helps or revokes. It waits for no particular goroutine.
 func (d *Decider) Decide(v *Node, s epoch.Epoch) epoch.Epoch {
 	for {
 		w, r := d.Of.Resolve(v)
@@ -117,16 +117,16 @@ func (d *Decider) newestSlow(v *Node) *Node {
 	return v
 }
 
-// NewestAt returns the newest committed version, or nil, of the key whose head is v, as of a moment
-// when v was the head. If it passes over v, then v commits above s, or never.
+// NewestAt returns the newest committed version, or nil, of the key whose head is v. The result is
+// as of a moment when v was the head. If NewestAt passes over v, v commits above s, or never.
 func (d *Decider) NewestAt(v *Node, s epoch.Epoch) *Node {
 	if v == nil || d.Decide(v, s) != 0 {
 		return v
 	}
 	hooks.At(hooks.HeadSkipped)
-	// Nothing protects the versions below v once v is committed: a pruner may cut there.
-	// So v must still be undecided, or aborted, after its link was loaded. Otherwise it
-	// is the newest itself: nobody installs on top of an undecided version.
+	// Once v is committed, nothing protects the versions below v: a pruner may cut there. So v must
+	// still be undecided or aborted after its link was loaded. If v is committed, v is the newest:
+	// nobody installs on top of an undecided version.
 	n := v.Next.Load()
 	if w, _ := d.Of.Resolve(v); w.Committed() {
 		return v

@@ -41,7 +41,7 @@ func (d *Decider) decideHead(h *Node) (base *Node, ok bool) {
 	return nil, false
 }
 
-// abortRival aborts the transaction whose record r says w, if it still does.
+// abortRival aborts the transaction with record r, if r still says w.
 //
 // An epoch is drawn before an announced record is aborted: so the next record that is announced in
 // the same slot has a later floor, and a goroutine that has loaded this record cannot take the next
@@ -59,8 +59,8 @@ func (d *Decider) abortRival(r *Record, w Word) {
 	}
 }
 
-// AbortLeft aborts the record of a commit that a function of the user has left, unless it is
-// decided. It returns the previous word. Epochs that were drawn for the record are no commit's.
+// AbortLeft aborts the record of a commit that a function of the user has left, unless the record
+// is decided, and returns the previous word. No commit uses epochs drawn for the record.
 func (d *Decider) AbortLeft(r *Record) (was Word) {
 	d.Of.Slots.Next() // it may be announced, see abortRival
 	d.Counts.Wasted.Add(1)
@@ -100,9 +100,9 @@ func standsStill(r *Record, w Word) (Word, bool) {
 	return w, true
 }
 
-// movedOn reports whether an undecided record that said w, and says now, has been decided, or moved
-// on by its owner. If readers push or revoke, that is no sign that the owner runs: else they would
-// shield an owner that sleeps.
+// movedOn reports whether an undecided record that said w, and says now, has been decided, or
+// changed by its owner. A push or a revocation by readers does not count: it does not show that the
+// owner runs, and would shield an owner that sleeps.
 func movedOn(w, now Word) bool {
 	if now == w {
 		return false

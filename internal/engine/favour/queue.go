@@ -30,9 +30,9 @@ import (
 // empty. It is safe for use by several goroutines, and must not be copied.
 type Queue struct {
 	_ [128]byte
-	// grantedCount is the number of granted claims, plus alwaysAny if it must not be 0. Each of
-	// lanes is the list of the granted claims with a key in that lane. A list is never changed; it
-	// is nil if there are none.
+	// grantedCount is the number of granted claims, plus alwaysAny if the count must not be 0. Each
+	// of lanes is the list of the granted claims with a key in that lane, nil if there are none. A
+	// list is never changed.
 	grantedCount atomic.Int64
 	lanes        [64]atomic.Pointer[[]*Claim]
 	_            [120]byte
@@ -131,9 +131,9 @@ func (q *Queue) Claimed(hash uint64) bool {
 	return false
 }
 
-// Await waits until the claims that are granted on any of the keys with these hashes have ended, or
-// ctx has: for each claim for the rest of its grant at most, and for none that is granted after the
-// call began. It reports whether it had to wait.
+// Await waits until the claims that were granted on any of the keys with these hashes when Await
+// was called have ended, or ctx has. It waits at most for the rest of each grant. It reports
+// whether it had to wait.
 func (q *Queue) Await(ctx context.Context, hashes ...uint64) (waited bool) {
 	var few [4]*Claim
 	claims := few[:0]

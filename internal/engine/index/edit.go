@@ -21,8 +21,8 @@ type spot struct {
 }
 
 // lookInChain looks for a key in the chain that begins at b, and returns the key's place, or the
-// spot where it may be put. It takes no lock: the spot is good if the chain has the same edits once
-// it is locked. marked says that the bucket is being moved: one of its cells is marked.
+// spot where the key may be put. It takes no lock: the spot is good if the chain has the same edits
+// once it is locked. marked says that b is being moved: a cell of b is marked.
 func (x *Index) lookInChain(
 	b *Bucket, tag uint64, key unsafe.Pointer,
 ) (p Place, s spot, marked bool) {
@@ -72,10 +72,10 @@ func (b *Bucket) edited() {
 // A Gate is a pointer that an insert looks at under the lock.
 type Gate = tree.Gate
 
-// Insert gives v's key, whose hash is h, a cell with v as its head, if the key has none. Otherwise
-// it returns the key's place; or nowhere, if the gate is shut. It may wait for a goroutine that
-// holds the lock of the bucket, which is pinned, and moves a few buckets if the table is being
-// resized.
+// Insert gives v's key, whose hash is h, a cell with v as its head, if the key has no cell. If it
+// has one, Insert returns the key's place, or nowhere if the gate is shut. It may wait for the
+// goroutine that holds the lock of the bucket, and is pinned. It moves a few buckets if the table
+// is being resized.
 //
 // Of two goroutines that insert the same key only one does: each looks for the key while it holds
 // the lock, or finds that nobody has edited the chain since it looked.
@@ -125,8 +125,8 @@ func (x *Index) Insert(
 		hooks.At(hooks.InsertLocked)
 		p.setTag(tag)
 		hooks.At(hooks.CellTagged)
-		// The head must follow the tag: a goroutine that remembers the cell from an earlier look-up
-		// of the key loads it without the tag, and others must not miss its changes there.
+		// The head follows the tag: a goroutine that remembers the cell from an earlier look-up
+		// loads it without the tag, and others must not miss that goroutine's changes there.
 		rawStore(p.Cell(), v)
 		if to.free < 0 {
 			to.b.over.Store(spare)
@@ -189,9 +189,9 @@ func (p Place) freeCell() {
 	p.Bucket.meta.And(^(0xff<<(8*p.I) | firstVisit<<p.I)) // after the cell was emptied: see Find
 }
 
-// lock locks b, the first bucket of a chain, and pins the goroutine; unlock undoes
-// both. lock returns false, having done neither, if the bucket has moved. It yields to
-// the holder of the lock.
+// lock locks b, the first bucket of a chain, pins the goroutine, and returns true; unlock undoes
+// both. If the bucket has moved, lock does neither and returns false. While another goroutine holds
+// the lock, lock yields.
 func (b *Bucket) lock() bool {
 	for n := 1; ; n++ {
 		meta := b.meta.Load()

@@ -29,8 +29,8 @@ type Index struct {
 	Visit func(b *Bucket)
 	// entries counts the keys that have a cell.
 	entries *xsync.Counter
-	// tree is the index if keys have an order, else nil: a *tree.Tree, see treeOf. There is no
-	// table then.
+	// tree is the index if keys have an order: a *tree.Tree, see treeOf. Then there is no hash
+	// table. If keys have no order, tree is nil.
 	tree unsafe.Pointer
 }
 

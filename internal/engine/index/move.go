@@ -15,8 +15,8 @@ import (
 // before it is as full as the one before, so one bucket for each key is enough.
 const moveBatch = 2
 
-// wanted returns how many buckets a table in place of t should have, or 0 if t is good. If that is
-// the size of t, t has more overflows than its keys need.
+// wanted returns how many buckets a table in place of t should have, or 0 if t is good. It returns
+// the present size of t if t has more overflows than its keys need.
 func (x *Index) wanted(t *hashTable) int {
 	n, entries := len(t.buckets), x.entries.Value()
 	switch {
@@ -30,8 +30,8 @@ func (x *Index) wanted(t *hashTable) int {
 	return 0
 }
 
-// overflowed is called when an insert has given t, which is or was the newest table, an overflow: t
-// may have too many keys, or too many overflows.
+// overflowed is called when an insert has given an overflow to t, which is or was the newest table.
+// So t may have too many keys, or too many overflows.
 func (x *Index) overflowed(t *hashTable) {
 	t.crowded.Add(1)
 	if n := x.wanted(t); n >= len(t.buckets) {
@@ -173,8 +173,8 @@ func (x *Index) moveBucket(t *hashTable, i int, wait bool) {
 		if len(next.buckets) >= len(t.buckets) {
 			break // nobody else uses the buckets that this one becomes before it has moved
 		}
-		// All keys go to one bucket, into which others insert and move keys: but not while we move,
-		// since our memory is enough only for the keys here.
+		// All keys go to one bucket, into which others insert and move keys. m.to is locked, so
+		// that they do not meanwhile: our memory is enough only for the keys here.
 		if m.to = &next.buckets[i>>(next.shift-t.shift)]; m.to.tryLock() {
 			break
 		}
@@ -251,8 +251,8 @@ func takeOver(b *Bucket, done []moved) []moved {
 	return nil
 }
 
-// A mover moves the cells of one bucket, which is locked, to table t: if t is the smaller one, all
-// to one bucket, the field to, which is locked too.
+// A mover moves the cells of one bucket, which is locked, to table t. If t is the smaller table,
+// all cells go to one bucket, the field to, which is locked too.
 type mover struct {
 	*Index
 	t      *hashTable
@@ -283,9 +283,9 @@ type moved struct {
 	asked    bool
 }
 
-// moveCell moves the contents of the cell at p. It first fills a cell of the new table, which only
-// goroutines load that have found the old cell marked. Then it marks the old cell. If the head has
-// changed meanwhile, it does both again.
+// moveCell moves the contents of the cell at p. It first fills a cell of the new table; a goroutine
+// loads the new cell only after it has found the old cell marked. Then moveCell marks the old cell.
+// If the head has changed meanwhile, moveCell does both again.
 func (m *mover) moveCell(p Place) {
 	s := p.Cell()
 	v := rawLoad(s)

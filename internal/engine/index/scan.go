@@ -67,7 +67,7 @@ func (x *Index) gather(
 	return batch
 }
 
-// gatherBucket is gather for keys that are all in bucket i of t, or have been.
+// gatherBucket is gather for keys that all are, or have been, in bucket i of t.
 //
 // While the bucket is being moved some of its cells are marked, and their keys are in the next
 // table. A key that moves while we look is met in at least one of both, since it is in the next

@@ -11,8 +11,8 @@ import (
 // Remake gives x, which is empty, a table of so many buckets.
 func (x *Index) Remake(buckets int) { x.table.Store(newHashTable(buckets)) }
 
-// Unattended has x, which had so many buckets at least, resized by inserts and by ResizeTo alone,
-// and none of them moves all buckets at once.
+// Unattended has x, which had at least so many buckets, resized only by inserts and by ResizeTo.
+// None of these moves all buckets at once.
 func (x *Index) Unattended(buckets int) {
 	x.min, x.small = buckets, 0
 	x.Spawn, x.Wake = func(func()) bool { return false }, func() {}

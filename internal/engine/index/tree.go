@@ -8,12 +8,12 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/tree"
 )
 
-// The index of a map whose keys have an order is a tree, and there is no table: the engine's
-// questions to an index are answered by one or the other. A leaf has its cells where a bucket has
-// them, so a place is the same to both.
+// The index of a map whose keys have an order is a tree, and there is no hash table. Each method of
+// Index asks the tree or the table. A leaf has its cells at the same offset as a bucket has its
+// cells, so a place is the same to both.
 
-// InOrder makes x, which is new, the index of keys that are in an order. size is that of a version,
-// and own copies a key.
+// InOrder makes x, which is new, the index of keys that are in an order. size is the size of a
+// version, and own copies a key.
 func (x *Index) InOrder(by tree.Order, size uint64, own func(key unsafe.Pointer) unsafe.Pointer) {
 	x.table.Store(nil)
 	x.tree = unsafe.Pointer(tree.New(tree.Config{

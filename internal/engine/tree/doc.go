@@ -35,8 +35,8 @@
 // compare-and-swap of the cell.
 //
 // The leaf is after the permutation leaf of Masstree (Mao, Kohler, Morris, "Cache Craftiness for
-// Fast Multicore Key-Value Storage", EuroSys 2012, section 4.6), with an order for the keys that
-// were added last only; that a replaced node says where its entries are now, so that readers need
-// no versions of nodes, is after the Bw-tree's and lock-free lists' marks (Harris, "A Pragmatic
-// Implementation of Non-Blocking Linked-Lists", DISC 2001).
+// Fast Multicore Key-Value Storage", EuroSys 2012, section 4.6), but only the keys that were added
+// last have an order there. A replaced node says where its entries are now, so that readers need no
+// versions of nodes: this is after the marks of the Bw-tree and of lock-free lists (Harris, "A
+// Pragmatic Implementation of Non-Blocking Linked-Lists", DISC 2001).
 package tree

@@ -132,8 +132,8 @@ func (p *inner) kidsAndSeps() (kids []unsafe.Pointer, seps []separator) {
 	return kids, seps
 }
 
-// child returns the number of the kid of p that is for a key; if strict, for the keys just below
-// the key.
+// child returns the number of the kid of p for a key, or, with strict, of the kid for the keys just
+// below the key.
 func (t *Tree) child(p *inner, at separator, strict bool) int {
 	n := int(p.n) - 1
 	if t.order.exact() {

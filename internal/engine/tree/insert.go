@@ -20,10 +20,10 @@ type Gate struct {
 // Shut reports whether the gate is shut.
 func (g Gate) Shut() bool { return g.At != nil && atomic.LoadPointer(g.At) != g.Saw }
 
-// Insert gives the key of h a cell with h as its head, if the key has none. Otherwise it returns
-// the key's place; or nowhere, if the gate is shut. It may wait for a goroutine that has locked the
-// leaf, and is pinned. It calls compare with nothing locked. It panics, before it inserts anything,
-// if compare turns out to be no order.
+// Insert gives the key of h a cell with h as its head, if the key has no cell. If it has one,
+// Insert returns the key's place, or nowhere if the gate is shut. It may wait for a goroutine that
+// has locked the leaf, and is pinned. It calls compare with nothing locked. It panics, before it
+// inserts anything, if compare turns out to be no order.
 func (t *Tree) Insert(h *Head, g Gate) (at Place, inserted bool) {
 	key := t.key(h)
 	if !t.order.exact() && t.order.kind != kindText && t.order.callCompare(key, key) != 0 {
@@ -158,8 +158,8 @@ func (t *Tree) leafRange(w *path, l *Leaf, at separator) (low, high separator, o
 	return low, high, true
 }
 
-// maxHops is how many replaced leaves that their parent does not know an insert passes before it
-// waits for the mutex, to tell the parent.
+// maxHops is how many replaced leaves that their parent does not know an insert passes. After so
+// many it waits for the mutex, to tell the parent.
 const maxHops = 3
 
 // lockSpins is how often to look at a lock before yielding.

@@ -69,8 +69,8 @@ func (w word) isDead() bool   { return w&dead != 0 }
 // isFull reports whether there is no room for one more.
 func (w word) isFull() bool { return w.usedCount() == Cap || w.added() == maxAdded }
 
-// inserted returns w with one more entry, before which r come. An entry behind all others extends
-// the base if nothing was added to it yet: so keys that come in order fill a leaf.
+// inserted returns w with one more entry, which has r entries before it. An entry behind all others
+// extends the base if nothing was added to it yet: so keys that come in order fill a leaf.
 func (w word) inserted(r int) word {
 	if w.added() == 0 && r == w.baseCount() {
 		return w + baseUnit
@@ -103,7 +103,7 @@ func (w word) order(out *order) *order {
 }
 
 // An order is the numbers of the entries of a leaf in the order of their keys. It has room for more
-// numbers than it needs, since as many are copied each time.
+// numbers than a leaf has entries, since copyFrom always copies 32.
 type order [64]uint8
 
 // copyFrom copies the numbers from i on to place n and behind.

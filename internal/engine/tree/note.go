@@ -14,8 +14,8 @@ type Note struct {
 	used uint8
 }
 
-// Note returns a note of the leaf that Next has gone on to: of the keys that Head will go along,
-// and not of keys that have come since.
+// Note returns a note of the leaf that Next has gone on to. It has the keys that Head will go
+// along, and no keys that have come since.
 func (c *Cursor) Note() Note { return Note{l: c.l, used: uint8(c.w.usedCount())} }
 
 // Of reports whether the note is of the same leaf as o, with the same keys.

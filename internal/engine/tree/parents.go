@@ -22,8 +22,8 @@ func (t *Tree) fixParent(w *path) {
 	}
 }
 
-// stale reports whether a node of the path has been replaced: also a node above the last one, which
-// would have to be told of a copy of that.
+// stale reports whether a node of the path has been replaced. A node above the last one counts: a
+// copy of the last node would have to be noted in it.
 func (w *path) stale() bool {
 	for _, s := range w.steps[:w.n] {
 		if s.p.stale {

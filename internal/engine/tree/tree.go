@@ -13,8 +13,8 @@ type Config struct {
 	KeyAt uintptr
 	// Size is how many bytes a head has, with its key and the other words that a scan looks at.
 	Size uintptr
-	// Equal reports whether keys are equal: so the tree notices if the order says that two keys are
-	// the same that are not. Own returns the address of a copy of a key.
+	// Equal reports whether keys are equal. By Equal the tree notices that the order says 0 for two
+	// keys that are not equal. Own returns the address of a copy of a key.
 	Equal func(a, b unsafe.Pointer) bool
 	Own   func(key unsafe.Pointer) unsafe.Pointer
 	// Moved is the mark that stands in cells that have moved.
@@ -69,8 +69,8 @@ type Place struct {
 // Cell returns the cell.
 func (p Place) Cell() *Cell { return &p.Leaf.cells[p.I] }
 
-// maxDepth is more than a tree can have: each node has at least 14 kids when it is made of one that
-// was full.
+// maxDepth is more than the depth of any tree: each node has at least 14 kids when it is made from
+// a full node.
 const maxDepth = 18
 
 // A path is the inner nodes from the root to the parent of a leaf, and which of their kids is next.
@@ -86,8 +86,8 @@ type step struct {
 
 func (w *path) lastStep() step { return w.steps[w.n-1] }
 
-// parent returns the lowest inner node for a key, and the number of its kid for the key; if strict,
-// for the keys just below it. It may call compare.
+// parent returns the lowest inner node for a key, and the number of its kid for the key. With
+// strict it returns those for the keys just below the key. It may call compare.
 func (t *Tree) parent(at separator, strict bool) (*inner, int) {
 	for p := t.root.Load(); ; {
 		i := t.child(p, at, strict)
@@ -111,8 +111,8 @@ func (t *Tree) descend(at separator, w *path) {
 	}
 }
 
-// after returns the leaf that has a key, or if strict the keys just below it, now that l has been
-// replaced. It returns nil if that was so long ago that the parent has the new leaves.
+// after returns the leaf that has a key, or with strict the keys just below it, now that l has been
+// replaced. It returns nil if l was replaced so long ago that the parent has the new leaves.
 func (t *Tree) after(l *Leaf, at separator, strict bool) *Leaf {
 	r := l.repl.Load()
 	if r == nil {

@@ -14,8 +14,8 @@ func (l *Leaf) Ask(i uint8) (list, gone bool) {
 }
 
 // Asked clears the visits that were asked for in the leaf. It returns a bit for each cell to be
-// visited, and puts the heads of these cells into heads: by the head a key is found even if its
-// cell moves. It returns 0 if the leaf is being replaced: then the same is asked for elsewhere.
+// visited, and puts the heads of these cells into heads: a head finds its key even if the cell
+// moves. It returns 0 if the leaf is being replaced: its replacement has these visits.
 func (t *Tree) Asked(l *Leaf, heads *[Cap]*Head) (visits uint32) {
 	for {
 		meta := l.meta.Load()

@@ -51,8 +51,8 @@ func Describe(t seam.Table, codec string) TableHeader {
 		KeyShape: ShapeOf(key, codec), ValueShape: ShapeOf(value, codec)}
 }
 
-// Lost lists, in words, the parts of the saved table t that would be lost in the table is. Without
-// shapes only the same types fit.
+// Lost lists, in words, the parts of the saved table t that would be lost in the table is. If t
+// lacks a shape, only the same types fit.
 func (t TableHeader) Lost(is TableHeader) (lost []string, fits bool) {
 	if t.KeyShape.IsZero() || t.ValueShape.IsZero() {
 		return nil, t.Key == is.Key && t.Value == is.Value

@@ -63,8 +63,8 @@ func (b *Reader) Next() (*Table, error) {
 	return nil, io.EOF
 }
 
-// Table returns the table at a place in [Header.Tables], which was not closed. It passes over
-// those before it.
+// Table returns the table at the place at in [Header.Tables], which must not be closed. It passes
+// over the tables before that place.
 func (b *Reader) Table(at int) (*Table, error) {
 	for {
 		if t, err := b.Next(); err != nil || t.At == at {

@@ -5,8 +5,8 @@
 //	frame    kind, 1 byte; length of the payload, 4 bytes; payload; checksum, 4 bytes
 //
 // Numbers are little-endian. A checksum is the CRC-32C of all that comes before it in the stream,
-// without the other checksums: so a frame that is missing, repeated or out of its place does not
-// match either. (With the checksums it would: the CRC of a message and its CRC is always the same.)
+// without the other checksums. So a frame that is missing, repeated or out of its place does not
+// match. (The CRC of a message with its CRC is always the same: with the checksums it would match.)
 //
 // The frames of a backup may be lines of JSON instead, see [NewLineWriter]. A reader tells that by
 // the beginning of the stream.
@@ -113,8 +113,8 @@ const (
 	noMatch  = "the checksum of the frame does not match"
 )
 
-// Frame reads a frame. The payload is valid until the next call. An error of the underlying
-// reader is returned as it is, but for io.EOF: a stream that ends is a *DamageError.
+// Frame reads a frame. The payload is valid until the next call. Frame returns an error of the
+// underlying reader as it is, except io.EOF: if the stream ends, the error is a *DamageError.
 func (r *Reader) Frame() (kind byte, payload []byte, err error) {
 	if !r.begun {
 		if err := r.read(r.magic[:], "it is shorter than a header"); err != nil {

@@ -66,8 +66,8 @@ func (w *Writer) Table(name string) error {
 	return w.object("table", text, nil)
 }
 
-// Part returns how many bytes of data are to be the payload of the next frame: in lines, all whole
-// lines, perhaps none.
+// Part returns how many bytes of data are to be the payload of the next frame. In lines these are
+// all whole lines in data, perhaps none.
 func (w *Writer) Part(data []byte) int {
 	if w.lines == nil {
 		return min(len(data), MaxPayload)

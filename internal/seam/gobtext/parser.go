@@ -77,8 +77,8 @@ func (p *parser) enter() bool {
 	return p.err == nil
 }
 
-// goOn reads the message in which a value goes on after a definition; if the value goes on in this
-// message, goOn reads the length.
+// goOn reads the message in which a value goes on after a definition. If the value goes on in the
+// present message, goOn only reads the length.
 func (p *parser) goOn() {
 	if len(p.in) > 0 {
 		p.uint()

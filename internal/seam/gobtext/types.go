@@ -57,7 +57,7 @@ func (p *parser) typeOf(id int64) *wireType {
 	return &basicType
 }
 
-// flat reports whether gob allocates nothing by a count for values of a type, and none is nested
+// flat reports whether gob allocates nothing by a count in values of a type, and no value is nested
 // deeper than the type. (Gob checks lengths of bytes by itself.) All types within are defined.
 func (r *Reader) flat(id int64, depth int) bool {
 	t := r.types[id]

@@ -65,7 +65,7 @@ type Table struct {
 	// the version that was seen in Epochs, 0 if there was no value.
 	Reads  any
 	Epochs []uint64
-	// All says that more was read than these keys, the Ranges, and index keys: everything, or a
+	// All says that more was read than these keys, the Ranges, and the index keys: all keys, or a
 	// range of an index.
 	All bool
 	// Indexes are the indexes of which index keys were read, or change.

@@ -6,6 +6,6 @@ package atomic
 // seen by whoever sees n, but the caller may go on before anybody sees it.
 func Release(x *Uint64, n uint64) { x.Store(n) }
 
-// Clear is p.Store(nil) in the same way, also for a word that others write: their writes
+// Clear is p.Store(nil) in the way of [Release]. Others may write p too: a write of theirs
 // meanwhile may be lost.
 func Clear[T any](p *Pointer[T]) { p.Store(nil) }

@@ -4,12 +4,12 @@ package atomic
 
 import "unsafe"
 
-// Release is x.Store(n) for a word that only the caller writes: earlier writes of the caller are
-// seen by whoever sees n, but the caller may go on before anybody sees it. On this processor every
-// store is like that, and one that is seen by everybody at once costs a locked instruction.
+// Release is x.Store(n) for a word that only the caller writes: whoever sees n sees the caller's
+// earlier writes, but the caller may go on before anybody sees n. On this processor every store is
+// like this; a store that is seen by everybody at once costs a locked instruction.
 func Release(x *Uint64, n uint64) { *(*uint64)(unsafe.Pointer(x)) = n }
 
-// Clear is p.Store(nil) in the same way, also for a word that others write: their writes
+// Clear is p.Store(nil) in the way of [Release]. Others may write p too: a write of theirs
 // meanwhile may be lost.
 func Clear[T any](p *Pointer[T]) { *(**T)(unsafe.Pointer(p)) = nil }
 
