@@ -45,9 +45,9 @@ type Config struct {
 
 	// Maps has functions that return the statistics of the maps on the dashboard, by name. For a
 	// map this is its [mvcc.Map.Stats], or a function that returns the Stats of the map in use at
-	// present, and zero Stats while there is none. Each is called once a second. The name
-	// shop/orders means table orders of database shop, and has few charts: [mvcc.DB.Sources]
-	// returns such names.
+	// present, and zero Stats while there is none. Each is called once a second. If there is a name
+	// shop, shop/orders is its table orders, which has few charts: [mvcc.DB.Sources] returns such
+	// names.
 	Maps map[string]func() mvcc.Stats
 
 	// Values has functions that return further figures, by name, such as those of a replica of

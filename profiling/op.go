@@ -133,7 +133,7 @@ func (s *Service) StopSlow() { s.slow.Stop() }
 // of the transaction and that of the table, as mvcc_tx and mvcc_table, each if there is one. Labels
 // of ctx are kept; labels that only the goroutine had are gone afterwards. It costs about half a
 // microsecond and some allocations. A goroutine that is started meanwhile inherits the labels. So
-// may the background work, which an Update may start: its stack has
+// does the background work, if an Update starts it: its stack has
 // [github.com/mvccmap/mvccmap/gc.Reclaimer].
 func LabelUpdate(ctx context.Context, tx, table string) (inside context.Context, after func()) {
 	var pairs []string

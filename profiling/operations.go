@@ -16,8 +16,8 @@ import (
 const (
 	// chartedOps is how many operations have charts.
 	chartedOps = 8
-	// opsStep is the time between two beginnings of the figures in the table: those shown are of
-	// the last one to two steps.
+	// opsStep is how often the figures of the table begin anew: those shown are of the last one to
+	// two steps.
 	opsStep = 10 * time.Second
 )
 

@@ -106,8 +106,8 @@ func Start(cfg Config) (*Server, error) {
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               maxHeaderBytes,
 		BaseContext:                  func(net.Listener) context.Context { return ctx },
-		// Shutdown would wait seconds for each connection that a browser opens in advance. Here c
-		// is in fresh before ending is loaded. Close stores ending before it reads fresh.
+		// Browsers open connections in advance, for which Shutdown would wait seconds. Here fresh
+		// is stored before ending is loaded; Close stores ending before it reads fresh.
 		ConnState: func(c net.Conn, state http.ConnState) {
 			if state != http.StateNew {
 				s.fresh.Delete(c)

@@ -55,8 +55,8 @@ func (c *clock) Next() epoch.Epoch { return epoch.Epoch(c.now.Add(1)) }
 // none is above every epoch.
 const none = epoch.Epoch(math.MaxUint64)
 
-// A register is where live transactions are entered. It is a tracker but for the race between a
-// begin and a scan, which [checked] settles.
+// A register is where live transactions are entered. It is a tracker with a race between a begin
+// and a scan, which [checked] settles.
 type register interface {
 	enter(e epoch.Epoch) Handle
 	leave(h Handle)

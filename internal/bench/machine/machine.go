@@ -107,7 +107,7 @@ func (h *Hiccups) Start(ctx context.Context) {
 
 // tick notes how late it is. One tick runs at a time. Only one after the end of its ctx, which
 // clears its own begun and no other, may run beside those of another Start. If Worst runs between
-// Load and Store it has returned an earlier hiccup, and returns this one the next time.
+// Load and Store it returns an earlier hiccup, and this one the next time if it is longer.
 func (h *Hiccups) tick(ctx context.Context, begun *time.Time) {
 	if ctx.Err() != nil {
 		h.begun.CompareAndSwap(begun, nil)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Interval is the time between two readings of the sources. The last readings, as many as the
-// constant kept, stay in memory: some 5 KB for each series.
+// Interval is the time between two readings of the sources. kept is how many readings a sampler
+// keeps the values of: some 5 KB for each series.
 const (
 	Interval = time.Second
 	kept     = int(10 * time.Minute / Interval)
@@ -160,8 +160,8 @@ type Sampler struct {
 	at     [kept]time.Time // of the rows, a ring
 	rows   [kept][]float64 // the values of each row, a ring
 
-	// The callback of timer holds turn while it reads the sources. A timer, because a goroutine
-	// that waits would be in the program's block profile.
+	// The callback of timer holds turn while it reads the sources. No goroutine waits between
+	// readings, as it would be in the program's block profile.
 	turn  sync.Mutex
 	timer *time.Timer
 	stop  context.CancelFunc

@@ -209,8 +209,8 @@ func (f *flight) keep(c *Slow) {
 	Keep(f.kept, &kept, f.cfg.Keep, f.cfg.Keep*f.cfg.MaxBytes)
 }
 
-// setFresh sets for how long after its end an operation may be kept. d is half of the time that the
-// last trace reached back: later the start of the operation may be lost.
+// setFresh sets for how long after its end an operation may be kept. d is about half of the time
+// that traces reach back: later the start of the operation may be lost.
 func (f *flight) setFresh(d time.Duration) {
 	f.fresh.Store(int64(max(d, 50*time.Millisecond)))
 }

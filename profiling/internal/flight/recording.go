@@ -290,8 +290,8 @@ func (m *marks) note(d time.Duration) {
 	}
 }
 
-// longest returns the longest duration noted since its last call but one. Two stretches between
-// calls count, since a trace that is read late in one may have the marks of the other.
+// longest returns the longest duration noted since its last call but one. A mark noted before a
+// call may be missing in the trace that is read then, and be in the next one.
 func (m *marks) longest() time.Duration {
 	now := m.most.Swap(0)
 	return time.Duration(max(now, m.before.Swap(now)))

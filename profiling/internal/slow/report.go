@@ -47,8 +47,8 @@ type Report struct {
 	// calls and the time without a processor.
 	Waits []Wait `json:"waits"`
 
-	// Of the time Seen, the collector was marking for Marking, and the world was stopped for
-	// Stopped, for the reasons in Stops.
+	// Marking and Stopped are how much of the time Seen the collector was marking, and the world
+	// was stopped. Stops has the reasons.
 	Marking time.Duration `json:"gc_marking_ns"`
 	Stopped time.Duration `json:"stopped_ns"`
 	Stops   []string      `json:"stops,omitempty"`
