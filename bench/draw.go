@@ -116,8 +116,8 @@ func (m mix) draw(r *Rand) int {
 // A zipf is read-only once made and is shared by all goroutines.
 type zipf struct{ cells []aliasCell }
 
-// aliasCell splits one n-th of the probability between its own index and
-// another's: a fraction below keep belongs to its own.
+// An aliasCell splits one n-th of the probability between its own index and another one. Where the
+// random fraction is below keep, the own index is drawn.
 type aliasCell struct {
 	keep  uint64 // as a fraction of 2^64
 	other uint32

@@ -9,7 +9,7 @@ import (
 // An Engine is a store under test: tables of [Record]s whose keys are numbers, already filled.
 type Engine interface {
 	// Session returns the session of goroutine number worker; it is called before the goroutines
-	// start, and -1 asks for one for the runner itself.
+	// start, and worker is -1 for the session of the runner itself.
 	Session(worker int) Session
 	// Close ends the goroutines and files of the engine. No session is used afterwards.
 	Close()
@@ -21,8 +21,8 @@ type Engine interface {
 type Session interface {
 	// Do runs fn in one transaction and retries it until it has committed: fn may run several
 	// times. readOnly says that fn does not write. If fn returns an error, Do rolls back and
-	// returns it. Any other error of Do, which must not be a mere conflict, ends the run as
-	// failed, except that [ErrStopped] ends it silently and [ErrGaveUp] counts as an error. An
+	// returns it. Of the other errors of Do, [ErrStopped] ends the run silently and [ErrGaveUp]
+	// counts as an error; any other, which must not be a mere conflict, ends the run as failed. An
 	// engine that is [EngineSpec.OneKey] has no transactions: each call by fn takes effect alone.
 	Do(readOnly bool, fn func(tx Access) error) error
 	// Aborts returns the number of attempts, over the life of the session, that did not commit and
@@ -30,8 +30,8 @@ type Session interface {
 	Aborts() uint64
 }
 
-// Access is a transaction of an [Engine], whose tables are called by their index. It sees its own
-// writes.
+// Access is a transaction of an [Engine], which sees its own writes. Parameter table is the index
+// of a table.
 type Access interface {
 	// Get reads a record. Its bytes are not written to by anybody.
 	Get(table int, key int64) (r Record, ok bool)
@@ -59,8 +59,8 @@ type Pinner interface {
 
 // A Versioner is an [Engine] that can say how many versions of records it holds.
 type Versioner interface {
-	// Versions returns the number of versions, those of one key counted apart. It is called by any
-	// goroutine, a hundred times a second at most.
+	// Versions returns how many versions all keys have together. Any goroutine may call it, a
+	// hundred times a second at most.
 	Versions() int
 }
 
@@ -96,20 +96,20 @@ type Setup struct {
 	// Isolation is the level of read-write transactions, for engines that have a choice. It is
 	// never empty.
 	Isolation Isolation
-	// Options are the options of the transactional map, for engines that are such a map, but for
-	// its capacity and its level.
+	// Options are those of the transactional map, without its capacity and isolation level, for
+	// engines that are such a map.
 	Options mvcc.Options
 	Limits
 }
 
 // Limits say how long a session attempts an operation.
 type Limits struct {
-	// Attempts is how often, at most, until it commits; then the session returns ErrGaveUp. Zero
-	// means without end.
+	// Attempts is after how many attempts without a commit the session returns ErrGaveUp. Zero
+	// means never.
 	Attempts int
 
-	// Stopped reports that the run is over. A session that retries without end must call it now and
-	// then, and give up with ErrStopped.
+	// Stopped reports that the run is over. A session that retries without end must call it between
+	// attempts, and give up with ErrStopped.
 	Stopped func() bool
 }
 

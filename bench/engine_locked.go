@@ -73,8 +73,8 @@ func openLocked(t TableSetup) lockedTable {
 func (e *locked[L]) Session(int) Session { return e }
 func (e *locked[L]) Close()              {}
 
-// Do implements [Session]. If fn fails, and [Setup] does not say that functions may fail, nothing
-// is undone, since the run ends then.
+// Do implements [Session]. If fn fails it undoes nothing, since the run ends then, unless [Setup]
+// says that functions may fail.
 func (e *locked[L]) Do(readOnly bool, fn func(tx Access) error) error {
 	switch mu := any(&e.mu).(type) {
 	case *sync.RWMutex:

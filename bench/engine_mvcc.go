@@ -113,8 +113,8 @@ type mvccSession struct {
 
 // An mvccUse is a table in the transactions of a session.
 type mvccUse interface {
-	// leave says that the session has begun another transaction. The table joins it when it is
-	// first used.
+	// leave says that the session has begun another transaction. The table joins that transaction
+	// when the session first uses the table.
 	leave()
 	// view and update run a transaction of this map alone, and pin opens a snapshot of it.
 	view() error

@@ -21,10 +21,10 @@ type Measurement struct {
 	GCs     uint32        // garbage collections that ended
 	GCPause time.Duration // for which they stopped the world, in total
 
-	// GCShare is the part, from 0 to 1, of the processor time there was (GOMAXPROCS times wall
-	// time) that the garbage collector took, processors left idle not counted. The runtime updates
-	// this account when a collection ends: the figure is as of the last one, and 0 if there was
-	// none.
+	// GCShare is the garbage collector's part, from 0 to 1, of the processor time, which is
+	// GOMAXPROCS times wall time. Work on processors that were idle does not count. The runtime
+	// updates this account when a collection ends: the figure is as of the last one, and 0 if there
+	// was none.
 	GCShare float64
 
 	// Switches is how often threads of the process were switched, because they
@@ -73,9 +73,9 @@ func (m Measurement) OpsPerSecond() float64 { return m.perSecond(m.Ops) }
 // AbortsPerOp returns the aborted attempts for each committed operation.
 func (m Measurement) AbortsPerOp() float64 { return m.perOp(float64(m.Aborts)) }
 
-// CPUNsPerOp returns the processor time of the whole process, the garbage
-// collector and the engine's background work included, divided by operations, in
-// nanoseconds. ok is false if it is not known.
+// CPUNsPerOp returns the processor time for each operation in nanoseconds. It is that of the whole
+// process, with the garbage collector and the engine's background work. ok is false if it is not
+// known.
 func (m Measurement) CPUNsPerOp() (ns float64, ok bool) {
 	return m.perOp(float64(m.CPU)), m.CPU > 0
 }
@@ -112,9 +112,8 @@ func (m Measurement) SwitchesPerOp() (n float64, ok bool) {
 	return m.perOp(float64(m.Switches)), m.known
 }
 
-// Achieved returns which part of the operations that were due by the end of an
-// open loop had been started: 1 if the engine kept up. ok is false in a closed
-// loop.
+// Achieved returns the part, of the operations due by the end of an open loop, that had been
+// started: 1 if the engine kept up. ok is false in a closed loop.
 func (m Measurement) Achieved() (part float64, ok bool) {
 	begun := m.Ops + m.Errors
 	if m.Rate == 0 || begun+m.Backlog == 0 {

@@ -27,8 +27,8 @@ type Table struct {
 	Number func(key int64) int64
 	// Present says which records are there at first; nil: all.
 	Present func(key int64) bool
-	// Size is how many bytes a record has beside its number: none, or 8 or more, which say who
-	// wrote it. If it is exactly 8, they take the place of the number.
+	// Size is how many bytes a record has beside its number: none, or 8 or more. The first 8 say
+	// who wrote the record. A record of exactly 8 has no other number.
 	Size ValueSize
 	// Deletes says that operations delete records that were there at first; they may put them back.
 	Deletes bool
@@ -64,8 +64,8 @@ func (m *Model) Table(t Table) *Table {
 	return &t
 }
 
-// Update adds an operation, which is chosen in proportion to its weight. It is one transaction. Its
-// function may run several times, and draws the same numbers each time.
+// Update adds an operation, which is chosen in proportion to its weight. The operation is one
+// transaction. do may run several times, and draws the same numbers each time.
 func (m *Model) Update(name string, weight float64, do func(tx *Tx) error) {
 	m.ops = append(m.ops, operation{name, weight, false, do})
 }

@@ -12,9 +12,9 @@ type observer struct {
 	// last is, by key, the value last read or written here.
 	last []stamp
 
-	// highest is, by key and writer, the highest sequence number seen under that key. All
-	// goroutines together need the square of their number, times keys; if that is too much, highest
-	// is nil, and only last is checked.
+	// highest is, by key and writer, the highest sequence number seen under that key. Its length is
+	// writers times keys, for each goroutine; if that is too much, highest is nil, and only last is
+	// checked.
 	highest []uint64
 	writers int
 

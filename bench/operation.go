@@ -6,15 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// operationLabel is the profiler label that names the operation of a goroutine. Where
-// all operations of a goroutine are of one kind it has the label all the time, which
-// costs nothing; where there are two, see [Trial.LabelOperations].
+// operationLabel is the profiler label that names the operation of a goroutine. A goroutine with
+// one kind of operation has the label all the time, which costs nothing; for several kinds see
+// [Trial.LabelOperations].
 const operationLabel = "operation"
 
 // auditOperation is the value of operationLabel for the auditor.
 const auditOperation = "audit"
 
-// LabelOperations says whether goroutines that do several kinds of operation get the profiler label
+// LabelOperations sets whether goroutines that do several kinds of operation get the profiler label
 // "operation". While they do, each change of kind takes 20 ns or so; otherwise an operation loads
 // one more word, which is hardly ever written to. The labels are meant to be on while a CPU profile
 // is taken. A goroutine that does one kind alone has its label in any case. LabelOperations may be

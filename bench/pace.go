@@ -103,9 +103,8 @@ func (q *queue) leave(now, held time.Duration) {
 
 // A pacer has a goroutine wait until an operation is due.
 type pacer struct {
-	// spin is how long before the time the goroutine wakes up and yields the
-	// processor until it has come: the system wakes sleepers up to a
-	// millisecond late.
+	// spin is how long before an operation is due its goroutine wakes up, to yield the processor
+	// until then: the system wakes sleepers up to a millisecond late.
 	spin  time.Duration
 	yield func()
 	timer *time.Timer

@@ -22,8 +22,8 @@ func (t *Trial) RunFor(ctx context.Context, d time.Duration, measure bool) (Meas
 	return t.run(ctx, d, 1<<62, measure)
 }
 
-// RunOps runs n operations, and measures them: in a closed loop shared out equally among the
-// goroutines. Otherwise it is as RunFor.
+// RunOps runs n operations, and measures them. In a closed loop each goroutine does an equal share.
+// Cost and errors are those of RunFor.
 func (t *Trial) RunOps(ctx context.Context, n uint64) (Measurement, error) {
 	return t.run(ctx, 0, n, true)
 }

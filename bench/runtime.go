@@ -17,10 +17,9 @@ type usage struct {
 	gc       gcTime
 }
 
-// begin reads the figures before a run, and end after it. They stop the world for some
-// microseconds, because only then are allocations counted to the last: no operation may
-// be under way. Their own cost is outside of the processor time and the context
-// switches.
+// begin reads the figures before a run, and end after it, while no operation is under way. Both
+// stop the world for some microseconds, because only then are allocations counted to the last.
+// Their own cost is outside of the processor time and the context switches.
 func (u *usage) begin() {
 	runtime.ReadMemStats(&u.mem)
 	u.gc.read()
@@ -71,13 +70,13 @@ func seconds(s metrics.Sample) float64 {
 // Memory is the memory of a run: at its start, at its peak, and at its end, before an open
 // snapshot is closed. The peak is of samples taken at the interval of the audits.
 type Memory struct {
-	// HeapStart and HeapEnd are the bytes of the heap of the whole process
-	// that are in use after a garbage collection. HeapPeak is the most that a
-	// collection during the run found in use, or one of these two.
+	// HeapStart and HeapEnd are the bytes of the heap of the whole process that are in use after a
+	// garbage collection. HeapPeak is the most that a collection during the run found in use, or
+	// HeapStart or HeapEnd.
 	HeapStart, HeapPeak, HeapEnd uint64
 
-	// VersionsStart, VersionsPeak and VersionsEnd are the versions of values that the engine holds,
-	// those of one key counted apart; 0 if the engine does not say.
+	// VersionsStart, VersionsPeak and VersionsEnd are how many versions the engine holds, of all
+	// keys together; 0 if the engine does not say.
 	VersionsStart, VersionsPeak, VersionsEnd int
 }
 

@@ -269,8 +269,8 @@ func (tx *Tx) Delete(item Item) {
 	}
 }
 
-// Range reads up to n records of an ordered table, from a number on. The result is valid until the
-// next call.
+// Range reads up to n records of an ordered table, from number low on. The result is valid until
+// the next call.
 func (tx *Tx) Range(t *Table, low int64, n int) []Item {
 	tx.items = tx.items[:0]
 	tx.scan = scan{of: t, low: t.key(low), last: t.key(low) - 1, k: low, left: max(n, 1)}

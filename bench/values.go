@@ -10,8 +10,8 @@ import (
 // others are byte slices.
 type ValueSize struct{ Min, Max int }
 
-// WordSize is the size of values that are numbers, and the least there is. MaxValueSize is the
-// largest that a value can have.
+// WordSize is the size of values that are numbers, and the smallest size of a value. MaxValueSize
+// is the largest.
 const (
 	WordSize     = 8
 	MaxValueSize = 1 << 20

@@ -79,8 +79,8 @@ func newTPCC(m *Model) *tpccTables {
 	return t
 }
 
-// price returns the price of an item, and firstLines the number of lines of an order that is there
-// at first.
+// price returns the price of an item, and firstLines the number of lines of an order of the first
+// load.
 func price(item int64) int64       { return 1 + hashPart(item, 100) }
 func firstLines(order int64) int64 { return 5 + hashPart(order, 11) }
 

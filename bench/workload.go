@@ -227,9 +227,8 @@ func (w *Workload) refuse(bad bool, takes string, args ...any) error {
 	return fmt.Errorf("workload %s takes %s", w.Name, fmt.Sprintf(takes, args...))
 }
 
-// Range says which values of a parameter [Workload.With] takes, in words, as in "1
-// to 4"; the parameter is called as its [Label] is. It is empty if w does not have
-// the parameter.
+// Range returns words for the values that [Workload.With] takes for a parameter, as in "1 to 4", or
+// "" if w does not have the parameter. key is the Key of its [Label].
 func (w Workload) Range(key string) string {
 	for _, p := range params {
 		if _, has := p.value(w.Params); has && p.key == key {

@@ -16,7 +16,7 @@
 // # Failures of the test
 //
 // For a mistake the package calls the test's Errorf, with the fault and its place in the program:
-// the test goes on. A mistake is told once for each place. These are noticed:
+// the test goes on. A mistake is reported once for each place. These are noticed:
 //
 //   - A function of Merge, of an index, of Expire, Match of a watch or the compare of an order that
 //     returns something else when it is called twice with the same arguments, or that uses the
@@ -51,8 +51,8 @@
 //
 // # Steps and time
 //
-// With ManualReclaim set in the options there is no background work but by [Harness.Step], so a
-// test that waits for it need not sleep. [Harness.Advance] moves the time by which records expire.
+// With ManualReclaim set in the options only [Harness.Step] does background work, so a test that
+// waits for such work need not sleep. [Harness.Advance] moves the time by which records expire.
 // Watches are served nonetheless: Step does that at once.
 //
 // In a bubble of package testing/synctest everything works, with goroutines or without: records
@@ -64,6 +64,6 @@
 //
 // # Cost
 //
-// A map on trial is many times slower than another one, so it is not for benchmarks. A program in
-// which only tests import this package has nothing of it.
+// A map on trial is many times slower than another one, so it is not for benchmarks. A program of
+// which only tests import this package does not contain it.
 package mvcctest

@@ -22,10 +22,10 @@ type Config struct {
 	// and those that must be pure. Default: 1.
 	Conflicts int
 
-	// Chance is the probability with which any other attempt of an Update conflicts, if it could,
-	// also the last one: with 1 Update always returns the *[mvcc.ConflictError], if it could
-	// conflict. A Commit by hand conflicts with the same probability. Default: 0, no other attempt;
-	// of the commits by hand that could conflict every eighth does.
+	// Chance is the probability of a conflict for each other attempt of an Update that could
+	// conflict, also the last: with 1 such an Update always returns the *[mvcc.ConflictError]. A
+	// Commit by hand conflicts with the same probability. Default: 0, no other attempt; but of the
+	// commits by hand that could conflict every eighth does.
 	Chance float64
 
 	// Seed begins the random numbers of Chance. The same test has the same conflicts as long as its
@@ -83,8 +83,8 @@ func New(t testing.TB, c *Config) *Harness {
 	return r
 }
 
-// Options returns new options for maps and databases of the trial. The other fields may be set, and
-// the options copied. Strict and TracePins are on, also if they are set to false.
+// Options returns new options for maps and databases of the trial. The caller may set other fields
+// of them, and copy them. Strict and TracePins are on, also if the caller sets them to false.
 func (r *Harness) Options() *mvcc.Options {
 	o := &mvcc.Options{Strict: true, TracePins: true}
 	trial.Attach(o, r.inner)
@@ -92,16 +92,16 @@ func (r *Harness) Options() *mvcc.Options {
 }
 
 // Step does the background work of all maps and databases of the trial, as a tick does: records
-// expire whose time has come, watches are told of the commits before the call, and versions that
-// nobody can see are dropped. It waits for a goroutine that is at it. Ages, warnings and evictions
-// need several steps, see [mvcc.Options].ManualReclaim. Functions given to Expire are called; if
-// one panics, so does Step.
+// whose time has come expire, watches are told of the commits before the call, and versions that
+// nobody can see are dropped. Step waits for a goroutine that does this work already. Ages,
+// warnings and evictions need several steps, see [mvcc.Options].ManualReclaim. Functions given to
+// Expire are called; if one panics, so does Step.
 func (r *Harness) Step() { r.eachSubject(trial.Subject.Step) }
 
-// Advance moves the time by which records expire on by d, and deletes those whose time has come. It
-// waits for a goroutine that is at it. A record that others write meanwhile is left for the next
-// time. MaxTxAge and Retain have another clock: for them there is
-// testing/synctest. It panics if d is negative.
+// Advance moves the time by which records expire on by d, and deletes the records whose time has
+// come. It waits for a goroutine that deletes them already. A record that others write meanwhile is
+// left for the next time. MaxTxAge and Retain have another clock: for them there is
+// testing/synctest. Advance panics if d is negative.
 func (r *Harness) Advance(d time.Duration) {
 	if d < 0 {
 		panic(fmt.Sprintf("mvcctest: Advance: d is %v, want 0 or more", d))
@@ -113,7 +113,7 @@ func (r *Harness) Advance(d time.Duration) {
 }
 
 // Now returns the time by which records expire: that of time.Now, plus the durations that
-// [Harness.Advance] has added. A program that looks at the time when it reads such records can be
+// [Harness.Advance] has added. A program that compares times when it reads such records can be
 // given Now as its clock.
 func (r *Harness) Now() time.Time {
 	r.mu.Lock()

@@ -21,8 +21,8 @@ type Config struct {
 	// TracerProvider and MeterProvider are, by default, the global ones at the time of the call.
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
-	// Keys says that a span of a conflict has the key, as package fmt prints it. It may be a
-	// secret, or different each time, so it is no attribute of metrics in any case.
+	// Keys says that a span of a conflict has the key, as package fmt prints it. A key may be a
+	// secret, or different each time, so it is never an attribute of metrics.
 	Keys bool
 }
 

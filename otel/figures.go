@@ -15,10 +15,10 @@ import (
 )
 
 // Figures registers the figures of maps and databases as metrics, which are read whenever the
-// provider collects: the fields of [mvcc.Stats], by the names "mvcc." and that in its JSON form,
-// without "_ns", with the attribute mvcc.map. sources are as [mvcc.DB.Sources] returns them, or
-// "name": m.Stats. A table has few of them, whose names begin with "mvcc.table.": the database
-// counts them already. A panic of a source ends the collection. Unregister ends it.
+// provider collects. These are the fields of [mvcc.Stats], named "mvcc." and their name in JSON
+// without "_ns". The attribute mvcc.map is the key of sources, which are as [mvcc.DB.Sources]
+// returns them, or "name": m.Stats. A table has few metrics, named "mvcc.table.", since the
+// database counts the same. A panic of a source ends a collection; Unregister ends all.
 func Figures(cfg Config, sources map[string]func() mvcc.Stats) (metric.Registration, error) {
 	meter := cfg.meter()
 	type exported struct {

@@ -13,10 +13,10 @@ import (
 	"github.com/mvccmap/mvccmap/profiling/prom"
 )
 
-// Values registers further figures as metrics, which are read whenever the provider collects: those
-// of a replica of module etcd, say, by its method Values. The names are those for Prometheus, with
-// dots and without the end _total, as mvccmap.etcd.commits; the attribute mvcc.of has the name that
-// is given. Each function is called once now, for the names of its figures. Unregister ends it.
+// Values registers further figures as metrics, which are read whenever the provider collects, as
+// those of Values of a replica of module etcd. The names are those for Prometheus, with dots and
+// without the end _total, as mvccmap.etcd.commits; the attribute mvcc.of is the key of sources.
+// Each function is called once now, for the names of its figures. Unregister ends the metrics.
 func Values(cfg Config, sources map[string]func() []prom.Value) (metric.Registration, error) {
 	meter := cfg.meter()
 	instruments := map[string]metric.Float64Observable{}

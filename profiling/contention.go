@@ -24,8 +24,8 @@ func (s *Service) contentionIndex(w http.ResponseWriter, _ *http.Request) error 
 	})
 }
 
-// contentionNew makes a report, stores it and redirects to it, or answers with
-// it as JSON.
+// contentionNew makes a report. It answers with the report as JSON, or else keeps it and redirects
+// to its page.
 func (s *Service) contentionNew(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	mode, err := capture.ModeOf(query)

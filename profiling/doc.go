@@ -30,12 +30,12 @@
 //	                                    ?debug=1 or 2 for text, heap?gc=1
 //	/debug/pprof/trace?seconds=1        execution trace for "go tool trace"
 //	/debug/pprof/ui/new?type=cpu&seconds=5
-//	                                    capture, then redirect to the page of it
+//	                                    capture, then redirect to its page
 //	/debug/pprof/ui/<id>/flamegraph, top, peek, source, download
 //	                                    pages of a capture
 //	/debug/pprof/ui/<id>-<base>/flamegraph, top, peek, source
 //	                                    difference of two captures, per operation if
-//	                                    those are known
+//	                                    their numbers are known
 //	/debug/pprof/contention/            reports on contention
 //	/debug/pprof/contention/new?mode=profiles&seconds=5, or since=start
 //	                                    report by the block and mutex profiles
@@ -48,20 +48,20 @@
 //	/debug/pprof/conflicts/flamegraph, top, peek, source
 //	                                    the time thrown away
 //	/debug/pprof/slow/                  why operations were slow; ?format=json,
-//	                                    ?op=NAME for those of one name
+//	                                    ?op=NAME for the operations of one name
 //	/debug/pprof/slow/start?percentile=99.9 or above=5ms, slow/stop
-//	                                    record slow operations, or end that
+//	                                    record slow operations, or stop
 //	/debug/pprof/slow/all/flamegraph, top, peek, source
-//	                                    activities of all slow ones of late
-//	/debug/pprof/slow/usual?op=NAME     explain the next one that takes as long as most
-//	/debug/pprof/slow/<id>.trace        trace of one for "go tool trace"
+//	                                    activities of all recent slow operations
+//	/debug/pprof/slow/usual?op=NAME     explain the next operation that takes as long as most
+//	/debug/pprof/slow/<id>.trace        trace of an operation for "go tool trace"
 //	/debug/pprof/slow/<id>/source, flamegraph, top, peek
-//	                                    its waits, and the activities that let it wait
+//	                                    its waits, and the activities of those it waited for
 //	/debug/pprof/data/                  tables, indexes, watches and oldest readers, if there
 //	                                    is Config.Data
 //	/debug/pprof/runs/                  saved runs, if there is Config.Runs
 //	/debug/pprof/runs/compare?old=A&new=B
-//	                                    changes from one to another
+//	                                    changes from run A to run B
 //	/debug/pprof/runs/<run>/            results of a run, and its profiles
 //	/debug/pprof/runs/<run>/<file>/flamegraph, top, peek, source, download
 //	                                    pages of a profile
@@ -87,13 +87,13 @@
 // map and the workload: some tens of microseconds, and the time of the workload's source. [Start]
 // sets profile rates, which cost something where goroutines wait (see [Config.MutexFraction] and
 // [Config.BlockRate]). A CPU profile interrupts each running thread 100 times per second. A
-// wall-clock profile includes a CPU profile, and takes the stacks of all goroutines, at most 100
-// times per second: that stops the program for a moment, takes about a microsecond for each stack,
-// and never more than a tenth of one processor. It has 32 frames of a stack off the processor.
+// wall-clock profile includes a CPU profile. At most 100 times per second it takes the stacks of
+// all goroutines: this stops the program for about a microsecond for each stack, and takes at most
+// a tenth of one processor. Of a stack off the processor it has 32 frames.
 //
-// Captures are bounded: one CPU or wall-clock profile and one execution trace at a time in the
-// whole process, four windows of other profiles, each for at most two minutes, an execution trace
-// for a report on contention for at most ten seconds. [Service.Instrumented] says the cost of such
-// a trace; recording slow operations costs the same for as long as it is on, see [SlowConfig]. At
-// most 32 captures are kept, compressed.
+// Captures are bounded. At a time the whole process takes one CPU or wall-clock profile, one
+// execution trace, and four windows of other profiles, each for at most two minutes. A trace for a
+// report on contention takes at most ten seconds. [Service.Instrumented] says the cost of a trace;
+// recording slow operations costs as much while it is on, see [SlowConfig]. At most 32 captures are
+// kept, compressed.
 package profiling

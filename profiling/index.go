@@ -106,8 +106,8 @@ func (s *Service) uiNew(w http.ResponseWriter, r *http.Request) error {
 	return web.Redirect(w, fmt.Sprintf("./%d/flamegraph", c.ID))
 }
 
-// A subject of pprof's pages is a capture, or the difference of two. Its name is the part of their
-// path that says which: "7", or "7-3".
+// A subject of pprof's pages is a capture, or the difference of two. Its name stands in the path of
+// these pages: "7" for a capture, "7-3" for a difference.
 type subject struct {
 	of, base *capture.Capture // base is nil without a comparison
 }
@@ -139,8 +139,8 @@ func sideOf(c *capture.Capture) pprofui.Side {
 	return pprofui.Side{Name: fmt.Sprintf("capture %d", c.ID), Ops: c.Ops}
 }
 
-// profiles returns the profile to show, and the profile to subtract from it, or nil. Both have the
-// goroutines that wait for work if work is set.
+// profiles returns the profile to show, and the profile to subtract from it, or nil. Both leave out
+// goroutines that wait for work, unless work is set.
 func (sub subject) profiles(work bool) (p, base *profile.Profile, err error) {
 	if p, err = parse(sub.of, work); err != nil || sub.base == nil {
 		return p, nil, err
@@ -155,7 +155,7 @@ func (sub subject) profiles(work bool) (p, base *profile.Profile, err error) {
 }
 
 // parse returns the profile of a capture. It leaves out goroutines that wait for work, unless work
-// is set or there are no others.
+// is set or all of them do.
 func parse(c *capture.Capture, work bool) (*profile.Profile, error) {
 	p, err := profile.ParseData(c.Data)
 	if err != nil || work {

@@ -98,12 +98,12 @@ func (s *Service) liveNow() liveNow {
 // also says how far it is.
 type Workload struct {
 	// Name names the present work. It heads the dashboard and labels captures, unless
-	// [Service.SetPhase] says something else. If steps are counted it heads the dashboard in any
-	// case, so that it fits their count. Next is the work after it.
+	// [Service.SetPhase] names another. If Of is set, Name heads the dashboard in any case, since
+	// Done and Of are of that work. Next is the work after it.
 	Name, Next string
 
-	// Done of Of steps have ended, and Left is how long the rest will take;
-	// zero if that is not known.
+	// Done of Of steps have ended, and Left is how long the other steps will take; zero if not
+	// known.
 	Done, Of int
 	Left     time.Duration
 

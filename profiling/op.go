@@ -41,9 +41,9 @@ func (o *Op) Failed(d time.Duration) {
 	}
 }
 
-// Watch is Done for a program that counts its operations in its own way, such as a load
-// generator with a [Config.Workload]: the operation is explained if it was slow, but not counted
-// on the dashboard or in /metrics. While slow operations are not recorded this costs 3 ns.
+// Watch has an operation explained, if it was slow, as Done does, but does not count it: for a
+// program that counts in its own way, such as a load generator with a [Config.Workload]. While slow
+// operations are not recorded Watch costs 3 ns.
 func (o *Op) Watch(d time.Duration) {
 	if o != nil {
 		(*flight.Op)(o).Watch(d)
@@ -88,13 +88,13 @@ type SlowConfig struct {
 	MaxBytes int
 
 	// Every is the shortest time between two traces kept. Of the slow operations meanwhile one is
-	// chosen of the Op of which the fewest were kept; of these, the one whose time above its
-	// threshold, times the number of slow operations of its Op, is the largest. The default is 3 s.
+	// kept: from the Op of which the fewest were kept, the one that cost most. The cost is the time
+	// above the threshold, times the number of slow operations of the Op. The default is 3 s.
 	Every time.Duration
 
-	// Keep is how many traces are kept. Those of the Op that has most make room for newer ones; the
-	// half of them that cost most, by the product that Every describes, stay. Together they are not
-	// larger than Keep times MaxBytes. The default is 8.
+	// Keep is how many traces are kept. A newer one replaces the oldest of the Op that has most,
+	// but none of the half of these that cost most, as Every defines the cost. Together the traces
+	// are not larger than Keep times MaxBytes. The default is 8.
 	Keep int
 
 	_ struct{}
@@ -130,11 +130,11 @@ func (s *Service) StartSlow(cfg SlowConfig) error { return s.slow.Start(cfg.flig
 func (s *Service) StopSlow() { s.slow.Stop() }
 
 // LabelUpdate is for Options.Around of package mvcc: it labels the work of an Update with the name
-// of the transaction and that of the table, as mvcc_tx and mvcc_table, each if there is one. The
-// labels that ctx has are kept; others, that the goroutine had, are gone afterwards. It costs about
-// half a microsecond and some allocations. A goroutine that is started meanwhile keeps the labels:
-// that of the background work, which an Update may start, has
-// [github.com/mvccmap/mvccmap/gc.Reclaimer] on its stack.
+// of the transaction and that of the table, as mvcc_tx and mvcc_table, each if there is one. Labels
+// of ctx are kept; labels that only the goroutine had are gone afterwards. It costs about half a
+// microsecond and some allocations. A goroutine that is started meanwhile inherits the labels. So
+// does the background work, if an Update starts it: its stack has
+// [github.com/mvccmap/mvccmap/gc.Reclaimer].
 func LabelUpdate(ctx context.Context, tx, table string) (inside context.Context, after func()) {
 	var pairs []string
 	if tx != "" {

@@ -16,8 +16,8 @@ import (
 const (
 	// chartedOps is how many operations have charts.
 	chartedOps = 8
-	// opsStep is how long the figures of the table are gathered before they give way to newer
-	// ones: those shown are of the last one to two steps.
+	// opsStep is how often the figures of the table begin anew: those shown are of the last one to
+	// two steps.
 	opsStep = 10 * time.Second
 )
 

@@ -40,8 +40,8 @@ type Recorder struct {
 }
 
 // NewRecorder takes the CPU profiler and turns the mutex and block profiles on, at the default
-// rates of a [Config]. CPU profiles that are refused meanwhile name owner as the reason. It returns
-// an error if the CPU profiler is in use.
+// rates of a [Config]. A request for a CPU profile that is refused meanwhile is told owner as the
+// reason. It returns an error if the CPU profiler is in use.
 func NewRecorder(owner string) (*Recorder, error) {
 	release, err := capture.HoldCPU(owner +
 		" takes CPU profiles itself, and the process has one CPU profiler")
@@ -62,7 +62,7 @@ func (r *Recorder) Close() {
 
 // Start begins a stretch. The returned function ends it and must be called; it returns the profiles
 // of the stretch that could be taken, and the reasons why others could not. The profiles have all
-// that was sampled in the stretch and nothing else, but for the work of starting and stopping.
+// samples of the stretch and no others, except for the work of starting and stopping.
 func (r *Recorder) Start() (stop func() (Profiles, error), err error) {
 	runtime.GC()
 	before, err := rawSnapshots()
@@ -97,8 +97,8 @@ func (r *Recorder) Start() (stop func() (Profiles, error), err error) {
 	}, nil
 }
 
-// rawSnapshots returns the profiles of the runtime as they are now. They are not
-// read yet, which would allocate much.
+// rawSnapshots returns the profiles of the runtime as they are now. It does not parse them, because
+// that allocates much.
 func rawSnapshots() (map[string][]byte, error) {
 	list := map[string][]byte{}
 	for _, kind := range recordedChanges {

@@ -106,8 +106,8 @@ func Start(cfg Config) (*Server, error) {
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               maxHeaderBytes,
 		BaseContext:                  func(net.Listener) context.Context { return ctx },
-		// Browsers open connections in advance, and Shutdown would wait seconds for each. A new one
-		// is stored in fresh before ending is loaded; Close stores ending before it reads fresh.
+		// Browsers open connections in advance, for which Shutdown would wait seconds. Here fresh
+		// is stored before ending is loaded; Close stores ending before it reads fresh.
 		ConnState: func(c net.Conn, state http.ConnState) {
 			if state != http.StateNew {
 				s.fresh.Delete(c)
@@ -123,9 +123,9 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// URL returns the address of the dashboard, such as http://127.0.0.1:6060,
-// without a slash at the end and without the token. If the server listens on all addresses of the
-// machine it is one of localhost: see [Server.URLs].
+// URL returns the address of the dashboard, such as http://127.0.0.1:6060, without a slash at the
+// end and without the token. If the server listens on all addresses of the machine, the address is
+// of localhost: see [Server.URLs].
 func (s *Server) URL() string { return s.url }
 
 // Close ends running captures, which answer that the server is closing, closes

@@ -120,22 +120,22 @@ func withoutPrefix(r *http.Request) *http.Request {
 }
 
 // SetPhase names the work of the program from now on, for instance a workload. The pages show it,
-// and captures are labelled with it. An empty label says that nothing particular runs. It never
-// blocks and allocates a few words.
+// and captures are labelled with it. An empty label says that nothing particular runs. SetPhase
+// never blocks and allocates a few words.
 func (s *Service) SetPhase(label string) {
 	s.set.Store(&phase{Label: label, Since: time.Now()})
 }
 
 // Instrumented reports whether an execution trace was being taken by a service of this process at
-// some time since then: a complete report on contention, a trace to download, or the recording of
-// slow operations. It slows a program that does little but wake goroutines to less than half its
-// speed, so measurements of that time should be marked.
+// any time after since: a complete report on contention, a trace to download, or the recording of
+// slow operations. A trace slows a program that does little but wake goroutines to less than half
+// its speed, so measurements of that time should be marked.
 func (s *Service) Instrumented(since time.Time) bool { return capture.Instrumented(since) }
 
-// Close ends the goroutine that samples the charts and the recording of slow operations; after it
-// has returned, the sources in [Config] are called for requests only. It waits for a source that is
-// being called and for a trace that is being read. Requests are still answered, without new points
-// in the charts. A service that lives as long as the program need not be closed.
+// Close ends the sampling of the charts and the recording of slow operations. It waits for a source
+// that is being called and for a trace that is being read. Afterwards the sources in [Config] are
+// called for requests only. Requests are still answered, without new points in the charts. A
+// service that lives as long as the program need not be closed.
 func (s *Service) Close() error {
 	s.slow.Close()
 	s.sampler.Close()

@@ -122,8 +122,8 @@ func partsOf(r *slow.Report) []slowPart {
 		r.Unknown+r.Took-r.Seen)
 }
 
-// drawn returns the parts that took time, with their places in a bar of all of it. times has the
-// time of each part; without is the name of the first.
+// drawn returns the parts that took time, with their places in a bar that stands for all. times has
+// the time of each part, in the order of the list below; without is the name of the first.
 func drawn(all time.Duration, without string, times ...time.Duration) (list []slowPart) {
 	x := 0.0
 	for i, p := range []slowPart{
@@ -145,8 +145,8 @@ func drawn(all time.Duration, without string, times ...time.Duration) (list []sl
 // atLine is a line of code in a sentence.
 var atLine = regexp.MustCompile(`[^\s/()]+\.go:\d+`)
 
-// linked returns the verdict on an operation, with links from lines of code to their source. That
-// page is made of the same profile.
+// linked returns the verdict on an operation, with links from lines of code to their source. The
+// source page is made of the same profile.
 func linked(c *flight.Slow) (list []pprofui.Link) {
 	refs := map[string]string{}
 	for _, l := range c.Report.Profile(c.End).Location {

@@ -18,14 +18,14 @@ const maxRoutes = 50
 // name of the operation is the method and the pattern by which a [http.ServeMux] inside of h found
 // its handler, such as "GET /users/{id}". It is the method alone if there was no pattern, or if a
 // handler in between gave the mux another request, as [http.Request.WithContext] makes it. Beyond
-// fifty names the rest is "other requests". A status of 500 or more is a failure, and so is a
-// panic, which goes on.
+// fifty names further requests are "other requests". A status of 500 or more is a failure, and so
+// is a panic, which goes on.
 //
-// It takes some hundred nanoseconds and two allocations for each request. The
-// [http.ResponseWriter] that h gets flushes and reads from files as the server's does, and
-// gives the rest to [http.ResponseController]. A connection that is taken over, as for
-// WebSocket, is not counted: how long it lives is no latency. A request that a [Service]
-// itself answers, such as for a profile, is not counted either.
+// It takes some hundred nanoseconds and two allocations for each request. The [http.ResponseWriter]
+// that h gets flushes and reads from files as the server's does, and [http.ResponseController]
+// finds the server's behind it. A connection that is taken over, as for WebSocket, is not counted:
+// how long it lives is no latency. A request that a [Service] itself answers, such as for a
+// profile, is not counted either.
 //
 //	srv, err := profiling.Start(profiling.Config{})
 //	...

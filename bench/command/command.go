@@ -1,6 +1,6 @@
-// Package command makes a command of one's own with all that mvccbench can: rates, thresholds,
-// charts and pages in the browser, ab, compare. It is no part of package bench, so that a program
-// that uses bench alone compiles no command line.
+// Package command makes mvccbench a command of another program, with workloads of that program:
+// rates, thresholds, charts and pages in the browser, ab, compare. It is no part of package bench,
+// so that a program that uses bench alone compiles no command line.
 package command
 
 import (
@@ -18,9 +18,9 @@ import (
 )
 
 // Main is the main function of a program that is mvccbench with workloads of its own. --workload
-// can name these workloads; run, ab and serve measure them unless it names others. Main takes the
-// arguments of the process and does not return: the process ends with the exit code that --help
-// lists. A workload without a name, or with the name of another one, is a wrong argument.
+// can name these workloads; run, ab and serve measure these unless the flag names others. Main
+// takes the arguments of the process and does not return: the process ends with the exit code that
+// --help lists. A workload without a name, or with the name of another one, is a wrong argument.
 //
 // "ab" builds the package of this program, in the module of the current folder.
 func Main(workloads ...bench.Workload) {

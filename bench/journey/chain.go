@@ -26,8 +26,8 @@ type chain interface {
 	newest() *version
 	versionAt(e epoch.Epoch) *version
 	push(v *version)
-	// prune drops the versions that no reader at least or above sees. It returns the lowest
-	// epoch at which a version ends that it has left; none if there is only the newest.
+	// prune drops the versions that no reader at epoch least or above sees. It returns the lowest
+	// epoch at which one of the versions left ends, or none if only the newest is left.
 	prune(least epoch.Epoch) (ends epoch.Epoch)
 	// depth returns the number of versions. It needs no latch.
 	depth() int
@@ -101,9 +101,9 @@ func (l *walkedList) depth() (n int) {
 	return n
 }
 
-// indexed is a list with an index of its versions, from the oldest to the newest. A reader
-// that needs an old one searches it. An index never changes: a push makes a longer one, in
-// the same array while that has room, and pruning makes a shorter one.
+// indexed is a list with an index of its versions, from the oldest to the newest. A reader of an
+// old version searches the index. An index never changes: a push makes a longer one, in the same
+// array while that has room, and pruning makes a shorter one.
 type indexed struct {
 	list
 	index atomic.Pointer[[]*version]

@@ -13,12 +13,12 @@ type Cleaning struct {
 	// Workers are goroutines that prune keys when committers ask for it. Without any,
 	// each committer prunes the keys that it has written.
 	Workers int
-	// Committers ask when a key has more versions than Threshold. With Spaced they ask
-	// when the number is a multiple of it.
+	// Committers ask for a key with more than Threshold versions or, with Spaced, with a multiple
+	// of Threshold.
 	Threshold int
 	Spaced    bool
-	// Every is how often a goroutine computes the min visible epoch. With 0 each
-	// committer that prunes, or asks for it, computes it.
+	// Every is how often a goroutine computes the min visible epoch. With 0 it is computed by each
+	// committer that prunes or asks for pruning.
 	Every time.Duration
 	Guard Guard
 }

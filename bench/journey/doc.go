@@ -1,7 +1,7 @@
-// Package journey is a laboratory: a small MVCC map with parts that can be exchanged, to
-// repeat the published work of the author of another one. Each [Step] is a step of that
-// post as a configuration of parts. Go benchmarks measure them; docs/journey.md has their
-// figures beside those of the post, and draws conclusions.
+// Package journey is a laboratory: a small MVCC map with parts that can be exchanged, to repeat the
+// work of a post by the author of another such map. Each [Step] is a step of that post as a
+// configuration of parts. Go benchmarks measure them; docs/journey.md has their figures beside
+// those of the post, and draws conclusions.
 //
 // The map is simple, and right in every configuration: snapshot reads, and of two
 // transactions that write the same key the first to commit wins. A configuration may be

@@ -116,8 +116,8 @@ type cell struct {
 	busy  atomic.Bool
 	chain chain
 
-	// ends is the lowest epoch at which a version ends that the last pruning left; none
-	// if it left none, or before the first pruning. Guarded by latch.
+	// ends is the lowest epoch at which one of the versions ends that the last pruning left; none
+	// if only the newest was left, or before the first pruning. Guarded by latch.
 	ends epoch.Epoch
 }
 

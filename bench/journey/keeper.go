@@ -8,9 +8,9 @@ import (
 	"github.com/mvccmap/mvccmap/epoch"
 )
 
-// keeper is a tracker with one goroutine that owns the list of the active, and
-// publishes the lowest epoch. A transaction begins when the owner has answered, with
-// the epoch that the owner read: the owner knows all transactions.
+// keeper is a tracker with one goroutine that owns the list of active transactions, and publishes
+// their lowest epoch. A transaction begins when the owner has answered, with the epoch that the
+// owner read: the owner knows all transactions.
 type keeper struct {
 	kind     TrackerKind
 	requests chan keeperRequest
@@ -76,8 +76,8 @@ func (t *keeper) remove(h Handle) {
 	t.publish()
 }
 
-// publish is called with t.mu held. If none is active it leaves the lowest epoch as it is:
-// the next transaction begins at the clock, or above.
+// publish is called with t.mu held. Without an active transaction it leaves the lowest epoch as it
+// is: the next transaction begins at the clock, or above.
 func (t *keeper) publish() {
 	if len(t.active) > 0 {
 		t.min.Store(uint64(t.active[0].Epoch))

@@ -10,9 +10,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/goid"
 )
 
-// In these trackers an entry belongs to a goroutine. If that has several transactions, the
-// entry has the lowest epoch until all of them have ended: right, but coarse. The post's
-// trackers had an entry for each thread, and one transaction in it.
+// In these trackers an entry belongs to a goroutine. A goroutine with several transactions has
+// their lowest epoch there until all have ended: right, but coarse. In the post an entry belonged
+// to a thread, with one transaction.
 
 // reading is the read of a goroutine: an epoch and, in the lowest bits, how many
 // transactions are open, at the epoch or above.

@@ -10,8 +10,8 @@ import (
 type Step struct {
 	Name string
 	Doc  string // its change, in one sentence without the full stop
-	// Retries says that an operation that does not commit is tried again. Without that the
-	// post counted it as done; here it is an error, and not counted.
+	// Retries says that an operation that does not commit is tried again. The post counted one
+	// without Retries as done; here it is an error, and not counted.
 	Retries bool
 	Config  Config // zero if the engine is another map
 	Engine  bench.EngineSpec

@@ -25,8 +25,7 @@ type Tracker interface {
 	// it: once, and maybe on another goroutine.
 	Begin(c Clock) Handle
 	End(h Handle)
-	// MinVisible returns an epoch below which no transaction reads that is live or begins
-	// later.
+	// MinVisible returns an epoch below which no live or later transaction reads.
 	MinVisible(c Clock) epoch.Epoch
 	// Close ends the tracker's goroutines.
 	Close()
@@ -56,8 +55,8 @@ func (c *clock) Next() epoch.Epoch { return epoch.Epoch(c.now.Add(1)) }
 // none is above every epoch.
 const none = epoch.Epoch(math.MaxUint64)
 
-// A register is where live transactions are entered. It is a tracker that leaves out the
-// race between a begin and a scan.
+// A register is where live transactions are entered. It is a tracker with a race between a begin
+// and a scan, which [checked] settles.
 type register interface {
 	enter(e epoch.Epoch) Handle
 	leave(h Handle)
@@ -66,10 +65,10 @@ type register interface {
 	lowest() epoch.Epoch
 }
 
-// checked makes a tracker of a register. A transaction that has loaded the clock and is
-// not entered yet is in no scan. So a scan announces the clock as a bound first, and a
-// transaction looks at the bound after it is entered: if that has passed its epoch it
-// begins again. This is package epoch's protocol.
+// checked makes a tracker of a register. A transaction that has loaded the clock and is not entered
+// yet is in no scan. So a scan announces the clock as a bound first, and a transaction loads the
+// bound after it is entered: if the bound has passed its epoch it begins again. This is package
+// epoch's protocol.
 type checked struct {
 	register
 	bound atomic.Uint64
@@ -126,8 +125,8 @@ var registers = map[TrackerKind]func() register{
 	KeyedWords:  func() register { return keyedWords{xsync.NewMap[uint64, *paddedWord]()} },
 }
 
-// newTracker makes a tracker, and the clock that it goes with. If it has a goroutine,
-// start runs that.
+// newTracker makes a tracker, and the clock that it goes with. If the tracker has a goroutine,
+// start runs it.
 func newTracker(kind TrackerKind, start func(func())) (Tracker, Clock) {
 	switch kind {
 	case Keeper, KeeperNoop, KeeperIdle:

@@ -42,8 +42,8 @@ func newBTree(setup bench.Setup) (bench.Engine, error) {
 
 func (e *btreeEngine) Close() {}
 
-// copied returns copies of the trees. Somebody must hold mu: readers go on, since to copy a tree
-// changes only words for its writers.
+// copied returns copies of the trees. The caller holds mu, at least for reading: a copy changes
+// only words of a tree that its writers use, so other readers go on.
 func (e *btreeEngine) copied() []*tree {
 	e.copying.Lock()
 	defer e.copying.Unlock()
@@ -112,8 +112,8 @@ func (s *btreeSession) Range(table int, low int64, visit func(int64, bench.Recor
 	s.in[table].Ascend(low, visit)
 }
 
-// All implements [bench.Access]. From here on the transaction reads copies, which are as the trees
-// were when it began, and holds the lock no longer.
+// All implements [bench.Access]. It has the transaction read copies from then on, which are as the
+// trees were when the transaction began, and unlocks the trees.
 func (s *btreeSession) All(table int, visit func(int64, bench.Record)) {
 	if s.reading {
 		s.in, s.reading = s.copied(), false

@@ -16,15 +16,15 @@ type store interface {
 	close()
 }
 
-// A storeTx is a transaction of a store. It does not keep the keys that it is given after it has
-// ended; value is never written to again.
+// A storeTx is a transaction of a store. It keeps none of the keys passed to it when it has ended.
+// Nobody writes to a value after it was passed to set.
 type storeTx interface {
 	// get calls found with the value of a key, which is good only meanwhile, if it is there.
 	get(key []byte, found func(value []byte) error) error
 	set(key, value []byte) error
 	remove(key []byte) error
-	// scan is get of all keys that begin with prefix, from low on, in their order, until found
-	// returns false.
+	// scan calls found for all keys that begin with prefix, from low on, in their order, until
+	// found returns false.
 	scan(prefix, low []byte, found func(key, value []byte) (bool, error)) error
 }
 

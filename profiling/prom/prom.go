@@ -1,7 +1,7 @@
 // Package prom exports the statistics of maps and operations to Prometheus, in its text format. It
 // does not use the client of Prometheus: a module that requires this one need not know that client.
 //
-// A service of package profiling serves it at /metrics by itself. Alone it is one line:
+// A service of package profiling serves them at /metrics. Without a service this line does:
 //
 //	http.Handle("/metrics", prom.Handler(map[string]func() mvcc.Stats{"accounts": accounts.Stats}, nil, nil))
 //
@@ -31,12 +31,12 @@ import (
 )
 
 // Handler answers with the metrics of the maps, of operations, of the Go runtime and of the
-// process, as far as the system tells the latter. The maps come by name: for each, [mvcc.Map.Stats]
-// of a map, or a function that returns those of the map in use at present, and zero Stats if there
-// is none: then it is left out. Each function is called once for each request, by one goroutine at
-// a time. Operations may be nil. Values are figures of other things, by the names that become their
-// label "of". Each function of values is called once for each request, maybe by several goroutines
-// at a time, and returns figures of the same metrics each time.
+// process, as far as the system tells the latter. A function of sources is [mvcc.Map.Stats] of a
+// map, or returns those of the map in use at present. If it returns zero Stats, there is no map to
+// show. Each is called once for each request, by one goroutine at a time. Operations may be nil.
+// Values are figures of other things, by the names that become their label "of". Each function of
+// values is called once for each request, maybe by several goroutines at a time, and returns
+// figures of the same metrics each time.
 func Handler(
 	sources map[string]func() mvcc.Stats, operations func() []Operation,
 	values map[string]func() []Value,
@@ -125,9 +125,9 @@ func (e *exporter) read() (now map[string]mvcc.Stats, labels map[string]string) 
 		if s.Epoch == 0 {
 			continue // there is no map at present, and the next will be another one
 		}
-		// Commits may fall by the few that are under way and fail. To
-		// Prometheus a counter that falls has begun anew, and all of it would
-		// count as growth. That is right only if it is another map.
+		// Commits may fall by the few that are under way and fail. To Prometheus a counter that
+		// falls has begun anew, and all of it would count as growth, which is right only for
+		// another map.
 		if last := e.last[name]; last.Epoch <= s.Epoch {
 			s.Commits = max(s.Commits, last.Commits)
 		}

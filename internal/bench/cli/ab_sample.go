@@ -131,8 +131,8 @@ func (s *abSide) sample(ctx context.Context, a *ab, step bench.Step) (results.Sa
 	return sample, nil
 }
 
-// header returns the header of the record of a side: that of its first sample, but for the
-// parameters of the comparison.
+// header returns the header of the record of a side: that of its first sample, with the command
+// line, seed and count of the comparison.
 func (a *ab) header(h results.Header) results.Header {
 	h.Args, h.Notes = a.env.args, []string{"samples taken in turns with another program"}
 	h.Seed, h.Count = a.sweep.Seed, a.sweep.Count

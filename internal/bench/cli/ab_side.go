@@ -100,9 +100,9 @@ func (s *abSide) output(ctx context.Context, dir, program string, args ...string
 // endsWithin is how long a program that was told to end may take.
 const endsWithin = 10 * time.Second
 
-// sideEnviron returns the environment of the programs that a comparison starts. In a hook of git the
-// variables of the repository point at the commit that is being made: none of them is handed on, and
-// no hook of the repository runs within.
+// sideEnviron returns the environment of the programs that a comparison starts. It leaves out git's
+// variables of a repository, which in a hook of git point at the commit being made, and turns hooks
+// off.
 var sideEnviron = sync.OnceValue(func() []string {
 	list, _ := exec.Command("git", "rev-parse", "--local-env-vars").Output() // without git, none
 	local := strings.Fields(string(list))
@@ -114,8 +114,8 @@ var sideEnviron = sync.OnceValue(func() []string {
 		"GIT_CONFIG_VALUE_0="+os.DevNull)
 })
 
-// command returns a command that is told to end, as by Ctrl-C, when ctx does. The Ctrl-C of a
-// terminal does not reach it.
+// command returns a command that gets an interrupt, as by Ctrl-C, when ctx ends. A Ctrl-C at the
+// terminal does not reach the command.
 func command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, program, args...)
 	c.Env = sideEnviron()

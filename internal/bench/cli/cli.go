@@ -230,8 +230,8 @@ func version() string {
 	return v + " " + info.GoVersion
 }
 
-// Main is the main function of a program that does run, which is told to end by a signal. The process
-// ends with the exit code that run returns.
+// Main is the main function of a program. It calls run with a context that a signal ends, and ends
+// the process with the exit code that run returns.
 func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -244,8 +244,8 @@ func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer)
 // A Stop is how a program is told to end.
 type Stop struct{ terminated atomic.Bool }
 
-// Handle waits for two signals. At the first it calls cancel, upon which the run prints its
-// samples; at the second it calls exit, at once.
+// Handle waits for two signals. At the first it calls cancel, so the run prints its samples. At the
+// second it calls exit at once.
 func (s *Stop) Handle(
 	signals <-chan os.Signal, cancel func(), stderr io.Writer, exit func(code int),
 ) {

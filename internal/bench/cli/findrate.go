@@ -37,9 +37,9 @@ const rateStep = 1.05
 // steps bounds the tries of each part of a search.
 const steps = 40
 
-// find returns the highest rate found, 0 if there is none, and the lowest that does not do, 0 if
-// all do. A rate does not do if two tries in a row say so: the machine may be at fault for one. The
-// error wraps errCannotTell if no rate was found as too little is known of one.
+// find returns low, the highest rate found that was kept, and high, the lowest that was not kept;
+// each is 0 if there is none. A rate is ruled out only if it is not kept in two tries in a row: the
+// machine may spoil one. The error wraps errCannotTell if samples told too little to find a rate.
 func (s rateSearch) find(start float64) (low, high float64, err error) {
 	rate := round3(start)
 	for range steps {

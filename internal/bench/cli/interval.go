@@ -41,8 +41,8 @@ type recent struct {
 	before, now bench.Live
 }
 
-// read reads t, and reports whether a run of it has begun. The reading before is empty unless it is
-// of the same run.
+// read reads t, and reports whether a run of t has begun. It empties the reading before if that is
+// of another run.
 func (r *recent) read(t *bench.Trial) bool {
 	r.before, r.now = r.now, r.before
 	ok := t.ReadLive(&r.now)
@@ -56,13 +56,13 @@ func (r *recent) read(t *bench.Trial) bool {
 	return ok
 }
 
-// longEnough is how long samples must be for intervals of a second, if none were asked for: to read
-// a sample costs it a little.
+// longEnough is how long samples must be to have intervals of a second without being asked for:
+// each reading slows a sample a little.
 const longEnough = 5 * time.Second
 
 // A watcher reads the trial that is being measured once in an interval, and at its end, for the log
-// of histograms, if there is one, and for the record. It is an observer of the sweep. A nil one takes
-// nothing.
+// of histograms, if there is one, and for the record. It is an observer of the sweep. A nil watcher
+// reads nothing.
 type watcher struct {
 	file *os.File // nil: there is no log
 	log  *results.HistogramLog

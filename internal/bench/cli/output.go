@@ -61,7 +61,7 @@ func (f outputFlags) open(e *Env) (*output, error) {
 	return o, nil
 }
 
-// isNew returns an error, which names the flag, if the named file has something in it: that took
+// isNew returns an error, which names the flag, if the named file is not empty: its content took
 // time to measure.
 func isNew(flag, name string) error {
 	if fi, err := os.Stat(name); err == nil && fi.Mode().IsRegular() && fi.Size() > 0 {
@@ -129,8 +129,8 @@ func (o *output) sample(c bench.Config, m bench.Measurement) error {
 	return o.flush()
 }
 
-// end writes the rest and closes the file; and says on stderr, unless it is to be
-// quiet, how the engines have come out. The first error does not keep the rest from being written.
+// end writes the results that are left and closes the file. Unless quiet it says on stderr how the
+// engines have come out. It goes on after an error, and returns all errors.
 func (o *output) end(outcome results.Outcome, quiet bool, stderr io.Writer) (err error) {
 	o.run.Outcome = outcome
 	switch {

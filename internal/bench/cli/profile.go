@@ -25,8 +25,8 @@ const exampleHTTP = "127.0.0.1:6060"
 // autoHTTP is the value of --http that leaves the port to package profiling.
 const autoHTTP = "auto"
 
-// tokenVariable names the environment variable with the token that lets other
-// machines in. It is no flag, since every user of a machine sees those.
+// tokenVariable names the environment variable with the token that lets other machines in. It is no
+// flag, since every user of a machine sees the flags of a process.
 const tokenVariable = "MVCCBENCH_TOKEN"
 
 // databaseName is the name on the dashboard of a database under test. A map has none.
@@ -138,8 +138,8 @@ func (p *profiler) running(t *bench.Trial, c bench.Config) {
 // stopped says that there is no map any more.
 func (p *profiler) stopped() { p.runs(nil, "") }
 
-// instrumented reports whether something that makes results worthless was in use at some time since
-// then.
+// instrumented reports whether something that makes results worthless was in use at any time after
+// since.
 func (p *profiler) instrumented(since time.Time) bool {
 	return p != nil && p.server.Instrumented(since)
 }
@@ -246,8 +246,8 @@ func (b *board) sources(name string, tables []string) map[string]func() mvcc.Sta
 	return all
 }
 
-// stats returns the statistics of the map under test, or of a table; there is none
-// between samples and while other maps are.
+// stats returns the statistics of the map under test, or of one of its tables; zero between samples
+// and for engines without them.
 func (b *board) stats(table string) mvcc.Stats {
 	b.mu.Lock()
 	t := b.trial

@@ -145,8 +145,8 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// position says which of several samples is under way, and how long it and the rest will take. The
-// first sample began at started, the one under way at begun.
+// position returns words: which of several samples is under way, and how long it and later ones
+// take. The first sample began at started, the one under way at begun.
 func position(started, begun, now time.Time, done, of int) string {
 	left := ""
 	if done > 0 {

@@ -10,8 +10,7 @@ import (
 	"github.com/mvccmap/mvccmap/internal/bench/results"
 )
 
-// serveCmd is "mvccbench serve". The fields are the flags; those of a run mean
-// the same.
+// serveCmd is "mvccbench serve". The fields are the flags; a flag that run has too means the same.
 type serveCmd struct {
 	Kept []string `arg:"" optional:"" name:"file" help:"Kept runs to be shown, instead of one that runs a workload: files of results in JSON, or folders of them. Their results, comparisons and profiles, and the differences of those as flame graphs."`
 

@@ -60,8 +60,8 @@ func (c *totals) read(t *bench.Trial, name string) {
 	o.add(d, ops)
 }
 
-// add adds ops operations. The times of all of them are taken to be spread as those in d, which
-// were timed. Operations wait in untimed until there is a timed one.
+// add adds ops operations. It assumes that all took times distributed as those in d, which were
+// measured. Operations wait in untimed until there is a timed one.
 func (o *operation) add(d bench.Distribution, ops uint64) {
 	o.untimed += ops
 	timed := d.Count()

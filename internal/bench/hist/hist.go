@@ -32,9 +32,8 @@ const (
 // and below 2^42; smaller values are exact.
 const MaxError = 1.0 / (2 * sub)
 
-// Hist has the counts of values by size. The zero value is empty and ready for
-// use. It is not for concurrent use, and must not be copied once in use, for its
-// size if nothing else (36 KB).
+// Hist has the counts of values by size. The zero value is empty and ready for use. It is not for
+// concurrent use, and must not be copied once in use: it has 36 KB.
 type Hist struct {
 	counts [buckets]uint64
 	n      uint64

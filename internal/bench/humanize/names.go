@@ -13,9 +13,9 @@ type Names struct {
 	taken map[string]bool
 }
 
-// Valid returns the name itself if it is UTF-8 and no other name has become it before. Otherwise it
-// writes bytes that are not UTF-8 as \xff, and adds a number if the result is taken, too. The
-// result for a name is the same each time.
+// Valid returns name itself if it is UTF-8 and not the result for another name. Otherwise it writes
+// bytes that are not UTF-8 as \xff, and adds a number if the result is taken, too. The result for a
+// name is the same each time.
 func (n *Names) Valid(name string) string {
 	if v, ok := n.valid[name]; ok {
 		return v

@@ -11,8 +11,8 @@ import (
 // IO are accounts of disks, which only grow; NaN where the system does not tell.
 type IO struct {
 	Read, Written float64 // bytes that the disks did for this program
-	// Of the disks of the machine: how many requests they completed, how many seconds these took
-	// together, and for how many seconds each had some to do, by name.
+	// How many requests the disks of the machine completed, and how many seconds these took
+	// together. Busy has, by the name of a disk, for how many seconds it had requests to complete.
 	Requests, Waited float64
 	Busy             map[string]float64
 }
@@ -68,8 +68,8 @@ func (io *IO) add(line []byte, isDisk func(name string) bool) {
 	io.Busy[string(fields[name])] = n[busyMillis] / 1000
 }
 
-// isDisk reports whether a device is behind the name, and the name is not that of a part of a disk,
-// or of something made of other disks or of a file.
+// isDisk reports whether the name is that of a device. A part of a disk is none, nor is something
+// made of other disks or of a file.
 func (d Disks) isDisk(name string) bool {
 	_, err := os.Stat(filepath.Join(d.root, "sys/block", name, "device"))
 	return err == nil

@@ -18,8 +18,8 @@ type note struct {
 	hiccup time.Duration
 }
 
-// How far a log reaches back, and the shortest time that it says something about: the system's
-// accounts are too coarse for less.
+// notes is how many readings a log keeps. leastLog is the shortest time about which it says
+// something: the system's accounts are too coarse for less.
 const (
 	notes    = 16
 	leastLog = 500 * time.Millisecond

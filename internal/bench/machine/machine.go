@@ -1,6 +1,6 @@
-// Package machine measures the use of the machine meanwhile: how much of its processors this
-// program had, how much others had, how much the host kept back, and how late a goroutine woke. It
-// has the rule that decides whether these explain that something was slow.
+// Package machine measures the use of the machine during a measurement: how much of its processors
+// this program had, how much others had, how much the host kept back, and how late a goroutine
+// woke. It has the rule that decides whether these figures explain why something was slow.
 package machine
 
 import (
@@ -105,9 +105,9 @@ func (h *Hiccups) Start(ctx context.Context) {
 	time.AfterFunc(hiccupEvery, func() { h.tick(ctx, &begun) })
 }
 
-// tick notes how late it is. One tick runs at a time, except that one after the end of its ctx,
-// which clears only its own begun, may run beside those of another Start. If Worst takes the hiccup
-// away during the comparison, that hiccup has been shown, and this one is of the next second.
+// tick notes how late it is. One tick runs at a time. Only one after the end of its ctx, which
+// clears its own begun and no other, may run beside those of another Start. If Worst runs between
+// Load and Store it returns an earlier hiccup, and this one the next time if it is longer.
 func (h *Hiccups) tick(ctx context.Context, begun *time.Time) {
 	if ctx.Err() != nil {
 		h.begun.CompareAndSwap(begun, nil)
@@ -129,8 +129,8 @@ func (h *Hiccups) Worst() time.Duration {
 	return worst
 }
 
-// Watch watches the machine from now on. The returned function ends that, and returns the use of
-// the machine meanwhile.
+// Watch begins to watch the machine. The returned function ends that, and returns the use of the
+// machine in between.
 func Watch() (end func() Usage) {
 	var h Hiccups
 	ctx, cancel := context.WithCancel(context.Background())

@@ -26,8 +26,8 @@ type Usage struct {
 	Hiccup time.Duration `json:"hiccup_ns"`
 }
 
-// A share is known if the system counted that many ticks for each processor in the meantime: it
-// counts whole ticks, mostly of 10 ms, and fewer say nothing.
+// leastTicks is how many ticks the system must have counted for each processor for a share to be
+// known: it counts whole ticks, mostly of 10 ms, and fewer say nothing.
 const leastTicks = 10
 
 // Between returns the usage between two readings.
@@ -60,15 +60,15 @@ const (
 	// spareShare is how much of the processors must have been idle for the share of others not
 	// to matter: the program could have had that much more.
 	spareShare = 0.1
-	// noisyHiccup is the least hiccup that counts, as a part of the measurement, and ownHiccup
-	// the least that counts for any length: Go's scheduler lets a goroutine run for 10 ms, and
-	// looks every 10 ms for goroutines that have. So a program that wants more than its
-	// processors makes its own goroutines late by twice that.
+	// noisyHiccup is the least hiccup that counts, as a part of the measurement, and ownHiccup the
+	// least that counts for any length: Go's scheduler lets a goroutine run for 10 ms, and looks
+	// for such goroutines every 10 ms. So a program that wants more than its processors makes its
+	// own goroutines late by 20 ms.
 	noisyHiccup = 0.1
 	ownHiccup   = 40 * time.Millisecond
 	// ownShare is the part of its possible processor time that a program must have lacked for a
-	// hiccup not to be its own: a program that ran all the time, on all its processors, was not
-	// held up.
+	// hiccup to count: a program that ran all the time, on all its processors, was not held up by
+	// others.
 	ownShare = 0.1
 )
 

@@ -84,8 +84,8 @@ type node struct {
 	callees map[string]*node
 }
 
-// NewChange returns how the new profile of processor time of a combination differs from the old one
-// in the time for each operation; ops has the numbers of operations.
+// NewChange compares two profiles of a combination, the old one first, in the processor time for
+// each operation; ops has the numbers of operations.
 func NewChange(of string, sides [2]*profile.Profile, ops [2]uint64) Change {
 	root := &node{Function: Function{Name: "all"}}
 	flat := map[string]*Function{}
@@ -121,8 +121,8 @@ func NewChange(of string, sides [2]*profile.Profile, ops [2]uint64) Change {
 	return c
 }
 
-// between has the functions whose time is that of their callers: those that interrupt, and the
-// loops of which one side may have another.
+// between matches the functions whose time counts for their callers: interruptions, and loops that
+// differ between timed runs and sampled ones.
 var between = regexp.MustCompile(`^runtime\.asyncPreempt|\.\(\*worker\)\.run(Timed|Sampled)$`)
 
 // pathOf returns the functions of a sample, the outermost first.

@@ -102,8 +102,8 @@ func (p planner) againstParam(cells []*results.Cell, param string) []chart {
 	return charts
 }
 
-// far is the ratio of the largest median to the smallest from which on the small ones could not be
-// seen on an axis that begins at zero.
+// far is the least ratio of the largest median to the smallest at which an axis that begins at zero
+// would hide the small ones.
 const far = 50
 
 // measured returns the charts of all figures that cells have, against x. x returns NaN for a cell
@@ -171,8 +171,8 @@ func (p planner) lines(cells []*results.Cell, points func(*results.Cell) []point
 	return list
 }
 
-// marks returns the marks of an axis of x, and where on it a value is: on a logarithmic scale if
-// the values are far from each other.
+// marks returns the marks of an axis of x, and a function that returns the place of a value on it.
+// Values that are far from each other have a logarithmic scale.
 func marks(cells []*results.Cell, x func(*results.Cell) float64) ([]tick, func(float64) float64) {
 	var values []float64
 	for _, c := range cells {

@@ -42,8 +42,8 @@ func markOf(cells ...*Cell) string {
 	return ""
 }
 
-// times says by which factor the first engine differs from the engine at the given index, "" if
-// there is nothing to compare.
+// times returns the factor by which the first engine differs from the engine at the given index, ""
+// if there is nothing to compare.
 func (r *Round) times(engine int) string {
 	switch {
 	case r.Beside[engine] == nil:
@@ -142,8 +142,8 @@ func (c *Contest) Open(engine int) (n int) {
 	return n
 }
 
-// Where says in words where the first engine has the verdict beside the engine at the given index,
-// workload by workload, and by which factor.
+// Where returns words for where the first engine has the verdict beside the engine at the given
+// index, workload by workload, and by which factor.
 func (c *Contest) Where(engine int, verdict string) string {
 	var b strings.Builder
 	title := ""

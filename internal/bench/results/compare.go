@@ -35,8 +35,8 @@ type Comparison struct {
 	OnlyOld  []string `json:"only_old,omitempty"` // benchmarks that the other side does not have
 	OnlyNew  []string `json:"only_new,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
-	// Doubts are why results may be missing: a side that did not come to its end, or does not say
-	// that it did, or lacks some of its lines. They are among the warnings, too.
+	// Doubts are reasons why results may be missing: a side that did not come to its end, or does
+	// not say that it did, or lacks some of its lines. They are among the warnings, too.
 	Doubts []string `json:"doubts,omitempty"`
 	// NoisyOld and NoisyNew are how many samples are noisy on each side; a warning says so, too.
 	NoisyOld int `json:"noisy_old,omitempty"`

@@ -17,7 +17,7 @@ var (
 )
 
 // ends has the runs in a text in the Go benchmark format, and how they ended. The text of a run of
-// mvccbench says so in comments, that of go test in a line for each package.
+// mvccbench has its end in comments, that of go test in a line for each package.
 type ends struct {
 	header       *Header // of the first run
 	begun, ended int

@@ -24,9 +24,9 @@ type Regression struct {
 //
 // It failed if a row has surely become worse by more: its lower confidence bound is beyond the
 // tolerance, considering how many rows are judged (Holm). It passed if surely no row has become
-// worse by the tolerance twice over: all upper confidence bounds are below that, and no significant
-// change is, by its estimate, beyond the tolerance. Otherwise it cannot tell: samples are too few,
-// too far from each other, or missing.
+// worse by twice the tolerance: all upper confidence bounds are below twice the tolerance, and no
+// estimate of a significant change is beyond the tolerance. Otherwise the Judgement cannot tell:
+// samples are too few, too far from each other, or missing.
 type Judgement struct {
 	Outcome string       `json:"outcome"`
 	Pct     float64      `json:"pct"` // the tolerance
@@ -37,9 +37,9 @@ type Judgement struct {
 	Doubts  []string     `json:"doubts,omitempty"` // missing benchmarks
 }
 
-// The units in which a benchmark is judged unless others are asked for. If operations came at a
-// given rate, these are how long they took to be answered, and whether the map kept up, since their
-// number was asked for. Otherwise it is the first of the other units that the benchmark has.
+// The units in which a benchmark is judged unless others are asked for: the first group of which
+// the benchmark has a unit. For operations at a given rate these are response times, and whether
+// the map kept up: the number of operations was given.
 var headlines = [][]string{{"response-p50-sec", "response-p99-sec", achieved}, {"ops/s"}, {"sec/op"}}
 
 // pacedHeadline are the units of operations at a given rate.
@@ -103,7 +103,7 @@ func (c *Comparison) judged(all bool) []judged {
 }
 
 // Judge looks for rows that have become worse by more than pct percent: in all units of the
-// comparison, or in those that say most about each row.
+// comparison, or in the headline of each benchmark.
 func (c *Comparison) Judge(pct float64, all bool) *Judgement {
 	j := &Judgement{Outcome: Passed, Pct: pct, Doubts: slices.Clone(c.Doubts)}
 	for _, name := range c.OnlyOld {

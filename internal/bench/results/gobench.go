@@ -57,8 +57,8 @@ func (b *BenchWriter) Comment(format string, args ...any) {
 	}
 }
 
-// Sample writes the line of one sample. It is a comment if the sample was interrupted: that is
-// shorter than the others, and does not count as they do.
+// Sample writes the line of one sample. The line of an interrupted sample is a comment: the sample
+// is shorter than others, and must not count.
 func (b *BenchWriter) Sample(s *Sample) {
 	for _, unit := range benchUnits(s) {
 		m, ok := MetricByUnit(unit)

@@ -39,8 +39,8 @@ func shown(unit string, v float64, others func(float64) string) string {
 	return others(v)
 }
 
-// Paced reports whether operations came at a given rate in all cells. Their number was asked for
-// then; the results are how long they took to be answered, and whether all were.
+// Paced reports whether operations came at a given rate in all cells. Then their results are the
+// response times, and whether all operations were begun, not the number of operations.
 func Paced(cells []*Cell) bool {
 	return len(cells) > 0 && !slices.ContainsFunc(cells, func(c *Cell) bool {
 		return len(c.Values(achieved)) == 0

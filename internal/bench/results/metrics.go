@@ -128,8 +128,8 @@ func Metrics() []Metric {
 	)
 }
 
-// asides are the units of figures about the machine. Records have these figures; the Go benchmark
-// format, of which comparisons are made, has not.
+// asides are the units of figures about the machine. Records have these figures. The Go benchmark
+// format, from which comparisons are made, does not.
 var asides = []string{"process-%", "others-%", "steal-%", "hiccup-ns"}
 
 var byUnit = func() map[string]Metric {

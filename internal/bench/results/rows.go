@@ -38,8 +38,8 @@ type Row struct {
 	// DeltaPct is the change of the median in percent or, if the samples were taken in turns, the
 	// estimate of the pairs; nil if it has grown from zero.
 	DeltaPct *float64 `json:"delta_pct"`
-	// Lo and Hi are a confidence interval of the change in percent, by the pairs of samples; nil if
-	// it has no end there.
+	// Lo and Hi are a confidence interval of the change in percent, by the pairs of samples. One is
+	// nil if the interval has no bound on its side.
 	Lo *float64 `json:"change_lo_pct"`
 	Hi *float64 `json:"change_hi_pct"`
 	P  float64  `json:"p"` // of this row alone
@@ -117,8 +117,8 @@ func tableOf(
 	return t
 }
 
-// decide says whether r has changed and which way. alpha is the p-value that a row needs if all
-// rows are as likely to have changed.
+// decide sets whether the change of r is significant, and its verdict. alpha is the p-value that a
+// row needs if all rows are as likely to have changed.
 func (r *Row) decide(significant bool, better string, alpha float64) {
 	r.Undecidable = !r.exact && r.smallestP() > alpha
 	grown := cmp.Compare(r.New.Center, r.Old.Center)

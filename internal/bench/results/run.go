@@ -60,9 +60,9 @@ type Header struct {
 	// run is only compared with one that was instrumented in the same way.
 	Instrumented string `json:"instrumented,omitempty"`
 
-	// Profiled names the profiles that were taken of the samples, and their cost;
-	// it is empty if none were. They slow a run down so little that it may be
-	// compared with one without, with a word about it.
+	// Profiled names the profiles that were taken of the samples, and their cost; it is empty if
+	// none were. Profiles slow a run so little that it may be compared with a run without, with a
+	// remark.
 	Profiled string `json:"profiled,omitempty"`
 
 	Skips []Skip   `json:"skips,omitempty"`

@@ -131,8 +131,8 @@ type Interval struct {
 	Aborts uint64        `json:"aborts,omitempty"`
 	Errors uint64        `json:"errors,omitempty"`
 
-	// Times of the timed operations of the interval, from when these were due if there was a rate.
-	// 0 if they are not known; a percentile is known if ten operations exceeded it.
+	// Times of the timed operations of the interval; at a given rate they count from when
+	// operations were due. 0 if not known: a percentile is known if ten operations exceeded it.
 	P50 int64 `json:"p50_ns,omitempty"`
 	P90 int64 `json:"p90_ns,omitempty"`
 	P99 int64 `json:"p99_ns,omitempty"`

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// A shift is the factor by which one set of samples is worse than another. Nothing is assumed of
-// the samples but that a change multiplies them. Its estimate, its bounds and its p-value are of
-// one kind (Hodges and Lehmann, Estimates of location based on rank tests, 1963): the estimate is
-// the median of the factors of all pairs, the bounds are two of these factors, chosen by rank, and
-// the real factor is above a bound, at a level of confidence, if and only if the U test says so.
+// A shift is the factor by which one set of samples is worse than another. The only assumption is
+// that a change multiplies the samples. Estimate, bounds and p-value agree with each other (Hodges
+// and Lehmann, Estimates of location based on rank tests, 1963): the estimate is the median of the
+// factors of all pairs, the bounds are two of these factors, chosen by rank, and the real factor is
+// above a bound, at a level of confidence, if and only if the U test says so.
 type shift struct {
 	factors []float64 // of each pair of samples, ascending
 	n1, n2  int
@@ -51,8 +51,8 @@ func (s shift) estimate() float64 {
 	return math.Sqrt(a * b)
 }
 
-// chance returns the probability of samples that look so much worse, or more so, if the real factor
-// is limit or less. A factor of exactly limit counts as evidence for that.
+// chance returns the probability of samples that look as much worse as these, or more so, if the
+// real factor is limit or less. Factors of exactly limit count as less.
 func (s shift) chance(limit float64) float64 {
 	return s.tail(sort.Search(len(s.factors), func(i int) bool { return s.factors[i] > limit }))
 }
@@ -65,8 +65,8 @@ func (s shift) tail(u int) float64 {
 	return chanceOfU(s.n1, s.n2, u)
 }
 
-// bounds returns bounds of the real factor. Each is wrong with a probability of at most alpha. With
-// too few samples for that they are zero and infinite.
+// bounds returns bounds of the real factor. Each is wrong with a probability of at most alpha. They
+// are zero and infinite if the samples are too few for alpha.
 func (s shift) bounds(alpha float64) (lo, hi float64) {
 	n := sort.Search(len(s.factors), func(u int) bool { return s.tail(u) > alpha })
 	if n == 0 {
@@ -79,8 +79,8 @@ func (s shift) bounds(alpha float64) (lo, hi float64) {
 // distribution is as good.
 const maxExact = 60 * 60
 
-// chanceOfU returns the probability that, of all pairs of samples of one distribution, n1 on one
-// side and n2 on the other, at most u have the larger one on a certain side.
+// chanceOfU returns the probability that U is at most u. U is of n1 and n2 samples of the same
+// distribution on two sides: the number of pairs in which the sample of the first side is larger.
 func chanceOfU(n1, n2, u int) float64 {
 	switch pairs := n1 * n2; {
 	case u < 0:

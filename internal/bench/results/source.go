@@ -22,8 +22,8 @@ type Source struct {
 	// Runs is how many runs the results are of, one after the other in a file; 0 if that is not
 	// known.
 	Runs int
-	// Doubts are why results may be missing: a run did not come to its end, or nothing says that it
-	// did.
+	// Doubts are reasons why results may be missing: a run did not come to its end, or nothing says
+	// that it did.
 	Doubts []string
 	// Noisy is how many of the results are of noisy samples.
 	Noisy int
@@ -96,8 +96,8 @@ func (r *Run) Source(label string) (*Source, error) {
 	return parseBench(label, b.Bytes())
 }
 
-// PlainText returns text without the byte order mark that some editors and shells put before it: the
-// first line would not be understood.
+// PlainText returns text without the byte order mark that some editors and shells put before it,
+// which would spoil the first line.
 func PlainText(b []byte) ([]byte, error) {
 	if bytes.HasPrefix(b, []byte{0xFE, 0xFF}) || bytes.HasPrefix(b, []byte{0xFF, 0xFE}) {
 		return nil, errors.New("it is in UTF-16; expected UTF-8, without a byte order mark")

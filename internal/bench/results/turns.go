@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// turnsShiftOf is [shiftOf] of samples that were taken in turns, the first of one side beside the
-// first of the other and so on: each pair has a factor of its own. Estimate, bounds and p-value are
-// again of one kind, by the means of every two of these factors and of each with itself (Walsh
-// averages): how many of them are above the real factor is distributed as the sum of ranks in
-// Wilcoxon's test (Individual comparisons by ranking methods, 1945). That holds if either sample of
-// a pair is as likely to be the first, and whatever the machine does from one pair to the next.
+// turnsShiftOf is like [shiftOf], for samples taken in turns: the first of one side beside the
+// first of the other, and so on. Each pair has a factor. Estimate, bounds and p-value follow from
+// the Walsh averages, the means of every two of these factors and of each with itself: how many of
+// them are above the real factor is distributed as the sum of ranks in Wilcoxon's test (Individual
+// comparisons by ranking methods, 1945). That holds if either sample of a pair is as likely to be
+// the first, and whatever the machine does from pair to pair.
 func turnsShiftOf(before, after []float64, higherIsBetter bool) (shift, bool) {
 	if len(before) == 0 || len(before) != len(after) ||
 		slices.Min(before) < 0 || slices.Min(after) < 0 {

@@ -147,8 +147,8 @@ func (r *Row) Change() string {
 	return fmt.Sprintf("%+.2f%%", *r.DeltaPct)
 }
 
-// Times says how many times as much the new side has, or how many times less, or "~" if that is not
-// significant.
+// Times returns words for how many times more the new side has, or how many times less, "~" if the
+// change is not significant.
 func (r *Row) Times() string {
 	times, word := r.New.Center/r.Old.Center, "more"
 	switch {

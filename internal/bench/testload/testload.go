@@ -30,8 +30,8 @@ func Again(t *testing.T, functions ...func()) {
 	})
 }
 
-// Slow makes operations end, with a pause in between, until the test ends. They take a lock that
-// another goroutine holds half of the time, for as long as held.
+// Slow makes operations end, with a pause in between, until the test ends. Each takes a lock that
+// another goroutine holds half of the time, for held each time.
 func Slow(t *testing.T, done func(took time.Duration), pause, held time.Duration) {
 	t.Helper()
 	var mu sync.Mutex

@@ -90,8 +90,8 @@ func (w *worker[V]) byHand(opts *mvcc.TxOptions, level Level) error {
 	return nil
 }
 
-// get reads a place, of a slot, for a transaction or by a snapshot, and notes a lie if it is absent
-// although Has says that it is there. An absent key is not asked for twice.
+// get reads a place of a slot, for a transaction or by a snapshot. Sometimes it calls Has first. If
+// Has finds the key and Get does not, it notes a lie; if Has does not, it does not call Get.
 func (w *worker[V]) get(
 	t *txn, from readers[V], place, slot int, update bool,
 ) (v V, ok bool) {

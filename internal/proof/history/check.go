@@ -195,9 +195,9 @@ func (c *checker) splits(tx *Tx) bool {
 }
 
 // addEdge adds an edge between two transactions, at the moments that its kind is about. A
-// transaction that replaces a version must have begun after that was committed, if it has read
-// anything: so ww leads to the moment of its reads. But a merge may replace a version that was
-// committed since. A version that was read for an update was there at both moments.
+// transaction that replaces a version must have begun after the version was committed, if it has
+// read anything: so ww leads to the moment of its reads. But a merge may replace a version
+// committed after it began. A version that was read for an update was there at both moments.
 func (c *checker) addEdge(e edge) {
 	if e.fromTx == e.toTx {
 		return

@@ -6,8 +6,8 @@ import "slices"
 // may take. In a component that is too large for that, a short one is found.
 const effort = 30_000_000
 
-// cycles finds the shortest cycle of each strongly connected component; of all that need no real
-// time, if there is one.
+// cycles finds the shortest cycle of each strongly connected component. It uses edges of real time
+// only if there is no cycle without them.
 func (c *checker) cycles() {
 	c.g.close()
 	for _, realtime := range []bool{false, true} {
@@ -69,8 +69,8 @@ func isLostUpdate(edges []Edge) bool {
 	return a == RW && b == RW || a == RW && b == WW || a == WW && b == RW
 }
 
-// lostUpdates reports those that make no cycle: two transactions at snapshot level
-// that both replaced one version.
+// lostUpdates reports the lost updates that make no cycle: two transactions at snapshot level that
+// both replaced one version.
 func (c *checker) lostUpdates() {
 	type pair struct{ a, b, key int }
 	known := map[pair]bool{}

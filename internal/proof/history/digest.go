@@ -2,8 +2,8 @@ package history
 
 import "slices"
 
-// This file collects the reads and writes of a transaction, key by key, and checks that it agrees
-// with itself.
+// This file collects the reads and writes of a transaction, key by key, and checks that the
+// transaction does not contradict itself.
 
 // An access is the use that one transaction makes of one key.
 type access struct {

@@ -1,18 +1,16 @@
-// Package history records the reads and writes of concurrent transactions and one-key
-// operations, finds out whether some order explains it, and if not, shows why.
+// Package history records the reads and writes of concurrent transactions and one-key operations,
+// finds out whether some order explains them, and if not, shows why.
 //
-// [Record] makes a [History], [Check] judges it. There are two oracles. Histories of
-// [KindOneKey] are judged key by key: porcupine looks for an order of the operations on
-// it that respects their times and explains the result of each. That is enough for
-// operations on one key, because linearizability is local. In the others, transactions
-// touch several keys: they are searched for cycles of dependencies. The rest is about
-// these.
+// [Record] makes a [History], [Check] judges it. There are two oracles. Histories of [KindOneKey]
+// are judged key by key: porcupine looks for an order of the operations on a key that respects
+// their times and explains the result of each. That is enough for operations on one key, because
+// linearizability is local. In other histories transactions touch several keys: Check looks for
+// cycles of dependencies. Only such histories are meant below.
 //
-// It is made in the spirit of Adya's thesis (Weak Consistency, 1999), which defines
-// anomalies by cycles, and of Kingsbury and Alvaro's Elle (VLDB 2020), which says how
-// to find them in the results of clients. The check takes nearly linear time: it does
-// not search for an order, it collects the known parts of one, and looks for a
-// contradiction.
+// That check is made in the spirit of Adya's thesis (Weak Consistency, 1999), which defines
+// anomalies by cycles, and of Kingsbury and Alvaro's Elle (VLDB 2020), which says how to find them
+// in the results of clients. The check takes nearly linear time: it does not search for an order,
+// it collects the known parts of one, and looks for a contradiction.
 //
 // # The promises
 //
@@ -27,12 +25,12 @@
 //     read for an update, or writes other than by merges (first committer wins);
 //   - if a transaction ended before another began, its moments come first.
 //
-// Where no transaction is at snapshot level, that is strict serializability. Where
-// levels are mixed, a transaction at snapshot level reads a consistent state and loses
-// no update. The serializable ones are so among themselves and see each of the others as
-// two steps. A cycle of dependencies that goes backwards through the two moments of one
-// transaction is allowed: that is write skew, with its pivot at snapshot level (Fekete
-// et al., TODS 2005). A transaction that rolls back must have read at one moment, too.
+// Where no transaction is at snapshot level, that is strict serializability. Where levels are
+// mixed, a transaction at snapshot level reads a consistent state and loses no update. Serializable
+// transactions are serializable among themselves, and see each of the others as two steps. A cycle
+// of dependencies that goes backwards through the two moments of one transaction is allowed: that
+// is write skew, with its pivot at snapshot level (Fekete et al., TODS 2005). A transaction that
+// rolls back must have read at one moment, too.
 //
 // # How it is checked
 //
@@ -44,11 +42,11 @@
 //	rw  the first read a version, and the second wrote a later one
 //	rt  the first had ended before the second began
 //
-// A ww edge leads to the moment at which the second transaction reads, since the first
-// committer wins; if that merges, to the moment at which it writes. A rw edge comes from
-// the moment at which the first transaction reads; if that has read for an update, from
-// the moment at which it writes. A strongly connected component (Tarjan) holds a cycle, and no
-// order explains a cycle. The shortest one of each component gets reported:
+// A ww edge leads to the moment at which the second transaction reads, since the first committer
+// wins. If the second merges, it leads to the moment of its write. A rw edge comes from the moment
+// at which the first transaction reads or, after a read for an update, from that at which it
+// writes. A strongly connected component (Tarjan) holds a cycle, and no order explains a cycle. The
+// shortest one of each component gets reported:
 //
 //	G0             ww only
 //	G1c            ww and wr
@@ -71,6 +69,6 @@
 //
 // # How far it goes
 //
-// A reported anomaly is one: no order explains the history. An append history that ends with a
+// A reported anomaly is real: no order explains the history. An append history that ends with a
 // read of all keys passes only if there is an order.
 package history

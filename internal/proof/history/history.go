@@ -77,8 +77,7 @@ func (k OpKind) appends() bool { return k == OpAppend || k == OpMerge }
 type Op struct {
 	Kind OpKind `json:"f"`
 	Key  int    `json:"k"`
-	// Value is the value that was written or appended, or, if there are no lists and it is
-	// Present, read.
+	// Value was written or appended. Of a read without lists it is the value read, if Present.
 	Value   int  `json:"v,omitempty"`
 	Present bool `json:"p,omitempty"`
 	// Update means that the value that was read must be there when the transaction commits, too.
@@ -126,8 +125,8 @@ type Config struct {
 	Snapshot int // of transactions that may write: run at LevelSnapshot
 	Scan     int // of transactions and views: read the whole map
 	Write    int // of operations: write; default: 50
-	// Past is of transactions and views that have committed: the state at their epoch is read
-	// again some time later, if it is still there; see Options.Retain.
+	// Past is of committed transactions and views: the state at their epoch is read again some time
+	// later, if it is still there; see Options.Retain.
 	Past int
 	// Delete is of writes: delete the key. In append histories the list moves: it is
 	// kept under one of two keys of the map, is deleted there and stored under the other.

@@ -151,8 +151,8 @@ func shrink(steps []step, illegal func(held, []step) bool) []step {
 	steps = until(steps, ends[i])
 	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.tx.Begin, b.tx.Begin) })
 
-	// The steps after a moment at which nothing runs can be explained, from some state,
-	// if all can.
+	// If all steps can be explained, so can those after a moment at which nothing runs, from some
+	// state.
 	cut := func() {
 		cuts := quiescent(steps)
 		n := sort.Search(len(cuts), func(i int) bool { return !illegal(held{}, steps[cuts[i]:]) })
@@ -192,8 +192,8 @@ func until(steps []step, t int64) (some []step) {
 	return some
 }
 
-// quiescent returns the indexes at which steps, sorted by their begin, can be cut
-// without cutting one.
+// quiescent returns the indexes of steps, sorted by their begin, at which all steps before have
+// ended.
 func quiescent(steps []step) (cuts []int) {
 	for i, end := 0, int64(-1); i < len(steps) && !steps[i].pending; i++ {
 		if i > 0 && steps[i].tx.Begin > end {

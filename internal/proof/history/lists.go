@@ -111,8 +111,8 @@ func (t *txn) noteList(slot int, l *node, update bool) {
 	t.ops = append(t.ops, op{Op: Op{Kind: OpRead, Key: slot, Update: update}, list: l})
 }
 
-// settle notes that the merges of a slot were given the list that has just been read:
-// if the transaction, which is serializable, commits, that is still there.
+// settle notes that the merges of a slot were given the list that has just been read. t is
+// serializable, so if it commits the list is still the same.
 func (t *txn) settle(slot int) {
 	for i := range t.ops {
 		if o := &t.ops[i]; o.merge != nil && o.Key == slot {

@@ -66,10 +66,10 @@ func (w *worker[V]) final() {
 	w.finish(&t, StatusCommitted)
 }
 
-// recall reads the state of the transaction that is kept in mind, if there is one, as of
-// its epoch. If it was a view the reads find the same again, so they are noted as its own.
-// So are they if it was a serializable transaction: they find its writes. One at level
-// snapshot has read before that, so they are noted as those of another transaction.
+// recall reads the state of the remembered transaction, if there is one, as of its epoch. The reads
+// are noted as its own if it was a view, which reads the same again, or serializable, as they find
+// its writes. One at level snapshot has read before its epoch, so they are noted as another
+// transaction's.
 func (w *worker[V]) recall() error {
 	if w.past == nil {
 		return nil

@@ -130,8 +130,8 @@ func run[V any](
 // elapsed returns the time, for the end of something.
 func (w *worker[V]) elapsed() int64 { return int64(time.Since(w.start)) }
 
-// begin returns the time, for the beginning of something. The store keeps the
-// processor from making loads that follow before the clock was read.
+// begin returns the time, for the beginning of something. The store keeps the processor from
+// executing later loads before the clock was read.
 func (w *worker[V]) begin() int64 {
 	w.stamp.Store(w.elapsed())
 	return w.stamp.Load()

@@ -95,8 +95,8 @@ func (t *workTree) externalTests(folder string) (files, tests []string) {
 	return files, tests
 }
 
-// binary returns the test binary that c needs: without external tests if it runs none of them,
-// since compiling those takes as long as all else.
+// binary returns the test binary that c needs: without external tests if c runs none of them, since
+// they take as long to compile as all else.
 func (t *workTree) binary(c *testCommand) (binary, error) {
 	folder, err := t.folder(c.pkg)
 	if err != nil {

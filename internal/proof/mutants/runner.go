@@ -148,9 +148,9 @@ func (r *runner) runOnce(ctx context.Context, m *mutant, b binary, file string) 
 	return r.tree.runTest(ctx, b, file, m.test.pattern, m.test.flags, limit)
 }
 
-// clean reports as an error that the test of m does not pass on the clean
-// tree, or that it runs nothing there. A pattern that matches no test passes, and
-// a test that is skipped passes too: neither can kill anything.
+// clean returns an error if the test of m does not pass on the clean tree, or runs nothing there. A
+// pattern that matches no test passes, and a test that is skipped passes too: neither can kill
+// anything.
 func (r *runner) clean(ctx context.Context, b binary, m *mutant) error {
 	r.mu.Lock()
 	passes := r.baseline[m.test.text]

@@ -101,8 +101,8 @@ func (f *function) matches(old []tok, renamed bool) (all []found) {
 	return all
 }
 
-// bindName notes that was stands for is. It reports false if was stands for another name, or
-// another name for is.
+// bindName notes that the name called was stands for the one called is. It reports false if the
+// first stands for another name already, or another name for the second.
 func (n names) bindName(was, is string) bool {
 	if now, known := n[was]; known {
 		return now == is

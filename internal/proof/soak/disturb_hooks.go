@@ -10,9 +10,8 @@ import (
 	"github.com/mvccmap/mvccmap/internal/debug/hooks"
 )
 
-// disturb stops goroutines now and then between two steps of the protocol, so
-// that others get in between: r says how often. It returns the function that
-// ends it.
+// disturb stops goroutines at random between two steps of the protocol, so that others get in
+// between: r says how often. The returned function ends that.
 func disturb(r Round) (end func()) {
 	if r.Disturb == 0 {
 		return func() {}

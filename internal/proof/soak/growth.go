@@ -22,10 +22,10 @@ const opening = 1000
 // growthTicks is how often the background work must have run at least before a round ends.
 const growthTicks = 20
 
-// A map may hold so many versions of each key beyond those that are needed. Nothing follows from
-// time: a busy machine makes everything late, also the writers, and these prune their own versions.
-// So the excess of a key is bounded however late a tick is. With a fault it follows the commits, of
-// which a round has more.
+// excess is how many versions of each key a map may hold beyond those needed. It is no matter of
+// time: on a busy machine a tick is late, but so are writers, which also prune their own versions.
+// So the excess of a key is bounded however late a tick is. With a fault it grows with the commits,
+// of which a round has more.
 const (
 	excess     = 256
 	excessKeys = 256 // as many keys are counted at least
@@ -166,9 +166,9 @@ func (g *growth) watch(ctx context.Context) *Violation {
 // keptRoom is how many bytes a map may keep for later use.
 const keptRoom = 16 << 20
 
-// atRest checks that all is given back once there are no writers and readers any more: in
-// the map by one call of Reclaim, in the heap by as many garbage collections as it takes.
-// before is the heap without the map, and start that with it, before the load.
+// atRest checks that all is given back once there are no writers and readers any more: in the map
+// by one call of Reclaim, in the heap by as many garbage collections as it takes. before is the
+// heap without the map, and start the heap with it, before the load.
 func (g *growth) atRest(before, start int64) *Violation {
 	if err := g.m.Reclaim(context.Background()); err != nil {
 		return failed(err)

@@ -37,8 +37,7 @@ func (k Kind) Doc() string {
 	}[k]
 }
 
-// A Round is the plan of one round. All of it follows from Seed, but for the settings
-// of [Config].
+// A Round is the plan of one round. All of it follows from Seed, except the settings of [Config].
 type Round struct {
 	Number  int
 	Seed    uint64

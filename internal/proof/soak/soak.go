@@ -12,8 +12,8 @@ import (
 	"github.com/mvccmap/mvccmap/mvcc"
 )
 
-// Config is that of [Run]. A zero field means the default, but a zero Snapshot means
-// none. If it comes from a user, its limits must be checked before.
+// Config is that of [Run]. A zero field means the default, but a zero Snapshot means none. The
+// limits of a Config from a user must be checked before.
 type Config struct {
 	Duration time.Duration // how long; default: until ctx ends
 	Rounds   int           // how many rounds at most; default: no limit

@@ -32,7 +32,7 @@ type Capture struct {
 	// not known or the capture covers no time.
 	Ops uint64
 
-	// Work is for how long goroutines waited for work: pages hide these unless asked for them.
+	// Work is for how long goroutines waited for work; pages show these goroutines only if asked.
 	// Collector is for how long the garbage collector ran, in the profile of all goroutines.
 	Work, Collector time.Duration
 
@@ -125,9 +125,8 @@ func Seconds(query url.Values, fallback time.Duration) (time.Duration, error) {
 	return max(time.Duration(sec*float64(time.Second)), 1), nil
 }
 
-// Take captures the named profile: during d, or as it is now if d is 0. It
-// returns at once when ctx ends, with an error. The profile has the phase as a
-// comment, which every pprof page and report shows.
+// Take captures the named profile: during d, or as it is now if d is 0. When ctx ends it returns an
+// error at once. The profile has the phase as a comment, which every pprof page and report shows.
 func (s *Captures) Take(ctx context.Context, name string, d time.Duration) (*Capture, error) {
 	c := &Capture{Kind: name, Phase: s.Phase(), Start: time.Now(), Window: d}
 	before := s.done()
@@ -325,7 +324,7 @@ func Lookup(name string) (*pprof.Profile, error) {
 }
 
 // sleep waits for d, without a select, which would be in the program's block profile. If ctx ends
-// before, sleep returns a refusal, which reaches the client if the server ended ctx.
+// first, sleep returns a refusal, which the client gets if the server ended ctx.
 func sleep(ctx context.Context, d time.Duration) error {
 	if err := wall.Sleep(ctx, d); err != nil {
 		return cancelled(err)

@@ -30,8 +30,7 @@ func HoldCPU(why string) (release func(), err error) { return cpuGate.hold(why) 
 // HoldFlight keeps the flight recorder from all others until release is called.
 func HoldFlight(why string) (release func(), err error) { return flightGate.hold(why) }
 
-// Instrumented reports whether an execution trace was being taken at some time
-// since then.
+// Instrumented reports whether an execution trace was being taken at any time after since.
 func Instrumented(since time.Time) bool {
 	return traceGate.usedSince(since) || flightGate.usedSince(since)
 }
@@ -92,8 +91,8 @@ func (g *gate) enter(d time.Duration) (leave func(), err error) {
 	}, nil
 }
 
-// hold keeps all captures out until release is called, and answers them with why. It returns a
-// refusal if a capture is inside.
+// hold makes the gate refuse all captures, with the reason why, until release is called. If a
+// capture is inside it returns a refusal instead.
 func (g *gate) hold(why string) (release func(), err error) {
 	leave, err := g.enter(0)
 	if err != nil {
@@ -148,8 +147,8 @@ type History[T any] struct {
 	ids  []int // their numbers
 }
 
-// Add stores the thing that create makes for the next number. Then surplus, called with the list,
-// the oldest first, returns the index of a thing to drop, again and again until it is negative.
+// Add stores the thing that create makes for the next number. Then it calls surplus with the list,
+// the oldest thing first, and drops the thing at the returned index, until that index is negative.
 func (h *History[T]) Add(create func(id int) T, surplus func(list []T) (index int)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

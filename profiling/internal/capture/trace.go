@@ -51,8 +51,8 @@ func tracedWaits(ctx context.Context, d time.Duration) (*contention.Report, erro
 // errFull is the reason of a trace that ended early because it was large. It can still be read.
 var errFull = errors.New("the trace is large enough")
 
-// takeTrace takes an execution trace of length d, or until it has most bytes. The runtime's tracer
-// has one goroutine, which writes all traces of the process: it must not wait for a client.
+// takeTrace takes an execution trace for d, or until it has most bytes. One goroutine of the
+// runtime writes all traces of the process: its writes must not wait for a client.
 func takeTrace(ctx context.Context, d time.Duration, most int) (*bytes.Buffer, error) {
 	leave, err := traceGate.enter(d)
 	if err != nil {
@@ -74,8 +74,8 @@ func takeTrace(ctx context.Context, d time.Duration, most int) (*bytes.Buffer, e
 	return &buf.Buffer, nil
 }
 
-// A traceBuffer takes a trace in, and says when it is large enough. Bytes that follow until the
-// tracer has stopped are taken in as well: a trace without its end cannot be read.
+// A traceBuffer stores a trace, and signals when the trace is large enough. It also stores the
+// bytes that the tracer writes until it has stopped: a trace without its end cannot be read.
 type traceBuffer struct {
 	bytes.Buffer
 	most int

@@ -22,7 +22,7 @@ const contentionKind = "contention"
 const DefaultWindow = 5 * time.Second
 
 // A Mode is a way to make a report on contention: from an execution trace of some length, or from
-// the gain of the block and mutex profiles during a window or, without one, since the start.
+// the gain of the block and mutex profiles, during a window or since the program started.
 type Mode struct {
 	Traced bool
 	Window time.Duration
@@ -136,9 +136,9 @@ func (s *Captures) reportOf(from, to *waitState) (*contention.Report, error) {
 	return r, nil
 }
 
-// rates counts the servers that want the runtime's mutex and block profiles
-// on. The settings belong to the whole process: the first server turns one on,
-// a later one may change its value, and the last to close turns it back.
+// rates counts the servers that want the runtime's mutex and block profiles on. The settings belong
+// to the whole process: the first server turns a profile on, a later server may change its rate,
+// and the last server to close restores it.
 var rates struct {
 	mu          sync.Mutex
 	mutexUsers  int
@@ -147,11 +147,10 @@ var rates struct {
 	blockUsers  int
 }
 
-// AcquireRates turns the mutex and block profiles on with the given rates; a
-// negative rate leaves its profile alone. The returned function gives both
-// back and must be called exactly once. A mutex fraction that the program itself
-// changed meanwhile stays. The block rate cannot be read from the runtime; it goes
-// back to 0, the value at which a program starts.
+// AcquireRates turns the mutex and block profiles on with the given rates; a negative rate leaves
+// its profile alone. The returned function restores both rates and must be called exactly once. A
+// mutex fraction that the program itself changed meanwhile stays. The block rate cannot be read
+// from the runtime; it goes back to 0, the value at which a program starts.
 func AcquireRates(mutexFraction int, blockRate time.Duration) (release func()) {
 	rates.mu.Lock()
 	defer rates.mu.Unlock()

@@ -86,8 +86,8 @@ func (m mapCharts) chart(title, about string, lines ...string) Chart {
 	return c
 }
 
-// present returns a function that returns the figure, or NaN if there is none: statistics without
-// an epoch are of no map, and a table lacks most figures.
+// present returns a function that returns the figure, or NaN if the statistics do not have it:
+// without an epoch they are of no map, and those of a table lack most figures.
 func present(f figures.Figure) func(mvcc.Stats) float64 {
 	return func(s mvcc.Stats) float64 {
 		if s.Epoch == 0 || figures.OfTable(s) && !f.Table {

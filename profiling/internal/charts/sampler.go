@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Interval is the time between two readings of the sources. The values of the last kept readings
-// are kept: some 5 KB for each series.
+// Interval is the time between two readings of the sources. kept is how many readings a sampler
+// keeps the values of: some 5 KB for each series.
 const (
 	Interval = time.Second
 	kept     = int(10 * time.Minute / Interval)
@@ -70,8 +70,8 @@ type Series struct {
 	Value func() float64 `json:"-"`
 }
 
-// A Source is read once a second. Series are made of its last two readings, which are the same one
-// at first. It has no type parameter, which would be in the names of its functions in profiles.
+// A Source is read once a second. Series are made of its last two readings, which are equal at
+// first. It has no type parameter: profiles would show that in the names of functions.
 type Source struct {
 	Read func() any // the functions below are given readings of this type
 
@@ -135,8 +135,8 @@ func Rate[T any](s *Source, name string, of func(T) float64) Series {
 	})
 }
 
-// Ratio makes the growth of one counter by that of another, times a factor; NaN if
-// the other did not grow.
+// Ratio returns a series: the growth of the counter of, divided by that of the counter by, times
+// factor. It is NaN while by does not grow.
 func Ratio[T any](s *Source, name string, of, by func(T) float64, factor float64) Series {
 	return Change(s, name, func(prev, cur T) float64 {
 		a, b := of(cur)-of(prev), by(cur)-by(prev)
@@ -147,8 +147,8 @@ func Ratio[T any](s *Source, name string, of, by func(T) float64, factor float64
 	})
 }
 
-// A Sampler reads the sources each second and keeps the values of the charts. Its
-// goroutine is the only one that calls the sources.
+// A Sampler reads the sources each second and keeps the values of the charts. Only the callback of
+// its timer calls the sources.
 type Sampler struct {
 	boot string // differs from sampler to sampler
 
@@ -160,8 +160,8 @@ type Sampler struct {
 	at     [kept]time.Time // of the rows, a ring
 	rows   [kept][]float64 // the values of each row, a ring
 
-	// turn is held while the sources are read, by a callback of timer: a goroutine that waits would
-	// be in the program's block profile.
+	// The callback of timer holds turn while it reads the sources. No goroutine waits between
+	// readings, as it would be in the program's block profile.
 	turn  sync.Mutex
 	timer *time.Timer
 	stop  context.CancelFunc

@@ -2,7 +2,7 @@
 // long: a [Report] lists waits by kind and by the line of code that waited.
 //
 // There are two sources. [FromProfiles] reads the gain of the runtime's block and mutex profiles
-// during a window; they are cheap enough to be always on, but know no maximum and miss some kinds
+// during a window; these are cheap enough to be always on, but have no maximum and miss some kinds
 // of wait. [FromTrace] reads an execution trace, which has every wait that begins in it, with its
 // exact length.
 //

@@ -41,8 +41,8 @@ type Step struct {
 	WakerAt    *Place
 }
 
-// Names of ranges: StopRange is the prefix of stops of the world, and AssistRange is of one
-// goroutine, which works for the collector.
+// Names of ranges: StopRange is the prefix of all stops of the world. AssistRange is the time in
+// which one goroutine works for the collector.
 const (
 	AssistRange = "GC mark assist"
 	MarkRange   = "GC concurrent mark phase"

@@ -42,8 +42,8 @@ var silent = map[string]bool{
 	"GC background sweeper wait": true, "wait for debug call": true,
 }
 
-// kindOf returns the kind of the wait that an execution trace gives a reason
-// for, at the given stack, leaf first; "" if it says nothing about the program.
+// kindOf returns the kind of a wait by the reason that an execution trace gives and by the stack,
+// leaf first. It returns "" if the wait says nothing about the program.
 func kindOf(reason string, frames []Frame) Kind {
 	if silent[reason] {
 		return ""
@@ -88,7 +88,7 @@ var waiters = []struct {
 // KindOf returns the kind of the wait of a stack, leaf first. The outermost function of the
 // standard library that is known to wait decides, so that the Mutex within a Once counts for the
 // Once. There are two exceptions: a Cond that takes its Mutex back waits for the Mutex, and a wait
-// for the collector in an allocation counts as such, whatever the allocation is for.
+// for the collector stays one, whatever the allocation that met it is for.
 func KindOf(frames []Frame) Kind {
 	kind := Other
 	for _, f := range frames {
@@ -119,8 +119,8 @@ var plumbing = map[string]bool{
 	favour: true, "os": true, "io": true, "net": true, "bufio": true, "reflect": true,
 }
 
-// isPlumbing reports whether a reader would not look at the named function for
-// the cause of a wait.
+// isPlumbing reports whether the named function only waits on behalf of its caller, so that a
+// reader would look for the cause of a wait further out.
 func isPlumbing(function string) bool {
 	pkg := packageOf(function)
 	return plumbing[pkg] || strings.HasPrefix(pkg, "internal/") ||

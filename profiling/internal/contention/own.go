@@ -27,16 +27,16 @@ const (
 	meterPackage = "github.com/mvccmap/mvccmap/internal/bench/machine"
 )
 
-// isProfiler reports whether a package makes reports. The tests that drive a browser do not, though
-// their package stands below.
+// isProfiler reports whether a package belongs to the profiler. The tests that drive a browser do
+// not, though their package is below the profiler's.
 func isProfiler(pkg string) bool {
 	below := strings.HasPrefix(pkg, ownPackage+"/") && !strings.HasSuffix(pkg, "_test") &&
 		pkg != ownPackage+"/browsertest"
 	return pkg == ownPackage || pkg == meterPackage || below
 }
 
-// passing has the functions of package profiling, by prefix, that only call the program's own code
-// on behalf of the program: its waits would be the same without them.
+// passing has the prefixes of those functions of package profiling that only call code of the
+// program on its behalf: the program would wait as long without them.
 var passing = []string{
 	ownPackage + ".(*wrapped).ServeHTTP", ownPackage + ".(*answer).",
 }
@@ -47,9 +47,8 @@ var tools = []string{
 	"github.com/ianlancetaylor/demangle", "github.com/aclements/go-moremath/", "golang.org/x/sync/",
 }
 
-// isBetween reports whether a function works for its caller, so that it does not say whose the
-// stack is: those of the standard library, of tools, code without a package, and functions that
-// only pass a call on.
+// isBetween reports whether a function works for its caller, and so does not tell whose the stack
+// is: a function of the standard library, of tools, without a package, or of passing.
 func isBetween(function, pkg string) bool {
 	begins := func(prefix string) bool { return strings.HasPrefix(function, prefix) }
 	first, _, _ := strings.Cut(pkg, "/")

@@ -99,9 +99,9 @@ func (p *Profile) function(name, file string) *profile.Function {
 }
 
 // FromProfiles makes a report of the growth of the runtime's block profile, and of the locks of the
-// runtime in its mutex profile, which no other profile has; either may be nil. Counts and times are
-// estimates where the runtime samples; P99 and Max are unknown. A window of 0 is the time since
-// the program started.
+// runtime, which only its mutex profile has. Either profile may be nil. Counts and times are
+// estimates where the runtime samples; P99 and Max are unknown. A window of 0 is the time since the
+// program started.
 func FromProfiles(block, mutex *profile.Profile, window time.Duration) *Report {
 	r := &Report{Source: "block and mutex profiles", Window: window}
 	waits := stacksOf(block)

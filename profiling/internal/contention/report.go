@@ -46,14 +46,14 @@ type Site struct {
 	P99     time.Duration `json:"p99_ns,omitempty"` // 0 if unknown
 	Max     time.Duration `json:"max_ns,omitempty"` // 0 if unknown
 
-	// Idle says that these are goroutines that waited from before the start
-	// of the window until after its end. They are sites of their own.
+	// Idle says that the goroutines of this site waited from before the start of the window until
+	// after its end. A site has either only such goroutines or none.
 	Idle bool `json:"idle,omitempty"`
-	// Work says that these are goroutines that wait for work, as far as that can be told: see [Crew].
-	// They are sites of their own, too.
+	// Work says that the goroutines of this site wait for work, as far as that can be told: see
+	// [Crew]. A site has either only such goroutines or none.
 	Work bool `json:"work,omitempty"`
-	// Waiting is how many goroutines were still waiting when the window ended; their time until
-	// then is in the figures above.
+	// Waiting is how many goroutines were still waiting when the window ended. Count and the times
+	// include these waits, until the end of the window.
 	Waiting int `json:"waiting,omitempty"`
 
 	// Stacks has the stacks with the longest totals, at most MaxStacks.
@@ -127,8 +127,8 @@ func (p *Place) Site() Frame {
 	return p.site
 }
 
-// siteOf returns the frame that a person would look at, of a stack with the innermost first: the
-// innermost for which isPlumbing does not hold, or the outermost if there is none.
+// siteOf returns the frame of a stack, innermost first, at which a reader would look: the innermost
+// for which isPlumbing is false, or the outermost if there is none.
 func siteOf(frames []Frame) Frame {
 	for _, f := range frames {
 		if !isPlumbing(f.Func) {

@@ -14,7 +14,7 @@ import (
 // writes it. It takes about 300 ns for each event, on the calling goroutine, and memory in
 // proportion to the number of waits. A wait that goes on at the end of the trace is counted until
 // that end. A wait that began before the trace is counted from the start of the trace if it
-// outlasts the first part, about a second. Otherwise the trace does not say where it was, and only
+// outlasts the first part, about a second. The place of a shorter one is not in the trace, and only
 // [Report.Nowhere] counts it.
 func FromTrace(r io.Reader) (*Report, error) {
 	t := newTracer()

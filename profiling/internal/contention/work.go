@@ -15,12 +15,11 @@ const Forever Kind = "forever"
 // forWork has the kinds of wait by which a goroutine may wait for work.
 var forWork = []Kind{Network, Select, ChanReceive, Cond, WaitGroup, Sleep, Syscall, Forever}
 
-// A Crew tells the goroutines that wait for work from those that are held up. These surely wait for
-// work: goroutines without a function of the program, such as that of a connection without a
-// request; goroutines that accept connections; those of this library, of the profiler and of the
-// runtime; and the one of main. A goroutine that waits in its outermost function, for a ticker or
-// for the next of a queue, most likely does so, too, if no other goroutine waits there: several may
-// be a leak.
+// A Crew tells the goroutines that wait for work from those that are held up. Some surely wait for
+// work: the goroutine of main, those of this library, of the profiler and of the runtime, those
+// that accept connections, and those without a function of the program, as of a connection without
+// a request. A goroutine that waits in its outermost function, for a ticker or for the next item of
+// a queue, most likely waits for work, unless another goroutine waits there: several may be a leak.
 type Crew struct {
 	loops  map[string]time.Duration // for how long goroutines waited in an outermost function
 	window time.Duration
@@ -51,8 +50,8 @@ func (c *Crew) WaitsForWork(kind Kind, stack []Frame) bool {
 	return sure || loop != "" && c.loops[loop] <= c.window+c.window/20
 }
 
-// work reports whether a wait is surely one for work. If not, and the goroutine waits in its
-// outermost function, loop is that function, otherwise "".
+// work reports whether a wait is surely one for work. If not sure, and the goroutine waits in its
+// outermost function, loop is the name of that function.
 func work(kind Kind, stack []Frame) (sure bool, loop string) {
 	switch {
 	case len(stack) == 0:

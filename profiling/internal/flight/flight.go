@@ -127,8 +127,8 @@ func (f *flight) everySecond() {
 	f.tick(time.Now())
 }
 
-// ask has take called because an operation was slow, but not before the time in f.next. No
-// goroutine waits for that time.
+// ask has take called, now or at the time in f.next if that is later, because an operation was
+// slow. A timer waits for that time, and no goroutine.
 func (f *flight) ask() {
 	if !f.asked.Swap(true) {
 		time.AfterFunc(time.Duration(f.next.Load())-time.Since(f.began), f.take)
@@ -209,8 +209,8 @@ func (f *flight) keep(c *Slow) {
 	Keep(f.kept, &kept, f.cfg.Keep, f.cfg.Keep*f.cfg.MaxBytes)
 }
 
-// setFresh sets how long after its end an operation is still kept: half of the time that the last
-// trace reached back, since later its start may be lost.
+// setFresh sets for how long after its end an operation may be kept. d is about half of the time
+// that traces reach back: later the start of the operation may be lost.
 func (f *flight) setFresh(d time.Duration) {
 	f.fresh.Store(int64(max(d, 50*time.Millisecond)))
 }
@@ -236,9 +236,9 @@ func (b *boundedBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// offer takes an operation that was slow or, with threshold 0, the usual one that was asked for. It
-// leaves a mark for the operation in the trace, if there may be one more, and has the operation
-// kept unless a preferable one is waiting.
+// offer takes an operation that was slow or, with threshold 0, a usual one that a visitor asked
+// for. It leaves a mark for the operation in the trace, if this second may have one more, and has
+// the operation kept unless a preferable one is waiting.
 func (f *flight) offer(r *record, d, threshold time.Duration) {
 	this := Slow{Op: r.op.name, Took: d, Threshold: threshold, End: time.Now(), turns: &r.turns,
 		Count: r.slow.Load(), usual: threshold == 0}

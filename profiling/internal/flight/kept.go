@@ -55,9 +55,9 @@ func (c *Slow) losesTo(b *Slow, fresh int64) bool {
 	return cmp.Or(cmp.Compare(c.kept(), b.kept()), cmp.Compare(b.Cost(), c.Cost())) >= 0
 }
 
-// Keep stores c, which gets a number. While more than limit are stored, or more than maxBytes of
-// traces, it drops one, never c: of the Op that has most of them, the oldest outside the half that
-// cost most.
+// Keep stores c, and gives it a number. While more than limit are stored, or more than maxBytes of
+// traces, it drops one, never c: among those of the Op that has most, it leaves the half that cost
+// most alone and drops the oldest of the other half.
 func Keep(kept *capture.History[*Slow], c *Slow, limit, maxBytes int) {
 	kept.Add(func(id int) *Slow {
 		c.ID = id

@@ -85,9 +85,9 @@ func newCounts() *counts {
 
 func (c *counts) add(d time.Duration) { c.shard().Record(int64(d)) }
 
-// shard returns where the calling goroutine counts. Goroutines have stacks of
-// their own, so the address of a variable tells them apart. It does not matter which
-// histogram a goroutine gets, as long as not all get the same.
+// shard returns the histogram in which the calling goroutine counts. Goroutines have stacks of
+// their own, so the address of a variable tells them apart. It does not matter which histogram a
+// goroutine gets, as long as not all get the same.
 func (c *counts) shard() *hist.Recorder {
 	var here byte
 	const golden = 0x9e3779b97f4a7c15

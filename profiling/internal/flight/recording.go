@@ -173,8 +173,8 @@ func (s *Recording) Close() {
 	s.halt()
 }
 
-// halt ends the recording, if there is one. s.turn is held, but not s.mu: it waits
-// for a trace that is being read.
+// halt ends the recording, if there is one. The caller holds s.turn, but not s.mu, because halt
+// waits for a trace that is being read.
 func (s *Recording) halt() {
 	s.mu.Lock()
 	f := s.flight
@@ -290,8 +290,8 @@ func (m *marks) note(d time.Duration) {
 	}
 }
 
-// longest returns the longest duration that was noted since the call before the last: a mark may be
-// in the trace after the one that is read.
+// longest returns the longest duration noted since its last call but one. A mark noted before a
+// call may be missing in the trace that is read then, and be in the next one.
 func (m *marks) longest() time.Duration {
 	now := m.most.Swap(0)
 	return time.Duration(max(now, m.before.Swap(now)))

@@ -1,5 +1,5 @@
-// Package losses counts the attempts of transactions that were lost, over which keys and to whom,
-// while somebody looks. It has one state for the process, as package mvcc has one observer.
+// Package losses counts the lost attempts of transactions, by their keys and winners, for some time
+// after each call of [Look]. The process has one such count, as package mvcc has one observer.
 package losses
 
 import (
@@ -55,8 +55,8 @@ type win struct {
 	times int // how many wins like it are not noted, and this one
 }
 
-// noted says that one of so many Updates without a name that win at their first attempt is noted:
-// finding their name takes a walk over the stack.
+// noted is how many Updates without a name win at their first attempt for each that is noted:
+// finding the name takes a walk over the stack.
 const noted = 16
 
 // gathered has the attempts and losses of a step.
@@ -231,7 +231,7 @@ func (u *update) lose(c *counts, a *mvcc.Attempt, e *mvcc.ConflictError) {
 		hash: maphash.Comparable(seed, e.Key), epoch: e.CommitEpoch})
 }
 
-// settle finds the winners of the losses, most of which have been noted by now, and keeps the
+// settle finds the winners of the losses, as most winners have been noted by now, and keeps the
 // losses. In an execution trace it leaves a note for the report on a slow operation.
 func (u *update) settle(g *gathered, attempts int) {
 	for _, l := range u.losses {

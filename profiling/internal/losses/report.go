@@ -57,8 +57,8 @@ func (r *Row) String() string {
 // most bounds the keys and winners of a row.
 const most = 8
 
-// Report returns the losses since a time, those that took longest first. If show is set, keys are
-// shown.
+// Report returns the losses, those that took longest first, and the time since which they were
+// counted. It shows keys only if show is set.
 func Report(show bool) (rows []*Row, since time.Time) {
 	state.mu.Lock()
 	looked := state.looked

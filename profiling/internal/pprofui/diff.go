@@ -16,7 +16,7 @@ type Side struct {
 }
 
 // ScaleBase scales the base of a difference as if it had done as many operations as the other side,
-// if both are known.
+// if both numbers are known.
 func ScaleBase(base *profile.Profile, of, less Side) {
 	if of.Ops > 0 && less.Ops > 0 {
 		base.Scale(float64(of.Ops) / float64(less.Ops))
@@ -42,8 +42,8 @@ func (s Side) count() string {
 }
 
 // dropUnshared takes the file names of a function out of both profiles if one profile has none for
-// the function: the flame graph tells functions apart by their files, too. Otherwise profiles of
-// two builds of a program would have nothing in common.
+// the function: the flame graph tells functions apart by their files, too, so profiles of two
+// builds of a program would have nothing in common.
 func dropUnshared(p, q *profile.Profile) {
 	nameless, all := map[string]bool{}, slices.Concat(p.Function, q.Function)
 	for _, f := range all {

@@ -23,15 +23,15 @@ import (
 //   - It disassembles with the help of subprocesses. Go profiles carry their
 //     symbols, so an ObjTool that knows nothing loses only the disassembly.
 //   - Its pages saveconfig and deleteconfig write a file of the user on GET.
-//     They are not mounted, and no page that a later version adds is.
+//     They are not mounted, nor is any page that a later version adds.
 //   - It wants to know the user's configuration directory, see withConfigDir.
 
-// driverMu serializes calls of driver.PProf, which writes package variables.
-// The handlers it returns may be used concurrently with it.
+// driverMu serializes calls of driver.PProf, which writes package variables. The handlers that a
+// call returns may be used while another call runs.
 var driverMu sync.Mutex
 
-// handlersOf returns pprof's pages for p, or for p minus base if that is not nil. It takes both
-// over.
+// handlersOf returns pprof's pages for p, or for p minus base if base is not nil. The caller must
+// not use p and base any more.
 func handlersOf(p, base *profile.Profile) (handlers map[string]http.Handler, err error) {
 	driverMu.Lock()
 	defer driverMu.Unlock()
@@ -55,10 +55,9 @@ func handlersOf(p, base *profile.Profile) (handlers map[string]http.Handler, err
 	return handlers, err
 }
 
-// withConfigDir calls f with an environment in which [os.UserConfigDir] has a
-// result; it has none in many containers. The stand-in is a place where no file
-// can be, so the driver finds no settings there. f takes a fraction of a
-// millisecond, and the environment stays as it is if there is such a directory.
+// withConfigDir calls f with an environment in which [os.UserConfigDir] returns a directory, as it
+// does not in many containers. Only there it changes the environment, to a place where no file can
+// be, so the driver finds no settings. f takes a fraction of a millisecond.
 func withConfigDir(f func() error) error {
 	if _, err := os.UserConfigDir(); err == nil {
 		return f()
@@ -90,8 +89,8 @@ func withConfigDir(f func() error) error {
 // comparison.
 const baseName = "base"
 
-// fetched is a driver.Fetcher of one profile and its base. The empty URL says
-// that they did not come from elsewhere, so the driver stores no copies.
+// fetched is a driver.Fetcher of one profile and its base. It returns an empty URL, so the driver
+// takes them for local and stores no copies.
 type fetched struct{ p, base *profile.Profile }
 
 func (f fetched) Fetch(source string, _, _ time.Duration) (*profile.Profile, string, error) {

@@ -9,9 +9,9 @@ import (
 )
 
 // keepOwnFiles takes all file names out of p but those of source code of this program. The source
-// page opens the files that a profile names, so the name alone must not be enough. A name stays
-// only if the symbol table of the running program has it for the same address, it is that of a Go
-// file, and there is a regular file under it. It returns why most did not stay, "" if they did.
+// page opens the files that a profile names, so a name alone is not enough. A name stays only if
+// the symbol table of the running program has it for the same address, it is that of a Go file, and
+// there is a regular file under it. It returns why most names did not stay, "" if most did.
 func keepOwnFiles(p *profile.Profile) (why string) {
 	own, named, ours := map[*profile.Function]bool{}, 0, map[*profile.Function]bool{}
 	for _, loc := range p.Location {

@@ -12,7 +12,7 @@ import (
 )
 
 // MaxText bounds the uncompressed size of a foreign profile, which may be any file: the parser can
-// make some hundred bytes of an entry of two. Tests lower it.
+// make some hundred bytes of an entry of two bytes. Tests lower it.
 var MaxText int64 = 8 << 20
 
 // Read reads a profile that may be of another program.

@@ -33,9 +33,9 @@ type Page struct {
 // "true" or "false".
 type Link struct{ Ref, Text, Shown string }
 
-// send answers with the page of pprof in a, made one of this site: with its navigation, style and
-// title, and a script for the keyboard. If the page is not as expected, such as in another version
-// of pprof, it stays as it is.
+// send answers with the page of pprof in a, to which it adds the navigation, style and title of
+// this site and a script for the keyboard. It sends a page that is not as expected, such as of
+// another version of pprof, as it is.
 func send(w http.ResponseWriter, r *http.Request, a *web.Memory, p Page, view string) error {
 	if a.Status >= http.StatusBadRequest {
 		return web.Refuse(a.Status, "%s", strings.TrimSpace(a.String()))
@@ -80,8 +80,8 @@ func wrap(page, head, top []byte) []byte {
 	}, nil)
 }
 
-// shortenGenerics takes the type arguments out of the names of functions, as the runtime
-// does in stack traces: the compiler's own, of shapes, are longer than any box.
+// shortenGenerics takes the type arguments out of the names of functions, as the runtime does in
+// stack traces: those that the compiler makes, of shapes, are longer than any box of a flame graph.
 func shortenGenerics(p *profile.Profile) {
 	for _, f := range p.Function {
 		f.Name, f.SystemName = humanize.Generic(f.Name), humanize.Generic(f.SystemName)

@@ -79,8 +79,8 @@ func (f *follower) report(id trace.GoID, ago time.Duration) *Report {
 	return r
 }
 
-// endAll ends all open spans and ranges, as of now. The returned function takes that back, so that
-// more of the trace can be read.
+// endAll ends all open spans and ranges, as of now. The returned function undoes this, so that more
+// of the trace can be read.
 func (f *follower) endAll() (undo func()) {
 	ranges, known := f.ranges, map[*goroutine]int{}
 	for id, s := range f.Open {

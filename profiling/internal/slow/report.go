@@ -35,9 +35,9 @@ type Report struct {
 	Syscall  time.Duration `json:"syscall_ns"`
 	Unknown  time.Duration `json:"unknown_ns,omitempty"`
 
-	// Unbroken is the longest time for which the goroutine ran without an interruption. One is due
-	// after 10 ms: much more means that the goroutine was not on a processor, or in code that
-	// cannot be interrupted.
+	// Unbroken is the longest time for which the goroutine ran without an interruption. Go's
+	// scheduler interrupts it after 10 ms: much more means that it was not on a processor, or in
+	// code that cannot be interrupted.
 	Unbroken time.Duration `json:"unbroken_ns"`
 	// Used is an upper bound of the processor time of the whole program within Machine.For, which
 	// includes the operation; 0 if it is not known.
@@ -47,8 +47,8 @@ type Report struct {
 	// calls and the time without a processor.
 	Waits []Wait `json:"waits"`
 
-	// Marking is for how much of the time the collector was marking, Stopped
-	// for how much of it the world was stopped, and Stops why.
+	// Marking and Stopped are how much of the time Seen the collector was marking, and the world
+	// was stopped. Stops has the reasons.
 	Marking time.Duration `json:"gc_marking_ns"`
 	Stopped time.Duration `json:"stopped_ns"`
 	Stops   []string      `json:"stops,omitempty"`
@@ -56,8 +56,8 @@ type Report struct {
 	// Lost has the attempts of the operation's transactions, if conflicts were looked for.
 	Lost Lost `json:"lost,omitzero"`
 
-	// Processors says how many there were and how many were wanted, if the longest wait was for a
-	// processor, or the goroutine that let it last waited for one.
+	// Processors has the numbers of processors present and wanted, if the longest wait, or its root
+	// cause, was for a processor.
 	Processors *Processors `json:"processors,omitempty"`
 
 	// Machine is the usage of the machine around the end of the operation.
@@ -77,8 +77,8 @@ type Wait struct {
 	Max    time.Duration      `json:"max_ns"`
 	Others []Activity         `json:"others,omitempty"` // who ran meanwhile, if for a processor
 
-	// For the longest wait: the goroutine that ended it, the goroutines that let it last, and the
-	// main wait of these, if it took most of their time and was for other goroutines.
+	// Waker ended the longest wait. Turns are the goroutines that made it last. Cause is their main
+	// wait, if it took most of their time and was for other goroutines.
 	Waker *Waker `json:"waker,omitempty"`
 	Turns *Turns `json:"turns,omitempty"`
 	Cause *Wait  `json:"cause,omitempty"`
@@ -95,8 +95,8 @@ type Waker struct {
 	Stack     []contention.Frame `json:"stack,omitempty"`
 }
 
-// Turns are the goroutines that let another one wait, one after the other: each had waited for the
-// same thing, and handed it on when it was done. Of a lock they are its holders.
+// Turns are the goroutines for which another one waited, one after the other: each had waited for
+// the same thing, and handed the thing on when it was done. Those of a lock are its holders.
 type Turns struct {
 	Count   int           `json:"count"`
 	Total   time.Duration `json:"total_ns"`
@@ -130,7 +130,7 @@ type Activity struct {
 }
 
 // off reports whether the goroutine of a most likely had no processor for most of its time,
-// although it was running for Go's scheduler.
+// although Go's scheduler took it for running.
 func (a *Activity) off() bool {
 	return a.Kind == "" && a.Unbroken > due && a.Unbroken > a.Total/2
 }
@@ -138,12 +138,12 @@ func (a *Activity) off() bool {
 // Complete reports whether the trace reaches back to the start of the operation.
 func (r *Report) Complete() bool { return r.Seen >= r.Took }
 
-// due is how much of a run without an interruption is not suspect: Go's scheduler interrupts a
-// goroutine after 10 ms, and looks every 10 ms which to interrupt.
+// due is the longest run without an interruption that is not suspect: Go's scheduler interrupts a
+// goroutine after 10 ms, and looks for such goroutines every 10 ms.
 const due = 40 * time.Millisecond
 
-// Off returns for how long the goroutine was not on a processor, although it was running for Go's
-// scheduler. If sure, it is at least d, as the program used no more; else that is most likely.
+// Off returns for how long the goroutine had no processor, although Go's scheduler took it for
+// running. If sure, that is at least d, since the whole program used less; else d is most likely.
 func (r *Report) Off() (d time.Duration, sure bool) {
 	ran, all := r.Running+r.Assist, r.Machine.For >= r.Seen // the machine's usage covers all
 	if r.Used > 0 && all && ran-r.Used > ran/2 {
@@ -166,8 +166,8 @@ func (w *Wait) Root() Activity {
 	return Activity{Kind: w.Kind, Site: w.Site}
 }
 
-// Profile returns r as a profile of waits that ended at that time: those of the operation and,
-// under "of others", the activities of the goroutines that let it wait. It names each line of r.
+// Profile returns r as a profile of waits that ended at end: those of the operation and, under "of
+// others", the activities of the goroutines that let it wait. It has each line that r names.
 func (r *Report) Profile(end time.Time) *profile.Profile {
 	p := contention.NewProfile(end.Add(-r.Seen), r.Seen)
 	for i := range r.Waits {

@@ -60,7 +60,7 @@ type Cause struct {
 	Total time.Duration    `json:"total_ns"`
 }
 
-// mostCauses bounds the operations of a trace whose causes are looked for: that takes longer the
+// mostCauses bounds the operations of a trace whose causes are looked for: looking takes longer the
 // more goroutines there are.
 const mostCauses = 200
 
@@ -244,8 +244,8 @@ func Merge(list []*Tail) []*Tail {
 	return sums
 }
 
-// first returns 1 for a part that is named first even if others are longer: without a processor,
-// all else takes longer.
+// first returns 1 for a part that is named first even if others are longer, else 0: of the time off
+// a processor a tenth is enough, because it makes all others longer.
 func (t *Tail) first(p Part) int {
 	if p.Kind == Off && p.Total >= t.Took/10 {
 		return 1

@@ -22,10 +22,9 @@ import (
 // markCategory is the category of the log events that marks are.
 const markCategory = "slow operation"
 
-// Mark says in the execution trace, if one is being taken, that the calling
-// goroutine ended the operation with this number and name at that time, which is just now, and
-// how long it took. It costs less than a microsecond, next to nothing if there is no trace, and
-// never blocks.
+// Mark notes in the execution trace, if one is being taken, that the calling goroutine ended the
+// operation with number id and name op at end, which is just now, and how long the operation took.
+// It costs less than a microsecond, next to nothing if there is no trace, and never blocks.
 func Mark(id uint64, op string, took time.Duration, end time.Time) {
 	if rtrace.IsEnabled() {
 		rtrace.Log(context.Background(), markCategory,
@@ -66,17 +65,17 @@ const slack = 50 * time.Millisecond
 var ErrNoMark = errors.New("slow: the trace does not have the end of the operation")
 
 // Others says which operations are summed up beside the one that is reported on: those with a mark
-// above After, in full if they took no more than Longest.
+// above After. Operations that took no longer than Longest are summed up in full.
 type Others struct {
 	After   uint64
 	Longest time.Duration
 }
 
-// FromTrace reports on the operation that ended with mark id after it had taken that long, and sums
-// up others, and the operation itself, by name. It reads the trace, which takes about 300 ns for
-// each event, and remembers the spans of all goroutines for the length of the longest operation. m
-// is the usage of the machine around the end. last is the highest of the marks. The error is
-// [ErrNoMark], with sums that are whole, or says why the trace cannot be read.
+// FromTrace reports on the operation that ended with mark id after took, and returns the sums of it
+// and of others, by name, and last, the highest of the marks. It reads the trace, which takes about
+// 300 ns for each event, and remembers the spans of all goroutines for the length of the longest
+// operation. m is the usage of the machine around the end. The error is [ErrNoMark], with whole
+// sums, or says why the trace cannot be read.
 func FromTrace(r io.Reader, id uint64, took time.Duration, m machine.Usage, others Others) (
 	report *Report, tails []*Tail, last uint64, err error,
 ) {
@@ -207,8 +206,8 @@ func (f *follower) forget() {
 	}
 }
 
-// stopped returns where g stopped at the end of its i-th span or, if that is not known, where it
-// went on at the start.
+// stopped returns the place at which g stopped at the end of its i-th span or, if that is not
+// known, the place at which it went on at the start of the span.
 func (g *goroutine) stopped(i int) *contention.Place {
 	switch {
 	case i+1 < len(g.spans):

@@ -47,8 +47,8 @@ func (f *follower) blame(wait *Wait, s span, depth int) {
 	}
 }
 
-// cause sums up the waits of goroutines in their turns that are the main activity, most. It returns
-// nil if there are none, or if no goroutine ended the longest.
+// cause sums up the waits that are the main activity, most, of goroutines in their turns. It
+// returns nil if there are no such waits, or if no goroutine ended the longest of them.
 func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 	wait := &Wait{Kind: most.Kind, Site: most.Site, Total: most.Total}
 	var longest span
@@ -73,8 +73,8 @@ func (f *follower) cause(turns []turn, most Activity, depth int) *Wait {
 }
 
 // turns returns the turns of the goroutines that had the thing for which s waited, the latest
-// first. The latest is of the goroutine that ended s, and began when its own wait for the thing
-// ended. The one before is of the goroutine that ended that wait, and so on.
+// first. The latest turn is of the goroutine that ended s. It began when that goroutine's own wait
+// for the thing ended. The turn before is of the goroutine that ended that own wait, and so on.
 func (f *follower) turns(s span, during window) (list []turn) {
 	for f.goroutines[s.Waker] != nil && s.Waker != trace.NoGoroutine {
 		t := turn{s.Waker, window{during.start, min(s.End, during.end)}}
@@ -118,7 +118,7 @@ func endsFrom(spans []span, at trace.Time) int {
 }
 
 // sameThing reports whether two waits were for the same thing. A trace does not say which lock or
-// channel it was, so the line tells: that of the wait or, of a lock, where it was released.
+// channel it was, so lines are compared: those of the waits or, of a lock, those that released it.
 func sameThing(a, b span) bool {
 	same := func(a, b *contention.Place) bool {
 		x, y := a.Site(), b.Site()

@@ -140,8 +140,8 @@ func (w *Wait) words(p *Processors) string {
 	return b.String()
 }
 
-// because says how goroutines made the longest of the waits last, and their activities. it names
-// the thing waited for in the text: "it", or "that" further down the chain of causes.
+// because returns words for the goroutines that made the longest of the waits last, and for their
+// activities. it names the thing waited for: "it", or "that" further down the chain of causes.
 func (w *Wait) because(it string, p *Processors) string {
 	k, t := w.Waker, w.Turns
 	if k == nil || k.Goroutine < 0 || k.Site.Func == "" || strings.HasPrefix(k.Site.Func, "runtime.") {
@@ -201,8 +201,8 @@ func (a *Activity) who() string {
 	return fmt.Sprintf("goroutine %d", a.Goroutine)
 }
 
-// words gives the reason, if it is known, why there was no processor: the world was stopped, the
-// collector had most of them, or how many goroutines wanted one.
+// words returns the reason why there was no processor, "" if it is not known: the world was
+// stopped, the collector had most of them, some were not in use, or how many goroutines wanted one.
 func (p *Processors) words() string {
 	switch {
 	case p == nil || p.Of == 0:
@@ -222,8 +222,8 @@ func (p *Processors) words() string {
 	return fmt.Sprintf(": %.1f goroutines for %d processor%s", p.Wanted, p.Of, plural)
 }
 
-// idle reports whether a goroutine that could run should have had a processor of the program: one
-// was free. Most likely the system did not run the thread that was to take it.
+// idle reports whether a processor of the program was free, so that a goroutine that could run
+// should have had it. Most likely the system did not run the thread that was to take the goroutine.
 func (p *Processors) idle() bool {
 	return p != nil && p.Of > 0 && !p.stopped && p.Used <= float64(p.Of)-0.75
 }

@@ -1,10 +1,10 @@
 // Package wall samples the states of all goroutines, on a processor and off it, and makes one
 // profile of them, in which each goroutine has a second for every second.
 //
-// The time off the processor comes from samples of the stacks of all goroutines, by which a
-// goroutine waits where the runtime parked it, or is in a system call. The time on it comes from a
-// CPU profile of the same time, which knows the collector too. A goroutine that neither waits nor
-// is in the CPU profile had no processor.
+// The time off the processor comes from samples of the stacks of all goroutines: a stack shows
+// where the runtime parked its goroutine, or a system call. The time on the processor comes from a
+// CPU profile of the same time, which has the collector too. A goroutine that neither waits nor is
+// in the CPU profile had no processor.
 package wall
 
 import (
@@ -27,8 +27,8 @@ const (
 	Runtime     contention.Kind = "runtime"      // the scheduler, above all
 )
 
-// How often stacks are taken: at most a hundred times a second, and so that it takes at most a
-// tenth of one processor.
+// Stacks are taken each time that every has passed, and less often if taking them would need more
+// than one part in share of a processor.
 const (
 	every = 10 * time.Millisecond
 	share = 10
@@ -44,8 +44,8 @@ type Sampler struct {
 // A stack is as the runtime has it: the innermost callers, and zeros.
 type stack = [len(runtime.StackRecord{}.Stack0)]uintptr
 
-// Run takes stacks for that long. It stops the program each time, for some ten microseconds, and
-// takes about one microsecond more for each goroutine. It returns the cause when ctx ends before.
+// Run takes stacks for d. Each time it stops the program, for some ten microseconds and about one
+// more for each goroutine. If ctx ends first, Run returns the cause.
 func (s *Sampler) Run(ctx context.Context, d time.Duration) error {
 	s.stacks = map[stack]int{}
 	for end, pause := time.Now().Add(d), time.Duration(0); ; {
@@ -184,8 +184,8 @@ func kindOfWork(frames []contention.Frame) contention.Kind {
 	return Running
 }
 
-// kindOfStack returns the state of a goroutine by its stack, "" if it is the profiler. NoProcessor
-// stands for all that could run.
+// kindOfStack returns the state of a goroutine by its stack, "" if the stack is of the profiler. A
+// goroutine that neither waits nor is in a system call is in state NoProcessor.
 func kindOfStack(frames []contention.Frame) contention.Kind {
 	switch {
 	case contention.IsProfiler(frames):
@@ -217,7 +217,7 @@ func inSyscall(frames []contention.Frame) bool {
 }
 
 // framesOf returns the functions of a stack, leaf first, in the form of package contention. The
-// runtime knows the innermost callers only: a frame says where it cut a stack off.
+// runtime gives only the innermost callers: if it cut the stack off, the last frame says so.
 func framesOf(pcs stack) (frames []contention.Frame) {
 	n := slices.Index(pcs[:], 0)
 	whole := n >= 0

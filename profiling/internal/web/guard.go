@@ -149,9 +149,8 @@ func localOnly(r *http.Request) error {
 	return nil
 }
 
-// foreignSite reports whether a browser says that a page of another origin
-// caused r. Another port of the same host is another origin. Clients other
-// than browsers do not send the header.
+// foreignSite reports whether a browser says that a page of another origin caused r. Another port
+// of the same host is another origin. Only browsers send the header Sec-Fetch-Site.
 func foreignSite(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	return site != "" && site != "none" && site != "same-origin"
@@ -197,8 +196,8 @@ func newToken(text string) *token {
 	}
 }
 
-// in reports whether r carries the token. The time it takes does not depend on
-// how much of a wrong one is right.
+// in reports whether r carries the token. The time it takes does not depend on how much of a wrong
+// token is right.
 func (t *token) in(r *http.Request) bool {
 	if c, err := r.Cookie(t.cookieName); err == nil &&
 		subtle.ConstantTimeCompare([]byte(c.Value), []byte(t.cookieValue)) == 1 {

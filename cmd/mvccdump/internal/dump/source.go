@@ -69,8 +69,8 @@ func open(ctx context.Context, path string) (*source, error) {
 	return s, nil
 }
 
-// openFolder opens the files that are needed. If a compaction has removed one in between it begins
-// again.
+// openFolder opens the files that are needed. If a compaction has removed one meanwhile, openFolder
+// begins again.
 func openFolder(ctx context.Context, dir string) (*source, error) {
 	for ctx.Err() == nil {
 		info, err := durable.Inspect(dir)

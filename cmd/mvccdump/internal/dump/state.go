@@ -46,8 +46,8 @@ func stateOf(s *source) (*state, error) {
 	return st, nil
 }
 
-// begin notes the facts of the state in the header of a part. In another life of the database the
-// same tables have other IDs: its first group names all of them.
+// begin takes the DB of a part from its header. If it is another DB than before, the same tables
+// have other IDs: its first group names all of them.
 func (st *state) begin(b *backupfile.Reader) {
 	if st.db == b.DB {
 		return
@@ -69,8 +69,8 @@ func (st *state) table(name string) *tableState {
 	return st.tables[i]
 }
 
-// enter returns the table that a part has records of. One of another ID is another table: the one
-// before was closed.
+// enter returns the state of a table of which a part has records. If the ID is another one, so is
+// the table: the one before was closed.
 func (st *state) enter(t *backupfile.TableHeader, part, at int) *tableState {
 	is := st.table(t.Name)
 	switch {
@@ -144,7 +144,7 @@ func (st *state) numbered(
 
 // each calls visit for all records as of the last commit, in the order in which they are in the
 // files: those of the backup that were not changed since, and then the others. Of a backup of
-// differences it does so for all, also deletions.
+// differences it visits all records, also deletions.
 func (st *state) each(visit func(*tableState, *record) error) error {
 	for i := range st.parts {
 		b, err := st.reader(i)

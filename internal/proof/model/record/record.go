@@ -25,13 +25,12 @@
 //	(*Decider).DecidedBase       announced without validation: help; else abortRival
 //	(*Decider).abortRival        announced: draw; then -> aborted
 //
-// Readers and rivals may sleep between any two steps, for several transactions. One
-// version stands for all that a transaction has: a reader's answer about it is compared
-// with the true outcome of the transaction. Validation is a choice. Chains, and signs of
-// life, are not modelled; mvcc/schedule_*_test.go runs the code itself. But with rivals it does so
-// within a bound on preemptions, and a slot serves two transactions there. Here are all
-// interleavings of three, with a reader and a rival that sleep over them, and from each state
-// every process ends by itself.
+// Readers and rivals may sleep between any two steps, for several transactions. One version stands
+// for all that a transaction has: a reader's answer about it is compared with the true outcome of
+// the transaction. Validation is a choice. Chains, and signs of life, are not modelled;
+// mvcc/schedule_*_test.go runs the code itself. But with rivals that test bounds preemptions, and a
+// slot serves two transactions there. Here are all interleavings of three transactions, with a
+// reader and a rival that sleep over them, and from each state every process ends by itself.
 package record
 
 import (
