@@ -12,17 +12,17 @@ import (
 )
 
 // An alarm tells a long validation whether anybody else may have committed on the keys that are
-// validated. Meanwhile readers of the keys that the transaction writes push its epoch ahead of
-// theirs; if nobody has committed on the keys that it read, it need not validate anew.
+// validated. During the validation, readers of the keys that the transaction writes push its epoch
+// ahead of theirs. If the alarm is clean, it need not validate anew.
 //
 //   - W1: a committer installs its version, then looks for alarms, and raises those on the key
 //     before an epoch is drawn for the version.
 //   - W2: a validation puts its alarm in the list, then notes the clock, then looks at the first
-//     key. It passes over no undecided writer: it helps or aborts each.
+//     key. It helps or aborts each undecided writer that it meets.
 //
-// So a committer on one of the keys, at an epoch above the noted clock, installed after the
-// validation looked at the key. It found the alarm, and raised it before it drew its epoch. The
-// transaction may commit at an epoch that was drawn for it before it found the alarm clean.
+// So a committer with an epoch above the noted clock has installed after the validation looked at
+// the committer's key, and has raised the alarm before the epoch was drawn. The transaction may
+// commit at an epoch that was drawn for it before the alarm was found clean.
 type alarm struct {
 	keys   *favour.Keys
 	record *chain.Record // of the transaction whose alarm it is
@@ -30,7 +30,7 @@ type alarm struct {
 	dirty atomic.Uint64
 }
 
-// alarms has a list of all alarms, which is replaced and never changed, or nil.
+// alarms has the list of all alarms, or nil. A list is never changed, but replaced.
 type alarms struct {
 	_    [128]byte
 	list atomic.Pointer[[]*alarm]
@@ -64,9 +64,9 @@ func (l *alarms) remove(a *alarm) {
 	}
 }
 
-// tell is called by the goroutine that commits v, which is installed and has no epoch yet. It notes
-// the key if the map is watched or its records expire, and raises the alarms on the key, except
-// that of v's own transaction, whose record is r.
+// tell notes the key of v if the map is watched or its records expire, and raises the alarms on the
+// key of other transactions. r is the record of v's own transaction. The goroutine that commits v
+// calls tell when v is installed and has no epoch yet.
 func (m *core) tell(v *chain.Node, r *chain.Record) {
 	if x := m.expiryAt.Load(); x != nil { // E1
 		x.note(v, m.index.Hash.Sum(v.Key()))
@@ -74,8 +74,8 @@ func (m *core) tell(v *chain.Node, r *chain.Record) {
 	m.tellOthers(v, r)
 }
 
-// tellHelping is tell for a goroutine that draws an epoch for the commit of another. It calls no
-// function of the user: any would belong to the other commit.
+// tellHelping is tell for a goroutine that draws an epoch for another goroutine's commit. It calls
+// no function of the user: such a function would belong to that commit.
 func (m *core) tellHelping(v *chain.Node, r *chain.Record) {
 	if x := m.expiryAt.Load(); x != nil && v.There() { // E1
 		x.push(v.Key(), m.index.Hash.Sum(v.Key()), 0)
@@ -124,10 +124,10 @@ func (st *txState) endAlarm() {
 }
 
 // decideAlarmed validates and publishes a tentative transaction with an alarm. It validates as of
-// c, the clock at the start. The transaction may commit at any epoch up to c, or at a later one if
-// the alarm is clean then. So readers that push it cannot keep it from committing, however long the
-// validation takes. It returns resultAborted if the caller is to look at the record again, which
-// may be aborted.
+// c, the clock at the start. The transaction may commit at any epoch up to c, and at a later epoch
+// if the alarm is clean. So readers that push the transaction cannot keep it from committing,
+// however long the validation takes. decideAlarmed returns resultAborted if the caller is to load
+// the record again: the record may be aborted.
 func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 	m := st.m
 	own := st.alarm
@@ -136,7 +136,7 @@ func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 		st.alarm = own
 		m.alarms.add(own) // until the attempt is over
 	} else {
-		// Whoever raised the alarm had installed before: the validation meets the version.
+		// A committer that raised the alarm had installed before: the validation meets its version.
 		own.dirty.Store(0)
 	}
 	hooks.At(hooks.AlarmListed)
@@ -144,7 +144,7 @@ func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 	_, r := st.validated(gen, chain.Load(st.record()), c+1)
 	hooks.At(hooks.Validated)
 	for {
-		// Loaded before the alarm: so its epoch was drawn before that was clean.
+		// The record is loaded before the alarm: its epoch was drawn before the alarm was clean.
 		switch w := chain.Load(st.record()); w.Tag() {
 		case chain.TagAnnounced:
 			if !chain.Advance(st.record(), w, w.Drawn(m.Slots.Next())) {
@@ -159,9 +159,9 @@ func (st *txState) decideAlarmed(gen epoch.Gen) (epoch.Epoch, result) {
 				continue
 			}
 			if e := w.Epoch(); e > c && own.dirty.Load() != 0 {
-				// A writer that raises the alarm need not commit. If this goes on, the transaction
-				// is installed again with a claim on the keys that it has read, so that such
-				// writers give way.
+				// A writer that raises the alarm need not commit. After maxDirty such validations
+				// the transaction is installed again, with a claim on the keys that it has read:
+				// then such writers give way.
 				if st.rare().dirtied++; st.dirtied >= maxDirty && chain.Advance(st.record(), w, w.Aborted()) {
 					m.counters.Wasted.Add(1)
 				}

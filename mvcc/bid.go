@@ -25,8 +25,8 @@ type bid struct {
 	last  bool          // there is no further attempt
 	epoch uint64        // of the commit, once there is one
 	seen  *observation  // tells of each attempt, or is nil
-	// took is the longest time that an attempt to commit has taken. timed says that all such
-	// attempts are timed: a claim was over too soon.
+	// took is the longest time that an attempt to commit has taken. timed says that every attempt
+	// to commit is timed, since a claim was over too soon.
 	took  time.Duration
 	timed bool
 	long  bool   // no function of an Update runs in its turn
@@ -34,14 +34,14 @@ type bid struct {
 }
 
 const (
-	// Update makes a claim after bidLosses lost attempts, or largeLosses if it reads and writes
-	// more than largeBatch keys: to lose such an attempt costs more than to hold up others. When it
-	// has met bidMeets claims of others on its keys, it queues behind them.
+	// Update makes a claim after bidLosses lost attempts, or after largeLosses if it reads and
+	// writes more than largeBatch keys: to lose a large attempt costs more than to hold up others.
+	// When Update has met bidMeets claims of others on its keys, it makes a claim behind them.
 	bidLosses   = 6
 	largeLosses = 2
 	bidMeets    = 3
-	// A commit makes a claim when others have aborted bidAborts attempts, or one if it writes more
-	// than largeBatch keys.
+	// A commit makes a claim when others have aborted bidAborts attempts, or one attempt if the
+	// commit writes more than largeBatch keys.
 	bidAborts  = 5
 	largeBatch = 256
 	// A commit sets an alarm on the keys that it validates when readers have taken away
@@ -51,11 +51,11 @@ const (
 	maxDirty       = 4
 )
 
-// How long a claim is granted: four times as long as the last attempt took, or twice as long as the
-// last claim if that was over too soon; but at most the sum of maxTenure, tenureForKey for each key
-// read or written, and four times the duration of a commit. Reads, writes and a commit may take
-// time in a large map; other work of an Update's function may not. Without such a function
-// longTenure is added: the machine may be slow.
+// A claim is granted for four times as long as the last attempt took, and at least twice as long as
+// the last claim if that was over too soon. The most is the sum of maxTenure, tenureForKey for each
+// key read or written, and four times the duration of a commit: reads, writes and commits take time
+// in a large map. Other work of an Update's function gets no time. Without such a function
+// longTenure is added, since the machine may be slow.
 const (
 	tenureFactor = 4
 	maxTenure    = 100 * time.Millisecond
@@ -94,7 +94,7 @@ func (b *bid) wait() bool {
 	return b.claim.Wait(b.ctx) && b.claim.Held()
 }
 
-// pause begins a time that does not count for the attempt, and returns a function that ends it.
+// pause begins a time that does not count for the attempt, and returns the function that ends it.
 func (b *bid) pause() func() {
 	start := time.Now()
 	return func() {
@@ -135,14 +135,14 @@ func (st *txState) merges() bool {
 	return slices.ContainsFunc(st.writes, func(w write) bool { return w.merges() })
 }
 
-// giveWay lets holders of claims on keys that the transaction writes go first: before anything is
-// installed, it waits for each of them once. It reports whether the transaction goes on.
+// giveWay waits, before anything is installed, for the holders of claims on keys that the
+// transaction writes, once for each holder. It reports whether the transaction goes on.
 //
-// An Update that has read anything most likely conflicts with them. So it ends the transaction
-// first, as after a conflict, and waits, then runs its function again: nothing is kept for it
-// meanwhile. If it meets bidMeets claims, it makes its own claim, behind them. If it did so at the
-// first, each claim would lead to more claims for as long as there are writers: each holder would
-// have to be woken, where two running ones would have got through beside each other.
+// An Update that has read anything most likely conflicts with the holders. So giveWay ends the
+// transaction, as after a conflict, and waits: nothing is kept for the transaction meanwhile.
+// Update then runs its function again. An Update that meets bidMeets claims makes its own, behind
+// them. A claim at the first meeting would lead to more claims for as long as there are writers,
+// and each holder would have to be woken, where two running writers get through beside each other.
 func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 	m := st.m
 	if b != nil && b.claim.Held() {
@@ -177,7 +177,7 @@ func (st *txState) giveWay(gen epoch.Gen, c *conflict, b *bid) (goOn bool) {
 	return false
 }
 
-// conflictKind is the kind of a conflict on a key that is written.
+// conflictKind returns the kind of a conflict on a key that is written.
 func (st *txState) conflictKind() ConflictKind {
 	if st.level == LevelSnapshot {
 		return ConflictWrite
@@ -280,7 +280,7 @@ func (st *txState) keySet(written bool) *favour.Keys {
 }
 
 // isWhole reports whether the transaction has read the whole map, or ranges of it: nobody knows
-// which keys these will have.
+// which keys a range will have.
 func (p *part) isWhole() bool { return p.scanned || p.counted || len(p.ranges) > 0 }
 
 // concerned returns how many keys the transaction has read or written.

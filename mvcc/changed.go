@@ -12,8 +12,8 @@ import (
 )
 
 // Changed returns a channel that is closed when a commit that the snapshot does not see has written
-// key, even before the call. Only a commit before the call that left an absent key absent may go
-// unnoticed. The channel is also closed where a watch would end with a [*GapError], and stays open
+// key, even before the call. A commit before the call may go unnoticed if it left an absent key
+// absent. The channel is also closed where a watch would end with a [*GapError], and stays open
 // when ctx ends. The snapshot may be closed once Changed has returned. Changed costs as much as
 // [Map.Watch]. An open channel takes about half a kilobyte, until ctx ends or nobody can reach it.
 func (s Snapshot[K, V]) Changed(ctx context.Context, key K) <-chan struct{} {
@@ -94,7 +94,7 @@ func (s moment) alert(
 	s.check()
 	if from != to {
 		find(now, func(head *chain.Node) bool {
-			// A tombstone tells of a value that was written and deleted between the two.
+			// A tombstone tells of a value that was written and deleted after from, up to to.
 			if m.Visible(head, from) != m.Visible(head, to) {
 				a.lose()
 			}
@@ -122,8 +122,8 @@ type alert struct {
 	fired   atomic.Bool
 	stop    atomic.Pointer[func() bool] // the watch over ctx
 
-	// If asks is set a goroutine looks at the commits, as long as any wait: nobody else waits for
-	// the function.
+	// If asks is set, a goroutine looks at the commits, and runs as long as any are waiting: only
+	// this goroutine waits for the function of the user.
 	mu      sync.Mutex
 	waiting []any // the changes of commits that the goroutine is to look at
 	changes int   // how many are waiting
@@ -182,7 +182,7 @@ func (a *alert) look(changes any, n int) bool {
 	return true
 }
 
-// lookAll is the goroutine. The channel is closed even if a function of the user panics.
+// lookAll is the goroutine of the alert. The channel is closed even if matches panics.
 func (a *alert) lookAll() {
 	over := false
 	defer func() {

@@ -39,7 +39,7 @@ type DBCommit struct {
 	// Progress says that all commits up to Epoch were given, see [DBWatchOptions.Progress].
 	Progress bool
 	// Closed is the name of a table that was closed at Epoch. Snapshots of that epoch or a later
-	// one are without it.
+	// one are without the table.
 	Closed string
 
 	tables []tableChanges
@@ -107,7 +107,7 @@ func (s moment) checkDiff(older moment) {
 	}
 }
 
-// diff is [Snapshot.Diff]. visit takes the key from v, the version in s, or else the head.
+// diff is [Snapshot.Diff]. visit takes the key from v: the version in s, or the head if s has none.
 //
 //go:noinline
 func (s moment) diff(older moment, visit func(v, was, is *chain.Node) bool) {
@@ -141,7 +141,7 @@ func (s moment) diff(older moment, visit func(v, was, is *chain.Node) bool) {
 }
 
 // Diff returns the changes from older to newer in the tables of newer, as [Snapshot.Diff] does,
-// with the Epoch of newer. Tables made since are included.
+// with the Epoch of newer. Tables made after older are included.
 func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
 	c := DBCommit{Epoch: newer.Epoch(), Summary: true}
 	for _, table := range seenIn(newer) {

@@ -117,7 +117,7 @@ func (st *txState) checkReads(at, e epoch.Epoch) {
 	}
 }
 
-// checkUnchanged: nobody has committed in the chain from h after epoch from and before e.
+// checkUnchanged checks that the chain from h has no commit after epoch from and before e.
 func (p *part) checkUnchanged(h *chain.Node, from, e epoch.Epoch) {
 	for u := h; u != nil; u = u.PeekNext() {
 		w := p.m.Peek(u)
@@ -154,8 +154,7 @@ func (p *part) checkAbsent(key unsafe.Pointer, e epoch.Epoch) {
 	}
 }
 
-// checkTaken: a state that comes out of the pool serves nobody, and remembers
-// nothing.
+// checkTaken checks that a state that comes out of the pool serves nobody, and remembers nothing.
 func (st *txState) checkTaken() {
 	st.idle.Store(0)
 	if st.txWork == nil {
@@ -178,7 +177,7 @@ func (st *txState) checkTaken() {
 	}
 }
 
-// checkForgotten: a part of a pooled state remembers nothing.
+// checkForgotten checks that a part of a pooled state remembers nothing.
 func (p *part) checkForgotten() {
 	if p.partWork == nil {
 		return
@@ -190,7 +189,7 @@ func (p *part) checkForgotten() {
 	}
 }
 
-// checkGiven: a state goes into the pool once for each time that it came out.
+// checkGiven checks that a state goes into the pool once for each time that it came out.
 func (st *txState) checkGiven() {
 	if st.idle.Swap(1) != 0 {
 		invariant.Violated("a state is put into the pool that is there already")

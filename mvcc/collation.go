@@ -28,9 +28,9 @@ type entry[I, K comparable] struct {
 func (e entry[I, K]) indexKey() any { return e.index }
 
 // A collation is the order of entries. Keys without an order of their own are ordered by a hash,
-// and keys of the same hash by another hash: that two of 10^9 keys have both in common happens once
-// in 10^20 times. A collation gets entries by their addresses, and knows the offsets of their
-// fields: none of its code is compiled for each type of index.
+// and keys of the same hash by another hash: two of 10^9 keys share both hashes once in 10^20
+// times. A collation gets entries by their addresses, and knows the offsets of their fields, so its
+// code is compiled once for all types of indexes.
 //
 // A page of records of one index key goes on behind a record, perhaps in another process. So their
 // keys have the same order in each process: that of the table, or else of Go's operators, or of
@@ -152,14 +152,14 @@ func collate(by *order, other *hasher.Hasher, hashX, hashY uint64, x, y unsafe.P
 	if n := cmp.Compare(other.Sum(x), other.Sum(y)); n != 0 {
 		return n
 	}
-	// Keys in interfaces are hashed as their values are, whatever their types.
+	// A key in an interface is hashed as its value, so keys of two types may share both hashes.
 	types := func(key any) []byte { return typesIn(nil, reflect.ValueOf(&key).Elem()) }
 	return bytes.Compare(types(other.Boxed(x)), types(other.Boxed(y)))
 }
 
-// typesIn appends the names of the types of the values in the interfaces in v, and the addresses of
-// these types: two functions may each have a type of the same name. (Another process may order such
-// types otherwise.)
+// typesIn appends, for each interface in v, the name and the address of the type of its value: two
+// functions may each have a type of the same name. (Another process may order such types
+// otherwise.)
 func typesIn(names []byte, v reflect.Value) []byte {
 	switch v.Kind() {
 	case reflect.Interface:
@@ -181,9 +181,9 @@ func typesIn(names []byte, v reflect.Value) []byte {
 	return names
 }
 
-// bits returns the 64 bits of an entry behind the first skip. An entry has the bits of the index
-// key if that is a string; else 64 of the index key, or of its hash, and then those of the record's
-// key.
+// bits returns 64 bits of an entry, after the first skip bits. An entry has the bits of the index
+// key if that is a string. Otherwise it has 64 bits of the index key or of its hash, and then the
+// bits of the record's key.
 func (c *collation) bits(e unsafe.Pointer, skip uint32) uint64 {
 	switch {
 	case c.index != nil && c.index.Text():
@@ -202,7 +202,7 @@ func (c *collation) high(e unsafe.Pointer) uint64 {
 	return c.by(e)
 }
 
-// low returns the 64 bits of the key of a record behind the first skip.
+// low returns 64 bits of the key of a record, after the first skip bits.
 func (c *collation) low(e unsafe.Pointer, skip uint32) uint64 {
 	switch {
 	case c.edge(e) < 0:

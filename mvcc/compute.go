@@ -23,7 +23,7 @@ const (
 // there is an old value. Compute returns the value of key afterwards, and true; or the deleted
 // value, if any, and false. This is one atomic step, which never conflicts.
 //
-// No lock is held meanwhile: fn is called again if the key was written while it ran, and only its
+// No lock is held while fn runs: fn is called again if the key was written meanwhile, and only its
 // last result counts. It must not change the old value, see [Tx.Merge]. It may use the map, but
 // must not write key. After six calls in vain Compute has its turn, as [Map.Update] does; after 96
 // it panics. It costs, and panics, as [Map.Store] does.
@@ -73,16 +73,16 @@ func (m *Map[K, V]) compute(
 	return actual, ok && !written
 }
 
-// become makes v, which is private and announced, say value, or "deleted".
+// become gives v, which is private and announced, a value, or makes v say "deleted".
 func become[K comparable, V any](v *chain.Node, value V, tomb chain.Word) {
 	chain.VersionOf[K, V](v).Value = value
 	chain.SetWord(&v.State, chain.Word(0).Announced(0, 0)|tomb)
 }
 
-// LoadOrCompute is [Map.LoadOrStore], but calls fn for the value, once, if there is none. If fn
-// says cancel it stores nothing, and returns the zero value, and false. If another goroutine has
-// stored a value meanwhile, it returns that one. No lock is held while fn runs: several calls at
-// once each call their own fn.
+// LoadOrCompute is [Map.LoadOrStore] of a value from fn, which is called once, if key has no value.
+// If fn returns cancel, nothing is stored, and LoadOrCompute returns the zero value and false. If
+// another goroutine has stored a value meanwhile, that value is returned. No lock is held while fn
+// runs: several calls at once each call their own fn.
 func (m *Map[K, V]) LoadOrCompute(key K, fn func() (value V, cancel bool)) (actual V, loaded bool) {
 	if fn == nil {
 		panic("mvcc: LoadOrCompute: fn is nil")
@@ -199,8 +199,8 @@ func (tx DBTx) deleteRange(r span, prefix bool) (deleted int) {
 	return deleted
 }
 
-// deleteAll buffers the deletion of every key. The transaction has written nothing yet: so
-// no key need be looked for among the own writes.
+// deleteAll buffers the deletion of every key. The transaction has written nothing yet, so no key
+// is looked for among its own writes.
 func (tx DBTx) deleteAll() {
 	p := partOf(tx.st)
 	st := p.st

@@ -42,8 +42,7 @@ type core struct {
 	// sequences are the records of Sequences, if there are any.
 	sequences atomic.Pointer[sequences]
 	order     *order // nil if the keys have none
-	// schema is compared by writers that put a version where it is seen, see
-	// X2.
+	// Writers compare schema when they put a version where others see it, see X2.
 	schema    atomic.Pointer[schema]
 	feedAt    hooked.Pointer[feed]
 	expiryAt  hooked.Pointer[expiry]
@@ -54,7 +53,7 @@ type core struct {
 	tracePins bool
 	guarded   bool // transactions may be evicted, or are traced, or it is strict
 	threshold uint64
-	// pool has the idle states. That of a root is replaced when a table is closed, see give.
+	// pool has the idle states. The pool of a root is replaced when a table is closed, see give.
 	pool   atomic.Pointer[statePool]
 	favour *favour.Queue
 	alarms *alarms
@@ -77,8 +76,8 @@ type recordType struct {
 	plain      bool   // k == k for every key
 	size       uint64 // of a version, as it is allocated
 	index      func(capacity int) *index.Index
-	// clone returns a private version with the key and value of v, and tombstone one that deletes the
-	// key at key.
+	// clone returns a private version with the key and value of v. tombstone returns a private
+	// version that deletes the key at key.
 	clone     func(v *chain.Node) *chain.Node
 	tombstone func(key unsafe.Pointer) *chain.Node
 	// keep returns a copy of the key at key with strings of its own.
@@ -176,8 +175,8 @@ func newCore(
 	return c
 }
 
-// claimHash returns the hash of a key with hash h for claims and alarms, which the tables of a
-// database have in common.
+// claimHash returns the hash that a key with hash h has in claims and alarms. The tables of a
+// database share claims and alarms.
 func (m *core) claimHash(h uint64) uint64 {
 	if !m.tagged {
 		return h

@@ -149,8 +149,8 @@ func (m *core) drop() {
 	of.publish()
 }
 
-// renewPool releases the idle states of the root: some have a part in a table that is closed. It
-// cannot get a few for each P: these go when the garbage collector finds them.
+// renewPool releases the idle states of the root, since some have a part in a table that is closed.
+// It cannot reach a few states of each P: the garbage collector frees these.
 func (m *core) renewPool() {
 	idle := m.pool.Swap(&statePool{})
 	for st := idle.Get(); st != nil; st = idle.Get() {
@@ -228,7 +228,7 @@ func (db *DB) String() string {
 }
 
 // A door has methods of a database for packages of this project, which programs need not see. Each
-// stands in the file of its subject. The comments of package internal/seam/door describe them.
+// method stands in the file of its subject. Package internal/seam/door describes the methods.
 type door struct{ *DB }
 
 func init() { seam.Door = func(db any) any { return door{db.(*DB)} } }

@@ -11,15 +11,15 @@ import (
 
 // A tableList has the tables of one moment. It is never changed: making or closing a table makes a
 // new list. Each snapshot of the database has the list of its moment, so a backup of the snapshot
-// has those tables, whatever is closed, or made, afterwards.
+// has those tables, even if tables are closed or made afterwards.
 //
 //   - D1: the list of a snapshot is the newest both before and after the snapshot's epoch is fixed.
 //   - D2: to close a table an epoch is drawn, and noted in the table before the table leaves the
 //     list. Watches are told of the closing in the order of the epochs.
 //
 // So a table was there at the epoch of a snapshot if and only if it is in the snapshot's list and
-// was not closed at or below that epoch. The exception is a table in which nothing had been
-// committed by then, where it makes no difference.
+// was not closed at or below that epoch. The exception, a table in which nothing had been committed
+// by then, is empty either way.
 type tableList struct{ tables []*core }
 
 // A hiddenList is a [tableList], see txn.
@@ -47,16 +47,16 @@ type pastTable struct {
 	table        *core // nil if it is not kept
 }
 
-// trimPast lets go of the closed tables that no snapshot which begins later sees. db.mu is held.
+// trimPast drops the closed tables that no later snapshot can see. db.mu is held.
 func (db *database) trimPast() {
 	bound := db.shared.slots.Bound()
 	db.past = slices.DeleteFunc(db.past, func(t pastTable) bool { return t.closed <= bound })
 }
 
-// at opens a snapshot of the past, by open, with the tables of that epoch in which anything had
-// been committed. trimPast drops tables closed up to the bound, below which no snapshot begins.
-// Once open has returned the bound may go on: so trimPast must not be called between open and
-// listOf.
+// at opens a snapshot of the past, by open, with those tables of its epoch in which anything had
+// been committed. trimPast must not be called between open and listOf: the bound, below which no
+// snapshot begins, may rise once open has returned, and trimPast drops the tables that were closed
+// up to the bound.
 func (db *database) at(open func() (moment, error)) (DBSnapshot, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()

@@ -56,8 +56,8 @@
 //   - Inserting a new key, and removing a deleted one, locks a bucket of the hash table for some
 //     instructions for each key in it, which may be hashed. The holder is not preempted.
 //   - In an ordered map each of the two locks a leaf of a tree for some ten nanoseconds, also
-//     without preemption. When leaves are replaced, that takes about a microsecond, and a mutex
-//     whose holder may be preempted.
+//     without preemption. Replacing leaves takes about a microsecond, and a mutex whose holder may
+//     be preempted.
 //   - A write gives way to a transaction that has its turn on the key, once and for a bounded time,
 //     see [Map.Update].
 //   - A transaction or snapshot that begins when more are open than lately takes a mutex for some
@@ -69,8 +69,8 @@
 //
 // The map ends with the process unless it is saved or has a journal. Values are stored, not copied:
 // everybody shares the memory that they point to, so it must not be changed after the store. Nor
-// must the room behind a slice, which append writes: append(slices.Clip(old), x). Options.Strict
-// finds such changes in tests.
+// may append write to the room behind a stored slice: use append(slices.Clip(old), x).
+// Options.Strict finds such changes in tests.
 //
 // A key that is not equal to itself, such as a NaN, is absent for reads and deletions, and a panic
 // with [ErrBadKey] for other writes. One that cannot be hashed is a runtime error.

@@ -36,7 +36,7 @@ func (h *hub) hasDropped(w listener) {
 	}
 }
 
-// takeDropped calls forgetDropped where no round does.
+// takeDropped calls forgetDropped if no round does.
 func (h *hub) takeDropped() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,8 +57,8 @@ func (h *hub) forgetDropped() {
 }
 
 // A weakChan refers to a channel without keeping it reachable: if nobody else can reach the
-// channel, nobody waits. (A channel is a pointer in all but its type. A goroutine that waits for
-// one reaches it.)
+// channel, nobody waits. (A channel is a pointer in all but its type, and a goroutine that waits
+// for a channel reaches the channel.)
 type weakChan struct{ at weak.Pointer[byte] }
 
 // weakTo returns a reference to c, and arranges that w is dropped when nobody can reach c.

@@ -174,7 +174,7 @@ func (e *engine) seen(s DBSnapshot) moment {
 }
 
 // watch begins a watch of the map, see [Map.Watch]: wants returns the changes of a commit that the
-// watch gives. diff returns all changes from since, unless that is zero, to now.
+// watch gives. Unless since is zero, diff returns all changes from since to now.
 //
 //go:noinline
 func (e *engine) watch(
@@ -210,8 +210,8 @@ func (e *engine) watch(
 	return loop.all
 }
 
-// along visits the versions of the keys of r that the snapshot s sees through its slot or, if tx is
-// set, the transaction s sees. If the keys have no order it may visit those of all keys.
+// along visits the versions of the keys of r that s sees: a transaction if tx is set, and otherwise
+// a snapshot, through its slot. If the keys have no order, along may visit all keys.
 //
 //go:noinline
 func (e *engine) along(c *chunk, s moment, tx bool, r *span, down bool, visit func() bool) {

@@ -135,7 +135,7 @@ func (e *ConflictError) Unwrap() error { return ErrConflict }
 var ErrGap = errors.New("mvcc: commits were missed")
 
 // A GapError ends a watch whose loop was too slow, see [WatchOptions.Buffer]; or all watches of a
-// map or database, if commits come too fast for their goroutine.
+// map or database, if commits come too fast for the goroutine of the watches.
 type GapError struct {
 	// Epoch is the epoch of the last commit given, or of the start of the watch.
 	Epoch uint64
@@ -148,8 +148,8 @@ func (e *GapError) Error() string {
 
 func (e *GapError) Unwrap() error { return ErrGap }
 
-// A conflict has the facts for a ConflictError, before anybody asks for one: Update throws most of
-// them away.
+// A conflict has the facts for a ConflictError, which is made only when asked for: Update throws
+// most conflicts away.
 type conflict struct {
 	key       any
 	of        *counters // of the map that has the key

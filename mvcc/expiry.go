@@ -25,10 +25,10 @@ import (
 // if the record expires meanwhile. To give the time with the write, make it a field of the value,
 // as in the example "touch".
 //
-// until must return the same time for the same record, so it must not ask for the time itself; a
+// until must return the same time for the same record, so it must not ask for the present time; a
 // check of the first few calls panics. It must be quick, not use the map, and not change its
-// arguments. Writes call until, for the old value and the new one, and so does the background work,
-// where a panic ends the program; with ManualReclaim Reclaim panics.
+// arguments. Writes call until for the old value and the new one. The background work calls until
+// too: a panic there ends the program. With ManualReclaim, Reclaim panics.
 //
 // Expire may be called once, before the map is closed, before or after a Load. It looks at all
 // keys. The map keeps a key and some 16 bytes for each record, and at times for deleted ones. After
@@ -81,32 +81,32 @@ func (m *core) expire(until func(v *chain.Node) time.Time) {
 // An expiry deletes the records of a map whose time has come. It finds them by notes, each of a
 // key and a time.
 //
-//   - E1: a goroutine that draws an epoch for a record has before, after the record's versions were
-//     installed, looked for the expiry and noted the key of each version that expires. No note is
-//     needed if the covered version expires, and no later, and no record is overdue, see E4. Like
-//     N1, see [feed]. A goroutine that helps another's commit does not call until: its note is due
-//     at once.
+//   - E1: before a goroutine draws an epoch for a record, and after the record's versions were
+//     installed, it looks for the expiry and notes the key of each version that expires. A version
+//     needs no note if it covers a version that expires no later, and no record is overdue, see E4.
+//     Like N1, see [feed]. A goroutine that helps another's commit does not call until: its note is
+//     due at once.
 //
-//   - E2: Expire publishes the expiry, and then notes every key: if the head is undecided, also for
-//     the version that the head covers.
+//   - E2: Expire publishes the expiry, and then notes every key: for its head, and also for the
+//     version below the head if the head is undecided.
 //
-//   - E3: a note is kept until somebody looks at its key, when its time has come or before, and
+//   - E3: a note is kept until somebody looks at its key, at the time of the note or before, and
 //     finds a decided head. If the key then has a record that expires, the record is deleted, or a
-//     note with its time takes the place of the first.
+//     note with the record's time replaces the first note.
 //
-//   - E4: a record whose deletion the function of OnExpire has refused is overdue. It is counted,
-//     then its key is looked at once more: a later try is noted if a record is still due.
+//   - E4: a record whose deletion the function of OnExpire has refused is overdue. The record is
+//     counted, then its key is looked at again: a later try is noted if a record is still due.
 //
-// So every record that expires, and is not overdue, has a note with its time or an earlier one: by
-// E1 or E2 its own, or that of a version that it covers; later by E3, since a version committed on
-// top of the head found is noted, or relies on the note that took the place.
+// So every record that expires, and is not overdue, has a note with its time or an earlier time. By
+// E1 or E2 the note is its own, or that of a version that it covers. E3 keeps this true: a version
+// committed on top of the head found is noted, or relies on the replacing note.
 type expiry struct {
 	m     *core
 	until func(v *chain.Node) time.Time
 	lists [feedLists]dueList
-	// awake is 1 if the ticker looks at the notes. A goroutine that has noted a key then loads
-	// awake, and wakes the ticker if awake is 0. waits, which lets the ticker rest, stores 0 before
-	// it takes the notes. So a note is taken, or its maker has seen the 0.
+	// awake is 1 if the ticker looks at the notes. A goroutine loads awake after it has noted a
+	// key, and wakes the ticker if awake is 0. The method waits, which lets the ticker rest, stores
+	// 0 before it takes the notes. So a note is taken, or its maker has seen the 0.
 	awake    atomic.Uint64
 	sweeping stdatomic.Bool // a goroutine sweeps: one at a time
 	overdue  atomic.Uint64  // how many records are overdue: E4
@@ -121,8 +121,8 @@ type expiry struct {
 }
 
 // A dueList is a list of notes that is taken as a whole: by the background work, or by a writer
-// that makes it longer than it may be. So its length depends on how many keys there are, and not
-// on whether the background work gets its turn.
+// that makes the list longer than it may be. So the length of a list depends on the number of keys,
+// and not on whether the background work gets its turn.
 type dueList struct {
 	head  atomic.Pointer[due]
 	limit stdatomic.Int64 // beyond longDue; a hint
@@ -140,12 +140,12 @@ type due struct {
 // expiry returns the expiry of the map's records, or nil.
 func (m *core) expiry() *expiry { return m.expiryAt.Load() }
 
-// A writer that makes a list longer than longDue plus twice the number left the last time drops the
-// notes that are of no use.
+// A writer drops the useless notes of a list that has become longer than longDue plus twice the
+// number of notes that were left the last time.
 const longDue = 1024
 
 // when returns when a version expires, in milliseconds, rounded up; ok is false if it does not. If
-// until panics, at is 0: then the background work calls until.
+// until panics, at is 0, so that the background work calls until.
 func (x *expiry) when(v *chain.Node) (at int64, ok bool) {
 	if !v.There() {
 		return 0, false
@@ -159,7 +159,7 @@ func (x *expiry) when(v *chain.Node) (at int64, ok bool) {
 }
 
 // steady returns until with a check. The first calls, or all calls if s is not nil, run until
-// twice. If it gives two times for one record that call panics, and so do all later calls, so that
+// twice. If until returns two times for one record, the call panics, and so do all later calls: so
 // the background work panics.
 func steady(s *strict, until func(v *chain.Node) time.Time) func(v *chain.Node) time.Time {
 	if of := until; s != nil {
@@ -206,8 +206,8 @@ func (x *expiry) note(v *chain.Node, hash uint64) {
 	}
 }
 
-// push makes a note, unless the last note is of the same key, and no later: nobody has looked at
-// that note yet, and whoever does finds the version that was installed before this call.
+// push makes a note, unless the last note is of the same key and has no later time. Nobody has
+// looked at that last note yet: whoever does finds the version installed before this call.
 func (x *expiry) push(key unsafe.Pointer, hash uint64, at int64) {
 	list := &x.lists[hash%feedLists]
 	var n *due
@@ -260,8 +260,7 @@ func (list *dueList) giveBack(x *expiry, rest []noteOf) {
 		}
 	}
 	for {
-		// The lengths count only the notes that are put back: the list may be longer, by the notes
-		// that were made meanwhile.
+		// The lengths count only the notes that are put back, and not the notes made meanwhile.
 		if last.next = list.head.Load(); list.head.CompareAndSwap(last.next, first) {
 			break
 		}
@@ -286,7 +285,7 @@ func (x *expiry) ofUse(list []noteOf, met *hasher.Set) (rest []noteOf) {
 // wallClock returns the time in milliseconds, rounded down.
 func (x *expiry) wallClock() int64 { return max(x.m.shared.strict.now().UnixMilli(), 0) }
 
-// rouse is called by a goroutine that has added a note.
+// rouse wakes the ticker if it rests. A goroutine that has added a note calls rouse.
 func (x *expiry) rouse() {
 	if x.awake.Load() == 0 && x.awake.CompareAndSwap(0, 1) {
 		x.m.gc.Wake()
@@ -308,8 +307,8 @@ func (x *expiry) nextLook(key unsafe.Pointer, soon int64) (at int64, ok bool) {
 	return 0, false
 }
 
-// expiryHold keeps records from expiring while something is loaded in steps: between two steps
-// there may be records that were renewed or deleted later.
+// expiryHold keeps records from expiring during a load in steps: between two steps the map may have
+// records that a later step renews or deletes.
 type expiryHold struct {
 	mu      sync.Mutex
 	changed *sync.Cond // of mu; made by the first hold

@@ -15,12 +15,12 @@ import (
 const (
 	// sweepBatch is how many notes are taken at once.
 	sweepBatch = 256
-	// If there are over crowd more notes than twice the keys, useless ones are dropped.
+	// Useless notes are dropped if there are more notes than twice the keys plus crowd.
 	crowd = 4096
 	// If the clock was set back by more milliseconds than setBack, the wheel is made anew.
 	setBack = 1000
-	// The ticker may stop if nothing is due for restful milliseconds; after longestRest it looks
-	// at the clock again, which may have been set.
+	// The ticker may stop if nothing is due for restful milliseconds. It looks at the clock again
+	// after longestRest, since the clock may have been set.
 	restful     = 1000
 	longestRest = time.Minute
 )
@@ -72,8 +72,8 @@ func (x *expiry) gather() {
 	}
 }
 
-// look moves the time on, and reports whether there is something to do. keys is how many the
-// map has.
+// look moves the time on, and reports whether there is something to do. keys is the number of keys
+// of the map.
 func (x *expiry) look(keys int64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -90,7 +90,7 @@ func (x *expiry) look(keys int64) bool {
 
 func (x *expiry) crowded(keys int64) bool { return int64(x.wheel.n) > 2*max(keys, 0)+crowd }
 
-// take returns some notes whose time has come; or, if all is set, all that there are.
+// take returns some notes whose time has come, or all notes if all is set.
 func (x *expiry) take(all bool) []noteOf {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -120,13 +120,13 @@ func (x *expiry) soon() int64 {
 	return x.wheel.now + 1
 }
 
-// expireDue, called at each tick, expires records in a goroutine, unless one is at it.
+// expireDue, called at each tick, expires records in a goroutine, unless such a goroutine runs.
 func (m *core) expireDue() {
 	x := m.expiry()
 	if x == nil || x.awake.Load() == 0 || x.sweeping.Swap(true) {
 		return
 	}
-	// The look, too, is in the goroutine: the wheel may have a lot to do.
+	// look runs in the goroutine as well: the wheel may have a lot to do.
 	if !m.gc.Go(func() {
 		defer x.sweeping.Store(false)
 		_ = m.expireNow(background)
@@ -204,8 +204,8 @@ func (x *expiry) sweepSome(ctx context.Context) (more bool) {
 	return more
 }
 
-// sweepOne deletes the record at key if its time has come. It returns when to look at the key
-// again, if again is set. goOn is false if the sweep has to stop: then the note of key is put back.
+// sweepOne deletes the record at key if its time has come. at says when to look at the key again,
+// if again is set. goOn is false if the sweep has to stop: the caller then puts the note back.
 func (x *expiry) sweepOne(
 	ctx context.Context, key unsafe.Pointer, soon int64,
 ) (at int64, again, goOn bool) {

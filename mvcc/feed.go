@@ -15,20 +15,20 @@ import (
 // A feed collects the versions of a watched map that are about to be committed. The hub takes them,
 // and finds out which were committed.
 //
-//   - N1: a goroutine that draws an epoch for a record has before, after the record's versions were
-//     installed, looked for the feed and noted the versions there. If the record has several keys
-//     the committer notes all before it announces the record; if it has one, each goroutine that
-//     draws notes the version.
+//   - N1: before a goroutine draws an epoch for a record, and after the record's versions were
+//     installed, somebody has looked for the feed and noted the versions there. If the record has
+//     several keys, the committer notes all versions before it announces the record. If it has one
+//     key, each goroutine that draws notes the version.
 //   - N2: a goroutine that begins to watch publishes the feed, then notes the clock, and then
 //     looks at all chains: versions that are undecided, or above the clock, are noted.
 //
-// So each version committed above that clock is noted by the time the clock reaches its epoch. The
-// goroutine that drew the epoch has noted it; or, if it found no feed, the version was installed
-// before the feed was published, and N2 meets it. [epoch.Slots.Hold] keeps pruners from all that a
-// feed needs: so the version below is the one that the key had before.
+// So each version committed above that clock is noted by the time the clock reaches its epoch. By
+// N1 the version was noted before the epoch was drawn. If there was no feed yet, the version was
+// installed before the feed was published, and N2 meets it. [epoch.Slots.Hold] keeps pruners from
+// all versions that a feed needs: the next in a chain is the one that the key had before.
 //
-// A feed looks up no key, so it calls no function of the user that compares keys: the hub is locked
-// meanwhile, and serves others.
+// A feed looks up no key, and so calls no function of the user that compares keys: the hub, which
+// serves other maps as well, is locked while a feed works.
 type feed struct {
 	m     *core
 	hub   *hub
@@ -182,7 +182,7 @@ func (f *feed) empty() bool {
 }
 
 // seed makes pending the versions that are undecided, or above the epoch at, see N2. A chain may
-// have several above at: their committers may have found no feed.
+// have several versions above at, whose committers may have found no feed.
 func (f *feed) seed(at epoch.Epoch) {
 	f.seeded = map[*chain.Node]struct{}{}
 	f.m.index.Scan(func(_ index.Place, head *chain.Node) bool {
@@ -197,8 +197,8 @@ func (f *feed) seed(at epoch.Epoch) {
 	})
 }
 
-// find finds which of the pending versions were committed above the epoch from, up to the epoch to,
-// which the clock had reached before the versions were taken.
+// find finds the pending versions that were committed above the epoch from, up to the epoch to. The
+// clock had reached to before the versions were taken.
 func (f *feed) find(from, to epoch.Epoch) {
 	left := 0
 	for _, v := range f.pending {
@@ -226,13 +226,13 @@ func (f *feed) find(from, to epoch.Epoch) {
 	}
 }
 
-// handOn appends the successions that find has found to list, an element for each commit.
+// handOn appends to list an element for each commit, with the successions that find has found.
 func (f *feed) handOn(list []dated[tableChanges]) []dated[tableChanges] {
 	if len(f.fresh) == 0 {
 		return list
 	}
 	sortBy(f.fresh, func(one *dated[succession]) uint64 { return uint64(one.epoch) })
-	// A version that was noted twice is one of a commit of a single key: alone in its epoch.
+	// A version noted twice is of a commit of a single key: both stand alone in its epoch.
 	f.fresh = slices.CompactFunc(f.fresh, func(a, b dated[succession]) bool {
 		return a.change.v == b.change.v
 	})

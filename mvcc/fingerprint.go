@@ -173,7 +173,7 @@ func (w *walk) value(v reflect.Value) {
 	}
 }
 
-// follows reports whether to go on to where v, a pointer, slice or map, leads.
+// follows reports whether the walk goes on to the memory that v leads to, a pointer, slice or map.
 func (w *walk) follows(v reflect.Value, n int) bool {
 	if w.over || w.shallow || v.IsNil() || leftOut(v.Type().Elem()) {
 		return false

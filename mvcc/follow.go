@@ -104,8 +104,8 @@ func (f *following) toGap() error {
 	return err
 }
 
-// watch returns a watch since the follower's state, which begin has made if there was none. It
-// returns nil if watch is to be called again.
+// watch returns a watch since the follower's state. If that state is gone, begin makes a new one
+// first. watch returns nil, and no error, if it is to be called again.
 func (f *following) watch() (loop *watchLoop, err error) {
 	if f.ctx.Err() != nil {
 		return nil, endOf(f.ctx)
@@ -134,8 +134,8 @@ func (f *following) watch() (loop *watchLoop, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// The changes before a closing are in the summary after it: a follower that has seen only the
-	// closing has not got further.
+	// A closing gets the epoch of the follower's state: the changes before the closing are in the
+	// summary after it, which the follower has yet to see.
 	for i := range loop.s.first {
 		if c := &loop.s.first[i]; c.closed != nil {
 			c.Epoch = f.at.Epoch
@@ -179,8 +179,8 @@ func (db *database) life() string {
 
 // past says which past states can be had, besides those that the versions in memory give.
 //
-// An epoch that was passed over means no state. A load keeps, if asked to, states of an earlier
-// life that it comes through, by their positions in that life.
+// An epoch that was passed over means no state. A load keeps, if asked to, the states of an earlier
+// life that it passes through, by their positions in that life.
 type past struct {
 	mu      sync.Mutex
 	states  map[Position][]DBSnapshot

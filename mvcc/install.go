@@ -11,9 +11,9 @@ import (
 	"github.com/mvccmap/mvccmap/internal/engine/index"
 )
 
-// install puts the pending version of write i on top of its chain, or makes it the head
-// of a new one. It returns resultOK if it did, and otherwise why the attempt is
-// over. gen is the transaction.
+// install puts the pending version of w on top of its chain, or makes the version the head of a new
+// chain. It returns resultOK if it did, and otherwise why the attempt is over. gen is the
+// generation of the transaction.
 func (st *txState) install(gen epoch.Gen, w *write) result {
 	of := st.parts[w.of]
 	m := of.m
@@ -57,8 +57,8 @@ func (st *txState) install(gen epoch.Gen, w *write) result {
 	}
 }
 
-// installRead is install for the usual case of a key that was read: the version seen is still the
-// head. It is committed then, and no key need be compared. It reports whether w was installed.
+// installRead is install of a key that was read, for the usual case: the version seen is still the
+// head, and so is committed, and no key need be compared. It reports whether w was installed.
 func (st *txState) installRead(gen epoch.Gen, w *write) bool {
 	work := st.txWork
 	seen, p, of := work.reads[w.read-1].seen, w.at(), work.parts[w.of]
@@ -69,7 +69,7 @@ func (st *txState) installRead(gen epoch.Gen, w *write) bool {
 	if m.schemaNow() != of.schema { // X2
 		return false
 	}
-	// putOnTop
+	// These are the steps of putOnTop.
 	says, base := chain.Word(v.State.Load())&^chain.CountMask, chain.Load(&seen.State)
 	count := m.cover(seen, base)
 	chain.SetWord(&v.State, says|count<<chain.CountShift)
@@ -92,8 +92,8 @@ func (st *txState) goesOn() bool {
 	return w.Is(chain.KindActive) && chain.Advance(r, w, w+chain.InstallStep)
 }
 
-// mayCover reports whether the transaction may commit write w on top of base, the
-// newest committed version, or nil: resultOK, or why not.
+// mayCover returns resultOK if the transaction may commit write w on top of base, and otherwise why
+// not. base is the newest committed version, or nil.
 func (p *part) mayCover(gen epoch.Gen, w *write, base *chain.Node) result {
 	st := p.st
 	switch {
@@ -131,9 +131,9 @@ func (m *core) insert(hash uint64, v *chain.Node, s *schema) (index.Place, bool)
 		index.Gate{At: (*unsafe.Pointer)(unsafe.Pointer(&m.schema)), Saw: unsafe.Pointer(s)})
 }
 
-// putOnTop makes v, which is private, the head at p on top of base, if head still is the head, and
-// reports whether it was. It cuts off the versions below base that nobody sees any more. So chains
-// stay short where writers never rest, for a store into a line just read.
+// putOnTop makes v, which is private, the head at p, on top of base, if head still is the head, and
+// reports whether it did. It cuts off the versions below base that nobody sees any more. This store
+// into a cache line just read keeps chains short where writers never rest.
 func (m *core) putOnTop(p index.Place, head, base, v *chain.Node) bool {
 	count := chain.Word(1)
 	if base != nil {
@@ -163,19 +163,19 @@ func (m *core) cover(base *chain.Node, w chain.Word) (count chain.Word) {
 	return count
 }
 
-// countOn returns the count of a version that is number n since the whole chain was pruned. It
-// covers a version committed at e, below which view does not allow a trim. The count is n, or 1
-// with Options.Retain; or 0 if the committer is to prune the whole chain again:
+// countOn returns the count of a version, number n since the whole chain was pruned, that covers a
+// version committed at e. view allows no trim below e. The count is n, or 1 with Options.Retain. It
+// is 0 if the committer is to prune the whole chain again:
 //
-//   - when n reaches the number of live epochs, and m.threshold. It meets the versions that the
-//     epochs need, as many others, and those that it drops: so a version pays for two kept ones,
-//     however many readers there are, and a chain has at most twice as many as needed, and some;
+//   - when n reaches the number of live epochs, and m.threshold. The committer meets the versions
+//     that the epochs need, as many others, and those that it drops. So a version pays for two kept
+//     ones, whatever the number of readers, and a chain has little over twice the versions needed;
 //   - with Options.Retain once in each part of that time, see [gc.View].Since.
 //
 // The word cannot count further than CountMax. If there are more live epochs, the count falls back
 // now and then, by chance, and reaches CountMax after as many versions on average. Others see the
-// count 0 with the version: so only its committer prunes. If that sleeps, another one prunes after
-// as many versions again.
+// count 0 with the version, so only its committer prunes. If the committer sleeps, another one
+// prunes after as many versions again.
 func (m *core) countOn(n uint64, e epoch.Epoch, view *gc.View) chain.Word {
 	if view.Since != 0 {
 		if e <= view.Since {
@@ -197,18 +197,18 @@ func (m *core) countOn(n uint64, e epoch.Epoch, view *gc.View) chain.Word {
 // wholeAfter returns after how many versions a committer prunes all of a chain.
 func (m *core) wholeAfter(view *gc.View) uint64 { return max(m.threshold, uint64(view.Len())) }
 
-// After each shortRun versions a committer looks whether the present view allows to drop any, and
-// stops after shortRun in a row that have to be kept: so chains are short also beside a reader,
-// where trim cannot drop anything. It looks for the bound within nearRuns times shortRun versions,
-// or nearRuns times wholeAfter when it prunes all.
+// After each shortRun versions a committer drops those that the present view allows to drop, and
+// stops after shortRun versions in a row that have to be kept. So chains are short also beside a
+// reader, where trim cannot drop anything. The committer looks for the bound within
+// nearRuns*shortRun versions, or within nearRuns*wholeAfter when it prunes all.
 const (
 	shortRun = 2
 	nearRuns = 4
 )
 
-// tidyKey does the work that a committed version v of write at p brings with it: it drops
-// superfluous versions, now and then, and asks the background work for a visit, which drops the
-// rest when the key is not written any more. h is the hash of the key, and w the word of v.
+// tidyKey does the work that v, a version committed at p, brings with it: it drops superfluous
+// versions, now and then, and asks the background work for a visit. The visit drops the others when
+// the key is not written any more. h is the hash of the key, and w the word of v.
 func (m *core) tidyKey(p index.Place, h uint64, w chain.Word, v *chain.Node) {
 	m.CheckNewest(v)
 	base := v.Next.Load()
@@ -226,7 +226,7 @@ func (m *core) tidyKey(p index.Place, h uint64, w chain.Word, v *chain.Node) {
 // pruneOwn prunes the chain at p for the committer at e of a version with count n on top of base.
 func (m *core) pruneOwn(p index.Place, base *chain.Node, e epoch.Epoch, n uint64) {
 	view, above, run := m.views.Load(), uint64(nearRuns*shortRun), shortRun
-	// A newer view helps if it is the view that is old, and not the readers.
+	// A newer view helps if the view is old, but not if the readers are.
 	if n%m.threshold == 0 && m.CommitEpoch(base) > view.Bound {
 		view = m.gc.RefreshPast(e, max(m.threshold/4, 1))
 	}

@@ -53,8 +53,8 @@ func (db door) SkipTo(to uint64, through bool) {
 	of.root.counters.Wasted.Add(of.shared.skipTo(epoch.Epoch(to), through))
 }
 
-// An unkept is a [listener] that looks for a commit that nobody keeps, since it comes after the
-// journal was closed. It tells of the first such commit, and then ends.
+// An unkept is a [listener] that tells of the first commit after the journal was closed, which
+// nobody keeps, and then ends.
 type unkept struct {
 	shared *shared
 	closed calls         // of the program, if there is a trial
@@ -107,7 +107,7 @@ func (db *database) listenToAll(w listener) {
 	db.shared.hub.begin(w, db.feedAll, func(uint64) {})
 }
 
-// endUnkept ends the unkept, after it has looked at the commits before.
+// endUnkept lets the unkept look at the commits up to now, and then ends it.
 func (s *shared) endUnkept() {
 	u := s.kept.unkept.Swap(nil)
 	if u == nil {

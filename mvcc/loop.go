@@ -69,21 +69,21 @@ func records[K comparable, V any](l looping) iter.Seq2[K, V] {
 	}
 }
 
-// A chunk is versions with values that a loop visits next: as many as are found at once, so that
-// the processor waits for their memory once, and a step of the loop calls no function but that of
-// the program. Whoever begins a loop has the chunk, and the loop fills it before it calls visit. So
-// the chunk and the loop are both on the stack: the compiler assumes that an argument of an unknown
-// function is kept, and that a whole structure is kept if a part of it is.
+// A chunk has the versions with values that a loop visits next: as many as are found at once. So
+// the processor waits for their memory once, and a step of the loop calls only the function of the
+// program. The caller that begins a loop has the chunk, and the loop fills it before each call of
+// visit. So chunk and loop are both on the stack: the compiler assumes that an argument of an
+// unknown function is kept, and that a whole structure is kept if a part of it is.
 type chunk struct {
 	moment // which is checked after each step
 	n      int
 	found  [leafful]*chain.Node
-	// A visit that ends a loop upwards over a range may set jump to a part of the rest of the
-	// range, where the loop is to go on. A transaction keeps that span.
+	// A visit that ends an upward loop over a range may set jump to a later part of the range,
+	// where the loop is to go on. A transaction keeps the span of jump.
 	jump *span
 }
 
-// check is [moment.check], so that it is inlined.
+// check is a copy of [moment.check] that is inlined.
 func (c *chunk) check() {
 	if c.st.head.Gen() != c.gen {
 		c.refuse()
