@@ -141,7 +141,7 @@ func (s moment) diff(older moment, visit func(v, was, is *chain.Node) bool) {
 }
 
 // Diff returns the changes from older to newer in the tables of newer, as [Snapshot.Diff] does,
-// with the Epoch of newer. Tables made after older are included.
+// with the Epoch of newer. Later tables are included.
 func (db *DB) Diff(newer, older DBSnapshot) DBCommit {
 	c := DBCommit{Epoch: newer.Epoch(), Summary: true}
 	for _, table := range seenIn(newer) {

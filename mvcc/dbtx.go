@@ -21,7 +21,7 @@ func (tx DBTx) check() {
 }
 
 // In returns tx as a Tx of the table m: reads, writes and loops are of m, other methods, such as
-// Commit, are those of tx. In panics if m is not a table of tx's database or was closed, and with
+// Commit, are those of tx. It panics if m is not a table of tx's database or was closed, and with
 // [ErrTxDone] if tx has ended. It looks through the tables that tx, and some transactions before,
 // have used. The first use of a table allocates two small objects.
 func (m *Map[K, V]) In(tx DBTx) Tx[K, V] {

@@ -135,7 +135,7 @@ func (e *ConflictError) Unwrap() error { return ErrConflict }
 var ErrGap = errors.New("mvcc: commits were missed")
 
 // A GapError ends a watch whose loop was too slow, see [WatchOptions.Buffer]; or all watches of a
-// map or database, if commits come too fast for the goroutine of the watches.
+// map or database, if commits come too fast for the rounds.
 type GapError struct {
 	// Epoch is the epoch of the last commit given, or of the start of the watch.
 	Epoch uint64

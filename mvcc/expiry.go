@@ -27,8 +27,8 @@ import (
 //
 // until must return the same time for the same record, so it must not ask for the present time; a
 // check of the first few calls panics. It must be quick, not use the map, and not change its
-// arguments. Writes call until for the old value and the new one. The background work calls until
-// too: a panic there ends the program. With ManualReclaim, Reclaim panics.
+// arguments. Writes call until for the old value and the new one. So does the background work, where
+// a panic ends the program; with ManualReclaim, Reclaim panics.
 //
 // Expire may be called once, before the map is closed, before or after a Load. It looks at all
 // keys. The map keeps a key and some 16 bytes for each record, and at times for deleted ones. After

@@ -63,7 +63,7 @@ func (m *Map[K, V]) String() string {
 	return fmt.Sprintf("%T: epoch %d, keys: %d", m, m.Epoch(), m.Len())
 }
 
-// Reclaim does the background work that there is. It evicts transactions older than
+// Reclaim does the waiting background work. It evicts transactions older than
 // Options.MaxTxAge, and drops the versions that were invisible to everybody when Reclaim was
 // called, unless another goroutine is pruning them. It returns ctx's error if ctx ends before all
 // is done. Any number of goroutines may call it. It waits for no transaction.

@@ -57,8 +57,8 @@ func (m *Map[K, V]) Swap(key K, value V) (previous V, loaded bool) {
 	return chain.Present[K, V](base)
 }
 
-// LoadOrStore returns the value of key if there is one, as [Map.Load]; then loaded is true. Else it
-// stores the given value, as [Map.Store], and returns the given value; then loaded is false.
+// LoadOrStore returns the value of key and true, as [Map.Load], if there is one. Else it stores the
+// given value, as [Map.Store], and returns it and false.
 func (m *Map[K, V]) LoadOrStore(key K, value V) (actual V, loaded bool) {
 	m.checkKey(useWrite, key)
 	h, p, v := index.Lookup(m.index, key)

@@ -100,7 +100,7 @@ type Options struct {
 	PinWarnAge time.Duration
 
 	// Observe is told of each attempt of each [Map.Update], [UpdateValue] and [DB.Update], except
-	// an attempt whose context had ended before. The goroutine of the Update calls it when the
+	// one whose context had ended before. The goroutine of the Update calls it when the
 	// attempt holds nothing any more: a commit stays if Observe panics. It costs three readings of
 	// the clock and some allocations an Update.
 	Observe func(Attempt)

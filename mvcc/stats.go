@@ -18,7 +18,7 @@ import (
 
 // Stats says how much a map has done so far, and holds now. Fields are read one after the other;
 // when nothing is going on they are exact, unless their comments say otherwise. Counters never
-// fall, except Commits: it counts a commit from the draw of its epoch, and counts it no longer if
+// fall, except Commits: it counts a commit from the draw of its epoch, and no longer if
 // the commit fails. In JSON durations are in nanoseconds.
 type Stats struct {
 	// Epoch is the newest epoch drawn; nobody reads below MinVisible.
