@@ -3,6 +3,7 @@ package etcdtest
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 )
@@ -22,6 +24,7 @@ import (
 // A Cluster is members that run on this machine.
 type Cluster struct {
 	specs []spec
+	dials clientv3.Config // of its clients
 	mu    sync.Mutex
 	runs  []*exec.Cmd // nil where a member was killed
 }
@@ -29,7 +32,13 @@ type Cluster struct {
 // Start starts a cluster of n members, with their data in folders of dir, and waits until it
 // answers.
 func Start(ctx context.Context, n int, dir string, o Options) (*Cluster, error) {
-	c := &Cluster{runs: make([]*exec.Cmd, n)}
+	c := &Cluster{runs: make([]*exec.Cmd, n), dials: clientv3.Config{Logger: zap.NewNop()}}
+	if o.Secrets != "" {
+		_, err := transport.SelfCert(zap.NewNop(), o.Secrets, []string{"127.0.0.1:0"}, 1)
+		if c.dials.TLS = TLS(o.Secrets); err != nil || c.dials.TLS == nil {
+			return nil, fmt.Errorf("etcdtest: there is no certificate: %w", err)
+		}
+	}
 	var all []string
 	for i := range n {
 		client, err := freePort()
@@ -45,6 +54,9 @@ func Start(ctx context.Context, n int, dir string, o Options) (*Cluster, error) 
 			if advertise, err = o.Net.member(i, peer); err != nil {
 				return nil, err
 			}
+		}
+		if o.Secrets != "" {
+			client = strings.Replace(client, "http", "https", 1)
 		}
 		name := memberName(i)
 		all = append(all, name+"="+advertise)
@@ -147,7 +159,60 @@ func (c *Cluster) Pid(i int) int {
 
 // Client returns a client of the cluster, which the caller closes.
 func (c *Cluster) Client() (*clientv3.Client, error) {
-	return clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), Logger: zap.NewNop()})
+	dials := c.dials
+	dials.Endpoints = c.Endpoints()
+	return clientv3.New(dials)
+}
+
+// TLS returns how clients verify the members that have a certificate in a folder, nil if there is none.
+func TLS(secrets string) *tls.Config {
+	cfg, err := transport.TLSInfo{TrustedCAFile: Options{Secrets: secrets}.certificate().CertFile}.ClientConfig()
+	if err != nil {
+		return nil
+	}
+	return cfg
+}
+
+// Protect has the members ask for passwords. It adds user root, who is that of clients of [Cluster.Client]
+// from then on, and one who may read and write the keys with a prefix. Both have the same password at first.
+func (c *Cluster) Protect(ctx context.Context, user, password, prefix string) error {
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	_, role := client.RoleAdd(ctx, user)
+	_, may := client.RoleGrantPermission(ctx, user, prefix, clientv3.GetPrefixRangeEnd(prefix),
+		clientv3.PermissionType(clientv3.PermReadWrite))
+	err = errors.Join(role, may)
+	for name, role := range map[string]string{"root": "root", user: user} {
+		_, add := client.UserAdd(ctx, name, password)
+		_, grant := client.UserGrantRole(ctx, name, role)
+		err = errors.Join(err, add, grant)
+	}
+	_, on := client.AuthEnable(ctx)
+	c.dials.Username, c.dials.Password = "root", password
+	return errors.Join(err, on)
+}
+
+// Proxies starts grpc-proxies before the members, as a cluster that has them in place of members.
+func (c *Cluster) Proxies(ctx context.Context, n int) (*Cluster, error) {
+	p := &Cluster{runs: make([]*exec.Cmd, n), dials: c.dials}
+	for i := range n {
+		at, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		p.specs = append(p.specs, spec{Name: fmt.Sprint("proxy", i), Client: at, Behind: c.Endpoints(),
+			Options: Options{Server: c.specs[0].Server}})
+		if err := p.Run(i); err != nil {
+			return nil, errors.Join(err, p.Stop())
+		}
+	}
+	if err := p.Wait(ctx); err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return p, nil
 }
 
 // Run runs a member, which must not be running.
@@ -156,7 +221,9 @@ func (c *Cluster) Run(i int) error {
 	if err != nil {
 		return err
 	}
-	cmd.Stderr = os.Stderr
+	if c.specs[i].Behind == nil { // a proxy tells of all that it does
+		cmd.Stderr = os.Stderr
+	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}

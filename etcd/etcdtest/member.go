@@ -7,8 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"strings"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdmain"
 )
 
 // A spec is the configuration of a member. It is given to the process in its environment.
@@ -18,6 +22,8 @@ type spec struct {
 	Advertise string
 	// Joins says that the member is new to a cluster that there is.
 	Joins bool
+	// Behind has the endpoints of a cluster: the process is a grpc-proxy before it, and no member.
+	Behind []string
 	Options
 }
 
@@ -31,6 +37,9 @@ type Options struct {
 	// Server is the path of a program etcd, of another version maybe, that is run. By default the
 	// members are of the version that this module requires.
 	Server string
+	// Secrets is an empty folder, if given: members serve clients by TLS, with a certificate that is
+	// made there, see [Cluster.TLS].
+	Secrets string
 	// Net, if not nil, is between the members.
 	Net *Net `json:"-"`
 }
@@ -60,6 +69,10 @@ func run(text string) error {
 		_, _ = os.Stdin.Read(make([]byte, 1))
 		os.Exit(0)
 	}()
+	if s.Behind != nil {
+		os.Args = append([]string{"etcd"}, s.args()...)
+		etcdmain.Main(os.Args)
+	}
 	cfg := embed.NewConfig()
 	cfg.Name, cfg.Dir, cfg.LogLevel, cfg.UnsafeNoFsync = s.Name, s.Dir, "panic", !s.Sync
 	cfg.QuotaBackendBytes = s.Quota
@@ -68,6 +81,9 @@ func run(text string) error {
 	}
 	if s.Joins {
 		cfg.ClusterState = embed.ClusterStateFlagExisting
+	}
+	if s.Secrets != "" {
+		cfg.ClientTLSInfo = s.certificate()
 	}
 	client, err := url.Parse(s.Client)
 	if err != nil {
@@ -113,8 +129,17 @@ func (s *spec) command() (*exec.Cmd, error) {
 	return cmd, err
 }
 
+// certificate returns the files of the certificate, which is its own authority.
+func (o Options) certificate() transport.TLSInfo {
+	return transport.TLSInfo{CertFile: filepath.Join(o.Secrets, "cert.pem"), KeyFile: filepath.Join(o.Secrets, "key.pem")}
+}
+
 // args returns the flags of etcd.
 func (s *spec) args() []string {
+	if s.Behind != nil {
+		return []string{"grpc-proxy", "start", "--listen-addr", strings.TrimPrefix(s.Client, "http://"),
+			"--endpoints", strings.Join(s.Behind, ","), "--advertise-client-url", ""}
+	}
 	args := []string{"--name", s.Name, "--data-dir", s.Dir, "--log-level", "panic",
 		"--listen-client-urls", s.Client, "--advertise-client-urls", s.Client,
 		"--listen-peer-urls", s.Peer, "--initial-advertise-peer-urls", s.Advertise,
@@ -130,6 +155,10 @@ func (s *spec) args() []string {
 	}
 	if s.Joins {
 		args = append(args, "--initial-cluster-state", "existing")
+	}
+	if s.Secrets != "" {
+		files := s.certificate()
+		args = append(args, "--cert-file", files.CertFile, "--key-file", files.KeyFile)
 	}
 	return args
 }

@@ -180,7 +180,7 @@ func (n *Net) listen(
 			go n.join(conn, u.Host, &link{net: n, from: from, to: to, find: find})
 		}
 	}()
-	return "http://" + l.Addr().String(), nil
+	return u.Scheme + "://" + l.Addr().String(), nil
 }
 
 var errNetClosed = errors.New("etcdtest: the net is closed")

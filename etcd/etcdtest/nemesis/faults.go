@@ -20,11 +20,15 @@ type Fault struct {
 	quota    int64 // of the members
 	goesBack bool  // the cluster loses commits
 	client   bool  // it is about clients, and leaves the members alone
+	alone    bool  // it is not mixed with others
+	secured  bool  // members have TLS and users
+	proxied  bool  // clients reach proxies
+	rolls    bool  // clients have other programs
 }
 
 // Faults returns the faults, in the order in which they are listed; the last one mixes them.
 func Faults() []Fault {
-	return append(single(), Fault{Name: "mixed", Doc: "All but full and restored, one of members and one of clients at once", make: (*round).mix})
+	return append(single(), Fault{Name: "mixed", Doc: "Those above full, one of members and one of clients at once", make: (*round).mix})
 }
 
 func single() []Fault {
@@ -52,10 +56,18 @@ func single() []Fault {
 			make: (*round).stopClient},
 		{Name: "compacted", Doc: "A client is cut off, and the history is compacted meanwhile", client: true,
 			make: (*round).compact},
-		{Name: "full", Doc: "The cluster has no space, and gets some", quota: 24 << 20,
+		{Name: "full", Doc: "The cluster has no space, and gets some", alone: true, quota: 24 << 20,
 			make: (*round).fill},
-		{Name: "restored", Doc: "All members go back to an old copy, also with revisions that go on", goesBack: true,
-			make: (*round).restore},
+		{Name: "restored", Doc: "All members go back to an old copy, also with revisions that go on", alone: true,
+			goesBack: true, make: (*round).restore},
+		{Name: "secured", Doc: "Auth and TLS: members have certificates, and the password of the clients changes",
+			alone: true, secured: true, make: (*round).changePassword},
+		{Name: "proxy-killed", Doc: "Clients reach the members by grpc-proxy, which gets a SIGKILL and comes back",
+			alone: true, proxied: true, make: (*round).killProxy},
+		{Name: "neighbours", Doc: "Databases with prefixes next to the one of the clients are written, and all is compacted",
+			alone: true, make: (*round).writeBeside},
+		{Name: "rolling", Doc: "Each client becomes an older or a newer one of three versions of the program",
+			alone: true, rolls: true, make: (*round).roll},
 	}
 }
 
@@ -81,7 +93,7 @@ func (r *round) mix() error {
 	var sides [2][]Fault
 	for _, f := range single() {
 		switch {
-		case f.quota != 0 || f.goesBack:
+		case f.alone:
 		case f.client:
 			sides[1] = append(sides[1], f)
 		default:

@@ -1,0 +1,165 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/mvccmap/mvccmap/etcd"
+	"github.com/mvccmap/mvccmap/mvcc"
+)
+
+// Faults of those who run clients and servers.
+
+// changePassword gives the user of the clients another password. Until etcd has it some of them are refused.
+func (r *round) changePassword() error {
+	password, file := fmt.Sprint(r.rand.Uint64()), passwordFile(r.secrets)
+	if err := errors.Join(os.WriteFile(file+".new", []byte(password), 0o600), os.Rename(file+".new", file)); err != nil {
+		return err
+	}
+	if r.rand.IntN(2) == 0 {
+		r.net.Break(-1 - r.rand.IntN(clients))
+	}
+	if err := r.withClient(func(ctx context.Context, client *clientv3.Client) error {
+		_, err := client.UserChangePassword(ctx, user, password)
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := r.commitsOfEach(20, "after the password was changed"); err != nil {
+		return err
+	}
+	return r.wait(r.between(0, time.Second))
+}
+
+func (r *round) killProxy() error {
+	i := r.rand.IntN(2)
+	if err := r.front.Kill(i); err != nil {
+		return err
+	}
+	if err := r.commitsMore(20, "after a proxy was killed"); err != nil {
+		return err
+	}
+	if err := errors.Join(r.wait(r.between(0, time.Second)), r.front.Run(i)); err != nil {
+		return err
+	}
+	return r.wait(r.between(0, time.Second)) // maybe the other one is killed before this one serves
+}
+
+// writeBeside writes and deletes records of databases whose prefixes come right before and after that of
+// the clients, and keys that belong to none, compacts, and has another replica find what was written.
+func (r *round) writeBeside() error {
+	ctx, cancel := context.WithTimeout(r.ctx, patience)
+	defer cancel()
+	a := r.access(r.cluster.Endpoints())
+	for _, within := range []string{"a/", "t/stamps/"} {
+		if a.Prefix = prefix + within; !r.refuses(ctx, a, nil) {
+			r.wrong("a database at %q was opened, within that of the clients", a.Prefix)
+		}
+	}
+	for _, a.Prefix = range []string{"nemesi/", "nemesis2/", "nemesis.a/"} {
+		if err := r.fillBeside(ctx, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refuses reports whether a replica cannot be opened, and why is in the error.
+func (r *round) refuses(ctx context.Context, a access, as any) bool {
+	db, err := open(ctx, a, time.Second)
+	if err == nil {
+		_ = db.Close()
+	}
+	return err != nil && (as == nil || errors.As(err, as))
+}
+
+func (r *round) fillBeside(ctx context.Context, a access) error {
+	db, err := open(ctx, a, time.Second)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	want := r.beside[a.Prefix]
+	if want == nil {
+		want = map[int]int{}
+		r.beside[a.Prefix] = want
+	}
+	for range 50 {
+		key, n := r.rand.IntN(20), r.rand.IntN(1000)
+		if err := db.Update(ctx, func(tx mvcc.DBTx) error {
+			db.leases.In(tx).Set(fmt.Sprint(key), lease{Owner: -1}) // none in view of the clients
+			if n%3 == 0 {
+				db.stamps.In(tx).Delete(key)
+			} else {
+				db.stamps.In(tx).Set(key, n)
+			}
+			return nil
+		}); err != nil {
+			return fmt.Errorf("beside: %w", err)
+		}
+		if want[key] = n; n%3 == 0 {
+			delete(want, key)
+		}
+	}
+	if err := r.withClient(func(ctx context.Context, client *clientv3.Client) error {
+		var got *clientv3.PutResponse
+		for _, key := range []string{"nemesis", "nemesis.", "nemesis0"} { // a slash is between the last two
+			if got, err = client.Put(ctx, key, "{}"); err != nil {
+				return err
+			}
+		}
+		_, _ = client.Compact(ctx, got.Header.Revision) // maybe it was
+		return nil
+	}); err != nil {
+		return err
+	}
+	other, err := open(ctx, a, time.Second)
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	if _, err := db.Sync(ctx); err != nil {
+		return err
+	}
+	for _, one := range []*replica{db, other} {
+		if has := maps.Collect(one.stamps.All()); !maps.Equal(has, want) || one.lists.Len() > 0 {
+			r.wrong("the database at %q has stamps %v and %d lists, want %v and none", a.Prefix, has, one.lists.Len(), want)
+		}
+	}
+	return nil
+}
+
+// mayOpen reports whether the next program may be opened: most is the program whose fields each must have,
+// and wider that with most fields that was opened beside older ones.
+func (r *round) mayOpen() bool {
+	if r.program < r.most || r.program > r.most && r.program < r.wider {
+		return false
+	}
+	if r.wider = max(r.wider, r.program); !r.rolling {
+		r.most = r.program
+	}
+	return true
+}
+
+// roll has another program take the place of a client, or Open refuse it.
+func (r *round) roll() error {
+	r.program, r.rolling = r.rand.IntN(newest+1), r.rand.IntN(8) > 0
+	if !r.mayOpen() {
+		if !r.refuses(r.ctx, r.access(r.cluster.Endpoints()), new(*etcd.SchemaError)) {
+			r.wrong("program %d was not refused, after %d and %d", r.program, r.most, r.wider)
+		}
+		return nil
+	}
+	i := r.rand.IntN(clients)
+	r.kill(i)
+	if err := r.run(i); err != nil {
+		return err
+	}
+	return r.commitsOfEach(20, "after a program was opened")
+}
