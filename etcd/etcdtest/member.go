@@ -131,7 +131,8 @@ func (s *spec) command() (*exec.Cmd, error) {
 
 // certificate returns the files of the certificate, which is its own authority.
 func (o Options) certificate() transport.TLSInfo {
-	return transport.TLSInfo{CertFile: filepath.Join(o.Secrets, "cert.pem"), KeyFile: filepath.Join(o.Secrets, "key.pem")}
+	return transport.TLSInfo{CertFile: filepath.Join(o.Secrets, "cert.pem"),
+		KeyFile: filepath.Join(o.Secrets, "key.pem")}
 }
 
 // args returns the flags of etcd.

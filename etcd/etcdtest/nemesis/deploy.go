@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 // changePassword gives the user of the clients another password. Until etcd has it some of them are refused.
 func (r *round) changePassword() error {
 	password, file := fmt.Sprint(r.rand.Uint64()), passwordFile(r.secrets)
-	if err := errors.Join(os.WriteFile(file+".new", []byte(password), 0o600), os.Rename(file+".new", file)); err != nil {
+	if err := cmp.Or(os.WriteFile(file+".new", []byte(password), 0o600), os.Rename(file+".new", file)); err != nil {
 		return err
 	}
 	if r.rand.IntN(2) == 0 {
@@ -129,7 +130,7 @@ func (r *round) fillBeside(ctx context.Context, a access) error {
 	}
 	for _, one := range []*replica{db, other} {
 		if has := maps.Collect(one.stamps.All()); !maps.Equal(has, want) || one.lists.Len() > 0 {
-			r.wrong("the database at %q has stamps %v and %d lists, want %v and none", a.Prefix, has, one.lists.Len(), want)
+			r.wrong("the database at %q has %v, and %d lists, want %v and none", a.Prefix, has, one.lists.Len(), want)
 		}
 	}
 	return nil

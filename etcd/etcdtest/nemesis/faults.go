@@ -28,7 +28,8 @@ type Fault struct {
 
 // Faults returns the faults, in the order in which they are listed; the last one mixes them.
 func Faults() []Fault {
-	return append(single(), Fault{Name: "mixed", Doc: "Those above full, one of members and one of clients at once", make: (*round).mix})
+	return append(single(), Fault{Name: "mixed", Doc: "Those before full, one of members and one of clients at once",
+		make: (*round).mix})
 }
 
 func single() []Fault {
@@ -64,7 +65,7 @@ func single() []Fault {
 			alone: true, secured: true, make: (*round).changePassword},
 		{Name: "proxy-killed", Doc: "Clients reach the members by grpc-proxy, which gets a SIGKILL and comes back",
 			alone: true, proxied: true, make: (*round).killProxy},
-		{Name: "neighbours", Doc: "Databases with prefixes next to the one of the clients are written, and all is compacted",
+		{Name: "neighbours", Doc: "Databases with prefixes beside that of the clients are written, and all is compacted",
 			alone: true, make: (*round).writeBeside},
 		{Name: "rolling", Doc: "Each client becomes an older or a newer one of three versions of the program",
 			alone: true, rolls: true, make: (*round).roll},
